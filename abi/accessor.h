@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The accessors: the only calls that a probe program may make. A number is the `imm` of a BPF CALL
+// (opcode 0x85, source register 0) and the index of its entry in the runtime's accessor table.
+// Arguments in r1..r5, result in r0; r1..r5 are undefined afterwards, r6..r9 are kept (RFC
+// 9669, 2.2).
+#pragma once
+
+#include <cstdint>
+
+namespace clew::abi {
+
+enum class Accessor : uint32_t {
+  // --- inline in native code, no call -------------------------------------------------------
+  Time =
+      0,    // r0 = time stamp counter, in ticks. The host knows the rate (no unit is assumed here).
+  Cpu = 1,  // r0 = number of the CPU.
+  BitLength = 2,  // r0 = 64 - leading zeros of r1; 0 for 0. floor(log2(x)) = BitLength(x) - 1.
+  // --- calls into the runtime ---------------------------------------------------------------
+  DivideUnsigned = 3,  // r0 = r1 / r2; 0 when r2 = 0 (RFC 9669, 4.1).
+  ModuloUnsigned = 4,  // r0 = r1 % r2; r1 when r2 = 0.
+  DivideSigned = 5,    // r0 = r1 / r2, truncated; 0 when r2 = 0; INT64_MIN when INT64_MIN / -1.
+  ModuloSigned = 6,    // r0 = r1 % r2; r1 when r2 = 0; 0 when INT64_MIN % -1.
+  TryRead = 7,  // copy r2 bytes (1..4096) from address r3 to window pointer r1; r0 = 1, or 0 and
+                // the destination zeroed when any byte cannot be read. Never a fault or a signal.
+  TryReadString =
+      8,  // copy a NUL-terminated string from address r3 to window pointer r1, at most r2
+          // bytes (1..4096) with its NUL; the rest is zeroed. r0 = length without NUL, or -1.
+  TableFind =
+      9,  // r1 = index of a table, r2 = window pointer to its key words, r3 = hash of the key;
+          // r0 = window pointer to the cells, inserted if new; 0 when full (counted).
+  RecordPut = 10,  // r1 = key; r0 = window pointer to the record's payload, 0 when full (counted).
+  RecordTake =
+      11,  // r1 = key; r0 = window pointer to the payload of the record, which is now free but
+           // not yet overwritten; 0 when there is none (counted as unpaired).
+};
+
+inline constexpr uint32_t kAccessorCount = 12;
+
+}  // namespace clew::abi

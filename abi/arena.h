@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arena: everything Clew maps in a traced process. One memfd per process, shared by all
+// sessions on that process; the tracer holds the descriptor, the target closes its own.
+//
+//   low block, at A < 2 GiB (MAP_FIXED_NOREPLACE), reached by absolute 32-bit addresses:
+//     A            PrivatePage   anonymous, private, RW, MADV_WIPEONFORK: zero in a forked child
+//     A + 4096     ArenaHeader   memfd offset 0, shared RW (one page)
+//   runtime        memfd, R-X: the blob of runtime/. Near the code extents it serves (rel32).
+//   code extents   memfd, R-X, each within rel32 reach of the modules it serves: trampolines
+//   slots          memfd, RW: kSlotsMax * stride bytes of address space, touched lazily
+//   journal        memfd only (not mapped in the target): abi/journal.h
+//
+// The tracer writes code through its own mapping of the memfd; no page of the target is W and X.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "abi/region.h"
+#include "abi/slot.h"
+
+namespace clew::abi {
+
+inline constexpr uint64_t kArenaMagic = 0x31414e4552415743;  // "CWARENA1", little endian.
+inline constexpr uint32_t kArenaVersion = 1;
+inline constexpr uint32_t kSessionsMax = 8;
+inline constexpr uint32_t kProcessesMax = 64;
+inline constexpr uint32_t kCookieOffset = 2048;  // Of PrivatePage::cookie.
+inline constexpr uint32_t kHeaderOffset = 4096;  // Of ArenaHeader, from A.
+inline constexpr uint32_t kLowBlockSizeBytes = 8192;
+
+struct PrivatePage {
+  SlotControl default_slot;  // All zero, for ever.
+  uint8_t reserved_low[kCookieOffset - sizeof(SlotControl)];
+  uint64_t cookie;  // This process's cookie: process index + 1, in bits 48..63; 0 = forked child.
+  uint8_t reserved_high[4096 - kCookieOffset - 8];
+};
+static_assert(offsetof(PrivatePage, cookie) == kCookieOffset);
+static_assert(sizeof(PrivatePage) == 4096);
+
+enum class ForkPolicy : uint32_t {
+  Mute = 0,    // A forked child runs no probe.
+  Follow = 1,  // A forked child claims slots of its own, marked with its process index.
+};
+
+// One session's entry. `generation` is read by programs (Context::generation).
+struct SessionEntry {
+  uint32_t state;  // 0 = free, 1 = in use.
+  uint32_t tracer_pid;
+  uint64_t tracer_start_time;  // Field 22 of /proc/PID/stat: a recycled pid is not the tracer.
+  uint32_t region_offset;      // In the slot, from its first byte.
+  uint32_t generation;         // 0 or 1.
+  uint64_t missed_no_slot;     // Hits without a slot (atomic; slow path only).
+  RegionLayout layout;
+};
+
+struct ProcessEntry {
+  uint32_t pid;  // 0 = free.
+  uint32_t parent;
+};
+
+struct ArenaHeader {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t slot_count;
+  uint64_t slots_address;      // In the target.
+  uint64_t slot_stride;        // Bytes.
+  uint64_t low_address;        // A.
+  uint64_t slots_file_offset;  // In the memfd.
+  ForkPolicy fork_policy;
+  uint32_t system_calls_allowed;  // 0 when the target filters system calls (seccomp).
+  uint32_t fs_base_instruction;   // 1: the stub uses rdfsbase; 0: mov r, fs:[0].
+  uint32_t lock_owner;            // pid of the tracer that changes the arena; 0 = none.
+  uint32_t process_count;         // Followed processes so far (atomic).
+  uint32_t forks_muted;           // Children that met a probe and were muted (atomic).
+  ProcessEntry processes[kProcessesMax];
+  SessionEntry sessions[kSessionsMax];
+  uint8_t reserved[4096 - 72 - kProcessesMax * 8 - kSessionsMax * sizeof(SessionEntry)];
+};
+static_assert(sizeof(SessionEntry) == 32 + sizeof(RegionLayout));
+static_assert(offsetof(ArenaHeader, sessions) == 72 + kProcessesMax * 8);
+static_assert(sizeof(ArenaHeader) == 4096);
+
+}  // namespace clew::abi

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a probe program sees through r1 at entry: the read-only context of one hit. Native code
+// never builds this struct: a load at one of these offsets becomes a register, a stack or a slot
+// read. The interpreter and the kernel engine read it as memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace clew::abi {
+
+inline constexpr uint32_t kStackArgumentsMax = 10;
+
+struct Context {
+  uint64_t arguments[6];       // rdi rsi rdx rcx r8 r9 as they are at the site.
+  uint64_t return_value;       // rax at an exit.
+  uint64_t return_value_high;  // rdx at an exit (128-bit results).
+  uint64_t frame;       // Address of the return address = rsp at function entry and at an exit.
+  uint64_t caller;      // The return address.
+  uint64_t tid;         // Thread id in the initial namespace of the tracer; 0 if not known.
+  uint64_t process;     // 0 = the attached process, 1.. = a followed child (index, not a pid).
+  uint64_t generation;  // 0 or 1: the half of the region that takes updates now.
+  uint64_t stack_arguments[kStackArgumentsMax];  // arg6.. : the words above the return address.
+};
+
+static_assert(offsetof(Context, return_value) == 48);
+static_assert(offsetof(Context, frame) == 64);
+static_assert(offsetof(Context, generation) == 96);
+static_assert(sizeof(Context) == 104 + 8 * kStackArgumentsMax);
+
+}  // namespace clew::abi

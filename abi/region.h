@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// A region: the state of one session in one slot. It is the window of the session's programs:
+// window pointer p is byte p of the region. src/plan lays it out, programs and the runtime's
+// accessors write it, src/collect reads it while it changes.
+//
+//     0      RegionHeader                  (0..15 stay 0: a window pointer is never 0)
+//     256    frame of the running program  (512 bytes; r10 = 768)
+//     768    cells, tables, records, ring: RegionLayout says where
+//     …      2^size_log2, then kWindowSlackBytes that an access may touch and nobody reads
+//
+// One thread writes a region, without locks. All words are 8-byte aligned. Within one generation,
+// counts only grow, so the collector may read at any time and subtract what it read before.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace clew::abi {
+
+inline constexpr uint32_t kFrameOffset = 256;
+inline constexpr uint32_t kFrameEnd = 768;
+inline constexpr uint32_t kWindowSlackBytes = 4096;
+inline constexpr uint32_t kTablesMax = 8;
+
+// Counters of loss are cumulative; the collector reports them by these names.
+struct RegionHeader {
+  uint64_t reserved_null[2];  // Always 0.
+  uint64_t missed_reentry;    // A guarded probe was hit while one ran on this thread.
+  uint64_t missed_abandoned;  // A probe was left by longjmp from a signal handler.
+  uint64_t missed_records;    // Entry not recorded: the record table is full.
+  uint64_t
+      missed_unpaired;   // An exit without a recorded entry (called before the attach, or evicted).
+  uint64_t missed_fuel;  // Fuel exhausted.
+  uint64_t dropped_ring;               // Event not stored: the ring is full.
+  uint64_t dropped_table[kTablesMax];  // Update not stored: the table is full.
+  uint64_t ring_head;  // Bytes ever reserved by the thread. Position = head & (ring_size - 1).
+  uint64_t ring_tail;  // Bytes ever consumed; written by the collector only.
+  uint64_t reserved[14];
+};
+static_assert(sizeof(RegionHeader) == 256);
+static_assert(offsetof(RegionHeader, dropped_ring) == 56);
+static_assert(offsetof(RegionHeader, ring_head) == 128);
+
+// A table of cells by key, one copy per generation. An entry:
+//     0                  hash of the key | 1 (0 = empty); written last by an insertion
+//     8                  key words (strings are zero-padded to whole words)
+//     8 + 8*key_words    cell words, all zero when inserted
+// Position = (hash >> 32) & (entries - 1), then the next kTableProbesMax - 1 entries, wrapping.
+struct TableLayout {
+  uint32_t offset;  // Of generation 0; generation 1 follows half_size_bytes() later.
+  uint32_t entries_log2;
+  uint32_t key_words;
+  uint32_t cell_words;
+
+  [[nodiscard]] constexpr uint32_t entry_size_bytes() const {
+    return 8 * (1 + key_words + cell_words);
+  }
+  [[nodiscard]] constexpr uint32_t half_size_bytes() const {
+    return entry_size_bytes() << entries_log2;
+  }
+};
+static_assert(sizeof(TableLayout) == 16);
+inline constexpr uint32_t kTableProbesMax = 8;
+
+// Open calls, for entry/exit pairing. A record:
+//     0    key = frame | function id << 47 (0 = free)
+//     8    payload words (entry time, entry arguments)
+// Position = (frame >> 4) & (records - 1), then the next kRecordProbesMax - 1, wrapping. Full:
+// records of frames below the current stack pointer (closer than kStackSpanBytes) are dead and are
+// taken over.
+struct RecordLayout {
+  uint32_t offset;
+  uint32_t records_log2;
+  uint32_t payload_words;
+  uint32_t reserved;
+
+  [[nodiscard]] constexpr uint32_t record_size_bytes() const { return 8 * (1 + payload_words); }
+};
+inline constexpr uint32_t kRecordProbesMax = 8;
+inline constexpr uint64_t kStackSpanBytes = 8ULL << 20;
+inline constexpr uint32_t kFunctionIdShift = 47;
+inline constexpr uint32_t kFunctionIdsMax = 1U << 17;
+
+// Event ring of 2^size_log2 bytes (0 = none). A record starts 8-aligned at position head & mask and
+// is contiguous: it may run past the end into kRingSlackBytes that follow. A record:
+//     0   uint32 size in bytes (multiple of 8, header included), uint32 shape (which fields)
+//     8   time stamp counter
+//     16  field words
+// The producer checks head - tail + size <= 2^size_log2, writes, then advances ring_head (x86 keeps
+// the order of stores).
+struct RingLayout {
+  uint32_t offset;
+  uint32_t size_log2;
+};
+inline constexpr uint32_t kRingSlackBytes = 4096;
+inline constexpr uint32_t kEventSizeMax = 4096;
+
+struct RegionLayout {
+  uint32_t size_log2;     // The window is 2^size_log2 bytes (+ slack).
+  uint32_t cells_offset;  // Dense cells, one copy per generation when `generations` is 2.
+  uint32_t cells_half_bytes;
+  uint32_t generations;  // 1: updates always go to half 0 and only grow. 2: halves take turns.
+  uint32_t table_count;
+  RingLayout ring;
+  RecordLayout records;
+  TableLayout tables[kTablesMax];
+  uint32_t reserved;
+};
+static_assert(sizeof(RegionLayout) == 20 + 8 + 16 + 16 * kTablesMax + 4);
+
+}  // namespace clew::abi

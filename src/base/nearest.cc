@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/nearest.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace clew {
+namespace {
+
+constexpr size_t kNameMax = 200;
+
+char lower(char c) {
+  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+}
+
+}  // namespace
+
+unsigned edit_distance(std::string_view a, std::string_view b, unsigned limit) {
+  a = a.substr(0, kNameMax);
+  b = b.substr(0, kNameMax);
+  const size_t gap = a.size() > b.size() ? a.size() - b.size() : b.size() - a.size();
+  if (gap > limit) return limit + 1;
+  using Row = std::array<unsigned, kNameMax + 1>;
+  Row before{};
+  Row previous{};
+  Row current{};
+  for (size_t j = 0; j <= b.size(); ++j) {
+    previous[j] = static_cast<unsigned>(j);
+  }
+  for (size_t i = 1; i <= a.size(); ++i) {
+    current[0] = static_cast<unsigned>(i);
+    unsigned row_min = current[0];
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const unsigned change = lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1;
+      unsigned cost = std::min({previous[j] + 1, current[j - 1] + 1, previous[j - 1] + change});
+      const bool swapped = i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+                           lower(a[i - 2]) == lower(b[j - 1]);
+      if (swapped) cost = std::min(cost, before[j - 2] + 1);
+      current[j] = cost;
+      row_min = std::min(row_min, cost);
+    }
+    if (row_min > limit) return limit + 1;
+    before = previous;
+    previous = current;
+  }
+  return previous[b.size()];
+}
+
+std::string nearest_name(std::string_view name, std::span<const std::string_view> candidates) {
+  unsigned best = static_cast<unsigned>(std::max<size_t>(1, std::min(name.size(), kNameMax) / 3));
+  std::string_view found;
+  for (const std::string_view candidate : candidates) {
+    const unsigned distance = edit_distance(name, candidate, best);
+    if (distance < best || (distance == best && found.empty())) {
+      best = distance;
+      found = candidate;
+    }
+  }
+  return std::string(found);
+}
+
+}  // namespace clew

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The name that a user probably meant: the candidate with the smallest edit distance.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace clew {
+
+// The nearest candidate, or an empty string when none is near (distance over a third of the
+// length). Case-insensitive; transpositions count as one edit. Bounded: names over 200 bytes are
+// cut.
+std::string nearest_name(std::string_view name, std::span<const std::string_view> candidates);
+
+// Damerau-Levenshtein distance (optimal string alignment), or `limit` + 1 when it is larger.
+unsigned edit_distance(std::string_view a, std::string_view b, unsigned limit);
+
+}  // namespace clew
