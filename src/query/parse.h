@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text -> Query: the front door of the stage. It lexes, parses any of the three spellings, resolves
+// names against the vocabulary and the traced program's types, types, normalises, and refuses what
+// this version cannot run.
+#pragma once
+
+#include "base/error.h"
+#include "query/diagnostic.h"
+#include "query/query.h"
+
+namespace clew::query {
+
+class TypeSource;
+class Vocabulary;
+
+// What names mean. Both may be null and must outlive the call only.
+struct Environment {
+  const Vocabulary* vocabulary = nullptr;
+  TypeSource* types = nullptr;
+};
+
+// Errors: InvalidQuery with a rendered diagnostic (query/diagnostic.h) for the first thing that is
+// wrong, also for what "is not part of this version yet".
+Expected<Query> parse(const Text& text, const Environment& environment);
+
+// The same without the last step: joins, kernel and cluster sources stay in the Query.
+Expected<Query> parse_any(const Text& text, const Environment& environment);
+
+}  // namespace clew::query

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Equality of queries (without places), and binding of inputs to one source.
+#include "query/query.h"
+
+#include <bit>
+
+#include "base/assert.h"
+
+namespace clew::query {
+
+bool Expression::operator==(const Expression& other) const {
+  // Floats compare by bits: a constant that was printed and read back must be the same one.
+  return kind == other.kind && type == other.type && integer == other.integer &&
+         std::bit_cast<uint64_t>(real) == std::bit_cast<uint64_t>(other.real) &&
+         text == other.text && field == other.field && unary == other.unary &&
+         binary == other.binary && function == other.function && index == other.index &&
+         stream == other.stream && operands == other.operands;
+}
+
+bool Source::operator==(const Source& other) const {
+  return kind == other.kind && scope == other.scope && process == other.process &&
+         module == other.module && function == other.function && file == other.file &&
+         line == other.line && offset_bytes == other.offset_bytes && period_ns == other.period_ns &&
+         label == other.label && inputs == other.inputs;
+}
+
+bool Aggregate::operator==(const Aggregate& other) const {
+  return kind == other.kind && arguments == other.arguments && parameters == other.parameters &&
+         std::bit_cast<uint64_t>(fraction) == std::bit_cast<uint64_t>(other.fraction) &&
+         type == other.type;
+}
+
+bool Join::operator==(const Join& other) const {
+  return name == other.name && left == other.left && filter == other.filter &&
+         count == other.count && after == other.after && sources == other.sources &&
+         subquery == other.subquery;
+}
+
+Expression bind(const Expression& expression, const Source& source) {
+  if (expression.kind == ExpressionKind::Input) {
+    CLEW_ASSERT(expression.index < source.inputs.size());
+    return source.inputs[expression.index];
+  }
+  Expression bound = expression;
+  for (Expression& operand : bound.operands) {
+    operand = bind(operand, source);
+  }
+  return bound;
+}
+
+}  // namespace clew::query

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// Query: what a user asks, as one typed tree in one normal form, whatever the spelling was
+// (comprehension, method chain, clause). query/parse.h makes it, query/print.h prints it in a form
+// that reads back to an equal Query, src/plan lowers it to programs.
+//
+// The normal form, in the order in which an event passes it:
+//
+//     sources   where events come from; several are a union of streams
+//     lets      named expressions, computed at most once per event
+//     where     conjuncts; an event passes when all are non-zero
+//     values    what the probe computes for the answer: the group key (Shape::Groups), or the
+//               fields of the emitted event (Shape::Events)
+//     aggregates  per group, updated in the probe with expressions over the event
+//     columns   the answer's columns: expressions over Value(i) and Aggregate(i) only
+//     having    conjuncts over Value(i) and Aggregate(i): rows that stay
+//     order     sort keys over Value(i) and Aggregate(i); then take
+//
+// Everything above the line `columns` runs at the event, so it holds no floating-point arithmetic
+// and no function that only formats (hex): the normaliser has moved those into columns. Everything
+// from `columns` on runs in the tracer and may be floating point.
+//
+// Types are explicit: operands of an arithmetic or comparing Binary have equal types after C's
+// promotions, and every change of width, sign or kind is a Convert node. A Query owns all it refers
+// to, has no pointers into the text, and is a plain value: copy it, compare it, send it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "query/span.h"
+
+namespace clew::query {
+
+// --- types -------------------------------------------------------------------------------------
+
+enum class TypeKind : uint8_t {
+  Integer,  // 1, 2, 4 or 8 bytes, two's complement. Also bool (comparisons give a signed 4-byte
+            // 0/1), characters, enumerations, and pointers (unsigned 8 bytes, Unit::Address).
+  Float,   // 4 or 8 bytes, IEEE 754.
+  String,  // At most capacity_bytes with its NUL; longer text is cut.
+  Bytes,   // Exactly capacity_bytes.
+  Symbol,  // A code address of 8 bytes, shown as module!function+offset.
+  Stack,   // A list of code addresses.
+};
+
+// What an integer or float measures; only output looks at it. Kept by + - and by min, max, sum,
+// avg.
+enum class Unit : uint8_t { None, Nanoseconds, Timestamp, Address };
+
+struct Type {
+  TypeKind kind = TypeKind::Integer;
+  uint8_t size_bytes = 8;  // Integer and Float; 8 for Symbol; 0 for the others.
+  bool is_signed = true;   // Integer only; false for the others.
+  Unit unit = Unit::None;
+  uint16_t capacity_bytes = 0;  // String and Bytes.
+  uint16_t enumeration = 0;     // Integer: 1 + index in Query::enumerations, 0 = none.
+
+  bool operator==(const Type&) const = default;
+};
+
+inline constexpr uint16_t kStringDefaultBytes = 64;  // str(p)
+inline constexpr uint16_t kStringMaxBytes = 256;     // str(p, n), buf(p, n), with the NUL
+inline constexpr uint32_t kArgumentsMax = 16;        // arg0..arg15: abi::Context has them
+
+struct Enumerator {
+  std::string name;
+  int64_t value = 0;
+  bool operator==(const Enumerator&) const = default;
+};
+
+struct Enumeration {
+  std::string name;
+  std::vector<Enumerator> enumerators;
+  bool operator==(const Enumeration&) const = default;
+};
+
+// --- expressions -------------------------------------------------------------------------------
+
+// What an event exports. query/fields.h has the table: name, type, where it exists, what it means.
+enum class Field : uint8_t {
+  Time,  // Timestamp, ns of CLOCK_MONOTONIC.
+  Pid,
+  Tid,
+  Cpu,
+  Comm,      // The thread's name.
+  ProcName,  // The process's name: the last part of its executable's path.
+  Host,
+  Function,  // Plain demangled name, constant per site.
+  Module,    // Constant per site.
+  Probe,     // What the source was called, constant per source.
+  Caller,    // Symbol: the return address of the traced function.
+  Stack,     // The stack of the side where the event is.
+  UserStack,
+  KernelStack,
+  Argument,       // arg(index): the raw 8 bytes, signed. Entry, offset and line sources.
+  ReturnValue,    // retval: the raw 8 bytes, signed. Return sources.
+  Elapsed,        // ns since the entry of the same call. Return and exception sources.
+  EntryArgument,  // entry.arg(index): the argument as it was at entry. Return and exception.
+};
+
+enum class UnaryOperator : uint8_t { Negate, Complement, Not };
+
+enum class BinaryOperator : uint8_t {
+  Multiply,
+  Divide,  // By zero: 0 at the event (the accessors' rule), no value in a column.
+  Modulo,
+  Add,
+  Subtract,
+  ShiftLeft,   // The right operand is unsigned 8 bytes and taken modulo the left one's width.
+  ShiftRight,  // Arithmetic when the left operand is signed.
+  Less,
+  LessEqual,
+  Greater,
+  GreaterEqual,
+  Equal,  // Comparisons take two operands of one type, also String; the result is int32.
+  NotEqual,
+  And,
+  Xor,
+  Or,
+  LogicalAnd,  // Short-circuit; operands are any Integer; the result is int32.
+  LogicalOr,
+};
+
+enum class Function : uint8_t {
+  Log2,  // (integer) floor(log2(x)) of the unsigned value; 0 for 0. int32.
+  Min,   // (a, b) of one type.
+  Max,
+  Abs,            // (integer or float), same type.
+  Hash,           // (integer or string) uint64.
+  Len,            // (string) uint32: bytes before the NUL.
+  Substr,         // (string, first, count) constants: a string. Beyond the end: "".
+  Contains,       // (string, string constant) int32.
+  StartsWith,     // (string, string constant) int32.
+  Like,           // (string, pattern constant): % is any run, _ any one byte, \ escapes. int32.
+  Sample,         // (n constant >= 1): 1 for one in n evaluations of this thread, else 0. int32.
+  Hex,            // (integer) string "0x…"; in columns only.
+  MovingAverage,  // (x): refused by this version.
+  SketchSample,   // (event, State): refused by this version.
+};
+
+enum class ExpressionKind : uint8_t {
+  Integer,      // `integer` holds the value, sign- or zero-extended from the type's width.
+  Float,        // `real`
+  String,       // `text`; type.capacity_bytes = size + 1
+  Field,        // `field`, `index` for arguments, `stream`
+  Input,        // `index` in Source::inputs: the expression differs from source to source
+  Let,          // `index` in Query::lets
+  Value,        // `index` in Query::values      (columns, having, order)
+  Aggregate,    // `index` in Query::aggregates  (columns, having, order)
+  JoinColumn,   // `index` in the columns of the subquery of join `stream` - 1
+  Unary,        // `unary`, operands[0]
+  Binary,       // `binary`, operands[0..1]
+  Conditional,  // operands[0] ? operands[1] : operands[2]; 1 and 2 have the result's type
+  Convert,      // operands[0] to `type`: C's conversion between Integer and Float types
+  Load,         // type.size_bytes bytes at address operands[0] (uint64), checked
+  ReadString,   // NUL-terminated text at address operands[0], cut to type.capacity_bytes, checked
+  ReadBytes,    // type.capacity_bytes bytes at address operands[0], checked
+  Call,         // `function` of operands
+  In,           // operands[0] equals one of operands[1..] (constants of its type); int32
+};
+
+struct Expression {
+  ExpressionKind kind = ExpressionKind::Integer;
+  Type type;
+  Span span;  // In the text; not part of equality.
+
+  int64_t integer = 0;
+  double real = 0;
+  std::string text;
+  Field field = Field::Time;
+  UnaryOperator unary = UnaryOperator::Negate;
+  BinaryOperator binary = BinaryOperator::Add;
+  Function function = Function::Log2;
+  uint16_t index = 0;
+  uint16_t stream = 0;  // 0 = the sources of `from`, 1.. = joins[stream - 1].
+  std::vector<Expression> operands;
+
+  bool operator==(const Expression& other) const;
+};
+
+// A chain of operands is at most this deep, so a recursive walk is safe.
+inline constexpr unsigned kExpressionDepthMax = 200;
+
+// --- sources -----------------------------------------------------------------------------------
+
+enum class SourceKind : uint8_t {
+  Entry,
+  Return,
+  Exception,  // A call that is left by an exception.
+  Offset,     // function + offset_bytes
+  Line,       // file:line
+  Tick,       // Every period_ns, in the tracer.
+  Begin,      // Once, when all probes are armed.
+  End,        // Once, before they are taken away.
+  // Parsed and typed, but refused by this version (query/unsupported.h):
+  Usdt,
+  Syscall,
+  SyscallReturn,
+  Kernel,
+  KernelReturn,
+  Tracepoint,
+  Profile,
+};
+
+enum class Scope : uint8_t { Session, Process, Machine, Cluster };
+
+struct Source {
+  SourceKind kind = SourceKind::Entry;
+  Scope scope = Scope::Session;  // Session: the processes that the command names.
+  std::string process;   // Scope::Process: name pattern, or a pid in digits; empty = Session's.
+  std::string module;    // Pattern, empty = not given.
+  std::string function;  // Pattern (* ? [..]), demangled; for Usdt, Syscall, … the name.
+  std::string file;      // Line
+  uint32_t line = 0;
+  uint64_t offset_bytes = 0;
+  uint64_t period_ns = 0;          // Tick, Profile
+  std::string label;               // What Field::Probe shows; a vocabulary name, or empty.
+  std::vector<Expression> inputs;  // One per Query::inputs, of that input's type.
+  Span span;
+
+  bool operator==(const Source& other) const;
+};
+
+// --- the query ---------------------------------------------------------------------------------
+
+// An export that is computed differently in each source.
+struct Input {
+  std::string name;
+  Type type;
+  bool operator==(const Input&) const = default;
+};
+
+struct NamedExpression {
+  std::string name;
+  Expression expression;
+  bool operator==(const NamedExpression&) const = default;
+};
+
+enum class AggregateKind : uint8_t {
+  Count,  // No argument. uint64.
+  Sum,    // int64 or uint64.
+  Min,    // The argument's type.
+  Max,
+  Average,            // float64
+  Deviation,          // stddev, of the population: float64
+  Quantize,           // Histogram by powers of two. The result has no arithmetic.
+  LinearQuantize,     // parameters: base, limit, step
+  LogLinearQuantize,  // parameters: factor, low magnitude, high magnitude, steps
+  Distinct,           // Estimated number of distinct values: uint64.
+  TopK,               // parameters: k. The most frequent values.
+  Quantile,           // fraction in (0, 1). The argument's type.
+};
+
+struct Aggregate {
+  AggregateKind kind = AggregateKind::Count;
+  std::vector<Expression> arguments;  // None for Count, else one, over the event.
+  std::vector<int64_t> parameters;
+  double fraction = 0;  // Quantile
+  Type type;            // Of the result; for histograms and TopK, of the values counted.
+  Span span;
+
+  bool operator==(const Aggregate& other) const;
+};
+
+struct OrderBy {
+  Expression expression;
+  bool descending = false;
+  bool operator==(const OrderBy&) const = default;
+};
+
+enum class JoinFilter : uint8_t { All, First, FirstN, MostRecent, MostRecentN };
+
+struct Query;
+
+// A happened-before join; parsed and typed, but refused by this version.
+struct Join {
+  std::string name;
+  bool left = false;
+  JoinFilter filter = JoinFilter::All;
+  uint32_t count = 1;  // FirstN, MostRecentN
+  uint16_t after = 0;  // The stream whose event happens later.
+  std::vector<Source> sources;
+  std::vector<Query> subquery;  // Instead of sources: at most one.
+  Span span;
+
+  bool operator==(const Join& other) const;
+};
+
+enum class Shape : uint8_t {
+  Events,  // One row per event. `aggregates` is empty.
+  Groups,  // One row per distinct `values`; with no values one row in all.
+};
+
+struct Query {
+  std::vector<Source> sources;
+  std::vector<Input> inputs;
+  std::vector<Join> joins;
+  std::vector<NamedExpression> lets;  // lets[i] refers only to lets before i.
+  std::vector<Expression> where;
+  Shape shape = Shape::Events;
+  std::vector<NamedExpression> values;
+  std::vector<Aggregate> aggregates;
+  std::vector<NamedExpression> columns;
+  std::vector<Expression> having;
+  std::vector<OrderBy> order;
+  std::optional<uint64_t> take;        // Rows of an answer (of an interval, with every).
+  std::optional<uint64_t> every_ns;    // A partial answer each interval.
+  std::optional<uint64_t> for_ns;      // End of the session, from its start.
+  std::optional<uint64_t> for_events;  // End after so many events have passed `where`.
+  std::vector<Enumeration> enumerations;
+
+  bool operator==(const Query&) const = default;
+};
+
+// `expression` for one source: Input nodes replaced by that source's own expressions.
+Expression bind(const Expression& expression, const Source& source);
+
+}  // namespace clew::query
