@@ -1,0 +1,39 @@
+# The front door: each target is one line of work for CMake or a script in tools/ or bench/.
+PREFIX ?= /usr/local
+DESTDIR ?=
+JOBS ?= $(shell nproc)
+PRESET ?= release
+
+.PHONY: all build test check demo bench install packages format clean
+all: build
+
+build:  ## The command, at build/release/src/cmd/clew. PRESET=dev for another preset.
+	@tools/install_packages build
+	@cmake --preset $(PRESET) > /dev/null
+	@cmake --build --preset $(PRESET) -j $(JOBS)
+
+test:  ## Installs what is needed, builds, runs every test.
+	@tools/install_packages build test
+	@tools/run_tests $(JOBS)
+
+check:  ## The fast checks alone: layers, style, format.
+	@tools/check_layers && tools/check_style && tools/check_format
+
+demo: build  ## Three questions to a running redis-server.
+	@tools/demo build/$(PRESET)
+
+bench: build  ## The table of speed and memory.
+	@tools/install_packages bench
+	@bench/run build/$(PRESET)
+
+install: build  ## The command, manual pages, completion, vocabulary. Takes PREFIX and DESTDIR.
+	@DESTDIR="$(DESTDIR)" cmake --install build/$(PRESET) --prefix "$(PREFIX)"
+
+packages:  ## Installs everything that any target needs.
+	@tools/install_packages build test bench
+
+format:  ## Formats the code in place.
+	@tools/check_format --fix
+
+clean:
+	rm -rf build
