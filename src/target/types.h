@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// DebugInfo: what DWARF says about one module: parameters and their registers, types, members,
+// enumerators, lines both ways, and how often a function was inlined. It is read from the file
+// itself or its separate debug file (with dwz's supplementary file), on demand and piece by piece:
+// opening one reads no DWARF at all.
+//
+// Types are handles into a table that the DebugInfo grows; typedefs, const, volatile, restrict and
+// atomic are looked through, except in names. All addresses are the file's.
+//
+// Not thread-safe: questions fill caches. Answers are values and outlive nothing but handles.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "target/module_image.h"
+
+namespace clew::target {
+
+// A type of one DebugInfo. 0 is void or not known.
+using TypeId = uint32_t;
+inline constexpr TypeId kVoidType = 0;
+
+enum class TypeKind : uint8_t {
+  Void,
+  Integer,
+  Boolean,
+  Character,  // char and kin, char8_t … char32_t, wchar_t: an integer that prints as text.
+  Float,
+  Enumeration,
+  Pointer,  // Also references.
+  Array,
+  Record,  // struct, class, union
+  Other,   // Functions, member pointers, complex and decimal numbers.
+};
+
+struct TypeDescription {
+  TypeKind kind = TypeKind::Void;
+  std::string name;           // As C writes it: "struct client *", "const char *", "robj".
+  uint64_t size_bytes = 0;    // 0 when not known (a type that is declared only).
+  bool is_signed = false;     // Integer, Character, and Enumeration by its underlying type.
+  bool is_reference = false;  // Pointer written & or &&.
+  TypeId target = kVoidType;  // Of a Pointer, and an Array's element.
+  uint64_t count = 0;         // An Array's elements; 0 = not known. Several dimensions are nested.
+};
+
+struct TypeMember {
+  std::string name;
+  TypeId type = kVoidType;
+  uint64_t offset_bytes = 0;  // From the start of the record, those of anonymous members added.
+  // Bit-fields: bits [bit_offset, bit_offset + bit_size) of the little-endian storage of the
+  // member's type at offset_bytes. bit_size 0 = not a bit-field.
+  uint8_t bit_offset = 0;
+  uint8_t bit_size = 0;
+};
+
+struct TypeEnumerator {
+  std::string name;
+  int64_t value = 0;
+};
+
+// Where an argument is at the function's first instruction.
+enum class ArgumentPlace : uint8_t {
+  IntegerRegister,  // index 0..5: rdi rsi rdx rcx r8 r9
+  Stack,            // index 0..: the 8-byte words above the return address
+  VectorRegister,   // index 0..7: xmm0..xmm7
+  IntegerPair,      // A record in two integer registers: index and index + 1.
+  Unavailable,      // `problem` says why: optimised out, a record in memory or in mixed registers.
+};
+
+struct Parameter {
+  std::string name;  // Empty when the source gave none; `this` for C++'s.
+  TypeId type = kVoidType;
+  ArgumentPlace place = ArgumentPlace::Unavailable;
+  uint16_t index = 0;
+  std::string problem;
+};
+
+struct Signature {
+  std::vector<Parameter> parameters;
+  TypeId return_type = kVoidType;
+  // What rax holds at return: false for void, floating point and records in vector registers.
+  bool returns_in_rax = false;
+  bool is_variadic = false;
+};
+
+struct SourceLine {
+  std::string file;  // As the compiler wrote it, joined with its directory.
+  uint32_t line = 0;
+  uint32_t column = 0;
+};
+
+struct LineAddress {
+  uint64_t address = 0;  // The start of a statement.
+  SourceLine source;
+};
+
+class DebugInfo {
+ public:
+  // Finds the DWARF of an image; reads none. NotFound when there is none: the message says what
+  // would help. The image need not outlive it.
+  static Expected<DebugInfo> open(const ModuleImage& image, const ReadOptions& options = {});
+
+  DebugInfo(DebugInfo&&) noexcept;
+  DebugInfo& operator=(DebugInfo&&) noexcept;
+  ~DebugInfo();
+
+  // NotFound when DWARF does not describe a function that starts at the address.
+  Expected<Signature> signature(uint64_t function_address);
+
+  // A type by its name as C or C++ writes it ("robj", "struct client", "enum state",
+  // "unsigned long", "ns::C"), pointers allowed ("struct client *"). kVoidType when there is none.
+  TypeId find_type(std::string_view name);
+  TypeDescription describe(TypeId type);
+  // Of a Record: the members in order, those of anonymous members and base classes flattened in.
+  // A record that is only declared here is looked up by name in the whole module.
+  std::vector<TypeMember> members(TypeId record);
+  // NotFound with the nearest name.
+  Expected<TypeMember> member(TypeId record, std::string_view name);
+  std::vector<TypeEnumerator> enumerators(TypeId enumeration);
+  // Also enumerators of enumerations without a name. Nothing when no enumeration has it.
+  std::optional<TypeEnumerator> find_enumerator(std::string_view name);
+
+  // Where the statements of `file:line` start, ascending, at most one for each inlined or cloned
+  // copy. `file` matches from the right at a '/' ("server.c", "src/server.c"). Lines without code
+  // give those of the nearest following line that has code, at most kLineSearchMax further.
+  // NotFound: no such file (with the nearest), or no code there.
+  Expected<std::vector<LineAddress>> find_line(std::string_view file, uint32_t line);
+  std::optional<SourceLine> line_of(uint64_t address);
+
+  // Inlined copies of the function that starts at the address: hits there are not seen by a probe
+  // on its entry. Reads all of the module's DWARF at the first call.
+  Expected<uint64_t> inlined_copies(uint64_t function_address);
+
+ private:
+  struct Data;
+  explicit DebugInfo(std::unique_ptr<Data> data);
+  std::unique_ptr<Data> data_;
+};
+
+inline constexpr uint32_t kLineSearchMax = 20;
+
+}  // namespace clew::target
