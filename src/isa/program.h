@@ -40,6 +40,7 @@ enum class Load64 : uint8_t {
 
 inline constexpr uint32_t kFrameSizeBytes = 512;
 inline constexpr uint32_t kInstructionsMax = 65536;
+inline constexpr uint32_t kSiteConstantsMax = 64;
 
 struct Program {
   std::string name;
