@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// A finished value: what a row holds and output prints.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace clew::aggregate {
+
+enum class Unit : uint8_t { None, Nanoseconds, Bytes };
+
+enum class ColumnType : uint8_t {
+  Integer,    // int64_t
+  Unsigned,   // uint64_t
+  Float,      // double
+  String,     // std::string
+  Boolean,    // uint64_t, 0 or 1
+  Address,    // uint64_t, printed as hexadecimal
+  Enum,       // std::string (the enumerator's name) or int64_t (no such enumerator)
+  Histogram,  // Histogram
+  TopList,    // TopList
+};
+
+struct Column {
+  std::string name;  // As in `select`.
+  ColumnType type = ColumnType::Integer;
+  Unit unit = Unit::None;
+  bool approximate = false;  // A sketch: text marks its values with ~.
+  bool operator==(const Column&) const = default;
+};
+
+// Where the lower bound of a bucket stands.
+enum class BucketEdge : uint8_t {
+  From,          // Values from `low` on (for quantize below zero: up to `low`).
+  Below,         // All values below `low`.
+  AtLeast,       // All values from `low` on, however large.
+  FromUnsigned,  // As From, and `low` holds the bits of a uint64_t.
+};
+
+struct Bucket {
+  int64_t low = 0;
+  BucketEdge edge = BucketEdge::From;
+  uint64_t count = 0;
+  bool operator==(const Bucket&) const = default;
+};
+
+enum class HistogramKind : uint8_t { Quantize, Lquantize, Llquantize };
+
+// All buckets in ascending order, empty ones too; output leaves out what DTrace leaves out.
+struct Histogram {
+  HistogramKind kind = HistogramKind::Quantize;
+  std::vector<Bucket> buckets;
+  bool operator==(const Histogram&) const = default;
+};
+
+struct TopItem {
+  std::string name;
+  uint64_t count = 0;
+  bool operator==(const TopItem&) const = default;
+};
+
+// Most frequent first; ties by name.
+struct TopList {
+  std::vector<TopItem> items;
+  bool operator==(const TopList&) const = default;
+};
+
+// std::monostate is null: no value (avg of nothing, the missing side of a left join).
+using Value =
+    std::variant<std::monostate, int64_t, uint64_t, double, std::string, Histogram, TopList>;
+
+}  // namespace clew::aggregate

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events that were taken from rings, as columns: row i is event i. Fields are words; what they mean
+// is known to the plan (by shape).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace clew::collect {
+
+struct Event {
+  uint32_t shape = 0;  // Which probe's fields (index into SessionView::event_words).
+  uint32_t process = 0;
+  uint32_t tid = 0;
+  uint64_t time = 0;                // Time stamp counter.
+  std::span<const uint64_t> words;  // Fields; borrowed from the batch.
+};
+
+class EventBatch {
+ public:
+  void push(const Event& event);
+  void clear();
+  void append(const EventBatch& other);
+  [[nodiscard]] size_t size() const { return times_.size(); }
+  [[nodiscard]] bool empty() const { return times_.empty(); }
+  [[nodiscard]] Event at(size_t index) const;
+
+  // The columns.
+  [[nodiscard]] std::span<const uint64_t> times() const { return times_; }
+  [[nodiscard]] std::span<const uint32_t> shapes() const { return shapes_; }
+  [[nodiscard]] std::span<const uint32_t> processes() const { return processes_; }
+  [[nodiscard]] std::span<const uint32_t> tids() const { return tids_; }
+  [[nodiscard]] std::span<const uint64_t> words() const { return words_; }
+  bool operator==(const EventBatch&) const = default;
+
+ private:
+  std::vector<uint64_t> times_;
+  std::vector<uint32_t> shapes_;
+  std::vector<uint32_t> processes_;
+  std::vector<uint32_t> tids_;
+  std::vector<uint64_t> word_ends_;  // End of event i in words_; its start is the end of i - 1.
+  std::vector<uint64_t> words_;
+};
+
+}  // namespace clew::collect

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an answer lacks, by cause. Loss is a result, not an error: a Losses value travels with every
+// table and is printed beside it. Reader fills the counters that live in shared memory, the engine
+// fills what it knows of sites and of lost sources.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace clew::collect {
+
+// Names of causes, as JSON prints them. Sources: abi::RegionHeader, abi::SessionEntry,
+// abi::ArenaHeader.
+inline constexpr std::string_view kMissedReentry = "reentry";      // Hit while a probe ran.
+inline constexpr std::string_view kMissedAbandoned = "abandoned";  // Left by longjmp.
+inline constexpr std::string_view kMissedRecords = "records_full";
+inline constexpr std::string_view kMissedUnpaired = "unpaired";  // Exit without recorded entry.
+inline constexpr std::string_view kMissedFuel = "fuel";
+inline constexpr std::string_view kMissedNoSlot = "no_slot";
+inline constexpr std::string_view kMissedForks = "forks_muted";  // Children, not hits.
+inline constexpr std::string_view kDroppedRing = "ring_full";
+inline constexpr std::string_view kDroppedTable = "table_full";
+// Bytes of a ring that did not parse: the traced program wrote over it.
+inline constexpr std::string_view kDroppedDamaged = "damaged_bytes";
+// Events that a reader of `--spill` or the merge by time had to give up (named limits).
+inline constexpr std::string_view kDroppedHeld = "hold_full";
+
+struct RefusedSite {
+  std::string function;
+  std::string kind;    // entry, exit, offset, line, exception.
+  std::string reason;  // As `clew doctor` and the summary print it.
+  bool operator==(const RefusedSite&) const = default;
+};
+
+// Counters by cause; a cause that did not happen is absent. The cause of a cause is its text above.
+using Causes = std::map<std::string, uint64_t, std::less<>>;
+
+struct Losses {
+  Causes missed;                  // Hits that did not run.
+  Causes dropped;                 // Records that were not stored.
+  std::vector<std::string> lost;  // Sources that went away, one sentence each.
+  std::vector<RefusedSite> refused;
+  uint64_t sites = 0;      // Armed.
+  double attach_ms = 0;    // From command to armed.
+  double stopped_ms = 0;   // The longest time a process stood still.
+  uint64_t processes = 0;  // That were traced.
+
+  // Adds the counters, appends the lists; times: the maximum.
+  void merge(const Losses& other);
+  // True when nothing is missing from the answer (refused sites and muted forks included).
+  [[nodiscard]] bool empty() const;
+  bool operator==(const Losses&) const = default;
+};
+
+// Adds `count` to a cause, unless it is 0.
+void count_cause(Causes& causes, std::string_view cause, uint64_t count);
+// The sentence for people: "hits missed: a probe was already running on the thread".
+std::string_view describe_cause(std::string_view cause);
+
+}  // namespace clew::collect

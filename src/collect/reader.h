@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads what one session's probes count, from the shared memory of one traced process, while they
+// count. Nobody is stopped, nothing is locked.
+//
+// Each region is written by one thread, and within one generation its cells only grow; so a read at
+// any time is a valid lower bound of now, and two reads give an interval by subtraction
+// (layout.generations == 1). What cannot be subtracted (min, max, sketches, large tables) takes
+// turns between two halves (layout.generations == 2): `turn` sends new updates to the other half,
+// waits until no guarded probe runs that may still use the old one, drains it, and leaves it zero.
+// Programs of such a session must be guarded: an unguarded one is not seen by that wait.
+//
+// The memory is shared with a program that may be hostile: each word is read once, into private
+// memory, and then checked; the layout is the tracer's own; every loop is bounded by it. Wrong
+// bytes give wrong numbers for that process, never a fault or an endless loop. A cell of several
+// words may be seen between two of its stores; the last read, after detach, sees whole cells.
+//
+// One thread uses a Reader. It borrows the memory of its SessionView.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "collect/event_batch.h"
+#include "collect/losses.h"
+#include "collect/present.h"
+#include "collect/session_view.h"
+#include "collect/threads.h"
+
+namespace clew::collect {
+
+struct SlotIdentity {
+  uint32_t slot = 0;
+  uint32_t process = 0;  // Below abi::kProcessesMax + 1; larger ones are read as 0.
+  uint32_t tid = 0;
+};
+
+// Receives cells. The spans are valid during the call.
+class CellSink {
+ public:
+  CellSink() = default;
+  CellSink(const CellSink&) = delete;
+  CellSink& operator=(const CellSink&) = delete;
+  virtual ~CellSink() = default;
+  // All dense cells of one region, `dense_words` of them.
+  virtual void dense(const SlotIdentity& slot, std::span<const uint64_t> words) = 0;
+  // One entry of table `table`. The same key may come from many slots, and twice from one.
+  virtual void entry(const SlotIdentity& slot, uint32_t table, std::span<const uint64_t> key,
+                     std::span<const uint64_t> cells) = 0;
+};
+
+struct TurnResult {
+  uint32_t drained = 0;  // Slots.
+  uint32_t busy = 0;     // Slots whose old half stays undrained: the next turn but one reports it.
+};
+
+// How long `turn` waits in total for probes that run.
+inline constexpr uint32_t kTurnWaitMax_ms = 50;
+
+class Reader {
+ public:
+  static Expected<Reader> make(SessionView view);
+
+  // Passes on the cells of all slots that ever were in use, of both generations, as they are now.
+  void read_cells(CellSink& sink);
+
+  // generations == 2 only: ends the interval, see above. Io: membarrier(2) is not there.
+  Expected<TurnResult> turn(CellSink& sink);
+
+  // Takes all events that are complete. At most one ring's content per slot and call.
+  void read_events(EventBatch& batch);
+
+  // Adds the counters of loss, cumulative since the start of the session.
+  void add_losses(Losses& losses);
+
+  // Frees the slots of dead threads, so that new threads find one; returns how many became free.
+  // It takes two calls: the first takes the slot from its owner, the next gives it away, which
+  // leaves a thread that wrongly believed to own it (it inherited gs and TCB address) time to
+  // notice. Cells and rings stay as they are. With follow_forks a slot must not change from one
+  // process to another with counts in it, so slots are freed when their whole process is dead;
+  // then `last` gets their cells (keep them: they are zero afterwards) and `events` their events.
+  uint32_t free_dead_slots(const Threads& threads, CellSink& last, EventBatch& events);
+
+  // Sets all state of the session in all slots to zero. Only while no probe is armed.
+  void clear();
+
+  [[nodiscard]] const SessionView& view() const { return view_; }
+  // Slots that were in use at the last read.
+  [[nodiscard]] uint32_t slots_used() const { return slots_used_; }
+
+ private:
+  explicit Reader(SessionView view);
+
+  SessionView view_;
+  PresentPages present_;
+  std::vector<uint64_t> scratch_;        // One region half's dense words, or one entry.
+  std::vector<uint64_t> ring_tails_;     // By slot: trusted copy of ring_tail.
+  std::vector<uint64_t> damaged_bytes_;  // By slot.
+  std::vector<bool> ring_known_;         // By slot: ring_tails_ is set.
+  std::vector<bool> releasing_;          // By slot: first step of freeing done.
+  Losses retired_;                       // Losses of slots that were set to zero.
+  uint32_t generation_ = 0;
+  uint32_t slots_used_ = 0;
+};
+
+}  // namespace clew::collect

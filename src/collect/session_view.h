@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the shared memory of one session lies and how it is laid out: the tracer's own, trusted
+// copy. Nothing here is read from shared memory, because the traced program can write over all of
+// it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "abi/arena.h"
+#include "base/error.h"
+
+namespace clew::collect {
+
+struct SessionView {
+  std::span<std::byte> header;  // The abi::ArenaHeader page; borrowed, 8-aligned.
+  std::span<std::byte> slots;   // slot_count * slot_stride_bytes, borrowed, 8-aligned.
+  uint64_t slot_stride_bytes = 0;
+  uint32_t slot_count = 0;
+  uint32_t session = 0;        // Index in ArenaHeader::sessions.
+  uint32_t region_offset = 0;  // Of the region, from the first byte of a slot.
+  uint32_t dense_words = 0;    // Words of dense cells of one generation, all groups together.
+  abi::RegionLayout layout{};
+  std::vector<uint32_t> event_words;  // Field words of an event, by shape. Sizes are checked.
+
+  // The memfd behind `slots`, borrowed; -1 = none. With it, pages that nobody has touched are not
+  // read, so that reading does not allocate memory. The file must be sealed against shrinking
+  // (F_SEAL_SHRINK), else the traced program could make a read fault.
+  int memory_file = -1;
+  uint64_t slots_file_offset = 0;
+
+  // ForkPolicy::Follow: several processes claim slots (see Reader::free_dead_slots).
+  bool follow_forks = false;
+};
+
+// Limit: every part lies inside the window, parts of a region do not overlap the frame, sizes are
+// powers of two where the layout says so.
+Expected<void> check(const SessionView& view);
+
+}  // namespace clew::collect

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values as text for people. A time is scaled to three significant digits (1.23 us), sizes of 100
+// KiB and more as well; counts are exact. Values of sketches are marked with ~.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "aggregate/value.h"
+#include "collect/losses.h"
+
+namespace clew::output {
+
+[[nodiscard]] std::string format_value(const aggregate::Value& value,
+                                       const aggregate::Column& column);
+
+// Exactly as DTrace prints quantize, lquantize and llquantize: an empty line, the header line, one
+// row per bucket from one before the first to one after the last that is not empty.
+[[nodiscard]] std::string format_histogram(const aggregate::Histogram& histogram);
+
+// A bar of `width` columns for part/whole, in eighths of a column (U+2588 and its kin).
+[[nodiscard]] std::string format_bar(double part, double whole, uint32_t width);
+
+// What is missing, one line per cause with its count; empty when nothing is. Refused sites are
+// summed up by reason.
+[[nodiscard]] std::string format_losses(const collect::Losses& losses);
+
+// Control characters as \n, \t, \xNN; invalid UTF-8 bytes as \xNN: traced data must not drive the
+// terminal.
+[[nodiscard]] std::string printable(std::string_view text);
+// Columns that a terminal needs for valid UTF-8.
+[[nodiscard]] size_t display_width(std::string_view text);
+
+}  // namespace clew::output

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where rows go. The engine pushes finished rows; a sink turns them into text, JSON, CSV or a
+// chart.
+//
+//   begin, { row… , end_interval }…, finish          with --every
+//   begin, row…, finish                              one answer, or a stream of events
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "aggregate/value.h"
+#include "base/error.h"
+#include "collect/losses.h"
+
+namespace clew::output {
+
+// Receives bytes. Errors stick: after the first, writes do nothing.
+class ByteSink {
+ public:
+  ByteSink() = default;
+  ByteSink(const ByteSink&) = delete;
+  ByteSink& operator=(const ByteSink&) = delete;
+  virtual ~ByteSink() = default;
+  virtual void write(std::string_view bytes) = 0;
+  [[nodiscard]] virtual bool failed() const = 0;
+};
+
+enum class RowMode : uint8_t {
+  Table,   // Rows of one interval belong together: widths fit, the whole table is drawn at once.
+  Stream,  // Each row is an event and is written when it comes.
+};
+
+class RowSink {
+ public:
+  RowSink() = default;
+  RowSink(const RowSink&) = delete;
+  RowSink& operator=(const RowSink&) = delete;
+  virtual ~RowSink() = default;
+  virtual void begin(std::span<const aggregate::Column> columns, RowMode mode) = 0;
+  // As many values as columns.
+  virtual void row(std::span<const aggregate::Value> values) = 0;
+  // Ends interval `number`, 1, 2, …
+  virtual void end_interval(uint64_t number) = 0;
+  virtual void finish(const collect::Losses& losses) = 0;
+};
+
+}  // namespace clew::output

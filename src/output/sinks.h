@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The row sinks, and the places they write to.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "output/row_sink.h"
+
+namespace clew::output {
+
+enum class Format : uint8_t { Text, Json, Csv, Chart };
+
+struct SinkOptions {
+  Format format = Format::Text;
+  // Redraw each interval in place (ANSI). Only for Text and Chart on a terminal.
+  bool redraw = false;
+  // Of the terminal, 0 = not limited. Asked before each redraw, so a resize is seen.
+  int terminal = -1;
+  uint64_t rows_max = 0;  // Of a redrawn table; 0 = as many as fit the terminal.
+};
+
+// `bytes` is borrowed and must outlive the sink. Losses go to the same place, under the table (Csv:
+// to `notes`, since a CSV file has no place for them).
+std::unique_ptr<RowSink> make_sink(const SinkOptions& options, ByteSink& bytes, ByteSink& notes);
+
+// Writes to a borrowed file descriptor; short writes are continued, EINTR is retried.
+class FileSink final : public ByteSink {
+ public:
+  explicit FileSink(int fd) : fd_(fd) {}
+  void write(std::string_view bytes) override;
+  [[nodiscard]] bool failed() const override { return error_ != 0; }
+  [[nodiscard]] int error() const { return error_; }  // errno of the first failure.
+
+ private:
+  int fd_;
+  int error_ = 0;
+};
+
+class StringSink final : public ByteSink {
+ public:
+  void write(std::string_view bytes) override { text_ += bytes; }
+  [[nodiscard]] bool failed() const override { return false; }
+  [[nodiscard]] const std::string& text() const { return text_; }
+  std::string take() { return std::exchange(text_, {}); }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace clew::output
