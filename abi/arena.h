@@ -5,10 +5,13 @@
 //   low block, at A < 2 GiB (MAP_FIXED_NOREPLACE), reached by absolute 32-bit addresses:
 //     A            PrivatePage   anonymous, private, RW, MADV_WIPEONFORK: zero in a forked child
 //     A + 4096     ArenaHeader   memfd offset 0, shared RW (one page)
-//   runtime        memfd, R-X: the blob of runtime/. Near the code extents it serves (rel32).
-//   code extents   memfd, R-X, each within rel32 reach of the modules it serves: trampolines
-//   slots          memfd, RW: kSlotsMax * stride bytes of address space, touched lazily
-//   journal        memfd only (not mapped in the target): abi/journal.h
+//     A + 8192     directory     one word per slot: its owner, 0 = free. So that nobody touches a
+//                                slot, and pays a page for it, only to learn that it is free
+//   journal        memfd, R: abi/journal.h. Mapped so that a tracer without the descriptor and
+//                  without privileges can still read how to undo everything
+//   slots          memfd, RW: slot_count * stride bytes of address space, touched lazily
+//   code extents   memfd, R-X, each within rel32 reach of the modules it serves: a copy of the blob
+//                  of runtime/, then trampolines
 //
 // The tracer writes code through its own mapping of the memfd; no page of the target is W and X.
 #pragma once
@@ -25,15 +28,19 @@ inline constexpr uint64_t kArenaMagic = 0x31414e4552415743;  // "CWARENA1", litt
 inline constexpr uint32_t kArenaVersion = 1;
 inline constexpr uint32_t kSessionsMax = 8;
 inline constexpr uint32_t kProcessesMax = 64;
-inline constexpr uint32_t kCookieOffset = 2048;  // Of PrivatePage::cookie.
-inline constexpr uint32_t kHeaderOffset = 4096;  // Of ArenaHeader, from A.
-inline constexpr uint32_t kLowBlockSizeBytes = 8192;
+inline constexpr uint32_t kCookieOffset = 2048;     // Of PrivatePage::cookie.
+inline constexpr uint32_t kHeaderOffset = 4096;     // Of ArenaHeader, from A.
+inline constexpr uint32_t kDirectoryOffset = 8192;  // Of the directory, from A.
+inline constexpr uint32_t kDirectorySizeBytes = 8 * kSlotsMax;
+inline constexpr uint32_t kLowBlockSizeBytes = kDirectoryOffset + kDirectorySizeBytes;
 
 struct PrivatePage {
   SlotControl default_slot;  // All zero, for ever.
   uint8_t reserved_low[kCookieOffset - sizeof(SlotControl)];
   uint64_t cookie;  // This process's cookie: process index + 1, in bits 48..63; 0 = forked child.
-  uint8_t reserved_high[4096 - kCookieOffset - 8];
+  uint32_t muted;   // 1: a forked child that was counted in forks_muted and runs no probe.
+  uint32_t pid;     // getpid() of this process, asked once; 0 = not yet.
+  uint8_t reserved_high[4096 - kCookieOffset - 16];
 };
 static_assert(offsetof(PrivatePage, cookie) == kCookieOffset);
 static_assert(sizeof(PrivatePage) == 4096);
@@ -75,7 +82,17 @@ struct ArenaHeader {
   uint32_t forks_muted;           // Children that met a probe and were muted (atomic).
   ProcessEntry processes[kProcessesMax];
   SessionEntry sessions[kSessionsMax];
-  uint8_t reserved[4096 - 72 - kProcessesMax * 8 - kSessionsMax * sizeof(SessionEntry)];
+  // The loader's hook. The loading thread adds 1 to `loader_requests`, wakes the tracers, and waits
+  // until every session in `loader_sessions` has answered that number, or the time is over.
+  uint32_t loader_requests;  // Futex: how often the list of modules has changed.
+  uint32_t loader_changes;   // Futex: added to by a tracer after each of its answers.
+  uint32_t loader_sessions;  // Bit s: session s wants to be waited for.
+  uint32_t loader_wait_us;   // How long at most.
+  uint32_t loader_answers[kSessionsMax];
+  uint64_t journal_address;  // In the target.
+  uint64_t journal_file_offset;
+  uint8_t reserved[4096 - 104 - 4 * kSessionsMax - kProcessesMax * 8 -
+                   kSessionsMax * sizeof(SessionEntry)];
 };
 static_assert(sizeof(SessionEntry) == 32 + sizeof(RegionLayout));
 static_assert(offsetof(ArenaHeader, sessions) == 72 + kProcessesMax * 8);

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The journal: all that is needed to take Clew out of a process again, by any tracer, whatever
+// happened to the one that went in. It lies in the arena's memfd and is written by tracers only,
+// always before the change it describes; the order of writes is the order of the fields' use.
+//
+//     JournalHeader · ExtentRecord[kExtentsMax] · SiteRecord[kSitesMax] · LayerRecord[kLayersMax]
+//
+// A site is one window of displaced instructions. What runs there is a stack of layers, one per
+// installation: layer k has a trampoline with its own points and a complete copy of the displaced
+// instructions. Only the copy of the top layer runs. For each instruction i where a lower layer
+// has points, a layer has a link slot (5 bytes) before its own points:
+//
+//     window:  jmp top.start
+//     layer:   [link_i: jmp lower.start_i, or nop5] [points_i] [copy_i: displaced instruction i] …
+//     lower:   its copy_i begins with `jmp upper.points_i` while an upper layer is there
+//
+// Bodies never move, so leaving in any order is a matter of these 5-byte jumps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace clew::abi {
+
+inline constexpr uint64_t kJournalMagic = 0x314e4a4552415743;  // "CWAREJN1", little endian.
+inline constexpr uint32_t kJournalVersion = 1;
+inline constexpr uint32_t kExtentsMax = 64;
+inline constexpr uint32_t kSitesMax = 1U << 17;
+inline constexpr uint32_t kLayersMax = 1U << 18;
+inline constexpr uint32_t kWindowSizeMax = 32;  // Bytes.
+inline constexpr uint32_t kWindowInstructionsMax = 16;
+inline constexpr uint32_t kPatchesMax = 2;
+inline constexpr uint32_t kPatchSizeMax = 5;
+inline constexpr uint32_t kNoLayer = 0xFFFF'FFFF;
+
+// Code in the target. Mapped before it is recorded: an unrecorded mapping is found by its name.
+struct ExtentRecord {
+  uint64_t address;
+  uint64_t size_bytes;
+  uint64_t file_offset;
+  uint64_t used_bytes;  // Grows only.
+};
+
+// Bytes written over the program's text: 5 (jmp rel32) or 2 (jmp rel8).
+struct PatchRecord {
+  uint64_t address;
+  uint8_t size_bytes;  // 0 = no patch.
+  uint8_t original[kPatchSizeMax];
+  uint8_t written[kPatchSizeMax];
+  uint8_t reserved[5];
+};
+static_assert(sizeof(PatchRecord) == 24);
+
+enum class SiteState : uint32_t {
+  Free = 0,
+  Prepared = 1,  // The text may hold the original bytes or ours.
+  Patched = 2,
+};
+
+struct SiteRecord {
+  SiteState state;
+  uint32_t top_layer;  // Index in the layers; kNoLayer while none is installed.
+  uint64_t address;    // Of the window, in the target.
+  uint32_t window_size_bytes;
+  uint32_t instruction_count;
+  // What was mapped there at installation: a module that went away is never "restored".
+  uint64_t map_start;
+  uint64_t map_inode;
+  uint64_t map_device;
+  uint64_t map_offset;  // In the file, of map_start.
+  PatchRecord patches[kPatchesMax];
+  uint8_t instruction_offsets[kWindowInstructionsMax];  // From the window's start, in order.
+};
+static_assert(sizeof(SiteRecord) == 24 + 32 + kPatchesMax * 24 + kWindowInstructionsMax);
+
+// One instruction's places in a trampoline, as offsets from its start.
+struct LayerInstruction {
+  uint16_t link;    // Link slot; equal to `points` when there is none.
+  uint16_t points;  // First stub; equal to `copy` when there is none.
+  uint16_t copy;    // The displaced instruction.
+  uint16_t copy_size_bytes;
+};
+
+struct LayerRecord {
+  uint32_t in_use;
+  uint32_t session;
+  uint32_t site;         // Index.
+  uint32_t lower_layer;  // kNoLayer = none.
+  uint32_t upper_layer;
+  uint32_t size_bytes;  // Of the trampoline with its out-of-line parts.
+  uint64_t address;
+  uint64_t instructions_with_points;  // Bit i.
+  uint32_t back_offset;               // The jump back to the end of the window.
+  uint32_t reserved;
+  LayerInstruction instructions[kWindowInstructionsMax];
+  // The first bytes of each copy, to be put back when the layer above leaves.
+  uint8_t copy_head[kWindowInstructionsMax][kPatchSizeMax];
+};
+static_assert(sizeof(LayerRecord) == 48 + 8 * kWindowInstructionsMax + 80);
+
+struct JournalHeader {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t extent_count;
+  uint32_t site_count;   // Highest index used + 1.
+  uint32_t layer_count;  // Highest index used + 1.
+  uint8_t reserved[4096 - 24 - kExtentsMax * sizeof(ExtentRecord)];
+  ExtentRecord extents[kExtentsMax];
+};
+static_assert(sizeof(JournalHeader) == 4096);
+
+inline constexpr uint64_t kJournalSitesOffset = sizeof(JournalHeader);
+inline constexpr uint64_t kJournalLayersOffset =
+    kJournalSitesOffset + uint64_t{kSitesMax} * sizeof(SiteRecord);
+inline constexpr uint64_t kJournalSizeBytes =
+    (kJournalLayersOffset + uint64_t{kLayersMax} * sizeof(LayerRecord) + 4095) & ~uint64_t{4095};
+
+}  // namespace clew::abi
