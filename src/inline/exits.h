@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where control leaves a function: its returns and tail jumps, in the function and its cold parts.
+// Jumps between the parts of one function are not exits; calls that never return are not exits; an
+// indirect jump is a tail call when the stack is as it was at entry and no jump table explains it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include "inline/module_code.h"
+#include "inline/refusal.h"
+
+namespace clew::inline_ {
+
+struct Exit {
+  uint64_t address = 0;      // Of the ret or jump.
+  bool conditional = false;  // A conditional jump that leaves the function when taken.
+  bool tail_call = false;
+};
+
+struct ExitRefusal {
+  uint64_t address = 0;  // The instruction that is not understood.
+  RefusalReason reason = RefusalReason::IndirectJump;
+};
+
+// The exits of functions()[function], by address. Empty when it never returns.
+tl::expected<std::vector<Exit>, ExitRefusal> find_exits(const ModuleCode& code, uint32_t function);
+
+}  // namespace clew::inline_

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The values that the analysis hands to the attachment: windows, the instructions they displace,
+// and the points inside them where probes run.
+//
+// A *window* is a run of whole instructions that is executed from a copy in the arena. At its first
+// byte stands a jump: 5 bytes to the arena, or 2 bytes to a dead place nearby that holds the 5-byte
+// jump. Invariants, which the planner proves and the fuzzer checks:
+//   - no branch, landing pad, code pointer or return address leads to an overwritten byte other
+//   than
+//     the first (but for the branches in `redirects`, which are patched with the window);
+//   - all instructions are of one function, none is a system call, a trap or undecodable;
+//   - windows of one plan overlap neither each other nor each other's hops.
+//
+// A *point* is a place in a window where a probe runs: always immediately before one displaced
+// instruction, or, when `conditional`, on the taken side of that conditional jump. One window can
+// carry several points: a 4-byte function's entry and exit share a window.
+//
+// All addresses are link-time addresses of the module (as in its symbol table); the attachment adds
+// the load bias.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "inline/refusal.h"
+
+namespace clew::inline_ {
+
+inline constexpr unsigned kJumpSizeBytes = 5;       // jmp rel32
+inline constexpr unsigned kShortJumpSizeBytes = 2;  // jmp rel8
+inline constexpr unsigned kWindowSizeMax = 32;      // Displaced bytes. Merged windows stop here.
+
+// What relocation must do with a displaced instruction. Everything not named is copied as it is.
+enum class Form : uint8_t {
+  Plain,            // Same bytes anywhere.
+  RipRelative,      // A 4-byte displacement at `field_offset` reaches `target`.
+  Jump,             // jmp rel8/rel32 to `target`.
+  ConditionalJump,  // jcc rel8/rel32 to `target`; the condition is the low nibble of the opcode.
+  CountJump,        // loop, loope, loopne, jrcxz, jecxz to `target`: have no rel32 form.
+  Call,             // call rel32 to `target`. Always the last of its window.
+  IndirectCall,     // call r/m, not RIP-relative. Always the last of its window.
+  RipIndirectCall,  // call [rip + x], reads `target`. Always the last of its window.
+  Return,           // ret, ret imm16, rep ret. Control does not fall through.
+  IndirectJump,     // jmp r/m. RIP-relative when `field_offset` != 0. No fall-through.
+};
+
+struct Displaced {
+  uint8_t offset = 0;  // In the window.
+  uint8_t length = 0;  // Bytes.
+  Form form = Form::Plain;
+  uint8_t field_offset = 0;  // Of the displacement field in the instruction; 0 = none.
+  uint64_t target = 0;       // Link-time address; see Form.
+};
+
+enum class WindowClass : uint8_t {
+  OwnBytes,            // The jump lies in the displaced instructions.
+  OwnBytesAndPadding,  // It also covers proven padding behind the last one.
+  ShortJump,           // jmp rel8 to `hop_address`, where 5 dead bytes take the jump.
+};
+
+// A direct branch elsewhere in the function whose displacement is changed so that it reaches the
+// copy of instruction `instruction` directly: the other way to cope with a branch to a byte that is
+// overwritten. `skip_probe` leads behind that instruction's probes (a loop back to the entry is not
+// a call).
+struct Redirect {
+  uint64_t branch_address = 0;  // First byte of the branch.
+  uint8_t branch_length = 0;
+  uint8_t field_size = 0;   // 1 or 4: the displacement is the last bytes of the branch.
+  uint8_t instruction = 0;  // Index in Window::instructions.
+  bool skip_probe = false;
+  uint64_t hop_address = 0;  // field_size 1: 5 dead bytes that take a jmp rel32. Otherwise 0.
+};
+
+struct Window {
+  uint64_t address = 0;
+  uint8_t size_bytes = 0;  // Whole displaced instructions, without padding.
+  WindowClass window_class = WindowClass::OwnBytes;
+  bool falls_through = true;  // Control may reach address + size_bytes.
+  uint64_t hop_address = 0;   // ShortJump only.
+  std::vector<Displaced> instructions;
+  std::vector<Redirect> redirects;
+  std::array<uint8_t, kWindowSizeMax> original{};  // The first size_bytes are set.
+};
+
+enum class PointKind : uint8_t {
+  Entry,   // Before the first instruction behind endbr64. Flags are dead.
+  Offset,  // Before that instruction. Flags and the red zone are alive.
+  Exit,    // Before a ret or a tail jump, rsp at the return address. Flags are dead.
+};
+
+struct Point {
+  uint32_t window = 0;      // Index in Plan::windows.
+  uint8_t instruction = 0;  // Index in Window::instructions.
+  PointKind kind = PointKind::Entry;
+  bool conditional = false;  // Exit only: runs when this conditional tail jump is taken.
+  bool tail_call = false;    // Exit only: leaves by a jump, so rax is not the function's result.
+  uint32_t request = 0;      // Index in the requests that were planned.
+};
+
+}  // namespace clew::inline_

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// From wanted sites to windows. The answer is a function of the module and of the set of requests:
+// their order does not matter. Ladder, each step tried only when the one before fails:
+//   (a) a jump in the function's own bytes;
+//   (b) own bytes and proven padding behind them: nop or int3 only, nothing leads there;
+//   (c) a 2-byte jump to 5 dead bytes within 127 bytes;
+//   (f) refused.
+// An exit's window may begin at whole instructions before the exit. Windows that would overlap are
+// merged into one. A function's exits are all taken or all refused.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "inline/module_code.h"
+#include "inline/window.h"
+
+namespace clew::inline_ {
+
+enum class RequestKind : uint8_t {
+  Entry,   // One point at the function that starts at `address`.
+  Exits,   // One point at each exit of the function that starts at `address`; may be none.
+  Offset,  // One point before the instruction at `address`.
+};
+
+struct Request {
+  RequestKind kind = RequestKind::Entry;
+  uint64_t address = 0;  // Link time.
+};
+
+struct Refusal {
+  uint32_t request = 0;  // Index in the requests.
+  RefusalReason reason = RefusalReason::TooShort;
+  uint64_t address = 0;  // The instruction that cannot be taken: the site, or one of the exits.
+};
+
+struct Plan {
+  std::vector<Window> windows;    // By address.
+  std::vector<Point> points;      // By window, instruction, kind.
+  std::vector<Refusal> refusals;  // By request.
+
+  [[nodiscard]] std::span<const Point> points_of(uint32_t window) const;
+};
+
+// `installed` are windows already in the process: a site inside one of them is planned as a point
+// of an equal window; what would overlap one otherwise is refused with WindowInUse.
+Plan plan_windows(const ModuleCode& code, std::span<const Request> requests,
+                  std::span<const Window> installed = {});
+
+}  // namespace clew::inline_
