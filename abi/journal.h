@@ -11,8 +11,8 @@
 // has points, a layer has a link slot (5 bytes) before its own points:
 //
 //     window:  jmp top.start
-//     layer:   [link_i: jmp lower.start_i, or nop5] [points_i] [copy_i: displaced instruction i] …
-//     lower:   its copy_i begins with `jmp upper.points_i` while an upper layer is there
+//     layer:   [link_i: jmp lower.probe_i, or nop5] [stubs_i] [copy_i: displaced instruction i] …
+//     lower:   its copy_i begins with `jmp upper.stubs_i` while an upper layer is there
 //
 // Bodies never move, so leaving in any order is a matter of these 5-byte jumps.
 #pragma once
@@ -27,10 +27,11 @@ inline constexpr uint32_t kJournalVersion = 1;
 inline constexpr uint32_t kExtentsMax = 64;
 inline constexpr uint32_t kSitesMax = 1U << 17;
 inline constexpr uint32_t kLayersMax = 1U << 18;
-inline constexpr uint32_t kWindowSizeMax = 32;  // Bytes.
 inline constexpr uint32_t kWindowInstructionsMax = 16;
-inline constexpr uint32_t kPatchesMax = 2;
-inline constexpr uint32_t kPatchSizeMax = 5;
+inline constexpr uint32_t kRedirectsMax = 4;
+inline constexpr uint32_t kPatchesMax = 6;
+inline constexpr uint32_t kPatchSizeMax = 8;
+inline constexpr uint32_t kCopyHeadBytes = 5;  // A jmp rel32 over the start of a copy.
 inline constexpr uint32_t kNoLayer = 0xFFFF'FFFF;
 
 // Code in the target. Mapped before it is recorded: an unrecorded mapping is found by its name.
@@ -41,44 +42,69 @@ struct ExtentRecord {
   uint64_t used_bytes;  // Grows only.
 };
 
-// Bytes written over the program's text: 5 (jmp rel32) or 2 (jmp rel8).
-struct PatchRecord {
-  uint64_t address;
-  uint8_t size_bytes;  // 0 = no patch.
-  uint8_t original[kPatchSizeMax];
-  uint8_t written[kPatchSizeMax];
-  uint8_t reserved[5];
-};
-static_assert(sizeof(PatchRecord) == 24);
-
 enum class SiteState : uint32_t {
   Free = 0,
   Prepared = 1,  // The text may hold the original bytes or ours.
   Patched = 2,
 };
 
+// A displaced instruction; inline/window.h explains the fields. Deltas are from the window's start.
+struct DisplacedRecord {
+  uint8_t offset;
+  uint8_t length;
+  uint8_t form;
+  uint8_t field_offset;
+  int32_t target_delta;  // 0 = no target.
+};
+
+// A branch elsewhere that was made to reach the copy.
+struct RedirectRecord {
+  int32_t branch_delta;
+  int32_t hop_delta;  // 0 = none.
+  uint8_t branch_length;
+  uint8_t field_size;
+  uint8_t instruction;
+  uint8_t skip_probe;
+};
+
 struct SiteRecord {
   SiteState state;
   uint32_t top_layer;  // Index in the layers; kNoLayer while none is installed.
   uint64_t address;    // Of the window, in the target.
-  uint32_t window_size_bytes;
-  uint32_t instruction_count;
+  uint64_t load_bias;
   // What was mapped there at installation: a module that went away is never "restored".
   uint64_t map_start;
   uint64_t map_inode;
   uint64_t map_device;
   uint64_t map_offset;  // In the file, of map_start.
-  PatchRecord patches[kPatchesMax];
-  uint8_t instruction_offsets[kWindowInstructionsMax];  // From the window's start, in order.
+  uint8_t size_bytes;
+  uint8_t window_class;
+  uint8_t falls_through;
+  uint8_t instruction_count;
+  uint8_t redirect_count;
+  uint8_t reserved[3];
+  int32_t hop_delta;  // 0 = none.
+  uint32_t reserved2;
+  uint8_t original[32];
+  DisplacedRecord instructions[kWindowInstructionsMax];
+  RedirectRecord redirects[kRedirectsMax];
 };
-static_assert(sizeof(SiteRecord) == 24 + 32 + kPatchesMax * 24 + kWindowInstructionsMax);
+static_assert(sizeof(SiteRecord) == 104 + 8 * kWindowInstructionsMax + 12 * kRedirectsMax);
+
+// Bytes written over the program's text, compared before each change.
+struct PatchRecord {
+  uint64_t address;
+  uint8_t size_bytes;
+  uint8_t reserved[7];
+  uint8_t original[kPatchSizeMax];
+  uint8_t written[kPatchSizeMax];
+};
+static_assert(sizeof(PatchRecord) == 32);
 
 // One instruction's places in a trampoline, as offsets from its start.
 struct LayerInstruction {
-  uint16_t link;    // Link slot; equal to `points` when there is none.
-  uint16_t points;  // First stub; equal to `copy` when there is none.
-  uint16_t copy;    // The displaced instruction.
-  uint16_t copy_size_bytes;
+  uint32_t probe;  // Link slot (layers with a layer below), then stubs; = copy when there is none.
+  uint32_t copy;   // The displaced instruction.
 };
 
 struct LayerRecord {
@@ -89,14 +115,19 @@ struct LayerRecord {
   uint32_t upper_layer;
   uint32_t size_bytes;  // Of the trampoline with its out-of-line parts.
   uint64_t address;
-  uint64_t instructions_with_points;  // Bit i.
-  uint32_t back_offset;               // The jump back to the end of the window.
+  uint32_t with_points;  // Bit i: instruction i has a probe (own points or a link slot).
+  uint32_t with_links;   // Bit i: its first 5 bytes are a link slot.
+  uint32_t conditional;  // Bit i: it has points on the taken side of a branch.
+  uint32_t back_offset;  // The jump back to the end of the window; 0 = none.
+  uint32_t patch_count;
   uint32_t reserved;
+  PatchRecord patches[kPatchesMax];
   LayerInstruction instructions[kWindowInstructionsMax];
   // The first bytes of each copy, to be put back when the layer above leaves.
-  uint8_t copy_head[kWindowInstructionsMax][kPatchSizeMax];
+  uint8_t copy_head[kWindowInstructionsMax][kCopyHeadBytes];
 };
-static_assert(sizeof(LayerRecord) == 48 + 8 * kWindowInstructionsMax + 80);
+static_assert(sizeof(LayerRecord) == 56 + 32 * kPatchesMax + 8 * kWindowInstructionsMax +
+                                         kCopyHeadBytes * kWindowInstructionsMax);
 
 struct JournalHeader {
   uint64_t magic;

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// VerifiedCode -> Attachment: one session's presence in one running process. This header is all
+// that the engine needs; the parts are tracee.h (stopping threads, remote system calls), arena.h
+// (memory), trampoline.h (bytes) and journal.h (what is where, for whoever has to clean up).
+//
+//     open(pid)            the arena is mapped, or shared with the sessions that are there already
+//     lay_out(requests)    says where each body will be and what it may call; nothing changes
+//     install(layout, b)   all threads stopped once: jumps written, threads moved out of windows
+//     wait(timeout)        what happened to the target
+//     detach()             all threads stopped once: text as the file has it, arena unmapped
+//
+// Invariants. The target runs correctly after each single step of ours, also when we are killed
+// there. What is about to be changed is in the journal before. Text that is not what we expect is
+// never written. An Attachment that is destroyed without detach() detaches.
+//
+// Threads: one Attachment is used by one thread at a time, and each call of open, install, detach
+// must finish on the thread it started on (the kernel ties ptrace to threads).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "abi/accessor.h"
+#include "abi/arena.h"
+#include "abi/stub.h"
+#include "base/error.h"
+#include "inline/refusal.h"
+#include "inline/window.h"
+#include "inline/windows.h"
+#include "verify/verified_code.h"
+
+namespace clew::inline_ {
+
+struct OpenOptions {
+  abi::RegionLayout region;  // Of this session; region.size_log2 decides what a slot must hold.
+  abi::ForkPolicy fork_policy = abi::ForkPolicy::Mute;  // The first session on a process decides.
+  std::chrono::milliseconds stop_timeout{1000};         // For all threads to stop, else roll back.
+  bool follow_modules = false;  // The target's loader waits for us after dlopen: see wait().
+  std::chrono::milliseconds loader_timeout{200};  // How long it waits at most.
+};
+
+// What this session's bodies are compiled and verified for. All values are final after open().
+struct Geometry {
+  uint32_t session = 0;
+  uint32_t slot_address = 0;        // A: gs displacement of SlotControl.
+  uint32_t window_address = 0;      // gs displacement of byte 0 of the session's region.
+  uint32_t generation_address = 0;  // Absolute address of SessionEntry::generation.
+};
+
+// What the stub around one body must do.
+struct BodyShape {
+  uint32_t size_bytes = 0;
+  abi::RegisterSet clobbers;
+  bool guarded = false;
+};
+
+// Windows of one module. Borrows; must live until lay_out returns.
+struct ModuleRequest {
+  const Plan* plan = nullptr;
+  uint64_t load_bias = 0;             // Load time minus link time.
+  std::span<const BodyShape> bodies;  // One per plan->points.
+};
+
+// Where one body will run.
+struct BodyPlace {
+  uint64_t address = 0;
+  // abi::Accessor -> address of this session's entry near the body; for relocation and policy.
+  std::span<const uint64_t> accessor_entries;
+};
+
+struct PointRefusal {
+  uint32_t module = 0;  // Index in the requests.
+  uint32_t point = 0;   // Index in plan->points.
+  RefusalReason reason = RefusalReason::ForeignPatch;
+};
+
+// Trampolines at their addresses, without bodies. Made by lay_out, consumed by install.
+class Layout {
+ public:
+  Layout(Layout&&) noexcept;
+  Layout& operator=(Layout&&) noexcept;
+  ~Layout();
+
+  // The place of point `point` of module `module`; none when it was refused.
+  [[nodiscard]] std::optional<BodyPlace> place(uint32_t module, uint32_t point) const;
+  [[nodiscard]] const std::vector<PointRefusal>& refusals() const;
+
+ private:
+  friend class Attachment;
+  struct State;
+  explicit Layout(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// One body and the point it belongs to.
+struct Body {
+  uint32_t module = 0;
+  uint32_t point = 0;
+  verify::VerifiedCode code;  // For the place that the layout gave.
+};
+
+struct InstallReport {
+  uint32_t windows = 0;  // Installed.
+  uint32_t points = 0;
+  std::vector<PointRefusal> refusals;  // Those of the layout, and what the process refused.
+  std::chrono::nanoseconds stopped{0};
+  uint32_t threads = 0;
+};
+
+struct DetachReport {
+  bool residue = false;  // A thread could not be moved out of the arena; `clew ps` lists it.
+  std::string residue_reason;
+  uint32_t foreign_patches = 0;  // Sites whose text was changed by somebody else, left alone.
+  uint32_t vanished = 0;         // Sites whose module is gone.
+  std::chrono::nanoseconds stopped{0};
+};
+
+enum class TargetState : uint8_t {
+  Running,
+  Exited,  // Or killed, or crashed: state is still readable through arena().
+  Execed,  // Runs another program now: no probe is left in it.
+};
+
+enum class Event : uint8_t {
+  Nothing,         // The time is over.
+  TargetGone,      // state() says how.
+  ModulesChanged,  // The loader waits: install what is wanted, then call modules_done().
+};
+
+// The shared memory, as the tracer sees it. Valid while the Attachment lives, also after the target
+// died. Look at a slot only when its directory word is neither 0 nor abi::kOwnerReserved: touching
+// a slot gives it a page.
+struct ArenaView {
+  abi::ArenaHeader* header = nullptr;
+  uint64_t* directory = nullptr;  // header->slot_count words; access them atomically.
+  uint8_t* slots = nullptr;       // header->slot_stride bytes each.
+};
+
+class Attachment {
+ public:
+  // Errors: NotFound for a pid that is not there; Refused with the reason in the user's words and a
+  // stable name in brackets (gs-in-use, 32-bit, already-traced, no-permission, seccomp,
+  // no-near-memory, no-low-memory, shared-tls, fsgsbase); Limit; Io.
+  static Expected<Attachment> open(pid_t pid, const OpenOptions& options);
+
+  Attachment(Attachment&&) noexcept;
+  Attachment& operator=(Attachment&&) noexcept;
+  ~Attachment();
+
+  [[nodiscard]] const Geometry& geometry() const;
+  [[nodiscard]] ArenaView arena() const;
+  [[nodiscard]] pid_t pid() const;
+  // Readable when the target is gone; for poll(2).
+  [[nodiscard]] int pid_descriptor() const;
+
+  // Windows of all sessions in the module with this bias: plan_windows' `installed`.
+  [[nodiscard]] std::vector<Window> installed(uint64_t load_bias) const;
+
+  Expected<Layout> lay_out(std::span<const ModuleRequest> modules);
+  // Every placed point needs its body, except those in windows that the caller gives up: a window
+  // with a missing body is not installed. May be called again later, for other windows.
+  Expected<InstallReport> install(Layout&& layout, std::span<const Body> bodies);
+
+  [[nodiscard]] TargetState state() const;
+  Event wait(std::chrono::milliseconds timeout);
+  // Lets a loader that waits go on.
+  void modules_done();
+
+  // Idempotent. Errors: Io when threads do not stop; the session is then still there.
+  Expected<DetachReport> detach();
+
+  struct State;  // Opaque.
+
+ private:
+  explicit Attachment(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// --- processes that hold an arena ---------------------------------------------------------------
+
+struct SessionInfo {
+  uint32_t session = 0;
+  pid_t tracer = 0;
+  bool tracer_alive = false;
+};
+
+struct ArenaInfo {
+  pid_t pid = 0;
+  std::vector<SessionInfo> sessions;
+  uint32_t sites = 0;    // Windows that are patched.
+  bool residue = false;  // No live session: clean_up() removes it.
+};
+
+// All processes that we may look at.
+std::vector<ArenaInfo> ps();
+
+// Removes all sessions whose tracer is dead, and the arena when no session is left. With `force`
+// also live ones (their tracers notice).
+Expected<DetachReport> clean_up(pid_t pid, bool force);
+
+// --- commands that Clew starts ------------------------------------------------------------------
+
+struct LaunchOptions {
+  std::vector<std::string> command;
+  std::chrono::milliseconds timeout{5000};  // Until the loader is done.
+};
+
+// A started command, stopped after its libraries are mapped and before any constructor of them runs
+// (static programs: at the entry point). open(pid) works on it; resume() lets it run.
+class Launched {
+ public:
+  static Expected<Launched> start(const LaunchOptions& options);
+  Launched(Launched&&) noexcept;
+  Launched& operator=(Launched&&) noexcept;
+  ~Launched();  // Kills the command when it was never resumed.
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  Expected<void> resume();
+  // The status of waitpid(2); the command is our child.
+  Expected<int> wait_for_exit();
+
+ private:
+  explicit Launched(pid_t pid) : pid_(pid) {}
+  pid_t pid_ = -1;
+  bool resumed_ = false;
+};
+
+}  // namespace clew::inline_
