@@ -82,9 +82,12 @@ Expected<void> check(const AggregateSpec& spec);
 // True when every word is a plain sum: the cell of an interval is the difference of two reads.
 [[nodiscard]] bool subtractable(const AggregateSpec& spec);
 
-// `cell` and `from` have cell_words(spec) words. `value` has the bits of the value; for Distinct of
-// a string it is hash_words of its words.
+// `cell` and `from` have cell_words(spec) words. `value` has the bits of the value. The histograms
+// with chosen bounds (lquantize, llquantize) read it as signed.
 void add(const AggregateSpec& spec, std::span<uint64_t> cell, uint64_t value);
+// Distinct of a value of several words (a string): `hash` is hash_words of them. For one word it is
+// the same as `add`.
+void add_distinct(std::span<uint64_t> cell, uint64_t hash);
 void merge(const AggregateSpec& spec, std::span<uint64_t> into, std::span<const uint64_t> from);
 // Only when subtractable.
 void subtract(const AggregateSpec& spec, std::span<uint64_t> from,

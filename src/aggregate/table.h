@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aggregate/function.h"
@@ -35,6 +36,12 @@ struct TableSchema {
 using Key = std::vector<Value>;  // Scalars and strings only.
 using Row = std::vector<Value>;  // Keys, then finished aggregates.
 
+// Lexicographic, by `compare`.
+struct KeyLess {
+  bool operator()(const Key& a, const Key& b) const;
+};
+using CellsByKey = std::map<Key, std::vector<uint64_t>, KeyLess>;
+
 class Table {
  public:
   explicit Table(TableSchema schema) : schema_(std::move(schema)) {}
@@ -54,7 +61,7 @@ class Table {
   [[nodiscard]] std::vector<Row> rows() const;
   [[nodiscard]] size_t size() const { return cells_.size(); }
   [[nodiscard]] const TableSchema& schema() const { return schema_; }
-  [[nodiscard]] const std::map<Key, std::vector<uint64_t>>& cells() const { return cells_; }
+  [[nodiscard]] const CellsByKey& cells() const { return cells_; }
 
   collect::Losses losses;
   uint64_t interval = 0;  // 0 = the whole session.
@@ -63,7 +70,7 @@ class Table {
 
  private:
   TableSchema schema_;
-  std::map<Key, std::vector<uint64_t>> cells_;
+  CellsByKey cells_;
 };
 
 // Where a partial table comes from. Two partials with equal ids are the same partial.

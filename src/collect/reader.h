@@ -25,6 +25,7 @@
 #include "collect/event_batch.h"
 #include "collect/losses.h"
 #include "collect/present.h"
+#include "collect/ring.h"
 #include "collect/session_view.h"
 #include "collect/threads.h"
 
@@ -90,16 +91,40 @@ class Reader {
   [[nodiscard]] uint32_t slots_used() const { return slots_used_; }
 
  private:
+  // What the collector remembers of a slot.
+  struct SlotState {
+    RingState ring;
+    uint32_t last_tid = 0;        // The last real thread id seen.
+    uint8_t reserved_rounds = 0;  // Calls of free_dead_slots that saw it reserved.
+    bool releasing = false;       // This Reader reserved it.
+  };
+
   explicit Reader(SessionView view);
+
+  [[nodiscard]] std::byte* slot_at(uint32_t slot) const;
+  [[nodiscard]] std::byte* region_at(uint32_t slot) const;
+  [[nodiscard]] std::byte* session_entry() const;
+  [[nodiscard]] SlotIdentity identity_of(uint32_t slot);
+  std::vector<uint32_t> find_used();
+
+  void read_half(uint32_t slot, uint32_t generation, CellSink& sink);
+  void read_dense(const SlotIdentity& identity, uint32_t generation, CellSink& sink);
+  void read_table(const SlotIdentity& identity, uint32_t generation, uint32_t table,
+                  CellSink& sink);
+  void zero_part(uint32_t slot, uint64_t offset, uint64_t size_bytes);
+  void zero_half(uint32_t slot, uint32_t generation);
+  void read_slot_events(uint32_t slot, EventBatch& batch);
+  void add_slot_losses(uint32_t slot, Losses& losses) const;
+  bool release_slot(uint32_t slot, const Threads& threads, EventBatch& events);
+  bool retire_slot(uint32_t slot, const Threads& threads, CellSink& last, EventBatch& events);
+  [[nodiscard]] bool only_session() const;
 
   SessionView view_;
   PresentPages present_;
-  std::vector<uint64_t> scratch_;        // One region half's dense words, or one entry.
-  std::vector<uint64_t> ring_tails_;     // By slot: trusted copy of ring_tail.
-  std::vector<uint64_t> damaged_bytes_;  // By slot.
-  std::vector<bool> ring_known_;         // By slot: ring_tails_ is set.
-  std::vector<bool> releasing_;          // By slot: first step of freeing done.
-  Losses retired_;                       // Losses of slots that were set to zero.
+  std::vector<uint64_t> scratch_;  // One half's dense words, or one entry of a table.
+  std::vector<SlotState> slots_;
+  Losses retired_;  // Losses of slots that were set to zero.
+  uint32_t forks_muted_before_ = 0;
   uint32_t generation_ = 0;
   uint32_t slots_used_ = 0;
 };

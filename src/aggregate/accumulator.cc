@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aggregate/accumulator.h"
+
+#include <algorithm>
+
+#include "aggregate/buckets.h"
+#include "base/assert.h"
+
+namespace clew::aggregate {
+
+uint32_t GroupShape::words() const {
+  uint32_t total = 0;
+  for (const AggregateSpec& spec : cells)
+    total += cell_words(spec);
+  return total;
+}
+
+void GroupShape::merge(std::span<uint64_t> into, std::span<const uint64_t> from) const {
+  size_t at = 0;
+  for (const AggregateSpec& spec : cells) {
+    const size_t size = cell_words(spec);
+    aggregate::merge(spec, into.subspan(at, size), from.subspan(at, size));
+    at += size;
+  }
+}
+
+size_t WordsHash::operator()(const std::vector<uint64_t>& words) const {
+  return hash_words(words);
+}
+
+Accumulator::Accumulator(StateShape shape) : shape_(std::move(shape)) {
+  for (const DenseShape& dense : shape_.dense) {
+    dense_words_ = std::max(dense_words_, dense.first_word + dense.groups * dense.group.words());
+  }
+}
+
+Accumulator::State& Accumulator::state_of(uint32_t process) {
+  State& state = states_[shape_.by_process ? process : 0];
+  if (state.tables.empty()) {
+    state.dense.resize(dense_words_);
+    state.tables.resize(shape_.tables.size());
+  }
+  return state;
+}
+
+namespace {
+
+void merge_dense(const DenseShape& shape, std::span<uint64_t> into,
+                 std::span<const uint64_t> from) {
+  const size_t words = shape.group.words();
+  for (uint32_t i = 0; i < shape.groups; ++i) {
+    const size_t at = shape.first_word + i * words;
+    shape.group.merge(into.subspan(at, words), from.subspan(at, words));
+  }
+}
+
+void merge_entry(const GroupShape& shape, KeyedCells& into, std::vector<uint64_t> key,
+                 std::span<const uint64_t> cells) {
+  std::vector<uint64_t>& row = into[std::move(key)];
+  row.resize(cells.size());
+  shape.merge(row, cells);
+}
+
+}  // namespace
+
+void Accumulator::dense(const collect::SlotIdentity& slot, std::span<const uint64_t> words) {
+  CLEW_ASSERT(words.size() >= dense_words_);
+  State& state = state_of(slot.process);
+  for (const DenseShape& shape : shape_.dense)
+    merge_dense(shape, state.dense, words);
+}
+
+void Accumulator::entry(const collect::SlotIdentity& slot, uint32_t table,
+                        std::span<const uint64_t> key, std::span<const uint64_t> cells) {
+  CLEW_ASSERT(table < shape_.tables.size());
+  const TableShape& shape = shape_.tables[table];
+  CLEW_ASSERT(key.size() == shape.key_words);
+  CLEW_ASSERT(cells.size() == shape.group.words());
+  merge_entry(shape.group, state_of(slot.process).tables[table], {key.begin(), key.end()}, cells);
+}
+
+void Accumulator::merge(const Accumulator& other) {
+  CLEW_ASSERT(dense_words_ == other.dense_words_);
+  for (const auto& [process, from] : other.states_) {
+    State& state = state_of(process);
+    for (const DenseShape& shape : shape_.dense)
+      merge_dense(shape, state.dense, from.dense);
+    for (size_t i = 0; i < from.tables.size(); ++i) {
+      for (const auto& [key, cells] : from.tables[i]) {
+        merge_entry(shape_.tables[i].group, state.tables[i], key, cells);
+      }
+    }
+  }
+}
+
+void Accumulator::clear() {
+  states_.clear();
+}
+
+std::vector<uint32_t> Accumulator::processes() const {
+  std::vector<uint32_t> result;
+  for (const auto& [process, state] : states_)
+    result.push_back(process);
+  return result;
+}
+
+std::span<const uint64_t> Accumulator::group(uint32_t process, uint32_t dense_index,
+                                             uint32_t group_index) const {
+  const auto found = states_.find(process);
+  if (found == states_.end()) return {};
+  const DenseShape& shape = shape_.dense[dense_index];
+  CLEW_ASSERT(group_index < shape.groups);
+  const size_t words = shape.group.words();
+  return std::span(found->second.dense).subspan(shape.first_word + group_index * words, words);
+}
+
+const KeyedCells& Accumulator::table(uint32_t process, uint32_t table_index) const {
+  const auto found = states_.find(process);
+  if (found == states_.end()) return empty_;
+  return found->second.tables[table_index];
+}
+
+}  // namespace clew::aggregate

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses the file of each aggregating function, and checks parameters.
+#include "aggregate/function.h"
+
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "aggregate/buckets.h"
+#include "aggregate/operations.h"
+#include "base/assert.h"
+
+namespace clew::aggregate {
+namespace {
+
+const Operations& operations_of(AggregateFunction function) {
+  switch (function) {
+    case AggregateFunction::Count:
+      return count_operations();
+    case AggregateFunction::Sum:
+      return sum_operations();
+    case AggregateFunction::Min:
+      return min_operations();
+    case AggregateFunction::Max:
+      return max_operations();
+    case AggregateFunction::Average:
+      return average_operations();
+    case AggregateFunction::StandardDeviation:
+      return standard_deviation_operations();
+    case AggregateFunction::Quantize:
+      return quantize_operations();
+    case AggregateFunction::Lquantize:
+      return lquantize_operations();
+    case AggregateFunction::Llquantize:
+      return llquantize_operations();
+    case AggregateFunction::Distinct:
+      return distinct_operations();
+    case AggregateFunction::TopK:
+      return top_operations();
+    case AggregateFunction::Quantile:
+      return quantile_operations();
+  }
+  CLEW_ASSERT(false);
+  return count_operations();
+}
+
+Expected<void> check_lquantize(const AggregateSpec& spec) {
+  if (spec.step <= 0) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("lquantize: the step is {}, but must be positive", spec.step));
+  }
+  if (spec.low >= spec.high) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("lquantize: the lower bound {} must be less than the upper bound {}",
+                            spec.low, spec.high));
+  }
+  const LinearBuckets buckets{.low = spec.low, .high = spec.high, .step = spec.step};
+  if (lquantize_levels(buckets) == 0) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("lquantize: the step {} is larger than the range {} to {}", spec.step,
+                            spec.low, spec.high));
+  }
+  if (lquantize_levels(buckets) > kCellWordsMax - 2) {
+    return fail(ErrorCode::Limit, fmt::format("lquantize: {} steps are too many; the limit is {}",
+                                              lquantize_levels(buckets), kCellWordsMax - 2));
+  }
+  return {};
+}
+
+bool magnitude_divides(const LogLinearMagnitude& magnitude, const AggregateSpec& spec) {
+  const uint64_t split = std::min<uint64_t>(magnitude.until, spec.steps);
+  return magnitude.until % split == 0 && split % spec.factor == 0;
+}
+
+// Powers up to factor^(high+1) must fit a signed 64-bit integer.
+bool powers_fit(uint32_t factor, int64_t high) {
+  uint64_t power = 1;
+  for (int64_t m = 0; m <= high; ++m) {
+    if (power > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) / factor) return false;
+    power *= factor;
+  }
+  return true;
+}
+
+Expected<void> check_llquantize_steps(const AggregateSpec& spec) {
+  const LogLinearBuckets buckets{.factor = spec.factor,
+                                 .low = static_cast<uint32_t>(spec.low),
+                                 .high = static_cast<uint32_t>(spec.high),
+                                 .steps = spec.steps};
+  LogLinearMagnitude magnitude = first_magnitude(buckets);
+  bool divides = magnitude_divides(magnitude, spec);
+  for (int64_t m = spec.low; m < spec.high; ++m) {
+    magnitude = next_magnitude(buckets, magnitude);
+    divides = divides && magnitude_divides(magnitude, spec);
+  }
+  if (!divides) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("llquantize: {} steps do not divide the powers of {}; use a multiple "
+                            "of {} that divides one of its powers",
+                            spec.steps, spec.factor, spec.factor));
+  }
+  if (llquantize_words(buckets) > kCellWordsMax) {
+    return fail(ErrorCode::Limit,
+                fmt::format("llquantize: {} buckets are too many; the limit is {}",
+                            llquantize_words(buckets), kCellWordsMax));
+  }
+  return {};
+}
+
+Expected<void> check_llquantize(const AggregateSpec& spec) {
+  if (spec.factor < 2) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("llquantize: the factor is {}, but must be at least 2", spec.factor));
+  }
+  if (spec.low < 0 || spec.low > spec.high) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("llquantize: magnitudes {} to {} are not an ascending range from 0 on",
+                            spec.low, spec.high));
+  }
+  if (spec.high >= kMagnitudesMax || !powers_fit(spec.factor, spec.high)) {
+    return fail(
+        ErrorCode::InvalidQuery,
+        fmt::format("llquantize: {} to the power of {} does not fit 64 bits", spec.factor,
+                    spec.high == std::numeric_limits<int64_t>::max() ? spec.high : spec.high + 1));
+  }
+  if (spec.steps < spec.factor || spec.steps > kCellWordsMax) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("llquantize: the number of steps is {}, but must be {} to {}",
+                            spec.steps, spec.factor, kCellWordsMax));
+  }
+  return check_llquantize_steps(spec);
+}
+
+Expected<void> check_parameters(const AggregateSpec& spec) {
+  if (spec.function == AggregateFunction::Lquantize) return check_lquantize(spec);
+  if (spec.function == AggregateFunction::Llquantize) return check_llquantize(spec);
+  if (spec.function == AggregateFunction::Quantile &&
+      !(spec.quantile >= 0.0 && spec.quantile <= 1.0)) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("quantile: {} is not between 0 and 1", spec.quantile));
+  }
+  if (spec.function == AggregateFunction::TopK && spec.count_max == 0) {
+    return fail(ErrorCode::InvalidQuery, "topk: 0 values were asked for; use at least 1");
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<void> check(const AggregateSpec& spec) {
+  if (!std::isfinite(spec.scale) || spec.scale <= 0) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("{}: the scale {} is not positive", name(spec.function), spec.scale));
+  }
+  return check_parameters(spec);
+}
+
+uint32_t cell_words(const AggregateSpec& spec) {
+  return operations_of(spec.function).words(spec);
+}
+
+std::string_view name(AggregateFunction function) {
+  switch (function) {
+    case AggregateFunction::Count:
+      return "count";
+    case AggregateFunction::Sum:
+      return "sum";
+    case AggregateFunction::Min:
+      return "min";
+    case AggregateFunction::Max:
+      return "max";
+    case AggregateFunction::Average:
+      return "avg";
+    case AggregateFunction::StandardDeviation:
+      return "stddev";
+    case AggregateFunction::Quantize:
+      return "quantize";
+    case AggregateFunction::Lquantize:
+      return "lquantize";
+    case AggregateFunction::Llquantize:
+      return "llquantize";
+    case AggregateFunction::Distinct:
+      return "distinct";
+    case AggregateFunction::TopK:
+      return "topk";
+    case AggregateFunction::Quantile:
+      return "quantile";
+  }
+  CLEW_ASSERT(false);
+  return "";
+}
+
+ColumnType result_type(const AggregateSpec& spec) {
+  switch (spec.function) {
+    case AggregateFunction::Count:
+    case AggregateFunction::Distinct:
+      return ColumnType::Unsigned;
+    case AggregateFunction::Sum:
+    case AggregateFunction::Min:
+    case AggregateFunction::Max:
+    case AggregateFunction::Quantile:
+      return spec.is_signed ? ColumnType::Integer : ColumnType::Unsigned;
+    case AggregateFunction::Average:
+    case AggregateFunction::StandardDeviation:
+      return ColumnType::Float;
+    case AggregateFunction::Quantize:
+    case AggregateFunction::Lquantize:
+    case AggregateFunction::Llquantize:
+      return ColumnType::Histogram;
+    case AggregateFunction::TopK:
+      return ColumnType::TopList;
+  }
+  CLEW_ASSERT(false);
+  return ColumnType::Unsigned;
+}
+
+bool approximate(const AggregateSpec& spec) {
+  return spec.function == AggregateFunction::Distinct ||
+         spec.function == AggregateFunction::Quantile;
+}
+
+bool subtractable(const AggregateSpec& spec) {
+  return operations_of(spec.function).subtract != nullptr;
+}
+
+void add(const AggregateSpec& spec, std::span<uint64_t> cell, uint64_t value) {
+  operations_of(spec.function).add(spec, cell, value);
+}
+
+void merge(const AggregateSpec& spec, std::span<uint64_t> into, std::span<const uint64_t> from) {
+  CLEW_ASSERT(into.size() == from.size());
+  operations_of(spec.function).merge(spec, into, from);
+}
+
+void subtract(const AggregateSpec& spec, std::span<uint64_t> from,
+              std::span<const uint64_t> earlier) {
+  CLEW_ASSERT(from.size() == earlier.size());
+  CLEW_ASSERT(subtractable(spec));
+  operations_of(spec.function).subtract(from, earlier);
+}
+
+Value finish(const AggregateSpec& spec, std::span<const uint64_t> cell) {
+  CLEW_ASSERT(cell.size() == cell_words(spec));
+  return operations_of(spec.function).finish(spec, cell);
+}
+
+}  // namespace clew::aggregate

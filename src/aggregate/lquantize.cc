@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// lquantize(x, low, high, step): how many values in each step of a linear scale.
+#include "aggregate/buckets.h"
+#include "aggregate/operations.h"
+
+namespace clew::aggregate {
+namespace {
+
+LinearBuckets buckets_of(const AggregateSpec& spec) {
+  return {.low = spec.low, .high = spec.high, .step = spec.step};
+}
+
+uint32_t words(const AggregateSpec& spec) {
+  return static_cast<uint32_t>(lquantize_levels(buckets_of(spec))) + 2;
+}
+
+void add_value(const AggregateSpec& spec, Cell cell, uint64_t value) {
+  ++cell[lquantize_bucket(buckets_of(spec), static_cast<int64_t>(value))];
+}
+
+Value finish_histogram(const AggregateSpec& spec, ConstCell cell) {
+  Histogram histogram{.kind = HistogramKind::Lquantize, .buckets = {}};
+  histogram.buckets.push_back({.low = spec.low, .edge = BucketEdge::Below, .count = cell[0]});
+  const size_t last = cell.size() - 1;
+  for (size_t i = 1; i <= last; ++i) {
+    const int64_t low = spec.low + static_cast<int64_t>(i - 1) * spec.step;
+    const BucketEdge edge = i == last ? BucketEdge::AtLeast : BucketEdge::From;
+    histogram.buckets.push_back({.low = low, .edge = edge, .count = cell[i]});
+  }
+  return histogram;
+}
+
+constexpr Operations kOperations = {words, add_value, merge_sums, subtract_sums, finish_histogram};
+
+}  // namespace
+
+const Operations& lquantize_operations() {
+  return kOperations;
+}
+
+}  // namespace clew::aggregate

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// quantile(x, p): the smallest value with at least p of all values at or below it, from a
+// log-linear histogram; exact below 32, else within 3.125 % (aggregate/buckets.h).
+#include <algorithm>
+#include <cmath>
+
+#include "aggregate/buckets.h"
+#include "aggregate/operations.h"
+
+namespace clew::aggregate {
+namespace {
+
+uint32_t words(const AggregateSpec&) {
+  return kQuantileWords;
+}
+
+void add_value(const AggregateSpec& spec, Cell cell, uint64_t value) {
+  ++cell[quantile_bucket(value, spec.is_signed)];
+}
+
+// The middle of a bucket.
+uint64_t value_of(uint32_t bucket) {
+  if (bucket < 16) return bucket;
+  const uint32_t shift = (bucket >> 4) - 1;
+  const uint64_t low = uint64_t{16 + (bucket & 15)} << shift;
+  return low + (shift == 0 ? 0 : uint64_t{1} << (shift - 1));
+}
+
+// Nearest rank, 1-based: ceil(p * count), at least 1.
+uint64_t rank_of(double quantile, uint64_t count) {
+  const auto rank = std::ceil(static_cast<long double>(quantile) * static_cast<long double>(count));
+  return std::clamp(static_cast<uint64_t>(rank), uint64_t{1}, count);
+}
+
+// The counts of a hostile program may wrap around: then some bucket is reported, which is all that
+// can be promised.
+Value finish_quantile(const AggregateSpec& spec, ConstCell cell) {
+  uint64_t count = 0;
+  for (const uint64_t bucket : cell)
+    count += bucket;
+  if (count == 0) return {};
+  uint64_t left = rank_of(spec.quantile, count);
+  uint32_t bucket = 0;
+  while (bucket + 1 < kQuantileWords && cell[bucket] < left)
+    left -= cell[bucket++];
+  return scaled_integer(spec, value_of(bucket));
+}
+
+constexpr Operations kOperations = {words, add_value, merge_sums, subtract_sums, finish_quantile};
+
+}  // namespace
+
+const Operations& quantile_operations() {
+  return kOperations;
+}
+
+}  // namespace clew::aggregate

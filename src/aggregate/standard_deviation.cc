@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// stddev(x): of the whole population, from the 128-bit sum of squares, as DTrace does.
+//
+//     word 0  count    word 1  sum    word 2  low half of the sum of squares    word 3  high half
+//
+// A program squares |v| = a * 2^32 + b as a^2 * 2^64 + 2ab * 2^32 + b^2 and carries by comparing.
+#include <cmath>
+
+#include "aggregate/operations.h"
+
+namespace clew::aggregate {
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+uint32_t words(const AggregateSpec&) {
+  return 4;
+}
+
+Wide squares_of(ConstCell cell) {
+  return static_cast<Wide>(cell[3]) << 64 | cell[2];
+}
+
+void set_squares(Cell cell, Wide squares) {
+  cell[2] = static_cast<uint64_t>(squares);
+  cell[3] = static_cast<uint64_t>(squares >> 64);
+}
+
+void add_value(const AggregateSpec& spec, Cell cell, uint64_t value) {
+  const bool negative = spec.is_signed && (value >> 63) != 0;
+  const Wide magnitude = negative ? 0 - value : value;
+  ++cell[0];
+  cell[1] += value;
+  set_squares(cell, squares_of(cell) + magnitude * magnitude);
+}
+
+void merge_cells(const AggregateSpec&, Cell into, ConstCell from) {
+  into[0] += from[0];
+  into[1] += from[1];
+  set_squares(into, squares_of(into) + squares_of(from));
+}
+
+void subtract_cells(Cell from, ConstCell earlier) {
+  from[0] -= earlier[0];
+  from[1] -= earlier[1];
+  set_squares(from, squares_of(from) - squares_of(earlier));
+}
+
+// n * (sum of squares) - sum^2 is exact in long double for the sizes that occur; where it is not,
+// rounding could make it negative.
+Value finish_deviation(const AggregateSpec& spec, ConstCell cell) {
+  if (cell[0] == 0) return {};
+  const auto count = static_cast<long double>(cell[0]);
+  const long double sum = spec.is_signed ? static_cast<long double>(static_cast<int64_t>(cell[1]))
+                                         : static_cast<long double>(cell[1]);
+  const long double mean = sum / count;
+  const long double variance = static_cast<long double>(squares_of(cell)) / count - mean * mean;
+  return static_cast<double>(std::sqrt(variance > 0 ? variance : 0)) * spec.scale;
+}
+
+constexpr Operations kOperations = {words, add_value, merge_cells, subtract_cells,
+                                    finish_deviation};
+
+}  // namespace
+
+const Operations& standard_deviation_operations() {
+  return kOperations;
+}
+
+}  // namespace clew::aggregate

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/event_batch.h"
+
+#include "base/assert.h"
+
+namespace clew::collect {
+
+void EventBatch::push(const Event& event) {
+  times_.push_back(event.time);
+  shapes_.push_back(event.shape);
+  processes_.push_back(event.process);
+  tids_.push_back(event.tid);
+  words_.insert(words_.end(), event.words.begin(), event.words.end());
+  word_ends_.push_back(words_.size());
+}
+
+void EventBatch::clear() {
+  times_.clear();
+  shapes_.clear();
+  processes_.clear();
+  tids_.clear();
+  word_ends_.clear();
+  words_.clear();
+}
+
+void EventBatch::append(const EventBatch& other) {
+  for (size_t i = 0; i < other.size(); ++i)
+    push(other.at(i));
+}
+
+Event EventBatch::at(size_t index) const {
+  CLEW_ASSERT(index < size());
+  const uint64_t begin = index == 0 ? 0 : word_ends_[index - 1];
+  return {.shape = shapes_[index],
+          .process = processes_[index],
+          .tid = tids_[index],
+          .time = times_[index],
+          .words = std::span(words_).subspan(begin, word_ends_[index] - begin)};
+}
+
+}  // namespace clew::collect

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Reader: cells, losses and events. Turning generations is in turn.cc, freeing slots in
+// release.cc.
+#include "collect/reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "collect/shared_words.h"
+
+namespace clew::collect {
+
+Expected<Reader> Reader::make(SessionView view) {
+  CLEW_TRY(check(view));
+  return Reader(std::move(view));
+}
+
+Reader::Reader(SessionView view)
+    : view_(std::move(view)),
+      present_(view_.memory_file, view_.slots_file_offset,
+               view_.slot_count * view_.slot_stride_bytes) {
+  size_t words_max = view_.dense_words;
+  for (uint32_t i = 0; i < view_.layout.table_count; ++i) {
+    const size_t words = view_.layout.tables[i].entry_size_bytes() / 8;
+    words_max = std::max(words_max, words);
+  }
+  scratch_.resize(words_max);
+  slots_.resize(view_.slot_count);
+  forks_muted_before_ = load_half(view_.header.data() + offsetof(abi::ArenaHeader, forks_muted));
+  generation_ = load_half(session_entry() + offsetof(abi::SessionEntry, generation)) & 1;
+}
+
+std::byte* Reader::slot_at(uint32_t slot) const {
+  return view_.slots.data() + slot * view_.slot_stride_bytes;
+}
+
+std::byte* Reader::region_at(uint32_t slot) const {
+  return slot_at(slot) + view_.region_offset;
+}
+
+std::byte* Reader::session_entry() const {
+  return view_.header.data() + offsetof(abi::ArenaHeader, sessions) +
+         view_.session * sizeof(abi::SessionEntry);
+}
+
+SlotIdentity Reader::identity_of(uint32_t slot) {
+  const std::byte* control = slot_at(slot);
+  const uint32_t process = load_half(control + offsetof(abi::SlotControl, process));
+  const uint32_t tid = load_half(control + offsetof(abi::SlotControl, tid));
+  if (tid != 0 && tid != abi::kTidReserved) slots_[slot].last_tid = tid;
+  const uint32_t last_tid = slots_[slot].last_tid;
+  return {.slot = slot,
+          .process = process <= abi::kProcessesMax ? process : 0,
+          .tid = last_tid == abi::kTidUnknown ? 0 : last_tid};
+}
+
+// Slots that hold something: claimed now or at any time before. Untouched ones are not even read.
+std::vector<uint32_t> Reader::find_used() {
+  present_.refresh();
+  std::vector<uint32_t> used;
+  for (uint32_t slot = 0; slot < view_.slot_count; ++slot) {
+    const uint64_t begin = slot * view_.slot_stride_bytes;
+    if (!present_.any(begin, begin + abi::kSlotControlSizeBytes)) continue;
+    const std::byte* control = slot_at(slot);
+    const bool claimed = load_word(control + offsetof(abi::SlotControl, claims)) != 0 ||
+                         load_half(control + offsetof(abi::SlotControl, tid)) != 0;
+    if (claimed) used.push_back(slot);
+  }
+  slots_used_ = static_cast<uint32_t>(used.size());
+  return used;
+}
+
+void Reader::read_cells(CellSink& sink) {
+  for (const uint32_t slot : find_used()) {
+    for (uint32_t half = 0; half < view_.layout.generations; ++half)
+      read_half(slot, half, sink);
+  }
+}
+
+void Reader::read_half(uint32_t slot, uint32_t generation, CellSink& sink) {
+  const SlotIdentity identity = identity_of(slot);
+  if (view_.dense_words != 0) read_dense(identity, generation, sink);
+  for (uint32_t i = 0; i < view_.layout.table_count; ++i) {
+    read_table(identity, generation, i, sink);
+  }
+}
+
+void Reader::read_dense(const SlotIdentity& identity, uint32_t generation, CellSink& sink) {
+  const uint64_t begin = identity.slot * view_.slot_stride_bytes + view_.region_offset +
+                         view_.layout.cells_offset +
+                         uint64_t{generation} * view_.layout.cells_half_bytes;
+  const auto ranges = present_.within(begin, begin + uint64_t{view_.dense_words} * 8);
+  if (ranges.empty()) return;
+  const std::span<uint64_t> words(scratch_.data(), view_.dense_words);
+  std::fill(words.begin(), words.end(), 0);
+  for (const PageRange& range : ranges) {
+    const auto part = words.subspan((range.begin - begin) / 8, (range.end - range.begin) / 8);
+    load_words(part, view_.slots.data() + range.begin);
+  }
+  sink.dense(identity, words);
+}
+
+// An entry may lie across the border of a hole: `next` keeps it from being read twice.
+void Reader::read_table(const SlotIdentity& identity, uint32_t generation, uint32_t table,
+                        CellSink& sink) {
+  const abi::TableLayout& layout = view_.layout.tables[table];
+  const uint64_t size = layout.entry_size_bytes();
+  const uint64_t half = size << layout.entries_log2;
+  const uint64_t begin = identity.slot * view_.slot_stride_bytes + view_.region_offset +
+                         layout.offset + generation * half;
+  const std::span<uint64_t> entry(scratch_.data(), size / 8);
+  uint64_t next = 0;
+  for (const PageRange& range : present_.within(begin, begin + half)) {
+    const uint64_t end = (range.end - begin + size - 1) / size;
+    for (next = std::max(next, (range.begin - begin) / size); next < end; ++next) {
+      const std::byte* at = view_.slots.data() + begin + next * size;
+      if (load_word(at) == 0) continue;  // An insertion writes the hash last.
+      load_words(entry, at);
+      sink.entry(identity, table, entry.subspan(1, layout.key_words),
+                 entry.subspan(1 + layout.key_words));
+    }
+  }
+}
+
+void Reader::zero_part(uint32_t slot, uint64_t offset, uint64_t size_bytes) {
+  const uint64_t begin = slot * view_.slot_stride_bytes + offset;
+  for (const PageRange& range : present_.within(begin, begin + size_bytes)) {
+    zero_words(view_.slots.data() + range.begin, range.end - range.begin);
+  }
+}
+
+void Reader::zero_half(uint32_t slot, uint32_t generation) {
+  const abi::RegionLayout& layout = view_.layout;
+  zero_part(
+      slot,
+      view_.region_offset + layout.cells_offset + uint64_t{generation} * layout.cells_half_bytes,
+      layout.cells_half_bytes);
+  for (uint32_t i = 0; i < layout.table_count; ++i) {
+    const uint64_t half = uint64_t{layout.tables[i].entry_size_bytes()}
+                          << layout.tables[i].entries_log2;
+    zero_part(slot, view_.region_offset + layout.tables[i].offset + generation * half, half);
+  }
+}
+
+void Reader::read_events(EventBatch& batch) {
+  if (view_.layout.ring.size_log2 == 0) return;
+  for (const uint32_t slot : find_used())
+    read_slot_events(slot, batch);
+}
+
+void Reader::read_slot_events(uint32_t slot, EventBatch& batch) {
+  if (view_.layout.ring.size_log2 == 0) return;
+  const uint64_t begin = slot * view_.slot_stride_bytes + view_.region_offset;
+  if (!present_.any(begin, begin + sizeof(abi::RegionHeader))) return;  // No event ever.
+  const SlotIdentity identity = identity_of(slot);
+  const RingSource source{.region = region_at(slot),
+                          .layout = view_.layout.ring,
+                          .event_words = view_.event_words,
+                          .process = identity.process,
+                          .tid = identity.tid};
+  read_ring(source, slots_[slot].ring, batch);
+}
+
+namespace {
+
+struct Counter {
+  size_t offset;
+  std::string_view cause;
+};
+constexpr Counter kMissedCounters[] = {
+    {offsetof(abi::RegionHeader, missed_reentry), kMissedReentry},
+    {offsetof(abi::RegionHeader, missed_abandoned), kMissedAbandoned},
+    {offsetof(abi::RegionHeader, missed_records), kMissedRecords},
+    {offsetof(abi::RegionHeader, missed_unpaired), kMissedUnpaired},
+    {offsetof(abi::RegionHeader, missed_fuel), kMissedFuel},
+};
+
+}  // namespace
+
+void Reader::add_slot_losses(uint32_t slot, Losses& losses) const {
+  count_cause(losses.dropped, kDroppedDamaged, slots_[slot].ring.damaged_bytes);
+  const uint64_t begin = slot * view_.slot_stride_bytes + view_.region_offset;
+  if (!present_.any(begin, begin + sizeof(abi::RegionHeader))) return;
+  const std::byte* region = region_at(slot);
+  for (const Counter& counter : kMissedCounters) {
+    count_cause(losses.missed, counter.cause, load_word(region + counter.offset));
+  }
+  count_cause(losses.dropped, kDroppedRing,
+              load_word(region + offsetof(abi::RegionHeader, dropped_ring)));
+  for (uint32_t i = 0; i < view_.layout.table_count; ++i) {
+    count_cause(losses.dropped, kDroppedTable,
+                load_word(region + offsetof(abi::RegionHeader, dropped_table) + i * size_t{8}));
+  }
+}
+
+void Reader::add_losses(Losses& losses) {
+  for (const uint32_t slot : find_used())
+    add_slot_losses(slot, losses);
+  losses.merge(retired_);
+  count_cause(losses.missed, kMissedNoSlot,
+              load_word(session_entry() + offsetof(abi::SessionEntry, missed_no_slot)));
+  const uint32_t muted = load_half(view_.header.data() + offsetof(abi::ArenaHeader, forks_muted));
+  count_cause(losses.missed, kMissedForks, muted - forks_muted_before_);
+}
+
+void Reader::clear() {
+  const uint64_t window = (uint64_t{1} << view_.layout.size_log2) + abi::kWindowSlackBytes;
+  present_.refresh();
+  for (uint32_t slot = 0; slot < view_.slot_count; ++slot) {
+    zero_part(slot, view_.region_offset, window);
+    slots_[slot].ring = {};
+  }
+  retired_ = {};
+}
+
+}  // namespace clew::collect

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/ring.h"
+
+#include <array>
+
+#include "collect/shared_words.h"
+
+namespace clew::collect {
+namespace {
+
+constexpr uint32_t kEventHeaderBytes = 16;
+
+// Size in bytes of the event at `at`, or 0 when what stands there is no event of a known shape
+// within `left` bytes.
+uint32_t checked_size(uint64_t first_word, std::span<const uint32_t> event_words, uint64_t left) {
+  const auto size = static_cast<uint32_t>(first_word);
+  const auto shape = static_cast<uint32_t>(first_word >> 32);
+  if (shape >= event_words.size() || size > left) return 0;
+  return size == kEventHeaderBytes + 8 * event_words[shape] ? size : 0;
+}
+
+void copy_event(const RingSource& source, const std::byte* at, uint64_t first_word,
+                EventBatch& batch) {
+  const auto shape = static_cast<uint32_t>(first_word >> 32);
+  std::array<uint64_t, abi::kEventSizeMax / 8> words;
+  const std::span<uint64_t> fields(words.data(), source.event_words[shape]);
+  load_words(fields, at + kEventHeaderBytes);
+  batch.push({.shape = shape,
+              .process = source.process,
+              .tid = source.tid,
+              .time = load_word(at + 8),
+              .words = fields});
+}
+
+}  // namespace
+
+void read_ring(const RingSource& source, RingState& state, EventBatch& batch) {
+  std::byte* const shared_head = source.region + offsetof(abi::RegionHeader, ring_head);
+  std::byte* const shared_tail = source.region + offsetof(abi::RegionHeader, ring_tail);
+  const uint64_t size = uint64_t{1} << source.layout.size_log2;
+  const uint64_t head = load_word(shared_head) & ~uint64_t{7};
+  if (!state.known) state.tail = load_word(shared_tail) & ~uint64_t{7};
+  state.known = true;
+  if (head - state.tail > size) {
+    state.damaged_bytes += size;
+    state.tail = head;
+  }
+  while (state.tail != head) {
+    const std::byte* at = source.region + source.layout.offset + (state.tail & (size - 1));
+    const uint64_t first_word = load_word(at);
+    const uint32_t event_size = checked_size(first_word, source.event_words, head - state.tail);
+    if (event_size == 0) {
+      state.damaged_bytes += head - state.tail;
+      state.tail = head;
+      break;
+    }
+    copy_event(source, at, first_word, batch);
+    state.tail += event_size;
+  }
+  store_word(shared_tail, state.tail);
+}
+
+}  // namespace clew::collect

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes the complete events out of one thread's ring (abi/region.h). Private to the folder.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "abi/region.h"
+#include "collect/event_batch.h"
+
+namespace clew::collect {
+
+struct RingSource {
+  std::byte* region;                      // First byte of the window.
+  abi::RingLayout layout;                 // Checked: it lies inside the window.
+  std::span<const uint32_t> event_words;  // By shape.
+  uint32_t process;
+  uint32_t tid;
+};
+
+struct RingState {
+  bool known = false;  // `tail` is set.
+  uint64_t tail = 0;   // Trusted copy of ring_tail: the shared one may be written over.
+  uint64_t damaged_bytes = 0;
+};
+
+void read_ring(const RingSource& source, RingState& state, EventBatch& batch);
+
+}  // namespace clew::collect
