@@ -137,27 +137,52 @@ constexpr auto kRows = std::to_array<OpcodeRow>({
     {"lock cmpxchg32", 0xC3, Form::Atomic, selector(Atomic::CompareExchange)},
 });
 
-constexpr auto kAccessorNames = std::to_array<std::string_view>({
-    "time",
-    "cpu",
-    "bit_length",
-    "divide_unsigned",
-    "modulo_unsigned",
-    "divide_signed",
-    "modulo_signed",
-    "try_read",
-    "try_read_string",
-    "table_find",
-    "record_put",
-    "record_take",
-});
-static_assert(kAccessorNames.size() == abi::kAccessorCount);
+struct AccessorRow {
+  std::string_view name;
+  uint32_t argument_count;
+};
 
-bool opcode_matches(const OpcodeRow& row, uint8_t opcode) {
+// In the order of abi::Accessor.
+constexpr auto kAccessors = std::to_array<AccessorRow>({
+    {"time", 0},
+    {"cpu", 0},
+    {"bit_length", 1},
+    {"divide_unsigned", 2},
+    {"modulo_unsigned", 2},
+    {"divide_signed", 2},
+    {"modulo_signed", 2},
+    {"try_read", 3},
+    {"try_read_string", 3},
+    {"table_find", 3},
+    {"record_put", 1},
+    {"record_take", 1},
+});
+static_assert(kAccessors.size() == abi::kAccessorCount);
+
+const AccessorRow& row_of(abi::Accessor accessor) {
+  const auto index = static_cast<uint32_t>(accessor);
+  CLEW_ASSERT(index < kAccessors.size());
+  return kAccessors[index];
+}
+
+constexpr bool opcode_matches(const OpcodeRow& row, uint8_t opcode) {
   const bool either_source = row.form == Form::Binary || row.form == Form::JumpIf;
   if (either_source) return (opcode & ~kSourceRegister) == row.opcode;
   return opcode == row.opcode;
 }
+
+// By opcode: the index of its first row. Few rows lie between those of one opcode.
+constexpr auto kFirstRows = [] {
+  std::array<uint8_t, 256> first{};
+  for (unsigned opcode = 0; opcode < first.size(); ++opcode) {
+    uint8_t at = 0;
+    while (at < kRows.size() && !opcode_matches(kRows[at], static_cast<uint8_t>(opcode)))
+      ++at;
+    first[opcode] = at;
+  }
+  return first;
+}();
+static_assert(kRows.size() < 256);
 
 bool selector_matches(const OpcodeRow& row, const Instruction& instruction) {
   switch (row.form) {
@@ -191,7 +216,8 @@ std::span<const OpcodeRow> opcode_table() {
 }
 
 const OpcodeRow* find_row(const Instruction& instruction) {
-  for (const OpcodeRow& row : kRows) {
+  const std::span<const OpcodeRow> rows(kRows);
+  for (const OpcodeRow& row : rows.subspan(kFirstRows[instruction.opcode])) {
     if (opcode_matches(row, instruction.opcode) && selector_matches(row, instruction)) return &row;
   }
   return nullptr;
@@ -204,10 +230,23 @@ const OpcodeRow* find_row(std::string_view mnemonic) {
   return nullptr;
 }
 
+std::optional<int64_t> branch_target(const std::vector<Instruction>& code, size_t at) {
+  const OpcodeRow* row = find_row(code[at]);
+  if (!row) return {};
+  const auto next = static_cast<int64_t>(at) + 1;
+  const bool near = row->form == Form::Jump || row->form == Form::JumpIf;
+  const bool far = row->form == Form::JumpFar || row->form == Form::CallLocal;
+  if (near) return next + code[at].offset;
+  if (far) return next + code[at].immediate;
+  return {};
+}
+
 std::string_view accessor_name(abi::Accessor accessor) {
-  const auto index = static_cast<uint32_t>(accessor);
-  CLEW_ASSERT(index < kAccessorNames.size());
-  return kAccessorNames[index];
+  return row_of(accessor).name;
+}
+
+uint32_t accessor_argument_count(abi::Accessor accessor) {
+  return row_of(accessor).argument_count;
 }
 
 }  // namespace clew::isa

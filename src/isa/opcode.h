@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "isa/program.h"
 
@@ -109,6 +111,11 @@ constexpr bool has_register_source(Instruction i) {
   return (i.opcode & kSourceRegister) != 0;
 }
 
+// Of an atomic instruction: it writes its source register.
+constexpr bool is_fetch(Instruction i) {
+  return (i.immediate & 0x01) != 0 && static_cast<Atomic>(i.immediate) != Atomic::CompareExchange;
+}
+
 constexpr uint32_t size_bytes(Size size) {
   switch (size) {
     case Size::Byte:
@@ -157,7 +164,14 @@ std::span<const OpcodeRow> opcode_table();
 const OpcodeRow* find_row(const Instruction& instruction);
 const OpcodeRow* find_row(std::string_view mnemonic);
 
+// Where the branch or local call at `at` leads, which may be outside the program; nothing for other
+// instructions.
+std::optional<int64_t> branch_target(const std::vector<Instruction>& code, size_t at);
+
 // The names of the accessors as the assembler spells them: table_find for TableFind.
 std::string_view accessor_name(abi::Accessor accessor);
+
+// How many of r1..r5 the accessor reads.
+uint32_t accessor_argument_count(abi::Accessor accessor);
 
 }  // namespace clew::isa

@@ -39,6 +39,13 @@ enum class Load64 : uint8_t {
 };
 
 inline constexpr uint32_t kFrameSizeBytes = 512;
+
+// Calls of the program's own functions (RFC 9669, 4.3.2). A called function has a frame of its own
+// below its caller's; all of them share the 512 bytes, so that a program with local calls has this
+// much for each function.
+inline constexpr uint32_t kCallDepthMax = 8;  // Functions, the first one included.
+inline constexpr uint32_t kCalledFrameSizeBytes = kFrameSizeBytes / kCallDepthMax;
+
 inline constexpr uint32_t kInstructionsMax = 65536;
 inline constexpr uint32_t kSiteConstantsMax = 64;
 

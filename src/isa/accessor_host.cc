@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The window's checks, and RegionHost: the accessors over abi/region.h, without any haste.
+#include "isa/accessor_host.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+
+namespace clew::isa {
+namespace {
+
+constexpr uint64_t kReadMax = 4096;
+constexpr uint32_t kWord = 8;
+
+// Adds 1 to the region header's word at `offset`.
+void count(Window& window, size_t offset) {
+  window.store(offset, kWord, window.load(offset, kWord) + 1);
+}
+
+Expected<std::span<uint8_t>> read_destination(const Arguments& arguments, Window& window) {
+  const auto [destination, size, address, r4, r5] = arguments;
+  if (size == 0 || size > kReadMax) {
+    return fail(ErrorCode::Refused, fmt::format("a read of {} bytes, 1 to 4096 are allowed", size));
+  }
+  if (!window.holds(destination, size)) {
+    return fail(ErrorCode::Refused, "the destination of a read is outside the window");
+  }
+  return window.at(destination, size);
+}
+
+}  // namespace
+
+bool Window::holds(uint64_t pointer, uint64_t size_bytes) const {
+  return pointer >= kNullEnd && size_bytes <= bytes_.size() &&
+         pointer <= bytes_.size() - size_bytes;
+}
+
+uint64_t Window::load(uint64_t pointer, uint32_t size_bytes) const {
+  CLEW_ASSERT(holds(pointer, size_bytes));
+  uint64_t value = 0;
+  for (uint32_t k = size_bytes; k > 0; --k)
+    value = value << 8 | bytes_[pointer + k - 1];
+  return value;
+}
+
+void Window::store(uint64_t pointer, uint32_t size_bytes, uint64_t value) {
+  CLEW_ASSERT(holds(pointer, size_bytes));
+  for (uint32_t k = 0; k < size_bytes; ++k) {
+    bytes_[pointer + k] = static_cast<uint8_t>(value >> 8 * k);
+  }
+}
+
+std::span<uint8_t> Window::at(uint64_t pointer, uint64_t size_bytes) {
+  CLEW_ASSERT(holds(pointer, size_bytes));
+  return bytes_.subspan(pointer, size_bytes);
+}
+
+Expected<uint64_t> RegionHost::call(abi::Accessor accessor, const Arguments& arguments,
+                                    Window& window) {
+  switch (accessor) {
+    case abi::Accessor::Time:
+      return time++;
+    case abi::Accessor::Cpu:
+      return cpu;
+    case abi::Accessor::TryRead:
+      return try_read(arguments, window);
+    case abi::Accessor::TryReadString:
+      return try_read_string(arguments, window);
+    case abi::Accessor::TableFind:
+      return table_find(arguments, window);
+    case abi::Accessor::RecordPut:
+      return record_put(arguments[0], window);
+    case abi::Accessor::RecordTake:
+      return record_take(arguments[0], window);
+    case abi::Accessor::BitLength:
+    case abi::Accessor::DivideUnsigned:
+    case abi::Accessor::ModuloUnsigned:
+    case abi::Accessor::DivideSigned:
+    case abi::Accessor::ModuloSigned:
+      break;
+  }
+  return fail(ErrorCode::Refused, "an accessor that needs no host");
+}
+
+Expected<uint64_t> RegionHost::try_read(const Arguments& arguments, Window& window) const {
+  const std::span<uint8_t> destination = CLEW_TRY(read_destination(arguments, window));
+  if (read_memory && read_memory(destination, arguments[2])) return uint64_t{1};
+  std::fill(destination.begin(), destination.end(), uint8_t{0});
+  return uint64_t{0};
+}
+
+// Byte by byte, so that bytes after the NUL need not be readable.
+Expected<uint64_t> RegionHost::try_read_string(const Arguments& arguments, Window& window) const {
+  const std::span<uint8_t> destination = CLEW_TRY(read_destination(arguments, window));
+  std::fill(destination.begin(), destination.end(), uint8_t{0});
+  const size_t length_max = destination.size() - 1;
+  for (size_t k = 0; k < length_max; ++k) {
+    if (!read_memory || !read_memory(destination.subspan(k, 1), arguments[2] + k)) {
+      std::fill(destination.begin(), destination.end(), uint8_t{0});
+      return ~uint64_t{0};
+    }
+    if (destination[k] == 0) return k;
+  }
+  return length_max;
+}
+
+Expected<uint64_t> RegionHost::table_find(const Arguments& arguments, Window& window) const {
+  const auto [index, key, hash, r4, r5] = arguments;
+  if (index >= layout_.table_count || index >= abi::kTablesMax) {
+    return fail(ErrorCode::Refused, fmt::format("no table {}", index));
+  }
+  const abi::TableLayout& table = layout_.tables[index];
+  const uint32_t key_size = kWord * table.key_words;
+  if (!window.holds(key, key_size)) {
+    return fail(ErrorCode::Refused, "the key is outside the window");
+  }
+  const uint64_t first = table.offset + (generation == 0 ? 0 : table.half_size_bytes());
+  const uint64_t mask = (uint64_t{1} << table.entries_log2) - 1;
+  const uint64_t mark = hash | 1;
+  for (uint32_t probe = 0; probe < abi::kTableProbesMax; ++probe) {
+    const uint64_t entry = first + (((hash >> 32) + probe) & mask) * table.entry_size_bytes();
+    if (!window.holds(entry, table.entry_size_bytes())) {
+      return fail(ErrorCode::Refused, fmt::format("table {} is outside the window", index));
+    }
+    const std::span<uint8_t> wanted = window.at(key, key_size);
+    const std::span<uint8_t> stored = window.at(entry + kWord, key_size);
+    const uint64_t found = window.load(entry, kWord);
+    if (found == 0) {
+      std::copy(wanted.begin(), wanted.end(), stored.begin());
+      window.store(entry, kWord, mark);
+    }
+    const bool same = std::equal(wanted.begin(), wanted.end(), stored.begin());
+    if (found == 0 || (found == mark && same)) return entry + kWord + key_size;
+  }
+  count(window, offsetof(abi::RegionHeader, dropped_table) + kWord * index);
+  return uint64_t{0};
+}
+
+namespace {
+
+uint64_t frame_of(uint64_t key) {
+  return key & ((uint64_t{1} << abi::kFunctionIdShift) - 1);
+}
+
+// The places where a record of this key may be, in the order in which they are looked at.
+Expected<std::array<uint64_t, abi::kRecordProbesMax>> record_places(
+    const abi::RecordLayout& records, uint64_t key, const Window& window) {
+  if (key == 0) return fail(ErrorCode::Refused, "a record with key 0");
+  std::array<uint64_t, abi::kRecordProbesMax> places{};
+  const uint64_t mask = (uint64_t{1} << records.records_log2) - 1;
+  for (uint32_t probe = 0; probe < places.size(); ++probe) {
+    const uint64_t position = ((frame_of(key) >> 4) + probe) & mask;
+    places[probe] = records.offset + position * records.record_size_bytes();
+    if (!window.holds(places[probe], records.record_size_bytes())) {
+      return fail(ErrorCode::Refused, "the records are outside the window");
+    }
+  }
+  return places;
+}
+
+}  // namespace
+
+// The key's own record (of a call that never returned), else a free one, else a dead one.
+Expected<uint64_t> RegionHost::record_put(uint64_t key, Window& window) const {
+  const auto places = CLEW_TRY(record_places(layout_.records, key, window));
+  const auto is_own = [&](uint64_t at) { return window.load(at, kWord) == key; };
+  const auto is_free = [&](uint64_t at) { return window.load(at, kWord) == 0; };
+  const auto is_dead = [&](uint64_t at) {
+    const uint64_t frame = frame_of(window.load(at, kWord));
+    return frame < stack_pointer && stack_pointer - frame < abi::kStackSpanBytes;
+  };
+  auto place = std::find_if(places.begin(), places.end(), is_own);
+  if (place == places.end()) place = std::find_if(places.begin(), places.end(), is_free);
+  if (place == places.end()) place = std::find_if(places.begin(), places.end(), is_dead);
+  if (place == places.end()) {
+    count(window, offsetof(abi::RegionHeader, missed_records));
+    return uint64_t{0};
+  }
+  window.store(*place, kWord, key);
+  return *place + kWord;
+}
+
+Expected<uint64_t> RegionHost::record_take(uint64_t key, Window& window) const {
+  for (const uint64_t place : CLEW_TRY(record_places(layout_.records, key, window))) {
+    if (window.load(place, kWord) != key) continue;
+    window.store(place, kWord, 0);
+    return place + kWord;
+  }
+  count(window, offsetof(abi::RegionHeader, missed_unpaired));
+  return uint64_t{0};
+}
+
+}  // namespace clew::isa
