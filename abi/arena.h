@@ -82,16 +82,16 @@ struct ArenaHeader {
   uint32_t forks_muted;           // Children that met a probe and were muted (atomic).
   ProcessEntry processes[kProcessesMax];
   SessionEntry sessions[kSessionsMax];
-  // The loader's hook. The loading thread adds 1 to `loader_requests`, wakes the tracers, and waits
-  // until every session in `loader_sessions` has answered that number, or the time is over.
-  uint32_t loader_requests;  // Futex: how often the list of modules has changed.
-  uint32_t loader_changes;   // Futex: added to by a tracer after each of its answers.
-  uint32_t loader_sessions;  // Bit s: session s wants to be waited for.
-  uint32_t loader_wait_us;   // How long at most.
-  uint32_t loader_answers[kSessionsMax];
-  uint64_t journal_address;  // In the target.
+  // The loader's hook, one word per session. The loading thread adds 1 to `loader_requests`, wakes
+  // the tracer, and waits until `loader_answers` is as large, or the time is over; then it clears
+  // the session's bit, so that a tracer that is gone costs one delay, not one per dlopen.
+  uint32_t loader_requests[kSessionsMax];  // Futexes, written by the target.
+  uint32_t loader_answers[kSessionsMax];   // Futexes, written by the tracer.
+  uint32_t loader_sessions;                // Bit s: session s wants to be waited for.
+  uint32_t loader_wait_ms;                 // How long at most.
+  uint64_t journal_address;                // In the target.
   uint64_t journal_file_offset;
-  uint8_t reserved[4096 - 104 - 4 * kSessionsMax - kProcessesMax * 8 -
+  uint8_t reserved[4096 - 96 - 8 * kSessionsMax - kProcessesMax * 8 -
                    kSessionsMax * sizeof(SessionEntry)];
 };
 static_assert(sizeof(SessionEntry) == 32 + sizeof(RegionLayout));

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of the accessors that work on a region or read the program's memory (abi/accessor.h). The
+// thunks in entry.S put the BPF arguments where C expects them. A thread runs them only while it
+// owns its slot and, as they change regions in several steps, inside a guarded probe: nothing else
+// writes the region meanwhile.
+#include "runtime/state.h"
+
+namespace clew::runtime {
+namespace {
+
+constexpr uint64_t kReadSizeMax = 4096;
+constexpr uint64_t kPageSize = 4096;
+constexpr uint32_t kEntryWordsMax = 64;  // Keys and cells; keeps an entry within the slack.
+
+struct IoVector {
+  uint64_t address;
+  uint64_t size;
+};
+
+void zero(uint8_t* bytes, uint64_t size) {
+  for (uint64_t i = 0; i < size; ++i)
+    bytes[i] = 0;
+}
+
+uint32_t own_pid() {
+  abi::PrivatePage& page = private_page();
+  if (page.pid == 0) page.pid = static_cast<uint32_t>(call({kSysGetpid}));
+  return page.pid;
+}
+
+// How many of `size` bytes could be read. The kernel copies, so a bad address is an error number.
+uint64_t read_self(uint8_t* to, uint64_t from, uint64_t size) {
+  if (header().system_calls_allowed == 0) return 0;
+  const IoVector local = {address_of(to), size};
+  const IoVector remote = {from, size};
+  const int64_t copied =
+      call({kSysProcessVmReadv, {own_pid(), address_of(&local), 1, address_of(&remote), 1, 0}});
+  return copied < 0 ? 0 : static_cast<uint64_t>(copied);
+}
+
+uint64_t bounded_size(uint64_t size) {
+  return size <= kReadSizeMax ? size : kReadSizeMax;
+}
+
+// Index of the first NUL in bytes[from, to), or `to`.
+uint64_t find_nul(const uint8_t* bytes, uint64_t from, uint64_t to) {
+  while (from < to && bytes[from] != 0)
+    ++from;
+  return from;
+}
+
+bool same_words(const uint64_t* a, const uint64_t* b, uint32_t count_words) {
+  for (uint32_t i = 0; i < count_words; ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
+}
+
+// `volatile`-free copies that the compiler may not turn into a library call it cannot find: mem.cc
+// has memcpy and memset, so either way is fine.
+void copy_words(uint64_t* to, const uint64_t* from, uint32_t count_words) {
+  for (uint32_t i = 0; i < count_words; ++i)
+    to[i] = from[i];
+}
+
+// A record is dead when its frame lies below `frame` on the same stack.
+bool is_dead(uint64_t key, uint64_t frame) {
+  const uint64_t other = key & ((uint64_t{1} << abi::kFunctionIdShift) - 1);
+  return other < frame && frame - other < abi::kStackSpanBytes;
+}
+
+// Walks the places where a record with this key may lie.
+class RecordTable {
+ public:
+  RecordTable(const abi::SessionEntry& entry, uint64_t key)
+      : region_(entry),
+        layout_(entry.layout.records),
+        frame_(key & ((uint64_t{1} << abi::kFunctionIdShift) - 1)) {}
+
+  [[nodiscard]] uint64_t frame() const { return frame_; }
+  [[nodiscard]] abi::RegionHeader& counters() const { return region_.header(); }
+  // Window pointer of the i-th place.
+  [[nodiscard]] uint64_t place(uint32_t i) const {
+    const uint64_t mask = (uint64_t{1} << (layout_.records_log2 & 31)) - 1;
+    const uint64_t position = ((frame_ >> 4) + i) & mask;
+    return region_.mask(layout_.offset + position * layout_.record_size_bytes());
+  }
+  [[nodiscard]] uint64_t& key_at(uint64_t pointer) const { return *region_.words_at(pointer); }
+
+ private:
+  Region region_;
+  const abi::RecordLayout& layout_;
+  uint64_t frame_;
+};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("hidden"))) uint64_t clew_try_read(uint32_t session,
+                                                                        uint64_t to, uint64_t size,
+                                                                        uint64_t from) {
+  uint8_t* const bytes = Region(session_entry(session)).at(to);
+  const uint64_t wanted = bounded_size(size);
+  if (read_self(bytes, from, wanted) == wanted) return 1;
+  zero(bytes, wanted);
+  return 0;
+}
+
+// Reads page by page, so that a string that ends before an unmapped page is read whole.
+extern "C" __attribute__((visibility("hidden"))) uint64_t clew_try_read_string(uint32_t session,
+                                                                               uint64_t to,
+                                                                               uint64_t size,
+                                                                               uint64_t from) {
+  uint8_t* const bytes = Region(session_entry(session)).at(to);
+  const uint64_t capacity = bounded_size(size);
+  uint64_t length = 0;
+  while (length + 1 < capacity) {
+    const uint64_t to_page_end = kPageSize - ((from + length) & (kPageSize - 1));
+    const uint64_t room = capacity - 1 - length;
+    const uint64_t wanted = room < to_page_end ? room : to_page_end;
+    const uint64_t copied = read_self(bytes + length, from + length, wanted);
+    const uint64_t end = find_nul(bytes, length, length + copied);
+    const bool failed = copied != wanted && end == length + copied;
+    if (failed) {
+      zero(bytes, capacity);
+      return ~uint64_t{0};
+    }
+    const bool found = end < length + copied;
+    length = end;
+    if (found) break;
+  }
+  zero(bytes + length, capacity - length);
+  return length;
+}
+
+extern "C" __attribute__((visibility("hidden"))) uint64_t clew_table_find(uint32_t session,
+                                                                          uint64_t table,
+                                                                          uint64_t key,
+                                                                          uint64_t hash) {
+  const abi::SessionEntry& entry = session_entry(session);
+  const Region region(entry);
+  const auto index = static_cast<uint32_t>(table % abi::kTablesMax);
+  const abi::TableLayout& layout = entry.layout.tables[index];
+  const uint32_t key_words = layout.key_words % kEntryWordsMax;
+  const uint32_t half = entry.layout.generations == 2 ? entry.generation & 1 : 0;
+  const uint64_t first = layout.offset + uint64_t{half} * layout.half_size_bytes();
+  const uint64_t mask = (uint64_t{1} << (layout.entries_log2 & 31)) - 1;
+  const uint64_t* const wanted_key = region.words_at(key);
+  const uint64_t tag = hash | 1;
+  for (uint32_t i = 0; i < abi::kTableProbesMax; ++i) {
+    const uint64_t position = ((hash >> 32) + i) & mask;
+    const uint64_t pointer = region.mask(first + position * layout.entry_size_bytes());
+    uint64_t* const words = region.words_at(pointer);
+    const uint64_t cells = region.mask(pointer + 8 + 8 * uint64_t{key_words});
+    if (words[0] == tag && same_words(words + 1, wanted_key, key_words)) return cells;
+    if (words[0] != 0) continue;
+    copy_words(words + 1, wanted_key, key_words);
+    const uint32_t cell_words = layout.cell_words % kEntryWordsMax;
+    for (uint32_t w = 0; w < cell_words; ++w)
+      words[1 + key_words + w] = 0;
+    // The collector reads the entry as soon as it sees the tag.
+    __atomic_store_n(&words[0], tag, __ATOMIC_RELEASE);
+    return cells;
+  }
+  count(region.header().dropped_table[index]);
+  return 0;
+}
+
+// The record with this key, else a free one, else one whose call is over.
+extern "C" __attribute__((visibility("hidden"))) uint64_t clew_record_put(uint32_t session,
+                                                                          uint64_t key) {
+  const RecordTable table(session_entry(session), key);
+  uint64_t free = 0;
+  uint64_t dead = 0;
+  for (uint32_t i = 0; i < abi::kRecordProbesMax; ++i) {
+    const uint64_t pointer = table.place(i);
+    const uint64_t seen = table.key_at(pointer);
+    if (seen == key) return pointer + 8;
+    if (seen == 0 && free == 0) free = pointer;
+    if (seen != 0 && dead == 0 && is_dead(seen, table.frame())) dead = pointer;
+  }
+  const uint64_t chosen = free != 0 ? free : dead;
+  if (chosen == 0) {
+    count(table.counters().missed_records);
+    return 0;
+  }
+  table.key_at(chosen) = key;
+  return chosen + 8;
+}
+
+extern "C" __attribute__((visibility("hidden"))) uint64_t clew_record_take(uint32_t session,
+                                                                           uint64_t key) {
+  const RecordTable table(session_entry(session), key);
+  for (uint32_t i = 0; i < abi::kRecordProbesMax; ++i) {
+    const uint64_t pointer = table.place(i);
+    if (table.key_at(pointer) != key) continue;
+    table.key_at(pointer) = 0;
+    return pointer + 8;
+  }
+  count(table.counters().missed_unpaired);
+  return 0;
+}
+
+}  // namespace clew::runtime

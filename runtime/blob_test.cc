@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the embedded blob, byte for byte as targets get it, over a small arena in this process.
+#include "runtime/blob.h"
+
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "abi/arena.h"
+
+namespace clew::runtime {
+namespace {
+
+using abi::Accessor;
+
+constexpr uint64_t kLowAddress = 0x2000'0000;
+constexpr uint64_t kStride = 65536;
+constexpr uint32_t kRegionOffset = 256;
+constexpr uint32_t kSession = 3;
+constexpr uint32_t kSlots = 4;
+
+uint8_t* map_at(uint64_t address, uint64_t size, int flags) {
+  void* const at = mmap(reinterpret_cast<void*>(address), size, PROT_READ | PROT_WRITE,
+                        flags | MAP_ANONYMOUS | (address != 0 ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+  return at == MAP_FAILED ? nullptr : static_cast<uint8_t*>(at);
+}
+
+abi::RegionLayout test_layout() {
+  abi::RegionLayout layout = {};
+  layout.size_log2 = 13;
+  layout.generations = 1;
+  layout.table_count = 1;
+  layout.tables[0] = {.offset = 1024, .entries_log2 = 3, .key_words = 2, .cell_words = 1};
+  layout.records = {.offset = 2048, .records_log2 = 3, .payload_words = 1, .reserved = 0};
+  return layout;
+}
+
+class RuntimeBlob : public testing::Test {
+ protected:
+  void SetUp() override {
+    low_ = map_at(kLowAddress, 4096, MAP_PRIVATE);
+    shared_ = map_at(kLowAddress + 4096, abi::kLowBlockSizeBytes - 4096, MAP_SHARED);
+    slots_ = map_at(0, kSlots * kStride, MAP_SHARED);
+    code_ = map_at(0, 65536, MAP_PRIVATE);
+    ASSERT_TRUE(low_ != nullptr && shared_ != nullptr && slots_ != nullptr && code_ != nullptr);
+    ASSERT_EQ(madvise(low_, 4096, MADV_WIPEONFORK), 0);
+    const Blob blob = runtime_blob();
+    std::memcpy(code_, blob.bytes.data(), blob.bytes.size());
+    const auto low = static_cast<uint32_t>(kLowAddress);
+    std::memcpy(code_ + blob.low_address_offset, &low, 4);
+    ASSERT_EQ(mprotect(code_, 65536, PROT_READ | PROT_EXEC), 0);
+    page().cookie = uint64_t{1} << 48;
+    header().slot_count = kSlots;
+    header().slots_address = reinterpret_cast<uint64_t>(slots_);
+    header().slot_stride = kStride;
+    header().system_calls_allowed = 1;
+    header().process_count = 1;
+    session().region_offset = kRegionOffset;
+    session().layout = test_layout();
+  }
+  void TearDown() override {
+    asm volatile("wrgsbase %0" : : "r"(uint64_t{0}));
+    munmap(low_, abi::kLowBlockSizeBytes);
+    munmap(slots_, kSlots * kStride);
+    munmap(code_, 65536);
+  }
+
+  abi::PrivatePage& page() { return *reinterpret_cast<abi::PrivatePage*>(low_); }
+  abi::ArenaHeader& header() { return *reinterpret_cast<abi::ArenaHeader*>(shared_); }
+  abi::SessionEntry& session() { return header().sessions[kSession]; }
+  uint64_t* directory() { return reinterpret_cast<uint64_t*>(low_ + abi::kDirectoryOffset); }
+  abi::SlotControl& slot(uint32_t i) {
+    return *reinterpret_cast<abi::SlotControl*>(slots_ + i * kStride);
+  }
+  uint8_t* own_region() {
+    uint64_t base = 0;
+    asm volatile("rdgsbase %0" : "=r"(base));
+    return reinterpret_cast<uint8_t*>(base + kLowAddress + kRegionOffset);
+  }
+  abi::RegionHeader& counters() { return *reinterpret_cast<abi::RegionHeader*>(own_region()); }
+
+  // Calls an accessor like a verified body; `kept_` says whether the registers survived.
+  uint64_t access(Accessor accessor, uint64_t r1, uint64_t r2 = 0, uint64_t r3 = 0) {
+    uint64_t result = 0;
+    uint64_t kept = 0;
+    const uint64_t entry = reinterpret_cast<uint64_t>(code_) + accessor_offset(kSession, accessor);
+    asm volatile(
+        "mov %[a], %%r11\n mov %[c], %%r12\n mov %[b], %%rbx\n"
+        "mov $11, %%rdi\n mov $22, %%rsi\n mov $33, %%rcx\n mov $44, %%rdx\n mov $55, %%r8\n"
+        "mov $66, %%r9\n mov $77, %%r10\n"
+        "call *%[entry]\n"
+        "lea (%%rdi,%%rsi), %%rdi\n add %%rcx, %%rdi\n add %%rdx, %%rdi\n add %%r8, %%rdi\n"
+        "add %%r9, %%rdi\n add %%r10, %%rdi\n mov %%rdi, %[kept]\n"
+        : "=a"(result), [kept] "=m"(kept)
+        : [a] "m"(r1), [b] "m"(r2), [c] "m"(r3), [entry] "m"(entry)
+        : "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "memory", "cc");
+    kept_ = kept == 308;
+    return result;
+  }
+  // Calls a stub's helper; true = run.
+  bool stub(StubCall which) {
+    uint64_t answer = 0;
+    const uint64_t entry = reinterpret_cast<uint64_t>(code_) + stub_call_offset(kSession, which);
+    asm volatile("call *%[entry]\n mov %%r10, %[answer]\n"
+                 : [answer] "=r"(answer)
+                 : [entry] "r"(entry)
+                 : "r10", "memory", "cc");
+    return answer != 0;
+  }
+
+  uint8_t* low_ = nullptr;
+  uint8_t* shared_ = nullptr;
+  uint8_t* slots_ = nullptr;
+  uint8_t* code_ = nullptr;
+  bool kept_ = true;
+};
+
+TEST_F(RuntimeBlob, DividesWithDefinedResultsForZeroAndOverflow) {
+  const auto least = static_cast<uint64_t>(std::numeric_limits<int64_t>::min());
+  const auto minus = [](int64_t v) { return static_cast<uint64_t>(v); };
+  EXPECT_EQ(access(Accessor::DivideUnsigned, 100, 7), 14U);
+  EXPECT_EQ(access(Accessor::DivideUnsigned, 100, 0), 0U);
+  EXPECT_EQ(access(Accessor::ModuloUnsigned, 100, 7), 2U);
+  EXPECT_EQ(access(Accessor::ModuloUnsigned, 100, 0), 100U);
+  EXPECT_EQ(access(Accessor::DivideSigned, minus(-100), 7), minus(-14));
+  EXPECT_EQ(access(Accessor::DivideSigned, least, minus(-1)), least);
+  EXPECT_EQ(access(Accessor::DivideSigned, 5, 0), 0U);
+  EXPECT_EQ(access(Accessor::ModuloSigned, minus(-100), 7), minus(-2));
+  EXPECT_EQ(access(Accessor::ModuloSigned, least, minus(-1)), 0U);
+  EXPECT_EQ(access(Accessor::ModuloSigned, 5, 0), 5U);
+  EXPECT_TRUE(kept_);
+}
+
+TEST_F(RuntimeBlob, AThreadClaimsOneSlotAndFindsItAgain) {
+  ASSERT_TRUE(stub(StubCall::Claim));
+  const abi::SlotControl* mine = nullptr;
+  for (uint32_t i = 0; i < kSlots; ++i) {
+    if (directory()[i] != 0) mine = &slot(i);
+  }
+  ASSERT_NE(mine, nullptr);
+  EXPECT_EQ(mine->tid, static_cast<uint32_t>(gettid()));
+  EXPECT_EQ(mine->owner >> 48, 1U);
+  EXPECT_EQ(mine->claims, 1U);
+  asm volatile("wrgsbase %0" : : "r"(uint64_t{0}));
+  ASSERT_TRUE(stub(StubCall::Claim));
+  EXPECT_EQ(mine->claims, 2U);
+}
+
+TEST_F(RuntimeBlob, AHitWithoutAFreeSlotIsCountedAndSkipped) {
+  for (uint32_t i = 0; i < kSlots; ++i)
+    directory()[i] = 99;
+  EXPECT_FALSE(stub(StubCall::Claim));
+  EXPECT_FALSE(stub(StubCall::Claim));
+  EXPECT_EQ(session().missed_no_slot, 2U);
+}
+
+TEST_F(RuntimeBlob, AForkedChildIsMutedOnceAndSkipsForEver) {
+  ASSERT_TRUE(stub(StubCall::Claim));
+  const pid_t child = fork();
+  if (child == 0) _exit(!stub(StubCall::Claim) && !stub(StubCall::Claim) ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(header().forks_muted, 1U);
+}
+
+TEST_F(RuntimeBlob, AFollowedChildGetsASlotAndAnIndexOfItsOwn) {
+  header().fork_policy = abi::ForkPolicy::Follow;
+  ASSERT_TRUE(stub(StubCall::Claim));
+  const pid_t child = fork();
+  if (child == 0) _exit(stub(StubCall::Claim) ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(header().process_count, 2U);
+  EXPECT_EQ(header().processes[1].pid, static_cast<uint32_t>(child));
+  EXPECT_EQ(header().processes[1].parent, static_cast<uint32_t>(getpid()));
+  uint32_t owned = 0;
+  for (uint32_t i = 0; i < kSlots; ++i)
+    owned += directory()[i] >> 48 == 2 ? 1U : 0U;
+  EXPECT_EQ(owned, 1U);
+}
+
+TEST_F(RuntimeBlob, ANestedProbeIsMissedAndAnAbandonedOneIsCleared) {
+  ASSERT_TRUE(stub(StubCall::Claim));
+  uint64_t gs = 0;
+  asm volatile("rdgsbase %0" : "=r"(gs));
+  auto& mine = *reinterpret_cast<abi::SlotControl*>(gs + kLowAddress);
+  const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  mine.busy = here + 4096;  // A probe of a caller runs: this hit comes from a signal handler.
+  EXPECT_FALSE(stub(StubCall::Busy));
+  EXPECT_EQ(counters().missed_reentry, 1U);
+  mine.busy = here - 65536;  // The stack was cut back above that probe.
+  EXPECT_TRUE(stub(StubCall::Busy));
+  EXPECT_EQ(counters().missed_abandoned, 1U);
+  EXPECT_EQ(mine.busy, 0U);
+}
+
+TEST_F(RuntimeBlob, TheTableFindsInsertsAndCountsWhatDoesNotFit) {
+  ASSERT_TRUE(stub(StubCall::Claim));
+  uint64_t key[2] = {7, 0};
+  const auto find = [&](uint64_t second, uint64_t hash) {
+    key[1] = second;
+    std::memcpy(own_region() + 512, key, sizeof key);
+    return access(Accessor::TableFind, 0, 512, hash << 32);
+  };
+  const uint64_t first = find(1, 5);
+  ASSERT_NE(first, 0U);
+  EXPECT_TRUE(kept_);
+  EXPECT_EQ(find(1, 5), first);
+  EXPECT_EQ(first, 1024 + 5 * 32 + 24U);
+  EXPECT_NE(find(2, 5), first);  // The same hash, another key.
+  for (uint64_t i = 3; i < 9; ++i)
+    EXPECT_NE(find(i, i), 0U);
+  EXPECT_EQ(find(100, 1), 0U);
+  EXPECT_EQ(counters().dropped_table[0], 1U);
+}
+
+TEST_F(RuntimeBlob, RecordsPairByKeyAndDeadFramesMakeRoom) {
+  ASSERT_TRUE(stub(StubCall::Claim));
+  const uint64_t frame = 0x7fff'0000'0000;
+  const uint64_t put = access(Accessor::RecordPut, frame | uint64_t{9} << 47);
+  ASSERT_NE(put, 0U);
+  EXPECT_EQ(access(Accessor::RecordTake, frame | uint64_t{8} << 47), 0U);
+  EXPECT_EQ(access(Accessor::RecordTake, frame | uint64_t{9} << 47), put);
+  EXPECT_EQ(access(Accessor::RecordTake, frame | uint64_t{9} << 47), 0U);
+  EXPECT_EQ(counters().missed_unpaired, 2U);
+  for (uint64_t i = 0; i < 8; ++i)
+    EXPECT_NE(access(Accessor::RecordPut, frame + 16 * i), 0U);
+  EXPECT_EQ(access(Accessor::RecordPut, frame - 64), 0U);  // All open calls are outer ones.
+  EXPECT_EQ(counters().missed_records, 1U);
+  EXPECT_NE(access(Accessor::RecordPut, frame + 4096), 0U);  // All open calls are over.
+}
+
+TEST_F(RuntimeBlob, ReadsThatFailGiveZeroesAndNoSignal) {
+  ASSERT_TRUE(stub(StubCall::Claim));
+  uint8_t* const two = map_at(0, 8192, MAP_PRIVATE);
+  ASSERT_EQ(mprotect(two + 4096, 4096, PROT_NONE), 0);
+  std::strcpy(reinterpret_cast<char*>(two + 4090), "hello");
+  const auto address = reinterpret_cast<uint64_t>(two);
+  uint8_t* const to = own_region() + 512;
+  EXPECT_EQ(access(Accessor::TryRead, 512, 6, address + 4090), 1U);
+  EXPECT_STREQ(reinterpret_cast<char*>(to), "hello");
+  EXPECT_EQ(access(Accessor::TryRead, 512, 7, address + 4090), 0U);
+  EXPECT_EQ(to[0], 0);
+  EXPECT_EQ(access(Accessor::TryReadString, 512, 64, address + 4090), 5U);
+  EXPECT_STREQ(reinterpret_cast<char*>(to), "hello");
+  two[4095] = '!';
+  EXPECT_EQ(access(Accessor::TryReadString, 512, 64, address + 4090), ~uint64_t{0});
+  EXPECT_EQ(access(Accessor::TryReadString, 512, 4, address + 4090), 3U);
+  EXPECT_STREQ(reinterpret_cast<char*>(to), "hel");
+  EXPECT_EQ(access(Accessor::TryRead, 512, 8, 0xFFFF'8000'0000'0000), 0U);
+  EXPECT_EQ(access(Accessor::TryRead, 512, 8, 0x8000'0000'0000'0000), 0U);
+  header().system_calls_allowed = 0;
+  EXPECT_EQ(access(Accessor::TryRead, 512, 6, address + 4090), 0U);
+  munmap(two, 8192);
+}
+
+TEST_F(RuntimeBlob, ALoaderWhoseTracerIsGoneWaitsOnce) {
+  page().cookie = uint64_t{1} << 48;
+  header().loader_sessions = 1U << kSession;
+  header().loader_wait_ms = 5;
+  stub(StubCall::Loader);
+  EXPECT_EQ(header().loader_requests[kSession], 1U);
+  EXPECT_EQ(header().loader_sessions, 0U);
+  stub(StubCall::Loader);
+  EXPECT_EQ(header().loader_requests[kSession], 1U);
+}
+
+TEST_F(RuntimeBlob, ALoaderThatIsAnsweredDoesNotWait) {
+  header().loader_sessions = 1U << kSession;
+  header().loader_wait_ms = 60'000;
+  header().loader_answers[kSession] = 1;
+  stub(StubCall::Loader);
+  EXPECT_EQ(header().loader_sessions, 1U << kSession);
+}
+
+}  // namespace
+}  // namespace clew::runtime

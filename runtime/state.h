@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the arena's parts are, seen from inside the target. The arena may be overwritten by a
+// program gone wild, so every offset that comes from it is masked before it becomes an address.
+#pragma once
+
+#include <cstdint>
+
+#include "abi/arena.h"
+#include "runtime/raw.h"
+
+// The arena's low address A. Lies in the blob; the tracer sets it when it copies the blob.
+extern "C" __attribute__((visibility("hidden"))) const volatile uint32_t clew_low_address;
+
+namespace clew::runtime {
+
+inline uint8_t* low_block(uint32_t offset) {
+  return reinterpret_cast<uint8_t*>(uint64_t{clew_low_address} + offset);
+}
+inline abi::PrivatePage& private_page() {
+  return *reinterpret_cast<abi::PrivatePage*>(low_block(0));
+}
+inline abi::ArenaHeader& header() {
+  return *reinterpret_cast<abi::ArenaHeader*>(low_block(abi::kHeaderOffset));
+}
+inline uint64_t* directory() {
+  return reinterpret_cast<uint64_t*>(low_block(abi::kDirectoryOffset));
+}
+inline abi::SessionEntry& session_entry(uint32_t session) {
+  return header().sessions[session % abi::kSessionsMax];
+}
+
+// The slot of this thread; only after a successful ownership check.
+inline abi::SlotControl& own_slot() {
+  return *reinterpret_cast<abi::SlotControl*>(gs_base() + clew_low_address);
+}
+
+// The session's region in this thread's slot. `at(p)` is the byte at window pointer p; what is
+// stored there may reach abi::kWindowSlackBytes further, never more.
+class Region {
+ public:
+  explicit Region(const abi::SessionEntry& entry)
+      : base_(gs_base() + clew_low_address + entry.region_offset),
+        mask_((uint64_t{1} << (entry.layout.size_log2 & 31)) - 1) {}
+
+  [[nodiscard]] uint64_t mask(uint64_t pointer) const { return pointer & mask_; }
+  [[nodiscard]] uint8_t* at(uint64_t pointer) const {
+    return reinterpret_cast<uint8_t*>(base_ + mask(pointer));
+  }
+  [[nodiscard]] uint64_t* words_at(uint64_t pointer) const {
+    return reinterpret_cast<uint64_t*>(base_ + (mask(pointer) & ~uint64_t{7}));
+  }
+  [[nodiscard]] abi::RegionHeader& header() const {
+    return *reinterpret_cast<abi::RegionHeader*>(base_);
+  }
+
+ private:
+  uint64_t base_;
+  uint64_t mask_;
+};
+
+// Adds one where a signal handler or another thread may add, too.
+template <typename Word>
+void count(Word& counter) {
+  __atomic_fetch_add(&counter, Word{1}, __ATOMIC_RELAXED);
+}
+
+}  // namespace clew::runtime
