@@ -5,8 +5,8 @@
 //   low block, at A < 2 GiB (MAP_FIXED_NOREPLACE), reached by absolute 32-bit addresses:
 //     A            PrivatePage   anonymous, private, RW, MADV_WIPEONFORK: zero in a forked child
 //     A + 4096     ArenaHeader   memfd offset 0, shared RW (one page)
-//     A + 8192     directory     one word per slot: its owner, 0 = free. So that nobody touches a
-//                                slot, and pays a page for it, only to learn that it is free
+//     A + 8192     directory     one word per slot: who took it last, 0 = nobody yet. So that a
+//                                claim does not pay a page for each slot it looks at
 //   journal        memfd, R: abi/journal.h. Mapped so that a tracer without the descriptor and
 //                  without privileges can still read how to undo everything
 //   slots          memfd, RW: slot_count * stride bytes of address space, touched lazily

@@ -34,12 +34,12 @@ static_assert(sizeof(SlotControl) == 256);
 inline constexpr uint32_t kTidUnknown = 0xFFFF'FFFF;
 inline constexpr uint32_t kTidReserved = 0xFFFF'FFFE;  // Being freed by the collector.
 
-// The directory word of slot i (abi/arena.h) is 0, or the owner of slot i, or kOwnerReserved. A
-// thread takes a free slot by a compare-and-swap of its directory word from 0; only then it touches
-// the slot. To free the slot of a dead thread: compare-and-swap the directory word from the owner
-// to kOwnerReserved, read the slot for the last time, zero `owner`, `busy` and `tid` (never the
-// regions: counters only grow), then the directory word.
-inline constexpr uint64_t kOwnerReserved = 1;
+// The directory word of slot i (abi/arena.h) is 0, or who took slot i last. A thread takes a slot
+// by a compare-and-swap of its directory word, from 0, or from another owner when the slot's tid is
+// 0: so the collector frees the slot of a dead thread by zeroing `owner`, then `tid`, and need not
+// know the directory. Two claims may overlap while a tid is still 0; the one that finds the
+// directory word changed at its end tries elsewhere, and the other repairs the slot at its next
+// hit.
 inline constexpr uint32_t kSlotsMax = 4096;
 inline constexpr uint32_t kSlotControlSizeBytes = sizeof(SlotControl);
 

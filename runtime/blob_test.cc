@@ -159,6 +159,9 @@ TEST_F(RuntimeBlob, AHitWithoutAFreeSlotIsCountedAndSkipped) {
   EXPECT_FALSE(stub(StubCall::Claim));
   EXPECT_FALSE(stub(StubCall::Claim));
   EXPECT_EQ(session().missed_no_slot, 2U);
+  slot(2).tid = 0;  // The collector frees one.
+  EXPECT_TRUE(stub(StubCall::Claim));
+  EXPECT_EQ(slot(2).tid, static_cast<uint32_t>(gettid()));
 }
 
 TEST_F(RuntimeBlob, AForkedChildIsMutedOnceAndSkipsForEver) {

@@ -11,6 +11,7 @@ namespace clew::runtime {
 namespace {
 
 constexpr uint32_t kDirectoryProbesMax = 256;
+constexpr uint32_t kAttemptsMax = 4;
 constexpr uint32_t kSignalStackOn = 1;  // SS_ONSTACK
 
 struct SignalStack {
@@ -53,19 +54,30 @@ uint64_t follow() {
   return first ? cookie : expected;
 }
 
+abi::SlotControl& slot_at(uint32_t index) {
+  const abi::ArenaHeader& arena = header();
+  return *reinterpret_cast<abi::SlotControl*>(arena.slots_address + index * arena.slot_stride);
+}
+
+// Takes directory word `index` for `owner` when it is free or was this owner's before.
+bool take_word(uint32_t index, uint64_t owner) {
+  uint64_t* const word = &directory()[index];
+  uint64_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+  if (seen == owner) return true;
+  const bool free = seen == 0 || __atomic_load_n(&slot_at(index).tid, __ATOMIC_ACQUIRE) == 0;
+  if (!free) return false;
+  return __atomic_compare_exchange_n(word, &seen, owner, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE) ||
+         seen == owner;
+}
+
 // Index of a directory word that now holds `owner`, or kSlotsMax.
 uint32_t take_directory_word(uint64_t owner, uint32_t slot_count) {
-  uint64_t* const words = directory();
   const uint64_t start = (owner * 0x9E37'79B9'7F4A'7C15) >> 32;
   const uint32_t tries = slot_count < kDirectoryProbesMax ? slot_count : kDirectoryProbesMax;
   for (uint32_t i = 0; i < tries; ++i) {
     const auto index = static_cast<uint32_t>((start + i) % slot_count);
-    uint64_t seen = __atomic_load_n(&words[index], __ATOMIC_ACQUIRE);
-    if (seen == 0 && __atomic_compare_exchange_n(&words[index], &seen, owner, false,
-                                                 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-      return index;
-    }
-    if (seen == owner) return index;
+    if (take_word(index, owner)) return index;
   }
   return abi::kSlotsMax;
 }
@@ -89,15 +101,16 @@ extern "C" __attribute__((visibility("hidden"))) uint64_t clew_claim_slot(uint32
   if (cookie == 0) return 0;
   const uint64_t owner = (arena.fs_base_instruction != 0 ? fs_base() : fs_self()) + cookie;
   const uint32_t slot_count = arena.slot_count < abi::kSlotsMax ? arena.slot_count : abi::kSlotsMax;
-  const uint32_t index = take_directory_word(owner, slot_count);
-  if (index >= slot_count) {
-    count(session_entry(session).missed_no_slot);
-    return 0;
+  for (uint32_t attempt = 0; attempt < kAttemptsMax; ++attempt) {
+    const uint32_t index = take_directory_word(owner, slot_count);
+    if (index >= slot_count) break;
+    become_owner(slot_at(index), owner);
+    if (__atomic_load_n(&directory()[index], __ATOMIC_ACQUIRE) != owner) continue;
+    set_gs_base(address_of(&slot_at(index)) - clew_low_address);
+    return 1;
   }
-  const uint64_t address = arena.slots_address + index * arena.slot_stride;
-  become_owner(*reinterpret_cast<abi::SlotControl*>(address), owner);
-  set_gs_base(address - clew_low_address);
-  return 1;
+  count(session_entry(session).missed_no_slot);
+  return 0;
 }
 
 // A guarded probe at stack pointer `rsp` found the slot busy. 1: the other probe is dead, run. A

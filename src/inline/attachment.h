@@ -135,12 +135,14 @@ enum class Event : uint8_t {
 };
 
 // The shared memory, as the tracer sees it. Valid while the Attachment lives, also after the target
-// died. Look at a slot only when its directory word is neither 0 nor abi::kOwnerReserved: touching
-// a slot gives it a page.
+// died. The file is sealed against shrinking.
 struct ArenaView {
   abi::ArenaHeader* header = nullptr;
-  uint64_t* directory = nullptr;  // header->slot_count words; access them atomically.
-  uint8_t* slots = nullptr;       // header->slot_stride bytes each.
+  uint8_t* slots = nullptr;  // header->slot_count times header->slot_stride bytes.
+  uint32_t slot_count = 0;
+  uint64_t slot_stride_bytes = 0;
+  int memory_file = -1;  // Borrowed.
+  uint64_t slots_file_offset = 0;
 };
 
 class Attachment {
