@@ -23,7 +23,8 @@ std::vector<Column> TableSchema::columns() const {
     result.push_back({.name = column.name,
                       .type = result_type(column.spec),
                       .unit = column.spec.unit,
-                      .approximate = approximate(column.spec)});
+                      .approximate = approximate(column.spec),
+                      .aggregated = true});
   }
   return result;
 }

@@ -19,6 +19,7 @@ enum class ColumnType : uint8_t {
   String,     // std::string
   Boolean,    // uint64_t, 0 or 1
   Address,    // uint64_t, printed as hexadecimal
+  Time,       // int64_t, nanoseconds since 1970 in UTC; text shows the local time of day
   Enum,       // std::string (the enumerator's name) or int64_t (no such enumerator)
   Histogram,  // Histogram
   TopList,    // TopList
@@ -29,6 +30,7 @@ struct Column {
   ColumnType type = ColumnType::Integer;
   Unit unit = Unit::None;
   bool approximate = false;  // A sketch: text marks its values with ~.
+  bool aggregated = false;   // Counted, not a key: what a chart draws.
   bool operator==(const Column&) const = default;
 };
 

@@ -14,6 +14,9 @@ namespace clew::output {
 [[nodiscard]] std::string format_value(const aggregate::Value& value,
                                        const aggregate::Column& column);
 
+// "1024", "< 0", ">= 100".
+[[nodiscard]] std::string bucket_label(const aggregate::Bucket& bucket);
+
 // Exactly as DTrace prints quantize, lquantize and llquantize: an empty line, the header line, one
 // row per bucket from one before the first to one after the last that is not empty.
 [[nodiscard]] std::string format_histogram(const aggregate::Histogram& histogram);

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comma-separated values (RFC 4180: CRLF, quotes doubled), with a header line. Numbers are exact
+// and without units; null is an empty field. Losses go to the notes.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "output/format.h"
+#include "output/formats.h"
+
+namespace clew::output {
+namespace {
+
+using aggregate::Bucket;
+using aggregate::Column;
+using aggregate::Histogram;
+using aggregate::TopItem;
+using aggregate::TopList;
+using aggregate::Value;
+
+std::string quoted(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"') result += '"';
+    result += c;
+  }
+  return result + '"';
+}
+
+struct ToField {
+  std::string operator()(std::monostate) const { return {}; }
+  std::string operator()(int64_t number) const { return fmt::to_string(number); }
+  std::string operator()(uint64_t number) const { return fmt::to_string(number); }
+  std::string operator()(double number) const { return fmt::format("{}", number); }
+  std::string operator()(const std::string& text) const { return quoted(text); }
+  std::string operator()(const Histogram& histogram) const {
+    std::string text;
+    for (const Bucket& bucket : histogram.buckets) {
+      if (bucket.count == 0) continue;
+      text += fmt::format("{}{}:{}", text.empty() ? "" : ";", bucket_label(bucket), bucket.count);
+    }
+    return text;
+  }
+  std::string operator()(const TopList& list) const {
+    std::string text;
+    for (const TopItem& item : list.items) {
+      text += fmt::format("{}{}:{}", text.empty() ? "" : ";", item.name, item.count);
+    }
+    return quoted(text);
+  }
+};
+
+class CsvSink final : public RowSink {
+ public:
+  CsvSink(ByteSink& bytes, ByteSink& notes) : bytes_(bytes), notes_(notes) {}
+
+  void begin(std::span<const Column> columns, RowMode mode) override {
+    columns_.assign(columns.begin(), columns.end());
+    mode_ = mode;
+    if (mode_ == RowMode::Stream) write_header("");
+  }
+
+  // Whether there is an interval column is known when the first interval ends.
+  void row(std::span<const Value> values) override {
+    std::string line;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (i > 0) line += ',';
+      line += std::visit(ToField{}, values[i]);
+    }
+    line += "\r\n";
+    if (mode_ == RowMode::Stream) {
+      bytes_.write(line);
+    } else {
+      rows_.push_back(std::move(line));
+    }
+  }
+
+  void end_interval(uint64_t number) override {
+    if (mode_ == RowMode::Stream) return;
+    write_header("interval,");
+    for (const std::string& row : std::exchange(rows_, {})) {
+      bytes_.write(fmt::format("{},{}", number, row));
+    }
+  }
+
+  void finish(const collect::Losses& losses) override {
+    write_header("");
+    for (const std::string& row : std::exchange(rows_, {}))
+      bytes_.write(row);
+    notes_.write(format_losses(losses));
+  }
+
+ private:
+  void write_header(std::string_view first) {
+    if (std::exchange(header_written_, true)) return;
+    std::string line(first);
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      if (i > 0) line += ',';
+      line += quoted(columns_[i].name);
+    }
+    bytes_.write(line + "\r\n");
+  }
+
+  ByteSink& bytes_;
+  ByteSink& notes_;
+  RowMode mode_ = RowMode::Table;
+  std::vector<Column> columns_;
+  std::vector<std::string> rows_;
+  bool header_written_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<RowSink> make_csv_sink(ByteSink& bytes, ByteSink& notes) {
+  return std::make_unique<CsvSink>(bytes, notes);
+}
+
+}  // namespace clew::output

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sinks, one per format. Private to the folder: others use make_sink.
+#pragma once
+
+#include <memory>
+
+#include "output/sinks.h"
+
+namespace clew::output {
+
+std::unique_ptr<RowSink> make_text_sink(const SinkOptions& options, ByteSink& bytes);
+std::unique_ptr<RowSink> make_json_sink(ByteSink& bytes);
+std::unique_ptr<RowSink> make_csv_sink(ByteSink& bytes, ByteSink& notes);
+
+}  // namespace clew::output

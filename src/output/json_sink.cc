@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// One JSON object a line (RFC 8259, UTF-8). Integers stay integers; what is no number in JSON (NaN,
+// infinity) and null are null; bytes that are not UTF-8 become U+FFFD.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "output/format.h"
+#include "output/formats.h"
+
+namespace clew::output {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using aggregate::Bucket;
+using aggregate::BucketEdge;
+using aggregate::Column;
+using aggregate::Histogram;
+using aggregate::TopItem;
+using aggregate::TopList;
+using aggregate::Value;
+
+Json bucket_json(const Bucket& bucket) {
+  switch (bucket.edge) {
+    case BucketEdge::From:
+      return {{"value", bucket.low}, {"count", bucket.count}};
+    case BucketEdge::FromUnsigned:
+      return {{"value", static_cast<uint64_t>(bucket.low)}, {"count", bucket.count}};
+    case BucketEdge::Below:
+      return {{"below", bucket.low}, {"count", bucket.count}};
+    case BucketEdge::AtLeast:
+      return {{"at_least", bucket.low}, {"count", bucket.count}};
+  }
+  return {};
+}
+
+struct ToJson {
+  aggregate::ColumnType type;
+
+  Json operator()(std::monostate) const { return nullptr; }
+  Json operator()(int64_t number) const { return number; }
+  Json operator()(uint64_t number) const {
+    return type == aggregate::ColumnType::Boolean ? Json(number != 0) : Json(number);
+  }
+  Json operator()(double number) const { return number; }
+  Json operator()(const std::string& text) const { return text; }
+  // Empty buckets are left out.
+  Json operator()(const Histogram& histogram) const {
+    Json list = Json::array();
+    for (const Bucket& bucket : histogram.buckets) {
+      if (bucket.count != 0) list.push_back(bucket_json(bucket));
+    }
+    return list;
+  }
+  Json operator()(const TopList& top) const {
+    Json list = Json::array();
+    for (const TopItem& item : top.items) {
+      list.push_back({{"value", item.name}, {"count", item.count}});
+    }
+    return list;
+  }
+};
+
+std::string line_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json causes_json(const collect::Causes& causes) {
+  Json object = Json::object();
+  for (const auto& [cause, count] : causes)
+    object[cause] = count;
+  return object;
+}
+
+Json summary_json(const collect::Losses& losses) {
+  Json refused = Json::array();
+  for (const collect::RefusedSite& site : losses.refused) {
+    refused.push_back({{"function", site.function}, {"kind", site.kind}, {"reason", site.reason}});
+  }
+  Json summary = Json::object();
+  summary["missed"] = causes_json(losses.missed);
+  summary["dropped"] = causes_json(losses.dropped);
+  summary["lost"] = losses.lost;
+  summary["refused"] = std::move(refused);
+  summary["sites"] = losses.sites;
+  summary["attach_ms"] = losses.attach_ms;
+  summary["stopped_ms"] = losses.stopped_ms;
+  return {{"summary", std::move(summary)}};
+}
+
+class JsonSink final : public RowSink {
+ public:
+  explicit JsonSink(ByteSink& bytes) : bytes_(bytes) {}
+
+  void begin(std::span<const Column> columns, RowMode mode) override {
+    columns_.assign(columns.begin(), columns.end());
+    mode_ = mode;
+  }
+
+  // The number of an interval is known at its end only.
+  void row(std::span<const Value> values) override {
+    Json object = Json::object();
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      object[columns_[i].name] = std::visit(ToJson{columns_[i].type}, values[i]);
+    }
+    if (mode_ == RowMode::Stream) {
+      bytes_.write(line_of(object));
+    } else {
+      rows_.push_back(std::move(object));
+    }
+  }
+
+  void end_interval(uint64_t number) override {
+    for (const Json& row : std::exchange(rows_, {})) {
+      Json object = {{"interval", number}};
+      object.update(row);
+      bytes_.write(line_of(object));
+    }
+  }
+
+  void finish(const collect::Losses& losses) override {
+    for (const Json& row : std::exchange(rows_, {}))
+      bytes_.write(line_of(row));
+    bytes_.write(line_of(summary_json(losses)));
+  }
+
+ private:
+  ByteSink& bytes_;
+  RowMode mode_ = RowMode::Table;
+  std::vector<Column> columns_;
+  std::vector<Json> rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowSink> make_json_sink(ByteSink& bytes) {
+  return std::make_unique<JsonSink>(bytes);
+}
+
+}  // namespace clew::output

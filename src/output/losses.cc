@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Losses as lines of text.
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "output/format.h"
+
+namespace clew::output {
+namespace {
+
+constexpr size_t kNamesShownMax = 3;
+
+void append_causes(std::string& text, std::string_view title, const collect::Causes& causes) {
+  for (const auto& [cause, count] : causes) {
+    text += fmt::format("{}: {} {}\n", title, count, collect::describe_cause(cause));
+  }
+}
+
+struct Reason {
+  std::string text;
+  std::vector<std::string> functions;
+};
+
+// Most sites first, then by text.
+std::vector<Reason> reasons_of(const collect::Losses& losses) {
+  std::map<std::string, std::vector<std::string>> by_text;
+  for (const collect::RefusedSite& site : losses.refused) {
+    by_text[fmt::format("{}: {}", site.kind, site.reason)].push_back(site.function);
+  }
+  std::vector<Reason> reasons;
+  for (auto& [text, functions] : by_text)
+    reasons.push_back({text, std::move(functions)});
+  std::stable_sort(reasons.begin(), reasons.end(), [](const Reason& a, const Reason& b) {
+    return a.functions.size() > b.functions.size();
+  });
+  return reasons;
+}
+
+std::string names_of(const Reason& reason) {
+  std::string names;
+  const size_t shown = std::min(reason.functions.size(), kNamesShownMax);
+  for (size_t i = 0; i < shown; ++i) {
+    if (i > 0) names += ", ";
+    names += printable(reason.functions[i]);
+  }
+  const size_t rest = reason.functions.size() - shown;
+  return rest == 0 ? names : fmt::format("{} and {} more", names, rest);
+}
+
+void append_refused(std::string& text, const collect::Losses& losses) {
+  for (const Reason& reason : reasons_of(losses)) {
+    text += fmt::format("refused: {} {} {} ({})\n", reason.functions.size(),
+                        reason.functions.size() == 1 ? "site," : "sites,", printable(reason.text),
+                        names_of(reason));
+  }
+}
+
+}  // namespace
+
+std::string format_losses(const collect::Losses& losses) {
+  std::string text;
+  append_causes(text, "missed", losses.missed);
+  append_causes(text, "dropped", losses.dropped);
+  for (const std::string& source : losses.lost)
+    text += "lost: " + printable(source) + "\n";
+  append_refused(text, losses);
+  return text;
+}
+
+}  // namespace clew::output

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output/sinks.h"
+
+#include <cerrno>
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "output/formats.h"
+
+namespace clew::output {
+
+std::unique_ptr<RowSink> make_sink(const SinkOptions& options, ByteSink& bytes, ByteSink& notes) {
+  switch (options.format) {
+    case Format::Text:
+    case Format::Chart:
+      return make_text_sink(options, bytes);
+    case Format::Json:
+      return make_json_sink(bytes);
+    case Format::Csv:
+      return make_csv_sink(bytes, notes);
+  }
+  CLEW_ASSERT(false);
+  return nullptr;
+}
+
+void FileSink::write(std::string_view bytes) {
+  while (error_ == 0 && !bytes.empty()) {
+    const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
+    if (written >= 0) {
+      bytes.remove_prefix(static_cast<size_t>(written));
+    } else if (errno == EAGAIN) {
+      pollfd waiting{.fd = fd_, .events = POLLOUT, .revents = 0};
+      (void)poll(&waiting, 1, -1);
+    } else if (errno != EINTR) {
+      error_ = errno;
+    }
+  }
+}
+
+}  // namespace clew::output

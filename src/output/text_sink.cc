@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows for people: tables and charts. On a terminal each interval replaces the last one; into a
+// pipe they follow each other.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "output/chart.h"
+#include "output/format.h"
+#include "output/formats.h"
+#include "output/screen.h"
+#include "output/text_table.h"
+
+namespace clew::output {
+namespace {
+
+using aggregate::Column;
+using aggregate::Value;
+
+class TextSink final : public RowSink {
+ public:
+  TextSink(const SinkOptions& options, ByteSink& bytes)
+      : options_(options), bytes_(bytes), screen_(bytes), stream_({}) {}
+
+  void begin(std::span<const Column> columns, RowMode mode) override;
+  void row(std::span<const Value> values) override;
+  void end_interval(uint64_t number) override;
+  void finish(const collect::Losses& losses) override;
+
+ private:
+  [[nodiscard]] std::string draw_table() const;
+  void write_event(std::span<const Value> values);
+
+  SinkOptions options_;
+  ByteSink& bytes_;
+  Screen screen_;
+  RowMode mode_ = RowMode::Table;
+  std::vector<Column> columns_;
+  std::vector<std::vector<Value>> rows_;
+  TextTable stream_;  // Widths of a stream grow with its rows.
+  bool header_written_ = false;
+  std::string drawn_;  // The last interval, in full.
+  uint64_t intervals_ = 0;
+};
+
+void TextSink::begin(std::span<const Column> columns, RowMode mode) {
+  mode_ = mode;
+  columns_.assign(columns.begin(), columns.end());
+  stream_ = TextTable(columns);
+}
+
+void TextSink::row(std::span<const Value> values) {
+  if (mode_ == RowMode::Table) {
+    rows_.emplace_back(values.begin(), values.end());
+  } else {
+    write_event(values);
+  }
+}
+
+void TextSink::write_event(std::span<const Value> values) {
+  const Cells cells = format_cells(columns_, values);
+  stream_.fit(cells);
+  if (!std::exchange(header_written_, true)) bytes_.write(stream_.header());
+  bytes_.write(stream_.line(cells));
+}
+
+std::string TextSink::draw_table() const {
+  const bool chart = options_.format == Format::Chart && can_chart(columns_);
+  return chart ? format_chart(columns_, rows_) : format_table(columns_, rows_);
+}
+
+void TextSink::end_interval(uint64_t number) {
+  ++intervals_;
+  if (mode_ == RowMode::Stream) return;
+  drawn_ = fmt::format("interval {}\n{}", number, draw_table());
+  rows_.clear();
+  if (options_.redraw) {
+    screen_.draw(drawn_, size_of_terminal(options_.terminal));
+  } else {
+    bytes_.write(drawn_ + "\n");
+  }
+}
+
+void TextSink::finish(const collect::Losses& losses) {
+  if (mode_ == RowMode::Table && intervals_ == 0) bytes_.write(draw_table());
+  if (mode_ == RowMode::Table && intervals_ != 0 && options_.redraw) {
+    screen_.erase(size_of_terminal(options_.terminal));
+    bytes_.write(drawn_);
+  }
+  const std::string notes = format_losses(losses);
+  if (!notes.empty()) bytes_.write("\n" + notes);
+}
+
+}  // namespace
+
+std::unique_ptr<RowSink> make_text_sink(const SinkOptions& options, ByteSink& bytes) {
+  return std::make_unique<TextSink>(options, bytes);
+}
+
+}  // namespace clew::output

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output/text_table.h"
+
+#include <algorithm>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "output/format.h"
+
+namespace clew::output {
+
+using aggregate::Column;
+using aggregate::ColumnType;
+using aggregate::Histogram;
+using aggregate::Value;
+
+namespace {
+
+constexpr size_t kGap = 2;
+
+void append_padded(std::string& line, std::string_view text, size_t width, bool right) {
+  const size_t own = display_width(text);
+  const std::string blanks(width > own ? width - own : 0, ' ');
+  if (right) {
+    line += blanks;
+    line += text;
+  } else {
+    line += text;
+    line += blanks;
+  }
+}
+
+std::string format_block(std::span<const Column> columns, const std::vector<Value>& row) {
+  std::string scalars;
+  std::string drawings;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (const auto* histogram = std::get_if<Histogram>(&row[i])) {
+      drawings += fmt::format("\n{}", printable(columns[i].name));
+      drawings += format_histogram(*histogram);
+    } else {
+      scalars += fmt::format("{}{} = {}", scalars.empty() ? "" : ", ", printable(columns[i].name),
+                             format_value(row[i], columns[i]));
+    }
+  }
+  if (!scalars.empty()) scalars += '\n';
+  return scalars + drawings;
+}
+
+}  // namespace
+
+bool is_right_aligned(const Column& column) {
+  switch (column.type) {
+    case ColumnType::Integer:
+    case ColumnType::Unsigned:
+    case ColumnType::Float:
+    case ColumnType::Address:
+    case ColumnType::Time:
+      return true;
+    case ColumnType::String:
+    case ColumnType::Boolean:
+    case ColumnType::Enum:
+    case ColumnType::Histogram:
+    case ColumnType::TopList:
+      return false;
+  }
+  CLEW_ASSERT(false);
+  return false;
+}
+
+bool has_histogram(std::span<const Column> columns) {
+  return std::any_of(columns.begin(), columns.end(),
+                     [](const Column& column) { return column.type == ColumnType::Histogram; });
+}
+
+Cells format_cells(std::span<const Column> columns, std::span<const Value> values) {
+  CLEW_ASSERT(columns.size() == values.size());
+  Cells cells;
+  for (size_t i = 0; i < columns.size(); ++i)
+    cells.push_back(format_value(values[i], columns[i]));
+  return cells;
+}
+
+TextTable::TextTable(std::span<const Column> columns) : columns_(columns.begin(), columns.end()) {
+  for (const Column& column : columns_)
+    widths_.push_back(display_width(printable(column.name)));
+}
+
+void TextTable::fit(const Cells& cells) {
+  for (size_t i = 0; i < cells.size(); ++i) {
+    widths_[i] = std::max(widths_[i], display_width(cells[i]));
+  }
+}
+
+std::string TextTable::header() const {
+  Cells names;
+  for (const Column& column : columns_)
+    names.push_back(printable(column.name));
+  return line(names);
+}
+
+std::string TextTable::line(const Cells& cells) const {
+  std::string result;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    if (i > 0) result.append(kGap, ' ');
+    append_padded(result, cells[i], widths_[i], is_right_aligned(columns_[i]));
+  }
+  result.erase(result.find_last_not_of(' ') + 1);
+  return result + '\n';
+}
+
+std::string format_table(std::span<const Column> columns,
+                         std::span<const std::vector<Value>> rows) {
+  std::string text;
+  if (has_histogram(columns)) {
+    for (const auto& row : rows) {
+      if (!text.empty()) text += '\n';
+      text += format_block(columns, row);
+    }
+    return text;
+  }
+  TextTable table(columns);
+  std::vector<Cells> lines;
+  for (const auto& row : rows) {
+    lines.push_back(format_cells(columns, row));
+    table.fit(lines.back());
+  }
+  text += table.header();
+  for (const Cells& cells : lines)
+    text += table.line(cells);
+  return text;
+}
+
+}  // namespace clew::output

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lays rows out in columns. Private to the folder.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "aggregate/value.h"
+
+namespace clew::output {
+
+using Cells = std::vector<std::string>;
+
+[[nodiscard]] bool is_right_aligned(const aggregate::Column& column);
+[[nodiscard]] bool has_histogram(std::span<const aggregate::Column> columns);
+[[nodiscard]] Cells format_cells(std::span<const aggregate::Column> columns,
+                                 std::span<const aggregate::Value> values);
+
+class TextTable {
+ public:
+  explicit TextTable(std::span<const aggregate::Column> columns);
+  // Makes room for a row.
+  void fit(const Cells& cells);
+  [[nodiscard]] std::string header() const;
+  // One line with its line feed; no blanks at its end.
+  [[nodiscard]] std::string line(const Cells& cells) const;
+
+ private:
+  std::vector<aggregate::Column> columns_;
+  std::vector<size_t> widths_;
+};
+
+// A whole table: header and rows; or, with a histogram among the columns, one block per row: its
+// other values as "name = value", then the drawings.
+[[nodiscard]] std::string format_table(std::span<const aggregate::Column> columns,
+                                       std::span<const std::vector<aggregate::Value>> rows);
+
+}  // namespace clew::output
