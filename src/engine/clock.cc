@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/clock.h"
+
+#include <cmath>
+#include <limits>
+
+#include <time.h>
+#include <x86intrin.h>
+
+namespace clew::engine {
+namespace {
+
+constexpr int kReadings = 16;
+
+int64_t monotonic_now_ns() {
+  timespec now{};
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+}  // namespace
+
+ClockSample sample_clock() {
+  ClockSample best{};
+  uint64_t best_gap = std::numeric_limits<uint64_t>::max();
+  for (int i = 0; i < kReadings; ++i) {
+    const uint64_t before = __rdtsc();
+    const int64_t now_ns = monotonic_now_ns();
+    const uint64_t after = __rdtsc();
+    if (after - before < best_gap) {
+      best_gap = after - before;
+      best = {.ticks = before + best_gap / 2, .monotonic_ns = now_ns};
+    }
+  }
+  return best;
+}
+
+Clock::Clock(const ClockSample& start) : base_(start) {
+  ClockSample now = sample_clock();
+  while (now.monotonic_ns - start.monotonic_ns < kBaselineMinNs) {
+    now = sample_clock();
+  }
+  ns_per_tick_ = static_cast<double>(now.monotonic_ns - start.monotonic_ns) /
+                 static_cast<double>(now.ticks - start.ticks);
+  multiplier_ = static_cast<uint64_t>(std::llround(ns_per_tick_ * (1U << kTickShift)));
+}
+
+int64_t Clock::monotonic_ns(uint64_t ticks) const {
+  const auto span = static_cast<int64_t>(ticks - base_.ticks);
+  return base_.monotonic_ns + std::llround(static_cast<double>(span) * ns_per_tick_);
+}
+
+}  // namespace clew::engine

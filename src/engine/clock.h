@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rate of the time stamp counter against CLOCK_MONOTONIC. Probes read the counter (a system
+// call or vDSO call would need a stack and a library); everybody else speaks nanoseconds.
+#pragma once
+
+#include <cstdint>
+
+namespace clew::engine {
+
+// Nanoseconds = ticks * multiplier >> kTickShift. With 20 bits the rounding error of the rate is
+// below 3e-6 and a span of 2^44 ticks (an hour and a half at 3 GHz) does not overflow 64 bits.
+inline constexpr uint32_t kTickShift = 20;
+
+struct ClockSample {
+  uint64_t ticks;
+  int64_t monotonic_ns;
+};
+
+// The tightest of a few readings of both clocks (tens of nanoseconds apart).
+ClockSample sample_clock();
+
+class Clock {
+ public:
+  // `start` should be old: the error of the rate is about 50 ns / (now - start). Waits, busy, until
+  // the distance is kBaselineMinNs.
+  explicit Clock(const ClockSample& start);
+
+  [[nodiscard]] uint64_t multiplier() const { return multiplier_; }
+  // CLOCK_MONOTONIC in nanoseconds at `ticks`, for events.
+  [[nodiscard]] int64_t monotonic_ns(uint64_t ticks) const;
+
+  static constexpr int64_t kBaselineMinNs = 10'000'000;
+
+ private:
+  ClockSample base_{};
+  double ns_per_tick_ = 0;
+  uint64_t multiplier_ = 0;
+};
+
+}  // namespace clew::engine

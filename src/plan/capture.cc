@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/capture.h"
+
+#include <algorithm>
+
+namespace clew::plan {
+
+using query::Expression;
+using query::ExpressionKind;
+
+namespace {
+
+class Capturer {
+ public:
+  explicit Capturer(const Plan& plan) : query_(plan.query) {}
+
+  Expected<Expression> rewrite(const Expression& expression) {
+    const bool is_constant = expression.kind == ExpressionKind::Integer ||
+                             expression.kind == ExpressionKind::Float ||
+                             expression.kind == ExpressionKind::String;
+    if (is_constant) return expression;
+    if (all_probes_can_store(query_, expression)) return take(expression);
+    if (expression.kind == ExpressionKind::Let) {
+      return rewrite(query_.lets[expression.index].expression);
+    }
+    if (expression.operands.empty()) {
+      return fail(ErrorCode::InvalidQuery,
+                  "part of the query can be computed neither in the probe nor from its events");
+    }
+    Expression result = expression;
+    for (Expression& operand : result.operands) {
+      operand = CLEW_TRY(rewrite(operand));
+    }
+    return result;
+  }
+
+  std::vector<Expression> captures;
+
+ private:
+  Expression take(const Expression& expression) {
+    auto found = std::find(captures.begin(), captures.end(), expression);
+    if (found == captures.end()) found = captures.insert(captures.end(), expression);
+    Expression reference;
+    reference.kind = ExpressionKind::Input;
+    reference.type = expression.type;
+    reference.span = expression.span;
+    reference.index = static_cast<uint16_t>(found - captures.begin());
+    return reference;
+  }
+
+  const query::Query& query_;
+};
+
+}  // namespace
+
+Expected<Captured> capture(const Plan& plan) {
+  Captured result;
+  Capturer capturer(plan);
+  for (size_t i = 0; i < plan.query.where.size(); ++i) {
+    if (plan.pushed(OperatorKind::Filter, static_cast<uint16_t>(i))) continue;
+    result.filters.push_back(CLEW_TRY(capturer.rewrite(plan.query.where[i])));
+  }
+  for (const query::NamedExpression& value : plan.query.values) {
+    result.values.push_back(CLEW_TRY(capturer.rewrite(value.expression)));
+  }
+  for (const query::Aggregate& aggregate : plan.query.aggregates) {
+    for (const Expression& argument : aggregate.arguments) {
+      result.arguments.push_back(CLEW_TRY(capturer.rewrite(argument)));
+    }
+  }
+  result.captures = std::move(capturer.captures);
+  return result;
+}
+
+}  // namespace clew::plan

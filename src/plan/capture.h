@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an event must carry so that the tracer can do the rest: the largest parts of the expressions
+// behind the merge that a probe can store. The expressions are rewritten to refer to them: capture
+// k becomes Input k.
+#pragma once
+
+#include <vector>
+
+#include "base/error.h"
+#include "plan/plan.h"
+
+namespace clew::plan {
+
+struct Captured {
+  std::vector<query::Expression> captures;  // Over the query's own inputs and lets.
+  std::vector<query::Expression> filters;   // Over captures; what stands behind the merge.
+  std::vector<query::Expression> values;
+  std::vector<query::Expression> arguments;  // Of the aggregates that have one, in order.
+};
+
+// InvalidQuery when an expression needs something that neither probe nor tracer has.
+Expected<Captured> capture(const Plan& plan);
+
+}  // namespace clew::plan

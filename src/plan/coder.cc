@@ -1,0 +1,653 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frame of a program: begin and end, records of open calls, time, integers and branches. Text
+// and memory are in coder_text.cc.
+#include "plan/coder.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+#include "abi/context.h"
+#include "aggregate/buckets.h"
+
+namespace clew::plan {
+
+using isa::Alu;
+using isa::Jump;
+using isa::Label;
+using isa::Register;
+using isa::Size;
+using isa::Width;
+using query::Expression;
+using query::ExpressionKind;
+using query::Field;
+
+namespace {
+
+constexpr Register kContext = Register::R6;
+constexpr Register kRecord = Register::R7;
+constexpr Register kElapsed = Register::R8;
+
+bool fits_immediate(int64_t value) {
+  return value >= std::numeric_limits<int32_t>::min() &&
+         value <= std::numeric_limits<int32_t>::max();
+}
+
+int32_t argument_offset(uint16_t index) {
+  if (index < 6) return static_cast<int32_t>(offsetof(abi::Context, arguments) + 8U * index);
+  return static_cast<int32_t>(offsetof(abi::Context, stack_arguments) + 8U * (index - 6U));
+}
+
+Jump inverse(Jump jump) {
+  switch (jump) {
+    case Jump::Equal:
+      return Jump::NotEqual;
+    case Jump::NotEqual:
+      return Jump::Equal;
+    case Jump::Greater:
+      return Jump::LessOrEqual;
+    case Jump::GreaterOrEqual:
+      return Jump::Less;
+    case Jump::Less:
+      return Jump::GreaterOrEqual;
+    case Jump::LessOrEqual:
+      return Jump::Greater;
+    case Jump::SignedGreater:
+      return Jump::SignedLessOrEqual;
+    case Jump::SignedGreaterOrEqual:
+      return Jump::SignedLess;
+    case Jump::SignedLess:
+      return Jump::SignedGreaterOrEqual;
+    case Jump::SignedLessOrEqual:
+      return Jump::SignedGreater;
+    case Jump::Always:
+    case Jump::BitsSet:
+    case Jump::Call:
+    case Jump::Exit:
+      break;
+  }
+  return jump;
+}
+
+Jump comparison(query::BinaryOperator op, bool is_signed) {
+  switch (op) {
+    case query::BinaryOperator::Less:
+      return is_signed ? Jump::SignedLess : Jump::Less;
+    case query::BinaryOperator::LessEqual:
+      return is_signed ? Jump::SignedLessOrEqual : Jump::LessOrEqual;
+    case query::BinaryOperator::Greater:
+      return is_signed ? Jump::SignedGreater : Jump::Greater;
+    case query::BinaryOperator::GreaterEqual:
+      return is_signed ? Jump::SignedGreaterOrEqual : Jump::GreaterOrEqual;
+    case query::BinaryOperator::Equal:
+      return Jump::Equal;
+    case query::BinaryOperator::NotEqual:
+      return Jump::NotEqual;
+    default:
+      return Jump::Always;
+  }
+}
+
+bool is_comparison(query::BinaryOperator op) {
+  return comparison(op, false) != Jump::Always;
+}
+
+bool is_text(const query::Type& type) {
+  return type.kind == query::TypeKind::String || type.kind == query::TypeKind::Bytes;
+}
+
+}  // namespace
+
+Coder::Coder(const query::Query& query, const query::Source& source,
+             const CoderEnvironment& environment)
+    : query_(query), source_(source), environment_(environment), exit_(builder_.label()) {}
+
+void Coder::begin() {
+  builder_.move(kContext, Register::R1);
+}
+
+Expected<isa::Program> Coder::finish(std::string name) {
+  builder_.bind(exit_).move(Register::R0, 0).exit();
+  for (size_t i = 0; i < out_of_line_.size(); ++i) {  // A writer may add another.
+    const std::function<void()> write = out_of_line_[i];
+    write();
+  }
+  return builder_.finish(std::move(name));
+}
+
+Expected<int32_t> Coder::reserve(uint32_t size_bytes) {
+  frame_used_ += static_cast<int32_t>((size_bytes + 7) / 8 * 8);
+  if (frame_used_ > static_cast<int32_t>(isa::kFrameSizeBytes)) {
+    return fail(ErrorCode::Limit,
+                "the query needs more than 512 bytes of scratch memory in the probe; use shorter "
+                "strings or fewer of them");
+  }
+  return -frame_used_;
+}
+
+uint32_t Coder::site_constant(SiteConstant kind) {
+  const auto found = std::find(site_constants_.begin(), site_constants_.end(), kind);
+  if (found != site_constants_.end()) {
+    return static_cast<uint32_t>(found - site_constants_.begin());
+  }
+  site_constants_.push_back(kind);
+  return static_cast<uint32_t>(site_constants_.size() - 1);
+}
+
+void Coder::out_of_line(std::function<void()> write) {
+  out_of_line_.push_back(std::move(write));
+}
+
+void Coder::count_loss(uint32_t header_offset) {
+  builder_.load_window(Register::R2, header_offset)
+      .load(Size::Double, Register::R3, Register::R2, 0)
+      .alu(Alu::Add, Register::R3, 1)
+      .store(Size::Double, Register::R2, 0, Register::R3);
+}
+
+// --- records -----------------------------------------------------------------------------------
+
+// r2 = key of this call, r5 = window pointer to the first place where its record can be.
+void Coder::record_place() {
+  const abi::RecordLayout& records = environment_.records;
+  builder_.load(Size::Double, Register::R2, kContext, offsetof(abi::Context, frame))
+      .move(Register::R4, Register::R2)
+      .load_site_constant(Register::R3, site_constant(SiteConstant::RecordTag))
+      .alu(Alu::Or, Register::R2, Register::R3)
+      .alu(Alu::ShiftRight, Register::R4, 4)
+      .alu(Alu::And, Register::R4, static_cast<int32_t>((1U << records.records_log2) - 1))
+      .alu(Alu::Multiply, Register::R4, static_cast<int32_t>(records.record_size_bytes()))
+      .load_window(Register::R5, records.offset)
+      .alu(Alu::Add, Register::R5, Register::R4);
+}
+
+void Coder::take_record() {
+  const Label slow = builder_.label();
+  const Label found = builder_.label();
+  record_place();
+  builder_.load(Size::Double, Register::R3, Register::R5, 0)
+      .jump_if(Jump::NotEqual, Register::R3, Register::R2, slow)
+      .store(Size::Double, Register::R5, 0, 0)
+      .move(kRecord, Register::R5)
+      .alu(Alu::Add, kRecord, 8)
+      .bind(found);
+  out_of_line([this, slow, found] {
+    builder_.bind(slow)
+        .move(Register::R1, Register::R2)
+        .call(abi::Accessor::RecordTake)
+        .jump_if(Jump::Equal, Register::R0, 0, exit_)
+        .move(kRecord, Register::R0)
+        .jump(found);
+  });
+}
+
+void Coder::put_record() {
+  const Label slow = builder_.label();
+  const Label mine = builder_.label();
+  const Label found = builder_.label();
+  record_place();
+  builder_.load(Size::Double, Register::R3, Register::R5, 0)
+      .jump_if(Jump::NotEqual, Register::R3, 0, slow)
+      .bind(mine)
+      .store(Size::Double, Register::R5, 0, Register::R2)
+      .move(kRecord, Register::R5)
+      .alu(Alu::Add, kRecord, 8)
+      .bind(found);
+  out_of_line([this, slow, mine, found] {
+    builder_.bind(slow)
+        .jump_if(Jump::Equal, Register::R3, Register::R2, mine)
+        .move(Register::R1, Register::R2)
+        .call(abi::Accessor::RecordPut)
+        .jump_if(Jump::Equal, Register::R0, 0, exit_)
+        .move(kRecord, Register::R0)
+        .jump(found);
+  });
+}
+
+void Coder::measure_elapsed() {
+  builder_.call(abi::Accessor::Time)
+      .load(Size::Double, Register::R2, kRecord, 0)
+      .alu(Alu::Subtract, Register::R0, Register::R2)
+      .load_constant(Register::R2, environment_.tick_multiplier)
+      .alu(Alu::Multiply, Register::R0, Register::R2)
+      .alu(Alu::ShiftRight, Register::R0, static_cast<int32_t>(environment_.tick_shift))
+      .move(kElapsed, Register::R0);
+}
+
+// r0 = nanoseconds of CLOCK_MONOTONIC. The ticks are scaled in two parts, so that a long time
+// since `base_ticks` does not overflow.
+void Coder::monotonic_time() {
+  const auto shift = static_cast<int32_t>(environment_.tick_shift);
+  builder_.call(abi::Accessor::Time)
+      .load_constant(Register::R2, environment_.base_ticks)
+      .alu(Alu::Subtract, Register::R0, Register::R2)
+      .move(Register::R3, Register::R0)
+      .alu(Alu::ShiftRight, Register::R3, 32)
+      .move(Register::R0, Register::R0, Width::Bits32)
+      .load_constant(Register::R2, environment_.tick_multiplier)
+      .alu(Alu::Multiply, Register::R3, Register::R2)
+      .alu(Alu::ShiftLeft, Register::R3, 32 - shift)
+      .alu(Alu::Multiply, Register::R0, Register::R2)
+      .alu(Alu::ShiftRight, Register::R0, shift)
+      .alu(Alu::Add, Register::R0, Register::R3)
+      .load_constant(Register::R2, environment_.base_ns)
+      .alu(Alu::Add, Register::R0, Register::R2);
+}
+
+// --- expressions -------------------------------------------------------------------------------
+
+Expected<void> Coder::need_lets(const Expression& expression) {
+  for (const Expression& operand : expression.operands) {
+    CLEW_TRY(need_lets(operand));
+  }
+  if (expression.kind == ExpressionKind::Input) {
+    return need_lets(source_.inputs[expression.index]);
+  }
+  if (expression.kind != ExpressionKind::Let || lets_.contains(expression.index)) return {};
+  const Expression& meaning = query_.lets[expression.index].expression;
+  CLEW_TRY(need_lets(meaning));
+  const int32_t area = CLEW_TRY(reserve(8 * stored_words(meaning)));
+  if (is_text(meaning.type)) {
+    CLEW_TRY(store_text(meaning, Register::R10, area));
+  } else {
+    CLEW_TRY(integer(meaning));
+    builder_.store(Size::Double, Register::R10, area, Register::R0);
+  }
+  lets_.emplace(expression.index, area);
+  return {};
+}
+
+Expected<void> Coder::require(const Expression& expression) {
+  CLEW_TRY(need_lets(expression));
+  return branch(expression, false, exit_);
+}
+
+Expected<void> Coder::value(const Expression& expression) {
+  CLEW_TRY(need_lets(expression));
+  return integer(expression);
+}
+
+Expected<void> Coder::integer(const Expression& expression) {
+  switch (expression.kind) {
+    case ExpressionKind::Integer:
+      builder_.load_constant(Register::R0, static_cast<uint64_t>(expression.integer));
+      return {};
+    case ExpressionKind::Field:
+      return field(expression);
+    case ExpressionKind::Input:
+      return integer(source_.inputs[expression.index]);
+    case ExpressionKind::Let:
+      builder_.load(Size::Double, Register::R0, Register::R10, lets_.at(expression.index));
+      return {};
+    case ExpressionKind::Unary:
+      return unary(expression);
+    case ExpressionKind::Binary:
+      return binary(expression);
+    case ExpressionKind::Conditional:
+      return conditional(expression);
+    case ExpressionKind::Convert:
+      CLEW_TRY(integer(expression.operands[0]));
+      canonical(expression.type);
+      return {};
+    case ExpressionKind::Load:
+      return load(expression);
+    case ExpressionKind::Call:
+      return call(expression);
+    case ExpressionKind::In:
+      return truth(expression);
+    case ExpressionKind::Float:
+    case ExpressionKind::String:
+    case ExpressionKind::Value:
+    case ExpressionKind::Aggregate:
+    case ExpressionKind::JoinColumn:
+    case ExpressionKind::ReadString:
+    case ExpressionKind::ReadBytes:
+      break;
+  }
+  return fail(ErrorCode::InvalidQuery, "an expression is not an integer at the probe");
+}
+
+void Coder::canonical(const query::Type& type) {
+  if (type.kind != query::TypeKind::Integer || type.size_bytes == 8) return;
+  const uint32_t bits = 8U * type.size_bytes;
+  if (type.is_signed) {
+    builder_.move_signed(Register::R0, Register::R0, bits);
+  } else if (bits == 32) {
+    builder_.move(Register::R0, Register::R0, Width::Bits32);
+  } else {
+    builder_.alu(Alu::And, Register::R0, static_cast<int32_t>((1U << bits) - 1));
+  }
+}
+
+bool Coder::leaf(const Expression& expression, Register into) {
+  if (expression.kind == ExpressionKind::Integer) {
+    builder_.load_constant(into, static_cast<uint64_t>(expression.integer));
+    return true;
+  }
+  if (expression.kind == ExpressionKind::Let) {
+    builder_.load(Size::Double, into, Register::R10, lets_.at(expression.index));
+    return true;
+  }
+  if (expression.kind != ExpressionKind::Field) return false;
+  const auto context = [&](size_t offset) {
+    builder_.load(Size::Double, into, kContext, static_cast<int32_t>(offset));
+    return true;
+  };
+  switch (expression.field) {
+    case Field::Argument:
+      return context(static_cast<size_t>(argument_offset(expression.index)));
+    case Field::ReturnValue:
+      return context(offsetof(abi::Context, return_value));
+    case Field::Caller:
+      return context(offsetof(abi::Context, caller));
+    case Field::Tid:
+      return context(offsetof(abi::Context, tid));
+    case Field::Elapsed:
+      builder_.move(into, kElapsed);
+      return true;
+    case Field::EntryArgument: {
+      const auto& recorded = environment_.record_arguments;
+      const auto found = std::find(recorded.begin(), recorded.end(), expression.index);
+      const auto word = (environment_.records_time ? 1 : 0) + (found - recorded.begin());
+      builder_.load(Size::Double, into, kRecord, static_cast<int32_t>(8 * word));
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+Expected<void> Coder::field(const Expression& expression) {
+  if (leaf(expression, Register::R0)) {
+    // Thread ids are the kernel's; everything else has 8 bytes.
+    return {};
+  }
+  if (expression.field == Field::Time) {
+    monotonic_time();
+    return {};
+  }
+  if (expression.field == Field::Cpu) {
+    builder_.call(abi::Accessor::Cpu);
+    return {};
+  }
+  return fail(ErrorCode::InvalidQuery, "an event field is not available at the probe");
+}
+
+Expected<void> Coder::operands(const Expression& left, const Expression& right) {
+  const bool simple = right.kind == ExpressionKind::Integer || right.kind == ExpressionKind::Let ||
+                      right.kind == ExpressionKind::Field;
+  CLEW_TRY(integer(left));
+  if (simple && leaf(right, Register::R2)) return {};
+  const int32_t area = CLEW_TRY(reserve(8));
+  builder_.store(Size::Double, Register::R10, area, Register::R0);
+  CLEW_TRY(integer(right));
+  builder_.move(Register::R2, Register::R0).load(Size::Double, Register::R0, Register::R10, area);
+  return {};
+}
+
+Expected<void> Coder::unary(const Expression& expression) {
+  if (expression.unary == query::UnaryOperator::Not) return truth(expression);
+  CLEW_TRY(integer(expression.operands[0]));
+  if (expression.unary == query::UnaryOperator::Negate) {
+    builder_.negate(Register::R0);
+  } else {
+    builder_.alu(Alu::Xor, Register::R0, -1);
+  }
+  canonical(expression.type);
+  return {};
+}
+
+Expected<void> Coder::binary(const Expression& expression) {
+  using query::BinaryOperator;
+  const BinaryOperator op = expression.binary;
+  if (is_comparison(op) || op == BinaryOperator::LogicalAnd || op == BinaryOperator::LogicalOr) {
+    return truth(expression);
+  }
+  CLEW_TRY(operands(expression.operands[0], expression.operands[1]));
+  const auto put = [&](Alu alu) { builder_.alu(alu, Register::R0, Register::R2); };
+  const bool is_signed = expression.type.is_signed;
+  const int32_t count_mask = 8 * expression.type.size_bytes - 1;
+  switch (op) {
+    case BinaryOperator::Multiply:
+      put(Alu::Multiply);
+      break;
+    case BinaryOperator::Add:
+      put(Alu::Add);
+      break;
+    case BinaryOperator::Subtract:
+      put(Alu::Subtract);
+      break;
+    case BinaryOperator::And:
+      put(Alu::And);
+      break;
+    case BinaryOperator::Or:
+      put(Alu::Or);
+      break;
+    case BinaryOperator::Xor:
+      put(Alu::Xor);
+      break;
+    case BinaryOperator::ShiftLeft:
+      builder_.alu(Alu::And, Register::R2, count_mask);
+      put(Alu::ShiftLeft);
+      break;
+    case BinaryOperator::ShiftRight:
+      builder_.alu(Alu::And, Register::R2, count_mask);
+      put(is_signed ? Alu::ShiftRightSigned : Alu::ShiftRight);
+      break;
+    case BinaryOperator::Divide:
+    case BinaryOperator::Modulo: {
+      const Alu alu = op == BinaryOperator::Divide ? Alu::Divide : Alu::Modulo;
+      if (is_signed) {
+        builder_.alu_signed(alu, Register::R0, Register::R2);
+      } else {
+        put(alu);
+      }
+      break;
+    }
+    default:
+      break;
+  }
+  canonical(expression.type);
+  return {};
+}
+
+Expected<void> Coder::conditional(const Expression& expression) {
+  const Label otherwise = builder_.label();
+  const Label done = builder_.label();
+  CLEW_TRY(branch(expression.operands[0], false, otherwise));
+  CLEW_TRY(integer(expression.operands[1]));
+  builder_.jump(done).bind(otherwise);
+  CLEW_TRY(integer(expression.operands[2]));
+  builder_.bind(done);
+  return {};
+}
+
+Expected<void> Coder::truth(const Expression& expression) {
+  const Label no = builder_.label();
+  const Label done = builder_.label();
+  CLEW_TRY(branch(expression, false, no));
+  builder_.move(Register::R0, 1).jump(done).bind(no).move(Register::R0, 0).bind(done);
+  return {};
+}
+
+Expected<void> Coder::branch(const Expression& expression, bool when, Label target) {
+  using query::BinaryOperator;
+  if (expression.kind == ExpressionKind::Unary && expression.unary == query::UnaryOperator::Not) {
+    return branch(expression.operands[0], !when, target);
+  }
+  if (expression.kind == ExpressionKind::In) return branch_in(expression, when, target);
+  if (expression.kind == ExpressionKind::Call &&
+      expression.function == query::Function::StartsWith) {
+    return branch_text(expression, when, target);
+  }
+  if (expression.kind == ExpressionKind::Binary) {
+    const BinaryOperator op = expression.binary;
+    if (op == BinaryOperator::LogicalAnd || op == BinaryOperator::LogicalOr) {
+      return branch_logical(expression, when, target);
+    }
+    if (is_comparison(op)) {
+      return is_text(expression.operands[0].type) ? branch_text(expression, when, target)
+                                                  : branch_compare(expression, when, target);
+    }
+  }
+  CLEW_TRY(integer(expression));
+  builder_.jump_if(when ? Jump::NotEqual : Jump::Equal, Register::R0, 0, target);
+  return {};
+}
+
+Expected<void> Coder::branch_logical(const Expression& expression, bool when, Label target) {
+  // An `and` is false as soon as one operand is; an `or` is true as soon as one is.
+  const bool short_cut = expression.binary == query::BinaryOperator::LogicalOr;
+  if (when == short_cut) {
+    CLEW_TRY(branch(expression.operands[0], when, target));
+    return branch(expression.operands[1], when, target);
+  }
+  const Label decided = builder_.label();
+  CLEW_TRY(branch(expression.operands[0], short_cut, decided));
+  CLEW_TRY(branch(expression.operands[1], when, target));
+  builder_.bind(decided);
+  return {};
+}
+
+Expected<void> Coder::branch_compare(const Expression& expression, bool when, Label target) {
+  const Expression& right = expression.operands[1];
+  const bool is_signed = expression.operands[0].type.is_signed;
+  Jump jump = comparison(expression.binary, is_signed);
+  if (!when) jump = inverse(jump);
+  // The immediate of a comparison is sign-extended, whatever the comparison.
+  if (right.kind == ExpressionKind::Integer && fits_immediate(right.integer)) {
+    CLEW_TRY(integer(expression.operands[0]));
+    builder_.jump_if(jump, Register::R0, static_cast<int32_t>(right.integer), target);
+    return {};
+  }
+  CLEW_TRY(operands(expression.operands[0], right));
+  builder_.jump_if(jump, Register::R0, Register::R2, target);
+  return {};
+}
+
+Expected<void> Coder::branch_in(const Expression& expression, bool when, Label target) {
+  const Expression& needle = expression.operands[0];
+  const Label found = when ? target : builder_.label();
+  if (is_text(needle.type)) {
+    for (size_t i = 1; i < expression.operands.size(); ++i) {
+      Expression equal;
+      equal.kind = ExpressionKind::Binary;
+      equal.binary = query::BinaryOperator::Equal;
+      equal.operands = {needle, expression.operands[i]};
+      CLEW_TRY(branch_text(equal, true, found));
+    }
+  } else {
+    CLEW_TRY(integer(needle));
+    for (size_t i = 1; i < expression.operands.size(); ++i) {
+      builder_.load_constant(Register::R2, static_cast<uint64_t>(expression.operands[i].integer))
+          .jump_if(Jump::Equal, Register::R0, Register::R2, found);
+    }
+  }
+  if (!when) builder_.jump(target).bind(found);
+  return {};
+}
+
+Expected<void> Coder::choose_extreme(const Expression& expression) {
+  CLEW_TRY(operands(expression.operands[0], expression.operands[1]));
+  const bool smaller = expression.function == query::Function::Min;
+  const Label done = builder_.label();
+  const auto op = smaller ? query::BinaryOperator::LessEqual : query::BinaryOperator::GreaterEqual;
+  builder_.jump_if(comparison(op, expression.type.is_signed), Register::R0, Register::R2, done)
+      .move(Register::R0, Register::R2)
+      .bind(done);
+  return {};
+}
+
+// r0 = 1 for every `one_in`th evaluation on this thread, else 0.
+void Coder::sample(int64_t one_in) {
+  const Label no = builder_.label();
+  builder_.load_window(Register::R3, environment_.samples_offset + 8 * samples_++)
+      .load(Size::Double, Register::R2, Register::R3, 0)
+      .alu(Alu::Add, Register::R2, 1)
+      .move(Register::R0, 0)
+      .load_constant(Register::R4, static_cast<uint64_t>(one_in))
+      .jump_if(Jump::Less, Register::R2, Register::R4, no)
+      .move(Register::R2, 0)
+      .move(Register::R0, 1)
+      .bind(no)
+      .store(Size::Double, Register::R3, 0, Register::R2);
+}
+
+Expected<void> Coder::call(const Expression& expression) {
+  using query::Function;
+  switch (expression.function) {
+    case Function::Log2: {
+      const Label zero = builder_.label();
+      CLEW_TRY(integer(expression.operands[0]));
+      builder_.move(Register::R1, Register::R0)
+          .call(abi::Accessor::BitLength)
+          .jump_if(Jump::Equal, Register::R0, 0, zero)
+          .alu(Alu::Add, Register::R0, -1)
+          .bind(zero);
+      return {};
+    }
+    case Function::Min:
+    case Function::Max:
+      return choose_extreme(expression);
+    case Function::Abs: {
+      const Label positive = builder_.label();
+      CLEW_TRY(integer(expression.operands[0]));
+      if (!expression.type.is_signed) return {};
+      builder_.jump_if(Jump::SignedGreaterOrEqual, Register::R0, 0, positive)
+          .negate(Register::R0)
+          .bind(positive);
+      canonical(expression.type);
+      return {};
+    }
+    case Function::Hash:
+      return hash_of(expression.operands[0]);
+    case Function::Sample:
+      sample(expression.operands[0].integer);
+      return {};
+    case Function::StartsWith:
+      return truth(expression);
+    case Function::Len:
+      return fail(ErrorCode::InvalidQuery, "len is not available at the probe");
+    case Function::Substr:
+    case Function::Contains:
+    case Function::Like:
+    case Function::Hex:
+    case Function::MovingAverage:
+    case Function::SketchSample:
+      break;
+  }
+  return fail(ErrorCode::InvalidQuery, "a function is not available at the probe");
+}
+
+// r0 = aggregate::hash_step(r0, r2).
+void Coder::hash_step() {
+  const auto fold = [this](uint64_t multiplier) {
+    builder_.load_constant(Register::R3, multiplier)
+        .alu(Alu::Multiply, Register::R0, Register::R3)
+        .move(Register::R3, Register::R0)
+        .alu(Alu::ShiftRight, Register::R3, 32)
+        .alu(Alu::Xor, Register::R0, Register::R3);
+  };
+  builder_.alu(Alu::Xor, Register::R0, Register::R2);
+  fold(aggregate::kHashMultiply1);
+  fold(aggregate::kHashMultiply2);
+}
+
+Expected<void> Coder::hash_of(const Expression& expression) {
+  CLEW_TRY(need_lets(expression));
+  if (!is_text(expression.type)) {
+    CLEW_TRY(integer(expression));
+    builder_.move(Register::R2, Register::R0).load_constant(Register::R0, aggregate::kHashSeed);
+    hash_step();
+    return {};
+  }
+  const int32_t area = CLEW_TRY(text_in_frame(expression));
+  builder_.load_constant(Register::R0, aggregate::kHashSeed);
+  for (uint32_t word = 0; word < stored_words(expression); ++word) {
+    builder_.load(Size::Double, Register::R2, Register::R10, area + static_cast<int32_t>(8 * word));
+    hash_step();
+  }
+  return {};
+}
+
+}  // namespace clew::plan

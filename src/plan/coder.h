@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expressions -> probe ISA. A Coder writes one program: it evaluates typed expressions of a query
+// over the context of a hit into registers, frame and window.
+//
+// The machine is an accumulator: every expression leaves its value in r0, canonical (sign- or
+// zero-extended to 64 bits by its type); a left operand waits in a frame word while a right operand
+// that is not a leaf is computed. Frame words are constant window addresses, so native code reads
+// and writes them in one instruction each. Fixed for the whole program:
+//     r6 context · r7 payload of the entry's record (exits only) · r8 elapsed, when used · r9 cells
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "abi/region.h"
+#include "base/error.h"
+#include "isa/builder.h"
+#include "query/query.h"
+
+namespace clew::plan {
+
+// What differs from site to site. Site constant i of a program is site_constants[i] of it.
+enum class SiteConstant : uint8_t {
+  GroupPointer,   // Window pointer to the dense cells of the site's group.
+  RecordTag,      // Function id << abi::kFunctionIdShift.
+  FunctionIndex,  // Indices in the tracer's tables of names.
+  ModuleIndex,
+  ProbeIndex,
+};
+
+// What a program may rely on beside the query.
+struct CoderEnvironment {
+  abi::RecordLayout records{};
+  bool records_time = false;               // Payload word 0 is the time stamp at entry.
+  std::vector<uint16_t> record_arguments;  // Then come these arguments, in this order.
+  uint64_t tick_multiplier = 0;            // Nanoseconds = ticks * multiplier >> shift.
+  uint32_t tick_shift = 0;
+  uint64_t base_ticks = 0;  // Time stamp counter at `base_ns` of CLOCK_MONOTONIC.
+  uint64_t base_ns = 0;
+  uint32_t samples_offset = 0;  // In the window: one word for each sample() call.
+};
+
+// True when a probe can compute it: integers and bounded text from the context, memory and state.
+// Floating point, patterns, and names of threads and processes are for the tracer.
+bool probe_can(const query::Expression& expression);
+// True when a probe can store it, or words from which the tracer makes it: a process index for
+// `pid` and `procName`, a thread id for `comm`, an index for `function`.
+bool probe_can_store(const query::Expression& expression);
+// How many words `store` writes.
+uint32_t stored_words(const query::Expression& expression);
+// How many sample() calls are in it.
+uint32_t count_samples(const query::Expression& expression);
+
+class Coder {
+ public:
+  // Borrows all three.
+  Coder(const query::Query& query, const query::Source& source,
+        const CoderEnvironment& environment);
+
+  // First: r6 = context.
+  void begin();
+  // r7 = the payload of this call's record, which is taken; leaves when there is none.
+  void take_record();
+  // r7 = the payload of a record for this call; leaves when the table is full.
+  void put_record();
+  // r8 = nanoseconds since the entry. After take_record.
+  void measure_elapsed();
+
+  // Leaves the program, without counting a loss, unless `expression` is true.
+  Expected<void> require(const query::Expression& expression);
+  // r0 = the value of an Integer or Symbol expression.
+  Expected<void> value(const query::Expression& expression);
+  // The value as stored_words(expression) words at [base + offset]; text is padded with zeros.
+  // `base` is r9 or r10.
+  Expected<void> store(const query::Expression& expression, isa::Register base, int32_t offset);
+  // r0 = hash of the value (aggregate/buckets.h), for text of its words.
+  Expected<void> hash_of(const query::Expression& expression);
+
+  // A frame area, 8-aligned; its offset from r10. Limit when the frame is full.
+  Expected<int32_t> reserve(uint32_t size_bytes);
+  // The index of a site constant in this program.
+  uint32_t site_constant(SiteConstant kind);
+  // Code that is seldom run: written behind the program's end.
+  void out_of_line(std::function<void()> write);
+  // Adds one to a counter of abi::RegionHeader.
+  void count_loss(uint32_t header_offset);
+  // One step of the hash of words: r0 = hash_step(r0, r2). Uses r3.
+  void hash_step();
+
+  // Ends the program.
+  Expected<isa::Program> finish(std::string name);
+
+  isa::Builder& builder() { return builder_; }
+  [[nodiscard]] isa::Label exit_label() const { return exit_; }
+  [[nodiscard]] const std::vector<SiteConstant>& site_constants() const { return site_constants_; }
+
+ private:
+  Expected<void> need_lets(const query::Expression& expression);
+  Expected<void> integer(const query::Expression& expression);
+  Expected<void> field(const query::Expression& expression);
+  Expected<void> unary(const query::Expression& expression);
+  Expected<void> binary(const query::Expression& expression);
+  Expected<void> conditional(const query::Expression& expression);
+  Expected<void> call(const query::Expression& expression);
+  Expected<void> choose_extreme(const query::Expression& expression);
+  Expected<void> truth(const query::Expression& expression);
+  // Jumps to `target` when the truth of the expression is `when`.
+  Expected<void> branch(const query::Expression& expression, bool when, isa::Label target);
+  Expected<void> branch_logical(const query::Expression& expression, bool when, isa::Label target);
+  Expected<void> branch_compare(const query::Expression& expression, bool when, isa::Label target);
+  Expected<void> branch_text(const query::Expression& expression, bool when, isa::Label target);
+  Expected<void> branch_in(const query::Expression& expression, bool when, isa::Label target);
+  // r0 = left, r2 = right.
+  Expected<void> operands(const query::Expression& left, const query::Expression& right);
+  // Loads a constant or a field that is one load into `into`; false when it is neither.
+  bool leaf(const query::Expression& expression, isa::Register into);
+  // r0 to the width and sign of `type`.
+  void canonical(const query::Type& type);
+  void monotonic_time();
+  void sample(int64_t one_in);
+  void record_place();
+
+  Expected<void> load(const query::Expression& expression);
+  Expected<int32_t> text_in_frame(const query::Expression& expression);
+  Expected<void> store_text(const query::Expression& expression, isa::Register base,
+                            int32_t offset);
+  Expected<void> read_memory(const query::Expression& expression, isa::Register base,
+                             int32_t offset);
+  Expected<void> compare_text(int32_t left, std::string_view right, uint32_t bytes,
+                              isa::Label differ);
+  isa::Label unreadable();
+
+  const query::Query& query_;
+  const query::Source& source_;
+  const CoderEnvironment& environment_;
+  isa::Builder builder_;
+  isa::Label exit_;
+  std::optional<isa::Label> unreadable_;
+  std::vector<std::function<void()>> out_of_line_;
+  std::map<uint16_t, int32_t> lets_;  // Let index -> offset from r10.
+  std::vector<SiteConstant> site_constants_;
+  int32_t frame_used_ = 0;
+  uint32_t samples_ = 0;
+};
+
+}  // namespace clew::plan

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text and memory half of Coder, and what a probe can compute at all.
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "abi/context.h"
+#include "plan/coder.h"
+
+namespace clew::plan {
+
+using isa::Alu;
+using isa::Jump;
+using isa::Label;
+using isa::Register;
+using isa::Size;
+using query::Expression;
+using query::ExpressionKind;
+using query::Field;
+using query::TypeKind;
+
+namespace {
+
+bool is_text(const query::Type& type) {
+  return type.kind == TypeKind::String || type.kind == TypeKind::Bytes;
+}
+
+// Fields that are words with a meaning that only the tracer knows.
+bool decoded_by_tracer(Field field) {
+  switch (field) {
+    case Field::Pid:
+    case Field::Comm:
+    case Field::ProcName:
+    case Field::Host:
+    case Field::Function:
+    case Field::Module:
+    case Field::Probe:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool computes_field(Field field) {
+  switch (field) {
+    case Field::Time:
+    case Field::Tid:
+    case Field::Cpu:
+    case Field::Caller:
+    case Field::Argument:
+    case Field::ReturnValue:
+    case Field::Elapsed:
+    case Field::EntryArgument:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool computes_function(query::Function function) {
+  switch (function) {
+    case query::Function::Log2:
+    case query::Function::Min:
+    case query::Function::Max:
+    case query::Function::Abs:
+    case query::Function::Hash:
+    case query::Function::StartsWith:
+    case query::Function::Sample:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Text comparisons are between text in memory and a constant, for equality only.
+bool computes_text_comparison(const Expression& expression) {
+  const bool equality = expression.binary == query::BinaryOperator::Equal ||
+                        expression.binary == query::BinaryOperator::NotEqual;
+  return equality && expression.operands[1].kind == ExpressionKind::String;
+}
+
+uint32_t text_words(uint32_t bytes) {
+  return (bytes + 7) / 8;
+}
+
+bool computes_node(const Expression& expression) {
+  switch (expression.kind) {
+    case ExpressionKind::Integer:
+    case ExpressionKind::String:
+    case ExpressionKind::Input:
+    case ExpressionKind::Let:
+    case ExpressionKind::Unary:
+    case ExpressionKind::Convert:
+    case ExpressionKind::Load:
+    case ExpressionKind::ReadString:
+    case ExpressionKind::ReadBytes:
+    case ExpressionKind::In:
+      return true;
+    case ExpressionKind::Conditional:
+      return !is_text(expression.type);
+    case ExpressionKind::Binary:
+      return !is_text(expression.operands[0].type) || computes_text_comparison(expression);
+    case ExpressionKind::Field:
+      return computes_field(expression.field);
+    case ExpressionKind::Call:
+      return computes_function(expression.function);
+    case ExpressionKind::Float:
+    case ExpressionKind::Value:
+    case ExpressionKind::Aggregate:
+    case ExpressionKind::JoinColumn:
+      return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool probe_can(const Expression& expression) {
+  if (expression.type.kind == TypeKind::Float || expression.type.kind == TypeKind::Stack) {
+    return false;
+  }
+  return computes_node(expression) &&
+         std::all_of(expression.operands.begin(), expression.operands.end(), probe_can);
+}
+
+bool probe_can_store(const Expression& expression) {
+  if (expression.kind == ExpressionKind::Field && decoded_by_tracer(expression.field)) return true;
+  return probe_can(expression);
+}
+
+uint32_t stored_words(const Expression& expression) {
+  const bool decoded =
+      expression.kind == ExpressionKind::Field && decoded_by_tracer(expression.field);
+  if (decoded || !is_text(expression.type)) return 1;
+  return text_words(expression.type.capacity_bytes);
+}
+
+uint32_t count_samples(const Expression& expression) {
+  uint32_t count =
+      expression.kind == ExpressionKind::Call && expression.function == query::Function::Sample ? 1
+                                                                                                : 0;
+  for (const Expression& operand : expression.operands) {
+    count += count_samples(operand);
+  }
+  return count;
+}
+
+Label Coder::unreadable() {
+  if (!unreadable_) {
+    unreadable_ = builder_.label();
+    out_of_line([this] {
+      builder_.bind(*unreadable_);
+      count_loss(offsetof(abi::RegionHeader, missed_unreadable));
+      builder_.jump(exit_);
+    });
+  }
+  return *unreadable_;
+}
+
+Expected<void> Coder::load(const Expression& expression) {
+  const int32_t area = CLEW_TRY(reserve(8));
+  CLEW_TRY(read_memory(expression, Register::R10, area));
+  const auto size = [&] {
+    switch (expression.type.size_bytes) {
+      case 1:
+        return Size::Byte;
+      case 2:
+        return Size::Half;
+      case 4:
+        return Size::Word;
+      default:
+        return Size::Double;
+    }
+  }();
+  if (expression.type.is_signed && size != Size::Double) {
+    builder_.load_signed(size, Register::R0, Register::R10, area);
+  } else {
+    builder_.load(size, Register::R0, Register::R10, area);
+  }
+  return {};
+}
+
+// Copies the memory that a Load, ReadString or ReadBytes names to [base + offset].
+Expected<void> Coder::read_memory(const Expression& expression, Register base, int32_t offset) {
+  const bool is_string = expression.kind == ExpressionKind::ReadString;
+  const uint32_t bytes =
+      is_text(expression.type) ? expression.type.capacity_bytes : expression.type.size_bytes;
+  CLEW_TRY(integer(expression.operands[0]));
+  if (bytes % 8 != 0) {
+    const int32_t last = offset + static_cast<int32_t>(8 * (text_words(bytes) - 1));
+    builder_.store(Size::Double, base, last, 0);
+  }
+  builder_.move(Register::R3, Register::R0)
+      .move(Register::R1, base)
+      .alu(Alu::Add, Register::R1, offset)
+      .move(Register::R2, static_cast<int32_t>(bytes))
+      .call(is_string ? abi::Accessor::TryReadString : abi::Accessor::TryRead);
+  if (is_string) {
+    builder_.jump_if(Jump::SignedLess, Register::R0, 0, unreadable());
+  } else {
+    builder_.jump_if(Jump::Equal, Register::R0, 0, unreadable());
+  }
+  return {};
+}
+
+Expected<int32_t> Coder::text_in_frame(const Expression& expression) {
+  if (expression.kind == ExpressionKind::Let) return lets_.at(expression.index);
+  const int32_t area = CLEW_TRY(reserve(8 * stored_words(expression)));
+  CLEW_TRY(store_text(expression, Register::R10, area));
+  return area;
+}
+
+Expected<void> Coder::store_text(const Expression& expression, Register base, int32_t offset) {
+  const uint32_t words = stored_words(expression);
+  switch (expression.kind) {
+    case ExpressionKind::Input:
+      return store_text(source_.inputs[expression.index], base, offset);
+    case ExpressionKind::ReadString:
+    case ExpressionKind::ReadBytes:
+      return read_memory(expression, base, offset);
+    case ExpressionKind::Let:
+      for (uint32_t word = 0; word < words; ++word) {
+        const auto at = static_cast<int32_t>(8 * word);
+        builder_.load(Size::Double, Register::R0, Register::R10, lets_.at(expression.index) + at)
+            .store(Size::Double, base, offset + at, Register::R0);
+      }
+      return {};
+    case ExpressionKind::String:
+      for (uint32_t word = 0; word < words; ++word) {
+        uint64_t bits = 0;
+        const size_t from = size_t{8} * word;
+        if (from < expression.text.size()) {
+          std::memcpy(&bits, expression.text.data() + from,
+                      std::min<size_t>(8, expression.text.size() - from));
+        }
+        builder_.load_constant(Register::R0, bits)
+            .store(Size::Double, base, offset + static_cast<int32_t>(from), Register::R0);
+      }
+      return {};
+    default:
+      return fail(ErrorCode::InvalidQuery, "text that a probe cannot compute");
+  }
+}
+
+Expected<void> Coder::store(const Expression& expression, Register base, int32_t offset) {
+  CLEW_TRY(need_lets(expression));
+  if (expression.kind == ExpressionKind::Input) {
+    return store(source_.inputs[expression.index], base, offset);
+  }
+  if (expression.kind == ExpressionKind::Field && decoded_by_tracer(expression.field)) {
+    const auto context = [&](size_t at) {
+      builder_.load(Size::Double, Register::R0, Register::R6, static_cast<int32_t>(at));
+    };
+    switch (expression.field) {
+      case Field::Comm:
+        context(offsetof(abi::Context, tid));
+        break;
+      case Field::Function:
+        builder_.load_site_constant(Register::R0, site_constant(SiteConstant::FunctionIndex));
+        break;
+      case Field::Module:
+        builder_.load_site_constant(Register::R0, site_constant(SiteConstant::ModuleIndex));
+        break;
+      case Field::Probe:
+        builder_.load_site_constant(Register::R0, site_constant(SiteConstant::ProbeIndex));
+        break;
+      default:  // pid, procName, host: the process decides.
+        context(offsetof(abi::Context, process));
+        break;
+    }
+    builder_.store(Size::Double, base, offset, Register::R0);
+    return {};
+  }
+  if (is_text(expression.type)) return store_text(expression, base, offset);
+  CLEW_TRY(integer(expression));
+  builder_.store(Size::Double, base, offset, Register::R0);
+  return {};
+}
+
+// Jumps to `differ` unless the first `bytes` of the text at [r10 + left] equal those of `right`,
+// which counts as padded with zeros.
+Expected<void> Coder::compare_text(int32_t left, std::string_view right, uint32_t bytes,
+                                   Label differ) {
+  for (uint32_t at = 0; at < bytes; at += 8) {
+    const uint32_t count = std::min<uint32_t>(8, bytes - at);
+    uint64_t wanted = 0;
+    if (at < right.size()) {
+      std::memcpy(&wanted, right.data() + at, std::min<size_t>(count, right.size() - at));
+    }
+    builder_.load(Size::Double, Register::R0, Register::R10, left + static_cast<int32_t>(at))
+        .load_constant(Register::R2, wanted);
+    if (count < 8) {
+      builder_.load_constant(Register::R3, (1ULL << (8 * count)) - 1)
+          .alu(Alu::And, Register::R0, Register::R3);
+    }
+    builder_.jump_if(Jump::NotEqual, Register::R0, Register::R2, differ);
+  }
+  return {};
+}
+
+Expected<void> Coder::branch_text(const Expression& expression, bool when, Label target) {
+  const Expression& left = expression.operands[0];
+  const std::string& right = expression.operands[1].text;
+  const bool prefix = expression.kind == ExpressionKind::Call;
+  const bool equal_wanted =
+      prefix || expression.binary == query::BinaryOperator::Equal ? when : !when;
+  const int32_t area = CLEW_TRY(text_in_frame(left));
+  const uint32_t capacity = 8 * stored_words(left);
+  const auto size = static_cast<uint32_t>(right.size());
+  const Label differ = equal_wanted ? builder_.label() : target;
+  if (size > capacity) {  // Longer than the text can be: never equal.
+    if (!equal_wanted) builder_.jump(target);
+    if (equal_wanted) builder_.bind(differ);
+    return {};
+  }
+  CLEW_TRY(compare_text(area, right, prefix ? size : capacity, differ));
+  if (equal_wanted) builder_.jump(target).bind(differ);
+  return {};
+}
+
+}  // namespace clew::plan

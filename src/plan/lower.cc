@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/lower.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "abi/context.h"
+#include "aggregate/buckets.h"
+#include "plan/capture.h"
+#include "plan/update.h"
+
+namespace clew::plan {
+
+using isa::Alu;
+using isa::Jump;
+using isa::Label;
+using isa::Register;
+using isa::Size;
+using query::Expression;
+using query::ExpressionKind;
+using query::Field;
+using query::SourceKind;
+
+namespace {
+
+// Which fields of the entry's record the programs use.
+struct RecordUse {
+  bool elapsed = false;
+  bool return_value = false;
+  std::set<uint16_t> arguments;
+
+  [[nodiscard]] bool any() const { return elapsed || !arguments.empty(); }
+};
+
+void find_use(const query::Query& query, const Expression& expression, RecordUse& use) {
+  if (expression.kind == ExpressionKind::Field) {
+    if (expression.field == Field::Elapsed) use.elapsed = true;
+    if (expression.field == Field::ReturnValue) use.return_value = true;
+    if (expression.field == Field::EntryArgument) use.arguments.insert(expression.index);
+  }
+  if (expression.kind == ExpressionKind::Let) {
+    find_use(query, query.lets[expression.index].expression, use);
+  }
+  for (const Expression& operand : expression.operands) {
+    find_use(query, operand, use);
+  }
+}
+
+bool is_host_source(SourceKind kind) {
+  return kind == SourceKind::Tick || kind == SourceKind::Begin || kind == SourceKind::End;
+}
+
+bool is_exit_source(SourceKind kind) {
+  return kind == SourceKind::Return || kind == SourceKind::Exception;
+}
+
+// An answer per interval needs the difference of two reads, or a fresh half for each interval.
+bool needs_turns(const query::Query& query) {
+  return query.every_ns &&
+         !std::all_of(query.aggregates.begin(), query.aggregates.end(),
+                      [](const auto& a) { return aggregate::subtractable(spec_of(a)); });
+}
+
+ProgramPoint point_of(SourceKind kind) {
+  if (kind == SourceKind::Entry) return ProgramPoint::Entry;
+  return is_exit_source(kind) ? ProgramPoint::Exit : ProgramPoint::Offset;
+}
+
+// Lowers one plan: first the layout of the state, then one program per source.
+class Lowering {
+ public:
+  Lowering(const Plan& plan, const LowerInput& input)
+      : plan_(plan), query_(plan.query), input_(input) {}
+
+  Expected<Lowered> run();
+
+ private:
+  Expected<void> find_state();
+  Expected<void> lay_out();
+  void place_dense();
+  void place_table();
+  void place_samples();
+  RecordUse use_of(const query::Source& source) const;
+  std::vector<Expression> probe_expressions(const query::Source& source) const;
+
+  Expected<void> program(uint16_t source);
+  Expected<void> recorder(uint16_t source);
+  Expected<void> filters(Coder& coder);
+  Expected<void> update_cells(Coder& coder);
+  Expected<void> find_entry(Coder& coder);
+  Expected<void> emit_event(Coder& coder, uint16_t source);
+  void count_passed(Coder& coder);
+  void add_generation(Coder& coder, Register pointer, uint32_t half_bytes);
+
+  // `size_bytes` at the next free place of the region.
+  uint32_t place(uint64_t size_bytes, uint32_t alignment = 64);
+
+  const Plan& plan_;
+  const query::Query& query_;
+  const LowerInput& input_;
+  Lowered result_;
+  CoderEnvironment environment_;
+  Captured captured_;
+  uint64_t next_ = abi::kFrameEnd;
+  uint32_t passed_offset_ = 0;
+};
+
+uint32_t Lowering::place(uint64_t size_bytes, uint32_t alignment) {
+  next_ = (next_ + alignment - 1) / alignment * alignment;
+  const uint64_t at = next_;
+  next_ += size_bytes;
+  return static_cast<uint32_t>(std::min<uint64_t>(at, UINT32_MAX));
+}
+
+std::vector<Expression> Lowering::probe_expressions(const query::Source& source) const {
+  std::vector<Expression> all;
+  const auto add = [&](const Expression& e) { all.push_back(query::bind(e, source)); };
+  for (size_t i = 0; i < query_.where.size(); ++i) {
+    if (plan_.pushed(OperatorKind::Filter, static_cast<uint16_t>(i))) add(query_.where[i]);
+  }
+  if (result_.form == StateForm::Events) {
+    for (const Expression& e : captured_.captures) {
+      add(e);
+    }
+    return all;
+  }
+  for (const query::NamedExpression& value : query_.values) {
+    add(value.expression);
+  }
+  for (const query::Aggregate& aggregate : query_.aggregates) {
+    for (const Expression& e : aggregate.arguments) {
+      add(e);
+    }
+  }
+  return all;
+}
+
+RecordUse Lowering::use_of(const query::Source& source) const {
+  RecordUse use;
+  for (const Expression& e : probe_expressions(source)) {
+    find_use(query_, e, use);
+  }
+  return use;
+}
+
+Expected<void> Lowering::find_state() {
+  result_.form = state_form(plan_);
+  if (result_.form == StateForm::Events) {
+    captured_ = CLEW_TRY(capture(plan_));
+    result_.captures = captured_.captures;
+  }
+  for (const query::Source& source : query_.sources) {
+    if (!is_exit_source(source.kind)) continue;
+    const RecordUse use = use_of(source);
+    environment_.records_time |= use.elapsed;
+    for (const uint16_t argument : use.arguments) {
+      const auto& known = environment_.record_arguments;
+      if (std::find(known.begin(), known.end(), argument) == known.end()) {
+        environment_.record_arguments.push_back(argument);
+      }
+    }
+  }
+  environment_.tick_multiplier = input_.tick_multiplier;
+  environment_.tick_shift = input_.tick_shift;
+  environment_.base_ticks = input_.base_ticks;
+  environment_.base_ns = input_.base_ns;
+  return {};
+}
+
+void Lowering::place_dense() {
+  aggregate::GroupShape group;
+  if (result_.form == StateForm::Dense) {
+    for (const query::Aggregate& aggregate : query_.aggregates) {
+      group.cells.push_back(spec_of(aggregate));
+    }
+    const uint32_t words = group.words();
+    result_.state.dense.push_back(
+        {.first_word = 0, .groups = input_.group_count, .group = std::move(group)});
+    result_.dense_words = words * input_.group_count;
+  }
+  if (query_.for_events && result_.form != StateForm::Events) {
+    aggregate::GroupShape passed;
+    passed.cells.push_back({.function = aggregate::AggregateFunction::Count, .is_signed = false});
+    result_.passed_dense = static_cast<uint32_t>(result_.state.dense.size());
+    result_.state.dense.push_back(
+        {.first_word = result_.dense_words, .groups = 1, .group = std::move(passed)});
+    ++result_.dense_words;
+  }
+  result_.layout.cells_offset =
+      place(uint64_t{8} * result_.dense_words * result_.layout.generations, 8);
+  result_.layout.cells_half_bytes = 8 * result_.dense_words;
+  passed_offset_ = result_.layout.cells_offset + 8 * (result_.dense_words - 1);
+}
+
+void Lowering::place_table() {
+  if (result_.form != StateForm::Table) return;
+  aggregate::TableShape shape;
+  for (const query::NamedExpression& value : query_.values) {
+    shape.key_words += stored_words(value.expression);
+  }
+  for (const query::Aggregate& aggregate : query_.aggregates) {
+    shape.group.cells.push_back(spec_of(aggregate));
+    if (aggregate.kind == query::AggregateKind::TopK) {
+      shape.key_words += stored_words(aggregate.arguments[0]);
+    }
+  }
+  abi::TableLayout& table = result_.layout.tables[0];
+  table.key_words = shape.key_words;
+  table.cell_words = shape.group.words();
+  table.entries_log2 = kTableEntriesLog2Max;
+  while (table.half_size_bytes() > kTableBytesMax && table.entries_log2 > kTableEntriesLog2Min) {
+    --table.entries_log2;
+  }
+  table.offset = place(uint64_t{table.half_size_bytes()} * result_.layout.generations, 4096);
+  result_.layout.table_count = 1;
+  result_.state.tables.push_back(std::move(shape));
+}
+
+void Lowering::place_samples() {
+  uint32_t samples = 0;
+  for (const query::Source& source : query_.sources) {
+    for (const Expression& e : probe_expressions(source)) {
+      samples += count_samples(e);
+    }
+  }
+  for (const query::NamedExpression& let : query_.lets) {
+    samples += count_samples(let.expression) * static_cast<uint32_t>(query_.sources.size());
+  }
+  environment_.samples_offset = place(uint64_t{8} * samples, 8);
+}
+
+Expected<void> Lowering::lay_out() {
+  abi::RegionLayout& layout = result_.layout;
+  layout.generations = needs_turns(query_) ? 2 : 1;
+  place_dense();
+  place_samples();
+  const auto payload = static_cast<uint32_t>((environment_.records_time ? 1 : 0) +
+                                             environment_.record_arguments.size());
+  if (payload > 0) {
+    layout.records.records_log2 = kRecordsLog2;
+    layout.records.payload_words = payload;
+    layout.records.offset =
+        place(uint64_t{layout.records.record_size_bytes()} << layout.records.records_log2);
+  }
+  place_table();
+  if (result_.form == StateForm::Events) {
+    layout.ring.size_log2 = kRingSizeLog2;
+    layout.ring.offset = place((uint64_t{1} << kRingSizeLog2) + abi::kRingSlackBytes, 4096);
+  }
+  layout.size_log2 = static_cast<uint32_t>(std::bit_width(next_ - 1));
+  if (layout.size_log2 > kRegionSizeLog2Max) {
+    return fail(ErrorCode::Limit,
+                fmt::format("the query needs {} MiB of state per thread, {} are possible; group by "
+                            "fewer functions or use smaller aggregates than quantile and distinct",
+                            next_ >> 20, 1U << (kRegionSizeLog2Max - 20)));
+  }
+  environment_.records = layout.records;
+  return {};
+}
+
+Expected<void> Lowering::filters(Coder& coder) {
+  for (size_t i = 0; i < query_.where.size(); ++i) {
+    if (!plan_.pushed(OperatorKind::Filter, static_cast<uint16_t>(i))) continue;
+    if (is_site_constant(query_, query_.where[i])) continue;  // Sites that fail it are not armed.
+    CLEW_TRY(coder.require(query_.where[i]));
+  }
+  return {};
+}
+
+void Lowering::count_passed(Coder& coder) {
+  if (!result_.passed_dense) return;
+  coder.builder()
+      .load_window(Register::R2, passed_offset_)
+      .load(Size::Double, Register::R3, Register::R2, 0)
+      .alu(Alu::Add, Register::R3, 1)
+      .store(Size::Double, Register::R2, 0, Register::R3);
+}
+
+// `pointer` += the half of the state that takes updates now.
+void Lowering::add_generation(Coder& coder, Register pointer, uint32_t half_bytes) {
+  if (result_.layout.generations == 1) return;
+  coder.builder()
+      .load(Size::Double, Register::R3, Register::R6, offsetof(abi::Context, generation))
+      .alu(Alu::And, Register::R3, 1)
+      .alu(Alu::Multiply, Register::R3, static_cast<int32_t>(half_bytes))
+      .alu(Alu::Add, pointer, Register::R3);
+}
+
+// r9 = the cells of the key.
+Expected<void> Lowering::find_entry(Coder& coder) {
+  const abi::TableLayout& table = result_.layout.tables[0];
+  const int32_t key = CLEW_TRY(coder.reserve(8 * table.key_words));
+  int32_t at = key;
+  const auto add = [&](const Expression& e) -> Expected<void> {
+    CLEW_TRY(coder.store(e, Register::R10, at));
+    at += static_cast<int32_t>(8 * stored_words(e));
+    return {};
+  };
+  for (const query::NamedExpression& value : query_.values) {
+    CLEW_TRY(add(value.expression));
+  }
+  for (const query::Aggregate& aggregate : query_.aggregates) {
+    if (aggregate.kind == query::AggregateKind::TopK) CLEW_TRY(add(aggregate.arguments[0]));
+  }
+  isa::Builder& builder = coder.builder();
+  builder.load_constant(Register::R0, aggregate::kHashSeed);
+  for (uint32_t word = 0; word < table.key_words; ++word) {
+    builder.load(Size::Double, Register::R2, Register::R10, key + static_cast<int32_t>(8 * word));
+    coder.hash_step();
+  }
+  const Label slow = builder.label();
+  const Label found = builder.label();
+  builder.move(Register::R4, Register::R0)
+      .alu(Alu::ShiftRight, Register::R4, 32)
+      .alu(Alu::And, Register::R4, static_cast<int32_t>((1U << table.entries_log2) - 1))
+      .alu(Alu::Multiply, Register::R4, static_cast<int32_t>(table.entry_size_bytes()))
+      .load_window(Register::R5, table.offset)
+      .alu(Alu::Add, Register::R5, Register::R4);
+  add_generation(coder, Register::R5, table.half_size_bytes());
+  builder.alu(Alu::Or, Register::R0, 1)
+      .load(Size::Double, Register::R3, Register::R5, 0)
+      .jump_if(Jump::NotEqual, Register::R3, Register::R0, slow);
+  for (uint32_t word = 0; word < table.key_words; ++word) {
+    const auto offset = static_cast<int32_t>(8 * word);
+    builder.load(Size::Double, Register::R2, Register::R10, key + offset)
+        .load(Size::Double, Register::R3, Register::R5, 8 + offset)
+        .jump_if(Jump::NotEqual, Register::R3, Register::R2, slow);
+  }
+  builder.move(Register::R9, Register::R5)
+      .alu(Alu::Add, Register::R9, static_cast<int32_t>(8 + 8 * table.key_words))
+      .bind(found);
+  coder.out_of_line([&coder, slow, found, key] {
+    coder.builder()
+        .bind(slow)
+        .move(Register::R1, 0)
+        .move(Register::R2, Register::R10)
+        .alu(Alu::Add, Register::R2, key)
+        .move(Register::R3, Register::R0)
+        .call(abi::Accessor::TableFind)
+        .jump_if(Jump::Equal, Register::R0, 0, coder.exit_label())
+        .move(Register::R9, Register::R0)
+        .jump(found);
+  });
+  return {};
+}
+
+Expected<void> Lowering::update_cells(Coder& coder) {
+  if (result_.form == StateForm::Table) {
+    CLEW_TRY(find_entry(coder));
+  } else {
+    coder.builder().load_site_constant(Register::R9,
+                                       coder.site_constant(SiteConstant::GroupPointer));
+    add_generation(coder, Register::R9, result_.layout.cells_half_bytes);
+  }
+  uint32_t offset = 0;
+  for (const query::Aggregate& aggregate : query_.aggregates) {
+    CLEW_TRY(update(coder, aggregate, offset));
+    offset += 8 * aggregate::cell_words(spec_of(aggregate));
+  }
+  count_passed(coder);
+  return {};
+}
+
+Expected<void> Lowering::emit_event(Coder& coder, uint16_t source) {
+  uint32_t words = 0;
+  for (const Expression& e : captured_.captures) {
+    words += stored_words(e);
+  }
+  result_.event_words[source] = words;
+  const uint32_t size = 16 + 8 * words;
+  if (size > abi::kEventSizeMax) {
+    return fail(ErrorCode::Limit,
+                fmt::format("an event of this query has {} bytes, {} are possible", size,
+                            abi::kEventSizeMax));
+  }
+  const abi::RingLayout& ring = result_.layout.ring;
+  isa::Builder& builder = coder.builder();
+  const Label full = builder.label();
+  builder.load_window(Register::R2, offsetof(abi::RegionHeader, ring_head))
+      .load(Size::Double, Register::R3, Register::R2, 0)
+      .load(Size::Double, Register::R4, Register::R2, 8)
+      .move(Register::R5, Register::R3)
+      .alu(Alu::Subtract, Register::R5, Register::R4)
+      .jump_if(Jump::Greater, Register::R5, static_cast<int32_t>((1U << ring.size_log2) - size),
+               full)
+      .alu(Alu::And, Register::R3, static_cast<int32_t>((1U << ring.size_log2) - 1))
+      .load_window(Register::R9, ring.offset)
+      .alu(Alu::Add, Register::R9, Register::R3)
+      .load_constant(Register::R0, uint64_t{source} << 32 | size)
+      .store(Size::Double, Register::R9, 0, Register::R0)
+      .call(abi::Accessor::Time)
+      .store(Size::Double, Register::R9, 8, Register::R0);
+  int32_t at = 16;
+  for (const Expression& e : captured_.captures) {
+    CLEW_TRY(coder.store(e, Register::R9, at));
+    at += static_cast<int32_t>(8 * stored_words(e));
+  }
+  builder.load_window(Register::R2, offsetof(abi::RegionHeader, ring_head))
+      .load(Size::Double, Register::R3, Register::R2, 0)
+      .alu(Alu::Add, Register::R3, static_cast<int32_t>(size))
+      .store(Size::Double, Register::R2, 0, Register::R3);
+  coder.out_of_line([&coder, full] {
+    coder.builder().bind(full);
+    coder.count_loss(offsetof(abi::RegionHeader, dropped_ring));
+    coder.builder().jump(coder.exit_label());
+  });
+  return {};
+}
+
+Expected<void> Lowering::program(uint16_t index) {
+  const query::Source& source = query_.sources[index];
+  const RecordUse use = use_of(source);
+  Coder coder(query_, source, environment_);
+  coder.begin();
+  if (is_exit_source(source.kind) && use.any()) coder.take_record();
+  if (is_exit_source(source.kind) && use.elapsed) coder.measure_elapsed();
+  CLEW_TRY(filters(coder));
+  if (result_.form == StateForm::Events) {
+    CLEW_TRY(emit_event(coder, index));
+  } else {
+    CLEW_TRY(update_cells(coder));
+  }
+  isa::Program program = CLEW_TRY(coder.finish(fmt::format("source {}", index)));
+  result_.programs.push_back({.program = std::move(program),
+                              .source = index,
+                              .point = point_of(source.kind),
+                              .is_recorder = false,
+                              .reads_return_value = use.return_value,
+                              .site_constants = coder.site_constants()});
+  return {};
+}
+
+Expected<void> Lowering::recorder(uint16_t index) {
+  const query::Source& source = query_.sources[index];
+  Coder coder(query_, source, environment_);
+  coder.begin();
+  coder.put_record();
+  isa::Builder& builder = coder.builder();
+  int32_t at = 0;
+  if (environment_.records_time) {
+    builder.call(abi::Accessor::Time).store(Size::Double, Register::R7, 0, Register::R0);
+    at += 8;
+  }
+  for (const uint16_t argument : environment_.record_arguments) {
+    const size_t offset =
+        argument < 6 ? offsetof(abi::Context, arguments) + size_t{8} * argument
+                     : offsetof(abi::Context, stack_arguments) + size_t{8} * (argument - 6U);
+    builder.load(Size::Double, Register::R0, Register::R6, static_cast<int32_t>(offset))
+        .store(Size::Double, Register::R7, at, Register::R0);
+    at += 8;
+  }
+  isa::Program program = CLEW_TRY(coder.finish(fmt::format("recorder {}", index)));
+  result_.programs.push_back({.program = std::move(program),
+                              .source = index,
+                              .point = ProgramPoint::Entry,
+                              .is_recorder = true,
+                              .reads_return_value = false,
+                              .site_constants = coder.site_constants()});
+  return {};
+}
+
+Expected<Lowered> Lowering::run() {
+  CLEW_TRY(find_state());
+  CLEW_TRY(lay_out());
+  result_.event_words.resize(query_.sources.size());
+  for (uint16_t i = 0; i < query_.sources.size(); ++i) {
+    const query::Source& source = query_.sources[i];
+    if (is_host_source(source.kind)) continue;
+    if (is_exit_source(source.kind) && use_of(source).any()) CLEW_TRY(recorder(i));
+    CLEW_TRY(program(i));
+  }
+  return std::move(result_);
+}
+
+}  // namespace
+
+uint64_t Lowered::group_pointer(uint32_t group) const {
+  const uint32_t words = state.dense.empty() ? 0 : state.dense[0].group.words();
+  return layout.cells_offset + uint64_t{8} * words * group;
+}
+
+bool is_process_constant(const Expression& expression) {
+  return expression.kind == ExpressionKind::Field &&
+         (expression.field == Field::Pid || expression.field == Field::ProcName ||
+          expression.field == Field::Host);
+}
+
+StateForm state_form(const Plan& plan) {
+  if (!plan.has(OperatorKind::PartialGroup) && !plan.has(OperatorKind::PartialAggregate)) {
+    return StateForm::Events;
+  }
+  const bool counts_values =
+      std::any_of(plan.query.aggregates.begin(), plan.query.aggregates.end(),
+                  [](const auto& a) { return a.kind == query::AggregateKind::TopK; });
+  const bool dense =
+      !counts_values && std::all_of(plan.query.values.begin(), plan.query.values.end(),
+                                    [&](const query::NamedExpression& value) {
+                                      return is_process_constant(value.expression) ||
+                                             is_site_constant(plan.query, value.expression);
+                                    });
+  return dense ? StateForm::Dense : StateForm::Table;
+}
+
+Expected<Lowered> lower(const Plan& plan, const LowerInput& input) {
+  return Lowering(plan, input).run();
+}
+
+}  // namespace clew::plan

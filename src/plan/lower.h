@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plan -> programs and the layout of their state: what stands in front of the merge, as probe ISA.
+//
+// State takes one of three forms:
+//   Dense   every key is constant per site or per process: each site knows its cells' address
+//   Table   keys are computed at the hit: cells by key, in a table per thread
+//   Events  nothing is aggregated in the probe: captured values go through a ring
+//
+// A return source that needs the entry (elapsed, entry.argN) gets a second program, the recorder,
+// at the entries of the same functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "abi/region.h"
+#include "aggregate/accumulator.h"
+#include "base/error.h"
+#include "isa/program.h"
+#include "plan/coder.h"
+#include "plan/plan.h"
+
+namespace clew::plan {
+
+enum class ProgramPoint : uint8_t { Entry, Exit, Offset };
+
+struct ProbeProgram {
+  isa::Program program;
+  uint16_t source = 0;  // Index in query.sources.
+  ProgramPoint point = ProgramPoint::Entry;
+  bool is_recorder = false;
+  bool reads_return_value = false;  // Does not exist at an exit by tail call.
+  std::vector<SiteConstant> site_constants;
+};
+
+enum class StateForm : uint8_t { Dense, Table, Events };
+
+// What the tracer knows when it lowers.
+struct LowerInput {
+  uint64_t tick_multiplier = 0;
+  uint32_t tick_shift = 0;
+  uint64_t base_ticks = 0;
+  uint64_t base_ns = 0;
+  uint32_t group_count = 1;  // Dense: distinct keys over all sites.
+};
+
+struct Lowered {
+  StateForm form = StateForm::Dense;
+  std::vector<ProbeProgram> programs;
+  abi::RegionLayout layout{};
+  uint32_t dense_words = 0;  // Of one generation.
+  aggregate::StateShape state;
+  // Events: what each event carries; words of capture i follow those of i - 1. Shape = source.
+  std::vector<query::Expression> captures;
+  std::vector<uint32_t> event_words;  // By shape.
+  std::optional<uint32_t>
+      passed_dense;  // Index in state.dense of the count of all hits that passed.
+
+  // Window pointer to the cells of dense group `group`: SiteConstant::GroupPointer.
+  [[nodiscard]] uint64_t group_pointer(uint32_t group) const;
+};
+
+// Which form the state of a plan takes.
+StateForm state_form(const Plan& plan);
+// pid, procName, host: one value per process.
+bool is_process_constant(const query::Expression& expression);
+
+// Errors: Limit when state does not fit kRegionSizeLog2Max or the frame; InvalidQuery for a program
+// that cannot be built.
+Expected<Lowered> lower(const Plan& plan, const LowerInput& input);
+
+inline constexpr uint32_t kRegionSizeLog2Max = 26;  // 64 MiB of address space per thread.
+inline constexpr uint32_t kRingSizeLog2 = 20;
+inline constexpr uint32_t kRecordsLog2 = 11;
+inline constexpr uint32_t kTableBytesMax = 4U << 20;
+inline constexpr uint32_t kTableEntriesLog2Max = 13;
+inline constexpr uint32_t kTableEntriesLog2Min = 6;
+
+}  // namespace clew::plan

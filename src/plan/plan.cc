@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/plan.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "plan/coder.h"
+#include "query/print.h"
+
+namespace clew::plan {
+
+using query::Expression;
+using query::ExpressionKind;
+using query::Field;
+using query::Query;
+
+namespace {
+
+constexpr int kRewritesMax = 10'000;
+
+using Test = bool (*)(const Expression&);
+
+// `test` for the expression, everything it refers to, and each source's own inputs.
+bool holds(const Query& query, const Expression& expression, Test test, Test inner) {
+  const auto refers = [&](const Expression& part) {
+    if (part.kind == ExpressionKind::Let) {
+      return holds(query, query.lets[part.index].expression, inner, inner);
+    }
+    if (part.kind != ExpressionKind::Input) return true;
+    return std::all_of(query.sources.begin(), query.sources.end(), [&](const auto& source) {
+      return holds(query, source.inputs[part.index], inner, inner);
+    });
+  };
+  return test(expression) && refers(expression) &&
+         std::all_of(
+             expression.operands.begin(), expression.operands.end(),
+             [&](const Expression& operand) { return holds(query, operand, inner, inner); });
+}
+
+bool site_constant_node(const Expression& expression) {
+  switch (expression.kind) {
+    case ExpressionKind::Field:
+      return expression.field == Field::Function || expression.field == Field::Module ||
+             expression.field == Field::Probe;
+    case ExpressionKind::Load:
+    case ExpressionKind::ReadString:
+    case ExpressionKind::ReadBytes:
+    case ExpressionKind::Value:
+    case ExpressionKind::Aggregate:
+    case ExpressionKind::JoinColumn:
+      return false;
+    case ExpressionKind::Call:
+      return expression.function != query::Function::Sample;
+    default:
+      return true;
+  }
+}
+
+std::string_view name_of(Tier tier) {
+  switch (tier) {
+    case Tier::Probe:
+      return "probe";
+    case Tier::Process:
+      return "process";
+    case Tier::Node:
+      return "node";
+  }
+  return "";
+}
+
+std::string print_aggregate(const Query& query, const query::Aggregate& aggregate) {
+  const std::string argument =
+      aggregate.arguments.empty() ? "" : query::print(aggregate.arguments[0], query);
+  return fmt::format("{}({})", query::name_of(aggregate.kind), argument);
+}
+
+std::string describe_groups(const Query& query, std::string_view verb) {
+  std::string text(verb);
+  for (size_t i = 0; i < query.aggregates.size(); ++i) {
+    text += fmt::format("{}{}", i == 0 ? " " : ", ", print_aggregate(query, query.aggregates[i]));
+  }
+  for (size_t i = 0; i < query.values.size(); ++i) {
+    text += fmt::format("{}{}", i == 0 ? " by " : ", ",
+                        query::print(query.values[i].expression, query));
+  }
+  return text;
+}
+
+std::string describe(const Query& query, const Operator& op) {
+  switch (op.kind) {
+    case OperatorKind::Filter:
+      return "filter " + query::print(query.where[op.index], query);
+    case OperatorKind::Select:
+      return fmt::format("select {} = {}", query.values[op.index].name,
+                         query::print(query.values[op.index].expression, query));
+    case OperatorKind::Merge:
+      return "merge the streams of all probes and threads";
+    case OperatorKind::Aggregate:
+    case OperatorKind::Group:
+      return describe_groups(query, "count");
+    case OperatorKind::PartialAggregate:
+    case OperatorKind::PartialGroup:
+      return describe_groups(query, "count per thread:");
+    case OperatorKind::FinalAggregate:
+    case OperatorKind::FinalGroup:
+      return "merge the cells of equal keys";
+    case OperatorKind::Columns: {
+      std::string text = "columns";
+      for (size_t i = 0; i < query.columns.size(); ++i) {
+        text += fmt::format("{}{}", i == 0 ? " " : ", ", query.columns[i].name);
+      }
+      return text;
+    }
+    case OperatorKind::Having:
+      return fmt::format("keep rows that pass {} condition(s)", query.having.size());
+    case OperatorKind::Order:
+      return fmt::format("order by {} key(s)", query.order.size());
+    case OperatorKind::Take:
+      return fmt::format("take {}", query.take.value_or(0));
+  }
+  return "";
+}
+
+}  // namespace
+
+bool Plan::has(OperatorKind kind) const {
+  return std::any_of(operators.begin(), operators.end(),
+                     [kind](const Operator& op) { return op.kind == kind; });
+}
+
+size_t Plan::merge_position() const {
+  const auto merge = std::find_if(operators.begin(), operators.end(), [](const Operator& op) {
+    return op.kind == OperatorKind::Merge;
+  });
+  return static_cast<size_t>(merge - operators.begin());
+}
+
+bool Plan::pushed(OperatorKind kind, uint16_t index) const {
+  const auto end = operators.begin() + static_cast<ptrdiff_t>(merge_position());
+  return std::any_of(operators.begin(), end,
+                     [&](const Operator& op) { return op.kind == kind && op.index == index; });
+}
+
+bool all_probes_can(const Query& query, const Expression& expression) {
+  return holds(query, expression, probe_can, probe_can);
+}
+
+bool all_probes_can_store(const Query& query, const Expression& expression) {
+  return holds(query, expression, probe_can_store, probe_can);
+}
+
+bool is_site_constant(const Query& query, const Expression& expression) {
+  return holds(query, expression, site_constant_node, site_constant_node);
+}
+
+bool can_group_in_probes(const Plan& plan) {
+  const Query& query = plan.query;
+  for (size_t i = 0; i < query.where.size(); ++i) {
+    if (!plan.pushed(OperatorKind::Filter, static_cast<uint16_t>(i))) return false;
+  }
+  for (size_t i = 0; i < query.values.size(); ++i) {
+    if (!plan.pushed(OperatorKind::Select, static_cast<uint16_t>(i))) return false;
+  }
+  return std::all_of(query.aggregates.begin(), query.aggregates.end(), [&](const auto& aggregate) {
+    return std::all_of(aggregate.arguments.begin(), aggregate.arguments.end(),
+                       [&](const Expression& e) { return all_probes_can(query, e); });
+  });
+}
+
+Plan plain(Query query) {
+  Plan plan;
+  const auto add = [&plan](OperatorKind kind, size_t index = 0) {
+    plan.operators.push_back(
+        {.kind = kind, .tier = Tier::Node, .index = static_cast<uint16_t>(index)});
+  };
+  add(OperatorKind::Merge);
+  for (size_t i = 0; i < query.where.size(); ++i) {
+    add(OperatorKind::Filter, i);
+  }
+  for (size_t i = 0; i < query.values.size(); ++i) {
+    add(OperatorKind::Select, i);
+  }
+  if (query.shape == query::Shape::Groups) {
+    add(query.values.empty() ? OperatorKind::Aggregate : OperatorKind::Group);
+  }
+  add(OperatorKind::Columns);
+  if (!query.having.empty()) add(OperatorKind::Having);
+  if (!query.order.empty()) add(OperatorKind::Order);
+  if (query.take) add(OperatorKind::Take);
+  plan.query = std::move(query);
+  return plan;
+}
+
+Plan make(Query query) {
+  Plan plan = plain(std::move(query));
+  for (int i = 0; i < kRewritesMax; ++i) {
+    const bool changed = rewrite_filter(plan) || rewrite_select(plan) || rewrite_group(plan) ||
+                         rewrite_aggregate(plan);
+    if (!changed) break;
+  }
+  return plan;
+}
+
+std::string print(const Plan& plan) {
+  std::string text;
+  for (const Operator& op : plan.operators) {
+    text += fmt::format("  {:<8} {}\n", name_of(op.tier), describe(plan.query, op));
+  }
+  return text;
+}
+
+}  // namespace clew::plan

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/root.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "plan/coder.h"
+#include "plan/evaluate.h"
+#include "plan/update.h"
+#include "query/print.h"
+
+namespace clew::plan {
+
+using aggregate::Column;
+using aggregate::ColumnType;
+using aggregate::Row;
+using aggregate::Value;
+using query::Expression;
+using query::ExpressionKind;
+using query::Field;
+using query::TypeKind;
+
+namespace {
+
+ColumnType column_type(const query::Type& type) {
+  switch (type.kind) {
+    case TypeKind::Integer:
+      if (type.enumeration != 0) return ColumnType::Enum;
+      if (type.unit == query::Unit::Address) return ColumnType::Address;
+      return type.is_signed ? ColumnType::Integer : ColumnType::Unsigned;
+    case TypeKind::Float:
+      return ColumnType::Float;
+    case TypeKind::String:
+    case TypeKind::Bytes:
+    case TypeKind::Symbol:
+    case TypeKind::Stack:
+      return ColumnType::String;
+  }
+  return ColumnType::String;
+}
+
+aggregate::Unit unit_of(query::Unit unit) {
+  return unit == query::Unit::Nanoseconds ? aggregate::Unit::Nanoseconds : aggregate::Unit::None;
+}
+
+std::string text_of(std::span<const uint64_t> words, const query::Type& type) {
+  std::string text(words.size_bytes(), '\0');
+  std::memcpy(text.data(), words.data(), words.size_bytes());
+  if (type.kind == TypeKind::Bytes) {
+    text.resize(std::min<size_t>(text.size(), type.capacity_bytes));
+  } else {
+    text.resize(std::min(text.size(), text.find('\0')));
+  }
+  return text;
+}
+
+}  // namespace
+
+// Captures of one event.
+class Root::EventBindings final : public Bindings {
+ public:
+  EventBindings(Root& root, const collect::Event& event) : root_(root), event_(event) {
+    size_t at = 0;
+    for (const Expression& e : root.captured_.captures) {
+      starts_.push_back(at);
+      at += stored_words(e);
+    }
+  }
+
+  Value field(const Expression&) override { return {}; }
+  Value input(uint16_t index) override {
+    const Expression& meaning = root_.captured_.captures[index];
+    const size_t words = stored_words(meaning);
+    if (starts_[index] + words > event_.words.size()) return {};
+    return root_.decode(meaning, event_.words.subspan(starts_[index], words), event_.process,
+                        event_.tid);
+  }
+  Value let(uint16_t) override { return {}; }
+  Value value(uint16_t) override { return {}; }
+  Value aggregate(uint16_t) override { return {}; }
+  Value memory(const Expression&, uint64_t) override { return {}; }
+
+ private:
+  Root& root_;
+  const collect::Event& event_;
+  std::vector<size_t> starts_;
+};
+
+// A finished row: keys, then aggregates.
+class Root::RowBindings final : public Bindings {
+ public:
+  RowBindings(const Row& row, size_t keys) : row_(row), keys_(keys) {}
+
+  Value field(const Expression&) override { return {}; }
+  Value input(uint16_t) override { return {}; }
+  Value let(uint16_t) override { return {}; }
+  Value value(uint16_t index) override { return row_[index]; }
+  Value aggregate(uint16_t index) override { return row_[keys_ + index]; }
+  Value memory(const Expression&, uint64_t) override { return {}; }
+
+ private:
+  const Row& row_;
+  size_t keys_;
+};
+
+// A source that fires in the tracer.
+class Root::HostBindings final : public Bindings {
+ public:
+  HostBindings(Root& root, uint16_t source, int64_t now_ns)
+      : root_(root), source_(root.query_.sources[source]), now_ns_(now_ns) {}
+
+  Value field(const Expression& expression) override {
+    switch (expression.field) {
+      case Field::Time:
+        return now_ns_;
+      case Field::Host:
+        return root_.names_.host();
+      case Field::Probe:
+        return source_.label.empty() ? query::print(source_) : source_.label;
+      default:
+        return {};
+    }
+  }
+  Value input(uint16_t index) override { return evaluate(source_.inputs[index], *this); }
+  Value let(uint16_t index) override {
+    return evaluate(root_.query_.lets[index].expression, *this);
+  }
+  Value value(uint16_t) override { return {}; }
+  Value aggregate(uint16_t) override { return {}; }
+  Value memory(const Expression&, uint64_t) override { return {}; }
+
+ private:
+  Root& root_;
+  const query::Source& source_;
+  int64_t now_ns_;
+};
+
+Root::Root(const Plan& plan, const Lowered& lowered, const Grouping& grouping, Names& names)
+    : plan_(plan),
+      query_(plan.query),
+      lowered_(lowered),
+      grouping_(grouping),
+      names_(names),
+      counted_(aggregate::TableSchema{}) {}
+
+Expected<Root> Root::make(const Plan& plan, const Lowered& lowered, const Grouping& grouping,
+                          Names& names) {
+  Root root(plan, lowered, grouping, names);
+  if (lowered.form == StateForm::Events) root.captured_ = CLEW_TRY(capture(plan));
+  for (const query::NamedExpression& value : plan.query.values) {
+    root.schema_.keys.push_back(root.column_of(value));
+  }
+  for (const query::Aggregate& aggregate : plan.query.aggregates) {
+    if (aggregate.kind == query::AggregateKind::TopK) {
+      const query::NamedExpression counted{.name = "", .expression = aggregate.arguments[0]};
+      root.schema_.keys.push_back(root.column_of(counted));
+    }
+    root.schema_.aggregates.push_back({.name = "", .spec = spec_of(aggregate)});
+  }
+  root.counted_ = aggregate::Table(root.schema_);
+  root.make_columns();
+  return root;
+}
+
+void Root::forget_counted() {
+  counted_ = aggregate::Table(schema_);
+}
+
+Column Root::column_of(const query::NamedExpression& column) const {
+  const Expression& e = column.expression;
+  Column result{.name = column.name,
+                .type = column_type(e.type),
+                .unit = unit_of(e.type.unit),
+                .approximate = false};
+  if (e.kind == ExpressionKind::Aggregate) {
+    const aggregate::AggregateSpec spec = spec_of(query_.aggregates[e.index]);
+    result.approximate = aggregate::approximate(spec);
+    const ColumnType type = aggregate::result_type(spec);
+    if (type == ColumnType::Histogram || type == ColumnType::TopList) result.type = type;
+  }
+  return result;
+}
+
+void Root::make_columns() {
+  for (const query::NamedExpression& column : query_.columns) {
+    columns_.push_back(column_of(column));
+  }
+}
+
+// --- words to values ---------------------------------------------------------------------------
+
+Value Root::decode_field(Field field, uint64_t word, uint64_t process) {
+  switch (field) {
+    case Field::Function:
+      return names_.function(word);
+    case Field::Module:
+      return names_.module(word);
+    case Field::Probe:
+      return names_.probe(word);
+    case Field::Pid:
+      return names_.pid(word);
+    case Field::ProcName:
+      return names_.process_name(word);
+    case Field::Comm:
+      return names_.thread_name(process, word);
+    case Field::Host:
+      return names_.host();
+    default:
+      return {};
+  }
+}
+
+Value Root::decode(const Expression& meaning, std::span<const uint64_t> words, uint64_t process,
+                   uint64_t) {
+  if (meaning.kind == ExpressionKind::Field) {
+    const Value named = decode_field(meaning.field, words[0], process);
+    if (!std::holds_alternative<std::monostate>(named)) return named;
+  }
+  const query::Type& type = meaning.type;
+  switch (type.kind) {
+    case TypeKind::String:
+    case TypeKind::Bytes:
+      return text_of(words, type);
+    case TypeKind::Symbol:
+      return names_.symbol(words[0]);
+    case TypeKind::Integer:
+    case TypeKind::Float:
+    case TypeKind::Stack:
+      break;
+  }
+  if (type.enumeration != 0) {
+    const auto& list = query_.enumerations[type.enumeration - 1U].enumerators;
+    const auto found = std::find_if(list.begin(), list.end(), [&](const query::Enumerator& e) {
+      return e.value == static_cast<int64_t>(words[0]);
+    });
+    if (found != list.end()) return found->name;
+    return static_cast<int64_t>(words[0]);
+  }
+  if (type.is_signed) return static_cast<int64_t>(words[0]);
+  return words[0];
+}
+
+// --- cells to tables ---------------------------------------------------------------------------
+
+void Root::add_dense(const aggregate::Accumulator& cells, uint32_t process,
+                     aggregate::Table& table) {
+  for (uint32_t group = 0; group < grouping_.keys.size(); ++group) {
+    const std::span<const uint64_t> words = cells.group(process, 0, group);
+    const bool untouched =
+        std::all_of(words.begin(), words.end(), [](uint64_t word) { return word == 0; });
+    if (untouched && !query_.values.empty()) continue;
+    if (words.empty()) continue;
+    aggregate::Key key = grouping_.keys[group];
+    for (size_t i = 0; i < key.size(); ++i) {
+      const Expression& value = query_.values[i].expression;
+      if (is_process_constant(value)) key[i] = decode_field(value.field, process, process);
+    }
+    table.add(key, words);
+  }
+}
+
+void Root::add_table(const aggregate::Accumulator& cells, uint32_t process,
+                     aggregate::Table& table) {
+  for (const auto& [words, counts] : cells.table(process, 0)) {
+    aggregate::Key key;
+    std::span<const uint64_t> rest(words);
+    const auto take_part = [&](const Expression& meaning) {
+      const size_t count = stored_words(meaning);
+      key.push_back(decode(meaning, rest.first(count), process, 0));
+      rest = rest.subspan(count);
+    };
+    for (const query::NamedExpression& value : query_.values) {
+      take_part(value.expression);
+    }
+    for (const query::Aggregate& aggregate : query_.aggregates) {
+      if (aggregate.kind == query::AggregateKind::TopK) take_part(aggregate.arguments[0]);
+    }
+    table.add(key, counts);
+  }
+}
+
+aggregate::Table Root::table_of(const aggregate::Accumulator& cells) {
+  aggregate::Table table(schema_);
+  for (const uint32_t process : cells.processes()) {
+    if (lowered_.form == StateForm::Dense) add_dense(cells, process, table);
+    if (lowered_.form == StateForm::Table) add_table(cells, process, table);
+  }
+  const bool one_row = query_.values.empty() && table.size() == 0 && top_index() == SIZE_MAX;
+  if (one_row) {
+    const std::vector<uint64_t> zero(schema_.cell_words());
+    table.add({}, zero);
+  }
+  return table;
+}
+
+// --- rows --------------------------------------------------------------------------------------
+
+// The key column that top-k counts; SIZE_MAX when there is none.
+size_t Root::top_index() const {
+  const bool counts_values =
+      std::any_of(query_.aggregates.begin(), query_.aggregates.end(),
+                  [](const auto& a) { return a.kind == query::AggregateKind::TopK; });
+  return counts_values ? query_.values.size() : SIZE_MAX;
+}
+
+Row Root::project(const Row& row) {
+  RowBindings bindings(row, query_.values.size());
+  Row result;
+  for (const query::NamedExpression& column : query_.columns) {
+    result.push_back(evaluate(column.expression, bindings));
+  }
+  return result;
+}
+
+std::vector<Row> Root::rows(const aggregate::Table& table) {
+  std::vector<Row> full = top_index() == SIZE_MAX ? table.rows() : table.fold_top(top_index());
+  const size_t keys = query_.values.size();
+  std::erase_if(full, [&](const Row& row) {
+    RowBindings bindings(row, keys);
+    return !std::all_of(query_.having.begin(), query_.having.end(),
+                        [&](const Expression& e) { return is_true(evaluate(e, bindings)); });
+  });
+  // Sort keys go in front, so that one stable sort orders rows of any shape.
+  std::vector<aggregate::Order> orders;
+  for (size_t i = 0; i < query_.order.size(); ++i) {
+    orders.push_back({.column = i, .descending = query_.order[i].descending});
+  }
+  std::vector<Row> sorted;
+  for (const Row& row : full) {
+    RowBindings bindings(row, keys);
+    Row with_keys;
+    for (const query::OrderBy& order : query_.order) {
+      with_keys.push_back(evaluate(order.expression, bindings));
+    }
+    Row projected = project(row);
+    std::move(projected.begin(), projected.end(), std::back_inserter(with_keys));
+    sorted.push_back(std::move(with_keys));
+  }
+  aggregate::sort_rows(sorted, orders);
+  if (query_.take && sorted.size() > *query_.take) sorted.resize(*query_.take);
+  for (Row& row : sorted) {
+    row.erase(row.begin(), row.begin() + static_cast<ptrdiff_t>(orders.size()));
+  }
+  return sorted;
+}
+
+// --- events ------------------------------------------------------------------------------------
+
+std::vector<Row> Root::count_or_emit(Row values, std::span<const Value> arguments) {
+  if (query_.shape == query::Shape::Events) {
+    RowBindings bindings(values, values.size());
+    const bool keep =
+        std::all_of(query_.having.begin(), query_.having.end(),
+                    [&](const Expression& e) { return is_true(evaluate(e, bindings)); });
+    if (!keep) return {};
+    return {project(values)};
+  }
+  std::vector<uint64_t> cells(schema_.cell_words());
+  size_t word = 0;
+  size_t argument = 0;
+  for (const query::Aggregate& aggregate : query_.aggregates) {
+    const aggregate::AggregateSpec spec = spec_of(aggregate);
+    const size_t count = aggregate::cell_words(spec);
+    uint64_t bits = 0;
+    if (!aggregate.arguments.empty()) {
+      const Value& value = arguments[argument++];
+      if (std::holds_alternative<std::monostate>(value)) return {};
+      if (aggregate.kind == query::AggregateKind::TopK) values.push_back(value);
+      bits = aggregate.kind == query::AggregateKind::Distinct
+                 ? hash_of_value(value, aggregate.arguments[0].type)
+                 : bits_of(value);
+    }
+    aggregate::add(spec, std::span(cells).subspan(word, count), bits);
+    word += count;
+  }
+  counted_.add(values, cells);
+  return {};
+}
+
+std::vector<Row> Root::take(const collect::Event& event) {
+  EventBindings bindings(*this, event);
+  const bool pass =
+      std::all_of(captured_.filters.begin(), captured_.filters.end(),
+                  [&](const Expression& e) { return is_true(evaluate(e, bindings)); });
+  if (!pass) return {};
+  Row values;
+  for (const Expression& e : captured_.values) {
+    values.push_back(evaluate(e, bindings));
+  }
+  std::vector<Value> arguments;
+  for (const Expression& e : captured_.arguments) {
+    arguments.push_back(evaluate(e, bindings));
+  }
+  return count_or_emit(std::move(values), arguments);
+}
+
+std::vector<Row> Root::fire(uint16_t source, int64_t monotonic_ns) {
+  HostBindings bindings(*this, source, monotonic_ns);
+  const bool pass = std::all_of(query_.where.begin(), query_.where.end(), [&](const Expression& e) {
+    return is_true(evaluate(e, bindings));
+  });
+  if (!pass) return {};
+  Row values;
+  for (const query::NamedExpression& value : query_.values) {
+    values.push_back(evaluate(value.expression, bindings));
+  }
+  std::vector<Value> arguments;
+  for (const query::Aggregate& aggregate : query_.aggregates) {
+    for (const Expression& e : aggregate.arguments) {
+      arguments.push_back(evaluate(e, bindings));
+    }
+  }
+  return count_or_emit(std::move(values), arguments);
+}
+
+}  // namespace clew::plan

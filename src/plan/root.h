@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The root of a plan: what stands behind the merge. Takes cells and events as words, gives rows of
+// values: columns, having, order, take.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "aggregate/accumulator.h"
+#include "aggregate/table.h"
+#include "base/error.h"
+#include "collect/event_batch.h"
+#include "plan/capture.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
+#include "plan/sites.h"
+
+namespace clew::plan {
+
+// What words mean that only the tracer can tell. `process` is abi::SlotControl::process.
+class Names {
+ public:
+  Names() = default;
+  Names(const Names&) = delete;
+  Names& operator=(const Names&) = delete;
+  virtual ~Names() = default;
+
+  virtual std::string function(uint64_t index) = 0;
+  virtual std::string module(uint64_t index) = 0;
+  virtual std::string probe(uint64_t index) = 0;
+  virtual int64_t pid(uint64_t process) = 0;
+  virtual std::string process_name(uint64_t process) = 0;
+  virtual std::string thread_name(uint64_t process, uint64_t tid) = 0;
+  virtual std::string host() = 0;
+  virtual std::string symbol(uint64_t address) = 0;
+};
+
+class Root {
+ public:
+  // Borrows all of them. Errors: InvalidQuery for what the tracer cannot compute either.
+  static Expected<Root> make(const Plan& plan, const Lowered& lowered, const Grouping& grouping,
+                             Names& names);
+
+  [[nodiscard]] const std::vector<aggregate::Column>& columns() const { return columns_; }
+
+  // Shape::Groups. The table of what probes have counted, …
+  aggregate::Table table_of(const aggregate::Accumulator& cells);
+  // … or, for plans that group behind the merge, of what events have brought so far.
+  [[nodiscard]] const aggregate::Table& counted() const { return counted_; }
+  void forget_counted();
+  // The answer: columns, having, order, take.
+  std::vector<aggregate::Row> rows(const aggregate::Table& table);
+
+  // Takes one event. Shape::Events: its row, or none when a filter removes it.
+  std::vector<aggregate::Row> take(const collect::Event& event);
+  // The same for a source that fires in the tracer.
+  std::vector<aggregate::Row> fire(uint16_t source, int64_t monotonic_ns);
+
+ private:
+  Root(const Plan& plan, const Lowered& lowered, const Grouping& grouping, Names& names);
+
+  class EventBindings;
+  class RowBindings;
+  class HostBindings;
+
+  void make_columns();
+  [[nodiscard]] aggregate::Column column_of(const query::NamedExpression& column) const;
+  aggregate::Value decode(const query::Expression& meaning, std::span<const uint64_t> words,
+                          uint64_t process, uint64_t tid);
+  aggregate::Value decode_field(query::Field field, uint64_t word, uint64_t process);
+  aggregate::Row project(const aggregate::Row& row);
+  void add_dense(const aggregate::Accumulator& cells, uint32_t process, aggregate::Table& table);
+  void add_table(const aggregate::Accumulator& cells, uint32_t process, aggregate::Table& table);
+  // Adds an event to `counted_`, or gives its row.
+  std::vector<aggregate::Row> count_or_emit(aggregate::Row values,
+                                            std::span<const aggregate::Value> arguments);
+  [[nodiscard]] size_t top_index() const;
+
+  const Plan& plan_;
+  const query::Query& query_;
+  const Lowered& lowered_;
+  const Grouping& grouping_;
+  Names& names_;
+  Captured captured_;
+  std::vector<aggregate::Column> columns_;
+  aggregate::TableSchema schema_;
+  aggregate::Table counted_;
+};
+
+}  // namespace clew::plan

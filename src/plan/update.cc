@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/update.h"
+
+#include <cstdint>
+
+#include "aggregate/buckets.h"
+
+namespace clew::plan {
+
+using aggregate::AggregateFunction;
+using aggregate::AggregateSpec;
+using isa::Alu;
+using isa::Builder;
+using isa::Jump;
+using isa::Label;
+using isa::Register;
+using isa::Size;
+
+namespace {
+
+aggregate::Unit unit_of(query::Unit unit) {
+  return unit == query::Unit::Nanoseconds ? aggregate::Unit::Nanoseconds : aggregate::Unit::None;
+}
+
+AggregateFunction function_of(query::AggregateKind kind) {
+  switch (kind) {
+    case query::AggregateKind::Count:
+      return AggregateFunction::Count;
+    case query::AggregateKind::Sum:
+      return AggregateFunction::Sum;
+    case query::AggregateKind::Min:
+      return AggregateFunction::Min;
+    case query::AggregateKind::Max:
+      return AggregateFunction::Max;
+    case query::AggregateKind::Average:
+      return AggregateFunction::Average;
+    case query::AggregateKind::Deviation:
+      return AggregateFunction::StandardDeviation;
+    case query::AggregateKind::Quantize:
+      return AggregateFunction::Quantize;
+    case query::AggregateKind::LinearQuantize:
+      return AggregateFunction::Lquantize;
+    case query::AggregateKind::LogLinearQuantize:
+      return AggregateFunction::Llquantize;
+    case query::AggregateKind::Distinct:
+      return AggregateFunction::Distinct;
+    case query::AggregateKind::TopK:
+      return AggregateFunction::TopK;
+    case query::AggregateKind::Quantile:
+      return AggregateFunction::Quantile;
+  }
+  return AggregateFunction::Count;
+}
+
+// Writes one update; r0 holds the value, r9 the cells, `at` the offset of this one.
+class Update {
+ public:
+  Update(Coder& coder, const AggregateSpec& spec, uint32_t offset_bytes)
+      : coder_(coder),
+        builder_(coder.builder()),
+        spec_(spec),
+        at_(static_cast<int32_t>(offset_bytes)) {}
+
+  Expected<void> write();
+
+ private:
+  void add_word(uint32_t word, Register value);
+  void add_one(uint32_t word);
+  void extreme();
+  void deviation();
+  void square_large(Label done);
+  void count_bucket();
+  Expected<void> quantize();
+  Expected<void> quantile();
+  void lquantize();
+  void llquantize();
+  Expected<void> distinct();
+
+  Coder& coder_;
+  Builder& builder_;
+  const AggregateSpec& spec_;
+  int32_t at_;
+};
+
+void Update::add_word(uint32_t word, Register value) {
+  const int32_t offset = at_ + static_cast<int32_t>(8 * word);
+  builder_.load(Size::Double, Register::R2, Register::R9, offset)
+      .alu(Alu::Add, Register::R2, value)
+      .store(Size::Double, Register::R9, offset, Register::R2);
+}
+
+void Update::add_one(uint32_t word) {
+  const int32_t offset = at_ + static_cast<int32_t>(8 * word);
+  builder_.load(Size::Double, Register::R2, Register::R9, offset)
+      .alu(Alu::Add, Register::R2, 1)
+      .store(Size::Double, Register::R9, offset, Register::R2);
+}
+
+void Update::extreme() {
+  const Label take = builder_.label();
+  const Label keep = builder_.label();
+  const bool smaller = spec_.function == AggregateFunction::Min;
+  const Jump worse = smaller ? (spec_.is_signed ? Jump::SignedGreaterOrEqual : Jump::GreaterOrEqual)
+                             : (spec_.is_signed ? Jump::SignedLessOrEqual : Jump::LessOrEqual);
+  builder_.load(Size::Double, Register::R2, Register::R9, at_ + 8)
+      .jump_if(Jump::Equal, Register::R2, 0, take)
+      .load(Size::Double, Register::R2, Register::R9, at_)
+      .jump_if(worse, Register::R0, Register::R2, keep)
+      .bind(take)
+      .store(Size::Double, Register::R9, at_, Register::R0)
+      .store(Size::Double, Register::R9, at_ + 8, 1)
+      .bind(keep);
+}
+
+// Words 2 and 3 are the 128-bit sum of squares. A magnitude below 2^32 has a 64-bit square.
+void Update::deviation() {
+  const Label positive = builder_.label();
+  const Label large = builder_.label();
+  const Label done = builder_.label();
+  add_one(0);
+  add_word(1, Register::R0);
+  if (spec_.is_signed) {
+    builder_.jump_if(Jump::SignedGreaterOrEqual, Register::R0, 0, positive).negate(Register::R0);
+  }
+  builder_.bind(positive)
+      .move(Register::R3, Register::R0)
+      .alu(Alu::ShiftRight, Register::R3, 32)
+      .jump_if(Jump::NotEqual, Register::R3, 0, large)
+      .alu(Alu::Multiply, Register::R0, Register::R0)
+      .load(Size::Double, Register::R2, Register::R9, at_ + 16)
+      .alu(Alu::Add, Register::R2, Register::R0)
+      .store(Size::Double, Register::R9, at_ + 16, Register::R2)
+      .jump_if(Jump::GreaterOrEqual, Register::R2, Register::R0, done);
+  add_one(3);
+  builder_.bind(done);
+  coder_.out_of_line([this_copy = *this, large, done]() mutable {
+    this_copy.builder_.bind(large);
+    this_copy.square_large(done);
+  });
+}
+
+// (a 2^32 + b)^2 = a^2 2^64 + 2ab 2^32 + b^2, with a = r3.
+void Update::square_large(Label done) {
+  const Label no_carry = builder_.label();
+  const Label no_carry_middle = builder_.label();
+  const Label no_carry_top = builder_.label();
+  builder_
+      .move(Register::R4, Register::R0, isa::Width::Bits32)  // b
+      .move(Register::R5, Register::R3)
+      .alu(Alu::Multiply, Register::R5, Register::R4)  // ab < 2^64; 2ab may carry
+      .alu(Alu::Multiply, Register::R3, Register::R3)  // a^2
+      .alu(Alu::Multiply, Register::R4, Register::R4)  // b^2
+      .move(Register::R2, Register::R5)
+      .alu(Alu::ShiftRight, Register::R2, 31)  // high part of 2ab
+      .alu(Alu::Add, Register::R3, Register::R2)
+      .alu(Alu::ShiftLeft, Register::R5, 33)  // low part of 2ab
+      .alu(Alu::Add, Register::R4, Register::R5)
+      .jump_if(Jump::GreaterOrEqual, Register::R4, Register::R5, no_carry_middle)
+      .alu(Alu::Add, Register::R3, 1)
+      .bind(no_carry_middle)
+      .load(Size::Double, Register::R2, Register::R9, at_ + 16)
+      .alu(Alu::Add, Register::R2, Register::R4)
+      .store(Size::Double, Register::R9, at_ + 16, Register::R2)
+      .jump_if(Jump::GreaterOrEqual, Register::R2, Register::R4, no_carry)
+      .alu(Alu::Add, Register::R3, 1)
+      .bind(no_carry)
+      .load(Size::Double, Register::R2, Register::R9, at_ + 24)
+      .alu(Alu::Add, Register::R2, Register::R3)
+      .store(Size::Double, Register::R9, at_ + 24, Register::R2)
+      .bind(no_carry_top)
+      .jump(done);
+}
+
+// Adds one to word r0 of the cell.
+void Update::count_bucket() {
+  builder_.alu(Alu::ShiftLeft, Register::R0, 3)
+      .move(Register::R3, Register::R9)
+      .alu(Alu::Add, Register::R3, Register::R0)
+      .load(Size::Double, Register::R2, Register::R3, at_)
+      .alu(Alu::Add, Register::R2, 1)
+      .store(Size::Double, Register::R3, at_, Register::R2);
+}
+
+Expected<void> Update::quantize() {
+  const Label positive = builder_.label();
+  const Label done = builder_.label();
+  if (spec_.is_signed) {
+    const Label in_range = builder_.label();
+    builder_.jump_if(Jump::SignedGreaterOrEqual, Register::R0, 0, positive)
+        .negate(Register::R0)
+        .move(Register::R1, Register::R0)
+        .call(abi::Accessor::BitLength)
+        .move(Register::R2, static_cast<int32_t>(aggregate::kQuantizeZero))
+        .jump_if(Jump::LessOrEqual, Register::R0, Register::R2, in_range)
+        .move(Register::R0, Register::R2)
+        .bind(in_range)
+        .alu(Alu::Subtract, Register::R2, Register::R0)
+        .move(Register::R0, Register::R2)
+        .jump(done)
+        .bind(positive);
+  }
+  builder_.move(Register::R1, Register::R0)
+      .call(abi::Accessor::BitLength)
+      .alu(Alu::Add, Register::R0, static_cast<int32_t>(aggregate::kQuantizeZero))
+      .bind(done);
+  count_bucket();
+  return {};
+}
+
+Expected<void> Update::quantile() {
+  const Label found = builder_.label();
+  const int32_t value = CLEW_TRY(coder_.reserve(8));
+  if (spec_.is_signed) {
+    const Label positive = builder_.label();
+    builder_.jump_if(Jump::SignedGreaterOrEqual, Register::R0, 0, positive)
+        .move(Register::R0, 0)
+        .bind(positive);
+  }
+  builder_.jump_if(Jump::Less, Register::R0, 16, found)
+      .store(Size::Double, Register::R10, value, Register::R0)
+      .move(Register::R1, Register::R0)
+      .call(abi::Accessor::BitLength)
+      .alu(Alu::Subtract, Register::R0, 5)
+      .load(Size::Double, Register::R2, Register::R10, value)
+      .alu(Alu::ShiftRight, Register::R2, Register::R0)
+      .alu(Alu::ShiftLeft, Register::R0, 4)
+      .alu(Alu::Add, Register::R0, Register::R2)
+      .bind(found);
+  count_bucket();
+  return {};
+}
+
+void Update::lquantize() {
+  const Label below = builder_.label();
+  const Label found = builder_.label();
+  const aggregate::LinearBuckets buckets{.low = spec_.low, .high = spec_.high, .step = spec_.step};
+  const uint64_t levels = aggregate::lquantize_levels(buckets);
+  builder_.load_constant(Register::R2, static_cast<uint64_t>(spec_.low))
+      .jump_if(Jump::SignedLess, Register::R0, Register::R2, below)
+      .alu(Alu::Subtract, Register::R0, Register::R2)
+      .load_constant(Register::R2, static_cast<uint64_t>(spec_.step))
+      .alu(Alu::Divide, Register::R0, Register::R2)
+      .alu(Alu::Add, Register::R0, 1)
+      .load_constant(Register::R2, levels + 1)
+      .jump_if(Jump::LessOrEqual, Register::R0, Register::R2, found)
+      .move(Register::R0, Register::R2)
+      .jump(found)
+      .bind(below)
+      .move(Register::R0, 0)
+      .bind(found);
+  count_bucket();
+}
+
+void Update::llquantize() {
+  const aggregate::LogLinearBuckets buckets{.factor = spec_.factor,
+                                            .low = static_cast<uint32_t>(spec_.low),
+                                            .high = static_cast<uint32_t>(spec_.high),
+                                            .steps = spec_.steps};
+  const Label below = builder_.label();
+  const Label found = builder_.label();
+  aggregate::LogLinearMagnitude magnitude = aggregate::first_magnitude(buckets);
+  builder_.load_constant(Register::R2, magnitude.from)
+      .jump_if(Jump::SignedLess, Register::R0, Register::R2, below);
+  for (uint32_t m = buckets.low; m <= buckets.high; ++m) {
+    const Label larger = builder_.label();
+    builder_.load_constant(Register::R2, magnitude.until)
+        .jump_if(Jump::GreaterOrEqual, Register::R0, Register::R2, larger)
+        .load_constant(Register::R2, magnitude.from)
+        .alu(Alu::Subtract, Register::R0, Register::R2)
+        .load_constant(Register::R2, magnitude.width)
+        .alu(Alu::Divide, Register::R0, Register::R2)
+        .alu(Alu::Add, Register::R0, static_cast<int32_t>(magnitude.first))
+        .jump(found)
+        .bind(larger);
+    if (m < buckets.high) magnitude = aggregate::next_magnitude(buckets, magnitude);
+  }
+  builder_.move(Register::R0, static_cast<int32_t>(magnitude.first + magnitude.count))
+      .jump(found)
+      .bind(below)
+      .move(Register::R0, 0)
+      .bind(found);
+  count_bucket();
+}
+
+// r0 = hash.
+Expected<void> Update::distinct() {
+  const Label keep = builder_.label();
+  const int32_t index = CLEW_TRY(coder_.reserve(8));
+  builder_.move(Register::R2, Register::R0)
+      .alu(Alu::And, Register::R2, static_cast<int32_t>(aggregate::kDistinctRegisters - 1))
+      .store(Size::Double, Register::R10, index, Register::R2)
+      .alu(Alu::ShiftRight, Register::R0, 10)
+      .move(Register::R1, Register::R0)
+      .call(abi::Accessor::BitLength)
+      .move(Register::R3, 55)
+      .alu(Alu::Subtract, Register::R3, Register::R0)
+      .load(Size::Double, Register::R2, Register::R10, index)
+      .alu(Alu::Add, Register::R2, Register::R9)
+      .load(Size::Byte, Register::R4, Register::R2, at_)
+      .jump_if(Jump::GreaterOrEqual, Register::R4, Register::R3, keep)
+      .store(Size::Byte, Register::R2, at_, Register::R3)
+      .bind(keep);
+  return {};
+}
+
+Expected<void> Update::write() {
+  switch (spec_.function) {
+    case AggregateFunction::Count:
+    case AggregateFunction::TopK:
+      add_one(0);
+      return {};
+    case AggregateFunction::Sum:
+      add_word(0, Register::R0);
+      return {};
+    case AggregateFunction::Min:
+    case AggregateFunction::Max:
+      extreme();
+      return {};
+    case AggregateFunction::Average:
+      add_one(0);
+      add_word(1, Register::R0);
+      return {};
+    case AggregateFunction::StandardDeviation:
+      deviation();
+      return {};
+    case AggregateFunction::Quantize:
+      return quantize();
+    case AggregateFunction::Lquantize:
+      lquantize();
+      return {};
+    case AggregateFunction::Llquantize:
+      llquantize();
+      return {};
+    case AggregateFunction::Distinct:
+      return distinct();
+    case AggregateFunction::Quantile:
+      return quantile();
+  }
+  return {};
+}
+
+}  // namespace
+
+AggregateSpec spec_of(const query::Aggregate& aggregate) {
+  AggregateSpec spec;
+  spec.function = function_of(aggregate.kind);
+  if (!aggregate.arguments.empty()) {
+    const query::Type& type = aggregate.arguments[0].type;
+    spec.is_signed = type.kind == query::TypeKind::Integer && type.is_signed;
+    spec.unit = unit_of(type.unit);
+  } else {
+    spec.is_signed = false;
+  }
+  switch (aggregate.kind) {
+    case query::AggregateKind::LinearQuantize:
+      spec.low = aggregate.parameters[0];
+      spec.high = aggregate.parameters[1];
+      spec.step = aggregate.parameters[2];
+      break;
+    case query::AggregateKind::LogLinearQuantize:
+      spec.factor = static_cast<uint32_t>(aggregate.parameters[0]);
+      spec.low = aggregate.parameters[1];
+      spec.high = aggregate.parameters[2];
+      spec.steps = static_cast<uint32_t>(aggregate.parameters[3]);
+      break;
+    case query::AggregateKind::TopK:
+      spec.count_max = static_cast<uint32_t>(aggregate.parameters[0]);
+      break;
+    case query::AggregateKind::Quantile:
+      spec.quantile = aggregate.fraction;
+      break;
+    default:
+      break;
+  }
+  return spec;
+}
+
+Expected<void> update(Coder& coder, const query::Aggregate& aggregate, uint32_t offset_bytes) {
+  const AggregateSpec spec = spec_of(aggregate);
+  if (spec.function == AggregateFunction::Distinct) {
+    CLEW_TRY(coder.hash_of(aggregate.arguments[0]));
+  } else if (spec.function != AggregateFunction::Count &&
+             spec.function != AggregateFunction::TopK) {
+    CLEW_TRY(coder.value(aggregate.arguments[0]));
+  }
+  return Update(coder, spec, offset_bytes).write();
+}
+
+}  // namespace clew::plan
