@@ -116,7 +116,8 @@ Expected<uint64_t> RegionHost::table_find(const Arguments& arguments, Window& wi
   if (!window.holds(key, key_size)) {
     return fail(ErrorCode::Refused, "the key is outside the window");
   }
-  const uint64_t first = table.offset + (generation == 0 ? 0 : table.half_size_bytes());
+  const uint64_t half = layout_.generations == 2 ? generation & 1 : 0;
+  const uint64_t first = table.offset + half * table.half_size_bytes();
   const uint64_t mask = (uint64_t{1} << table.entries_log2) - 1;
   const uint64_t mark = hash | 1;
   for (uint32_t probe = 0; probe < abi::kTableProbesMax; ++probe) {
@@ -128,7 +129,9 @@ Expected<uint64_t> RegionHost::table_find(const Arguments& arguments, Window& wi
     const std::span<uint8_t> stored = window.at(entry + kWord, key_size);
     const uint64_t found = window.load(entry, kWord);
     if (found == 0) {
+      const uint64_t cells = entry + kWord + key_size;
       std::copy(wanted.begin(), wanted.end(), stored.begin());
+      std::ranges::fill(window.at(cells, kWord * table.cell_words), uint8_t{0});
       window.store(entry, kWord, mark);
     }
     const bool same = std::equal(wanted.begin(), wanted.end(), stored.begin());
@@ -162,14 +165,16 @@ Expected<std::array<uint64_t, abi::kRecordProbesMax>> record_places(
 
 }  // namespace
 
-// The key's own record (of a call that never returned), else a free one, else a dead one.
+// The key's own record (of a call that never returned), else a free one, else one whose frame lies
+// below this one on the same stack: that call is over.
 Expected<uint64_t> RegionHost::record_put(uint64_t key, Window& window) const {
   const auto places = CLEW_TRY(record_places(layout_.records, key, window));
   const auto is_own = [&](uint64_t at) { return window.load(at, kWord) == key; };
   const auto is_free = [&](uint64_t at) { return window.load(at, kWord) == 0; };
   const auto is_dead = [&](uint64_t at) {
-    const uint64_t frame = frame_of(window.load(at, kWord));
-    return frame < stack_pointer && stack_pointer - frame < abi::kStackSpanBytes;
+    const uint64_t other = frame_of(window.load(at, kWord));
+    const uint64_t frame = frame_of(key);
+    return other < frame && frame - other < abi::kStackSpanBytes;
   };
   auto place = std::find_if(places.begin(), places.end(), is_own);
   if (place == places.end()) place = std::find_if(places.begin(), places.end(), is_free);

@@ -63,9 +63,8 @@ class RegionHost final : public AccessorHost {
   // What the next hit sees; freely changed between runs.
   uint64_t time = 0;  // Grows by 1 with each reading.
   uint64_t cpu = 0;
-  uint64_t generation = 0;     // 0 or 1: the half of the tables that is updated.
-  uint64_t stack_pointer = 0;  // Of the hit: records of frames below it are dead.
-  ReadMemory read_memory;      // Empty: nothing can be read.
+  uint64_t generation = 0;  // The half of the tables that is updated, if they have two.
+  ReadMemory read_memory;   // Empty: nothing can be read.
 
  private:
   Expected<uint64_t> try_read(const Arguments& arguments, Window& window) const;

@@ -106,11 +106,10 @@ class Assembler {
       next_ = 2;
     }
     if (next_ == tokens_.size()) return {};
-    if (program_.code.size() + 2 > kInstructionsMax) {
-      return fail(ErrorCode::Limit,
-                  fmt::format("{}:1: error: more than {} instructions", line_, kInstructionsMax));
-    }
-    return parse_instruction();
+    CLEW_TRY(parse_instruction());
+    if (program_.code.size() <= kInstructionsMax) return {};
+    return fail(ErrorCode::Limit,
+                fmt::format("{}:1: error: more than {} instructions", line_, kInstructionsMax));
   }
 
   Expected<void> define_label(const Token& name) {

@@ -118,10 +118,15 @@ Builder& Builder::move_signed(Register dst, Register src, uint32_t from_bits, Wi
 }
 
 Builder& Builder::swap_bytes(Register dst, uint32_t swapped_bits) {
-  const bool valid = swapped_bits == 16 || swapped_bits == 32 || swapped_bits == 64;
-  if (!valid) remember("a byte swap of neither 16, 32 nor 64 bits");
-  return put(opcode(bits(Class::Alu64), bits(Alu::Swap)), pack(dst), 0,
-             static_cast<int32_t>(swapped_bits));
+  return put_swap(opcode(bits(Class::Alu64), bits(Alu::Swap)), dst, swapped_bits);
+}
+
+Builder& Builder::to_big_endian(Register dst, uint32_t swapped_bits) {
+  return put_swap(opcode(bits(Class::Alu32), bits(Alu::Swap), kSourceRegister), dst, swapped_bits);
+}
+
+Builder& Builder::to_little_endian(Register dst, uint32_t swapped_bits) {
+  return put_swap(opcode(bits(Class::Alu32), bits(Alu::Swap)), dst, swapped_bits);
 }
 
 Builder& Builder::load_constant(Register dst, uint64_t value) {
@@ -217,6 +222,12 @@ Builder& Builder::put(uint8_t opcode_byte, uint8_t registers, int32_t offset, in
   if (!fits_offset(offset)) remember("an offset over 16 bits");
   code_.push_back({opcode_byte, registers, static_cast<int16_t>(offset), immediate});
   return *this;
+}
+
+Builder& Builder::put_swap(uint8_t opcode_byte, Register dst, uint32_t swapped_bits) {
+  const bool valid = swapped_bits == 16 || swapped_bits == 32 || swapped_bits == 64;
+  if (!valid) remember("a byte swap of neither 16, 32 nor 64 bits");
+  return put(opcode_byte, pack(dst), 0, static_cast<int32_t>(swapped_bits));
 }
 
 Builder& Builder::put_load64(Register dst, Load64 kind, uint64_t value) {

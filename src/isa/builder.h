@@ -57,6 +57,9 @@ class Builder {
 
   // Reverses the low `bits` (16, 32, 64) of dst and clears the others.
   Builder& swap_bytes(Register dst, uint32_t bits);
+  // The low `bits` from this machine's byte order to the named one; clears the others.
+  Builder& to_big_endian(Register dst, uint32_t bits);
+  Builder& to_little_endian(Register dst, uint32_t bits);
 
   // dst = value, in the shortest form (mov, mov32 or lddw).
   Builder& load_constant(Register dst, uint64_t value);
@@ -98,6 +101,7 @@ class Builder {
   };
 
   Builder& put(uint8_t opcode, uint8_t registers, int32_t offset, int32_t immediate);
+  Builder& put_swap(uint8_t opcode, Register dst, uint32_t bits);
   Builder& put_load64(Register dst, Load64 kind, uint64_t value);
   Builder& put_branch(uint8_t opcode, uint8_t registers, int32_t immediate, Label target);
   void remember(const char* what);

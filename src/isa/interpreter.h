@@ -24,9 +24,9 @@ inline constexpr uint64_t kFuelDefault = 100'000;
 
 // Everything a run needs besides the program. Borrows all of it.
 struct Environment {
-  std::span<uint8_t> window;
+  std::span<uint8_t> window = {};
   const abi::Context* context = nullptr;  // Null: there is none (r1 is then the caller's business).
-  std::span<const uint64_t> site_constants;
+  std::span<const uint64_t> site_constants = {};
   AccessorHost* host = nullptr;         // Null: a call that needs it is an error.
   uint64_t fuel = kFuelDefault;         // Instructions.
   uint64_t r1 = kContextAddress;        // At entry.
