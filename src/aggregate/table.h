@@ -76,7 +76,7 @@ class Table {
 // Where a partial table comes from. Two partials with equal ids are the same partial.
 struct PartialId {
   uint64_t session = 0;
-  std::string node;
+  std::string node{};
   uint64_t incarnation = 0;  // Of the process: its start time, so that a reused pid is another.
   uint32_t pid = 0;
   uint64_t interval = 0;

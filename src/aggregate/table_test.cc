@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aggregate/table.h"
+
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace clew::aggregate {
+namespace {
+
+using testing::ElementsAre;
+
+const AggregateSpec kCount{};
+const AggregateSpec kMax{.function = AggregateFunction::Max};
+
+TableSchema counts_by_function() {
+  return {.keys = {{.name = "function", .type = ColumnType::String}},
+          .aggregates = {{.name = "count", .spec = kCount}}};
+}
+
+Key key(const char* text) {
+  return {Value(std::string(text))};
+}
+
+void count(Table& table, const char* function, uint64_t times) {
+  table.add(key(function), std::vector<uint64_t>{times});
+}
+
+Row row(const char* function, uint64_t times) {
+  return {Value(std::string(function)), times};
+}
+
+TEST(Table, MergesRowsOfTheSameKey) {
+  Table table(counts_by_function());
+  count(table, "open", 3);
+  count(table, "close", 1);
+  count(table, "open", 4);
+  EXPECT_THAT(table.rows(), ElementsAre(row("close", 1), row("open", 7)));
+}
+
+TEST(Table, MergeAddsLossesAndRefusesAnotherSchema) {
+  Table a(counts_by_function());
+  Table b(counts_by_function());
+  a.losses.missed["no_slot"] = 2;
+  b.losses.missed["no_slot"] = 3;
+  count(b, "open", 1);
+  ASSERT_TRUE(a.merge(b));
+  EXPECT_EQ(a.losses.missed.at("no_slot"), 5U);
+  EXPECT_EQ(a.size(), 1U);
+  EXPECT_FALSE(a.merge(Table({.keys = {}, .aggregates = {{.name = "count", .spec = kCount}}})));
+}
+
+TEST(Table, KeepsCellsOfSeveralAggregatesApart) {
+  Table table({.keys = {},
+               .aggregates = {{.name = "count", .spec = kCount}, {.name = "max", .spec = kMax}}});
+  table.add({}, std::vector<uint64_t>{1, 50, 1});
+  table.add({}, std::vector<uint64_t>{2, 0, 0});
+  table.add({}, std::vector<uint64_t>{1, 70, 1});
+  EXPECT_THAT(table.rows(), ElementsAre(Row{Value(uint64_t{4}), Value(int64_t{70})}));
+}
+
+TEST(Table, SinceLeavesOutRowsThatDidNotChange) {
+  Table before(counts_by_function());
+  count(before, "open", 3);
+  count(before, "close", 1);
+  Table now = before;
+  count(now, "open", 2);
+  count(now, "read", 9);
+  EXPECT_THAT(now.since(before).rows(), ElementsAre(row("open", 2), row("read", 9)));
+}
+
+TEST(Table, FoldTopKeepsTheMostFrequentValuesOfEachKey) {
+  const AggregateSpec top{.function = AggregateFunction::TopK, .count_max = 2};
+  Table table({.keys = {{.name = "function", .type = ColumnType::String}, {.name = "size"}},
+               .aggregates = {{.name = "sizes", .spec = top}}});
+  const auto see = [&](const char* function, int64_t size, uint64_t times) {
+    table.add({Value(std::string(function)), Value(size)}, std::vector<uint64_t>{times});
+  };
+  see("malloc", 16, 5);
+  see("malloc", 32, 9);
+  see("malloc", 64, 7);
+  see("calloc", 8, 1);
+  const TopList calloc_sizes{{{"8", 1}}};
+  const TopList malloc_sizes{{{"32", 9}, {"64", 7}}};
+  EXPECT_THAT(table.fold_top(1),
+              ElementsAre(Row{Value(std::string("calloc")), Value(calloc_sizes)},
+                          Row{Value(std::string("malloc")), Value(malloc_sizes)}));
+}
+
+TEST(PartialMerge, TakesEachPartialOnce) {
+  Table partial(counts_by_function());
+  count(partial, "open", 3);
+  PartialMerge merge(counts_by_function());
+  const PartialId first{.session = 1, .node = "a", .incarnation = 7, .pid = 9, .interval = 1};
+  PartialId reused_pid = first;
+  reused_pid.incarnation = 8;
+  EXPECT_TRUE(*merge.add(first, partial));
+  EXPECT_FALSE(*merge.add(first, partial));
+  EXPECT_TRUE(*merge.add(reused_pid, partial));
+  EXPECT_THAT(merge.table().rows(), ElementsAre(row("open", 6)));
+}
+
+TEST(PartialMerge, GivesTheSameTableInAnyOrderOfArrival) {
+  std::mt19937 random(5);
+  std::vector<std::pair<PartialId, Table>> partials;
+  for (uint64_t i = 0; i < 20; ++i) {
+    Table partial(counts_by_function());
+    count(partial, i % 3 == 0 ? "open" : "close", i);
+    partials.push_back({{.interval = i}, partial});
+    partials.push_back(partials[random() % partials.size()]);
+  }
+  std::vector<Row> expected;
+  for (int round = 0; round < 10; ++round) {
+    std::shuffle(partials.begin(), partials.end(), random);
+    PartialMerge merge(counts_by_function());
+    for (const auto& [id, partial] : partials)
+      ASSERT_TRUE(merge.add(id, partial));
+    if (round == 0) expected = merge.table().rows();
+    EXPECT_EQ(merge.table().rows(), expected);
+  }
+}
+
+TEST(Compare, OrdersNumbersOfAllTypesByTheirValue) {
+  const std::vector<Value> ascending = {Value(),
+                                        Value(-1e300),
+                                        Value(INT64_MIN),
+                                        Value(int64_t{-1}),
+                                        Value(uint64_t{0}),
+                                        Value(0.5),
+                                        Value(int64_t{1}),
+                                        Value(INT64_MAX),
+                                        Value(UINT64_MAX - 1),
+                                        Value(UINT64_MAX),
+                                        Value(1e300),
+                                        Value(std::string("")),
+                                        Value(std::string("a"))};
+  for (size_t i = 0; i < ascending.size(); ++i) {
+    for (size_t j = 0; j < ascending.size(); ++j) {
+      EXPECT_EQ(compare(ascending[i], ascending[j]), i < j ? -1 : (i > j ? 1 : 0)) << i << ' ' << j;
+    }
+  }
+}
+
+TEST(SortRows, IsStableAndTakesSeveralColumns) {
+  std::vector<Row> rows = {row("b", 1), row("a", 2), row("c", 2), row("d", 1)};
+  const Order by_count{.column = 1, .descending = true};
+  sort_rows(rows, std::span(&by_count, 1));
+  EXPECT_THAT(rows, ElementsAre(row("a", 2), row("c", 2), row("b", 1), row("d", 1)));
+}
+
+}  // namespace
+}  // namespace clew::aggregate
