@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Program -> Code: x86-64 machine code of one probe body for one site, not yet verified, not yet at its
-// address. The body obeys abi/stub.h; nothing here is trusted, src/verify reads the final bytes.
+// Program -> Code: x86-64 machine code of one probe body for one site, not yet verified, not yet at
+// its address. The body obeys abi/stub.h; nothing here is trusted, src/verify reads the final
+// bytes.
 //
 // Memory. Window pointer p lives at gs:[window_address + p]. Constant addresses become
 // `gs:[disp32]`; others are masked to the window first. Context loads become register moves, stack
@@ -28,7 +29,7 @@ enum class PointKind : uint8_t {
 // Where the body will run. Equal for all sites of one session but for the site constants.
 struct Environment {
   PointKind point = PointKind::Entry;
-  uint32_t window_address = 0;      // A + region offset: gs displacement of window byte 0.
+  uint32_t window_address = 0;  // A + region offset: gs displacement of window byte 0.
   uint32_t window_size_log2 = 0;
   uint32_t slot_address = 0;        // A: gs displacement of SlotControl.
   uint32_t generation_address = 0;  // Absolute address of SessionEntry::generation.
@@ -49,8 +50,8 @@ struct Code {
 };
 
 // The size of the result does not depend on the site constants' addresses, only on their values.
-// Errors: InvalidQuery for a program outside the validator's probe rules or a context field that the
-// point kind lacks; Limit when the body is over 64 KiB.
+// Errors: InvalidQuery for a program outside the validator's probe rules or a context field that
+// the point kind lacks; Limit when the body is over 64 KiB.
 Expected<Code> translate(const isa::Program& program, const Environment& environment,
                          std::span<const uint64_t> site_constants);
 

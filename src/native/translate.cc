@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of a translation: decode, analyse, allocate, lower, assemble. Analysis and allocation
+// depend on each other (a context argument is live only while its register is not allocated), so
+// they are repeated until the set of written argument registers stops growing.
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "abi/calling.h"
+#include "abi/region.h"
+#include "abi/slot.h"
+#include "base/assert.h"
+#include "native/allocation.h"
+#include "native/analysis.h"
+#include "native/code.h"
+#include "native/lowering.h"
+#include "native/operation.h"
+
+namespace clew::native {
+namespace {
+
+constexpr uint32_t kWindowLog2Min = 10;
+constexpr uint32_t kWindowLog2Max = 30;
+constexpr size_t kBodySizeMax = 65536;
+
+Expected<void> check(const Environment& environment) {
+  constexpr uint64_t kReach = std::numeric_limits<int32_t>::max();
+  const uint32_t log2 = environment.window_size_log2;
+  if (log2 < kWindowLog2Min || log2 > kWindowLog2Max) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("a window of 2^{} bytes; expected 2^{} to 2^{}", log2, kWindowLog2Min,
+                            kWindowLog2Max));
+  }
+  const uint64_t window_end =
+      environment.window_address + (uint64_t{1} << log2) + abi::kWindowSlackBytes;
+  const uint64_t slot_end = uint64_t{environment.slot_address} + abi::kSlotControlSizeBytes;
+  const uint64_t generation_end = uint64_t{environment.generation_address} + 4;
+  if (window_end > kReach || slot_end > kReach || generation_end > kReach) {
+    return fail(ErrorCode::InvalidQuery, "an address above 2 GiB in the environment");
+  }
+  if (environment.window_address % 8 != 0) {
+    return fail(ErrorCode::InvalidQuery, "a window that is not 8-byte aligned");
+  }
+  return {};
+}
+
+struct Prepared {
+  std::vector<Facts> facts;
+  Allocation allocation;
+  abi::RegisterSet clobbers;
+};
+
+Expected<Prepared> prepare(std::span<const Operation> operations, PointKind point) {
+  abi::RegisterSet clobbers;
+  while (true) {  // The set only grows, and has 16 members.
+    Prepared prepared;
+    prepared.facts = CLEW_TRY(analyse(operations, point, clobbers));
+    prepared.allocation = CLEW_TRY(allocate(operations, prepared.facts, point));
+    const auto all = static_cast<uint16_t>(clobbers.bits() | prepared.allocation.clobbers.bits());
+    prepared.clobbers = abi::RegisterSet(all);
+    const bool stable = prepared.clobbers == clobbers;
+    clobbers = prepared.clobbers;
+    if (stable) return prepared;
+  }
+}
+
+}  // namespace
+
+Expected<Code> translate(const isa::Program& program, const Environment& environment,
+                         std::span<const uint64_t> site_constants) {
+  CLEW_TRY(check(environment));
+  const std::vector<Operation> operations = CLEW_TRY(decode(program, site_constants));
+  const Prepared prepared = CLEW_TRY(prepare(operations, environment.point));
+  Lowering lowering({.operations = operations,
+                     .facts = prepared.facts,
+                     .allocation = prepared.allocation,
+                     .clobbers = prepared.clobbers,
+                     .environment = environment});
+  lowering.run();
+  Code code;
+  lowering.assembler().finish(code.bytes, code.calls);
+  const uint16_t written = lowering.assembler().written().bits();
+  CLEW_ASSERT((written & ~prepared.clobbers.bits()) == 0);
+  code.clobbers = prepared.clobbers;
+  code.guarded = lowering.guarded();
+  if (code.bytes.size() > kBodySizeMax) {
+    return fail(ErrorCode::Limit,
+                fmt::format("a body of {} bytes, more than {}", code.bytes.size(), kBodySizeMax));
+  }
+  return code;
+}
+
+bool relocate(const Code& code, uint64_t address, std::span<const uint64_t> accessor_entries,
+              std::span<uint8_t> bytes) {
+  if (bytes.size() != code.bytes.size()) return false;
+  for (const CallFixup& call : code.calls) {
+    const auto number = static_cast<uint32_t>(call.accessor);
+    const bool inside = call.offset_bytes + 4 <= bytes.size();
+    if (number >= accessor_entries.size() || !inside) return false;
+    const uint64_t next = address + call.offset_bytes + 4;
+    const auto distance = static_cast<int64_t>(accessor_entries[number] - next);
+    if (distance != static_cast<int32_t>(distance)) return false;
+    for (uint32_t i = 0; i < 4; ++i) {
+      bytes[call.offset_bytes + i] =
+          static_cast<uint8_t>(static_cast<uint64_t>(distance) >> (8 * i));
+    }
+  }
+  return true;
+}
+
+}  // namespace clew::native
