@@ -16,7 +16,7 @@ namespace clew::aggregate {
 
 // The cells that belong to one key, one after the other.
 struct GroupShape {
-  std::vector<AggregateSpec> cells;
+  std::vector<AggregateSpec> cells{};
   [[nodiscard]] uint32_t words() const;
   void merge(std::span<uint64_t> into, std::span<const uint64_t> from) const;
 };
@@ -26,18 +26,18 @@ struct GroupShape {
 struct DenseShape {
   uint32_t first_word = 0;
   uint32_t groups = 0;
-  GroupShape group;
+  GroupShape group{};
 };
 
 struct TableShape {
   uint32_t key_words = 0;
-  GroupShape group;
+  GroupShape group{};
 };
 
 // What the state of a session consists of. src/plan makes it together with abi::RegionLayout.
 struct StateShape {
-  std::vector<DenseShape> dense;
-  std::vector<TableShape> tables;
+  std::vector<DenseShape> dense{};
+  std::vector<TableShape> tables{};
   bool by_process = false;  // Keep followed processes apart; else all of them count as process 0.
 };
 

@@ -19,14 +19,14 @@
 namespace clew::aggregate {
 
 struct AggregateColumn {
-  std::string name;
-  AggregateSpec spec;
+  std::string name{};
+  AggregateSpec spec{};
   bool operator==(const AggregateColumn&) const = default;
 };
 
 struct TableSchema {
-  std::vector<Column> keys;
-  std::vector<AggregateColumn> aggregates;  // Their cells lie side by side in this order.
+  std::vector<Column> keys{};
+  std::vector<AggregateColumn> aggregates{};  // Their cells lie side by side in this order.
   [[nodiscard]] uint32_t cell_words() const;
   // Keys, then aggregates.
   [[nodiscard]] std::vector<Column> columns() const;

@@ -26,7 +26,7 @@ enum class ColumnType : uint8_t {
 };
 
 struct Column {
-  std::string name;  // As in `select`.
+  std::string name{};  // As in `select`.
   ColumnType type = ColumnType::Integer;
   Unit unit = Unit::None;
   bool approximate = false;  // A sketch: text marks its values with ~.
@@ -54,19 +54,19 @@ enum class HistogramKind : uint8_t { Quantize, Lquantize, Llquantize };
 // All buckets in ascending order, empty ones too; output leaves out what DTrace leaves out.
 struct Histogram {
   HistogramKind kind = HistogramKind::Quantize;
-  std::vector<Bucket> buckets;
+  std::vector<Bucket> buckets{};
   bool operator==(const Histogram&) const = default;
 };
 
 struct TopItem {
-  std::string name;
+  std::string name{};
   uint64_t count = 0;
   bool operator==(const TopItem&) const = default;
 };
 
 // Most frequent first; ties by name.
 struct TopList {
-  std::vector<TopItem> items;
+  std::vector<TopItem> items{};
   bool operator==(const TopList&) const = default;
 };
 

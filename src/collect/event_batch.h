@@ -14,8 +14,8 @@ struct Event {
   uint32_t shape = 0;  // Which probe's fields (index into SessionView::event_words).
   uint32_t process = 0;
   uint32_t tid = 0;
-  uint64_t time = 0;                // Time stamp counter.
-  std::span<const uint64_t> words;  // Fields; borrowed from the batch.
+  uint64_t time = 0;                  // Time stamp counter.
+  std::span<const uint64_t> words{};  // Fields; borrowed from the batch.
 };
 
 class EventBatch {

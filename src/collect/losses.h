@@ -29,9 +29,9 @@ inline constexpr std::string_view kDroppedDamaged = "damaged_bytes";
 inline constexpr std::string_view kDroppedHeld = "hold_full";
 
 struct RefusedSite {
-  std::string function;
-  std::string kind;    // entry, exit, offset, line, exception.
-  std::string reason;  // As `clew doctor` and the summary print it.
+  std::string function{};
+  std::string kind{};    // entry, exit, offset, line, exception.
+  std::string reason{};  // As `clew doctor` and the summary print it.
   bool operator==(const RefusedSite&) const = default;
 };
 
@@ -39,10 +39,10 @@ struct RefusedSite {
 using Causes = std::map<std::string, uint64_t, std::less<>>;
 
 struct Losses {
-  Causes missed;                  // Hits that did not run.
-  Causes dropped;                 // Records that were not stored.
-  std::vector<std::string> lost;  // Sources that went away, one sentence each.
-  std::vector<RefusedSite> refused;
+  Causes missed{};                  // Hits that did not run.
+  Causes dropped{};                 // Records that were not stored.
+  std::vector<std::string> lost{};  // Sources that went away, one sentence each.
+  std::vector<RefusedSite> refused{};
   uint64_t sites = 0;      // Armed.
   double attach_ms = 0;    // From command to armed.
   double stopped_ms = 0;   // The longest time a process stood still.

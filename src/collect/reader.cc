@@ -101,7 +101,8 @@ void Reader::read_dense(const SlotIdentity& identity, uint32_t generation, CellS
   sink.dense(identity, words);
 }
 
-// An entry may lie across the border of a hole: `next` keeps it from being read twice.
+// The hash at its start says whether there is an entry, so only those that start in a page with
+// data are looked at: each once.
 void Reader::read_table(const SlotIdentity& identity, uint32_t generation, uint32_t table,
                         CellSink& sink) {
   const abi::TableLayout& layout = view_.layout.tables[table];
@@ -110,11 +111,10 @@ void Reader::read_table(const SlotIdentity& identity, uint32_t generation, uint3
   const uint64_t begin = identity.slot * view_.slot_stride_bytes + view_.region_offset +
                          layout.offset + generation * half;
   const std::span<uint64_t> entry(scratch_.data(), size / 8);
-  uint64_t next = 0;
   for (const PageRange& range : present_.within(begin, begin + half)) {
     const uint64_t end = (range.end - begin + size - 1) / size;
-    for (next = std::max(next, (range.begin - begin) / size); next < end; ++next) {
-      const std::byte* at = view_.slots.data() + begin + next * size;
+    for (uint64_t i = (range.begin - begin + size - 1) / size; i < end; ++i) {
+      const std::byte* at = view_.slots.data() + begin + i * size;
       if (load_word(at) == 0) continue;  // An insertion writes the hash last.
       load_words(entry, at);
       sink.entry(identity, table, entry.subspan(1, layout.key_words),

@@ -15,15 +15,15 @@
 namespace clew::collect {
 
 struct SessionView {
-  std::span<std::byte> header;  // The abi::ArenaHeader page; borrowed, 8-aligned.
-  std::span<std::byte> slots;   // slot_count * slot_stride_bytes, borrowed, 8-aligned.
+  std::span<std::byte> header{};  // The abi::ArenaHeader page; borrowed, 8-aligned.
+  std::span<std::byte> slots{};   // slot_count * slot_stride_bytes, borrowed, 8-aligned.
   uint64_t slot_stride_bytes = 0;
   uint32_t slot_count = 0;
   uint32_t session = 0;        // Index in ArenaHeader::sessions.
   uint32_t region_offset = 0;  // Of the region, from the first byte of a slot.
   uint32_t dense_words = 0;    // Words of dense cells of one generation, all groups together.
   abi::RegionLayout layout{};
-  std::vector<uint32_t> event_words;  // Field words of an event, by shape. Sizes are checked.
+  std::vector<uint32_t> event_words{};  // Field words of an event, by shape. Sizes are checked.
 
   // The memfd behind `slots`, borrowed; -1 = none. With it, pages that nobody has touched are not
   // read, so that reading does not allocate memory. The file must be sealed against shrinking
