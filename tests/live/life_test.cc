@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of a traced process and of its tracers: children, libraries that come and go, a
+// debugger, several sessions, a tracer that is killed, a target that ends.
+#include <csignal>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "live/process_state.h"
+#include "live/tracer.h"
+#include "live/victim.h"
+
+namespace clew::live {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kRounds = 1000;
+
+std::string pid_text(const Victim& victim) {
+  return std::to_string(victim.pid());
+}
+
+TEST(Life, ForkedChildrenAreUnharmedAndNotCounted) {
+  Victim victim("forks");
+  const Traced traced = trace_rounds(victim, "forks", entries_of("forks!*"), 3);
+  expect_exact(traced, "entry");
+}
+
+TEST(Life, FollowedChildrenAreCountedApart) {
+  Victim victim("forks");
+  const uint64_t expected = untraced_result("forks", 3);
+  Tracer tracer = Tracer::attach(victim.pid(),
+                                 "from e in entry(\"forks!traced_work\") group by e.pid select new "
+                                 "{ process = e.pid, calls = count() }",
+                                 {"--follow"});
+  EXPECT_EQ(victim.run(3), expected);
+  const uint64_t parent_calls = victim.counts().at("traced_work");
+  const uint64_t children_calls = victim.ask("children").at("children_work");
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.status, 0) << report.error;
+  uint64_t by_parent = 0;
+  uint64_t by_others = 0;
+  for (const nlohmann::json& row : report.rows) {
+    const bool own = row.at("process").get<int64_t>() == victim.pid();
+    (own ? by_parent : by_others) += row.at("calls").get<uint64_t>();
+  }
+  EXPECT_EQ(by_parent, parent_calls);
+  EXPECT_EQ(by_others + report.lost(), children_calls) << report.summary;
+}
+
+TEST(Life, ALibraryIsTracedEachTimeItIsLoaded) {
+  Victim victim("plugins");
+  const uint64_t expected = untraced_result("plugins", kRounds);
+  Tracer tracer =
+      Tracer::attach(victim.pid(), entries_of("libplugin_a.so!plugin_*"), {"--allow-missing"});
+  EXPECT_EQ(victim.run(kRounds), expected);
+  const Numbers truth = victim.counts();
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_GT(truth.at("same_address"), 0U) << "the case needs both libraries at one address";
+  EXPECT_EQ(report.calls()["plugin_work"] + report.lost(), truth.at("plugin_work"));
+  EXPECT_EQ(report.calls()["plugin_constructor"] + report.lost(), truth.at("plugin_constructor"));
+  EXPECT_EQ(report.lost(), 0U) << report.summary;
+  EXPECT_EQ(victim.run(kRounds), expected);
+  expect_text_equals_file(victim.pid());
+}
+
+TEST(Life, TwoSessionsCountTheirOwnAndLeaveInAnyOrder) {
+  for (const bool first_leaves_first : {true, false}) {
+    Victim victim("sites");
+    const uint64_t expected = untraced_result("sites", kRounds);
+    const ProcessState before = ProcessState::of(victim.pid());
+    Tracer first = Tracer::attach(victim.pid(), entries_of("sites!rip_*"));
+    EXPECT_EQ(victim.run(kRounds), expected);
+    Tracer second = Tracer::attach(victim.pid(), entries_of("sites!rip_lea"));
+    EXPECT_EQ(victim.run(kRounds), expected);
+    Report early = (first_leaves_first ? first : second).finish();
+    EXPECT_EQ(victim.run(kRounds), expected);
+    Report late = (first_leaves_first ? second : first).finish();
+    EXPECT_EQ(early.calls()["rip_lea"], (first_leaves_first ? 2 : 1) * kRounds) << early.error;
+    EXPECT_EQ(late.calls()["rip_lea"], (first_leaves_first ? 2 : 3) * kRounds) << late.error;
+    EXPECT_EQ(victim.run(kRounds), expected);
+    expect_text_equals_file(victim.pid());
+    expect_no_residue(before, victim.pid());
+  }
+}
+
+Child start_debugger(const std::vector<std::string>& commands, const std::string& pid) {
+  std::vector<std::string> arguments = {"gdb", "-q", "-nx", "-batch", "-p", pid};
+  for (const std::string& command : commands) {
+    arguments.emplace_back("-ex");
+    arguments.push_back(command);
+  }
+  return Child({.arguments = arguments, .environment = {"DEBUGINFOD_URLS="}});
+}
+
+bool have_debugger() {
+  return access("/usr/bin/gdb", X_OK) == 0;
+}
+
+TEST(Life, ABreakpointInATracedFunctionHitsAndCountsStayRight) {
+  if (!have_debugger()) GTEST_SKIP() << "no gdb";
+  Victim victim("sites");
+  const uint64_t expected = untraced_result("sites", kRounds);
+  Tracer tracer = Tracer::attach(victim.pid(), entries_of("sites!rip_*"));
+  // The debugger stops once at the traced function's first byte, which is now Clew's jump.
+  Child debugger =
+      start_debugger({"break *rip_lea", "printf \"set\\n\"", "continue",
+                      "printf \"at %d\\n\", $pc == (long)&rip_lea", "delete", "detach"},
+                     pid_text(victim));
+  for (auto line = debugger.read_line(); line && *line != "set"; line = debugger.read_line()) {
+  }
+  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_THAT(debugger.wait_for_end().output, HasSubstr("at 1"));
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.calls()["rip_lea"], kRounds) << report.error;
+  EXPECT_EQ(victim.run(kRounds), expected);
+  expect_text_equals_file(victim.pid());
+}
+
+TEST(Life, AProcessUnderADebuggerIsRefusedAndUnchanged) {
+  if (!have_debugger()) GTEST_SKIP() << "no gdb";
+  Victim victim("sites");
+  const uint64_t expected = untraced_result("sites", kRounds);
+  Child debugger = start_debugger(
+      {"break *rip_lea", "printf \"set\\n\"", "continue", "delete", "detach"}, pid_text(victim));
+  for (auto line = debugger.read_line(); line && *line != "set"; line = debugger.read_line()) {
+  }
+  const Report report = run_clew({"run", entries_of("sites!rip_*"), "-p", pid_text(victim)});
+  EXPECT_EQ(report.status, 1);
+  EXPECT_THAT(report.error, HasSubstr("error:"));
+  EXPECT_EQ(victim.run(kRounds), expected);
+  debugger.wait_for_end();
+  expect_text_equals_file(victim.pid());
+}
+
+TEST(Life, AfterTheTracerIsKilledTheTargetGoesOnAndIsCleanedUp) {
+  Victim victim("sites");
+  const uint64_t expected = untraced_result("sites", kRounds);
+  const ProcessState before = ProcessState::of(victim.pid());
+  {
+    Tracer tracer = Tracer::attach(victim.pid(), entries_of("sites!*"));
+    EXPECT_EQ(victim.run(kRounds), expected);
+    tracer.child().signal(SIGKILL);
+    tracer.child().wait_for_end();
+  }
+  EXPECT_EQ(victim.run(kRounds), expected);
+  Child listing({.arguments = {CLEW_COMMAND, "ps"}});
+  EXPECT_THAT(listing.wait_for_end().output, HasSubstr(pid_text(victim)));
+  EXPECT_EQ(run_clew({"detach", pid_text(victim)}).status, 0);
+  EXPECT_EQ(victim.run(kRounds), expected);
+  expect_text_equals_file(victim.pid());
+  expect_no_residue(before, victim.pid());
+}
+
+// Killed at whatever point it has reached: attaching, arming, counting, detaching.
+TEST(Life, ATracerMayBeKilledAtAnyMoment) {
+  Victim victim("sites");
+  const uint64_t expected = untraced_result("sites", kRounds);
+  const ProcessState before = ProcessState::of(victim.pid());
+  for (int rounds_before_kill = 0; rounds_before_kill < 40; ++rounds_before_kill) {
+    Child tracer(
+        {.arguments = {CLEW_COMMAND, "run", entries_of("sites!*"), "-p", pid_text(victim)}});
+    // A growing amount of work of our own is the clock: no time is waited for.
+    for (int i = 0; i < rounds_before_kill; ++i) {
+      EXPECT_EQ(victim.run(kRounds), expected);
+    }
+    tracer.signal(SIGKILL);
+    tracer.wait_for_end();
+    EXPECT_EQ(victim.run(kRounds), expected);
+  }
+  run_clew({"detach", pid_text(victim)});
+  EXPECT_EQ(victim.run(kRounds), expected);
+  expect_text_equals_file(victim.pid());
+  expect_no_residue(before, victim.pid());
+}
+
+TEST(Life, TheNextSessionRemovesWhatAKilledOneLeft) {
+  Victim victim("sites");
+  {
+    Tracer tracer = Tracer::attach(victim.pid(), entries_of("sites!*"));
+    tracer.child().signal(SIGKILL);
+    tracer.child().wait_for_end();
+  }
+  const Traced traced = trace_rounds(victim, "sites", entries_of("sites!rip_*"), kRounds);
+  EXPECT_EQ(traced.counted.at("rip_lea"), traced.truth.at("rip_lea"));
+}
+
+TEST(Life, WhatWasCountedSurvivesTheTarget) {
+  for (const bool killed : {true, false}) {
+    Victim victim("sites");
+    Tracer tracer = Tracer::attach(victim.pid(), entries_of("sites!rip_*"));
+    victim.run(kRounds);
+    if (killed) {
+      victim.child().signal(SIGKILL);
+    } else {
+      victim.tell("exit");
+    }
+    victim.child().wait_for_end();
+    const Report report = tracer.wait();
+    EXPECT_EQ(report.status, 0) << report.error;
+    EXPECT_EQ(report.calls()["rip_lea"], kRounds);
+    EXPECT_FALSE(report.error.empty()) << "the end of the target is worth a word";
+  }
+}
+
+TEST(Life, ACommandIsTracedFromItsStart) {
+  Child tracer({.arguments = {CLEW_COMMAND, "run", entries_of("sites!rip_*"), "--json", "-c",
+                              victim_path("sites")}});
+  tracer.write_line("run 10");
+  tracer.write_line("exit");
+  tracer.close_input();
+  const Child::End end = tracer.wait_for_end();
+  EXPECT_EQ(end.status, 0) << end.error;
+  EXPECT_THAT(end.output, HasSubstr("\"rip_lea\""));
+}
+
+TEST(Life, AttachingAndDetachingAgainAndAgainChangesNothing) {
+  Victim victim("returns");
+  const uint64_t expected = untraced_result("returns", 100'000);
+  const ProcessState before = ProcessState::of(victim.pid());
+  victim.tell("run 100000");
+  for (int i = 0; i < 10; ++i) {
+    const Report report = Tracer::attach(victim.pid(), entries_of("returns!*")).finish();
+    EXPECT_EQ(report.status, 0) << report.error;
+  }
+  const Numbers answer = victim.answer();
+  EXPECT_EQ(answer.at("result"), expected);
+  EXPECT_EQ(answer.at("errors"), 0U);
+  expect_text_equals_file(victim.pid());
+  expect_no_residue(before, victim.pid());
+}
+
+}  // namespace
+}  // namespace clew::live

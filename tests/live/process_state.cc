@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/process_state.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include "base/file_descriptor.h"
+
+namespace clew::live {
+namespace {
+
+struct Mapping {
+  uint64_t start = 0;
+  uint64_t end = 0;
+  std::string permissions;
+  uint64_t file_offset = 0;
+  uint64_t inode = 0;
+  std::string path;
+};
+
+std::string folder_of(pid_t pid) {
+  return "/proc/" + std::to_string(pid);
+}
+
+std::vector<Mapping> mappings_of(pid_t pid) {
+  std::vector<Mapping> mappings;
+  std::ifstream file(folder_of(pid) + "/maps");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    Mapping mapping;
+    std::string device;
+    char dash = 0;
+    words >> std::hex >> mapping.start >> dash >> mapping.end >> mapping.permissions >>
+        mapping.file_offset >> device >> std::dec >> mapping.inode;
+    std::getline(words >> std::ws, mapping.path);
+    mappings.push_back(mapping);
+  }
+  return mappings;
+}
+
+bool is_strange(const Mapping& mapping) {
+  constexpr uint64_t kLowEnd = 1ULL << 31;
+  const bool anonymous = mapping.inode == 0 && mapping.path.empty();
+  const bool executable = mapping.permissions[2] == 'x';
+  return mapping.path.find("memfd:") != std::string::npos ||
+         (anonymous && (executable || mapping.start < kLowEnd));
+}
+
+// Anonymous writable memory is the program's heap, its threads' stacks and their arenas.
+bool grows_by_itself(const Mapping& mapping) {
+  return mapping.inode == 0 && !is_strange(mapping) && mapping.path != "[vvar]" &&
+         mapping.path != "[vdso]";
+}
+
+std::string text_of(const Mapping& mapping) {
+  std::ostringstream text;
+  text << std::hex << mapping.start << "-" << mapping.end << " " << mapping.permissions << " "
+       << mapping.path;
+  return text.str();
+}
+
+std::string bytes_at(const std::string& path, uint64_t offset, uint64_t size) {
+  const FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string bytes(size, '\0');
+  const ssize_t got = pread(fd.get(), bytes.data(), size, static_cast<off_t>(offset));
+  bytes.resize(got < 0 ? 0 : static_cast<size_t>(got));
+  return bytes;
+}
+
+std::string signals_of(const std::filesystem::path& status) {
+  std::string signals;
+  std::ifstream file(status);
+  for (std::string line; std::getline(file, line);) {
+    // SigQ counts the signals of all processes of the user.
+    if (line.starts_with("Sig") && !line.starts_with("SigQ")) signals += line + "\n";
+  }
+  return signals;
+}
+
+std::vector<std::filesystem::path> entries_of_folder(const std::string& folder) {
+  std::vector<std::filesystem::path> entries;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    entries.push_back(entry.path());
+  }
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
+}  // namespace
+
+ProcessState ProcessState::of(pid_t pid) {
+  ProcessState state;
+  for (const Mapping& mapping : mappings_of(pid)) {
+    if (!grows_by_itself(mapping)) state.mappings.insert(text_of(mapping));
+    if (is_strange(mapping)) state.strange_mappings.insert(text_of(mapping));
+  }
+  for (const auto& entry : entries_of_folder(folder_of(pid) + "/fd")) {
+    std::error_code ignored;
+    state.descriptors.push_back(std::filesystem::read_symlink(entry, ignored).string());
+  }
+  for (const auto& task : entries_of_folder(folder_of(pid) + "/task")) {
+    ++state.thread_count;
+    state.signals += signals_of(task / "status");
+  }
+  return state;
+}
+
+void expect_text_equals_file(pid_t pid) {
+  size_t compared = 0;
+  for (const Mapping& mapping : mappings_of(pid)) {
+    if (mapping.permissions[2] != 'x' || mapping.inode == 0) continue;
+    const uint64_t size = mapping.end - mapping.start;
+    const std::string memory = bytes_at(folder_of(pid) + "/mem", mapping.start, size);
+    const std::string file =
+        bytes_at(folder_of(pid) + "/root" + mapping.path, mapping.file_offset, size);
+    const size_t length = std::min(memory.size(), file.size());  // The file may end in the page.
+    EXPECT_GT(length, 0U) << mapping.path;
+    const auto place =
+        std::mismatch(memory.begin(), memory.begin() + static_cast<long>(length), file.begin());
+    EXPECT_EQ(place.first - memory.begin(), static_cast<long>(length))
+        << mapping.path << " differs from its file";
+    ++compared;
+  }
+  EXPECT_GT(compared, 0U);
+}
+
+void expect_no_residue(const ProcessState& before, pid_t pid) {
+  const ProcessState after = ProcessState::of(pid);
+  EXPECT_EQ(after.mappings, before.mappings);
+  EXPECT_EQ(after.descriptors, before.descriptors);
+  EXPECT_EQ(after.thread_count, before.thread_count);
+  EXPECT_EQ(after.signals, before.signals);
+}
+
+void expect_no_strange_residue(const ProcessState& before, pid_t pid) {
+  const ProcessState after = ProcessState::of(pid);
+  EXPECT_EQ(after.strange_mappings, before.strange_mappings);
+  for (const std::string& target : after.descriptors) {
+    EXPECT_EQ(target.find("memfd:clew"), std::string::npos) << target;
+  }
+}
+
+}  // namespace clew::live
