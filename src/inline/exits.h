@@ -28,4 +28,8 @@ struct ExitRefusal {
 // The exits of functions()[function], by address. Empty when it never returns.
 tl::expected<std::vector<Exit>, ExitRefusal> find_exits(const ModuleCode& code, uint32_t function);
 
+// Indirect jumps of the function that are neither switches nor tail calls: they may go anywhere in
+// the function. Usually none.
+std::vector<uint64_t> unexplained_jumps(const ModuleCode& code, uint32_t function);
+
 }  // namespace clew::inline_

@@ -3,9 +3,9 @@
 // each, and which bytes something may jump to or read. All later questions (windows, exits) are
 // look-ups here; no process is needed, and the result depends on the file alone.
 //
-// Decoding restarts at each function start, so data or hand-written code between functions costs no
-// more than the function around it. A byte that does not decode makes its function unsafe, it never
-// makes the analysis fail.
+// Decoding restarts at each start and end of a function, so data or hand-written code between
+// functions costs no more than the function around it. A byte that does not decode makes its
+// function unsafe, it never makes the analysis fail.
 #pragma once
 
 #include <cstdint>
@@ -20,24 +20,31 @@ namespace clew::inline_ {
 // How control leaves an instruction. Fits in 4 bits.
 enum class Flow : uint8_t {
   Next,          // Falls through; nothing special.
-  Nop,           // Multi-byte nop or 0x90: may be padding.
+  Nop,           // 0x90 and the long nops: may be padding.
   Int3,          // 0xcc: padding, when nothing reaches it.
-  Jump,          // Direct jmp.
-  Conditional,   // Direct jcc, loop, jrcxz.
-  Call,          // Direct call.
   IndirectCall,  // call r/m
   IndirectJump,  // jmp r/m
+  Call,          // Direct call.
+  Jump,          // Direct jmp.
+  Conditional,   // Direct jcc, loop, jrcxz.
   Return,        // ret, ret imm16
   Trap,          // ud2, hlt, int1: control does not pass.
   System,        // syscall, sysenter, int n, xbegin, far branches: never displaced.
-  Stack,         // Falls through, and changes rsp other than by call: for depth analysis.
-  Bad,           // Did not decode, or runs across a function start.
+  Bad,           // Did not decode, or runs across the start or end of a function.
 };
 
 struct Instruction {
   uint64_t address = 0;
   uint8_t length = 0;
   Flow flow = Flow::Bad;
+
+  [[nodiscard]] uint64_t end() const { return address + length; }
+};
+
+// A direct jump from a function to its own first instruction (behind endbr64).
+struct LoopHead {
+  uint64_t address = 0;  // The target.
+  uint64_t branch = 0;
 };
 
 class ModuleCode {
@@ -48,18 +55,35 @@ class ModuleCode {
   [[nodiscard]] std::optional<Instruction> before(uint64_t address) const;
   // May anything but fall-through reach or read this byte?
   [[nodiscard]] bool is_target(uint64_t address) const;
-  [[nodiscard]] bool in_rseq(uint64_t address) const;
-  // Bytes of executable text from `address` to the end of its section; empty outside.
-  [[nodiscard]] std::span<const uint8_t> bytes_from(uint64_t address) const;
-  // Bytes of any section that was given, at most `size`; empty outside.
+  // The same, but for direct jumps from inside the same function.
+  [[nodiscard]] bool is_foreign_target(uint64_t address) const;
+  [[nodiscard]] bool overlaps_rseq(uint64_t begin, uint64_t end) const;
+  // Executable text from `address` to the end of its section; empty outside.
+  [[nodiscard]] std::span<const uint8_t> text_from(uint64_t address) const;
+  // `size` bytes of a section that is not executable; empty when they are not all there.
   [[nodiscard]] std::span<const uint8_t> data_at(uint64_t address, uint64_t size) const;
 
-  // Functions sorted by address; ranges never overlap (an inner one ends the outer one).
+  // By address, then the larger first. An inner range may lie in an outer one (assembly).
   [[nodiscard]] const std::vector<FunctionRange>& functions() const { return functions_; }
-  // Index in functions() of the range that contains or starts at the address.
-  [[nodiscard]] std::optional<uint32_t> function_at(uint64_t address) const;
-  // The function that owns range `index`: itself, or the one whose cold part it is.
-  [[nodiscard]] uint32_t owner_of(uint32_t index) const;
+  // The innermost range that covers the address.
+  [[nodiscard]] std::optional<uint32_t> range_at(uint64_t address) const;
+  // The range that starts at the address and is no cold part.
+  [[nodiscard]] std::optional<uint32_t> function_starting_at(uint64_t address) const;
+  // The function that a range belongs to: itself, or the one whose cold part it is.
+  [[nodiscard]] uint32_t owner_of(uint32_t range) const;
+  // The range itself and its cold parts.
+  [[nodiscard]] std::vector<AddressRange> parts_of(uint32_t function) const;
+  // Some byte of the range did not decode.
+  [[nodiscard]] bool is_unsafe(uint32_t range) const { return unsafe_[range]; }
+
+  // By target.
+  [[nodiscard]] std::span<const LoopHead> loop_heads_at(uint64_t address) const;
+  // Every indirect jump, by address.
+  [[nodiscard]] const std::vector<uint64_t>& indirect_jumps() const { return indirect_jumps_; }
+  // Of those: where a switch table leads, ascending; empty when the jump is not understood.
+  [[nodiscard]] std::span<const uint64_t> table_targets(uint64_t jump) const;
+  // A code pointer (relocation, init array) leads into the range behind its first byte.
+  [[nodiscard]] bool has_inner_pointers(const AddressRange& range) const;
 
  private:
   friend class Analyser;
@@ -68,19 +92,36 @@ class ModuleCode {
     Section section;
     std::vector<uint8_t> map;       // Per byte: length | flow << 4 at instruction starts, or 0.
     std::vector<uint64_t> targets;  // One bit per byte.
+    std::vector<uint64_t> foreign_targets;  // A subset of targets.
+  };
+  struct TableJump {
+    uint64_t address = 0;
+    size_t list = 0;  // In table_lists_; the jumps of a function share one.
   };
   [[nodiscard]] const TextMap* text_at(uint64_t address) const;
 
-  std::vector<TextMap> texts_;  // Sorted by address.
-  std::vector<Section> data_;   // Sorted by address; not executable.
+  std::vector<TextMap> texts_;  // By address.
+  std::vector<Section> data_;   // By address; not executable.
   std::vector<AddressRange> rseq_;
   std::vector<FunctionRange> functions_;
+  std::vector<uint32_t> enclosing_;  // Of each range: the innermost one around it, or kNoOwner.
+  std::vector<uint32_t> cold_;       // Ranges that are cold parts, by owner.
+  std::vector<bool> unsafe_;
+  std::vector<LoopHead> loop_heads_;
+  std::vector<uint64_t> indirect_jumps_;
+  std::vector<TableJump> table_jumps_;  // By address.
+  std::vector<std::vector<uint64_t>> table_lists_;
+  std::vector<uint64_t> code_pointers_;  // By address.
 };
 
-// Never fails: what cannot be read is refused later, site by site. About 15 ms per MB of text.
+// Never fails: what cannot be read is refused later, site by site.
 ModuleCode analyse(const ModuleText& text);
 
 // The target of a direct branch (Flow::Jump, Conditional, Call).
 uint64_t branch_target(const ModuleCode& code, const Instruction& branch);
+
+// The end of the padding (nop and int3 that nothing leads to, with no function's start in it) that
+// begins at `address`; `address` itself when there is none.
+uint64_t padding_end(const ModuleCode& code, uint64_t address);
 
 }  // namespace clew::inline_

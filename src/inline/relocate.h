@@ -6,11 +6,11 @@
 //   displaced            becomes
 //   [rip + x] operands   the same bytes with another displacement
 //   jmp / jcc rel8       jmp / jcc rel32
-//   loop, jrcxz          jrcxz +2 ; jmp +5 ; jmp rel32          (flags are left alone)
-//   call target          lea rsp,[rsp-8] ; mov dword [rsp],lo ; mov dword [rsp+4],hi ; jmp target
+//   loop, jrcxz          loop taken ; jmp over ; taken: jmp target ; over:
+//   call target          push lo ; mov dword [rsp+4],hi ; jmp target
 //                        with the ORIGINAL return address: unwinders and get-pc code see no copy.
 //                        The return-stack predictor misses once; sites with calls are rare.
-//   call r/m             the same words, then jmp r/m (an rsp-based operand gets +8)
+//   call r/m             the same words, then jmp r/m
 #pragma once
 
 #include <array>

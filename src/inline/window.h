@@ -7,7 +7,7 @@
 // jump. Invariants, which the planner proves and the fuzzer checks:
 //   - no branch, landing pad, code pointer or return address leads to an overwritten byte other
 //   than
-//     the first (but for the branches in `redirects`, which are patched with the window);
+//     the first;
 //   - all instructions are of one function, none is a system call, a trap or undecodable;
 //   - windows of one plan overlap neither each other nor each other's hops.
 //
@@ -59,19 +59,6 @@ enum class WindowClass : uint8_t {
   ShortJump,           // jmp rel8 to `hop_address`, where 5 dead bytes take the jump.
 };
 
-// A direct branch elsewhere in the function whose displacement is changed so that it reaches the
-// copy of instruction `instruction` directly: the other way to cope with a branch to a byte that is
-// overwritten. `skip_probe` leads behind that instruction's probes (a loop back to the entry is not
-// a call).
-struct Redirect {
-  uint64_t branch_address = 0;  // First byte of the branch.
-  uint8_t branch_length = 0;
-  uint8_t field_size = 0;   // 1 or 4: the displacement is the last bytes of the branch.
-  uint8_t instruction = 0;  // Index in Window::instructions.
-  bool skip_probe = false;
-  uint64_t hop_address = 0;  // field_size 1: 5 dead bytes that take a jmp rel32. Otherwise 0.
-};
-
 struct Window {
   uint64_t address = 0;
   uint8_t size_bytes = 0;  // Whole displaced instructions, without padding.
@@ -79,8 +66,8 @@ struct Window {
   bool falls_through = true;  // Control may reach address + size_bytes.
   uint64_t hop_address = 0;   // ShortJump only.
   std::vector<Displaced> instructions;
-  std::vector<Redirect> redirects;
-  std::array<uint8_t, kWindowSizeMax> original{};  // The first size_bytes are set.
+  std::array<uint8_t, kWindowSizeMax> original{};  // max(size_bytes, bytes overwritten) of them.
+  std::array<uint8_t, kJumpSizeBytes> hop_original{};  // ShortJump only.
 };
 
 enum class PointKind : uint8_t {

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk over a function's instructions that finds its exits.
+#include "inline/exits.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "inline/decode.h"
+#include "inline/stack_depth.h"
+
+namespace clew::inline_ {
+
+namespace {
+
+using Refused = tl::unexpected<ExitRefusal>;
+
+class ExitFinder {
+ public:
+  ExitFinder(const ModuleCode& code, uint32_t function)
+      : code_(code), function_(function), parts_(code.parts_of(function)) {}
+
+  tl::expected<std::vector<Exit>, ExitRefusal> run() {
+    for (const AddressRange& part : parts_) {
+      if (const auto problem = walk(part)) return Refused(*problem);
+    }
+    std::sort(exits_.begin(), exits_.end(),
+              [](const Exit& a, const Exit& b) { return a.address < b.address; });
+    return std::move(exits_);
+  }
+
+  std::vector<uint64_t> unexplained() {
+    std::vector<uint64_t> result;
+    const std::vector<uint64_t>& jumps = code_.indirect_jumps();
+    for (const AddressRange& part : parts_) {
+      auto jump = std::lower_bound(jumps.begin(), jumps.end(), part.begin);
+      for (; jump != jumps.end() && *jump < part.end; ++jump) {
+        const std::optional<Instruction> instruction = code_.at(*jump);
+        if (instruction && visit_indirect_jump(*instruction)) result.push_back(*jump);
+      }
+    }
+    return result;
+  }
+
+ private:
+  using Problem = std::optional<ExitRefusal>;
+
+  Problem walk(const AddressRange& part) {
+    Instruction last;
+    for (uint64_t address = part.begin; address < part.end;) {
+      const std::optional<Instruction> instruction = code_.at(address);
+      if (!instruction || instruction->flow == Flow::Bad) {
+        return ExitRefusal{address, RefusalReason::Undecodable};
+      }
+      if (const Problem problem = visit(*instruction)) return problem;
+      const bool filler = instruction->flow == Flow::Nop || instruction->flow == Flow::Int3;
+      if (!filler || code_.is_target(address)) last = *instruction;
+      address = instruction->end();
+    }
+    return check_end(part, last);
+  }
+
+  // A function ends with a jump, a return, or a call that does not return.
+  Problem check_end(const AddressRange& part, const Instruction& last) {
+    switch (last.flow) {
+      case Flow::Jump:
+      case Flow::IndirectJump:
+      case Flow::Return:
+      case Flow::Trap:
+      case Flow::Call:
+      case Flow::IndirectCall:
+        return std::nullopt;
+      case Flow::Next:
+      case Flow::Nop:
+      case Flow::Int3:
+      case Flow::Conditional:
+      case Flow::System:
+      case Flow::Bad:
+        break;
+    }
+    if (is_inside(part.end)) return std::nullopt;
+    return ExitRefusal{last.address, RefusalReason::FallsThrough};
+  }
+
+  Problem visit(const Instruction& instruction) {
+    switch (instruction.flow) {
+      case Flow::Return:
+        exits_.push_back({.address = instruction.address});
+        return std::nullopt;
+      case Flow::Jump:
+      case Flow::Conditional:
+        return visit_jump(instruction);
+      case Flow::IndirectJump:
+        return visit_indirect_jump(instruction);
+      case Flow::Next:
+      case Flow::Nop:
+      case Flow::Int3:
+      case Flow::IndirectCall:
+      case Flow::Call:
+      case Flow::Trap:
+      case Flow::System:
+      case Flow::Bad:
+        return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  Problem visit_jump(const Instruction& jump) {
+    if (is_inside(branch_target(code_, jump))) return std::nullopt;
+    if (depth_at(jump.address) != 0) {
+      return ExitRefusal{jump.address, RefusalReason::UnbalancedExit};
+    }
+    exits_.push_back({jump.address, jump.flow == Flow::Conditional, true});
+    return std::nullopt;
+  }
+
+  Problem visit_indirect_jump(const Instruction& jump) {
+    if (!code_.table_targets(jump.address).empty()) return std::nullopt;
+    const std::optional<int64_t> depth = depth_at(jump.address);
+    const bool inner_pointers =
+        std::any_of(parts_.begin(), parts_.end(),
+                    [this](const AddressRange& part) { return code_.has_inner_pointers(part); });
+    // With its frame on the stack it cannot leave: a computed goto over relocated labels.
+    if (depth.has_value() && depth != 0 && inner_pointers) return std::nullopt;
+    if (depth != 0 || (inner_pointers && !reads_fixed_address(jump))) {
+      return ExitRefusal{jump.address, RefusalReason::IndirectJump};
+    }
+    if (is_computed(jump)) return ExitRefusal{jump.address, RefusalReason::IndirectJump};
+    exits_.push_back({jump.address, false, true});
+    return std::nullopt;
+  }
+
+  // jmp [rip + x]: an import, never a switch.
+  [[nodiscard]] bool reads_fixed_address(const Instruction& jump) const {
+    const auto decoded = decode(code_.text_from(jump.address));
+    return decoded && decoded->rip_relative;
+  }
+
+  // A jump to a sum is a switch whose table was not recognised, whatever the depth.
+  [[nodiscard]] bool is_computed(const Instruction& jump) const {
+    const std::span<const uint8_t> bytes = code_.text_from(jump.address);
+    const bool through_register = bytes[jump.length - 1] >= 0xc0;
+    const std::optional<Instruction> earlier = code_.before(jump.address);
+    if (!through_register || !earlier || earlier->length != 3) return false;
+    const std::span<const uint8_t> sum = code_.text_from(earlier->address);
+    return (sum[1] == 0x01 || sum[1] == 0x03) && sum[2] >= 0xc0;
+  }
+
+  [[nodiscard]] bool is_inside(uint64_t address) const {
+    return std::any_of(parts_.begin(), parts_.end(), [address](const AddressRange& part) {
+      return part.begin <= address && address < part.end;
+    });
+  }
+
+  std::optional<int64_t> depth_at(uint64_t address) {
+    if (!depths_) depths_.emplace(code_, function_);
+    return depths_->at(address);
+  }
+
+  const ModuleCode& code_;
+  uint32_t function_;
+  std::vector<AddressRange> parts_;
+  std::optional<StackDepths> depths_;  // Made when first needed: most functions do not.
+  std::vector<Exit> exits_;
+};
+
+}  // namespace
+
+tl::expected<std::vector<Exit>, ExitRefusal> find_exits(const ModuleCode& code, uint32_t function) {
+  return ExitFinder(code, function).run();
+}
+
+std::vector<uint64_t> unexplained_jumps(const ModuleCode& code, uint32_t function) {
+  return ExitFinder(code, function).unexplained();
+}
+
+}  // namespace clew::inline_

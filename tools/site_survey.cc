@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// site_survey FILE…: a developer's command. Prints, for ELF files, how many functions' entries and
+// exits can take a probe without a trap, and why the others cannot. --list names those.
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "inline/image_text.h"
+#include "inline/module_code.h"
+#include "inline/windows.h"
+#include "target/module_image.h"
+
+namespace {
+
+using clew::inline_::Plan;
+using clew::inline_::Request;
+using clew::inline_::RequestKind;
+using clew::inline_::WindowClass;
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+std::vector<Request> all_requests(const clew::target::ModuleImage& image) {
+  std::vector<Request> requests;
+  for (const RequestKind kind : {RequestKind::Entry, RequestKind::Exits}) {
+    for (const clew::target::Function& function : image.functions()) {
+      requests.push_back({kind, function.address});
+    }
+  }
+  return requests;
+}
+
+void print_share(const char* what, size_t taken, size_t all) {
+  fmt::print("  {:<8} {:6} of {:6} = {:6.2f} %\n", what, taken, all,
+             all == 0 ? 100.0 : 100.0 * static_cast<double>(taken) / static_cast<double>(all));
+}
+
+void print_refusals(const Plan& plan, size_t functions, RequestKind kind) {
+  std::map<std::string_view, unsigned> counts;
+  for (const auto& refusal : plan.refusals) {
+    const bool is_entry = refusal.request < functions;
+    if (is_entry == (kind == RequestKind::Entry)) ++counts[name(refusal.reason)];
+  }
+  size_t refused = 0;
+  for (const auto& [reason, count] : counts)
+    refused += count;
+  print_share(kind == RequestKind::Entry ? "entries" : "exits", functions - refused, functions);
+  for (const auto& [reason, count] : counts)
+    fmt::print("    {:<24} {:6}\n", reason, count);
+}
+
+void print_windows(const Plan& plan) {
+  std::array<size_t, 3> classes{};
+  for (const auto& window : plan.windows)
+    ++classes[static_cast<size_t>(window.window_class)];
+  fmt::print("  windows  {} own bytes, {} with padding, {} by a short jump; {} points\n",
+             classes[0], classes[1], classes[2], plan.points.size());
+}
+
+void list_refusals(const Plan& plan, const clew::target::ModuleImage& image) {
+  const auto functions = image.functions();
+  for (const auto& refusal : plan.refusals) {
+    const auto& function = functions[refusal.request % functions.size()];
+    const bool is_entry = refusal.request < functions.size();
+    fmt::print("{:#x} {} {} {} {:#x}\n", function.address, function.name,
+               is_entry ? "entry" : "exits", name(refusal.reason), refusal.address);
+  }
+}
+
+int survey(const std::string& path, bool list) {
+  const auto image = clew::target::ModuleImage::read(path);
+  if (!image) {
+    fmt::print(stderr, "site_survey: error: {}\n", image.error().message);
+    return 1;
+  }
+  const auto text = clew::inline_::text_of(*image);
+  if (!text) {
+    fmt::print(stderr, "site_survey: error: {}\n", text.error().message);
+    return 1;
+  }
+  const Clock::time_point start = Clock::now();
+  const clew::inline_::ModuleCode code = clew::inline_::analyse(*text);
+  const double analysed_ms = milliseconds_since(start);
+  const Clock::time_point planning = Clock::now();
+  const std::vector<Request> requests = all_requests(*image);
+  const Plan plan = plan_windows(code, requests);
+  const double planned_ms = milliseconds_since(planning);
+  fmt::print("{}: analysed in {:.1f} ms, planned in {:.1f} ms\n", path, analysed_ms, planned_ms);
+  print_refusals(plan, image->functions().size(), RequestKind::Entry);
+  print_refusals(plan, image->functions().size(), RequestKind::Exits);
+  print_windows(plan);
+  if (list) list_refusals(plan, *image);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool list = false;
+  int status = argc < 2 ? 2 : 0;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--list") == 0) {
+      list = true;
+    } else {
+      status |= survey(argv[i], list);
+    }
+  }
+  if (argc < 2) fmt::print(stderr, "usage: site_survey [--list] FILE...\n");
+  return status;
+}
