@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the loader will write into a module's data: pointers into its code, the results of IFUNC
+// resolvers, the addresses of imported symbols, and the fields of its restartable sequences. psABI
+// x86-64, section 4.4. Internal to target/.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "target/dynamic.h"
+#include "target/elf_file.h"
+#include "target/file_memory.h"
+#include "target/image_tables.h"
+
+namespace clew::target {
+
+// Fills `code_pointers`, `ifunc_slots` and `restartable_sequences`.
+void read_relocations(const ElfFile& file, const DynamicTable& dynamic, FileMemory& memory,
+                      ImageTables& tables);
+
+// The slots that the loader fills with the address of `symbol`.
+Expected<std::vector<ImportSlot>> find_import_slots(const ElfFile& file,
+                                                    const DynamicTable& dynamic,
+                                                    std::string_view symbol);
+
+}  // namespace clew::target
