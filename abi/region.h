@@ -35,7 +35,9 @@ struct RegionHeader {
   uint64_t dropped_table[kTablesMax];  // Update not stored: the table is full.
   uint64_t ring_head;  // Bytes ever reserved by the thread. Position = head & (ring_size - 1).
   uint64_t ring_tail;  // Bytes ever consumed; written by the collector only.
-  uint64_t reserved[14];
+  uint64_t missed_unreadable;  // Hit left out: memory that it needs cannot be read.
+  uint64_t missed_tail_call;   // retval asked for where the function left by a jump to another.
+  uint64_t reserved[12];
 };
 static_assert(sizeof(RegionHeader) == 256);
 static_assert(offsetof(RegionHeader, dropped_ring) == 56);

@@ -89,6 +89,8 @@ class Lowering {
 
   Expected<void> program(uint16_t source);
   Expected<void> recorder(uint16_t source);
+  Expected<isa::Program> tail_call_program(const query::Source& source, bool has_record,
+                                           const Coder& main);
   Expected<void> filters(Coder& coder);
   Expected<void> update_cells(Coder& coder);
   Expected<void> find_entry(Coder& coder);
@@ -425,13 +427,28 @@ Expected<void> Lowering::program(uint16_t index) {
     CLEW_TRY(update_cells(coder));
   }
   isa::Program program = CLEW_TRY(coder.finish(fmt::format("source {}", index)));
+  std::optional<isa::Program> at_tail_call;
+  if (use.return_value) at_tail_call = CLEW_TRY(tail_call_program(source, use.any(), coder));
   result_.programs.push_back({.program = std::move(program),
                               .source = index,
                               .point = point_of(source.kind),
                               .is_recorder = false,
-                              .reads_return_value = use.return_value,
+                              .at_tail_call = std::move(at_tail_call),
                               .site_constants = coder.site_constants()});
   return {};
+}
+
+// Takes the record, if there is one, and counts the hit as missed.
+Expected<isa::Program> Lowering::tail_call_program(const query::Source& source, bool has_record,
+                                                   const Coder& main) {
+  Coder coder(query_, source, environment_);
+  for (const SiteConstant constant : main.site_constants()) {
+    (void)coder.site_constant(constant);  // The same numbers as in the main program.
+  }
+  coder.begin();
+  if (has_record) coder.take_record();
+  coder.count_loss(offsetof(abi::RegionHeader, missed_tail_call));
+  return coder.finish("tail call");
 }
 
 Expected<void> Lowering::recorder(uint16_t index) {
@@ -458,7 +475,7 @@ Expected<void> Lowering::recorder(uint16_t index) {
                               .source = index,
                               .point = ProgramPoint::Entry,
                               .is_recorder = true,
-                              .reads_return_value = false,
+                              .at_tail_call = std::nullopt,
                               .site_constants = coder.site_constants()});
   return {};
 }

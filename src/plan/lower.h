@@ -31,7 +31,9 @@ struct ProbeProgram {
   uint16_t source = 0;  // Index in query.sources.
   ProgramPoint point = ProgramPoint::Entry;
   bool is_recorder = false;
-  bool reads_return_value = false;  // Does not exist at an exit by tail call.
+  // At exits by tail call, where there is no return value: counts the hit as missed. Set for
+  // programs that read it.
+  std::optional<isa::Program> at_tail_call;
   std::vector<SiteConstant> site_constants;
 };
 

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/console.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "cmd/verbs.h"
+
+namespace clew::cmd {
+
+Console::Console(bool quiet) : quiet_(quiet), is_terminal_(isatty(STDERR_FILENO) == 1) {}
+
+Console::~Console() {
+  erase();
+}
+
+void Console::erase() {
+  if (line_shown_) fmt::print(stderr, "\r\x1b[K");
+  line_shown_ = false;
+}
+
+void Console::progress(std::string_view text) {
+  if (quiet_ || !is_terminal_) return;
+  erase();
+  if (text.empty()) return;
+  fmt::print(stderr, "clew: {} …", text);
+  (void)std::fflush(stderr);
+  line_shown_ = true;
+}
+
+void Console::warning(std::string_view text) {
+  erase();
+  fmt::print(stderr, "clew: warning: {}\n", text);
+}
+
+void Console::armed(std::string_view text) {
+  erase();
+  if (quiet_) return;
+  fmt::print(stderr, "clew: {}\n", text);
+  (void)std::fflush(stderr);
+}
+
+int report(const Error& error) {
+  // A diagnostic begins with its own place and has the text below it.
+  const bool has_place = error.message.find(": error: ") != std::string::npos;
+  fmt::print(stderr, "{}{}\n", has_place ? "" : "clew: error: ", error.message);
+  return kExitError;
+}
+
+Expected<FileDescriptor> signals_as_descriptor() {
+  sigset_t signals;
+  (void)sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    (void)sigaddset(&signals, signal);
+  }
+  if (sigprocmask(SIG_BLOCK, &signals, nullptr) != 0) {
+    return fail(ErrorCode::Io, fmt::format("sigprocmask: {}", std::strerror(errno)));
+  }
+  FileDescriptor descriptor(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!descriptor.valid()) {
+    return fail(ErrorCode::Io, fmt::format("signalfd: {}", std::strerror(errno)));
+  }
+  return descriptor;
+}
+
+}  // namespace clew::cmd

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `clew` command: picks the verb.
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/nearest.h"
+#include "cmd/verbs.h"
+
+namespace clew::cmd {
+namespace {
+
+struct Verb {
+  std::string_view name;
+  int (*run)(int argument_count, const char* const* arguments);
+  std::string_view summary;
+};
+
+constexpr std::array<Verb, 6> kVerbs = {{
+    {"run", run_verb, "answer a query about running processes"},
+    {"list", list_verb, "show what can be traced"},
+    {"explain", explain_verb, "show how a query would run"},
+    {"doctor", doctor_verb, "check this machine, and a process"},
+    {"ps", ps_verb, "show which processes are traced"},
+    {"detach", detach_verb, "remove probes that a killed session left"},
+}};
+
+void print_usage(std::FILE* file) {
+  fmt::print(file, "usage: clew VERB [ARGUMENT...]\n\n");
+  for (const Verb& verb : kVerbs) {
+    fmt::print(file, "  {:<8} {}\n", verb.name, verb.summary);
+  }
+  fmt::print(file, "\nclew VERB --help has the options; man clew has everything.\n");
+}
+
+int dispatch(int argument_count, const char* const* arguments) {
+  if (argument_count < 2) {
+    print_usage(stderr);
+    return kExitUsage;
+  }
+  const std::string_view name = arguments[1];
+  for (const Verb& verb : kVerbs) {
+    if (verb.name == name) return verb.run(argument_count - 1, arguments + 1);
+  }
+  if (name == "--help" || name == "-h" || name == "help") {
+    print_usage(stdout);
+    return kExitAnswered;
+  }
+  if (name == "--version") {
+    fmt::print("clew {}\n", CLEW_VERSION);
+    return kExitAnswered;
+  }
+  std::array<std::string_view, kVerbs.size()> names;
+  for (size_t i = 0; i < kVerbs.size(); ++i) {
+    names[i] = kVerbs[i].name;
+  }
+  const std::string near = nearest_name(name, names);
+  fmt::print(stderr, "clew: error: no verb '{}'{}\n", name,
+             near.empty() ? "; see clew --help" : fmt::format("; did you mean '{}'?", near));
+  return kExitUsage;
+}
+
+}  // namespace
+}  // namespace clew::cmd
+
+int main(int argument_count, char** arguments) {
+  try {
+    return clew::cmd::dispatch(argument_count, arguments);
+  } catch (const std::exception& problem) {  // std::bad_alloc, and what libraries throw.
+    (void)std::fprintf(stderr, "clew: error: %s\n", problem.what());
+    return clew::cmd::kExitError;
+  }
+}

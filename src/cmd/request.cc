@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/request.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+namespace clew::cmd {
+namespace {
+
+bool is_file(const std::string& path) {
+  struct stat status {};
+  return path.find('\n') == std::string::npos && stat(path.c_str(), &status) == 0 &&
+         S_ISREG(status.st_mode);
+}
+
+Expected<query::Text> read_text(const std::string& argument) {
+  if (!is_file(argument)) return query::Text{.name = "query", .text = argument};
+  std::ifstream file(argument, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file) return fail(ErrorCode::Io, fmt::format("cannot read {}", argument));
+  return query::Text{.name = argument, .text = std::move(text)};
+}
+
+// One word of split_command, and what is left.
+class Words {
+ public:
+  explicit Words(const std::string& text) : text_(text) {}
+
+  Expected<std::vector<std::string>> all() {
+    std::vector<std::string> words;
+    while (at_ < text_.size()) {
+      if (text_[at_] == ' ' || text_[at_] == '\t') {
+        ++at_;
+      } else {
+        words.push_back(CLEW_TRY(word()));
+      }
+    }
+    return words;
+  }
+
+ private:
+  Expected<std::string> word() {
+    std::string result;
+    while (at_ < text_.size() && text_[at_] != ' ' && text_[at_] != '\t') {
+      const char c = text_[at_++];
+      if (c == '\'' || c == '"') {
+        CLEW_TRY(quoted(c, result));
+      } else if (c == '\\' && at_ < text_.size()) {
+        result += text_[at_++];
+      } else {
+        result += c;
+      }
+    }
+    return result;
+  }
+
+  Expected<void> quoted(char quote, std::string& result) {
+    while (at_ < text_.size() && text_[at_] != quote) {
+      const bool escaped = quote == '"' && text_[at_] == '\\' && at_ + 1 < text_.size();
+      if (escaped) ++at_;
+      result += text_[at_++];
+    }
+    if (at_ == text_.size()) {
+      return fail(ErrorCode::InvalidQuery, fmt::format("a {} in the command is not closed", quote));
+    }
+    ++at_;
+    return {};
+  }
+
+  const std::string& text_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+void declare_request(CLI::App& app, RequestArguments& arguments) {
+  app.add_option("query", arguments.query, "the query, or a file that holds it")->required();
+  app.add_option("-p,--pid", arguments.pids, "trace these processes")->delimiter(',');
+  app.add_option("-n,--name", arguments.names, "trace all processes with this name (pattern)");
+  app.add_option("-c,--command", arguments.command, "start this command and trace it");
+  app.add_option("--vocabulary", arguments.vocabularies,
+                 "more files or directories of tracepoints");
+  app.add_flag("--allow-missing", arguments.allow_missing, "go on when a source matches nothing");
+  app.add_flag("-y,--yes", arguments.yes, "trace more than 10000 sites");
+  app.add_flag("-f,--follow", arguments.follow, "count forked children, too");
+}
+
+std::vector<std::string> default_vocabularies() {
+  std::vector<std::string> paths{CLEW_VOCABULARY_DIRECTORY};
+  if (const char* home = std::getenv("HOME"); home != nullptr) {  // NOLINT(concurrency-mt-unsafe)
+    paths.push_back(std::string(home) + "/.config/clew/vocabulary");
+  }
+  std::erase_if(paths, [](const std::string& path) { return !std::filesystem::exists(path); });
+  return paths;
+}
+
+Expected<std::vector<std::string>> split_command(const std::string& command) {
+  return Words(command).all();
+}
+
+Expected<engine::Request> request_of(const RequestArguments& arguments) {
+  engine::Request request;
+  request.text = CLEW_TRY(read_text(arguments.query));
+  request.pids = arguments.pids;
+  request.name_patterns = arguments.names;
+  if (!arguments.command.empty()) {
+    request.command = CLEW_TRY(split_command(arguments.command));
+    if (request.command.empty()) {
+      return fail(ErrorCode::InvalidQuery, "the command of -c is empty");
+    }
+  }
+  request.vocabulary_paths = default_vocabularies();
+  request.vocabulary_paths.insert(request.vocabulary_paths.end(), arguments.vocabularies.begin(),
+                                  arguments.vocabularies.end());
+  request.allow_missing = arguments.allow_missing;
+  request.many_sites = arguments.yes;
+  request.follow_forks = arguments.follow;
+  return request;
+}
+
+}  // namespace clew::cmd

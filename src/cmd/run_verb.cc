@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// clew run: answers a query.
+#include <cerrno>
+#include <cstring>
+
+#include <CLI/CLI.hpp>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cmd/console.h"
+#include "cmd/duration.h"
+#include "cmd/parse_arguments.h"
+#include "cmd/request.h"
+#include "cmd/verbs.h"
+#include "engine/run.h"
+#include "output/sinks.h"
+
+namespace clew::cmd {
+namespace {
+
+struct RunArguments {
+  RequestArguments request;
+  std::string for_text;
+  std::string every_text;
+  bool json = false;
+  bool csv = false;
+  bool chart = false;
+  bool quiet = false;
+  std::string output;
+};
+
+void declare(CLI::App& app, RunArguments& arguments) {
+  declare_request(app, arguments.request);
+  app.add_option("--for", arguments.for_text, "end after this time: 10s, 500ms, 2m");
+  app.add_option("--every", arguments.every_text, "a partial answer each interval");
+  auto* json = app.add_flag("--json", arguments.json, "one JSON object a line");
+  auto* csv = app.add_flag("--csv", arguments.csv, "comma-separated values");
+  auto* chart = app.add_flag("--chart", arguments.chart, "rows as bars");
+  json->excludes(csv)->excludes(chart);
+  csv->excludes(chart);
+  app.add_option("-o,--output", arguments.output, "write the answer to this file");
+  app.add_flag("-q,--quiet", arguments.quiet, "only the answer and errors");
+}
+
+output::Format format_of(const RunArguments& arguments) {
+  if (arguments.json) return output::Format::Json;
+  if (arguments.csv) return output::Format::Csv;
+  return arguments.chart ? output::Format::Chart : output::Format::Text;
+}
+
+Expected<FileDescriptor> open_output(const std::string& path) {
+  if (path.empty()) return FileDescriptor(dup(STDOUT_FILENO));
+  FileDescriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!file.valid()) {
+    return fail(ErrorCode::Io, fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+  }
+  return file;
+}
+
+Expected<int> run_query(const RunArguments& arguments) {
+  engine::Request request = CLEW_TRY(request_of(arguments.request));
+  if (!arguments.for_text.empty()) request.for_ns = CLEW_TRY(parse_duration(arguments.for_text));
+  if (!arguments.every_text.empty()) {
+    request.every_ns = CLEW_TRY(parse_duration(arguments.every_text));
+  }
+  const FileDescriptor stop = CLEW_TRY(signals_as_descriptor());
+  const FileDescriptor file = CLEW_TRY(open_output(arguments.output));
+  output::FileSink bytes(file.get());
+  output::FileSink notes(STDERR_FILENO);
+  const bool is_terminal = isatty(file.get()) == 1;
+  const auto sink = output::make_sink({.format = format_of(arguments),
+                                       .redraw = is_terminal && request.every_ns.has_value(),
+                                       .terminal = is_terminal ? file.get() : -1},
+                                      bytes, notes);
+  Console console(arguments.quiet);
+  CLEW_TRY(engine::run(request, stop.get(), *sink, console));
+  if (bytes.failed() && bytes.error() != EPIPE) {
+    return fail(ErrorCode::Io,
+                fmt::format("cannot write the answer: {}", std::strerror(bytes.error())));
+  }
+  return kExitAnswered;
+}
+
+}  // namespace
+
+int run_verb(int argument_count, const char* const* arguments) {
+  CLI::App app{"Answers a query about running processes.", "clew run"};
+  RunArguments parsed;
+  declare(app, parsed);
+  if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
+  const Expected<int> status = run_query(parsed);
+  return status ? *status : report(status.error());
+}
+
+}  // namespace clew::cmd

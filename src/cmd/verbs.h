@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs of the command. Each takes its own arguments (the first is the verb) and returns the
+// exit status.
+#pragma once
+
+namespace clew::cmd {
+
+inline constexpr int kExitAnswered = 0;
+inline constexpr int kExitError = 1;
+inline constexpr int kExitUsage = 2;
+
+int run_verb(int argument_count, const char* const* arguments);
+int list_verb(int argument_count, const char* const* arguments);
+int explain_verb(int argument_count, const char* const* arguments);
+int doctor_verb(int argument_count, const char* const* arguments);
+int ps_verb(int argument_count, const char* const* arguments);
+int detach_verb(int argument_count, const char* const* arguments);
+
+}  // namespace clew::cmd

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/compile.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "engine/clock.h"
+#include "engine/type_source.h"
+#include "query/parse.h"
+#include "query/vocabulary.h"
+#include "target/process.h"
+
+namespace clew::engine {
+namespace {
+
+class Compiler {
+ public:
+  Compiler(const Request& request, Notices& notices)
+      : request_(request), notices_(notices), clock_start_(sample_clock()) {
+    result_.started = std::chrono::steady_clock::now();
+  }
+
+  Expected<void> find_processes();
+  Expected<void> compile();
+  Compiled take() { return std::move(result_); }
+
+ private:
+  Expected<std::vector<pid_t>> wanted_pids();
+  Expected<query::Query> parse();
+  Expected<void> find_sites(const query::Query& query);
+
+  const Request& request_;
+  Notices& notices_;
+  ClockSample clock_start_;
+  Compiled result_;
+};
+
+Expected<std::vector<pid_t>> Compiler::wanted_pids() {
+  std::vector<pid_t> pids = request_.pids;
+  for (const std::string& pattern : request_.name_patterns) {
+    const std::vector<target::Process> found = CLEW_TRY(target::find_processes(pattern));
+    if (found.empty()) {
+      return fail(ErrorCode::NotFound, fmt::format("no process is called '{}'", pattern));
+    }
+    for (const target::Process& process : found) {
+      pids.push_back(process.pid());
+    }
+  }
+  if (!request_.command.empty()) {
+    result_.launched = CLEW_TRY(inline_::Launched::start(
+        {.command = request_.command, .timeout = std::chrono::seconds(5)}));
+    pids.push_back(result_.launched->pid());
+  }
+  std::sort(pids.begin(), pids.end());
+  pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
+  if (pids.empty()) {
+    return fail(ErrorCode::NotFound,
+                "no process to trace; use -p PID, --name PATTERN or -c COMMAND");
+  }
+  if (pids.size() > kProcessesMax) {
+    return fail(ErrorCode::Limit,
+                fmt::format("{} processes match, {} are possible", pids.size(), kProcessesMax));
+  }
+  return pids;
+}
+
+Expected<void> Compiler::find_processes() {
+  notices_.progress("reading processes and symbols");
+  for (const pid_t pid : CLEW_TRY(wanted_pids())) {
+    result_.tracees.push_back(CLEW_TRY(Tracee::of_process(pid)));
+  }
+  return {};
+}
+
+Expected<query::Query> Compiler::parse() {
+  query::Vocabulary vocabulary;
+  for (const std::string& path : request_.vocabulary_paths) {
+    CLEW_TRY(vocabulary.load(path));
+  }
+  CatalogTypes types(result_.tracees[0]->catalog());
+  query::Query query =
+      CLEW_TRY(query::parse(request_.text, {.vocabulary = &vocabulary, .types = &types}));
+  if (request_.for_ns) {
+    query.for_ns = request_.for_ns;
+    query.for_events.reset();
+  }
+  if (request_.every_ns) query.every_ns = request_.every_ns;
+  return query;
+}
+
+Expected<void> Compiler::find_sites(const query::Query& query) {
+  size_t count = 0;
+  for (const auto& tracee : result_.tracees) {
+    CLEW_TRY(tracee->find_sites(query, request_.allow_missing));
+    count += tracee->sites().sites.size();
+  }
+  if (count > kSitesMax && !request_.many_sites) {
+    return fail(ErrorCode::Limit,
+                fmt::format("the query matches {} functions, more than {}; narrow the pattern, or "
+                            "add --yes to trace them all",
+                            count, kSitesMax));
+  }
+  return {};
+}
+
+Expected<void> Compiler::compile() {
+  query::Query query = CLEW_TRY(parse());
+  notices_.progress("finding sites");
+  CLEW_TRY(find_sites(query));
+  result_.plan = plan::make(std::move(query));
+  std::vector<plan::SiteNames> names;
+  for (const auto& tracee : result_.tracees) {
+    const auto& some = tracee->sites().names;
+    names.insert(names.end(), some.begin(), some.end());
+  }
+  result_.grouping = plan::group_sites(result_.plan, names);
+  size_t at = 0;
+  for (const auto& tracee : result_.tracees) {
+    for (Site& site : tracee->sites().sites) {
+      site.group = result_.grouping.group_of_site[at++];
+    }
+  }
+  const Clock clock(clock_start_);
+  result_.lowered = CLEW_TRY(plan::lower(
+      result_.plan, {.tick_multiplier = clock.multiplier(),
+                     .tick_shift = kTickShift,
+                     .base_ticks = clock_start_.ticks,
+                     .base_ns = static_cast<uint64_t>(clock_start_.monotonic_ns),
+                     .group_count = static_cast<uint32_t>(result_.grouping.keys.size())}));
+  return {};
+}
+
+}  // namespace
+
+Expected<Compiled> compile(const Request& request, Notices& notices) {
+  Compiler compiler(request, notices);
+  CLEW_TRY(compiler.find_processes());
+  CLEW_TRY(compiler.compile());
+  return compiler.take();
+}
+
+}  // namespace clew::engine

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first half of a query's life: text -> Query -> Plan -> programs, for the processes that the
+// request names. Nothing in any process changes (a command that Clew starts is stopped before its
+// first constructor).
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/run.h"
+#include "engine/tracee.h"
+#include "inline/attachment.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
+#include "plan/sites.h"
+
+namespace clew::engine {
+
+inline constexpr size_t kProcessesMax = 256;
+
+struct Compiled {
+  std::chrono::steady_clock::time_point started;
+  std::optional<inline_::Launched> launched;
+  std::vector<std::unique_ptr<Tracee>> tracees;  // At least one; their sites are found.
+  plan::Plan plan;
+  plan::Grouping grouping;
+  plan::Lowered lowered;
+};
+
+Expected<Compiled> compile(const Request& request, Notices& notices);
+
+}  // namespace clew::engine

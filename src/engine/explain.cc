@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/explain.h"
+
+#include <map>
+
+#include <fmt/format.h>
+
+#include "abi/arena.h"
+#include "engine/bodies.h"
+#include "engine/compile.h"
+#include "isa/print.h"
+#include "native/print.h"
+#include "query/print.h"
+
+namespace clew::engine {
+namespace {
+
+std::string_view form_name(plan::StateForm form) {
+  switch (form) {
+    case plan::StateForm::Dense:
+      return "cells at fixed addresses (each key is constant at a site)";
+    case plan::StateForm::Table:
+      return "a table of cells by key, per thread";
+    case plan::StateForm::Events:
+      return "events through a ring, per thread";
+  }
+  return "";
+}
+
+std::string_view point_name(plan::ProgramPoint point) {
+  switch (point) {
+    case plan::ProgramPoint::Entry:
+      return "entry";
+    case plan::ProgramPoint::Exit:
+      return "exits";
+    case plan::ProgramPoint::Offset:
+      return "offset";
+  }
+  return "";
+}
+
+inline_::PointKind inline_point(plan::ProgramPoint point) {
+  switch (point) {
+    case plan::ProgramPoint::Entry:
+      return inline_::PointKind::Entry;
+    case plan::ProgramPoint::Exit:
+      return inline_::PointKind::Exit;
+    case plan::ProgramPoint::Offset:
+      return inline_::PointKind::Offset;
+  }
+  return inline_::PointKind::Offset;
+}
+
+std::string explain_sites(Tracee& tracee) {
+  size_t windows = 0;
+  size_t points = 0;
+  for (const ModulePlan& module : tracee.sites().modules) {
+    windows += module.plan.windows.size();
+    points += module.plan.points.size();
+  }
+  std::map<std::string, size_t> reasons;
+  for (const collect::RefusedSite& refused : tracee.sites().refused) {
+    ++reasons[refused.kind + " " + refused.reason];
+  }
+  std::string text = fmt::format(
+      "  process {}: {} functions or places, {} points in {} windows, {} refused\n", tracee.pid(),
+      tracee.sites().sites.size(), points, windows, tracee.sites().refused.size());
+  for (const auto& [reason, count] : reasons) {
+    text += fmt::format("    refused: {:>5}  {}\n", count, reason);
+  }
+  return text;
+}
+
+std::string explain_state(const plan::Lowered& lowered) {
+  std::string text = fmt::format("state: {}\n", form_name(lowered.form));
+  if (lowered.dense_words != 0) {
+    text += fmt::format("  {} bytes of cells per thread\n", 8 * lowered.dense_words);
+  }
+  if (lowered.layout.table_count != 0) {
+    const abi::TableLayout& table = lowered.layout.tables[0];
+    text += fmt::format("  table of {} entries of {} bytes per thread\n", 1U << table.entries_log2,
+                        table.entry_size_bytes());
+  }
+  if (lowered.layout.records.payload_words != 0) {
+    text += fmt::format("  {} records of open calls of {} bytes per thread\n",
+                        1U << lowered.layout.records.records_log2,
+                        lowered.layout.records.record_size_bytes());
+  }
+  if (lowered.form == plan::StateForm::Events) {
+    text +=
+        fmt::format("  ring of {} KiB per thread\n", (1U << lowered.layout.ring.size_log2) >> 10);
+    for (size_t i = 0; i < lowered.event_words.size(); ++i) {
+      text += fmt::format("  source {}: {} bytes per event\n", i, 16 + 8 * lowered.event_words[i]);
+    }
+  }
+  return text;
+}
+
+// An example geometry: the code depends on it only in its addresses.
+constexpr inline_::Geometry kExampleGeometry{.session = 0,
+                                             .slot_address = 0x10000,
+                                             .window_address = 0x10000 + abi::kSlotControlSizeBytes,
+                                             .generation_address = 0x11100};
+
+Expected<std::string> explain_program(const plan::ProbeProgram& probe, Tracee& tracee,
+                                      const plan::Lowered& lowered, const ExplainOptions& options) {
+  std::string text = fmt::format(
+      "program of source {}, at {}{}: {} instructions\n", probe.source, point_name(probe.point),
+      probe.is_recorder ? " (records open calls)" : "", probe.program.code.size());
+  if (options.programs) text += isa::print(probe.program);
+  if (!options.code) return text;
+  for (const Site& site : tracee.sites().sites) {
+    if (site.source != probe.source || !site.group) continue;
+    const native::Code code =
+        CLEW_TRY(translate_site(probe, site, lowered, inline_point(probe.point), kExampleGeometry));
+    text += fmt::format("machine code, {} bytes{}, as at {}:\n{}", code.bytes.size(),
+                        code.guarded ? ", guarded" : "", tracee.sites().names[site.names].function,
+                        native::print(code));
+    break;
+  }
+  return text;
+}
+
+class Silent final : public Notices {
+ public:
+  void progress(std::string_view) override {}
+  void warning(std::string_view) override {}
+  void armed(std::string_view) override {}
+};
+
+}  // namespace
+
+Expected<std::string> explain(const Request& request, const ExplainOptions& options) {
+  Silent silent;
+  const Compiled compiled = CLEW_TRY(compile(request, silent));
+  std::string text = fmt::format("query\n{}\n\nplan\n{}\nsites\n",
+                                 query::print(compiled.plan.query), plan::print(compiled.plan));
+  for (const auto& tracee : compiled.tracees) {
+    CLEW_TRY(tracee->plan_windows(compiled.plan, compiled.lowered));
+    text += explain_sites(*tracee);
+  }
+  text += "\n" + explain_state(compiled.lowered) + "\n";
+  for (const plan::ProbeProgram& probe : compiled.lowered.programs) {
+    text += CLEW_TRY(explain_program(probe, *compiled.tracees[0], compiled.lowered, options));
+  }
+  return text;
+}
+
+}  // namespace clew::engine

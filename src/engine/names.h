@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of one traced process: what the words in its cells and events mean.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "plan/root.h"
+#include "plan/sites.h"
+#include "target/catalog.h"
+
+namespace clew::engine {
+
+class ProcessNames final : public plan::Names {
+ public:
+  // Borrows both. `names` is indexed by the site constants of names.
+  ProcessNames(pid_t pid, target::Catalog& catalog, const std::vector<plan::SiteNames>& names);
+
+  // The pid of followed child `process` (1, 2, …).
+  void add_child(uint64_t process, pid_t pid);
+  // Reads the names of all threads that live now, so that they are known when they are gone.
+  void refresh_threads();
+
+  std::string function(uint64_t index) override;
+  std::string module(uint64_t index) override;
+  std::string probe(uint64_t index) override;
+  int64_t pid(uint64_t process) override;
+  std::string process_name(uint64_t process) override;
+  std::string thread_name(uint64_t process, uint64_t tid) override;
+  std::string host() override;
+  std::string symbol(uint64_t address) override;
+
+ private:
+  pid_t pid_;
+  target::Catalog& catalog_;
+  const std::vector<plan::SiteNames>& names_;
+  std::map<uint64_t, pid_t> children_;
+  std::map<uint64_t, std::string> process_names_;
+  std::unordered_map<uint64_t, std::string> thread_names_;
+  std::unordered_map<uint64_t, std::string> symbols_;
+  std::string host_;
+};
+
+}  // namespace clew::engine

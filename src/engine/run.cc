@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <time.h>
+
+#include "engine/compile.h"
+#include "engine/tracee.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
+#include "plan/root.h"
+#include "query/query.h"
+
+namespace clew::engine {
+namespace {
+
+using query::SourceKind;
+using Time = std::chrono::steady_clock;
+using Nanoseconds = std::chrono::nanoseconds;
+
+constexpr auto kHousePeriod = std::chrono::milliseconds(200);
+constexpr auto kEventPeriod = std::chrono::milliseconds(20);
+constexpr auto kPassedPeriod = std::chrono::milliseconds(2);
+
+int64_t monotonic_now_ns() {
+  timespec now{};
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+// A source that fires in the tracer, and when it does next.
+struct HostTick {
+  uint16_t source;
+  Nanoseconds period;
+  Time::time_point next;
+};
+
+// One query being answered. The functions are called in the order of their declaration.
+class Session {
+ public:
+  Session(const Request& request, Compiled compiled, output::RowSink& sink, Notices& notices)
+      : request_(request),
+        sink_(sink),
+        notices_(notices),
+        launched_(std::move(compiled.launched)),
+        tracees_(std::move(compiled.tracees)),
+        plan_(std::move(compiled.plan)),
+        lowered_(std::move(compiled.lowered)),
+        grouping_(std::move(compiled.grouping)),
+        started_(compiled.started) {}
+
+  Expected<void> arm();
+  Expected<void> answer(int stop_descriptor);
+  Expected<Outcome> close();
+
+ private:
+  void start_windows();
+  [[nodiscard]] Time::time_point next_wake() const;
+  [[nodiscard]] bool wait(int stop_descriptor);
+  void fire_ticks();
+  void fire_all(SourceKind kind);
+  [[nodiscard]] bool finished();
+  Expected<void> end_interval();
+  void push_events(bool all);
+  Expected<aggregate::Table> merged(bool interval);
+  void push_rows(const aggregate::Table& table);
+  collect::Losses losses();
+
+  const Request& request_;
+  output::RowSink& sink_;
+  Notices& notices_;
+  std::optional<inline_::Launched> launched_;
+  std::vector<std::unique_ptr<Tracee>> tracees_;
+  plan::Plan plan_;
+  plan::Lowered lowered_;
+  plan::Grouping grouping_;
+  Time::time_point started_;
+  double attach_ms_ = 0;
+  Time::time_point armed_;
+  std::optional<Time::time_point> end_;
+  std::optional<Time::time_point> interval_end_;
+  Time::time_point house_ = Time::now();
+  uint64_t intervals_ = 0;
+  uint64_t events_left_ = UINT64_MAX;
+  std::vector<HostTick> ticks_;
+};
+
+Expected<void> Session::arm() {
+  notices_.progress("attaching");
+  for (const auto& tracee : tracees_) {
+    CLEW_TRY(tracee->attach(plan_, lowered_, grouping_, request_.follow_forks));
+  }
+  armed_ = Time::now();
+  attach_ms_ = std::chrono::duration<double, std::milli>(armed_ - started_).count();
+  if (launched_) CLEW_TRY(launched_->resume());
+  const collect::Losses now = losses();
+  if (now.sites == 0 && ticks_.empty() && !now.refused.empty()) {
+    return fail(
+        ErrorCode::Refused,
+        fmt::format("no site could be taken: '{}' is refused ({}), like {} more",
+                    now.refused[0].function, now.refused[0].reason, now.refused.size() - 1));
+  }
+  notices_.progress("");
+  notices_.armed(fmt::format(
+      "tracing {} sites in {} process{} (armed in {:.0f} ms, stopped for {:.1f} ms)", now.sites,
+      tracees_.size(), tracees_.size() == 1 ? "" : "es", attach_ms_, now.stopped_ms));
+  return {};
+}
+
+// --- while it runs -----------------------------------------------------------------------------
+
+void Session::start_windows() {
+  const query::Query& query = plan_.query;
+  if (query.for_ns) end_ = armed_ + Nanoseconds(*query.for_ns);
+  if (query.every_ns) interval_end_ = armed_ + Nanoseconds(*query.every_ns);
+  if (query.for_events) events_left_ = *query.for_events;
+  if (query.shape == query::Shape::Events && query.take) {
+    events_left_ = std::min(events_left_, *query.take);
+  }
+  for (uint16_t i = 0; i < query.sources.size(); ++i) {
+    if (query.sources[i].kind != SourceKind::Tick) continue;
+    const Nanoseconds period(query.sources[i].period_ns);
+    ticks_.push_back({.source = i, .period = period, .next = armed_ + period});
+  }
+}
+
+Time::time_point Session::next_wake() const {
+  Time::time_point wake = Time::now() + kHousePeriod;
+  if (lowered_.form == plan::StateForm::Events) wake = Time::now() + kEventPeriod;
+  if (lowered_.passed_dense) wake = Time::now() + kPassedPeriod;
+  if (end_) wake = std::min(wake, *end_);
+  if (interval_end_) wake = std::min(wake, *interval_end_);
+  for (const HostTick& tick : ticks_) {
+    wake = std::min(wake, tick.next);
+  }
+  return wake;
+}
+
+// Waits for the next thing to do; false when the session is to stop.
+bool Session::wait(int stop_descriptor) {
+  std::vector<pollfd> descriptors{{.fd = stop_descriptor, .events = POLLIN, .revents = 0}};
+  for (const auto& tracee : tracees_) {
+    if (tracee->gone()) continue;
+    descriptors.push_back({.fd = tracee->pid_descriptor(), .events = POLLIN, .revents = 0});
+  }
+  const Nanoseconds left = std::max(Nanoseconds(0), Nanoseconds(next_wake() - Time::now()));
+  const timespec timeout{.tv_sec = left.count() / 1'000'000'000,
+                         .tv_nsec = left.count() % 1'000'000'000};
+  (void)ppoll(descriptors.data(), descriptors.size(), &timeout, nullptr);
+  return (descriptors[0].revents & POLLIN) == 0;
+}
+
+void Session::fire_ticks() {
+  for (HostTick& tick : ticks_) {
+    while (tick.next <= Time::now()) {
+      for (aggregate::Row& row : tracees_[0]->fire(tick.source, monotonic_now_ns())) {
+        if (events_left_ == 0) break;
+        --events_left_;
+        sink_.row(row);
+      }
+      tick.next += tick.period;
+    }
+  }
+}
+
+void Session::fire_all(SourceKind kind) {
+  for (uint16_t i = 0; i < plan_.query.sources.size(); ++i) {
+    if (plan_.query.sources[i].kind != kind) continue;
+    for (const aggregate::Row& row : tracees_[0]->fire(i, monotonic_now_ns())) {
+      if (events_left_ == 0) break;
+      --events_left_;
+      sink_.row(row);
+    }
+  }
+}
+
+bool Session::finished() {
+  if (end_ && Time::now() >= *end_) return true;
+  if (events_left_ == 0) return true;
+  if (lowered_.passed_dense) {
+    const uint64_t passed =
+        std::accumulate(tracees_.begin(), tracees_.end(), uint64_t{0},
+                        [](uint64_t sum, const auto& tracee) { return sum + tracee->passed(); });
+    if (passed >= events_left_) return true;
+  }
+  return std::all_of(tracees_.begin(), tracees_.end(),
+                     [](const auto& tracee) { return tracee->gone(); });
+}
+
+void Session::push_events(bool all) {
+  if (lowered_.form != plan::StateForm::Events) return;
+  for (const auto& tracee : tracees_) {
+    for (const aggregate::Row& row : tracee->take_events(all)) {
+      if (events_left_ == 0) return;
+      --events_left_;
+      sink_.row(row);
+    }
+  }
+}
+
+Expected<aggregate::Table> Session::merged(bool interval) {
+  std::optional<aggregate::Table> table;
+  for (const auto& tracee : tracees_) {
+    aggregate::Table some = interval ? CLEW_TRY(tracee->interval()) : tracee->total();
+    if (!table) {
+      table = std::move(some);
+    } else {
+      CLEW_TRY(table->merge(some));
+    }
+  }
+  return std::move(*table);
+}
+
+void Session::push_rows(const aggregate::Table& table) {
+  for (const aggregate::Row& row : tracees_[0]->root().rows(table)) {
+    sink_.row(row);
+  }
+}
+
+Expected<void> Session::end_interval() {
+  if (plan_.query.shape == query::Shape::Groups) push_rows(CLEW_TRY(merged(true)));
+  sink_.end_interval(++intervals_);
+  return {};
+}
+
+Expected<void> Session::answer(int stop_descriptor) {
+  start_windows();
+  const bool groups = plan_.query.shape == query::Shape::Groups;
+  sink_.begin(tracees_[0]->root().columns(),
+              groups ? output::RowMode::Table : output::RowMode::Stream);
+  fire_all(SourceKind::Begin);
+  while (!finished()) {
+    if (!wait(stop_descriptor)) break;
+    push_events(false);
+    fire_ticks();
+    if (Time::now() - house_ >= kHousePeriod) {
+      house_ = Time::now();
+      for (const auto& tracee : tracees_) {
+        tracee->keep_house();
+      }
+    }
+    if (interval_end_ && Time::now() >= *interval_end_) {
+      CLEW_TRY(end_interval());
+      *interval_end_ += Nanoseconds(*plan_.query.every_ns);
+    }
+  }
+  return {};
+}
+
+// --- the end -----------------------------------------------------------------------------------
+
+Expected<Outcome> Session::close() {
+  Outcome outcome;
+  for (const auto& tracee : tracees_) {
+    CLEW_TRY(tracee->detach());
+  }
+  push_events(true);
+  fire_all(SourceKind::End);
+  if (plan_.query.every_ns) {
+    CLEW_TRY(end_interval());
+  } else if (plan_.query.shape == query::Shape::Groups) {
+    push_rows(CLEW_TRY(merged(false)));
+  }
+  sink_.finish(losses());
+  if (launched_ && tracees_.size() == 1)
+    outcome.command_status = CLEW_TRY(launched_->wait_for_exit());
+  return outcome;
+}
+
+collect::Losses Session::losses() {
+  collect::Losses all;
+  for (const auto& tracee : tracees_) {
+    all.merge(tracee->losses());
+  }
+  all.attach_ms = attach_ms_;
+  return all;
+}
+
+}  // namespace
+
+Expected<Outcome> run(const Request& request, int stop_descriptor, output::RowSink& sink,
+                      Notices& notices) {
+  Session session(request, CLEW_TRY(compile(request, notices)), sink, notices);
+  CLEW_TRY(session.arm());
+  CLEW_TRY(session.answer(stop_descriptor));
+  return session.close();
+}
+
+}  // namespace clew::engine

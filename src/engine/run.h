@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// One query from its text to its last row: the whole life of a query, as ARCHITECTURE.md draws it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "output/row_sink.h"
+#include "query/diagnostic.h"
+
+namespace clew::engine {
+
+// What runs, and where.
+struct Request {
+  query::Text text;
+  std::vector<pid_t> pids;
+  std::vector<std::string> name_patterns;  // All processes with such a name.
+  std::vector<std::string> command;        // Started by Clew, traced from its first constructor on.
+  std::vector<std::string> vocabulary_paths;
+  std::optional<uint64_t> for_ns;    // Before what the query says.
+  std::optional<uint64_t> every_ns;  // The same.
+  bool allow_missing = false;        // A source that matches nothing is a warning.
+  bool many_sites = false;           // More than kSitesMax sites are wanted.
+  bool follow_forks = false;         // Children count, marked with their pids.
+};
+
+// Who watches: lines for people, never rows.
+class Notices {
+ public:
+  Notices() = default;
+  Notices(const Notices&) = delete;
+  Notices& operator=(const Notices&) = delete;
+  virtual ~Notices() = default;
+  // What is being done now; replaces the last one. Empty: nothing any more.
+  virtual void progress(std::string_view text) = 0;
+  virtual void warning(std::string_view text) = 0;
+  // All probes are armed.
+  virtual void armed(std::string_view text) = 0;
+};
+
+struct Outcome {
+  std::optional<int> command_status;  // waitpid status of the command, when it has ended.
+};
+
+// Runs until the query's end, until the targets are gone, or until `stop_descriptor` is readable.
+// Nothing is changed in any process when an error is returned before Notices::armed; afterwards
+// all probes are removed in any case. `columns_only`: see explain.h.
+Expected<Outcome> run(const Request& request, int stop_descriptor, output::RowSink& sink,
+                      Notices& notices);
+
+}  // namespace clew::engine

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/sites.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "engine/type_source.h"
+#include "inline/image_text.h"
+#include "inline/refusal.h"
+#include "query/print.h"
+
+namespace clew::engine {
+
+using query::SourceKind;
+
+namespace {
+
+std::string_view kind_name(SourceKind kind) {
+  switch (kind) {
+    case SourceKind::Entry:
+      return "entry";
+    case SourceKind::Return:
+      return "exit";
+    case SourceKind::Exception:
+      return "exception";
+    case SourceKind::Offset:
+      return "offset";
+    case SourceKind::Line:
+      return "line";
+    default:
+      return "";
+  }
+}
+
+// Collects the sites of all sources.
+class Finder {
+ public:
+  Finder(const query::Query& query, target::Catalog& catalog) : query_(query), catalog_(catalog) {}
+
+  Expected<void> add(uint16_t source);
+  SiteSet take() { return std::move(set_); }
+  [[nodiscard]] bool matched() const { return matched_; }
+
+ private:
+  Expected<void> add_functions(uint16_t source);
+  Expected<void> add_function(uint16_t source, target::FunctionMatch match);
+  Expected<void> add_lines(uint16_t source);
+  void push(uint16_t source, target::FunctionMatch match, uint64_t address);
+
+  const query::Query& query_;
+  target::Catalog& catalog_;
+  SiteSet set_;
+  std::map<std::pair<size_t, uint64_t>, uint64_t> function_numbers_;
+  bool matched_ = false;
+};
+
+void Finder::push(uint16_t source, target::FunctionMatch match, uint64_t address) {
+  const query::Source& from = query_.sources[source];
+  const target::ModuleImage* image = *catalog_.image(match.module);
+  const target::Function& function = image->functions()[match.function];
+  const auto number = function_numbers_.emplace(std::pair(match.module, function.address),
+                                                function_numbers_.size());
+  set_.names.push_back({.source = source,
+                        .function = std::string(function.name),
+                        .module = catalog_.modules()[match.module].display_name,
+                        .probe = from.label.empty() ? query::print(from) : from.label});
+  set_.sites.push_back({.source = source,
+                        .module = match.module,
+                        .address = address,
+                        .function_number = number.first->second,
+                        .names = set_.names.size() - 1,
+                        .group = std::nullopt});
+  matched_ = true;
+}
+
+Expected<void> Finder::add_function(uint16_t source, target::FunctionMatch match) {
+  const target::ModuleImage* image = CLEW_TRY(catalog_.image(match.module));
+  const target::Function& function = image->functions()[match.function];
+  if (!function.is_ifunc) {
+    push(source, match, function.address + query_.sources[source].offset_bytes);
+    return {};
+  }
+  const target::Catalog::IfuncTargets chosen = CLEW_TRY(catalog_.ifunc_targets(match));
+  for (const target::FunctionMatch& target : chosen.functions) {
+    const target::ModuleImage* implementation = CLEW_TRY(catalog_.image(target.module));
+    push(source, target, implementation->functions()[target.function].address);
+  }
+  return {};
+}
+
+Expected<void> Finder::add_functions(uint16_t source) {
+  const std::string pattern = pattern_of(query_.sources[source]);
+  const std::vector<target::FunctionMatch> matches = CLEW_TRY(catalog_.find(pattern));
+  if (matches.empty()) return tl::unexpected(catalog_.explain_no_match(pattern));
+  std::set<std::pair<size_t, size_t>> seen;
+  for (const target::FunctionMatch& match : matches) {
+    if (seen.emplace(match.module, match.function).second) CLEW_TRY(add_function(source, match));
+  }
+  return {};
+}
+
+Expected<void> Finder::add_lines(uint16_t source) {
+  const query::Source& from = query_.sources[source];
+  const std::vector<size_t> modules =
+      CLEW_TRY(catalog_.find_modules(from.module.empty() ? "*" : from.module));
+  Error problem{ErrorCode::NotFound, fmt::format("no line information for {}", from.file)};
+  for (const size_t module : modules) {
+    Expected<target::DebugInfo*> debug = catalog_.debug_info(module);
+    if (!debug) continue;
+    Expected<std::vector<target::LineAddress>> lines = (*debug)->find_line(from.file, from.line);
+    if (!lines) {
+      problem = lines.error();
+      continue;
+    }
+    const target::ModuleImage* image = CLEW_TRY(catalog_.image(module));
+    for (const target::LineAddress& line : *lines) {
+      const target::Function* function = image->function_covering(line.address);
+      if (function == nullptr) continue;
+      const auto index = static_cast<size_t>(function - image->functions().data());
+      push(source, {.module = module, .function = index}, line.address);
+    }
+  }
+  if (!matched_) return tl::unexpected(problem);
+  return {};
+}
+
+Expected<void> Finder::add(uint16_t source) {
+  matched_ = false;
+  switch (query_.sources[source].kind) {
+    case SourceKind::Entry:
+    case SourceKind::Return:
+    case SourceKind::Offset:
+      return add_functions(source);
+    case SourceKind::Line:
+      return add_lines(source);
+    case SourceKind::Exception:
+      return fail(ErrorCode::Refused,
+                  "exception sources are not part of this version yet; use return(..)");
+    default:
+      return {};  // Fires in the tracer.
+  }
+}
+
+inline_::RequestKind request_kind(const plan::ProbeProgram& program) {
+  switch (program.point) {
+    case plan::ProgramPoint::Entry:
+      return inline_::RequestKind::Entry;
+    case plan::ProgramPoint::Exit:
+      return inline_::RequestKind::Exits;
+    case plan::ProgramPoint::Offset:
+      return inline_::RequestKind::Offset;
+  }
+  return inline_::RequestKind::Entry;
+}
+
+// Plans one module; drops sites with a refused request and plans again until none is refused.
+class ModulePlanner {
+ public:
+  ModulePlanner(SiteSet& set, const std::vector<plan::ProbeProgram>& programs,
+                const query::Query& query)
+      : set_(set), programs_(programs), query_(query) {}
+
+  ModulePlan plan(size_t module, const inline_::ModuleCode& code,
+                  const InstalledWindows& installed);
+
+ private:
+  void request(size_t module, ModulePlan& result, std::vector<inline_::Request>& requests);
+  void refuse(const inline_::Refusal& refusal, const ModulePlan& plan);
+
+  SiteSet& set_;
+  const std::vector<plan::ProbeProgram>& programs_;
+  const query::Query& query_;
+  std::set<size_t> dropped_;
+};
+
+void ModulePlanner::request(size_t module, ModulePlan& result,
+                            std::vector<inline_::Request>& requests) {
+  for (size_t s = 0; s < set_.sites.size(); ++s) {
+    const Site& site = set_.sites[s];
+    if (site.module != module || !site.group || dropped_.contains(s)) continue;
+    for (size_t p = 0; p < programs_.size(); ++p) {
+      if (programs_[p].source != site.source) continue;
+      requests.push_back({.kind = request_kind(programs_[p]), .address = site.address});
+      result.requests.push_back({.site = s, .program = p});
+    }
+  }
+}
+
+void ModulePlanner::refuse(const inline_::Refusal& refusal, const ModulePlan& plan) {
+  const size_t s = plan.requests[refusal.request].site;
+  if (!dropped_.insert(s).second) return;
+  const Site& site = set_.sites[s];
+  set_.refused.push_back({.function = set_.names[site.names].function,
+                          .kind = std::string(kind_name(query_.sources[site.source].kind)),
+                          .reason = std::string(inline_::name(refusal.reason))});
+}
+
+ModulePlan ModulePlanner::plan(size_t module, const inline_::ModuleCode& code,
+                               const InstalledWindows& installed) {
+  constexpr int kRoundsMax = 8;
+  ModulePlan result;
+  for (int round = 0; round < kRoundsMax; ++round) {
+    std::vector<inline_::Request> requests;
+    result = ModulePlan{.module = module, .requests = {}, .plan = {}};
+    request(module, result, requests);
+    result.plan = inline_::plan_windows(code, requests, installed);
+    if (result.plan.refusals.empty()) break;
+    const bool has_partners = programs_.size() > 1;
+    for (const inline_::Refusal& refusal : result.plan.refusals) {
+      refuse(refusal, result);
+    }
+    if (!has_partners) break;  // Nobody else depends on what was refused.
+  }
+  return result;
+}
+
+}  // namespace
+
+Expected<SiteSet> find_sites(const query::Query& query, target::Catalog& catalog,
+                             bool allow_missing) {
+  Finder finder(query, catalog);
+  for (uint16_t source = 0; source < query.sources.size(); ++source) {
+    Expected<void> added = finder.add(source);
+    const bool missing = !added && added.error().code == ErrorCode::NotFound;
+    if (!added && !(missing && allow_missing)) return tl::unexpected(added.error());
+  }
+  return finder.take();
+}
+
+Expected<const inline_::ModuleCode*> CodeCache::code(target::Catalog& catalog, size_t module) {
+  auto& entry = codes_[module];
+  if (!entry) {
+    const target::ModuleImage* image = CLEW_TRY(catalog.image(module));
+    const inline_::ModuleText text = CLEW_TRY(inline_::text_of(*image));
+    entry = std::make_unique<inline_::ModuleCode>(inline_::analyse(text));
+  }
+  return entry.get();
+}
+
+Expected<void> plan_windows(SiteSet& set, const std::vector<plan::ProbeProgram>& programs,
+                            const query::Query& query, target::Catalog& catalog, CodeCache& codes,
+                            const std::map<size_t, InstalledWindows>& installed) {
+  std::set<size_t> modules;
+  for (const Site& site : set.sites) {
+    if (site.group) modules.insert(site.module);
+  }
+  ModulePlanner planner(set, programs, query);
+  for (const size_t module : modules) {
+    const inline_::ModuleCode* code = CLEW_TRY(codes.code(catalog, module));
+    const auto found = installed.find(module);
+    set.modules.push_back(
+        planner.plan(module, *code, found == installed.end() ? InstalledWindows{} : found->second));
+  }
+  return {};
+}
+
+}  // namespace clew::engine

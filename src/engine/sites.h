@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Query sources -> sites of one process: which functions they match, and the windows that take
+// them, module by module. Nothing in the process changes here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "collect/losses.h"
+#include "inline/module_code.h"
+#include "inline/windows.h"
+#include "plan/lower.h"
+#include "plan/sites.h"
+#include "target/catalog.h"
+
+namespace clew::engine {
+
+// One matched place of one source: a function's entry, all its exits, or one instruction.
+struct Site {
+  uint16_t source = 0;
+  size_t module = 0;
+  uint64_t address = 0;          // Link time: of the function, or of the instruction.
+  uint64_t function_number = 0;  // Small and distinct per function, for record tags.
+  size_t names = 0;              // Index in SiteSet::names.
+  std::optional<uint32_t> group;
+};
+
+// One request to the window planner: a program at a site.
+struct PlannedRequest {
+  size_t site = 0;
+  size_t program = 0;
+};
+
+struct ModulePlan {
+  size_t module = 0;
+  std::vector<PlannedRequest> requests;  // Parallel to the planner's requests.
+  inline_::Plan plan;
+};
+
+struct SiteSet {
+  std::vector<Site> sites;
+  std::vector<plan::SiteNames> names;  // Of each site.
+  std::vector<ModulePlan> modules;     // After plan_windows().
+  std::vector<collect::RefusedSite> refused;
+};
+
+inline constexpr size_t kSitesMax = 10'000;  // More ask for --yes.
+
+// Errors: NotFound with the nearest name when a source matches nothing (unless `allow_missing`).
+Expected<SiteSet> find_sites(const query::Query& query, target::Catalog& catalog,
+                             bool allow_missing);
+
+// Decoded code of a process's modules, kept for the session.
+class CodeCache {
+ public:
+  Expected<const inline_::ModuleCode*> code(target::Catalog& catalog, size_t module);
+
+ private:
+  std::map<size_t, std::unique_ptr<inline_::ModuleCode>> codes_;
+};
+
+// Which windows other sessions have in a module already.
+using InstalledWindows = std::vector<inline_::Window>;
+
+// Plans the windows for all programs at all sites. A site whose recorder or exits are refused is
+// dropped whole and listed.
+Expected<void> plan_windows(SiteSet& set, const std::vector<plan::ProbeProgram>& programs,
+                            const query::Query& query, target::Catalog& catalog, CodeCache& codes,
+                            const std::map<size_t, InstalledWindows>& installed);
+
+}  // namespace clew::engine

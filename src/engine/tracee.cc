@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/tracee.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <x86intrin.h>
+
+namespace clew::engine {
+namespace {
+
+using Milliseconds = std::chrono::duration<double, std::milli>;
+
+}  // namespace
+
+Expected<std::unique_ptr<Tracee>> Tracee::of_process(pid_t pid) {
+  target::Catalog catalog =
+      CLEW_TRY(target::Catalog::of_process(pid, target::default_catalog_options()));
+  return std::unique_ptr<Tracee>(new Tracee(pid, std::move(catalog)));
+}
+
+Expected<void> Tracee::find_sites(const query::Query& query, bool allow_missing) {
+  sites_ = CLEW_TRY(engine::find_sites(query, catalog_, allow_missing));
+  return {};
+}
+
+Expected<void> Tracee::plan_windows(const plan::Plan& plan, const plan::Lowered& lowered) {
+  return engine::plan_windows(sites_, lowered.programs, plan.query, catalog_, codes_, {});
+}
+
+Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lowered,
+                              const plan::Grouping& grouping, bool follow_forks) {
+  lowered_ = &lowered;
+  // Planning needs nothing from the process but what other sessions have put there, so it is done
+  // before the first stop.
+  CLEW_TRY(plan_windows(plan, lowered));
+  inline_::OpenOptions options;
+  options.region = lowered.layout;
+  options.fork_policy = follow_forks ? abi::ForkPolicy::Follow : abi::ForkPolicy::Mute;
+  attachment_ = CLEW_TRY(inline_::Attachment::open(pid_, options));
+  std::map<size_t, InstalledWindows> installed;
+  for (const ModulePlan& module : sites_.modules) {
+    std::vector<inline_::Window> windows =
+        attachment_->installed(catalog_.modules()[module.module].file.load_bias);
+    if (!windows.empty()) installed[module.module] = std::move(windows);
+  }
+  if (!installed.empty()) {
+    sites_.modules.clear();
+    sites_.refused.clear();
+    CLEW_TRY(
+        engine::plan_windows(sites_, lowered.programs, plan.query, catalog_, codes_, installed));
+  }
+  names_.emplace(pid_, catalog_, sites_.names);
+  root_.emplace(CLEW_TRY(plan::Root::make(plan, lowered, grouping, *names_)));
+  drained_.emplace(lowered.state);
+  CLEW_TRY(make_reader(lowered, follow_forks));
+  threads_.watch(0, pid_);
+  report_ = CLEW_TRY(arm(*attachment_, sites_, lowered, catalog_)).install;
+  names_->refresh_threads();
+  return {};
+}
+
+Expected<void> Tracee::make_reader(const plan::Lowered& lowered, bool follow_forks) {
+  const inline_::ArenaView arena = attachment_->arena();
+  const inline_::Geometry& geometry = attachment_->geometry();
+  collect::SessionView view;
+  const uint32_t slot_count = std::min(arena.header->slot_count, abi::kSlotsMax);
+  view.header = {reinterpret_cast<std::byte*>(arena.header), sizeof(abi::ArenaHeader)};
+  view.slot_stride_bytes = arena.header->slot_stride;
+  view.slot_count = slot_count;
+  view.slots = {reinterpret_cast<std::byte*>(arena.slots), slot_count * view.slot_stride_bytes};
+  view.session = geometry.session;
+  view.region_offset = geometry.window_address - geometry.slot_address;
+  view.dense_words = lowered.dense_words;
+  view.layout = lowered.layout;
+  view.event_words = lowered.event_words;
+  view.follow_forks = follow_forks;
+  reader_ = CLEW_TRY(collect::Reader::make(std::move(view)));
+  return {};
+}
+
+bool Tracee::gone() const {
+  return attachment_->state() != inline_::TargetState::Running;
+}
+
+void Tracee::keep_house() {
+  const inline_::ArenaView arena = attachment_->arena();
+  const uint32_t children = std::min<uint32_t>(arena.header->process_count, abi::kProcessesMax);
+  for (uint32_t i = 0; i < children; ++i) {
+    const auto child = static_cast<pid_t>(arena.header->processes[i].pid);
+    if (child == 0) continue;
+    names_->add_child(i + 1, child);
+    threads_.watch(i + 1, child);
+  }
+  threads_.refresh();
+  collect::EventBatch batch;
+  (void)reader_->free_dead_slots(threads_, *drained_, batch);
+  events_.add(batch, __rdtsc());
+  names_->refresh_threads();
+}
+
+std::vector<aggregate::Row> Tracee::take_events(bool all) {
+  collect::EventBatch round;
+  const uint64_t start = __rdtsc();
+  reader_->read_events(round);
+  events_.add(round, start);
+  const collect::EventBatch ready = all ? events_.take_all() : events_.take_ready();
+  std::vector<aggregate::Row> rows;
+  for (size_t i = 0; i < ready.size(); ++i) {
+    std::vector<aggregate::Row> some = root_->take(ready.at(i));
+    std::move(some.begin(), some.end(), std::back_inserter(rows));
+  }
+  return rows;
+}
+
+uint64_t Tracee::passed() {
+  if (!lowered_->passed_dense) return 0;
+  aggregate::Accumulator now(lowered_->state);
+  reader_->read_cells(now);
+  uint64_t count = 0;
+  for (const uint32_t process : now.processes()) {
+    const std::span<const uint64_t> words = now.group(process, *lowered_->passed_dense, 0);
+    if (!words.empty()) count += words[0];
+  }
+  return count;
+}
+
+aggregate::Table Tracee::total() {
+  if (lowered_->form == plan::StateForm::Events) return root_->counted();
+  aggregate::Accumulator all(lowered_->state);
+  reader_->read_cells(all);
+  all.merge(*drained_);
+  return root_->table_of(all);
+}
+
+Expected<aggregate::Table> Tracee::interval() {
+  if (lowered_->layout.generations == 2) {
+    aggregate::Accumulator part(lowered_->state);
+    CLEW_TRY(reader_->turn(part));
+    drained_->merge(part);
+    return root_->table_of(part);
+  }
+  aggregate::Table now = total();
+  aggregate::Table part = previous_ ? now.since(*previous_) : now;
+  previous_ = std::move(now);
+  return part;
+}
+
+std::vector<aggregate::Row> Tracee::fire(uint16_t source, int64_t monotonic_ns) {
+  return root_->fire(source, monotonic_ns);
+}
+
+Expected<void> Tracee::detach() {
+  if (detached_) return {};
+  if (attachment_->state() == inline_::TargetState::Exited) {
+    lost_.push_back(fmt::format("process {} ended during the session", pid_));
+  } else if (attachment_->state() == inline_::TargetState::Execed) {
+    lost_.push_back(fmt::format("process {} runs another program now", pid_));
+  }
+  detached_ = CLEW_TRY(attachment_->detach());
+  if (detached_->residue) {
+    lost_.push_back(fmt::format("process {} keeps a residue: {}; see clew ps", pid_,
+                                detached_->residue_reason));
+  }
+  return {};
+}
+
+collect::Losses Tracee::losses() {
+  collect::Losses losses;
+  reader_->add_losses(losses);
+  losses.lost = lost_;
+  losses.refused = sites_.refused;
+  losses.sites = report_.points;
+  const auto stopped =
+      std::max(report_.stopped, detached_ ? detached_->stopped : std::chrono::nanoseconds{0});
+  losses.stopped_ms = Milliseconds(stopped).count();
+  losses.processes = 1;
+  return losses;
+}
+
+}  // namespace clew::engine

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// One traced process of a session: its catalog and sites before, its attachment, reader and root
+// while it is traced.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "aggregate/accumulator.h"
+#include "aggregate/table.h"
+#include "base/error.h"
+#include "collect/event_merge.h"
+#include "collect/reader.h"
+#include "collect/threads.h"
+#include "engine/bodies.h"
+#include "engine/names.h"
+#include "engine/sites.h"
+#include "inline/attachment.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
+#include "plan/root.h"
+#include "target/catalog.h"
+
+namespace clew::engine {
+
+class Tracee {
+ public:
+  static Expected<std::unique_ptr<Tracee>> of_process(pid_t pid);
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  target::Catalog& catalog() { return catalog_; }
+  SiteSet& sites() { return sites_; }
+
+  Expected<void> find_sites(const query::Query& query, bool allow_missing);
+  // Which windows the sites take, as far as it can be known without touching the process.
+  Expected<void> plan_windows(const plan::Plan& plan, const plan::Lowered& lowered);
+  // All from here on borrow plan, lowered and grouping.
+  Expected<void> attach(const plan::Plan& plan, const plan::Lowered& lowered,
+                        const plan::Grouping& grouping, bool follow_forks);
+
+  [[nodiscard]] int pid_descriptor() const { return attachment_->pid_descriptor(); }
+  [[nodiscard]] bool gone() const;
+  // Housekeeping between answers: dead threads, names of threads.
+  void keep_house();
+  // Rows of the events that are complete; at the end all.
+  std::vector<aggregate::Row> take_events(bool all);
+  // How many hits passed the filters so far (plans with for N events).
+  uint64_t passed();
+  // The counts of the interval that ends now, or of the whole session.
+  Expected<aggregate::Table> interval();
+  aggregate::Table total();
+  std::vector<aggregate::Row> fire(uint16_t source, int64_t monotonic_ns);
+  plan::Root& root() { return *root_; }
+
+  // Takes the probes out; what was counted stays readable.
+  Expected<void> detach();
+  collect::Losses losses();
+
+ private:
+  Tracee(pid_t pid, target::Catalog catalog) : pid_(pid), catalog_(std::move(catalog)) {}
+
+  Expected<void> make_reader(const plan::Lowered& lowered, bool follow_forks);
+  aggregate::Table events_so_far();
+
+  pid_t pid_;
+  target::Catalog catalog_;
+  SiteSet sites_;
+  CodeCache codes_;
+  const plan::Lowered* lowered_ = nullptr;
+  std::optional<inline_::Attachment> attachment_;
+  std::optional<collect::Reader> reader_;
+  collect::ProcThreads threads_;
+  std::optional<ProcessNames> names_;
+  std::optional<plan::Root> root_;
+  std::optional<aggregate::Accumulator> drained_;  // Halves that were turned, and freed slots.
+  std::optional<aggregate::Table> previous_;       // At the end of the last interval.
+  collect::EventMerge events_;
+  inline_::InstallReport report_;
+  std::optional<inline_::DetachReport> detached_;
+  std::vector<std::string> lost_;
+};
+
+}  // namespace clew::engine

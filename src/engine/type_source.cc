@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/type_source.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace clew::engine {
+namespace {
+
+constexpr unsigned kModuleShift = 32;
+
+query::TypeHandle handle_of(size_t module, target::TypeId type) {
+  // Module numbers start at 1 in handles, so that 0 stays "not known".
+  return type == target::kVoidType ? 0 : (module + 1) << kModuleShift | type;
+}
+
+size_t module_of(query::TypeHandle handle) {
+  return (handle >> kModuleShift) - 1;
+}
+
+target::TypeId type_of(query::TypeHandle handle) {
+  return static_cast<target::TypeId>(handle & UINT32_MAX);
+}
+
+query::CKind kind_of(target::TypeKind kind) {
+  switch (kind) {
+    case target::TypeKind::Void:
+      return query::CKind::Void;
+    case target::TypeKind::Integer:
+    case target::TypeKind::Boolean:
+    case target::TypeKind::Character:
+      return query::CKind::Integer;
+    case target::TypeKind::Float:
+      return query::CKind::Float;
+    case target::TypeKind::Enumeration:
+      return query::CKind::Enumeration;
+    case target::TypeKind::Pointer:
+      return query::CKind::Pointer;
+    case target::TypeKind::Array:
+      return query::CKind::Array;
+    case target::TypeKind::Record:
+      return query::CKind::Record;
+    case target::TypeKind::Other:
+      return query::CKind::Other;
+  }
+  return query::CKind::Other;
+}
+
+constexpr uint16_t kRegisterArguments = 6;
+
+query::Parameter parameter_of(size_t module, const target::Parameter& parameter) {
+  query::Parameter result;
+  result.name = parameter.name;
+  result.type = handle_of(module, parameter.type);
+  switch (parameter.place) {
+    case target::ArgumentPlace::IntegerRegister:
+      result.index = parameter.index;
+      break;
+    case target::ArgumentPlace::Stack:
+      result.index = static_cast<uint16_t>(kRegisterArguments + parameter.index);
+      if (result.index >= query::kArgumentsMax) result.refusal = "too far up the stack";
+      break;
+    case target::ArgumentPlace::VectorRegister:
+      result.refusal = "passed in a vector register";
+      break;
+    case target::ArgumentPlace::IntegerPair:
+      result.refusal = "a record in two registers";
+      break;
+    case target::ArgumentPlace::Unavailable:
+      result.refusal = parameter.problem;
+      break;
+  }
+  return result;
+}
+
+bool agree(const query::Parameter& a, const query::Parameter& b) {
+  return a.name == b.name && a.index == b.index && a.refusal == b.refusal;
+}
+
+}  // namespace
+
+std::string pattern_of(const query::Source& source) {
+  return source.module.empty() ? source.function : source.module + "!" + source.function;
+}
+
+Expected<std::vector<CatalogTypes::Described>> CatalogTypes::signatures(
+    const query::Source& source) {
+  const std::string pattern = pattern_of(source);
+  const std::vector<target::FunctionMatch> matches = CLEW_TRY(catalog_.find(pattern));
+  if (matches.empty()) return tl::unexpected(catalog_.explain_no_match(pattern));
+  std::vector<Described> found;
+  Error problem{ErrorCode::NotFound, "there is no type information"};
+  for (const target::FunctionMatch& match : matches) {
+    if (found.size() == kFunctionsMax) break;
+    Expected<target::DebugInfo*> debug = catalog_.debug_info(match.module);
+    if (!debug) {
+      problem = debug.error();
+      continue;
+    }
+    const target::ModuleImage* image = CLEW_TRY(catalog_.image(match.module));
+    Expected<target::Signature> signature =
+        (*debug)->signature(image->functions()[match.function].address);
+    if (signature) {
+      found.push_back({.module = match.module, .signature = std::move(*signature)});
+    } else {
+      problem = signature.error();
+    }
+  }
+  if (found.empty()) return tl::unexpected(problem);
+  return found;
+}
+
+Expected<std::vector<query::Parameter>> CatalogTypes::parameters(const query::Source& source) {
+  const std::vector<Described> all = CLEW_TRY(signatures(source));
+  std::vector<query::Parameter> common;
+  for (const target::Parameter& parameter : all[0].signature.parameters) {
+    common.push_back(parameter_of(all[0].module, parameter));
+  }
+  for (const Described& other : all) {
+    std::erase_if(common, [&](const query::Parameter& mine) {
+      return std::none_of(other.signature.parameters.begin(), other.signature.parameters.end(),
+                          [&](const target::Parameter& theirs) {
+                            return agree(mine, parameter_of(other.module, theirs));
+                          });
+    });
+  }
+  return common;
+}
+
+Expected<query::TypeHandle> CatalogTypes::return_type(const query::Source& source) {
+  const std::vector<Described> all = CLEW_TRY(signatures(source));
+  const query::TypeHandle first = handle_of(all[0].module, all[0].signature.return_type);
+  const std::string name = describe(first).name;
+  for (const Described& other : all) {
+    if (describe(handle_of(other.module, other.signature.return_type)).name != name) {
+      return fail(ErrorCode::NotFound, "the matching functions return different types");
+    }
+  }
+  return first;
+}
+
+query::TypeHandle CatalogTypes::find_type(std::string_view name) {
+  for (size_t module = 0; module < catalog_.modules().size(); ++module) {
+    Expected<target::DebugInfo*> debug = catalog_.debug_info(module);
+    if (!debug) continue;
+    const target::TypeId type = (*debug)->find_type(name);
+    if (type != target::kVoidType) return handle_of(module, type);
+  }
+  return 0;
+}
+
+query::CType CatalogTypes::describe(query::TypeHandle type) {
+  if (type == 0) return {};
+  Expected<target::DebugInfo*> debug = catalog_.debug_info(module_of(type));
+  if (!debug) return {};
+  const target::TypeDescription description = (*debug)->describe(type_of(type));
+  query::CType result;
+  result.kind = kind_of(description.kind);
+  result.size_bytes = static_cast<uint32_t>(description.size_bytes);
+  result.is_signed = description.is_signed;
+  result.is_character = description.kind == target::TypeKind::Character;
+  result.target = handle_of(module_of(type), description.target);
+  result.count = description.count;
+  result.name = description.name;
+  return result;
+}
+
+std::vector<query::Member> CatalogTypes::members(query::TypeHandle type) {
+  std::vector<query::Member> result;
+  if (type == 0) return result;
+  Expected<target::DebugInfo*> debug = catalog_.debug_info(module_of(type));
+  if (!debug) return result;
+  for (target::TypeMember& member : (*debug)->members(type_of(type))) {
+    result.push_back({.name = std::move(member.name),
+                      .type = handle_of(module_of(type), member.type),
+                      .offset_bytes = member.offset_bytes,
+                      .bit_offset = member.bit_offset,
+                      .bit_size = member.bit_size});
+  }
+  return result;
+}
+
+std::vector<query::Enumerator> CatalogTypes::enumerators(query::TypeHandle type) {
+  std::vector<query::Enumerator> result;
+  if (type == 0) return result;
+  Expected<target::DebugInfo*> debug = catalog_.debug_info(module_of(type));
+  if (!debug) return result;
+  for (target::TypeEnumerator& e : (*debug)->enumerators(type_of(type))) {
+    result.push_back({.name = std::move(e.name), .value = e.value});
+  }
+  return result;
+}
+
+}  // namespace clew::engine
