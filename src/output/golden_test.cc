@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Golden files in tests/golden/output: NAME.json holds columns, rows and losses; NAME.text,
+// NAME.jsonl, NAME.csv and NAME.chart hold what each format makes of them. With
+// CLEW_GOLDEN_UPDATE=1 in the environment the expected files are written instead of compared.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "aggregate/function.h"
+#include "base/assert.h"
+#include "output/sinks.h"
+
+namespace clew::output {
+namespace {
+
+namespace fs = std::filesystem;
+using aggregate::AggregateFunction;
+using aggregate::AggregateSpec;
+using aggregate::Column;
+using aggregate::ColumnType;
+using aggregate::Unit;
+using aggregate::Value;
+using Json = nlohmann::json;
+
+const fs::path kFolder = fs::path(CLEW_SOURCE_DIR) / "tests/golden/output";
+
+ColumnType type_of(const std::string& name) {
+  const std::map<std::string, ColumnType> types = {
+      {"integer", ColumnType::Integer},     {"unsigned", ColumnType::Unsigned},
+      {"float", ColumnType::Float},         {"string", ColumnType::String},
+      {"boolean", ColumnType::Boolean},     {"address", ColumnType::Address},
+      {"time", ColumnType::Time},           {"enum", ColumnType::Enum},
+      {"histogram", ColumnType::Histogram}, {"toplist", ColumnType::TopList}};
+  return types.at(name);
+}
+
+Unit unit_of(const std::string& name) {
+  if (name == "ns") return Unit::Nanoseconds;
+  return name == "bytes" ? Unit::Bytes : Unit::None;
+}
+
+std::vector<Column> columns_of(const Json& input) {
+  std::vector<Column> columns;
+  for (const Json& column : input.at("columns")) {
+    columns.push_back({.name = column.at("name"),
+                       .type = type_of(column.at("type")),
+                       .unit = unit_of(column.value("unit", "")),
+                       .approximate = column.value("approximate", false),
+                       .aggregated = column.value("aggregated", false)});
+  }
+  return columns;
+}
+
+// {"quantize": [values]}, {"lquantize": [values], "low": …, "high": …, "step": …}, …
+Value histogram_of(const Json& json) {
+  AggregateSpec spec;
+  spec.low = json.value("low", 0);
+  spec.high = json.value("high", 0);
+  spec.step = json.value("step", 1);
+  spec.steps = json.value("steps", 10U);
+  spec.function = json.contains("quantize")    ? AggregateFunction::Quantize
+                  : json.contains("lquantize") ? AggregateFunction::Lquantize
+                                               : AggregateFunction::Llquantize;
+  std::vector<uint64_t> cell(aggregate::cell_words(spec));
+  for (const Json& value : json.at(aggregate::name(spec.function))) {
+    aggregate::add(spec, cell, static_cast<uint64_t>(value.get<int64_t>()));
+  }
+  return aggregate::finish(spec, cell);
+}
+
+Value value_of(const Json& json, ColumnType type) {
+  if (json.is_null()) return {};
+  if (json.is_string()) return json.get<std::string>();
+  if (json.is_object()) return histogram_of(json);
+  if (json.is_array()) {
+    aggregate::TopList list;
+    for (const Json& item : json)
+      list.items.push_back({item.at(0), item.at(1)});
+    return list;
+  }
+  if (json.is_boolean()) return json.get<bool>() ? uint64_t{1} : uint64_t{0};
+  if (type == ColumnType::Float) return json.get<double>();
+  if (type == ColumnType::Integer || type == ColumnType::Time || type == ColumnType::Enum) {
+    return json.get<int64_t>();
+  }
+  return json.get<uint64_t>();
+}
+
+collect::Causes causes_of(const Json& object) {
+  collect::Causes causes;
+  for (const auto& [cause, count] : object.items()) causes[cause] = count;
+  return causes;
+}
+
+collect::Losses losses_of(const Json& json) {
+  collect::Losses losses;
+  losses.missed = causes_of(json.value("missed", Json::object()));
+  losses.dropped = causes_of(json.value("dropped", Json::object()));
+  for (const Json& source : json.value("lost", Json::array()))
+    losses.lost.push_back(source);
+  for (const Json& site : json.value("refused", Json::array())) {
+    losses.refused.push_back({site.at(0), site.at(1), site.at(2)});
+  }
+  losses.sites = json.value("sites", uint64_t{0});
+  losses.attach_ms = json.value("attach_ms", 0.0);
+  losses.stopped_ms = json.value("stopped_ms", 0.0);
+  return losses;
+}
+
+void push_rows(RowSink& sink, const std::vector<Column>& columns, const Json& rows) {
+  for (const Json& row : rows) {
+    CLEW_ASSERT(row.size() == columns.size());
+    std::vector<Value> values;
+    for (size_t i = 0; i < columns.size(); ++i) {
+      values.push_back(value_of(row[i], columns[i].type));
+    }
+    sink.row(values);
+  }
+}
+
+std::string output_of(const Json& input, Format format) {
+  StringSink bytes;
+  StringSink notes;
+  const auto sink = make_sink({.format = format}, bytes, notes);
+  const std::vector<Column> columns = columns_of(input);
+  const bool stream = input.value("mode", "table") == "stream";
+  sink->begin(columns, stream ? RowMode::Stream : RowMode::Table);
+  push_rows(*sink, columns, input.value("rows", Json::array()));
+  uint64_t interval = 0;
+  for (const Json& rows : input.value("intervals", Json::array())) {
+    push_rows(*sink, columns, rows);
+    sink->end_interval(++interval);
+  }
+  sink->finish(losses_of(input.value("losses", Json::object())));
+  return bytes.take() + (notes.text().empty() ? "" : "--- notes ---\n" + notes.text());
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void check_case(const fs::path& input_path) {
+  const Json input = Json::parse(text_of(input_path));
+  const std::map<std::string, Format> formats = {{".text", Format::Text},
+                                                 {".jsonl", Format::Json},
+                                                 {".csv", Format::Csv},
+                                                 {".chart", Format::Chart}};
+  for (const auto& [extension, format] : formats) {
+    fs::path expected = input_path;
+    expected.replace_extension(extension);
+    const std::string output = output_of(input, format);
+    if (std::getenv("CLEW_GOLDEN_UPDATE") != nullptr) {
+      std::ofstream(expected, std::ios::binary) << output;
+    }
+    EXPECT_EQ(output, text_of(expected)) << expected;
+  }
+}
+
+TEST(OutputGolden, EveryFormatWritesWhatItsFileSays) {
+  setenv("TZ", "UTC", 1);
+  size_t cases = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(kFolder)) {
+    if (entry.path().extension() != ".json") continue;
+    check_case(entry.path());
+    ++cases;
+  }
+  EXPECT_GE(cases, 8U) << "golden files are missing in " << kFolder;
+}
+
+}  // namespace
+}  // namespace clew::output
