@@ -49,8 +49,7 @@ inline void take(Expected<void>&&) {}
 #define CLEW_TRY(expression)                                     \
   __extension__({                                                \
     auto clew_try_result = (expression);                         \
-    if (!clew_try_result) {                                      \
+    if (!clew_try_result)                                        \
       return tl::unexpected(std::move(clew_try_result).error()); \
-    }                                                            \
     clew::detail::take(std::move(clew_try_result));              \
   })
