@@ -46,10 +46,9 @@ inline void take(Expected<void>&&) {}
 }  // namespace clew
 
 // The value of `expression`, or return its error from the enclosing function.
-#define CLEW_TRY(expression)                                     \
-  __extension__({                                                \
-    auto clew_try_result = (expression);                         \
-    if (!clew_try_result)                                        \
-      return tl::unexpected(std::move(clew_try_result).error()); \
-    clew::detail::take(std::move(clew_try_result));              \
+#define CLEW_TRY(expression)                                                         \
+  __extension__({                                                                    \
+    auto clew_try_result = (expression);                                             \
+    if (!clew_try_result) return tl::unexpected(std::move(clew_try_result).error()); \
+    clew::detail::take(std::move(clew_try_result));                                  \
   })
