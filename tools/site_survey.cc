@@ -49,10 +49,13 @@ void print_refusals(const Plan& plan, size_t functions, RequestKind kind) {
     const bool is_entry = refusal.request < functions;
     if (is_entry == (kind == RequestKind::Entry)) ++counts[name(refusal.reason)];
   }
+  const unsigned parts = counts[name(clew::inline_::RefusalReason::ColdPart)];
+  counts.erase(name(clew::inline_::RefusalReason::ColdPart));
   size_t refused = 0;
   for (const auto& [reason, count] : counts)
     refused += count;
-  print_share(kind == RequestKind::Entry ? "entries" : "exits", functions - refused, functions);
+  const size_t all = functions - parts;
+  print_share(kind == RequestKind::Entry ? "entries" : "exits", all - refused, all);
   for (const auto& [reason, count] : counts)
     fmt::print("    {:<24} {:6}\n", reason, count);
 }

@@ -9,11 +9,21 @@ namespace {
 constexpr uint64_t kRseqSignatureBytes = 4;  // Checked by the kernel before the abort address.
 
 void add_functions(const target::ModuleImage& image, ModuleText& text) {
+  std::span<const target::Fde> fdes = image.fdes();
   for (const target::Function& function : image.functions()) {
     const auto owner = static_cast<uint32_t>(text.functions.size());
-    text.functions.push_back({function.address, function.size_bytes, kNoOwner});
+    FunctionRange range{.address = function.address, .size_bytes = function.size_bytes};
+    if (function.origin == target::FunctionOrigin::UnwindEntry) {
+      while (!fdes.empty() && fdes.front().address < function.address)
+        fdes = fdes.subspan(1);
+      const bool found = !fdes.empty() && fdes.front().address == function.address;
+      range.unnamed = true;
+      range.mid_frame = found && !fdes.front().cfa_at_start_is_rsp_plus_8;
+    }
+    text.functions.push_back(range);
     for (const target::AddressRange& cold : function.cold) {
-      text.functions.push_back({cold.address, cold.size_bytes, owner});
+      text.functions.push_back(
+          {.address = cold.address, .size_bytes = cold.size_bytes, .owner = owner});
     }
   }
 }
@@ -39,8 +49,9 @@ Expected<ModuleText> text_of(const target::ModuleImage& image) {
   for (const target::Fde& fde : image.fdes()) {
     text.landing_pads.insert(text.landing_pads.end(), fde.landing_pads.begin(),
                              fde.landing_pads.end());
-    // The start of an unwind entry that no function covers may be jumped to from anywhere.
-    text.code_pointers.push_back(fde.address);
+    for (const uint64_t pad : fde.landing_pads) {
+      if (pad - fde.address >= fde.size_bytes) text.part_links.push_back({fde.address, pad});
+    }
   }
   const std::span<const uint64_t> pointers = image.code_pointers();
   text.code_pointers.insert(text.code_pointers.end(), pointers.begin(), pointers.end());

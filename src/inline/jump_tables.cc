@@ -137,7 +137,7 @@ void JumpTables::add_offset_table(uint64_t table) {
     if (entry.empty()) break;
     const uint64_t target = table + static_cast<uint64_t>(signed_field(entry, 0, 4));
     const bool is_own = is_own_instruction(target);
-    if (!is_own && !code_.function_starting_at(target)) break;
+    if (!is_own && !code_.range_starting_at(target)) break;
     own |= is_own;
     targets.push_back(target);
   }
@@ -152,7 +152,7 @@ void JumpTables::add_address_table(uint64_t table) {
     if (entry.empty()) break;
     const auto target = static_cast<uint64_t>(signed_field(entry, 0, 8));
     const bool is_own = is_own_instruction(target);
-    if (!is_own && !code_.function_starting_at(target)) break;
+    if (!is_own && !code_.range_starting_at(target)) break;
     own |= is_own && target != parts_.front().begin;
     targets.push_back(target);
   }

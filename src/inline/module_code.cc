@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "inline/decode.h"
 #include "inline/jump_tables.h"
+#include "inline/parts.h"
 
 namespace clew::inline_ {
 
@@ -65,6 +66,7 @@ class Analyser {
     mark_known_pointers();
     for (ModuleCode::TextMap& text : code_.texts_)
       sweep(text);
+    attach_parts();
     const auto by_target = [](const LoopHead& a, const LoopHead& b) {
       return a.address != b.address ? a.address < b.address : a.branch < b.branch;
     };
@@ -84,12 +86,56 @@ class Analyser {
     code_.texts_.push_back(std::move(text));
   }
 
+  // Parts in stripped files are found by the jumps that the sweep met.
+  void attach_parts() {
+    std::vector<bool> has_callers(code_.functions_.size());
+    const auto note_caller = [&](uint64_t target) {
+      if (const auto range = code_.range_starting_at(target)) has_callers[*range] = true;
+    };
+    for (const uint64_t target : call_targets_)
+      note_caller(target);
+    for (const uint64_t target : code_.code_pointers_)
+      note_caller(target);
+    const std::vector<uint32_t> owners =
+        find_owners(code_, {cross_jumps_, text_.part_links, has_callers});
+    for (uint32_t i = 0; i < owners.size(); ++i)
+      code_.functions_[i].owner = owners[i];
+    index_parts();
+    for (const CrossJump& jump : cross_jumps_)
+      note_loop_from_part(jump);
+  }
+
+  void index_parts() {
+    code_.cold_.clear();
+    for (uint32_t i = 0; i < code_.functions_.size(); ++i) {
+      if (code_.functions_[i].owner < kUnknownOwner) code_.cold_.push_back(i);
+    }
+    std::stable_sort(code_.cold_.begin(), code_.cold_.end(), [this](uint32_t a, uint32_t b) {
+      return code_.functions_[a].owner < code_.functions_[b].owner;
+    });
+  }
+
+  void note_loop_from_part(const CrossJump& jump) {
+    const auto from = code_.range_at(jump.from);
+    const auto to = code_.range_at(jump.to);
+    if (from && to && code_.owner_of(*from) == code_.owner_of(*to)) {
+      note_loop(jump.from, jump.to, code_.owner_of(*to));
+    }
+  }
+
+  void note_loop(uint64_t from, uint64_t to, uint32_t function) {
+    const uint64_t start = code_.functions_[function].address;
+    if (to == start || to == start + kEndbr64.size()) code_.loop_heads_.push_back({to, from});
+  }
+
   void add_functions() {
     std::vector<FunctionRange> functions;
     for (FunctionRange range : text_.functions) {
       const std::span<const uint8_t> room = code_.text_from(range.address);
       range.size_bytes = std::min<uint64_t>(range.size_bytes, room.size());
-      if (range.owner != kNoOwner && range.owner >= text_.functions.size()) range.owner = kNoOwner;
+      if (range.owner < kUnknownOwner && range.owner >= text_.functions.size()) {
+        range.owner = kUnknownOwner;
+      }
       if (range.size_bytes != 0) functions.push_back(range);
     }
     std::sort(functions.begin(), functions.end(),
@@ -110,16 +156,11 @@ class Analyser {
 
   // Owners are indices in the input; after sorting they are indices in functions().
   void resolve_owners() {
-    for (uint32_t i = 0; i < code_.functions_.size(); ++i) {
-      FunctionRange& range = code_.functions_[i];
-      if (range.owner == kNoOwner) continue;
-      const auto owner = code_.function_starting_at(text_.functions[range.owner].address);
-      range.owner = owner.value_or(kNoOwner);
-      if (owner) code_.cold_.push_back(i);
+    for (FunctionRange& range : code_.functions_) {
+      if (range.owner >= kUnknownOwner) continue;
+      range.owner =
+          code_.function_starting_at(text_.functions[range.owner].address).value_or(kUnknownOwner);
     }
-    std::stable_sort(code_.cold_.begin(), code_.cold_.end(), [this](uint32_t a, uint32_t b) {
-      return code_.functions_[a].owner < code_.functions_[b].owner;
-    });
   }
 
   void find_enclosing() {
@@ -181,6 +222,8 @@ class Analyser {
     if (range_) {
       const FunctionRange& range = code_.functions_[*range_];
       range_bounds_ = {range.address, range.address + range.size_bytes};
+      has_inner_ = *range_ + 1 < code_.functions_.size() &&
+                   code_.functions_[*range_ + 1].address < range_bounds_.end;
     }
     const uint64_t base = text.section.address;
     const std::span<const uint8_t> bytes = text.section.bytes.first(end - base);
@@ -225,6 +268,7 @@ class Analyser {
       note_jump(address, target);
     } else {
       mark(target, true);
+      if (decoded.flow == Flow::Call) call_targets_.push_back(target);
     }
   }
 
@@ -244,17 +288,12 @@ class Analyser {
 
   void note_jump(uint64_t address, uint64_t target) {
     bool own = target - range_bounds_.begin < range_bounds_.end - range_bounds_.begin;
-    if (own) {
-      own = code_.range_at(target) == range_;
-    } else if (range_) {
-      const auto other = code_.range_at(target);
-      own = other && code_.owner_of(*other) == code_.owner_of(*range_);
-    }
+    if (own && has_inner_) own = code_.range_at(target) == range_;
     mark(target, !own);
-    if (!own) return;
-    const uint64_t start = code_.functions_[code_.owner_of(*range_)].address;
-    if (target == start || target == start + kEndbr64.size()) {
-      code_.loop_heads_.push_back({target, address});
+    if (own) {
+      note_loop(address, target, code_.owner_of(*range_));
+    } else if (range_) {
+      cross_jumps_.push_back({address, target});
     }
   }
 
@@ -278,6 +317,9 @@ class Analyser {
   ModuleCode::TextMap* last_marked_ = nullptr;
   std::optional<uint32_t> range_;  // Of the run being swept.
   AddressRange range_bounds_;
+  bool has_inner_ = false;  // Another range lies in it.
+  std::vector<CrossJump> cross_jumps_;
+  std::vector<uint64_t> call_targets_;
 };
 
 ModuleCode analyse(const ModuleText& text) {
@@ -357,19 +399,22 @@ std::optional<uint32_t> ModuleCode::range_at(uint64_t address) const {
   return std::nullopt;
 }
 
-std::optional<uint32_t> ModuleCode::function_starting_at(uint64_t address) const {
+std::optional<uint32_t> ModuleCode::range_starting_at(uint64_t address) const {
   const auto found = std::lower_bound(
       functions_.begin(), functions_.end(), address,
       [](const FunctionRange& range, uint64_t value) { return range.address < value; });
-  if (found == functions_.end() || found->address != address || found->owner != kNoOwner) {
-    return std::nullopt;
-  }
+  if (found == functions_.end() || found->address != address) return std::nullopt;
   return static_cast<uint32_t>(found - functions_.begin());
+}
+
+std::optional<uint32_t> ModuleCode::function_starting_at(uint64_t address) const {
+  const auto range = range_starting_at(address);
+  return range && functions_[*range].owner == kNoOwner ? range : std::nullopt;
 }
 
 uint32_t ModuleCode::owner_of(uint32_t range) const {
   const uint32_t owner = functions_[range].owner;
-  return owner == kNoOwner ? range : owner;
+  return owner >= kUnknownOwner ? range : owner;
 }
 
 std::vector<AddressRange> ModuleCode::parts_of(uint32_t function) const {

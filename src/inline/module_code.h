@@ -67,9 +67,12 @@ class ModuleCode {
   [[nodiscard]] const std::vector<FunctionRange>& functions() const { return functions_; }
   // The innermost range that covers the address.
   [[nodiscard]] std::optional<uint32_t> range_at(uint64_t address) const;
-  // The range that starts at the address and is no cold part.
+  // The range that starts at the address, function or part.
+  [[nodiscard]] std::optional<uint32_t> range_starting_at(uint64_t address) const;
+  // The same, if it is no cold part.
   [[nodiscard]] std::optional<uint32_t> function_starting_at(uint64_t address) const;
-  // The function that a range belongs to: itself, or the one whose cold part it is.
+  // The function that a range belongs to: itself, or the one whose cold part it is. A part whose
+  // function is not known belongs to itself.
   [[nodiscard]] uint32_t owner_of(uint32_t range) const;
   // The range itself and its cold parts.
   [[nodiscard]] std::vector<AddressRange> parts_of(uint32_t function) const;

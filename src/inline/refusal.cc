@@ -46,6 +46,8 @@ Texts texts(RefusalReason reason) {
       return {"not-an-instruction", "no instruction starts at the address"};
     case RefusalReason::NotAFunction:
       return {"not-a-function", "no function starts at the address"};
+    case RefusalReason::ColdPart:
+      return {"cold-part", "the code is a part of another function, which has its own entry"};
     case RefusalReason::ForeignPatch:
       return {"foreign-patch", "the bytes in memory are not those of the file"};
     case RefusalReason::NoNearMemory:

@@ -25,10 +25,11 @@ enum class RefusalReason : uint8_t {
   NotCode,                 // not-code
   NotAnInstruction,        // not-an-instruction
   NotAFunction,            // not-a-function
+  ColdPart,                // cold-part
   ForeignPatch,            // foreign-patch
   NoNearMemory,            // no-near-memory
 };
-inline constexpr unsigned kRefusalReasons = 19;
+inline constexpr unsigned kRefusalReasons = 20;
 
 // The stable name, as in the comments above.
 std::string_view name(RefusalReason reason);

@@ -72,8 +72,10 @@ class Resolver {
   std::optional<uint32_t> find_function(uint64_t address) {
     const auto function = code_.function_starting_at(address);
     if (function) return function;
-    refuse(code_.text_from(address).empty() ? RefusalReason::NotCode : RefusalReason::NotAFunction,
-           address);
+    RefusalReason reason = RefusalReason::NotAFunction;
+    if (code_.text_from(address).empty()) reason = RefusalReason::NotCode;
+    if (code_.range_starting_at(address)) reason = RefusalReason::ColdPart;
+    refuse(reason, address);
     return std::nullopt;
   }
 
