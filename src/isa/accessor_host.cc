@@ -117,7 +117,7 @@ Expected<uint64_t> RegionHost::table_find(const Arguments& arguments, Window& wi
     return fail(ErrorCode::Refused, "the key is outside the window");
   }
   const uint64_t half = layout_.generations == 2 ? generation & 1 : 0;
-  const uint64_t first = table.offset + half * table.half_size_bytes();
+  const uint64_t first = table.offset + half * uint64_t{table.half_size_bytes()};
   const uint64_t mask = (uint64_t{1} << table.entries_log2) - 1;
   const uint64_t mark = hash | 1;
   for (uint32_t probe = 0; probe < abi::kTableProbesMax; ++probe) {

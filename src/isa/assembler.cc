@@ -447,8 +447,9 @@ class Assembler {
     return -1;
   }
 
-  tl::unexpected<Error> unknown_label(const LabelUse& use) const {
+  [[nodiscard]] tl::unexpected<Error> unknown_label(const LabelUse& use) const {
     std::vector<std::string_view> names;
+    names.reserve(labels_.size());
     for (const auto& [name, at] : labels_)
       names.push_back(name);
     const std::string nearest = nearest_name(use.name, names);

@@ -248,14 +248,15 @@ void Builder::remember(const char* what) {
 // A distance counts from the instruction after the branch. Calls and far jumps have it in
 // `immediate`, the others in `offset` (RFC 9669, 4.3).
 Expected<void> Builder::resolve(const Use& use, std::vector<Instruction>& code) const {
-  const bool bound = use.target.index < labels_.size() && labels_[use.target.index];
-  if (!bound) {
+  std::optional<uint32_t> target;
+  if (use.target.index < labels_.size()) target = labels_[use.target.index];
+  if (!target) {
     return fail(
         ErrorCode::InvalidQuery,
         fmt::format("instruction {}: branch to a label that is never bound", use.instruction));
   }
   Instruction& branch = code[use.instruction];
-  const int64_t distance = int64_t{*labels_[use.target.index]} - use.instruction - 1;
+  const int64_t distance = int64_t{*target} - use.instruction - 1;
   if (jump_of(branch) == Jump::Call) {
     branch.immediate = static_cast<int32_t>(distance);
   } else if (fits_offset(distance)) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -139,18 +140,12 @@ Expected<std::vector<ConformanceVector>> load_conformance_vectors(const std::str
 }
 
 std::vector<std::string> conformance_groups(const std::vector<Instruction>& code) {
-  std::vector<std::string> groups;
-  for (const char* group :
-       {"base32", "base64", "atomic32", "atomic64", "divmul32", "divmul64", "callx"}) {
-    for (size_t at = 0; at < code.size(); ++at) {
-      if (group == std::string_view(group_of(code[at]))) {
-        groups.emplace_back(group);
-        break;
-      }
-      if (code[at].opcode == kLoad64Opcode) ++at;
-    }
+  std::set<std::string_view> needed;
+  for (size_t at = 0; at < code.size(); ++at) {
+    needed.insert(group_of(code[at]));
+    if (code[at].opcode == kLoad64Opcode) ++at;
   }
-  return groups;
+  return {needed.begin(), needed.end()};
 }
 
 }  // namespace clew::isa

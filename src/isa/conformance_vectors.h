@@ -34,7 +34,7 @@ struct ConformanceVector {
 Expected<std::vector<ConformanceVector>> load_conformance_vectors(const std::string& folder);
 
 // The conformance groups (RFC 9669, 2.4) that a program needs, of: base32 base64 atomic32 atomic64
-// divmul32 divmul64 callx. In this order.
+// divmul32 divmul64 callx.
 std::vector<std::string> conformance_groups(const std::vector<Instruction>& code);
 
 }  // namespace clew::isa

@@ -230,6 +230,40 @@ const OpcodeRow* find_row(std::string_view mnemonic) {
   return nullptr;
 }
 
+UsedFields used_fields(Form form, const Instruction& instruction) {
+  const bool register_source = has_register_source(instruction);
+  switch (form) {
+    case Form::Binary:
+    case Form::JumpIf:
+      return {true, register_source, true, !register_source};
+    case Form::MoveSigned:
+      return {.destination = true, .source = true, .offset = true};
+    case Form::Unary:
+      return {.destination = true};
+    case Form::Swap:
+      return {.destination = true, .immediate = true};
+    case Form::Jump:
+      return {.offset = true};
+    case Form::JumpFar:
+      return {.immediate = true};
+    case Form::CallAccessor:
+    case Form::CallLocal:
+      return {.source = true, .immediate = true};
+    case Form::Exit:
+      return {};
+    case Form::Load:
+    case Form::StoreRegister:
+      return {.destination = true, .source = true, .offset = true};
+    case Form::StoreImmediate:
+      return {.destination = true, .offset = true, .immediate = true};
+    case Form::Atomic:
+      return {true, true, true, true};
+    case Form::Load64:
+      return {.destination = true, .source = true, .immediate = true};
+  }
+  return {};
+}
+
 std::optional<int64_t> branch_target(const std::vector<Instruction>& code, size_t at) {
   const OpcodeRow* row = find_row(code[at]);
   if (!row) return {};

@@ -150,6 +150,15 @@ enum class Form : uint8_t {
   Load64,          // dst, 64-bit immediate          source
 };
 
+// Which fields of an instruction are operands or selector; the others are reserved and 0.
+struct UsedFields {
+  bool destination = false;
+  bool source = false;
+  bool offset = false;
+  bool immediate = false;
+};
+UsedFields used_fields(Form form, const Instruction& instruction);
+
 struct OpcodeRow {
   std::string_view mnemonic;  // As the assembler spells it; may be of several words.
   uint8_t opcode;             // With the source bit clear where the form allows both.

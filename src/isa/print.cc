@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "isa/opcode.h"
 
 namespace clew::isa {
@@ -56,9 +57,10 @@ class Printer {
   }
 
   [[nodiscard]] std::string target_operand(size_t at) const {
-    const int64_t target = *branch_target(code_, at);
-    if (in_program(target)) return fmt::format("L{}", target);
-    return fmt::format("{:+}", target - static_cast<int64_t>(at) - 1);
+    const std::optional<int64_t> target = branch_target(code_, at);
+    CLEW_ASSERT(target.has_value());
+    if (in_program(*target)) return fmt::format("L{}", *target);
+    return fmt::format("{:+}", *target - static_cast<int64_t>(at) - 1);
   }
 
   void print_line(size_t at) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "abi/context.h"
+#include "base/assert.h"
 #include "isa/opcode.h"
 #include "isa/validator.h"
 #include "isa/violation.h"
@@ -60,7 +61,9 @@ class ProbeValidator {
   [[nodiscard]] size_t length(size_t at) const { return code_[at].opcode == kLoad64Opcode ? 2 : 1; }
 
   [[nodiscard]] size_t target(size_t at) const {
-    return static_cast<size_t>(*branch_target(code_, at));
+    const std::optional<int64_t> target = branch_target(code_, at);
+    CLEW_ASSERT(target.has_value());
+    return static_cast<size_t>(*target);
   }
 
   Expected<void> check_control(size_t at) {

@@ -10,47 +10,6 @@
 namespace clew::isa {
 namespace {
 
-// Which fields are operands or selector of an instruction; the others are reserved.
-struct UsedFields {
-  bool destination = false;
-  bool source = false;
-  bool offset = false;
-  bool immediate = false;
-};
-
-UsedFields used_fields(Form form, bool register_source) {
-  switch (form) {
-    case Form::Binary:
-    case Form::JumpIf:
-      return {true, register_source, true, !register_source};
-    case Form::MoveSigned:
-      return {.destination = true, .source = true, .offset = true};
-    case Form::Unary:
-      return {.destination = true};
-    case Form::Swap:
-      return {.destination = true, .immediate = true};
-    case Form::Jump:
-      return {.offset = true};
-    case Form::JumpFar:
-      return {.immediate = true};
-    case Form::CallAccessor:
-    case Form::CallLocal:
-      return {.source = true, .immediate = true};
-    case Form::Exit:
-      return {};
-    case Form::Load:
-    case Form::StoreRegister:
-      return {.destination = true, .source = true, .offset = true};
-    case Form::StoreImmediate:
-      return {.destination = true, .offset = true, .immediate = true};
-    case Form::Atomic:
-      return {true, true, true, true};
-    case Form::Load64:
-      return {.destination = true, .source = true, .immediate = true};
-  }
-  return {};
-}
-
 constexpr uint8_t kFrameRegister = static_cast<uint8_t>(Register::R10);
 
 bool writes_frame_register(Form form, const Instruction& i) {
@@ -131,7 +90,7 @@ class Validator {
     if (i.destination() >= kRegisterCount || i.source() >= kRegisterCount) {
       return broken(at, Rule::RegisterNumber, "registers are r0 to r10");
     }
-    const UsedFields used = used_fields(form, has_register_source(i));
+    const UsedFields used = used_fields(form, i);
     if (!used.destination && i.destination() != 0) return reserved(at, "destination");
     if (!used.source && i.source() != 0) return reserved(at, "source");
     if (!used.offset && i.offset != 0) return reserved(at, "offset");
