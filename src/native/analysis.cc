@@ -150,6 +150,9 @@ bool holds(const Operation& op, uint64_t a, uint64_t b) {
   return false;
 }
 
+// What is known of a branch.
+enum class Outcome : uint8_t { Open, Taken, NotTaken };
+
 class Analysis {
  public:
   Analysis(std::span<const Operation> operations, PointKind point, abi::RegisterSet clobbers)
@@ -173,7 +176,7 @@ class Analysis {
   void find_live();
   bool update_live(size_t index);
   [[nodiscard]] uint16_t live_before(size_t index) const;
-  [[nodiscard]] std::optional<bool> decided(const Operation& op, const Values& values) const;
+  [[nodiscard]] Outcome decided(const Operation& op, const Values& values) const;
   void mark_targets();
 
   std::span<const Operation> operations_;
@@ -230,11 +233,12 @@ Value Analysis::result(const Operation& op, const Values& values) const {
   return in_register();
 }
 
-std::optional<bool> Analysis::decided(const Operation& op, const Values& values) const {
+Outcome Analysis::decided(const Operation& op, const Values& values) const {
+  if (op.kind != Kind::Branch) return op.kind == Kind::Jump ? Outcome::Taken : Outcome::NotTaken;
   const Value right = operand(op, values);
   const Value& left = values[op.destination];
-  if (!left.is_constant() || !right.is_constant()) return std::nullopt;
-  return holds(op, left.constant, right.constant);
+  if (!left.is_constant() || !right.is_constant()) return Outcome::Open;
+  return holds(op, left.constant, right.constant) ? Outcome::Taken : Outcome::NotTaken;
 }
 
 // The validator has these rules too; here they keep a program that skipped it from being
@@ -288,11 +292,9 @@ void Analysis::reach(uint32_t index, const Values& values) {
 void Analysis::follow(uint32_t index, const Values& after) {
   const Operation& op = operations_[index];
   if (op.kind == Kind::Exit) return;
-  if (op.kind == Kind::Jump) return reach(op.target, after);
-  if (op.kind != Kind::Branch) return reach(index + 1, after);
-  const std::optional<bool> taken = decided(op, facts_[index].values);
-  if (!taken || *taken) reach(op.target, after);
-  if (!taken || !*taken) reach(index + 1, after);
+  const Outcome outcome = decided(op, facts_[index].values);
+  if (outcome != Outcome::NotTaken) reach(op.target, after);
+  if (outcome != Outcome::Taken) reach(index + 1, after);
 }
 
 Expected<void> Analysis::propagate() {
@@ -358,12 +360,14 @@ bool Analysis::update_live(size_t index) {
   const auto add = [&](size_t next) {
     if (next < facts_.size() && facts_[next].reached) live |= live_before(next);
   };
-  if (op.kind == Kind::Jump || op.kind == Kind::Branch) add(op.target);
-  if (op.kind != Kind::Jump && op.kind != Kind::Exit) add(index + 1);
+  const Outcome outcome = decided(op, facts.values);
+  const bool dead_branch = op.kind == Kind::Branch && outcome == Outcome::NotTaken;
+  facts.always_taken = outcome == Outcome::Taken;
+  if (outcome != Outcome::NotTaken) add(op.target);
+  if (outcome != Outcome::Taken && op.kind != Kind::Exit) add(index + 1);
   const auto written = result_register(op);
   const bool wanted = written && (live & bit(*written)) != 0;
-  const bool undecided = op.kind != Kind::Branch || !decided(op, facts.values);
-  const bool needed = (has_effect(op) && undecided) || wanted;
+  const bool needed = (has_effect(op) && !dead_branch) || wanted;
   const bool changed = live != facts.live_after || needed != facts.needed;
   facts.live_after = static_cast<uint16_t>(live);
   facts.needed = needed;
@@ -385,15 +389,18 @@ void Analysis::mark_targets() {
     const Operation& op = operations_[index];
     const bool jumps = op.kind == Kind::Jump || op.kind == Kind::Branch;
     if (!jumps || !facts_[index].reached) continue;
-    const std::optional<bool> taken =
-        op.kind == Kind::Branch ? decided(op, facts_[index].values) : std::optional<bool>(true);
-    if (taken == false) continue;
+    if (decided(op, facts_[index].values) == Outcome::NotTaken) continue;
     facts_[op.target].is_target = true;
     if (op.target <= index) facts_[op.target].is_loop_head = true;
   }
 }
 
 }  // namespace
+
+Expected<std::vector<Facts>> analyse(std::span<const Operation> operations, PointKind point,
+                                     abi::RegisterSet clobbers) {
+  return Analysis(operations, point, clobbers).run();
+}
 
 std::optional<ContextWord> context_word(PointKind point, uint32_t offset_bytes) {
   using Where = ContextWord::Where;

@@ -51,6 +51,7 @@ struct Facts {
   bool needed = false;        // It has an effect, or its result must be in a register.
   bool is_target = false;     // A reached, needed branch leads here.
   bool is_loop_head = false;  // From below.
+  bool always_taken = false;  // A branch whose condition is known and true.
   Value result;               // Of the destination, for operations that have one.
 };
 

@@ -215,6 +215,7 @@ void Lowering::branch(uint32_t index) {
   const Operand left = operand_of(index, op.destination);
   const Operand right = operand(index);
   const Label target = *labels_[op.target];
+  if (input_.facts[index].always_taken) return out_.jump(target);
   if (left.is_constant) {
     op.jump = mirrored(op.jump);
     compare(op, right.in, left);

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Test support: the two crossings between C++ and a body.
+
+        .intel_syntax noprefix
+        .text
+
+// uint64_t clew_native_enter(uint64_t stub, uint64_t registers[16], const uint64_t arguments[10])
+// Loads all registers but rsp from `registers`, lays the stack arguments out, calls the stub, and
+// stores all registers. Returns the address at which the stub found its return address.
+        .globl  clew_native_enter
+        .type   clew_native_enter, @function
+clew_native_enter:
+        push    rbp
+        push    rbx
+        push    r12
+        push    r13
+        push    r14
+        push    r15
+        push    rsi
+        mov     ecx, 10
+1:      push    qword ptr [rdx + 8*rcx - 8]
+        dec     rcx
+        jnz     1b
+        mov     [rsp - 16], rdi         // In the red zone; the call reads it before it pushes.
+        mov     rax, [rsi]
+        mov     rcx, [rsi + 8]
+        mov     rdx, [rsi + 16]
+        mov     rbx, [rsi + 24]
+        mov     rbp, [rsi + 40]
+        mov     rdi, [rsi + 56]
+        mov     r8, [rsi + 64]
+        mov     r9, [rsi + 72]
+        mov     r10, [rsi + 80]
+        mov     r11, [rsi + 88]
+        mov     r12, [rsi + 96]
+        mov     r13, [rsi + 104]
+        mov     r14, [rsi + 112]
+        mov     r15, [rsi + 120]
+        mov     rsi, [rsi + 48]
+        call    qword ptr [rsp - 16]
+        mov     [rsp - 16], rsi
+        mov     rsi, [rsp + 80]
+        mov     [rsi], rax
+        mov     [rsi + 8], rcx
+        mov     [rsi + 16], rdx
+        mov     [rsi + 24], rbx
+        mov     [rsi + 40], rbp
+        mov     [rsi + 56], rdi
+        mov     [rsi + 64], r8
+        mov     [rsi + 72], r9
+        mov     [rsi + 80], r10
+        mov     [rsi + 88], r11
+        mov     [rsi + 96], r12
+        mov     [rsi + 104], r13
+        mov     [rsi + 112], r14
+        mov     [rsi + 120], r15
+        mov     rax, [rsp - 16]
+        mov     [rsi + 48], rax
+        lea     rax, [rsp - 8]
+        add     rsp, 88
+        pop     r15
+        pop     r14
+        pop     r13
+        pop     r12
+        pop     rbx
+        pop     rbp
+        ret
+        .size   clew_native_enter, . - clew_native_enter
+
+// The thunk behind every accessor entry: rax = the call record, BPF r1..r5 as abi/calling.h says.
+// Calls [record](record, arguments) and keeps every register but rax.
+        .globl  clew_native_thunk
+        .type   clew_native_thunk, @function
+clew_native_thunk:
+        push    rbp
+        mov     rbp, rsp
+        push    rcx
+        push    rdx
+        push    rsi
+        push    rdi
+        push    r8
+        push    r9
+        push    r10
+        push    r11
+        push    r15                     // r5
+        push    r14                     // r4
+        push    r12                     // r3
+        push    rbx                     // r2
+        push    r11                     // r1
+        mov     rdi, rax
+        mov     rsi, rsp
+        and     rsp, -16
+        call    qword ptr [rdi]
+        lea     rsp, [rbp - 64]
+        pop     r11
+        pop     r10
+        pop     r9
+        pop     r8
+        pop     rdi
+        pop     rsi
+        pop     rdx
+        pop     rcx
+        pop     rbp
+        ret
+        .size   clew_native_thunk, . - clew_native_thunk
+
+        .section .note.GNU-stack, "", @progbits

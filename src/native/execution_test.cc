@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Native code against the interpreter: the public conformance vectors, random programs, context.
+#include "native/execution.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "isa/builder.h"
+#include "isa/conformance_vectors.h"
+#include "isa/interpreter.h"
+#include "isa/random_program.h"
+#include "native/analysis.h"
+#include "native/print.h"
+
+namespace clew::native {
+namespace {
+
+using isa::Instruction;
+
+constexpr uint32_t kResultOffset = 3000;  // A window offset that the tests' programs do not use.
+
+// An unconditional far jump from instruction `from` to instruction `to`.
+Instruction far_jump(size_t from, size_t to) {
+  return {
+      .opcode = 0x06,
+      .immediate = static_cast<int32_t>(static_cast<int64_t>(to) - static_cast<int64_t>(from) - 1)};
+}
+
+// The same program, but each exit stores r0 at kResultOffset: native bodies have no result.
+isa::Program storing_result(const isa::Program& program) {
+  isa::Program out = program;
+  const size_t end = out.code.size();
+  for (size_t i = 0; i < end; ++i) {
+    if (out.code[i].opcode == 0x95) out.code[i] = far_jump(i, end);
+    if (out.code[i].opcode == isa::kLoad64Opcode) ++i;
+  }
+  out.code.push_back({.opcode = 0x18, .registers = 0x11, .immediate = kResultOffset});
+  out.code.push_back({});
+  out.code.push_back({.opcode = 0x7B, .registers = 0x01});
+  out.code.push_back({.opcode = 0xB7});
+  out.code.push_back({.opcode = 0x95});
+  return out;
+}
+
+// r1 = window pointer, r2 = length, then the program.
+isa::Program with_arguments(const std::vector<Instruction>& code, uint32_t pointer,
+                            uint32_t length) {
+  isa::Program out;
+  out.code.push_back(
+      {.opcode = 0x18, .registers = 0x11, .immediate = static_cast<int32_t>(pointer)});
+  out.code.push_back({});
+  out.code.push_back(
+      {.opcode = 0xB7, .registers = 0x02, .immediate = static_cast<int32_t>(length)});
+  out.code.insert(out.code.end(), code.begin(), code.end());
+  return out;
+}
+
+uint64_t word_at(std::span<const uint8_t> window, uint32_t offset) {
+  uint64_t value = 0;
+  std::memcpy(&value, window.data() + offset, sizeof(value));
+  return value;
+}
+
+std::unique_ptr<Machine> machine(const MachineOptions& options = {}) {
+  auto made = Machine::make(options);
+  EXPECT_TRUE(made.has_value()) << made.error().message;
+  return std::move(*made);
+}
+
+// Every register its own value, so that a register that is not restored shows.
+RegisterFile marked_registers() {
+  RegisterFile registers = {};
+  for (uint64_t i = 0; i < registers.size(); ++i)
+    registers[i] = 0x1111'1111'1111'1111 * i + 7;
+  registers[4] = 0;
+  return registers;
+}
+
+// Translates, verifies and installs, or says why not.
+std::string prepare(Machine& on, const isa::Program& program,
+                    std::span<const uint64_t> site_constants = {}) {
+  const auto code = translate(program, on.environment(), site_constants);
+  if (!code) return "translate: " + code.error().message;
+  if (!on.install(*code)) return "out of reach";
+  const auto verified = verify::check(on.body(), on.policy(code->clobbers));
+  if (!verified) return verified.error().message + "\n" + print(*code);
+  return "";
+}
+
+struct Refusal {
+  const char* vector;
+  const char* reason;
+};
+
+// Vectors that run in the interpreter and are refused as native code, by design.
+constexpr Refusal kRefused[] = {
+    {"callx", "a call through a register"},
+    {"rfc9669_call_local", "a call of a function of the program; inline it"},
+};
+
+bool is_refused(const std::string& name) {
+  return std::any_of(std::begin(kRefused), std::end(kRefused),
+                     [&](const Refusal& refusal) { return name == refusal.vector; });
+}
+
+TEST(NativeConformance, EveryVectorGivesItsResult) {
+  const std::string folder = std::string(CLEW_SOURCE_DIR) + "/../shared/conformance/bpf";
+  const auto vectors = isa::load_conformance_vectors(folder);
+  if (!vectors) GTEST_SKIP() << "conformance vectors are absent: " << vectors.error().message;
+  const auto on = machine({.window_size_log2 = isa::kVectorWindowSizeLog2, .fuel = 10'000'000});
+  uint32_t run = 0;
+  for (const isa::ConformanceVector& vector : *vectors) {
+    if (vector.code.empty() || !vector.result || is_refused(vector.name)) continue;
+    const auto window = on->window();
+    std::fill(window.begin(), window.end(), uint8_t{0});
+    const bool has_memory = !vector.memory.empty();
+    std::copy(vector.memory.begin(), vector.memory.end(),
+              window.begin() + isa::kVectorMemoryOffset);
+    const isa::Program program =
+        storing_result(with_arguments(vector.code, has_memory ? isa::kVectorMemoryOffset : 0,
+                                      static_cast<uint32_t>(vector.memory.size())));
+    ASSERT_EQ(prepare(*on, program), "") << vector.name;
+    const RegisterFile before = marked_registers();
+    const RegisterFile after = on->run(before);
+    EXPECT_EQ(after, before) << vector.name;
+    EXPECT_EQ(word_at(window, kResultOffset), *vector.result) << vector.name;
+    ++run;
+  }
+  EXPECT_EQ(run + std::size(kRefused), vectors->size());
+}
+
+TEST(NativeConformance, RefusedVectorsNameTheirReason) {
+  const std::string folder = std::string(CLEW_SOURCE_DIR) + "/../shared/conformance/bpf";
+  const auto vectors = isa::load_conformance_vectors(folder);
+  if (!vectors) GTEST_SKIP() << "conformance vectors are absent: " << vectors.error().message;
+  const auto on = machine();
+  for (const isa::ConformanceVector& vector : *vectors) {
+    if (!is_refused(vector.name) || vector.code.empty()) continue;
+    const auto code =
+        translate({.name = vector.name, .code = vector.code, .site_constant_count = 0},
+                  on->environment(), {});
+    EXPECT_FALSE(code.has_value()) << vector.name;
+  }
+}
+
+// The context of a hit with these registers, as the stub of `point` presents it.
+abi::Context context_of(const RegisterFile& registers, PointKind point, uint64_t seed) {
+  abi::Context context = {};
+  constexpr uint32_t kArgumentRegisters[6] = {7, 6, 2, 1, 8, 9};
+  for (uint32_t i = 0; i < 6; ++i)
+    context.arguments[i] = registers[kArgumentRegisters[i]];
+  if (point == PointKind::Exit) {
+    context.return_value = registers[0];
+    context.return_value_high = registers[2];
+  }
+  context.tid = seed % 5 == 0 ? 0 : 4711;
+  context.process = 3;
+  context.generation = seed % 2;
+  for (uint64_t i = 0; i < abi::kStackArgumentsMax; ++i)
+    context.stack_arguments[i] = seed * (i + 3);
+  return context;
+}
+
+// Loads of context words that `point` lacks become loads of the thread id. Random programs keep the
+// context in r9.
+void keep_to_point(isa::Program& program, PointKind point) {
+  for (Instruction& i : program.code) {
+    const bool loads = isa::class_of(i) == isa::Class::Ldx && i.source() == 9;
+    if (!loads || context_word(point, static_cast<uint32_t>(i.offset))) continue;
+    i.offset = static_cast<int16_t>(offsetof(abi::Context, tid) + i.offset % 8);
+  }
+}
+
+bool jumps(const Instruction& i) {
+  const isa::Class group = isa::class_of(i);
+  if (group != isa::Class::Jump64 && group != isa::Class::Jump32) return false;
+  return isa::jump_of(i) != isa::Jump::Call && isa::jump_of(i) != isa::Jump::Exit;
+}
+
+// Passes every constant that is moved into a register through a frame word that nobody else uses,
+// so that the translator cannot know it.
+isa::Program without_constants(const isa::Program& program) {
+  constexpr int16_t kWord = -504;
+  isa::Program out = program;
+  out.code.clear();
+  std::vector<size_t> place(program.code.size() + 1);
+  for (size_t i = 0; i < program.code.size(); ++i) {
+    const Instruction& from = program.code[i];
+    const bool wide = from.opcode == isa::kLoad64Opcode;
+    place[i] = out.code.size();
+    out.code.push_back(from);
+    if (wide) out.code.push_back(program.code[++i]);
+    if (!wide && from.opcode != 0xB7 && from.opcode != 0xB4) continue;
+    const auto r = static_cast<uint8_t>(from.destination());
+    out.code.push_back(
+        {.opcode = 0x7B, .registers = static_cast<uint8_t>(r << 4 | 10), .offset = kWord});
+    out.code.push_back(
+        {.opcode = 0x79, .registers = static_cast<uint8_t>(0xA0 | r), .offset = kWord});
+  }
+  place.back() = out.code.size();
+  for (size_t i = 0; i < program.code.size(); ++i) {
+    Instruction& at = out.code[place[i]];
+    if (program.code[i].opcode == isa::kLoad64Opcode) {
+      ++i;
+    } else if (jumps(program.code[i])) {
+      const bool far = at.opcode == 0x06;
+      const int64_t old = far ? at.immediate : at.offset;
+      const auto to = place[static_cast<size_t>(static_cast<int64_t>(i) + 1 + old)];
+      const int64_t distance = static_cast<int64_t>(to) - static_cast<int64_t>(place[i]) - 1;
+      if (far) at.immediate = static_cast<int32_t>(distance);
+      if (!far) at.offset = static_cast<int16_t>(distance);
+    }
+  }
+  return out;
+}
+
+void fill(std::span<uint8_t> window, uint64_t seed) {
+  for (size_t i = 0; i < window.size(); ++i) {
+    window[i] = i < 256 ? uint8_t{0} : static_cast<uint8_t>(i * 31 + seed);
+  }
+}
+
+class NativeRandom : public testing::TestWithParam<PointKind> {};
+
+TEST_P(NativeRandom, ProgramsAgreeWithTheInterpreter) {
+  const PointKind point = GetParam();
+  const auto on = machine({.point = point});
+  std::vector<uint8_t> expected(on->window().size());
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+    const uint64_t constants[2] = {seed * 0x9E37'79B9'7F4A'7C15, seed % 7};
+    isa::Program program = storing_result(isa::random_program(
+        {.seed = seed, .steps = 20 + static_cast<uint32_t>(seed % 60), .site_constants = 2}));
+    keep_to_point(program, point);
+    if (seed % 3 != 0) program = without_constants(program);
+    RegisterFile before = marked_registers();
+    for (uint64_t& value : before)
+      value ^= seed * 0xD6E8'FEB8'6659'FD93;
+    before[4] = 0;
+    abi::Context context = context_of(before, point, seed);
+    fill(expected, seed);
+    fill(on->window(), seed);
+    on->slot().tid = context.tid == 0 ? abi::kTidUnknown : static_cast<uint32_t>(context.tid);
+    on->slot().process = static_cast<uint32_t>(context.process);
+    on->set_generation(static_cast<uint32_t>(context.generation));
+    ASSERT_EQ(prepare(*on, program, constants), "") << "seed " << seed;
+    StackArguments stack;
+    std::copy_n(context.stack_arguments, stack.size(), stack.begin());
+    const RegisterFile after = on->run(before, stack);
+    ASSERT_EQ(after, before) << "seed " << seed;
+    context.frame = on->frame();
+    std::memcpy(&context.caller, reinterpret_cast<const void*>(on->frame()), 8);
+    const auto outcome = isa::interpret(
+        program, {.window = expected, .context = &context, .site_constants = constants});
+    ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), on->window().begin()))
+        << "seed " << seed << " result " << word_at(on->window(), kResultOffset) << " expected "
+        << word_at(expected, kResultOffset);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AtEachPoint, NativeRandom,
+                         testing::Values(PointKind::Entry, PointKind::Exit, PointKind::Offset));
+
+}  // namespace
+}  // namespace clew::native
