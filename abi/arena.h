@@ -10,8 +10,10 @@
 //   journal        memfd, R: abi/journal.h. Mapped so that a tracer without the descriptor and
 //                  without privileges can still read how to undo everything
 //   slots          memfd, RW: slot_count * stride bytes of address space, touched lazily
-//   code extents   memfd, R-X, each within rel32 reach of the modules it serves: a copy of the blob
-//                  of runtime/, then trampolines
+//   code area      memfd, R-X, cut into extents. Each extent begins with a copy of the blob of
+//                  runtime/, then trampolines; it is mapped a second time where it is needed,
+//                  within rel32 reach of the modules it serves (mremap of a shared mapping with old
+//                  size 0 needs no descriptor in the target)
 //
 // The tracer writes code through its own mapping of the memfd; no page of the target is W and X.
 #pragma once
@@ -91,7 +93,10 @@ struct ArenaHeader {
   uint32_t loader_wait_ms;                 // How long at most.
   uint64_t journal_address;                // In the target.
   uint64_t journal_file_offset;
-  uint8_t reserved[4096 - 96 - 8 * kSessionsMax - kProcessesMax * 8 -
+  uint64_t code_address;  // Of the whole code area, in the target.
+  uint64_t code_file_offset;
+  uint64_t code_size_bytes;
+  uint8_t reserved[4096 - 120 - 8 * kSessionsMax - kProcessesMax * 8 -
                    kSessionsMax * sizeof(SessionEntry)];
 };
 static_assert(sizeof(SessionEntry) == 32 + sizeof(RegionLayout));

@@ -28,11 +28,9 @@ inline constexpr uint32_t kExtentsMax = 64;
 inline constexpr uint32_t kSitesMax = 1U << 17;
 inline constexpr uint32_t kLayersMax = 1U << 18;
 inline constexpr uint32_t kWindowInstructionsMax = 16;
-inline constexpr uint32_t kRedirectsMax = 4;
-inline constexpr uint32_t kPatchesMax = 6;
+inline constexpr uint32_t kPatchesMax = 2;
 inline constexpr uint32_t kPatchSizeMax = 8;
 inline constexpr uint32_t kCopyHeadBytes = 5;  // A jmp rel32 over the start of a copy.
-inline constexpr uint32_t kNoLayer = 0xFFFF'FFFF;
 
 // Code in the target. Mapped before it is recorded: an unrecorded mapping is found by its name.
 struct ExtentRecord {
@@ -57,20 +55,10 @@ struct DisplacedRecord {
   int32_t target_delta;  // 0 = no target.
 };
 
-// A branch elsewhere that was made to reach the copy.
-struct RedirectRecord {
-  int32_t branch_delta;
-  int32_t hop_delta;  // 0 = none.
-  uint8_t branch_length;
-  uint8_t field_size;
-  uint8_t instruction;
-  uint8_t skip_probe;
-};
-
 struct SiteRecord {
   SiteState state;
-  uint32_t top_layer;  // Index in the layers; kNoLayer while none is installed.
-  uint64_t address;    // Of the window, in the target.
+  uint32_t reserved3;
+  uint64_t address;  // Of the window, in the target.
   uint64_t load_bias;
   // What was mapped there at installation: a module that went away is never "restored".
   uint64_t map_start;
@@ -81,15 +69,14 @@ struct SiteRecord {
   uint8_t window_class;
   uint8_t falls_through;
   uint8_t instruction_count;
-  uint8_t redirect_count;
-  uint8_t reserved[3];
+  uint8_t reserved[4];
   int32_t hop_delta;  // 0 = none.
+  uint8_t hop_original[8];
   uint32_t reserved2;
   uint8_t original[32];
   DisplacedRecord instructions[kWindowInstructionsMax];
-  RedirectRecord redirects[kRedirectsMax];
 };
-static_assert(sizeof(SiteRecord) == 104 + 8 * kWindowInstructionsMax + 12 * kRedirectsMax);
+static_assert(sizeof(SiteRecord) == 112 + 8 * kWindowInstructionsMax);
 
 // Bytes written over the program's text, compared before each change.
 struct PatchRecord {
@@ -110,9 +97,9 @@ struct LayerInstruction {
 struct LayerRecord {
   uint32_t in_use;
   uint32_t session;
-  uint32_t site;         // Index.
-  uint32_t lower_layer;  // kNoLayer = none.
-  uint32_t upper_layer;
+  uint32_t site;   // Index.
+  uint32_t order;  // Counts installations: a layer lies above those with lower numbers.
+  uint32_t reserved2;
   uint32_t size_bytes;  // Of the trampoline with its out-of-line parts.
   uint64_t address;
   uint32_t with_points;  // Bit i: instruction i has a probe (own points or a link slot).
@@ -135,7 +122,9 @@ struct JournalHeader {
   uint32_t extent_count;
   uint32_t site_count;   // Highest index used + 1.
   uint32_t layer_count;  // Highest index used + 1.
-  uint8_t reserved[4096 - 24 - kExtentsMax * sizeof(ExtentRecord)];
+  uint32_t next_order;   // Of the next layer.
+  uint32_t reserved_word;
+  uint8_t reserved[4096 - 32 - kExtentsMax * sizeof(ExtentRecord)];
   ExtentRecord extents[kExtentsMax];
 };
 static_assert(sizeof(JournalHeader) == 4096);

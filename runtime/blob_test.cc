@@ -154,8 +154,10 @@ TEST_F(RuntimeBlob, AThreadClaimsOneSlotAndFindsItAgain) {
 }
 
 TEST_F(RuntimeBlob, AHitWithoutAFreeSlotIsCountedAndSkipped) {
-  for (uint32_t i = 0; i < kSlots; ++i)
+  for (uint32_t i = 0; i < kSlots; ++i) {
     directory()[i] = 99;
+    slot(i).tid = 7;
+  }
   EXPECT_FALSE(stub(StubCall::Claim));
   EXPECT_FALSE(stub(StubCall::Claim));
   EXPECT_EQ(session().missed_no_slot, 2U);

@@ -92,9 +92,10 @@ class Layout {
   [[nodiscard]] std::optional<BodyPlace> place(uint32_t module, uint32_t point) const;
   [[nodiscard]] const std::vector<PointRefusal>& refusals() const;
 
+  struct State;  // Opaque.
+
  private:
   friend class Attachment;
-  struct State;
   explicit Layout(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

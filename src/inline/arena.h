@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arena: the memory that Clew shares with one target (abi/arena.h), from the tracer's side: made
+// through a stopped target, found again in one that has it, laid out, taken away.
+//
+// The tracer maps the whole file; pages exist only where somebody wrote. A tracer that may not open
+// the file (an ordinary user after the first tracer was killed) works on a copy of header and
+// journal: enough to clean up, not enough to start a session.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "abi/arena.h"
+#include "abi/journal.h"
+#include "base/error.h"
+#include "base/file_descriptor.h"
+#include "inline/stopped_target.h"
+#include "target/process.h"
+
+namespace clew::inline_ {
+
+inline constexpr std::string_view kArenaName = "clew-arena";
+
+// What the arena must know of the target.
+struct TargetTraits {
+  bool fs_base_instruction = false;  // fs:0 is not the self pointer everywhere: use rdfsbase.
+  bool system_calls_allowed = true;
+};
+
+struct ArenaOptions {
+  uint64_t slot_stride = 0;  // Bytes; rounded up to pages.
+  abi::ForkPolicy fork_policy = abi::ForkPolicy::Mute;
+  TargetTraits traits;
+};
+
+// Where code may go: every address of it reaches all of [low, high) with a rel32.
+struct CodeRange {
+  uint64_t low = 0;
+  uint64_t high = 0;
+};
+
+// An arena seen in /proc/PID/maps.
+struct ArenaMapping {
+  uint64_t low_address = 0;  // A.
+  uint64_t inode = 0;
+  std::vector<target::Mapping> mappings;  // All of the file.
+};
+std::optional<ArenaMapping> find_arena(std::span<const target::Mapping> maps);
+
+class Arena {
+ public:
+  static Expected<Arena> create(StoppedTarget& target, const ArenaOptions& options);
+  // The arena that is there. Refused when it is another version's, or damaged.
+  static Expected<Arena> join(pid_t pid, const ArenaMapping& mapping);
+
+  Arena(Arena&& other) noexcept;
+  Arena& operator=(Arena&& other) noexcept;
+  ~Arena();
+
+  // False for a copy: what is written there reaches nobody.
+  [[nodiscard]] bool shared() const { return file_.valid(); }
+  [[nodiscard]] int file() const { return file_.get(); }
+  [[nodiscard]] abi::ArenaHeader& header() const;
+  [[nodiscard]] abi::JournalHeader& journal() const;
+  [[nodiscard]] std::span<abi::SiteRecord> sites() const;    // All kSitesMax.
+  [[nodiscard]] std::span<abi::LayerRecord> layers() const;  // All kLayersMax.
+  [[nodiscard]] uint8_t* slots() const { return base_ + slots_offset_; }
+  [[nodiscard]] uint64_t low_address() const { return low_address_; }
+  [[nodiscard]] bool contains_slot(uint64_t gs_base) const;
+  // Is this address of the target in one of the arena's code mappings?
+  [[nodiscard]] bool contains_code(uint64_t address) const;
+
+  // Index of an extent that reaches the range and has room; maps a new one (target needed then).
+  [[nodiscard]] std::optional<uint32_t> find_extent(const CodeRange& range, uint64_t size) const;
+  Expected<uint32_t> add_extent(StoppedTarget& target, const CodeRange& range, uint64_t size);
+  // The tracer's view of code at this address of an extent.
+  [[nodiscard]] uint8_t* code_at(uint32_t extent, uint64_t address) const;
+
+  // Takes `size` bytes of an extent, 16-aligned; the address in the target.
+  uint64_t take_code(uint32_t extent, uint64_t size);
+
+  // Serialises tracers that change the arena. False when a living tracer holds it until the end of
+  // the timeout.
+  bool lock(std::chrono::milliseconds timeout) const;
+  void unlock() const;
+
+  // Removes every mapping of the arena from the target, and nothing else.
+  static Expected<void> unmap(StoppedTarget& target);
+
+ private:
+  Arena() = default;
+  Expected<void> map_file(uint64_t size);
+  Expected<void> map_copy(pid_t pid, const ArenaMapping& mapping);
+
+  FileDescriptor file_;
+  uint8_t* base_ = nullptr;
+  uint64_t size_ = 0;
+  uint64_t slots_offset_ = 0;
+  uint64_t low_address_ = 0;
+};
+
+// Field 22 of /proc/PID/stat; 0 when there is no such process.
+uint64_t start_time_of(pid_t pid);
+
+// --- gaps, for tests ----------------------------------------------------------------------------
+
+// The lowest (`from_top`: highest) free address for `size` bytes inside [low, high).
+struct GapRequest {
+  uint64_t low = 0;
+  uint64_t high = 0;
+  uint64_t size = 0;
+  bool from_top = false;
+};
+std::optional<uint64_t> find_gap(std::span<const target::Mapping> maps, const GapRequest& request);
+
+// Where an extent for the range can go.
+std::optional<uint64_t> find_near(std::span<const target::Mapping> maps, const CodeRange& range,
+                                  uint64_t size);
+
+}  // namespace clew::inline_

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session's life: open, look, leave. Installing is in install.cc.
+#include "inline/attachment.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "inline/attachment_state.h"
+#include "inline/checks.h"
+#include "inline/program_counters.h"
+#include "inline/removal.h"
+#include "inline/stopped_target.h"
+#include "runtime/blob.h"
+
+namespace clew::inline_ {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kLockTimeout{10'000};
+constexpr uint64_t kStrideMin = 1ULL << 20;
+constexpr uint32_t kRegionSizeLog2Max = 26;
+constexpr uint64_t kClusterSpan = 1ULL << 30;  // Modules that share one code extent.
+constexpr std::chrono::milliseconds kWaitSlice{5};
+
+uint64_t region_size(const abi::RegionLayout& layout) {
+  return (uint64_t{1} << layout.size_log2) + abi::kWindowSlackBytes;
+}
+
+uint64_t stride_for(const abi::RegionLayout& layout) {
+  uint64_t stride = kStrideMin;
+  while (stride < 2 * region_size(layout) + abi::kSlotControlSizeBytes)
+    stride *= 2;
+  return stride;
+}
+
+// First fit between the regions of the sessions that are there; 0 when there is no room.
+uint64_t find_region_offset(const Arena& arena, uint64_t size) {
+  std::vector<AddressInterval> taken;
+  for (const abi::SessionEntry& entry : arena.header().sessions) {
+    if (entry.state == 0) continue;
+    taken.push_back({entry.region_offset, entry.region_offset + region_size(entry.layout)});
+  }
+  std::sort(taken.begin(), taken.end(),
+            [](const AddressInterval& a, const AddressInterval& b) { return a.begin < b.begin; });
+  uint64_t offset = abi::kSlotControlSizeBytes;
+  for (const AddressInterval& other : taken) {
+    if (offset + size <= other.begin) break;
+    offset = std::max(offset, (other.end + 63) & ~uint64_t{63});
+  }
+  return offset + size <= arena.header().slot_stride ? offset : 0;
+}
+
+Expected<Geometry> add_session(const Arena& arena, const OpenOptions& options) {
+  abi::ArenaHeader& header = arena.header();
+  Geometry geometry;
+  while (geometry.session < abi::kSessionsMax && header.sessions[geometry.session].state != 0)
+    ++geometry.session;
+  if (geometry.session == abi::kSessionsMax) {
+    return fail(ErrorCode::Limit,
+                fmt::format("{} sessions trace this process already", abi::kSessionsMax));
+  }
+  const uint64_t offset = find_region_offset(arena, region_size(options.region));
+  if (offset == 0) {
+    return fail(ErrorCode::Limit,
+                "the other sessions on this process leave no room for the state "
+                "of this one");
+  }
+  abi::SessionEntry& entry = header.sessions[geometry.session];
+  entry = {};
+  entry.tracer_pid = static_cast<uint32_t>(getpid());
+  entry.tracer_start_time = start_time_of(getpid());
+  entry.region_offset = static_cast<uint32_t>(offset);
+  entry.layout = options.region;
+  header.loader_requests[geometry.session] = 0;
+  header.loader_answers[geometry.session] = 0;
+  clear_region(arena, entry);
+  __atomic_store_n(&entry.state, 1U, __ATOMIC_RELEASE);
+  const auto low = static_cast<uint32_t>(arena.low_address());
+  geometry.slot_address = low;
+  geometry.window_address = low + entry.region_offset;
+  geometry.generation_address = low + abi::kHeaderOffset +
+                                static_cast<uint32_t>(offsetof(abi::ArenaHeader, sessions) +
+                                                      geometry.session * sizeof(abi::SessionEntry) +
+                                                      offsetof(abi::SessionEntry, generation));
+  return geometry;
+}
+
+// Extents near all modules that are mapped now, so that installing need not stop the target twice.
+void add_extents(StoppedTarget& target, Arena& arena) {
+  const auto maps = target::read_memory_map(target.pid());
+  if (!maps) return;
+  std::optional<CodeRange> cluster;
+  const auto close_cluster = [&] {
+    if (!cluster || arena.find_extent(*cluster, 1 << 20)) return;
+    // A cluster without near memory is refused site by site, later.
+    (void)arena.add_extent(target, *cluster, 0);
+  };
+  for (const target::Mapping& map : *maps) {
+    const bool code = map.executable && map.inode != 0 && !map.shared;
+    if (!code) continue;
+    if (cluster && map.end - cluster->low > kClusterSpan) {
+      close_cluster();
+      cluster.reset();
+    }
+    cluster = CodeRange{.low = cluster ? cluster->low : map.start, .high = map.end};
+  }
+  close_cluster();
+}
+
+Error residue_error(pid_t pid, const DetachReport& report) {
+  return {ErrorCode::Refused, fmt::format("process {} holds what an earlier session left, and it "
+                                          "cannot be removed now: {} [residue]",
+                                          pid, report.residue_reason)};
+}
+
+Expected<Arena> create_arena(StoppedTarget& target, const OpenOptions& options) {
+  ArenaOptions wanted;
+  wanted.slot_stride = stride_for(options.region);
+  wanted.fork_policy = options.fork_policy;
+  wanted.traits = CLEW_TRY(check_threads(target, nullptr));
+  const auto facts = target::read_facts(target.pid());
+  wanted.traits.system_calls_allowed =
+      facts && facts->seccomp == target::ProcessFacts::Seccomp::Off;
+  return Arena::create(target, wanted);
+}
+
+// The arena for a new session: made new, or shared with living sessions. None when another session
+// came in while we were looking: try again.
+Expected<std::optional<Arena>> get_arena(StoppedTarget& target, const OpenOptions& options,
+                                         std::optional<Arena> seen) {
+  const auto mapping = find_arena(CLEW_TRY(target::read_memory_map(target.pid())));
+  if (!mapping) return std::optional(CLEW_TRY(create_arena(target, options)));
+  if (!seen) return std::optional<Arena>();
+  SiteJournal journal(*seen);
+  const uint32_t live = live_sessions(*seen);
+  const auto report =
+      CLEW_TRY(remove_sessions(target, *seen, journal, dead_sessions(*seen), live == 0));
+  if (live == 0) {
+    if (report.residue) return tl::unexpected(residue_error(target.pid(), report));
+    return std::optional(CLEW_TRY(create_arena(target, options)));
+  }
+  for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {
+    if ((dead_sessions(*seen) >> s & 1) != 0) seen->header().sessions[s].state = 0;
+  }
+  CLEW_TRY(check_threads(target, &*seen));
+  if (!seen->shared()) {
+    return fail(ErrorCode::Refused, fmt::format("the session on process {} belongs to another user "
+                                                "[no-permission]",
+                                                target.pid()));
+  }
+  return seen;
+}
+
+Expected<std::optional<Arena>> join_if_there(pid_t pid) {
+  const auto maps = target::read_memory_map(pid);
+  if (!maps)
+    return fail(ErrorCode::Refused, fmt::format("no permission to look at process {} "
+                                                "[no-permission]",
+                                                pid));
+  const auto mapping = find_arena(*maps);
+  if (!mapping) return std::optional<Arena>();
+  return std::optional(CLEW_TRY(Arena::join(pid, *mapping)));
+}
+
+timespec to_timespec(std::chrono::nanoseconds time) {
+  return {.tv_sec = static_cast<time_t>(time.count() / 1'000'000'000),
+          .tv_nsec = static_cast<long>(time.count() % 1'000'000'000)};
+}
+
+void futex_wake(uint32_t* word) {
+  syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+Expected<ArenaLock> ArenaLock::take(const Arena& arena) {
+  if (arena.lock(kLockTimeout)) return ArenaLock(arena);
+  return fail(ErrorCode::Io, fmt::format("process {} changes the same target since {} seconds",
+                                         arena.header().lock_owner, kLockTimeout.count() / 1000));
+}
+
+Expected<StoppedTarget> stop_target(pid_t pid, std::chrono::milliseconds timeout) {
+  constexpr timespec kPause = {.tv_sec = 0, .tv_nsec = 1'000'000};
+  const Clock::time_point deadline = Clock::now() + timeout;
+  while (true) {
+    auto target = StoppedTarget::stop(pid, timeout);
+    const bool traced =
+        !target && target.error().message.find("[already-traced]") != std::string::npos;
+    if (!traced || Clock::now() > deadline) return target;
+    nanosleep(&kPause, nullptr);
+  }
+}
+
+bool has_arena(pid_t pid, const Arena& arena) {
+  uint64_t magic = 0;
+  const auto bytes = std::span(reinterpret_cast<uint8_t*>(&magic), sizeof magic);
+  const auto read = target::read_memory(pid, arena.low_address() + abi::kHeaderOffset, bytes);
+  return read.has_value() && magic == abi::kArenaMagic;
+}
+
+uint32_t dead_sessions(const Arena& arena) {
+  uint32_t dead = 0;
+  for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {
+    const abi::SessionEntry& entry = arena.header().sessions[s];
+    const bool alive =
+        start_time_of(static_cast<pid_t>(entry.tracer_pid)) == entry.tracer_start_time &&
+        entry.tracer_start_time != 0;
+    if (entry.state != 0 && !alive) dead |= 1U << s;
+  }
+  return dead;
+}
+
+uint32_t live_sessions(const Arena& arena) {
+  uint32_t all = 0;
+  for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {
+    if (arena.header().sessions[s].state != 0) all |= 1U << s;
+  }
+  return all & ~dead_sessions(arena);
+}
+
+void clear_region(const Arena& arena, const abi::SessionEntry& session) {
+  if (!arena.shared()) return;
+  const abi::ArenaHeader& header = arena.header();
+  const uint64_t size = region_size(session.layout);
+  for (uint32_t i = 0; i < header.slot_count; ++i) {
+    const uint64_t offset = header.slots_file_offset + i * header.slot_stride;
+    const off_t data = lseek(arena.file(), static_cast<off_t>(offset), SEEK_DATA);
+    if (data < 0) return;  // No page behind this one.
+    const auto slot = (static_cast<uint64_t>(data) - header.slots_file_offset) / header.slot_stride;
+    if (slot >= header.slot_count) return;
+    i = static_cast<uint32_t>(slot);
+    std::memset(arena.slots() + slot * header.slot_stride + session.region_offset, 0, size);
+  }
+}
+
+Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
+  constexpr unsigned kTriesMax = 3;
+  CLEW_TRY(check_process(pid));
+  if (options.region.size_log2 < 10 || options.region.size_log2 > kRegionSizeLog2Max) {
+    return fail(ErrorCode::Limit, fmt::format("a region of 2^{} bytes is not between 2^10 and 2^{}",
+                                              options.region.size_log2, kRegionSizeLog2Max));
+  }
+  for (unsigned attempt = 0; attempt < kTriesMax; ++attempt) {
+    auto seen = CLEW_TRY(join_if_there(pid));
+    std::optional<ArenaLock> lock;
+    if (seen) lock.emplace(CLEW_TRY(ArenaLock::take(*seen)));
+    StoppedTarget target = CLEW_TRY(stop_target(pid, options.stop_timeout));
+    lock.reset();  // Nobody else can change the target while we have it.
+    auto arena = CLEW_TRY(get_arena(target, options, std::move(seen)));
+    if (!arena) continue;
+    auto state = std::make_unique<State>(std::move(*arena), pid);
+    state->options = options;
+    state->geometry = CLEW_TRY(add_session(state->arena, options));
+    add_extents(target, state->arena);
+    // Where it is not allowed, stopping all threads has to be enough (it is, on x86).
+    (void)target.call({.number = SYS_membarrier,
+                       .arguments = {MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE}});
+    state->pid_file = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    target.resume();
+    return Attachment(std::move(state));
+  }
+  return fail(ErrorCode::Io, fmt::format("other sessions come and go on process {}", pid));
+}
+
+Attachment::Attachment(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Attachment::Attachment(Attachment&&) noexcept = default;
+
+Attachment& Attachment::operator=(Attachment&& other) noexcept {
+  if (this != &other) {
+    if (state_ != nullptr) (void)detach();
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+
+Attachment::~Attachment() {
+  if (state_ != nullptr) (void)detach();
+}
+
+const Geometry& Attachment::geometry() const {
+  return state_->geometry;
+}
+pid_t Attachment::pid() const {
+  return state_->pid;
+}
+int Attachment::pid_descriptor() const {
+  return state_->pid_file.get();
+}
+
+ArenaView Attachment::arena() const {
+  const Arena& arena = state_->arena;
+  return {.header = &arena.header(),
+          .slots = arena.slots(),
+          .slot_count = arena.header().slot_count,
+          .slot_stride_bytes = arena.header().slot_stride,
+          .memory_file = arena.file(),
+          .slots_file_offset = arena.header().slots_file_offset};
+}
+
+std::vector<Window> Attachment::installed(uint64_t load_bias) const {
+  std::vector<Window> windows;
+  const SiteJournal journal(state_->arena);
+  for (const auto& [address, site] : journal.by_address()) {
+    if (journal.site(site).load_bias == load_bias) windows.push_back(window_of(journal.site(site)));
+  }
+  return windows;
+}
+
+TargetState Attachment::state() const {
+  if (state_->last_state == TargetState::Exited) return state_->last_state;
+  pollfd gone = {.fd = state_->pid_file.get(), .events = POLLIN, .revents = 0};
+  if (poll(&gone, 1, 0) > 0) {
+    state_->last_state = TargetState::Exited;
+  } else if (state_->attached && !has_arena(state_->pid, state_->arena)) {
+    // It may have died between the two looks.
+    state_->last_state = poll(&gone, 1, 0) > 0 ? TargetState::Exited : TargetState::Execed;
+  }
+  return state_->last_state;
+}
+
+Event Attachment::wait(std::chrono::milliseconds timeout) {
+  const Clock::time_point deadline = Clock::now() + timeout;
+  uint32_t* const requests = &state_->arena.header().loader_requests[state_->geometry.session];
+  while (true) {
+    const uint32_t seen = __atomic_load_n(requests, __ATOMIC_ACQUIRE);
+    if (seen != state_->loader_seen) {
+      state_->loader_seen = seen;
+      return Event::ModulesChanged;
+    }
+    if (state() != TargetState::Running) return Event::TargetGone;
+    const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - Clock::now());
+    if (left.count() <= 0) return Event::Nothing;
+    const timespec slice = to_timespec(std::min<std::chrono::nanoseconds>(left, kWaitSlice));
+    syscall(SYS_futex, requests, FUTEX_WAIT, seen, &slice, nullptr, 0);
+  }
+}
+
+void Attachment::modules_done() {
+  uint32_t* const answers = &state_->arena.header().loader_answers[state_->geometry.session];
+  __atomic_store_n(answers, state_->loader_seen, __ATOMIC_RELEASE);
+  futex_wake(answers);
+}
+
+Expected<DetachReport> Attachment::detach() {
+  if (!state_->attached) return DetachReport{};
+  Arena& arena = state_->arena;
+  abi::ArenaHeader& header = arena.header();
+  const uint32_t mine = 1U << state_->geometry.session;
+  // A loader that waits for us goes on.
+  __atomic_fetch_and(&header.loader_sessions, ~mine, __ATOMIC_ACQ_REL);
+  state_->loader_seen =
+      __atomic_load_n(&header.loader_requests[state_->geometry.session], __ATOMIC_ACQUIRE);
+  modules_done();
+  if (state() != TargetState::Running) {
+    state_->attached = false;
+    __atomic_store_n(&state_->session().state, 0U, __ATOMIC_RELEASE);
+    return DetachReport{};
+  }
+  const ArenaLock lock = CLEW_TRY(ArenaLock::take(arena));
+  auto stopped = stop_target(state_->pid, state_->options.stop_timeout);
+  if (!stopped) {
+    if (stopped.error().code != ErrorCode::NotFound) return tl::unexpected(stopped.error());
+    state_->attached = false;
+    return DetachReport{};
+  }
+  const Clock::time_point begin = Clock::now();
+  state_->journal.emplace(arena);
+  const uint32_t leaving = mine | dead_sessions(arena);
+  const bool last = (live_sessions(arena) & ~mine) == 0;
+  DetachReport report = CLEW_TRY(remove_sessions(*stopped, arena, *state_->journal, leaving, last));
+  stopped->resume();
+  report.stopped = Clock::now() - begin;
+  state_->attached = false;
+  for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {
+    if ((leaving >> s & 1) != 0) __atomic_store_n(&header.sessions[s].state, 0U, __ATOMIC_RELEASE);
+  }
+  return report;
+}
+
+}  // namespace clew::inline_

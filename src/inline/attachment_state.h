@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an Attachment and a Layout consist of; shared by the files that implement them.
+#pragma once
+
+#include <array>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "inline/arena.h"
+#include "inline/attachment.h"
+#include "inline/site_journal.h"
+#include "inline/trampoline.h"
+
+namespace clew::inline_ {
+
+using AccessorEntries = std::array<uint64_t, abi::kAccessorCount>;
+
+struct Attachment::State {
+  State(Arena a, pid_t p) : pid(p), arena(std::move(a)), journal(std::in_place, arena) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  [[nodiscard]] abi::SessionEntry& session() const {
+    return arena.header().sessions[geometry.session];
+  }
+
+  pid_t pid;
+  FileDescriptor pid_file;
+  OpenOptions options;
+  Geometry geometry;
+  Arena arena;
+  std::optional<SiteJournal> journal;
+  // By extent; nodes never move, so that spans of them stay valid.
+  std::map<uint32_t, AccessorEntries> accessor_entries;
+  uint32_t loader_seen = 0;  // The request that wait() reported last.
+  bool attached = true;
+  mutable TargetState last_state = TargetState::Running;
+};
+
+// A window of the layout that was not refused.
+struct PlannedWindow {
+  uint32_t module = 0;
+  uint32_t first_point = 0;  // Of the plan; its points follow.
+  uint32_t point_count = 0;
+  uint32_t extent = 0;
+  bool existing = false;  // Another layer is there already.
+  bool loader_hook = false;
+  abi::SiteRecord site{};  // Not yet in the journal when it is new.
+  Trampoline trampoline;
+  Window window;
+};
+
+// Holds the arena's lock.
+class ArenaLock {
+ public:
+  static Expected<ArenaLock> take(const Arena& arena);
+  ArenaLock(ArenaLock&& other) noexcept : arena_(std::exchange(other.arena_, nullptr)) {}
+  ArenaLock& operator=(ArenaLock&&) = delete;
+  ~ArenaLock() {
+    if (arena_ != nullptr) arena_->unlock();
+  }
+
+ private:
+  explicit ArenaLock(const Arena& arena) : arena_(&arena) {}
+  const Arena* arena_;
+};
+
+// The lock is held from lay_out to the end of install: what the layout says about other sessions'
+// layers stays true.
+struct Layout::State {
+  explicit State(ArenaLock l) : lock(std::move(l)) {}
+  ArenaLock lock;
+  std::vector<PlannedWindow> windows;
+  std::vector<PointRefusal> refusals;
+  // (module, point) -> window index, and place among its points.
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> window_of_point;
+  const std::map<uint32_t, AccessorEntries>* accessor_entries = nullptr;
+};
+
+// Layers of lay_out and install (install.cc); the lock is held.
+Expected<InstallReport> install_windows(Attachment::State& state,
+                                        std::vector<PlannedWindow>& windows);
+
+// The site of the loader's hook, armed for this session (loader_hook.cc).
+Expected<void> install_loader_hook(Attachment::State& state);
+
+// Stops the process; waits, bounded, for another Clew that has it stopped.
+Expected<StoppedTarget> stop_target(pid_t pid, std::chrono::milliseconds timeout);
+
+// Does the process still have this arena, or does it run another program?
+bool has_arena(pid_t pid, const Arena& arena);
+
+// Sessions whose tracer does not live any more, as bits.
+uint32_t dead_sessions(const Arena& arena);
+uint32_t live_sessions(const Arena& arena);
+
+// Zeroes a session's region in all slots that have pages, so that the next one finds it empty.
+void clear_region(const Arena& arena, const abi::SessionEntry& session);
+
+}  // namespace clew::inline_

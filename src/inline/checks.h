@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// May, and can, this process be instrumented? Every no has a name in brackets and a reason in the
+// user's words; nothing has been changed when it is given.
+#pragma once
+
+#include "base/error.h"
+#include "inline/arena.h"
+#include "inline/stopped_target.h"
+
+namespace clew::inline_ {
+
+// What can be said without stopping it.
+Expected<void> check_process(pid_t pid);
+
+// What its threads' registers say. `arena` is the one that is there already, or null.
+Expected<TargetTraits> check_threads(StoppedTarget& target, const Arena* arena);
+
+}  // namespace clew::inline_

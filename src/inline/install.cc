@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: Apache-2.0
+// lay_out and install. Everything that takes time is done while the target runs: code is written to
+// the arena, records to the journal. Stopped, only text is compared and changed, and threads that
+// stand inside a window are moved.
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+
+#include "base/assert.h"
+#include "inline/attachment_state.h"
+#include "inline/program_counters.h"
+#include "inline/text_image.h"
+#include "runtime/blob.h"
+
+namespace clew::inline_ {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Room that a trampoline needs besides its bodies, at most: for finding an extent.
+constexpr uint64_t kStubSizeMax = 256;
+constexpr uint64_t kCopySizeMax = 512;
+// RIP-relative data of a module lies behind its text.
+constexpr uint64_t kModuleMargin = 64ULL << 20;
+
+CodeRange range_of(const ModuleRequest& module) {
+  CodeRange range = {.low = UINT64_MAX, .high = 0};
+  for (const Window& window : module.plan->windows) {
+    range.low = std::min(range.low, window.address + module.load_bias);
+    range.high = std::max(range.high, window.address + window.size_bytes + module.load_bias);
+  }
+  range.low -= std::min(range.low, kModuleMargin);
+  range.high += kModuleMargin;
+  return range;
+}
+
+uint64_t code_size_of(const ModuleRequest& module) {
+  uint64_t size = module.plan->windows.size() * kCopySizeMax;
+  for (const BodyShape& body : module.bodies)
+    size += body.size_bytes + kStubSizeMax;
+  return size;
+}
+
+Expected<uint32_t> extent_for(Attachment::State& state, const ModuleRequest& module) {
+  const CodeRange range = range_of(module);
+  const uint64_t size = code_size_of(module);
+  const auto there = state.arena.find_extent(range, size);
+  if (there) return *there;
+  StoppedTarget target = CLEW_TRY(stop_target(state.pid, state.options.stop_timeout));
+  return state.arena.add_extent(target, range, size);
+}
+
+const AccessorEntries& entries_of(Attachment::State& state, uint32_t extent) {
+  AccessorEntries& entries = state.accessor_entries[extent];
+  const uint64_t blob = state.arena.journal().extents[extent].address;
+  for (uint32_t k = 0; k < abi::kAccessorCount; ++k) {
+    entries[k] =
+        blob + runtime::accessor_offset(state.geometry.session, static_cast<abi::Accessor>(k));
+  }
+  return entries;
+}
+
+StubEnvironment environment_of(const Attachment::State& state, uint32_t extent) {
+  return {.low_address = state.geometry.slot_address,
+          .session = state.geometry.session,
+          .blob_address = state.arena.journal().extents[extent].address,
+          .fs_base_instruction = state.arena.header().fs_base_instruction != 0};
+}
+
+// What the layers that are at this site already mean for a new one on top.
+struct Below {
+  bool possible = true;
+  uint32_t points = 0;
+  std::array<uint64_t, abi::kWindowInstructionsMax> probes{};
+};
+
+Below below(const SiteJournal& journal, uint32_t site, std::span<const Point> points) {
+  Below result;
+  for (const uint32_t index : journal.layers_of(site)) {
+    const abi::LayerRecord& layer = journal.layer(index);
+    // A probe on one side of a branch lies inside the copy, which a layer above cuts off.
+    if (layer.conditional != 0) result.possible = false;
+    for (uint32_t i = 0; i < abi::kWindowInstructionsMax; ++i) {
+      if ((layer.with_points >> i & 1) == 0) continue;
+      result.points |= 1U << i;
+      result.probes[i] = layer.address + layer.instructions[i].probe;
+    }
+  }
+  const bool conditional =
+      std::any_of(points.begin(), points.end(), [](const Point& p) { return p.conditional; });
+  if (conditional && result.points != 0) result.possible = false;
+  return result;
+}
+
+class LayoutMaker {
+ public:
+  LayoutMaker(Attachment::State& state, Layout::State& layout) : state_(state), layout_(layout) {}
+
+  Expected<void> add_module(uint32_t index, const ModuleRequest& module) {
+    CLEW_ASSERT(module.bodies.size() == module.plan->points.size());
+    if (module.plan->windows.empty()) return {};
+    const auto extent = extent_for(state_, module);
+    const bool no_memory = !extent && extent.error().code == ErrorCode::Refused;
+    if (!extent && !no_memory) return tl::unexpected(extent.error());
+    if (extent) (void)entries_of(state_, *extent);
+    for (uint32_t w = 0; w < module.plan->windows.size(); ++w) {
+      const std::span<const Point> points = module.plan->points_of(w);
+      if (points.empty()) continue;
+      const auto first = static_cast<uint32_t>(points.data() - module.plan->points.data());
+      PlannedWindow planned;
+      planned.module = index;
+      planned.first_point = first;
+      planned.point_count = static_cast<uint32_t>(points.size());
+      planned.extent = extent ? *extent : 0;
+      const auto refused =
+          extent ? add_window(module, w, planned) : std::optional(RefusalReason::NoNearMemory);
+      if (refused) refuse(planned, *refused);
+    }
+    return {};
+  }
+
+ private:
+  std::optional<RefusalReason> add_window(const ModuleRequest& module, uint32_t index,
+                                          PlannedWindow planned) {
+    const Window& window = module.plan->windows[index];
+    const std::span<const Point> points = module.plan->points_of(index);
+    TrampolineRequest request = {
+        .window = &window,
+        .points = points,
+        .bodies = module.bodies.subspan(planned.first_point, planned.point_count),
+        .load_bias = module.load_bias};
+    planned.window = window;
+    planned.site = record_of(window, module.load_bias);
+    const uint64_t begin = planned.site.address;
+    const uint64_t size = std::max<uint64_t>(window.size_bytes, kJumpSizeBytes);
+    if (state_.journal->meets_other(begin, begin + size)) return RefusalReason::WindowInUse;
+    const auto site = state_.journal->find(begin);
+    if (site) {
+      const Below lower = below(*state_.journal, *site, points);
+      if (!lower.possible || !same_window(state_.journal->site(*site), window)) {
+        return RefusalReason::WindowInUse;
+      }
+      planned.existing = true;
+      request.lower_points = lower.points;
+      request.lower_probes = lower.probes;
+    }
+    return place(request, std::move(planned));
+  }
+
+  std::optional<RefusalReason> place(TrampolineRequest& request, PlannedWindow planned) {
+    const abi::ExtentRecord& extent = state_.arena.journal().extents[planned.extent];
+    request.destination = extent.address + extent.used_bytes;
+    auto trampoline = build_trampoline(request, environment_of(state_, planned.extent));
+    if (!trampoline) return RefusalReason::NoNearMemory;
+    if (extent.used_bytes + trampoline->bytes.size() + 16 > extent.size_bytes) {
+      return RefusalReason::NoNearMemory;
+    }
+    (void)state_.arena.take_code(planned.extent, trampoline->bytes.size());
+    planned.trampoline = std::move(*trampoline);
+    for (uint32_t i = 0; i < planned.point_count; ++i) {
+      layout_.window_of_point[{planned.module, planned.first_point + i}] =
+          static_cast<uint32_t>(layout_.windows.size());
+    }
+    layout_.windows.push_back(std::move(planned));
+    return std::nullopt;
+  }
+
+  void refuse(const PlannedWindow& planned, RefusalReason reason) {
+    for (uint32_t i = 0; i < planned.point_count; ++i) {
+      layout_.refusals.push_back({planned.module, planned.first_point + i, reason});
+    }
+  }
+
+  Attachment::State& state_;
+  Layout::State& layout_;
+};
+
+// --- the stopped part ---------------------------------------------------------------------------
+
+class Installer {
+ public:
+  Installer(Attachment::State& state, std::vector<PlannedWindow>& windows)
+      : state_(state), windows_(windows), taken_(windows.size(), true) {}
+
+  Expected<InstallReport> run() {
+    write_code();
+    StoppedTarget target = CLEW_TRY(stop_target(state_.pid, state_.options.stop_timeout));
+    const Clock::time_point begin = Clock::now();
+    if (!has_arena(state_.pid, state_.arena)) {
+      return fail(ErrorCode::NotFound,
+                  fmt::format("process {} runs another program now", state_.pid));
+    }
+    maps_ = CLEW_TRY(target::read_memory_map(state_.pid));
+    CLEW_TRY(prepare(target));
+    report_.threads = static_cast<uint32_t>(target.threads().size());
+    target.resume();
+    report_.stopped = Clock::now() - begin;
+    finish();
+    return report_;
+  }
+
+ private:
+  void write_code() {
+    for (const PlannedWindow& window : windows_) {
+      uint8_t* const at = state_.arena.code_at(window.extent, window.trampoline.layer.address);
+      std::memcpy(at, window.trampoline.bytes.data(), window.trampoline.bytes.size());
+    }
+  }
+
+  Expected<void> prepare(StoppedTarget& target) {
+    std::vector<TextImage::Range> ranges;
+    for (const PlannedWindow& window : windows_) {
+      ranges.push_back(
+          {window.site.address, std::max<uint32_t>(window.site.size_bytes, kJumpSizeBytes)});
+      for (const Patch& patch : window.trampoline.patches)
+        ranges.push_back({patch.address, patch.size_bytes});
+    }
+    TextImage text(target, ranges);
+    for (size_t i = 0; i < windows_.size(); ++i)
+      taken_[i] = identify_module(windows_[i]) && text_is_expected(text, windows_[i]);
+    CLEW_TRY(check_counters(target));
+    CLEW_TRY(record());
+    for (size_t i = 0; i < windows_.size(); ++i) {
+      if (taken_[i]) change_text(text, windows_[i]);
+    }
+    CLEW_TRY(text.flush(target));
+    CLEW_TRY(move_threads(target));
+    (void)target.call(
+        {.number = SYS_membarrier, .arguments = {MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE}});
+    return {};
+  }
+
+  bool identify_module(PlannedWindow& window) {
+    const auto next = std::upper_bound(
+        maps_.begin(), maps_.end(), window.site.address,
+        [](uint64_t address, const target::Mapping& m) { return address < m.end; });
+    if (next == maps_.end() || !next->contains(window.site.address) || !next->executable) {
+      return false;
+    }
+    window.site.map_start = next->start;
+    window.site.map_inode = next->inode;
+    window.site.map_device = uint64_t{next->device_major} << 32 | next->device_minor;
+    window.site.map_offset = next->file_offset;
+    return true;
+  }
+
+  // New sites: the whole window and all that is written over equal the file. Others: our jump.
+  bool text_is_expected(const TextImage& text, const PlannedWindow& window) const {
+    if (window.existing) {
+      const auto site = state_.journal->find(window.site.address);
+      if (!site || state_.journal->layers_of(*site).empty()) return false;
+      const abi::LayerRecord& top = state_.journal->layer(state_.journal->layers_of(*site).back());
+      for (uint32_t i = 0; i < top.patch_count; ++i) {
+        const abi::PatchRecord& patch = top.patches[i];
+        if (!text.equals(patch.address, {patch.written, patch.size_bytes})) return false;
+      }
+      return true;
+    }
+    if (!text.equals(window.site.address, {window.site.original, window.site.size_bytes})) {
+      return false;
+    }
+    return std::all_of(
+        window.trampoline.patches.begin(), window.trampoline.patches.end(),
+        [&](const Patch& patch) {
+          return text.equals(patch.address, {patch.original.data(), patch.size_bytes});
+        });
+  }
+
+  // Offset in the window of the instruction at which a program counter stands.
+  static std::optional<uint32_t> instruction_at(const PlannedWindow& window, uint64_t pc) {
+    for (uint32_t i = 0; i < window.site.instruction_count; ++i) {
+      if (window.site.address + window.site.instructions[i].offset == pc) return i;
+    }
+    return std::nullopt;
+  }
+
+  // Finds who stands inside the windows (behind the first instruction), and gives up windows where
+  // a program counter cannot be explained.
+  Expected<void> check_counters(StoppedTarget& target) {
+    std::vector<size_t> order(windows_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return windows_[a].site.address < windows_[b].site.address;
+    });
+    std::vector<AddressInterval> intervals;
+    for (const size_t i : order) {
+      const abi::SiteRecord& site = windows_[i].site;
+      if (taken_[i]) intervals.push_back({site.address + 1, site.address + site.size_bytes});
+    }
+    for (const ProgramCounter& counter : find_program_counters(target, intervals)) {
+      const auto found = std::find_if(order.begin(), order.end(), [&](size_t i) {
+        const abi::SiteRecord& site = windows_[i].site;
+        return counter.value > site.address && counter.value < site.address + site.size_bytes;
+      });
+      if (instruction_at(windows_[*found], counter.value)) {
+        moves_.push_back({counter, *found});
+      } else {
+        taken_[*found] = false;
+      }
+    }
+    return check_layers_below(target);
+  }
+
+  // A layer on top overwrites the heads of copies below: nobody may stand inside those bytes.
+  Expected<void> check_layers_below(StoppedTarget& target) {
+    std::vector<AddressInterval> intervals;
+    std::vector<size_t> owners;
+    for (size_t w = 0; w < windows_.size(); ++w) {
+      if (!windows_[w].existing || !taken_[w]) continue;
+      for (const uint32_t index : layers_below(windows_[w])) {
+        const abi::LayerRecord& layer = state_.journal->layer(index);
+        intervals.push_back({layer.address, layer.address + layer.size_bytes});
+      }
+    }
+    std::sort(intervals.begin(), intervals.end(),
+              [](const AddressInterval& a, const AddressInterval& b) { return a.begin < b.begin; });
+    for (const ProgramCounter& counter : find_program_counters(target, intervals)) {
+      for (size_t w = 0; w < windows_.size(); ++w) {
+        if (windows_[w].existing && taken_[w] && stands_in_head(windows_[w], counter.value)) {
+          taken_[w] = false;
+        }
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::vector<uint32_t> layers_below(const PlannedWindow& window) const {
+    const auto site = state_.journal->find(window.site.address);
+    return site ? state_.journal->layers_of(*site) : std::vector<uint32_t>();
+  }
+
+  [[nodiscard]] bool stands_in_head(const PlannedWindow& window, uint64_t pc) const {
+    for (const uint32_t index : layers_below(window)) {
+      const abi::LayerRecord& layer = state_.journal->layer(index);
+      for (uint32_t i = 0; i < window.site.instruction_count; ++i) {
+        const uint64_t copy = layer.address + layer.instructions[i].copy;
+        if (pc > copy && pc < copy + abi::kCopyHeadBytes) return true;
+      }
+    }
+    return false;
+  }
+
+  // The journal, before the text.
+  Expected<void> record() {
+    layers_.assign(windows_.size(), UINT32_MAX);
+    for (size_t i = 0; i < windows_.size(); ++i) {
+      if (!taken_[i]) continue;
+      PlannedWindow& window = windows_[i];
+      auto site = state_.journal->find(window.site.address);
+      if (!site) {
+        window.site.state = abi::SiteState::Prepared;
+        site = CLEW_TRY(state_.journal->add_site(window.site));
+      }
+      window.trampoline.layer.in_use = 1;
+      window.trampoline.layer.session = state_.geometry.session;
+      window.trampoline.layer.site = *site;
+      layers_[i] = CLEW_TRY(state_.journal->add_layer(window.trampoline.layer));
+      if (window.existing) state_.journal->relink(state_.journal->layers_of(*site));
+    }
+    return {};
+  }
+
+  static void change_text(TextImage& text, const PlannedWindow& window) {
+    for (const Patch& patch : window.trampoline.patches)
+      text.change(patch.address, {patch.replacement.data(), patch.size_bytes});
+  }
+
+  Expected<void> move_threads(StoppedTarget& target) {
+    for (const auto& [counter, index] : moves_) {
+      if (!taken_[index]) continue;
+      const PlannedWindow& window = windows_[index];
+      const auto instruction = instruction_at(window, counter.value);
+      CLEW_ASSERT(instruction.has_value());
+      const abi::LayerRecord& layer = window.trampoline.layer;
+      CLEW_TRY(set_program_counter(target, counter,
+                                   layer.address + layer.instructions[*instruction].probe));
+    }
+    return {};
+  }
+
+  void finish() {
+    for (size_t i = 0; i < windows_.size(); ++i) {
+      const PlannedWindow& window = windows_[i];
+      if (taken_[i]) {
+        state_.journal->site(window.trampoline.layer.site).state = abi::SiteState::Patched;
+        ++report_.windows;
+        report_.points += window.point_count;
+        continue;
+      }
+      for (uint32_t p = 0; p < window.point_count; ++p) {
+        report_.refusals.push_back(
+            {window.module, window.first_point + p, RefusalReason::ForeignPatch});
+      }
+    }
+  }
+
+  struct Move {
+    ProgramCounter counter;
+    size_t window;
+  };
+
+  Attachment::State& state_;
+  std::vector<PlannedWindow>& windows_;
+  std::vector<bool> taken_;
+  std::vector<uint32_t> layers_;
+  std::vector<Move> moves_;
+  std::vector<target::Mapping> maps_;
+  InstallReport report_;
+};
+
+}  // namespace
+
+Layout::Layout(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Layout::Layout(Layout&&) noexcept = default;
+Layout& Layout::operator=(Layout&&) noexcept = default;
+Layout::~Layout() = default;
+
+std::optional<BodyPlace> Layout::place(uint32_t module, uint32_t point) const {
+  const auto found = state_->window_of_point.find({module, point});
+  if (found == state_->window_of_point.end()) return std::nullopt;
+  const PlannedWindow& window = state_->windows[found->second];
+  const uint32_t offset = window.trampoline.body_offsets[point - window.first_point];
+  return BodyPlace{.address = window.trampoline.layer.address + offset,
+                   .accessor_entries = state_->accessor_entries->at(window.extent)};
+}
+
+const std::vector<PointRefusal>& Layout::refusals() const {
+  return state_->refusals;
+}
+
+Expected<Layout> Attachment::lay_out(std::span<const ModuleRequest> modules) {
+  if (state() != TargetState::Running) {
+    return fail(ErrorCode::NotFound, fmt::format("process {} is gone", state_->pid));
+  }
+  auto layout = std::make_unique<Layout::State>(CLEW_TRY(ArenaLock::take(state_->arena)));
+  layout->accessor_entries = &state_->accessor_entries;
+  state_->journal.emplace(state_->arena);
+  LayoutMaker maker(*state_, *layout);
+  for (uint32_t i = 0; i < modules.size(); ++i)
+    CLEW_TRY(maker.add_module(i, modules[i]));
+  return Layout(std::move(layout));
+}
+
+Expected<InstallReport> Attachment::install(Layout&& layout, std::span<const Body> bodies) {
+  const std::unique_ptr<Layout::State> taken = std::move(layout.state_);
+  std::vector<uint32_t> missing;
+  for (const PlannedWindow& window : taken->windows)
+    missing.push_back(window.point_count);
+  for (const Body& body : bodies) {
+    const auto found = taken->window_of_point.find({body.module, body.point});
+    CLEW_ASSERT(found != taken->window_of_point.end());
+    PlannedWindow& window = taken->windows[found->second];
+    Trampoline& trampoline = window.trampoline;
+    const uint32_t offset = trampoline.body_offsets[body.point - window.first_point];
+    CLEW_ASSERT(body.code.address() == trampoline.layer.address + offset);
+    CLEW_ASSERT(offset + body.code.bytes().size() <= trampoline.bytes.size());
+    std::copy(body.code.bytes().begin(), body.code.bytes().end(),
+              trampoline.bytes.begin() + offset);
+    --missing[found->second];
+  }
+  std::vector<PlannedWindow> complete;
+  for (size_t i = 0; i < taken->windows.size(); ++i) {
+    if (missing[i] == 0) complete.push_back(std::move(taken->windows[i]));
+  }
+  InstallReport report = CLEW_TRY(install_windows(*state_, complete));
+  report.refusals.insert(report.refusals.begin(), taken->refusals.begin(), taken->refusals.end());
+  return report;
+}
+
+Expected<InstallReport> install_windows(Attachment::State& state,
+                                        std::vector<PlannedWindow>& windows) {
+  return Installer(state, windows).run();
+}
+
+}  // namespace clew::inline_

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a stopped process will go on: the instruction pointers of its threads, and those saved in
+// signal frames on their stacks, which sigreturn will load.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "inline/stopped_target.h"
+
+namespace clew::inline_ {
+
+struct ProgramCounter {
+  uint64_t value = 0;
+  size_t thread = 0;      // Index in StoppedTarget::threads().
+  uint64_t saved_at = 0;  // In a signal frame: address of the saved word. 0 = the register.
+};
+
+struct AddressInterval {
+  uint64_t begin = 0;
+  uint64_t end = 0;  // One past.
+};
+
+// All program counters inside the intervals (ascending, disjoint). Of each stack at most
+// kStackScanMax bytes above the stack pointer are searched for signal frames.
+inline constexpr uint64_t kStackScanMax = 256 * 1024;
+std::vector<ProgramCounter> find_program_counters(StoppedTarget& target,
+                                                  std::span<const AddressInterval> intervals);
+
+// The thread, or the frame, will go on at `value`.
+Expected<void> set_program_counter(StoppedTarget& target, const ProgramCounter& counter,
+                                   uint64_t value);
+
+}  // namespace clew::inline_

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// System calls made by a stopped thread for us. What is built below the thread's red zone:
+//
+//     call_stack_    address of the restorer           `ret` after `syscall` pops it
+//     +8             ucontext: the thread's registers, signal mask, pointer to its FPU state
+//     scratch_       kScratchBytes for arguments
+//     above          FPU state (64-byte aligned), then the red zone and the program's stack
+//
+// A thread whose tracer is there never gets to the `ret`: it is stopped at the end of the call.
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "inline/stopped_target.h"
+
+namespace clew::inline_ {
+namespace {
+
+constexpr uint64_t kRedZone = 128;
+constexpr uint64_t kSearchMax = 8ULL << 20;  // Bytes of one mapping that are searched for gadgets.
+constexpr uint64_t kAllSignals = ~uint64_t{0};
+constexpr int kRegisterSetXstate = 0x202;  // NT_X86_XSTATE
+constexpr uint64_t kXstateMax = 16384;
+// A signal frame's FPU state (Linux, asm/sigcontext.h).
+constexpr uint32_t kXstateMagic1 = 0x46505853;
+constexpr uint32_t kXstateMagic2 = 0x46505845;
+constexpr size_t kXstateSoftwareOffset = 464;
+constexpr size_t kXstateFeaturesOffset = 512;
+constexpr uint64_t kContextFlags = 0x1 | 0x2 | 0x4;  // UC_FP_XSTATE, SIGCONTEXT_SS, STRICT_SS
+// System calls that the kernel restarts after a signal (linux/errno.h).
+constexpr int64_t kRestartSys = -512;
+constexpr int64_t kRestartNoIntr = -513;
+constexpr int64_t kRestartNoHand = -514;
+constexpr int64_t kRestartBlock = -516;
+
+struct SignalContext {
+  uint64_t r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip;
+  uint64_t flags;
+  uint16_t cs, gs, fs, ss;
+  uint64_t error, trap, old_mask, cr2;
+  uint64_t fpu_state;
+  uint64_t reserved[8];
+};
+static_assert(sizeof(SignalContext) == 256);
+
+struct SignalFrame {
+  uint64_t restorer;
+  uint64_t context_flags;
+  uint64_t context_link;
+  uint64_t stack_address;
+  uint32_t stack_flags;
+  uint32_t reserved;
+  uint64_t stack_size;
+  SignalContext context;
+  uint64_t mask;
+};
+static_assert(sizeof(SignalFrame) == 312);
+
+struct XstateSoftware {
+  uint32_t magic1;
+  uint32_t extended_size;
+  uint64_t features;
+  uint32_t xstate_size;
+};
+
+uint64_t restart_result(const user_regs_struct& registers) {
+  return static_cast<int64_t>(registers.rax) == kRestartBlock ? SYS_restart_syscall
+                                                              : registers.orig_rax;
+}
+
+// Registers as they are when the kernel has set up the restart of an interrupted system call.
+user_regs_struct after_restart(user_regs_struct registers) {
+  const auto result = static_cast<int64_t>(registers.rax);
+  const bool restarts = static_cast<int64_t>(registers.orig_rax) >= 0 &&
+                        (result == kRestartSys || result == kRestartNoIntr ||
+                         result == kRestartNoHand || result == kRestartBlock);
+  if (!restarts) return registers;
+  registers.rax = restart_result(registers);
+  registers.rip -= 2;
+  return registers;
+}
+
+SignalContext context_of(const user_regs_struct& r) {
+  SignalContext c = {};
+  c.r8 = r.r8, c.r9 = r.r9, c.r10 = r.r10, c.r11 = r.r11;
+  c.r12 = r.r12, c.r13 = r.r13, c.r14 = r.r14, c.r15 = r.r15;
+  c.rdi = r.rdi, c.rsi = r.rsi, c.rbp = r.rbp, c.rbx = r.rbx;
+  c.rdx = r.rdx, c.rax = r.rax, c.rcx = r.rcx, c.rsp = r.rsp;
+  c.rip = r.rip, c.flags = r.eflags;
+  c.cs = static_cast<uint16_t>(r.cs), c.ss = static_cast<uint16_t>(r.ss);
+  return c;
+}
+
+// The FPU state of the thread in the form that sigreturn reads; empty when it cannot be had.
+std::vector<uint8_t> fpu_state_of(pid_t tid) {
+  std::vector<uint8_t> state(kXstateMax);
+  iovec io = {.iov_base = state.data(), .iov_len = state.size()};
+  const long done = ptrace(static_cast<__ptrace_request>(PTRACE_GETREGSET), tid,
+                           reinterpret_cast<void*>(uint64_t{kRegisterSetXstate}), &io);
+  if (done != 0 || io.iov_len < kXstateFeaturesOffset + 64) return {};
+  state.resize(io.iov_len + 4);
+  XstateSoftware software = {};
+  software.magic1 = kXstateMagic1;
+  software.extended_size = static_cast<uint32_t>(io.iov_len + 4);
+  software.xstate_size = static_cast<uint32_t>(io.iov_len);
+  // The features that the kernel enables, which it also leaves in the software bytes.
+  std::memcpy(&software.features, state.data() + kXstateSoftwareOffset, 8);
+  std::memcpy(state.data() + kXstateSoftwareOffset, &software, sizeof software);
+  std::memcpy(state.data() + io.iov_len, &kXstateMagic2, 4);
+  return state;
+}
+
+std::optional<uint64_t> find_bytes(std::span<const uint8_t> where, std::span<const uint8_t> what) {
+  const void* const at = memmem(where.data(), where.size(), what.data(), what.size());
+  if (at == nullptr) return std::nullopt;
+  return static_cast<uint64_t>(static_cast<const uint8_t*>(at) - where.data());
+}
+
+}  // namespace
+
+Expected<void> StoppedTarget::find_gadgets() {
+  constexpr std::array<uint8_t, 3> kCallAndReturn = {0x0f, 0x05, 0xc3};
+  constexpr std::array<uint8_t, 9> kRestorer = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+  uint64_t only_call = 0;
+  std::vector<uint8_t> bytes;
+  gadgets_.searched = true;
+  for (const target::Mapping& map : CLEW_TRY(target::read_memory_map(pid_))) {
+    const bool useless = !map.executable || !map.readable || map.path == "[vsyscall]";
+    if (useless) continue;
+    bytes.resize(std::min<uint64_t>(map.size_bytes(), kSearchMax));
+    if (!read(map.start, bytes)) continue;
+    const auto call = find_bytes(bytes, kCallAndReturn);
+    const auto any = find_bytes(bytes, std::span(kCallAndReturn).first(2));
+    const auto restorer = find_bytes(bytes, kRestorer);
+    if (any && only_call == 0) only_call = map.start + *any;
+    if (call && gadgets_.system_call == 0) gadgets_.system_call = map.start + *call;
+    if (restorer && gadgets_.restorer == 0) gadgets_.restorer = map.start + *restorer;
+    if (gadgets_.system_call != 0 && gadgets_.restorer != 0) return {};
+  }
+  gadgets_ = {.system_call = only_call, .restorer = 0, .searched = true};
+  if (only_call != 0) return {};
+  return fail(ErrorCode::Refused,
+              fmt::format("process {} has no system call instruction [no-syscall]", pid_));
+}
+
+Expected<void> StoppedTarget::begin_calls() {
+  if (calling_) return {};
+  if (!gadgets_.searched) CLEW_TRY(find_gadgets());
+  if (gadgets_.system_call == 0) return fail(ErrorCode::Refused, "no system call instruction");
+  Error last = {ErrorCode::Io, "all threads are receiving signals"};
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    // A thread in signal delivery would have to take its signal first.
+    if (threads_[i].pending_signal != 0) continue;
+    const auto begun = begin_calls_on(i);
+    if (begun) return {};
+    last = begun.error();
+  }
+  return tl::unexpected(last);
+}
+
+// From the first change of the thread's registers on, it would restore itself if we died.
+Expected<void> StoppedTarget::begin_calls_on(size_t index) {
+  const StoppedThread& thread = threads_[index];
+  if (ptrace(static_cast<__ptrace_request>(PTRACE_GETSIGMASK), thread.tid,
+             reinterpret_cast<void*>(8), &caller_mask_) != 0) {
+    return fail(ErrorCode::Io, fmt::format("signal mask: {}", strerror(errno)));
+  }
+  const std::vector<uint8_t> fpu = fpu_state_of(thread.tid);
+  const uint64_t top = thread.registers.rsp - kRedZone;
+  const uint64_t fpu_address = (top - fpu.size()) & ~uint64_t{63};
+  scratch_ = (fpu_address - kScratchBytes) & ~uint64_t{15};
+  call_stack_ = ((scratch_ - sizeof(SignalFrame)) & ~uint64_t{15}) - 8;
+  SignalFrame frame = {};
+  frame.restorer = gadgets_.restorer;
+  frame.context_flags = kContextFlags;
+  frame.stack_flags = 0x7;  // Not a state: the alternate stack stays as it is.
+  frame.context = context_of(after_restart(thread.registers));
+  frame.context.fpu_state = fpu.empty() ? 0 : fpu_address;
+  frame.mask = caller_mask_;
+  std::vector<uint8_t> bytes(top - call_stack_);
+  saved_stack_.resize(bytes.size());
+  // A fiber's stack may end here and other data begin: what we write over is put back.
+  CLEW_TRY(read(call_stack_, saved_stack_));
+  std::memcpy(bytes.data(), &frame, sizeof frame);
+  if (!fpu.empty()) std::memcpy(bytes.data() + (fpu_address - call_stack_), fpu.data(), fpu.size());
+  CLEW_TRY(write(call_stack_, bytes));
+  caller_ = index;
+  calling_ = true;
+  user_regs_struct healing = thread.registers;
+  healing.orig_rax = ~uint64_t{0};
+  healing.rip = gadgets_.restorer;
+  healing.rsp = call_stack_ + 8;
+  uint64_t all = kAllSignals;
+  const bool can_heal = gadgets_.restorer != 0;
+  if ((can_heal && ptrace(PTRACE_SETREGS, thread.tid, nullptr, &healing) != 0) ||
+      ptrace(static_cast<__ptrace_request>(PTRACE_SETSIGMASK), thread.tid,
+             reinterpret_cast<void*>(8), &all) != 0) {
+    return fail(ErrorCode::Io, fmt::format("thread {}: {}", thread.tid, strerror(errno)));
+  }
+  return {};
+}
+
+Expected<uint64_t> StoppedTarget::scratch() {
+  CLEW_TRY(begin_calls());
+  return scratch_;
+}
+
+// Status of the next stop of `tid` that is not about SIGSTOP and its like.
+Expected<int> StoppedTarget::wait_call_stop(pid_t tid) {
+  constexpr int kSystemCallStop = SIGTRAP | 0x80;
+  constexpr unsigned kStopsMax = 64;
+  for (unsigned i = 0; i < kStopsMax; ++i) {
+    if (ptrace(PTRACE_SYSCALL, tid, nullptr, nullptr) != 0) break;
+    int status = 0;
+    if (waitpid(tid, &status, __WALL) != tid || !WIFSTOPPED(status)) break;
+    if (WSTOPSIG(status) == kSystemCallStop) return status;
+    // SIGSTOP cannot be blocked: it is sent again when the thread has its own state back.
+    const bool event = status >> 16 != 0;
+    if (!event) deferred_signal_ = WSTOPSIG(status);
+  }
+  return fail(ErrorCode::NotFound, fmt::format("process {} died in a system call", pid_));
+}
+
+Expected<int64_t> StoppedTarget::call(const RemoteCall& call) {
+  CLEW_TRY(begin_calls());
+  const StoppedThread& thread = threads_[caller_];
+  user_regs_struct registers = thread.registers;
+  registers.rip = gadgets_.system_call;
+  registers.rsp = call_stack_;
+  registers.rax = static_cast<uint64_t>(call.number);
+  registers.orig_rax = ~uint64_t{0};  // Nothing is restarted.
+  registers.rdi = call.arguments[0];
+  registers.rsi = call.arguments[1];
+  registers.rdx = call.arguments[2];
+  registers.r10 = call.arguments[3];
+  registers.r8 = call.arguments[4];
+  registers.r9 = call.arguments[5];
+  if (ptrace(PTRACE_SETREGS, thread.tid, nullptr, &registers) != 0) {
+    return fail(ErrorCode::NotFound, fmt::format("thread {} is gone", thread.tid));
+  }
+  CLEW_TRY(wait_call_stop(thread.tid));  // Entry.
+  CLEW_TRY(wait_call_stop(thread.tid));  // Exit.
+  if (ptrace(PTRACE_GETREGS, thread.tid, nullptr, &registers) != 0) {
+    return fail(ErrorCode::NotFound, fmt::format("thread {} is gone", thread.tid));
+  }
+  return static_cast<int64_t>(registers.rax);
+}
+
+Expected<uint64_t> StoppedTarget::checked_call(const char* what, const RemoteCall& remote) {
+  const int64_t result = CLEW_TRY(call(remote));
+  if (result >= 0 || result < -4095) return static_cast<uint64_t>(result);
+  return fail(ErrorCode::Io, fmt::format("{} in process {}: {}", what, pid_,
+                                         std::strerror(static_cast<int>(-result))));
+}
+
+// The mask first: while the registers are ours, a thread without tracer restores itself.
+Expected<void> StoppedTarget::end_calls() {
+  if (!calling_) return {};
+  calling_ = false;
+  const StoppedThread& thread = threads_[caller_];
+  const int signal = std::exchange(deferred_signal_, 0);
+  const bool masked = ptrace(static_cast<__ptrace_request>(PTRACE_SETSIGMASK), thread.tid,
+                             reinterpret_cast<void*>(8), &caller_mask_) == 0;
+  const bool restored = ptrace(PTRACE_SETREGS, thread.tid, nullptr, &thread.registers) == 0;
+  if (!masked || !restored) {
+    return fail(ErrorCode::Io, fmt::format("thread {}: {}", thread.tid, strerror(errno)));
+  }
+  if (signal != 0) (void)syscall(SYS_tgkill, pid_, thread.tid, signal);
+  return write(call_stack_, saved_stack_);
+}
+
+}  // namespace clew::inline_

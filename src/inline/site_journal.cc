@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Index and upkeep of the journal's records. The chain of layers is explained in abi/journal.h.
+#include "inline/site_journal.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "inline/trampoline.h"
+
+namespace clew::inline_ {
+namespace {
+
+bool is_sound(const abi::SiteRecord& record) {
+  return record.state != abi::SiteState::Free && record.size_bytes != 0 &&
+         record.size_bytes <= kWindowSizeMax &&
+         record.instruction_count <= abi::kWindowInstructionsMax;
+}
+
+bool is_sound(const abi::LayerRecord& record, uint32_t site_count) {
+  return record.in_use != 0 && record.site < site_count && record.patch_count <= abi::kPatchesMax &&
+         record.session < abi::kSessionsMax;
+}
+
+uint32_t delta(uint64_t to, uint64_t from) {
+  return static_cast<uint32_t>(to - from);
+}
+
+bool has(uint32_t bits, uint32_t bit) {
+  return (bits >> bit & 1) != 0;
+}
+
+}  // namespace
+
+SiteJournal::SiteJournal(const Arena& arena) : arena_(arena) {
+  const abi::JournalHeader& log = arena.journal();
+  for (uint32_t i = 0; i < log.site_count; ++i) {
+    if (is_sound(site(i))) {
+      by_address_[site(i).address] = i;
+    } else {
+      free_sites_.push_back(i);
+    }
+  }
+  for (uint32_t i = 0; i < log.layer_count; ++i) {
+    if (!is_sound(layer(i), log.site_count)) {
+      free_layers_.push_back(i);
+      continue;
+    }
+    layers_[layer(i).site].push_back(i);
+    layer_by_address_[layer(i).address] = i;
+  }
+  for (auto& [index, layers] : layers_) {
+    std::sort(layers.begin(), layers.end(),
+              [&](uint32_t a, uint32_t b) { return layer(a).order < layer(b).order; });
+  }
+}
+
+std::optional<uint32_t> SiteJournal::find(uint64_t address) const {
+  const auto found = by_address_.find(address);
+  if (found == by_address_.end()) return std::nullopt;
+  return found->second;
+}
+
+bool SiteJournal::meets_other(uint64_t begin, uint64_t end) const {
+  auto next = by_address_.lower_bound(begin);
+  if (next != by_address_.begin()) {
+    const auto& [address, index] = *std::prev(next);
+    if (address + std::max<uint64_t>(site(index).size_bytes, kJumpSizeBytes) > begin) return true;
+  }
+  if (next != by_address_.end() && next->first == begin) ++next;
+  return next != by_address_.end() && next->first < end;
+}
+
+const std::vector<uint32_t>& SiteJournal::layers_of(uint32_t index) const {
+  static const std::vector<uint32_t> kNone;
+  const auto found = layers_.find(index);
+  return found == layers_.end() ? kNone : found->second;
+}
+
+Expected<uint32_t> SiteJournal::add_site(const abi::SiteRecord& record) {
+  abi::JournalHeader& log = arena_.journal();
+  if (free_sites_.empty() && log.site_count == abi::kSitesMax) {
+    return fail(ErrorCode::Limit, "the arena has no room for more sites");
+  }
+  uint32_t index = log.site_count;
+  if (!free_sites_.empty()) {
+    index = free_sites_.back();
+    free_sites_.pop_back();
+  }
+  abi::SiteRecord copy = record;
+  copy.state = abi::SiteState::Free;
+  site(index) = copy;
+  __atomic_store_n(&site(index).state, record.state, __ATOMIC_RELEASE);
+  if (index == log.site_count) __atomic_store_n(&log.site_count, index + 1, __ATOMIC_RELEASE);
+  by_address_[record.address] = index;
+  return index;
+}
+
+Expected<uint32_t> SiteJournal::add_layer(const abi::LayerRecord& record) {
+  abi::JournalHeader& log = arena_.journal();
+  if (free_layers_.empty() && log.layer_count == abi::kLayersMax) {
+    return fail(ErrorCode::Limit, "the arena has no room for more layers");
+  }
+  uint32_t index = log.layer_count;
+  if (!free_layers_.empty()) {
+    index = free_layers_.back();
+    free_layers_.pop_back();
+  }
+  abi::LayerRecord copy = record;
+  copy.in_use = 0;
+  copy.order = log.next_order++;
+  layer(index) = copy;
+  __atomic_store_n(&layer(index).in_use, 1U, __ATOMIC_RELEASE);
+  if (index == log.layer_count) __atomic_store_n(&log.layer_count, index + 1, __ATOMIC_RELEASE);
+  layers_[record.site].push_back(index);
+  layer_by_address_[record.address] = index;
+  return index;
+}
+
+void SiteJournal::drop_layer(uint32_t index) {
+  abi::LayerRecord& record = layer(index);
+  std::erase(layers_[record.site], index);
+  layer_by_address_.erase(record.address);
+  __atomic_store_n(&record.in_use, 0U, __ATOMIC_RELEASE);
+  free_layers_.push_back(index);
+}
+
+void SiteJournal::drop_site(uint32_t index) {
+  by_address_.erase(site(index).address);
+  layers_.erase(index);
+  __atomic_store_n(&site(index).state, abi::SiteState::Free, __ATOMIC_RELEASE);
+  free_sites_.push_back(index);
+}
+
+std::optional<uint32_t> SiteJournal::layer_at(uint64_t address) const {
+  auto next = layer_by_address_.upper_bound(address);
+  if (next == layer_by_address_.begin()) return std::nullopt;
+  const auto& [start, index] = *std::prev(next);
+  if (address - start >= layer(index).size_bytes) return std::nullopt;
+  return index;
+}
+
+void SiteJournal::write_code(uint64_t address, std::span<const uint8_t> bytes) const {
+  const abi::JournalHeader& log = arena_.journal();
+  for (uint32_t i = 0; i < log.extent_count; ++i) {
+    const abi::ExtentRecord& extent = log.extents[i];
+    const bool inside =
+        address >= extent.address && address - extent.address + bytes.size() <= extent.size_bytes;
+    if (!inside) continue;
+    uint8_t* const at = arena_.code_at(i, address);
+    if (!std::equal(bytes.begin(), bytes.end(), at)) std::memcpy(at, bytes.data(), bytes.size());
+    return;
+  }
+}
+
+void SiteJournal::relink(std::span<const uint32_t> layers) const {
+  if (layers.empty()) return;
+  const uint32_t count = site(layer(layers.front()).site).instruction_count;
+  for (uint32_t i = 0; i < count; ++i)
+    relink_instruction(layers, i);
+}
+
+// Upwards: each layer's link slot leads to the next lower one that has a probe here, and that one's
+// copy leads back behind the link slot.
+void SiteJournal::relink_instruction(std::span<const uint32_t> layers, uint32_t instruction) const {
+  uint32_t lower = UINT32_MAX;
+  for (const uint32_t index : layers) {
+    const abi::LayerRecord& record = layer(index);
+    const abi::LayerInstruction& places = record.instructions[instruction];
+    write_code(record.address + places.copy, record.copy_head[instruction]);
+    const uint64_t link = record.address + places.probe;
+    if (has(record.with_links, instruction)) {
+      const bool linked = lower != UINT32_MAX;
+      const uint64_t target =
+          linked ? layer(lower).address + layer(lower).instructions[instruction].probe : 0;
+      write_code(link, link_bytes(link, target));
+      if (linked) {
+        const uint64_t copy = layer(lower).address + layer(lower).instructions[instruction].copy;
+        write_code(copy, link_bytes(copy, link + kLinkSizeBytes));
+      }
+    }
+    if (has(record.with_points, instruction)) lower = index;
+  }
+}
+
+abi::SiteRecord record_of(const Window& window, uint64_t load_bias) {
+  abi::SiteRecord record = {};
+  record.address = window.address + load_bias;
+  record.load_bias = load_bias;
+  record.size_bytes = window.size_bytes;
+  record.window_class = static_cast<uint8_t>(window.window_class);
+  record.falls_through = window.falls_through ? 1 : 0;
+  record.instruction_count = static_cast<uint8_t>(window.instructions.size());
+  if (window.window_class == WindowClass::ShortJump) {
+    record.hop_delta = static_cast<int32_t>(delta(window.hop_address, window.address));
+    std::copy(window.hop_original.begin(), window.hop_original.end(), record.hop_original);
+  }
+  std::copy(window.original.begin(), window.original.end(), record.original);
+  for (size_t i = 0; i < window.instructions.size() && i < abi::kWindowInstructionsMax; ++i) {
+    const Displaced& from = window.instructions[i];
+    record.instructions[i] = {
+        .offset = from.offset,
+        .length = from.length,
+        .form = static_cast<uint8_t>(from.form),
+        .field_offset = from.field_offset,
+        .target_delta =
+            from.target == 0 ? 0 : static_cast<int32_t>(delta(from.target, window.address))};
+  }
+  return record;
+}
+
+Window window_of(const abi::SiteRecord& record) {
+  Window window;
+  window.address = record.address - record.load_bias;
+  window.size_bytes = record.size_bytes;
+  window.window_class = static_cast<WindowClass>(record.window_class);
+  window.falls_through = record.falls_through != 0;
+  const auto far = [&](int32_t distance) {
+    return window.address + static_cast<uint64_t>(int64_t{distance});
+  };
+  if (window.window_class == WindowClass::ShortJump) window.hop_address = far(record.hop_delta);
+  std::copy_n(record.hop_original, window.hop_original.size(), window.hop_original.begin());
+  std::copy_n(record.original, window.original.size(), window.original.begin());
+  for (uint32_t i = 0; i < record.instruction_count; ++i) {
+    const abi::DisplacedRecord& from = record.instructions[i];
+    window.instructions.push_back({.offset = from.offset,
+                                   .length = from.length,
+                                   .form = static_cast<Form>(from.form),
+                                   .field_offset = from.field_offset,
+                                   .target = from.target_delta == 0 ? 0 : far(from.target_delta)});
+  }
+  return window;
+}
+
+bool same_window(const abi::SiteRecord& record, const Window& window) {
+  return record.size_bytes == window.size_bytes &&
+         record.window_class == static_cast<uint8_t>(window.window_class) &&
+         record.instruction_count == window.instructions.size() &&
+         std::equal(window.original.begin(), window.original.begin() + window.size_bytes,
+                    record.original);
+}
+
+}  // namespace clew::inline_

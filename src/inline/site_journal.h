@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// SiteJournal: the sites and layers of an arena (abi/journal.h) with an index in our memory.
+// Records are made whole before they count, so that a reader of the journal never sees half of one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "abi/journal.h"
+#include "base/error.h"
+#include "inline/arena.h"
+#include "inline/window.h"
+
+namespace clew::inline_ {
+
+class SiteJournal {
+ public:
+  // Borrows the arena. Records that make no sense are left out.
+  explicit SiteJournal(const Arena& arena);
+
+  [[nodiscard]] std::optional<uint32_t> find(uint64_t address) const;
+  // Does the range meet the bytes of a site other than the one that begins at `begin`?
+  [[nodiscard]] bool meets_other(uint64_t begin, uint64_t end) const;
+  // Sites in use, ascending by address.
+  [[nodiscard]] const std::map<uint64_t, uint32_t>& by_address() const { return by_address_; }
+  // Layers of a site, the lowest first.
+  [[nodiscard]] const std::vector<uint32_t>& layers_of(uint32_t site) const;
+
+  [[nodiscard]] abi::SiteRecord& site(uint32_t index) const { return arena_.sites()[index]; }
+  [[nodiscard]] abi::LayerRecord& layer(uint32_t index) const { return arena_.layers()[index]; }
+
+  Expected<uint32_t> add_site(const abi::SiteRecord& record);
+  Expected<uint32_t> add_layer(const abi::LayerRecord& record);
+  void drop_layer(uint32_t index);
+  void drop_site(uint32_t index);
+
+  // The layer whose code contains this address of the target.
+  [[nodiscard]] std::optional<uint32_t> layer_at(uint64_t address) const;
+
+  // Writes the link slots and copy heads that make `layers` (lowest first) one chain.
+  void relink(std::span<const uint32_t> layers) const;
+
+ private:
+  void write_code(uint64_t address, std::span<const uint8_t> bytes) const;
+  void relink_instruction(std::span<const uint32_t> layers, uint32_t instruction) const;
+
+  const Arena& arena_;
+  std::map<uint64_t, uint32_t> by_address_;
+  std::map<uint32_t, std::vector<uint32_t>> layers_;  // By site.
+  std::map<uint64_t, uint32_t> layer_by_address_;
+  std::vector<uint32_t> free_sites_;
+  std::vector<uint32_t> free_layers_;
+};
+
+// A window at load time addresses as a record, and back to link time addresses.
+abi::SiteRecord record_of(const Window& window, uint64_t load_bias);
+Window window_of(const abi::SiteRecord& record);
+
+// Is the window of the record this window?
+bool same_window(const abi::SiteRecord& record, const Window& window);
+
+}  // namespace clew::inline_

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stopping and resuming all threads of a process. The theory is in stopped_target.h.
+#include "inline/stopped_target.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+
+namespace clew::inline_ {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr unsigned kPassesMax = 1000;  // A process that makes threads faster than that is refused.
+constexpr std::chrono::microseconds kYieldFor{2000};  // Then sleep between looks.
+constexpr timespec kPause = {.tv_sec = 0, .tv_nsec = 100'000};
+
+long trace(int request, pid_t tid, uint64_t data = 0) {
+  return ptrace(static_cast<__ptrace_request>(request), tid, nullptr,
+                reinterpret_cast<void*>(data));
+}
+
+// The state letter of a thread, 'X' when it is gone.
+char thread_state(pid_t pid, pid_t tid) {
+  std::ifstream stat(fmt::format("/proc/{}/task/{}/stat", pid, tid));
+  std::string line;
+  std::getline(stat, line);
+  const size_t name_end = line.rfind(')');
+  return name_end == std::string::npos || name_end + 2 >= line.size() ? 'X' : line[name_end + 2];
+}
+
+bool is_dead(char state) {
+  return state == 'Z' || state == 'X';
+}
+
+bool is_stop_signal(int signal) {
+  return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+}
+
+// Yama's setting, 0 when the kernel has none.
+int yama_scope() {
+  std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
+  int scope = 0;
+  file >> scope;
+  return scope;
+}
+
+}  // namespace
+
+Expected<StoppedTarget> StoppedTarget::stop(pid_t pid, std::chrono::milliseconds timeout) {
+  StoppedTarget target(pid);
+  const Clock::time_point deadline = Clock::now() + timeout;
+  std::vector<pid_t> waiting;
+  for (unsigned pass = 0; pass < kPassesMax; ++pass) {
+    const bool found_new = CLEW_TRY(target.seize_new_threads(waiting));
+    if (!found_new && pass > 0) break;
+    CLEW_TRY(target.wait_for(waiting, deadline));
+  }
+  if (target.threads_.empty()) {
+    return fail(ErrorCode::NotFound, fmt::format("process {} has exited", pid));
+  }
+  const std::string path = fmt::format("/proc/{}/mem", pid);
+  target.memory_ = FileDescriptor(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!target.memory_.valid()) {
+    return fail(ErrorCode::Io, fmt::format("{}: {}", path, std::strerror(errno)));
+  }
+  return target;
+}
+
+StoppedTarget::StoppedTarget(StoppedTarget&& other) noexcept
+    : pid_(other.pid_),
+      memory_(std::move(other.memory_)),
+      threads_(std::exchange(other.threads_, {})),
+      seized_(std::exchange(other.seized_, {})),
+      gadgets_(other.gadgets_),
+      calling_(std::exchange(other.calling_, false)),
+      caller_(other.caller_),
+      caller_mask_(other.caller_mask_),
+      call_stack_(other.call_stack_),
+      scratch_(other.scratch_),
+      deferred_signal_(other.deferred_signal_),
+      saved_stack_(std::move(other.saved_stack_)) {}
+
+StoppedTarget::~StoppedTarget() {
+  resume();
+}
+
+Expected<bool> StoppedTarget::seize_new_threads(std::vector<pid_t>& waiting) {
+  auto tids = target::list_threads(pid_);
+  if (!tids) return fail(ErrorCode::NotFound, fmt::format("no process {}", pid_));
+  bool found = false;
+  for (const pid_t tid : *tids) {
+    if (std::find(seized_.begin(), seized_.end(), tid) != seized_.end()) continue;
+    if (trace(PTRACE_SEIZE, tid, PTRACE_O_TRACESYSGOOD) != 0) {
+      CLEW_TRY(explain_refusal(tid, errno));
+      continue;
+    }
+    found = true;
+    seized_.push_back(tid);
+    waiting.push_back(tid);
+    // Fails only when the thread is gone; then waiting finds that out.
+    (void)trace(PTRACE_INTERRUPT, tid);
+  }
+  return found;
+}
+
+// Success: the thread is dead, and there is nothing to refuse.
+Expected<void> StoppedTarget::explain_refusal(pid_t tid, int error) const {
+  if (error == ESRCH || is_dead(thread_state(pid_, tid))) return {};
+  const auto facts = target::read_facts(pid_);
+  if (facts && facts->tracer_pid != 0) {
+    return fail(ErrorCode::Refused,
+                fmt::format("process {} is traced by process {} [already-traced]", pid_,
+                            facts->tracer_pid));
+  }
+  const int scope = yama_scope();
+  if (scope != 0) {
+    return fail(
+        ErrorCode::Refused,
+        fmt::format("no permission to trace process {}: kernel.yama.ptrace_scope is {}; run "
+                    "as root, start the command with -c, or set it to 0 [no-permission]",
+                    pid_, scope));
+  }
+  return fail(
+      ErrorCode::Refused,
+      fmt::format("no permission to trace process {}: it belongs to another user or changed "
+                  "its privileges; run as root [no-permission]",
+                  pid_));
+}
+
+Expected<void> StoppedTarget::wait_for(std::vector<pid_t>& waiting, Clock::time_point deadline) {
+  const Clock::time_point yield_until = Clock::now() + kYieldFor;
+  while (!waiting.empty()) {
+    for (size_t i = waiting.size(); i-- > 0;) {
+      if (CLEW_TRY(poll_thread(waiting[i]))) waiting.erase(waiting.begin() + static_cast<long>(i));
+    }
+    if (waiting.empty()) return {};
+    const Clock::time_point now = Clock::now();
+    if (now > deadline) {
+      return fail(
+          ErrorCode::Io,
+          fmt::format("thread {} of process {} does not stop (state {}); nothing was changed",
+                      waiting.front(), pid_, thread_state(pid_, waiting.front())));
+    }
+    if (now < yield_until) {
+      sched_yield();
+    } else {
+      nanosleep(&kPause, nullptr);
+    }
+  }
+  return {};
+}
+
+// True when there is nothing more to wait for.
+Expected<bool> StoppedTarget::poll_thread(pid_t tid) {
+  int status = 0;
+  const pid_t waited = waitpid(tid, &status, __WALL | WNOHANG);
+  if (waited == 0) {
+    // A leader that exited before its other threads never reports; it runs nothing any more.
+    return is_dead(thread_state(pid_, tid)) && waitpid(tid, &status, __WALL | WNOHANG) <= 0;
+  }
+  if (waited < 0 || !WIFSTOPPED(status)) {
+    remove_thread(tid);
+    return true;
+  }
+  StoppedThread thread;
+  thread.tid = tid;
+  const bool event = status >> 16 == PTRACE_EVENT_STOP;
+  thread.group_stopped = event && is_stop_signal(WSTOPSIG(status));
+  thread.pending_signal = event ? 0 : WSTOPSIG(status);
+  iovec registers = {.iov_base = &thread.registers, .iov_len = sizeof thread.registers};
+  // 1 = NT_PRSTATUS.
+  if (ptrace(PTRACE_GETREGSET, tid, reinterpret_cast<void*>(1), &registers) != 0) {
+    if (errno == ESRCH) {  // Killed meanwhile.
+      remove_thread(tid);
+      return true;
+    }
+    return fail(ErrorCode::Io, fmt::format("registers of thread {}: {}", tid, strerror(errno)));
+  }
+  threads_.push_back(thread);
+  return true;
+}
+
+void StoppedTarget::remove_thread(pid_t tid) {
+  std::erase(seized_, tid);
+  std::erase_if(threads_, [&](const StoppedThread& thread) { return thread.tid == tid; });
+}
+
+Expected<void> StoppedTarget::read(uint64_t address, std::span<uint8_t> bytes) const {
+  const ssize_t done =
+      pread(memory_.get(), bytes.data(), bytes.size(), static_cast<off_t>(address));
+  if (done == static_cast<ssize_t>(bytes.size())) return {};
+  return fail(ErrorCode::Io, fmt::format("cannot read {} bytes at {:#x} of process {}",
+                                         bytes.size(), address, pid_));
+}
+
+Expected<void> StoppedTarget::write(uint64_t address, std::span<const uint8_t> bytes) const {
+  const ssize_t done =
+      pwrite(memory_.get(), bytes.data(), bytes.size(), static_cast<off_t>(address));
+  if (done == static_cast<ssize_t>(bytes.size())) return {};
+  return fail(ErrorCode::Io, fmt::format("cannot write {} bytes at {:#x} of process {}",
+                                         bytes.size(), address, pid_));
+}
+
+Expected<void> StoppedTarget::run_briefly(std::span<const size_t> which) {
+  CLEW_TRY(end_calls());
+  std::vector<pid_t> waiting;
+  for (const size_t index : which) {
+    StoppedThread& thread = threads_[index];
+    const auto signal = static_cast<uint64_t>(thread.pending_signal);
+    waiting.push_back(thread.tid);
+    if (thread.registers_changed) {
+      (void)ptrace(PTRACE_SETREGS, thread.tid, nullptr, &thread.registers);
+    }
+    (void)trace(PTRACE_CONT, thread.tid, signal);
+  }
+  nanosleep(&kPause, nullptr);
+  for (const pid_t tid : waiting) {
+    std::erase_if(threads_, [&](const StoppedThread& thread) { return thread.tid == tid; });
+    (void)trace(PTRACE_INTERRUPT, tid);
+  }
+  return wait_for(waiting, Clock::now() + std::chrono::seconds(1));
+}
+
+void StoppedTarget::resume() {
+  (void)end_calls();
+  for (const StoppedThread& thread : threads_) {
+    if (thread.registers_changed) {
+      (void)ptrace(PTRACE_SETREGS, thread.tid, nullptr, &thread.registers);
+    }
+    (void)trace(PTRACE_DETACH, thread.tid, static_cast<uint64_t>(thread.pending_signal));
+    std::erase(seized_, thread.tid);
+  }
+  threads_.clear();
+  // Threads that never stopped. One may stop just now; it must not stay so.
+  for (const pid_t tid : seized_) {
+    int status = 0;
+    if (waitpid(tid, &status, __WALL | WNOHANG) == tid && WIFSTOPPED(status)) {
+      const bool event = status >> 16 == PTRACE_EVENT_STOP;
+      (void)trace(PTRACE_DETACH, tid, event ? 0 : static_cast<uint64_t>(WSTOPSIG(status)));
+    }
+  }
+  seized_.clear();
+  memory_.reset();
+}
+
+}  // namespace clew::inline_

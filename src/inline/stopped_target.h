@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// StoppedTarget: a process with all its threads stopped, and what can be done to it then: read and
+// write memory and registers, and have it make system calls for us.
+//
+// Threads are seized, not attached: no SIGSTOP is sent, blocked system calls go on afterwards as if
+// nothing had happened, and a stopped (^Z) process stays stopped. Signals that arrive meanwhile are
+// kept and delivered at resume.
+//
+// System calls run on one of the target's threads with all signals blocked, at a `syscall; ret` of
+// the target's own code. Below the red zone of its stack we build a signal frame that holds the
+// thread's true state, and have `ret` return into rt_sigreturn: a thread whose tracer dies in the
+// middle restores itself. (When no such instructions exist the call is made without the net.)
+//
+// All calls must come from the thread that called stop().
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include "base/error.h"
+#include "base/file_descriptor.h"
+#include "target/process.h"
+
+namespace clew::inline_ {
+
+struct StoppedThread {
+  pid_t tid = 0;
+  user_regs_struct registers{};
+  bool registers_changed = false;  // Written back at resume.
+  int pending_signal = 0;          // The thread is in signal delivery; resume delivers it.
+  bool group_stopped = false;
+};
+
+struct RemoteCall {
+  int64_t number = 0;
+  std::array<uint64_t, 6> arguments{};
+};
+
+class StoppedTarget {
+ public:
+  // Errors: NotFound; Refused when we may not trace it; Io when not all threads stop in time (then
+  // none is left stopped).
+  static Expected<StoppedTarget> stop(pid_t pid, std::chrono::milliseconds timeout);
+
+  StoppedTarget(StoppedTarget&& other) noexcept;
+  StoppedTarget& operator=(StoppedTarget&&) = delete;
+  ~StoppedTarget();
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] std::span<StoppedThread> threads() { return threads_; }
+
+  // The whole span or an error.
+  Expected<void> read(uint64_t address, std::span<uint8_t> bytes) const;
+  // Also to read-only pages, which become private copies.
+  Expected<void> write(uint64_t address, std::span<const uint8_t> bytes) const;
+
+  // The kernel's answer: negative values are -errno.
+  Expected<int64_t> call(const RemoteCall& call);
+  // The same; a negative answer is an Io error that names `what`.
+  Expected<uint64_t> checked_call(const char* what, const RemoteCall& call);
+  // Address of a scratch area in the target for arguments of calls; kScratchBytes, valid until the
+  // target runs again.
+  Expected<uint64_t> scratch();
+
+  // Puts the thread that made calls back to its true state. Also done by resume().
+  Expected<void> end_calls();
+
+  // Lets the given threads (indices) run for a moment and stops them again; for threads that must
+  // get out of code that is going away.
+  Expected<void> run_briefly(std::span<const size_t> which);
+
+  // Threads run again. Idempotent.
+  void resume();
+
+  static constexpr uint64_t kScratchBytes = 256;
+
+ private:
+  explicit StoppedTarget(pid_t pid) : pid_(pid) {}
+
+  struct Gadgets {
+    uint64_t system_call = 0;  // syscall; ret — or only syscall, then `restorer` is 0.
+    uint64_t restorer = 0;     // mov eax, 15; syscall
+    bool searched = false;
+  };
+
+  Expected<bool> seize_new_threads(std::vector<pid_t>& waiting);
+  Expected<void> wait_for(std::vector<pid_t>& waiting,
+                          std::chrono::steady_clock::time_point deadline);
+  Expected<bool> poll_thread(pid_t tid);
+  Expected<void> explain_refusal(pid_t tid, int error) const;
+  Expected<void> find_gadgets();
+  Expected<void> begin_calls();
+  Expected<void> begin_calls_on(size_t index);
+  Expected<int> wait_call_stop(pid_t tid);
+  void remove_thread(pid_t tid);
+
+  pid_t pid_;
+  FileDescriptor memory_;
+  std::vector<StoppedThread> threads_;
+  std::vector<pid_t> seized_;  // Everything we trace, stopped or not.
+  Gadgets gadgets_;
+
+  // The thread that makes calls.
+  bool calling_ = false;
+  size_t caller_ = 0;
+  uint64_t caller_mask_ = 0;
+  uint64_t call_stack_ = 0;
+  uint64_t scratch_ = 0;
+  int deferred_signal_ = 0;
+  std::vector<uint8_t> saved_stack_;
+};
+
+}  // namespace clew::inline_

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading, comparing and writing text by pages.
+#include "inline/text_image.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+
+namespace clew::inline_ {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr size_t kRunPagesMax = 256;
+
+uint64_t page_of(uint64_t address) {
+  return address & ~(kPage - 1);
+}
+
+}  // namespace
+
+TextImage::TextImage(const StoppedTarget& target, std::span<const Range> ranges) {
+  std::vector<uint64_t> addresses;
+  for (const Range& range : ranges) {
+    const uint64_t last = page_of(range.address + std::max(range.size, 1U) - 1);
+    for (uint64_t page = page_of(range.address); page <= last; page += kPage)
+      addresses.push_back(page);
+  }
+  std::sort(addresses.begin(), addresses.end());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  for (const uint64_t address : addresses)
+    pages_.push_back({.address = address});
+  bytes_.resize(pages_.size() * kPage);
+  for (size_t first = 0; first < pages_.size();) {
+    size_t count = 1;
+    while (count < kRunPagesMax && first + count < pages_.size() &&
+           pages_[first + count].address == pages_[first].address + count * kPage) {
+      ++count;
+    }
+    read_run(target, first, count);
+    first += count;
+  }
+}
+
+void TextImage::read_run(const StoppedTarget& target, size_t first, size_t count) {
+  const auto whole = std::span(bytes_).subspan(first * kPage, count * kPage);
+  if (target.read(pages_[first].address, whole)) {
+    for (size_t i = 0; i < count; ++i)
+      pages_[first + i].present = true;
+    return;
+  }
+  if (count == 1) return;
+  for (size_t i = 0; i < count; ++i)
+    read_run(target, first + i, 1);
+}
+
+const uint8_t* TextImage::byte_at(uint64_t address) const {
+  const auto page =
+      std::lower_bound(pages_.begin(), pages_.end(), page_of(address),
+                       [](const Page& p, uint64_t wanted) { return p.address < wanted; });
+  if (page == pages_.end() || page->address != page_of(address) || !page->present) return nullptr;
+  return bytes_.data() + static_cast<size_t>(page - pages_.begin()) * kPage + address % kPage;
+}
+
+bool TextImage::equals(uint64_t address, std::span<const uint8_t> bytes) const {
+  return is_mix_of(address, bytes, bytes);
+}
+
+bool TextImage::is_mix_of(uint64_t address, std::span<const uint8_t> a,
+                          std::span<const uint8_t> b) const {
+  for (size_t i = 0; i < a.size(); ++i) {
+    const uint8_t* const at = byte_at(address + i);
+    if (at == nullptr || (*at != a[i] && *at != b[i])) return false;
+  }
+  return true;
+}
+
+void TextImage::change(uint64_t address, std::span<const uint8_t> bytes) {
+  if (page_of(address) != page_of(address + bytes.size() - 1)) {
+    crossings_.push_back({address, {bytes.begin(), bytes.end()}});
+    // Make both pages private copies first.
+    bytes = bytes.first(0);
+  }
+  for (const uint64_t page : {page_of(address), page_of(address + 4)}) {
+    const auto found =
+        std::lower_bound(pages_.begin(), pages_.end(), page,
+                         [](const Page& p, uint64_t wanted) { return p.address < wanted; });
+    const bool touched = page == page_of(address) || bytes.empty();
+    if (touched && found != pages_.end() && found->address == page) found->dirty = true;
+  }
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    auto* const at = const_cast<uint8_t*>(byte_at(address + i));
+    CLEW_ASSERT(at != nullptr);
+    *at = bytes[i];
+  }
+}
+
+Expected<void> TextImage::flush(const StoppedTarget& target) {
+  for (size_t first = 0; first < pages_.size();) {
+    if (!pages_[first].dirty) {
+      ++first;
+      continue;
+    }
+    size_t count = 1;
+    while (first + count < pages_.size() && pages_[first + count].dirty &&
+           pages_[first + count].address == pages_[first].address + count * kPage) {
+      ++count;
+    }
+    CLEW_TRY(target.write(pages_[first].address,
+                          std::span(bytes_).subspan(first * kPage, count * kPage)));
+    first += count;
+  }
+  for (const Crossing& crossing : crossings_)
+    CLEW_TRY(target.write(crossing.address, crossing.bytes));
+  return {};
+}
+
+}  // namespace clew::inline_

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// TextImage: pages of a stopped target's text, read once, compared and changed here, and written
+// back in as few calls as possible. Thousands of sites cost a few hundred page writes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "inline/stopped_target.h"
+
+namespace clew::inline_ {
+
+class TextImage {
+ public:
+  // Pages of the ranges [address, address + size) that cannot be read are absent.
+  struct Range {
+    uint64_t address = 0;
+    uint32_t size = 0;
+  };
+  TextImage(const StoppedTarget& target, std::span<const Range> ranges);
+
+  [[nodiscard]] bool equals(uint64_t address, std::span<const uint8_t> bytes) const;
+  // Each byte equals one of the two: what a write that was cut off by our death may leave.
+  [[nodiscard]] bool is_mix_of(uint64_t address, std::span<const uint8_t> a,
+                               std::span<const uint8_t> b) const;
+  void change(uint64_t address, std::span<const uint8_t> bytes);
+
+  // Changes inside one page go with the page. Those that cross a page's end are written one by one
+  // at the end, when both pages are private copies already: the kernel looks for a fatal signal
+  // between two pages, and this keeps that moment as short as it can be.
+  Expected<void> flush(const StoppedTarget& target);
+
+ private:
+  struct Page {
+    uint64_t address = 0;
+    bool present = false;
+    bool dirty = false;
+  };
+  struct Crossing {
+    uint64_t address = 0;
+    std::vector<uint8_t> bytes;
+  };
+  [[nodiscard]] const uint8_t* byte_at(uint64_t address) const;
+  void read_run(const StoppedTarget& target, size_t first, size_t count);
+
+  std::vector<Page> pages_;     // Ascending.
+  std::vector<uint8_t> bytes_;  // Of all pages.
+  std::vector<Crossing> crossings_;
+};
+
+}  // namespace clew::inline_

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// One window's trampoline: the displaced instructions with a stub in front of each that has points.
+// First without bodies, at its final address, so that each body's address is known; the verified
+// bodies are filled in later and change no other byte.
+//
+//   stub, unguarded                     stub, guarded
+//     [lea rsp,[rsp-128] ; pushfq ; cld]  offset points only
+//     push r10                            push r10
+//     mov r10, fs:[0] | rdfsbase r10      …
+//     add r10, [A + cookie]               …
+//     cmp r10, gs:[A + owner]             …
+//     jne claim                           jne claim
+//                                       run:
+//                                         cmp qword gs:[A + busy], 0
+//                                         jne busy
+//                                       free:
+//                                         mov gs:[A + busy], rsp
+//   run:
+//     push clobbers                       push clobbers
+//     body                                body
+//     pop clobbers                        pop clobbers
+//                                         mov qword gs:[A + busy], 0
+//   skip:                               skip:
+//     pop r10                             pop r10
+//     [popfq ; lea rsp,[rsp+128]]
+//
+//   out of line
+//   claim: call runtime.claim ; jnz run  ; jmp skip
+//   busy:  call runtime.busy  ; jnz free ; jmp skip
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "abi/journal.h"
+#include "abi/stub.h"
+#include "base/error.h"
+#include "inline/attachment.h"
+#include "inline/relocate.h"
+#include "inline/window.h"
+
+namespace clew::inline_ {
+
+// What all stubs of one session near one extent have in common.
+struct StubEnvironment {
+  uint32_t low_address = 0;  // A.
+  uint32_t session = 0;
+  uint64_t blob_address = 0;  // Of the blob copy in the extent.
+  bool fs_base_instruction = false;
+};
+
+struct TrampolineRequest {
+  const Window* window = nullptr;
+  std::span<const Point> points;      // Of the window.
+  std::span<const BodyShape> bodies;  // One per point.
+  uint64_t load_bias = 0;
+  uint64_t destination = 0;
+  // Instructions where layers below have probes: bit i, and the address of that probe.
+  uint32_t lower_points = 0;
+  std::array<uint64_t, abi::kWindowInstructionsMax> lower_probes{};
+  bool loader_hook = false;  // The only point calls the loader's hook instead of a body.
+};
+
+struct Trampoline {
+  std::vector<uint8_t> bytes;
+  std::vector<uint32_t> body_offsets;  // One per point.
+  std::vector<Patch> patches;
+  abi::LayerRecord layer{};  // Everything but session, site, lower, upper.
+};
+
+// Errors: Limit (rel32 reach, or the window does not fit the journal's records).
+Expected<Trampoline> build_trampoline(const TrampolineRequest& request,
+                                      const StubEnvironment& environment);
+
+inline constexpr uint32_t kLinkSizeBytes = 5;
+
+// A link slot that leads to `target`, or on to the next byte when target is 0.
+std::array<uint8_t, kLinkSizeBytes> link_bytes(uint64_t address, uint64_t target);
+
+}  // namespace clew::inline_
