@@ -391,7 +391,6 @@ void Analysis::mark_targets() {
     if (!jumps || !facts_[index].reached) continue;
     if (decided(op, facts_[index].values) == Outcome::NotTaken) continue;
     facts_[op.target].is_target = true;
-    if (op.target <= index) facts_[op.target].is_loop_head = true;
   }
 }
 

@@ -50,7 +50,8 @@ struct Facts {
   bool reached = false;
   bool needed = false;        // It has an effect, or its result must be in a register.
   bool is_target = false;     // A reached, needed branch leads here.
-  bool is_loop_head = false;  // From below.
+  bool needs_label = false;   // Something other than the block before it leads here.
+  bool is_loop_head = false;  // By a branch backward; src/native/layout.h decides what that is.
   bool always_taken = false;  // A branch whose condition is known and true.
   Value result;               // Of the destination, for operations that have one.
 };

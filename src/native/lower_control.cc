@@ -97,7 +97,7 @@ Lowering::Lowering(const LoweringInput& input) : input_(input), labels_(input.op
   end_ = out_.label();
   exhausted_ = out_.label();
   for (size_t i = 0; i < labels_.size(); ++i) {
-    if (input_.facts[i].is_target) labels_[i] = out_.label();
+    if (input_.facts[i].needs_label) labels_[i] = out_.label();
   }
 }
 
@@ -124,11 +124,22 @@ void Lowering::run() {
     constexpr uint64_t kFuelMax = std::numeric_limits<int32_t>::max();
     out_.move_constant(abi::kFuelRegister, std::min(input_.environment.fuel, kFuelMax));
   }
-  uint32_t next_index = 0;
-  while (next_index < input_.operations.size()) {
+  for (size_t i = 0; i < input_.blocks.size(); ++i) {
+    lower_block(input_.blocks[i]);
+    const uint32_t next = continuation(input_.operations, input_.facts, input_.blocks[i]);
+    const bool last = i + 1 == input_.blocks.size();
+    const bool moved =
+        next < input_.operations.size() && (last || input_.blocks[i + 1].first != next);
+    if (moved) out_.jump(*labels_[next]);
+  }
+  end();
+}
+
+void Lowering::lower_block(const Block& block) {
+  begin(block.first);
+  uint32_t next_index = block.first;
+  while (next_index <= block.last) {
     const uint32_t index = next_index++;
-    if (!input_.facts[index].reached) continue;
-    begin(index);
     if (!input_.facts[index].needed) continue;
     if (const auto last = fuse(index)) {
       next_index = *last + 1;
@@ -136,7 +147,6 @@ void Lowering::run() {
       lower(index);
     }
   }
-  end();
 }
 
 void Lowering::begin(uint32_t index) {
@@ -184,7 +194,7 @@ void Lowering::lower(uint32_t index) {
     case Kind::Branch:
       return branch(index);
     case Kind::Jump:
-      return out_.jump(*labels_[op.target]);
+      return;  // run() does it, unless the target follows.
     case Kind::Call:
       return call(index);
     case Kind::Exit:
@@ -214,8 +224,8 @@ void Lowering::branch(uint32_t index) {
   Operation op = input_.operations[index];
   const Operand left = operand_of(index, op.destination);
   const Operand right = operand(index);
+  if (input_.facts[index].always_taken) return;  // As a jump.
   const Label target = *labels_[op.target];
-  if (input_.facts[index].always_taken) return out_.jump(target);
   if (left.is_constant) {
     op.jump = mirrored(op.jump);
     compare(op, right.in, left);

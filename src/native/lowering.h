@@ -14,6 +14,7 @@
 #include "native/analysis.h"
 #include "native/assembler.h"
 #include "native/code.h"
+#include "native/layout.h"
 #include "native/operation.h"
 
 namespace clew::native {
@@ -28,6 +29,7 @@ struct Operand {
 struct LoweringInput {
   std::span<const Operation> operations;
   std::span<const Facts> facts;
+  std::span<const Block> blocks;
   const Allocation& allocation;
   abi::RegisterSet clobbers;  // What the stub will save: at least allocation.clobbers.
   const Environment& environment;
@@ -44,6 +46,7 @@ class Lowering {
  private:
   // lower_control.cc
   void begin(uint32_t index);
+  void lower_block(const Block& block);
   void lower(uint32_t index);
   void end();
   void branch(uint32_t index);

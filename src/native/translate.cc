@@ -13,6 +13,7 @@
 #include "native/allocation.h"
 #include "native/analysis.h"
 #include "native/code.h"
+#include "native/layout.h"
 #include "native/lowering.h"
 #include "native/operation.h"
 
@@ -46,6 +47,7 @@ Expected<void> check(const Environment& environment) {
 
 struct Prepared {
   std::vector<Facts> facts;
+  std::vector<Block> blocks;
   Allocation allocation;
   abi::RegisterSet clobbers;
 };
@@ -55,6 +57,7 @@ Expected<Prepared> prepare(std::span<const Operation> operations, PointKind poin
   while (true) {  // The set only grows, and has 16 members.
     Prepared prepared;
     prepared.facts = CLEW_TRY(analyse(operations, point, clobbers));
+    prepared.blocks = lay_out(operations, prepared.facts);
     prepared.allocation = CLEW_TRY(allocate(operations, prepared.facts, point));
     const auto all = static_cast<uint16_t>(clobbers.bits() | prepared.allocation.clobbers.bits());
     prepared.clobbers = abi::RegisterSet(all);
@@ -73,6 +76,7 @@ Expected<Code> translate(const isa::Program& program, const Environment& environ
   const Prepared prepared = CLEW_TRY(prepare(operations, environment.point));
   Lowering lowering({.operations = operations,
                      .facts = prepared.facts,
+                     .blocks = prepared.blocks,
                      .allocation = prepared.allocation,
                      .clobbers = prepared.clobbers,
                      .environment = environment});
