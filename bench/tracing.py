@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs under measurement and the tracers that attach to them."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+
+class Program:
+    """A program that takes commands on standard input and answers with `name value` lines."""
+
+    def __init__(self, path):
+        self.path = str(path)
+        self.process = subprocess.Popen([self.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, bufsize=1)
+        if self.process.stdout.readline().strip() != "ready":
+            raise RuntimeError(f"{path} did not start")
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def ask(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        answer = {}
+        for line in self.process.stdout:
+            if line.strip() == "end":
+                return answer
+            name, value = line.split()
+            answer[name] = float(value) if "." in value else int(value)
+        raise RuntimeError(f"{self.path} ended during: {command}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Clew:
+    """A session of `clew run` on a process, from armed to detached."""
+
+    command = None  # Path of the binary; set by bench/run.
+
+    def __init__(self, pid, query, arguments=()):
+        self.arguments = [self.command, "run", query, "-p", str(pid), "--json", *arguments]
+        self.rows, self.summary, self.armed_ms, self.said = [], {}, 0.0, ""
+
+    def __enter__(self):
+        start = time.monotonic()
+        self.process = subprocess.Popen(self.arguments, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        for line in self.process.stderr:
+            self.said += line
+            if line.startswith("clew: tracing "):
+                self.armed_ms = (time.monotonic() - start) * 1000
+                return self
+        self.process.wait()
+        raise RuntimeError(self.said.strip() or "clew ended before it was armed")
+
+    def __exit__(self, *unused):
+        self.process.send_signal(signal.SIGINT)
+        output, said = self.process.communicate(timeout=120)
+        self.said += said
+        for line in output.splitlines():
+            row = json.loads(line)
+            if "summary" in row:
+                self.summary = row["summary"]
+            else:
+                self.rows.append(row)
+        if self.process.returncode != 0:
+            raise RuntimeError(self.said.strip())
+
+    def lost(self):
+        """All losses that the summary names, summed."""
+        return sum(sum(self.summary.get(kind, {}).values()) for kind in ("missed", "dropped"))
+
+
+class Bpftrace:
+    """The peer: kernel uprobes with a bpftrace program."""
+
+    def __init__(self, program):
+        # What a program prints appears only when all its probes are attached.
+        self.text = program + ' interval:ms:50 { printf("armed\\n"); }'
+
+    @staticmethod
+    def usable():
+        return shutil.which("bpftrace") is not None and os.geteuid() == 0
+
+    def __enter__(self):
+        self.output = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(["bpftrace", "-e", self.text], stdout=subprocess.PIPE,
+                                        stderr=self.output, text=True)
+        for line in self.process.stdout:
+            if line.startswith("armed"):
+                return self
+        self.process.wait()
+        self.output.seek(0)
+        raise RuntimeError("bpftrace: " + self.output.read().strip())
+
+    def __exit__(self, *unused):
+        self.process.send_signal(signal.SIGINT)
+        self.process.communicate(timeout=120)
+        self.output.close()
+
+
+class Redis:
+    """A redis-server of our own on a socket in a temporary folder."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="clew-bench-")
+        self.socket = str(Path(self.folder.name) / "redis.sock")
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", self.socket, "--save", "",
+             "--dir", self.folder.name], stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 30
+        while not self._answers():
+            if time.monotonic() > deadline:
+                raise RuntimeError("redis-server does not answer")
+        if os.cpu_count() > 1:  # The load and the server, each on its own CPU.
+            os.sched_setaffinity(self.process.pid, {0})
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def _answers(self):
+        done = subprocess.run(["redis-cli", "-s", self.socket, "ping"], capture_output=True,
+                              text=True, check=False)
+        return done.stdout.strip() == "PONG"
+
+    def throughput(self, test, requests):
+        """Requests a second of redis-benchmark -P 16 for one command."""
+        command = ["redis-benchmark", "-s", self.socket, "-P", "16", "-n", str(requests),
+                   "-t", test, "--csv"]
+        if os.cpu_count() > 1:
+            command = ["taskset", "-c", "1", *command]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return float(done.stdout.splitlines()[-1].split(",")[1].strip('"'))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.process.terminate()
+        self.process.wait()
+        self.folder.cleanup()
+
+
+def module_of(path):
+    """The path of the file itself: Debian's redis-server is a link."""
+    return os.path.realpath(shutil.which(path) or path)
