@@ -99,6 +99,10 @@ TEST_F(Interpreter, RefusesMisalignedAtomics) {
   EXPECT_THAT(error_of("lock add32 [%r10-6], %r1\nexit"), HasSubstr("misaligned"));
 }
 
+TEST_F(Interpreter, TheFarJumpTakesItsDistanceFromTheImmediate) {
+  EXPECT_EQ(result_of("mov %r0, 1\nja32 +2\nmov %r0, 2\nexit\nmov %r0, 3\nja32 -3"), 3U);
+}
+
 TEST_F(Interpreter, StopsWhenTheFuelIsUsedUp) {
   environment_.fuel = 10;
   const Expected<Outcome> endless = run("again: ja again");
