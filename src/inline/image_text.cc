@@ -2,24 +2,30 @@
 // ModuleImage -> ModuleText.
 #include "inline/image_text.h"
 
+#include <string_view>
+
 namespace clew::inline_ {
 
 namespace {
 
 constexpr uint64_t kRseqSignatureBytes = 4;  // Checked by the kernel before the abort address.
 
+bool is_cold_name(std::string_view name) {
+  return name.find(".cold") != std::string_view::npos;
+}
+
 void add_functions(const target::ModuleImage& image, ModuleText& text) {
   std::span<const target::Fde> fdes = image.fdes();
   for (const target::Function& function : image.functions()) {
     const auto owner = static_cast<uint32_t>(text.functions.size());
     FunctionRange range{.address = function.address, .size_bytes = function.size_bytes};
-    if (function.origin == target::FunctionOrigin::UnwindEntry) {
-      while (!fdes.empty() && fdes.front().address < function.address)
-        fdes = fdes.subspan(1);
-      const bool found = !fdes.empty() && fdes.front().address == function.address;
-      range.unnamed = true;
-      range.mid_frame = found && !fdes.front().cfa_at_start_is_rsp_plus_8;
-    }
+    range.unnamed = function.origin == target::FunctionOrigin::UnwindEntry;
+    while (!fdes.empty() && fdes.front().address < function.address)
+      fdes = fdes.subspan(1);
+    const bool has_fde = !fdes.empty() && fdes.front().address == function.address;
+    // Assembly may have odd unwind entries: a name that is no cold part's makes it a function.
+    const bool may_be_part = range.unnamed || is_cold_name(function.names.front().linkage);
+    range.mid_frame = may_be_part && has_fde && !fdes.front().cfa_at_start_is_rsp_plus_8;
     text.functions.push_back(range);
     for (const target::AddressRange& cold : function.cold) {
       text.functions.push_back(
