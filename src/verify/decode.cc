@@ -319,7 +319,9 @@ bool Reader::read_immediate(const Row& row) {
   uint64_t value = 0;
   if (!number(size, value)) return false;
   out_.has_immediate = true;
-  out_.immediate = cut(sign_extend(value, size), out_.size_bytes);
+  const bool counts =
+      row.operation >= Operation::RotateLeft && row.operation <= Operation::ShiftRightSigned;
+  out_.immediate = counts ? value : cut(sign_extend(value, size), out_.size_bytes);
   return true;
 }
 
@@ -376,6 +378,7 @@ bool Reader::fill(const Row& row) {
   }
   if (!read_rm(row) || !place(row) || !read_immediate(row)) return false;
   if (lock_ && out_.first.kind != Operand::Kind::Memory) return false;
+  if (gs_ && row.operation == Operation::AddressOf) return false;  // lea has no segment.
   return rex_is_minimal();
 }
 
