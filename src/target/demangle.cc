@@ -122,6 +122,8 @@ size_t name_start(std::string_view text) {
       const size_t symbol = operator_symbol_size(text.substr(i + 8));
       if (symbol == 0 && depth == 0) return start;  // A conversion, new or delete: all the rest.
       i += 7 + symbol;
+      // Before template arguments there is a space: `operator< <int>`.
+      if (symbol != 0 && text.substr(i + 1).starts_with(" <")) ++i;
       continue;
     }
     const char c = text[i];

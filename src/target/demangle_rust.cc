@@ -198,7 +198,7 @@ class RustV0 {
                         : c >= 'a' && c <= 'z' ? c - 'a' + 10
                         : c >= 'A' && c <= 'Z' ? c - 'A' + 36
                                                : -1;
-      if (digit < 0 || value > UINT64_MAX / 128) failed_ = true;
+      if (digit < 0 || value > (UINT64_MAX - 62) / 62) failed_ = true;
       if (failed_) return 0;
       value = value * 62 + static_cast<uint64_t>(digit);
     }
@@ -206,16 +206,21 @@ class RustV0 {
   }
   uint64_t optional_base_62(char tag) { return accept(tag) ? base_62() + 1 : 0; }
 
+  // A number has no leading zeros: "00" is two of them.
+  size_t decimal() {
+    if (accept('0')) return 0;
+    size_t value = 0;
+    const char* begin = text_.data() + at_;
+    const auto parsed = std::from_chars(begin, text_.data() + text_.size(), value);
+    if (parsed.ec != std::errc()) failed_ = true;
+    at_ += static_cast<size_t>(parsed.ptr - begin);
+    return value;
+  }
+
   Identifier identifier() {
     Identifier result{.text = {}, .is_punycode = accept('u')};
-    size_t size = 0;
-    const char* begin = text_.data() + at_;
-    const auto parsed = std::from_chars(begin, text_.data() + text_.size(), size);
-    if (failed_ || parsed.ec != std::errc()) {
-      failed_ = true;
-      return result;
-    }
-    at_ += static_cast<size_t>(parsed.ptr - begin);
+    const size_t size = decimal();
+    if (failed_) return result;
     accept('_');
     if (size > text_.size() - at_) {
       failed_ = true;

@@ -337,6 +337,10 @@ std::string TypeTable::name_of(Dwarf_Die& die, unsigned depth) {
     case DW_TAG_atomic_type:
       return target_name();
     case DW_TAG_pointer_type:
+      if (target && dwarf_tag(&*target) == DW_TAG_subroutine_type) {
+        auto result = die_reference(*target, DW_AT_type);
+        return (result ? name_of(*result, depth + 1) : "void") + " (*)()";
+      }
       return with_star(target_name(), "*");
     case DW_TAG_reference_type:
       return with_star(target_name(), "&");

@@ -32,8 +32,8 @@ size_t leading_underscores(std::string_view name) {
 bool is_better_name(const RawSymbol& a, const RawSymbol& b) {
   const auto rank = [](const RawSymbol& symbol) {
     const bool is_clone = clone_suffix_at(symbol.name) != symbol.name.size();
-    return std::tuple(symbol.is_untyped, leading_underscores(symbol.name), symbol.is_local,
-                      is_clone, symbol.name.size(), symbol.name);
+    return std::tuple(symbol.is_untyped, symbol.is_old_version, leading_underscores(symbol.name),
+                      symbol.is_local, is_clone, symbol.name.size(), symbol.name);
   };
   return rank(a) < rank(b);
 }

@@ -17,7 +17,13 @@ std::string_view name_at(std::span<const uint8_t> strings, uint32_t offset) {
   const auto* begin = reinterpret_cast<const char*>(strings.data()) + offset;
   const std::string_view name(begin, strnlen(begin, strings.size() - offset));
   if (offset + name.size() == strings.size()) return {};  // Not terminated.
-  return name.substr(0, name.find('@'));
+  return name;
+}
+
+// .gnu.version has a number for each dynamic symbol; the highest bit hides it from new programs.
+bool is_hidden(std::span<const uint8_t> versions, size_t symbol) {
+  if (versions.size() / 2 <= symbol) return false;
+  return (versions[2 * symbol + 1] & 0x80) != 0;
 }
 
 // The tables are read as they are: their layout is that of Elf64_Sym, and there may be millions.
@@ -26,9 +32,12 @@ class SymbolReader {
   SymbolReader(const ImageTables& tables, std::span<const uint8_t> strings, FunctionOrigin origin)
       : tables_(tables), strings_(strings), origin_(origin) {}
 
+  void use_versions(std::span<const uint8_t> versions) { versions_ = versions; }
+
   void read(std::span<const uint8_t> bytes, SymbolList& list) {
     uint32_t source_file = ++list.source_files;
     for (size_t at = 0; at + sizeof(Elf64_Sym) <= bytes.size(); at += sizeof(Elf64_Sym)) {
+      index_ = at / sizeof(Elf64_Sym);
       Elf64_Sym symbol;
       std::memcpy(&symbol, bytes.data() + at, sizeof(symbol));
       if (ELF64_ST_TYPE(symbol.st_info) == STT_FILE) {
@@ -45,8 +54,12 @@ class SymbolReader {
     const bool is_function = type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE;
     if (!is_function || symbol.st_shndx == SHN_UNDEF || symbol.st_shndx == SHN_ABS) return;
     if (!is_code(symbol.st_value)) return;
-    const std::string_view name = name_at(strings_, symbol.st_name);
+    const std::string_view versioned = name_at(strings_, symbol.st_name);
+    const size_t version = versioned.find('@');
+    const std::string_view name = versioned.substr(0, version);
     if (name.empty()) return;
+    const bool has_old_version =
+        version != std::string_view::npos && !versioned.substr(version).starts_with("@@");
     const bool is_local = ELF64_ST_BIND(symbol.st_info) == STB_LOCAL;
     list.symbols.push_back({.name = name,
                             .address = symbol.st_value,
@@ -55,6 +68,7 @@ class SymbolReader {
                             .origin = origin_,
                             .is_local = is_local,
                             .is_ifunc = type == STT_GNU_IFUNC,
+                            .is_old_version = has_old_version || is_hidden(versions_, index_),
                             .is_untyped = type == STT_NOTYPE});
   }
 
@@ -68,7 +82,9 @@ class SymbolReader {
 
   const ImageTables& tables_;
   std::span<const uint8_t> strings_;
+  std::span<const uint8_t> versions_;
   FunctionOrigin origin_;
+  size_t index_ = 0;
   const SectionRecord* section_ = nullptr;
 };
 
@@ -110,7 +126,14 @@ Expected<void> add_symbols(const ElfFile& file, const ElfSection& symtab, Functi
   }
   Buffer strings = CLEW_TRY(file.read(file.sections()[symtab.header.sh_link]));
   const Buffer symbols = CLEW_TRY(file.read(symtab));
-  SymbolReader(tables, strings.view(), origin).read(symbols.view(), list);
+  SymbolReader reader(tables, strings.view(), origin);
+  const bool is_dynamic = symtab.header.sh_type == SHT_DYNSYM;
+  const ElfSection* version_section =
+      is_dynamic ? file.find_section_of_type(SHT_GNU_versym) : nullptr;
+  Buffer versions;
+  if (version_section != nullptr) versions = CLEW_TRY(file.read(*version_section));
+  reader.use_versions(versions.view());
+  reader.read(symbols.view(), list);
   list.string_tables.push_back(std::move(strings));
   return {};
 }

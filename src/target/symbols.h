@@ -21,6 +21,7 @@ struct RawSymbol {
   FunctionOrigin origin = FunctionOrigin::SymbolTable;
   bool is_local = false;
   bool is_ifunc = false;
+  bool is_old_version = false;  // Not the default version of its name: only old programs get it.
   bool is_untyped = false;  // A label of hand-written assembly: a function only if an FDE says so.
 };
 
