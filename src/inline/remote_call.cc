@@ -136,7 +136,9 @@ Expected<void> StoppedTarget::find_gadgets() {
   std::vector<uint8_t> bytes;
   gadgets_.searched = true;
   for (const target::Mapping& map : CLEW_TRY(target::read_memory_map(pid_))) {
-    const bool useless = !map.executable || !map.readable || map.path == "[vsyscall]";
+    // Shared text is an arena, which may be about to go.
+    const bool useless =
+        !map.executable || !map.readable || map.shared || map.path == "[vsyscall]";
     if (useless) continue;
     bytes.resize(std::min<uint64_t>(map.size_bytes(), kSearchMax));
     if (!read(map.start, bytes)) continue;

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions on a live victim. Every count is compared with the victim's own.
+#include "inline/attachment.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "inline/victim.h"
+
+namespace clew::inline_ {
+namespace {
+
+using namespace testing_;  // Helpers of these tests only.
+
+const char* const kVictim = CLEW_COUNTER_VICTIM;
+
+class LiveSession : public testing::Test {
+ protected:
+  LiveSession() : victim_(kVictim), module_(module_of(victim_.pid(), "counter_victim")) {}
+
+  Attachment open(const OpenOptions& options = small_options()) {
+    auto attachment = Attachment::open(victim_.pid(), options);
+    if (!attachment) {
+      ADD_FAILURE() << attachment.error().message;
+      std::abort();
+    }
+    return std::move(*attachment);
+  }
+
+  void install(Attachment& attachment,
+               const std::vector<std::pair<RequestKind, std::string>>& wanted,
+               const CounterOptions& options = {}) {
+    const Plan plan = plan_of(*module_, wanted, attachment);
+    EXPECT_TRUE(plan.refusals.empty());
+    const auto report = install_counters(attachment, *module_, plan, options);
+    ASSERT_TRUE(report.has_value()) << report.error().message;
+    EXPECT_TRUE(report->refusals.empty());
+    EXPECT_EQ(report->points, plan.points.size());
+  }
+
+  void detach(Attachment& attachment) {
+    const auto report = attachment.detach();
+    ASSERT_TRUE(report.has_value()) << report.error().message;
+    EXPECT_FALSE(report->residue) << report->residue_reason;
+    EXPECT_EQ(report->foreign_patches, 0U);
+  }
+
+  Victim victim_;
+  std::unique_ptr<Module> module_;
+};
+
+TEST_F(LiveSession, CountsEveryEntryAndLeavesNothingBehind) {
+  const Footprint before = footprint_of(victim_.pid());
+  ASSERT_TRUE(changed_text(victim_.pid()).empty());
+  Attachment attachment = open();
+  install(attachment, {{RequestKind::Entry, "work"}});
+  EXPECT_FALSE(changed_text(victim_.pid()).empty());
+  EXPECT_EQ(victim_.ask_number("calls 100000"), 100000);
+  EXPECT_EQ(cell(attachment, 0), 100000U);
+  detach(attachment);
+  EXPECT_TRUE(changed_text(victim_.pid()).empty());
+  EXPECT_EQ(footprint_of(victim_.pid()), before);
+  EXPECT_EQ(victim_.ask_number("calls 10"), 100010);
+  EXPECT_EQ(cell(attachment, 0), 100000U);  // Readable after the end.
+  EXPECT_EQ(victim_.finish(), 0);
+}
+
+TEST_F(LiveSession, CountsExactlyInManyThreads) {
+  Attachment attachment = open();
+  install(attachment, {{RequestKind::Entry, "work"}}, {.guarded = true});
+  EXPECT_EQ(victim_.ask_number("threads 32 10000"), 320000);
+  EXPECT_EQ(cell(attachment, 0), 320000U);
+  EXPECT_EQ(header_word(attachment, offsetof(abi::RegionHeader, missed_reentry)), 0U);
+  detach(attachment);
+}
+
+TEST_F(LiveSession, CountsEveryExit) {
+  Attachment attachment = open();
+  const Plan plan = plan_of(
+      *module_, {{RequestKind::Entry, "choose"}, {RequestKind::Exits, "choose"}}, attachment);
+  ASSERT_TRUE(plan.refusals.empty());
+  ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
+  EXPECT_EQ(victim_.ask_number("exits 30000"), 30000);
+  uint64_t entries = 0;
+  uint64_t exits = 0;
+  for (uint32_t i = 0; i < plan.points.size(); ++i) {
+    (plan.points[i].kind == PointKind::Entry ? entries : exits) += cell(attachment, i);
+  }
+  EXPECT_EQ(entries, 30000U);
+  EXPECT_EQ(exits, 30000U);
+  detach(attachment);
+}
+
+TEST_F(LiveSession, ComesAndGoesUnderAStorm) {
+  EXPECT_EQ(victim_.ask("storm 8"), "storming");
+  const Footprint before = footprint_of(victim_.pid());
+  for (int round = 0; round < 10; ++round) {
+    Attachment attachment = open();
+    install(attachment, {{RequestKind::Entry, "work"}}, {.guarded = round % 2 == 1});
+    detach(attachment);
+    EXPECT_TRUE(changed_text(victim_.pid()).empty());
+    EXPECT_GT(cell(attachment, 0), 0U);
+  }
+  EXPECT_EQ(footprint_of(victim_.pid()).mappings, before.mappings);
+  EXPECT_GT(victim_.ask_number("calm"), 0);
+  EXPECT_EQ(victim_.finish(), 0);
+}
+
+}  // namespace
+}  // namespace clew::inline_

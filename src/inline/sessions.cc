@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which processes hold an arena, and cleaning up after tracers that are gone.
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "inline/attachment.h"
+#include "inline/attachment_state.h"
+#include "inline/removal.h"
+
+namespace clew::inline_ {
+namespace {
+
+constexpr std::chrono::milliseconds kStopTimeout{2000};
+
+// Names in a folder of /proc that are numbers.
+std::vector<int> numbers_in(const std::string& folder) {
+  std::vector<int> numbers;
+  DIR* const listing = opendir(folder.c_str());
+  if (listing == nullptr) return numbers;
+  while (const dirent* entry = readdir(listing)) {
+    const int number = std::atoi(entry->d_name);
+    const bool is_number = entry->d_name[0] >= '0' && entry->d_name[0] <= '9';
+    if (is_number) numbers.push_back(number);
+  }
+  closedir(listing);
+  return numbers;
+}
+
+// Descriptors of an arena that the target still has: its tracer died while it was being made.
+std::vector<int> forgotten_descriptors(pid_t pid) {
+  std::vector<int> found;
+  const std::string folder = fmt::format("/proc/{}/fd", pid);
+  for (const int fd : numbers_in(folder)) {
+    std::string link(64, '\0');
+    const ssize_t length = readlink(fmt::format("{}/{}", folder, fd).c_str(), link.data(), 64);
+    if (length <= 0) continue;
+    const std::string_view text(link.data(), static_cast<size_t>(length));
+    if (text.starts_with(fmt::format("/memfd:{}", kArenaName))) found.push_back(fd);
+  }
+  return found;
+}
+
+Expected<void> close_descriptors(StoppedTarget& target) {
+  for (const int fd : forgotten_descriptors(target.pid())) {
+    CLEW_TRY(target.checked_call("close",
+                                 {.number = SYS_close, .arguments = {static_cast<uint64_t>(fd)}}));
+  }
+  return {};
+}
+
+// Mapped, but its tracer died before it was complete: nothing was ever installed in it.
+bool is_unfinished(pid_t pid, const ArenaMapping& mapping) {
+  uint64_t magic = 1;
+  const auto bytes = std::span(reinterpret_cast<uint8_t*>(&magic), sizeof magic);
+  return mapping.low_address != 0 &&
+         target::read_memory(pid, mapping.low_address + abi::kHeaderOffset, bytes) && magic == 0;
+}
+
+std::optional<ArenaInfo> info_of(pid_t pid) {
+  const auto maps = target::read_memory_map(pid);
+  if (!maps) return std::nullopt;
+  const auto mapping = find_arena(*maps);
+  if (!mapping) return std::nullopt;
+  ArenaInfo info;
+  info.pid = pid;
+  info.residue = true;
+  const auto arena = Arena::join(pid, *mapping);
+  if (!arena) return info;
+  const uint32_t live = live_sessions(*arena);
+  for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {
+    const abi::SessionEntry& entry = arena->header().sessions[s];
+    if (entry.state == 0) continue;
+    info.sessions.push_back({.session = s,
+                             .tracer = static_cast<pid_t>(entry.tracer_pid),
+                             .tracer_alive = (live >> s & 1) != 0});
+  }
+  // A forked child has the arena of its parent, whose tracers are not its own.
+  info.residue = live == 0;
+  info.sites = static_cast<uint32_t>(SiteJournal(*arena).by_address().size());
+  return info;
+}
+
+}  // namespace
+
+std::vector<ArenaInfo> ps() {
+  std::vector<ArenaInfo> found;
+  for (const int pid : numbers_in("/proc")) {
+    auto info = info_of(pid);
+    if (info) found.push_back(std::move(*info));
+  }
+  return found;
+}
+
+Expected<DetachReport> clean_up(pid_t pid, bool force) {
+  const auto maps = target::read_memory_map(pid);
+  if (!maps) return tl::unexpected(maps.error());
+  auto mapping = find_arena(*maps);
+  const bool unfinished = mapping && is_unfinished(pid, *mapping);
+  if (!mapping || unfinished) {
+    if (!mapping && forgotten_descriptors(pid).empty()) return DetachReport{};
+    StoppedTarget target = CLEW_TRY(stop_target(pid, kStopTimeout));
+    CLEW_TRY(close_descriptors(target));
+    CLEW_TRY(Arena::unmap(target));
+    return DetachReport{};
+  }
+  const Arena arena = CLEW_TRY(Arena::join(pid, *mapping));
+  const ArenaLock lock = CLEW_TRY(ArenaLock::take(arena));
+  StoppedTarget target = CLEW_TRY(stop_target(pid, kStopTimeout));
+  SiteJournal journal(arena);
+  const uint32_t live = live_sessions(arena);
+  const bool everything = force || live == 0;
+  const uint32_t leaving = everything ? ~uint32_t{0} : dead_sessions(arena);
+  DetachReport report = CLEW_TRY(remove_sessions(target, arena, journal, leaving, everything));
+  CLEW_TRY(close_descriptors(target));
+  target.resume();
+  for (uint32_t s = 0; s < abi::kSessionsMax && !report.residue; ++s) {
+    if ((leaving >> s & 1) != 0) arena.header().sessions[s].state = 0;
+  }
+  return report;
+}
+
+}  // namespace clew::inline_

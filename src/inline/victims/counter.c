@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program to trace: does on command what the tests want, and counts for itself. Commands come one
+// per line on stdin; each is answered with one line on stdout.
+//
+//   calls N        calls work() N times             -> number of calls so far, of this process
+//   exits N        calls choose() N times           -> number of returns so far
+//   threads T N    T threads call work() N times    -> number of calls so far
+//   fork N         a child calls work() N times     -> its exit status
+//   exec           runs itself again
+//   sum            -> a checksum of all results
+//   block / hold   see below
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static atomic_long calls;
+static atomic_long returns;
+static atomic_long sum;
+
+__attribute__((noinline)) long work(long value) {
+  __asm__ volatile("" : : : "memory");
+  return value * 3 + 1;
+}
+
+__attribute__((noinline)) long choose(long value) {
+  if (value % 3 == 0) return work(value) + 7;
+  if (value % 3 == 1) return work(value + 1);
+  return value;
+}
+
+__attribute__((noinline)) long recurse(long depth) {
+  if (depth <= 0) return 1;
+  return recurse(depth - 1) + work(depth);
+}
+
+static void call_work(long count) {
+  for (long i = 0; i < count; ++i)
+    atomic_fetch_add(&sum, work(i));
+  atomic_fetch_add(&calls, count);
+}
+
+static void* thread_main(void* argument) {
+  call_work((long)argument);
+  return NULL;
+}
+
+static void run_threads(long threads, long count) {
+  pthread_t handles[256];
+  if (threads > 256) threads = 256;
+  for (long i = 0; i < threads; ++i)
+    pthread_create(&handles[i], NULL, thread_main, (void*)count);
+  for (long i = 0; i < threads; ++i)
+    pthread_join(handles[i], NULL);
+}
+
+static int run_child(long count) {
+  const pid_t child = fork();
+  if (child == 0) {
+    call_work(count);
+    _exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+static atomic_int storming;
+static atomic_long stormed;
+
+static void* storm_main(void* unused) {
+  long count = 0;
+  while (atomic_load(&storming)) {
+    atomic_fetch_add(&sum, work(count) & 1);
+    ++count;
+  }
+  atomic_fetch_add(&stormed, count);
+  return unused;
+}
+
+static pthread_t storm_threads[64];
+static long storm_count;
+
+static void start_storm(long threads) {
+  atomic_store(&storming, 1);
+  storm_count = threads > 64 ? 64 : threads;
+  for (long i = 0; i < storm_count; ++i)
+    pthread_create(&storm_threads[i], NULL, storm_main, NULL);
+}
+
+static long stop_storm(void) {
+  atomic_store(&storming, 0);
+  for (long i = 0; i < storm_count; ++i)
+    pthread_join(storm_threads[i], NULL);
+  return atomic_load(&stormed);
+}
+
+int main(int argc, char** argv) {
+  char line[256];
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  printf("ready\n");
+  while (fgets(line, sizeof line, stdin) != NULL) {
+    long a = 0;
+    long b = 0;
+    char word[32] = "";
+    if (sscanf(line, "%31s %ld %ld", word, &a, &b) < 1) continue;
+    if (strcmp(word, "calls") == 0) {
+      call_work(a);
+      printf("%ld\n", atomic_load(&calls));
+    } else if (strcmp(word, "exits") == 0) {
+      for (long i = 0; i < a; ++i)
+        atomic_fetch_add(&sum, choose(i));
+      printf("%ld\n", atomic_fetch_add(&returns, a) + a);
+    } else if (strcmp(word, "recurse") == 0) {
+      printf("%ld\n", recurse(a));
+    } else if (strcmp(word, "threads") == 0) {
+      run_threads(a, b);
+      printf("%ld\n", atomic_load(&calls));
+    } else if (strcmp(word, "storm") == 0) {
+      start_storm(a);
+      printf("storming\n");
+    } else if (strcmp(word, "calm") == 0) {
+      printf("%ld\n", stop_storm());
+    } else if (strcmp(word, "fork") == 0) {
+      printf("%d\n", run_child(a));
+    } else if (strcmp(word, "exec") == 0) {
+      execv("/proc/self/exe", argv);
+    } else if (strcmp(word, "sum") == 0) {
+      printf("%ld\n", atomic_load(&sum));
+    } else if (strcmp(word, "crash") == 0) {
+      raise(SIGSEGV);
+    } else {
+      break;
+    }
+  }
+  return argc - 1;
+}
