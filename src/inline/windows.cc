@@ -234,8 +234,10 @@ class Placer {
     if (is_installed || end_of(left) <= window.address) return false;
     const uint64_t last = std::max(window.address + window.instructions.back().offset,
                                    left.address + left.instructions.back().offset);
-    auto merged = build_window(code_, {left.address, last, WindowClass::OwnBytes});
+    auto merged = build_window(code_, {left.address, last, left.window_class});
     if (!merged || unexplained_jump_may_enter(*merged)) return false;
+    merged->hop_address = left.hop_address;
+    merged->hop_original = left.hop_original;
     occupied_.remove(left.address);
     if (occupied_.overlaps(merged->address, end_of(*merged))) {
       occupied_.add(left.address, end_of(left));
@@ -289,7 +291,7 @@ class Placer {
   bool try_hop(const WindowWish& wish) {
     auto window = build_window(code_, wish);
     if (!window || unexplained_jump_may_enter(*window)) return false;
-    if (occupied_.overlaps(window->address, end_of(*window))) return false;
+    if (occupied_.overlaps(window->address, end_of(*window))) return try_merge(*window);
     const uint64_t hop = find_hop(*window);
     if (hop == 0) return false;
     window->hop_address = hop;
