@@ -18,6 +18,8 @@ class EventMerge {
  public:
   // Takes the events of one round; `round_start` is the time stamp counter before its first read.
   void add(const EventBatch& round, uint64_t round_start);
+  // Takes events that were read outside a round (of slots that were freed).
+  void add_extra(const EventBatch& events) { held_.append(events); }
   // The events that are complete, in order of time (ties: in order of arrival).
   EventBatch take_ready();
   // Everything; call once at the end.

@@ -34,6 +34,15 @@ TEST(EventMerge, HoldsEventsBackUntilALaterRoundBegan) {
   EXPECT_EQ(merge.late(), 0U);
 }
 
+TEST(EventMerge, ExtraEventsDoNotEndARound) {
+  EventMerge merge;
+  merge.add(batch_of({5}), 10);
+  merge.add_extra(batch_of({4}));
+  EXPECT_TRUE(merge.take_ready().empty());
+  merge.add({}, 20);
+  EXPECT_THAT(times_of(merge.take_ready()), ElementsAre(4, 5));
+}
+
 TEST(EventMerge, CountsEventsThatComeTooLateForTheirPlace) {
   EventMerge merge;
   merge.add(batch_of({5}), 10);

@@ -38,12 +38,14 @@ namespace {
 
 using Description = std::pair<std::string_view, std::string_view>;
 
-constexpr std::array<Description, 11> kDescriptions = {{
+constexpr std::array<Description, 13> kDescriptions = {{
     {kMissedReentry, "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probes left by a longjmp out of a signal handler"},
     {kMissedRecords, "calls not paired with their return: too many calls were open on a thread"},
     {kMissedUnpaired, "returns whose call began before the session"},
     {kMissedFuel, "probes stopped because they ran too long"},
+    {kMissedUnreadable, "hits left out: memory that the query needs could not be read"},
+    {kMissedTailCall, "returns without a value: the function left by a jump to another"},
     {kMissedNoSlot, "hits in threads without a slot: too many threads"},
     {kMissedForks, "forked child processes not traced (use --follow)"},
     {kDroppedRing, "events not stored: a ring was full"},

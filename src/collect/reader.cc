@@ -174,6 +174,8 @@ constexpr Counter kMissedCounters[] = {
     {offsetof(abi::RegionHeader, missed_records), kMissedRecords},
     {offsetof(abi::RegionHeader, missed_unpaired), kMissedUnpaired},
     {offsetof(abi::RegionHeader, missed_fuel), kMissedFuel},
+    {offsetof(abi::RegionHeader, missed_unreadable), kMissedUnreadable},
+    {offsetof(abi::RegionHeader, missed_tail_call), kMissedTailCall},
 };
 
 }  // namespace

@@ -108,6 +108,8 @@ TEST(ReaderLosses, NamesEveryCause) {
     header->missed_records = 3;
     header->missed_unpaired = 4;
     header->missed_fuel = 5;
+    header->missed_unreadable = 10;
+    header->missed_tail_call = 11;
     header->dropped_ring = 6;
     header->dropped_table[0] = 7;
     header->dropped_table[5] = 100;  // There is one table only.
@@ -120,7 +122,7 @@ TEST(ReaderLosses, NamesEveryCause) {
   EXPECT_THAT(losses.missed,
               ElementsAre(Pair("abandoned", 4), Pair("forks_muted", 9), Pair("fuel", 10),
                           Pair("no_slot", 8), Pair("records_full", 6), Pair("reentry", 2),
-                          Pair("unpaired", 8)));
+                          Pair("tail_call", 22), Pair("unpaired", 8), Pair("unreadable", 20)));
   EXPECT_THAT(losses.dropped, ElementsAre(Pair("ring_full", 12), Pair("table_full", 14)));
 }
 

@@ -95,7 +95,8 @@ Value value_of(const Json& json, ColumnType type) {
 
 collect::Causes causes_of(const Json& object) {
   collect::Causes causes;
-  for (const auto& [cause, count] : object.items()) causes[cause] = count;
+  for (const auto& [cause, count] : object.items())
+    causes[cause] = count;
   return causes;
 }
 

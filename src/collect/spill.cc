@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/spill.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "collect/crc32c.h"
+
+namespace clew::collect {
+namespace {
+
+constexpr uint32_t kMagic = 0x46574C43;  // "CLWF", little endian.
+
+struct FrameHeader {
+  uint32_t magic;
+  uint32_t kind;
+  uint64_t size_bytes;
+  uint32_t payload_crc;
+  uint32_t header_crc;
+};
+static_assert(sizeof(FrameHeader) == 24);
+constexpr size_t kCheckedHeaderBytes = 20;
+
+template <typename T>
+void append(std::vector<std::byte>& bytes, std::span<const T> values) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const auto view = std::as_bytes(values);
+  bytes.insert(bytes.end(), view.begin(), view.end());
+}
+
+template <typename T>
+void append(std::vector<std::byte>& bytes, const T& value) {
+  append(bytes, std::span<const T>(&value, 1));
+}
+
+// Takes values off the front of a payload; a value that is not there sets `failed`.
+class Cursor {
+ public:
+  explicit Cursor(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  template <typename T>
+  T take() {
+    T value{};
+    if (bytes_.size() < sizeof(T)) {
+      failed_ = true;
+      return value;
+    }
+    std::memcpy(&value, bytes_.data(), sizeof(T));
+    bytes_ = bytes_.subspan(sizeof(T));
+    return value;
+  }
+
+  template <typename T>
+  std::vector<T> take_many(uint64_t count) {
+    if (count > bytes_.size() / sizeof(T)) failed_ = true;
+    if (failed_) return {};
+    std::vector<T> values(count);
+    if (count > 0) std::memcpy(values.data(), bytes_.data(), count * sizeof(T));
+    bytes_ = bytes_.subspan(count * sizeof(T));
+    return values;
+  }
+
+  [[nodiscard]] std::span<const std::byte> rest() const { return bytes_; }
+  [[nodiscard]] bool failed() const { return failed_; }
+
+ private:
+  std::span<const std::byte> bytes_;
+  bool failed_ = false;
+};
+
+tl::unexpected<Error> io_error(const std::string& path, const char* call) {
+  return fail(ErrorCode::Io, fmt::format("{}: {}: {}", path, call, std::strerror(errno)));
+}
+
+Expected<void> write_all(int fd, std::span<const std::byte> bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return io_error(path, "write");
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+// How many bytes were there, at most as many as asked for.
+Expected<size_t> read_all(int fd, std::span<std::byte> bytes, const std::string& path) {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t got = read(fd, bytes.data() + done, bytes.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return io_error(path, "read");
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  return done;
+}
+
+uint32_t header_crc_of(const FrameHeader& header) {
+  return crc32c(std::as_bytes(std::span(&header, 1)).first(kCheckedHeaderBytes));
+}
+
+}  // namespace
+
+SpillWriter::SpillWriter(FileDescriptor file, std::string path, std::vector<uint32_t> event_words)
+    : file_(std::move(file)), path_(std::move(path)), event_words_(std::move(event_words)) {}
+
+Expected<SpillWriter> SpillWriter::create(const std::string& path, const SpillStart& start) {
+  if (start.event_words.size() > kSpillShapesMax || start.note.size() > kSpillPayloadMax / 2) {
+    return fail(ErrorCode::Limit, fmt::format("{}: too many kinds of events", path));
+  }
+  FileDescriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!file.valid()) return io_error(path, "open");
+  SpillWriter writer(std::move(file), path, start.event_words);
+  std::vector<std::byte> payload;
+  append(payload, kSpillVersion);
+  append(payload, static_cast<uint32_t>(start.event_words.size()));
+  append(payload, std::span<const uint32_t>(start.event_words));
+  append(payload, std::span<const char>(start.note));
+  CLEW_TRY(writer.write_frame(SpillFrame::Start, payload));
+  return writer;
+}
+
+Expected<void> SpillWriter::write_frame(SpillFrame kind, std::span<const std::byte> payload) {
+  CLEW_ASSERT(payload.size() <= kSpillPayloadMax);
+  FrameHeader header{.magic = kMagic,
+                     .kind = static_cast<uint32_t>(kind),
+                     .size_bytes = payload.size(),
+                     .payload_crc = crc32c(payload),
+                     .header_crc = 0};
+  header.header_crc = header_crc_of(header);
+  CLEW_TRY(write_all(file_.get(), std::as_bytes(std::span(&header, 1)), path_));
+  return write_all(file_.get(), payload, path_);
+}
+
+Expected<void> SpillWriter::write(const EventBatch& batch, uint64_t round_start) {
+  // An event takes at most kEventSizeMax bytes of words and 20 of columns.
+  constexpr size_t kEventsPerFrame = kSpillPayloadMax / 4096 / 2;
+  for (size_t begin = 0; begin < batch.size(); begin += kEventsPerFrame) {
+    const size_t end = std::min(begin + kEventsPerFrame, batch.size());
+    CLEW_TRY(write_events(batch, begin, end, round_start));
+  }
+  return {};
+}
+
+Expected<void> SpillWriter::write_events(const EventBatch& batch, size_t begin, size_t end,
+                                         uint64_t round_start) {
+  const size_t count = end - begin;
+  payload_.clear();
+  append(payload_, round_start);
+  append(payload_, static_cast<uint64_t>(count));
+  append(payload_, batch.times().subspan(begin, count));
+  append(payload_, batch.shapes().subspan(begin, count));
+  append(payload_, batch.processes().subspan(begin, count));
+  append(payload_, batch.tids().subspan(begin, count));
+  for (size_t i = begin; i < end; ++i) {
+    const Event event = batch.at(i);
+    CLEW_ASSERT(event.shape < event_words_.size());
+    CLEW_ASSERT(event.words.size() == event_words_[event.shape]);
+    append(payload_, event.words);
+  }
+  return write_frame(SpillFrame::Events, payload_);
+}
+
+Expected<void> SpillWriter::finish() {
+  return write_frame(SpillFrame::End, {});
+}
+
+SpillReader::SpillReader(FileDescriptor file, std::string path)
+    : file_(std::move(file)), path_(std::move(path)) {}
+
+Expected<SpillReader> SpillReader::open(const std::string& path) {
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return io_error(path, "open");
+  SpillReader reader(std::move(file), path);
+  const auto frame = CLEW_TRY(reader.read_frame());
+  if (!frame || frame->kind != SpillFrame::Start || !frame->intact || !reader.parse_start()) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("{}: this is not a file of events, or it was written by another "
+                            "version of clew",
+                            path));
+  }
+  return reader;
+}
+
+Expected<std::optional<SpillReader::Frame>> SpillReader::read_frame() {
+  FrameHeader header{};
+  const auto header_bytes = std::as_writable_bytes(std::span(&header, 1));
+  if (CLEW_TRY(read_all(file_.get(), header_bytes, path_)) < sizeof(header)) return std::nullopt;
+  if (header.magic != kMagic || header.header_crc != header_crc_of(header) ||
+      header.size_bytes > kSpillPayloadMax) {
+    ++damaged_frames_;
+    return std::nullopt;
+  }
+  payload_.resize(header.size_bytes);
+  if (CLEW_TRY(read_all(file_.get(), payload_, path_)) < payload_.size()) return std::nullopt;
+  return Frame{.kind = static_cast<SpillFrame>(header.kind),
+               .intact = header.payload_crc == crc32c(payload_)};
+}
+
+bool SpillReader::parse_start() {
+  Cursor cursor(payload_);
+  const auto version = cursor.take<uint32_t>();
+  const auto shapes = cursor.take<uint32_t>();
+  if (version != kSpillVersion || shapes > kSpillShapesMax) return false;
+  start_.event_words = cursor.take_many<uint32_t>(shapes);
+  const auto note = cursor.rest();
+  start_.note.assign(reinterpret_cast<const char*>(note.data()), note.size());
+  return !cursor.failed();
+}
+
+bool SpillReader::parse_events(SpillRound& round) const {
+  Cursor cursor(payload_);
+  round.round_start = cursor.take<uint64_t>();
+  const auto count = cursor.take<uint64_t>();
+  const auto times = cursor.take_many<uint64_t>(count);
+  const auto shapes = cursor.take_many<uint32_t>(count);
+  const auto processes = cursor.take_many<uint32_t>(count);
+  const auto tids = cursor.take_many<uint32_t>(count);
+  if (cursor.failed()) return false;
+  for (size_t i = 0; i < count; ++i) {
+    if (shapes[i] >= start_.event_words.size()) return false;
+    const auto words = cursor.take_many<uint64_t>(start_.event_words[shapes[i]]);
+    if (cursor.failed()) return false;
+    round.batch.push({.shape = shapes[i],
+                      .process = processes[i],
+                      .tid = tids[i],
+                      .time = times[i],
+                      .words = words});
+  }
+  return cursor.rest().empty();
+}
+
+Expected<std::optional<SpillRound>> SpillReader::next() {
+  while (!complete_) {
+    const auto frame = CLEW_TRY(read_frame());
+    if (!frame) return std::nullopt;
+    SpillRound round;
+    const bool events = frame->kind == SpillFrame::Events && frame->intact;
+    if (events && parse_events(round)) return round;
+    if (frame->kind == SpillFrame::End) {
+      complete_ = true;
+    } else {
+      ++damaged_frames_;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace clew::collect

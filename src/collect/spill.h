@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Raw events in a file: for a consumer that is slower than the events, and for queries that are
+// asked later. Little endian. The file is a row of frames:
+//
+//     0    uint32 magic "CLWF"         16   uint32 CRC-32C of the payload
+//     4    uint32 kind (SpillFrame)    20   uint32 CRC-32C of bytes 0..19
+//     8    uint64 payload size         24   payload
+//
+// Start (the first frame): uint32 version, uint32 number of shapes, uint32 field words of each
+// shape, then the note: bytes that only their writer understands (the names and types of fields,
+// the clock). Events: uint64 round start, uint64 count, then the columns time, shape, process, tid,
+// and the words of all events. End: the file is complete; without it the writer was killed. A frame
+// whose payload is damaged is skipped and counted; what is cut off is left out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file_descriptor.h"
+#include "collect/event_batch.h"
+
+namespace clew::collect {
+
+inline constexpr uint32_t kSpillVersion = 1;
+inline constexpr size_t kSpillPayloadMax = size_t{64} << 20;
+inline constexpr size_t kSpillShapesMax = 65536;
+
+enum class SpillFrame : uint32_t { Start = 1, Events = 2, End = 3 };
+
+struct SpillStart {
+  std::vector<uint32_t> event_words{};
+  std::string note{};
+  bool operator==(const SpillStart&) const = default;
+};
+
+class SpillWriter {
+ public:
+  // Takes over what `path` holds. Io when it cannot be written.
+  static Expected<SpillWriter> create(const std::string& path, const SpillStart& start);
+  // Writes the events of one round as one or more frames.
+  Expected<void> write(const EventBatch& batch, uint64_t round_start);
+  Expected<void> finish();
+
+ private:
+  SpillWriter(FileDescriptor file, std::string path, std::vector<uint32_t> event_words);
+  Expected<void> write_frame(SpillFrame kind, std::span<const std::byte> payload);
+  Expected<void> write_events(const EventBatch& batch, size_t begin, size_t end,
+                              uint64_t round_start);
+
+  FileDescriptor file_;
+  std::string path_;
+  std::vector<uint32_t> event_words_;
+  std::vector<std::byte> payload_;
+};
+
+struct SpillRound {
+  EventBatch batch{};
+  uint64_t round_start = 0;
+};
+
+class SpillReader {
+ public:
+  // InvalidQuery when it is no spill file, or one of another version.
+  static Expected<SpillReader> open(const std::string& path);
+  [[nodiscard]] const SpillStart& start() const { return start_; }
+  // The next round; none at the end.
+  Expected<std::optional<SpillRound>> next();
+  [[nodiscard]] uint64_t damaged_frames() const { return damaged_frames_; }
+  // After the last round: false when the file has no end frame.
+  [[nodiscard]] bool complete() const { return complete_; }
+
+ private:
+  struct Frame {
+    SpillFrame kind;
+    bool intact;  // The payload has its checksum.
+  };
+  SpillReader(FileDescriptor file, std::string path);
+  // None at the end of the file, or where no frame begins.
+  Expected<std::optional<Frame>> read_frame();
+  [[nodiscard]] bool parse_start();
+  [[nodiscard]] bool parse_events(SpillRound& round) const;
+
+  FileDescriptor file_;
+  std::string path_;
+  SpillStart start_;
+  std::vector<std::byte> payload_;
+  uint64_t damaged_frames_ = 0;
+  bool complete_ = false;
+};
+
+}  // namespace clew::collect
