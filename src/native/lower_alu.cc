@@ -143,6 +143,10 @@ void Lowering::binary(uint32_t index) {
   if (op.alu == isa::Alu::Multiply) return multiply(index, dst, right);
   if (op.is_shift()) return shift(op, bring(index, op.destination), right);
   if (!right.is_constant) {
+    const Operand left = operand_of(index, op.destination);
+    const bool moves = op.alu == isa::Alu::Add && op.wide && left.is_constant &&
+                       fits_immediate(left.constant, true);
+    if (moves) return out_.add_to(dst, right.in, static_cast<int32_t>(left.constant));
     bring(index, op.destination);
     return out_.alu(alu_of(op.alu), dst, right.in, op.wide);
   }

@@ -160,8 +160,7 @@ void Lowering::end() {
     out_.bind(end_);
     return;
   }
-  out_.jump(end_);
-  out_.bind(exhausted_);
+  out_.bind(exhausted_);  // The last block has jumped to the end.
   const auto counter = input_.environment.window_address + offsetof(abi::RegionHeader, missed_fuel);
   out_.alu_memory_constant(Alu::Add, {.displacement = static_cast<int32_t>(counter)}, 1, 8);
   out_.bind(end_);

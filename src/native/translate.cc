@@ -67,6 +67,23 @@ Expected<Prepared> prepare(std::span<const Operation> operations, PointKind poin
   }
 }
 
+// The body for a stub that saves `saved`. Code::clobbers is what the body writes.
+Code lower(std::span<const Operation> operations, const Prepared& prepared,
+           const Environment& environment, abi::RegisterSet saved) {
+  Lowering lowering({.operations = operations,
+                     .facts = prepared.facts,
+                     .blocks = prepared.blocks,
+                     .allocation = prepared.allocation,
+                     .clobbers = saved,
+                     .environment = environment});
+  lowering.run();
+  Code code;
+  lowering.assembler().finish(code.bytes, code.calls);
+  code.clobbers = lowering.assembler().written();
+  code.guarded = lowering.guarded();
+  return code;
+}
+
 }  // namespace
 
 Expected<Code> translate(const isa::Program& program, const Environment& environment,
@@ -74,19 +91,12 @@ Expected<Code> translate(const isa::Program& program, const Environment& environ
   CLEW_TRY(check(environment));
   const std::vector<Operation> operations = CLEW_TRY(decode(program, site_constants));
   const Prepared prepared = CLEW_TRY(prepare(operations, environment.point));
-  Lowering lowering({.operations = operations,
-                     .facts = prepared.facts,
-                     .blocks = prepared.blocks,
-                     .allocation = prepared.allocation,
-                     .clobbers = prepared.clobbers,
-                     .environment = environment});
-  lowering.run();
-  Code code;
-  lowering.assembler().finish(code.bytes, code.calls);
-  const uint16_t written = lowering.assembler().written().bits();
-  CLEW_ASSERT((written & ~prepared.clobbers.bits()) == 0);
-  code.clobbers = prepared.clobbers;
-  code.guarded = lowering.guarded();
+  Code code = lower(operations, prepared, environment, prepared.clobbers);
+  // Fused operations write fewer registers than they were given. The stub saves what is written.
+  const abi::RegisterSet written = code.clobbers;
+  if (written != prepared.clobbers) code = lower(operations, prepared, environment, written);
+  CLEW_ASSERT((code.clobbers.bits() & ~written.bits()) == 0);
+  code.clobbers = written;
   if (code.bytes.size() > kBodySizeMax) {
     return fail(ErrorCode::Limit,
                 fmt::format("a body of {} bytes, more than {}", code.bytes.size(), kBodySizeMax));
