@@ -64,11 +64,13 @@ Expected<void> Tracee::make_reader(const plan::Lowered& lowered, bool follow_for
   const inline_::ArenaView arena = attachment_->arena();
   const inline_::Geometry& geometry = attachment_->geometry();
   collect::SessionView view;
-  const uint32_t slot_count = std::min(arena.header->slot_count, abi::kSlotsMax);
   view.header = {reinterpret_cast<std::byte*>(arena.header), sizeof(abi::ArenaHeader)};
-  view.slot_stride_bytes = arena.header->slot_stride;
-  view.slot_count = slot_count;
-  view.slots = {reinterpret_cast<std::byte*>(arena.slots), slot_count * view.slot_stride_bytes};
+  view.slot_stride_bytes = arena.slot_stride_bytes;
+  view.slot_count = arena.slot_count;
+  view.slots = {reinterpret_cast<std::byte*>(arena.slots),
+                arena.slot_count * arena.slot_stride_bytes};
+  view.memory_file = arena.memory_file;
+  view.slots_file_offset = arena.slots_file_offset;
   view.session = geometry.session;
   view.region_offset = geometry.window_address - geometry.slot_address;
   view.dense_words = lowered.dense_words;
@@ -86,16 +88,16 @@ bool Tracee::gone() const {
 void Tracee::keep_house() {
   const inline_::ArenaView arena = attachment_->arena();
   const uint32_t children = std::min<uint32_t>(arena.header->process_count, abi::kProcessesMax);
-  for (uint32_t i = 0; i < children; ++i) {
+  for (uint32_t i = 1; i < children; ++i) {  // 0 is the attached process.
     const auto child = static_cast<pid_t>(arena.header->processes[i].pid);
     if (child == 0) continue;
-    names_->add_child(i + 1, child);
-    threads_.watch(i + 1, child);
+    names_->add_child(i, child);
+    threads_.watch(i, child);
   }
   threads_.refresh();
   collect::EventBatch batch;
   (void)reader_->free_dead_slots(threads_, *drained_, batch);
-  events_.add(batch, __rdtsc());
+  events_.add_extra(batch);
   names_->refresh_threads();
 }
 
