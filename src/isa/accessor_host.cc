@@ -131,7 +131,7 @@ Expected<uint64_t> RegionHost::table_find(const Arguments& arguments, Window& wi
     if (found == 0) {
       const uint64_t cells = entry + kWord + key_size;
       std::copy(wanted.begin(), wanted.end(), stored.begin());
-      std::ranges::fill(window.at(cells, kWord * table.cell_words), uint8_t{0});
+      std::ranges::fill(window.at(cells, uint64_t{kWord} * table.cell_words), uint8_t{0});
       window.store(entry, kWord, mark);
     }
     const bool same = std::equal(wanted.begin(), wanted.end(), stored.begin());
