@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message with its place, as `file:line:col: error: message`, the line, and a caret under it.
+// A message with its place: `file:line:col: error: message`, the line of text, and a caret under
+// it.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,17 +20,22 @@ struct Text {
 
 inline constexpr size_t kTextMaxBytes = 64 * 1024;
 
-// What is wrong, and where.
-struct Diagnostic {
-  Span span;
-  std::string message;  // One line, lower case, no final stop.
+// Three lines without a final newline. Columns count bytes from 1; a long line is cut around the
+// place; control characters are shown as '?'. `message` is one line, lower case, no final stop.
+std::string render(const Text& text, Span span, std::string_view message);
+
+// Makes errors about one text. The text must outlive it.
+class Reporter {
+ public:
+  explicit Reporter(const Text& text) : text_(text) {}
+  [[nodiscard]] tl::unexpected<Error> fail(Span span, std::string_view message) const;
+  [[nodiscard]] const Text& text() const { return text_; }
+
+ private:
+  const Text& text_;
 };
 
-// Three lines without a final newline. Columns count bytes from 1; tabs are kept under tabs; a line
-// over 200 bytes is cut around the place.
-std::string render(const Text& text, const Diagnostic& diagnostic);
-
-// An InvalidQuery error with the rendered diagnostic.
-Error to_error(const Text& text, const Diagnostic& diagnostic);
+// "; did you mean 'x'?" for the nearest candidate, or nothing when none is near.
+std::string did_you_mean(std::string_view name, std::span<const std::string_view> candidates);
 
 }  // namespace clew::query

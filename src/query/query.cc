@@ -33,7 +33,7 @@ bool Aggregate::operator==(const Aggregate& other) const {
 bool Join::operator==(const Join& other) const {
   return name == other.name && left == other.left && filter == other.filter &&
          count == other.count && after == other.after && sources == other.sources &&
-         subquery == other.subquery;
+         inputs == other.inputs && subquery == other.subquery;
 }
 
 Expression bind(const Expression& expression, const Source& source) {

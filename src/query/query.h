@@ -19,9 +19,9 @@
 // and no function that only formats (hex): the normaliser has moved those into columns. Everything
 // from `columns` on runs in the tracer and may be floating point.
 //
-// Types are explicit: operands of an arithmetic or comparing Binary have equal types after C's
-// promotions, and every change of width, sign or kind is a Convert node. A Query owns all it refers
-// to, has no pointers into the text, and is a plain value: copy it, compare it, send it.
+// Types are explicit: operands of an arithmetic or comparing Binary have equal kind, width and sign
+// after C's promotions, and every change of width, sign or kind is a Convert node. A Query owns all
+// it refers to, has no pointers into the text, and is a plain value: copy it, compare it, send it.
 #pragma once
 
 #include <cstdint>
@@ -38,11 +38,11 @@ namespace clew::query {
 enum class TypeKind : uint8_t {
   Integer,  // 1, 2, 4 or 8 bytes, two's complement. Also bool (comparisons give a signed 4-byte
             // 0/1), characters, enumerations, and pointers (unsigned 8 bytes, Unit::Address).
-  Float,   // 4 or 8 bytes, IEEE 754.
-  String,  // At most capacity_bytes with its NUL; longer text is cut.
-  Bytes,   // Exactly capacity_bytes.
-  Symbol,  // A code address of 8 bytes, shown as module!function+offset.
-  Stack,   // A list of code addresses.
+  Float,    // 4 or 8 bytes, IEEE 754.
+  String,   // At most capacity_bytes with its NUL; longer text is cut.
+  Bytes,    // Exactly capacity_bytes.
+  Symbol,   // A code address of 8 bytes, shown as module!function+offset.
+  Stack,    // A list of code addresses.
 };
 
 // What an integer or float measures; only output looks at it. Kept by + - and by min, max, sum,
@@ -282,6 +282,7 @@ struct Join {
   uint32_t count = 1;  // FirstN, MostRecentN
   uint16_t after = 0;  // The stream whose event happens later.
   std::vector<Source> sources;
+  std::vector<Input> inputs;    // Of its sources, as Query::inputs.
   std::vector<Query> subquery;  // Instead of sources: at most one.
   Span span;
 

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Syntax tree -> Build: the steps of a query are followed in order, with the row that flows through
+// them as a symbolic Value. What comes out holds expressions over events, keys and aggregates
+// mixed; query/normalise.h takes them apart.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "query/build.h"
+#include "query/evaluator.h"
+#include "query/syntax.h"
+#include "query/value.h"
+
+namespace clew::query {
+
+// What the steps of a query amount to. Expressions may hold events, Let and Aggregate nodes.
+struct Analysed {
+  bool is_grouped = false;
+  std::vector<NamedExpression> keys;
+  std::vector<NamedExpression> columns;
+  std::vector<Expression> having;
+  std::vector<OrderBy> order;
+};
+
+class Analyser {
+ public:
+  // The first `visible` definitions can be named. All must outlive the analyser.
+  Analyser(Build& build, std::span<const SyntaxDefinition> visible)
+      : build_(build), visible_(visible), evaluator_(build, scope_) {}
+
+  Expected<Analysed> run(const SyntaxQuery& query);
+
+ private:
+  // --- analyse.cc
+  Expected<void> constants();
+  Expected<void> begin(const SyntaxQuery& query);
+  Expected<bool> begin_with_query(const SyntaxQuery& query);
+  Expected<void> steps(const SyntaxQuery& query);
+  Expected<void> step(const Step& step);
+  Expected<void> in_lambda(const Step& step);
+  Expected<void> where(const Step& step);
+  Expected<void> where_conjunct(const SyntaxExpression& syntax);
+  Expected<bool> take_deadline(const SyntaxExpression& syntax);
+  Expected<void> let(const Step& step);
+  Expected<void> select(const Step& step);
+  Expected<Value> projected(const Step& step);
+  Expected<void> group_by_row(const Value& row, Span span);
+  Expected<void> order(const Step& step);
+  Expected<void> window(const Step& step);
+  Expected<void> distinct(const Step& step);
+  Expected<void> finish();
+  Expected<void> add_columns(const std::string& name, const Value& value);
+  [[nodiscard]] Expected<void> check_before_order(const Step& step, std::string_view what) const;
+  void set_row(Value row);
+  Value shared(Value value, const std::string& name);
+  std::string free_name(std::string_view wanted) const;
+
+  // --- analyse_group.cc
+  Expected<void> group(const Step& step);
+  Expected<void> group_by(const Step& step);
+  Expected<void> aggregate_chain(const Step& step);
+  Expected<void> fold(const Step& step);
+  Expected<void> add_key(const std::string& name, const Value& value, Span span);
+
+  // --- analyse_join.cc
+  Expected<void> join(const Step& step);
+  Expected<void> join_query(const Step& step, Join& join, const SyntaxDefinition& definition);
+  Expected<void> add_stream(const std::string& name, const std::vector<SyntaxSource>& sources);
+  [[nodiscard]] const SyntaxDefinition* find_definition(std::string_view name) const;
+  [[nodiscard]] std::vector<std::string_view> definition_names() const;
+
+  Build& build_;
+  std::span<const SyntaxDefinition> visible_;
+  Names scope_;
+  Evaluator evaluator_;
+  Value row_;             // What flows to the next step.
+  bool has_row_ = false;  // A select has made it; until then it is the event or the group.
+  Span row_span_;         // Of what made the row.
+  Analysed result_;
+};
+
+}  // namespace clew::query

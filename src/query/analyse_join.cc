@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams: the sources of `from` and of joins, and joins with other queries.
+#include <fmt/format.h>
+
+#include "query/analyse.h"
+#include "query/arithmetic.h"
+#include "query/normalise.h"
+#include "query/resolve_source.h"
+#include "query/token.h"
+
+namespace clew::query {
+
+const SyntaxDefinition* Analyser::find_definition(std::string_view name) const {
+  for (const SyntaxDefinition& definition : visible_) {
+    if (definition.name == name) return &definition;
+  }
+  return nullptr;
+}
+
+std::vector<std::string_view> Analyser::definition_names() const {
+  std::vector<std::string_view> names;
+  for (const SyntaxDefinition& definition : visible_) {
+    names.push_back(definition.name);
+  }
+  return names;
+}
+
+Expected<void> Analyser::add_stream(const std::string& name,
+                                    const std::vector<SyntaxSource>& sources) {
+  Stream stream;
+  stream.name = name;
+  const std::vector<std::string_view> names = definition_names();
+  for (const SyntaxSource& source : sources) {
+    if (!source.query.empty()) {
+      return build_.report.fail(source.span, "a query cannot be in a union with other sources");
+    }
+    for (ResolvedSource& resolved : CLEW_TRY(resolve_source(source, build_, names))) {
+      if (stream.sources.size() == kSourcesMax) {
+        return build_.report.fail(source.span,
+                                  fmt::format("a union has at most {} sources", kSourcesMax));
+      }
+      stream.sources.push_back(std::move(resolved));
+    }
+  }
+  build_.streams.push_back(std::move(stream));
+  return {};
+}
+
+Expected<void> Analyser::join(const Step& step) {
+  if (result_.is_grouped || has_row_) {
+    return build_.report.fail(step.span, "a join goes before 'select' and 'group'");
+  }
+  for (const NamedValue& other : scope_) {
+    if (other.name != step.name) continue;
+    return build_.report.fail(step.name_span, fmt::format("the name '{}' is taken", step.name));
+  }
+  Join join;
+  join.name = free_name(step.name);
+  join.left = step.left;
+  join.filter = step.filter;
+  join.count = static_cast<uint32_t>(std::max<uint64_t>(step.number, 1));
+  join.span = step.span;
+  if (step.before != step.name) {
+    return build_.report.fail(step.before_span, fmt::format("the joined event happens first: on {} "
+                                                            "-> …",
+                                                            step.name));
+  }
+  const Value* later = nullptr;
+  std::vector<std::string_view> names;
+  for (const NamedValue& candidate : scope_) {
+    names.push_back(candidate.name);
+    if (same_word(candidate.name, step.after)) later = &candidate.value;
+  }
+  if (later == nullptr || later->kind != Value::Kind::Event) {
+    return build_.report.fail(step.after_span, fmt::format("no event '{}'{}", step.after,
+                                                           did_you_mean(step.after, names)));
+  }
+  join.after = later->stream;
+  const SyntaxDefinition* definition =
+      step.sources[0].is_call ? nullptr : find_definition(step.sources[0].name);
+  const bool is_query =
+      definition != nullptr && step.sources.size() == 1 && !definition->query.empty();
+  if (is_query) return join_query(step, join, *definition);
+  CLEW_TRY(add_stream(step.name, step.sources));
+  Value event = value_of_kind(Value::Kind::Event);
+  event.stream = static_cast<uint16_t>(build_.streams.size() - 1);
+  scope_.push_back({.name = step.name, .value = std::move(event)});
+  build_.query.joins.push_back(std::move(join));
+  return {};
+}
+
+// The joined query is a query of its own; its columns are what the name stands for.
+Expected<void> Analyser::join_query(const Step& step, Join& join,
+                                    const SyntaxDefinition& definition) {
+  const auto index = static_cast<size_t>(&definition - visible_.data());
+  Query inner = CLEW_TRY(analyse_query(definition.query[0], visible_.first(index), build_.report,
+                                       build_.environment, build_.limits));
+  Stream stream;
+  stream.name = step.name;
+  build_.streams.push_back(std::move(stream));
+  Value record = value_of_kind(Value::Kind::Record);
+  for (size_t i = 0; i < inner.columns.size(); ++i) {
+    Expression column;
+    column.kind = ExpressionKind::JoinColumn;
+    column.type = inner.columns[i].expression.type;
+    column.type.enumeration = 0;
+    column.index = static_cast<uint16_t>(i);
+    column.stream = static_cast<uint16_t>(build_.streams.size() - 1);
+    record.members.push_back(
+        {.name = inner.columns[i].name, .value = scalar_value(std::move(column))});
+  }
+  scope_.push_back({.name = step.name, .value = std::move(record)});
+  join.subquery.push_back(std::move(inner));
+  build_.query.joins.push_back(std::move(join));
+  return {};
+}
+
+}  // namespace clew::query

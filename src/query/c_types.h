@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// C types as casts name them and as the traced program's debug information has them, behind one
+// face: a base (built in, or of the TypeSource) with a number of stars.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "query/query.h"
+#include "query/type_source.h"
+
+namespace clew::query {
+
+struct CTypeRef {
+  enum class Base : uint8_t { None, Void, BuiltIn, Foreign };
+  Base base = Base::None;  // None: not known, a raw value.
+  Type built_in{};
+  bool is_character = false;
+  TypeHandle handle = 0;
+  uint8_t pointers = 0;
+
+  bool operator==(const CTypeRef&) const = default;
+};
+
+// CType with its target as a reference, and the value's type when it has one.
+struct CTypeInfo {
+  CKind kind = CKind::Void;
+  uint64_t size_bytes = 0;
+  bool is_character = false;
+  Type type;  // Of Integer, Float, Pointer and Enumeration.
+  CTypeRef target;
+  uint64_t count = 0;
+  std::string name;
+};
+
+class CTypes {
+ public:
+  // Enumerations that queries use are added to `enumerations`. Both must outlive it.
+  CTypes(TypeSource* source, std::vector<Enumeration>& enumerations)
+      : source_(source), enumerations_(enumerations) {}
+
+  // A type by the words of a cast; none when there is no such type.
+  std::optional<CTypeRef> find(std::string_view name, uint8_t pointers);
+  CTypeInfo describe(const CTypeRef& type);
+  std::vector<Member> members(const CTypeRef& type);
+  [[nodiscard]] TypeSource* source() const { return source_; }
+
+ private:
+  CTypeInfo describe_foreign(TypeHandle handle);
+  uint16_t enumeration_of(TypeHandle handle, const std::string& name);
+
+  TypeSource* source_;
+  std::vector<Enumeration>& enumerations_;
+};
+
+CTypeRef foreign(TypeHandle handle);
+
+}  // namespace clew::query

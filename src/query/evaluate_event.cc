@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// What events export: fields, arguments, and the names of tracepoints. In a union each source may
+// compute a name differently; then the name becomes an Input.
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "query/arithmetic.h"
+#include "query/evaluator.h"
+#include "query/fields.h"
+#include "query/print.h"
+#include "query/token.h"
+#include "query/unsupported.h"
+
+namespace clew::query {
+namespace {
+
+// The number n of a name such as arg12, when it is one.
+std::optional<uint64_t> argument_number(std::string_view name) {
+  if (name.size() < 4 || !same_word(name.substr(0, 3), "arg")) return std::nullopt;
+  const std::string_view digits = name.substr(3);
+  uint64_t number = 0;
+  const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (end != digits.data() + digits.size()) return std::nullopt;
+  return code == std::errc() ? number : UINT64_MAX;
+}
+
+}  // namespace
+
+// --- unions --------------------------------------------------------------------------------------
+
+// The name at the root of a chain of members, when it is an event with several sources: the chain
+// is then evaluated for each source by itself.
+const SyntaxExpression* Evaluator::union_root(const SyntaxExpression& syntax) const {
+  const bool is_chain = syntax.kind == SyntaxKind::Member || syntax.kind == SyntaxKind::Index ||
+                        syntax.kind == SyntaxKind::Call;
+  if (!is_chain) return nullptr;
+  const SyntaxExpression* root = &syntax;
+  while (root->kind == SyntaxKind::Member || root->kind == SyntaxKind::Index ||
+         root->kind == SyntaxKind::Call) {
+    root = &root->kids[0];
+  }
+  if (root->kind != SyntaxKind::Name) return nullptr;
+  const Value* value = find(root->text);
+  const bool is_union = value != nullptr && value->kind == Value::Kind::Event &&
+                        value->source == -1 && build_.streams[value->stream].sources.size() > 1;
+  const bool is_callee = syntax.kind == SyntaxKind::Call && &syntax.kids[0] == root;
+  return is_union && !is_callee ? root : nullptr;
+}
+
+Expected<Value> Evaluator::per_source(const SyntaxExpression& syntax, std::string_view root,
+                                      const Value& event) {
+  std::vector<Value> values;
+  const size_t count = build_.streams[event.stream].sources.size();
+  for (size_t i = 0; i < count; ++i) {
+    Value one = event;
+    one.source = static_cast<int>(i);
+    scope_.push_back({.name = std::string(root), .value = one});
+    Expected<Value> value = evaluate(syntax);
+    scope_.pop_back();
+    values.push_back(CLEW_TRY(std::move(value)));
+  }
+  return merge(syntax, event.stream, std::move(values));
+}
+
+// One value for all sources: the value itself where all agree, else an Input.
+Expected<Value> Evaluator::merge(const SyntaxExpression& syntax, uint16_t stream,
+                                 std::vector<Value> values) {
+  for (Value& value : values) {
+    value.source = -1;
+  }
+  bool agrees = true;
+  for (const Value& value : values) {
+    agrees = agrees && value == values.front();
+  }
+  if (agrees) return values.front();
+  std::vector<Expression> expressions;
+  for (Value& value : values) {
+    expressions.push_back(CLEW_TRY(to_scalar(std::move(value), syntax.span)));
+  }
+  Type type = expressions[0].type;
+  for (const Expression& expression : expressions) {
+    const bool is_numeric = is_number(expression) && is_number(expressions[0]);
+    if (!is_numeric && expression.type.kind != type.kind) {
+      return fail(syntax.span, fmt::format("this is {} at one source and {} at another",
+                                           name_of(type), name_of(expression.type)));
+    }
+    const bool is_same =
+        same_representation(type, expression.type) && type.unit == expression.type.unit;
+    const uint16_t capacity = std::max(type.capacity_bytes, expression.type.capacity_bytes);
+    if (is_numeric && !is_same) type = common_type(type, expression.type);
+    type.capacity_bytes = capacity;
+  }
+  Stream& where = build_.streams[stream];
+  for (size_t i = 0; i < expressions.size(); ++i) {
+    Expression& expression = expressions[i];
+    if (is_number(expression)) expression = convert(std::move(expression), type);
+    where.sources[i].source.inputs.push_back(std::move(expression));
+  }
+  if (where.inputs.size() == UINT16_MAX) return fail(syntax.span, "this query is too large");
+  Expression input;
+  input.kind = ExpressionKind::Input;
+  input.type = type;
+  input.index = static_cast<uint16_t>(where.inputs.size());
+  input.stream = stream;
+  where.inputs.push_back({.name = derived_name(syntax, build_.report.text().text), .type = type});
+  return scalar_value(std::move(input));
+}
+
+ResolvedSource& Evaluator::source_of(const Value& event) {
+  const size_t index = event.source < 0 ? 0 : static_cast<size_t>(event.source);
+  CLEW_ASSERT(index < build_.streams[event.stream].sources.size());
+  return build_.streams[event.stream].sources[index];
+}
+
+// --- names of an event ---------------------------------------------------------------------------
+
+Expected<Value> Evaluator::event_member(const Value& event, std::string_view name, Span span) {
+  Value part = event;
+  if (same_word(name, "args")) {
+    part.kind = Value::Kind::Arguments;
+    return part;
+  }
+  if (same_word(name, "entry")) {
+    part.kind = Value::Kind::Entry;
+    return part;
+  }
+  return source_member(event, name, span);
+}
+
+Expected<Value> Evaluator::source_member(const Value& event, std::string_view name, Span span) {
+  const ResolvedSource& source = source_of(event);
+  for (const Export& candidate : source.exports) {
+    if (same_word(candidate.name, name)) return exported(event, Export(candidate), span);
+  }
+  const std::optional<uint64_t> number = argument_number(name);
+  if (number) return argument(event, *number, span);
+  const FieldInfo* field = find_field(name);
+  if (field != nullptr && field->field == Field::ReturnValue) return return_value(event, span);
+  if (field != nullptr && field->field != Field::Argument) {
+    return field_of(event, field->field, 0, span);
+  }
+  const bool has_arguments = has_field(source.source.kind, Field::Argument);
+  if (has_arguments && parameters_of(event).has_value()) {
+    for (const Parameter& candidate : *parameters_of(event)) {
+      if (candidate.name == name) return typed_argument(event, candidate, span);
+    }
+  }
+  return fail_no_field(event, name, span);
+}
+
+tl::unexpected<Error> Evaluator::fail_no_field(const Value& event, std::string_view name,
+                                               Span span) {
+  const ResolvedSource& source = source_of(event);
+  if (is_unsupported(source.source)) return fail_unsupported(build_.report, source.source);
+  std::vector<std::string_view> names;
+  for (const Export& candidate : source.exports) {
+    names.push_back(candidate.name);
+  }
+  const bool has_arguments = has_field(source.source.kind, Field::Argument);
+  if (has_arguments && parameters_of(event).has_value()) {
+    for (const Parameter& candidate : *parameters_of(event)) {
+      names.push_back(candidate.name);
+    }
+  }
+  for (const FieldInfo& field : fields()) {
+    names.push_back(field.name);
+  }
+  return fail(span, fmt::format("{} exports no '{}'{}", print(source.source), name,
+                                did_you_mean(name, names)));
+}
+
+// The expression of a tracepoint's export, over the bare names of this event.
+Expected<Value> Evaluator::exported(const Value& event, const Export& what, Span span) {
+  const ResolvedSource& source = source_of(event);
+  Names nothing;
+  Evaluator inner(build_, nothing);
+  inner.implicit_event_ = event;
+  if (implicit_event_) {
+    return fail(span, fmt::format("the export '{}' refers to another export", what.name));
+  }
+  if (source.is_from_vocabulary) {
+    inner.fixed_span_ = at(span);
+    inner.context_ = fmt::format("in tracepoint '{}', export '{}'", source.tracepoint, what.name);
+  }
+  return inner.evaluate(what.expression);
+}
+
+Expected<Value> Evaluator::field_of(const Value& event, Field field, uint16_t index, Span span) {
+  const ResolvedSource& source = source_of(event);
+  if (!has_field(source.source.kind, field)) {
+    const std::string_view name = info(field).name;
+    return fail(span, fmt::format("'{}' exists at {} only, not at {}", name, info(field).where,
+                                  print(source.source)));
+  }
+  return scalar_value(field_expression(field, index, event.stream, at(span)));
+}
+
+Expected<Value> Evaluator::default_columns(uint16_t stream, Span span) {
+  Value record = value_of_kind(Value::Kind::Record);
+  Value event = value_of_kind(Value::Kind::Event);
+  event.stream = stream;
+  for (const Field field : {Field::Time, Field::Pid, Field::Tid, Field::Function, Field::Probe}) {
+    bool is_everywhere = true;
+    for (const ResolvedSource& source : build_.streams[stream].sources) {
+      is_everywhere = is_everywhere && has_field(source.source.kind, field);
+    }
+    const bool is_twice = field == Field::Probe && record.members.size() > 1;
+    if (!is_everywhere || is_twice) continue;
+    Value value = CLEW_TRY(field_of(event, field, 0, span));
+    record.members.push_back({.name = std::string(info(field).name), .value = std::move(value)});
+  }
+  return record;
+}
+
+// --- arguments and return values -----------------------------------------------------------------
+
+const Expected<std::vector<Parameter>>& Evaluator::parameters_of(const Value& event) {
+  ResolvedSource& source = source_of(event);
+  if (!source.parameters) {
+    TypeSource* types = build_.environment.types;
+    if (types == nullptr) {
+      source.parameters = Expected<std::vector<Parameter>>(clew::fail(
+          ErrorCode::NotFound, "names of arguments need debug information of a process"));
+    } else {
+      source.parameters = types->parameters(source.source);
+    }
+  }
+  return *source.parameters;
+}
+
+Expected<Value> Evaluator::argument(const Value& event, uint64_t index, Span span) {
+  if (index >= kArgumentsMax) {
+    return fail(span, fmt::format("arguments go from arg0 to arg{}", kArgumentsMax - 1));
+  }
+  const bool is_entry = event.kind == Value::Kind::Entry;
+  const Field field = is_entry ? Field::EntryArgument : Field::Argument;
+  const auto number = static_cast<uint16_t>(index);
+  Value raw = CLEW_TRY(field_of(event, field, number, span));
+  const bool is_typed = source_of(event).source.kind == SourceKind::Entry || is_entry;
+  if (!is_typed || !parameters_of(event).has_value()) return raw;
+  for (const Parameter& candidate : *parameters_of(event)) {
+    if (!candidate.refusal.empty() || candidate.index != number) continue;
+    return from_register(std::move(raw.expression), foreign(candidate.type), span);
+  }
+  return raw;
+}
+
+// args.name and entry.args.name
+Expected<Value> Evaluator::parameter(const Value& event, std::string_view name, Span span) {
+  const bool is_entry =
+      event.kind == Value::Kind::Entry || event.kind == Value::Kind::EntryArguments;
+  const Field field = is_entry ? Field::EntryArgument : Field::Argument;
+  CLEW_TRY(field_of(event, field, 0, span));
+  const Expected<std::vector<Parameter>>& known = parameters_of(event);
+  if (!known) return fail(span, known.error().message);
+  std::vector<std::string_view> names;
+  for (const Parameter& candidate : *known) {
+    if (candidate.name == name) return typed_argument(event, candidate, span);
+    names.push_back(candidate.name);
+  }
+  return fail(span, fmt::format("{} has no argument '{}'{}", print(source_of(event).source), name,
+                                did_you_mean(name, names)));
+}
+
+Expected<Value> Evaluator::typed_argument(const Value& event, const Parameter& parameter,
+                                          Span span) {
+  if (!parameter.refusal.empty()) {
+    return fail(span, fmt::format("the argument '{}' cannot be read: {}", parameter.name,
+                                  parameter.refusal));
+  }
+  const bool is_entry =
+      event.kind == Value::Kind::Entry || event.kind == Value::Kind::EntryArguments;
+  const Field field = is_entry ? Field::EntryArgument : Field::Argument;
+  Value raw = CLEW_TRY(field_of(event, field, parameter.index, span));
+  return from_register(std::move(raw.expression), foreign(parameter.type), span);
+}
+
+Expected<Value> Evaluator::return_value(const Value& event, Span span) {
+  Value raw = CLEW_TRY(field_of(event, Field::ReturnValue, 0, span));
+  TypeSource* types = build_.environment.types;
+  const ResolvedSource& source = source_of(event);
+  if (types == nullptr || source.source.kind != SourceKind::Return) return raw;
+  const Expected<TypeHandle> type = types->return_type(source.source);
+  if (!type) return raw;
+  if (*type == 0) return fail(span, fmt::format("{} returns void", print(source.source)));
+  return from_register(std::move(raw.expression), foreign(*type), span);
+}
+
+// A value of a C type that a general register holds.
+Expected<Value> Evaluator::from_register(Expression raw, const CTypeRef& type, Span span) {
+  const CTypeInfo known = build_.types.describe(type);
+  switch (known.kind) {
+    case CKind::Integer:
+    case CKind::Enumeration:
+    case CKind::Pointer:
+      return scalar_value(convert(std::move(raw), known.type), type);
+    case CKind::Float:
+      return fail(span, "floating-point arguments and results are not part of this version yet");
+    case CKind::Record:
+    case CKind::Array:
+      return fail(span,
+                  fmt::format("'{}' passed by value is not part of this version yet", known.name));
+    case CKind::Void:
+    case CKind::Other:
+      break;
+  }
+  return scalar_value(std::move(raw));
+}
+
+}  // namespace clew::query

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "query/fields.h"
+
+#include <array>
+
+#include "base/assert.h"
+#include "query/token.h"
+
+namespace clew::query {
+namespace {
+
+constexpr uint32_t bit(SourceKind kind) {
+  return 1U << static_cast<unsigned>(kind);
+}
+
+constexpr uint32_t kAll = ~0U;
+constexpr uint32_t kTracer = bit(SourceKind::Tick) | bit(SourceKind::Begin) | bit(SourceKind::End);
+constexpr uint32_t kThread = kAll & ~kTracer;
+constexpr uint32_t kExit = bit(SourceKind::Return) | bit(SourceKind::Exception) |
+                           bit(SourceKind::SyscallReturn) | bit(SourceKind::KernelReturn);
+constexpr uint32_t kReturn = kExit & ~bit(SourceKind::Exception);
+constexpr uint32_t kArguments = kThread & ~kExit & ~bit(SourceKind::Profile);
+constexpr uint32_t kCall = bit(SourceKind::Entry) | bit(SourceKind::Return) |
+                           bit(SourceKind::Exception) | bit(SourceKind::Kernel) |
+                           bit(SourceKind::KernelReturn);
+
+constexpr Type kInt32{.size_bytes = 4};
+constexpr Type kInt64{};
+constexpr Type kStack{.kind = TypeKind::Stack, .size_bytes = 0, .is_signed = false};
+constexpr Type kSymbol{.kind = TypeKind::Symbol, .is_signed = false};
+
+constexpr Type string_of(uint16_t capacity_bytes) {
+  return {.kind = TypeKind::String,
+          .size_bytes = 0,
+          .is_signed = false,
+          .capacity_bytes = capacity_bytes};
+}
+
+constexpr std::array<FieldInfo, 18> kFields = {{
+    {"time",
+     Field::Time,
+     {.unit = Unit::Timestamp},
+     "every source",
+     kAll,
+     "when it happened, in ns of the monotonic clock"},
+    {"pid", Field::Pid, kInt32, "every source in a process", kThread, "the process"},
+    {"tid", Field::Tid, kInt32, "every source in a process", kThread, "the thread"},
+    {"cpu", Field::Cpu, kInt32, "every source in a process", kThread, "the processor"},
+    // TASK_COMM_LEN of the Linux kernel.
+    {"comm", Field::Comm, string_of(16), "every source in a process", kThread, "the thread's name"},
+    {"procName", Field::ProcName, string_of(64), "every source in a process", kThread,
+     "the name of the process: the last part of its program's path"},
+    {"host", Field::Host, string_of(64), "every source", kAll, "the machine's name"},
+    {"function", Field::Function, string_of(256), "every source in a process", kThread,
+     "the traced function's plain demangled name"},
+    {"module", Field::Module, string_of(64), "every source in a process", kThread,
+     "the file that holds the traced function"},
+    {"probe", Field::Probe, string_of(256), "every source", kAll,
+     "the source or tracepoint, as the query names it"},
+    {"caller", Field::Caller, kSymbol, "entry, return, exception", kCall,
+     "where the traced function was called from"},
+    {"stack", Field::Stack, kStack, "every source in a process", kThread,
+     "the call stack of the side where the event is"},
+    {"ustack", Field::UserStack, kStack, "every source in a process", kThread,
+     "the call stack of the program"},
+    {"kstack", Field::KernelStack, kStack, "every source in a process", kThread,
+     "the call stack of the kernel"},
+    {"arg", Field::Argument, kInt64, "entry, offset, line", kArguments,
+     "arg0 to arg15: an argument, with its type where debug information has it, else 8 raw bytes"},
+    {"retval", Field::ReturnValue, kInt64, "return", kReturn,
+     "the return value, with its type where debug information has it, else 8 raw bytes"},
+    {"elapsed",
+     Field::Elapsed,
+     {.unit = Unit::Nanoseconds},
+     "return, exception",
+     kExit,
+     "ns since the entry of the same call"},
+    {"entry.arg", Field::EntryArgument, kInt64, "return, exception", kExit,
+     "entry.arg0 to entry.arg15: the argument as it was at the entry of the same call"},
+}};
+
+}  // namespace
+
+std::span<const FieldInfo> fields() {
+  return kFields;
+}
+
+const FieldInfo* find_field(std::string_view name) {
+  for (const FieldInfo& candidate : kFields) {
+    if (same_word(candidate.name, name)) return &candidate;
+  }
+  return nullptr;
+}
+
+const FieldInfo& info(Field field) {
+  const FieldInfo& found = kFields[static_cast<size_t>(field)];
+  CLEW_ASSERT(found.field == field);
+  return found;
+}
+
+bool has_field(SourceKind kind, Field field) {
+  return (info(field).kinds & bit(kind)) != 0;
+}
+
+std::string_view name_of(SourceKind kind) {
+  switch (kind) {
+    case SourceKind::Entry:
+      return "entry";
+    case SourceKind::Return:
+      return "return";
+    case SourceKind::Exception:
+      return "exception";
+    case SourceKind::Offset:
+      return "offset";
+    case SourceKind::Line:
+      return "line";
+    case SourceKind::Tick:
+      return "tick";
+    case SourceKind::Begin:
+      return "begin";
+    case SourceKind::End:
+      return "end";
+    case SourceKind::Usdt:
+      return "usdt";
+    case SourceKind::Syscall:
+      return "syscall";
+    case SourceKind::SyscallReturn:
+      return "syscall_return";
+    case SourceKind::Kernel:
+      return "kernel";
+    case SourceKind::KernelReturn:
+      return "kernel_return";
+    case SourceKind::Tracepoint:
+      return "tracepoint";
+    case SourceKind::Profile:
+      return "profile";
+  }
+  return "";
+}
+
+std::string_view name_of(const Type& type) {
+  switch (type.kind) {
+    case TypeKind::Integer:
+      if (type.unit == Unit::Address) return "pointer";
+      if (type.size_bytes == 1) return type.is_signed ? "int8" : "uint8";
+      if (type.size_bytes == 2) return type.is_signed ? "int16" : "uint16";
+      if (type.size_bytes == 4) return type.is_signed ? "int32" : "uint32";
+      return type.is_signed ? "int64" : "uint64";
+    case TypeKind::Float:
+      return type.size_bytes == 4 ? "float32" : "float64";
+    case TypeKind::String:
+      return "string";
+    case TypeKind::Bytes:
+      return "bytes";
+    case TypeKind::Symbol:
+      return "symbol";
+    case TypeKind::Stack:
+      return "stack";
+  }
+  return "";
+}
+
+}  // namespace clew::query

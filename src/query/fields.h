@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one table of what every event exports: the checker, `clew list --fields` and the language's
+// reference read it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "query/query.h"
+
+namespace clew::query {
+
+struct FieldInfo {
+  std::string_view name;  // As queries write it; arguments are written with a number behind.
+  Field field;
+  Type type;
+  std::string_view where;  // For people: "every source", "return", …
+  uint32_t kinds;          // Bit n: sources of SourceKind n have it.
+  std::string_view doc;
+};
+
+std::span<const FieldInfo> fields();
+// Not counting case; null when there is none.
+const FieldInfo* find_field(std::string_view name);
+const FieldInfo& info(Field field);
+bool has_field(SourceKind kind, Field field);
+// "entry", "return", … as providers are called.
+std::string_view name_of(SourceKind kind);
+// "int32", "string", … as the reference calls a type.
+std::string_view name_of(const Type& type);
+
+}  // namespace clew::query

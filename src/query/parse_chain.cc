@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Method chains: source.Where(e => …).GroupBy(e => …).Select(g => …), as Fay writes LINQ.
+//
+//     chain  := source { "." METHOD "(" arguments ")" } { clause }
+//
+// Each method becomes the step that the clause of the same meaning makes.
+#include <array>
+
+#include <fmt/format.h>
+
+#include "query/parser.h"
+
+namespace clew::query {
+namespace {
+
+struct Method {
+  std::string_view name;
+  StepKind kind;
+};
+
+constexpr std::array<Method, 23> kMethods = {
+    {{"Where", StepKind::Where},       {"Select", StepKind::Select},
+     {"SelectMany", StepKind::From},   {"GroupBy", StepKind::GroupBy},
+     {"OrderBy", StepKind::OrderBy},   {"OrderByDescending", StepKind::OrderBy},
+     {"ThenBy", StepKind::OrderBy},    {"ThenByDescending", StepKind::OrderBy},
+     {"Take", StepKind::Take},         {"Every", StepKind::Every},
+     {"For", StepKind::For},           {"Join", StepKind::Join},
+     {"Distinct", StepKind::Distinct}, {"Aggregate", StepKind::Aggregate},
+     {"Count", StepKind::Aggregate},   {"Sum", StepKind::Aggregate},
+     {"Min", StepKind::Aggregate},     {"Max", StepKind::Aggregate},
+     {"Average", StepKind::Aggregate}, {"Avg", StepKind::Aggregate},
+     {"Stddev", StepKind::Aggregate},  {"Quantize", StepKind::Aggregate},
+     {"Quantile", StepKind::Aggregate}}};
+
+const Method* find_method(std::string_view name) {
+  for (const Method& method : kMethods) {
+    if (same_word(method.name, name)) return &method;
+  }
+  return nullptr;
+}
+
+std::string method_hint(std::string_view name) {
+  std::array<std::string_view, kMethods.size()> names;
+  for (size_t i = 0; i < kMethods.size(); ++i) {
+    names[i] = kMethods[i].name;
+  }
+  return did_you_mean(name, names);
+}
+
+}  // namespace
+
+Expected<SyntaxQuery> Parser::chain() {
+  SyntaxQuery query;
+  query.sources.push_back(CLEW_TRY(source()));
+  CLEW_TRY(chain_methods(query));
+  while (CLEW_TRY(clause(query))) {
+  }
+  return query;
+}
+
+Expected<void> Parser::chain_methods(SyntaxQuery& query) {
+  while (take_symbol(".")) {
+    const uint32_t begin = peek().span.begin;
+    CLEW_TRY(add_step(query, method()));
+    query.steps.back().span = span_from(begin);
+  }
+  return {};
+}
+
+Expected<Step> Parser::method() {
+  const Token name = CLEW_TRY(expect_name("a method after '.'"));
+  const Method* method = find_method(name.text);
+  if (method == nullptr) {
+    return report_.fail(name.span,
+                        fmt::format("no method '{}'{}", name.text, method_hint(name.text)));
+  }
+  Step step{.kind = method->kind};
+  step.name = method->name;
+  step.name_span = name.span;
+  step.span = name.span;
+  if (!at_symbol("(")) return fail_expected(fmt::format("'(' after '{}'", method->name));
+  return method_arguments(std::move(step));
+}
+
+Expected<Step> Parser::method_arguments(Step step) {
+  switch (step.kind) {
+    case StepKind::Take:
+    case StepKind::Every:
+    case StepKind::For:
+    case StepKind::ForEvents:
+      return window_method(std::move(step));
+    case StepKind::GroupBy:
+      return group_method(std::move(step));
+    case StepKind::Join:
+      return report_.fail(step.name_span,
+                          "the method Join is not part of this version yet; write "
+                          "'join b in source on b -> a' in a query that begins with 'from'");
+    case StepKind::From:
+      return report_.fail(step.name_span, "SelectMany is not part of this version yet");
+    case StepKind::Where:
+    case StepKind::Let:
+    case StepKind::Group:
+    case StepKind::Select:
+    case StepKind::OrderBy:
+    case StepKind::Distinct:
+    case StepKind::Aggregate:
+      break;
+  }
+  std::vector<SyntaxExpression> given = CLEW_TRY(arguments());
+  const bool may_be_empty = step.kind == StepKind::Distinct || (step.kind == StepKind::Aggregate);
+  if (given.empty() && may_be_empty) return step;
+  if (step.kind == StepKind::Distinct || given.empty()) {
+    return report_.fail(step.name_span, fmt::format("'{}' takes {}", step.name,
+                                                    given.empty() ? "a lambda, such as e => e.arg0"
+                                                                  : "no argument"));
+  }
+  SyntaxExpression lambda = std::move(given.front());
+  given.erase(given.begin());
+  step = CLEW_TRY(lambda_step(std::move(step), std::move(lambda)));
+  for (SyntaxExpression& extra : given) {
+    step.items.push_back({.expression = std::move(extra)});
+  }
+  if (step.kind != StepKind::Aggregate && step.items.size() > 1) {
+    return report_.fail(step.items[1].expression.span,
+                        fmt::format("'{}' takes one lambda", step.name));
+  }
+  return step;
+}
+
+// Take(10), Every(1s), For(10s)
+Expected<Step> Parser::window_method(Step step) {
+  take();  // (
+  const std::string context = fmt::format("in {}(…)", step.name);
+  if (step.kind == StepKind::Take) {
+    step.number = CLEW_TRY(positive_integer(context));
+  } else {
+    step.number = CLEW_TRY(positive_duration(context));
+  }
+  CLEW_TRY(expect_symbol(")", context));
+  return step;
+}
+
+Expected<Step> Parser::lambda_step(Step step, SyntaxExpression lambda) {
+  const bool is_fold = same_word(step.name, "Aggregate");
+  const size_t wanted = is_fold ? 2 : 1;
+  if (lambda.kind != SyntaxKind::Lambda || lambda.names.size() != wanted) {
+    return report_.fail(lambda.span, fmt::format("expected a lambda, such as {}",
+                                                 is_fold ? "(x, y) => x + y" : "e => e.arg0"));
+  }
+  step.parameter = lambda.names.front();
+  if (is_fold) step.before = lambda.names.back();
+  SyntaxItem item;
+  item.descending = step.kind == StepKind::OrderBy && step.name.ends_with("Descending");
+  item.expression = std::move(lambda.kids.front());
+  step.items.push_back(std::move(item));
+  return step;
+}
+
+// GroupBy(e => key) or GroupBy(e => key, e => element): items are the key and maybe the element.
+Expected<Step> Parser::group_method(Step step) {
+  std::vector<SyntaxExpression> given = CLEW_TRY(arguments());
+  if (given.empty() || given.size() > 2) {
+    return report_.fail(step.name_span,
+                        "'GroupBy' takes a key, such as e => e.arg0, and may take "
+                        "an element, such as e => e.arg1");
+  }
+  step.kind = StepKind::Group;
+  step.name.clear();
+  const size_t count = given.size();
+  step = CLEW_TRY(lambda_step(std::move(step), std::move(given[0])));
+  if (count == 2) {
+    if (given[1].kind != SyntaxKind::Lambda || given[1].names.size() != 1) {
+      return report_.fail(given[1].span, "expected a lambda, such as e => e.arg1");
+    }
+    step.items.push_back({.name = given[1].names.front(), .expression = given[1].kids.front()});
+  }
+  return step;
+}
+
+}  // namespace clew::query

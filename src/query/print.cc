@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Query -> text, clause by clause. Expressions are in print_expression.cc.
+#include "query/print.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "query/parser.h"
+#include "query/print_expression.h"
+#include "query/token.h"
+
+namespace clew::query {
+namespace {
+
+bool is_plain_name(std::string_view name) {
+  bool is_good = !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0;
+  for (const char c : name) {
+    is_good = is_good && (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_');
+  }
+  return is_good && !is_clause_word(name) && !is_type_word(name);
+}
+
+std::string print_name(std::string_view name) {
+  return is_plain_name(name) ? std::string(name) : print_string(name);
+}
+
+std::string_view method_of(SourceKind kind) {
+  if (kind == SourceKind::Return) return "Return";
+  if (kind == SourceKind::Exception) return "Exception";
+  if (kind == SourceKind::Offset) return "Offset";
+  if (kind == SourceKind::Line) return "Line";
+  return "Function";
+}
+
+std::string print_call(const Source& source) {
+  const std::string function =
+      source.module.empty() ? source.function : source.module + "!" + source.function;
+  switch (source.kind) {
+    case SourceKind::Entry:
+    case SourceKind::Return:
+    case SourceKind::Exception:
+    case SourceKind::Usdt:
+    case SourceKind::Syscall:
+    case SourceKind::SyscallReturn:
+    case SourceKind::KernelReturn:
+    case SourceKind::Tracepoint:
+      return print_string(function);
+    case SourceKind::Kernel:
+      return source.scope == Scope::Session ? print_string(function)
+                                            : "kernel, " + print_string(function);
+    case SourceKind::Offset:
+      return fmt::format("{}, {:#x}", print_string(function), source.offset_bytes);
+    case SourceKind::Line:
+      return print_string(fmt::format("{}:{}", source.file, source.line));
+    case SourceKind::Tick:
+    case SourceKind::Profile:
+      return print_duration(source.period_ns);
+    case SourceKind::Begin:
+    case SourceKind::End:
+      break;
+  }
+  return "";
+}
+
+std::string print_scope(const Source& source) {
+  switch (source.scope) {
+    case Scope::Session:
+      return "";
+    case Scope::Process: {
+      const bool is_pid = source.process.find_first_not_of("0123456789") == std::string::npos;
+      return fmt::format("process({}).", is_pid ? source.process : print_string(source.process));
+    }
+    case Scope::Machine:
+      return "machine.";
+    case Scope::Cluster:
+      return "cluster.";
+  }
+  return "";
+}
+
+class Printer {
+ public:
+  explicit Printer(const Query& query) : query_(query) {}
+
+  std::string run() {
+    text_ = "from e in " + sources(query_.sources, query_.inputs);
+    for (const Join& each : query_.joins) {
+      line(join(each));
+    }
+    for (const NamedExpression& let : query_.lets) {
+      line(fmt::format("let {} = {}", let.name, print_at_event(let.expression, query_)));
+    }
+    for (const Expression& condition : query_.where) {
+      line("where " + print_at_event(condition, query_));
+    }
+    if (query_.shape == Shape::Groups && !query_.values.empty()) {
+      line("groupby " + items(query_.values));
+    }
+    line("select " + items(query_.columns));
+    for (const Expression& condition : query_.having) {
+      line("where " + print_expression(condition, query_));
+    }
+    tail();
+    return std::move(text_);
+  }
+
+ private:
+  void line(std::string_view text) {
+    text_ += '\n';
+    text_ += text;
+  }
+
+  [[nodiscard]] std::string items(const std::vector<NamedExpression>& all) const {
+    std::string result;
+    for (const NamedExpression& item : all) {
+      if (!result.empty()) result += ", ";
+      result +=
+          fmt::format("{} as {}", print_expression(item.expression, query_), print_name(item.name));
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::string sources(const std::vector<Source>& all,
+                                    const std::vector<Input>& inputs) const {
+    std::string result;
+    for (const Source& source : all) {
+      if (!result.empty()) result += ", ";
+      result += print(source);
+      if (!source.label.empty()) result += " as " + print_string(source.label);
+      std::string exports;
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        if (!exports.empty()) exports += ", ";
+        exports +=
+            fmt::format("{} = {}", input_name(inputs, i), print_bare(source.inputs[i], query_));
+      }
+      if (!exports.empty()) result += fmt::format(" {{ {} }}", exports);
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::string join(const Join& join) const {
+    std::string what = join.subquery.empty() ? sources(join.sources, join.inputs)
+                                             : fmt::format("(\n{}\n)", print(join.subquery[0]));
+    switch (join.filter) {
+      case JoinFilter::All:
+        break;
+      case JoinFilter::First:
+        what = fmt::format("First({})", what);
+        break;
+      case JoinFilter::MostRecent:
+        what = fmt::format("MostRecent({})", what);
+        break;
+      case JoinFilter::FirstN:
+        what = fmt::format("FirstN({}, {})", join.count, what);
+        break;
+      case JoinFilter::MostRecentN:
+        what = fmt::format("MostRecentN({}, {})", join.count, what);
+        break;
+    }
+    const std::string after = join.after == 0 ? "e" : query_.joins[join.after - 1U].name;
+    return fmt::format("{}join {} in {} on {} -> {}", join.left ? "left " : "", join.name, what,
+                       join.name, after);
+  }
+
+  void tail() {
+    std::string order;
+    for (const OrderBy& by : query_.order) {
+      if (!order.empty()) order += ", ";
+      order += print_expression(by.expression, query_);
+      if (by.descending) order += " descending";
+    }
+    if (!order.empty()) line("orderby " + order);
+    if (query_.take) line(fmt::format("take {}", *query_.take));
+    if (query_.every_ns) line("every " + print_duration(*query_.every_ns));
+    if (query_.for_ns) line("for " + print_duration(*query_.for_ns));
+    if (query_.for_events) line(fmt::format("for {} events", *query_.for_events));
+  }
+
+  const Query& query_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string print(const Source& source) {
+  const bool is_scoped = source.scope != Scope::Session;
+  const std::string_view name = is_scoped ? method_of(source.kind) : name_of_provider(source.kind);
+  return fmt::format("{}{}({})", print_scope(source), name, print_call(source));
+}
+
+std::string print(const Query& query) {
+  return Printer(query).run();
+}
+
+std::string print(const Expression& expression, const Query& query) {
+  return print_expression(expression, query);
+}
+
+std::string print_duration(uint64_t ns) {
+  struct Scale {
+    std::string_view name;
+    uint64_t ns;
+  };
+  constexpr std::array<Scale, 5> kScales = {{{"h", 3'600'000'000'000},
+                                             {"m", 60'000'000'000},
+                                             {"s", 1'000'000'000},
+                                             {"ms", 1'000'000},
+                                             {"us", 1'000}}};
+  for (const Scale& scale : kScales) {
+    if (ns != 0 && ns % scale.ns == 0) return fmt::format("{}{}", ns / scale.ns, scale.name);
+  }
+  return fmt::format("{}ns", ns);
+}
+
+}  // namespace clew::query

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "query/print_expression.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "query/arithmetic.h"
+#include "query/fields.h"
+#include "query/parser.h"
+#include "query/print.h"
+
+namespace clew::query {
+namespace {
+
+// As in parse_expression.cc; higher binds closer.
+enum Precedence : uint8_t {
+  kConditional = 0,
+  kLogicalOr,
+  kLogicalAnd,
+  kOr,
+  kXor,
+  kAnd,
+  kEquality,
+  kComparison,
+  kShift,
+  kSum,
+  kProduct,
+  kUnary,
+  kPrimary,
+};
+
+uint8_t precedence_of(BinaryOperator op) {
+  switch (op) {
+    case BinaryOperator::LogicalOr:
+      return kLogicalOr;
+    case BinaryOperator::LogicalAnd:
+      return kLogicalAnd;
+    case BinaryOperator::Or:
+      return kOr;
+    case BinaryOperator::Xor:
+      return kXor;
+    case BinaryOperator::And:
+      return kAnd;
+    case BinaryOperator::Equal:
+    case BinaryOperator::NotEqual:
+      return kEquality;
+    case BinaryOperator::Less:
+    case BinaryOperator::LessEqual:
+    case BinaryOperator::Greater:
+    case BinaryOperator::GreaterEqual:
+      return kComparison;
+    case BinaryOperator::ShiftLeft:
+    case BinaryOperator::ShiftRight:
+      return kShift;
+    case BinaryOperator::Add:
+    case BinaryOperator::Subtract:
+      return kSum;
+    case BinaryOperator::Multiply:
+    case BinaryOperator::Divide:
+    case BinaryOperator::Modulo:
+      return kProduct;
+  }
+  return kPrimary;
+}
+
+uint8_t precedence_of(const Expression& expression) {
+  switch (expression.kind) {
+    case ExpressionKind::Conditional:
+      return kConditional;
+    case ExpressionKind::Binary:
+      return precedence_of(expression.binary);
+    case ExpressionKind::In:
+      return kComparison;
+    case ExpressionKind::Call:
+      return expression.function == Function::Like ? kComparison : kPrimary;
+    case ExpressionKind::Unary:
+    case ExpressionKind::Convert:
+    case ExpressionKind::Load:
+    case ExpressionKind::Integer:  // It may have a sign or a cast.
+    case ExpressionKind::Float:
+      return kUnary;
+    case ExpressionKind::String:
+    case ExpressionKind::Field:
+    case ExpressionKind::Input:
+    case ExpressionKind::Let:
+    case ExpressionKind::Value:
+    case ExpressionKind::Aggregate:
+    case ExpressionKind::JoinColumn:
+    case ExpressionKind::ReadString:
+    case ExpressionKind::ReadBytes:
+      return kPrimary;
+  }
+  return kPrimary;
+}
+
+class ExpressionPrinter {
+ public:
+  ExpressionPrinter(const Query& query, bool is_bare) : query_(query), is_bare_(is_bare) {}
+
+  [[nodiscard]] std::string print(const Expression& expression) const {
+    switch (expression.kind) {
+      case ExpressionKind::Integer:
+        return integer(expression);
+      case ExpressionKind::Float:
+        return real(expression.real);
+      case ExpressionKind::String:
+        return print_string(expression.text);
+      case ExpressionKind::Field:
+        return field(expression);
+      case ExpressionKind::Input: {
+        const bool is_first = expression.stream == 0;
+        const std::vector<Input>& inputs =
+            is_first ? query_.inputs : query_.joins[expression.stream - 1U].inputs;
+        return event(expression.stream) + input_name(inputs, expression.index);
+      }
+      case ExpressionKind::Let:
+        return query_.lets[expression.index].name;
+      case ExpressionKind::Value:
+        return value(expression);
+      case ExpressionKind::Aggregate:
+        return aggregate(query_.aggregates[expression.index]);
+      case ExpressionKind::JoinColumn:
+        return join_column(expression);
+      case ExpressionKind::Unary:
+        return fmt::format("{}{}", symbol_of(expression.unary), unary_operand(expression));
+      case ExpressionKind::Binary:
+        return binary(expression);
+      case ExpressionKind::Conditional:
+        return conditional(expression);
+      case ExpressionKind::Convert:
+        return fmt::format("({}){}", type_name(expression.type),
+                           operand(expression.operands[0], kUnary));
+      case ExpressionKind::Load:
+        return fmt::format("*({}*){}", type_name(expression.type),
+                           operand(expression.operands[0], kPrimary));
+      case ExpressionKind::ReadString:
+        return read("str", expression);
+      case ExpressionKind::ReadBytes:
+        return read("buf", expression);
+      case ExpressionKind::Call:
+        return call(expression);
+      case ExpressionKind::In:
+        return membership(expression);
+    }
+    return "";
+  }
+
+ private:
+  [[nodiscard]] std::string operand(const Expression& expression, uint8_t least) const {
+    const Expression& shown = shown_value(expression);
+    if (precedence_of(shown) >= least) return print(expression);
+    return fmt::format("({})", print(expression));
+  }
+
+  // `- -x` must not become `--x`, which C reads otherwise.
+  [[nodiscard]] std::string unary_operand(const Expression& expression) const {
+    const Expression& inner = shown_value(expression.operands[0]);
+    const bool is_sign = inner.kind == ExpressionKind::Unary ||
+                         inner.kind == ExpressionKind::Integer ||
+                         inner.kind == ExpressionKind::Float;
+    return operand(expression.operands[0], is_sign ? kPrimary : kUnary);
+  }
+
+  // A Value prints as the expression that it stands for, where it has no name.
+  [[nodiscard]] const Expression& shown_value(const Expression& expression) const {
+    if (expression.kind != ExpressionKind::Value) return expression;
+    return query_.values[expression.index].expression;
+  }
+
+  [[nodiscard]] std::string value(const Expression& expression) const {
+    return print(query_.values[expression.index].expression);
+  }
+
+  [[nodiscard]] std::string event(uint16_t stream) const {
+    if (is_bare_) return "";
+    return stream == 0 ? "e." : query_.joins[stream - 1U].name + ".";
+  }
+
+  [[nodiscard]] std::string field(const Expression& expression) const {
+    const std::string name(info(expression.field).name);
+    const bool is_argument =
+        expression.field == Field::Argument || expression.field == Field::EntryArgument;
+    return event(expression.stream) + name + (is_argument ? std::to_string(expression.index) : "");
+  }
+
+  [[nodiscard]] std::string join_column(const Expression& expression) const {
+    const Join& join = query_.joins[expression.stream - 1U];
+    const std::string& column = join.subquery[0].columns[expression.index].name;
+    return fmt::format("{}.{}", join.name, column);
+  }
+
+  [[nodiscard]] std::string type_name(const Type& type) const {
+    if (type.kind == TypeKind::Float) return type.size_bytes == 4 ? "float" : "double";
+    if (type.unit == Unit::Address) return "void*";
+    if (type.enumeration != 0) return query_.enumerations[type.enumeration - 1U].name;
+    return fmt::format("{}int{}_t", type.is_signed ? "" : "u", type.size_bytes * 8);
+  }
+
+  [[nodiscard]] std::string integer(const Expression& expression) const {
+    const Type& type = expression.type;
+    const bool is_plain = type.enumeration == 0 && type.unit != Unit::Address;
+    const bool is_duration = type.unit == Unit::Nanoseconds && type == Type{.unit = type.unit};
+    if (is_duration && expression.integer >= 0) return print_duration_exactly(expression.integer);
+    const bool is_least = expression.integer == INT64_MIN || expression.integer == INT32_MIN;
+    const bool is_literal =
+        is_plain && type.size_bytes >= 4 && !is_least && !is_duration && type.unit == Unit::None;
+    if (is_literal) return literal(expression.integer, type);
+    Type wide = type.is_signed ? kInt64 : kUint64;
+    if (is_least && is_plain && !is_duration) wide = kUint64;
+    return fmt::format("({}){}", type_name(type), literal(expression.integer, wide));
+  }
+
+  static std::string print_duration_exactly(int64_t ns) {
+    return print_duration(static_cast<uint64_t>(ns));
+  }
+
+  static std::string literal(int64_t value, const Type& type) {
+    if (!type.is_signed) {
+      return fmt::format("{}{}", static_cast<uint64_t>(value), type.size_bytes == 8 ? "ul" : "u");
+    }
+    return fmt::format("{}{}", value, type.size_bytes == 8 ? "l" : "");
+  }
+
+  static std::string real(double value) {
+    if (std::isnan(value)) return "(0.0 / 0.0)";
+    if (std::isinf(value)) return value > 0 ? "(1.0 / 0.0)" : "(-1.0 / 0.0)";
+    std::string text = fmt::format("{}", value);
+    const bool is_integer = text.find_first_of(".e") == std::string::npos;
+    return is_integer ? text + ".0" : text;
+  }
+
+  [[nodiscard]] std::string binary(const Expression& expression) const {
+    const uint8_t own = precedence_of(expression.binary);
+    // The right operand of equal precedence needs parentheses: operators associate to the left.
+    return fmt::format("{} {} {}", operand(expression.operands[0], own),
+                       symbol_of(expression.binary),
+                       operand(expression.operands[1], static_cast<uint8_t>(own + 1)));
+  }
+
+  [[nodiscard]] std::string conditional(const Expression& expression) const {
+    return fmt::format("{} ? {} : {}", operand(expression.operands[0], kLogicalOr),
+                       operand(expression.operands[1], kLogicalOr),
+                       operand(expression.operands[2], kLogicalOr));
+  }
+
+  [[nodiscard]] std::string read(std::string_view name, const Expression& expression) const {
+    return fmt::format("{}({}, {})", name, print(expression.operands[0]),
+                       expression.type.capacity_bytes);
+  }
+
+  [[nodiscard]] std::string call(const Expression& expression) const {
+    if (expression.function == Function::SketchSample) return "sample(e, State)";
+    if (expression.function == Function::Like) {
+      return fmt::format("{} like {}", operand(expression.operands[0], kShift),
+                         print(expression.operands[1]));
+    }
+    std::string arguments;
+    for (const Expression& each : expression.operands) {
+      if (!arguments.empty()) arguments += ", ";
+      arguments += print(each);
+    }
+    return fmt::format("{}({})", name_of(expression.function), arguments);
+  }
+
+  [[nodiscard]] std::string membership(const Expression& expression) const {
+    std::string values;
+    for (size_t i = 1; i < expression.operands.size(); ++i) {
+      if (!values.empty()) values += ", ";
+      values += print(expression.operands[i]);
+    }
+    return fmt::format("{} in ({})", operand(expression.operands[0], kShift), values);
+  }
+
+  [[nodiscard]] std::string aggregate(const Aggregate& aggregate) const {
+    std::string arguments;
+    for (const Expression& argument : aggregate.arguments) {
+      arguments += print(argument);
+    }
+    for (const int64_t parameter : aggregate.parameters) {
+      arguments += fmt::format(", {}", parameter);
+    }
+    if (aggregate.kind == AggregateKind::Quantile) {
+      arguments += fmt::format(", {}", aggregate.fraction);
+    }
+    return fmt::format("{}({})", name_of(aggregate.kind), arguments);
+  }
+
+  const Query& query_;
+  bool is_bare_;
+};
+
+}  // namespace
+
+std::string print_expression(const Expression& expression, const Query& query) {
+  return ExpressionPrinter(query, false).print(expression);
+}
+
+std::string print_at_event(const Expression& expression, const Query& query) {
+  return ExpressionPrinter(query, false).print(expression);
+}
+
+std::string print_bare(const Expression& expression, const Query& query) {
+  return ExpressionPrinter(query, true).print(expression);
+}
+
+std::string print_string(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (c == '\n') {
+      result += "\\n";
+    } else if (c == '\t') {
+      result += "\\t";
+    } else if (byte < 0x20 || byte == 0x7F) {
+      result += fmt::format("\\x{:02x}", byte);
+    } else {
+      result += c;
+    }
+  }
+  return result + "\"";
+}
+
+// Inputs may have equal names, or names that are no names; then they are numbered.
+std::string input_name(const std::vector<Input>& inputs, size_t index) {
+  const std::string& name = inputs[index].name;
+  bool is_good = !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0;
+  for (const char c : name) {
+    is_good = is_good && (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_');
+  }
+  const auto same =
+      std::count_if(inputs.begin(), inputs.end(), [&](const Input& i) { return i.name == name; });
+  return is_good && same == 1 ? name : fmt::format("input{}", index);
+}
+
+std::string_view name_of_provider(SourceKind kind) {
+  return name_of(kind);
+}
+
+std::string_view symbol_of(UnaryOperator op) {
+  switch (op) {
+    case UnaryOperator::Negate:
+      return "-";
+    case UnaryOperator::Complement:
+      return "~";
+    case UnaryOperator::Not:
+      return "!";
+  }
+  return "";
+}
+
+std::string_view symbol_of(BinaryOperator op) {
+  switch (op) {
+    case BinaryOperator::Multiply:
+      return "*";
+    case BinaryOperator::Divide:
+      return "/";
+    case BinaryOperator::Modulo:
+      return "%";
+    case BinaryOperator::Add:
+      return "+";
+    case BinaryOperator::Subtract:
+      return "-";
+    case BinaryOperator::ShiftLeft:
+      return "<<";
+    case BinaryOperator::ShiftRight:
+      return ">>";
+    case BinaryOperator::Less:
+      return "<";
+    case BinaryOperator::LessEqual:
+      return "<=";
+    case BinaryOperator::Greater:
+      return ">";
+    case BinaryOperator::GreaterEqual:
+      return ">=";
+    case BinaryOperator::Equal:
+      return "==";
+    case BinaryOperator::NotEqual:
+      return "!=";
+    case BinaryOperator::And:
+      return "&";
+    case BinaryOperator::Xor:
+      return "^";
+    case BinaryOperator::Or:
+      return "|";
+    case BinaryOperator::LogicalAnd:
+      return "&&";
+    case BinaryOperator::LogicalOr:
+      return "||";
+  }
+  return "";
+}
+
+std::string_view name_of(AggregateKind kind) {
+  switch (kind) {
+    case AggregateKind::Count:
+      return "count";
+    case AggregateKind::Sum:
+      return "sum";
+    case AggregateKind::Min:
+      return "min";
+    case AggregateKind::Max:
+      return "max";
+    case AggregateKind::Average:
+      return "avg";
+    case AggregateKind::Deviation:
+      return "stddev";
+    case AggregateKind::Quantize:
+      return "quantize";
+    case AggregateKind::LinearQuantize:
+      return "lquantize";
+    case AggregateKind::LogLinearQuantize:
+      return "llquantize";
+    case AggregateKind::Distinct:
+      return "distinct";
+    case AggregateKind::TopK:
+      return "topk";
+    case AggregateKind::Quantile:
+      return "quantile";
+  }
+  return "";
+}
+
+std::string_view name_of(Function function) {
+  switch (function) {
+    case Function::Log2:
+      return "log2";
+    case Function::Min:
+      return "min";
+    case Function::Max:
+      return "max";
+    case Function::Abs:
+      return "abs";
+    case Function::Hash:
+      return "hash";
+    case Function::Len:
+      return "len";
+    case Function::Substr:
+      return "substr";
+    case Function::Contains:
+      return "contains";
+    case Function::StartsWith:
+      return "startswith";
+    case Function::Like:
+      return "like";
+    case Function::Sample:
+      return "sample";
+    case Function::Hex:
+      return "hex";
+    case Function::MovingAverage:
+      return "MovingAverage";
+    case Function::SketchSample:
+      return "sample";
+  }
+  return "";
+}
+
+}  // namespace clew::query

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was written as a source -> Sources: providers and their arguments, scopes, DTrace's four
+// fields, and the tracepoints of vocabularies.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "query/build.h"
+#include "query/syntax.h"
+
+namespace clew::query {
+
+// The sources of one element of a union: several for a tracepoint with several places.
+// `query_names` are only for "did you mean".
+Expected<std::vector<ResolvedSource>> resolve_source(const SyntaxSource& syntax, Build& build,
+                                                     std::span<const std::string_view> query_names);
+
+// "module!function" into the two patterns; a name of C++'s operator! is not split.
+void split_function(std::string_view text, Source& source);
+
+}  // namespace clew::query

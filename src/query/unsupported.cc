@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "query/unsupported.h"
+
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "query/fields.h"
+
+namespace clew::query {
+namespace {
+
+struct Refusal {
+  Span span;
+  std::string_view what;
+};
+
+std::optional<std::string_view> refusal_of(const Source& source) {
+  switch (source.scope) {
+    case Scope::Cluster:
+      return "tracing a cluster";
+    case Scope::Machine:
+      return "tracing all of a machine with machine.Function";
+    case Scope::Session:
+    case Scope::Process:
+      break;
+  }
+  switch (source.kind) {
+    case SourceKind::Usdt:
+      return "tracing USDT probes";
+    case SourceKind::Syscall:
+    case SourceKind::SyscallReturn:
+      return "tracing system calls";
+    case SourceKind::Kernel:
+    case SourceKind::KernelReturn:
+      return "tracing functions of the kernel";
+    case SourceKind::Tracepoint:
+      return "tracing tracepoints of the kernel";
+    case SourceKind::Profile:
+      return "sampling with profile";
+    case SourceKind::Entry:
+    case SourceKind::Return:
+    case SourceKind::Exception:
+    case SourceKind::Offset:
+    case SourceKind::Line:
+    case SourceKind::Tick:
+    case SourceKind::Begin:
+    case SourceKind::End:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> refusal_of_node(const Expression& node) {
+  if (node.kind == ExpressionKind::Call && node.function == Function::MovingAverage) {
+    return Refusal{node.span, "MovingAverage (an extension)"};
+  }
+  if (node.kind == ExpressionKind::Call && node.function == Function::SketchSample) {
+    return Refusal{node.span, "sample(event, State) (an extension)"};
+  }
+  if (node.type.kind == TypeKind::Stack) return Refusal{node.span, "reading stacks"};
+  return std::nullopt;
+}
+
+std::optional<Refusal> find_refusal(const Expression& expression, bool at_event) {
+  const std::optional<Refusal> here = refusal_of_node(expression);
+  if (here) return here;
+  for (const Expression& operand : expression.operands) {
+    const std::optional<Refusal> below = find_refusal(operand, at_event);
+    if (below) return below;
+  }
+  if (at_event && runs_in_tracer_only(expression)) {
+    const bool is_text = expression.type.kind == TypeKind::String;
+    return Refusal{expression.span, is_text ? "hex() outside of select"
+                                            : "floating-point arithmetic outside of select"};
+  }
+  return std::nullopt;
+}
+
+tl::unexpected<Error> fail(const Reporter& report, const Refusal& refusal) {
+  return report.fail(refusal.span, fmt::format("{} is not part of this version yet", refusal.what));
+}
+
+Expected<void> check_expressions(const Query& query, const Reporter& report, bool extensions_only) {
+  const auto check = [&](const Expression& expression) -> Expected<void> {
+    const std::optional<Refusal> refusal = find_refusal(expression, !extensions_only);
+    if (refusal) return fail(report, *refusal);
+    return {};
+  };
+  for (const NamedExpression& let : query.lets) {
+    CLEW_TRY(check(let.expression));
+  }
+  for (const Expression& condition : query.where) {
+    CLEW_TRY(check(condition));
+  }
+  for (const NamedExpression& value : query.values) {
+    CLEW_TRY(check(value.expression));
+  }
+  for (const Aggregate& aggregate : query.aggregates) {
+    for (const Expression& argument : aggregate.arguments) {
+      CLEW_TRY(check(argument));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+bool runs_in_tracer_only(const Expression& expression) {
+  switch (expression.kind) {
+    case ExpressionKind::Call:
+      return expression.function == Function::Hex || expression.type.kind == TypeKind::Float;
+    case ExpressionKind::Convert:
+    case ExpressionKind::Unary:
+    case ExpressionKind::Binary:
+    case ExpressionKind::Conditional:
+      for (const Expression& operand : expression.operands) {
+        if (operand.type.kind == TypeKind::Float) return true;
+      }
+      return expression.type.kind == TypeKind::Float;
+    case ExpressionKind::Float:
+      return true;
+    case ExpressionKind::Integer:
+    case ExpressionKind::String:
+    case ExpressionKind::Field:
+    case ExpressionKind::Input:
+    case ExpressionKind::Let:
+    case ExpressionKind::Value:
+    case ExpressionKind::Aggregate:
+    case ExpressionKind::JoinColumn:
+    case ExpressionKind::Load:
+    case ExpressionKind::ReadString:
+    case ExpressionKind::ReadBytes:
+    case ExpressionKind::In:
+      return false;
+  }
+  return false;
+}
+
+bool is_unsupported(const Source& source) {
+  return refusal_of(source).has_value();
+}
+
+tl::unexpected<Error> fail_unsupported(const Reporter& report, const Source& source) {
+  const std::string_view what = refusal_of(source).value_or("this source");
+  return fail(report, {source.span, what});
+}
+
+Expected<void> check_supported(const Query& query, const Reporter& report) {
+  for (const Source& source : query.sources) {
+    if (is_unsupported(source)) return fail_unsupported(report, source);
+  }
+  for (const Join& join : query.joins) {
+    return fail(report, {join.span, "a join by cause"});
+  }
+  CLEW_TRY(check_expressions(query, report, true));
+  return check_expressions(query, report, false);
+}
+
+}  // namespace clew::query

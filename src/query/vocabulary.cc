@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "query/vocabulary.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include <fmt/format.h>
+
+// The shared library of Debian is built with exceptions; the header alone is not.
+#define TOML_EXCEPTIONS 0
+#define TOML_HEADER_ONLY 1
+#include <toml++/toml.h>
+
+#include "query/diagnostic.h"
+#include "query/parser.h"
+#include "query/resolve_source.h"
+#include "query/token.h"
+
+namespace clew::query {
+namespace {
+
+constexpr size_t kExportsMax = 64;
+constexpr size_t kPlacesMax = 64;
+
+// The span of a value in the text of its file. Positions of toml++ count from 1.
+Span span_of(const toml::source_region& region, std::string_view text) {
+  size_t begin = 0;
+  for (uint32_t line = 1; line < region.begin.line; ++line) {
+    const size_t end = text.find('\n', begin);
+    if (end == std::string_view::npos) break;
+    begin = end + 1;
+  }
+  const size_t column = region.begin.column == 0 ? 0 : region.begin.column - 1U;
+  const size_t offset = std::min(begin + column, text.size());
+  return {static_cast<uint32_t>(offset), static_cast<uint32_t>(offset)};
+}
+
+class Reader {
+ public:
+  Reader(const Text& text, const Reporter& report) : text_(text), report_(report) {}
+
+  Expected<std::vector<TracepointDefinition>> run() {
+    const toml::parse_result parsed = toml::parse(std::string_view(text_.text), text_.name);
+    if (!parsed) {
+      std::string message(parsed.error().description());
+      if (!message.empty()) {
+        message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
+      }
+      return report_.fail(span_of(parsed.error().source(), text_.text), message);
+    }
+    std::vector<TracepointDefinition> result;
+    for (const auto& [key, node] : parsed.table()) {
+      if (key.str() != "tracepoint") {
+        return fail_at(
+            node, fmt::format("unknown table '{}'; a vocabulary is [[tracepoint]]s", key.str()));
+      }
+      const toml::array* entries = node.as_array();
+      if (entries == nullptr) return fail_at(node, "expected [[tracepoint]], an array of tables");
+      for (const toml::node& entry : *entries) {
+        CLEW_TRY(add(entry, result));
+      }
+    }
+    return result;
+  }
+
+ private:
+  [[nodiscard]] tl::unexpected<Error> fail_at(const toml::node& node,
+                                              std::string_view message) const {
+    return report_.fail(span_of(node.source(), text_.text), message);
+  }
+
+  Expected<void> add(const toml::node& entry, std::vector<TracepointDefinition>& result) const {
+    const toml::table* table = entry.as_table();
+    if (table == nullptr) return fail_at(entry, "expected a table behind [[tracepoint]]");
+    CLEW_TRY(check_keys(*table));
+    TracepointDefinition definition;
+    definition.file = text_.name;
+    definition.name = CLEW_TRY(text_of(*table, "name"));
+    CLEW_TRY(check_name(*table, definition.name));
+    if (table->contains("doc")) definition.doc = CLEW_TRY(text_of(*table, "doc"));
+    const SourceKind kind = CLEW_TRY(weave_point(*table));
+    const std::vector<TracepointExport> exports = CLEW_TRY(exports_of(*table));
+    for (Source& source : CLEW_TRY(sources_of(*table, kind))) {
+      definition.places.push_back({.source = std::move(source), .exports = exports});
+    }
+    return merge(*table, std::move(definition), result);
+  }
+
+  [[nodiscard]] Expected<void> check_keys(const toml::table& table) const {
+    constexpr std::array<std::string_view, 6> kKeys = {"name", "doc", "function",
+                                                       "line", "at",  "exports"};
+    for (const auto& [key, node] : table) {
+      if (std::find(kKeys.begin(), kKeys.end(), key.str()) != kKeys.end()) continue;
+      return fail_at(node,
+                     fmt::format("unknown key '{}'{}", key.str(), did_you_mean(key.str(), kKeys)));
+    }
+    return {};
+  }
+
+  Expected<std::string> text_of(const toml::table& table, std::string_view key) const {
+    const toml::node* node = table.get(key);
+    if (node == nullptr) return fail_at(table, fmt::format("a tracepoint needs '{}'", key));
+    const toml::value<std::string>* value = node->as_string();
+    if (value == nullptr || value->get().empty()) {
+      return fail_at(*node, fmt::format("'{}' is a string that is not empty", key));
+    }
+    return value->get();
+  }
+
+  // Queries write the name without quotes: names, with dots between.
+  [[nodiscard]] Expected<void> check_name(const toml::table& table, std::string_view name) const {
+    bool at_start = true;
+    bool is_good = true;
+    for (const char c : name) {
+      const auto byte = static_cast<unsigned char>(c);
+      const bool is_letter = std::isalpha(byte) != 0 || c == '_';
+      is_good = is_good && (is_letter || (!at_start && (std::isdigit(byte) != 0 || c == '.')));
+      at_start = c == '.';
+    }
+    if (is_good && !at_start) return {};
+    return fail_at(*table.get("name"),
+                   fmt::format("'{}' is not a dotted name, such as redis.command", name));
+  }
+
+  Expected<SourceKind> weave_point(const toml::table& table) const {
+    if (!table.contains("at")) {
+      return table.contains("line") ? SourceKind::Line : SourceKind::Entry;
+    }
+    const std::string at = CLEW_TRY(text_of(table, "at"));
+    constexpr std::array<std::string_view, 4> kNames = {"entry", "return", "exception", "line"};
+    constexpr std::array<SourceKind, 4> kKinds = {SourceKind::Entry, SourceKind::Return,
+                                                  SourceKind::Exception, SourceKind::Line};
+    for (size_t i = 0; i < kNames.size(); ++i) {
+      if (at == kNames[i]) return kKinds[i];
+    }
+    return fail_at(*table.get("at"), fmt::format("'at' is entry, return, exception or line, not "
+                                                 "'{}'{}",
+                                                 at, did_you_mean(at, kNames)));
+  }
+
+  Expected<std::vector<Source>> sources_of(const toml::table& table, SourceKind kind) const {
+    const std::string_view key = kind == SourceKind::Line ? "line" : "function";
+    const toml::node* node = table.get(key);
+    if (node == nullptr) return fail_at(table, fmt::format("a tracepoint needs '{}'", key));
+    std::vector<Source> result;
+    const toml::array* list = node->as_array();
+    if (list == nullptr) {
+      result.push_back(CLEW_TRY(source_of(*node, key, kind)));
+      return result;
+    }
+    if (list->empty() || list->size() > kPlacesMax) {
+      return fail_at(*node, fmt::format("'{}' lists from 1 to {} places", key, kPlacesMax));
+    }
+    for (const toml::node& element : *list) {
+      result.push_back(CLEW_TRY(source_of(element, key, kind)));
+    }
+    return result;
+  }
+
+  // Goes through the syntax of queries, so that both mean the same.
+  Expected<Source> source_of(const toml::node& node, std::string_view key, SourceKind kind) const {
+    const toml::value<std::string>* value = node.as_string();
+    if (value == nullptr || value->get().empty()) {
+      return fail_at(node,
+                     fmt::format("'{}' is a string that is not empty, or a list of them", key));
+    }
+    Source source;
+    source.kind = kind;
+    const std::string& text = value->get();
+    if (kind != SourceKind::Line) {
+      split_function(text, source);
+      if (source.function.empty()) return fail_at(node, "no function behind '!'");
+      return source;
+    }
+    const size_t colon = text.rfind(':');
+    const std::string_view digits =
+        colon == std::string::npos ? "" : std::string_view(text).substr(colon + 1);
+    const char* const end_wanted = digits.data() + digits.size();
+    const auto [end, code] = std::from_chars(digits.data(), end_wanted, source.line);
+    if (code != std::errc() || end != end_wanted || source.line == 0 || colon == 0) {
+      return fail_at(node, "expected a file and a line, as in server.c:120");
+    }
+    source.file = text.substr(0, colon);
+    return source;
+  }
+
+  Expected<std::vector<TracepointExport>> exports_of(const toml::table& table) const {
+    std::vector<TracepointExport> result;
+    const toml::node* node = table.get("exports");
+    if (node == nullptr) return result;
+    const toml::table* exports = node->as_table();
+    if (exports == nullptr) {
+      return fail_at(*node, "'exports' is a table of names and expressions: { size = \"arg0\" }");
+    }
+    for (const auto& [key, value] : *exports) {
+      const toml::value<std::string>* text = value.as_string();
+      if (text == nullptr) return fail_at(value, "an export's expression is a string");
+      if (result.size() == kExportsMax)
+        return fail_at(value, "a tracepoint has at most 64 exports");
+      TracepointExport exported;
+      exported.name = key.str();
+      exported.text = text->get();
+      exported.expression = CLEW_TRY(expression_of(value, text->get()));
+      result.push_back(std::move(exported));
+    }
+    return result;
+  }
+
+  // Parsed where it stands in the file, so that an error has its place there. A string with escapes
+  // does not stand there as it is; then the place is that of the string.
+  Expected<SyntaxExpression> expression_of(const toml::node& node, const std::string& value) const {
+    const uint32_t begin = span_of(node.source(), text_.text).begin + 1;
+    const bool is_verbatim = text_.text.compare(begin, value.size(), value) == 0;
+    if (is_verbatim) {
+      const Span span{begin, begin + static_cast<uint32_t>(value.size())};
+      return Parser(report_, CLEW_TRY(lex(report_, span))).whole_expression();
+    }
+    const Text alone{.name = fmt::format("{}:{}", text_.name, node.source().begin.line),
+                     .text = value};
+    const Reporter report(alone);
+    const Span span{0, static_cast<uint32_t>(value.size())};
+    return Parser(report, CLEW_TRY(lex(report, span))).whole_expression();
+  }
+
+  // A repeated name is one more place of the same tracepoint.
+  Expected<void> merge(const toml::table& table, TracepointDefinition definition,
+                       std::vector<TracepointDefinition>& result) const {
+    for (TracepointDefinition& other : result) {
+      if (!same_word(other.name, definition.name)) continue;
+      const std::vector<TracepointExport>& before = other.places[0].exports;
+      const std::vector<TracepointExport>& now = definition.places[0].exports;
+      bool agrees = before.size() == now.size();
+      for (size_t i = 0; agrees && i < now.size(); ++i) {
+        agrees = before[i].name == now[i].name;
+      }
+      if (!agrees) {
+        return fail_at(
+            table, fmt::format("all places of '{}' must export the same names", definition.name));
+      }
+      for (TracepointPlace& place : definition.places) {
+        if (other.places.size() == kPlacesMax) return fail_at(table, "too many places");
+        other.places.push_back(std::move(place));
+      }
+      return {};
+    }
+    result.push_back(std::move(definition));
+    return {};
+  }
+
+  const Text& text_;
+  const Reporter& report_;
+};
+
+Expected<std::string> read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return fail(ErrorCode::Io,
+                fmt::format("cannot open {}: {}", path.string(), std::strerror(errno)));
+  }
+  std::string text(kVocabularyFileMaxBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (text.size() > kVocabularyFileMaxBytes) {
+    return fail(ErrorCode::Limit,
+                fmt::format("{} is over {} bytes", path.string(), kVocabularyFileMaxBytes));
+  }
+  return text;
+}
+
+}  // namespace
+
+Expected<void> Vocabulary::load(const std::filesystem::path& path) {
+  std::error_code code;
+  if (!std::filesystem::is_directory(path, code)) {
+    return load_text(path.string(), CLEW_TRY(read_file(path)));
+  }
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path, code)) {
+    if (entry.path().extension() == ".toml") files.push_back(entry.path());
+  }
+  if (code) {
+    return fail(ErrorCode::Io, fmt::format("cannot read {}: {}", path.string(), code.message()));
+  }
+  std::sort(files.begin(), files.end());
+  for (const std::filesystem::path& file : files) {
+    const std::string text = CLEW_TRY(read_file(file));
+    CLEW_TRY(load_text(file.string(), text));
+  }
+  return {};
+}
+
+Expected<void> Vocabulary::load_text(const std::string& name, const std::string& text) {
+  const Text source{.name = name, .text = text};
+  const Reporter report(source);
+  for (TracepointDefinition& definition : CLEW_TRY(Reader(source, report).run())) {
+    const TracepointDefinition* other = find(definition.name);
+    if (other != nullptr) {
+      return fail(ErrorCode::InvalidQuery,
+                  fmt::format("{}: error: tracepoint '{}' is already defined in {}", name,
+                              definition.name, other->file));
+    }
+    tracepoints_.push_back(std::move(definition));
+  }
+  return {};
+}
+
+const TracepointDefinition* Vocabulary::find(std::string_view name) const {
+  for (const TracepointDefinition& candidate : tracepoints_) {
+    if (candidate.name == name) return &candidate;
+  }
+  for (const TracepointDefinition& candidate : tracepoints_) {
+    if (same_word(candidate.name, name)) return &candidate;
+  }
+  return nullptr;
+}
+
+}  // namespace clew::query

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vocabulary: tracepoints by name, as files in TOML define them (Pivot Tracing, figure 5).
+//
+//     [[tracepoint]]
+//     name = "libc.malloc"                  # dotted, unique; a repeated name is one more place
+//     doc = "Memory is asked for"
+//     function = "libc.so.6!malloc"         # or a list; with at = "line": file:line
+//     at = "entry"                          # entry (default), return, exception, line
+//     exports = { size = "arg0" }           # names, and expressions over the event's fields
+//
+// A Vocabulary is read once and may then be used from any thread.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "query/query.h"
+#include "query/syntax.h"
+
+namespace clew::query {
+
+inline constexpr size_t kVocabularyFileMaxBytes = 1024 * 1024;
+
+struct TracepointExport {
+  std::string name;
+  std::string text;  // As the file writes it.
+  SyntaxExpression expression;
+};
+
+// One place of a tracepoint.
+struct TracepointPlace {
+  Source source;
+  std::vector<TracepointExport> exports;
+};
+
+struct TracepointDefinition {
+  std::string name;
+  std::string doc;
+  std::string file;                     // That defined it first, for messages and lists.
+  std::vector<TracepointPlace> places;  // A union; all export the same names.
+};
+
+class Vocabulary {
+ public:
+  // Adds the tracepoints of a file, or of all *.toml files of a directory in order of name. Errors
+  // are InvalidQuery with the place, or Io.
+  Expected<void> load(const std::filesystem::path& path);
+  // The same from a text; `name` is what messages call it.
+  Expected<void> load_text(const std::string& name, const std::string& text);
+
+  // Exact, else not counting case; null when there is none.
+  [[nodiscard]] const TracepointDefinition* find(std::string_view name) const;
+  [[nodiscard]] std::span<const TracepointDefinition> tracepoints() const { return tracepoints_; }
+
+ private:
+  std::vector<TracepointDefinition> tracepoints_;  // In order of definition.
+};
+
+}  // namespace clew::query
