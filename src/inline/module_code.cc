@@ -60,6 +60,8 @@ class Analyser {
   ModuleCode run() {
     for (const Section& section : sorted_sections(text_, true))
       add_text(section);
+    std::stable_sort(code_.texts_.begin(), code_.texts_.end(),
+                     [](const auto& a, const auto& b) { return a.map.size() > b.map.size(); });
     code_.data_ = sorted_sections(text_, false);
     code_.rseq_ = text_.rseq;
     add_functions();
@@ -327,12 +329,10 @@ ModuleCode analyse(const ModuleText& text) {
 }
 
 const ModuleCode::TextMap* ModuleCode::text_at(uint64_t address) const {
-  const auto after = std::upper_bound(
-      texts_.begin(), texts_.end(), address,
-      [](uint64_t value, const TextMap& text) { return value < text.section.address; });
-  if (after == texts_.begin()) return nullptr;
-  const TextMap& text = *(after - 1);
-  return address - text.section.address < text.map.size() ? &text : nullptr;
+  for (const TextMap& text : texts_) {
+    if (address - text.section.address < text.map.size()) return &text;
+  }
+  return nullptr;
 }
 
 std::optional<Instruction> ModuleCode::at(uint64_t address) const {
@@ -397,6 +397,16 @@ std::optional<uint32_t> ModuleCode::range_at(uint64_t address) const {
     index = enclosing_[index];
   }
   return std::nullopt;
+}
+
+uint64_t ModuleCode::run_end(uint64_t address) const {
+  const auto range = range_at(address);
+  if (!range) return address;
+  const uint64_t end = functions_[*range].address + functions_[*range].size_bytes;
+  const auto next = std::upper_bound(
+      functions_.begin() + *range, functions_.end(), address,
+      [](uint64_t value, const FunctionRange& other) { return value < other.address; });
+  return next == functions_.end() ? end : std::min(end, next->address);
 }
 
 std::optional<uint32_t> ModuleCode::range_starting_at(uint64_t address) const {

@@ -67,6 +67,8 @@ class ModuleCode {
   [[nodiscard]] const std::vector<FunctionRange>& functions() const { return functions_; }
   // The innermost range that covers the address.
   [[nodiscard]] std::optional<uint32_t> range_at(uint64_t address) const;
+  // Behind the last byte from `address` on that is in the same range, and where none starts.
+  [[nodiscard]] uint64_t run_end(uint64_t address) const;
   // The range that starts at the address, function or part.
   [[nodiscard]] std::optional<uint32_t> range_starting_at(uint64_t address) const;
   // The same, if it is no cold part.
@@ -103,7 +105,7 @@ class ModuleCode {
   };
   [[nodiscard]] const TextMap* text_at(uint64_t address) const;
 
-  std::vector<TextMap> texts_;  // By address.
+  std::vector<TextMap> texts_;  // The largest first: it answers nearly all look-ups.
   std::vector<Section> data_;   // By address; not executable.
   std::vector<AddressRange> rseq_;
   std::vector<FunctionRange> functions_;

@@ -52,8 +52,8 @@ class Builder {
       : code_(code), wish_(wish), needed_(overwritten_bytes(wish.window_class)) {}
 
   tl::expected<Window, RefusalReason> run() {
-    range_ = code_.range_at(wish_.start);
-    if (!range_)
+    run_end_ = code_.run_end(wish_.start);
+    if (run_end_ == wish_.start)
       return Refused(code_.text_from(wish_.start).empty() ? RefusalReason::NotCode
                                                           : RefusalReason::NotAFunction);
     window_.address = wish_.start;
@@ -79,7 +79,7 @@ class Builder {
   std::optional<RefusalReason> append() {
     const std::optional<Instruction> instruction = code_.at(end());
     if (!instruction) return RefusalReason::NotAnInstruction;
-    if (code_.range_at(instruction->address) != range_) return RefusalReason::CrossesFunction;
+    if (instruction->end() > run_end_) return RefusalReason::CrossesFunction;
     if (const auto reason = check_targets(*instruction)) return reason;
     const auto displaced = displace(code_, *instruction, window_.address);
     if (!displaced) return displaced.error();
@@ -119,7 +119,7 @@ class Builder {
   const ModuleCode& code_;
   const WindowWish& wish_;
   unsigned needed_;
-  std::optional<uint32_t> range_;
+  uint64_t run_end_ = 0;
   Window window_;
 };
 
@@ -137,7 +137,7 @@ uint64_t end_of(const Window& window) {
 uint64_t earlier_start(const ModuleCode& code, uint64_t address) {
   const std::optional<Instruction> instruction = code.before(address);
   if (!instruction || code.is_target(address)) return 0;
-  if (code.range_at(instruction->address) != code.range_at(address)) return 0;
+  if (code.run_end(instruction->address) <= address) return 0;
   switch (instruction->flow) {
     case Flow::Next:
     case Flow::Nop:

@@ -145,16 +145,19 @@ class Placer {
   struct Wanted {
     uint64_t address = 0;
     bool is_entry = false;
+    RefusalReason reason = RefusalReason::TooShort;  // When it failed.
   };
 
   void run(std::span<const Wanted> wanted) {
     std::vector<Wanted> without_room;
     for (const Wanted& want : wanted) {
-      if (!place(want.address)) without_room.push_back(want);
+      if (!place(want.address)) without_room.push_back({want.address, want.is_entry, reason_});
     }
     for (const bool entries : {true, false}) {
       for (const Wanted& want : without_room) {
-        if (want.is_entry == entries && !place_hop(want.address)) failed[want.address] = reason_;
+        if (want.is_entry == entries && !place_hop(want.address)) {
+          failed[want.address] = want.reason;
+        }
       }
     }
   }
@@ -271,21 +274,12 @@ class Placer {
 
   bool place_hop(uint64_t address) {
     if (covering(address) != nullptr) return true;
-    const auto again = failed.find(address);
-    if (again != failed.end()) return false;
-    first_reason(address);
     uint64_t start = address;
     for (unsigned i = 0; i < kInstructionsBackMax && start != 0; ++i) {
       if (try_hop({start, address, WindowClass::ShortJump})) return true;
       start = earlier_start(code_, start);
     }
     return false;
-  }
-
-  // The reason of the plain attempt, which is the one to report.
-  void first_reason(uint64_t address) {
-    const auto window = build_window(code_, {address, address, WindowClass::OwnBytes});
-    reason_ = window ? RefusalReason::WindowInUse : window.error();
   }
 
   bool try_hop(const WindowWish& wish) {
@@ -345,7 +339,7 @@ std::vector<Placer::Wanted> wanted_addresses(std::span<const Anchor> anchors) {
   std::vector<Placer::Wanted> wanted;
   for (const Anchor& anchor : anchors) {
     if (wanted.empty() || wanted.back().address != anchor.address) {
-      wanted.push_back({anchor.address, false});
+      wanted.push_back({.address = anchor.address});
     }
     wanted.back().is_entry |= anchor.kind == PointKind::Entry;
   }
@@ -385,15 +379,14 @@ uint8_t instruction_index(const Window& window, uint64_t address) {
   return static_cast<uint8_t>(found - window.instructions.begin());
 }
 
+// Windows that lost all their points to refusals are left out.
 Plan make_plan(const Placer& placer, std::span<const Anchor> anchors) {
   Plan plan;
-  auto next = placer.windows.begin();
   for (const Anchor& anchor : anchors) {
-    while (next != placer.windows.end() && next->first <= anchor.address) {
-      plan.windows.push_back(next->second);
-      ++next;
+    const Window& window = *placer.covering(anchor.address);
+    if (plan.windows.empty() || plan.windows.back().address != window.address) {
+      plan.windows.push_back(window);
     }
-    const Window& window = plan.windows.back();
     plan.points.push_back({.window = static_cast<uint32_t>(plan.windows.size() - 1),
                            .instruction = instruction_index(window, anchor.address),
                            .kind = anchor.kind,
@@ -423,18 +416,14 @@ Plan plan_windows(const ModuleCode& code, std::span<const Request> requests,
     resolver.resolve(requests[i], i);
   std::vector<Anchor>& anchors = resolver.anchors;
   std::sort(anchors.begin(), anchors.end());
-  while (true) {
-    Placer placer(code, installed);
-    placer.run(wanted_addresses(anchors));
-    if (placer.failed.empty()) {
-      Plan plan = make_plan(placer, anchors);
-      plan.refusals = std::move(resolver.refusals);
-      std::sort(plan.refusals.begin(), plan.refusals.end(),
-                [](const Refusal& a, const Refusal& b) { return a.request < b.request; });
-      return plan;
-    }
-    drop_failed(placer, anchors, resolver.refusals);
-  }
+  Placer placer(code, installed);
+  placer.run(wanted_addresses(anchors));
+  drop_failed(placer, anchors, resolver.refusals);
+  Plan plan = make_plan(placer, anchors);
+  plan.refusals = std::move(resolver.refusals);
+  std::sort(plan.refusals.begin(), plan.refusals.end(),
+            [](const Refusal& a, const Refusal& b) { return a.request < b.request; });
+  return plan;
 }
 
 }  // namespace clew::inline_
