@@ -6,12 +6,14 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 
 #include <fmt/format.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -145,8 +147,8 @@ Expected<std::optional<Arena>> get_arena(StoppedTarget& target, const OpenOption
   if (!seen) return std::optional<Arena>();
   SiteJournal journal(*seen);
   const uint32_t live = live_sessions(*seen);
-  const auto report =
-      CLEW_TRY(remove_sessions(target, *seen, journal, dead_sessions(*seen), live == 0));
+  const auto report = CLEW_TRY(remove_sessions(
+      target, *seen, journal, {.leaving = dead_sessions(*seen), .everything = live == 0}));
   if (live == 0) {
     if (report.residue) return tl::unexpected(residue_error(target.pid(), report));
     return std::optional(CLEW_TRY(create_arena(target, options)));
@@ -172,6 +174,40 @@ Expected<std::optional<Arena>> join_if_there(pid_t pid) {
   const auto mapping = find_arena(*maps);
   if (!mapping) return std::optional<Arena>();
   return std::optional(CLEW_TRY(Arena::join(pid, *mapping)));
+}
+
+// Pids of the process's children, and of theirs.
+std::vector<pid_t> descendants_of(pid_t pid) {
+  constexpr size_t kDescendantsMax = 4096;
+  std::vector<pid_t> found = {pid};
+  for (size_t i = 0; i < found.size() && found.size() < kDescendantsMax; ++i) {
+    const auto threads = target::list_threads(found[i]);
+    if (!threads) continue;
+    for (const pid_t tid : *threads) {
+      std::ifstream file(fmt::format("/proc/{}/task/{}/children", found[i], tid));
+      for (pid_t child = 0; file >> child;)
+        found.push_back(child);
+    }
+  }
+  found.erase(found.begin());
+  return found;
+}
+
+// Forked children have the jumps and the arena of the target. Best effort: what remains of them is
+// harmless, and `clew ps` lists it.
+void remove_from_children(const Attachment::State& state) {
+  struct stat info = {};
+  if (fstat(state.arena.file(), &info) != 0) return;
+  for (const pid_t child : descendants_of(state.pid)) {
+    const auto maps = target::read_memory_map(child);
+    const auto mapping = maps ? find_arena(*maps) : std::nullopt;
+    if (!mapping || mapping->inode != info.st_ino) continue;
+    auto stopped = stop_target(child, state.options.stop_timeout);
+    if (!stopped) continue;
+    SiteJournal journal(state.arena);
+    (void)remove_sessions(*stopped, state.arena, journal,
+                          {.leaving = 0, .everything = true, .keep_journal = true});
+  }
 }
 
 timespec to_timespec(std::chrono::nanoseconds time) {
@@ -379,7 +415,9 @@ Expected<DetachReport> Attachment::detach() {
   state_->journal.emplace(arena);
   const uint32_t leaving = mine | dead_sessions(arena);
   const bool last = (live_sessions(arena) & ~mine) == 0;
-  DetachReport report = CLEW_TRY(remove_sessions(*stopped, arena, *state_->journal, leaving, last));
+  if (last) remove_from_children(*state_);
+  DetachReport report = CLEW_TRY(
+      remove_sessions(*stopped, arena, *state_->journal, {.leaving = leaving, .everything = last}));
   stopped->resume();
   report.stopped = Clock::now() - begin;
   state_->attached = false;

@@ -10,7 +10,18 @@
 namespace clew::inline_ {
 namespace {
 
-using namespace testing_;  // Helpers of these tests only.
+using testing_::cell;
+using testing_::changed_text;
+using testing_::CounterOptions;
+using testing_::Footprint;
+using testing_::footprint_of;
+using testing_::header_word;
+using testing_::install_counters;
+using testing_::Module;
+using testing_::module_of;
+using testing_::plan_of;
+using testing_::small_options;
+using testing_::Victim;
 
 const char* const kVictim = CLEW_COUNTER_VICTIM;
 

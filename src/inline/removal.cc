@@ -19,13 +19,14 @@ constexpr unsigned kDrainRoundsMax = 200;
 
 class Removal {
  public:
-  Removal(StoppedTarget& target, const Arena& arena, SiteJournal& journal, uint32_t leaving,
-          bool everything)
+  Removal(StoppedTarget& target, const Arena& arena, SiteJournal& journal,
+          const RemovalRequest& request)
       : target_(target),
         arena_(arena),
         journal_(journal),
-        leaving_(leaving),
-        everything_(everything) {}
+        leaving_(request.leaving),
+        everything_(request.everything),
+        keep_journal_(request.keep_journal) {}
 
   Expected<DetachReport> run();
 
@@ -55,6 +56,7 @@ class Removal {
   SiteJournal& journal_;
   uint32_t leaving_;
   bool everything_;
+  bool keep_journal_;
   std::vector<Change> changes_;
   std::vector<target::Mapping> maps_;
   DetachReport report_;
@@ -80,7 +82,7 @@ Expected<DetachReport> Removal::run() {
     reset_gs();
     CLEW_TRY(Arena::unmap(target_));
   }
-  forget();
+  if (!keep_journal_) forget();
   return report_;
 }
 
@@ -260,8 +262,8 @@ void Removal::forget() {
 }  // namespace
 
 Expected<DetachReport> remove_sessions(StoppedTarget& target, const Arena& arena,
-                                       SiteJournal& journal, uint32_t leaving, bool everything) {
-  return Removal(target, arena, journal, leaving, everything).run();
+                                       SiteJournal& journal, const RemovalRequest& request) {
+  return Removal(target, arena, journal, request).run();
 }
 
 }  // namespace clew::inline_

@@ -13,10 +13,16 @@
 
 namespace clew::inline_ {
 
-// Removes the layers of the sessions in `leaving` (bit s: session s). When `everything` is set all
-// layers go and the arena is unmapped; the tracer's own mapping stays readable.
+struct RemovalRequest {
+  uint32_t leaving = 0;  // Bit s: the layers of session s go.
+  // All layers go and the arena is unmapped; the tracer's own mapping stays readable.
+  bool everything = false;
+  // A forked child of the target: the journal is still needed for the target itself.
+  bool keep_journal = false;
+};
+
 // `stopped` of the report is not set here.
 Expected<DetachReport> remove_sessions(StoppedTarget& target, const Arena& arena,
-                                       SiteJournal& journal, uint32_t leaving, bool everything);
+                                       SiteJournal& journal, const RemovalRequest& request);
 
 }  // namespace clew::inline_

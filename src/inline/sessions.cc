@@ -116,7 +116,8 @@ Expected<DetachReport> clean_up(pid_t pid, bool force) {
   const uint32_t live = live_sessions(arena);
   const bool everything = force || live == 0;
   const uint32_t leaving = everything ? ~uint32_t{0} : dead_sessions(arena);
-  DetachReport report = CLEW_TRY(remove_sessions(target, arena, journal, leaving, everything));
+  DetachReport report = CLEW_TRY(
+      remove_sessions(target, arena, journal, {.leaving = leaving, .everything = everything}));
   CLEW_TRY(close_descriptors(target));
   target.resume();
   for (uint32_t s = 0; s < abi::kSessionsMax && !report.residue; ++s) {

@@ -108,11 +108,18 @@ Footprint footprint_of(pid_t pid) {
   return footprint;
 }
 
+std::ostream& operator<<(std::ostream& out, const Footprint& footprint) {
+  for (const std::string& line : footprint.mappings)
+    out << line << "\n";
+  return out << footprint.descriptors << " descriptors, " << footprint.threads << " threads\n"
+             << footprint.signals;
+}
+
 std::vector<uint64_t> changed_text(pid_t pid) {
   std::vector<uint64_t> changed;
   const auto maps = target::read_memory_map(pid);
   for (const target::Mapping& map : *maps) {
-    if (!map.executable || map.inode == 0 || map.path.empty() || map.path[0] != '/') continue;
+    if (!map.executable || map.shared || map.inode == 0 || map.path.empty() || map.path[0] != '/') continue;
     std::vector<uint8_t> memory(map.size_bytes());
     std::vector<uint8_t> file(map.size_bytes());
     const int fd = open(fmt::format("/proc/{}/root{}", pid, map.path).c_str(), O_RDONLY);

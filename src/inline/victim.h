@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,7 @@ struct Footprint {
   bool operator==(const Footprint&) const = default;
 };
 Footprint footprint_of(pid_t pid);
+std::ostream& operator<<(std::ostream& out, const Footprint& footprint);
 // Differences between the process's text and its files, as addresses.
 std::vector<uint64_t> changed_text(pid_t pid);
 

@@ -8,8 +8,14 @@
 //   fork N         a child calls work() N times     -> its exit status
 //   exec           runs itself again
 //   sum            -> a checksum of all results
-//   block / hold   see below
+//   load FILE      loads a library and calls its plugin_work() 10 times -> what its constructor
+//                  counted, plus what it counts now
+//   unload         -> done
+//   family N       a child calls work() N times, and lives until "bury" -> its pid
+//   bury           -> its exit status
+//   crash, quit
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -67,6 +73,51 @@ static int run_child(long count) {
   }
   int status = -1;
   waitpid(child, &status, 0);
+  return status;
+}
+
+static void* plugin;
+
+static long load(const char* path) {
+  plugin = dlopen(path, RTLD_NOW);
+  if (plugin == NULL) return -1;
+  long (*plugin_work)(long) = (long (*)(long))dlsym(plugin, "plugin_work");
+  long (*plugin_calls)(void) = (long (*)(void))dlsym(plugin, "plugin_calls");
+  for (long i = 0; i < 10; ++i)
+    atomic_fetch_add(&sum, plugin_work(i));
+  return plugin_calls();
+}
+
+static pid_t relative;
+static int relative_pipe[2];
+
+static pid_t start_family(long count) {
+  if (pipe(relative_pipe) != 0) return -1;
+  int done[2];
+  if (pipe(done) != 0) return -1;
+  relative = fork();
+  if (relative == 0) {
+    call_work(count);
+    char byte = 'd';
+    close(relative_pipe[1]);
+    if (write(done[1], &byte, 1) != 1) _exit(1);
+    while (read(relative_pipe[0], &byte, 1) > 0) {
+    }
+    call_work(count);
+    _exit(7);
+  }
+  char byte;
+  if (read(done[0], &byte, 1) != 1) return -1;
+  close(done[0]);
+  close(done[1]);
+  close(relative_pipe[0]);
+  return relative;
+}
+
+static int end_family(void) {
+  int status = -1;
+  close(relative_pipe[1]);
+  waitpid(relative, &status, 0);
   return status;
 }
 
@@ -128,6 +179,16 @@ int main(int argc, char** argv) {
       printf("%ld\n", stop_storm());
     } else if (strcmp(word, "fork") == 0) {
       printf("%d\n", run_child(a));
+    } else if (strcmp(word, "load") == 0) {
+      line[strcspn(line, "\n")] = 0;
+      printf("%ld\n", load(line + 5));
+    } else if (strcmp(word, "unload") == 0) {
+      dlclose(plugin);
+      printf("done\n");
+    } else if (strcmp(word, "family") == 0) {
+      printf("%d\n", (int)start_family(a));
+    } else if (strcmp(word, "bury") == 0) {
+      printf("%d\n", end_family());
     } else if (strcmp(word, "exec") == 0) {
       execv("/proc/self/exe", argv);
     } else if (strcmp(word, "sum") == 0) {

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens around a session: other sessions, dead tracers, forks, ends of the target, commands
+// that Clew starts.
+#include <algorithm>
+#include <csignal>
+#include <random>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "inline/attachment.h"
+#include "inline/victim.h"
+
+namespace clew::inline_ {
+namespace {
+
+using testing_::cell;
+using testing_::changed_text;
+using testing_::Footprint;
+using testing_::footprint_of;
+using testing_::install_counters;
+using testing_::Module;
+using testing_::module_of;
+using testing_::plan_of;
+using testing_::small_options;
+using testing_::Victim;
+
+const char* const kVictim = CLEW_COUNTER_VICTIM;
+using Wanted = std::vector<std::pair<RequestKind, std::string>>;
+
+class Sessions : public testing::Test {
+ protected:
+  Sessions() : victim_(kVictim), module_(module_of(victim_.pid(), "counter_victim")) {}
+
+  // A session with counters, or a failure of the test.
+  Attachment trace(const Wanted& wanted, const OpenOptions& options = small_options()) {
+    auto attachment = Attachment::open(victim_.pid(), options);
+    EXPECT_TRUE(attachment.has_value()) << attachment.error().message;
+    const auto report =
+        install_counters(*attachment, *module_, plan_of(*module_, wanted, *attachment));
+    EXPECT_TRUE(report.has_value()) << report.error().message;
+    EXPECT_TRUE(report->refusals.empty());
+    return std::move(*attachment);
+  }
+
+  static void leave(Attachment& attachment) {
+    const auto report = attachment.detach();
+    ASSERT_TRUE(report.has_value()) << report.error().message;
+    EXPECT_FALSE(report->residue) << report->residue_reason;
+    EXPECT_EQ(report->foreign_patches, 0U);
+  }
+
+  Victim victim_;
+  std::unique_ptr<Module> module_;
+};
+
+TEST_F(Sessions, ShareASiteAndLeaveInAnyOrder) {
+  const Footprint before = footprint_of(victim_.pid());
+  const Wanted entry = {{RequestKind::Entry, "work"}};
+  for (const bool first_leaves_first : {true, false}) {
+    const long start = victim_.ask_number("calls 0");
+    Attachment first = trace(entry);
+    victim_.ask("calls 1000");
+    Attachment second = trace(entry);
+    Attachment third = trace(entry);
+    EXPECT_EQ(victim_.ask_number("calls 100"), start + 1100);
+    EXPECT_EQ(cell(first, 0), 1100U);
+    EXPECT_EQ(cell(second, 0), 100U);
+    EXPECT_EQ(cell(third, 0), 100U);
+    leave(first_leaves_first ? first : second);
+    EXPECT_EQ(victim_.ask_number("calls 10"), start + 1110);
+    EXPECT_EQ(cell(first_leaves_first ? second : first, 0), first_leaves_first ? 110U : 1110U);
+    EXPECT_EQ(cell(third, 0), 110U);
+    leave(third);
+    victim_.ask("calls 1");
+    EXPECT_EQ(cell(third, 0), 110U);
+    EXPECT_EQ(cell(first_leaves_first ? second : first, 0), first_leaves_first ? 111U : 1111U);
+    leave(first_leaves_first ? second : first);
+    EXPECT_TRUE(changed_text(victim_.pid()).empty());
+    EXPECT_EQ(footprint_of(victim_.pid()), before);
+  }
+  EXPECT_EQ(victim_.finish(), 0);
+}
+
+TEST_F(Sessions, AnExitAndAnEntryOfDifferentSessionsBothCount) {
+  Attachment exits = trace({{RequestKind::Exits, "work"}});
+  Attachment entries = trace({{RequestKind::Entry, "work"}});
+  victim_.ask("calls 500");
+  EXPECT_EQ(cell(exits, 0), 500U);
+  EXPECT_EQ(cell(entries, 0), 500U);
+  leave(exits);
+  victim_.ask("calls 500");
+  EXPECT_EQ(cell(entries, 0), 1000U);
+  leave(entries);
+  EXPECT_TRUE(changed_text(victim_.pid()).empty());
+}
+
+// Runs `work` in a child and kills it `delay` after it said that it began.
+template <typename Work>
+void kill_tracer(const Work& work, std::chrono::microseconds delay) {
+  int ready[2] = {};
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t tracer = fork();
+  if (tracer == 0) {
+    work(ready[1]);
+    pause();
+    _exit(0);
+  }
+  char byte = 0;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  const auto until = std::chrono::steady_clock::now() + delay;
+  while (std::chrono::steady_clock::now() < until) {
+  }
+  kill(tracer, SIGKILL);
+  waitpid(tracer, nullptr, 0);
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST_F(Sessions, ResidueOfAKilledTracerIsListedAndCleanedUp) {
+  const Footprint before = footprint_of(victim_.pid());
+  kill_tracer(
+      [&](int ready) {
+        Attachment attachment = trace({{RequestKind::Entry, "work"}});
+        (void)!write(ready, "r", 1);
+        pause();
+      },
+      std::chrono::microseconds(0));
+  EXPECT_EQ(victim_.ask_number("calls 1000"), 1000);
+  const std::vector<ArenaInfo> all = ps();
+  const auto mine = std::find_if(all.begin(), all.end(),
+                                 [&](const ArenaInfo& i) { return i.pid == victim_.pid(); });
+  ASSERT_NE(mine, all.end());
+  EXPECT_TRUE(mine->residue);
+  EXPECT_EQ(mine->sites, 1U);
+  ASSERT_EQ(mine->sessions.size(), 1U);
+  EXPECT_FALSE(mine->sessions[0].tracer_alive);
+  const auto report = clean_up(victim_.pid(), false);
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_FALSE(report->residue);
+  EXPECT_TRUE(changed_text(victim_.pid()).empty());
+  EXPECT_EQ(footprint_of(victim_.pid()), before);
+}
+
+TEST_F(Sessions, ANewSessionReplacesADeadOne) {
+  const Footprint before = footprint_of(victim_.pid());
+  kill_tracer(
+      [&](int ready) {
+        Attachment attachment = trace({{RequestKind::Entry, "work"}});
+        (void)!write(ready, "r", 1);
+        pause();
+      },
+      std::chrono::microseconds(0));
+  Attachment attachment = trace({{RequestKind::Entry, "work"}});
+  victim_.ask("calls 77");
+  EXPECT_EQ(cell(attachment, 0), 77U);
+  leave(attachment);
+  EXPECT_EQ(footprint_of(victim_.pid()), before);
+}
+
+TEST_F(Sessions, ATracerKilledAtAnyMomentLeavesARunningProcess) {
+  const Footprint before = footprint_of(victim_.pid());
+  std::minstd_rand random(7);
+  victim_.ask("storm 3");
+  const size_t threads = footprint_of(victim_.pid()).threads;
+  for (int round = 0; round < 40; ++round) {
+    kill_tracer(
+        [&](int ready) {
+          (void)!write(ready, "r", 1);
+          while (true) {
+            Attachment attachment = trace({{RequestKind::Entry, "work"}});
+            (void)attachment.detach();
+          }
+        },
+        std::chrono::microseconds(random() % 6000));
+    const auto report = clean_up(victim_.pid(), false);
+    ASSERT_TRUE(report.has_value()) << round << ": " << report.error().message;
+    ASSERT_FALSE(report->residue) << report->residue_reason;
+    ASSERT_TRUE(changed_text(victim_.pid()).empty());
+    ASSERT_EQ(footprint_of(victim_.pid()).threads, threads) << round;
+    ASSERT_EQ(footprint_of(victim_.pid()).descriptors, before.descriptors) << round;
+  }
+  EXPECT_GT(victim_.ask_number("calm"), 0);
+  EXPECT_EQ(victim_.finish(), 0);
+}
+
+TEST_F(Sessions, AForkedChildIsMutedUnharmedAndCleanedWithItsParent) {
+  Attachment attachment = trace({{RequestKind::Entry, "work"}});
+  victim_.ask("calls 10");
+  EXPECT_EQ(victim_.ask_number("fork 1000"), 0);
+  EXPECT_EQ(cell(attachment, 0), 10U);
+  EXPECT_EQ(attachment.arena().header->forks_muted, 1U);
+  const auto child = static_cast<pid_t>(victim_.ask_number("family 5"));
+  EXPECT_FALSE(changed_text(child).empty());
+  leave(attachment);
+  EXPECT_TRUE(changed_text(child).empty());
+  EXPECT_EQ(WEXITSTATUS(victim_.ask_number("bury")), 7);
+}
+
+TEST_F(Sessions, AFollowedChildIsCountedApart) {
+  OpenOptions options = small_options();
+  options.fork_policy = abi::ForkPolicy::Follow;
+  Attachment attachment = trace({{RequestKind::Entry, "work"}}, options);
+  victim_.ask("calls 10");
+  EXPECT_EQ(victim_.ask_number("fork 1000"), 0);
+  EXPECT_EQ(cell(attachment, 0), 1010U);
+  EXPECT_EQ(attachment.arena().header->process_count, 2U);
+  EXPECT_NE(attachment.arena().header->processes[1].pid, 0U);
+  leave(attachment);
+}
+
+TEST_F(Sessions, CountsOutliveTheTarget) {
+  Attachment attachment = trace({{RequestKind::Entry, "work"}});
+  victim_.ask("calls 123");
+  EXPECT_EQ(attachment.state(), TargetState::Running);
+  victim_.send("crash");
+  EXPECT_EQ(attachment.wait(std::chrono::seconds(10)), Event::TargetGone);
+  EXPECT_EQ(attachment.state(), TargetState::Exited);
+  EXPECT_EQ(cell(attachment, 0), 123U);
+  leave(attachment);
+}
+
+TEST_F(Sessions, AnExecEndsTheSessionAndIsNoticed) {
+  Attachment attachment = trace({{RequestKind::Entry, "work"}});
+  victim_.ask("calls 5");
+  EXPECT_EQ(victim_.ask("exec"), "ready");
+  EXPECT_EQ(attachment.wait(std::chrono::seconds(10)), Event::TargetGone);
+  EXPECT_EQ(attachment.state(), TargetState::Execed);
+  EXPECT_EQ(cell(attachment, 0), 5U);
+  leave(attachment);
+  EXPECT_EQ(victim_.ask_number("calls 3"), 3);
+}
+
+TEST_F(Sessions, WhatCannotBeTracedIsRefusedWithAReason) {
+  const auto nobody = Attachment::open(999'999'999, small_options());
+  ASSERT_FALSE(nobody.has_value());
+  EXPECT_EQ(nobody.error().code, ErrorCode::NotFound);
+  const auto self = Attachment::open(getpid(), small_options());
+  ASSERT_FALSE(self.has_value());
+  EXPECT_EQ(self.error().code, ErrorCode::Refused);
+}
+
+TEST(Launch, StopsBeforeConstructorsAndRunsToTheEnd) {
+  auto launched = Launched::start({.command = {kVictim}});
+  ASSERT_TRUE(launched.has_value()) << launched.error().message;
+  auto attachment = Attachment::open(launched->pid(), small_options());
+  ASSERT_TRUE(attachment.has_value()) << attachment.error().message;
+  const auto module = module_of(launched->pid(), "counter_victim");
+  ASSERT_NE(module, nullptr);
+  const Plan plan = plan_of(*module, {{RequestKind::Entry, "main"}}, *attachment);
+  ASSERT_TRUE(install_counters(*attachment, *module, plan).has_value());
+  ASSERT_TRUE(launched->resume().has_value());
+  const auto status = launched->wait_for_exit();  // Its stdin is ours: at its end, or "quit".
+  ASSERT_TRUE(status.has_value());
+  EXPECT_EQ(cell(*attachment, 0), 1U);
+}
+
+TEST(Launch, AnUnknownCommandIsNamed) {
+  const auto launched = Launched::start({.command = {"/nonexistent/command"}});
+  ASSERT_FALSE(launched.has_value());
+  EXPECT_NE(launched.error().message.find("/nonexistent/command"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace clew::inline_
