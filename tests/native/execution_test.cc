@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Native code against the interpreter: the public conformance vectors, random programs, context.
-#include "native/execution.h"
-
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -13,6 +11,7 @@
 #include "isa/conformance_vectors.h"
 #include "isa/interpreter.h"
 #include "isa/random_program.h"
+#include "machine.h"
 #include "native/analysis.h"
 #include "native/print.h"
 

@@ -9,7 +9,7 @@
 
 #include "isa/accessor_host.h"
 #include "isa/builder.h"
-#include "native/execution.h"
+#include "machine.h"
 #include "native/print.h"
 
 namespace clew::native {

@@ -4,7 +4,7 @@
 //     low     one page below 2 GiB: its address is A; SessionEntry::generation stands at A + 64
 //     slot    guard page | SlotControl page | window | slack page | guard page
 //     code    accessor entries (16 bytes each), then stub and body
-#include "native/execution.h"
+#include "machine.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Test support: runs bodies in this process as a trampoline would run them in a traced one. It lays
 // out a slot and a window behind gs, writes a stub as abi/stub.h describes it, and answers accessor
-// calls from an isa::AccessorHost. Link clew_native_testing. One Machine at a time per thread,
+// calls from an isa::AccessorHost. Link clew_machine. One Machine at a time per thread,
 // which must be the thread that made it: the gs base belongs to the thread.
 #pragma once
 

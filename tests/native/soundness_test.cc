@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the verifier accepts is harmless, whoever wrote it. Bodies are mutated; mutants that are
+// still accepted run in a forked child that may make no system call but those of memory and exit. A
+// signal, a timeout, a changed register, control word or stack word is a hole in the verifier. The
+// facts of rule R7 are compared with what the CPU computes.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "abi/region.h"
+#include "isa/assembler.h"
+#include "isa/random_program.h"
+#include "machine.h"
+#include "native/print.h"
+#include "verify/instruction.h"
+#include "verify/range.h"
+
+namespace clew::native {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+constexpr uint64_t kControlMark = 0x5A5A'A5A5'1234'8765;
+
+struct Mutant {
+  Bytes bytes;
+  abi::RegisterSet clobbers;
+};
+
+std::unique_ptr<Machine> machine() {
+  auto made = Machine::make({.point = PointKind::Entry, .window_size_log2 = 12, .fuel = 20'000});
+  EXPECT_TRUE(made.has_value());
+  return std::move(*made);
+}
+
+// Bodies with every kind of operand: random programs, a loop, dynamic addresses, atomics, calls.
+std::vector<Code> originals(const Machine& on) {
+  std::vector<Code> all;
+  const auto add = [&](const isa::Program& program) {
+    const auto code = translate(program, on.environment(), {});
+    if (code) all.push_back(*code);
+  };
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    add(isa::random_program({.seed = seed, .steps = 12}));
+  }
+  const char* const texts[] = {
+      "mov %r3, 40\nagain:\nlddw window %r4, 0x400\nldxdw %r2, [%r4]\nadd %r2, %r3\n"
+      "stxdw [%r4], %r2\nsub %r3, 1\njne %r3, 0, again\nmov %r0, 0\nexit",
+      "ldxdw %r2, [%r1]\nand %r2, 63\nlsh %r2, 3\nlddw window %r3, 0x400\nadd %r3, %r2\n"
+      "ldxdw %r4, [%r3]\nadd %r4, 1\nstxdw [%r3], %r4\nmov %r0, 0\nexit",
+      "ldxdw %r2, [%r1]\nstxw [%r2+4], %r2\nlock fetch add [%r2+16], %r2\nlock xchg [%r2], %r2\n"
+      "mov %r0, 0\nexit",
+      "ldxdw %r2, [%r1+8]\nldxdw %r1, [%r1]\ncall divide_unsigned\nlddw window %r3, 0x500\n"
+      "stxdw [%r3], %r0\nmov %r0, 0\nexit",
+      "ldxdw %r2, [%r1+80]\nldxdw %r3, [%r1+96]\nldxdw %r4, [%r1+104]\nadd %r2, %r3\nxor %r2, %r4\n"
+      "lddw window %r3, 0x500\nlock cmpxchg [%r3], %r2\nmov %r0, 0\nexit",
+  };
+  for (const char* text : texts) {
+    const auto program = isa::assemble(text);
+    EXPECT_TRUE(program.has_value()) << program.error().message;
+    if (program) add(*program);
+  }
+  return all;
+}
+
+class Mutator {
+ public:
+  explicit Mutator(uint64_t seed) : random_(seed) {}
+
+  Bytes mutate(const Bytes& from, const Bytes& other) {
+    Bytes out = from;
+    const uint64_t changes = 1 + below(3);
+    for (uint64_t i = 0; i < changes && !out.empty(); ++i)
+      change(out, other);
+    return out;
+  }
+
+ private:
+  uint64_t below(uint64_t limit) { return random_() % limit; }
+  size_t place(const Bytes& bytes) { return static_cast<size_t>(below(bytes.size())); }
+
+  // The offsets at which instructions start.
+  static std::vector<size_t> starts(const Bytes& bytes) {
+    std::vector<size_t> out;
+    for (size_t at = 0; at < bytes.size();) {
+      out.push_back(at);
+      const auto read = verify::decode(std::span(bytes).subspan(at));
+      if (!read) break;
+      at += read->length_bytes;
+    }
+    return out;
+  }
+
+  void change(Bytes& bytes, const Bytes& other) {
+    const auto begin = [&](size_t at) { return bytes.begin() + static_cast<ptrdiff_t>(at); };
+    switch (below(6)) {
+      case 0:
+        bytes[place(bytes)] ^= static_cast<uint8_t>(1U << below(8));
+        return;
+      case 1:
+        bytes[place(bytes)] = static_cast<uint8_t>(random_());
+        return;
+      case 2: {  // Delete an instruction.
+        const auto at = starts(bytes);
+        const size_t which = static_cast<size_t>(below(at.size()));
+        const size_t end = which + 1 < at.size() ? at[which + 1] : bytes.size();
+        bytes.erase(begin(at[which]), begin(end));
+        return;
+      }
+      case 3: {  // Insert an instruction of another body.
+        const auto from = starts(other);
+        const size_t which = static_cast<size_t>(below(from.size()));
+        const size_t end = which + 1 < from.size() ? from[which + 1] : other.size();
+        const auto to = starts(bytes);
+        const Bytes piece(other.begin() + static_cast<ptrdiff_t>(from[which]),
+                          other.begin() + static_cast<ptrdiff_t>(end));
+        bytes.insert(begin(to[static_cast<size_t>(below(to.size()))]), piece.begin(), piece.end());
+        return;
+      }
+      case 4: {  // Another value for four bytes: a displacement, an immediate, a branch.
+        if (bytes.size() < 4) return;
+        const size_t at = static_cast<size_t>(below(bytes.size() - 3));
+        uint32_t value = 0;
+        std::memcpy(&value, &bytes[at], 4);
+        value += static_cast<uint32_t>(1U << below(32));
+        std::memcpy(&bytes[at], &value, 4);
+        return;
+      }
+      default:
+        bytes.insert(begin(place(bytes)), static_cast<uint8_t>(random_()));
+        return;
+    }
+  }
+
+  std::mt19937_64 random_;
+};
+
+std::vector<Mutant> accepted_mutants(Machine& on, const std::vector<Code>& codes, uint32_t tries) {
+  Mutator mutator(7);
+  std::mt19937_64 random(11);
+  std::vector<Mutant> accepted;
+  for (uint32_t i = 0; i < tries; ++i) {
+    const Code& code = codes[random() % codes.size()];
+    const Code& other = codes[random() % codes.size()];
+    const verify::Policy policy = on.policy(code.clobbers);
+    Bytes original = code.bytes;
+    if (!relocate(code, policy.address, on.accessor_entries(), original)) continue;
+    Bytes bytes = mutator.mutate(original, other.bytes);
+    if (!verify::check(bytes, policy)) continue;
+    accepted.push_back({std::move(bytes), code.clobbers});
+  }
+  return accepted;
+}
+
+// Kills the process at any system call other than those that the test's own code makes.
+bool forbid_system_calls() {
+  std::vector<sock_filter> filter = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  for (const int allowed : {SYS_mprotect, SYS_mmap, SYS_munmap, SYS_brk, SYS_madvise, SYS_exit,
+                            SYS_exit_group, SYS_rt_sigreturn}) {
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(allowed), 0, 1));
+    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  }
+  filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+  const sock_fprog program = {.len = static_cast<uint16_t>(filter.size()), .filter = filter.data()};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+RegisterFile random_registers(std::mt19937_64& random) {
+  RegisterFile registers;
+  for (uint64_t& value : registers)
+    value = random() >> (random() % 64);
+  registers[4] = 0;
+  return registers;
+}
+
+// Runs the mutant with several inputs; false when something outside its window changed.
+bool is_contained(Machine& on, const Mutant& mutant, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  on.install_bytes(mutant.bytes, mutant.clobbers);
+  for (uint32_t input = 0; input < 4; ++input) {
+    for (uint8_t& byte : on.window())
+      byte = static_cast<uint8_t>(random());
+    StackArguments stack;
+    for (uint64_t& word : stack)
+      word = random();
+    const StackArguments stack_before = stack;
+    abi::SlotControl& control = on.slot();
+    control.owner = kControlMark;
+    for (uint64_t& word : control.reserved)
+      word = kControlMark;
+    const abi::SlotControl control_before = control;
+    const RegisterFile before = random_registers(random);
+    const RegisterFile after = on.run(before, stack);
+    const bool same_control = std::memcmp(&control, &control_before, sizeof(control)) == 0;
+    if (after != before || stack != stack_before || !same_control) return false;
+  }
+  return true;
+}
+
+TEST(Soundness, AcceptedMutantsStayInTheirWindow) {
+  const auto on = machine();
+  const std::vector<Mutant> mutants = accepted_mutants(*on, originals(*on), 30'000);
+  ASSERT_GT(mutants.size(), 1500U);
+  // Where the child is, for the message when it dies.
+  auto* const progress = static_cast<volatile uint32_t*>(
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(static_cast<void*>(const_cast<uint32_t*>(progress)), MAP_FAILED);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(120);
+    if (!forbid_system_calls()) _exit(2);
+    for (uint32_t i = 0; i < mutants.size(); ++i) {
+      *progress = i;
+      if (!is_contained(*on, mutants[i], i)) _exit(1);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  const Mutant& last = mutants[*progress];
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+      << "status " << status << ", mutant " << *progress << " of " << mutants.size() << "\n"
+      << print({.bytes = last.bytes, .calls = {}, .clobbers = last.clobbers, .guarded = false});
+  munmap(const_cast<uint32_t*>(progress), 4096);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Rule R7 against the CPU.
+
+constexpr std::array<uint8_t, 4> kRegisters = {0, 1, 2, 3};  // rax rcx rdx rbx
+
+// Random arithmetic on four registers that were loaded from the window.
+class Arithmetic {
+ public:
+  explicit Arithmetic(uint64_t seed) : random_(seed) {}
+
+  Bytes make(uint32_t window_address, uint32_t steps) {
+    Bytes out;
+    for (const uint8_t r : kRegisters)
+      put_window(out, 0x8B, r, window_address + 1024 + 8U * r);
+    for (uint32_t i = 0; i < steps; ++i)
+      put_step(out);
+    for (const uint8_t r : kRegisters)
+      put_window(out, 0x89, r, window_address + 2048 + 8U * r);
+    return out;
+  }
+
+ private:
+  static void put_window(Bytes& out, uint8_t opcode, uint8_t r, uint32_t displacement) {
+    out.insert(out.end(), {0x65, 0x48, opcode, static_cast<uint8_t>(r << 3 | 4), 0x25});
+    put32(out, displacement);
+  }
+  static void put32(Bytes& out, uint32_t value) {
+    for (uint32_t i = 0; i < 4; ++i)
+      out.push_back(static_cast<uint8_t>(value >> (8 * i)));
+  }
+  uint8_t pick() { return kRegisters[random_() % kRegisters.size()]; }
+  uint32_t value() { return static_cast<uint32_t>(random_()) >> (random_() % 32); }
+
+  void put_step(Bytes& out) {
+    const uint8_t a = pick();
+    const uint8_t b = pick();
+    const bool wide = random_() % 2 == 0;
+    const auto pair = static_cast<uint8_t>(0xC0U | b << 3 | a);     // rm = a, reg = b
+    const auto swapped = static_cast<uint8_t>(0xC0U | a << 3 | b);  // reg = a, rm = b
+    if (wide) out.push_back(0x48);
+    switch (random_() % 12) {
+      case 0:
+        out.insert(out.end(), {0x89, pair});
+        return;
+      case 1: {
+        constexpr std::array<uint8_t, 5> kAlu = {0x01, 0x09, 0x21, 0x29, 0x31};
+        out.insert(out.end(), {kAlu[random_() % kAlu.size()], pair});
+        return;
+      }
+      case 2:
+      case 3: {
+        constexpr std::array<uint8_t, 5> kExtensions = {0, 1, 4, 5, 6};
+        const uint8_t extension = kExtensions[random_() % kExtensions.size()];
+        out.insert(out.end(), {0x81, static_cast<uint8_t>(0xC0U | extension << 3 | a)});
+        return put32(out, value());
+      }
+      case 4: {
+        out.insert(out.end(), {0x81, static_cast<uint8_t>(0xE0U | a)});  // and
+        return put32(out, value());
+      }
+      case 5:
+      case 6: {
+        constexpr std::array<uint8_t, 5> kShifts = {0, 1, 4, 5, 7};
+        const uint8_t extension = kShifts[random_() % kShifts.size()];
+        out.insert(out.end(), {0xC1, static_cast<uint8_t>(0xC0U | extension << 3 | a),
+                               static_cast<uint8_t>(random_() % 70)});
+        return;
+      }
+      case 7:
+        out.insert(out.end(), {0x69, swapped});
+        return put32(out, value());
+      case 8:
+        if (wide) out.pop_back();
+        out.insert(out.end(), {0x0F, static_cast<uint8_t>(0xB6U + random_() % 2), swapped});
+        return;
+      case 9:
+        out.insert(out.end(), {0x0F, 0x44, swapped});  // cmovz
+        return;
+      case 10:
+        if (!wide) out.push_back(0x48);
+        out.insert(out.end(), {0x8D, static_cast<uint8_t>(0x80U | a << 3 | b)});  // lea
+        return put32(out, value());
+      default:
+        out.insert(out.end(), {0xF7, static_cast<uint8_t>(0xD8U | a)});  // neg
+        return;
+    }
+  }
+
+  std::mt19937_64 random_;
+};
+
+TEST(Soundness, ComputedValuesLieInTheirRanges) {
+  const auto on = machine();
+  const auto clobbers = abi::RegisterSet(0x000F);
+  std::mt19937_64 random(3);
+  uint32_t bounded = 0;
+  for (uint64_t seed = 0; seed < 1500; ++seed) {
+    const Bytes bytes = Arithmetic(seed).make(on->environment().window_address, 10);
+    const auto verified = verify::check(bytes, on->policy(clobbers));
+    ASSERT_TRUE(verified.has_value()) << verified.error().message;
+    verify::Ranges ranges;
+    for (size_t at = 0; at < bytes.size();) {
+      const auto read = verify::decode(std::span(bytes).subspan(at));
+      ASSERT_TRUE(read.has_value());
+      ranges.apply(*read);
+      at += read->length_bytes;
+    }
+    on->install_bytes(bytes, clobbers);
+    for (uint32_t input = 0; input < 8; ++input) {
+      for (const uint8_t r : kRegisters) {
+        const uint64_t value = random() >> (random() % 64);
+        std::memcpy(on->window().data() + 1024 + 8U * r, &value, 8);
+      }
+      on->run(random_registers(random));
+      for (const uint8_t r : kRegisters) {
+        uint64_t value = 0;
+        std::memcpy(&value, on->window().data() + 2048 + 8U * r, 8);
+        const verify::Range& range = ranges.of(static_cast<abi::Register>(r));
+        if (range != verify::Range{}) ++bounded;
+        ASSERT_TRUE(range.contains(value))
+            << "seed " << seed << " register " << unsigned{r} << " value " << value << " range "
+            << range.low << ".." << range.high << " zero bits " << range.zero_bits << "\n"
+            << print({.bytes = bytes, .calls = {}, .clobbers = clobbers, .guarded = false});
+      }
+    }
+  }
+  EXPECT_GT(bounded, 10'000U);
+}
+
+}  // namespace
+}  // namespace clew::native
