@@ -82,8 +82,14 @@ Expected<bool> Analyser::begin_with_query(const SyntaxQuery& query) {
   }
   if (inner == nullptr) return false;
   const Names before = scope_;
+  const std::span<const SyntaxDefinition> visible = visible_;
+  // A query can name those before it, so no query can name itself.
+  if (definition != nullptr) {
+    visible_ = visible_.first(static_cast<size_t>(definition - visible_.data()));
+  }
   CLEW_TRY(begin(*inner));
   CLEW_TRY(steps(*inner));
+  visible_ = visible;
   scope_ = before;
   if (!query.name.empty()) scope_.push_back({.name = query.name, .value = row_});
   return true;
@@ -240,7 +246,8 @@ std::string Analyser::free_name(std::string_view wanted) const {
     const bool is_part = std::isalnum(byte) != 0 || c == '_';
     base += is_part ? c : '_';
   }
-  if (base.empty() || std::isdigit(static_cast<unsigned char>(base[0])) != 0) base.insert(0, "_");
+  if (base.empty() || std::isdigit(static_cast<unsigned char>(base[0])) != 0)
+    base = fmt::format("_{}", base);
   const auto is_taken = [&](const std::string& name) {
     bool taken = is_clause_word(name) || is_type_word(name);
     for (const std::string_view reserved : kReserved) {
@@ -314,7 +321,7 @@ Expected<void> Analyser::select(const Step& step) {
     result_.is_grouped = true;
   }
   row_span_ = step.span;
-  set_row(shared(std::move(row), "value"));
+  set_row(shared(std::move(row), row_name_));
   if (row_.kind != Value::Kind::Record || !step.parameter.empty()) return {};
   // In clauses, `orderby` and `where` can use the columns' names; other names come first.
   Names names = row_.members;
@@ -343,6 +350,7 @@ Expected<Value> Analyser::projected(const Step& step) {
     Value only = CLEW_TRY(evaluator_.evaluate(first.expression));
     const bool is_whole = only.kind == Value::Kind::Record || only.kind == Value::Kind::Event ||
                           only.kind == Value::Kind::Group;
+    row_name_ = derived_name(first.expression, build_.report.text().text);
     if (is_whole || !step.parameter.empty()) return only;
   }
   Value record = value_of_kind(Value::Kind::Record);
@@ -447,7 +455,8 @@ Expected<void> Analyser::add_columns(const std::string& name, const Value& value
 // Without a select, groups show their key and their count.
 Expected<void> Analyser::finish() {
   const bool shows_groups = result_.is_grouped && (!has_row_ || row_.kind == Value::Kind::Group);
-  if (!shows_groups) return add_columns("", row_);
+  const bool is_value = row_.kind == Value::Kind::Scalar || row_.kind == Value::Kind::Place;
+  if (!shows_groups) return add_columns(is_value ? row_name_ : "", row_);
   for (const NamedExpression& key : result_.keys) {
     CLEW_TRY(add_columns(key.name, scalar_value(key.expression)));
   }

@@ -67,7 +67,7 @@ class Analyser {
 
   // --- analyse_join.cc
   Expected<void> join(const Step& step);
-  Expected<void> join_query(const Step& step, Join& join, const SyntaxDefinition& definition);
+  Expected<void> join_query(const Step& step, Join& join, const SyntaxQuery& query, size_t visible);
   Expected<void> add_stream(const std::string& name, const std::vector<SyntaxSource>& sources);
   [[nodiscard]] const SyntaxDefinition* find_definition(std::string_view name) const;
   [[nodiscard]] std::vector<std::string_view> definition_names() const;
@@ -79,6 +79,7 @@ class Analyser {
   Value row_;             // What flows to the next step.
   bool has_row_ = false;  // A select has made it; until then it is the event or the group.
   Span row_span_;         // Of what made the row.
+  std::string row_name_;  // Of the column, when the row is one value.
   Analysed result_;
 };
 

@@ -76,11 +76,16 @@ Expected<void> Analyser::join(const Step& step) {
                                                            did_you_mean(step.after, names)));
   }
   join.after = later->stream;
-  const SyntaxDefinition* definition =
-      step.sources[0].is_call ? nullptr : find_definition(step.sources[0].name);
-  const bool is_query =
-      definition != nullptr && step.sources.size() == 1 && !definition->query.empty();
-  if (is_query) return join_query(step, join, *definition);
+  const SyntaxSource& source = step.sources[0];
+  const SyntaxDefinition* definition = source.is_call ? nullptr : find_definition(source.name);
+  const bool is_alone = step.sources.size() == 1;
+  if (is_alone && definition != nullptr && !definition->query.empty()) {
+    const auto index = static_cast<size_t>(definition - visible_.data());
+    return join_query(step, join, definition->query[0], index);
+  }
+  if (is_alone && !source.query.empty()) {
+    return join_query(step, join, source.query[0], visible_.size());
+  }
   CLEW_TRY(add_stream(step.name, step.sources));
   Value event = value_of_kind(Value::Kind::Event);
   event.stream = static_cast<uint16_t>(build_.streams.size() - 1);
@@ -90,10 +95,9 @@ Expected<void> Analyser::join(const Step& step) {
 }
 
 // The joined query is a query of its own; its columns are what the name stands for.
-Expected<void> Analyser::join_query(const Step& step, Join& join,
-                                    const SyntaxDefinition& definition) {
-  const auto index = static_cast<size_t>(&definition - visible_.data());
-  Query inner = CLEW_TRY(analyse_query(definition.query[0], visible_.first(index), build_.report,
+Expected<void> Analyser::join_query(const Step& step, Join& join, const SyntaxQuery& query,
+                                    size_t visible) {
+  Query inner = CLEW_TRY(analyse_query(query, visible_.first(visible), build_.report,
                                        build_.environment, build_.limits));
   Stream stream;
   stream.name = step.name;

@@ -26,6 +26,28 @@ std::optional<uint64_t> argument_number(std::string_view name) {
   return code == std::errc() ? number : UINT64_MAX;
 }
 
+constexpr uint16_t kInputsMax = 256;
+
+// The index of the input with these expressions, which is added if it is new. kInputsMax: too many.
+uint16_t input_of(Stream& stream, Input input, const std::vector<Expression>& expressions) {
+  const auto is_same = [&](size_t index) {
+    bool same = stream.inputs[index].type == input.type;
+    for (size_t i = 0; same && i < expressions.size(); ++i) {
+      same = stream.sources[i].source.inputs[index] == expressions[i];
+    }
+    return same;
+  };
+  for (size_t index = 0; index < stream.inputs.size(); ++index) {
+    if (is_same(index)) return static_cast<uint16_t>(index);
+  }
+  if (stream.inputs.size() == kInputsMax) return kInputsMax;
+  for (size_t i = 0; i < expressions.size(); ++i) {
+    stream.sources[i].source.inputs.push_back(expressions[i]);
+  }
+  stream.inputs.push_back(std::move(input));
+  return static_cast<uint16_t>(stream.inputs.size() - 1);
+}
+
 }  // namespace
 
 // --- unions --------------------------------------------------------------------------------------
@@ -92,20 +114,20 @@ Expected<Value> Evaluator::merge(const SyntaxExpression& syntax, uint16_t stream
     if (is_numeric && !is_same) type = common_type(type, expression.type);
     type.capacity_bytes = capacity;
   }
-  Stream& where = build_.streams[stream];
-  for (size_t i = 0; i < expressions.size(); ++i) {
-    Expression& expression = expressions[i];
+  for (Expression& expression : expressions) {
     if (is_number(expression)) expression = convert(std::move(expression), type);
-    where.sources[i].source.inputs.push_back(std::move(expression));
   }
-  if (where.inputs.size() == UINT16_MAX) return fail(syntax.span, "this query is too large");
+  const std::string name = derived_name(syntax, build_.report.text().text);
   Expression input;
   input.kind = ExpressionKind::Input;
   input.type = type;
-  input.index = static_cast<uint16_t>(where.inputs.size());
+  input.index = input_of(build_.streams[stream], {.name = name, .type = type}, expressions);
   input.stream = stream;
-  where.inputs.push_back({.name = derived_name(syntax, build_.report.text().text), .type = type});
-  return scalar_value(std::move(input));
+  if (input.index == kInputsMax) {
+    return fail(syntax.span,
+                fmt::format("the sources differ in more than {} expressions", kInputsMax));
+  }
+  return finish(scalar_value(std::move(input)), syntax.span);
 }
 
 ResolvedSource& Evaluator::source_of(const Value& event) {

@@ -196,6 +196,12 @@ Expected<Value> Evaluator::pointer_sum(const SyntaxExpression& syntax, Value poi
 
 Expected<Value> Evaluator::index(const SyntaxExpression& syntax) {
   const Value value = CLEW_TRY(evaluate(syntax.kids[0]));
+  if (value.kind == Value::Kind::Record && syntax.kids[1].kind == SyntaxKind::String) {
+    // A member whose name is no word: row["key.pid"].
+    SyntaxExpression named = syntax;
+    named.text = syntax.kids[1].text;
+    return member_of(value, named);
+  }
   const CTypeInfo type = build_.types.describe(value.c_type);
   const bool is_array = type.kind == CKind::Array || type.kind == CKind::Pointer;
   const bool is_memory = value.kind == Value::Kind::Scalar || value.kind == Value::Kind::Place;

@@ -104,14 +104,16 @@ Expected<SyntaxText> Parser::text() {
     if (at_end()) return fail_expected("a query ('from e in …' or 'entry(\"m!f\").…')");
     if (!at_definition()) {
       text.query = CLEW_TRY(query());
-    } else {
-      SyntaxDefinition last = CLEW_TRY(definition());
-      const bool is_answer = at_end() && !last.query.empty();
-      if (is_answer) text.query = last.query.front();
-      text.definitions.push_back(std::move(last));
+      take_symbol(";");
+      if (!at_end()) return fail_trailing();
+      return text;
     }
-    if (at_end()) return text;
-    if (!at_definition()) return fail_trailing();
+    SyntaxDefinition last = CLEW_TRY(definition());
+    if (at_end() && !last.query.empty()) {
+      text.query = std::move(last.query.front());
+      return text;
+    }
+    text.definitions.push_back(std::move(last));
   }
 }
 
@@ -135,6 +137,7 @@ Expected<SyntaxDefinition> Parser::definition() {
   }
   const bool is_closed = take_symbol(";");
   if (is_var && !is_closed && !at_end()) return fail_expected("';' after the definition");
+  if (!is_closed && !at_end() && !at_definition()) return fail_trailing();
   return result;
 }
 
@@ -143,7 +146,6 @@ Expected<SyntaxQuery> Parser::query() {
   CLEW_TRY(check_nesting());
   const uint32_t begin = peek().span.begin;
   SyntaxQuery query = at_word("from") ? CLEW_TRY(clauses()) : CLEW_TRY(chain());
-  if (nesting_ == 1) take_symbol(";");
   query.span = span_from(begin);
   return query;
 }

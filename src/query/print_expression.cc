@@ -187,8 +187,9 @@ class ExpressionPrinter {
 
   [[nodiscard]] std::string join_column(const Expression& expression) const {
     const Join& join = query_.joins[expression.stream - 1U];
-    const std::string& column = join.subquery[0].columns[expression.index].name;
-    return fmt::format("{}.{}", join.name, column);
+    const std::vector<NamedExpression>& columns = join.subquery[0].columns;
+    if (columns.size() == 1) return join.name;
+    return fmt::format("{}[{}]", join.name, print_string(columns[expression.index].name));
   }
 
   [[nodiscard]] std::string type_name(const Type& type) const {

@@ -15,9 +15,9 @@
 //     having    conjuncts over Value(i) and Aggregate(i): rows that stay
 //     order     sort keys over Value(i) and Aggregate(i); then take
 //
-// Everything above the line `columns` runs at the event, so it holds no floating-point arithmetic
-// and no function that only formats (hex): the normaliser has moved those into columns. Everything
-// from `columns` on runs in the tracer and may be floating point.
+// Everything above the line `columns` is about one event. The normaliser has moved floating-point
+// arithmetic and formatting (hex) out of values and into columns; where they stand in `where`, the
+// plan decides. Everything from `columns` on is about rows and runs in the tracer.
 //
 // Types are explicit: operands of an arithmetic or comparing Binary have equal kind, width and sign
 // after C's promotions, and every change of width, sign or kind is a Convert node. A Query owns all

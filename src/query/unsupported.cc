@@ -62,17 +62,12 @@ std::optional<Refusal> refusal_of_node(const Expression& node) {
   return std::nullopt;
 }
 
-std::optional<Refusal> find_refusal(const Expression& expression, bool at_event) {
+std::optional<Refusal> find_refusal(const Expression& expression) {
   const std::optional<Refusal> here = refusal_of_node(expression);
   if (here) return here;
   for (const Expression& operand : expression.operands) {
-    const std::optional<Refusal> below = find_refusal(operand, at_event);
+    const std::optional<Refusal> below = find_refusal(operand);
     if (below) return below;
-  }
-  if (at_event && runs_in_tracer_only(expression)) {
-    const bool is_text = expression.type.kind == TypeKind::String;
-    return Refusal{expression.span, is_text ? "hex() outside of select"
-                                            : "floating-point arithmetic outside of select"};
   }
   return std::nullopt;
 }
@@ -81,27 +76,18 @@ tl::unexpected<Error> fail(const Reporter& report, const Refusal& refusal) {
   return report.fail(refusal.span, fmt::format("{} is not part of this version yet", refusal.what));
 }
 
-Expected<void> check_expressions(const Query& query, const Reporter& report, bool extensions_only) {
-  const auto check = [&](const Expression& expression) -> Expected<void> {
-    const std::optional<Refusal> refusal = find_refusal(expression, !extensions_only);
-    if (refusal) return fail(report, *refusal);
-    return {};
-  };
-  for (const NamedExpression& let : query.lets) {
-    CLEW_TRY(check(let.expression));
-  }
-  for (const Expression& condition : query.where) {
-    CLEW_TRY(check(condition));
-  }
-  for (const NamedExpression& value : query.values) {
-    CLEW_TRY(check(value.expression));
-  }
-  for (const Aggregate& aggregate : query.aggregates) {
-    for (const Expression& argument : aggregate.arguments) {
-      CLEW_TRY(check(argument));
-    }
-  }
+Expected<void> check(const Expression& expression, const Reporter& report) {
+  const std::optional<Refusal> refusal = find_refusal(expression);
+  if (refusal) return fail(report, *refusal);
   return {};
+}
+
+// Cells and keys are integers and text.
+Expected<void> check_cell(const Expression& expression, const Reporter& report,
+                          std::string_view what) {
+  CLEW_TRY(check(expression, report));
+  if (expression.type.kind != TypeKind::Float) return {};
+  return fail(report, {expression.span, what});
 }
 
 }  // namespace
@@ -153,8 +139,23 @@ Expected<void> check_supported(const Query& query, const Reporter& report) {
   for (const Join& join : query.joins) {
     return fail(report, {join.span, "a join by cause"});
   }
-  CLEW_TRY(check_expressions(query, report, true));
-  return check_expressions(query, report, false);
+  for (const NamedExpression& let : query.lets) {
+    CLEW_TRY(check(let.expression, report));
+  }
+  for (const Expression& condition : query.where) {
+    CLEW_TRY(check(condition, report));
+  }
+  for (const NamedExpression& value : query.values) {
+    const bool is_key = query.shape == Shape::Groups;
+    CLEW_TRY(is_key ? check_cell(value.expression, report, "a floating-point key")
+                    : check(value.expression, report));
+  }
+  for (const Aggregate& aggregate : query.aggregates) {
+    for (const Expression& argument : aggregate.arguments) {
+      CLEW_TRY(check_cell(argument, report, "an aggregate of floating-point values"));
+    }
+  }
+  return {};
 }
 
 }  // namespace clew::query
