@@ -172,7 +172,9 @@ Expected<std::optional<Arena>> join_if_there(pid_t pid) {
                                                 "[no-permission]",
                                                 pid));
   const auto mapping = find_arena(*maps);
-  if (!mapping) return std::optional<Arena>();
+  const bool unfinished = mapping && is_unfinished(pid, *mapping);
+  if (unfinished || !forgotten_descriptors(pid).empty()) CLEW_TRY(remove_unfinished(pid));
+  if (!mapping || unfinished) return std::optional<Arena>();
   return std::optional(CLEW_TRY(Arena::join(pid, *mapping)));
 }
 

@@ -91,6 +91,14 @@ Expected<StoppedTarget> stop_target(pid_t pid, std::chrono::milliseconds timeout
 // Does the process still have this arena, or does it run another program?
 bool has_arena(pid_t pid, const Arena& arena);
 
+// Descriptors of an arena that the target still has: its tracer died while it was being made.
+std::vector<int> forgotten_descriptors(pid_t pid);
+Expected<void> close_forgotten(StoppedTarget& target, std::span<const int> descriptors);
+
+// Mapped, but its tracer died before it was complete: nothing was ever installed in it.
+bool is_unfinished(pid_t pid, const ArenaMapping& mapping);
+Expected<void> remove_unfinished(pid_t pid);
+
 // Sessions whose tracer does not live any more, as bits.
 uint32_t dead_sessions(const Arena& arena);
 uint32_t live_sessions(const Arena& arena);

@@ -32,7 +32,8 @@ std::vector<int> numbers_in(const std::string& folder) {
   return numbers;
 }
 
-// Descriptors of an arena that the target still has: its tracer died while it was being made.
+}  // namespace
+
 std::vector<int> forgotten_descriptors(pid_t pid) {
   std::vector<int> found;
   const std::string folder = fmt::format("/proc/{}/fd", pid);
@@ -46,21 +47,22 @@ std::vector<int> forgotten_descriptors(pid_t pid) {
   return found;
 }
 
-Expected<void> close_descriptors(StoppedTarget& target) {
-  for (const int fd : forgotten_descriptors(target.pid())) {
+Expected<void> close_forgotten(StoppedTarget& target, std::span<const int> descriptors) {
+  for (const int fd : descriptors) {
     CLEW_TRY(target.checked_call("close",
                                  {.number = SYS_close, .arguments = {static_cast<uint64_t>(fd)}}));
   }
   return {};
 }
 
-// Mapped, but its tracer died before it was complete: nothing was ever installed in it.
 bool is_unfinished(pid_t pid, const ArenaMapping& mapping) {
   uint64_t magic = 1;
   const auto bytes = std::span(reinterpret_cast<uint8_t*>(&magic), sizeof magic);
   return mapping.low_address != 0 &&
          target::read_memory(pid, mapping.low_address + abi::kHeaderOffset, bytes) && magic == 0;
 }
+
+namespace {
 
 std::optional<ArenaInfo> info_of(pid_t pid) {
   const auto maps = target::read_memory_map(pid);
@@ -97,16 +99,21 @@ std::vector<ArenaInfo> ps() {
   return found;
 }
 
+Expected<void> remove_unfinished(pid_t pid) {
+  // Stopped first: a thread whose tracer died in a system call has finished that by then.
+  StoppedTarget target = CLEW_TRY(stop_target(pid, kStopTimeout));
+  const auto mapping = find_arena(CLEW_TRY(target::read_memory_map(pid)));
+  if (mapping && !is_unfinished(pid, *mapping)) return {};  // Another tracer was faster.
+  CLEW_TRY(close_forgotten(target, forgotten_descriptors(pid)));
+  return Arena::unmap(target);
+}
+
 Expected<DetachReport> clean_up(pid_t pid, bool force) {
   const auto maps = target::read_memory_map(pid);
   if (!maps) return tl::unexpected(maps.error());
-  auto mapping = find_arena(*maps);
-  const bool unfinished = mapping && is_unfinished(pid, *mapping);
-  if (!mapping || unfinished) {
-    if (!mapping && forgotten_descriptors(pid).empty()) return DetachReport{};
-    StoppedTarget target = CLEW_TRY(stop_target(pid, kStopTimeout));
-    CLEW_TRY(close_descriptors(target));
-    CLEW_TRY(Arena::unmap(target));
+  const auto mapping = find_arena(*maps);
+  if (!mapping || is_unfinished(pid, *mapping)) {
+    CLEW_TRY(remove_unfinished(pid));
     return DetachReport{};
   }
   const Arena arena = CLEW_TRY(Arena::join(pid, *mapping));
@@ -118,7 +125,7 @@ Expected<DetachReport> clean_up(pid_t pid, bool force) {
   const uint32_t leaving = everything ? ~uint32_t{0} : dead_sessions(arena);
   DetachReport report = CLEW_TRY(
       remove_sessions(target, arena, journal, {.leaving = leaving, .everything = everything}));
-  CLEW_TRY(close_descriptors(target));
+  CLEW_TRY(close_forgotten(target, forgotten_descriptors(pid)));
   target.resume();
   for (uint32_t s = 0; s < abi::kSessionsMax && !report.residue; ++s) {
     if ((leaving >> s & 1) != 0) arena.header().sessions[s].state = 0;
