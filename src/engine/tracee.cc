@@ -138,7 +138,11 @@ aggregate::Table Tracee::total() {
 Expected<aggregate::Table> Tracee::interval() {
   if (lowered_->layout.generations == 2) {
     aggregate::Accumulator part(lowered_->state);
-    CLEW_TRY(reader_->turn(part));
+    if (detached_) {
+      reader_->read_cells(part);  // Both halves: what a busy thread kept from an earlier turn too.
+    } else {
+      CLEW_TRY(reader_->turn(part));
+    }
     drained_->merge(part);
     return root_->table_of(part);
   }
