@@ -3,6 +3,7 @@
 // abi/region.h), without any program being traced.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <map>
