@@ -311,7 +311,8 @@ Expected<Value> Evaluator::binary(const SyntaxExpression& syntax) {
   const CTypeInfo left_type = build_.types.describe(left.c_type);
   const bool is_sum =
       syntax.binary == BinaryOperator::Add || syntax.binary == BinaryOperator::Subtract;
-  const bool is_pointer = left.kind == Value::Kind::Place || left_type.kind == CKind::Pointer;
+  const bool is_pointer = !left.adds_bytes && (left.kind == Value::Kind::Place ||
+                                               left_type.kind == CKind::Pointer);
   if (is_sum && is_pointer) {
     Value right_value = CLEW_TRY(evaluate(right_syntax));
     const bool is_difference = build_.types.describe(right_value.c_type).kind == CKind::Pointer;

@@ -264,7 +264,10 @@ Expected<Value> Evaluator::argument(const Value& event, uint64_t index, Span spa
   if (!is_typed || !parameters_of(event).has_value()) return raw;
   for (const Parameter& candidate : *parameters_of(event)) {
     if (!candidate.refusal.empty() || candidate.index != number) continue;
-    return from_register(std::move(raw.expression), foreign(candidate.type), span);
+    Value typed =
+        CLEW_TRY(from_register(std::move(raw.expression), foreign(candidate.type), span));
+    typed.adds_bytes = true;
+    return typed;
   }
   return raw;
 }
@@ -307,7 +310,9 @@ Expected<Value> Evaluator::return_value(const Value& event, Span span) {
   const Expected<TypeHandle> type = types->return_type(source.source);
   if (!type) return raw;
   if (*type == 0) return fail(span, fmt::format("{} returns void", print(source.source)));
-  return from_register(std::move(raw.expression), foreign(*type), span);
+  Value typed = CLEW_TRY(from_register(std::move(raw.expression), foreign(*type), span));
+  typed.adds_bytes = true;
+  return typed;
 }
 
 // A value of a C type that a general register holds.

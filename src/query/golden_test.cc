@@ -30,12 +30,17 @@ std::string read(const fs::path& path) {
   return text.str();
 }
 
-Vocabulary all_vocabularies() {
+Vocabulary load_all() {
   Vocabulary vocabulary;
   for (const fs::path& path : {kGoldens / "vocabulary", fs::path(CLEW_SOURCE_DIR) / "vocabulary"}) {
     const Expected<void> loaded = vocabulary.load(path);
     EXPECT_TRUE(loaded.has_value()) << loaded.error().message;
   }
+  return vocabulary;
+}
+
+const Vocabulary& all_vocabularies() {
+  static const Vocabulary vocabulary = load_all();
   return vocabulary;
 }
 
@@ -82,7 +87,7 @@ std::string test_name(const testing::TestParamInfo<fs::path>& info) {
 class Golden : public testing::TestWithParam<fs::path> {};
 
 TEST_P(Golden, HasTheExpectedMeaning) {
-  const Vocabulary vocabulary = all_vocabularies();
+  const Vocabulary& vocabulary = all_vocabularies();
   FakeTypes types;
   const Outcome outcome = run(GetParam(), {.vocabulary = &vocabulary, .types = &types});
   fs::path expected = GetParam();
@@ -92,7 +97,7 @@ TEST_P(Golden, HasTheExpectedMeaning) {
 }
 
 TEST_P(Golden, NormalFormReadsBackToTheSameQuery) {
-  const Vocabulary vocabulary = all_vocabularies();
+  const Vocabulary& vocabulary = all_vocabularies();
   FakeTypes types;
   const Environment environment{.vocabulary = &vocabulary, .types = &types};
   const Outcome outcome = run(GetParam(), environment);

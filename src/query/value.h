@@ -31,6 +31,9 @@ struct Value {
   Kind kind = Kind::Scalar;
   Expression expression;
   CTypeRef c_type;
+  // arg0 and retval add bytes even where they are known to be pointers: whether debug information
+  // is there must not change what e.arg0 + 8 means.
+  bool adds_bytes = false;
   uint16_t stream = 0;
   int source = -1;  // Of the stream; -1 = any.
   int64_t deadline_ns = 0;
