@@ -56,7 +56,8 @@ int report(const Error& error) {
 Expected<FileDescriptor> signals_as_descriptor() {
   sigset_t signals;
   (void)sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  // SIGPIPE too: when the reader of the answer goes away, the session ends like any other.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     (void)sigaddset(&signals, signal);
   }
   if (sigprocmask(SIG_BLOCK, &signals, nullptr) != 0) {

@@ -212,6 +212,10 @@ Expected<void> Starting::hand_over() {
   for (const std::string& argument : options.command)
     arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
+  // The tracer blocks what it takes from a descriptor; the command starts as a shell would start it.
+  sigset_t none;
+  (void)sigemptyset(&none);
+  (void)sigprocmask(SIG_SETMASK, &none, nullptr);
   ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
   execvp(arguments.front(), arguments.data());
   const int error = errno;

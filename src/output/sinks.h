@@ -16,9 +16,8 @@ struct SinkOptions {
   Format format = Format::Text;
   // Redraw each interval in place (ANSI). Only for Text and Chart on a terminal.
   bool redraw = false;
-  // Of the terminal, 0 = not limited. Asked before each redraw, so a resize is seen.
+  // Its size is asked before each redraw, so a resize is seen; -1 = 80 x 24.
   int terminal = -1;
-  uint64_t rows_max = 0;  // Of a redrawn table; 0 = as many as fit the terminal.
 };
 
 // `bytes` is borrowed and must outlive the sink. Losses go to the same place, under the table (Csv:
