@@ -75,17 +75,10 @@ Range shifted(const Instruction& i, const Range& value) {
   if (i.operation == Operation::ShiftRight && by_count) return up_to(value.high);
   if (by_count) return {};
   const uint32_t count = count_of(i);
-  switch (i.operation) {
-    case Operation::ShiftRight:
-      return {value.low >> count, value.high >> count, 0};
-    case Operation::ShiftRightSigned:
-      if (value.high >= sign) return {};
-      return {value.low >> count, value.high >> count, 0};
-    case Operation::ShiftLeft:
-      return scaled(value, uint64_t{1} << count);
-    default:
-      return {};
-  }
+  if (i.operation == Operation::ShiftLeft) return scaled(value, uint64_t{1} << count);
+  const bool may_be_negative = i.operation == Operation::ShiftRightSigned && value.high >= sign;
+  if (may_be_negative) return {};
+  return {value.low >> count, value.high >> count, 0};
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "isa/builder.h"
+#include "isa/assembler.h"
 #include "isa/conformance_vectors.h"
 #include "isa/interpreter.h"
 #include "isa/random_program.h"
@@ -263,6 +263,150 @@ TEST_P(NativeRandom, ProgramsAgreeWithTheInterpreter) {
 
 INSTANTIATE_TEST_SUITE_P(AtEachPoint, NativeRandom,
                          testing::Values(PointKind::Entry, PointKind::Exit, PointKind::Offset));
+
+isa::Program assembled(std::string_view text) {
+  auto program = isa::assemble(text);
+  EXPECT_TRUE(program.has_value()) << program.error().message;
+  return std::move(*program);
+}
+
+TEST(NativeLoops, RunAsOftenAsTheirCounterSays) {
+  const auto on = machine();
+  ASSERT_EQ(prepare(*on, assembled(R"(
+      mov %r3, 1000
+      lddw window %r4, 0x400
+    again:
+      ldxdw %r2, [%r4]
+      add %r2, %r3
+      stxdw [%r4], %r2
+      sub %r3, 1
+      jne %r3, 0, again
+      mov %r0, 0
+      exit)")),
+            "");
+  const RegisterFile before = marked_registers();
+  EXPECT_EQ(on->run(before), before);
+  EXPECT_EQ(word_at(on->window(), 0x400), 500'500U);
+  EXPECT_EQ(word_at(on->window(), offsetof(abi::RegionHeader, missed_fuel)), 0U);
+}
+
+TEST(NativeLoops, EndWithTheirFuelAndAreCounted) {
+  const auto on = machine({.fuel = 1000});
+  ASSERT_EQ(prepare(*on, assembled(R"(
+      lddw window %r4, 0x400
+    again:
+      ldxdw %r2, [%r4]
+      add %r2, 1
+      stxdw [%r4], %r2
+      ja again)")),
+            "");
+  const RegisterFile before = marked_registers();
+  for (uint64_t hit = 1; hit <= 3; ++hit) {
+    EXPECT_EQ(on->run(before), before);
+    EXPECT_EQ(word_at(on->window(), offsetof(abi::RegionHeader, missed_fuel)), hit);
+  }
+  // Four instructions a turn: sub, js, add, jmp.
+  EXPECT_EQ(word_at(on->window(), 0x400), 3 * 250U);
+}
+
+TEST(NativeAccessors, KeepTheRegistersOfTheProgram) {
+  const auto on = machine();
+  const isa::Program program = storing_result(assembled(R"(
+      mov %r6, 600
+      mov %r7, 700
+      mov %r8, 800
+      ldxdw %r9, [%r1]
+      ldxdw %r2, [%r1+8]
+      mov %r1, %r9
+      call divide_unsigned
+      add %r0, %r6
+      mul %r0, %r7
+      sub %r0, %r8
+      div %r9, %r0
+      mod %r0, 1000
+      xor %r0, %r9
+      exit)"));
+  ASSERT_EQ(prepare(*on, program), "");
+  RegisterFile before = marked_registers();
+  before[7] = 123'456'789'012'345;
+  before[6] = 1'234;
+  EXPECT_EQ(on->run(before), before);
+  const uint64_t mixed = (before[7] / before[6] + 600) * 700 - 800;
+  EXPECT_EQ(word_at(on->window(), kResultOffset), (mixed % 1000) ^ (before[7] / mixed));
+}
+
+TEST(NativeAccessors, TablesAndRecordsAreThoseOfTheInterpreter) {
+  abi::RegionLayout layout = {};
+  layout.size_log2 = 14;
+  layout.table_count = 1;
+  layout.tables[0] = {.offset = 4096, .entries_log2 = 4, .key_words = 1, .cell_words = 1};
+  layout.records = {.offset = 8192, .records_log2 = 3, .payload_words = 1, .reserved = 0};
+  const isa::Program program = assembled(R"(
+      ldxdw %r6, [%r1]
+      and %r6, 31
+      stxdw [%r10-8], %r6
+      mov %r1, 0
+      mov %r2, %r10
+      sub %r2, 8
+      mov %r3, %r6
+      mul %r3, 0x3C6EF372
+      lsh %r3, 17
+      call table_find
+      jeq %r0, 0, full
+      ldxdw %r2, [%r0]
+      add %r2, 1
+      stxdw [%r0], %r2
+    full:
+      mov %r1, %r6
+      lsh %r1, 4
+      add %r1, 0x10000
+      call record_put
+      jeq %r0, 0, done
+      stxdw [%r0], %r6
+    done:
+      mov %r0, 0
+      exit)");
+  const auto on = machine();
+  isa::RegionHost host(layout);
+  on->set_host(&host);
+  ASSERT_EQ(prepare(*on, program), "");
+  std::vector<uint8_t> expected(on->window().size(), 0);
+  for (uint64_t hit = 0; hit < 200; ++hit) {
+    RegisterFile before = marked_registers();
+    before[7] = hit * 7;
+    ASSERT_EQ(on->run(before), before);
+    const abi::Context context = context_of(before, PointKind::Entry, hit);
+    isa::RegionHost reference(layout);
+    const auto outcome =
+        isa::interpret(program, {.window = expected, .context = &context, .host = &reference});
+    ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  }
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), on->window().begin()));
+}
+
+TEST(NativeTime, GrowsAndTheCpuIsKnown) {
+  const auto on = machine();
+  ASSERT_EQ(prepare(*on, assembled(R"(
+      mov %r6, %r1
+      call time
+      mov %r7, %r0
+      call cpu
+      lddw window %r2, 0x400
+      stxdw [%r2], %r7
+      stxdw [%r2+8], %r0
+      ldxdw %r3, [%r6+16]
+      stxdw [%r2+16], %r3
+      mov %r0, 0
+      exit)")),
+            "");
+  const RegisterFile before = marked_registers();
+  ASSERT_EQ(on->run(before), before);
+  const uint64_t first = word_at(on->window(), 0x400);
+  ASSERT_EQ(on->run(before), before);
+  EXPECT_GT(word_at(on->window(), 0x400), first);
+  EXPECT_LT(word_at(on->window(), 0x408), 4096U);
+  EXPECT_EQ(word_at(on->window(), 0x410), before[2]);  // rdx, which rdtsc writes.
+}
 
 }  // namespace
 }  // namespace clew::native
