@@ -29,6 +29,8 @@ class Compiler {
   Expected<std::vector<pid_t>> wanted_pids();
   Expected<query::Query> parse();
   Expected<void> find_sites(const query::Query& query);
+  // Groups for functions of modules that are loaded later.
+  [[nodiscard]] uint32_t spare_groups() const;
 
   const Request& request_;
   Notices& notices_;
@@ -104,6 +106,12 @@ Expected<void> Compiler::find_sites(const query::Query& query) {
   return {};
 }
 
+uint32_t Compiler::spare_groups() const {
+  const bool follow = std::any_of(result_.tracees.begin(), result_.tracees.end(),
+                                  [](const auto& tracee) { return tracee->follows_modules(); });
+  return follow && !result_.plan.query.values.empty() ? kSpareGroups : 0;
+}
+
 Expected<void> Compiler::compile() {
   query::Query query = CLEW_TRY(parse());
   notices_.progress("finding sites");
@@ -114,7 +122,10 @@ Expected<void> Compiler::compile() {
     const auto& some = tracee->sites().names;
     names.insert(names.end(), some.begin(), some.end());
   }
-  result_.grouping = plan::group_sites(result_.plan, names);
+  plan::group_sites(result_.plan, names, UINT32_MAX, result_.grouping);
+  if (result_.grouping.keys.empty()) {
+    result_.grouping.keys.emplace_back(result_.plan.query.values.size());
+  }
   size_t at = 0;
   for (const auto& tracee : result_.tracees) {
     for (Site& site : tracee->sites().sites) {
@@ -123,11 +134,13 @@ Expected<void> Compiler::compile() {
   }
   const Clock clock(clock_start_);
   result_.lowered = CLEW_TRY(plan::lower(
-      result_.plan, {.tick_multiplier = clock.multiplier(),
-                     .tick_shift = kTickShift,
-                     .base_ticks = clock_start_.ticks,
-                     .base_ns = static_cast<uint64_t>(clock_start_.monotonic_ns),
-                     .group_count = static_cast<uint32_t>(result_.grouping.keys.size())}));
+      result_.plan,
+      {.tick_multiplier = clock.multiplier(),
+       .tick_shift = kTickShift,
+       .base_ticks = clock_start_.ticks,
+       .base_ns = static_cast<uint64_t>(clock_start_.monotonic_ns),
+
+       .group_count = static_cast<uint32_t>(result_.grouping.keys.size()) + spare_groups()}));
   return {};
 }
 

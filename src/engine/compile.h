@@ -20,6 +20,7 @@
 namespace clew::engine {
 
 inline constexpr size_t kProcessesMax = 256;
+inline constexpr uint32_t kSpareGroups = 256;
 
 struct Compiled {
   std::chrono::steady_clock::time_point started;

@@ -26,6 +26,7 @@ using Nanoseconds = std::chrono::nanoseconds;
 
 constexpr auto kHousePeriod = std::chrono::milliseconds(200);
 constexpr auto kEventPeriod = std::chrono::milliseconds(20);
+constexpr auto kLoaderPeriod = std::chrono::milliseconds(2);
 constexpr auto kPassedPeriod = std::chrono::milliseconds(2);
 
 int64_t monotonic_now_ns() {
@@ -134,6 +135,9 @@ Time::time_point Session::next_wake() const {
   Time::time_point wake = Time::now() + kHousePeriod;
   if (lowered_.form == plan::StateForm::Events) wake = Time::now() + kEventPeriod;
   if (lowered_.passed_dense) wake = Time::now() + kPassedPeriod;
+  const bool follows = std::any_of(tracees_.begin(), tracees_.end(),
+                                   [](const auto& tracee) { return tracee->follows_modules(); });
+  if (follows) wake = std::min<Time::time_point>(wake, Time::now() + kLoaderPeriod);
   if (end_) wake = std::min(wake, *end_);
   if (interval_end_) wake = std::min(wake, *interval_end_);
   for (const HostTick& tick : ticks_) {
@@ -237,6 +241,9 @@ Expected<void> Session::answer(int stop_descriptor) {
   fire_all(SourceKind::Begin);
   while (!finished()) {
     if (!wait(stop_descriptor)) break;
+    for (const auto& tracee : tracees_) {
+      if (tracee->loader_waits()) CLEW_TRY(tracee->follow_modules(plan_, grouping_));
+    }
     push_events(false);
     fire_ticks();
     if (Time::now() - house_ >= kHousePeriod) {

@@ -37,11 +37,11 @@ std::string_view kind_name(SourceKind kind) {
 // Collects the sites of all sources.
 class Finder {
  public:
-  Finder(const query::Query& query, target::Catalog& catalog) : query_(query), catalog_(catalog) {}
+  Finder(const query::Query& query, target::Catalog& catalog, const std::vector<size_t>& modules,
+         SiteSet& set)
+      : query_(query), catalog_(catalog), modules_(modules), set_(set) {}
 
   Expected<void> add(uint16_t source);
-  SiteSet take() { return std::move(set_); }
-  [[nodiscard]] bool matched() const { return matched_; }
 
  private:
   Expected<void> add_functions(uint16_t source);
@@ -51,17 +51,21 @@ class Finder {
 
   const query::Query& query_;
   target::Catalog& catalog_;
-  SiteSet set_;
-  std::map<std::pair<size_t, uint64_t>, uint64_t> function_numbers_;
+  const std::vector<size_t>& modules_;
+  SiteSet& set_;
   bool matched_ = false;
 };
 
 void Finder::push(uint16_t source, target::FunctionMatch match, uint64_t address) {
+  matched_ = true;
+  const bool wanted = modules_.empty() ||
+                      std::find(modules_.begin(), modules_.end(), match.module) != modules_.end();
+  if (!wanted || !catalog_.modules()[match.module].is_loaded) return;
   const query::Source& from = query_.sources[source];
   const target::ModuleImage* image = *catalog_.image(match.module);
   const target::Function& function = image->functions()[match.function];
-  const auto number = function_numbers_.emplace(std::pair(match.module, function.address),
-                                                function_numbers_.size());
+  auto& numbers = set_.function_numbers;
+  const auto number = numbers.emplace(std::pair(match.module, function.address), numbers.size());
   set_.names.push_back({.source = source,
                         .function = std::string(function.name),
                         .module = catalog_.modules()[match.module].display_name,
@@ -72,7 +76,6 @@ void Finder::push(uint16_t source, target::FunctionMatch match, uint64_t address
                         .function_number = number.first->second,
                         .names = set_.names.size() - 1,
                         .group = std::nullopt});
-  matched_ = true;
 }
 
 Expected<void> Finder::add_function(uint16_t source, target::FunctionMatch match) {
@@ -158,9 +161,9 @@ inline_::RequestKind request_kind(const plan::ProbeProgram& program) {
 // Plans one module; drops sites with a refused request and plans again until none is refused.
 class ModulePlanner {
  public:
-  ModulePlanner(SiteSet& set, const std::vector<plan::ProbeProgram>& programs,
+  ModulePlanner(SiteSet& set, size_t first, const std::vector<plan::ProbeProgram>& programs,
                 const query::Query& query)
-      : set_(set), programs_(programs), query_(query) {}
+      : set_(set), first_(first), programs_(programs), query_(query) {}
 
   ModulePlan plan(size_t module, const inline_::ModuleCode& code,
                   const InstalledWindows& installed);
@@ -170,6 +173,7 @@ class ModulePlanner {
   void refuse(const inline_::Refusal& refusal, const ModulePlan& plan);
 
   SiteSet& set_;
+  size_t first_;
   const std::vector<plan::ProbeProgram>& programs_;
   const query::Query& query_;
   std::set<size_t> dropped_;
@@ -177,7 +181,7 @@ class ModulePlanner {
 
 void ModulePlanner::request(size_t module, ModulePlan& result,
                             std::vector<inline_::Request>& requests) {
-  for (size_t s = 0; s < set_.sites.size(); ++s) {
+  for (size_t s = first_; s < set_.sites.size(); ++s) {
     const Site& site = set_.sites[s];
     if (site.module != module || !site.group || dropped_.contains(s)) continue;
     for (size_t p = 0; p < programs_.size(); ++p) {
@@ -218,15 +222,15 @@ ModulePlan ModulePlanner::plan(size_t module, const inline_::ModuleCode& code,
 
 }  // namespace
 
-Expected<SiteSet> find_sites(const query::Query& query, target::Catalog& catalog,
-                             bool allow_missing) {
-  Finder finder(query, catalog);
+Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, bool allow_missing,
+                          const std::vector<size_t>& modules, SiteSet& set) {
+  Finder finder(query, catalog, modules, set);
   for (uint16_t source = 0; source < query.sources.size(); ++source) {
     Expected<void> added = finder.add(source);
     const bool missing = !added && added.error().code == ErrorCode::NotFound;
     if (!added && !(missing && allow_missing)) return tl::unexpected(added.error());
   }
-  return finder.take();
+  return {};
 }
 
 Expected<const inline_::ModuleCode*> CodeCache::code(target::Catalog& catalog, size_t module) {
@@ -239,14 +243,16 @@ Expected<const inline_::ModuleCode*> CodeCache::code(target::Catalog& catalog, s
   return entry.get();
 }
 
-Expected<void> plan_windows(SiteSet& set, const std::vector<plan::ProbeProgram>& programs,
+Expected<void> plan_windows(SiteSet& set, size_t first,
+                            const std::vector<plan::ProbeProgram>& programs,
                             const query::Query& query, target::Catalog& catalog, CodeCache& codes,
                             const std::map<size_t, InstalledWindows>& installed) {
   std::set<size_t> modules;
-  for (const Site& site : set.sites) {
-    if (site.group) modules.insert(site.module);
+  for (size_t s = first; s < set.sites.size(); ++s) {
+    if (set.sites[s].group) modules.insert(set.sites[s].module);
   }
-  ModulePlanner planner(set, programs, query);
+  set.modules.clear();
+  ModulePlanner planner(set, first, programs, query);
   for (const size_t module : modules) {
     const inline_::ModuleCode* code = CLEW_TRY(codes.code(catalog, module));
     const auto found = installed.find(module);

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -41,18 +42,21 @@ struct ModulePlan {
   inline_::Plan plan;
 };
 
+// Grows when modules are loaded later; indices stay.
 struct SiteSet {
   std::vector<Site> sites;
-  std::vector<plan::SiteNames> names;  // Of each site.
-  std::vector<ModulePlan> modules;     // After plan_windows().
+  std::vector<plan::SiteNames> names;                                // Of each site.
+  std::map<std::pair<size_t, uint64_t>, uint64_t> function_numbers;  // By module and address.
+  std::vector<ModulePlan> modules;                                   // Of the last plan_windows().
   std::vector<collect::RefusedSite> refused;
 };
 
 inline constexpr size_t kSitesMax = 10'000;  // More ask for --yes.
 
-// Errors: NotFound with the nearest name when a source matches nothing (unless `allow_missing`).
-Expected<SiteSet> find_sites(const query::Query& query, target::Catalog& catalog,
-                             bool allow_missing);
+// Adds the sites in these modules; all modules when the list is empty. Errors: NotFound with the
+// nearest name when a source matches nothing (unless `allow_missing`).
+Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, bool allow_missing,
+                          const std::vector<size_t>& modules, SiteSet& set);
 
 // Decoded code of a process's modules, kept for the session.
 class CodeCache {
@@ -66,9 +70,10 @@ class CodeCache {
 // Which windows other sessions have in a module already.
 using InstalledWindows = std::vector<inline_::Window>;
 
-// Plans the windows for all programs at all sites. A site whose recorder or exits are refused is
-// dropped whole and listed.
-Expected<void> plan_windows(SiteSet& set, const std::vector<plan::ProbeProgram>& programs,
+// Plans the windows for all programs at the sites from `first` on. A site whose recorder or exits
+// are refused is dropped whole and listed.
+Expected<void> plan_windows(SiteSet& set, size_t first,
+                            const std::vector<plan::ProbeProgram>& programs,
                             const query::Query& query, target::Catalog& catalog, CodeCache& codes,
                             const std::map<size_t, InstalledWindows>& installed);
 

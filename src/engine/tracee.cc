@@ -11,6 +11,19 @@ namespace {
 
 using Milliseconds = std::chrono::duration<double, std::milli>;
 
+// True when a source could match in a module that is loaded later: it does not name the main
+// program alone.
+bool names_other_modules(const query::Query& query, target::Catalog& catalog, const SiteSet& set) {
+  const auto is_main = [&](const Site& site) {
+    return catalog.modules()[site.module].file.is_executable;
+  };
+  const bool all_name_one =
+      std::all_of(query.sources.begin(), query.sources.end(), [](const query::Source& source) {
+        return !source.module.empty() && source.module.find_first_of("*?[") == std::string::npos;
+      });
+  return !all_name_one || !std::all_of(set.sites.begin(), set.sites.end(), is_main);
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<Tracee>> Tracee::of_process(pid_t pid) {
@@ -20,12 +33,13 @@ Expected<std::unique_ptr<Tracee>> Tracee::of_process(pid_t pid) {
 }
 
 Expected<void> Tracee::find_sites(const query::Query& query, bool allow_missing) {
-  sites_ = CLEW_TRY(engine::find_sites(query, catalog_, allow_missing));
+  CLEW_TRY(engine::find_sites(query, catalog_, allow_missing, {}, sites_));
+  follows_modules_ = allow_missing || names_other_modules(query, catalog_, sites_);
   return {};
 }
 
 Expected<void> Tracee::plan_windows(const plan::Plan& plan, const plan::Lowered& lowered) {
-  return engine::plan_windows(sites_, lowered.programs, plan.query, catalog_, codes_, {});
+  return engine::plan_windows(sites_, 0, lowered.programs, plan.query, catalog_, codes_, {});
 }
 
 Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lowered,
@@ -35,6 +49,7 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
   // before the first stop.
   CLEW_TRY(plan_windows(plan, lowered));
   inline_::OpenOptions options;
+  options.follow_modules = follows_modules_;
   options.region = lowered.layout;
   options.fork_policy = follow_forks ? abi::ForkPolicy::Follow : abi::ForkPolicy::Mute;
   attachment_ = CLEW_TRY(inline_::Attachment::open(pid_, options));
@@ -48,7 +63,7 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
     sites_.modules.clear();
     sites_.refused.clear();
     CLEW_TRY(
-        engine::plan_windows(sites_, lowered.programs, plan.query, catalog_, codes_, installed));
+        engine::plan_windows(sites_, 0, lowered.programs, plan.query, catalog_, codes_, installed));
   }
   names_.emplace(pid_, catalog_, sites_.names);
   root_.emplace(CLEW_TRY(plan::Root::make(plan, lowered, grouping, *names_)));
@@ -83,6 +98,45 @@ Expected<void> Tracee::make_reader(const plan::Lowered& lowered, bool follow_for
 
 bool Tracee::gone() const {
   return attachment_->state() != inline_::TargetState::Running;
+}
+
+bool Tracee::loader_waits() {
+  if (!follows_modules_) return false;
+  const uint32_t requests = __atomic_load_n(
+      &attachment_->arena().header->loader_requests[attachment_->geometry().session],
+      __ATOMIC_ACQUIRE);
+  return requests != loader_seen_;
+}
+
+Expected<void> Tracee::follow_modules(const plan::Plan& plan, plan::Grouping& grouping) {
+  if (attachment_->wait(std::chrono::milliseconds(0)) != inline_::Event::ModulesChanged) return {};
+  loader_seen_ = __atomic_load_n(
+      &attachment_->arena().header->loader_requests[attachment_->geometry().session],
+      __ATOMIC_ACQUIRE);
+  Expected<void> done = arm_new_modules(plan, grouping);
+  attachment_->modules_done();
+  return done;
+}
+
+Expected<void> Tracee::arm_new_modules(const plan::Plan& plan, plan::Grouping& grouping) {
+  const std::vector<size_t> modules = CLEW_TRY(catalog_.refresh());
+  if (modules.empty()) return {};
+  const size_t first = sites_.sites.size();
+  CLEW_TRY(engine::find_sites(plan.query, catalog_, true, modules, sites_));
+  if (sites_.sites.size() == first) return {};
+  const size_t first_grouped = grouping.group_of_site.size();
+  const uint32_t groups_max = lowered_->state.dense.empty() ? 1 : lowered_->state.dense[0].groups;
+  plan::group_sites(plan, std::span(sites_.names).subspan(first), groups_max, grouping);
+  for (size_t s = first; s < sites_.sites.size(); ++s) {
+    sites_.sites[s].group = grouping.group_of_site[first_grouped + s - first];
+  }
+  CLEW_TRY(
+      engine::plan_windows(sites_, first, lowered_->programs, plan.query, catalog_, codes_, {}));
+  const inline_::InstallReport added =
+      CLEW_TRY(arm(*attachment_, sites_, *lowered_, catalog_)).install;
+  report_.points += added.points;
+  report_.stopped = std::max(report_.stopped, added.stopped);
+  return {};
 }
 
 void Tracee::keep_house() {

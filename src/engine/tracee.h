@@ -43,6 +43,12 @@ class Tracee {
 
   [[nodiscard]] int pid_descriptor() const { return attachment_->pid_descriptor(); }
   [[nodiscard]] bool gone() const;
+  // A loader in the process waits for us to look at new modules.
+  [[nodiscard]] bool loader_waits();
+  // Arms the query's sites in modules that are new, and lets the loader go on.
+  Expected<void> follow_modules(const plan::Plan& plan, plan::Grouping& grouping);
+  // Whether later modules can matter.
+  [[nodiscard]] bool follows_modules() const { return follows_modules_; }
   // Housekeeping between answers: dead threads, names of threads.
   void keep_house();
   // Rows of the events that are complete; at the end all.
@@ -62,6 +68,7 @@ class Tracee {
  private:
   Tracee(pid_t pid, target::Catalog catalog) : pid_(pid), catalog_(std::move(catalog)) {}
 
+  Expected<void> arm_new_modules(const plan::Plan& plan, plan::Grouping& grouping);
   Expected<void> make_reader(const plan::Lowered& lowered, bool follow_forks);
   aggregate::Table events_so_far();
 
@@ -69,6 +76,8 @@ class Tracee {
   target::Catalog catalog_;
   SiteSet sites_;
   CodeCache codes_;
+  bool follows_modules_ = false;
+  uint32_t loader_seen_ = 0;
   const plan::Lowered* lowered_ = nullptr;
   std::optional<inline_::Attachment> attachment_;
   std::optional<collect::Reader> reader_;

@@ -59,11 +59,14 @@ bool passes(const Plan& plan, SiteBindings& bindings) {
 
 }  // namespace
 
-Grouping group_sites(const Plan& plan, std::span<const SiteNames> sites) {
+void group_sites(const Plan& plan, std::span<const SiteNames> sites, uint32_t groups_max,
+                 Grouping& grouping) {
   const query::Query& query = plan.query;
   const bool dense = state_form(plan) == StateForm::Dense;
-  Grouping grouping;
   std::map<aggregate::Key, uint32_t, KeyOrder> known;
+  for (uint32_t group = 0; group < grouping.keys.size(); ++group) {
+    known.emplace(grouping.keys[group], group);
+  }
   for (const SiteNames& site : sites) {
     SiteBindings bindings(query, site);
     if (!passes(plan, bindings)) {
@@ -76,11 +79,13 @@ Grouping group_sites(const Plan& plan, std::span<const SiteNames> sites) {
       key.push_back(constant ? evaluate(value.expression, bindings) : Value());
     }
     const auto [entry, is_new] = known.emplace(key, static_cast<uint32_t>(grouping.keys.size()));
+    if (entry->second >= groups_max) {
+      grouping.group_of_site.emplace_back();
+      continue;
+    }
     if (is_new) grouping.keys.push_back(std::move(key));
     grouping.group_of_site.emplace_back(entry->second);
   }
-  if (grouping.keys.empty()) grouping.keys.emplace_back(query.values.size());
-  return grouping;
 }
 
 }  // namespace clew::plan

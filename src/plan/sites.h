@@ -27,6 +27,8 @@ struct Grouping {
   std::vector<aggregate::Key> keys;
 };
 
-Grouping group_sites(const Plan& plan, std::span<const SiteNames> sites);
+// Appends the groups of more sites. Sites that would need a group beyond `groups_max` get none.
+void group_sites(const Plan& plan, std::span<const SiteNames> sites, uint32_t groups_max,
+                 Grouping& grouping);
 
 }  // namespace clew::plan
