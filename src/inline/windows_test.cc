@@ -9,7 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "inline/image_text.h"
 #include "inline/text_cases.h"
+#include "inline/window_checks.h"
 
 namespace clew::inline_ {
 namespace {
@@ -379,6 +381,86 @@ TEST(Windows, ExitsAreAllTakenOrAllRefused) {
   EXPECT_EQ(refusals(plan), "no-room-for-exit");
   EXPECT_EQ(plan.points.size(), 1U);
 }
+
+// All entries and exits of a file.
+std::vector<Request> all_requests(const target::ModuleImage& image) {
+  std::vector<Request> requests;
+  for (const target::Function& function : image.functions()) {
+    requests.push_back({RequestKind::Entry, function.address});
+    requests.push_back({RequestKind::Exits, function.address});
+  }
+  return requests;
+}
+
+// Branches as Zydis alone finds them, function by function: an oracle that shares no code with the
+// sweep but the list of functions.
+std::string branch_into_window(const target::ModuleImage& image, const ModuleText& text,
+                               const Plan& plan) {
+  std::map<uint64_t, const Window*> windows;
+  for (const Window& window : plan.windows)
+    windows[window.address] = &window;
+  for (const target::Function& function : image.functions()) {
+    for (const Section& section : text.sections) {
+      if (!section.executable || function.address - section.address >= section.bytes.size())
+        continue;
+      auto rest = section.bytes.subspan(function.address - section.address);
+      rest = rest.first(std::min<size_t>(rest.size(), function.size_bytes));
+      for (uint64_t address = function.address; !rest.empty();) {
+        const auto decoded = decode_with_zydis(rest);
+        if (!decoded) break;
+        const uint64_t next = address + decoded->length;
+        const bool branches = decoded->flow == Flow::Jump || decoded->flow == Flow::Conditional;
+        const uint64_t target =
+            branches ? next + static_cast<uint64_t>(signed_field(rest, decoded->immediate_offset,
+                                                                 decoded->immediate_size))
+                     : 0;
+        const auto after = windows.upper_bound(target);
+        if (after != windows.begin()) {
+          const Window& window = *std::prev(after)->second;
+          const uint64_t end = window.address + window.size_bytes;
+          if (target > window.address && target < end) return std::string(function.name);
+        }
+        address = next;
+        rest = rest.subspan(decoded->length);
+      }
+    }
+  }
+  return "";
+}
+
+class InstalledFile : public testing::TestWithParam<const char*> {};
+
+TEST_P(InstalledFile, TakesNearlyAllEntriesAndExitsAndKeepsEveryInvariant) {
+  const auto image = target::ModuleImage::read(GetParam());
+  if (!image) GTEST_SKIP() << "not installed: " << GetParam();
+  const auto text = text_of(*image);
+  ASSERT_TRUE(text);
+  const ModuleCode code = analyse(*text);
+  const std::vector<Request> requests = all_requests(*image);
+  const Plan plan = plan_windows(code, requests);
+  EXPECT_EQ(broken_plan(code, plan), "");
+  EXPECT_EQ(branch_into_window(*image, *text, plan), "");
+  size_t parts = 0;
+  std::array<size_t, 2> refused{};  // Entries, exits.
+  for (const Refusal& refusal : plan.refusals) {
+    const bool is_exits = requests[refusal.request].kind == RequestKind::Exits;
+    if (refusal.reason == RefusalReason::ColdPart) {
+      parts += is_exits ? 1 : 0;
+    } else {
+      ++refused[is_exits ? 1 : 0];
+    }
+  }
+  const double functions = static_cast<double>(image->functions().size() - parts);
+  EXPECT_LE(static_cast<double>(refused[0]), 0.01 * functions);
+  EXPECT_LE(static_cast<double>(refused[1]), 0.07 * functions);
+}
+
+INSTANTIATE_TEST_SUITE_P(Windows, InstalledFile,
+                         testing::Values("/usr/bin/redis-server", "/lib/x86_64-linux-gnu/libc.so.6",
+                                         "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+                                         "/usr/sbin/nginx",
+                                         "/usr/lib/x86_64-linux-gnu/libsqlite3.so.0",
+                                         "/usr/bin/lua5.4"));
 
 }  // namespace
 }  // namespace clew::inline_

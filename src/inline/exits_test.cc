@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// What counts as leaving a function.
+#include "inline/exits.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "inline/text_cases.h"
+
+namespace clew::inline_ {
+namespace {
+
+// "+3 ret, +9 tail, +12 tail if" or the reason of the refusal.
+std::string exits_of(const ModuleCode& code, const uint8_t* function) {
+  const auto exits = find_exits(code, *code.function_starting_at(at(function)));
+  if (!exits) return std::string(name(exits.error().reason));
+  std::string text;
+  for (const Exit& exit : *exits) {
+    if (!text.empty()) text += ", ";
+    text += '+' + std::to_string(exit.address - at(function));
+    text += exit.tail_call ? " tail" : " ret";
+    if (exit.conditional) text += " if";
+  }
+  return text;
+}
+
+std::string exits_of(const TextCase& text, const uint8_t* function) {
+  return exits_of(analyse(text.text), function);
+}
+
+CLEW_TEXT_CASE(tails_case, R"(
+  test %edi, %edi
+  je tails_other
+  js 1f
+  jmp tails_other
+  1: rep ret
+  tails_other: xor %eax, %eax
+  ret $8
+)");
+CLEW_LABEL(tails_other);
+
+TEST(Exits, AreReturnsAndJumpsToOtherFunctions) {
+  const TextCase text = TextCase(tails_case, tails_case_end)
+                            .function(tails_case, tails_other)
+                            .function(tails_other, tails_case_end);
+  EXPECT_EQ(exits_of(text, tails_case), "+2 tail if, +6 tail, +8 ret");
+  EXPECT_EQ(exits_of(text, tails_other), "+2 ret");
+}
+
+CLEW_TEXT_CASE(cold_case, R"(
+  sub $8, %rsp
+  test %edi, %edi
+  je cold_part
+  cold_back: add $8, %rsp
+  ret
+  .balign 16
+  cold_part: mov %esi, %eax
+  test %eax, %eax
+  jne cold_back
+  add $8, %rsp
+  ret
+  cold_stop: ud2
+)");
+CLEW_LABEL(cold_part);
+CLEW_LABEL(cold_stop);
+
+TEST(Exits, OfAColdPartBelongToItsFunction) {
+  const TextCase text = TextCase(cold_case, cold_case_end)
+                            .function(cold_case, cold_part)
+                            .part(cold_part, cold_case_end, 0);
+  EXPECT_EQ(exits_of(text, cold_case), "+12 ret, +26 ret");
+}
+
+TEST(Exits, OfUnnamedCodeThatIsEnteredInMidFrameBelongToTheOneThatJumpsThere) {
+  TextCase text = TextCase(cold_case, cold_case_end)
+                      .function(cold_case, cold_part)
+                      .function(cold_part, cold_case_end);
+  text.text.functions[1].unnamed = true;
+  text.text.functions[1].mid_frame = true;
+  const ModuleCode code = analyse(text.text);
+  EXPECT_EQ(exits_of(code, cold_case), "+12 ret, +26 ret");
+  EXPECT_FALSE(code.function_starting_at(at(cold_part)));
+}
+
+TEST(Exits, AJumpThatLeavesItsFrameBehindIsNotUnderstood) {
+  const TextCase text = TextCase(cold_case, cold_case_end)
+                            .function(cold_case, cold_part)
+                            .function(cold_part, cold_case_end);
+  EXPECT_EQ(exits_of(text, cold_case), "unbalanced-exit");
+}
+
+CLEW_TEXT_CASE(noreturn_case, R"(
+  push %rbx
+  call noreturn_case
+  .balign 16
+  noreturn_next: lea 1(%rdi), %rax
+  ret
+)");
+CLEW_LABEL(noreturn_next);
+
+TEST(Exits, AFunctionThatEndsWithACallNeverReturns) {
+  const TextCase text = TextCase(noreturn_case, noreturn_case_end)
+                            .function(noreturn_case, noreturn_next)
+                            .function(noreturn_next, noreturn_case_end);
+  EXPECT_EQ(exits_of(text, noreturn_case), "");
+}
+
+CLEW_TEXT_CASE(falling_case, R"(
+  mov $1, %eax
+  falling_next: add $1, %eax
+  ret
+)");
+CLEW_LABEL(falling_next);
+
+TEST(Exits, AFunctionThatRunsIntoTheNextIsRefused) {
+  const TextCase text = TextCase(falling_case, falling_case_end)
+                            .function(falling_case, falling_next)
+                            .function(falling_next, falling_case_end);
+  EXPECT_EQ(exits_of(text, falling_case), "falls-through");
+  EXPECT_EQ(exits_of(text, falling_next), "+3 ret");
+}
+
+CLEW_TEXT_CASE(virtual_case, R"(
+  push %rbp
+  mov %rsp, %rbp
+  push %rbx
+  sub $24, %rsp
+  call *8(%rax)
+  lea -8(%rbp), %rsp
+  pop %rbx
+  pop %rbp
+  jmp *16(%rax)
+)");
+CLEW_TEXT_CASE(computed_case, R"(
+  push %rbx
+  jmp *%rax
+  pop %rbx
+  computed_inner: pop %rbx
+  ret
+)");
+CLEW_LABEL(computed_inner);
+CLEW_TEXT_CASE(sum_case, R"(
+  mov (%rdi), %rax
+  add %rsi, %rax
+  jmp *%rax
+  nop
+  ret
+)");
+CLEW_TEXT_CASE(import_case, R"(
+  jmp *4096(%rip)
+)");
+CLEW_TEXT_CASE(realigned_case, R"(
+  lea 8(%rsp), %r10
+  and $-32, %rsp
+  push -8(%r10)
+  push %rbp
+  mov %rsp, %rbp
+  push %r10
+  sub $64, %rsp
+  mov -8(%rbp), %r10
+  leave
+  lea -8(%r10), %rsp
+  jmp *%rdx
+)");
+CLEW_TEXT_CASE(probed_case, R"(
+  lea -65536(%rsp), %r11
+  1: sub $4096, %rsp
+  orq $0, (%rsp)
+  cmp %r11, %rsp
+  jne 1b
+  sub $16, %rsp
+  add $65552, %rsp
+  jmp *%rdx
+)");
+
+std::string exits_of_whole(const uint8_t* begin, const uint8_t* end) {
+  return exits_of(TextCase(begin, end).function(begin, end), begin);
+}
+
+TEST(Exits, AnIndirectJumpWithTheStackAsAtEntryIsATailCall) {
+  EXPECT_EQ(exits_of_whole(virtual_case, virtual_case_end), "+18 tail");
+  EXPECT_EQ(exits_of_whole(import_case, import_case_end), "+0 tail");
+  EXPECT_EQ(exits_of_whole(realigned_case, realigned_case_end), "+32 tail");
+  EXPECT_EQ(exits_of_whole(probed_case, probed_case_end), "+36 tail");
+}
+
+TEST(Exits, AnIndirectJumpWithAFrameGoesToLabelsThatPointersName) {
+  TextCase text(computed_case, computed_case_end);
+  text.function(computed_case, computed_case_end);
+  EXPECT_EQ(exits_of(text, computed_case), "indirect-jump");
+  text.text.code_pointers = {at(computed_inner)};
+  EXPECT_EQ(exits_of(text, computed_case), "+5 ret");
+}
+
+TEST(Exits, AJumpToASumIsASwitchThatWasNotRecognised) {
+  EXPECT_EQ(exits_of_whole(sum_case, sum_case_end), "indirect-jump");
+}
+
+// A call that does not return, before a block that others reach with another depth.
+CLEW_TEXT_CASE(depths_case, R"(
+  test %edi, %edi
+  je 2f
+  push %rbx
+  test %esi, %esi
+  je 1f
+  pop %rbx
+  jmp *%rdx
+  1: call depths_case
+  2: jmp *%rdx
+)");
+
+TEST(Exits, TheDepthBehindACallIsThatOfTheBranchesThatLeadThere) {
+  EXPECT_EQ(exits_of_whole(depths_case, depths_case_end), "+10 tail, +17 tail");
+}
+
+}  // namespace
+}  // namespace clew::inline_

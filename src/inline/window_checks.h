@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests and fuzzers: the invariants of a plan, checked without the planner's own helpers.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "inline/decode.h"
+#include "inline/windows.h"
+
+namespace clew::inline_ {
+
+inline uint64_t overwritten_end(const Window& window) {
+  const bool hop = window.window_class == WindowClass::ShortJump;
+  return window.address + (hop ? kShortJumpSizeBytes : kJumpSizeBytes);
+}
+
+// An empty string, or the first invariant that a window of its own breaks.
+inline std::string broken_window(const ModuleCode& code, const Window& window) {
+  if (window.instructions.empty() || window.size_bytes > kWindowSizeMax) return "size";
+  const auto text = code.text_from(window.address);
+  const uint64_t saved = std::max(window.address + window.size_bytes, overwritten_end(window));
+  if (text.size() < saved - window.address) return "leaves the text";
+  if (!std::equal(text.begin(), text.begin() + static_cast<long>(saved - window.address),
+                  window.original.begin())) {
+    return "original bytes";
+  }
+  unsigned next = 0;
+  for (const Displaced& displaced : window.instructions) {
+    if (displaced.offset != next) return "a gap between instructions";
+    const auto decoded = decode_with_zydis(text.subspan(next));
+    if (!decoded || decoded->length != displaced.length) return "not an instruction";
+    next += displaced.length;
+  }
+  if (next != window.size_bytes) return "size is not that of the instructions";
+  const bool padded = window.window_class == WindowClass::OwnBytesAndPadding;
+  if (!padded && window.address + next < overwritten_end(window)) return "overwrites a neighbour";
+  for (uint64_t byte = window.address + 1; byte < saved; ++byte) {
+    if (code.is_target(byte)) return "something leads inside";
+  }
+  for (uint64_t byte = window.address; byte < window.address + next; ++byte) {
+    if (code.range_at(byte) != code.range_at(window.address)) return "crosses a function";
+  }
+  return "";
+}
+
+// An empty string, or what is wrong with the plan as a whole.
+inline std::string broken_plan(const ModuleCode& code, const Plan& plan) {
+  std::map<uint64_t, uint64_t> occupied;  // By first byte: behind the last.
+  for (const Window& window : plan.windows) {
+    const std::string broken = broken_window(code, window);
+    if (!broken.empty()) return broken;
+    occupied[window.address] =
+        std::max(window.address + window.size_bytes, overwritten_end(window));
+    if (window.window_class != WindowClass::ShortJump) continue;
+    const int64_t distance =
+        static_cast<int64_t>(window.hop_address - (window.address + kShortJumpSizeBytes));
+    if (distance < -128 || distance > 127) return "a hop out of reach";
+    occupied[window.hop_address] = window.hop_address + kJumpSizeBytes;
+  }
+  uint64_t free_from = 0;
+  for (const auto& [begin, end] : occupied) {
+    if (begin < free_from) return "two windows overlap";
+    free_from = end;
+  }
+  for (const Point& point : plan.points) {
+    if (point.window >= plan.windows.size()) return "a point without a window";
+    if (point.instruction >= plan.windows[point.window].instructions.size()) {
+      return "a point without an instruction";
+    }
+  }
+  for (const Refusal& refusal : plan.refusals) {
+    const auto has_point = [&](const Point& point) { return point.request == refusal.request; };
+    if (std::any_of(plan.points.begin(), plan.points.end(), has_point)) return "half a request";
+  }
+  return "";
+}
+
+}  // namespace clew::inline_
