@@ -211,7 +211,7 @@ void Session::push_events(bool all) {
 Expected<aggregate::Table> Session::merged(bool interval) {
   std::optional<aggregate::Table> table;
   for (const auto& tracee : tracees_) {
-    aggregate::Table some = interval ? CLEW_TRY(tracee->interval()) : tracee->total();
+    aggregate::Table some = CLEW_TRY(interval ? tracee->interval() : tracee->total());
     if (!table) {
       table = std::move(some);
     } else {

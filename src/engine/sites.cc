@@ -9,6 +9,7 @@
 #include "engine/type_source.h"
 #include "inline/image_text.h"
 #include "inline/refusal.h"
+#include "query/fields.h"
 #include "query/print.h"
 
 namespace clew::engine {
@@ -16,23 +17,6 @@ namespace clew::engine {
 using query::SourceKind;
 
 namespace {
-
-std::string_view kind_name(SourceKind kind) {
-  switch (kind) {
-    case SourceKind::Entry:
-      return "entry";
-    case SourceKind::Return:
-      return "exit";
-    case SourceKind::Exception:
-      return "exception";
-    case SourceKind::Offset:
-      return "offset";
-    case SourceKind::Line:
-      return "line";
-    default:
-      return "";
-  }
-}
 
 // Collects the sites of all sources.
 class Finder {
@@ -141,9 +125,25 @@ Expected<void> Finder::add(uint16_t source) {
     case SourceKind::Exception:
       return fail(ErrorCode::Refused,
                   "exception sources are not part of this version yet; use return(..)");
-    default:
+    case SourceKind::Tick:
+    case SourceKind::Begin:
+    case SourceKind::End:
       return {};  // Fires in the tracer.
+    case SourceKind::Usdt:
+    case SourceKind::Syscall:
+    case SourceKind::SyscallReturn:
+    case SourceKind::Kernel:
+    case SourceKind::KernelReturn:
+    case SourceKind::Tracepoint:
+    case SourceKind::Profile:
+      break;  // query::parse has refused them.
   }
+  return fail(ErrorCode::Refused, "a kind of source is not part of this version");
+}
+
+// What a refused site was wanted for.
+std::string kind_name(SourceKind kind) {
+  return kind == SourceKind::Return ? "exit" : std::string(query::name_of(kind));
 }
 
 inline_::RequestKind request_kind(const plan::ProbeProgram& program) {
@@ -197,7 +197,7 @@ void ModulePlanner::refuse(const inline_::Refusal& refusal, const ModulePlan& pl
   if (!dropped_.insert(s).second) return;
   const Site& site = set_.sites[s];
   set_.refused.push_back({.function = set_.names[site.names].function,
-                          .kind = std::string(kind_name(query_.sources[site.source].kind)),
+                          .kind = kind_name(query_.sources[site.source].kind),
                           .reason = std::string(inline_::name(refusal.reason))});
 }
 

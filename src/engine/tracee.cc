@@ -29,7 +29,7 @@ bool names_other_modules(const query::Query& query, target::Catalog& catalog, co
 Expected<std::unique_ptr<Tracee>> Tracee::of_process(pid_t pid) {
   target::Catalog catalog =
       CLEW_TRY(target::Catalog::of_process(pid, target::default_catalog_options()));
-  return std::unique_ptr<Tracee>(new Tracee(pid, std::move(catalog)));
+  return std::make_unique<Tracee>(pid, std::move(catalog));
 }
 
 Expected<void> Tracee::find_sites(const query::Query& query, bool allow_missing) {
@@ -181,12 +181,18 @@ uint64_t Tracee::passed() {
   return count;
 }
 
-aggregate::Table Tracee::total() {
+// What the tracer's own sources have counted belongs to the answer as well.
+Expected<aggregate::Table> Tracee::with_counted(aggregate::Table table) {
+  CLEW_TRY(table.merge(root_->counted()));
+  return table;
+}
+
+Expected<aggregate::Table> Tracee::total() {
   if (lowered_->form == plan::StateForm::Events) return root_->counted();
   aggregate::Accumulator all(lowered_->state);
   reader_->read_cells(all);
   all.merge(*drained_);
-  return root_->table_of(all);
+  return with_counted(root_->table_of(all));
 }
 
 Expected<aggregate::Table> Tracee::interval() {
@@ -198,9 +204,11 @@ Expected<aggregate::Table> Tracee::interval() {
       CLEW_TRY(reader_->turn(part));
     }
     drained_->merge(part);
-    return root_->table_of(part);
+    aggregate::Table table = CLEW_TRY(with_counted(root_->table_of(part)));
+    root_->forget_counted();
+    return table;
   }
-  aggregate::Table now = total();
+  aggregate::Table now = CLEW_TRY(total());
   aggregate::Table part = previous_ ? now.since(*previous_) : now;
   previous_ = std::move(now);
   return part;

@@ -29,6 +29,7 @@ namespace clew::engine {
 class Tracee {
  public:
   static Expected<std::unique_ptr<Tracee>> of_process(pid_t pid);
+  Tracee(pid_t pid, target::Catalog catalog) : pid_(pid), catalog_(std::move(catalog)) {}
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   target::Catalog& catalog() { return catalog_; }
@@ -57,7 +58,7 @@ class Tracee {
   uint64_t passed();
   // The counts of the interval that ends now, or of the whole session.
   Expected<aggregate::Table> interval();
-  aggregate::Table total();
+  Expected<aggregate::Table> total();
   std::vector<aggregate::Row> fire(uint16_t source, int64_t monotonic_ns);
   plan::Root& root() { return *root_; }
 
@@ -66,11 +67,9 @@ class Tracee {
   collect::Losses losses();
 
  private:
-  Tracee(pid_t pid, target::Catalog catalog) : pid_(pid), catalog_(std::move(catalog)) {}
-
   Expected<void> arm_new_modules(const plan::Plan& plan, plan::Grouping& grouping);
   Expected<void> make_reader(const plan::Lowered& lowered, bool follow_forks);
-  aggregate::Table events_so_far();
+  Expected<aggregate::Table> with_counted(aggregate::Table table);
 
   pid_t pid_;
   target::Catalog catalog_;
