@@ -106,30 +106,66 @@ std::string text_of(const Value& value) {
   return "null";
 }
 
-void keep_largest(TopList& list, size_t count_max) {
-  std::sort(list.items.begin(), list.items.end(), [](const TopItem& a, const TopItem& b) {
-    return a.count != b.count ? a.count > b.count : a.name < b.name;
-  });
+// What rows with the same other keys come to.
+struct Folded {
+  std::vector<std::map<std::string, uint64_t>> tops;  // Counts by value, for each TopK.
+  std::vector<uint64_t> cells;
+};
+
+TopList largest(const std::map<std::string, uint64_t>& counts, size_t count_max) {
+  TopList list;
+  for (const auto& [name, count] : counts)
+    list.items.push_back({.name = name, .count = count});
+  std::stable_sort(list.items.begin(), list.items.end(),
+                   [](const TopItem& a, const TopItem& b) { return a.count > b.count; });
   if (list.items.size() > count_max) list.items.resize(count_max);
+  return list;
+}
+
+void fold(const TableSchema& schema, std::span<const Value> top_values,
+          std::span<const uint64_t> cells, Folded& into) {
+  into.cells.resize(cells.size());
+  into.tops.resize(top_values.size());
+  merge_cells(schema, into.cells, cells);
+  size_t at = 0;
+  size_t top = 0;
+  for (const AggregateColumn& column : schema.aggregates) {
+    if (column.spec.function == AggregateFunction::TopK) {
+      CLEW_ASSERT(top < top_values.size());
+      into.tops[top][text_of(top_values[top])] += cells[at];
+      ++top;
+    }
+    at += cell_words(column.spec);
+  }
+}
+
+void finish_folded(const TableSchema& schema, const Folded& folded, Row& row) {
+  size_t at = 0;
+  size_t top = 0;
+  for (const AggregateColumn& column : schema.aggregates) {
+    const size_t size = cell_words(column.spec);
+    if (column.spec.function == AggregateFunction::TopK) {
+      row.emplace_back(largest(folded.tops[top++], column.spec.count_max));
+    } else {
+      row.push_back(finish(column.spec, std::span(folded.cells).subspan(at, size)));
+    }
+    at += size;
+  }
 }
 
 }  // namespace
 
-std::vector<Row> Table::fold_top(size_t key_index) const {
-  CLEW_ASSERT(key_index < schema_.keys.size());
-  CLEW_ASSERT(schema_.aggregates.size() == 1);
-  CLEW_ASSERT(schema_.aggregates[0].spec.function == AggregateFunction::TopK);
-  std::map<Key, TopList, KeyLess> lists;
+std::vector<Row> Table::fold_top(size_t first_top_key) const {
+  CLEW_ASSERT(first_top_key <= schema_.keys.size());
+  std::map<Key, Folded, KeyLess> groups;
   for (const auto& [key, cells] : cells_) {
-    Key rest = key;
-    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(key_index));
-    lists[std::move(rest)].items.push_back({.name = text_of(key[key_index]), .count = cells[0]});
+    const auto first_top = key.begin() + static_cast<std::ptrdiff_t>(first_top_key);
+    fold(schema_, std::span(first_top, key.end()), cells, groups[Key(key.begin(), first_top)]);
   }
   std::vector<Row> rows;
-  for (auto& [key, list] : lists) {
-    keep_largest(list, schema_.aggregates[0].spec.count_max);
+  for (const auto& [key, folded] : groups) {
     rows.push_back(key);
-    rows.back().emplace_back(std::move(list));
+    finish_folded(schema_, folded, rows.back());
   }
   return rows;
 }

@@ -53,9 +53,10 @@ class Table {
   // This table minus an earlier one of the same stream; rows without any change are left out.
   // Every aggregate must be subtractable.
   [[nodiscard]] Table since(const Table& earlier) const;
-  // For each key without its column `key_index`: the k values of that column with the largest
-  // count. The first aggregate is the TopK. Result: the other keys and a TopList.
-  [[nodiscard]] std::vector<Row> fold_top(size_t key_index) const;
+  // Finishes rows with TopK aggregates. The keys from `first_top_key` on are the values that these
+  // count, in the order of the aggregates. Rows that differ only there become one: its other keys,
+  // then all aggregates, with a TopList for each TopK.
+  [[nodiscard]] std::vector<Row> fold_top(size_t first_top_key) const;
 
   // Finished rows, in ascending order of key.
   [[nodiscard]] std::vector<Row> rows() const;

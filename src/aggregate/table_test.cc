@@ -88,6 +88,23 @@ TEST(Table, FoldTopKeepsTheMostFrequentValuesOfEachKey) {
                           Row{Value(std::string("malloc")), Value(malloc_sizes)}));
 }
 
+TEST(Table, FoldTopMergesTheAggregatesBesideIt) {
+  const AggregateSpec top{.function = AggregateFunction::TopK, .count_max = 1};
+  Table table({.keys = {{.name = "size"}, {.name = "tid"}},
+               .aggregates = {{.name = "sizes", .spec = top},
+                              {.name = "max", .spec = kMax},
+                              {.name = "tids", .spec = top}}});
+  const auto see = [&](int64_t size, int64_t tid, uint64_t times, uint64_t largest) {
+    table.add({Value(size), Value(tid)}, std::vector<uint64_t>{times, largest, 1, times});
+  };
+  see(16, 1, 5, 70);
+  see(16, 2, 4, 90);
+  see(32, 2, 8, 80);
+  const TopList sizes{{{"16", 9}}};
+  const TopList tids{{{"2", 12}}};
+  EXPECT_THAT(table.fold_top(0), ElementsAre(Row{Value(sizes), Value(int64_t{90}), Value(tids)}));
+}
+
 TEST(PartialMerge, TakesEachPartialOnce) {
   Table partial(counts_by_function());
   count(partial, "open", 3);
