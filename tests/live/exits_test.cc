@@ -94,7 +94,8 @@ TEST(Exits, ElapsedTimeAcrossFibersIsRightOrCountedAsLost) {
   victim.run(kRounds);
   const Numbers calls = difference(before, victim.counts());
   const Report report = tracer.finish();
-  EXPECT_EQ(report.calls()["across_switch"] + report.lost(), calls.at("across_switch"))
+  const uint64_t unpaired = report.summary.at("missed").value("unpaired", uint64_t{0});
+  EXPECT_EQ(report.calls()["across_switch"] + unpaired, calls.at("across_switch"))
       << report.summary;
 }
 
@@ -104,13 +105,13 @@ TEST(Exits, TailCallsDoNotGrowTheStackAndBothFunctionsAreCounted) {
   expect_exact(entries, "entry");
   // A call that ends in a jump is left by it.
   const Traced returns = trace("tails", returns_of("tails!tail_*"), kDepth);
-  expect_exact(returns, "return");
+  expect_exact(returns, "exit");
 }
 
 TEST(Exits, EveryClassOfReturnValueAndEveryRegisterSurvives) {
-  const Traced entries = trace("returns", entries_of("returns!*"));
-  expect_exact({.counted = entries.counted, .truth = entries.truth, .report = entries.report},
-               "entry", {"nested"});  // Its symbol is nested.0.
+  Traced entries = trace("returns", entries_of("returns!*"));
+  entries.counted["nested"] = entries.counted["nested.0"];  // The compiler's name of it.
+  expect_exact(entries, "entry");
   const Traced both = trace("returns", both_of("returns!*"));
   for (const char* name : {"return_wide", "return_complex", "return_vector", "quiet_callee"}) {
     if (both.truth.at(name) == 0) continue;  // No AVX-512 here.

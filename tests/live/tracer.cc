@@ -59,7 +59,9 @@ bool Report::refused(const std::string& function, const std::string& kind) const
 
 uint64_t Report::lost() const {
   const auto none = nlohmann::json::object();
-  return sum_of(summary.value("missed", none)) + sum_of(summary.value("dropped", none));
+  const auto missed = summary.value("missed", none);
+  return sum_of(missed) + sum_of(summary.value("dropped", none)) -
+         missed.value("forks_muted", uint64_t{0});
 }
 
 Numbers Report::calls() const {

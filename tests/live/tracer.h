@@ -21,7 +21,8 @@ struct Report {
 
   // Whether the summary lists this function as refused, for this kind of site, with a reason.
   [[nodiscard]] bool refused(const std::string& function, const std::string& kind) const;
-  // The sum of all losses that the summary names.
+  // The sum of all losses that the summary names. Children that were muted are not a loss: that is
+  // what was asked for.
   [[nodiscard]] uint64_t lost() const;
   // Rows of select new { name = …, calls = count() } by name.
   [[nodiscard]] Numbers calls() const;

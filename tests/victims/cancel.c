@@ -3,6 +3,7 @@
 // and by asynchronous cancellation and by pthread_exit.
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <unistd.h>
 
@@ -23,7 +24,7 @@ struct Job {
 
 static int never_pipe[2];  // Nothing is ever written to it.
 
-static void clean_up(void* job) {
+VICTIM_FUNCTION static void clean_up(void* job) {
   VICTIM_COUNT(clean_up);
   ++((struct Job*)job)->cleaned;
 }
@@ -73,6 +74,7 @@ static uint64_t run_one(enum Ending ending) {
   pthread_t thread;
   VICTIM_CHECK(pthread_create(&thread, NULL, thread_main, &job) == 0);
   while (!__atomic_load_n(&job.reached, __ATOMIC_SEQ_CST)) {
+    sched_yield();
   }
   if (ending == kDeferred || ending == kAsynchronous) pthread_cancel(thread);
   void* value = NULL;
