@@ -109,6 +109,15 @@ bool is_before_qualifier(std::string_view text, size_t at) {
   return false;
 }
 
+constexpr std::string_view kOperator = "operator";
+
+bool is_operator_at(std::string_view text, size_t at) {
+  if (!text.substr(at).starts_with(kOperator)) return false;
+  const size_t end = at + kOperator.size();
+  return (at == 0 || !is_identifier(text[at - 1])) &&
+         (end == text.size() || !is_identifier(text[end]));
+}
+
 // Where the declarator's name starts: behind the last space that separates the return type from it.
 // Spaces inside brackets do not, nor those before the qualifiers of an enclosing function
 // (`f() const::{lambda()#1}::operator()`), nor any in an operator's name.
@@ -116,21 +125,36 @@ size_t name_start(std::string_view text) {
   size_t start = 0;
   int depth = 0;
   for (size_t i = 0; i < text.size(); ++i) {
-    const bool word_start = i == 0 || !is_identifier(text[i - 1]);
-    if (word_start && text.substr(i).starts_with("operator") &&
-        (i + 8 == text.size() || !is_identifier(text[i + 8]))) {
-      const size_t symbol = operator_symbol_size(text.substr(i + 8));
-      if (symbol == 0 && depth == 0) return start;  // A conversion, new or delete: all the rest.
-      i += 7 + symbol;
-      // Before template arguments there is a space: `operator< <int>`.
-      if (symbol != 0 && text.substr(i + 1).starts_with(" <")) ++i;
-      continue;
+    switch (text[i]) {
+      case '(':
+      case '<':
+      case '{':
+      case '[':
+        ++depth;
+        break;
+      case ')':
+      case '}':
+      case ']':
+        --depth;
+        break;
+      case '>':
+        if (i == 0 || text[i - 1] != '-') --depth;  // Not the arrow of `decltype (a->b)`.
+        break;
+      case ' ':
+        if (depth == 0 && !is_before_qualifier(text, i)) start = i + 1;
+        break;
+      case 'o': {
+        if (!is_operator_at(text, i)) break;
+        const size_t symbol = operator_symbol_size(text.substr(i + kOperator.size()));
+        if (symbol == 0 && depth == 0) return start;  // A conversion, new or delete: all the rest.
+        i += kOperator.size() + symbol - 1;
+        // Before template arguments there is a space: `operator< <int>`.
+        if (symbol != 0 && text.substr(i + 1).starts_with(" <")) ++i;
+        break;
+      }
+      default:
+        break;
     }
-    const char c = text[i];
-    const bool is_arrow = c == '>' && i > 0 && text[i - 1] == '-';
-    if (c == '(' || c == '<' || c == '{' || c == '[') ++depth;
-    if ((c == ')' || c == '>' || c == '}' || c == ']') && !is_arrow) --depth;
-    if (c == ' ' && depth == 0 && !is_before_qualifier(text, i)) start = i + 1;
   }
   return start;
 }
@@ -150,12 +174,14 @@ bool is_thunk(std::string_view demangled) {
 }  // namespace
 
 size_t clone_suffix_at(std::string_view linkage) {
+  if (linkage.find('.') == std::string_view::npos) return linkage.size();  // Nearly all.
   while (take_suffix(linkage) != nullptr) {
   }
   return linkage.size();
 }
 
 CloneKind clone_kind(std::string_view linkage) {
+  if (linkage.find('.') == std::string_view::npos) return CloneKind::None;
   CloneKind kind = CloneKind::None;
   while (const Suffix* suffix = take_suffix(linkage)) {
     if (suffix->kind == CloneKind::Cold) return CloneKind::Cold;

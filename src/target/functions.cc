@@ -18,6 +18,7 @@ namespace {
 // Below this, starting threads takes longer than demangling.
 constexpr size_t kParallelFromNames = 20'000;
 constexpr unsigned kThreadsMax = 8;
+constexpr size_t kBlockNames = 65'536;
 
 bool is_mangled(std::string_view name) {
   return name.starts_with("_Z") || name.starts_with("_R");
@@ -187,7 +188,6 @@ class FunctionBuilder {
     }
     std::sort(order.begin(), order.end(),
               [&](size_t a, size_t b) { return drafts_[a].address < drafts_[b].address; });
-    demangle_all();
     tables_.functions.reserve(drafts_.size());
     for (const size_t i : order) {
       if (parents_[i] != kNoParent) continue;
@@ -213,7 +213,7 @@ class FunctionBuilder {
     tables_.cold.insert(tables_.cold.end(), ranges.begin(), ranges.end());
   }
 
-  // The readable forms of all mangled names, in a text per thread.
+  // The readable forms of the names of some symbols, in one text.
   struct Share {
     std::string text;
     std::vector<std::pair<TextRecord, TextRecord>> names;  // Demangled, plain; in order of symbols.
@@ -221,7 +221,8 @@ class FunctionBuilder {
 
   static void demangle_share(std::span<const RawSymbol> symbols, Share& share) {
     Demangler demangler;
-    share.names.resize(symbols.size());
+    share.text.clear();
+    share.names.assign(symbols.size(), {});
     for (size_t i = 0; i < symbols.size(); ++i) {
       if (!is_mangled(symbols[i].name)) continue;
       const Demangled name = demangler.demangle(symbols[i].name);
@@ -234,16 +235,21 @@ class FunctionBuilder {
     }
   }
 
-  void demangle_all() {
+  // Demangles the block of symbols that `index` is in, on all CPUs. Block by block, so that the
+  // readable names are never all in memory twice.
+  void demangle_block(size_t index) {
     const std::span<const RawSymbol> symbols = list_.symbols;
+    block_first_ = index / kBlockNames * kBlockNames;
+    const auto block =
+        symbols.subspan(block_first_, std::min(kBlockNames, symbols.size() - block_first_));
     const unsigned cpus = std::clamp(std::thread::hardware_concurrency(), 1U, kThreadsMax);
-    const size_t count = symbols.size() < kParallelFromNames ? 1 : cpus;
-    share_size_ = symbols.size() / count + 1;
+    const size_t count = block.size() < kParallelFromNames ? 1 : cpus;
+    share_size_ = block.size() / count + 1;
     shares_.resize(count);
     std::vector<std::thread> threads;
     for (size_t i = 0; i < count; ++i) {
-      const size_t first = std::min(i * share_size_, symbols.size());
-      const auto part = symbols.subspan(first, std::min(share_size_, symbols.size() - first));
+      const size_t first = std::min(i * share_size_, block.size());
+      const auto part = block.subspan(first, std::min(share_size_, block.size() - first));
       if (i + 1 == count) {
         demangle_share(part, shares_[i]);
       } else {
@@ -285,8 +291,10 @@ class FunctionBuilder {
 
   NameRecord make_name(size_t index) {
     const std::string_view linkage = list_.symbols[index].name;
-    const Share& share = shares_[index / share_size_];
-    const auto [demangled, plain] = share.names[index % share_size_];
+    const bool in_block = index >= block_first_ && index - block_first_ < kBlockNames;
+    if (shares_.empty() || !in_block) demangle_block(index);
+    const Share& share = shares_[(index - block_first_) / share_size_];
+    const auto [demangled, plain] = share.names[(index - block_first_) % share_size_];
     NameRecord name;
     name.linkage = tables_.add_text(linkage);
     const CloneKind kind = clone_kind(linkage);
@@ -315,7 +323,8 @@ class FunctionBuilder {
   ImageTables& tables_;
   std::vector<Draft> drafts_;
   std::vector<size_t> parents_;  // Of a draft that is a cold part.
-  std::vector<Share> shares_;
+  std::vector<Share> shares_;    // Of the block of symbols from block_first_ on.
+  size_t block_first_ = 0;
   size_t share_size_ = 1;
 };
 

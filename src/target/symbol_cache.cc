@@ -2,6 +2,7 @@
 #include "target/symbol_cache.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -14,24 +15,21 @@
 #include <unistd.h>
 
 #include "base/file_descriptor.h"
-#include "target/byte_reader.h"
-#include "target/elf_file.h"
 
 namespace clew::target {
 
 namespace {
 
-// | offset | size | content                                              |
-// |      0 |    8 | magic "clewimg\n"                                    |
-// |      8 |    8 | version                                              |
-// |     16 |    8 | checksum of everything behind it                     |
-// |     24 |      | blocks: size in bytes (8), content, padding to 8     |
+// | offset | size | content                                                       |
+// |      0 |    8 | magic "clewimg\n"                                             |
+// |      8 |    8 | version                                                       |
+// |     16 |      | blocks: size in bytes (8), checksum (8), content; packed       |
 // The blocks, in order: identity, scalars, text, sections, functions, names, cold, fdes,
-// landing pads, code pointers, ifunc slots, restartable sequences, problems.
+// landing pads, code pointers, ifunc slots, restartable sequences, problems. A block is written
+// from and read into the array itself, so a large module is never in memory twice.
 constexpr uint64_t kMagic = 0x0a676d6977656c63;  // "clewimg\n"
-constexpr uint64_t kVersion = 1;  // Goes up with every change of a record or of its meaning.
-constexpr size_t kHeaderBytes = 24;
-constexpr uint64_t kFileMaxBytes = uint64_t{4} << 30;
+constexpr uint64_t kVersion = 2;  // Goes up with every change of a record or of its meaning.
+constexpr uint64_t kBlockMaxBytes = uint64_t{4} << 30;
 
 struct Scalars {
   TextRecord soname;
@@ -80,12 +78,20 @@ std::string identity_text(const SymbolCache::Identity& identity) {
 
 class BlockWriter {
  public:
-  BlockWriter() { bytes_.resize(kHeaderBytes); }
+  explicit BlockWriter(int fd) : fd_(fd) {}
 
+  void write(std::span<const uint8_t> bytes) {
+    while (good_ && !bytes.empty()) {
+      const ssize_t count = ::write(fd_, bytes.data(), bytes.size());
+      if (count < 0 && errno == EINTR) continue;
+      good_ = count > 0;
+      if (good_) bytes = bytes.subspan(static_cast<size_t>(count));
+    }
+  }
   void add(std::span<const uint8_t> content) {
-    append(static_cast<uint64_t>(content.size()));
-    bytes_.insert(bytes_.end(), content.begin(), content.end());
-    bytes_.resize((bytes_.size() + 7) & ~size_t{7});
+    const std::array<uint64_t, 2> header = {content.size(), checksum(content)};
+    write({reinterpret_cast<const uint8_t*>(header.data()), sizeof(header)});
+    write(content);
   }
   template <typename T>
   void add(const std::vector<T>& records) {
@@ -95,64 +101,67 @@ class BlockWriter {
   void add(std::string_view text) {
     add({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
   }
-
-  std::vector<uint8_t> finish() {
-    const std::span<const uint8_t> content(bytes_);
-    const uint64_t header[3] = {kMagic, kVersion, checksum(content.subspan(kHeaderBytes))};
-    std::memcpy(bytes_.data(), header, sizeof(header));
-    return std::move(bytes_);
-  }
+  [[nodiscard]] bool good() const { return good_; }
 
  private:
-  void append(uint64_t value) {
-    const auto* bytes = reinterpret_cast<const uint8_t*>(&value);
-    bytes_.insert(bytes_.end(), bytes, bytes + sizeof(value));
-  }
-
-  std::vector<uint8_t> bytes_;
+  int fd_;
+  bool good_ = true;
 };
 
 class BlockReader {
  public:
-  explicit BlockReader(std::span<const uint8_t> bytes) : reader_(bytes) {}
+  BlockReader(int fd, uint64_t size_bytes) : fd_(fd), remaining_(size_bytes) {}
 
-  std::span<const uint8_t> block() {
-    const auto size = reader_.read<uint64_t>();
-    const auto content = reader_.read_bytes(size);
-    reader_.skip(-size & 7);
-    return content;
-  }
-  template <typename T>
-  bool read(std::vector<T>& records) {
-    const auto content = block();
-    if (reader_.failed() || content.size() % sizeof(T) != 0) return false;
-    records.resize(content.size() / sizeof(T));
-    if (!records.empty()) std::memcpy(records.data(), content.data(), content.size());
+  bool read_bytes(std::span<uint8_t> bytes) {
+    if (bytes.size() > remaining_) return false;
+    remaining_ -= bytes.size();
+    while (!bytes.empty()) {
+      const ssize_t count = ::read(fd_, bytes.data(), bytes.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return false;
+      bytes = bytes.subspan(static_cast<size_t>(count));
+    }
     return true;
   }
-  bool read(std::string& text) {
-    const auto content = block();
-    text.assign(reinterpret_cast<const char*>(content.data()), content.size());
-    return !reader_.failed();
+  template <typename Container>
+  bool read(Container& records) {
+    using Record = typename Container::value_type;
+    static_assert(std::is_trivially_copyable_v<Record>);
+    std::array<uint64_t, 2> header{};
+    if (!read_bytes({reinterpret_cast<uint8_t*>(header.data()), sizeof(header)})) return false;
+    const uint64_t size = header[0];
+    if (size > std::min(remaining_, kBlockMaxBytes) || size % sizeof(Record) != 0) return false;
+    records.resize(size / sizeof(Record));
+    const std::span<uint8_t> bytes(reinterpret_cast<uint8_t*>(records.data()), size);
+    return read_bytes(bytes) && checksum(bytes) == header[1];
   }
-  [[nodiscard]] bool at_end() const { return !reader_.failed() && reader_.at_end(); }
+  [[nodiscard]] bool at_end() const { return remaining_ == 0; }
 
  private:
-  ByteReader reader_;
+  int fd_;
+  uint64_t remaining_;
 };
 
-std::optional<ImageTables> decode(std::span<const uint8_t> bytes, const std::string& identity) {
-  ByteReader header(bytes);
-  const bool is_ours = header.read<uint64_t>() == kMagic && header.read<uint64_t>() == kVersion;
-  const auto sum = header.read<uint64_t>();
-  if (!is_ours || header.failed()) return std::nullopt;
-  if (sum != checksum(bytes.subspan(kHeaderBytes))) return std::nullopt;
-  BlockReader blocks(bytes.subspan(kHeaderBytes));
-  ImageTables tables;
+std::vector<std::string> split_lines(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+std::optional<ImageTables> decode(BlockReader& blocks, const std::string& identity) {
+  std::array<uint64_t, 2> header{};
+  const std::span<uint8_t> header_bytes(reinterpret_cast<uint8_t*>(header.data()), sizeof(header));
+  const bool is_ours =
+      blocks.read_bytes(header_bytes) && header[0] == kMagic && header[1] == kVersion;
   std::string made_from;
+  if (!is_ours || !blocks.read(made_from) || made_from != identity) return std::nullopt;
+  ImageTables tables;
   std::vector<Scalars> scalars;
   std::string problems;
-  if (!blocks.read(made_from) || made_from != identity) return std::nullopt;
   const bool complete =
       blocks.read(scalars) && blocks.read(tables.text) && blocks.read(tables.sections) &&
       blocks.read(tables.functions) && blocks.read(tables.names) && blocks.read(tables.cold) &&
@@ -165,16 +174,12 @@ std::optional<ImageTables> decode(std::span<const uint8_t> bytes, const std::str
   tables.debug_file = scalars[0].debug_file;
   tables.entry_address = scalars[0].entry_address;
   tables.is_position_independent = scalars[0].is_position_independent != 0;
-  for (std::string_view rest = problems; !rest.empty();) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    tables.problems.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
+  tables.problems = split_lines(problems);
   if (!is_consistent(tables)) return std::nullopt;
   return tables;
 }
 
-std::vector<uint8_t> encode(const ImageTables& tables, const std::string& identity) {
+bool encode(const ImageTables& tables, const std::string& identity, int fd) {
   const std::vector<Scalars> scalars = {
       {.soname = tables.soname,
        .build_id = tables.build_id,
@@ -185,7 +190,9 @@ std::vector<uint8_t> encode(const ImageTables& tables, const std::string& identi
   for (const std::string& problem : tables.problems) {
     problems += problem + "\n";
   }
-  BlockWriter writer;
+  BlockWriter writer(fd);
+  const std::array<uint64_t, 2> header = {kMagic, kVersion};
+  writer.write({reinterpret_cast<const uint8_t*>(header.data()), sizeof(header)});
   writer.add(std::string_view(identity));
   writer.add(scalars);
   writer.add(std::string_view(tables.text));
@@ -199,42 +206,13 @@ std::vector<uint8_t> encode(const ImageTables& tables, const std::string& identi
   writer.add(tables.ifunc_slots);
   writer.add(tables.restartable_sequences);
   writer.add(std::string_view(problems));
-  return writer.finish();
+  return writer.good();
 }
 
 // Someone else's file could make a tracer that runs as root believe anything about its target.
 bool is_trusted(const struct stat& status) {
   return S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
          (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
-std::optional<Buffer> read_trusted_file(const std::string& path) {
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  struct stat status {};
-  if (!file.valid() || fstat(file.get(), &status) != 0 || !is_trusted(status)) return std::nullopt;
-  const auto size = static_cast<uint64_t>(status.st_size);
-  if (size < kHeaderBytes || size > kFileMaxBytes) return std::nullopt;
-  Buffer bytes(size);
-  for (size_t done = 0; done < size;) {
-    const ssize_t count = read(file.get(), bytes.data() + done, size - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return std::nullopt;
-    done += static_cast<size_t>(count);
-  }
-  return bytes;
-}
-
-bool write_file(const std::string& path, std::span<const uint8_t> bytes) {
-  const FileDescriptor file(
-      open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
-  if (!file.valid()) return false;
-  while (!bytes.empty()) {
-    const ssize_t count = write(file.get(), bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(count));
-  }
-  return true;
 }
 
 class ConsistencyCheck {
@@ -312,9 +290,12 @@ std::string SymbolCache::path_of(const Identity& identity) const {
 }
 
 std::optional<ImageTables> SymbolCache::load(const Identity& identity) const {
-  const auto bytes = read_trusted_file(path_of(identity));
-  if (!bytes) return std::nullopt;
-  return decode(bytes->view(), identity_text(identity));
+  const FileDescriptor file(
+      open(path_of(identity).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status {};
+  if (!file.valid() || fstat(file.get(), &status) != 0 || !is_trusted(status)) return std::nullopt;
+  BlockReader blocks(file.get(), static_cast<uint64_t>(status.st_size));
+  return decode(blocks, identity_text(identity));
 }
 
 void SymbolCache::store(const Identity& identity, const ImageTables& tables) const {
@@ -324,7 +305,10 @@ void SymbolCache::store(const Identity& identity, const ImageTables& tables) con
   const std::string path = path_of(identity);
   const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
   (void)unlink(temporary.c_str());  // Of an earlier process with this pid that was killed.
-  const bool written = write_file(temporary, encode(tables, identity_text(identity))) &&
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+  const FileDescriptor file(open(temporary.c_str(), kFlags, S_IRUSR | S_IWUSR));
+  if (!file.valid()) return;
+  const bool written = encode(tables, identity_text(identity), file.get()) &&
                        rename(temporary.c_str(), path.c_str()) == 0;
   if (!written) (void)unlink(temporary.c_str());
 }
