@@ -147,8 +147,9 @@ Expected<std::optional<Arena>> get_arena(StoppedTarget& target, const OpenOption
   if (!seen) return std::optional<Arena>();
   SiteJournal journal(*seen);
   const uint32_t live = live_sessions(*seen);
-  const auto report = CLEW_TRY(remove_sessions(
-      target, *seen, journal, {.leaving = dead_sessions(*seen), .everything = live == 0}));
+  Removal removal(*seen, journal, {.leaving = dead_sessions(*seen), .everything = live == 0});
+  const auto report = CLEW_TRY(removal.run(target));
+  if (!report.residue) removal.forget();
   if (live == 0) {
     if (report.residue) return tl::unexpected(residue_error(target.pid(), report));
     return std::optional(CLEW_TRY(create_arena(target, options)));
@@ -197,7 +198,7 @@ std::vector<pid_t> descendants_of(pid_t pid) {
 
 // Forked children have the jumps and the arena of the target. Best effort: what remains of them is
 // harmless, and `clew ps` lists it.
-void remove_from_children(const Attachment::State& state) {
+void remove_from_children(const Attachment::State& state, Removal& removal) {
   struct stat info = {};
   if (fstat(state.arena.file(), &info) != 0) return;
   for (const pid_t child : descendants_of(state.pid)) {
@@ -206,9 +207,7 @@ void remove_from_children(const Attachment::State& state) {
     if (!mapping || mapping->inode != info.st_ino) continue;
     auto stopped = stop_target(child, state.options.stop_timeout);
     if (!stopped) continue;
-    SiteJournal journal(state.arena);
-    (void)remove_sessions(*stopped, state.arena, journal,
-                          {.leaving = 0, .everything = true, .keep_journal = true});
+    (void)removal.run(*stopped);
   }
 }
 
@@ -294,12 +293,15 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
     auto seen = CLEW_TRY(join_if_there(pid));
     std::optional<ArenaLock> lock;
     if (seen) lock.emplace(CLEW_TRY(ArenaLock::take(*seen)));
+    const Gadgets gadgets = CLEW_TRY(find_gadgets(pid));
     StoppedTarget target = CLEW_TRY(stop_target(pid, options.stop_timeout));
+    target.use_gadgets(gadgets);
     lock.reset();  // Nobody else can change the target while we have it.
     auto arena = CLEW_TRY(get_arena(target, options, std::move(seen)));
     if (!arena) continue;
     auto state = std::make_unique<State>(std::move(*arena), pid);
     state->options = options;
+    state->gadgets = gadgets;
     state->geometry = CLEW_TRY(add_session(state->arena, options));
     add_extents(target, state->arena);
     // Where it is not allowed, stopping all threads has to be enough (it is, on x86).
@@ -407,21 +409,23 @@ Expected<DetachReport> Attachment::detach() {
     return DetachReport{};
   }
   const ArenaLock lock = CLEW_TRY(ArenaLock::take(arena));
+  state_->journal.emplace(arena);
+  const uint32_t leaving = mine | dead_sessions(arena);
+  const bool last = (live_sessions(arena) & ~mine) == 0;
+  Removal removal(arena, *state_->journal, {.leaving = leaving, .everything = last});
+  if (last) remove_from_children(*state_, removal);
   auto stopped = stop_target(state_->pid, state_->options.stop_timeout);
   if (!stopped) {
     if (stopped.error().code != ErrorCode::NotFound) return tl::unexpected(stopped.error());
     state_->attached = false;
     return DetachReport{};
   }
+  stopped->use_gadgets(state_->gadgets);
   const Clock::time_point begin = Clock::now();
-  state_->journal.emplace(arena);
-  const uint32_t leaving = mine | dead_sessions(arena);
-  const bool last = (live_sessions(arena) & ~mine) == 0;
-  if (last) remove_from_children(*state_);
-  DetachReport report = CLEW_TRY(
-      remove_sessions(*stopped, arena, *state_->journal, {.leaving = leaving, .everything = last}));
+  DetachReport report = CLEW_TRY(removal.run(*stopped));
   stopped->resume();
   report.stopped = Clock::now() - begin;
+  if (!report.residue) removal.forget();
   state_->attached = false;
   for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {
     if ((leaving >> s & 1) != 0) __atomic_store_n(&header.sessions[s].state, 0U, __ATOMIC_RELEASE);

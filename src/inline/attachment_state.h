@@ -29,6 +29,7 @@ struct Attachment::State {
   FileDescriptor pid_file;
   OpenOptions options;
   Geometry geometry;
+  Gadgets gadgets;
   Arena arena;
   std::optional<SiteJournal> journal;
   // By extent; nodes never move, so that spans of them stay valid.

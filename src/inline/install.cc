@@ -103,6 +103,7 @@ class LayoutMaker {
   Expected<void> add_module(uint32_t index, const ModuleRequest& module) {
     CLEW_ASSERT(module.bodies.size() == module.plan->points.size());
     if (module.plan->windows.empty()) return {};
+    layout_.windows.reserve(layout_.windows.size() + module.plan->windows.size());
     const auto extent = extent_for(state_, module);
     const bool no_memory = !extent && extent.error().code == ErrorCode::Refused;
     if (!extent && !no_memory) return tl::unexpected(extent.error());
@@ -188,14 +189,22 @@ class Installer {
 
   Expected<InstallReport> run() {
     write_code();
-    StoppedTarget target = CLEW_TRY(stop_target(state_.pid, state_.options.stop_timeout));
-    const Clock::time_point begin = Clock::now();
-    if (!has_arena(state_.pid, state_.arena)) {
+    CLEW_TRY(record());
+    list_ranges();
+    TextImage text(ranges_);
+    auto stopped = stop_target(state_.pid, state_.options.stop_timeout);
+    if (!stopped || !has_arena(state_.pid, state_.arena)) {
+      for (size_t i = 0; i < windows_.size(); ++i)
+        drop(windows_[i], layers_[i]);
+      if (!stopped) return tl::unexpected(stopped.error());
       return fail(ErrorCode::NotFound,
                   fmt::format("process {} runs another program now", state_.pid));
     }
+    StoppedTarget& target = *stopped;
+    target.use_gadgets(state_.gadgets);
+    const Clock::time_point begin = Clock::now();
     maps_ = CLEW_TRY(target::read_memory_map(state_.pid));
-    CLEW_TRY(prepare(target));
+    CLEW_TRY(change_target(target, text));
     report_.threads = static_cast<uint32_t>(target.threads().size());
     target.resume();
     report_.stopped = Clock::now() - begin;
@@ -211,21 +220,34 @@ class Installer {
     }
   }
 
-  Expected<void> prepare(StoppedTarget& target) {
-    std::vector<TextImage::Range> ranges;
+  void list_ranges() {
     for (const PlannedWindow& window : windows_) {
-      ranges.push_back(
-          {window.site.address, std::max<uint32_t>(window.site.size_bytes, kJumpSizeBytes)});
+      const uint64_t begin = window.site.address;
+      ranges_.push_back({begin, std::max<uint32_t>(window.site.size_bytes, kJumpSizeBytes)});
       for (const Patch& patch : window.trampoline.patches)
-        ranges.push_back({patch.address, patch.size_bytes});
+        ranges_.push_back({patch.address, patch.size_bytes});
+      order_.push_back(order_.size());
     }
-    TextImage text(target, ranges);
+    std::sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
+      return windows_[a].site.address < windows_[b].site.address;
+    });
+    for (const size_t i : order_) {
+      const abi::SiteRecord& site = windows_[i].site;
+      insides_.push_back({site.address + 1, site.address + site.size_bytes});
+    }
+  }
+
+  Expected<void> change_target(StoppedTarget& target, TextImage& text) {
+    text.load(target);
     for (size_t i = 0; i < windows_.size(); ++i)
       taken_[i] = identify_module(windows_[i]) && text_is_expected(text, windows_[i]);
-    CLEW_TRY(check_counters(target));
-    CLEW_TRY(record());
+    check_counters(target);
     for (size_t i = 0; i < windows_.size(); ++i) {
-      if (taken_[i]) change_text(text, windows_[i]);
+      if (!taken_[i]) continue;
+      if (windows_[i].existing) {
+        state_.journal->relink(state_.journal->layers_of(windows_[i].trampoline.layer.site));
+      }
+      change_text(text, windows_[i]);
     }
     CLEW_TRY(text.flush(target));
     CLEW_TRY(move_threads(target));
@@ -234,26 +256,27 @@ class Installer {
     return {};
   }
 
-  bool identify_module(PlannedWindow& window) {
+  bool identify_module(const PlannedWindow& window) {
     const auto next = std::upper_bound(
         maps_.begin(), maps_.end(), window.site.address,
         [](uint64_t address, const target::Mapping& m) { return address < m.end; });
     if (next == maps_.end() || !next->contains(window.site.address) || !next->executable) {
       return false;
     }
-    window.site.map_start = next->start;
-    window.site.map_inode = next->inode;
-    window.site.map_device = uint64_t{next->device_major} << 32 | next->device_minor;
-    window.site.map_offset = next->file_offset;
+    abi::SiteRecord& site = state_.journal->site(window.trampoline.layer.site);
+    site.map_start = next->start;
+    site.map_inode = next->inode;
+    site.map_device = uint64_t{next->device_major} << 32 | next->device_minor;
+    site.map_offset = next->file_offset;
     return true;
   }
 
   // New sites: the whole window and all that is written over equal the file. Others: our jump.
   bool text_is_expected(const TextImage& text, const PlannedWindow& window) const {
     if (window.existing) {
-      const auto site = state_.journal->find(window.site.address);
-      if (!site || state_.journal->layers_of(*site).empty()) return false;
-      const abi::LayerRecord& top = state_.journal->layer(state_.journal->layers_of(*site).back());
+      const std::vector<uint32_t> lower = layers_below(window);
+      if (lower.empty()) return false;
+      const abi::LayerRecord& top = state_.journal->layer(lower.back());
       for (uint32_t i = 0; i < top.patch_count; ++i) {
         const abi::PatchRecord& patch = top.patches[i];
         if (!text.equals(patch.address, {patch.written, patch.size_bytes})) return false;
@@ -280,19 +303,9 @@ class Installer {
 
   // Finds who stands inside the windows (behind the first instruction), and gives up windows where
   // a program counter cannot be explained.
-  Expected<void> check_counters(StoppedTarget& target) {
-    std::vector<size_t> order(windows_.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return windows_[a].site.address < windows_[b].site.address;
-    });
-    std::vector<AddressInterval> intervals;
-    for (const size_t i : order) {
-      const abi::SiteRecord& site = windows_[i].site;
-      if (taken_[i]) intervals.push_back({site.address + 1, site.address + site.size_bytes});
-    }
-    for (const ProgramCounter& counter : find_program_counters(target, intervals)) {
-      const auto found = std::find_if(order.begin(), order.end(), [&](size_t i) {
+  void check_counters(StoppedTarget& target) {
+    for (const ProgramCounter& counter : find_program_counters(target, maps_, insides_)) {
+      const auto found = std::find_if(order_.begin(), order_.end(), [&](size_t i) {
         const abi::SiteRecord& site = windows_[i].site;
         return counter.value > site.address && counter.value < site.address + site.size_bytes;
       });
@@ -302,13 +315,12 @@ class Installer {
         taken_[*found] = false;
       }
     }
-    return check_layers_below(target);
+    check_layers_below(target);
   }
 
   // A layer on top overwrites the heads of copies below: nobody may stand inside those bytes.
-  Expected<void> check_layers_below(StoppedTarget& target) {
+  void check_layers_below(StoppedTarget& target) {
     std::vector<AddressInterval> intervals;
-    std::vector<size_t> owners;
     for (size_t w = 0; w < windows_.size(); ++w) {
       if (!windows_[w].existing || !taken_[w]) continue;
       for (const uint32_t index : layers_below(windows_[w])) {
@@ -318,19 +330,20 @@ class Installer {
     }
     std::sort(intervals.begin(), intervals.end(),
               [](const AddressInterval& a, const AddressInterval& b) { return a.begin < b.begin; });
-    for (const ProgramCounter& counter : find_program_counters(target, intervals)) {
+    for (const ProgramCounter& counter : find_program_counters(target, maps_, intervals)) {
       for (size_t w = 0; w < windows_.size(); ++w) {
         if (windows_[w].existing && taken_[w] && stands_in_head(windows_[w], counter.value)) {
           taken_[w] = false;
         }
       }
     }
-    return {};
   }
 
+  // Without the new one.
   [[nodiscard]] std::vector<uint32_t> layers_below(const PlannedWindow& window) const {
-    const auto site = state_.journal->find(window.site.address);
-    return site ? state_.journal->layers_of(*site) : std::vector<uint32_t>();
+    std::vector<uint32_t> layers = state_.journal->layers_of(window.trampoline.layer.site);
+    layers.pop_back();
+    return layers;
   }
 
   [[nodiscard]] bool stands_in_head(const PlannedWindow& window, uint64_t pc) const {
@@ -344,11 +357,10 @@ class Installer {
     return false;
   }
 
-  // The journal, before the text.
+  // The journal, before the text. What is not taken after all is dropped by finish().
   Expected<void> record() {
     layers_.assign(windows_.size(), UINT32_MAX);
     for (size_t i = 0; i < windows_.size(); ++i) {
-      if (!taken_[i]) continue;
       PlannedWindow& window = windows_[i];
       auto site = state_.journal->find(window.site.address);
       if (!site) {
@@ -359,7 +371,6 @@ class Installer {
       window.trampoline.layer.session = state_.geometry.session;
       window.trampoline.layer.site = *site;
       layers_[i] = CLEW_TRY(state_.journal->add_layer(window.trampoline.layer));
-      if (window.existing) state_.journal->relink(state_.journal->layers_of(*site));
     }
     return {};
   }
@@ -391,11 +402,17 @@ class Installer {
         report_.points += window.point_count;
         continue;
       }
+      drop(window, layers_[i]);
       for (uint32_t p = 0; p < window.point_count; ++p) {
         report_.refusals.push_back(
             {window.module, window.first_point + p, RefusalReason::ForeignPatch});
       }
     }
+  }
+
+  void drop(const PlannedWindow& window, uint32_t layer) {
+    state_.journal->drop_layer(layer);
+    if (!window.existing) state_.journal->drop_site(window.trampoline.layer.site);
   }
 
   struct Move {
@@ -407,6 +424,9 @@ class Installer {
   std::vector<PlannedWindow>& windows_;
   std::vector<bool> taken_;
   std::vector<uint32_t> layers_;
+  std::vector<TextImage::Range> ranges_;
+  std::vector<size_t> order_;             // Windows by address,
+  std::vector<AddressInterval> insides_;  // and their bytes but the first.
   std::vector<Move> moves_;
   std::vector<target::Mapping> maps_;
   InstallReport report_;
@@ -463,6 +483,7 @@ Expected<InstallReport> Attachment::install(Layout&& layout, std::span<const Bod
     --missing[found->second];
   }
   std::vector<PlannedWindow> complete;
+  complete.reserve(taken->windows.size());
   for (size_t i = 0; i < taken->windows.size(); ++i) {
     if (missing[i] == 0) complete.push_back(std::move(taken->windows[i]));
   }

@@ -66,20 +66,19 @@ void scan_stack(StoppedTarget& target, size_t thread, uint64_t stack_end,
 }  // namespace
 
 std::vector<ProgramCounter> find_program_counters(StoppedTarget& target,
+                                                  std::span<const target::Mapping> maps,
                                                   std::span<const AddressInterval> intervals) {
   std::vector<ProgramCounter> found;
   if (intervals.empty()) return found;
-  const auto maps = target::read_memory_map(target.pid());
   const auto threads = target.threads();
   for (size_t i = 0; i < threads.size(); ++i) {
     const uint64_t rip = threads[i].registers.rip;
     if (is_inside(intervals, rip)) found.push_back({rip, i, 0});
-    if (!maps) continue;
     const uint64_t rsp = threads[i].registers.rsp;
     const auto stack =
-        std::upper_bound(maps->begin(), maps->end(), rsp,
+        std::upper_bound(maps.begin(), maps.end(), rsp,
                          [](uint64_t wanted, const target::Mapping& m) { return wanted < m.end; });
-    if (stack != maps->end() && stack->contains(rsp)) {
+    if (stack != maps.end() && stack->contains(rsp)) {
       scan_stack(target, i, stack->end, intervals, found);
     }
   }

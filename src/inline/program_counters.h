@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "inline/stopped_target.h"
+#include "target/process.h"
 
 namespace clew::inline_ {
 
@@ -28,6 +29,7 @@ struct AddressInterval {
 // kStackScanMax bytes above the stack pointer are searched for signal frames.
 inline constexpr uint64_t kStackScanMax = 256 * 1024;
 std::vector<ProgramCounter> find_program_counters(StoppedTarget& target,
+                                                  std::span<const target::Mapping> maps,
                                                   std::span<const AddressInterval> intervals);
 
 // The thread, or the frame, will go on at `value`.

@@ -27,6 +27,8 @@
 namespace clew::inline_ {
 namespace {
 
+constexpr std::array<uint8_t, 3> kCallAndReturn = {0x0f, 0x05, 0xc3};
+constexpr std::array<uint8_t, 9> kRestorer = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 constexpr uint64_t kRedZone = 128;
 constexpr uint64_t kSearchMax = 8ULL << 20;  // Bytes of one mapping that are searched for gadgets.
 constexpr uint64_t kAllSignals = ~uint64_t{0};
@@ -129,37 +131,42 @@ std::optional<uint64_t> find_bytes(std::span<const uint8_t> where, std::span<con
 
 }  // namespace
 
-Expected<void> StoppedTarget::find_gadgets() {
-  constexpr std::array<uint8_t, 3> kCallAndReturn = {0x0f, 0x05, 0xc3};
-  constexpr std::array<uint8_t, 9> kRestorer = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+Expected<Gadgets> find_gadgets(pid_t pid) {
   uint64_t only_call = 0;
+  Gadgets gadgets;
   std::vector<uint8_t> bytes;
-  gadgets_.searched = true;
-  for (const target::Mapping& map : CLEW_TRY(target::read_memory_map(pid_))) {
+  for (const target::Mapping& map : CLEW_TRY(target::read_memory_map(pid))) {
     // Shared text is an arena, which may be about to go.
-    const bool useless =
-        !map.executable || !map.readable || map.shared || map.path == "[vsyscall]";
+    const bool useless = !map.executable || !map.readable || map.shared || map.path == "[vsyscall]";
     if (useless) continue;
     bytes.resize(std::min<uint64_t>(map.size_bytes(), kSearchMax));
-    if (!read(map.start, bytes)) continue;
+    if (!target::read_memory(pid, map.start, bytes)) continue;
     const auto call = find_bytes(bytes, kCallAndReturn);
     const auto any = find_bytes(bytes, std::span(kCallAndReturn).first(2));
     const auto restorer = find_bytes(bytes, kRestorer);
     if (any && only_call == 0) only_call = map.start + *any;
-    if (call && gadgets_.system_call == 0) gadgets_.system_call = map.start + *call;
-    if (restorer && gadgets_.restorer == 0) gadgets_.restorer = map.start + *restorer;
-    if (gadgets_.system_call != 0 && gadgets_.restorer != 0) return {};
+    if (call && gadgets.system_call == 0) gadgets.system_call = map.start + *call;
+    if (restorer && gadgets.restorer == 0) gadgets.restorer = map.start + *restorer;
+    if (gadgets.system_call != 0 && gadgets.restorer != 0) return gadgets;
   }
-  gadgets_ = {.system_call = only_call, .restorer = 0, .searched = true};
-  if (only_call != 0) return {};
+  if (only_call != 0) return Gadgets{.system_call = only_call, .restorer = 0};
   return fail(ErrorCode::Refused,
-              fmt::format("process {} has no system call instruction [no-syscall]", pid_));
+              fmt::format("process {} has no system call instruction [no-syscall]", pid));
+}
+
+// A module that held them may be gone.
+bool StoppedTarget::has_gadgets() const {
+  std::array<uint8_t, kCallAndReturn.size()> call{};
+  std::array<uint8_t, kRestorer.size()> restorer{};
+  if (gadgets_.system_call == 0 || !read(gadgets_.system_call, call)) return false;
+  if (call[0] != kCallAndReturn[0] || call[1] != kCallAndReturn[1]) return false;
+  return gadgets_.restorer == 0 ||
+         (call == kCallAndReturn && read(gadgets_.restorer, restorer) && restorer == kRestorer);
 }
 
 Expected<void> StoppedTarget::begin_calls() {
   if (calling_) return {};
-  if (!gadgets_.searched) CLEW_TRY(find_gadgets());
-  if (gadgets_.system_call == 0) return fail(ErrorCode::Refused, "no system call instruction");
+  if (!has_gadgets()) gadgets_ = CLEW_TRY(find_gadgets(pid_));
   Error last = {ErrorCode::Io, "all threads are receiving signals"};
   for (size_t i = 0; i < threads_.size(); ++i) {
     // A thread in signal delivery would have to take its signal first.

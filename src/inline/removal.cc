@@ -4,86 +4,30 @@
 #include "inline/removal.h"
 
 #include <algorithm>
-#include <optional>
-#include <vector>
-
-#include <fmt/format.h>
-
-#include "inline/program_counters.h"
-#include "inline/text_image.h"
+#include <iterator>
 
 namespace clew::inline_ {
 namespace {
 
 constexpr unsigned kDrainRoundsMax = 200;
 
-class Removal {
- public:
-  Removal(StoppedTarget& target, const Arena& arena, SiteJournal& journal,
-          const RemovalRequest& request)
-      : target_(target),
-        arena_(arena),
-        journal_(journal),
-        leaving_(request.leaving),
-        everything_(request.everything),
-        keep_journal_(request.keep_journal) {}
+std::span<const uint8_t> original(const abi::PatchRecord& patch) {
+  return {patch.original, patch.size_bytes};
+}
+std::span<const uint8_t> written(const abi::PatchRecord& patch) {
+  return {patch.written, patch.size_bytes};
+}
 
-  Expected<DetachReport> run();
+}  // namespace
 
- private:
-  struct Change {
-    uint32_t site = 0;
-    std::vector<uint32_t> staying;  // Layers, lowest first.
-    std::vector<uint32_t> leaving;
-  };
-
-  void list_changes();
-  Expected<void> restore_text();
-  void restore_site(TextImage& text, const Change& change);
-  [[nodiscard]] bool is_ours(const TextImage& text, const Change& change, uint32_t patch) const;
-  Expected<bool> drain();
-  [[nodiscard]] std::vector<AddressInterval> leaving_code() const;
-  [[nodiscard]] std::optional<uint64_t> way_out(uint64_t pc) const;
-  [[nodiscard]] std::optional<uint64_t> way_out_of(const abi::LayerRecord& layer,
-                                                   uint64_t pc) const;
-  [[nodiscard]] std::optional<uint64_t> continue_at(const abi::LayerRecord& layer,
-                                                    uint32_t instruction) const;
-  void reset_gs();
-  void forget();
-
-  StoppedTarget& target_;
-  const Arena& arena_;
-  SiteJournal& journal_;
-  uint32_t leaving_;
-  bool everything_;
-  bool keep_journal_;
-  std::vector<Change> changes_;
-  std::vector<target::Mapping> maps_;
-  DetachReport report_;
-};
-
-Expected<DetachReport> Removal::run() {
-  maps_ = CLEW_TRY(target::read_memory_map(target_.pid()));
+Removal::Removal(const Arena& arena, SiteJournal& journal, const RemovalRequest& request)
+    : arena_(arena), journal_(journal), request_(request) {
   list_changes();
-  CLEW_TRY(restore_text());
-  const bool empty = CLEW_TRY(drain());
-  if (!empty) {
-    report_.residue = true;
-    report_.residue_reason = "a thread or a signal handler is still inside a probe";
-  }
-  const bool unmap = everything_ && empty && report_.foreign_patches == 0;
-  if (everything_ && report_.foreign_patches != 0) {
-    report_.residue = true;
-    report_.residue_reason = "somebody else changed text that Clew had patched";
-  }
-  // With residue the journal stays as it is, for the next one who cleans up.
-  if (report_.residue && everything_) return report_;
-  if (unmap) {
-    reset_gs();
-    CLEW_TRY(Arena::unmap(target_));
-  }
-  if (!keep_journal_) forget();
-  return report_;
+  list_code();
+}
+
+bool Removal::leaves(const abi::LayerRecord& layer) const {
+  return request_.everything || (request_.leaving >> layer.session & 1) != 0;
 }
 
 void Removal::list_changes() {
@@ -91,15 +35,51 @@ void Removal::list_changes() {
     Change change;
     change.site = site;
     for (const uint32_t layer : journal_.layers_of(site)) {
-      const bool leaves = everything_ || (leaving_ >> journal_.layer(layer).session & 1) != 0;
-      (leaves ? change.leaving : change.staying).push_back(layer);
+      (leaves(journal_.layer(layer)) ? change.leaving : change.staying).push_back(layer);
     }
     const bool nothing = change.leaving.empty() && !change.staying.empty();
     if (!nothing) changes_.push_back(std::move(change));
   }
 }
 
-Expected<void> Removal::restore_text() {
+void Removal::list_code() {
+  if (request_.everything) {
+    for (uint32_t i = 0; i < arena_.journal().extent_count; ++i) {
+      const abi::ExtentRecord& extent = arena_.journal().extents[i];
+      code_.push_back({extent.address, extent.address + extent.size_bytes});
+    }
+  } else {
+    for (const Change& change : changes_) {
+      for (const uint32_t index : change.leaving) {
+        const abi::LayerRecord& layer = journal_.layer(index);
+        code_.push_back({layer.address, layer.address + layer.size_bytes});
+      }
+    }
+  }
+  std::sort(code_.begin(), code_.end(),
+            [](const AddressInterval& a, const AddressInterval& b) { return a.begin < b.begin; });
+}
+
+Expected<DetachReport> Removal::run(StoppedTarget& target) {
+  report_ = {};
+  maps_ = CLEW_TRY(target::read_memory_map(target.pid()));
+  CLEW_TRY(restore_text(target));
+  if (!CLEW_TRY(drain(target))) {
+    report_.residue = true;
+    report_.residue_reason = "a thread or a signal handler is still inside a probe";
+  }
+  if (request_.everything && report_.foreign_patches != 0) {
+    report_.residue = true;
+    report_.residue_reason = "somebody else changed text that Clew had patched";
+  }
+  // With residue the journal stays as it is, for the next one who cleans up.
+  if (!request_.everything || report_.residue) return report_;
+  reset_gs(target);
+  CLEW_TRY(Arena::unmap(target));
+  return report_;
+}
+
+std::vector<TextImage::Range> Removal::text_ranges() const {
   std::vector<TextImage::Range> ranges;
   for (const Change& change : changes_) {
     for (const uint32_t layer : change.leaving) {
@@ -109,31 +89,31 @@ Expected<void> Removal::restore_text() {
       }
     }
   }
-  TextImage text(target_, ranges);
+  return ranges;
+}
+
+Expected<void> Removal::restore_text(StoppedTarget& target) {
+  TextImage text(text_ranges());
+  text.load(target);
   for (const Change& change : changes_)
     restore_site(text, change);
-  return text.flush(target_);
+  return text.flush(target);
 }
 
-bool is_same_mapping(const target::Mapping& map, const abi::SiteRecord& site) {
-  const uint64_t device = uint64_t{map.device_major} << 32 | map.device_minor;
-  return map.inode == site.map_inode && device == site.map_device &&
-         map.file_offset - map.start == site.map_offset - site.map_start;
-}
-
-std::span<const uint8_t> original(const abi::PatchRecord& patch) {
-  return {patch.original, patch.size_bytes};
-}
-std::span<const uint8_t> written(const abi::PatchRecord& patch) {
-  return {patch.written, patch.size_bytes};
+// Is the module that was patched still there? Its address may belong to another one by now.
+bool Removal::is_mapped(const abi::SiteRecord& site) const {
+  const auto map =
+      std::upper_bound(maps_.begin(), maps_.end(), site.address,
+                       [](uint64_t address, const target::Mapping& m) { return address < m.end; });
+  if (map == maps_.end() || !map->contains(site.address)) return false;
+  const uint64_t device = uint64_t{map->device_major} << 32 | map->device_minor;
+  return map->inode == site.map_inode && device == site.map_device &&
+         map->file_offset - map->start == site.map_offset - site.map_start;
 }
 
 // The text holds what one of the layers wrote, or a part of it, or the original bytes.
 void Removal::restore_site(TextImage& text, const Change& change) {
-  const abi::SiteRecord& site = journal_.site(change.site);
-  const auto map = std::find_if(maps_.begin(), maps_.end(),
-                                [&](const target::Mapping& m) { return m.contains(site.address); });
-  if (map == maps_.end() || !is_same_mapping(*map, site)) {
+  if (!is_mapped(journal_.site(change.site))) {
     ++report_.vanished;
     return;
   }
@@ -166,37 +146,16 @@ bool Removal::is_ours(const TextImage& text, const Change& change, uint32_t patc
   });
 }
 
-std::vector<AddressInterval> Removal::leaving_code() const {
-  std::vector<AddressInterval> intervals;
-  if (everything_) {
-    for (uint32_t i = 0; i < arena_.journal().extent_count; ++i) {
-      const abi::ExtentRecord& extent = arena_.journal().extents[i];
-      intervals.push_back({extent.address, extent.address + extent.size_bytes});
-    }
-  } else {
-    for (const Change& change : changes_) {
-      for (const uint32_t index : change.leaving) {
-        const abi::LayerRecord& layer = journal_.layer(index);
-        intervals.push_back({layer.address, layer.address + layer.size_bytes});
-      }
-    }
-  }
-  std::sort(intervals.begin(), intervals.end(),
-            [](const AddressInterval& a, const AddressInterval& b) { return a.begin < b.begin; });
-  return intervals;
-}
-
 // Moves threads that stand between two instructions of the program, lets the others run on until
 // they do, too. True when none is left inside.
-Expected<bool> Removal::drain() {
-  const std::vector<AddressInterval> inside = leaving_code();
+Expected<bool> Removal::drain(StoppedTarget& target) {
   for (unsigned round = 0; round < kDrainRoundsMax; ++round) {
     std::vector<size_t> running;
     bool in_frames = false;
-    for (const ProgramCounter& counter : find_program_counters(target_, inside)) {
+    for (const ProgramCounter& counter : find_program_counters(target, maps_, code_)) {
       const auto out = way_out(counter.value);
       if (out) {
-        CLEW_TRY(set_program_counter(target_, counter, *out));
+        CLEW_TRY(set_program_counter(target, counter, *out));
       } else if (counter.saved_at == 0) {
         running.push_back(counter.thread);
       } else {
@@ -204,7 +163,7 @@ Expected<bool> Removal::drain() {
       }
     }
     if (running.empty()) return !in_frames;
-    CLEW_TRY(target_.run_briefly(running));
+    CLEW_TRY(target.run_briefly(running));
   }
   return false;
 }
@@ -234,17 +193,15 @@ std::optional<uint64_t> Removal::continue_at(const abi::LayerRecord& layer,
   const abi::SiteRecord& site = journal_.site(layer.site);
   const abi::LayerRecord* top = nullptr;
   for (const uint32_t index : journal_.layers_of(layer.site)) {
-    const abi::LayerRecord& other = journal_.layer(index);
-    const bool leaves = everything_ || (leaving_ >> other.session & 1) != 0;
-    if (!leaves) top = &other;
+    if (!leaves(journal_.layer(index))) top = &journal_.layer(index);
   }
   if (top == nullptr) return site.address + site.instructions[instruction].offset;
   if (top->order > layer.order) return std::nullopt;
   return top->address + top->instructions[instruction].copy;
 }
 
-void Removal::reset_gs() {
-  for (StoppedThread& thread : target_.threads()) {
+void Removal::reset_gs(StoppedTarget& target) const {
+  for (StoppedThread& thread : target.threads()) {
     if (thread.registers.gs_base == 0 || !arena_.contains_slot(thread.registers.gs_base)) continue;
     thread.registers.gs_base = 0;
     thread.registers_changed = true;
@@ -257,13 +214,6 @@ void Removal::forget() {
       journal_.drop_layer(layer);
     if (change.staying.empty()) journal_.drop_site(change.site);
   }
-}
-
-}  // namespace
-
-Expected<DetachReport> remove_sessions(StoppedTarget& target, const Arena& arena,
-                                       SiteJournal& journal, const RemovalRequest& request) {
-  return Removal(target, arena, journal, request).run();
 }
 
 }  // namespace clew::inline_

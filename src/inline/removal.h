@@ -4,12 +4,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "base/error.h"
 #include "inline/arena.h"
 #include "inline/attachment.h"
+#include "inline/program_counters.h"
 #include "inline/site_journal.h"
 #include "inline/stopped_target.h"
+#include "inline/text_image.h"
 
 namespace clew::inline_ {
 
@@ -17,12 +21,51 @@ struct RemovalRequest {
   uint32_t leaving = 0;  // Bit s: the layers of session s go.
   // All layers go and the arena is unmapped; the tracer's own mapping stays readable.
   bool everything = false;
-  // A forked child of the target: the journal is still needed for the target itself.
-  bool keep_journal = false;
 };
 
-// `stopped` of the report is not set here.
-Expected<DetachReport> remove_sessions(StoppedTarget& target, const Arena& arena,
-                                       SiteJournal& journal, const RemovalRequest& request);
+// What takes time is done in the constructor and in forget(), while the target runs.
+class Removal {
+ public:
+  // Borrows both.
+  Removal(const Arena& arena, SiteJournal& journal, const RemovalRequest& request);
+
+  // With all threads stopped. May be used for several processes: forked children have the same
+  // sites. `stopped` of the report is not set here.
+  Expected<DetachReport> run(StoppedTarget& target);
+
+  // Takes what is gone out of the journal. Not after a removal that left residue.
+  void forget();
+
+ private:
+  struct Change {
+    uint32_t site = 0;
+    std::vector<uint32_t> staying;  // Layers, lowest first.
+    std::vector<uint32_t> leaving;
+  };
+
+  void list_changes();
+  void list_code();
+  [[nodiscard]] std::vector<TextImage::Range> text_ranges() const;
+  [[nodiscard]] bool leaves(const abi::LayerRecord& layer) const;
+  [[nodiscard]] bool is_mapped(const abi::SiteRecord& site) const;
+  Expected<void> restore_text(StoppedTarget& target);
+  void restore_site(TextImage& text, const Change& change);
+  [[nodiscard]] bool is_ours(const TextImage& text, const Change& change, uint32_t patch) const;
+  Expected<bool> drain(StoppedTarget& target);
+  [[nodiscard]] std::optional<uint64_t> way_out(uint64_t pc) const;
+  [[nodiscard]] std::optional<uint64_t> way_out_of(const abi::LayerRecord& layer,
+                                                   uint64_t pc) const;
+  [[nodiscard]] std::optional<uint64_t> continue_at(const abi::LayerRecord& layer,
+                                                    uint32_t instruction) const;
+  void reset_gs(StoppedTarget& target) const;
+
+  const Arena& arena_;
+  SiteJournal& journal_;
+  RemovalRequest request_;
+  std::vector<Change> changes_;
+  std::vector<AddressInterval> code_;  // That nobody may be in afterwards.
+  std::vector<target::Mapping> maps_;
+  DetachReport report_;
+};
 
 }  // namespace clew::inline_

@@ -118,15 +118,16 @@ Expected<DetachReport> clean_up(pid_t pid, bool force) {
   }
   const Arena arena = CLEW_TRY(Arena::join(pid, *mapping));
   const ArenaLock lock = CLEW_TRY(ArenaLock::take(arena));
-  StoppedTarget target = CLEW_TRY(stop_target(pid, kStopTimeout));
   SiteJournal journal(arena);
   const uint32_t live = live_sessions(arena);
   const bool everything = force || live == 0;
   const uint32_t leaving = everything ? ~uint32_t{0} : dead_sessions(arena);
-  DetachReport report = CLEW_TRY(
-      remove_sessions(target, arena, journal, {.leaving = leaving, .everything = everything}));
+  Removal removal(arena, journal, {.leaving = leaving, .everything = everything});
+  StoppedTarget target = CLEW_TRY(stop_target(pid, kStopTimeout));
+  DetachReport report = CLEW_TRY(removal.run(target));
   CLEW_TRY(close_forgotten(target, forgotten_descriptors(pid)));
   target.resume();
+  if (!report.residue) removal.forget();
   for (uint32_t s = 0; s < abi::kSessionsMax && !report.residue; ++s) {
     if ((leaving >> s & 1) != 0) arena.header().sessions[s].state = 0;
   }

@@ -3,10 +3,13 @@
 #include "inline/stopped_target.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <string>
 #include <utility>
 
 #include <fcntl.h>
@@ -58,6 +61,44 @@ int yama_scope() {
   int scope = 0;
   file >> scope;
   return scope;
+}
+
+// System calls that the kernel ends with EINTR when a tracer stops the thread, and does not restart
+// by itself as it does read, futex, poll or nanosleep (signal(7), "Interruption of system calls …
+// by stop signals"; seen with Linux 6.18).
+constexpr std::array<uint64_t, 9> kEndedByStops = {
+    SYS_epoll_wait,    SYS_epoll_pwait,     SYS_epoll_pwait2, SYS_io_uring_enter, SYS_io_getevents,
+    SYS_io_pgetevents, SYS_rt_sigtimedwait, SYS_semop,        SYS_semtimedop};
+
+// True when a signal waits that the thread does not block: EINTR is then the program's due.
+bool has_deliverable_signal(pid_t pid, pid_t tid) {
+  std::ifstream file(fmt::format("/proc/{}/task/{}/status", pid, tid));
+  uint64_t pending = 0;
+  uint64_t blocked = 0;
+  std::string line;
+  while (std::getline(file, line)) {
+    const bool is_pending = line.starts_with("SigPnd:") || line.starts_with("ShdPnd:");
+    const bool is_blocked = line.starts_with("SigBlk:");
+    if (!is_pending && !is_blocked) continue;
+    const uint64_t mask = std::strtoull(line.c_str() + sizeof "SigPnd:" - 1, nullptr, 16);
+    (is_pending ? pending : blocked) |= mask;
+  }
+  return (pending & ~blocked) != 0;
+}
+
+// Lets a wait that only our stop has ended begin again, so that the program never sees the EINTR.
+// A wait with a time-out starts with its whole time-out again.
+void restart_interrupted_wait(pid_t pid, StoppedThread& thread) {
+  constexpr uint64_t kSyscallSizeBytes = 2;
+  user_regs_struct& registers = thread.registers;
+  const bool ended_by_stop = registers.rax == static_cast<uint64_t>(-EINTR) &&
+                             std::find(kEndedByStops.begin(), kEndedByStops.end(),
+                                       registers.orig_rax) != kEndedByStops.end();
+  if (!ended_by_stop || has_deliverable_signal(pid, thread.tid)) return;
+  registers.rax = registers.orig_rax;
+  registers.orig_rax = static_cast<uint64_t>(-1);
+  registers.rip -= kSyscallSizeBytes;
+  thread.registers_changed = true;
 }
 
 }  // namespace
@@ -192,6 +233,7 @@ Expected<bool> StoppedTarget::poll_thread(pid_t tid) {
     }
     return fail(ErrorCode::Io, fmt::format("registers of thread {}: {}", tid, strerror(errno)));
   }
+  if (event && !thread.group_stopped) restart_interrupted_wait(pid_, thread);
   threads_.push_back(thread);
   return true;
 }

@@ -43,6 +43,14 @@ struct RemoteCall {
   std::array<uint64_t, 6> arguments{};
 };
 
+// Instructions of the target's own text that remote calls use.
+struct Gadgets {
+  uint64_t system_call = 0;  // syscall; ret — or only syscall, then `restorer` is 0.
+  uint64_t restorer = 0;     // mov eax, 15; syscall
+};
+// Needs no stop. Refused when there is no system call instruction.
+Expected<Gadgets> find_gadgets(pid_t pid);
+
 class StoppedTarget {
  public:
   // Errors: NotFound; Refused when we may not trace it; Io when not all threads stop in time (then
@@ -60,6 +68,9 @@ class StoppedTarget {
   Expected<void> read(uint64_t address, std::span<uint8_t> bytes) const;
   // Also to read-only pages, which become private copies.
   Expected<void> write(uint64_t address, std::span<const uint8_t> bytes) const;
+
+  // What find_gadgets said earlier; looked for again when it is not there any more.
+  void use_gadgets(const Gadgets& gadgets) { gadgets_ = gadgets; }
 
   // The kernel's answer: negative values are -errno.
   Expected<int64_t> call(const RemoteCall& call);
@@ -84,18 +95,12 @@ class StoppedTarget {
  private:
   explicit StoppedTarget(pid_t pid) : pid_(pid) {}
 
-  struct Gadgets {
-    uint64_t system_call = 0;  // syscall; ret — or only syscall, then `restorer` is 0.
-    uint64_t restorer = 0;     // mov eax, 15; syscall
-    bool searched = false;
-  };
-
   Expected<bool> seize_new_threads(std::vector<pid_t>& waiting);
   Expected<void> wait_for(std::vector<pid_t>& waiting,
                           std::chrono::steady_clock::time_point deadline);
   Expected<bool> poll_thread(pid_t tid);
   Expected<void> explain_refusal(pid_t tid, int error) const;
-  Expected<void> find_gadgets();
+  [[nodiscard]] bool has_gadgets() const;
   Expected<void> begin_calls();
   Expected<void> begin_calls_on(size_t index);
   Expected<int> wait_call_stop(pid_t tid);

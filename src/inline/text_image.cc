@@ -18,7 +18,7 @@ uint64_t page_of(uint64_t address) {
 
 }  // namespace
 
-TextImage::TextImage(const StoppedTarget& target, std::span<const Range> ranges) {
+TextImage::TextImage(std::span<const Range> ranges) {
   std::vector<uint64_t> addresses;
   for (const Range& range : ranges) {
     const uint64_t last = page_of(range.address + std::max(range.size, 1U) - 1);
@@ -30,6 +30,9 @@ TextImage::TextImage(const StoppedTarget& target, std::span<const Range> ranges)
   for (const uint64_t address : addresses)
     pages_.push_back({.address = address});
   bytes_.resize(pages_.size() * kPage);
+}
+
+void TextImage::load(const StoppedTarget& target) {
   for (size_t first = 0; first < pages_.size();) {
     size_t count = 1;
     while (count < kRunPagesMax && first + count < pages_.size() &&
@@ -53,12 +56,18 @@ void TextImage::read_run(const StoppedTarget& target, size_t first, size_t count
     read_run(target, first + i, 1);
 }
 
-const uint8_t* TextImage::byte_at(uint64_t address) const {
+// Of the page of the address; pages_.size() when it is not here.
+size_t TextImage::index_of(uint64_t address) const {
   const auto page =
       std::lower_bound(pages_.begin(), pages_.end(), page_of(address),
                        [](const Page& p, uint64_t wanted) { return p.address < wanted; });
-  if (page == pages_.end() || page->address != page_of(address) || !page->present) return nullptr;
-  return bytes_.data() + static_cast<size_t>(page - pages_.begin()) * kPage + address % kPage;
+  const bool found = page != pages_.end() && page->address == page_of(address) && page->present;
+  return found ? static_cast<size_t>(page - pages_.begin()) : pages_.size();
+}
+
+const uint8_t* TextImage::byte_at(uint64_t address) const {
+  const size_t page = index_of(address);
+  return page == pages_.size() ? nullptr : bytes_.data() + page * kPage + address % kPage;
 }
 
 bool TextImage::equals(uint64_t address, std::span<const uint8_t> bytes) const {
@@ -67,31 +76,26 @@ bool TextImage::equals(uint64_t address, std::span<const uint8_t> bytes) const {
 
 bool TextImage::is_mix_of(uint64_t address, std::span<const uint8_t> a,
                           std::span<const uint8_t> b) const {
+  const uint8_t* at = nullptr;
   for (size_t i = 0; i < a.size(); ++i) {
-    const uint8_t* const at = byte_at(address + i);
+    const bool new_page = at == nullptr || (address + i) % kPage == 0;
+    at = new_page ? byte_at(address + i) : at + 1;
     if (at == nullptr || (*at != a[i] && *at != b[i])) return false;
   }
   return true;
 }
 
 void TextImage::change(uint64_t address, std::span<const uint8_t> bytes) {
-  if (page_of(address) != page_of(address + bytes.size() - 1)) {
+  const size_t first = index_of(address);
+  const size_t last = index_of(address + bytes.size() - 1);
+  CLEW_ASSERT(first < pages_.size() && last < pages_.size());
+  pages_[first].dirty = true;
+  pages_[last].dirty = true;
+  if (first != last) {
     crossings_.push_back({address, {bytes.begin(), bytes.end()}});
-    // Make both pages private copies first.
-    bytes = bytes.first(0);
+    return;
   }
-  for (const uint64_t page : {page_of(address), page_of(address + 4)}) {
-    const auto found =
-        std::lower_bound(pages_.begin(), pages_.end(), page,
-                         [](const Page& p, uint64_t wanted) { return p.address < wanted; });
-    const bool touched = page == page_of(address) || bytes.empty();
-    if (touched && found != pages_.end() && found->address == page) found->dirty = true;
-  }
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    auto* const at = const_cast<uint8_t*>(byte_at(address + i));
-    CLEW_ASSERT(at != nullptr);
-    *at = bytes[i];
-  }
+  std::copy(bytes.begin(), bytes.end(), bytes_.data() + first * kPage + address % kPage);
 }
 
 Expected<void> TextImage::flush(const StoppedTarget& target) {

@@ -14,12 +14,13 @@ namespace clew::inline_ {
 
 class TextImage {
  public:
-  // Pages of the ranges [address, address + size) that cannot be read are absent.
+  // The pages of [address, address + size). What cannot be read is absent.
   struct Range {
     uint64_t address = 0;
     uint32_t size = 0;
   };
-  TextImage(const StoppedTarget& target, std::span<const Range> ranges);
+  explicit TextImage(std::span<const Range> ranges);
+  void load(const StoppedTarget& target);
 
   [[nodiscard]] bool equals(uint64_t address, std::span<const uint8_t> bytes) const;
   // Each byte equals one of the two: what a write that was cut off by our death may leave.
@@ -42,6 +43,7 @@ class TextImage {
     uint64_t address = 0;
     std::vector<uint8_t> bytes;
   };
+  [[nodiscard]] size_t index_of(uint64_t address) const;
   [[nodiscard]] const uint8_t* byte_at(uint64_t address) const;
   void read_run(const StoppedTarget& target, size_t first, size_t count);
 

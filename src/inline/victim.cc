@@ -119,7 +119,8 @@ std::vector<uint64_t> changed_text(pid_t pid) {
   std::vector<uint64_t> changed;
   const auto maps = target::read_memory_map(pid);
   for (const target::Mapping& map : *maps) {
-    if (!map.executable || map.shared || map.inode == 0 || map.path.empty() || map.path[0] != '/') continue;
+    if (!map.executable || map.shared || map.inode == 0 || map.path.empty() || map.path[0] != '/')
+      continue;
     std::vector<uint8_t> memory(map.size_bytes());
     std::vector<uint8_t> file(map.size_bytes());
     const int fd = open(fmt::format("/proc/{}/root{}", pid, map.path).c_str(), O_RDONLY);
@@ -214,7 +215,7 @@ Expected<InstallReport> install_counters(Attachment& attachment, const Module& m
   abi::RegisterSet clobbers;
   if (options.guarded) clobbers.add(abi::Register::Rax);
   const auto body_of = [&](uint32_t point) {
-    const uint32_t index = options.first_cell + point;
+    const uint32_t index = options.first_cell + (options.shared_cell ? 0 : point);
     return counter_body(geometry.window_address + abi::kFrameEnd + 8 * index, options.guarded);
   };
   const std::vector<BodyShape> shapes(plan.points.size(),

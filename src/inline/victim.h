@@ -68,8 +68,9 @@ struct Module {
 std::unique_ptr<Module> module_of(pid_t pid, std::string_view path_part);
 
 struct CounterOptions {
-  bool guarded = false;     // The body loads, adds and stores, under the busy word.
-  uint32_t first_cell = 0;  // Point i of a plan counts in cell first_cell + i.
+  bool guarded = false;      // The body loads, adds and stores, under the busy word.
+  uint32_t first_cell = 0;   // Point i of a plan counts in cell first_cell + i.
+  bool shared_cell = false;  // All points count in first_cell.
 };
 
 // Puts a counter at every point of the plan.
