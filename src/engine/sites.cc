@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -37,6 +38,7 @@ class Finder {
   target::Catalog& catalog_;
   const std::vector<size_t>& modules_;
   SiteSet& set_;
+  std::set<std::tuple<uint16_t, size_t, uint64_t>> places_;
   bool matched_ = false;
 };
 
@@ -45,6 +47,8 @@ void Finder::push(uint16_t source, target::FunctionMatch match, uint64_t address
   const bool wanted = modules_.empty() ||
                       std::find(modules_.begin(), modules_.end(), match.module) != modules_.end();
   if (!wanted || !catalog_.modules()[match.module].is_loaded) return;
+  // Two names of a pattern can lead to one place: an IFUNC and the implementation it chose.
+  if (!places_.emplace(source, match.module, address).second) return;
   const query::Source& from = query_.sources[source];
   const target::ModuleImage* image = *catalog_.image(match.module);
   const target::Function& function = image->functions()[match.function];
@@ -81,9 +85,8 @@ Expected<void> Finder::add_functions(uint16_t source) {
   const std::string pattern = pattern_of(query_.sources[source]);
   const std::vector<target::FunctionMatch> matches = CLEW_TRY(catalog_.find(pattern));
   if (matches.empty()) return tl::unexpected(catalog_.explain_no_match(pattern));
-  std::set<std::pair<size_t, size_t>> seen;
   for (const target::FunctionMatch& match : matches) {
-    if (seen.emplace(match.module, match.function).second) CLEW_TRY(add_function(source, match));
+    CLEW_TRY(add_function(source, match));
   }
   return {};
 }

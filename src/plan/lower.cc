@@ -180,6 +180,9 @@ void Lowering::place_dense() {
       group.cells.push_back(spec_of(aggregate));
     }
     const uint32_t words = group.words();
+    result_.state.by_process =
+        std::any_of(query_.values.begin(), query_.values.end(),
+                    [](const auto& value) { return is_process_constant(value.expression); });
     result_.state.dense.push_back(
         {.first_word = 0, .groups = input_.group_count, .group = std::move(group)});
     result_.dense_words = words * input_.group_count;
