@@ -40,7 +40,7 @@ void read_modrm(std::span<const uint8_t> bytes, unsigned at, uint8_t rex, Fields
   fields.base = fields.rm;
   if (fields.mod == 3) return;
   if ((mod_rm & 7) == 5 && fields.mod == 0) fields.base = kNoBase;
-  if ((mod_rm & 7) == 4) {
+  if ((mod_rm & 7) == 4 && at + 1 < bytes.size()) {
     const uint8_t sib = bytes[at + 1];
     const unsigned index = ((sib >> 3) & 7U) | ((rex & 2U) << 2);
     fields.base = (sib & 7U) | ((rex & 1U) << 3);
@@ -48,7 +48,8 @@ void read_modrm(std::span<const uint8_t> bytes, unsigned at, uint8_t rex, Fields
   }
 }
 
-// Opcodes of the one-byte map that concern us have ModRM, unless listed here.
+// Opcodes of the one-byte map that concern us have ModRM, unless listed here; what is read for the
+// others is not used.
 bool has_modrm(unsigned opcode) {
   if (opcode >= 0x50 && opcode <= 0x5f) return false;
   if (opcode == 0x68 || opcode == 0x6a || (opcode >= 0x90 && opcode <= 0x9f)) return false;
@@ -78,7 +79,7 @@ Fields fields_of(std::span<const uint8_t> bytes) {
   if (!has_modrm(fields.opcode)) {
     fields.rm = (fields.opcode & 7U) | ((rex & 1U) << 3);
   } else if (at < decoded->length) {
-    read_modrm(bytes, at, rex, fields);
+    read_modrm(bytes.first(decoded->length), at, rex, fields);
   }
   if (decoded->displacement_size != 0) {
     fields.displacement =
