@@ -83,7 +83,18 @@ Jump comparison(query::BinaryOperator op, bool is_signed) {
       return Jump::Equal;
     case query::BinaryOperator::NotEqual:
       return Jump::NotEqual;
-    default:
+    case query::BinaryOperator::Multiply:
+    case query::BinaryOperator::Divide:
+    case query::BinaryOperator::Modulo:
+    case query::BinaryOperator::Add:
+    case query::BinaryOperator::Subtract:
+    case query::BinaryOperator::ShiftLeft:
+    case query::BinaryOperator::ShiftRight:
+    case query::BinaryOperator::And:
+    case query::BinaryOperator::Xor:
+    case query::BinaryOperator::Or:
+    case query::BinaryOperator::LogicalAnd:
+    case query::BinaryOperator::LogicalOr:
       return Jump::Always;
   }
 }
@@ -352,7 +363,18 @@ bool Coder::leaf(const Expression& expression, Register into) {
       builder_.load(Size::Double, into, kRecord, static_cast<int32_t>(8 * word));
       return true;
     }
-    default:
+    case Field::Time:
+    case Field::Pid:
+    case Field::Cpu:
+    case Field::Comm:
+    case Field::ProcName:
+    case Field::Host:
+    case Field::Function:
+    case Field::Module:
+    case Field::Probe:
+    case Field::Stack:
+    case Field::UserStack:
+    case Field::KernelStack:
       return false;
   }
 }
@@ -444,7 +466,14 @@ Expected<void> Coder::binary(const Expression& expression) {
       }
       break;
     }
-    default:
+    case BinaryOperator::Less:
+    case BinaryOperator::LessEqual:
+    case BinaryOperator::Greater:
+    case BinaryOperator::GreaterEqual:
+    case BinaryOperator::Equal:
+    case BinaryOperator::NotEqual:
+    case BinaryOperator::LogicalAnd:
+    case BinaryOperator::LogicalOr:
       break;
   }
   canonical(expression.type);

@@ -36,7 +36,17 @@ bool decoded_by_tracer(Field field) {
     case Field::Module:
     case Field::Probe:
       return true;
-    default:
+    case Field::Time:
+    case Field::Tid:
+    case Field::Cpu:
+    case Field::Caller:
+    case Field::Stack:
+    case Field::UserStack:
+    case Field::KernelStack:
+    case Field::Argument:
+    case Field::ReturnValue:
+    case Field::Elapsed:
+    case Field::EntryArgument:
       return false;
   }
 }
@@ -52,7 +62,16 @@ bool computes_field(Field field) {
     case Field::Elapsed:
     case Field::EntryArgument:
       return true;
-    default:
+    case Field::Pid:
+    case Field::Comm:
+    case Field::ProcName:
+    case Field::Host:
+    case Field::Function:
+    case Field::Module:
+    case Field::Probe:
+    case Field::Stack:
+    case Field::UserStack:
+    case Field::KernelStack:
       return false;
   }
 }
@@ -67,7 +86,13 @@ bool computes_function(query::Function function) {
     case query::Function::StartsWith:
     case query::Function::Sample:
       return true;
-    default:
+    case query::Function::Len:
+    case query::Function::Substr:
+    case query::Function::Contains:
+    case query::Function::Like:
+    case query::Function::Hex:
+    case query::Function::MovingAverage:
+    case query::Function::SketchSample:
       return false;
   }
 }
@@ -237,7 +262,19 @@ Expected<void> Coder::store_text(const Expression& expression, Register base, in
             .store(Size::Double, base, offset + static_cast<int32_t>(from), Register::R0);
       }
       return {};
-    default:
+    case ExpressionKind::Integer:
+    case ExpressionKind::Float:
+    case ExpressionKind::Field:
+    case ExpressionKind::Value:
+    case ExpressionKind::Aggregate:
+    case ExpressionKind::JoinColumn:
+    case ExpressionKind::Unary:
+    case ExpressionKind::Binary:
+    case ExpressionKind::Conditional:
+    case ExpressionKind::Convert:
+    case ExpressionKind::Load:
+    case ExpressionKind::Call:
+    case ExpressionKind::In:
       return fail(ErrorCode::InvalidQuery, "text that a probe cannot compute");
   }
 }
@@ -264,7 +301,20 @@ Expected<void> Coder::store(const Expression& expression, Register base, int32_t
       case Field::Probe:
         builder_.load_site_constant(Register::R0, site_constant(SiteConstant::ProbeIndex));
         break;
-      default:  // pid, procName, host: the process decides.
+      case Field::Time:
+      case Field::Pid:
+      case Field::Tid:
+      case Field::Cpu:
+      case Field::ProcName:
+      case Field::Host:
+      case Field::Caller:
+      case Field::Stack:
+      case Field::UserStack:
+      case Field::KernelStack:
+      case Field::Argument:
+      case Field::ReturnValue:
+      case Field::Elapsed:
+      case Field::EntryArgument:  // pid, procName, host: the process decides.
         context(offsetof(abi::Context, process));
         break;
     }

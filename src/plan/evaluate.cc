@@ -101,7 +101,14 @@ Value integer_arithmetic(const Expression& e, uint64_t left, uint64_t right) {
     case BinaryOperator::Divide:
     case BinaryOperator::Modulo:
       return divide(e, left, right);
-    default:
+    case BinaryOperator::Less:
+    case BinaryOperator::LessEqual:
+    case BinaryOperator::Greater:
+    case BinaryOperator::GreaterEqual:
+    case BinaryOperator::Equal:
+    case BinaryOperator::NotEqual:
+    case BinaryOperator::LogicalAnd:
+    case BinaryOperator::LogicalOr:
       return {};
   }
 }
@@ -118,7 +125,19 @@ Value real_arithmetic(const Expression& e, double left, double right) {
       return right == 0 ? Value() : Value(left / right);
     case BinaryOperator::Modulo:
       return right == 0 ? Value() : Value(std::fmod(left, right));
-    default:
+    case BinaryOperator::ShiftLeft:
+    case BinaryOperator::ShiftRight:
+    case BinaryOperator::Less:
+    case BinaryOperator::LessEqual:
+    case BinaryOperator::Greater:
+    case BinaryOperator::GreaterEqual:
+    case BinaryOperator::Equal:
+    case BinaryOperator::NotEqual:
+    case BinaryOperator::And:
+    case BinaryOperator::Xor:
+    case BinaryOperator::Or:
+    case BinaryOperator::LogicalAnd:
+    case BinaryOperator::LogicalOr:
       return {};
   }
 }
@@ -137,7 +156,18 @@ bool compares(BinaryOperator op, int order) {
       return order == 0;
     case BinaryOperator::NotEqual:
       return order != 0;
-    default:
+    case BinaryOperator::Multiply:
+    case BinaryOperator::Divide:
+    case BinaryOperator::Modulo:
+    case BinaryOperator::Add:
+    case BinaryOperator::Subtract:
+    case BinaryOperator::ShiftLeft:
+    case BinaryOperator::ShiftRight:
+    case BinaryOperator::And:
+    case BinaryOperator::Xor:
+    case BinaryOperator::Or:
+    case BinaryOperator::LogicalAnd:
+    case BinaryOperator::LogicalOr:
       return false;
   }
 }

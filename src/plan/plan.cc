@@ -53,7 +53,16 @@ bool site_constant_node(const Expression& expression) {
       return false;
     case ExpressionKind::Call:
       return expression.function != query::Function::Sample;
-    default:
+    case ExpressionKind::Integer:
+    case ExpressionKind::Float:
+    case ExpressionKind::String:
+    case ExpressionKind::Input:
+    case ExpressionKind::Let:
+    case ExpressionKind::Unary:
+    case ExpressionKind::Binary:
+    case ExpressionKind::Conditional:
+    case ExpressionKind::Convert:
+    case ExpressionKind::In:
       return true;
   }
 }

@@ -118,7 +118,21 @@ class Root::HostBindings final : public Bindings {
         return root_.names_.host();
       case Field::Probe:
         return source_.label.empty() ? query::print(source_) : source_.label;
-      default:
+      case Field::Pid:
+      case Field::Tid:
+      case Field::Cpu:
+      case Field::Comm:
+      case Field::ProcName:
+      case Field::Function:
+      case Field::Module:
+      case Field::Caller:
+      case Field::Stack:
+      case Field::UserStack:
+      case Field::KernelStack:
+      case Field::Argument:
+      case Field::ReturnValue:
+      case Field::Elapsed:
+      case Field::EntryArgument:
         return {};
     }
   }
@@ -206,7 +220,17 @@ Value Root::decode_field(Field field, uint64_t word, uint64_t process) {
       return names_.thread_name(process, word);
     case Field::Host:
       return names_.host();
-    default:
+    case Field::Time:
+    case Field::Tid:
+    case Field::Cpu:
+    case Field::Caller:
+    case Field::Stack:
+    case Field::UserStack:
+    case Field::KernelStack:
+    case Field::Argument:
+    case Field::ReturnValue:
+    case Field::Elapsed:
+    case Field::EntryArgument:
       return {};
   }
 }
@@ -286,11 +310,6 @@ aggregate::Table Root::table_of(const aggregate::Accumulator& cells) {
     if (lowered_.form == StateForm::Dense) add_dense(cells, process, table);
     if (lowered_.form == StateForm::Table) add_table(cells, process, table);
   }
-  const bool one_row = query_.values.empty() && table.size() == 0 && top_index() == SIZE_MAX;
-  if (one_row) {
-    const std::vector<uint64_t> zero(schema_.cell_words());
-    table.add({}, zero);
-  }
   return table;
 }
 
@@ -313,8 +332,18 @@ Row Root::project(const Row& row) {
   return result;
 }
 
+// An aggregate of everything has a row, even when nothing has happened.
+std::vector<Row> Root::row_of_nothing() const {
+  aggregate::Table table(schema_);
+  table.add({}, std::vector<uint64_t>(schema_.cell_words()));
+  return table.rows();
+}
+
 std::vector<Row> Root::rows(const aggregate::Table& table) {
-  std::vector<Row> full = top_index() == SIZE_MAX ? table.rows() : table.fold_top(top_index());
+  const bool counts_values = top_index() != SIZE_MAX;
+  std::vector<Row> full = counts_values ? table.fold_top(top_index()) : table.rows();
+  const bool counts_all = query_.shape == query::Shape::Groups && query_.values.empty();
+  if (counts_all && full.empty() && !counts_values) full = row_of_nothing();
   const size_t keys = query_.values.size();
   std::erase_if(full, [&](const Row& row) {
     RowBindings bindings(row, keys);

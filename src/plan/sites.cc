@@ -26,7 +26,21 @@ class SiteBindings final : public Bindings {
         return site_.module;
       case query::Field::Probe:
         return site_.probe;
-      default:
+      case query::Field::Time:
+      case query::Field::Pid:
+      case query::Field::Tid:
+      case query::Field::Cpu:
+      case query::Field::Comm:
+      case query::Field::ProcName:
+      case query::Field::Host:
+      case query::Field::Caller:
+      case query::Field::Stack:
+      case query::Field::UserStack:
+      case query::Field::KernelStack:
+      case query::Field::Argument:
+      case query::Field::ReturnValue:
+      case query::Field::Elapsed:
+      case query::Field::EntryArgument:
         return {};
     }
   }

@@ -369,7 +369,14 @@ AggregateSpec spec_of(const query::Aggregate& aggregate) {
     case query::AggregateKind::Quantile:
       spec.quantile = aggregate.fraction;
       break;
-    default:
+    case query::AggregateKind::Count:
+    case query::AggregateKind::Sum:
+    case query::AggregateKind::Min:
+    case query::AggregateKind::Max:
+    case query::AggregateKind::Average:
+    case query::AggregateKind::Deviation:
+    case query::AggregateKind::Quantize:
+    case query::AggregateKind::Distinct:
       break;
   }
   return spec;
