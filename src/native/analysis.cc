@@ -361,7 +361,8 @@ bool Analysis::update_live(size_t index) {
     if (next < facts_.size() && facts_[next].reached) live |= live_before(next);
   };
   const Outcome outcome = decided(op, facts.values);
-  const bool dead_branch = op.kind == Kind::Branch && outcome == Outcome::NotTaken;
+  const bool goes_on = outcome == Outcome::NotTaken || op.target == index + 1;
+  const bool dead_branch = op.kind == Kind::Branch && goes_on;
   facts.always_taken = outcome == Outcome::Taken;
   if (outcome != Outcome::NotTaken) add(op.target);
   if (outcome != Outcome::Taken && op.kind != Kind::Exit) add(index + 1);

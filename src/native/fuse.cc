@@ -147,7 +147,7 @@ std::optional<uint32_t> Lowering::fuse_compare(uint32_t load, uint32_t branch) {
   } else {
     out_.alu_memory(Alu::Compare, place, right.in, from.size_bytes);
   }
-  out_.jump_if(*condition, *labels_[op.target]);
+  jump_if(*condition, branch);
   return branch;
 }
 

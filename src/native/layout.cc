@@ -84,8 +84,7 @@ void Layout::mark() {
     for (const uint32_t which : {0U, 1U}) {
       const uint32_t next = successor(order_[i], which);
       if (next >= operations_.size()) continue;
-      const bool follows = which == 1 && position[next] == i + 1;
-      if (!follows) facts_[next].needs_label = true;
+      if (position[next] != i + 1) facts_[next].needs_label = true;
       if (position[next] <= i) facts_[next].is_loop_head = true;
     }
   }

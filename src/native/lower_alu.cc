@@ -92,6 +92,7 @@ void Lowering::add_constant(uint32_t index, Register dst, int64_t value) {
 }
 
 void Lowering::bit_constant(Alu op, Register dst, uint64_t value, bool wide) {
+  if (op != Alu::And && wide && value == 0) return;
   const bool low_mask = op == Alu::And && value <= std::numeric_limits<uint32_t>::max();
   if (low_mask && value == 0xFF) return out_.extend(dst, dst, 1, false, false);
   if (low_mask && value == 0xFFFF) return out_.extend(dst, dst, 2, false, false);

@@ -124,15 +124,33 @@ void Lowering::run() {
     constexpr uint64_t kFuelMax = std::numeric_limits<int32_t>::max();
     out_.move_constant(abi::kFuelRegister, std::min(input_.environment.fuel, kFuelMax));
   }
+  const auto none = static_cast<uint32_t>(input_.operations.size());
   for (size_t i = 0; i < input_.blocks.size(); ++i) {
-    lower_block(input_.blocks[i]);
-    const uint32_t next = continuation(input_.operations, input_.facts, input_.blocks[i]);
-    const bool last = i + 1 == input_.blocks.size();
-    const bool moved =
-        next < input_.operations.size() && (last || input_.blocks[i + 1].first != next);
-    if (moved) out_.jump(*labels_[next]);
+    const Block& block = input_.blocks[i];
+    next_block_ = i + 1 < input_.blocks.size() ? input_.blocks[i + 1].first : none;
+    lower_block(block);
+    const uint32_t next = continuation(input_.operations, input_.facts, block);
+    const bool arrives = next == none || next == next_block_ || falls_into_target(block.last);
+    if (!arrives) out_.jump(*labels_[next]);
   }
   end();
+}
+
+// The target of a conditional branch comes next: the branch is inverted, and goes to the other
+// side.
+bool Lowering::falls_into_target(uint32_t index) const {
+  const Operation& op = input_.operations[index];
+  const Facts& facts = input_.facts[index];
+  const bool conditional = op.kind == Kind::Branch && facts.needed && !facts.always_taken;
+  return conditional && op.target == next_block_;
+}
+
+void Lowering::jump_if(Condition condition, uint32_t index) {
+  if (!falls_into_target(index)) {
+    return out_.jump_if(condition, *labels_[input_.operations[index].target]);
+  }
+  const auto inverted = static_cast<Condition>(static_cast<unsigned>(condition) ^ 1U);
+  out_.jump_if(inverted, *labels_[index + 1]);
 }
 
 void Lowering::lower_block(const Block& block) {
@@ -224,14 +242,13 @@ void Lowering::branch(uint32_t index) {
   const Operand left = operand_of(index, op.destination);
   const Operand right = operand(index);
   if (input_.facts[index].always_taken) return;  // As a jump.
-  const Label target = *labels_[op.target];
   if (left.is_constant) {
     op.jump = mirrored(op.jump);
     compare(op, right.in, left);
   } else {
     compare(op, left.in, right);
   }
-  out_.jump_if(condition_of(op.jump), target);
+  jump_if(condition_of(op.jump), index);
 }
 
 void Lowering::call(uint32_t index) {

@@ -50,6 +50,8 @@ class Lowering {
   void lower(uint32_t index);
   void end();
   void branch(uint32_t index);
+  void jump_if(Condition condition, uint32_t index);
+  [[nodiscard]] bool falls_into_target(uint32_t index) const;
   void compare(const Operation& op, Register left, const Operand& right);
   void call(uint32_t index);
   void load_arguments(uint32_t index);
@@ -124,6 +126,7 @@ class Lowering {
   Label end_;
   Label exhausted_;
   ScratchAddress scratch_;
+  uint32_t next_block_ = 0;  // The first operation of the block that is laid out next.
   bool guarded_ = false;
 };
 

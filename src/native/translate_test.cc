@@ -201,6 +201,35 @@ TEST(Translate, SlowPathsBehindTheExitAreNoLoops) {
               Not(HasSubstr("r13")));
 }
 
+TEST(Translate, ABranchToTheNextBlockIsInverted) {
+  EXPECT_EQ(code_of(R"(
+      ldxdw %r6, [%r1]
+      lddw window %r5, 0x400
+      ldxdw %r3, [%r5]
+      jne %r3, 0, slow
+    take:
+      stxdw [%r5], %r6
+      mov %r0, 0
+      exit
+    slow:
+      jeq %r3, %r6, take
+      mov %r0, 0
+      exit)"),
+            "mov rax, gs:[W+400]\ntest rax, rax\njz 0x15\ncmp rax, rdi\njz 0x15\n"
+            "jmp 0x1E\nmov gs:[W+400], rdi\n");
+}
+
+TEST(Translate, ABranchToTheNextInstructionIsNothing) {
+  EXPECT_EQ(code_of(R"(
+      ldxdw %r6, [%r1]
+      jne %r6, 0, +0
+      lddw window %r5, 0x400
+      stxdw [%r5], %r6
+      mov %r0, 0
+      exit)"),
+            "mov gs:[W+400], rdi\n");
+}
+
 TEST(Translate, LoopsChargeFuelAndCountItsEnd) {
   EXPECT_EQ(code_of(R"(
       mov %r2, 0
