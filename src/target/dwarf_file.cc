@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <gelf.h>
 #include <sys/stat.h>
 
 #include "target/debug_file.h"
@@ -98,6 +99,29 @@ DwarfUnit* DwarfFile::unit_at(uint64_t address) {
                        [](uint64_t at, const UnitRange& unit) { return at < unit.range.address; });
   if (next == unit_ranges_.begin() || !(next - 1)->range.contains(address)) return nullptr;
   return &units_[(next - 1)->unit];
+}
+
+// libdw has decompressed the sections in place when it opened the file.
+LineSections DwarfFile::line_sections() {
+  LineSections sections;
+  size_t names_index = 0;
+  if (!elf_ || elf_getshdrstrndx(elf_.get(), &names_index) != 0) return sections;
+  for (Elf_Scn* section = elf_nextscn(elf_.get(), nullptr); section != nullptr;
+       section = elf_nextscn(elf_.get(), section)) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type == SHT_NOBITS) continue;
+    const char* name = elf_strptr(elf_.get(), names_index, header.sh_name);
+    if (name == nullptr) continue;
+    const std::string_view text = name;
+    std::span<const uint8_t>* wanted = text == ".debug_line"       ? &sections.line
+                                       : text == ".debug_line_str" ? &sections.line_string
+                                       : text == ".debug_str"      ? &sections.string
+                                                                   : nullptr;
+    const Elf_Data* data = wanted == nullptr ? nullptr : elf_rawdata(section, nullptr);
+    if (data == nullptr || data->d_buf == nullptr) continue;
+    *wanted = {static_cast<const uint8_t*>(data->d_buf), data->d_size};
+  }
+  return sections;
 }
 
 std::string_view die_name(Dwarf_Die& die) {

@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/file_descriptor.h"
+#include "target/dwarf_line_files.h"
 #include "target/module_image.h"
 
 namespace clew::target {
@@ -41,6 +42,9 @@ class DwarfFile {
   std::span<DwarfUnit> units();
   // The unit whose code covers the address; null when none does.
   DwarfUnit* unit_at(uint64_t address);
+
+  // Of the file's line tables; empty before units() or when there are none.
+  LineSections line_sections();
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] uint64_t size_bytes() const { return size_bytes_; }

@@ -38,6 +38,19 @@ bool is_statement(Dwarf_Line* row) {
          dwarf_lineendsequence(row, &ends_sequence) == 0 && !ends_sequence;
 }
 
+// By the last part of the name alone; true when the header does not tell.
+bool may_name_file(Dwarf_Die& unit, const LineSections& sections, std::string_view file) {
+  const std::string_view wanted = file_name_of(file);
+  const auto offset = die_unsigned(unit, DW_AT_stmt_list);
+  if (!offset) return false;
+  bool found = false;
+  const bool is_read = for_each_line_file(sections, *offset, [&](std::string_view name) {
+    found = name == wanted;
+    return !found;
+  });
+  return found || !is_read;
+}
+
 }  // namespace
 
 bool path_ends_with(std::string_view path, std::string_view wanted) {
@@ -68,17 +81,8 @@ bool LineTable::is_code(uint64_t address) const {
                      [&](const AddressRange& range) { return range.contains(address); });
 }
 
-void LineTable::search_unit(Dwarf_Die& unit, Search& search) {
-  Dwarf_Files* files = nullptr;
-  size_t file_count = 0;
-  if (dwarf_getsrcfiles(&unit, &files, &file_count) != 0) return;
-  bool names_file = false;
-  for (size_t i = 0; i < file_count; ++i) {
-    const char* path = dwarf_filesrc(files, i, nullptr, nullptr);
-    if (path != nullptr && search.matches(path)) names_file = true;
-  }
-  if (!names_file) return;
-  search.file_seen = true;
+void LineTable::search_unit(Dwarf_Die& unit, const LineSections& sections, Search& search) {
+  if (!may_name_file(unit, sections, search.file)) return;
   Dwarf_Lines* rows = nullptr;
   size_t row_count = 0;
   if (dwarf_getsrclines(&unit, &rows, &row_count) != 0) return;
@@ -93,6 +97,7 @@ void LineTable::add_row(Dwarf_Line* row, Search& search) {
   int line = 0;
   Dwarf_Addr address = 0;
   if (path == nullptr || !search.matches(path) || dwarf_lineno(row, &line) != 0) return;
+  search.file_seen = true;
   const auto number = static_cast<uint32_t>(std::max(line, 0));
   const bool usable = number >= search.line && number <= search.line + kLineSearchMax &&
                       number <= search.best_line && is_statement(row) &&
@@ -124,14 +129,14 @@ std::vector<LineAddress> LineTable::one_per_scope(std::vector<LineAddress> found
 
 std::string LineTable::nearest_file(std::string_view wanted) {
   std::set<std::string> names;
+  const LineSections sections = file_.line_sections();
   for (DwarfUnit& unit : file_.units()) {
-    Dwarf_Files* files = nullptr;
-    size_t count = 0;
-    if (dwarf_getsrcfiles(&unit.die, &files, &count) != 0) continue;
-    for (size_t i = 0; i < count && names.size() < kAddressesMax; ++i) {
-      const char* path = dwarf_filesrc(files, i, nullptr, nullptr);
-      if (path != nullptr) names.emplace(file_name_of(path));
-    }
+    const auto offset = die_unsigned(unit.die, DW_AT_stmt_list);
+    if (!offset) continue;
+    (void)for_each_line_file(sections, *offset, [&](std::string_view name) {
+      names.emplace(name);
+      return names.size() < kAddressesMax;
+    });
   }
   const std::vector<std::string_view> candidates(names.begin(), names.end());
   return nearest_name(file_name_of(wanted), candidates);
@@ -139,8 +144,10 @@ std::string LineTable::nearest_file(std::string_view wanted) {
 
 Expected<std::vector<LineAddress>> LineTable::find(std::string_view file, uint32_t line) {
   Search search{.file = file, .line = line, .found = {}, .file_matches = {}};
-  for (DwarfUnit& unit : file_.units()) {
-    search_unit(unit.die, search);
+  const auto units = file_.units();
+  const LineSections sections = file_.line_sections();
+  for (DwarfUnit& unit : units) {
+    search_unit(unit.die, sections, search);
   }
   if (!search.file_seen) {
     const std::string near = nearest_file(file);

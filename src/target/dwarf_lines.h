@@ -27,7 +27,7 @@ class LineTable {
 
  private:
   struct Search;
-  void search_unit(Dwarf_Die& unit, Search& search);
+  void search_unit(Dwarf_Die& unit, const LineSections& sections, Search& search);
   void add_row(Dwarf_Line* row, Search& search);
   [[nodiscard]] bool is_code(uint64_t address) const;
   std::vector<LineAddress> one_per_scope(std::vector<LineAddress> found);

@@ -95,7 +95,7 @@ TEST_P(SignatureTest, ArgumentsAreWhereTheConventionPutsThem) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimisation, SignatureTest,
-                         testing::Values("kinds", "kinds_unoptimised"));
+                         testing::Values("kinds", "kinds_dwarf4", "kinds_unoptimised"));
 
 TEST(DebugInfoTest, ACopyWithItsOwnConventionOnlyShowsWhatDwarfSays) {
   Program program = open_program("kinds");
@@ -111,8 +111,10 @@ TEST(DebugInfoTest, ACopyWithItsOwnConventionOnlyShowsWhatDwarfSays) {
   EXPECT_FALSE(signature.parameters[1].problem.empty());
 }
 
-TEST(DebugInfoTest, MembersAreFoundThroughTypedefsAnonymousUnionsAndBitFields) {
-  Program program = open_program("kinds");
+class MembersTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(MembersTest, AreFoundThroughTypedefsAnonymousUnionsAndBitFields) {
+  Program program = open_program(GetParam());
   DebugInfo& debug = program.debug;
   const TypeId client = debug.find_type("client_t");
   ASSERT_NE(client, kVoidType);
@@ -145,6 +147,9 @@ TEST(DebugInfoTest, MembersAreFoundThroughTypedefsAnonymousUnionsAndBitFields) {
             "'client_t' has no member 'sate'; did you mean 'state'?");
   EXPECT_EQ(debug.member(debug.find_type("struct packed"), "unaligned")->offset_bytes, 1U);
 }
+
+// DWARF 4 and 5 count bit-fields from different ends.
+INSTANTIATE_TEST_SUITE_P(Versions, MembersTest, testing::Values("kinds", "kinds_dwarf4"));
 
 TEST(DebugInfoTest, TypesAreDescribedAsTheMachineHoldsThem) {
   Program program = open_program("kinds");
@@ -248,11 +253,12 @@ TEST(DebugInfoTest, LinesLeadToStatementsAndBack) {
 }
 
 TEST(DebugInfoTest, ALineOfAnInlinedFunctionIsAtEachCopy) {
-  Program program = open_program("kinds");
-  DebugInfo& debug = program.debug;
-  const auto found = debug.find_line("kinds.c", test::marked_line("kinds.c", "helper"));
-  ASSERT_TRUE(found) << found.error().message;
-  EXPECT_EQ(found->size(), 3U);
+  for (const std::string_view name : {"kinds", "kinds_dwarf4"}) {
+    Program program = open_program(name);
+    const auto found = program.debug.find_line("kinds.c", test::marked_line("kinds.c", "helper"));
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(found->size(), 3U) << name;
+  }
 }
 
 TEST(DebugInfoTest, AFileOrLineThatIsNotThereIsAnErrorWithTheNearest) {
