@@ -382,8 +382,8 @@ Expected<void> Analyser::order(const Step& step) {
   evaluator_.allow_aggregates(result_.is_grouped);
   for (const SyntaxItem& item : step.items) {
     Expression by = CLEW_TRY(evaluator_.scalar(item.expression));
-    const bool is_histogram =
-        by.kind == ExpressionKind::Aggregate && by.type != build_.query.aggregates[by.index].type;
+    const bool is_histogram = by.kind == ExpressionKind::Aggregate &&
+                              is_histogram_kind(build_.query.aggregates[by.index].kind);
     if (is_histogram || by.type.kind == TypeKind::Stack) {
       return build_.report.fail(item.expression.span, "rows cannot be ordered by this");
     }
@@ -428,6 +428,8 @@ Expected<void> Analyser::distinct(const Step& step) {
 
 // A record within a record becomes columns key.pid, key.cpu, …
 Expected<void> Analyser::add_columns(const std::string& name, const Value& value) {
+  const Span written = value.expression.span;
+  const Span span = written.end > 0 ? written : row_span_;
   if (value.kind == Value::Kind::Record) {
     for (const NamedValue& member : value.members) {
       const std::string path = name.empty() ? member.name : fmt::format("{}.{}", name, member.name);
@@ -438,7 +440,7 @@ Expected<void> Analyser::add_columns(const std::string& name, const Value& value
   if (value.kind == Value::Kind::Event) {
     return add_columns(name, CLEW_TRY(evaluator_.default_columns(value.stream, row_span_)));
   }
-  Expression expression = CLEW_TRY(evaluator_.to_scalar(value, row_span_));
+  Expression expression = CLEW_TRY(evaluator_.to_scalar(value, span));
   if (result_.columns.size() == kColumnsMax) {
     return build_.report.fail(row_span_,
                               fmt::format("an answer has at most {} columns", kColumnsMax));

@@ -345,8 +345,9 @@ Expected<Expression> make_unary(const Reporter& report, UnaryOperator op, Expres
                                 Span span) {
   const bool is_real_negation = op == UnaryOperator::Negate && operand.type.kind == TypeKind::Float;
   if (!is_integer(operand) && !is_real_negation) {
-    return report.fail(
-        span, fmt::format("'{}' needs a number, not {}", symbol_of(op), name_of(operand.type)));
+    return report.fail(span, fmt::format("'{}' needs {}, not {}", symbol_of(op),
+                                         op == UnaryOperator::Negate ? "a number" : "an integer",
+                                         name_of(operand.type)));
   }
   Type type = op == UnaryOperator::Not ? kInt32 : promoted(operand.type);
   if (is_real_negation) type = kFloat64;

@@ -87,8 +87,11 @@ tl::unexpected<Error> Reporter::fail(Span span, std::string_view message) const 
 }
 
 std::string did_you_mean(std::string_view name, std::span<const std::string_view> candidates) {
+  constexpr size_t kShortest = 3;  // Every name of two letters is near to every other.
+  if (name.size() < kShortest) return "";
   const std::string nearest = nearest_name(name, candidates);
-  return nearest.empty() ? std::string() : fmt::format("; did you mean '{}'?", nearest);
+  return nearest.empty() || nearest == name ? std::string()
+                                            : fmt::format("; did you mean '{}'?", nearest);
 }
 
 }  // namespace clew::query

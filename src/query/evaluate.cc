@@ -180,7 +180,7 @@ Expected<Value> Evaluator::name(const SyntaxExpression& syntax) {
 tl::unexpected<Error> Evaluator::fail_unknown_name(const SyntaxExpression& syntax) const {
   const std::string_view text = syntax.text;
   for (const NamedValue& candidate : scope_) {
-    const bool is_event = candidate.value.kind == Value::Kind::Event;
+    const bool is_event = candidate.value.kind == Value::Kind::Event && candidate.name != "end";
     const bool is_argument = text.starts_with("arg") && text.size() > 3 && text.size() < 6;
     if (is_event && (find_field(text) != nullptr || is_argument)) {
       return fail(syntax.span, fmt::format("no name '{}'; a field is written with its event: "
@@ -311,8 +311,8 @@ Expected<Value> Evaluator::binary(const SyntaxExpression& syntax) {
   const CTypeInfo left_type = build_.types.describe(left.c_type);
   const bool is_sum =
       syntax.binary == BinaryOperator::Add || syntax.binary == BinaryOperator::Subtract;
-  const bool is_pointer = !left.adds_bytes && (left.kind == Value::Kind::Place ||
-                                               left_type.kind == CKind::Pointer);
+  const bool is_pointer =
+      !left.adds_bytes && (left.kind == Value::Kind::Place || left_type.kind == CKind::Pointer);
   if (is_sum && is_pointer) {
     Value right_value = CLEW_TRY(evaluate(right_syntax));
     const bool is_difference = build_.types.describe(right_value.c_type).kind == CKind::Pointer;

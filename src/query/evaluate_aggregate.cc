@@ -197,7 +197,7 @@ Expected<void> Evaluator::set_argument_type(Aggregate& aggregate) {
       break;
     case AggregateKind::Count:
     case AggregateKind::Distinct:
-      aggregate.type = kUint64;
+      aggregate.type = kInt64;
       return {};
     case AggregateKind::Min:
     case AggregateKind::Max:
@@ -215,7 +215,8 @@ Expected<void> Evaluator::set_argument_type(Aggregate& aggregate) {
 
 // Two uses of the same aggregate are one cell.
 Expected<Expression> Evaluator::add_aggregate(Aggregate aggregate) {
-  if (aggregate.kind == AggregateKind::Count) aggregate.type = kUint64;
+  // Signed, so that a negative sum divided by a count stays negative.
+  if (aggregate.kind == AggregateKind::Count) aggregate.type = kInt64;
   std::vector<Aggregate>& all = build_.query.aggregates;
   size_t index = 0;
   while (index < all.size() && !(all[index] == aggregate))
@@ -256,8 +257,8 @@ Expected<Value> Evaluator::group_method(const Value& group, const SyntaxExpressi
     for (const AggregateInfo& candidate : kAggregates) {
       names.push_back(candidate.name);
     }
-    return fail(callee.span, fmt::format("a group has no method '{}'{}", callee.text,
-                                         did_you_mean(callee.text, names)));
+    return fail(callee.name_span, fmt::format("a group has no method '{}'{}", callee.text,
+                                              did_you_mean(callee.text, names)));
   }
   const Value* element = find_member(group.members, "");
   if (info->kind == AggregateKind::Count && syntax.kids.size() == 2) {
@@ -285,7 +286,7 @@ Expected<Value> Evaluator::count_where(const Value& group, const SyntaxExpressio
   std::vector<Expression> operands{std::move(condition), std::move(zero)};
   Expression holds =
       CLEW_TRY(make_binary(build_.report, BinaryOperator::NotEqual, std::move(operands), at(span)));
-  Expression count = CLEW_TRY(aggregate("sum", {convert(std::move(holds), kUint64)}, span));
+  Expression count = CLEW_TRY(aggregate("sum", {convert(std::move(holds), kInt64)}, span));
   return scalar_value(std::move(count));
 }
 

@@ -84,6 +84,9 @@ Expected<void> Evaluator::check_count(const SyntaxExpression& syntax, size_t lea
   if (count >= least && count <= most) return {};
   const std::string wanted =
       least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most);
+  if (most == 0) {
+    return fail(syntax.span, fmt::format("'{}' takes no argument", syntax.kids[0].text));
+  }
   return fail(syntax.span, fmt::format("'{}' takes {} argument{}, not {}", syntax.kids[0].text,
                                        wanted, wanted == "1" ? "" : "s", count));
 }
@@ -348,7 +351,7 @@ Expected<Value> Evaluator::method_call(const SyntaxExpression& syntax) {
     case Value::Kind::State:
       break;
   }
-  return fail(callee.span, fmt::format("no method '{}' here", callee.text));
+  return fail(callee.name_span, fmt::format("no method '{}' here", callee.text));
 }
 
 // GetArg counts from 1, as Fay does; arg from 0, as the fields arg0, arg1, … do.
@@ -357,8 +360,8 @@ Expected<Value> Evaluator::event_method(const Value& event, const SyntaxExpressi
   const bool is_fay_style = same_word(callee.text, "GetArg");
   if (!is_fay_style && !same_word(callee.text, "arg")) {
     constexpr std::array<std::string_view, 3> kMethods = {"GetArg", "arg", "ToString"};
-    return fail(callee.span, fmt::format("an event has no method '{}'{}", callee.text,
-                                         did_you_mean(callee.text, kMethods)));
+    return fail(callee.name_span, fmt::format("an event has no method '{}'{}", callee.text,
+                                              did_you_mean(callee.text, kMethods)));
   }
   CLEW_TRY(check_count(syntax, 1, 1));
   const int64_t number = CLEW_TRY(constant_of(syntax.kids[1], "the number of an argument"));
@@ -382,7 +385,7 @@ Expected<Value> Evaluator::text_method(const SyntaxExpression& syntax) {
   if (same_word(callee.text, "Contains")) function = Function::Contains;
   if (same_word(callee.text, "StartsWith")) function = Function::StartsWith;
   if (same_word(callee.text, "Substring")) function = Function::Substr;
-  if (!function) return fail(callee.span, fmt::format("no method '{}' here", callee.text));
+  if (!function) return fail(callee.name_span, fmt::format("no method '{}' here", callee.text));
   const size_t wanted = *function == Function::Substr ? 2 : 1;
   CLEW_TRY(check_count(syntax, wanted, wanted));
   return scalar_value(CLEW_TRY(call_of(*function, std::move(operands), at(syntax.span))));
@@ -407,8 +410,8 @@ Expected<Value> Evaluator::deadline_method(const Value& deadline, const SyntaxEx
     result.deadline_ns = static_cast<int64_t>(sum_ns);
     return result;
   }
-  return fail(callee.span, fmt::format("Now has no method '{}'{}", callee.text,
-                                       did_you_mean(callee.text, names)));
+  return fail(callee.name_span, fmt::format("Now has no method '{}'{}", callee.text,
+                                            did_you_mean(callee.text, names)));
 }
 
 Expected<Value> Evaluator::fay_call(const SyntaxExpression& syntax) {
@@ -421,8 +424,8 @@ Expected<Value> Evaluator::fay_call(const SyntaxExpression& syntax) {
     Value event = value_of_kind(Value::Kind::Event);
     return field_of(event, accessor.field, 0, syntax.span);
   }
-  return fail(callee.span, fmt::format("Fay has no accessor '{}'{}", callee.text,
-                                       did_you_mean(callee.text, names)));
+  return fail(callee.name_span, fmt::format("Fay has no accessor '{}'{}", callee.text,
+                                            did_you_mean(callee.text, names)));
 }
 
 }  // namespace clew::query

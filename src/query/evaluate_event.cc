@@ -212,9 +212,16 @@ Expected<Value> Evaluator::exported(const Value& event, const Export& what, Span
 Expected<Value> Evaluator::field_of(const Value& event, Field field, uint16_t index, Span span) {
   const ResolvedSource& source = source_of(event);
   if (!has_field(source.source.kind, field)) {
-    const std::string_view name = info(field).name;
-    return fail(span, fmt::format("'{}' exists at {} only, not at {}", name, info(field).where,
-                                  print(source.source)));
+    if (is_unsupported(source.source)) return fail_unsupported(build_.report, source.source);
+    const bool is_argument = field == Field::Argument || field == Field::EntryArgument;
+    const std::string name =
+        fmt::format("{}{}", info(field).name, is_argument ? std::to_string(index) : "");
+    const bool has_entry = has_field(source.source.kind, Field::EntryArgument);
+    const std::string hint = field == Field::Argument && has_entry
+                                 ? fmt::format("; did you mean 'entry.{}'?", name)
+                                 : "";
+    return fail(span, fmt::format("'{}' exists at {} only, not at {}{}", name, info(field).where,
+                                  print(source.source), hint));
   }
   return scalar_value(field_expression(field, index, event.stream, at(span)));
 }
@@ -264,8 +271,7 @@ Expected<Value> Evaluator::argument(const Value& event, uint64_t index, Span spa
   if (!is_typed || !parameters_of(event).has_value()) return raw;
   for (const Parameter& candidate : *parameters_of(event)) {
     if (!candidate.refusal.empty() || candidate.index != number) continue;
-    Value typed =
-        CLEW_TRY(from_register(std::move(raw.expression), foreign(candidate.type), span));
+    Value typed = CLEW_TRY(from_register(std::move(raw.expression), foreign(candidate.type), span));
     typed.adds_bytes = true;
     return typed;
   }
@@ -277,7 +283,15 @@ Expected<Value> Evaluator::parameter(const Value& event, std::string_view name, 
   const bool is_entry =
       event.kind == Value::Kind::Entry || event.kind == Value::Kind::EntryArguments;
   const Field field = is_entry ? Field::EntryArgument : Field::Argument;
-  CLEW_TRY(field_of(event, field, 0, span));
+  if (!has_field(source_of(event).source.kind, field)) {
+    if (is_unsupported(source_of(event).source)) {
+      return fail_unsupported(build_.report, source_of(event).source);
+    }
+    return fail(span, is_entry ? "entry.args exists at return and exception only"
+                               : fmt::format("args exists at entry, offset and line only; did you "
+                                             "mean 'entry.args.{}'?",
+                                             name));
+  }
   const Expected<std::vector<Parameter>>& known = parameters_of(event);
   if (!known) return fail(span, known.error().message);
   std::vector<std::string_view> names;

@@ -20,7 +20,7 @@ Expected<Value> Evaluator::member(const SyntaxExpression& syntax) {
 
 Expected<Value> Evaluator::member_of(const Value& value, const SyntaxExpression& syntax) {
   const std::string_view name = syntax.text;
-  const Span span = syntax.span;
+  const Span span = syntax.kind == SyntaxKind::Member ? syntax.name_span : syntax.span;
   switch (value.kind) {
     case Value::Kind::Event:
       return event_member(value, name, span);

@@ -12,7 +12,7 @@ namespace clew::query {
 Expected<SyntaxQuery> Parser::clauses() {
   SyntaxQuery query;
   take();  // from
-  const Token name = CLEW_TRY(expect_name("a name for the event after 'from'"));
+  const Token name = CLEW_TRY(expect_new_name("a name for the event after 'from'"));
   query.name = name.text;
   query.name_span = name.span;
   CLEW_TRY(expect_word("in", "after the event's name"));
@@ -25,7 +25,7 @@ Expected<SyntaxQuery> Parser::clauses() {
 Expected<void> Parser::add_step(SyntaxQuery& query, Expected<Step> step) {
   Step made = CLEW_TRY(std::move(step));
   if (query.steps.size() == kStepsMax) {
-    return report_.fail(made.span, fmt::format("a query has at most {} clauses", kStepsMax));
+    return fail_here(fmt::format("a query has at most {} clauses", kStepsMax));
   }
   query.steps.push_back(std::move(made));
   return {};
@@ -76,7 +76,7 @@ Expected<Step> Parser::where_step() {
 Expected<Step> Parser::let_step() {
   take();
   Step step{.kind = StepKind::Let};
-  const Token name = CLEW_TRY(expect_name("a name after 'let'"));
+  const Token name = CLEW_TRY(expect_new_name("a name after 'let'"));
   step.name = name.text;
   step.name_span = name.span;
   CLEW_TRY(expect_symbol("=", "after the name"));
@@ -101,7 +101,7 @@ Expected<Step> Parser::group_into(Step step) {
   CLEW_TRY(expect_word("by", "and the key after 'group' and what is grouped"));
   step.items.push_back(CLEW_TRY(plain_item()));
   CLEW_TRY(expect_word("into", "and a name for the group after its key"));
-  const Token name = CLEW_TRY(expect_name("a name for the group after 'into'"));
+  const Token name = CLEW_TRY(expect_new_name("a name for the group after 'into'"));
   step.name = name.text;
   step.name_span = name.span;
   return step;
@@ -200,7 +200,7 @@ Expected<Step> Parser::join_step() {
   Step step{.kind = StepKind::Join};
   step.left = take_word("left");
   take();  // join
-  const Token name = CLEW_TRY(expect_name("a name for the joined event after 'join'"));
+  const Token name = CLEW_TRY(expect_new_name("a name for the joined event after 'join'"));
   step.name = name.text;
   step.name_span = name.span;
   CLEW_TRY(expect_word("in", "after the event's name"));
@@ -241,7 +241,7 @@ Expected<void> Parser::join_sources(Step& step) {
 Expected<Step> Parser::from_step() {
   take();
   Step step{.kind = StepKind::From};
-  const Token name = CLEW_TRY(expect_name("a name for the event after 'from'"));
+  const Token name = CLEW_TRY(expect_new_name("a name for the event after 'from'"));
   step.name = name.text;
   CLEW_TRY(expect_word("in", "after the event's name"));
   step.sources = CLEW_TRY(sources());

@@ -168,6 +168,7 @@ Expected<SyntaxExpression> Parser::postfix_tail(SyntaxExpression left) {
       const Token name = CLEW_TRY(expect_name("a member's name"));
       left = CLEW_TRY(node(SyntaxKind::Member, begin, {std::move(left)}));
       left.text = name.text;
+      left.name_span = name.span;
     } else if (at_symbol("(")) {
       std::vector<SyntaxExpression> kids = CLEW_TRY(arguments());
       kids.insert(kids.begin(), std::move(left));
@@ -230,7 +231,8 @@ Expected<SyntaxExpression> Parser::literal() {
       result.kind = SyntaxKind::Duration;
       break;
     case TokenKind::Frequency:
-      return fail_here("a frequency is only for profile(…)");
+      result.kind = SyntaxKind::Frequency;
+      break;
     case TokenKind::End:
     case TokenKind::Name:
     case TokenKind::Symbol:

@@ -68,8 +68,10 @@ uint32_t Parser::end_of_previous() const {
   return at_ == 0 ? peek().span.begin : tokens_[at_ - 1].span.end;
 }
 
+// At the end of the text the place is behind the last word, not on an empty line after it.
 tl::unexpected<Error> Parser::fail_here(std::string_view message) const {
-  return report_.fail(peek().span, message);
+  const uint32_t end = end_of_previous();
+  return report_.fail(at_end() && at_ > 0 ? Span{end, end} : peek().span, message);
 }
 
 tl::unexpected<Error> Parser::fail_expected(std::string_view what) const {
@@ -89,6 +91,13 @@ Expected<void> Parser::expect_word(std::string_view word, std::string_view conte
 Expected<Token> Parser::expect_name(std::string_view what) {
   if (peek().kind != TokenKind::Name) return fail_expected(what);
   return take();
+}
+
+Expected<Token> Parser::expect_new_name(std::string_view what) {
+  if (peek().kind == TokenKind::Name && is_clause_word(peek().text)) {
+    return fail_here(fmt::format("'{}' is a keyword; choose another name", peek().text));
+  }
+  return expect_name(what);
 }
 
 Expected<void> Parser::check_nesting() const {

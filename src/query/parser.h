@@ -55,6 +55,8 @@ class Parser {
   Expected<void> expect_symbol(std::string_view symbol, std::string_view context);
   Expected<void> expect_word(std::string_view word, std::string_view context);
   Expected<Token> expect_name(std::string_view what);
+  // A name that expressions will use: no keyword.
+  Expected<Token> expect_new_name(std::string_view what);
   Expected<void> check_nesting() const;
 
   // --- parse_text.cc

@@ -239,7 +239,7 @@ struct NamedExpression {
 };
 
 enum class AggregateKind : uint8_t {
-  Count,  // No argument. uint64.
+  Count,  // No argument. int64, so that sum / count keeps its sign.
   Sum,    // int64 or uint64.
   Min,    // The argument's type.
   Max,
@@ -248,7 +248,7 @@ enum class AggregateKind : uint8_t {
   Quantize,           // Histogram by powers of two. The result has no arithmetic.
   LinearQuantize,     // parameters: base, limit, step
   LogLinearQuantize,  // parameters: factor, low magnitude, high magnitude, steps
-  Distinct,           // Estimated number of distinct values: uint64.
+  Distinct,           // Estimated number of distinct values: int64.
   TopK,               // parameters: k. The most frequent values.
   Quantile,           // fraction in (0, 1). The argument's type.
 };

@@ -111,6 +111,9 @@ class SourceResolver {
 
   Expected<void> expect_count(size_t count, std::string_view example) const {
     if (syntax_.arguments.size() == count) return {};
+    if (count == 0) {
+      return report_.fail(syntax_.span, fmt::format("'{}' takes no argument", syntax_.name));
+    }
     return report_.fail(syntax_.span,
                         fmt::format("'{}' takes {} argument{}, as in {}", syntax_.name, count,
                                     count == 1 ? "" : "s", example));

@@ -51,6 +51,7 @@ enum class SyntaxKind : uint8_t {
 struct SyntaxExpression {
   SyntaxKind kind = SyntaxKind::Integer;
   Span span{};
+  Span name_span{};  // Of a Member's name.
   std::string text{};
   uint64_t integer = 0;
   double real = 0;

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// What golden files cannot say: binding, places in long lines, limits, tables.
+#include "query/query.h"
+
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "query/diagnostic.h"
+#include "query/fields.h"
+#include "query/parse.h"
+#include "query/print.h"
+
+namespace clew::query {
+namespace {
+
+using testing::HasSubstr;
+
+Expected<Query> parsed(const std::string& text) {
+  return parse({.name = "query", .text = text}, {});
+}
+
+TEST(Query, BindGivesEachSourceItsOwnExpression) {
+  const Expected<Query> query = parsed(
+      "from e in entry(\"f\") { size = arg0 }, entry(\"g\") { size = arg1 * 2 } where e.size > 3");
+  ASSERT_TRUE(query) << query.error().message;
+  ASSERT_EQ(query->inputs.size(), 1U);
+  EXPECT_EQ(query->inputs[0].name, "size");
+  const Expression& condition = query->where[0];
+  EXPECT_EQ(print(bind(condition, query->sources[0]), *query), "e.arg0 > 3l");
+  EXPECT_EQ(print(bind(condition, query->sources[1]), *query), "e.arg1 * 2l > 3l");
+}
+
+TEST(Query, SpansPointIntoTheText) {
+  const std::string text = "from e in entry(\"f\") where e.pid > 3";
+  const Expected<Query> query = parsed(text);
+  ASSERT_TRUE(query) << query.error().message;
+  const Span where = query->where[0].span;
+  EXPECT_EQ(text.substr(where.begin, where.end - where.begin), "e.pid > 3");
+  const Span source = query->sources[0].span;
+  EXPECT_EQ(text.substr(source.begin, source.end - source.begin), "entry(\"f\")");
+}
+
+TEST(Query, EqualityIgnoresPlaces) {
+  const Expected<Query> one = parsed("from e in entry(\"f\") where e.pid > 3");
+  const Expected<Query> two = parsed("\n\nfrom  event in  entry(\"f\")  where event.pid > 3");
+  const Expected<Query> other = parsed("from e in entry(\"f\") where e.pid > 4");
+  ASSERT_TRUE(one && two && other);
+  EXPECT_TRUE(*one == *two);
+  EXPECT_FALSE(*one == *other);
+}
+
+TEST(Query, ATextOverTheLimitIsRefused) {
+  const Expected<Query> query = parsed(std::string(kTextMaxBytes + 1, ' '));
+  ASSERT_FALSE(query);
+  EXPECT_EQ(query.error().code, ErrorCode::Limit);
+  EXPECT_EQ(query.error().message, "query: error: a query has at most 65536 bytes");
+}
+
+// Each select doubles what the name stands for; 2^40 nodes must not be made.
+TEST(Query, NamesThatDoubleAreStoppedByALimit) {
+  std::string text = "entry(\"f\").Select(e => new { a = 1.5 * e.arg0 })";
+  for (int i = 0; i < 40; ++i) {
+    text += ".Select(r => new { a = r.a * r.a })";
+  }
+  const Expected<Query> query = parsed(text);
+  ASSERT_FALSE(query);
+  EXPECT_THAT(query.error().message, HasSubstr("more than 100000 operations"));
+}
+
+TEST(Query, JoinsThatDoubleAreStoppedByALimit) {
+  std::string text = "q0: from e in entry(\"f\") select e.pid\n";
+  for (int i = 1; i < 40; ++i) {
+    const std::string before = "q" + std::to_string(i - 1);
+    text += "q" + std::to_string(i) + ": from e in entry(\"f\") join a in " + before +
+            " on a -> e join b in " + before + " on b -> e select a.pid\n";
+  }
+  const Expected<Query> query = parsed(text);
+  ASSERT_FALSE(query);
+  EXPECT_THAT(query.error().message, HasSubstr("more than 2000 steps"));
+}
+
+TEST(Diagnostic, KeepsTabsAndCountsBytes) {
+  const Text text{.name = "f.clew", .text = "one\n\t\xC3\xA9 x\n"};
+  EXPECT_EQ(render(text, {8, 9}, "no name 'x'"),
+            "f.clew:2:5: error: no name 'x'\n\t\xC3\xA9 x\n\t  ^");
+}
+
+TEST(Diagnostic, ALongLineIsCutAroundThePlace) {
+  const Text text{.name = "q", .text = std::string(1000, 'a') + "!" + std::string(1000, 'b')};
+  const std::string message = render(text, {1000, 1001}, "here");
+  EXPECT_LT(message.size(), 400U);
+  EXPECT_THAT(message, HasSubstr("q:1:1001: error: here\n" + std::string(100, 'a') + "!"));
+  EXPECT_TRUE(message.ends_with("\n" + std::string(100, ' ') + "^"));
+}
+
+TEST(Diagnostic, ControlCharactersAreNotPrinted) {
+  const Text text{.name = "q", .text = "\x1B[31m red"};
+  EXPECT_EQ(render(text, {0, 1}, "here"), "q:1:1: error: here\n?[31m red\n^");
+}
+
+TEST(Fields, TheTableIsInTheOrderOfItsEnumeration) {
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < fields().size(); ++i) {
+    EXPECT_EQ(static_cast<size_t>(fields()[i].field), i);
+    names.insert(fields()[i].name);
+  }
+  EXPECT_EQ(names.size(), fields().size());
+  EXPECT_EQ(find_field("PROCNAME")->field, Field::ProcName);
+  EXPECT_EQ(find_field("nothing"), nullptr);
+}
+
+TEST(Fields, ExistWhereTheirSourcesHaveThem) {
+  EXPECT_TRUE(has_field(SourceKind::Entry, Field::Argument));
+  EXPECT_FALSE(has_field(SourceKind::Return, Field::Argument));
+  EXPECT_TRUE(has_field(SourceKind::Return, Field::ReturnValue));
+  EXPECT_FALSE(has_field(SourceKind::Exception, Field::ReturnValue));
+  EXPECT_TRUE(has_field(SourceKind::Exception, Field::Elapsed));
+  EXPECT_TRUE(has_field(SourceKind::Tick, Field::Time));
+  EXPECT_FALSE(has_field(SourceKind::Tick, Field::Pid));
+}
+
+TEST(Duration, PrintsTheLargestUnitThatDivides) {
+  EXPECT_EQ(print_duration(0), "0ns");
+  EXPECT_EQ(print_duration(1'500'000), "1500us");
+  EXPECT_EQ(print_duration(5'400'000'000'000), "90m");
+}
+
+}  // namespace
+}  // namespace clew::query
