@@ -63,8 +63,6 @@ uint64_t fold(const Operation& op, uint64_t a, uint64_t b) {
       result = a * b;
       break;
     case isa::Alu::Divide:
-      result = divide(op, a, b);
-      break;
     case isa::Alu::Modulo:
       result = divide(op, a, b);
       break;
@@ -143,7 +141,6 @@ bool holds(const Operation& op, uint64_t a, uint64_t b) {
     case isa::Jump::Always:
       return true;
     case isa::Jump::Call:
-      return false;
     case isa::Jump::Exit:
       return false;
   }
@@ -270,7 +267,7 @@ Expected<void> Analysis::check(size_t index) const {
       (has_left && is_context(op.destination)) || (has_right && !is_move && is_context(op.source));
   if (misused) return refuse("the context pointer is used for more than loads");
   if (op.kind != Kind::Call) return {};
-  const uint32_t arguments = argument_count(op.accessor);
+  const uint8_t arguments = argument_count(op.accessor);
   for (uint8_t r = 1; r <= arguments; ++r) {
     if (is_context(r)) return refuse("the context pointer is given to an accessor");
   }
@@ -467,9 +464,6 @@ uint16_t register_reads(const Operation& op, const Facts& facts) {
   switch (op.kind) {
     case Kind::Binary:
     case Kind::Branch:
-      read(op.destination);
-      if (op.has_source) read(op.source);
-      break;
     case Kind::Store:
       read(op.destination);
       if (op.has_source) read(op.source);

@@ -27,6 +27,25 @@ Interval signed_constant(int32_t value, bool wide) {
   return Interval::constant(wide ? extended : static_cast<uint32_t>(extended));
 }
 
+Interval alu_result(Alu op, const Interval& a, const Interval& b, bool wide) {
+  const Interval left = a.sized(wide);
+  const Interval right = b.sized(wide);
+  switch (op) {
+    case Alu::Add:
+      return add(left, right).sized(wide);
+    case Alu::Subtract:
+      return subtract(left, right).sized(wide);
+    case Alu::And:
+      return bit_and(left, right);
+    case Alu::Or:
+    case Alu::Xor:
+      return bit_or(left, right);
+    case Alu::Compare:
+      return a;
+  }
+  return {};
+}
+
 }  // namespace
 
 void Assembler::set(Register r, const Interval& value) {
@@ -45,11 +64,10 @@ void Assembler::opcode(uint16_t value) {
   byte(value & 0xFF);
 }
 
-void Assembler::prefixes(const Encoding& e, unsigned index, unsigned base, bool byte_base) {
+void Assembler::prefixes(const Encoding& e, unsigned base, bool byte_base) {
   unsigned rex = 0;
   if (e.size == 8) rex |= kRexBase | 8;
   if (e.field >= 8) rex |= kRexBase | 4;
-  if (index >= 8) rex |= kRexBase | 2;
   if (base >= 8) rex |= kRexBase | 1;
   if (e.byte_register && needs_rex_as_byte(e.field)) rex |= kRexBase;
   if (byte_base && needs_rex_as_byte(base)) rex |= kRexBase;
@@ -59,7 +77,7 @@ void Assembler::prefixes(const Encoding& e, unsigned index, unsigned base, bool 
 }
 
 void Assembler::put(const Encoding& e, Register rm, bool byte_rm) {
-  prefixes(e, 0, number(rm), byte_rm);
+  prefixes(e, number(rm), byte_rm);
   opcode(e.opcode);
   byte(0xC0U | (e.field & 7U) << 3 | (number(rm) & 7U));
   little_endian(static_cast<uint32_t>(e.immediate), e.immediate_size);
@@ -68,7 +86,7 @@ void Assembler::put(const Encoding& e, Register rm, bool byte_rm) {
 void Assembler::put(const Encoding& e, const Address& rm) {
   if (e.lock) byte(0xF0);
   if (rm.space == Address::Space::Slot) byte(0x65);
-  prefixes(e, 0, rm.index ? number(*rm.index) : 0, false);
+  prefixes(e, rm.index ? number(*rm.index) : 0, false);
   opcode(e.opcode);
   put_operand(e.field, rm);
   little_endian(static_cast<uint32_t>(e.immediate), e.immediate_size);
@@ -108,7 +126,7 @@ void Assembler::move_constant(Register dst, uint64_t value) {
     put({.opcode = 0xC7, .size = 8, .immediate_size = 4, .immediate = static_cast<int32_t>(value)},
         dst);
   } else {
-    prefixes({.size = fits_unsigned ? uint8_t{4} : uint8_t{8}}, 0, number(dst), false);
+    prefixes({.size = fits_unsigned ? uint8_t{4} : uint8_t{8}}, number(dst), false);
     byte(0xB8U | (number(dst) & 7U));
     little_endian(value, fits_unsigned ? 4 : 8);
   }
@@ -129,25 +147,6 @@ void Assembler::extend(Register dst, Register src, uint32_t from_bytes, bool is_
     const uint64_t limit = (uint64_t{1} << (8 * from_bytes)) - 1;
     set(dst, interval(src).high <= limit ? interval(src) : Interval::below(limit));
   }
-}
-
-Interval Assembler::alu_result(Alu op, const Interval& a, const Interval& b, bool wide) const {
-  const Interval left = a.sized(wide);
-  const Interval right = b.sized(wide);
-  switch (op) {
-    case Alu::Add:
-      return add(left, right).sized(wide);
-    case Alu::Subtract:
-      return subtract(left, right).sized(wide);
-    case Alu::And:
-      return bit_and(left, right);
-    case Alu::Or:
-    case Alu::Xor:
-      return bit_or(left, right);
-    case Alu::Compare:
-      return a;
-  }
-  return {};
 }
 
 void Assembler::alu(Alu op, Register dst, Register src, bool wide) {
@@ -241,14 +240,14 @@ void Assembler::negate(Register dst, bool wide) {
 }
 
 void Assembler::swap_bytes(Register dst, bool wide) {
-  prefixes({.size = wide ? uint8_t{8} : uint8_t{4}}, 0, number(dst), false);
+  prefixes({.size = wide ? uint8_t{8} : uint8_t{4}}, number(dst), false);
   byte(0x0F);
   byte(0xC8U | (number(dst) & 7U));
   set(dst, Interval::unknown().sized(wide));
 }
 
 void Assembler::add_to(Register dst, Register base, int32_t displacement) {
-  prefixes({.field = static_cast<uint8_t>(dst), .size = 8}, 0, number(base), false);
+  prefixes({.field = static_cast<uint8_t>(dst), .size = 8}, number(base), false);
   byte(0x8D);
   const bool is_short = fits_byte(displacement);
   const unsigned low = number(base) & 7U;
@@ -441,10 +440,11 @@ void Assembler::set_loop_costs() {
     costs[jump.target] = std::max(costs[jump.target], jump.weight + 1 - target.weight);
   }
   for (uint32_t index = 0; index < labels_.size(); ++index) {
-    if (!labels_[index].head_immediate) continue;
+    const std::optional<uint32_t> immediate = labels_[index].head_immediate;
+    if (!immediate) continue;
     const uint32_t cost = std::max(costs[index], 1U);
     for (uint32_t i = 0; i < 4; ++i) {
-      code_[*labels_[index].head_immediate + i] = static_cast<uint8_t>(cost >> (8 * i));
+      code_[*immediate + i] = static_cast<uint8_t>(cost >> (8 * i));
     }
   }
 }

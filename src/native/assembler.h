@@ -140,11 +140,10 @@ class Assembler {
   void byte(unsigned value) { code_.push_back(static_cast<uint8_t>(value)); }
   void little_endian(uint64_t value, uint32_t size);
   void opcode(uint16_t value);
-  void prefixes(const Encoding& e, unsigned index, unsigned base, bool byte_base);
+  void prefixes(const Encoding& e, unsigned base, bool byte_base);
   void put(const Encoding& e, Register rm, bool byte_rm = false);
   void put(const Encoding& e, const Address& rm);
   void put_operand(uint8_t field, const Address& rm);
-  Interval alu_result(Alu op, const Interval& a, const Interval& b, bool wide) const;
   void set_loop_costs();
   void choose_jump_sizes();
   [[nodiscard]] std::vector<uint32_t> jump_sizes_before() const;

@@ -26,21 +26,13 @@ Alu alu_of(isa::Alu op) {
     case isa::Alu::Xor:
       return Alu::Xor;
     case isa::Alu::Multiply:
-      break;
     case isa::Alu::Divide:
-      break;
     case isa::Alu::Modulo:
-      break;
     case isa::Alu::ShiftLeft:
-      break;
     case isa::Alu::ShiftRight:
-      break;
     case isa::Alu::ShiftRightSigned:
-      break;
     case isa::Alu::Negate:
-      break;
     case isa::Alu::Move:
-      break;
     case isa::Alu::Swap:
       break;
   }

@@ -25,7 +25,6 @@ Condition condition_of(isa::Jump jump) {
     case isa::Jump::Equal:
       return Condition::Equal;
     case isa::Jump::NotEqual:
-      return Condition::NotEqual;
     case isa::Jump::BitsSet:
       return Condition::NotEqual;
     case isa::Jump::Greater:
@@ -45,9 +44,7 @@ Condition condition_of(isa::Jump jump) {
     case isa::Jump::SignedLessOrEqual:
       return Condition::LessOrEqual;
     case isa::Jump::Always:
-      break;
     case isa::Jump::Call:
-      break;
     case isa::Jump::Exit:
       break;
   }
@@ -193,7 +190,6 @@ void Lowering::lower(uint32_t index) {
     case Kind::Nothing:
       return;
     case Kind::Move:
-      return move(index);
     case Kind::MoveSigned:
       return move(index);
     case Kind::Binary:
@@ -260,7 +256,7 @@ void Lowering::call(uint32_t index) {
 }
 
 void Lowering::load_arguments(uint32_t index) {
-  const uint32_t count = argument_count(input_.operations[index].accessor);
+  const uint8_t count = argument_count(input_.operations[index].accessor);
   for (uint8_t r = 1; r <= count; ++r)
     static_cast<void>(bring(index, r));
 }

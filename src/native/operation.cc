@@ -312,7 +312,7 @@ Expected<std::vector<Operation>> decode(const isa::Program& program,
   return std::move(decoder.operations);
 }
 
-uint32_t argument_count(abi::Accessor accessor) {
+uint8_t argument_count(abi::Accessor accessor) {
   switch (accessor) {
     case abi::Accessor::Time:
     case abi::Accessor::Cpu:

@@ -64,7 +64,7 @@ Expected<std::vector<Operation>> decode(const isa::Program& program,
                                         std::span<const uint64_t> site_constants);
 
 // The number of BPF argument registers that an accessor reads.
-uint32_t argument_count(abi::Accessor accessor);
+uint8_t argument_count(abi::Accessor accessor);
 
 // Time, Cpu and BitLength need no call.
 bool is_inline(abi::Accessor accessor);
