@@ -84,8 +84,7 @@ class ExitFinder {
   Problem visit(const Instruction& instruction) {
     switch (instruction.flow) {
       case Flow::Return:
-        exits_.push_back({.address = instruction.address});
-        return std::nullopt;
+        return visit_return(instruction);
       case Flow::Jump:
       case Flow::Conditional:
         return visit_jump(instruction);
@@ -101,6 +100,19 @@ class ExitFinder {
       case Flow::Bad:
         return std::nullopt;
     }
+    return std::nullopt;
+  }
+
+  // `push target ; ret` is a jump.
+  Problem visit_return(const Instruction& instruction) {
+    const std::optional<Instruction> earlier = code_.before(instruction.address);
+    if (earlier && earlier->flow == Flow::Next && !code_.is_target(instruction.address)) {
+      const auto depth = apply(code_.text_from(earlier->address), {}).depth;
+      if (depth && *depth > 0) {
+        return ExitRefusal{instruction.address, RefusalReason::UnbalancedExit};
+      }
+    }
+    exits_.push_back({.address = instruction.address});
     return std::nullopt;
   }
 

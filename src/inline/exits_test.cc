@@ -197,6 +197,65 @@ TEST(Exits, AJumpToASumIsASwitchThatWasNotRecognised) {
   EXPECT_EQ(exits_of_whole(sum_case, sum_case_end), "indirect-jump");
 }
 
+CLEW_TEXT_CASE(pushed_case, R"(
+  mov %rdi, %rax
+  push %rax
+  ret
+)");
+// As gcc writes a switch without optimisation, and glibc's printf its computed goto.
+CLEW_TEXT_CASE(slow_switch_case, R"(
+  lea 0(,%rdi,4), %rdx
+  lea slow_table(%rip), %rax
+  mov (%rdx,%rax,1), %eax
+  cltq
+  lea slow_table(%rip), %rdx
+  add %rdx, %rax
+  jmp *%rax
+  slow_one: ret
+  slow_two: mov $1, %eax
+  ret
+  .pushsection .rodata
+  .balign 4
+  slow_table: .long slow_one - slow_table, slow_two - slow_table
+  slow_table_end:
+  .popsection
+)");
+CLEW_LABEL(slow_table);
+CLEW_LABEL(slow_table_end);
+CLEW_TEXT_CASE(labels_case, R"(
+  lea labels_table(%rip), %rsi
+  movslq (%rsi,%rdi,4), %rax
+  lea labels_1(%rip), %rcx
+  movl $0, 8(%rdx)
+  add %rcx, %rax
+  jmp *%rax
+  labels_1: ret
+  labels_2: mov $1, %eax
+  ret
+  .pushsection .rodata
+  .balign 4
+  labels_table: .long 0, labels_2 - labels_1, labels_2 - labels_1, 0
+  labels_table_end:
+  .popsection
+)");
+CLEW_LABEL(labels_table);
+CLEW_LABEL(labels_table_end);
+
+TEST(Exits, TablesOfUnoptimisedSwitchesAndOfLabelDifferencesAreRead) {
+  const TextCase slow = TextCase(slow_switch_case, slow_switch_case_end)
+                            .function(slow_switch_case, slow_switch_case_end)
+                            .data(slow_table, slow_table_end);
+  EXPECT_EQ(exits_of(slow, slow_switch_case), "+32 ret, +38 ret");
+  const TextCase labels = TextCase(labels_case, labels_case_end)
+                              .function(labels_case, labels_case_end)
+                              .data(labels_table, labels_table_end);
+  EXPECT_EQ(exits_of(labels, labels_case), "+30 ret, +36 ret");
+}
+
+TEST(Exits, AReturnToAPushedAddressIsAJump) {
+  EXPECT_EQ(exits_of_whole(pushed_case, pushed_case_end), "unbalanced-exit");
+}
+
 // A call that does not return, before a block that others reach with another depth.
 CLEW_TEXT_CASE(depths_case, R"(
   test %edi, %edi

@@ -29,10 +29,16 @@ unsigned opcode_offset(std::span<const uint8_t> bytes, uint8_t& rex) {
   return at;
 }
 
-// movsxd r64, [base + index * 4]
+// A table of `&&label - &&first_label` must have this many entries to be believed: the words are
+// small, and nothing ties them to the label that the code adds.
+constexpr size_t kLabelEntriesMin = 4;
+constexpr size_t kLabelsMax = 16;
+
+// movsxd r64, [base + index * 4]; without optimisation mov eax, [..] and cdqe.
 bool loads_offset(std::span<const uint8_t> bytes) {
   uint8_t rex = 0;
   const unsigned at = opcode_offset(bytes, rex);
+  if ((rex & 8) != 0 && bytes[at] == 0x98) return true;
   if (bytes.size() < at + 3 || (rex & 8) == 0 || bytes[at] != 0x63) return false;
   const bool has_sib = (bytes[at + 1] & 7) == 4 && bytes[at + 1] < 0xc0;
   return has_sib && bytes[at + 2] >> 6 == 2;
@@ -115,33 +121,46 @@ bool JumpTables::is_own_instruction(uint64_t address) const {
 }
 
 void JumpTables::collect_named_tables() {
+  std::vector<uint64_t> tables;
+  std::vector<uint64_t> labels;
   for (const AddressRange& part : parts_) {
     for (uint64_t address = part.begin; address < part.end;) {
       const std::optional<Instruction> instruction = code_.at(address);
       if (!instruction) break;
-      if (const auto table = named_address(code_, *instruction)) {
-        add_offset_table(*table);
-        add_address_table(*table);
+      if (const auto named = named_address(code_, *instruction)) {
+        (is_own_instruction(*named) ? labels : tables).push_back(*named);
       }
       address = instruction->end();
     }
   }
+  sort_unique(labels);
+  sort_unique(tables);
+  if (labels.size() > kLabelsMax) labels.resize(kLabelsMax);
+  for (const uint64_t table : tables) {
+    add_address_table(table);
+    if (add_offset_table(table, table, 1)) continue;
+    for (const uint64_t label : labels)
+      add_offset_table(table, label, kLabelEntriesMin);
+  }
 }
 
-// Entries may also lead to the start of another range: a cold part that nobody attached.
-void JumpTables::add_offset_table(uint64_t table) {
+// Entries are offsets from `base`, which is the table's start but for computed gotos. They may also
+// lead to the start of another range: a cold part that nobody attached.
+bool JumpTables::add_offset_table(uint64_t table, uint64_t base, size_t entries_min) {
   std::vector<uint64_t> targets;
-  bool own = false;
+  size_t own = 0;
   for (uint64_t i = 0; i < kTableEntriesMax; ++i) {
     const std::span<const uint8_t> entry = code_.data_at(table + 4 * i, 4);
     if (entry.empty()) break;
-    const uint64_t target = table + static_cast<uint64_t>(signed_field(entry, 0, 4));
+    const uint64_t target = base + static_cast<uint64_t>(signed_field(entry, 0, 4));
     const bool is_own = is_own_instruction(target);
     if (!is_own && !code_.range_starting_at(target)) break;
-    own |= is_own;
+    own += is_own ? 1 : 0;
     targets.push_back(target);
   }
-  if (own) offset_targets_.insert(offset_targets_.end(), targets.begin(), targets.end());
+  if (own < entries_min) return false;
+  offset_targets_.insert(offset_targets_.end(), targets.begin(), targets.end());
+  return true;
 }
 
 void JumpTables::add_address_table(uint64_t table) {

@@ -8,6 +8,7 @@
 // target too many can only cost a window, a target too few could cost the program.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -30,7 +31,7 @@ class JumpTables {
   [[nodiscard]] bool reads_offset_table(uint64_t jump) const;
   [[nodiscard]] bool is_own_instruction(uint64_t address) const;
   void collect_named_tables();
-  void add_offset_table(uint64_t table);
+  bool add_offset_table(uint64_t table, uint64_t base, size_t entries_min);
   void add_address_table(uint64_t table);
 
   const ModuleCode& code_;
