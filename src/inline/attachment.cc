@@ -20,6 +20,7 @@
 #include "base/assert.h"
 #include "inline/attachment_state.h"
 #include "inline/checks.h"
+#include "inline/loader.h"
 #include "inline/program_counters.h"
 #include "inline/removal.h"
 #include "inline/stopped_target.h"
@@ -309,7 +310,10 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
                        .arguments = {MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE}});
     state->pid_file = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
     target.resume();
-    return Attachment(std::move(state));
+    // The attachment owns the session now: it detaches when following fails.
+    Attachment attachment(std::move(state));
+    if (options.follow_modules) CLEW_TRY(follow_modules(*attachment.state_));
+    return attachment;
   }
   return fail(ErrorCode::Io, fmt::format("other sessions come and go on process {}", pid));
 }
@@ -377,7 +381,10 @@ Event Attachment::wait(std::chrono::milliseconds timeout) {
     const uint32_t seen = __atomic_load_n(requests, __ATOMIC_ACQUIRE);
     if (seen != state_->loader_seen) {
       state_->loader_seen = seen;
-      return Event::ModulesChanged;
+      const auto loader = read_loader_state(state_->pid);
+      if (!loader || loader->consistent) return Event::ModulesChanged;
+      modules_done();  // The change only begins.
+      continue;
     }
     if (state() != TargetState::Running) return Event::TargetGone;
     const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - Clock::now());

@@ -42,7 +42,9 @@ struct OpenOptions {
   abi::RegionLayout region;  // Of this session; region.size_log2 decides what a slot must hold.
   abi::ForkPolicy fork_policy = abi::ForkPolicy::Mute;  // The first session on a process decides.
   std::chrono::milliseconds stop_timeout{1000};         // For all threads to stop, else roll back.
-  bool follow_modules = false;  // The target's loader waits for us after dlopen: see wait().
+  // The target's loader waits for us after dlopen, see wait(). Nothing happens in programs without
+  // a loader.
+  bool follow_modules = false;
   std::chrono::milliseconds loader_timeout{200};  // How long it waits at most.
 };
 

@@ -83,8 +83,11 @@ struct Layout::State {
 Expected<InstallReport> install_windows(Attachment::State& state,
                                         std::vector<PlannedWindow>& windows);
 
-// The site of the loader's hook, armed for this session (loader_hook.cc).
-Expected<void> install_loader_hook(Attachment::State& state);
+// Makes the loader tell this session when modules come and go (follow_modules.cc).
+Expected<void> follow_modules(Attachment::State& state);
+
+// One window whose only point calls the loader's hook.
+Expected<InstallReport> install_hook(Attachment::State& state, const ModuleRequest& module);
 
 // Stops the process; waits, bounded, for another Clew that has it stopped.
 Expected<StoppedTarget> stop_target(pid_t pid, std::chrono::milliseconds timeout);

@@ -98,7 +98,8 @@ Below below(const SiteJournal& journal, uint32_t site, std::span<const Point> po
 
 class LayoutMaker {
  public:
-  LayoutMaker(Attachment::State& state, Layout::State& layout) : state_(state), layout_(layout) {}
+  LayoutMaker(Attachment::State& state, Layout::State& layout, bool loader_hook = false)
+      : state_(state), layout_(layout), loader_hook_(loader_hook) {}
 
   Expected<void> add_module(uint32_t index, const ModuleRequest& module) {
     CLEW_ASSERT(module.bodies.size() == module.plan->points.size());
@@ -134,13 +135,16 @@ class LayoutMaker {
         .points = points,
         .bodies = module.bodies.subspan(planned.first_point, planned.point_count),
         .load_bias = module.load_bias};
+    request.loader_hook = loader_hook_;
     planned.window = window;
     planned.site = record_of(window, module.load_bias);
     const uint64_t begin = planned.site.address;
     const uint64_t size = std::max<uint64_t>(window.size_bytes, kJumpSizeBytes);
     if (state_.journal->meets_other(begin, begin + size)) return RefusalReason::WindowInUse;
     const auto site = state_.journal->find(begin);
-    if (site) {
+    if (site && !is_patched(*site)) {
+      state_.journal->drop_site_with_layers(*site);  // Its module went away and came back.
+    } else if (site) {
       const Below lower = below(*state_.journal, *site, points);
       if (!lower.possible || !same_window(state_.journal->site(*site), window)) {
         return RefusalReason::WindowInUse;
@@ -150,6 +154,17 @@ class LayoutMaker {
       request.lower_probes = lower.probes;
     }
     return place(request, std::move(planned));
+  }
+
+  [[nodiscard]] bool is_patched(uint32_t site) const {
+    for (const uint32_t index : state_.journal->layers_of(site)) {
+      const abi::PatchRecord& patch = state_.journal->layer(index).patches[0];
+      std::array<uint8_t, abi::kPatchSizeMax> now{};
+      const auto bytes = std::span(now).first(patch.size_bytes);
+      if (!target::read_memory(state_.pid, patch.address, bytes)) return false;
+      if (!std::equal(bytes.begin(), bytes.end(), patch.original)) return true;
+    }
+    return false;
   }
 
   std::optional<RefusalReason> place(TrampolineRequest& request, PlannedWindow planned) {
@@ -178,6 +193,7 @@ class LayoutMaker {
 
   Attachment::State& state_;
   Layout::State& layout_;
+  bool loader_hook_;
 };
 
 // --- the stopped part ---------------------------------------------------------------------------
@@ -452,6 +468,22 @@ const std::vector<PointRefusal>& Layout::refusals() const {
   return state_->refusals;
 }
 
+namespace {
+
+// Forgets the sites of modules that were unloaded.
+void drop_vanished(Attachment::State& state) {
+  const auto maps = target::read_memory_map(state.pid);
+  if (!maps) return;
+  std::vector<uint32_t> gone;
+  for (const auto& [address, site] : state.journal->by_address()) {
+    if (!is_mapped_as_recorded(*maps, state.journal->site(site))) gone.push_back(site);
+  }
+  for (const uint32_t site : gone)
+    state.journal->drop_site_with_layers(site);
+}
+
+}  // namespace
+
 Expected<Layout> Attachment::lay_out(std::span<const ModuleRequest> modules) {
   if (state() != TargetState::Running) {
     return fail(ErrorCode::NotFound, fmt::format("process {} is gone", state_->pid));
@@ -459,10 +491,19 @@ Expected<Layout> Attachment::lay_out(std::span<const ModuleRequest> modules) {
   auto layout = std::make_unique<Layout::State>(CLEW_TRY(ArenaLock::take(state_->arena)));
   layout->accessor_entries = &state_->accessor_entries;
   state_->journal.emplace(state_->arena);
+  drop_vanished(*state_);
   LayoutMaker maker(*state_, *layout);
   for (uint32_t i = 0; i < modules.size(); ++i)
     CLEW_TRY(maker.add_module(i, modules[i]));
   return Layout(std::move(layout));
+}
+
+Expected<InstallReport> install_hook(Attachment::State& state, const ModuleRequest& module) {
+  Layout::State layout(CLEW_TRY(ArenaLock::take(state.arena)));
+  state.journal.emplace(state.arena);
+  LayoutMaker maker(state, layout, true);
+  CLEW_TRY(maker.add_module(0, module));
+  return install_windows(state, layout.windows);
 }
 
 Expected<InstallReport> Attachment::install(Layout&& layout, std::span<const Body> bodies) {

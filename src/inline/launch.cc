@@ -7,10 +7,8 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 #include <utility>
 
-#include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ptrace.h>
@@ -20,6 +18,7 @@
 
 #include "base/file_descriptor.h"
 #include "inline/attachment.h"
+#include "inline/loader.h"
 #include "target/module_image.h"
 #include "target/process.h"
 
@@ -30,56 +29,13 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kStoppedByUs = SIGTRAP;
 constexpr uint8_t kInt3 = 0xcc;
-constexpr uint32_t kConsistent = 0;    // RT_CONSISTENT
-constexpr uint64_t kStateOffset = 24;  // Of r_debug.r_state (link.h).
 constexpr unsigned kNoticesMax = 64;
-
-struct AuxiliaryValues {
-  uint64_t base = 0;  // Of the loader; 0 = static.
-  uint64_t entry = 0;
-  uint64_t headers = 0;
-  uint64_t header_count = 0;
-};
-
-AuxiliaryValues read_auxiliary(pid_t pid) {
-  AuxiliaryValues values;
-  std::ifstream file(fmt::format("/proc/{}/auxv", pid), std::ios::binary);
-  uint64_t entry[2] = {};
-  while (file.read(reinterpret_cast<char*>(entry), sizeof entry)) {
-    if (entry[0] == AT_BASE) values.base = entry[1];
-    if (entry[0] == AT_ENTRY) values.entry = entry[1];
-    if (entry[0] == AT_PHDR) values.headers = entry[1];
-    if (entry[0] == AT_PHNUM) values.header_count = entry[1];
-  }
-  return values;
-}
 
 template <typename T>
 bool read_object(pid_t pid, uint64_t address, T& object) {
   return target::read_memory(pid, address,
                              std::span(reinterpret_cast<uint8_t*>(&object), sizeof object))
       .has_value();
-}
-
-// Address of the program's r_debug; 0 while the loader has not set it.
-uint64_t find_debug_state(pid_t pid, const AuxiliaryValues& values) {
-  constexpr uint64_t kHeadersMax = 64;
-  constexpr uint64_t kEntriesMax = 256;
-  uint64_t bias = 0;
-  uint64_t dynamic = 0;
-  for (uint64_t i = 0; i < std::min(values.header_count, kHeadersMax); ++i) {
-    Elf64_Phdr header = {};
-    if (!read_object(pid, values.headers + i * sizeof header, header)) return 0;
-    if (header.p_type == PT_PHDR) bias = values.headers - header.p_vaddr;
-    if (header.p_type == PT_DYNAMIC) dynamic = header.p_vaddr;
-  }
-  for (uint64_t i = 0; dynamic != 0 && i < kEntriesMax; ++i) {
-    Elf64_Dyn entry = {};
-    if (!read_object(pid, bias + dynamic + i * sizeof entry, entry) || entry.d_tag == DT_NULL)
-      break;
-    if (entry.d_tag == DT_DEBUG) return entry.d_un.d_ptr;
-  }
-  return 0;
 }
 
 // The loader's hook for debuggers; 0 when it has none that can be found.
@@ -182,15 +138,12 @@ Expected<void> Starting::run_to(uint64_t address) {
 
 Expected<void> Starting::run_to_start() {
   const AuxiliaryValues values = read_auxiliary(pid_);
-  const uint64_t notice = values.base == 0 ? 0 : find_notice(pid_, values.base);
+  const uint64_t notice = values.loader_base == 0 ? 0 : find_notice(pid_, values.loader_base);
   if (notice == 0) return run_to(values.entry);
   for (unsigned i = 0; i < kNoticesMax; ++i) {
     CLEW_TRY(run_to(notice));
-    const uint64_t debug = find_debug_state(pid_, values);
-    uint32_t state = ~uint32_t{0};
-    if (debug != 0 && read_object(pid_, debug + kStateOffset, state) && state == kConsistent) {
-      return {};
-    }
+    const auto state = read_loader_state(pid_);
+    if (state && state->consistent) return {};
     // Step off the instruction, so that it can be stopped at again.
     ptrace(PTRACE_SINGLESTEP, pid_, nullptr, nullptr);
     CLEW_TRY(wait_for_trap());
@@ -212,7 +165,8 @@ Expected<void> Starting::hand_over() {
   for (const std::string& argument : options.command)
     arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
-  // The tracer blocks what it takes from a descriptor; the command starts as a shell would start it.
+  // The tracer blocks what it takes from a descriptor; the command starts as a shell would start
+  // it.
   sigset_t none;
   (void)sigemptyset(&none);
   (void)sigprocmask(SIG_SETMASK, &none, nullptr);

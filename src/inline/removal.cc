@@ -4,7 +4,6 @@
 #include "inline/removal.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace clew::inline_ {
 namespace {
@@ -100,20 +99,9 @@ Expected<void> Removal::restore_text(StoppedTarget& target) {
   return text.flush(target);
 }
 
-// Is the module that was patched still there? Its address may belong to another one by now.
-bool Removal::is_mapped(const abi::SiteRecord& site) const {
-  const auto map =
-      std::upper_bound(maps_.begin(), maps_.end(), site.address,
-                       [](uint64_t address, const target::Mapping& m) { return address < m.end; });
-  if (map == maps_.end() || !map->contains(site.address)) return false;
-  const uint64_t device = uint64_t{map->device_major} << 32 | map->device_minor;
-  return map->inode == site.map_inode && device == site.map_device &&
-         map->file_offset - map->start == site.map_offset - site.map_start;
-}
-
 // The text holds what one of the layers wrote, or a part of it, or the original bytes.
 void Removal::restore_site(TextImage& text, const Change& change) {
-  if (!is_mapped(journal_.site(change.site))) {
+  if (!is_mapped_as_recorded(maps_, journal_.site(change.site))) {
     ++report_.vanished;
     return;
   }

@@ -47,7 +47,6 @@ class Removal {
   void list_code();
   [[nodiscard]] std::vector<TextImage::Range> text_ranges() const;
   [[nodiscard]] bool leaves(const abi::LayerRecord& layer) const;
-  [[nodiscard]] bool is_mapped(const abi::SiteRecord& site) const;
   Expected<void> restore_text(StoppedTarget& target);
   void restore_site(TextImage& text, const Change& change);
   [[nodiscard]] bool is_ours(const TextImage& text, const Change& change, uint32_t patch) const;

@@ -131,6 +131,13 @@ void SiteJournal::drop_site(uint32_t index) {
   free_sites_.push_back(index);
 }
 
+void SiteJournal::drop_site_with_layers(uint32_t index) {
+  const std::vector<uint32_t> layers = layers_of(index);
+  for (const uint32_t layer : layers)
+    drop_layer(layer);
+  drop_site(index);
+}
+
 std::optional<uint32_t> SiteJournal::layer_at(uint64_t address) const {
   auto next = layer_by_address_.upper_bound(address);
   if (next == layer_by_address_.begin()) return std::nullopt;
@@ -229,6 +236,16 @@ Window window_of(const abi::SiteRecord& record) {
                                    .target = from.target_delta == 0 ? 0 : far(from.target_delta)});
   }
   return window;
+}
+
+bool is_mapped_as_recorded(std::span<const target::Mapping> maps, const abi::SiteRecord& site) {
+  const auto map =
+      std::upper_bound(maps.begin(), maps.end(), site.address,
+                       [](uint64_t address, const target::Mapping& m) { return address < m.end; });
+  if (map == maps.end() || !map->contains(site.address)) return false;
+  const uint64_t device = uint64_t{map->device_major} << 32 | map->device_minor;
+  return map->inode == site.map_inode && device == site.map_device &&
+         map->file_offset - map->start == site.map_offset - site.map_start;
 }
 
 bool same_window(const abi::SiteRecord& record, const Window& window) {

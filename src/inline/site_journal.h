@@ -37,6 +37,7 @@ class SiteJournal {
   Expected<uint32_t> add_layer(const abi::LayerRecord& record);
   void drop_layer(uint32_t index);
   void drop_site(uint32_t index);
+  void drop_site_with_layers(uint32_t index);
 
   // The layer whose code contains this address of the target.
   [[nodiscard]] std::optional<uint32_t> layer_at(uint64_t address) const;
@@ -59,6 +60,10 @@ class SiteJournal {
 // A window at load time addresses as a record, and back to link time addresses.
 abi::SiteRecord record_of(const Window& window, uint64_t load_bias);
 Window window_of(const abi::SiteRecord& record);
+
+// Is what was mapped at the site when it was installed still there? Its address may belong to
+// another module by now.
+bool is_mapped_as_recorded(std::span<const target::Mapping> maps, const abi::SiteRecord& site);
 
 // Is the window of the record this window?
 bool same_window(const abi::SiteRecord& record, const Window& window);

@@ -151,7 +151,47 @@ static long stop_storm(void) {
   return atomic_load(&stormed);
 }
 
+// A comparison and its branch with live flags and a word in the red zone between them: what a probe
+// at an offset must not disturb. flags_work(n) = n + 1, and 100 more when n >= 10.
+long flags_work(long value);
+__asm__(
+    ".text\n.globl flags_work\n.type flags_work, @function\nflags_work:\n"
+    "  mov %rdi, -8(%rsp)\n"
+    "  cmp $10, %rdi\n"
+    "  lea 1(%rdi), %rax\n"
+    "  mov $100, %edi\n"
+    "  jl 1f\n"
+    "  add %rdi, %rax\n"
+    "1: sub -8(%rsp), %rax\n"
+    "  add -8(%rsp), %rax\n"
+    "  ret\n"
+    ".size flags_work, . - flags_work\n");
+
+// A function whose first five bytes are several instructions. short_work(n) = n + 1.
+long short_work(long value);
+__asm__(
+    ".text\n.globl short_work\n.type short_work, @function\nshort_work:\n"
+    "  push %rbx\n"
+    "  mov %rdi, %rbx\n"
+    "  lea 1(%rbx), %rax\n"
+    "  pop %rbx\n"
+    "  ret\n"
+    ".size short_work, . - short_work\n");
+
+// Holds the interrupted thread until a byte comes.
+static void handle(int signal) {
+  char byte = 0;
+  (void)signal;
+  if (write(1, "handler\n", 8) != 8) _exit(1);
+  while (read(0, &byte, 1) == 1 && byte != '\n') {
+  }
+}
+
 int main(int argc, char** argv) {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = handle;
+  sigaction(SIGUSR1, &action, NULL);
   char line[256];
   setvbuf(stdout, NULL, _IOLBF, 0);
   printf("ready\n");
@@ -193,6 +233,16 @@ int main(int argc, char** argv) {
       execv("/proc/self/exe", argv);
     } else if (strcmp(word, "sum") == 0) {
       printf("%ld\n", atomic_load(&sum));
+    } else if (strcmp(word, "flags") == 0) {
+      long total = 0;
+      for (long i = 0; i < a; ++i)
+        total += flags_work(i % 20);
+      printf("%ld\n", total);
+    } else if (strcmp(word, "short") == 0) {
+      long total = 0;
+      for (long i = 0; i < a; ++i)
+        total += short_work(i);
+      printf("%ld\n", total);
     } else if (strcmp(word, "crash") == 0) {
       raise(SIGSEGV);
     } else {

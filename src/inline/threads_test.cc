@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads at awkward places: inside windows, in signal handlers, in the loader; and users without
+// privileges.
+#include <csignal>
+
+#include <gtest/gtest.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "inline/attachment.h"
+#include "inline/victim.h"
+
+namespace clew::inline_ {
+namespace {
+
+using testing_::cell;
+using testing_::changed_text;
+using testing_::Footprint;
+using testing_::footprint_of;
+using testing_::install_counters;
+using testing_::Module;
+using testing_::module_of;
+using testing_::plan_of;
+using testing_::small_options;
+using testing_::Victim;
+
+const char* const kVictim = CLEW_COUNTER_VICTIM;
+const char* const kPlugin = CLEW_PLUGIN_VICTIM;
+
+class AwkwardThreads : public testing::Test {
+ protected:
+  AwkwardThreads() : victim_(kVictim), module_(module_of(victim_.pid(), "counter_victim")) {}
+
+  Attachment open(const OpenOptions& options = small_options()) {
+    auto attachment = Attachment::open(victim_.pid(), options);
+    EXPECT_TRUE(attachment.has_value()) << attachment.error().message;
+    return std::move(*attachment);
+  }
+
+  // Lets the main thread run the command until it stands inside the first window of work(), then
+  // lets go of it with a signal.
+  void stop_inside_window(const std::string& command, uint64_t begin, uint64_t end, int signal) {
+    const pid_t pid = victim_.pid();
+    int status = 0;
+    ASSERT_EQ(ptrace(PTRACE_ATTACH, pid, nullptr, nullptr), 0);
+    ASSERT_EQ(waitpid(pid, &status, 0), pid);
+    victim_.send(command);
+    user_regs_struct registers = {};
+    for (int step = 0; step < 20'000; ++step) {
+      ASSERT_EQ(ptrace(PTRACE_SINGLESTEP, pid, nullptr, nullptr), 0);
+      ASSERT_EQ(waitpid(pid, &status, 0), pid);
+      ptrace(PTRACE_GETREGS, pid, nullptr, &registers);
+      if (registers.rip > begin && registers.rip < end) break;
+    }
+    ASSERT_TRUE(registers.rip > begin && registers.rip < end);
+    ptrace(PTRACE_DETACH, pid, nullptr, reinterpret_cast<void*>(static_cast<intptr_t>(signal)));
+  }
+
+  Victim victim_;
+  std::unique_ptr<Module> module_;
+};
+
+TEST_F(AwkwardThreads, AThreadStoppedInsideAWindowGoesOnInItsCopy) {
+  const uint64_t begin = module_->address_of("short_work") + module_->load_bias;
+  stop_inside_window("short 100", begin, begin + 8, SIGSTOP);
+  Attachment attachment = open();
+  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+  const auto report = install_counters(attachment, *module_, plan);
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_EQ(report->windows, 1U);
+  kill(victim_.pid(), SIGCONT);
+  EXPECT_EQ(victim_.read_line(), "5050");
+  EXPECT_EQ(cell(attachment, 0), 99U);  // One call was under way.
+  ASSERT_TRUE(attachment.detach().has_value());
+}
+
+TEST_F(AwkwardThreads, ASignalHandlerReturnsIntoTheCopy) {
+  const uint64_t begin = module_->address_of("short_work") + module_->load_bias;
+  stop_inside_window("short 100", begin, begin + 8, SIGUSR1);
+  ASSERT_EQ(victim_.read_line(), "handler");
+  Attachment attachment = open();
+  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+  const auto report = install_counters(attachment, *module_, plan);
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_EQ(report->windows, 1U);
+  victim_.send("go");
+  EXPECT_EQ(victim_.read_line(), "5050");
+  EXPECT_EQ(cell(attachment, 0), 99U);
+  ASSERT_TRUE(attachment.detach().has_value());
+  EXPECT_TRUE(changed_text(victim_.pid()).empty());
+}
+
+TEST_F(AwkwardThreads, AStoppedProcessStaysStopped) {
+  kill(victim_.pid(), SIGSTOP);
+  int status = 0;
+  ASSERT_EQ(waitpid(victim_.pid(), &status, WUNTRACED), victim_.pid());
+  Attachment attachment = open();
+  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "work"}}, attachment);
+  ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
+  victim_.send("calls 10");
+  EXPECT_EQ(target::read_facts(victim_.pid())->state, 'T');
+  EXPECT_EQ(cell(attachment, 0), 0U);
+  kill(victim_.pid(), SIGCONT);
+  EXPECT_EQ(victim_.read_line(), "10");
+  EXPECT_EQ(cell(attachment, 0), 10U);
+}
+
+TEST_F(AwkwardThreads, AProbeAtAnOffsetKeepsFlagsAndRedZone) {
+  Attachment attachment = open();
+  const uint64_t start = module_->address_of("flags_work");
+  for (const bool guarded : {false, true}) {
+    Attachment session = open();
+    // Behind `mov [rsp-8], rdi` and `cmp`.
+    const Request request = {.kind = RequestKind::Offset, .address = start + 9};
+    const Plan plan = plan_windows(module_->code, {&request, 1}, {});
+    ASSERT_EQ(plan.points.size(), 1U);
+    const auto report = install_counters(session, *module_, plan, {.guarded = guarded});
+    ASSERT_TRUE(report.has_value()) << report.error().message;
+    EXPECT_EQ(report->windows, 1U);
+    EXPECT_EQ(victim_.ask_number("flags 2000"), 2000 / 20 * (190 + 20 + 10 * 100));
+    EXPECT_EQ(cell(session, 0), 2000U);
+  }
+}
+
+TEST_F(AwkwardThreads, ALibraryThatIsLoadedLaterIsSeenFromItsConstructorOn) {
+  OpenOptions options = small_options();
+  options.follow_modules = true;
+  options.loader_timeout = std::chrono::seconds(20);
+  const Footprint before = footprint_of(victim_.pid());
+  Attachment attachment = open(options);
+  uint64_t counted = 0;
+  for (uint32_t round = 0; round < 3; ++round) {
+    victim_.send(std::string("load ") + kPlugin);
+    ASSERT_EQ(attachment.wait(std::chrono::seconds(20)), Event::ModulesChanged);
+    {
+      const auto plugin = module_of(victim_.pid(), "plugin_victim");
+      ASSERT_NE(plugin, nullptr);
+      const Plan plan = plan_of(*plugin, {{RequestKind::Entry, "plugin_work"}}, attachment);
+      const auto report = install_counters(attachment, *plugin, plan);
+      ASSERT_TRUE(report.has_value()) << report.error().message;
+      EXPECT_EQ(report->windows, 1U);
+    }
+    attachment.modules_done();
+    EXPECT_EQ(victim_.read_line(), "15");
+    counted += 15;
+    EXPECT_EQ(cell(attachment, 0), counted);
+    victim_.send("unload");
+    ASSERT_EQ(attachment.wait(std::chrono::seconds(20)), Event::ModulesChanged);
+    attachment.modules_done();
+    EXPECT_EQ(victim_.read_line(), "done");
+  }
+  const auto report = attachment.detach();
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_FALSE(report->residue) << report->residue_reason;
+  EXPECT_TRUE(changed_text(victim_.pid()).empty());
+  EXPECT_EQ(footprint_of(victim_.pid()).descriptors, before.descriptors);
+}
+
+TEST_F(AwkwardThreads, AGdbBreakpointInTheWindowIsNotOverwritten) {
+  const uint64_t begin = module_->address_of("work") + module_->load_bias;
+  const pid_t pid = victim_.pid();
+  ASSERT_EQ(ptrace(PTRACE_ATTACH, pid, nullptr, nullptr), 0);
+  ASSERT_EQ(waitpid(pid, nullptr, 0), pid);
+  const auto busy = Attachment::open(pid, small_options());
+  ASSERT_FALSE(busy.has_value());
+  EXPECT_NE(busy.error().message.find("[already-traced]"), std::string::npos);
+  auto* const at = reinterpret_cast<void*>(begin);
+  const long old = ptrace(PTRACE_PEEKTEXT, pid, at, nullptr);
+  ptrace(PTRACE_POKETEXT, pid, at, reinterpret_cast<void*>((old & ~0xffL) | 0xcc));
+  ptrace(PTRACE_DETACH, pid, nullptr, nullptr);
+  Attachment attachment = open();
+  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "work"}}, attachment);
+  const auto report = install_counters(attachment, *module_, plan);
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_EQ(report->windows, 0U);
+  ASSERT_EQ(report->refusals.size(), 1U);
+  EXPECT_EQ(report->refusals[0].reason, RefusalReason::ForeignPatch);
+  EXPECT_EQ(changed_text(pid).size(), 1U);
+}
+
+// Everything in a process that has given up its privileges, victim included.
+int trace_as_nobody() {
+  if (setgid(65534) != 0 || setuid(65534) != 0) return 1;
+  Victim victim(kVictim);
+  const auto module = module_of(victim.pid(), "counter_victim");
+  const Footprint before = footprint_of(victim.pid());
+  const pid_t tracer = fork();
+  if (tracer == 0) {
+    auto attachment = Attachment::open(victim.pid(), small_options());
+    if (!attachment) _exit(2);
+    const Plan plan = plan_of(*module, {{RequestKind::Entry, "work"}}, *attachment);
+    if (!install_counters(*attachment, *module, plan)) _exit(3);
+    if (victim.ask_number("calls 50") != 50 || cell(*attachment, 0) != 50) _exit(4);
+    kill(getpid(), SIGKILL);
+  }
+  int status = 0;
+  waitpid(tracer, &status, 0);
+  if (!WIFSIGNALED(status)) return 10 + WEXITSTATUS(status);
+  if (changed_text(victim.pid()).empty()) return 20;
+  const auto report = clean_up(victim.pid(), false);
+  if (!report || report->residue) return 21;
+  if (!changed_text(victim.pid()).empty()) return 22;
+  return footprint_of(victim.pid()) == before ? 0 : 23;
+}
+
+TEST(AnOrdinaryUser, TracesTheirOwnProcessAndCleansUp) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root to become somebody else";
+  const pid_t child = fork();
+  if (child == 0) _exit(trace_as_nobody());
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+}  // namespace
+}  // namespace clew::inline_
