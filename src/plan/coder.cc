@@ -9,6 +9,7 @@
 
 #include "abi/context.h"
 #include "aggregate/buckets.h"
+#include "isa/validator.h"
 
 namespace clew::plan {
 
@@ -97,6 +98,7 @@ Jump comparison(query::BinaryOperator op, bool is_signed) {
     case query::BinaryOperator::LogicalOr:
       return Jump::Always;
   }
+  return {};
 }
 
 bool is_comparison(query::BinaryOperator op) {
@@ -123,7 +125,10 @@ Expected<isa::Program> Coder::finish(std::string name) {
     const std::function<void()> write = out_of_line_[i];
     write();
   }
-  return builder_.finish(std::move(name));
+  isa::Program program = CLEW_TRY(builder_.finish(std::move(name)));
+  // What is out of line jumps back to the line; there are no cycles.
+  CLEW_TRY(isa::validate_probe(program, {.loops_allowed = true}));
+  return program;
 }
 
 Expected<int32_t> Coder::reserve(uint32_t size_bytes) {
@@ -377,6 +382,7 @@ bool Coder::leaf(const Expression& expression, Register into) {
     case Field::KernelStack:
       return false;
   }
+  return {};
 }
 
 Expected<void> Coder::field(const Expression& expression) {

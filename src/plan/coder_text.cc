@@ -49,6 +49,7 @@ bool decoded_by_tracer(Field field) {
     case Field::EntryArgument:
       return false;
   }
+  return {};
 }
 
 bool computes_field(Field field) {
@@ -74,6 +75,7 @@ bool computes_field(Field field) {
     case Field::KernelStack:
       return false;
   }
+  return {};
 }
 
 bool computes_function(query::Function function) {
@@ -95,6 +97,7 @@ bool computes_function(query::Function function) {
     case query::Function::SketchSample:
       return false;
   }
+  return {};
 }
 
 // Text comparisons are between text in memory and a constant, for equality only.
@@ -277,6 +280,7 @@ Expected<void> Coder::store_text(const Expression& expression, Register base, in
     case ExpressionKind::In:
       return fail(ErrorCode::InvalidQuery, "text that a probe cannot compute");
   }
+  return {};
 }
 
 Expected<void> Coder::store(const Expression& expression, Register base, int32_t offset) {
@@ -357,13 +361,14 @@ Expected<void> Coder::branch_text(const Expression& expression, bool when, Label
   const int32_t area = CLEW_TRY(text_in_frame(left));
   const uint32_t capacity = 8 * stored_words(left);
   const auto size = static_cast<uint32_t>(right.size());
-  const Label differ = equal_wanted ? builder_.label() : target;
-  if (size > capacity) {  // Longer than the text can be: never equal.
-    if (!equal_wanted) builder_.jump(target);
-    if (equal_wanted) builder_.bind(differ);
+  const uint32_t compared = prefix ? size : capacity;
+  if (size > capacity || compared == 0) {  // Longer than the text can be, or any text will do.
+    builder_.move(Register::R0, compared == 0 ? 1 : 0)
+        .jump_if(equal_wanted ? Jump::NotEqual : Jump::Equal, Register::R0, 0, target);
     return {};
   }
-  CLEW_TRY(compare_text(area, right, prefix ? size : capacity, differ));
+  const Label differ = equal_wanted ? builder_.label() : target;
+  CLEW_TRY(compare_text(area, right, compared, differ));
   if (equal_wanted) builder_.jump(target).bind(differ);
   return {};
 }

@@ -111,6 +111,7 @@ Value integer_arithmetic(const Expression& e, uint64_t left, uint64_t right) {
     case BinaryOperator::LogicalOr:
       return {};
   }
+  return {};
 }
 
 Value real_arithmetic(const Expression& e, double left, double right) {
@@ -140,6 +141,7 @@ Value real_arithmetic(const Expression& e, double left, double right) {
     case BinaryOperator::LogicalOr:
       return {};
   }
+  return {};
 }
 
 bool compares(BinaryOperator op, int order) {
@@ -170,6 +172,7 @@ bool compares(BinaryOperator op, int order) {
     case BinaryOperator::LogicalOr:
       return false;
   }
+  return {};
 }
 
 bool is_comparison(BinaryOperator op) {

@@ -27,27 +27,41 @@ using query::SourceKind;
 
 namespace {
 
-// Which fields of the entry's record the programs use.
-struct RecordUse {
+// What an expression uses besides the context: the entry's record, and memory.
+struct Use {
   bool elapsed = false;
   bool return_value = false;
+  bool memory = false;  // Of the traced program.
   std::set<uint16_t> arguments;
 
   [[nodiscard]] bool any() const { return elapsed || !arguments.empty(); }
 };
 
-void find_use(const query::Query& query, const Expression& expression, RecordUse& use) {
+void find_use(const query::Query& query, const query::Source& source, const Expression& expression,
+              Use& use) {
   if (expression.kind == ExpressionKind::Field) {
     if (expression.field == Field::Elapsed) use.elapsed = true;
     if (expression.field == Field::ReturnValue) use.return_value = true;
     if (expression.field == Field::EntryArgument) use.arguments.insert(expression.index);
   }
   if (expression.kind == ExpressionKind::Let) {
-    find_use(query, query.lets[expression.index].expression, use);
+    find_use(query, source, query.lets[expression.index].expression, use);
   }
+  if (expression.kind == ExpressionKind::Input) {
+    find_use(query, source, source.inputs[expression.index], use);
+  }
+  use.memory |= expression.kind == ExpressionKind::Load ||
+                expression.kind == ExpressionKind::ReadString ||
+                expression.kind == ExpressionKind::ReadBytes;
   for (const Expression& operand : expression.operands) {
-    find_use(query, operand, use);
+    find_use(query, source, operand, use);
   }
+}
+
+// What its stored word means differs from process to process.
+bool depends_on_process(const Expression& expression) {
+  return is_process_constant(expression) ||
+         (expression.kind == ExpressionKind::Field && expression.field == Field::Comm);
 }
 
 bool is_host_source(SourceKind kind) {
@@ -84,7 +98,7 @@ class Lowering {
   void place_dense();
   void place_table();
   void place_samples();
-  RecordUse use_of(const query::Source& source) const;
+  Use use_of(const query::Source& source) const;
   std::vector<Expression> probe_expressions(const query::Source& source) const;
 
   Expected<void> program(uint16_t source);
@@ -92,7 +106,9 @@ class Lowering {
   Expected<isa::Program> tail_call_program(const query::Source& source, bool has_record,
                                            const Coder& main);
   Expected<void> filters(Coder& coder);
-  Expected<void> update_cells(Coder& coder);
+  Expected<std::vector<std::optional<int32_t>>> read_arguments(Coder& coder,
+                                                               const query::Source& source);
+  Expected<void> update_cells(Coder& coder, const query::Source& source);
   Expected<void> find_entry(Coder& coder);
   Expected<void> emit_event(Coder& coder, uint16_t source);
   void count_passed(Coder& coder);
@@ -141,10 +157,10 @@ std::vector<Expression> Lowering::probe_expressions(const query::Source& source)
   return all;
 }
 
-RecordUse Lowering::use_of(const query::Source& source) const {
-  RecordUse use;
+Use Lowering::use_of(const query::Source& source) const {
+  Use use;
   for (const Expression& e : probe_expressions(source)) {
-    find_use(query_, e, use);
+    find_use(query_, source, e, use);
   }
   return use;
 }
@@ -157,7 +173,7 @@ Expected<void> Lowering::find_state() {
   }
   for (const query::Source& source : query_.sources) {
     if (!is_exit_source(source.kind)) continue;
-    const RecordUse use = use_of(source);
+    const Use use = use_of(source);
     environment_.records_time |= use.elapsed;
     for (const uint16_t argument : use.arguments) {
       const auto& known = environment_.record_arguments;
@@ -166,6 +182,12 @@ Expected<void> Lowering::find_state() {
       }
     }
   }
+  result_.state.by_process =
+      std::any_of(query_.values.begin(), query_.values.end(),
+                  [](const auto& value) { return depends_on_process(value.expression); }) ||
+      std::any_of(query_.aggregates.begin(), query_.aggregates.end(), [](const auto& a) {
+        return a.kind == query::AggregateKind::TopK && depends_on_process(a.arguments[0]);
+      });
   environment_.tick_multiplier = input_.tick_multiplier;
   environment_.tick_shift = input_.tick_shift;
   environment_.base_ticks = input_.base_ticks;
@@ -180,9 +202,6 @@ void Lowering::place_dense() {
       group.cells.push_back(spec_of(aggregate));
     }
     const uint32_t words = group.words();
-    result_.state.by_process =
-        std::any_of(query_.values.begin(), query_.values.end(),
-                    [](const auto& value) { return is_process_constant(value.expression); });
     result_.state.dense.push_back(
         {.first_word = 0, .groups = input_.group_count, .group = std::move(group)});
     result_.dense_words = words * input_.group_count;
@@ -233,7 +252,9 @@ void Lowering::place_samples() {
     }
   }
   for (const query::NamedExpression& let : query_.lets) {
-    samples += count_samples(let.expression) * static_cast<uint32_t>(query_.sources.size());
+    for (const query::Source& source : query_.sources) {
+      samples += count_samples(query::bind(let.expression, source));
+    }
   }
   environment_.samples_offset = place(uint64_t{8} * samples, 8);
 }
@@ -278,8 +299,9 @@ Expected<void> Lowering::filters(Coder& coder) {
 
 void Lowering::count_passed(Coder& coder) {
   if (!result_.passed_dense) return;
+  coder.builder().load_window(Register::R2, passed_offset_);
+  add_generation(coder, Register::R2, result_.layout.cells_half_bytes);
   coder.builder()
-      .load_window(Register::R2, passed_offset_)
       .load(Size::Double, Register::R3, Register::R2, 0)
       .alu(Alu::Add, Register::R3, 1)
       .store(Size::Double, Register::R2, 0, Register::R3);
@@ -353,7 +375,24 @@ Expected<void> Lowering::find_entry(Coder& coder) {
   return {};
 }
 
-Expected<void> Lowering::update_cells(Coder& coder) {
+// Computes the arguments for which memory must be read: a hit whose memory cannot be read leaves
+// before anything is counted. In a dense group the first argument may wait for its own turn.
+Expected<std::vector<std::optional<int32_t>>> Lowering::read_arguments(
+    Coder& coder, const query::Source& source) {
+  std::vector<std::optional<int32_t>> areas(query_.aggregates.size());
+  const size_t first = result_.form == StateForm::Dense ? 1 : 0;
+  for (size_t i = first; i < query_.aggregates.size(); ++i) {
+    const query::Aggregate& aggregate = query_.aggregates[i];
+    if (!needs_value(aggregate)) continue;
+    Use use;
+    find_use(query_, source, aggregate.arguments[0], use);
+    if (use.memory) areas[i] = CLEW_TRY(prepare(coder, aggregate));
+  }
+  return areas;
+}
+
+Expected<void> Lowering::update_cells(Coder& coder, const query::Source& source) {
+  const auto prepared = CLEW_TRY(read_arguments(coder, source));
   if (result_.form == StateForm::Table) {
     CLEW_TRY(find_entry(coder));
   } else {
@@ -362,9 +401,9 @@ Expected<void> Lowering::update_cells(Coder& coder) {
     add_generation(coder, Register::R9, result_.layout.cells_half_bytes);
   }
   uint32_t offset = 0;
-  for (const query::Aggregate& aggregate : query_.aggregates) {
-    CLEW_TRY(update(coder, aggregate, offset));
-    offset += 8 * aggregate::cell_words(spec_of(aggregate));
+  for (size_t i = 0; i < query_.aggregates.size(); ++i) {
+    CLEW_TRY(update(coder, query_.aggregates[i], offset, prepared[i]));
+    offset += 8 * aggregate::cell_words(spec_of(query_.aggregates[i]));
   }
   count_passed(coder);
   return {};
@@ -418,7 +457,7 @@ Expected<void> Lowering::emit_event(Coder& coder, uint16_t source) {
 
 Expected<void> Lowering::program(uint16_t index) {
   const query::Source& source = query_.sources[index];
-  const RecordUse use = use_of(source);
+  const Use use = use_of(source);
   Coder coder(query_, source, environment_);
   coder.begin();
   if (is_exit_source(source.kind) && use.any()) coder.take_record();
@@ -427,7 +466,7 @@ Expected<void> Lowering::program(uint16_t index) {
   if (result_.form == StateForm::Events) {
     CLEW_TRY(emit_event(coder, index));
   } else {
-    CLEW_TRY(update_cells(coder));
+    CLEW_TRY(update_cells(coder, source));
   }
   isa::Program program = CLEW_TRY(coder.finish(fmt::format("source {}", index)));
   std::optional<isa::Program> at_tail_call;
@@ -503,26 +542,11 @@ uint64_t Lowered::group_pointer(uint32_t group) const {
   return layout.cells_offset + uint64_t{8} * words * group;
 }
 
-bool is_process_constant(const Expression& expression) {
-  return expression.kind == ExpressionKind::Field &&
-         (expression.field == Field::Pid || expression.field == Field::ProcName ||
-          expression.field == Field::Host);
-}
-
 StateForm state_form(const Plan& plan) {
   if (!plan.has(OperatorKind::PartialGroup) && !plan.has(OperatorKind::PartialAggregate)) {
     return StateForm::Events;
   }
-  const bool counts_values =
-      std::any_of(plan.query.aggregates.begin(), plan.query.aggregates.end(),
-                  [](const auto& a) { return a.kind == query::AggregateKind::TopK; });
-  const bool dense =
-      !counts_values && std::all_of(plan.query.values.begin(), plan.query.values.end(),
-                                    [&](const query::NamedExpression& value) {
-                                      return is_process_constant(value.expression) ||
-                                             is_site_constant(plan.query, value.expression);
-                                    });
-  return dense ? StateForm::Dense : StateForm::Table;
+  return keys_known_before(plan.query) ? StateForm::Dense : StateForm::Table;
 }
 
 Expected<Lowered> lower(const Plan& plan, const LowerInput& input) {

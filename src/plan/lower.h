@@ -66,8 +66,6 @@ struct Lowered {
 
 // Which form the state of a plan takes.
 StateForm state_form(const Plan& plan);
-// pid, procName, host: one value per process.
-bool is_process_constant(const query::Expression& expression);
 
 // Errors: Limit when state does not fit kRegionSizeLog2Max or the frame; InvalidQuery for a program
 // that cannot be built.

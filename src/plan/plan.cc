@@ -65,6 +65,7 @@ bool site_constant_node(const Expression& expression) {
     case ExpressionKind::In:
       return true;
   }
+  return {};
 }
 
 std::string_view name_of(Tier tier) {
@@ -162,6 +163,23 @@ bool all_probes_can_store(const Query& query, const Expression& expression) {
 
 bool is_site_constant(const Query& query, const Expression& expression) {
   return holds(query, expression, site_constant_node, site_constant_node);
+}
+
+bool is_process_constant(const Expression& expression) {
+  return expression.kind == ExpressionKind::Field &&
+         (expression.field == Field::Pid || expression.field == Field::ProcName ||
+          expression.field == Field::Host);
+}
+
+bool keys_known_before(const Query& query) {
+  const bool counts_values =
+      std::any_of(query.aggregates.begin(), query.aggregates.end(),
+                  [](const auto& a) { return a.kind == query::AggregateKind::TopK; });
+  return query.shape == query::Shape::Groups && !counts_values &&
+         std::all_of(query.values.begin(), query.values.end(), [&](const auto& value) {
+           return is_process_constant(value.expression) ||
+                  is_site_constant(query, value.expression);
+         });
 }
 
 bool can_group_in_probes(const Plan& plan) {

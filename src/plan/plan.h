@@ -78,6 +78,10 @@ bool all_probes_can(const query::Query& query, const query::Expression& expressi
 bool all_probes_can_store(const query::Query& query, const query::Expression& expression);
 // True when it has one value per site: the names of function, module and probe, and constants.
 bool is_site_constant(const query::Query& query, const query::Expression& expression);
+// pid, procName, host: one value per process.
+bool is_process_constant(const query::Expression& expression);
+// True when every key is known before any hit: constant per site or per process.
+bool keys_known_before(const query::Query& query);
 // Whether all inputs of the grouping stage are computed before the merge and can be counted there.
 bool can_group_in_probes(const Plan& plan);
 

@@ -10,7 +10,9 @@ bool rewrite_select(Plan& plan) {
   for (size_t i = merge + 1; i < plan.operators.size(); ++i) {
     Operator op = plan.operators[i];
     if (op.kind != OperatorKind::Select) continue;
-    if (!all_probes_can_store(plan.query, plan.query.values[op.index].expression)) continue;
+    const bool can = keys_known_before(plan.query) ||
+                     all_probes_can_store(plan.query, plan.query.values[op.index].expression);
+    if (!can) continue;
     op.tier = Tier::Probe;
     plan.operators.erase(plan.operators.begin() + static_cast<ptrdiff_t>(i));
     plan.operators.insert(plan.operators.begin() + static_cast<ptrdiff_t>(merge), op);

@@ -73,8 +73,7 @@ class Root::EventBindings final : public Bindings {
     const Expression& meaning = root_.captured_.captures[index];
     const size_t words = stored_words(meaning);
     if (starts_[index] + words > event_.words.size()) return {};
-    return root_.decode(meaning, event_.words.subspan(starts_[index], words), event_.process,
-                        event_.tid);
+    return root_.decode(meaning, event_.words.subspan(starts_[index], words), event_.process);
   }
   Value let(uint16_t) override { return {}; }
   Value value(uint16_t) override { return {}; }
@@ -135,6 +134,7 @@ class Root::HostBindings final : public Bindings {
       case Field::EntryArgument:
         return {};
     }
+    return {};
   }
   Value input(uint16_t index) override { return evaluate(source_.inputs[index], *this); }
   Value let(uint16_t index) override {
@@ -233,36 +233,33 @@ Value Root::decode_field(Field field, uint64_t word, uint64_t process) {
     case Field::EntryArgument:
       return {};
   }
+  return {};
 }
 
-Value Root::decode(const Expression& meaning, std::span<const uint64_t> words, uint64_t process,
-                   uint64_t) {
+Value Root::decode(const Expression& meaning, std::span<const uint64_t> words, uint64_t process) {
   if (meaning.kind == ExpressionKind::Field) {
     const Value named = decode_field(meaning.field, words[0], process);
     if (!std::holds_alternative<std::monostate>(named)) return named;
   }
   const query::Type& type = meaning.type;
-  switch (type.kind) {
-    case TypeKind::String:
-    case TypeKind::Bytes:
-      return text_of(words, type);
-    case TypeKind::Symbol:
-      return names_.symbol(words[0]);
-    case TypeKind::Integer:
-    case TypeKind::Float:
-    case TypeKind::Stack:
-      break;
-  }
-  if (type.enumeration != 0) {
-    const auto& list = query_.enumerations[type.enumeration - 1U].enumerators;
-    const auto found = std::find_if(list.begin(), list.end(), [&](const query::Enumerator& e) {
-      return e.value == static_cast<int64_t>(words[0]);
-    });
-    if (found != list.end()) return found->name;
-    return static_cast<int64_t>(words[0]);
-  }
-  if (type.is_signed) return static_cast<int64_t>(words[0]);
+  if (type.kind == TypeKind::String || type.kind == TypeKind::Bytes) return text_of(words, type);
+  if (type.kind == TypeKind::Integer && type.is_signed) return static_cast<int64_t>(words[0]);
   return words[0];
+}
+
+Value Root::key_of(Value value, const query::Type& type) {
+  if (type.kind == TypeKind::Symbol) return names_.symbol(bits_of(value));
+  return value;
+}
+
+Value Root::named(Value value, const query::Type& type) const {
+  if (type.enumeration == 0 || std::holds_alternative<std::monostate>(value)) return value;
+  const auto& list = query_.enumerations[type.enumeration - 1U].enumerators;
+  const auto found = std::find_if(list.begin(), list.end(), [&](const query::Enumerator& e) {
+    return static_cast<uint64_t>(e.value) == bits_of(value);
+  });
+  if (found != list.end()) return found->name;
+  return static_cast<int64_t>(bits_of(value));
 }
 
 // --- cells to tables ---------------------------------------------------------------------------
@@ -291,14 +288,16 @@ void Root::add_table(const aggregate::Accumulator& cells, uint32_t process,
     std::span<const uint64_t> rest(words);
     const auto take_part = [&](const Expression& meaning) {
       const size_t count = stored_words(meaning);
-      key.push_back(decode(meaning, rest.first(count), process, 0));
+      key.push_back(key_of(decode(meaning, rest.first(count), process), meaning.type));
       rest = rest.subspan(count);
     };
     for (const query::NamedExpression& value : query_.values) {
       take_part(value.expression);
     }
     for (const query::Aggregate& aggregate : query_.aggregates) {
-      if (aggregate.kind == query::AggregateKind::TopK) take_part(aggregate.arguments[0]);
+      if (aggregate.kind != query::AggregateKind::TopK) continue;
+      take_part(aggregate.arguments[0]);
+      key.back() = named(std::move(key.back()), aggregate.arguments[0].type);
     }
     table.add(key, counts);
   }
@@ -327,7 +326,8 @@ Row Root::project(const Row& row) {
   RowBindings bindings(row, query_.values.size());
   Row result;
   for (const query::NamedExpression& column : query_.columns) {
-    result.push_back(evaluate(column.expression, bindings));
+    const Expression& e = column.expression;
+    result.push_back(named(evaluate(e, bindings), e.type));
   }
   return result;
 }
@@ -391,16 +391,18 @@ std::vector<Row> Root::count_or_emit(Row values, std::span<const Value> argument
   for (const query::Aggregate& aggregate : query_.aggregates) {
     const aggregate::AggregateSpec spec = spec_of(aggregate);
     const size_t count = aggregate::cell_words(spec);
-    uint64_t bits = 0;
-    if (!aggregate.arguments.empty()) {
-      const Value& value = arguments[argument++];
-      if (std::holds_alternative<std::monostate>(value)) return {};
-      if (aggregate.kind == query::AggregateKind::TopK) values.push_back(value);
-      bits = aggregate.kind == query::AggregateKind::Distinct
-                 ? hash_of_value(value, aggregate.arguments[0].type)
-                 : bits_of(value);
+    const std::span<uint64_t> cell = std::span(cells).subspan(word, count);
+    const Value* value = aggregate.arguments.empty() ? nullptr : &arguments[argument++];
+    if (value != nullptr && std::holds_alternative<std::monostate>(*value)) return {};
+    if (aggregate.kind == query::AggregateKind::TopK) {
+      const query::Type& type = aggregate.arguments[0].type;
+      values.push_back(named(key_of(*value, type), type));
     }
-    aggregate::add(spec, std::span(cells).subspan(word, count), bits);
+    if (aggregate.kind == query::AggregateKind::Distinct) {
+      aggregate::add_distinct(cell, hash_of_value(*value, aggregate.arguments[0].type));
+    } else {
+      aggregate::add(spec, cell, value == nullptr ? 0 : bits_of(*value));
+    }
     word += count;
   }
   counted_.add(values, cells);
@@ -415,7 +417,7 @@ std::vector<Row> Root::take(const collect::Event& event) {
   if (!pass) return {};
   Row values;
   for (const Expression& e : captured_.values) {
-    values.push_back(evaluate(e, bindings));
+    values.push_back(key_of(evaluate(e, bindings), e.type));
   }
   std::vector<Value> arguments;
   for (const Expression& e : captured_.arguments) {

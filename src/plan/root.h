@@ -67,8 +67,13 @@ class Root {
 
   void make_columns();
   [[nodiscard]] aggregate::Column column_of(const query::NamedExpression& column) const;
+  // Enumerations and symbols stay numbers: expressions compute with them.
   aggregate::Value decode(const query::Expression& meaning, std::span<const uint64_t> words,
-                          uint64_t process, uint64_t tid);
+                          uint64_t process);
+  // As a part of a key: code addresses differ from process to process, names do not.
+  aggregate::Value key_of(aggregate::Value value, const query::Type& type);
+  // The enumerator's name for a value of an enumeration; last, since conditions compare numbers.
+  [[nodiscard]] aggregate::Value named(aggregate::Value value, const query::Type& type) const;
   aggregate::Value decode_field(query::Field field, uint64_t word, uint64_t process);
   aggregate::Row project(const aggregate::Row& row);
   void add_dense(const aggregate::Accumulator& cells, uint32_t process, aggregate::Table& table);
@@ -77,6 +82,7 @@ class Root {
   std::vector<aggregate::Row> count_or_emit(aggregate::Row values,
                                             std::span<const aggregate::Value> arguments);
   [[nodiscard]] size_t top_index() const;
+  [[nodiscard]] std::vector<aggregate::Row> row_of_nothing() const;
 
   const Plan& plan_;
   const query::Query& query_;

@@ -43,6 +43,7 @@ class SiteBindings final : public Bindings {
       case query::Field::EntryArgument:
         return {};
     }
+    return {};
   }
   Value input(uint16_t index) override { return evaluate(source_.inputs[index], *this); }
   Value let(uint16_t index) override { return evaluate(query_.lets[index].expression, *this); }

@@ -382,15 +382,38 @@ AggregateSpec spec_of(const query::Aggregate& aggregate) {
   return spec;
 }
 
-Expected<void> update(Coder& coder, const query::Aggregate& aggregate, uint32_t offset_bytes) {
-  const AggregateSpec spec = spec_of(aggregate);
-  if (spec.function == AggregateFunction::Distinct) {
-    CLEW_TRY(coder.hash_of(aggregate.arguments[0]));
-  } else if (spec.function != AggregateFunction::Count &&
-             spec.function != AggregateFunction::TopK) {
-    CLEW_TRY(coder.value(aggregate.arguments[0]));
+bool needs_value(const query::Aggregate& aggregate) {
+  return aggregate.kind != query::AggregateKind::Count &&
+         aggregate.kind != query::AggregateKind::TopK;
+}
+
+namespace {
+
+// r0 = what is added: the value, or the hash of what is distinct.
+Expected<void> compute(Coder& coder, const query::Aggregate& aggregate) {
+  if (aggregate.kind == query::AggregateKind::Distinct) {
+    return coder.hash_of(aggregate.arguments[0]);
   }
-  return Update(coder, spec, offset_bytes).write();
+  return coder.value(aggregate.arguments[0]);
+}
+
+}  // namespace
+
+Expected<int32_t> prepare(Coder& coder, const query::Aggregate& aggregate) {
+  const int32_t area = CLEW_TRY(coder.reserve(8));
+  CLEW_TRY(compute(coder, aggregate));
+  coder.builder().store(Size::Double, Register::R10, area, Register::R0);
+  return area;
+}
+
+Expected<void> update(Coder& coder, const query::Aggregate& aggregate, uint32_t offset_bytes,
+                      std::optional<int32_t> prepared) {
+  if (prepared) {
+    coder.builder().load(Size::Double, Register::R0, Register::R10, *prepared);
+  } else if (needs_value(aggregate)) {
+    CLEW_TRY(compute(coder, aggregate));
+  }
+  return Update(coder, spec_of(aggregate), offset_bytes).write();
 }
 
 }  // namespace clew::plan

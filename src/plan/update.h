@@ -2,6 +2,9 @@
 // Aggregate updates as probe ISA: what aggregate::add means, instruction by instruction.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "aggregate/function.h"
 #include "base/error.h"
 #include "plan/coder.h"
@@ -12,7 +15,14 @@ namespace clew::plan {
 // How the aggregating stage counts what the query asks for.
 aggregate::AggregateSpec spec_of(const query::Aggregate& aggregate);
 
-// Adds the aggregate's argument to the cell at [r9 + offset_bytes].
-Expected<void> update(Coder& coder, const query::Aggregate& aggregate, uint32_t offset_bytes);
+// Whether its update looks at a value. TopK counts, and its value is part of the key.
+bool needs_value(const query::Aggregate& aggregate);
+
+// Computes what `update` adds into the frame, and gives its offset from r10.
+Expected<int32_t> prepare(Coder& coder, const query::Aggregate& aggregate);
+
+// Adds the aggregate's argument, `prepared` or computed now, to the cell at [r9 + offset_bytes].
+Expected<void> update(Coder& coder, const query::Aggregate& aggregate, uint32_t offset_bytes,
+                      std::optional<int32_t> prepared = std::nullopt);
 
 }  // namespace clew::plan
