@@ -131,14 +131,27 @@ class ExitFinder {
     const bool inner_pointers =
         std::any_of(parts_.begin(), parts_.end(),
                     [this](const AddressRange& part) { return code_.has_inner_pointers(part); });
-    // With its frame on the stack it cannot leave: a computed goto over relocated labels.
-    if (depth.has_value() && depth != 0 && inner_pointers) return std::nullopt;
+    // With its frame on the stack it cannot leave: a computed goto over relocated labels, or one
+    // whose load of the table's entry is far away. All targets are known.
+    if (depth.has_value() && depth != 0 && (inner_pointers || has_table())) return std::nullopt;
     if (depth != 0 || (inner_pointers && !reads_fixed_address(jump))) {
       return ExitRefusal{jump.address, RefusalReason::IndirectJump};
     }
     if (is_computed(jump)) return ExitRefusal{jump.address, RefusalReason::IndirectJump};
     exits_.push_back({jump.address, false, true});
     return std::nullopt;
+  }
+
+  // Another jump of the function uses a table.
+  [[nodiscard]] bool has_table() const {
+    const std::vector<uint64_t>& jumps = code_.indirect_jumps();
+    for (const AddressRange& part : parts_) {
+      auto jump = std::lower_bound(jumps.begin(), jumps.end(), part.begin);
+      for (; jump != jumps.end() && *jump < part.end; ++jump) {
+        if (!code_.table_targets(*jump).empty()) return true;
+      }
+    }
+    return false;
   }
 
   // jmp [rip + x]: an import, never a switch.

@@ -40,6 +40,7 @@ bool loads_offset(std::span<const uint8_t> bytes) {
   const unsigned at = opcode_offset(bytes, rex);
   if ((rex & 8) != 0 && bytes[at] == 0x98) return true;
   if (bytes.size() < at + 3 || (rex & 8) == 0 || bytes[at] != 0x63) return false;
+  if ((bytes[at + 1] & 0xc7) == 5) return true;  // [rip + x]: the index is constant.
   const bool has_sib = (bytes[at + 1] & 7) == 4 && bytes[at + 1] < 0xc0;
   return has_sib && bytes[at + 2] >> 6 == 2;
 }
