@@ -51,6 +51,13 @@ TEST(Command, APidThatDoesNotExistIsAnError) {
   EXPECT_THAT(report.error, AllOf(HasSubstr("error:"), HasSubstr("4194303")));
 }
 
+// The next step is exception probes: records of calls whose frames a catch leaves behind.
+TEST(Command, AnExceptionSourceIsRefusedUntilThereIsOne) {
+  Victim victim("exceptions");
+  expect_refused(victim, count_by_function("exception(\"exceptions!*\")"),
+                 HasSubstr("not part of this version"));
+}
+
 TEST(Command, AProgramThatUsesGsIsRefusedWithThatReason) {
   Victim victim("uses_gs");
   victim.ask("use_gs");

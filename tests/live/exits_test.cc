@@ -34,13 +34,6 @@ TEST(Exits, ExceptionsPassThroughTracedFrames) {
             2 * entries.truth.at("through_c") - entries.truth.at("thrown_throw_odd"));
 }
 
-TEST(Exits, AnExceptionProbeFiresOncePerCallLeftByOne) {
-  const Traced traced = trace("exceptions", count_by_function("exception(\"exceptions!*\")"));
-  EXPECT_EQ(traced.counted.at("throw_odd"), traced.truth.at("thrown_throw_odd"));
-  EXPECT_EQ(traced.counted.at("middle_frame"), traced.truth.at("thrown_middle_frame"));
-  EXPECT_EQ(traced.counted.count("catch_here"), 0U);
-}
-
 TEST(Exits, ALibraryWithItsOwnRuntimeThrowsAsBefore) {
   const Traced traced = trace("exceptions", entries_of("libthrower.so!library_*"));
   expect_exact({.counted = traced.counted,
