@@ -10,9 +10,9 @@ namespace clew::inline_ {
 
 namespace {
 
-// Cold parts may jump to each other before they reach their function: this many rounds are enough
-// for chains that compilers make.
-constexpr unsigned kRoundsMax = 4;
+// Cold parts may jump to each other before they reach their function, and lie beside each other:
+// this many rounds are enough for what compilers make.
+constexpr unsigned kRoundsMax = 16;
 
 class OwnerFinder {
  public:
@@ -95,8 +95,15 @@ class OwnerFinder {
       jumps_here |= neighbour.jumps_here;
       goes_back |= neighbour.is_entered_behind;
     }
-    if (mid_frame || (jumps_here && goes_back)) return owner;
-    return std::nullopt;
+    const bool is_part = mid_frame || (jumps_here && (goes_back || lies_among_parts(range)));
+    return is_part ? owner : std::nullopt;
+  }
+
+  // The linker puts cold parts together.
+  [[nodiscard]] bool lies_among_parts(uint32_t range) const {
+    const bool behind = range > 0 && owners_[range - 1] != kNoOwner;
+    const bool before = range + 1 < owners_.size() && owners_[range + 1] != kNoOwner;
+    return behind || before;
   }
 
   const ModuleCode& code_;

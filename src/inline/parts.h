@@ -29,7 +29,8 @@ struct PartEvidence {
 //   - when it is entered in mid-frame: its owner is the one function that jumps to it or that it
 //     jumps back into, or that is linked to it by an exception table;
 //   - when no symbol names it, nobody calls it, and the only function that jumps to it is also
-//     jumped back into, behind its first byte.
+//     jumped back into, behind its first byte, or it lies among parts (a cold part that is entered
+//     before the function makes a frame, and does not come back).
 std::vector<uint32_t> find_owners(const ModuleCode& code, const PartEvidence& evidence);
 
 }  // namespace clew::inline_
