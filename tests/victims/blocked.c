@@ -55,7 +55,9 @@ static void came_back(int waiter, int right) {
 }
 
 static void* wait_futex(void* unused) {
-  came_back(0, syscall(SYS_futex, &futex_word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0) == 0);
+  const long status = syscall(SYS_futex, &futex_word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+  // EAGAIN: the kernel began the wait anew after an interruption, and the word had changed already.
+  came_back(0, status == 0 || errno == EAGAIN);
   return unused;
 }
 
