@@ -135,9 +135,6 @@ Time::time_point Session::next_wake() const {
   Time::time_point wake = Time::now() + kHousePeriod;
   if (lowered_.form == plan::StateForm::Events) wake = Time::now() + kEventPeriod;
   if (lowered_.passed_dense) wake = Time::now() + kPassedPeriod;
-  const bool follows = std::any_of(tracees_.begin(), tracees_.end(),
-                                   [](const auto& tracee) { return tracee->follows_modules(); });
-  if (follows) wake = std::min<Time::time_point>(wake, Time::now() + kLoaderPeriod);
   if (end_) wake = std::min(wake, *end_);
   if (interval_end_) wake = std::min(wake, *interval_end_);
   for (const HostTick& tick : ticks_) {
@@ -153,7 +150,13 @@ bool Session::wait(int stop_descriptor) {
     if (tracee->gone()) continue;
     descriptors.push_back({.fd = tracee->pid_descriptor(), .events = POLLIN, .revents = 0});
   }
-  const Nanoseconds left = std::max(Nanoseconds(0), Nanoseconds(next_wake() - Time::now()));
+  Nanoseconds left = std::max(Nanoseconds(0), Nanoseconds(next_wake() - Time::now()));
+  for (const auto& tracee : tracees_) {
+    // One process is waited for without delay; several take turns.
+    const auto share = tracees_.size() == 1 ? kLoaderPeriod : std::chrono::milliseconds(0);
+    if (tracee->loader_waits(share)) left = Nanoseconds(0);
+    if (tracee->follows_modules()) left = std::min<Nanoseconds>(left, kLoaderPeriod - share);
+  }
   const timespec timeout{.tv_sec = left.count() / 1'000'000'000,
                          .tv_nsec = left.count() % 1'000'000'000};
   (void)ppoll(descriptors.data(), descriptors.size(), &timeout, nullptr);
@@ -242,7 +245,7 @@ Expected<void> Session::answer(int stop_descriptor) {
   while (!finished()) {
     if (!wait(stop_descriptor)) break;
     for (const auto& tracee : tracees_) {
-      if (tracee->loader_waits()) CLEW_TRY(tracee->follow_modules(plan_, grouping_));
+      CLEW_TRY(tracee->follow_modules(plan_, grouping_));
     }
     push_events(false);
     fire_ticks();

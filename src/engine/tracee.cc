@@ -100,19 +100,17 @@ bool Tracee::gone() const {
   return attachment_->state() != inline_::TargetState::Running;
 }
 
-bool Tracee::loader_waits() {
+bool Tracee::loader_waits(std::chrono::milliseconds timeout) {
   if (!follows_modules_) return false;
-  const uint32_t requests = __atomic_load_n(
-      &attachment_->arena().header->loader_requests[attachment_->geometry().session],
-      __ATOMIC_ACQUIRE);
-  return requests != loader_seen_;
+  if (!modules_changed_) {
+    modules_changed_ = attachment_->wait(timeout) == inline_::Event::ModulesChanged;
+  }
+  return modules_changed_;
 }
 
 Expected<void> Tracee::follow_modules(const plan::Plan& plan, plan::Grouping& grouping) {
-  if (attachment_->wait(std::chrono::milliseconds(0)) != inline_::Event::ModulesChanged) return {};
-  loader_seen_ = __atomic_load_n(
-      &attachment_->arena().header->loader_requests[attachment_->geometry().session],
-      __ATOMIC_ACQUIRE);
+  if (!modules_changed_) return {};
+  modules_changed_ = false;
   Expected<void> done = arm_new_modules(plan, grouping);
   attachment_->modules_done();
   return done;

@@ -3,6 +3,7 @@
 // while it is traced.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -44,8 +45,8 @@ class Tracee {
 
   [[nodiscard]] int pid_descriptor() const { return attachment_->pid_descriptor(); }
   [[nodiscard]] bool gone() const;
-  // A loader in the process waits for us to look at new modules.
-  [[nodiscard]] bool loader_waits();
+  // A loader in the process waits for us to look at new modules. Waits so long for it.
+  [[nodiscard]] bool loader_waits(std::chrono::milliseconds timeout);
   // Arms the query's sites in modules that are new, and lets the loader go on.
   Expected<void> follow_modules(const plan::Plan& plan, plan::Grouping& grouping);
   // Whether later modules can matter.
@@ -76,7 +77,7 @@ class Tracee {
   SiteSet sites_;
   CodeCache codes_;
   bool follows_modules_ = false;
-  uint32_t loader_seen_ = 0;
+  bool modules_changed_ = false;
   const plan::Lowered* lowered_ = nullptr;
   std::optional<inline_::Attachment> attachment_;
   std::optional<collect::Reader> reader_;
