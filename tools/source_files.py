@@ -29,6 +29,8 @@ def cpp_files():
 
 def folder_of(path):
     """The stage a file belongs to ('plan', 'abi', ...), or None outside of all stages."""
+    if "fixtures" in path.parts:  # Programs that tests read, not code of Clew.
+        return None
     if path.parts[0] == "src" and len(path.parts) > 2:
         return path.parts[1]
     return path.parts[0] if path.parts[0] in FOLDERS_OUTSIDE_SRC else None

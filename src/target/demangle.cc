@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 
 #include <cxxabi.h>
 
@@ -215,10 +214,6 @@ std::string_view plain_name(std::string_view demangled) {
     text = text.substr(0, tag);
   }
   return text.empty() ? demangled : text;
-}
-
-void Demangler::FreeCpp::operator()(char* buffer) const {
-  std::free(buffer);  // NOLINT(cppcoreguidelines-no-malloc): the runtime's contract.
 }
 
 // The runtime grows the buffer that it is given with realloc, and gives it back.

@@ -3,6 +3,7 @@
 // demangler) and Rust (both manglings, demangle_rust.cc). Internal to target/.
 #pragma once
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,14 +25,12 @@ class Demangler {
   Demangled demangle(std::string_view linkage);
 
  private:
-  struct FreeCpp {
-    void operator()(char* buffer) const;
-  };
   std::string_view demangle_cpp();
 
   std::string name_;  // With the NUL that the runtime wants.
   std::string result_;
-  std::unique_ptr<char, FreeCpp> buffer_;
+  // The runtime's contract: it grows the buffer with realloc.
+  std::unique_ptr<char, decltype(&std::free)> buffer_{nullptr, &std::free};
   size_t buffer_size_ = 0;
 };
 

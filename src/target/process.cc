@@ -91,7 +91,7 @@ Expected<Stat> read_stat(pid_t pid) {
 }
 
 uid_t effective_uid(std::string_view status) {
-  // "Uid:	real	effective	saved	filesystem"
+  // "Uid:", then real, effective, saved and file system ids, with tabs between.
   const std::string_view ids = status_field(status, "Uid");
   const size_t tab = ids.find('\t');
   if (tab == std::string_view::npos) return 0;

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -41,18 +40,30 @@ uint32_t marked_line(std::string_view source, std::string_view mark) {
 }
 
 std::string run(const std::string& command) {
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) {
-    ADD_FAILURE() << "cannot run " << command;
-    return {};
-  }
-  std::string output;
+  std::array<int, 2> output{};
+  EXPECT_EQ(pipe2(output.data(), O_CLOEXEC), 0);
+  FileDescriptor from_child(output[0]);
+  FileDescriptor to_parent(output[1]);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, to_parent.get(), STDOUT_FILENO);
+  // The tests compare with pipelines of binutils and awk, which is what a shell is for.
+  std::array<std::string, 3> words = {"sh", "-c", command};
+  std::array<char*, 4> argv = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+  pid_t pid = 0;
+  EXPECT_EQ(posix_spawn(&pid, "/bin/sh", &actions, nullptr, argv.data(), environ), 0);
+  posix_spawn_file_actions_destroy(&actions);
+  to_parent.reset();
+  std::string text;
   std::array<char, 65536> buffer{};
-  while (const size_t count = fread(buffer.data(), 1, buffer.size(), pipe)) {
-    output.append(buffer.data(), count);
+  for (ssize_t count = 1; count > 0;) {
+    count = read(from_child.get(), buffer.data(), buffer.size());
+    if (count > 0) text.append(buffer.data(), static_cast<size_t>(count));
   }
-  EXPECT_EQ(pclose(pipe), 0) << command;
-  return output;
+  int status = 0;
+  waitpid(pid, &status, 0);
+  EXPECT_EQ(status, 0) << command;
+  return text;
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
