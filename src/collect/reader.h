@@ -57,7 +57,7 @@ struct TurnResult {
 };
 
 // How long `turn` waits in total for probes that run.
-inline constexpr uint32_t kTurnWaitMax_ms = 50;
+inline constexpr uint32_t kTurnWaitMaxMs = 50;
 
 class Reader {
  public:
@@ -76,11 +76,13 @@ class Reader {
   void add_losses(Losses& losses);
 
   // Frees the slots of dead threads, so that new threads find one; returns how many became free.
-  // It takes two calls: the first takes the slot from its owner, the next gives it away, which
-  // leaves a thread that wrongly believed to own it (it inherited gs and TCB address) time to
-  // notice. Cells and rings stay as they are. With follow_forks a slot must not change from one
-  // process to another with counts in it, so slots are freed when their whole process is dead;
-  // then `last` gets their cells (keep them: they are zero afterwards) and `events` their events.
+  // `threads` is refreshed before each call. It takes three calls: the first two must see the same
+  // thread dead, since one that began after the refresh is not in the list; the second takes the
+  // slot from its owner; the third gives it away, which leaves a thread that wrongly believed to
+  // own it (it inherited gs and TCB address) time to notice. Cells and rings stay as they are.
+  // With follow_forks a slot must not change from one process to another with counts in it, so
+  // slots are freed when their whole process is dead; then `last` gets their cells (keep them: they
+  // are zero afterwards) and `events` their events.
   uint32_t free_dead_slots(const Threads& threads, CellSink& last, EventBatch& events);
 
   // Sets all state of the session in all slots to zero. Only while no probe is armed.
@@ -95,6 +97,7 @@ class Reader {
   struct SlotState {
     RingState ring;
     uint32_t last_tid = 0;        // The last real thread id seen.
+    uint32_t dead_tid = 0;        // The owner, when the last free_dead_slots saw that it is dead.
     uint8_t reserved_rounds = 0;  // Calls of free_dead_slots that saw it reserved.
     bool releasing = false;       // This Reader reserved it.
   };

@@ -277,7 +277,7 @@ TEST(ReaderTurn, WhatIsNotTurnedIsInTheLastRead) {
   EXPECT_EQ(sink.dense_at(1), 7U);
 }
 
-TEST(ReaderFree, ADeadThreadsSlotIsTakenFirstAndGivenAwayByTheNextCall) {
+TEST(ReaderFree, ADeadThreadsSlotIsTakenWhenSeenTwiceAndGivenAwayByTheNextCall) {
   FakeArena arena;
   FakeThread thread(arena, 0, 100);
   thread.count(0, 4);
@@ -288,6 +288,8 @@ TEST(ReaderFree, ADeadThreadsSlotIsTakenFirstAndGivenAwayByTheNextCall) {
   threads.dead_tids = {100};
   SumSink last;
   EventBatch events;
+  EXPECT_EQ(reader.free_dead_slots(threads, last, events), 0U);
+  EXPECT_EQ(arena.control(0)->tid, 100U);
   EXPECT_EQ(reader.free_dead_slots(threads, last, events), 0U);
   EXPECT_EQ(arena.control(0)->tid, abi::kTidReserved);
   EXPECT_EQ(arena.control(0)->owner, 0U);
@@ -309,11 +311,28 @@ TEST(ReaderFree, AThreadThatTookTheSlotMeanwhileKeepsIt) {
   threads.dead_tids = {100};
   SumSink last;
   EventBatch events;
-  (void)reader.free_dead_slots(threads, last, events);
-  (void)reader.free_dead_slots(threads, last, events);
+  for (int i = 0; i < 3; ++i)
+    (void)reader.free_dead_slots(threads, last, events);
   arena.claim(0, 102);
   EXPECT_EQ(reader.free_dead_slots(threads, last, events), 0U);
   EXPECT_EQ(arena.control(0)->tid, 102U);
+}
+
+TEST(ReaderFree, AThreadThatBeganAfterTheListWasMadeKeepsItsSlot) {
+  FakeArena arena;
+  arena.claim(0, 100);
+  Reader reader = arena.reader();
+  FakeThreads threads;
+  SumSink last;
+  EventBatch events;
+  threads.dead_tids = {100};  // Not in the list yet.
+  (void)reader.free_dead_slots(threads, last, events);
+  threads.dead_tids = {};
+  (void)reader.free_dead_slots(threads, last, events);
+  threads.dead_tids = {100};
+  (void)reader.free_dead_slots(threads, last, events);
+  EXPECT_EQ(arena.control(0)->tid, 100U);
+  EXPECT_NE(arena.control(0)->owner, 0U);
 }
 
 TEST(ReaderFree, ASlotReservedByATracerThatDiedIsGivenAwayInTheEnd) {

@@ -4,7 +4,7 @@
 // A thread can hold a slot that it did not claim: it inherited gs from its parent and got the TCB
 // address of a dead thread from the C library's cache, so the ownership check passes. Therefore a
 // slot of a dead tid is first taken from its owner (tid = kTidReserved, owner = 0: the next probe
-// of such a thread claims another slot), and only the next call gives it away. What it counted
+// of such a thread claims a slot again), and only the next call gives it away. What it counted
 // stays: cells only grow, whoever owns the slot.
 #include "collect/reader.h"
 #include "collect/shared_words.h"
@@ -49,7 +49,10 @@ bool Reader::release_slot(uint32_t slot, const Threads& threads, EventBatch& eve
   }
   state.releasing = false;
   state.reserved_rounds = 0;
-  if (!is_thread(tid) || threads.alive(identity.process, tid)) return false;
+  const bool dead = is_thread(tid) && !threads.alive(identity.process, tid);
+  const bool seen_dead_before = dead && state.dead_tid == tid;
+  state.dead_tid = dead ? tid : 0;
+  if (!seen_dead_before) return false;
   if (exchange_half(tid_word, tid, abi::kTidReserved)) {
     store_word(slot_at(slot) + offsetof(abi::SlotControl, owner), 0);
     state.releasing = true;

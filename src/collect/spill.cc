@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -78,7 +79,8 @@ class Cursor {
 };
 
 tl::unexpected<Error> io_error(const std::string& path, const char* call) {
-  return fail(ErrorCode::Io, fmt::format("{}: {}: {}", path, call, std::strerror(errno)));
+  return fail(ErrorCode::Io,
+              fmt::format("{}: {}: {}", path, call, std::generic_category().message(errno)));
 }
 
 Expected<void> write_all(int fd, std::span<const std::byte> bytes, const std::string& path) {

@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/threads.h"
 
-#include <cerrno>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
-#include <memory>
 #include <string_view>
+#include <system_error>
 
-#include <dirent.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 namespace clew::collect {
 namespace {
-
-struct DirectoryCloser {
-  void operator()(DIR* directory) const { (void)closedir(directory); }
-};
-using Directory = std::unique_ptr<DIR, DirectoryCloser>;
 
 uint32_t number_of(std::string_view text) {
   uint32_t number = 0;
@@ -44,20 +38,15 @@ uint32_t inner_tid(int pid, uint32_t tid) {
   return 0;
 }
 
-// The numbers in a directory of /proc; `error` is the errno that ended the walk, 0 at its end.
-std::vector<uint32_t> numbers_in(const std::string& path, int& error) {
+// The numbers in a directory of /proc; `error` says what ended the walk, if not its end.
+std::vector<uint32_t> numbers_in(const std::string& path, std::error_code& error) {
   std::vector<uint32_t> numbers;
-  const Directory directory(opendir(path.c_str()));
-  if (directory == nullptr) {
-    error = errno;
-    return numbers;
-  }
-  errno = 0;
-  while (const dirent* entry = readdir(directory.get())) {
-    const uint32_t number = number_of(entry->d_name);
+  std::filesystem::directory_iterator entry(path, error);
+  while (!error && entry != std::filesystem::directory_iterator()) {
+    const uint32_t number = number_of(entry->path().filename().native());
     if (number != 0) numbers.push_back(number);
+    entry.increment(error);
   }
-  error = errno;
   return numbers;
 }
 
@@ -76,11 +65,12 @@ void ProcThreads::refresh() {
 }
 
 void ProcThreads::read_tasks(Watched& watched) {
-  int error = 0;
+  std::error_code error;
   const auto tids = numbers_in(fmt::format("/proc/{}/task", watched.pid), error);
   watched.tids.clear();
-  watched.gone = error == ENOENT || error == ESRCH;
-  watched.known = error == 0 || watched.gone;
+  watched.gone =
+      error == std::errc::no_such_file_or_directory || error == std::errc::no_such_process;
+  watched.known = !error || watched.gone;
   const bool translate = !shares_pid_namespace(watched.pid);
   for (const uint32_t tid : tids) {
     const uint32_t inner = translate ? inner_tid(watched.pid, tid) : tid;

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -35,7 +35,8 @@ struct PendingSlot {
 
 Expected<void> barrier_everywhere() {
   if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) != 0) {
-    return fail(ErrorCode::Io, fmt::format("membarrier: {}", std::strerror(errno)));
+    return fail(ErrorCode::Io,
+                fmt::format("membarrier: {}", std::generic_category().message(errno)));
   }
   return {};
 }
@@ -59,7 +60,7 @@ Expected<TurnResult> Reader::turn(CellSink& sink) {
     pending.push_back({.slot = slot, .busy = busy});
   }
   TurnResult result;
-  const auto deadline = Clock::now() + std::chrono::milliseconds(kTurnWaitMax_ms);
+  const auto deadline = Clock::now() + std::chrono::milliseconds(kTurnWaitMaxMs);
   while (true) {
     const auto drain = [&](const PendingSlot& waiting) {
       if (!left_probe(slot_at(waiting.slot), waiting.busy)) return false;
