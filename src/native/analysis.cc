@@ -2,7 +2,9 @@
 // The two data-flow passes. States are kept per operation: programs are short.
 #include "native/analysis.h"
 
+#include <algorithm>
 #include <bit>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -165,11 +167,13 @@ class Analysis {
  private:
   Expected<void> propagate();
   [[nodiscard]] Value operand(const Operation& op, const Values& values) const;
-  [[nodiscard]] Value result(const Operation& op, const Values& values) const;
-  [[nodiscard]] Value loaded(const Operation& op, const Values& values) const;
+  [[nodiscard]] Value result(const Operation& op, const Facts& facts) const;
+  [[nodiscard]] Value loaded(const Operation& op, const Facts& facts) const;
+  [[nodiscard]] Value loaded_context(const Operation& op) const;
+  void store(const Operation& op, State& state) const;
   [[nodiscard]] Expected<void> check(size_t index) const;
-  void reach(uint32_t index, const Values& values);
-  void follow(uint32_t index, const Values& after);
+  void reach(uint32_t index, const State& state);
+  void follow(uint32_t index, const State& after);
   void find_live();
   bool update_live(size_t index);
   [[nodiscard]] uint16_t live_before(size_t index) const;
@@ -187,8 +191,51 @@ Value Analysis::operand(const Operation& op, const Values& values) const {
   return op.has_source ? values[op.source] : constant(op.immediate);
 }
 
-Value Analysis::loaded(const Operation& op, const Values& values) const {
-  if (values[op.source].kind != Value::Kind::Context) return in_register();
+// The place in the window of a memory operand, when it is known.
+std::optional<uint64_t> place_of(const Operation& op, const Value& base) {
+  if (!base.is_constant()) return std::nullopt;
+  const uint64_t place = base.constant + static_cast<uint64_t>(int64_t{op.offset_bytes});
+  if (place > std::numeric_limits<uint32_t>::max()) return std::nullopt;
+  return place;
+}
+
+Value Analysis::loaded(const Operation& op, const Facts& facts) const {
+  const Value& base = facts.values[op.source];
+  if (base.kind == Value::Kind::Context) return loaded_context(op);
+  const auto place = place_of(op, base);
+  for (const KnownWord& word : facts.words) {
+    const bool found = word.place != 0 && place == word.place && op.size_bytes == 8;
+    if (found) return word.value;
+  }
+  return in_register();
+}
+
+// What a store, an atomic or a call leaves of the known words.
+void Analysis::store(const Operation& op, State& state) const {
+  const bool calls = op.kind == Kind::Call && !is_inline(op.accessor);
+  const bool stores = op.kind == Kind::Store;
+  if (!stores && !calls && op.kind != Kind::Atomic) return;
+  const auto place = stores ? place_of(op, state.values[op.destination]) : std::nullopt;
+  if (!place) {
+    state.words = {};
+    return;
+  }
+  for (KnownWord& word : state.words) {
+    const bool apart = *place + op.size_bytes <= word.place || *place >= word.place + 8;
+    if (!apart) word = {};
+  }
+  const Value value = operand(op, state.values);
+  const bool known = value.is_constant() || value.kind == Value::Kind::Live;
+  const bool in_frame = *place >= abi::kFrameOffset && *place + 8 <= abi::kFrameEnd;
+  if (!known || !in_frame || op.size_bytes != 8) return;
+  for (KnownWord& word : state.words) {
+    if (word.place != 0) continue;
+    word = {.place = static_cast<uint32_t>(*place), .value = value};
+    return;
+  }
+}
+
+Value Analysis::loaded_context(const Operation& op) const {
   const auto offset = static_cast<uint32_t>(op.offset_bytes);
   const auto word = context_word(point_, offset);
   const bool whole = op.size_bytes == 8 && offset % 8 == 0 && word.has_value();
@@ -198,9 +245,9 @@ Value Analysis::loaded(const Operation& op, const Values& values) const {
   return {.kind = Value::Kind::Live, .live = word->argument};
 }
 
-Value Analysis::result(const Operation& op, const Values& values) const {
-  const Value& left = values[op.destination];
-  const Value right = operand(op, values);
+Value Analysis::result(const Operation& op, const Facts& facts) const {
+  const Value& left = facts.values[op.destination];
+  const Value right = operand(op, facts.values);
   switch (op.kind) {
     case Kind::Move:
       if (op.wide) return right;
@@ -217,7 +264,7 @@ Value Analysis::result(const Operation& op, const Values& values) const {
     case Kind::Swap:
       return left.is_constant() ? constant(swap(op, left.constant)) : in_register();
     case Kind::Load:
-      return loaded(op, values);
+      return loaded(op, facts);
     case Kind::Atomic:
     case Kind::Call:
     case Kind::Nothing:
@@ -274,19 +321,27 @@ Expected<void> Analysis::check(size_t index) const {
   return {};
 }
 
-void Analysis::reach(uint32_t index, const Values& values) {
+void Analysis::reach(uint32_t index, const State& state) {
   Facts& facts = facts_[index];
   bool changed = !facts.reached;
+  if (changed) facts.words = state.words;
   facts.reached = true;
   for (uint32_t r = 0; r < kBpfRegisters; ++r) {
-    const Value merged = merge(facts.values[r], values[r]);
+    const Value merged = merge(facts.values[r], state.values[r]);
     changed = changed || merged != facts.values[r];
     facts.values[r] = merged;
+  }
+  for (KnownWord& word : facts.words) {
+    const bool agreed =
+        std::find(state.words.begin(), state.words.end(), word) != state.words.end();
+    if (word.place == 0 || agreed) continue;
+    word = {};
+    changed = true;
   }
   if (changed) pending_.push_back(index);
 }
 
-void Analysis::follow(uint32_t index, const Values& after) {
+void Analysis::follow(uint32_t index, const State& after) {
   const Operation& op = operations_[index];
   if (op.kind == Kind::Exit) return;
   const Outcome outcome = decided(op, facts_[index].values);
@@ -295,10 +350,10 @@ void Analysis::follow(uint32_t index, const Values& after) {
 }
 
 Expected<void> Analysis::propagate() {
-  Values entry;
-  entry.fill(in_register());
-  entry[1] = {.kind = Value::Kind::Context};
-  entry[10] = constant(abi::kFrameEnd);
+  State entry = {};
+  entry.values.fill(in_register());
+  entry.values[1] = {.kind = Value::Kind::Context};
+  entry.values[10] = constant(abi::kFrameEnd);
   reach(0, entry);
   while (!pending_.empty()) {
     const uint32_t index = pending_.back();
@@ -306,11 +361,12 @@ Expected<void> Analysis::propagate() {
     CLEW_TRY(check(index));
     Facts& facts = facts_[index];
     const Operation& op = operations_[index];
-    Values after = facts.values;
+    State after = {.values = facts.values, .words = facts.words};
+    store(op, after);
     const auto written = result_register(op);
     if (written) {
-      facts.result = result(op, facts.values);
-      after[*written] = facts.result;
+      facts.result = result(op, facts);
+      after.values[*written] = facts.result;
     }
     follow(index, after);
   }

@@ -44,7 +44,23 @@ struct Value {
 
 using Values = std::array<Value, kBpfRegisters>;
 
+// A word of the program's frame whose content is a constant or a live register: a key that was
+// stored for an accessor need not be loaded to be hashed and compared.
+struct KnownWord {
+  uint32_t place = 0;  // Window offset; 0 = none.
+  Value value;
+
+  bool operator==(const KnownWord&) const = default;
+};
+using KnownWords = std::array<KnownWord, 6>;
+
+struct State {
+  Values values;
+  KnownWords words;
+};
+
 struct Facts {
+  KnownWords words;         // Before the operation.
   Values values;            // Before the operation.
   uint16_t live_after = 0;  // BPF registers whose register is read later.
   bool reached = false;

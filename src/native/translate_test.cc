@@ -230,6 +230,32 @@ TEST(Translate, ABranchToTheNextInstructionIsNothing) {
             "mov gs:[W+400], rdi\n");
 }
 
+TEST(Translate, AStoredKeyIsNotLoadedAgain) {
+  EXPECT_EQ(code_of(R"(
+      ldxdw %r2, [%r1]
+      stxdw [%r10-8], %r2
+      lddw window %r5, 0x400
+      ldxdw %r3, [%r10-8]
+      ldxdw %r4, [%r5]
+      jne %r4, %r3, done
+      stdw [%r5], 0
+    done:
+      mov %r0, 0
+      exit)"),
+            "mov gs:[W+2F8], rdi\ncmp gs:[W+400], rdi\njnz 0x21\n"
+            "mov qword ptr gs:[W+400], 0x0\n");
+}
+
+TEST(Translate, AWordThatMayHaveChangedIsLoadedAgain) {
+  const char* const changes[] = {"stb [%r10-1], 7", "ldxdw %r4, [%r1+8]\nstxdw [%r4], %r2",
+                                 "mov %r1, 5\ncall record_take", "lock add [%r10-8], %r2"};
+  for (const char* change : changes) {
+    const std::string text = std::string("ldxdw %r2, [%r1]\nstxdw [%r10-8], %r2\n") + change +
+                             "\nldxdw %r3, [%r10-8]\nstxdw [%r10-16], %r3\nmov %r0, 0\nexit";
+    EXPECT_THAT(code_of(text), HasSubstr(", gs:[W+2F8]\n")) << change;
+  }
+}
+
 TEST(Translate, LoopsChargeFuelAndCountItsEnd) {
   EXPECT_EQ(code_of(R"(
       mov %r2, 0
