@@ -273,13 +273,17 @@ TEST(DebugInfoTest, AFileOrLineThatIsNotThereIsAnErrorWithTheNearest) {
 }
 
 TEST(DebugInfoTest, InlinedCopiesAreCounted) {
-  Program optimised = open_program("classes");
-  EXPECT_EQ(*optimised.debug.inlined_copies(optimised.address("shop::risky")), 0U);
-  EXPECT_EQ(optimised.debug.inlined_copies(1).error().code, ErrorCode::NotFound);
-  // use_opaque is small, in another unit, and not declared noinline: with -O2 nothing inlines it
-  // over the unit's border.
+  const auto copies = [](std::string_view fixture, std::string_view function) {
+    Program program = open_program(fixture);
+    const auto count = program.debug.inlined_copies(program.address(function));
+    EXPECT_TRUE(count) << count.error().message;
+    return count.value_or(99);
+  };
+  EXPECT_EQ(copies("kinds", "tiny"), 2U);
+  EXPECT_EQ(copies("kinds_unoptimised", "tiny"), 0U);
+  EXPECT_EQ(copies("classes", "shop::risky"), 0U);
   Program program = open_program("kinds");
-  EXPECT_EQ(*program.debug.inlined_copies(program.address("use_opaque")), 0U);
+  EXPECT_EQ(program.debug.inlined_copies(1).error().code, ErrorCode::NotFound);
 }
 
 TEST(DebugInfoTest, ASeparateDebugFileServesAStrippedProgram) {
