@@ -171,6 +171,7 @@ uint64_t Tracee::passed() {
   if (!lowered_->passed_dense) return 0;
   aggregate::Accumulator now(lowered_->state);
   reader_->read_cells(now);
+  now.merge(*drained_);
   uint64_t count = 0;
   for (const uint32_t process : now.processes()) {
     const std::span<const uint64_t> words = now.group(process, *lowered_->passed_dense, 0);
