@@ -107,7 +107,7 @@ class ExitFinder {
   Problem visit_return(const Instruction& instruction) {
     const std::optional<Instruction> earlier = code_.before(instruction.address);
     if (earlier && earlier->flow == Flow::Next && !code_.is_target(instruction.address)) {
-      const auto depth = apply(code_.text_from(earlier->address), {}).depth;
+      const auto depth = apply(code_.text_from(earlier->address).first(earlier->length), {}).depth;
       if (depth && *depth > 0) {
         return ExitRefusal{instruction.address, RefusalReason::UnbalancedExit};
       }

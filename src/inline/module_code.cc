@@ -467,6 +467,10 @@ bool ModuleCode::has_inner_pointers(const AddressRange& range) const {
 
 uint64_t branch_target(const ModuleCode& code, const Instruction& branch) {
   const std::span<const uint8_t> bytes = code.text_from(branch.address);
+  // The short forms are most of all branches.
+  if (branch.length == 2) return branch.end() + static_cast<uint64_t>(signed_field(bytes, 1, 1));
+  if (branch.length == 5 && (bytes[0] & 0xfe) == 0xe8)
+    return branch.end() + static_cast<uint64_t>(signed_field(bytes, 1, 4));
   const std::optional<Decoded> decoded = decode(bytes);
   CLEW_ASSERT(decoded && decoded->immediate_size != 0);
   return branch.end() + static_cast<uint64_t>(signed_field(bytes, decoded->immediate_offset,

@@ -30,6 +30,9 @@ struct Fields {
 };
 
 constexpr unsigned kOtherEncoding = 0x1000;
+constexpr unsigned kAddWord = 0x81;  // Group 1, 4-byte immediate.
+constexpr unsigned kAddByte = 0x83;  // Group 1, 1-byte immediate.
+constexpr unsigned kLea = 0x8d;
 constexpr unsigned kNoBase = 16;
 
 void read_modrm(std::span<const uint8_t> bytes, unsigned at, uint8_t rex, Fields& fields) {
@@ -56,20 +59,29 @@ bool has_modrm(unsigned opcode) {
   return opcode != 0xc9 && opcode != 0xc8;
 }
 
+bool is_prefix(uint8_t byte) {
+  return byte == 0x66 || byte == 0xf2 || byte == 0xf3 || byte == 0x2e || byte == 0x3e ||
+         byte == 0x64 || byte == 0x65 || byte == 0xf0;
+}
+
+// The displacement of lea and the immediate of add and sub are the instruction's last bytes.
+void read_constant(std::span<const uint8_t> bytes, Fields& fields) {
+  const auto size = static_cast<unsigned>(bytes.size());
+  if (fields.opcode == kAddByte) fields.immediate = signed_field(bytes, size - 1, 1);
+  if (fields.opcode == kAddWord && size > 4) fields.immediate = signed_field(bytes, size - 4, 4);
+  if (fields.opcode != kLea) return;
+  if (fields.mod == 1) fields.displacement = signed_field(bytes, size - 1, 1);
+  if (fields.mod == 2 && size > 4) fields.displacement = signed_field(bytes, size - 4, 4);
+}
+
 Fields fields_of(std::span<const uint8_t> bytes) {
   Fields fields;
-  const std::optional<Decoded> decoded = decode(bytes);
-  if (!decoded) return {.opcode = kOtherEncoding};
   unsigned at = 0;
-  for (; at < decoded->length; ++at) {
-    const uint8_t byte = bytes[at];
-    if (byte == 0x66) fields.operand_size = true;
-    const bool prefix = byte == 0x66 || byte == 0xf2 || byte == 0xf3 || byte == 0x2e ||
-                        byte == 0x3e || byte == 0x64 || byte == 0x65 || byte == 0xf0;
-    if (!prefix) break;
+  while (at + 1 < bytes.size() && is_prefix(bytes[at])) {
+    if (bytes[at++] == 0x66) fields.operand_size = true;
   }
   uint8_t rex = 0;
-  if ((bytes[at] & 0xf0) == 0x40) rex = bytes[at++];
+  if (at + 1 < bytes.size() && (bytes[at] & 0xf0) == 0x40) rex = bytes[at++];
   fields.wide = (rex & 8) != 0;
   fields.opcode = bytes[at++];
   if (fields.opcode == 0x0f || fields.opcode == 0xc4 || fields.opcode == 0xc5 ||
@@ -78,15 +90,9 @@ Fields fields_of(std::span<const uint8_t> bytes) {
   }
   if (!has_modrm(fields.opcode)) {
     fields.rm = (fields.opcode & 7U) | ((rex & 1U) << 3);
-  } else if (at < decoded->length) {
-    read_modrm(bytes.first(decoded->length), at, rex, fields);
-  }
-  if (decoded->displacement_size != 0) {
-    fields.displacement =
-        signed_field(bytes, decoded->displacement_offset, decoded->displacement_size);
-  }
-  if (decoded->immediate_size != 0) {
-    fields.immediate = signed_field(bytes, decoded->immediate_offset, decoded->immediate_size);
+  } else if (at < bytes.size()) {
+    read_modrm(bytes, at, rex, fields);
+    read_constant(bytes, fields);
   }
   return fields;
 }
@@ -181,9 +187,9 @@ StackState apply(std::span<const uint8_t> bytes, StackState state) {
     apply_push(fields, state);
   } else if (opcode == 0x8f || opcode == 0x9d) {
     apply_pop(fields, fields.mod == 3 ? fields.rm : kNoBase, state);
-  } else if (opcode == 0x81 || opcode == 0x83) {
+  } else if (opcode == kAddWord || opcode == kAddByte) {
     apply_arithmetic(fields, state);
-  } else if (opcode == 0x8d) {
+  } else if (opcode == kLea) {
     apply_lea(fields, state);
   } else if (opcode == 0xc9) {
     state.depth = state.frame;
@@ -247,7 +253,7 @@ void StackDepths::follow(Work work) {
     depths_[*index] = work.state.depth;
     switch (instruction->flow) {
       case Flow::Next:
-        work.state = apply(code_.text_from(work.address), work.state);
+        work.state = apply(code_.text_from(work.address).first(instruction->length), work.state);
         break;
       case Flow::Nop:
       case Flow::System:
