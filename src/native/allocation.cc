@@ -139,7 +139,8 @@ Expected<Allocation> allocate(std::span<const Operation> operations, std::span<c
     allocation.registers[r] = order[next++];
   }
   for (uint32_t r = 0; r < kBpfRegisters; ++r) {
-    if ((needs.used >> r & 1U) != 0) allocation.clobbers.add(*allocation.registers[r]);
+    const std::optional<Register> in = allocation.registers[r];
+    if ((needs.used >> r & 1U) != 0 && in) allocation.clobbers.add(*in);
   }
   allocation.clobbers.add(kScratch);
   if (needs.rax || needs.call) allocation.clobbers.add(Register::Rax);

@@ -99,8 +99,15 @@ Lowering::Lowering(const LoweringInput& input) : input_(input), labels_(input.op
 }
 
 Register Lowering::assigned(uint8_t r) const {
-  CLEW_ASSERT(input_.allocation.registers[r].has_value());
-  return *input_.allocation.registers[r];
+  const std::optional<Register>& in = input_.allocation.registers[r];
+  CLEW_ASSERT(in.has_value());
+  return *in;
+}
+
+Label Lowering::label_of(uint32_t index) const {
+  const std::optional<Label>& label = labels_[index];
+  CLEW_ASSERT(label.has_value());
+  return *label;
 }
 
 Operand Lowering::operand_of(uint32_t index, uint8_t r) const {
@@ -128,7 +135,7 @@ void Lowering::run() {
     lower_block(block);
     const uint32_t next = continuation(input_.operations, input_.facts, block);
     const bool arrives = next == none || next == next_block_ || falls_into_target(block.last);
-    if (!arrives) out_.jump(*labels_[next]);
+    if (!arrives) out_.jump(label_of(next));
   }
   end();
 }
@@ -144,10 +151,10 @@ bool Lowering::falls_into_target(uint32_t index) const {
 
 void Lowering::jump_if(Condition condition, uint32_t index) {
   if (!falls_into_target(index)) {
-    return out_.jump_if(condition, *labels_[input_.operations[index].target]);
+    return out_.jump_if(condition, label_of(input_.operations[index].target));
   }
   const auto inverted = static_cast<Condition>(static_cast<unsigned>(condition) ^ 1U);
-  out_.jump_if(inverted, *labels_[index + 1]);
+  out_.jump_if(inverted, label_of(index + 1));
 }
 
 void Lowering::lower_block(const Block& block) {
@@ -166,8 +173,8 @@ void Lowering::lower_block(const Block& block) {
 
 void Lowering::begin(uint32_t index) {
   if (!labels_[index]) return;
-  out_.bind(*labels_[index]);
-  if (input_.facts[index].is_loop_head) out_.loop_head(*labels_[index], exhausted_);
+  out_.bind(label_of(index));
+  if (input_.facts[index].is_loop_head) out_.loop_head(label_of(index), exhausted_);
 }
 
 void Lowering::end() {
@@ -184,8 +191,10 @@ void Lowering::end() {
 void Lowering::lower(uint32_t index) {
   const Operation& op = input_.operations[index];
   const Facts& facts = input_.facts[index];
-  const bool known = result_register(op) && !facts.result.is_register();
-  if (known) return materialise(assigned(*result_register(op)), facts.result);
+  const auto written = result_register(op);
+  if (written && !facts.result.is_register()) {
+    return materialise(assigned(*written), facts.result);
+  }
   switch (op.kind) {
     case Kind::Nothing:
       return;

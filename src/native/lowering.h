@@ -104,6 +104,7 @@ class Lowering {
   [[nodiscard]] bool same_place(uint32_t load, uint32_t store) const;
 
   [[nodiscard]] Register assigned(uint8_t r) const;
+  [[nodiscard]] Label label_of(uint32_t index) const;
   [[nodiscard]] Operand operand(uint32_t index) const;
   [[nodiscard]] Operand operand_of(uint32_t index, uint8_t r) const;
   [[nodiscard]] uint64_t window_size() const {

@@ -168,7 +168,6 @@ void Ranges::apply(const Instruction& i) {
       set(Register::Rdx, up_to(kMax32));
       return;
     case Operation::Call:  // Thunks keep all other registers (abi/calling.h).
-      return set(Register::Rax, {});
     case Operation::CompareExchange:
       return set(Register::Rax, {});
     case Operation::ExchangeAdd:
