@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # READELF, ELF: the runtime may depend on nothing, neither at link time nor at load time.
-execute_process(COMMAND ${READELF} -W -r -d -s ${ELF} OUTPUT_VARIABLE dump COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${READELF} -W -r -d -s ${ELF} OUTPUT_VARIABLE dump
+                COMMAND_ERROR_IS_FATAL ANY)
 if(NOT dump MATCHES "There are no relocations in this file")
   message(FATAL_ERROR "the runtime blob has relocations:\n${dump}")
 endif()

@@ -38,7 +38,7 @@ bool is_answered(const uint32_t& answers, uint32_t request) {
   return static_cast<int32_t>(__atomic_load_n(&answers, __ATOMIC_ACQUIRE) - request) >= 0;
 }
 
-bool spin_for(const uint32_t& answers, uint32_t request) {
+bool wait_spinning(const uint32_t& answers, uint32_t request) {
   for (uint32_t i = 0; i < kSpinsMax; ++i) {
     if (is_answered(answers, request)) return true;
     pause();
@@ -46,7 +46,7 @@ bool spin_for(const uint32_t& answers, uint32_t request) {
   return false;
 }
 
-bool sleep_for(const uint32_t& answers, uint32_t request, uint32_t milliseconds) {
+bool wait_asleep(const uint32_t& answers, uint32_t request, uint32_t milliseconds) {
   const Time deadline = deadline_after(milliseconds);
   while (!is_answered(answers, request)) {
     const uint32_t seen = __atomic_load_n(&answers, __ATOMIC_ACQUIRE);
@@ -73,8 +73,8 @@ extern "C" __attribute__((visibility("hidden"))) void clew_loader_changed(uint32
   const uint32_t request = __atomic_add_fetch(requests, 1U, __ATOMIC_ACQ_REL);
   if (may_sleep) call({kSysFutex, {address_of(requests), kFutexWake, 1}});
   const uint32_t& answers = arena.loader_answers[index];
-  const bool answered =
-      may_sleep ? sleep_for(answers, request, arena.loader_wait_ms) : spin_for(answers, request);
+  const bool answered = may_sleep ? wait_asleep(answers, request, arena.loader_wait_ms)
+                                  : wait_spinning(answers, request);
   if (!answered) __atomic_fetch_and(&arena.loader_sessions, ~bit, __ATOMIC_ACQ_REL);
 }
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # NM, ELF, OUT: writes the offsets of the blob's doors as constants.
 execute_process(COMMAND ${NM} ${ELF} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
-set(text "// Generated from the symbol table of the runtime blob.\n#pragma once\n#include <cstdint>\n")
+set(text "// Generated from the symbol table of the runtime blob.\n")
+string(APPEND text "#pragma once\n#include <cstdint>\n")
 foreach(name clew_thunks clew_low_address clew_remote_call clew_restorer)
   if(NOT symbols MATCHES "([0-9a-f]+) [a-zA-Z] ${name}\n")
     message(FATAL_ERROR "the runtime blob has no symbol ${name}")

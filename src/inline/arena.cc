@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "inline/brief_wait.h"
 #include "runtime/blob.h"
 
 #ifndef MFD_EXEC
@@ -469,7 +470,7 @@ uint64_t Arena::take_code(uint32_t extent, uint64_t size) {
 bool Arena::lock(std::chrono::milliseconds timeout) const {
   if (!shared()) return true;
   const auto deadline = std::chrono::steady_clock::now() + timeout;
-  constexpr timespec kPause = {.tv_sec = 0, .tv_nsec = 1'000'000};
+  constexpr std::chrono::microseconds kPause{1000};
   uint32_t* const owner = &header().lock_owner;
   const auto mine = static_cast<uint32_t>(getpid());
   while (true) {
@@ -485,7 +486,7 @@ bool Arena::lock(std::chrono::milliseconds timeout) const {
       return true;
     }
     if (std::chrono::steady_clock::now() > deadline) return false;
-    nanosleep(&kPause, nullptr);
+    wait_briefly(kPause);
   }
 }
 

@@ -19,6 +19,7 @@
 
 #include "base/assert.h"
 #include "inline/attachment_state.h"
+#include "inline/brief_wait.h"
 #include "inline/checks.h"
 #include "inline/loader.h"
 #include "inline/program_counters.h"
@@ -230,14 +231,14 @@ Expected<ArenaLock> ArenaLock::take(const Arena& arena) {
 }
 
 Expected<StoppedTarget> stop_target(pid_t pid, std::chrono::milliseconds timeout) {
-  constexpr timespec kPause = {.tv_sec = 0, .tv_nsec = 1'000'000};
+  constexpr std::chrono::microseconds kPause{1000};
   const Clock::time_point deadline = Clock::now() + timeout;
   while (true) {
     auto target = StoppedTarget::stop(pid, timeout);
     const bool traced =
         !target && target.error().message.find("[already-traced]") != std::string::npos;
     if (!traced || Clock::now() > deadline) return target;
-    nanosleep(&kPause, nullptr);
+    wait_briefly(kPause);
   }
 }
 
@@ -421,6 +422,7 @@ Expected<DetachReport> Attachment::detach() {
   const bool last = (live_sessions(arena) & ~mine) == 0;
   Removal removal(arena, *state_->journal, {.leaving = leaving, .everything = last});
   if (last) remove_from_children(*state_, removal);
+  removal.look_for_resting_frames(state_->pid, state_->gadgets.restorer);
   auto stopped = stop_target(state_->pid, state_->options.stop_timeout);
   if (!stopped) {
     if (stopped.error().code != ErrorCode::NotFound) return tl::unexpected(stopped.error());

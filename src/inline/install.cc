@@ -208,6 +208,7 @@ class Installer {
     CLEW_TRY(record());
     list_ranges();
     TextImage text(ranges_);
+    resting_ = find_resting_frames(state_.pid, state_.gadgets.restorer);
     auto stopped = stop_target(state_.pid, state_.options.stop_timeout);
     if (!stopped || !has_arena(state_.pid, state_.arena)) {
       for (size_t i = 0; i < windows_.size(); ++i)
@@ -320,7 +321,7 @@ class Installer {
   // Finds who stands inside the windows (behind the first instruction), and gives up windows where
   // a program counter cannot be explained.
   void check_counters(StoppedTarget& target) {
-    for (const ProgramCounter& counter : find_program_counters(target, maps_, insides_)) {
+    for (const ProgramCounter& counter : find_program_counters(target, maps_, insides_, resting_)) {
       const auto found = std::find_if(order_.begin(), order_.end(), [&](size_t i) {
         const abi::SiteRecord& site = windows_[i].site;
         return counter.value > site.address && counter.value < site.address + site.size_bytes;
@@ -346,7 +347,8 @@ class Installer {
     }
     std::sort(intervals.begin(), intervals.end(),
               [](const AddressInterval& a, const AddressInterval& b) { return a.begin < b.begin; });
-    for (const ProgramCounter& counter : find_program_counters(target, maps_, intervals)) {
+    for (const ProgramCounter& counter :
+         find_program_counters(target, maps_, intervals, resting_)) {
       for (size_t w = 0; w < windows_.size(); ++w) {
         if (windows_[w].existing && taken_[w] && stands_in_head(windows_[w], counter.value)) {
           taken_[w] = false;
@@ -444,6 +446,7 @@ class Installer {
   std::vector<size_t> order_;             // Windows by address,
   std::vector<AddressInterval> insides_;  // and their bytes but the first.
   std::vector<Move> moves_;
+  std::vector<uint64_t> resting_;
   std::vector<target::Mapping> maps_;
   InstallReport report_;
 };

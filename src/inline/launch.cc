@@ -18,6 +18,7 @@
 
 #include "base/file_descriptor.h"
 #include "inline/attachment.h"
+#include "inline/brief_wait.h"
 #include "inline/loader.h"
 #include "target/module_image.h"
 #include "target/process.h"
@@ -82,7 +83,7 @@ class Starting {
 };
 
 Expected<int> Starting::wait_stop() {
-  constexpr timespec kPause = {.tv_sec = 0, .tv_nsec = 200'000};
+  constexpr std::chrono::microseconds kPause{200};
   while (true) {
     int status = 0;
     const pid_t waited = waitpid(pid_, &status, __WALL | WNOHANG | WUNTRACED);
@@ -94,7 +95,7 @@ Expected<int> Starting::wait_stop() {
     if (Clock::now() > deadline_) {
       return fail(ErrorCode::Io, "the command's loader does not come to its end");
     }
-    nanosleep(&kPause, nullptr);
+    wait_briefly(kPause);
   }
 }
 

@@ -67,7 +67,8 @@ void scan_stack(StoppedTarget& target, size_t thread, uint64_t stack_end,
 
 std::vector<ProgramCounter> find_program_counters(StoppedTarget& target,
                                                   std::span<const target::Mapping> maps,
-                                                  std::span<const AddressInterval> intervals) {
+                                                  std::span<const AddressInterval> intervals,
+                                                  std::span<const uint64_t> resting) {
   std::vector<ProgramCounter> found;
   if (intervals.empty()) return found;
   const auto threads = target.threads();
@@ -81,6 +82,33 @@ std::vector<ProgramCounter> find_program_counters(StoppedTarget& target,
     if (stack != maps.end() && stack->contains(rsp)) {
       scan_stack(target, i, stack->end, intervals, found);
     }
+  }
+  for (const uint64_t at : resting) {
+    uint64_t value = 0;
+    const auto bytes = std::span(reinterpret_cast<uint8_t*>(&value), sizeof value);
+    const auto same = [&](const ProgramCounter& c) { return c.saved_at == at; };
+    const bool counts = target.read(at, bytes) && is_inside(intervals, value) &&
+                        is_frame(target, at) && std::none_of(found.begin(), found.end(), same);
+    if (counts) found.push_back({value, kNoThread, at});
+  }
+  return found;
+}
+
+std::vector<uint64_t> find_resting_frames(pid_t pid, uint64_t restorer) {
+  std::vector<uint64_t> found;
+  const auto maps = target::read_memory_map(pid);
+  if (restorer == 0 || !maps) return found;
+  uint64_t left = kFrameSearchMax;
+  std::vector<uint64_t> words;
+  for (const target::Mapping& map : *maps) {
+    const bool searched = map.readable && map.writable && !map.shared && left != 0;
+    if (!searched) continue;
+    words.resize(std::min(map.size_bytes(), left) / 8);
+    left -= words.size() * 8;
+    const auto bytes = std::span(reinterpret_cast<uint8_t*>(words.data()), words.size() * 8);
+    if (!target::read_memory(pid, map.start, bytes)) continue;
+    for (auto at = words.begin(); (at = std::find(at, words.end(), restorer)) != words.end(); ++at)
+      found.push_back(map.start + static_cast<uint64_t>(at - words.begin()) * 8 + kSavedRip);
   }
   return found;
 }

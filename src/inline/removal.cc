@@ -59,6 +59,10 @@ void Removal::list_code() {
             [](const AddressInterval& a, const AddressInterval& b) { return a.begin < b.begin; });
 }
 
+void Removal::look_for_resting_frames(pid_t pid, uint64_t restorer) {
+  resting_ = find_resting_frames(pid, restorer);
+}
+
 Expected<DetachReport> Removal::run(StoppedTarget& target) {
   report_ = {};
   maps_ = CLEW_TRY(target::read_memory_map(target.pid()));
@@ -138,19 +142,19 @@ bool Removal::is_ours(const TextImage& text, const Change& change, uint32_t patc
 // they do, too. True when none is left inside.
 Expected<bool> Removal::drain(StoppedTarget& target) {
   for (unsigned round = 0; round < kDrainRoundsMax; ++round) {
+    // Also threads in a handler that interrupted a probe: most handlers soon return.
     std::vector<size_t> running;
-    bool in_frames = false;
-    for (const ProgramCounter& counter : find_program_counters(target, maps_, code_)) {
+    for (const ProgramCounter& counter : find_program_counters(target, maps_, code_, resting_)) {
       const auto out = way_out(counter.value);
       if (out) {
         CLEW_TRY(set_program_counter(target, counter, *out));
-      } else if (counter.saved_at == 0) {
+      } else if (counter.thread == kNoThread) {
+        return false;  // Nobody can say when it will go on.
+      } else if (std::find(running.begin(), running.end(), counter.thread) == running.end()) {
         running.push_back(counter.thread);
-      } else {
-        in_frames = true;
       }
     }
-    if (running.empty()) return !in_frames;
+    if (running.empty()) return true;
     CLEW_TRY(target.run_briefly(running));
   }
   return false;

@@ -29,6 +29,9 @@ class Removal {
   // Borrows both.
   Removal(const Arena& arena, SiteJournal& journal, const RemovalRequest& request);
 
+  // Before the stop: finds frames of coroutines that rest (see program_counters.h).
+  void look_for_resting_frames(pid_t pid, uint64_t restorer);
+
   // With all threads stopped. May be used for several processes: forked children have the same
   // sites. `stopped` of the report is not set here.
   Expected<DetachReport> run(StoppedTarget& target);
@@ -63,6 +66,7 @@ class Removal {
   RemovalRequest request_;
   std::vector<Change> changes_;
   std::vector<AddressInterval> code_;  // That nobody may be in afterwards.
+  std::vector<uint64_t> resting_;
   std::vector<target::Mapping> maps_;
   DetachReport report_;
 };

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "inline/attachment.h"
+#include "inline/brief_wait.h"
 #include "inline/victim.h"
 
 namespace clew::inline_ {
@@ -37,7 +38,7 @@ class Server {
       _exit(127);
     }
     while (ask("PING\r\n") != "+PONG\r\n" && waitpid(pid_, nullptr, WNOHANG) == 0)
-      usleep(1000);  // Until it listens.
+      wait_briefly(std::chrono::microseconds(1000));  // Until it listens.
   }
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which processes hold an arena, and cleaning up after tracers that are gone.
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
 #include <string>
 
 #include <dirent.h>
@@ -24,9 +24,10 @@ std::vector<int> numbers_in(const std::string& folder) {
   DIR* const listing = opendir(folder.c_str());
   if (listing == nullptr) return numbers;
   while (const dirent* entry = readdir(listing)) {
-    const int number = std::atoi(entry->d_name);
-    const bool is_number = entry->d_name[0] >= '0' && entry->d_name[0] <= '9';
-    if (is_number) numbers.push_back(number);
+    const std::string_view name = entry->d_name;
+    int number = 0;
+    const auto parsed = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (parsed.ptr == name.data() + name.size()) numbers.push_back(number);
   }
   closedir(listing);
   return numbers;
@@ -123,7 +124,10 @@ Expected<DetachReport> clean_up(pid_t pid, bool force) {
   const bool everything = force || live == 0;
   const uint32_t leaving = everything ? ~uint32_t{0} : dead_sessions(arena);
   Removal removal(arena, journal, {.leaving = leaving, .everything = everything});
+  const auto gadgets = find_gadgets(pid);
+  if (gadgets) removal.look_for_resting_frames(pid, gadgets->restorer);
   StoppedTarget target = CLEW_TRY(stop_target(pid, kStopTimeout));
+  if (gadgets) target.use_gadgets(*gadgets);
   DetachReport report = CLEW_TRY(removal.run(target));
   CLEW_TRY(close_forgotten(target, forgotten_descriptors(pid)));
   target.resume();

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -23,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "inline/brief_wait.h"
 
 namespace clew::inline_ {
 namespace {
@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr unsigned kPassesMax = 1000;  // A process that makes threads faster than that is refused.
 constexpr std::chrono::microseconds kYieldFor{2000};  // Then sleep between looks.
-constexpr timespec kPause = {.tv_sec = 0, .tv_nsec = 100'000};
+constexpr std::chrono::microseconds kPause{100};
 
 long trace(int request, pid_t tid, uint64_t data = 0) {
   return ptrace(static_cast<__ptrace_request>(request), tid, nullptr,
@@ -106,6 +106,11 @@ void restart_interrupted_wait(pid_t pid, StoppedThread& thread) {
 Expected<StoppedTarget> StoppedTarget::stop(pid_t pid, std::chrono::milliseconds timeout) {
   StoppedTarget target(pid);
   const Clock::time_point deadline = Clock::now() + timeout;
+  const auto facts = target::read_facts(pid);
+  // A filter could kill the target for the system calls that it makes for us.
+  target.filtered_ = facts && facts->seccomp != target::ProcessFacts::Seccomp::Off;
+  target.seize_options_ = PTRACE_O_TRACESYSGOOD;
+  if (target.filtered_) target.seize_options_ |= PTRACE_O_SUSPEND_SECCOMP;
   std::vector<pid_t> waiting;
   for (unsigned pass = 0; pass < kPassesMax; ++pass) {
     const bool found_new = CLEW_TRY(target.seize_new_threads(waiting));
@@ -128,6 +133,8 @@ StoppedTarget::StoppedTarget(StoppedTarget&& other) noexcept
       memory_(std::move(other.memory_)),
       threads_(std::exchange(other.threads_, {})),
       seized_(std::exchange(other.seized_, {})),
+      seize_options_(other.seize_options_),
+      filtered_(other.filtered_),
       gadgets_(other.gadgets_),
       calling_(std::exchange(other.calling_, false)),
       caller_(other.caller_),
@@ -147,7 +154,7 @@ Expected<bool> StoppedTarget::seize_new_threads(std::vector<pid_t>& waiting) {
   bool found = false;
   for (const pid_t tid : *tids) {
     if (std::find(seized_.begin(), seized_.end(), tid) != seized_.end()) continue;
-    if (trace(PTRACE_SEIZE, tid, PTRACE_O_TRACESYSGOOD) != 0) {
+    if (trace(PTRACE_SEIZE, tid, seize_options_) != 0) {
       CLEW_TRY(explain_refusal(tid, errno));
       continue;
     }
@@ -168,6 +175,11 @@ Expected<void> StoppedTarget::explain_refusal(pid_t tid, int error) const {
     return fail(ErrorCode::Refused,
                 fmt::format("process {} is traced by process {} [already-traced]", pid_,
                             facts->tracer_pid));
+  }
+  if (filtered_ && geteuid() != 0) {
+    return fail(ErrorCode::Refused, fmt::format("process {} filters its system calls, which only "
+                                                "root can suspend [seccomp]",
+                                                pid_));
   }
   const int scope = yama_scope();
   if (scope != 0) {
@@ -201,7 +213,7 @@ Expected<void> StoppedTarget::wait_for(std::vector<pid_t>& waiting, Clock::time_
     if (now < yield_until) {
       sched_yield();
     } else {
-      nanosleep(&kPause, nullptr);
+      wait_briefly(kPause);
     }
   }
   return {};
@@ -271,7 +283,7 @@ Expected<void> StoppedTarget::run_briefly(std::span<const size_t> which) {
     }
     (void)trace(PTRACE_CONT, thread.tid, signal);
   }
-  nanosleep(&kPause, nullptr);
+  wait_briefly(kPause);
   for (const pid_t tid : waiting) {
     std::erase_if(threads_, [&](const StoppedThread& thread) { return thread.tid == tid; });
     (void)trace(PTRACE_INTERRUPT, tid);

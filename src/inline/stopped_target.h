@@ -110,6 +110,8 @@ class StoppedTarget {
   FileDescriptor memory_;
   std::vector<StoppedThread> threads_;
   std::vector<pid_t> seized_;  // Everything we trace, stopped or not.
+  uint64_t seize_options_ = 0;
+  bool filtered_ = false;  // By seccomp.
   Gadgets gadgets_;
 
   // The thread that makes calls.

@@ -92,6 +92,66 @@ TEST_F(AwkwardThreads, ASignalHandlerReturnsIntoTheCopy) {
   EXPECT_TRUE(changed_text(victim_.pid()).empty());
 }
 
+TEST_F(AwkwardThreads, ACoroutineThatRestsInsideAWindowGoesOnInItsCopy) {
+  const uint64_t begin = module_->address_of("short_work") + module_->load_bias;
+  stop_inside_window("coroutine 100", begin, begin + 8, SIGUSR2);
+  ASSERT_EQ(victim_.read_line(), "suspended");
+  Attachment attachment = open();
+  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+  const auto report = install_counters(attachment, *module_, plan);
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_EQ(report->windows, 1U);
+  EXPECT_EQ(victim_.ask("resume"), "5050");
+  EXPECT_EQ(cell(attachment, 0), 99U);
+}
+
+TEST_F(AwkwardThreads, SystemCallsThatBlockAreNotInterrupted) {
+  EXPECT_EQ(victim_.ask("sleepers"), "asleep");
+  victim_.send("nap 500");
+  const auto begin = std::chrono::steady_clock::now();
+  for (int round = 0; round < 5; ++round) {
+    Attachment attachment = open();
+    const Plan plan = plan_of(*module_, {{RequestKind::Entry, "work"}}, attachment);
+    ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
+  }
+  EXPECT_EQ(victim_.read_line(), "0");
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(450));
+  EXPECT_EQ(victim_.ask_number("wake"), 0);
+}
+
+TEST(AStaticProgram, IsTracedFromItsEntryPointOn) {
+  auto launched = Launched::start({.command = {CLEW_STATIC_VICTIM}});
+  ASSERT_TRUE(launched.has_value()) << launched.error().message;
+  auto attachment = Attachment::open(launched->pid(), small_options());
+  ASSERT_TRUE(attachment.has_value()) << attachment.error().message;
+  const auto module = module_of(launched->pid(), "static_victim");
+  ASSERT_NE(module, nullptr);
+  const Plan plan = plan_of(*module, {{RequestKind::Entry, "plugin_work"}}, *attachment);
+  const auto report = install_counters(*attachment, *module, plan);
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_EQ(report->windows, 1U);
+  ASSERT_TRUE(launched->resume().has_value());
+  const auto status = launched->wait_for_exit();
+  ASSERT_TRUE(status.has_value());
+  EXPECT_EQ(WEXITSTATUS(*status), 12);
+  EXPECT_EQ(cell(*attachment, 0), 12U);
+}
+
+TEST(AFilteredProcess, IsTracedByRootWithoutHarm) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can suspend a filter";
+  Victim victim(CLEW_FILTERED_VICTIM);
+  const auto module = module_of(victim.pid(), "filtered_victim");
+  auto attachment = Attachment::open(victim.pid(), small_options());
+  ASSERT_TRUE(attachment.has_value()) << attachment.error().message;
+  const Plan plan = plan_of(*module, {{RequestKind::Entry, "plugin_work"}}, *attachment);
+  ASSERT_TRUE(install_counters(*attachment, *module, plan).has_value());
+  EXPECT_EQ(victim.ask("go"), "done");
+  EXPECT_EQ(cell(*attachment, 0), 20U);
+  ASSERT_TRUE(attachment->detach().has_value());
+  EXPECT_TRUE(changed_text(victim.pid()).empty());
+  EXPECT_EQ(victim.finish(), 0);
+}
+
 TEST_F(AwkwardThreads, AStoppedProcessStaysStopped) {
   kill(victim_.pid(), SIGSTOP);
   int status = 0;
@@ -100,6 +160,12 @@ TEST_F(AwkwardThreads, AStoppedProcessStaysStopped) {
   const Plan plan = plan_of(*module_, {{RequestKind::Entry, "work"}}, attachment);
   ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
   victim_.send("calls 10");
+  // It is on its way back to sleep when we let go of it.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (target::read_facts(victim_.pid())->state != 'T' &&
+         std::chrono::steady_clock::now() < deadline) {
+    sched_yield();
+  }
   EXPECT_EQ(target::read_facts(victim_.pid())->state, 'T');
   EXPECT_EQ(cell(attachment, 0), 0U);
   kill(victim_.pid(), SIGCONT);

@@ -67,7 +67,7 @@ std::string Victim::ask(const std::string& line) {
 }
 
 long Victim::ask_number(const std::string& line) {
-  return std::atol(ask(line).c_str());
+  return std::strtol(ask(line).c_str(), nullptr, 10);
 }
 
 int Victim::finish() {
@@ -151,8 +151,7 @@ std::unique_ptr<Module> module_of(pid_t pid, std::string_view path_part) {
     if (module.path.find(path_part) == std::string::npos) continue;
     auto image = target::ModuleImage::read(module.open_path);
     if (!image) continue;
-    auto result = std::unique_ptr<Module>(
-        new Module{.image = std::move(*image), .code = {}, .load_bias = module.load_bias});
+    auto result = std::make_unique<Module>(std::move(*image), module.load_bias);
     const auto text = text_of(result->image);
     EXPECT_TRUE(text.has_value());
     result->code = analyse(*text);

@@ -59,9 +59,11 @@ std::vector<uint64_t> changed_text(pid_t pid);
 
 // One module of a process with its analysis.
 struct Module {
+  Module(target::ModuleImage i, uint64_t bias) : image(std::move(i)), load_bias(bias) {}
+
   target::ModuleImage image;
   ModuleCode code;
-  uint64_t load_bias = 0;
+  uint64_t load_bias;
 
   [[nodiscard]] uint64_t address_of(std::string_view function) const;
 };

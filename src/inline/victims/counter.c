@@ -16,13 +16,19 @@
 //   crash, quit
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static atomic_long calls;
@@ -187,11 +193,99 @@ static void handle(int signal) {
   }
 }
 
+// A coroutine that SIGUSR2 switches away from, wherever it is; its signal frame stays on its stack.
+static ucontext_t main_context;
+static ucontext_t coroutine_context;
+static volatile int in_coroutine;
+static long coroutine_total;
+static long coroutine_count;
+
+static void coroutine_main(void) {
+  for (long i = 0; i < coroutine_count; ++i)
+    coroutine_total += short_work(i);
+  in_coroutine = 0;
+}
+
+static void switch_away(int signal) {
+  (void)signal;
+  if (!in_coroutine) return;
+  in_coroutine = 0;
+  swapcontext(&coroutine_context, &main_context);
+  in_coroutine = 1;
+}
+
+static void start_coroutine(long count) {
+  coroutine_count = count;
+  coroutine_total = 0;
+  getcontext(&coroutine_context);
+  coroutine_context.uc_stack.ss_size = 65536;
+  coroutine_context.uc_stack.ss_sp = malloc(65536);
+  coroutine_context.uc_link = &main_context;
+  makecontext(&coroutine_context, coroutine_main, 0);
+  in_coroutine = 1;
+  swapcontext(&main_context, &coroutine_context);
+}
+
+// Sleeps without restart after a signal: what is left in the kernel's answer tells of EINTR.
+static long nap(long milliseconds) {
+  struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+  return nanosleep(&time, NULL);
+}
+
+// Blocks in calls that a signal would end; counts those that ended early.
+static int quiet_pipe[2];
+static atomic_int woken_early;
+static int gate;
+
+static void* poll_main(void* unused) {
+  struct pollfd entry = {quiet_pipe[0], POLLIN, 0};
+  if (poll(&entry, 1, -1) != 1) atomic_fetch_add(&woken_early, 1);
+  return unused;
+}
+
+static void* epoll_main(void* unused) {
+  struct epoll_event event = {.events = EPOLLIN};
+  const int fd = epoll_create1(0);
+  epoll_ctl(fd, EPOLL_CTL_ADD, quiet_pipe[0], &event);
+  if (epoll_wait(fd, &event, 1, -1) != 1) atomic_fetch_add(&woken_early, 1);
+  close(fd);
+  return unused;
+}
+
+static void* futex_main(void* unused) {
+  if (syscall(SYS_futex, &gate, FUTEX_WAIT, 0, NULL, NULL, 0) != 0) {
+    atomic_fetch_add(&woken_early, 1);
+  }
+  return unused;
+}
+
+static pthread_t sleepers[3];
+
+static void start_sleepers(void) {
+  if (pipe(quiet_pipe) != 0) return;
+  pthread_create(&sleepers[0], NULL, poll_main, NULL);
+  pthread_create(&sleepers[1], NULL, epoll_main, NULL);
+  pthread_create(&sleepers[2], NULL, futex_main, NULL);
+}
+
+static int wake_sleepers(void) {
+  if (write(quiet_pipe[1], "w", 1) != 1) return -1;
+  while (syscall(SYS_futex, &gate, FUTEX_WAKE, 1, NULL, NULL, 0) == 0) {
+    if (pthread_tryjoin_np(sleepers[2], NULL) == 0) return atomic_load(&woken_early);
+    sched_yield();
+  }
+  for (int i = 0; i < 3; ++i)
+    pthread_join(sleepers[i], NULL);
+  return atomic_load(&woken_early);
+}
+
 int main(int argc, char** argv) {
   struct sigaction action;
   memset(&action, 0, sizeof action);
   action.sa_handler = handle;
   sigaction(SIGUSR1, &action, NULL);
+  action.sa_handler = switch_away;
+  sigaction(SIGUSR2, &action, NULL);
   char line[256];
   setvbuf(stdout, NULL, _IOLBF, 0);
   printf("ready\n");
@@ -243,6 +337,19 @@ int main(int argc, char** argv) {
       for (long i = 0; i < a; ++i)
         total += short_work(i);
       printf("%ld\n", total);
+    } else if (strcmp(word, "coroutine") == 0) {
+      start_coroutine(a);
+      printf("%s\n", coroutine_total == a * (a + 1) / 2 ? "done" : "suspended");
+    } else if (strcmp(word, "resume") == 0) {
+      swapcontext(&main_context, &coroutine_context);
+      printf("%ld\n", coroutine_total);
+    } else if (strcmp(word, "nap") == 0) {
+      printf("%ld\n", nap(a));
+    } else if (strcmp(word, "sleepers") == 0) {
+      start_sleepers();
+      printf("asleep\n");
+    } else if (strcmp(word, "wake") == 0) {
+      printf("%d\n", wake_sleepers());
     } else if (strcmp(word, "crash") == 0) {
       raise(SIGSEGV);
     } else {
