@@ -19,13 +19,13 @@ void add_functions(const target::ModuleImage& image, ModuleText& text) {
   for (const target::Function& function : image.functions()) {
     const auto owner = static_cast<uint32_t>(text.functions.size());
     FunctionRange range{.address = function.address, .size_bytes = function.size_bytes};
-    range.unnamed = function.origin == target::FunctionOrigin::UnwindEntry;
+    // A name that is no cold part's makes it a function, whatever assembly says of its frame.
+    range.unnamed = function.origin == target::FunctionOrigin::UnwindEntry ||
+                    is_cold_name(function.names.front().linkage);
     while (!fdes.empty() && fdes.front().address < function.address)
       fdes = fdes.subspan(1);
     const bool has_fde = !fdes.empty() && fdes.front().address == function.address;
-    // Assembly may have odd unwind entries: a name that is no cold part's makes it a function.
-    const bool may_be_part = range.unnamed || is_cold_name(function.names.front().linkage);
-    range.mid_frame = may_be_part && has_fde && !fdes.front().cfa_at_start_is_rsp_plus_8;
+    range.mid_frame = range.unnamed && has_fde && !fdes.front().cfa_at_start_is_rsp_plus_8;
     text.functions.push_back(range);
     for (const target::AddressRange& cold : function.cold) {
       text.functions.push_back(

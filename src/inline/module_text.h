@@ -22,7 +22,7 @@ struct FunctionRange {
   uint64_t address = 0;
   uint64_t size_bytes = 0;
   uint32_t owner = kNoOwner;  // A cold part: index of the function it belongs to.
-  bool unnamed = false;       // Known from its unwind entry only: may be a cold part.
+  bool unnamed = false;       // No symbol, or a `.cold` one: may be a cold part.
   bool mid_frame = false;     // The unwind entry says that a frame is on the stack at its start.
 };
 

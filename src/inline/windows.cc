@@ -136,10 +136,11 @@ class Occupied {
 // Places windows for a set of addresses; every address that gets none is in `failed`.
 class Placer {
  public:
-  Placer(const ModuleCode& code, std::span<const Window> installed)
-      : code_(code), installed_(installed) {
-    for (const Window& window : installed_)
+  Placer(const ModuleCode& code, std::span<const Window> installed) : code_(code) {
+    for (const Window& window : installed) {
+      installed_[window.address] = &window;
       occupy(window);
+    }
   }
 
   struct Wanted {
@@ -198,12 +199,12 @@ class Placer {
   }
 
   bool reuse_installed(uint64_t address) {
-    for (const Window& window : installed_) {
-      if (address < window.address || address >= window.address + window.size_bytes) continue;
-      windows[window.address] = window;
-      return true;
-    }
-    return false;
+    const auto after = installed_.upper_bound(address);
+    if (after == installed_.begin()) return false;
+    const Window& window = *std::prev(after)->second;
+    if (address - window.address >= window.size_bytes) return false;
+    windows[window.address] = window;
+    return true;
   }
 
   // `first` attempts are those whose reason a refusal reports.
@@ -231,10 +232,7 @@ class Placer {
     const auto right = windows.upper_bound(window.address);
     if (right == windows.begin()) return false;
     const Window& left = std::prev(right)->second;
-    const bool is_installed =
-        std::any_of(installed_.begin(), installed_.end(),
-                    [&](const Window& other) { return other.address == left.address; });
-    if (is_installed || end_of(left) <= window.address) return false;
+    if (installed_.count(left.address) != 0 || end_of(left) <= window.address) return false;
     const uint64_t last = std::max(window.address + window.instructions.back().offset,
                                    left.address + left.instructions.back().offset);
     auto merged = build_window(code_, {left.address, last, left.window_class});
@@ -327,7 +325,7 @@ class Placer {
   }
 
   const ModuleCode& code_;
-  std::span<const Window> installed_;
+  std::map<uint64_t, const Window*> installed_;  // By address.
   Occupied occupied_;
   RefusalReason reason_ = RefusalReason::TooShort;  // Of the last failure.
   uint32_t function_ = kNoOwner;                    // Whose data is in the next two.
