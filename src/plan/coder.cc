@@ -105,6 +105,91 @@ bool is_comparison(query::BinaryOperator op) {
   return comparison(op, false) != Jump::Always;
 }
 
+Alu alu_of(query::BinaryOperator op, bool is_signed) {
+  switch (op) {
+    case query::BinaryOperator::Multiply:
+      return Alu::Multiply;
+    case query::BinaryOperator::Divide:
+      return Alu::Divide;
+    case query::BinaryOperator::Modulo:
+      return Alu::Modulo;
+    case query::BinaryOperator::Add:
+      return Alu::Add;
+    case query::BinaryOperator::Subtract:
+      return Alu::Subtract;
+    case query::BinaryOperator::ShiftLeft:
+      return Alu::ShiftLeft;
+    case query::BinaryOperator::ShiftRight:
+      return is_signed ? Alu::ShiftRightSigned : Alu::ShiftRight;
+    case query::BinaryOperator::And:
+      return Alu::And;
+    case query::BinaryOperator::Xor:
+      return Alu::Xor;
+    case query::BinaryOperator::Or:
+      return Alu::Or;
+    case query::BinaryOperator::Less:
+    case query::BinaryOperator::LessEqual:
+    case query::BinaryOperator::Greater:
+    case query::BinaryOperator::GreaterEqual:
+    case query::BinaryOperator::Equal:
+    case query::BinaryOperator::NotEqual:
+    case query::BinaryOperator::LogicalAnd:
+    case query::BinaryOperator::LogicalOr:
+      break;
+  }
+  return Alu::Move;
+}
+
+bool divides(query::BinaryOperator op) {
+  return op == query::BinaryOperator::Divide || op == query::BinaryOperator::Modulo;
+}
+
+bool shifts(query::BinaryOperator op) {
+  return op == query::BinaryOperator::ShiftLeft || op == query::BinaryOperator::ShiftRight;
+}
+
+// Whether the right operand can stand in the instruction.
+bool has_immediate(const Expression& binary) {
+  const Expression& right = binary.operands[1];
+  if (right.kind != ExpressionKind::Integer || !fits_immediate(right.integer)) return false;
+  return !divides(binary.binary) || right.integer > 0;
+}
+
+// Whether canonical operands give a canonical result without more ado.
+bool stays_canonical(const Expression& binary) {
+  switch (binary.binary) {
+    case query::BinaryOperator::And:
+    case query::BinaryOperator::Or:
+    case query::BinaryOperator::Xor:
+    case query::BinaryOperator::ShiftRight:
+    case query::BinaryOperator::Modulo:
+      return true;
+    case query::BinaryOperator::Divide:  // INT_MIN / -1 leaves the range.
+      return !binary.type.is_signed;
+    case query::BinaryOperator::Multiply:
+    case query::BinaryOperator::Add:
+    case query::BinaryOperator::Subtract:
+    case query::BinaryOperator::ShiftLeft:
+    case query::BinaryOperator::Less:
+    case query::BinaryOperator::LessEqual:
+    case query::BinaryOperator::Greater:
+    case query::BinaryOperator::GreaterEqual:
+    case query::BinaryOperator::Equal:
+    case query::BinaryOperator::NotEqual:
+    case query::BinaryOperator::LogicalAnd:
+    case query::BinaryOperator::LogicalOr:
+      break;
+  }
+  return false;
+}
+
+// Whether each value of `from` has the same 64 bits as a value of `to`.
+bool widens(const query::Type& from, const query::Type& to) {
+  if (from.kind != query::TypeKind::Integer || to.kind != query::TypeKind::Integer) return false;
+  if (from.size_bytes == to.size_bytes) return from.is_signed == to.is_signed;
+  return from.size_bytes < to.size_bytes && (!from.is_signed || to.is_signed);
+}
+
 bool is_text(const query::Type& type) {
   return type.kind == query::TypeKind::String || type.kind == query::TypeKind::Bytes;
 }
@@ -303,7 +388,7 @@ Expected<void> Coder::integer(const Expression& expression) {
       return conditional(expression);
     case ExpressionKind::Convert:
       CLEW_TRY(integer(expression.operands[0]));
-      canonical(expression.type);
+      if (!widens(expression.operands[0].type, expression.type)) canonical(expression.type);
       return {};
     case ExpressionKind::Load:
       return load(expression);
@@ -406,10 +491,12 @@ Expected<void> Coder::operands(const Expression& left, const Expression& right) 
                       right.kind == ExpressionKind::Field;
   CLEW_TRY(integer(left));
   if (simple && leaf(right, Register::R2)) return {};
+  const int32_t mark = frame_used_;
   const int32_t area = CLEW_TRY(reserve(8));
   builder_.store(Size::Double, Register::R10, area, Register::R0);
   CLEW_TRY(integer(right));
   builder_.move(Register::R2, Register::R0).load(Size::Double, Register::R0, Register::R10, area);
+  release(mark);
   return {};
 }
 
@@ -425,64 +512,33 @@ Expected<void> Coder::unary(const Expression& expression) {
   return {};
 }
 
+template <typename Operand>
+void Coder::put(const Expression& binary, Alu alu, Operand right) {
+  if (divides(binary.binary) && binary.type.is_signed) {
+    builder_.alu_signed(alu, Register::R0, right);
+  } else {
+    builder_.alu(alu, Register::R0, right);
+  }
+}
+
 Expected<void> Coder::binary(const Expression& expression) {
   using query::BinaryOperator;
   const BinaryOperator op = expression.binary;
   if (is_comparison(op) || op == BinaryOperator::LogicalAnd || op == BinaryOperator::LogicalOr) {
     return truth(expression);
   }
-  CLEW_TRY(operands(expression.operands[0], expression.operands[1]));
-  const auto put = [&](Alu alu) { builder_.alu(alu, Register::R0, Register::R2); };
-  const bool is_signed = expression.type.is_signed;
+  const Alu alu = alu_of(op, expression.type.is_signed);
   const int32_t count_mask = 8 * expression.type.size_bytes - 1;
-  switch (op) {
-    case BinaryOperator::Multiply:
-      put(Alu::Multiply);
-      break;
-    case BinaryOperator::Add:
-      put(Alu::Add);
-      break;
-    case BinaryOperator::Subtract:
-      put(Alu::Subtract);
-      break;
-    case BinaryOperator::And:
-      put(Alu::And);
-      break;
-    case BinaryOperator::Or:
-      put(Alu::Or);
-      break;
-    case BinaryOperator::Xor:
-      put(Alu::Xor);
-      break;
-    case BinaryOperator::ShiftLeft:
-      builder_.alu(Alu::And, Register::R2, count_mask);
-      put(Alu::ShiftLeft);
-      break;
-    case BinaryOperator::ShiftRight:
-      builder_.alu(Alu::And, Register::R2, count_mask);
-      put(is_signed ? Alu::ShiftRightSigned : Alu::ShiftRight);
-      break;
-    case BinaryOperator::Divide:
-    case BinaryOperator::Modulo: {
-      const Alu alu = op == BinaryOperator::Divide ? Alu::Divide : Alu::Modulo;
-      if (is_signed) {
-        builder_.alu_signed(alu, Register::R0, Register::R2);
-      } else {
-        put(alu);
-      }
-      break;
-    }
-    case BinaryOperator::Less:
-    case BinaryOperator::LessEqual:
-    case BinaryOperator::Greater:
-    case BinaryOperator::GreaterEqual:
-    case BinaryOperator::Equal:
-    case BinaryOperator::NotEqual:
-    case BinaryOperator::LogicalAnd:
-    case BinaryOperator::LogicalOr:
-      break;
+  if (has_immediate(expression)) {
+    CLEW_TRY(integer(expression.operands[0]));
+    const auto number = static_cast<int32_t>(expression.operands[1].integer);
+    put(expression, alu, shifts(op) ? number & count_mask : number);
+  } else {
+    CLEW_TRY(operands(expression.operands[0], expression.operands[1]));
+    if (shifts(op)) builder_.alu(Alu::And, Register::R2, count_mask);
+    put(expression, alu, Register::R2);
   }
-  canonical(expression.type);
+  if (!stays_canonical(expression)) canonical(expression.type);
   return {};
 }
 
@@ -563,21 +619,30 @@ Expected<void> Coder::branch_compare(const Expression& expression, bool when, La
 Expected<void> Coder::branch_in(const Expression& expression, bool when, Label target) {
   const Expression& needle = expression.operands[0];
   const Label found = when ? target : builder_.label();
+  const int32_t mark = frame_used_;
   if (is_text(needle.type)) {
+    const int32_t area = CLEW_TRY(text_in_frame(needle));
     for (size_t i = 1; i < expression.operands.size(); ++i) {
-      Expression equal;
-      equal.kind = ExpressionKind::Binary;
-      equal.binary = query::BinaryOperator::Equal;
-      equal.operands = {needle, expression.operands[i]};
-      CLEW_TRY(branch_text(equal, true, found));
+      test_text({.left = area,
+                 .capacity = 8 * stored_words(needle),
+                 .right = expression.operands[i].text,
+                 .prefix = false,
+                 .zero_padded = needle.type.kind == query::TypeKind::String},
+                true, found);
     }
   } else {
     CLEW_TRY(integer(needle));
     for (size_t i = 1; i < expression.operands.size(); ++i) {
-      builder_.load_constant(Register::R2, static_cast<uint64_t>(expression.operands[i].integer))
-          .jump_if(Jump::Equal, Register::R0, Register::R2, found);
+      const int64_t candidate = expression.operands[i].integer;
+      if (fits_immediate(candidate)) {
+        builder_.jump_if(Jump::Equal, Register::R0, static_cast<int32_t>(candidate), found);
+      } else {
+        builder_.load_constant(Register::R2, static_cast<uint64_t>(candidate))
+            .jump_if(Jump::Equal, Register::R0, Register::R2, found);
+      }
     }
   }
+  release(mark);
   if (!when) builder_.jump(target).bind(found);
   return {};
 }
@@ -676,12 +741,14 @@ Expected<void> Coder::hash_of(const Expression& expression) {
     hash_step();
     return {};
   }
+  const int32_t mark = frame_used_;
   const int32_t area = CLEW_TRY(text_in_frame(expression));
   builder_.load_constant(Register::R0, aggregate::kHashSeed);
   for (uint32_t word = 0; word < stored_words(expression); ++word) {
     builder_.load(Size::Double, Register::R2, Register::R10, area + static_cast<int32_t>(8 * word));
     hash_step();
   }
+  release(mark);
   return {};
 }
 

@@ -51,6 +51,8 @@ bool probe_can(const query::Expression& expression);
 // True when a probe can store it, or words from which the tracer makes it: a process index for
 // `pid` and `procName`, a thread id for `comm`, an index for `function`.
 bool probe_can_store(const query::Expression& expression);
+// True when it is stored as one word, not as text.
+bool is_stored_as_word(const query::Expression& expression);
 // How many words `store` writes.
 uint32_t stored_words(const query::Expression& expression);
 // How many sample() calls are in it.
@@ -78,11 +80,16 @@ class Coder {
   // The value as stored_words(expression) words at [base + offset]; text is padded with zeros.
   // `base` is r9 or r10.
   Expected<void> store(const query::Expression& expression, isa::Register base, int32_t offset);
+  // r0 = the word of an expression that is_stored_as_word.
+  Expected<void> word(const query::Expression& expression);
   // r0 = hash of the value (aggregate/buckets.h), for text of its words.
   Expected<void> hash_of(const query::Expression& expression);
 
   // A frame area, 8-aligned; its offset from r10. Limit when the frame is full.
   Expected<int32_t> reserve(uint32_t size_bytes);
+  // Gives back what was reserved since frame_used() was `mark`; no let may be among it.
+  [[nodiscard]] int32_t frame_used() const { return frame_used_; }
+  void release(int32_t mark) { frame_used_ = mark; }
   // The index of a site constant in this program.
   uint32_t site_constant(SiteConstant kind);
   // Code that is seldom run: written behind the program's end.
@@ -115,6 +122,9 @@ class Coder {
   Expected<void> branch_compare(const query::Expression& expression, bool when, isa::Label target);
   Expected<void> branch_text(const query::Expression& expression, bool when, isa::Label target);
   Expected<void> branch_in(const query::Expression& expression, bool when, isa::Label target);
+  // r0 = r0 alu right: a register or a constant.
+  template <typename Operand>
+  void put(const query::Expression& binary, isa::Alu alu, Operand right);
   // r0 = left, r2 = right.
   Expected<void> operands(const query::Expression& left, const query::Expression& right);
   // Loads a constant or a field that is one load into `into`; false when it is neither.
@@ -131,8 +141,17 @@ class Coder {
                             int32_t offset);
   Expected<void> read_memory(const query::Expression& expression, isa::Register base,
                              int32_t offset);
-  Expected<void> compare_text(int32_t left, std::string_view right, uint32_t bytes,
-                              isa::Label differ);
+  // A comparison of text in the frame with a constant.
+  struct TextTest {
+    int32_t left = 0;       // Offset from r10.
+    uint32_t capacity = 0;  // Bytes, whole words.
+    std::string_view right;
+    bool prefix = false;
+    bool zero_padded = false;  // Behind the first zero byte are only zeros.
+  };
+  // Jumps to `target` when the outcome is `when`.
+  void test_text(const TextTest& test, bool when, isa::Label target);
+  void compare_text(const TextTest& test, isa::Label differ);
   isa::Label unreadable();
 
   const query::Query& query_;

@@ -156,10 +156,14 @@ bool probe_can_store(const Expression& expression) {
   return probe_can(expression);
 }
 
-uint32_t stored_words(const Expression& expression) {
+bool is_stored_as_word(const Expression& expression) {
   const bool decoded =
       expression.kind == ExpressionKind::Field && decoded_by_tracer(expression.field);
-  if (decoded || !is_text(expression.type)) return 1;
+  return decoded || !is_text(expression.type);
+}
+
+uint32_t stored_words(const Expression& expression) {
+  if (is_stored_as_word(expression)) return 1;
   return text_words(expression.type.capacity_bytes);
 }
 
@@ -186,8 +190,10 @@ Label Coder::unreadable() {
 }
 
 Expected<void> Coder::load(const Expression& expression) {
+  const int32_t mark = frame_used_;
   const int32_t area = CLEW_TRY(reserve(8));
   CLEW_TRY(read_memory(expression, Register::R10, area));
+  release(mark);
   const auto size = [&] {
     switch (expression.type.size_bytes) {
       case 1:
@@ -214,7 +220,7 @@ Expected<void> Coder::read_memory(const Expression& expression, Register base, i
   const uint32_t bytes =
       is_text(expression.type) ? expression.type.capacity_bytes : expression.type.size_bytes;
   CLEW_TRY(integer(expression.operands[0]));
-  if (bytes % 8 != 0) {
+  if (is_text(expression.type) && bytes % 8 != 0) {
     const int32_t last = offset + static_cast<int32_t>(8 * (text_words(bytes) - 1));
     builder_.store(Size::Double, base, last, 0);
   }
@@ -283,93 +289,93 @@ Expected<void> Coder::store_text(const Expression& expression, Register base, in
   return {};
 }
 
+Expected<void> Coder::word(const Expression& expression) {
+  CLEW_TRY(need_lets(expression));
+  const bool decoded =
+      expression.kind == ExpressionKind::Field && decoded_by_tracer(expression.field);
+  if (!decoded) return integer(expression);
+  const auto context = [&](size_t at) {
+    builder_.load(Size::Double, Register::R0, Register::R6, static_cast<int32_t>(at));
+  };
+  if (expression.field == Field::Comm) {
+    context(offsetof(abi::Context, tid));
+  } else if (expression.field == Field::Function) {
+    builder_.load_site_constant(Register::R0, site_constant(SiteConstant::FunctionIndex));
+  } else if (expression.field == Field::Module) {
+    builder_.load_site_constant(Register::R0, site_constant(SiteConstant::ModuleIndex));
+  } else if (expression.field == Field::Probe) {
+    builder_.load_site_constant(Register::R0, site_constant(SiteConstant::ProbeIndex));
+  } else {  // pid, procName, host: the process decides.
+    context(offsetof(abi::Context, process));
+  }
+  return {};
+}
+
 Expected<void> Coder::store(const Expression& expression, Register base, int32_t offset) {
   CLEW_TRY(need_lets(expression));
   if (expression.kind == ExpressionKind::Input) {
     return store(source_.inputs[expression.index], base, offset);
   }
-  if (expression.kind == ExpressionKind::Field && decoded_by_tracer(expression.field)) {
-    const auto context = [&](size_t at) {
-      builder_.load(Size::Double, Register::R0, Register::R6, static_cast<int32_t>(at));
-    };
-    switch (expression.field) {
-      case Field::Comm:
-        context(offsetof(abi::Context, tid));
-        break;
-      case Field::Function:
-        builder_.load_site_constant(Register::R0, site_constant(SiteConstant::FunctionIndex));
-        break;
-      case Field::Module:
-        builder_.load_site_constant(Register::R0, site_constant(SiteConstant::ModuleIndex));
-        break;
-      case Field::Probe:
-        builder_.load_site_constant(Register::R0, site_constant(SiteConstant::ProbeIndex));
-        break;
-      case Field::Time:
-      case Field::Pid:
-      case Field::Tid:
-      case Field::Cpu:
-      case Field::ProcName:
-      case Field::Host:
-      case Field::Caller:
-      case Field::Stack:
-      case Field::UserStack:
-      case Field::KernelStack:
-      case Field::Argument:
-      case Field::ReturnValue:
-      case Field::Elapsed:
-      case Field::EntryArgument:  // pid, procName, host: the process decides.
-        context(offsetof(abi::Context, process));
-        break;
-    }
-    builder_.store(Size::Double, base, offset, Register::R0);
-    return {};
-  }
-  if (is_text(expression.type)) return store_text(expression, base, offset);
-  CLEW_TRY(integer(expression));
+  if (!is_stored_as_word(expression)) return store_text(expression, base, offset);
+  CLEW_TRY(word(expression));
   builder_.store(Size::Double, base, offset, Register::R0);
   return {};
 }
 
-// Jumps to `differ` unless the first `bytes` of the text at [r10 + left] equal those of `right`,
-// which counts as padded with zeros.
-Expected<void> Coder::compare_text(int32_t left, std::string_view right, uint32_t bytes,
-                                   Label differ) {
+// Jumps to `differ` unless the compared bytes of the text equal those of `right`, which counts as
+// padded with zeros.
+void Coder::compare_text(const TextTest& test, Label differ) {
+  const std::string_view right = test.right;
+  const uint32_t bytes = test.prefix ? static_cast<uint32_t>(right.size()) : test.capacity;
   for (uint32_t at = 0; at < bytes; at += 8) {
     const uint32_t count = std::min<uint32_t>(8, bytes - at);
     uint64_t wanted = 0;
     if (at < right.size()) {
       std::memcpy(&wanted, right.data() + at, std::min<size_t>(count, right.size() - at));
     }
-    builder_.load(Size::Double, Register::R0, Register::R10, left + static_cast<int32_t>(at))
-        .load_constant(Register::R2, wanted);
+    builder_.load(Size::Double, Register::R0, Register::R10, test.left + static_cast<int32_t>(at));
     if (count < 8) {
       builder_.load_constant(Register::R3, (1ULL << (8 * count)) - 1)
           .alu(Alu::And, Register::R0, Register::R3);
     }
-    builder_.jump_if(Jump::NotEqual, Register::R0, Register::R2, differ);
+    if (wanted == 0) {
+      builder_.jump_if(Jump::NotEqual, Register::R0, 0, differ);
+    } else {
+      builder_.load_constant(Register::R2, wanted)
+          .jump_if(Jump::NotEqual, Register::R0, Register::R2, differ);
+    }
+    // The rest is padding: a text that ends here has only zeros behind.
+    const bool ended = !test.prefix && at + 8 > right.size();
+    if (ended && test.zero_padded) break;
   }
-  return {};
+}
+
+void Coder::test_text(const TextTest& test, bool when, Label target) {
+  const bool any_will_do = test.prefix && test.right.empty();
+  if (any_will_do || test.right.size() > test.capacity) {  // Longer than the text can be.
+    builder_.move(Register::R0, any_will_do ? 1 : 0)
+        .jump_if(when ? Jump::NotEqual : Jump::Equal, Register::R0, 0, target);
+    return;
+  }
+  if (!when) return compare_text(test, target);
+  const Label differ = builder_.label();
+  compare_text(test, differ);
+  builder_.jump(target).bind(differ);
 }
 
 Expected<void> Coder::branch_text(const Expression& expression, bool when, Label target) {
   const Expression& left = expression.operands[0];
-  const std::string& right = expression.operands[1].text;
   const bool prefix = expression.kind == ExpressionKind::Call;
-  const bool equal_wanted =
-      prefix || expression.binary == query::BinaryOperator::Equal ? when : !when;
+  const bool is_equality = prefix || expression.binary == query::BinaryOperator::Equal;
+  const int32_t mark = frame_used_;
   const int32_t area = CLEW_TRY(text_in_frame(left));
-  const uint32_t capacity = 8 * stored_words(left);
-  const auto size = static_cast<uint32_t>(right.size());
-  const uint32_t compared = prefix ? size : capacity;
-  if (size > capacity || compared == 0) {  // Longer than the text can be, or any text will do.
-    builder_.move(Register::R0, compared == 0 ? 1 : 0)
-        .jump_if(equal_wanted ? Jump::NotEqual : Jump::Equal, Register::R0, 0, target);
-    return {};
-  }
-  const Label differ = equal_wanted ? builder_.label() : target;
-  CLEW_TRY(compare_text(area, right, compared, differ));
-  if (equal_wanted) builder_.jump(target).bind(differ);
+  test_text({.left = area,
+             .capacity = 8 * stored_words(left),
+             .right = expression.operands[1].text,
+             .prefix = prefix,
+             .zero_padded = left.type.kind == TypeKind::String},
+            is_equality ? when : !when, target);
+  release(mark);
   return {};
 }
 

@@ -27,6 +27,8 @@ using query::SourceKind;
 
 namespace {
 
+constexpr uint32_t kOffsetMax = 32'000;
+
 // What an expression uses besides the context: the entry's record, and memory.
 struct Use {
   bool elapsed = false;
@@ -109,6 +111,12 @@ class Lowering {
   Expected<std::vector<std::optional<int32_t>>> read_arguments(Coder& coder,
                                                                const query::Source& source);
   Expected<void> update_cells(Coder& coder, const query::Source& source);
+  struct KeyPlace {
+    int32_t area = 0;  // Offset from r10.
+    bool in_register = false;
+  };
+  [[nodiscard]] std::vector<const Expression*> key_parts() const;
+  Expected<KeyPlace> hash_key(Coder& coder);
   Expected<void> find_entry(Coder& coder);
   Expected<void> emit_event(Coder& coder, uint16_t source);
   void count_passed(Coder& coder);
@@ -317,59 +325,83 @@ void Lowering::add_generation(Coder& coder, Register pointer, uint32_t half_byte
       .alu(Alu::Add, pointer, Register::R3);
 }
 
-// r9 = the cells of the key.
-Expected<void> Lowering::find_entry(Coder& coder) {
-  const abi::TableLayout& table = result_.layout.tables[0];
-  const int32_t key = CLEW_TRY(coder.reserve(8 * table.key_words));
-  int32_t at = key;
-  const auto add = [&](const Expression& e) -> Expected<void> {
-    CLEW_TRY(coder.store(e, Register::R10, at));
-    at += static_cast<int32_t>(8 * stored_words(e));
-    return {};
-  };
+// What makes the key, in order.
+std::vector<const Expression*> Lowering::key_parts() const {
+  std::vector<const Expression*> parts;
   for (const query::NamedExpression& value : query_.values) {
-    CLEW_TRY(add(value.expression));
+    parts.push_back(&value.expression);
   }
   for (const query::Aggregate& aggregate : query_.aggregates) {
-    if (aggregate.kind == query::AggregateKind::TopK) CLEW_TRY(add(aggregate.arguments[0]));
+    if (aggregate.kind == query::AggregateKind::TopK) parts.push_back(&aggregate.arguments[0]);
   }
+  return parts;
+}
+
+// The key in the frame, or in r5 when it is one word; r0 = its hash.
+Expected<Lowering::KeyPlace> Lowering::hash_key(Coder& coder) {
+  const uint32_t words = result_.layout.tables[0].key_words;
+  const std::vector<const Expression*> parts = key_parts();
+  const KeyPlace key{.area = CLEW_TRY(coder.reserve(8 * words)),
+                     .in_register = words == 1 && is_stored_as_word(*parts[0])};
   isa::Builder& builder = coder.builder();
+  if (key.in_register) {
+    CLEW_TRY(coder.word(*parts[0]));
+    builder.move(Register::R5, Register::R0).load_constant(Register::R2, aggregate::kHashSeed);
+    coder.hash_step();
+    return key;
+  }
+  int32_t at = key.area;
+  for (const Expression* part : parts) {
+    CLEW_TRY(coder.store(*part, Register::R10, at));
+    at += static_cast<int32_t>(8 * stored_words(*part));
+  }
   builder.load_constant(Register::R0, aggregate::kHashSeed);
-  for (uint32_t word = 0; word < table.key_words; ++word) {
-    builder.load(Size::Double, Register::R2, Register::R10, key + static_cast<int32_t>(8 * word));
+  for (at = key.area; at < key.area + static_cast<int32_t>(8 * words); at += 8) {
+    builder.load(Size::Double, Register::R2, Register::R10, at);
     coder.hash_step();
   }
+  return key;
+}
+
+// r9 = the entry of the key. The first place where it can be is looked at here, the others and an
+// insertion are for the runtime.
+Expected<void> Lowering::find_entry(Coder& coder) {
+  const abi::TableLayout& table = result_.layout.tables[0];
+  const KeyPlace key = CLEW_TRY(hash_key(coder));
+  isa::Builder& builder = coder.builder();
   const Label slow = builder.label();
   const Label found = builder.label();
   builder.move(Register::R4, Register::R0)
       .alu(Alu::ShiftRight, Register::R4, 32)
       .alu(Alu::And, Register::R4, static_cast<int32_t>((1U << table.entries_log2) - 1))
       .alu(Alu::Multiply, Register::R4, static_cast<int32_t>(table.entry_size_bytes()))
-      .load_window(Register::R5, table.offset)
-      .alu(Alu::Add, Register::R5, Register::R4);
-  add_generation(coder, Register::R5, table.half_size_bytes());
+      .load_window(Register::R9, table.offset)
+      .alu(Alu::Add, Register::R9, Register::R4);
+  add_generation(coder, Register::R9, table.half_size_bytes());
   builder.alu(Alu::Or, Register::R0, 1)
-      .load(Size::Double, Register::R3, Register::R5, 0)
+      .load(Size::Double, Register::R3, Register::R9, 0)
       .jump_if(Jump::NotEqual, Register::R3, Register::R0, slow);
   for (uint32_t word = 0; word < table.key_words; ++word) {
     const auto offset = static_cast<int32_t>(8 * word);
-    builder.load(Size::Double, Register::R2, Register::R10, key + offset)
-        .load(Size::Double, Register::R3, Register::R5, 8 + offset)
-        .jump_if(Jump::NotEqual, Register::R3, Register::R2, slow);
+    if (!key.in_register)
+      builder.load(Size::Double, Register::R5, Register::R10, key.area + offset);
+    builder.load(Size::Double, Register::R3, Register::R9, 8 + offset)
+        .jump_if(Jump::NotEqual, Register::R3, Register::R5, slow);
   }
-  builder.move(Register::R9, Register::R5)
-      .alu(Alu::Add, Register::R9, static_cast<int32_t>(8 + 8 * table.key_words))
-      .bind(found);
-  coder.out_of_line([&coder, slow, found, key] {
-    coder.builder()
-        .bind(slow)
-        .move(Register::R1, 0)
+  builder.bind(found);
+  const auto to_cells = static_cast<int32_t>(8 + 8 * table.key_words);
+  coder.out_of_line([&coder, slow, found, key, to_cells] {
+    isa::Builder& far = coder.builder();
+    far.bind(slow);
+    if (key.in_register) far.store(Size::Double, Register::R10, key.area, Register::R5);
+    far.move(Register::R1, 0)
         .move(Register::R2, Register::R10)
-        .alu(Alu::Add, Register::R2, key)
+        .alu(Alu::Add, Register::R2, key.area)
         .move(Register::R3, Register::R0)
         .call(abi::Accessor::TableFind)
         .jump_if(Jump::Equal, Register::R0, 0, coder.exit_label())
         .move(Register::R9, Register::R0)
+        .alu(Alu::Subtract, Register::R9, to_cells)
         .jump(found);
   });
   return {};
@@ -400,8 +432,14 @@ Expected<void> Lowering::update_cells(Coder& coder, const query::Source& source)
                                        coder.site_constant(SiteConstant::GroupPointer));
     add_generation(coder, Register::R9, result_.layout.cells_half_bytes);
   }
-  uint32_t offset = 0;
+  // Offsets in instructions have 16 bits; r9 moves on when they are used up.
+  uint32_t offset =
+      result_.form == StateForm::Table ? 8 + 8 * result_.layout.tables[0].key_words : 0;
   for (size_t i = 0; i < query_.aggregates.size(); ++i) {
+    if (offset > kOffsetMax) {
+      coder.builder().alu(Alu::Add, Register::R9, static_cast<int32_t>(offset));
+      offset = 0;
+    }
     CLEW_TRY(update(coder, query_.aggregates[i], offset, prepared[i]));
     offset += 8 * aggregate::cell_words(spec_of(query_.aggregates[i]));
   }

@@ -413,7 +413,11 @@ Expected<void> update(Coder& coder, const query::Aggregate& aggregate, uint32_t 
   } else if (needs_value(aggregate)) {
     CLEW_TRY(compute(coder, aggregate));
   }
-  return Update(coder, spec_of(aggregate), offset_bytes).write();
+  const aggregate::AggregateSpec spec = spec_of(aggregate);
+  const int32_t mark = coder.frame_used();
+  CLEW_TRY(Update(coder, spec, offset_bytes).write());
+  coder.release(mark);
+  return {};
 }
 
 }  // namespace clew::plan
