@@ -134,6 +134,23 @@ void Lowering::load_tid(Register dst) {
   out_.move_if(Condition::Equal, dst, kScratch, false);
 }
 
+// Part of an argument, or one whose register the body writes elsewhere.
+void Lowering::load_argument(const Operation& op, Register argument) {
+  const Register dst = assigned(op.destination);
+  const auto part = static_cast<uint32_t>(op.offset_bytes) % 8;
+  if (input_.clobbers.has(argument)) {
+    const uint32_t saved = abi::saved_offset_bytes(input_.clobbers, argument);
+    const Address from = {.space = Address::Space::Stack,
+                          .displacement = static_cast<int32_t>(saved + part)};
+    return out_.load(dst, from, op.size_bytes, op.is_signed);
+  }
+  const bool plain = part == 0 && op.size_bytes < 8;
+  if (plain && op.size_bytes == 4 && !op.is_signed) return out_.move(dst, argument, false);
+  if (plain) return out_.extend(dst, argument, op.size_bytes, op.is_signed, true);
+  out_.move(dst, argument, true);
+  narrow(dst, op);
+}
+
 void Lowering::load_context(uint32_t index) {
   const Operation& op = input_.operations[index];
   const Register dst = assigned(op.destination);
@@ -141,22 +158,8 @@ void Lowering::load_context(uint32_t index) {
   const auto word = context_word(input_.environment.point, offset);
   CLEW_ASSERT(word.has_value());
   switch (word->where) {
-    case ContextWord::Where::Argument: {
-      if (!input_.clobbers.has(word->argument)) {
-        const bool plain = offset % 8 == 0 && op.size_bytes < 8;
-        if (plain && op.size_bytes == 4 && !op.is_signed) {
-          return out_.move(dst, word->argument, false);
-        }
-        if (plain) return out_.extend(dst, word->argument, op.size_bytes, op.is_signed, true);
-        out_.move(dst, word->argument, true);
-        return narrow(dst, op);
-      }
-      const uint32_t saved = abi::saved_offset_bytes(input_.clobbers, word->argument);
-      return out_.load(dst,
-                       {.space = Address::Space::Stack,
-                        .displacement = static_cast<int32_t>(saved + offset % 8)},
-                       op.size_bytes, op.is_signed);
-    }
+    case ContextWord::Where::Argument:
+      return load_argument(op, word->argument);
     case ContextWord::Where::Stack:
       return out_.load(dst, stack_word(word->offset_bytes + offset % 8), op.size_bytes,
                        op.is_signed);

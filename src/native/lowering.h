@@ -78,6 +78,7 @@ class Lowering {
   // lower_memory.cc
   void load(uint32_t index);
   void load_context(uint32_t index);
+  void load_argument(const Operation& op, Register argument);
   void load_tid(Register dst);
   void narrow(Register dst, const Operation& op);
   void store(uint32_t index);
