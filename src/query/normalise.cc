@@ -157,6 +157,11 @@ class Normaliser {
       return in_tracer(meaning);
     }
     if (is_tracer_part && can_run_in_tracer(expression)) return rebuilt(expression);
+    if (!is_group && build_.query.values.size() == kColumnsMax) {
+      return build_.report.fail(
+          expression.span,
+          fmt::format("an answer needs at most {} values of an event", kColumnsMax));
+    }
     if (!is_group) return value_node(add_value(wanted_name_, expression), expression);
     return build_.report.fail(expression.span, fmt::format("{} is neither a key of the group nor "
                                                            "inside an aggregate",
@@ -203,9 +208,9 @@ class Normaliser {
   // Whether a key is this expression, seen through lets. Lets can double what there is to compare,
   // so it gives up in time; then the two count as different.
   [[nodiscard]] bool same_value(const Expression& key, const Expression& expression) {
+    if (key == expression) return true;
     if (comparisons_left_ == 0) return false;
     --comparisons_left_;
-    if (key == expression) return true;
     if (key.kind == ExpressionKind::Let) {
       return same_value(build_.query.lets[key.index].expression, expression);
     }

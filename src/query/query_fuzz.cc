@@ -18,7 +18,7 @@ using clew::query::Query;
 const clew::query::Vocabulary& vocabulary() {
   static const clew::query::Vocabulary made = [] {
     clew::query::Vocabulary result;
-    const auto loaded = result.load_text("fuzz.toml", R"([[tracepoint]]
+    const auto loaded = result.load_text("fuzz.toml", R"toml([[tracepoint]]
 name = "libc.allocate"
 function = "libc.so.6!malloc"
 exports = { size = "arg0" }
@@ -31,12 +31,11 @@ name = "Disk"
 function = "hdfs!read"
 at = "return"
 exports = { size = "entry.arg2", path = "str(entry.arg0)" }
-)");
+)toml");
     if (!loaded) std::abort();
-  return result;
-}
-();
-return made;
+    return result;
+  }();
+  return made;
 }
 
 }  // namespace

@@ -2,8 +2,11 @@
 // What golden files cannot say: binding, places in long lines, limits, tables.
 #include "query/query.h"
 
+#include <fstream>
 #include <set>
+#include <sstream>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +14,7 @@
 #include "query/fields.h"
 #include "query/parse.h"
 #include "query/print.h"
+#include "query/vocabulary.h"
 
 namespace clew::query {
 namespace {
@@ -79,6 +83,53 @@ TEST(Query, JoinsThatDoubleAreStoppedByALimit) {
   const Expected<Query> query = parsed(text);
   ASSERT_FALSE(query);
   EXPECT_THAT(query.error().message, HasSubstr("more than 2000 steps"));
+}
+
+struct Example {
+  std::string text;
+  bool is_later = false;  // Begins with "// later": not part of this version.
+};
+
+std::vector<Example> examples_of(const std::string& path) {
+  std::vector<Example> examples;
+  std::ifstream file(path);
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line == "```clew") {
+      examples.emplace_back();
+    } else if (inside && line != "```") {
+      examples.back().is_later = examples.back().is_later || line == "// later";
+      examples.back().text += line + "\n";
+    }
+    inside = line == "```clew" || (inside && line != "```");
+  }
+  return examples;
+}
+
+TEST(Reference, EveryExampleOfTheDocumentMeansSomething) {
+  const std::string root = CLEW_SOURCE_DIR;
+  Vocabulary vocabulary;
+  ASSERT_TRUE(vocabulary.load(root + "/vocabulary"));
+  const std::vector<Example> examples = examples_of(root + "/docs/query-language.md");
+  EXPECT_GT(examples.size(), 10U);
+  for (const Example& example : examples) {
+    const Expected<Query> query = parse({.name = "query-language.md", .text = example.text},
+                                        {.vocabulary = &vocabulary, .types = nullptr});
+    EXPECT_EQ(query.has_value(), !example.is_later) << example.text;
+    if (!query && !example.is_later) ADD_FAILURE() << query.error().message;
+    if (query) continue;
+    EXPECT_THAT(query.error().message, HasSubstr("not part of this version yet"));
+  }
+}
+
+// The reference lists every field, aggregate and function, so it cannot fall behind.
+TEST(Reference, NamesEveryField) {
+  std::ostringstream text;
+  text << std::ifstream(std::string(CLEW_SOURCE_DIR) + "/docs/query-language.md").rdbuf();
+  for (const FieldInfo& field : fields()) {
+    const bool is_numbered = field.field == Field::Argument || field.field == Field::EntryArgument;
+    EXPECT_THAT(text.str(), HasSubstr(fmt::format("`{}{}`", field.name, is_numbered ? "0" : "")));
+  }
 }
 
 TEST(Diagnostic, KeepsTabsAndCountsBytes) {

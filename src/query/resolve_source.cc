@@ -181,10 +181,10 @@ class SourceResolver {
   Expected<Source> function(Source source, std::string_view example) const {
     CLEW_TRY(expect_count(1, example));
     const std::string text = CLEW_TRY(text_argument(0, example));
-    split_function(text, source);
-    if (source.function.empty()) {
+    if (!split_function(text, source)) {
       return report_.fail(syntax_.arguments[0].span,
-                          "no function behind '!'; all functions of a module are \"module!*\"");
+                          "'!' stands between a module and a function; all functions of a module "
+                          "are \"module!*\"");
     }
     return source;
   }
@@ -204,9 +204,8 @@ class SourceResolver {
       return report_.fail(where.span,
                           fmt::format("expected an offset in bytes, as in {}", kExample));
     }
-    split_function(text, source);
-    if (source.function.empty()) {
-      return report_.fail(syntax_.arguments[0].span, "no function behind '!'");
+    if (!split_function(text, source)) {
+      return report_.fail(syntax_.arguments[0].span, "'!' stands between a module and a function");
     }
     source.offset_bytes = where.integer;
     return source;
@@ -262,6 +261,9 @@ class SourceResolver {
       count += c == ':' ? 1 : 0;
     }
     if (count > 4) return fail_fields("a probe has four fields, provider:module:function:name");
+    if (text.find('!') != std::string::npos) {
+      return fail_fields("a probe's fields are separated by ':', not by '!'");
+    }
     size_t field = 4 - count;
     for (const char c : text) {
       if (c == ':')
@@ -421,16 +423,17 @@ Expected<std::vector<ResolvedSource>> named_source(const SyntaxSource& syntax, B
 
 }  // namespace
 
-void split_function(std::string_view text, Source& source) {
+bool split_function(std::string_view text, Source& source) {
   const size_t mark = text.find('!');
   const bool is_operator =
       mark != std::string_view::npos && text.substr(0, mark).ends_with("operator");
   if (mark == std::string_view::npos || is_operator) {
     source.function = text;
-    return;
+    return true;
   }
   source.module = text.substr(0, mark);
   source.function = text.substr(mark + 1);
+  return !source.module.empty() && !source.function.empty();
 }
 
 Expected<std::vector<ResolvedSource>> resolve_source(

@@ -17,7 +17,8 @@ namespace clew::query {
 Expected<std::vector<ResolvedSource>> resolve_source(const SyntaxSource& syntax, Build& build,
                                                      std::span<const std::string_view> query_names);
 
-// "module!function" into the two patterns; a name of C++'s operator! is not split.
-void split_function(std::string_view text, Source& source);
+// "module!function" into the two patterns; a name of C++'s operator! is not split. False when one
+// of the two is missing.
+bool split_function(std::string_view text, Source& source);
 
 }  // namespace clew::query

@@ -80,7 +80,7 @@ struct SyntaxSource {
   std::vector<SyntaxExpression> arguments{};
   std::string label{};                // as "label"
   std::vector<SyntaxItem> exports{};  // { name = expression }
-  std::vector<SyntaxQuery> query{};   // A query in parentheses: at most one, instead of a name.
+  std::vector<SyntaxQuery> query;     // A query in parentheses: at most one, instead of a name.
   Span span{};
   Span name_span{};
 };
@@ -132,7 +132,7 @@ struct SyntaxQuery {
 struct SyntaxDefinition {
   std::string name{};
   Span name_span{};
-  std::vector<SyntaxQuery> query{};            // One, or none:
+  std::vector<SyntaxQuery> query;              // One, or none:
   std::vector<SyntaxExpression> expression{};  // then one constant expression.
 };
 

@@ -174,9 +174,8 @@ class Reader {
     source.kind = kind;
     const std::string& text = value->get();
     if (kind != SourceKind::Line) {
-      split_function(text, source);
-      if (source.function.empty()) return fail_at(node, "no function behind '!'");
-      return source;
+      if (split_function(text, source)) return source;
+      return fail_at(node, "'!' stands between a module and a function");
     }
     const size_t colon = text.rfind(':');
     const std::string_view digits =

@@ -78,7 +78,7 @@ TEST(Vocabulary, EveryMistakeHasAMessageWithAPlace) {
   EXPECT_THAT(error_of(tracepoint("funtcion = \"f\"\n")), HasSubstr("did you mean 'function'?"));
   EXPECT_THAT(error_of(tracepoint("function = 3\n")), HasSubstr("'function' is a string"));
   EXPECT_THAT(error_of(tracepoint("function = []\n")), HasSubstr("lists from 1 to"));
-  EXPECT_THAT(error_of(tracepoint("function = \"m!\"\n")), HasSubstr("no function behind '!'"));
+  EXPECT_THAT(error_of(tracepoint("function = \"m!\"\n")), HasSubstr("'!' stands between"));
   EXPECT_THAT(error_of(tracepoint("line = \"a.c\"\n")), HasSubstr("expected a file and a line"));
   EXPECT_THAT(error_of(tracepoint("function = \"f\"\nat = \"retrun\"\n")),
               HasSubstr("did you mean 'return'?"));
