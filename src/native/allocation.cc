@@ -99,7 +99,9 @@ std::vector<Register> candidates(PointKind point, const Needs& needs) {
     order.insert(order.begin(), R::Rax);
     order.insert(order.end(), {R::R9, R::R8, R::Rcx, R::Rdx, R::Rsi, R::Rdi});
   }
-  const auto drop = [&](R r) { order.erase(std::remove(order.begin(), order.end(), r)); };
+  const auto drop = [&](R r) {
+    order.erase(std::remove(order.begin(), order.end(), r), order.end());
+  };
   if (needs.loops) drop(abi::kFuelRegister);
   if (needs.rcx) drop(R::Rcx);
   if (needs.rdx) drop(R::Rdx);
