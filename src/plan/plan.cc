@@ -98,6 +98,23 @@ std::string describe_groups(const Query& query, std::string_view verb) {
   return text;
 }
 
+std::string describe_having(const Query& query) {
+  std::string text = "keep rows";
+  for (size_t i = 0; i < query.having.size(); ++i) {
+    text += (i == 0 ? " where " : " && ") + query::print(query.having[i], query);
+  }
+  return text;
+}
+
+std::string describe_order(const Query& query) {
+  std::string text = "order by";
+  for (size_t i = 0; i < query.order.size(); ++i) {
+    text += (i == 0 ? " " : ", ") + query::print(query.order[i].expression, query);
+    if (query.order[i].descending) text += " descending";
+  }
+  return text;
+}
+
 std::string describe(const Query& query, const Operator& op) {
   switch (op.kind) {
     case OperatorKind::Filter:
@@ -124,9 +141,9 @@ std::string describe(const Query& query, const Operator& op) {
       return text;
     }
     case OperatorKind::Having:
-      return fmt::format("keep rows that pass {} condition(s)", query.having.size());
+      return describe_having(query);
     case OperatorKind::Order:
-      return fmt::format("order by {} key(s)", query.order.size());
+      return describe_order(query);
     case OperatorKind::Take:
       return fmt::format("take {}", query.take.value_or(0));
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fay's rewrites change where work is done, never the answer: each query gives the same rows by the
 // plain plan, by each rewrite alone and by all of them, on random streams of calls.
+#include <algorithm>
+#include <map>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -343,6 +345,71 @@ TEST_P(Rewrites, LeadToTheCheapestForm) {
   ASSERT_TRUE(query.has_value()) << query.error().message;
   EXPECT_EQ(state_form(make(*query)), GetParam().form) << print(make(*query));
   EXPECT_EQ(state_form(plain(*query)), StateForm::Events);
+}
+
+// The plain plan is judged by counting by hand.
+TEST(PlainPlan, CountsWhatHappens) {
+  const std::vector<FakeThread> threads = random_threads(9, 80);
+  std::map<int64_t, std::pair<uint64_t, int64_t>> expected;
+  for (const FakeThread& thread : threads) {
+    for (const Hit& hit : thread.hits) {
+      if (hit.at_exit || fake_function(hit.function) != "work") continue;
+      const auto argument = [&](size_t i) {
+        return static_cast<int64_t>(hit.context.arguments[i]);
+      };
+      if (argument(3) < 2) continue;
+      auto& [count, largest] = expected[argument(2) & 3];
+      largest = count++ == 0 ? argument(4) : std::max(largest, argument(4));
+    }
+  }
+  std::vector<aggregate::Row> rows;
+  for (const auto& [key, cells] : expected) {
+    rows.push_back({key, cells.first, cells.second});
+  }
+  const Expected<query::Query> query = parse(
+      "from e in entry(\"app!work\") where e.arg3 >= 2 groupby e.arg2 & 3 as k "
+      "select k, count(), max(e.arg4)");
+  ASSERT_TRUE(query.has_value()) << query.error().message;
+  const Expected<FakeAnswer> got = answer(plain(*query), threads);
+  ASSERT_TRUE(got.has_value()) << got.error().message;
+  EXPECT_EQ(show(got->rows), show(rows));
+}
+
+TEST(PlainPlan, PairsExitsWithTheirEntries) {
+  const std::vector<FakeThread> threads = random_threads(10, 80);
+  uint64_t pairs = 0;
+  int64_t elapsed_ns = 0;
+  for (const FakeThread& thread : threads) {
+    std::map<uint64_t, const Hit*> open;  // By frame: a call that is left replaces its record.
+    for (const Hit& hit : thread.hits) {
+      if (fake_function(hit.function) != "wait") continue;
+      const Hit*& entry = open[hit.context.frame];
+      if (hit.at_exit && entry != nullptr) {
+        ++pairs;
+        elapsed_ns += static_cast<int64_t>((hit.time - entry->time) * 3 >> 6);
+      }
+      entry = hit.at_exit ? nullptr : &hit;
+    }
+  }
+  const Expected<query::Query> query =
+      parse("from e in return(\"app!wait\") select count(), sum(e.elapsed)");
+  ASSERT_TRUE(query.has_value()) << query.error().message;
+  const Expected<FakeAnswer> got = answer(plain(*query), threads);
+  ASSERT_TRUE(got.has_value()) << got.error().message;
+  EXPECT_EQ(show(got->rows), show(std::vector<aggregate::Row>{{pairs, elapsed_ns}}));
+}
+
+TEST(PlainPlan, NamesEnumeratorsInColumnsOnly) {
+  const Expected<query::Query> query =
+      parse("from e in app.states groupby e.state where e.state != 1 select e.state, count()");
+  ASSERT_TRUE(query.has_value()) << query.error().message;
+  const Expected<FakeAnswer> got = answer(make(*query), random_threads(11, 80));
+  ASSERT_TRUE(got.has_value()) << got.error().message;
+  std::vector<std::string> states;
+  for (const aggregate::Row& row : got->rows) {
+    states.push_back(show(row[0]));
+  }
+  EXPECT_EQ(states, (std::vector<std::string>{"'OPEN'", "2", "3"}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Plan, Rewrites, testing::ValuesIn(kCases),

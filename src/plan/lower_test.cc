@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lowering refuses, and what holds for every program.
+#include "plan/lower.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "plan/capture.h"
+#include "plan/fake_machine.h"
+#include "query/parse.h"
+
+namespace clew::plan {
+namespace {
+
+Plan plan_of(std::string_view text) {
+  const Expected<query::Query> query =
+      query::parse({.name = "query", .text = std::string(text)}, {});
+  EXPECT_TRUE(query.has_value()) << query.error().message;
+  return make(query.value_or(query::Query{}));
+}
+
+constexpr LowerInput kInput{
+    .tick_multiplier = 3, .tick_shift = 6, .base_ticks = 0, .base_ns = 0, .group_count = 1};
+
+// The instructions that may follow instruction `at`.
+std::vector<size_t> successors(const std::vector<isa::Instruction>& code, size_t at) {
+  constexpr uint8_t kJump = 0x05;
+  constexpr uint8_t kJump32 = 0x06;
+  const isa::Instruction& instruction = code[at];
+  if (instruction.opcode == 0x18) return {at + 2};
+  const uint8_t kind = instruction.opcode & 0x07;
+  const uint8_t operation = instruction.opcode & 0xf0;
+  if ((kind != kJump && kind != kJump32) || operation == 0x80) return {at + 1};
+  if (operation == 0x90) return {};
+  const int64_t distance =
+      operation == 0 && kind == kJump32 ? instruction.immediate : instruction.offset;
+  const auto target = static_cast<size_t>(static_cast<int64_t>(at) + 1 + distance);
+  if (operation == 0) return {target};
+  return {target, at + 1};
+}
+
+enum class Mark : uint8_t { New, Open, Done };
+
+bool has_cycle(const std::vector<isa::Instruction>& code, size_t at, std::vector<Mark>& marks) {
+  if (marks[at] != Mark::New) return marks[at] == Mark::Open;
+  marks[at] = Mark::Open;
+  for (const size_t next : successors(code, at)) {
+    if (has_cycle(code, next, marks)) return true;
+  }
+  marks[at] = Mark::Done;
+  return false;
+}
+
+TEST(Lower, ProgramsRunEachInstructionAtMostOnce) {
+  constexpr std::string_view kQueries[] = {
+      R"(from e in return("m!f") where str(e.entry.arg0) in ("a", "b") && e.elapsed > 3
+         groupby e.entry.arg1, str(e.entry.arg2)
+         select count(), stddev(e.elapsed), quantize(e.retval), llquantize(e.retval, 10, 0, 6, 20),
+           distinct(str(e.entry.arg0)), quantile(e.elapsed, .9), sum(*(int *)e.entry.arg3))",
+      R"(from e in return("m!f") where sample(3) && e.retval / 3 > 1
+         select e.elapsed, e.time, str(e.entry.arg0, 200), e.comm, e.caller)",
+      R"(from e in entry("m!f") groupby e.arg0 select count(), min(e.arg1) every 1s)"};
+  for (const std::string_view text : kQueries) {
+    const Plan plan = plan_of(text);
+    const Expected<Lowered> lowered = lower(plan, kInput);
+    ASSERT_TRUE(lowered.has_value()) << lowered.error().message;
+    for (const ProbeProgram& program : lowered->programs) {
+      std::vector<Mark> marks(program.program.code.size(), Mark::New);
+      EXPECT_FALSE(has_cycle(program.program.code, 0, marks)) << program.program.name;
+    }
+  }
+}
+
+void expect_limit(const Plan& plan, const LowerInput& input, std::string_view message) {
+  const Expected<Lowered> lowered = lower(plan, input);
+  ASSERT_FALSE(lowered.has_value());
+  EXPECT_EQ(lowered.error().code, ErrorCode::Limit);
+  EXPECT_NE(lowered.error().message.find(message), std::string::npos) << lowered.error().message;
+}
+
+TEST(Lower, KeysThatDoNotFitTheFrameAreAnError) {
+  expect_limit(plan_of(R"(from e in entry("m!f")
+                          groupby str(e.arg0, 256), str(e.arg1, 256), e.arg2 select count())"),
+               kInput, "512 bytes");
+}
+
+TEST(Lower, EventsThatDoNotFitTheRingAreAnError) {
+  std::string text = "from e in entry(\"m!f\") select e.arg0";
+  for (int i = 0; i < 16; ++i) {
+    text += fmt::format(", str(e.arg{}, 256) as s{}", i, i);
+  }
+  expect_limit(plan_of(text), kInput, "an event of this query has");
+}
+
+TEST(Lower, StateThatDoesNotFitTheRegionIsAnError) {
+  LowerInput input = kInput;
+  input.group_count = 20'000;
+  expect_limit(plan_of(R"(from e in entry("m!*") groupby e.function select p99(e.arg0))"), input,
+               "MiB of state");
+}
+
+TEST(Lower, FieldsOfNeitherProbeNorTracerAreAnError) {
+  Plan plan = plan_of(R"(from e in entry("m!f") select e.arg0)");
+  plan.query.values[0].expression.field = query::Field::KernelStack;
+  plan.query.values[0].expression.type = {.kind = query::TypeKind::Stack, .is_signed = false};
+  const Plan stacks = make(plan.query);
+  const Expected<Captured> captured = capture(stacks);
+  ASSERT_FALSE(captured.has_value());
+  EXPECT_EQ(captured.error().code, ErrorCode::InvalidQuery);
+  EXPECT_EQ(lower(stacks, kInput).error().message, captured.error().message);
+}
+
+// Cells of many large aggregates are further apart than an instruction's offset reaches.
+TEST(Lower, ManyLargeAggregatesAreReached) {
+  std::string text = "from e in entry(\"app!work\") groupby e.arg2 & 1 select count()";
+  for (int i = 0; i < 9; ++i) {
+    text += fmt::format(", quantile(e.arg3, .{}) as q{}, sum(e.arg{})", i + 1, i, i + 2);
+  }
+  const Plan plan = plan_of(text);
+  const std::vector<FakeThread> threads = random_threads(5, 40);
+  const Expected<FakeAnswer> got = answer(plan, threads);
+  ASSERT_TRUE(got.has_value()) << got.error().message;
+  const Expected<FakeAnswer> expected = answer(plain(plan.query), threads);
+  ASSERT_TRUE(expected.has_value()) << expected.error().message;
+  EXPECT_EQ(got->form, StateForm::Table);
+  EXPECT_TRUE(got->rows == expected->rows);
+}
+
+// Both halves of the state must count what has passed: the collector clears the one at rest.
+TEST(Lower, PassedHitsAreCountedInTheHalfInUse) {
+  const Plan plan =
+      plan_of(R"(from e in entry("app!work") groupby e.arg2 & 1 select max(e.arg3), count()
+                 every 1s for 1000000 events)");
+  const std::vector<FakeThread> threads = random_threads(6, 40);
+  const Expected<FakeAnswer> first = answer(plan, threads, {.generation = 0});
+  const Expected<FakeAnswer> second = answer(plan, threads, {.generation = 1});
+  ASSERT_TRUE(first.has_value() && second.has_value());
+  EXPECT_GT(first->passed, 0U);
+  EXPECT_EQ(second->passed, first->passed);
+}
+
+// These programs run at every hit; a longer one should be a decision. Instructions as executed on
+// the usual path.
+TEST(Lower, UsualProgramsAreShort) {
+  struct Limit {
+    std::string_view text;
+    double instructions;
+  };
+  constexpr Limit kLimits[] = {
+      {R"(entry("app!work").Count())", 7},
+      {R"(from e in entry("app!work") groupby e.arg2 & 1 select count())", 34},
+      {R"(from e in entry("app!work") where e.arg2 > 1 && e.arg3 != 4 select sum(e.arg2))", 11},
+      {R"(from e in return("app!work") select sum(e.elapsed))", 24},
+      {R"(from e in entry("app!work") select e.arg2, e.arg3)", 26}};
+  const std::vector<FakeThread> threads = random_threads(7, 400);
+  for (const Limit& limit : kLimits) {
+    const Expected<FakeAnswer> got = answer(plan_of(limit.text), threads);
+    ASSERT_TRUE(got.has_value()) << got.error().message;
+    EXPECT_LE(static_cast<double>(got->instructions) / static_cast<double>(got->runs),
+              limit.instructions)
+        << limit.text;
+  }
+}
+
+}  // namespace
+}  // namespace clew::plan
