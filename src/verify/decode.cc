@@ -2,6 +2,7 @@
 // Our own decoder: a table of the whitelisted encodings and of nothing else (SDM volume 2, 2.1 and
 // appendix A). It takes the prefixes in one order, F0 65 66 REX, and no bit that has no effect, so
 // that an instruction has one encoding per row.
+#include <algorithm>
 #include <array>
 
 #include "verify/instruction.h"
@@ -23,7 +24,11 @@ enum class Form : uint8_t {
   Relative,
 };
 
-enum Sizes : uint8_t { kByte = 1, kWord = 2, kLong = 4, kQuad = 8 };
+// Operand sizes in bytes; a row or-s those that it takes.
+constexpr uint8_t kByte = 1;
+constexpr uint8_t kWord = 2;
+constexpr uint8_t kLong = 4;
+constexpr uint8_t kQuad = 8;
 enum class RmKind : uint8_t { Register, Memory, Either };
 
 struct Row {
@@ -205,8 +210,9 @@ bool Reader::number(uint32_t size, uint64_t& value) {
   return true;
 }
 
+// `size` is 1 to 8 bytes.
 uint64_t sign_extend(uint64_t value, uint32_t size) {
-  const uint32_t shift = 64 - 8 * size;
+  const uint32_t shift = 64 - 8 * std::clamp(size, 1U, 8U);
   return static_cast<uint64_t>(static_cast<int64_t>(value << shift) >> shift);
 }
 
