@@ -37,6 +37,7 @@ bool operator<(const Anchor& a, const Anchor& b) {
   return a.request < b.request;
 }
 
+// Behind endbr64, which must stay where it is.
 uint64_t entry_site(const ModuleCode& code, uint64_t function) {
   const std::span<const uint8_t> text = code.text_from(function);
   const bool marked =
@@ -110,7 +111,8 @@ class Resolver {
     if (!range) return refuse(RefusalReason::NotAFunction, address);
     if (code_.is_unsafe(*range)) return refuse(RefusalReason::Undecodable, address);
     if (!code_.at(address)) return refuse(RefusalReason::NotAnInstruction, address);
-    anchors.push_back({.address = address, .kind = PointKind::Offset, .request = index_});
+    anchors.push_back(
+        {.address = entry_site(code_, address), .kind = PointKind::Offset, .request = index_});
   }
 
   const ModuleCode& code_;

@@ -21,7 +21,7 @@ namespace clew::inline_ {
 enum class RequestKind : uint8_t {
   Entry,   // One point at the function that starts at `address`.
   Exits,   // One point at each exit of the function that starts at `address`; may be none.
-  Offset,  // One point before the instruction at `address`.
+  Offset,  // One point before the instruction at `address` (behind it, when it is endbr64).
 };
 
 struct Request {
