@@ -421,7 +421,7 @@ Expected<DetachReport> Attachment::detach() {
   const uint32_t leaving = mine | dead_sessions(arena);
   const bool last = (live_sessions(arena) & ~mine) == 0;
   Removal removal(arena, *state_->journal, {.leaving = leaving, .everything = last});
-  if (last) remove_from_children(*state_, removal);
+  remove_from_children(*state_, removal);
   removal.look_for_resting_frames(state_->pid, state_->gadgets.restorer);
   auto stopped = stop_target(state_->pid, state_->options.stop_timeout);
   if (!stopped) {

@@ -4,15 +4,39 @@
 #include "inline/removal.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/file_descriptor.h"
 
 namespace clew::inline_ {
 namespace {
 
-constexpr unsigned kDrainRoundsMax = 200;
+// A drain ends after 0.5 s at most: thread states that last are residue.
+constexpr unsigned kDrainRoundsMax = 56;
+constexpr std::chrono::microseconds kRunTime{50};
+constexpr std::chrono::microseconds kRunTimeMax{10'000};
+constexpr uint8_t kJumpOpcode = 0xe9;  // jmp rel32
 
 std::span<const uint8_t> original(const abi::PatchRecord& patch) {
   return {patch.original, patch.size_bytes};
 }
+// Has the mapped file these bytes at `offset` of the mapping?
+bool is_of_file(pid_t pid, const target::Mapping& map, uint64_t offset,
+                std::span<const uint8_t> bytes) {
+  const FileDescriptor file(
+      open(fmt::format("/proc/{}/root{}", pid, map.path).c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<uint8_t, kJumpSizeBytes> there{};
+  const auto at = static_cast<off_t>(map.file_offset + offset);
+  return file.valid() &&
+         pread(file.get(), there.data(), bytes.size(), at) == static_cast<ssize_t>(bytes.size()) &&
+         std::equal(bytes.begin(), bytes.end(), there.begin());
+}
+
 std::span<const uint8_t> written(const abi::PatchRecord& patch) {
   return {patch.written, patch.size_bytes};
 }
@@ -74,6 +98,11 @@ Expected<DetachReport> Removal::run(StoppedTarget& target) {
   if (request_.everything && report_.foreign_patches != 0) {
     report_.residue = true;
     report_.residue_reason = "somebody else changed text that Clew had patched";
+  }
+  const bool forked = arena_.header().processes[0].pid != static_cast<uint32_t>(target.pid());
+  if (request_.everything && forked && has_stray_jumps(target)) {
+    report_.residue = true;
+    report_.residue_reason = "a forked child has jumps of a session that has left";
   }
   // With residue the journal stays as it is, for the next one who cleans up.
   if (!request_.everything || report_.residue) return report_;
@@ -141,6 +170,7 @@ bool Removal::is_ours(const TextImage& text, const Change& change, uint32_t patc
 // Moves threads that stand between two instructions of the program, lets the others run on until
 // they do, too. True when none is left inside.
 Expected<bool> Removal::drain(StoppedTarget& target) {
+  std::chrono::microseconds time = kRunTime;
   for (unsigned round = 0; round < kDrainRoundsMax; ++round) {
     // Also threads in a handler that interrupted a probe: most handlers soon return.
     std::vector<size_t> running;
@@ -155,7 +185,9 @@ Expected<bool> Removal::drain(StoppedTarget& target) {
       }
     }
     if (running.empty()) return true;
-    CLEW_TRY(target.run_briefly(running));
+    CLEW_TRY(target.run_briefly(running, time));
+    // On a busy machine it takes a while until a thread gets a processor.
+    time = std::min(2 * time, kRunTimeMax);
   }
   return false;
 }
@@ -192,6 +224,31 @@ std::optional<uint64_t> Removal::continue_at(const abi::LayerRecord& layer,
   return top->address + top->instructions[instruction].copy;
 }
 
+// A child has the sites of the moment when it was forked; the journal may have moved on. Before its
+// arena is unmapped: does its text lead there?
+bool Removal::has_stray_jumps(const StoppedTarget& target) const {
+  constexpr uint64_t kTextMax = 1ULL << 30;
+  std::vector<uint8_t> text;
+  for (const target::Mapping& map : maps_) {
+    const bool searched = map.executable && !map.shared && map.inode != 0;
+    if (!searched || map.size_bytes() > kTextMax) continue;
+    text.resize(map.size_bytes());
+    if (!target.read(map.start, text)) return true;
+    for (size_t i = 0; i + kJumpSizeBytes <= text.size(); ++i) {
+      if (text[i] != kJumpOpcode) continue;
+      int32_t distance = 0;
+      std::memcpy(&distance, text.data() + i + 1, sizeof distance);
+      const uint64_t next = map.start + i + kJumpSizeBytes;
+      const bool leads_there =
+          arena_.contains_code(next + static_cast<uint64_t>(int64_t{distance}));
+      if (leads_there && !is_of_file(target.pid(), map, i, {text.data() + i, kJumpSizeBytes})) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 void Removal::reset_gs(StoppedTarget& target) const {
   for (StoppedThread& thread : target.threads()) {
     if (thread.registers.gs_base == 0 || !arena_.contains_slot(thread.registers.gs_base)) continue;
@@ -201,6 +258,8 @@ void Removal::reset_gs(StoppedTarget& target) const {
 }
 
 void Removal::forget() {
+  // Children that nobody found may still need the records to be rid of their jumps.
+  if (request_.everything) return;
   for (const Change& change : changes_) {
     for (const uint32_t layer : change.leaving)
       journal_.drop_layer(layer);

@@ -36,7 +36,8 @@ class Removal {
   // sites. `stopped` of the report is not set here.
   Expected<DetachReport> run(StoppedTarget& target);
 
-  // Takes what is gone out of the journal. Not after a removal that left residue.
+  // Takes what is gone out of the journal, when sessions stay. Not after a removal that left
+  // residue.
   void forget();
 
  private:
@@ -59,6 +60,7 @@ class Removal {
                                                    uint64_t pc) const;
   [[nodiscard]] std::optional<uint64_t> continue_at(const abi::LayerRecord& layer,
                                                     uint32_t instruction) const;
+  [[nodiscard]] bool has_stray_jumps(const StoppedTarget& target) const;
   void reset_gs(StoppedTarget& target) const;
 
   const Arena& arena_;

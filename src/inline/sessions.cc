@@ -131,6 +131,8 @@ Expected<DetachReport> clean_up(pid_t pid, bool force) {
   DetachReport report = CLEW_TRY(removal.run(target));
   CLEW_TRY(close_forgotten(target, forgotten_descriptors(pid)));
   target.resume();
+  // A forked child shares header and journal with the process that the sessions trace.
+  if (arena.header().processes[0].pid != static_cast<uint32_t>(pid)) return report;
   if (!report.residue) removal.forget();
   for (uint32_t s = 0; s < abi::kSessionsMax && !report.residue; ++s) {
     if ((leaving >> s & 1) != 0) arena.header().sessions[s].state = 0;

@@ -198,6 +198,44 @@ TEST_F(Sessions, AForkedChildIsMutedUnharmedAndCleanedWithItsParent) {
   EXPECT_EQ(WEXITSTATUS(victim_.ask_number("bury")), 7);
 }
 
+TEST_F(Sessions, AChildCanBeCleanedAloneAndAfterItsParent) {
+  Attachment first = trace({{RequestKind::Entry, "work"}, {RequestKind::Entry, "choose"}});
+  const auto child = static_cast<pid_t>(victim_.ask_number("family 5"));
+  const auto alone = clean_up(child, true);
+  ASSERT_TRUE(alone.has_value()) << alone.error().message;
+  EXPECT_FALSE(alone->residue) << alone->residue_reason;
+  EXPECT_TRUE(changed_text(child).empty());
+  victim_.ask("calls 9");
+  EXPECT_EQ(cell(first, 0), 9U);  // The parent is traced as before.
+  leave(first);
+  EXPECT_TRUE(changed_text(victim_.pid()).empty());
+  EXPECT_EQ(WEXITSTATUS(victim_.ask_number("bury")), 7);
+}
+
+TEST_F(Sessions, AProcessThatUsesGsIsRefusedAndUntouched) {
+  EXPECT_EQ(victim_.ask("gs"), "set");
+  const Footprint before = footprint_of(victim_.pid());
+  const auto attachment = Attachment::open(victim_.pid(), small_options());
+  ASSERT_FALSE(attachment.has_value());
+  EXPECT_NE(attachment.error().message.find("[gs-in-use]"), std::string::npos);
+  // An arena that could not be used is not left behind.
+  EXPECT_EQ(footprint_of(victim_.pid()), before);
+}
+
+TEST_F(Sessions, AModuleWithoutMemoryNearItIsRefusedSiteBySite) {
+  EXPECT_EQ(victim_.ask("reserve"), "full");
+  auto attachment = Attachment::open(victim_.pid(), small_options());
+  ASSERT_TRUE(attachment.has_value()) << attachment.error().message;
+  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "work"}}, *attachment);
+  const auto report = install_counters(*attachment, *module_, plan);
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_EQ(report->windows, 0U);
+  ASSERT_EQ(report->refusals.size(), 1U);
+  EXPECT_EQ(report->refusals[0].reason, RefusalReason::NoNearMemory);
+  EXPECT_TRUE(changed_text(victim_.pid()).empty());
+  leave(*attachment);
+}
+
 TEST_F(Sessions, AFollowedChildIsCountedApart) {
   OpenOptions options = small_options();
   options.fork_policy = abi::ForkPolicy::Follow;

@@ -271,7 +271,8 @@ Expected<void> StoppedTarget::write(uint64_t address, std::span<const uint8_t> b
                                          bytes.size(), address, pid_));
 }
 
-Expected<void> StoppedTarget::run_briefly(std::span<const size_t> which) {
+Expected<void> StoppedTarget::run_briefly(std::span<const size_t> which,
+                                          std::chrono::microseconds time) {
   CLEW_TRY(end_calls());
   std::vector<pid_t> waiting;
   for (const size_t index : which) {
@@ -283,7 +284,7 @@ Expected<void> StoppedTarget::run_briefly(std::span<const size_t> which) {
     }
     (void)trace(PTRACE_CONT, thread.tid, signal);
   }
-  wait_briefly(kPause);
+  wait_briefly(time);
   for (const pid_t tid : waiting) {
     std::erase_if(threads_, [&](const StoppedThread& thread) { return thread.tid == tid; });
     (void)trace(PTRACE_INTERRUPT, tid);

@@ -84,8 +84,8 @@ class StoppedTarget {
   Expected<void> end_calls();
 
   // Lets the given threads (indices) run for a moment and stops them again; for threads that must
-  // get out of code that is going away.
-  Expected<void> run_briefly(std::span<const size_t> which);
+  // get out of code that is going away. A thread that gets no processor in that time runs nothing.
+  Expected<void> run_briefly(std::span<const size_t> which, std::chrono::microseconds time);
 
   // Threads run again. Idempotent.
   void resume();

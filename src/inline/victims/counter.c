@@ -15,6 +15,7 @@
 //   bury           -> its exit status
 //   crash, quit
 #define _GNU_SOURCE
+#include <asm/prctl.h>
 #include <dlfcn.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -25,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -232,6 +234,30 @@ static long nap(long milliseconds) {
   return nanosleep(&time, NULL);
 }
 
+// Leaves no free memory within 3 GiB of main().
+static void reserve_around(void) {
+  const unsigned long reach = 3UL << 30;
+  const unsigned long here = (unsigned long)&reserve_around;
+  unsigned long starts[512];
+  unsigned long ends[512];
+  unsigned long free_from = here - reach;
+  size_t count = 0;
+  char line[512];
+  FILE* maps = fopen("/proc/self/maps", "r");
+  while (count < 512 && fgets(line, sizeof line, maps) != NULL) {
+    if (sscanf(line, "%lx-%lx", &starts[count], &ends[count]) == 2) ++count;
+  }
+  fclose(maps);
+  for (size_t i = 0; i <= count; ++i) {
+    const unsigned long to = i < count && starts[i] < here + reach ? starts[i] : here + reach;
+    if (to > free_from) {
+      mmap((void*)(free_from & ~4095UL), to - (free_from & ~4095UL), PROT_NONE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    }
+    if (i < count && ends[i] > free_from) free_from = ends[i];
+  }
+}
+
 // Blocks in calls that a signal would end; counts those that ended early.
 static int quiet_pipe[2];
 static atomic_int woken_early;
@@ -343,6 +369,11 @@ int main(int argc, char** argv) {
     } else if (strcmp(word, "resume") == 0) {
       swapcontext(&main_context, &coroutine_context);
       printf("%ld\n", coroutine_total);
+    } else if (strcmp(word, "gs") == 0) {
+      printf("%s\n", syscall(SYS_arch_prctl, ARCH_SET_GS, line) == 0 ? "set" : "failed");
+    } else if (strcmp(word, "reserve") == 0) {
+      reserve_around();
+      printf("full\n");
     } else if (strcmp(word, "nap") == 0) {
       printf("%ld\n", nap(a));
     } else if (strcmp(word, "sleepers") == 0) {
