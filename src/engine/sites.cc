@@ -53,7 +53,8 @@ void Finder::push(uint16_t source, target::FunctionMatch match, uint64_t address
   const target::ModuleImage* image = *catalog_.image(match.module);
   const target::Function& function = image->functions()[match.function];
   auto& numbers = set_.function_numbers;
-  const auto number = numbers.emplace(std::pair(match.module, function.address), numbers.size());
+  const auto number =
+      numbers.emplace(std::tuple(source, match.module, function.address), numbers.size());
   set_.names.push_back({.source = source,
                         .function = std::string(function.name),
                         .module = catalog_.modules()[match.module].display_name,

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct Site {
   uint16_t source = 0;
   size_t module = 0;
   uint64_t address = 0;          // Link time: of the function, or of the instruction.
-  uint64_t function_number = 0;  // Small and distinct per function, for record tags.
+  uint64_t function_number = 0;  // Small and distinct per function and source: record tags.
   size_t names = 0;              // Index in SiteSet::names.
   std::optional<uint32_t> group;
 };
@@ -45,9 +46,10 @@ struct ModulePlan {
 // Grows when modules are loaded later; indices stay.
 struct SiteSet {
   std::vector<Site> sites;
-  std::vector<plan::SiteNames> names;                                // Of each site.
-  std::map<std::pair<size_t, uint64_t>, uint64_t> function_numbers;  // By module and address.
-  std::vector<ModulePlan> modules;                                   // Of the last plan_windows().
+  std::vector<plan::SiteNames> names;  // Of each site.
+  // By source, module and address: an exit of one source does not take the record of another.
+  std::map<std::tuple<uint16_t, size_t, uint64_t>, uint64_t> function_numbers;
+  std::vector<ModulePlan> modules;  // Of the last plan_windows().
   std::vector<collect::RefusedSite> refused;
 };
 

@@ -27,7 +27,7 @@ namespace clew::plan {
 // What differs from site to site. Site constant i of a program is site_constants[i] of it.
 enum class SiteConstant : uint8_t {
   GroupPointer,   // Window pointer to the dense cells of the site's group.
-  RecordTag,      // Function id << abi::kFunctionIdShift.
+  RecordTag,      // Number of source and function << abi::kFunctionIdShift.
   FunctionIndex,  // Indices in the tracer's tables of names.
   ModuleIndex,
   ProbeIndex,

@@ -202,7 +202,7 @@ class Machine {
       case SiteConstant::GroupPointer:
         return lowered_.group_pointer(group);
       case SiteConstant::RecordTag:
-        return (uint64_t{hit.function} + 1) << abi::kFunctionIdShift;
+        return (uint64_t{program.source} * kFakeFunctions + hit.function) << abi::kFunctionIdShift;
       case SiteConstant::FunctionIndex:
         return hit.function;
       case SiteConstant::ModuleIndex:

@@ -39,6 +39,11 @@ function = "app!wait"
 at = "return"
 exports = { took = "elapsed / 2" }
 [[tracepoint]]
+name = "app.twice"
+function = ["app!wait", "app!wa*"]
+at = "return"
+exports = { took = "elapsed" }
+[[tracepoint]]
 name = "app.names"
 function = ["app!work", "app!wait"]
 exports = { who = "comm" }
@@ -373,6 +378,24 @@ TEST(PlainPlan, CountsWhatHappens) {
   const Expected<FakeAnswer> got = answer(plain(*query), threads);
   ASSERT_TRUE(got.has_value()) << got.error().message;
   EXPECT_EQ(show(got->rows), show(rows));
+}
+
+uint64_t count_of(std::string_view text, std::span<const FakeThread> threads) {
+  const Expected<query::Query> query = parse(text);
+  EXPECT_TRUE(query.has_value()) << query.error().message;
+  const Expected<FakeAnswer> got = answer(make(query.value_or(query::Query{})), threads);
+  EXPECT_TRUE(got.has_value()) << got.error().message;
+  return std::get<uint64_t>(got->rows.at(0).at(0));
+}
+
+// Each source of a union keeps its own record of a call.
+TEST(PlainPlan, UnionsThatOverlapCountInEachSource) {
+  const std::vector<FakeThread> threads = random_threads(12, 80);
+  const uint64_t wait =
+      count_of("from e in return(\"app!wait\") where e.elapsed >= 0 select count()", threads);
+  const uint64_t both =
+      count_of("from e in return(\"app!wa*\") where e.elapsed >= 0 select count()", threads);
+  EXPECT_EQ(count_of("from e in app.twice where e.took >= 0 select count()", threads), wait + both);
 }
 
 TEST(PlainPlan, PairsExitsWithTheirEntries) {
