@@ -64,12 +64,12 @@ class HotLoop:
                 text = peer.replace("PROGRAM", str(self.path))
                 measures["bpftrace"] = lambda: self.under_bpftrace(program, text, **how)
             found = interleave(self.repetitions, measures, what)
-        base = found["untraced"].median
+        base = found["untraced"]
         if isinstance(found["clew"], str):
             return found["clew"], ""
-        net = Sample([value - base for value in found["clew"].values])
+        net = found["clew"].against(base, lambda traced, untraced: traced - untraced)
         other = found.get("bpftrace")
-        return net, f"{other.median - base:,.0f} ns" if isinstance(other, Sample) else ""
+        return net, f"{other.median - base.median:,.0f} ns" if isinstance(other, Sample) else ""
 
     def row(self, measure, limit, query, **how):
         row = Row(measure, f"<= {limit} ns" if limit else "", "ns", limit)

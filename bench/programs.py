@@ -16,8 +16,12 @@ ALL_BOTH = ('from e in entry("redis-server!*"), return("redis-server!*") '
             "select new { calls = count() }")
 
 
-def percent(part, whole):
-    return [100 * value / whole for value in part]
+def share(traced, untraced):
+    return 100 * traced / untraced
+
+
+def slowdown(traced, untraced):
+    return 100 * (traced / untraced - 1)
 
 
 # --- redis-server ------------------------------------------------------------------------------
@@ -44,10 +48,22 @@ class RedisLoad:
     def __init__(self, repetitions, requests):
         self.repetitions, self.requests = repetitions, requests
         self.sessions = []
+        self.cpu = {}
+
+    def untraced(self, redis, test):
+        return self.measure(redis, test, "untraced")
+
+    def measure(self, redis, test, kind):
+        """Throughput; beside it, the server's own time a request, which a busy machine spares."""
+        before = redis.cpu_seconds()
+        value = redis.throughput(test, self.requests)
+        spent = redis.cpu_seconds() - before
+        self.cpu.setdefault(kind, []).append(spent / self.requests)
+        return value
 
     def traced(self, redis, query, test):
         with Clew(redis.pid, query, ["--yes"]) as session:
-            value = redis.throughput(test, self.requests)
+            value = self.measure(redis, test, "clew")
         self.sessions.append(session)
         return value
 
@@ -58,19 +74,22 @@ class RedisLoad:
 
     def row(self, redis, measure, limit, query, test, peer=None):
         row = Row(f"redis {test.upper()}: {measure}", f">= {limit} %", "%", limit, at_most=False)
-        measures = {"untraced": lambda: redis.throughput(test, self.requests),
+        self.cpu = {}
+        measures = {"untraced": lambda: self.untraced(redis, test),
                     "clew": lambda: self.traced(redis, query, test)}
         if peer and Bpftrace.usable():
             text = peer.replace("PROGRAM", module_of("redis-server"))
             measures["bpftrace"] = lambda: self.under_bpftrace(redis, text, test)
         found = interleave(self.repetitions, measures, row.measure)
-        base = found["untraced"].median
+        base = found["untraced"]
         if isinstance(found["clew"], str):
             return row.fail(found["clew"])
-        share = Sample(percent(found["clew"].values, base))
+        kept = found["clew"].against(base, share)
         other = found.get("bpftrace")
-        text = f"{100 * other.median / base:.0f} %" if isinstance(other, Sample) else ""
-        return row.set(share.median, share.spread, text, f"untraced {base / 1e6:.2f} M/s")
+        text = f"{share(other.median, base.median):.0f} %" if isinstance(other, Sample) else ""
+        note = (f"untraced {base.median / 1e6:.2f} M/s, server CPU a request "
+                f"{Sample(self.cpu['clew']).median / Sample(self.cpu['untraced']).median:.2f} x")
+        return row.set(kept.median, kept.spread, text, note)
 
 
 def redis_rows(repetitions, requests):
@@ -159,14 +178,14 @@ def allocation_rows(folder, repetitions, allocations):
             if Bpftrace.usable():
                 measures["bpftrace"] = under_bpftrace
             found = interleave(repetitions, measures, row.measure)
-        base = found["untraced"].median
+        base = found["untraced"]
         if isinstance(found["clew"], str):
             rows.append(row.fail(found["clew"]))
             continue
-        slower = Sample([100 * (value / base - 1) for value in found["clew"].values])
-        noise = [100 * (value / base - 1) for value in found["untraced"].spread]
+        slower = found["clew"].against(base, slowdown)
+        noise = [slowdown(value, base.median) for value in base.spread]
         other = found.get("bpftrace")
-        peer = f"{100 * (other.median / base - 1):.0f} %" if isinstance(other, Sample) else ""
+        peer = f"{slowdown(other.median, base.median):.0f} %" if isinstance(other, Sample) else ""
         rows.append(row.set(slower.median, slower.spread, peer,
                             f"untraced {noise[0]:+.1f} to {noise[1]:+.1f} %"))
     return rows
@@ -222,10 +241,9 @@ def lua_row(repetitions):
 
         measures = {"untraced": untraced, "clew": traced}
         found = interleave(repetitions, measures, row.measure)
-    base = found["untraced"].median
     if isinstance(found["clew"], str):
         return row.fail(found["clew"])
-    ratio = Sample([value / base for value in found["clew"].values])
+    ratio = found["clew"].against(found["untraced"], lambda traced, untraced: traced / untraced)
     return row.set(ratio.median, ratio.spread, note=f"{max(sites)} sites")
 
 

@@ -17,7 +17,7 @@ class Sample:
     """Values of repeated measurements of one thing."""
 
     def __init__(self, values):
-        self.values = sorted(values)
+        self.values = list(values)  # In the order of measurement.
 
     @property
     def median(self):
@@ -26,7 +26,11 @@ class Sample:
     @property
     def spread(self):
         """Smallest and largest."""
-        return self.values[0], self.values[-1]
+        return min(self.values), max(self.values)
+
+    def against(self, other, combine):
+        """Each value combined with the one that was measured beside it."""
+        return Sample([combine(mine, base) for mine, base in zip(self.values, other.values)])
 
 
 def interleave(repetitions, measures, what):

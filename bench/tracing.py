@@ -143,6 +143,11 @@ class Redis:
                               text=True, check=False)
         return done.stdout.strip() == "PONG"
 
+    def cpu_seconds(self):
+        """What the server has spent so far: fields 14 and 15 of /proc/PID/stat, in ticks."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def throughput(self, test, requests):
         """Requests a second of redis-benchmark -P 16 for one command."""
         command = ["redis-benchmark", "-s", self.socket, "-P", "16", "-n", str(requests),
