@@ -95,7 +95,6 @@ Bytes jump_short(uint8_t opcode, int distance) {
   return {opcode, static_cast<uint8_t>(distance)};
 }
 const Bytes kMaskEcx = {0x81, 0xE1, 0xFF, 0x0F, 0, 0};  // and ecx, 0xFFF
-constexpr uint8_t kJmp = 0xEB;
 constexpr uint8_t kJz = 0x74;
 constexpr uint8_t kJs = 0x78;
 constexpr uint8_t kJns = 0x79;
