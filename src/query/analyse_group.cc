@@ -2,6 +2,7 @@
 // Grouping in its spellings: group … by … into, groupby, GroupBy, and the methods that end a chain.
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "query/analyse.h"
 #include "query/arithmetic.h"
 #include "query/token.h"
@@ -16,7 +17,7 @@ Expected<void> Analyser::add_key(const std::string& name, const Value& value, Sp
     return {};
   }
   Expression key = CLEW_TRY(evaluator_.to_scalar(value, span));
-  if (has_aggregate(key)) return build_.report.fail(span, "a key cannot hold an aggregate");
+  CLEW_ASSERT(!has_aggregate(key));  // Only what is grouped already has aggregates.
   for (const NamedExpression& other : result_.keys) {
     if (other.expression == key) return {};
   }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "query/arithmetic.h"
 #include "query/evaluator.h"
 #include "query/fields.h"
@@ -103,7 +104,7 @@ Expected<Value> Evaluator::aggregate_call(const SyntaxExpression& syntax, std::s
 Expected<Expression> Evaluator::aggregate(std::string_view name, std::vector<Expression> arguments,
                                           Span span) {
   const AggregateInfo* info = find_aggregate(name);
-  if (info == nullptr) return fail(span, fmt::format("no aggregate '{}'", name));
+  CLEW_ASSERT(info != nullptr);
   Aggregate made;
   made.kind = info->kind;
   made.fraction = info->fraction;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "query/arithmetic.h"
 #include "query/evaluator.h"
 #include "query/fields.h"
@@ -239,8 +240,7 @@ Expected<Value> Evaluator::address_of(const SyntaxExpression& syntax) {
       value.kind == Value::Kind::Scalar && value.expression.kind == ExpressionKind::Load;
   if (!is_place && !is_load) return fail(syntax.span, "'&' needs something that lies in memory");
   CTypeRef type = value.c_type;
-  if (type.pointers == std::numeric_limits<uint8_t>::max())
-    return fail(syntax.span, "too many '&'");
+  CLEW_ASSERT(type.pointers < std::numeric_limits<uint8_t>::max());  // kNestingMax is less.
   ++type.pointers;
   if (is_place) return scalar_value(std::move(value.expression), type);
   Expression address = value.expression.operands[0];

@@ -4,7 +4,6 @@
 // (members, pointers, casts), evaluate_call.cc (functions, methods), evaluate_aggregate.cc.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>

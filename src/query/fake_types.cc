@@ -65,6 +65,7 @@ FakeTypes::FakeTypes() {
   const TypeHandle limits = add(limits_type);
   const TypeHandle owner = add(of_kind(CKind::Record, "struct owner", 24));
   const TypeHandle card = add(of_kind(CKind::Record, "struct card", 128));
+  add(of_kind(CKind::Record, "struct hidden", 0));
   const TypeHandle text = pointer_to(character);
   members_[owner] = {member("name", text, 0), member("age", integer, 8),
                      member("next", pointer_to(owner), 16)};
@@ -97,6 +98,7 @@ FakeTypes::FakeTypes() {
       {parameter("cents", integer, 0), parameter("card", pointer_to(card), 1)}, integer};
   functions_["find_card"] = {{parameter("name", text, 0)}, pointer_to(card)};
   functions_["close_card"] = {{parameter("id", integer, 0)}, 0};
+  functions_["copy_owner"] = {{parameter("id", integer, 0)}, owner};
   functions_["rate_of"] = {{parameter("id", integer, 0)}, real};
 }
 

@@ -8,8 +8,10 @@
 //                   enum state state; unsigned char tag; struct owner holder; __int128 wide; };
 //     int charge_card(struct card *card, long cents, unsigned short currency, enum state state,
 //                     double rate, struct card by_value);
-//     struct card *find_card(const char *name);   void close_card(int id);   double rate_of(int
-//     id);
+//     struct card *find_card(const char *name);   void close_card(int id);
+//     double rate_of(int id);
+//
+//     struct owner copy_owner(int id);   struct hidden;
 #pragma once
 
 #include <map>

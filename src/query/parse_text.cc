@@ -172,10 +172,4 @@ Expected<SyntaxExpression> Parser::whole_expression() {
   return result;
 }
 
-Expected<SyntaxSource> Parser::whole_source() {
-  SyntaxSource result = CLEW_TRY(source());
-  if (!at_end()) return fail_expected("the end of the source");
-  return result;
-}
-
 }  // namespace clew::query

@@ -24,8 +24,6 @@ class Parser {
   Expected<SyntaxText> text();
   // One expression and nothing behind it.
   Expected<SyntaxExpression> whole_expression();
-  // One source and nothing behind it.
-  Expected<SyntaxSource> whole_source();
 
  private:
   // Restores the depth of nesting at the end of a block.
@@ -110,7 +108,6 @@ class Parser {
   Expected<SyntaxExpression> binary_expression(int precedence_min);
   Expected<SyntaxExpression> binary_tail(SyntaxExpression left, int precedence);
   Expected<SyntaxExpression> membership(SyntaxExpression left);
-  Expected<SyntaxExpression> like(SyntaxExpression left);
   Expected<SyntaxExpression> unary();
   Expected<SyntaxExpression> postfix();
   Expected<SyntaxExpression> postfix_tail(SyntaxExpression left);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "query/fields.h"
 #include "query/parser.h"
 #include "query/print_expression.h"
 #include "query/token.h"
@@ -89,10 +90,10 @@ class Printer {
       line(join(each));
     }
     for (const NamedExpression& let : query_.lets) {
-      line(fmt::format("let {} = {}", let.name, print_at_event(let.expression, query_)));
+      line(fmt::format("let {} = {}", let.name, print_expression(let.expression, query_)));
     }
     for (const Expression& condition : query_.where) {
-      line("where " + print_at_event(condition, query_));
+      line("where " + print_expression(condition, query_));
     }
     if (query_.shape == Shape::Groups && !query_.values.empty()) {
       line("groupby " + items(query_.values));
@@ -185,7 +186,7 @@ class Printer {
 
 std::string print(const Source& source) {
   const bool is_scoped = source.scope != Scope::Session;
-  const std::string_view name = is_scoped ? method_of(source.kind) : name_of_provider(source.kind);
+  const std::string_view name = is_scoped ? method_of(source.kind) : name_of(source.kind);
   return fmt::format("{}{}({})", print_scope(source), name, print_call(source));
 }
 

@@ -298,10 +298,6 @@ std::string print_expression(const Expression& expression, const Query& query) {
   return ExpressionPrinter(query, false).print(expression);
 }
 
-std::string print_at_event(const Expression& expression, const Query& query) {
-  return ExpressionPrinter(query, false).print(expression);
-}
-
 std::string print_bare(const Expression& expression, const Query& query) {
   return ExpressionPrinter(query, true).print(expression);
 }
@@ -336,10 +332,6 @@ std::string input_name(const std::vector<Input>& inputs, size_t index) {
   const auto same =
       std::count_if(inputs.begin(), inputs.end(), [&](const Input& i) { return i.name == name; });
   return is_good && same == 1 ? name : fmt::format("input{}", index);
-}
-
-std::string_view name_of_provider(SourceKind kind) {
-  return name_of(kind);
 }
 
 std::string_view symbol_of(UnaryOperator op) {

@@ -11,13 +11,10 @@
 namespace clew::query {
 
 std::string print_expression(const Expression& expression, const Query& query);
-// The same for what runs at the event, where keys have no names yet.
-std::string print_at_event(const Expression& expression, const Query& query);
 // The same with bare field names, as exports have them.
 std::string print_bare(const Expression& expression, const Query& query);
 
 std::string print_string(std::string_view text);  // Quoted, with escapes.
 std::string input_name(const std::vector<Input>& inputs, size_t index);
-std::string_view name_of_provider(SourceKind kind);
 
 }  // namespace clew::query

@@ -62,6 +62,32 @@ TEST(Query, ATextOverTheLimitIsRefused) {
   EXPECT_EQ(query.error().message, "query: error: a query has at most 65536 bytes");
 }
 
+TEST(Query, NamesOfTheProgramNeedItsDebugInformation) {
+  const Expected<Query> argument = parsed("from e in entry(\"f\") select e.args.size");
+  ASSERT_FALSE(argument);
+  EXPECT_THAT(argument.error().message,
+              HasSubstr("names of arguments need debug information of a process"));
+  const Expected<Query> type = parsed("from e in entry(\"f\") select ((struct x*)e.arg0)->y");
+  ASSERT_FALSE(type);
+  EXPECT_THAT(type.error().message,
+              HasSubstr("no type 'struct x'; types of a program need its debug information"));
+}
+
+TEST(Query, SourcesMayDifferInABoundedNumberOfExpressions) {
+  std::string one = "entry(\"f\") { x0 = arg0";
+  std::string other = "entry(\"g\") { x0 = arg1";
+  std::string where;
+  for (int i = 0; i < 300; ++i) {
+    one += ", x" + std::to_string(i + 1) + " = arg0 + " + std::to_string(i);
+    other += ", x" + std::to_string(i + 1) + " = arg1 + " + std::to_string(i);
+    where += i % 2 == 0 ? " where e.x" : " + e.x";
+    where += std::to_string(i);
+  }
+  const Expected<Query> query = parsed("from e in " + one + " }, " + other + " }" + where);
+  ASSERT_FALSE(query);
+  EXPECT_THAT(query.error().message, HasSubstr("the sources differ in more than 256 expressions"));
+}
+
 // Each select doubles what the name stands for; 2^40 nodes must not be made.
 TEST(Query, NamesThatDoubleAreStoppedByALimit) {
   std::string text = "entry(\"f\").Select(e => new { a = 1.5 * e.arg0 })";

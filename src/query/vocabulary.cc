@@ -243,7 +243,9 @@ class Reader {
             table, fmt::format("all places of '{}' must export the same names", definition.name));
       }
       for (TracepointPlace& place : definition.places) {
-        if (other.places.size() == kPlacesMax) return fail_at(table, "too many places");
+        if (other.places.size() == kPlacesMax) {
+          return fail_at(table, fmt::format("a tracepoint has at most {} places", kPlacesMax));
+        }
         other.places.push_back(std::move(place));
       }
       return {};

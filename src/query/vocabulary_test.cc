@@ -91,6 +91,22 @@ TEST(Vocabulary, EveryMistakeHasAMessageWithAPlace) {
               HasSubstr("must export the same names"));
 }
 
+TEST(Vocabulary, PlacesAndExportsAreBounded) {
+  std::string exports;
+  for (int i = 0; i < 65; ++i) {
+    exports += (i == 0 ? "x" : ", x") + std::to_string(i) + " = \"arg0\"";
+  }
+  EXPECT_THAT(error_of(tracepoint("function = \"f\"\nexports = { " + exports + " }\n")),
+              HasSubstr("at most 64 exports"));
+  std::string places;
+  for (int i = 0; i < 65; ++i) {
+    places += tracepoint("function = \"f\"\n");
+  }
+  EXPECT_THAT(error_of(places), HasSubstr("at most 64 places"));
+  EXPECT_THAT(error_of(tracepoint("function = \"f\"\nexports = { x = \"arg0 arg1\" }\n")),
+              HasSubstr("expected an operator or the end, found 'arg1'"));
+}
+
 TEST(Vocabulary, ANameOfAnotherFileIsRefused) {
   Vocabulary vocabulary;
   ASSERT_TRUE(vocabulary.load_text("one.toml", tracepoint("function = \"f\"\n")));
