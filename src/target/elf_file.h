@@ -62,12 +62,12 @@ class ElfFile {
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
   // `size_bytes` of the file at `offset`; Io when it does not have them.
-  Expected<Buffer> read(uint64_t offset, uint64_t size_bytes) const;
+  [[nodiscard]] Expected<Buffer> read(uint64_t offset, uint64_t size_bytes) const;
   // What the section has in the file (nothing for SHT_NOBITS); Refused when it is compressed.
-  Expected<Buffer> read(const ElfSection& section) const;
+  [[nodiscard]] Expected<Buffer> read(const ElfSection& section) const;
   // Bytes at a virtual address, through the loadable segments; fails when they are not all in one
   // segment's file part.
-  Expected<Buffer> read_at_address(uint64_t address, uint64_t size_bytes) const;
+  [[nodiscard]] Expected<Buffer> read_at_address(uint64_t address, uint64_t size_bytes) const;
   // Where a virtual address is in the file, and how many bytes of its segment's file part follow.
   struct FilePlace {
     uint64_t offset = 0;

@@ -158,7 +158,7 @@ class ModuleImage {
   [[nodiscard]] const Section* section_at(uint64_t address) const;
   // The file's bytes of a section of this image, file_size_bytes of them (.bss gives none). Read at
   // the first call and kept. Io when the file was truncated since.
-  Expected<std::span<const uint8_t>> bytes(const Section& section) const;
+  [[nodiscard]] Expected<std::span<const uint8_t>> bytes(const Section& section) const;
 
   // By address; no two have the same address.
   [[nodiscard]] std::span<const Function> functions() const;
@@ -177,7 +177,7 @@ class ModuleImage {
 
   [[nodiscard]] std::span<const IfuncSlot> ifunc_slots() const;
   // The slots for one symbol name (JUMP_SLOT, GLOB_DAT, 64). Reads the file.
-  Expected<std::vector<ImportSlot>> import_slots(std::string_view symbol) const;
+  [[nodiscard]] Expected<std::vector<ImportSlot>> import_slots(std::string_view symbol) const;
 
  private:
   struct Data;
