@@ -104,7 +104,7 @@ TEST_F(LiveSession, CountsEveryExit) {
 }
 
 TEST_F(LiveSession, ComesAndGoesUnderAStorm) {
-  EXPECT_EQ(victim_.ask("storm 8"), "storming");
+  EXPECT_EQ(victim_.ask("storm 4"), "storming");
   const Footprint before = footprint_of(victim_.pid());
   for (int round = 0; round < 10; ++round) {
     Attachment attachment = open();

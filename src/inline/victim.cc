@@ -102,7 +102,9 @@ Footprint footprint_of(pid_t pid) {
   footprint.threads = entries_in(fmt::format("/proc/{}/task", pid));
   std::ifstream status(fmt::format("/proc/{}/status", pid));
   for (std::string line; std::getline(status, line);) {
-    const bool signals = line.starts_with("Sig") || line.starts_with("ShdPnd");
+    // SigQ counts for all processes of the user.
+    const bool signals =
+        (line.starts_with("Sig") && !line.starts_with("SigQ")) || line.starts_with("ShdPnd");
     if (signals) footprint.signals += line + "\n";
   }
   return footprint;
