@@ -3,6 +3,7 @@
 #include "inline/site_journal.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "inline/trampoline.h"
@@ -89,7 +90,7 @@ Expected<uint32_t> SiteJournal::add_site(const abi::SiteRecord& record) {
   abi::SiteRecord copy = record;
   copy.state = abi::SiteState::Free;
   site(index) = copy;
-  __atomic_store_n(&site(index).state, record.state, __ATOMIC_RELEASE);
+  std::atomic_ref(site(index).state).store(record.state, std::memory_order_release);
   if (index == log.site_count) __atomic_store_n(&log.site_count, index + 1, __ATOMIC_RELEASE);
   by_address_[record.address] = index;
   return index;
@@ -127,7 +128,7 @@ void SiteJournal::drop_layer(uint32_t index) {
 void SiteJournal::drop_site(uint32_t index) {
   by_address_.erase(site(index).address);
   layers_.erase(index);
-  __atomic_store_n(&site(index).state, abi::SiteState::Free, __ATOMIC_RELEASE);
+  std::atomic_ref(site(index).state).store(abi::SiteState::Free, std::memory_order_release);
   free_sites_.push_back(index);
 }
 
