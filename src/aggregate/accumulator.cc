@@ -61,6 +61,11 @@ void merge_entry(const GroupShape& shape, KeyedCells& into, std::vector<uint64_t
   shape.merge(row, cells);
 }
 
+void merge_table(const GroupShape& shape, KeyedCells& into, const KeyedCells& from) {
+  for (const auto& [key, cells] : from)
+    merge_entry(shape, into, key, cells);
+}
+
 }  // namespace
 
 void Accumulator::dense(const collect::SlotIdentity& slot, std::span<const uint64_t> words) {
@@ -85,11 +90,8 @@ void Accumulator::merge(const Accumulator& other) {
     State& state = state_of(process);
     for (const DenseShape& shape : shape_.dense)
       merge_dense(shape, state.dense, from.dense);
-    for (size_t i = 0; i < from.tables.size(); ++i) {
-      for (const auto& [key, cells] : from.tables[i]) {
-        merge_entry(shape_.tables[i].group, state.tables[i], key, cells);
-      }
-    }
+    for (size_t i = 0; i < from.tables.size(); ++i)
+      merge_table(shape_.tables[i].group, state.tables[i], from.tables[i]);
   }
 }
 
@@ -99,6 +101,7 @@ void Accumulator::clear() {
 
 std::vector<uint32_t> Accumulator::processes() const {
   std::vector<uint32_t> result;
+  result.reserve(states_.size());
   for (const auto& [process, state] : states_)
     result.push_back(process);
   return result;

@@ -55,6 +55,7 @@ Expected<native::Code> translate(const isa::Program& program,
                                  const plan::Lowered& lowered,
                                  const native::Environment& environment) {
   std::vector<uint64_t> constants;
+  constants.reserve(kinds.size());
   for (const plan::SiteConstant kind : kinds) {
     constants.push_back(constant_of(kind, site, lowered));
   }

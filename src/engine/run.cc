@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <numeric>
+#include <span>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -66,6 +67,8 @@ class Session {
   [[nodiscard]] bool wait(int stop_descriptor);
   void fire_ticks();
   void fire_all(SourceKind kind);
+  void fire(uint16_t source);
+  void keep_house();
   [[nodiscard]] bool finished();
   Expected<void> end_interval();
   void push_events(bool all);
@@ -124,10 +127,11 @@ void Session::start_windows() {
   if (query.shape == query::Shape::Events && query.take) {
     events_left_ = std::min(events_left_, *query.take);
   }
-  for (uint16_t i = 0; i < query.sources.size(); ++i) {
+  for (size_t i = 0; i < query.sources.size(); ++i) {
     if (query.sources[i].kind != SourceKind::Tick) continue;
     const Nanoseconds period(query.sources[i].period_ns);
-    ticks_.push_back({.source = i, .period = period, .next = armed_ + period});
+    const auto source = static_cast<uint16_t>(i);
+    ticks_.push_back({.source = source, .period = period, .next = armed_ + period});
   }
 }
 
@@ -166,24 +170,24 @@ bool Session::wait(int stop_descriptor) {
 void Session::fire_ticks() {
   for (HostTick& tick : ticks_) {
     while (tick.next <= Time::now()) {
-      for (aggregate::Row& row : tracees_[0]->fire(tick.source, monotonic_now_ns())) {
-        if (events_left_ == 0) break;
-        --events_left_;
-        sink_.row(row);
-      }
+      fire(tick.source);
       tick.next += tick.period;
     }
   }
 }
 
 void Session::fire_all(SourceKind kind) {
-  for (uint16_t i = 0; i < plan_.query.sources.size(); ++i) {
-    if (plan_.query.sources[i].kind != kind) continue;
-    for (const aggregate::Row& row : tracees_[0]->fire(i, monotonic_now_ns())) {
-      if (events_left_ == 0) break;
-      --events_left_;
-      sink_.row(row);
-    }
+  for (size_t i = 0; i < plan_.query.sources.size(); ++i) {
+    if (plan_.query.sources[i].kind == kind) fire(static_cast<uint16_t>(i));
+  }
+}
+
+// The rows of one of our own sources, which happens now.
+void Session::fire(uint16_t source) {
+  for (const aggregate::Row& row : tracees_[0]->fire(source, monotonic_now_ns())) {
+    if (events_left_ == 0) break;
+    --events_left_;
+    sink_.row(row);
   }
 }
 
@@ -212,16 +216,15 @@ void Session::push_events(bool all) {
 }
 
 Expected<aggregate::Table> Session::merged(bool interval) {
-  std::optional<aggregate::Table> table;
-  for (const auto& tracee : tracees_) {
-    aggregate::Table some = CLEW_TRY(interval ? tracee->interval() : tracee->total());
-    if (!table) {
-      table = std::move(some);
-    } else {
-      CLEW_TRY(table->merge(some));
-    }
+  const auto part = [interval](Tracee& tracee) {
+    return interval ? tracee.interval() : tracee.total();
+  };
+  aggregate::Table table = CLEW_TRY(part(*tracees_[0]));
+  for (const auto& tracee : std::span(tracees_).subspan(1)) {
+    const aggregate::Table some = CLEW_TRY(part(*tracee));
+    CLEW_TRY(table.merge(some));
   }
-  return std::move(*table);
+  return table;
 }
 
 void Session::push_rows(const aggregate::Table& table) {
@@ -234,6 +237,13 @@ Expected<void> Session::end_interval() {
   if (plan_.query.shape == query::Shape::Groups) push_rows(CLEW_TRY(merged(true)));
   sink_.end_interval(++intervals_);
   return {};
+}
+
+void Session::keep_house() {
+  if (Time::now() - house_ < kHousePeriod) return;
+  house_ = Time::now();
+  for (const auto& tracee : tracees_)
+    tracee->keep_house();
 }
 
 Expected<void> Session::answer(int stop_descriptor) {
@@ -249,15 +259,10 @@ Expected<void> Session::answer(int stop_descriptor) {
     }
     push_events(false);
     fire_ticks();
-    if (Time::now() - house_ >= kHousePeriod) {
-      house_ = Time::now();
-      for (const auto& tracee : tracees_) {
-        tracee->keep_house();
-      }
-    }
+    keep_house();
     if (interval_end_ && Time::now() >= *interval_end_) {
+      interval_end_ = *interval_end_ + Nanoseconds(plan_.query.every_ns.value_or(0));
       CLEW_TRY(end_interval());
-      *interval_end_ += Nanoseconds(*plan_.query.every_ns);
     }
   }
   return {};

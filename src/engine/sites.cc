@@ -229,8 +229,8 @@ ModulePlan ModulePlanner::plan(size_t module, const inline_::ModuleCode& code,
 Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, bool allow_missing,
                           const std::vector<size_t>& modules, SiteSet& set) {
   Finder finder(query, catalog, modules, set);
-  for (uint16_t source = 0; source < query.sources.size(); ++source) {
-    Expected<void> added = finder.add(source);
+  for (size_t source = 0; source < query.sources.size(); ++source) {
+    Expected<void> added = finder.add(static_cast<uint16_t>(source));
     const bool missing = !added && added.error().code == ErrorCode::NotFound;
     if (!added && !(missing && allow_missing)) return tl::unexpected(added.error());
   }

@@ -52,7 +52,8 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
   options.follow_modules = follows_modules_;
   options.region = lowered.layout;
   options.fork_policy = follow_forks ? abi::ForkPolicy::Follow : abi::ForkPolicy::Mute;
-  attachment_ = CLEW_TRY(inline_::Attachment::open(pid_, options));
+  attachment_ =
+      std::make_unique<inline_::Attachment>(CLEW_TRY(inline_::Attachment::open(pid_, options)));
   std::map<size_t, InstalledWindows> installed;
   for (const ModulePlan& module : sites_.modules) {
     std::vector<inline_::Window> windows =
@@ -65,9 +66,10 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
     CLEW_TRY(
         engine::plan_windows(sites_, 0, lowered.programs, plan.query, catalog_, codes_, installed));
   }
-  names_.emplace(pid_, catalog_, sites_.names);
-  root_.emplace(CLEW_TRY(plan::Root::make(plan, lowered, grouping, *names_)));
-  drained_.emplace(lowered.state);
+  names_ = std::make_unique<ProcessNames>(pid_, catalog_, sites_.names);
+  root_ =
+      std::make_unique<plan::Root>(CLEW_TRY(plan::Root::make(plan, lowered, grouping, *names_)));
+  drained_ = std::make_unique<aggregate::Accumulator>(lowered.state);
   CLEW_TRY(make_reader(lowered, follow_forks));
   threads_.watch(0, pid_);
   report_ = CLEW_TRY(arm(*attachment_, sites_, lowered, catalog_)).install;
@@ -92,7 +94,7 @@ Expected<void> Tracee::make_reader(const plan::Lowered& lowered, bool follow_for
   view.layout = lowered.layout;
   view.event_words = lowered.event_words;
   view.follow_forks = follow_forks;
-  reader_ = CLEW_TRY(collect::Reader::make(std::move(view)));
+  reader_ = std::make_unique<collect::Reader>(CLEW_TRY(collect::Reader::make(std::move(view))));
   return {};
 }
 
@@ -224,11 +226,12 @@ Expected<void> Tracee::detach() {
   } else if (attachment_->state() == inline_::TargetState::Execed) {
     lost_.push_back(fmt::format("process {} runs another program now", pid_));
   }
-  detached_ = CLEW_TRY(attachment_->detach());
-  if (detached_->residue) {
-    lost_.push_back(fmt::format("process {} keeps a residue: {}; see clew ps", pid_,
-                                detached_->residue_reason));
+  inline_::DetachReport report = CLEW_TRY(attachment_->detach());
+  if (report.residue) {
+    lost_.push_back(
+        fmt::format("process {} keeps a residue: {}; see clew ps", pid_, report.residue_reason));
   }
+  detached_ = std::move(report);
   return {};
 }
 

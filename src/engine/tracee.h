@@ -79,13 +79,14 @@ class Tracee {
   bool follows_modules_ = false;
   bool modules_changed_ = false;
   const plan::Lowered* lowered_ = nullptr;
-  std::optional<inline_::Attachment> attachment_;
-  std::optional<collect::Reader> reader_;
+  // Pointers because they come with attach().
+  std::unique_ptr<inline_::Attachment> attachment_;
+  std::unique_ptr<collect::Reader> reader_;
   collect::ProcThreads threads_;
-  std::optional<ProcessNames> names_;
-  std::optional<plan::Root> root_;
-  std::optional<aggregate::Accumulator> drained_;  // Halves that were turned, and freed slots.
-  std::optional<aggregate::Table> previous_;       // At the end of the last interval.
+  std::unique_ptr<ProcessNames> names_;
+  std::unique_ptr<plan::Root> root_;
+  std::unique_ptr<aggregate::Accumulator> drained_;  // Halves that were turned, and freed slots.
+  std::optional<aggregate::Table> previous_;         // At the end of the last interval.
   collect::EventMerge events_;
   inline_::InstallReport report_;
   std::optional<inline_::DetachReport> detached_;

@@ -118,11 +118,12 @@ Expected<std::vector<query::Parameter>> CatalogTypes::parameters(const query::So
     common.push_back(parameter_of(all[0].module, parameter));
   }
   for (const Described& other : all) {
+    const auto& theirs = other.signature.parameters;
     std::erase_if(common, [&](const query::Parameter& mine) {
-      return std::none_of(other.signature.parameters.begin(), other.signature.parameters.end(),
-                          [&](const target::Parameter& theirs) {
-                            return agree(mine, parameter_of(other.module, theirs));
-                          });
+      const auto same = [&](const target::Parameter& parameter) {
+        return agree(mine, parameter_of(other.module, parameter));
+      };
+      return std::none_of(theirs.begin(), theirs.end(), same);
     });
   }
   return common;

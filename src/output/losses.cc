@@ -32,6 +32,7 @@ std::vector<Reason> reasons_of(const collect::Losses& losses) {
     by_text[fmt::format("{}: {}", site.kind, site.reason)].push_back(site.function);
   }
   std::vector<Reason> reasons;
+  reasons.reserve(by_text.size());
   for (auto& [text, functions] : by_text)
     reasons.push_back({text, std::move(functions)});
   std::stable_sort(reasons.begin(), reasons.end(), [](const Reason& a, const Reason& b) {

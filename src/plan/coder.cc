@@ -636,10 +636,10 @@ Expected<void> Coder::branch_in(const Expression& expression, bool when, Label t
       const int64_t candidate = expression.operands[i].integer;
       if (fits_immediate(candidate)) {
         builder_.jump_if(Jump::Equal, Register::R0, static_cast<int32_t>(candidate), found);
-      } else {
-        builder_.load_constant(Register::R2, static_cast<uint64_t>(candidate))
-            .jump_if(Jump::Equal, Register::R0, Register::R2, found);
+        continue;
       }
+      builder_.load_constant(Register::R2, static_cast<uint64_t>(candidate))
+          .jump_if(Jump::Equal, Register::R0, Register::R2, found);
     }
   }
   release(mark);

@@ -21,6 +21,15 @@ using query::TypeKind;
 
 namespace {
 
+// The bytes [at, at + 8) of a text as a little-endian word; zeros behind its end.
+uint64_t word_at(std::string_view text, size_t at) {
+  uint64_t word = 0;
+  if (at < text.size()) {
+    std::memcpy(&word, text.data() + at, std::min<size_t>(8, text.size() - at));
+  }
+  return word;
+}
+
 bool is_text(const query::Type& type) {
   return type.kind == TypeKind::String || type.kind == TypeKind::Bytes;
 }
@@ -261,14 +270,9 @@ Expected<void> Coder::store_text(const Expression& expression, Register base, in
       return {};
     case ExpressionKind::String:
       for (uint32_t word = 0; word < words; ++word) {
-        uint64_t bits = 0;
-        const size_t from = size_t{8} * word;
-        if (from < expression.text.size()) {
-          std::memcpy(&bits, expression.text.data() + from,
-                      std::min<size_t>(8, expression.text.size() - from));
-        }
-        builder_.load_constant(Register::R0, bits)
-            .store(Size::Double, base, offset + static_cast<int32_t>(from), Register::R0);
+        const auto at = static_cast<int32_t>(8 * word);
+        builder_.load_constant(Register::R0, word_at(expression.text, size_t{8} * word))
+            .store(Size::Double, base, offset + at, Register::R0);
       }
       return {};
     case ExpressionKind::Integer:
@@ -329,10 +333,7 @@ void Coder::compare_text(const TextTest& test, Label differ) {
   const uint32_t bytes = test.prefix ? static_cast<uint32_t>(right.size()) : test.capacity;
   for (uint32_t at = 0; at < bytes; at += 8) {
     const uint32_t count = std::min<uint32_t>(8, bytes - at);
-    uint64_t wanted = 0;
-    if (at < right.size()) {
-      std::memcpy(&wanted, right.data() + at, std::min<size_t>(count, right.size() - at));
-    }
+    const uint64_t wanted = word_at(right.substr(0, std::min<size_t>(right.size(), bytes)), at);
     builder_.load(Size::Double, Register::R0, Register::R10, test.left + static_cast<int32_t>(at));
     if (count < 8) {
       builder_.load_constant(Register::R3, (1ULL << (8 * count)) - 1)

@@ -199,7 +199,7 @@ Value binary(const Expression& e, Bindings& bindings) {
 }
 
 Value unary(const Expression& e, Bindings& bindings) {
-  const Value operand = evaluate(e.operands[0], bindings);
+  Value operand = evaluate(e.operands[0], bindings);
   if (is_null(operand)) return operand;
   switch (e.unary) {
     case query::UnaryOperator::Negate:

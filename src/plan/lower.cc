@@ -100,8 +100,8 @@ class Lowering {
   void place_dense();
   void place_table();
   void place_samples();
-  Use use_of(const query::Source& source) const;
-  std::vector<Expression> probe_expressions(const query::Source& source) const;
+  [[nodiscard]] Use use_of(const query::Source& source) const;
+  [[nodiscard]] std::vector<Expression> probe_expressions(const query::Source& source) const;
 
   Expected<void> program(uint16_t source);
   Expected<void> recorder(uint16_t source);
@@ -183,11 +183,10 @@ Expected<void> Lowering::find_state() {
     if (!is_exit_source(source.kind)) continue;
     const Use use = use_of(source);
     environment_.records_time |= use.elapsed;
+    std::vector<uint16_t>& known = environment_.record_arguments;
     for (const uint16_t argument : use.arguments) {
-      const auto& known = environment_.record_arguments;
-      if (std::find(known.begin(), known.end(), argument) == known.end()) {
-        environment_.record_arguments.push_back(argument);
-      }
+      const bool is_known = std::find(known.begin(), known.end(), argument) != known.end();
+      if (!is_known) known.push_back(argument);
     }
   }
   result_.state.by_process =
@@ -328,6 +327,7 @@ void Lowering::add_generation(Coder& coder, Register pointer, uint32_t half_byte
 // What makes the key, in order.
 std::vector<const Expression*> Lowering::key_parts() const {
   std::vector<const Expression*> parts;
+  parts.reserve(query_.values.size());
   for (const query::NamedExpression& value : query_.values) {
     parts.push_back(&value.expression);
   }
@@ -564,11 +564,12 @@ Expected<Lowered> Lowering::run() {
   CLEW_TRY(find_state());
   CLEW_TRY(lay_out());
   result_.event_words.resize(query_.sources.size());
-  for (uint16_t i = 0; i < query_.sources.size(); ++i) {
+  for (size_t i = 0; i < query_.sources.size(); ++i) {
     const query::Source& source = query_.sources[i];
+    const auto index = static_cast<uint16_t>(i);
     if (is_host_source(source.kind)) continue;
-    if (is_exit_source(source.kind) && use_of(source).any()) CLEW_TRY(recorder(i));
-    CLEW_TRY(program(i));
+    if (is_exit_source(source.kind) && use_of(source).any()) CLEW_TRY(recorder(index));
+    CLEW_TRY(program(index));
   }
   return std::move(result_);
 }

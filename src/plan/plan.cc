@@ -106,6 +106,14 @@ std::string describe_having(const Query& query) {
   return text;
 }
 
+std::string describe_columns(const query::Query& query) {
+  std::string text = "columns";
+  for (size_t i = 0; i < query.columns.size(); ++i) {
+    text += fmt::format("{}{}", i == 0 ? " " : ", ", query.columns[i].name);
+  }
+  return text;
+}
+
 std::string describe_order(const Query& query) {
   std::string text = "order by";
   for (size_t i = 0; i < query.order.size(); ++i) {
@@ -133,13 +141,8 @@ std::string describe(const Query& query, const Operator& op) {
     case OperatorKind::FinalAggregate:
     case OperatorKind::FinalGroup:
       return "merge the cells of equal keys";
-    case OperatorKind::Columns: {
-      std::string text = "columns";
-      for (size_t i = 0; i < query.columns.size(); ++i) {
-        text += fmt::format("{}{}", i == 0 ? " " : ", ", query.columns[i].name);
-      }
-      return text;
-    }
+    case OperatorKind::Columns:
+      return describe_columns(query);
     case OperatorKind::Having:
       return describe_having(query);
     case OperatorKind::Order:

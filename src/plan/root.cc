@@ -151,8 +151,7 @@ class Root::HostBindings final : public Bindings {
 };
 
 Root::Root(const Plan& plan, const Lowered& lowered, const Grouping& grouping, Names& names)
-    : plan_(plan),
-      query_(plan.query),
+    : query_(plan.query),
       lowered_(lowered),
       grouping_(grouping),
       names_(names),
@@ -238,7 +237,7 @@ Value Root::decode_field(Field field, uint64_t word, uint64_t process) {
 
 Value Root::decode(const Expression& meaning, std::span<const uint64_t> words, uint64_t process) {
   if (meaning.kind == ExpressionKind::Field) {
-    const Value named = decode_field(meaning.field, words[0], process);
+    Value named = decode_field(meaning.field, words[0], process);
     if (!std::holds_alternative<std::monostate>(named)) return named;
   }
   const query::Type& type = meaning.type;
@@ -416,10 +415,12 @@ std::vector<Row> Root::take(const collect::Event& event) {
                   [&](const Expression& e) { return is_true(evaluate(e, bindings)); });
   if (!pass) return {};
   Row values;
+  values.reserve(captured_.values.size());
   for (const Expression& e : captured_.values) {
     values.push_back(key_of(evaluate(e, bindings), e.type));
   }
   std::vector<Value> arguments;
+  arguments.reserve(captured_.arguments.size());
   for (const Expression& e : captured_.arguments) {
     arguments.push_back(evaluate(e, bindings));
   }

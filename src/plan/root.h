@@ -84,7 +84,6 @@ class Root {
   [[nodiscard]] size_t top_index() const;
   [[nodiscard]] std::vector<aggregate::Row> row_of_nothing() const;
 
-  const Plan& plan_;
   const query::Query& query_;
   const Lowered& lowered_;
   const Grouping& grouping_;

@@ -56,7 +56,7 @@ class Analyser {
   [[nodiscard]] Expected<void> check_before_order(const Step& step, std::string_view what) const;
   void set_row(Value row);
   Value shared(Value value, const std::string& name);
-  std::string free_name(std::string_view wanted) const;
+  [[nodiscard]] std::string free_name(std::string_view wanted) const;
 
   // --- analyse_group.cc
   Expected<void> group(const Step& step);

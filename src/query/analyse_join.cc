@@ -19,6 +19,7 @@ const SyntaxDefinition* Analyser::find_definition(std::string_view name) const {
 
 std::vector<std::string_view> Analyser::definition_names() const {
   std::vector<std::string_view> names;
+  names.reserve(visible_.size());
   for (const SyntaxDefinition& definition : visible_) {
     names.push_back(definition.name);
   }

@@ -123,9 +123,9 @@ Expected<Expression> comparison(const Reporter& report, BinaryOperator op,
 Expected<Expression> shift(BinaryOperator op, std::vector<Expression> operands, Span span) {
   Expression& a = operands[0];
   Expression& b = operands[1];
-  a = convert(std::move(a), promoted(a.type));
-  b = convert(std::move(b), kUint64);
   const Type type = promoted(a.type);
+  a = convert(std::move(a), type);
+  b = convert(std::move(b), kUint64);
   if (is_constant(a) && is_constant(b)) {
     return integer_constant(folded(op, a.integer, b.integer, type), type, span);
   }
@@ -252,16 +252,18 @@ int64_t folded(BinaryOperator op, int64_t a, int64_t b, const Type& type) {
       break;
     case BinaryOperator::Divide:
       // INT64_MIN / -1 wraps, as the accessor does it.
-      if (type.is_signed)
+      if (type.is_signed) {
         result = b == -1 ? 0 - x : static_cast<uint64_t>(a / b);
-      else
+      } else {
         result = x / y;
+      }
       break;
     case BinaryOperator::Modulo:
-      if (type.is_signed)
+      if (type.is_signed) {
         result = b == -1 ? 0 : static_cast<uint64_t>(a % b);
-      else
+      } else {
         result = x % y;
+      }
       break;
     case BinaryOperator::Add:
       result = x + y;

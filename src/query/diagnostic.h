@@ -18,7 +18,7 @@ struct Text {
   std::string text;
 };
 
-inline constexpr size_t kTextMaxBytes = 64 * 1024;
+inline constexpr size_t kTextMaxBytes = 64UL * 1024;
 
 // Three lines without a final newline. Columns count bytes from 1; a long line is cut around the
 // place; control characters are shown as '?'. `message` is one line, lower case, no final stop.

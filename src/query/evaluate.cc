@@ -282,6 +282,7 @@ Expected<Expression> Evaluator::operand_beside(const SyntaxExpression& syntax,
   if (found) return *found;
   const Enumeration& enumeration = build_.query.enumerations[other.type.enumeration - 1U];
   std::vector<std::string_view> names;
+  names.reserve(enumeration.enumerators.size());
   for (const Enumerator& candidate : enumeration.enumerators) {
     names.push_back(candidate.name);
   }
@@ -353,6 +354,7 @@ Expected<Value> Evaluator::unary(const SyntaxExpression& syntax, UnaryOperator o
 
 Expected<Value> Evaluator::conditional(const SyntaxExpression& syntax) {
   std::vector<Expression> operands;
+  operands.reserve(syntax.kids.size());
   for (const SyntaxExpression& kid : syntax.kids) {
     operands.push_back(CLEW_TRY(number(kid)));
   }
@@ -366,7 +368,7 @@ Expected<Value> Evaluator::membership(const SyntaxExpression& syntax) {
   result.type = kInt32;
   Expression what = CLEW_TRY(number(syntax.kids[0]));
   const Expression unpromoted = what;
-  if (is_integer(what)) what = convert(std::move(what), promoted(what.type));
+  if (is_integer(what)) what = convert(unpromoted, promoted(what.type));
   result.operands.push_back(what);
   for (size_t i = 1; i < syntax.kids.size(); ++i) {
     Expression candidate = CLEW_TRY(operand_beside(syntax.kids[i], unpromoted));
@@ -419,10 +421,11 @@ std::string derived_name(const SyntaxExpression& syntax, std::string_view text) 
   std::string written;
   for (const char c : text.substr(syntax.span.begin, syntax.span.end - syntax.span.begin)) {
     const bool is_blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
-    if (!is_blank)
+    if (!is_blank) {
       written += c;
-    else if (!written.empty() && written.back() != ' ')
+    } else if (!written.empty() && written.back() != ' ') {
       written += ' ';
+    }
   }
   if (syntax.kind != SyntaxKind::Call) return written;
   const SyntaxExpression& callee = syntax.kids[0];

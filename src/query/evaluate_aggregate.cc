@@ -187,10 +187,11 @@ Expected<void> Evaluator::set_argument_type(Aggregate& aggregate) {
   aggregate.type = type;
   switch (aggregate.kind) {
     case AggregateKind::Sum:
-      if (type.kind == TypeKind::Integer)
+      if (type.kind == TypeKind::Integer) {
         aggregate.type = type.is_signed ? kInt64 : kUint64;
-      else
+      } else {
         aggregate.type = kFloat64;
+      }
       break;
     case AggregateKind::Average:
     case AggregateKind::Deviation:
@@ -255,6 +256,7 @@ Expected<Value> Evaluator::group_method(const Value& group, const SyntaxExpressi
   const AggregateInfo* info = find_aggregate(callee.text);
   if (info == nullptr) {
     std::vector<std::string_view> names;
+    names.reserve(std::size(kAggregates));
     for (const AggregateInfo& candidate : kAggregates) {
       names.push_back(candidate.name);
     }

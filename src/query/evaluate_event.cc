@@ -98,6 +98,7 @@ Expected<Value> Evaluator::merge(const SyntaxExpression& syntax, uint16_t stream
   }
   if (agrees) return values.front();
   std::vector<Expression> expressions;
+  expressions.reserve(values.size());
   for (Value& value : values) {
     expressions.push_back(CLEW_TRY(to_scalar(std::move(value), syntax.span)));
   }
@@ -177,6 +178,7 @@ tl::unexpected<Error> Evaluator::fail_no_field(const Value& event, std::string_v
   const ResolvedSource& source = source_of(event);
   if (is_unsupported(source.source)) return fail_unsupported(build_.report, source.source);
   std::vector<std::string_view> names;
+  names.reserve(source.exports.size());
   for (const Export& candidate : source.exports) {
     names.push_back(candidate.name);
   }

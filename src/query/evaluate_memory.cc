@@ -46,6 +46,7 @@ Expected<Value> Evaluator::member_of(const Value& value, const SyntaxExpression&
       const Value* found = find_member(value.members, name);
       if (found != nullptr && !name.empty()) return *found;
       std::vector<std::string_view> names;
+      names.reserve(value.members.size());
       for (const NamedValue& candidate : value.members) {
         names.push_back(candidate.name);
       }

@@ -31,30 +31,28 @@ Expected<void> Parser::add_step(SyntaxQuery& query, Expected<Step> step) {
   return {};
 }
 
+// Adds the step of the clause that begins here, if one does.
+Expected<void> Parser::one_clause(SyntaxQuery& query) {
+  if (at_word("where")) return add_step(query, where_step());
+  if (at_word("let")) return add_step(query, let_step());
+  if (at_word("group") || at_word("groupby")) return add_step(query, group_step());
+  if (at_word("select")) return add_step(query, select_step());
+  if (at_word("order") || at_word("orderby")) return add_step(query, order_step());
+  if (at_word("take")) return add_step(query, take_step());
+  if (at_word("every")) return add_step(query, every_step());
+  if (at_word("for")) return add_step(query, for_step());
+  if (at_word("join") || (at_word("left") && at_word("join", 1))) {
+    return add_step(query, join_step());
+  }
+  if (at_word("from")) return add_step(query, from_step());
+  return {};
+}
+
 // Parses one clause into `query`; false when none begins here.
 Expected<bool> Parser::clause(SyntaxQuery& query) {
   const size_t before = query.steps.size();
   const uint32_t begin = peek().span.begin;
-  if (at_word("where"))
-    CLEW_TRY(add_step(query, where_step()));
-  else if (at_word("let"))
-    CLEW_TRY(add_step(query, let_step()));
-  else if (at_word("group") || at_word("groupby"))
-    CLEW_TRY(add_step(query, group_step()));
-  else if (at_word("select"))
-    CLEW_TRY(add_step(query, select_step()));
-  else if (at_word("order") || at_word("orderby"))
-    CLEW_TRY(add_step(query, order_step()));
-  else if (at_word("take"))
-    CLEW_TRY(add_step(query, take_step()));
-  else if (at_word("every"))
-    CLEW_TRY(add_step(query, every_step()));
-  else if (at_word("for"))
-    CLEW_TRY(add_step(query, for_step()));
-  else if (at_word("join") || (at_word("left") && at_word("join", 1)))
-    CLEW_TRY(add_step(query, join_step()));
-  else if (at_word("from"))
-    CLEW_TRY(add_step(query, from_step()));
+  CLEW_TRY(one_clause(query));
   if (query.steps.size() == before) return false;
   query.steps.back().span = span_from(begin);
   return true;

@@ -55,7 +55,7 @@ class Parser {
   Expected<Token> expect_name(std::string_view what);
   // A name that expressions will use: no keyword.
   Expected<Token> expect_new_name(std::string_view what);
-  Expected<void> check_nesting() const;
+  [[nodiscard]] Expected<void> check_nesting() const;
 
   // --- parse_text.cc
   [[nodiscard]] bool at_definition() const;
@@ -66,6 +66,7 @@ class Parser {
   // --- parse_clauses.cc
   Expected<SyntaxQuery> clauses();
   Expected<bool> clause(SyntaxQuery& query);
+  Expected<void> one_clause(SyntaxQuery& query);
   Expected<Step> where_step();
   Expected<Step> let_step();
   Expected<Step> group_step();

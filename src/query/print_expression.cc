@@ -15,72 +15,77 @@ namespace clew::query {
 namespace {
 
 // As in parse_expression.cc; higher binds closer.
-enum Precedence : uint8_t {
-  kConditional = 0,
-  kLogicalOr,
-  kLogicalAnd,
-  kOr,
-  kXor,
-  kAnd,
-  kEquality,
-  kComparison,
-  kShift,
-  kSum,
-  kProduct,
-  kUnary,
-  kPrimary,
+enum class Precedence : uint8_t {
+  Conditional,
+  LogicalOr,
+  LogicalAnd,
+  Or,
+  Xor,
+  And,
+  Equality,
+  Comparison,
+  Shift,
+  Sum,
+  Product,
+  Unary,
+  Primary,
 };
 
-uint8_t precedence_of(BinaryOperator op) {
+// The next one that binds closer.
+Precedence tighter(Precedence precedence) {
+  return static_cast<Precedence>(static_cast<uint8_t>(precedence) + 1);
+}
+
+Precedence precedence_of(BinaryOperator op) {
   switch (op) {
     case BinaryOperator::LogicalOr:
-      return kLogicalOr;
+      return Precedence::LogicalOr;
     case BinaryOperator::LogicalAnd:
-      return kLogicalAnd;
+      return Precedence::LogicalAnd;
     case BinaryOperator::Or:
-      return kOr;
+      return Precedence::Or;
     case BinaryOperator::Xor:
-      return kXor;
+      return Precedence::Xor;
     case BinaryOperator::And:
-      return kAnd;
+      return Precedence::And;
     case BinaryOperator::Equal:
     case BinaryOperator::NotEqual:
-      return kEquality;
+      return Precedence::Equality;
     case BinaryOperator::Less:
     case BinaryOperator::LessEqual:
     case BinaryOperator::Greater:
     case BinaryOperator::GreaterEqual:
-      return kComparison;
+      return Precedence::Comparison;
     case BinaryOperator::ShiftLeft:
     case BinaryOperator::ShiftRight:
-      return kShift;
+      return Precedence::Shift;
     case BinaryOperator::Add:
     case BinaryOperator::Subtract:
-      return kSum;
+      return Precedence::Sum;
     case BinaryOperator::Multiply:
     case BinaryOperator::Divide:
     case BinaryOperator::Modulo:
-      return kProduct;
+      return Precedence::Product;
   }
-  return kPrimary;
+  return Precedence::Primary;
 }
 
-uint8_t precedence_of(const Expression& expression) {
+Precedence precedence_of(const Expression& expression) {
   switch (expression.kind) {
     case ExpressionKind::Conditional:
-      return kConditional;
+      return Precedence::Conditional;
     case ExpressionKind::Binary:
       return precedence_of(expression.binary);
     case ExpressionKind::In:
-      return kComparison;
+      return Precedence::Comparison;
     case ExpressionKind::Call:
-      return expression.function == Function::Like ? kComparison : kPrimary;
+      return expression.function == Function::Like ? Precedence::Comparison : Precedence::Primary;
     case ExpressionKind::Unary:
     case ExpressionKind::Convert:
     case ExpressionKind::Load:
     case ExpressionKind::Integer:  // It may have a sign or a cast.
     case ExpressionKind::Float:
-      return kUnary;
+      return Precedence::Unary;
     case ExpressionKind::String:
     case ExpressionKind::Field:
     case ExpressionKind::Input:
@@ -90,9 +95,9 @@ uint8_t precedence_of(const Expression& expression) {
     case ExpressionKind::JoinColumn:
     case ExpressionKind::ReadString:
     case ExpressionKind::ReadBytes:
-      return kPrimary;
+      return Precedence::Primary;
   }
-  return kPrimary;
+  return Precedence::Primary;
 }
 
 class ExpressionPrinter {
@@ -131,10 +136,10 @@ class ExpressionPrinter {
         return conditional(expression);
       case ExpressionKind::Convert:
         return fmt::format("({}){}", type_name(expression.type),
-                           operand(expression.operands[0], kUnary));
+                           operand(expression.operands[0], Precedence::Unary));
       case ExpressionKind::Load:
         return fmt::format("*({}*){}", type_name(expression.type),
-                           operand(expression.operands[0], kPrimary));
+                           operand(expression.operands[0], Precedence::Primary));
       case ExpressionKind::ReadString:
         return read("str", expression);
       case ExpressionKind::ReadBytes:
@@ -148,7 +153,7 @@ class ExpressionPrinter {
   }
 
  private:
-  [[nodiscard]] std::string operand(const Expression& expression, uint8_t least) const {
+  [[nodiscard]] std::string operand(const Expression& expression, Precedence least) const {
     const Expression& shown = shown_value(expression);
     if (precedence_of(shown) >= least) return print(expression);
     return fmt::format("({})", print(expression));
@@ -160,7 +165,7 @@ class ExpressionPrinter {
     const bool is_sign = inner.kind == ExpressionKind::Unary ||
                          inner.kind == ExpressionKind::Integer ||
                          inner.kind == ExpressionKind::Float;
-    return operand(expression.operands[0], is_sign ? kPrimary : kUnary);
+    return operand(expression.operands[0], is_sign ? Precedence::Primary : Precedence::Unary);
   }
 
   // A Value prints as the expression that it stands for, where it has no name.
@@ -233,17 +238,16 @@ class ExpressionPrinter {
   }
 
   [[nodiscard]] std::string binary(const Expression& expression) const {
-    const uint8_t own = precedence_of(expression.binary);
+    const Precedence own = precedence_of(expression.binary);
     // The right operand of equal precedence needs parentheses: operators associate to the left.
     return fmt::format("{} {} {}", operand(expression.operands[0], own),
-                       symbol_of(expression.binary),
-                       operand(expression.operands[1], static_cast<uint8_t>(own + 1)));
+                       symbol_of(expression.binary), operand(expression.operands[1], tighter(own)));
   }
 
   [[nodiscard]] std::string conditional(const Expression& expression) const {
-    return fmt::format("{} ? {} : {}", operand(expression.operands[0], kLogicalOr),
-                       operand(expression.operands[1], kLogicalOr),
-                       operand(expression.operands[2], kLogicalOr));
+    return fmt::format("{} ? {} : {}", operand(expression.operands[0], Precedence::LogicalOr),
+                       operand(expression.operands[1], Precedence::LogicalOr),
+                       operand(expression.operands[2], Precedence::LogicalOr));
   }
 
   [[nodiscard]] std::string read(std::string_view name, const Expression& expression) const {
@@ -254,7 +258,7 @@ class ExpressionPrinter {
   [[nodiscard]] std::string call(const Expression& expression) const {
     if (expression.function == Function::SketchSample) return "sample(e, State)";
     if (expression.function == Function::Like) {
-      return fmt::format("{} like {}", operand(expression.operands[0], kShift),
+      return fmt::format("{} like {}", operand(expression.operands[0], Precedence::Shift),
                          print(expression.operands[1]));
     }
     std::string arguments;
@@ -271,7 +275,7 @@ class ExpressionPrinter {
       if (!values.empty()) values += ", ";
       values += print(expression.operands[i]);
     }
-    return fmt::format("{} in ({})", operand(expression.operands[0], kShift), values);
+    return fmt::format("{} in ({})", operand(expression.operands[0], Precedence::Shift), values);
   }
 
   [[nodiscard]] std::string aggregate(const Aggregate& aggregate) const {

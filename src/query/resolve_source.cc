@@ -266,10 +266,11 @@ class SourceResolver {
     }
     size_t field = 4 - count;
     for (const char c : text) {
-      if (c == ':')
+      if (c == ':') {
         ++field;
-      else
+      } else {
         fields[field] += c;
+      }
     }
     return from_fields(std::move(source), fields);
   }

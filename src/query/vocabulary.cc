@@ -9,6 +9,7 @@
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -261,8 +262,8 @@ class Reader {
 Expected<std::string> read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return fail(ErrorCode::Io,
-                fmt::format("cannot open {}: {}", path.string(), std::strerror(errno)));
+    return fail(ErrorCode::Io, fmt::format("cannot open {}: {}", path.string(),
+                                           std::generic_category().message(errno)));
   }
   std::string text(kVocabularyFileMaxBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));

@@ -23,7 +23,7 @@
 
 namespace clew::query {
 
-inline constexpr size_t kVocabularyFileMaxBytes = 1024 * 1024;
+inline constexpr size_t kVocabularyFileMaxBytes = 1024UL * 1024;
 
 struct TracepointExport {
   std::string name;

@@ -107,7 +107,7 @@ struct Catalog::Data {
 
   // The main program is shown under the name that it was started by, if that leads to its file.
   [[nodiscard]] std::string display_name(const ProcessModule& module) const {
-    const std::string name(file_name(module.path));
+    std::string name(file_name(module.path));
     if (!module.is_executable || pid == 0) return name;
     const LinkFinder links(root(), module);
     for (const std::string_view claimed : {called_name(process), std::string_view(process.comm)}) {
@@ -189,9 +189,8 @@ struct Catalog::Data {
       auto read = image(index);
       if (!read) continue;
       for (const Function& function : (*read)->functions()) {
-        for (const FunctionName& name : function.names) {
+        for (const FunctionName& name : function.names)
           names.push_back(name.plain);
-        }
       }
     }
     return names;

@@ -117,6 +117,14 @@ bool is_operator_at(std::string_view text, size_t at) {
          (end == text.size() || !is_identifier(text[end]));
 }
 
+// Of the operator's name that `text` starts with. Before template arguments there is a space:
+// `operator< <int>`.
+size_t operator_size(std::string_view text) {
+  const size_t symbol = operator_symbol_size(text.substr(kOperator.size()));
+  const size_t size = kOperator.size() + symbol;
+  return symbol != 0 && text.substr(size).starts_with(" <") ? size + 1 : size;
+}
+
 // Where the declarator's name starts: behind the last space that separates the return type from it.
 // Spaces inside brackets do not, nor those before the qualifiers of an enclosing function
 // (`f() const::{lambda()#1}::operator()`), nor any in an operator's name.
@@ -142,15 +150,13 @@ size_t name_start(std::string_view text) {
       case ' ':
         if (depth == 0 && !is_before_qualifier(text, i)) start = i + 1;
         break;
-      case 'o': {
+      case 'o':
         if (!is_operator_at(text, i)) break;
-        const size_t symbol = operator_symbol_size(text.substr(i + kOperator.size()));
-        if (symbol == 0 && depth == 0) return start;  // A conversion, new or delete: all the rest.
-        i += kOperator.size() + symbol - 1;
-        // Before template arguments there is a space: `operator< <int>`.
-        if (symbol != 0 && text.substr(i + 1).starts_with(" <")) ++i;
+        // A conversion, new or delete: all the rest is the name.
+        if (depth == 0 && operator_symbol_size(text.substr(i + kOperator.size())) == 0)
+          return start;
+        i += operator_size(text.substr(i)) - 1;
         break;
-      }
       default:
         break;
     }

@@ -2,6 +2,7 @@
 // Rust's manglings. v0 is RFC 2603: a prefix grammar with back references, one member function per
 // rule below. Back references can make a short name print without end, so depth and output have
 // limits; a name beyond them counts as malformed.
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
@@ -423,9 +424,7 @@ class RustV0 {
         print("C");
       } else {
         std::string abi(identifier().text);
-        for (char& c : abi) {
-          if (c == '_') c = '-';
-        }
+        std::replace(abi.begin(), abi.end(), '_', '-');
         print(abi);
       }
       print("\" ");
@@ -595,19 +594,19 @@ bool append_escape(std::string_view escape, std::string& out) {
 bool append_legacy_part(std::string_view part, std::string& out) {
   if (part.starts_with("_$")) part.remove_prefix(1);
   while (!part.empty()) {
+    size_t taken = 1;
     if (part.starts_with("..")) {
       out += "::";
-      part.remove_prefix(2);
+      taken = 2;
     } else if (part.front() == '$') {
       const size_t end = part.find('$', 1);
-      if (end == std::string_view::npos || !append_escape(part.substr(1, end - 1), out)) {
-        return false;
-      }
-      part.remove_prefix(end + 1);
+      const bool closed = end != std::string_view::npos;
+      if (!closed || !append_escape(part.substr(1, end - 1), out)) return false;
+      taken = end + 1;
     } else {
       out += part.front();
-      part.remove_prefix(1);
     }
+    part.remove_prefix(taken);
   }
   return true;
 }

@@ -2,6 +2,7 @@
 #include "target/functions.h"
 
 #include <algorithm>
+#include <functional>
 #include <span>
 #include <thread>
 #include <tuple>
@@ -135,27 +136,32 @@ class FunctionBuilder {
   // Cold parts leave the drafts and become ranges of their parents. Static functions of one name in
   // several source files are told apart by the file.
   void attach_cold_parts() {
-    std::unordered_multimap<std::string_view, size_t> colds;  // Parent's linkage name -> draft.
-    std::vector<bool> taken(drafts_.size(), false);
+    ColdParts colds;
     for (size_t i = 0; i < drafts_.size(); ++i) {
       const RawSymbol& symbol = list_.symbols[drafts_[i].first];
       if (is_cold(symbol.name)) colds.emplace(parent_of_cold(symbol.name), i);
     }
     parents_.assign(drafts_.size(), kNoParent);
-    std::vector<bool> exact(drafts_.size(), false);
+    std::vector<bool> exact(drafts_.size(), false);  // The parent is of the cold part's own file.
     for (size_t i = 0; !colds.empty() && i < drafts_.size(); ++i) {
-      for (size_t s = drafts_[i].first; s < drafts_[i].first + drafts_[i].count; ++s) {
-        const RawSymbol& parent = list_.symbols[s];
-        const auto [begin, end] = colds.equal_range(parent.name);
-        for (auto cold = begin; cold != end; ++cold) {
-          const RawSymbol& part = list_.symbols[drafts_[cold->second].first];
-          const bool same_file = parent.source_file == part.source_file;
-          const bool possible = parent.source_file == 0 || same_file;
-          if (!possible || exact[cold->second] || cold->second == i) continue;
-          parents_[cold->second] = i;
-          exact[cold->second] = same_file;
-        }
-      }
+      for (size_t s = drafts_[i].first; s < drafts_[i].first + drafts_[i].count; ++s)
+        adopt_cold_parts(colds, i, list_.symbols[s], exact);
+    }
+  }
+
+  using ColdParts = std::unordered_multimap<std::string_view, size_t>;  // Parent's name -> draft.
+
+  // Makes `draft` the parent of the cold parts that name it by `name`.
+  void adopt_cold_parts(const ColdParts& colds, size_t draft, const RawSymbol& name,
+                        std::vector<bool>& exact) {
+    const auto [begin, end] = colds.equal_range(name.name);
+    for (auto cold = begin; cold != end; ++cold) {
+      const RawSymbol& part = list_.symbols[drafts_[cold->second].first];
+      const bool same_file = name.source_file == part.source_file;
+      const bool possible = name.source_file == 0 || same_file;
+      if (!possible || exact[cold->second] || cold->second == draft) continue;
+      parents_[cold->second] = draft;
+      exact[cold->second] = same_file;
     }
   }
 
@@ -253,7 +259,7 @@ class FunctionBuilder {
       if (i + 1 == count) {
         demangle_share(part, shares_[i]);
       } else {
-        threads.emplace_back([part, &share = shares_[i]] { demangle_share(part, share); });
+        threads.emplace_back(&demangle_share, part, std::ref(shares_[i]));
       }
     }
     for (std::thread& thread : threads) {

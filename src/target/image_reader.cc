@@ -25,8 +25,8 @@ void add_full_symbols(const ElfFile& file, const std::string& path, const ReadOp
     return note(add_symbols(file, *symtab, FunctionOrigin::SymbolTable, tables, list), tables);
   }
   const auto debug = find_debug_file(file, path, options.debug_directory);
-  const ElfSection* symtab = debug ? debug->file.find_section_of_type(SHT_SYMTAB) : nullptr;
-  if (symtab != nullptr) {
+  if (!debug) return note(add_mini_debug_info(file, tables, list), tables);
+  if (const ElfSection* symtab = debug->file.find_section_of_type(SHT_SYMTAB)) {
     tables.debug_file = tables.add_text(debug->path);
     return note(add_symbols(debug->file, *symtab, FunctionOrigin::DebugFile, tables, list), tables);
   }

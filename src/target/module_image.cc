@@ -62,11 +62,11 @@ std::string file_name_of(const std::string& path) {
 }  // namespace
 
 struct ModuleImage::Data {
-  Data(std::string path_, ReadOptions options_, ElfFile file_, ImageTables tables_)
-      : path(std::move(path_)),
-        name(std::move(options_.name)),
-        file(std::move(file_)),
-        tables(std::move(tables_)) {
+  Data(std::string its_path, ReadOptions options, ElfFile elf, ImageTables its_tables)
+      : path(std::move(its_path)),
+        name(std::move(options.name)),
+        file(std::move(elf)),
+        tables(std::move(its_tables)) {
     make_sections();
     make_functions();
     make_fdes();

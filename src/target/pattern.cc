@@ -8,25 +8,33 @@ namespace clew::target {
 Expected<Pattern> Pattern::compile(std::string_view text) {
   Pattern pattern;
   pattern.text_ = text;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '*') {
-      const bool repeated =
-          !pattern.elements_.empty() && pattern.elements_.back().kind == ElementKind::AnyRun;
-      if (!repeated) pattern.elements_.push_back({.kind = ElementKind::AnyRun});
-    } else if (text[i] == '?') {
-      pattern.elements_.push_back({.kind = ElementKind::AnyByte});
-    } else if (text[i] == '[') {
-      i = CLEW_TRY(pattern.compile_set(text, i));
-    } else {
-      pattern.elements_.push_back({.kind = ElementKind::Byte, .byte = text[i]});
-      continue;
-    }
-    pattern.literal_ = false;
-  }
+  for (size_t at = 0; at < text.size();)
+    at = CLEW_TRY(pattern.compile_element(text, at));
   return pattern;
 }
 
-// Appends the set that opens at `open`; the index of its closing bracket. A `]` right after the
+// Appends the element that starts at `at`; where the next one starts.
+Expected<size_t> Pattern::compile_element(std::string_view text, size_t at) {
+  literal_ = literal_ && std::string_view("*?[").find(text[at]) == std::string_view::npos;
+  switch (text[at]) {
+    case '*':
+      // Several in a row mean what one does.
+      if (elements_.empty() || elements_.back().kind != ElementKind::AnyRun) {
+        elements_.push_back({.kind = ElementKind::AnyRun});
+      }
+      return at + 1;
+    case '?':
+      elements_.push_back({.kind = ElementKind::AnyByte});
+      return at + 1;
+    case '[':
+      return compile_set(text, at);
+    default:
+      elements_.push_back({.kind = ElementKind::Byte, .byte = text[at]});
+      return at + 1;
+  }
+}
+
+// Appends the set that opens at `open`; the index behind its closing bracket. A `]` right after the
 // opening stands for itself, as in the shell.
 Expected<size_t> Pattern::compile_set(std::string_view text, size_t open) {
   size_t at = open + 1;
@@ -49,7 +57,7 @@ Expected<size_t> Pattern::compile_set(std::string_view text, size_t open) {
   }
   elements_.push_back({.kind = ElementKind::Set, .set = static_cast<uint32_t>(sets_.size())});
   sets_.push_back(negated ? ~set : set);
-  return at;
+  return at + 1;
 }
 
 bool Pattern::matches_everything() const {

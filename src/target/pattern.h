@@ -32,6 +32,7 @@ class Pattern {
   };
 
   [[nodiscard]] bool element_matches(const Element& element, char byte) const;
+  Expected<size_t> compile_element(std::string_view text, size_t at);
   Expected<size_t> compile_set(std::string_view text, size_t open);
 
   std::string text_;

@@ -235,7 +235,7 @@ class EhFrameReader {
     const auto record = read_record(at);
     const bool is_cie = record && record->id == 0;
     const auto& cie = cies_.emplace(at, is_cie ? read_cie(*record) : std::nullopt).first->second;
-    return cie ? &*cie : nullptr;
+    return cie.has_value() ? &cie.value() : nullptr;
   }
 
   std::optional<Cie> read_cie(const Record& record) {
