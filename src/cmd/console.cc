@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/error_text.h"
 #include "cmd/verbs.h"
 
 namespace clew::cmd {
@@ -60,12 +61,12 @@ Expected<FileDescriptor> signals_as_descriptor() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     (void)sigaddset(&signals, signal);
   }
-  if (sigprocmask(SIG_BLOCK, &signals, nullptr) != 0) {
-    return fail(ErrorCode::Io, fmt::format("sigprocmask: {}", std::strerror(errno)));
+  if (const int error = pthread_sigmask(SIG_BLOCK, &signals, nullptr); error != 0) {
+    return fail(ErrorCode::Io, fmt::format("pthread_sigmask: {}", error_text(error)));
   }
   FileDescriptor descriptor(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!descriptor.valid()) {
-    return fail(ErrorCode::Io, fmt::format("signalfd: {}", std::strerror(errno)));
+    return fail(ErrorCode::Io, fmt::format("signalfd: {}", error_text(errno)));
   }
   return descriptor;
 }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/error_text.h"
 #include "cmd/console.h"
 #include "cmd/duration.h"
 #include "cmd/parse_arguments.h"
@@ -53,7 +54,7 @@ Expected<FileDescriptor> open_output(const std::string& path) {
   if (path.empty()) return FileDescriptor(dup(STDOUT_FILENO));
   FileDescriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!file.valid()) {
-    return fail(ErrorCode::Io, fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+    return fail(ErrorCode::Io, fmt::format("cannot write {}: {}", path, error_text(errno)));
   }
   return file;
 }
@@ -77,7 +78,7 @@ Expected<int> run_query(const RunArguments& arguments) {
   CLEW_TRY(engine::run(request, stop.get(), *sink, console));
   if (bytes.failed() && bytes.error() != EPIPE) {
     return fail(ErrorCode::Io,
-                fmt::format("cannot write the answer: {}", std::strerror(bytes.error())));
+                fmt::format("cannot write the answer: {}", error_text(bytes.error())));
   }
   return kExitAnswered;
 }

@@ -5,7 +5,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/error_text.h"
 #include "collect/crc32c.h"
 
 namespace clew::collect {
@@ -79,8 +79,7 @@ class Cursor {
 };
 
 tl::unexpected<Error> io_error(const std::string& path, const char* call) {
-  return fail(ErrorCode::Io,
-              fmt::format("{}: {}: {}", path, call, std::generic_category().message(errno)));
+  return fail(ErrorCode::Io, fmt::format("{}: {}: {}", path, call, error_text(errno)));
 }
 
 Expected<void> write_all(int fd, std::span<const std::byte> bytes, const std::string& path) {

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/error_text.h"
 #include "collect/reader.h"
 #include "collect/shared_words.h"
 
@@ -35,8 +35,7 @@ struct PendingSlot {
 
 Expected<void> barrier_everywhere() {
   if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) != 0) {
-    return fail(ErrorCode::Io,
-                fmt::format("membarrier: {}", std::generic_category().message(errno)));
+    return fail(ErrorCode::Io, fmt::format("membarrier: {}", error_text(errno)));
   }
   return {};
 }

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/error_text.h"
 #include "inline/brief_wait.h"
 #include "runtime/blob.h"
 
@@ -64,7 +65,7 @@ Expected<FileDescriptor> take_file(pid_t pid, uint64_t fd) {
   const std::string path = fmt::format("/proc/{}/fd/{}", pid, fd);
   FileDescriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (file.valid()) return file;
-  return fail(ErrorCode::Io, fmt::format("{}: {}", path, std::strerror(errno)));
+  return fail(ErrorCode::Io, fmt::format("{}: {}", path, error_text(errno)));
 }
 
 struct MapRequest {
@@ -102,6 +103,7 @@ FileDescriptor open_from(pid_t holder, uint64_t inode) {
   DIR* const listing = opendir(folder.c_str());
   if (listing == nullptr) return {};
   FileDescriptor found;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is our own.
   while (const dirent* entry = readdir(listing)) {
     struct stat info = {};
     const std::string path = fmt::format("{}/{}", folder, entry->d_name);
@@ -303,12 +305,12 @@ Expected<void> Arena::map_file(uint64_t size) {
   struct stat info = {};
   const bool grow = fstat(file_.get(), &info) == 0 && static_cast<uint64_t>(info.st_size) < size;
   if (grow && ftruncate(file_.get(), static_cast<off_t>(size)) != 0) {
-    return fail(ErrorCode::Io, fmt::format("arena of {} bytes: {}", size, std::strerror(errno)));
+    return fail(ErrorCode::Io, fmt::format("arena of {} bytes: {}", size, error_text(errno)));
   }
   void* const at =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_.get(), 0);
   if (at == MAP_FAILED) {
-    return fail(ErrorCode::Io, fmt::format("mapping the arena: {}", std::strerror(errno)));
+    return fail(ErrorCode::Io, fmt::format("mapping the arena: {}", error_text(errno)));
   }
   (void)madvise(at, size, MADV_DONTDUMP);
   base_ = static_cast<uint8_t*>(at);

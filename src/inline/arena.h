@@ -84,7 +84,7 @@ class Arena {
 
   // Serialises tracers that change the arena. False when a living tracer holds it until the end of
   // the timeout.
-  bool lock(std::chrono::milliseconds timeout) const;
+  [[nodiscard]] bool lock(std::chrono::milliseconds timeout) const;
   void unlock() const;
 
   // Removes every mapping of the arena from the target, and nothing else.

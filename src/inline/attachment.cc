@@ -170,10 +170,10 @@ Expected<std::optional<Arena>> get_arena(StoppedTarget& target, const OpenOption
 
 Expected<std::optional<Arena>> join_if_there(pid_t pid) {
   const auto maps = target::read_memory_map(pid);
-  if (!maps)
-    return fail(ErrorCode::Refused, fmt::format("no permission to look at process {} "
-                                                "[no-permission]",
-                                                pid));
+  if (!maps) {
+    return fail(ErrorCode::Refused,
+                fmt::format("no permission to look at process {} [no-permission]", pid));
+  }
   const auto mapping = find_arena(*maps);
   const bool unfinished = mapping && is_unfinished(pid, *mapping);
   if (unfinished || !forgotten_descriptors(pid).empty()) CLEW_TRY(remove_unfinished(pid));
@@ -215,7 +215,7 @@ void remove_from_children(const Attachment::State& state, Removal& removal) {
 
 timespec to_timespec(std::chrono::nanoseconds time) {
   return {.tv_sec = static_cast<time_t>(time.count() / 1'000'000'000),
-          .tv_nsec = static_cast<long>(time.count() % 1'000'000'000)};
+          .tv_nsec = time.count() % 1'000'000'000};
 }
 
 void futex_wake(uint32_t* word) {

@@ -10,7 +10,7 @@
 namespace clew::inline_ {
 
 inline void wait_briefly(std::chrono::microseconds time) {
-  const timespec limit = {.tv_sec = 0, .tv_nsec = static_cast<long>(time.count()) * 1000};
+  const timespec limit = {.tv_sec = 0, .tv_nsec = int64_t{time.count()} * 1000};
   (void)ppoll(nullptr, 0, &limit, nullptr);
 }
 

@@ -24,7 +24,10 @@ struct Shape {
 };
 
 // The last of 66, F3, F2 decides; F3 and F2 win over 66.
-enum Prefix : uint8_t { kNone = 1, k66 = 2, kF3 = 4, kF2 = 8 };
+constexpr uint8_t kNone = 1;
+constexpr uint8_t k66 = 2;
+constexpr uint8_t kF3 = 4;
+constexpr uint8_t kF2 = 8;
 constexpr uint8_t kNone66 = kNone | k66;
 constexpr uint8_t kAll = kNone | k66 | kF3 | kF2;
 
@@ -322,9 +325,9 @@ ZydisDecoder make_decoder() {
 }  // namespace
 
 std::optional<Decoded> decode_with_zydis(std::span<const uint8_t> bytes) {
-  static const ZydisDecoder decoder = make_decoder();
+  static const ZydisDecoder kDecoder = make_decoder();
   ZydisDecodedInstruction instruction;
-  if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, nullptr, bytes.data(), bytes.size(),
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&kDecoder, nullptr, bytes.data(), bytes.size(),
                                                   &instruction))) {
     return std::nullopt;
   }

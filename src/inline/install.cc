@@ -289,7 +289,7 @@ class Installer {
   }
 
   // New sites: the whole window and all that is written over equal the file. Others: our jump.
-  bool text_is_expected(const TextImage& text, const PlannedWindow& window) const {
+  [[nodiscard]] bool text_is_expected(const TextImage& text, const PlannedWindow& window) const {
     if (window.existing) {
       const std::vector<uint32_t> lower = layers_below(window);
       if (lower.empty()) return false;

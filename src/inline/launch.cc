@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error_text.h"
 #include "base/file_descriptor.h"
 #include "inline/attachment.h"
 #include "inline/brief_wait.h"
@@ -112,7 +113,7 @@ Expected<void> Starting::wait_for_trap() {
 
 bool Starting::write_byte(uint64_t address, uint8_t byte) {
   errno = 0;
-  const long old = ptrace(PTRACE_PEEKTEXT, pid_, reinterpret_cast<void*>(address), nullptr);
+  const int64_t old = ptrace(PTRACE_PEEKTEXT, pid_, reinterpret_cast<void*>(address), nullptr);
   if (errno != 0) return false;
   const uint64_t word = (static_cast<uint64_t>(old) & ~uint64_t{0xff}) | byte;
   return ptrace(PTRACE_POKETEXT, pid_, reinterpret_cast<void*>(address),
@@ -155,7 +156,7 @@ Expected<void> Starting::run_to_start() {
 Expected<void> Starting::hand_over() {
   const auto signal = reinterpret_cast<void*>(intptr_t{SIGSTOP});
   if (ptrace(PTRACE_DETACH, pid_, nullptr, signal) != 0) {
-    return fail(ErrorCode::Io, fmt::format("detach: {}", std::strerror(errno)));
+    return fail(ErrorCode::Io, fmt::format("detach: {}", error_text(errno)));
   }
   (void)CLEW_TRY(wait_stop());
   return {};
@@ -163,6 +164,7 @@ Expected<void> Starting::hand_over() {
 
 [[noreturn]] void run_child(const LaunchOptions& options, int error_pipe) {
   std::vector<char*> arguments;
+  arguments.reserve(options.command.size() + 1);
   for (const std::string& argument : options.command)
     arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
@@ -170,7 +172,7 @@ Expected<void> Starting::hand_over() {
   // it.
   sigset_t none;
   (void)sigemptyset(&none);
-  (void)sigprocmask(SIG_SETMASK, &none, nullptr);
+  (void)pthread_sigmask(SIG_SETMASK, &none, nullptr);
   ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
   execvp(arguments.front(), arguments.data());
   const int error = errno;
@@ -183,11 +185,11 @@ Expected<void> Starting::hand_over() {
 Expected<Launched> Launched::start(const LaunchOptions& options) {
   if (options.command.empty()) return fail(ErrorCode::InvalidQuery, "no command to start");
   int ends[2] = {-1, -1};
-  if (pipe2(ends, O_CLOEXEC) != 0) return fail(ErrorCode::Io, std::strerror(errno));
+  if (pipe2(ends, O_CLOEXEC) != 0) return fail(ErrorCode::Io, error_text(errno));
   const FileDescriptor reader(ends[0]);
   FileDescriptor writer(ends[1]);
   const pid_t pid = fork();
-  if (pid < 0) return fail(ErrorCode::Io, fmt::format("fork: {}", std::strerror(errno)));
+  if (pid < 0) return fail(ErrorCode::Io, fmt::format("fork: {}", error_text(errno)));
   if (pid == 0) run_child(options, writer.get());
   writer.reset();
   Starting starting(pid, Clock::now() + options.timeout);

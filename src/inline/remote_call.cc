@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/error_text.h"
 #include "inline/stopped_target.h"
 
 namespace clew::inline_ {
@@ -108,8 +109,8 @@ SignalContext context_of(const user_regs_struct& r) {
 std::vector<uint8_t> fpu_state_of(pid_t tid) {
   std::vector<uint8_t> state(kXstateMax);
   iovec io = {.iov_base = state.data(), .iov_len = state.size()};
-  const long done = ptrace(static_cast<__ptrace_request>(PTRACE_GETREGSET), tid,
-                           reinterpret_cast<void*>(uint64_t{kRegisterSetXstate}), &io);
+  const int64_t done = ptrace(static_cast<__ptrace_request>(PTRACE_GETREGSET), tid,
+                              reinterpret_cast<void*>(uint64_t{kRegisterSetXstate}), &io);
   if (done != 0 || io.iov_len < kXstateFeaturesOffset + 64) return {};
   state.resize(io.iov_len + 4);
   XstateSoftware software = {};
@@ -270,7 +271,7 @@ Expected<uint64_t> StoppedTarget::checked_call(const char* what, const RemoteCal
   const int64_t result = CLEW_TRY(call(remote));
   if (result >= 0 || result < -4095) return static_cast<uint64_t>(result);
   return fail(ErrorCode::Io, fmt::format("{} in process {}: {}", what, pid_,
-                                         std::strerror(static_cast<int>(-result))));
+                                         error_text(static_cast<int>(-result))));
 }
 
 // The mask first: while the registers are ours, a thread without tracer restores itself.

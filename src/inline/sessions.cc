@@ -23,6 +23,7 @@ std::vector<int> numbers_in(const std::string& folder) {
   std::vector<int> numbers;
   DIR* const listing = opendir(folder.c_str());
   if (listing == nullptr) return numbers;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is our own.
   while (const dirent* entry = readdir(listing)) {
     const std::string_view name = entry->d_name;
     int number = 0;

@@ -179,12 +179,11 @@ StackState apply(std::span<const uint8_t> bytes, StackState state) {
   const Fields fields = fields_of(bytes);
   const unsigned opcode = fields.opcode;
   if (opcode == kOtherEncoding) return state;
-  if (opcode >= 0x50 && opcode <= 0x57) {
+  const bool pushes = opcode == 0x68 || opcode == 0x6a || opcode == 0x9c;
+  if (pushes || (opcode >= 0x50 && opcode <= 0x57)) {
     apply_push(fields, state);
   } else if (opcode >= 0x58 && opcode <= 0x5f) {
     apply_pop(fields, fields.rm, state);
-  } else if (opcode == 0x68 || opcode == 0x6a || opcode == 0x9c) {
-    apply_push(fields, state);
   } else if (opcode == 0x8f || opcode == 0x9d) {
     apply_pop(fields, fields.mod == 3 ? fields.rm : kNoBase, state);
   } else if (opcode == kAddWord || opcode == kAddByte) {

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/error_text.h"
 #include "inline/brief_wait.h"
 
 namespace clew::inline_ {
@@ -33,7 +34,7 @@ constexpr unsigned kPassesMax = 1000;  // A process that makes threads faster th
 constexpr std::chrono::microseconds kYieldFor{2000};  // Then sleep between looks.
 constexpr std::chrono::microseconds kPause{100};
 
-long trace(int request, pid_t tid, uint64_t data = 0) {
+int64_t trace(int request, pid_t tid, uint64_t data = 0) {
   return ptrace(static_cast<__ptrace_request>(request), tid, nullptr,
                 reinterpret_cast<void*>(data));
 }
@@ -123,7 +124,7 @@ Expected<StoppedTarget> StoppedTarget::stop(pid_t pid, std::chrono::milliseconds
   const std::string path = fmt::format("/proc/{}/mem", pid);
   target.memory_ = FileDescriptor(open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (!target.memory_.valid()) {
-    return fail(ErrorCode::Io, fmt::format("{}: {}", path, std::strerror(errno)));
+    return fail(ErrorCode::Io, fmt::format("{}: {}", path, error_text(errno)));
   }
   return target;
 }
@@ -200,7 +201,8 @@ Expected<void> StoppedTarget::wait_for(std::vector<pid_t>& waiting, Clock::time_
   const Clock::time_point yield_until = Clock::now() + kYieldFor;
   while (!waiting.empty()) {
     for (size_t i = waiting.size(); i-- > 0;) {
-      if (CLEW_TRY(poll_thread(waiting[i]))) waiting.erase(waiting.begin() + static_cast<long>(i));
+      if (CLEW_TRY(poll_thread(waiting[i])))
+        waiting.erase(waiting.begin() + static_cast<ptrdiff_t>(i));
     }
     if (waiting.empty()) return {};
     const Clock::time_point now = Clock::now();

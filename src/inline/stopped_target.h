@@ -65,9 +65,9 @@ class StoppedTarget {
   [[nodiscard]] std::span<StoppedThread> threads() { return threads_; }
 
   // The whole span or an error.
-  Expected<void> read(uint64_t address, std::span<uint8_t> bytes) const;
+  [[nodiscard]] Expected<void> read(uint64_t address, std::span<uint8_t> bytes) const;
   // Also to read-only pages, which become private copies.
-  Expected<void> write(uint64_t address, std::span<const uint8_t> bytes) const;
+  [[nodiscard]] Expected<void> write(uint64_t address, std::span<const uint8_t> bytes) const;
 
   // What find_gadgets said earlier; looked for again when it is not there any more.
   void use_gadgets(const Gadgets& gadgets) { gadgets_ = gadgets; }
@@ -99,7 +99,7 @@ class StoppedTarget {
   Expected<void> wait_for(std::vector<pid_t>& waiting,
                           std::chrono::steady_clock::time_point deadline);
   Expected<bool> poll_thread(pid_t tid);
-  Expected<void> explain_refusal(pid_t tid, int error) const;
+  [[nodiscard]] Expected<void> explain_refusal(pid_t tid, int error) const;
   [[nodiscard]] bool has_gadgets() const;
   Expected<void> begin_calls();
   Expected<void> begin_calls_on(size_t index);

@@ -109,13 +109,13 @@ Expected<Trampoline> Builder::build() {
     return fail(ErrorCode::Limit, "the window has too many instructions");
   }
   std::vector<Point> points(request_.points.begin(), request_.points.end());
-  for (uint8_t i = 0; i < window.instructions.size(); ++i) {
+  for (size_t i = 0; i < window.instructions.size(); ++i) {
     const bool linked = (request_.lower_points >> i & 1) != 0;
     const auto here = [&](const Point& p) { return p.instruction == i && !p.conditional; };
     if (!linked || std::any_of(points.begin(), points.end(), here)) continue;
     const auto later = [&](const Point& p) { return p.instruction > i; };
     points.insert(std::find_if(points.begin(), points.end(), later),
-                  {.window = 0, .instruction = i, .request = kLinkOnly});
+                  {.window = 0, .instruction = static_cast<uint8_t>(i), .request = kLinkOnly});
   }
   const ProbeEmitter emitter = [&](std::span<const Point> group, uint64_t address,
                                    std::vector<uint8_t>& code) {

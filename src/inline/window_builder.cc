@@ -53,9 +53,10 @@ class Builder {
 
   tl::expected<Window, RefusalReason> run() {
     run_end_ = code_.run_end(wish_.start);
-    if (run_end_ == wish_.start)
+    if (run_end_ == wish_.start) {
       return Refused(code_.text_from(wish_.start).empty() ? RefusalReason::NotCode
                                                           : RefusalReason::NotAFunction);
+    }
     window_.address = wish_.start;
     window_.window_class = wish_.window_class;
     while (window_.size_bytes < needed_ || end() <= wish_.last) {
@@ -93,7 +94,7 @@ class Builder {
   }
 
   // Only the first byte of a window may be reached from elsewhere.
-  std::optional<RefusalReason> check_targets(const Instruction& instruction) const {
+  [[nodiscard]] std::optional<RefusalReason> check_targets(const Instruction& instruction) const {
     for (uint64_t byte = instruction.address; byte < instruction.end(); ++byte) {
       if (byte == window_.address || !code_.is_target(byte)) continue;
       return byte == instruction.address ? RefusalReason::BranchIntoWindow

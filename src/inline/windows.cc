@@ -295,7 +295,7 @@ class Placer {
   }
 
   // 5 free dead bytes that `jmp rel8` at the window reaches; 0 when there are none. Ahead first.
-  uint64_t find_hop(const Window& window) const {
+  [[nodiscard]] uint64_t find_hop(const Window& window) const {
     const uint64_t from = window.address + kShortJumpSizeBytes;
     const uint64_t lowest = from > kHopBehindMax ? from - kHopBehindMax : 0;
     const uint64_t highest = from + kHopAheadMax;
@@ -311,7 +311,8 @@ class Placer {
   }
 
   // A free place in the padding behind `instruction`, when control does not pass it.
-  uint64_t free_pad(const Instruction& instruction, uint64_t lowest, uint64_t highest) const {
+  [[nodiscard]] uint64_t free_pad(const Instruction& instruction, uint64_t lowest,
+                                  uint64_t highest) const {
     const bool passes = instruction.flow != Flow::Jump && instruction.flow != Flow::IndirectJump &&
                         instruction.flow != Flow::Return;
     if (passes) return 0;

@@ -316,6 +316,8 @@ class Machine {
       case abi::Accessor::TableFind:
       case abi::Accessor::RecordPut:
       case abi::Accessor::RecordTake:
+      case abi::Accessor::RecordDrop:
+      case abi::Accessor::RecordTakeLeft:
         break;
     }
     if (!environment_.host) return stop(ErrorCode::Refused, "no host for this accessor");

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/error_text.h"
 #include "base/file_descriptor.h"
 #include "isa/builder.h"
 #include "isa/interpreter.h"
@@ -105,9 +106,9 @@ std::string why_not() {
   b.move(Register::R0, 1).move_signed(Register::R0, Register::R0, 8).exit();
   const Loaded loaded = load(b.finish("trial")->code);
   if (loaded.error == EINVAL) return "this kernel lacks the fourth version of the instruction set";
-  if (loaded.error != 0) return fmt::format("loading a program: {}", std::strerror(loaded.error));
+  if (loaded.error != 0) return fmt::format("loading a program: {}", error_text(loaded.error));
   const KernelRun run = run_in_kernel(loaded.program, std::vector<uint8_t>(kDataSize));
-  return run.error == 0 ? "" : fmt::format("running a program: {}", std::strerror(run.error));
+  return run.error == 0 ? "" : fmt::format("running a program: {}", error_text(run.error));
 }
 
 std::vector<uint8_t> random_data(uint64_t seed) {

@@ -156,6 +156,8 @@ constexpr auto kAccessors = std::to_array<AccessorRow>({
     {"table_find", 3},
     {"record_put", 1},
     {"record_take", 1},
+    {"record_drop", 1},
+    {"record_take_left", 1},
 });
 static_assert(kAccessors.size() == abi::kAccessorCount);
 

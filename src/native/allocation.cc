@@ -43,6 +43,8 @@ void add_call(const Operation& op, Needs& needs) {
     case abi::Accessor::TableFind:
     case abi::Accessor::RecordPut:
     case abi::Accessor::RecordTake:
+    case abi::Accessor::RecordDrop:
+    case abi::Accessor::RecordTakeLeft:
       break;
   }
   needs.call = true;

@@ -294,6 +294,8 @@ void Lowering::inline_call(uint32_t index) {
     case abi::Accessor::TableFind:
     case abi::Accessor::RecordPut:
     case abi::Accessor::RecordTake:
+    case abi::Accessor::RecordDrop:
+    case abi::Accessor::RecordTakeLeft:
       return;
   }
 }

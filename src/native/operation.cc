@@ -320,6 +320,8 @@ uint8_t argument_count(abi::Accessor accessor) {
     case abi::Accessor::BitLength:
     case abi::Accessor::RecordPut:
     case abi::Accessor::RecordTake:
+    case abi::Accessor::RecordDrop:
+    case abi::Accessor::RecordTakeLeft:
       return 1;
     case abi::Accessor::DivideUnsigned:
     case abi::Accessor::ModuloUnsigned:

@@ -3,12 +3,18 @@
 
 #include <algorithm>
 
+#include "plan/coder.h"
+
 namespace clew::plan {
 
 using query::Expression;
 using query::ExpressionKind;
 
 namespace {
+
+bool is_time(const Expression& expression) {
+  return expression.kind == ExpressionKind::Field && expression.field == query::Field::Time;
+}
 
 class Capturer {
  public:
@@ -19,6 +25,7 @@ class Capturer {
                              expression.kind == ExpressionKind::Float ||
                              expression.kind == ExpressionKind::String;
     if (is_constant) return expression;
+    if (const Expression* time = as_time(expression)) return take(*time);
     if (all_probes_can_store(query_, expression)) return take(expression);
     if (expression.kind == ExpressionKind::Let) {
       return rewrite(query_.lets[expression.index].expression);
@@ -37,6 +44,13 @@ class Capturer {
   std::vector<Expression> captures;
 
  private:
+  // The time of the hit, under whatever name.
+  [[nodiscard]] const Expression* as_time(const Expression& expression) const {
+    if (is_time(expression)) return &expression;
+    if (expression.kind != ExpressionKind::Let) return nullptr;
+    return as_time(query_.lets[expression.index].expression);
+  }
+
   Expression take(const Expression& expression) {
     auto found = std::find(captures.begin(), captures.end(), expression);
     if (found == captures.end()) found = captures.insert(captures.end(), expression);
@@ -70,6 +84,10 @@ Expected<Captured> capture(const Plan& plan) {
   }
   result.captures = std::move(capturer.captures);
   return result;
+}
+
+uint32_t words_in_event(const Expression& capture) {
+  return is_time(capture) ? 0 : stored_words(capture);
 }
 
 }  // namespace clew::plan

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an event must carry so that the tracer can do the rest: the largest parts of the expressions
 // behind the merge that a probe can store. The expressions are rewritten to refer to them: capture
-// k becomes Input k.
+// k becomes Input k. The time of an event is the time stamp that its record has anyway, so a capture
+// that is `e.time` and no more takes no word.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "base/error.h"
@@ -20,5 +22,8 @@ struct Captured {
 
 // InvalidQuery when an expression needs something that neither probe nor tracer has.
 Expected<Captured> capture(const Plan& plan);
+
+// How many words of an event hold a capture.
+uint32_t words_in_event(const query::Expression& capture);
 
 }  // namespace clew::plan

@@ -28,6 +28,7 @@ namespace {
 constexpr Register kContext = Register::R6;
 constexpr Register kRecord = Register::R7;
 constexpr Register kElapsed = Register::R8;
+constexpr uint32_t kFrameStep = 16;  // Frames are this far apart (abi/region.h, records).
 
 bool fits_immediate(int64_t value) {
   return value >= std::numeric_limits<int32_t>::min() &&
@@ -248,79 +249,112 @@ void Coder::count_loss(uint32_t header_offset) {
 
 // --- records -----------------------------------------------------------------------------------
 
-// r2 = key of this call, r5 = window pointer to the first place where its record can be.
-void Coder::record_place() {
+// Offsets in instructions have 16 bits, so a place near the start of the window needs no addition.
+int32_t Coder::record_place(Register place) {
+  constexpr uint32_t kNear = 16'384;
   const abi::RecordLayout& records = environment_.records;
-  builder_.load(Size::Double, Register::R2, kContext, offsetof(abi::Context, frame))
-      .move(Register::R4, Register::R2)
-      .load_site_constant(Register::R3, site_constant(SiteConstant::RecordTag))
-      .alu(Alu::Or, Register::R2, Register::R3)
-      .alu(Alu::ShiftRight, Register::R4, 4)
-      .alu(Alu::And, Register::R4, static_cast<int32_t>((1U << records.records_log2) - 1))
-      .alu(Alu::Multiply, Register::R4, static_cast<int32_t>(records.record_size_bytes()))
-      .load_window(Register::R5, records.offset)
-      .alu(Alu::Add, Register::R5, Register::R4);
+  const uint32_t size = records.record_size_bytes();
+  const uint32_t mask = (1U << records.records_log2) - 1;
+  builder_.load(Size::Double, Register::R1, kContext, offsetof(abi::Context, frame))
+      .move(place, Register::R1);
+  if (size == kFrameStep) {
+    builder_.alu(Alu::And, place, static_cast<int32_t>(mask * size));
+  } else {
+    builder_.alu(Alu::ShiftRight, place, std::countr_zero(kFrameStep))
+        .alu(Alu::And, place, static_cast<int32_t>(mask))
+        .alu(Alu::Multiply, place, static_cast<int32_t>(size));
+  }
+  builder_.load_site_constant(Register::R3, site_constant(SiteConstant::RecordTag))
+      .alu(Alu::Or, Register::R1, Register::R3);
+  if (records.offset < kNear) return static_cast<int32_t>(records.offset);
+  builder_.load_window(Register::R3, records.offset).alu(Alu::Add, place, Register::R3);
+  return 0;
 }
 
-void Coder::take_record() {
+void Coder::take_record(const RecordUse& use) {
   const Label slow = builder_.label();
   const Label found = builder_.label();
-  record_place();
-  builder_.load(Size::Double, Register::R3, Register::R5, 0)
-      .jump_if(Jump::NotEqual, Register::R3, Register::R2, slow)
-      .store(Size::Double, Register::R5, 0, 0)
-      .move(kRecord, Register::R5)
-      .alu(Alu::Add, kRecord, 8)
-      .bind(found);
-  out_of_line([this, slow, found] {
+  const Register place = use.arguments ? kRecord : kElapsed;
+  const int32_t offset = record_place(place);
+  builder_.load(Size::Double, Register::R3, place, offset)
+      .jump_if(Jump::NotEqual, Register::R3, Register::R1, slow)
+      .store(Size::Double, place, offset, 0);
+  // Nothing is known of a pointer behind the label, so the word is loaded in front of it.
+  if (use.elapsed) builder_.load(Size::Double, kElapsed, place, offset + 8);
+  if (use.arguments) builder_.alu(Alu::Add, kRecord, offset + 8);
+  builder_.bind(found);
+  out_of_line([this, use, slow, found] {
     builder_.bind(slow)
-        .move(Register::R1, Register::R2)
         .call(abi::Accessor::RecordTake)
-        .jump_if(Jump::Equal, Register::R0, 0, exit_)
-        .move(kRecord, Register::R0)
-        .jump(found);
+        .jump_if(Jump::Equal, Register::R0, 0, exit_);
+    if (use.elapsed) builder_.load(Size::Double, kElapsed, Register::R0, 0);
+    if (use.arguments) builder_.move(kRecord, Register::R0);
+    builder_.jump(found);
   });
+}
+
+// The time comes last: what stands before it is not time of the traced function.
+void Coder::record_payload(int32_t offset) {
+  int32_t at = offset + (environment_.records_time ? 8 : 0);
+  for (const uint16_t argument : environment_.record_arguments) {
+    builder_.load(Size::Double, Register::R0, kContext, argument_offset(argument))
+        .store(Size::Double, kRecord, at, Register::R0);
+    at += 8;
+  }
+  if (!environment_.records_time) return;
+  builder_.call(abi::Accessor::Time).store(Size::Double, kRecord, offset, Register::R0);
 }
 
 void Coder::put_record() {
   const Label slow = builder_.label();
-  const Label mine = builder_.label();
-  const Label found = builder_.label();
-  record_place();
-  builder_.load(Size::Double, Register::R3, Register::R5, 0)
+  const int32_t offset = record_place(kRecord);
+  builder_.load(Size::Double, Register::R3, kRecord, offset)
       .jump_if(Jump::NotEqual, Register::R3, 0, slow)
-      .bind(mine)
-      .store(Size::Double, Register::R5, 0, Register::R2)
-      .move(kRecord, Register::R5)
-      .alu(Alu::Add, kRecord, 8)
-      .bind(found);
-  out_of_line([this, slow, mine, found] {
+      .store(Size::Double, kRecord, offset, Register::R1);
+  record_payload(offset + 8);
+  out_of_line([this, slow] {
     builder_.bind(slow)
-        .jump_if(Jump::Equal, Register::R3, Register::R2, mine)
-        .move(Register::R1, Register::R2)
         .call(abi::Accessor::RecordPut)
         .jump_if(Jump::Equal, Register::R0, 0, exit_)
-        .move(kRecord, Register::R0)
-        .jump(found);
+        .move(kRecord, Register::R0);
+    record_payload(0);
+    builder_.jump(exit_);
   });
 }
 
-void Coder::measure_elapsed() {
-  builder_.call(abi::Accessor::Time)
-      .load(Size::Double, Register::R2, kRecord, 0)
-      .alu(Alu::Subtract, Register::R0, Register::R2)
+Expected<void> Coder::measure_elapsed(bool keep_time) {
+  builder_.call(abi::Accessor::Time);
+  if (keep_time) stamp(Register::R10, CLEW_TRY(reserve(8)));
+  builder_.alu(Alu::Subtract, Register::R0, kElapsed)
       .load_constant(Register::R2, environment_.tick_multiplier)
       .alu(Alu::Multiply, Register::R0, Register::R2)
       .alu(Alu::ShiftRight, Register::R0, static_cast<int32_t>(environment_.tick_shift))
       .move(kElapsed, Register::R0);
+  return {};
+}
+
+// --- time --------------------------------------------------------------------------------------
+
+void Coder::ticks() {
+  if (ticks_) {
+    builder_.load(Size::Double, Register::R0, ticks_->base, ticks_->offset);
+  } else {
+    builder_.call(abi::Accessor::Time);
+  }
+}
+
+void Coder::stamp(Register base, int32_t offset) {
+  ticks();
+  builder_.store(Size::Double, base, offset, Register::R0);
+  ticks_ = {.base = base, .offset = offset};
 }
 
 // r0 = nanoseconds of CLOCK_MONOTONIC. The ticks are scaled in two parts, so that a long time
 // since `base_ticks` does not overflow.
 void Coder::monotonic_time() {
   const auto shift = static_cast<int32_t>(environment_.tick_shift);
-  builder_.call(abi::Accessor::Time)
-      .load_constant(Register::R2, environment_.base_ticks)
+  ticks();
+  builder_.load_constant(Register::R2, environment_.base_ticks)
       .alu(Alu::Subtract, Register::R0, Register::R2)
       .move(Register::R3, Register::R0)
       .alu(Alu::ShiftRight, Register::R3, 32)

@@ -6,7 +6,8 @@
 // zero-extended to 64 bits by its type); a left operand waits in a frame word while a right operand
 // that is not a leaf is computed. Frame words are constant window addresses, so native code reads
 // and writes them in one instruction each. Fixed for the whole program:
-//     r6 context · r7 payload of the entry's record (exits only) · r8 elapsed, when used · r9 cells
+//     r6 context · r7 payload of the entry's record (exits that use its arguments) · r8 elapsed, when
+//     used · r9 cells
 #pragma once
 
 #include <cstdint>
@@ -66,12 +67,20 @@ class Coder {
 
   // First: r6 = context.
   void begin();
-  // r7 = the payload of this call's record, which is taken; leaves when there is none.
-  void take_record();
-  // r7 = the payload of a record for this call; leaves when the table is full.
+  // What an exit needs of its entry.
+  struct RecordUse {
+    bool elapsed = false;    // r8 = the time stamp at entry.
+    bool arguments = false;  // r7 = the payload of the record.
+  };
+  // Takes this call's record; leaves when there is none.
+  void take_record(const RecordUse& use);
+  // Writes a record for this call; leaves when the table is full.
   void put_record();
-  // r8 = nanoseconds since the entry. After take_record.
-  void measure_elapsed();
+  // r8 = nanoseconds since the entry. After take_record. `keep_time`: the time stamp is needed
+  // again, as the time of the hit.
+  Expected<void> measure_elapsed(bool keep_time);
+  // r0 = the time stamp of the hit; [base + offset] holds it from now on.
+  void stamp(isa::Register base, int32_t offset);
 
   // Leaves the program, without counting a loss, unless `expression` is true.
   Expected<void> require(const query::Expression& expression);
@@ -132,8 +141,13 @@ class Coder {
   // r0 to the width and sign of `type`.
   void canonical(const query::Type& type);
   void monotonic_time();
+  // r0 = the time stamp of the hit, when it was read already, or of now.
+  void ticks();
   void sample(int64_t one_in);
-  void record_place();
+  // r1 = key of this call, `place` + the result = window pointer to the first place where its
+  // record can be.
+  int32_t record_place(isa::Register place);
+  void record_payload(int32_t offset);
 
   Expected<void> load(const query::Expression& expression);
   Expected<int32_t> text_in_frame(const query::Expression& expression);
@@ -162,6 +176,12 @@ class Coder {
   std::optional<isa::Label> unreadable_;
   std::vector<std::function<void()>> out_of_line_;
   std::map<uint16_t, int32_t> lets_;  // Let index -> offset from r10.
+  // Where the time stamp of the hit is, once it has been read.
+  struct TicksPlace {
+    isa::Register base = isa::Register::R10;
+    int32_t offset = 0;
+  };
+  std::optional<TicksPlace> ticks_;
   std::vector<SiteConstant> site_constants_;
   int32_t frame_used_ = 0;
   uint32_t samples_ = 0;

@@ -199,6 +199,10 @@ Expected<void> Lowering::find_state() {
   environment_.tick_shift = input_.tick_shift;
   environment_.base_ticks = input_.base_ticks;
   environment_.base_ns = input_.base_ns;
+  result_.clock = {.tick_multiplier = input_.tick_multiplier,
+                   .tick_shift = input_.tick_shift,
+                   .base_ticks = input_.base_ticks,
+                   .base_ns = input_.base_ns};
   return {};
 }
 
@@ -450,7 +454,7 @@ Expected<void> Lowering::update_cells(Coder& coder, const query::Source& source)
 Expected<void> Lowering::emit_event(Coder& coder, uint16_t source) {
   uint32_t words = 0;
   for (const Expression& e : captured_.captures) {
-    words += stored_words(e);
+    words += words_in_event(e);
   }
   result_.event_words[source] = words;
   const uint32_t size = 16 + 8 * words;
@@ -575,6 +579,14 @@ Expected<Lowered> Lowering::run() {
 }
 
 }  // namespace
+
+// In two parts, as in the probe.
+uint64_t Clock::monotonic_ns(uint64_t ticks) const {
+  const uint64_t since = ticks - base_ticks;
+  const uint64_t high = (since >> 32) * tick_multiplier << (32 - tick_shift);
+  const uint64_t low = (since & UINT32_MAX) * tick_multiplier >> tick_shift;
+  return base_ns + high + low;
+}
 
 uint64_t Lowered::group_pointer(uint32_t group) const {
   const uint32_t words = state.dense.empty() ? 0 : state.dense[0].group.words();

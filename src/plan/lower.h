@@ -48,15 +48,27 @@ struct LowerInput {
   uint32_t group_count = 1;  // Dense: distinct keys over all sites.
 };
 
+// What a time stamp means. The tracer computes what Coder::monotonic_time computes in a probe.
+struct Clock {
+  uint64_t tick_multiplier = 0;  // Nanoseconds = ticks * multiplier >> shift.
+  uint32_t tick_shift = 0;
+  uint64_t base_ticks = 0;  // Time stamp counter at `base_ns` of CLOCK_MONOTONIC.
+  uint64_t base_ns = 0;
+
+  [[nodiscard]] uint64_t monotonic_ns(uint64_t ticks) const;
+};
+
 struct Lowered {
   StateForm form = StateForm::Dense;
   std::vector<ProbeProgram> programs;
   abi::RegionLayout layout{};
   uint32_t dense_words = 0;  // Of one generation.
   aggregate::StateShape state;
-  // Events: what each event carries; words of capture i follow those of i - 1. Shape = source.
+  // Events: what each event carries; words_in_event(capture i) words follow those of i - 1. Shape =
+  // source.
   std::vector<query::Expression> captures;
   std::vector<uint32_t> event_words;  // By shape.
+  Clock clock;                        // Of the time stamps of events.
   std::optional<uint32_t>
       passed_dense;  // Index in state.dense of the count of all hits that passed.
 

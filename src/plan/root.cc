@@ -64,14 +64,17 @@ class Root::EventBindings final : public Bindings {
     size_t at = 0;
     for (const Expression& e : root.captured_.captures) {
       starts_.push_back(at);
-      at += stored_words(e);
+      at += words_in_event(e);
     }
   }
 
   Value field(const Expression&) override { return {}; }
   Value input(uint16_t index) override {
     const Expression& meaning = root_.captured_.captures[index];
-    const size_t words = stored_words(meaning);
+    if (meaning.kind == ExpressionKind::Field && meaning.field == Field::Time) {
+      return static_cast<int64_t>(root_.lowered_.clock.monotonic_ns(event_.time));
+    }
+    const size_t words = words_in_event(meaning);
     if (starts_[index] + words > event_.words.size()) return {};
     return root_.decode(meaning, event_.words.subspan(starts_[index], words), event_.process);
   }

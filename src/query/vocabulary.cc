@@ -18,6 +18,7 @@
 #define TOML_HEADER_ONLY 1
 #include <toml++/toml.h>
 
+#include "base/error_text.h"
 #include "query/diagnostic.h"
 #include "query/parser.h"
 #include "query/resolve_source.h"
@@ -262,8 +263,7 @@ class Reader {
 Expected<std::string> read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return fail(ErrorCode::Io, fmt::format("cannot open {}: {}", path.string(),
-                                           std::generic_category().message(errno)));
+    return fail(ErrorCode::Io, fmt::format("cannot open {}: {}", path.string(), error_text(errno)));
   }
   std::string text(kVocabularyFileMaxBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gelf.h>
 #include <sys/stat.h>
 
+#include "base/error_text.h"
 #include "target/debug_file.h"
 #include "target/elf_file.h"
 
@@ -44,8 +44,7 @@ Expected<DwarfFile> DwarfFile::find(const ModuleImage& image, const ReadOptions&
   result.file_ = FileDescriptor(open(result.path_.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
   if (!result.file_.valid() || fstat(result.file_.get(), &status) != 0) {
-    return fail(ErrorCode::Io, fmt::format("cannot open {}: {}", result.path_,
-                                           std::generic_category().message(errno)));
+    return fail(ErrorCode::Io, fmt::format("cannot open {}: {}", result.path_, error_text(errno)));
   }
   result.size_bytes_ = static_cast<uint64_t>(status.st_size);
   return result;

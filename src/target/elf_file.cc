@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "base/error_text.h"
 #include "target/byte_reader.h"
 
 namespace clew::target {
@@ -25,8 +25,7 @@ Expected<void> read_exactly(int fd, uint64_t offset, std::span<uint8_t> bytes) {
     const ssize_t count =
         pread(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0)
-      return fail(ErrorCode::Io, fmt::format("pread: {}", std::generic_category().message(errno)));
+    if (count < 0) return fail(ErrorCode::Io, fmt::format("pread: {}", error_text(errno)));
     if (count == 0) return fail(ErrorCode::Io, "the file ends before a part that it promises");
     done += static_cast<size_t>(count);
   }
@@ -61,13 +60,11 @@ Expected<ElfFile> ElfFile::open(const std::string& path) {
   result.file_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!result.file_.valid()) {
     const auto code = errno == ENOENT || errno == ENOTDIR ? ErrorCode::NotFound : ErrorCode::Io;
-    return fail(code,
-                fmt::format("cannot open {}: {}", path, std::generic_category().message(errno)));
+    return fail(code, fmt::format("cannot open {}: {}", path, error_text(errno)));
   }
   struct stat status {};
   if (fstat(result.file_.get(), &status) != 0) {
-    return fail(ErrorCode::Io,
-                fmt::format("cannot stat {}: {}", path, std::generic_category().message(errno)));
+    return fail(ErrorCode::Io, fmt::format("cannot stat {}: {}", path, error_text(errno)));
   }
   if (!S_ISREG(status.st_mode)) {
     return fail(ErrorCode::Refused, fmt::format("{}: it is not a regular file", path));

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/error_text.h"
 #include "base/file_descriptor.h"
 
 namespace clew::target {
@@ -37,8 +38,8 @@ Error proc_error(pid_t pid, std::string_view what, int system_error) {
                         "protected, try as root",
                         what, pid)};
   }
-  return {ErrorCode::Io, fmt::format("cannot read {} of process {}: {}", what, pid,
-                                     std::generic_category().message(system_error))};
+  return {ErrorCode::Io,
+          fmt::format("cannot read {} of process {}: {}", what, pid, error_text(system_error))};
 }
 
 Expected<std::string> read_proc_file(pid_t pid, std::string_view name) {

@@ -202,7 +202,6 @@ Expected<ProcessFacts> read_facts(pid_t pid) {
 
 Expected<void> read_memory(pid_t pid, uint64_t address, std::span<uint8_t> bytes) {
   const iovec local{.iov_base = bytes.data(), .iov_len = bytes.size()};
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of another process.
   const iovec remote{.iov_base = reinterpret_cast<void*>(address), .iov_len = bytes.size()};
   const ssize_t count = process_vm_readv(pid, &local, 1, &remote, 1, 0);
   if (count < 0) return tl::unexpected(proc_error(pid, "memory", errno));
