@@ -32,8 +32,12 @@ enum class Accessor : uint32_t {
   RecordTake =
       11,  // r1 = key; r0 = window pointer to the payload of the record, which is now free but
            // not yet overwritten; 0 when there is none (counted as unpaired).
+  RecordDrop = 12,      // r1 = key; frees its record, if there is one. r0 = 1, or 0 without one.
+  RecordTakeLeft = 13,  // r1 = an address on this stack: takes the innermost record whose frame
+                        // lies between RegionHeader::unwind_from and it (the record of a call that
+                        // the unwinder leaves). r0 as RecordTake, but 0 is the end, no loss.
 };
 
-inline constexpr uint32_t kAccessorCount = 12;
+inline constexpr uint32_t kAccessorCount = 14;
 
 }  // namespace clew::abi

@@ -27,7 +27,7 @@
 namespace clew::abi {
 
 inline constexpr uint64_t kArenaMagic = 0x31414e4552415743;  // "CWARENA1", little endian.
-inline constexpr uint32_t kArenaVersion = 1;
+inline constexpr uint32_t kArenaVersion = 2;
 inline constexpr uint32_t kSessionsMax = 8;
 inline constexpr uint32_t kProcessesMax = 64;
 inline constexpr uint32_t kCookieOffset = 2048;     // Of PrivatePage::cookie.

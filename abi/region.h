@@ -37,7 +37,8 @@ struct RegionHeader {
   uint64_t ring_tail;  // Bytes ever consumed; written by the collector only.
   uint64_t missed_unreadable;  // Hit left out: memory that it needs cannot be read.
   uint64_t missed_tail_call;   // retval asked for where the function left by a jump to another.
-  uint64_t reserved[12];
+  uint64_t unwind_from;  // Frame of the unwinder's function that runs on this stack; 0 = none.
+  uint64_t reserved[11];
 };
 static_assert(sizeof(RegionHeader) == 256);
 static_assert(offsetof(RegionHeader, dropped_ring) == 56);
@@ -80,6 +81,7 @@ struct RecordLayout {
 };
 inline constexpr uint32_t kRecordProbesMax = 8;
 inline constexpr uint64_t kStackSpanBytes = 8ULL << 20;
+inline constexpr uint64_t kUnwindSpanBytes = 1ULL << 30;  // No exception passes more stack.
 inline constexpr uint32_t kFunctionIdShift = 47;
 inline constexpr uint32_t kFunctionIdsMax = 1U << 17;
 

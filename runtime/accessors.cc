@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint64_t kReadSizeMax = 4096;
 constexpr uint64_t kPageSize = 4096;
+constexpr uint64_t kRecordsMax = 1U << 16;
 constexpr uint32_t kEntryWordsMax = 64;  // Keys and cells; keeps an entry within the slack.
 
 struct IoVector {
@@ -63,9 +64,13 @@ void copy_words(uint64_t* to, const uint64_t* from, uint32_t count_words) {
     to[i] = from[i];
 }
 
+uint64_t frame_of(uint64_t key) {
+  return key & ((uint64_t{1} << abi::kFunctionIdShift) - 1);
+}
+
 // A record is dead when its frame lies below `frame` on the same stack.
 bool is_dead(uint64_t key, uint64_t frame) {
-  const uint64_t other = key & ((uint64_t{1} << abi::kFunctionIdShift) - 1);
+  const uint64_t other = frame_of(key);
   return other < frame && frame - other < abi::kStackSpanBytes;
 }
 
@@ -73,12 +78,21 @@ bool is_dead(uint64_t key, uint64_t frame) {
 class RecordTable {
  public:
   RecordTable(const abi::SessionEntry& entry, uint64_t key)
-      : region_(entry),
-        layout_(entry.layout.records),
-        frame_(key & ((uint64_t{1} << abi::kFunctionIdShift) - 1)) {}
+      : region_(entry), layout_(entry.layout.records), frame_(frame_of(key)) {}
 
   [[nodiscard]] uint64_t frame() const { return frame_; }
   [[nodiscard]] abi::RegionHeader& counters() const { return region_.header(); }
+  [[nodiscard]] uint64_t size() const {
+    const uint64_t records = uint64_t{1} << (layout_.records_log2 & 31);
+    return records < kRecordsMax ? records : kRecordsMax;
+  }
+  // Window pointer of the record with this key; 0 when there is none.
+  [[nodiscard]] uint64_t find(uint64_t key) const {
+    for (uint32_t i = 0; i < abi::kRecordProbesMax; ++i) {
+      if (key_at(place(i)) == key) return place(i);
+    }
+    return 0;
+  }
   // Window pointer of the i-th place.
   [[nodiscard]] uint64_t place(uint32_t i) const {
     const uint64_t mask = (uint64_t{1} << (layout_.records_log2 & 31)) - 1;
@@ -190,14 +204,54 @@ extern "C" __attribute__((visibility("hidden"))) uint64_t clew_record_put(uint32
 extern "C" __attribute__((visibility("hidden"))) uint64_t clew_record_take(uint32_t session,
                                                                            uint64_t key) {
   const RecordTable table(session_entry(session), key);
-  for (uint32_t i = 0; i < abi::kRecordProbesMax; ++i) {
-    const uint64_t pointer = table.place(i);
-    if (table.key_at(pointer) != key) continue;
-    table.key_at(pointer) = 0;
-    return pointer + 8;
+  const uint64_t pointer = table.find(key);
+  if (pointer == 0) {
+    count(table.counters().missed_unpaired);
+    return 0;
   }
-  count(table.counters().missed_unpaired);
-  return 0;
+  table.key_at(pointer) = 0;
+  return pointer + 8;
+}
+
+extern "C" __attribute__((visibility("hidden"))) uint64_t clew_record_drop(uint32_t session,
+                                                                           uint64_t key) {
+  const RecordTable table(session_entry(session), key);
+  const uint64_t pointer = table.find(key);
+  if (pointer == 0) return 0;
+  table.key_at(pointer) = 0;
+  return 1;
+}
+
+// A frame's position in the table grows with its address, and its record lies at most
+// kRecordProbesMax - 1 places behind it: a walk from the unwinder's frame meets the innermost
+// first, as long as the stack between is shorter than one turn of the table. Then every place is
+// looked at. Each call goes on where the last one found a record, until there is none.
+extern "C" __attribute__((visibility("hidden"))) uint64_t clew_record_take_left(uint32_t session,
+                                                                                uint64_t to) {
+  const abi::SessionEntry& entry = session_entry(session);
+  uint64_t& unwind_from = Region(entry).header().unwind_from;
+  const uint64_t from = unwind_from;
+  unwind_from = 0;
+  if (from == 0 || to <= from || to - from > abi::kUnwindSpanBytes) return 0;
+  const RecordTable table(entry, from);
+  const uint64_t reach = ((to - from) >> 4) + abi::kRecordProbesMax + 1;
+  const bool ordered = reach < table.size();
+  const uint64_t places = ordered ? reach : table.size();
+  uint64_t innermost = 0;
+  uint64_t innermost_frame = to;
+  for (uint32_t i = 0; i < places; ++i) {
+    const bool passed = i > ((innermost_frame - from) >> 4) + abi::kRecordProbesMax;
+    if (ordered && passed) break;
+    const uint64_t key = table.key_at(table.place(i));
+    const uint64_t frame = frame_of(key);
+    if (key == 0 || frame < from || frame >= innermost_frame) continue;
+    innermost = table.place(i);
+    innermost_frame = frame;
+  }
+  if (innermost == 0) return 0;
+  table.key_at(innermost) = 0;
+  unwind_from = innermost_frame;
+  return innermost + 8;
 }
 
 }  // namespace clew::runtime

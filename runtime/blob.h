@@ -11,10 +11,10 @@
 namespace clew::runtime {
 
 inline constexpr uint32_t kThunkSizeBytes = 16;
-inline constexpr uint32_t kThunksPerSession = 16;
+inline constexpr uint32_t kThunksPerSession = 24;
 
 // What a stub may call besides the accessors; index of the thunk in its session's row.
-enum class StubCall : uint32_t { Claim = 12, Busy = 13, Loader = 14 };
+enum class StubCall : uint32_t { Claim = 20, Busy = 21, Loader = 22 };
 
 struct Blob {
   std::span<const uint8_t> bytes;

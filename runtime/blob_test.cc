@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -242,6 +243,53 @@ TEST_F(RuntimeBlob, RecordsPairByKeyAndDeadFramesMakeRoom) {
   EXPECT_EQ(access(Accessor::RecordPut, frame - 64), 0U);  // All open calls are outer ones.
   EXPECT_EQ(counters().missed_records, 1U);
   EXPECT_NE(access(Accessor::RecordPut, frame + 4096), 0U);  // All open calls are over.
+}
+
+TEST_F(RuntimeBlob, ADroppedRecordIsNoLoss) {
+  ASSERT_TRUE(stub(StubCall::Claim));
+  const uint64_t key = 0x7fff'0000'0000 | uint64_t{9} << 47;
+  ASSERT_NE(access(Accessor::RecordPut, key), 0U);
+  EXPECT_EQ(access(Accessor::RecordDrop, key), 1U);
+  EXPECT_EQ(access(Accessor::RecordDrop, key), 0U);
+  EXPECT_EQ(counters().missed_unpaired, 0U);
+  EXPECT_EQ(access(Accessor::RecordTake, key), 0U);
+}
+
+// Near calls, whose records are in order, and far ones, which share places.
+TEST_F(RuntimeBlob, CallsThatAreLeftAreTakenInnermostFirst) {
+  ASSERT_TRUE(stub(StubCall::Claim));
+  header().sessions[kSession].layout.records.records_log2 = 7;
+  constexpr uint64_t kFrame = 0x7fff'0000'0008;
+  for (const uint64_t distance : {16, 48, 8192, 1 << 20}) {
+    std::map<uint64_t, uint64_t> payloads;  // By frame.
+    for (const uint64_t i : {3, 0, 5, 1, 4, 2}) {
+      const uint64_t frame = kFrame + i * distance;
+      payloads[frame] = access(Accessor::RecordPut, frame | (i + 1) << 47);
+      ASSERT_NE(payloads[frame], 0U);
+    }
+    counters().unwind_from = kFrame + distance;
+    for (const uint64_t i : {1, 2, 3}) {
+      EXPECT_EQ(access(Accessor::RecordTakeLeft, kFrame + 4 * distance),
+                payloads[kFrame + i * distance])
+          << distance << ' ' << i;
+    }
+    EXPECT_EQ(access(Accessor::RecordTakeLeft, kFrame + 4 * distance), 0U);
+    EXPECT_EQ(counters().unwind_from, 0U);
+    EXPECT_EQ(access(Accessor::RecordTakeLeft, kFrame + 8 * distance), 0U);  // Nobody unwinds.
+    for (const uint64_t i : {0, 4, 5})  // Called by the unwinder, and not left.
+      EXPECT_EQ(access(Accessor::RecordDrop, (kFrame + i * distance) | (i + 1) << 47), 1U);
+  }
+}
+
+TEST_F(RuntimeBlob, UnwindingFromAnotherStackLeavesNothing) {
+  ASSERT_TRUE(stub(StubCall::Claim));
+  constexpr uint64_t kFrame = 0x7fff'0000'0008;
+  ASSERT_NE(access(Accessor::RecordPut, kFrame), 0U);
+  counters().unwind_from = kFrame - (uint64_t{2} << 30);
+  EXPECT_EQ(access(Accessor::RecordTakeLeft, kFrame + 16), 0U);
+  counters().unwind_from = kFrame + 4096;
+  EXPECT_EQ(access(Accessor::RecordTakeLeft, kFrame + 16), 0U);
+  EXPECT_EQ(access(Accessor::RecordDrop, kFrame), 1U);
 }
 
 TEST_F(RuntimeBlob, ReadsThatFailGiveZeroesAndNoSignal) {

@@ -3,15 +3,12 @@
 // each, at the blob's first byte (runtime/blob.h has the numbers). A thunk loads the session's
 // number and jumps to the common part, which saves what C code may change.
 //
-//   index 0..11   accessor of that number: BPF arguments in r11, rbx, r12, r14, r15; result in rax;
+//   index 0..13   accessor of that number: BPF arguments in r11, rbx, r12, r14, r15; result in rax;
 //                 every other register is kept (abi/calling.h)
-//   index 12      claim: r10 is free; answers in ZF (0 = run, ZF clear) and r10
-//   index 13      busy:  the same, for a guarded probe that found the slot busy
-//   index 14      the loader's hook: r10 is free, no answer
+//   index 20      claim: r10 is free; answers in ZF (0 = run, ZF clear) and r10
+//   index 21      busy:  the same, for a guarded probe that found the slot busy
+//   index 22      the loader's hook: r10 is free, no answer
 
-#define KIND_CLAIM 12
-#define KIND_BUSY 13
-#define KIND_LOADER 14
 #define COOKIE_OFFSET 2048
 #define MUTED_OFFSET 2056
 
@@ -45,6 +42,11 @@ session = 0
         accessor_thunk table_find
         accessor_thunk record_put
         accessor_thunk record_take
+        accessor_thunk record_drop
+        accessor_thunk record_take_left
+        .rept 6
+        accessor_thunk answer_zero        // Spare
+        .endr
         stub_thunk claim
         stub_thunk busy
         stub_thunk loader
@@ -179,6 +181,12 @@ record_put:
         .balign 16, 0xcc
 record_take:
         call_accessor clew_record_take
+        .balign 16, 0xcc
+record_drop:
+        call_accessor clew_record_drop
+        .balign 16, 0xcc
+record_take_left:
+        call_accessor clew_record_take_left
 
 // Calls \body with the session in edi and the stub's rsp in rsi. Keeps every register but r10.
 .macro  call_stub body

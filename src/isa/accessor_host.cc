@@ -74,6 +74,10 @@ Expected<uint64_t> RegionHost::call(abi::Accessor accessor, const Arguments& arg
       return record_put(arguments[0], window);
     case abi::Accessor::RecordTake:
       return record_take(arguments[0], window);
+    case abi::Accessor::RecordDrop:
+      return record_drop(arguments[0], window);
+    case abi::Accessor::RecordTakeLeft:
+      return record_take_left(arguments[0], window);
     case abi::Accessor::BitLength:
     case abi::Accessor::DivideUnsigned:
     case abi::Accessor::ModuloUnsigned:
@@ -195,6 +199,40 @@ Expected<uint64_t> RegionHost::record_take(uint64_t key, Window& window) const {
   }
   count(window, offsetof(abi::RegionHeader, missed_unpaired));
   return uint64_t{0};
+}
+
+Expected<uint64_t> RegionHost::record_drop(uint64_t key, Window& window) const {
+  for (const uint64_t place : CLEW_TRY(record_places(layout_.records, key, window))) {
+    if (window.load(place, kWord) != key) continue;
+    window.store(place, kWord, 0);
+    return uint64_t{1};
+  }
+  return uint64_t{0};
+}
+
+// Looks at every record. Of two with one frame, either may be the first.
+Expected<uint64_t> RegionHost::record_take_left(uint64_t to, Window& window) const {
+  constexpr size_t kFrom = offsetof(abi::RegionHeader, unwind_from);
+  const uint64_t from = window.load(kFrom, kWord);
+  window.store(kFrom, kWord, 0);
+  if (from == 0 || to <= from || to - from > abi::kUnwindSpanBytes) return uint64_t{0};
+  const abi::RecordLayout& records = layout_.records;
+  uint64_t innermost = 0;
+  uint64_t innermost_frame = to;
+  for (uint64_t i = 0; i < uint64_t{1} << records.records_log2; ++i) {
+    const uint64_t place = records.offset + i * records.record_size_bytes();
+    if (!window.holds(place, records.record_size_bytes())) {
+      return fail(ErrorCode::Refused, "the records are outside the window");
+    }
+    const uint64_t key = window.load(place, kWord);
+    if (key == 0 || frame_of(key) < from || frame_of(key) >= innermost_frame) continue;
+    innermost = place;
+    innermost_frame = frame_of(key);
+  }
+  if (innermost == 0) return uint64_t{0};
+  window.store(innermost, kWord, 0);
+  window.store(kFrom, kWord, innermost_frame);
+  return innermost + kWord;
 }
 
 }  // namespace clew::isa

@@ -72,6 +72,8 @@ class RegionHost final : public AccessorHost {
   Expected<uint64_t> table_find(const Arguments& arguments, Window& window) const;
   Expected<uint64_t> record_put(uint64_t key, Window& window) const;
   Expected<uint64_t> record_take(uint64_t key, Window& window) const;
+  Expected<uint64_t> record_drop(uint64_t key, Window& window) const;
+  Expected<uint64_t> record_take_left(uint64_t to, Window& window) const;
 
   abi::RegionLayout layout_;
 };

@@ -151,6 +151,8 @@ uint64_t Machine::answer(abi::Accessor accessor, const isa::Arguments& arguments
     case abi::Accessor::TableFind:
     case abi::Accessor::RecordPut:
     case abi::Accessor::RecordTake:
+    case abi::Accessor::RecordDrop:
+    case abi::Accessor::RecordTakeLeft:
       break;
   }
   if (host_ == nullptr) return 0;
