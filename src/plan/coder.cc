@@ -4,6 +4,7 @@
 #include "plan/coder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <limits>
 
@@ -199,7 +200,7 @@ bool is_text(const query::Type& type) {
 
 Coder::Coder(const query::Query& query, const query::Source& source,
              const CoderEnvironment& environment)
-    : query_(query), source_(source), environment_(environment), exit_(builder_.label()) {}
+    : query_(query), source_(&source), environment_(environment), exit_(builder_.label()) {}
 
 void Coder::begin() {
   builder_.move(kContext, Register::R1);
@@ -207,10 +208,7 @@ void Coder::begin() {
 
 Expected<isa::Program> Coder::finish(std::string name) {
   builder_.bind(exit_).move(Register::R0, 0).exit();
-  for (size_t i = 0; i < out_of_line_.size(); ++i) {  // A writer may add another.
-    const std::function<void()> write = out_of_line_[i];
-    write();
-  }
+  write_out_of_line();
   isa::Program program = CLEW_TRY(builder_.finish(std::move(name)));
   // What is out of line jumps back to the line; there are no cycles.
   CLEW_TRY(isa::validate_probe(program, {.loops_allowed = true}));
@@ -225,6 +223,14 @@ Expected<int32_t> Coder::reserve(uint32_t size_bytes) {
                 "strings or fewer of them");
   }
   return -frame_used_;
+}
+
+void Coder::write_out_of_line() {
+  for (size_t i = 0; i < out_of_line_.size(); ++i) {  // A writer may add another.
+    const std::function<void()> write = out_of_line_[i];
+    write();
+  }
+  out_of_line_.clear();
 }
 
 uint32_t Coder::site_constant(SiteConstant kind) {
@@ -301,6 +307,7 @@ void Coder::record_payload(int32_t offset) {
         .store(Size::Double, kRecord, at, Register::R0);
     at += 8;
   }
+  record_origin(offset);
   if (!environment_.records_time) return;
   builder_.call(abi::Accessor::Time).store(Size::Double, kRecord, offset, Register::R0);
 }
@@ -376,7 +383,7 @@ Expected<void> Coder::need_lets(const Expression& expression) {
     CLEW_TRY(need_lets(operand));
   }
   if (expression.kind == ExpressionKind::Input) {
-    return need_lets(source_.inputs[expression.index]);
+    return need_lets(source_->inputs[expression.index]);
   }
   if (expression.kind != ExpressionKind::Let || lets_.contains(expression.index)) return {};
   const Expression& meaning = query_.lets[expression.index].expression;
@@ -410,7 +417,7 @@ Expected<void> Coder::integer(const Expression& expression) {
     case ExpressionKind::Field:
       return field(expression);
     case ExpressionKind::Input:
-      return integer(source_.inputs[expression.index]);
+      return integer(source_->inputs[expression.index]);
     case ExpressionKind::Let:
       builder_.load(Size::Double, Register::R0, Register::R10, lets_.at(expression.index));
       return {};
@@ -474,17 +481,16 @@ bool Coder::leaf(const Expression& expression, Register into) {
     case Field::ReturnValue:
       return context(offsetof(abi::Context, return_value));
     case Field::Caller:
-      return context(offsetof(abi::Context, caller));
+      if (!landing_) return context(offsetof(abi::Context, caller));
+      builder_.load(Size::Double, into, kRecord, environment_.caller_at());
+      return true;
     case Field::Tid:
       return context(offsetof(abi::Context, tid));
     case Field::Elapsed:
       builder_.move(into, kElapsed);
       return true;
     case Field::EntryArgument: {
-      const auto& recorded = environment_.record_arguments;
-      const auto found = std::find(recorded.begin(), recorded.end(), expression.index);
-      const auto word = (environment_.records_time ? 1 : 0) + (found - recorded.begin());
-      builder_.load(Size::Double, into, kRecord, static_cast<int32_t>(8 * word));
+      builder_.load(Size::Double, into, kRecord, environment_.argument_at(expression.index));
       return true;
     }
     case Field::Time:

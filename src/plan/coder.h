@@ -6,8 +6,9 @@
 // zero-extended to 64 bits by its type); a left operand waits in a frame word while a right operand
 // that is not a leaf is computed. Frame words are constant window addresses, so native code reads
 // and writes them in one instruction each. Fixed for the whole program:
-//     r6 context · r7 payload of the entry's record (exits that use its arguments) · r8 elapsed, when
-//     used · r9 cells
+//     r6 context · r7 payload of the entry's record (exits that use its arguments) · r8 elapsed,
+//     when used · r9 cells
+// The program at a landing of the unwinder is of another kind: see coder_unwind.cc.
 #pragma once
 
 #include <cstdint>
@@ -39,11 +40,22 @@ struct CoderEnvironment {
   abi::RecordLayout records{};
   bool records_time = false;               // Payload word 0 is the time stamp at entry.
   std::vector<uint16_t> record_arguments;  // Then come these arguments, in this order.
-  uint64_t tick_multiplier = 0;            // Nanoseconds = ticks * multiplier >> shift.
+  // Then, when there are exception sources, what the context does not say at a landing:
+  bool records_source = false;  // Index of the source that the record is of.
+  bool records_caller = false;
+  std::vector<SiteConstant> record_constants;
+  uint64_t tick_multiplier = 0;  // Nanoseconds = ticks * multiplier >> shift.
   uint32_t tick_shift = 0;
   uint64_t base_ticks = 0;  // Time stamp counter at `base_ns` of CLOCK_MONOTONIC.
   uint64_t base_ns = 0;
   uint32_t samples_offset = 0;  // In the window: one word for each sample() call.
+
+  // Offsets in the payload of a record.
+  [[nodiscard]] int32_t argument_at(uint16_t argument) const;
+  [[nodiscard]] int32_t source_at() const;
+  [[nodiscard]] int32_t caller_at() const;
+  [[nodiscard]] int32_t constant_at(SiteConstant constant) const;
+  [[nodiscard]] uint32_t payload_words() const;
 };
 
 // True when a probe can compute it: integers and bounded text from the context, memory and state.
@@ -82,6 +94,18 @@ class Coder {
   // r0 = the time stamp of the hit; [base + offset] holds it from now on.
   void stamp(isa::Register base, int32_t offset);
 
+  // Frees this call's record, if there is one.
+  void drop_record();
+  // Remembers that an unwinder's function begins here.
+  void note_unwinder();
+  // Instead of begin(): the program at a landing of the unwinder.
+  void begin_landing();
+  // From here to end_part(): for records of calls of this exception source. r7 = the payload;
+  // `elapsed`: r8 = the time stamp at entry.
+  void begin_part(const query::Source& source, bool elapsed);
+  void end_part();
+  void end_landing();
+
   // Leaves the program, without counting a loss, unless `expression` is true.
   Expected<void> require(const query::Expression& expression);
   // r0 = the value of an Integer or Symbol expression.
@@ -99,6 +123,8 @@ class Coder {
   // Gives back what was reserved since frame_used() was `mark`; no let may be among it.
   [[nodiscard]] int32_t frame_used() const { return frame_used_; }
   void release(int32_t mark) { frame_used_ = mark; }
+  // `into` = a constant of the site; at a landing, of the site of the call that is left.
+  void load_site(isa::Register into, SiteConstant kind);
   // The index of a site constant in this program.
   uint32_t site_constant(SiteConstant kind);
   // Code that is seldom run: written behind the program's end.
@@ -148,6 +174,8 @@ class Coder {
   // record can be.
   int32_t record_place(isa::Register place);
   void record_payload(int32_t offset);
+  void record_origin(int32_t offset);
+  void write_out_of_line();
 
   Expected<void> load(const query::Expression& expression);
   Expected<int32_t> text_in_frame(const query::Expression& expression);
@@ -169,10 +197,16 @@ class Coder {
   isa::Label unreadable();
 
   const query::Query& query_;
-  const query::Source& source_;
+  const query::Source* source_;  // Never null.
   const CoderEnvironment& environment_;
   isa::Builder builder_;
-  isa::Label exit_;
+  isa::Label exit_;  // Of the program, or of the part.
+  struct Landing {
+    isa::Label next_record;
+    isa::Label next_part;
+    isa::Label done;
+  };
+  std::optional<Landing> landing_;
   std::optional<isa::Label> unreadable_;
   std::vector<std::function<void()>> out_of_line_;
   std::map<uint16_t, int32_t> lets_;  // Let index -> offset from r10.

@@ -257,7 +257,7 @@ Expected<void> Coder::store_text(const Expression& expression, Register base, in
   const uint32_t words = stored_words(expression);
   switch (expression.kind) {
     case ExpressionKind::Input:
-      return store_text(source_.inputs[expression.index], base, offset);
+      return store_text(source_->inputs[expression.index], base, offset);
     case ExpressionKind::ReadString:
     case ExpressionKind::ReadBytes:
       return read_memory(expression, base, offset);
@@ -304,11 +304,11 @@ Expected<void> Coder::word(const Expression& expression) {
   if (expression.field == Field::Comm) {
     context(offsetof(abi::Context, tid));
   } else if (expression.field == Field::Function) {
-    builder_.load_site_constant(Register::R0, site_constant(SiteConstant::FunctionIndex));
+    load_site(Register::R0, SiteConstant::FunctionIndex);
   } else if (expression.field == Field::Module) {
-    builder_.load_site_constant(Register::R0, site_constant(SiteConstant::ModuleIndex));
+    load_site(Register::R0, SiteConstant::ModuleIndex);
   } else if (expression.field == Field::Probe) {
-    builder_.load_site_constant(Register::R0, site_constant(SiteConstant::ProbeIndex));
+    load_site(Register::R0, SiteConstant::ProbeIndex);
   } else {  // pid, procName, host: the process decides.
     context(offsetof(abi::Context, process));
   }
@@ -318,7 +318,7 @@ Expected<void> Coder::word(const Expression& expression) {
 Expected<void> Coder::store(const Expression& expression, Register base, int32_t offset) {
   CLEW_TRY(need_lets(expression));
   if (expression.kind == ExpressionKind::Input) {
-    return store(source_.inputs[expression.index], base, offset);
+    return store(source_->inputs[expression.index], base, offset);
   }
   if (!is_stored_as_word(expression)) return store_text(expression, base, offset);
   CLEW_TRY(word(expression));

@@ -160,6 +160,7 @@ class Machine {
     window_.assign((size_t{1} << lowered_.layout.size_log2) + abi::kWindowSlackBytes, 0);
     for (const Hit& hit : thread.hits) {
       for (const ProbeProgram& program : lowered_.programs) {
+        if (is_at_unwinder(program.point)) continue;  // Nobody throws here.
         const bool at_exit = program.point == ProgramPoint::Exit;
         if (at_exit != hit.at_exit || !matches(plan_.query.sources[program.source], hit.function)) {
           continue;
@@ -239,11 +240,11 @@ class Machine {
     if (lowered_.form == StateForm::Events) collect_ring(slot);
   }
 
-  void collect_table(const collect::SlotIdentity& slot, uint64_t half) {
+  void collect_table(const collect::SlotIdentity& slot, uint64_t generation) {
     const abi::TableLayout& table = lowered_.layout.tables[0];
-    for (uint32_t i = 0; i < 1U << table.entries_log2; ++i) {
-      const uint64_t at =
-          table.offset + half * table.half_size_bytes() + uint64_t{i} * table.entry_size_bytes();
+    for (uint32_t i = 0; i < 2U << table.entries_log2; ++i) {
+      const uint64_t at = table.offset + generation * table.generation_size_bytes() +
+                          uint64_t{i} * table.entry_size_bytes();
       if (word(at) == 0) continue;
       cells_.entry(slot, 0, words(at + 8, table.key_words),
                    words(at + 8 + uint64_t{8} * table.key_words, table.cell_words));

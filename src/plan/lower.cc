@@ -32,9 +32,12 @@ constexpr uint32_t kOffsetMax = 32'000;
 // What an expression uses besides the context: the entry's record, and memory.
 struct Use {
   bool elapsed = false;
+  bool time = false;
   bool return_value = false;
   bool memory = false;  // Of the traced program.
+  bool caller = false;
   std::set<uint16_t> arguments;
+  std::set<SiteConstant> constants;  // Besides the group.
 
   [[nodiscard]] bool any() const { return elapsed || !arguments.empty(); }
 };
@@ -43,7 +46,12 @@ void find_use(const query::Query& query, const query::Source& source, const Expr
               Use& use) {
   if (expression.kind == ExpressionKind::Field) {
     if (expression.field == Field::Elapsed) use.elapsed = true;
+    if (expression.field == Field::Time) use.time = true;
     if (expression.field == Field::ReturnValue) use.return_value = true;
+    if (expression.field == Field::Caller) use.caller = true;
+    if (expression.field == Field::Function) use.constants.insert(SiteConstant::FunctionIndex);
+    if (expression.field == Field::Module) use.constants.insert(SiteConstant::ModuleIndex);
+    if (expression.field == Field::Probe) use.constants.insert(SiteConstant::ProbeIndex);
     if (expression.field == Field::EntryArgument) use.arguments.insert(expression.index);
   }
   if (expression.kind == ExpressionKind::Let) {
@@ -105,6 +113,10 @@ class Lowering {
 
   Expected<void> program(uint16_t source);
   Expected<void> recorder(uint16_t source);
+  Expected<void> remover(uint16_t source);
+  Expected<void> unwinder();
+  Expected<void> part(Coder& coder, uint16_t source);
+  void find_records(const query::Source& source);
   Expected<isa::Program> tail_call_program(const query::Source& source, bool has_record,
                                            const Coder& main);
   Expected<void> filters(Coder& coder);
@@ -173,6 +185,30 @@ Use Lowering::use_of(const query::Source& source) const {
   return use;
 }
 
+// What the entries of its calls must record.
+void Lowering::find_records(const query::Source& source) {
+  const Use use = use_of(source);
+  environment_.records_time |= use.elapsed;
+  std::vector<uint16_t>& known = environment_.record_arguments;
+  for (const uint16_t argument : use.arguments) {
+    const bool is_known = std::find(known.begin(), known.end(), argument) != known.end();
+    if (!is_known) known.push_back(argument);
+  }
+  if (source.kind != SourceKind::Exception) return;
+  environment_.records_source = true;
+  environment_.records_caller |= use.caller;
+  std::vector<SiteConstant>& constants = environment_.record_constants;
+  const auto record = [&](SiteConstant constant) {
+    const bool is_known =
+        std::find(constants.begin(), constants.end(), constant) != constants.end();
+    if (!is_known) constants.push_back(constant);
+  };
+  if (result_.form == StateForm::Dense) record(SiteConstant::GroupPointer);
+  for (const SiteConstant constant : use.constants) {
+    record(constant);
+  }
+}
+
 Expected<void> Lowering::find_state() {
   result_.form = state_form(plan_);
   if (result_.form == StateForm::Events) {
@@ -180,14 +216,7 @@ Expected<void> Lowering::find_state() {
     result_.captures = captured_.captures;
   }
   for (const query::Source& source : query_.sources) {
-    if (!is_exit_source(source.kind)) continue;
-    const Use use = use_of(source);
-    environment_.records_time |= use.elapsed;
-    std::vector<uint16_t>& known = environment_.record_arguments;
-    for (const uint16_t argument : use.arguments) {
-      const bool is_known = std::find(known.begin(), known.end(), argument) != known.end();
-      if (!is_known) known.push_back(argument);
-    }
+    if (is_exit_source(source.kind)) find_records(source);
   }
   result_.state.by_process =
       std::any_of(query_.values.begin(), query_.values.end(),
@@ -250,7 +279,7 @@ void Lowering::place_table() {
   while (table.half_size_bytes() > kTableBytesMax && table.entries_log2 > kTableEntriesLog2Min) {
     --table.entries_log2;
   }
-  table.offset = place(uint64_t{table.half_size_bytes()} * result_.layout.generations, 4096);
+  table.offset = place(uint64_t{table.generation_size_bytes()} * result_.layout.generations, 4096);
   result_.layout.table_count = 1;
   result_.state.tables.push_back(std::move(shape));
 }
@@ -275,8 +304,7 @@ Expected<void> Lowering::lay_out() {
   layout.generations = needs_turns(query_) ? 2 : 1;
   place_dense();
   place_samples();
-  const auto payload = static_cast<uint32_t>((environment_.records_time ? 1 : 0) +
-                                             environment_.record_arguments.size());
+  const uint32_t payload = environment_.payload_words();
   if (payload > 0) {
     layout.records.records_log2 = kRecordsLog2;
     layout.records.payload_words = payload;
@@ -375,13 +403,17 @@ Expected<void> Lowering::find_entry(Coder& coder) {
   isa::Builder& builder = coder.builder();
   const Label slow = builder.label();
   const Label found = builder.label();
-  builder.move(Register::R4, Register::R0)
-      .alu(Alu::ShiftRight, Register::R4, 32)
-      .alu(Alu::And, Register::R4, static_cast<int32_t>((1U << table.entries_log2) - 1))
+  // The top bit of the shifted hash is the half, the bits below it are the position there.
+  builder.load_window(Register::R3, offsetof(abi::RegionHeader, table_half))
+      .load(Size::Double, Register::R3, Register::R3, 0)
+      .move(Register::R4, Register::R0)
+      .alu(Alu::ShiftRight, Register::R4, 1)
+      .alu(Alu::Or, Register::R4, Register::R3)
+      .alu(Alu::ShiftRight, Register::R4, static_cast<int32_t>(63 - table.entries_log2))
       .alu(Alu::Multiply, Register::R4, static_cast<int32_t>(table.entry_size_bytes()))
       .load_window(Register::R9, table.offset)
       .alu(Alu::Add, Register::R9, Register::R4);
-  add_generation(coder, Register::R9, table.half_size_bytes());
+  add_generation(coder, Register::R9, table.generation_size_bytes());
   builder.alu(Alu::Or, Register::R0, 1)
       .load(Size::Double, Register::R3, Register::R9, 0)
       .jump_if(Jump::NotEqual, Register::R3, Register::R0, slow);
@@ -432,8 +464,7 @@ Expected<void> Lowering::update_cells(Coder& coder, const query::Source& source)
   if (result_.form == StateForm::Table) {
     CLEW_TRY(find_entry(coder));
   } else {
-    coder.builder().load_site_constant(Register::R9,
-                                       coder.site_constant(SiteConstant::GroupPointer));
+    coder.load_site(Register::R9, SiteConstant::GroupPointer);
     add_generation(coder, Register::R9, result_.layout.cells_half_bytes);
   }
   // Offsets in instructions have 16 bits; r9 moves on when they are used up.
@@ -467,23 +498,28 @@ Expected<void> Lowering::emit_event(Coder& coder, uint16_t source) {
   isa::Builder& builder = coder.builder();
   const Label full = builder.label();
   builder.load_window(Register::R2, offsetof(abi::RegionHeader, ring_head))
-      .load(Size::Double, Register::R3, Register::R2, 0)
-      .load(Size::Double, Register::R4, Register::R2, 8)
-      .move(Register::R5, Register::R3)
-      .alu(Alu::Subtract, Register::R5, Register::R4)
-      .jump_if(Jump::Greater, Register::R5, static_cast<int32_t>((1U << ring.size_log2) - size),
+      .load(Size::Double, Register::R9, Register::R2, 0)
+      .move(Register::R0, Register::R9)
+      .load(Size::Double, Register::R3, Register::R2, 8)
+      .alu(Alu::Subtract, Register::R0, Register::R3)
+      .jump_if(Jump::Greater, Register::R0, static_cast<int32_t>((1U << ring.size_log2) - size),
                full)
-      .alu(Alu::And, Register::R3, static_cast<int32_t>((1U << ring.size_log2) - 1))
-      .load_window(Register::R9, ring.offset)
-      .alu(Alu::Add, Register::R9, Register::R3)
-      .load_constant(Register::R0, uint64_t{source} << 32 | size)
-      .store(Size::Double, Register::R9, 0, Register::R0)
-      .call(abi::Accessor::Time)
-      .store(Size::Double, Register::R9, 8, Register::R0);
-  int32_t at = 16;
+      .alu(Alu::And, Register::R9, static_cast<int32_t>((1U << ring.size_log2) - 1));
+  // Offsets in instructions have 16 bits; a ring near the start of the window needs no addition.
+  int32_t at = 0;
+  if (ring.offset < kOffsetMax - abi::kEventSizeMax) {
+    at = static_cast<int32_t>(ring.offset);
+  } else {
+    builder.load_window(Register::R3, ring.offset).alu(Alu::Add, Register::R9, Register::R3);
+  }
+  builder.load_constant(Register::R0, uint64_t{source} << 32 | size)
+      .store(Size::Double, Register::R9, at, Register::R0);
+  coder.stamp(Register::R9, at + 8);
+  at += 16;
   for (const Expression& e : captured_.captures) {
+    if (words_in_event(e) == 0) continue;
     CLEW_TRY(coder.store(e, Register::R9, at));
-    at += static_cast<int32_t>(8 * stored_words(e));
+    at += static_cast<int32_t>(8 * words_in_event(e));
   }
   builder.load_window(Register::R2, offsetof(abi::RegionHeader, ring_head))
       .load(Size::Double, Register::R3, Register::R2, 0)
@@ -502,8 +538,12 @@ Expected<void> Lowering::program(uint16_t index) {
   const Use use = use_of(source);
   Coder coder(query_, source, environment_);
   coder.begin();
-  if (is_exit_source(source.kind) && use.any()) coder.take_record();
-  if (is_exit_source(source.kind) && use.elapsed) coder.measure_elapsed();
+  if (is_exit_source(source.kind) && use.any()) {
+    coder.take_record({.elapsed = use.elapsed, .arguments = !use.arguments.empty()});
+  }
+  if (is_exit_source(source.kind) && use.elapsed) {
+    CLEW_TRY(coder.measure_elapsed(use.time || result_.form == StateForm::Events));
+  }
   CLEW_TRY(filters(coder));
   if (result_.form == StateForm::Events) {
     CLEW_TRY(emit_event(coder, index));
@@ -530,7 +570,7 @@ Expected<isa::Program> Lowering::tail_call_program(const query::Source& source, 
     (void)coder.site_constant(constant);  // The same numbers as in the main program.
   }
   coder.begin();
-  if (has_record) coder.take_record();
+  if (has_record) coder.take_record({});
   coder.count_loss(offsetof(abi::RegionHeader, missed_tail_call));
   return coder.finish("tail call");
 }
@@ -540,20 +580,6 @@ Expected<void> Lowering::recorder(uint16_t index) {
   Coder coder(query_, source, environment_);
   coder.begin();
   coder.put_record();
-  isa::Builder& builder = coder.builder();
-  int32_t at = 0;
-  if (environment_.records_time) {
-    builder.call(abi::Accessor::Time).store(Size::Double, Register::R7, 0, Register::R0);
-    at += 8;
-  }
-  for (const uint16_t argument : environment_.record_arguments) {
-    const size_t offset =
-        argument < 6 ? offsetof(abi::Context, arguments) + size_t{8} * argument
-                     : offsetof(abi::Context, stack_arguments) + size_t{8} * (argument - 6U);
-    builder.load(Size::Double, Register::R0, Register::R6, static_cast<int32_t>(offset))
-        .store(Size::Double, Register::R7, at, Register::R0);
-    at += 8;
-  }
   isa::Program program = CLEW_TRY(coder.finish(fmt::format("recorder {}", index)));
   result_.programs.push_back({.program = std::move(program),
                               .source = index,
@@ -561,6 +587,71 @@ Expected<void> Lowering::recorder(uint16_t index) {
                               .is_recorder = true,
                               .at_tail_call = std::nullopt,
                               .site_constants = coder.site_constants()});
+  return {};
+}
+
+// At the exits of the functions of an exception source: the call is not left by an exception.
+Expected<void> Lowering::remover(uint16_t index) {
+  Coder coder(query_, query_.sources[index], environment_);
+  coder.begin();
+  coder.drop_record();
+  isa::Program program = CLEW_TRY(coder.finish(fmt::format("remover {}", index)));
+  result_.programs.push_back({.program = std::move(program),
+                              .source = index,
+                              .point = ProgramPoint::Exit,
+                              .is_recorder = true,
+                              .at_tail_call = std::nullopt,
+                              .site_constants = coder.site_constants()});
+  return {};
+}
+
+// What is done for a call of this source that is left by an exception.
+Expected<void> Lowering::part(Coder& coder, uint16_t index) {
+  const query::Source& source = query_.sources[index];
+  const Use use = use_of(source);
+  coder.begin_part(source, use.elapsed);
+  if (use.elapsed) {
+    CLEW_TRY(coder.measure_elapsed(use.time || result_.form == StateForm::Events));
+  }
+  CLEW_TRY(filters(coder));
+  if (result_.form == StateForm::Events) {
+    CLEW_TRY(emit_event(coder, index));
+  } else {
+    CLEW_TRY(update_cells(coder, source));
+  }
+  coder.end_part();
+  return {};
+}
+
+// The two programs at the unwinder, which serve all exception sources.
+Expected<void> Lowering::unwinder() {
+  const auto is_exception = [](const query::Source& source) {
+    return source.kind == SourceKind::Exception;
+  };
+  const auto first = std::find_if(query_.sources.begin(), query_.sources.end(), is_exception);
+  if (first == query_.sources.end()) return {};
+  const auto first_index = static_cast<uint16_t>(first - query_.sources.begin());
+  Coder start(query_, *first, environment_);
+  start.begin();
+  start.note_unwinder();
+  Coder landing(query_, *first, environment_);
+  landing.begin_landing();
+  for (size_t i = first_index; i < query_.sources.size(); ++i) {
+    if (is_exception(query_.sources[i])) CLEW_TRY(part(landing, static_cast<uint16_t>(i)));
+  }
+  landing.end_landing();
+  result_.programs.push_back({.program = CLEW_TRY(start.finish("start of unwinding")),
+                              .source = first_index,
+                              .point = ProgramPoint::UnwindStart,
+                              .is_recorder = true,
+                              .at_tail_call = std::nullopt,
+                              .site_constants = {}});
+  result_.programs.push_back({.program = CLEW_TRY(landing.finish("landing")),
+                              .source = first_index,
+                              .point = ProgramPoint::Landing,
+                              .is_recorder = false,
+                              .at_tail_call = std::nullopt,
+                              .site_constants = {}});
   return {};
 }
 
@@ -572,9 +663,12 @@ Expected<Lowered> Lowering::run() {
     const query::Source& source = query_.sources[i];
     const auto index = static_cast<uint16_t>(i);
     if (is_host_source(source.kind)) continue;
-    if (is_exit_source(source.kind) && use_of(source).any()) CLEW_TRY(recorder(index));
-    CLEW_TRY(program(index));
+    const bool is_exception = source.kind == SourceKind::Exception;
+    const bool records = is_exit_source(source.kind) && use_of(source).any();
+    if (is_exception || records) CLEW_TRY(recorder(index));
+    CLEW_TRY(is_exception ? remover(index) : program(index));
   }
+  CLEW_TRY(unwinder());
   return std::move(result_);
 }
 

@@ -7,7 +7,8 @@
 //   Events  nothing is aggregated in the probe: captured values go through a ring
 //
 // A return source that needs the entry (elapsed, entry.argN) gets a second program, the recorder,
-// at the entries of the same functions.
+// at the entries of the same functions. An exception source always has one, and one at the exits
+// that frees the record; its own program runs at the unwinder.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,18 @@
 
 namespace clew::plan {
 
-enum class ProgramPoint : uint8_t { Entry, Exit, Offset };
+enum class ProgramPoint : uint8_t {
+  Entry,
+  Exit,
+  Offset,
+  UnwindStart,  // The entries of the unwinder's functions, which may leave calls for an exception.
+  Landing,      // Where they go on in an outer frame: serves all exception sources.
+};
+
+// Programs at the unwinder belong to no site of their source.
+constexpr bool is_at_unwinder(ProgramPoint point) {
+  return point == ProgramPoint::UnwindStart || point == ProgramPoint::Landing;
+}
 
 struct ProbeProgram {
   isa::Program program;
