@@ -38,20 +38,28 @@ struct RegionHeader {
   uint64_t missed_unreadable;  // Hit left out: memory that it needs cannot be read.
   uint64_t missed_tail_call;   // retval asked for where the function left by a jump to another.
   uint64_t unwind_from;  // Frame of the unwinder's function that runs on this stack; 0 = none.
-  uint64_t reserved[11];
+  uint64_t table_half[kTablesMax];  // Bit 63: the half of the table that takes updates now.
+  // Bit i: the last half of table i of which the collector knew that it takes updates; the other
+  // one is empty. Written by the collector only.
+  uint64_t tables_drained;
+  uint64_t reserved[2];
 };
 static_assert(sizeof(RegionHeader) == 256);
 static_assert(offsetof(RegionHeader, dropped_ring) == 56);
 static_assert(offsetof(RegionHeader, ring_head) == 128);
 
-// A table of cells by key, one copy per generation. An entry:
+// A table of cells by key, in two halves per generation. The thread fills one half; when it is full
+// and the collector has emptied the other, the thread turns to that one (table_half), and the
+// collector passes on the full one and leaves it zero (tables_drained). Full while the other is not
+// empty yet: the update is dropped and counted. An entry:
 //     0                  hash of the key | 1 (0 = empty); written last by an insertion
 //     8                  key words (strings are zero-padded to whole words)
 //     8 + 8*key_words    cell words, all zero when inserted
-// Position = (hash >> 32) & (entries - 1), then the next kTableProbesMax - 1 entries, wrapping.
+// Position in the half = hash >> (64 - entries_log2), then the next kTableProbesMax - 1 entries,
+// wrapping. So the index over both halves is (hash >> 1 | table_half) >> (63 - entries_log2).
 struct TableLayout {
-  uint32_t offset;  // Of generation 0; generation 1 follows half_size_bytes() later.
-  uint32_t entries_log2;
+  uint32_t offset;        // Of half 0 of generation 0; half 1, then generation 1 follow.
+  uint32_t entries_log2;  // Of a half; at least 1.
   uint32_t key_words;
   uint32_t cell_words;
 
@@ -61,6 +69,8 @@ struct TableLayout {
   [[nodiscard]] constexpr uint32_t half_size_bytes() const {
     return entry_size_bytes() << entries_log2;
   }
+  // Both halves of one generation.
+  [[nodiscard]] constexpr uint32_t generation_size_bytes() const { return 2 * half_size_bytes(); }
 };
 static_assert(sizeof(TableLayout) == 16);
 inline constexpr uint32_t kTableProbesMax = 8;

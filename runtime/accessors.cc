@@ -107,6 +107,66 @@ class RecordTable {
   uint64_t frame_;
 };
 
+// One table of the thread, in the generation that takes updates now.
+class CellTable {
+ public:
+  CellTable(const abi::SessionEntry& entry, uint32_t index)
+      : region_(entry),
+        layout_(entry.layout.tables[index]),
+        index_(index),
+        generation_(entry.layout.generations == 2 ? entry.generation & 1 : 0) {}
+
+  // Window pointer to the cells of a key, which is inserted when it is not there. 0: the half that
+  // takes updates is full.
+  [[nodiscard]] uint64_t find(uint64_t key, uint64_t hash) const;
+  // Goes on in the other half. False when the collector has not emptied it yet.
+  [[nodiscard]] bool turn() const;
+  void count_dropped() const { count(region_.header().dropped_table[index_]); }
+
+ private:
+  [[nodiscard]] uint64_t half() const { return region_.header().table_half[index_] >> 63; }
+
+  Region region_;
+  const abi::TableLayout& layout_;
+  uint32_t index_;
+  uint32_t generation_;
+};
+
+uint64_t CellTable::find(uint64_t key, uint64_t hash) const {
+  const uint32_t key_words = layout_.key_words % kEntryWordsMax;
+  const uint64_t first = layout_.offset + generation_ * uint64_t{layout_.generation_size_bytes()} +
+                         half() * layout_.half_size_bytes();
+  const uint32_t entries_log2 = layout_.entries_log2 & 31;
+  const uint64_t mask = (uint64_t{1} << entries_log2) - 1;
+  const uint64_t start = (hash >> 1) >> (63 - entries_log2);
+  const uint64_t* const wanted_key = region_.words_at(key);
+  const uint64_t tag = hash | 1;
+  for (uint32_t i = 0; i < abi::kTableProbesMax; ++i) {
+    const uint64_t position = (start + i) & mask;
+    const uint64_t pointer = region_.mask(first + position * layout_.entry_size_bytes());
+    uint64_t* const words = region_.words_at(pointer);
+    const uint64_t cells = region_.mask(pointer + 8 + 8 * uint64_t{key_words});
+    if (words[0] == tag && same_words(words + 1, wanted_key, key_words)) return cells;
+    if (words[0] != 0) continue;
+    copy_words(words + 1, wanted_key, key_words);
+    const uint32_t cell_words = layout_.cell_words % kEntryWordsMax;
+    for (uint32_t w = 0; w < cell_words; ++w)
+      words[1 + key_words + w] = 0;
+    // The collector reads the entry as soon as it sees the tag.
+    __atomic_store_n(&words[0], tag, __ATOMIC_RELEASE);
+    return cells;
+  }
+  return 0;
+}
+
+bool CellTable::turn() const {
+  abi::RegionHeader& header = region_.header();
+  const uint64_t drained = __atomic_load_n(&header.tables_drained, __ATOMIC_ACQUIRE);
+  if ((drained >> index_ & 1) != half()) return false;
+  __atomic_store_n(&header.table_half[index_], (half() ^ 1) << 63, __ATOMIC_RELEASE);
+  return true;
+}
+
 }  // namespace
 
 extern "C" __attribute__((visibility("hidden"))) uint64_t clew_try_read(uint32_t session,
@@ -150,33 +210,11 @@ extern "C" __attribute__((visibility("hidden"))) uint64_t clew_table_find(uint32
                                                                           uint64_t table,
                                                                           uint64_t key,
                                                                           uint64_t hash) {
-  const abi::SessionEntry& entry = session_entry(session);
-  const Region region(entry);
-  const auto index = static_cast<uint32_t>(table % abi::kTablesMax);
-  const abi::TableLayout& layout = entry.layout.tables[index];
-  const uint32_t key_words = layout.key_words % kEntryWordsMax;
-  const uint32_t half = entry.layout.generations == 2 ? entry.generation & 1 : 0;
-  const uint64_t first = layout.offset + uint64_t{half} * layout.half_size_bytes();
-  const uint64_t mask = (uint64_t{1} << (layout.entries_log2 & 31)) - 1;
-  const uint64_t* const wanted_key = region.words_at(key);
-  const uint64_t tag = hash | 1;
-  for (uint32_t i = 0; i < abi::kTableProbesMax; ++i) {
-    const uint64_t position = ((hash >> 32) + i) & mask;
-    const uint64_t pointer = region.mask(first + position * layout.entry_size_bytes());
-    uint64_t* const words = region.words_at(pointer);
-    const uint64_t cells = region.mask(pointer + 8 + 8 * uint64_t{key_words});
-    if (words[0] == tag && same_words(words + 1, wanted_key, key_words)) return cells;
-    if (words[0] != 0) continue;
-    copy_words(words + 1, wanted_key, key_words);
-    const uint32_t cell_words = layout.cell_words % kEntryWordsMax;
-    for (uint32_t w = 0; w < cell_words; ++w)
-      words[1 + key_words + w] = 0;
-    // The collector reads the entry as soon as it sees the tag.
-    __atomic_store_n(&words[0], tag, __ATOMIC_RELEASE);
-    return cells;
-  }
-  count(region.header().dropped_table[index]);
-  return 0;
+  const CellTable cells(session_entry(session), static_cast<uint32_t>(table % abi::kTablesMax));
+  uint64_t found = cells.find(key, hash);
+  if (found == 0 && cells.turn()) found = cells.find(key, hash);
+  if (found == 0) cells.count_dropped();
+  return found;
 }
 
 // The record with this key, else a free one, else one whose call is over.

@@ -215,7 +215,7 @@ TEST_F(RuntimeBlob, TheTableFindsInsertsAndCountsWhatDoesNotFit) {
   const auto find = [&](uint64_t second, uint64_t hash) {
     key[1] = second;
     std::memcpy(own_region() + 512, key, sizeof key);
-    return access(Accessor::TableFind, 0, 512, hash << 32);
+    return access(Accessor::TableFind, 0, 512, hash << 61);
   };
   const uint64_t first = find(1, 5);
   ASSERT_NE(first, 0U);
@@ -225,7 +225,17 @@ TEST_F(RuntimeBlob, TheTableFindsInsertsAndCountsWhatDoesNotFit) {
   EXPECT_NE(find(2, 5), first);  // The same hash, another key.
   for (uint64_t i = 3; i < 9; ++i)
     EXPECT_NE(find(i, i), 0U);
-  EXPECT_EQ(find(100, 1), 0U);
+  EXPECT_EQ(counters().table_half[0], 0U);
+  EXPECT_EQ(find(100, 1), 1024 + (8 + 1) * 32 + 24U);  // The first half is full.
+  EXPECT_EQ(counters().table_half[0], uint64_t{1} << 63);
+  for (uint64_t i = 101; i < 108; ++i)
+    EXPECT_NE(find(i, i), 0U);
+  EXPECT_EQ(find(108, 1), 0U);
+  EXPECT_EQ(counters().dropped_table[0], 1U);
+  std::memset(own_region() + 1024, 0, 8 * 32);
+  counters().tables_drained = 1;
+  EXPECT_EQ(find(108, 1), 1024 + 1 * 32 + 24U);
+  EXPECT_EQ(counters().table_half[0], 0U);
   EXPECT_EQ(counters().dropped_table[0], 1U);
 }
 

@@ -99,6 +99,15 @@ void Accumulator::clear() {
   states_.clear();
 }
 
+size_t Accumulator::entries() const {
+  size_t count = 0;
+  for (const auto& [process, state] : states_) {
+    for (const KeyedCells& table : state.tables)
+      count += table.size();
+  }
+  return count;
+}
+
 std::vector<uint32_t> Accumulator::processes() const {
   std::vector<uint32_t> result;
   result.reserve(states_.size());

@@ -65,6 +65,8 @@ class Accumulator final : public collect::CellSink {
   // The entries of one table; empty when there are none.
   [[nodiscard]] const KeyedCells& table(uint32_t process, uint32_t table_index) const;
   [[nodiscard]] const StateShape& shape() const { return shape_; }
+  // Entries of all tables together.
+  [[nodiscard]] size_t entries() const;
 
  private:
   struct State {

@@ -82,6 +82,24 @@ TEST(ConcurrentReading, TheIntervalsOfTurnsAddUpExactly) {
   }
 }
 
+TEST(ConcurrentReading, EveryKeyIsDrainedOnceOrCountedAsDropped) {
+  FakeArena arena({.entries_log2 = 8});
+  Reader reader = arena.reader();
+  SumSink sum;
+  uint32_t drained = 0;
+  write_while_reading(
+      arena, [](FakeThread& thread, uint64_t i) { thread.count_key(i % 5000); },
+      [&] { drained += reader.drain_tables(sum); });
+  reader.read_cells(sum);
+  Losses losses;
+  reader.add_losses(losses);
+  uint64_t counted = losses.dropped["table_full"];
+  for (const auto& [key, count] : sum.keys[0])
+    counted += count;
+  EXPECT_GT(drained, 0U);
+  EXPECT_EQ(counted, kWriters * kHits);
+}
+
 TEST(ConcurrentReading, EveryEventIsReadOnceOrCountedAsDropped) {
   FakeArena arena;
   Reader reader = arena.reader();

@@ -95,7 +95,7 @@ class FakeArena {
                         .entries_log2 = shape_.entries_log2,
                         .key_words = shape_.key_words,
                         .cell_words = shape_.cell_words};
-    at += layout.tables[0].half_size_bytes() * shape_.generations;
+    at += layout.tables[0].generation_size_bytes() * shape_.generations;
     layout.ring = {.offset = at, .size_log2 = shape_.ring_log2};
     at += (1U << shape_.ring_log2) + abi::kRingSlackBytes;
     layout.size_log2 = static_cast<uint32_t>(std::bit_width(at));
@@ -143,8 +143,12 @@ class FakeThread {
     enter();
     const abi::TableLayout& table = arena_.view().layout.tables[0];
     const uint64_t hash = key * 0x9e3779b97f4a7c15 | 1;
-    const uint32_t half = table.offset + generation() * table.half_size_bytes();
-    if (const uint32_t entry = find(half, table, hash, key); entry != 0) {
+    const uint32_t first = table.offset + generation() * table.generation_size_bytes();
+    uint32_t entry = find(first + half() * table.half_size_bytes(), table, hash, key);
+    if (entry == 0 && turn()) {
+      entry = find(first + half() * table.half_size_bytes(), table, hash, key);
+    }
+    if (entry != 0) {
       bump(entry + 16, value);
     } else {
       bump(offsetof(abi::RegionHeader, dropped_table), 1);
@@ -182,9 +186,21 @@ class FakeThread {
   void bump(uint64_t offset, uint64_t value) {
     store(offset, __atomic_load_n(word(offset), __ATOMIC_RELAXED) + value);
   }
+  [[nodiscard]] uint32_t half() {
+    return static_cast<uint32_t>(arena_.region_header(slot_)->table_half[0] >> 63);
+  }
+  // To the other half of the table, when the collector has emptied it.
+  bool turn() {
+    abi::RegionHeader* header = arena_.region_header(slot_);
+    const uint64_t drained = __atomic_load_n(&header->tables_drained, __ATOMIC_ACQUIRE);
+    if ((drained & 1) != half()) return false;
+    __atomic_store_n(&header->table_half[0], uint64_t{half() ^ 1} << 63, __ATOMIC_RELEASE);
+    return true;
+  }
   uint32_t find(uint32_t half, const abi::TableLayout& table, uint64_t hash, uint64_t key) {
     for (uint32_t i = 0; i < abi::kTableProbesMax; ++i) {
-      const auto index = static_cast<uint32_t>((hash >> 32) + i) & ((1U << table.entries_log2) - 1);
+      const auto start = static_cast<uint32_t>(hash >> (64 - table.entries_log2));
+      const uint32_t index = (start + i) & ((1U << table.entries_log2) - 1);
       const uint32_t entry = half + index * table.entry_size_bytes();
       const uint64_t found = __atomic_load_n(word(entry), __ATOMIC_RELAXED);
       if (found == hash) return entry;

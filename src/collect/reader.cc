@@ -73,17 +73,57 @@ std::vector<uint32_t> Reader::find_used() {
 
 void Reader::read_cells(CellSink& sink) {
   for (const uint32_t slot : find_used()) {
-    for (uint32_t half = 0; half < view_.layout.generations; ++half)
-      read_half(slot, half, sink);
+    for (uint32_t generation = 0; generation < view_.layout.generations; ++generation)
+      read_generation(slot, generation, sink);
   }
 }
 
-void Reader::read_half(uint32_t slot, uint32_t generation, CellSink& sink) {
+void Reader::read_generation(uint32_t slot, uint32_t generation, CellSink& sink) {
   const SlotIdentity identity = identity_of(slot);
   if (view_.dense_words != 0) read_dense(identity, generation, sink);
   for (uint32_t i = 0; i < view_.layout.table_count; ++i) {
-    read_table(identity, generation, i, sink);
+    for (uint32_t half = 0; half < 2; ++half)
+      read_table(identity, {.table = i, .generation = generation, .half = half}, sink);
   }
+}
+
+uint32_t Reader::drain_tables(CellSink& sink) {
+  if (view_.layout.table_count == 0) return 0;
+  uint32_t drained = 0;
+  for (const uint32_t slot : find_used())
+    drained += drain_slot_tables(slot, sink);
+  return drained;
+}
+
+// The thread turned before it said so and works in the other half since, so the full one is ours
+// until `tables_drained` says that it is empty. In a session with generations it may have turned in
+// the one before: then the half of this one that is drained here is empty.
+uint32_t Reader::drain_slot_tables(uint32_t slot, CellSink& sink) {
+  const uint64_t begin = slot * view_.slot_stride_bytes + view_.region_offset;
+  if (!present_.any(begin, begin + sizeof(abi::RegionHeader))) return 0;
+  std::byte* const region = region_at(slot);
+  std::byte* const drained_word = region + offsetof(abi::RegionHeader, tables_drained);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < view_.layout.table_count; ++i) {
+    const uint64_t in_use =
+        load_word(region + offsetof(abi::RegionHeader, table_half) + size_t{8} * i) >> 63;
+    const uint64_t drained = load_word(drained_word);
+    const auto full = static_cast<uint32_t>(drained >> i & 1);
+    if (full == in_use) continue;
+    const TableHalf which{.table = i, .generation = generation_, .half = full};
+    read_table(identity_of(slot), which, sink);
+    zero_part(slot, offset_of(which), view_.layout.tables[i].half_size_bytes());
+    store_word(drained_word, drained ^ uint64_t{1} << i);
+    ++count;
+  }
+  return count;
+}
+
+// From the first byte of a slot.
+uint64_t Reader::offset_of(const TableHalf& which) const {
+  const abi::TableLayout& layout = view_.layout.tables[which.table];
+  const uint64_t half = uint64_t{layout.entry_size_bytes()} << layout.entries_log2;
+  return view_.region_offset + layout.offset + (2 * which.generation + which.half) * half;
 }
 
 void Reader::read_dense(const SlotIdentity& identity, uint32_t generation, CellSink& sink) {
@@ -103,13 +143,11 @@ void Reader::read_dense(const SlotIdentity& identity, uint32_t generation, CellS
 
 // The hash at its start says whether there is an entry, so only those that start in a page with
 // data are looked at: each once.
-void Reader::read_table(const SlotIdentity& identity, uint32_t generation, uint32_t table,
-                        CellSink& sink) {
-  const abi::TableLayout& layout = view_.layout.tables[table];
+void Reader::read_table(const SlotIdentity& identity, const TableHalf& which, CellSink& sink) {
+  const abi::TableLayout& layout = view_.layout.tables[which.table];
   const uint64_t size = layout.entry_size_bytes();
   const uint64_t half = size << layout.entries_log2;
-  const uint64_t begin = identity.slot * view_.slot_stride_bytes + view_.region_offset +
-                         layout.offset + generation * half;
+  const uint64_t begin = identity.slot * view_.slot_stride_bytes + offset_of(which);
   const std::span<uint64_t> entry(scratch_.data(), size / 8);
   for (const PageRange& range : present_.within(begin, begin + half)) {
     const uint64_t end = (range.end - begin + size - 1) / size;
@@ -117,7 +155,7 @@ void Reader::read_table(const SlotIdentity& identity, uint32_t generation, uint3
       const std::byte* at = view_.slots.data() + begin + i * size;
       if (load_word(at) == 0) continue;  // An insertion writes the hash last.
       load_words(entry, at);
-      sink.entry(identity, table, entry.subspan(1, layout.key_words),
+      sink.entry(identity, which.table, entry.subspan(1, layout.key_words),
                  entry.subspan(1 + layout.key_words));
     }
   }
@@ -130,16 +168,15 @@ void Reader::zero_part(uint32_t slot, uint64_t offset, uint64_t size_bytes) {
   }
 }
 
-void Reader::zero_half(uint32_t slot, uint32_t generation) {
+void Reader::zero_generation(uint32_t slot, uint32_t generation) {
   const abi::RegionLayout& layout = view_.layout;
   zero_part(
       slot,
       view_.region_offset + layout.cells_offset + uint64_t{generation} * layout.cells_half_bytes,
       layout.cells_half_bytes);
   for (uint32_t i = 0; i < layout.table_count; ++i) {
-    const uint64_t half = uint64_t{layout.tables[i].entry_size_bytes()}
-                          << layout.tables[i].entries_log2;
-    zero_part(slot, view_.region_offset + layout.tables[i].offset + generation * half, half);
+    const uint64_t both = uint64_t{layout.tables[i].generation_size_bytes()};
+    zero_part(slot, offset_of({.table = i, .generation = generation, .half = 0}), both);
   }
 }
 

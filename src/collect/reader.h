@@ -4,10 +4,14 @@
 //
 // Each region is written by one thread, and within one generation its cells only grow; so a read at
 // any time is a valid lower bound of now, and two reads give an interval by subtraction
-// (layout.generations == 1). What cannot be subtracted (min, max, sketches, large tables) takes
-// turns between two halves (layout.generations == 2): `turn` sends new updates to the other half,
-// waits until no guarded probe runs that may still use the old one, drains it, and leaves it zero.
-// Programs of such a session must be guarded: an unguarded one is not seen by that wait.
+// (layout.generations == 1). What cannot be subtracted (min, max, sketches) takes turns between two
+// generations (layout.generations == 2): `turn` sends new updates to the other one, waits until no
+// guarded probe runs that may still use the old one, drains it, and leaves it zero. Programs of
+// such a session must be guarded: an unguarded one is not seen by that wait.
+//
+// Tables have two halves in each generation. When one is full, the thread itself turns to the other
+// (abi/region.h), and `drain_tables` passes on the full one. Nobody waits: the thread has left the
+// half before it says so.
 //
 // The memory is shared with a program that may be hostile: each word is read once, into private
 // memory, and then checked; the layout is the tracer's own; every loop is bounded by it. Wrong
@@ -63,6 +67,10 @@ class Reader {
  public:
   static Expected<Reader> make(SessionView view);
 
+  // Passes on what full halves of tables hold and leaves them zero, so that their threads can turn
+  // back. Returns how many there were. What it passes on is not seen by read_cells any more.
+  uint32_t drain_tables(CellSink& sink);
+
   // Passes on the cells of all slots that ever were in use, of both generations, as they are now.
   void read_cells(CellSink& sink);
 
@@ -110,12 +118,19 @@ class Reader {
   [[nodiscard]] SlotIdentity identity_of(uint32_t slot);
   std::vector<uint32_t> find_used();
 
-  void read_half(uint32_t slot, uint32_t generation, CellSink& sink);
+  // Half `half` of one generation of a table.
+  struct TableHalf {
+    uint32_t table = 0;
+    uint32_t generation = 0;
+    uint32_t half = 0;
+  };
+  void read_generation(uint32_t slot, uint32_t generation, CellSink& sink);
   void read_dense(const SlotIdentity& identity, uint32_t generation, CellSink& sink);
-  void read_table(const SlotIdentity& identity, uint32_t generation, uint32_t table,
-                  CellSink& sink);
+  void read_table(const SlotIdentity& identity, const TableHalf& which, CellSink& sink);
+  [[nodiscard]] uint64_t offset_of(const TableHalf& which) const;
+  uint32_t drain_slot_tables(uint32_t slot, CellSink& sink);
   void zero_part(uint32_t slot, uint64_t offset, uint64_t size_bytes);
-  void zero_half(uint32_t slot, uint32_t generation);
+  void zero_generation(uint32_t slot, uint32_t generation);
   void read_slot_events(uint32_t slot, EventBatch& batch);
   void add_slot_losses(uint32_t slot, Losses& losses) const;
   bool release_slot(uint32_t slot, const Threads& threads, EventBatch& events);

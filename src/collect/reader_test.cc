@@ -97,6 +97,72 @@ TEST(Reader, ReadsEntriesOfATableThatLieAcrossPages) {
   EXPECT_EQ(stored + losses.dropped["table_full"], 600U);
 }
 
+uint64_t sum_of(const std::map<uint64_t, uint64_t>& counts) {
+  uint64_t sum = 0;
+  for (const auto& [key, count] : counts)
+    sum += count;
+  return sum;
+}
+
+uint64_t dropped_updates(Reader& reader) {
+  Losses losses;
+  reader.add_losses(losses);
+  return losses.dropped["table_full"];
+}
+
+TEST(ReaderTables, AThreadTurnsToTheOtherHalfAndTheFullOneIsDrained) {
+  FakeArena arena({.slot_count = 1, .entries_log2 = 6});
+  FakeThread thread(arena, 0, 100);
+  Reader reader = arena.reader();
+  SumSink sink;
+  uint32_t drained = 0;
+  for (uint64_t key = 1; key <= 1000; ++key) {
+    thread.count_key(key, key);
+    drained += reader.drain_tables(sink);
+  }
+  EXPECT_GE(drained, 14U);  // A half has 64 entries; two of them are read at the end.
+  reader.read_cells(sink);
+  EXPECT_EQ(dropped_updates(reader), 0U);
+  ASSERT_EQ(sink.keys[0].size(), 1000U);
+  for (const auto& [key, count] : sink.keys[0])
+    EXPECT_EQ(count, key);
+}
+
+TEST(ReaderTables, WhatTwoFullHalvesCannotTakeIsCounted) {
+  FakeArena arena({.slot_count = 1, .entries_log2 = 6});
+  FakeThread thread(arena, 0, 100);
+  Reader reader = arena.reader();
+  for (uint64_t key = 1; key <= 1000; ++key)
+    thread.count_key(key);
+  const uint64_t dropped = dropped_updates(reader);
+  EXPECT_GE(dropped, 1000U - 2 * 64);
+  SumSink sink;
+  EXPECT_EQ(reader.drain_tables(sink), 1U);
+  EXPECT_EQ(reader.drain_tables(sink), 0U);
+  thread.count_key(2000);  // There is room again.
+  reader.read_cells(sink);
+  EXPECT_EQ(dropped_updates(reader), dropped);
+  EXPECT_EQ(sum_of(sink.keys[0]) + dropped, 1001U);
+}
+
+TEST(ReaderTables, TurnsOfThreadsAndOfGenerationsDoNotLoseEachOther) {
+  FakeArena arena({.slot_count = 1, .generations = 2, .entries_log2 = 6});
+  FakeThread thread(arena, 0, 100);
+  Reader reader = arena.reader();
+  SumSink sink;
+  for (uint64_t key = 1; key <= 5000; ++key) {
+    thread.count_key(key);
+    if (key % 23 == 0) reader.drain_tables(sink);
+    if (key % 97 == 0) {
+      ASSERT_TRUE(reader.turn(sink));
+    }
+  }
+  reader.read_cells(sink);
+  EXPECT_EQ(dropped_updates(reader), 0U);
+  EXPECT_EQ(sink.keys[0].size(), 5000U);
+  EXPECT_EQ(sum_of(sink.keys[0]), 5000U);
+}
+
 TEST(ReaderLosses, NamesEveryCause) {
   FakeArena arena;
   arena.claim(0, 100);

@@ -71,8 +71,8 @@ bool Reader::retire_slot(uint32_t slot, const Threads& threads, CellSink& last,
   if (tid != abi::kTidReserved && !exchange_half(tid_word, tid, abi::kTidReserved)) return false;
   store_word(slot_at(slot) + offsetof(abi::SlotControl, owner), 0);
   store_word(slot_at(slot) + offsetof(abi::SlotControl, busy), 0);
-  for (uint32_t half = 0; half < view_.layout.generations; ++half)
-    read_half(slot, half, last);
+  for (uint32_t generation = 0; generation < view_.layout.generations; ++generation)
+    read_generation(slot, generation, last);
   read_slot_events(slot, events);
   add_slot_losses(slot, retired_);
   zero_part(slot, view_.region_offset, uint64_t{1} << view_.layout.size_log2);

@@ -76,12 +76,14 @@ Expected<void> check_window(const SessionView& view) {
 }
 
 Expected<void> check_table(const abi::TableLayout& table, const abi::RegionLayout& layout) {
+  if (table.entries_log2 == 0) return fail(ErrorCode::Limit, "region layout: table of one entry");
   if (table.entries_log2 > kEntriesLog2Max || table.key_words > kWordsMax ||
       table.cell_words > kWordsMax) {
     return fail(ErrorCode::Limit, "region layout: table too large");
   }
   const uint64_t half = uint64_t{table.entry_size_bytes()} << table.entries_log2;
-  return fits({"table", table.offset, half * layout.generations}, uint64_t{1} << layout.size_log2);
+  return fits({"table", table.offset, 2 * half * layout.generations},
+              uint64_t{1} << layout.size_log2);
 }
 
 Expected<void> check_cells(const SessionView& view) {

@@ -63,8 +63,8 @@ Expected<TurnResult> Reader::turn(CellSink& sink) {
   while (true) {
     const auto drain = [&](const PendingSlot& waiting) {
       if (!left_probe(slot_at(waiting.slot), waiting.busy)) return false;
-      read_half(waiting.slot, old, sink);
-      zero_half(waiting.slot, old);
+      read_generation(waiting.slot, old, sink);
+      zero_generation(waiting.slot, old);
       ++result.drained;
       return true;
     };

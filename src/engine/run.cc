@@ -29,6 +29,9 @@ constexpr auto kHousePeriod = std::chrono::milliseconds(200);
 constexpr auto kEventPeriod = std::chrono::milliseconds(20);
 constexpr auto kLoaderPeriod = std::chrono::milliseconds(2);
 constexpr auto kPassedPeriod = std::chrono::milliseconds(2);
+// Tables are looked at more often while halves become full.
+constexpr auto kTablePeriodMin = std::chrono::milliseconds(1);
+constexpr auto kTablePeriodMax = std::chrono::milliseconds(8);
 
 int64_t monotonic_now_ns() {
   timespec now{};
@@ -71,6 +74,7 @@ class Session {
   void keep_house();
   [[nodiscard]] bool finished();
   Expected<void> end_interval();
+  void drain_tables();
   void push_events(bool all);
   Expected<aggregate::Table> merged(bool interval);
   void push_rows(const aggregate::Table& table);
@@ -90,6 +94,7 @@ class Session {
   std::optional<Time::time_point> end_;
   std::optional<Time::time_point> interval_end_;
   Time::time_point house_ = Time::now();
+  std::chrono::milliseconds table_period_ = kTablePeriodMax;
   uint64_t intervals_ = 0;
   uint64_t events_left_ = UINT64_MAX;
   std::vector<HostTick> ticks_;
@@ -138,6 +143,7 @@ void Session::start_windows() {
 Time::time_point Session::next_wake() const {
   Time::time_point wake = Time::now() + kHousePeriod;
   if (lowered_.form == plan::StateForm::Events) wake = Time::now() + kEventPeriod;
+  if (lowered_.form == plan::StateForm::Table) wake = Time::now() + table_period_;
   if (lowered_.passed_dense) wake = Time::now() + kPassedPeriod;
   if (end_) wake = std::min(wake, *end_);
   if (interval_end_) wake = std::min(wake, *interval_end_);
@@ -204,6 +210,15 @@ bool Session::finished() {
                      [](const auto& tracee) { return tracee->gone(); });
 }
 
+void Session::drain_tables() {
+  if (lowered_.form != plan::StateForm::Table) return;
+  bool any = false;
+  for (const auto& tracee : tracees_) {
+    any = tracee->drain_tables() || any;
+  }
+  table_period_ = any ? kTablePeriodMin : std::min(2 * table_period_, kTablePeriodMax);
+}
+
 void Session::push_events(bool all) {
   if (lowered_.form != plan::StateForm::Events) return;
   for (const auto& tracee : tracees_) {
@@ -257,6 +272,7 @@ Expected<void> Session::answer(int stop_descriptor) {
     for (const auto& tracee : tracees_) {
       CLEW_TRY(tracee->follow_modules(plan_, grouping_));
     }
+    drain_tables();
     push_events(false);
     fire_ticks();
     keep_house();

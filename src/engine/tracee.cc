@@ -27,6 +27,11 @@ bool names_other_modules(const query::Query& query, target::Catalog& catalog, co
 }  // namespace
 
 Expected<std::unique_ptr<Tracee>> Tracee::of_process(pid_t pid) {
+  const Expected<target::ProcessFacts> facts = target::read_facts(pid);
+  if (facts && facts->is_32_bit) {
+    return fail(ErrorCode::Refused,
+                fmt::format("process {} is a 32-bit program; Clew traces 64-bit ones [32-bit]", pid));
+  }
   target::Catalog catalog =
       CLEW_TRY(target::Catalog::of_process(pid, target::default_catalog_options()));
   return std::make_unique<Tracee>(pid, std::move(catalog));
@@ -34,7 +39,9 @@ Expected<std::unique_ptr<Tracee>> Tracee::of_process(pid_t pid) {
 
 Expected<void> Tracee::find_sites(const query::Query& query, bool allow_missing) {
   CLEW_TRY(engine::find_sites(query, catalog_, allow_missing, {}, sites_));
-  follows_modules_ = allow_missing || names_other_modules(query, catalog_, sites_);
+  // An unwinder may come with a library that is loaded later; C programs load libgcc_s so.
+  follows_modules_ = allow_missing || has_exception_source(query) ||
+                     names_other_modules(query, catalog_, sites_);
   return {};
 }
 
@@ -122,8 +129,9 @@ Expected<void> Tracee::arm_new_modules(const plan::Plan& plan, plan::Grouping& g
   const std::vector<size_t> modules = CLEW_TRY(catalog_.refresh());
   if (modules.empty()) return {};
   const size_t first = sites_.sites.size();
+  const size_t unwinders = sites_.unwinders.size();
   CLEW_TRY(engine::find_sites(plan.query, catalog_, true, modules, sites_));
-  if (sites_.sites.size() == first) return {};
+  if (sites_.sites.size() == first && sites_.unwinders.size() == unwinders) return {};
   const size_t first_grouped = grouping.group_of_site.size();
   const uint32_t groups_max = lowered_->state.dense.empty() ? 1 : lowered_->state.dense[0].groups;
   plan::group_sites(plan, std::span(sites_.names).subspan(first), groups_max, grouping);
@@ -137,6 +145,12 @@ Expected<void> Tracee::arm_new_modules(const plan::Plan& plan, plan::Grouping& g
   report_.points += added.points;
   report_.stopped = std::max(report_.stopped, added.stopped);
   return {};
+}
+
+// While there is no room for more keys, the halves stay full, and the probes count what they drop.
+bool Tracee::drain_tables() {
+  if (drained_->entries() >= kKeysMax) return false;
+  return reader_->drain_tables(*drained_) != 0;
 }
 
 void Tracee::keep_house() {
@@ -174,9 +188,14 @@ uint64_t Tracee::passed() {
   aggregate::Accumulator now(lowered_->state);
   reader_->read_cells(now);
   now.merge(*drained_);
+  return passed_before_ + passed_in(now);
+}
+
+uint64_t Tracee::passed_in(const aggregate::Accumulator& cells) const {
+  if (!lowered_->passed_dense) return 0;
   uint64_t count = 0;
-  for (const uint32_t process : now.processes()) {
-    const std::span<const uint64_t> words = now.group(process, *lowered_->passed_dense, 0);
+  for (const uint32_t process : cells.processes()) {
+    const std::span<const uint64_t> words = cells.group(process, *lowered_->passed_dense, 0);
     if (!words.empty()) count += words[0];
   }
   return count;
@@ -198,14 +217,15 @@ Expected<aggregate::Table> Tracee::total() {
 
 Expected<aggregate::Table> Tracee::interval() {
   if (lowered_->layout.generations == 2) {
-    aggregate::Accumulator part(lowered_->state);
+    const auto part =
+        std::exchange(drained_, std::make_unique<aggregate::Accumulator>(lowered_->state));
     if (detached_) {
-      reader_->read_cells(part);  // Both halves: what a busy thread kept from an earlier turn too.
+      reader_->read_cells(*part);  // Both halves: what a busy thread kept from an earlier turn too.
     } else {
-      CLEW_TRY(reader_->turn(part));
+      CLEW_TRY(reader_->turn(*part));
     }
-    drained_->merge(part);
-    aggregate::Table table = CLEW_TRY(with_counted(root_->table_of(part)));
+    passed_before_ += passed_in(*part);
+    aggregate::Table table = CLEW_TRY(with_counted(root_->table_of(*part)));
     root_->forget_counted();
     return table;
   }

@@ -27,6 +27,9 @@
 
 namespace clew::engine {
 
+// Keys that the tracer keeps for one process, besides what the process's own memory holds.
+inline constexpr size_t kKeysMax = size_t{1} << 20;
+
 class Tracee {
  public:
   static Expected<std::unique_ptr<Tracee>> of_process(pid_t pid);
@@ -51,6 +54,8 @@ class Tracee {
   Expected<void> follow_modules(const plan::Plan& plan, plan::Grouping& grouping);
   // Whether later modules can matter.
   [[nodiscard]] bool follows_modules() const { return follows_modules_; }
+  // Takes over what full halves of tables hold; true when there was one.
+  bool drain_tables();
   // Housekeeping between answers: dead threads, names of threads.
   void keep_house();
   // Rows of the events that are complete; at the end all.
@@ -70,6 +75,7 @@ class Tracee {
  private:
   Expected<void> arm_new_modules(const plan::Plan& plan, plan::Grouping& grouping);
   Expected<void> make_reader(const plan::Lowered& lowered, bool follow_forks);
+  [[nodiscard]] uint64_t passed_in(const aggregate::Accumulator& cells) const;
   Expected<aggregate::Table> with_counted(aggregate::Table table);
 
   pid_t pid_;
@@ -85,8 +91,11 @@ class Tracee {
   collect::ProcThreads threads_;
   std::unique_ptr<ProcessNames> names_;
   std::unique_ptr<plan::Root> root_;
-  std::unique_ptr<aggregate::Accumulator> drained_;  // Halves that were turned, and freed slots.
-  std::optional<aggregate::Table> previous_;         // At the end of the last interval.
+  // What was taken over already: halves of tables that were full, and freed slots. In a session
+  // with generations of this interval, else of the whole session.
+  std::unique_ptr<aggregate::Accumulator> drained_;
+  uint64_t passed_before_ = 0;                // With generations: in earlier intervals.
+  std::optional<aggregate::Table> previous_;  // At the end of the last interval.
   collect::EventMerge events_;
   inline_::InstallReport report_;
   std::optional<inline_::DetachReport> detached_;

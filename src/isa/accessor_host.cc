@@ -110,6 +110,39 @@ Expected<uint64_t> RegionHost::try_read_string(const Arguments& arguments, Windo
   return length_max;
 }
 
+namespace {
+
+struct Wanted {
+  uint64_t first;  // Window pointer to the half.
+  uint64_t key;
+  uint64_t hash;
+};
+
+// The cells of a key in one half, inserted when they are not there; 0 when there is no room.
+uint64_t find_in(const abi::TableLayout& table, const Wanted& wanted, Window& window) {
+  const uint32_t key_size = kWord * table.key_words;
+  const uint64_t mask = (uint64_t{1} << table.entries_log2) - 1;
+  const uint64_t mark = wanted.hash | 1;
+  for (uint32_t probe = 0; probe < abi::kTableProbesMax; ++probe) {
+    const uint64_t position = ((wanted.hash >> (64 - table.entries_log2)) + probe) & mask;
+    const uint64_t entry = wanted.first + position * table.entry_size_bytes();
+    const std::span<uint8_t> key = window.at(wanted.key, key_size);
+    const std::span<uint8_t> stored = window.at(entry + kWord, key_size);
+    const uint64_t found = window.load(entry, kWord);
+    if (found == 0) {
+      const uint64_t cells = entry + kWord + key_size;
+      std::copy(key.begin(), key.end(), stored.begin());
+      std::ranges::fill(window.at(cells, uint64_t{kWord} * table.cell_words), uint8_t{0});
+      window.store(entry, kWord, mark);
+    }
+    const bool same = std::equal(key.begin(), key.end(), stored.begin());
+    if (found == 0 || (found == mark && same)) return entry + kWord + key_size;
+  }
+  return 0;
+}
+
+}  // namespace
+
 Expected<uint64_t> RegionHost::table_find(const Arguments& arguments, Window& window) const {
   const auto [index, key, hash, r4, r5] = arguments;
   if (index >= layout_.table_count || index >= abi::kTablesMax) {
@@ -120,29 +153,24 @@ Expected<uint64_t> RegionHost::table_find(const Arguments& arguments, Window& wi
   if (!window.holds(key, key_size)) {
     return fail(ErrorCode::Refused, "the key is outside the window");
   }
-  const uint64_t half = layout_.generations == 2 ? generation & 1 : 0;
-  const uint64_t first = table.offset + half * uint64_t{table.half_size_bytes()};
-  const uint64_t mask = (uint64_t{1} << table.entries_log2) - 1;
-  const uint64_t mark = hash | 1;
-  for (uint32_t probe = 0; probe < abi::kTableProbesMax; ++probe) {
-    const uint64_t entry = first + (((hash >> 32) + probe) & mask) * table.entry_size_bytes();
-    if (!window.holds(entry, table.entry_size_bytes())) {
-      return fail(ErrorCode::Refused, fmt::format("table {} is outside the window", index));
-    }
-    const std::span<uint8_t> wanted = window.at(key, key_size);
-    const std::span<uint8_t> stored = window.at(entry + kWord, key_size);
-    const uint64_t found = window.load(entry, kWord);
-    if (found == 0) {
-      const uint64_t cells = entry + kWord + key_size;
-      std::copy(wanted.begin(), wanted.end(), stored.begin());
-      std::ranges::fill(window.at(cells, uint64_t{kWord} * table.cell_words), uint8_t{0});
-      window.store(entry, kWord, mark);
-    }
-    const bool same = std::equal(wanted.begin(), wanted.end(), stored.begin());
-    if (found == 0 || (found == mark && same)) return entry + kWord + key_size;
+  const uint64_t generations = layout_.generations == 2 ? generation & 1 : 0;
+  const uint64_t first = table.offset + generations * table.generation_size_bytes();
+  const uint64_t last = first + table.generation_size_bytes();
+  if (table.entries_log2 == 0 || last < first || !window.holds(first, last - first)) {
+    return fail(ErrorCode::Refused, fmt::format("table {} is outside the window", index));
   }
-  count(window, offsetof(abi::RegionHeader, dropped_table) + kWord * index);
-  return uint64_t{0};
+  const uint64_t half_at = offsetof(abi::RegionHeader, table_half) + uint64_t{kWord} * index;
+  const uint64_t half = window.load(half_at, kWord) >> 63;
+  const uint64_t found =
+      find_in(table, {first + half * table.half_size_bytes(), key, hash}, window);
+  if (found != 0) return found;
+  const uint64_t drained = window.load(offsetof(abi::RegionHeader, tables_drained), kWord);
+  if ((drained >> index & 1) != half) {
+    count(window, offsetof(abi::RegionHeader, dropped_table) + kWord * index);
+    return uint64_t{0};
+  }
+  window.store(half_at, kWord, (half ^ 1) << 63);
+  return find_in(table, {first + (half ^ 1) * table.half_size_bytes(), key, hash}, window);
 }
 
 namespace {

@@ -152,7 +152,7 @@ TEST(Lower, UsualProgramsAreShort) {
   };
   constexpr Limit kLimits[] = {
       {R"(entry("app!work").Count())", 7},
-      {R"(from e in entry("app!work") groupby e.arg2 & 1 select count())", 34},
+      {R"(from e in entry("app!work") groupby e.arg2 & 1 select count())", 36},
       {R"(from e in entry("app!work") where e.arg2 > 1 && e.arg3 != 4 select sum(e.arg2))", 11},
       {R"(from e in return("app!work") select sum(e.elapsed))", 24},
       {R"(from e in entry("app!work") select e.arg2, e.arg3)", 26}};

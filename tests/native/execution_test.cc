@@ -350,7 +350,7 @@ TEST(NativeAccessors, TablesAndRecordsAreThoseOfTheInterpreter) {
       sub %r2, 8
       mov %r3, %r6
       mul %r3, 0x3C6EF372
-      lsh %r3, 17
+      lsh %r3, 29
       call table_find
       jeq %r0, 0, full
       ldxdw %r2, [%r0]

@@ -96,9 +96,12 @@ isa::Program group_program() {
       .load_constant(Register::R0, 0x9E37'79B9'7F4A'7C15)
       .load(Size::Double, Register::R2, Register::R10, -8);
   hash_step(b);
-  b.move(Register::R4, Register::R0)
-      .alu(Alu::ShiftRight, Register::R4, 32)
-      .alu(Alu::And, Register::R4, 255)
+  b.load_window(Register::R3, offsetof(abi::RegionHeader, table_half))
+      .load(Size::Double, Register::R3, Register::R3, 0)
+      .move(Register::R4, Register::R0)
+      .alu(Alu::ShiftRight, Register::R4, 1)
+      .alu(Alu::Or, Register::R4, Register::R3)
+      .alu(Alu::ShiftRight, Register::R4, 55)
       .alu(Alu::Multiply, Register::R4, 24)
       .load_window(Register::R5, kTable)
       .alu(Alu::Add, Register::R5, Register::R4)

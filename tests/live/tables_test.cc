@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables with more keys than they have room for: exact while the collector can follow, else every
+// update that was not stored is counted.
+#include <csignal>
+
+#include <gtest/gtest.h>
+
+#include "live/tracer.h"
+#include "live/victim.h"
+
+namespace clew::live {
+namespace {
+
+constexpr const char* kByKey =
+    "from k in entry(\"keys!take_key\") group by k.arg0 select new { name = k.arg0, "
+    "calls = count() }";
+
+// count() of each key, by key.
+std::map<uint64_t, uint64_t> counts_of(const Report& report) {
+  std::map<uint64_t, uint64_t> counts;
+  for (const nlohmann::json& row : report.rows)
+    counts[row.at("name").get<uint64_t>()] += row.at("calls").get<uint64_t>();
+  return counts;
+}
+
+uint64_t sum_of(const std::map<uint64_t, uint64_t>& counts) {
+  uint64_t sum = 0;
+  for (const auto& [key, count] : counts)
+    sum += count;
+  return sum;
+}
+
+void expect_each_once(const Report& report, uint64_t keys) {
+  const std::map<uint64_t, uint64_t> counts = counts_of(report);
+  EXPECT_EQ(counts.size(), keys);
+  EXPECT_EQ(sum_of(counts), keys);
+  EXPECT_EQ(report.summary.at("dropped"), nlohmann::json::object()) << report.summary;
+}
+
+// A half of the table has room for 8,192.
+TEST(Tables, MoreKeysThanATableHoldsAreCountedExactly) {
+  constexpr uint64_t kKeys = 40'000;
+  Victim victim("keys");
+  Tracer tracer = Tracer::attach(victim.pid(), kByKey);
+  victim.ask("paced " + std::to_string(kKeys));
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  expect_each_once(report, kKeys);
+}
+
+// An aggregate that cannot be subtracted takes turns with the interval as well.
+TEST(Tables, IntervalsOfManyKeysAddUpExactly) {
+  constexpr uint64_t kKeys = 30'000;
+  Victim victim("keys");
+  Tracer tracer =
+      Tracer::attach(victim.pid(),
+                     "from k in entry(\"keys!take_key\") group by k.arg0 select new { name = "
+                     "k.arg0, calls = count(), largest = max(k.arg0) }",
+                     {"--every", "100ms"});
+  victim.ask("paced " + std::to_string(kKeys));
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  expect_each_once(report, kKeys);
+  for (const nlohmann::json& row : report.rows)
+    ASSERT_EQ(row.at("largest"), row.at("name"));
+}
+
+TEST(Tables, WhatTheCollectorCannotFollowIsCounted) {
+  constexpr uint64_t kKeys = 100'000;
+  Victim victim("keys");
+  Tracer tracer = Tracer::attach(victim.pid(), kByKey);
+  tracer.child().signal(SIGSTOP);  // The slowest collector there is.
+  victim.ask("fast " + std::to_string(kKeys));
+  tracer.child().signal(SIGCONT);
+  victim.ask("paced 100");  // There is room again.
+  const uint64_t truth = victim.counts().at("take_key");
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  const uint64_t dropped = report.summary.at("dropped").value("table_full", uint64_t{0});
+  EXPECT_GE(dropped, kKeys - 2 * 8192);
+  EXPECT_EQ(sum_of(counts_of(report)) + dropped, truth);
+  EXPECT_EQ(truth, kKeys + 100);
+}
+
+}  // namespace
+}  // namespace clew::live
