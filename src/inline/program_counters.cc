@@ -21,6 +21,7 @@ constexpr uint64_t kSavedSegments = 192;
 constexpr uint64_t kFrameHead = 200;
 constexpr uint64_t kContextFlagsMax = 7;
 constexpr uint16_t kUserCodeSegment = 0x33;
+constexpr uint64_t kRedZoneBytes = 128;  // System V ABI for x86-64, 3.2.2.
 
 bool is_inside(std::span<const AddressInterval> intervals, uint64_t value) {
   const auto next =
@@ -63,6 +64,21 @@ void scan_stack(StoppedTarget& target, size_t thread, uint64_t stack_end,
   }
 }
 
+// What the main thread's stack has left behind: memory below the stack pointer and its red zone, as
+// after a jump out of a signal handler. Known of this mapping alone: others may hold several
+// stacks. Empty when no thread runs on it now.
+AddressInterval below_main_stack(std::span<const StoppedThread> threads,
+                                 std::span<const target::Mapping> maps) {
+  const auto stack = std::find_if(maps.begin(), maps.end(),
+                                  [](const target::Mapping& map) { return map.path == "[stack]"; });
+  if (stack == maps.end()) return {};
+  for (const StoppedThread& thread : threads) {
+    const uint64_t rsp = thread.registers.rsp;
+    if (stack->contains(rsp)) return {stack->start, std::max(stack->start, rsp - kRedZoneBytes)};
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<ProgramCounter> find_program_counters(StoppedTarget& target,
@@ -83,7 +99,9 @@ std::vector<ProgramCounter> find_program_counters(StoppedTarget& target,
       scan_stack(target, i, stack->end, intervals, found);
     }
   }
+  const AddressInterval dead = below_main_stack(threads, maps);
   for (const uint64_t at : resting) {
+    if (at >= dead.begin && at < dead.end) continue;
     uint64_t value = 0;
     const auto bytes = std::span(reinterpret_cast<uint8_t*>(&value), sizeof value);
     const auto same = [&](const ProgramCounter& c) { return c.saved_at == at; };

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 
 #include "live/process_state.h"
+#include "live/server.h"
 #include "live/tracer.h"
 
 namespace clew::live {
@@ -26,60 +27,6 @@ std::string all_entries(const std::string& module) {
 std::string all_entries_and_returns(const std::string& module) {
   return "from e in entry(\"" + module + "!*\"), return(\"" + module +
          "!*\") select new { calls = count() }";
-}
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "clew-live-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    path_ = name;
-    fs::permissions(path_, fs::perms::all);  // Servers may run as somebody else.
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
-  [[nodiscard]] std::string path() const { return path_.string(); }
-
- private:
-  fs::path path_;
-};
-
-bool present(const std::string& program) {
-  return access(program.c_str(), X_OK) == 0;
-}
-
-FileDescriptor connect_to(const std::string& socket_path) {
-  FileDescriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, socket_path.c_str(), sizeof address.sun_path - 1);
-  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) fd.reset();
-  return fd;
-}
-
-// Until the server listens; it says so by accepting.
-void wait_for_socket(const Child& server, const std::string& socket_path) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (!connect_to(socket_path).valid()) {
-    if (!server.running() || std::chrono::steady_clock::now() > deadline) {
-      throw std::runtime_error("the server does not listen at " + socket_path);
-    }
-    sched_yield();
-  }
-}
-
-std::string output_of(const ChildOptions& options, const std::string& input = "") {
-  Child child(options);
-  if (!input.empty()) child.write_line(input);
-  child.close_input();
-  Child::End end = child.wait_for_end();
-  EXPECT_EQ(end.status, 0) << options.arguments[0] << ": " << end.error;
-  return end.output;
 }
 
 // Traces `pid` with `query` while `work` runs; `work` returns the program's own result.
@@ -100,33 +47,6 @@ std::string traced(pid_t pid, const std::string& query, const Work& work) {
 
 // --- redis ---------------------------------------------------------------------------------------
 
-class Redis {
- public:
-  Redis()
-      : server_({.arguments = {"redis-server", "--port", "0", "--unixsocket", socket(), "--save",
-                               "", "--dir", folder_.path(), "--enable-debug-command", "yes"}}) {
-    wait_for_socket(server_, socket());
-  }
-  [[nodiscard]] pid_t pid() const { return server_.pid(); }
-  [[nodiscard]] std::string socket() const { return folder_.file("redis.sock"); }
-
-  // Load, then commands with known answers, then a digest of all the data.
-  [[nodiscard]] std::string work() const {
-    output_of({.arguments = {"redis-benchmark", "-s", socket(), "-n", "100000", "-P", "16", "-q",
-                             "-t", "set,get,incr,lpush,rpop,sadd,hset,zadd,mset"}});
-    return output_of({.arguments = {"redis-cli", "-s", socket()}},
-                     "flushall\n"
-                     "eval \"for i=1,20000 do redis.call('set','k'..i,i*i) end return 1\" 0\n"
-                     "eval \"for i=1,2000 do redis.call('zadd','z',i%97,'m'..i) end return 2\" 0\n"
-                     "sort z by nosort limit 0 5\nzrange z 10 20 withscores\nget k777\ndbsize\n"
-                     "debug digest");
-  }
-
- private:
-  TemporaryFolder folder_;
-  Child server_;
-};
-
 TEST(Servers, RedisAnswersTheSameWithAllFunctionsTraced) {
   if (!present("/usr/bin/redis-server")) GTEST_SKIP() << "no redis-server";
   const Redis redis;
@@ -142,8 +62,7 @@ TEST(Servers, RedisUnderLoadIsAttachedToAgainAndAgain) {
   if (!present("/usr/bin/redis-server")) GTEST_SKIP() << "no redis-server";
   const Redis redis;
   const std::string expected = redis.work();
-  Child load({.arguments = {"redis-benchmark", "-s", redis.socket(), "-l", "-q", "-P", "16", "-n",
-                            "100000", "-t", "set,get"}});
+  Child load = redis.endless_load("set,get");
   for (int i = 0; i < 10; ++i) {
     const Report report =
         Tracer::attach(redis.pid(), all_entries_and_returns("redis-server"), {"--yes"}).finish();
