@@ -32,7 +32,8 @@ TEST(Examples, EachAnswersAboutARedisServerUnderLoad) {
     const Report report = run_clew({"run", file.path(), "-p", std::to_string(redis.pid()), "--yes",
                                     "--for", "300ms", "--json"});
     EXPECT_EQ(report.status, 0) << report.error;
-    if (!kQuietFiles.contains(file.path().filename())) EXPECT_FALSE(report.rows.empty());
+    const bool quiet = kQuietFiles.contains(file.path().filename());
+    EXPECT_TRUE(quiet || !report.rows.empty());
   }
   EXPECT_GT(count, 10U);
   expect_text_equals_file(redis.pid());
