@@ -9,6 +9,9 @@
 namespace clew::engine {
 namespace {
 
+// A landing runs its program for each call that is left: all records of a thread at most.
+constexpr uint64_t kLandingFuel = 2000ULL << plan::kRecordsLog2;
+
 native::PointKind native_point(inline_::PointKind kind) {
   switch (kind) {
     case inline_::PointKind::Entry:
@@ -62,13 +65,16 @@ Expected<native::Code> translate(const isa::Program& program,
   return native::translate(program, environment, constants);
 }
 
-native::Environment environment_of(inline_::PointKind point, const plan::Lowered& lowered,
+native::Environment environment_of(const plan::ProbeProgram& program, inline_::PointKind point,
+                                   const plan::Lowered& lowered,
                                    const inline_::Geometry& geometry) {
-  return {.point = native_point(point),
-          .window_address = geometry.window_address,
-          .window_size_log2 = lowered.layout.size_log2,
-          .slot_address = geometry.slot_address,
-          .generation_address = geometry.generation_address};
+  native::Environment environment{.point = native_point(point),
+                                  .window_address = geometry.window_address,
+                                  .window_size_log2 = lowered.layout.size_log2,
+                                  .slot_address = geometry.slot_address,
+                                  .generation_address = geometry.generation_address};
+  if (program.point == plan::ProgramPoint::Landing) environment.fuel = kLandingFuel;
+  return environment;
 }
 
 // The code of all points of one module, in the order of plan.points.
@@ -81,14 +87,29 @@ Expected<std::vector<native::Code>> translate_module(const SiteSet& set, const M
     const PlannedRequest& request = module.requests[point.request];
     const plan::ProbeProgram& probe = lowered.programs[request.program];
     const bool replaced = point.tail_call && probe.at_tail_call;
-    codes.push_back(CLEW_TRY(translate(replaced ? *probe.at_tail_call : probe.program,
-                                       probe.site_constants, set.sites[request.site], lowered,
-                                       environment_of(point.kind, lowered, geometry))));
+    const Site site = is_at_unwinder(probe.point) ? Site{} : set.sites[request.site];
+    codes.push_back(
+        CLEW_TRY(translate(replaced ? *probe.at_tail_call : probe.program, probe.site_constants,
+                           site, lowered, environment_of(probe, point.kind, lowered, geometry))));
   }
   return codes;
 }
 
-Expected<verify::VerifiedCode> place_and_verify(const native::Code& code, inline_::PointKind kind,
+// What the verifier must know of a body besides where it lies.
+struct BodyRules {
+  inline_::PointKind kind = inline_::PointKind::Entry;
+  uint64_t fuel_max = verify::Policy{}.fuel_max;
+};
+
+BodyRules rules_of(const ModulePlan& module, const inline_::Point& point,
+                   const plan::Lowered& lowered) {
+  const plan::ProbeProgram& probe = lowered.programs[module.requests[point.request].program];
+  BodyRules rules{.kind = point.kind};
+  if (probe.point == plan::ProgramPoint::Landing) rules.fuel_max = kLandingFuel;
+  return rules;
+}
+
+Expected<verify::VerifiedCode> place_and_verify(const native::Code& code, const BodyRules& rules,
                                                 const inline_::BodyPlace& place,
                                                 const plan::Lowered& lowered,
                                                 const inline_::Geometry& geometry) {
@@ -96,22 +117,32 @@ Expected<verify::VerifiedCode> place_and_verify(const native::Code& code, inline
   if (!native::relocate(code, place.address, place.accessor_entries, bytes)) {
     return fail(ErrorCode::Limit, "the runtime is too far from a trampoline");
   }
-  const verify::Policy policy{.address = place.address,
-                              .window_address = geometry.window_address,
-                              .window_size_log2 = lowered.layout.size_log2,
-                              .slot_address = geometry.slot_address,
-                              .generation_address = geometry.generation_address,
-                              .stack_readable_bytes = stack_readable_bytes(kind, code.clobbers),
-                              .clobbers = code.clobbers,
-                              .accessor_entries = place.accessor_entries};
+  const verify::Policy policy{
+      .address = place.address,
+      .window_address = geometry.window_address,
+      .window_size_log2 = lowered.layout.size_log2,
+      .slot_address = geometry.slot_address,
+      .generation_address = geometry.generation_address,
+      .stack_readable_bytes = stack_readable_bytes(rules.kind, code.clobbers),
+      .clobbers = code.clobbers,
+      .accessor_entries = place.accessor_entries,
+      .fuel_max = rules.fuel_max};
   return verify::check(bytes, policy);
 }
 
-void list_refusals(SiteSet& set, const std::vector<inline_::PointRefusal>& refusals) {
+void list_refusals(SiteSet& set, const plan::Lowered& lowered,
+                   const std::vector<inline_::PointRefusal>& refusals) {
   for (const inline_::PointRefusal& refusal : refusals) {
     const ModulePlan& module = set.modules[refusal.module];
     const inline_::Point& point = module.plan.points[refusal.point];
-    const Site& site = set.sites[module.requests[point.request].site];
+    const PlannedRequest& request = module.requests[point.request];
+    if (is_at_unwinder(lowered.programs[request.program].point)) {
+      set.refused.push_back({.function = set.unwinders[request.site].name,
+                             .kind = "unwinder",
+                             .reason = std::string(inline_::name(refusal.reason))});
+      continue;
+    }
+    const Site& site = set.sites[request.site];
     set.refused.push_back({.function = set.names[site.names].function,
                            .kind = point.kind == inline_::PointKind::Exit ? "exit" : "entry",
                            .reason = std::string(inline_::name(refusal.reason))});
@@ -124,7 +155,7 @@ Expected<native::Code> translate_site(const plan::ProbeProgram& program, const S
                                       const plan::Lowered& lowered, inline_::PointKind point,
                                       const inline_::Geometry& geometry) {
   return translate(program.program, program.site_constants, site, lowered,
-                   environment_of(point, lowered, geometry));
+                   environment_of(program, point, lowered, geometry));
 }
 
 Expected<ArmReport> arm(inline_::Attachment& attachment, SiteSet& set, const plan::Lowered& lowered,
@@ -158,12 +189,16 @@ Expected<ArmReport> arm(inline_::Attachment& attachment, SiteSet& set, const pla
       bodies.push_back(
           {.module = m,
            .point = p,
-           .code = CLEW_TRY(place_and_verify(codes[m][p], set.modules[m].plan.points[p].kind,
-                                             *place, lowered, geometry))});
+           .code = CLEW_TRY(place_and_verify(
+               codes[m][p], rules_of(set.modules[m], set.modules[m].plan.points[p], lowered),
+               *place, lowered, geometry))});
     }
   }
   report.install = CLEW_TRY(attachment.install(std::move(layout), bodies));
-  list_refusals(set, report.install.refusals);
+  list_refusals(set, lowered, report.install.refusals);
+  for (UnwinderFunction& function : set.unwinders) {
+    function.is_armed = true;
+  }
   return report;
 }
 

@@ -35,6 +35,10 @@ std::string_view point_name(plan::ProgramPoint point) {
       return "exits";
     case plan::ProgramPoint::Offset:
       return "offset";
+    case plan::ProgramPoint::UnwindStart:
+      return "starts of unwinding";
+    case plan::ProgramPoint::Landing:
+      return "landings of the unwinder";
   }
   return "";
 }
@@ -42,10 +46,12 @@ std::string_view point_name(plan::ProgramPoint point) {
 inline_::PointKind inline_point(plan::ProgramPoint point) {
   switch (point) {
     case plan::ProgramPoint::Entry:
+    case plan::ProgramPoint::UnwindStart:
       return inline_::PointKind::Entry;
     case plan::ProgramPoint::Exit:
       return inline_::PointKind::Exit;
     case plan::ProgramPoint::Offset:
+    case plan::ProgramPoint::Landing:
       return inline_::PointKind::Offset;
   }
   return inline_::PointKind::Offset;

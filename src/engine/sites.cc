@@ -123,12 +123,10 @@ Expected<void> Finder::add(uint16_t source) {
     case SourceKind::Entry:
     case SourceKind::Return:
     case SourceKind::Offset:
+    case SourceKind::Exception:
       return add_functions(source);
     case SourceKind::Line:
       return add_lines(source);
-    case SourceKind::Exception:
-      return fail(ErrorCode::Refused,
-                  "exception sources are not part of this version yet; use return(..)");
     case SourceKind::Tick:
     case SourceKind::Begin:
     case SourceKind::End:
@@ -157,7 +155,10 @@ inline_::RequestKind request_kind(const plan::ProbeProgram& program) {
     case plan::ProgramPoint::Exit:
       return inline_::RequestKind::Exits;
     case plan::ProgramPoint::Offset:
+    case plan::ProgramPoint::Landing:
       return inline_::RequestKind::Offset;
+    case plan::ProgramPoint::UnwindStart:
+      return inline_::RequestKind::Entry;
   }
   return inline_::RequestKind::Entry;
 }
@@ -174,13 +175,17 @@ class ModulePlanner {
 
  private:
   void request(size_t module, ModulePlan& result, std::vector<inline_::Request>& requests);
+  void request_unwinders(const inline_::ModuleCode& code, ModulePlan& result,
+                         std::vector<inline_::Request>& requests);
   void refuse(const inline_::Refusal& refusal, const ModulePlan& plan);
+  void refuse_unwinder(const inline_::Refusal& refusal, size_t unwinder);
 
   SiteSet& set_;
   size_t first_;
   const std::vector<plan::ProbeProgram>& programs_;
   const query::Query& query_;
   std::set<size_t> dropped_;
+  std::set<size_t> dropped_unwinders_;
 };
 
 void ModulePlanner::request(size_t module, ModulePlan& result,
@@ -189,15 +194,46 @@ void ModulePlanner::request(size_t module, ModulePlan& result,
     const Site& site = set_.sites[s];
     if (site.module != module || !site.group || dropped_.contains(s)) continue;
     for (size_t p = 0; p < programs_.size(); ++p) {
-      if (programs_[p].source != site.source) continue;
+      if (programs_[p].source != site.source || is_at_unwinder(programs_[p].point)) continue;
       requests.push_back({.kind = request_kind(programs_[p]), .address = site.address});
       result.requests.push_back({.site = s, .program = p});
     }
   }
 }
 
+// Where the module's unwinder begins, and where it lands.
+void ModulePlanner::request_unwinders(const inline_::ModuleCode& code, ModulePlan& result,
+                                      std::vector<inline_::Request>& requests) {
+  for (size_t u = 0; u < set_.unwinders.size(); ++u) {
+    const UnwinderFunction& function = set_.unwinders[u];
+    const bool wanted =
+        function.module == result.module && !function.is_armed && !dropped_unwinders_.contains(u);
+    if (!wanted) continue;
+    for (size_t p = 0; p < programs_.size(); ++p) {
+      if (!is_at_unwinder(programs_[p].point)) continue;
+      std::vector<inline_::Request> wishes{
+          {.kind = inline_::RequestKind::Entry, .address = function.address}};
+      if (programs_[p].point == plan::ProgramPoint::Landing) {
+        wishes = landings_of(code, function.address);
+      }
+      requests.insert(requests.end(), wishes.begin(), wishes.end());
+      result.requests.resize(requests.size(), {.site = u, .program = p});
+    }
+  }
+}
+
+void ModulePlanner::refuse_unwinder(const inline_::Refusal& refusal, size_t unwinder) {
+  if (!dropped_unwinders_.insert(unwinder).second) return;
+  set_.refused.push_back({.function = set_.unwinders[unwinder].name,
+                          .kind = "unwinder",
+                          .reason = std::string(inline_::name(refusal.reason))});
+}
+
 void ModulePlanner::refuse(const inline_::Refusal& refusal, const ModulePlan& plan) {
   const size_t s = plan.requests[refusal.request].site;
+  if (is_at_unwinder(programs_[plan.requests[refusal.request].program].point)) {
+    return refuse_unwinder(refusal, s);
+  }
   if (!dropped_.insert(s).second) return;
   const Site& site = set_.sites[s];
   set_.refused.push_back({.function = set_.names[site.names].function,
@@ -213,6 +249,7 @@ ModulePlan ModulePlanner::plan(size_t module, const inline_::ModuleCode& code,
     std::vector<inline_::Request> requests;
     result = ModulePlan{.module = module, .requests = {}, .plan = {}};
     request(module, result, requests);
+    request_unwinders(code, result, requests);
     result.plan = inline_::plan_windows(code, requests, installed);
     if (result.plan.refusals.empty()) break;
     const bool has_partners = programs_.size() > 1;
@@ -224,6 +261,29 @@ ModulePlan ModulePlanner::plan(size_t module, const inline_::ModuleCode& code,
   return result;
 }
 
+bool has_landing(const SiteSet& set, const std::vector<plan::ProbeProgram>& programs) {
+  const auto is_landing = [&](const PlannedRequest& request) {
+    return programs[request.program].point == plan::ProgramPoint::Landing;
+  };
+  return std::any_of(set.modules.begin(), set.modules.end(), [&](const ModulePlan& module) {
+    return std::any_of(module.requests.begin(), module.requests.end(), is_landing);
+  });
+}
+
+// An unwinder without a landing, or one that cannot be taken, would look like a program that never
+// throws.
+Expected<void> check_landings(const SiteSet& set, const std::vector<plan::ProbeProgram>& programs) {
+  const bool armed = std::any_of(set.unwinders.begin(), set.unwinders.end(),
+                                 [](const UnwinderFunction& u) { return u.is_armed; });
+  if (set.unwinders.empty() || armed || has_landing(set, programs)) return {};
+  const auto refused = std::find_if(set.refused.begin(), set.refused.end(),
+                                    [](const auto& r) { return r.kind == "unwinder"; });
+  return fail(ErrorCode::Refused,
+              fmt::format("no call can be seen to be left by an exception: {} is refused ({})",
+                          set.unwinders[0].name,
+                          refused == set.refused.end() ? "not gcc's unwinder" : refused->reason));
+}
+
 }  // namespace
 
 Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, bool allow_missing,
@@ -233,6 +293,14 @@ Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, b
     Expected<void> added = finder.add(static_cast<uint16_t>(source));
     const bool missing = !added && added.error().code == ErrorCode::NotFound;
     if (!added && !(missing && allow_missing)) return tl::unexpected(added.error());
+  }
+  if (!has_exception_source(query)) return {};
+  const std::vector<UnwinderFunction> unwinders = CLEW_TRY(find_unwinders(catalog, modules));
+  set.unwinders.insert(set.unwinders.end(), unwinders.begin(), unwinders.end());
+  if (set.unwinders.empty() && !allow_missing) {
+    return fail(ErrorCode::Refused,
+                "no call can be seen to be left by an exception: no module of the process has an "
+                "unwinder with a name (_Unwind_RaiseException)");
   }
   return {};
 }
@@ -255,6 +323,9 @@ Expected<void> plan_windows(SiteSet& set, size_t first,
   for (size_t s = first; s < set.sites.size(); ++s) {
     if (set.sites[s].group) modules.insert(set.sites[s].module);
   }
+  for (const UnwinderFunction& function : set.unwinders) {
+    if (!function.is_armed) modules.insert(function.module);
+  }
   set.modules.clear();
   ModulePlanner planner(set, first, programs, query);
   for (const size_t module : modules) {
@@ -263,7 +334,7 @@ Expected<void> plan_windows(SiteSet& set, size_t first,
     set.modules.push_back(
         planner.plan(module, *code, found == installed.end() ? InstalledWindows{} : found->second));
   }
-  return {};
+  return check_landings(set, programs);
 }
 
 }  // namespace clew::engine

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "collect/losses.h"
+#include "engine/unwinder.h"
 #include "inline/module_code.h"
 #include "inline/windows.h"
 #include "plan/lower.h"
@@ -31,9 +32,9 @@ struct Site {
   std::optional<uint32_t> group;
 };
 
-// One request to the window planner: a program at a site.
+// One request to the window planner: a program at a site, or at a function of the unwinder.
 struct PlannedRequest {
-  size_t site = 0;
+  size_t site = 0;  // Index in SiteSet::sites; in unwinders for programs that belong there.
   size_t program = 0;
 };
 
@@ -49,14 +50,16 @@ struct SiteSet {
   std::vector<plan::SiteNames> names;  // Of each site.
   // By source, module and address: an exit of one source does not take the record of another.
   std::map<std::tuple<uint16_t, size_t, uint64_t>, uint64_t> function_numbers;
-  std::vector<ModulePlan> modules;  // Of the last plan_windows().
+  std::vector<UnwinderFunction> unwinders;  // Only when there are exception sources.
+  std::vector<ModulePlan> modules;          // Of the last plan_windows().
   std::vector<collect::RefusedSite> refused;
 };
 
 inline constexpr size_t kSitesMax = 10'000;  // More ask for --yes.
 
 // Adds the sites in these modules; all modules when the list is empty. Errors: NotFound with the
-// nearest name when a source matches nothing (unless `allow_missing`).
+// nearest name when a source matches nothing (unless `allow_missing`); Refused when there is an
+// exception source and no unwinder in any module.
 Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, bool allow_missing,
                           const std::vector<size_t>& modules, SiteSet& set);
 
@@ -72,8 +75,9 @@ class CodeCache {
 // Which windows other sessions have in a module already.
 using InstalledWindows = std::vector<inline_::Window>;
 
-// Plans the windows for all programs at the sites from `first` on. A site whose recorder or exits
-// are refused is dropped whole and listed.
+// Plans the windows for all programs at the sites from `first` on, and at the unwinder's functions
+// that are not armed yet. A site whose recorder or exits are refused is dropped whole and listed.
+// Errors: Refused when an exception source has no landing of the unwinder.
 Expected<void> plan_windows(SiteSet& set, size_t first,
                             const std::vector<plan::ProbeProgram>& programs,
                             const query::Query& query, target::Catalog& catalog, CodeCache& codes,

@@ -3,6 +3,7 @@
 #include "inline/exits.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "inline/decode.h"
@@ -13,6 +14,31 @@ namespace clew::inline_ {
 namespace {
 
 using Refused = tl::unexpected<ExitRefusal>;
+
+constexpr std::array<uint8_t, 3> kSwitchStack = {0x48, 0x89, 0xcc};  // mov rsp, rcx
+constexpr std::array<uint8_t, 1> kPopTarget = {0x59};                // pop rcx
+constexpr std::array<uint8_t, 2> kJumpTarget = {0xff, 0xe1};         // jmp rcx
+constexpr std::array<uint8_t, 1> kReturn = {0xc3};                   // Older compilers.
+
+template <size_t Size>
+bool is_at(const ModuleCode& code, uint64_t address, const std::array<uint8_t, Size>& bytes) {
+  const std::optional<Instruction> instruction = code.at(address);
+  if (!instruction || instruction->length != Size) return false;
+  const std::span<const uint8_t> text = code.text_from(address);
+  return std::equal(bytes.begin(), bytes.end(), text.begin());
+}
+
+// mov rsp, rcx ; pop rcx ; jmp rcx
+bool switches_and_jumps(const ModuleCode& code, uint64_t address) {
+  const uint64_t pop = address + kSwitchStack.size();
+  return is_at(code, address, kSwitchStack) && is_at(code, pop, kPopTarget) &&
+         is_at(code, pop + kPopTarget.size(), kJumpTarget);
+}
+
+// mov rsp, rcx ; ret
+bool switches_and_returns(const ModuleCode& code, uint64_t address) {
+  return is_at(code, address, kSwitchStack) && is_at(code, address + kSwitchStack.size(), kReturn);
+}
 
 class ExitFinder {
  public:
@@ -127,6 +153,8 @@ class ExitFinder {
 
   Problem visit_indirect_jump(const Instruction& jump) {
     if (!code_.table_targets(jump.address).empty()) return std::nullopt;
+    const uint64_t before_jump = kSwitchStack.size() + kPopTarget.size();
+    if (switches_and_jumps(code_, jump.address - before_jump)) return std::nullopt;
     const std::optional<int64_t> depth = depth_at(jump.address);
     const bool inner_pointers =
         std::any_of(parts_.begin(), parts_.end(),
@@ -192,6 +220,20 @@ class ExitFinder {
 
 tl::expected<std::vector<Exit>, ExitRefusal> find_exits(const ModuleCode& code, uint32_t function) {
   return ExitFinder(code, function).run();
+}
+
+std::vector<uint64_t> find_stack_switches(const ModuleCode& code, uint32_t function) {
+  std::vector<uint64_t> found;
+  for (const AddressRange& part : code.parts_of(function)) {
+    std::optional<Instruction> at = code.at(part.begin);
+    for (; at && at->address < part.end; at = code.at(at->end())) {
+      const uint64_t address = at->address;
+      if (switches_and_jumps(code, address) || switches_and_returns(code, address)) {
+        found.push_back(address);
+      }
+    }
+  }
+  return found;
 }
 
 std::vector<uint64_t> unexplained_jumps(const ModuleCode& code, uint32_t function) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where control leaves a function: its returns and tail jumps, in the function and its cold parts.
-// Jumps between the parts of one function are not exits; calls that never return are not exits; an
-// indirect jump is a tail call when the stack is as it was at entry and no jump table explains it.
+// Where control leaves a function: its returns and tail jumps, in the function and its cold parts,
+// and where an unwinder's function goes on in an outer frame. Jumps between the parts of one
+// function are not exits; calls that never return are not exits; an indirect jump is a tail call
+// when the stack is as it was at entry and no jump table explains it.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,12 @@ struct ExitRefusal {
 
 // The exits of functions()[function], by address. Empty when it never returns.
 tl::expected<std::vector<Exit>, ExitRefusal> find_exits(const ModuleCode& code, uint32_t function);
+
+// Where a function of the unwinder leaves its own frame and those below the one that it has found:
+// the `mov rsp, rcx` of gcc's __builtin_eh_return. At it, rcx is the address of the word that says
+// where to go on, and rcx + 8 the stack pointer there. Such a function has the jump behind it not
+// among its exits.
+std::vector<uint64_t> find_stack_switches(const ModuleCode& code, uint32_t function);
 
 // Indirect jumps of the function that are neither switches nor tail calls: they may go anywhere in
 // the function. Usually none.

@@ -167,7 +167,7 @@ std::vector<Expression> Lowering::probe_expressions(const query::Source& source)
     return all;
   }
   for (const query::NamedExpression& value : query_.values) {
-    add(value.expression);
+    if (result_.form == StateForm::Table) add(value.expression);  // Dense: constant at a site.
   }
   for (const query::Aggregate& aggregate : query_.aggregates) {
     for (const Expression& e : aggregate.arguments) {
