@@ -163,8 +163,19 @@ void SiteJournal::write_code(uint64_t address, std::span<const uint8_t> bytes) c
 void SiteJournal::relink(std::span<const uint32_t> layers) const {
   if (layers.empty()) return;
   const uint32_t count = site(layer(layers.front()).site).instruction_count;
+  restore_copies(layers, count);
   for (uint32_t i = 0; i < count; ++i)
     relink_instruction(layers, i);
+}
+
+// All of them first: a head of 5 bytes covers what follows a shorter instruction, so the head of
+// the next one would overwrite a jump that stands there already.
+void SiteJournal::restore_copies(std::span<const uint32_t> layers, uint32_t count) const {
+  for (const uint32_t index : layers) {
+    const abi::LayerRecord& record = layer(index);
+    for (uint32_t i = 0; i < count; ++i)
+      write_code(record.address + record.instructions[i].copy, record.copy_head[i]);
+  }
 }
 
 // Upwards: each layer's link slot leads to the next lower one that has a probe here, and that one's
@@ -174,7 +185,6 @@ void SiteJournal::relink_instruction(std::span<const uint32_t> layers, uint32_t 
   for (const uint32_t index : layers) {
     const abi::LayerRecord& record = layer(index);
     const abi::LayerInstruction& places = record.instructions[instruction];
-    write_code(record.address + places.copy, record.copy_head[instruction]);
     const uint64_t link = record.address + places.probe;
     if (has(record.with_links, instruction)) {
       const bool linked = lower != UINT32_MAX;

@@ -47,6 +47,7 @@ class SiteJournal {
 
  private:
   void write_code(uint64_t address, std::span<const uint8_t> bytes) const;
+  void restore_copies(std::span<const uint32_t> layers, uint32_t count) const;
   void relink_instruction(std::span<const uint32_t> layers, uint32_t instruction) const;
 
   const Arena& arena_;
