@@ -51,11 +51,9 @@ TEST(Command, APidThatDoesNotExistIsAnError) {
   EXPECT_THAT(report.error, AllOf(HasSubstr("error:"), HasSubstr("4194303")));
 }
 
-// The next step is exception probes: records of calls whose frames a catch leaves behind.
-TEST(Command, AnExceptionSourceIsRefusedUntilThereIsOne) {
-  Victim victim("exceptions");
-  expect_refused(victim, count_by_function("exception(\"exceptions!*\")"),
-                 HasSubstr("not part of this version"));
+TEST(Command, AnExceptionSourceIsRefusedWhereNothingUnwinds) {
+  Victim victim("sites");
+  expect_refused(victim, count_by_function("exception(\"sites!*\")"), HasSubstr("unwinder"));
 }
 
 TEST(Command, AProgramThatUsesGsIsRefusedWithThatReason) {

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that are left in unusual ways: by exceptions, cancellation, tail calls, on another
 // stack or thread; and return values and registers that a probe must not disturb.
+#include <array>
+#include <map>
+#include <string>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "live/process_state.h"
 #include "live/tracer.h"
 #include "live/victim.h"
 
@@ -31,7 +37,7 @@ TEST(Exits, ExceptionsPassThroughTracedFrames) {
   EXPECT_EQ(entries.counted.at("catch_here"), 2 * entries.truth.at("catch_here"));
   // Odd rounds throw through it as well.
   EXPECT_EQ(entries.counted.at("through_c"),
-            2 * entries.truth.at("through_c") - entries.truth.at("thrown_throw_odd"));
+            2 * entries.truth.at("through_c") - entries.truth.at("thrown_middle_frame"));
 }
 
 TEST(Exits, ALibraryWithItsOwnRuntimeThrowsAsBefore) {
@@ -47,11 +53,123 @@ TEST(Exits, EveryFunctionOfAThrowingLibraryCanBeTraced) {
   trace("exceptions", both_of("libthrower.so!*"));  // Checks the victim's results.
 }
 
+std::string exceptions_of(const std::string& pattern) {
+  return count_by_function("exception(\"" + pattern + "\")");
+}
+
+constexpr std::array kLeft = {"throw_odd", "middle_frame", "rethrow_frame", "nested_frame",
+                              "deep_frame"};
+
+// The functions that catch are not left. In a destructor that runs for one exception, another is
+// thrown and caught, by a call at the place of the stack where the first was thrown.
+TEST(Exits, AnExceptionProbeFiresOncePerCallLeftByOne) {
+  Traced left = trace("exceptions", exceptions_of("exceptions!*"));
+  for (const char* name : kLeft) {
+    EXPECT_EQ(left.counted[name], left.truth.at(std::string("thrown_") + name)) << name;
+  }
+  EXPECT_EQ(left.counted["through_c"], left.truth.at("thrown_middle_frame"));
+  for (const char* name : {"catch_here", "catch_call", "catch_from_library", "victim_run"}) {
+    EXPECT_EQ(left.counted.count(name), 0U) << name;
+  }
+}
+
+TEST(Exits, EntriesAreReturnsAndExceptions) {
+  const Traced traced = trace("exceptions",
+                              "from e in entry(\"exceptions!*_*\"), return(\"exceptions!*_*\"), "
+                              "exception(\"exceptions!*_*\") group by e.function, e.probe "
+                              "select new { name = e.function, probe = e.probe, calls = count() }");
+  std::map<std::string, Numbers> calls;  // By function and the first word of the probe.
+  for (const nlohmann::json& row : traced.report.rows) {
+    const auto probe = row.at("probe").get<std::string>();
+    calls[row.at("name").get<std::string>()][probe.substr(0, probe.find('('))] +=
+        row.at("calls").get<uint64_t>();
+  }
+  for (const char* name : kLeft) {
+    Numbers& of = calls[name];
+    EXPECT_GT(of["exception"], 0U) << name;
+    EXPECT_EQ(of["entry"], traced.truth.at(name)) << name;
+    EXPECT_EQ(of["entry"], of["return"] + of["exception"]) << name;
+  }
+  EXPECT_EQ(calls["catch_call"]["entry"], calls["catch_call"]["return"]);
+}
+
+// Keys from the record, in cells, in a table and in events.
+TEST(Exits, AnExceptionProbeKnowsTheCallThatIsLeft) {
+  const std::string source = "from e in exception(\"exceptions!throw_odd\") ";
+  const Traced times =
+      trace("exceptions", source +
+                              "group by e.function select new { name = e.function, "
+                              "calls = count(), shortest = min(e.elapsed), "
+                              "longest = max(e.elapsed), largest = max(e.entry.arg0) }");
+  ASSERT_EQ(times.report.rows.size(), 1U);
+  const nlohmann::json& row = times.report.rows[0];
+  EXPECT_EQ(row.at("calls"), times.truth.at("thrown_throw_odd"));
+  EXPECT_GT(row.at("shortest"), 0);
+  EXPECT_LT(row.at("longest"), 1'000'000'000);
+  EXPECT_EQ(row.at("largest"), 2 * (kRounds - 1) + 1);
+  const Traced calls =
+      trace("exceptions", source +
+                              "group by e.function, e.entry.arg0 select new { name = e.function, "
+                              "argument = e.entry.arg0, calls = count() }");
+  EXPECT_EQ(calls.counted, (Numbers{{"throw_odd", calls.truth.at("thrown_throw_odd")}}));
+  const Traced events = trace("exceptions", source +
+                                                "select new { name = e.function, calls = 1, "
+                                                "argument = e.entry.arg0, from = e.caller }");
+  EXPECT_EQ(events.counted, (Numbers{{"throw_odd", events.truth.at("thrown_throw_odd")}}));
+  for (const nlohmann::json& event : events.report.rows) {
+    EXPECT_EQ(event.at("argument").get<uint64_t>() % 2, 1U);
+    EXPECT_THAT(event.at("from").get<std::string>(), testing::StartsWith("exceptions!"));
+  }
+}
+
+TEST(Exits, AnExceptionThatLeavesALibraryWithItsOwnUnwinderIsSeen) {
+  Traced left = trace("exceptions", exceptions_of("libthrower.so!library_*"));
+  EXPECT_EQ(left.counted, (Numbers{{"library_throws", kRounds}}));  // Two calls of an odd round.
+}
+
+TEST(Exits, ALibraryThatIsLoadedLaterCanThrow) {
+  Victim victim("exceptions");
+  const ProcessState before = ProcessState::of(victim.pid());
+  Tracer tracer =
+      Tracer::attach(victim.pid(), exceptions_of("liblate_thrower.so!*"), {"--allow-missing"});
+  victim.ask("late " + std::to_string(kRounds));
+  const Numbers truth = victim.counts();
+  Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.lost(), 0U) << report.summary;
+  EXPECT_EQ(report.calls(), (Numbers{{"late_throws", truth.at("thrown_late_throws")}}));
+  expect_text_equals_file(victim.pid());
+}
+
+TEST(Exits, TwoSessionsSeeTheSameExceptions) {
+  Victim victim("exceptions");
+  victim.run(1);
+  Tracer first = Tracer::attach(victim.pid(), exceptions_of("exceptions!deep_*"));
+  Tracer second = Tracer::attach(victim.pid(), exceptions_of("exceptions!*_frame"));
+  const Numbers before = victim.counts();
+  victim.run(kRounds);
+  const Numbers truth = difference(before, victim.counts());
+  EXPECT_EQ(first.finish().calls()["deep_frame"], truth.at("thrown_deep_frame"));
+  EXPECT_EQ(second.finish().calls()["middle_frame"], truth.at("thrown_middle_frame"));
+  expect_text_equals_file(victim.pid());
+}
+
 TEST(Exits, ARustPanicIsCaughtAsBefore) {
   if (access(victim_path("panics").c_str(), X_OK) != 0) GTEST_SKIP() << "no rustc";
   const Traced traced = trace("panics", entries_of("panics!panic_*"));
   EXPECT_EQ(traced.counted.at("panic_odd"), traced.truth.at("panic_odd"));
   EXPECT_EQ(traced.counted.at("panic_middle"), traced.truth.at("panic_middle"));
+}
+
+TEST(Exits, ARustPanicLeavesCalls) {
+  if (access(victim_path("panics").c_str(), X_OK) != 0) GTEST_SKIP() << "no rustc";
+  Traced left = trace("panics", exceptions_of("panics!panic_*"));
+  EXPECT_EQ(left.counted["panic_odd"], kRounds / 2);
+  EXPECT_EQ(left.counted["panic_middle"], kRounds / 2);
+}
+
+TEST(Exits, CancelledThreadsAreNotHarmedByExceptionProbes) {
+  trace("cancel", exceptions_of("cancel!*"), 100);  // Checks the victim's results.
 }
 
 TEST(Exits, CancelledThreadsRunTheirCleanUpHandlers) {
