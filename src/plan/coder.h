@@ -181,6 +181,8 @@ class Coder {
   Expected<int32_t> text_in_frame(const query::Expression& expression);
   Expected<void> store_text(const query::Expression& expression, isa::Register base,
                             int32_t offset);
+  Expected<void> choose_text(const query::Expression& expression, isa::Register base,
+                             int32_t offset);
   Expected<void> read_memory(const query::Expression& expression, isa::Register base,
                              int32_t offset);
   // A comparison of text in the frame with a constant.

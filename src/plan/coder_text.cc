@@ -6,6 +6,7 @@
 
 #include "abi/context.h"
 #include "plan/coder.h"
+#include "plan/coder_parts.h"
 
 namespace clew::plan {
 
@@ -30,38 +31,13 @@ uint64_t word_at(std::string_view text, size_t at) {
   return word;
 }
 
-bool is_text(const query::Type& type) {
-  return type.kind == TypeKind::String || type.kind == TypeKind::Bytes;
-}
+enum class FieldHome : uint8_t {
+  Probe,    // The probe has its value.
+  Tracer,   // The probe has a word from which the tracer makes it.
+  Nowhere,  // Not in this version.
+};
 
-// Fields that are words with a meaning that only the tracer knows.
-bool decoded_by_tracer(Field field) {
-  switch (field) {
-    case Field::Pid:
-    case Field::Comm:
-    case Field::ProcName:
-    case Field::Host:
-    case Field::Function:
-    case Field::Module:
-    case Field::Probe:
-      return true;
-    case Field::Time:
-    case Field::Tid:
-    case Field::Cpu:
-    case Field::Caller:
-    case Field::Stack:
-    case Field::UserStack:
-    case Field::KernelStack:
-    case Field::Argument:
-    case Field::ReturnValue:
-    case Field::Elapsed:
-    case Field::EntryArgument:
-      return false;
-  }
-  return {};
-}
-
-bool computes_field(Field field) {
+FieldHome home_of(Field field) {
   switch (field) {
     case Field::Time:
     case Field::Tid:
@@ -71,7 +47,7 @@ bool computes_field(Field field) {
     case Field::ReturnValue:
     case Field::Elapsed:
     case Field::EntryArgument:
-      return true;
+      return FieldHome::Probe;
     case Field::Pid:
     case Field::Comm:
     case Field::ProcName:
@@ -79,12 +55,17 @@ bool computes_field(Field field) {
     case Field::Function:
     case Field::Module:
     case Field::Probe:
+      return FieldHome::Tracer;
     case Field::Stack:
     case Field::UserStack:
     case Field::KernelStack:
-      return false;
+      return FieldHome::Nowhere;
   }
   return {};
+}
+
+bool decoded_by_tracer(const Expression& expression) {
+  return expression.kind == ExpressionKind::Field && home_of(expression.field) == FieldHome::Tracer;
 }
 
 bool computes_function(query::Function function) {
@@ -132,13 +113,12 @@ bool computes_node(const Expression& expression) {
     case ExpressionKind::ReadString:
     case ExpressionKind::ReadBytes:
     case ExpressionKind::In:
-      return true;
     case ExpressionKind::Conditional:
-      return !is_text(expression.type);
+      return true;
     case ExpressionKind::Binary:
       return !is_text(expression.operands[0].type) || computes_text_comparison(expression);
     case ExpressionKind::Field:
-      return computes_field(expression.field);
+      return home_of(expression.field) == FieldHome::Probe;
     case ExpressionKind::Call:
       return computes_function(expression.function);
     case ExpressionKind::Float:
@@ -161,14 +141,11 @@ bool probe_can(const Expression& expression) {
 }
 
 bool probe_can_store(const Expression& expression) {
-  if (expression.kind == ExpressionKind::Field && decoded_by_tracer(expression.field)) return true;
-  return probe_can(expression);
+  return decoded_by_tracer(expression) || probe_can(expression);
 }
 
 bool is_stored_as_word(const Expression& expression) {
-  const bool decoded =
-      expression.kind == ExpressionKind::Field && decoded_by_tracer(expression.field);
-  return decoded || !is_text(expression.type);
+  return decoded_by_tracer(expression) || !is_text(expression.type);
 }
 
 uint32_t stored_words(const Expression& expression) {
@@ -275,6 +252,8 @@ Expected<void> Coder::store_text(const Expression& expression, Register base, in
             .store(Size::Double, base, offset + at, Register::R0);
       }
       return {};
+    case ExpressionKind::Conditional:
+      return choose_text(expression, base, offset);
     case ExpressionKind::Integer:
     case ExpressionKind::Float:
     case ExpressionKind::Field:
@@ -283,7 +262,6 @@ Expected<void> Coder::store_text(const Expression& expression, Register base, in
     case ExpressionKind::JoinColumn:
     case ExpressionKind::Unary:
     case ExpressionKind::Binary:
-    case ExpressionKind::Conditional:
     case ExpressionKind::Convert:
     case ExpressionKind::Load:
     case ExpressionKind::Call:
@@ -293,11 +271,27 @@ Expected<void> Coder::store_text(const Expression& expression, Register base, in
   return {};
 }
 
+// Only the memory of the chosen side is read.
+Expected<void> Coder::choose_text(const Expression& expression, Register base, int32_t offset) {
+  const Label otherwise = builder_.label();
+  const Label done = builder_.label();
+  const auto side = [&](const Expression& text) -> Expected<void> {
+    CLEW_TRY(store_text(text, base, offset));
+    for (uint32_t word = stored_words(text); word < stored_words(expression); ++word)
+      builder_.store(Size::Double, base, offset + static_cast<int32_t>(8 * word), 0);
+    return {};
+  };
+  CLEW_TRY(branch(expression.operands[0], false, otherwise));
+  CLEW_TRY(side(expression.operands[1]));
+  builder_.jump(done).bind(otherwise);
+  CLEW_TRY(side(expression.operands[2]));
+  builder_.bind(done);
+  return {};
+}
+
 Expected<void> Coder::word(const Expression& expression) {
   CLEW_TRY(need_lets(expression));
-  const bool decoded =
-      expression.kind == ExpressionKind::Field && decoded_by_tracer(expression.field);
-  if (!decoded) return integer(expression);
+  if (!decoded_by_tracer(expression)) return integer(expression);
   const auto context = [&](size_t at) {
     builder_.load(Size::Double, Register::R0, Register::R6, static_cast<int32_t>(at));
   };

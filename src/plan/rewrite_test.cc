@@ -111,6 +111,10 @@ const std::vector<Case> kCases = {
      "from e in entry(\"app!work\") groupby e.arg2 % 3, e.tid, e.function select e.tid, "
      "e.function, count()",
      kTable},
+    {"ChosenText",
+     "from e in entry(\"app!work\") groupby e.arg2 > 2 ? str(e.arg0) : str(e.arg1, 16) as text, "
+     "e.arg3 > 1 ? str(e.arg0, 9) : \"none\" as other select text, other, count()",
+     kTable},
     {"KeyText",
      "from e in entry(\"app!work\") groupby str(e.arg0) select str(e.arg0), count(), max(e.arg2)",
      kTable},

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of Coder share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "abi/context.h"
+#include "isa/program.h"
+#include "query/query.h"
+
+namespace clew::plan {
+
+inline constexpr isa::Register kContext = isa::Register::R6;
+inline constexpr isa::Register kRecord = isa::Register::R7;
+inline constexpr isa::Register kElapsed = isa::Register::R8;
+
+inline bool fits_immediate(int64_t value) {
+  return value >= std::numeric_limits<int32_t>::min() &&
+         value <= std::numeric_limits<int32_t>::max();
+}
+
+// Of an argument of the traced function, in the context.
+inline int32_t argument_offset(uint16_t index) {
+  if (index < 6) return static_cast<int32_t>(offsetof(abi::Context, arguments) + 8U * index);
+  return static_cast<int32_t>(offsetof(abi::Context, stack_arguments) + 8U * (index - 6U));
+}
+
+inline bool is_text(const query::Type& type) {
+  return type.kind == query::TypeKind::String || type.kind == query::TypeKind::Bytes;
+}
+
+// Whether the result of the operator is a truth. In coder_branch.cc.
+bool is_comparison(query::BinaryOperator op);
+
+}  // namespace clew::plan
