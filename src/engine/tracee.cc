@@ -29,8 +29,9 @@ bool names_other_modules(const query::Query& query, target::Catalog& catalog, co
 Expected<std::unique_ptr<Tracee>> Tracee::of_process(pid_t pid) {
   const Expected<target::ProcessFacts> facts = target::read_facts(pid);
   if (facts && facts->is_32_bit) {
-    return fail(ErrorCode::Refused,
-                fmt::format("process {} is a 32-bit program; Clew traces 64-bit ones [32-bit]", pid));
+    return fail(
+        ErrorCode::Refused,
+        fmt::format("process {} is a 32-bit program; Clew traces 64-bit ones [32-bit]", pid));
   }
   target::Catalog catalog =
       CLEW_TRY(target::Catalog::of_process(pid, target::default_catalog_options()));
@@ -40,8 +41,8 @@ Expected<std::unique_ptr<Tracee>> Tracee::of_process(pid_t pid) {
 Expected<void> Tracee::find_sites(const query::Query& query, bool allow_missing) {
   CLEW_TRY(engine::find_sites(query, catalog_, allow_missing, {}, sites_));
   // An unwinder may come with a library that is loaded later; C programs load libgcc_s so.
-  follows_modules_ = allow_missing || has_exception_source(query) ||
-                     names_other_modules(query, catalog_, sites_);
+  follows_modules_ =
+      allow_missing || has_exception_source(query) || names_other_modules(query, catalog_, sites_);
   return {};
 }
 

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inside of lower(): one object that first lays out the state (lower_state.cc), then writes the
+// programs (lower.cc).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "plan/capture.h"
+#include "plan/coder.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
+
+namespace clew::plan {
+
+// What an expression uses besides the context: the entry's record, and memory.
+struct Use {
+  bool elapsed = false;
+  bool time = false;
+  bool return_value = false;
+  bool memory = false;  // Of the traced program.
+  bool caller = false;
+  std::set<uint16_t> arguments;
+  std::set<SiteConstant> constants;  // Besides the group.
+
+  [[nodiscard]] bool any() const { return elapsed || !arguments.empty(); }
+};
+
+// Adds to `use` what the expression uses, with what is behind its lets and inputs.
+void find_use(const query::Query& query, const query::Source& source,
+              const query::Expression& expression, Use& use);
+
+inline bool is_host_source(query::SourceKind kind) {
+  return kind == query::SourceKind::Tick || kind == query::SourceKind::Begin ||
+         kind == query::SourceKind::End;
+}
+
+inline bool is_exit_source(query::SourceKind kind) {
+  return kind == query::SourceKind::Return || kind == query::SourceKind::Exception;
+}
+
+// Lowers one plan: first the layout of the state, then one program per source.
+class Lowering {
+ public:
+  Lowering(const Plan& plan, const LowerInput& input)
+      : plan_(plan), query_(plan.query), input_(input) {}
+
+  Expected<Lowered> run();
+
+ private:
+  Expected<void> find_state();
+  Expected<void> lay_out();
+  void place_dense();
+  void place_table();
+  void place_samples();
+  [[nodiscard]] Use use_of(const query::Source& source) const;
+  [[nodiscard]] std::vector<query::Expression> probe_expressions(const query::Source& source) const;
+
+  Expected<void> program(uint16_t source);
+  Expected<void> recorder(uint16_t source);
+  Expected<void> remover(uint16_t source);
+  Expected<void> unwinder();
+  Expected<void> part(Coder& coder, uint16_t source);
+  void find_records(const query::Source& source);
+  Expected<isa::Program> tail_call_program(const query::Source& source, bool has_record,
+                                           const Coder& main);
+  Expected<void> filters(Coder& coder);
+  Expected<std::vector<std::optional<int32_t>>> read_arguments(Coder& coder,
+                                                               const query::Source& source);
+  Expected<void> update_cells(Coder& coder, const query::Source& source);
+  struct KeyPlace {
+    int32_t area = 0;  // Offset from r10.
+    bool in_register = false;
+  };
+  [[nodiscard]] std::vector<const query::Expression*> key_parts() const;
+  Expected<KeyPlace> hash_key(Coder& coder);
+  Expected<void> find_entry(Coder& coder);
+  Expected<void> emit_event(Coder& coder, uint16_t source);
+  void count_passed(Coder& coder);
+  void add_generation(Coder& coder, isa::Register pointer, uint32_t half_bytes);
+
+  // `size_bytes` at the next free place of the region.
+  uint32_t place(uint64_t size_bytes, uint32_t alignment = 64);
+
+  const Plan& plan_;
+  const query::Query& query_;
+  const LowerInput& input_;
+  Lowered result_;
+  CoderEnvironment environment_;
+  Captured captured_;
+  uint64_t next_ = abi::kFrameEnd;
+  uint32_t passed_offset_ = 0;
+};
+
+}  // namespace clew::plan
