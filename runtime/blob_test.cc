@@ -2,6 +2,7 @@
 // Runs the embedded blob, byte for byte as targets get it, over a small arena in this process.
 #include "runtime/blob.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -165,6 +166,34 @@ TEST_F(RuntimeBlob, AHitWithoutAFreeSlotIsCountedAndSkipped) {
   slot(2).tid = 0;  // The collector frees one.
   EXPECT_TRUE(stub(StubCall::Claim));
   EXPECT_EQ(slot(2).tid, static_cast<uint32_t>(gettid()));
+}
+
+// Different owners, as many threads would be: the cookie is a part of the owner.
+TEST_F(RuntimeBlob, FewThreadsShareOnePageOfTheDirectoryAndManyTakeAll) {
+  constexpr uint64_t kSmallStride = 4096;
+  constexpr uint32_t kPageWords = 512;
+  uint8_t* const many = map_at(0, abi::kSlotsMax * kSmallStride, MAP_SHARED | MAP_NORESERVE);
+  ASSERT_NE(many, nullptr);
+  header().slots_address = reinterpret_cast<uint64_t>(many);
+  header().slot_stride = kSmallStride;
+  header().slot_count = abi::kSlotsMax;
+  const auto claims = [&](uint64_t first, uint64_t end) {
+    uint64_t taken = 0;
+    for (uint64_t i = first; i < end; ++i) {
+      page().cookie = (i + 1) << 48;
+      taken += stub(StubCall::Claim) ? 1 : 0;
+    }
+    return taken;
+  };
+  const auto words = [&](uint32_t first, uint32_t end) {
+    return (end - first) - std::count(directory() + first, directory() + end, uint64_t{0});
+  };
+  EXPECT_EQ(claims(0, 200), 200U);
+  EXPECT_EQ(words(0, kPageWords), 200);
+  EXPECT_EQ(words(kPageWords, abi::kSlotsMax), 0);
+  EXPECT_EQ(claims(200, 3900), 3700U);
+  EXPECT_EQ(words(0, abi::kSlotsMax), 3900);
+  munmap(many, abi::kSlotsMax * kSmallStride);
 }
 
 TEST_F(RuntimeBlob, AForkedChildIsMutedOnceAndSkipsForEver) {

@@ -10,6 +10,8 @@
 namespace clew::runtime {
 namespace {
 
+constexpr uint32_t kPageWords = 512;     // Of the directory.
+constexpr uint32_t kPageProbesMax = 16;  // In each page, before the next is touched.
 constexpr uint32_t kDirectoryProbesMax = 256;
 constexpr uint32_t kAttemptsMax = 4;
 constexpr uint32_t kSignalStackOn = 1;  // SS_ONSTACK
@@ -71,9 +73,27 @@ bool take_word(uint32_t index, uint64_t owner) {
          seen == owner;
 }
 
-// Index of a directory word that now holds `owner`, or kSlotsMax.
+// Looks at `tries` of the words [first, first + size), from a place that depends on `start`.
+// Index of one that now holds `owner`, or kSlotsMax.
+uint32_t take_word_of(uint32_t first, uint32_t size, uint64_t start, uint64_t owner) {
+  const uint32_t tries = size < kPageProbesMax ? size : kPageProbesMax;
+  for (uint32_t i = 0; i < tries; ++i) {
+    const auto index = first + static_cast<uint32_t>((start + i) % size);
+    if (take_word(index, owner)) return index;
+  }
+  return abi::kSlotsMax;
+}
+
+// Index of a directory word that now holds `owner`, or kSlotsMax. Few threads share one page of the
+// directory: each page that is touched is 4 KiB in the target.
 uint32_t take_directory_word(uint64_t owner, uint32_t slot_count) {
-  const uint64_t start = (owner * 0x9E37'79B9'7F4A'7C15) >> 32;
+  const uint64_t start = (owner * 0x9E37'79B9'7F4A'7C15) >> 48;  // The bits that all bits decide.
+  for (uint32_t first = 0; first < slot_count; first += kPageWords) {
+    const uint32_t left = slot_count - first;
+    const uint32_t size = left < kPageWords ? left : kPageWords;
+    const uint32_t index = take_word_of(first, size, start, owner);
+    if (index != abi::kSlotsMax) return index;
+  }
   const uint32_t tries = slot_count < kDirectoryProbesMax ? slot_count : kDirectoryProbesMax;
   for (uint32_t i = 0; i < tries; ++i) {
     const auto index = static_cast<uint32_t>((start + i) % slot_count);
