@@ -196,7 +196,7 @@ Expected<Launched> Launched::start(const LaunchOptions& options) {
   int error = 0;
   if (read(reader.get(), &error, sizeof error) == sizeof error) {
     return fail(ErrorCode::NotFound,
-                fmt::format("cannot start '{}': {}", options.command.front(), strerror(error)));
+                fmt::format("cannot start '{}': {}", options.command.front(), error_text(error)));
   }
   CLEW_TRY(starting.wait_for_trap());  // After execve.
   ptrace(PTRACE_SETOPTIONS, pid, nullptr, reinterpret_cast<void*>(PTRACE_O_EXITKILL));
@@ -229,7 +229,7 @@ Expected<void> Launched::resume() {
 Expected<int> Launched::wait_for_exit() {
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0) {
-    if (errno != EINTR) return fail(ErrorCode::Io, fmt::format("waitpid: {}", strerror(errno)));
+    if (errno != EINTR) return fail(ErrorCode::Io, fmt::format("waitpid: {}", error_text(errno)));
   }
   return status;
 }

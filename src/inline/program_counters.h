@@ -36,7 +36,7 @@ inline constexpr size_t kNoThread = SIZE_MAX;
 // All program counters inside the intervals (ascending, disjoint). Of each stack at most
 // kStackScanMax bytes above the stack pointer are searched for signal frames; `resting` is what
 // find_resting_frames said (the thread of such a counter is kNoThread).
-inline constexpr uint64_t kStackScanMax = 256 * 1024;
+inline constexpr uint64_t kStackScanMax = 256UL * 1024;
 std::vector<ProgramCounter> find_program_counters(StoppedTarget& target,
                                                   std::span<const target::Mapping> maps,
                                                   std::span<const AddressInterval> intervals,

@@ -184,7 +184,7 @@ Expected<void> StoppedTarget::begin_calls_on(size_t index) {
   const StoppedThread& thread = threads_[index];
   if (ptrace(static_cast<__ptrace_request>(PTRACE_GETSIGMASK), thread.tid,
              reinterpret_cast<void*>(8), &caller_mask_) != 0) {
-    return fail(ErrorCode::Io, fmt::format("signal mask: {}", strerror(errno)));
+    return fail(ErrorCode::Io, fmt::format("signal mask: {}", error_text(errno)));
   }
   const std::vector<uint8_t> fpu = fpu_state_of(thread.tid);
   const uint64_t top = thread.registers.rsp - kRedZone;
@@ -216,7 +216,7 @@ Expected<void> StoppedTarget::begin_calls_on(size_t index) {
   if ((can_heal && ptrace(PTRACE_SETREGS, thread.tid, nullptr, &healing) != 0) ||
       ptrace(static_cast<__ptrace_request>(PTRACE_SETSIGMASK), thread.tid,
              reinterpret_cast<void*>(8), &all) != 0) {
-    return fail(ErrorCode::Io, fmt::format("thread {}: {}", thread.tid, strerror(errno)));
+    return fail(ErrorCode::Io, fmt::format("thread {}: {}", thread.tid, error_text(errno)));
   }
   return {};
 }
@@ -284,7 +284,7 @@ Expected<void> StoppedTarget::end_calls() {
                              reinterpret_cast<void*>(8), &caller_mask_) == 0;
   const bool restored = ptrace(PTRACE_SETREGS, thread.tid, nullptr, &thread.registers) == 0;
   if (!masked || !restored) {
-    return fail(ErrorCode::Io, fmt::format("thread {}: {}", thread.tid, strerror(errno)));
+    return fail(ErrorCode::Io, fmt::format("thread {}: {}", thread.tid, error_text(errno)));
   }
   if (signal != 0) (void)syscall(SYS_tgkill, pid_, thread.tid, signal);
   return write(call_stack_, saved_stack_);

@@ -175,14 +175,13 @@ Expected<bool> Removal::drain(StoppedTarget& target) {
     // Also threads in a handler that interrupted a probe: most handlers soon return.
     std::vector<size_t> running;
     for (const ProgramCounter& counter : find_program_counters(target, maps_, code_, resting_)) {
-      const auto out = way_out(counter.value);
-      if (out) {
+      if (const auto out = way_out(counter.value)) {
         CLEW_TRY(set_program_counter(target, counter, *out));
-      } else if (counter.thread == kNoThread) {
-        return false;  // Nobody can say when it will go on.
-      } else if (std::find(running.begin(), running.end(), counter.thread) == running.end()) {
-        running.push_back(counter.thread);
+        continue;
       }
+      if (counter.thread == kNoThread) return false;  // Nobody can say when it will go on.
+      const bool known = std::find(running.begin(), running.end(), counter.thread) != running.end();
+      if (!known) running.push_back(counter.thread);
     }
     if (running.empty()) return true;
     CLEW_TRY(target.run_briefly(running, time));

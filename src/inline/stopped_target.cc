@@ -245,7 +245,7 @@ Expected<bool> StoppedTarget::poll_thread(pid_t tid) {
       remove_thread(tid);
       return true;
     }
-    return fail(ErrorCode::Io, fmt::format("registers of thread {}: {}", tid, strerror(errno)));
+    return fail(ErrorCode::Io, fmt::format("registers of thread {}: {}", tid, error_text(errno)));
   }
   if (event && !thread.group_stopped) restart_interrupted_wait(pid_, thread);
   threads_.push_back(thread);

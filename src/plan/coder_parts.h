@@ -23,8 +23,8 @@ inline bool fits_immediate(int64_t value) {
 
 // Of an argument of the traced function, in the context.
 inline int32_t argument_offset(uint16_t index) {
-  if (index < 6) return static_cast<int32_t>(offsetof(abi::Context, arguments) + 8U * index);
-  return static_cast<int32_t>(offsetof(abi::Context, stack_arguments) + 8U * (index - 6U));
+  if (index < 6) return static_cast<int32_t>(offsetof(abi::Context, arguments) + size_t{8} * index);
+  return static_cast<int32_t>(offsetof(abi::Context, stack_arguments) + size_t{8} * (index - 6U));
 }
 
 inline bool is_text(const query::Type& type) {
