@@ -46,6 +46,26 @@ function empty_nop
         ret
 end_function empty_nop
 
+// What a probe with time stamps cannot do without: empty_frame with one or two rdtsc in it.
+.macro timed_function name, stamps
+function \name
+        push rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset rbp, -16
+        mov rbp, rsp
+.rept \stamps
+        rdtsc
+.endr
+        nop
+        pop rbp
+        .cfi_def_cfa rsp, 8
+        ret
+end_function \name
+.endm
+
+timed_function one_stamp, 1
+timed_function two_stamps, 2
+
 // many_0000 to many_9999.
 .irp a, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 .irp b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9

@@ -21,6 +21,8 @@ typedef uint64_t Function(uint64_t);
 uint64_t empty_frame(uint64_t x);
 uint64_t empty_leaf(uint64_t x);
 uint64_t empty_nop(uint64_t x);
+uint64_t one_stamp(uint64_t x);
+uint64_t two_stamps(uint64_t x);
 uint64_t many_0000(uint64_t x);
 
 struct Job {
@@ -96,6 +98,8 @@ static Function* find(const char* name) {
   if (strcmp(name, "empty_frame") == 0) return empty_frame;
   if (strcmp(name, "empty_leaf") == 0) return empty_leaf;
   if (strcmp(name, "empty_nop") == 0) return empty_nop;
+  if (strcmp(name, "one_stamp") == 0) return one_stamp;
+  if (strcmp(name, "two_stamps") == 0) return two_stamps;
   if (strcmp(name, "many_0000") == 0) return many_0000;
   fprintf(stderr, "no function %s\n", name);
   exit(2);

@@ -6,6 +6,7 @@ from tracing import Bpftrace, Clew, Program
 
 CALLS = 1_000_000
 BURSTS = 15
+DEPTH = 20
 # An eighth of a ring; the collector empties it while the program rests. The first bursts touch the
 # pages of the ring for the first time; the median does not see them.
 EVENT_CALLS, EVENT_BURSTS, EVENT_REST_US = 4000, 24, 150_000
@@ -71,12 +72,20 @@ class HotLoop:
         other = found.get("bpftrace")
         return net, f"{other.median - base.median:,.0f} ns" if isinstance(other, Sample) else ""
 
-    def row(self, measure, limit, query, **how):
+    def row(self, measure, limit, query, note="", **how):
         row = Row(measure, f"<= {limit} ns" if limit else "", "ns", limit)
         net, peer = self.net(measure, query, **how)
         if isinstance(net, str):
             return row.fail(net)
-        return row.set(net.median, net.spread, peer)
+        return row.set(net.median, net.spread, peer, note)
+
+    def stamps(self, function):
+        """Sample of what the rdtsc instructions in `function` cost a call, without any probe."""
+        with Program(self.path) as program:
+            measures = {name: lambda name=name: self.time(program, function=name)["ns_per_call"]
+                        for name in ("empty_frame", function)}
+            found = interleave(self.repetitions, measures, f"rdtsc, {function}")
+        return found[function].against(found["empty_frame"], lambda with_, without: with_ - without)
 
 
 UPROBE = "uprobe:PROGRAM:empty_frame"
@@ -89,6 +98,7 @@ def cost_rows(folder, repetitions):
     """The rows of the table about single hits."""
     loop = HotLoop(folder, repetitions)
     one, both = entry("empty_frame"), entry_and_return("empty_frame")
+    one_stamp, two_stamps = loop.stamps("one_stamp"), loop.stamps("two_stamps")
     rows = [
         loop.row("count at a hot empty function", 5, select(one, COUNT),
                  peer=UPROBE + " { @ = count(); }"),
@@ -100,6 +110,7 @@ def cost_rows(folder, repetitions):
                  peer=UPROBE + " { @a = count(); } " + URETPROBE + " { @b = count(); }"),
         loop.row("entry and return with elapsed", 35,
                  select('return("hot_loop!empty_frame")', "calls = count(), ns = sum(e.elapsed)"),
+                 note=f"two rdtsc alone, without a probe: {two_stamps.median:.1f} ns",
                  peer=UPROBE + " { @t[tid] = nsecs; } " + URETPROBE +
                  " { @ns = sum(nsecs - @t[tid]); }"),
         loop.row("group by an argument, count", 15,
@@ -109,7 +120,8 @@ def cost_rows(folder, repetitions):
     event, peer = loop.net("a 32-byte event", EVENT, events=True)
     row = Row("emit a 32-byte event", "<= 25 ns", "ns", 25)
     rows.append(row.fail(event) if isinstance(event, str) else row.set(
-        event.median, event.spread, peer, "header, time stamp and two words"))
+        event.median, event.spread, peer,
+        f"size, time and two words; one rdtsc alone: {one_stamp.median:.1f} ns"))
     rows.append(deep_row(loop, event))
     return rows
 
@@ -117,7 +129,7 @@ def cost_rows(folder, repetitions):
 def deep_row(loop, plain):
     """The event again, with 20 frames built before each call (Fay, table III)."""
     row = Row("the event through 20 nested frames", "<= 1.3 x", "x", 1.3)
-    deep, _ = loop.net("deep event", EVENT, events=True, depth=20)
+    deep, _ = loop.net("deep event", EVENT, events=True, depth=DEPTH)
     for error in (plain, deep):
         if isinstance(error, str):
             return row.fail(error)
