@@ -178,7 +178,7 @@ class ModulePlanner {
   void request_unwinders(const inline_::ModuleCode& code, ModulePlan& result,
                          std::vector<inline_::Request>& requests);
   void refuse(const inline_::Refusal& refusal, const ModulePlan& plan);
-  void refuse_unwinder(const inline_::Refusal& refusal, size_t unwinder);
+  void refuse_unwinder(size_t unwinder, std::string_view reason);
 
   SiteSet& set_;
   size_t first_;
@@ -209,30 +209,33 @@ void ModulePlanner::request_unwinders(const inline_::ModuleCode& code, ModulePla
     const bool wanted =
         function.module == result.module && !function.is_armed && !dropped_unwinders_.contains(u);
     if (!wanted) continue;
+    const std::vector<inline_::Request> landings = landings_of(code, function.address);
+    if (landings.empty()) {
+      refuse_unwinder(u, "no-landing");
+      continue;
+    }
     for (size_t p = 0; p < programs_.size(); ++p) {
       if (!is_at_unwinder(programs_[p].point)) continue;
       std::vector<inline_::Request> wishes{
           {.kind = inline_::RequestKind::Entry, .address = function.address}};
-      if (programs_[p].point == plan::ProgramPoint::Landing) {
-        wishes = landings_of(code, function.address);
-      }
+      if (programs_[p].point == plan::ProgramPoint::Landing) wishes = landings;
       requests.insert(requests.end(), wishes.begin(), wishes.end());
       result.requests.resize(requests.size(), {.site = u, .program = p});
     }
   }
 }
 
-void ModulePlanner::refuse_unwinder(const inline_::Refusal& refusal, size_t unwinder) {
+void ModulePlanner::refuse_unwinder(size_t unwinder, std::string_view reason) {
   if (!dropped_unwinders_.insert(unwinder).second) return;
   set_.refused.push_back({.function = set_.unwinders[unwinder].name,
                           .kind = "unwinder",
-                          .reason = std::string(inline_::name(refusal.reason))});
+                          .reason = std::string(reason)});
 }
 
 void ModulePlanner::refuse(const inline_::Refusal& refusal, const ModulePlan& plan) {
   const size_t s = plan.requests[refusal.request].site;
   if (is_at_unwinder(programs_[plan.requests[refusal.request].program].point)) {
-    return refuse_unwinder(refusal, s);
+    return refuse_unwinder(s, inline_::name(refusal.reason));
   }
   if (!dropped_.insert(s).second) return;
   const Site& site = set_.sites[s];
@@ -281,7 +284,7 @@ Expected<void> check_landings(const SiteSet& set, const std::vector<plan::ProbeP
   return fail(ErrorCode::Refused,
               fmt::format("no call can be seen to be left by an exception: {} is refused ({})",
                           set.unwinders[0].name,
-                          refused == set.refused.end() ? "not gcc's unwinder" : refused->reason));
+                          refused == set.refused.end() ? "no landing" : refused->reason));
 }
 
 }  // namespace
@@ -292,6 +295,7 @@ Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, b
   for (size_t source = 0; source < query.sources.size(); ++source) {
     Expected<void> added = finder.add(static_cast<uint16_t>(source));
     const bool missing = !added && added.error().code == ErrorCode::NotFound;
+    set.source_at_fault = static_cast<uint16_t>(source);
     if (!added && !(missing && allow_missing)) return tl::unexpected(added.error());
   }
   if (!has_exception_source(query)) return {};
@@ -299,8 +303,8 @@ Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, b
   set.unwinders.insert(set.unwinders.end(), unwinders.begin(), unwinders.end());
   if (set.unwinders.empty() && !allow_missing) {
     return fail(ErrorCode::Refused,
-                "no call can be seen to be left by an exception: no module of the process has an "
-                "unwinder with a name (_Unwind_RaiseException)");
+                "no call can be seen to be left by an exception: no module of the process has "
+                "gcc's unwinder (_Unwind_RaiseException)");
   }
   return {};
 }
@@ -315,26 +319,25 @@ Expected<const inline_::ModuleCode*> CodeCache::code(target::Catalog& catalog, s
   return entry.get();
 }
 
-Expected<void> plan_windows(SiteSet& set, size_t first,
-                            const std::vector<plan::ProbeProgram>& programs,
-                            const query::Query& query, target::Catalog& catalog, CodeCache& codes,
-                            const std::map<size_t, InstalledWindows>& installed) {
+Expected<void> plan_windows(SiteSet& set, target::Catalog& catalog, CodeCache& codes,
+                            const WindowRequest& request) {
   std::set<size_t> modules;
-  for (size_t s = first; s < set.sites.size(); ++s) {
+  for (size_t s = request.first; s < set.sites.size(); ++s) {
     if (set.sites[s].group) modules.insert(set.sites[s].module);
   }
   for (const UnwinderFunction& function : set.unwinders) {
     if (!function.is_armed) modules.insert(function.module);
   }
   set.modules.clear();
-  ModulePlanner planner(set, first, programs, query);
+  ModulePlanner planner(set, request.first, request.programs, request.query);
   for (const size_t module : modules) {
     const inline_::ModuleCode* code = CLEW_TRY(codes.code(catalog, module));
-    const auto found = installed.find(module);
+    const auto found = request.installed.find(module);
+    const bool is_free = found == request.installed.end();
     set.modules.push_back(
-        planner.plan(module, *code, found == installed.end() ? InstalledWindows{} : found->second));
+        planner.plan(module, *code, is_free ? InstalledWindows{} : found->second));
   }
-  return check_landings(set, programs);
+  return check_landings(set, request.programs);
 }
 
 }  // namespace clew::engine

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <span>
 #include <string_view>
 
 #include "inline/exits.h"
@@ -14,7 +16,31 @@ namespace {
 constexpr auto kUnwinderNames =
     std::to_array<std::string_view>({"_Unwind_RaiseException", "_Unwind_ForcedUnwind",
                                      "_Unwind_Resume", "_Unwind_Resume_or_Rethrow"});
-constexpr std::string_view kUnwinderPattern = "_Unwind_*";
+
+using Functions = std::map<uint64_t, std::string>;  // By link-time address.
+
+Functions named_unwinders(const target::ModuleImage& image) {
+  Functions found;
+  for (const target::Function& function : image.functions()) {
+    const bool is_unwinder = std::find(kUnwinderNames.begin(), kUnwinderNames.end(),
+                                       function.name) != kUnwinderNames.end();
+    if (is_unwinder) found.emplace(function.address, function.name);
+  }
+  return found;
+}
+
+Expected<Functions> unnamed_unwinders(const target::ModuleImage& image) {
+  Functions found;
+  for (const target::Section& section : image.sections()) {
+    if (!section.executable || section.file_size_bytes == 0) continue;
+    const std::span<const uint8_t> text = CLEW_TRY(image.bytes(section));
+    for (const size_t offset : inline_::find_stack_switches(text)) {
+      const target::Function* function = image.function_covering(section.address + offset);
+      if (function != nullptr) found.emplace(function->address, function->name);
+    }
+  }
+  return found;
+}
 
 }  // namespace
 
@@ -27,21 +53,17 @@ bool has_exception_source(const query::Query& query) {
 Expected<std::vector<UnwinderFunction>> find_unwinders(target::Catalog& catalog,
                                                        const std::vector<size_t>& modules) {
   std::vector<UnwinderFunction> found;
-  for (const target::FunctionMatch& match : CLEW_TRY(catalog.find(kUnwinderPattern))) {
+  for (size_t module = 0; module < catalog.modules().size(); ++module) {
     const bool wanted =
-        modules.empty() || std::find(modules.begin(), modules.end(), match.module) != modules.end();
-    if (!wanted || !catalog.modules()[match.module].is_loaded) continue;
-    const target::ModuleImage* image = CLEW_TRY(catalog.image(match.module));
-    const target::Function& function = image->functions()[match.function];
-    const bool is_unwinder = std::find(kUnwinderNames.begin(), kUnwinderNames.end(),
-                                       function.name) != kUnwinderNames.end();
-    const bool is_known =
-        std::any_of(found.begin(), found.end(), [&](const UnwinderFunction& other) {
-          return other.module == match.module && other.address == function.address;
-        });
-    if (!is_unwinder || is_known) continue;
-    found.push_back(
-        {.module = match.module, .address = function.address, .name = std::string(function.name)});
+        modules.empty() || std::find(modules.begin(), modules.end(), module) != modules.end();
+    if (!wanted || !catalog.modules()[module].is_loaded) continue;
+    const Expected<const target::ModuleImage*> image = catalog.image(module);
+    if (!image) continue;  // Nothing of it can be traced.
+    Functions functions = named_unwinders(**image);
+    functions.merge(CLEW_TRY(unnamed_unwinders(**image)));
+    for (auto& [address, name] : functions) {
+      found.push_back({.module = module, .address = address, .name = name});
+    }
   }
   return found;
 }

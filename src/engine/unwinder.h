@@ -2,7 +2,7 @@
 // Where exceptions are seen: the functions of gcc's unwinder, in libgcc_s and in modules that have
 // a copy of their own. Each notes where it begins, and where it leaves its frame for an outer one
 // the calls between are over. So the hooks know nothing of languages, and a handler in the function
-// that catches comes after them.
+// that catches comes after them. docs/decisions/exception-probes.md has more.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,8 @@ struct UnwinderFunction {
 
 bool has_exception_source(const query::Query& query);
 
-// The unwinder's functions in these modules; in all that are loaded when the list is empty.
+// The unwinder's functions in these modules; in all that are loaded when the list is empty. Known by
+// their names, and in stripped modules by the code that only they have.
 Expected<std::vector<UnwinderFunction>> find_unwinders(target::Catalog& catalog,
                                                        const std::vector<size_t>& modules);
 

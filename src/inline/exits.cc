@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <optional>
 
 #include "inline/decode.h"
@@ -232,6 +233,22 @@ std::vector<uint64_t> find_stack_switches(const ModuleCode& code, uint32_t funct
         found.push_back(address);
       }
     }
+  }
+  return found;
+}
+
+std::vector<size_t> find_stack_switches(std::span<const uint8_t> text) {
+  std::array<uint8_t, kSwitchStack.size() + kPopTarget.size() + kJumpTarget.size()> form{};
+  auto end = std::copy(kSwitchStack.begin(), kSwitchStack.end(), form.begin());
+  end = std::copy(kPopTarget.begin(), kPopTarget.end(), end);
+  std::copy(kJumpTarget.begin(), kJumpTarget.end(), end);
+  std::vector<size_t> found;
+  for (size_t from = 0; from < text.size();) {
+    const void* const at = memmem(text.data() + from, text.size() - from, form.data(), form.size());
+    if (at == nullptr) break;
+    const auto offset = static_cast<size_t>(static_cast<const uint8_t*>(at) - text.data());
+    found.push_back(offset);
+    from = offset + form.size();
   }
   return found;
 }

@@ -5,7 +5,9 @@
 // when the stack is as it was at entry and no jump table explains it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <tl/expected.hpp>
@@ -34,6 +36,10 @@ tl::expected<std::vector<Exit>, ExitRefusal> find_exits(const ModuleCode& code, 
 // where to go on, and rcx + 8 the stack pointer there. Such a function has the jump behind it not
 // among its exits.
 std::vector<uint64_t> find_stack_switches(const ModuleCode& code, uint32_t function);
+
+// The offsets in `text` that look like one, wherever instructions start. In Debian's programs and
+// libraries nothing else does.
+std::vector<size_t> find_stack_switches(std::span<const uint8_t> text);
 
 // Indirect jumps of the function that are neither switches nor tail calls: they may go anywhere in
 // the function. Usually none.

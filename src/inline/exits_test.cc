@@ -48,6 +48,52 @@ TEST(Exits, AreReturnsAndJumpsToOtherFunctions) {
   EXPECT_EQ(exits_of(text, tails_other), "+2 ret");
 }
 
+CLEW_TEXT_CASE(unwinder_case, R"(
+  push %rbp
+  mov %rsp, %rbp
+  test %eax, %eax
+  je 1f
+  mov 0(%rbp), %rbp
+  unwinder_switch: mov %rcx, %rsp
+  pop %rcx
+  jmp *%rcx
+  1: leave
+  unwinder_return: ret
+)");
+CLEW_LABEL(unwinder_switch);
+CLEW_LABEL(unwinder_return);
+
+// It leaves its own frame and others; its own exit is the return.
+TEST(Exits, OfTheUnwinderAreNotWhereItGoesOnInAnOuterFrame) {
+  const TextCase text =
+      TextCase(unwinder_case, unwinder_case_end).function(unwinder_case, unwinder_case_end);
+  const ModuleCode code = analyse(text.text);
+  const auto offset_of = [](const uint8_t* label) {
+    return static_cast<size_t>(label - unwinder_case);
+  };
+  EXPECT_EQ(find_stack_switches(code, *code.function_starting_at(at(unwinder_case))),
+            std::vector<uint64_t>{at(unwinder_switch)});
+  const std::span<const uint8_t> bytes(unwinder_case, unwinder_case_end);
+  EXPECT_EQ(find_stack_switches(bytes), std::vector<size_t>{offset_of(unwinder_switch)});
+  EXPECT_TRUE(find_stack_switches(bytes.first(offset_of(unwinder_switch) + 5)).empty());
+  EXPECT_EQ(exits_of(code, unwinder_case),
+            '+' + std::to_string(offset_of(unwinder_return)) + " ret");
+}
+
+CLEW_TEXT_CASE(other_stack_case, R"(
+  mov %rcx, %rsp
+  pop %rdx
+  jmp *%rdx
+)");
+
+TEST(Exits, ASwitchOfStacksThatIsNotTheUnwindersIsNotUnderstood) {
+  const TextCase text = TextCase(other_stack_case, other_stack_case_end)
+                            .function(other_stack_case, other_stack_case_end);
+  const ModuleCode code = analyse(text.text);
+  EXPECT_TRUE(find_stack_switches(code, *code.function_starting_at(at(other_stack_case))).empty());
+  EXPECT_EQ(exits_of(code, other_stack_case), "indirect-jump");
+}
+
 CLEW_TEXT_CASE(cold_case, R"(
   sub $8, %rsp
   test %edi, %edi

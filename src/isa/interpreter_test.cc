@@ -231,6 +231,24 @@ TEST_F(Interpreter, PairsRecordsByFrameAndFunction) {
   EXPECT_EQ(result_of(record_text("record_take", frame, 6)), payload + 16);
 }
 
+TEST_F(Interpreter, TakesTheRecordsOfCallsThatAnUnwinderLeaves) {
+  constexpr uint64_t kFrame = 0x7FFF'0000'0000;
+  std::vector<uint64_t> payloads;
+  for (uint64_t k = 0; k < 4; ++k)
+    payloads.push_back(result_of(record_text("record_put", kFrame + 32 * k, 5)));
+  const std::string left = record_text("record_take_left", kFrame + 32 * 3, 0);
+  EXPECT_EQ(result_of(left), 0U);  // Nobody unwinds.
+  result_of(fmt::format("lddw window %r1, {}\nlddw %r2, {}\nstxdw [%r1], %r2\nmov %r0, 0\nexit",
+                        offsetof(abi::RegionHeader, unwind_from), kFrame + 32));
+  EXPECT_EQ(result_of(left), payloads[1]);
+  EXPECT_EQ(result_of(left), payloads[2]);
+  EXPECT_EQ(result_of(left), 0U);
+  EXPECT_EQ(result_of(record_text("record_drop", kFrame, 5)), 1U);
+  EXPECT_EQ(result_of(record_text("record_drop", kFrame + 32, 5)), 0U);
+  EXPECT_EQ(result_of(record_text("record_drop", kFrame + 32 * 3, 5)), 1U);
+  EXPECT_EQ(word_at(offsetof(abi::RegionHeader, missed_unpaired)), 0U);
+}
+
 TEST_F(Interpreter, TakesOverRecordsOfDeadFramesAndCountsWhatDoesNotFit) {
   const uint64_t frame = 0x7FFF'0000'0000;
   for (uint64_t k = 0; k < 8; ++k) {

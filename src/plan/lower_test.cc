@@ -2,6 +2,7 @@
 // What lowering refuses, and what holds for every program.
 #include "plan/lower.h"
 
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "abi/context.h"
+#include "isa/accessor_host.h"
+#include "isa/interpreter.h"
 #include "plan/capture.h"
 #include "plan/fake_machine.h"
 #include "query/parse.h"
@@ -73,6 +77,80 @@ TEST(Lower, ProgramsRunEachInstructionAtMostOnce) {
       EXPECT_FALSE(has_cycle(program.program.code, 0, marks)) << program.program.name;
     }
   }
+}
+
+// The programs of a session, run over the accessors of the reference.
+class FakeUnwinding {
+ public:
+  FakeUnwinding(const Plan& plan, const LowerInput& input)
+      : lowered_(*lower(plan, input)), host_(lowered_.layout) {
+    window_.assign((size_t{1} << lowered_.layout.size_log2) + abi::kWindowSlackBytes, 0);
+  }
+  void run(ProgramPoint point, const abi::Context& context) {
+    for (const ProbeProgram& program : lowered_.programs) {
+      if (program.point != point) continue;
+      std::vector<uint64_t> constants;
+      for (const SiteConstant constant : program.site_constants) {
+        const bool is_tag = constant == SiteConstant::RecordTag;
+        const bool is_group = constant == SiteConstant::GroupPointer;
+        constants.push_back(is_tag     ? (program.source + 1ULL) << abi::kFunctionIdShift
+                            : is_group ? lowered_.group_pointer(program.source)
+                                       : 0);
+      }
+      const auto done = isa::interpret(
+          program.program,
+          {.window = window_, .context = &context, .site_constants = constants, .host = &host_});
+      ASSERT_TRUE(done.has_value()) << done.error().message;
+    }
+  }
+  uint64_t count_of(uint32_t group) {
+    uint64_t count = 0;
+    std::memcpy(&count, window_.data() + lowered_.group_pointer(group), sizeof count);
+    return count;
+  }
+
+ private:
+  Lowered lowered_;
+  isa::RegionHost host_;
+  std::vector<uint8_t> window_;
+};
+
+abi::Context at_frame(uint64_t frame, uint64_t argument) {
+  abi::Context context{};
+  context.arguments[0] = argument;
+  context.frame = frame;
+  return context;
+}
+
+// Sources 0 and 1 are exceptions, 2 a return with a record. All three are of one function, which
+// calls itself. What passes the filter counts, for each call that is left, and only for those.
+TEST(Lower, ALandingRunsEachExceptionSourceForTheCallsThatAreLeft) {
+  constexpr uint64_t kStack = 0x7fff'0000'0000;
+  const Plan plan = plan_of(
+      R"(from e in exception("m!f"), exception("m!g"), return("m!f") where e.entry.arg0 > 1
+         groupby e.probe select count())");
+  LowerInput input = kInput;
+  input.group_count = 3;
+  FakeUnwinding session(plan, input);
+  for (uint64_t i = 0; i < 6; ++i) {
+    session.run(ProgramPoint::Entry, at_frame(kStack + 64 * i, i));
+  }
+  session.run(ProgramPoint::UnwindStart, at_frame(kStack + 64, 0));
+  abi::Context landing{};
+  landing.arguments[3] = kStack + 64 * 3;  // Where the calls of the frame that catches are made.
+  session.run(ProgramPoint::Landing, landing);
+  EXPECT_EQ(session.count_of(0), 2U);  // Arguments 2 and 3.
+  EXPECT_EQ(session.count_of(1), 2U);
+  EXPECT_EQ(session.count_of(2), 0U);
+  session.run(ProgramPoint::Landing, landing);  // Nobody unwinds any more.
+  session.run(ProgramPoint::Exit, at_frame(kStack + 64 * 5, 0));
+  EXPECT_EQ(session.count_of(2), 1U);
+  session.run(ProgramPoint::UnwindStart, at_frame(kStack, 0));
+  landing.arguments[3] = kStack + 64 * 5;
+  session.run(ProgramPoint::Landing, landing);
+  EXPECT_EQ(session.count_of(0),
+            3U);  // Argument 4: what returned was not left, 0 fails the filter.
+  EXPECT_EQ(session.count_of(2), 1U);
 }
 
 void expect_limit(const Plan& plan, const LowerInput& input, std::string_view message) {

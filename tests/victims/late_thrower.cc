@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that throws, with its own copies of libgcc and libstdc++'s runtime, loaded late.
+// A library that throws, with its own copies of libgcc and libstdc++'s runtime, stripped and
+// loaded late.
 #include <cstdint>
 
 extern "C" __attribute__((noinline)) uint64_t late_throws(uint64_t x) {
