@@ -53,6 +53,7 @@ struct SiteSet {
   std::vector<UnwinderFunction> unwinders;  // Only when there are exception sources.
   std::vector<ModulePlan> modules;          // Of the last plan_windows().
   std::vector<collect::RefusedSite> refused;
+  uint16_t source_at_fault = 0;  // Of the last error of find_sites().
 };
 
 inline constexpr size_t kSitesMax = 10'000;  // More ask for --yes.
@@ -78,9 +79,13 @@ using InstalledWindows = std::vector<inline_::Window>;
 // Plans the windows for all programs at the sites from `first` on, and at the unwinder's functions
 // that are not armed yet. A site whose recorder or exits are refused is dropped whole and listed.
 // Errors: Refused when an exception source has no landing of the unwinder.
-Expected<void> plan_windows(SiteSet& set, size_t first,
-                            const std::vector<plan::ProbeProgram>& programs,
-                            const query::Query& query, target::Catalog& catalog, CodeCache& codes,
-                            const std::map<size_t, InstalledWindows>& installed);
+struct WindowRequest {  // Borrows what it names.
+  const query::Query& query;
+  const std::vector<plan::ProbeProgram>& programs;
+  size_t first = 0;
+  std::map<size_t, InstalledWindows> installed = {};  // By module.
+};
+Expected<void> plan_windows(SiteSet& set, target::Catalog& catalog, CodeCache& codes,
+                            const WindowRequest& request);
 
 }  // namespace clew::engine
