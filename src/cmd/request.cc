@@ -90,12 +90,31 @@ void declare_request(CLI::App& app, RequestArguments& arguments) {
   app.add_flag("-f,--follow", arguments.follow, "count forked children, too");
 }
 
+namespace {
+
+// The installed files: where $CLEW_VOCABULARY says, else beside the command (PREFIX/bin/clew,
+// PREFIX/share/clew/vocabulary), else where the build knows them to be.
+std::string installed_vocabulary() {
+  const char* named = std::getenv("CLEW_VOCABULARY");  // NOLINT(concurrency-mt-unsafe)
+  if (named != nullptr && *named != '\0') return named;
+  std::error_code problem;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", problem);
+  const std::filesystem::path beside = self.parent_path().parent_path() / "share/clew/vocabulary";
+  if (!problem && std::filesystem::is_directory(beside, problem)) return beside.string();
+  return CLEW_VOCABULARY_DIRECTORY;
+}
+
+}  // namespace
+
 std::vector<std::string> default_vocabularies() {
-  std::vector<std::string> paths{CLEW_VOCABULARY_DIRECTORY};
+  std::vector<std::string> paths{installed_vocabulary()};
   if (const char* home = std::getenv("HOME"); home != nullptr) {  // NOLINT(concurrency-mt-unsafe)
     paths.push_back(std::string(home) + "/.config/clew/vocabulary");
   }
-  std::erase_if(paths, [](const std::string& path) { return !std::filesystem::exists(path); });
+  std::erase_if(paths, [](const std::string& path) {
+    std::error_code problem;
+    return !std::filesystem::exists(path, problem);
+  });
   return paths;
 }
 

@@ -23,9 +23,12 @@ void EventBatch::clear() {
   words_.clear();
 }
 
-void EventBatch::append(const EventBatch& other) {
-  for (size_t i = 0; i < other.size(); ++i)
-    push(other.at(i));
+void EventBatch::append(const EventBatch& other, uint32_t process_bits) {
+  for (size_t i = 0; i < other.size(); ++i) {
+    Event event = other.at(i);
+    event.process |= process_bits;
+    push(event);
+  }
 }
 
 Event EventBatch::at(size_t index) const {

@@ -22,7 +22,8 @@ class EventBatch {
  public:
   void push(const Event& event);
   void clear();
-  void append(const EventBatch& other);
+  // `process_bits` are added to the number of each event's process.
+  void append(const EventBatch& other, uint32_t process_bits = 0);
   [[nodiscard]] size_t size() const { return times_.size(); }
   [[nodiscard]] bool empty() const { return times_.empty(); }
   [[nodiscard]] Event at(size_t index) const;

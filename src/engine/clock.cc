@@ -12,9 +12,9 @@ namespace {
 
 constexpr int kReadings = 16;
 
-int64_t monotonic_now_ns() {
+int64_t now_ns(clockid_t clock) {
   timespec now{};
-  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  (void)clock_gettime(clock, &now);
   return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
@@ -25,12 +25,27 @@ ClockSample sample_clock() {
   uint64_t best_gap = std::numeric_limits<uint64_t>::max();
   for (int i = 0; i < kReadings; ++i) {
     const uint64_t before = __rdtsc();
-    const int64_t now_ns = monotonic_now_ns();
+    const int64_t now = now_ns(CLOCK_MONOTONIC);
     const uint64_t after = __rdtsc();
     if (after - before < best_gap) {
       best_gap = after - before;
-      best = {.ticks = before + best_gap / 2, .monotonic_ns = now_ns};
+      best = {.ticks = before + best_gap / 2, .monotonic_ns = now};
     }
+  }
+  return best;
+}
+
+// The tightest of a few readings, as above.
+int64_t epoch_of_monotonic_ns() {
+  int64_t best = 0;
+  int64_t best_gap = std::numeric_limits<int64_t>::max();
+  for (int i = 0; i < kReadings; ++i) {
+    const int64_t before = now_ns(CLOCK_MONOTONIC);
+    const int64_t wall = now_ns(CLOCK_REALTIME);
+    const int64_t gap = now_ns(CLOCK_MONOTONIC) - before;
+    if (gap >= best_gap) continue;
+    best_gap = gap;
+    best = wall - before - gap / 2;
   }
   return best;
 }

@@ -8,7 +8,7 @@
 namespace clew::engine {
 
 // Nanoseconds = ticks * multiplier >> kTickShift. With 20 bits the rounding error of the rate is
-// below 3e-6 and a span of 2^44 ticks (an hour and a half at 3 GHz) does not overflow 64 bits.
+// below 3e-6; longer spans than an hour are scaled in two parts (plan/coder.h, scale_ticks).
 inline constexpr uint32_t kTickShift = 20;
 
 struct ClockSample {
@@ -18,6 +18,9 @@ struct ClockSample {
 
 // The tightest of a few readings of both clocks (tens of nanoseconds apart).
 ClockSample sample_clock();
+
+// CLOCK_REALTIME - CLOCK_MONOTONIC, in nanoseconds.
+int64_t epoch_of_monotonic_ns();
 
 class Clock {
  public:

@@ -2,11 +2,14 @@
 #include "engine/compile.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
+#include "abi/region.h"
 #include "engine/clock.h"
 #include "engine/type_source.h"
+#include "query/diagnostic.h"
 #include "query/parse.h"
 #include "query/vocabulary.h"
 #include "target/process.h"
@@ -29,6 +32,10 @@ class Compiler {
   Expected<std::vector<pid_t>> wanted_pids();
   Expected<query::Query> parse();
   Expected<void> find_sites(const query::Query& query);
+  [[nodiscard]] tl::unexpected<Error> at_source(const query::Query& query, uint16_t source,
+                                                const std::string& message) const;
+  [[nodiscard]] uint16_t largest_source() const;
+  [[nodiscard]] Expected<void> check_function_ids() const;
   // Groups for functions of modules that are loaded later.
   [[nodiscard]] uint32_t spare_groups() const;
 
@@ -71,6 +78,7 @@ Expected<void> Compiler::find_processes() {
   notices_.progress("reading processes and symbols");
   for (const pid_t pid : CLEW_TRY(wanted_pids())) {
     result_.tracees.push_back(CLEW_TRY(Tracee::of_process(pid)));
+    result_.tracees.back()->set_index(static_cast<uint32_t>(result_.tracees.size() - 1));
   }
   return {};
 }
@@ -94,14 +102,47 @@ Expected<query::Query> Compiler::parse() {
 Expected<void> Compiler::find_sites(const query::Query& query) {
   size_t count = 0;
   for (const auto& tracee : result_.tracees) {
-    CLEW_TRY(tracee->find_sites(query, request_.allow_missing));
+    const Expected<void> found = tracee->find_sites(query, request_.allow_missing);
+    if (!found) return at_source(query, tracee->sites().source_at_fault, found.error().message);
     count += tracee->sites().sites.size();
   }
   if (count > kSitesMax && !request_.many_sites) {
-    return fail(ErrorCode::Limit,
-                fmt::format("the query matches {} functions, more than {}; narrow the pattern, or "
-                            "add --yes to trace them all",
-                            count, kSitesMax));
+    return at_source(query, largest_source(),
+                     fmt::format("the query matches {} functions, more than {}; narrow the "
+                                 "pattern, or add --yes to trace them all",
+                                 count, kSitesMax));
+  }
+  return {};
+}
+
+// The message with the source's place in the query.
+tl::unexpected<Error> Compiler::at_source(const query::Query& query, uint16_t source,
+                                          const std::string& message) const {
+  return query::Reporter(request_.text).fail(query.sources[source].span, message);
+}
+
+uint16_t Compiler::largest_source() const {
+  std::map<uint16_t, size_t> counts;
+  for (const auto& tracee : result_.tracees) {
+    for (const Site& site : tracee->sites().sites)
+      ++counts[site.source];
+  }
+  const auto largest =
+      std::max_element(counts.begin(), counts.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return largest == counts.end() ? uint16_t{0} : largest->first;
+}
+
+// Open calls are told apart by 17 bits of function and source (abi/region.h).
+Expected<void> Compiler::check_function_ids() const {
+  if (result_.lowered.layout.records.payload_words == 0) return {};
+  for (const auto& tracee : result_.tracees) {
+    const size_t functions = tracee->sites().function_numbers.size();
+    if (functions <= abi::kFunctionIdsMax) continue;
+    return at_source(result_.plan.query, largest_source(),
+                     fmt::format("the query pairs calls and returns of {} functions, {} are "
+                                 "possible; narrow the pattern, or leave out elapsed and entry",
+                                 functions, abi::kFunctionIdsMax));
   }
   return {};
 }
@@ -139,9 +180,9 @@ Expected<void> Compiler::compile() {
        .tick_shift = kTickShift,
        .base_ticks = clock_start_.ticks,
        .base_ns = static_cast<uint64_t>(clock_start_.monotonic_ns),
-
+       .epoch_ns = epoch_of_monotonic_ns(),
        .group_count = static_cast<uint32_t>(result_.grouping.keys.size()) + spare_groups()}));
-  return {};
+  return check_function_ids();
 }
 
 }  // namespace

@@ -10,7 +10,9 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <time.h>
+#include <x86intrin.h>
 
+#include "collect/event_merge.h"
 #include "engine/compile.h"
 #include "engine/tracee.h"
 #include "plan/lower.h"
@@ -73,9 +75,11 @@ class Session {
   void fire(uint16_t source);
   void keep_house();
   [[nodiscard]] bool finished();
-  Expected<void> end_interval();
+  Expected<void> end_interval(bool partial);
+  [[nodiscard]] bool interval_is_over() const;
   void drain_tables();
   void push_events(bool all);
+  void push_event(const collect::Event& event);
   Expected<aggregate::Table> merged(bool interval);
   void push_rows(const aggregate::Table& table);
   collect::Losses losses();
@@ -98,6 +102,7 @@ class Session {
   uint64_t intervals_ = 0;
   uint64_t events_left_ = UINT64_MAX;
   std::vector<HostTick> ticks_;
+  collect::EventMerge events_;  // Of all processes.
 };
 
 Expected<void> Session::arm() {
@@ -221,12 +226,23 @@ void Session::drain_tables() {
 
 void Session::push_events(bool all) {
   if (lowered_.form != plan::StateForm::Events) return;
+  collect::EventBatch round;
+  const uint64_t start = __rdtsc();
   for (const auto& tracee : tracees_) {
-    for (const aggregate::Row& row : tracee->take_events(all)) {
-      if (events_left_ == 0) return;
-      --events_left_;
-      sink_.row(row);
-    }
+    tracee->read_events(round);
+  }
+  events_.add(round, start);
+  const collect::EventBatch ready = all ? events_.take_all() : events_.take_ready();
+  for (size_t i = 0; i < ready.size(); ++i) {
+    push_event(ready.at(i));
+  }
+}
+
+void Session::push_event(const collect::Event& event) {
+  for (const aggregate::Row& row : tracees_[event.process >> kTraceeShift]->take_event(event)) {
+    if (events_left_ == 0) return;
+    --events_left_;
+    sink_.row(row);
   }
 }
 
@@ -248,9 +264,9 @@ void Session::push_rows(const aggregate::Table& table) {
   }
 }
 
-Expected<void> Session::end_interval() {
+Expected<void> Session::end_interval(bool partial) {
   if (plan_.query.shape == query::Shape::Groups) push_rows(CLEW_TRY(merged(true)));
-  sink_.end_interval(++intervals_);
+  sink_.end_interval({.number = ++intervals_, .partial = partial});
   return {};
 }
 
@@ -259,6 +275,10 @@ void Session::keep_house() {
   house_ = Time::now();
   for (const auto& tracee : tracees_)
     tracee->keep_house();
+}
+
+bool Session::interval_is_over() const {
+  return interval_end_ && Time::now() >= *interval_end_;
 }
 
 Expected<void> Session::answer(int stop_descriptor) {
@@ -276,9 +296,11 @@ Expected<void> Session::answer(int stop_descriptor) {
     push_events(false);
     fire_ticks();
     keep_house();
-    if (interval_end_ && Time::now() >= *interval_end_) {
+    // The one that ends with the session is closed there, whole.
+    const bool is_last = end_ && interval_end_ && *interval_end_ >= *end_;
+    if (interval_is_over() && !is_last) {
       interval_end_ = *interval_end_ + Nanoseconds(plan_.query.every_ns.value_or(0));
-      CLEW_TRY(end_interval());
+      CLEW_TRY(end_interval(false));
     }
   }
   return {};
@@ -288,13 +310,14 @@ Expected<void> Session::answer(int stop_descriptor) {
 
 Expected<Outcome> Session::close() {
   Outcome outcome;
+  const bool partial = !interval_is_over();
   for (const auto& tracee : tracees_) {
     CLEW_TRY(tracee->detach());
   }
   push_events(true);
   fire_all(SourceKind::End);
   if (plan_.query.every_ns) {
-    CLEW_TRY(end_interval());
+    CLEW_TRY(end_interval(partial));
   } else if (plan_.query.shape == query::Shape::Groups) {
     push_rows(CLEW_TRY(merged(false)));
   }

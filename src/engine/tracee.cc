@@ -4,10 +4,17 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <x86intrin.h>
 
 namespace clew::engine {
 namespace {
+
+constexpr uint8_t kCallOpcode = 0x85;  // RFC 9669: JMP | CALL.
+
+bool calls_time(const isa::Program& program) {
+  return std::any_of(program.code.begin(), program.code.end(), [](const isa::Instruction& i) {
+    return i.opcode == kCallOpcode && i.immediate == static_cast<int32_t>(abi::Accessor::Time);
+  });
+}
 
 using Milliseconds = std::chrono::duration<double, std::milli>;
 
@@ -47,7 +54,8 @@ Expected<void> Tracee::find_sites(const query::Query& query, bool allow_missing)
 }
 
 Expected<void> Tracee::plan_windows(const plan::Plan& plan, const plan::Lowered& lowered) {
-  return engine::plan_windows(sites_, 0, lowered.programs, plan.query, catalog_, codes_, {});
+  return engine::plan_windows(sites_, catalog_, codes_,
+                              {.query = plan.query, .programs = lowered.programs});
 }
 
 Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lowered,
@@ -62,6 +70,14 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
   options.fork_policy = follow_forks ? abi::ForkPolicy::Follow : abi::ForkPolicy::Mute;
   attachment_ =
       std::make_unique<inline_::Attachment>(CLEW_TRY(inline_::Attachment::open(pid_, options)));
+  const bool needs_time = std::any_of(lowered.programs.begin(), lowered.programs.end(),
+                                      [](const auto& probe) { return calls_time(probe.program); });
+  if (needs_time && !attachment_->time_is_readable()) {
+    return fail(ErrorCode::Refused,
+                fmt::format("process {} has forbidden itself to read the time stamp counter "
+                            "(PR_SET_TSC); ask for counts, without time, elapsed and events",
+                            pid_));
+  }
   std::map<size_t, InstalledWindows> installed;
   for (const ModulePlan& module : sites_.modules) {
     std::vector<inline_::Window> windows =
@@ -71,8 +87,9 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
   if (!installed.empty()) {
     sites_.modules.clear();
     sites_.refused.clear();
-    CLEW_TRY(
-        engine::plan_windows(sites_, 0, lowered.programs, plan.query, catalog_, codes_, installed));
+    CLEW_TRY(engine::plan_windows(
+        sites_, catalog_, codes_,
+        {.query = plan.query, .programs = lowered.programs, .installed = std::move(installed)}));
   }
   names_ = std::make_unique<ProcessNames>(pid_, catalog_, sites_.names);
   root_ =
@@ -140,7 +157,8 @@ Expected<void> Tracee::arm_new_modules(const plan::Plan& plan, plan::Grouping& g
     sites_.sites[s].group = grouping.group_of_site[first_grouped + s - first];
   }
   CLEW_TRY(
-      engine::plan_windows(sites_, first, lowered_->programs, plan.query, catalog_, codes_, {}));
+      engine::plan_windows(sites_, catalog_, codes_,
+                           {.query = plan.query, .programs = lowered_->programs, .first = first}));
   const inline_::InstallReport added =
       CLEW_TRY(arm(*attachment_, sites_, *lowered_, catalog_)).install;
   report_.points += added.points;
@@ -166,22 +184,20 @@ void Tracee::keep_house() {
   threads_.refresh();
   collect::EventBatch batch;
   (void)reader_->free_dead_slots(threads_, *drained_, batch);
-  events_.add_extra(batch);
+  freed_.append(batch);
   names_->refresh_threads();
 }
 
-std::vector<aggregate::Row> Tracee::take_events(bool all) {
-  collect::EventBatch round;
-  const uint64_t start = __rdtsc();
-  reader_->read_events(round);
-  events_.add(round, start);
-  const collect::EventBatch ready = all ? events_.take_all() : events_.take_ready();
-  std::vector<aggregate::Row> rows;
-  for (size_t i = 0; i < ready.size(); ++i) {
-    std::vector<aggregate::Row> some = root_->take(ready.at(i));
-    std::move(some.begin(), some.end(), std::back_inserter(rows));
-  }
-  return rows;
+void Tracee::read_events(collect::EventBatch& round) {
+  collect::EventBatch own = std::exchange(freed_, {});
+  reader_->read_events(own);
+  round.append(own, index_ << kTraceeShift);
+}
+
+std::vector<aggregate::Row> Tracee::take_event(const collect::Event& event) {
+  collect::Event own = event;
+  own.process &= (1U << kTraceeShift) - 1;
+  return root_->take(own);
 }
 
 uint64_t Tracee::passed() {

@@ -13,7 +13,7 @@
 #include "aggregate/accumulator.h"
 #include "aggregate/table.h"
 #include "base/error.h"
-#include "collect/event_merge.h"
+#include "collect/event_batch.h"
 #include "collect/reader.h"
 #include "collect/threads.h"
 #include "engine/bodies.h"
@@ -30,10 +30,17 @@ namespace clew::engine {
 // Keys that the tracer keeps for one process, besides what the process's own memory holds.
 inline constexpr size_t kKeysMax = size_t{1} << 20;
 
+// The process of an event: the index of its tracee, then abi::SlotControl::process.
+inline constexpr uint32_t kTraceeShift = 16;
+inline constexpr uint32_t kTraceesMax = 1U << (32 - kTraceeShift);
+static_assert(abi::kProcessesMax < 1U << kTraceeShift);
+
 class Tracee {
  public:
   static Expected<std::unique_ptr<Tracee>> of_process(pid_t pid);
   Tracee(pid_t pid, target::Catalog catalog) : pid_(pid), catalog_(std::move(catalog)) {}
+  // Its place among the tracees of the session, below kTraceesMax.
+  void set_index(uint32_t index) { index_ = index; }
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   target::Catalog& catalog() { return catalog_; }
@@ -58,8 +65,10 @@ class Tracee {
   bool drain_tables();
   // Housekeeping between answers: dead threads, names of threads.
   void keep_house();
-  // Rows of the events that are complete; at the end all.
-  std::vector<aggregate::Row> take_events(bool all);
+  // Adds the events since the last call; the index of this tracee goes into their processes.
+  void read_events(collect::EventBatch& round);
+  // The rows of one of them.
+  std::vector<aggregate::Row> take_event(const collect::Event& event);
   // How many hits passed the filters so far (plans with for N events).
   uint64_t passed();
   // The counts of the interval that ends now, or of the whole session.
@@ -79,6 +88,7 @@ class Tracee {
   Expected<aggregate::Table> with_counted(aggregate::Table table);
 
   pid_t pid_;
+  uint32_t index_ = 0;
   target::Catalog catalog_;
   SiteSet sites_;
   CodeCache codes_;
@@ -96,7 +106,7 @@ class Tracee {
   std::unique_ptr<aggregate::Accumulator> drained_;
   uint64_t passed_before_ = 0;                // With generations: in earlier intervals.
   std::optional<aggregate::Table> previous_;  // At the end of the last interval.
-  collect::EventMerge events_;
+  collect::EventBatch freed_;                 // Events of freed slots.
   inline_::InstallReport report_;
   std::optional<inline_::DetachReport> detached_;
   std::vector<std::string> lost_;

@@ -3,6 +3,7 @@
 #include "inline/attachment.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -13,6 +14,7 @@
 #include <linux/membarrier.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -284,6 +286,22 @@ void clear_region(const Arena& arena, const abi::SessionEntry& session) {
   }
 }
 
+namespace {
+
+// Whether the program lets itself read the time stamp counter; where it does not, rdtsc is a signal
+// (prctl(2), PR_SET_TSC). One thread is asked for all: threads inherit it.
+bool may_read_time(StoppedTarget& target) {
+  const Expected<uint64_t> place = target.scratch();
+  if (!place) return true;
+  const Expected<int64_t> asked =
+      target.call({.number = SYS_prctl, .arguments = {PR_GET_TSC, *place}});
+  std::array<uint8_t, 4> mode{};
+  if (!asked || *asked != 0 || !target.read(*place, mode)) return true;
+  return mode[0] != PR_TSC_SIGSEGV;
+}
+
+}  // namespace
+
 Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
   constexpr unsigned kTriesMax = 3;
   CLEW_TRY(check_process(pid));
@@ -309,6 +327,7 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
     // Where it is not allowed, stopping all threads has to be enough (it is, on x86).
     (void)target.call({.number = SYS_membarrier,
                        .arguments = {MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE}});
+    state->time_is_readable = may_read_time(target);
     state->pid_file = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
     target.resume();
     // The attachment owns the session now: it detaches when following fails.
@@ -332,6 +351,10 @@ Attachment& Attachment::operator=(Attachment&& other) noexcept {
 
 Attachment::~Attachment() {
   if (state_ != nullptr) (void)detach();
+}
+
+bool Attachment::time_is_readable() const {
+  return state_->time_is_readable;
 }
 
 const Geometry& Attachment::geometry() const {

@@ -160,6 +160,8 @@ class Attachment {
   ~Attachment();
 
   [[nodiscard]] const Geometry& geometry() const;
+  // False when reading the time stamp counter is a signal in the process (PR_SET_TSC).
+  [[nodiscard]] bool time_is_readable() const;
   [[nodiscard]] ArenaView arena() const;
   [[nodiscard]] pid_t pid() const;
   // Readable when the target is gone; for poll(2).

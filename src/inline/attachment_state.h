@@ -26,6 +26,7 @@ struct Attachment::State {
   }
 
   pid_t pid;
+  bool time_is_readable = true;
   FileDescriptor pid_file;
   OpenOptions options;
   Geometry geometry;

@@ -78,11 +78,11 @@ class CsvSink final : public RowSink {
     }
   }
 
-  void end_interval(uint64_t number) override {
+  void end_interval(const Interval& interval) override {
     if (mode_ == RowMode::Stream) return;
     write_header("interval,");
     for (const std::string& row : std::exchange(rows_, {})) {
-      bytes_.write(fmt::format("{},{}", number, row));
+      bytes_.write(fmt::format("{},{}", interval.number, row));
     }
   }
 

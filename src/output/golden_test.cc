@@ -137,7 +137,11 @@ std::string output_of(const Json& input, Format format) {
   uint64_t interval = 0;
   for (const Json& rows : input.value("intervals", Json::array())) {
     push_rows(*sink, columns, rows);
-    sink->end_interval(++interval);
+    sink->end_interval({.number = ++interval});
+  }
+  if (input.contains("partial")) {
+    push_rows(*sink, columns, input.at("partial"));
+    sink->end_interval({.number = ++interval, .partial = true});
   }
   sink->finish(losses_of(input.value("losses", Json::object())));
   return bytes.take() + (notes.text().empty() ? "" : "--- notes ---\n" + notes.text());

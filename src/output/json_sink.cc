@@ -112,9 +112,10 @@ class JsonSink final : public RowSink {
     }
   }
 
-  void end_interval(uint64_t number) override {
+  void end_interval(const Interval& interval) override {
     for (const Json& row : std::exchange(rows_, {})) {
-      Json object = {{"interval", number}};
+      Json object = {{"interval", interval.number}};
+      if (interval.partial) object["partial"] = true;
       object.update(row);
       bytes_.write(line_of(object));
     }

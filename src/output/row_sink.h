@@ -33,6 +33,11 @@ enum class RowMode : uint8_t {
   Stream,  // Each row is an event and is written when it comes.
 };
 
+struct Interval {
+  uint64_t number = 0;   // 1, 2, …
+  bool partial = false;  // The session ended before the interval did.
+};
+
 class RowSink {
  public:
   RowSink() = default;
@@ -42,8 +47,7 @@ class RowSink {
   virtual void begin(std::span<const aggregate::Column> columns, RowMode mode) = 0;
   // As many values as columns.
   virtual void row(std::span<const aggregate::Value> values) = 0;
-  // Ends interval `number`, 1, 2, …
-  virtual void end_interval(uint64_t number) = 0;
+  virtual void end_interval(const Interval& interval) = 0;
   virtual void finish(const collect::Losses& losses) = 0;
 };
 

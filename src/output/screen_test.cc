@@ -64,13 +64,32 @@ TEST(TextSink, RedrawsIntervalsInPlaceAndLeavesTheLastOneWhole) {
   for (uint64_t i = 1; i <= 2; ++i) {
     const Value value = i * 10;
     sink->row(std::span(&value, 1));
-    sink->end_interval(i);
+    sink->end_interval({.number = i});
   }
   sink->finish({});
   EXPECT_EQ(bytes.text(),
             "interval 1\ncount\n   10\n"
             "\x1b[3A\r\x1b[Jinterval 2\ncount\n   20\n"
             "\x1b[3A\r\x1b[Jinterval 2\ncount\n   20\n");
+}
+
+TEST(TextSink, AnIntervalThatTheEndCutsStandsBelowTheLastWholeOne) {
+  StringSink bytes;
+  StringSink notes;
+  const auto sink = make_sink({.redraw = true}, bytes, notes);
+  const Column column{.name = "count", .type = ColumnType::Unsigned};
+  sink->begin(std::span(&column, 1), RowMode::Table);
+  const Value whole = uint64_t{10};
+  const Value part = uint64_t{5};
+  sink->row(std::span(&whole, 1));
+  sink->end_interval({.number = 1});
+  sink->row(std::span(&part, 1));
+  sink->end_interval({.number = 2, .partial = true});
+  sink->finish({});
+  EXPECT_EQ(bytes.text(),
+            "interval 1\ncount\n   10\n"
+            "\x1b[3A\r\x1b[Jinterval 1\ncount\n   10\n"
+            "\ninterval 2 (partial)\ncount\n    5\n");
 }
 
 TEST(FileSink, ReportsAReaderThatWentAway) {

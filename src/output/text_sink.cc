@@ -26,7 +26,7 @@ class TextSink final : public RowSink {
 
   void begin(std::span<const Column> columns, RowMode mode) override;
   void row(std::span<const Value> values) override;
-  void end_interval(uint64_t number) override;
+  void end_interval(const Interval& interval) override;
   void finish(const collect::Losses& losses) override;
 
  private:
@@ -41,7 +41,8 @@ class TextSink final : public RowSink {
   std::vector<std::vector<Value>> rows_;
   TextTable stream_;  // Widths of a stream grow with its rows.
   bool header_written_ = false;
-  std::string drawn_;  // The last interval, in full.
+  std::string drawn_;    // The last whole interval, in full.
+  std::string partial_;  // What came after it.
   uint64_t intervals_ = 0;
 };
 
@@ -71,15 +72,19 @@ std::string TextSink::draw_table() const {
   return chart ? format_chart(columns_, rows_) : format_table(columns_, rows_);
 }
 
-void TextSink::end_interval(uint64_t number) {
+void TextSink::end_interval(const Interval& interval) {
   ++intervals_;
   if (mode_ == RowMode::Stream) return;
-  drawn_ = fmt::format("interval {}\n{}", number, draw_table());
+  const std::string text = fmt::format("interval {}{}\n{}", interval.number,
+                                       interval.partial ? " (partial)" : "", draw_table());
   rows_.clear();
-  if (options_.redraw) {
-    screen_.draw(drawn_, size_of_terminal(options_.terminal));
+  if (!options_.redraw) {
+    bytes_.write(text + "\n");
+  } else if (interval.partial) {
+    partial_ = text;  // Stands below the last whole one in the end.
   } else {
-    bytes_.write(drawn_ + "\n");
+    drawn_ = text;
+    screen_.draw(drawn_, size_of_terminal(options_.terminal));
   }
 }
 
@@ -88,6 +93,7 @@ void TextSink::finish(const collect::Losses& losses) {
   if (mode_ == RowMode::Table && intervals_ != 0 && options_.redraw) {
     screen_.erase(size_of_terminal(options_.terminal));
     bytes_.write(drawn_);
+    if (!partial_.empty()) bytes_.write((drawn_.empty() ? "" : "\n") + partial_);
   }
   const std::string notes = format_losses(losses);
   if (!notes.empty()) bytes_.write("\n" + notes);

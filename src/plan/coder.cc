@@ -23,6 +23,9 @@ using isa::Width;
 
 namespace {
 
+// So many ticks times a multiplier of 22 bits (4 ns a tick and less) fit in 64 bits.
+constexpr int32_t kShortTicksLog2 = 42;
+
 constexpr uint32_t kFrameStep = 16;  // Frames are this far apart (abi/region.h, records).
 
 }  // namespace
@@ -161,11 +164,26 @@ void Coder::put_record() {
 Expected<void> Coder::measure_elapsed(bool keep_time) {
   builder_.call(abi::Accessor::Time);
   if (keep_time) stamp(Register::R10, CLEW_TRY(reserve(8)));
+  const Label is_long = builder_.label();
+  const Label done = builder_.label();
   builder_.alu(Alu::Subtract, Register::R0, kElapsed)
+      .move(Register::R2, Register::R0)
+      .alu(Alu::ShiftRight, Register::R2, kShortTicksLog2)
+      .jump_if(Jump::NotEqual, Register::R2, 0, is_long)
       .load_constant(Register::R2, environment_.tick_multiplier)
       .alu(Alu::Multiply, Register::R0, Register::R2)
       .alu(Alu::ShiftRight, Register::R0, static_cast<int32_t>(environment_.tick_shift))
+      .bind(done)
       .move(kElapsed, Register::R0);
+  out_of_line([this, is_long, done] {
+    const Label forward = builder_.label();
+    builder_.bind(is_long)
+        .jump_if(Jump::SignedGreaterOrEqual, Register::R0, 0, forward)
+        .move(Register::R0, 0)  // The thread moved to a processor whose counter is behind.
+        .bind(forward);
+    scale_ticks();
+    builder_.jump(done);
+  });
   return {};
 }
 
@@ -185,14 +203,20 @@ void Coder::stamp(Register base, int32_t offset) {
   ticks_ = {.base = base, .offset = offset};
 }
 
-// r0 = nanoseconds of CLOCK_MONOTONIC. The ticks are scaled in two parts, so that a long time
-// since `base_ticks` does not overflow.
+// r0 = nanoseconds of CLOCK_MONOTONIC.
 void Coder::monotonic_time() {
-  const auto shift = static_cast<int32_t>(environment_.tick_shift);
   ticks();
   builder_.load_constant(Register::R2, environment_.base_ticks)
-      .alu(Alu::Subtract, Register::R0, Register::R2)
-      .move(Register::R3, Register::R0)
+      .alu(Alu::Subtract, Register::R0, Register::R2);
+  scale_ticks();
+  builder_.load_constant(Register::R2, environment_.base_ns)
+      .alu(Alu::Add, Register::R0, Register::R2);
+}
+
+// r0 = ticks in nanoseconds, in two parts, so that no span overflows. Uses r2 and r3.
+void Coder::scale_ticks() {
+  const auto shift = static_cast<int32_t>(environment_.tick_shift);
+  builder_.move(Register::R3, Register::R0)
       .alu(Alu::ShiftRight, Register::R3, 32)
       .move(Register::R0, Register::R0, Width::Bits32)
       .load_constant(Register::R2, environment_.tick_multiplier)
@@ -200,9 +224,7 @@ void Coder::monotonic_time() {
       .alu(Alu::ShiftLeft, Register::R3, 32 - shift)
       .alu(Alu::Multiply, Register::R0, Register::R2)
       .alu(Alu::ShiftRight, Register::R0, shift)
-      .alu(Alu::Add, Register::R0, Register::R3)
-      .load_constant(Register::R2, environment_.base_ns)
-      .alu(Alu::Add, Register::R0, Register::R2);
+      .alu(Alu::Add, Register::R0, Register::R3);
 }
 
 }  // namespace clew::plan

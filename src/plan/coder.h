@@ -167,6 +167,7 @@ class Coder {
   // r0 to the width and sign of `type`.
   void canonical(const query::Type& type);
   void monotonic_time();
+  void scale_ticks();
   // r0 = the time stamp of the hit, when it was read already, or of now.
   void ticks();
   void sample(int64_t one_in);

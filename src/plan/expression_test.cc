@@ -10,6 +10,7 @@
 #include "plan/coder.h"
 #include "plan/evaluate.h"
 #include "plan/fake_machine.h"
+#include "query/parse.h"
 #include "query/print.h"
 
 namespace clew::plan {
@@ -386,6 +387,28 @@ TEST(Expression, TextThatDoesNotFitTheFrameIsAnError) {
   ASSERT_FALSE(program.has_value());
   EXPECT_EQ(program.error().code, ErrorCode::Limit);
   EXPECT_NE(program.error().message.find("512 bytes"), std::string::npos);
+}
+
+// A span of which the product with the multiplier has more than 64 bits.
+TEST(Elapsed, IsRightForCallsThatLastForYears) {
+  constexpr uint64_t kTicks = uint64_t{1} << 62;
+  Hit entry{.at_exit = false, .function = 0, .time = 1000, .cpu = 0};
+  entry.context.frame = 0x7fff'0000'0000;
+  entry.context.tid = 7;
+  Hit exit = entry;
+  exit.at_exit = true;
+  exit.time = entry.time + kTicks;
+  FakeThread thread;
+  thread.hits = {entry, exit};
+  const query::Text text{.name = "query",
+                         .text = R"(from e in return("app!work") select sum(e.elapsed))"};
+  const Expected<query::Query> query = query::parse(text, {});
+  ASSERT_TRUE(query.has_value()) << query.error().message;
+  const Expected<FakeAnswer> got = answer(clew::plan::make(*query), {&thread, 1});
+  ASSERT_TRUE(got.has_value()) << got.error().message;
+  ASSERT_EQ(got->rows.size(), 1U);
+  // The fake clock has 3 / 2^6 nanoseconds a tick.
+  EXPECT_EQ(got->rows[0][0], aggregate::Value(static_cast<int64_t>(kTicks / 64 * 3)));
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ struct LowerInput {
   uint32_t tick_shift = 0;
   uint64_t base_ticks = 0;
   uint64_t base_ns = 0;
+  int64_t epoch_ns = 0;      // CLOCK_REALTIME - CLOCK_MONOTONIC.
   uint32_t group_count = 1;  // Dense: distinct keys over all sites.
 };
 
@@ -66,6 +67,7 @@ struct Clock {
   uint32_t tick_shift = 0;
   uint64_t base_ticks = 0;  // Time stamp counter at `base_ns` of CLOCK_MONOTONIC.
   uint64_t base_ns = 0;
+  int64_t epoch_ns = 0;  // Nanoseconds since 1970 = those of CLOCK_MONOTONIC + this.
 
   [[nodiscard]] uint64_t monotonic_ns(uint64_t ticks) const;
 };

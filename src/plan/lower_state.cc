@@ -143,7 +143,8 @@ Expected<void> Lowering::find_state() {
   result_.clock = {.tick_multiplier = input_.tick_multiplier,
                    .tick_shift = input_.tick_shift,
                    .base_ticks = input_.base_ticks,
-                   .base_ns = input_.base_ns};
+                   .base_ns = input_.base_ns,
+                   .epoch_ns = input_.epoch_ns};
   return {};
 }
 

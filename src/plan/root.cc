@@ -2,6 +2,7 @@
 #include "plan/root.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 
@@ -24,6 +25,7 @@ using query::TypeKind;
 namespace {
 
 ColumnType column_type(const query::Type& type) {
+  if (type.unit == query::Unit::Timestamp) return ColumnType::Time;
   switch (type.kind) {
     case TypeKind::Integer:
       if (type.enumeration != 0) return ColumnType::Enum;
@@ -330,8 +332,18 @@ Row Root::project(const Row& row) {
   for (const query::NamedExpression& column : query_.columns) {
     const Expression& e = column.expression;
     result.push_back(named(evaluate(e, bindings), e.type));
+    if (column_type(e.type) == ColumnType::Time) result.back() = wall_clock(result.back());
   }
   return result;
+}
+
+// Answers speak of the time of day; everything before them is in the monotonic clock.
+Value Root::wall_clock(const Value& monotonic) const {
+  if (const auto* ns = std::get_if<double>(&monotonic)) {
+    return std::llround(*ns) + lowered_.clock.epoch_ns;
+  }
+  if (const auto* ns = std::get_if<int64_t>(&monotonic)) return *ns + lowered_.clock.epoch_ns;
+  return monotonic;
 }
 
 // An aggregate of everything has a row, even when nothing has happened.

@@ -76,6 +76,7 @@ class Root {
   [[nodiscard]] aggregate::Value named(aggregate::Value value, const query::Type& type) const;
   aggregate::Value decode_field(query::Field field, uint64_t word, uint64_t process);
   aggregate::Row project(const aggregate::Row& row);
+  [[nodiscard]] aggregate::Value wall_clock(const aggregate::Value& monotonic) const;
   void add_dense(const aggregate::Accumulator& cells, uint32_t process, aggregate::Table& table);
   void add_table(const aggregate::Accumulator& cells, uint32_t process, aggregate::Table& table);
   // Adds an event to `counted_`, or gives its row.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the command says to wrong input: a clear message, the right exit status, and no process
 // changed.
+#include <chrono>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +18,8 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
+namespace fs = std::filesystem;
 
 // Runs a query on a victim that must be refused with these words, and leaves the victim as it was.
 void expect_refused(Victim& victim, const std::string& query,
@@ -30,13 +35,13 @@ void expect_refused(Victim& victim, const std::string& query,
 TEST(Command, AnUnknownFunctionIsAnsweredWithTheNearestName) {
   Victim victim("sites");
   expect_refused(victim, entries_of("sites!rip_laa"),
-                 AllOf(HasSubstr("error:"), HasSubstr("rip_lea")));
+                 AllOf(HasSubstr("query:1:11: error:"), HasSubstr("rip_lea"), HasSubstr("^~~~")));
 }
 
 TEST(Command, AnUnknownModuleIsAnsweredWithTheNearestName) {
   Victim victim("sites");
   expect_refused(victim, entries_of("sitez!rip_lea"),
-                 AllOf(HasSubstr("error:"), HasSubstr("sites")));
+                 AllOf(HasSubstr("query:1:11: error:"), HasSubstr("sites"), HasSubstr("^~~~")));
 }
 
 TEST(Command, ASyntaxErrorIsShownWithItsPlace) {
@@ -62,6 +67,99 @@ TEST(Command, AProgramThatUsesGsIsRefusedWithThatReason) {
   const uint64_t result = victim.run(100);
   expect_refused(victim, entries_of("uses_gs!read_gs"), HasSubstr("gs"));
   EXPECT_EQ(victim.run(100), result);
+}
+
+TEST(Command, OfSeveralSourcesTheOneThatMatchesNothingIsShown) {
+  Victim victim("sites");
+  expect_refused(victim,
+                 "from e in entry(\"sites!rip_*\"),\n          entry(\"sites!nothing_here\")\n"
+                 "select count()",
+                 AllOf(HasSubstr("query:2:11: error:"), HasSubstr("nothing_here"),
+                       HasSubstr("\n          ^~~~")));
+}
+
+TEST(Command, AProcessThatForbidsItselfTheTimeIsCountedButNotTimed) {
+  Victim victim("keys");
+  victim.ask("forbid_time");
+  const std::string source = "(\"keys!take_key\") ";
+  expect_refused(victim, "from k in return" + source + "select sum(k.elapsed)",
+                 HasSubstr("PR_SET_TSC"));
+  expect_refused(victim, "from k in entry" + source + "select k.arg0", HasSubstr("PR_SET_TSC"));
+  Tracer tracer = Tracer::attach(victim.pid(), entries_of("keys!take_key"));
+  victim.ask("fast 100");
+  EXPECT_EQ(tracer.finish().calls()["take_key"], 100U);
+}
+
+TEST(Command, TheIntervalThatTheEndCutsIsMarked) {
+  Victim victim("keys");
+  Tracer tracer = Tracer::attach(victim.pid(), entries_of("keys!take_key"), {"--every", "1h"});
+  victim.ask("fast 100");
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.rows.size(), 1U) << report.error;
+  EXPECT_EQ(report.rows[0].at("interval"), 1);
+  EXPECT_EQ(report.rows[0].at("partial"), true);
+  EXPECT_EQ(report.rows[0].at("calls"), 100);
+}
+
+TEST(Command, TimesAreThoseOfTheWallClock) {
+  const auto now_ns = [] {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+  };
+  Victim victim("keys");
+  Tracer tracer = Tracer::attach(
+      victim.pid(), "from k in entry(\"keys!take_key\") select new { k.time, twice = k.time }");
+  const auto before = now_ns();
+  victim.ask("one 5");
+  const auto after = now_ns();
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.rows.size(), 1U) << report.error;
+  constexpr int64_t kSkewNs = 1'000'000;  // Of the rate of the time stamp counter.
+  EXPECT_GE(report.rows[0].at("time").get<int64_t>(), before - kSkewNs);
+  EXPECT_LE(report.rows[0].at("time").get<int64_t>(), after + kSkewNs);
+  EXPECT_EQ(report.rows[0].at("twice"), report.rows[0].at("time"));
+}
+
+// A copy of Clew that is installed somewhere, with a vocabulary of its own.
+class Installed {
+ public:
+  Installed() : prefix_(fs::temp_directory_path() / ("clew-" + std::to_string(getpid()))) {
+    Child install({.arguments = {"cmake", "--install", CLEW_BUILD, "--prefix", prefix_.string()}});
+    const Child::End end = install.wait_for_end();
+    EXPECT_EQ(end.status, 0) << end.error;
+  }
+  Installed(const Installed&) = delete;
+  Installed& operator=(const Installed&) = delete;
+  ~Installed() { fs::remove_all(prefix_); }
+
+  [[nodiscard]] fs::path vocabulary() const { return prefix_ / "share/clew/vocabulary"; }
+  [[nodiscard]] std::string tracepoints(const std::vector<std::string>& environment = {}) const {
+    Child list(
+        {.arguments = {prefix_ / "bin/clew", "list", "--tracepoints"}, .environment = environment});
+    return list.wait_for_end().output;
+  }
+
+ private:
+  fs::path prefix_;
+};
+
+void write_tracepoint(const fs::path& path, const std::string& name) {
+  std::ofstream(path) << "[[tracepoint]]\nname = \"" << name
+                      << "\"\ndoc = \"For a test\"\nfunction = \"libc.so.6!malloc\"\n";
+}
+
+TEST(Command, AnInstalledClewFindsTheVocabularyBesideIt) {
+  const Installed installed;
+  EXPECT_THAT(installed.tracepoints(), HasSubstr("libc.malloc"));
+  fs::remove(installed.vocabulary() / "libc.toml");
+  write_tracepoint(installed.vocabulary() / "own.toml", "beside.point");
+  EXPECT_THAT(installed.tracepoints(),
+              AllOf(HasSubstr("beside.point"), Not(HasSubstr("libc.malloc"))));
+  const fs::path named = installed.vocabulary().parent_path() / "named.toml";
+  write_tracepoint(named, "named.point");
+  EXPECT_THAT(installed.tracepoints({"CLEW_VOCABULARY=" + named.string()}),
+              AllOf(HasSubstr("named.point"), Not(HasSubstr("beside.point"))));
 }
 
 TEST(Command, AStrangersProcessIsRefusedWithoutPermission) {

@@ -55,6 +55,25 @@ TEST(Life, FollowedChildrenAreCountedApart) {
   EXPECT_EQ(by_others + report.lost(), children_calls) << report.summary;
 }
 
+// Each call is answered before the next one is asked for, so their order is known.
+TEST(Life, EventsOfTwoProcessesComeInOneOrder) {
+  constexpr uint64_t kCalls = 300;
+  Victim first("keys");
+  Victim second("keys");
+  Tracer tracer = Tracer::attach(
+      first.pid(), "from k in entry(\"keys!take_key\") select new { key = k.arg0, k.pid }",
+      {"-p", pid_text(second)});
+  for (uint64_t key = 0; key < kCalls; ++key) {
+    (key % 2 == 0 ? first : second).ask("one " + std::to_string(key));
+  }
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.rows.size(), kCalls) << report.error;
+  for (uint64_t key = 0; key < kCalls; ++key) {
+    ASSERT_EQ(report.rows[key].at("key"), key);
+    ASSERT_EQ(report.rows[key].at("pid"), (key % 2 == 0 ? first : second).pid());
+  }
+}
+
 // A thousand times: each load is waited for by the loader, so the victim answers in between.
 TEST(Life, ALibraryIsTracedEachTimeItIsLoaded) {
   constexpr uint64_t kLoads = 50;

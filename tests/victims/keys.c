@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Victim `keys`: calls one function with many different arguments, at a pace or as fast as it can.
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "victim.h"
@@ -39,7 +40,19 @@ static void fast(uint64_t count) {
   victim_print("result", take_keys(0, count, 0));
 }
 
-const struct VictimCommand victim_commands[] = {{"paced", paced}, {"fast", fast}, {0}};
+// This key, once.
+static void one(uint64_t key) {
+  victim_print("result", take_keys(key, 1, 0));
+}
+
+// From here on, rdtsc is a signal.
+static void forbid_time(uint64_t unused) {
+  (void)unused;
+  VICTIM_CHECK(prctl(PR_SET_TSC, PR_TSC_SIGSEGV) == 0);
+}
+
+const struct VictimCommand victim_commands[] = {
+    {"paced", paced}, {"fast", fast}, {"one", one}, {"forbid_time", forbid_time}, {0}};
 
 uint64_t victim_run(uint64_t rounds) {
   uint64_t digest = 0;
