@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -18,6 +19,11 @@ namespace clew::engine {
 using query::SourceKind;
 
 namespace {
+
+constexpr std::string_view kRaise = "_Unwind_RaiseException";
+constexpr const char* kNoUnwinder =
+    "no call can be seen to be left by an exception: no module of the process has gcc's unwinder "
+    "(_Unwind_RaiseException)";
 
 // Collects the sites of all sources.
 class Finder {
@@ -210,8 +216,8 @@ void ModulePlanner::request_unwinders(const inline_::ModuleCode& code, ModulePla
         function.module == result.module && !function.is_armed && !dropped_unwinders_.contains(u);
     if (!wanted) continue;
     const std::vector<inline_::Request> landings = landings_of(code, function.address);
-    if (landings.empty()) {
-      refuse_unwinder(u, "no-landing");
+    if (landings.empty()) {  // The C library's _Unwind_Resume passes on to the real one.
+      if (function.name == kRaise) refuse_unwinder(u, "no-landing");
       continue;
     }
     for (size_t p = 0; p < programs_.size(); ++p) {
@@ -281,10 +287,11 @@ Expected<void> check_landings(const SiteSet& set, const std::vector<plan::ProbeP
   if (set.unwinders.empty() || armed || has_landing(set, programs)) return {};
   const auto refused = std::find_if(set.refused.begin(), set.refused.end(),
                                     [](const auto& r) { return r.kind == "unwinder"; });
+  if (refused == set.refused.end()) return fail(ErrorCode::Refused, kNoUnwinder);
   return fail(ErrorCode::Refused,
-              fmt::format("no call can be seen to be left by an exception: {} is refused ({})",
-                          set.unwinders[0].name,
-                          refused == set.refused.end() ? "no landing" : refused->reason));
+              fmt::format("no call can be seen to be left by an exception: the unwinder's {} is "
+                          "refused ({})",
+                          refused->function, refused->reason));
 }
 
 }  // namespace
@@ -302,9 +309,7 @@ Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, b
   const std::vector<UnwinderFunction> unwinders = CLEW_TRY(find_unwinders(catalog, modules));
   set.unwinders.insert(set.unwinders.end(), unwinders.begin(), unwinders.end());
   if (set.unwinders.empty() && !allow_missing) {
-    return fail(ErrorCode::Refused,
-                "no call can be seen to be left by an exception: no module of the process has "
-                "gcc's unwinder (_Unwind_RaiseException)");
+    return fail(ErrorCode::Refused, kNoUnwinder);
   }
   return {};
 }
