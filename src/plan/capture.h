@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an event must carry so that the tracer can do the rest: the largest parts of the expressions
 // behind the merge that a probe can store. The expressions are rewritten to refer to them: capture
-// k becomes Input k. The time of an event is the time stamp that its record has anyway, so a capture
-// that is `e.time` and no more takes no word.
+// k becomes Input k. The time of an event is the time stamp that its record has anyway, so a
+// capture that is `e.time` and no more takes no word.
 #pragma once
 
 #include <cstdint>

@@ -162,8 +162,11 @@ void Coder::put_record() {
 }
 
 Expected<void> Coder::measure_elapsed(bool keep_time) {
-  builder_.call(abi::Accessor::Time);
-  if (keep_time) stamp(Register::R10, CLEW_TRY(reserve(8)));
+  if (keep_time) {
+    stamp(Register::R10, CLEW_TRY(reserve(8)));
+  } else {
+    ticks();
+  }
   const Label is_long = builder_.label();
   const Label done = builder_.label();
   builder_.alu(Alu::Subtract, Register::R0, kElapsed)
