@@ -29,7 +29,7 @@ _clew() {
   case "$verb" in
     run)
       mapfile -t COMPREPLY < <(compgen -f -W "-p -c --name --for --every --json --csv \
-        --chart -o --yes --allow-missing --follow --help" -- "$current") ;;
+        --chart -o --spill --from --yes --allow-missing --follow --help" -- "$current") ;;
     list | explain)
       mapfile -t COMPREPLY < <(compgen -f -W "-p -c --name --json --help" -- "$current") ;;
     detach)

@@ -14,6 +14,7 @@
 #include "cmd/parse_arguments.h"
 #include "cmd/request.h"
 #include "cmd/verbs.h"
+#include "engine/replay.h"
 #include "engine/run.h"
 #include "output/sinks.h"
 
@@ -29,6 +30,8 @@ struct RunArguments {
   bool chart = false;
   bool quiet = false;
   std::string output;
+  std::string spill;
+  std::string from;
 };
 
 void declare(CLI::App& app, RunArguments& arguments) {
@@ -41,6 +44,13 @@ void declare(CLI::App& app, RunArguments& arguments) {
   json->excludes(csv)->excludes(chart);
   csv->excludes(chart);
   app.add_option("-o,--output", arguments.output, "write the answer to this file");
+  auto* spill = app.add_option("--spill", arguments.spill,
+                               "write the events to this file, and answer from there");
+  auto* from = app.add_option("--from", arguments.from, "ask such a file instead of processes");
+  from->excludes(spill);
+  for (const char* option : {"--pid", "--name", "--command", "--for", "--every"}) {
+    from->excludes(app.get_option(option));
+  }
   app.add_flag("-q,--quiet", arguments.quiet, "only the answer and errors");
 }
 
@@ -65,6 +75,8 @@ Expected<int> run_query(const RunArguments& arguments) {
   if (!arguments.every_text.empty()) {
     request.every_ns = CLEW_TRY(parse_duration(arguments.every_text));
   }
+  request.spill_path = arguments.spill;
+  request.from_path = arguments.from;
   const FileDescriptor stop = CLEW_TRY(signals_as_descriptor());
   const FileDescriptor file = CLEW_TRY(open_output(arguments.output));
   output::FileSink bytes(file.get());
@@ -74,8 +86,12 @@ Expected<int> run_query(const RunArguments& arguments) {
                                        .redraw = is_terminal && request.every_ns.has_value(),
                                        .terminal = is_terminal ? file.get() : -1},
                                       bytes, notes);
-  Console console(arguments.quiet);
-  CLEW_TRY(engine::run(request, stop.get(), *sink, console));
+  if (!arguments.from.empty()) {
+    CLEW_TRY(engine::replay(request, *sink));
+  } else {
+    Console console(arguments.quiet);
+    CLEW_TRY(engine::run(request, stop.get(), *sink, console));
+  }
   if (bytes.failed() && bytes.error() != EPIPE) {
     return fail(ErrorCode::Io,
                 fmt::format("cannot write the answer: {}", error_text(bytes.error())));

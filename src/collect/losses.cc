@@ -38,7 +38,7 @@ namespace {
 
 using Description = std::pair<std::string_view, std::string_view>;
 
-constexpr std::array<Description, 13> kDescriptions = {{
+constexpr std::array<Description, 14> kDescriptions = {{
     {kMissedReentry, "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probes left by a longjmp out of a signal handler"},
     {kMissedRecords, "calls not paired with their return: too many calls were open on a thread"},
@@ -52,6 +52,7 @@ constexpr std::array<Description, 13> kDescriptions = {{
     {kDroppedTable, "updates not stored: a table was full"},
     {kDroppedDamaged, "bytes of events not readable: the traced program wrote over them"},
     {kDroppedHeld, "events not kept: too many were waiting"},
+    {kDroppedFrames, "frames of the file are damaged, each of many events"},
 }};
 
 }  // namespace

@@ -29,6 +29,8 @@ inline constexpr std::string_view kDroppedTable = "table_full";
 inline constexpr std::string_view kDroppedDamaged = "damaged_bytes";
 // Events that a reader of `--spill` or the merge by time had to give up (named limits).
 inline constexpr std::string_view kDroppedHeld = "hold_full";
+// Frames of a file of events that did not have their checksum.
+inline constexpr std::string_view kDroppedFrames = "damaged_frames";
 
 struct RefusedSite {
   std::string function{};

@@ -92,11 +92,18 @@ Expected<void> write_all(int fd, std::span<const std::byte> bytes, const std::st
   return {};
 }
 
+struct FilePlace {
+  int fd;
+  uint64_t offset;
+};
+
 // How many bytes were there, at most as many as asked for.
-Expected<size_t> read_all(int fd, std::span<std::byte> bytes, const std::string& path) {
+Expected<size_t> read_at(const FilePlace& place, std::span<std::byte> bytes,
+                         const std::string& path) {
   size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t got = read(fd, bytes.data() + done, bytes.size() - done);
+    const ssize_t got = pread(place.fd, bytes.data() + done, bytes.size() - done,
+                              static_cast<off_t>(place.offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return io_error(path, "read");
     if (got == 0) break;
@@ -171,8 +178,8 @@ Expected<void> SpillWriter::write_events(const EventBatch& batch, size_t begin, 
   return write_frame(SpillFrame::Events, payload_);
 }
 
-Expected<void> SpillWriter::finish() {
-  return write_frame(SpillFrame::End, {});
+Expected<void> SpillWriter::finish(std::string_view note) {
+  return write_frame(SpillFrame::End, std::as_bytes(std::span(note)));
 }
 
 SpillReader::SpillReader(FileDescriptor file, std::string path)
@@ -192,17 +199,61 @@ Expected<SpillReader> SpillReader::open(const std::string& path) {
   return reader;
 }
 
+void SpillReader::damaged(uint64_t offset, std::string_view what) {
+  ++damaged_frames_;
+  if (problems_.size() < kSpillProblemsMax) {
+    problems_.push_back(fmt::format("{}: byte {}: {}", path_, offset, what));
+  }
+}
+
+namespace {
+
+bool is_frame(const FrameHeader& header) {
+  return header.magic == kMagic && header.header_crc == header_crc_of(header) &&
+         header.size_bytes <= kSpillPayloadMax;
+}
+
+}  // namespace
+
+// Frames are not aligned, so every byte may be the first of one.
+Expected<bool> SpillReader::find_frame() {
+  constexpr size_t kBlockBytes = 64 * 1024;
+  std::vector<std::byte> block(kBlockBytes);
+  for (uint64_t begin = offset_ + 1;; begin += kBlockBytes - sizeof(FrameHeader)) {
+    const size_t got = CLEW_TRY(read_at({file_.get(), begin}, block, path_));
+    for (size_t i = 0; i + sizeof(FrameHeader) <= got; ++i) {
+      FrameHeader header{};
+      std::memcpy(&header, block.data() + i, sizeof(header));
+      if (header.magic != kMagic || !is_frame(header)) continue;
+      offset_ = begin + i;
+      return true;
+    }
+    if (got < kBlockBytes) return false;
+  }
+}
+
 Expected<std::optional<SpillReader::Frame>> SpillReader::read_frame() {
   FrameHeader header{};
   const auto header_bytes = std::as_writable_bytes(std::span(&header, 1));
-  if (CLEW_TRY(read_all(file_.get(), header_bytes, path_)) < sizeof(header)) return std::nullopt;
-  if (header.magic != kMagic || header.header_crc != header_crc_of(header) ||
-      header.size_bytes > kSpillPayloadMax) {
-    ++damaged_frames_;
-    return std::nullopt;
+  size_t got = CLEW_TRY(read_at({file_.get(), offset_}, header_bytes, path_));
+  if (got == sizeof(header) && !is_frame(header)) {
+    const uint64_t bad = offset_;
+    if (!CLEW_TRY(find_frame())) {
+      bytes_left_over_ = got;
+      return std::nullopt;
+    }
+    damaged(bad, fmt::format("no frame begins here; {} bytes are left out", offset_ - bad));
+    got = CLEW_TRY(read_at({file_.get(), offset_}, header_bytes, path_));
   }
+  bytes_left_over_ = got;
+  if (got < sizeof(header)) return std::nullopt;
   payload_.resize(header.size_bytes);
-  if (CLEW_TRY(read_all(file_.get(), payload_, path_)) < payload_.size()) return std::nullopt;
+  const uint64_t at = offset_ + sizeof(header);
+  const size_t payload_bytes = CLEW_TRY(read_at({file_.get(), at}, payload_, path_));
+  bytes_left_over_ += payload_bytes;
+  if (payload_bytes < payload_.size()) return std::nullopt;
+  bytes_left_over_ = 0;
+  offset_ = at + payload_bytes;
   return Frame{.kind = static_cast<SpillFrame>(header.kind),
                .intact = header.payload_crc == crc32c(payload_)};
 }
@@ -242,15 +293,17 @@ bool SpillReader::parse_events(SpillRound& round) const {
 
 Expected<std::optional<SpillRound>> SpillReader::next() {
   while (!complete_) {
+    const uint64_t begin = offset_;
     const auto frame = CLEW_TRY(read_frame());
     if (!frame) return std::nullopt;
     SpillRound round;
     const bool events = frame->kind == SpillFrame::Events && frame->intact;
     if (events && parse_events(round)) return round;
-    if (frame->kind == SpillFrame::End) {
+    if (frame->kind == SpillFrame::End && frame->intact) {
       complete_ = true;
+      end_note_.assign(reinterpret_cast<const char*>(payload_.data()), payload_.size());
     } else {
-      ++damaged_frames_;
+      damaged(begin, "a frame is damaged; its events are left out");
     }
   }
   return std::nullopt;

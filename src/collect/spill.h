@@ -9,8 +9,10 @@
 // Start (the first frame): uint32 version, uint32 number of shapes, uint32 field words of each
 // shape, then the note: bytes that only their writer understands (the names and types of fields,
 // the clock). Events: uint64 round start, uint64 count, then the columns time, shape, process, tid,
-// and the words of all events. End: the file is complete; without it the writer was killed. A frame
-// whose payload is damaged is skipped and counted; what is cut off is left out.
+// and the words of all events. End: the file is complete, its payload is a second note (names that
+// were not known before); without it the writer was killed. A frame whose payload is damaged is
+// skipped and counted; where no frame begins, the next one is looked for; what is cut off is left
+// out. Each of these is described with its place in the file.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +32,7 @@ namespace clew::collect {
 inline constexpr uint32_t kSpillVersion = 1;
 inline constexpr size_t kSpillPayloadMax = size_t{64} << 20;
 inline constexpr size_t kSpillShapesMax = 65536;
+inline constexpr size_t kSpillProblemsMax = 16;
 
 enum class SpillFrame : uint32_t { Start = 1, Events = 2, End = 3 };
 
@@ -45,7 +48,7 @@ class SpillWriter {
   static Expected<SpillWriter> create(const std::string& path, const SpillStart& start);
   // Writes the events of one round as one or more frames.
   Expected<void> write(const EventBatch& batch, uint64_t round_start);
-  Expected<void> finish();
+  Expected<void> finish(std::string_view note = {});
 
  private:
   SpillWriter(FileDescriptor file, std::string path, std::vector<uint32_t> event_words);
@@ -69,11 +72,18 @@ class SpillReader {
   // InvalidQuery when it is no spill file, or one of another version.
   static Expected<SpillReader> open(const std::string& path);
   [[nodiscard]] const SpillStart& start() const { return start_; }
-  // The next round; none at the end.
+  // The next round; none at the end. In a file that is still written: none yet, ask again.
   Expected<std::optional<SpillRound>> next();
   [[nodiscard]] uint64_t damaged_frames() const { return damaged_frames_; }
   // After the last round: false when the file has no end frame.
   [[nodiscard]] bool complete() const { return complete_; }
+  // What the end frame says.
+  [[nodiscard]] const std::string& end_note() const { return end_note_; }
+  // Sentences about the damage seen so far, the first kSpillProblemsMax of them:
+  // "events.spill: byte 4096: …".
+  [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
+  // After the last round: bytes behind the last whole frame.
+  [[nodiscard]] uint64_t bytes_left_over() const { return bytes_left_over_; }
 
  private:
   struct Frame {
@@ -81,8 +91,11 @@ class SpillReader {
     bool intact;  // The payload has its checksum.
   };
   SpillReader(FileDescriptor file, std::string path);
-  // None at the end of the file, or where no frame begins.
+  // None at the end of the file.
   Expected<std::optional<Frame>> read_frame();
+  // Moves `offset_` to the next place where a frame may begin; false when there is none.
+  Expected<bool> find_frame();
+  void damaged(uint64_t offset, std::string_view what);
   [[nodiscard]] bool parse_start();
   [[nodiscard]] bool parse_events(SpillRound& round) const;
 
@@ -90,7 +103,11 @@ class SpillReader {
   std::string path_;
   SpillStart start_;
   std::vector<std::byte> payload_;
+  uint64_t offset_ = 0;  // Of the next frame.
   uint64_t damaged_frames_ = 0;
+  uint64_t bytes_left_over_ = 0;
+  std::vector<std::string> problems_;
+  std::string end_note_;
   bool complete_ = false;
 };
 

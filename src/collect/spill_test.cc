@@ -134,6 +134,48 @@ TEST_F(SpillTest, SkipsADamagedRoundAndCountsIt) {
   EXPECT_TRUE(reader->complete());
 }
 
+TEST_F(SpillTest, LooksForTheNextFrameWhereNoneBegins) {
+  std::mt19937_64 random(15);
+  const std::vector<EventBatch> rounds = {random_batch(random, 5), random_batch(random, 5),
+                                          random_batch(random, 5)};
+  write_rounds(path(), std::span(rounds).first(1), false);
+  const size_t second_round = bytes().size();
+  write_rounds(path(), rounds, true);
+  std::string content = bytes();
+  content[second_round] = 'X';
+  set_bytes(content);
+  auto reader = SpillReader::open(path());
+  ASSERT_TRUE(reader);
+  EventBatch expected = rounds[0];
+  expected.append(rounds[2]);
+  EXPECT_EQ(read_to_end(*reader), expected);
+  EXPECT_EQ(reader->damaged_frames(), 1U);
+  ASSERT_EQ(reader->problems().size(), 1U);
+  EXPECT_THAT(reader->problems()[0], HasSubstr(": byte " + std::to_string(second_round) + ": "));
+  EXPECT_TRUE(reader->complete());
+}
+
+TEST_F(SpillTest, CanBeReadWhileItIsWritten) {
+  std::mt19937_64 random(16);
+  auto writer = SpillWriter::create(path(), kStart);
+  auto reader = SpillReader::open(path());
+  ASSERT_TRUE(writer && reader);
+  for (int i = 0; i < 3; ++i) {
+    const auto nothing = reader->next();
+    ASSERT_TRUE(nothing);
+    EXPECT_FALSE(*nothing);
+    const EventBatch batch = random_batch(random, 4);
+    ASSERT_TRUE(writer->write(batch, 1));
+    const auto round = reader->next();
+    ASSERT_TRUE(round && *round);
+    EXPECT_EQ((*round)->batch, batch);
+  }
+  ASSERT_TRUE(writer->finish("the last names"));
+  ASSERT_TRUE(reader->next());
+  EXPECT_TRUE(reader->complete());
+  EXPECT_EQ(reader->end_note(), "the last names");
+}
+
 TEST_F(SpillTest, AFlippedBitInAnyByteIsSeen) {
   std::mt19937_64 random(14);
   const EventBatch batch = random_batch(random, 2);

@@ -53,6 +53,17 @@ void ProcessNames::refresh_threads() {
   }
 }
 
+void ProcessNames::describe(RecordedProcess& into) const {
+  for (const auto& [process, name] : process_names_) {
+    const auto child = children_.find(process);
+    into.incarnations[process] = {.pid = child == children_.end() ? pid_ : child->second,
+                                  .name = name};
+  }
+  into.sites = names_;
+  into.threads.insert(thread_names_.begin(), thread_names_.end());
+  into.symbols.insert(symbols_.begin(), symbols_.end());
+}
+
 std::string ProcessNames::function(uint64_t index) {
   return index < names_.size() ? names_[index].function : std::string();
 }

@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include "engine/recording.h"
 #include "plan/root.h"
 #include "plan/sites.h"
 #include "target/catalog.h"
@@ -24,6 +25,9 @@ class ProcessNames final : public plan::Names {
   void add_child(uint64_t process, pid_t pid);
   // Reads the names of all threads that live now, so that they are known when they are gone.
   void refresh_threads();
+
+  // All names that are known by now.
+  void describe(RecordedProcess& into) const;
 
   std::string function(uint64_t index) override;
   std::string module(uint64_t index) override;

@@ -13,11 +13,15 @@
 #include <x86intrin.h>
 
 #include "collect/event_merge.h"
+#include "collect/spill.h"
 #include "engine/compile.h"
+#include "engine/recording.h"
 #include "engine/tracee.h"
+#include "plan/held.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
 #include "plan/root.h"
+#include "query/print.h"
 #include "query/query.h"
 
 namespace clew::engine {
@@ -78,7 +82,10 @@ class Session {
   Expected<void> end_interval(bool partial);
   [[nodiscard]] bool interval_is_over() const;
   void drain_tables();
-  void push_events(bool all);
+  Expected<void> open_spill();
+  Expected<void> push_events(bool all);
+  Expected<void> push_spilled(bool all);
+  [[nodiscard]] Recording recording();
   void push_event(const collect::Event& event);
   Expected<aggregate::Table> merged(bool interval);
   void push_rows(const aggregate::Table& table);
@@ -103,6 +110,12 @@ class Session {
   uint64_t events_left_ = UINT64_MAX;
   std::vector<HostTick> ticks_;
   collect::EventMerge events_;  // Of all processes.
+  // With Request::spill_path.
+  std::vector<plan::HeldCapture> held_;
+  std::unique_ptr<collect::SpillWriter> spill_;
+  std::unique_ptr<collect::SpillReader> spilled_;
+  collect::SpillRound round_;  // What was read last,
+  size_t next_spilled_ = 0;    // and its first event that is not pushed yet.
 };
 
 Expected<void> Session::arm() {
@@ -110,6 +123,7 @@ Expected<void> Session::arm() {
   for (const auto& tracee : tracees_) {
     CLEW_TRY(tracee->attach(plan_, lowered_, grouping_, request_.follow_forks));
   }
+  CLEW_TRY(open_spill());
   armed_ = Time::now();
   attach_ms_ = std::chrono::duration<double, std::milli>(armed_ - started_).count();
   if (launched_) CLEW_TRY(launched_->resume());
@@ -224,8 +238,53 @@ void Session::drain_tables() {
   table_period_ = any ? kTablePeriodMin : std::min(2 * table_period_, kTablePeriodMax);
 }
 
-void Session::push_events(bool all) {
-  if (lowered_.form != plan::StateForm::Events) return;
+Recording Session::recording() {
+  Recording recording;
+  for (const query::Source& source : plan_.query.sources)
+    recording.sources.push_back(query::print(source));
+  recording.event_words = lowered_.event_words;
+  recording.clock = lowered_.clock;
+  recording.held = held_;
+  recording.host = tracees_[0]->host();
+  for (const auto& tracee : tracees_)
+    recording.processes.push_back(tracee->description());
+  return recording;
+}
+
+// A file that is read while it is written: what the consumer of the rows has not taken yet is
+// there.
+Expected<void> Session::open_spill() {
+  if (request_.spill_path.empty()) return {};
+  if (lowered_.form != plan::StateForm::Events) {
+    return fail(ErrorCode::InvalidQuery,
+                "--spill keeps events, and this query is counted in the probes; select the events "
+                "themselves, and group them with --from");
+  }
+  held_ = CLEW_TRY(plan::held_by(plan_));
+  spill_ = std::make_unique<collect::SpillWriter>(CLEW_TRY(collect::SpillWriter::create(
+      request_.spill_path, {.event_words = lowered_.event_words, .note = note_of(recording())})));
+  spilled_ = std::make_unique<collect::SpillReader>(
+      CLEW_TRY(collect::SpillReader::open(request_.spill_path)));
+  return {};
+}
+
+Expected<void> Session::push_spilled(bool all) {
+  const bool counts = plan_.query.shape == query::Shape::Groups;
+  while (events_left_ > 0 && (all || counts || sink_.ready())) {
+    if (next_spilled_ < round_.batch.size()) {
+      push_event(round_.batch.at(next_spilled_++));
+      continue;
+    }
+    std::optional<collect::SpillRound> round = CLEW_TRY(spilled_->next());
+    if (!round) break;
+    round_ = std::move(*round);
+    next_spilled_ = 0;
+  }
+  return {};
+}
+
+Expected<void> Session::push_events(bool all) {
+  if (lowered_.form != plan::StateForm::Events) return {};
   collect::EventBatch round;
   const uint64_t start = __rdtsc();
   for (const auto& tracee : tracees_) {
@@ -233,9 +292,14 @@ void Session::push_events(bool all) {
   }
   events_.add(round, start);
   const collect::EventBatch ready = all ? events_.take_all() : events_.take_ready();
+  if (spill_ != nullptr) {
+    CLEW_TRY(spill_->write(ready, start));
+    return push_spilled(all);
+  }
   for (size_t i = 0; i < ready.size(); ++i) {
     push_event(ready.at(i));
   }
+  return {};
 }
 
 void Session::push_event(const collect::Event& event) {
@@ -293,7 +357,7 @@ Expected<void> Session::answer(int stop_descriptor) {
       CLEW_TRY(tracee->follow_modules(plan_, grouping_));
     }
     drain_tables();
-    push_events(false);
+    CLEW_TRY(push_events(false));
     fire_ticks();
     keep_house();
     // The one that ends with the session is closed there, whole.
@@ -314,7 +378,12 @@ Expected<Outcome> Session::close() {
   for (const auto& tracee : tracees_) {
     CLEW_TRY(tracee->detach());
   }
-  push_events(true);
+  CLEW_TRY(push_events(true));
+  if (spill_ != nullptr) {
+    Recording whole = recording();
+    whole.losses = losses();
+    CLEW_TRY(spill_->finish(note_of(whole)));
+  }
   fire_all(SourceKind::End);
   if (plan_.query.every_ns) {
     CLEW_TRY(end_interval(partial));

@@ -28,6 +28,9 @@ struct Request {
   bool allow_missing = false;        // A source that matches nothing is a warning.
   bool many_sites = false;           // More than kSitesMax sites are wanted.
   bool follow_forks = false;         // Children count, marked with their pids.
+  // Events are written to this file first, and answered from there as fast as the rows are taken.
+  std::string spill_path;
+  std::string from_path;  // Only for replay().
 };
 
 // Who watches: lines for people, never rows.

@@ -200,6 +200,12 @@ std::vector<aggregate::Row> Tracee::take_event(const collect::Event& event) {
   return root_->take(own);
 }
 
+RecordedProcess Tracee::description() const {
+  RecordedProcess process;
+  names_->describe(process);
+  return process;
+}
+
 uint64_t Tracee::passed() {
   if (!lowered_->passed_dense) return 0;
   aggregate::Accumulator now(lowered_->state);

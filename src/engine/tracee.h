@@ -76,6 +76,9 @@ class Tracee {
   Expected<aggregate::Table> total();
   std::vector<aggregate::Row> fire(uint16_t source, int64_t monotonic_ns);
   plan::Root& root() { return *root_; }
+  // After attach(): the names that are known by now.
+  [[nodiscard]] RecordedProcess description() const;
+  [[nodiscard]] std::string host() { return names_->host(); }
 
   // Takes the probes out; what was counted stays readable.
   Expected<void> detach();

@@ -86,6 +86,8 @@ class CsvSink final : public RowSink {
     }
   }
 
+  [[nodiscard]] bool ready() const override { return bytes_.ready(); }
+
   void finish(const collect::Losses& losses) override {
     write_header("");
     for (const std::string& row : std::exchange(rows_, {}))

@@ -121,6 +121,8 @@ class JsonSink final : public RowSink {
     }
   }
 
+  [[nodiscard]] bool ready() const override { return bytes_.ready(); }
+
   void finish(const collect::Losses& losses) override {
     for (const Json& row : std::exchange(rows_, {}))
       bytes_.write(line_of(row));

@@ -26,6 +26,8 @@ class ByteSink {
   virtual ~ByteSink() = default;
   virtual void write(std::string_view bytes) = 0;
   [[nodiscard]] virtual bool failed() const = 0;
+  // False while a write of a few rows could have to wait.
+  [[nodiscard]] virtual bool ready() const { return true; }
 };
 
 enum class RowMode : uint8_t {
@@ -49,6 +51,8 @@ class RowSink {
   virtual void row(std::span<const aggregate::Value> values) = 0;
   virtual void end_interval(const Interval& interval) = 0;
   virtual void finish(const collect::Losses& losses) = 0;
+  // Whether its bytes are taken, see ByteSink.
+  [[nodiscard]] virtual bool ready() const { return true; }
 };
 
 }  // namespace clew::output

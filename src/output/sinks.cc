@@ -39,4 +39,10 @@ void FileSink::write(std::string_view bytes) {
   }
 }
 
+// A pipe is writable while it has room for a page.
+bool FileSink::ready() const {
+  pollfd room{.fd = fd_, .events = POLLOUT, .revents = 0};
+  return error_ != 0 || poll(&room, 1, 0) != 0;
+}
+
 }  // namespace clew::output

@@ -30,6 +30,7 @@ class FileSink final : public ByteSink {
   explicit FileSink(int fd) : fd_(fd) {}
   void write(std::string_view bytes) override;
   [[nodiscard]] bool failed() const override { return error_ != 0; }
+  [[nodiscard]] bool ready() const override;
   [[nodiscard]] int error() const { return error_; }  // errno of the first failure.
 
  private:

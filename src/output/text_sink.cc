@@ -28,6 +28,7 @@ class TextSink final : public RowSink {
   void row(std::span<const Value> values) override;
   void end_interval(const Interval& interval) override;
   void finish(const collect::Losses& losses) override;
+  [[nodiscard]] bool ready() const override { return bytes_.ready(); }
 
  private:
   [[nodiscard]] std::string draw_table() const;

@@ -2,6 +2,7 @@
 #include "plan/root.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -55,6 +56,12 @@ std::string text_of(std::span<const uint64_t> words, const query::Type& type) {
     text.resize(std::min(text.size(), text.find('\0')));
   }
   return text;
+}
+
+// A float or a double as it is in memory.
+double real_of_bits(uint64_t bits, uint32_t size_bytes) {
+  if (size_bytes == 4) return std::bit_cast<float>(static_cast<uint32_t>(bits));
+  return std::bit_cast<double>(bits);
 }
 
 }  // namespace
@@ -164,8 +171,15 @@ Root::Root(const Plan& plan, const Lowered& lowered, const Grouping& grouping, N
 
 Expected<Root> Root::make(const Plan& plan, const Lowered& lowered, const Grouping& grouping,
                           Names& names) {
+  Captured captured;
+  if (lowered.form == StateForm::Events) captured = CLEW_TRY(capture(plan));
+  return over(plan, lowered, grouping, names, std::move(captured));
+}
+
+Root Root::over(const Plan& plan, const Lowered& lowered, const Grouping& grouping, Names& names,
+                Captured captured) {
   Root root(plan, lowered, grouping, names);
-  if (lowered.form == StateForm::Events) root.captured_ = CLEW_TRY(capture(plan));
+  root.captured_ = std::move(captured);
   for (const query::NamedExpression& value : plan.query.values) {
     root.schema_.keys.push_back(root.column_of(value));
   }
@@ -248,6 +262,7 @@ Value Root::decode(const Expression& meaning, std::span<const uint64_t> words, u
   const query::Type& type = meaning.type;
   if (type.kind == TypeKind::String || type.kind == TypeKind::Bytes) return text_of(words, type);
   if (type.kind == TypeKind::Integer && type.is_signed) return static_cast<int64_t>(words[0]);
+  if (type.kind == TypeKind::Float) return real_of_bits(words[0], type.size_bytes);
   return words[0];
 }
 

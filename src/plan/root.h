@@ -42,6 +42,9 @@ class Root {
   // Borrows all of them. Errors: InvalidQuery for what the tracer cannot compute either.
   static Expected<Root> make(const Plan& plan, const Lowered& lowered, const Grouping& grouping,
                              Names& names);
+  // Over events that hold what `captured` says (plan/held.h).
+  static Root over(const Plan& plan, const Lowered& lowered, const Grouping& grouping, Names& names,
+                   Captured captured);
 
   [[nodiscard]] const std::vector<aggregate::Column>& columns() const { return columns_; }
 
