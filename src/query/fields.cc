@@ -42,7 +42,7 @@ constexpr std::array<FieldInfo, 18> kFields = {{
      {.unit = Unit::Timestamp},
      "every source",
      kAll,
-     "when it happened, in ns of the monotonic clock"},
+     "when it happened, in ns of the monotonic clock; answers show the time of the day"},
     {"pid", Field::Pid, kInt32, "sources in a process", kThread, "the process"},
     {"tid", Field::Tid, kInt32, "sources in a process", kThread, "the thread"},
     {"cpu", Field::Cpu, kInt32, "sources in a process", kThread, "the processor"},
