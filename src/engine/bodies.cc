@@ -9,8 +9,12 @@
 namespace clew::engine {
 namespace {
 
-// A landing runs its program for each call that is left: all records of a thread at most.
+// A landing does its work for each call that is left: all records of a thread at most.
 constexpr uint64_t kLandingFuel = 2000ULL << plan::kRecordsLog2;
+
+bool is_landing(const plan::ProbeProgram& program) {
+  return program.point == plan::ProgramPoint::Landing || program.point == plan::ProgramPoint::Jump;
+}
 
 native::PointKind native_point(inline_::PointKind kind) {
   switch (kind) {
@@ -73,7 +77,7 @@ native::Environment environment_of(const plan::ProbeProgram& program, inline_::P
                                   .window_size_log2 = lowered.layout.size_log2,
                                   .slot_address = geometry.slot_address,
                                   .generation_address = geometry.generation_address};
-  if (program.point == plan::ProgramPoint::Landing) environment.fuel = kLandingFuel;
+  if (is_landing(program)) environment.fuel = kLandingFuel;
   return environment;
 }
 
@@ -105,7 +109,7 @@ BodyRules rules_of(const ModulePlan& module, const inline_::Point& point,
                    const plan::Lowered& lowered) {
   const plan::ProbeProgram& probe = lowered.programs[module.requests[point.request].program];
   BodyRules rules{.kind = point.kind};
-  if (probe.point == plan::ProgramPoint::Landing) rules.fuel_max = kLandingFuel;
+  if (is_landing(probe)) rules.fuel_max = kLandingFuel;
   return rules;
 }
 

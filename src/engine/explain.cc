@@ -39,6 +39,8 @@ std::string_view point_name(plan::ProgramPoint point) {
       return "starts of unwinding";
     case plan::ProgramPoint::Landing:
       return "landings of the unwinder";
+    case plan::ProgramPoint::Jump:
+      return "landings of longjmp";
   }
   return "";
 }
@@ -52,6 +54,7 @@ inline_::PointKind inline_point(plan::ProgramPoint point) {
       return inline_::PointKind::Exit;
     case plan::ProgramPoint::Offset:
     case plan::ProgramPoint::Landing:
+    case plan::ProgramPoint::Jump:
       return inline_::PointKind::Offset;
   }
   return inline_::PointKind::Offset;

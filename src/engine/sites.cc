@@ -108,7 +108,8 @@ Expected<void> Finder::add_lines(uint16_t source) {
     if (!debug) continue;
     Expected<std::vector<target::LineAddress>> lines = (*debug)->find_line(from.file, from.line);
     if (!lines) {
-      problem = lines.error();
+      // That one module has the file, but no such line, says more than that others have no file.
+      if (problem.code == ErrorCode::NotFound) problem = lines.error();
       continue;
     }
     const target::ModuleImage* image = CLEW_TRY(catalog_.image(module));
@@ -162,6 +163,7 @@ inline_::RequestKind request_kind(const plan::ProbeProgram& program) {
       return inline_::RequestKind::Exits;
     case plan::ProgramPoint::Offset:
     case plan::ProgramPoint::Landing:
+    case plan::ProgramPoint::Jump:
       return inline_::RequestKind::Offset;
     case plan::ProgramPoint::UnwindStart:
       return inline_::RequestKind::Entry;
@@ -215,17 +217,19 @@ void ModulePlanner::request_unwinders(const inline_::ModuleCode& code, ModulePla
     const bool wanted =
         function.module == result.module && !function.is_armed && !dropped_unwinders_.contains(u);
     if (!wanted) continue;
-    const std::vector<inline_::Request> landings = landings_of(code, function.address);
+    const Landings landings = landings_of(code, function.address);
     if (landings.empty()) {  // The C library's _Unwind_Resume passes on to the real one.
       if (function.name == kRaise) refuse_unwinder(u, "no-landing");
       continue;
     }
     for (size_t p = 0; p < programs_.size(); ++p) {
       if (!is_at_unwinder(programs_[p].point)) continue;
-      std::vector<inline_::Request> wishes{
-          {.kind = inline_::RequestKind::Entry, .address = function.address}};
-      if (programs_[p].point == plan::ProgramPoint::Landing) wishes = landings;
-      requests.insert(requests.end(), wishes.begin(), wishes.end());
+      if (programs_[p].point == plan::ProgramPoint::UnwindStart) {
+        requests.push_back({.kind = inline_::RequestKind::Entry, .address = function.address});
+      }
+      for (const auto& [point, request] : landings) {
+        if (point == programs_[p].point) requests.push_back(request);
+      }
       result.requests.resize(requests.size(), {.site = u, .program = p});
     }
   }
@@ -284,7 +288,7 @@ bool has_landing(const SiteSet& set, const std::vector<plan::ProbeProgram>& prog
 Expected<void> check_landings(const SiteSet& set, const std::vector<plan::ProbeProgram>& programs) {
   const bool armed = std::any_of(set.unwinders.begin(), set.unwinders.end(),
                                  [](const UnwinderFunction& u) { return u.is_armed; });
-  if (set.unwinders.empty() || armed || has_landing(set, programs)) return {};
+  if (!set.needs_landing || armed || has_landing(set, programs)) return {};
   const auto refused = std::find_if(set.refused.begin(), set.refused.end(),
                                     [](const auto& r) { return r.kind == "unwinder"; });
   if (refused == set.refused.end()) return fail(ErrorCode::Refused, kNoUnwinder);
@@ -308,9 +312,7 @@ Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, b
   if (!has_exception_source(query)) return {};
   const std::vector<UnwinderFunction> unwinders = CLEW_TRY(find_unwinders(catalog, modules));
   set.unwinders.insert(set.unwinders.end(), unwinders.begin(), unwinders.end());
-  if (set.unwinders.empty() && !allow_missing) {
-    return fail(ErrorCode::Refused, kNoUnwinder);
-  }
+  if (modules.empty()) set.needs_landing = !allow_missing;
   return {};
 }
 

@@ -51,6 +51,7 @@ struct SiteSet {
   // By source, module and address: an exit of one source does not take the record of another.
   std::map<std::tuple<uint16_t, size_t, uint64_t>, uint64_t> function_numbers;
   std::vector<UnwinderFunction> unwinders;  // Only when there are exception sources.
+  bool needs_landing = false;               // Nothing is asked for that may be loaded later.
   std::vector<ModulePlan> modules;          // Of the last plan_windows().
   std::vector<collect::RefusedSite> refused;
   uint16_t source_at_fault = 0;  // Of the last error of find_sites().

@@ -10,6 +10,9 @@
 #include "inline/exits.h"
 
 namespace clew::engine {
+
+using inline_::StackSwitch;
+
 namespace {
 
 // Itanium C++ ABI: exception handling, level I. Each may be the last to run before a handler.
@@ -34,7 +37,10 @@ Expected<Functions> unnamed_unwinders(const target::ModuleImage& image) {
   for (const target::Section& section : image.sections()) {
     if (!section.executable || section.file_size_bytes == 0) continue;
     const std::span<const uint8_t> text = CLEW_TRY(image.bytes(section));
-    for (const size_t offset : inline_::find_stack_switches(text)) {
+    std::vector<size_t> offsets = inline_::find_stack_switches(text, StackSwitch::Unwinder);
+    const std::vector<size_t> jumps = inline_::find_stack_switches(text, StackSwitch::Longjmp);
+    offsets.insert(offsets.end(), jumps.begin(), jumps.end());
+    for (const size_t offset : offsets) {
       const target::Function* function = image.function_covering(section.address + offset);
       if (function != nullptr) found.emplace(function->address, function->name);
     }
@@ -68,14 +74,19 @@ Expected<std::vector<UnwinderFunction>> find_unwinders(target::Catalog& catalog,
   return found;
 }
 
-std::vector<inline_::Request> landings_of(const inline_::ModuleCode& code, uint64_t function) {
-  std::vector<inline_::Request> requests;
+Landings landings_of(const inline_::ModuleCode& code, uint64_t function) {
+  Landings landings;
   const auto index = code.function_starting_at(function);
-  if (!index) return requests;
-  for (const uint64_t address : inline_::find_stack_switches(code, *index)) {
-    requests.push_back({.kind = inline_::RequestKind::Offset, .address = address});
-  }
-  return requests;
+  if (!index) return landings;
+  const auto add = [&](plan::ProgramPoint point, StackSwitch kind) {
+    for (const uint64_t address : inline_::find_stack_switches(code, *index, kind)) {
+      landings.emplace_back(
+          point, inline_::Request{.kind = inline_::RequestKind::Offset, .address = address});
+    }
+  };
+  add(plan::ProgramPoint::Landing, StackSwitch::Unwinder);
+  add(plan::ProgramPoint::Jump, StackSwitch::Longjmp);
+  return landings;
 }
 
 }  // namespace clew::engine

@@ -8,11 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "inline/module_code.h"
 #include "inline/windows.h"
+#include "plan/lower.h"
 #include "query/query.h"
 #include "target/catalog.h"
 
@@ -27,12 +29,15 @@ struct UnwinderFunction {
 
 bool has_exception_source(const query::Query& query);
 
-// The unwinder's functions in these modules; in all that are loaded when the list is empty. Known by
-// their names, and in stripped modules by the code that only they have.
+// The unwinder's functions in these modules, and glibc's longjmp, which leaves calls as well; in
+// all that are loaded when the list is empty. Known by their names, and in stripped modules by the
+// code that only they have.
 Expected<std::vector<UnwinderFunction>> find_unwinders(target::Catalog& catalog,
                                                        const std::vector<size_t>& modules);
 
-// The places where this function goes on in an outer frame. Empty: not an unwinder that we know.
-std::vector<inline_::Request> landings_of(const inline_::ModuleCode& code, uint64_t function);
+// The places where this function goes on in an outer frame, and the programs for them. Empty: not
+// an unwinder that we know.
+using Landings = std::vector<std::pair<plan::ProgramPoint, inline_::Request>>;
+Landings landings_of(const inline_::ModuleCode& code, uint64_t function);
 
 }  // namespace clew::engine

@@ -16,29 +16,51 @@ namespace {
 
 using Refused = tl::unexpected<ExitRefusal>;
 
-constexpr std::array<uint8_t, 3> kSwitchStack = {0x48, 0x89, 0xcc};  // mov rsp, rcx
-constexpr std::array<uint8_t, 1> kPopTarget = {0x59};                // pop rcx
-constexpr std::array<uint8_t, 2> kJumpTarget = {0xff, 0xe1};         // jmp rcx
-constexpr std::array<uint8_t, 1> kReturn = {0xc3};                   // Older compilers.
+// One instruction of a fixed sequence.
+using Form = std::span<const uint8_t>;
 
-template <size_t Size>
-bool is_at(const ModuleCode& code, uint64_t address, const std::array<uint8_t, Size>& bytes) {
-  const std::optional<Instruction> instruction = code.at(address);
-  if (!instruction || instruction->length != Size) return false;
-  const std::span<const uint8_t> text = code.text_from(address);
-  return std::equal(bytes.begin(), bytes.end(), text.begin());
+constexpr auto kUnwinderSwitch = std::to_array<uint8_t>({0x48, 0x89, 0xcc,  // mov rsp, rcx
+                                                         0x59,              // pop rcx
+                                                         0xff, 0xe1});      // jmp rcx
+constexpr auto kUnwinderLengths = std::to_array<uint8_t>({3, 1, 2});
+constexpr auto kOldUnwinderSwitch = std::to_array<uint8_t>({0x48, 0x89, 0xcc,  // mov rsp, rcx
+                                                            0xc3});            // ret
+constexpr auto kOldUnwinderLengths = std::to_array<uint8_t>({3, 1});
+constexpr auto kLongjmpSwitch = std::to_array<uint8_t>({0x4c, 0x89, 0xc4,  // mov rsp, r8
+                                                        0x4c, 0x89, 0xcd,  // mov rbp, r9
+                                                        0xff, 0xe2});      // jmp rdx
+constexpr auto kLongjmpLengths = std::to_array<uint8_t>({3, 3, 2});
+
+// Instructions of these lengths and bytes stand at `address`.
+bool is_at(const ModuleCode& code, uint64_t address, Form bytes, std::span<const uint8_t> lengths) {
+  const Form text = code.text_from(address);
+  if (text.size() < bytes.size() || !std::equal(bytes.begin(), bytes.end(), text.begin())) {
+    return false;
+  }
+  return std::all_of(lengths.begin(), lengths.end(), [&](uint8_t length) {
+    const std::optional<Instruction> instruction = code.at(address);
+    address += length;
+    return instruction && instruction->length == length;
+  });
 }
 
-// mov rsp, rcx ; pop rcx ; jmp rcx
-bool switches_and_jumps(const ModuleCode& code, uint64_t address) {
-  const uint64_t pop = address + kSwitchStack.size();
-  return is_at(code, address, kSwitchStack) && is_at(code, pop, kPopTarget) &&
-         is_at(code, pop + kPopTarget.size(), kJumpTarget);
+// Is this the jump at the end of a switch of stacks?
+bool ends_switch(const ModuleCode& code, uint64_t jump) {
+  constexpr uint64_t kJumpLength = 2;
+  return is_at(code, jump + kJumpLength - kUnwinderSwitch.size(), kUnwinderSwitch,
+               kUnwinderLengths) ||
+         is_at(code, jump + kJumpLength - kLongjmpSwitch.size(), kLongjmpSwitch, kLongjmpLengths);
 }
 
-// mov rsp, rcx ; ret
-bool switches_and_returns(const ModuleCode& code, uint64_t address) {
-  return is_at(code, address, kSwitchStack) && is_at(code, address + kSwitchStack.size(), kReturn);
+bool begins_switch(const ModuleCode& code, uint64_t address, StackSwitch kind) {
+  switch (kind) {
+    case StackSwitch::Unwinder:
+      return is_at(code, address, kUnwinderSwitch, kUnwinderLengths) ||
+             is_at(code, address, kOldUnwinderSwitch, kOldUnwinderLengths);
+    case StackSwitch::Longjmp:
+      return is_at(code, address, kLongjmpSwitch, kLongjmpLengths);
+  }
+  return false;
 }
 
 class ExitFinder {
@@ -154,8 +176,7 @@ class ExitFinder {
 
   Problem visit_indirect_jump(const Instruction& jump) {
     if (!code_.table_targets(jump.address).empty()) return std::nullopt;
-    const uint64_t before_jump = kSwitchStack.size() + kPopTarget.size();
-    if (switches_and_jumps(code_, jump.address - before_jump)) return std::nullopt;
+    if (ends_switch(code_, jump.address)) return std::nullopt;
     const std::optional<int64_t> depth = depth_at(jump.address);
     const bool inner_pointers =
         std::any_of(parts_.begin(), parts_.end(),
@@ -223,25 +244,20 @@ tl::expected<std::vector<Exit>, ExitRefusal> find_exits(const ModuleCode& code, 
   return ExitFinder(code, function).run();
 }
 
-std::vector<uint64_t> find_stack_switches(const ModuleCode& code, uint32_t function) {
+std::vector<uint64_t> find_stack_switches(const ModuleCode& code, uint32_t function,
+                                          StackSwitch kind) {
   std::vector<uint64_t> found;
   for (const AddressRange& part : code.parts_of(function)) {
     std::optional<Instruction> at = code.at(part.begin);
     for (; at && at->address < part.end; at = code.at(at->end())) {
-      const uint64_t address = at->address;
-      if (switches_and_jumps(code, address) || switches_and_returns(code, address)) {
-        found.push_back(address);
-      }
+      if (begins_switch(code, at->address, kind)) found.push_back(at->address);
     }
   }
   return found;
 }
 
-std::vector<size_t> find_stack_switches(std::span<const uint8_t> text) {
-  std::array<uint8_t, kSwitchStack.size() + kPopTarget.size() + kJumpTarget.size()> form{};
-  auto end = std::copy(kSwitchStack.begin(), kSwitchStack.end(), form.begin());
-  end = std::copy(kPopTarget.begin(), kPopTarget.end(), end);
-  std::copy(kJumpTarget.begin(), kJumpTarget.end(), end);
+std::vector<size_t> find_stack_switches(std::span<const uint8_t> text, StackSwitch kind) {
+  const Form form = kind == StackSwitch::Unwinder ? Form(kUnwinderSwitch) : Form(kLongjmpSwitch);
   std::vector<size_t> found;
   for (size_t from = 0; from < text.size();) {
     const void* const at = memmem(text.data() + from, text.size() - from, form.data(), form.size());

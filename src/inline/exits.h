@@ -35,11 +35,14 @@ tl::expected<std::vector<Exit>, ExitRefusal> find_exits(const ModuleCode& code, 
 // the `mov rsp, rcx` of gcc's __builtin_eh_return. At it, rcx is the address of the word that says
 // where to go on, and rcx + 8 the stack pointer there. Such a function has the jump behind it not
 // among its exits.
-std::vector<uint64_t> find_stack_switches(const ModuleCode& code, uint32_t function);
+// Longjmp: the `mov rsp, r8` of glibc's longjmp; r8 is the stack pointer there.
+enum class StackSwitch : uint8_t { Unwinder, Longjmp };
+std::vector<uint64_t> find_stack_switches(const ModuleCode& code, uint32_t function,
+                                          StackSwitch kind);
 
 // The offsets in `text` that look like one, wherever instructions start. In Debian's programs and
 // libraries nothing else does.
-std::vector<size_t> find_stack_switches(std::span<const uint8_t> text);
+std::vector<size_t> find_stack_switches(std::span<const uint8_t> text, StackSwitch kind);
 
 // Indirect jumps of the function that are neither switches nor tail calls: they may go anywhere in
 // the function. Usually none.

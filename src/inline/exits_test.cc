@@ -71,11 +71,15 @@ TEST(Exits, OfTheUnwinderAreNotWhereItGoesOnInAnOuterFrame) {
   const auto offset_of = [](const uint8_t* label) {
     return static_cast<size_t>(label - unwinder_case);
   };
-  EXPECT_EQ(find_stack_switches(code, *code.function_starting_at(at(unwinder_case))),
+  EXPECT_EQ(find_stack_switches(code, *code.function_starting_at(at(unwinder_case)),
+                                StackSwitch::Unwinder),
             std::vector<uint64_t>{at(unwinder_switch)});
   const std::span<const uint8_t> bytes(unwinder_case, unwinder_case_end);
-  EXPECT_EQ(find_stack_switches(bytes), std::vector<size_t>{offset_of(unwinder_switch)});
-  EXPECT_TRUE(find_stack_switches(bytes.first(offset_of(unwinder_switch) + 5)).empty());
+  EXPECT_EQ(find_stack_switches(bytes, StackSwitch::Unwinder),
+            std::vector<size_t>{offset_of(unwinder_switch)});
+  EXPECT_TRUE(
+      find_stack_switches(bytes.first(offset_of(unwinder_switch) + 5), StackSwitch::Unwinder)
+          .empty());
   EXPECT_EQ(exits_of(code, unwinder_case),
             '+' + std::to_string(offset_of(unwinder_return)) + " ret");
 }
@@ -90,7 +94,9 @@ TEST(Exits, ASwitchOfStacksThatIsNotTheUnwindersIsNotUnderstood) {
   const TextCase text = TextCase(other_stack_case, other_stack_case_end)
                             .function(other_stack_case, other_stack_case_end);
   const ModuleCode code = analyse(text.text);
-  EXPECT_TRUE(find_stack_switches(code, *code.function_starting_at(at(other_stack_case))).empty());
+  EXPECT_TRUE(find_stack_switches(code, *code.function_starting_at(at(other_stack_case)),
+                                  StackSwitch::Unwinder)
+                  .empty());
   EXPECT_EQ(exits_of(code, other_stack_case), "indirect-jump");
 }
 

@@ -98,6 +98,8 @@ class Coder {
   void drop_record();
   // Remembers that an unwinder's function begins here.
   void note_unwinder();
+  // Frees the records of the calls that longjmp leaves.
+  void drop_jumped();
   // Instead of begin(): the program at a landing of the unwinder.
   void begin_landing();
   // From here to end_part(): for records of calls of this exception source. r7 = the payload;

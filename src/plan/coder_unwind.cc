@@ -30,6 +30,10 @@ constexpr int32_t kWord = 8;
 constexpr auto kLandingOffset =
     static_cast<int32_t>(offsetof(abi::Context, arguments) + size_t{8} * 3);
 
+// longjmp: `mov rsp, r8`.
+constexpr auto kJumpOffset =
+    static_cast<int32_t>(offsetof(abi::Context, arguments) + size_t{8} * 4);
+
 template <typename T>
 int32_t index_in(const std::vector<T>& all, const T& wanted) {
   return static_cast<int32_t>(std::find(all.begin(), all.end(), wanted) - all.begin());
@@ -88,6 +92,27 @@ void Coder::note_unwinder() {
   builder_.load(Size::Double, Register::R0, Register::R6, offsetof(abi::Context, frame))
       .load_window(Register::R2, offsetof(abi::RegionHeader, unwind_from))
       .store(Size::Double, Register::R2, 0, Register::R0);
+}
+
+// The jump may lead to another stack: coroutines can be made so. Those are further apart than
+// errors are thrown, and what lies between is left alone.
+void Coder::drop_jumped() {
+  constexpr int32_t kJumpMax = 128 << 10;
+  const isa::Label next = builder_.label();
+  const isa::Label far = builder_.label();
+  builder_.load(Size::Double, Register::R1, Register::R6, kJumpOffset)
+      .move(Register::R3, Register::R1)
+      .load_window(Register::R2, offsetof(abi::RegionHeader, unwind_from))
+      .load(Size::Double, Register::R0, Register::R2, 0)
+      .alu(Alu::Subtract, Register::R3, Register::R0)
+      .jump_if(Jump::Greater, Register::R3, kJumpMax, far)
+      .bind(next)
+      .load(Size::Double, Register::R1, Register::R6, kJumpOffset)
+      .call(abi::Accessor::RecordTakeLeft)
+      .jump_if(Jump::NotEqual, Register::R0, 0, next)
+      .jump(exit_)
+      .bind(far)
+      .store(Size::Double, Register::R2, 0, 0);
 }
 
 void Coder::begin_landing() {

@@ -331,7 +331,7 @@ Expected<void> Lowering::part(Coder& coder, uint16_t index) {
   return {};
 }
 
-// The two programs at the unwinder, which serve all exception sources.
+// The programs at the unwinder and at longjmp, which serve all exception sources.
 Expected<void> Lowering::unwinder() {
   const auto is_exception = [](const query::Source& source) {
     return source.kind == SourceKind::Exception;
@@ -342,6 +342,9 @@ Expected<void> Lowering::unwinder() {
   Coder start(query_, *first, environment_);
   start.begin();
   start.note_unwinder();
+  Coder jump(query_, *first, environment_);
+  jump.begin();
+  jump.drop_jumped();
   Coder landing(query_, *first, environment_);
   landing.begin_landing();
   for (size_t i = first_index; i < query_.sources.size(); ++i) {
@@ -351,6 +354,12 @@ Expected<void> Lowering::unwinder() {
   result_.programs.push_back({.program = CLEW_TRY(start.finish("start of unwinding")),
                               .source = first_index,
                               .point = ProgramPoint::UnwindStart,
+                              .is_recorder = true,
+                              .at_tail_call = std::nullopt,
+                              .site_constants = {}});
+  result_.programs.push_back({.program = CLEW_TRY(jump.finish("longjmp")),
+                              .source = first_index,
+                              .point = ProgramPoint::Jump,
                               .is_recorder = true,
                               .at_tail_call = std::nullopt,
                               .site_constants = {}});

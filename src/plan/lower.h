@@ -31,11 +31,13 @@ enum class ProgramPoint : uint8_t {
   Offset,
   UnwindStart,  // The entries of the unwinder's functions, which may leave calls for an exception.
   Landing,      // Where they go on in an outer frame: serves all exception sources.
+  Jump,         // Where longjmp, whose entry is an UnwindStart, does the same without an exception.
 };
 
 // Programs at the unwinder belong to no site of their source.
 constexpr bool is_at_unwinder(ProgramPoint point) {
-  return point == ProgramPoint::UnwindStart || point == ProgramPoint::Landing;
+  return point == ProgramPoint::UnwindStart || point == ProgramPoint::Landing ||
+         point == ProgramPoint::Jump;
 }
 
 struct ProbeProgram {

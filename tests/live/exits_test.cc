@@ -68,7 +68,8 @@ TEST(Exits, AnExceptionProbeFiresOncePerCallLeftByOne) {
     EXPECT_EQ(left.counted[name], left.truth.at(std::string("thrown_") + name)) << name;
   }
   EXPECT_EQ(left.counted["through_c"], left.truth.at("thrown_middle_frame"));
-  for (const char* name : {"catch_here", "catch_call", "catch_from_library", "victim_run"}) {
+  for (const char* name :
+       {"catch_here", "catch_call", "catch_from_library", "victim_run", "jump_out"}) {
     EXPECT_EQ(left.counted.count(name), 0U) << name;
   }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Victim `exceptions`: functions left by exceptions: to the direct caller, through several traced
 // frames with destructors, through a C frame, out of and inside a library with its own runtime,
-// thrown again, thrown in a destructor that runs for another one, on two threads, and in a library
-// that `late N` loads and calls N times.
+// after a longjmp, thrown again, thrown in a destructor that runs for another one, on two threads,
+// and in a library that `late N` loads and calls N times.
+#include <csetjmp>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -34,6 +35,7 @@ VICTIM_COUNTER(thrown_nested_frame);
 VICTIM_COUNTER(deep_frame);
 VICTIM_COUNTER(thrown_deep_frame);
 VICTIM_COUNTER(catch_call);
+VICTIM_COUNTER(jump_out);
 VICTIM_COUNTER(late_throws);
 VICTIM_COUNTER(thrown_late_throws);
 
@@ -127,6 +129,23 @@ extern "C" VICTIM_FUNCTION uint64_t deep_frame(uint64_t x) {
   return value + 1;
 }
 
+namespace {
+jmp_buf landing;
+}  // namespace
+
+// Left by longjmp, not by an exception.
+extern "C" VICTIM_FUNCTION uint64_t jump_out(uint64_t x) {
+  VICTIM_COUNT(jump_out);
+  if (x % 2 == 1) longjmp(landing, 1);
+  return x;
+}
+
+// The exception that it throws itself passes the place of the stack where jump_out was called.
+extern "C" VICTIM_FUNCTION uint64_t throw_after_jump(uint64_t x) {
+  if (setjmp(landing) != 0) throw_odd(2 * x + 1);
+  return jump_out(x) * 3 + 7;
+}
+
 extern "C" VICTIM_FUNCTION uint64_t catch_call(uint64_t (*call)(uint64_t), uint64_t x) {
   VICTIM_COUNT(catch_call);
   try {
@@ -181,7 +200,7 @@ uint64_t victim_run(uint64_t rounds) {
     VICTIM_COUNT(library_throws);  // It calls the other through the PLT.
     VICTIM_CHECK(library_catches(round) == (odd ? round + 4 : round + 3));
     digest = victim_mix(digest, catch_here(round));
-    for (const Function call : {rethrow_frame, nested_frame, deep_frame}) {
+    for (const Function call : {rethrow_frame, nested_frame, deep_frame, throw_after_jump}) {
       digest = victim_mix(digest, catch_call(call, round));
     }
   }
