@@ -46,7 +46,7 @@ void scribble_headers(FakeArena& arena, std::mt19937_64& random) {
     auto* control = reinterpret_cast<uint64_t*>(arena.control(slot));
     auto* header = reinterpret_cast<uint64_t*>(arena.region(slot));
     __atomic_store_n(control + random() % 4, nasty_word(random), __ATOMIC_RELAXED);
-    __atomic_store_n(header + random() % 20, nasty_word(random), __ATOMIC_RELAXED);
+    __atomic_store_n(header + random() % 32, nasty_word(random), __ATOMIC_RELAXED);
   }
 }
 
@@ -55,6 +55,7 @@ void read_everything(Reader& reader, const FakeArena& arena) {
   EventBatch events;
   Losses losses;
   reader.read_cells(sink);
+  (void)reader.drain_tables(sink);
   reader.read_events(events);
   reader.add_losses(losses);
   FakeThreads threads;

@@ -68,6 +68,7 @@ void run(FakeArena& arena, Reader& reader, const Step& step) {
       break;
     case 4:
       reader.read_cells(sink);
+      (void)reader.drain_tables(sink);
       break;
     case 5:
       reader.read_events(events);

@@ -143,6 +143,19 @@ Expected<void> Tracee::follow_modules(const plan::Plan& plan, plan::Grouping& gr
   return done;
 }
 
+// Open calls of functions beyond abi::kFunctionIdsMax could not be told apart.
+void Tracee::refuse_unnumbered(size_t first) {
+  if (lowered_->layout.records.payload_words == 0) return;
+  for (size_t s = first; s < sites_.sites.size(); ++s) {
+    Site& site = sites_.sites[s];
+    if (site.function_number < abi::kFunctionIdsMax || !site.group) continue;
+    site.group.reset();
+    sites_.refused.push_back({.function = sites_.names[site.names].function,
+                              .kind = "exit",
+                              .reason = "too-many-functions"});
+  }
+}
+
 Expected<void> Tracee::arm_new_modules(const plan::Plan& plan, plan::Grouping& grouping) {
   const std::vector<size_t> modules = CLEW_TRY(catalog_.refresh());
   if (modules.empty()) return {};
@@ -156,6 +169,7 @@ Expected<void> Tracee::arm_new_modules(const plan::Plan& plan, plan::Grouping& g
   for (size_t s = first; s < sites_.sites.size(); ++s) {
     sites_.sites[s].group = grouping.group_of_site[first_grouped + s - first];
   }
+  refuse_unnumbered(first);
   CLEW_TRY(
       engine::plan_windows(sites_, catalog_, codes_,
                            {.query = plan.query, .programs = lowered_->programs, .first = first}));

@@ -85,6 +85,7 @@ class Tracee {
   collect::Losses losses();
 
  private:
+  void refuse_unnumbered(size_t first);
   Expected<void> arm_new_modules(const plan::Plan& plan, plan::Grouping& grouping);
   Expected<void> make_reader(const plan::Lowered& lowered, bool follow_forks);
   [[nodiscard]] uint64_t passed_in(const aggregate::Accumulator& cells) const;
