@@ -177,12 +177,12 @@ Expected<Value> Evaluator::name(const SyntaxExpression& syntax) {
   return fail_unknown_name(syntax);
 }
 
-tl::unexpected<Error> Evaluator::fail_unknown_name(const SyntaxExpression& syntax) const {
+tl::unexpected<Error> Evaluator::fail_unknown_name(const SyntaxExpression& syntax) {
   const std::string_view text = syntax.text;
   for (const NamedValue& candidate : scope_) {
     const bool is_event = candidate.value.kind == Value::Kind::Event && candidate.name != "end";
     const bool is_argument = text.starts_with("arg") && text.size() > 3 && text.size() < 6;
-    if (is_event && (find_field(text) != nullptr || is_argument)) {
+    if (is_event && (is_argument || exports(candidate.value, text))) {
       return fail(syntax.span, fmt::format("no name '{}'; a field is written with its event: "
                                            "did you mean '{}.{}'?",
                                            text, candidate.name, text));
@@ -206,8 +206,9 @@ Expected<Expression> Evaluator::to_scalar(Value value, Span span) {
       const bool is_text =
           type.kind == CKind::Array && build_.types.describe(type.target).is_character;
       if (!is_text) {
-        return fail(span, fmt::format("{} is not a value; choose a member or an element",
-                                      type.name.empty() ? "a struct" : "'" + type.name + "'"));
+        return fail(span, fmt::format("{} is not a value{}",
+                                      type.name.empty() ? "a struct" : "'" + type.name + "'",
+                                      text_hint(value.c_type)));
       }
       Expression text;
       text.kind = ExpressionKind::ReadString;

@@ -286,6 +286,25 @@ Expected<Value> Evaluator::average_call(const SyntaxExpression& syntax) {
 // --- reads ---------------------------------------------------------------------------------------
 
 // str(p), str(p, n), buf(p, n)
+// The bytes of a struct are no text; only a member of it can be.
+Expected<void> Evaluator::refuse_record(const Value& value, Span span) {
+  const CTypeInfo type = build_.types.describe(value.c_type);
+  const CTypeInfo target = build_.types.describe(type.target);
+  const bool is_pointer = type.kind == CKind::Pointer;
+  const CTypeInfo& record = is_pointer ? target : type;
+  if (record.kind != CKind::Record) return {};
+  return fail(span, fmt::format("'{}' is a struct, not a text{}", record.name,
+                                text_hint(is_pointer ? type.target : value.c_type)));
+}
+
+// How the text of a string object of libstdc++ or libc++ is read; "" for other records.
+std::string Evaluator::text_hint(const CTypeRef& record) {
+  for (const Member& member : build_.types.members(record)) {
+    if (member.name == "_M_dataplus") return "; its text is str(x._M_dataplus._M_p)";
+  }
+  return "; choose a member or an element";
+}
+
 Expected<Value> Evaluator::read_text(const SyntaxExpression& syntax, ExpressionKind kind) {
   const bool is_text = kind == ExpressionKind::ReadString;
   CLEW_TRY(check_count(syntax, is_text ? 1 : 2, 2));
@@ -296,6 +315,7 @@ Expected<Value> Evaluator::read_text(const SyntaxExpression& syntax, ExpressionK
     return fail(syntax.kids[1].span,
                 fmt::format("this is a string already; '{}' needs a pointer", syntax.kids[0].text));
   }
+  if (is_text) CLEW_TRY(refuse_record(pointer, syntax.kids[1].span));
   Expression address = CLEW_TRY(address_of_value(std::move(pointer), syntax.kids[1].span));
   int64_t capacity = kStringDefaultBytes;
   if (syntax.kids.size() == 3) capacity = CLEW_TRY(constant_of(syntax.kids[2], "the size"));

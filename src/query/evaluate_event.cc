@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What events export: fields, arguments, and the names of tracepoints. In a union each source may
 // compute a name differently; then the name becomes an Input.
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -177,8 +178,25 @@ tl::unexpected<Error> Evaluator::fail_no_field(const Value& event, std::string_v
                                                Span span) {
   const ResolvedSource& source = source_of(event);
   if (is_unsupported(source.source)) return fail_unsupported(build_.report, source.source);
-  std::vector<std::string_view> names;
-  names.reserve(source.exports.size());
+  const std::vector<std::string> known = names_of(event);
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  const std::string hint = did_you_mean(name, names);
+  const bool may_be_argument = hint.empty() && has_field(source.source.kind, Field::Argument) &&
+                               !parameters_of(event).has_value();
+  const std::string why =
+      may_be_argument ? fmt::format("; {}", parameters_of(event).error().message) : "";
+  return fail(span, fmt::format("{} exports no '{}'{}{}", shown_source(source), name, hint, why));
+}
+
+// As the user wrote it: a tracepoint by its name, except inside its own exports.
+std::string Evaluator::shown_source(const ResolvedSource& source) const {
+  if (source.tracepoint.empty() || !context_.empty()) return print(source.source);
+  return fmt::format("tracepoint '{}'", source.tracepoint);
+}
+
+std::vector<std::string> Evaluator::names_of(const Value& event) {
+  const ResolvedSource& source = source_of(event);
+  std::vector<std::string> names;
   for (const Export& candidate : source.exports) {
     names.push_back(candidate.name);
   }
@@ -189,10 +207,20 @@ tl::unexpected<Error> Evaluator::fail_no_field(const Value& event, std::string_v
     }
   }
   for (const FieldInfo& field : fields()) {
-    names.push_back(field.name);
+    const bool is_numbered = field.field == Field::Argument || field.field == Field::EntryArgument;
+    if (!is_numbered) names.emplace_back(field.name);
   }
-  return fail(span, fmt::format("{} exports no '{}'{}", print(source.source), name,
-                                did_you_mean(name, names)));
+  for (unsigned i = 0; has_arguments && i < kArgumentsMax; ++i) {
+    names.push_back(fmt::format("arg{}", i));
+  }
+  return names;
+}
+
+bool Evaluator::exports(const Value& event, std::string_view name) {
+  if (build_.streams[event.stream].sources.empty()) return false;
+  const std::vector<std::string> names = names_of(event);
+  return std::any_of(names.begin(), names.end(),
+                     [name](const std::string& known) { return same_word(known, name); });
 }
 
 // The expression of a tracepoint's export, over the bare names of this event.
@@ -223,7 +251,7 @@ Expected<Value> Evaluator::field_of(const Value& event, Field field, uint16_t in
                                  ? fmt::format("; did you mean 'entry.{}'?", name)
                                  : "";
     return fail(span, fmt::format("'{}' exists at {} only, not at {}{}", name, info(field).where,
-                                  print(source.source), hint));
+                                  shown_source(source), hint));
   }
   return scalar_value(field_expression(field, index, event.stream, at(span)));
 }
@@ -301,7 +329,7 @@ Expected<Value> Evaluator::parameter(const Value& event, std::string_view name, 
     if (candidate.name == name) return typed_argument(event, candidate, span);
     names.push_back(candidate.name);
   }
-  return fail(span, fmt::format("{} has no argument '{}'{}", print(source_of(event).source), name,
+  return fail(span, fmt::format("{} has no argument '{}'{}", shown_source(source_of(event)), name,
                                 did_you_mean(name, names)));
 }
 

@@ -46,7 +46,7 @@ class Evaluator {
   Expected<Value> evaluate_node(const SyntaxExpression& syntax);
   Expected<Value> name(const SyntaxExpression& syntax);
   [[nodiscard]] const Value* find(std::string_view name) const;
-  [[nodiscard]] tl::unexpected<Error> fail_unknown_name(const SyntaxExpression& syntax) const;
+  [[nodiscard]] tl::unexpected<Error> fail_unknown_name(const SyntaxExpression& syntax);
   Expected<Value> binary(const SyntaxExpression& syntax);
   Expected<Value> deadline_sum(const SyntaxExpression& syntax, const Value& deadline);
   Expected<Value> unary(const SyntaxExpression& syntax, UnaryOperator op);
@@ -60,6 +60,10 @@ class Evaluator {
 
   // --- evaluate_event.cc
   Expected<Value> event_member(const Value& event, std::string_view name, Span span);
+  // The names that can be written behind the event, and whether `name` is one.
+  std::vector<std::string> names_of(const Value& event);
+  [[nodiscard]] std::string shown_source(const ResolvedSource& source) const;
+  bool exports(const Value& event, std::string_view name);
   Expected<Value> source_member(const Value& event, std::string_view name, Span span);
   Expected<Value> exported(const Value& event, const Export& what, Span span);
   Expected<Value> field_of(const Value& event, Field field, uint16_t index, Span span);
@@ -108,6 +112,8 @@ class Evaluator {
   Expected<Expression> substring_call(std::vector<Expression> operands, Span span);
   Expected<Value> sample_call(const SyntaxExpression& syntax);
   Expected<Value> average_call(const SyntaxExpression& syntax);
+  Expected<void> refuse_record(const Value& value, Span span);
+  [[nodiscard]] std::string text_hint(const CTypeRef& record);
   Expected<Value> read_text(const SyntaxExpression& syntax, ExpressionKind kind);
   Expected<Value> read_number(const SyntaxExpression& syntax, Type type);
   Expected<std::vector<Expression>> operands_of(const SyntaxExpression& syntax);

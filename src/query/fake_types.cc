@@ -55,6 +55,10 @@ FakeTypes::FakeTypes() {
   state_type.kind = CKind::Enumeration;
   const TypeHandle state = add(state_type);
   enumerators_[state] = {{"OPEN", 0}, {"PAID", 1}, {"FAILED", -1}};
+  CType mood_type = number("Mood", 4, true);  // As C++ writes an enumeration.
+  mood_type.kind = CKind::Enumeration;
+  const TypeHandle mood = add(mood_type);
+  enumerators_[mood] = {{"GOOD", 0}, {"BAD", -1}};
   CType label_type = of_kind(CKind::Array, "char [16]", 16);
   label_type.target = character;
   label_type.count = 16;
@@ -99,6 +103,7 @@ FakeTypes::FakeTypes() {
   functions_["find_card"] = {{parameter("name", text, 0)}, pointer_to(card)};
   functions_["close_card"] = {{parameter("id", integer, 0)}, 0};
   functions_["copy_owner"] = {{parameter("id", integer, 0)}, owner};
+  functions_["set_mood"] = {{parameter("mood", mood, 0)}, mood};
   functions_["rate_of"] = {{parameter("id", integer, 0)}, real};
 }
 

@@ -10,7 +10,7 @@
 //                     double rate, struct card by_value);
 //     struct card *find_card(const char *name);   void close_card(int id);
 //     double rate_of(int id);
-//
+//     enum class Mood { GOOD = 0, BAD = -1 };   Mood set_mood(Mood mood);
 //     struct owner copy_owner(int id);   struct hidden;
 #pragma once
 

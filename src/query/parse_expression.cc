@@ -288,17 +288,40 @@ Expected<SyntaxExpression> Parser::new_record() {
 
 // --- casts ---------------------------------------------------------------------------------------
 
-// "(" type words … or "(" NAME {"::" NAME} "*" … ")": the second form cannot be an expression.
+// "(" type words …, or "(" NAME {"::" NAME} ["*" …] ")": with a star the second form cannot be an
+// expression; without one it is a cast when an operand follows, as in `(State)e.arg1`.
 bool Parser::at_cast() const {
   if (!at_symbol("(") || peek(1).kind != TokenKind::Name) return false;
   if (is_type_word(peek(1).text)) return true;
   size_t ahead = 2;
   while (at_symbol("::", ahead) && peek(ahead + 1).kind == TokenKind::Name)
     ahead += 2;
-  if (!at_symbol("*", ahead)) return false;
+  const bool is_pointer = at_symbol("*", ahead);
   while (at_symbol("*", ahead))
     ++ahead;
-  return at_symbol(")", ahead);
+  return at_symbol(")", ahead) && (is_pointer || starts_operand(ahead + 1));
+}
+
+// What may follow a value instead (`-`, `*`, `in`, a clause) starts none.
+bool Parser::starts_operand(size_t ahead) const {
+  switch (peek(ahead).kind) {
+    case TokenKind::Name:
+      for (const std::string_view word : {"in", "like", "not", "and", "or"}) {
+        if (at_word(word, ahead)) return false;
+      }
+      return !is_clause_word(peek(ahead).text);
+    case TokenKind::Integer:
+    case TokenKind::Float:
+      return true;
+    case TokenKind::Symbol:
+      return at_symbol("(", ahead);
+    case TokenKind::String:
+    case TokenKind::Duration:
+    case TokenKind::Frequency:
+    case TokenKind::End:
+      return false;
+  }
+  return false;
 }
 
 Expected<SyntaxExpression> Parser::cast() {

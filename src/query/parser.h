@@ -119,6 +119,7 @@ class Parser {
   Expected<SyntaxExpression> cast();
   Expected<SyntaxType> type_name();
   [[nodiscard]] bool at_cast() const;
+  [[nodiscard]] bool starts_operand(size_t ahead) const;
   [[nodiscard]] bool at_lambda() const;
   Expected<SyntaxExpression> node(SyntaxKind kind, uint32_t begin,
                                   std::vector<SyntaxExpression> kids);

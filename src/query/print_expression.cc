@@ -135,8 +135,7 @@ class ExpressionPrinter {
       case ExpressionKind::Conditional:
         return conditional(expression);
       case ExpressionKind::Convert:
-        return fmt::format("({}){}", type_name(expression.type),
-                           operand(expression.operands[0], Precedence::Unary));
+        return conversion(expression);
       case ExpressionKind::Load:
         return fmt::format("*({}*){}", type_name(expression.type),
                            operand(expression.operands[0], Precedence::Primary));
@@ -197,10 +196,36 @@ class ExpressionPrinter {
     return fmt::format("{}[{}]", join.name, print_string(columns[expression.index].name));
   }
 
+  [[nodiscard]] std::string conversion(const Expression& expression) const {
+    const Expression& inner = shown_value(expression.operands[0]);
+    const bool is_sign = inner.kind == ExpressionKind::Unary ||
+                         inner.kind == ExpressionKind::Load ||
+                         (inner.kind == ExpressionKind::Integer && inner.integer < 0) ||
+                         (inner.kind == ExpressionKind::Float && inner.real < 0);
+    const bool is_bare_name = is_enumeration_name(expression.type);
+    const Precedence least = is_sign && is_bare_name ? Precedence::Primary : Precedence::Unary;
+    return fmt::format("({}){}", type_name(expression.type),
+                       operand(expression.operands[0], least));
+  }
+
+  // A name that the parser cannot tell from a value's: a sign must not follow it.
+  [[nodiscard]] bool is_enumeration_name(const Type& type) const {
+    return type.enumeration != 0 && type.unit != Unit::Address && has_readable_name(type);
+  }
+
+  // Names of enumerations in templates, and those without a name, are not read again.
+  [[nodiscard]] bool has_readable_name(const Type& type) const {
+    const std::string& name = query_.enumerations[type.enumeration - 1U].name;
+    const bool is_word = std::all_of(name.begin(), name.end(), [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == ':' || c == ' ';
+    });
+    return is_word && !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0;
+  }
+
   [[nodiscard]] std::string type_name(const Type& type) const {
     if (type.kind == TypeKind::Float) return type.size_bytes == 4 ? "float" : "double";
     if (type.unit == Unit::Address) return "void*";
-    if (type.enumeration != 0) return query_.enumerations[type.enumeration - 1U].name;
+    if (is_enumeration_name(type)) return query_.enumerations[type.enumeration - 1U].name;
     return fmt::format("{}int{}_t", type.is_signed ? "" : "u", type.size_bytes * 8);
   }
 
@@ -215,7 +240,9 @@ class ExpressionPrinter {
     if (is_literal) return literal(expression.integer, type);
     Type wide = type.is_signed ? kInt64 : kUint64;
     if (is_least && is_plain && !is_duration) wide = kUint64;
-    return fmt::format("({}){}", type_name(type), literal(expression.integer, wide));
+    const std::string text = literal(expression.integer, wide);
+    const bool is_sign = text[0] == '-' && is_enumeration_name(type);
+    return fmt::format("({}){}", type_name(type), is_sign ? fmt::format("({})", text) : text);
   }
 
   static std::string print_duration_exactly(int64_t ns) {

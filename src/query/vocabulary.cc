@@ -277,6 +277,23 @@ Expected<std::string> read_file(const std::filesystem::path& path) {
 
 }  // namespace
 
+namespace {
+
+// One file may be named twice, also by two paths.
+bool same_definition(const TracepointDefinition& a, const TracepointDefinition& b) {
+  const auto same_export = [](const TracepointExport& x, const TracepointExport& y) {
+    return x.name == y.name && x.text == y.text;
+  };
+  const auto same_place = [&](const TracepointPlace& x, const TracepointPlace& y) {
+    return x.source == y.source && std::equal(x.exports.begin(), x.exports.end(), y.exports.begin(),
+                                              y.exports.end(), same_export);
+  };
+  return a.name == b.name &&
+         std::equal(a.places.begin(), a.places.end(), b.places.begin(), b.places.end(), same_place);
+}
+
+}  // namespace
+
 Expected<void> Vocabulary::load(const std::filesystem::path& path) {
   std::error_code code;
   if (!std::filesystem::is_directory(path, code)) {
@@ -302,6 +319,7 @@ Expected<void> Vocabulary::load_text(const std::string& name, const std::string&
   const Reporter report(source);
   for (TracepointDefinition& definition : CLEW_TRY(Reader(source, report).run())) {
     const TracepointDefinition* other = find(definition.name);
+    if (other != nullptr && same_definition(*other, definition)) continue;
     if (other != nullptr) {
       return fail(ErrorCode::InvalidQuery,
                   fmt::format("{}: error: tracepoint '{}' is already defined in {}", name,

@@ -47,7 +47,8 @@ struct TracepointDefinition {
 class Vocabulary {
  public:
   // Adds the tracepoints of a file, or of all *.toml files of a directory in order of name. Errors
-  // are InvalidQuery with the place, or Io.
+  // are InvalidQuery with the place, or Io. A definition that is there already and means the same
+  // is no error: a file may be loaded twice.
   Expected<void> load(const std::filesystem::path& path);
   // The same from a text; `name` is what messages call it.
   Expected<void> load_text(const std::string& name, const std::string& text);

@@ -110,10 +110,19 @@ TEST(Vocabulary, PlacesAndExportsAreBounded) {
 TEST(Vocabulary, ANameOfAnotherFileIsRefused) {
   Vocabulary vocabulary;
   ASSERT_TRUE(vocabulary.load_text("one.toml", tracepoint("function = \"f\"\n")));
-  const Expected<void> loaded = vocabulary.load_text("two.toml", tracepoint("function = \"f\"\n"));
+  const Expected<void> loaded = vocabulary.load_text("two.toml", tracepoint("function = \"g\"\n"));
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().message,
             "two.toml: error: tracepoint 'a.b' is already defined in one.toml");
+}
+
+TEST(Vocabulary, TheSameDefinitionTwiceIsOne) {
+  Vocabulary vocabulary;
+  const std::string text = tracepoint("function = \"f\"\nexports = { x = \"arg0\" }\n");
+  ASSERT_TRUE(vocabulary.load_text("one.toml", text));
+  EXPECT_TRUE(vocabulary.load_text("./one.toml", text));
+  EXPECT_EQ(vocabulary.tracepoints().size(), 1U);
+  EXPECT_FALSE(vocabulary.load_text("two.toml", tracepoint("function = \"f\"\n")));
 }
 
 TEST(Vocabulary, FilesThatCannotBeReadAreErrors) {
