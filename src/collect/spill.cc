@@ -217,7 +217,7 @@ bool is_frame(const FrameHeader& header) {
 
 // Frames are not aligned, so every byte may be the first of one.
 Expected<bool> SpillReader::find_frame() {
-  constexpr size_t kBlockBytes = 64 * 1024;
+  constexpr size_t kBlockBytes = size_t{64} * 1024;
   std::vector<std::byte> block(kBlockBytes);
   for (uint64_t begin = offset_ + 1;; begin += kBlockBytes - sizeof(FrameHeader)) {
     const size_t got = CLEW_TRY(read_at({file_.get(), begin}, block, path_));
