@@ -27,7 +27,7 @@
 namespace clew::abi {
 
 inline constexpr uint64_t kArenaMagic = 0x31414e4552415743;  // "CWARENA1", little endian.
-inline constexpr uint32_t kArenaVersion = 2;
+inline constexpr uint32_t kArenaVersion = 3;
 inline constexpr uint32_t kSessionsMax = 8;
 inline constexpr uint32_t kProcessesMax = 64;
 inline constexpr uint32_t kCookieOffset = 2048;     // Of PrivatePage::cookie.
@@ -68,6 +68,13 @@ struct ProcessEntry {
   uint32_t parent;
 };
 
+// Values of ArenaHeader::tid_offset. A program that sandboxes itself after the attach may die of a
+// system call that it does not expect, so the C library's own note of the tid is read if it is
+// known.
+inline constexpr uint64_t kTidFromNobody = 0;
+inline constexpr uint64_t kTidFromKernel = 1;
+inline constexpr uint64_t kTidOffsetMax = 4095;
+
 struct ArenaHeader {
   uint64_t magic;
   uint32_t version;
@@ -86,7 +93,8 @@ struct ArenaHeader {
   SessionEntry sessions[kSessionsMax];
   // The loader's hook, one word per session. The loading thread adds 1 to `loader_requests`, wakes
   // the tracer, and waits until `loader_answers` is as large, or the time is over; then it clears
-  // the session's bit, so that a tracer that is gone costs one delay, not one per dlopen.
+  // the session's bit, so that a tracer that is gone costs one delay, not one per dlopen. The
+  // tracer sets the bit again with its answer.
   uint32_t loader_requests[kSessionsMax];  // Futexes, written by the target.
   uint32_t loader_answers[kSessionsMax];   // Futexes, written by the tracer.
   uint32_t loader_sessions;                // Bit s: session s wants to be waited for.
@@ -96,7 +104,8 @@ struct ArenaHeader {
   uint64_t code_address;  // Of the whole code area, in the target.
   uint64_t code_file_offset;
   uint64_t code_size_bytes;
-  uint8_t reserved[4096 - 120 - 8 * kSessionsMax - kProcessesMax * 8 -
+  uint64_t tid_offset;  // Of a thread's tid, from its thread pointer, or one of the two below.
+  uint8_t reserved[4096 - 128 - 8 * kSessionsMax - kProcessesMax * 8 -
                    kSessionsMax * sizeof(SessionEntry)];
 };
 static_assert(sizeof(SessionEntry) == 32 + sizeof(RegionLayout));

@@ -63,6 +63,7 @@ class RuntimeBlob : public testing::Test {
     header().slots_address = reinterpret_cast<uint64_t>(slots_);
     header().slot_stride = kStride;
     header().system_calls_allowed = 1;
+    header().tid_offset = abi::kTidFromKernel;
     header().process_count = 1;
     session().region_offset = kRegionOffset;
     session().layout = test_layout();
@@ -355,15 +356,35 @@ TEST_F(RuntimeBlob, ReadsThatFailGiveZeroesAndNoSignal) {
   munmap(two, 8192);
 }
 
-TEST_F(RuntimeBlob, ALoaderWhoseTracerIsGoneWaitsOnce) {
+TEST_F(RuntimeBlob, ALoaderWhoseTracerIsLateWaitsOnceAndTellsOfEachChange) {
   page().cookie = uint64_t{1} << 48;
   header().loader_sessions = 1U << kSession;
   header().loader_wait_ms = 5;
   stub(StubCall::Loader);
   EXPECT_EQ(header().loader_requests[kSession], 1U);
   EXPECT_EQ(header().loader_sessions, 0U);
+  header().loader_wait_ms = 60'000;
   stub(StubCall::Loader);
-  EXPECT_EQ(header().loader_requests[kSession], 1U);
+  EXPECT_EQ(header().loader_requests[kSession], 2U);
+  EXPECT_EQ(header().loader_sessions, 0U);
+}
+
+TEST_F(RuntimeBlob, AClaimTakesTheTidFromWhereTheArenaSays) {
+  const auto tid_with = [&](uint64_t offset) {
+    header().tid_offset = offset;
+    std::memset(directory(), 0, abi::kDirectorySizeBytes);
+    std::memset(slots_, 0, kSlots * kStride);
+    EXPECT_TRUE(stub(StubCall::Claim));
+    for (uint32_t i = 0; i < kSlots; ++i) {
+      if (slot(i).tid != 0) return slot(i).tid;
+    }
+    return 0U;
+  };
+  EXPECT_EQ(tid_with(abi::kTidFromNobody), abi::kTidUnknown);
+  EXPECT_EQ(tid_with(abi::kTidFromKernel), static_cast<uint32_t>(gettid()));
+  uint32_t word = 0;
+  asm volatile("mov %%fs:0x300, %0" : "=r"(word));
+  EXPECT_EQ(tid_with(0x300), word == 0 ? abi::kTidUnknown : word);
 }
 
 TEST_F(RuntimeBlob, ALoaderThatIsAnsweredDoesNotWait) {

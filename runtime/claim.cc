@@ -102,10 +102,20 @@ uint32_t take_directory_word(uint64_t owner, uint32_t slot_count) {
   return abi::kSlotsMax;
 }
 
+// A thread pointer that does not point to itself is not a C library's.
+uint32_t own_tid() {
+  const uint64_t offset = header().tid_offset & abi::kTidOffsetMax;
+  if (offset == abi::kTidFromNobody) return abi::kTidUnknown;
+  if (offset == abi::kTidFromKernel) return static_cast<uint32_t>(call({kSysGettid}));
+  const uint64_t self = fs_base();
+  if (self == 0 || fs_self() != self) return abi::kTidUnknown;
+  const uint32_t tid = *reinterpret_cast<const volatile uint32_t*>(self + offset);
+  return tid != 0 ? tid : abi::kTidUnknown;
+}
+
 void become_owner(abi::SlotControl& slot, uint64_t owner) {
   slot.process = static_cast<uint32_t>(owner >> 48) - 1;
-  slot.tid = header().system_calls_allowed != 0 ? static_cast<uint32_t>(call({kSysGettid}))
-                                                : abi::kTidUnknown;
+  slot.tid = own_tid();
   slot.busy = 0;
   count(slot.claims);
   __atomic_store_n(&slot.owner, owner, __ATOMIC_RELEASE);

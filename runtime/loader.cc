@@ -67,11 +67,13 @@ extern "C" __attribute__((visibility("hidden"))) void clew_loader_changed(uint32
   const uint32_t bit = 1U << index;
   // A forked child has no tracer that could answer for it.
   if (private_page().cookie != uint64_t{1} << 48) return;
-  if ((__atomic_load_n(&arena.loader_sessions, __ATOMIC_ACQUIRE) & bit) == 0) return;
   const bool may_sleep = arena.system_calls_allowed != 0;
   uint32_t* const requests = &arena.loader_requests[index];
   const uint32_t request = __atomic_add_fetch(requests, 1U, __ATOMIC_ACQ_REL);
   if (may_sleep) call({kSysFutex, {address_of(requests), kFutexWake, 1}});
+  // The tracer was late once: it hears of each change, but the program does not wait for it until
+  // it has answered.
+  if ((__atomic_load_n(&arena.loader_sessions, __ATOMIC_ACQUIRE) & bit) == 0) return;
   const uint32_t& answers = arena.loader_answers[index];
   const bool answered = may_sleep ? wait_asleep(answers, request, arena.loader_wait_ms)
                                   : wait_spinning(answers, request);

@@ -42,6 +42,8 @@ constexpr uint64_t kSlotsOffset = kCodeOffset + kCodeSize;
 constexpr uint32_t kSlotsMin = 64;
 // The low block ends where windows of up to 256 MiB behind it still have 31-bit addresses.
 constexpr uint64_t kLowBlockTop = 0x7000'0000;
+constexpr uint64_t kUserEnd = 0x7fff'ffff'f000;
+constexpr uint32_t kRegionSizeLog2Max = 26;
 constexpr uint64_t kWriteExecuteFlags = PROT_READ | PROT_EXEC;
 
 uint64_t round_to_pages(uint64_t size) {
@@ -89,6 +91,22 @@ Expected<uint64_t> map_remote(StoppedTarget& target, const MapRequest& request) 
   if (request.address == 0 || address == request.address) return address;
   (void)target.call({.number = SYS_munmap, .arguments = {address, request.size}});
   return fail(ErrorCode::Io, fmt::format("{}: the kernel chose another address", request.what));
+}
+
+// A program that locks all memory it will ever map (mlockall(2), MCL_FUTURE) would get every page
+// of the arena at once. Nothing fills memory that nobody may read, and once it is not locked
+// nothing fills it later.
+Expected<uint64_t> map_unlocked(StoppedTarget& target, const MapRequest& request) {
+  MapRequest empty = request;
+  empty.protection = PROT_NONE;
+  const uint64_t address = CLEW_TRY(map_remote(target, empty));
+  (void)target.call({.number = SYS_munlock, .arguments = {address, request.size}});
+  const RemoteCall open = {.number = SYS_mprotect,
+                           .arguments = {address, request.size, request.protection}};
+  const auto opened = target.checked_call(request.what, open);
+  if (opened) return address;
+  (void)target.call({.number = SYS_munmap, .arguments = {address, request.size}});
+  return tl::unexpected(opened.error());
 }
 
 void advise(StoppedTarget& target, uint64_t address, uint64_t size, int advice) {
@@ -140,41 +158,77 @@ FileDescriptor open_shared_file(pid_t pid, const ArenaMapping& mapping) {
   return open_from(pid, mapping.inode);
 }
 
-bool is_sound(const abi::ArenaHeader& header, const abi::JournalHeader& journal,
-              uint64_t low_address) {
+// One copy of what the target can write meanwhile.
+template <typename Object>
+Object copy_once(const Object& shared) {
+  Object copy;
+  std::memcpy(&copy, &shared, sizeof copy);
+  // The compiler may not read `shared` again instead.
+  asm volatile("" : "+m"(copy) : : "memory");
+  return copy;
+}
+
+bool is_sound(const abi::ArenaHeader& header, uint64_t low_address) {
   return header.magic == abi::kArenaMagic && header.version == abi::kArenaVersion &&
-         header.low_address == low_address && header.slot_count <= abi::kSlotsMax &&
-         header.journal_file_offset == kJournalOffset && header.code_file_offset == kCodeOffset &&
-         header.code_size_bytes == kCodeSize && header.slots_file_offset == kSlotsOffset &&
-         header.slot_stride % kPage == 0 && header.slot_stride <= (uint64_t{1} << 32) &&
-         journal.magic == abi::kJournalMagic && journal.version == abi::kJournalVersion &&
+         header.low_address == low_address && header.slot_count != 0 &&
+         header.slot_count <= abi::kSlotsMax && header.journal_file_offset == kJournalOffset &&
+         header.code_file_offset == kCodeOffset && header.code_size_bytes == kCodeSize &&
+         header.slots_file_offset == kSlotsOffset && header.slot_stride != 0 &&
+         header.slot_stride % kPage == 0 && header.slot_stride <= (uint64_t{1} << 32);
+}
+
+bool is_sound(const abi::JournalHeader& journal) {
+  return journal.magic == abi::kJournalMagic && journal.version == abi::kJournalVersion &&
          journal.extent_count <= abi::kExtentsMax && journal.site_count <= abi::kSitesMax &&
          journal.layer_count <= abi::kLayersMax;
 }
 
+// The next one, behind `used` bytes of the code area.
+bool is_sound(const abi::ExtentRecord& extent, uint64_t used) {
+  return extent.file_offset == kCodeOffset + used && extent.size_bytes != 0 &&
+         extent.size_bytes <= kCodeSize - used && extent.size_bytes % kPage == 0 &&
+         extent.used_bytes <= extent.size_bytes && extent.address % kPage == 0 &&
+         extent.address < kUserEnd;
+}
+
+// A file that can shrink would be a SIGBUS for us whenever its owner likes.
+bool is_sealed(int file) {
+  constexpr int kWanted = F_SEAL_SHRINK | F_SEAL_GROW;
+  const int seals = fcntl(file, F_GET_SEALS);
+  return seals >= 0 && (seals & kWanted) == kWanted;
+}
+
+// The file is the target's own: made by it, or by root before it gave its rights away.
+bool is_owned(int file, pid_t pid) {
+  struct stat info = {};
+  const auto facts = target::read_facts(pid);
+  if (!facts || fstat(file, &info) != 0) return false;
+  return info.st_uid == facts->uid || info.st_uid == 0;
+}
+
 // Everything of the target's address space that one arena needs besides the low block.
 Expected<void> map_parts(StoppedTarget& target, abi::ArenaHeader& header, uint64_t fd) {
-  header.journal_address = CLEW_TRY(map_remote(target, {.what = "mapping the journal",
-                                                        .size = abi::kJournalSizeBytes,
-                                                        .protection = PROT_READ,
-                                                        .flags = MAP_SHARED,
-                                                        .fd = fd,
-                                                        .offset = kJournalOffset}));
-  header.code_address = CLEW_TRY(map_remote(target, {.what = "mapping the code area",
-                                                     .size = kCodeSize,
-                                                     .protection = kWriteExecuteFlags,
-                                                     .flags = MAP_SHARED,
-                                                     .fd = fd,
-                                                     .offset = kCodeOffset}));
+  header.journal_address = CLEW_TRY(map_unlocked(target, {.what = "mapping the journal",
+                                                          .size = abi::kJournalSizeBytes,
+                                                          .protection = PROT_READ,
+                                                          .flags = MAP_SHARED,
+                                                          .fd = fd,
+                                                          .offset = kJournalOffset}));
+  header.code_address = CLEW_TRY(map_unlocked(target, {.what = "mapping the code area",
+                                                       .size = kCodeSize,
+                                                       .protection = kWriteExecuteFlags,
+                                                       .flags = MAP_SHARED,
+                                                       .fd = fd,
+                                                       .offset = kCodeOffset}));
   // Limited address space: fewer slots.
   for (uint32_t count = header.slot_count;; count /= 2) {
     const uint64_t size = count * header.slot_stride;
-    const auto address = map_remote(target, {.what = "mapping the slots",
-                                             .size = size,
-                                             .protection = PROT_READ | PROT_WRITE,
-                                             .flags = MAP_SHARED,
-                                             .fd = fd,
-                                             .offset = kSlotsOffset});
+    const auto address = map_unlocked(target, {.what = "mapping the slots",
+                                               .size = size,
+                                               .protection = PROT_READ | PROT_WRITE,
+                                               .flags = MAP_SHARED,
+                                               .fd = fd,
+                                               .offset = kSlotsOffset});
     if (address) {
       header.slot_count = count;
       header.slots_address = *address;
@@ -189,7 +243,7 @@ Expected<void> map_parts(StoppedTarget& target, abi::ArenaHeader& header, uint64
   return {};
 }
 
-// The header first: by it the low block is recognised.
+// The header first: by it the low block is recognised, at once, and readable as it is.
 Expected<uint64_t> map_low_block(StoppedTarget& target, uint64_t fd) {
   const auto maps = CLEW_TRY(target::read_memory_map(target.pid()));
   const auto low = find_gap(
@@ -231,6 +285,7 @@ void write_header(abi::ArenaHeader& header, const ArenaOptions& options, pid_t p
   header.fork_policy = options.fork_policy;
   header.system_calls_allowed = options.traits.system_calls_allowed ? 1 : 0;
   header.fs_base_instruction = options.traits.fs_base_instruction ? 1 : 0;
+  header.tid_offset = options.traits.tid_offset;
   header.process_count = 1;
   header.processes[0].pid = static_cast<uint32_t>(pid);
 }
@@ -275,7 +330,8 @@ Expected<Arena> Arena::create(StoppedTarget& target, const ArenaOptions& options
   header.low_address = *low;
   arena.low_address_ = *low;
   header.magic = abi::kArenaMagic;
-  return arena;
+  if (arena.take_shape()) return arena;
+  return fail(ErrorCode::Io, fmt::format("process {} changes its arena", target.pid()));
 }
 
 Expected<Arena> Arena::join(pid_t pid, const ArenaMapping& mapping) {
@@ -288,17 +344,28 @@ Expected<Arena> Arena::join(pid_t pid, const ArenaMapping& mapping) {
   struct stat info = {};
   if (!arena.file_.valid()) {
     CLEW_TRY(arena.map_copy(pid, mapping));
-  } else if (fstat(arena.file_.get(), &info) == 0 &&
+  } else if (fstat(arena.file_.get(), &info) == 0 && is_sealed(arena.file_.get()) &&
+             is_owned(arena.file_.get(), pid) &&
              static_cast<uint64_t>(info.st_size) > kSlotsOffset) {
     CLEW_TRY(arena.map_file(static_cast<uint64_t>(info.st_size)));
   }
-  const bool sound =
-      arena.base_ != nullptr && is_sound(arena.header(), arena.journal(), mapping.low_address) &&
-      (!arena.shared() ||
-       arena.size_ - kSlotsOffset >= arena.header().slot_count * arena.header().slot_stride);
-  if (sound) return arena;
+  if (arena.base_ != nullptr && arena.take_shape()) return arena;
   return fail(ErrorCode::Refused,
               fmt::format("process {} holds an arena that is damaged or of another version", pid));
+}
+
+// False when header or journal make no sense.
+bool Arena::take_shape() {
+  const abi::ArenaHeader header = copy_once(this->header());
+  const abi::JournalHeader journal = copy_once(this->journal());
+  if (!is_sound(header, low_address_) || !is_sound(journal)) return false;
+  if (shared() && size_ - kSlotsOffset < header.slot_count * header.slot_stride) return false;
+  shape_ = {.slot_count = header.slot_count,
+            .slot_stride = header.slot_stride,
+            .slots_address = header.slots_address,
+            .code_address = header.code_address,
+            .fs_base_instruction = header.fs_base_instruction != 0};
+  return extents().count == journal.extent_count;
 }
 
 Expected<void> Arena::map_file(uint64_t size) {
@@ -345,7 +412,8 @@ Arena::Arena(Arena&& other) noexcept
       base_(std::exchange(other.base_, nullptr)),
       size_(other.size_),
       slots_offset_(other.slots_offset_),
-      low_address_(other.low_address_) {}
+      low_address_(other.low_address_),
+      shape_(other.shape_) {}
 
 Arena& Arena::operator=(Arena&& other) noexcept {
   if (this != &other) {
@@ -355,6 +423,7 @@ Arena& Arena::operator=(Arena&& other) noexcept {
     size_ = other.size_;
     slots_offset_ = other.slots_offset_;
     low_address_ = other.low_address_;
+    shape_ = other.shape_;
   }
   return *this;
 }
@@ -381,18 +450,44 @@ std::span<abi::LayerRecord> Arena::layers() const {
   return {reinterpret_cast<abi::LayerRecord*>(at), abi::kLayersMax};
 }
 
+ArenaExtents Arena::extents() const {
+  ArenaExtents extents;
+  const uint32_t count = __atomic_load_n(&journal().extent_count, __ATOMIC_ACQUIRE);
+  uint64_t used = 0;
+  while (extents.count < std::min(count, abi::kExtentsMax)) {
+    abi::ExtentRecord& extent = extents.records[extents.count];
+    extent = copy_once(journal().extents[extents.count]);
+    if (!is_sound(extent, used)) break;
+    used += extent.size_bytes;
+    ++extents.count;
+  }
+  return extents;
+}
+
+uint32_t ArenaExtents::index_of(uint64_t address, uint64_t size) const {
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint64_t offset = address - records[i].address;
+    const bool inside = address >= records[i].address && size <= records[i].size_bytes &&
+                        offset <= records[i].size_bytes - size;
+    if (inside) return i;
+  }
+  return count;
+}
+
+abi::SessionEntry Arena::session(uint32_t index) const {
+  abi::SessionEntry entry = copy_once(header().sessions[index]);
+  entry.layout.size_log2 = std::min(entry.layout.size_log2, kRegionSizeLog2Max);
+  return entry;
+}
+
 bool Arena::contains_slot(uint64_t gs_base) const {
   const uint64_t address = gs_base + low_address_;
-  return address >= header().slots_address &&
-         address < header().slots_address + header().slot_count * header().slot_stride;
+  return address - shape_.slots_address < shape_.slot_count * shape_.slot_stride;
 }
 
 bool Arena::contains_code(uint64_t address) const {
-  for (uint32_t i = 0; i < journal().extent_count; ++i) {
-    const abi::ExtentRecord& extent = journal().extents[i];
-    if (address >= extent.address && address - extent.address < extent.size_bytes) return true;
-  }
-  return false;
+  const ArenaExtents all = extents();
+  return all.index_of(address, 1) != all.count;
 }
 
 namespace {
@@ -408,8 +503,9 @@ bool reaches(uint64_t address, uint64_t size, const CodeRange& range) {
 }  // namespace
 
 std::optional<uint32_t> Arena::find_extent(const CodeRange& range, uint64_t size) const {
-  for (uint32_t i = 0; i < journal().extent_count; ++i) {
-    const abi::ExtentRecord& extent = journal().extents[i];
+  const ArenaExtents all = extents();
+  for (uint32_t i = 0; i < all.count; ++i) {
+    const abi::ExtentRecord& extent = all.records[i];
     if (!reaches(extent.address, extent.size_bytes, range)) continue;
     if (extent.size_bytes - extent.used_bytes >= size + 16) return i;
   }
@@ -420,14 +516,15 @@ Expected<uint32_t> Arena::add_extent(StoppedTarget& target, const CodeRange& ran
   abi::JournalHeader& log = journal();
   const std::span<const uint8_t> blob = runtime::runtime_blob().bytes;
   const uint64_t wanted = std::max(kExtentSize, round_to_pages(size + blob.size() + kPage));
+  const ArenaExtents all = extents();
   uint64_t used = 0;
-  for (uint32_t i = 0; i < log.extent_count; ++i)
-    used += log.extents[i].size_bytes;
-  if (log.extent_count == abi::kExtentsMax || used + wanted > kCodeSize) {
+  for (uint32_t i = 0; i < all.count; ++i)
+    used += all.records[i].size_bytes;
+  if (all.count == abi::kExtentsMax || used + wanted > kCodeSize) {
     return fail(ErrorCode::Limit,
                 fmt::format("the arena of process {} has no room for more code", target.pid()));
   }
-  abi::ExtentRecord extent = {.address = header().code_address + used,
+  abi::ExtentRecord extent = {.address = shape_.code_address + used,
                               .size_bytes = wanted,
                               .file_offset = kCodeOffset + used,
                               .used_bytes = 0};
@@ -450,23 +547,27 @@ Expected<uint32_t> Arena::add_extent(StoppedTarget& target, const CodeRange& ran
     extent.address = *near;
     advise(target, *near, wanted, MADV_DONTDUMP);
   }
-  log.extents[log.extent_count] = extent;
-  __atomic_store_n(&log.extent_count, log.extent_count + 1, __ATOMIC_RELEASE);
-  return log.extent_count - 1;
+  log.extents[all.count] = extent;
+  __atomic_store_n(&log.extent_count, all.count + 1, __ATOMIC_RELEASE);
+  return all.count;
 }
 
-uint8_t* Arena::code_at(uint32_t extent, uint64_t address) const {
-  const abi::ExtentRecord& record = journal().extents[extent];
-  CLEW_ASSERT(address >= record.address && address < record.address + record.size_bytes);
-  return base_ + record.file_offset + (address - record.address);
+uint8_t* Arena::code_at(uint64_t address, uint64_t size) const {
+  const ArenaExtents all = extents();
+  const uint32_t index = all.index_of(address, size);
+  if (index == all.count || !shared()) return nullptr;
+  const abi::ExtentRecord& extent = all.records[index];
+  return base_ + extent.file_offset + (address - extent.address);
 }
 
-uint64_t Arena::take_code(uint32_t extent, uint64_t size) {
-  abi::ExtentRecord& record = journal().extents[extent];
-  const uint64_t address = record.address + record.used_bytes;
-  record.used_bytes += (size + 15) & ~uint64_t{15};
-  CLEW_ASSERT(record.used_bytes <= record.size_bytes);
-  return address;
+std::optional<uint64_t> Arena::take_code(uint32_t extent, uint64_t size) {
+  const ArenaExtents all = extents();
+  const uint64_t wanted = (size + 15) & ~uint64_t{15};
+  if (extent >= all.count) return std::nullopt;
+  const abi::ExtentRecord& record = all.records[extent];
+  if (wanted > record.size_bytes - record.used_bytes) return std::nullopt;
+  journal().extents[extent].used_bytes = record.used_bytes + wanted;
+  return record.address + record.used_bytes;
 }
 
 bool Arena::lock(std::chrono::milliseconds timeout) const {

@@ -7,6 +7,7 @@
 // journal: enough to clean up, not enough to start a session.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -28,6 +29,7 @@ inline constexpr std::string_view kArenaName = "clew-arena";
 struct TargetTraits {
   bool fs_base_instruction = false;  // fs:0 is not the self pointer everywhere: use rdfsbase.
   bool system_calls_allowed = true;
+  uint64_t tid_offset = abi::kTidFromNobody;
 };
 
 struct ArenaOptions {
@@ -40,6 +42,25 @@ struct ArenaOptions {
 struct CodeRange {
   uint64_t low = 0;
   uint64_t high = 0;
+};
+
+// What does not change in the life of an arena, copied and checked once: the target can write the
+// header, so nothing of it may be read a second time where it decides what we touch.
+struct ArenaShape {
+  uint32_t slot_count = 0;
+  uint64_t slot_stride = 0;    // Bytes; a multiple of the page size.
+  uint64_t slots_address = 0;  // In the target, as all addresses here.
+  uint64_t code_address = 0;
+  bool fs_base_instruction = false;
+};
+
+// A checked copy of the extents: each lies in the code area, behind the one before.
+struct ArenaExtents {
+  std::array<abi::ExtentRecord, abi::kExtentsMax> records{};
+  uint32_t count = 0;
+
+  // Of the extent that contains all of [address, address + size); `count` when there is none.
+  [[nodiscard]] uint32_t index_of(uint64_t address, uint64_t size) const;
 };
 
 // An arena seen in /proc/PID/maps.
@@ -63,11 +84,18 @@ class Arena {
   // False for a copy: what is written there reaches nobody.
   [[nodiscard]] bool shared() const { return file_.valid(); }
   [[nodiscard]] int file() const { return file_.get(); }
+  // Shared with the target, which may write anything at any time: for the counters that are meant
+  // to be shared. What decides where we read or write is in shape() and extents().
   [[nodiscard]] abi::ArenaHeader& header() const;
+  [[nodiscard]] const ArenaShape& shape() const { return shape_; }
+  [[nodiscard]] ArenaExtents extents() const;
+  // One copy of a session's entry; its layout is of a size that can be.
+  [[nodiscard]] abi::SessionEntry session(uint32_t index) const;
   [[nodiscard]] abi::JournalHeader& journal() const;
   [[nodiscard]] std::span<abi::SiteRecord> sites() const;    // All kSitesMax.
   [[nodiscard]] std::span<abi::LayerRecord> layers() const;  // All kLayersMax.
   [[nodiscard]] uint8_t* slots() const { return base_ + slots_offset_; }
+  [[nodiscard]] uint64_t slots_file_offset() const { return slots_offset_; }
   [[nodiscard]] uint64_t low_address() const { return low_address_; }
   [[nodiscard]] bool contains_slot(uint64_t gs_base) const;
   // Is this address of the target in one of the arena's code mappings?
@@ -76,11 +104,13 @@ class Arena {
   // Index of an extent that reaches the range and has room; maps a new one (target needed then).
   [[nodiscard]] std::optional<uint32_t> find_extent(const CodeRange& range, uint64_t size) const;
   Expected<uint32_t> add_extent(StoppedTarget& target, const CodeRange& range, uint64_t size);
-  // The tracer's view of code at this address of an extent.
-  [[nodiscard]] uint8_t* code_at(uint32_t extent, uint64_t address) const;
+  // The tracer's view of `size` bytes of code at this address of the target; null when that is not
+  // all in one extent, or this is a copy.
+  [[nodiscard]] uint8_t* code_at(uint64_t address, uint64_t size) const;
 
-  // Takes `size` bytes of an extent, 16-aligned; the address in the target.
-  uint64_t take_code(uint32_t extent, uint64_t size);
+  // Takes `size` bytes of an extent, 16-aligned; the address in the target, none when they are not
+  // there.
+  std::optional<uint64_t> take_code(uint32_t extent, uint64_t size);
 
   // Serialises tracers that change the arena. False when a living tracer holds it until the end of
   // the timeout.
@@ -94,12 +124,14 @@ class Arena {
   Arena() = default;
   Expected<void> map_file(uint64_t size);
   Expected<void> map_copy(pid_t pid, const ArenaMapping& mapping);
+  [[nodiscard]] bool take_shape();
 
   FileDescriptor file_;
   uint8_t* base_ = nullptr;
   uint64_t size_ = 0;
   uint64_t slots_offset_ = 0;
   uint64_t low_address_ = 0;
+  ArenaShape shape_;
 };
 
 // Field 22 of /proc/PID/stat; 0 when there is no such process.

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <linux/futex.h>
@@ -54,7 +55,8 @@ uint64_t stride_for(const abi::RegionLayout& layout) {
 // First fit between the regions of the sessions that are there; 0 when there is no room.
 uint64_t find_region_offset(const Arena& arena, uint64_t size) {
   std::vector<AddressInterval> taken;
-  for (const abi::SessionEntry& entry : arena.header().sessions) {
+  for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {
+    const abi::SessionEntry entry = arena.session(s);
     if (entry.state == 0) continue;
     taken.push_back({entry.region_offset, entry.region_offset + region_size(entry.layout)});
   }
@@ -65,7 +67,7 @@ uint64_t find_region_offset(const Arena& arena, uint64_t size) {
     if (offset + size <= other.begin) break;
     offset = std::max(offset, (other.end + 63) & ~uint64_t{63});
   }
-  return offset + size <= arena.header().slot_stride ? offset : 0;
+  return offset + size <= arena.shape().slot_stride ? offset : 0;
 }
 
 Expected<Geometry> add_session(const Arena& arena, const OpenOptions& options) {
@@ -91,7 +93,7 @@ Expected<Geometry> add_session(const Arena& arena, const OpenOptions& options) {
   entry.layout = options.region;
   header.loader_requests[geometry.session] = 0;
   header.loader_answers[geometry.session] = 0;
-  clear_region(arena, entry);
+  clear_region(arena, offset, region_size(options.region));
   __atomic_store_n(&entry.state, 1U, __ATOMIC_RELEASE);
   const auto low = static_cast<uint32_t>(arena.low_address());
   geometry.slot_address = low;
@@ -139,6 +141,12 @@ Expected<Arena> create_arena(StoppedTarget& target, const OpenOptions& options) 
   const auto facts = target::read_facts(target.pid());
   wanted.traits.system_calls_allowed =
       facts && facts->seccomp == target::ProcessFacts::Seccomp::Off;
+  wanted.traits.tid_offset = find_tid_offset(target);
+  const bool unknown = wanted.traits.tid_offset == abi::kTidFromNobody;
+  // A command that has not run yet has not said what it forbids itself.
+  if (unknown && wanted.traits.system_calls_allowed && has_run(target)) {
+    wanted.traits.tid_offset = abi::kTidFromKernel;
+  }
   return Arena::create(target, wanted);
 }
 
@@ -224,6 +232,17 @@ void futex_wake(uint32_t* word) {
   syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
 }
 
+// The loader goes on, and waits for us next time, also when it did not this time.
+void answer_loader(Attachment::State& state) {
+  const uint32_t mine = 1U << state.geometry.session;
+  abi::ArenaHeader& header = state.arena.header();
+  const uint32_t before = __atomic_fetch_or(&header.loader_sessions, mine, __ATOMIC_ACQ_REL);
+  if ((before & mine) == 0) state.loader_late = true;
+  uint32_t* const answers = &header.loader_answers[state.geometry.session];
+  __atomic_store_n(answers, state.loader_seen, __ATOMIC_RELEASE);
+  futex_wake(answers);
+}
+
 }  // namespace
 
 Expected<ArenaLock> ArenaLock::take(const Arena& arena) {
@@ -254,7 +273,7 @@ bool has_arena(pid_t pid, const Arena& arena) {
 uint32_t dead_sessions(const Arena& arena) {
   uint32_t dead = 0;
   for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {
-    const abi::SessionEntry& entry = arena.header().sessions[s];
+    const abi::SessionEntry entry = arena.session(s);
     const bool alive =
         start_time_of(static_cast<pid_t>(entry.tracer_pid)) == entry.tracer_start_time &&
         entry.tracer_start_time != 0;
@@ -271,18 +290,18 @@ uint32_t live_sessions(const Arena& arena) {
   return all & ~dead_sessions(arena);
 }
 
-void clear_region(const Arena& arena, const abi::SessionEntry& session) {
+void clear_region(const Arena& arena, uint64_t region_offset, uint64_t size) {
   if (!arena.shared()) return;
-  const abi::ArenaHeader& header = arena.header();
-  const uint64_t size = region_size(session.layout);
-  for (uint32_t i = 0; i < header.slot_count; ++i) {
-    const uint64_t offset = header.slots_file_offset + i * header.slot_stride;
-    const off_t data = lseek(arena.file(), static_cast<off_t>(offset), SEEK_DATA);
+  const uint64_t stride = arena.shape().slot_stride;
+  const uint64_t slots = arena.slots_file_offset();
+  for (uint32_t i = 0; i < arena.shape().slot_count; ++i) {
+    const auto offset = static_cast<off_t>(slots + i * stride);
+    const off_t data = lseek(arena.file(), offset, SEEK_DATA);
     if (data < 0) return;  // No page behind this one.
-    const auto slot = (static_cast<uint64_t>(data) - header.slots_file_offset) / header.slot_stride;
-    if (slot >= header.slot_count) return;
+    const auto slot = (static_cast<uint64_t>(data) - slots) / stride;
+    if (slot >= arena.shape().slot_count) return;
     i = static_cast<uint32_t>(slot);
-    std::memset(arena.slots() + slot * header.slot_stride + session.region_offset, 0, size);
+    std::memset(arena.slots() + slot * stride + region_offset, 0, size);
   }
 }
 
@@ -371,10 +390,10 @@ ArenaView Attachment::arena() const {
   const Arena& arena = state_->arena;
   return {.header = &arena.header(),
           .slots = arena.slots(),
-          .slot_count = arena.header().slot_count,
-          .slot_stride_bytes = arena.header().slot_stride,
+          .slot_count = arena.shape().slot_count,
+          .slot_stride_bytes = arena.shape().slot_stride,
           .memory_file = arena.file(),
-          .slots_file_offset = arena.header().slots_file_offset};
+          .slots_file_offset = arena.slots_file_offset()};
 }
 
 std::vector<Window> Attachment::installed(uint64_t load_bias) const {
@@ -392,8 +411,10 @@ TargetState Attachment::state() const {
   if (poll(&gone, 1, 0) > 0) {
     state_->last_state = TargetState::Exited;
   } else if (state_->attached && !has_arena(state_->pid, state_->arena)) {
-    // It may have died between the two looks.
-    state_->last_state = poll(&gone, 1, 0) > 0 ? TargetState::Exited : TargetState::Execed;
+    // A process that is dying has no memory for a while before it is gone.
+    const auto maps = target::read_memory_map(state_->pid);
+    const bool lives = maps && !maps->empty();
+    state_->last_state = lives ? TargetState::Execed : TargetState::Exited;
   }
   return state_->last_state;
 }
@@ -407,7 +428,7 @@ Event Attachment::wait(std::chrono::milliseconds timeout) {
       state_->loader_seen = seen;
       const auto loader = read_loader_state(state_->pid);
       if (!loader || loader->consistent) return Event::ModulesChanged;
-      modules_done();  // The change only begins.
+      answer_loader(*state_);  // The change only begins.
       continue;
     }
     if (state() != TargetState::Running) return Event::TargetGone;
@@ -418,10 +439,9 @@ Event Attachment::wait(std::chrono::milliseconds timeout) {
   }
 }
 
-void Attachment::modules_done() {
-  uint32_t* const answers = &state_->arena.header().loader_answers[state_->geometry.session];
-  __atomic_store_n(answers, state_->loader_seen, __ATOMIC_RELEASE);
-  futex_wake(answers);
+bool Attachment::modules_done() {
+  answer_loader(*state_);
+  return !std::exchange(state_->loader_late, false);
 }
 
 Expected<DetachReport> Attachment::detach() {
@@ -429,11 +449,11 @@ Expected<DetachReport> Attachment::detach() {
   Arena& arena = state_->arena;
   abi::ArenaHeader& header = arena.header();
   const uint32_t mine = 1U << state_->geometry.session;
-  // A loader that waits for us goes on.
-  __atomic_fetch_and(&header.loader_sessions, ~mine, __ATOMIC_ACQ_REL);
+  // A loader that waits for us goes on, and none waits again.
   state_->loader_seen =
       __atomic_load_n(&header.loader_requests[state_->geometry.session], __ATOMIC_ACQUIRE);
-  modules_done();
+  answer_loader(*state_);
+  __atomic_fetch_and(&header.loader_sessions, ~mine, __ATOMIC_ACQ_REL);
   if (state() != TargetState::Running) {
     state_->attached = false;
     __atomic_store_n(&state_->session().state, 0U, __ATOMIC_RELEASE);

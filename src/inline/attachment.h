@@ -177,8 +177,9 @@ class Attachment {
 
   [[nodiscard]] TargetState state() const;
   Event wait(std::chrono::milliseconds timeout);
-  // Lets a loader that waits go on.
-  void modules_done();
+  // Lets a loader that waits go on. False when it did not wait until now: functions of the new
+  // modules may have run before they were armed.
+  bool modules_done();
 
   // Idempotent. Errors: Io when threads do not stop; the session is then still there.
   Expected<DetachReport> detach();
@@ -232,6 +233,8 @@ class Launched {
   Expected<void> resume();
   // The status of waitpid(2); the command is our child.
   Expected<int> wait_for_exit();
+  // The same, when it has ended already.
+  [[nodiscard]] std::optional<int> exit_status() const;
 
  private:
   explicit Launched(pid_t pid) : pid_(pid) {}

@@ -36,6 +36,7 @@ struct Attachment::State {
   // By extent; nodes never move, so that spans of them stay valid.
   std::map<uint32_t, AccessorEntries> accessor_entries;
   uint32_t loader_seen = 0;  // The request that wait() reported last.
+  bool loader_late = false;  // The loader went on without our answer.
   bool attached = true;
   mutable TargetState last_state = TargetState::Running;
 };
@@ -108,7 +109,7 @@ Expected<void> remove_unfinished(pid_t pid);
 uint32_t dead_sessions(const Arena& arena);
 uint32_t live_sessions(const Arena& arena);
 
-// Zeroes a session's region in all slots that have pages, so that the next one finds it empty.
-void clear_region(const Arena& arena, const abi::SessionEntry& session);
+// Zeroes a region in all slots that have pages, so that the next session finds it empty.
+void clear_region(const Arena& arena, uint64_t region_offset, uint64_t size);
 
 }  // namespace clew::inline_

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -35,7 +36,42 @@ bool self_pointer_is_there(const StoppedTarget& target, uint64_t fs_base) {
   return fs_base != 0 && target.read(fs_base, bytes) && self == fs_base;
 }
 
+// struct pthread's `tid`: of glibc (unchanged since 2.4), of musl 1.2, of musl 1.1.
+constexpr std::array<uint64_t, 3> kTidOffsets = {0x2d0, 0x30, 0x38};
+constexpr size_t kThreadsAskedMax = 16;
+
+// As the thread itself knows it, in its own pid namespace.
+std::optional<uint32_t> inner_tid(pid_t tid) {
+  const auto facts = target::read_facts(tid);
+  if (!facts) return std::nullopt;
+  const pid_t inner = facts->namespace_pids.empty() ? tid : facts->namespace_pids.back();
+  return static_cast<uint32_t>(inner);
+}
+
+bool keeps_tid_at(StoppedTarget& target, uint64_t offset) {
+  const size_t count = std::min(target.threads().size(), kThreadsAskedMax);
+  for (const StoppedThread& thread : target.threads().first(count)) {
+    const uint64_t base = thread.registers.fs_base;
+    uint32_t there = 0;
+    const auto bytes = std::span(reinterpret_cast<uint8_t*>(&there), sizeof there);
+    if (!self_pointer_is_there(target, base) || !target.read(base + offset, bytes)) return false;
+    if (there != inner_tid(thread.tid)) return false;
+  }
+  return count != 0;
+}
+
 }  // namespace
+
+uint64_t find_tid_offset(StoppedTarget& target) {
+  const auto found = std::find_if(kTidOffsets.begin(), kTidOffsets.end(),
+                                  [&](uint64_t offset) { return keeps_tid_at(target, offset); });
+  return found == kTidOffsets.end() ? abi::kTidFromNobody : *found;
+}
+
+bool has_run(StoppedTarget& target) {
+  const auto threads = target.threads();
+  return threads.size() > 1 || (!threads.empty() && threads.front().registers.fs_base != 0);
+}
 
 Expected<void> check_process(pid_t pid) {
   const auto facts = target::read_facts(pid);

@@ -15,4 +15,11 @@ Expected<void> check_process(pid_t pid);
 // What its threads' registers say. `arena` is the one that is there already, or null.
 Expected<TargetTraits> check_threads(StoppedTarget& target, const Arena* arena);
 
+// Where the C library keeps a thread's tid, from the thread pointer: true of the threads that are
+// there. abi::kTidFromNobody when no place is known.
+uint64_t find_tid_offset(StoppedTarget& target);
+
+// False for a command that is stopped before its first instruction of its own (Launched).
+bool has_run(StoppedTarget& target);
+
 }  // namespace clew::inline_

@@ -56,7 +56,7 @@ Expected<uint32_t> extent_for(Attachment::State& state, const ModuleRequest& mod
 
 const AccessorEntries& entries_of(Attachment::State& state, uint32_t extent) {
   AccessorEntries& entries = state.accessor_entries[extent];
-  const uint64_t blob = state.arena.journal().extents[extent].address;
+  const uint64_t blob = state.arena.extents().records[extent].address;
   for (uint32_t k = 0; k < abi::kAccessorCount; ++k) {
     entries[k] =
         blob + runtime::accessor_offset(state.geometry.session, static_cast<abi::Accessor>(k));
@@ -67,8 +67,8 @@ const AccessorEntries& entries_of(Attachment::State& state, uint32_t extent) {
 StubEnvironment environment_of(const Attachment::State& state, uint32_t extent) {
   return {.low_address = state.geometry.slot_address,
           .session = state.geometry.session,
-          .blob_address = state.arena.journal().extents[extent].address,
-          .fs_base_instruction = state.arena.header().fs_base_instruction != 0};
+          .blob_address = state.arena.extents().records[extent].address,
+          .fs_base_instruction = state.arena.shape().fs_base_instruction};
 }
 
 // What the layers that are at this site already mean for a new one on top.
@@ -168,14 +168,15 @@ class LayoutMaker {
   }
 
   std::optional<RefusalReason> place(TrampolineRequest& request, PlannedWindow planned) {
-    const abi::ExtentRecord& extent = state_.arena.journal().extents[planned.extent];
+    const abi::ExtentRecord extent = state_.arena.extents().records[planned.extent];
     request.destination = extent.address + extent.used_bytes;
     auto trampoline = build_trampoline(request, environment_of(state_, planned.extent));
     if (!trampoline) return RefusalReason::NoNearMemory;
     if (extent.used_bytes + trampoline->bytes.size() + 16 > extent.size_bytes) {
       return RefusalReason::NoNearMemory;
     }
-    (void)state_.arena.take_code(planned.extent, trampoline->bytes.size());
+    const auto taken = state_.arena.take_code(planned.extent, trampoline->bytes.size());
+    if (taken != request.destination) return RefusalReason::NoNearMemory;
     planned.trampoline = std::move(*trampoline);
     for (uint32_t i = 0; i < planned.point_count; ++i) {
       layout_.window_of_point[{planned.module, planned.first_point + i}] =
@@ -204,7 +205,7 @@ class Installer {
       : state_(state), windows_(windows), taken_(windows.size(), true) {}
 
   Expected<InstallReport> run() {
-    write_code();
+    CLEW_TRY(write_code());
     CLEW_TRY(record());
     list_ranges();
     TextImage text(ranges_);
@@ -230,11 +231,17 @@ class Installer {
   }
 
  private:
-  void write_code() {
+  Expected<void> write_code() {
     for (const PlannedWindow& window : windows_) {
-      uint8_t* const at = state_.arena.code_at(window.extent, window.trampoline.layer.address);
-      std::memcpy(at, window.trampoline.bytes.data(), window.trampoline.bytes.size());
+      const std::vector<uint8_t>& bytes = window.trampoline.bytes;
+      uint8_t* const at = state_.arena.code_at(window.trampoline.layer.address, bytes.size());
+      if (at == nullptr) {
+        return fail(ErrorCode::Refused,
+                    fmt::format("process {} holds a damaged arena", state_.pid));
+      }
+      std::memcpy(at, bytes.data(), bytes.size());
     }
+    return {};
   }
 
   void list_ranges() {
@@ -280,11 +287,12 @@ class Installer {
     if (next == maps_.end() || !next->contains(window.site.address) || !next->executable) {
       return false;
     }
-    abi::SiteRecord& site = state_.journal->site(window.trampoline.layer.site);
+    abi::SiteRecord site = state_.journal->site(window.trampoline.layer.site);
     site.map_start = next->start;
     site.map_inode = next->inode;
     site.map_device = uint64_t{next->device_major} << 32 | next->device_minor;
     site.map_offset = next->file_offset;
+    state_.journal->change_site(window.trampoline.layer.site, site);
     return true;
   }
 
@@ -415,7 +423,9 @@ class Installer {
     for (size_t i = 0; i < windows_.size(); ++i) {
       const PlannedWindow& window = windows_[i];
       if (taken_[i]) {
-        state_.journal->site(window.trampoline.layer.site).state = abi::SiteState::Patched;
+        abi::SiteRecord site = state_.journal->site(window.trampoline.layer.site);
+        site.state = abi::SiteState::Patched;
+        state_.journal->change_site(window.trampoline.layer.site, site);
         ++report_.windows;
         report_.points += window.point_count;
         continue;

@@ -37,6 +37,14 @@ bool is_of_file(pid_t pid, const target::Mapping& map, uint64_t offset,
          std::equal(bytes.begin(), bytes.end(), there.begin());
 }
 
+// Does the patch lie in code of a module that is the process's own copy?
+bool is_private_code(std::span<const target::Mapping> maps, const abi::PatchRecord& patch) {
+  const uint64_t last = patch.address + patch.size_bytes - 1;
+  return std::any_of(maps.begin(), maps.end(), [&](const target::Mapping& map) {
+    return map.executable && !map.shared && map.contains(patch.address) && map.contains(last);
+  });
+}
+
 std::span<const uint8_t> written(const abi::PatchRecord& patch) {
   return {patch.written, patch.size_bytes};
 }
@@ -67,8 +75,9 @@ void Removal::list_changes() {
 
 void Removal::list_code() {
   if (request_.everything) {
-    for (uint32_t i = 0; i < arena_.journal().extent_count; ++i) {
-      const abi::ExtentRecord& extent = arena_.journal().extents[i];
+    const ArenaExtents extents = arena_.extents();
+    for (uint32_t i = 0; i < extents.count; ++i) {
+      const abi::ExtentRecord& extent = extents.records[i];
       code_.push_back({extent.address, extent.address + extent.size_bytes});
     }
   } else {
@@ -147,8 +156,11 @@ void Removal::restore_site(TextImage& text, const Change& change) {
   for (uint32_t i = 0; i < any.patch_count; ++i) {
     const abi::PatchRecord& patch = any.patches[i];
     const auto wanted = top == nullptr ? original(patch) : written(top->patches[i]);
-    if (text.equals(patch.address, wanted)) continue;
-    if (is_ours(text, change, i)) {
+    // Records that do not fit each other were not written by us.
+    const bool fits = wanted.size() == patch.size_bytes && is_private_code(maps_, patch) &&
+                      (top == nullptr || top->patches[i].address == patch.address);
+    if (fits && text.equals(patch.address, wanted)) continue;
+    if (fits && is_ours(text, change, i)) {
       text.change(patch.address, wanted);
     } else {
       foreign = true;
@@ -162,7 +174,9 @@ bool Removal::is_ours(const TextImage& text, const Change& change, uint32_t patc
   return std::any_of(change.leaving.begin(), change.leaving.end(), [&](uint32_t index) {
     const abi::LayerRecord& layer = journal_.layer(index);
     const abi::PatchRecord& record = layer.patches[patch];
-    return patch < layer.patch_count &&
+    const abi::PatchRecord& wanted = journal_.layer(change.leaving.front()).patches[patch];
+    return patch < layer.patch_count && record.address == wanted.address &&
+           record.size_bytes == wanted.size_bytes &&
            text.is_mix_of(record.address, original(record), written(record));
   });
 }

@@ -70,7 +70,8 @@ std::optional<ArenaInfo> info_of(pid_t pid) {
   const auto maps = target::read_memory_map(pid);
   if (!maps) return std::nullopt;
   const auto mapping = find_arena(*maps);
-  if (!mapping) return std::nullopt;
+  // A tracer maps the file, too, but has no low block: that is the last part of a target to go.
+  if (!mapping || mapping->low_address == 0) return std::nullopt;
   ArenaInfo info;
   info.pid = pid;
   info.residue = true;
@@ -78,7 +79,7 @@ std::optional<ArenaInfo> info_of(pid_t pid) {
   if (!arena) return info;
   const uint32_t live = live_sessions(*arena);
   for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {
-    const abi::SessionEntry& entry = arena->header().sessions[s];
+    const abi::SessionEntry entry = arena->session(s);
     if (entry.state == 0) continue;
     info.sessions.push_back({.session = s,
                              .tracer = static_cast<pid_t>(entry.tracer_pid),

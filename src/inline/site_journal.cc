@@ -11,15 +11,31 @@
 namespace clew::inline_ {
 namespace {
 
+constexpr uint64_t kUserEnd = 0x7fff'ffff'f000;
+
 bool is_sound(const abi::SiteRecord& record) {
+  for (uint32_t i = 0; i < std::min<uint32_t>(record.instruction_count, abi::kWindowInstructionsMax); ++i) {
+    if (record.instructions[i].form > static_cast<uint8_t>(Form::IndirectJump)) return false;
+  }
   return record.state != abi::SiteState::Free && record.size_bytes != 0 &&
-         record.size_bytes <= kWindowSizeMax &&
+         record.size_bytes <= kWindowSizeMax && record.address < kUserEnd &&
+         record.window_class <= static_cast<uint8_t>(WindowClass::ShortJump) &&
          record.instruction_count <= abi::kWindowInstructionsMax;
 }
 
-bool is_sound(const abi::LayerRecord& record, uint32_t site_count) {
-  return record.in_use != 0 && record.site < site_count && record.patch_count <= abi::kPatchesMax &&
-         record.session < abi::kSessionsMax;
+bool is_sound(const abi::PatchRecord& patch) {
+  return patch.size_bytes != 0 && patch.size_bytes <= abi::kPatchSizeMax &&
+         patch.address < kUserEnd;
+}
+
+bool is_sound(const abi::LayerRecord& record, const ArenaExtents& extents) {
+  if (record.in_use == 0 || record.patch_count > abi::kPatchesMax ||
+      record.session >= abi::kSessionsMax) {
+    return false;
+  }
+  return extents.index_of(record.address, record.size_bytes) != extents.count &&
+         std::all_of(record.patches, record.patches + record.patch_count,
+                     [](const abi::PatchRecord& patch) { return is_sound(patch); });
 }
 
 uint32_t delta(uint64_t to, uint64_t from) {
@@ -34,20 +50,28 @@ bool has(uint32_t bits, uint32_t bit) {
 
 SiteJournal::SiteJournal(const Arena& arena) : arena_(arena) {
   const abi::JournalHeader& log = arena.journal();
-  for (uint32_t i = 0; i < log.site_count; ++i) {
-    if (is_sound(site(i))) {
-      by_address_[site(i).address] = i;
+  const uint32_t site_count = __atomic_load_n(&log.site_count, __ATOMIC_ACQUIRE);
+  const uint32_t layer_count = __atomic_load_n(&log.layer_count, __ATOMIC_ACQUIRE);
+  const auto sites = arena.sites().first(std::min(site_count, abi::kSitesMax));
+  const auto records = arena.layers().first(std::min(layer_count, abi::kLayersMax));
+  sites_.assign(sites.begin(), sites.end());
+  records_.assign(records.begin(), records.end());
+  for (uint32_t i = 0; i < sites_.size(); ++i) {
+    if (is_sound(sites_[i])) {
+      by_address_[sites_[i].address] = i;
     } else {
       free_sites_.push_back(i);
     }
   }
-  for (uint32_t i = 0; i < log.layer_count; ++i) {
-    if (!is_sound(layer(i), log.site_count)) {
+  const ArenaExtents extents = arena.extents();
+  for (uint32_t i = 0; i < records_.size(); ++i) {
+    const uint32_t at = records_[i].site;
+    if (!is_sound(records_[i], extents) || at >= sites_.size() || !is_sound(sites_[at])) {
       free_layers_.push_back(i);
       continue;
     }
-    layers_[layer(i).site].push_back(i);
-    layer_by_address_[layer(i).address] = i;
+    layers_[at].push_back(i);
+    layer_by_address_[records_[i].address] = i;
   }
   for (auto& [index, layers] : layers_) {
     std::sort(layers.begin(), layers.end(),
@@ -78,57 +102,73 @@ const std::vector<uint32_t>& SiteJournal::layers_of(uint32_t index) const {
 }
 
 Expected<uint32_t> SiteJournal::add_site(const abi::SiteRecord& record) {
-  abi::JournalHeader& log = arena_.journal();
-  if (free_sites_.empty() && log.site_count == abi::kSitesMax) {
-    return fail(ErrorCode::Limit, "the arena has no room for more sites");
-  }
-  uint32_t index = log.site_count;
+  uint32_t index = static_cast<uint32_t>(sites_.size());
   if (!free_sites_.empty()) {
     index = free_sites_.back();
     free_sites_.pop_back();
+  } else if (index == abi::kSitesMax) {
+    return fail(ErrorCode::Limit, "the arena has no room for more sites");
+  } else {
+    sites_.emplace_back();
   }
-  abi::SiteRecord copy = record;
-  copy.state = abi::SiteState::Free;
-  site(index) = copy;
-  std::atomic_ref(site(index).state).store(record.state, std::memory_order_release);
-  if (index == log.site_count) __atomic_store_n(&log.site_count, index + 1, __ATOMIC_RELEASE);
+  change_site(index, record);
+  if (index + 1 == sites_.size()) {
+    __atomic_store_n(&arena_.journal().site_count, index + 1, __ATOMIC_RELEASE);
+  }
   by_address_[record.address] = index;
   return index;
 }
 
+void SiteJournal::change_site(uint32_t index, const abi::SiteRecord& record) {
+  sites_[index] = record;
+  abi::SiteRecord copy = record;
+  copy.state = abi::SiteState::Free;
+  abi::SiteRecord& shared = arena_.sites()[index];
+  shared = copy;
+  std::atomic_ref(shared.state).store(record.state, std::memory_order_release);
+}
+
 Expected<uint32_t> SiteJournal::add_layer(const abi::LayerRecord& record) {
   abi::JournalHeader& log = arena_.journal();
-  if (free_layers_.empty() && log.layer_count == abi::kLayersMax) {
-    return fail(ErrorCode::Limit, "the arena has no room for more layers");
-  }
-  uint32_t index = log.layer_count;
+  uint32_t index = static_cast<uint32_t>(records_.size());
   if (!free_layers_.empty()) {
     index = free_layers_.back();
     free_layers_.pop_back();
+  } else if (index == abi::kLayersMax) {
+    return fail(ErrorCode::Limit, "the arena has no room for more layers");
+  } else {
+    records_.emplace_back();
   }
-  abi::LayerRecord copy = record;
+  abi::LayerRecord& copy = records_[index];
+  copy = record;
   copy.in_use = 0;
-  copy.order = log.next_order++;
-  layer(index) = copy;
-  __atomic_store_n(&layer(index).in_use, 1U, __ATOMIC_RELEASE);
-  if (index == log.layer_count) __atomic_store_n(&log.layer_count, index + 1, __ATOMIC_RELEASE);
+  copy.order = __atomic_fetch_add(&log.next_order, 1U, __ATOMIC_RELAXED);
+  arena_.layers()[index] = copy;
+  copy.in_use = 1;
+  __atomic_store_n(&arena_.layers()[index].in_use, 1U, __ATOMIC_RELEASE);
+  if (index + 1 == records_.size()) {
+    __atomic_store_n(&log.layer_count, index + 1, __ATOMIC_RELEASE);
+  }
   layers_[record.site].push_back(index);
   layer_by_address_[record.address] = index;
   return index;
 }
 
 void SiteJournal::drop_layer(uint32_t index) {
-  abi::LayerRecord& record = layer(index);
+  abi::LayerRecord& record = records_[index];
   std::erase(layers_[record.site], index);
   layer_by_address_.erase(record.address);
-  __atomic_store_n(&record.in_use, 0U, __ATOMIC_RELEASE);
+  record.in_use = 0;
+  __atomic_store_n(&arena_.layers()[index].in_use, 0U, __ATOMIC_RELEASE);
   free_layers_.push_back(index);
 }
 
 void SiteJournal::drop_site(uint32_t index) {
   by_address_.erase(site(index).address);
   layers_.erase(index);
-  std::atomic_ref(site(index).state).store(abi::SiteState::Free, std::memory_order_release);
+  sites_[index].state = abi::SiteState::Free;
+  std::atomic_ref(arena_.sites()[index].state)
+      .store(abi::SiteState::Free, std::memory_order_release);
   free_sites_.push_back(index);
 }
 
@@ -148,16 +188,9 @@ std::optional<uint32_t> SiteJournal::layer_at(uint64_t address) const {
 }
 
 void SiteJournal::write_code(uint64_t address, std::span<const uint8_t> bytes) const {
-  const abi::JournalHeader& log = arena_.journal();
-  for (uint32_t i = 0; i < log.extent_count; ++i) {
-    const abi::ExtentRecord& extent = log.extents[i];
-    const bool inside =
-        address >= extent.address && address - extent.address + bytes.size() <= extent.size_bytes;
-    if (!inside) continue;
-    uint8_t* const at = arena_.code_at(i, address);
-    if (!std::equal(bytes.begin(), bytes.end(), at)) std::memcpy(at, bytes.data(), bytes.size());
-    return;
-  }
+  uint8_t* const at = arena_.code_at(address, bytes.size());
+  if (at == nullptr || std::equal(bytes.begin(), bytes.end(), at)) return;
+  std::memcpy(at, bytes.data(), bytes.size());
 }
 
 void SiteJournal::relink(std::span<const uint32_t> layers) const {

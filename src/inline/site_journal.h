@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SiteJournal: the sites and layers of an arena (abi/journal.h) with an index in our memory.
+// SiteJournal: the sites and layers of an arena (abi/journal.h), copied and checked, with an index.
+// The target can write the arena, so each record is read from it once; we write both.
 // Records are made whole before they count, so that a reader of the journal never sees half of one.
 #pragma once
 
@@ -19,7 +20,8 @@ namespace clew::inline_ {
 
 class SiteJournal {
  public:
-  // Borrows the arena. Records that make no sense are left out.
+  // Borrows the arena. Records that make no sense are left out. Sees what other tracers wrote
+  // until now: made anew each time the arena's lock is taken.
   explicit SiteJournal(const Arena& arena);
 
   [[nodiscard]] std::optional<uint32_t> find(uint64_t address) const;
@@ -30,10 +32,11 @@ class SiteJournal {
   // Layers of a site, the lowest first.
   [[nodiscard]] const std::vector<uint32_t>& layers_of(uint32_t site) const;
 
-  [[nodiscard]] abi::SiteRecord& site(uint32_t index) const { return arena_.sites()[index]; }
-  [[nodiscard]] abi::LayerRecord& layer(uint32_t index) const { return arena_.layers()[index]; }
+  [[nodiscard]] const abi::SiteRecord& site(uint32_t index) const { return sites_[index]; }
+  [[nodiscard]] const abi::LayerRecord& layer(uint32_t index) const { return records_[index]; }
 
   Expected<uint32_t> add_site(const abi::SiteRecord& record);
+  void change_site(uint32_t index, const abi::SiteRecord& record);
   Expected<uint32_t> add_layer(const abi::LayerRecord& record);
   void drop_layer(uint32_t index);
   void drop_site(uint32_t index);
@@ -51,6 +54,8 @@ class SiteJournal {
   void relink_instruction(std::span<const uint32_t> layers, uint32_t instruction) const;
 
   const Arena& arena_;
+  std::vector<abi::SiteRecord> sites_;
+  std::vector<abi::LayerRecord> records_;
   std::map<uint64_t, uint32_t> by_address_;
   std::map<uint32_t, std::vector<uint32_t>> layers_;  // By site.
   std::map<uint64_t, uint32_t> layer_by_address_;
