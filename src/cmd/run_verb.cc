@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error_text.h"
@@ -69,6 +70,22 @@ Expected<FileDescriptor> open_output(const std::string& path) {
   return file;
 }
 
+// How the command ended, unless it was well; or that it goes on.
+void report_command(const engine::Outcome& outcome, engine::Notices& notices) {
+  if (!outcome.command) return;
+  if (!outcome.command_status) {
+    notices.warning(fmt::format("the command goes on as process {}", *outcome.command));
+  } else if (WIFSIGNALED(*outcome.command_status)) {
+    const int signal = WTERMSIG(*outcome.command_status);
+    const char* name = sigabbrev_np(signal);
+    notices.warning(fmt::format("the command was killed by signal {} ({})", signal,
+                                name == nullptr ? "?" : name));
+  } else if (WEXITSTATUS(*outcome.command_status) != 0) {
+    notices.warning(
+        fmt::format("the command exited with status {}", WEXITSTATUS(*outcome.command_status)));
+  }
+}
+
 Expected<int> run_query(const RunArguments& arguments) {
   engine::Request request = CLEW_TRY(request_of(arguments.request));
   if (!arguments.for_text.empty()) request.for_ns = CLEW_TRY(parse_duration(arguments.for_text));
@@ -90,7 +107,7 @@ Expected<int> run_query(const RunArguments& arguments) {
     CLEW_TRY(engine::replay(request, *sink));
   } else {
     Console console(arguments.quiet);
-    CLEW_TRY(engine::run(request, stop.get(), *sink, console));
+    report_command(CLEW_TRY(engine::run(request, stop.get(), *sink, console)), console);
   }
   if (bytes.failed() && bytes.error() != EPIPE) {
     return fail(ErrorCode::Io,

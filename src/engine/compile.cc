@@ -79,6 +79,7 @@ Expected<void> Compiler::find_processes() {
   for (const pid_t pid : CLEW_TRY(wanted_pids())) {
     result_.tracees.push_back(CLEW_TRY(Tracee::of_process(pid)));
     result_.tracees.back()->set_index(static_cast<uint32_t>(result_.tracees.size() - 1));
+    if (result_.launched && result_.launched->pid() == pid) result_.tracees.back()->set_command();
   }
   return {};
 }
@@ -188,6 +189,7 @@ Expected<void> Compiler::compile() {
 }  // namespace
 
 Expected<Compiled> compile(const Request& request, Notices& notices) {
+  CLEW_TRY(query::check_syntax(request.text));  // Before anything is started or looked at.
   Compiler compiler(request, notices);
   CLEW_TRY(compiler.find_processes());
   CLEW_TRY(compiler.compile());

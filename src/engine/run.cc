@@ -68,6 +68,9 @@ class Session {
 
   Expected<void> arm();
   Expected<void> answer(int stop_descriptor);
+  // Keeps the first fault for close().
+  void note(Expected<void> done);
+  // Removes the probes and gives the rest of the answer. Errors: what was noted.
   Expected<Outcome> close();
 
  private:
@@ -108,6 +111,8 @@ class Session {
   std::chrono::milliseconds table_period_ = kTablePeriodMax;
   uint64_t intervals_ = 0;
   uint64_t events_left_ = UINT64_MAX;
+  Expected<void> fault_;
+  std::vector<std::string> lost_;
   std::vector<HostTick> ticks_;
   collect::EventMerge events_;  // Of all processes.
   // With Request::spill_path.
@@ -126,18 +131,22 @@ Expected<void> Session::arm() {
   CLEW_TRY(open_spill());
   armed_ = Time::now();
   attach_ms_ = std::chrono::duration<double, std::milli>(armed_ - started_).count();
-  if (launched_) CLEW_TRY(launched_->resume());
   const collect::Losses now = losses();
   if (now.sites == 0 && ticks_.empty() && !now.refused.empty()) {
+    const collect::RefusedSite& first = now.refused[0];
+    const size_t more = now.refused.size() - 1;
     return fail(
         ErrorCode::Refused,
-        fmt::format("no site could be taken: '{}' is refused ({}), like {} more",
-                    now.refused[0].function, now.refused[0].reason, now.refused.size() - 1));
+        fmt::format("no site could be taken: '{}' is refused ({}){}{}", first.function,
+                    first.reason, more == 0 ? "" : fmt::format(", like {} more", more),
+                    first.kind == "exit" ? "; its entry may be possible: clew list --sites" : ""));
   }
+  if (launched_) CLEW_TRY(launched_->resume());
   notices_.progress("");
-  notices_.armed(fmt::format(
-      "tracing {} sites in {} process{} (armed in {:.0f} ms, stopped for {:.1f} ms)", now.sites,
-      tracees_.size(), tracees_.size() == 1 ? "" : "es", attach_ms_, now.stopped_ms));
+  notices_.armed(
+      fmt::format("tracing {} site{} in {} process{} (armed in {:.0f} ms, stopped for {:.1f} ms)",
+                  now.sites, now.sites == 1 ? "" : "s", tracees_.size(),
+                  tracees_.size() == 1 ? "" : "es", attach_ms_, now.stopped_ms));
   return {};
 }
 
@@ -376,7 +385,7 @@ Expected<Outcome> Session::close() {
   Outcome outcome;
   const bool partial = !interval_is_over();
   for (const auto& tracee : tracees_) {
-    CLEW_TRY(tracee->detach());
+    note(tracee->detach());
   }
   CLEW_TRY(push_events(true));
   if (spill_ != nullptr) {
@@ -391,9 +400,19 @@ Expected<Outcome> Session::close() {
     push_rows(CLEW_TRY(merged(false)));
   }
   sink_.finish(losses());
-  if (launched_ && tracees_.size() == 1)
-    outcome.command_status = CLEW_TRY(launched_->wait_for_exit());
+  if (!fault_) return tl::unexpected(fault_.error());
+  if (launched_) {
+    outcome.command = launched_->pid();
+    outcome.command_status = launched_->exit_status();
+  }
   return outcome;
+}
+
+// The answer comes first: what went wrong is a loss beside it, and the error after it.
+void Session::note(Expected<void> done) {
+  if (done) return;
+  lost_.push_back(done.error().message);
+  if (fault_) fault_ = std::move(done);
 }
 
 collect::Losses Session::losses() {
@@ -402,6 +421,7 @@ collect::Losses Session::losses() {
     all.merge(tracee->losses());
   }
   all.attach_ms = attach_ms_;
+  all.lost.insert(all.lost.end(), lost_.begin(), lost_.end());
   return all;
 }
 
@@ -411,7 +431,7 @@ Expected<Outcome> run(const Request& request, int stop_descriptor, output::RowSi
                       Notices& notices) {
   Session session(request, CLEW_TRY(compile(request, notices)), sink, notices);
   CLEW_TRY(session.arm());
-  CLEW_TRY(session.answer(stop_descriptor));
+  session.note(session.answer(stop_descriptor));
   return session.close();
 }
 

@@ -48,7 +48,8 @@ class Notices {
 };
 
 struct Outcome {
-  std::optional<int> command_status;  // waitpid status of the command, when it has ended.
+  std::optional<pid_t> command;       // Of the request; it may still run.
+  std::optional<int> command_status;  // Its status of waitpid(2), when it has ended.
 };
 
 // Runs until the query's end, until the targets are gone, or until `stop_descriptor` is readable.

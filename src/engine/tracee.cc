@@ -138,8 +138,16 @@ bool Tracee::loader_waits(std::chrono::milliseconds timeout) {
 Expected<void> Tracee::follow_modules(const plan::Plan& plan, plan::Grouping& grouping) {
   if (!modules_changed_) return {};
   modules_changed_ = false;
+  const size_t first = sites_.sites.size();
   Expected<void> done = arm_new_modules(plan, grouping);
-  attachment_->modules_done();
+  const bool in_time = attachment_->modules_done();
+  if (!in_time && sites_.sites.size() != first) {
+    const Site& site = sites_.sites[first];
+    lost_.push_back(
+        fmt::format("process {} went on loading before its new modules were armed: "
+                    "early calls of {} and others are not counted",
+                    pid_, sites_.names[site.names].function));
+  }
   return done;
 }
 
@@ -279,7 +287,7 @@ std::vector<aggregate::Row> Tracee::fire(uint16_t source, int64_t monotonic_ns) 
 Expected<void> Tracee::detach() {
   if (detached_) return {};
   if (attachment_->state() == inline_::TargetState::Exited) {
-    lost_.push_back(fmt::format("process {} ended during the session", pid_));
+    if (!is_command_) lost_.push_back(fmt::format("process {} ended during the session", pid_));
   } else if (attachment_->state() == inline_::TargetState::Execed) {
     lost_.push_back(fmt::format("process {} runs another program now", pid_));
   }

@@ -43,6 +43,8 @@ class Tracee {
   void set_index(uint32_t index) { index_ = index; }
 
   [[nodiscard]] pid_t pid() const { return pid_; }
+  // It was started for the session; that it ends is no loss.
+  void set_command() { is_command_ = true; }
   target::Catalog& catalog() { return catalog_; }
   SiteSet& sites() { return sites_; }
 
@@ -114,6 +116,7 @@ class Tracee {
   inline_::InstallReport report_;
   std::optional<inline_::DetachReport> detached_;
   std::vector<std::string> lost_;
+  bool is_command_ = false;
 };
 
 }  // namespace clew::engine

@@ -11,7 +11,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,8 +21,10 @@
 #include "base/error_text.h"
 #include "base/file_descriptor.h"
 #include "inline/attachment.h"
+#include "inline/attachment_state.h"
 #include "inline/brief_wait.h"
 #include "inline/loader.h"
+#include "inline/stopped_target.h"
 #include "target/module_image.h"
 #include "target/process.h"
 
@@ -173,6 +177,8 @@ Expected<void> Starting::hand_over() {
   sigset_t none;
   (void)sigemptyset(&none);
   (void)pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  // Until it may run; else it would stay stopped for ever when its tracer is killed. See resume().
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
   execvp(arguments.front(), arguments.data());
   const int error = errno;
@@ -221,9 +227,15 @@ Launched::~Launched() {
 }
 
 Expected<void> Launched::resume() {
+  constexpr std::chrono::milliseconds kTimeout{2000};
+  StoppedTarget target = CLEW_TRY(stop_target(pid_, kTimeout));
+  if (kill(pid_, SIGCONT) != 0) {
+    return fail(ErrorCode::NotFound, fmt::format("process {} is gone", pid_));
+  }
+  // From here on its life is its own. Stopped by us only, it goes on also if we die here.
+  CLEW_TRY(target.checked_call("prctl", {.number = SYS_prctl, .arguments = {PR_SET_PDEATHSIG, 0}}));
   resumed_ = true;
-  if (kill(pid_, SIGCONT) == 0) return {};
-  return fail(ErrorCode::NotFound, fmt::format("process {} is gone", pid_));
+  return {};
 }
 
 Expected<int> Launched::wait_for_exit() {
@@ -231,6 +243,12 @@ Expected<int> Launched::wait_for_exit() {
   while (waitpid(pid_, &status, 0) < 0) {
     if (errno != EINTR) return fail(ErrorCode::Io, fmt::format("waitpid: {}", error_text(errno)));
   }
+  return status;
+}
+
+std::optional<int> Launched::exit_status() const {
+  int status = 0;
+  if (waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
   return status;
 }
 

@@ -140,8 +140,14 @@ bool probe_can(const Expression& expression) {
          std::all_of(expression.operands.begin(), expression.operands.end(), probe_can);
 }
 
+// A probe reads the bits of a real number; the tracer knows what they mean.
+bool loads_real(const Expression& expression) {
+  return expression.kind == ExpressionKind::Load && expression.type.kind == TypeKind::Float &&
+         probe_can(expression.operands[0]);
+}
+
 bool probe_can_store(const Expression& expression) {
-  return decoded_by_tracer(expression) || probe_can(expression);
+  return decoded_by_tracer(expression) || loads_real(expression) || probe_can(expression);
 }
 
 bool is_stored_as_word(const Expression& expression) {

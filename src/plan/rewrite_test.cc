@@ -256,6 +256,10 @@ const std::vector<Case> kCases = {
      "from e in entry(\"app!work\") where e.arg2 / 2.0 > 0.7 groupby e.tid select e.tid, "
      "sum(e.arg3) * 1.5",
      kEvents},
+    {"RealsOfMemory",
+     "from e in entry(\"app!work\") where f64(e.arg0) > 1.0 || f32(e.arg1) < 0.5 select e.arg2, "
+     "f64(e.arg0), f32(e.arg1) as small",
+     kEvents},
     {"ForEvents",
      "from e in entry(\"app!work\") where e.arg2 > 0 groupby e.arg2 select e.arg2, count() for "
      "1000000 events",

@@ -22,18 +22,28 @@ Expected<void> check_definitions(const SyntaxText& syntax, const Reporter& repor
   return {};
 }
 
-}  // namespace
-
-Expected<Query> parse_any(const Text& text, const Environment& environment) {
+Expected<SyntaxText> syntax_of(const Text& text, const Reporter& report) {
   if (text.text.size() > kTextMaxBytes) {
     return fail(ErrorCode::Limit,
                 fmt::format("{}: error: a query has at most {} bytes", text.name, kTextMaxBytes));
   }
-  const Reporter report(text);
   const Span all{0, static_cast<uint32_t>(text.text.size())};
   std::vector<Token> tokens = CLEW_TRY(lex(report, all));
-  const SyntaxText syntax = CLEW_TRY(Parser(report, std::move(tokens)).text());
+  SyntaxText syntax = CLEW_TRY(Parser(report, std::move(tokens)).text());
   CLEW_TRY(check_definitions(syntax, report));
+  return syntax;
+}
+
+}  // namespace
+
+Expected<void> check_syntax(const Text& text) {
+  CLEW_TRY(syntax_of(text, Reporter(text)));
+  return {};
+}
+
+Expected<Query> parse_any(const Text& text, const Environment& environment) {
+  const Reporter report(text);
+  const SyntaxText syntax = CLEW_TRY(syntax_of(text, report));
   Limits limits;
   return analyse_query(syntax.query, syntax.definitions, report, environment, limits);
 }

@@ -23,7 +23,10 @@ struct Environment {
 // wrong, also for what "is not part of this version yet".
 Expected<Query> parse(const Text& text, const Environment& environment);
 
-// The same without the last step: joins, kernel and cluster sources stay in the Query.
+// Lexes and parses only: whether the text is a query at all, whatever its names mean.
+Expected<void> check_syntax(const Text& text);
+
+// The same as parse() without the last step: joins, kernel and cluster sources stay in the Query.
 Expected<Query> parse_any(const Text& text, const Environment& environment);
 
 }  // namespace clew::query

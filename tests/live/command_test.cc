@@ -8,6 +8,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include "live/process_state.h"
 #include "live/tracer.h"
@@ -206,6 +207,105 @@ TEST(Command, ListNamesFunctionsOfAProcess) {
   const Child::End end = child.wait_for_end();
   EXPECT_EQ(end.status, 0) << end.error;
   EXPECT_THAT(end.output, AllOf(HasSubstr("rip_lea"), HasSubstr("rip_call_target")));
+}
+
+Child::End clew(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), CLEW_COMMAND);
+  return Child({.arguments = std::move(arguments)}).wait_for_end();
+}
+
+TEST(Command, ADottedPatternListsTracepointsWithoutAProcess) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"list", "libc.*"}, {"list", "--tracepoints", "libc.*"}}) {
+    const Child::End end = clew(words);
+    EXPECT_EQ(end.status, 0) << end.error;
+    EXPECT_THAT(end.output, AllOf(HasSubstr("libc.malloc"), Not(HasSubstr("redis."))));
+  }
+  EXPECT_THAT(clew({"list", "--fields", "ret*"}).output,
+              AllOf(HasSubstr("retval"), Not(HasSubstr("elapsed"))));
+  EXPECT_EQ(clew({"list", "--fields", "no_such*"}).status, 1);
+}
+
+TEST(Command, ListShowsNamesAndTypesOfArguments) {
+  Victim victim("keys");
+  const Child::End end = clew({"list", "keys!take_key", "-p", std::to_string(victim.pid())});
+  EXPECT_EQ(end.status, 0) << end.error;
+  EXPECT_THAT(end.output, AllOf(HasSubstr("keys!take_key("), HasSubstr(" key)")));
+  const Child::End json =
+      clew({"list", "keys!take_key", "-p", std::to_string(victim.pid()), "--json"});
+  EXPECT_THAT(json.output, AllOf(HasSubstr("\"field\":\"arg0\""), HasSubstr("\"result\"")));
+}
+
+TEST(Command, DetachSaysWhenThereIsNothingToRemoveAndWhenASessionIsAlive) {
+  Victim victim("keys");
+  const std::string pid = std::to_string(victim.pid());
+  const Child::End nothing = clew({"detach", pid});
+  EXPECT_EQ(nothing.status, 0) << nothing.error;
+  EXPECT_THAT(nothing.output, HasSubstr("nothing to remove"));
+  Tracer tracer = Tracer::attach(victim.pid(), entries_of("keys!take_key"));
+  EXPECT_THAT(clew({"ps"}).output, AllOf(HasSubstr("PROGRAM"), HasSubstr("keys")));
+  const Child::End alive = clew({"detach", pid});
+  EXPECT_EQ(alive.status, 1);
+  EXPECT_THAT(alive.error, AllOf(HasSubstr("is alive"), HasSubstr("--force")));
+  victim.ask("fast 100");
+  EXPECT_EQ(tracer.finish().calls()["take_key"], 100U);
+}
+
+TEST(Command, AFileThatIsNotThereIsCalledSo) {
+  const Child::End end = clew({"run", "nosuchfile.clew", "-p", "1"});
+  EXPECT_EQ(end.status, 1);
+  EXPECT_THAT(end.error, HasSubstr("no such file: nosuchfile.clew"));
+}
+
+TEST(Command, DoctorReportsAStoppedProcess) {
+  Victim victim("keys");
+  kill(victim.pid(), SIGSTOP);
+  siginfo_t info{};
+  waitid(P_PID, static_cast<id_t>(victim.pid()), &info, WSTOPPED);
+  const Child::End end = clew({"doctor", "-p", std::to_string(victim.pid())});
+  kill(victim.pid(), SIGCONT);
+  EXPECT_THAT(end.output, HasSubstr("kill -CONT"));
+}
+
+TEST(Command, ALineThatDoesNotExistIsNotCalledAFileThatDoesNot) {
+  Victim victim("keys");
+  const Child::End end = clew({"run", "from e in line(\"keys.c:99999\") select count()", "-p",
+                               std::to_string(victim.pid())});
+  EXPECT_EQ(end.status, 1);
+  EXPECT_THAT(end.error, HasSubstr("no code at keys.c:99999"));
+}
+
+const std::string kMallocs = R"(from m in entry("libc.so.6!malloc") select count())";
+
+TEST(Command, ACommandThatOutlivesTheSessionGoesOn) {
+  Child tracer({.arguments = {CLEW_COMMAND, "run", kMallocs, "--json", "--for", "200ms", "-c",
+                              "/bin/sleep 1000"}});
+  const std::string words = "the command goes on as process ";
+  pid_t pid = 0;
+  for (auto line = tracer.read_error_line(); line; line = tracer.read_error_line()) {
+    const size_t at = line->find(words);
+    if (at == std::string::npos) continue;
+    pid = std::stoi(line->substr(at + words.size()));
+    break;
+  }
+  ASSERT_NE(pid, 0);
+  EXPECT_EQ(kill(pid, SIGKILL), 0);  // It holds our pipes.
+  EXPECT_EQ(tracer.wait_for_end().status, 0);
+}
+
+TEST(Command, HowTheCommandEndedIsSaidAndIsNoLoss) {
+  const Report killed = run_clew({"run", kMallocs, "--json", "-c", "/bin/sh -c 'kill -9 $$'"});
+  EXPECT_EQ(killed.status, 0) << killed.error;
+  EXPECT_THAT(killed.error, HasSubstr("killed by signal 9 (KILL)"));
+  EXPECT_TRUE(killed.summary.at("lost").empty()) << killed.summary;
+  const Report failed = run_clew({"run", kMallocs, "--json", "-c", "/bin/sh -c 'exit 3'"});
+  EXPECT_THAT(failed.error, HasSubstr("exited with status 3"));
+}
+
+TEST(Command, ASyntaxErrorIsFoundBeforeAnythingIsStarted) {
+  const Report report = run_clew({"run", "from e in entry(\"x\") selekt count()", "-p", "4194303"});
+  EXPECT_EQ(report.status, 1);
+  EXPECT_THAT(report.error, HasSubstr("selekt"));
 }
 
 }  // namespace
