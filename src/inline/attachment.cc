@@ -214,6 +214,7 @@ void remove_from_children(const Attachment::State& state, Removal& removal) {
   struct stat info = {};
   if (fstat(state.arena.file(), &info) != 0) return;
   for (const pid_t child : descendants_of(state.pid)) {
+    if (shares_memory(state.pid, child)) continue;  // By vfork, say: not a memory of its own.
     const auto maps = target::read_memory_map(child);
     const auto mapping = maps ? find_arena(*maps) : std::nullopt;
     if (!mapping || mapping->inode != info.st_ino) continue;

@@ -273,8 +273,11 @@ class Installer {
       }
       change_text(text, windows_[i]);
     }
-    CLEW_TRY(text.flush(target));
+    // Threads first: their copies lead back to text that may still be as it was, but nobody may
+    // stand in the middle of a jump.
     CLEW_TRY(move_threads(target));
+    CLEW_TRY(target.write_registers());
+    CLEW_TRY(text.flush(target));
     (void)target.call(
         {.number = SYS_membarrier, .arguments = {MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE}});
     return {};

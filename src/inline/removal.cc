@@ -116,6 +116,7 @@ Expected<DetachReport> Removal::run(StoppedTarget& target) {
   // With residue the journal stays as it is, for the next one who cleans up.
   if (!request_.everything || report_.residue) return report_;
   reset_gs(target);
+  CLEW_TRY(target.write_registers());  // Nobody is sent out of code that is gone already.
   CLEW_TRY(Arena::unmap(target));
   return report_;
 }

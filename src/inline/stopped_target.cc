@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -40,8 +41,8 @@ int64_t trace(int request, pid_t tid, uint64_t data = 0) {
 }
 
 // The state letter of a thread, 'X' when it is gone.
-char thread_state(pid_t pid, pid_t tid) {
-  std::ifstream stat(fmt::format("/proc/{}/task/{}/stat", pid, tid));
+char thread_state(pid_t tid) {
+  std::ifstream stat(fmt::format("/proc/{0}/task/{0}/stat", tid));
   std::string line;
   std::getline(stat, line);
   const size_t name_end = line.rfind(')');
@@ -50,6 +51,18 @@ char thread_state(pid_t pid, pid_t tid) {
 
 bool is_dead(char state) {
   return state == 'Z' || state == 'X';
+}
+
+// Processes other than this one that run on its memory: made by vfork, or by clone with CLONE_VM.
+std::vector<pid_t> sharers_of(pid_t pid) {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at("/proc", error), end; !error && at != end;
+       at.increment(error)) {
+    const pid_t other = static_cast<pid_t>(std::atoi(at->path().filename().c_str()));
+    if (other > 0 && other != pid && shares_memory(pid, other)) found.push_back(other);
+  }
+  return found;
 }
 
 bool is_stop_signal(int signal) {
@@ -65,37 +78,51 @@ int yama_scope() {
 }
 
 // System calls that the kernel ends with EINTR when a tracer stops the thread, and does not restart
-// by itself as it does read, futex, poll or nanosleep (signal(7), "Interruption of system calls …
-// by stop signals"; seen with Linux 6.18).
-constexpr std::array<uint64_t, 9> kEndedByStops = {
+// by itself as it does futex, poll or nanosleep (signal(7), "Interruption of system calls … by stop
+// signals"; seen with Linux 6.18). Socket calls and connect are among them when the socket has
+// SO_RCVTIMEO or SO_SNDTIMEO, reads when they are of inotify; without a time-out the kernel begins
+// the same calls again itself (net/sock.h, sock_intr_errno), so that is right for connect too.
+constexpr std::array<uint64_t, 22> kEndedByStops = {
     SYS_epoll_wait,    SYS_epoll_pwait,     SYS_epoll_pwait2, SYS_io_uring_enter, SYS_io_getevents,
-    SYS_io_pgetevents, SYS_rt_sigtimedwait, SYS_semop,        SYS_semtimedop};
+    SYS_io_pgetevents, SYS_rt_sigtimedwait, SYS_semop,        SYS_semtimedop,     SYS_recvfrom,
+    SYS_recvmsg,       SYS_recvmmsg,        SYS_accept,       SYS_accept4,        SYS_connect,
+    SYS_sendto,        SYS_sendmsg,         SYS_sendmmsg,     SYS_read,           SYS_write,
+    SYS_readv,         SYS_writev};
 
-// True when a signal waits that the thread does not block: EINTR is then the program's due.
-bool has_deliverable_signal(pid_t pid, pid_t tid) {
-  std::ifstream file(fmt::format("/proc/{}/task/{}/status", pid, tid));
+// True when `delivered` (0 = none), or a signal that waits, does something to the thread: EINTR is
+// then the program's due. A traced thread also gets the signals that it ignores.
+bool has_deliverable_signal(pid_t tid, int delivered) {
+  const auto bit = [](int signal) { return uint64_t{1} << (signal - 1); };
+  std::ifstream file(fmt::format("/proc/{0}/task/{0}/status", tid));
   uint64_t pending = 0;
   uint64_t blocked = 0;
+  uint64_t ignored = 0;
+  uint64_t caught = 0;
   std::string line;
   while (std::getline(file, line)) {
-    const bool is_pending = line.starts_with("SigPnd:") || line.starts_with("ShdPnd:");
-    const bool is_blocked = line.starts_with("SigBlk:");
-    if (!is_pending && !is_blocked) continue;
-    const uint64_t mask = std::strtoull(line.c_str() + sizeof "SigPnd:" - 1, nullptr, 16);
-    (is_pending ? pending : blocked) |= mask;
+    const uint64_t mask = line.size() < sizeof "SigPnd:"
+                              ? 0
+                              : std::strtoull(line.c_str() + sizeof "SigPnd:" - 1, nullptr, 16);
+    if (line.starts_with("SigPnd:") || line.starts_with("ShdPnd:")) pending |= mask;
+    if (line.starts_with("SigBlk:")) blocked = mask;
+    if (line.starts_with("SigIgn:")) ignored = mask;
+    if (line.starts_with("SigCgt:")) caught = mask;
   }
-  return (pending & ~blocked) != 0;
+  // What these do when nobody asked for anything else (signal(7)).
+  ignored |= (bit(SIGCHLD) | bit(SIGCONT) | bit(SIGURG) | bit(SIGWINCH)) & ~caught;
+  const uint64_t arriving = (pending & ~blocked) | (delivered == 0 ? 0 : bit(delivered));
+  return (arriving & ~ignored) != 0;
 }
 
 // Lets a wait that only our stop has ended begin again, so that the program never sees the EINTR.
 // A wait with a time-out starts with its whole time-out again.
-void restart_interrupted_wait(pid_t pid, StoppedThread& thread) {
+void restart_interrupted_wait(StoppedThread& thread) {
   constexpr uint64_t kSyscallSizeBytes = 2;
   user_regs_struct& registers = thread.registers;
   const bool ended_by_stop = registers.rax == static_cast<uint64_t>(-EINTR) &&
                              std::find(kEndedByStops.begin(), kEndedByStops.end(),
                                        registers.orig_rax) != kEndedByStops.end();
-  if (!ended_by_stop || has_deliverable_signal(pid, thread.tid)) return;
+  if (!ended_by_stop || has_deliverable_signal(thread.tid, thread.pending_signal)) return;
   registers.rax = registers.orig_rax;
   registers.orig_rax = static_cast<uint64_t>(-1);
   registers.rip -= kSyscallSizeBytes;
@@ -103,6 +130,13 @@ void restart_interrupted_wait(pid_t pid, StoppedThread& thread) {
 }
 
 }  // namespace
+
+// The dead have no memory, and would all share that.
+bool shares_memory(pid_t pid, pid_t other) {
+  constexpr int kMemory = 1;  // KCMP_VM of linux/kcmp.h.
+  return syscall(SYS_kcmp, pid, other, kMemory, 0, 0) == 0 && !is_dead(thread_state(pid)) &&
+         !is_dead(thread_state(other));
+}
 
 Expected<StoppedTarget> StoppedTarget::stop(pid_t pid, std::chrono::milliseconds timeout) {
   StoppedTarget target(pid);
@@ -112,12 +146,13 @@ Expected<StoppedTarget> StoppedTarget::stop(pid_t pid, std::chrono::milliseconds
   target.filtered_ = facts && facts->seccomp != target::ProcessFacts::Seccomp::Off;
   target.seize_options_ = PTRACE_O_TRACESYSGOOD;
   if (target.filtered_) target.seize_options_ |= PTRACE_O_SUSPEND_SECCOMP;
-  std::vector<pid_t> waiting;
-  for (unsigned pass = 0; pass < kPassesMax; ++pass) {
-    const bool found_new = CLEW_TRY(target.seize_new_threads(waiting));
-    if (!found_new && pass > 0) break;
-    CLEW_TRY(target.wait_for(waiting, deadline));
+  const std::vector<pid_t> sharers = sharers_of(pid);
+  CLEW_TRY(target.stop_threads(deadline));
+  // A thread that waits for its vfork child stops only when the child has left our memory.
+  for (const pid_t sharer : sharers) {
+    if (shares_memory(pid, sharer)) target.sharers_.push_back(sharer);
   }
+  if (!target.sharers_.empty()) CLEW_TRY(target.stop_threads(deadline));
   if (target.threads_.empty()) {
     return fail(ErrorCode::NotFound, fmt::format("process {} has exited", pid));
   }
@@ -129,11 +164,22 @@ Expected<StoppedTarget> StoppedTarget::stop(pid_t pid, std::chrono::milliseconds
   return target;
 }
 
+Expected<void> StoppedTarget::stop_threads(Clock::time_point deadline) {
+  std::vector<pid_t> waiting;
+  for (unsigned pass = 0; pass < kPassesMax; ++pass) {
+    const bool found_new = CLEW_TRY(seize_new_threads(waiting));
+    if (!found_new && pass > 0) break;
+    CLEW_TRY(wait_for(waiting, deadline));
+  }
+  return {};
+}
+
 StoppedTarget::StoppedTarget(StoppedTarget&& other) noexcept
     : pid_(other.pid_),
       memory_(std::move(other.memory_)),
       threads_(std::exchange(other.threads_, {})),
       seized_(std::exchange(other.seized_, {})),
+      sharers_(std::move(other.sharers_)),
       seize_options_(other.seize_options_),
       filtered_(other.filtered_),
       gadgets_(other.gadgets_),
@@ -152,6 +198,10 @@ StoppedTarget::~StoppedTarget() {
 Expected<bool> StoppedTarget::seize_new_threads(std::vector<pid_t>& waiting) {
   auto tids = target::list_threads(pid_);
   if (!tids) return fail(ErrorCode::NotFound, fmt::format("no process {}", pid_));
+  for (const pid_t sharer : sharers_) {
+    const auto more = target::list_threads(sharer);
+    if (more) tids->insert(tids->end(), more->begin(), more->end());
+  }
   bool found = false;
   for (const pid_t tid : *tids) {
     if (std::find(seized_.begin(), seized_.end(), tid) != seized_.end()) continue;
@@ -170,7 +220,7 @@ Expected<bool> StoppedTarget::seize_new_threads(std::vector<pid_t>& waiting) {
 
 // Success: the thread is dead, and there is nothing to refuse.
 Expected<void> StoppedTarget::explain_refusal(pid_t tid, int error) const {
-  if (error == ESRCH || is_dead(thread_state(pid_, tid))) return {};
+  if (error == ESRCH || is_dead(thread_state(tid))) return {};
   const auto facts = target::read_facts(pid_);
   if (facts && facts->tracer_pid != 0) {
     return fail(ErrorCode::Refused,
@@ -210,7 +260,7 @@ Expected<void> StoppedTarget::wait_for(std::vector<pid_t>& waiting, Clock::time_
       return fail(
           ErrorCode::Io,
           fmt::format("thread {} of process {} does not stop (state {}); nothing was changed",
-                      waiting.front(), pid_, thread_state(pid_, waiting.front())));
+                      waiting.front(), pid_, thread_state(waiting.front())));
     }
     if (now < yield_until) {
       sched_yield();
@@ -227,7 +277,7 @@ Expected<bool> StoppedTarget::poll_thread(pid_t tid) {
   const pid_t waited = waitpid(tid, &status, __WALL | WNOHANG);
   if (waited == 0) {
     // A leader that exited before its other threads never reports; it runs nothing any more.
-    return is_dead(thread_state(pid_, tid)) && waitpid(tid, &status, __WALL | WNOHANG) <= 0;
+    return is_dead(thread_state(tid)) && waitpid(tid, &status, __WALL | WNOHANG) <= 0;
   }
   if (waited < 0 || !WIFSTOPPED(status)) {
     remove_thread(tid);
@@ -247,7 +297,7 @@ Expected<bool> StoppedTarget::poll_thread(pid_t tid) {
     }
     return fail(ErrorCode::Io, fmt::format("registers of thread {}: {}", tid, error_text(errno)));
   }
-  if (event && !thread.group_stopped) restart_interrupted_wait(pid_, thread);
+  if (!thread.group_stopped) restart_interrupted_wait(thread);
   threads_.push_back(thread);
   return true;
 }
@@ -271,6 +321,18 @@ Expected<void> StoppedTarget::write(uint64_t address, std::span<const uint8_t> b
   if (done == static_cast<ssize_t>(bytes.size())) return {};
   return fail(ErrorCode::Io, fmt::format("cannot write {} bytes at {:#x} of process {}",
                                          bytes.size(), address, pid_));
+}
+
+Expected<void> StoppedTarget::write_registers() {
+  CLEW_TRY(end_calls());
+  for (const StoppedThread& thread : threads_) {
+    if (!thread.registers_changed) continue;
+    if (ptrace(PTRACE_SETREGS, thread.tid, nullptr, &thread.registers) != 0) {
+      return fail(ErrorCode::Io,
+                  fmt::format("registers of thread {}: {}", thread.tid, error_text(errno)));
+    }
+  }
+  return {};
 }
 
 Expected<void> StoppedTarget::run_briefly(std::span<const size_t> which,

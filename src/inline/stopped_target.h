@@ -11,6 +11,8 @@
 // thread's true state, and have `ret` return into rt_sigreturn: a thread whose tracer dies in the
 // middle restores itself. (When no such instructions exist the call is made without the net.)
 //
+// Processes made with CLONE_VM run on the target's memory: their threads are stopped with its own.
+//
 // All calls must come from the thread that called stop().
 #pragma once
 
@@ -51,6 +53,9 @@ struct Gadgets {
 // Needs no stop. Refused when there is no system call instruction.
 Expected<Gadgets> find_gadgets(pid_t pid);
 
+// Do two live processes run on one memory, as after vfork?
+bool shares_memory(pid_t pid, pid_t other);
+
 class StoppedTarget {
  public:
   // Errors: NotFound; Refused when we may not trace it; Io when not all threads stop in time (then
@@ -83,6 +88,9 @@ class StoppedTarget {
   // Puts the thread that made calls back to its true state. Also done by resume().
   Expected<void> end_calls();
 
+  // Changed registers reach the threads now: what is done next needs them there, should we die.
+  Expected<void> write_registers();
+
   // Lets the given threads (indices) run for a moment and stops them again; for threads that must
   // get out of code that is going away. A thread that gets no processor in that time runs nothing.
   Expected<void> run_briefly(std::span<const size_t> which, std::chrono::microseconds time);
@@ -95,6 +103,7 @@ class StoppedTarget {
  private:
   explicit StoppedTarget(pid_t pid) : pid_(pid) {}
 
+  Expected<void> stop_threads(std::chrono::steady_clock::time_point deadline);
   Expected<bool> seize_new_threads(std::vector<pid_t>& waiting);
   Expected<void> wait_for(std::vector<pid_t>& waiting,
                           std::chrono::steady_clock::time_point deadline);
@@ -109,7 +118,8 @@ class StoppedTarget {
   pid_t pid_;
   FileDescriptor memory_;
   std::vector<StoppedThread> threads_;
-  std::vector<pid_t> seized_;  // Everything we trace, stopped or not.
+  std::vector<pid_t> seized_;   // Everything we trace, stopped or not.
+  std::vector<pid_t> sharers_;  // Processes that run on the same memory.
   uint64_t seize_options_ = 0;
   bool filtered_ = false;  // By seccomp.
   Gadgets gadgets_;

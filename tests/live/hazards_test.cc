@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stopping, changing and leaving a process could break in it, one case each.
+#include <csignal>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "live/process_state.h"
+#include "live/tracer.h"
+#include "live/victim.h"
+
+namespace clew::live {
+namespace {
+
+TEST(Hazards, ReceivingWithATimeOutDoesNotEndByAStop) {
+  Victim victim("hazards");
+  victim.ask("receive");
+  const Report report = Tracer::attach(victim.pid(), entries_of("hazards!work")).finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(victim.ask("wake").at("failed"), 0U);
+}
+
+TEST(Hazards, VforkChildrenAreNotTakenForProcessesWithTheirOwnMemory) {
+  Victim victim("hazards");
+  victim.ask("spin");
+  for (int i = 0; i < 5; ++i) {
+    const Report report = Tracer::attach(victim.pid(), entries_of("hazards!work")).finish();
+    EXPECT_EQ(report.status, 0) << report.error;
+    ASSERT_TRUE(victim.child().running());
+  }
+  victim.ask("calm");
+  expect_text_equals_file(victim.pid());
+}
+
+// Killed at growing moments of its start, told by our own work as a clock.
+TEST(Hazards, ACommandDoesNotStayStoppedWhenItsTracerIsKilled) {
+  for (int rounds = 0; rounds < 12; ++rounds) {
+    Child tracer({.arguments = {CLEW_COMMAND, "run", entries_of("hazards!work"), "-c",
+                                victim_path("hazards")}});
+    Victim clock("sites");
+    for (int i = 0; i < rounds; ++i)
+      clock.run(20'000);
+    std::ifstream file("/proc/" + std::to_string(tracer.pid()) + "/task/" +
+                       std::to_string(tracer.pid()) + "/children");
+    pid_t command = 0;
+    file >> command;
+    tracer.signal(SIGKILL);
+    // Its outputs end when the command has ended, too: at the end of its input.
+    tracer.close_input();
+    tracer.wait_for_end();
+    const auto state = [&] {
+      std::ifstream stat("/proc/" + std::to_string(command) + "/stat");
+      std::string line;
+      std::getline(stat, line);
+      const size_t end = line.rfind(')');
+      return end == std::string::npos ? 'X' : line[end + 2];
+    };
+    if (command != 0) EXPECT_NE(state(), 'T') << rounds;
+  }
+}
+
+}  // namespace
+}  // namespace clew::live

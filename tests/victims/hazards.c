@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Victim `hazards`: what stops and starts can harm. A read with a time-out must not end early, and
+// threads go on while vfork children run on their memory.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "victim.h"
+
+VICTIM_COUNTER(work);
+
+enum { kReceivers = 2, kSpinners = 4 };
+
+static int pairs[kReceivers][2];
+static pthread_t receivers[kReceivers];
+static long results[kReceivers];
+static int stop_spinning;
+static pthread_t spinners[kSpinners], forker;
+
+VICTIM_FUNCTION uint64_t work(uint64_t x) {
+  VICTIM_COUNT(work);
+  return x * x + 1;
+}
+
+static void* receive(void* argument) {
+  const long i = (long)argument;
+  char byte = 0;
+  const ssize_t got = i == 0 ? recv(pairs[i][0], &byte, 1, 0) : read(pairs[i][0], &byte, 1);
+  results[i] = got == 1 ? byte : -errno;
+  return NULL;
+}
+
+static int is_asleep(pthread_t thread) {
+  clockid_t clock = 0;
+  if (pthread_getcpuclockid(thread, &clock) != 0) return 0;
+  char path[64], line[64];
+  snprintf(path, sizeof path, "/proc/self/task/%d/syscall", (pid_t) ~(clock >> 3));
+  FILE* file = fopen(path, "re");
+  if (!file) return 0;
+  const int asleep = fgets(line, sizeof line, file) && strncmp(line, "running", 7) != 0;
+  fclose(file);
+  return asleep;
+}
+
+static void receivers_start(uint64_t unused) {
+  (void)unused;
+  const struct timeval patience = {.tv_sec = 600};
+  for (long i = 0; i < kReceivers; ++i) {
+    VICTIM_CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pairs[i]) == 0);
+    setsockopt(pairs[i][0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    VICTIM_CHECK(pthread_create(&receivers[i], NULL, receive, (void*)i) == 0);
+    while (!is_asleep(receivers[i])) {
+    }
+  }
+}
+
+static void receivers_wake(uint64_t unused) {
+  (void)unused;
+  uint64_t failed = 0;
+  for (int i = 0; i < kReceivers; ++i) {
+    VICTIM_CHECK(write(pairs[i][1], "x", 1) == 1);
+    pthread_join(receivers[i], NULL);
+    failed += results[i] != 'x';
+  }
+  victim_print("failed", failed);
+}
+
+static void* spin(void* unused) {
+  uint64_t digest = 0;
+  while (!__atomic_load_n(&stop_spinning, __ATOMIC_RELAXED))
+    digest = work(digest);
+  return unused;
+}
+
+static void* fork_again(void* unused) {
+  while (!__atomic_load_n(&stop_spinning, __ATOMIC_RELAXED)) {
+    const pid_t child = vfork();
+    if (child == 0) {
+      const struct timespec pause = {.tv_nsec = 50000000};
+      syscall(SYS_nanosleep, &pause, NULL);
+      _exit(0);
+    }
+    waitpid(child, NULL, 0);
+  }
+  return unused;
+}
+
+static void spin_start(uint64_t unused) {
+  (void)unused;
+  for (int i = 0; i < kSpinners; ++i)
+    pthread_create(&spinners[i], NULL, spin, NULL);
+  pthread_create(&forker, NULL, fork_again, NULL);
+}
+
+static void spin_stop(uint64_t unused) {
+  (void)unused;
+  __atomic_store_n(&stop_spinning, 1, __ATOMIC_RELAXED);
+  for (int i = 0; i < kSpinners; ++i)
+    pthread_join(spinners[i], NULL);
+  pthread_join(forker, NULL);
+}
+
+const struct VictimCommand victim_commands[] = {{"receive", receivers_start},
+                                                {"wake", receivers_wake},
+                                                {"spin", spin_start},
+                                                {"calm", spin_stop},
+                                                {0}};
+
+uint64_t victim_run(uint64_t rounds) {
+  uint64_t digest = 0;
+  for (uint64_t round = 0; round < rounds; ++round)
+    digest = victim_mix(digest, work(round));
+  return digest;
+}
