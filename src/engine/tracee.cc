@@ -138,15 +138,14 @@ bool Tracee::loader_waits(std::chrono::milliseconds timeout) {
 Expected<void> Tracee::follow_modules(const plan::Plan& plan, plan::Grouping& grouping) {
   if (!modules_changed_) return {};
   modules_changed_ = false;
-  const size_t first = sites_.sites.size();
   Expected<void> done = arm_new_modules(plan, grouping);
-  const bool in_time = attachment_->modules_done();
-  if (!in_time && sites_.sites.size() != first) {
-    const Site& site = sites_.sites[first];
+  // What was loaded may be unloaded again: nobody knows what it called.
+  if (!attachment_->modules_done() && !went_on_loading_) {
+    went_on_loading_ = true;
     lost_.push_back(
-        fmt::format("process {} went on loading before its new modules were armed: "
-                    "early calls of {} and others are not counted",
-                    pid_, sites_.names[site.names].function));
+        fmt::format("process {} went on before new modules of it were armed: calls in "
+                    "them may be missing",
+                    pid_));
   }
   return done;
 }

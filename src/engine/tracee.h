@@ -100,6 +100,7 @@ class Tracee {
   CodeCache codes_;
   bool follows_modules_ = false;
   bool modules_changed_ = false;
+  bool went_on_loading_ = false;  // Once is said for all.
   const plan::Lowered* lowered_ = nullptr;
   // Pointers because they come with attach().
   std::unique_ptr<inline_::Attachment> attachment_;
