@@ -1,5 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-# Bash completion of the clew command: verbs, options, pids, and functions through `clew list`.
+# Bash completion of the clew command: verbs, options, pids, names and files. The lists of options
+# are those of `clew VERB --help`; tools/check_completion compares them.
+
+_clew_options() {
+  local request="-p --pid -n --name -c --command --vocabulary --allow-missing -y --yes -f --follow"
+  local output="--for --every --json --csv --chart -o --output --spill --from -q --quiet"
+  case "$1" in
+    run) echo "$request $output" ;;
+    list) echo "-p --pid -n --name --file --types --sites --json --fields --tracepoints \
+      --vocabulary" ;;
+    explain) echo "$request --programs --code" ;;
+    doctor) echo "-p --pid" ;;
+    ps) echo "--json" ;;
+    detach) echo "--force" ;;
+  esac
+  echo "-h --help"
+}
+
+# The values of an option; fails when the word before is none that takes one.
+_clew_value() {
+  case "$1" in
+    -p | --pid)
+      mapfile -t COMPREPLY < <(compgen -W "$(printf '%s\n' /proc/[0-9]* | cut -d/ -f3)" -- "$2") ;;
+    -n | --name)
+      mapfile -t COMPREPLY < <(compgen -W "$(cat /proc/[0-9]*/comm 2>/dev/null | sort -u)" \
+        -- "$2") ;;
+    -c | --command) mapfile -t COMPREPLY < <(compgen -c -- "$2") ;;
+    --for | --every) mapfile -t COMPREPLY < <(compgen -W "100ms 1s 5s 10s 1m" -- "$2") ;;
+    -o | --output | --spill | --from | --file | --vocabulary)
+      mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
+    *) return 1 ;;
+  esac
+}
 
 _clew() {
   local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}"
@@ -13,30 +45,14 @@ _clew() {
       --version" -- "$current")
     return
   fi
-  case "$previous" in
-    -p | --pid)
-      mapfile -t COMPREPLY < <(compgen -W "$(printf '%s\n' /proc/[0-9]* |
-        cut -d/ -f3)" -- "$current")
-      return ;;
-    --name)
-      mapfile -t COMPREPLY < <(compgen -W "$(cat /proc/[0-9]*/comm 2>/dev/null |
-        sort -u)" -- "$current")
-      return ;;
-    --for | --every)
-      mapfile -t COMPREPLY < <(compgen -W "100ms 1s 5s 10s 1m" -- "$current")
-      return ;;
-  esac
-  case "$verb" in
-    run)
-      mapfile -t COMPREPLY < <(compgen -f -W "-p -c --name --for --every --json --csv \
-        --chart -o --spill --from --yes --allow-missing --follow --help" -- "$current") ;;
-    list | explain)
-      mapfile -t COMPREPLY < <(compgen -f -W "-p -c --name --json --help" -- "$current") ;;
-    detach)
-      mapfile -t COMPREPLY < <(compgen -W "$(clew ps --json 2>/dev/null |
-        sed -n 's/.*"pid": *\([0-9]*\).*/\1/p')" -- "$current") ;;
-    *)
-      mapfile -t COMPREPLY < <(compgen -W "--json --help" -- "$current") ;;
-  esac
+  _clew_value "$previous" "$current" && return
+  local words
+  words="$(_clew_options "$verb")"
+  if [[ $verb == detach && $current != -* ]]; then
+    words="$(clew ps --json 2>/dev/null | sed -n 's/.*"pid": *\([0-9]*\).*/\1/p')"
+  fi
+  local files=()
+  if [[ $verb == run || $verb == explain ]]; then files=(-f); fi
+  mapfile -t COMPREPLY < <(compgen "${files[@]}" -W "$words" -- "$current")
 }
 complete -o default -F _clew clew

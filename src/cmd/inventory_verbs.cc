@@ -21,23 +21,49 @@ int print_or_report(const Expected<std::string>& text) {
 
 }  // namespace
 
-int list_verb(int argument_count, const char* const* arguments) {
-  CLI::App app{"Shows what can be traced: functions, fields, tracepoints.", "clew list"};
-  engine::ListRequest request;
+namespace {
+
+struct ListArguments {
+  engine::ListRequest functions;
+  std::vector<std::string> vocabularies;
   bool fields = false;
   bool tracepoints = false;
-  app.add_option("pattern", request.pattern, "module!function, with * ? [..]; all by default");
-  app.add_option("-p,--pid", request.pid, "functions of this process");
-  app.add_option("-n,--name", request.name, "functions of the process with this name");
-  app.add_option("--file", request.file, "functions of this program or library");
-  app.add_flag("--sites", request.sites, "also whether entries and exits can be taken");
-  app.add_flag("--json", request.json, "one JSON object a line");
-  app.add_flag("--fields", fields, "what every event exports");
-  app.add_flag("--tracepoints", tracepoints, "named tracepoints of the vocabulary");
+};
+
+void declare_list(CLI::App& app, ListArguments& arguments) {
+  engine::ListRequest& functions = arguments.functions;
+  app.add_option("pattern", functions.pattern,
+                 "module!function, or a tracepoint, with * ? [..]; all by default");
+  app.add_option("-p,--pid", functions.pid, "functions of this process");
+  app.add_option("-n,--name", functions.name, "functions of the process with this name");
+  app.add_option("--file", functions.file, "functions of this program or library");
+  app.add_flag("--types", functions.types, "names and types of arguments, from debug information");
+  app.add_flag("--sites", functions.sites, "also whether entries and exits can be taken");
+  app.add_flag("--json", functions.json, "one JSON object a line");
+  app.add_flag("--fields", arguments.fields, "what every event exports");
+  app.add_flag("--tracepoints", arguments.tracepoints, "named tracepoints of the vocabulary");
+  app.add_option("--vocabulary", arguments.vocabularies,
+                 "more files or directories of tracepoints");
+}
+
+}  // namespace
+
+int list_verb(int argument_count, const char* const* arguments) {
+  CLI::App app{"Shows what can be traced: functions, fields, tracepoints.", "clew list"};
+  ListArguments parsed;
+  declare_list(app, parsed);
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
-  if (fields) return print_or_report(engine::list_fields());
-  if (tracepoints) return print_or_report(engine::list_tracepoints(default_vocabularies()));
-  return print_or_report(engine::list_functions(request));
+  const engine::ListRequest& functions = parsed.functions;
+  const engine::NameRequest names{.pattern = functions.pattern, .json = functions.json};
+  if (parsed.fields) return print_or_report(engine::list_fields(names));
+  std::vector<std::string> vocabularies = default_vocabularies();
+  vocabularies.insert(vocabularies.end(), parsed.vocabularies.begin(), parsed.vocabularies.end());
+  const bool has_program = functions.pid || !functions.name.empty() || !functions.file.empty();
+  if (parsed.tracepoints ||
+      (!has_program && engine::names_tracepoints(functions.pattern, vocabularies))) {
+    return print_or_report(engine::list_tracepoints(names, vocabularies));
+  }
+  return print_or_report(engine::list_functions(functions));
 }
 
 int explain_verb(int argument_count, const char* const* arguments) {

@@ -18,7 +18,16 @@ bool is_file(const std::string& path) {
          S_ISREG(status.st_mode);
 }
 
+// Every query has a space or a parenthesis.
+bool looks_like_path(const std::string& argument) {
+  const bool is_word = argument.find_first_of(" \t\n(\"") == std::string::npos;
+  return is_word && (argument.find('/') != std::string::npos || argument.ends_with(".clew"));
+}
+
 Expected<query::Text> read_text(const std::string& argument) {
+  if (!is_file(argument) && looks_like_path(argument)) {
+    return fail(ErrorCode::NotFound, fmt::format("no such file: {}", argument));
+  }
   if (!is_file(argument)) return query::Text{.name = "query", .text = argument};
   std::ifstream file(argument, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "engine/inventory.h"
+#include "inline/attachment.h"
+#include "target/proc_file.h"
 #include "target/process.h"
 
 namespace clew::engine {
@@ -86,16 +88,49 @@ void check_machine(Report& report) {
   check_yama(report);
 }
 
+// A debugger may hold some threads only.
+pid_t tracer_of(pid_t pid) {
+  const auto threads = target::list_threads(pid);
+  if (!threads) return 0;
+  for (const pid_t tid : *threads) {
+    const auto facts = target::read_facts(tid);
+    if (facts && facts->tracer_pid != 0) return facts->tracer_pid;
+  }
+  return 0;
+}
+
+void check_sessions(Report& report, pid_t pid) {
+  for (const inline_::ArenaInfo& arena : inline_::ps()) {
+    if (arena.pid != pid) continue;
+    for (const inline_::SessionInfo& session : arena.sessions) {
+      if (session.tracer_alive) report.note("session", fmt::format("clew {}", session.tracer));
+    }
+    if (arena.residue) {
+      report.problem("residue", fmt::format("of a killed session; remove it: clew detach {}", pid));
+    }
+  }
+}
+
 void check_process(Report& report, pid_t pid) {
+  if (const Expected<void> program = target::check_has_program(pid); !program) {
+    report.problem("process", program.error().message);
+    return;
+  }
   const Expected<target::ProcessFacts> facts = target::read_facts(pid);
   if (!facts) {
     report.problem("process", facts.error().message);
     return;
   }
   if (facts->is_32_bit) report.problem("32-bit", "Clew traces 64-bit programs");
-  if (facts->tracer_pid != 0) {
-    report.problem("already-traced", fmt::format("by process {}", facts->tracer_pid));
+  if (const pid_t tracer = tracer_of(pid); tracer != 0) {
+    const auto debugger = target::read_process(tracer);
+    report.problem("already-traced", fmt::format("process {}{} holds it; end that first", tracer,
+                                                 debugger ? " (" + debugger->comm + ")" : ""));
   }
+  if (facts->state == 'T') {
+    report.note("stopped", fmt::format("it runs no probe until it goes on: kill -CONT {}", pid));
+  }
+  check_sessions(report, pid);
   if (facts->seccomp == target::ProcessFacts::Seccomp::Strict) {
     report.problem("seccomp", "strict mode allows no system call that Clew needs");
   } else if (facts->seccomp == target::ProcessFacts::Seccomp::Filter) {

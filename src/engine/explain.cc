@@ -60,6 +60,10 @@ inline_::PointKind inline_point(plan::ProgramPoint point) {
   return inline_::PointKind::Offset;
 }
 
+std::string counted(size_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
 std::string explain_sites(Tracee& tracee) {
   size_t windows = 0;
   size_t points = 0;
@@ -71,9 +75,11 @@ std::string explain_sites(Tracee& tracee) {
   for (const collect::RefusedSite& refused : tracee.sites().refused) {
     ++reasons[refused.kind + " " + refused.reason];
   }
-  std::string text = fmt::format(
-      "  process {}: {} functions or places, {} points in {} windows, {} refused\n", tracee.pid(),
-      tracee.sites().sites.size(), points, windows, tracee.sites().refused.size());
+  std::string text =
+      fmt::format("  process {}: {}, {} in {}, {} refused\n", tracee.pid(),
+                  counted(tracee.sites().sites.size(), "function or place", "functions or places"),
+                  counted(points, "point", "points"), counted(windows, "window", "windows"),
+                  tracee.sites().refused.size());
   for (const auto& [reason, count] : reasons) {
     text += fmt::format("    refused: {:>5}  {}\n", count, reason);
   }

@@ -6,12 +6,14 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/nearest.h"
 #include "engine/sites.h"
 #include "inline/attachment.h"
 #include "inline/refusal.h"
 #include "query/fields.h"
 #include "query/vocabulary.h"
 #include "target/catalog.h"
+#include "target/pattern.h"
 #include "target/process.h"
 
 namespace clew::engine {
@@ -66,26 +68,164 @@ Expected<std::vector<Takeable>> find_takeable(target::Catalog& catalog, CodeCach
   return result;
 }
 
+// Signatures are shown without being asked for up to so many functions.
+constexpr size_t kTypesShownMax = 25;
+
+std::string declared(const std::string& type, const std::string& name) {
+  return type.ends_with('*') || name.empty() ? type + name : type + " " + name;
+}
+
+std::string type_name(target::DebugInfo& debug, target::TypeId type) {
+  return type == target::kVoidType ? "void" : debug.describe(type).name;
+}
+
+// Which field has the argument; "" when none has.
+std::string argument_field(const target::Parameter& parameter) {
+  constexpr uint16_t kInRegisters = 6;
+  switch (parameter.place) {
+    case target::ArgumentPlace::IntegerRegister:
+      return fmt::format("arg{}", parameter.index);
+    case target::ArgumentPlace::Stack:
+      return fmt::format("arg{}", kInRegisters + parameter.index);
+    case target::ArgumentPlace::VectorRegister:
+    case target::ArgumentPlace::IntegerPair:
+    case target::ArgumentPlace::Unavailable:
+      break;
+  }
+  return "";
+}
+
+// Names and types of arguments and the type of the result, as text and as JSON.
+struct SignatureText {
+  std::string text;  // "(struct card *card, long cents) -> int"
+  nlohmann::json arguments = nlohmann::json::array();
+  std::string result;
+};
+
+std::optional<SignatureText> signature_of(target::Catalog& catalog,
+                                          const target::FunctionMatch& match) {
+  Expected<target::DebugInfo*> debug = catalog.debug_info(match.module);
+  if (!debug) return std::nullopt;
+  const target::Function& function = (*catalog.image(match.module))->functions()[match.function];
+  const Expected<target::Signature> signature = (*debug)->signature(function.address);
+  if (!signature) return std::nullopt;
+  SignatureText result;
+  for (const target::Parameter& parameter : signature->parameters) {
+    const std::string type = type_name(**debug, parameter.type);
+    result.text += (result.text.empty() ? "" : ", ") + declared(type, parameter.name);
+    nlohmann::json argument = {{"name", parameter.name}, {"type", type}};
+    const std::string field = argument_field(parameter);
+    if (!field.empty()) argument["field"] = field;
+    result.arguments.push_back(std::move(argument));
+  }
+  if (signature->is_variadic) result.text += result.text.empty() ? "..." : ", ...";
+  result.result = type_name(**debug, signature->return_type);
+  result.text = fmt::format("({}) -> {}", result.text, result.result);
+  return result;
+}
+
+struct LineOptions {
+  const Takeable* takeable = nullptr;
+  bool types = false;
+  bool json = false;
+};
+
 std::string list_line(target::Catalog& catalog, const target::FunctionMatch& match,
-                      const Takeable* takeable, bool json) {
+                      const LineOptions& options) {
   const target::Function& function = (*catalog.image(match.module))->functions()[match.function];
   const std::string& module = catalog.modules()[match.module].display_name;
-  if (!json) {
+  const auto signature = options.types ? signature_of(catalog, match) : std::nullopt;
+  const Takeable* takeable = options.takeable;
+  if (!options.json) {
     const std::string sites = takeable == nullptr ? ""
                                                   : fmt::format("  entry: {}, exits: {}",
                                                                 takeable->entry, takeable->exits);
-    return fmt::format("{}!{}{}\n", module, function.demangled, sites);
+    const std::string name = signature ? fmt::format("{}{}", function.name, signature->text)
+                                       : std::string(function.demangled);
+    return fmt::format("{}!{}{}\n", module, name, sites);
   }
   nlohmann::json line = {{"module", module},
                          {"function", function.name},
                          {"signature", function.demangled},
                          {"address", function.address},
                          {"size", function.size_bytes}};
+  if (signature) {
+    line["arguments"] = signature->arguments;
+    line["result"] = signature->result;
+  }
   if (takeable != nullptr) {
     line["entry"] = takeable->entry;
     line["exits"] = takeable->exits;
   }
   return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+bool has_made_up_name(const target::Function& function) {
+  return function.origin == target::FunctionOrigin::UnwindEntry;
+}
+
+// Code without a name that is entered in mid-frame is a piece of another function and is never
+// traced.
+bool is_cold_part(const target::ModuleImage& image, const target::Function& function) {
+  if (!has_made_up_name(function)) return false;
+  const auto fde = std::lower_bound(
+      image.fdes().begin(), image.fdes().end(), function.address,
+      [](const target::Fde& entry, uint64_t address) { return entry.address < address; });
+  return fde != image.fdes().end() && fde->address == function.address &&
+         !fde->cfa_at_start_is_rsp_plus_8;
+}
+
+// The functions of one module, those with real names first, without pieces of functions.
+void sort_for_list(const target::ModuleImage& image, std::vector<target::FunctionMatch>& matches) {
+  std::erase_if(matches, [&image](const target::FunctionMatch& match) {
+    return is_cold_part(image, image.functions()[match.function]);
+  });
+  std::stable_partition(matches.begin(), matches.end(),
+                        [&image](const target::FunctionMatch& match) {
+                          return !has_made_up_name(image.functions()[match.function]);
+                        });
+}
+
+Expected<query::Vocabulary> load_vocabulary(const std::vector<std::string>& paths) {
+  query::Vocabulary vocabulary;
+  for (const std::string& path : paths) {
+    CLEW_TRY(vocabulary.load(path));
+  }
+  return vocabulary;
+}
+
+std::string dump_line(const nlohmann::json& line) {
+  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string tracepoint_text(const query::TracepointDefinition& tracepoint, bool json) {
+  const bool has_exports = !tracepoint.places.empty();
+  if (json) {
+    nlohmann::json line = {{"tracepoint", tracepoint.name}, {"doc", tracepoint.doc}};
+    line["exports"] = nlohmann::json::object();
+    for (size_t i = 0; has_exports && i < tracepoint.places[0].exports.size(); ++i) {
+      const query::TracepointExport& exported = tracepoint.places[0].exports[i];
+      line["exports"][exported.name] = exported.text;
+    }
+    return dump_line(line);
+  }
+  std::string text = fmt::format("{:<28} {}\n", tracepoint.name, tracepoint.doc);
+  for (size_t i = 0; has_exports && i < tracepoint.places[0].exports.size(); ++i) {
+    const query::TracepointExport& exported = tracepoint.places[0].exports[i];
+    text += fmt::format("{:<28}   .{} = {}\n", "", exported.name, exported.text);
+  }
+  return text;
+}
+
+std::string field_text(const query::FieldInfo& field, bool json) {
+  if (json) {
+    return dump_line({{"field", field.name},
+                      {"type", query::name_of(field.type)},
+                      {"where", field.where},
+                      {"doc", field.doc}});
+  }
+  return fmt::format("{:<12} {:<10} {:<24} {}\n", field.name, query::name_of(field.type),
+                     field.where, field.doc);
 }
 
 }  // namespace
@@ -101,41 +241,98 @@ Expected<std::string> list_functions(const ListRequest& request) {
     const auto to = std::find_if(from, all.end(), [module](const target::FunctionMatch& match) {
       return match.module != module;
     });
-    const std::vector<target::FunctionMatch> matches(from, to);
+    std::vector<target::FunctionMatch> matches(from, to);
+    sort_for_list(*CLEW_TRY(catalog.image(module)), matches);
     std::vector<Takeable> takeable;
     if (request.sites) takeable = CLEW_TRY(find_takeable(catalog, codes, matches, module));
     for (size_t i = 0; i < matches.size(); ++i) {
-      text += list_line(catalog, matches[i], request.sites ? &takeable[i] : nullptr, request.json);
+      text += list_line(catalog, matches[i],
+                        {.takeable = request.sites ? &takeable[i] : nullptr,
+                         .types = request.types || all.size() <= kTypesShownMax,
+                         .json = request.json});
     }
     from = to;
   }
+  if (text.empty()) {
+    return fail(ErrorCode::NotFound,
+                fmt::format("'{}' matches only pieces of functions, which cannot be traced",
+                            request.pattern));
+  }
   return text;
 }
 
-std::string list_fields() {
+Expected<std::string> list_fields(const NameRequest& request) {
+  const target::Pattern pattern = CLEW_TRY(target::Pattern::compile(request.pattern));
   std::string text;
   for (const query::FieldInfo& field : query::fields()) {
-    text += fmt::format("{:<12} {:<10} {:<24} {}\n", field.name, query::name_of(field.type),
-                        field.where, field.doc);
+    if (pattern.matches(field.name)) text += field_text(field, request.json);
+  }
+  if (!text.empty()) return text;
+  return fail(ErrorCode::NotFound, fmt::format("no field matches '{}'", request.pattern));
+}
+
+Expected<std::string> list_tracepoints(const NameRequest& request,
+                                       const std::vector<std::string>& vocabulary_paths) {
+  const target::Pattern pattern = CLEW_TRY(target::Pattern::compile(request.pattern));
+  const query::Vocabulary vocabulary = CLEW_TRY(load_vocabulary(vocabulary_paths));
+  std::string text;
+  std::vector<std::string_view> names;
+  for (const query::TracepointDefinition& tracepoint : vocabulary.tracepoints()) {
+    names.push_back(tracepoint.name);
+    if (pattern.matches(tracepoint.name)) text += tracepoint_text(tracepoint, request.json);
+  }
+  if (!text.empty() || pattern.matches_everything()) return text;
+  const std::string near = nearest_name(request.pattern, names);
+  return fail(ErrorCode::NotFound,
+              fmt::format("no tracepoint matches '{}'{}", request.pattern,
+                          near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+}
+
+bool names_tracepoints(const std::string& pattern,
+                       const std::vector<std::string>& vocabulary_paths) {
+  const bool is_dotted = pattern.find('.') != std::string::npos;
+  if (!is_dotted || pattern.find('!') != std::string::npos) return false;
+  const Expected<target::Pattern> compiled = target::Pattern::compile(pattern);
+  const Expected<query::Vocabulary> vocabulary = load_vocabulary(vocabulary_paths);
+  if (!compiled) return false;
+  if (!vocabulary) return true;  // So that the listing says what is wrong with the files.
+  const auto known = vocabulary->tracepoints();
+  return std::any_of(known.begin(), known.end(),
+                     [&](const auto& tracepoint) { return compiled->matches(tracepoint.name); });
+}
+
+namespace {
+
+std::string program_name(pid_t pid) {
+  const Expected<target::Process> process = target::read_process(pid);
+  if (!process) return "";
+  const std::string& path = process->executable;
+  return path.empty() ? process->comm : path.substr(path.rfind('/') + 1);
+}
+
+std::optional<inline_::ArenaInfo> arena_of(pid_t pid) {
+  for (inline_::ArenaInfo& arena : inline_::ps()) {
+    if (arena.pid == pid) return std::move(arena);
+  }
+  return std::nullopt;
+}
+
+// "clew 12, clew 34"
+std::string live_tracers(const inline_::ArenaInfo& arena) {
+  std::string text;
+  for (const inline_::SessionInfo& session : arena.sessions) {
+    if (!session.tracer_alive) continue;
+    text += fmt::format("{}clew {}", text.empty() ? "" : ", ", session.tracer);
   }
   return text;
 }
 
-Expected<std::string> list_tracepoints(const std::vector<std::string>& vocabulary_paths) {
-  query::Vocabulary vocabulary;
-  for (const std::string& path : vocabulary_paths) {
-    CLEW_TRY(vocabulary.load(path));
-  }
-  std::string text;
-  for (const query::TracepointDefinition& tracepoint : vocabulary.tracepoints()) {
-    text += fmt::format("{:<28} {}\n", tracepoint.name, tracepoint.doc);
-    if (tracepoint.places.empty()) continue;
-    for (const query::TracepointExport& exported : tracepoint.places[0].exports) {
-      text += fmt::format("{:<28}   .{} = {}\n", "", exported.name, exported.text);
-    }
-  }
-  return text;
+bool has_dead_session(const inline_::ArenaInfo& arena) {
+  return std::any_of(arena.sessions.begin(), arena.sessions.end(),
+                     [](const inline_::SessionInfo& session) { return !session.tracer_alive; });
 }
+
+}  // namespace
 
 std::string list_traced(bool json) {
   std::string text;
@@ -151,27 +348,42 @@ std::string list_traced(bool json) {
     }
     if (json) {
       text += nlohmann::json{{"pid", arena.pid},
+                             {"program", program_name(arena.pid)},
                              {"sites", arena.sites},
                              {"residue", arena.residue},
                              {"sessions", sessions}}
                   .dump() +
               "\n";
     } else {
-      text += fmt::format("{:>8}  {:>6} sites  {}{}\n", arena.pid, arena.sites, tracers,
+      text += fmt::format("{:>8}  {:<20} {:>6}  {}{}\n", arena.pid, program_name(arena.pid),
+                          arena.sites, tracers,
                           arena.residue ? fmt::format("  residue: clew detach {}", arena.pid) : "");
     }
   }
-  if (text.empty() && !json) text = "no process is traced\n";
-  return text;
+  if (json) return text;
+  if (text.empty()) return "no process is traced\n";
+  return fmt::format("{:>8}  {:<20} {:>6}  {}\n", "PID", "PROGRAM", "SITES", "TRACED BY") + text;
 }
 
 Expected<std::string> remove_probes(pid_t pid, bool force) {
+  const std::optional<inline_::ArenaInfo> before = arena_of(pid);
+  const std::string alive = before && !force && !before->residue ? live_tracers(*before) : "";
+  if (!alive.empty() && !has_dead_session(*before)) {
+    return fail(
+        ErrorCode::Refused,
+        fmt::format("process {}: a session of {} is alive; stop it, or use --force", pid, alive));
+  }
   const inline_::DetachReport report = CLEW_TRY(inline_::clean_up(pid, force));
   if (report.residue) {
     return fail(ErrorCode::Refused,
                 fmt::format("process {} keeps a residue: {}", pid, report.residue_reason));
   }
-  std::string text = fmt::format("process {}: probes removed\n", pid);
+  std::string text =
+      fmt::format("process {}: {}\n", pid, before ? "probes removed" : "nothing to remove");
+  if (!alive.empty()) {
+    text = fmt::format("process {}: probes of dead sessions removed; a session of {} is alive\n",
+                       pid, alive);
+  }
   if (report.foreign_patches != 0) {
     text += fmt::format("{} sites were changed by somebody else and left alone\n",
                         report.foreign_patches);

@@ -20,12 +20,23 @@ struct ListRequest {
   std::string name;    // A process by its name, …
   std::string file;    // … or an ELF file.
   bool sites = false;  // Also whether entry and exits can be taken, and why not.
+  bool types = false;  // Signatures from debug information; when few match they are shown anyway.
   bool json = false;
 };
 Expected<std::string> list_functions(const ListRequest& request);
 
-std::string list_fields();
-Expected<std::string> list_tracepoints(const std::vector<std::string>& vocabulary_paths);
+// Fields and tracepoints whose names match; NotFound when none does.
+struct NameRequest {
+  std::string pattern = "*";
+  bool json = false;
+};
+Expected<std::string> list_fields(const NameRequest& request);
+Expected<std::string> list_tracepoints(const NameRequest& request,
+                                       const std::vector<std::string>& vocabulary_paths);
+// Whether a pattern without a module, such as libc.*, can only mean tracepoints: it has a dot and
+// some match.
+bool names_tracepoints(const std::string& pattern,
+                       const std::vector<std::string>& vocabulary_paths);
 
 // Processes with an arena, their sessions and residue.
 std::string list_traced(bool json);

@@ -215,6 +215,7 @@ Catalog::~Catalog() = default;
 Expected<Catalog> Catalog::of_process(pid_t pid, const CatalogOptions& options) {
   auto data = std::make_unique<Data>();
   data->pid = pid;
+  CLEW_TRY(check_has_program(pid));
   data->process = CLEW_TRY(read_process(pid));
   data->options = options;
   for (ProcessModule& module : CLEW_TRY(read_modules(pid))) {

@@ -155,8 +155,8 @@ Expected<std::vector<LineAddress>> LineTable::find(std::string_view file, uint32
     return fail(ErrorCode::NotFound, fmt::format("no source file '{}'{}", file, hint));
   }
   if (search.found.empty()) {
-    return fail(ErrorCode::NotFound, fmt::format("no code at {}:{} or in the {} lines after it",
-                                                 file, line, kLineSearchMax));
+    return fail(ErrorCode::InvalidQuery, fmt::format("no code at {}:{} or in the {} lines after it",
+                                                     file, line, kLineSearchMax));
   }
   return one_per_scope(std::move(search.found));
 }

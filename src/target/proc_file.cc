@@ -33,10 +33,12 @@ Error proc_error(pid_t pid, std::string_view what, int system_error) {
     return {ErrorCode::NotFound, fmt::format("no process has the pid {}", pid)};
   }
   if (system_error == EACCES || system_error == EPERM) {
+    const std::string_view why =
+        geteuid() == 0 ? "not even for root here: a container or a security policy forbids it "
+                         "(CAP_SYS_PTRACE)"
+                       : "it belongs to another user or is protected, try as root";
     return {ErrorCode::Io,
-            fmt::format("no permission to read {} of process {}; it belongs to another user or is "
-                        "protected, try as root",
-                        what, pid)};
+            fmt::format("no permission to read {} of process {}; {}", what, pid, why)};
   }
   return {ErrorCode::Io,
           fmt::format("cannot read {} of process {}: {}", what, pid, error_text(system_error))};

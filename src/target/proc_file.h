@@ -27,6 +27,9 @@ Expected<std::string> read_proc_link(pid_t pid, std::string_view name);
 // /proc/PID/task.
 Expected<std::vector<pid_t>> read_number_names(const std::string& directory);
 
+// An error that says what the process is when it runs no program: a kernel thread, or a zombie.
+Expected<void> check_has_program(pid_t pid);
+
 // The error for a failed system call on a file of the process: NotFound, or Io with a next step.
 Error proc_error(pid_t pid, std::string_view what, int system_error);
 

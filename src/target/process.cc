@@ -129,7 +129,9 @@ Expected<bool> is_32_bit_program(pid_t pid) {
 
 bool is_kernel_thread(const Process& process) {
   constexpr pid_t kKthreadd = 2;
-  return process.pid() == kKthreadd || process.parent_pid == kKthreadd;
+  // In a pid namespace of its own, pid 2 is a program like any other: it has a file.
+  const bool may_be = process.pid() == kKthreadd || process.parent_pid == kKthreadd;
+  return may_be && process.executable.empty() && process.arguments.empty();
 }
 
 }  // namespace
@@ -176,6 +178,22 @@ Expected<std::vector<pid_t>> list_threads(pid_t pid) {
     return tl::unexpected(proc_error(pid, "task", ENOENT));
   }
   return threads;
+}
+
+Expected<void> check_has_program(pid_t pid) {
+  const Process process = CLEW_TRY(read_process(pid));
+  if (process.state == 'Z' || process.state == 'X') {
+    return fail(ErrorCode::Refused,
+                fmt::format("process {} ('{}') is a zombie: it has ended, and process {} has not "
+                            "collected it",
+                            pid, process.comm, process.parent_pid));
+  }
+  if (is_kernel_thread(process)) {
+    return fail(ErrorCode::Refused,
+                fmt::format("process {} ('{}') is a thread of the kernel, not a program", pid,
+                            process.comm));
+  }
+  return {};
 }
 
 Expected<ProcessFacts> read_facts(pid_t pid) {

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "target/proc_file.h"
 #include "target/test_support.h"
 
 namespace clew::target {
@@ -89,6 +90,19 @@ TEST(ProcessTest, ACommWithParenthesesDoesNotForgeFields) {
   EXPECT_EQ(process->comm, ") R 1 (x) Z 1 1");
   EXPECT_EQ(process->state, 'T');
   EXPECT_EQ(process->parent_pid, getpid());
+}
+
+TEST(ProcessTest, AZombieIsCalledOne) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) _exit(0);
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  const Expected<void> program = check_has_program(child);
+  waitpid(child, nullptr, 0);
+  ASSERT_FALSE(program);
+  EXPECT_NE(program.error().message.find("is a zombie"), std::string::npos);
+  EXPECT_TRUE(check_has_program(getpid()));
 }
 
 TEST(ProcessTest, APidThatNobodyHasIsNotFound) {

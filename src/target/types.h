@@ -130,7 +130,7 @@ class DebugInfo {
   // Where the statements of `file:line` start, ascending, at most one for each inlined or cloned
   // copy. `file` matches from the right at a '/' ("server.c", "src/server.c"). Lines without code
   // give those of the nearest following line that has code, at most kLineSearchMax further.
-  // NotFound: no such file (with the nearest), or no code there.
+  // NotFound: no such file (with the nearest); InvalidQuery: the file has no code there.
   Expected<std::vector<LineAddress>> find_line(std::string_view file, uint32_t line);
   std::optional<SourceLine> line_of(uint64_t address);
 
