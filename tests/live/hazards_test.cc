@@ -55,7 +55,9 @@ TEST(Hazards, ACommandDoesNotStayStoppedWhenItsTracerIsKilled) {
       const size_t end = line.rfind(')');
       return end == std::string::npos ? 'X' : line[end + 2];
     };
-    if (command != 0) EXPECT_NE(state(), 'T') << rounds;
+    if (command != 0) {
+      EXPECT_NE(state(), 'T') << rounds;
+    }
   }
 }
 
