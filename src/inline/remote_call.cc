@@ -155,6 +155,29 @@ Expected<Gadgets> find_gadgets(pid_t pid) {
               fmt::format("process {} has no system call instruction [no-syscall]", pid));
 }
 
+// As call() leaves a thread: at a gadget, with a frame that heals it on its stack.
+bool StoppedTarget::is_before_call(const StoppedThread& thread) const {
+  std::array<uint8_t, kCallAndReturn.size()> call{};
+  if (!read(thread.registers.rip, call) || call != kCallAndReturn) return false;
+  uint64_t restorer = 0;
+  const auto word = std::span(reinterpret_cast<uint8_t*>(&restorer), sizeof restorer);
+  std::array<uint8_t, kRestorer.size()> code{};
+  return read(thread.registers.rsp, word) && read(restorer, code) && code == kRestorer;
+}
+
+Expected<void> StoppedTarget::finish_calls_of_dead_tracers() {
+  constexpr unsigned kRoundsMax = 100;
+  for (unsigned round = 0; round < kRoundsMax; ++round) {
+    std::vector<size_t> waiting;
+    for (size_t i = 0; i < threads_.size(); ++i) {
+      if (is_before_call(threads_[i])) waiting.push_back(i);
+    }
+    if (waiting.empty()) return {};
+    CLEW_TRY(run_briefly(waiting, std::chrono::microseconds(500)));
+  }
+  return {};
+}
+
 // A module that held them may be gone.
 bool StoppedTarget::has_gadgets() const {
   std::array<uint8_t, kCallAndReturn.size()> call{};

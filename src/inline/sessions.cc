@@ -105,6 +105,7 @@ std::vector<ArenaInfo> ps() {
 Expected<void> remove_unfinished(pid_t pid) {
   // Stopped first: a thread whose tracer died in a system call has finished that by then.
   StoppedTarget target = CLEW_TRY(stop_target(pid, kStopTimeout));
+  CLEW_TRY(target.finish_calls_of_dead_tracers());
   const auto mapping = find_arena(CLEW_TRY(target::read_memory_map(pid)));
   if (mapping && !is_unfinished(pid, *mapping)) return {};  // Another tracer was faster.
   CLEW_TRY(close_forgotten(target, forgotten_descriptors(pid)));
@@ -129,6 +130,7 @@ Expected<DetachReport> clean_up(pid_t pid, bool force) {
   const auto gadgets = find_gadgets(pid);
   if (gadgets) removal.look_for_resting_frames(pid, gadgets->restorer);
   StoppedTarget target = CLEW_TRY(stop_target(pid, kStopTimeout));
+  CLEW_TRY(target.finish_calls_of_dead_tracers());
   if (gadgets) target.use_gadgets(*gadgets);
   DetachReport report = CLEW_TRY(removal.run(target));
   CLEW_TRY(close_forgotten(target, forgotten_descriptors(pid)));

@@ -14,7 +14,8 @@ namespace {
 constexpr uint64_t kUserEnd = 0x7fff'ffff'f000;
 
 bool is_sound(const abi::SiteRecord& record) {
-  for (uint32_t i = 0; i < std::min<uint32_t>(record.instruction_count, abi::kWindowInstructionsMax); ++i) {
+  for (uint32_t i = 0;
+       i < std::min<uint32_t>(record.instruction_count, abi::kWindowInstructionsMax); ++i) {
     if (record.instructions[i].form > static_cast<uint8_t>(Form::IndirectJump)) return false;
   }
   return record.state != abi::SiteState::Free && record.size_bytes != 0 &&

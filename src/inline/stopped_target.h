@@ -95,6 +95,10 @@ class StoppedTarget {
   // get out of code that is going away. A thread that gets no processor in that time runs nothing.
   Expected<void> run_briefly(std::span<const size_t> which, std::chrono::microseconds time);
 
+  // A tracer that was killed may have left a thread in front of a system call for it. Lets such
+  // threads make it, so that what it leaves behind (a descriptor, a mapping) can be seen.
+  Expected<void> finish_calls_of_dead_tracers();
+
   // Threads run again. Idempotent.
   void resume();
 
@@ -110,6 +114,7 @@ class StoppedTarget {
   Expected<bool> poll_thread(pid_t tid);
   [[nodiscard]] Expected<void> explain_refusal(pid_t tid, int error) const;
   [[nodiscard]] bool has_gadgets() const;
+  [[nodiscard]] bool is_before_call(const StoppedThread& thread) const;
   Expected<void> begin_calls();
   Expected<void> begin_calls_on(size_t index);
   Expected<int> wait_call_stop(pid_t tid);
