@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -59,7 +60,9 @@ std::vector<pid_t> sharers_of(pid_t pid) {
   std::error_code error;
   for (std::filesystem::directory_iterator at("/proc", error), end; !error && at != end;
        at.increment(error)) {
-    const pid_t other = static_cast<pid_t>(std::atoi(at->path().filename().c_str()));
+    const std::string name = at->path().filename();
+    pid_t other = 0;
+    (void)std::from_chars(name.data(), name.data() + name.size(), other);
     if (other > 0 && other != pid && shares_memory(pid, other)) found.push_back(other);
   }
   return found;
