@@ -208,20 +208,37 @@ std::vector<pid_t> descendants_of(pid_t pid) {
   return found;
 }
 
-// Forked children have the jumps and the arena of the target. Best effort: what remains of them is
-// harmless, and `clew ps` lists it.
-void remove_from_children(const Attachment::State& state, Removal& removal) {
+// Forked children that have the jumps and the arena of the target.
+std::vector<pid_t> children_with(const Arena& arena, pid_t pid) {
+  std::vector<pid_t> found;
   struct stat info = {};
-  if (fstat(state.arena.file(), &info) != 0) return;
-  for (const pid_t child : descendants_of(state.pid)) {
-    if (shares_memory(state.pid, child)) continue;  // By vfork, say: not a memory of its own.
+  if (fstat(arena.file(), &info) != 0) return found;
+  for (const pid_t child : descendants_of(pid)) {
+    if (shares_memory(pid, child)) continue;  // By vfork, say: not a memory of its own.
     const auto maps = target::read_memory_map(child);
     const auto mapping = maps ? find_arena(*maps) : std::nullopt;
-    if (!mapping || mapping->inode != info.st_ino) continue;
-    auto stopped = stop_target(child, state.options.stop_timeout);
-    if (!stopped) continue;
-    (void)removal.run(*stopped);
+    if (mapping && mapping->inode == info.st_ino) found.push_back(child);
   }
+  return found;
+}
+
+// Best effort: what remains of children that do not stop is harmless, and `clew ps` lists it.
+std::vector<StoppedTarget> stop_children(const Attachment::State& state) {
+  std::vector<StoppedTarget> stopped;
+  for (const pid_t child : children_with(state.arena, state.pid)) {
+    auto target = stop_target(child, state.options.stop_timeout);
+    if (target) stopped.push_back(std::move(*target));
+  }
+  return stopped;
+}
+
+// The links between the layers of a site are code that forked children share and may be executing.
+Expected<void> check_children(const Arena& arena, pid_t pid) {
+  if (live_sessions(arena) == 0 || children_with(arena, pid).empty()) return {};
+  return fail(ErrorCode::Refused,
+              fmt::format("process {} has forked children with the probes of another session; wait "
+                          "for them or end it [forked-children]",
+                          pid));
 }
 
 timespec to_timespec(std::chrono::nanoseconds time) {
@@ -333,6 +350,7 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
     auto seen = CLEW_TRY(join_if_there(pid));
     std::optional<ArenaLock> lock;
     if (seen) lock.emplace(CLEW_TRY(ArenaLock::take(*seen)));
+    if (seen) CLEW_TRY(check_children(*seen, pid));
     const Gadgets gadgets = CLEW_TRY(find_gadgets(pid));
     StoppedTarget target = CLEW_TRY(stop_target(pid, options.stop_timeout));
     target.use_gadgets(gadgets);
@@ -465,9 +483,12 @@ Expected<DetachReport> Attachment::detach() {
   const uint32_t leaving = mine | dead_sessions(arena);
   const bool last = (live_sessions(arena) & ~mine) == 0;
   Removal removal(arena, *state_->journal, {.leaving = leaving, .everything = last});
-  remove_from_children(*state_, removal);
   removal.look_for_resting_frames(state_->pid, state_->gadgets.restorer);
+  // All that run the code are stopped before any of it changes.
+  std::vector<StoppedTarget> children = stop_children(*state_);
   auto stopped = stop_target(state_->pid, state_->options.stop_timeout);
+  for (StoppedTarget& child : children)
+    (void)removal.run(child);
   if (!stopped) {
     if (stopped.error().code != ErrorCode::NotFound) return tl::unexpected(stopped.error());
     state_->attached = false;

@@ -198,6 +198,17 @@ TEST_F(Sessions, AForkedChildIsMutedUnharmedAndCleanedWithItsParent) {
   EXPECT_EQ(WEXITSTATUS(victim_.ask_number("bury")), 7);
 }
 
+TEST_F(Sessions, ASecondSessionIsRefusedWhileForkedChildrenHaveTheProbesOfTheFirst) {
+  Attachment first = trace({{RequestKind::Entry, "work"}});
+  const auto child = static_cast<pid_t>(victim_.ask_number("family 5"));
+  const auto second = Attachment::open(victim_.pid(), {});
+  ASSERT_FALSE(second.has_value());
+  EXPECT_NE(second.error().message.find("[forked-children]"), std::string::npos);
+  leave(first);
+  EXPECT_TRUE(changed_text(child).empty());
+  EXPECT_EQ(WEXITSTATUS(victim_.ask_number("bury")), 7);
+}
+
 TEST_F(Sessions, AChildCanBeCleanedAloneAndAfterItsParent) {
   Attachment first = trace({{RequestKind::Entry, "work"}, {RequestKind::Entry, "choose"}});
   const auto child = static_cast<pid_t>(victim_.ask_number("family 5"));
