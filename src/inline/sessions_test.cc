@@ -201,9 +201,10 @@ TEST_F(Sessions, AForkedChildIsMutedUnharmedAndCleanedWithItsParent) {
 TEST_F(Sessions, ASecondSessionIsRefusedWhileForkedChildrenHaveTheProbesOfTheFirst) {
   Attachment first = trace({{RequestKind::Entry, "work"}});
   const auto child = static_cast<pid_t>(victim_.ask_number("family 5"));
-  const auto second = Attachment::open(victim_.pid(), {});
+  const auto second = Attachment::open(victim_.pid(), small_options());
   ASSERT_FALSE(second.has_value());
-  EXPECT_NE(second.error().message.find("[forked-children]"), std::string::npos);
+  EXPECT_NE(second.error().message.find("[forked-children]"), std::string::npos)
+      << second.error().message;
   leave(first);
   EXPECT_TRUE(changed_text(child).empty());
   EXPECT_EQ(WEXITSTATUS(victim_.ask_number("bury")), 7);
