@@ -32,7 +32,7 @@ class Replay {
   Expected<void> map_sources();
   void push(const collect::Event& event);
   Expected<void> push_groups();
-  collect::Losses losses(const collect::SpillReader& reader) const;
+  [[nodiscard]] collect::Losses losses(const collect::SpillReader& reader) const;
 
   const Request& request_;
   output::RowSink& sink_;

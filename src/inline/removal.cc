@@ -182,24 +182,32 @@ bool Removal::is_ours(const TextImage& text, const Change& change, uint32_t patc
   });
 }
 
-// Moves threads that stand between two instructions of the program, lets the others run on until
-// they do, too. True when none is left inside.
+// Moves threads that stand between two instructions of the program. The others, which must run on;
+// nothing when nobody can say when one will.
+Expected<std::optional<std::vector<size_t>>> Removal::move_out(StoppedTarget& target) {
+  // Also threads in a handler that interrupted a probe: most handlers soon return.
+  std::vector<size_t> running;
+  for (const ProgramCounter& counter : find_program_counters(target, maps_, code_, resting_)) {
+    if (const auto out = way_out(counter.value)) {
+      CLEW_TRY(set_program_counter(target, counter, *out));
+      continue;
+    }
+    if (counter.thread == kNoThread) return std::nullopt;
+    const bool known = std::find(running.begin(), running.end(), counter.thread) != running.end();
+    if (!known) running.push_back(counter.thread);
+  }
+  return running;
+}
+
+// Moves threads out, lets those that cannot be moved run on until they can. True when none is left
+// inside.
 Expected<bool> Removal::drain(StoppedTarget& target) {
   std::chrono::microseconds time = kRunTime;
   for (unsigned round = 0; round < kDrainRoundsMax; ++round) {
-    // Also threads in a handler that interrupted a probe: most handlers soon return.
-    std::vector<size_t> running;
-    for (const ProgramCounter& counter : find_program_counters(target, maps_, code_, resting_)) {
-      if (const auto out = way_out(counter.value)) {
-        CLEW_TRY(set_program_counter(target, counter, *out));
-        continue;
-      }
-      if (counter.thread == kNoThread) return false;  // Nobody can say when it will go on.
-      const bool known = std::find(running.begin(), running.end(), counter.thread) != running.end();
-      if (!known) running.push_back(counter.thread);
-    }
-    if (running.empty()) return true;
-    CLEW_TRY(target.run_briefly(running, time));
+    const std::optional<std::vector<size_t>> running = CLEW_TRY(move_out(target));
+    if (!running) return false;
+    if (running->empty()) return true;
+    CLEW_TRY(target.run_briefly(*running, time));
     // On a busy machine it takes a while until a thread gets a processor.
     time = std::min(2 * time, kRunTimeMax);
   }

@@ -54,6 +54,7 @@ class Removal {
   Expected<void> restore_text(StoppedTarget& target);
   void restore_site(TextImage& text, const Change& change);
   [[nodiscard]] bool is_ours(const TextImage& text, const Change& change, uint32_t patch) const;
+  Expected<std::optional<std::vector<size_t>>> move_out(StoppedTarget& target);
   Expected<bool> drain(StoppedTarget& target);
   [[nodiscard]] std::optional<uint64_t> way_out(uint64_t pc) const;
   [[nodiscard]] std::optional<uint64_t> way_out_of(const abi::LayerRecord& layer,

@@ -116,6 +116,7 @@ class HeldCapturer {
   [[nodiscard]] tl::unexpected<Error> not_held(const Expression& expression,
                                                const std::string& text) const {
     std::vector<std::string_view> shown;
+    shown.reserve(names_.size());
     for (const std::string& name : names_)
       shown.push_back(without_event(name));
     const std::string_view wanted = without_event(text);

@@ -197,6 +197,7 @@ std::string Evaluator::shown_source(const ResolvedSource& source) const {
 std::vector<std::string> Evaluator::names_of(const Value& event) {
   const ResolvedSource& source = source_of(event);
   std::vector<std::string> names;
+  names.reserve(source.exports.size());
   for (const Export& candidate : source.exports) {
     names.push_back(candidate.name);
   }
