@@ -22,8 +22,8 @@
 
 #include "base/assert.h"
 #include "base/error_text.h"
+#include "inline/arena_layout.h"
 #include "inline/brief_wait.h"
-#include "runtime/blob.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
@@ -32,23 +32,11 @@
 namespace clew::inline_ {
 namespace {
 
-constexpr uint64_t kPage = 4096;
-constexpr uint64_t kSharedLowSize = abi::kLowBlockSizeBytes - abi::kHeaderOffset;
-constexpr uint64_t kJournalOffset = kSharedLowSize;
-constexpr uint64_t kCodeOffset = kJournalOffset + abi::kJournalSizeBytes;
-constexpr uint64_t kCodeSize = 256ULL << 20;
-constexpr uint64_t kExtentSize = 16ULL << 20;
-constexpr uint64_t kSlotsOffset = kCodeOffset + kCodeSize;
 constexpr uint32_t kSlotsMin = 64;
 // The low block ends where windows of up to 256 MiB behind it still have 31-bit addresses.
 constexpr uint64_t kLowBlockTop = 0x7000'0000;
-constexpr uint64_t kUserEnd = 0x7fff'ffff'f000;
 constexpr uint32_t kRegionSizeLog2Max = 26;
 constexpr uint64_t kWriteExecuteFlags = PROT_READ | PROT_EXEC;
-
-uint64_t round_to_pages(uint64_t size) {
-  return (size + kPage - 1) & ~(kPage - 1);
-}
 
 Expected<uint64_t> create_file(StoppedTarget& target) {
   const uint64_t name = CLEW_TRY(target.scratch());
@@ -109,12 +97,6 @@ Expected<uint64_t> map_unlocked(StoppedTarget& target, const MapRequest& request
   return tl::unexpected(opened.error());
 }
 
-void advise(StoppedTarget& target, uint64_t address, uint64_t size, int advice) {
-  // Only matters to core dumps and huge pages: failure is harmless.
-  (void)target.call(
-      {.number = SYS_madvise, .arguments = {address, size, static_cast<uint64_t>(advice)}});
-}
-
 // The same inode as the mapping's, among the descriptors of a process.
 FileDescriptor open_from(pid_t holder, uint64_t inode) {
   const std::string folder = fmt::format("/proc/{}/fd", holder);
@@ -158,16 +140,6 @@ FileDescriptor open_shared_file(pid_t pid, const ArenaMapping& mapping) {
   return open_from(pid, mapping.inode);
 }
 
-// One copy of what the target can write meanwhile.
-template <typename Object>
-Object copy_once(const Object& shared) {
-  Object copy;
-  std::memcpy(&copy, &shared, sizeof copy);
-  // The compiler may not read `shared` again instead.
-  asm volatile("" : "+m"(copy) : : "memory");
-  return copy;
-}
-
 bool is_sound(const abi::ArenaHeader& header, uint64_t low_address) {
   return header.magic == abi::kArenaMagic && header.version == abi::kArenaVersion &&
          header.low_address == low_address && header.slot_count != 0 &&
@@ -181,14 +153,6 @@ bool is_sound(const abi::JournalHeader& journal) {
   return journal.magic == abi::kJournalMagic && journal.version == abi::kJournalVersion &&
          journal.extent_count <= abi::kExtentsMax && journal.site_count <= abi::kSitesMax &&
          journal.layer_count <= abi::kLayersMax;
-}
-
-// The next one, behind `used` bytes of the code area.
-bool is_sound(const abi::ExtentRecord& extent, uint64_t used) {
-  return extent.file_offset == kCodeOffset + used && extent.size_bytes != 0 &&
-         extent.size_bytes <= kCodeSize - used && extent.size_bytes % kPage == 0 &&
-         extent.used_bytes <= extent.size_bytes && extent.address % kPage == 0 &&
-         extent.address < kUserEnd;
 }
 
 // A file that can shrink would be a SIGBUS for us whenever its owner likes.
@@ -291,6 +255,11 @@ void write_header(abi::ArenaHeader& header, const ArenaOptions& options, pid_t p
 }
 
 }  // namespace
+
+void advise(StoppedTarget& target, uint64_t address, uint64_t size, int advice) {
+  (void)target.call(
+      {.number = SYS_madvise, .arguments = {address, size, static_cast<uint64_t>(advice)}});
+}
 
 std::optional<ArenaMapping> find_arena(std::span<const target::Mapping> maps) {
   ArenaMapping found;
@@ -450,30 +419,6 @@ std::span<abi::LayerRecord> Arena::layers() const {
   return {reinterpret_cast<abi::LayerRecord*>(at), abi::kLayersMax};
 }
 
-ArenaExtents Arena::extents() const {
-  ArenaExtents extents;
-  const uint32_t count = __atomic_load_n(&journal().extent_count, __ATOMIC_ACQUIRE);
-  uint64_t used = 0;
-  while (extents.count < std::min(count, abi::kExtentsMax)) {
-    abi::ExtentRecord& extent = extents.records[extents.count];
-    extent = copy_once(journal().extents[extents.count]);
-    if (!is_sound(extent, used)) break;
-    used += extent.size_bytes;
-    ++extents.count;
-  }
-  return extents;
-}
-
-uint32_t ArenaExtents::index_of(uint64_t address, uint64_t size) const {
-  for (uint32_t i = 0; i < count; ++i) {
-    const uint64_t offset = address - records[i].address;
-    const bool inside = address >= records[i].address && size <= records[i].size_bytes &&
-                        offset <= records[i].size_bytes - size;
-    if (inside) return i;
-  }
-  return count;
-}
-
 abi::SessionEntry Arena::session(uint32_t index) const {
   abi::SessionEntry entry = copy_once(header().sessions[index]);
   entry.layout.size_log2 = std::min(entry.layout.size_log2, kRegionSizeLog2Max);
@@ -483,91 +428,6 @@ abi::SessionEntry Arena::session(uint32_t index) const {
 bool Arena::contains_slot(uint64_t gs_base) const {
   const uint64_t address = gs_base + low_address_;
   return address - shape_.slots_address < shape_.slot_count * shape_.slot_stride;
-}
-
-bool Arena::contains_code(uint64_t address) const {
-  const ArenaExtents all = extents();
-  return all.index_of(address, 1) != all.count;
-}
-
-namespace {
-
-constexpr uint64_t kReach = (uint64_t{1} << 31) - (uint64_t{1} << 20);
-
-bool reaches(uint64_t address, uint64_t size, const CodeRange& range) {
-  const uint64_t low = std::min(address, range.low);
-  const uint64_t high = std::max(address + size, range.high);
-  return high - low <= kReach;
-}
-
-}  // namespace
-
-std::optional<uint32_t> Arena::find_extent(const CodeRange& range, uint64_t size) const {
-  const ArenaExtents all = extents();
-  for (uint32_t i = 0; i < all.count; ++i) {
-    const abi::ExtentRecord& extent = all.records[i];
-    if (!reaches(extent.address, extent.size_bytes, range)) continue;
-    if (extent.size_bytes - extent.used_bytes >= size + 16) return i;
-  }
-  return std::nullopt;
-}
-
-Expected<uint32_t> Arena::add_extent(StoppedTarget& target, const CodeRange& range, uint64_t size) {
-  abi::JournalHeader& log = journal();
-  const std::span<const uint8_t> blob = runtime::runtime_blob().bytes;
-  const uint64_t wanted = std::max(kExtentSize, round_to_pages(size + blob.size() + kPage));
-  const ArenaExtents all = extents();
-  uint64_t used = 0;
-  for (uint32_t i = 0; i < all.count; ++i)
-    used += all.records[i].size_bytes;
-  if (all.count == abi::kExtentsMax || used + wanted > kCodeSize) {
-    return fail(ErrorCode::Limit,
-                fmt::format("the arena of process {} has no room for more code", target.pid()));
-  }
-  abi::ExtentRecord extent = {.address = shape_.code_address + used,
-                              .size_bytes = wanted,
-                              .file_offset = kCodeOffset + used,
-                              .used_bytes = 0};
-  uint8_t* const view = base_ + extent.file_offset;
-  std::memcpy(view, blob.data(), blob.size());
-  const auto low = static_cast<uint32_t>(low_address_);
-  std::memcpy(view + runtime::runtime_blob().low_address_offset, &low, sizeof low);
-  extent.used_bytes = (blob.size() + 63) & ~uint64_t{63};
-  if (!reaches(extent.address, wanted, range)) {
-    const auto maps = CLEW_TRY(target::read_memory_map(target.pid()));
-    const auto near = find_near(maps, range, wanted);
-    if (!near) {
-      return fail(ErrorCode::Refused,
-                  fmt::format("no free memory within 2 GiB of {:#x} in process {} [no-near-memory]",
-                              range.low, target.pid()));
-    }
-    CLEW_TRY(target.checked_call("mremap", {.number = SYS_mremap,
-                                            .arguments = {extent.address, 0, wanted,
-                                                          MREMAP_MAYMOVE | MREMAP_FIXED, *near}}));
-    extent.address = *near;
-    advise(target, *near, wanted, MADV_DONTDUMP);
-  }
-  log.extents[all.count] = extent;
-  __atomic_store_n(&log.extent_count, all.count + 1, __ATOMIC_RELEASE);
-  return all.count;
-}
-
-uint8_t* Arena::code_at(uint64_t address, uint64_t size) const {
-  const ArenaExtents all = extents();
-  const uint32_t index = all.index_of(address, size);
-  if (index == all.count || !shared()) return nullptr;
-  const abi::ExtentRecord& extent = all.records[index];
-  return base_ + extent.file_offset + (address - extent.address);
-}
-
-std::optional<uint64_t> Arena::take_code(uint32_t extent, uint64_t size) {
-  const ArenaExtents all = extents();
-  const uint64_t wanted = (size + 15) & ~uint64_t{15};
-  if (extent >= all.count) return std::nullopt;
-  const abi::ExtentRecord& record = all.records[extent];
-  if (wanted > record.size_bytes - record.used_bytes) return std::nullopt;
-  journal().extents[extent].used_bytes = record.used_bytes + wanted;
-  return record.address + record.used_bytes;
 }
 
 bool Arena::lock(std::chrono::milliseconds timeout) const {

@@ -3,19 +3,15 @@
 #include <algorithm>
 
 #include "inline/arena.h"
+#include "inline/arena_layout.h"
 
 namespace clew::inline_ {
 namespace {
 
-constexpr uint64_t kReach = (uint64_t{1} << 31) - (uint64_t{1} << 20);  // rel32, with a margin.
-constexpr uint64_t kPage = 4096;
 constexpr uint64_t kLowest = 65536;                // vm.mmap_min_addr is not above that.
 constexpr uint64_t kHighest = 0x7fff'ffff'0000;    // End of user space, less a page.
 constexpr uint64_t kDistance = uint64_t{1} << 20;  // From a module's first byte.
 
-uint64_t align_up(uint64_t value) {
-  return (value + kPage - 1) & ~(kPage - 1);
-}
 uint64_t align_down(uint64_t value) {
   return value & ~(kPage - 1);
 }
@@ -24,7 +20,7 @@ uint64_t align_down(uint64_t value) {
 
 std::optional<uint64_t> find_gap(std::span<const target::Mapping> maps, const GapRequest& request) {
   std::optional<uint64_t> found;
-  uint64_t free_from = align_up(std::max(request.low, kLowest));
+  uint64_t free_from = round_to_pages(std::max(request.low, kLowest));
   const uint64_t end = align_down(std::min(request.high, kHighest));
   const auto consider = [&](uint64_t free_to) {
     const uint64_t to = std::min(free_to, end);

@@ -6,12 +6,11 @@
 #include <atomic>
 #include <cstring>
 
+#include "inline/arena_layout.h"
 #include "inline/trampoline.h"
 
 namespace clew::inline_ {
 namespace {
-
-constexpr uint64_t kUserEnd = 0x7fff'ffff'f000;
 
 bool is_sound(const abi::SiteRecord& record) {
   for (uint32_t i = 0;
