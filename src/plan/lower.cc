@@ -264,7 +264,6 @@ Expected<void> Lowering::program(uint16_t index) {
   result_.programs.push_back({.program = std::move(program),
                               .source = index,
                               .point = point_of(source.kind),
-                              .is_recorder = false,
                               .at_tail_call = std::move(at_tail_call),
                               .site_constants = coder.site_constants()});
   return {};
@@ -293,7 +292,6 @@ Expected<void> Lowering::recorder(uint16_t index) {
                               .source = index,
                               .point = ProgramPoint::Entry,
                               .is_recorder = true,
-                              .at_tail_call = std::nullopt,
                               .site_constants = coder.site_constants()});
   return {};
 }
@@ -308,7 +306,6 @@ Expected<void> Lowering::remover(uint16_t index) {
                               .source = index,
                               .point = ProgramPoint::Exit,
                               .is_recorder = true,
-                              .at_tail_call = std::nullopt,
                               .site_constants = coder.site_constants()});
   return {};
 }
@@ -354,21 +351,14 @@ Expected<void> Lowering::unwinder() {
   result_.programs.push_back({.program = CLEW_TRY(start.finish("start of unwinding")),
                               .source = first_index,
                               .point = ProgramPoint::UnwindStart,
-                              .is_recorder = true,
-                              .at_tail_call = std::nullopt,
-                              .site_constants = {}});
+                              .is_recorder = true});
   result_.programs.push_back({.program = CLEW_TRY(jump.finish("longjmp")),
                               .source = first_index,
                               .point = ProgramPoint::Jump,
-                              .is_recorder = true,
-                              .at_tail_call = std::nullopt,
-                              .site_constants = {}});
+                              .is_recorder = true});
   result_.programs.push_back({.program = CLEW_TRY(landing.finish("landing")),
                               .source = first_index,
-                              .point = ProgramPoint::Landing,
-                              .is_recorder = false,
-                              .at_tail_call = std::nullopt,
-                              .site_constants = {}});
+                              .point = ProgramPoint::Landing});
   return {};
 }
 

@@ -47,8 +47,8 @@ struct ProbeProgram {
   bool is_recorder = false;
   // At exits by tail call, where there is no return value: counts the hit as missed. Set for
   // programs that read it.
-  std::optional<isa::Program> at_tail_call;
-  std::vector<SiteConstant> site_constants;
+  std::optional<isa::Program> at_tail_call = std::nullopt;
+  std::vector<SiteConstant> site_constants = {};
 };
 
 enum class StateForm : uint8_t { Dense, Table, Events };
