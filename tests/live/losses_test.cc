@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "live/process_state.h"
 #include "live/tracer.h"
@@ -196,6 +197,7 @@ TEST(Losses, WhatWasCountedSurvivesACrash) {
 }
 
 TEST(Losses, AProgramOf32BitsIsRefusedWithThatReason) {
+  ASSERT_EQ(access(victim_path("old_i386").c_str(), X_OK), 0);
   Child child({.arguments = {victim_path("old_i386")}});
   if (child.read_line() != "ready") GTEST_SKIP() << "this kernel runs no 32-bit programs";
   const Report report =
