@@ -10,6 +10,7 @@
 namespace clew::abi {
 
 inline constexpr uint32_t kStackArgumentsMax = 10;
+inline constexpr uint32_t kVectorArgumentsMax = 8;
 
 struct Context {
   uint64_t arguments[6];       // rdi rsi rdx rcx r8 r9 as they are at the site.
@@ -21,11 +22,13 @@ struct Context {
   uint64_t process;     // 0 = the attached process, 1.. = a followed child (index, not a pid).
   uint64_t generation;  // 0 or 1: the half of the region that takes updates now.
   uint64_t stack_arguments[kStackArgumentsMax];  // arg6.. : the words above the return address.
+  // The low halves of xmm0 to xmm7: arguments at function entry, xmm0 the result at an exit.
+  uint64_t vectors[kVectorArgumentsMax];
 };
 
 static_assert(offsetof(Context, return_value) == 48);
 static_assert(offsetof(Context, frame) == 64);
 static_assert(offsetof(Context, generation) == 96);
-static_assert(sizeof(Context) == 104 + 8 * kStackArgumentsMax);
+static_assert(sizeof(Context) == 104 + 8 * (kStackArgumentsMax + kVectorArgumentsMax));
 
 }  // namespace clew::abi

@@ -88,6 +88,7 @@ std::string argument_field(const target::Parameter& parameter) {
     case target::ArgumentPlace::Stack:
       return fmt::format("arg{}", kInRegisters + parameter.index);
     case target::ArgumentPlace::VectorRegister:
+      return fmt::format("xmm{}", parameter.index);
     case target::ArgumentPlace::IntegerPair:
     case target::ArgumentPlace::Unavailable:
       break;

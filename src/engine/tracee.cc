@@ -183,7 +183,6 @@ Expected<void> Tracee::arm_new_modules(const plan::Plan& plan, plan::Grouping& g
   const inline_::InstallReport added =
       CLEW_TRY(arm(*attachment_, sites_, *lowered_, catalog_)).install;
   report_.points += added.points;
-  report_.stopped = std::max(report_.stopped, added.stopped);
   return {};
 }
 
@@ -290,12 +289,12 @@ Expected<void> Tracee::detach() {
   } else if (attachment_->state() == inline_::TargetState::Execed) {
     lost_.push_back(fmt::format("process {} runs another program now", pid_));
   }
-  inline_::DetachReport report = CLEW_TRY(attachment_->detach());
+  const inline_::DetachReport report = CLEW_TRY(attachment_->detach());
   if (report.residue) {
     lost_.push_back(
         fmt::format("process {} keeps a residue: {}; see clew ps", pid_, report.residue_reason));
   }
-  detached_ = std::move(report);
+  detached_ = true;
   return {};
 }
 
@@ -305,9 +304,7 @@ collect::Losses Tracee::losses() {
   losses.lost = lost_;
   losses.refused = sites_.refused;
   losses.sites = report_.points;
-  const auto stopped =
-      std::max(report_.stopped, detached_ ? detached_->stopped : std::chrono::nanoseconds{0});
-  losses.stopped_ms = Milliseconds(stopped).count();
+  losses.stopped_ms = Milliseconds(attachment_->longest_stop()).count();
   losses.processes = 1;
   return losses;
 }

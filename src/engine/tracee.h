@@ -115,7 +115,7 @@ class Tracee {
   std::optional<aggregate::Table> previous_;  // At the end of the last interval.
   collect::EventBatch freed_;                 // Events of freed slots.
   inline_::InstallReport report_;
-  std::optional<inline_::DetachReport> detached_;
+  bool detached_ = false;
   std::vector<std::string> lost_;
   bool is_command_ = false;
 };

@@ -62,7 +62,7 @@ query::Parameter parameter_of(size_t module, const target::Parameter& parameter)
       if (result.index >= query::kArgumentsMax) result.refusal = "too far up the stack";
       break;
     case target::ArgumentPlace::VectorRegister:
-      result.refusal = "passed in a vector register";
+      result.index = static_cast<uint16_t>(query::kVectorArgument + parameter.index);
       break;
     case target::ArgumentPlace::IntegerPair:
       result.refusal = "a record in two registers";

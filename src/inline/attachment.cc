@@ -368,6 +368,7 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
     state->time_is_readable = may_read_time(target);
     state->pid_file = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
     target.resume();
+    state->note_stop(target);
     // The attachment owns the session now: it detaches when following fails.
     Attachment attachment(std::move(state));
     if (options.follow_modules) CLEW_TRY(follow_modules(*attachment.state_));
@@ -397,6 +398,9 @@ bool Attachment::time_is_readable() const {
 
 const Geometry& Attachment::geometry() const {
   return state_->geometry;
+}
+std::chrono::nanoseconds Attachment::longest_stop() const {
+  return state_->longest_stop;
 }
 pid_t Attachment::pid() const {
   return state_->pid;
@@ -495,10 +499,9 @@ Expected<DetachReport> Attachment::detach() {
     return DetachReport{};
   }
   stopped->use_gadgets(state_->gadgets);
-  const Clock::time_point begin = Clock::now();
   DetachReport report = CLEW_TRY(removal.run(*stopped));
   stopped->resume();
-  report.stopped = Clock::now() - begin;
+  state_->note_stop(*stopped);
   if (!report.residue) removal.forget();
   state_->attached = false;
   for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {

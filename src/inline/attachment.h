@@ -113,7 +113,6 @@ struct InstallReport {
   uint32_t windows = 0;  // Installed.
   uint32_t points = 0;
   std::vector<PointRefusal> refusals;  // Those of the layout, and what the process refused.
-  std::chrono::nanoseconds stopped{0};
   uint32_t threads = 0;
 };
 
@@ -122,7 +121,6 @@ struct DetachReport {
   std::string residue_reason;
   uint32_t foreign_patches = 0;  // Sites whose text was changed by somebody else, left alone.
   uint32_t vanished = 0;         // Sites whose module is gone.
-  std::chrono::nanoseconds stopped{0};
 };
 
 enum class TargetState : uint8_t {
@@ -164,6 +162,8 @@ class Attachment {
   [[nodiscard]] bool time_is_readable() const;
   [[nodiscard]] ArenaView arena() const;
   [[nodiscard]] pid_t pid() const;
+  // The longest that the process stood still, of all stops of this attachment until now.
+  [[nodiscard]] std::chrono::nanoseconds longest_stop() const;
   // Readable when the target is gone; for poll(2).
   [[nodiscard]] int pid_descriptor() const;
 

@@ -2,7 +2,9 @@
 // What an Attachment and a Layout consist of; shared by the files that implement them.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <map>
 #include <utility>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "inline/arena.h"
 #include "inline/attachment.h"
 #include "inline/site_journal.h"
+#include "inline/stopped_target.h"
 #include "inline/trampoline.h"
 
 namespace clew::inline_ {
@@ -25,7 +28,12 @@ struct Attachment::State {
     return arena.header().sessions[geometry.session];
   }
 
+  void note_stop(const StoppedTarget& target) {
+    longest_stop = std::max(longest_stop, target.stood_still());
+  }
+
   pid_t pid;
+  std::chrono::nanoseconds longest_stop{0};
   bool time_is_readable = true;
   FileDescriptor pid_file;
   OpenOptions options;

@@ -19,8 +19,6 @@
 namespace clew::inline_ {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Room that a trampoline needs besides its bodies, at most: for finding an extent.
 constexpr uint64_t kStubSizeMax = 256;
 constexpr uint64_t kCopySizeMax = 512;
@@ -220,12 +218,11 @@ class Installer {
     }
     StoppedTarget& target = *stopped;
     target.use_gadgets(state_.gadgets);
-    const Clock::time_point begin = Clock::now();
     maps_ = CLEW_TRY(target::read_memory_map(state_.pid));
     CLEW_TRY(change_target(target, text));
     report_.threads = static_cast<uint32_t>(target.threads().size());
     target.resume();
-    report_.stopped = Clock::now() - begin;
+    state_.note_stop(target);
     finish();
     return report_;
   }

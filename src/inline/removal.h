@@ -33,7 +33,7 @@ class Removal {
   void look_for_resting_frames(pid_t pid, uint64_t restorer);
 
   // With all threads stopped. May be used for several processes: forked children have the same
-  // sites. `stopped` of the report is not set here.
+  // sites.
   Expected<DetachReport> run(StoppedTarget& target);
 
   // Takes what is gone out of the journal, when sessions stay. Not after a removal that left

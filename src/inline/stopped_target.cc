@@ -150,6 +150,7 @@ Expected<StoppedTarget> StoppedTarget::stop(pid_t pid, std::chrono::milliseconds
   target.seize_options_ = PTRACE_O_TRACESYSGOOD;
   if (target.filtered_) target.seize_options_ |= PTRACE_O_SUSPEND_SECCOMP;
   const std::vector<pid_t> sharers = sharers_of(pid);
+  target.stopped_at_ = Clock::now();
   CLEW_TRY(target.stop_threads(deadline));
   // A thread that waits for its vfork child stops only when the child has left our memory.
   for (const pid_t sharer : sharers) {
@@ -179,6 +180,8 @@ Expected<void> StoppedTarget::stop_threads(Clock::time_point deadline) {
 
 StoppedTarget::StoppedTarget(StoppedTarget&& other) noexcept
     : pid_(other.pid_),
+      stopped_at_(other.stopped_at_),
+      resumed_at_(other.resumed_at_),
       memory_(std::move(other.memory_)),
       threads_(std::exchange(other.threads_, {})),
       seized_(std::exchange(other.seized_, {})),
@@ -379,6 +382,12 @@ void StoppedTarget::resume() {
   }
   seized_.clear();
   memory_.reset();
+  if (resumed_at_ == Clock::time_point{}) resumed_at_ = Clock::now();
+}
+
+std::chrono::nanoseconds StoppedTarget::stood_still() const {
+  const bool runs = resumed_at_ != Clock::time_point{};
+  return (runs ? resumed_at_ : Clock::now()) - stopped_at_;
 }
 
 }  // namespace clew::inline_

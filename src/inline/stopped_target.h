@@ -102,6 +102,9 @@ class StoppedTarget {
   // Threads run again. Idempotent.
   void resume();
 
+  // From before the first thread was asked to stop until all ran again, or until now.
+  [[nodiscard]] std::chrono::nanoseconds stood_still() const;
+
   static constexpr uint64_t kScratchBytes = 256;
 
  private:
@@ -121,6 +124,8 @@ class StoppedTarget {
   void remove_thread(pid_t tid);
 
   pid_t pid_;
+  std::chrono::steady_clock::time_point stopped_at_;
+  std::chrono::steady_clock::time_point resumed_at_;  // 0 before that.
   FileDescriptor memory_;
   std::vector<StoppedThread> threads_;
   std::vector<pid_t> seized_;   // Everything we trace, stopped or not.

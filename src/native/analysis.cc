@@ -478,8 +478,13 @@ std::optional<ContextWord> context_word(PointKind point, uint32_t offset_bytes) 
     return ContextWord{Where::SlotWord, Register::Rax, offsetof(abi::SlotControl, process)};
   }
   if (word == offsetof(abi::Context, generation)) return ContextWord{Where::Generation};
-  const bool on_stack = word >= offsetof(abi::Context, stack_arguments) &&
-                        word < sizeof(abi::Context) && point == PointKind::Entry;
+  constexpr uint32_t kVectors = offsetof(abi::Context, vectors);
+  if (word >= kVectors && word < sizeof(abi::Context)) {
+    return ContextWord{.where = Where::Vector,
+                       .vector = static_cast<uint8_t>((word - kVectors) / 8)};
+  }
+  const bool on_stack = word >= offsetof(abi::Context, stack_arguments) && word < kVectors &&
+                        point == PointKind::Entry;
   if (!on_stack) return std::nullopt;
   const auto above = word - static_cast<uint32_t>(offsetof(abi::Context, stack_arguments));
   return ContextWord{Where::Stack, Register::Rax, 8 + above};

@@ -74,10 +74,11 @@ struct Facts {
 
 // One 8-byte word of abi::Context, as a body at `point` finds it.
 struct ContextWord {
-  enum class Where : uint8_t { Argument, Frame, Stack, SlotWord, Tid, Generation };
+  enum class Where : uint8_t { Argument, Frame, Stack, SlotWord, Tid, Generation, Vector };
   Where where = Where::Argument;
   Register argument = Register::Rax;
   uint32_t offset_bytes = 0;  // Stack: above the words that the stub pushed. SlotWord: in the slot.
+  uint8_t vector = 0;         // Of xmm.
 };
 
 // Nothing when the word does not exist at such a point.

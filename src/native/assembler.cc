@@ -268,6 +268,12 @@ void Assembler::bit_scan_reverse(Register dst, Register src) {
   set(dst, Interval::unknown());
 }
 
+void Assembler::move_from_vector(Register dst, uint8_t vector) {
+  byte(0x66);
+  put({.opcode = 0x0F7E, .field = vector, .size = 8}, dst);
+  set(dst, Interval::unknown());
+}
+
 void Assembler::move_if(Condition condition, Register dst, Register src, bool wide) {
   put({.opcode = static_cast<uint16_t>(0x0F40U | static_cast<unsigned>(condition)),
        .field = static_cast<uint8_t>(dst),

@@ -81,6 +81,7 @@ class Assembler {
   void add_to(Register dst, Register base, int32_t displacement);  // lea; flags stay
   void frame_address(Register dst, int32_t displacement);          // lea of rsp + displacement
   void bit_scan_reverse(Register dst, Register src);
+  void move_from_vector(Register dst, uint8_t vector);  // The low half of xmm0 to xmm7.
   void move_if(Condition condition, Register dst, Register src, bool wide);
   void read_time();          // rdx:rax = time stamp counter
   void read_time_and_cpu();  // and ecx = IA32_TSC_AUX

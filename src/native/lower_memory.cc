@@ -172,6 +172,9 @@ void Lowering::load_context(uint32_t index) {
     case ContextWord::Where::Tid:
       load_tid(dst);
       break;
+    case ContextWord::Where::Vector:
+      out_.move_from_vector(dst, word->vector);
+      break;
     case ContextWord::Where::Generation: {
       const auto absolute = static_cast<int32_t>(input_.environment.generation_address);
       out_.load(dst, {.space = Address::Space::Absolute, .displacement = absolute}, 4, false);
@@ -180,7 +183,9 @@ void Lowering::load_context(uint32_t index) {
   }
   const bool whole =
       offset % 8 == 0 && (op.size_bytes == 8 || (op.size_bytes == 4 && !op.is_signed));
-  if (!whole || (word->where == ContextWord::Where::Frame && op.size_bytes < 8)) narrow(dst, op);
+  const bool is_wider =
+      word->where == ContextWord::Where::Frame || word->where == ContextWord::Where::Vector;
+  if (!whole || (is_wider && op.size_bytes < 8)) narrow(dst, op);
 }
 
 void Lowering::store_constant(const Address& to, uint64_t value, uint32_t size_bytes) {

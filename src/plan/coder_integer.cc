@@ -210,7 +210,9 @@ bool Coder::leaf(const Expression& expression, Register into) {
     case Field::Argument:
       return context(static_cast<size_t>(argument_offset(expression.index)));
     case Field::ReturnValue:
-      return context(offsetof(abi::Context, return_value));
+      return context(expression.type.kind == query::TypeKind::Float
+                         ? offsetof(abi::Context, vectors)
+                         : offsetof(abi::Context, return_value));
     case Field::Caller:
       if (!landing_) return context(offsetof(abi::Context, caller));
       builder_.load(Size::Double, into, kRecord, environment_.caller_at());

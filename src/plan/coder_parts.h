@@ -23,6 +23,10 @@ inline bool fits_immediate(int64_t value) {
 
 // Of an argument of the traced function, in the context.
 inline int32_t argument_offset(uint16_t index) {
+  if (index >= query::kVectorArgument) {
+    const size_t vector = size_t{index} - query::kVectorArgument;
+    return static_cast<int32_t>(offsetof(abi::Context, vectors) + 8 * vector);
+  }
   if (index < 6) return static_cast<int32_t>(offsetof(abi::Context, arguments) + size_t{8} * index);
   return static_cast<int32_t>(offsetof(abi::Context, stack_arguments) + size_t{8} * (index - 6U));
 }

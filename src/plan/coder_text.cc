@@ -142,8 +142,9 @@ bool probe_can(const Expression& expression) {
 
 // A probe reads the bits of a real number; the tracer knows what they mean.
 bool loads_real(const Expression& expression) {
-  return expression.kind == ExpressionKind::Load && expression.type.kind == TypeKind::Float &&
-         probe_can(expression.operands[0]);
+  if (expression.type.kind != TypeKind::Float) return false;
+  if (expression.kind == ExpressionKind::Load) return probe_can(expression.operands[0]);
+  return expression.kind == ExpressionKind::Field;
 }
 
 bool probe_can_store(const Expression& expression) {

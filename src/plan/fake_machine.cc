@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <random>
 
 #include "isa/accessor_host.h"
@@ -82,6 +83,7 @@ class RandomCalls {
       word = argument();
     }
     context.return_value = argument();
+    std::copy_n(context.stack_arguments, std::size(context.vectors), context.vectors);
     context.return_value_high = random_();
     context.frame = frame;
     context.caller = 0x40'0000 + below(3);

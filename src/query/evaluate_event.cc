@@ -18,6 +18,7 @@ namespace clew::query {
 namespace {
 
 // The number n of a name such as arg12, when it is one.
+// The number of arg0 and up.
 std::optional<uint64_t> argument_number(std::string_view name) {
   if (name.size() < 4 || !same_word(name.substr(0, 3), "arg")) return std::nullopt;
   const std::string_view digits = name.substr(3);
@@ -25,6 +26,22 @@ std::optional<uint64_t> argument_number(std::string_view name) {
   const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (end != digits.data() + digits.size()) return std::nullopt;
   return code == std::errc() ? number : UINT64_MAX;
+}
+
+struct VectorName {
+  uint16_t number = 0;
+  Type type = kFloat64;
+};
+
+// xmm0 to xmm7, and as float: xmm0f to xmm7f.
+std::optional<VectorName> vector_name(std::string_view name) {
+  if (name.size() < 4 || name.size() > 5 || !same_word(name.substr(0, 3), "xmm")) return {};
+  const bool is_number = name[3] >= '0' && name[3] < '0' + kVectorArgumentsMax;
+  const bool is_single = name.size() == 5;
+  if (!is_number || (is_single && !same_word(name.substr(4), "f"))) return {};
+  VectorName result{.number = static_cast<uint16_t>(name[3] - '0')};
+  if (is_single) result.type.size_bytes = 4;
+  return result;
 }
 
 constexpr uint16_t kInputsMax = 256;
@@ -160,6 +177,7 @@ Expected<Value> Evaluator::source_member(const Value& event, std::string_view na
   }
   const std::optional<uint64_t> number = argument_number(name);
   if (number) return argument(event, *number, span);
+  if (vector_name(name)) return vector(event, name, span);
   const FieldInfo* field = find_field(name);
   if (field != nullptr && field->field == Field::ReturnValue) return return_value(event, span);
   if (field != nullptr && field->field != Field::Argument) {
@@ -246,7 +264,7 @@ Expected<Value> Evaluator::field_of(const Value& event, Field field, uint16_t in
     if (is_unsupported(source.source)) return fail_unsupported(build_.report, source.source);
     const bool is_argument = field == Field::Argument || field == Field::EntryArgument;
     const std::string name =
-        fmt::format("{}{}", info(field).name, is_argument ? std::to_string(index) : "");
+        is_argument ? argument_name(field, index) : std::string(info(field).name);
     const bool has_entry = has_field(source.source.kind, Field::EntryArgument);
     const std::string hint = field == Field::Argument && has_entry
                                  ? fmt::format("; did you mean 'entry.{}'?", name)
@@ -309,6 +327,33 @@ Expected<Value> Evaluator::argument(const Value& event, uint64_t index, Span spa
   return raw;
 }
 
+// A vector register's low half, whatever the types say. At a return xmm0 is a result.
+Expected<Value> Evaluator::vector(const Value& event, std::string_view name, Span span) {
+  const VectorName wanted = *vector_name(name);
+  const bool is_entry = event.kind == Value::Kind::Entry;
+  const bool is_result =
+      !is_entry && source_of(event).source.kind == SourceKind::Return && wanted.number == 0;
+  const auto index = static_cast<uint16_t>(kVectorArgument + wanted.number);
+  const Field argument = is_entry ? Field::EntryArgument : Field::Argument;
+  Value raw = CLEW_TRY(is_result ? field_of(event, Field::ReturnValue, 0, span)
+                                 : field_of(event, argument, index, span));
+  raw.expression.type = wanted.type;
+  return raw;
+}
+
+// A member of `entry`: a register by its name, or a parameter by its own.
+Expected<Value> Evaluator::entry_member(const Value& event, std::string_view name, Span span) {
+  if (same_word(name, "args")) {
+    Value arguments = event;
+    arguments.kind = Value::Kind::EntryArguments;
+    return arguments;
+  }
+  const std::optional<uint64_t> number = argument_number(name);
+  if (number) return argument(event, *number, span);
+  if (vector_name(name)) return vector(event, name, span);
+  return parameter(event, name, span);
+}
+
 // args.name and entry.args.name
 Expected<Value> Evaluator::parameter(const Value& event, std::string_view name, Span span) {
   const bool is_entry =
@@ -360,7 +405,7 @@ Expected<Value> Evaluator::return_value(const Value& event, Span span) {
   return typed;
 }
 
-// A value of a C type that a general register holds.
+// A value of a C type that a register holds.
 Expected<Value> Evaluator::from_register(Expression raw, const CTypeRef& type, Span span) {
   const CTypeInfo known = build_.types.describe(type);
   switch (known.kind) {
@@ -369,7 +414,11 @@ Expected<Value> Evaluator::from_register(Expression raw, const CTypeRef& type, S
     case CKind::Pointer:
       return scalar_value(convert(std::move(raw), known.type), type);
     case CKind::Float:
-      return fail(span, "floating-point arguments and results are not part of this version yet");
+      if (known.type.size_bytes > 8) {
+        return fail(span, fmt::format("a value of type '{}' cannot be read", known.name));
+      }
+      raw.type = known.type;
+      return scalar_value(std::move(raw), type);
     case CKind::Record:
     case CKind::Array:
       return fail(span,

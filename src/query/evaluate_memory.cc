@@ -28,19 +28,8 @@ Expected<Value> Evaluator::member_of(const Value& value, const SyntaxExpression&
     case Value::Kind::Arguments:
     case Value::Kind::EntryArguments:
       return parameter(value, name, span);
-    case Value::Kind::Entry: {
-      if (same_word(name, "args")) {
-        Value arguments = value;
-        arguments.kind = Value::Kind::EntryArguments;
-        return arguments;
-      }
-      const bool is_number = name.size() > 3 && same_word(name.substr(0, 3), "arg") &&
-                             name.find_first_not_of("0123456789", 3) == std::string_view::npos;
-      if (!is_number) return parameter(value, name, span);
-      const bool is_short = name.size() <= 5;
-      return argument(value, is_short ? std::stoul(std::string(name.substr(3))) : kArgumentsMax,
-                      span);
-    }
+    case Value::Kind::Entry:
+      return entry_member(value, name, span);
     case Value::Kind::Record:
     case Value::Kind::Group: {
       const Value* found = find_member(value.members, name);

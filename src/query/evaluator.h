@@ -68,6 +68,8 @@ class Evaluator {
   Expected<Value> exported(const Value& event, const Export& what, Span span);
   Expected<Value> field_of(const Value& event, Field field, uint16_t index, Span span);
   Expected<Value> argument(const Value& event, uint64_t index, Span span);
+  Expected<Value> vector(const Value& event, std::string_view name, Span span);
+  Expected<Value> entry_member(const Value& event, std::string_view name, Span span);
   Expected<Value> return_value(const Value& event, Span span);
   Expected<Value> parameter(const Value& event, std::string_view name, Span span);
   Expected<Value> typed_argument(const Value& event, const Parameter& parameter, Span span);

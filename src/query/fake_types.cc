@@ -90,14 +90,13 @@ FakeTypes::FakeTypes() {
                     member("tag", byte, 68),
                     member("holder", owner, 72),
                     member("wide", wider, 96)};
-  Parameter rate = parameter("rate", real, 0);
-  rate.refusal = "it is passed in a vector register";
   Parameter by_value = parameter("by_value", card, 0);
   by_value.refusal = "it is passed by value in memory";
-  functions_["charge_card"] = {
-      {parameter("card", pointer_to(card), 0), parameter("cents", wide, 1),
-       parameter("currency", half, 2), parameter("state", state, 3), rate, by_value},
-      integer};
+  functions_["charge_card"] = {{parameter("card", pointer_to(card), 0), parameter("cents", wide, 1),
+                                parameter("currency", half, 2), parameter("state", state, 3),
+                                parameter("rate", real, kVectorArgument),
+                                parameter("tip", single, kVectorArgument + 1), by_value},
+                               integer};
   functions_["refund_card"] = {
       {parameter("cents", integer, 0), parameter("card", pointer_to(card), 1)}, integer};
   functions_["find_card"] = {{parameter("name", text, 0)}, pointer_to(card)};

@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include <fmt/format.h>
+
 #include "base/assert.h"
 #include "query/token.h"
 
@@ -66,9 +68,11 @@ constexpr std::array<FieldInfo, 18> kFields = {{
     {"kstack", Field::KernelStack, kStack, "sources in a process", kThread,
      "the call stack of the kernel"},
     {"arg", Field::Argument, kInt64, "entry, offset, line", kArguments,
-     "arg0 to arg15: an argument, with its type where debug information has it, else 8 raw bytes"},
+     "arg0 to arg15: an argument, with its type where debug information has it, else 8 raw bytes; "
+     "xmm0 to xmm7: a double passed by value, xmm0f to xmm7f a float"},
     {"retval", Field::ReturnValue, kInt64, "return", kReturn,
-     "the return value, with its type where debug information has it, else 8 raw bytes"},
+     "the return value, with its type where debug information has it, else 8 raw bytes; xmm0, "
+     "xmm0f: the double or float that is returned"},
     {"elapsed",
      Field::Elapsed,
      {.unit = Unit::Nanoseconds},
@@ -96,6 +100,12 @@ const FieldInfo& info(Field field) {
   const FieldInfo& found = kFields[static_cast<size_t>(field)];
   CLEW_ASSERT(found.field == field);
   return found;
+}
+
+std::string argument_name(Field field, uint16_t index) {
+  if (index < kVectorArgument) return fmt::format("{}{}", info(field).name, index);
+  const std::string_view where = field == Field::EntryArgument ? "entry." : "";
+  return fmt::format("{}xmm{}", where, index - kVectorArgument);
 }
 
 bool has_field(SourceKind kind, Field field) {

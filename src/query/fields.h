@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "query/query.h"
@@ -24,6 +25,8 @@ std::span<const FieldInfo> fields();
 // Not counting case; null when there is none.
 const FieldInfo* find_field(std::string_view name);
 const FieldInfo& info(Field field);
+// "arg3", "entry.arg3", "xmm0", "entry.xmm0": of Argument and EntryArgument.
+std::string argument_name(Field field, uint16_t index);
 bool has_field(SourceKind kind, Field field);
 // "entry", "return", … as providers are called.
 std::string_view name_of(SourceKind kind);

@@ -183,10 +183,14 @@ class ExpressionPrinter {
   }
 
   [[nodiscard]] std::string field(const Expression& expression) const {
-    const std::string name(info(expression.field).name);
     const bool is_argument =
         expression.field == Field::Argument || expression.field == Field::EntryArgument;
-    return event(expression.stream) + name + (is_argument ? std::to_string(expression.index) : "");
+    const bool is_real = expression.type.kind == TypeKind::Float;
+    std::string name(info(expression.field).name);
+    if (is_argument) name = argument_name(expression.field, expression.index);
+    if (is_real && expression.field == Field::ReturnValue) name = "xmm0";
+    if (is_real && expression.type.size_bytes == 4) name += "f";
+    return event(expression.stream) + name;
   }
 
   [[nodiscard]] std::string join_column(const Expression& expression) const {

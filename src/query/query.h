@@ -63,6 +63,9 @@ struct Type {
 inline constexpr uint16_t kStringDefaultBytes = 64;  // str(p)
 inline constexpr uint16_t kStringMaxBytes = 256;     // str(p, n), buf(p, n), with the NUL
 inline constexpr uint32_t kArgumentsMax = 16;        // arg0..arg15: abi::Context has them
+// The index of xmm0 among the arguments; those up to xmm7 follow.
+inline constexpr uint16_t kVectorArgument = kArgumentsMax;
+inline constexpr uint16_t kVectorArgumentsMax = 8;
 
 struct Enumerator {
   std::string name;

@@ -32,8 +32,8 @@ struct CType {
 struct Parameter {
   std::string name;
   TypeHandle type = 0;
-  // Which arg(n) holds it, or why none does ("passed in a vector register", "passed by value in
-  // memory"), in which case `index` is not used.
+  // Which arg(n) holds it (from kVectorArgument on, xmm0 and up), or why none does ("passed by
+  // value in memory"), in which case `index` is not used.
   uint16_t index = 0;
   std::string refusal;
 };

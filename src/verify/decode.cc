@@ -17,6 +17,7 @@ enum class Form : uint8_t {
   RmImmediate,  // first = rm, immediate; reg is an opcode extension
   RmCount,      // first = rm, second = cl; extension
   Rm,           // first = rm; extension
+  RmVector,     // first = rm, second = xmm reg; prefix 66 is part of the opcode
   RegRmImmediate,
   Opcode,           // first = low three bits of the opcode
   OpcodeImmediate,  // and an immediate of the operand's size
@@ -146,6 +147,7 @@ constexpr auto kRows = std::to_array<Row>({
     {0x8D, 0xFF, 0, Operation::AddressOf, Form::RegRm, kQuad, RmKind::Memory, 0, 0, false, false},
     {0x0FC8, 0xF8, 0, Operation::SwapBytes, Form::Opcode, kBoth, RmKind::Register, 0, 0, false,
      false},
+    register_only(0x0F7E, Operation::MoveFromVector, Form::RmVector, kQuad),
     {0x0F40, 0xF0, 0, Operation::MoveIf, Form::RegRm, kBoth, RmKind::Register, 0, 0, false, false},
     {0x0F31, 0xFF, 0, Operation::ReadTime, Form::None, 0, RmKind::Register, 0, 0, false, false},
     branch(0xEB, 0xFF, Operation::Jump, 1),
@@ -341,6 +343,11 @@ bool Reader::read_branch(const Row& row) {
 
 // Puts rm and reg where the form says.
 bool Reader::place(const Row& row) {
+  if (row.form == Form::RmVector) {
+    out_.first = rm_;
+    out_.second = {.kind = Operand::Kind::Vector, .in = static_cast<Register>(reg_)};
+    return true;  // REX.R would be xmm8 and up: it stays unused.
+  }
   const bool has_reg =
       row.form == Form::RmReg || row.form == Form::RegRm || row.form == Form::RegRmImmediate;
   if (!has_reg) {
@@ -369,7 +376,8 @@ bool Reader::fill(const Row& row) {
   if (row.form == Form::Relative) return read_branch(row);
   if (row.form == Form::None) return rex_ == 0 && !word_ && !gs_ && !lock_;
   const uint8_t size = size_of(row);
-  const bool fits = (row.sizes & size) != 0 && !(word_ && size == 8) && (word_ || size != 2);
+  const bool with_word = size == 2 || row.form == Form::RmVector;
+  const bool fits = (row.sizes & size) != 0 && word_ == with_word;
   if (!fits || lock_ != (row.locked || (lock_ && row.lockable))) return false;
   out_.size_bytes = size;
   out_.lock = lock_;

@@ -24,9 +24,19 @@ void expect_agreement(const Text& text) {
 
 TEST(Decoders, AgreeOnEveryOpcodeWithEveryModRm) {
   uint32_t accepted = 0;
-  const std::array<Text, 8> prefixes = {
-      {{}, {0x48}, {0x65}, {0x65, 0x48}, {0x66}, {0x65, 0x66}, {0xF0, 0x65}, {0xF0, 0x65, 0x4D}}};
-  const std::array<size_t, 8> lengths = {0, 1, 1, 2, 1, 2, 2, 3};
+  const std::array<Text, 12> prefixes = {{{},
+                                          {0x48},
+                                          {0x65},
+                                          {0x65, 0x48},
+                                          {0x66},
+                                          {0x65, 0x66},
+                                          {0xF0, 0x65},
+                                          {0xF0, 0x65, 0x4D},
+                                          {0x66, 0x48},
+                                          {0x66, 0x49},
+                                          {0x66, 0x4C},
+                                          {0x65, 0x66, 0x48}}};
+  const std::array<size_t, 12> lengths = {0, 1, 1, 2, 1, 2, 2, 3, 2, 2, 2, 3};
   for (size_t p = 0; p < prefixes.size(); ++p) {
     for (uint32_t map = 0; map < 2; ++map) {
       for (uint32_t code = 0; code < 65536; ++code) {
@@ -43,6 +53,27 @@ TEST(Decoders, AgreeOnEveryOpcodeWithEveryModRm) {
     }
   }
   EXPECT_GT(accepted, 10'000U);
+}
+
+TEST(Decoders, TakeOneVectorInstructionOnly) {
+  const auto taken = decode(Text{0x66, 0x49, 0x0F, 0x7E, 0xF9});  // movq r9, xmm7
+  ASSERT_TRUE(taken.has_value());
+  EXPECT_EQ(taken->operation, Operation::MoveFromVector);
+  EXPECT_EQ(taken->first, (Operand{.kind = Operand::Kind::Register, .in = Register::R9}));
+  EXPECT_EQ(taken->second, (Operand{.kind = Operand::Kind::Vector, .in = Register::Rdi}));
+  EXPECT_EQ(taken->length_bytes, 5);
+  const Text refused[] = {
+      {0x66, 0x4C, 0x0F, 0x7E, 0xC0},        // movq rax, xmm8
+      {0x66, 0x0F, 0x7E, 0xC0},              // movd eax, xmm0
+      {0x48, 0x0F, 0x7E, 0xC0},              // movq rax, mm0
+      {0x66, 0x48, 0x0F, 0x7E, 0x00},        // movq [rax], xmm0
+      {0x66, 0x48, 0x0F, 0x6E, 0xC0},        // movq xmm0, rax
+      {0x65, 0x66, 0x48, 0x0F, 0x7E, 0xC0},  // With a segment.
+      {0xF3, 0x0F, 0x7E, 0xC0},              // movq xmm0, xmm0
+  };
+  for (const Text& text : refused) {
+    EXPECT_FALSE(decode(text).has_value()) << testing::PrintToString(text);
+  }
 }
 
 TEST(Decoders, AgreeOnEveryRexAndSib) {

@@ -38,6 +38,7 @@ constexpr auto kNames = std::to_array<Named>({
     {ZYDIS_MNEMONIC_LEA, Operation::AddressOf},
     {ZYDIS_MNEMONIC_BSWAP, Operation::SwapBytes},
     {ZYDIS_MNEMONIC_BSR, Operation::BitScanReverse},
+    {ZYDIS_MNEMONIC_MOVQ, Operation::MoveFromVector},
     {ZYDIS_MNEMONIC_RDTSC, Operation::ReadTime},
     {ZYDIS_MNEMONIC_RDTSCP, Operation::ReadTimeAndCpu},
     {ZYDIS_MNEMONIC_XADD, Operation::ExchangeAdd},
@@ -117,6 +118,12 @@ bool read_operand(const ZydisDecodedOperand& from, uint32_t index, Instruction& 
   Operand& operand = index == 0 ? out.first : out.second;
   switch (from.type) {
     case ZYDIS_OPERAND_TYPE_REGISTER: {
+      const bool vector = ZydisRegisterGetClass(from.reg.value) == ZYDIS_REGCLASS_XMM;
+      if (vector) {
+        operand = {.kind = Operand::Kind::Vector,
+                   .in = static_cast<Register>(ZydisRegisterGetId(from.reg.value))};
+        return index == 1;
+      }
       const auto r = general_register(from.reg.value);
       if (!r || index > 1) return false;
       const bool count = index == 1 && from.reg.value == ZYDIS_REGISTER_CL &&

@@ -35,6 +35,7 @@ enum class Operation : uint8_t {
   AddressOf,  // lea
   SwapBytes,
   BitScanReverse,
+  MoveFromVector,  // movq from xmm0 to xmm7: 8 bytes
   MoveIf,
   ReadTime,        // rdtsc
   ReadTimeAndCpu,  // rdtscp
@@ -56,7 +57,8 @@ struct Memory {
 };
 
 struct Operand {
-  enum class Kind : uint8_t { None, Register, Memory, CountRegister };  // CountRegister: cl
+  // CountRegister: cl. Vector: `in` is the number of an xmm register.
+  enum class Kind : uint8_t { None, Register, Memory, CountRegister, Vector };
   Kind kind = Kind::None;
   Register in = Register::Rax;
   bool operator==(const Operand&) const = default;

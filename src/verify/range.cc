@@ -138,6 +138,7 @@ Range Ranges::result(const Instruction& i) const {
     case Operation::RotateRight:
     case Operation::SwapBytes:
     case Operation::BitScanReverse:
+    case Operation::MoveFromVector:
     case Operation::Compare:
     case Operation::Test:
     case Operation::ReadTime:
@@ -191,6 +192,7 @@ void Ranges::apply(const Instruction& i) {
     case Operation::AddressOf:
     case Operation::SwapBytes:
     case Operation::BitScanReverse:
+    case Operation::MoveFromVector:
     case Operation::MoveIf:
       break;
   }

@@ -35,5 +35,49 @@ TEST(Types, RealNumbersInMemoryAreShown) {
   }
 }
 
+TEST(Types, RealArgumentsAndResultsAreRead) {
+  Victim victim("typed");
+  Tracer tracer =
+      Tracer::attach(victim.pid(), R"(from r in return("typed!scaled") select price = r.entry.price,
+                         count = r.entry.count, factor = r.entry.factor, result = r.retval)");
+  victim.run(10);
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.rows.size(), 10U) << report.error;
+  for (size_t i = 0; i < report.rows.size(); ++i) {
+    const auto round = static_cast<double>(i);
+    EXPECT_EQ(report.rows[i].at("price").get<double>(), round / 4);
+    EXPECT_EQ(report.rows[i].at("count").get<uint64_t>(), i);
+    EXPECT_EQ(report.rows[i].at("factor").get<double>(), 0.5);
+    EXPECT_EQ(report.rows[i].at("result").get<double>(), round / 8 + round);
+  }
+}
+
+TEST(Types, ConditionsOnRealResultsHold) {
+  Victim victim("typed");
+  Tracer tracer = Tracer::attach(
+      victim.pid(),
+      R"(from r in return("typed!scaled") where r.retval > 100.5 select calls = count())");
+  const uint64_t untraced = Victim("typed").run(kRounds);
+  EXPECT_EQ(victim.run(kRounds), untraced);
+  const Numbers truth = victim.counts();
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.rows.size(), 1U) << report.error;
+  EXPECT_EQ(report.rows[0].at("calls").get<uint64_t>(), truth.at("scaled_high"));
+}
+
+TEST(Types, VectorRegistersAreReadByTheirNames) {
+  Victim victim("typed");
+  Tracer tracer = Tracer::attach(
+      victim.pid(),
+      R"(from r in return("typed!halved") select value = r.entry.xmm0f, half = r.xmm0f)");
+  victim.run(10);
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.rows.size(), 10U) << report.error;
+  for (size_t i = 0; i < report.rows.size(); ++i) {
+    EXPECT_EQ(report.rows[i].at("value").get<double>(), static_cast<double>(i));
+    EXPECT_EQ(report.rows[i].at("half").get<double>(), static_cast<double>(i) / 2);
+  }
+}
+
 }  // namespace
 }  // namespace clew::live

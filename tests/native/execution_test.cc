@@ -161,6 +161,8 @@ abi::Context context_of(const RegisterFile& registers, PointKind point, uint64_t
   context.generation = seed % 2;
   for (uint64_t i = 0; i < abi::kStackArgumentsMax; ++i)
     context.stack_arguments[i] = seed * (i + 3);
+  for (uint64_t i = 0; i < abi::kVectorArgumentsMax; ++i)
+    context.vectors[i] = seed * 0xBF58'476D'1CE4'E5B9 + i;
   return context;
 }
 
@@ -246,9 +248,10 @@ TEST_P(NativeRandom, ProgramsAgreeWithTheInterpreter) {
     on->slot().process = static_cast<uint32_t>(context.process);
     on->set_generation(static_cast<uint32_t>(context.generation));
     ASSERT_EQ(prepare(*on, program, constants), "") << "seed " << seed;
-    StackArguments stack;
-    std::copy_n(context.stack_arguments, stack.size(), stack.begin());
-    const RegisterFile after = on->run(before, stack);
+    RunArguments arguments;
+    std::copy_n(context.stack_arguments, arguments.stack.size(), arguments.stack.begin());
+    std::copy_n(context.vectors, arguments.vectors.size(), arguments.vectors.begin());
+    const RegisterFile after = on->run(before, arguments);
     ASSERT_EQ(after, before) << "seed " << seed;
     context.frame = on->frame();
     std::memcpy(&context.caller, reinterpret_cast<const void*>(on->frame()), 8);

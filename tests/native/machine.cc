@@ -233,9 +233,9 @@ void Machine::install_bytes(std::span<const uint8_t> bytes, abi::RegisterSet clo
   write_stub(bytes, clobbers);
 }
 
-RegisterFile Machine::run(const RegisterFile& before, const StackArguments& stack_arguments) {
+RegisterFile Machine::run(const RegisterFile& before, const RunArguments& arguments) {
   RegisterFile registers = before;
-  frame_ = clew_native_enter(stub_address(), registers.data(), stack_arguments.data());
+  frame_ = clew_native_enter(stub_address(), registers.data(), arguments.stack.data());
   return registers;
 }
 

@@ -24,7 +24,11 @@ namespace clew::native {
 // General registers by hardware number; rsp is ignored.
 using RegisterFile = std::array<uint64_t, 16>;
 
-using StackArguments = std::array<uint64_t, abi::kStackArgumentsMax>;
+// What a run finds besides registers.
+struct RunArguments {
+  std::array<uint64_t, abi::kStackArgumentsMax> stack;
+  std::array<uint64_t, abi::kVectorArgumentsMax> vectors;  // Low halves of xmm0 to xmm7.
+};
 
 struct MachineOptions {
   PointKind point = PointKind::Entry;
@@ -58,8 +62,8 @@ class Machine {
   // The same for bytes that are at their final address already, e.g. a mutant of body().
   void install_bytes(std::span<const uint8_t> bytes, abi::RegisterSet clobbers);
 
-  // Calls the stub with these registers and stack arguments; returns the registers afterwards.
-  RegisterFile run(const RegisterFile& before, const StackArguments& stack_arguments = {});
+  // Calls the stub with these registers and arguments; returns the registers afterwards.
+  RegisterFile run(const RegisterFile& before, const RunArguments& arguments = {});
 
   // Of the last run: the address of the return address, which is Context::frame.
   [[nodiscard]] uint64_t frame() const { return frame_; }

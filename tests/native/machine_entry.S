@@ -4,9 +4,10 @@
         .intel_syntax noprefix
         .text
 
-// uint64_t clew_native_enter(uint64_t stub, uint64_t registers[16], const uint64_t arguments[10])
-// Loads all registers but rsp from `registers`, lays the stack arguments out, calls the stub, and
-// stores all registers. Returns the address at which the stub found its return address.
+// uint64_t clew_native_enter(uint64_t stub, uint64_t registers[16], const uint64_t arguments[18])
+// Loads all registers but rsp from `registers`, lays the ten stack arguments out, puts the other
+// eight into the low halves of xmm0 to xmm7, calls the stub, and stores all general registers.
+// Returns the address at which the stub found its return address.
         .globl  clew_native_enter
         .type   clew_native_enter, @function
 clew_native_enter:
@@ -17,6 +18,14 @@ clew_native_enter:
         push    r14
         push    r15
         push    rsi
+        movq    xmm0, [rdx + 80]
+        movq    xmm1, [rdx + 88]
+        movq    xmm2, [rdx + 96]
+        movq    xmm3, [rdx + 104]
+        movq    xmm4, [rdx + 112]
+        movq    xmm5, [rdx + 120]
+        movq    xmm6, [rdx + 128]
+        movq    xmm7, [rdx + 136]
         mov     ecx, 10
 1:      push    qword ptr [rdx + 8*rcx - 8]
         dec     rcx
@@ -68,7 +77,7 @@ clew_native_enter:
         .size   clew_native_enter, . - clew_native_enter
 
 // The thunk behind every accessor entry: rax = the call record, BPF r1..r5 as abi/calling.h says.
-// Calls [record](record, arguments) and keeps every register but rax.
+// Calls [record](record, arguments) and keeps every register but rax; of vectors, what bodies read.
         .globl  clew_native_thunk
         .type   clew_native_thunk, @function
 clew_native_thunk:
@@ -82,6 +91,15 @@ clew_native_thunk:
         push    r9
         push    r10
         push    r11
+        sub     rsp, 64
+        movq    [rsp], xmm0
+        movq    [rsp + 8], xmm1
+        movq    [rsp + 16], xmm2
+        movq    [rsp + 24], xmm3
+        movq    [rsp + 32], xmm4
+        movq    [rsp + 40], xmm5
+        movq    [rsp + 48], xmm6
+        movq    [rsp + 56], xmm7
         push    r15                     // r5
         push    r14                     // r4
         push    r12                     // r3
@@ -91,7 +109,16 @@ clew_native_thunk:
         mov     rsi, rsp
         and     rsp, -16
         call    qword ptr [rdi]
-        lea     rsp, [rbp - 64]
+        lea     rsp, [rbp - 128]
+        movq    xmm0, [rsp]
+        movq    xmm1, [rsp + 8]
+        movq    xmm2, [rsp + 16]
+        movq    xmm3, [rsp + 24]
+        movq    xmm4, [rsp + 32]
+        movq    xmm5, [rsp + 40]
+        movq    xmm6, [rsp + 48]
+        movq    xmm7, [rsp + 56]
+        add     rsp, 64
         pop     r11
         pop     r10
         pop     r9

@@ -202,19 +202,19 @@ bool is_contained(Machine& on, const Mutant& mutant, uint64_t seed) {
   for (uint32_t input = 0; input < 4; ++input) {
     for (uint8_t& byte : on.window())
       byte = static_cast<uint8_t>(random());
-    StackArguments stack;
-    for (uint64_t& word : stack)
+    RunArguments arguments = {};
+    for (uint64_t& word : arguments.stack)
       word = random();
-    const StackArguments stack_before = stack;
+    const auto stack_before = arguments.stack;
     abi::SlotControl& control = on.slot();
     control.owner = kControlMark;
     for (uint64_t& word : control.reserved)
       word = kControlMark;
     const abi::SlotControl control_before = control;
     const RegisterFile before = random_registers(random);
-    const RegisterFile after = on.run(before, stack);
+    const RegisterFile after = on.run(before, arguments);
     const bool same_control = std::memcmp(&control, &control_before, sizeof(control)) == 0;
-    if (after != before || stack != stack_before || !same_control) return false;
+    if (after != before || arguments.stack != stack_before || !same_control) return false;
   }
   return true;
 }

@@ -6,6 +6,9 @@
 
 VICTIM_COUNTER(priced);
 VICTIM_COUNTER(priced_high);
+VICTIM_COUNTER(scaled);
+VICTIM_COUNTER(scaled_high);
+VICTIM_COUNTER(halved);
 
 struct item {
   double price;
@@ -19,6 +22,19 @@ VICTIM_FUNCTION uint64_t priced(const struct item* item, int count) {
   return (uint64_t)(item->price * 4) + (uint64_t)count;
 }
 
+// Real numbers by value: in xmm0 and xmm1, and the result in xmm0.
+VICTIM_FUNCTION double scaled(double price, int count, float factor) {
+  VICTIM_COUNT(scaled);
+  const double result = price * (double)factor + (double)count;
+  if (result > 100.5) VICTIM_COUNT(scaled_high);
+  return result;
+}
+
+VICTIM_FUNCTION float halved(float value) {
+  VICTIM_COUNT(halved);
+  return value / 2;
+}
+
 const struct VictimCommand victim_commands[] = {{0}};
 
 uint64_t victim_run(uint64_t rounds) {
@@ -27,6 +43,8 @@ uint64_t victim_run(uint64_t rounds) {
     struct item last = {(double)(round % 8) / 2, 2.5f, 0};
     const struct item first = {(double)round / 4, (float)round, &last};
     digest = victim_mix(digest, priced(&first, 3));
+    digest = victim_mix(digest, (uint64_t)scaled(first.price, (int)round, 0.5f));
+    digest = victim_mix(digest, (uint64_t)halved(first.weight));
   }
   return digest;
 }
