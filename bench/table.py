@@ -34,11 +34,13 @@ class Sample:
 
 
 def interleave(repetitions, measures, what):
-    """Runs each of `measures` (name -> function) once per repetition, in turn, so that drifts of
-    the machine hit all alike. Returns name -> Sample; a measure that fails gives its error."""
+    """Runs each of `measures` (name -> function) once per repetition, in turn and every other time
+    backwards, so that drifts of the machine and the place in a turn hit all alike. Returns
+    name -> Sample; a measure that fails gives its error."""
     values, errors = {name: [] for name in measures}, {}
     for repetition in range(repetitions):
-        for name, measure in measures.items():
+        forwards = list(measures.items())
+        for name, measure in forwards if repetition % 2 == 0 else reversed(forwards):
             if name in errors:
                 continue
             progress(f"{what}: {name}, {repetition + 1} of {repetitions}")
