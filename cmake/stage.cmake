@@ -7,6 +7,7 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 option(CLEW_FUZZ "Build the fuzzers (needs clang)" OFF)
 option(CLEW_TESTS "Build the tests" ON)
+option(CLEW_STRICT "Warnings are errors; off for users, whose compiler may know other ones" ON)
 
 find_program(CLEW_CCACHE ccache)
 if(CLEW_CCACHE)
@@ -16,14 +17,15 @@ endif()
 
 find_package(PkgConfig REQUIRED)
 find_package(fmt REQUIRED)
-find_package(GTest REQUIRED)
-find_package(benchmark REQUIRED)
-include(GoogleTest)
+if(CLEW_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(benchmark REQUIRED)
+endif()
 
 add_library(clew_options INTERFACE)
 target_include_directories(clew_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
-target_compile_options(clew_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
-                       -Wno-gnu-statement-expression)
+target_compile_options(clew_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+                       -Wno-gnu-statement-expression $<$<BOOL:${CLEW_STRICT}>:-Werror>)
 target_link_libraries(clew_options INTERFACE fmt::fmt)
 
 function(clew_stage name)

@@ -438,11 +438,14 @@ std::string derived_name(const SyntaxExpression& syntax, std::string_view text) 
   if (syntax.kids.size() == 1) return name;
   const SyntaxExpression& first = syntax.kids[1];
   const SyntaxExpression& body = first.kind == SyntaxKind::Lambda ? first.kids[0] : first;
-  name += "(" + derived_name(body, text);
+  name += '(';
+  name += derived_name(body, text);
   for (size_t i = 2; i < syntax.kids.size(); ++i) {
-    name += ", " + derived_name(syntax.kids[i], text);
+    name += ", ";
+    name += derived_name(syntax.kids[i], text);
   }
-  return name + ")";
+  name += ')';
+  return name;
 }
 
 }  // namespace clew::query
