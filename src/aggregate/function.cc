@@ -14,8 +14,10 @@
 namespace clew::aggregate {
 namespace {
 
-const Operations& operations_of(AggregateFunction function) {
-  switch (function) {
+const Operations& operations_of(const AggregateSpec& spec) {
+  const Operations* real = spec.is_real ? real_operations(spec.function) : nullptr;
+  if (real != nullptr) return *real;
+  switch (spec.function) {
     case AggregateFunction::Count:
       return count_operations();
     case AggregateFunction::Sum:
@@ -157,7 +159,7 @@ Expected<void> check(const AggregateSpec& spec) {
 }
 
 uint32_t cell_words(const AggregateSpec& spec) {
-  return operations_of(spec.function).words(spec);
+  return operations_of(spec).words(spec);
 }
 
 std::string_view name(AggregateFunction function) {
@@ -200,6 +202,7 @@ ColumnType result_type(const AggregateSpec& spec) {
     case AggregateFunction::Min:
     case AggregateFunction::Max:
     case AggregateFunction::Quantile:
+      if (spec.is_real) return ColumnType::Float;
       return spec.is_signed ? ColumnType::Integer : ColumnType::Unsigned;
     case AggregateFunction::Average:
     case AggregateFunction::StandardDeviation:
@@ -221,28 +224,28 @@ bool approximate(const AggregateSpec& spec) {
 }
 
 bool subtractable(const AggregateSpec& spec) {
-  return operations_of(spec.function).subtract != nullptr;
+  return operations_of(spec).subtract != nullptr;
 }
 
 void add(const AggregateSpec& spec, std::span<uint64_t> cell, uint64_t value) {
-  operations_of(spec.function).add(spec, cell, value);
+  operations_of(spec).add(spec, cell, value);
 }
 
 void merge(const AggregateSpec& spec, std::span<uint64_t> into, std::span<const uint64_t> from) {
   CLEW_ASSERT(into.size() == from.size());
-  operations_of(spec.function).merge(spec, into, from);
+  operations_of(spec).merge(spec, into, from);
 }
 
 void subtract(const AggregateSpec& spec, std::span<uint64_t> from,
               std::span<const uint64_t> earlier) {
   CLEW_ASSERT(from.size() == earlier.size());
   CLEW_ASSERT(subtractable(spec));
-  operations_of(spec.function).subtract(from, earlier);
+  operations_of(spec).subtract(from, earlier);
 }
 
 Value finish(const AggregateSpec& spec, std::span<const uint64_t> cell) {
   CLEW_ASSERT(cell.size() == cell_words(spec));
-  return operations_of(spec.function).finish(spec, cell);
+  return operations_of(spec).finish(spec, cell);
 }
 
 }  // namespace clew::aggregate

@@ -21,6 +21,11 @@
 //   Llquantize         …      count by bucket: below, the steps of each magnitude, from the top on
 //   Distinct           128    1024 one-byte registers: HyperLogLog, see distinct_update
 //   Quantile           976    count by bucket: quantile_bucket(value)
+//   Sum is_real        1      sum
+//   Min, Max is_real   2      value, present
+//   Average,           3      count, mean, sum of squared distances from it
+//   StandardDeviation
+//     is_real
 //   TopK               1      count; its value is part of the key (see Table::fold_top)
 #pragma once
 
@@ -51,6 +56,9 @@ enum class AggregateFunction : uint8_t {
 struct AggregateSpec {
   AggregateFunction function = AggregateFunction::Count;
   bool is_signed = true;  // How the 64 bits of a value are read.
+  // The 64 bits are those of a double: Sum, Min, Max, Average, StandardDeviation. Such cells are
+  // the tracer's; probes have none.
+  bool is_real = false;
   Unit unit = Unit::None;
   // Finished = counted * scale, for Sum, Min, Max, Average, StandardDeviation, Quantile: lets
   // programs count time in ticks. The result of a scaled integer is rounded. 1 = exact.

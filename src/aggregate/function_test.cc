@@ -2,6 +2,7 @@
 #include "aggregate/function.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -104,6 +105,55 @@ TEST(AggregateLaws, MergeIsCommutativeAndAssociativeAndZeroIsItsIdentity) {
       ASSERT_EQ(merged(spec, zero, a), a) << name(spec.function);
     }
   }
+}
+
+// --- floating point ------------------------------------------------------------------------------
+
+double real_result(AggregateFunction function, const std::vector<Words>& cells) {
+  const AggregateSpec spec{.function = function, .is_real = true};
+  Words whole(cell_words(spec));
+  for (const Words& cell : cells)
+    merge(spec, whole, cell);
+  return std::get<double>(finish(spec, whole));
+}
+
+TEST(RealAggregates, OfPartsAreThoseOfTheWhole) {
+  std::mt19937_64 random(4);
+  std::uniform_real_distribution<double> near_a_million(1e6, 1e6 + 1);
+  std::vector<double> values(1000);
+  for (double& value : values)
+    value = near_a_million(random);
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  const double mean = sum / 1000;
+  double squares = 0;
+  for (const double value : values)
+    squares += (value - mean) * (value - mean);
+  Words bits;
+  for (const double value : values)
+    bits.push_back(std::bit_cast<uint64_t>(value));
+  const auto result = [&](AggregateFunction function) {
+    const AggregateSpec spec{.function = function, .is_real = true};
+    return real_result(function, cells_of_parts(spec, bits, 5, random));
+  };
+  EXPECT_NEAR(result(AggregateFunction::Sum), sum, 1e-5);
+  EXPECT_NEAR(result(AggregateFunction::Average), mean, 1e-8);
+  EXPECT_NEAR(result(AggregateFunction::StandardDeviation), std::sqrt(squares / 1000), 1e-8);
+  EXPECT_EQ(result(AggregateFunction::Min), *std::min_element(values.begin(), values.end()));
+  EXPECT_EQ(result(AggregateFunction::Max), *std::max_element(values.begin(), values.end()));
+}
+
+TEST(RealAggregates, OfNothingAreNoneAndNoNumberIsNoExtreme) {
+  const uint64_t nan = std::bit_cast<uint64_t>(std::nan(""));
+  for (const auto function : {AggregateFunction::Min, AggregateFunction::Max}) {
+    const AggregateSpec spec{.function = function, .is_real = true};
+    EXPECT_EQ(finish(spec, cell_of(spec, Words{})), Value());
+    EXPECT_EQ(finish(spec, cell_of(spec, Words{nan})), Value());
+    const Words values = {nan, std::bit_cast<uint64_t>(-2.5), nan};
+    EXPECT_EQ(finish(spec, cell_of(spec, values)), Value(-2.5));
+    EXPECT_FALSE(subtractable(spec));
+  }
+  const AggregateSpec mean{.function = AggregateFunction::Average, .is_real = true};
+  EXPECT_EQ(finish(mean, cell_of(mean, Words{})), Value());
 }
 
 TEST(AggregateLaws, ADifferenceOfTwoReadsIsTheIntervalBetweenThem) {

@@ -33,6 +33,8 @@ const Operations& llquantize_operations();
 const Operations& distinct_operations();
 const Operations& quantile_operations();
 const Operations& top_operations();
+// Of floating-point values; null where there are none.
+const Operations* real_operations(AggregateFunction function);
 
 // For cells of which every word is a sum mod 2^64.
 void merge_sums(const AggregateSpec&, Cell into, ConstCell from);

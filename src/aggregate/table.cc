@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "base/assert.h"
 
 namespace clew::aggregate {
@@ -98,24 +96,30 @@ Table Table::since(const Table& earlier) const {
 
 namespace {
 
-std::string text_of(const Value& value) {
+struct ValueLess {
+  bool operator()(const Value& a, const Value& b) const { return compare(a, b) < 0; }
+};
+using CountByValue = std::map<Value, uint64_t, ValueLess>;
+
+// Keys are never lists.
+Scalar scalar_of(const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* number = std::get_if<int64_t>(&value)) return fmt::to_string(*number);
-  if (const auto* number = std::get_if<uint64_t>(&value)) return fmt::to_string(*number);
-  if (const auto* number = std::get_if<double>(&value)) return fmt::to_string(*number);
-  return "null";
+  if (const auto* number = std::get_if<int64_t>(&value)) return *number;
+  if (const auto* number = std::get_if<uint64_t>(&value)) return *number;
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  return {};
 }
 
 // What rows with the same other keys come to.
 struct Folded {
-  std::vector<std::map<std::string, uint64_t>> tops;  // Counts by value, for each TopK.
+  std::vector<CountByValue> tops;  // For each TopK.
   std::vector<uint64_t> cells;
 };
 
-TopList largest(const std::map<std::string, uint64_t>& counts, size_t count_max) {
+TopList largest(const CountByValue& counts, size_t count_max) {
   TopList list;
-  for (const auto& [name, count] : counts)
-    list.items.push_back({.name = name, .count = count});
+  for (const auto& [value, count] : counts)
+    list.items.push_back({.value = scalar_of(value), .count = count});
   std::stable_sort(list.items.begin(), list.items.end(),
                    [](const TopItem& a, const TopItem& b) { return a.count > b.count; });
   if (list.items.size() > count_max) list.items.resize(count_max);
@@ -132,7 +136,7 @@ void fold(const TableSchema& schema, std::span<const Value> top_values,
   for (const AggregateColumn& column : schema.aggregates) {
     if (column.spec.function == AggregateFunction::TopK) {
       CLEW_ASSERT(top < top_values.size());
-      into.tops[top][text_of(top_values[top])] += cells[at];
+      into.tops[top][top_values[top]] += cells[at];
       ++top;
     }
     at += cell_words(column.spec);

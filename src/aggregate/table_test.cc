@@ -81,8 +81,8 @@ TEST(Table, FoldTopKeepsTheMostFrequentValuesOfEachKey) {
   see("malloc", 32, 9);
   see("malloc", 64, 7);
   see("calloc", 8, 1);
-  const TopList calloc_sizes{{{"8", 1}}};
-  const TopList malloc_sizes{{{"32", 9}, {"64", 7}}};
+  const TopList calloc_sizes{{{int64_t{8}, 1}}};
+  const TopList malloc_sizes{{{int64_t{32}, 9}, {int64_t{64}, 7}}};
   EXPECT_THAT(table.fold_top(1),
               ElementsAre(Row{Value(std::string("calloc")), Value(calloc_sizes)},
                           Row{Value(std::string("malloc")), Value(malloc_sizes)}));
@@ -100,8 +100,8 @@ TEST(Table, FoldTopMergesTheAggregatesBesideIt) {
   see(16, 1, 5, 70);
   see(16, 2, 4, 90);
   see(32, 2, 8, 80);
-  const TopList sizes{{{"16", 9}}};
-  const TopList tids{{{"2", 12}}};
+  const TopList sizes{{{int64_t{16}, 9}}};
+  const TopList tids{{{int64_t{2}, 12}}};
   EXPECT_THAT(table.fold_top(0), ElementsAre(Row{Value(sizes), Value(int64_t{90}), Value(tids)}));
 }
 

@@ -58,13 +58,18 @@ struct Histogram {
   bool operator==(const Histogram&) const = default;
 };
 
+// A value that is not itself a list.
+using Scalar = std::variant<std::monostate, int64_t, uint64_t, double, std::string>;
+// Numbers in decimal, text as it is, "null".
+std::string text_of(const Scalar& value);
+
 struct TopItem {
-  std::string name{};
+  Scalar value{};
   uint64_t count = 0;
   bool operator==(const TopItem&) const = default;
 };
 
-// Most frequent first; ties by name.
+// Most frequent first; ties by value.
 struct TopList {
   std::vector<TopItem> items{};
   bool operator==(const TopList&) const = default;

@@ -47,7 +47,8 @@ struct ToField {
   std::string operator()(const TopList& list) const {
     std::string text;
     for (const TopItem& item : list.items) {
-      text += fmt::format("{}{}:{}", text.empty() ? "" : ";", item.name, item.count);
+      text += fmt::format("{}{}:{}", text.empty() ? "" : ";", aggregate::text_of(item.value),
+                          item.count);
     }
     return quoted(text);
   }

@@ -118,7 +118,7 @@ std::string format_list(const TopList& list) {
   std::string result;
   for (const aggregate::TopItem& item : list.items) {
     if (!result.empty()) result += ", ";
-    result += fmt::format("{} ({})", printable(item.name), item.count);
+    result += fmt::format("{} ({})", printable(aggregate::text_of(item.value)), item.count);
   }
   return result;
 }

@@ -81,8 +81,13 @@ Value value_of(const Json& json, ColumnType type) {
   if (json.is_object()) return histogram_of(json);
   if (json.is_array()) {
     aggregate::TopList list;
-    for (const Json& item : json)
-      list.items.push_back({item.at(0), item.at(1)});
+    for (const Json& item : json) {
+      const Json& value = item.at(0);
+      const bool is_text = value.is_string();
+      list.items.push_back({is_text ? aggregate::Scalar(value.get<std::string>())
+                                    : aggregate::Scalar(value.get<int64_t>()),
+                            item.at(1)});
+    }
     return list;
   }
   if (json.is_boolean()) return json.get<bool>() ? uint64_t{1} : uint64_t{0};

@@ -57,7 +57,7 @@ struct ToJson {
   Json operator()(const TopList& top) const {
     Json list = Json::array();
     for (const TopItem& item : top.items) {
-      list.push_back({{"value", item.name}, {"count", item.count}});
+      list.push_back({{"value", std::visit(*this, item.value)}, {"count", item.count}});
     }
     return list;
   }

@@ -310,7 +310,7 @@ std::string show(const aggregate::Value& value) {
   std::string text = "[";
   if (const auto* top = std::get_if<aggregate::TopList>(&value)) {
     for (const aggregate::TopItem& item : top->items) {
-      text += fmt::format("{}={} ", item.name, item.count);
+      text += fmt::format("{}={} ", aggregate::text_of(item.value), item.count);
     }
   }
   if (const auto* histogram = std::get_if<aggregate::Histogram>(&value)) {

@@ -59,6 +59,10 @@ std::string text_of(std::span<const uint64_t> words, const query::Type& type) {
 }
 
 // A float or a double as it is in memory.
+uint64_t counted_bits(const Value& value, bool is_real) {
+  return is_real ? std::bit_cast<uint64_t>(std::get<double>(value)) : bits_of(value);
+}
+
 double real_of_bits(uint64_t bits, uint32_t size_bytes) {
   if (size_bytes == 4) return std::bit_cast<float>(static_cast<uint32_t>(bits));
   return std::bit_cast<double>(bits);
@@ -430,7 +434,7 @@ std::vector<Row> Root::count_or_emit(Row values, std::span<const Value> argument
     if (aggregate.kind == query::AggregateKind::Distinct) {
       aggregate::add_distinct(cell, hash_of_value(*value, aggregate.arguments[0].type));
     } else {
-      aggregate::add(spec, cell, value == nullptr ? 0 : bits_of(*value));
+      aggregate::add(spec, cell, value == nullptr ? 0 : counted_bits(*value, spec.is_real));
     }
     word += count;
   }

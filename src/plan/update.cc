@@ -347,6 +347,7 @@ AggregateSpec spec_of(const query::Aggregate& aggregate) {
   if (!aggregate.arguments.empty()) {
     const query::Type& type = aggregate.arguments[0].type;
     spec.is_signed = type.kind == query::TypeKind::Integer && type.is_signed;
+    spec.is_real = type.kind == query::TypeKind::Float;
     spec.unit = unit_of(type.unit);
   } else {
     spec.is_signed = false;

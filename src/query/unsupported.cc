@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "query/fields.h"
+#include "query/print.h"
 
 namespace clew::query {
 namespace {
@@ -82,7 +83,12 @@ Expected<void> check(const Expression& expression, const Reporter& report) {
   return {};
 }
 
-// Cells and keys are integers and text.
+bool counts_real_numbers(AggregateKind kind) {
+  return kind == AggregateKind::Sum || kind == AggregateKind::Min || kind == AggregateKind::Max ||
+         kind == AggregateKind::Average || kind == AggregateKind::Deviation;
+}
+
+// Keys, and the buckets of histograms, are integers and text.
 Expected<void> check_cell(const Expression& expression, const Reporter& report,
                           std::string_view what) {
   CLEW_TRY(check(expression, report));
@@ -139,6 +145,10 @@ Expected<void> check_supported(const Query& query, const Reporter& report) {
   for (const Join& join : query.joins) {
     return fail(report, {join.span, "a join by cause"});
   }
+  if (query.shape == Shape::Events && !query.order.empty()) {
+    return fail(report,
+                {query.order[0].expression.span, "'orderby' of single events, not of groups,"});
+  }
   for (const NamedExpression& let : query.lets) {
     CLEW_TRY(check(let.expression, report));
   }
@@ -152,7 +162,11 @@ Expected<void> check_supported(const Query& query, const Reporter& report) {
   }
   for (const Aggregate& aggregate : query.aggregates) {
     for (const Expression& argument : aggregate.arguments) {
-      CLEW_TRY(check_cell(argument, report, "an aggregate of floating-point values"));
+      CLEW_TRY(
+          counts_real_numbers(aggregate.kind)
+              ? check(argument, report)
+              : check_cell(argument, report,
+                           fmt::format("'{}' of floating-point values", name_of(aggregate.kind))));
     }
   }
   return {};
