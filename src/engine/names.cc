@@ -41,7 +41,10 @@ ProcessNames::ProcessNames(pid_t pid, target::Catalog& catalog,
 }
 
 void ProcessNames::add_child(uint64_t process, pid_t pid) {
-  if (children_.emplace(process, pid).second) process_names_[process] = process_name_of(pid);
+  if (!children_.emplace(process, pid).second) return;
+  std::string name = process_name_of(pid);
+  // One that has ended already was a fork of the first.
+  process_names_[process] = name.empty() ? process_names_[0] : std::move(name);
 }
 
 void ProcessNames::refresh_threads() {

@@ -403,7 +403,10 @@ Expected<Outcome> Session::close() {
   if (!fault_) return tl::unexpected(fault_.error());
   if (launched_) {
     outcome.command = launched_->pid();
-    outcome.command_status = launched_->exit_status();
+    // A process that has no memory any more is about to end.
+    constexpr std::chrono::milliseconds kEndTimeout{2000};
+    outcome.command_status = launched_->exit_status(
+        tracees_[0]->has_ended() ? kEndTimeout : std::chrono::milliseconds{0});
   }
   return outcome;
 }

@@ -76,8 +76,13 @@ void Finder::push(uint16_t source, target::FunctionMatch match, uint64_t address
 Expected<void> Finder::add_function(uint16_t source, target::FunctionMatch match) {
   const target::ModuleImage* image = CLEW_TRY(catalog_.image(match.module));
   const target::Function& function = image->functions()[match.function];
+  const uint64_t offset = query_.sources[source].offset_bytes;
+  if (offset != 0 && function.size_bytes != 0 && offset >= function.size_bytes) {
+    return fail(ErrorCode::NotFound, fmt::format("offset {:#x} is beyond '{}', which has {} bytes",
+                                                 offset, function.name, function.size_bytes));
+  }
   if (!function.is_ifunc) {
-    push(source, match, function.address + query_.sources[source].offset_bytes);
+    push(source, match, function.address + offset);
     return {};
   }
   const target::Catalog::IfuncTargets chosen = CLEW_TRY(catalog_.ifunc_targets(match));

@@ -127,6 +127,10 @@ bool Tracee::gone() const {
   return attachment_->state() != inline_::TargetState::Running;
 }
 
+bool Tracee::has_ended() const {
+  return attachment_->state() == inline_::TargetState::Exited;
+}
+
 bool Tracee::loader_waits(std::chrono::milliseconds timeout) {
   if (!follows_modules_) return false;
   if (!modules_changed_) {
@@ -192,7 +196,8 @@ bool Tracee::drain_tables() {
   return reader_->drain_tables(*drained_) != 0;
 }
 
-void Tracee::keep_house() {
+// Before their counts are named: a child may live for less than a turn of the session.
+void Tracee::meet_children() {
   const inline_::ArenaView arena = attachment_->arena();
   const uint32_t children = std::min<uint32_t>(arena.header->process_count, abi::kProcessesMax);
   for (uint32_t i = 1; i < children; ++i) {  // 0 is the attached process.
@@ -201,6 +206,10 @@ void Tracee::keep_house() {
     names_->add_child(i, child);
     threads_.watch(i, child);
   }
+}
+
+void Tracee::keep_house() {
+  meet_children();
   threads_.refresh();
   collect::EventBatch batch;
   (void)reader_->free_dead_slots(threads_, *drained_, batch);
@@ -209,6 +218,7 @@ void Tracee::keep_house() {
 }
 
 void Tracee::read_events(collect::EventBatch& round) {
+  meet_children();
   collect::EventBatch own = std::exchange(freed_, {});
   reader_->read_events(own);
   round.append(own, index_ << kTraceeShift);
@@ -252,6 +262,7 @@ Expected<aggregate::Table> Tracee::with_counted(aggregate::Table table) {
 
 Expected<aggregate::Table> Tracee::total() {
   if (lowered_->form == plan::StateForm::Events) return root_->counted();
+  meet_children();
   aggregate::Accumulator all(lowered_->state);
   reader_->read_cells(all);
   all.merge(*drained_);
@@ -259,6 +270,7 @@ Expected<aggregate::Table> Tracee::total() {
 }
 
 Expected<aggregate::Table> Tracee::interval() {
+  meet_children();
   if (lowered_->layout.generations == 2) {
     const auto part =
         std::exchange(drained_, std::make_unique<aggregate::Accumulator>(lowered_->state));
@@ -286,6 +298,9 @@ Expected<void> Tracee::detach() {
   if (detached_) return {};
   if (attachment_->state() == inline_::TargetState::Exited) {
     if (!is_command_) lost_.push_back(fmt::format("process {} ended during the session", pid_));
+  } else if (attachment_->state() == inline_::TargetState::Removed) {
+    lost_.push_back(
+        fmt::format("somebody removed the probes from process {} (clew detach --force)", pid_));
   } else if (attachment_->state() == inline_::TargetState::Execed) {
     lost_.push_back(fmt::format("process {} runs another program now", pid_));
   }

@@ -66,6 +66,8 @@ class Tracee {
   // Takes over what full halves of tables hold; true when there was one.
   bool drain_tables();
   // Housekeeping between answers: dead threads, names of threads.
+  // It is gone, and did not only begin another program.
+  [[nodiscard]] bool has_ended() const;
   void keep_house();
   // Adds the events since the last call; the index of this tracee goes into their processes.
   void read_events(collect::EventBatch& round);
@@ -87,6 +89,7 @@ class Tracee {
   collect::Losses losses();
 
  private:
+  void meet_children();
   void refuse_unnumbered(size_t first);
   Expected<void> arm_new_modules(const plan::Plan& plan, plan::Grouping& grouping);
   Expected<void> make_reader(const plan::Lowered& lowered, bool follow_forks);

@@ -437,7 +437,9 @@ TargetState Attachment::state() const {
     // A process that is dying has no memory for a while before it is gone.
     const auto maps = target::read_memory_map(state_->pid);
     const bool lives = maps && !maps->empty();
-    state_->last_state = lives ? TargetState::Execed : TargetState::Exited;
+    const bool removed = __atomic_load_n(&state_->session().state, __ATOMIC_ACQUIRE) == 0;
+    state_->last_state = removed ? TargetState::Removed : TargetState::Execed;
+    if (!lives) state_->last_state = TargetState::Exited;
   }
   return state_->last_state;
 }

@@ -125,8 +125,9 @@ struct DetachReport {
 
 enum class TargetState : uint8_t {
   Running,
-  Exited,  // Or killed, or crashed: state is still readable through arena().
-  Execed,  // Runs another program now: no probe is left in it.
+  Exited,   // Or killed, or crashed: state is still readable through arena().
+  Execed,   // Runs another program now: no probe is left in it.
+  Removed,  // Somebody else has taken the probes out (clean_up with `force`).
 };
 
 enum class Event : uint8_t {
@@ -233,8 +234,8 @@ class Launched {
   Expected<void> resume();
   // The status of waitpid(2); the command is our child.
   Expected<int> wait_for_exit();
-  // The same, when it has ended already.
-  [[nodiscard]] std::optional<int> exit_status() const;
+  // The same, when it has ended already or ends in that time.
+  [[nodiscard]] std::optional<int> exit_status(std::chrono::milliseconds timeout) const;
 
  private:
   explicit Launched(pid_t pid) : pid_(pid) {}

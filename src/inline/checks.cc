@@ -40,22 +40,24 @@ bool self_pointer_is_there(const StoppedTarget& target, uint64_t fs_base) {
 constexpr std::array<uint64_t, 3> kTidOffsets = {0x2d0, 0x30, 0x38};
 constexpr size_t kThreadsAskedMax = 16;
 
-// As the thread itself knows it, in its own pid namespace.
-std::optional<uint32_t> inner_tid(pid_t tid) {
+// As the thread itself knows it. Only in a pid namespace of its own is that another number, and the
+// kernel has to be asked.
+std::optional<uint32_t> inner_tid(pid_t tid, bool in_own_namespace) {
+  if (!in_own_namespace) return static_cast<uint32_t>(tid);
   const auto facts = target::read_facts(tid);
   if (!facts) return std::nullopt;
   const pid_t inner = facts->namespace_pids.empty() ? tid : facts->namespace_pids.back();
   return static_cast<uint32_t>(inner);
 }
 
-bool keeps_tid_at(StoppedTarget& target, uint64_t offset) {
+bool keeps_tid_at(StoppedTarget& target, uint64_t offset, bool in_own_namespace) {
   const size_t count = std::min(target.threads().size(), kThreadsAskedMax);
   for (const StoppedThread& thread : target.threads().first(count)) {
     const uint64_t base = thread.registers.fs_base;
     uint32_t there = 0;
     const auto bytes = std::span(reinterpret_cast<uint8_t*>(&there), sizeof there);
     if (!self_pointer_is_there(target, base) || !target.read(base + offset, bytes)) return false;
-    if (there != inner_tid(thread.tid)) return false;
+    if (there != inner_tid(thread.tid, in_own_namespace)) return false;
   }
   return count != 0;
 }
@@ -63,8 +65,11 @@ bool keeps_tid_at(StoppedTarget& target, uint64_t offset) {
 }  // namespace
 
 uint64_t find_tid_offset(StoppedTarget& target) {
-  const auto found = std::find_if(kTidOffsets.begin(), kTidOffsets.end(),
-                                  [&](uint64_t offset) { return keeps_tid_at(target, offset); });
+  const auto facts = target::read_facts(target.pid());
+  const bool in_own_namespace = !facts || facts->namespace_pids.size() != 1;
+  const auto found = std::find_if(kTidOffsets.begin(), kTidOffsets.end(), [&](uint64_t offset) {
+    return keeps_tid_at(target, offset, in_own_namespace);
+  });
   return found == kTidOffsets.end() ? abi::kTidFromNobody : *found;
 }
 

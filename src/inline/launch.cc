@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -246,7 +247,10 @@ Expected<int> Launched::wait_for_exit() {
   return status;
 }
 
-std::optional<int> Launched::exit_status() const {
+std::optional<int> Launched::exit_status(std::chrono::milliseconds timeout) const {
+  const FileDescriptor process(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+  pollfd ended = {.fd = process.get(), .events = POLLIN, .revents = 0};
+  (void)poll(&ended, 1, static_cast<int>(timeout.count()));
   int status = 0;
   if (waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
   return status;

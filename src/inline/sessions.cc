@@ -134,13 +134,15 @@ Expected<DetachReport> clean_up(pid_t pid, bool force) {
   if (gadgets) target.use_gadgets(*gadgets);
   DetachReport report = CLEW_TRY(removal.run(target));
   CLEW_TRY(close_forgotten(target, forgotten_descriptors(pid)));
-  target.resume();
   // A forked child shares header and journal with the process that the sessions trace.
-  if (arena.header().processes[0].pid != static_cast<uint32_t>(pid)) return report;
-  if (!report.residue) removal.forget();
-  for (uint32_t s = 0; s < abi::kSessionsMax && !report.residue; ++s) {
-    if ((leaving >> s & 1) != 0) arena.header().sessions[s].state = 0;
+  const bool is_first = arena.header().processes[0].pid == static_cast<uint32_t>(pid);
+  if (!is_first || report.residue) return report;
+  for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {
+    uint32_t* const state = &arena.header().sessions[s].state;
+    if ((leaving >> s & 1) != 0) __atomic_store_n(state, 0U, __ATOMIC_RELEASE);
   }
+  target.resume();
+  removal.forget();
   return report;
 }
 

@@ -160,7 +160,7 @@ Expected<StoppedTarget> StoppedTarget::stop(pid_t pid, std::chrono::milliseconds
   if (target.threads_.empty()) {
     return fail(ErrorCode::NotFound, fmt::format("process {} has exited", pid));
   }
-  const std::string path = fmt::format("/proc/{}/mem", pid);
+  const std::string path = fmt::format("/proc/{}/mem", target::memory_holder(pid));
   target.memory_ = FileDescriptor(open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (!target.memory_.valid()) {
     return fail(ErrorCode::Io, fmt::format("{}: {}", path, error_text(errno)));

@@ -110,7 +110,12 @@ Expected<std::vector<Mapping>> parse_memory_map(std::string_view text) {
 }
 
 Expected<std::vector<Mapping>> read_memory_map(pid_t pid) {
-  return parse_memory_map(CLEW_TRY(read_proc_file(pid, "maps")));
+  const std::string text = CLEW_TRY(read_proc_file(pid, "maps"));
+  std::vector<Mapping> maps = CLEW_TRY(parse_memory_map(text));
+  const pid_t holder = maps.empty() ? memory_holder(pid) : pid;
+  if (holder == pid) return maps;
+  const std::string seen_by_holder = CLEW_TRY(read_proc_file(holder, "maps"));
+  return parse_memory_map(seen_by_holder);
 }
 
 }  // namespace clew::target

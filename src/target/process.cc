@@ -180,8 +180,27 @@ Expected<std::vector<pid_t>> list_threads(pid_t pid) {
   return threads;
 }
 
+pid_t memory_holder(pid_t pid) {
+  const auto has_ended = [](pid_t thread) {
+    const Expected<Process> process = read_process(thread);
+    return !process || process->state == 'Z' || process->state == 'X';
+  };
+  if (!has_ended(pid)) return pid;
+  const Expected<std::vector<pid_t>> threads = list_threads(pid);
+  if (!threads) return pid;
+  const auto living = std::find_if_not(threads->begin(), threads->end(), has_ended);
+  return living == threads->end() ? pid : *living;
+}
+
 Expected<void> check_has_program(pid_t pid) {
   const Process process = CLEW_TRY(read_process(pid));
+  const pid_t holder = memory_holder(pid);
+  if (holder != pid) {
+    return fail(ErrorCode::Refused,
+                fmt::format("the first thread of process {} ('{}') has ended; name it by another "
+                            "one: -p {}",
+                            pid, process.comm, holder));
+  }
   if (process.state == 'Z' || process.state == 'X') {
     return fail(ErrorCode::Refused,
                 fmt::format("process {} ('{}') is a zombie: it has ended, and process {} has not "
@@ -221,7 +240,12 @@ Expected<ProcessFacts> read_facts(pid_t pid) {
 Expected<void> read_memory(pid_t pid, uint64_t address, std::span<uint8_t> bytes) {
   const iovec local{.iov_base = bytes.data(), .iov_len = bytes.size()};
   const iovec remote{.iov_base = reinterpret_cast<void*>(address), .iov_len = bytes.size()};
-  const ssize_t count = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+  ssize_t count = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+  if (count < 0 && errno == ESRCH) {
+    const pid_t holder = memory_holder(pid);
+    errno = ESRCH;
+    if (holder != pid) count = process_vm_readv(holder, &local, 1, &remote, 1, 0);
+  }
   if (count < 0) return tl::unexpected(proc_error(pid, "memory", errno));
   if (static_cast<size_t>(count) != bytes.size()) {
     return fail(ErrorCode::Io,

@@ -59,6 +59,10 @@ Expected<std::vector<Process>> list_processes();
 // a broken pattern.
 Expected<std::vector<Process>> find_processes(std::string_view pattern);
 
+// The thread through which a process's memory can be seen: its first, or another one when that has
+// ended.
+pid_t memory_holder(pid_t pid);
+
 // Thread ids, ascending; the first thread's is the pid.
 Expected<std::vector<pid_t>> list_threads(pid_t pid);
 

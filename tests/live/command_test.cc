@@ -51,6 +51,12 @@ TEST(Command, ASyntaxErrorIsShownWithItsPlace) {
                  AllOf(HasSubstr("error:"), HasSubstr("^")));
 }
 
+TEST(Command, AnOffsetBeyondTheFunctionIsRefused) {
+  Victim victim("sites");
+  expect_refused(victim, R"(from e in offset("sites!rip_lea", 0x4000) select count())",
+                 HasSubstr("offset 0x4000 is beyond 'rip_lea', which has "));
+}
+
 TEST(Command, APidThatDoesNotExistIsAnError) {
   const Report report = run_clew({"run", entries_of("sites!*"), "-p", "4194303"});
   EXPECT_EQ(report.status, 1);

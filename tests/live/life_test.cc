@@ -48,11 +48,41 @@ TEST(Life, FollowedChildrenAreCountedApart) {
   uint64_t by_parent = 0;
   uint64_t by_others = 0;
   for (const nlohmann::json& row : report.rows) {
+    EXPECT_NE(row.at("process").get<int64_t>(), 0) << "a child that has ended has no pid";
     const bool own = row.at("process").get<int64_t>() == victim.pid();
     (own ? by_parent : by_others) += row.at("calls").get<uint64_t>();
   }
   EXPECT_EQ(by_parent, parent_calls);
   EXPECT_EQ(by_others + report.lost(), children_calls) << report.summary;
+}
+
+TEST(Life, AProcessLivesOnWithoutItsFirstThread) {
+  Victim victim("leaderless");
+  Tracer tracer = Tracer::attach(victim.pid(), R"(from e in entry("leaderless!carry_on")
+                                                  select calls = count())");
+  victim.run(100);
+  const auto tid = static_cast<pid_t>(victim.ask("leave").at("tid"));
+  victim.run(200);
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.status, 0) << report.error;
+  ASSERT_EQ(report.rows.size(), 1U) << report.error;
+  EXPECT_EQ(report.rows[0].at("calls").get<uint64_t>(), 300U);
+  EXPECT_TRUE(report.summary.at("lost").empty()) << report.summary;
+  expect_text_equals_file(tid);
+  victim.run(10);
+}
+
+TEST(Life, ADeadTracersProbesAreRemovedWithoutTheFirstThread) {
+  Victim victim("leaderless");
+  Tracer tracer = Tracer::attach(victim.pid(), R"(from e in entry("leaderless!carry_on")
+                                                  select calls = count())");
+  const auto tid = static_cast<pid_t>(victim.ask("leave").at("tid"));
+  tracer.child().signal(SIGKILL);
+  tracer.child().wait_for_end();
+  victim.run(100);
+  EXPECT_EQ(detach(victim), 0);
+  expect_text_equals_file(tid);
+  victim.run(10);
 }
 
 // Each call is answered before the next one is asked for, so their order is known.

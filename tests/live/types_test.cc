@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arguments by their types, as debug information tells them.
+#include <cmath>
+#include <map>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "live/tracer.h"
@@ -63,6 +67,50 @@ TEST(Types, ConditionsOnRealResultsHold) {
   const Report report = tracer.finish();
   ASSERT_EQ(report.rows.size(), 1U) << report.error;
   EXPECT_EQ(report.rows[0].at("calls").get<uint64_t>(), truth.at("scaled_high"));
+}
+
+TEST(Types, NoNumberIsLessThanAnything) {
+  for (const auto& [condition, calls] : std::map<std::string, uint64_t>{
+           {"e.value < 0", 1}, {"0 > e.value", 1}, {"e.value <= 0", 1}, {"e.value != 0", 3}}) {
+    Victim victim("typed");
+    Tracer tracer = Tracer::attach(victim.pid(), "from e in entry(\"typed!odd\") where " +
+                                                     condition + " select calls = count()");
+    victim.run(1);
+    const Report report = tracer.finish();
+    ASSERT_EQ(report.rows.size(), 1U) << condition << report.error;
+    EXPECT_EQ(report.rows[0].at("calls").get<uint64_t>(), calls) << condition;
+  }
+}
+
+TEST(Types, RealNumbersAreSummed) {
+  Victim victim("typed");
+  Tracer tracer =
+      Tracer::attach(victim.pid(), R"(from r in return("typed!scaled") group by r.function
+        select sum = sum(r.entry.price), mean = avg(r.retval), least = min(r.entry.factor),
+               largest = max(r.retval), deviation = stddev(r.entry.price), calls = count())");
+  victim.run(kRounds);
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.rows.size(), 1U) << report.error;
+  const auto& row = report.rows[0];
+  EXPECT_EQ(row.at("sum").get<double>(), 999.0 * 500 / 4);
+  EXPECT_NEAR(row.at("mean").get<double>(), 1.125 * 999 / 2, 1e-9);
+  EXPECT_EQ(row.at("least").get<double>(), 0.5);
+  EXPECT_EQ(row.at("largest").get<double>(), 1.125 * 999);
+  EXPECT_NEAR(row.at("deviation").get<double>(), std::sqrt((1000.0 * 1000 - 1) / 12) / 4, 1e-9);
+  EXPECT_EQ(row.at("calls").get<uint64_t>(), kRounds);
+}
+
+TEST(Types, SumsOfRealNumbersByInterval) {
+  Victim victim("typed");
+  Tracer tracer = Tracer::attach(
+      victim.pid(),
+      R"(from r in return("typed!scaled") select sum = sum(r.entry.price) every 50ms)");
+  victim.run(kRounds);
+  const Report report = tracer.finish();
+  double sum = 0;
+  for (const auto& row : report.rows)
+    sum += row.at("sum").get<double>();
+  EXPECT_EQ(sum, 999.0 * 500 / 4) << report.error;
 }
 
 TEST(Types, VectorRegistersAreReadByTheirNames) {

@@ -35,10 +35,14 @@ VICTIM_FUNCTION float halved(float value) {
   return value / 2;
 }
 
+VICTIM_FUNCTION int odd(double value) {
+  return value < 0 ? 1 : 0;
+}
+
 const struct VictimCommand victim_commands[] = {{0}};
 
 uint64_t victim_run(uint64_t rounds) {
-  uint64_t digest = 0;
+  uint64_t digest = (uint64_t)(odd(0.0 / 0.0) + odd(-1.5) + odd(1.0 / 0.0));
   for (uint64_t round = 0; round < rounds; ++round) {
     struct item last = {(double)(round % 8) / 2, 2.5f, 0};
     const struct item first = {(double)round / 4, (float)round, &last};

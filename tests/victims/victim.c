@@ -51,12 +51,7 @@ static void act(const char* name, uint64_t argument) {
   exit(2);
 }
 
-int main(void) {
-  // Yama may restrict attaching to descendants; the tracer is our sibling.
-  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
-  setvbuf(stdout, NULL, _IOFBF, 1 << 16);
-  puts("ready");
-  fflush(stdout);
+void victim_serve(void) {
   char line[128];
   while (fgets(line, sizeof line, stdin)) {
     char name[64];
@@ -67,5 +62,14 @@ int main(void) {
     puts("end");
     fflush(stdout);
   }
+}
+
+int main(void) {
+  // Yama may restrict attaching to descendants; the tracer is our sibling.
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+  setvbuf(stdout, NULL, _IOFBF, 1 << 16);
+  puts("ready");
+  fflush(stdout);
+  victim_serve();
   return 0;
 }

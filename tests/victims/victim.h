@@ -31,6 +31,9 @@ struct VictimCommand {
 uint64_t victim_run(uint64_t rounds);
 extern const struct VictimCommand victim_commands[];
 
+// Takes commands until there are no more; for a thread that takes over from the first one.
+void victim_serve(void);
+
 // Prints one line of an answer.
 void victim_print(const char* name, uint64_t value);
 void victim_check_failed(const char* condition, const char* file, int line);
