@@ -181,6 +181,12 @@ bool is_comparison(BinaryOperator op) {
          op == BinaryOperator::Equal || op == BinaryOperator::NotEqual;
 }
 
+// No number compares with anything (IEEE 754).
+bool is_nan(const Value& value) {
+  const auto* real = std::get_if<double>(&value);
+  return real != nullptr && std::isnan(*real);
+}
+
 Value binary(const Expression& e, Bindings& bindings) {
   const Value left = evaluate(e.operands[0], bindings);
   if (e.binary == BinaryOperator::LogicalAnd) {
@@ -192,6 +198,7 @@ Value binary(const Expression& e, Bindings& bindings) {
   const Value right = evaluate(e.operands[1], bindings);
   if (is_null(left) || is_null(right)) return {};
   if (is_comparison(e.binary)) {
+    if (is_nan(left) || is_nan(right)) return truth_value(e.binary == BinaryOperator::NotEqual);
     return truth_value(compares(e.binary, aggregate::compare(left, right)));
   }
   if (e.type.kind == TypeKind::Float) return real_arithmetic(e, real_of(left), real_of(right));

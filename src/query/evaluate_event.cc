@@ -414,17 +414,18 @@ Expected<Value> Evaluator::from_register(Expression raw, const CTypeRef& type, S
     case CKind::Pointer:
       return scalar_value(convert(std::move(raw), known.type), type);
     case CKind::Float:
-      if (known.type.size_bytes > 8) {
-        return fail(span, fmt::format("a value of type '{}' cannot be read", known.name));
-      }
       raw.type = known.type;
       return scalar_value(std::move(raw), type);
     case CKind::Record:
     case CKind::Array:
       return fail(span,
                   fmt::format("'{}' passed by value is not part of this version yet", known.name));
-    case CKind::Void:
     case CKind::Other:
+      if (known.size_bytes > 8) {  // long double, __int128
+        return fail(span, fmt::format("a value of type '{}' cannot be read", known.name));
+      }
+      break;
+    case CKind::Void:
       break;
   }
   return scalar_value(std::move(raw));
