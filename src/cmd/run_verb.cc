@@ -100,7 +100,7 @@ Expected<int> run_query(const RunArguments& arguments) {
   output::FileSink notes(STDERR_FILENO);
   const bool is_terminal = isatty(file.get()) == 1;
   const auto sink = output::make_sink({.format = format_of(arguments),
-                                       .redraw = is_terminal && request.every_ns.has_value(),
+                                       .redraw = is_terminal,
                                        .terminal = is_terminal ? file.get() : -1},
                                       bytes, notes);
   if (!arguments.from.empty()) {
