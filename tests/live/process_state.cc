@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include <fcntl.h>
@@ -84,6 +85,22 @@ std::string signals_of(const std::filesystem::path& status) {
   return signals;
 }
 
+// A thread that was joined may still be listed: pthread_join waits for the end of its use of the
+// memory, not for the kernel's last step. PF_EXITING of linux/sched.h is set before both.
+bool is_exiting(const std::filesystem::path& task) {
+  constexpr uint64_t kExiting = 0x4;
+  constexpr int kFlagsAfterName = 7;  // Field 9 of proc(5)'s stat; the name is field 2.
+  std::ifstream file(task / "stat");
+  const std::string stat((std::istreambuf_iterator<char>(file)), {});
+  const size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return true;
+  std::istringstream fields(stat.substr(name_end + 1));
+  std::string field;
+  for (int i = 0; i < kFlagsAfterName; ++i)
+    fields >> field;
+  return (std::strtoull(field.c_str(), nullptr, 10) & kExiting) != 0;
+}
+
 std::vector<std::filesystem::path> entries_of_folder(const std::string& folder) {
   std::vector<std::filesystem::path> entries;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -106,6 +123,7 @@ ProcessState ProcessState::of(pid_t pid) {
     state.descriptors.push_back(std::filesystem::read_symlink(entry, ignored).string());
   }
   for (const auto& task : entries_of_folder(folder_of(pid) + "/task")) {
+    if (is_exiting(task)) continue;
     ++state.thread_count;
     state.signals += signals_of(task / "status");
   }

@@ -17,8 +17,8 @@ struct ProcessState {
   // memory below 2 GiB.
   std::set<std::string> strange_mappings;
   std::vector<std::string> descriptors;  // Targets of /proc/PID/fd, sorted.
-  size_t thread_count = 0;
-  std::string signals;  // Pending, blocked, ignored, caught: of all threads.
+  size_t thread_count = 0;               // Without those that are ending.
+  std::string signals;                   // Pending, blocked, ignored, caught: of all threads.
 
   static ProcessState of(pid_t pid);
 };
