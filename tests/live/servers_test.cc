@@ -2,6 +2,7 @@
 // Unmodified programs of Debian under load with all functions of their binary traced: their own
 // results are what they are untraced. They talk over sockets in temporary folders, nowhere else.
 #include <array>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -79,6 +80,13 @@ TEST(Servers, RedisUnderLoadIsAttachedToAgainAndAgain) {
 class Nginx {
  public:
   Nginx() : server_(options()) { wait_for_socket(server_, socket()); }
+  Nginx(const Nginx&) = delete;
+  Nginx& operator=(const Nginx&) = delete;
+  // The master takes its worker along only when it may end by itself.
+  ~Nginx() {
+    server_.signal(SIGTERM);
+    server_.wait_for_end();
+  }
 
   [[nodiscard]] std::string socket() const { return folder_.file("nginx.sock"); }
   // The one worker: the master's only child.
