@@ -2,6 +2,7 @@
 #include "engine/sites.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -46,6 +47,7 @@ class Finder {
   SiteSet& set_;
   std::set<std::tuple<uint16_t, size_t, uint64_t>> places_;
   bool matched_ = false;
+  std::optional<Error> beyond_;  // The last function that is too short for the offset.
 };
 
 void Finder::push(uint16_t source, target::FunctionMatch match, uint64_t address) {
@@ -78,8 +80,9 @@ Expected<void> Finder::add_function(uint16_t source, target::FunctionMatch match
   const target::Function& function = image->functions()[match.function];
   const uint64_t offset = query_.sources[source].offset_bytes;
   if (offset != 0 && function.size_bytes != 0 && offset >= function.size_bytes) {
-    return fail(ErrorCode::NotFound, fmt::format("offset {:#x} is beyond '{}', which has {} bytes",
-                                                 offset, function.name, function.size_bytes));
+    beyond_ = {ErrorCode::NotFound, fmt::format("offset {:#x} is beyond '{}', which has {} bytes",
+                                                offset, function.name, function.size_bytes)};
+    return {};
   }
   if (!function.is_ifunc) {
     push(source, match, function.address + offset);
@@ -100,6 +103,7 @@ Expected<void> Finder::add_functions(uint16_t source) {
   for (const target::FunctionMatch& match : matches) {
     CLEW_TRY(add_function(source, match));
   }
+  if (!matched_ && beyond_) return tl::unexpected(*beyond_);
   return {};
 }
 
@@ -131,6 +135,7 @@ Expected<void> Finder::add_lines(uint16_t source) {
 
 Expected<void> Finder::add(uint16_t source) {
   matched_ = false;
+  beyond_.reset();
   switch (query_.sources[source].kind) {
     case SourceKind::Entry:
     case SourceKind::Return:

@@ -16,6 +16,9 @@ inline constexpr isa::Register kContext = isa::Register::R6;
 inline constexpr isa::Register kRecord = isa::Register::R7;
 inline constexpr isa::Register kElapsed = isa::Register::R8;
 
+static_assert(query::kArgumentsMax == 6 + abi::kStackArgumentsMax);
+static_assert(query::kVectorArgumentsMax == abi::kVectorArgumentsMax);
+
 inline bool fits_immediate(int64_t value) {
   return value >= std::numeric_limits<int32_t>::min() &&
          value <= std::numeric_limits<int32_t>::max();

@@ -57,6 +57,13 @@ TEST(Command, AnOffsetBeyondTheFunctionIsRefused) {
                  HasSubstr("offset 0x4000 is beyond 'rip_lea', which has "));
 }
 
+TEST(Command, APatternOfOffsetsTakesTheFunctionsThatAreLongEnough) {
+  Victim victim("typed");  // `halved` is short, `victim_run` is not.
+  const Report report = run_clew({"run", R"(from e in offset("typed!*", 0x40) select count())",
+                                  "-p", std::to_string(victim.pid()), "--json", "--for", "10ms"});
+  EXPECT_EQ(report.status, 0) << report.error;
+}
+
 TEST(Command, APidThatDoesNotExistIsAnError) {
   const Report report = run_clew({"run", entries_of("sites!*"), "-p", "4194303"});
   EXPECT_EQ(report.status, 1);
