@@ -4,6 +4,18 @@
         .intel_syntax noprefix
         .text
 
+// The low halves of xmm0 to xmm7 from, and to, eight words in memory.
+        .macro  load_vectors from:vararg
+        .irp    n, 0, 1, 2, 3, 4, 5, 6, 7
+        movq    xmm\n, [\from + 8*\n]
+        .endr
+        .endm
+        .macro  store_vectors to:vararg
+        .irp    n, 0, 1, 2, 3, 4, 5, 6, 7
+        movq    [\to + 8*\n], xmm\n
+        .endr
+        .endm
+
 // uint64_t clew_native_enter(uint64_t stub, uint64_t registers[16], const uint64_t arguments[18])
 // Loads all registers but rsp from `registers`, lays the ten stack arguments out, puts the other
 // eight into the low halves of xmm0 to xmm7, calls the stub, and stores all general registers.
@@ -18,14 +30,7 @@ clew_native_enter:
         push    r14
         push    r15
         push    rsi
-        movq    xmm0, [rdx + 80]
-        movq    xmm1, [rdx + 88]
-        movq    xmm2, [rdx + 96]
-        movq    xmm3, [rdx + 104]
-        movq    xmm4, [rdx + 112]
-        movq    xmm5, [rdx + 120]
-        movq    xmm6, [rdx + 128]
-        movq    xmm7, [rdx + 136]
+        load_vectors rdx + 80
         mov     ecx, 10
 1:      push    qword ptr [rdx + 8*rcx - 8]
         dec     rcx
@@ -92,14 +97,7 @@ clew_native_thunk:
         push    r10
         push    r11
         sub     rsp, 64
-        movq    [rsp], xmm0
-        movq    [rsp + 8], xmm1
-        movq    [rsp + 16], xmm2
-        movq    [rsp + 24], xmm3
-        movq    [rsp + 32], xmm4
-        movq    [rsp + 40], xmm5
-        movq    [rsp + 48], xmm6
-        movq    [rsp + 56], xmm7
+        store_vectors rsp
         push    r15                     // r5
         push    r14                     // r4
         push    r12                     // r3
@@ -110,14 +108,7 @@ clew_native_thunk:
         and     rsp, -16
         call    qword ptr [rdi]
         lea     rsp, [rbp - 128]
-        movq    xmm0, [rsp]
-        movq    xmm1, [rsp + 8]
-        movq    xmm2, [rsp + 16]
-        movq    xmm3, [rsp + 24]
-        movq    xmm4, [rsp + 32]
-        movq    xmm5, [rsp + 40]
-        movq    xmm6, [rsp + 48]
-        movq    xmm7, [rsp + 56]
+        load_vectors rsp
         add     rsp, 64
         pop     r11
         pop     r10
