@@ -355,11 +355,15 @@ Expected<void> StoppedTarget::run_briefly(std::span<const size_t> which,
     (void)trace(PTRACE_CONT, thread.tid, signal);
   }
   wait_briefly(time);
+  std::vector<pid_t> running;
   for (const pid_t tid : waiting) {
     std::erase_if(threads_, [&](const StoppedThread& thread) { return thread.tid == tid; });
+    // One that stopped for a signal is not asked as well: it would stop for that when it is to run.
+    if (CLEW_TRY(poll_thread(tid))) continue;
     (void)trace(PTRACE_INTERRUPT, tid);
+    running.push_back(tid);
   }
-  return wait_for(waiting, Clock::now() + std::chrono::seconds(1));
+  return wait_for(running, Clock::now() + std::chrono::seconds(1));
 }
 
 void StoppedTarget::resume() {
