@@ -209,7 +209,9 @@ TEST(Losses, AProgramOf32BitsIsRefusedWithThatReason) {
 }
 
 TEST(Losses, MoreThanTenThousandSitesAreAskedFor) {
-  Child python({.arguments = {"/usr/bin/python3", "-c", "import sys; sys.stdin.read()"}});
+  Child python({.arguments = {"/usr/bin/python3", "-c",
+                              "import sys; print('ready', flush=True); sys.stdin.read()"}});
+  ASSERT_EQ(python.read_line(), "ready");  // Before that it may be between two programs.
   const std::string pid = std::to_string(python.pid());
   const Report report = run_clew({"run", entries_of("*!*"), "-p", pid});
   EXPECT_EQ(report.status, 1);
