@@ -14,6 +14,7 @@
 //       call table_find           an accessor by name or number
 //       lddw window %r1, 768      window pointer to byte 768
 //       lddw site %r1, 2          site constant 2
+//       lddw global %r1, 8        the globals' byte 8
 #pragma once
 
 #include <string>

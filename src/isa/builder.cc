@@ -140,6 +140,10 @@ Builder& Builder::load_window(Register dst, uint32_t offset_bytes) {
   return put_load64(dst, Load64::Window, offset_bytes);
 }
 
+Builder& Builder::load_global(Register dst, uint32_t offset_bytes) {
+  return put_load64(dst, Load64::Global, offset_bytes);
+}
+
 Builder& Builder::load_site_constant(Register dst, uint32_t index) {
   if (index >= kSiteConstantsMax) {
     remember("too many site constants");

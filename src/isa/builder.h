@@ -65,6 +65,8 @@ class Builder {
   Builder& load_constant(Register dst, uint64_t value);
   // dst = window pointer to byte `offset_bytes` of the window.
   Builder& load_window(Register dst, uint32_t offset_bytes);
+  // dst = the address of byte `offset_bytes` of the globals of a D session.
+  Builder& load_global(Register dst, uint32_t offset_bytes);
   // dst = the constant that differs per site. finish() sets Program::site_constant_count.
   Builder& load_site_constant(Register dst, uint32_t index);
 

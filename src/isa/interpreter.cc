@@ -337,6 +337,8 @@ class Machine {
         return {};
       case Load64::SiteConstant:
         break;
+      case Load64::Global:
+        return stop(ErrorCode::Refused, "there are no globals here");
     }
     if (value >= environment_.site_constants.size()) {
       return stop(ErrorCode::Refused, fmt::format("site constant {} was not given", value));

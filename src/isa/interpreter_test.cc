@@ -82,6 +82,7 @@ TEST_F(Interpreter, LoadsFromTheContext) {
 TEST_F(Interpreter, LoadsSiteConstantsAndWindowPointers) {
   EXPECT_EQ(result_of("lddw site %r0, 1\nexit"), constants_[1]);
   EXPECT_THAT(error_of("lddw site %r0, 2\nexit"), HasSubstr("site constant 2 was not given"));
+  EXPECT_THAT(error_of("lddw global %r0, 8\nexit"), HasSubstr("there are no globals here"));
   EXPECT_EQ(result_of("lddw window %r2, 0x400\nstdw [%r2+8], -2\nmov %r0, %r2\nexit"), 0x400U);
   EXPECT_EQ(word_at(0x408), ~uint64_t{1});
 }

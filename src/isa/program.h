@@ -36,6 +36,7 @@ enum class Load64 : uint8_t {
   Immediate = 0,     // A 64-bit constant.
   Window = 1,        // immediate = offset in the window; the value is a window pointer.
   SiteConstant = 2,  // immediate = index; the value differs per site (its function, its cell, …).
+  Global = 3,        // immediate = offset in the globals of a D session; only its engine has them.
 };
 
 inline constexpr uint32_t kFrameSizeBytes = 512;

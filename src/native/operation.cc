@@ -218,6 +218,8 @@ Expected<Operation> Decoder::load64(size_t index) const {
       if (value >= site_constants.size()) return refuse(index, "a site constant that is not given");
       op.immediate = site_constants[value];
       return op;
+    case isa::Load64::Global:
+      return refuse(index, "globals are the kernel's alone");
   }
   return refuse(index, "unknown 64-bit load");
 }
