@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables between the kernel programs of a D session and their loader: aggregations, enabled
+// probes. The windows and the shared state are in abi/d_window.h.
+//
+// Each CPU has a table of its own for each aggregation: `entries` entries of `entry_bytes` from
+// `begin` on, searched from the place of the key's hash on, kDProbesMax entries far.
+//
+//     DAggregateHead
+//     key         key_bytes
+//     cells       cell_words; cells[0] counts updates, and is all that count() changes
+//
+// The collector takes what an entry holds by exchanging its cells with the neutral value, then
+// subtracting from cells[0] the updates that it saw; an update changes the value first and counts
+// itself last. So each update is in exactly one of the collector's views. An entry whose cells[0]
+// is 0 is empty and may be given to another key; kDPending in cells[0] keeps that from happening
+// between the claim of an entry and its first update.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "abi/d_window.h"
+
+namespace clew::abi {
+
+inline constexpr uint32_t kDWindowsPerCpu = 4;
+inline constexpr uint64_t kDProbesMax = 64;
+inline constexpr uint64_t kDPending = uint64_t{1} << 63;
+inline constexpr uint64_t kDAggregateSlackBytes = 0x20000;
+inline constexpr uint32_t kDCellWordsMax = 0x1000;
+
+enum class DAggregateState : uint64_t { Unused = 0, Claimed = 1, Used = 2 };
+
+struct DAggregateHead {
+  uint64_t state;  // version << 2 | DAggregateState
+  uint64_t hash;
+};
+static_assert(sizeof(DAggregateHead) == 16);
+
+struct DAggregationTable {
+  DAggregation aggregation;
+  uint64_t begin;  // In each CPU's part.
+  uint64_t entries;
+  uint64_t entry_bytes;
+  uint64_t steps;  // llquantize: log_linear_steps(). lquantize: linear_steps().
+};
+static_assert(sizeof(DAggregationTable) == 88);
+
+// One enabled probe.
+struct DEnabled {
+  uint32_t probe;
+  uint32_t names[4];  // Offsets of provider, module, function and name in the texts.
+  uint32_t reserved;
+};
+static_assert(sizeof(DEnabled) == 24);
+
+// Code of the kernel: [begin, end).
+struct DCodeRange {
+  uint64_t begin;
+  uint64_t end;
+};
+
+inline constexpr uint32_t kDSystemCallsMax = 1024;
+
+}  // namespace clew::abi

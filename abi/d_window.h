@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the programs of a D script share with the engine that runs them: the window of one firing,
+// the session's shared state, the records they emit, and the descriptors of variables and
+// aggregations.
+//
+// A firing owns one window from the first clause to the last. Window addresses in D programs are
+// offsets, and offset 0 is the NULL string. A D *pointer* to window memory (alloca, a string taken
+// as char *) is kWindowTag | offset, which is no canonical address, so that one load accessor can
+// tell both kinds apart.
+//
+//     0x0000  DWindowHeader
+//     0x0400  key: the tuple of the dynamic variable or aggregation at hand     (kKeyBytesMax)
+//     0x1400  record: DRecordHeader and the clause's fields                      (kRecordBytesMax)
+//     0x5400  this-> variables, temporaries (laid out by src/plan/d), then alloca's scratch
+//     0x10000 end; accesses may run kDWindowSlackBytes past it, and nobody reads that
+//     0x12000 text of strtok() and room for paths and stacks, of the engine  (kDPrivateBytes)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace clew::abi {
+
+inline constexpr uint32_t kDKeyOffset = 0x0400;
+inline constexpr uint32_t kDKeyBytesMax = 0x1000;
+inline constexpr uint32_t kDRecordOffset = 0x1400;
+inline constexpr uint32_t kDRecordBytesMax = 0x4000;
+inline constexpr uint32_t kDLocalOffset = 0x5400;
+inline constexpr uint32_t kDWindowBytes = 0x10000;
+inline constexpr uint32_t kDWindowSlackBytes = 0x2000;
+inline constexpr uint32_t kDPrivateBytes = 0x4000;
+inline constexpr uint64_t kDWindowTag = 0xD7AC'0000'0000'0000;
+inline constexpr uint64_t kDWindowTagMask = 0xFFFF'0000'0000'0000;
+inline constexpr uint32_t kDStringBytesMax = 4096;  // -xstrsize at most.
+
+// Faults (DTRACEFLT_*): the values that ERROR's arg4 has.
+enum class DFault : uint64_t {
+  None = 0,
+  BadAddress = 1,
+  BadAlignment = 2,
+  IllegalOperation = 3,
+  DivideByZero = 4,
+  NoScratch = 5,
+  KernelPrivilege = 6,
+  UserPrivilege = 7,
+  TupleOverflow = 8,
+  BadStack = 9,
+  BadSize = 10,
+  BadIndex = 11,
+  // Not DTrace's: no error is reported, the clause ends (a dynamic variable drop was counted).
+  Dropped = 64,
+};
+
+struct DWindowHeader {
+  uint64_t reserved_null[2];  // Always 0: the NULL string, and what an absent string reads as.
+  uint64_t busy;              // A firing owns the window.
+  uint64_t arguments[10];     // arg0..arg9
+  uint32_t probe;             // Probe id.
+  uint32_t clause;            // Of the program that runs, for faults and records.
+  uint64_t timestamp;         // `timestamp` of this firing; 0 = not asked yet.
+  uint64_t fault;             // DFault; the clause ends when it is set.
+  uint64_t fault_value;       // The address, id or index at fault.
+  uint64_t fault_pc;          // Instruction of the program, as its own index.
+  uint64_t speculation;       // Records of this clause go to this speculation; 0 = none.
+  uint64_t alloca_top;        // Next free byte of scratch; set to scratch_begin before each clause.
+  uint64_t scratch_begin;
+  uint64_t registers;  // Kernel address of the user's pt_regs; 0 = not known.
+  uint64_t kernel_pc;  // Of a profile firing in the kernel; else 0.
+  uint64_t user_pc;
+  uint64_t errno_value;  // syscall return probes: errno; else 0.
+  uint64_t in_error;     // ERROR clauses run.
+  uint64_t context;      // The kernel's own context pointer is never here; 0.
+  // Of the engine; no program looks at them.
+  uint64_t run_when;           // DActivity in which this firing's clauses run.
+  uint64_t exit_pending;       // exit() was called by the clause that runs.
+  uint64_t enabling;           // Index in the session's list of enabled probes.
+  uint64_t token_offset;       // What strtok(NULL) goes on with, in token_text; 0 = nothing.
+  uint64_t kept_arguments[6];  // Of the probe while its ERROR clauses run.
+  uint64_t kept_probe;
+  uint64_t kept_clause;
+  uint64_t has_stack;      // A clock's firing: the kernel's stack was taken by the main program,
+  uint64_t stack_bytes;    // this much of it, to clock_stack.
+  uint64_t forgotten;      // Room for one word, see runtime/kernel/bpf.h.
+  uint64_t second_result;  // Of functions that have two.
+  uint64_t reserved[80];
+};
+static_assert(offsetof(DWindowHeader, arguments) == 24);
+static_assert(offsetof(DWindowHeader, probe) == 104);
+static_assert(offsetof(DWindowHeader, timestamp) == 112);
+static_assert(offsetof(DWindowHeader, fault) == 120);
+static_assert(offsetof(DWindowHeader, speculation) == 144);
+static_assert(sizeof(DWindowHeader) <= kDKeyOffset);
+
+struct DWindow {
+  DWindowHeader header;
+  uint8_t bytes[kDWindowBytes - sizeof(DWindowHeader)];
+  uint8_t slack[kDWindowSlackBytes];
+  uint8_t token_text[kDPrivateBytes / 4];
+  uint8_t clock_stack[kDPrivateBytes / 4];
+  uint8_t scratch[kDPrivateBytes / 2];
+};
+static_assert(sizeof(DWindow) == kDWindowBytes + kDWindowSlackBytes + kDPrivateBytes);
+
+// --- records -------------------------------------------------------------------------------------
+
+enum class DRecordKind : uint32_t {
+  Data,    // Fields of a clause.
+  Commit,  // Of `speculation`: what it held is now for output, at this place.
+  Discard,
+  Error,  // A fault: DErrorRecord follows.
+  Exit,   // exit(n) was reached; the fields of the clause come in its Data record.
+};
+
+struct DRecordHeader {
+  uint32_t size_bytes;  // With this header, a multiple of 8.
+  DRecordKind kind;
+  uint32_t probe;
+  uint32_t clause;
+  uint32_t cpu;
+  uint32_t speculation;  // 0 = for output at once.
+  uint64_t time_ns;      // CLOCK_MONOTONIC
+};
+static_assert(sizeof(DRecordHeader) == 32);
+
+struct DErrorRecord {
+  DRecordHeader header;
+  uint64_t fault;
+  uint64_t value;
+  uint64_t pc;
+};
+
+// --- session state, shared by all programs and the collector
+// --------------------------------------
+
+enum class DActivity : uint64_t {
+  Inactive = 0,  // No probe fires but BEGIN.
+  Active = 1,
+  Draining = 2,  // exit() was called: nothing fires but END.
+  Stopped = 3,
+};
+
+inline constexpr uint32_t kDCpusMax = 1024;
+inline constexpr uint32_t kDSpeculationsMax = 1024;
+
+// Losses, counted by the accessors; the collector reports differences.
+struct DLosses {
+  uint64_t principal[kDCpusMax];    // Records without room, by CPU.
+  uint64_t aggregation[kDCpusMax];  // Updates without room, by CPU.
+  uint64_t dynamic;                 // Dynamic variables without room.
+  uint64_t speculative;             // Records beyond specsize.
+  uint64_t speculation_unavailable;
+  uint64_t speculation_busy;
+  uint64_t error_in_error;
+  uint64_t nested;  // No window was free (a probe inside probes).
+  uint64_t stack_overflow;
+};
+
+struct DSpeculation {
+  uint64_t state;  // 0 free, 1 active, 2 committing, 3 discarding; the collector frees it.
+  uint64_t bytes;  // Held.
+};
+
+struct DShared {
+  uint64_t activity;  // DActivity
+  uint64_t exit_code;
+  uint64_t begin_cpu;
+  uint64_t wall_offset_ns;  // CLOCK_REALTIME - CLOCK_MONOTONIC at the start.
+  DLosses losses;
+  DSpeculation speculations[kDSpeculationsMax];
+};
+
+// --- descriptors: constant for a session
+// -----------------------------------------------------------
+
+inline constexpr uint32_t kDVariablesMax = 1024;
+inline constexpr uint32_t kDAggregationsMax = 512;
+inline constexpr uint32_t kDSymbolKeysMax = 8;
+
+// A thread-local or associative variable. An entry's key is: the variable's number, the thread
+// (0 when it is global), and key_bytes of the window's key area, all of whose bytes are set.
+struct DVariable {
+  uint32_t key_bytes;    // A multiple of 8.
+  uint32_t value_bytes;  // 8 for scalars; a multiple of 8.
+  uint32_t is_thread;
+  uint32_t reserved;
+};
+
+enum class DAggregateFunction : uint32_t {
+  Count,
+  Sum,
+  Min,
+  Max,
+  Average,
+  Deviation,
+  Quantize,
+  LinearQuantize,
+  LogLinearQuantize,
+};
+
+// Cells of a key: Count, Sum, Min, Max: 1 word. Average: count, sum. Deviation: count, sum, sum of
+// squares (128 bits, low word first). Quantize: 127 buckets (63 negative, 0, 63 positive).
+// LinearQuantize: (limit - base) / step + 2. LogLinearQuantize: as plan/d counts them.
+// All of them begin with a word that counts updates, so that an untouched cell is known: cells[0].
+struct DAggregation {
+  DAggregateFunction function;
+  uint32_t key_bytes;   // A multiple of 8.
+  uint32_t cell_words;  // The word of updates included.
+  uint32_t reserved;
+  int64_t parameters[4];  // lquantize: base, limit, step. llquantize: factor, low, high, steps.
+  uint64_t generation;    // Raised by the collector to clear: older cells count as none.
+};
+
+struct DConfiguration {
+  uint64_t string_bytes;  // strsize, rounded up to 8.
+  uint64_t speculation_bytes_max;
+  uint64_t speculations;  // nspec
+  uint64_t target_pid;
+  uint64_t tracer_pid;
+  uint64_t user_frames_max;
+  DVariable variables[kDVariablesMax];
+};
+
+}  // namespace clew::abi
