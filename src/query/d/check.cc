@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "query/d/check.h"
+
+#include <fmt/format.h>
+
+#include "query/d/check_conversion.h"
+#include "query/d/check_expression.h"
+#include "query/d/check_statement.h"
+#include "query/d/check_variables.h"
+#include "query/d/print.h"
+
+namespace clew::query::d {
+namespace checking {
+namespace {
+
+// Walks that look for the types of variables that are loaded above their first store. One usually
+// is enough; stores of such variables into others take more.
+constexpr int kSearchesMax = 4;
+
+Compiled<ProbeArguments> arguments_of(Context& context, const ProbeDescription& description) {
+  const bool may_be_unmatched =
+      context.options.allow_unmatched_probes || context.script.options.has("zdefs");
+  auto found = context.probes.arguments(context.types(), description);
+  if (!found && found.error().code == ErrorCode::NotFound && may_be_unmatched) {
+    return ProbeArguments{};
+  }
+  if (!found) {
+    const bool is_unmatched = found.error().code == ErrorCode::NotFound;
+    return compile_error(is_unmatched ? "D_PDESC_ZERO" : "D_PDESC_INVAL", found.error().message,
+                         description.line, description.span);
+  }
+  if (found->matched != 0 || may_be_unmatched) return std::move(*found);
+  return compile_error(
+      "D_PDESC_ZERO",
+      fmt::format("probe description {} does not match any probes", print(description)),
+      description.line, description.span);
+}
+
+Compiled<void> check_condition(Context& context, Node& condition) {
+  CLEW_TRY(check_value(context, condition));
+  const bool is_plain =
+      condition.kind != NodeKind::Aggregation &&
+      (is_scalar(context.types(), condition.type) || is_array(context.types(), condition.type));
+  if (!is_plain) {
+    return error_at(condition, "D_PRED_SCALAR", "predicate result must be of scalar type");
+  }
+  decay(context.types(), condition);
+  return {};
+}
+
+Compiled<void> check_statements(Context& context, std::vector<Statement>& statements);
+
+Effects united(const Effects& a, const Effects& b) {
+  return {a.speculates || b.speculates, a.commits || b.commits, a.records || b.records};
+}
+
+Compiled<void> check_branches(Context& context, Statement& statement) {
+  CLEW_TRY(check_condition(context, statement.expression));
+  const Effects before = context.effects;
+  CLEW_TRY(check_statements(context, statement.then_part));
+  const Effects after_then = std::exchange(context.effects, before);
+  CLEW_TRY(check_statements(context, statement.else_part));
+  context.effects = united(after_then, context.effects);
+  return {};
+}
+
+Compiled<void> check_statement(Context& context, Statement& statement) {
+  if (statement.kind == StatementKind::If) return check_branches(context, statement);
+  Node& node = statement.expression;
+  const bool is_assignment = node.kind == NodeKind::Assign;
+  if (is_assignment && node.operands[0].kind == NodeKind::Aggregation) {
+    return check_aggregate(context, statement);
+  }
+  if (node.kind == NodeKind::Aggregation) {
+    return error_at(node, "D_AGG_NULL", "expression has null effect");
+  }
+  const bool is_call = node.kind == NodeKind::Call && !find_subroutine(node.name);
+  const auto action = is_call ? find_action(node.name) : std::nullopt;
+  if (action && *action != Action::None) return check_action(context, statement, *action);
+  return check_value(context, node);
+}
+
+// A walk that only searches goes on behind errors: what is wrong is found by the one after it.
+Compiled<void> check_statements(Context& context, std::vector<Statement>& statements) {
+  for (Statement& statement : statements) {
+    auto checked = check_statement(context, statement);
+    if (!checked && !context.is_searching) return checked;
+  }
+  return {};
+}
+
+Compiled<void> find_arguments(Context& context, const Clause& clause) {
+  const auto known = context.arguments_of_clauses.find(&clause);
+  if (known != context.arguments_of_clauses.end()) {
+    context.arguments = known->second;
+    return {};
+  }
+  context.arguments.clear();
+  for (const ProbeDescription& description : clause.probes) {
+    context.arguments.push_back(CLEW_TRY(arguments_of(context, description)));
+  }
+  context.arguments_of_clauses[&clause] = context.arguments;
+  return {};
+}
+
+// `written` is the clause as it was parsed, `clause` the copy that is checked.
+Compiled<void> check_clause(Context& context, const Clause& written, Clause& clause) {
+  CLEW_TRY(find_arguments(context, written));
+  context.clause = &clause;
+  context.effects = {};
+  if (clause.predicate) {
+    auto checked = check_condition(context, *clause.predicate);
+    if (!checked && !context.is_searching) return checked;
+  }
+  CLEW_TRY(check_statements(context, clause.body));
+  context.clause = nullptr;
+  return {};
+}
+
+Compiled<void> check_item(Context& context, const Program& program, Program::Item item,
+                          uint32_t index) {
+  switch (item) {
+    case Program::Item::Clause: {
+      Clause clause = program.clauses[index];
+      CLEW_TRY(check_clause(context, program.clauses[index], clause));
+      context.script.clauses.push_back(std::move(clause));
+      return {};
+    }
+    case Program::Item::Variable:
+      return declare_variable(context, program.variables[index]);
+    case Program::Item::Inline:
+      return define_inline(context, program.inlines[index]);
+    case Program::Item::Translator:
+      return define_translator(context, program.translators[index]);
+    case Program::Item::Option:
+      return {};  // Applied before everything else.
+  }
+  return {};
+}
+
+Compiled<void> walk(Context& context, const Program& program) {
+  for (const PragmaOption& option : program.options)
+    CLEW_TRY(apply_option(context, option));
+  for (const auto& [item, index] : program.order) {
+    CLEW_TRY(check_item(context, program, item, index));
+  }
+  return {};
+}
+
+KnownVariables stored_types(const Context& context) {
+  KnownVariables known;
+  for (const auto& [key, index] : context.variables) {
+    const auto only_loaded = context.is_only_loaded.find(index);
+    if (only_loaded != context.is_only_loaded.end() && only_loaded->second) continue;
+    const Variable& variable = context.script.variables[index];
+    known[key] = {variable.type, variable.is_associative};
+  }
+  return known;
+}
+
+// Everything of a walk but the types and the answers of the probes is forgotten.
+void restart(Context& context, KnownVariables known) {
+  Script fresh;
+  fresh.types = std::move(context.script.types);
+  fresh.string_size_bytes = context.script.string_size_bytes;
+  context.script = std::move(fresh);
+  context.variables.clear();
+  context.aggregations.clear();
+  context.aggregation_lines.clear();
+  context.inlines.clear();
+  context.translators.clear();
+  context.is_only_loaded.clear();
+  context.loads_precede_stores = false;
+  context.known_types = std::move(known);
+  context.clause = nullptr;
+  context.parameters.clear();
+  context.expansion_depth = 0;
+}
+
+// A load above the first store has that store's type (`return` clauses often stand above those of
+// `entry`), so the types are searched for first, and the program is checked with them again.
+Compiled<void> walk_knowing(Context& context, const Program& program) {
+  KnownVariables known;
+  for (int i = 0; i < kSearchesMax; ++i) {
+    restart(context, known);
+    context.is_searching = true;
+    const auto searched = walk(context, program);
+    context.is_searching = false;
+    KnownVariables found = stored_types(context);
+    if (found == known || !searched) break;
+    known = std::move(found);
+  }
+  restart(context, std::move(known));
+  return walk(context, program);
+}
+
+Compiled<void> check_program(Context& context, const Program& program) {
+  auto walked = walk(context, program);
+  const bool may_be_wrong = !walked && !context.is_only_loaded.empty();
+  if (context.loads_precede_stores || may_be_wrong) return walk_knowing(context, program);
+  return walked;
+}
+
+}  // namespace
+}  // namespace checking
+
+Compiled<Script> check(Program program, TypeTable types, ProbeSource& probes,
+                       const CompileOptions& options) {
+  Script script;
+  script.string_size_bytes = types.size_of(types.string_type());
+  script.types = std::move(types);
+  checking::Context context{script, probes, options};
+  CLEW_TRY(checking::check_program(context, program));
+  return script;
+}
+
+}  // namespace clew::query::d

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls inside expressions: subroutines, and the functions of dynamic type. An action has type
+// void there, which every use refuses.
+#include <fmt/format.h>
+
+#include "query/d/check_conversion.h"
+#include "query/d/check_expression.h"
+#include "query/d/check_prototypes.h"
+#include "query/d/check_statement.h"
+#include "query/d/check_variables.h"
+
+namespace clew::query::d::checking {
+namespace {
+
+Compiled<void> check_subroutine(Context& context, Node& node, Subroutine subroutine) {
+  TypeTable& types = context.types();
+  for (Node& argument : node.operands)
+    CLEW_TRY(check_value(context, argument));
+  const Prototype prototype = parse_prototype(types, prototype_of(subroutine));
+  CLEW_TRY(check_arguments(context, node, {node.name, false}, prototype, node.operands));
+  node.subroutine = subroutine;
+  node.type = prototype.result;
+  return {};
+}
+
+Compiled<void> check_negative_size(const Node& node, Subroutine subroutine) {
+  if (subroutine != Subroutine::Alloca || node.operands.size() != 1) return {};
+  const Node& size = node.operands[0];
+  if (size.kind != NodeKind::Integer || static_cast<int64_t>(size.integer) >= 0) return {};
+  return error_at(size, "D_ALLOCA_SIZE", "alloca( ) argument #1 must not be negative");
+}
+
+Failure unknown_function(Context& context, const Node& node) {
+  const bool is_variable = context.variables.contains({VariableScope::Global, node.name}) ||
+                           find_builtin(node.name) || context.inlines.contains(node.name);
+  if (is_variable) {
+    return error_at(node, "D_FUNC_IDENT",
+                    fmt::format("variable '{}' may not be called as a function", node.name));
+  }
+  return error_at(node, "D_FUNC_UNDEF", fmt::format("undefined function name: {}", node.name));
+}
+
+}  // namespace
+
+Compiled<void> check_call(Context& context, Node& node) {
+  if (const auto subroutine = find_subroutine(node.name)) {
+    CLEW_TRY(check_subroutine(context, node, *subroutine));
+    return check_negative_size(node, *subroutine);
+  }
+  const auto action = find_action(node.name);
+  if (action && is_dynamic_function(*action)) return check_dynamic_function(context, node, *action);
+  if (action) {
+    for (Node& argument : node.operands)
+      CLEW_TRY(check_value(context, argument));
+    node.type = context.types().void_type();
+    return {};
+  }
+  if (find_aggregate(node.name)) {
+    return error_at(node, "D_AGG_NULL",
+                    fmt::format("{}( ) has no effect without an aggregation", node.name));
+  }
+  return unknown_function(context, node);
+}
+
+}  // namespace clew::query::d::checking

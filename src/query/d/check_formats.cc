@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Formats against the values or keys that they print: printf, printa, system, freopen.
+#include <fmt/format.h>
+
+#include "query/d/check_conversion.h"
+#include "query/d/check_expression.h"
+#include "query/d/check_statement.h"
+#include "query/d/parse_format.h"
+
+namespace clew::query::d::checking {
+namespace {
+
+// What a conversion takes, in the words of messages.
+enum class Takes : uint8_t { Integer, Float, Address, Text, Stack, Time };
+
+Takes taken_by(const FormatPart& part) {
+  const std::string& name = part.conversion;
+  if (name == "s" || name == "S" || name == "ws") return Takes::Text;
+  if (name == "a" || name == "A" || name == "p") return Takes::Address;
+  if (name == "e" || name == "E" || name == "f" || name == "g" || name == "G") return Takes::Float;
+  if (name == "k") return Takes::Stack;
+  if (name == "Y" || name == "T") return Takes::Time;
+  return Takes::Integer;
+}
+
+std::string_view text_of(Takes takes) {
+  switch (takes) {
+    case Takes::Integer:
+      return "integer";
+    case Takes::Float:
+      return "float, double, or long double";
+    case Takes::Address:
+      return "pointer or integer";
+    case Takes::Text:
+      return "char [] or string (or use stringof)";
+    case Takes::Stack:
+      return "stack";
+    case Takes::Time:
+      return "int64_t";
+  }
+  return "";
+}
+
+bool is_text(const TypeTable& types, TypeId type) {
+  return types.is_string_like(type);
+}
+
+bool is_float(const TypeTable& types, TypeId type) {
+  return type != kNoType && types.stripped(type).kind == TypeKind::Float;
+}
+
+// Does a value (or key) of this type go with the conversion?
+bool fits(const TypeTable& types, TypeId type, const FormatPart& part) {
+  if (type == kNoType) return false;
+  switch (taken_by(part)) {
+    case Takes::Integer:
+      return types.is_integer(type);
+    case Takes::Float:
+      return is_float(types, type) || types.is_integer(type);
+    case Takes::Address:
+      return types.is_integer(type) || types.is_pointer(type) || is_dynamic(types, type);
+    case Takes::Text:
+      return is_text(types, type) || part.conversion == "ws";
+    case Takes::Stack:
+      return is_dynamic(types, type);
+    case Takes::Time:
+      return types.is_integer(type);
+  }
+  return false;
+}
+
+std::string shown_conversion(const FormatPart& part) {
+  return part.length + part.conversion;
+}
+
+// Walks the conversions of one format and the values that they take.
+struct Matching {
+  Context& context;
+  Node& call;
+  uint32_t conversion = 0;  // Counts from 1.
+  uint32_t argument = 0;    // Next in call.operands.
+  uint32_t skipped = 0;     // Arguments in front of them, for numbers in messages.
+
+  [[nodiscard]] Failure error(std::string_view tag, std::string message) const {
+    return error_at(call, std::string(tag), fmt::format("{}( ) {}", call.name, message));
+  }
+};
+
+Compiled<void> match_dynamic(Matching& matching, const FormatPart& part, char symbol) {
+  TypeTable& types = matching.context.types();
+  if (matching.argument >= matching.call.operands.size()) {
+    return matching.error("D_PRINTF_DYN_PROTO",
+                          fmt::format("prototype mismatch: conversion #{} (%{}) is missing a "
+                                      "corresponding \"{}\" argument",
+                                      matching.conversion, shown_conversion(part), symbol));
+  }
+  Node& value = matching.call.operands[matching.argument++];
+  if (value.kind != NodeKind::Aggregation && types.is_integer(value.type)) {
+    convert(types, value, types.integer(4, true));
+    return {};
+  }
+  return matching.error("D_PRINTF_DYN_TYPE",
+                        fmt::format("argument #{} is incompatible with conversion #{} "
+                                    "prototype:\n\tconversion: %{}{}\n\t prototype: int\n\t  "
+                                    "argument: {}",
+                                    matching.skipped + matching.argument, matching.conversion,
+                                    symbol, shown_conversion(part), shown_type(types, value)));
+}
+
+Compiled<void> match_value(Matching& matching, const FormatPart& part) {
+  TypeTable& types = matching.context.types();
+  if (matching.argument >= matching.call.operands.size()) {
+    return matching.error("D_PRINTF_ARG_PROTO",
+                          fmt::format("prototype mismatch: conversion #{} (%{}) is missing a "
+                                      "corresponding value argument",
+                                      matching.conversion, shown_conversion(part)));
+  }
+  Node& value = matching.call.operands[matching.argument++];
+  if (value.kind == NodeKind::Aggregation || !fits(types, value.type, part)) {
+    return matching.error(
+        "D_PRINTF_ARG_TYPE",
+        fmt::format("argument #{} is incompatible with conversion #{} prototype:\n\tconversion: "
+                    "%{}\n\t prototype: {}\n\t  argument: {}",
+                    matching.skipped + matching.argument, matching.conversion,
+                    shown_conversion(part), text_of(taken_by(part)), shown_type(types, value)));
+  }
+  const bool is_string = taken_by(part) == Takes::Text && part.conversion != "ws";
+  if (is_string) convert_to_string(types, value);
+  if (taken_by(part) == Takes::Address) decay(types, value);
+  return {};
+}
+
+Compiled<void> match_part(Matching& matching, const FormatPart& part) {
+  ++matching.conversion;
+  if (part.is_aggregation) {
+    return matching.error("D_PRINTF_AGG_CONV",
+                          fmt::format("conversion #{} (%@{}) may only be used with printa( )",
+                                      matching.conversion, shown_conversion(part)));
+  }
+  if (part.has_dynamic_width) CLEW_TRY(match_dynamic(matching, part, '*'));
+  if (part.has_dynamic_precision) CLEW_TRY(match_dynamic(matching, part, '.'));
+  return match_value(matching, part);
+}
+
+Failure no_format(Context& context, const Node& call) {
+  return error_at(call, "D_PRINTF_ARG_FMT",
+                  fmt::format("{}( ) argument #1 is incompatible with prototype:\n\tprototype: "
+                              "string constant\n\t argument: {}",
+                              call.name, shown_type(context.types(), call.operands[0])));
+}
+
+// Takes the format out of the call.
+Compiled<Format> take_format(Context& context, Statement& statement) {
+  Node& call = statement.expression;
+  Node format_text = std::move(call.operands[0]);
+  call.operands.erase(call.operands.begin());
+  Format format = CLEW_TRY(parse_format(format_text.text, format_text.line, format_text.span));
+  statement.format = static_cast<uint32_t>(context.script.formats.size());
+  context.script.formats.push_back(format);
+  return format;
+}
+
+// --- printa --------------------------------------------------------------------------------------
+
+bool are_same_keys(const TypeTable& types, const Aggregation& a, const Aggregation& b) {
+  if (a.keys.size() != b.keys.size()) return false;
+  for (size_t i = 0; i < a.keys.size(); ++i) {
+    if (!is_same(types, a.keys[i], b.keys[i])) return false;
+    if (a.key_actions[i].action != b.key_actions[i].action) return false;
+  }
+  return true;
+}
+
+Failure key_mismatch(const Node& call, uint32_t conversion, const FormatPart& part,
+                     std::string_view tag) {
+  const bool is_missing = tag == "D_PRINTF_ARG_PROTO";
+  return error_at(
+      call, std::string(tag),
+      fmt::format("printa( ) conversion #{} (%{}) {}", conversion, shown_conversion(part),
+                  is_missing ? "is missing a corresponding aggregation key"
+                             : "is incompatible with its aggregation key"));
+}
+
+// Conversions without @ take the keys from left to right; fewer of them than keys is fine.
+Compiled<void> match_keys(Context& context, const Node& call, const Format& format,
+                          const Aggregation& aggregation) {
+  const TypeTable& types = context.types();
+  size_t key = 0;
+  uint32_t conversion = 0;
+  for (const FormatPart& part : format.parts) {
+    if (!part.has_conversion) continue;
+    ++conversion;
+    key += (part.has_dynamic_width ? 1U : 0U) + (part.has_dynamic_precision ? 1U : 0U);
+    if (part.is_aggregation) continue;
+    if (key >= aggregation.keys.size()) {
+      return key_mismatch(call, conversion, part, "D_PRINTF_ARG_PROTO");
+    }
+    const TypeId type = aggregation.keys[key];
+    // Stacks and symbols are printed by %k, %a, %A and, as text, by %s.
+    const bool is_special = is_dynamic(types, type) && taken_by(part) == Takes::Text;
+    if (!is_special && !fits(types, type, part)) {
+      return key_mismatch(call, conversion, part, "D_PRINTF_ARG_TYPE");
+    }
+    ++key;
+  }
+  return {};
+}
+
+Compiled<void> take_aggregations(Context& context, Statement& statement, size_t first) {
+  Node& call = statement.expression;
+  for (size_t i = first; i < call.operands.size(); ++i) {
+    const uint32_t index = CLEW_TRY(named_aggregation(context, call, i, "D_PRINTA_"));
+    const auto& all = context.script.aggregations;
+    if (i > first && !are_same_keys(context.types(), all[index], all[statement.aggregations[0]])) {
+      return error_at(call, "D_PRINTA_AGGKEY",
+                      fmt::format("printa( ) argument #{} has a key signature that does not match "
+                                  "that of argument #{}",
+                                  i + 1, first + 1));
+    }
+    statement.aggregations.push_back(index);
+  }
+  statement.aggregation = statement.aggregations[0];
+  return {};
+}
+
+}  // namespace
+
+Compiled<void> check_printf(Context& context, Statement& statement) {
+  Node& call = statement.expression;
+  if (call.operands.empty()) {
+    return error_at(
+        call, "D_PROTO_LEN",
+        fmt::format("{}( ) prototype mismatch: 0 args passed, at least 1 expected", call.name));
+  }
+  for (Node& operand : call.operands)
+    CLEW_TRY(check_value(context, operand));
+  if (call.operands[0].kind != NodeKind::String) return no_format(context, call);
+  const Format format = CLEW_TRY(take_format(context, statement));
+  Matching matching{context, call, 0, 0, 1};
+  for (const FormatPart& part : format.parts) {
+    if (part.has_conversion) CLEW_TRY(match_part(matching, part));
+  }
+  if (matching.argument == call.operands.size()) return {};
+  return matching.error("D_PRINTF_ARG_EXTRA",
+                        fmt::format("prototype mismatch: only {} arguments required by this format "
+                                    "string",
+                                    matching.argument));
+}
+
+Compiled<void> check_printa(Context& context, Statement& statement) {
+  Node& call = statement.expression;
+  for (Node& operand : call.operands)
+    CLEW_TRY(check_value(context, operand));
+  const bool has_format = !call.operands.empty() && call.operands[0].kind == NodeKind::String;
+  const size_t first = has_format ? 1 : 0;
+  if (call.operands.size() <= first) {
+    return error_at(
+        call, "D_PRINTA_PROTO",
+        fmt::format("printa( ) prototype mismatch: {} arg{} passed, at least {} "
+                    "expected",
+                    call.operands.size(), call.operands.size() == 1 ? "" : "s", first + 1));
+  }
+  CLEW_TRY(take_aggregations(context, statement, first));
+  if (has_format) {
+    const Format format = CLEW_TRY(take_format(context, statement));
+    CLEW_TRY(match_keys(context, call, format, context.script.aggregations[statement.aggregation]));
+  }
+  call.operands.clear();
+  return {};
+}
+
+}  // namespace clew::query::d::checking

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "query/d/check_options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "query/d/check_statement.h"
+
+namespace clew::query::d {
+namespace {
+
+enum class Syntax : uint8_t { Flag, Number, Size, Rate, Text, TextOrNone, BufferPolicy, Resize };
+
+struct OptionName {
+  std::string_view name;
+  Syntax syntax;
+};
+
+constexpr std::array<OptionName, 95> kOptions = {{
+    // What the compiler obeys.
+    {"aggpercpu", Syntax::Flag},
+    {"amin", Syntax::Text},
+    {"argref", Syntax::Flag},
+    {"core", Syntax::Flag},
+    {"cpp", Syntax::Flag},
+    {"cppargs", Syntax::Text},
+    {"cpphdrs", Syntax::Flag},
+    {"cpppath", Syntax::Text},
+    {"ctfpath", Syntax::Text},
+    {"ctypes", Syntax::Text},
+    {"debug", Syntax::TextOrNone},
+    {"debugassert", Syntax::TextOrNone},
+    {"defaultargs", Syntax::Flag},
+    {"define", Syntax::Text},
+    {"disasm", Syntax::Number},
+    {"droptags", Syntax::Flag},
+    {"dtypes", Syntax::Text},
+    {"empty", Syntax::Flag},
+    {"errtags", Syntax::Flag},
+    {"evaltime", Syntax::Text},
+    {"incdir", Syntax::Text},
+    {"iregs", Syntax::Number},
+    {"kdefs", Syntax::Flag},
+    {"knodefs", Syntax::Flag},
+    {"late", Syntax::Text},
+    {"lazyload", Syntax::Flag},
+    {"ldpath", Syntax::Text},
+    {"libdir", Syntax::Text},
+    {"linkmode", Syntax::Text},
+    {"linknommap", Syntax::Flag},
+    {"linkpath", Syntax::Text},
+    {"linktype", Syntax::Text},
+    {"lockmem", Syntax::Text},
+    {"maxframes", Syntax::Number},
+    {"modpath", Syntax::Text},
+    {"nolibs", Syntax::Flag},
+    {"objcopypath", Syntax::Text},
+    {"pgmax", Syntax::Number},
+    {"preallocate", Syntax::Size},
+    {"procfspath", Syntax::Text},
+    {"pspec", Syntax::Flag},
+    {"setenv", Syntax::Text},
+    {"stdc", Syntax::Text},
+    {"strip", Syntax::Flag},
+    {"syslibdir", Syntax::Text},
+    {"tree", Syntax::Number},
+    {"tregs", Syntax::Number},
+    {"udefs", Syntax::Flag},
+    {"undef", Syntax::Text},
+    {"unodefs", Syntax::Flag},
+    {"unsetenv", Syntax::Text},
+    {"useruprobes", Syntax::Flag},
+    {"verbose", Syntax::Flag},
+    {"version", Syntax::Text},
+    {"zdefs", Syntax::Flag},
+    // What tracing obeys.
+    {"aggrate", Syntax::Rate},
+    {"aggsize", Syntax::Size},
+    {"bpflog", Syntax::TextOrNone},
+    {"bpflogsize", Syntax::Size},
+    {"btfpath", Syntax::Text},
+    {"bufpolicy", Syntax::BufferPolicy},
+    {"bufresize", Syntax::Resize},
+    {"bufsize", Syntax::Size},
+    {"cleanrate", Syntax::Rate},
+    {"cpu", Syntax::Number},
+    {"destructive", Syntax::Flag},
+    {"dynvarsize", Syntax::Size},
+    {"grabanon", Syntax::Flag},
+    {"jstackframes", Syntax::Number},
+    {"jstackstrsize", Syntax::Size},
+    {"noresolve", Syntax::Flag},
+    {"nspec", Syntax::Number},
+    {"pcapsize", Syntax::Size},
+    {"scratchsize", Syntax::Size},
+    {"specsize", Syntax::Size},
+    {"stackframes", Syntax::Number},
+    {"statusrate", Syntax::Rate},
+    {"strsize", Syntax::Size},
+    {"ustackframes", Syntax::Number},
+    // What output obeys.
+    {"agghist", Syntax::Flag},
+    {"aggpack", Syntax::Flag},
+    {"aggsortkey", Syntax::Flag},
+    {"aggsortkeypos", Syntax::Number},
+    {"aggsortpos", Syntax::Number},
+    {"aggsortrev", Syntax::Flag},
+    {"aggzoom", Syntax::Flag},
+    {"flowindent", Syntax::Flag},
+    {"oformat", Syntax::Text},
+    {"quiet", Syntax::Flag},
+    {"quietresize", Syntax::Flag},
+    {"rawbytes", Syntax::Flag},
+    {"stackindent", Syntax::Number},
+    {"switchrate", Syntax::Rate},
+    {"temporal", Syntax::Flag},
+    {"ustackindent", Syntax::Number},
+}};
+
+std::optional<uint64_t> leading_number(std::string_view& text) {
+  uint64_t value = 0;
+  const bool is_hex = text.starts_with("0x") || text.starts_with("0X");
+  const bool is_octal = !is_hex && text.size() > 1 && text[0] == '0' && text[1] >= '0';
+  if (is_hex) text.remove_prefix(2);
+  const int base = is_hex ? 16 : is_octal ? 8 : 10;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (end.ec != std::errc{}) return std::nullopt;
+  text.remove_prefix(static_cast<size_t>(end.ptr - text.data()));
+  return value;
+}
+
+bool is_number(std::string_view value) {
+  if (value.starts_with('-')) value.remove_prefix(1);
+  return leading_number(value) && value.empty();
+}
+
+bool is_any_of(std::string_view value, std::initializer_list<std::string_view> choices) {
+  return std::find(choices.begin(), choices.end(), value) != choices.end();
+}
+
+bool fits(Syntax syntax, std::optional<std::string_view> value) {
+  switch (syntax) {
+    case Syntax::Flag:
+      return !value || is_any_of(*value, {"", "0", "1", "on", "off", "yes", "no", "true", "false",
+                                          "set", "unset", "enable", "disable"});
+    case Syntax::Number:
+      return value && is_number(*value);
+    case Syntax::Size:
+      return value && option_bytes(*value);
+    case Syntax::Rate:
+      return value && option_period_ns(*value);
+    case Syntax::Text:
+      return value.has_value();
+    case Syntax::TextOrNone:
+      return true;
+    case Syntax::BufferPolicy:
+      return value && is_any_of(*value, {"switch", "ring", "fill"});
+    case Syntax::Resize:
+      return value && is_any_of(*value, {"auto", "manual"});
+  }
+  return false;
+}
+
+struct TimeUnit {
+  std::string_view name;
+  uint64_t ns;
+};
+constexpr std::array<TimeUnit, 18> kTimeUnits = {{{"ns", 1},
+                                                  {"nsec", 1},
+                                                  {"us", 1000},
+                                                  {"usec", 1000},
+                                                  {"ms", 1000000},
+                                                  {"msec", 1000000},
+                                                  {"s", 1000000000},
+                                                  {"sec", 1000000000},
+                                                  {"m", 60000000000},
+                                                  {"min", 60000000000},
+                                                  {"h", 3600000000000},
+                                                  {"hour", 3600000000000},
+                                                  {"d", 86400000000000},
+                                                  {"day", 86400000000000},
+                                                  {"secs", 1000000000},
+                                                  {"mins", 60000000000},
+                                                  {"hours", 3600000000000},
+                                                  {"days", 86400000000000}}};
+constexpr uint64_t kSecondNs = 1000000000;
+
+}  // namespace
+
+std::optional<uint64_t> option_bytes(std::string_view value) {
+  const auto number = leading_number(value);
+  if (!number) return std::nullopt;
+  if (value.empty()) return number;
+  constexpr std::string_view kSuffixes = "kmgt";
+  const char suffix = static_cast<char>(value[0] | 0x20);
+  const size_t power = kSuffixes.find(suffix);
+  if (power == std::string_view::npos || value.size() > 1) return std::nullopt;
+  const auto shift = static_cast<uint32_t>(10 * (power + 1));
+  if (*number > std::numeric_limits<uint64_t>::max() >> shift) return std::nullopt;
+  return *number << shift;
+}
+
+std::optional<uint64_t> option_period_ns(std::string_view value) {
+  const auto number = leading_number(value);
+  if (!number) return std::nullopt;
+  if (value.empty() || value == "hz") {
+    if (*number == 0) return 0;
+    return kSecondNs / *number;
+  }
+  for (const TimeUnit& unit : kTimeUnits) {
+    uint64_t period = 0;
+    if (unit.name != value) continue;
+    if (__builtin_mul_overflow(*number, unit.ns, &period)) return std::nullopt;
+    return period;
+  }
+  return std::nullopt;
+}
+
+Expected<void> check_option(std::string_view name, std::optional<std::string_view> value) {
+  const auto is_named = [&](const OptionName& option) { return option.name == name; };
+  const auto* option = std::find_if(kOptions.begin(), kOptions.end(), is_named);
+  if (option == kOptions.end()) return fail(ErrorCode::NotFound, "Invalid option name");
+  if (fits(option->syntax, value)) return {};
+  return fail(ErrorCode::InvalidQuery, "Invalid value for specified option");
+}
+
+namespace checking {
+
+Compiled<void> apply_option(Context& context, const PragmaOption& option) {
+  const auto checked = check_option(option.name, option.value);
+  if (!checked) {
+    const bool is_unknown = checked.error().code == ErrorCode::NotFound;
+    const std::string value = option.value ? fmt::format(" to '{}'", *option.value) : "";
+    return compile_error(
+        is_unknown ? "D_PRAGMA_INVAL" : "D_PRAGMA_OPTSET",
+        fmt::format("failed to set option '{}'{}: {}", option.name, value, checked.error().message),
+        option.line);
+  }
+  context.script.options.values[option.name] = option.value.value_or("");
+  if (option.name != "strsize") return {};
+  const uint64_t bytes = option_bytes(*option.value).value_or(0);
+  context.script.string_size_bytes =
+      static_cast<uint32_t>(std::min<uint64_t>(bytes, std::numeric_limits<uint32_t>::max()));
+  context.types().set_string_size(context.script.string_size_bytes);
+  return {};
+}
+
+}  // namespace checking
+}  // namespace clew::query::d

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes and threads: psinfo_t and lwpsinfo_t of struct task_struct. */
+inline char SSLEEP = 1;
+inline char SRUN = 2;
+inline char SZOMB = 3;
+inline char SSTOP = 4;
+inline char SIDL = 5;
+inline char SONPROC = 6;
+inline char SWAIT = 7;
+
+inline char PR_MODEL_ILP32 = 1;
+inline char PR_MODEL_LP64 = 2;
+
+typedef struct psinfo {
+  int pr_nlwp;
+  pid_t pr_pid;
+  pid_t pr_ppid;
+  pid_t pr_pgid;
+  pid_t pr_sid;
+  uid_t pr_uid;
+  uid_t pr_euid;
+  gid_t pr_gid;
+  gid_t pr_egid;
+  uintptr_t pr_addr;
+  size_t pr_size;
+  char pr_fname[16];
+  char pr_psargs[80];
+  int pr_wstat;
+  uintptr_t pr_argv;
+  uintptr_t pr_envp;
+  char pr_dmodel;
+  uint64_t pr_start;
+} psinfo_t;
+
+typedef struct lwpsinfo {
+  id_t pr_lwpid;
+  uintptr_t pr_addr;
+  char pr_state;
+  char pr_sname;
+  int pr_nice;
+  int pr_pri;
+  char pr_clname[8];
+  char pr_name[16];
+  processorid_t pr_onpro;
+} lwpsinfo_t;
+
+/* Arguments can be read of the current process only; others show their name. */
+translator psinfo_t < struct task_struct *T > {
+  pr_nlwp = T->signal->nr_threads;
+  pr_pid = T->tgid;
+  pr_ppid = T->real_parent->tgid;
+  pr_pgid = T->signal->pids[PIDTYPE_PGID]->numbers[0].nr;
+  pr_sid = T->signal->pids[PIDTYPE_SID]->numbers[0].nr;
+  pr_uid = T->cred->uid.val;
+  pr_euid = T->cred->euid.val;
+  pr_gid = T->cred->gid.val;
+  pr_egid = T->cred->egid.val;
+  pr_addr = (uintptr_t) T;
+  pr_size = T->mm == NULL ? 0 : T->mm->total_vm * 4;
+  pr_fname = T->comm;
+  pr_psargs = T->tgid == pid ? execargs : stringof(T->comm);
+  pr_wstat = T->exit_code;
+  pr_argv = T->mm == NULL ? 0 : T->mm->arg_start;
+  pr_envp = T->mm == NULL ? 0 : T->mm->env_start;
+  pr_dmodel = PR_MODEL_LP64;
+  pr_start = T->start_time;
+};
+
+translator lwpsinfo_t < struct task_struct *T > {
+  pr_lwpid = T->pid;
+  pr_addr = (uintptr_t) T;
+  pr_state = T->exit_state != 0 ? SZOMB : T->on_cpu ? SONPROC : T->__state == 0 ? SRUN :
+             (T->__state & 0xc) != 0 ? SSTOP : (T->__state & 2) != 0 ? SWAIT : SSLEEP;
+  pr_sname = T->exit_state != 0 ? 'Z' : T->on_cpu ? 'O' : T->__state == 0 ? 'R' :
+             (T->__state & 0xc) != 0 ? 'T' : (T->__state & 2) != 0 ? 'W' : 'S';
+  pr_nice = T->static_prio - 120;
+  pr_pri = T->prio;
+  pr_clname = T->rt_priority != 0 ? "RT" : "TS";
+  pr_name = T->comm;
+  pr_onpro = T->thread_info.cpu;
+};
+
+inline psinfo_t *curpsinfo = xlate <psinfo_t *>(curthread);
+inline lwpsinfo_t *curlwpsinfo = xlate <lwpsinfo_t *>(curthread);
