@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Actions: the layout of what a clause records, and the code that fills it.
+#include <csignal>
+
+#include "plan/d/clause_coder.h"
+#include "plan/d/fields.h"
+#include "plan/d/one_of.h"
+
+namespace clew::plan::d {
+
+using abi::DAccessor;
+using query::d::Action;
+using query::d::FieldKind;
+using query::d::NodeKind;
+using query::d::RecordedAction;
+using query::d::RecordField;
+using query::d::StatementKind;
+
+namespace {
+
+constexpr uint32_t round_up(uint32_t size_bytes) {
+  return (size_bytes + 7) & ~7U;
+}
+
+// Actions that the programs perform themselves, and that leave nothing in the record.
+bool is_performed_at_once(Action action) {
+  return is_one_of(action, Action::Breakpoint, Action::Chill, Action::Commit, Action::Copyout,
+                   Action::Copyoutstr, Action::Discard, Action::Panic, Action::Raise,
+                   Action::Speculate, Action::Stop);
+}
+
+}  // namespace
+
+// --- layout --------------------------------------------------------------------------------------
+
+// Flags of all actions lie in front, then their fields; offsets are final after the last one.
+void ClauseCoder::lay_out(const std::vector<Statement>& body) {
+  for (const Statement& statement : body) {
+    if (statement.kind == StatementKind::If) {
+      lay_out(statement.then_part);
+      lay_out(statement.else_part);
+    } else if (statement.kind == StatementKind::Action && !is_performed_at_once(statement.action)) {
+      lay_out_action(statement);
+    }
+  }
+}
+
+void ClauseCoder::lay_out_action(const Statement& statement) {
+  RecordedAction action;
+  action.action = statement.action;
+  action.format = statement.format;
+  action.aggregations = statement.aggregations;
+  const auto& operands = statement.expression.operands;
+  const uint32_t string_bytes = storage_.string_bytes();
+  if (dynamic_action(statement.expression) != Action::None) {
+    action.fields.push_back(field_of(script_, statement.expression, string_bytes));
+  } else if (statement.action == Action::Tracemem) {
+    RecordField field;
+    field.kind = FieldKind::Bytes;
+    field.size_bytes = static_cast<uint32_t>(operands[1].integer);
+    field.type = operands[0].type;
+    action.fields.push_back(field);
+    if (operands.size() > 2) action.fields.push_back(field_of(script_, operands[2], string_bytes));
+  } else if (statement.action == Action::Print) {
+    lay_out_print(operands[0], action);
+  } else if (!is_one_of(statement.action, Action::Printa, Action::Ftruncate)) {
+    for (const Node& operand : operands) {
+      action.fields.push_back(field_of(script_, operand, string_bytes));
+    }
+  }
+  layout().actions.push_back(std::move(action));
+}
+
+// The address and, of a pointer to something with a size, what is there.
+void ClauseCoder::lay_out_print(const Node& operand, RecordedAction& action) {
+  RecordField field = field_of(script_, operand, storage_.string_bytes());
+  if (!types().is_pointer(operand.type) && field.kind != FieldKind::Bytes) {
+    action.fields.push_back(field);
+    return;
+  }
+  RecordField address;
+  address.type = operand.type;
+  action.fields.push_back(address);
+  TypeId target = operand.type;
+  if (types().stripped(operand.type).kind == query::d::TypeKind::Pointer) {
+    target = types().stripped(operand.type).target;
+  }
+  field.kind = FieldKind::Bytes;
+  field.type = target;
+  field.size_bytes = types().size_of(target);
+  if (field.size_bytes != 0) action.fields.push_back(field);
+}
+
+void ClauseCoder::place_fields() {
+  query::d::RecordLayout& record = layout();
+  uint32_t offset = sizeof(abi::DRecordHeader);
+  for (RecordedAction& action : record.actions) {
+    action.flag_offset_bytes = offset++;
+  }
+  for (RecordedAction& action : record.actions) {
+    for (RecordField& field : action.fields) {
+      offset = round_up(offset);
+      field.offset_bytes = offset;
+      offset += field.size_bytes;
+    }
+  }
+  record.size_bytes = round_up(offset);
+  if (record.size_bytes > abi::kDRecordBytesMax) is_too_large_ = true;
+}
+
+// --- code ----------------------------------------------------------------------------------------
+
+void ClauseCoder::code_action(const Statement& statement) {
+  const auto& operands = statement.expression.operands;
+  const Action action = statement.action;
+  if (is_one_of(action, Action::Commit, Action::Discard, Action::Speculate)) {
+    return code_speculation(statement);
+  }
+  if (is_one_of(action, Action::Copyout, Action::Copyoutstr)) return code_copy_out(statement);
+  if (action == Action::Stop) {
+    emit_.argument(Register::R2, SIGSTOP);
+    return emit_.call_checked(DAccessor::Raise);
+  }
+  if (is_one_of(action, Action::Raise, Action::Chill)) {
+    value(operands[0]);
+    code().move(Register::R2, Register::R0);
+    return emit_.call_checked(action == Action::Raise ? DAccessor::Raise : DAccessor::Chill);
+  }
+  if (!is_performed_at_once(action)) code_record(statement);
+}
+
+void ClauseCoder::code_speculation(const Statement& statement) {
+  value(statement.expression.operands[0]);
+  code().move(Register::R2, Register::R0);
+  if (statement.action == Action::Speculate) return emit_.call_checked(DAccessor::Speculate);
+  emit_.call_checked(statement.action == Action::Commit ? DAccessor::SpeculateCommit
+                                                        : DAccessor::SpeculateDiscard);
+}
+
+// copyout(buffer, address, size), copyoutstr(string, address, size).
+void ClauseCoder::code_copy_out(const Statement& statement) {
+  const auto& operands = statement.expression.operands;
+  value(operands[0]);
+  const Slot source = emit_.push();
+  value(operands[1]);
+  const Slot address = emit_.push();
+  value(operands[2]);
+  code().move(Register::R4, Register::R0);
+  emit_.load(Register::R2, address);
+  emit_.load(Register::R3, source);
+  emit_.release();
+  emit_.release();
+  emit_.call_checked(DAccessor::CopyOut);
+}
+
+void ClauseCoder::code_record(const Statement& statement) {
+  const RecordedAction action = next_action();
+  const auto& operands = statement.expression.operands;
+  const bool is_dynamic = dynamic_action(statement.expression) != Action::None;
+  for (size_t i = 0; i < action.fields.size(); ++i) {
+    const Node* argument = &statement.expression;
+    if (statement.action == Action::Tracemem && i == 1) {
+      argument = &operands[2];  // tracemem(address, size, how much of it)
+    } else if (statement.action == Action::Print) {
+      argument = operands.data();
+    } else if (!is_dynamic) {
+      argument = &operands[i];
+    }
+    record_at(*argument, action.fields[i], abi::kDRecordOffset + action.fields[i].offset_bytes);
+  }
+  code().load_window(Register::R1, abi::kDRecordOffset + action.flag_offset_bytes);
+  code().store(isa::Size::Byte, Register::R1, 0, 1);
+  if (statement.action == Action::Exit) {
+    value(operands[0]);
+    code().move(Register::R2, Register::R0);
+    emit_.call(DAccessor::Exit);
+  }
+}
+
+// The value of `argument` to the window at `base`, in the field's form.
+void ClauseCoder::record_at(const Node& argument, const RecordField& field, uint32_t base) {
+  switch (field.kind) {
+    case FieldKind::KernelStack:
+    case FieldKind::UserStack: {
+      const bool is_user = field.kind == FieldKind::UserStack;
+      emit_.argument(Register::R2, base);
+      emit_.argument(Register::R3, field.size_bytes / 8 - (is_user ? 2 : 1));
+      emit_.argument(Register::R4, is_user ? 1 : 0);
+      return emit_.call(DAccessor::Stack);
+    }
+    case FieldKind::KernelAddress:
+    case FieldKind::UserAddress:
+      return record_address(argument, field, base);
+    case FieldKind::String:
+      string_of(argument);
+      code().move(Register::R3, Register::R0);
+      emit_.argument(Register::R2, base);
+      emit_.argument(Register::R4, field.size_bytes);
+      return emit_.call(DAccessor::PadString);
+    case FieldKind::Bytes:
+      value(argument);
+      convert(argument.type, types().integer(8, false));
+      code().move(Register::R3, Register::R0);
+      emit_.argument(Register::R2, base);
+      emit_.argument(Register::R4, field.size_bytes);
+      emit_.argument(Register::R5, argument.is_userland ? 1 : 0);
+      return emit_.call_checked(DAccessor::Copy);
+    case FieldKind::Integer:
+      value(argument);
+      if (class_of(types(), argument.type) == ValueClass::String) {
+        convert(argument.type, types().integer(8, false));
+      }
+      code().load_window(Register::R1, base);
+      return emit_.store_sized(Register::R1, field.size_bytes, Register::R0);
+  }
+}
+
+void ClauseCoder::record_address(const Node& argument, const RecordField& field, uint32_t base) {
+  value(argument.operands[0]);
+  const uint32_t offset = field.kind == FieldKind::UserAddress ? 8 : 0;
+  code().load_window(Register::R1, base + offset);
+  code().store(isa::Size::Double, Register::R1, 0, Register::R0);
+  if (offset == 0) return;
+  emit_.argument(Register::R2, static_cast<uint32_t>(query::d::Builtin::Pid));
+  emit_.call_checked(DAccessor::BuiltinInteger);
+  code().load_window(Register::R1, base);
+  code().store(isa::Size::Double, Register::R1, 0, Register::R0);
+}
+
+}  // namespace clew::plan::d

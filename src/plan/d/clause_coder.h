@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the program of one clause. Its parts are in files by what they translate: expression.cc,
+// place.cc (what can be assigned to), call.cc (subroutines and built-ins), action.cc (what is
+// recorded), aggregate.cc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "plan/d/emitter.h"
+#include "plan/d/generate.h"
+#include "plan/d/storage.h"
+#include "query/d/script.h"
+
+namespace clew::plan::d {
+
+// Where a value can be loaded from and stored to, after the code that finds it has run.
+//
+//     Window, Global   at `offset`, known now
+//     GlobalIndexed    in the globals, at the number in `slot` + offset
+//     Address          at the D pointer in `slot` + offset
+//     Dynamic          an element of dynamic variable `variable`; its key is in `keys`
+struct Place {
+  enum class Kind : uint8_t { Window, Global, GlobalIndexed, Address, Dynamic };
+  Kind kind = Kind::Window;
+  query::d::TypeId type = query::d::kNoType;
+  uint32_t offset = 0;  // Dynamic: of the member in the element.
+  Slot slot{};
+  uint32_t variable = 0;  // In the script.
+  std::vector<Slot> keys{};
+  bool is_userland = false;
+  bool is_member = false;  // Dynamic: not the whole element.
+  uint8_t bit_offset = 0;
+  uint8_t bit_size = 0;     // 0: no bit-field.
+  uint32_t slots_used = 0;  // To release when done.
+};
+
+class ClauseCoder {
+ public:
+  ClauseCoder(const query::d::Script& script, const StoragePlan& storage, Generated& generated,
+              uint32_t clause);
+
+  // The program, and the clause's record layout in `generated`.
+  query::d::Compiled<isa::Program> code(const query::d::Clause& clause);
+
+ private:
+  using Node = query::d::Node;
+  using Statement = query::d::Statement;
+  using TypeId = query::d::TypeId;
+
+  // --- statements (clause_coder.cc, action.cc, aggregate.cc)
+  void code_body(const std::vector<Statement>& body);
+  void code_if(const Statement& statement);
+  void code_action(const Statement& statement);
+  void code_record(const Statement& statement);
+  void code_aggregate(const Statement& statement);
+  void lay_out_key(uint32_t aggregation, const Node& target);
+  void record_key(const Node& operand, const query::d::RecordField& field, uint32_t base);
+  void copy_key(uint32_t from, uint32_t size_bytes);
+  void code_speculation(const Statement& statement);
+  void code_copy_out(const Statement& statement);
+  void lay_out(const std::vector<Statement>& body);
+  void lay_out_action(const Statement& statement);
+  void lay_out_print(const Node& operand, query::d::RecordedAction& action);
+  void place_fields();
+  void clear_flags();
+  query::d::RecordedAction& next_action() { return layout().actions[next_action_++]; }
+  query::d::RecordLayout& layout() { return generated_.records[clause_]; }
+  void record_address(const Node& argument, const query::d::RecordField& field, uint32_t base);
+  void record_at(const Node& argument, const query::d::RecordField& field, uint32_t base);
+
+  // --- expressions: the value to r0 (expression.cc)
+  void value(const Node& node);
+  void unary(const Node& node);
+  void increment(const Node& node);
+  void binary(const Node& node);
+  void logical(const Node& node);
+  void compare_strings(const Node& node);
+  void arithmetic(query::d::BinaryOperator op, TypeId left, TypeId right, TypeId result);
+  void divide(query::d::BinaryOperator op, bool is_signed);
+  void compare(query::d::BinaryOperator op, bool is_signed);
+  void conditional(const Node& node);
+  void assign(const Node& node);
+  void remove(const Node& target);
+  void cast(const Node& node);
+  void string_of(const Node& node);
+  void truth(const Node& node);  // 0 or not 0
+  void identifier(const Node& node);
+  void convert(TypeId from, TypeId to);
+  [[nodiscard]] TypeId common_type(TypeId left, TypeId right) const;
+  [[nodiscard]] uint32_t element_bytes(TypeId pointer) const;
+
+  // --- places (place.cc)
+  Place place(const Node& node);
+  [[nodiscard]] bool is_associative_element(const Node& node) const;
+  Place variable_place(const Node& node, uint32_t variable);
+  Place member_place(const Node& node);
+  Place element_place(const Node& node);
+  Place pointer_place(const Node& pointer, TypeId type, bool is_userland);
+  void address_of(const Place& place);         // A D pointer to it, in r0.
+  void load(const Place& place);               // The value to r0.
+  void store(const Place& place, Slot value);  // Keeps the slot.
+  void load_dynamic(const Place& place);
+  void store_dynamic(const Place& place, Slot value);
+  void store_bytes(const Place& place, Slot value);
+  void load_bits(const Place& place);
+  void insert_bits(const Place& place, Slot value);
+  void load_string_variable(const Place& place);
+  void store_string_variable(const Place& place, Slot value);
+  void store_string_element(const Place& place, Slot value);
+  void load_string_flag(const Place& place);
+  void store_string_flag(const Place& place, Slot value);
+  void pad_string(uint32_t room, Slot value);
+  void write_key(const Place& place);
+  void release(const Place& place);
+  void check_index(const query::d::Type& array);
+
+  // --- calls (call.cc)
+  void builtin(const Node& node);
+  void subroutine(const Node& node);
+  void call_with(const Node& node, abi::DAccessor accessor, bool has_destination);
+  void copy_in(const Node& node);
+  void check_scratch();
+  void swap_bytes(const Node& node, uint32_t bits);
+
+  // Room in the window until the statement ends.
+  uint32_t temporary(uint32_t size_bytes);
+  uint32_t string_temporary() { return temporary(storage_.string_bytes() + 8); }
+
+  [[nodiscard]] const query::d::TypeTable& types() const { return script_.types; }
+  isa::Builder& code() { return emit_.code(); }
+
+  const query::d::Script& script_;
+  const StoragePlan& storage_;
+  Generated& generated_;
+  uint32_t clause_;
+  Emitter emit_;
+  uint32_t next_action_ = 0;
+  uint32_t temporaries_ = 0;      // Next free byte.
+  uint32_t temporaries_end_ = 0;  // The most that any statement needed.
+  bool is_too_large_ = false;
+  uint32_t line_ = 0;
+};
+
+}  // namespace clew::plan::d

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/d/fields.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "plan/d/one_of.h"
+#include "plan/d/storage.h"
+
+namespace clew::plan::d {
+
+using query::d::Action;
+using query::d::FieldKind;
+using query::d::Node;
+using query::d::NodeKind;
+using query::d::RecordField;
+using query::d::Script;
+
+namespace {
+
+constexpr uint32_t kKernelFrames = 20;
+constexpr uint32_t kUserFrames = 100;
+constexpr uint32_t kFramesMax = 127;  // PERF_MAX_STACK_DEPTH, include/uapi/linux/perf_event.h
+
+uint32_t option_frames(const Script& script, std::string_view name, uint32_t otherwise) {
+  const auto found = script.options.values.find(name);
+  if (found == script.options.values.end()) return otherwise;
+  uint32_t frames = 0;
+  const std::string& text = found->second;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), frames);
+  return parsed.ec == std::errc() ? frames : otherwise;
+}
+
+bool is_kernel_stack(Action action) {
+  return action == Action::Stack;
+}
+
+bool is_user_stack(Action action) {
+  return action == Action::Ustack || action == Action::Jstack;
+}
+
+}  // namespace
+
+Action dynamic_action(const Node& node) {
+  if (node.kind != NodeKind::Call || node.subroutine != query::d::Subroutine::None) {
+    return Action::None;
+  }
+  const auto action = query::d::find_action(node.name).value_or(Action::None);
+  const bool is_dynamic =
+      is_one_of(action, Action::Stack, Action::Ustack, Action::Jstack, Action::Sym, Action::Mod,
+                Action::Usym, Action::Ufunc, Action::Umod, Action::Uaddr);
+  return is_dynamic ? action : Action::None;
+}
+
+uint32_t stack_frames(const Script& script, Action action, const Node& call) {
+  uint32_t frames = is_kernel_stack(action) ? option_frames(script, "stackframes", kKernelFrames)
+                                            : option_frames(script, "ustackframes", kUserFrames);
+  if (!call.operands.empty() && call.operands[0].kind == NodeKind::Integer) {
+    frames = static_cast<uint32_t>(call.operands[0].integer);
+  }
+  return std::clamp(frames, 1U, kFramesMax);
+}
+
+RecordField field_of(const Script& script, const Node& node, uint32_t string_bytes) {
+  RecordField field;
+  field.type = node.type;
+  field.action = dynamic_action(node);
+  if (is_kernel_stack(field.action)) {
+    field.kind = FieldKind::KernelStack;
+    field.size_bytes = 8 * (stack_frames(script, field.action, node) + 1);
+  } else if (is_user_stack(field.action)) {
+    field.kind = FieldKind::UserStack;
+    field.size_bytes = 8 * (stack_frames(script, field.action, node) + 2);
+  } else if (field.action == Action::Sym || field.action == Action::Mod) {
+    field.kind = FieldKind::KernelAddress;
+  } else if (field.action != Action::None) {
+    field.kind = FieldKind::UserAddress;
+    field.size_bytes = 16;
+  } else if (class_of(script.types, node.type) == ValueClass::String) {
+    field.kind = FieldKind::String;
+    field.size_bytes = string_bytes;
+  } else if (class_of(script.types, node.type) == ValueClass::Bytes) {
+    field.kind = FieldKind::Bytes;
+    field.size_bytes = std::max(1U, script.types.size_of(node.type));
+  } else {
+    const bool is_integer = script.types.is_integer(node.type);
+    field.size_bytes = is_integer ? std::max(1U, script.types.size_of(node.type)) : 8;
+    field.is_signed = is_integer && script.types.is_signed(node.type);
+  }
+  return field;
+}
+
+}  // namespace clew::plan::d

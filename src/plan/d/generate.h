@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Script -> Generated: one probe program per clause, the layout of what it records, and the
+// descriptors of the state that it uses. The programs see one window per firing (abi/d_window.h)
+// and call the D accessors; the engine that runs them, in the kernel or in a process, is none of
+// their business.
+//
+// A value is one register: an integer extended by its own type's sign, an address for pointers,
+// arrays and structs, a window offset for strings (0 = NULL). Expressions leave theirs in r0;
+// r6 is left to the engine.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "abi/d_window.h"
+#include "isa/program.h"
+#include "query/d/record.h"
+#include "query/d/script.h"
+#include "query/d/source.h"
+
+namespace clew::plan::d {
+
+struct Generated {
+  std::vector<isa::Program> clauses;            // By clause of the script.
+  std::vector<query::d::RecordLayout> records;  // By clause.
+  std::vector<uint32_t> scratch_begin;          // By clause: the first byte for alloca().
+  std::vector<abi::DVariable> variables;        // Thread-local and associative ones.
+  std::vector<abi::DAggregation> aggregations;  // By aggregation of the script.
+  std::vector<query::d::KeyLayout> keys;        // By aggregation.
+  std::vector<uint8_t> globals;                 // All zero: nothing is stored yet.
+  std::vector<uint8_t> literals;                // At abi::kDLocalOffset of each window.
+  uint32_t local_begin = 0;                     // this-> variables, zeroed before each firing.
+  uint32_t local_bytes = 0;
+};
+
+// Errors are those that only the machine's limits cause: too many variables, a clause that needs
+// more room than a window has.
+query::d::Compiled<Generated> generate(const query::d::Script& script);
+
+}  // namespace clew::plan::d

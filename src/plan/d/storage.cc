@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/d/storage.h"
+
+#include <fmt/format.h>
+
+#include "plan/d/one_of.h"
+
+namespace clew::plan::d {
+
+using query::d::Compiled;
+using query::d::CompileError;
+using query::d::Node;
+using query::d::NodeKind;
+using query::d::Script;
+using query::d::Statement;
+using query::d::TypeId;
+using query::d::TypeTable;
+using query::d::Variable;
+using query::d::VariableScope;
+
+namespace {
+
+constexpr uint32_t kScratchMin = 4096;  // Of a window, left to temporaries and alloca().
+
+constexpr uint32_t round_up(uint32_t size_bytes) {
+  return (size_bytes + 7) & ~7U;
+}
+
+// Bytes of a key: integers take a word each, strings their room.
+uint32_t key_bytes(const Script& script, const std::vector<TypeId>& keys, uint32_t string_bytes) {
+  uint32_t bytes = 0;
+  for (const TypeId key : keys) {
+    switch (class_of(script.types, key)) {
+      case ValueClass::Scalar:
+        bytes += 8;
+        break;
+      case ValueClass::String:
+        bytes += string_bytes;
+        break;
+      case ValueClass::Bytes:
+        bytes += round_up(script.types.size_of(key));
+        break;
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+ValueClass class_of(const TypeTable& types, TypeId type) {
+  using query::d::TypeKind;
+  const TypeKind kind = types.stripped(type).kind;
+  if (kind == TypeKind::String) return ValueClass::String;
+  return is_one_of(kind, TypeKind::Struct, TypeKind::Union, TypeKind::Array) ? ValueClass::Bytes
+                                                                             : ValueClass::Scalar;
+}
+
+void StoragePlan::add_variable(const Script& script, const Variable& variable,
+                               Generated& generated) {
+  const ValueClass kind = class_of(script.types, variable.type);
+  VariableHome home;
+  if (kind == ValueClass::String) home.size_bytes = string_bytes_;
+  if (kind == ValueClass::Bytes) {
+    home.size_bytes = round_up(std::max(1U, script.types.size_of(variable.type)));
+  }
+  const uint32_t room = home.size_bytes + (kind == ValueClass::String ? kStringFlagBytes : 0);
+  if (variable.is_associative || variable.scope == VariableScope::Thread) {
+    home.place = VariableHome::Place::Dynamic;
+    home.number = static_cast<uint32_t>(generated.variables.size());
+    generated.variables.push_back({.key_bytes = key_bytes(script, variable.keys, string_bytes_),
+                                   .value_bytes = home.size_bytes,
+                                   .is_thread = variable.scope == VariableScope::Thread ? 1U : 0U,
+                                   .reserved = 0});
+  } else if (variable.scope == VariableScope::Clause) {
+    home.offset = local_bytes_;  // From local_begin, which is known when all literals are.
+    local_bytes_ += room;
+  } else {
+    home.place = VariableHome::Place::Global;
+    home.offset = static_cast<uint32_t>(generated.globals.size());
+    generated.globals.resize(generated.globals.size() + room);
+  }
+  homes_.push_back(home);
+}
+
+void StoragePlan::add_literals(const Node& node, Generated& generated) {
+  if (node.kind == NodeKind::String && literals_.find(node.text) == literals_.end()) {
+    const auto offset = static_cast<uint32_t>(generated.literals.size());
+    literals_[node.text] = abi::kDLocalOffset + offset;
+    const auto size = std::min(static_cast<uint32_t>(node.text.size()), string_bytes_ - 1);
+    generated.literals.resize(offset + round_up(size + 1));
+    std::copy_n(node.text.begin(), size, generated.literals.begin() + offset);
+  }
+  for (const Node& operand : node.operands) {
+    add_literals(operand, generated);
+  }
+}
+
+void StoragePlan::add_literals(const std::vector<Statement>& body, Generated& generated) {
+  for (const Statement& statement : body) {
+    add_literals(statement.expression, generated);
+    add_literals(statement.then_part, generated);
+    add_literals(statement.else_part, generated);
+  }
+}
+
+Compiled<StoragePlan> StoragePlan::make(const Script& script, Generated& generated) {
+  StoragePlan plan;
+  plan.string_bytes_ = round_up(script.string_size_bytes);
+  for (const Variable& variable : script.variables) {
+    plan.add_variable(script, variable, generated);
+  }
+  for (const query::d::Clause& clause : script.clauses) {
+    if (clause.predicate) plan.add_literals(*clause.predicate, generated);
+    plan.add_literals(clause.body, generated);
+  }
+  generated.local_begin = abi::kDLocalOffset + static_cast<uint32_t>(generated.literals.size());
+  generated.local_bytes = plan.local_bytes_;
+  plan.temporaries_begin_ = generated.local_begin + plan.local_bytes_;
+  for (VariableHome& home : plan.homes_) {
+    if (home.place == VariableHome::Place::Window) home.offset += generated.local_begin;
+  }
+  if (plan.temporaries_begin_ + kScratchMin > abi::kDWindowBytes) {
+    return tl::unexpected(CompileError{
+        "D_NOMEM", "this-> variables and string literals need more than a clause may have", 0, {}});
+  }
+  if (generated.variables.size() > abi::kDVariablesMax ||
+      script.aggregations.size() > abi::kDAggregationsMax) {
+    return tl::unexpected(CompileError{
+        "D_NOMEM",
+        fmt::format("more than {} thread-local and associative variables, or {} aggregations",
+                    abi::kDVariablesMax, abi::kDAggregationsMax),
+        0,
+        {}});
+  }
+  return plan;
+}
+
+}  // namespace clew::plan::d
