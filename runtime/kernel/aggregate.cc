@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Aggregations: finds or makes the key's entry in this CPU's table (abi/d_tables.h) and adds to its
+// cells. The CPU may be interrupted by a program that does the same, hence atomic cells.
+#include "abi/d_buckets.h"
+#include "runtime/kernel/bpf.h"
+
+namespace clew::runtime::kernel {
+
+extern "C" {
+uint64_t d_aggregate_bucket(DWindow* w, uint64_t aggregation, uint64_t value);
+uint64_t d_aggregate_is_key(DWindow* w, uint64_t entry, uint64_t key_words);
+}
+
+namespace {
+
+inline constexpr uint64_t kUsed = static_cast<uint64_t>(abi::DAggregateState::Used);
+inline constexpr uint64_t kClaimed = static_cast<uint64_t>(abi::DAggregateState::Claimed);
+inline constexpr int64_t kLowest = static_cast<int64_t>(uint64_t{1} << 63);
+inline constexpr uint64_t kSwapsMax = 16;
+
+// The masks say to the verifier that words are aligned.
+[[gnu::always_inline]] inline uint64_t& word(uint64_t offset, uint64_t index) {
+  return *reinterpret_cast<uint64_t*>(d_aggregates + masked(offset, 0x3FFF'FFF8) +
+                                      masked(index * 8, 0xFFF8));
+}
+
+[[gnu::always_inline]] inline uint64_t key_word(DWindow* w, uint64_t index) {
+  return *reinterpret_cast<const uint64_t*>(reinterpret_cast<const uint8_t*>(w) + abi::kDKeyOffset +
+                                            masked(index * 8, 0xFF8));
+}
+
+[[gnu::always_inline]] inline uint64_t hash_of(DWindow* w, uint64_t words) {
+  uint64_t hash = 0x9E37'79B9'7F4A'7C15;
+  for (uint64_t i = zero(w); i < words && go_on(); ++i) {
+    hash = (hash ^ (hash >> 29) ^ key_word(w, i)) * 0xBF58'476D'1CE4'E5B9;
+  }
+  return hash ^ (hash >> 32);
+}
+
+struct Wanted {
+  DWindow* w;
+  uint64_t hash;
+  uint64_t key_words;
+};
+
+[[gnu::always_inline]] inline uint64_t in_tables(uint64_t offset) {
+  return bounded(offset, number(d_n_aggregates_cpu_bytes) * number(d_n_cpus));
+}
+
+[[gnu::always_inline]] inline const abi::DAggregationTable& table_of(uint64_t aggregation) {
+  const uint64_t last = number(d_n_aggregations) - 1;
+  return d_aggregations[aggregation < last ? aggregation : last];
+}
+
+[[gnu::always_inline]] inline uint64_t key_words_of(const abi::DAggregationTable& t) {
+  return masked(t.aggregation.key_bytes / 8, 0x1FF);
+}
+
+[[gnu::always_inline]] inline bool has_key(const Wanted& k, uint64_t offset) {
+  if (word(offset, 1) != k.hash) return false;
+  return k.key_words == 0 || d_aggregate_is_key(k.w, offset, k.key_words) != 0;
+}
+
+// The cells that are not sums begin with what any value replaces.
+[[gnu::always_inline]] inline uint64_t neutral(abi::DAggregateFunction function) {
+  if (function == abi::DAggregateFunction::Min) return ~(uint64_t{1} << 63);
+  return function == abi::DAggregateFunction::Max ? uint64_t{1} << 63 : 0;
+}
+
+[[gnu::always_inline]] inline void clear_cells(DWindow* w, uint64_t begin, uint64_t size) {
+  constexpr uint64_t kPartsMax = 8 * abi::kDCellWordsMax / kCopyBytesMax;
+  const uint64_t all = forgotten(w, size);
+  for (uint64_t i = zero(w); i < kPartsMax && go_on(); ++i) {
+    const uint64_t done = forgotten(w, i * kCopyBytesMax);
+    if (done >= all) break;
+    const uint64_t left = all - done;
+    copy_kernel(&word(begin, done / 8), forgotten(w, left < kCopyBytesMax ? left : kCopyBytesMax),
+                d_zeros);
+  }
+}
+
+// An empty entry becomes this key's, with one update pending.
+[[gnu::always_inline]] inline bool take_entry(const Wanted& k, const abi::DAggregation& a,
+                                              uint64_t offset, uint64_t state) {
+  const uint64_t version = state & ~uint64_t{3};
+  if (!abi::swap_word(word(offset, 0), state, version | kClaimed)) return false;
+  word(offset, 1) = k.hash;
+  copy_kernel(&word(offset, 2), forgotten(k.w, 8 * k.key_words),
+              reinterpret_cast<const uint8_t*>(k.w) + abi::kDKeyOffset);
+  const uint64_t cells = k.key_words + 2;
+  clear_cells(k.w, offset + 8 * cells, 8 * masked(a.cell_words, 0xFFF));
+  if (neutral(a.function) != 0) word(offset, cells + 1) = neutral(a.function);
+  abi::store_word(word(offset, cells), abi::kDPending);
+  abi::store_word(word(offset, 0), (version + 4) | kUsed);
+  return true;
+}
+
+// The place of an entry, and what is known of the way to it.
+struct Probed {
+  uint64_t found;  // 0 = none: place 0 is given as 1.
+  uint64_t empty;  // The first entry that the key could take.
+};
+
+[[gnu::always_inline]] inline Probed search(const Wanted& k, const abi::DAggregationTable& t,
+                                            uint64_t cpu_begin) {
+  Probed result{0, 0};
+  const uint64_t entries = masked(t.entries, 0xFFFFFF);
+  const uint64_t end = number(d_n_aggregates_cpu_bytes);
+  const uint64_t home = ((k.hash & 0xFFFF'FFFF) * entries) >> 32;
+  for (uint64_t probe = zero(k.w); probe < abi::kDProbesMax && probe < entries && go_on();
+       ++probe) {
+    const uint64_t index = home + probe >= entries ? home + probe - entries : home + probe;
+    uint64_t place = t.begin + index * t.entry_bytes;
+    if (place >= end) break;
+    asm volatile("" : "+r"(place));
+    place += cpu_begin;
+    const uint64_t state = abi::load_word(word(place, 0));
+    const bool is_used = (state & 3) == kUsed;
+    if (is_used && has_key(k, place)) {
+      result.found = place + 1;
+      break;
+    }
+    const bool is_empty = is_used && abi::load_word(word(place, 2 + k.key_words)) == 0;
+    if ((state == 0 || is_empty) && result.empty == 0) result.empty = place + 1;
+    if (state == 0) break;
+  }
+  return result;
+}
+
+[[gnu::always_inline]] inline void replace(DWindow* w, uint64_t cells, uint64_t value,
+                                           bool is_max) {
+  for (uint64_t turn = zero(w); turn < kSwapsMax && go_on(); ++turn) {
+    const uint64_t old = abi::load_word(word(cells, 1));
+    const bool is_better = is_max ? static_cast<int64_t>(value) > static_cast<int64_t>(old)
+                                  : static_cast<int64_t>(value) < static_cast<int64_t>(old);
+    if (!is_better || abi::swap_word(word(cells, 1), old, value)) break;
+  }
+}
+
+// value² as two words: 32-bit halves, as one multiplies by hand.
+[[gnu::always_inline]] inline void add_square(uint64_t cells, uint64_t value) {
+  const uint64_t amount = static_cast<int64_t>(value) < 0 ? ~value + 1 : value;
+  const uint64_t low = amount & 0xFFFF'FFFF;
+  const uint64_t high = amount >> 32;
+  const uint64_t middle = low * high;
+  const uint64_t low_square = low * low;
+  const uint64_t sum = low_square + (middle << 33);
+  const uint64_t carry = sum < low_square ? 1 : 0;
+  const uint64_t before = abi::add_word(word(cells, 3), sum);
+  const uint64_t overflow = before + sum < before ? 1 : 0;
+  abi::add_word(word(cells, 4), high * high + (middle >> 31) + carry + overflow);
+}
+
+[[gnu::always_inline]] inline uint64_t bucket_of(DWindow* w, const abi::DAggregationTable& t,
+                                                 uint64_t value) {
+  const auto number_of = static_cast<int64_t>(value);
+  const int64_t* p = t.aggregation.parameters;
+  if (t.aggregation.function == abi::DAggregateFunction::Quantize) {
+    return abi::quantize_bucket(number_of);
+  }
+  if (t.aggregation.function == abi::DAggregateFunction::LinearQuantize) {
+    return abi::linear_bucket({.base = p[0], .limit = p[1], .step = p[2]}, number_of);
+  }
+  const abi::DLogLinear l{static_cast<uint64_t>(p[0]), static_cast<uint64_t>(p[1]),
+                          static_cast<uint64_t>(p[2]), static_cast<uint64_t>(p[3])};
+  return abi::log_linear_bucket(l, zero(w), t.steps, number_of);
+}
+
+struct Update {
+  uint64_t aggregation;
+  uint64_t cells;
+  uint64_t value;
+  uint64_t weight;
+};
+
+[[gnu::always_inline]] inline void add(DWindow* w, const abi::DAggregationTable& t,
+                                       const Update& u) {
+  using abi::DAggregateFunction;
+  const DAggregateFunction function = t.aggregation.function;
+  if (function == DAggregateFunction::Sum) {
+    abi::add_word(word(u.cells, 1), u.value);
+  } else if (function == DAggregateFunction::Min || function == DAggregateFunction::Max) {
+    replace(w, u.cells, u.value, function == DAggregateFunction::Max);
+  } else if (function == DAggregateFunction::Average || function == DAggregateFunction::Deviation) {
+    abi::add_word(word(u.cells, 1), 1);
+    abi::add_word(word(u.cells, 2), u.value);
+    if (function == DAggregateFunction::Deviation) add_square(u.cells, u.value);
+  } else {
+    const uint64_t bucket = d_aggregate_bucket(w, u.aggregation, u.value) + 1;
+    if (bucket < t.aggregation.cell_words) abi::add_word(word(u.cells, bucket), u.weight);
+  }
+}
+
+// That of an aggregation without a key + 1, once it is used.
+[[gnu::always_inline]] inline uint64_t only_entry(const abi::DAggregationTable& t, uint64_t cpu) {
+  const uint64_t place = in_tables(t.begin + cpu * number(d_n_aggregates_cpu_bytes));
+  return (abi::load_word(word(place, 0)) & 3) == kUsed ? place + 1 : 0;
+}
+
+[[gnu::always_inline]] inline uint64_t lose(uint64_t cpu) {
+  if (cpu < abi::kDCpusMax) abi::add_word(d_shared.losses.aggregation[cpu], 1);
+  return 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+[[gnu::noinline]] uint64_t d_aggregate_is_key(DWindow* w, uint64_t entry, uint64_t key_words) {
+  const uint64_t offset = in_tables(entry);
+  uint64_t same = 1;
+  for (uint64_t i = zero(w); i < key_words && same != 0 && go_on(); ++i) {
+    same = word(offset, i + 2) == key_word(w, i) ? 1 : 0;
+  }
+  return same;
+}
+
+[[gnu::noinline]] uint64_t d_aggregate_hash(DWindow* w, uint64_t key_words) {
+  return hash_of(w, key_words);
+}
+
+// The key's entry + 1, or 0; the first empty entry + 1 comes back in the window.
+[[gnu::noinline]] uint64_t d_aggregate_find(DWindow* w, uint64_t aggregation, uint64_t hash) {
+  const abi::DAggregationTable& t = table_of(aggregation);
+  const uint64_t cpu = processor();
+  if (cpu >= number(d_n_cpus)) return 0;
+  const Probed result =
+      search({w, hash, key_words_of(t)}, t, cpu * number(d_n_aggregates_cpu_bytes));
+  w->header.second_result = result.empty;
+  return result.found;
+}
+
+// Whether the empty entry could be taken for the key.
+[[gnu::noinline]] uint64_t d_aggregate_take(DWindow* w, uint64_t aggregation, uint64_t hash,
+                                            uint64_t entry) {
+  const abi::DAggregationTable& t = table_of(aggregation);
+  const uint64_t place = in_tables(entry);
+  const uint64_t state = abi::load_word(word(place, 0));
+  if ((state & 3) == kClaimed) return 0;
+  return take_entry({w, hash, key_words_of(t)}, t.aggregation, place, state) ? 1 : 0;
+}
+
+[[gnu::noinline]] uint64_t d_aggregate_bucket(DWindow* w, uint64_t aggregation, uint64_t value) {
+  return bucket_of(w, table_of(aggregation), value);
+}
+
+uint64_t d_aggregate(DWindow* w, uint64_t aggregation, uint64_t value, uint64_t weight) {
+  const abi::DAggregationTable& t = table_of(aggregation);
+  const uint64_t cpu = processor();
+  const uint64_t key_words = key_words_of(t);
+  const uint64_t hash = key_words == 0 ? 0 : d_aggregate_hash(w, key_words);
+  bool fresh = false;
+  uint64_t entry = key_words == 0 ? only_entry(t, cpu) : 0;
+  if (entry == 0) entry = d_aggregate_find(w, aggregation, hash);
+  if (entry == 0) {
+    entry = w->header.second_result;
+    if (entry == 0 || d_aggregate_take(w, aggregation, hash, entry - 1) == 0) return lose(cpu);
+    fresh = true;
+  }
+  const uint64_t cells = in_tables(entry - 1) + 16 + 8 * key_words;
+  if (abi::load_word(word(cells, 0)) == 0) {
+    fresh = abi::swap_word(word(cells, 0), 0, abi::kDPending);
+  }
+  // A count is its number of updates.
+  if (t.aggregation.function != abi::DAggregateFunction::Count) {
+    add(w, t, {aggregation, cells, value, weight});
+  }
+  abi::add_word(word(cells, 0), fresh ? abi::kDPending + 1 : 1);
+  return 0;
+}
+
+}  // extern "C"
+
+}  // namespace clew::runtime::kernel

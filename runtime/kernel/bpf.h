@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// What D accessors need of the kernel: BPF helpers by number, the session's maps, and the numbers
+// that the linker puts in. Everything here is the linker's to resolve (src/kernel/link.h): a map's
+// symbol becomes its address, a number's symbol the number.
+#pragma once
+
+#include <cstdint>
+
+#include "abi/d_loop.h"
+#include "abi/d_tables.h"
+#include "abi/d_window.h"
+
+namespace clew::runtime::kernel {
+
+using abi::DFault;
+using abi::DWindow;
+using abi::go_on;
+
+// --- helpers (include/uapi/linux/bpf.h)
+// -----------------------------------------------------------
+
+template <uint64_t kNumber, typename... Arguments>
+[[gnu::always_inline]] inline int64_t helper(Arguments... arguments) {
+  using Function = int64_t (*)(Arguments...);
+  return reinterpret_cast<Function>(kNumber)(arguments...);
+}
+
+[[gnu::always_inline]] inline uint64_t monotonic_ns() {
+  return static_cast<uint64_t>(helper<5>());
+}
+[[gnu::always_inline]] inline uint64_t processor() {
+  return static_cast<uint64_t>(helper<8>()) & 0xFFFF'FFFF;
+}
+[[gnu::always_inline]] inline uint64_t process_and_thread() {
+  return static_cast<uint64_t>(helper<14>());
+}
+[[gnu::always_inline]] inline uint64_t group_and_user() {
+  return static_cast<uint64_t>(helper<15>());
+}
+[[gnu::always_inline]] inline uint64_t random_word() {
+  return static_cast<uint64_t>(helper<7>()) & 0xFFFF'FFFF;
+}
+// A struct task_struct that the verifier knows: its fields can be loaded.
+[[gnu::always_inline]] inline const uint8_t* current_task() {
+  return reinterpret_cast<const uint8_t*>(helper<158>());
+}
+[[gnu::always_inline]] inline uint64_t current_task_address() {
+  return static_cast<uint64_t>(helper<35>());
+}
+// The same for struct pt_regs.
+[[gnu::always_inline]] inline const uint64_t* user_registers() {
+  return reinterpret_cast<const uint64_t*>(helper<175>(current_task()));
+}
+[[gnu::always_inline]] inline uint64_t attach_cookie(const void* context) {
+  return static_cast<uint64_t>(helper<174>(context));
+}
+
+// --- maps
+// ------------------------------------------------------------------------------------------
+
+extern "C" {
+extern DWindow d_windows[];  // kDWindowsPerCpu for each CPU.
+extern abi::DShared d_shared;
+extern uint8_t d_globals[];
+extern uint8_t d_dynamic[];     // abi/d_dynamic.h
+extern uint8_t d_aggregates[];  // abi/d_tables.h
+extern abi::DVariable d_variables[];
+extern abi::DAggregationTable d_aggregations[];
+extern abi::DEnabled d_enabled[];    // By index of the enabling.
+extern uint8_t d_names[];            // Texts of probes' names.
+extern uint64_t d_system_calls[];    // By number: enabling + 1.
+extern abi::DCodeRange d_skipped[];  // Functions of the kernel that stacks leave out.
+extern const uint8_t d_zeros[];
+extern uint8_t d_records;  // The ring: only its map is meant.
+}
+
+// --- numbers
+// ---------------------------------------------------------------------------------------
+
+// The address of a symbol that the linker replaces by a number.
+template <typename Symbol>
+[[gnu::always_inline]] inline uint64_t number(const Symbol& symbol) {
+  uint64_t value = reinterpret_cast<uint64_t>(&symbol);
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
+extern "C" {
+extern const char d_n_cpus;
+extern const char d_n_string_bytes;
+extern const char d_n_variables;
+extern const char d_n_aggregations;
+extern const char d_n_enabled;
+extern const char d_n_names_bytes;
+extern const char d_n_globals_bytes;
+extern const char d_n_dynamic_buckets;
+extern const char d_n_dynamic_entry_bytes;
+extern const char d_n_dynamic_key_bytes;
+extern const char d_n_aggregates_cpu_bytes;
+extern const char d_n_speculations;
+extern const char d_n_speculation_bytes;
+extern const char d_n_target_pid;
+extern const char d_n_may_write_user;
+extern const char d_n_local_begin;
+extern const char d_n_local_bytes;
+extern const char d_n_skipped;
+extern const char d_n_wants_stack;
+// Of one program.
+extern const char d_n_run_when;
+extern const char d_n_argument_count;
+extern const char d_n_argument_map_low;   // Eight bytes of argument_map;
+extern const char d_n_argument_map_high;  // the other two.
+extern const char d_n_has_argument_map;
+extern const char d_n_filter_argument;
+extern const char d_n_filter_mask;
+extern const char d_n_filter_value;
+extern const char d_n_system_calls_begin;
+// Offsets of fields of the kernel's structs.
+extern const char d_n_task_tgid;
+extern const char d_n_task_real_parent;
+extern const char d_n_task_comm;
+extern const char d_n_task_runtime;
+extern const char d_n_task_fs;
+extern const char d_n_task_mm;
+extern const char d_n_fs_root;
+extern const char d_n_fs_pwd;
+extern const char d_n_path_mnt;
+extern const char d_n_path_dentry;
+extern const char d_n_dentry_parent;
+extern const char d_n_dentry_name;
+extern const char d_n_mount_mnt;
+extern const char d_n_mount_parent;
+extern const char d_n_mount_point;
+extern const char d_n_mnt_root;
+extern const char d_n_mm_arg_start;
+extern const char d_n_mm_arg_end;
+}
+
+// --- the window
+// ------------------------------------------------------------------------------------
+
+// 0, which the verifier does not know: loops must begin with such a value (abi/d_loop.h).
+[[gnu::always_inline]] inline uint64_t zero(const DWindow* w) {
+  return w->header.reserved_null[0];
+}
+
+// The same value, of which the verifier forgets where it came from. The size of a copy has to be
+// exact for it, which it then asks of all that the size was computed from: of a loop's counter,
+// too, and then it would walk through each round.
+[[gnu::always_inline]] inline uint64_t forgotten(DWindow* w, uint64_t value) {
+  volatile uint64_t& place = w->header.forgotten;
+  place = value;
+  return place;
+}
+
+// The `and`s are instructions that the compiler cannot argue away, since the verifier has to see
+// them.
+[[gnu::always_inline]] inline uint64_t masked(uint64_t value, uint64_t mask) {
+  asm volatile("%0 &= %1" : "+r"(value) : "i"(mask));
+  return value;
+}
+
+// An offset of which the verifier knows nothing, since a function was given or gave it: a multiple
+// of 8 below `limit`, else 0.
+[[gnu::always_inline]] inline uint64_t bounded(uint64_t offset, uint64_t limit) {
+  uint64_t aligned = masked(offset, 0x3FFF'FFF8);
+  if (aligned >= limit) return 0;
+  asm volatile("" : "+r"(aligned));  // What is computed from it comes after the comparison.
+  return aligned;
+}
+
+[[gnu::always_inline]] inline uint8_t* at(DWindow* w, uint64_t offset) {
+  return reinterpret_cast<uint8_t*>(w) + masked(offset, 0xFFFF);
+}
+
+[[gnu::always_inline]] inline uint64_t fail(DWindow* w, DFault fault, uint64_t value) {
+  w->header.fault_value = value;
+  w->header.fault = static_cast<uint64_t>(fault);
+  return 0;
+}
+
+[[gnu::always_inline]] inline bool is_tagged(uint64_t address) {
+  return (address & abi::kDWindowTagMask) == abi::kDWindowTag;
+}
+
+// --- copies
+// ----------------------------------------------------------------------------------------
+
+inline constexpr uint64_t kCopyBytesMax = 4096;
+
+// Up to kCopyBytesMax bytes from kernel (our maps included) or user memory. `size` is masked, for
+// the verifier. 0, or negative when an address is bad: then `to` is zeroed.
+[[gnu::always_inline]] inline int64_t copy_kernel(void* to, uint64_t size, const void* from) {
+  return helper<113>(to, masked(size, 0x1FFF), from);
+}
+[[gnu::always_inline]] inline int64_t copy_user(void* to, uint64_t size, const void* from) {
+  return helper<112>(to, masked(size, 0x1FFF), from);
+}
+// Texts: the length with the NUL, which is always there; negative when the address is bad.
+[[gnu::always_inline]] inline int64_t copy_kernel_text(void* to, uint64_t size, const void* from) {
+  return helper<115>(to, masked(size, 0x1FFF), from);
+}
+[[gnu::always_inline]] inline int64_t copy_user_text(void* to, uint64_t size, const void* from) {
+  return helper<114>(to, masked(size, 0x1FFF), from);
+}
+[[gnu::always_inline]] inline const void* pointer(uint64_t address) {
+  return reinterpret_cast<const void*>(address);
+}
+
+// Zeroes `size` <= kCopyBytesMax bytes of the window.
+[[gnu::always_inline]] inline void clear(DWindow* w, uint64_t offset, uint64_t size) {
+  copy_kernel(at(w, offset), size, d_zeros);
+}
+
+}  // namespace clew::runtime::kernel

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records into the ring, speculations, faults and the end of tracing.
+#include "runtime/kernel/times.h"
+
+namespace clew::runtime::kernel {
+namespace {
+
+using abi::DActivity;
+using abi::DRecordHeader;
+using abi::DRecordKind;
+
+inline constexpr uint64_t kFree = 0;
+inline constexpr uint64_t kActive = 1;
+inline constexpr uint64_t kCommitting = 2;
+inline constexpr uint64_t kDiscarding = 3;
+inline constexpr uint64_t kNowhere = ~uint64_t{0};  // Header's speculation: what is said is lost.
+
+// The kernel wakes the reader only when it had read all there was.
+[[gnu::always_inline]] inline bool put(const void* record, uint64_t size) {
+  return helper<130>(&d_records, record, size, uint64_t{0}) == 0;
+}
+
+[[gnu::always_inline]] inline uint64_t lose() {
+  const uint64_t cpu = processor();
+  if (cpu < abi::kDCpusMax) abi::add_word(d_shared.losses.principal[cpu], 1);
+  return 0;
+}
+
+[[gnu::always_inline]] inline void fill(DWindow* w, DRecordHeader& h, DRecordKind kind) {
+  h.size_bytes = sizeof h;
+  h.kind = kind;
+  h.probe = w->header.probe;
+  h.clause = w->header.clause;
+  h.cpu = static_cast<uint32_t>(processor());
+  h.speculation = 0;
+  h.time_ns = timestamp(w);
+}
+
+[[gnu::always_inline]] inline abi::DSpeculation& speculation(uint64_t id) {
+  return d_shared.speculations[masked(id - 1, abi::kDSpeculationsMax - 1)];
+}
+
+// Whether the record of `size` bytes may go to the clause's speculation.
+[[gnu::always_inline]] inline bool admit(DWindow* w, uint64_t size) {
+  const uint64_t id = w->header.speculation;
+  if (id == kNowhere) return false;
+  abi::DSpeculation& s = speculation(id);
+  if (abi::load_word(s.state) != kActive) return false;
+  const uint64_t held = abi::add_word(s.bytes, size);
+  if (held + size <= number(d_n_speculation_bytes)) return true;
+  abi::add_word(s.bytes, ~size + 1);
+  abi::add_word(d_shared.losses.speculative, 1);
+  return false;
+}
+
+// 1 when the id names a speculation; 0 when it is to be ignored, or a fault.
+[[gnu::always_inline]] inline bool is_speculation(DWindow* w, uint64_t id) {
+  if (id == 0) return false;
+  if (id <= number(d_n_speculations)) return true;
+  fail(w, DFault::IllegalOperation, id);
+  return false;
+}
+
+[[gnu::always_inline]] inline uint64_t end_speculation(DWindow* w, uint64_t id, uint64_t state,
+                                                       DRecordKind kind) {
+  if (!is_speculation(w, id)) return 0;
+  if (!abi::swap_word(speculation(id).state, kActive, state)) return 0;
+  DRecordHeader h;
+  fill(w, h, kind);
+  h.speculation = static_cast<uint32_t>(id);
+  if (put(&h, sizeof h)) return 0;
+  abi::swap_word(speculation(id).state, state, kActive);
+  return lose();
+}
+
+}  // namespace
+
+extern "C" {
+
+uint64_t d_commit(DWindow* w, uint64_t size) {
+  auto& h = *reinterpret_cast<DRecordHeader*>(at(w, abi::kDRecordOffset));
+  const uint64_t id = w->header.speculation;
+  if (id != 0 && !admit(w, size)) return 0;
+  fill(w, h, DRecordKind::Data);
+  h.size_bytes = static_cast<uint32_t>(size);
+  h.speculation = static_cast<uint32_t>(id);
+  if (size > abi::kDRecordBytesMax) return lose();
+  const uint64_t bytes = masked(size, 0x7FFF);
+  if (bytes > abi::kDRecordBytesMax) return 0;
+  return put(&h, bytes) ? 0 : lose();
+}
+
+uint64_t d_speculation(DWindow* w) {
+  const uint64_t count = number(d_n_speculations);
+  bool is_busy = false;
+  for (uint64_t id = zero(w) + 1; id <= count && go_on(); ++id) {
+    const uint64_t state = abi::load_word(speculation(id).state);
+    if (state == kFree && abi::swap_word(speculation(id).state, kFree, kActive)) return id;
+    if (state == kCommitting || state == kDiscarding) is_busy = true;
+  }
+  if (is_busy) {
+    abi::add_word(d_shared.losses.speculation_busy, 1);
+  } else {
+    abi::add_word(d_shared.losses.speculation_unavailable, 1);
+  }
+  return 0;
+}
+
+uint64_t d_speculate(DWindow* w, uint64_t id) {
+  w->header.speculation = kNowhere;
+  if (is_speculation(w, id) && abi::load_word(speculation(id).state) == kActive) {
+    w->header.speculation = id;
+  }
+  return 0;
+}
+
+uint64_t d_speculate_commit(DWindow* w, uint64_t id) {
+  return end_speculation(w, id, kCommitting, DRecordKind::Commit);
+}
+
+uint64_t d_speculate_discard(DWindow* w, uint64_t id) {
+  return end_speculation(w, id, kDiscarding, DRecordKind::Discard);
+}
+
+// The first exit() stops all other probes; its record follows the clause's own (d_after_clause).
+uint64_t d_exit(DWindow* w, uint64_t code) {
+  const uint64_t when = w->header.run_when;
+  const uint64_t next = static_cast<uint64_t>(DActivity::Draining);
+  const bool ends = static_cast<DActivity>(when) == DActivity::Stopped ||
+                    abi::swap_word(d_shared.activity, when, next);
+  if (!ends) return 0;
+  d_shared.exit_code = code;
+  w->header.exit_pending = 1;
+  return 0;
+}
+
+// What a clause leaves to do: an exit() or a fault. Gives 1 when the ERROR clauses are to run.
+uint64_t d_after_clause(DWindow* w) {
+  if (w->header.exit_pending != 0) {
+    w->header.exit_pending = 0;
+    DRecordHeader h;
+    fill(w, h, DRecordKind::Exit);
+    if (!put(&h, sizeof h)) lose();
+  }
+  const uint64_t fault = w->header.fault;
+  w->header.fault = 0;
+  if (fault == 0 || fault == static_cast<uint64_t>(DFault::Dropped)) return 0;
+  if (w->header.in_error != 0) {
+    abi::add_word(d_shared.losses.error_in_error, 1);
+    return 0;
+  }
+  abi::DErrorRecord record;
+  fill(w, record.header, DRecordKind::Error);
+  record.header.size_bytes = sizeof record;
+  record.fault = fault;
+  record.value = w->header.fault_value;
+  record.pc = w->header.fault_pc;
+  if (!put(&record, sizeof record)) lose();
+  for (uint32_t i = 0; i < 6; ++i)
+    w->header.kept_arguments[i] = w->header.arguments[i];
+  w->header.kept_probe = w->header.probe;
+  w->header.kept_clause = w->header.clause;
+  w->header.arguments[0] = 0;
+  w->header.arguments[1] = w->header.probe;
+  w->header.arguments[2] = w->header.clause;
+  w->header.arguments[3] = record.pc;
+  w->header.arguments[4] = fault;
+  w->header.arguments[5] = record.value;
+  w->header.probe = 3;  // ERROR
+  w->header.in_error = 1;
+  return 1;
+}
+
+uint64_t d_after_error(DWindow* w) {
+  for (uint32_t i = 0; i < 6; ++i)
+    w->header.arguments[i] = w->header.kept_arguments[i];
+  w->header.probe = static_cast<uint32_t>(w->header.kept_probe);
+  w->header.clause = static_cast<uint32_t>(w->header.kept_clause);
+  w->header.in_error = 0;
+  return 0;
+}
+
+uint64_t d_raise(DWindow*, uint64_t signal) {
+  return static_cast<uint64_t>(helper<109>(static_cast<uint32_t>(signal)));
+}
+
+// Spins; the kernel allows no program to wait. At most half a second.
+uint64_t d_chill(DWindow* w, uint64_t nanoseconds) {
+  constexpr uint64_t kLongest = 500'000'000;
+  const uint64_t begin = monotonic_ns();
+  const uint64_t wanted = nanoseconds < kLongest ? nanoseconds : kLongest;
+  for (uint64_t i = zero(w); i < ~uint64_t{0} && go_on(); ++i) {
+    if (monotonic_ns() - begin >= wanted) break;
+  }
+  return 0;
+}
+
+}  // extern "C"
+
+}  // namespace clew::runtime::kernel

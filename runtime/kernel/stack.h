@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes a stack into the window's scratch room and finds where the probe's own frames end.
+#pragma once
+
+#include "runtime/kernel/bpf.h"
+
+namespace clew::runtime::kernel {
+
+inline constexpr uint64_t kKernelStack = 0;
+inline constexpr uint64_t kUserStack = 1;
+inline constexpr uint64_t kFramesMax = 512;
+inline constexpr uint64_t kOwnFramesMax = 32;  // Of BPF and the probe's machinery, on top.
+inline constexpr uint64_t kUserFlag = 1 << 8;
+
+// Frames [first, first + count) of the scratch room.
+struct Frames {
+  uint64_t first;
+  uint64_t count;
+};
+
+[[gnu::always_inline]] inline uint64_t frame_at(DWindow* w, uint64_t index) {
+  return *reinterpret_cast<const uint64_t*>(w->scratch + masked(index * 8, 0x1FF8));
+}
+
+// Whether the address is in one of the functions by which the kernel calls programs; the table is
+// sorted, (begin, end) by (begin, end).
+[[gnu::always_inline]] inline bool is_skipped(DWindow* w, uint64_t address) {
+  const uint64_t count = number(d_n_skipped);
+  uint64_t low = zero(w);
+  uint64_t high = zero(w) + count;
+  for (uint64_t turn = zero(w); turn < 32 && low < high && go_on(); ++turn) {
+    const uint64_t middle = forgotten(w, (low + high) / 2);
+    if (middle >= count) return false;
+    const abi::DCodeRange& range = d_skipped[middle];
+    if (address < range.begin) {
+      high = middle;
+    } else if (address >= range.end) {
+      low = middle + 1;
+    } else {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The first frame behind those of the functions that called the program.
+[[gnu::always_inline]] inline uint64_t first_frame(DWindow* w, uint64_t count) {
+  uint64_t first = zero(w);
+  for (uint64_t i = zero(w); i < kOwnFramesMax && i < count && go_on(); ++i) {
+    if (is_skipped(w, frame_at(w, i))) first = i + 1;
+  }
+  return forgotten(w, first);
+}
+
+// What a clock's main program took.
+[[gnu::always_inline]] inline Frames clock_frames(DWindow* w, uint64_t limit) {
+  const uint64_t count = w->header.stack_bytes / 8;
+  const uint64_t taken = forgotten(w, count < limit ? count : limit);
+  copy_kernel(w->scratch, 8 * taken, w->clock_stack);
+  return {0, taken};
+}
+
+[[gnu::always_inline]] inline Frames capture(DWindow* w, uint64_t wanted, uint64_t kind) {
+  const uint64_t limit = wanted < kFramesMax ? wanted : kFramesMax;
+  if (kind != kUserStack && w->header.has_stack != 0) return clock_frames(w, limit);
+  const uint64_t room = kind == kUserStack ? limit : limit + kOwnFramesMax;
+  const uint64_t size = masked(room * 8, 0x1FF8);
+  const uint64_t flags = kind == kUserStack ? kUserFlag : 0;
+  const int64_t bytes = helper<141>(current_task(), w->scratch, size, flags);
+  if (bytes <= 0) return {0, 0};
+  const uint64_t count = static_cast<uint64_t>(bytes) / 8;
+  const uint64_t first = kind == kUserStack ? 0 : first_frame(w, count);
+  const uint64_t left = count - first;
+  return {first, left < limit ? left : limit};
+}
+
+}  // namespace clew::runtime::kernel

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// D's string functions that look at a text: length, comparison, search.
+#include "runtime/kernel/text.h"
+
+namespace clew::runtime::kernel {
+namespace {
+
+inline constexpr uint64_t kFromNowhere = uint64_t{1} << 63;  // No position was given.
+inline constexpr uint64_t kAbsent = ~uint64_t{0};
+
+[[gnu::always_inline]] inline bool is_at(DWindow* w, uint64_t place, uint64_t needle,
+                                         uint64_t needle_bytes) {
+  uint64_t same = zero(w);
+  for (; same < needle_bytes && go_on(); ++same) {
+    if (byte(w, place + same) != byte(w, needle + same)) break;
+  }
+  return same >= needle_bytes;
+}
+
+struct Search {
+  uint64_t string;
+  uint64_t needle;
+  uint64_t from;  // The first place, and
+  uint64_t to;    // the last one.
+};
+
+[[gnu::always_inline]] inline uint64_t search_forward(DWindow* w, const Search& s) {
+  const uint64_t needle_bytes = length_of(w, s.needle);
+  for (uint64_t i = zero(w) + s.from; i <= s.to && go_on(); ++i) {
+    if (is_at(w, s.string + i, s.needle, needle_bytes)) return i;
+  }
+  return kAbsent;
+}
+
+[[gnu::always_inline]] inline uint64_t search_backward(DWindow* w, const Search& s) {
+  const uint64_t needle_bytes = length_of(w, s.needle);
+  for (uint64_t i = zero(w) + s.to + 1; i > s.from && go_on(); --i) {
+    if (is_at(w, s.string + i - 1, s.needle, needle_bytes)) return i - 1;
+  }
+  return kAbsent;
+}
+
+}  // namespace
+
+extern "C" {
+
+uint64_t d_string_length(DWindow* w, uint64_t string) {
+  if (is_null(w, string)) return 0;
+  return length_of(w, string);
+}
+
+uint64_t d_string_compare(DWindow* w, uint64_t a, uint64_t b) {
+  if (a == 0 || b == 0) {
+    if (a == b) return 0;
+    return a == 0 ? kAbsent : 1;
+  }
+  const uint64_t limit = string_bytes();
+  uint64_t left = 0;
+  uint64_t right = 0;
+  for (uint64_t i = zero(w); i < limit && go_on(); ++i) {
+    left = byte(w, a + i);
+    right = byte(w, b + i);
+    if (left != right || left == 0) break;
+  }
+  if (left == right) return 0;
+  return left < right ? kAbsent : 1;
+}
+
+uint64_t d_find_string(DWindow* w, uint64_t string, uint64_t needle, uint64_t from) {
+  if (is_null(w, string) || is_null(w, needle)) return 0;
+  const uint64_t size = length_of(w, string);
+  const uint64_t needle_bytes = length_of(w, needle);
+  // A position before the text counts as its start, one behind it finds only the empty text.
+  const uint64_t first = static_cast<int64_t>(from) < 0 ? 0 : from;
+  if (first > size) return needle_bytes == 0 ? size : kAbsent;
+  if (needle_bytes > size) return kAbsent;
+  return search_forward(w, {string, needle, first, size - needle_bytes});
+}
+
+uint64_t d_find_last_string(DWindow* w, uint64_t string, uint64_t needle, uint64_t from) {
+  if (is_null(w, string) || is_null(w, needle)) return 0;
+  const uint64_t size = length_of(w, string);
+  const uint64_t needle_bytes = length_of(w, needle);
+  if (from != kFromNowhere && static_cast<int64_t>(from) < 0) {
+    return needle_bytes == 0 ? 0 : kAbsent;
+  }
+  if (needle_bytes > size) return kAbsent;
+  const uint64_t last = size - needle_bytes;
+  return search_backward(w, {string, needle, 0, from < last ? from : last});
+}
+
+uint64_t d_string_from(DWindow* w, uint64_t dst, uint64_t string, uint64_t needle) {
+  if (is_null(w, string) || is_null(w, needle)) return 0;
+  const uint64_t size = length_of(w, string);
+  const uint64_t needle_bytes = length_of(w, needle);
+  if (needle_bytes > size) return 0;
+  const uint64_t place = search_forward(w, {string, needle, 0, size - needle_bytes});
+  return place == kAbsent ? 0 : slice(w, dst, string + place, string + size);
+}
+
+// The NUL at the end can be looked for, too, as in C.
+uint64_t d_string_at(DWindow* w, uint64_t dst, uint64_t string, uint64_t character) {
+  if (is_null(w, string)) return 0;
+  const uint64_t size = length_of(w, string);
+  for (uint64_t i = zero(w); i <= size && go_on(); ++i) {
+    if (byte(w, string + i) == (character & 0xFF)) return slice(w, dst, string + i, string + size);
+  }
+  return 0;
+}
+
+uint64_t d_string_at_last(DWindow* w, uint64_t dst, uint64_t string, uint64_t character) {
+  if (is_null(w, string)) return 0;
+  const uint64_t size = length_of(w, string);
+  for (uint64_t i = zero(w) + size + 1; i > 0 && go_on(); --i) {
+    if (byte(w, string + i - 1) == (character & 0xFF)) {
+      return slice(w, dst, string + i - 1, string + size);
+    }
+  }
+  return 0;
+}
+
+}  // extern "C"
+
+}  // namespace clew::runtime::kernel

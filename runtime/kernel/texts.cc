@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// D's string functions that make a text: joining, cutting, paths of files, numbers.
+#include "runtime/kernel/text.h"
+
+namespace clew::runtime::kernel {
+namespace {
+
+[[gnu::always_inline]] inline bool contains(DWindow* w, uint64_t set, uint64_t character) {
+  const uint64_t limit = string_bytes();
+  for (uint64_t i = zero(w); i < limit && go_on(); ++i) {
+    const uint64_t one = byte(w, set + i);
+    if (one == character) return true;
+    if (one == 0) return false;
+  }
+  return false;
+}
+
+// strtok()'s text is kept outside of D's part of the window.
+[[gnu::always_inline]] inline uint64_t token_byte(DWindow* w, uint64_t place) {
+  return w->token_text[masked(place, 0xFFF)];
+}
+
+[[gnu::always_inline]] inline void change_case(DWindow* w, uint64_t dst, uint64_t first) {
+  const uint64_t limit = string_bytes();
+  for (uint64_t i = zero(w); i < limit && go_on(); ++i) {
+    const uint64_t character = byte(w, dst + i);
+    if (character == 0) break;
+    if (character - first < 26) set_byte(w, dst + i, character ^ 0x20);
+  }
+}
+
+[[gnu::always_inline]] inline uint64_t change_case_to(DWindow* w, uint64_t dst, uint64_t string,
+                                                      uint64_t first) {
+  if (is_null(w, string)) return 0;
+  copy_kernel_text(at(w, dst), string_bytes(), at(w, string));
+  change_case(w, dst, first);
+  return dst;
+}
+
+// The end of a path without its trailing slashes; 0 when it is all slashes.
+[[gnu::always_inline]] inline uint64_t without_slashes(DWindow* w, uint64_t string, uint64_t end) {
+  uint64_t last = zero(w) + end;
+  for (; last > 0 && go_on(); --last) {
+    if (byte(w, string + last - 1) != '/') break;
+  }
+  return forgotten(w, last);
+}
+// The begin of the last component that ends at `end`.
+[[gnu::always_inline]] inline uint64_t component(DWindow* w, uint64_t string, uint64_t end) {
+  uint64_t first = zero(w) + end;
+  for (; first > 0 && go_on(); --first) {
+    if (byte(w, string + first - 1) == '/') break;
+  }
+  return forgotten(w, first);
+}
+
+[[gnu::always_inline]] inline uint64_t one_byte(DWindow* w, uint64_t dst, uint64_t character) {
+  set_byte(w, dst, character);
+  return finish(w, dst, 1);
+}
+
+}  // namespace
+
+extern "C" {
+
+uint64_t d_string_join(DWindow* w, uint64_t dst, uint64_t a, uint64_t b) {
+  if (is_null(w, a) || is_null(w, b)) return 0;
+  const int64_t copied = copy_kernel_text(at(w, dst), string_bytes(), at(w, a));
+  const uint64_t size = copied <= 0 ? 0 : static_cast<uint64_t>(copied) - 1;
+  const uint64_t room = string_bytes() - size;
+  const int64_t added = copy_kernel_text(at(w, dst + size), room, at(w, b));
+  return finish(w, dst, size + (added <= 0 ? 0 : static_cast<uint64_t>(added) - 1));
+}
+
+uint64_t d_substring(DWindow* w, uint64_t dst, uint64_t string, uint64_t first, uint64_t count) {
+  if (is_null(w, string)) return 0;
+  const auto size = static_cast<int64_t>(length_of(w, string));
+  auto begin = static_cast<int64_t>(first);
+  const auto wanted = static_cast<int64_t>(count);
+  int64_t from_end = 0;  // How many bytes a negative start reaches beyond the begin.
+  if (begin < 0) {
+    begin += size;
+    if (begin < 0) {
+      from_end = begin;
+      begin = 0;
+    }
+  }
+  if (begin >= size) return finish(w, dst, 0);
+  int64_t end = size;
+  if (wanted < 0) {
+    end = size + wanted;
+  } else if (wanted < size - begin - from_end) {
+    end = begin + wanted + from_end;
+  }
+  if (end <= begin) return finish(w, dst, 0);
+  return slice(w, dst, string + static_cast<uint64_t>(begin), string + static_cast<uint64_t>(end));
+}
+
+uint64_t d_tokenize(DWindow* w, uint64_t dst, uint64_t string, uint64_t delimiters) {
+  if (is_null(w, delimiters)) return 0;
+  if (string != 0) {
+    copy_kernel_text(w->token_text, string_bytes(), at(w, string));
+    w->header.token_offset = 1;
+  }
+  if (w->header.token_offset == 0) return fail(w, DFault::BadAddress, 0);
+  const uint64_t limit = string_bytes();
+  uint64_t begin = zero(w) + w->header.token_offset - 1;
+  for (; begin < limit && go_on(); ++begin) {
+    const uint64_t character = token_byte(w, begin);
+    if (character == 0 || !contains(w, delimiters, character)) break;
+  }
+  uint64_t end = zero(w) + begin;
+  for (; end < limit && go_on(); ++end) {
+    const uint64_t character = token_byte(w, end);
+    if (character == 0 || contains(w, delimiters, character)) break;
+    set_byte(w, dst + end - begin, character);
+  }
+  if (end == begin) return 0;
+  w->header.token_offset = (token_byte(w, end) == 0 ? end : end + 1) + 1;
+  return finish(w, dst, end - begin);
+}
+
+uint64_t d_to_lower(DWindow* w, uint64_t dst, uint64_t string) {
+  return change_case_to(w, dst, string, 'A');
+}
+
+uint64_t d_to_upper(DWindow* w, uint64_t dst, uint64_t string) {
+  return change_case_to(w, dst, string, 'a');
+}
+
+uint64_t d_base_name(DWindow* w, uint64_t dst, uint64_t string) {
+  if (is_null(w, string)) return 0;
+  const uint64_t size = length_of(w, string);
+  if (size == 0) return one_byte(w, dst, '.');
+  const uint64_t end = without_slashes(w, string, size);
+  if (end == 0) return one_byte(w, dst, '/');
+  return slice(w, dst, string + component(w, string, end), string + end);
+}
+
+uint64_t d_directory_name(DWindow* w, uint64_t dst, uint64_t string) {
+  if (is_null(w, string)) return 0;
+  const uint64_t size = length_of(w, string);
+  if (size == 0) return one_byte(w, dst, '.');
+  const uint64_t end = without_slashes(w, string, size);
+  if (end == 0) return one_byte(w, dst, '/');
+  const uint64_t first = component(w, string, end);
+  if (first == 0) return one_byte(w, dst, '.');
+  const uint64_t parent = without_slashes(w, string, first);
+  if (parent == 0) return one_byte(w, dst, '/');
+  return slice(w, dst, string, string + parent);
+}
+
+// Removes "//", "/./" and "dir/..": what is written is a stack of components.
+uint64_t d_clean_path(DWindow* w, uint64_t dst, uint64_t string) {
+  if (is_null(w, string)) return 0;
+  const uint64_t size = length_of(w, string);
+  const uint64_t rooted = byte(w, string) == '/' ? 1 : 0;
+  uint64_t out = zero(w);
+  uint64_t begin = zero(w);
+  for (; begin < size && go_on(); ++begin) {
+    if (byte(w, string + begin) == '/') continue;
+    uint64_t end = zero(w) + begin;
+    for (; end < size && go_on(); ++end) {
+      if (byte(w, string + end) == '/') break;
+    }
+    end = forgotten(w, end);
+    const uint64_t length = forgotten(w, end - begin);
+    const bool dotted = byte(w, string + begin) == '.';
+    const bool parent = dotted && length == 2 && byte(w, string + begin + 1) == '.';
+    if (parent && out > 0) {
+      const uint64_t kept = component(w, dst, out);
+      out = forgotten(w, kept > 0 ? kept - 1 : 0);
+    } else if (!(dotted && length == 1) && !(parent && rooted != 0)) {
+      if (out > 0 || rooted != 0) {
+        set_byte(w, dst + out, '/');
+        ++out;
+      }
+      copy_kernel(at(w, dst + out), length, at(w, string + begin));
+      out = forgotten(w, out + length);
+    }
+    begin = end;
+  }
+  if (out == 0 && size > 0) {
+    set_byte(w, dst, rooted != 0 ? '/' : '.');
+    out = 1;
+  }
+  return finish(w, dst, out);
+}
+
+}  // extern "C"
+
+}  // namespace clew::runtime::kernel

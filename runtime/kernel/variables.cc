@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dynamic variables (abi/d_dynamic.h) and the bytes of globals.
+#include "abi/d_dynamic.h"
+#include "runtime/kernel/bpf.h"
+
+namespace clew::runtime::kernel {
+namespace {
+
+[[gnu::always_inline]] inline uint64_t table_bytes() {
+  return number(d_n_dynamic_buckets) * abi::dynamic_bucket_bytes(number(d_n_dynamic_entry_bytes));
+}
+
+[[gnu::always_inline]] inline uint64_t in_table(uint64_t offset) {
+  return bounded(offset, table_bytes());
+}
+
+// The key is the key area of the window, with its variable's number and the thread.
+class Table : public abi::DynamicTable<Table> {
+ public:
+  [[gnu::always_inline]] Table(DWindow* w, uint64_t identity, uint64_t key_words, uint64_t bucket)
+      : w_(w), identity_(identity), key_words_(key_words), bucket_(bucket) {}
+
+  [[gnu::always_inline]] uint64_t zero() const { return w_->header.reserved_null[0]; }
+  [[gnu::always_inline]] uint64_t buckets() const { return number(d_n_dynamic_buckets); }
+  [[gnu::always_inline]] uint64_t entry_bytes() const { return number(d_n_dynamic_entry_bytes); }
+  [[gnu::always_inline]] uint64_t key_bytes_max() const { return number(d_n_dynamic_key_bytes); }
+  [[gnu::always_inline]] uint64_t identity() const { return identity_; }
+  [[gnu::always_inline]] uint64_t key_words() const { return key_words_; }
+  [[gnu::always_inline]] uint64_t bucket() const { return bucket_; }
+  [[gnu::always_inline]] uint64_t& word(uint64_t offset, uint64_t index) const {
+    return *reinterpret_cast<uint64_t*>(d_dynamic + offset + masked(index * 8, 0x1FF8));
+  }
+  [[gnu::always_inline]] uint64_t key_word(uint64_t index) const {
+    return *reinterpret_cast<const uint64_t*>(reinterpret_cast<const uint8_t*>(w_) +
+                                              abi::kDKeyOffset + masked(index * 8, 0xFF8));
+  }
+  [[gnu::always_inline]] abi::DFound find() const;
+  [[gnu::always_inline]] abi::DFound claim_new() const;
+
+ private:
+  DWindow* w_;
+  uint64_t identity_;
+  uint64_t key_words_;
+  uint64_t bucket_;
+};
+
+// A found entry's state comes back in the window.
+[[gnu::always_inline]] inline uint64_t give(DWindow* w, const abi::DFound& found) {
+  w->header.second_result = found.state;
+  return found.offset;
+}
+
+}  // namespace
+
+extern "C" {
+
+[[gnu::noinline]] uint64_t d_dynamic_bucket(DWindow* w, uint64_t identity, uint64_t key_words) {
+  return Table(w, identity, key_words, 0).find_bucket();
+}
+
+[[gnu::noinline]] uint64_t d_dynamic_find(DWindow* w, uint64_t identity, uint64_t key_words,
+                                          uint64_t bucket) {
+  return give(w, Table(w, identity, key_words, in_table(bucket)).find_here());
+}
+
+[[gnu::noinline]] uint64_t d_dynamic_claim(DWindow* w, uint64_t identity, uint64_t key_words,
+                                           uint64_t bucket) {
+  return give(w, Table(w, identity, key_words, in_table(bucket)).claim_new_here());
+}
+
+}  // extern "C"
+
+namespace {
+
+[[gnu::always_inline]] inline abi::DFound Table::find() const {
+  const uint64_t offset = d_dynamic_find(w_, identity_, key_words_, bucket_);
+  return {in_table(offset), w_->header.second_result};
+}
+
+[[gnu::always_inline]] inline abi::DFound Table::claim_new() const {
+  const uint64_t offset = d_dynamic_claim(w_, identity_, key_words_, bucket_);
+  return {in_table(offset), w_->header.second_result};
+}
+
+[[gnu::always_inline]] inline const abi::DVariable& descriptor(uint64_t variable) {
+  const uint64_t last = number(d_n_variables) - 1;
+  return d_variables[variable < last ? variable : last];
+}
+
+// Threads of one number in two name spaces, and a number that is used again: as the kernel has it,
+// one thread is one thread id of the first name space.
+[[gnu::always_inline]] inline Table table_of(DWindow* w, uint64_t variable) {
+  const abi::DVariable& d = descriptor(variable);
+  const uint64_t thread = d.is_thread != 0 ? process_and_thread() & 0xFFFF'FFFF : 0;
+  const uint64_t identity = (variable + 1) << 32 | thread;
+  const uint64_t key_words = d.key_bytes / 8;
+  return Table(w, identity, key_words, in_table(d_dynamic_bucket(w, identity, key_words)));
+}
+
+[[gnu::always_inline]] inline uint64_t drop(DWindow* w) {
+  abi::add_word(d_shared.losses.dynamic, 1);
+  return fail(w, DFault::Dropped, 0);
+}
+
+// Behind the globals are kCopyBytesMax bytes that nobody reads.
+[[gnu::always_inline]] inline bool is_global(uint64_t offset, uint64_t size) {
+  return offset < number(d_n_globals_bytes) && size <= kCopyBytesMax;
+}
+
+}  // namespace
+
+extern "C" {
+
+uint64_t d_variable_load(DWindow* w, uint64_t variable) {
+  return table_of(w, variable).load();
+}
+
+uint64_t d_variable_store(DWindow* w, uint64_t variable, uint64_t value) {
+  const bool stored = table_of(w, variable).store([value](uint64_t offset) {
+    *reinterpret_cast<uint64_t*>(d_dynamic + offset) = value;
+  });
+  return stored ? 0 : drop(w);
+}
+
+uint64_t d_variable_load_bytes(DWindow* w, uint64_t variable, uint64_t dst) {
+  const uint64_t size = descriptor(variable).value_bytes;
+  const bool loaded = table_of(w, variable).load_bytes([w, dst, size](uint64_t offset) {
+    copy_kernel(at(w, dst), size, d_dynamic + offset);
+  });
+  if (!loaded) clear(w, dst, size);
+  return loaded ? 1 : 0;
+}
+
+uint64_t d_variable_store_bytes(DWindow* w, uint64_t variable, uint64_t src) {
+  const uint64_t size = descriptor(variable).value_bytes;
+  const bool stored = table_of(w, variable).store([w, src, size](uint64_t offset) {
+    copy_kernel(d_dynamic + offset, size, at(w, src));
+  });
+  return stored ? 0 : drop(w);
+}
+
+uint64_t d_variable_delete(DWindow* w, uint64_t variable) {
+  table_of(w, variable).remove();
+  return 0;
+}
+
+uint64_t d_global_load_bytes(DWindow* w, uint64_t dst, uint64_t offset, uint64_t size) {
+  if (is_global(offset, size)) copy_kernel(at(w, dst), size, d_globals + offset);
+  return 0;
+}
+
+uint64_t d_global_store_bytes(DWindow* w, uint64_t offset, uint64_t src, uint64_t size) {
+  if (is_global(offset, size)) copy_kernel(d_globals + offset, size, at(w, src));
+  return 0;
+}
+
+}  // extern "C"
+
+}  // namespace clew::runtime::kernel

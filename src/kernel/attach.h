@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binds a loaded program to an attach point. The descriptors that come back hold the attachment;
+// closing them ends it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file_descriptor.h"
+#include "kernel/probe.h"
+
+namespace clew::kernel {
+
+// What a program gets as its cookie: the probe, and its place in the list of enablings.
+constexpr uint64_t cookie_of(uint32_t probe, uint32_t enabling) {
+  return uint64_t{probe} << 32 | enabling;
+}
+
+using Attachments = std::vector<FileDescriptor>;
+
+// `cookie` 0: none is set. Errors name the tracepoint.
+Expected<FileDescriptor> attach_raw_tracepoint(const FileDescriptor& program,
+                                               const std::string& tracepoint, uint64_t cookie);
+
+// On every CPU that is online, or (Tick) on one.
+Expected<void> attach_clock(const FileDescriptor& program, const Probe& probe, uint64_t cookie,
+                            Attachments& attachments);
+
+// Places of one file, for one process (0 = all): they share a link.
+struct UserPlace {
+  uint64_t offset_bytes = 0;
+  uint64_t semaphore_offset_bytes = 0;
+  uint64_t cookie = 0;
+};
+struct UserPlaces {
+  std::string path;
+  int64_t pid = 0;
+  bool is_return = false;
+  std::vector<UserPlace> places;
+};
+Expected<FileDescriptor> attach_user(const FileDescriptor& program, const UserPlaces& places);
+
+}  // namespace clew::kernel

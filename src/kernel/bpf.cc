@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/bpf.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <linux/bpf.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/error_text.h"
+#include "kernel/verifier_message.h"
+
+namespace clew::kernel {
+namespace {
+
+constexpr uint32_t kUserProbeMulti = 48;  // BPF_TRACE_UPROBE_MULTI, Linux 6.6
+constexpr size_t kLogBytes = size_t{16} << 20;
+constexpr char kLicense[] = "GPL";  // Of what is loaded: helpers like stacks ask for it.
+
+uint64_t address_of(const void* pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
+
+void set_name(char (&to)[BPF_OBJ_NAME_LEN], const std::string& name) {
+  std::copy_n(name.begin(), std::min(name.size(), sizeof to - 1), to);
+}
+
+Expected<FileDescriptor> create_map(bpf_map_type type, const std::string& name,
+                                    bpf_attr& attributes) {
+  attributes.map_type = type;
+  set_name(attributes.map_name, name);
+  const int64_t result = call_bpf(BPF_MAP_CREATE, &attributes, sizeof attributes);
+  if (result < 0) {
+    const auto error = static_cast<int>(-result);
+    return fail(error == EPERM ? ErrorCode::Refused : ErrorCode::Io,
+                fmt::format("creating the map '{}': {}", name, bpf_error(error)));
+  }
+  return FileDescriptor(static_cast<int>(result));
+}
+
+bpf_prog_type type_of(ProgramType type) {
+  switch (type) {
+    case ProgramType::RawTracepoint:
+      return BPF_PROG_TYPE_RAW_TRACEPOINT;
+    case ProgramType::PerfEvent:
+      return BPF_PROG_TYPE_PERF_EVENT;
+    case ProgramType::UserProbe:
+    case ProgramType::UserProbeMulti:
+      return BPF_PROG_TYPE_KPROBE;
+  }
+  return BPF_PROG_TYPE_UNSPEC;
+}
+
+Expected<FileDescriptor> load_types(const std::vector<uint8_t>& types) {
+  bpf_attr attributes{};
+  attributes.btf = address_of(types.data());
+  attributes.btf_size = static_cast<uint32_t>(types.size());
+  const int64_t result = call_bpf(BPF_BTF_LOAD, &attributes, sizeof attributes);
+  if (result < 0) {
+    return fail(ErrorCode::Refused, fmt::format("loading the types of a program: {}",
+                                                bpf_error(static_cast<int>(-result))));
+  }
+  return FileDescriptor(static_cast<int>(result));
+}
+
+bpf_attr attributes_of(const Image& image, const FileDescriptor& types) {
+  bpf_attr attributes{};
+  attributes.prog_type = type_of(image.type);
+  attributes.insns = address_of(image.code.data());
+  attributes.insn_cnt = static_cast<uint32_t>(image.code.size());
+  attributes.license = address_of(kLicense);
+  set_name(attributes.prog_name, image.name);
+  attributes.prog_btf_fd = static_cast<uint32_t>(types.get());
+  attributes.func_info_rec_size = sizeof(bpf_func_info);
+  attributes.func_info = address_of(image.function_info.data());
+  attributes.func_info_cnt = static_cast<uint32_t>(image.function_info.size() / 2);
+  if (image.type == ProgramType::UserProbeMulti) attributes.expected_attach_type = kUserProbeMulti;
+  return attributes;
+}
+
+}  // namespace
+
+Mapping::Mapping(Mapping&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      size_bytes_(std::exchange(other.size_bytes_, 0)) {}
+
+Mapping& Mapping::operator=(Mapping&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_bytes_, other.size_bytes_);
+  return *this;
+}
+
+Mapping::~Mapping() {
+  if (data_ != nullptr) (void)munmap(data_, size_bytes_);
+}
+
+Expected<Mapping> Mapping::make(const FileDescriptor& file, size_t size_bytes, bool is_writable,
+                                size_t offset_bytes) {
+  const int protection = is_writable ? PROT_READ | PROT_WRITE : PROT_READ;
+  void* data = mmap(nullptr, size_bytes, protection, MAP_SHARED, file.get(),
+                    static_cast<off_t>(offset_bytes));
+  if (data == MAP_FAILED) {
+    return fail(ErrorCode::Io, fmt::format("mapping a map of the kernel: {}", error_text(errno)));
+  }
+  Mapping mapping;
+  mapping.data_ = static_cast<uint8_t*>(data);
+  mapping.size_bytes_ = size_bytes;
+  return mapping;
+}
+
+int64_t call_bpf(int command, void* attributes, size_t size_bytes) {
+  const int64_t result = syscall(SYS_bpf, command, attributes, size_bytes);
+  return result < 0 ? -errno : result;
+}
+
+std::string bpf_error(int error) {
+  if (error == EPERM) return "not permitted; run as root";
+  return error_text(error);
+}
+
+Expected<FileDescriptor> create_array(const std::string& name, size_t size_bytes) {
+  bpf_attr attributes{};
+  attributes.key_size = 4;
+  attributes.value_size = static_cast<uint32_t>(size_bytes);
+  attributes.max_entries = 1;
+  attributes.map_flags = BPF_F_MMAPABLE;
+  return create_map(BPF_MAP_TYPE_ARRAY, name, attributes);
+}
+
+Expected<FileDescriptor> create_ring(const std::string& name, size_t size_bytes) {
+  bpf_attr attributes{};
+  attributes.max_entries = static_cast<uint32_t>(size_bytes);
+  return create_map(BPF_MAP_TYPE_RINGBUF, name, attributes);
+}
+
+// The first try is without a log, which costs time; a refusal is repeated with one.
+Expected<FileDescriptor> load_image(const Image& image, std::string* log) {
+  const FileDescriptor types = CLEW_TRY(load_types(image.types));
+  bpf_attr attributes = attributes_of(image, types);
+  int64_t result = call_bpf(BPF_PROG_LOAD, &attributes, sizeof attributes);
+  if (result >= 0) return FileDescriptor(static_cast<int>(result));
+  std::string words(kLogBytes, '\0');
+  attributes.log_buf = address_of(words.data());
+  attributes.log_size = static_cast<uint32_t>(words.size());
+  attributes.log_level = 1;
+  result = call_bpf(BPF_PROG_LOAD, &attributes, sizeof attributes);
+  if (result >= 0) return FileDescriptor(static_cast<int>(result));
+  words.resize(std::strlen(words.c_str()));
+  const std::string reason = verifier_message(words);
+  if (log != nullptr) *log = std::move(words);
+  return fail(ErrorCode::Refused,
+              fmt::format("the kernel refuses the program '{}': {}", image.name,
+                          reason.empty() ? bpf_error(static_cast<int>(-result)) : reason));
+}
+
+Expected<uint32_t> run_program(const FileDescriptor& program, uint64_t argument) {
+  uint64_t context[1] = {argument};
+  bpf_attr attributes{};
+  attributes.test.prog_fd = static_cast<uint32_t>(program.get());
+  attributes.test.ctx_in = address_of(context);
+  attributes.test.ctx_size_in = sizeof context;
+  const int64_t result = call_bpf(BPF_PROG_TEST_RUN, &attributes, sizeof attributes);
+  if (result < 0) {
+    return fail(ErrorCode::Io,
+                fmt::format("running a program: {}", bpf_error(static_cast<int>(-result))));
+  }
+  return attributes.test.retval;
+}
+
+uint64_t recursion_misses(const FileDescriptor& program) {
+  bpf_prog_info info{};
+  bpf_attr attributes{};
+  attributes.info.bpf_fd = static_cast<uint32_t>(program.get());
+  attributes.info.info_len = sizeof info;
+  attributes.info.info = address_of(&info);
+  const int64_t result = call_bpf(BPF_OBJ_GET_INFO_BY_FD, &attributes, sizeof attributes);
+  return result < 0 ? 0 : info.recursion_misses;
+}
+
+}  // namespace clew::kernel

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of a BPF object file, each with its code and what its code refers to; and the
+// object that is built in: the D accessors (runtime/kernel).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "isa/program.h"
+
+namespace clew::kernel {
+
+// A call of a function, or an LDDW of a symbol's address (what is added to it is in its
+// immediate).
+struct Reference {
+  uint32_t instruction = 0;
+  bool is_call = false;
+  std::string symbol;
+};
+
+// Its parameters are numbers, except for a first one that is the window; a main program's only one
+// is its context.
+struct Function {
+  std::string name;
+  std::vector<isa::Instruction> code;
+  std::vector<Reference> references;
+  uint32_t parameters = 1;
+  bool is_main = false;
+};
+
+using Functions = std::map<std::string, Function, std::less<>>;
+
+// Errors: Refused when it is none of ours; it is trusted otherwise.
+Expected<Functions> read_bpf_object(std::span<const uint8_t> object);
+
+// The accessors, read once. Any thread.
+const Functions& accessor_functions();
+
+}  // namespace clew::kernel

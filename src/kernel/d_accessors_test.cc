@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each accessor by itself: the kernel's verifier takes it, and how long that needs.
+#include <chrono>
+
+#include "kernel/session_testing.h"
+
+namespace clew::kernel {
+namespace {
+
+using abi::DAccessor;
+using abi::DBuiltin;
+
+// A script with one of everything that accessors look at.
+DPrograms with_everything(DPrograms programs) {
+  using abi::DAggregateFunction;
+  programs.globals.resize(64);
+  programs.variables = {{.key_bytes = 16, .value_bytes = 256, .is_thread = 0, .reserved = 0}};
+  programs.aggregations = {{.function = DAggregateFunction::Count,
+                            .key_bytes = 16,
+                            .cell_words = 2,
+                            .reserved = 0,
+                            .parameters = {},
+                            .generation = 0}};
+  return programs;
+}
+
+class EveryAccessor : public SessionTest, public testing::WithParamInterface<uint32_t> {
+ protected:
+  void expect_taken(DAccessor accessor, const std::vector<uint64_t>& arguments) {
+    Clause c;
+    c.call(accessor, arguments);
+    load(with_everything(programs_of({c.finish()})), {{begin_probe(), {0}}});
+  }
+};
+
+TEST_P(EveryAccessor, IsTakenByTheVerifier) {
+  const auto accessor = static_cast<DAccessor>(GetParam());
+  const bool is_builtin =
+      accessor == DAccessor::BuiltinInteger || accessor == DAccessor::BuiltinString;
+  if (!is_builtin) expect_taken(accessor, {0, 0, 0, 0});
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryAccessor,
+                         testing::Range(abi::kDAccessorBase,
+                                        static_cast<uint32_t>(DAccessor::End)));
+
+using EveryBuiltin = EveryAccessor;
+
+TEST_P(EveryBuiltin, IsTakenByTheVerifier) {
+  constexpr uint32_t kNone[] = {11, 23, 39};  // args[], fds[], uregs[]
+  if (std::count(std::begin(kNone), std::end(kNone), GetParam()) != 0) return;
+  expect_taken(DAccessor::BuiltinString, {GetParam(), kTestRoom});
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryBuiltin,
+                         testing::Range(1U, static_cast<uint32_t>(DBuiltin::Walltimestamp) + 1));
+
+}  // namespace
+}  // namespace clew::kernel

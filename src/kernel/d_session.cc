@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/d_session.h"
+
+#include <ctime>
+#include <map>
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include "base/assert.h"
+#include "kernel/attach.h"
+#include "kernel/bpf.h"
+#include "kernel/d_session_aggregates.h"
+#include "kernel/d_session_programs.h"
+#include "kernel/d_session_stacks.h"
+#include "kernel/maps.h"
+
+namespace clew::kernel {
+namespace {
+
+using abi::DActivity;
+
+constexpr uint32_t kQuietTriesMax = 1U << 20;  // Turns of waiting for programs that run.
+
+int64_t clock_ns(clockid_t clock) {
+  timespec now{};
+  (void)clock_gettime(clock, &now);
+  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
+}
+
+std::vector<ClauseStep> steps_of(const DPrograms& programs, const std::vector<uint32_t>& clauses) {
+  std::vector<ClauseStep> steps;
+  for (const uint32_t clause : clauses) {
+    const uint32_t scratch = clause < programs.scratch_begin.size()
+                                 ? programs.scratch_begin[clause]
+                                 : programs.local_begin + programs.local_bytes;
+    steps.push_back({clause, scratch});
+  }
+  return steps;
+}
+
+}  // namespace
+
+struct DSession::Data {
+  DPrograms programs;
+  std::vector<DEnabling> enablings;
+  ProgramPlan plan;
+  DMaps maps;
+  std::vector<FileDescriptor> loaded;  // By group.
+  Attachments attachments;
+
+  [[nodiscard]] abi::DShared& shared() const { return *maps.shared.as<abi::DShared>(); }
+
+  [[nodiscard]] uint64_t cookie(uint32_t enabling) const {
+    return cookie_of(enablings[enabling].probe.id, enabling);
+  }
+
+  [[nodiscard]] std::string clause_list(const ProgramGroup& group) const {
+    std::string list;
+    for (const uint32_t clause : group.key.clauses)
+      list += fmt::format("{}{}", list.empty() ? "" : ", ", clause);
+    return list;
+  }
+
+  Expected<void> load_all(LazyKernelTypes& types, std::string* log) {
+    Symbols symbols = maps.symbols(programs);
+    symbols["d_n_enabled"] = {Symbol::Kind::Number, enablings.size()};
+    symbols["d_n_names_bytes"] = {Symbol::Kind::Number, maps.names_bytes};
+    symbols["d_n_skipped"] = {Symbol::Kind::Number, maps.skipped_count};
+    symbols["d_n_wants_stack"] = {Symbol::Kind::Number, wants_stack(plan) ? 1U : 0U};
+    symbols["d_n_may_write_user"] = {Symbol::Kind::Number, 0};
+    CLEW_TRY(add_kernel_numbers(plan, types, symbols));
+    const std::vector<ClauseStep> errors = steps_of(programs, programs.error_clauses);
+    for (const ProgramGroup& group : plan.groups) {
+      add_program_numbers(group, symbols);
+      const std::vector<ClauseStep> steps = steps_of(programs, group.key.clauses);
+      const LinkInput input{.name = "clew_d",
+                            .main = group.key.main,
+                            .type = group.key.type,
+                            .clauses = steps,
+                            .error_clauses = errors};
+      const Image image = CLEW_TRY(link(input, plan.clauses, symbols));
+      Expected<FileDescriptor> program = load_image(image, log);
+      if (!program) {
+        return fail(program.error().code,
+                    fmt::format("clause {}: {}", clause_list(group), program.error().message));
+      }
+      loaded.push_back(std::move(*program));
+    }
+    return {};
+  }
+
+  Expected<void> attach_group(uint32_t index) {
+    const ProgramGroup& group = plan.groups[index];
+    switch (enablings[group.enablings.front()].probe.kind) {
+      case AttachKind::Host:
+      case AttachKind::FunctionEntry:
+      case AttachKind::FunctionReturn:
+        return {};
+      case AttachKind::RawTracepoint:
+        return attach_tracepoints(index);
+      case AttachKind::SyscallEntry:
+        return attach_system_calls(index, "sys_enter");
+      case AttachKind::SyscallReturn:
+        return attach_system_calls(index, "sys_exit");
+      case AttachKind::Profile:
+      case AttachKind::Tick:
+        return attach_clocks(index);
+      case AttachKind::UserEntry:
+      case AttachKind::UserReturn:
+      case AttachKind::UserOffset:
+      case AttachKind::Usdt:
+        return attach_user_places(index);
+    }
+    return {};
+  }
+
+  Expected<void> attach_tracepoints(uint32_t index) {
+    for (const uint32_t enabling : plan.groups[index].enablings) {
+      attachments.push_back(CLEW_TRY(attach_raw_tracepoint(
+          loaded[index], enablings[enabling].probe.symbol, cookie(enabling))));
+    }
+    return {};
+  }
+
+  // One attachment for all of them; the table says which calls are meant.
+  Expected<void> attach_system_calls(uint32_t index, const char* tracepoint) {
+    const ProgramGroup& group = plan.groups[index];
+    auto* table = maps.system_calls.as<uint64_t>() + group.system_calls_begin;
+    for (const uint32_t enabling : group.enablings) {
+      const Probe& probe = enablings[enabling].probe;
+      if (probe.number >= abi::kDSystemCallsMax) {
+        return fail(ErrorCode::Limit,
+                    fmt::format("{}: system call {}", full_name(probe), probe.number));
+      }
+      table[probe.number] = cookie(enabling);
+    }
+    attachments.push_back(CLEW_TRY(attach_raw_tracepoint(loaded[index], tracepoint, 0)));
+    return {};
+  }
+
+  Expected<void> attach_clocks(uint32_t index) {
+    for (const uint32_t enabling : plan.groups[index].enablings) {
+      CLEW_TRY(
+          attach_clock(loaded[index], enablings[enabling].probe, cookie(enabling), attachments));
+    }
+    return {};
+  }
+
+  Expected<void> attach_user_places(uint32_t index) {
+    std::map<std::pair<std::string, int64_t>, UserPlaces> by_file;
+    for (const uint32_t enabling : plan.groups[index].enablings) {
+      const Probe& probe = enablings[enabling].probe;
+      UserPlaces& places = by_file[{probe.path, probe.pid}];
+      places.path = probe.path;
+      places.pid = probe.pid;
+      places.is_return = probe.kind == AttachKind::UserReturn;
+      places.places.push_back({probe.offset_bytes, probe.semaphore_offset_bytes, cookie(enabling)});
+    }
+    for (const auto& [file, places] : by_file) {
+      attachments.push_back(CLEW_TRY(attach_user(loaded[index], places)));
+    }
+    return {};
+  }
+
+  // Runs the host program of BEGIN or END, if there is one.
+  Expected<void> fire(uint32_t probe) {
+    for (uint32_t i = 0; i < plan.groups.size(); ++i) {
+      for (const uint32_t enabling : plan.groups[i].enablings) {
+        if (enablings[enabling].probe.id != probe) continue;
+        if (enablings[enabling].probe.kind != AttachKind::Host) continue;
+        CLEW_TRY(run_program(loaded[i], cookie(enabling)));
+      }
+    }
+    return {};
+  }
+
+  // What the kernel did not even start, for it was in the same program already.
+  void count_misses() const {
+    for (const FileDescriptor& program : loaded)
+      shared().losses.nested += recursion_misses(program);
+  }
+
+  // Waits until no program is in a window: none that begins later will run a clause.
+  void wait_for_windows() const {
+    auto* windows = maps.windows.as<abi::DWindow>();
+    const uint32_t count = maps.cpus * abi::kDWindowsPerCpu;
+    for (uint32_t i = 0; i < count; ++i) {
+      for (uint32_t turn = 0; turn < kQuietTriesMax; ++turn) {
+        if (__atomic_load_n(&windows[i].header.busy, __ATOMIC_SEQ_CST) == 0) break;
+        (void)sched_yield();
+      }
+    }
+  }
+};
+
+DSession::DSession(std::unique_ptr<Data> data) : data_(std::move(data)) {}
+DSession::DSession(DSession&&) noexcept = default;
+DSession& DSession::operator=(DSession&&) noexcept = default;
+DSession::~DSession() = default;
+
+Expected<DSession> DSession::load(DPrograms programs, std::vector<DEnabling> enablings,
+                                  std::string* verifier_log) {
+  auto data = std::make_unique<Data>();
+  data->programs = std::move(programs);
+  data->enablings = std::move(enablings);
+  LazyKernelTypes types;
+  data->plan = CLEW_TRY(plan_programs(data->programs, data->enablings, types));
+  const std::vector<abi::DCodeRange> skipped = skipped_functions(data->plan);
+  data->maps = CLEW_TRY(
+      DMaps::make(data->programs, data->enablings, data->plan.system_call_tables, skipped));
+  data->shared().wall_offset_ns =
+      static_cast<uint64_t>(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC));
+  CLEW_TRY(data->load_all(types, verifier_log));
+  return DSession(std::move(data));
+}
+
+Expected<void> DSession::attach() {
+  for (uint32_t i = 0; i < data_->plan.groups.size(); ++i)
+    CLEW_TRY(data_->attach_group(i));
+  return {};
+}
+
+Expected<void> DSession::begin() {
+  CLEW_TRY(data_->fire(kBeginProbe));
+  auto inactive = static_cast<uint64_t>(DActivity::Inactive);
+  (void)__atomic_compare_exchange_n(&data_->shared().activity, &inactive,
+                                    static_cast<uint64_t>(DActivity::Active), false,
+                                    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return {};
+}
+
+Expected<void> DSession::end() {
+  __atomic_store_n(&data_->shared().activity, static_cast<uint64_t>(DActivity::Stopped),
+                   __ATOMIC_SEQ_CST);
+  data_->wait_for_windows();
+  data_->count_misses();
+  return data_->fire(kEndProbe);
+}
+
+int DSession::poll_descriptor() const {
+  return data_->maps.ring->map().get();
+}
+
+uint64_t DSession::read(const std::function<void(std::span<const uint8_t>)>& take) {
+  return data_->maps.ring->read(take);
+}
+
+std::vector<DAggregate> DSession::aggregate(uint32_t aggregation) const {
+  return read_aggregation(data_->maps, aggregation, false);
+}
+
+std::vector<DAggregate> DSession::take(uint32_t aggregation) {
+  return read_aggregation(data_->maps, aggregation, true);
+}
+
+void DSession::clear(uint32_t aggregation) {
+  (void)read_aggregation(data_->maps, aggregation, true);
+}
+
+abi::DShared& DSession::shared() {
+  return data_->shared();
+}
+
+void DSession::free_speculation(uint32_t id) {
+  if (id == 0 || id > abi::kDSpeculationsMax) return;
+  abi::DSpeculation& one = data_->shared().speculations[id - 1];
+  one.bytes = 0;
+  __atomic_store_n(&one.state, 0, __ATOMIC_RELEASE);
+}
+
+}  // namespace clew::kernel

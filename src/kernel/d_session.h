@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// DSession: the programs of one D script, loaded into the kernel and attached, with the maps they
+// share. The order of use: load, attach, begin, then poll and read until exit was called or the
+// caller decides, then end; destruction detaches and frees everything.
+//
+//     clause programs (isa::Program) ─ to_bpf ─▶ functions ┐
+//     runtime/kernel (the D accessors, C++ for BPF) ───────┴ link ─▶ one program per set of clauses
+//                                                                    and kind of attach point
+//
+// A program that is attached to a probe finds a free window (abi::DWindow) of its CPU, fills in
+// probe id and arguments, calls the clauses that the probe enables in order, and releases the
+// window. Nothing of it sleeps, loops without bound, or waits.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "abi/d_window.h"
+#include "base/error.h"
+#include "isa/program.h"
+#include "kernel/probe.h"
+
+namespace clew::kernel {
+
+// What src/plan/d made of a script.
+struct DPrograms {
+  std::vector<isa::Program> clauses;    // By clause; each returns 0. Window pointer loads and D
+                                        // accessor calls as abi/d_accessor.h says. Load64::Global
+                                        // loads an address in the globals.
+  std::vector<uint32_t> error_clauses;  // Clauses of the ERROR probe, in order.
+  std::vector<uint32_t> scratch_begin;  // By clause: where alloca's scratch begins.
+  std::vector<uint8_t> globals;         // Their first values.
+  std::vector<uint8_t> literals;        // String literals: at abi::kDLocalOffset of every window
+                                        // from the start; no program writes them.
+  std::vector<abi::DVariable> variables;
+  std::vector<abi::DAggregation> aggregations;
+  uint32_t local_begin = 0;  // this-> variables: zeroed at the start of each firing,
+  uint32_t local_bytes = 0;  // from local_begin on.
+  uint64_t string_bytes = 256;
+  uint64_t principal_bytes = 4U << 20;    // bufsize, per CPU
+  uint64_t aggregation_bytes = 4U << 20;  // aggsize, per CPU
+  uint64_t dynamic_bytes = 1U << 20;      // dynvarsize
+  uint64_t speculation_bytes = 4U << 20;  // specsize
+  uint64_t speculations = 1;              // nspec
+  uint64_t target_pid = 0;
+};
+
+// A probe and the clauses that it enables, in the order of the program.
+struct DEnabling {
+  Probe probe;
+  std::vector<uint32_t> clauses;
+};
+
+// One key of an aggregation, merged over CPUs: its bytes and its cells without the word of updates.
+struct DAggregate {
+  std::vector<uint8_t> key;
+  std::vector<uint64_t> cells;
+};
+
+class DSession {
+ public:
+  // Loads all programs. Errors: Refused when the kernel does not take a program (the message names
+  // the clause; `verifier_log`, if it is not null, gets the kernel's own words), or may not be used
+  // for BPF at all.
+  static Expected<DSession> load(DPrograms programs, std::vector<DEnabling> enablings,
+                                 std::string* verifier_log = nullptr);
+  DSession(DSession&&) noexcept;
+  DSession& operator=(DSession&&) noexcept;
+  ~DSession();
+
+  // Attaches everything but BEGIN, END and ERROR. Errors name the probe.
+  Expected<void> attach();
+  // Fires BEGIN in this process, then lets the others fire unless exit() was called in it.
+  Expected<void> begin();
+  // Stops all probes, then fires END.
+  Expected<void> end();
+
+  // A descriptor that polls readable when records wait.
+  [[nodiscard]] int poll_descriptor() const;
+  // Passes each record that waits, oldest first; those of Data begin with a DRecordHeader.
+  // Returns how many.
+  uint64_t read(const std::function<void(std::span<const uint8_t>)>& take);
+
+  // All keys of one aggregation as they are now; while probes fire, cells may be newer than others.
+  [[nodiscard]] std::vector<DAggregate> aggregate(uint32_t aggregation) const;
+  // The same, and takes it out: every update is in exactly one result, or in a later aggregate().
+  [[nodiscard]] std::vector<DAggregate> take(uint32_t aggregation);
+  // Forgets what it holds: later snapshots have only newer updates. Atomic for each key.
+  void clear(uint32_t aggregation);
+
+  // The shared state (losses, activity, speculations), mapped. Valid while the session lives.
+  [[nodiscard]] abi::DShared& shared();
+  // After the records of a speculation were committed or discarded by the collector.
+  void free_speculation(uint32_t id);
+
+ private:
+  struct Data;
+  explicit DSession(std::unique_ptr<Data> data);
+  std::unique_ptr<Data> data_;
+};
+
+}  // namespace clew::kernel

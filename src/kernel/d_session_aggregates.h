@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the aggregations of a session out of its tables, while programs write to them
+// (abi/d_tables.h). Internal to d_session.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernel/d_session.h"
+#include "kernel/maps.h"
+
+namespace clew::kernel {
+
+// All keys, merged over CPUs; with `takes`, what is returned is also taken out: every update is in
+// exactly one result.
+std::vector<DAggregate> read_aggregation(const DMaps& maps, uint32_t aggregation, bool takes);
+
+}  // namespace clew::kernel

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/d_session_programs.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "abi/d_tables.h"
+#include "kernel/to_bpf.h"
+
+namespace clew::kernel {
+namespace {
+
+struct KindOfProgram {
+  const char* main;
+  ProgramType type;
+};
+
+std::optional<KindOfProgram> program_of(AttachKind kind) {
+  switch (kind) {
+    case AttachKind::Host:
+      return KindOfProgram{"d_main_host", ProgramType::RawTracepoint};
+    case AttachKind::RawTracepoint:
+      return KindOfProgram{"d_main_raw_tracepoint", ProgramType::RawTracepoint};
+    case AttachKind::SyscallEntry:
+      return KindOfProgram{"d_main_syscall_entry", ProgramType::RawTracepoint};
+    case AttachKind::SyscallReturn:
+      return KindOfProgram{"d_main_syscall_return", ProgramType::RawTracepoint};
+    case AttachKind::Profile:
+    case AttachKind::Tick:
+      return KindOfProgram{"d_main_profile", ProgramType::PerfEvent};
+    case AttachKind::UserEntry:
+      return KindOfProgram{"d_main_user_entry", ProgramType::UserProbeMulti};
+    case AttachKind::UserReturn:
+      return KindOfProgram{"d_main_user_return", ProgramType::UserProbeMulti};
+    case AttachKind::UserOffset:
+    case AttachKind::Usdt:
+      return KindOfProgram{"d_main_user_offset", ProgramType::UserProbeMulti};
+    case AttachKind::FunctionEntry:
+    case AttachKind::FunctionReturn:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+abi::DActivity when_of(const Probe& probe) {
+  if (probe.kind != AttachKind::Host) return abi::DActivity::Active;
+  return probe.id == kEndProbe ? abi::DActivity::Stopped : abi::DActivity::Inactive;
+}
+
+bool is_system_call(AttachKind kind) {
+  return kind == AttachKind::SyscallEntry || kind == AttachKind::SyscallReturn;
+}
+
+// Where the kernel's structs have what accessors look at. A field that another kernel may not have
+// is 0 there, and reads as nothing.
+struct KernelNumber {
+  const char* name;
+  const char* record;
+  const char* path;
+};
+
+constexpr KernelNumber kKernelNumbers[] = {
+    {"d_n_task_tgid", "task_struct", "tgid"},
+    {"d_n_task_real_parent", "task_struct", "real_parent"},
+    {"d_n_task_comm", "task_struct", "comm"},
+    {"d_n_task_runtime", "task_struct", "se.sum_exec_runtime"},
+    {"d_n_task_fs", "task_struct", "fs"},
+    {"d_n_task_mm", "task_struct", "mm"},
+    {"d_n_fs_root", "fs_struct", "root"},
+    {"d_n_fs_pwd", "fs_struct", "pwd"},
+    {"d_n_path_mnt", "path", "mnt"},
+    {"d_n_path_dentry", "path", "dentry"},
+    {"d_n_dentry_parent", "dentry", "d_parent"},
+    {"d_n_dentry_name", "dentry", "d_name"},
+    {"d_n_mount_mnt", "mount", "mnt"},
+    {"d_n_mount_parent", "mount", "mnt_parent"},
+    {"d_n_mount_point", "mount", "mnt_mountpoint"},
+    {"d_n_mnt_root", "vfsmount", "mnt_root"},
+    {"d_n_mm_arg_start", "mm_struct", "arg_start"},
+    {"d_n_mm_arg_end", "mm_struct", "arg_end"},
+};
+
+bool refers_to_kernel(const Function& function) {
+  for (const Reference& one : function.references) {
+    for (const KernelNumber& number : kKernelNumbers) {
+      if (one.symbol == number.name) return true;
+    }
+  }
+  return false;
+}
+
+class Planner {
+ public:
+  Planner(const DPrograms& programs, std::span<const DEnabling> enablings, LazyKernelTypes& types)
+      : programs_(programs), enablings_(enablings), types_(types) {}
+
+  Expected<ProgramPlan> plan() {
+    for (uint32_t i = 0; i < programs_.clauses.size(); ++i) {
+      plan_.clauses.push_back(CLEW_TRY(to_bpf(programs_.clauses[i], i)));
+      reads_.push_back(reads_arguments(plan_.clauses.back()));
+    }
+    for (uint32_t i = 0; i < enablings_.size(); ++i)
+      CLEW_TRY(add(i));
+    for (ProgramGroup& group : plan_.groups) {
+      if (!is_system_call(enablings_[group.enablings.front()].probe.kind)) continue;
+      group.system_calls_begin = plan_.system_call_tables++ * abi::kDSystemCallsMax;
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  Expected<void> add(uint32_t enabling) {
+    const DEnabling& one = enablings_[enabling];
+    if (one.probe.id == kErrorProbe || one.clauses.empty()) return {};
+    ProgramKey key = CLEW_TRY(key_of(one));
+    const auto found = std::find_if(plan_.groups.begin(), plan_.groups.end(),
+                                    [&](const ProgramGroup& group) { return group.key == key; });
+    if (found != plan_.groups.end()) {
+      found->enablings.push_back(enabling);
+      return {};
+    }
+    ProgramGroup group;
+    group.key = std::move(key);
+    group.enablings.push_back(enabling);
+    plan_.groups.push_back(std::move(group));
+    return {};
+  }
+
+  Expected<ProgramKey> key_of(const DEnabling& enabling) {
+    const Probe& probe = enabling.probe;
+    const std::optional<KindOfProgram> kind = program_of(probe.kind);
+    if (!kind) {
+      return fail(
+          ErrorCode::Refused,
+          fmt::format("{}: this kernel lets no program at its functions", full_name(probe)));
+    }
+    ProgramKey key;
+    key.main = kind->main;
+    key.type = kind->type;
+    key.run_when = when_of(probe);
+    key.clauses = enabling.clauses;
+    for (const uint32_t clause : enabling.clauses)
+      key.wants_arguments = key.wants_arguments || reads_[clause];
+    if (probe.filter_mask != 0) {
+      key.filter_argument = probe.filter_argument;
+      key.filter_mask = probe.filter_mask;
+      key.filter_value = probe.filter_value;
+    }
+    if (key.wants_arguments) key.argument_map = probe.argument_map;
+    CLEW_TRY(check_arguments(probe, key));
+    return key;
+  }
+
+  // Arguments are right or refused.
+  Expected<void> check_arguments(const Probe& probe, ProgramKey& key) {
+    if (!key.wants_arguments && key.filter_mask == 0) return {};
+    if (probe.kind == AttachKind::Usdt && !probe.usdt_arguments.empty()) {
+      return fail(ErrorCode::Refused,
+                  fmt::format("{}: the arguments of a USDT probe cannot be read in the kernel yet",
+                              full_name(probe)));
+    }
+    if (probe.kind != AttachKind::RawTracepoint) return {};
+    const KernelTypes* types = CLEW_TRY(types_.get());
+    const Expected<uint32_t> count = types->tracepoint_arguments(probe.symbol);
+    if (!count) {
+      return fail(ErrorCode::Refused, fmt::format("{}: its arguments are not known: {}",
+                                                  full_name(probe), count.error().message));
+    }
+    key.argument_count = *count;
+    return {};
+  }
+
+  const DPrograms& programs_;
+  std::span<const DEnabling> enablings_;
+  LazyKernelTypes& types_;
+  ProgramPlan plan_;
+  std::vector<bool> reads_;  // By clause.
+};
+
+uint64_t pack(const std::vector<uint8_t>& map, size_t first) {
+  uint64_t packed = 0;
+  for (size_t i = 0; i < 8; ++i) {
+    // Arguments that the map does not name are 0: the tenth word and on.
+    const uint64_t argument = first + i < map.size() ? map[first + i] : 0xF;
+    packed |= argument << (8 * i);
+  }
+  return packed;
+}
+
+}  // namespace
+
+Expected<const KernelTypes*> LazyKernelTypes::get() {
+  if (!types_) types_.emplace(CLEW_TRY(KernelTypes::read()));
+  return &*types_;
+}
+
+std::string full_name(const Probe& probe) {
+  return fmt::format("{}:{}:{}:{}", probe.provider, probe.module, probe.function, probe.name);
+}
+
+Expected<ProgramPlan> plan_programs(const DPrograms& programs, std::span<const DEnabling> enablings,
+                                    LazyKernelTypes& types) {
+  return Planner(programs, enablings, types).plan();
+}
+
+void add_program_numbers(const ProgramGroup& group, Symbols& symbols) {
+  const ProgramKey& key = group.key;
+  const auto number = [&](const char* name, uint64_t value) {
+    symbols[name] = {Symbol::Kind::Number, value};
+  };
+  number("d_n_run_when", static_cast<uint64_t>(key.run_when));
+  number("d_n_wants_arguments", key.wants_arguments ? 1 : 0);
+  number("d_n_argument_count", key.argument_count);
+  number("d_n_has_argument_map", key.argument_map.empty() ? 0 : 1);
+  number("d_n_argument_map_low", pack(key.argument_map, 0));
+  number("d_n_argument_map_high", pack(key.argument_map, 8));
+  number("d_n_filter_argument", key.filter_argument);
+  number("d_n_filter_mask", key.filter_mask);
+  number("d_n_filter_value", key.filter_value);
+  number("d_n_system_calls_begin", group.system_calls_begin);
+}
+
+bool uses(const ProgramPlan& plan, std::string_view function) {
+  for (const Function& clause : plan.clauses) {
+    for (const Reference& one : clause.references) {
+      if (one.symbol == function) return true;
+    }
+  }
+  return false;
+}
+
+Expected<void> add_kernel_numbers(const ProgramPlan& plan, LazyKernelTypes& types,
+                                  Symbols& symbols) {
+  bool is_needed = false;
+  for (const auto& [name, function] : accessor_functions()) {
+    is_needed = is_needed || (refers_to_kernel(function) && uses(plan, name));
+  }
+  if (!is_needed) return {};
+  const KernelTypes* kernel = CLEW_TRY(types.get());
+  for (const KernelNumber& one : kKernelNumbers) {
+    const uint64_t offset = kernel->offset_of(one.record, one.path).value_or(0);
+    symbols[one.name] = {Symbol::Kind::Number, offset};
+  }
+  return {};
+}
+
+}  // namespace clew::kernel

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which programs a session needs: enablings that differ only in what a cookie or a table can say
+// share one. Internal to d_session.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "kernel/bpf_object.h"
+#include "kernel/bpf_types.h"
+#include "kernel/d_session.h"
+#include "kernel/link.h"
+
+namespace clew::kernel {
+
+// All that makes one program differ from another.
+struct ProgramKey {
+  std::string main;
+  abi::DActivity run_when = abi::DActivity::Active;
+  ProgramType type = ProgramType::RawTracepoint;
+  bool wants_arguments = false;
+  uint32_t argument_count = 0;
+  std::vector<uint8_t> argument_map;
+  uint8_t filter_argument = 0;
+  uint64_t filter_mask = 0;
+  uint64_t filter_value = 0;
+  std::vector<uint32_t> clauses;
+
+  auto operator<=>(const ProgramKey&) const = default;
+};
+
+struct ProgramGroup {
+  ProgramKey key;
+  std::vector<uint32_t> enablings;  // Their indices.
+  uint32_t system_calls_begin = 0;  // Of its table of system calls.
+};
+
+// The types of the kernel, read when they are first asked for.
+class LazyKernelTypes {
+ public:
+  Expected<const KernelTypes*> get();
+
+ private:
+  std::optional<KernelTypes> types_;
+};
+
+struct ProgramPlan {
+  std::vector<Function> clauses;
+  std::vector<ProgramGroup> groups;
+  uint32_t system_call_tables = 0;
+};
+
+// Errors: Refused for what cannot be attached here, naming the probe.
+Expected<ProgramPlan> plan_programs(const DPrograms& programs, std::span<const DEnabling> enablings,
+                                    LazyKernelTypes& types);
+
+// "provider:module:function:name"
+std::string full_name(const Probe& probe);
+
+// The numbers of one program, and those of the kernel's structs that `names` asks for.
+void add_program_numbers(const ProgramGroup& group, Symbols& symbols);
+Expected<void> add_kernel_numbers(const ProgramPlan& plan, LazyKernelTypes& types,
+                                  Symbols& symbols);
+
+// Whether any clause, or what it calls, is or uses the function.
+bool uses(const ProgramPlan& plan, std::string_view function);
+
+}  // namespace clew::kernel

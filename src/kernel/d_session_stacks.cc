@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// From /proc/kallsyms, which is long: it is read only for scripts that ask for stacks.
+#include "kernel/d_session_stacks.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <string_view>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/file_descriptor.h"
+
+namespace clew::kernel {
+namespace {
+
+constexpr size_t kChunkBytes = size_t{1} << 20;
+constexpr uint64_t kFunctionBytesMax = 4096;  // Of one of these, when the next symbol is far.
+
+std::string read_symbols() {
+  const FileDescriptor file(open("/proc/kallsyms", O_RDONLY | O_CLOEXEC));
+  std::string text;
+  while (file.valid()) {
+    const size_t size = text.size();
+    text.resize(size + kChunkBytes);
+    const ssize_t got = ::read(file.get(), text.data() + size, kChunkBytes);
+    text.resize(size + static_cast<size_t>(std::max<ssize_t>(0, got)));
+    if (got <= 0) break;
+  }
+  return text;
+}
+
+struct KernelSymbol {
+  uint64_t address = 0;
+  std::string_view name;
+};
+
+// "ffffffff81000000 T _text"
+KernelSymbol parse(std::string_view line) {
+  KernelSymbol symbol;
+  const size_t space = line.find(' ');
+  if (space == std::string_view::npos || space + 3 > line.size()) return symbol;
+  (void)std::from_chars(line.data(), line.data() + space, symbol.address, 16);
+  symbol.name = line.substr(space + 3);
+  symbol.name = symbol.name.substr(0, symbol.name.find('\t'));
+  return symbol;
+}
+
+bool is_wanted(std::string_view name) {
+  for (const std::string_view prefix : {"bpf_trace_run", "__bpf_trace_", "__traceiter_"}) {
+    if (name.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool wants_stack(const ProgramPlan& plan) {
+  return uses(plan, "d_stack") || uses(plan, "d_stack_depth") || uses(plan, "d_builtin_caller") ||
+         uses(plan, "d_builtin_stackdepth");
+}
+
+std::vector<abi::DCodeRange> skipped_functions(const ProgramPlan& plan) {
+  if (!wants_stack(plan)) return {};
+  const std::string text = read_symbols();
+  std::vector<uint64_t> addresses;
+  std::vector<uint64_t> wanted;
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t end = rest.find('\n');
+    const KernelSymbol symbol = parse(rest.substr(0, end));
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    if (symbol.address == 0) continue;
+    addresses.push_back(symbol.address);
+    if (is_wanted(symbol.name)) wanted.push_back(symbol.address);
+  }
+  std::sort(addresses.begin(), addresses.end());
+  std::sort(wanted.begin(), wanted.end());
+  std::vector<abi::DCodeRange> ranges;
+  for (const uint64_t begin : wanted) {
+    const auto next = std::upper_bound(addresses.begin(), addresses.end(), begin);
+    const uint64_t end = next == addresses.end() ? begin + kFunctionBytesMax
+                                                 : std::min(*next, begin + kFunctionBytesMax);
+    ranges.push_back({begin, end});
+  }
+  return ranges;
+}
+
+}  // namespace clew::kernel

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which functions of the kernel are left out of stacks: those by which it calls programs at
+// tracepoints. Internal to d_session.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "abi/d_tables.h"
+#include "kernel/d_session_programs.h"
+
+namespace clew::kernel {
+
+// Whether a clause may ask for a stack of the kernel.
+bool wants_stack(const ProgramPlan& plan);
+
+// Sorted; none when no clause asks for a kernel stack.
+std::vector<abi::DCodeRange> skipped_functions(const ProgramPlan& plan);
+
+}  // namespace clew::kernel

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/link.h"
+
+#include <fmt/format.h>
+#include <linux/bpf.h>
+
+#include "abi/d_window.h"
+#include "base/assert.h"
+#include "isa/builder.h"
+#include "isa/opcode.h"
+#include "kernel/link_types.h"
+#include "kernel/to_bpf.h"
+
+namespace clew::kernel {
+namespace {
+
+using isa::Builder;
+using isa::Instruction;
+using isa::Jump;
+using isa::Label;
+using isa::Register;
+using isa::Size;
+
+constexpr uint32_t kFunctionsMax = 256;  // BPF_MAX_SUBPROGS
+constexpr uint8_t kCallOpcode = 0x85;
+
+// Builds a function with calls of others; the linker fills them in.
+class FunctionBuilder {
+ public:
+  Builder& code() { return builder_; }
+
+  void call(std::string name) {
+    references_.push_back({builder_.size(), true, std::move(name)});
+    builder_.call_local(here_);
+  }
+  void load_symbol(Register dst, std::string name) {
+    references_.push_back({builder_.size(), false, std::move(name)});
+    builder_.load_global(dst, 0);
+  }
+
+  Function finish(std::string name) {
+    builder_.bind(here_);
+    Expected<isa::Program> program = builder_.finish(name);
+    CLEW_ASSERT(program.has_value());
+    return {std::move(name), std::move(program->code), std::move(references_), 1, false};
+  }
+
+ private:
+  Builder builder_;
+  Label here_ = builder_.label();
+  std::vector<Reference> references_;
+};
+
+constexpr int32_t header(size_t offset) {
+  return static_cast<int32_t>(offset);
+}
+
+// Calls the clause of `step`. The window is in r6.
+void put_clause(FunctionBuilder& b, const ClauseStep& step) {
+  using abi::DWindowHeader;
+  const auto scratch = static_cast<int32_t>(step.scratch_begin);
+  b.code()
+      .store(Size::Word, Register::R6, header(offsetof(DWindowHeader, clause)),
+             static_cast<int32_t>(step.clause))
+      .store(Size::Double, Register::R6, header(offsetof(DWindowHeader, fault)), 0)
+      .store(Size::Double, Register::R6, header(offsetof(DWindowHeader, speculation)), 0)
+      .store(Size::Double, Register::R6, header(offsetof(DWindowHeader, alloca_top)), scratch)
+      .store(Size::Double, Register::R6, header(offsetof(DWindowHeader, scratch_begin)), scratch)
+      .move(Register::R1, Register::R6);
+  b.call(clause_name(step.clause));
+}
+
+// Leaves a fault or an exit to d_after_clause; most clauses have neither.
+void put_aftermath(FunctionBuilder& b, bool runs_errors) {
+  using abi::DWindowHeader;
+  const Label fine = b.code().label();
+  b.code()
+      .load(Size::Double, Register::R1, Register::R6, header(offsetof(DWindowHeader, fault)))
+      .load(Size::Double, Register::R2, Register::R6, header(offsetof(DWindowHeader, exit_pending)))
+      .alu(isa::Alu::Or, Register::R1, Register::R2)
+      .jump_if(Jump::Equal, Register::R1, 0, fine)
+      .move(Register::R1, Register::R6);
+  b.call("d_after_clause");
+  if (runs_errors) {
+    b.code().jump_if(Jump::Equal, Register::R0, 0, fine).move(Register::R1, Register::R6);
+    b.call("d_run_errors");
+    b.code().move(Register::R1, Register::R6);
+    b.call("d_after_error");
+  }
+  b.code().bind(fine);
+}
+
+Function make_run(std::span<const ClauseStep> clauses, bool has_errors) {
+  FunctionBuilder b;
+  const Label end = b.code().label();
+  b.code().move(Register::R6, Register::R1);
+  bool is_first = true;
+  for (const ClauseStep& step : clauses) {
+    if (!is_first) {
+      // exit() stops the clauses that follow, too.
+      b.load_symbol(Register::R1, "d_shared");
+      b.code()
+          .load(Size::Double, Register::R1, Register::R1, header(offsetof(abi::DShared, activity)))
+          .load(Size::Double, Register::R2, Register::R6,
+                header(offsetof(abi::DWindowHeader, run_when)))
+          .jump_if(Jump::NotEqual, Register::R1, Register::R2, end);
+    }
+    is_first = false;
+    put_clause(b, step);
+    put_aftermath(b, has_errors);
+  }
+  b.code().bind(end).move(Register::R0, 0).exit();
+  return b.finish("d_run");
+}
+
+Function make_run_errors(std::span<const ClauseStep> clauses) {
+  FunctionBuilder b;
+  b.code().move(Register::R6, Register::R1);
+  for (const ClauseStep& step : clauses) {
+    put_clause(b, step);
+    put_aftermath(b, false);
+  }
+  b.code().move(Register::R0, 0).exit();
+  return b.finish("d_run_errors");
+}
+
+class Linker {
+ public:
+  Linker(const LinkInput& input, const std::vector<Function>& clauses, const Symbols& symbols)
+      : input_(input), clauses_(clauses), symbols_(symbols) {}
+
+  Expected<Image> link() {
+    made_.push_back(make_run(input_.clauses, !input_.error_clauses.empty()));
+    made_.push_back(make_run_errors(input_.error_clauses));
+    CLEW_TRY(place(input_.main));
+    // Grows while functions that are called are added.
+    for (size_t i = 0; i < functions_.size(); ++i) {
+      for (const Reference& one : functions_[i]->references) {
+        if (one.is_call) CLEW_TRY(place(one.symbol));
+      }
+    }
+    if (functions_.size() > kFunctionsMax) {
+      return fail(ErrorCode::Limit, fmt::format("{} functions in one program, the kernel takes {}",
+                                                functions_.size(), kFunctionsMax));
+    }
+    for (size_t i = 0; i < functions_.size(); ++i)
+      CLEW_TRY(resolve(*functions_[i], begins_.at(functions_[i]->name)));
+    return finish();
+  }
+
+ private:
+  [[nodiscard]] const Function* find(const std::string& name) const {
+    for (const Function& one : made_) {
+      if (one.name == name) return &one;
+    }
+    const auto accessor = accessor_functions().find(name);
+    if (accessor != accessor_functions().end()) return &accessor->second;
+    for (const Function& one : clauses_) {
+      if (one.name == name) return &one;
+    }
+    return nullptr;
+  }
+
+  Expected<void> place(const std::string& name) {
+    if (begins_.find(name) != begins_.end()) return {};
+    const Function* function = find(name);
+    if (function == nullptr) {
+      return fail(ErrorCode::Refused, fmt::format("the kernel has no '{}' yet", name));
+    }
+    begins_[name] = static_cast<uint32_t>(image_.code.size());
+    image_.code.insert(image_.code.end(), function->code.begin(), function->code.end());
+    functions_.push_back(function);
+    return {};
+  }
+
+  Expected<void> resolve(const Function& function, uint32_t begin) {
+    for (const Reference& one : function.references) {
+      Instruction& i = image_.code[begin + one.instruction];
+      if (one.is_call) {
+        i.opcode = kCallOpcode;
+        i.registers = BPF_PSEUDO_CALL << 4;
+        i.immediate = static_cast<int32_t>(begins_.at(one.symbol)) -
+                      static_cast<int32_t>(begin + one.instruction + 1);
+      } else {
+        CLEW_TRY(resolve_address(begin + one.instruction, one.symbol));
+      }
+    }
+    return {};
+  }
+
+  // The compiler leaves what is to be added to the symbol in the first immediate.
+  Expected<void> resolve_address(uint32_t at, const std::string& name) {
+    const auto found = symbols_.find(name);
+    if (found == symbols_.end()) {
+      return fail(ErrorCode::Refused, fmt::format("the kernel has no '{}' yet", name));
+    }
+    Instruction& low = image_.code[at];
+    Instruction& high = image_.code[at + 1];
+    const Symbol& symbol = found->second;
+    const int32_t addend = low.immediate;
+    switch (symbol.kind) {
+      case Symbol::Kind::Number:
+        low.registers = low.destination();
+        low.immediate = static_cast<int32_t>(symbol.value);
+        high.immediate = static_cast<int32_t>(symbol.value >> 32);
+        return {};
+      case Symbol::Kind::MapAddress:
+        low.registers = static_cast<uint8_t>(low.destination() | BPF_PSEUDO_MAP_VALUE << 4);
+        low.immediate = static_cast<int32_t>(symbol.value);
+        high.immediate = addend;
+        return {};
+      case Symbol::Kind::Map:
+        low.registers = static_cast<uint8_t>(low.destination() | BPF_PSEUDO_MAP_FD << 4);
+        low.immediate = static_cast<int32_t>(symbol.value);
+        return {};
+    }
+    return {};
+  }
+
+  Expected<Image> finish() {
+    image_.name = input_.name;
+    image_.type = input_.type;
+    FunctionTypes types;
+    for (const Function* function : functions_) {
+      image_.function_info.push_back(begins_.at(function->name));
+      image_.function_info.push_back(types.add(*function));
+    }
+    image_.types = types.finish();
+    return std::move(image_);
+  }
+
+  const LinkInput& input_;
+  const std::vector<Function>& clauses_;
+  const Symbols& symbols_;
+  std::vector<Function> made_;
+  std::vector<const Function*> functions_;  // In the order of their code.
+  std::map<std::string, uint32_t> begins_;
+  Image image_;
+};
+
+}  // namespace
+
+Expected<Image> link(const LinkInput& input, const std::vector<Function>& clause_functions,
+                     const Symbols& symbols) {
+  return Linker(input, clause_functions, symbols).link();
+}
+
+}  // namespace clew::kernel

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/link_types.h"
+
+#include <cstring>
+
+#include <linux/btf.h>
+
+#include "abi/d_window.h"
+
+namespace clew::kernel {
+namespace {
+
+constexpr uint32_t kIntegerEncoding = 64;  // Unsigned, offset 0, 64 bits.
+constexpr uint32_t kStatic = 0;
+constexpr uint32_t kGlobal = 1;
+
+constexpr uint32_t info(uint32_t kind, uint32_t count) {
+  return kind << 24 | count;
+}
+
+}  // namespace
+
+FunctionTypes::FunctionTypes() : texts_(1, '\0') {
+  number_ = put({text("uint64_t"), info(BTF_KIND_INT, 0), 8, kIntegerEncoding});
+  const uint32_t window = put({text("DWindow"), info(BTF_KIND_STRUCT, 0), sizeof(abi::DWindow)});
+  window_ = put({0, info(BTF_KIND_PTR, 0), window});
+}
+
+uint32_t FunctionTypes::add(const Function& function) {
+  const uint32_t linkage = function.is_main ? kStatic : kGlobal;
+  const uint32_t type = put({text(function.name), info(BTF_KIND_FUNC, linkage),
+                             prototype(function.parameters, function.is_main)});
+  if (!function.is_main) put({text("arg:nonnull"), info(BTF_KIND_DECL_TAG, 0), type, 0});
+  return type;
+}
+
+uint32_t FunctionTypes::prototype(uint32_t parameters, bool is_main) {
+  const uint32_t key = is_main ? 0 : parameters;
+  const auto found = prototypes_.find(key);
+  if (found != prototypes_.end()) return found->second;
+  std::vector<uint32_t> words = {0, info(BTF_KIND_FUNC_PROTO, parameters), number_};
+  for (uint32_t i = 0; i < parameters; ++i) {
+    words.push_back(text(std::string(1, static_cast<char>('a' + i))));
+    words.push_back(i == 0 && !is_main ? window_ : number_);
+  }
+  return prototypes_[key] = put(words);
+}
+
+uint32_t FunctionTypes::text(const std::string& text) {
+  const auto offset = static_cast<uint32_t>(texts_.size());
+  texts_ += text;
+  texts_ += '\0';
+  return offset;
+}
+
+uint32_t FunctionTypes::put(const std::vector<uint32_t>& words) {
+  types_.insert(types_.end(), words.begin(), words.end());
+  return ++count_;
+}
+
+std::vector<uint8_t> FunctionTypes::finish() const {
+  btf_header header{};
+  header.magic = BTF_MAGIC;
+  header.version = BTF_VERSION;
+  header.hdr_len = sizeof header;
+  header.type_len = static_cast<uint32_t>(types_.size() * 4);
+  header.str_off = header.type_len;
+  header.str_len = static_cast<uint32_t>(texts_.size());
+  std::vector<uint8_t> bytes(sizeof header + header.type_len + header.str_len);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  std::memcpy(bytes.data() + sizeof header, types_.data(), header.type_len);
+  std::memcpy(bytes.data() + sizeof header + header.str_off, texts_.data(), header.str_len);
+  return bytes;
+}
+
+}  // namespace clew::kernel

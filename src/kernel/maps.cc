@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/maps.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <linux/bpf.h>
+#include <unistd.h>
+
+#include "abi/d_buckets.h"
+#include "abi/d_dynamic.h"
+
+namespace clew::kernel {
+namespace {
+
+constexpr uint64_t kArrayBytesMax = uint64_t{1} << 29;  // BPF_MAX_VAR_OFF: what is addressable.
+constexpr uint64_t kRingBytesMax = uint64_t{256} << 20;
+constexpr size_t kZeroBytes = 0x2000;
+
+size_t page_bytes() {
+  static const auto kBytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return kBytes;
+}
+
+uint32_t possible_cpus() {
+  const long cpus = sysconf(_SC_NPROCESSORS_CONF);
+  return std::clamp<uint32_t>(static_cast<uint32_t>(cpus), 1, abi::kDCpusMax);
+}
+
+template <typename Value>
+std::span<const uint8_t> bytes_of(const std::vector<Value>& values) {
+  return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(Value)};
+}
+
+struct DynamicShape {
+  uint64_t key_bytes = 0;
+  uint64_t entry_bytes = 0;
+  uint64_t buckets = 0;
+};
+
+DynamicShape dynamic_shape(const DPrograms& programs) {
+  DynamicShape shape;
+  uint64_t value_bytes = 8;
+  for (const abi::DVariable& one : programs.variables) {
+    shape.key_bytes = std::max<uint64_t>(shape.key_bytes, one.key_bytes);
+    value_bytes = std::max<uint64_t>(value_bytes, one.value_bytes);
+  }
+  shape.entry_bytes = abi::dynamic_entry_bytes(shape.key_bytes, value_bytes);
+  const uint64_t room = programs.variables.empty() ? 0 : programs.dynamic_bytes;
+  const uint64_t bucket_bytes = abi::dynamic_bucket_bytes(shape.entry_bytes);
+  shape.buckets = std::max<uint64_t>(1, std::min(room, kArrayBytesMax / 2) / bucket_bytes);
+  return shape;
+}
+
+uint64_t cell_steps(const abi::DAggregation& a) {
+  using abi::DAggregateFunction;
+  const int64_t* p = a.parameters;
+  if (a.function == DAggregateFunction::LinearQuantize) {
+    return abi::linear_steps({.base = p[0], .limit = p[1], .step = std::max<int64_t>(1, p[2])});
+  }
+  if (a.function != DAggregateFunction::LogLinearQuantize) return 0;
+  return abi::log_linear_steps({static_cast<uint64_t>(p[0]), static_cast<uint64_t>(p[1]),
+                                static_cast<uint64_t>(p[2]), static_cast<uint64_t>(p[3])});
+}
+
+uint64_t entry_bytes(const abi::DAggregation& a) {
+  return sizeof(abi::DAggregateHead) + a.key_bytes + uint64_t{8} * a.cell_words;
+}
+
+// Aggregations with keys get the same number of entries each, those without one entry.
+std::vector<abi::DAggregationTable> lay_out(const DPrograms& programs, uint64_t cpu_bytes,
+                                            uint64_t& used_bytes) {
+  uint64_t keyed_bytes = 0;
+  for (const abi::DAggregation& one : programs.aggregations) {
+    if (one.key_bytes != 0) keyed_bytes += entry_bytes(one);
+  }
+  const uint64_t share = keyed_bytes == 0 ? 1 : std::max<uint64_t>(1, cpu_bytes / keyed_bytes);
+  std::vector<abi::DAggregationTable> tables;
+  used_bytes = 0;
+  for (const abi::DAggregation& one : programs.aggregations) {
+    const uint64_t entries = one.key_bytes == 0 ? 1 : std::min<uint64_t>(share, 0xFFFFFF);
+    tables.push_back({one, used_bytes, entries, entry_bytes(one), cell_steps(one)});
+    used_bytes += entries * entry_bytes(one);
+  }
+  return tables;
+}
+
+struct EnabledTables {
+  std::vector<abi::DEnabled> enabled;
+  std::vector<uint8_t> names;
+};
+
+EnabledTables enabled_tables(std::span<const DEnabling> enablings) {
+  EnabledTables tables;
+  const auto put = [&](const std::string& text) {
+    const auto offset = static_cast<uint32_t>(tables.names.size());
+    tables.names.insert(tables.names.end(), text.begin(), text.end());
+    tables.names.push_back(0);
+    return offset;
+  };
+  for (const DEnabling& one : enablings) {
+    const Probe& p = one.probe;
+    abi::DEnabled enabled{.probe = p.id, .names = {}, .reserved = 0};
+    enabled.names[0] = put(p.provider);
+    enabled.names[1] = put(p.module);
+    enabled.names[2] = put(p.function);
+    enabled.names[3] = put(p.name);
+    tables.enabled.push_back(enabled);
+  }
+  return tables;
+}
+
+}  // namespace
+
+Expected<SharedArray> SharedArray::make(const std::string& name, size_t size_bytes,
+                                        std::span<const uint8_t> bytes) {
+  SharedArray array;
+  const size_t size = std::max<size_t>({8, size_bytes, bytes.size()});
+  array.map = CLEW_TRY(create_array(name, size));
+  const size_t pages = (size + page_bytes() - 1) / page_bytes();
+  array.memory = CLEW_TRY(Mapping::make(array.map, pages * page_bytes(), true));
+  if (!bytes.empty()) std::memcpy(array.memory.data(), bytes.data(), bytes.size());
+  return array;
+}
+
+Expected<Ring> Ring::make(size_t size_bytes) {
+  Ring ring;
+  ring.size_bytes_ = std::bit_ceil(std::clamp<size_t>(size_bytes, page_bytes(), kRingBytesMax));
+  ring.map_ = CLEW_TRY(create_ring("d_records", ring.size_bytes_));
+  ring.consumer_ = CLEW_TRY(Mapping::make(ring.map_, page_bytes(), true));
+  ring.producer_ =
+      CLEW_TRY(Mapping::make(ring.map_, page_bytes() + 2 * ring.size_bytes_, false, page_bytes()));
+  return ring;
+}
+
+// A record begins with its size and two flags, and a word of the kernel's (Documentation/bpf/
+// ringbuf.rst).
+uint64_t Ring::read(const std::function<void(std::span<const uint8_t>)>& take) {
+  auto& consumer = *reinterpret_cast<uint64_t*>(consumer_.data());
+  const auto& producer = *reinterpret_cast<const uint64_t*>(producer_.data());
+  const uint8_t* data = producer_.data() + page_bytes();
+  uint64_t place = __atomic_load_n(&consumer, __ATOMIC_ACQUIRE);
+  uint64_t count = 0;
+  while (place < __atomic_load_n(&producer, __ATOMIC_ACQUIRE)) {
+    const uint8_t* record = data + (place & (size_bytes_ - 1));
+    const uint32_t head =
+        __atomic_load_n(reinterpret_cast<const uint32_t*>(record), __ATOMIC_ACQUIRE);
+    if ((head & BPF_RINGBUF_BUSY_BIT) != 0) break;
+    const uint32_t size = head & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
+    if ((head & BPF_RINGBUF_DISCARD_BIT) == 0) {
+      take({record + BPF_RINGBUF_HDR_SZ, size});
+      ++count;
+    }
+    place += (uint64_t{size} + BPF_RINGBUF_HDR_SZ + 7) & ~uint64_t{7};
+    __atomic_store_n(&consumer, place, __ATOMIC_RELEASE);
+  }
+  return count;
+}
+
+Expected<DMaps> DMaps::make(const DPrograms& programs, std::span<const DEnabling> enablings,
+                            uint32_t system_call_tables,
+                            std::span<const abi::DCodeRange> skipped_code) {
+  DMaps maps;
+  maps.cpus = possible_cpus();
+  const uint64_t window_count = uint64_t{maps.cpus} * abi::kDWindowsPerCpu;
+  maps.windows = CLEW_TRY(SharedArray::make("d_windows", window_count * sizeof(abi::DWindow)));
+  for (uint64_t i = 0; i < window_count && !programs.literals.empty(); ++i) {
+    std::memcpy(maps.windows.memory.data() + i * sizeof(abi::DWindow) + abi::kDLocalOffset,
+                programs.literals.data(), programs.literals.size());
+  }
+  maps.shared = CLEW_TRY(SharedArray::make("d_shared", sizeof(abi::DShared)));
+  maps.globals = CLEW_TRY(
+      SharedArray::make("d_globals", programs.globals.size() + kZeroBytes, programs.globals));
+  const DynamicShape shape = dynamic_shape(programs);
+  maps.dynamic = CLEW_TRY(SharedArray::make(
+      "d_dynamic",
+      shape.buckets * abi::dynamic_bucket_bytes(shape.entry_bytes) + abi::kDDynamicSlackBytes));
+  const uint64_t all = kArrayBytesMax / maps.cpus;
+  const uint64_t cpu_bytes = std::min(programs.aggregation_bytes, all - abi::kDAggregateSlackBytes);
+  const std::vector<abi::DAggregationTable> tables =
+      lay_out(programs, cpu_bytes, maps.aggregates_cpu_bytes);
+  maps.aggregates = CLEW_TRY(SharedArray::make(
+      "d_aggregates", maps.aggregates_cpu_bytes * maps.cpus + 2 * abi::kDAggregateSlackBytes));
+  maps.aggregations = CLEW_TRY(SharedArray::make("d_aggregations", 0, bytes_of(tables)));
+  maps.variables = CLEW_TRY(SharedArray::make("d_variables", 0, bytes_of(programs.variables)));
+  const EnabledTables enabled = enabled_tables(enablings);
+  maps.enabled = CLEW_TRY(SharedArray::make("d_enabled", 0, bytes_of(enabled.enabled)));
+  maps.names = CLEW_TRY(SharedArray::make("d_names", enabled.names.size() + 1, enabled.names));
+  maps.names_bytes = enabled.names.size() + 1;
+  maps.skipped_count = skipped_code.size();
+  maps.system_calls = CLEW_TRY(SharedArray::make(
+      "d_system_calls", uint64_t{8} * abi::kDSystemCallsMax * std::max(1U, system_call_tables)));
+  maps.skipped = CLEW_TRY(SharedArray::make(
+      "d_skipped", 0,
+      {reinterpret_cast<const uint8_t*>(skipped_code.data()), skipped_code.size_bytes()}));
+  maps.zeros = CLEW_TRY(SharedArray::make("d_zeros", kZeroBytes));
+  maps.ring.emplace(CLEW_TRY(Ring::make(programs.principal_bytes * maps.cpus)));
+  return maps;
+}
+
+Symbols DMaps::symbols(const DPrograms& programs) const {
+  Symbols symbols;
+  const auto address = [&](const char* name, const FileDescriptor& map) {
+    symbols[name] = {Symbol::Kind::MapAddress, static_cast<uint32_t>(map.get())};
+  };
+  const auto number = [&](const char* name, uint64_t value) {
+    symbols[name] = {Symbol::Kind::Number, value};
+  };
+  address("d_windows", windows.map);
+  address("d_shared", shared.map);
+  address("d_globals", globals.map);
+  address("d_dynamic", dynamic.map);
+  address("d_aggregates", aggregates.map);
+  address("d_variables", variables.map);
+  address("d_aggregations", aggregations.map);
+  address("d_enabled", enabled.map);
+  address("d_names", names.map);
+  address("d_system_calls", system_calls.map);
+  address("d_skipped", skipped.map);
+  address("d_zeros", zeros.map);
+  symbols["d_records"] = {Symbol::Kind::Map, static_cast<uint32_t>(ring->map().get())};
+  const DynamicShape shape = dynamic_shape(programs);
+  number("d_n_cpus", cpus);
+  number("d_n_string_bytes", programs.string_bytes);
+  number("d_n_variables", programs.variables.size());
+  number("d_n_aggregations", programs.aggregations.size());
+  number("d_n_globals_bytes", programs.globals.size());
+  number("d_n_dynamic_buckets", shape.buckets);
+  number("d_n_dynamic_entry_bytes", shape.entry_bytes);
+  number("d_n_dynamic_key_bytes", shape.key_bytes);
+  number("d_n_aggregates_cpu_bytes", aggregates_cpu_bytes);
+  number("d_n_speculations", std::min<uint64_t>(programs.speculations, abi::kDSpeculationsMax));
+  number("d_n_speculation_bytes", programs.speculation_bytes);
+  number("d_n_target_pid", programs.target_pid);
+  number("d_n_local_begin", programs.local_begin);
+  number("d_n_local_bytes", programs.local_bytes);
+  return symbols;
+}
+
+}  // namespace clew::kernel

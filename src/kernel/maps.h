@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The maps of one D session: windows, shared state, globals, tables and the ring, made for a script
+// and mapped; and the reader of the ring.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "abi/d_tables.h"
+#include "abi/d_window.h"
+#include "base/error.h"
+#include "kernel/bpf.h"
+#include "kernel/d_session.h"
+#include "kernel/link.h"
+
+namespace clew::kernel {
+
+// An array map and our view of it.
+struct SharedArray {
+  FileDescriptor map;
+  Mapping memory;
+
+  // At least one byte; filled with `bytes`.
+  static Expected<SharedArray> make(const std::string& name, size_t size_bytes,
+                                    std::span<const uint8_t> bytes = {});
+  template <typename Value>
+  [[nodiscard]] Value* as() const {
+    return reinterpret_cast<Value*>(memory.data());
+  }
+};
+
+// BPF_MAP_TYPE_RINGBUF from the reader's side. One thread reads.
+class Ring {
+ public:
+  static Expected<Ring> make(size_t size_bytes);
+  [[nodiscard]] const FileDescriptor& map() const { return map_; }
+  uint64_t read(const std::function<void(std::span<const uint8_t>)>& take);
+
+ private:
+  FileDescriptor map_;
+  Mapping consumer_;  // Its position; ours to write.
+  Mapping producer_;  // The other position, then the data twice in a row.
+  size_t size_bytes_ = 0;
+};
+
+struct DMaps {
+  uint32_t cpus = 1;
+  SharedArray windows;
+  SharedArray shared;
+  SharedArray globals;
+  SharedArray dynamic;
+  SharedArray aggregates;
+  SharedArray variables;
+  SharedArray aggregations;
+  SharedArray enabled;
+  SharedArray names;
+  SharedArray system_calls;
+  SharedArray skipped;
+  SharedArray zeros;
+  std::optional<Ring> ring;
+  uint64_t aggregates_cpu_bytes = 0;
+  uint64_t names_bytes = 0;
+  uint64_t skipped_count = 0;
+
+  // `system_call_tables`: how many programs have one; `skipped_code`: left out of stacks.
+  static Expected<DMaps> make(const DPrograms& programs, std::span<const DEnabling> enablings,
+                              uint32_t system_call_tables,
+                              std::span<const abi::DCodeRange> skipped_code);
+
+  // Those of the maps and of the numbers that describe them.
+  [[nodiscard]] Symbols symbols(const DPrograms& programs) const;
+};
+
+}  // namespace clew::kernel

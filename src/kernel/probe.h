@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// A D probe: its four names, and how the kernel makes it fire.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace clew::kernel {
+
+enum class AttachKind : uint8_t {
+  Host,            // BEGIN, END, ERROR: run by the tracer (BPF_PROG_TEST_RUN), or by a fault
+  RawTracepoint,   // `symbol`: the tracepoint's name; its arguments are arg0…
+  SyscallEntry,    // `number`; all through raw_tp/sys_enter. arg0… = the call's arguments
+  SyscallReturn,   // `number`; raw_tp/sys_exit. arg0 = arg1 = the result
+  Profile,         // Every `period_ns` on every CPU. arg0 = kernel pc or 0, arg1 = user pc or 0
+  Tick,            // Every `period_ns` on one CPU. The same arguments
+  FunctionEntry,   // `symbol` of the kernel: fentry, else kprobe
+  FunctionReturn,  // arg0 = 0 (offset), arg1 = the result; where fexit works, arg2… = the
+                   // function's own arguments (lockstat, io), else 0
+  UserEntry,       // uprobe at `offset_bytes` of the file `path`, of `pid` (0 = all)
+  UserReturn,      // uretprobe
+  UserOffset,      // uprobe inside a function; arg0…: none
+  Usdt,            // uprobe with arguments by `usdt_arguments`, `semaphore_offset_bytes`
+};
+
+// A condition on an argument of the attach point, or on kernel memory that it points to.
+struct ProbeFilter {
+  uint8_t argument = 0;            // Of the attach point: before argument_map.
+  uint8_t load_bytes = 0;          // 0: the argument itself; 1, 2, 4 or 8: so much of the kernel's
+  uint32_t load_offset_bytes = 0;  // memory at the argument + load_offset_bytes, zero-extended.
+  bool is_inverted = false;        // The comparison must fail.
+  uint64_t mask = ~uint64_t{0};
+  uint64_t value = 0;  // (it & mask) == value
+};
+
+// What else than an argument of the attach point an entry of argument_map may stand for.
+inline constexpr uint8_t kArgumentTask = 0xEE;    // The current task (struct task_struct *).
+inline constexpr uint8_t kArgumentErrno = 0xEF;   // SyscallReturn: errno.
+inline constexpr uint8_t kArgumentNumber = 0xF0;  // From here on: the number entry - 0xF0.
+
+struct Probe {
+  uint32_t id = 0;
+  std::string provider;
+  std::string module;
+  std::string function;
+  std::string name;
+
+  AttachKind kind = AttachKind::Host;
+  std::string symbol;
+  uint32_t number = 0;
+  uint64_t period_ns = 0;
+  std::string path;
+  uint64_t offset_bytes = 0;
+  uint64_t semaphore_offset_bytes = 0;
+  std::string usdt_arguments;
+  int64_t pid = 0;
+  // How the provider's arguments are made of the attach point's: argument i is that one's
+  // argument_map[i]; empty = as they are. (proc, sched, io: over tracepoints.)
+  std::vector<uint8_t> argument_map;
+  // The probe fires only when argument `filter_argument` & filter_mask == filter_value, if
+  // filter_mask is not 0 (lockstat, io by its operation).
+  // (An argument of the attach point: before argument_map.)
+  uint8_t filter_argument = 0;
+  uint64_t filter_mask = 0;
+  uint64_t filter_value = 0;
+  // Further conditions, which must hold too; at most kProbeFiltersMax.
+  std::vector<ProbeFilter> more_filters;
+  // The probe fires only in a process's first thread (proc:::start).
+  bool is_first_thread_only = false;
+};
+
+inline constexpr uint32_t kProbeFiltersMax = 3;
+inline constexpr uint32_t kBeginProbe = 1;
+inline constexpr uint32_t kEndProbe = 2;
+inline constexpr uint32_t kErrorProbe = 3;
+
+}  // namespace clew::kernel

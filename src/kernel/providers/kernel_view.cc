@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/providers/kernel_view.h"
+
+#include <utility>
+
+namespace clew::kernel {
+
+namespace {
+
+// Lines "group:name"; system calls have their own provider.
+std::vector<TraceEvent> parse_events(std::string_view text) {
+  std::vector<TraceEvent> result;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const size_t colon = line.find(':');
+    if (colon == std::string_view::npos || line.substr(0, colon) == "syscalls") continue;
+    result.push_back({std::string(line.substr(0, colon)), std::string(line.substr(colon + 1))});
+  }
+  return result;
+}
+
+template <typename T>
+Expected<const T*> borrow(const Expected<T>& kept) {
+  if (!kept) return tl::unexpected(kept.error());
+  return &*kept;
+}
+
+}  // namespace
+
+Expected<const target::Btf*> KernelView::types() {
+  if (!types_) types_.emplace(target::Btf::of_kernel());
+  return borrow(*types_);
+}
+
+Expected<const Tracefs*> KernelView::tracefs() {
+  if (!tracefs_) tracefs_.emplace(Tracefs::open());
+  return borrow(*tracefs_);
+}
+
+Expected<std::span<const TraceEvent>> KernelView::events() {
+  if (!events_) {
+    const auto read = [this]() -> Expected<std::vector<TraceEvent>> {
+      const Tracefs* files = CLEW_TRY(tracefs());
+      return parse_events(CLEW_TRY(files->read("available_events")));
+    };
+    events_.emplace(read());
+  }
+  if (!*events_) return tl::unexpected(events_->error());
+  return std::span<const TraceEvent>(**events_);
+}
+
+const std::vector<std::string>& KernelView::module_names() {
+  if (!module_names_) module_names_ = target::btf_modules();
+  return *module_names_;
+}
+
+Expected<const target::Btf*> KernelView::module_types(const std::string& module) {
+  auto found = module_types_.find(module);
+  if (found == module_types_.end()) {
+    const target::Btf* kernel = CLEW_TRY(types());
+    found = module_types_.emplace(module, target::Btf::of_module(module, *kernel)).first;
+  }
+  return borrow(found->second);
+}
+
+Expected<std::vector<KernelView::Module>> KernelView::modules(const Glob& name) {
+  std::vector<Module> result;
+  const target::Btf* kernel = CLEW_TRY(types());
+  if (name.matches(kKernelModule)) {
+    result.push_back({.name = std::string(kKernelModule), .types = kernel});
+  }
+  for (const std::string& module : module_names()) {
+    if (!name.matches(module)) continue;
+    // A module may go, or be built for other types: then the others are still there.
+    const auto opened = module_types(module);
+    if (opened) result.push_back({.name = module, .types = *opened});
+  }
+  return result;
+}
+
+Expected<KernelView::Found> KernelView::find(target::BtfKind kind, std::string_view name,
+                                             const Glob& module) {
+  const target::Btf* kernel = CLEW_TRY(types());
+  if (module.matches(kKernelModule)) {
+    const target::BtfId type = kernel->find(kind, name);
+    if (type != target::kBtfVoid) return Found{kernel, kKernelModule, type};
+  }
+  for (const std::string& each : module_names()) {
+    if (!module.matches(each)) continue;
+    const auto opened = module_types(each);
+    const target::BtfId type = opened ? (*opened)->find(kind, name) : target::kBtfVoid;
+    if (type != target::kBtfVoid) return Found{*opened, each, type};
+  }
+  return Found{};
+}
+
+Expected<KernelView::Found> KernelView::find(target::BtfKind kind, std::string_view name) {
+  return find(kind, name, Glob(""));
+}
+
+Expected<KernelView::Found> KernelView::find_tracepoint(std::string_view name, const Glob& module) {
+  return find(target::BtfKind::Typedef, std::string(kTracepointPrefix) + std::string(name), module);
+}
+
+Expected<KernelView::Found> KernelView::find_tracepoint(std::string_view name) {
+  return find_tracepoint(name, Glob(""));
+}
+
+Expected<std::vector<target::BtfParameter>> KernelView::tracepoint_parameters(
+    const Found& tracepoint) {
+  const target::Btf& btf = *tracepoint.types;
+  const target::BtfId pointer = btf.strip(tracepoint.type);
+  auto parameters = btf.parameters(btf.strip(btf.at(pointer).target));
+  // The first is the tracer's own (void *__data).
+  if (!parameters.empty()) parameters.erase(parameters.begin());
+  return parameters;
+}
+
+std::vector<ProbeArgument> plain_arguments(const target::Btf& types,
+                                           std::span<const target::BtfParameter> parameters) {
+  std::vector<ProbeArgument> result;
+  for (const target::BtfParameter& parameter : parameters) {
+    const std::string text = target::c_type_text(types, parameter.type);
+    result.push_back({.native_type = text,
+                      .translated_type = text,
+                      .mapping = static_cast<uint8_t>(result.size())});
+  }
+  return result;
+}
+
+}  // namespace clew::kernel

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Provider: what the catalogue asks each provider for.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "kernel/catalogue.h"
+#include "kernel/glob.h"
+
+namespace clew::kernel {
+
+using ProbeArgument = Catalogue::Argument;
+
+class Provider {
+ public:
+  virtual ~Provider() = default;
+
+  // Whether a probe of this provider may have a name that the pattern of providers matches. No
+  // reading: the catalogue asks everyone.
+  [[nodiscard]] virtual bool may_match(const Glob& provider) const = 0;
+  // Adds the probes that match all four patterns; their ids are the catalogue's to give. An error
+  // says why the provider is of no use here.
+  virtual Expected<void> match(const ProbeGlobs& globs, std::vector<Probe>& found) = 0;
+  // Of a probe that match() gave.
+  virtual Expected<std::vector<ProbeArgument>> arguments(const Probe& probe) = 0;
+};
+
+}  // namespace clew::kernel

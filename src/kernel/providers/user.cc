@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// The providers of processes. pid<N>: functions and instructions of process N. plockstat<N>: its
+// locks. <name><N>: its USDT probes of the provider <name>. A glob that no number ends (python*)
+// looks for USDT probes in every process; pid and plockstat have to be named with theirs.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <optional>
+
+#include <unistd.h>
+
+#include "kernel/providers/process_functions.h"
+#include "kernel/providers/providers.h"
+#include "kernel/providers/static_probes.h"
+
+namespace clew::kernel {
+
+namespace {
+
+// "python123" -> ("python", 123). A provider's own name may end in a digit: `digits` says how many
+// of them are the process's.
+struct ProviderName {
+  std::string_view name;
+  pid_t pid = 0;
+};
+
+std::optional<ProviderName> split_name(std::string_view provider, size_t digits) {
+  const std::string_view number = provider.substr(provider.size() - digits);
+  ProviderName result{.name = provider.substr(0, provider.size() - digits)};
+  const auto [end, error] =
+      std::from_chars(number.data(), number.data() + number.size(), result.pid);
+  const bool is_pid = error == std::errc() && end == number.data() + number.size() &&
+                      number[0] != '0' && result.pid > 0;
+  if (!is_pid || result.name.empty()) return std::nullopt;
+  return result;
+}
+
+size_t trailing_digits(std::string_view text) {
+  const auto is_digit = [](char byte) { return byte >= '0' && byte <= '9'; };
+  const auto end = std::find_if_not(text.rbegin(), text.rend(), is_digit);
+  return static_cast<size_t>(end - text.rbegin());
+}
+
+// As D writes names: `query__start` in the program's source is query-start.
+std::string probe_name(std::string_view note_name) {
+  std::string result(note_name);
+  for (size_t at = result.find("__"); at != std::string::npos; at = result.find("__", at)) {
+    result.replace(at, 2, "-");
+  }
+  return result;
+}
+
+std::string_view file_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+bool matches_file(const Glob& glob, const target::ProcessModule& module) {
+  const std::string_view name = file_name(module.path);
+  return glob.matches(name) || glob.matches(name.substr(0, name.find(".so"))) ||
+         (module.is_executable && glob.matches("a.out"));
+}
+
+// The lock probes that the C library's functions give.
+struct LockFunction {
+  std::string_view name;
+  std::string_view function;
+  AttachKind kind;
+};
+
+// At a return the lock is not known any more: arg0 is 0, as for every return.
+constexpr std::array kLockFunctions = {
+    LockFunction{"mutex-acquire", "pthread_mutex_lock", AttachKind::UserReturn},
+    LockFunction{"mutex-acquire", "pthread_mutex_trylock", AttachKind::UserReturn},
+    LockFunction{"mutex-release", "pthread_mutex_unlock", AttachKind::UserEntry},
+    LockFunction{"rw-acquire", "pthread_rwlock_rdlock", AttachKind::UserReturn},
+    LockFunction{"rw-acquire", "pthread_rwlock_wrlock", AttachKind::UserReturn},
+    LockFunction{"rw-release", "pthread_rwlock_unlock", AttachKind::UserEntry},
+};
+
+class UserProvider final : public Provider {
+ public:
+  [[nodiscard]] bool may_match(const Glob& provider) const override {
+    if (provider.is_literal()) return trailing_digits(provider.literal()) != 0;
+    return !provider.is_any();
+  }
+
+  Expected<void> match(const ProbeGlobs& globs, std::vector<Probe>& found) override {
+    if (globs.provider.is_literal()) return match_literal(globs, found);
+    const auto processes = CLEW_TRY(target::list_processes());
+    for (const target::Process& process : processes) {
+      if (process.pid() != getpid()) match_static(globs, process.pid(), found);
+    }
+    return {};
+  }
+
+  Expected<std::vector<ProbeArgument>> arguments(const Probe& probe) override {
+    std::vector<ProbeArgument> result;
+    for (const auto& argument : target::parse_static_arguments(probe.usdt_arguments)) {
+      const std::string type = type_of(argument);
+      result.push_back({.native_type = type,
+                        .translated_type = type,
+                        .mapping = static_cast<uint8_t>(result.size()),
+                        .is_userland = true});
+    }
+    return result;
+  }
+
+ private:
+  static std::string type_of(const target::StaticArgument& argument) {
+    if (argument.is_float) return argument.size_bytes == 4 ? "float" : "double";
+    const std::string bits = std::to_string(8 * argument.size_bytes);
+    return (argument.is_signed ? "int" : "uint") + bits + "_t";
+  }
+
+  Expected<void> match_literal(const ProbeGlobs& globs, std::vector<Probe>& found) {
+    const std::string& provider = globs.provider.literal();
+    const size_t digits = trailing_digits(provider);
+    const auto whole = split_name(provider, digits);
+    if (whole && whole->name == "pid") return match_pid(globs, whole->pid, found);
+    if (whole && whole->name == "plockstat") return match_locks(globs, whole->pid, found);
+    for (size_t count = digits; count > 0; --count) {
+      const auto split = split_name(provider, count);
+      if (split) match_static(globs, split->pid, found);
+    }
+    return {};
+  }
+
+  Expected<target::Catalog*> catalog_of(pid_t pid) {
+    const auto known = catalogs_.find(pid);
+    if (known != catalogs_.end()) {
+      // A process that exec'd, or another one with its pid, is read anew.
+      const auto refreshed = known->second.refresh();
+      if (refreshed) return &known->second;
+      catalogs_.erase(known);
+    }
+    auto catalog = CLEW_TRY(target::Catalog::of_process(pid, target::default_catalog_options()));
+    return &catalogs_.insert_or_assign(pid, std::move(catalog)).first->second;
+  }
+
+  Expected<void> match_pid(const ProbeGlobs& globs, pid_t pid, std::vector<Probe>& found) {
+    target::Catalog* catalog = CLEW_TRY(catalog_of(pid));
+    return match_functions(*catalog, globs, globs.provider.literal(), found);
+  }
+
+  // As functions of the process, under other names.
+  Expected<void> match_locks(const ProbeGlobs& globs, pid_t pid, std::vector<Probe>& found) {
+    target::Catalog* catalog = CLEW_TRY(catalog_of(pid));
+    for (const LockFunction& each : kLockFunctions) {
+      if (!globs.name.matches(each.name) || !globs.function.matches(each.function)) continue;
+      const ProbePattern place = {.provider = globs.provider.text(),
+                                  .module = "libc.so*",
+                                  .function = std::string(each.function),
+                                  .name = each.kind == AttachKind::UserEntry ? "entry" : "return"};
+      std::vector<Probe> probes;
+      CLEW_TRY(match_functions(*catalog, ProbeGlobs(place), globs.provider.literal(), probes));
+      for (Probe& probe : probes) {
+        probe.name = each.name;
+        if (globs.matches(probe)) found.push_back(std::move(probe));
+      }
+    }
+    return {};
+  }
+
+  // A process that is gone, or that may not be read, has none.
+  void match_static(const ProbeGlobs& globs, pid_t pid, std::vector<Probe>& found) {
+    const auto modules = target::read_modules(pid);
+    if (!modules) return;
+    for (const target::ProcessModule& module : *modules) {
+      if (matches_file(globs.module, module)) match_file(globs, pid, module, found);
+    }
+  }
+
+  void match_file(const ProbeGlobs& globs, pid_t pid, const target::ProcessModule& module,
+                  std::vector<Probe>& found) {
+    const auto& notes = files_.of(module);
+    for (size_t i = 0; i < notes.size(); ++i) {
+      const target::StaticProbe& note = notes[i];
+      const std::string provider = note.provider + std::to_string(pid);
+      const std::string name = probe_name(note.name);
+      if (!globs.provider.matches(provider)) continue;
+      if (!globs.name.matches(name) && !globs.name.matches(note.name)) continue;
+      const std::string& function = files_.function_of(module, i);
+      if (!globs.function.matches(function)) continue;
+      Probe probe;
+      probe.provider = provider;
+      probe.module = file_name(module.path);
+      probe.function = function;
+      probe.name = name;
+      probe.kind = AttachKind::Usdt;
+      probe.path = module.open_path;
+      probe.offset_bytes = note.file_offset;
+      probe.semaphore_offset_bytes = note.semaphore_offset;
+      probe.usdt_arguments = note.arguments;
+      probe.pid = pid;
+      found.push_back(std::move(probe));
+    }
+  }
+
+  std::map<pid_t, target::Catalog> catalogs_;
+  StaticProbeFiles files_;
+};
+
+}  // namespace
+
+std::unique_ptr<Provider> make_user_provider() {
+  return std::make_unique<UserProvider>();
+}
+
+}  // namespace clew::kernel

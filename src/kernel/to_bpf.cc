@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/to_bpf.h"
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <linux/bpf.h>
+
+#include "abi/d_accessor.h"
+#include "abi/d_window.h"
+#include "isa/opcode.h"
+#include "kernel/to_bpf_reach.h"
+
+namespace clew::kernel {
+namespace {
+
+using abi::DAccessor;
+using abi::DBuiltin;
+using isa::Instruction;
+
+constexpr uint8_t kCallOpcode = 0x85;
+constexpr uint8_t kWindowRegister = 6;
+constexpr uint8_t kBuiltinRegister = 2;
+constexpr uint8_t kMoveRegister = 0xBF;
+constexpr uint8_t kAddImmediate = 0x07;
+constexpr uint8_t kMoveImmediate = 0xB7;
+constexpr uint8_t kMoveImmediate32 = 0xB4;
+
+// By DAccessor, from kDAccessorBase on; empty: chosen by its argument.
+constexpr std::array<std::string_view, abi::kDAccessorCount> kAccessors = {"d_load",
+                                                                           "d_store",
+                                                                           "d_copy",
+                                                                           "d_read_string",
+                                                                           "d_copy_out",
+                                                                           "d_alloca",
+                                                                           "d_move_string",
+                                                                           "d_pad_string",
+                                                                           "d_variable_load",
+                                                                           "d_variable_store",
+                                                                           "d_variable_load_bytes",
+                                                                           "d_variable_store_bytes",
+                                                                           "d_variable_delete",
+                                                                           "d_global_load_bytes",
+                                                                           "d_global_store_bytes",
+                                                                           "",
+                                                                           "",
+                                                                           "d_user_register",
+                                                                           "d_user_argument",
+                                                                           "d_string_length",
+                                                                           "d_string_compare",
+                                                                           "d_string_join",
+                                                                           "d_substring",
+                                                                           "d_tokenize",
+                                                                           "d_find_string",
+                                                                           "d_find_last_string",
+                                                                           "d_string_at",
+                                                                           "d_string_at_last",
+                                                                           "d_string_from",
+                                                                           "d_base_name",
+                                                                           "d_directory_name",
+                                                                           "d_clean_path",
+                                                                           "d_to_lower",
+                                                                           "d_to_upper",
+                                                                           "d_number_to_string",
+                                                                           "d_string_to_number",
+                                                                           "d_json",
+                                                                           "d_inet_ntoa",
+                                                                           "d_inet_ntoa6",
+                                                                           "d_inet_ntop",
+                                                                           "d_link_ntop",
+                                                                           "d_path",
+                                                                           "d_random",
+                                                                           "d_progenyof",
+                                                                           "d_aggregate",
+                                                                           "d_commit",
+                                                                           "d_speculation",
+                                                                           "d_speculate",
+                                                                           "d_speculate_commit",
+                                                                           "d_speculate_discard",
+                                                                           "d_stack",
+                                                                           "d_stack_depth",
+                                                                           "d_exit",
+                                                                           "d_raise",
+                                                                           "d_chill"};
+
+std::string_view division(abi::Accessor accessor) {
+  switch (static_cast<uint32_t>(accessor)) {
+    case static_cast<uint32_t>(abi::Accessor::DivideUnsigned):
+      return "d_divide_unsigned";
+    case static_cast<uint32_t>(abi::Accessor::ModuloUnsigned):
+      return "d_modulo_unsigned";
+    case static_cast<uint32_t>(abi::Accessor::DivideSigned):
+      return "d_divide_signed";
+    case static_cast<uint32_t>(abi::Accessor::ModuloSigned):
+      return "d_modulo_signed";
+    default:
+      return {};
+  }
+}
+
+struct NamedBuiltin {
+  DBuiltin builtin;
+  std::string_view function;
+};
+
+constexpr NamedBuiltin kBuiltins[] = {
+    {DBuiltin::Caller, "d_builtin_caller"},
+    {DBuiltin::Cpu, "d_builtin_cpu"},
+    {DBuiltin::Curcpu, "d_builtin_cpu"},
+    {DBuiltin::Curlwpsinfo, "d_builtin_task"},
+    {DBuiltin::Curpsinfo, "d_builtin_task"},
+    {DBuiltin::Curthread, "d_builtin_task"},
+    {DBuiltin::Cwd, "d_builtin_cwd"},
+    {DBuiltin::Epid, "d_builtin_epid"},
+    {DBuiltin::Errno, "d_builtin_errno"},
+    {DBuiltin::Execargs, "d_builtin_execargs"},
+    {DBuiltin::Execname, "d_builtin_execname"},
+    {DBuiltin::Gid, "d_builtin_gid"},
+    {DBuiltin::Id, "d_builtin_id"},
+    {DBuiltin::Ipl, "d_builtin_ipl"},
+    {DBuiltin::Pid, "d_builtin_pid"},
+    {DBuiltin::Ppid, "d_builtin_ppid"},
+    {DBuiltin::Probefunc, "d_builtin_probefunc"},
+    {DBuiltin::Probemod, "d_builtin_probemod"},
+    {DBuiltin::Probename, "d_builtin_probename"},
+    {DBuiltin::Probeprov, "d_builtin_probeprov"},
+    {DBuiltin::Root, "d_builtin_root"},
+    {DBuiltin::Stackdepth, "d_builtin_stackdepth"},
+    {DBuiltin::Tid, "d_builtin_tid"},
+    {DBuiltin::Timestamp, "d_builtin_timestamp"},
+    {DBuiltin::Ucaller, "d_builtin_ucaller"},
+    {DBuiltin::Uid, "d_builtin_uid"},
+    {DBuiltin::Ustackdepth, "d_builtin_ustackdepth"},
+    {DBuiltin::Vtimestamp, "d_builtin_vtimestamp"},
+    {DBuiltin::Walltimestamp, "d_builtin_walltimestamp"},
+};
+
+std::string builtin_function(uint64_t builtin) {
+  constexpr auto kFirst = static_cast<uint64_t>(DBuiltin::Arg0);
+  constexpr auto kLast = static_cast<uint64_t>(DBuiltin::Arg9);
+  if (builtin >= kFirst && builtin <= kLast) {
+    return "d_builtin_argument";
+  }
+  for (const NamedBuiltin& one : kBuiltins) {
+    if (static_cast<uint64_t>(one.builtin) == builtin) return std::string(one.function);
+  }
+  return {};
+}
+
+bool is_branch(const Instruction& i) {
+  const auto kind = static_cast<isa::Class>(i.opcode & isa::kClassMask);
+  return kind == isa::Class::Jump64 || kind == isa::Class::Jump32;
+}
+
+// The constant in r2 at the call at `call`, when the straight line in front of it loads one.
+std::optional<uint64_t> constant_before(const std::vector<Instruction>& code, size_t call) {
+  for (size_t at = call; at-- > 0 && !is_branch(code[at]);) {
+    const Instruction& i = code[at];
+    const auto kind = static_cast<isa::Class>(i.opcode & isa::kClassMask);
+    if (i.opcode == 0 || kind == isa::Class::Stx || kind == isa::Class::St) continue;
+    if (i.destination() != kBuiltinRegister) continue;
+    if (i.opcode != kMoveImmediate && i.opcode != kMoveImmediate32) return std::nullopt;
+    return static_cast<uint64_t>(i.immediate);
+  }
+  return std::nullopt;
+}
+
+class Rewriter {
+ public:
+  Rewriter(const isa::Program& program, uint32_t clause) : program_(program), clause_(clause) {
+    function_.name = clause_name(clause);
+  }
+
+  Expected<Function> rewrite() {
+    function_.code.push_back({kMoveRegister, kWindowRegister | 1 << 4, 0, 0});
+    for (size_t at = 0; at < program_.code.size(); ++at) {
+      const Instruction& i = program_.code[at];
+      if (i.opcode == isa::kLoad64Opcode) {
+        CLEW_TRY(rewrite_load64(at));
+        ++at;
+      } else if (i.opcode == kCallOpcode && i.source() == 0) {
+        CLEW_TRY(rewrite_call(at));
+      } else {
+        function_.code.push_back(i);
+      }
+    }
+    remove_unreachable(function_);
+    return std::move(function_);
+  }
+
+ private:
+  [[nodiscard]] auto refuse(std::string_view what) const {
+    return fail(ErrorCode::Refused, fmt::format("clause {}: {}", clause_, what));
+  }
+
+  void refer_to(std::string symbol, bool is_call) {
+    const auto place = static_cast<uint32_t>(function_.code.size());
+    function_.references.push_back({place, is_call, std::move(symbol)});
+  }
+
+  Expected<void> rewrite_load64(size_t at) {
+    const Instruction& low = program_.code[at];
+    const Instruction& high = program_.code[at + 1];
+    switch (static_cast<isa::Load64>(low.source())) {
+      case isa::Load64::Immediate:
+        break;
+      case isa::Load64::Window: {
+        const uint8_t to = low.destination();
+        const auto move = static_cast<uint8_t>(to | kWindowRegister << 4);
+        function_.code.push_back({kMoveRegister, move, 0, 0});
+        function_.code.push_back({kAddImmediate, to, 0, low.immediate});
+        return {};
+      }
+      case isa::Load64::Global:
+        refer_to("d_globals", false);
+        function_.code.push_back({low.opcode, low.destination(), 0, low.immediate});
+        function_.code.push_back(high);
+        return {};
+      case isa::Load64::SiteConstant:
+        return refuse("site constants have no meaning in the kernel");
+    }
+    function_.code.push_back(low);
+    function_.code.push_back(high);
+    return {};
+  }
+
+  Expected<void> rewrite_call(size_t at) {
+    const std::string name = CLEW_TRY(callee(at));
+    refer_to(name, true);
+    function_.code.push_back({kCallOpcode, BPF_PSEUDO_CALL << 4, 0, -1});
+    return {};
+  }
+
+  [[nodiscard]] Expected<std::string> callee(size_t at) const {
+    const auto number = static_cast<uint32_t>(program_.code[at].immediate);
+    const std::string_view divides = division(static_cast<abi::Accessor>(number));
+    if (!divides.empty()) return std::string(divides);
+    if (number < abi::kDAccessorBase || number - abi::kDAccessorBase >= abi::kDAccessorCount) {
+      return refuse(fmt::format("accessor {} is none of the kernel's", number));
+    }
+    const std::string_view name = kAccessors[number - abi::kDAccessorBase];
+    if (!name.empty()) return std::string(name);
+    const std::optional<uint64_t> builtin = constant_before(program_.code, at);
+    std::string function = builtin ? builtin_function(*builtin) : std::string();
+    if (function.empty()) return refuse("a built-in variable that the kernel does not have");
+    return function;
+  }
+
+  const isa::Program& program_;
+  uint32_t clause_;
+  Function function_;
+};
+
+}  // namespace
+
+std::string clause_name(uint32_t clause) {
+  return fmt::format("dt_clause_{}", clause);
+}
+
+Expected<Function> to_bpf(const isa::Program& program, uint32_t clause) {
+  return Rewriter(program, clause).rewrite();
+}
+
+// The window is given by r6 plus a constant; any load at an offset of the arguments may be one.
+bool reads_arguments(const Function& function) {
+  constexpr int32_t kBegin = offsetof(abi::DWindowHeader, arguments);
+  constexpr int32_t kEnd = offsetof(abi::DWindowHeader, probe);
+  const auto is_inside = [](int32_t offset) { return offset >= kBegin && offset < kEnd; };
+  for (const Instruction& i : function.code) {
+    const auto kind = static_cast<isa::Class>(i.opcode & isa::kClassMask);
+    if (kind == isa::Class::Ldx && is_inside(i.offset)) return true;
+    if (i.opcode == kAddImmediate && is_inside(i.immediate)) return true;
+  }
+  for (const Reference& one : function.references) {
+    if (one.symbol == "d_builtin_argument" || one.symbol == "d_user_argument") return true;
+  }
+  return false;
+}
+
+}  // namespace clew::kernel

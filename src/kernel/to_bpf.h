@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// A clause's program as a BPF function of the window:
+//
+//     in the program              in the function
+//     (its begin)                 r6 = r1
+//     lddw window dst, offset     dst = r6 ; dst += offset
+//     lddw global dst, offset     dst = address in the globals (the linker's to fill in)
+//     call accessor               call of the accessor's function
+//
+// Each form keeps its size, so that branches stay right. Pointers in the window are real pointers
+// then, which the kernel's verifier follows.
+#pragma once
+
+#include <cstdint>
+
+#include "base/error.h"
+#include "isa/program.h"
+#include "kernel/bpf_object.h"
+
+namespace clew::kernel {
+
+// Errors: Refused for what no D program has: site constants, other accessors, r6.
+Expected<Function> to_bpf(const isa::Program& program, uint32_t clause);
+
+// "dt_clause_3"
+std::string clause_name(uint32_t clause);
+
+// Whether a function looks at the arguments of the probe.
+bool reads_arguments(const Function& function);
+
+}  // namespace clew::kernel
