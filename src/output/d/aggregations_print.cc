@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Aggregations as text: with a format, and in the columns that DTrace gives them without one.
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "output/d/aggregations.h"
+#include "output/d/default_text.h"
+
+namespace clew::output::d {
+
+void Aggregations::print_rest(std::string& out) {
+  out += '\n';
+  std::vector<uint32_t> order(held_.size());
+  std::iota(order.begin(), order.end(), 0U);
+  // DTrace sorts the rows of all aggregations in one go, so the option turns them around as well.
+  if (options_.sorts_reversed) std::reverse(order.begin(), order.end());
+  for (const uint32_t aggregation : order) {
+    if (held_[aggregation].is_printed) continue;
+    const uint32_t only[] = {aggregation};
+    for (const Row& row : sorted_rows(only))
+      append_row(only, row, out);
+  }
+}
+
+void Aggregations::print(std::span<const uint32_t> aggregations, std::string& out) {
+  out += '\n';
+  if (aggregations.empty()) return;
+  const std::vector<Row> rows = sorted_rows(aggregations);
+  for (const Row& row : rows)
+    append_row(aggregations, row, out);
+  if (!rows.empty()) mark_printed(aggregations);
+}
+
+void Aggregations::print(const query::d::Format& format, std::span<const uint32_t> aggregations,
+                         std::string& out) {
+  if (aggregations.empty()) return;
+  const std::vector<Row> rows = sorted_rows(aggregations);
+  for (const Row& row : rows) {
+    const std::vector<Datum> data = key_data(aggregations[0], *row.key);
+    std::vector<AggregateValue> values;
+    for (size_t i = 0; i < aggregations.size(); ++i)
+      values.push_back(value_of(aggregations[i], row.cells[i]));
+    append_formatted(
+        format,
+        {.values = data, .aggregates = values, .symbols = symbols_, .zooms = options_.zooms}, out);
+  }
+  if (!rows.empty()) mark_printed(aggregations);
+}
+
+void Aggregations::append_row(std::span<const uint32_t> aggregations, const Row& row,
+                              std::string& out) const {
+  append_key(aggregations[0], *row.key, out);
+  for (size_t i = 0; i < aggregations.size(); ++i) {
+    const AggregateValue value = value_of(aggregations[i], row.cells[i]);
+    if (is_distribution(value.kind)) {
+      append_distribution(value, options_.zooms, out);
+    } else {
+      out += fmt::format(" {:16}", number_of(value));
+    }
+  }
+  out += '\n';
+}
+
+void Aggregations::append_key(uint32_t aggregation, const Key& key, std::string& out) const {
+  for (const Datum& datum : key_data(aggregation, key))
+    append_key_text(datum, symbols_, options_, out);
+}
+
+}  // namespace clew::output::d

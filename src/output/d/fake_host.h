@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests of D's output: symbols of a small kernel and one process, a host that writes down what
+// it is asked for, and bytes of records.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "output/d/record.h"
+
+namespace clew::output::d {
+
+// Kernel: vfs_read at 0xffffffff81000000, vfs_write 0x100 further, ext4_sync in module ext4 at
+// 0xffffffffc0000000. Process 7: read at 0x1000 and write at 0x1100 in libc.so.6, from 0x2000 on
+// only the module a.out.
+class FakeSymbols final : public Symbols {
+ public:
+  [[nodiscard]] std::optional<SymbolPlace> kernel(uint64_t address) const override {
+    constexpr uint64_t kRead = 0xffffffff81000000;
+    constexpr uint64_t kExt4 = 0xffffffffc0000000;
+    if (address >= kExt4) return SymbolPlace{"ext4", "ext4_sync", address - kExt4};
+    if (address >= kRead + 0x100)
+      return SymbolPlace{"vmlinux", "vfs_write", address - kRead - 0x100};
+    if (address >= kRead) return SymbolPlace{"vmlinux", "vfs_read", address - kRead};
+    return {};
+  }
+  [[nodiscard]] std::optional<SymbolPlace> user(uint64_t pid, uint64_t address) const override {
+    if (pid != 7 || address < 0x1000) return {};
+    if (address < 0x1100) return SymbolPlace{"libc.so.6", "read", address - 0x1000};
+    if (address < 0x2000) return SymbolPlace{"libc.so.6", "write", address - 0x1100};
+    return SymbolPlace{"a.out", "", 0};
+  }
+};
+
+class FakeHost final : public Host {
+ public:
+  void write(std::string_view text) override { log += text; }
+  void run_command(const std::string& command) override { log += "<run " + command + ">"; }
+  void reopen(const std::string& path) override { log += "<open " + path + ">"; }
+  void truncate_output() override { log += "<truncate>"; }
+  void set_option(const std::string& name, const std::string& value) override {
+    log += "<set " + name + "=" + value + ">";
+  }
+  void refresh(uint32_t aggregation) override {
+    calls += "refresh " + std::to_string(aggregation) + ";";
+  }
+  void forget(uint32_t aggregation) override {
+    calls += "forget " + std::to_string(aggregation) + ";";
+  }
+  std::string log;
+  std::string calls;
+};
+
+// Of a record on a CPU.
+struct Firing {
+  uint32_t cpu = 0;
+  uint32_t probe = 1;
+  uint32_t clause = 0;
+
+  [[nodiscard]] abi::DRecordHeader header() const {
+    abi::DRecordHeader header{};
+    header.cpu = cpu;
+    header.probe = probe;
+    header.clause = clause;
+    return header;
+  }
+};
+
+inline std::vector<uint8_t> bytes_of(std::string_view text, size_t size_bytes) {
+  std::vector<uint8_t> bytes(text.begin(), text.end());
+  bytes.resize(size_bytes);
+  return bytes;
+}
+
+inline std::vector<uint8_t> bytes_of(const std::vector<uint64_t>& words) {
+  std::vector<uint8_t> bytes(words.size() * 8);
+  if (!words.empty()) std::memcpy(bytes.data(), words.data(), bytes.size());
+  return bytes;
+}
+
+}  // namespace clew::output::d

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output/d/options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace clew::output::d {
+namespace {
+
+constexpr uint32_t kStackIndentMax = 1024;
+
+struct Switch {
+  std::string_view name;
+  bool PrintOptions::*member;
+};
+constexpr std::array<Switch, 7> kSwitches = {{
+    {"quiet", &PrintOptions::is_quiet},
+    {"flowindent", &PrintOptions::has_flow_indent},
+    {"rawbytes", &PrintOptions::has_raw_bytes},
+    {"droptags", &PrintOptions::has_drop_tags},
+    {"aggsortkey", &PrintOptions::sorts_by_key},
+    {"aggsortrev", &PrintOptions::sorts_reversed},
+    {"aggzoom", &PrintOptions::zooms},
+}};
+
+struct Number {
+  std::string_view name;
+  uint32_t PrintOptions::*member;
+};
+constexpr std::array<Number, 3> kNumbers = {{
+    {"stackindent", &PrintOptions::stack_indent},
+    {"aggsortkeypos", &PrintOptions::sort_key_position},
+    {"aggsortpos", &PrintOptions::sort_position},
+}};
+
+// DTrace knows "unset" and "disabled"; the other words are as clear.
+bool is_off(std::string_view value) {
+  constexpr std::array<std::string_view, 6> kOff = {"unset", "disabled", "disable",
+                                                    "off",   "no",       "false"};
+  return std::find(kOff.begin(), kOff.end(), value) != kOff.end();
+}
+
+}  // namespace
+
+PrintOptions PrintOptions::from(const query::d::Options& options) {
+  PrintOptions result;
+  for (const auto& [name, value] : options.values)
+    result.set(name, value);
+  return result;
+}
+
+bool PrintOptions::set(std::string_view name, std::string_view value) {
+  for (const Switch& entry : kSwitches) {
+    if (entry.name != name) continue;
+    this->*entry.member = !is_off(value);
+    return true;
+  }
+  for (const Number& entry : kNumbers) {
+    if (entry.name != name) continue;
+    uint32_t number = 0;
+    std::from_chars(value.data(), value.data() + value.size(), number);
+    this->*entry.member = entry.name == "stackindent" ? std::min(number, kStackIndentMax) : number;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace clew::output::d

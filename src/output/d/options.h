@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of a D script that change how its output looks: of the command, of `#pragma D
+// option`, and of setopt() while it runs.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "query/d/script.h"
+
+namespace clew::output::d {
+
+struct PrintOptions {
+  bool is_quiet = false;
+  bool has_flow_indent = false;
+  bool has_raw_bytes = false;  // trace() never shows bytes as a string.
+  uint32_t stack_indent = 14;
+  bool has_drop_tags = false;
+  bool sorts_by_key = false;
+  uint32_t sort_key_position = 0;
+  uint32_t sort_position = 0;  // Of several aggregations, whose values decide.
+  bool sorts_reversed = false;
+  bool zooms = false;  // The longest bar of a table takes 95 % of the room.
+
+  static PrintOptions from(const query::d::Options& options);
+  // False when the option is none of these. An empty value sets a switch.
+  bool set(std::string_view name, std::string_view value);
+};
+
+}  // namespace clew::output::d
