@@ -7,6 +7,7 @@ _clew_options() {
   local output="--for --every --json --csv --chart -o --output --spill --from -q --quiet"
   case "$1" in
     run) echo "$request $output" ;;
+    dtrace) echo "-s -n -f -m -P -i -c -p -w -Z -q -F -o -x -b -l -v -e -S -V -C -D -U -I -H -L" ;;
     list) echo "-p --pid -n --name --file --types --sites --json --fields --tracepoints \
       --vocabulary" ;;
     explain) echo "$request --programs --code" ;;
@@ -38,11 +39,11 @@ _clew() {
   local verb="" word
   COMPREPLY=()
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in run | list | explain | doctor | ps | detach) verb="$word" && break ;; esac
+    case "$word" in run | dtrace | list | explain | doctor | ps | detach) verb="$word" && break ;; esac
   done
   if [[ -z $verb ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run list explain doctor ps detach --help \
-      --version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "run dtrace list explain doctor ps detach \
+      --help --version" -- "$current")
     return
   fi
   _clew_value "$previous" "$current" && return
@@ -52,7 +53,7 @@ _clew() {
     words="$(clew ps --json 2>/dev/null | sed -n 's/.*"pid": *\([0-9]*\).*/\1/p')"
   fi
   local files=()
-  if [[ $verb == run || $verb == explain ]]; then files=(-f); fi
+  if [[ $verb == run || $verb == explain || $verb == dtrace ]]; then files=(-f); fi
   mapfile -t COMPREPLY < <(compgen "${files[@]}" -W "$words" -- "$current")
 }
 complete -o default -F _clew clew

@@ -20,8 +20,9 @@ struct Verb {
   std::string_view summary;
 };
 
-constexpr std::array<Verb, 6> kVerbs = {{
+constexpr std::array<Verb, 7> kVerbs = {{
     {"run", run_verb, "answer a query about running processes"},
+    {"dtrace", dtrace_verb, "run D scripts, as DTrace does"},
     {"list", list_verb, "show what can be traced"},
     {"explain", explain_verb, "show how a query would run"},
     {"doctor", doctor_verb, "check this machine, and a process"},

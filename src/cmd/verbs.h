@@ -10,6 +10,7 @@ inline constexpr int kExitError = 1;
 inline constexpr int kExitUsage = 2;
 
 int run_verb(int argument_count, const char* const* arguments);
+int dtrace_verb(int argument_count, const char* const* arguments);
 int list_verb(int argument_count, const char* const* arguments);
 int explain_verb(int argument_count, const char* const* arguments);
 int doctor_verb(int argument_count, const char* const* arguments);

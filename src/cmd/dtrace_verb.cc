@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// clew dtrace: the command line of DTrace. Its flags are single letters that may be joined and may
+// stand between arguments, so it is read by getopt(3) and not as the other verbs' are.
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <getopt.h>
+
+#include "cmd/console.h"
+#include "cmd/verbs.h"
+#include "engine/dtrace/request.h"
+
+namespace clew::cmd {
+namespace {
+
+using engine::DtraceRequest;
+using Form = engine::DtraceProgram::Form;
+
+constexpr const char* kFlags = "+:aAb:c:CD:ef:FhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z3:6:";
+
+void print_usage() {
+  fmt::print(stderr,
+             "usage: clew dtrace [-CeFHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path]\n"
+             "           [-L path] [-o output] [-p pid] [-s script] [-U name] [-x opt[=val]]\n"
+             "           [-P provider [[predicate] action]]\n"
+             "           [-m [provider:]module [[predicate] action]]\n"
+             "           [-f [[provider:]module:]func [[predicate] action]]\n"
+             "           [-n [[[provider:]module:]func:]name [[predicate] action]]\n"
+             "           [-i probe-id [[predicate] action]] [args ...]\n\n"
+             "man clew-dtrace has the language, the providers and what differs.\n");
+}
+
+void print_help() {
+  fmt::print(
+      "usage: clew dtrace [FLAG...] [ARGUMENT...]\n\n"
+      "programs; PROGRAM is a probe description, perhaps with a predicate and a body:\n"
+      "  -s        a script; the rest of the line are its arguments\n"
+      "  -n        by probe name: 'syscall::read:entry {{ @[execname] = count(); }}'\n"
+      "  -f        by function\n"
+      "  -m        by module\n"
+      "  -P        by provider\n"
+      "  -i        by probe id\n"
+      "what to trace:\n"
+      "  -c        start this command, and end when it ends\n"
+      "  -p        this process; $target is its pid\n"
+      "  -w        allow destructive actions\n"
+      "  -Z        allow descriptions that match nothing\n"
+      "how to print:\n"
+      "  -q        only what the program prints\n"
+      "  -F        indent by entry and return\n"
+      "  -o        append to this file\n"
+      "  -x        set an option: -x NAME or -x NAME=VALUE\n"
+      "  -b        size of the buffer: -x bufsize=SIZE\n"
+      "instead of tracing:\n"
+      "  -l        list the probes\n"
+      "  -v        with -l, also what they give\n"
+      "  -e        compile only\n"
+      "  -S        show the programs' instructions\n"
+      "  -V        show the version\n"
+      "the C preprocessor:\n"
+      "  -C        run it over the programs\n"
+      "  -D        define a name\n"
+      "  -U        undefine a name\n"
+      "  -I        look for included files there\n"
+      "  -H        show which files are included\n"
+      "  -L        look for D libraries there\n"
+      "  -h,--help show this\n\n"
+      "man clew-dtrace has the language, the providers and what differs.\n");
+}
+
+class Reader {
+ public:
+  Reader(int argument_count, const char* const* arguments)
+      : argument_count_(argument_count), arguments_(const_cast<char* const*>(arguments)) {}
+
+  // Nothing: usage was printed.
+  bool read();
+  [[nodiscard]] DtraceRequest& request() { return request_; }
+  [[nodiscard]] bool wants_version() const { return wants_version_; }
+
+ private:
+  bool take(int flag);
+  bool take_preprocessor(int flag);
+  bool take_pid();
+  void add_program(Form form, bool is_file) {
+    request_.programs.push_back({form, is_file, optarg});
+  }
+  void set_option(std::string name, std::string value) {
+    request_.options.emplace_back(std::move(name), std::move(value));
+  }
+
+  int argument_count_;
+  char* const* arguments_;
+  DtraceRequest request_;
+  bool wants_version_ = false;
+};
+
+bool Reader::read() {
+  optind = 1;
+  opterr = 0;
+  while (optind < argument_count_) {
+    const int flag = getopt(argument_count_, arguments_, kFlags);
+    if (flag == -1) {
+      if (optind >= argument_count_) break;
+      request_.arguments.emplace_back(arguments_[optind++]);
+      continue;
+    }
+    if (flag == ':' || flag == '?') {
+      fmt::print(stderr, "dtrace: {} -- '{}'\n",
+                 flag == ':' ? "option requires an argument" : "invalid option",
+                 static_cast<char>(optopt));
+      return false;
+    }
+    if (!take(flag)) return false;
+  }
+  return true;
+}
+
+bool Reader::take_preprocessor(int flag) {
+  request_.preprocessor_arguments.push_back(fmt::format("-{}", static_cast<char>(flag)));
+  if (flag != 'H') request_.preprocessor_arguments.back() += optarg;
+  return true;
+}
+
+bool Reader::take_pid() {
+  pid_t pid = 0;
+  const std::string_view text = optarg;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), pid);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || pid <= 0) {
+    fmt::print(stderr, "dtrace: invalid pid: {}\n", text);
+    return false;
+  }
+  request_.pids.push_back(pid);
+  return true;
+}
+
+bool Reader::take(int flag) {
+  const auto run = [](auto&& effect) {
+    effect();
+    return true;
+  };
+  switch (flag) {
+    case 'P':
+      return run([&] { add_program(Form::Provider, false); });
+    case 'm':
+      return run([&] { add_program(Form::Module, false); });
+    case 'f':
+      return run([&] { add_program(Form::Function, false); });
+    case 'n':
+      return run([&] { add_program(Form::Name, false); });
+    case 'i':
+      return run([&] { add_program(Form::Id, false); });
+    case 's':
+      return run([&] { add_program(Form::File, true); });
+    case 'D':
+    case 'U':
+    case 'I':
+    case 'H':
+      return take_preprocessor(flag);
+    case 'p':
+      return take_pid();
+    case 'c':
+      return run([&] { request_.commands.emplace_back(optarg); });
+    case 'o':
+      return run([&] { request_.output_path = optarg; });
+    case 'C':
+      return run([&] { request_.preprocess = true; });
+    case 'l':
+      return run([&] { request_.is_list = true; });
+    case 'v':
+      return run([&] { request_.is_verbose = true; });
+    case 'e':
+      return run([&] { request_.compile_only = true; });
+    case 'S':
+      return run([&] { request_.disassemble = true; });
+    case 'V':
+      return run([&] { wants_version_ = true; });
+    case 'b':
+      return run([&] { set_option("bufsize", optarg); });
+    case 'q':
+      return run([&] { set_option("quiet", ""); });
+    case 'F':
+      return run([&] { set_option("flowindent", ""); });
+    case 'w':
+      return run([&] { set_option("destructive", ""); });
+    case 'Z':
+      return run([&] { set_option("zdefs", ""); });
+    case 'L':
+      return run([&] { set_option("libdir", optarg); });
+    case 'X':  // How far C is a standard one: cpp's business, and none for us.
+    case '3':  // -32 and -64: there is one data model.
+    case '6':
+      return true;
+    case 'x': {
+      const std::string_view text = optarg;
+      const size_t equals = text.find('=');
+      set_option(std::string(text.substr(0, equals)),
+                 equals == std::string_view::npos ? "" : std::string(text.substr(equals + 1)));
+      return true;
+    }
+    default:
+      fmt::print(stderr, "dtrace: -{} is not supported\n", static_cast<char>(flag));
+      return false;
+  }
+}
+
+}  // namespace
+
+int dtrace_verb(int argument_count, const char* const* arguments) {
+  const std::string_view first = argument_count > 1 ? arguments[1] : "";
+  if (first == "--help" || (first == "-h" && argument_count == 2)) {
+    print_help();
+    return kExitAnswered;
+  }
+  Reader reader(argument_count, arguments);
+  if (!reader.read()) {
+    print_usage();
+    return kExitUsage;
+  }
+  const DtraceRequest& request = reader.request();
+  if (reader.wants_version()) {
+    fmt::print("dtrace: Clew {}, Sun D 2.0\n", CLEW_VERSION);
+    return kExitAnswered;
+  }
+  if (request.programs.empty() && !request.is_list) {
+    print_usage();
+    return kExitUsage;
+  }
+  const Expected<FileDescriptor> stop = signals_as_descriptor();
+  if (!stop) return report(stop.error());
+  return engine::run_dtrace(request, stop->get());
+}
+
+}  // namespace clew::cmd

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// KernelTypes: the kernel's types, enumerators and symbols for D programs, converted from BTF when
+// they are named. A record's members are converted with it, records that they hold too; what they
+// only point to stays a Forward until TypeTable::complete() asks for it by name.
+//
+// It keeps no TypeIds: what was converted is found again in the table by its name, so that one
+// KernelTypes serves any number of tables and their copies. Names that a table has already (base
+// types, D's own typedefs, those of the program) stand for the kernel's where they are as large.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "query/d/types.h"
+#include "target/btf.h"
+
+namespace clew::engine {
+
+class KernelTypes final : public query::d::TypeProvider {
+ public:
+  query::d::TypeId find(query::d::TypeTable& table, std::string_view module, query::d::Tag tag,
+                        std::string_view name) override;
+  std::optional<query::d::TypeEnumerator> find_enumerator(query::d::TypeTable& table,
+                                                          std::string_view name) override;
+  Expected<Symbol> find_symbol(query::d::TypeTable& table, std::string_view module,
+                               std::string_view name) override;
+
+ private:
+  const target::Btf* kernel();                                 // Null when the kernel has no types.
+  const target::Btf* module_types(const std::string& module);  // Null when it has none.
+  // Shows those that a module's name means ("" is any, vmlinux first) until `visit` is content.
+  void visit_types(std::string_view module, const std::function<bool(const target::Btf&)>& visit);
+  query::d::TypeId symbol_type(query::d::TypeTable& table, std::string_view module,
+                               std::string_view name);
+
+  std::optional<Expected<target::Btf>> kernel_;
+  std::map<std::string, Expected<target::Btf>, std::less<>> modules_;
+};
+
+}  // namespace clew::engine

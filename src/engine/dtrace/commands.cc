@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/dtrace/commands.h"
+
+#include <cerrno>
+
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/error_text.h"
+
+namespace clew::engine {
+namespace {
+
+// A command line in words, as a shell without expansions would see it.
+std::vector<std::string> words_of(const std::string& command) {
+  std::vector<std::string> words;
+  bool is_inside = false;
+  char quote = 0;
+  for (size_t i = 0; i < command.size(); ++i) {
+    const char c = command[i];
+    const bool is_blank = quote == 0 && (c == ' ' || c == '\t' || c == '\n');
+    if (is_blank) {
+      is_inside = false;
+      continue;
+    }
+    if (!is_inside) words.emplace_back();
+    is_inside = true;
+    if (c == quote) {
+      quote = 0;
+    } else if (quote == 0 && (c == '"' || c == '\'')) {
+      quote = c;
+    } else if (c == '\\' && quote != '\'' && i + 1 < command.size()) {
+      words.back() += command[++i];
+    } else {
+      words.back() += c;
+    }
+  }
+  return words;
+}
+
+}  // namespace
+
+Expected<void> Commands::add(pid_t pid) {
+  FileDescriptor descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!descriptor.valid()) {
+    return fail(ErrorCode::NotFound,
+                fmt::format("failed to grab pid {}: {}", pid, error_text(errno)));
+  }
+  pids_.push_back(pid);
+  descriptors_.push_back(std::move(descriptor));
+  return {};
+}
+
+Expected<void> Commands::start(const std::vector<std::string>& commands) {
+  for (const std::string& command : commands) {
+    inline_::LaunchOptions options;
+    options.command = words_of(command);
+    if (options.command.empty()) return fail(ErrorCode::NotFound, "failed to create process: ''");
+    auto launched = inline_::Launched::start(options);
+    if (!launched) {
+      return fail(launched.error().code,
+                  fmt::format("failed to execute {}: {}", command, launched.error().message));
+    }
+    CLEW_TRY(add(launched->pid()));
+    launched_.push_back(std::move(*launched));
+  }
+  return {};
+}
+
+Expected<void> Commands::watch(const std::vector<pid_t>& pids) {
+  for (const pid_t pid : pids) {
+    CLEW_TRY(add(pid));
+  }
+  return {};
+}
+
+void Commands::resume() {
+  if (resumed_) return;
+  resumed_ = true;
+  for (inline_::Launched& launched : launched_) {
+    (void)launched.resume();
+  }
+}
+
+std::vector<pollfd> Commands::descriptors() const {
+  std::vector<pollfd> polled;
+  for (const FileDescriptor& descriptor : descriptors_) {
+    polled.push_back({descriptor.get(), POLLIN, 0});
+  }
+  return polled;
+}
+
+void Commands::note_ended(std::span<const pollfd> polled) {
+  for (size_t i = 0; i < polled.size() && i < descriptors_.size(); ++i) {
+    if (polled[i].revents == 0) continue;
+    descriptors_[i] = FileDescriptor();  // poll(2) leaves out -1.
+    ++ended_;
+  }
+}
+
+}  // namespace clew::engine

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processes of -c and -p: commands are started and held until the probes are on, and tracing
+// ends when all have ended.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include <poll.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/file_descriptor.h"
+#include "inline/attachment.h"
+
+namespace clew::engine {
+
+class Commands {
+ public:
+  // Each command is split at blanks; quotes keep them together.
+  Expected<void> start(const std::vector<std::string>& commands);
+  Expected<void> watch(const std::vector<pid_t>& pids);
+  // $target; 0 = none.
+  [[nodiscard]] pid_t first_pid() const { return pids_.empty() ? 0 : pids_.front(); }
+
+  void resume();
+  // Readable when a process ends.
+  [[nodiscard]] std::vector<pollfd> descriptors() const;
+  void note_ended(std::span<const pollfd> polled);
+  // False when there are none to wait for.
+  [[nodiscard]] bool all_ended() const { return !pids_.empty() && ended_ == pids_.size(); }
+  // Commands that never ran go on.
+  void leave() { resume(); }
+
+ private:
+  Expected<void> add(pid_t pid);
+
+  std::vector<inline_::Launched> launched_;
+  std::vector<pid_t> pids_;
+  std::vector<FileDescriptor> descriptors_;  // Of pidfd_open; closed when the process has ended.
+  size_t ended_ = 0;
+  bool resumed_ = false;
+};
+
+}  // namespace clew::engine

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a script's output goes: stdout, -o's file, or what freopen() named; and messages, which
+// come after all output before them.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace clew::engine {
+
+class DtraceConsole {
+ public:
+  DtraceConsole() = default;
+  DtraceConsole(const DtraceConsole&) = delete;
+  DtraceConsole& operator=(const DtraceConsole&) = delete;
+  ~DtraceConsole();
+
+  // -o: appends.
+  Expected<void> open(const std::string& path);
+  void write(std::string_view text);
+  // A line without its end, to stderr behind "dtrace: ".
+  void message(std::string_view text);
+  // Whole lines, as they are.
+  void lines(std::string_view text);
+  void flush();
+  void reopen(const std::string& path);  // Empty: the first output again.
+  void truncate();
+  // The reader is gone.
+  [[nodiscard]] bool is_broken() const { return is_broken_; }
+
+ private:
+  std::FILE* first_ = stdout;
+  std::FILE* file_ = stdout;
+  bool is_broken_ = false;
+};
+
+}  // namespace clew::engine

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of the records of a loaded script: printed at once, held for a speculation, or an
+// error's message.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/dtrace/console.h"
+#include "engine/dtrace/script_compiler.h"
+#include "engine/dtrace/symbols.h"
+#include "output/d/aggregations.h"
+#include "output/d/drops.h"
+#include "output/d/record.h"
+
+namespace clew::engine {
+
+class DtraceConsumer final : public output::d::Host {
+ public:
+  // All are borrowed.
+  DtraceConsumer(const CompiledScript& compiled, const kernel::Catalogue& catalogue,
+                 kernel::DSession& session, DtraceConsole& console);
+
+  // Takes all records that wait.
+  void read();
+  void report_drops();
+  void print_aggregations();
+  // exit() was called.
+  [[nodiscard]] bool is_over() const { return is_over_; }
+
+  void write(std::string_view text) override { console_.write(text); }
+  void run_command(const std::string& command) override;
+  void reopen(const std::string& path) override { console_.reopen(path); }
+  void truncate_output() override { console_.truncate(); }
+  void set_option(const std::string& name, const std::string& value) override;
+  void refresh(uint32_t aggregation) override;
+  void forget(uint32_t aggregation) override { session_.clear(aggregation); }
+
+ private:
+  using Record = std::vector<uint8_t>;
+  void take(std::span<const uint8_t> bytes);
+  void take_error(std::span<const uint8_t> bytes);
+  void print(std::span<const uint8_t> record);
+  void commit(uint32_t speculation);
+  [[nodiscard]] output::d::ProbeNames names_of(uint32_t probe) const;
+
+  const CompiledScript& compiled_;
+  const kernel::Catalogue& catalogue_;
+  kernel::DSession& session_;
+  DtraceConsole& console_;
+  LiveSymbols symbols_;
+  output::d::PrintOptions options_;
+  output::d::Aggregations aggregations_;
+  output::d::RecordPrinter printer_;
+  output::d::DropReporter drops_;
+  std::map<uint32_t, std::vector<Record>> speculations_;
+  bool is_over_ = false;
+};
+
+}  // namespace clew::engine

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// A D script from its command line to its last line of output.
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/file_descriptor.h"
+#include "engine/d_types.h"
+#include "engine/dtrace/commands.h"
+#include "engine/dtrace/consumer.h"
+#include "engine/dtrace/listing.h"
+#include "engine/dtrace/request.h"
+#include "engine/dtrace/script_compiler.h"
+#include "isa/print.h"
+#include "output/d/listing.h"
+#include "query/d/check_options.h"
+
+namespace clew::engine {
+namespace {
+
+constexpr int kAnswered = 0;
+constexpr int kFailed = 1;
+
+kernel::DPrograms programs_of(const CompiledScript& compiled, pid_t target) {
+  const plan::d::Generated& generated = compiled.generated;
+  const auto bytes = [&](std::string_view name, uint64_t otherwise) {
+    const auto found = compiled.script.options.values.find(name);
+    if (found == compiled.script.options.values.end()) return otherwise;
+    return query::d::option_bytes(found->second).value_or(otherwise);
+  };
+  kernel::DPrograms programs;
+  programs.clauses = generated.clauses;
+  programs.error_clauses = compiled.error_clauses;
+  programs.scratch_begin = generated.scratch_begin;
+  programs.globals = generated.globals;
+  programs.literals = generated.literals;
+  programs.variables = generated.variables;
+  programs.aggregations = generated.aggregations;
+  programs.local_begin = generated.local_begin;
+  programs.local_bytes = generated.local_bytes;
+  programs.string_bytes = (compiled.script.string_size_bytes + 7) & ~uint64_t{7};
+  programs.principal_bytes = bytes("bufsize", programs.principal_bytes);
+  programs.aggregation_bytes = bytes("aggsize", programs.aggregation_bytes);
+  programs.dynamic_bytes = bytes("dynvarsize", programs.dynamic_bytes);
+  programs.speculation_bytes = bytes("specsize", programs.speculation_bytes);
+  programs.speculations = bytes("nspec", programs.speculations);
+  programs.target_pid = static_cast<uint64_t>(target);
+  return programs;
+}
+
+// One run. The functions are called in the order of their declaration.
+class DtraceRun {
+ public:
+  DtraceRun(const DtraceRequest& request, int stop_descriptor)
+      : request_(request), stop_descriptor_(stop_descriptor) {}
+
+  Expected<int> run();
+
+ private:
+  [[nodiscard]] Expected<void> check_options() const;
+  Expected<void> compile();
+  void tell_matches();
+  Expected<void> enable();
+  void trace(DtraceConsumer& consumer);
+  [[nodiscard]] int switch_period_ms() const;
+  [[nodiscard]] bool wait(DtraceConsumer& consumer);
+
+  const DtraceRequest& request_;
+  int stop_descriptor_;
+  DtraceConsole console_;
+  kernel::Catalogue catalogue_;
+  KernelTypes types_;
+  Commands commands_;
+  std::optional<CompiledScript> compiled_;
+  std::optional<kernel::DSession> session_;
+};
+
+Expected<void> DtraceRun::compile() {
+  CLEW_TRY(commands_.start(request_.commands));
+  CLEW_TRY(commands_.watch(request_.pids));
+  compiled_ = CLEW_TRY(compile_script(request_, catalogue_, &types_, commands_.first_pid()));
+  return {};
+}
+
+void DtraceRun::tell_matches() {
+  if (compiled_->script.options.has("quiet")) return;
+  for (const CompiledProgram& program : compiled_->programs) {
+    const auto form =
+        program.is_script ? output::d::ProgramForm::Script : output::d::ProgramForm::Description;
+    // Of a description, only what stands before its predicate or body.
+    const size_t end = program.is_script ? std::string::npos : program.name.find_first_of("{/;");
+    console_.lines(output::d::matched_text(form, program.name.substr(0, end), program.matched));
+  }
+}
+
+Expected<void> DtraceRun::enable() {
+  const query::d::Script& script = compiled_->script;
+  if (script.is_destructive && !script.options.has("destructive")) {
+    return fail(ErrorCode::Refused, "could not enable tracing: Destructive actions not allowed");
+  }
+  std::string log;
+  auto session = kernel::DSession::load(programs_of(*compiled_, commands_.first_pid()),
+                                        compiled_->enablings, &log);
+  if (!session) {
+    if (std::getenv("CLEW_VERIFIER_LOG") != nullptr) console_.lines(log);
+    return fail(session.error().code,
+                fmt::format("could not enable tracing: {}", session.error().message));
+  }
+  session_.emplace(std::move(*session));
+  if (script.options.has("destructive") && !script.options.has("quiet")) {
+    console_.lines(output::d::destructive_text());
+  }
+  tell_matches();
+  const auto attached = session_->attach();
+  if (!attached) {
+    return fail(attached.error().code,
+                fmt::format("could not enable tracing: {}", attached.error().message));
+  }
+  return session_->begin();
+}
+
+int DtraceRun::switch_period_ms() const {
+  constexpr uint64_t kMillisecond = 1'000'000;
+  constexpr uint64_t kLongest = 1000;
+  const auto& values = compiled_->script.options.values;
+  const auto found = values.find("switchrate");
+  const auto period_ns =
+      found == values.end() ? std::nullopt : query::d::option_period_ns(found->second);
+  const uint64_t period_ms = period_ns.value_or(kLongest * kMillisecond) / kMillisecond;
+  return static_cast<int>(std::clamp<uint64_t>(period_ms, 1, kLongest));
+}
+
+// True as long as there is something to wait for.
+bool DtraceRun::wait(DtraceConsumer& consumer) {
+  std::vector<pollfd> descriptors = commands_.descriptors();
+  const size_t targets = descriptors.size();
+  descriptors.push_back({stop_descriptor_, POLLIN, 0});
+  descriptors.push_back({session_->poll_descriptor(), POLLIN, 0});
+  (void)poll(descriptors.data(), descriptors.size(), switch_period_ms());
+  commands_.note_ended(std::span(descriptors).first(targets));
+  consumer.read();
+  consumer.report_drops();
+  const bool stopped = descriptors[targets].revents != 0;
+  return !stopped && !consumer.is_over() && !commands_.all_ended() && !console_.is_broken();
+}
+
+void DtraceRun::trace(DtraceConsumer& consumer) {
+  consumer.read();
+  if (!consumer.is_over()) {
+    commands_.resume();
+    while (wait(consumer)) {
+    }
+  }
+}
+
+Expected<void> DtraceRun::check_options() const {
+  for (const auto& [name, value] : request_.options) {
+    const auto checked = query::d::check_option(
+        name, value.empty() ? std::nullopt : std::optional<std::string_view>(value));
+    if (!checked) {
+      return fail(ErrorCode::InvalidQuery,
+                  fmt::format("failed to set -x {}: {}", name, checked.error().message));
+    }
+  }
+  return {};
+}
+
+Expected<int> DtraceRun::run() {
+  CLEW_TRY(check_options());
+  if (!request_.output_path.empty()) CLEW_TRY(console_.open(request_.output_path));
+  if (request_.is_list) return list_probes(request_, catalogue_, types_, console_);
+  CLEW_TRY(compile());
+  if (request_.disassemble) {
+    for (const isa::Program& program : compiled_->generated.clauses) {
+      console_.lines(fmt::format("{}:\n{}\n", program.name, isa::print(program)));
+    }
+  }
+  if (request_.compile_only) return kAnswered;
+  CLEW_TRY(enable());
+  DtraceConsumer consumer(*compiled_, catalogue_, *session_, console_);
+  trace(consumer);
+  CLEW_TRY(session_->end());
+  consumer.read();
+  consumer.print_aggregations();
+  consumer.report_drops();
+  commands_.leave();
+  return consumer.is_over() ? static_cast<int>(session_->shared().exit_code & 0xFF) : kAnswered;
+}
+
+}  // namespace
+
+int run_dtrace(const DtraceRequest& request, int stop_descriptor) {
+  const Expected<int> status = DtraceRun(request, stop_descriptor).run();
+  if (status) return *status;
+  fmt::print(stderr, "dtrace: {}\n", status.error().message);
+  return kFailed;
+}
+
+}  // namespace clew::engine

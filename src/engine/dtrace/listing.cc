@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/dtrace/listing.h"
+
+#include "engine/dtrace/script_compiler.h"
+#include "output/d/listing.h"
+
+namespace clew::engine {
+namespace {
+
+class Lister {
+ public:
+  Lister(const DtraceRequest& request, const kernel::Catalogue& catalogue, DtraceConsole& console)
+      : request_(request), catalogue_(catalogue), console_(console) {
+    console_.write(output::d::listing_heading());
+  }
+
+  void show(const kernel::Probe& probe) {
+    const output::d::ProbeNames names{probe.id, probe.provider, probe.module, probe.function,
+                                      probe.name};
+    console_.write(output::d::listing_row(names));
+    if (!request_.is_verbose) return;
+    std::vector<std::string> types;
+    if (const auto arguments = catalogue_.arguments(probe.id)) {
+      for (const auto& argument : *arguments) {
+        types.push_back(argument.translated_type);
+      }
+    }
+    console_.write(output::d::listing_details(names, types));
+  }
+
+ private:
+  const DtraceRequest& request_;
+  const kernel::Catalogue& catalogue_;
+  DtraceConsole& console_;
+};
+
+}  // namespace
+
+Expected<int> list_probes(const DtraceRequest& request, kernel::Catalogue& catalogue,
+                          KernelTypes& types, DtraceConsole& console) {
+  if (request.programs.empty()) {
+    Lister lister(request, catalogue, console);
+    CLEW_TRY(catalogue.for_each([&](const kernel::Probe& probe) { lister.show(probe); }));
+    return 0;
+  }
+  const pid_t target = request.pids.empty() ? 0 : request.pids.front();
+  const CompiledScript compiled = CLEW_TRY(compile_script(request, catalogue, &types, target));
+  Lister lister(request, catalogue, console);
+  for (const kernel::DEnabling& enabling : compiled.enablings) {
+    lister.show(enabling.probe);
+  }
+  return 0;
+}
+
+}  // namespace clew::engine

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What probe descriptions match, for the checker and for the enabling: the kernel's catalogue seen
+// with the names of D.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "kernel/catalogue.h"
+#include "query/d/check.h"
+
+namespace clew::engine {
+
+// A type by its name, perhaps after struct, union or enum, and with stars behind it. kNoType when
+// it is not known.
+query::d::TypeId type_by_text(query::d::TypeTable& table, std::string_view text);
+
+class CatalogueProbes final : public query::d::ProbeSource {
+ public:
+  explicit CatalogueProbes(kernel::Catalogue& catalogue) : catalogue_(catalogue) {}
+
+  Expected<query::d::ProbeArguments> arguments(
+      query::d::TypeTable& table, const query::d::ProbeDescription& description) override;
+  // Ids of all probes that match.
+  Expected<std::vector<uint32_t>> match(const query::d::ProbeDescription& description);
+
+ private:
+  kernel::Catalogue& catalogue_;
+};
+
+}  // namespace clew::engine

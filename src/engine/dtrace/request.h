@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `clew dtrace` was asked to do: its command line as one value.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "query/d/source.h"
+
+namespace clew::engine {
+
+struct DtraceProgram {
+  using Form = query::d::CompileOptions::Form;
+  Form form = Form::Name;
+  bool is_file = false;  // -s: `text` is a path.
+  std::string text;
+};
+
+struct DtraceRequest {
+  std::vector<DtraceProgram> programs;                       // In the order of the command line.
+  std::vector<std::string> arguments;                        // $1, $2, …
+  std::vector<std::pair<std::string, std::string>> options;  // -x and the flags that mean options.
+  std::vector<std::string> commands;                         // -c
+  std::vector<pid_t> pids;                                   // -p
+  std::string output_path;                                   // -o
+  bool preprocess = false;                                   // -C
+  std::vector<std::string> preprocessor_arguments;           // -D -I -U -H
+  bool is_list = false;                                      // -l
+  bool is_verbose = false;                                   // -v
+  bool compile_only = false;                                 // -e
+  bool disassemble = false;                                  // -S
+};
+
+// Runs it to its end, or until `stop_descriptor` is readable. The exit status: 0, that of exit(n),
+// or 1 when the programs cannot be compiled or enabled; messages are on standard error.
+int run_dtrace(const DtraceRequest& request, int stop_descriptor);
+
+}  // namespace clew::engine

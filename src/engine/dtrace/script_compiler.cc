@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/dtrace/script_compiler.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "query/d/library.h"
+#include "query/d/parse.h"
+#include "query/d/preprocess.h"
+
+namespace clew::engine {
+
+using query::d::CompileError;
+using query::d::CompileOptions;
+using query::d::Program;
+
+namespace {
+
+// Appends `from` to `into`, as if its text followed.
+void append(Program&& from, Program& into) {
+  const auto shift = [&](Program::Item item) {
+    switch (item) {
+      case Program::Item::Clause:
+        return into.clauses.size();
+      case Program::Item::Variable:
+        return into.variables.size();
+      case Program::Item::Inline:
+        return into.inlines.size();
+      case Program::Item::Translator:
+        return into.translators.size();
+      case Program::Item::Option:
+        return into.options.size();
+    }
+    return size_t{0};
+  };
+  for (const auto& [item, index] : from.order) {
+    into.order.emplace_back(item, static_cast<uint32_t>(index + shift(item)));
+  }
+  const auto move_all = [](auto& source, auto& destination) {
+    std::move(source.begin(), source.end(), std::back_inserter(destination));
+  };
+  move_all(from.clauses, into.clauses);
+  move_all(from.variables, into.variables);
+  move_all(from.inlines, into.inlines);
+  move_all(from.translators, into.translators);
+  move_all(from.options, into.options);
+}
+
+Expected<std::string> read_script(const std::string& path) {
+  std::ifstream file(path == "-" ? "/dev/stdin" : path, std::ios::binary);
+  if (!file) return fail(ErrorCode::Io, fmt::format("failed to open {}", path));
+  return std::string((std::istreambuf_iterator<char>(file)), {});
+}
+
+class ScriptCompiler {
+ public:
+  ScriptCompiler(const DtraceRequest& request, kernel::Catalogue& catalogue,
+                 query::d::TypeProvider* types, pid_t target)
+      : request_(request), catalogue_(catalogue), probes_(catalogue), target_(target) {
+    types_.set_provider(types);
+  }
+
+  Expected<CompiledScript> compile();
+
+ private:
+  Expected<void> add(const DtraceProgram& program);
+  Expected<void> check(bool is_last);
+  Expected<void> enable();
+  [[nodiscard]] Error error_of(const CompileError& error) const;
+  [[nodiscard]] CompileOptions options_of(const DtraceProgram& program) const;
+  void add_command_line_options();
+
+  const DtraceRequest& request_;
+  kernel::Catalogue& catalogue_;
+  CatalogueProbes probes_;
+  pid_t target_;
+  query::d::TypeTable types_;
+  Program program_;
+  CompiledScript compiled_;
+  CompileOptions options_;
+  std::vector<size_t> clause_ends_;  // By program.
+};
+
+Error ScriptCompiler::error_of(const CompileError& error) const {
+  const CompiledProgram& program = compiled_.programs.back();
+  const bool has_tags = std::any_of(request_.options.begin(), request_.options.end(),
+                                    [](const auto& option) { return option.first == "errtags"; });
+  const std::string tag = has_tags ? fmt::format("[{}] ", error.tag) : "";
+  if (program.is_script) {
+    const std::string line = error.line == 0 ? "" : fmt::format("line {}: ", error.line);
+    return {ErrorCode::InvalidQuery, fmt::format("failed to compile script {}: {}{}{}",
+                                                 program.name, tag, line, error.message)};
+  }
+  return {ErrorCode::InvalidQuery,
+          fmt::format("invalid probe specifier {}: {}{}", program.name, tag, error.message)};
+}
+
+CompileOptions ScriptCompiler::options_of(const DtraceProgram& program) const {
+  CompileOptions options;
+  options.form = program.form;
+  options.name = program.is_file ? program.text : "";
+  options.arguments.push_back(program.is_file ? program.text : "dtrace");
+  options.arguments.insert(options.arguments.end(), request_.arguments.begin(),
+                           request_.arguments.end());
+  options.target_pid = static_cast<uint64_t>(target_);
+  for (const auto& [name, value] : request_.options) {
+    if (name == "defaultargs") options.default_arguments = true;
+    if (name == "empty") options.allow_empty_files = true;
+    if (name == "zdefs") options.allow_unmatched_probes = true;
+  }
+  return options;
+}
+
+Expected<void> ScriptCompiler::add(const DtraceProgram& program) {
+  CompiledProgram& compiled = compiled_.programs.emplace_back();
+  compiled.name = program.text;
+  compiled.is_script = program.is_file;
+  options_ = options_of(program);
+  std::string text = program.is_file ? CLEW_TRY(read_script(program.text)) : program.text;
+  if (request_.preprocess) {
+    query::d::PreprocessOptions options;
+    options.arguments = request_.preprocessor_arguments;
+    query::d::Preprocessed done = CLEW_TRY(query::d::preprocess(text, options));
+    text = std::move(done.text);
+  }
+  auto library = query::d::parse_library(text, types_);
+  if (!library) return tl::unexpected(error_of(library.error()));
+  append(std::move(*library), program_);
+  auto parsed = query::d::parse(text, options_, types_);
+  if (!parsed) return tl::unexpected(error_of(parsed.error()));
+  append(std::move(*parsed), program_);
+  clause_ends_.push_back(program_.clauses.size());
+  return {};
+}
+
+// All programs so far; an error is one of the last.
+Expected<void> ScriptCompiler::check(bool is_last) {
+  auto script = is_last ? query::d::check(std::move(program_), std::move(types_), probes_, options_)
+                        : query::d::check(program_, types_, probes_, options_);
+  if (!script) return tl::unexpected(error_of(script.error()));
+  compiled_.script = std::move(*script);
+  return {};
+}
+
+void ScriptCompiler::add_command_line_options() {
+  for (const auto& [name, value] : request_.options) {
+    program_.order.emplace_back(Program::Item::Option,
+                                static_cast<uint32_t>(program_.options.size()));
+    query::d::PragmaOption& option = program_.options.emplace_back();
+    option.name = name;
+    if (!value.empty()) option.value = value;
+  }
+}
+
+Expected<void> ScriptCompiler::enable() {
+  std::map<uint32_t, std::vector<uint32_t>> clauses;
+  size_t program = 0;
+  for (uint32_t i = 0; i < compiled_.script.clauses.size(); ++i) {
+    while (i >= clause_ends_[program])
+      ++program;
+    for (const auto& description : compiled_.script.clauses[i].probes) {
+      for (const uint32_t id : CLEW_TRY(probes_.match(description))) {
+        clauses[id].push_back(i);
+        ++compiled_.programs[program].matched;
+      }
+    }
+  }
+  for (auto& [id, of_probe] : clauses) {
+    if (id == kernel::kErrorProbe) compiled_.error_clauses = of_probe;
+    compiled_.enablings.push_back({*catalogue_.find(id), std::move(of_probe)});
+  }
+  return {};
+}
+
+Expected<CompiledScript> ScriptCompiler::compile() {
+  add_command_line_options();
+  for (size_t i = 0; i < request_.programs.size(); ++i) {
+    CLEW_TRY(add(request_.programs[i]));
+    CLEW_TRY(check(i + 1 == request_.programs.size()));
+  }
+  CLEW_TRY(enable());
+  auto generated = plan::d::generate(compiled_.script);
+  if (!generated) return tl::unexpected(error_of(generated.error()));
+  compiled_.generated = std::move(*generated);
+  return std::move(compiled_);
+}
+
+}  // namespace
+
+Expected<CompiledScript> compile_script(const DtraceRequest& request, kernel::Catalogue& catalogue,
+                                        query::d::TypeProvider* types, pid_t target) {
+  return ScriptCompiler(request, catalogue, types, target).compile();
+}
+
+}  // namespace clew::engine

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The programs of a command line -> one Script, its probe programs, and which probe runs which of
+// them. The programs share variables and aggregations, as if they stood in one file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/dtrace/probes.h"
+#include "engine/dtrace/request.h"
+#include "kernel/d_session.h"
+#include "plan/d/generate.h"
+#include "query/d/script.h"
+
+namespace clew::engine {
+
+struct CompiledProgram {
+  std::string name;        // What messages call it: the file, or the text.
+  bool is_script = false;  // -s
+  uint64_t matched = 0;    // Pairs of clause and probe.
+};
+
+struct CompiledScript {
+  query::d::Script script;
+  plan::d::Generated generated;
+  std::vector<CompiledProgram> programs;
+  std::vector<kernel::DEnabling> enablings;
+  std::vector<uint32_t> error_clauses;
+};
+
+// Errors have DTrace's text without the leading "dtrace: ".
+Expected<CompiledScript> compile_script(const DtraceRequest& request, kernel::Catalogue& catalogue,
+                                        query::d::TypeProvider* types, pid_t target);
+
+}  // namespace clew::engine
