@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clear() takes one argument. */
+/* flags: -xerrtags -e */
+/* status: 1 */
+/* stderr: [D_CLEAR_PROTO] */
+BEGIN
+{
+	clear();
+	exit(0);
+}

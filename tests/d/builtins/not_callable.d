@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A built-in variable is no function. */
+/* flags: -xerrtags -e */
+/* status: 1 */
+/* stderr: [D_FUNC_IDENT] */
+BEGIN
+{
+	trace(pid(1));
+	exit(0);
+}

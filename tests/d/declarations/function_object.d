@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* There are no variables that are functions. */
+/* flags: -xerrtags -e */
+/* status: 1 */
+/* stderr: [D_DECL_FUNCOBJ] */
+self int f(int);
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The divisor is a number. */
+/* flags: -xerrtags -e */
+/* status: 1 */
+/* stderr: [D_NORMALIZE_SCALAR] */
+BEGIN
+{
+	@a = count();
+	normalize(@a, "x");
+	exit(0);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* normalize() takes the divisor. */
+/* flags: -xerrtags -e */
+/* status: 1 */
+/* stderr: [D_NORMALIZE_PROTO] */
+BEGIN
+{
+	@a = count();
+	normalize(@a);
+	exit(0);
+}

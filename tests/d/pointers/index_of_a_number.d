@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An index is an integer. */
+/* flags: -xerrtags -e */
+/* status: 1 */
+/* stderr: [D_OP_INT] */
+BEGIN
+{
+	p = (int *)16;
+	trace(p["x"]);
+	exit(0);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pointers are not multiplied. */
+/* flags: -xerrtags -e */
+/* status: 1 */
+/* stderr: [D_OP_INT] */
+BEGIN
+{
+	p = (int *)16;
+	trace(p * 2);
+	exit(0);
+}

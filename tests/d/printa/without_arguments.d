@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* printa needs an aggregation. */
+/* flags: -xerrtags -e */
+/* status: 1 */
+/* stderr: [D_PRINTA_PROTO] */
+BEGIN
+{
+	printa();
+	exit(0);
+}

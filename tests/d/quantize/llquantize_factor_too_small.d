@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts 39: the factor is at least 2. */
+/* flags: -xerrtags -e */
+/* status: 1 */
+/* stderr: [D_LLQUANT_FACTORSMALL] */
+BEGIN
+{
+	@ = llquantize(1, 1, 0, 6, 10);
+	exit(0);
+}

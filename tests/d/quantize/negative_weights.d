@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts 38: bars on the right, ending in the line. */
+BEGIN
+{
+	@ = quantize(4, -10);
+	@ = quantize(8, -30);
+	exit(0);
+}
+/* output:
+
+
+           value  ------------- Distribution ------------- count    
+               2                                         | 0        
+               4                               @@@@@@@@@@| -10      
+               8           @@@@@@@@@@@@@@@@@@@@@@@@@@@@@@| -30      
+              16                                         | 0        
+
+*/

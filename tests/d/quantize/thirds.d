@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts 37: 13.33 columns become 13. */
+BEGIN
+{
+	@ = quantize(1);
+	@ = quantize(2);
+	@ = quantize(4);
+	exit(0);
+}
+/* output:
+
+
+           value  ------------- Distribution ------------- count    
+               0 |                                         0        
+               1 |@@@@@@@@@@@@@                            1        
+               2 |@@@@@@@@@@@@@                            1        
+               4 |@@@@@@@@@@@@@                            1        
+               8 |                                         0        
+
+*/

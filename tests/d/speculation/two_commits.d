@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts 47. */
+/* flags: -xerrtags -e */
+/* status: 1 */
+/* stderr: [D_COMM_COMM] */
+BEGIN
+{
+	commit(1);
+	commit(2);
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* print() takes values. */
+/* flags: -xerrtags -e */
+/* status: 1 */
+/* stderr: [D_PRINT_DYN] */
+BEGIN
+{
+	print(stack());
+	exit(0);
+}

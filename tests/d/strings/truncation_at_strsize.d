@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts 21: with strsize 8, seven bytes and the NUL remain. */
+/* flags: -q -xstrsize=8 */
+BEGIN
+{
+	s = "0123456789";
+	printf("%s %d\n", s, strlen(s));
+	exit(0);
+}
+/* output:
+0123456 7
+
+*/

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts 24. */
+/* flags: -xerrtags -e */
+/* status: 1 */
+/* stderr: [D_TRACEMEM_DYNSIZE] */
+BEGIN
+{
+	tracemem(curthread, 16, "x");
+	exit(0);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts 20: a scalar cannot be indexed like an associative array. */
+/* flags: -xerrtags -e */
+/* status: 1 */
+/* stderr: [D_IDENT_BADREF] */
+BEGIN
+{
+	a = 2;
+	a["x"] = 1;
+	exit(0);
+}
