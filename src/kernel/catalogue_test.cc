@@ -318,7 +318,7 @@ TEST_F(Probes, OfAProcessAreItsInstructions) {
     return ProbePattern{.provider = provider, .function = "clew_probe_me", .name = name};
   };
   const auto all = match(at(""));
-  ASSERT_GT(all.size(), 4U);  // entry, return, and some instructions.
+  ASSERT_GE(all.size(), 4U);  // entry, return, and two instructions at least.
   const Probe* first = only(at("0"));
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(first->kind, AttachKind::UserOffset);

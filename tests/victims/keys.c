@@ -40,6 +40,13 @@ static void fast(uint64_t count) {
   victim_print("result", take_keys(0, count, 0));
 }
 
+// So many more, without a pause.
+static void next(uint64_t count) {
+  static uint64_t first;
+  victim_print("result", take_keys(first, count, 0));
+  first += count;
+}
+
 // This key, once.
 static void one(uint64_t key) {
   victim_print("result", take_keys(key, 1, 0));
@@ -51,8 +58,12 @@ static void forbid_time(uint64_t unused) {
   VICTIM_CHECK(prctl(PR_SET_TSC, PR_TSC_SIGSEGV) == 0);
 }
 
-const struct VictimCommand victim_commands[] = {
-    {"paced", paced}, {"fast", fast}, {"one", one}, {"forbid_time", forbid_time}, {0}};
+const struct VictimCommand victim_commands[] = {{"paced", paced},
+                                                {"fast", fast},
+                                                {"next", next},
+                                                {"one", one},
+                                                {"forbid_time", forbid_time},
+                                                {0}};
 
 uint64_t victim_run(uint64_t rounds) {
   uint64_t digest = 0;
