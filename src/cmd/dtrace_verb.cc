@@ -105,6 +105,7 @@ bool Reader::read() {
   optind = 1;
   opterr = 0;
   while (optind < argument_count_) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): this command has one thread.
     const int flag = getopt(argument_count_, arguments_, kFlags);
     if (flag == -1) {
       if (optind >= argument_count_) break;

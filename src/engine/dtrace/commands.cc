@@ -85,6 +85,7 @@ void Commands::resume() {
 
 std::vector<pollfd> Commands::descriptors() const {
   std::vector<pollfd> polled;
+  polled.reserve(descriptors_.size() + 2);  // Room for those of the caller.
   for (const FileDescriptor& descriptor : descriptors_) {
     polled.push_back({descriptor.get(), POLLIN, 0});
   }

@@ -84,8 +84,16 @@ void DtraceConsumer::print(std::span<const uint8_t> record) {
 }
 
 void DtraceConsumer::refresh(uint32_t aggregation) {
+  show(aggregation, session_.aggregate(aggregation));
+}
+
+void DtraceConsumer::take_out(uint32_t aggregation) {
+  show(aggregation, session_.take(aggregation));
+}
+
+void DtraceConsumer::show(uint32_t aggregation, std::vector<kernel::DAggregate> entries) {
   std::vector<output::d::AggregateEntry> snapshot;
-  for (kernel::DAggregate& entry : session_.aggregate(aggregation)) {
+  for (kernel::DAggregate& entry : entries) {
     snapshot.push_back({std::move(entry.key), std::move(entry.cells)});
   }
   aggregations_.take(aggregation, snapshot);

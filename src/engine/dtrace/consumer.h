@@ -37,10 +37,11 @@ class DtraceConsumer final : public output::d::Host {
   void truncate_output() override { console_.truncate(); }
   void set_option(const std::string& name, const std::string& value) override;
   void refresh(uint32_t aggregation) override;
-  void forget(uint32_t aggregation) override { session_.clear(aggregation); }
+  void take_out(uint32_t aggregation) override;
 
  private:
   using Record = std::vector<uint8_t>;
+  void show(uint32_t aggregation, std::vector<kernel::DAggregate> entries);
   void take(std::span<const uint8_t> bytes);
   void take_error(std::span<const uint8_t> bytes);
   void print(std::span<const uint8_t> record);

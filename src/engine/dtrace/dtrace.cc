@@ -110,7 +110,7 @@ Expected<void> DtraceRun::enable() {
   auto session = kernel::DSession::load(programs_of(*compiled_, commands_.first_pid()),
                                         compiled_->enablings, &log);
   if (!session) {
-    if (std::getenv("CLEW_VERIFIER_LOG") != nullptr) console_.lines(log);
+    if (request_.is_verbose) console_.lines(log);  // The kernel's own words.
     return fail(session.error().code,
                 fmt::format("could not enable tracing: {}", session.error().message));
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/dtrace/listing.h"
 
+#include <fmt/format.h>
+
 #include "engine/dtrace/script_compiler.h"
 #include "output/d/listing.h"
 
@@ -34,6 +36,23 @@ class Lister {
   DtraceConsole& console_;
 };
 
+// Of each description without a probe; true when there is one.
+bool tell_unmatched(const CompiledScript& compiled, kernel::Catalogue& catalogue,
+                    DtraceConsole& console) {
+  CatalogueProbes probes(catalogue);
+  bool is_any = false;
+  for (const query::d::Clause& clause : compiled.script.clauses) {
+    for (const query::d::ProbeDescription& d : clause.probes) {
+      const auto matched = probes.match(d);
+      if (matched && !matched->empty()) continue;
+      console.message(fmt::format("failed to match {}:{}:{}:{}: No probe matches description",
+                                  d.provider, d.module, d.function, d.name));
+      is_any = true;
+    }
+  }
+  return is_any;
+}
+
 }  // namespace
 
 Expected<int> list_probes(const DtraceRequest& request, kernel::Catalogue& catalogue,
@@ -44,12 +63,14 @@ Expected<int> list_probes(const DtraceRequest& request, kernel::Catalogue& catal
     return 0;
   }
   const pid_t target = request.pids.empty() ? 0 : request.pids.front();
-  const CompiledScript compiled = CLEW_TRY(compile_script(request, catalogue, &types, target));
+  DtraceRequest lenient = request;  // What matches nothing is told with the four fields.
+  lenient.options.emplace_back("zdefs", "");
+  const CompiledScript compiled = CLEW_TRY(compile_script(lenient, catalogue, &types, target));
   Lister lister(request, catalogue, console);
   for (const kernel::DEnabling& enabling : compiled.enablings) {
     lister.show(enabling.probe);
   }
-  return 0;
+  return tell_unmatched(compiled, catalogue, console) ? 1 : 0;
 }
 
 }  // namespace clew::engine

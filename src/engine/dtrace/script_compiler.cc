@@ -56,6 +56,16 @@ Expected<std::string> read_script(const std::string& path) {
   return std::string((std::istreambuf_iterator<char>(file)), {});
 }
 
+// Where in a description with its predicate and body an error is, as messages say it.
+std::string_view region_of(std::string_view text, const CompileError& error) {
+  const size_t body = text.find('{');
+  const size_t predicate = text.substr(0, body).find('/');
+  const size_t at = error.span.begin;
+  if (error.span.end == 0 || error.tag.starts_with("D_PDESC")) return "";
+  if (body != std::string_view::npos && at > body) return "in action list: ";
+  return predicate != std::string_view::npos && at > predicate ? "in predicate: " : "";
+}
+
 class ScriptCompiler {
  public:
   ScriptCompiler(const DtraceRequest& request, kernel::Catalogue& catalogue,
@@ -95,8 +105,8 @@ Error ScriptCompiler::error_of(const CompileError& error) const {
     return {ErrorCode::InvalidQuery, fmt::format("failed to compile script {}: {}{}{}",
                                                  program.name, tag, line, error.message)};
   }
-  return {ErrorCode::InvalidQuery,
-          fmt::format("invalid probe specifier {}: {}{}", program.name, tag, error.message)};
+  return {ErrorCode::InvalidQuery, fmt::format("invalid probe specifier {}: {}{}{}", program.name,
+                                               tag, region_of(program.name, error), error.message)};
 }
 
 CompileOptions ScriptCompiler::options_of(const DtraceProgram& program) const {
@@ -139,7 +149,7 @@ Expected<void> ScriptCompiler::add(const DtraceProgram& program) {
 
 // All programs so far; an error is one of the last.
 Expected<void> ScriptCompiler::check(bool is_last) {
-  auto script = is_last ? query::d::check(std::move(program_), std::move(types_), probes_, options_)
+  auto script = is_last ? query::d::check(program_, std::move(types_), probes_, options_)
                         : query::d::check(program_, types_, probes_, options_);
   if (!script) return tl::unexpected(error_of(script.error()));
   compiled_.script = std::move(*script);

@@ -204,7 +204,7 @@ Compiled<void> check_program(Context& context, const Program& program) {
 }  // namespace
 }  // namespace checking
 
-Compiled<Script> check(Program program, TypeTable types, ProbeSource& probes,
+Compiled<Script> check(const Program& program, TypeTable types, ProbeSource& probes,
                        const CompileOptions& options) {
   Script script;
   script.string_size_bytes = types.size_of(types.string_type());

@@ -59,7 +59,7 @@ class ProbeSource {
                                              const ProbeDescription& description) = 0;
 };
 
-Compiled<Script> check(Program program, TypeTable types, ProbeSource& probes,
+Compiled<Script> check(const Program& program, TypeTable types, ProbeSource& probes,
                        const CompileOptions& options);
 
 }  // namespace clew::query::d

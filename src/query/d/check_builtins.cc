@@ -10,8 +10,6 @@ namespace {
 
 std::string_view type_text(Builtin builtin) {
   switch (builtin) {
-    case Builtin::None:
-      return "void";
     case Builtin::Arg0:
     case Builtin::Arg1:
     case Builtin::Arg2:
@@ -23,12 +21,13 @@ std::string_view type_text(Builtin builtin) {
     case Builtin::Arg8:
     case Builtin::Arg9:
       return "int64_t";
-    case Builtin::Args:
-      return "void";
     case Builtin::Caller:
       return "uintptr_t";
     case Builtin::Cpu:
       return "processorid_t";
+    case Builtin::None:
+    case Builtin::Args:
+    case Builtin::Fds:
     case Builtin::Curcpu:
     case Builtin::Curlwpsinfo:
     case Builtin::Curpsinfo:
@@ -36,16 +35,18 @@ std::string_view type_text(Builtin builtin) {
     case Builtin::Curthread:
       return "struct task_struct *";
     case Builtin::Cwd:
+    case Builtin::Execargs:
+    case Builtin::Execname:
+    case Builtin::Probefunc:
+    case Builtin::Probemod:
+    case Builtin::Probename:
+    case Builtin::Probeprov:
+    case Builtin::Root:
       return "string";
     case Builtin::Epid:
       return "uint_t";
     case Builtin::Errno:
       return "int";
-    case Builtin::Execargs:
-    case Builtin::Execname:
-      return "string";
-    case Builtin::Fds:
-      return "void";
     case Builtin::Gid:
       return "gid_t";
     case Builtin::Id:
@@ -54,28 +55,18 @@ std::string_view type_text(Builtin builtin) {
     case Builtin::Pid:
     case Builtin::Ppid:
       return "pid_t";
-    case Builtin::Probefunc:
-    case Builtin::Probemod:
-    case Builtin::Probename:
-    case Builtin::Probeprov:
-    case Builtin::Root:
-      return "string";
     case Builtin::Stackdepth:
+    case Builtin::Ustackdepth:
       return "uint32_t";
     case Builtin::Tid:
       return "id_t";
     case Builtin::Timestamp:
-      return "uint64_t";
     case Builtin::Ucaller:
+    case Builtin::Uregs:
+    case Builtin::Vtimestamp:
       return "uint64_t";
     case Builtin::Uid:
       return "uid_t";
-    case Builtin::Uregs:
-      return "uint64_t";
-    case Builtin::Ustackdepth:
-      return "uint32_t";
-    case Builtin::Vtimestamp:
-      return "uint64_t";
     case Builtin::Walltimestamp:
       return "int64_t";
   }

@@ -7,6 +7,7 @@
 // identity. Qualifiers (const, volatile, restrict) are dropped as types are made.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -180,7 +181,8 @@ class TypeTable {
   TypeId intern(std::string key, Type type);
 
   std::deque<Type> types_;  // at()'s references stay valid while types are added.
-  std::map<std::string, TypeId, std::less<>> tagged_[4];  // By Tag; None = typedefs and base types.
+  std::array<std::map<std::string, TypeId, std::less<>>, 4>
+      tagged_;  // By Tag; None = typedefs and base types.
   std::map<std::string, TypeId, std::less<>> structural_;
   std::map<std::string, std::pair<TypeId, int64_t>, std::less<>> enumerators_;
   TypeId void_ = kNoType;
