@@ -24,6 +24,8 @@ class Commands {
   // $target; 0 = none.
   [[nodiscard]] pid_t first_pid() const { return pids_.empty() ? 0 : pids_.front(); }
 
+  [[nodiscard]] const std::vector<pid_t>& pids() const { return pids_; }
+
   void resume();
   // Readable when a process ends.
   [[nodiscard]] std::vector<pollfd> descriptors() const;

@@ -46,7 +46,7 @@ kernel::DPrograms programs_of(const CompiledScript& compiled, pid_t target) {
   programs.aggregations = generated.aggregations;
   programs.local_begin = generated.local_begin;
   programs.local_bytes = generated.local_bytes;
-  programs.string_bytes = (compiled.script.string_size_bytes + 7) & ~uint64_t{7};
+  programs.string_bytes = compiled.script.string_size_bytes;
   programs.principal_bytes = bytes("bufsize", programs.principal_bytes);
   programs.aggregation_bytes = bytes("aggsize", programs.aggregation_bytes);
   programs.dynamic_bytes = bytes("dynvarsize", programs.dynamic_bytes);
@@ -153,6 +153,9 @@ bool DtraceRun::wait(DtraceConsumer& consumer) {
 }
 
 void DtraceRun::trace(DtraceConsumer& consumer) {
+  for (const pid_t pid : commands_.pids()) {
+    consumer.keep_names_of(pid);
+  }
   consumer.read();
   if (!consumer.is_over()) {
     commands_.resume();

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/dtrace/commands.h"
 #include "engine/dtrace/script_compiler.h"
 #include "output/d/listing.h"
 
@@ -62,7 +63,10 @@ Expected<int> list_probes(const DtraceRequest& request, kernel::Catalogue& catal
     CLEW_TRY(catalogue.for_each([&](const kernel::Probe& probe) { lister.show(probe); }));
     return 0;
   }
-  const pid_t target = request.pids.empty() ? 0 : request.pids.front();
+  Commands commands;  // Held, and killed at the end: they are there to be looked at.
+  CLEW_TRY(commands.start(request.commands));
+  CLEW_TRY(commands.watch(request.pids));
+  const pid_t target = commands.first_pid();
   DtraceRequest lenient = request;  // What matches nothing is told with the four fields.
   lenient.options.emplace_back("zdefs", "");
   const CompiledScript compiled = CLEW_TRY(compile_script(lenient, catalogue, &types, target));

@@ -19,6 +19,9 @@ class LiveSymbols final : public output::d::Symbols {
   [[nodiscard]] std::optional<output::d::SymbolPlace> user(uint64_t pid,
                                                            uint64_t address) const override;
 
+  // Looks at a process now, while it is there.
+  void keep(uint64_t pid) const { (void)catalog_of(pid); }
+
  private:
   [[nodiscard]] target::Catalog* catalog_of(uint64_t pid) const;
 

@@ -179,7 +179,7 @@ void ClauseCoder::copy_in(const Node& node) {
       value(operands[1]);
       code().move(Register::R4, Register::R0);
     } else {
-      emit_.argument(Register::R4, storage_.string_bytes());
+      emit_.argument(Register::R4, storage_.string_size_bytes());
     }
     emit_.load(Register::R3, address);
     emit_.release();

@@ -395,7 +395,7 @@ void ClauseCoder::string_of(const Node& node) {
   value(node);
   if (class_of(types(), node.type) == ValueClass::String) return;
   if (node.kind == NodeKind::Integer && node.integer == 0) return;
-  uint32_t size = storage_.string_bytes();
+  uint32_t size = storage_.string_size_bytes();
   const query::d::Type& type = types().stripped(node.type);
   if (type.kind == TypeKind::Array && type.count != 0) size = std::min(size, type.count + 1);
   code()

@@ -86,7 +86,7 @@ void StoragePlan::add_literals(const Node& node, Generated& generated) {
   if (node.kind == NodeKind::String && literals_.find(node.text) == literals_.end()) {
     const auto offset = static_cast<uint32_t>(generated.literals.size());
     literals_[node.text] = abi::kDLocalOffset + offset;
-    const auto size = std::min(static_cast<uint32_t>(node.text.size()), string_bytes_ - 1);
+    const auto size = std::min(static_cast<uint32_t>(node.text.size()), string_size_bytes_ - 1);
     generated.literals.resize(offset + round_up(size + 1));
     std::copy_n(node.text.begin(), size, generated.literals.begin() + offset);
   }
@@ -105,6 +105,15 @@ void StoragePlan::add_literals(const std::vector<Statement>& body, Generated& ge
 
 Compiled<StoragePlan> StoragePlan::make(const Script& script, Generated& generated) {
   StoragePlan plan;
+  if (script.string_size_bytes > abi::kDStringBytesMax) {
+    return tl::unexpected(CompileError{
+        "D_PRAGMA_OPTSET",
+        fmt::format("failed to set option 'strsize' to '{}': strings have {} bytes at most",
+                    script.string_size_bytes, abi::kDStringBytesMax),
+        0,
+        {}});
+  }
+  plan.string_size_bytes_ = script.string_size_bytes;
   plan.string_bytes_ = round_up(script.string_size_bytes);
   for (const Variable& variable : script.variables) {
     plan.add_variable(script, variable, generated);

@@ -41,6 +41,8 @@ class StoragePlan {
   static query::d::Compiled<StoragePlan> make(const query::d::Script& script, Generated& generated);
 
   [[nodiscard]] const VariableHome& home(uint32_t variable) const { return homes_[variable]; }
+  // strsize: what a string has at most, with its end.
+  [[nodiscard]] uint32_t string_size_bytes() const { return string_size_bytes_; }
   // Room of a string, a multiple of 8.
   [[nodiscard]] uint32_t string_bytes() const { return string_bytes_; }
   // The literal's window offset; nothing when it was not seen by make().
@@ -56,6 +58,7 @@ class StoragePlan {
   std::vector<VariableHome> homes_;
   std::map<std::string, uint32_t> literals_;
   uint32_t string_bytes_ = 256;
+  uint32_t string_size_bytes_ = 256;
   uint32_t local_bytes_ = 0;
   uint32_t temporaries_begin_ = 0;
 };
