@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -86,6 +87,48 @@ class Clew:
     def lost(self):
         """All losses that the summary names, summed."""
         return sum(sum(self.summary.get(kind, {}).values()) for kind in ("missed", "dropped"))
+
+
+class Dtrace:
+    """A session of `clew dtrace`, from BEGIN's output to the end."""
+
+    def __init__(self, program, arguments=(), quiet=True):
+        self.arguments = [Clew.command, "dtrace", *(["-q"] if quiet else []), *arguments, "-n",
+                          program + ' BEGIN { printf("armed\\n"); }']
+        self.lines, self.said, self.armed_ms, self.ended_ms = [], "", 0.0, 0.0
+
+    def __enter__(self):
+        start = time.monotonic()
+        self.process = subprocess.Popen(self.arguments, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        for line in self.process.stdout:
+            if "armed" in line:
+                self.armed_ms = (time.monotonic() - start) * 1000
+                return self
+        raise RuntimeError(self.process.communicate()[1].strip() or "clew dtrace ended early")
+
+    def __exit__(self, *unused):
+        start = time.monotonic()
+        self.process.send_signal(signal.SIGINT)
+        output, self.said = self.process.communicate(timeout=120)
+        self.ended_ms = (time.monotonic() - start) * 1000
+        self.lines = output.splitlines()
+        if self.process.returncode != 0:
+            raise RuntimeError(self.said.strip())
+
+    @property
+    def matched(self):
+        """Probes that the program named, without -q."""
+        return sum(int(count) for count in re.findall(r"matched (\d+) probe", self.said))
+
+    def total(self, pattern):
+        """Sum of the aggregations' values in lines that match `pattern`."""
+        values = [re.search(r"(\d+) *$", line) for line in self.lines if re.search(pattern, line)]
+        return sum(int(value.group(1)) for value in values if value)
+
+    def losses(self):
+        """What the command says of drops and errors, or ''."""
+        return " ".join(line for line in self.said.splitlines() if re.search("drop|error", line))
 
 
 class Bpftrace:
