@@ -74,7 +74,7 @@ struct DWindowHeader {
   uint64_t run_when;           // DActivity in which this firing's clauses run.
   uint64_t exit_pending;       // exit() was called by the clause that runs.
   uint64_t enabling;           // Index in the session's list of enabled probes.
-  uint64_t token_offset;       // What strtok(NULL) goes on with, in token_text; 0 = nothing.
+  uint64_t token_offset;       // Where strtok() is in token_text, while it runs.
   uint64_t kept_arguments[6];  // Of the probe while its ERROR clauses run.
   uint64_t kept_probe;
   uint64_t kept_clause;

@@ -103,6 +103,8 @@ extern const char d_n_target_pid;
 extern const char d_n_may_write_user;
 extern const char d_n_local_begin;
 extern const char d_n_local_bytes;
+extern const char d_n_error_enabling;
+extern const char d_n_token_variable;
 extern const char d_n_skipped;
 extern const char d_n_wants_stack;
 // Of one program.
@@ -111,9 +113,22 @@ extern const char d_n_argument_count;
 extern const char d_n_argument_map_low;   // Eight bytes of argument_map;
 extern const char d_n_argument_map_high;  // the other two.
 extern const char d_n_has_argument_map;
-extern const char d_n_filter_argument;
-extern const char d_n_filter_mask;
-extern const char d_n_filter_value;
+extern const char d_n_load_offset;
+extern const char d_n_wants_arguments;
+extern const char d_n_first_thread_only;
+extern const char d_n_filters;  // How many; each has three numbers (arguments.h).
+extern const char d_n_filter_0_what;
+extern const char d_n_filter_0_mask;
+extern const char d_n_filter_0_value;
+extern const char d_n_filter_1_what;
+extern const char d_n_filter_1_mask;
+extern const char d_n_filter_1_value;
+extern const char d_n_filter_2_what;
+extern const char d_n_filter_2_mask;
+extern const char d_n_filter_2_value;
+extern const char d_n_filter_3_what;
+extern const char d_n_filter_3_mask;
+extern const char d_n_filter_3_value;
 extern const char d_n_system_calls_begin;
 // Offsets of fields of the kernel's structs.
 extern const char d_n_task_tgid;

@@ -38,7 +38,8 @@ template <typename Value>
 
 [[gnu::always_inline]] inline uint64_t enabled_name(DWindow* w, uint64_t dst, uint32_t which) {
   const uint64_t last = number(d_n_enabled) - 1;
-  const uint64_t enabling = w->header.enabling;
+  const uint64_t enabling =
+      w->header.in_error != 0 ? number(d_n_error_enabling) : w->header.enabling;
   const abi::DEnabled& enabled = d_enabled[enabling < last ? enabling : last];
   uint64_t offset = enabled.names[which];
   const uint64_t end = number(d_n_names_bytes) - 1;

@@ -5,14 +5,14 @@
 //
 // A main program may be interrupted by another one, or preempted by one in another thread: each has
 // a window of its own, and when a CPU has none left, the firing is lost and counted.
-#include "runtime/kernel/bpf.h"
+#include "runtime/kernel/arguments.h"
 
 namespace clew::runtime::kernel {
 
 extern "C" {
 uint64_t d_run(DWindow* w);
 uint64_t d_clear_local(DWindow* w);
-extern const char d_n_wants_arguments;
+uint64_t d_static_arguments(DWindow* w);
 }
 
 namespace {
@@ -29,6 +29,7 @@ inline constexpr uint32_t kRdi = 14;
 inline constexpr uint32_t kOriginalRax = 15;
 inline constexpr uint32_t kRip = 16;
 inline constexpr uint32_t kCs = 17;
+inline constexpr uint32_t kRsp = 19;
 
 inline constexpr uint64_t kErrnoMax = 4095;
 
@@ -64,18 +65,8 @@ inline constexpr uint64_t kErrnoMax = 4095;
   w->header.run_when = number(d_n_run_when);
   w->header.exit_pending = 0;
   w->header.in_error = 0;
-  w->header.token_offset = 0;
   if (number(d_n_local_bytes) != 0) d_clear_local(w);
   d_run(w);
-}
-
-[[gnu::always_inline]] inline bool wants_arguments() {
-  return number(d_n_wants_arguments) != 0;
-}
-
-[[gnu::always_inline]] inline void clear_arguments(DWindow* w) {
-  for (uint32_t i = 0; i < 10; ++i)
-    w->header.arguments[i] = 0;
 }
 
 [[gnu::always_inline]] inline void no_registers(DWindow* w) {
@@ -86,7 +77,7 @@ inline constexpr uint64_t kErrnoMax = 4095;
 }
 
 // Only as many as the tracepoint has: the kernel refuses a program that reads more.
-[[gnu::always_inline]] inline void read_arguments(const uint64_t* context, uint64_t* arguments) {
+[[gnu::always_inline]] inline void read_context(const uint64_t* context, uint64_t* arguments) {
   const uint64_t count = number(d_n_argument_count);
   arguments[0] = count > 0 ? context[0] : 0;
   arguments[1] = count > 1 ? context[1] : 0;
@@ -100,37 +91,47 @@ inline constexpr uint64_t kErrnoMax = 4095;
   arguments[9] = count > 9 ? context[9] : 0;
 }
 
-[[gnu::always_inline]] inline bool passes_filter(const uint64_t* arguments) {
-  const uint64_t mask = number(d_n_filter_mask);
-  if (mask == 0) return true;
-  const uint64_t argument = arguments[masked(number(d_n_filter_argument), 0xF)];
-  return (argument & mask) == number(d_n_filter_value);
-}
-
-[[gnu::always_inline]] inline void map_arguments(DWindow* w, const uint64_t* from) {
-  for (uint32_t i = 0; i < 10; ++i) {
-    const uint64_t map = i < 8 ? number(d_n_argument_map_low) >> (8 * i)
-                               : number(d_n_argument_map_high) >> (8 * (i - 8));
-    w->header.arguments[i] = from[masked(map, 0xF)];
-  }
-}
-
 // The enabling of a system call, or 0. The table's other words are 0, too.
 [[gnu::always_inline]] inline uint64_t cookie_of(uint64_t system_call) {
   if (system_call >= abi::kDSystemCallsMax) return 0;
   return d_system_calls[number(d_n_system_calls_begin) + system_call];
 }
 
-[[gnu::always_inline]] inline void read_call(DWindow* w) {
+// Of a system call, by its registers.
+[[gnu::always_inline]] inline void read_call(uint64_t* arguments) {
   const uint64_t* registers = user_registers();
-  w->header.arguments[0] = registers[kRdi];
-  w->header.arguments[1] = registers[kRsi];
-  w->header.arguments[2] = registers[kRdx];
-  w->header.arguments[3] = registers[kR10];
-  w->header.arguments[4] = registers[kR8];
-  w->header.arguments[5] = registers[kR9];
-  for (uint32_t i = 6; i < 10; ++i)
-    w->header.arguments[i] = 0;
+  arguments[0] = registers[kRdi];
+  arguments[1] = registers[kRsi];
+  arguments[2] = registers[kRdx];
+  arguments[3] = registers[kR10];
+  arguments[4] = registers[kR8];
+  arguments[5] = registers[kR9];
+  for (uint32_t i = 6; i < kArguments; ++i)
+    arguments[i] = 0;
+}
+
+[[gnu::always_inline]] inline void read_result(uint64_t result, uint64_t* arguments) {
+  clear_arguments(arguments);
+  arguments[0] = result;
+  arguments[1] = result;
+}
+
+[[gnu::always_inline]] inline void read_function(const uint64_t* context, uint64_t* arguments) {
+  clear_arguments(arguments);
+  arguments[0] = context[kRdi];
+  arguments[1] = context[kRsi];
+  arguments[2] = context[kRdx];
+  arguments[3] = context[kRcx];
+  arguments[4] = context[kR8];
+  arguments[5] = context[kR9];
+}
+
+// All that code of a process may use to say where its arguments are, in the order of pt_regs.
+[[gnu::always_inline]] inline void copy_registers(DWindow* w, const uint64_t* context) {
+  auto* registers = reinterpret_cast<uint64_t*>(w->scratch);
+#pragma unroll
+  for (uint32_t i = 0; i <= kRsp; ++i)
+    registers[i] = context[i];
 }
 
 }  // namespace
@@ -141,37 +142,31 @@ int d_main_host(const uint64_t* context) {
   DWindow* w = claim();
   if (w == nullptr) return 0;
   no_registers(w);
-  clear_arguments(w);
+  clear_arguments(w->header.arguments);
   run(w, context[0]);
   release(w);
   return 1;
 }
 
 int d_main_raw_tracepoint(const uint64_t* context) {
+  const auto read = [context](uint64_t* arguments) { read_context(context, arguments); };
+  if (!passes_filters(read)) return 0;
   DWindow* w = claim();
   if (w == nullptr) return 0;
   no_registers(w);
-  bool passes = true;
-  if (number(d_n_has_argument_map) != 0 || number(d_n_filter_mask) != 0) {
-    auto* arguments = reinterpret_cast<uint64_t*>(w->scratch);
-    read_arguments(context, arguments);
-    passes = passes_filter(arguments);
-    map_arguments(w, arguments);
-  } else if (wants_arguments()) {
-    read_arguments(context, w->header.arguments);
-  }
-  if (passes) run(w, attach_cookie(context));
+  put_arguments(w, read);
+  run(w, attach_cookie(context));
   release(w);
   return 0;
 }
 
 int d_main_syscall_entry(const uint64_t* context) {
   const uint64_t cookie = cookie_of(context[1]);
-  if (cookie == 0) return 0;
+  if (cookie == 0 || !passes_filters(read_call)) return 0;
   DWindow* w = claim();
   if (w == nullptr) return 0;
   no_registers(w);
-  if (wants_arguments()) read_call(w);
+  put_arguments(w, read_call);
   run(w, cookie);
   release(w);
   return 0;
@@ -179,15 +174,14 @@ int d_main_syscall_entry(const uint64_t* context) {
 
 int d_main_syscall_return(const uint64_t* context) {
   const uint64_t cookie = cookie_of(user_registers()[kOriginalRax]);
-  if (cookie == 0) return 0;
+  const uint64_t result = context[1];
+  const auto read = [result](uint64_t* arguments) { read_result(result, arguments); };
+  if (cookie == 0 || !passes_filters(read)) return 0;
   DWindow* w = claim();
   if (w == nullptr) return 0;
   no_registers(w);
-  const uint64_t result = context[1];
   if (result >= ~kErrnoMax + 1) w->header.errno_value = ~result + 1;
-  clear_arguments(w);
-  w->header.arguments[0] = result;
-  w->header.arguments[1] = result;
+  put_arguments(w, read);
   run(w, cookie);
   release(w);
   return 0;
@@ -197,7 +191,7 @@ int d_main_profile(const uint64_t* context) {
   DWindow* w = claim();
   if (w == nullptr) return 0;
   no_registers(w);
-  clear_arguments(w);
+  clear_arguments(w->header.arguments);
   const uint64_t pc = context[kRip];
   if ((context[kCs] & 3) != 0) {
     w->header.user_pc = pc;
@@ -218,40 +212,55 @@ int d_main_profile(const uint64_t* context) {
 }
 
 int d_main_user_entry(const uint64_t* context) {
+  const auto read = [context](uint64_t* arguments) { read_function(context, arguments); };
+  if (!passes_filters(read)) return 0;
   DWindow* w = claim();
   if (w == nullptr) return 0;
   no_registers(w);
   w->header.user_pc = context[kRip];
-  clear_arguments(w);
-  w->header.arguments[0] = context[kRdi];
-  w->header.arguments[1] = context[kRsi];
-  w->header.arguments[2] = context[kRdx];
-  w->header.arguments[3] = context[kRcx];
-  w->header.arguments[4] = context[kR8];
-  w->header.arguments[5] = context[kR9];
+  put_arguments(w, read);
   run(w, attach_cookie(context));
   release(w);
   return 0;
 }
 
 int d_main_user_return(const uint64_t* context) {
+  const auto read = [context](uint64_t* arguments) {
+    clear_arguments(arguments);
+    arguments[1] = context[kRax];
+  };
+  if (!passes_filters(read)) return 0;
   DWindow* w = claim();
   if (w == nullptr) return 0;
   no_registers(w);
-  clear_arguments(w);
   w->header.user_pc = context[kRip];
-  w->header.arguments[1] = context[kRax];
+  put_arguments(w, read);
   run(w, attach_cookie(context));
   release(w);
   return 0;
 }
 
 int d_main_user_offset(const uint64_t* context) {
+  if (!passes_filters(clear_arguments)) return 0;
   DWindow* w = claim();
   if (w == nullptr) return 0;
   no_registers(w);
-  clear_arguments(w);
   w->header.user_pc = context[kRip];
+  put_arguments(w, clear_arguments);
+  run(w, attach_cookie(context));
+  release(w);
+  return 0;
+}
+
+// d_static_arguments is made of the probe's own words for where its arguments are.
+int d_main_static(const uint64_t* context) {
+  DWindow* w = claim();
+  if (w == nullptr) return 0;
+  no_registers(w);
+  w->header.user_pc = context[kRip];
+  clear_arguments(w->header.arguments);
+  copy_registers(w, context);
+  d_static_arguments(w);
   run(w, attach_cookie(context));
   release(w);
   return 0;

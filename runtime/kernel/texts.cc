@@ -96,15 +96,19 @@ uint64_t d_substring(DWindow* w, uint64_t dst, uint64_t string, uint64_t first, 
   return slice(w, dst, string + static_cast<uint64_t>(begin), string + static_cast<uint64_t>(end));
 }
 
+uint64_t d_token_load(DWindow* w);
+uint64_t d_token_store(DWindow* w);
+
 uint64_t d_tokenize(DWindow* w, uint64_t dst, uint64_t string, uint64_t delimiters) {
   if (is_null(w, delimiters)) return 0;
   if (string != 0) {
     copy_kernel_text(w->token_text, string_bytes(), at(w, string));
-    w->header.token_offset = 1;
+    w->header.token_offset = 0;
+  } else if (d_token_load(w) == 0) {
+    return fail(w, DFault::BadAddress, 0);
   }
-  if (w->header.token_offset == 0) return fail(w, DFault::BadAddress, 0);
   const uint64_t limit = string_bytes();
-  uint64_t begin = zero(w) + w->header.token_offset - 1;
+  uint64_t begin = zero(w) + w->header.token_offset;
   for (; begin < limit && go_on(); ++begin) {
     const uint64_t character = token_byte(w, begin);
     if (character == 0 || !contains(w, delimiters, character)) break;
@@ -115,8 +119,8 @@ uint64_t d_tokenize(DWindow* w, uint64_t dst, uint64_t string, uint64_t delimite
     if (character == 0 || contains(w, delimiters, character)) break;
     set_byte(w, dst + end - begin, character);
   }
-  if (end == begin) return 0;
-  w->header.token_offset = (token_byte(w, end) == 0 ? end : end + 1) + 1;
+  w->header.token_offset = token_byte(w, end) == 0 ? end : end + 1;
+  if (d_token_store(w) == 0 || end == begin) return 0;
   return finish(w, dst, end - begin);
 }
 

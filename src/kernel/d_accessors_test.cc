@@ -37,7 +37,20 @@ TEST_P(EveryAccessor, IsTakenByTheVerifier) {
   const auto accessor = static_cast<DAccessor>(GetParam());
   const bool is_builtin =
       accessor == DAccessor::BuiltinInteger || accessor == DAccessor::BuiltinString;
-  if (!is_builtin) expect_taken(accessor, {0, 0, 0, 0});
+  if (!is_builtin && accessor != DAccessor::CopyOut) expect_taken(accessor, {0, 0, 0, 0});
+}
+
+// A kernel that is locked down says so when the program is loaded.
+TEST_F(SessionTest, WritingToAProcessIsPossibleOrRefusedInWords) {
+  Clause c;
+  c.call(DAccessor::CopyOut, {0, kTestRoom, 8});
+  const Expected<DSession> session =
+      DSession::load(programs_of({c.finish()}), {{begin_probe(), {0}}});
+  if (session) return;
+  EXPECT_EQ(session.error().code, ErrorCode::Refused);
+  EXPECT_EQ(session.error().message,
+            "clause 0: copyout() and copyoutstr() are not possible: this kernel lets no program "
+            "write to the memory of processes");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryAccessor,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/d_session.h"
 
+#include <algorithm>
 #include <ctime>
 #include <map>
 
@@ -14,6 +15,7 @@
 #include "kernel/d_session_programs.h"
 #include "kernel/d_session_stacks.h"
 #include "kernel/maps.h"
+#include "kernel/static_arguments.h"
 
 namespace clew::kernel {
 namespace {
@@ -62,29 +64,57 @@ struct DSession::Data {
     return list;
   }
 
+  [[nodiscard]] tl::unexpected<Error> refusal(const ProgramGroup& group, const Error& error) const {
+    const bool is_write = error.message.find("bpf_probe_write_user") != std::string::npos;
+    return fail(error.code,
+                is_write
+                    ? fmt::format("clause {}: copyout() and copyoutstr() are not possible: this "
+                                  "kernel lets no program write to the memory of processes",
+                                  clause_list(group))
+                    : fmt::format("clause {}: {}", clause_list(group), error.message));
+  }
+
+  // strtok() keeps what it goes on with in a variable of each thread: the last one.
+  void add_token_variable() {
+    if (!uses(plan, "d_tokenize")) return;
+    abi::DVariable token{};
+    token.value_bytes = static_cast<uint32_t>(8 + programs.string_bytes);
+    token.is_thread = 1;
+    programs.variables.push_back(token);
+  }
+
   Expected<void> load_all(LazyKernelTypes& types, std::string* log) {
     Symbols symbols = maps.symbols(programs);
     symbols["d_n_enabled"] = {Symbol::Kind::Number, enablings.size()};
+    const auto error = std::find_if(enablings.begin(), enablings.end(), [](const DEnabling& one) {
+      return one.probe.id == kErrorProbe;
+    });
+    symbols["d_n_error_enabling"] = {Symbol::Kind::Number,
+                                     static_cast<uint64_t>(error - enablings.begin())};
     symbols["d_n_names_bytes"] = {Symbol::Kind::Number, maps.names_bytes};
     symbols["d_n_skipped"] = {Symbol::Kind::Number, maps.skipped_count};
     symbols["d_n_wants_stack"] = {Symbol::Kind::Number, wants_stack(plan) ? 1U : 0U};
-    symbols["d_n_may_write_user"] = {Symbol::Kind::Number, 0};
+    symbols["d_n_may_write_user"] = {Symbol::Kind::Number, uses(plan, "d_copy_out") ? 1U : 0U};
     CLEW_TRY(add_kernel_numbers(plan, types, symbols));
     const std::vector<ClauseStep> errors = steps_of(programs, programs.error_clauses);
     for (const ProgramGroup& group : plan.groups) {
       add_program_numbers(group, symbols);
       const std::vector<ClauseStep> steps = steps_of(programs, group.key.clauses);
+      const Probe& probe = enablings[group.enablings.front()].probe;
+      auto arguments = make_static_arguments(group.key.static_arguments);
+      if (!arguments) {
+        return fail(arguments.error().code,
+                    fmt::format("{}: {}", full_name(probe), arguments.error().message));
+      }
       const LinkInput input{.name = "clew_d",
                             .main = group.key.main,
                             .type = group.key.type,
                             .clauses = steps,
-                            .error_clauses = errors};
+                            .error_clauses = errors,
+                            .static_arguments = &*arguments};
       const Image image = CLEW_TRY(link(input, plan.clauses, symbols));
       Expected<FileDescriptor> program = load_image(image, log);
-      if (!program) {
-        return fail(program.error().code,
-                    fmt::format("clause {}: {}", clause_list(group), program.error().message));
-      }
+      if (!program) return refusal(group, program.error());
       loaded.push_back(std::move(*program));
     }
     return {};
@@ -206,6 +236,7 @@ Expected<DSession> DSession::load(DPrograms programs, std::vector<DEnabling> ena
   data->enablings = std::move(enablings);
   LazyKernelTypes types;
   data->plan = CLEW_TRY(plan_programs(data->programs, data->enablings, types));
+  data->add_token_variable();
   const std::vector<abi::DCodeRange> skipped = skipped_functions(data->plan);
   data->maps = CLEW_TRY(
       DMaps::make(data->programs, data->enablings, data->plan.system_call_tables, skipped));

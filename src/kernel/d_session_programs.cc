@@ -90,6 +90,17 @@ bool refers_to_kernel(const Function& function) {
   return false;
 }
 
+std::vector<ProbeFilter> filters_of(const Probe& probe) {
+  std::vector<ProbeFilter> filters = probe.more_filters;
+  if (probe.filter_mask == 0) return filters;
+  ProbeFilter first;
+  first.argument = probe.filter_argument;
+  first.mask = probe.filter_mask;
+  first.value = probe.filter_value;
+  filters.insert(filters.begin(), first);
+  return filters;
+}
+
 class Planner {
  public:
   Planner(const DPrograms& programs, std::span<const DEnabling> enablings, LazyKernelTypes& types)
@@ -142,23 +153,27 @@ class Planner {
     key.clauses = enabling.clauses;
     for (const uint32_t clause : enabling.clauses)
       key.wants_arguments = key.wants_arguments || reads_[clause];
-    if (probe.filter_mask != 0) {
-      key.filter_argument = probe.filter_argument;
-      key.filter_mask = probe.filter_mask;
-      key.filter_value = probe.filter_value;
+    key.filters = filters_of(probe);
+    key.is_first_thread_only = probe.is_first_thread_only;
+    if (key.wants_arguments) {
+      key.argument_map = probe.argument_map;
+      key.load_offset_bytes = probe.load_offset_bytes;
     }
-    if (key.wants_arguments) key.argument_map = probe.argument_map;
     CLEW_TRY(check_arguments(probe, key));
     return key;
   }
 
   // Arguments are right or refused.
   Expected<void> check_arguments(const Probe& probe, ProgramKey& key) {
-    if (!key.wants_arguments && key.filter_mask == 0) return {};
+    if (key.filters.size() > kProbeFiltersMax + 1) {
+      return fail(ErrorCode::Limit,
+                  fmt::format("{}: {} conditions, at most {} are possible", full_name(probe),
+                              key.filters.size(), kProbeFiltersMax + 1));
+    }
+    if (!key.wants_arguments && key.filters.empty()) return {};
     if (probe.kind == AttachKind::Usdt && !probe.usdt_arguments.empty()) {
-      return fail(ErrorCode::Refused,
-                  fmt::format("{}: the arguments of a USDT probe cannot be read in the kernel yet",
-                              full_name(probe)));
+      key.main = "d_main_static";
+      key.static_arguments = probe.usdt_arguments;
     }
     if (probe.kind != AttachKind::RawTracepoint) return {};
     const KernelTypes* types = CLEW_TRY(types_.get());
@@ -177,6 +192,23 @@ class Planner {
   ProgramPlan plan_;
   std::vector<bool> reads_;  // By clause.
 };
+
+// As runtime/kernel/arguments.h has them.
+void add_filter_numbers(const std::vector<ProbeFilter>& filters, Symbols& symbols) {
+  const auto number = [&](const std::string& name, uint64_t value) {
+    symbols[name] = {Symbol::Kind::Number, value};
+  };
+  number("d_n_filters", filters.size());
+  for (size_t i = 0; i <= kProbeFiltersMax; ++i) {
+    const ProbeFilter filter = i < filters.size() ? filters[i] : ProbeFilter();
+    const uint64_t inverted = filter.is_inverted ? 1 : 0;
+    const std::string name = fmt::format("d_n_filter_{}_", i);
+    number(name + "what", filter.argument | uint64_t{filter.load_bytes} << 8 | inverted << 16 |
+                              uint64_t{filter.load_offset_bytes} << 32);
+    number(name + "mask", filter.mask);
+    number(name + "value", filter.value);
+  }
+}
 
 uint64_t pack(const std::vector<uint8_t>& map, size_t first) {
   uint64_t packed = 0;
@@ -215,9 +247,9 @@ void add_program_numbers(const ProgramGroup& group, Symbols& symbols) {
   number("d_n_has_argument_map", key.argument_map.empty() ? 0 : 1);
   number("d_n_argument_map_low", pack(key.argument_map, 0));
   number("d_n_argument_map_high", pack(key.argument_map, 8));
-  number("d_n_filter_argument", key.filter_argument);
-  number("d_n_filter_mask", key.filter_mask);
-  number("d_n_filter_value", key.filter_value);
+  number("d_n_load_offset", key.load_offset_bytes);
+  number("d_n_first_thread_only", key.is_first_thread_only ? 1 : 0);
+  add_filter_numbers(key.filters, symbols);
   number("d_n_system_calls_begin", group.system_calls_begin);
 }
 

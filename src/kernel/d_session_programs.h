@@ -25,9 +25,10 @@ struct ProgramKey {
   bool wants_arguments = false;
   uint32_t argument_count = 0;
   std::vector<uint8_t> argument_map;
-  uint8_t filter_argument = 0;
-  uint64_t filter_mask = 0;
-  uint64_t filter_value = 0;
+  uint32_t load_offset_bytes = 0;
+  std::vector<ProbeFilter> filters;
+  bool is_first_thread_only = false;
+  std::string static_arguments;  // Probe::usdt_arguments, when a clause looks at them.
   std::vector<uint32_t> clauses;
 
   auto operator<=>(const ProgramKey&) const = default;

@@ -23,6 +23,8 @@ using isa::Size;
 
 constexpr uint32_t kFunctionsMax = 256;  // BPF_MAX_SUBPROGS
 constexpr uint8_t kCallOpcode = 0x85;
+constexpr uint8_t kExitOpcode = 0x95;
+constexpr uint8_t kJumpFarOpcode = 0x06;
 
 // Builds a function with calls of others; the linker fills them in.
 class FunctionBuilder {
@@ -55,8 +57,8 @@ constexpr int32_t header(size_t offset) {
   return static_cast<int32_t>(offset);
 }
 
-// Calls the clause of `step`. The window is in r6.
-void put_clause(FunctionBuilder& b, const ClauseStep& step) {
+// Makes the window ready for the clause of `step`. It is in r6, and then in r1.
+void put_preparation(FunctionBuilder& b, const ClauseStep& step) {
   using abi::DWindowHeader;
   const auto scratch = static_cast<int32_t>(step.scratch_begin);
   b.code()
@@ -67,6 +69,10 @@ void put_clause(FunctionBuilder& b, const ClauseStep& step) {
       .store(Size::Double, Register::R6, header(offsetof(DWindowHeader, alloca_top)), scratch)
       .store(Size::Double, Register::R6, header(offsetof(DWindowHeader, scratch_begin)), scratch)
       .move(Register::R1, Register::R6);
+}
+
+void put_clause(FunctionBuilder& b, const ClauseStep& step) {
+  put_preparation(b, step);
   b.call(clause_name(step.clause));
 }
 
@@ -113,6 +119,33 @@ Function make_run(std::span<const ClauseStep> clauses, bool has_errors) {
   return b.finish("d_run");
 }
 
+void append(const Function& from, Function& to) {
+  const auto begin = static_cast<uint32_t>(to.code.size());
+  to.code.insert(to.code.end(), from.code.begin(), from.code.end());
+  for (const Reference& one : from.references)
+    to.references.push_back({begin + one.instruction, one.is_call, one.symbol});
+}
+
+// The same for one clause, which is not called but stands there itself: a call and a return cost
+// more than a short clause. It keeps the window in r6, too.
+Function make_run(const ClauseStep& step, const Function& clause, bool has_errors) {
+  FunctionBuilder begin;
+  begin.code().move(Register::R6, Register::R1);
+  put_preparation(begin, step);
+  FunctionBuilder end;
+  put_aftermath(end, has_errors);
+  end.code().move(Register::R0, 0).exit();
+  Function run = begin.finish("d_run");
+  const size_t first = run.code.size();
+  append(clause, run);
+  for (size_t at = first; at < run.code.size(); ++at) {
+    if (run.code[at].opcode != kExitOpcode) continue;
+    run.code[at] = {kJumpFarOpcode, 0, 0, static_cast<int32_t>(run.code.size() - at - 1)};
+  }
+  append(end.finish("end"), run);
+  return run;
+}
+
 Function make_run_errors(std::span<const ClauseStep> clauses) {
   FunctionBuilder b;
   b.code().move(Register::R6, Register::R1);
@@ -130,7 +163,11 @@ class Linker {
       : input_(input), clauses_(clauses), symbols_(symbols) {}
 
   Expected<Image> link() {
-    made_.push_back(make_run(input_.clauses, !input_.error_clauses.empty()));
+    const bool has_errors = !input_.error_clauses.empty();
+    const Function* only =
+        input_.clauses.size() == 1 ? find(clause_name(input_.clauses[0].clause)) : nullptr;
+    made_.push_back(only != nullptr ? make_run(input_.clauses[0], *only, has_errors)
+                                    : make_run(input_.clauses, has_errors));
     made_.push_back(make_run_errors(input_.error_clauses));
     CLEW_TRY(place(input_.main));
     // Grows while functions that are called are added.
@@ -153,6 +190,8 @@ class Linker {
     for (const Function& one : made_) {
       if (one.name == name) return &one;
     }
+    const Function* more = input_.static_arguments;
+    if (more != nullptr && more->name == name) return more;
     const auto accessor = accessor_functions().find(name);
     if (accessor != accessor_functions().end()) return &accessor->second;
     for (const Function& one : clauses_) {

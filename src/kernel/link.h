@@ -40,6 +40,7 @@ struct LinkInput {
   ProgramType type = ProgramType::RawTracepoint;
   std::span<const ClauseStep> clauses;
   std::span<const ClauseStep> error_clauses;
+  const Function* static_arguments = nullptr;  // static_arguments.h
 };
 
 // `clause_functions`: by clause. Errors: Refused when a name stands for nothing; Limit.

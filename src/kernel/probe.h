@@ -2,6 +2,7 @@
 // A D probe: its four names, and how the kernel makes it fire.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,9 +33,13 @@ struct ProbeFilter {
   bool is_inverted = false;        // The comparison must fail.
   uint64_t mask = ~uint64_t{0};
   uint64_t value = 0;  // (it & mask) == value
+
+  auto operator<=>(const ProbeFilter&) const = default;
 };
 
 // What else than an argument of the attach point an entry of argument_map may stand for.
+inline constexpr uint8_t kArgumentLoaded = 0xED;  // The kernel's word at argument 0 +
+                                                  // load_offset_bytes; 0 when that is bad.
 inline constexpr uint8_t kArgumentTask = 0xEE;    // The current task (struct task_struct *).
 inline constexpr uint8_t kArgumentErrno = 0xEF;   // SyscallReturn: errno.
 inline constexpr uint8_t kArgumentNumber = 0xF0;  // From here on: the number entry - 0xF0.
@@ -58,6 +63,7 @@ struct Probe {
   // How the provider's arguments are made of the attach point's: argument i is that one's
   // argument_map[i]; empty = as they are. (proc, sched, io: over tracepoints.)
   std::vector<uint8_t> argument_map;
+  uint32_t load_offset_bytes = 0;  // For kArgumentLoaded.
   // The probe fires only when argument `filter_argument` & filter_mask == filter_value, if
   // filter_mask is not 0 (lockstat, io by its operation).
   // (An argument of the attach point: before argument_map.)

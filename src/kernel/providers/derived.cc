@@ -126,6 +126,13 @@ class DerivedProvider final : public Provider {
   // Fills in what the kernel has to say; false when it does not have what the row needs.
   Expected<bool> complete(const DerivedProbe& row, Probe& probe) {
     if (!CLEW_TRY(has_attach_point(row, probe))) return false;
+    if (!row.loaded_record.empty()) {
+      const target::Btf* types = CLEW_TRY(kernel_.types());
+      const target::BtfId record = types->find(target::BtfKind::Struct, row.loaded_record);
+      const auto member = types->member(record, row.loaded_member);
+      if (!member || member->offset_bits % 8 != 0) return false;
+      probe.load_offset_bytes = member->offset_bits / 8;
+    }
     for (const DerivedFilter& each : row.filters) {
       const auto filter = CLEW_TRY(resolve(each));
       if (!filter) return false;
@@ -176,7 +183,9 @@ class DerivedProvider final : public Provider {
       const auto member = types->member(record, filter.member);
       if (!member || member->offset_bits % 8 != 0) return std::optional<ProbeFilter>();
       result.load_offset_bytes = member->offset_bits / 8;
-      result.load_bytes = static_cast<uint8_t>(types->at(types->strip(member->type)).size_bytes);
+      const auto& type = types->at(types->strip(member->type));
+      result.load_bytes = static_cast<uint8_t>(
+          type.kind == target::BtfKind::Pointer ? sizeof(uint64_t) : type.size_bytes);
       if (result.load_bytes < 8) result.mask &= (uint64_t{1} << (8 * result.load_bytes)) - 1;
     }
     return result;

@@ -39,6 +39,8 @@ struct DerivedProbe {
   std::string_view symbol;        // Tracepoint, function, or system call (its kernel name).
   bool is_shown = false;          // `symbol` is the probe's function: others have its name too.
   std::vector<uint8_t> map = {};  // Probe::argument_map
+  std::string_view loaded_record = {};  // Where kArgumentLoaded is: the struct that argument 0
+  std::string_view loaded_member = {};  // points to, and the member.
   std::vector<DerivedArgument> arguments = {};
   std::vector<DerivedFilter> filters = {};
   bool is_first_thread_only = false;

@@ -147,7 +147,16 @@ void add_memory_counters(std::vector<DerivedProbe>& probes) {
 }  // namespace
 
 std::vector<DerivedProbe> io_probes() {
+  // block_rq_complete(request, error, bytes): where the completion of a disk's requests is traced;
+  // block_bio_complete is for the others.
+  DerivedProbe done = io_probe("done", AttachKind::RawTracepoint, "block_rq_complete", 0);
+  done.is_shown = true;
+  done.map = {kArgumentLoaded, kArgumentLoaded, kArgumentLoaded};
+  done.loaded_record = "request";
+  done.loaded_member = "bio";
+  done.filters = {{.value = 0, .is_inverted = true, .record = "request", .member = "bio"}};
   return {
+      done,
       io_probe("start", AttachKind::RawTracepoint, "block_bio_queue", 0),
       io_probe("done", AttachKind::RawTracepoint, "block_bio_complete", 1),
       io_probe("wait-start", AttachKind::FunctionEntry, "submit_bio_wait", 0),

@@ -2,9 +2,9 @@
 // The aggregations of a running D script, as its output sees them: what the kernel counted, and
 // what normalize(), clear(), trunc() and printing did to them.
 //
-// The kernel's counts arrive as snapshots that hold everything since it was last told to forget.
-// clear() and trunc() need it to forget (kernel::DSession::clear), right after a snapshot; what
-// stays is kept here as `base`, and a value is base + newest snapshot.
+// The kernel's counts arrive as snapshots that hold everything since one was last taken out of it.
+// clear() and trunc() need a snapshot that is taken out (kernel::DSession::take); what stays is
+// kept here as `base`, and a value is base + newest snapshot.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class Aggregations {
   void normalize(uint32_t aggregation, int64_t divisor);  // 0 counts as 1.
   void denormalize(uint32_t aggregation);
 
-  // After these two the kernel has to forget the aggregation.
+  // Before these two the newest snapshot has to be taken out of the kernel.
   void clear(uint32_t aggregation);  // Keys stay, with the value 0.
   // Removes all keys, or all but the `count` largest (or -count smallest).
   void truncate(uint32_t aggregation, int64_t count = 0);

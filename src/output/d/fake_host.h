@@ -48,8 +48,8 @@ class FakeHost final : public Host {
   void refresh(uint32_t aggregation) override {
     calls += "refresh " + std::to_string(aggregation) + ";";
   }
-  void forget(uint32_t aggregation) override {
-    calls += "forget " + std::to_string(aggregation) + ";";
+  void take_out(uint32_t aggregation) override {
+    calls += "take out " + std::to_string(aggregation) + ";";
   }
   std::string log;
   std::string calls;

@@ -280,8 +280,7 @@ void RecordPrinter::change_aggregations(const RecordedAction& action,
     } else if (action.action == Action::Denormalize) {
       aggregations.denormalize(aggregation);
     } else {
-      context_.host.refresh(aggregation);
-      context_.host.forget(aggregation);
+      context_.host.take_out(aggregation);
       if (action.action == Action::Clear) aggregations.clear(aggregation);
       if (action.action == Action::Trunc) aggregations.truncate(aggregation, number);
     }

@@ -45,8 +45,8 @@ class Host {
   virtual void set_option(const std::string& name, const std::string& value) = 0;
   // The newest snapshot of an aggregation is wanted: Aggregations::take.
   virtual void refresh(uint32_t aggregation) = 0;
-  // What the kernel counted so far is to be forgotten: DSession::clear.
-  virtual void forget(uint32_t aggregation) = 0;
+  // The same, and the kernel forgets what is in it and nothing else: DSession::take.
+  virtual void take_out(uint32_t aggregation) = 0;
 };
 
 class RecordPrinter {

@@ -361,7 +361,7 @@ TEST_F(RecordTest, ActionsOnAggregationsChangeWhatIsPrinted) {
   EXPECT_EQ(quiet(printa), "30;");
   host_.calls.clear();
   quiet(Builder().action(Action::Clear).of({0}));
-  EXPECT_EQ(host_.calls, "refresh 0;forget 0;");
+  EXPECT_EQ(host_.calls, "take out 0;");
   EXPECT_EQ(quiet(printa), "0;");
   quiet(Builder().action(Action::Trunc).of({0}));
   EXPECT_EQ(quiet(printa), "");
