@@ -8,7 +8,8 @@
  * One line for each entry and return, indented by depth; U in the program, K in the kernel.
  *
  * Renamed: fbt::: is syscall:::, so that it runs on kernels that allow no probes at their
- * functions; where they do, write fbt::: back and see the kernel's inside, too.
+ * functions; where they do, write fbt::: back and see the kernel's inside, too. pid$1:::entry is the
+ * program's own functions, and curlwpsinfo->pr_syscall is asked of the probe.
  */
 #pragma D option flowindent
 
@@ -17,10 +18,10 @@ pid$1::$2:entry
 	self->trace = 1;
 }
 
-pid$1:::entry, pid$1:::return, syscall:::
+pid$1:a.out::entry, pid$1:a.out::return, syscall:::
 /self->trace/
 {
-	printf("%s", curlwpsinfo->pr_syscall ?
+	printf("%s", probeprov == "syscall" ?
 	    "K" : "U");
 }
 

@@ -20,6 +20,8 @@ using query::d::VariableScope;
 
 namespace {
 
+// What the kernel's verifier lets an accessor copy from an element of any size class.
+constexpr uint32_t kElementBytesMax = 1024;
 constexpr uint32_t kScratchMin = 4096;  // Of a window, left to temporaries and alloca().
 
 constexpr uint32_t round_up(uint32_t size_bytes) {
@@ -117,6 +119,17 @@ Compiled<StoragePlan> StoragePlan::make(const Script& script, Generated& generat
   plan.string_bytes_ = round_up(script.string_size_bytes);
   for (const Variable& variable : script.variables) {
     plan.add_variable(script, variable, generated);
+    const VariableHome& home = plan.homes_.back();
+    const bool is_element = home.place == VariableHome::Place::Dynamic &&
+                            class_of(script.types, variable.type) == ValueClass::Bytes;
+    if (is_element && home.size_bytes > kElementBytesMax) {
+      return tl::unexpected(
+          CompileError{"D_NOMEM",
+                       fmt::format("elements of '{}' have {} bytes; {} is the most", variable.name,
+                                   home.size_bytes, kElementBytesMax),
+                       0,
+                       {}});
+    }
   }
   for (const query::d::Clause& clause : script.clauses) {
     if (clause.predicate) plan.add_literals(*clause.predicate, generated);

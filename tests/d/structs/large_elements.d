@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An associative array of structs of 2000 bytes. */
+/* Elements of associative arrays have a limit, and a message. */
+/* flags: -q -xerrtags */
+/* status: 1 */
+/* stderr: [D_NOMEM] elements of 'a' have 2000 bytes; 1024 is the most */
 struct large { char bytes[2000]; };
 struct large v, a[int];
 BEGIN
@@ -9,7 +12,3 @@ BEGIN
 	printf("%c\n", a[1].bytes[1999]);
 	exit(0);
 }
-/* output:
-x
-
-*/
