@@ -77,12 +77,12 @@ template <typename Self>
 class DynamicTable {
  public:
   // The first byte of the key's bucket. hash * buckets >> 32 keeps bounds that the verifier knows.
-  [[gnu::always_inline]] uint64_t find_bucket() const {
+  [[nodiscard, gnu::always_inline]] uint64_t find_bucket() const {
     const uint64_t index = ((hash() & 0xFFFF'FFFF) * self().buckets()) >> 32;
     return index * dynamic_bucket_bytes(self().entry_bytes());
   }
 
-  [[gnu::always_inline]] DFound find_here() const {
+  [[nodiscard, gnu::always_inline]] DFound find_here() const {
     DFound found;
     for (uint64_t way = self().zero(); way < kDWays && go_on(); ++way) {
       const uint64_t offset = entry_offset(way);
@@ -97,7 +97,7 @@ class DynamicTable {
 
   // A free entry with the key in it, the bucket locked. Offset 0: no room, or no lock; state 0 (and
   // an offset): the key is there by now.
-  [[gnu::always_inline]] DFound claim_new_here() const {
+  [[nodiscard, gnu::always_inline]] DFound claim_new_here() const {
     DFound result;
     if (!lock()) return result;
     const DFound other = self().find();
@@ -117,7 +117,7 @@ class DynamicTable {
 
   // A value of one word; 0 when there is none. One word is never torn, so that an update that goes
   // on does no harm.
-  [[gnu::always_inline]] uint64_t load() const {
+  [[nodiscard, gnu::always_inline]] uint64_t load() const {
     uint64_t value = 0;
     for (uint64_t turn = self().zero(); turn < kDTriesMax && go_on(); ++turn) {
       const DFound found = self().find();
@@ -131,7 +131,7 @@ class DynamicTable {
 
   // Copies a value out by copy(value offset). False when there is none, or it never stood still.
   template <typename Copy>
-  [[gnu::always_inline]] bool load_bytes(Copy copy) const {
+  [[nodiscard, gnu::always_inline]] bool load_bytes(Copy copy) const {
     for (uint64_t turn = self().zero(); turn < kDTriesMax && go_on(); ++turn) {
       const DFound found = self().find();
       if (found.offset == 0) return false;
@@ -144,7 +144,7 @@ class DynamicTable {
 
   // Stores by copy(value offset), and inserts the key when it is new. False: dropped.
   template <typename Copy>
-  [[gnu::always_inline]] bool store(Copy copy) const {
+  [[nodiscard, gnu::always_inline]] bool store(Copy copy) const {
     for (uint64_t turn = self().zero(); turn < kDTriesMax && go_on(); ++turn) {
       DFound found = self().find();
       const bool is_new = found.offset == 0;
@@ -179,15 +179,15 @@ class DynamicTable {
   [[gnu::always_inline]] const Self& self() const { return static_cast<const Self&>(*this); }
 
   // Whether the entry is what it was when it was found.
-  [[gnu::always_inline]] bool is_unchanged(const DFound& found) const {
+  [[nodiscard, gnu::always_inline]] bool is_unchanged(const DFound& found) const {
     return load_word(self().word(found.offset, 0)) == found.state;
   }
 
-  [[gnu::always_inline]] uint64_t value_offset(const DFound& found) const {
+  [[nodiscard, gnu::always_inline]] uint64_t value_offset(const DFound& found) const {
     return found.offset + kDEntryHeadBytes + self().key_bytes_max();
   }
 
-  [[gnu::always_inline]] uint64_t hash() const {
+  [[nodiscard, gnu::always_inline]] uint64_t hash() const {
     uint64_t hash = self().identity() * 0x9E37'79B9'7F4A'7C15;
     const uint64_t words = self().key_words();
     for (uint64_t i = self().zero(); i < words && go_on(); ++i) {
@@ -196,11 +196,11 @@ class DynamicTable {
     return hash ^ (hash >> 32);
   }
 
-  [[gnu::always_inline]] uint64_t entry_offset(uint64_t way) const {
+  [[nodiscard, gnu::always_inline]] uint64_t entry_offset(uint64_t way) const {
     return self().bucket() + kDBucketHeadBytes + (way & (kDWays - 1)) * self().entry_bytes();
   }
 
-  [[gnu::always_inline]] bool is_mine(uint64_t offset) const {
+  [[nodiscard, gnu::always_inline]] bool is_mine(uint64_t offset) const {
     if (self().word(offset, 1) != self().identity()) return false;
     const uint64_t words = self().key_words();
     bool same = true;
@@ -210,13 +210,13 @@ class DynamicTable {
     return same;
   }
 
-  [[gnu::always_inline]] bool claim(const DFound& found) const {
+  [[nodiscard, gnu::always_inline]] bool claim(const DFound& found) const {
     if (state_of(found.state) != DEntryState::Live) return false;
     return swap_word(self().word(found.offset, 0), found.state,
                      with_state(found.state, DEntryState::Updating));
   }
 
-  [[gnu::always_inline]] bool lock() const {
+  [[nodiscard, gnu::always_inline]] bool lock() const {
     for (uint64_t turn = self().zero(); turn < kDTriesMax && go_on(); ++turn) {
       if (swap_word(self().word(self().bucket(), 0), 0, 1)) return true;
     }
@@ -224,7 +224,7 @@ class DynamicTable {
   }
   [[gnu::always_inline]] void unlock() const { store_word(self().word(self().bucket(), 0), 0); }
 
-  [[gnu::always_inline]] DFound claim_free() const {
+  [[nodiscard, gnu::always_inline]] DFound claim_free() const {
     DFound result;
     for (uint64_t way = self().zero(); way < kDWays && go_on(); ++way) {
       const uint64_t offset = entry_offset(way);

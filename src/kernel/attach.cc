@@ -112,7 +112,7 @@ Expected<void> attach_clock(const FileDescriptor& program, const Probe& probe, u
                             Attachments& attachments) {
   const auto cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
   for (int cpu = 0; cpu < cpus; ++cpu) {
-    const Expected<void> done = attach_clock_on(program, cpu, probe, cookie, attachments);
+    Expected<void> done = attach_clock_on(program, cpu, probe, cookie, attachments);
     const bool is_offline = !done && errno == ENODEV;
     if (!done && !is_offline) return done;
     if (done && probe.kind == AttachKind::Tick) return {};

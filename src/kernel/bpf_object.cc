@@ -142,7 +142,8 @@ class Reader {
         if (one.opcode == isa::kLoad64Opcode) ++i;
         if (one.opcode != kCallOpcode || one.source() != kLocalCall || is_known(function, i))
           continue;
-        const uint64_t target = place + (i + 1 + static_cast<int64_t>(one.immediate)) * 8;
+        const auto distance = static_cast<uint64_t>(int64_t{one.immediate});
+        const uint64_t target = place + (i + 1 + distance) * 8;
         const auto callee = by_place_.find(target);
         CLEW_ASSERT(callee != by_place_.end());
         function.references.push_back({i, true, callee->second.name});

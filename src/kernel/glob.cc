@@ -59,12 +59,12 @@ Step step(std::string_view pattern, size_t at, char byte) {
 
 Glob::Glob(std::string_view text) : text_(text), is_literal_(!text.empty()) {
   for (size_t at = 0; at < text.size() && is_literal_; ++at) {
-    if (text[at] == '\\' && at + 1 < text.size())
+    const bool is_set = text[at] == '[' && set_end(text, at) != std::string_view::npos;
+    if (text[at] == '\\' && at + 1 < text.size()) {
       ++at;
-    else if (text[at] == '*' || text[at] == '?')
+    } else if (text[at] == '*' || text[at] == '?' || is_set) {
       is_literal_ = false;
-    else if (text[at] == '[' && set_end(text, at) != std::string_view::npos)
-      is_literal_ = false;
+    }
     literal_ += text[at];
   }
   if (!is_literal_) literal_.clear();

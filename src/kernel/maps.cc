@@ -25,7 +25,7 @@ size_t page_bytes() {
 }
 
 uint32_t possible_cpus() {
-  const long cpus = sysconf(_SC_NPROCESSORS_CONF);
+  const int64_t cpus = sysconf(_SC_NPROCESSORS_CONF);
   return std::clamp<uint32_t>(static_cast<uint32_t>(cpus), 1, abi::kDCpusMax);
 }
 

@@ -93,6 +93,7 @@ void DtraceConsumer::take_out(uint32_t aggregation) {
 
 void DtraceConsumer::show(uint32_t aggregation, std::vector<kernel::DAggregate> entries) {
   std::vector<output::d::AggregateEntry> snapshot;
+  snapshot.reserve(entries.size());
   for (kernel::DAggregate& entry : entries) {
     snapshot.push_back({std::move(entry.key), std::move(entry.cells)});
   }

@@ -143,6 +143,48 @@ std::vector<DerivedProbe> process_probes() {
   return probes;
 }
 
+namespace {
+
+// Probes at functions of the scheduler: queues, priorities, ticks; and sched_yield(2).
+void add_queue_probes(std::vector<DerivedProbe>& probes) {
+  for (const bool is_enqueue : {true, false}) {
+    // enqueue_task(queue, task, flags)
+    std::vector<DerivedArgument> arguments = thread_arguments(0);
+    arguments.push_back({"struct rq *", "cpuinfo_t *", 2});
+    probes.push_back({.provider = "sched",
+                      .name = is_enqueue ? "enqueue" : "dequeue",
+                      .kind = AttachKind::FunctionEntry,
+                      .symbol = is_enqueue ? "enqueue_task" : "dequeue_task",
+                      .map = {1, 1, 0},
+                      .arguments = std::move(arguments)});
+  }
+  std::vector<DerivedArgument> priority = thread_arguments(0);
+  priority.push_back({"long", "int", 2});
+  probes.push_back({.provider = "sched",
+                    .name = "change-pri",
+                    .kind = AttachKind::FunctionEntry,
+                    .symbol = "set_user_nice",
+                    .map = {0, 0, 1},
+                    .arguments = std::move(priority)});
+  DerivedProbe tick = {.provider = "sched",
+                       .name = "tick",
+                       .kind = AttachKind::FunctionEntry,
+                       .symbol = "sched_tick",
+                       .map = {kArgumentTask, kArgumentTask},
+                       .arguments = thread_arguments(0)};
+  DerivedProbe surrender = tick;
+  surrender.name = "surrender";
+  surrender.kind = AttachKind::SyscallEntry;
+  surrender.symbol = "sched_yield";
+  probes.push_back(tick);
+  tick.symbol = "scheduler_tick";  // Before Linux 6.10.
+  tick.is_fallback = true;
+  probes.push_back(std::move(tick));
+  probes.push_back(std::move(surrender));
+}
+
+}  // namespace
+
 std::vector<DerivedProbe> scheduler_probes() {
   std::vector<DerivedProbe> probes;
   // sched_switch(preempt, previous, next, previous_state): in the thread that leaves.
@@ -180,40 +222,7 @@ std::vector<DerivedProbe> scheduler_probes() {
                     .symbol = "sched_waking",
                     .map = {0, 0},
                     .arguments = thread_arguments(0)});
-  for (const bool is_enqueue : {true, false}) {
-    // enqueue_task(queue, task, flags)
-    std::vector<DerivedArgument> arguments = thread_arguments(0);
-    arguments.push_back({"struct rq *", "cpuinfo_t *", 2});
-    probes.push_back({.provider = "sched",
-                      .name = is_enqueue ? "enqueue" : "dequeue",
-                      .kind = AttachKind::FunctionEntry,
-                      .symbol = is_enqueue ? "enqueue_task" : "dequeue_task",
-                      .map = {1, 1, 0},
-                      .arguments = std::move(arguments)});
-  }
-  std::vector<DerivedArgument> priority = thread_arguments(0);
-  priority.push_back({"long", "int", 2});
-  probes.push_back({.provider = "sched",
-                    .name = "change-pri",
-                    .kind = AttachKind::FunctionEntry,
-                    .symbol = "set_user_nice",
-                    .map = {0, 0, 1},
-                    .arguments = std::move(priority)});
-  DerivedProbe tick = {.provider = "sched",
-                       .name = "tick",
-                       .kind = AttachKind::FunctionEntry,
-                       .symbol = "sched_tick",
-                       .map = {kArgumentTask, kArgumentTask},
-                       .arguments = thread_arguments(0)};
-  DerivedProbe surrender = tick;
-  surrender.name = "surrender";
-  surrender.kind = AttachKind::SyscallEntry;
-  surrender.symbol = "sched_yield";
-  probes.push_back(tick);
-  tick.symbol = "scheduler_tick";  // Before Linux 6.10.
-  tick.is_fallback = true;
-  probes.push_back(std::move(tick));
-  probes.push_back(std::move(surrender));
+  add_queue_probes(probes);
   return probes;
 }
 

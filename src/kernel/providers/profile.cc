@@ -13,10 +13,10 @@ namespace clew::kernel {
 
 namespace {
 
-constexpr uint64_t kSecond_ns = 1'000'000'000;
+constexpr uint64_t kSecondNs = 1'000'000'000;
 // DTrace's limit: 5000 firings a second.
-constexpr uint64_t kPeriodMin_ns = kSecond_ns / 5000;
-constexpr uint64_t kPeriodMax_ns = INT64_MAX;
+constexpr uint64_t kPeriodMinNs = kSecondNs / 5000;
+constexpr uint64_t kPeriodMaxNs = INT64_MAX;
 
 struct Unit {
   std::string_view suffix;
@@ -32,14 +32,14 @@ constexpr std::array kUnits = {
     Unit{"usec", 1000},
     Unit{"ms", 1'000'000},
     Unit{"msec", 1'000'000},
-    Unit{"s", kSecond_ns},
-    Unit{"sec", kSecond_ns},
-    Unit{"m", 60 * kSecond_ns},
-    Unit{"min", 60 * kSecond_ns},
-    Unit{"h", 3600 * kSecond_ns},
-    Unit{"hour", 3600 * kSecond_ns},
-    Unit{"d", 86400 * kSecond_ns},
-    Unit{"day", 86400 * kSecond_ns},
+    Unit{"s", kSecondNs},
+    Unit{"sec", kSecondNs},
+    Unit{"m", 60 * kSecondNs},
+    Unit{"min", 60 * kSecondNs},
+    Unit{"h", 3600 * kSecondNs},
+    Unit{"hour", 3600 * kSecondNs},
+    Unit{"d", 86400 * kSecondNs},
+    Unit{"day", 86400 * kSecondNs},
 };
 
 constexpr std::array kUsualNames = {
@@ -57,12 +57,12 @@ std::optional<uint64_t> parse_period(std::string_view text) {
   const auto unit = std::find_if(kUnits.begin(), kUnits.end(),
                                  [text](const Unit& each) { return each.suffix == text; });
   if (unit == kUnits.end()) return std::nullopt;
-  uint64_t period_ns = kSecond_ns / number;
+  uint64_t period_ns = kSecondNs / number;
   if (unit->period_ns != 0) {
-    if (number > kPeriodMax_ns / unit->period_ns) return std::nullopt;
+    if (number > kPeriodMaxNs / unit->period_ns) return std::nullopt;
     period_ns = number * unit->period_ns;
   }
-  if (period_ns < kPeriodMin_ns) return std::nullopt;
+  if (period_ns < kPeriodMinNs) return std::nullopt;
   return period_ns;
 }
 
