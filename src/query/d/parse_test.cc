@@ -8,34 +8,13 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include "query/d/parse_format.h"
-#include "query/d/preprocess.h"
-#include "query/d/print.h"
+#include "query/d/parse_testing.h"
 
 namespace clew::query::d {
 namespace {
 
 using testing::HasSubstr;
-
-CompileOptions on_command_line(CompileOptions::Form form = CompileOptions::Form::Name) {
-  CompileOptions options;
-  options.form = form;
-  return options;
-}
-
-std::string printed(std::string_view text, const CompileOptions& options) {
-  TypeTable types;
-  const Compiled<Program> program = parse(text, options, types);
-  if (program) return print(*program, types);
-  return fmt::format("[{}] line {}: {}", program.error().tag, program.error().line,
-                     program.error().message);
-}
-
-std::string printed(std::string_view text) {
-  return printed(text, on_command_line());
-}
 
 struct Case {
   std::string_view text;
@@ -552,82 +531,6 @@ TEST(Parse, AnyMixtureOfPiecesEndsWithATreeOrAnError) {
       text += fmt::format("{} ", kPieces[random() % kPieces.size()]);
     EXPECT_FALSE(printed(text).empty()) << text;
   }
-}
-
-// --- formats -------------------------------------------------------------------------------------
-
-std::string parts_of(std::string_view text) {
-  const Compiled<Format> format = parse_format(text, 3, {});
-  if (!format) return format.error().message;
-  std::string result;
-  for (const FormatPart& part : format->parts) {
-    result += fmt::format("[{}", escape(part.literal));
-    if (part.has_conversion)
-      result += fmt::format("|{}{}{}{}{}.{}{}{}|{}", part.flags, part.is_aggregation ? "@" : "",
-                            part.has_pointer_width ? "?" : "", part.width.value_or(-1),
-                            part.has_dynamic_width ? "*" : "", part.precision.value_or(-1),
-                            part.has_dynamic_precision ? "*" : "", part.length, part.conversion);
-    result += "]";
-  }
-  return result;
-}
-
-TEST(ParseFormat, ConversionsHaveFlagsWidthPrecisionAndLength) {
-  EXPECT_EQ(parts_of("a\n"), "[a\\n]");
-  EXPECT_EQ(parts_of(""), "[]");
-  EXPECT_EQ(parts_of("%d"), "[|-1.-1|d]");
-  EXPECT_EQ(parts_of("x%-10.3ldy%%z\n"), "[x|-10.3l|d][y%z\\n]");
-  EXPECT_EQ(parts_of("%*.*s"), "[|-1*.-1*|s]");
-  EXPECT_EQ(parts_of("%#x%08llx%+d"), "[|#-1.-1|x][|08.-1ll|x][|+-1.-1|d]");
-  EXPECT_EQ(parts_of("%@d %-@8d %@-8u %8@d"), "[|@-1.-1|d][ |-@8.-1|d][ |-@8.-1|u][ |@8.-1|d]");
-  EXPECT_EQ(parts_of("%?p"), "[|?-1.-1|p]");
-  EXPECT_EQ(parts_of("%.0s%."), "format conversion #2 name expected before end of format string");
-  EXPECT_EQ(parts_of("%wc%ws%hhd"), "[|-1.-1|wc][|-1.-1|ws][|-1.-1hh|d]");
-}
-
-TEST(ParseFormat, EveryConversionOfDIsKnownAndNoOther) {
-  for (const char c : std::string_view("aAcCdeEfgGikopsSTuxXY"))
-    EXPECT_TRUE(parse_format(fmt::format("%{}", c), 1, {})) << c;
-  for (const std::string_view text : {"%q", "%1$d", "%n", "%", "%-", "%lY", "%w", "%9999999d"}) {
-    const Compiled<Format> format = parse_format(text, 3, {});
-    ASSERT_FALSE(format) << text;
-    EXPECT_EQ(format.error().tag, "D_SYNTAX");
-    EXPECT_EQ(format.error().line, 3U);
-  }
-}
-
-// --- preprocessor --------------------------------------------------------------------------------
-
-TEST(Preprocess, ProgramsAreExpandedAndKeepTheirLines) {
-  if (access("/usr/bin/cpp", X_OK) != 0) GTEST_SKIP() << "no C preprocessor here";
-  const Expected<Preprocessed> result =
-      preprocess("#!/usr/bin/dtrace -s\n#ifdef __SUNW_D\nBEGIN { x = N; }\n#endif\nEND { ) }\n",
-                 {.arguments = {"-DN=5"}});
-  ASSERT_TRUE(result) << result.error().message;
-  EXPECT_THAT(result->text, HasSubstr("BEGIN { x = 5; }"));
-  EXPECT_EQ(printed(result->text), "[D_SYNTAX] line 5: syntax error near \")\"");
-}
-
-TEST(Preprocess, HeadersOfTheSystemCanBeIncluded) {
-  if (access("/usr/bin/cpp", X_OK) != 0 || access("/usr/include/netinet/in.h", R_OK) != 0)
-    GTEST_SKIP() << "no C preprocessor or no headers here";
-  const Expected<Preprocessed> result = preprocess(
-      "#include <sys/types.h>\n#include <stdlib.h>\n#include <netinet/in.h>\n"
-      "BEGIN { x = AF_INET + sizeof (struct sockaddr_in); }\n",
-      {});
-  ASSERT_TRUE(result) << result.error().message;
-  EXPECT_EQ(printed(result->text), ":::BEGIN { (x = (2 + sizeof(struct sockaddr_in))); }\n");
-}
-
-TEST(Preprocess, ErrorsOfThePreprocessorArePassedOn) {
-  if (access("/usr/bin/cpp", X_OK) != 0) GTEST_SKIP() << "no C preprocessor here";
-  const Expected<Preprocessed> wrong = preprocess("#include \"/nowhere.h\"\n", {});
-  ASSERT_FALSE(wrong);
-  EXPECT_THAT(wrong.error().message, HasSubstr("Preprocessor failed to process input program"));
-  EXPECT_THAT(wrong.error().message, HasSubstr("/nowhere.h"));
-  const Expected<Preprocessed> absent = preprocess("x", {.path = "/nowhere/cpp", .arguments = {}});
-  ASSERT_FALSE(absent);
-  EXPECT_THAT(absent.error().message, HasSubstr("failed to invoke C preprocessor"));
 }
 
 }  // namespace
