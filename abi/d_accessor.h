@@ -80,6 +80,8 @@ enum class DAccessor : uint32_t {
   Exit,              // (w, code)
   Raise,             // (w, signal)
   Chill,             // (w, ns) F
+  ProbeName,  // (w, DBuiltin): where the texts of the session's names have probeprov, probemod,
+              // probefunc or probename. Equal texts are in one place.
   End,
 };
 

@@ -56,6 +56,18 @@ inline constexpr uint64_t kFactors[4] = {0x9E37'79B9'7F4A'7C15, 0xC2B2'AE3D'27D4
   return end_hash(hash);
 }
 
+// Most keys have few words.
+inline constexpr uint64_t kFewWords = 4;
+
+[[gnu::always_inline]] inline uint64_t hash_of_few(DWindow* w, uint64_t words) {
+  uint64_t hash = kHashBegin;
+#pragma unroll
+  for (uint64_t i = 0; i < kFewWords; ++i) {
+    if (i < words) hash = mix(hash, key_word(w, i));
+  }
+  return end_hash(hash);
+}
+
 struct Wanted {
   DWindow* w;
   uint64_t hash;
@@ -216,14 +228,19 @@ struct Update {
   return (abi::load_word(word(place, 0)) & 3) == kUsed ? place + 1 : 0;
 }
 
-// That of a key of one word + 1, when it is where its hash points; most are.
-[[gnu::always_inline]] inline uint64_t home_entry(DWindow* w, const abi::DAggregationTable& t,
-                                                  uint64_t cpu, uint64_t hash) {
-  const uint64_t home = ((hash & 0xFFFF'FFFF) * masked(t.entries, 0xFFFFFF)) >> 32;
+// That of a key of few words + 1, when it is where its hash points; most are.
+[[gnu::always_inline]] inline uint64_t home_entry(const Wanted& k, const abi::DAggregationTable& t,
+                                                  uint64_t cpu) {
+  const uint64_t home = ((k.hash & 0xFFFF'FFFF) * masked(t.entries, 0xFFFFFF)) >> 32;
   const uint64_t place =
       in_tables(t.begin + home * t.entry_bytes + cpu * number(d_n_aggregates_cpu_bytes));
-  const bool is_used = (abi::load_word(word(place, 0)) & 3) == kUsed;
-  return is_used && word(place, 1) == hash && word(place, 2) == key_word(w, 0) ? place + 1 : 0;
+  if ((abi::load_word(word(place, 0)) & 3) != kUsed || word(place, 1) != k.hash) return 0;
+  uint64_t difference = 0;
+#pragma unroll
+  for (uint64_t i = 0; i < kFewWords; ++i) {
+    if (i < k.key_words) difference |= word(place, 2 + i) ^ key_word(k.w, i);
+  }
+  return difference == 0 ? place + 1 : 0;
 }
 
 [[gnu::always_inline]] inline uint64_t lose(uint64_t cpu) {
@@ -288,9 +305,9 @@ uint64_t d_aggregate(DWindow* w, uint64_t aggregation, uint64_t value, uint64_t 
   bool fresh = false;
   if (key_words == 0) {
     entry = only_entry(t, cpu);
-  } else if (key_words == 1) {
-    hash = end_hash(mix(kHashBegin, key_word(w, 0)));
-    entry = home_entry(w, t, cpu, hash);
+  } else if (key_words <= kFewWords) {
+    hash = hash_of_few(w, key_words);
+    entry = home_entry({w, hash, key_words}, t, cpu);
   } else {
     hash = d_aggregate_hash(w, key_words);
   }

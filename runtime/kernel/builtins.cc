@@ -36,12 +36,15 @@ template <typename Value>
   return frames.count > index ? frame_at(w, frames.first + index) : 0;
 }
 
-[[gnu::always_inline]] inline uint64_t enabled_name(DWindow* w, uint64_t dst, uint32_t which) {
+[[gnu::always_inline]] inline const abi::DEnabled& enabled_probe(DWindow* w) {
   const uint64_t last = number(d_n_enabled) - 1;
   const uint64_t enabling =
       w->header.in_error != 0 ? number(d_n_error_enabling) : w->header.enabling;
-  const abi::DEnabled& enabled = d_enabled[enabling < last ? enabling : last];
-  uint64_t offset = enabled.names[which];
+  return d_enabled[enabling < last ? enabling : last];
+}
+
+[[gnu::always_inline]] inline uint64_t enabled_name(DWindow* w, uint64_t dst, uint32_t which) {
+  uint64_t offset = enabled_probe(w).names[which];
   const uint64_t end = number(d_n_names_bytes) - 1;
   if (offset > end) offset = end;
   const int64_t length = copy_kernel_text(at(w, dst), string_bytes(), d_names + offset);
@@ -150,6 +153,14 @@ uint64_t d_builtin_probefunc(DWindow* w, uint64_t, uint64_t dst) {
 }
 uint64_t d_builtin_probename(DWindow* w, uint64_t, uint64_t dst) {
   return enabled_name(w, dst, 3);
+}
+
+uint64_t d_probe_name(DWindow* w, uint64_t builtin) {
+  const abi::DEnabled& enabled = enabled_probe(w);
+  if (builtin == static_cast<uint64_t>(DBuiltin::Probeprov)) return enabled.names[0];
+  if (builtin == static_cast<uint64_t>(DBuiltin::Probemod)) return enabled.names[1];
+  return builtin == static_cast<uint64_t>(DBuiltin::Probefunc) ? enabled.names[2]
+                                                               : enabled.names[3];
 }
 
 uint64_t d_user_register(DWindow* w, uint64_t index) {

@@ -14,22 +14,34 @@ namespace {
   return bounded(offset, table_bytes());
 }
 
-// The key is the key area of the window, with its variable's number and the thread.
-class Table : public abi::DynamicTable<Table> {
+// The table with what is looked for but its key.
+template <typename Self>
+class TableOf : public abi::DynamicTable<Self> {
  public:
-  [[gnu::always_inline]] Table(DWindow* w, uint64_t identity, uint64_t key_words, uint64_t bucket)
-      : w_(w), identity_(identity), key_words_(key_words), bucket_(bucket) {}
+  [[gnu::always_inline]] TableOf(DWindow* w, uint64_t identity) : w_(w), identity_(identity) {}
 
   [[gnu::always_inline]] uint64_t zero() const { return w_->header.reserved_null[0]; }
   [[gnu::always_inline]] uint64_t buckets() const { return number(d_n_dynamic_buckets); }
   [[gnu::always_inline]] uint64_t entry_bytes() const { return number(d_n_dynamic_entry_bytes); }
   [[gnu::always_inline]] uint64_t key_bytes_max() const { return number(d_n_dynamic_key_bytes); }
   [[gnu::always_inline]] uint64_t identity() const { return identity_; }
-  [[gnu::always_inline]] uint64_t key_words() const { return key_words_; }
-  [[gnu::always_inline]] uint64_t bucket() const { return bucket_; }
   [[gnu::always_inline]] uint64_t& word(uint64_t offset, uint64_t index) const {
     return *reinterpret_cast<uint64_t*>(d_dynamic + offset + masked(index * 8, 0x1FF8));
   }
+
+ protected:
+  DWindow* w_;
+  uint64_t identity_;
+};
+
+// The key is the key area of the window, with its variable's number and the thread.
+class Table : public TableOf<Table> {
+ public:
+  [[gnu::always_inline]] Table(DWindow* w, uint64_t identity, uint64_t key_words, uint64_t bucket)
+      : TableOf(w, identity), key_words_(key_words), bucket_(bucket) {}
+
+  [[gnu::always_inline]] uint64_t key_words() const { return key_words_; }
+  [[gnu::always_inline]] uint64_t bucket() const { return bucket_; }
   [[gnu::always_inline]] uint64_t key_word(uint64_t index) const {
     return *reinterpret_cast<const uint64_t*>(reinterpret_cast<const uint8_t*>(w_) +
                                               abi::kDKeyOffset + masked(index * 8, 0xFF8));
@@ -38,10 +50,25 @@ class Table : public abi::DynamicTable<Table> {
   [[gnu::always_inline]] abi::DFound claim_new() const;
 
  private:
-  DWindow* w_;
-  uint64_t identity_;
   uint64_t key_words_;
   uint64_t bucket_;
+};
+
+// A variable without a key (self->x): so little is to be compared that nothing is called.
+class ThreadTable : public TableOf<ThreadTable> {
+ public:
+  [[gnu::always_inline]] ThreadTable(DWindow* w, uint64_t identity) : TableOf(w, identity) {
+    bucket_ = find_bucket();
+  }
+
+  [[gnu::always_inline]] uint64_t key_words() const { return 0; }
+  [[gnu::always_inline]] uint64_t key_word(uint64_t) const { return 0; }
+  [[gnu::always_inline]] uint64_t bucket() const { return bucket_; }
+  [[gnu::always_inline]] abi::DFound find() const { return find_here(); }
+  [[gnu::always_inline]] abi::DFound claim_new() const { return claim_new_here(); }
+
+ private:
+  uint64_t bucket_ = 0;
 };
 
 // A found entry's state comes back in the window.
@@ -89,12 +116,24 @@ namespace {
 
 // Threads of one number in two name spaces, and a number that is used again: as the kernel has it,
 // one thread is one thread id of the first name space.
+[[gnu::always_inline]] inline uint64_t identity_of(const abi::DVariable& d, uint64_t variable) {
+  const uint64_t thread = d.is_thread != 0 ? process_and_thread() & 0xFFFF'FFFF : 0;
+  return (variable + 1) << 32 | thread;
+}
+
 [[gnu::always_inline]] inline Table table_of(DWindow* w, uint64_t variable) {
   const abi::DVariable& d = descriptor(variable);
-  const uint64_t thread = d.is_thread != 0 ? process_and_thread() & 0xFFFF'FFFF : 0;
-  const uint64_t identity = (variable + 1) << 32 | thread;
+  const uint64_t identity = identity_of(d, variable);
   const uint64_t key_words = d.key_bytes / 8;
   return Table(w, identity, key_words, in_table(d_dynamic_bucket(w, identity, key_words)));
+}
+
+// `use` gets the table that has the variable.
+template <typename Use>
+[[gnu::always_inline]] inline auto with_table(DWindow* w, uint64_t variable, Use use) {
+  const abi::DVariable& d = descriptor(variable);
+  if (d.key_bytes == 0) return use(ThreadTable(w, identity_of(d, variable)));
+  return use(table_of(w, variable));
 }
 
 [[gnu::always_inline]] inline uint64_t drop(DWindow* w) {
@@ -112,13 +151,15 @@ namespace {
 extern "C" {
 
 uint64_t d_variable_load(DWindow* w, uint64_t variable) {
-  return table_of(w, variable).load();
+  return with_table(w, variable, [](const auto& table) { return table.load(); });
 }
 
 uint64_t d_variable_store(DWindow* w, uint64_t variable, uint64_t value) {
-  const bool stored = table_of(w, variable).store([value](uint64_t offset) {
+  const auto put = [value](uint64_t offset) {
     *reinterpret_cast<uint64_t*>(d_dynamic + offset) = value;
-  });
+  };
+  const bool stored =
+      with_table(w, variable, [put](const auto& table) { return table.store(put); });
   return stored ? 0 : drop(w);
 }
 
@@ -140,8 +181,10 @@ uint64_t d_variable_store_bytes(DWindow* w, uint64_t variable, uint64_t src) {
 }
 
 uint64_t d_variable_delete(DWindow* w, uint64_t variable) {
-  table_of(w, variable).remove();
-  return 0;
+  return with_table(w, variable, [](const auto& table) {
+    table.remove();
+    return uint64_t{0};
+  });
 }
 
 // What strtok() goes on with, of this thread: where, and in what text. It is kept in a variable of

@@ -57,8 +57,7 @@ Expected<std::vector<pid_t>> Compiler::wanted_pids() {
     }
   }
   if (!request_.command.empty()) {
-    result_.launched = CLEW_TRY(inline_::Launched::start(
-        {.command = request_.command, .timeout = std::chrono::seconds(5)}));
+    result_.launched = CLEW_TRY(inline_::Launched::start({.command = request_.command}));
     pids.push_back(result_.launched->pid());
   }
   std::sort(pids.begin(), pids.end());

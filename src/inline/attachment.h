@@ -218,7 +218,7 @@ Expected<DetachReport> clean_up(pid_t pid, bool force);
 
 struct LaunchOptions {
   std::vector<std::string> command;
-  std::chrono::milliseconds timeout{5000};  // Until the loader is done.
+  std::chrono::milliseconds timeout{30'000};  // Until the loader is done, on a busy machine too.
 };
 
 // A started command, stopped after its libraries are mapped and before any constructor of them runs

@@ -289,6 +289,12 @@ void DSession::clear(uint32_t aggregation) {
   (void)read_aggregation(data_->maps, aggregation, true);
 }
 
+std::string_view DSession::probe_name(uint64_t place) const {
+  if (place >= data_->maps.names_bytes) return {};
+  const std::string_view names(data_->maps.names.as<char>(), data_->maps.names_bytes);
+  return names.substr(place, names.find('\0', place) - place);
+}
+
 abi::DShared& DSession::shared() {
   return data_->shared();
 }

@@ -17,6 +17,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "abi/d_window.h"
@@ -91,6 +92,10 @@ class DSession {
   [[nodiscard]] std::vector<DAggregate> take(uint32_t aggregation);
   // Forgets what it holds: later snapshots have only newer updates. Atomic for each key.
   void clear(uint32_t aggregation);
+
+  // The text of a probe's name that a key has by its place; empty when nothing is there. Valid
+  // while the session lives.
+  [[nodiscard]] std::string_view probe_name(uint64_t place) const;
 
   // The shared state (losses, activity, speculations), mapped. Valid while the session lives.
   [[nodiscard]] abi::DShared& shared();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <map>
 
 #include <fmt/format.h>
 #include <linux/bpf.h>
@@ -94,8 +95,11 @@ struct EnabledTables {
 
 EnabledTables enabled_tables(std::span<const DEnabling> enablings) {
   EnabledTables tables;
+  std::map<std::string, uint32_t, std::less<>> places;
   const auto put = [&](const std::string& text) {
     const auto offset = static_cast<uint32_t>(tables.names.size());
+    const auto [place, is_new] = places.emplace(text, offset);
+    if (!is_new) return place->second;
     tables.names.insert(tables.names.end(), text.begin(), text.end());
     tables.names.push_back(0);
     return offset;

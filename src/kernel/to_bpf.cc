@@ -83,7 +83,8 @@ constexpr std::array<std::string_view, abi::kDAccessorCount> kAccessors = {"d_lo
                                                                            "d_stack_depth",
                                                                            "d_exit",
                                                                            "d_raise",
-                                                                           "d_chill"};
+                                                                           "d_chill",
+                                                                           "d_probe_name"};
 
 std::string_view division(abi::Accessor accessor) {
   switch (static_cast<uint32_t>(accessor)) {

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "output/d/stored_key.h"
+
 namespace clew::engine {
 
 using abi::DRecordHeader;
@@ -94,8 +96,10 @@ void DtraceConsumer::take_out(uint32_t aggregation) {
 void DtraceConsumer::show(uint32_t aggregation, std::vector<kernel::DAggregate> entries) {
   std::vector<output::d::AggregateEntry> snapshot;
   snapshot.reserve(entries.size());
+  const query::d::KeyLayout& layout = compiled_.generated.keys[aggregation];
+  const auto name_at = [this](uint64_t place) { return session_.probe_name(place); };
   for (kernel::DAggregate& entry : entries) {
-    snapshot.push_back({std::move(entry.key), std::move(entry.cells)});
+    snapshot.push_back({output::d::whole_key(layout, entry.key, name_at), std::move(entry.cells)});
   }
   aggregations_.take(aggregation, snapshot);
 }

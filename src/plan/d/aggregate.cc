@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregations: the key's layout, and the update.
+// Aggregations: the key, and the update.
+#include <algorithm>
+
 #include "plan/d/clause_coder.h"
 #include "plan/d/fields.h"
 
@@ -7,19 +9,30 @@ namespace clew::plan::d {
 
 using abi::DAccessor;
 using query::d::FieldKind;
+using query::d::Node;
 using query::d::RecordField;
+using query::d::StoredForm;
 
-// @name[keys] = function(value, weight): the keys go to temporaries first, as their own
-// expressions may use the key area.
+namespace {
+
+// Whether the value is the same all through the clause, and is had without the key area.
+bool is_constant(const Node& node) {
+  if (node.kind == query::d::NodeKind::Integer) return true;
+  if (dynamic_action(node) != query::d::Action::None) {
+    return std::all_of(node.operands.begin(), node.operands.end(), is_constant);
+  }
+  return node.kind == query::d::NodeKind::Identifier && node.builtin != query::d::Builtin::None;
+}
+
+}  // namespace
+
+// @name[keys] = function(value, weight). The keys come first, but other values may need the key
+// area, so only constant ones are written to it at once.
 void ClauseCoder::code_aggregate(const Statement& statement) {
   const Node& target = statement.expression.operands[0];
   const Node& function = statement.expression.operands[1];
-  lay_out_key(statement.aggregation, target);
   const query::d::KeyLayout& key = generated_.keys[statement.aggregation];
-  const uint32_t room = temporary(key.size_bytes + 8);
-  for (size_t i = 0; i < target.operands.size() && i < key.fields.size(); ++i) {
-    record_key(target.operands[i], key.fields[i], room + key.fields[i].offset_bytes);
-  }
+  if (key.stored_bytes > abi::kDKeyBytesMax) is_too_large_ = true;
   const auto argument = [&](size_t index, int32_t otherwise) {
     if (function.operands.size() > index) {
       value(function.operands[index]);
@@ -28,9 +41,16 @@ void ClauseCoder::code_aggregate(const Statement& statement) {
     }
     return emit_.push();
   };
+  const bool is_direct = std::all_of(target.operands.begin(), target.operands.end(), is_constant);
+  const uint32_t room = is_direct ? abi::kDKeyOffset : temporary(key.stored_bytes + 8);
+  if (!is_direct) write_keys(target, key, room);
   const Slot first = argument(0, 1);
   const Slot weight = argument(1, 1);
-  copy_key(room, key.size_bytes);
+  if (is_direct) {
+    write_keys(target, key, room);
+  } else {
+    copy_key(room, key.stored_bytes);
+  }
   emit_.argument(Register::R2, statement.aggregation);
   emit_.load(Register::R3, first);
   emit_.load(Register::R4, weight);
@@ -39,10 +59,33 @@ void ClauseCoder::code_aggregate(const Statement& statement) {
   emit_.call(DAccessor::Aggregate);
 }
 
+void ClauseCoder::write_keys(const Node& target, const query::d::KeyLayout& key, uint32_t base) {
+  for (size_t i = 0; i < target.operands.size() && i < key.fields.size(); ++i) {
+    const query::d::StoredField& stored = key.stored[i];
+    const uint32_t at = base + stored.offset_bytes;
+    if (stored.form == StoredForm::Whole) {
+      record_key(target.operands[i], key.fields[i], at);
+    } else {
+      record_short_key(target.operands[i], stored.form, at);
+    }
+  }
+}
+
 void ClauseCoder::record_key(const Node& operand, const RecordField& field, uint32_t base) {
   if (field.kind != FieldKind::Integer) return record_at(operand, field, base);
   value(operand);
   convert(operand.type, field.type);
+  code().load_window(Register::R1, base);
+  code().store(isa::Size::Double, Register::R1, 0, Register::R0);
+}
+
+void ClauseCoder::record_short_key(const Node& operand, StoredForm form, uint32_t base) {
+  emit_.argument(Register::R2, static_cast<uint32_t>(operand.builtin));
+  if (form == StoredForm::CommandName) {
+    emit_.argument(Register::R3, base);
+    return emit_.call(DAccessor::BuiltinString);
+  }
+  emit_.call(DAccessor::ProbeName);
   code().load_window(Register::R1, base);
   code().store(isa::Size::Double, Register::R1, 0, Register::R0);
 }
@@ -62,24 +105,6 @@ void ClauseCoder::copy_key(uint32_t from, uint32_t size_bytes) {
     code().load_window(Register::R1, abi::kDKeyOffset + done);
     code().store(isa::Size::Double, Register::R1, 0, Register::R2);
   }
-}
-
-// The first use decides; the checker saw to it that all others agree.
-void ClauseCoder::lay_out_key(uint32_t aggregation, const Node& target) {
-  query::d::KeyLayout& key = generated_.keys[aggregation];
-  if (key.size_bytes != 0 || target.operands.empty()) return;
-  for (const Node& operand : target.operands) {
-    RecordField field = field_of(script_, operand, storage_.string_bytes());
-    const size_t index = key.fields.size();
-    const auto& keys = script_.aggregations[aggregation].keys;
-    if (index < keys.size() && field.kind == FieldKind::Integer) field.type = keys[index];
-    field.offset_bytes = key.size_bytes;
-    const uint32_t stored = field.kind == FieldKind::Integer ? 8 : field.size_bytes;
-    key.size_bytes += (stored + 7) & ~7U;
-    key.fields.push_back(field);
-  }
-  if (key.size_bytes > abi::kDKeyBytesMax) is_too_large_ = true;
-  generated_.aggregations[aggregation].key_bytes = key.size_bytes;
 }
 
 }  // namespace clew::plan::d

@@ -55,8 +55,9 @@ class ClauseCoder {
   void code_action(const Statement& statement);
   void code_record(const Statement& statement);
   void code_aggregate(const Statement& statement);
-  void lay_out_key(uint32_t aggregation, const Node& target);
+  void write_keys(const Node& target, const query::d::KeyLayout& key, uint32_t base);
   void record_key(const Node& operand, const query::d::RecordField& field, uint32_t base);
+  void record_short_key(const Node& operand, query::d::StoredForm form, uint32_t base);
   void copy_key(uint32_t from, uint32_t size_bytes);
   void code_speculation(const Statement& statement);
   void code_copy_out(const Statement& statement);

@@ -3,6 +3,7 @@
 
 #include "abi/d_buckets.h"
 #include "plan/d/clause_coder.h"
+#include "plan/d/key_layout.h"
 #include "plan/d/storage.h"
 
 namespace clew::plan::d {
@@ -64,7 +65,9 @@ Compiled<Generated> generate(const Script& script) {
   for (const query::d::Aggregation& aggregation : script.aggregations) {
     generated.aggregations.push_back(describe(aggregation));
   }
-  generated.keys.resize(script.aggregations.size());
+  generated.keys = lay_out_keys(script, storage->string_bytes());
+  for (size_t i = 0; i < generated.keys.size(); ++i)
+    generated.aggregations[i].key_bytes = generated.keys[i].stored_bytes;
   generated.records.resize(script.clauses.size());
   generated.scratch_begin.resize(script.clauses.size());
   for (uint32_t i = 0; i < script.clauses.size(); ++i) {

@@ -47,10 +47,27 @@ struct RecordLayout {
   std::vector<RecordedAction> actions;
 };
 
-// How the key of an aggregation lies in an entry of its table.
+// How a part of a key is kept in the table, where hashing and comparing it costs time at each
+// firing. Texts that all clauses take from the same built-in variable need few words.
+enum class StoredForm : uint8_t {
+  Whole,        // As the field is.
+  CommandName,  // execname: kCommandNameBytes.
+  ProbeName,    // probeprov and its like: 8 bytes, where the session's names have it.
+};
+inline constexpr uint32_t kCommandNameBytes = 16;  // TASK_COMM_LEN
+
+struct StoredField {
+  StoredForm form = StoredForm::Whole;
+  uint32_t offset_bytes = 0;
+  uint32_t size_bytes = 8;  // A multiple of 8.
+};
+
+// The key of an aggregation: as it is printed, and as an entry of its table has it.
 struct KeyLayout {
   std::vector<RecordField> fields;  // Integers take 8 bytes each, extended by their own sign.
   uint32_t size_bytes = 0;
+  std::vector<StoredField> stored{};  // By field.
+  uint32_t stored_bytes = 0;
 };
 
 }  // namespace clew::query::d
