@@ -59,12 +59,19 @@ inline constexpr uint64_t kFactors[4] = {0x9E37'79B9'7F4A'7C15, 0xC2B2'AE3D'27D4
 // Most keys have few words.
 inline constexpr uint64_t kFewWords = 4;
 
+// Without a loop: visit(0), …
+template <typename Visit>
+[[gnu::always_inline]] inline void each_of_few(uint64_t words, Visit visit) {
+  static_assert(kFewWords == 4);
+  if (words > 0) visit(0);
+  if (words > 1) visit(1);
+  if (words > 2) visit(2);
+  if (words > 3) visit(3);
+}
+
 [[gnu::always_inline]] inline uint64_t hash_of_few(DWindow* w, uint64_t words) {
   uint64_t hash = kHashBegin;
-#pragma unroll
-  for (uint64_t i = 0; i < kFewWords; ++i) {
-    if (i < words) hash = mix(hash, key_word(w, i));
-  }
+  each_of_few(words, [&](uint64_t i) { hash = mix(hash, key_word(w, i)); });
   return end_hash(hash);
 }
 
@@ -235,10 +242,8 @@ struct Update {
       in_tables(t.begin + home * t.entry_bytes + cpu * number(d_n_aggregates_cpu_bytes));
   if ((abi::load_word(word(place, 0)) & 3) != kUsed || word(place, 1) != k.hash) return 0;
   uint64_t difference = 0;
-#pragma unroll
-  for (uint64_t i = 0; i < kFewWords; ++i) {
-    if (i < k.key_words) difference |= word(place, 2 + i) ^ key_word(k.w, i);
-  }
+  each_of_few(k.key_words,
+              [&](uint64_t i) { difference |= word(place, 2 + i) ^ key_word(k.w, i); });
   return difference == 0 ? place + 1 : 0;
 }
 
