@@ -23,7 +23,7 @@
 namespace clew::abi {
 
 inline constexpr uint64_t kJournalMagic = 0x314e4a4552415743;  // "CWAREJN1", little endian.
-inline constexpr uint32_t kJournalVersion = 1;
+inline constexpr uint32_t kJournalVersion = 2;
 inline constexpr uint32_t kExtentsMax = 64;
 inline constexpr uint32_t kSitesMax = 1U << 17;
 inline constexpr uint32_t kLayersMax = 1U << 18;
@@ -116,6 +116,17 @@ struct LayerRecord {
 static_assert(sizeof(LayerRecord) == 56 + 32 * kPatchesMax + 8 * kWindowInstructionsMax +
                                          kCopyHeadBytes * kWindowInstructionsMax);
 
+// Memory besides the arena's own that the target shares with one session. Recorded before it is
+// mapped, so there may be nothing there; what is there is known by its name (inline/removal.cc).
+inline constexpr uint32_t kSharedPartsMax = 80;
+struct SharedRecord {
+  uint64_t address;  // In the target; 0 = free.
+  uint64_t size_bytes;
+  uint32_t session;
+  uint32_t reserved;
+};
+static_assert(sizeof(SharedRecord) == 24);
+
 struct JournalHeader {
   uint64_t magic;
   uint32_t version;
@@ -124,7 +135,9 @@ struct JournalHeader {
   uint32_t layer_count;  // Highest index used + 1.
   uint32_t next_order;   // Of the next layer.
   uint32_t reserved_word;
-  uint8_t reserved[4096 - 32 - kExtentsMax * sizeof(ExtentRecord)];
+  uint8_t reserved[4096 - 32 - kExtentsMax * sizeof(ExtentRecord) -
+                   kSharedPartsMax * sizeof(SharedRecord)];
+  SharedRecord shared[kSharedPartsMax];
   ExtentRecord extents[kExtentsMax];
 };
 static_assert(sizeof(JournalHeader) == 4096);

@@ -147,6 +147,15 @@ struct ArenaView {
   uint64_t slots_file_offset = 0;
 };
 
+// Memory of the tracer that the target is to have, too.
+struct SharedPart {
+  int descriptor = -1;      // Borrowed; may be mapped MAP_SHARED from offset 0 on.
+  uint64_t size_bytes = 0;  // Whole pages.
+  bool is_writable = false;
+  bool is_low = false;  // Below 2 GiB.
+};
+inline constexpr size_t kSharedPartsAtOnceMax = 16;
+
 class Attachment {
  public:
   // Errors: NotFound for a pid that is not there; Refused with the reason in the user's words and a
@@ -175,6 +184,11 @@ class Attachment {
   // Every placed point needs its body, except those in windows that the caller gives up: a window
   // with a missing body is not installed. May be called again later, for other windows.
   Expected<InstallReport> install(Layout&& layout, std::span<const Body> bodies);
+
+  // Maps all of them in the target until detach(), and says where, in their order. Descriptors reach
+  // the target by a socket and are closed again. After an error nothing is sure but that detach()
+  // removes what there is. Errors: Refused when there is no room for it; Io; Limit.
+  Expected<std::vector<uint64_t>> share(std::span<const SharedPart> parts);
 
   [[nodiscard]] TargetState state() const;
   Event wait(std::chrono::milliseconds timeout);

@@ -9,9 +9,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/file_descriptor.h"
+#include "inline/shared_parts.h"
 
 namespace clew::inline_ {
 namespace {
@@ -114,7 +116,9 @@ Expected<DetachReport> Removal::run(StoppedTarget& target) {
     report_.residue_reason = "a forked child has jumps of a session that has left";
   }
   // With residue the journal stays as it is, for the next one who cleans up.
-  if (!request_.everything || report_.residue) return report_;
+  if (report_.residue) return report_;
+  CLEW_TRY(unmap_shared_parts(target));
+  if (!request_.everything) return report_;
   reset_gs(target);
   CLEW_TRY(target.write_registers());  // Nobody is sent out of code that is gone already.
   CLEW_TRY(Arena::unmap(target));
@@ -269,6 +273,29 @@ bool Removal::has_stray_jumps(const StoppedTarget& target) const {
     }
   }
   return false;
+}
+
+// No body of a session that leaves runs any more, and none will. Forked children share the journal:
+// what is unmapped in one of them is still to be found in the others.
+Expected<void> Removal::unmap_shared_parts(StoppedTarget& target) {
+  const auto records = arena_.shared_parts();
+  if (records.empty()) return {};
+  const auto maps = CLEW_TRY(target::read_memory_map(target.pid()));
+  const bool is_first = arena_.header().processes[0].pid == static_cast<uint32_t>(target.pid());
+  for (const auto& [index, record] : records) {
+    const bool leaves =
+        request_.everything || (request_.leaving >> (record.session % abi::kSessionsMax) & 1) != 0;
+    if (!leaves) continue;
+    for (const target::Mapping& map : maps) {
+      const bool inside =
+          map.start >= record.address && map.end - record.address <= record.size_bytes;
+      if (!inside || !is_shared_part(map)) continue;
+      CLEW_TRY(target.checked_call(
+          "munmap", {.number = SYS_munmap, .arguments = {map.start, map.size_bytes()}}));
+    }
+    if (is_first && !request_.everything) arena_.journal().shared[index] = {};
+  }
+  return {};
 }
 
 void Removal::reset_gs(StoppedTarget& target) const {

@@ -61,6 +61,7 @@ class Removal {
                                                    uint64_t pc) const;
   [[nodiscard]] std::optional<uint64_t> continue_at(const abi::LayerRecord& layer,
                                                     uint32_t instruction) const;
+  Expected<void> unmap_shared_parts(StoppedTarget& target);
   [[nodiscard]] bool has_stray_jumps(const StoppedTarget& target) const;
   void reset_gs(StoppedTarget& target) const;
 
