@@ -12,14 +12,21 @@
 //     the session's arrays (shared state, globals, dynamic variables, aggregations, descriptors):
 //                      the very maps of the kernel's programs. The globals lie below 2 GiB, so that
 //                      code reaches them by absolute 32-bit addresses
+//   in the code area, once per session and extent:
+//     the D runtime    runtime/d_blob.h: a copy knows its session by constants in it, which the
+//                      tracer sets before the copy is used (DPlace)
 //
-// The accessors are those of abi/d_accessor.h, compiled for the process from the same sources.
+// The accessors are those of abi/d_accessor.h, compiled for the process from the same sources. All
+// of a firing runs while the slot is busy: a probe that is hit inside of one is counted, not run.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "abi/d_accessor.h"
 #include "abi/d_window.h"
+#include "abi/region.h"
+#include "abi/stub.h"
 
 namespace clew::abi {
 
@@ -28,8 +35,45 @@ inline constexpr uint32_t kDRegionRing = 0x18000;
 static_assert(kDRegionRing >= kDRegionWindow + sizeof(DWindow));
 inline constexpr uint32_t kDRingSizeLog2 = 17;
 inline constexpr uint32_t kDRegionSizeLog2 = 18;
+inline constexpr uint32_t kDWindowSizeLog2 = 16;
+static_assert(1U << kDWindowSizeLog2 == kDWindowBytes);
+static_assert(kWindowSlackBytes <= kDWindowSlackBytes);
 
-inline constexpr uint64_t kDProcessMagic = 0x3153'5345'434F'5244;  // "DROCESS1"
+// An event of the ring (abi/region.h): uint32 size with this head, uint32 kDEventShape, uint64
+// DRecordHeader::time_ns, then the record. It is larger than a query's may be, and may run as far
+// past the ring's end.
+inline constexpr uint32_t kDEventShape = 0x4454'7263;  // "crTD"
+inline constexpr uint32_t kDEventHeadBytes = 16;
+inline constexpr uint32_t kDEventBytesMax = kDEventHeadBytes + kDRecordBytesMax;
+static_assert(kDRegionRing + (1U << kDRingSizeLog2) + kDEventBytesMax <= 1U << kDRegionSizeLog2);
+
+// What only programs in processes call, besides DAccessor; numbers go on behind those. The engine
+// of processes composes a firing of them and of clauses (src/plan/d/firing.h).
+enum class DProcessAccessor : uint32_t {
+  // (w, cookie, DActivity) 1: the firing runs, and the window is ready for its first clause.
+  // The cookie is the probe's id << 32 | the index of its enabling, as in the kernel.
+  Begin = static_cast<uint32_t>(DAccessor::End),
+  // (w, cookie, DActivity | kDAtOffset, pc) the same, and notes the program's registers: for
+  // ustack(), ucaller, uregs[] and arguments on the stack. The stub must have saved
+  // kDSavedRegisters.
+  BeginWithRegisters,
+  StackArguments,  // (w): arg6..arg9 of a function's entry, 0 what cannot be read.
+  Activity,        // (w): DShared::activity
+  AfterClause,     // (w): 1 when the ERROR clauses are to run.
+  AfterError,      // (w)
+  // BuiltinInteger and BuiltinString of a constant DBuiltin: number Builtin + it.
+  Builtin,
+  End = Builtin + 64,
+};
+inline constexpr uint32_t kDProcessAccessorsEnd = static_cast<uint32_t>(DProcessAccessor::End);
+
+inline constexpr uint64_t kDAtOffset = 0x100;  // An offset point: no frame, flags were pushed.
+
+// rax, rcx, rdx, rbx, r11, r12, r14, r15; r10 is saved in any case.
+inline constexpr RegisterSet kDSavedRegisters{0xD80F};
+static_assert(saved_count(kDSavedRegisters) == 9);
+
+inline constexpr uint64_t kDProcessMagic = 0x3253'5345'434F'5244;  // "DROCESS2"
 
 struct DProcess {
   uint64_t magic;
@@ -66,6 +110,19 @@ struct DProcess {
   uint64_t local_bytes;
   uint64_t error_enabling;
   uint64_t token_variable;
+  // Of the process alone.
+  uint64_t stamp;            // Not 0, another one for each session: windows that have it are ready.
+  uint64_t clock_offset_ns;  // Added to CLOCK_MONOTONIC here: another time namespace; else 0.
+  uint64_t has_rdpid;        // The CPU has rdpid (CPUID 7.0 ECX bit 22).
 };
+static_assert(sizeof(DProcess) == 35 * 8);
+
+// The constants of a copy of the D runtime.
+struct DPlace {
+  uint64_t low_address;  // A (abi/slot.h).
+  uint64_t window;       // A + offset of the region in the slot + kDRegionWindow: from gs base.
+  uint64_t process;      // Address of the DProcess.
+};
+static_assert(sizeof(DPlace) == 24);
 
 }  // namespace clew::abi

@@ -19,6 +19,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "abi/region.h"
+
 namespace clew::abi {
 
 inline constexpr uint32_t kDKeyOffset = 0x0400;
@@ -71,10 +73,13 @@ struct DWindowHeader {
   uint64_t in_error;     // ERROR clauses run.
   uint64_t context;      // The kernel's own context pointer is never here; 0.
   // Of the engine; no program looks at them.
-  uint64_t run_when;           // DActivity in which this firing's clauses run.
-  uint64_t exit_pending;       // exit() was called by the clause that runs.
-  uint64_t enabling;           // Index in the session's list of enabled probes.
-  uint64_t token_offset;       // Where strtok() is in token_text, while it runs.
+  uint64_t run_when;      // DActivity in which this firing's clauses run.
+  uint64_t exit_pending;  // exit() was called by the clause that runs.
+  uint64_t enabling;      // Index in the session's list of enabled probes.
+  uint64_t token_offset;  // Where strtok() is in token_text, while it runs.
+  uint64_t reserved_low;
+  // In a process the program's frame: where abi/region.h has it.
+  uint64_t frame[64];
   uint64_t kept_arguments[6];  // Of the probe while its ERROR clauses run.
   uint64_t kept_probe;
   uint64_t kept_clause;
@@ -82,14 +87,18 @@ struct DWindowHeader {
   uint64_t stack_bytes;    // this much of it, to clock_stack.
   uint64_t forgotten;      // Room for one word, see runtime/kernel/bpf.h.
   uint64_t second_result;  // Of functions that have two.
-  uint64_t reserved[80];
+  uint64_t ready;          // In a process: DProcess::stamp once the literals are in the window.
+  uint64_t random;         // In a process: state of rand().
+  uint64_t reserved[18];
 };
+static_assert(offsetof(DWindowHeader, frame) == kFrameOffset);
+static_assert(offsetof(DWindowHeader, kept_arguments) == kFrameEnd);
 static_assert(offsetof(DWindowHeader, arguments) == 24);
 static_assert(offsetof(DWindowHeader, probe) == 104);
 static_assert(offsetof(DWindowHeader, timestamp) == 112);
 static_assert(offsetof(DWindowHeader, fault) == 120);
 static_assert(offsetof(DWindowHeader, speculation) == 144);
-static_assert(sizeof(DWindowHeader) <= kDKeyOffset);
+static_assert(sizeof(DWindowHeader) == kDKeyOffset);
 
 struct DWindow {
   DWindowHeader header;
