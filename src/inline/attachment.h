@@ -75,6 +75,7 @@ struct BodyPlace {
   uint64_t address = 0;
   // abi::Accessor -> address of this session's entry near the body; for relocation and policy.
   std::span<const uint64_t> accessor_entries;
+  uint64_t session_code = 0;  // Address of the copy of use_code() near the body; 0 = none.
 };
 
 struct PointRefusal {
@@ -180,14 +181,18 @@ class Attachment {
   // Windows of all sessions in the module with this bias: plan_windows' `installed`.
   [[nodiscard]] std::vector<Window> installed(uint64_t load_bias) const;
 
+  // Code of the session's own that bodies may call, besides the runtime: a copy of it is put near
+  // them. It runs at any address. Before the first lay_out.
+  void use_code(std::span<const uint8_t> code);
+
   Expected<Layout> lay_out(std::span<const ModuleRequest> modules);
   // Every placed point needs its body, except those in windows that the caller gives up: a window
   // with a missing body is not installed. May be called again later, for other windows.
   Expected<InstallReport> install(Layout&& layout, std::span<const Body> bodies);
 
-  // Maps all of them in the target until detach(), and says where, in their order. Descriptors reach
-  // the target by a socket and are closed again. After an error nothing is sure but that detach()
-  // removes what there is. Errors: Refused when there is no room for it; Io; Limit.
+  // Maps all of them in the target until detach(), and says where, in their order. Descriptors
+  // reach the target by a socket and are closed again. After an error nothing is sure but that
+  // detach() removes what there is. Errors: Refused when there is no room for it; Io; Limit.
   Expected<std::vector<uint64_t>> share(std::span<const SharedPart> parts);
 
   [[nodiscard]] TargetState state() const;

@@ -22,6 +22,7 @@ namespace {
 // Room that a trampoline needs besides its bodies, at most: for finding an extent.
 constexpr uint64_t kStubSizeMax = 256;
 constexpr uint64_t kCopySizeMax = 512;
+constexpr uint64_t kCodeAlignment = 16;
 // RIP-relative data of a module lies behind its text.
 constexpr uint64_t kModuleMargin = 64ULL << 20;
 
@@ -45,7 +46,7 @@ uint64_t code_size_of(const ModuleRequest& module) {
 
 Expected<uint32_t> extent_for(Attachment::State& state, const ModuleRequest& module) {
   const CodeRange range = range_of(module);
-  const uint64_t size = code_size_of(module);
+  const uint64_t size = code_size_of(module) + state.session_code.size() + kCodeAlignment;
   const auto there = state.arena.find_extent(range, size);
   if (there) return *there;
   StoppedTarget target = CLEW_TRY(stop_target(state.pid, state.options.stop_timeout));
@@ -60,6 +61,21 @@ const AccessorEntries& entries_of(Attachment::State& state, uint32_t extent) {
         blob + runtime::accessor_offset(state.geometry.session, static_cast<abi::Accessor>(k));
   }
   return entries;
+}
+
+// Nobody runs it before the first body that calls it is installed.
+Expected<void> copy_session_code(Attachment::State& state, uint32_t extent) {
+  const std::vector<uint8_t>& code = state.session_code;
+  if (code.empty() || state.session_code_copies.contains(extent)) return {};
+  const auto address = state.arena.take_code(extent, code.size());
+  uint8_t* const at = address ? state.arena.code_at(*address, code.size()) : nullptr;
+  if (at == nullptr) {
+    return fail(ErrorCode::Limit,
+                fmt::format("the arena of process {} has no room for more code", state.pid));
+  }
+  std::memcpy(at, code.data(), code.size());
+  state.session_code_copies[extent] = *address;
+  return {};
 }
 
 StubEnvironment environment_of(const Attachment::State& state, uint32_t extent) {
@@ -107,6 +123,7 @@ class LayoutMaker {
     const bool no_memory = !extent && extent.error().code == ErrorCode::Refused;
     if (!extent && !no_memory) return tl::unexpected(extent.error());
     if (extent) (void)entries_of(state_, *extent);
+    if (extent) CLEW_TRY(copy_session_code(state_, *extent));
     for (uint32_t w = 0; w < module.plan->windows.size(); ++w) {
       const std::span<const Point> points = module.plan->points_of(w);
       if (points.empty()) continue;
@@ -473,8 +490,11 @@ std::optional<BodyPlace> Layout::place(uint32_t module, uint32_t point) const {
   if (found == state_->window_of_point.end()) return std::nullopt;
   const PlannedWindow& window = state_->windows[found->second];
   const uint32_t offset = window.trampoline.body_offsets[point - window.first_point];
+  const auto& copies = *state_->session_code_copies;
+  const auto copy = copies.find(window.extent);
   return BodyPlace{.address = window.trampoline.layer.address + offset,
-                   .accessor_entries = state_->accessor_entries->at(window.extent)};
+                   .accessor_entries = state_->accessor_entries->at(window.extent),
+                   .session_code = copy == copies.end() ? 0 : copy->second};
 }
 
 const std::vector<PointRefusal>& Layout::refusals() const {
@@ -497,12 +517,17 @@ void drop_vanished(Attachment::State& state) {
 
 }  // namespace
 
+void Attachment::use_code(std::span<const uint8_t> code) {
+  state_->session_code.assign(code.begin(), code.end());
+}
+
 Expected<Layout> Attachment::lay_out(std::span<const ModuleRequest> modules) {
   if (state() != TargetState::Running) {
     return fail(ErrorCode::NotFound, fmt::format("process {} is gone", state_->pid));
   }
   auto layout = std::make_unique<Layout::State>(CLEW_TRY(ArenaLock::take(state_->arena)));
   layout->accessor_entries = &state_->accessor_entries;
+  layout->session_code_copies = &state_->session_code_copies;
   state_->journal.emplace(state_->arena);
   drop_vanished(*state_);
   LayoutMaker maker(*state_, *layout);

@@ -59,8 +59,12 @@ Removal::Removal(const Arena& arena, SiteJournal& journal, const RemovalRequest&
   list_code();
 }
 
+bool Removal::leaves(uint32_t session) const {
+  return request_.everything || (request_.leaving >> (session % abi::kSessionsMax) & 1) != 0;
+}
+
 bool Removal::leaves(const abi::LayerRecord& layer) const {
-  return request_.everything || (request_.leaving >> layer.session & 1) != 0;
+  return leaves(layer.session);
 }
 
 void Removal::list_changes() {
@@ -75,8 +79,16 @@ void Removal::list_changes() {
   }
 }
 
+// What leaving sessions share is called by code that others may be in, too: the runtime. With such
+// a session, nobody may be in any of it.
+bool Removal::takes_memory() const {
+  const auto parts = arena_.shared_parts();
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const auto& part) { return leaves(part.second.session); });
+}
+
 void Removal::list_code() {
-  if (request_.everything) {
+  if (request_.everything || takes_memory()) {
     const ArenaExtents extents = arena_.extents();
     for (uint32_t i = 0; i < extents.count; ++i) {
       const abi::ExtentRecord& extent = extents.records[i];
@@ -283,9 +295,7 @@ Expected<void> Removal::unmap_shared_parts(StoppedTarget& target) {
   const auto maps = CLEW_TRY(target::read_memory_map(target.pid()));
   const bool is_first = arena_.header().processes[0].pid == static_cast<uint32_t>(target.pid());
   for (const auto& [index, record] : records) {
-    const bool leaves =
-        request_.everything || (request_.leaving >> (record.session % abi::kSessionsMax) & 1) != 0;
-    if (!leaves) continue;
+    if (!leaves(record.session)) continue;
     for (const target::Mapping& map : maps) {
       const bool inside =
           map.start >= record.address && map.end - record.address <= record.size_bytes;

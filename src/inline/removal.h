@@ -50,7 +50,9 @@ class Removal {
   void list_changes();
   void list_code();
   [[nodiscard]] std::vector<TextImage::Range> text_ranges() const;
+  [[nodiscard]] bool leaves(uint32_t session) const;
   [[nodiscard]] bool leaves(const abi::LayerRecord& layer) const;
+  [[nodiscard]] bool takes_memory() const;
   Expected<void> restore_text(StoppedTarget& target);
   void restore_site(TextImage& text, const Change& change);
   [[nodiscard]] bool is_ours(const TextImage& text, const Change& change, uint32_t patch) const;

@@ -40,9 +40,12 @@ void close_remote(StoppedTarget& target, uint64_t descriptor) {
   (void)target.call({.number = SYS_close, .arguments = {descriptor}});
 }
 
-// The rights to descriptors as recvmsg(2) and sendmsg(2) have them.
+// The rights to descriptors as recvmsg(2) and sendmsg(2) have them: a cmsghdr, which has no fixed
+// size, then the descriptors.
 struct RightsMessage {
-  cmsghdr header{};
+  uint64_t length = 0;
+  int level = 0;
+  int type = 0;
   std::array<int, kSharedPartsAtOnceMax> descriptors{};
 
   static constexpr size_t size_bytes(size_t count) { return CMSG_SPACE(count * sizeof(int)); }
@@ -52,9 +55,9 @@ static_assert(sizeof(RightsMessage) == CMSG_SPACE(kSharedPartsAtOnceMax * sizeof
 
 Expected<void> send_descriptors(const FileDescriptor& socket, std::span<const SharedPart> parts) {
   RightsMessage rights;
-  rights.header.cmsg_len = CMSG_LEN(parts.size() * sizeof(int));
-  rights.header.cmsg_level = SOL_SOCKET;
-  rights.header.cmsg_type = SCM_RIGHTS;
+  rights.length = CMSG_LEN(parts.size() * sizeof(int));
+  rights.level = SOL_SOCKET;
+  rights.type = SCM_RIGHTS;
   for (size_t i = 0; i < parts.size(); ++i)
     rights.descriptors[i] = parts[i].descriptor;
   uint8_t byte = 0;
@@ -91,10 +94,9 @@ Expected<Descriptors> receive_descriptors(StoppedTarget& target, uint64_t socket
       "recvmsg",
       {.number = SYS_recvmsg, .arguments = {socket, at, MSG_CMSG_CLOEXEC | MSG_DONTWAIT}}));
   CLEW_TRY(target.read(at, bytes_of(area)));
-  const bool is_ours = area.rights.header.cmsg_level == SOL_SOCKET &&
-                       area.rights.header.cmsg_type == SCM_RIGHTS &&
+  const bool is_ours = area.rights.level == SOL_SOCKET && area.rights.type == SCM_RIGHTS &&
                        area.message.msg_controllen >= CMSG_LEN(0);
-  const size_t length = is_ours ? area.rights.header.cmsg_len : CMSG_LEN(0);
+  const size_t length = is_ours ? area.rights.length : CMSG_LEN(0);
   const size_t came =
       length < CMSG_LEN(0) ? 0 : std::min((length - CMSG_LEN(0)) / sizeof(int), count);
   Descriptors received;
