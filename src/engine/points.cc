@@ -81,6 +81,7 @@ Expected<native::Code> translate_point(const PointProgram& program, inline_::Poi
   native::Environment environment = rules.environment;
   environment.point = native_point(point);
   environment.fuel = program.fuel;
+  environment.saved = program.saved;
   return native::translate(*program.program, environment, program.constants);
 }
 

@@ -21,6 +21,7 @@ struct PointProgram {
   const isa::Program* program = nullptr;  // Borrowed.
   std::vector<uint64_t> constants;        // Of the site.
   uint64_t fuel = verify::Policy{}.fuel_max;
+  abi::RegisterSet saved{};  // By the stub, besides what the body writes.
 };
 
 // The programs of one module's plan, by its points.

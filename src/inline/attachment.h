@@ -73,9 +73,9 @@ struct ModuleRequest {
 // Where one body will run.
 struct BodyPlace {
   uint64_t address = 0;
-  // abi::Accessor -> address of this session's entry near the body; for relocation and policy.
+  // Number of an accessor -> address of this session's entry near the body; for relocation and
+  // policy. abi::Accessor; in a session of D also DAccessor and DProcessAccessor.
   std::span<const uint64_t> accessor_entries;
-  uint64_t session_code = 0;  // Address of the copy of use_code() near the body; 0 = none.
 };
 
 struct PointRefusal {
@@ -181,9 +181,9 @@ class Attachment {
   // Windows of all sessions in the module with this bias: plan_windows' `installed`.
   [[nodiscard]] std::vector<Window> installed(uint64_t load_bias) const;
 
-  // Code of the session's own that bodies may call, besides the runtime: a copy of it is put near
-  // them. It runs at any address. Before the first lay_out.
-  void use_code(std::span<const uint8_t> code);
+  // The session is one of D, and its DProcess (abi/d_process.h) is at this address of the target:
+  // bodies may call the D accessors. Before the first lay_out.
+  void use_d(uint64_t process);
 
   Expected<Layout> lay_out(std::span<const ModuleRequest> modules);
   // Every placed point needs its body, except those in windows that the caller gives up: a window

@@ -17,7 +17,7 @@
 
 namespace clew::inline_ {
 
-using AccessorEntries = std::array<uint64_t, abi::kAccessorCount>;
+using AccessorEntries = std::vector<uint64_t>;  // By number.
 
 struct Attachment::State {
   State(Arena a, pid_t p) : pid(p), arena(std::move(a)), journal(std::in_place, arena) {}
@@ -43,10 +43,9 @@ struct Attachment::State {
   std::optional<SiteJournal> journal;
   // By extent; nodes never move, so that spans of them stay valid.
   std::map<uint32_t, AccessorEntries> accessor_entries;
-  std::vector<uint8_t> session_code;                 // See use_code().
-  std::map<uint32_t, uint64_t> session_code_copies;  // By extent; addresses in the target.
-  uint32_t loader_seen = 0;                          // The request that wait() reported last.
-  bool loader_late = false;                          // The loader went on without our answer.
+  std::vector<uint8_t> d_code;  // A session of D: its runtime; a copy lies in each extent.
+  uint32_t loader_seen = 0;  // The request that wait() reported last.
+  bool loader_late = false;  // The loader went on without our answer.
   bool attached = true;
   mutable TargetState last_state = TargetState::Running;
 };
@@ -89,7 +88,6 @@ struct Layout::State {
   // (module, point) -> window index, and place among its points.
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> window_of_point;
   const std::map<uint32_t, AccessorEntries>* accessor_entries = nullptr;
-  const std::map<uint32_t, uint64_t>* session_code_copies = nullptr;
 };
 
 // Layers of lay_out and install (install.cc); the lock is held.
