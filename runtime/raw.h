@@ -11,9 +11,15 @@ inline constexpr int64_t kSysFutex = 202;
 inline constexpr int64_t kSysGetpid = 39;
 inline constexpr int64_t kSysGetppid = 110;
 inline constexpr int64_t kSysGettid = 186;
+inline constexpr int64_t kSysGetcwd = 79;
+inline constexpr int64_t kSysGetuid = 102;
+inline constexpr int64_t kSysGetgid = 104;
+inline constexpr int64_t kSysKill = 62;
+inline constexpr int64_t kSysPrctl = 157;
 inline constexpr int64_t kSysSigaltstack = 131;
 inline constexpr int64_t kSysClockGettime = 228;
 inline constexpr int64_t kSysProcessVmReadv = 310;
+inline constexpr int64_t kSysProcessVmWritev = 311;
 
 struct SystemCall {
   int64_t number;

@@ -14,5 +14,6 @@
 #include "runtime/kernel/records.cc"
 #include "runtime/kernel/stacks.cc"
 #include "runtime/kernel/strings.cc"
+#include "runtime/kernel/task.cc"
 #include "runtime/kernel/texts.cc"
 #include "runtime/kernel/variables.cc"

@@ -20,7 +20,7 @@ inline constexpr uint64_t kSwapsMax = 16;
 
 // The masks say to the verifier that words are aligned.
 [[gnu::always_inline]] inline uint64_t& word(uint64_t offset, uint64_t index) {
-  return *reinterpret_cast<uint64_t*>(d_aggregates + masked(offset, 0x3FFF'FFF8) +
+  return *reinterpret_cast<uint64_t*>(aggregates() + masked(offset, 0x3FFF'FFF8) +
                                       masked(index * 8, 0xFFF8));
 }
 
@@ -68,7 +68,7 @@ struct Wanted {
 
 [[gnu::always_inline]] inline const abi::DAggregationTable& table_of(uint64_t aggregation) {
   const uint64_t last = number(d_n_aggregations) - 1;
-  return d_aggregations[aggregation < last ? aggregation : last];
+  return aggregations()[aggregation < last ? aggregation : last];
 }
 
 [[gnu::always_inline]] inline uint64_t key_words_of(const abi::DAggregationTable& t) {
@@ -93,8 +93,7 @@ struct Wanted {
     const uint64_t done = forgotten(w, i * kCopyBytesMax);
     if (done >= all) break;
     const uint64_t left = all - done;
-    copy_kernel(&word(begin, done / 8), forgotten(w, left < kCopyBytesMax ? left : kCopyBytesMax),
-                d_zeros);
+    zero_bytes(&word(begin, done / 8), forgotten(w, left < kCopyBytesMax ? left : kCopyBytesMax));
   }
 }
 
@@ -104,8 +103,8 @@ struct Wanted {
   const uint64_t version = state & ~uint64_t{3};
   if (!abi::swap_word(word(offset, 0), state, version | kClaimed)) return false;
   word(offset, 1) = k.hash;
-  copy_kernel(&word(offset, 2), forgotten(k.w, 8 * k.key_words),
-              reinterpret_cast<const uint8_t*>(k.w) + abi::kDKeyOffset);
+  copy_own(&word(offset, 2), forgotten(k.w, 8 * k.key_words),
+           reinterpret_cast<const uint8_t*>(k.w) + abi::kDKeyOffset);
   const uint64_t cells = k.key_words + 2;
   clear_cells(k.w, offset + 8 * cells, 8 * masked(a.cell_words, 0xFFF));
   if (neutral(a.function) != 0) word(offset, cells + 1) = neutral(a.function);
@@ -227,7 +226,7 @@ struct Update {
 }
 
 [[gnu::always_inline]] inline uint64_t lose(uint64_t cpu) {
-  if (cpu < abi::kDCpusMax) abi::add_word(d_shared.losses.aggregation[cpu], 1);
+  if (cpu < abi::kDCpusMax) abi::add_word(shared().losses.aggregation[cpu], 1);
   return 0;
 }
 

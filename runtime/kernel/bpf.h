@@ -9,12 +9,17 @@
 #include "abi/d_loop.h"
 #include "abi/d_tables.h"
 #include "abi/d_window.h"
+#if !defined(__bpf__)  // The D accessors of a process: the same names for its own machine.
+#include "runtime/process/machine.h"
+#endif
 
 namespace clew::runtime::kernel {
 
 using abi::DFault;
 using abi::DWindow;
 using abi::go_on;
+
+#if defined(__bpf__)
 
 // --- helpers (include/uapi/linux/bpf.h)
 // -----------------------------------------------------------
@@ -37,8 +42,12 @@ template <uint64_t kNumber, typename... Arguments>
 [[gnu::always_inline]] inline uint64_t group_and_user() {
   return static_cast<uint64_t>(helper<15>());
 }
-[[gnu::always_inline]] inline uint64_t random_word() {
+[[gnu::always_inline]] inline uint64_t random_word(DWindow*) {
   return static_cast<uint64_t>(helper<7>()) & 0xFFFF'FFFF;
+}
+// To the process.
+[[gnu::always_inline]] inline uint64_t send_signal(uint64_t signal) {
+  return static_cast<uint64_t>(helper<109>(static_cast<uint32_t>(signal)));
 }
 // A struct task_struct that the verifier knows: its fields can be loaded.
 [[gnu::always_inline]] inline const uint8_t* current_task() {
@@ -72,6 +81,37 @@ extern uint64_t d_system_calls[];    // By number: enabling + 1.
 extern abi::DCodeRange d_skipped[];  // Functions of the kernel that stacks leave out.
 extern const uint8_t d_zeros[];
 extern uint8_t d_records;  // The ring: only its map is meant.
+}
+
+// What is shared with processes, too.
+[[gnu::always_inline]] inline abi::DShared& shared() {
+  return d_shared;
+}
+[[gnu::always_inline]] inline uint8_t* globals() {
+  return d_globals;
+}
+[[gnu::always_inline]] inline uint8_t* dynamic() {
+  return d_dynamic;
+}
+[[gnu::always_inline]] inline uint8_t* aggregates() {
+  return d_aggregates;
+}
+[[gnu::always_inline]] inline const abi::DVariable* variables() {
+  return d_variables;
+}
+[[gnu::always_inline]] inline const abi::DAggregationTable* aggregations() {
+  return d_aggregations;
+}
+[[gnu::always_inline]] inline const abi::DEnabled* enabled_probes() {
+  return d_enabled;
+}
+[[gnu::always_inline]] inline const uint8_t* names() {
+  return d_names;
+}
+
+// The kernel wakes the reader only when it had read all there was.
+[[gnu::always_inline]] inline bool put_record(DWindow*, const void* record, uint64_t size) {
+  return helper<130>(&d_records, record, size, uint64_t{0}) == 0;
 }
 
 // --- numbers
@@ -151,8 +191,12 @@ extern const char d_n_mm_arg_start;
 extern const char d_n_mm_arg_end;
 }
 
-// --- the window
-// ------------------------------------------------------------------------------------
+// The `and`s are instructions that the compiler cannot argue away, since the verifier has to see
+// them.
+[[gnu::always_inline]] inline uint64_t masked(uint64_t value, uint64_t mask) {
+  asm volatile("%0 &= %1" : "+r"(value) : "i"(mask));
+  return value;
+}
 
 // 0, which the verifier does not know: loops must begin with such a value (abi/d_loop.h).
 [[gnu::always_inline]] inline uint64_t zero(const DWindow* w) {
@@ -168,12 +212,45 @@ extern const char d_n_mm_arg_end;
   return place;
 }
 
-// The `and`s are instructions that the compiler cannot argue away, since the verifier has to see
-// them.
-[[gnu::always_inline]] inline uint64_t masked(uint64_t value, uint64_t mask) {
-  asm volatile("%0 &= %1" : "+r"(value) : "i"(mask));
-  return value;
+// --- copies
+// ----------------------------------------------------------------------------------------
+
+// Up to kCopyBytesMax bytes from kernel or user memory. `size` is masked, for the verifier. 0, or
+// negative when an address is bad: then `to` is zeroed.
+[[gnu::always_inline]] inline int64_t copy_kernel(void* to, uint64_t size, const void* from) {
+  return helper<113>(to, masked(size, 0x1FFF), from);
 }
+[[gnu::always_inline]] inline int64_t copy_user(void* to, uint64_t size, const void* from) {
+  return helper<112>(to, masked(size, 0x1FFF), from);
+}
+// Texts: the length with the NUL, which is always there; negative when the address is bad.
+[[gnu::always_inline]] inline int64_t copy_kernel_text(void* to, uint64_t size, const void* from) {
+  return helper<115>(to, masked(size, 0x1FFF), from);
+}
+[[gnu::always_inline]] inline int64_t copy_user_text(void* to, uint64_t size, const void* from) {
+  return helper<114>(to, masked(size, 0x1FFF), from);
+}
+// The same from memory of the session: windows and tables.
+[[gnu::always_inline]] inline int64_t copy_own(void* to, uint64_t size, const void* from) {
+  return copy_kernel(to, size, from);
+}
+[[gnu::always_inline]] inline int64_t copy_own_text(void* to, uint64_t size, const void* from) {
+  return copy_kernel_text(to, size, from);
+}
+[[gnu::always_inline]] inline void zero_bytes(void* to, uint64_t size) {
+  copy_kernel(to, size, d_zeros);
+}
+// To user memory. 0, or negative when the address is bad.
+[[gnu::always_inline]] inline int64_t write_user(uint64_t to, const void* from, uint64_t size) {
+  return helper<36>(reinterpret_cast<const void*>(to), from, masked(size, 0x1FFF));
+}
+
+#endif
+
+// --- the window
+// ------------------------------------------------------------------------------------
+
+inline constexpr uint64_t kCopyBytesMax = 4096;
 
 // An offset of which the verifier knows nothing, since a function was given or gave it: a multiple
 // of 8 below `limit`, else 0.
@@ -198,33 +275,13 @@ extern const char d_n_mm_arg_end;
   return (address & abi::kDWindowTagMask) == abi::kDWindowTag;
 }
 
-// --- copies
-// ----------------------------------------------------------------------------------------
-
-inline constexpr uint64_t kCopyBytesMax = 4096;
-
-// Up to kCopyBytesMax bytes from kernel (our maps included) or user memory. `size` is masked, for
-// the verifier. 0, or negative when an address is bad: then `to` is zeroed.
-[[gnu::always_inline]] inline int64_t copy_kernel(void* to, uint64_t size, const void* from) {
-  return helper<113>(to, masked(size, 0x1FFF), from);
-}
-[[gnu::always_inline]] inline int64_t copy_user(void* to, uint64_t size, const void* from) {
-  return helper<112>(to, masked(size, 0x1FFF), from);
-}
-// Texts: the length with the NUL, which is always there; negative when the address is bad.
-[[gnu::always_inline]] inline int64_t copy_kernel_text(void* to, uint64_t size, const void* from) {
-  return helper<115>(to, masked(size, 0x1FFF), from);
-}
-[[gnu::always_inline]] inline int64_t copy_user_text(void* to, uint64_t size, const void* from) {
-  return helper<114>(to, masked(size, 0x1FFF), from);
-}
 [[gnu::always_inline]] inline const void* pointer(uint64_t address) {
   return reinterpret_cast<const void*>(address);
 }
 
 // Zeroes `size` <= kCopyBytesMax bytes of the window.
 [[gnu::always_inline]] inline void clear(DWindow* w, uint64_t offset, uint64_t size) {
-  copy_kernel(at(w, offset), size, d_zeros);
+  zero_bytes(at(w, offset), size);
 }
 
 }  // namespace clew::runtime::kernel

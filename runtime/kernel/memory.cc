@@ -40,14 +40,12 @@ uint64_t d_load(DWindow* w, uint64_t address, uint64_t size, uint64_t user) {
   if (size > 8) return fail(w, DFault::BadSize, size);
   if (is_tagged(address)) {
     if (!is_in_window(address, size)) return fail(w, DFault::BadAddress, address);
-    helper<113>(&value, masked(size, 0xF), at(w, address));
+    copy_own(&value, masked(size, 0xF), at(w, address));
     return value;
   }
   const uint64_t bytes = masked(size, 0xF);
   if (bytes > 8) return 0;
-  const int64_t result = user != 0 ? helper<112>(&value, bytes, pointer(address))
-                                   : helper<113>(&value, bytes, pointer(address));
-  if (result != 0) return fail(w, DFault::BadAddress, address);
+  if (!copy_any(&value, bytes, address, user)) return fail(w, DFault::BadAddress, address);
   return value;
 }
 
@@ -76,7 +74,7 @@ uint64_t d_copy(DWindow* w, uint64_t dst, uint64_t address, uint64_t size, uint6
   }
   if (is_tagged(address)) {
     if (!is_in_window(address, size)) return fail(w, DFault::BadAddress, address);
-    copy_kernel(at(w, place), size, at(w, address));
+    copy_own(at(w, place), size, at(w, address));
     return 0;
   }
   if (!copy_any(at(w, place), size, address, user)) return fail(w, DFault::BadAddress, address);
@@ -91,7 +89,7 @@ uint64_t d_read_string(DWindow* w, uint64_t dst, uint64_t address, uint64_t size
   int64_t length = 0;
   if (is_tagged(address)) {
     if (!is_in_window(address, 1)) return fail(w, DFault::BadAddress, address);
-    length = copy_kernel_text(at(w, dst), size, at(w, address));
+    length = copy_own_text(at(w, dst), size, at(w, address));
   } else if (user != 0) {
     length = copy_user_text(at(w, dst), size, pointer(address));
   } else {
@@ -106,10 +104,7 @@ uint64_t d_read_string(DWindow* w, uint64_t dst, uint64_t address, uint64_t size
 uint64_t d_copy_out(DWindow* w, uint64_t address, uint64_t src, uint64_t size) {
   if (size > kCopyBytesMax) return fail(w, DFault::BadSize, size);
   if (number(d_n_may_write_user) == 0) return fail(w, DFault::UserPrivilege, address);
-  const uint64_t bytes = masked(size, 0x1FFF);
-  if (helper<36>(pointer(address), at(w, src), bytes) != 0) {
-    return fail(w, DFault::BadAddress, address);
-  }
+  if (write_user(address, at(w, src), size) != 0) return fail(w, DFault::BadAddress, address);
   return 0;
 }
 
@@ -124,7 +119,7 @@ uint64_t d_alloca(DWindow* w, uint64_t size) {
 
 uint64_t d_move_string(DWindow* w, uint64_t dst, uint64_t string) {
   if (string == 0) return 0;
-  const int64_t length = copy_kernel_text(at(w, dst), number(d_n_string_bytes), at(w, string));
+  const int64_t length = copy_own_text(at(w, dst), number(d_n_string_bytes), at(w, string));
   pad(w, dst, static_cast<uint64_t>(length));
   return dst;
 }
@@ -133,7 +128,7 @@ uint64_t d_pad_string(DWindow* w, uint64_t dst, uint64_t string, uint64_t size) 
   if (size > kCopyBytesMax) return 0;
   uint64_t length = 0;
   if (string != 0) {
-    const int64_t copied = copy_kernel_text(at(w, dst), size, at(w, string));
+    const int64_t copied = copy_own_text(at(w, dst), size, at(w, string));
     length = copied < 0 ? 0 : static_cast<uint64_t>(copied);
   }
   if (length < size) clear(w, dst + length, size - length);

@@ -13,7 +13,7 @@ inline constexpr uint64_t kInfiniband = 32;  // ARPHRD_INFINIBAND: 20 bytes
 [[gnu::always_inline]] inline bool fetch(DWindow* w, uint64_t address, uint64_t size) {
   int64_t failed = 0;
   if (is_tagged(address)) {
-    failed = copy_kernel(w->scratch, size, at(w, address));
+    failed = copy_own(w->scratch, size, at(w, address));
   } else {
     failed = copy_kernel(w->scratch, size, pointer(address));
   }

@@ -41,7 +41,7 @@ uint64_t d_number_to_string(DWindow* w, uint64_t dst, uint64_t value, uint64_t b
   if (value != 0 && (base == 16 || base == 8)) set_byte(w, dst + out++, '0');
   if (value != 0 && base == 16) set_byte(w, dst + out++, 'x');
   const uint64_t digits = forgotten(w, kDigitsMax - begin);
-  copy_kernel(at(w, dst + out), digits, &w->scratch[masked(begin, 0x7F)]);
+  copy_own(at(w, dst + out), digits, &w->scratch[masked(begin, 0x7F)]);
   return finish(w, dst, out + digits);
 }
 
@@ -74,9 +74,9 @@ uint64_t d_string_to_number(DWindow* w, uint64_t string, uint64_t base_or_0) {
   return sign == '-' ? ~value + 1 : value;
 }
 
-uint64_t d_random(DWindow*) {
-  const uint64_t high = random_word();
-  return high << 32 | random_word();
+uint64_t d_random(DWindow* w) {
+  const uint64_t high = random_word(w);
+  return high << 32 | random_word(w);
 }
 
 // Division as RFC 9669 defines it: by 0 gives 0, and the remainder is the dividend.

@@ -15,14 +15,9 @@ inline constexpr uint64_t kCommitting = 2;
 inline constexpr uint64_t kDiscarding = 3;
 inline constexpr uint64_t kNowhere = ~uint64_t{0};  // Header's speculation: what is said is lost.
 
-// The kernel wakes the reader only when it had read all there was.
-[[gnu::always_inline]] inline bool put(const void* record, uint64_t size) {
-  return helper<130>(&d_records, record, size, uint64_t{0}) == 0;
-}
-
 [[gnu::always_inline]] inline uint64_t lose() {
   const uint64_t cpu = processor();
-  if (cpu < abi::kDCpusMax) abi::add_word(d_shared.losses.principal[cpu], 1);
+  if (cpu < abi::kDCpusMax) abi::add_word(shared().losses.principal[cpu], 1);
   return 0;
 }
 
@@ -37,7 +32,7 @@ inline constexpr uint64_t kNowhere = ~uint64_t{0};  // Header's speculation: wha
 }
 
 [[gnu::always_inline]] inline abi::DSpeculation& speculation(uint64_t id) {
-  return d_shared.speculations[masked(id - 1, abi::kDSpeculationsMax - 1)];
+  return shared().speculations[masked(id - 1, abi::kDSpeculationsMax - 1)];
 }
 
 // Whether the record of `size` bytes may go to the clause's speculation.
@@ -49,7 +44,7 @@ inline constexpr uint64_t kNowhere = ~uint64_t{0};  // Header's speculation: wha
   const uint64_t held = abi::add_word(s.bytes, size);
   if (held + size <= number(d_n_speculation_bytes)) return true;
   abi::add_word(s.bytes, ~size + 1);
-  abi::add_word(d_shared.losses.speculative, 1);
+  abi::add_word(shared().losses.speculative, 1);
   return false;
 }
 
@@ -68,7 +63,7 @@ inline constexpr uint64_t kNowhere = ~uint64_t{0};  // Header's speculation: wha
   DRecordHeader h;
   fill(w, h, kind);
   h.speculation = static_cast<uint32_t>(id);
-  if (put(&h, sizeof h)) return 0;
+  if (put_record(w, &h, sizeof h)) return 0;
   abi::swap_word(speculation(id).state, state, kActive);
   return lose();
 }
@@ -87,7 +82,7 @@ uint64_t d_commit(DWindow* w, uint64_t size) {
   if (size > abi::kDRecordBytesMax) return lose();
   const uint64_t bytes = masked(size, 0x7FFF);
   if (bytes > abi::kDRecordBytesMax) return 0;
-  return put(&h, bytes) ? 0 : lose();
+  return put_record(w, &h, bytes) ? 0 : lose();
 }
 
 uint64_t d_speculation(DWindow* w) {
@@ -99,9 +94,9 @@ uint64_t d_speculation(DWindow* w) {
     if (state == kCommitting || state == kDiscarding) is_busy = true;
   }
   if (is_busy) {
-    abi::add_word(d_shared.losses.speculation_busy, 1);
+    abi::add_word(shared().losses.speculation_busy, 1);
   } else {
-    abi::add_word(d_shared.losses.speculation_unavailable, 1);
+    abi::add_word(shared().losses.speculation_unavailable, 1);
   }
   return 0;
 }
@@ -127,9 +122,9 @@ uint64_t d_exit(DWindow* w, uint64_t code) {
   const uint64_t when = w->header.run_when;
   const uint64_t next = static_cast<uint64_t>(DActivity::Draining);
   const bool ends = static_cast<DActivity>(when) == DActivity::Stopped ||
-                    abi::swap_word(d_shared.activity, when, next);
+                    abi::swap_word(shared().activity, when, next);
   if (!ends) return 0;
-  d_shared.exit_code = code;
+  shared().exit_code = code;
   w->header.exit_pending = 1;
   return 0;
 }
@@ -140,13 +135,13 @@ uint64_t d_after_clause(DWindow* w) {
     w->header.exit_pending = 0;
     DRecordHeader h;
     fill(w, h, DRecordKind::Exit);
-    if (!put(&h, sizeof h)) lose();
+    if (!put_record(w, &h, sizeof h)) lose();
   }
   const uint64_t fault = w->header.fault;
   w->header.fault = 0;
   if (fault == 0 || fault == static_cast<uint64_t>(DFault::Dropped)) return 0;
   if (w->header.in_error != 0) {
-    abi::add_word(d_shared.losses.error_in_error, 1);
+    abi::add_word(shared().losses.error_in_error, 1);
     return 0;
   }
   abi::DErrorRecord record;
@@ -155,7 +150,7 @@ uint64_t d_after_clause(DWindow* w) {
   record.fault = fault;
   record.value = w->header.fault_value;
   record.pc = w->header.fault_pc;
-  if (!put(&record, sizeof record)) lose();
+  if (!put_record(w, &record, sizeof record)) lose();
   for (uint32_t i = 0; i < 6; ++i)
     w->header.kept_arguments[i] = w->header.arguments[i];
   w->header.kept_probe = w->header.probe;
@@ -181,7 +176,7 @@ uint64_t d_after_error(DWindow* w) {
 }
 
 uint64_t d_raise(DWindow*, uint64_t signal) {
-  return static_cast<uint64_t>(helper<109>(static_cast<uint32_t>(signal)));
+  return send_signal(signal);
 }
 
 // Spins; the kernel allows no program to wait. At most half a second.

@@ -21,7 +21,7 @@ namespace clew::runtime::kernel {
 // Zeroes what is left of the last word of a text of `length` bytes, its NUL included.
 [[gnu::always_inline]] inline void pad(DWindow* w, uint64_t offset, uint64_t length) {
   const uint64_t left = (8 - (length & 7)) & 7;
-  copy_kernel(at(w, offset + length), forgotten(w, left), d_zeros);
+  zero_bytes(at(w, offset + length), forgotten(w, left));
 }
 
 [[gnu::always_inline]] inline uint64_t length_of(DWindow* w, uint64_t string) {
@@ -47,7 +47,7 @@ namespace clew::runtime::kernel {
   const uint64_t limit = string_bytes() - 1;
   const uint64_t all = to > from ? to - from : 0;
   const uint64_t size = forgotten(w, all < limit ? all : limit);
-  copy_kernel(at(w, dst), size, at(w, from));
+  copy_own(at(w, dst), size, at(w, from));
   return finish(w, dst, size);
 }
 

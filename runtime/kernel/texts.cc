@@ -32,7 +32,7 @@ namespace {
 [[gnu::always_inline]] inline uint64_t change_case_to(DWindow* w, uint64_t dst, uint64_t string,
                                                       uint64_t first) {
   if (is_null(w, string)) return 0;
-  copy_kernel_text(at(w, dst), string_bytes(), at(w, string));
+  copy_own_text(at(w, dst), string_bytes(), at(w, string));
   change_case(w, dst, first);
   return dst;
 }
@@ -65,10 +65,10 @@ extern "C" {
 
 uint64_t d_string_join(DWindow* w, uint64_t dst, uint64_t a, uint64_t b) {
   if (is_null(w, a) || is_null(w, b)) return 0;
-  const int64_t copied = copy_kernel_text(at(w, dst), string_bytes(), at(w, a));
+  const int64_t copied = copy_own_text(at(w, dst), string_bytes(), at(w, a));
   const uint64_t size = copied <= 0 ? 0 : static_cast<uint64_t>(copied) - 1;
   const uint64_t room = string_bytes() - size;
-  const int64_t added = copy_kernel_text(at(w, dst + size), room, at(w, b));
+  const int64_t added = copy_own_text(at(w, dst + size), room, at(w, b));
   return finish(w, dst, size + (added <= 0 ? 0 : static_cast<uint64_t>(added) - 1));
 }
 
@@ -102,7 +102,7 @@ uint64_t d_token_store(DWindow* w);
 uint64_t d_tokenize(DWindow* w, uint64_t dst, uint64_t string, uint64_t delimiters) {
   if (is_null(w, delimiters)) return 0;
   if (string != 0) {
-    copy_kernel_text(w->token_text, string_bytes(), at(w, string));
+    copy_own_text(w->token_text, string_bytes(), at(w, string));
     w->header.token_offset = 0;
   } else if (d_token_load(w) == 0) {
     return fail(w, DFault::BadAddress, 0);
@@ -179,7 +179,7 @@ uint64_t d_clean_path(DWindow* w, uint64_t dst, uint64_t string) {
         set_byte(w, dst + out, '/');
         ++out;
       }
-      copy_kernel(at(w, dst + out), length, at(w, string + begin));
+      copy_own(at(w, dst + out), length, at(w, string + begin));
       out = forgotten(w, out + length);
     }
     begin = end;

@@ -28,7 +28,7 @@ class Table : public abi::DynamicTable<Table> {
   [[gnu::always_inline]] uint64_t key_words() const { return key_words_; }
   [[gnu::always_inline]] uint64_t bucket() const { return bucket_; }
   [[gnu::always_inline]] uint64_t& word(uint64_t offset, uint64_t index) const {
-    return *reinterpret_cast<uint64_t*>(d_dynamic + offset + masked(index * 8, 0x1FF8));
+    return *reinterpret_cast<uint64_t*>(dynamic() + offset + masked(index * 8, 0x1FF8));
   }
   [[gnu::always_inline]] uint64_t key_word(uint64_t index) const {
     return *reinterpret_cast<const uint64_t*>(reinterpret_cast<const uint8_t*>(w_) +
@@ -84,7 +84,7 @@ namespace {
 
 [[gnu::always_inline]] inline const abi::DVariable& descriptor(uint64_t variable) {
   const uint64_t last = number(d_n_variables) - 1;
-  return d_variables[variable < last ? variable : last];
+  return variables()[variable < last ? variable : last];
 }
 
 // Threads of one number in two name spaces, and a number that is used again: as the kernel has it,
@@ -98,7 +98,7 @@ namespace {
 }
 
 [[gnu::always_inline]] inline uint64_t drop(DWindow* w) {
-  abi::add_word(d_shared.losses.dynamic, 1);
+  abi::add_word(shared().losses.dynamic, 1);
   return fail(w, DFault::Dropped, 0);
 }
 
@@ -117,7 +117,7 @@ uint64_t d_variable_load(DWindow* w, uint64_t variable) {
 
 uint64_t d_variable_store(DWindow* w, uint64_t variable, uint64_t value) {
   const bool stored = table_of(w, variable).store([value](uint64_t offset) {
-    *reinterpret_cast<uint64_t*>(d_dynamic + offset) = value;
+    *reinterpret_cast<uint64_t*>(dynamic() + offset) = value;
   });
   return stored ? 0 : drop(w);
 }
@@ -125,7 +125,7 @@ uint64_t d_variable_store(DWindow* w, uint64_t variable, uint64_t value) {
 uint64_t d_variable_load_bytes(DWindow* w, uint64_t variable, uint64_t dst) {
   const uint64_t size = descriptor(variable).value_bytes;
   const bool loaded = table_of(w, variable).load_bytes([w, dst, size](uint64_t offset) {
-    copy_kernel(at(w, dst), size, d_dynamic + offset);
+    copy_own(at(w, dst), size, dynamic() + offset);
   });
   if (!loaded) clear(w, dst, size);
   return loaded ? 1 : 0;
@@ -134,7 +134,7 @@ uint64_t d_variable_load_bytes(DWindow* w, uint64_t variable, uint64_t dst) {
 uint64_t d_variable_store_bytes(DWindow* w, uint64_t variable, uint64_t src) {
   const uint64_t size = descriptor(variable).value_bytes;
   const bool stored = table_of(w, variable).store([w, src, size](uint64_t offset) {
-    copy_kernel(d_dynamic + offset, size, at(w, src));
+    copy_own(dynamic() + offset, size, at(w, src));
   });
   return stored ? 0 : drop(w);
 }
@@ -148,27 +148,27 @@ uint64_t d_variable_delete(DWindow* w, uint64_t variable) {
 // its own. Loading says whether there is one.
 uint64_t d_token_load(DWindow* w) {
   const bool loaded = table_of(w, number(d_n_token_variable)).load_bytes([w](uint64_t offset) {
-    w->header.token_offset = *reinterpret_cast<const uint64_t*>(d_dynamic + offset);
-    copy_kernel(w->token_text, number(d_n_string_bytes), d_dynamic + offset + 8);
+    w->header.token_offset = *reinterpret_cast<const uint64_t*>(dynamic() + offset);
+    copy_own(w->token_text, number(d_n_string_bytes), dynamic() + offset + 8);
   });
   return loaded ? 1 : 0;
 }
 
 uint64_t d_token_store(DWindow* w) {
   const bool stored = table_of(w, number(d_n_token_variable)).store([w](uint64_t offset) {
-    *reinterpret_cast<uint64_t*>(d_dynamic + offset) = w->header.token_offset;
-    copy_kernel(d_dynamic + offset + 8, number(d_n_string_bytes), w->token_text);
+    *reinterpret_cast<uint64_t*>(dynamic() + offset) = w->header.token_offset;
+    copy_own(dynamic() + offset + 8, number(d_n_string_bytes), w->token_text);
   });
   return stored ? 1 : drop(w);
 }
 
 uint64_t d_global_load_bytes(DWindow* w, uint64_t dst, uint64_t offset, uint64_t size) {
-  if (is_global(offset, size)) copy_kernel(at(w, dst), size, d_globals + offset);
+  if (is_global(offset, size)) copy_own(at(w, dst), size, globals() + offset);
   return 0;
 }
 
 uint64_t d_global_store_bytes(DWindow* w, uint64_t offset, uint64_t src, uint64_t size) {
-  if (is_global(offset, size)) copy_kernel(d_globals + offset, size, at(w, src));
+  if (is_global(offset, size)) copy_own(globals() + offset, size, at(w, src));
   return 0;
 }
 

@@ -48,9 +48,7 @@ void add_call(const Operation& op, Needs& needs) {
       break;
   }
   needs.call = true;
-  for (uint32_t r = 1; r <= argument_count(op.accessor); ++r) {
-    needs.used = static_cast<uint16_t>(needs.used | 1U << r);
-  }
+  needs.used = static_cast<uint16_t>(needs.used | argument_registers(op.accessor));
 }
 
 void add_atomic(const Operation& op, Needs& needs) {
@@ -92,10 +90,10 @@ Needs find_needs(std::span<const Operation> operations, std::span<const Facts> f
 }
 
 // Candidates in the order in which they are taken.
-std::vector<Register> candidates(PointKind point, const Needs& needs) {
+std::vector<Register> candidates(const Environment& environment, const Needs& needs) {
   using R = Register;
   std::vector<R> order = {R::R11, R::Rbx, R::Rbp, R::R12, R::R14, R::R15, R::R13};
-  if (point == PointKind::Exit) {
+  if (environment.point == PointKind::Exit) {
     order.insert(order.end(), {R::R9, R::R8, R::Rdi, R::Rsi, R::Rcx, R::Rdx, R::Rax});
   } else {
     order.insert(order.begin(), R::Rax);
@@ -104,6 +102,11 @@ std::vector<Register> candidates(PointKind point, const Needs& needs) {
   const auto drop = [&](R r) {
     order.erase(std::remove(order.begin(), order.end(), r), order.end());
   };
+  // What the D accessors find in a register is the program's, or saved where they know.
+  if (environment.is_d) {
+    drop(R::Rbp);
+    drop(R::R13);
+  }
   if (needs.loops) drop(abi::kFuelRegister);
   if (needs.rcx) drop(R::Rcx);
   if (needs.rdx) drop(R::Rdx);
@@ -127,9 +130,9 @@ bool divides_by_call(const Operation& op, const Facts& facts) {
 }
 
 Expected<Allocation> allocate(std::span<const Operation> operations, std::span<const Facts> facts,
-                              PointKind point) {
+                              const Environment& environment) {
   const Needs needs = find_needs(operations, facts);
-  std::vector<Register> order = candidates(point, needs);
+  std::vector<Register> order = candidates(environment, needs);
   Allocation allocation;
   allocation.has_loops = needs.loops;
   if (needs.call || needs.rax) fix(allocation, 0, Register::Rax, order);

@@ -28,7 +28,7 @@ struct Allocation {
 
 // Error: Limit when the program needs more registers than there are.
 Expected<Allocation> allocate(std::span<const Operation> operations, std::span<const Facts> facts,
-                              PointKind point);
+                              const Environment& environment);
 
 // A division that is a shift or a mask, or has a known result, needs no call.
 bool divides_by_call(const Operation& op, const Facts& facts);

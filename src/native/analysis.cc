@@ -314,9 +314,10 @@ Expected<void> Analysis::check(size_t index) const {
       (has_left && is_context(op.destination)) || (has_right && !is_move && is_context(op.source));
   if (misused) return refuse("the context pointer is used for more than loads");
   if (op.kind != Kind::Call) return {};
-  const uint8_t arguments = argument_count(op.accessor);
-  for (uint8_t r = 1; r <= arguments; ++r) {
-    if (is_context(r)) return refuse("the context pointer is given to an accessor");
+  const uint16_t arguments = argument_registers(op.accessor);
+  for (uint8_t r = 1; r <= 5; ++r) {
+    const bool is_read = (arguments & bit(r)) != 0;
+    if (is_read && is_context(r)) return refuse("the context pointer is given to an accessor");
   }
   return {};
 }
@@ -546,8 +547,9 @@ uint16_t register_reads(const Operation& op, const Facts& facts) {
       if (op.atomic == isa::Atomic::CompareExchange) read(0);
       break;
     case Kind::Call:
-      for (uint8_t r = 1; r <= argument_count(op.accessor); ++r)
-        read(r);
+      for (uint8_t r = 1; r <= 5; ++r) {
+        if ((argument_registers(op.accessor) & bit(r)) != 0) read(r);
+      }
       break;
     case Kind::Nothing:
     case Kind::Jump:

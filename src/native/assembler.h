@@ -7,7 +7,9 @@
 //   gs:[displacement]         65, mod 00, rm 100, SIB 25, disp32   load, store, locked
 //   gs:[index + displacement] 65, mod 10, rm index, disp32         load, store, locked
 //   [rsp + displacement]      mod 00/01/10, rm 100, SIB 24         load
-//   [displacement]            mod 00, rm 100, SIB 25, disp32       one 4-byte load
+//   [displacement]            mod 00, rm 100, SIB 25, disp32       one 4-byte load; the globals of
+//   D:
+//                                                                  load, store, locked
 #pragma once
 
 #include <array>

@@ -6,6 +6,8 @@
 // Memory. Window pointer p lives at gs:[window_address + p]. Constant addresses become
 // `gs:[disp32]`; others are masked to the window first. Context loads become register moves, stack
 // reads `[rsp + x]`, slot reads `gs:[slot_address + x]`, or a read of the arena header `[disp32]`.
+// Programs of D (abi/d_process.h) besides call the D accessors, and reach the session's globals at
+// constant addresses `[disp32]`.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +36,10 @@ struct Environment {
   uint32_t slot_address = 0;        // A: gs displacement of SlotControl.
   uint32_t generation_address = 0;  // Absolute address of SessionEntry::generation.
   uint64_t fuel = 100'000;          // Instructions, for programs with loops.
+  bool is_d = false;                // A program of D: no loops, and the next three.
+  uint32_t globals_address = 0;     // Absolute.
+  uint32_t globals_bytes = 0;
+  abi::RegisterSet saved;  // What the stub has to save besides what the body writes.
 };
 
 // A call whose 4-byte displacement must be set when the address is known.

@@ -265,9 +265,10 @@ void Lowering::call(uint32_t index) {
 }
 
 void Lowering::load_arguments(uint32_t index) {
-  const uint8_t count = argument_count(input_.operations[index].accessor);
-  for (uint8_t r = 1; r <= count; ++r)
-    static_cast<void>(bring(index, r));
+  const uint16_t arguments = argument_registers(input_.operations[index].accessor);
+  for (uint8_t r = 1; r <= 5; ++r) {
+    if ((arguments >> r & 1U) != 0) static_cast<void>(bring(index, r));
+  }
 }
 
 void Lowering::inline_call(uint32_t index) {

@@ -57,10 +57,20 @@ Address Lowering::address(uint32_t index, uint8_t base, uint32_t alignment) {
     return dynamic_address(operand_of(index, base).in, op, may_mask_base, alignment);
   }
   uint64_t place = value.constant + static_cast<uint64_t>(int64_t{op.offset_bytes});
+  if (is_global(place, op.size_bytes)) {
+    place &= ~uint64_t{alignment - 1};
+    return {.space = Address::Space::Absolute, .displacement = static_cast<int32_t>(place)};
+  }
   const uint64_t limit = window_size() + abi::kWindowSlackBytes - op.size_bytes;
   if (place > limit) place &= window_mask();
   place &= ~uint64_t{alignment - 1};
   return {.displacement = static_cast<int32_t>(input_.environment.window_address + place)};
+}
+
+bool Lowering::is_global(uint64_t address, uint32_t size_bytes) const {
+  const Environment& e = input_.environment;
+  const uint64_t offset = address - e.globals_address;
+  return e.is_d && address >= e.globals_address && offset + size_bytes <= e.globals_bytes;
 }
 
 std::optional<Address> Lowering::scratch_address(Register base, const Operation& op) const {

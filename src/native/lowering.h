@@ -88,6 +88,7 @@ class Lowering {
   Address address(uint32_t index, uint8_t base, uint32_t alignment = 1);
   Address dynamic_address(Register base, const Operation& op, bool may_mask_base,
                           uint32_t alignment);
+  [[nodiscard]] bool is_global(uint64_t address, uint32_t size_bytes) const;
   [[nodiscard]] std::optional<Address> scratch_address(Register base, const Operation& op) const;
   [[nodiscard]] Address slot_word(uint32_t offset_bytes) const;
   [[nodiscard]] Address stack_word(uint32_t offset_bytes) const;

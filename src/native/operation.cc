@@ -2,9 +2,12 @@
 // Reads the fields of BPF instructions (RFC 9669, 3 to 5) into operations.
 #include "native/operation.h"
 
+#include <iterator>
 #include <limits>
 
 #include <fmt/format.h>
+
+#include "abi/d_process.h"
 
 namespace clew::native {
 namespace {
@@ -13,6 +16,31 @@ using isa::Instruction;
 
 constexpr uint32_t kNoTarget = std::numeric_limits<uint32_t>::max();
 constexpr uint8_t kFramePointer = 10;
+
+bool is_d_accessor(uint32_t number) {
+  return number >= abi::kDAccessorBase && number < abi::kDProcessAccessorsEnd;
+}
+
+// How many of r2 to r5 an accessor of D reads.
+uint32_t d_argument_count(uint32_t number) {
+  using abi::DAccessor;
+  using abi::DProcessAccessor;
+  constexpr auto kFirst = static_cast<uint32_t>(DProcessAccessor::Begin);
+  if (number >= kFirst) {
+    constexpr uint8_t kOfProcess[] = {2, 3, 0, 0, 0, 0};  // Begin to AfterError.
+    return number - kFirst < std::size(kOfProcess) ? kOfProcess[number - kFirst] : 2;
+  }
+  // By DAccessor, as abi/d_accessor.h lists them.
+  constexpr uint8_t kCounts[] = {3, 3, 4, 4, 3, 1, 2, 3,           // memory
+                                 1, 2, 2, 2, 1, 3, 3,              // variables
+                                 1, 2, 1, 1,                       // built-in variables
+                                 1, 2, 3, 4, 3, 3, 3, 3, 3, 3, 2,  // strings, to BaseName
+                                 2, 2, 2, 2, 3, 2, 3, 2, 2, 3, 3,  // to LinkNtop
+                                 2, 0, 1,                          // DPath, Random, Progenyof
+                                 3, 1, 0, 1, 1, 1, 3, 1, 1, 1, 1};
+  static_assert(std::size(kCounts) == abi::kDAccessorCount);
+  return kCounts[number - abi::kDAccessorBase];
+}
 
 uint64_t sign_extend(int32_t value) {
   return static_cast<uint64_t>(int64_t{value});
@@ -24,6 +52,7 @@ tl::unexpected<Error> refuse(size_t index, std::string_view why) {
 
 struct Decoder {
   const isa::Program& program;
+  const Environment& environment;
   std::span<const uint64_t> site_constants;
   std::vector<Operation> operations = {};
 
@@ -105,7 +134,10 @@ Expected<Operation> Decoder::call(size_t index, const Instruction& i) const {
   if (i.source() != static_cast<uint8_t>(isa::CallKind::Accessor)) {
     return refuse(index, "a call of a function of the program; inline it");
   }
-  if (number >= abi::kAccessorCount) return refuse(index, "a call of an unknown accessor");
+  const bool is_d = environment.is_d && is_d_accessor(number);
+  if (number >= abi::kAccessorCount && !is_d) {
+    return refuse(index, "a call of an unknown accessor");
+  }
   Operation op;
   op.kind = OperationKind::Call;
   op.accessor = static_cast<abi::Accessor>(number);
@@ -219,7 +251,10 @@ Expected<Operation> Decoder::load64(size_t index) const {
       op.immediate = site_constants[value];
       return op;
     case isa::Load64::Global:
-      return refuse(index, "globals are the kernel's alone");
+      if (!environment.is_d) return refuse(index, "globals are those of D");
+      if (value >= environment.globals_bytes) return refuse(index, "an address behind the globals");
+      op.immediate = uint64_t{environment.globals_address} + value;
+      return op;
   }
   return refuse(index, "unknown 64-bit load");
 }
@@ -303,18 +338,20 @@ Expected<void> Decoder::check_flow() const {
 
 }  // namespace
 
-Expected<std::vector<Operation>> decode(const isa::Program& program,
+Expected<std::vector<Operation>> decode(const isa::Program& program, const Environment& environment,
                                         std::span<const uint64_t> site_constants) {
   if (program.code.size() > isa::kInstructionsMax) {
     return fail(ErrorCode::Limit, fmt::format("a program of {} instructions, more than {}",
                                               program.code.size(), isa::kInstructionsMax));
   }
-  Decoder decoder{.program = program, .site_constants = site_constants};
+  Decoder decoder{.program = program, .environment = environment, .site_constants = site_constants};
   CLEW_TRY(decoder.all());
   return std::move(decoder.operations);
 }
 
-uint8_t argument_count(abi::Accessor accessor) {
+namespace {
+
+uint32_t argument_count(abi::Accessor accessor) {
   switch (accessor) {
     case abi::Accessor::Time:
     case abi::Accessor::Cpu:
@@ -336,6 +373,16 @@ uint8_t argument_count(abi::Accessor accessor) {
       return 3;
   }
   return 0;
+}
+
+}  // namespace
+
+uint16_t argument_registers(abi::Accessor accessor) {
+  const auto number = static_cast<uint32_t>(accessor);
+  const bool is_d = is_d_accessor(number);
+  const uint32_t first = is_d ? 2 : 1;
+  const uint32_t count = is_d ? d_argument_count(number) : argument_count(accessor);
+  return static_cast<uint16_t>(((1U << count) - 1) << first);
 }
 
 bool is_inline(abi::Accessor accessor) {

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "isa/opcode.h"
 #include "isa/program.h"
+#include "native/code.h"
 
 namespace clew::native {
 
@@ -60,11 +61,12 @@ struct Operation {
 
 // Errors: InvalidQuery for what the instruction set does not have, a branch to no instruction, code
 // that can run past its end, or a call that has no native form; the message names the instruction.
-Expected<std::vector<Operation>> decode(const isa::Program& program,
+Expected<std::vector<Operation>> decode(const isa::Program& program, const Environment& environment,
                                         std::span<const uint64_t> site_constants);
 
-// The number of BPF argument registers that an accessor reads.
-uint8_t argument_count(abi::Accessor accessor);
+// The BPF argument registers that an accessor reads, a bit each. Those of D know their window
+// without being told it in r1.
+uint16_t argument_registers(abi::Accessor accessor);
 
 // Time, Cpu and BitLength need no call.
 bool is_inline(abi::Accessor accessor);

@@ -39,6 +39,13 @@ Expected<void> check(const Environment& environment) {
   if (window_end > kReach || slot_end > kReach || generation_end > kReach) {
     return fail(ErrorCode::InvalidQuery, "an address above 2 GiB in the environment");
   }
+  const uint64_t globals_end = uint64_t{environment.globals_address} + environment.globals_bytes;
+  const uint64_t pointers_end = (uint64_t{1} << log2) + abi::kWindowSlackBytes;
+  const bool are_apart =
+      environment.globals_bytes == 0 || environment.globals_address >= pointers_end;
+  if (globals_end > kReach || !are_apart) {
+    return fail(ErrorCode::InvalidQuery, "globals above 2 GiB, or where window pointers are");
+  }
   if (environment.window_address % 8 != 0) {
     return fail(ErrorCode::InvalidQuery, "a window that is not 8-byte aligned");
   }
@@ -52,15 +59,18 @@ struct Prepared {
   abi::RegisterSet clobbers;
 };
 
-Expected<Prepared> prepare(std::span<const Operation> operations, PointKind point) {
-  abi::RegisterSet clobbers;
+abi::RegisterSet joined(abi::RegisterSet a, abi::RegisterSet b) {
+  return abi::RegisterSet(static_cast<uint16_t>(a.bits() | b.bits()));
+}
+
+Expected<Prepared> prepare(std::span<const Operation> operations, const Environment& environment) {
+  abi::RegisterSet clobbers = environment.saved;
   while (true) {  // The set only grows, and has 16 members.
     Prepared prepared;
-    prepared.facts = CLEW_TRY(analyse(operations, point, clobbers));
+    prepared.facts = CLEW_TRY(analyse(operations, environment.point, clobbers));
     prepared.blocks = lay_out(operations, prepared.facts);
-    prepared.allocation = CLEW_TRY(allocate(operations, prepared.facts, point));
-    const auto all = static_cast<uint16_t>(clobbers.bits() | prepared.allocation.clobbers.bits());
-    prepared.clobbers = abi::RegisterSet(all);
+    prepared.allocation = CLEW_TRY(allocate(operations, prepared.facts, environment));
+    prepared.clobbers = joined(clobbers, prepared.allocation.clobbers);
     const bool stable = prepared.clobbers == clobbers;
     clobbers = prepared.clobbers;
     if (stable) return prepared;
@@ -89,11 +99,14 @@ Code lower(std::span<const Operation> operations, const Prepared& prepared,
 Expected<Code> translate(const isa::Program& program, const Environment& environment,
                          std::span<const uint64_t> site_constants) {
   CLEW_TRY(check(environment));
-  const std::vector<Operation> operations = CLEW_TRY(decode(program, site_constants));
-  const Prepared prepared = CLEW_TRY(prepare(operations, environment.point));
+  const std::vector<Operation> operations = CLEW_TRY(decode(program, environment, site_constants));
+  const Prepared prepared = CLEW_TRY(prepare(operations, environment));
+  if (environment.is_d && prepared.allocation.has_loops) {
+    return fail(ErrorCode::InvalidQuery, "a program of D with a loop");
+  }
   Code code = lower(operations, prepared, environment, prepared.clobbers);
   // Fused operations write fewer registers than they were given. The stub saves what is written.
-  const abi::RegisterSet written = code.clobbers;
+  const abi::RegisterSet written = joined(code.clobbers, environment.saved);
   if (written != prepared.clobbers) code = lower(operations, prepared, environment, written);
   CLEW_ASSERT((code.clobbers.bits() & ~written.bits()) == 0);
   code.clobbers = written;

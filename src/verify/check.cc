@@ -9,8 +9,11 @@
 // R6  Memory operands, size s, window [W, W + 2^n) and kWindowSlackBytes after it:
 //       M1 gs:[d]          W <= d, d + s <= W + 2^n + slack
 //       M2 gs:[r*k + d]    r in [lo, hi] < 2^32 by R7; lo*k + d >= W, hi*k + d + s <= W + 2^n +
-//       slack M4 [rsp + d]       load only, 0 <= d, d + s <= stack_readable_bytes M5 gs:[d] load
-//       only, inside SlotControl M6 [d]             one form: 4-byte load of the generation word
+//                          slack
+//       M4 [rsp + d]       load only, 0 <= d, d + s <= stack_readable_bytes
+//       M5 gs:[d]          load only, inside SlotControl
+//       M6 [d]             one form: 4-byte load of the generation word
+//       M7 [d]             G <= d, d + s <= G + globals_bytes: the globals of a D session
 //     lea reads no memory; its operand is [register + d], rsp allowed.
 // R7  Facts: range.h.
 // R8  At a label (the target of any branch) nothing is known.
@@ -65,6 +68,7 @@ class Checker {
   Expected<void> check_memory(uint32_t index);
   Expected<void> check_gs(uint32_t index);
   Expected<void> check_stack(uint32_t index);
+  Expected<void> check_absolute(uint32_t index);
   Expected<void> check_alignment(uint32_t index);
 
   [[nodiscard]] tl::unexpected<Error> refuse(uint32_t offset, std::string_view rule,
@@ -148,7 +152,10 @@ Expected<void> Checker::check_policy() {
   const bool slot_fits = slot_end <= kReach && apart;
   const bool fuel_fits = policy_.fuel_max <= static_cast<uint64_t>(kReach);
   const bool generation_fits = policy_.generation_address <= kReach - 4;
-  if (window_fits && slot_fits && fuel_fits && generation_fits) return {};
+  const int64_t globals_end = int64_t{policy_.globals_address} + policy_.globals_bytes;
+  const bool globals_fit =
+      policy_.globals_bytes == 0 || (policy_.globals_address != 0 && globals_end <= kReach);
+  if (window_fits && slot_fits && fuel_fits && generation_fits && globals_fit) return {};
   return fail(ErrorCode::Refused, "verify: the policy is out of range");
 }
 
@@ -338,12 +345,24 @@ Expected<void> Checker::check_memory(uint32_t index) {
     return {};
   }
   if (m.gs) return check_gs(index);
-  const bool generation = !m.base && !m.index && i.operation == Operation::Move &&
+  if (!m.base && !m.index) return check_absolute(index);
+  return refuse(offsets_[index], "R6", "a memory operand of another form");
+}
+
+Expected<void> Checker::check_absolute(uint32_t index) {
+  const Instruction& i = code_[index];
+  const int64_t first = i.memory.displacement;
+  const bool generation = i.operation == Operation::Move &&
                           i.second.kind == Operand::Kind::Memory && i.size_bytes == 4 &&
                           policy_.generation_address != 0 &&
-                          int64_t{m.displacement} == int64_t{policy_.generation_address};
-  if (!generation) return refuse(offsets_[index], "R6", "a memory operand of another form");
-  return {};
+                          first == int64_t{policy_.generation_address};
+  if (generation) return {};
+  const uint32_t size = i.source_size_bytes != 0 ? i.source_size_bytes : i.size_bytes;
+  const int64_t in_globals = first - int64_t{policy_.globals_address};
+  if (in_globals < 0 || in_globals + size > int64_t{policy_.globals_bytes}) {
+    return refuse(offsets_[index], "R6", "an absolute address outside the globals");
+  }
+  return locks(i) ? check_alignment(index) : Expected<void>{};
 }
 
 Expected<void> Checker::check_instructions() {

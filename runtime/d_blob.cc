@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hands out the embedded blob. d_runtime_offsets.h and the bytes are generated from the linked one.
+#include "runtime/d_blob.h"
+
+#include <cstring>
+
+#include "d_runtime_offsets.h"
+#include "runtime/blob.h"
+
+extern "C" const uint8_t clew_d_runtime_blob_begin[];
+extern "C" const uint8_t clew_d_runtime_blob_end[];
+
+namespace clew::runtime {
+
+static_assert(kOffset_clew_d_thunks == 0);
+static_assert(kOffset_clew_d_thunks_end == d_accessor_offset(abi::kDProcessAccessorsEnd));
+
+std::span<const uint8_t> d_blob() {
+  return {clew_d_runtime_blob_begin, clew_d_runtime_blob_end};
+}
+
+void set_place(std::span<uint8_t> copy, const abi::DPlace& place) {
+  if (copy.size() < kOffset_clew_d_place + sizeof place) return;
+  std::memcpy(copy.data() + kOffset_clew_d_place, &place, sizeof place);
+}
+
+std::vector<uint64_t> d_accessor_entries(uint64_t thunks, uint64_t copy) {
+  // Numbers between the two kinds are an accessor that does nothing.
+  std::vector<uint64_t> entries(abi::kDProcessAccessorsEnd, thunks);
+  for (uint32_t k = 0; k < abi::kAccessorCount; ++k)
+    entries[k] = thunks + uint64_t{k} * kThunkSizeBytes;
+  for (uint32_t k = abi::kDAccessorBase; k < abi::kDProcessAccessorsEnd; ++k)
+    entries[k] = copy + d_accessor_offset(k);
+  return entries;
+}
+
+}  // namespace clew::runtime

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// The doors of the D runtime: one thunk of kDThunkSizeBytes for each number from kDAccessorBase on
+// (abi/d_accessor.h, then abi/d_process.h), at the blob's first byte. BPF arguments are in rbx, r12,
+// r14, r15 (r1 is the window in any case); the result is in rax; every other register is kept
+// (abi/calling.h).
+
+        .section .text.entry, "ax", @progbits
+        .hidden clew_d_thunks
+        .globl  clew_d_thunks
+clew_d_thunks:
+
+        // Rows of thunks; their bodies follow, each made once.
+.macro  row body
+        .balign 16, 0xcc
+        jmp     enter_\body
+.endm
+.macro  rows first, rest:vararg
+        row     \first
+        .ifnb   \rest
+        rows    \rest
+        .endif
+.endm
+
+        .altmacro
+        // 64: memory
+        rows    d_load, d_store, d_copy, d_read_string, d_copy_out, d_alloca, d_move_string
+        rows    d_pad_string
+        // variables
+        rows    d_variable_load, d_variable_store, d_variable_load_bytes, d_variable_store_bytes
+        rows    d_variable_delete, d_global_load_bytes, d_global_store_bytes
+        // built-in variables: those of a number that is no constant do not exist
+        rows    d_refuse, d_refuse, d_user_register, d_user_argument
+        // strings
+        rows    d_string_length, d_string_compare, d_string_join, d_substring, d_tokenize
+        rows    d_find_string, d_find_last_string, d_string_at, d_string_at_last, d_string_from
+        rows    d_base_name, d_directory_name, d_clean_path, d_to_lower, d_to_upper
+        rows    d_number_to_string, d_string_to_number, d_json
+        rows    d_inet_ntoa, d_inet_ntoa6, d_inet_ntop, d_link_ntop, d_refuse
+        rows    d_random, d_refuse
+        // aggregations, records
+        rows    d_aggregate, d_commit, d_speculation, d_speculate, d_speculate_commit
+        rows    d_speculate_discard, d_stack, d_stack_depth, d_exit, d_raise, d_chill
+        // DProcessAccessor
+        rows    d_begin, d_begin_with_registers, d_stack_arguments, activity, d_after_clause
+        rows    d_after_error
+        // DBuiltin 0 to 63
+        rows    d_refuse
+        .rept   10
+        row     d_builtin_argument
+        .endr
+        rows    d_refuse, d_builtin_caller, d_builtin_cpu, d_builtin_cpu
+        rows    d_refuse, d_refuse, d_refuse, d_builtin_cwd, d_builtin_epid, d_builtin_errno
+        rows    d_refuse, d_builtin_execname, d_refuse, d_builtin_gid, d_builtin_id, d_builtin_ipl
+        rows    d_builtin_pid, d_builtin_ppid, d_builtin_probefunc, d_builtin_probemod
+        rows    d_builtin_probename, d_builtin_probeprov, d_builtin_root, d_builtin_stackdepth
+        rows    d_builtin_tid, d_builtin_timestamp, d_builtin_ucaller, d_builtin_uid, d_refuse
+        rows    d_builtin_ustackdepth, d_builtin_vtimestamp, d_builtin_walltimestamp
+        .rept   21
+        row     d_refuse
+        .endr
+        .balign 16, 0xcc
+        .hidden clew_d_thunks_end
+        .globl  clew_d_thunks_end
+clew_d_thunks_end:
+
+        // abi::DPlace, set by the tracer in each copy before it is used.
+        .hidden clew_d_place
+        .globl  clew_d_place
+        .hidden clew_low_address
+        .globl  clew_low_address
+clew_d_place:
+clew_low_address:
+        .quad   0
+d_window:
+        .quad   0
+d_process:
+        .quad   0
+
+        .text
+
+// Calls \body(window, r2, r3, r4, r5, what was pushed). Keeps every register but rax, which has
+// the answer. runtime/process/firing.cc knows the order of the pushes.
+.macro  enter body
+        .balign 16, 0xcc
+enter_\body:
+        push    %rcx
+        push    %rdx
+        push    %rsi
+        push    %rdi
+        push    %r8
+        push    %r9
+        push    %r10
+        push    %r11
+        push    %r13
+        push    %rbp
+        mov     %rsp, %rbp
+        and     $-16, %rsp
+        rdgsbase %rdi
+        add     d_window(%rip), %rdi
+        mov     d_process(%rip), %r13
+        mov     %rbx, %rsi
+        mov     %r12, %rdx
+        mov     %r14, %rcx
+        mov     %r15, %r8
+        mov     %rbp, %r9
+        call    \body
+        mov     %rbp, %rsp
+        pop     %rbp
+        pop     %r13
+        pop     %r11
+        pop     %r10
+        pop     %r9
+        pop     %r8
+        pop     %rdi
+        pop     %rsi
+        pop     %rdx
+        pop     %rcx
+        ret
+.endm
+
+        .irp    body, d_load, d_store, d_copy, d_read_string, d_copy_out, d_alloca, d_move_string
+        enter   \body
+        .endr
+        .irp    body, d_pad_string, d_variable_load, d_variable_store, d_variable_load_bytes
+        enter   \body
+        .endr
+        .irp    body, d_variable_store_bytes, d_variable_delete, d_global_load_bytes
+        enter   \body
+        .endr
+        .irp    body, d_global_store_bytes, d_refuse, d_user_register, d_user_argument
+        enter   \body
+        .endr
+        .irp    body, d_string_length, d_string_compare, d_string_join, d_substring, d_tokenize
+        enter   \body
+        .endr
+        .irp    body, d_find_string, d_find_last_string, d_string_at, d_string_at_last
+        enter   \body
+        .endr
+        .irp    body, d_string_from, d_base_name, d_directory_name, d_clean_path, d_to_lower
+        enter   \body
+        .endr
+        .irp    body, d_to_upper, d_number_to_string, d_string_to_number, d_json, d_inet_ntoa
+        enter   \body
+        .endr
+        .irp    body, d_inet_ntoa6, d_inet_ntop, d_link_ntop, d_random, d_aggregate, d_commit
+        enter   \body
+        .endr
+        .irp    body, d_speculation, d_speculate, d_speculate_commit, d_speculate_discard, d_stack
+        enter   \body
+        .endr
+        .irp    body, d_stack_depth, d_exit, d_raise, d_chill, d_begin, d_begin_with_registers
+        enter   \body
+        .endr
+        .irp    body, d_stack_arguments, d_after_clause, d_after_error, d_builtin_caller
+        enter   \body
+        .endr
+        .irp    body, d_builtin_argument, d_builtin_cpu, d_builtin_cwd, d_builtin_epid, d_builtin_errno
+        enter   \body
+        .endr
+        .irp    body, d_builtin_execname, d_builtin_gid, d_builtin_id, d_builtin_ipl, d_builtin_pid
+        enter   \body
+        .endr
+        .irp    body, d_builtin_ppid, d_builtin_probefunc, d_builtin_probemod, d_builtin_probename
+        enter   \body
+        .endr
+        .irp    body, d_builtin_probeprov, d_builtin_root, d_builtin_stackdepth, d_builtin_tid
+        enter   \body
+        .endr
+        .irp    body, d_builtin_timestamp, d_builtin_ucaller, d_builtin_uid, d_builtin_ustackdepth
+        enter   \body
+        .endr
+        .irp    body, d_builtin_vtimestamp, d_builtin_walltimestamp
+        enter   \body
+        .endr
+
+        // DShared::activity, by DProcess::shared.
+        .balign 16, 0xcc
+enter_activity:
+        mov     d_process(%rip), %rax
+        mov     8(%rax), %rax
+        mov     (%rax), %rax
+        ret
+
+        .section .note.GNU-stack, "", @progbits

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The begin of a firing in a process (abi/d_process.h). The stub has claimed the slot and marked it
+// busy, so the window is this firing's; d_after_clause and the rest are shared with the kernel.
+#include <cstddef>
+
+#include "runtime/kernel/bpf.h"
+
+namespace clew::runtime::kernel {
+
+extern "C" {
+uint64_t d_clear_local(DWindow* w);
+}
+
+namespace {
+
+// What a thunk pushed, from the last push on, then what the stub did (entry.S, abi/stub.h).
+struct ThunkFrame {
+  uint64_t rbp;
+  uint64_t r13;
+  uint64_t r11_inside;
+  uint64_t r10_inside;
+  uint64_t r9;
+  uint64_t r8;
+  uint64_t rdi;
+  uint64_t rsi;
+  uint64_t rdx_inside;
+  uint64_t rcx_inside;
+  uint64_t return_address;
+  uint64_t r15;  // abi::kDSavedRegisters
+  uint64_t r14;
+  uint64_t r12;
+  uint64_t r11;
+  uint64_t rbx;
+  uint64_t rdx;
+  uint64_t rcx;
+  uint64_t rax;
+  uint64_t r10;
+  uint64_t above;  // The flags at an offset point, else the return address of the function.
+};
+
+constexpr uint64_t kRedZoneBytes = 128;
+constexpr uint64_t kUserCode = 0x33;  // Selectors of 64-bit processes.
+constexpr uint64_t kUserData = 0x2B;
+
+// The first firing of a thread in this session.
+[[gnu::noinline]] void make_ready(DWindow* w) {
+  __builtin_memset(&w->header, 0, sizeof w->header);
+  const auto* const literals = reinterpret_cast<const uint8_t*>(clew_process->literals);
+  const uint64_t bytes = clew_process->literals_bytes;
+  if (bytes <= abi::kDWindowBytes - abi::kDLocalOffset) {
+    __builtin_memcpy(reinterpret_cast<uint8_t*>(w) + abi::kDLocalOffset, literals, bytes);
+  }
+  w->header.ready = clew_process->stamp;
+}
+
+[[gnu::always_inline]] inline uint64_t begin(DWindow* w, uint64_t cookie, uint64_t run_when) {
+  if (abi::load_word(shared().activity) != run_when) return 0;
+  if (w->header.ready != clew_process->stamp) make_ready(w);
+  w->header.probe = static_cast<uint32_t>(cookie >> 32);
+  w->header.enabling = cookie & 0xFFFF'FFFF;
+  w->header.timestamp = 0;
+  w->header.run_when = run_when;
+  w->header.exit_pending = 0;
+  w->header.in_error = 0;
+  w->header.registers = 0;
+  if (number(d_n_local_bytes) != 0) d_clear_local(w);
+  return 1;
+}
+
+}  // namespace
+
+extern "C" {
+
+uint64_t d_begin(DWindow* w, uint64_t cookie, uint64_t run_when) {
+  return begin(w, cookie, run_when);
+}
+
+// The registers come in the order of struct pt_regs (arch/x86/include/asm/ptrace.h).
+uint64_t d_begin_with_registers(DWindow* w, uint64_t cookie, uint64_t when_and_where, uint64_t pc,
+                                uint64_t, const ThunkFrame* f) {
+  if (begin(w, cookie, when_and_where & 0xFF) == 0) return 0;
+  const bool at_offset = (when_and_where & abi::kDAtOffset) != 0;
+  const uint64_t top = address_of(&f->above);
+  const uint64_t values[kRegisterWords] = {f->r15,
+                                           f->r14,
+                                           f->r13,
+                                           f->r12,
+                                           f->rbp,
+                                           f->rbx,
+                                           f->r11,
+                                           f->r10,
+                                           f->r9,
+                                           f->r8,
+                                           f->rax,
+                                           f->rcx,
+                                           f->rdx,
+                                           f->rsi,
+                                           f->rdi,
+                                           ~uint64_t{0},
+                                           pc,
+                                           kUserCode,
+                                           at_offset ? f->above : 0,
+                                           at_offset ? top + 8 + kRedZoneBytes : top,
+                                           kUserData};
+  uint64_t* const registers = registers_of(w);
+  for (uint32_t i = 0; i < kRegisterWords; ++i)
+    registers[i] = values[i];
+  w->header.registers = at_offset ? kRegistersAtOffset : kRegistersAtFrame;
+  w->header.user_pc = pc;
+  return 1;
+}
+
+// The words above the return address of a function's entry.
+uint64_t d_stack_arguments(DWindow* w) {
+  constexpr uint32_t kInRegisters = 6;
+  constexpr uint32_t kAll = 10;
+  const uint64_t first = registers_of(w)[kRegisterSp] + 8;
+  for (uint32_t i = kInRegisters; i < kAll; ++i) {
+    copy_user(&w->header.arguments[i], 8, pointer(first + 8 * (i - kInRegisters)));
+  }
+  return 0;
+}
+
+}  // extern "C"
+
+}  // namespace clew::runtime::kernel

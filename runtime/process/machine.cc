@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The slow or long parts of machine.h.
+#include "runtime/process/machine.h"
+
+namespace clew::runtime::kernel {
+namespace {
+
+constexpr uint64_t kSizeMask = 0x1FFF;
+constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kManyBytes = 256;  // From here on the string instructions are faster.
+constexpr uint64_t kClockMonotonic = 1;
+constexpr uint64_t kNanosecondsPerSecond = 1'000'000'000;
+
+struct Time {
+  uint64_t seconds;
+  uint64_t nanoseconds;
+};
+
+struct IoVector {
+  uint64_t address;
+  uint64_t size;
+};
+
+// How many bytes the kernel could copy between our memory and the process's, which are one.
+uint64_t transfer(int64_t number, const IoVector& local, const IoVector& remote) {
+  if (!may_call()) return 0;
+  const int64_t copied =
+      call({number, {own_pid(), address_of(&local), 1, address_of(&remote), 1, 0}});
+  return copied < 0 ? 0 : static_cast<uint64_t>(copied);
+}
+
+// The number of bytes before the first NUL in [0, size), or `size`.
+uint64_t length_until_nul(const uint8_t* bytes, uint64_t size) {
+  uint64_t length = 0;
+  while (length < size && bytes[length] != 0)
+    ++length;
+  return length;
+}
+
+uint64_t call_clock(uint64_t clock) {
+  Time now = {};
+  if (!may_call() || call({kSysClockGettime, {clock, address_of(&now)}}) != 0) return 0;
+  return now.seconds * kNanosecondsPerSecond + now.nanoseconds;
+}
+
+}  // namespace
+
+uint32_t own_pid() {
+  abi::PrivatePage& page = private_page();
+  if (page.pid == 0) page.pid = static_cast<uint32_t>(call({kSysGetpid}));
+  return page.pid;
+}
+
+uint64_t monotonic_ns() {
+  using Function = int64_t (*)(uint64_t, Time*);
+  Time now = {};
+  if (clew_process->clock == 0) return call_clock(kClockMonotonic) + clew_process->clock_offset_ns;
+  reinterpret_cast<Function>(clew_process->clock)(kClockMonotonic, &now);
+  return now.seconds * kNanosecondsPerSecond + now.nanoseconds + clew_process->clock_offset_ns;
+}
+
+uint64_t thread_ns() {
+  constexpr uint64_t kClockThread = 3;  // CLOCK_THREAD_CPUTIME_ID
+  return call_clock(kClockThread);
+}
+
+// A followed child has a number of its own, which only it knows.
+uint64_t process_and_thread() {
+  const abi::SlotControl& slot = own_slot();
+  uint64_t process = clew_process->pid;
+  if (slot.process != 0) process = may_call() ? own_pid() : 0;
+  uint64_t thread = slot.tid;
+  if (thread == abi::kTidUnknown) {
+    thread = may_call() ? static_cast<uint32_t>(call({kSysGettid})) : 0;
+  }
+  return process << 32 | thread;
+}
+
+uint64_t group_and_user() {
+  if (!may_call()) return 0;
+  const auto user = static_cast<uint32_t>(call({kSysGetuid}));
+  const auto group = static_cast<uint32_t>(call({kSysGetgid}));
+  return uint64_t{group} << 32 | user;
+}
+
+// xorshift64*; begun by where and when it is first asked.
+uint64_t random_word(DWindow* w) {
+  uint64_t state = w->header.random;
+  if (state == 0) state = (monotonic_ns() ^ address_of(w)) | 1;
+  state ^= state >> 12;
+  state ^= state << 25;
+  state ^= state >> 27;
+  w->header.random = state;
+  return (state * 0x2545'F491'4F6C'DD1D) >> 32;
+}
+
+// The handler runs on top of this probe, unless the signal is blocked.
+uint64_t send_signal(uint64_t signal) {
+  if (!may_call()) return 0;
+  return static_cast<uint64_t>(call({kSysKill, {own_pid(), signal}}));
+}
+
+// As abi/region.h tells producers, with room behind the ring for the largest record.
+bool put_record(DWindow* w, const void* record, uint64_t size) {
+  constexpr uint64_t kRingBytes = uint64_t{1} << abi::kDRingSizeLog2;
+  uint8_t* const region = reinterpret_cast<uint8_t*>(w) - abi::kDRegionWindow;
+  auto& region_header = *reinterpret_cast<abi::RegionHeader*>(region);
+  const uint64_t head = region_header.ring_head & ~uint64_t{7};
+  const uint64_t bytes = abi::kDEventHeadBytes + ((size + 7) & ~uint64_t{7});
+  const uint64_t held = head - abi::load_word(region_header.ring_tail);
+  if (bytes > abi::kDEventBytesMax || held > kRingBytes || held + bytes > kRingBytes) return false;
+  uint8_t* const place = region + abi::kDRegionRing + (head & (kRingBytes - 1));
+  const auto* const as_record = static_cast<const abi::DRecordHeader*>(record);
+  auto* const words = reinterpret_cast<uint64_t*>(place);
+  words[0] = bytes | uint64_t{abi::kDEventShape} << 32;
+  words[1] = as_record->time_ns;
+  __builtin_memcpy(place + abi::kDEventHeadBytes, record, size);
+  abi::store_word(region_header.ring_head, head + bytes);
+  return true;
+}
+
+int64_t copy_own(void* to, uint64_t size, const void* from) {
+  const uint64_t bytes = size & kSizeMask;
+  if (bytes >= kManyBytes) {
+    __builtin_memcpy(to, from, bytes);
+    return 0;
+  }
+  auto* const out = static_cast<uint8_t*>(to);
+  const auto* const in = static_cast<const uint8_t*>(from);
+  uint64_t done = 0;
+  for (; done + 8 <= bytes; done += 8) {
+    uint64_t word = 0;
+    __builtin_memcpy(&word, in + done, 8);
+    __builtin_memcpy(out + done, &word, 8);
+  }
+  for (; done < bytes; ++done)
+    out[done] = in[done];
+  return 0;
+}
+
+int64_t copy_own_text(void* to, uint64_t size, const void* from) {
+  const uint64_t room = size & kSizeMask;
+  auto* const out = static_cast<uint8_t*>(to);
+  const auto* const in = static_cast<const uint8_t*>(from);
+  if (room == 0) return 0;
+  uint64_t length = 0;
+  while (length + 1 < room && in[length] != 0) {
+    out[length] = in[length];
+    ++length;
+  }
+  out[length] = 0;
+  return static_cast<int64_t>(length) + 1;
+}
+
+void zero_bytes(void* to, uint64_t size) {
+  const uint64_t bytes = size & kSizeMask;
+  auto* const out = static_cast<uint8_t*>(to);
+  if (bytes >= kManyBytes) {
+    __builtin_memset(to, 0, bytes);
+    return;
+  }
+  for (uint64_t done = 0; done < bytes; ++done)
+    out[done] = 0;
+}
+
+int64_t copy_user(void* to, uint64_t size, const void* from) {
+  const uint64_t bytes = size & kSizeMask;
+  if (bytes == 0) return 0;
+  const uint64_t copied =
+      transfer(kSysProcessVmReadv, {address_of(to), bytes}, {address_of(from), bytes});
+  if (copied == bytes) return 0;
+  zero_bytes(to, bytes);
+  return kBadAddress;
+}
+
+// Page by page, so that a text that ends before an unmapped page is read whole.
+int64_t copy_user_text(void* to, uint64_t size, const void* from) {
+  const uint64_t room = size & kSizeMask;
+  auto* const out = static_cast<uint8_t*>(to);
+  if (room == 0) return 0;
+  uint64_t length = 0;
+  while (length + 1 < room) {
+    const uint64_t address = address_of(from) + length;
+    const uint64_t to_page_end = kPageBytes - (address & (kPageBytes - 1));
+    const uint64_t left = room - 1 - length;
+    const uint64_t wanted = left < to_page_end ? left : to_page_end;
+    const uint64_t copied =
+        transfer(kSysProcessVmReadv, {address_of(out + length), wanted}, {address, wanted});
+    const uint64_t found = length_until_nul(out + length, copied);
+    length += found;
+    if (found < copied) break;
+    if (copied == wanted) continue;
+    zero_bytes(to, room);
+    return kBadAddress;
+  }
+  out[length] = 0;
+  return static_cast<int64_t>(length) + 1;
+}
+
+int64_t write_user(uint64_t to, const void* from, uint64_t size) {
+  const uint64_t bytes = size & kSizeMask;
+  const uint64_t copied = transfer(kSysProcessVmWritev, {address_of(from), bytes}, {to, bytes});
+  return copied == bytes ? 0 : kBadAddress;
+}
+
+}  // namespace clew::runtime::kernel

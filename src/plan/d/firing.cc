@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/d/firing.h"
+
+#include <optional>
+
+#include "abi/context.h"
+#include "abi/d_process.h"
+#include "base/assert.h"
+#include "isa/builder.h"
+#include "plan/d/clause_uses.h"
+#include "plan/d/one_of.h"
+
+namespace clew::plan::d {
+
+using abi::DAccessor;
+using abi::DProcessAccessor;
+using abi::DWindowHeader;
+using isa::Builder;
+using isa::Instruction;
+using isa::Jump;
+using isa::Label;
+using isa::Register;
+using isa::Size;
+
+namespace {
+
+constexpr uint8_t kExitOpcode = 0x95;
+constexpr uint8_t kCallOpcode = 0x85;
+constexpr uint8_t kJumpFarOpcode = 0x06;
+constexpr uint32_t kRegisterArguments = 6;
+constexpr uint32_t kArguments = 10;
+constexpr auto kRunWhen = static_cast<int32_t>(abi::DActivity::Active);
+
+constexpr int32_t argument_offset(uint32_t index) {
+  return static_cast<int32_t>(offsetof(DWindowHeader, arguments) + 8 * size_t{index});
+}
+
+ClauseUses uses_of_all(std::span<const FiringClause> clauses,
+                       std::span<const FiringClause> error_clauses) {
+  ClauseUses uses;
+  for (const FiringClause& one : clauses)
+    uses |= uses_of(*one.program);
+  for (const FiringClause& one : error_clauses)
+    uses |= uses_of(*one.program);
+  return uses;
+}
+
+// A pointer that another clause left in a variable may be the kernel's.
+bool is_for_process(const ClauseUses& uses) {
+  const bool may_read_kernel =
+      uses.follows_pointers && (uses.reads_variables || uses.has_kernel_constant);
+  return !uses.needs_kernel && !may_read_kernel;
+}
+
+void call(Builder& b, DProcessAccessor accessor) {
+  b.call(static_cast<abi::Accessor>(accessor));
+}
+
+// The number of the entry that a call in a clause is for: that of the built-in variable itself
+// where r2 has a constant.
+int32_t entry_of(const isa::Program& program, size_t at) {
+  const int32_t number = program.code[at].immediate;
+  const auto accessor = static_cast<DAccessor>(number);
+  if (!is_one_of(accessor, DAccessor::BuiltinInteger, DAccessor::BuiltinString)) return number;
+  const auto builtin = constant_before(program, at, static_cast<uint8_t>(Register::R2));
+  CLEW_ASSERT(builtin.has_value());
+  return static_cast<int32_t>(static_cast<uint64_t>(DProcessAccessor::Builtin) + *builtin);
+}
+
+class Composer {
+ public:
+  Composer(FiringPoint point, std::span<const FiringClause> error_clauses, const ClauseUses& uses)
+      : point_(point), error_clauses_(error_clauses), uses_(uses) {
+    const uint32_t on_stack = uses.arguments >> kRegisterArguments;
+    has_stack_arguments_ = point == FiringPoint::Entry && on_stack != 0;
+    firing_.wants_registers = uses.needs_registers || has_stack_arguments_;
+  }
+
+  Expected<Firing> compose(std::span<const FiringClause> clauses) {
+    CLEW_TRY(append_begin());
+    bool is_first = true;
+    for (const FiringClause& one : clauses) {
+      if (!is_first) CLEW_TRY(append_activity_check());
+      is_first = false;
+      CLEW_TRY(append_clause(one));
+      CLEW_TRY(append_aftermath(true));
+    }
+    Builder end;
+    end.move(Register::R0, 0).exit();
+    CLEW_TRY(append(end));
+    firing_.program.name = "firing";
+    firing_.program.site_constant_count = static_cast<uint32_t>(FiringConstant::Count);
+    return std::move(firing_);
+  }
+
+ private:
+  Expected<void> append(const Builder& piece) {
+    const isa::Program program = CLEW_TRY(piece.finish("piece"));
+    auto& code = firing_.program.code;
+    code.insert(code.end(), program.code.begin(), program.code.end());
+    return {};
+  }
+
+  // An exit in a piece of our own ends the firing.
+  Expected<void> append_begin() {
+    Builder b;
+    const Label runs = b.label();
+    b.move(Register::R6, Register::R1);
+    const auto constant = [&](Register r, FiringConstant which) {
+      b.load_site_constant(r, static_cast<uint32_t>(which));
+    };
+    constant(Register::R2, FiringConstant::Cookie);
+    if (firing_.wants_registers) {
+      const bool at_offset = point_ == FiringPoint::Offset;
+      b.move(Register::R3, at_offset ? kRunWhen | static_cast<int32_t>(abi::kDAtOffset) : kRunWhen);
+      constant(Register::R4, FiringConstant::ProgramCounter);
+      call(b, DProcessAccessor::BeginWithRegisters);
+    } else {
+      b.move(Register::R3, kRunWhen);
+      call(b, DProcessAccessor::Begin);
+    }
+    b.jump_if(Jump::NotEqual, Register::R0, 0, runs).exit().bind(runs);
+    put_arguments(b);
+    if (has_stack_arguments_) call(b, DProcessAccessor::StackArguments);
+    return append(b);
+  }
+
+  [[nodiscard]] bool reads(uint32_t index) const { return (uses_.arguments >> index & 1U) != 0; }
+
+  // The context (r6) has registers as they were; the accessors keep them.
+  void put_arguments(Builder& b) const {
+    b.load_window(Register::R5, 0);
+    for (uint32_t i = 0; i < kArguments; ++i) {
+      const bool is_on_stack = has_stack_arguments_ && i >= kRegisterArguments;
+      if (!reads(i) || is_on_stack) continue;
+      if (const auto field = context_field(i)) {
+        b.load(Size::Double, Register::R0, Register::R6, *field)
+            .store(Size::Double, Register::R5, argument_offset(i), Register::R0);
+      } else if (point_ == FiringPoint::Return && i == 0) {
+        b.load_site_constant(Register::R0, static_cast<uint32_t>(FiringConstant::ReturnOffset))
+            .store(Size::Double, Register::R5, argument_offset(i), Register::R0);
+      } else {
+        b.store(Size::Double, Register::R5, argument_offset(i), 0);
+      }
+    }
+  }
+
+  // Where the context has argument `index`, if it does.
+  [[nodiscard]] std::optional<int32_t> context_field(uint32_t index) const {
+    if (point_ == FiringPoint::Return && index == 1) return offsetof(abi::Context, return_value);
+    if (point_ != FiringPoint::Entry || index >= kRegisterArguments) return std::nullopt;
+    return static_cast<int32_t>(offsetof(abi::Context, arguments) + 8 * size_t{index});
+  }
+
+  // exit() stops the clauses that follow, too, whoever called it.
+  Expected<void> append_activity_check() {
+    Builder b;
+    const Label goes_on = b.label();
+    call(b, DProcessAccessor::Activity);
+    b.jump_if(Jump::Equal, Register::R0, kRunWhen, goes_on).exit().bind(goes_on);
+    return append(b);
+  }
+
+  Expected<void> append_clause(const FiringClause& one) {
+    Builder b;
+    const auto scratch = static_cast<int32_t>(one.scratch_begin);
+    const auto header = [](size_t offset) { return static_cast<int32_t>(offset); };
+    b.load_window(Register::R5, 0)
+        .store(Size::Word, Register::R5, header(offsetof(DWindowHeader, clause)),
+               static_cast<int32_t>(one.clause))
+        .store(Size::Double, Register::R5, header(offsetof(DWindowHeader, fault)), 0)
+        .store(Size::Double, Register::R5, header(offsetof(DWindowHeader, speculation)), 0)
+        .store(Size::Double, Register::R5, header(offsetof(DWindowHeader, alloca_top)), scratch)
+        .store(Size::Double, Register::R5, header(offsetof(DWindowHeader, scratch_begin)), scratch);
+    CLEW_TRY(append(b));
+    append_program(*one.program);
+    return {};
+  }
+
+  // The clause ends by reaching what follows it.
+  void append_program(const isa::Program& program) {
+    auto& code = firing_.program.code;
+    for (size_t at = 0; at < program.code.size(); ++at) {
+      Instruction i = program.code[at];
+      if (i.opcode == kExitOpcode) {
+        const size_t left = program.code.size() - at - 1;
+        i = {kJumpFarOpcode, 0, 0, static_cast<int32_t>(left)};
+      } else if (i.opcode == kCallOpcode) {
+        i.immediate = entry_of(program, at);
+      }
+      code.push_back(i);
+      if (i.opcode != isa::kLoad64Opcode) continue;
+      ++at;
+      code.push_back(program.code[at]);
+    }
+  }
+
+  // A fault or an exit; most clauses leave neither.
+  Expected<void> append_aftermath(bool runs_errors) {
+    Builder b;
+    const bool has_errors = runs_errors && !error_clauses_.empty();
+    const Label fine = b.label();
+    const Label found = b.label();
+    b.load_window(Register::R5, 0)
+        .load(Size::Double, Register::R1, Register::R5, offsetof(DWindowHeader, fault))
+        .jump_if(Jump::NotEqual, Register::R1, 0, found)
+        .load(Size::Double, Register::R1, Register::R5, offsetof(DWindowHeader, exit_pending))
+        .jump_if(Jump::Equal, Register::R1, 0, fine)
+        .bind(found);
+    call(b, DProcessAccessor::AfterClause);
+    if (!has_errors) {
+      b.bind(fine);
+      return append(b);
+    }
+    // The ERROR clauses are pieces of their own: jumps over them are set when they are known.
+    const Label runs = b.label();
+    b.jump_if(Jump::NotEqual, Register::R0, 0, runs).bind(fine);
+    const uint32_t skip = b.size();
+    b.jump(runs).bind(runs);
+    const size_t place = firing_.program.code.size() + skip;
+    CLEW_TRY(append(b));
+    for (const FiringClause& one : error_clauses_) {
+      CLEW_TRY(append_clause(one));
+      CLEW_TRY(append_aftermath(false));
+    }
+    Builder after;
+    call(after, DProcessAccessor::AfterError);
+    CLEW_TRY(append(after));
+    auto& code = firing_.program.code;
+    code[place] = {kJumpFarOpcode, 0, 0, static_cast<int32_t>(code.size() - place - 1)};
+    return {};
+  }
+
+  FiringPoint point_;
+  std::span<const FiringClause> error_clauses_;
+  ClauseUses uses_;
+  bool has_stack_arguments_ = false;
+  Firing firing_;
+};
+
+}  // namespace
+
+bool runs_in_process(std::span<const FiringClause> clauses,
+                     std::span<const FiringClause> error_clauses) {
+  return is_for_process(uses_of_all(clauses, error_clauses));
+}
+
+Expected<Firing> compose(FiringPoint point, std::span<const FiringClause> clauses,
+                         std::span<const FiringClause> error_clauses) {
+  const ClauseUses uses = uses_of_all(clauses, error_clauses);
+  if (!is_for_process(uses)) {
+    return fail(ErrorCode::InvalidQuery, "a clause asks for what only the kernel knows");
+  }
+  return Composer(point, error_clauses, uses).compose(clauses);
+}
+
+}  // namespace clew::plan::d
