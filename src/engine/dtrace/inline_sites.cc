@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "inline/refusal.h"
+#include "kernel/attach.h"
 
 namespace clew::engine {
 
@@ -66,6 +67,13 @@ uint64_t address_of(const inline_::Plan& plan, const inline_::Point& point) {
 void InlineSitePlanner::leave_out(uint32_t enabling, const std::string& reason) {
   left_out_.emplace(enabling, reason);
   places_.erase(enabling);
+}
+
+void InlineSitePlanner::leave_out_module(size_t module, const std::string& reason) {
+  const Places places = places_;
+  for (const auto& [enabling, place] : places) {
+    if (place.module == module) leave_out(enabling, reason);
+  }
 }
 
 std::optional<InlineSitePlanner::Place> InlineSitePlanner::place_of(const kernel::Probe& probe) {
@@ -172,7 +180,7 @@ InlineSites InlineSitePlanner::plan() {
     for (const size_t module : modules) {
       const auto code = codes_.code(catalog_, module);
       if (!code) {
-        std::erase_if(places_, [&](const auto& one) { return one.second.module == module; });
+        leave_out_module(module, "not-code");
         continue;
       }
       sites.modules.push_back(plan_module(module, **code));
@@ -197,8 +205,7 @@ Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module) 
     const uint32_t index = module.enablings[point.request];
     const Place& place = places_.at(index);
     const kernel::DEnabling& enabling = enabling_of(index);
-    const plan::d::Firing* const firing =
-        firings_.find(firing_point(place.kind), enabling.clauses);
+    const plan::d::Firing* const firing = firings_.find(firing_point(place.kind), enabling.clauses);
     if (firing == nullptr) return fail(ErrorCode::InvalidQuery, "clauses without a program");
     const uint64_t address = address_of(module.plan, point);
     PointProgram& program = points.programs.emplace_back();

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The probes of one process -> windows and what runs at their points. Nothing in the process changes
-// here. What cannot be inline is left to the kernel's uprobes, probe by probe, and no uprobe stands
-// in a window of ours: the kernel would execute the file's instruction in place of our jump.
+// The probes of one process -> windows and what runs at their points. Nothing in the process
+// changes here. What cannot be inline is left to the kernel's uprobes, probe by probe, and no
+// uprobe stands in a window of ours: the kernel would execute the file's instruction in place of
+// our jump.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -59,6 +61,7 @@ class InlineSitePlanner {
   };
   using Places = std::map<uint32_t, Place>;  // By enabling.
 
+  void leave_out_module(size_t module, const std::string& reason);
   void find_places();
   [[nodiscard]] std::optional<Place> place_of(const kernel::Probe& probe);
   [[nodiscard]] bool has_program(const kernel::DEnabling& enabling);

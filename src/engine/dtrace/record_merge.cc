@@ -18,9 +18,8 @@ void RecordMerge::add(std::span<const uint8_t> record) {
 
 // Records of one firing have one time, and stay in the order in which they were made.
 void RecordMerge::take(uint64_t limit_ns, const Take& take) {
-  std::stable_sort(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) {
-    return a.time_ns < b.time_ns;
-  });
+  std::stable_sort(waiting_.begin(), waiting_.end(),
+                   [](const Waiting& a, const Waiting& b) { return a.time_ns < b.time_ns; });
   const auto end =
       std::upper_bound(waiting_.begin(), waiting_.end(), limit_ns,
                        [](uint64_t limit, const Waiting& one) { return limit < one.time_ns; });

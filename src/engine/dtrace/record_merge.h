@@ -3,10 +3,10 @@
 // processes whose probes run inline.
 //
 // What a firing records has the time at which it began, and is in its ring when it is over. A turn
-// notes the time T, reads all rings, and passes on, by time, what is not younger than T. So what was
-// over before another firing began comes before it: all of one thread, and whatever threads made
-// wait for each other. Firings that overlapped in time may come in any order when one of them ended
-// after T.
+// notes the time T, reads all rings, and passes on, by time, what is not younger than T. So what
+// was over before another firing began comes before it: all of one thread, and whatever threads
+// made wait for each other. Firings that overlapped in time may come in any order when one of them
+// ended after T.
 //
 // The records that a speculation holds are in no order until it is committed; whoever reads takes
 // them out first (see DtraceConsumer). So that none is missing then, the kernel's ring is read
