@@ -39,7 +39,7 @@ struct Environment {
   bool is_d = false;                // A program of D: no loops, and the next three.
   uint32_t globals_address = 0;     // Absolute.
   uint32_t globals_bytes = 0;
-  abi::RegisterSet saved;  // What the stub has to save besides what the body writes.
+  abi::RegisterSet saved = {};  // What the stub has to save besides what the body writes.
 };
 
 // A call whose 4-byte displacement must be set when the address is known.

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of a DMachine:
+//
+//     low     the arena's low block at A
+//     slots   one slot: SlotControl, then the session's region at kRegionOffset
+//     code    the common runtime, the D runtime, then stubs with their bodies
+#include "d_machine.h"
+
+#include <chrono>
+#include <cstring>
+
+#include <cpuid.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "abi/context.h"
+#include "base/assert.h"
+#include "kernel/d_session_aggregates.h"
+#include "native/code.h"
+#include "native/print.h"
+#include "query/d/check_testing.h"
+#include "runtime/blob.h"
+#include "runtime/d_blob.h"
+#include "verify/verified_code.h"
+
+extern "C" uint64_t clew_native_enter(uint64_t stub, uint64_t* registers,
+                                      const uint64_t* arguments);
+
+namespace clew::process {
+namespace {
+
+using abi::Register;
+
+constexpr uint64_t kLowAddress = 0x2100'0000;
+constexpr uint32_t kRegionOffset = 4096;
+constexpr size_t kSlotBytes = kRegionOffset + (size_t{1} << abi::kDRegionSizeLog2) + 4096;
+constexpr size_t kCodeBytes = 1U << 20;
+constexpr uint32_t kSession = 2;
+
+uint8_t* map(uint64_t address, size_t size, int flags, int file = -1) {
+  const int source = file < 0 ? MAP_ANONYMOUS | MAP_PRIVATE : MAP_SHARED;
+  void* const at =
+      mmap(reinterpret_cast<void*>(address), size, PROT_READ | PROT_WRITE, source | flags, file, 0);
+  return at == MAP_FAILED ? nullptr : static_cast<uint8_t*>(at);
+}
+
+uint64_t address_of(const void* p) {
+  return reinterpret_cast<uint64_t>(p);
+}
+
+bool has_rdpid() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 22 & 1) != 0;
+}
+
+native::PointKind native_point(plan::d::FiringPoint point) {
+  switch (point) {
+    case plan::d::FiringPoint::Entry:
+      return native::PointKind::Entry;
+    case plan::d::FiringPoint::Return:
+      return native::PointKind::Exit;
+    case plan::d::FiringPoint::Offset:
+      return native::PointKind::Offset;
+  }
+  return native::PointKind::Offset;
+}
+
+uint32_t readable_above(plan::d::FiringPoint point) {
+  if (point == plan::d::FiringPoint::Entry) return 8 + 8 * abi::kStackArgumentsMax;
+  return point == plan::d::FiringPoint::Return ? 8 : 0;
+}
+
+// In the order of abi/stub.h.
+std::vector<Register> pushed(abi::RegisterSet clobbers) {
+  std::vector<Register> order = {Register::R10};
+  for (uint32_t n = 0; n < 16; ++n) {
+    const auto r = static_cast<Register>(n);
+    if (r != Register::R10 && clobbers.has(r)) order.push_back(r);
+  }
+  return order;
+}
+
+void put(std::vector<uint8_t>& out, std::initializer_list<uint8_t> bytes) {
+  out.insert(out.end(), bytes);
+}
+
+void put_stack_move(std::vector<uint8_t>& out, uint8_t opcode, Register r) {
+  const auto number = static_cast<uint8_t>(r);
+  if (number >= 8) out.push_back(0x41);
+  out.push_back(static_cast<uint8_t>(opcode + (number & 7U)));
+}
+
+// As src/inline/trampoline.cc writes it, without the checks of owner and busy.
+std::vector<uint8_t> prologue(abi::RegisterSet clobbers, bool in_flight) {
+  std::vector<uint8_t> text;
+  if (in_flight) put(text, {0x48, 0x8d, 0x64, 0x24, 0x80, 0x9c, 0xfc});
+  for (const Register r : pushed(clobbers))
+    put_stack_move(text, 0x50, r);
+  return text;
+}
+
+std::vector<uint8_t> epilogue(abi::RegisterSet clobbers, bool in_flight) {
+  std::vector<uint8_t> text;
+  std::vector<Register> order = pushed(clobbers);
+  for (auto r = order.rbegin(); r != order.rend(); ++r)
+    put_stack_move(text, 0x58, *r);
+  if (in_flight) put(text, {0x9d, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0});
+  put(text, {0xC3});
+  return text;
+}
+
+}  // namespace
+
+Expected<DScript> DScript::compile(std::string_view text) {
+  DScript made;
+  auto script = query::d::compiled(text);
+  if (!script) return fail(ErrorCode::InvalidQuery, query::d::shown_error(script.error()));
+  made.script = std::move(*script);
+  auto generated = plan::d::generate(made.script);
+  if (!generated) return fail(ErrorCode::InvalidQuery, query::d::shown_error(generated.error()));
+  made.generated = std::move(*generated);
+  for (uint32_t i = 0; i < made.script.clauses.size(); ++i) {
+    const bool is_error = made.script.clauses[i].probes.front().name == "ERROR";
+    (is_error ? made.error_clauses : made.clauses).push_back(i);
+  }
+  return made;
+}
+
+kernel::DPrograms DScript::programs() const {
+  kernel::DPrograms programs;
+  programs.clauses = generated.clauses;
+  programs.error_clauses = error_clauses;
+  programs.scratch_begin = generated.scratch_begin;
+  programs.globals = generated.globals;
+  programs.literals = generated.literals;
+  programs.variables = generated.variables;
+  programs.aggregations = generated.aggregations;
+  programs.local_begin = generated.local_begin;
+  programs.local_bytes = generated.local_bytes;
+  programs.string_bytes = script.string_size_bytes;
+  programs.principal_bytes = 1U << 16;
+  programs.aggregation_bytes = 1U << 20;
+  programs.speculations = 4;
+  return programs;
+}
+
+Expected<std::unique_ptr<DMachine>> DMachine::make(kernel::DPrograms programs) {
+  abi::DVariable token{};
+  token.value_bytes = static_cast<uint32_t>(8 + programs.string_bytes);
+  token.is_thread = 1;
+  programs.variables.push_back(token);
+  std::unique_ptr<DMachine> machine(new DMachine(std::move(programs)));
+  CLEW_TRY(machine->map());
+  machine->fill_process();
+  machine->fill_arena();
+  CLEW_TRY(machine->claim());
+  machine->shared().activity = static_cast<uint64_t>(abi::DActivity::Active);
+  return machine;
+}
+
+Expected<void> DMachine::map() {
+  kernel::Probe probe;
+  probe.id = 77;
+  probe.provider = "pid1";
+  probe.module = "shop";
+  probe.function = "charge_card";
+  probe.name = "entry";
+  kernel::Probe error;
+  error.id = kernel::kErrorProbe;
+  error.provider = "dtrace";
+  error.name = "ERROR";
+  const std::vector<kernel::DEnabling> enablings = {{probe, {}}, {error, {}}};
+  maps_ = CLEW_TRY(kernel::DMaps::make(programs_, enablings, 0, {}));
+  low_ = clew::process::map(kLowAddress, abi::kLowBlockSizeBytes, MAP_FIXED_NOREPLACE);
+  slots_ = clew::process::map(0, kSlotBytes, 0);
+  code_ = clew::process::map(0, kCodeBytes, 0);
+  globals_size_ = maps_.globals.memory.size_bytes();
+  low_globals_ = clew::process::map(0, globals_size_, MAP_32BIT, maps_.globals.map.get());
+  if (low_ == nullptr || slots_ == nullptr || code_ == nullptr || low_globals_ == nullptr) {
+    return fail(ErrorCode::Io, "mmap failed");
+  }
+  return {};
+}
+
+void DMachine::fill_process() {
+  const kernel::Symbols symbols = maps_.symbols(programs_);
+  const auto number = [&](const char* name) { return symbols.at(name).value; };
+  process_ = {.magic = abi::kDProcessMagic,
+              .shared = address_of(maps_.shared.memory.data()),
+              .globals = address_of(low_globals_),
+              .dynamic = address_of(maps_.dynamic.memory.data()),
+              .aggregates = address_of(maps_.aggregates.memory.data()),
+              .variables = address_of(maps_.variables.memory.data()),
+              .aggregations = address_of(maps_.aggregations.memory.data()),
+              .enabled = address_of(maps_.enabled.memory.data()),
+              .names = address_of(maps_.names.memory.data()),
+              .literals = address_of(programs_.literals.data()),
+              .clock = 0,
+              .cpus = number("d_n_cpus"),
+              .string_bytes = number("d_n_string_bytes"),
+              .variable_count = number("d_n_variables"),
+              .aggregation_count = number("d_n_aggregations"),
+              .enabled_count = 2,
+              .names_bytes = maps_.names_bytes,
+              .globals_bytes = number("d_n_globals_bytes"),
+              .literals_bytes = programs_.literals.size(),
+              .dynamic_buckets = number("d_n_dynamic_buckets"),
+              .dynamic_entry_bytes = number("d_n_dynamic_entry_bytes"),
+              .dynamic_key_bytes = number("d_n_dynamic_key_bytes"),
+              .aggregates_cpu_bytes = number("d_n_aggregates_cpu_bytes"),
+              .speculations = number("d_n_speculations"),
+              .speculation_bytes = number("d_n_speculation_bytes"),
+              .target_pid = 0,
+              .pid = static_cast<uint64_t>(getpid()),
+              .may_write_user = 1,
+              .local_begin = number("d_n_local_begin"),
+              .local_bytes = number("d_n_local_bytes"),
+              .error_enabling = 1,
+              .token_variable = number("d_n_token_variable"),
+              .stamp = 4711,
+              .clock_offset_ns = 0,
+              .has_rdpid = has_rdpid() ? 1U : 0U};
+}
+
+void DMachine::fill_arena() {
+  abi::ArenaHeader& arena = header();
+  reinterpret_cast<abi::PrivatePage*>(low_)->cookie = uint64_t{1} << 48;
+  arena.slot_count = 1;
+  arena.slots_address = address_of(slots_);
+  arena.slot_stride = kSlotBytes;
+  arena.system_calls_allowed = 1;
+  arena.tid_offset = abi::kTidFromKernel;
+  arena.process_count = 1;
+  arena.sessions[kSession].region_offset = kRegionOffset;
+  arena.sessions[kSession].layout.size_log2 = abi::kDRegionSizeLog2;
+  const runtime::Blob blob = runtime::runtime_blob();
+  std::memcpy(code_, blob.bytes.data(), blob.bytes.size());
+  const auto low = static_cast<uint32_t>(kLowAddress);
+  std::memcpy(code_ + blob.low_address_offset, &low, sizeof low);
+  const size_t place = (blob.bytes.size() + 63) & ~size_t{63};
+  const std::span<const uint8_t> d = runtime::d_blob();
+  std::memcpy(code_ + place, d.data(), d.size());
+  runtime::set_place({code_ + place, d.size()},
+                     {.low_address = kLowAddress,
+                      .window = kLowAddress + kRegionOffset + abi::kDRegionWindow,
+                      .process = address_of(&process_)});
+  entries_ = runtime::d_accessor_entries(address_of(code_) + runtime::thunk_offset(kSession, 0),
+                                         address_of(code_) + place);
+  used_ = static_cast<uint32_t>((place + d.size() + 63) & ~size_t{63});
+}
+
+Expected<void> DMachine::claim() {
+  CLEW_ASSERT(mprotect(code_, kCodeBytes, PROT_READ | PROT_EXEC) == 0);
+  const uint64_t entry =
+      address_of(code_) + runtime::stub_call_offset(kSession, runtime::StubCall::Claim);
+  uint64_t answer = 0;
+  asm volatile("call *%[entry]\n mov %%r10, %[answer]\n"
+               : [answer] "=r"(answer)
+               : [entry] "r"(entry)
+               : "r10", "memory", "cc");
+  if (answer == 0) return fail(ErrorCode::Refused, "no slot");
+  return {};
+}
+
+DMachine::~DMachine() {
+  asm volatile("wrgsbase %0" : : "r"(uint64_t{0}));
+  if (low_ != nullptr) munmap(low_, abi::kLowBlockSizeBytes);
+  if (slots_ != nullptr) munmap(slots_, kSlotBytes);
+  if (code_ != nullptr) munmap(code_, kCodeBytes);
+  if (low_globals_ != nullptr) munmap(low_globals_, globals_size_);
+}
+
+abi::ArenaHeader& DMachine::header() const {
+  return *reinterpret_cast<abi::ArenaHeader*>(low_ + abi::kHeaderOffset);
+}
+abi::RegionHeader& DMachine::region() const {
+  return *reinterpret_cast<abi::RegionHeader*>(slots_ + kRegionOffset);
+}
+abi::DWindow& DMachine::window() const {
+  return *reinterpret_cast<abi::DWindow*>(slots_ + kRegionOffset + abi::kDRegionWindow);
+}
+
+std::vector<plan::d::FiringClause> DMachine::clauses_of(
+    const std::vector<uint32_t>& clauses) const {
+  std::vector<plan::d::FiringClause> out;
+  for (const uint32_t i : clauses)
+    out.push_back({&programs_.clauses[i], i, programs_.scratch_begin[i]});
+  return out;
+}
+
+Expected<InstalledFiring> DMachine::install(const FiringSite& site,
+                                            const std::vector<uint32_t>& clauses) {
+  const auto begin = std::chrono::steady_clock::now();
+  const plan::d::Firing firing = CLEW_TRY(
+      plan::d::compose(site.point, clauses_of(clauses), clauses_of(programs_.error_clauses)));
+  const auto low = static_cast<uint32_t>(kLowAddress);
+  const auto globals = static_cast<uint32_t>(address_of(low_globals_));
+  const auto globals_bytes = static_cast<uint32_t>(programs_.globals.size());
+  const auto saved = firing.wants_registers ? abi::kDSavedRegisters : abi::RegisterSet{};
+  const native::Environment environment{.point = native_point(site.point),
+                                        .window_address = low + kRegionOffset + abi::kDRegionWindow,
+                                        .window_size_log2 = abi::kDWindowSizeLog2,
+                                        .slot_address = low,
+                                        .generation_address = low + abi::kHeaderOffset,
+                                        .is_d = true,
+                                        .globals_address = globals,
+                                        .globals_bytes = globals_bytes,
+                                        .saved = saved};
+  const uint64_t constants[] = {site.cookie, site.program_counter, site.return_offset};
+  const native::Code code = CLEW_TRY(native::translate(firing.program, environment, constants));
+  const bool in_flight = site.point == plan::d::FiringPoint::Offset;
+  std::vector<uint8_t> text = prologue(code.clobbers, in_flight);
+  const uint64_t address = address_of(code_) + used_ + text.size();
+  std::vector<uint8_t> body = code.bytes;
+  if (!native::relocate(code, address, entries_, body)) return fail(ErrorCode::Limit, "far");
+  const verify::Policy policy{
+      .address = address,
+      .window_address = environment.window_address,
+      .window_size_log2 = environment.window_size_log2,
+      .slot_address = low,
+      .generation_address = environment.generation_address,
+      .globals_address = globals,
+      .globals_bytes = globals_bytes,
+      .stack_readable_bytes = 8 * abi::saved_count(code.clobbers) + readable_above(site.point),
+      .clobbers = code.clobbers,
+      .accessor_entries = entries_};
+  const auto verified = verify::check(body, policy);
+  if (!verified) {
+    return fail(ErrorCode::Refused, verified.error().message + "\n" + native::print(code));
+  }
+  const auto end = std::chrono::steady_clock::now();
+  text.insert(text.end(), body.begin(), body.end());
+  const std::vector<uint8_t> after = epilogue(code.clobbers, in_flight);
+  text.insert(text.end(), after.begin(), after.end());
+  CLEW_ASSERT(used_ + text.size() <= kCodeBytes);
+  CLEW_ASSERT(mprotect(code_, kCodeBytes, PROT_READ | PROT_WRITE) == 0);
+  std::memcpy(code_ + used_, text.data(), text.size());
+  CLEW_ASSERT(mprotect(code_, kCodeBytes, PROT_READ | PROT_EXEC) == 0);
+  const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin).count();
+  const InstalledFiring made{.stub_address = address_of(code_) + used_,
+                             .code_bytes = static_cast<uint32_t>(body.size()),
+                             .instructions = static_cast<uint32_t>(firing.program.code.size()),
+                             .made_ns = static_cast<uint64_t>(took)};
+  used_ = static_cast<uint32_t>((used_ + text.size() + 63) & ~size_t{63});
+  return made;
+}
+
+RegisterFile DMachine::fire(const InstalledFiring& firing, const RegisterFile& registers,
+                            const std::array<uint64_t, 10>& stack) {
+  RegisterFile after = registers;
+  uint64_t arguments[18] = {};
+  std::memcpy(arguments, stack.data(), sizeof stack);
+  frame_ = clew_native_enter(firing.stub_address, after.data(), arguments);
+  return after;
+}
+
+std::vector<kernel::Record> DMachine::read_records() {
+  constexpr uint64_t kMask = (uint64_t{1} << abi::kDRingSizeLog2) - 1;
+  std::vector<kernel::Record> records;
+  abi::RegionHeader& counters = region();
+  const uint8_t* const ring = slots_ + kRegionOffset + abi::kDRegionRing;
+  while (counters.ring_tail != counters.ring_head) {
+    const uint8_t* const event = ring + (counters.ring_tail & kMask);
+    uint32_t head[2];
+    std::memcpy(head, event, sizeof head);
+    if (head[1] != abi::kDEventShape || head[0] <= abi::kDEventHeadBytes) break;
+    kernel::Record record;
+    record.bytes.assign(event + abi::kDEventHeadBytes, event + head[0]);
+    std::memcpy(&record.header, record.bytes.data(), sizeof record.header);
+    records.push_back(std::move(record));
+    counters.ring_tail += head[0];
+  }
+  return records;
+}
+
+std::vector<kernel::DAggregate> DMachine::aggregate(uint32_t aggregation) const {
+  return kernel::read_aggregation(maps_, aggregation, false);
+}
+
+}  // namespace clew::process

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Test support: firings of a D session in this process, as they would run in a traced one. The
+// arena is small, but the two runtimes, the session's arrays (the kernel's own maps), stubs,
+// translated and verified bodies are the real ones. One DMachine at a time per thread, which must
+// be the thread that made it, and there must be a kernel that takes BPF maps.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "abi/arena.h"
+#include "abi/d_process.h"
+#include "base/error.h"
+#include "kernel/d_session.h"
+#include "kernel/maps.h"
+#include "kernel/session_testing.h"
+#include "plan/d/firing.h"
+#include "plan/d/generate.h"
+#include "query/d/script.h"
+
+namespace clew::process {
+
+// General registers by hardware number; rsp is ignored.
+using RegisterFile = std::array<uint64_t, 16>;
+
+// A D program of which all clauses are one probe's, but those of ERROR.
+struct DScript {
+  query::d::Script script;
+  plan::d::Generated generated;
+  std::vector<uint32_t> clauses;
+  std::vector<uint32_t> error_clauses;
+
+  static Expected<DScript> compile(std::string_view text);
+  [[nodiscard]] kernel::DPrograms programs() const;
+};
+
+// What a site is.
+struct FiringSite {
+  plan::d::FiringPoint point = plan::d::FiringPoint::Entry;
+  uint64_t cookie = uint64_t{77} << 32;  // Enabling 0.
+  uint64_t program_counter = 0x1234;
+  uint64_t return_offset = 9;
+};
+
+// Code of a firing that can be run.
+struct InstalledFiring {
+  uint64_t stub_address = 0;
+  uint32_t code_bytes = 0;
+  uint32_t instructions = 0;
+  uint64_t made_ns = 0;  // Translation and verification.
+};
+
+class DMachine {
+ public:
+  static Expected<std::unique_ptr<DMachine>> make(kernel::DPrograms programs);
+  DMachine(const DMachine&) = delete;
+  DMachine& operator=(const DMachine&) = delete;
+  ~DMachine();
+
+  // The firing of these clauses of the session; others may follow.
+  Expected<InstalledFiring> install(const FiringSite& site, const std::vector<uint32_t>& clauses);
+  // Runs it as a function that finds these registers and stack arguments; the registers afterwards.
+  RegisterFile fire(const InstalledFiring& firing, const RegisterFile& registers = {},
+                    const std::array<uint64_t, 10>& stack = {});
+
+  // Records since the last call.
+  std::vector<kernel::Record> read_records();
+  [[nodiscard]] std::vector<kernel::DAggregate> aggregate(uint32_t aggregation) const;
+  [[nodiscard]] abi::DShared& shared() const { return *maps_.shared.as<abi::DShared>(); }
+  [[nodiscard]] uint8_t* globals() const { return maps_.globals.memory.data(); }
+  [[nodiscard]] abi::DWindow& window() const;
+  [[nodiscard]] abi::ArenaHeader& header() const;
+  [[nodiscard]] abi::RegionHeader& region() const;
+  // Of the last run: the address of the return address.
+  [[nodiscard]] uint64_t frame() const { return frame_; }
+
+ private:
+  explicit DMachine(kernel::DPrograms programs) : programs_(std::move(programs)) {}
+  Expected<void> map();
+  void fill_process();
+  void fill_arena();
+  Expected<void> claim();
+  [[nodiscard]] std::vector<plan::d::FiringClause> clauses_of(
+      const std::vector<uint32_t>& clauses) const;
+
+  kernel::DPrograms programs_;
+  kernel::DMaps maps_;
+  abi::DProcess process_{};
+  uint8_t* low_ = nullptr;
+  uint8_t* slots_ = nullptr;
+  uint8_t* code_ = nullptr;
+  uint8_t* low_globals_ = nullptr;
+  size_t globals_size_ = 0;
+  uint32_t used_ = 0;  // Of the code.
+  std::vector<uint64_t> entries_;
+  uint64_t frame_ = 0;
+};
+
+}  // namespace clew::process

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+// What clauses do in a process, from their text on.
+#include <cstring>
+#include <ctime>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "d_machine.h"
+
+namespace clew::process {
+namespace {
+
+using plan::d::FiringPoint;
+using testing::ElementsAre;
+
+constexpr uint32_t kRax = 0;
+constexpr uint32_t kRdx = 2;
+constexpr uint32_t kRbp = 5;
+constexpr uint32_t kRsi = 6;
+constexpr uint32_t kRdi = 7;
+
+uint64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+RegisterFile with(uint32_t which, uint64_t value) {
+  RegisterFile registers = {};
+  registers[which] = value;
+  return registers;
+}
+
+class ProcessFiring : public testing::Test {
+ protected:
+  void load(std::string_view text) {
+    machine_.reset();
+    auto script = DScript::compile(text);
+    ASSERT_TRUE(script) << script.error().message;
+    script_ = std::move(*script);
+    auto machine = DMachine::make(script_.programs());
+    if (!machine) GTEST_SKIP() << "NOT TESTED: " << machine.error().message;
+    machine_ = std::move(*machine);
+  }
+  InstalledFiring install(const FiringSite& site, const std::vector<uint32_t>& clauses) {
+    auto firing = machine_->install(site, clauses);
+    EXPECT_TRUE(firing) << firing.error().message;
+    return firing ? *firing : InstalledFiring{};
+  }
+  // All clauses at one site, fired once.
+  void run(std::string_view text, const RegisterFile& registers = {},
+           FiringPoint point = FiringPoint::Entry) {
+    load(text);
+    if (machine_ == nullptr) return;
+    const InstalledFiring firing = install({.point = point}, script_.clauses);
+    if (firing.stub_address == 0) return;
+    machine_->fire(firing, registers);
+    records_ = machine_->read_records();
+  }
+  // The value of field `index` of the only data record.
+  uint64_t field(uint32_t index) {
+    if (records_.size() != 1) {
+      ADD_FAILURE() << records_.size() << " records";
+      return 0;
+    }
+    const auto& actions = script_.generated.records[records_[0].header.clause].actions;
+    std::vector<query::d::RecordField> fields;
+    for (const auto& action : actions)
+      fields.insert(fields.end(), action.fields.begin(), action.fields.end());
+    uint64_t value = 0;
+    const query::d::RecordField& f = fields.at(index);
+    std::memcpy(&value, records_[0].bytes.data() + f.offset_bytes, std::min(8U, f.size_bytes));
+    return value;
+  }
+  std::string text_field(uint32_t index) {
+    if (records_.size() != 1) return "no record";
+    const auto& actions = script_.generated.records[records_[0].header.clause].actions;
+    std::vector<query::d::RecordField> fields;
+    for (const auto& action : actions)
+      fields.insert(fields.end(), action.fields.begin(), action.fields.end());
+    const query::d::RecordField& f = fields.at(index);
+    const auto* const begin =
+        reinterpret_cast<const char*>(records_[0].bytes.data() + f.offset_bytes);
+    return {begin, strnlen(begin, f.size_bytes)};
+  }
+
+  DScript script_;
+  std::unique_ptr<DMachine> machine_;
+  std::vector<kernel::Record> records_;
+};
+
+TEST_F(ProcessFiring, CountsAndLeavesEveryRegister) {
+  load("a:b:c:entry { @ = count(); }");
+  if (machine_ == nullptr) return;
+  const InstalledFiring firing = install({}, script_.clauses);
+  RegisterFile before = {};
+  for (uint64_t i = 0; i < before.size(); ++i)
+    before[i] = 0x1111'1111'1111'1111 * i + 7;
+  before[4] = 0;
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(machine_->fire(firing, before), before);
+  const auto keys = machine_->aggregate(0);
+  ASSERT_EQ(keys.size(), 1U);
+  EXPECT_EQ(keys[0].cells, std::vector<uint64_t>{5});
+}
+
+TEST_F(ProcessFiring, RecordsArgumentsAndBuiltins) {
+  const uint64_t before = monotonic_ns();
+  run("a:b:c:entry { printf(\"%d %d %d %d %s %s %d\", arg0, arg1, pid, tid, probefunc, "
+      "execname, timestamp); }",
+      [] {
+        RegisterFile r = {};
+        r[kRdi] = 42;
+        r[kRsi] = static_cast<uint64_t>(-5);
+        return r;
+      }());
+  if (machine_ == nullptr) return;
+  EXPECT_EQ(field(0), 42U);
+  EXPECT_EQ(field(1), static_cast<uint64_t>(-5));
+  EXPECT_EQ(static_cast<pid_t>(field(2)), getpid());
+  EXPECT_EQ(static_cast<pid_t>(field(3)), gettid());
+  EXPECT_EQ(text_field(4), "charge_card");
+  char name[16] = {};
+  prctl(PR_GET_NAME, name);
+  EXPECT_EQ(text_field(5), name);
+  EXPECT_GE(field(6), before);
+  EXPECT_LE(field(6), monotonic_ns());
+  EXPECT_EQ(records_[0].header.time_ns, field(6));
+  EXPECT_EQ(records_[0].header.probe, 77U);
+  EXPECT_EQ(records_[0].header.kind, abi::DRecordKind::Data);
+}
+
+TEST_F(ProcessFiring, ReturnsHaveTheirOffsetAndTheResult) {
+  run("a:b:c:return { printf(\"%d %d\", arg0, arg1); }", with(kRax, 1234), FiringPoint::Return);
+  if (machine_ == nullptr) return;
+  EXPECT_EQ(field(0), 9U);
+  EXPECT_EQ(field(1), 1234U);
+}
+
+TEST_F(ProcessFiring, ArgumentsOnTheStackAreRead) {
+  load("a:b:c:entry { printf(\"%d %d %d\", arg2, arg6, arg9); }");
+  if (machine_ == nullptr) return;
+  const InstalledFiring firing = install({}, script_.clauses);
+  const RegisterFile before = with(kRdx, 3);
+  EXPECT_EQ(machine_->fire(firing, before, {60, 70, 80, 90}), before);
+  records_ = machine_->read_records();
+  EXPECT_EQ(field(0), 3U);
+  EXPECT_EQ(field(1), 60U);
+  EXPECT_EQ(field(2), 90U);
+}
+
+TEST_F(ProcessFiring, PredicatesDecide) {
+  load("a:b:c:entry /arg0 == 7/ { trace(arg1); }");
+  if (machine_ == nullptr) return;
+  const InstalledFiring firing = install({}, script_.clauses);
+  machine_->fire(firing, with(kRdi, 6));
+  EXPECT_TRUE(machine_->read_records().empty());
+  machine_->fire(firing, with(kRdi, 7));
+  EXPECT_EQ(machine_->read_records().size(), 1U);
+}
+
+TEST_F(ProcessFiring, ThreadLocalVariablesPairEntryAndReturn) {
+  load(
+      "a:b:c:entry { self->ts = timestamp; self->n = arg0; }"
+      "a:b:c:return /self->ts/ { trace(timestamp - self->ts); trace(self->n); self->ts = 0; }");
+  if (machine_ == nullptr) return;
+  const InstalledFiring entry = install({}, {0});
+  const InstalledFiring exit = install({.point = FiringPoint::Return}, {1});
+  machine_->fire(exit);
+  EXPECT_TRUE(machine_->read_records().empty());
+  const uint64_t begin = monotonic_ns();
+  machine_->fire(entry, with(kRdi, 99));
+  machine_->fire(exit);
+  const uint64_t took = monotonic_ns() - begin;
+  records_ = machine_->read_records();
+  EXPECT_GT(field(0), 0U);
+  EXPECT_LE(field(0), took);
+  EXPECT_EQ(field(1), 99U);
+  machine_->fire(exit);
+  EXPECT_TRUE(machine_->read_records().empty());
+}
+
+TEST_F(ProcessFiring, GlobalsAreSharedMemory) {
+  load("int n; string s; a:b:c:entry { n += arg0; s = strjoin(\"n\", lltostr(n)); trace(s); }");
+  if (machine_ == nullptr) return;
+  const InstalledFiring firing = install({}, script_.clauses);
+  machine_->fire(firing, with(kRdi, 5));
+  machine_->fire(firing, with(kRdi, 6));
+  records_ = machine_->read_records();
+  ASSERT_EQ(records_.size(), 2U);
+  records_.erase(records_.begin());
+  EXPECT_EQ(text_field(0), "n11");
+  int seen = 0;
+  std::memcpy(&seen, machine_->globals(), sizeof seen);
+  EXPECT_EQ(seen, 11);
+}
+
+TEST_F(ProcessFiring, AssociativeArraysHaveTuples) {
+  load(
+      "int x[int, string]; a:b:c:entry { x[1, \"a\"] += 1; x[2, \"a\"] += arg0;"
+      " trace(x[1, \"a\"]); trace(x[2, \"a\"]); trace(x[1, \"b\"]); }");
+  if (machine_ == nullptr) return;
+  const InstalledFiring firing = install({}, script_.clauses);
+  machine_->fire(firing, with(kRdi, 5));
+  static_cast<void>(machine_->read_records());
+  machine_->fire(firing, with(kRdi, 6));
+  records_ = machine_->read_records();
+  EXPECT_EQ(field(0), 2U);
+  EXPECT_EQ(field(1), 11U);
+  EXPECT_EQ(field(2), 0U);
+}
+
+TEST_F(ProcessFiring, AggregatesByKey) {
+  load(
+      "a:b:c:entry { @c[arg0] = count(); @s[probefunc, arg0] = sum(arg1); @q = quantize(arg1);"
+      " @m = max(arg1); @a = avg(arg1); }");
+  if (machine_ == nullptr) return;
+  const InstalledFiring firing = install({}, script_.clauses);
+  for (uint64_t i = 0; i < 10; ++i) {
+    RegisterFile r = {};
+    r[kRdi] = i % 2;
+    r[kRsi] = i;
+    machine_->fire(firing, r);
+  }
+  std::map<uint64_t, uint64_t> counts;
+  for (const auto& one : machine_->aggregate(0)) {
+    uint64_t key = 0;
+    std::memcpy(&key, one.key.data(), 8);
+    counts[key] = one.cells.at(0);
+  }
+  EXPECT_EQ(counts, (std::map<uint64_t, uint64_t>{{0, 5}, {1, 5}}));
+  std::map<std::string, uint64_t> sums;
+  for (const auto& one : machine_->aggregate(1)) {
+    uint64_t key = 0;
+    std::memcpy(&key, one.key.data() + one.key.size() - 8, 8);
+    sums[std::string(reinterpret_cast<const char*>(one.key.data())) + std::to_string(key)] =
+        one.cells.at(0);
+  }
+  EXPECT_EQ(sums, (std::map<std::string, uint64_t>{{"charge_card0", 20}, {"charge_card1", 25}}));
+  EXPECT_EQ(machine_->aggregate(3).at(0).cells.at(0), 9U);
+  EXPECT_EQ(machine_->aggregate(4).at(0).cells, (std::vector<uint64_t>{10, 45}));
+  const auto buckets = machine_->aggregate(2).at(0).cells;
+  EXPECT_EQ(buckets.at(63), 1U);  // 0
+  EXPECT_EQ(buckets.at(64), 1U);  // 1
+  EXPECT_EQ(buckets.at(65), 2U);  // 2, 3
+  EXPECT_EQ(buckets.at(66), 4U);  // 4 to 7
+  EXPECT_EQ(buckets.at(67), 2U);  // 8, 9
+}
+
+TEST_F(ProcessFiring, UserMemoryIsReadAndBadAddressesAreFaults) {
+  const char* const text = "a text in the process";
+  load("a:b:c:entry { trace(copyinstr(arg0)); }");
+  if (machine_ == nullptr) return;
+  const InstalledFiring firing = install({}, script_.clauses);
+  machine_->fire(firing, with(kRdi, reinterpret_cast<uint64_t>(text)));
+  records_ = machine_->read_records();
+  EXPECT_EQ(text_field(0), text);
+  machine_->fire(firing, with(kRdi, 0x10));
+  records_ = machine_->read_records();
+  ASSERT_EQ(records_.size(), 1U);
+  EXPECT_EQ(records_[0].header.kind, abi::DRecordKind::Error);
+  EXPECT_EQ(records_[0].word(0), static_cast<uint64_t>(abi::DFault::BadAddress));
+  EXPECT_EQ(records_[0].word(1), 0x10U);
+}
+
+TEST_F(ProcessFiring, WithoutSystemCallsMemoryIsAFault) {
+  load("a:b:c:entry { trace(copyinstr(arg0)); }");
+  if (machine_ == nullptr) return;
+  machine_->header().system_calls_allowed = 0;
+  const InstalledFiring firing = install({}, script_.clauses);
+  machine_->fire(firing, with(kRdi, reinterpret_cast<uint64_t>("text")));
+  records_ = machine_->read_records();
+  ASSERT_EQ(records_.size(), 1U);
+  EXPECT_EQ(records_[0].header.kind, abi::DRecordKind::Error);
+}
+
+TEST_F(ProcessFiring, ErrorClausesRunAndLaterClausesFollow) {
+  run("a:b:c:entry { trace(1 / arg0); } a:b:c:entry { trace(arg1); }"
+      "dtrace:::ERROR { printf(\"%d %d %s\", arg1, arg4, probename); }",
+      with(kRsi, 8));
+  if (machine_ == nullptr) return;
+  ASSERT_EQ(records_.size(), 3U);
+  EXPECT_EQ(records_[0].header.kind, abi::DRecordKind::Error);
+  EXPECT_EQ(records_[0].word(0), static_cast<uint64_t>(abi::DFault::DivideByZero));
+  EXPECT_EQ(records_[1].header.clause, 2U);
+  EXPECT_EQ(records_[1].header.probe, 3U);
+  EXPECT_EQ(records_[2].header.clause, 1U);
+  EXPECT_EQ(records_[2].header.probe, 77U);
+  const auto all = records_;
+  records_ = {all[1]};
+  EXPECT_EQ(field(0), 77U);
+  EXPECT_EQ(field(1), static_cast<uint64_t>(abi::DFault::DivideByZero));
+  EXPECT_EQ(text_field(2), "ERROR");
+  records_ = {all[2]};
+  EXPECT_EQ(field(0), 8U);
+}
+
+TEST_F(ProcessFiring, ExitEndsTheSessionAndLaterClauses) {
+  load("a:b:c:entry { exit(3); } a:b:c:entry { trace(1); }");
+  if (machine_ == nullptr) return;
+  const InstalledFiring firing = install({}, script_.clauses);
+  machine_->fire(firing);
+  EXPECT_EQ(machine_->shared().activity, static_cast<uint64_t>(abi::DActivity::Draining));
+  EXPECT_EQ(machine_->shared().exit_code, 3U);
+  records_ = machine_->read_records();
+  ASSERT_EQ(records_.size(), 2U);
+  EXPECT_EQ(records_[0].header.kind, abi::DRecordKind::Data);
+  EXPECT_EQ(records_[1].header.kind, abi::DRecordKind::Exit);
+  machine_->fire(firing);
+  EXPECT_TRUE(machine_->read_records().empty());
+}
+
+TEST_F(ProcessFiring, SpeculationsAreCommittedOrNot) {
+  load(
+      "a:b:c:entry { self->id = speculation(); }"
+      "a:b:c:entry { speculate(self->id); trace(arg0); }"
+      "a:b:c:entry /arg0 == 1/ { commit(self->id); }"
+      "a:b:c:entry /arg0 == 2/ { discard(self->id); }");
+  if (machine_ == nullptr) return;
+  const InstalledFiring firing = install({}, script_.clauses);
+  machine_->fire(firing, with(kRdi, 1));
+  machine_->fire(firing, with(kRdi, 2));
+  std::vector<abi::DRecordKind> kinds;
+  for (const auto& record : machine_->read_records()) {
+    if (record.header.speculation != 0) kinds.push_back(record.header.kind);
+  }
+  EXPECT_THAT(kinds, ElementsAre(abi::DRecordKind::Data, abi::DRecordKind::Commit,
+                                 abi::DRecordKind::Data, abi::DRecordKind::Discard));
+}
+
+TEST_F(ProcessFiring, StringsAreTheKernelsOwn) {
+  run("a:b:c:entry { this->s = \"/usr/lib/../bin/tool\"; printf(\"%s %s %s %d %s %s %s\","
+      " basename(this->s), cleanpath(this->s), substr(this->s, 5, 3), strlen(this->s),"
+      " strtok(this->s, \"/\"), strtok(0, \"/\"), toupper(\"abc\")); }");
+  if (machine_ == nullptr) return;
+  EXPECT_EQ(text_field(0), "tool");
+  EXPECT_EQ(text_field(1), "/usr/bin/tool");
+  EXPECT_EQ(text_field(2), "lib");
+  EXPECT_EQ(field(3), 20U);
+  EXPECT_EQ(text_field(4), "usr");
+  EXPECT_EQ(text_field(5), "lib");
+  EXPECT_EQ(text_field(6), "ABC");
+}
+
+TEST_F(ProcessFiring, ClauseLocalVariablesAreZeroInEachFiring) {
+  load("a:b:c:entry { this->n++; trace(this->n); } a:b:c:entry { trace(this->n); }");
+  if (machine_ == nullptr) return;
+  const InstalledFiring firing = install({}, script_.clauses);
+  for (int i = 0; i < 2; ++i) {
+    machine_->fire(firing);
+    const auto all = machine_->read_records();
+    ASSERT_EQ(all.size(), 2U);
+    records_ = {all[0]};
+    EXPECT_EQ(field(0), 1U);
+    records_ = {all[1]};
+    EXPECT_EQ(field(0), 1U);
+  }
+}
+
+TEST_F(ProcessFiring, StacksFollowFramePointers) {
+  load("a:b:c:entry { ustack(4); trace(ucaller); trace(uregs[0]); }");
+  if (machine_ == nullptr) return;
+  const InstalledFiring firing = install({.program_counter = 0xABCD}, script_.clauses);
+  uint64_t outer[2] = {0, 0x3333};
+  uint64_t inner[2] = {reinterpret_cast<uint64_t>(outer), 0x2222};
+  RegisterFile r = with(kRbp, reinterpret_cast<uint64_t>(inner));
+  r[15] = 0x1515;
+  EXPECT_EQ(machine_->fire(firing, r), r);
+  records_ = machine_->read_records();
+  ASSERT_EQ(records_.size(), 1U);
+  const auto& fields = script_.generated.records[0].actions[0].fields;
+  uint64_t frames[6] = {};
+  std::memcpy(frames, records_[0].bytes.data() + fields[0].offset_bytes, sizeof frames);
+  EXPECT_THAT(frames,
+              ElementsAre(static_cast<uint64_t>(getpid()), 0xABCD, frames[2], 0x2222, 0x3333, 0));
+  EXPECT_EQ(field(1), frames[2]);
+  EXPECT_EQ(field(2), 0x1515U);
+}
+
+TEST_F(ProcessFiring, OffsetsKeepFlagsAndRedZone) {
+  run("a:b:c:10 { ustack(2); trace(arg0); trace(uregs[19]); }", with(kRdi, 5), FiringPoint::Offset);
+  if (machine_ == nullptr) return;
+  ASSERT_EQ(records_.size(), 1U);
+  EXPECT_EQ(field(1), 0U);
+  EXPECT_EQ(field(2), machine_->frame());
+}
+
+TEST_F(ProcessFiring, AFullRingIsCountedByCpu) {
+  load("a:b:c:entry { tracemem(copyin(arg0, 4000), 4000); }");
+  if (machine_ == nullptr) return;
+  static const std::vector<uint8_t> kBytes(4096, 7);
+  const InstalledFiring firing = install({}, script_.clauses);
+  for (int i = 0; i < 100; ++i)
+    machine_->fire(firing, with(kRdi, reinterpret_cast<uint64_t>(kBytes.data())));
+  const auto records = machine_->read_records();
+  uint64_t lost = 0;
+  for (const uint64_t one : machine_->shared().losses.principal)
+    lost += one;
+  EXPECT_GT(lost, 0U);
+  EXPECT_EQ(records.size() + lost, 100U);
+  for (const auto& record : records)
+    EXPECT_EQ(record.bytes.at(record.bytes.size() - 1), 7U);
+}
+
+TEST_F(ProcessFiring, NothingRunsBeforeTracingBegins) {
+  load("a:b:c:entry { @ = count(); }");
+  if (machine_ == nullptr) return;
+  const InstalledFiring firing = install({}, script_.clauses);
+  machine_->shared().activity = static_cast<uint64_t>(abi::DActivity::Inactive);
+  machine_->fire(firing);
+  EXPECT_TRUE(machine_->aggregate(0).empty());
+}
+
+TEST_F(ProcessFiring, ClausesThatNeedTheKernelStayThere) {
+  const auto runs = [](std::string_view text) {
+    const auto script = DScript::compile(text);
+    EXPECT_TRUE(script) << script.error().message;
+    std::vector<plan::d::FiringClause> clauses;
+    for (const uint32_t i : script->clauses)
+      clauses.push_back({&script->generated.clauses[i], i, 0});
+    return plan::d::runs_in_process(clauses, {});
+  };
+  EXPECT_TRUE(runs("a:b:c:entry { @[probefunc, ustack()] = quantize(arg0); }"));
+  EXPECT_TRUE(runs("a:b:c:entry { trace(*(int *)copyin(arg0, 4)); }"));
+  EXPECT_TRUE(runs("a:b:c:entry { self->p = arg0; } a:b:c:return { trace(self->p); }"));
+  EXPECT_TRUE(runs("a:b:c:entry { trace(copyinstr(self->p)); self->p = 0; }"));
+  EXPECT_TRUE(runs("a:b:c:entry { trace(-1000000); }"));
+  EXPECT_FALSE(runs("a:b:c:entry { trace(curthread->pid); }"));
+  EXPECT_FALSE(runs("a:b:c:entry { trace(execargs); }"));
+  EXPECT_FALSE(runs("a:b:c:entry { trace(progenyof(1)); }"));
+  EXPECT_FALSE(runs("int *p; a:b:c:entry { trace(*p); }"));
+  EXPECT_FALSE(runs("a:b:c:entry { trace(((struct task_struct *)self->p)->pid); }"));
+}
+
+}  // namespace
+}  // namespace clew::process
