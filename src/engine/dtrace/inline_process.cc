@@ -15,6 +15,7 @@
 #include "base/error_text.h"
 #include "engine/dtrace/inline_clock.h"
 #include "engine/session_memory.h"
+#include "target/process.h"
 
 namespace clew::engine {
 namespace {
