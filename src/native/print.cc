@@ -21,6 +21,12 @@ std::string one(const ZydisFormatter& formatter, const ZydisDecodedInstruction& 
   return ZYAN_SUCCESS(status) ? std::string(text.data()) : std::string("?");
 }
 
+std::string name_of(abi::Accessor accessor) {
+  const auto number = static_cast<uint32_t>(accessor);
+  if (number < abi::kAccessorCount) return std::string(isa::accessor_name(accessor));
+  return fmt::format("accessor {} of D", number);
+}
+
 const CallFixup* call_at(const Code& code, size_t offset) {
   for (const CallFixup& call : code.calls) {
     if (call.offset_bytes == offset + 1) return &call;
@@ -49,7 +55,7 @@ std::string print(const Code& code) {
       continue;
     }
     if (const CallFixup* call = call_at(code, offset)) {
-      text += fmt::format("{:5x}  call {}\n", offset, isa::accessor_name(call->accessor));
+      text += fmt::format("{:5x}  call {}\n", offset, name_of(call->accessor));
     } else {
       text +=
           fmt::format("{:5x}  {}\n", offset, one(formatter, instruction, operands.data(), offset));

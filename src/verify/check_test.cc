@@ -296,6 +296,42 @@ TEST(VerifyR6, TheGenerationIsOneLoad) {
   EXPECT_RULE("R6", Bytes{0x8B, 0x04, 0x25} + word32(0), without);
 }
 
+TEST(VerifyR6, GlobalsAreReachedByConstantAddressesInside) {
+  constexpr uint32_t kGlobals = 0x2000'0000;
+  constexpr uint32_t kBytes = 24;
+  Policy with = policy();
+  with.globals_address = kGlobals;
+  with.globals_bytes = kBytes;
+  const Bytes load = {0x48, 0x8B, 0x04, 0x25};   // mov rax, [d]
+  const Bytes store = {0x48, 0x89, 0x04, 0x25};  // mov [d], rax
+  for (const Bytes& access : {load, store}) {
+    EXPECT_FINE(access + word32(kGlobals), with);
+    EXPECT_FINE(access + word32(kGlobals + kBytes - 8), with);
+    EXPECT_RULE("R6", access + word32(kGlobals - 1), with);
+    EXPECT_RULE("R6", access + word32(kGlobals + kBytes - 7), with);
+    EXPECT_RULE("R6", access + word32(0xFFFF'FFFF), with);
+    EXPECT_RULE("R6", access + word32(kGlobals));  // A session without globals.
+    EXPECT_RULE("R6", Bytes{0x65} + access + word32(kGlobals), with);
+  }
+  EXPECT_FINE(Bytes{0x0F, 0xB6, 0x04, 0x25} + word32(kGlobals + kBytes - 1),
+              with);  // movzx: 1 byte
+  EXPECT_RULE("R6", Bytes{0x0F, 0xB7, 0x04, 0x25} + word32(kGlobals + kBytes - 1), with);
+  // [rcx + d], whatever is known of rcx.
+  EXPECT_RULE("R6", Bytes{0x83, 0xE1, 0x07, 0x48, 0x89, 0x81} + word32(kGlobals), with);
+  // lock add [d], rax
+  EXPECT_FINE(Bytes{0xF0, 0x48, 0x01, 0x04, 0x25} + word32(kGlobals + 8), with);
+  EXPECT_RULE("R13", Bytes{0xF0, 0x48, 0x01, 0x04, 0x25} + word32(kGlobals + 4), with);
+}
+
+TEST(Verify, RefusesGlobalsOutOfReach) {
+  Policy with = policy();
+  with.globals_address = 0x7FFF'FFF0;
+  with.globals_bytes = 16;
+  EXPECT_THAT(verdict({}, with), HasSubstr("policy"));
+  with.globals_address = 0;
+  EXPECT_THAT(verdict({}, with), HasSubstr("policy"));
+}
+
 TEST(VerifyR7, FactsFollowTheValue) {
   const Bytes store = store_indexed(kWindow);
   EXPECT_FINE(Bytes{0xB9} + word32(0x1000) + store);           // mov ecx, imm
