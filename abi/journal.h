@@ -116,14 +116,17 @@ struct LayerRecord {
 static_assert(sizeof(LayerRecord) == 56 + 32 * kPatchesMax + 8 * kWindowInstructionsMax +
                                          kCopyHeadBytes * kWindowInstructionsMax);
 
-// Memory besides the arena's own that the target shares with one session. Recorded before it is
-// mapped, so there may be nothing there; what is there is known by its name (inline/removal.cc).
+// What one session has in the target besides sites. Memory is recorded before it is mapped, so
+// there may be nothing there; what is there is known by its name (inline/shared_parts.h). A
+// semaphore of a static probe is recorded as Coming before it is raised: should we die just then,
+// nobody knows whether it was.
 inline constexpr uint32_t kSharedPartsMax = 80;
+enum class SharedKind : uint32_t { Memory = 0, SemaphoreComing = 1, Semaphore = 2 };
 struct SharedRecord {
   uint64_t address;  // In the target; 0 = free.
   uint64_t size_bytes;
   uint32_t session;
-  uint32_t reserved;
+  SharedKind kind;
 };
 static_assert(sizeof(SharedRecord) == 24);
 

@@ -195,6 +195,10 @@ class Attachment {
   // detach() removes what there is. Errors: Refused when there is no room for it; Io; Limit.
   Expected<std::vector<uint64_t>> share(std::span<const SharedPart> parts);
 
+  // Adds 1 to each of these counters of 16 bits, which say that somebody listens to a static probe;
+  // detach() takes it back. Addresses in the target.
+  Expected<void> raise(std::span<const uint64_t> semaphores);
+
   [[nodiscard]] TargetState state() const;
   Event wait(std::chrono::milliseconds timeout);
   // Lets a loader that waits go on. False when it did not wait until now: functions of the new

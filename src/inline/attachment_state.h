@@ -44,8 +44,8 @@ struct Attachment::State {
   // By extent; nodes never move, so that spans of them stay valid.
   std::map<uint32_t, AccessorEntries> accessor_entries;
   std::vector<uint8_t> d_code;  // A session of D: its runtime; a copy lies in each extent.
-  uint32_t loader_seen = 0;  // The request that wait() reported last.
-  bool loader_late = false;  // The loader went on without our answer.
+  uint32_t loader_seen = 0;     // The request that wait() reported last.
+  bool loader_late = false;     // The loader went on without our answer.
   bool attached = true;
   mutable TargetState last_state = TargetState::Running;
 };

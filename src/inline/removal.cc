@@ -47,6 +47,15 @@ bool is_private_code(std::span<const target::Mapping> maps, const abi::PatchReco
   });
 }
 
+// Of a module that may be gone by now.
+bool is_private_data(std::span<const target::Mapping> maps, const abi::SharedRecord& part) {
+  const uint64_t last = part.address + part.size_bytes - 1;
+  return std::any_of(maps.begin(), maps.end(), [&](const target::Mapping& map) {
+    return map.writable && !map.shared && map.inode != 0 && map.contains(part.address) &&
+           map.contains(last);
+  });
+}
+
 std::span<const uint8_t> written(const abi::PatchRecord& patch) {
   return {patch.written, patch.size_bytes};
 }
@@ -287,6 +296,18 @@ bool Removal::has_stray_jumps(const StoppedTarget& target) const {
   return false;
 }
 
+Expected<void> Removal::unmap_inside(StoppedTarget& target, std::span<const target::Mapping> maps,
+                                     const abi::SharedRecord& part) {
+  for (const target::Mapping& map : maps) {
+    const bool inside = map.start >= part.address && map.start - part.address < part.size_bytes &&
+                        map.end - part.address <= part.size_bytes;
+    if (!inside || !is_shared_part(map)) continue;
+    CLEW_TRY(target.checked_call(
+        "munmap", {.number = SYS_munmap, .arguments = {map.start, map.size_bytes()}}));
+  }
+  return {};
+}
+
 // No body of a session that leaves runs any more, and none will. Forked children share the journal:
 // what is unmapped in one of them is still to be found in the others.
 Expected<void> Removal::unmap_shared_parts(StoppedTarget& target) {
@@ -296,12 +317,10 @@ Expected<void> Removal::unmap_shared_parts(StoppedTarget& target) {
   const bool is_first = arena_.header().processes[0].pid == static_cast<uint32_t>(target.pid());
   for (const auto& [index, record] : records) {
     if (!leaves(record.session)) continue;
-    for (const target::Mapping& map : maps) {
-      const bool inside =
-          map.start >= record.address && map.end - record.address <= record.size_bytes;
-      if (!inside || !is_shared_part(map)) continue;
-      CLEW_TRY(target.checked_call(
-          "munmap", {.number = SYS_munmap, .arguments = {map.start, map.size_bytes()}}));
+    if (record.kind == abi::SharedKind::Memory) {
+      CLEW_TRY(unmap_inside(target, maps, record));
+    } else if (record.kind == abi::SharedKind::Semaphore && is_private_data(maps, record)) {
+      CLEW_TRY(change_semaphore(target, record.address, -1));
     }
     if (is_first && !request_.everything) arena_.journal().shared[index] = {};
   }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/error.h"
@@ -64,6 +65,8 @@ class Removal {
   [[nodiscard]] std::optional<uint64_t> continue_at(const abi::LayerRecord& layer,
                                                     uint32_t instruction) const;
   Expected<void> unmap_shared_parts(StoppedTarget& target);
+  static Expected<void> unmap_inside(StoppedTarget& target, std::span<const target::Mapping> maps,
+                                     const abi::SharedRecord& part);
   [[nodiscard]] bool has_stray_jumps(const StoppedTarget& target) const;
   void reset_gs(StoppedTarget& target) const;
 

@@ -159,13 +159,14 @@ Expected<std::vector<uint64_t>> choose_places(pid_t pid, const Arena& arena,
   return places;
 }
 
-Expected<void> record(const Arena& arena, uint32_t session, uint64_t address, uint64_t size) {
+Expected<abi::SharedRecord*> record(const Arena& arena, const abi::SharedRecord& part) {
   for (abi::SharedRecord& slot : arena.journal().shared) {
     if (copy_once(slot).address != 0) continue;
-    slot.session = session;
-    slot.size_bytes = size;
-    __atomic_store_n(&slot.address, address, __ATOMIC_RELEASE);
-    return {};
+    slot.session = part.session;
+    slot.size_bytes = part.size_bytes;
+    slot.kind = part.kind;
+    __atomic_store_n(&slot.address, part.address, __ATOMIC_RELEASE);
+    return &slot;
   }
   return fail(ErrorCode::Limit, "the sessions on this process share too much memory");
 }
@@ -186,7 +187,42 @@ Expected<void> map_part(StoppedTarget& target, const SharedPart& part, uint64_t 
   return fail(ErrorCode::Io, "mapping the session's memory: the kernel chose another address");
 }
 
+Expected<uint16_t> read_semaphore(const StoppedTarget& target, uint64_t address) {
+  uint16_t value = 0;
+  CLEW_TRY(target.read(address, bytes_of(value)));
+  return value;
+}
+
 }  // namespace
+
+Expected<void> change_semaphore(const StoppedTarget& target, uint64_t address, int change) {
+  const uint16_t value = CLEW_TRY(read_semaphore(target, address));
+  const int next = std::clamp(value + change, 0, int{UINT16_MAX});
+  auto changed = static_cast<uint16_t>(next);
+  return target.write(address, bytes_of(changed));
+}
+
+Expected<void> Attachment::raise(std::span<const uint64_t> semaphores) {
+  if (semaphores.empty()) return {};
+  const ArenaLock lock = CLEW_TRY(ArenaLock::take(state_->arena));
+  StoppedTarget target = CLEW_TRY(stop_target(state_->pid, state_->options.stop_timeout));
+  if (!has_arena(state_->pid, state_->arena)) {
+    return fail(ErrorCode::NotFound,
+                fmt::format("process {} runs another program now", state_->pid));
+  }
+  for (const uint64_t address : semaphores) {
+    abi::SharedRecord* const slot =
+        CLEW_TRY(record(state_->arena, {.address = address,
+                                        .size_bytes = sizeof(uint16_t),
+                                        .session = geometry().session,
+                                        .kind = abi::SharedKind::SemaphoreComing}));
+    CLEW_TRY(change_semaphore(target, address, 1));
+    slot->kind = abi::SharedKind::Semaphore;
+  }
+  target.resume();
+  state_->note_stop(target);
+  return {};
+}
 
 bool is_shared_part(const target::Mapping& map) {
   const bool is_named =
@@ -218,7 +254,11 @@ Expected<std::vector<uint64_t>> Attachment::share(std::span<const SharedPart> pa
   const Descriptors descriptors = CLEW_TRY(pass(target, state_->pid_file, parts));
   Expected<void> done;
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (done) done = record(state_->arena, geometry().session, places[i], parts[i].size_bytes);
+    const auto recorded = record(state_->arena, {.address = places[i],
+                                                 .size_bytes = parts[i].size_bytes,
+                                                 .session = geometry().session,
+                                                 .kind = abi::SharedKind::Memory});
+    if (done && !recorded) done = tl::unexpected(recorded.error());
     if (done) done = map_part(target, parts[i], places[i], descriptors[i]);
     close_remote(target, descriptors[i]);
   }

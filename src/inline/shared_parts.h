@@ -6,6 +6,8 @@
 
 #include <string_view>
 
+#include "base/error.h"
+#include "inline/stopped_target.h"
 #include "target/process.h"
 
 namespace clew::inline_ {
@@ -13,6 +15,9 @@ namespace clew::inline_ {
 // Of files that a tracer makes to be shared; begins with the arena's name, so that a descriptor
 // that stays behind is found.
 inline constexpr std::string_view kSharedFileName = "clew-arena-session";
+
+// A semaphore of a static probe: adds to it, but neither below 0 nor beyond what it holds.
+Expected<void> change_semaphore(const StoppedTarget& target, uint64_t address, int change);
 
 // May the mapping be one of them? Only asked for places in the journal.
 bool is_shared_part(const target::Mapping& map);

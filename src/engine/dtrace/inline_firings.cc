@@ -45,10 +45,11 @@ bool InlineFirings::reads_result(const Clauses& clauses) const {
   });
 }
 
-const Firing* InlineFirings::find(FiringPoint point, const Clauses& clauses) {
-  const auto [place, is_new] = firings_.try_emplace({point, clauses});
+const Firing* InlineFirings::find(FiringPoint point, const Clauses& clauses,
+                                  const std::string& static_arguments) {
+  const auto [place, is_new] = firings_.try_emplace({point, clauses, static_arguments});
   if (is_new) {
-    auto firing = plan::d::compose(point, steps_of(clauses), error_clauses_);
+    auto firing = plan::d::compose(point, steps_of(clauses), error_clauses_, static_arguments);
     if (firing) place->second = std::make_unique<Firing>(std::move(*firing));
   }
   return place->second.get();

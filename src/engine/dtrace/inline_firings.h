@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <utility>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "engine/dtrace/script_compiler.h"
@@ -25,7 +26,8 @@ class InlineFirings {
   [[nodiscard]] bool can_run(const Clauses& clauses) const;
   [[nodiscard]] bool reads_result(const Clauses& clauses) const;
   // Null when there is no program for them.
-  const plan::d::Firing* find(plan::d::FiringPoint point, const Clauses& clauses);
+  const plan::d::Firing* find(plan::d::FiringPoint point, const Clauses& clauses,
+                              const std::string& static_arguments = {});
 
  private:
   [[nodiscard]] std::vector<plan::d::FiringClause> steps_of(const Clauses& clauses) const;
@@ -33,7 +35,8 @@ class InlineFirings {
 
   const CompiledScript& compiled_;
   std::vector<plan::d::FiringClause> error_clauses_;
-  std::map<std::pair<plan::d::FiringPoint, Clauses>, std::unique_ptr<plan::d::Firing>> firings_;
+  using Key = std::tuple<plan::d::FiringPoint, Clauses, std::string>;
+  std::map<Key, std::unique_ptr<plan::d::Firing>> firings_;
 };
 
 }  // namespace clew::engine

@@ -33,6 +33,7 @@ Expected<bool> install(InlineProcess& process, InlineSitePlanner& planner,
   for (const InlineModule& module : sites.modules)
     modules.push_back(CLEW_TRY(planner.points_of(module)));
   const inline_::InstallReport report = CLEW_TRY(process.arm(modules));
+  CLEW_TRY(process.raise(planner.semaphores()));
   for (const inline_::PointRefusal& refusal : report.refusals) {
     const InlineModule& module = sites.modules[refusal.module];
     planner.leave_out(module.enablings[module.plan.points[refusal.point].request],

@@ -29,6 +29,11 @@ class InlineProcess {
   }
   Expected<inline_::InstallReport> arm(std::span<const ModulePoints> modules);
 
+  // Semaphores of static probes, until detach().
+  Expected<void> raise(std::span<const uint64_t> semaphores) {
+    return attachment_.raise(semaphores);
+  }
+
   // What waits in the rings; also when the process is gone.
   void read(const collect::TakeRecord& take) { reader_->read_records(take); }
   // Slots of ended threads are given to new ones.

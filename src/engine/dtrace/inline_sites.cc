@@ -23,6 +23,7 @@ std::optional<RequestKind> request_kind(AttachKind kind) {
     case AttachKind::UserReturn:
       return RequestKind::Exits;
     case AttachKind::UserOffset:
+    case AttachKind::Usdt:
       return RequestKind::Offset;
     default:
       return std::nullopt;
@@ -42,8 +43,7 @@ FiringPoint firing_point(RequestKind kind) {
 }
 
 bool is_of_process(const kernel::Probe& probe, pid_t pid) {
-  const bool is_user = probe.kind == AttachKind::Usdt || request_kind(probe.kind).has_value();
-  return is_user && (probe.pid == pid || probe.pid == 0);
+  return request_kind(probe.kind) && (probe.pid == pid || probe.pid == 0);
 }
 
 std::optional<uint64_t> address_in(const target::ModuleImage& image, uint64_t file_offset) {
@@ -109,7 +109,8 @@ void InlineSitePlanner::find_places() {
 bool InlineSitePlanner::has_program(const kernel::DEnabling& enabling) {
   const auto kind = request_kind(enabling.probe.kind);
   return kind && firings_.can_run(enabling.clauses) &&
-         firings_.find(firing_point(*kind), enabling.clauses) != nullptr;
+         firings_.find(firing_point(*kind), enabling.clauses, enabling.probe.usdt_arguments) !=
+             nullptr;
 }
 
 InlineModule InlineSitePlanner::plan_module(size_t module, const inline_::ModuleCode& code) {
@@ -195,6 +196,18 @@ InlineSites InlineSitePlanner::plan() {
   for (const auto& [enabling, reason] : left_out_)
     ++sites.refusals[reason];
   return sites;
+}
+
+std::vector<uint64_t> InlineSitePlanner::semaphores() {
+  std::set<uint64_t> addresses;
+  for (const auto& [enabling, place] : places_) {
+    const kernel::Probe& probe = enabling_of(enabling).probe;
+    const auto image = catalog_.image(place.module);
+    if (probe.semaphore_offset_bytes == 0 || !image) continue;
+    const auto address = address_in(**image, probe.semaphore_offset_bytes);
+    if (address) addresses.insert(catalog_.runtime_address(place.module, *address));
+  }
+  return {addresses.begin(), addresses.end()};
 }
 
 Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module) {

@@ -52,6 +52,8 @@ class InlineSitePlanner {
   InlineSites plan();
   // The programs at a module's points.
   Expected<ModulePoints> points_of(const InlineModule& module);
+  // What has to be raised in the process while the probes of the plan are armed.
+  std::vector<uint64_t> semaphores();
 
  private:
   struct Place {
