@@ -17,6 +17,13 @@ inline constexpr uint64_t kUsed = static_cast<uint64_t>(abi::DAggregateState::Us
 inline constexpr uint64_t kClaimed = static_cast<uint64_t>(abi::DAggregateState::Claimed);
 inline constexpr int64_t kLowest = static_cast<int64_t>(uint64_t{1} << 63);
 inline constexpr uint64_t kSwapsMax = 16;
+// A CPU's table has one writer in the kernel, and what interrupts it; in processes the threads that
+// were on that CPU a moment ago, too.
+#if defined(__bpf__)
+inline constexpr uint64_t kTakesMax = 1;
+#else
+inline constexpr uint64_t kTakesMax = 8;
+#endif
 
 // The masks say to the verifier that words are aligned.
 [[gnu::always_inline]] inline uint64_t& word(uint64_t offset, uint64_t index) {
@@ -315,12 +322,16 @@ uint64_t d_aggregate(DWindow* w, uint64_t aggregation, uint64_t value, uint64_t 
   } else {
     hash = d_aggregate_hash(w, key_words);
   }
-  if (entry == 0) entry = d_aggregate_find(w, aggregation, hash);
-  if (entry == 0) {
-    entry = w->header.second_result;
-    if (entry == 0 || d_aggregate_take(w, aggregation, hash, entry - 1) == 0) return lose(cpu);
+  for (uint64_t turn = 0; turn < kTakesMax && entry == 0; ++turn) {
+    entry = d_aggregate_find(w, aggregation, hash);
+    if (entry != 0) break;
+    const uint64_t empty = w->header.second_result;
+    if (empty == 0) break;
+    if (d_aggregate_take(w, aggregation, hash, empty - 1) == 0) continue;
+    entry = empty;
     fresh = true;
   }
+  if (entry == 0) return lose(cpu);
   const uint64_t cells = in_tables(entry - 1) + 16 + 8 * key_words;
   if (abi::load_word(word(cells, 0)) == 0) {
     fresh = abi::swap_word(word(cells, 0), 0, abi::kDPending);

@@ -81,30 +81,28 @@ uint64_t d_begin_with_registers(DWindow* w, uint64_t cookie, uint64_t when_and_w
   if (begin(w, cookie, when_and_where & 0xFF) == 0) return 0;
   const bool at_offset = (when_and_where & abi::kDAtOffset) != 0;
   const uint64_t top = address_of(&f->above);
-  const uint64_t values[kRegisterWords] = {f->r15,
-                                           f->r14,
-                                           f->r13,
-                                           f->r12,
-                                           f->rbp,
-                                           f->rbx,
-                                           f->r11,
-                                           f->r10,
-                                           f->r9,
-                                           f->r8,
-                                           f->rax,
-                                           f->rcx,
-                                           f->rdx,
-                                           f->rsi,
-                                           f->rdi,
-                                           ~uint64_t{0},
-                                           pc,
-                                           kUserCode,
-                                           at_offset ? f->above : 0,
-                                           at_offset ? top + 8 + kRedZoneBytes : top,
-                                           kUserData};
-  uint64_t* const registers = registers_of(w);
-  for (uint32_t i = 0; i < kRegisterWords; ++i)
-    registers[i] = values[i];
+  uint64_t* next = registers_of(w);
+  *next++ = f->r15;
+  *next++ = f->r14;
+  *next++ = f->r13;
+  *next++ = f->r12;
+  *next++ = f->rbp;
+  *next++ = f->rbx;
+  *next++ = f->r11;
+  *next++ = f->r10;
+  *next++ = f->r9;
+  *next++ = f->r8;
+  *next++ = f->rax;
+  *next++ = f->rcx;
+  *next++ = f->rdx;
+  *next++ = f->rsi;
+  *next++ = f->rdi;
+  *next++ = ~uint64_t{0};  // No system call.
+  *next++ = pc;
+  *next++ = kUserCode;
+  *next++ = at_offset ? f->above : 0;  // Flags are dead elsewhere.
+  *next++ = at_offset ? top + 8 + kRedZoneBytes : top;
+  *next++ = kUserData;
   w->header.registers = at_offset ? kRegistersAtOffset : kRegistersAtFrame;
   w->header.user_pc = pc;
   return 1;

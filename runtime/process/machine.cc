@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint64_t kSizeMask = 0x1FFF;
 constexpr uint64_t kPageBytes = 4096;
-constexpr uint64_t kManyBytes = 256;  // From here on the string instructions are faster.
+constexpr uint64_t kManyBytes = 1024;  // From here on the string instructions are faster.
 constexpr uint64_t kClockMonotonic = 1;
 constexpr uint64_t kNanosecondsPerSecond = 1'000'000'000;
 
@@ -27,6 +27,29 @@ uint64_t transfer(int64_t number, const IoVector& local, const IoVector& remote)
   const int64_t copied =
       call({number, {own_pid(), address_of(&local), 1, address_of(&remote), 1, 0}});
   return copied < 0 ? 0 : static_cast<uint64_t>(copied);
+}
+
+// Four words at a time: a string instruction takes longer to begin.
+struct Words {
+  uint64_t values[4];
+};
+
+[[gnu::always_inline]] inline uint64_t load_word(const uint8_t* from) {
+  uint64_t word = 0;
+  __builtin_memcpy(&word, from, sizeof word);
+  return word;
+}
+[[gnu::always_inline]] inline void store_word(uint8_t* to, uint64_t word) {
+  __builtin_memcpy(to, &word, sizeof word);
+}
+[[gnu::always_inline]] inline Words load_words(const uint8_t* from) {
+  return {{load_word(from), load_word(from + 8), load_word(from + 16), load_word(from + 24)}};
+}
+[[gnu::always_inline]] inline void store_words(uint8_t* to, const Words& words) {
+  store_word(to, words.values[0]);
+  store_word(to + 8, words.values[1]);
+  store_word(to + 16, words.values[2]);
+  store_word(to + 24, words.values[3]);
 }
 
 // The number of bytes before the first NUL in [0, size), or `size`.
@@ -128,11 +151,12 @@ int64_t copy_own(void* to, uint64_t size, const void* from) {
   auto* const out = static_cast<uint8_t*>(to);
   const auto* const in = static_cast<const uint8_t*>(from);
   uint64_t done = 0;
-  for (; done + 8 <= bytes; done += 8) {
-    uint64_t word = 0;
-    __builtin_memcpy(&word, in + done, 8);
-    __builtin_memcpy(out + done, &word, 8);
+  for (; done + 32 <= bytes; done += 32) {
+    const Words words = load_words(in + done);
+    store_words(out + done, words);
   }
+  for (; done + 8 <= bytes; done += 8)
+    store_word(out + done, load_word(in + done));
   for (; done < bytes; ++done)
     out[done] = in[done];
   return 0;
@@ -159,7 +183,12 @@ void zero_bytes(void* to, uint64_t size) {
     __builtin_memset(to, 0, bytes);
     return;
   }
-  for (uint64_t done = 0; done < bytes; ++done)
+  uint64_t done = 0;
+  for (; done + 32 <= bytes; done += 32)
+    store_words(out + done, {});
+  for (; done + 8 <= bytes; done += 8)
+    store_word(out + done, 0);
+  for (; done < bytes; ++done)
     out[done] = 0;
 }
 

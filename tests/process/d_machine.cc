@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include <cpuid.h>
-#include <sys/auxv.h>
+#include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -55,6 +55,12 @@ bool has_rdpid() {
   unsigned c = 0;
   unsigned d = 0;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 22 & 1) != 0;
+}
+
+// The C library may have it loaded under that name.
+uint64_t vdso_clock() {
+  void* const vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  return vdso == nullptr ? 0 : address_of(dlsym(vdso, "__vdso_clock_gettime"));
 }
 
 native::PointKind native_point(plan::d::FiringPoint point) {
@@ -199,7 +205,7 @@ void DMachine::fill_process() {
               .enabled = address_of(maps_.enabled.memory.data()),
               .names = address_of(maps_.names.memory.data()),
               .literals = address_of(programs_.literals.data()),
-              .clock = 0,
+              .clock = vdso_clock(),
               .cpus = number("d_n_cpus"),
               .string_bytes = number("d_n_string_bytes"),
               .variable_count = number("d_n_variables"),

@@ -9,6 +9,7 @@
 #include "isa/builder.h"
 #include "plan/d/clause_uses.h"
 #include "plan/d/one_of.h"
+#include "plan/d/static_arguments.h"
 
 namespace clew::plan::d {
 
@@ -69,11 +70,16 @@ int32_t entry_of(const isa::Program& program, size_t at) {
 
 class Composer {
  public:
-  Composer(FiringPoint point, std::span<const FiringClause> error_clauses, const ClauseUses& uses)
-      : point_(point), error_clauses_(error_clauses), uses_(uses) {
+  Composer(FiringPoint point, std::span<const FiringClause> error_clauses, const ClauseUses& uses,
+           std::string_view static_arguments)
+      : point_(point),
+        error_clauses_(error_clauses),
+        uses_(uses),
+        static_arguments_(uses.arguments == 0 ? std::string_view() : static_arguments) {
     const uint32_t on_stack = uses.arguments >> kRegisterArguments;
     has_stack_arguments_ = point == FiringPoint::Entry && on_stack != 0;
-    firing_.wants_registers = uses.needs_registers || has_stack_arguments_;
+    firing_.wants_registers =
+        uses.needs_registers || has_stack_arguments_ || !static_arguments_.empty();
   }
 
   Expected<Firing> compose(std::span<const FiringClause> clauses) {
@@ -234,6 +240,7 @@ class Composer {
   FiringPoint point_;
   std::span<const FiringClause> error_clauses_;
   ClauseUses uses_;
+  std::string_view static_arguments_;
   bool has_stack_arguments_ = false;
   Firing firing_;
 };
@@ -246,12 +253,13 @@ bool runs_in_process(std::span<const FiringClause> clauses,
 }
 
 Expected<Firing> compose(FiringPoint point, std::span<const FiringClause> clauses,
-                         std::span<const FiringClause> error_clauses) {
+                         std::span<const FiringClause> error_clauses,
+                         std::string_view static_arguments) {
   const ClauseUses uses = uses_of_all(clauses, error_clauses);
   if (!is_for_process(uses)) {
     return fail(ErrorCode::InvalidQuery, "a clause asks for what only the kernel knows");
   }
-  return Composer(point, error_clauses, uses).compose(clauses);
+  return Composer(point, error_clauses, uses, static_arguments).compose(clauses);
 }
 
 }  // namespace clew::plan::d

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "base/error.h"
 #include "isa/program.h"
@@ -20,7 +21,7 @@ namespace clew::plan::d {
 enum class FiringPoint : uint8_t {
   Entry,   // arg0… = the function's arguments
   Return,  // arg0 = offset of the exit in the function, arg1 = the result
-  Offset,  // No arguments.
+  Offset,  // No arguments, or those of a static probe.
 };
 
 // The site constants of a Firing, by their numbers; all of them are to be given.
@@ -49,8 +50,10 @@ struct Firing {
 bool runs_in_process(std::span<const FiringClause> clauses,
                      std::span<const FiringClause> error_clauses);
 
-// Errors: InvalidQuery for clauses that do not run in a process.
+// `static_arguments`: where a static probe has its arguments (target/usdt.h). Errors: InvalidQuery
+// for clauses that do not run in a process, or arguments that no program can read.
 Expected<Firing> compose(FiringPoint point, std::span<const FiringClause> clauses,
-                         std::span<const FiringClause> error_clauses);
+                         std::span<const FiringClause> error_clauses,
+                         std::string_view static_arguments = {});
 
 }  // namespace clew::plan::d
