@@ -49,8 +49,8 @@ static_assert(sizeof(DAggregationTable) == 88);
 // One enabled probe.
 struct DEnabled {
   uint32_t probe;
-  uint32_t names[4];  // Offsets of provider, module, function and name in the texts.
-  uint32_t reserved;
+  uint32_t names[4];          // Offsets of provider, module, function and name in the texts.
+  uint32_t provider_has_pid;  // The provider's name goes on with the pid of who fires.
 };
 static_assert(sizeof(DEnabled) == 24);
 

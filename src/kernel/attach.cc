@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <linux/bpf.h>
@@ -95,6 +96,87 @@ Expected<void> attach_clock_on(const FileDescriptor& program, int cpu, const Pro
   return {};
 }
 
+// What a uprobe at an instruction that cannot be moved fails with: arch_uprobe_analyze_insn() in
+// arch/x86/kernel/uprobes.c. The first is not in <errno.h>.
+constexpr int kNotSupported = 524;  // ENOTSUPP
+
+bool is_about_instruction(int64_t result) {
+  return result == -kNotSupported || result == -ENOEXEC;
+}
+
+// A link takes all of its places or none, and does not say which one it minds. So a link that fails
+// is tried again in two halves; those that succeed stay.
+class UserAttacher {
+ public:
+  UserAttacher(const FileDescriptor& program, const UserPlaces& places)
+      : program_(program), places_(places) {
+    for (const UserPlace& one : places.places) {
+      offsets_.push_back(one.offset_bytes);
+      semaphores_.push_back(one.semaphore_offset_bytes);
+      cookies_.push_back(one.cookie);
+    }
+  }
+
+  Expected<void> attach() {
+    std::vector<Range> open = {{0, offsets_.size()}};
+    while (!open.empty()) {
+      const Range range = open.back();
+      open.pop_back();
+      const int64_t result = link(range);
+      if (result >= 0) {
+        links_.emplace_back(static_cast<int>(result));
+      } else if (!is_about_instruction(result)) {
+        return refuse(fmt::format("attaching to {} places of {}", offsets_.size(), places_.path),
+                      result);
+      } else if (range.count == 1) {
+        refused_.push_back(cookies_[range.begin]);
+      } else {
+        const size_t half = range.count / 2;
+        open.push_back({range.begin + half, range.count - half});
+        open.push_back({range.begin, half});
+      }
+    }
+    return {};
+  }
+
+  std::vector<uint64_t> finish(Attachments& attachments) {
+    std::move(links_.begin(), links_.end(), std::back_inserter(attachments));
+    return std::move(refused_);
+  }
+
+ private:
+  struct Range {
+    size_t begin = 0;
+    size_t count = 0;
+  };
+
+  // The link's descriptor, or -errno.
+  [[nodiscard]] int64_t link(const Range& range) const {
+    const auto first = semaphores_.begin() + static_cast<ptrdiff_t>(range.begin);
+    const auto end = first + static_cast<ptrdiff_t>(range.count);
+    const bool has_semaphores =
+        std::any_of(first, end, [](uint64_t semaphore) { return semaphore != 0; });
+    UserProbeLink link;
+    link.program = static_cast<uint32_t>(program_.get());
+    link.path = address_of(places_.path.c_str());
+    link.offsets = address_of(offsets_.data() + range.begin);
+    link.semaphores = has_semaphores ? address_of(semaphores_.data() + range.begin) : 0;
+    link.cookies = address_of(cookies_.data() + range.begin);
+    link.count = static_cast<uint32_t>(range.count);
+    link.multi_flags = places_.is_return ? kMultiReturn : 0;
+    link.pid = static_cast<uint32_t>(places_.pid);
+    return call_bpf(BPF_LINK_CREATE, &link, sizeof link);
+  }
+
+  const FileDescriptor& program_;
+  const UserPlaces& places_;
+  std::vector<uint64_t> offsets_;
+  std::vector<uint64_t> semaphores_;
+  std::vector<uint64_t> cookies_;
+  Attachments links_;
+  std::vector<uint64_t> refused_;
+};
+
 }  // namespace
 
 Expected<FileDescriptor> attach_raw_tracepoint(const FileDescriptor& program,
@@ -120,31 +202,11 @@ Expected<void> attach_clock(const FileDescriptor& program, const Probe& probe, u
   return {};
 }
 
-Expected<FileDescriptor> attach_user(const FileDescriptor& program, const UserPlaces& places) {
-  std::vector<uint64_t> offsets;
-  std::vector<uint64_t> semaphores;
-  std::vector<uint64_t> cookies;
-  bool has_semaphores = false;
-  for (const UserPlace& one : places.places) {
-    offsets.push_back(one.offset_bytes);
-    semaphores.push_back(one.semaphore_offset_bytes);
-    cookies.push_back(one.cookie);
-    has_semaphores = has_semaphores || one.semaphore_offset_bytes != 0;
-  }
-  UserProbeLink link;
-  link.program = static_cast<uint32_t>(program.get());
-  link.path = address_of(places.path.c_str());
-  link.offsets = address_of(offsets.data());
-  link.semaphores = has_semaphores ? address_of(semaphores.data()) : 0;
-  link.cookies = address_of(cookies.data());
-  link.count = static_cast<uint32_t>(offsets.size());
-  link.multi_flags = places.is_return ? kMultiReturn : 0;
-  link.pid = static_cast<uint32_t>(places.pid);
-  const int64_t result = call_bpf(BPF_LINK_CREATE, &link, sizeof link);
-  if (result < 0) {
-    return refuse(fmt::format("attaching to {} places of {}", offsets.size(), places.path), result);
-  }
-  return FileDescriptor(static_cast<int>(result));
+Expected<std::vector<uint64_t>> attach_user(const FileDescriptor& program, const UserPlaces& places,
+                                            Attachments& attachments) {
+  UserAttacher attacher(program, places);
+  CLEW_TRY(attacher.attach());
+  return attacher.finish(attachments);
 }
 
 }  // namespace clew::kernel

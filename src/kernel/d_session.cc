@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ctime>
 #include <map>
+#include <span>
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -14,6 +15,7 @@
 #include "kernel/d_session_aggregates.h"
 #include "kernel/d_session_programs.h"
 #include "kernel/d_session_stacks.h"
+#include "kernel/everywhere.h"
 #include "kernel/maps.h"
 #include "kernel/static_arguments.h"
 
@@ -48,8 +50,11 @@ struct DSession::Data {
   std::vector<DEnabling> enablings;
   ProgramPlan plan;
   DMaps maps;
+  Symbols symbols;
+  EverywherePlaces everywhere;
   std::vector<FileDescriptor> loaded;  // By group.
   Attachments attachments;
+  std::vector<uint32_t> left_out;  // Ids of probes.
 
   [[nodiscard]] abi::DShared& shared() const { return *maps.shared.as<abi::DShared>(); }
 
@@ -84,8 +89,8 @@ struct DSession::Data {
   }
 
   Expected<void> load_all(LazyKernelTypes& types, std::string* log) {
-    Symbols symbols = maps.symbols(programs);
-    symbols["d_n_enabled"] = {Symbol::Kind::Number, enablings.size()};
+    symbols = maps.symbols(programs);
+    symbols["d_n_enabled"] = {Symbol::Kind::Number, maps.enabled_max};
     const auto error = std::find_if(enablings.begin(), enablings.end(), [](const DEnabling& one) {
       return one.probe.id == kErrorProbe;
     });
@@ -96,28 +101,26 @@ struct DSession::Data {
     symbols["d_n_wants_stack"] = {Symbol::Kind::Number, wants_stack(plan) ? 1U : 0U};
     symbols["d_n_may_write_user"] = {Symbol::Kind::Number, uses(plan, "d_copy_out") ? 1U : 0U};
     CLEW_TRY(add_kernel_numbers(plan, types, symbols));
-    const std::vector<ClauseStep> errors = steps_of(programs, programs.error_clauses);
-    for (const ProgramGroup& group : plan.groups) {
-      add_program_numbers(group, symbols);
-      const std::vector<ClauseStep> steps = steps_of(programs, group.key.clauses);
-      const Probe& probe = enablings[group.enablings.front()].probe;
-      auto arguments = make_static_arguments(group.key.static_arguments);
-      if (!arguments) {
-        return fail(arguments.error().code,
-                    fmt::format("{}: {}", full_name(probe), arguments.error().message));
-      }
-      const LinkInput input{.name = "clew_d",
-                            .main = group.key.main,
-                            .type = group.key.type,
-                            .clauses = steps,
-                            .error_clauses = errors,
-                            .static_arguments = &*arguments};
-      const Image image = CLEW_TRY(link(input, plan.clauses, symbols));
-      Expected<FileDescriptor> program = load_image(image, log);
-      if (!program) return refusal(group, program.error());
-      loaded.push_back(std::move(*program));
-    }
+    for (const ProgramGroup& group : plan.groups)
+      loaded.push_back(CLEW_TRY(load_group(group, log)));
     return {};
+  }
+
+  Expected<FileDescriptor> load_group(const ProgramGroup& group, std::string* log) {
+    add_program_numbers(group, symbols);
+    const std::vector<ClauseStep> steps = steps_of(programs, group.key.clauses);
+    const std::vector<ClauseStep> errors = steps_of(programs, programs.error_clauses);
+    const Function arguments = make_static_arguments(group.key.static_arguments);
+    const LinkInput input{.name = "clew_d",
+                          .main = group.key.main,
+                          .type = group.key.type,
+                          .clauses = steps,
+                          .error_clauses = errors,
+                          .static_arguments = &arguments};
+    const Image image = CLEW_TRY(link(input, plan.clauses, symbols));
+    Expected<FileDescriptor> program = load_image(image, log);
+    if (!program) return refusal(group, program.error());
+    return program;
   }
 
   Expected<void> attach_group(uint32_t index) {
@@ -140,7 +143,7 @@ struct DSession::Data {
       case AttachKind::UserReturn:
       case AttachKind::UserOffset:
       case AttachKind::Usdt:
-        return attach_user_places(index);
+        return attach_user_places(index, plan.groups[index].enablings);
     }
     return {};
   }
@@ -177,9 +180,9 @@ struct DSession::Data {
     return {};
   }
 
-  Expected<void> attach_user_places(uint32_t index) {
+  Expected<void> attach_user_places(uint32_t index, std::span<const uint32_t> chosen) {
     std::map<std::pair<std::string, int64_t>, UserPlaces> by_file;
-    for (const uint32_t enabling : plan.groups[index].enablings) {
+    for (const uint32_t enabling : chosen) {
       const Probe& probe = enablings[enabling].probe;
       UserPlaces& places = by_file[{probe.path, probe.pid}];
       places.path = probe.path;
@@ -188,8 +191,31 @@ struct DSession::Data {
       places.places.push_back({probe.offset_bytes, probe.semaphore_offset_bytes, cookie(enabling)});
     }
     for (const auto& [file, places] : by_file) {
-      attachments.push_back(CLEW_TRY(attach_user(loaded[index], places)));
+      for (const uint64_t cookie : CLEW_TRY(attach_user(loaded[index], places, attachments))) {
+        left_out.push_back(static_cast<uint32_t>(cookie >> 32));
+      }
     }
+    return {};
+  }
+
+  // Plans, loads and attaches enablings that were appended, group by group.
+  Expected<void> add(uint32_t first) {
+    std::map<uint32_t, std::vector<uint32_t>> by_group;
+    for (uint32_t i = first; i < enablings.size(); ++i) {
+      const size_t groups = plan.groups.size();
+      const uint32_t index = CLEW_TRY(add_to_plan(plan, enablings[i], i));
+      if (index == groups) {
+        auto program = load_group(plan.groups[index], nullptr);
+        if (!program) {
+          plan.groups.pop_back();
+          return tl::unexpected(program.error());
+        }
+        loaded.push_back(std::move(*program));
+      }
+      by_group[index].push_back(i);
+    }
+    for (const auto& [index, chosen] : by_group)
+      CLEW_TRY(attach_user_places(index, chosen));
     return {};
   }
 
@@ -233,7 +259,7 @@ Expected<DSession> DSession::load(DPrograms programs, std::vector<DEnabling> ena
                                   std::string* verifier_log) {
   auto data = std::make_unique<Data>();
   data->programs = std::move(programs);
-  data->enablings = std::move(enablings);
+  data->enablings = data->everywhere.merge(std::move(enablings));
   LazyKernelTypes types;
   data->plan = CLEW_TRY(plan_programs(data->programs, data->enablings, types));
   data->add_token_variable();
@@ -250,6 +276,22 @@ Expected<void> DSession::attach() {
   for (uint32_t i = 0; i < data_->plan.groups.size(); ++i)
     CLEW_TRY(data_->attach_group(i));
   return {};
+}
+
+const std::vector<uint32_t>& DSession::left_out() const {
+  return data_->left_out;
+}
+
+Expected<void> DSession::add(std::vector<DEnabling> enablings) {
+  const auto first = static_cast<uint32_t>(data_->enablings.size());
+  for (DEnabling& one : data_->everywhere.merge(std::move(enablings))) {
+    const auto index = static_cast<uint32_t>(data_->enablings.size());
+    if (!data_->maps.add_enabled(index, one.probe)) {
+      return fail(ErrorCode::Limit, fmt::format("no room for {}", full_name(one.probe)));
+    }
+    data_->enablings.push_back(std::move(one));
+  }
+  return data_->add(first);
 }
 
 Expected<void> DSession::begin() {

@@ -47,6 +47,7 @@ struct DPrograms {
   uint64_t speculation_bytes = 4U << 20;  // specsize
   uint64_t speculations = 1;              // nspec
   uint64_t target_pid = 0;
+  uint32_t later_enablings = 0;  // Room for those that DSession::add() brings.
 };
 
 // A probe and the clauses that it enables, in the order of the program.
@@ -74,6 +75,12 @@ class DSession {
 
   // Attaches everything but BEGIN, END and ERROR. Errors name the probe.
   Expected<void> attach();
+  // Ids of the probes that attach() left out: the kernel cannot set them at their instructions.
+  [[nodiscard]] const std::vector<uint32_t>& left_out() const;
+  // Probes of processes that were found since: attaches them, also while others fire. What it has
+  // already (Probe::is_everywhere) is left out. Errors: Limit when there is no room for more; and
+  // as of load and attach. What was there before goes on in each case.
+  Expected<void> add(std::vector<DEnabling> enablings);
   // Fires BEGIN in this process, then lets the others fire unless exit() was called in it.
   Expected<void> begin();
   // Stops all probes, then fires END.

@@ -63,13 +63,18 @@ struct DMaps {
   SharedArray zeros;
   std::optional<Ring> ring;
   uint64_t aggregates_cpu_bytes = 0;
-  uint64_t names_bytes = 0;
+  uint64_t enabled_max = 0;
+  uint64_t names_bytes = 0;  // Room.
+  uint64_t names_used_bytes = 0;
   uint64_t skipped_count = 0;
 
   // `system_call_tables`: how many programs have one; `skipped_code`: left out of stacks.
   static Expected<DMaps> make(const DPrograms& programs, std::span<const DEnabling> enablings,
                               uint32_t system_call_tables,
                               std::span<const abi::DCodeRange> skipped_code);
+
+  // Describes one more enabling to the programs; false without room. `index` is its number.
+  bool add_enabled(uint32_t index, const Probe& probe);
 
   // Those of the maps and of the numbers that describe them.
   [[nodiscard]] Symbols symbols(const DPrograms& programs) const;

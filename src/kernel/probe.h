@@ -60,6 +60,9 @@ struct Probe {
   uint64_t semaphore_offset_bytes = 0;
   std::string usdt_arguments;
   int64_t pid = 0;
+  // A USDT probe that a glob for any process met: it stands for this place of the file in every
+  // process, also in those that start later. `pid` is one that has it.
+  bool is_everywhere = false;
   // How the provider's arguments are made of the attach point's: argument i is that one's
   // argument_map[i]; empty = as they are. (proc, sched, io: over tracepoints.)
   std::vector<uint8_t> argument_map;

@@ -16,6 +16,8 @@
 #include "engine/d_types.h"
 #include "engine/dtrace/commands.h"
 #include "engine/dtrace/consumer.h"
+#include "engine/dtrace/late_probes.h"
+#include "engine/dtrace/left_out.h"
 #include "engine/dtrace/listing.h"
 #include "engine/dtrace/request.h"
 #include "engine/dtrace/script_compiler.h"
@@ -53,6 +55,7 @@ kernel::DPrograms programs_of(const CompiledScript& compiled, pid_t target) {
   programs.speculation_bytes = bytes("specsize", programs.speculation_bytes);
   programs.speculations = bytes("nspec", programs.speculations);
   programs.target_pid = static_cast<uint64_t>(target);
+  if (LateProbes::may_come(compiled)) programs.later_enablings = LateProbes::kProbesMax;
   return programs;
 }
 
@@ -68,6 +71,7 @@ class DtraceRun {
   [[nodiscard]] Expected<void> check_options() const;
   Expected<void> compile();
   void tell_matches();
+  void tell_ended(const std::vector<Commands::Ended>& ended);
   Expected<void> enable();
   void trace(DtraceConsumer& consumer);
   [[nodiscard]] int switch_period_ms() const;
@@ -81,6 +85,7 @@ class DtraceRun {
   Commands commands_;
   std::optional<CompiledScript> compiled_;
   std::optional<kernel::DSession> session_;
+  std::optional<LateProbes> late_;
 };
 
 Expected<void> DtraceRun::compile() {
@@ -98,6 +103,13 @@ void DtraceRun::tell_matches() {
     // Of a description, only what stands before its predicate or body.
     const size_t end = program.is_script ? std::string::npos : program.name.find_first_of("{/;");
     console_.lines(output::d::matched_text(form, program.name.substr(0, end), program.matched));
+  }
+}
+
+void DtraceRun::tell_ended(const std::vector<Commands::Ended>& ended) {
+  if (compiled_->script.options.has("quiet")) return;
+  for (const Commands::Ended& one : ended) {
+    console_.lines(output::d::exited_text(static_cast<uint64_t>(one.pid), one.status));
   }
 }
 
@@ -124,6 +136,16 @@ Expected<void> DtraceRun::enable() {
     return fail(attached.error().code,
                 fmt::format("could not enable tracing: {}", attached.error().message));
   }
+  const auto warning = left_out_text(*compiled_, catalogue_, session_->left_out());
+  if (!warning) {
+    return fail(warning.error().code,
+                fmt::format("could not enable tracing: {}", warning.error().message));
+  }
+  console_.lines(*warning);
+  if (LateProbes::may_come(*compiled_)) {
+    late_.emplace(*compiled_, catalogue_, *session_, console_);
+    late_->start();
+  }
   return session_->begin();
 }
 
@@ -144,9 +166,12 @@ bool DtraceRun::wait(DtraceConsumer& consumer) {
   const size_t targets = descriptors.size();
   descriptors.push_back({stop_descriptor_, POLLIN, 0});
   descriptors.push_back({session_->poll_descriptor(), POLLIN, 0});
+  if (late_) late_->add_descriptors(descriptors);
   (void)poll(descriptors.data(), descriptors.size(), switch_period_ms());
-  commands_.note_ended(std::span(descriptors).first(targets));
+  if (late_) late_->look();
+  const auto ended = commands_.note_ended(std::span(descriptors).first(targets));
   consumer.read();
+  tell_ended(ended);
   consumer.report_drops();
   const bool stopped = descriptors[targets].revents != 0;
   return !stopped && !consumer.is_over() && !commands_.all_ended() && !console_.is_broken();
