@@ -54,6 +54,17 @@ struct DEnabled {
 };
 static_assert(sizeof(DEnabled) == 24);
 
+// The lock function that a thread entered last, and what it found there. Kinds of locks:
+enum class DLockKind : uint64_t { Mutex, Read, Write };
+struct DEntered {
+  uint64_t lock;      // The function's first argument.
+  uint64_t stack;     // The stack pointer at the entry: nested calls have others.
+  uint64_t function;  // Its offset in the file << kDLockKindBits | DLockKind
+  uint64_t has_waited;
+};
+inline constexpr uint64_t kDLockKindBits = 2;
+inline constexpr uint64_t kDLockBytesMax = 64;  // Of a pthread_mutex_t or pthread_rwlock_t.
+
 // Code of the kernel: [begin, end).
 struct DCodeRange {
   uint64_t begin;

@@ -16,6 +16,7 @@
 #include "kernel/d_session_programs.h"
 #include "kernel/d_session_stacks.h"
 #include "kernel/everywhere.h"
+#include "kernel/lock_entries.h"
 #include "kernel/maps.h"
 #include "kernel/static_arguments.h"
 
@@ -52,6 +53,7 @@ struct DSession::Data {
   DMaps maps;
   Symbols symbols;
   EverywherePlaces everywhere;
+  LockEntries locks;
   std::vector<FileDescriptor> loaded;  // By group.
   Attachments attachments;
   std::vector<uint32_t> left_out;  // Ids of probes.
@@ -101,6 +103,8 @@ struct DSession::Data {
     symbols["d_n_wants_stack"] = {Symbol::Kind::Number, wants_stack(plan) ? 1U : 0U};
     symbols["d_n_may_write_user"] = {Symbol::Kind::Number, uses(plan, "d_copy_out") ? 1U : 0U};
     CLEW_TRY(add_kernel_numbers(plan, types, symbols));
+    for (const DEnabling& one : enablings)
+      CLEW_TRY(locks.prepare(one.probe, symbols));
     for (const ProgramGroup& group : plan.groups)
       loaded.push_back(CLEW_TRY(load_group(group, log)));
     return {};
@@ -142,8 +146,10 @@ struct DSession::Data {
       case AttachKind::UserEntry:
       case AttachKind::UserReturn:
       case AttachKind::UserOffset:
+      case AttachKind::LockReturn:
+      case AttachKind::LockWait:
       case AttachKind::Usdt:
-        return attach_user_places(index, plan.groups[index].enablings);
+        return attach_process(index, plan.groups[index].enablings);
     }
     return {};
   }
@@ -180,6 +186,19 @@ struct DSession::Data {
     return {};
   }
 
+  Expected<void> attach_process(uint32_t index, std::span<const uint32_t> chosen) {
+    for (const uint32_t enabling : chosen)
+      CLEW_TRY(locks.attach(enablings[enabling].probe, symbols, attachments));
+    if (enablings[chosen.front()].probe.kind != AttachKind::LockWait) {
+      return attach_user_places(index, chosen);
+    }
+    for (const uint32_t enabling : chosen) {
+      attachments.push_back(
+          CLEW_TRY(attach_raw_tracepoint(loaded[index], "sys_enter", cookie(enabling))));
+    }
+    return {};
+  }
+
   Expected<void> attach_user_places(uint32_t index, std::span<const uint32_t> chosen) {
     std::map<std::pair<std::string, int64_t>, UserPlaces> by_file;
     for (const uint32_t enabling : chosen) {
@@ -187,7 +206,8 @@ struct DSession::Data {
       UserPlaces& places = by_file[{probe.path, probe.pid}];
       places.path = probe.path;
       places.pid = probe.pid;
-      places.is_return = probe.kind == AttachKind::UserReturn;
+      places.is_return =
+          probe.kind == AttachKind::UserReturn || probe.kind == AttachKind::LockReturn;
       places.places.push_back({probe.offset_bytes, probe.semaphore_offset_bytes, cookie(enabling)});
     }
     for (const auto& [file, places] : by_file) {
@@ -202,6 +222,7 @@ struct DSession::Data {
   Expected<void> add(uint32_t first) {
     std::map<uint32_t, std::vector<uint32_t>> by_group;
     for (uint32_t i = first; i < enablings.size(); ++i) {
+      CLEW_TRY(locks.prepare(enablings[i].probe, symbols));
       const size_t groups = plan.groups.size();
       const uint32_t index = CLEW_TRY(add_to_plan(plan, enablings[i], i));
       if (index == groups) {
@@ -215,7 +236,7 @@ struct DSession::Data {
       by_group[index].push_back(i);
     }
     for (const auto& [index, chosen] : by_group)
-      CLEW_TRY(attach_user_places(index, chosen));
+      CLEW_TRY(attach_process(index, chosen));
     return {};
   }
 

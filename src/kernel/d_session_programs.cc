@@ -38,6 +38,10 @@ std::optional<KindOfProgram> program_of(AttachKind kind) {
     case AttachKind::UserOffset:
     case AttachKind::Usdt:
       return KindOfProgram{"d_main_user_offset", ProgramType::UserProbeMulti};
+    case AttachKind::LockReturn:
+      return KindOfProgram{"d_main_lock_return", ProgramType::UserProbeMulti};
+    case AttachKind::LockWait:
+      return KindOfProgram{"d_main_lock_wait", ProgramType::RawTracepoint};
     case AttachKind::FunctionEntry:
     case AttachKind::FunctionReturn:
       return std::nullopt;
@@ -155,6 +159,10 @@ Expected<ProgramKey> key_of(const ProgramPlan& plan, const DEnabling& enabling,
   key.wants_arguments = read != 0;
   key.filters = filters_of(probe);
   key.is_first_thread_only = probe.is_first_thread_only;
+  if (probe.kind == AttachKind::LockWait) {
+    key.lock_pid = probe.pid;
+    key.lock_function = probe.offset_bytes;
+  }
   if (key.wants_arguments) {
     key.argument_map = probe.argument_map;
     key.load_offset_bytes = probe.load_offset_bytes;
@@ -254,6 +262,8 @@ void add_program_numbers(const ProgramGroup& group, Symbols& symbols) {
   number("d_n_first_thread_only", key.is_first_thread_only ? 1 : 0);
   add_filter_numbers(key.filters, symbols);
   number("d_n_system_calls_begin", group.system_calls_begin);
+  number("d_n_lock_pid", static_cast<uint64_t>(key.lock_pid));
+  number("d_n_lock_function", key.lock_function);
 }
 
 bool uses(const ProgramPlan& plan, std::string_view function) {

@@ -28,6 +28,8 @@ struct ProgramKey {
   uint32_t load_offset_bytes = 0;
   std::vector<ProbeFilter> filters;
   bool is_first_thread_only = false;
+  int64_t lock_pid = 0;          // Of LockWait,
+  uint64_t lock_function = 0;    // and the function's offset.
   std::string static_arguments;  // Probe::usdt_arguments, when a clause looks at them.
   std::vector<uint32_t> clauses;
 

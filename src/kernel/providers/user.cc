@@ -3,7 +3,6 @@
 // locks. <name><N>: its USDT probes of the provider <name>. A glob that no number ends (python*)
 // looks for USDT probes in every process; pid and plockstat have to be named with theirs.
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error_text.h"
+#include "kernel/providers/lock_functions.h"
 #include "kernel/providers/process_functions.h"
 #include "kernel/providers/providers.h"
 #include "kernel/providers/static_probes.h"
@@ -64,23 +64,6 @@ bool matches_file(const Glob& glob, const target::ProcessModule& module) {
   return glob.matches(name) || glob.matches(name.substr(0, name.find(".so"))) ||
          (module.is_executable && glob.matches("a.out"));
 }
-
-// The lock probes that the C library's functions give.
-struct LockFunction {
-  std::string_view name;
-  std::string_view function;
-  AttachKind kind;
-};
-
-// At a return the lock is not known any more: arg0 is 0, as for every return.
-constexpr std::array kLockFunctions = {
-    LockFunction{"mutex-acquire", "pthread_mutex_lock", AttachKind::UserReturn},
-    LockFunction{"mutex-acquire", "pthread_mutex_trylock", AttachKind::UserReturn},
-    LockFunction{"mutex-release", "pthread_mutex_unlock", AttachKind::UserEntry},
-    LockFunction{"rw-acquire", "pthread_rwlock_rdlock", AttachKind::UserReturn},
-    LockFunction{"rw-acquire", "pthread_rwlock_wrlock", AttachKind::UserReturn},
-    LockFunction{"rw-release", "pthread_rwlock_unlock", AttachKind::UserEntry},
-};
 
 // Whether the pattern takes the provider with whatever process's number.
 bool means_any_process(const Glob& glob, std::string_view provider) {
@@ -169,23 +152,9 @@ class UserProvider final : public Provider {
     return match_functions(*catalog, globs, globs.provider.literal(), found);
   }
 
-  // As functions of the process, under other names.
   Expected<void> match_locks(const ProbeGlobs& globs, pid_t pid, std::vector<Probe>& found) {
     target::Catalog* catalog = CLEW_TRY(catalog_of(pid));
-    for (const LockFunction& each : kLockFunctions) {
-      if (!globs.name.matches(each.name) || !globs.function.matches(each.function)) continue;
-      const ProbePattern place = {.provider = globs.provider.text(),
-                                  .module = "libc.so*",
-                                  .function = std::string(each.function),
-                                  .name = each.kind == AttachKind::UserEntry ? "entry" : "return"};
-      std::vector<Probe> probes;
-      CLEW_TRY(match_functions(*catalog, ProbeGlobs(place), globs.provider.literal(), probes));
-      for (Probe& probe : probes) {
-        probe.name = each.name;
-        if (globs.matches(probe)) found.push_back(std::move(probe));
-      }
-    }
-    return {};
+    return match_lock_functions(*catalog, globs, globs.provider.literal(), found);
   }
 
   // A process that is gone, or that may not be read, has none.
