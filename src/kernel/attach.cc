@@ -69,7 +69,8 @@ uint64_t address_of(const Value* pointer) {
 
 auto refuse(const std::string& what, int64_t result) {
   const auto error = static_cast<int>(-result);
-  const ErrorCode code = error == ENOENT ? ErrorCode::NotFound : ErrorCode::Refused;
+  const ErrorCode code =
+      error == ENOENT || error == ESRCH ? ErrorCode::NotFound : ErrorCode::Refused;
   return fail(code, fmt::format("{}: {}", what, bpf_error(error)));
 }
 

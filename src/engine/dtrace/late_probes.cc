@@ -92,6 +92,7 @@ void LateProbes::look() {
   if (seen_.size() > kFilesMax) seen_.clear();
   std::set<pid_t> changed;
   const uint64_t lost = watch_->read([&](const kernel::MappedFile& file) {
+    if (file.inode == 0) return;  // Of the kernel: the vdso, and what uprobes bring.
     const bool is_named = named_.count(file.pid) != 0;
     if (!is_named && !has_globs_) return;
     const bool is_new =
@@ -144,7 +145,8 @@ void LateProbes::enable(const std::vector<std::pair<uint32_t, const Followed*>>&
   }
   if (enablings.empty()) return;
   const auto done = session_.add(std::move(enablings));
-  if (done || has_told_) return;
+  const bool is_gone = !done && done.error().code == ErrorCode::NotFound;
+  if (done || is_gone || has_told_) return;
   has_told_ = true;
   console_.message(
       fmt::format("warning: probes that came later are missing: {}", done.error().message));
