@@ -49,10 +49,21 @@ static_assert(sizeof(DAggregationTable) == 88);
 // One enabled probe.
 struct DEnabled {
   uint32_t probe;
-  uint32_t names[4];  // Offsets of provider, module, function and name in the texts.
-  uint32_t reserved;
+  uint32_t names[4];          // Offsets of provider, module, function and name in the texts.
+  uint32_t provider_has_pid;  // The provider's name goes on with the pid of who fires.
 };
 static_assert(sizeof(DEnabled) == 24);
+
+// The lock function that a thread entered last, and what it found there. Kinds of locks:
+enum class DLockKind : uint64_t { Mutex, Read, Write };
+struct DEntered {
+  uint64_t lock;      // The function's first argument.
+  uint64_t stack;     // The stack pointer at the entry: nested calls have others.
+  uint64_t function;  // Its offset in the file << kDLockKindBits | DLockKind
+  uint64_t has_waited;
+};
+inline constexpr uint64_t kDLockKindBits = 2;
+inline constexpr uint64_t kDLockBytesMax = 64;  // Of a pthread_mutex_t or pthread_rwlock_t.
 
 // Code of the kernel: [begin, end).
 struct DCodeRange {

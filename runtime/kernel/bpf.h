@@ -81,6 +81,7 @@ extern uint64_t d_system_calls[];    // By number: enabling + 1.
 extern abi::DCodeRange d_skipped[];  // Functions of the kernel that stacks leave out.
 extern const uint8_t d_zeros[];
 extern uint8_t d_records;  // The ring: only its map is meant.
+extern uint8_t d_entered;  // A hash of abi::DEntered by process and thread: only its map is meant.
 }
 
 // What is shared with processes, too.
@@ -170,6 +171,8 @@ extern const char d_n_filter_3_what;
 extern const char d_n_filter_3_mask;
 extern const char d_n_filter_3_value;
 extern const char d_n_system_calls_begin;
+extern const char d_n_lock_pid;  // Of a program that sees threads wait in a function:
+extern const char d_n_lock_function;
 // Offsets of fields of the kernel's structs.
 extern const char d_n_task_tgid;
 extern const char d_n_task_real_parent;

@@ -16,11 +16,32 @@ using abi::DBuiltin;
   return enabled_probes()[enabling < last ? enabling : last];
 }
 
+// Appends the pid of who fires to a text of `length` bytes; gives the new length.
+[[gnu::always_inline]] inline uint64_t append_pid(DWindow* w, uint64_t text, uint64_t length) {
+  constexpr uint64_t kDigitsMax = 10;
+  const uint64_t pid = process_and_thread() >> 32;
+  uint64_t digits = zero(w) + 1;
+  uint64_t power = zero(w) + 10;
+  for (; digits < kDigitsMax && power <= pid && go_on(); ++digits)
+    power *= 10;
+  uint64_t left = pid;
+  for (uint64_t i = zero(w); i < digits && go_on(); ++i) {
+    set_byte(w, text + length + digits - 1 - i, '0' + left % 10);
+    left /= 10;
+  }
+  return length + digits;
+}
+
 [[gnu::always_inline]] inline uint64_t enabled_name(DWindow* w, uint64_t dst, uint32_t which) {
-  uint64_t offset = enabled_probe(w).names[which];
+  const abi::DEnabled& enabled = enabled_probe(w);
+  uint64_t offset = enabled.names[which];
   const uint64_t end = number(d_n_names_bytes) - 1;
   if (offset > end) offset = end;
   const int64_t length = copy_own_text(at(w, dst), string_bytes(), names() + offset);
+  if (which == 0 && enabled.provider_has_pid != 0) {
+    const uint64_t size = forgotten(w, static_cast<uint64_t>(length) - 1);
+    return finish(w, dst, append_pid(w, dst, size));
+  }
   pad(w, dst, static_cast<uint64_t>(length));
   return dst;
 }
@@ -83,7 +104,6 @@ uint64_t d_builtin_probename(DWindow* w, uint64_t, uint64_t dst) {
 
 uint64_t d_probe_name(DWindow* w, uint64_t builtin) {
   const abi::DEnabled& enabled = enabled_probe(w);
-  if (builtin == static_cast<uint64_t>(DBuiltin::Probeprov)) return enabled.names[0];
   if (builtin == static_cast<uint64_t>(DBuiltin::Probemod)) return enabled.names[1];
   return builtin == static_cast<uint64_t>(DBuiltin::Probefunc) ? enabled.names[2]
                                                                : enabled.names[3];

@@ -126,6 +126,52 @@ inline constexpr uint64_t kErrnoMax = 4095;
   arguments[5] = context[kR9];
 }
 
+inline constexpr uint64_t kFutexCall = 202;
+
+[[gnu::always_inline]] inline abi::DEntered* entered_by_thread() {
+  const uint64_t thread = process_and_thread();
+  return reinterpret_cast<abi::DEntered*>(helper<1>(&d_entered, &thread));
+}
+
+[[gnu::always_inline]] inline uint64_t is_writer(const abi::DEntered* entered) {
+  const uint64_t kind = entered->function & ((1 << abi::kDLockKindBits) - 1);
+  return kind == static_cast<uint64_t>(abi::DLockKind::Write) ? 1 : 0;
+}
+
+// arg0: the lock; arg1: the result; arg2: whether the thread waited; arg3: whether it writes;
+// arg4: whether it has the lock.
+[[gnu::always_inline]] inline void read_lock_return(const uint64_t* context,
+                                                    const abi::DEntered* entered,
+                                                    uint64_t* arguments) {
+  clear_arguments(arguments);
+  const uint64_t result = context[kRax] & 0xFFFF'FFFF;
+  arguments[1] = result;
+  arguments[4] = result == 0 ? 1 : 0;
+  arguments[0] = entered->lock;
+  arguments[2] = entered->has_waited;
+  arguments[3] = is_writer(entered);
+}
+
+// What the thread entered, when its futex(2) is the first wait for that lock.
+[[gnu::always_inline]] inline abi::DEntered* waiting_for_lock() {
+  constexpr uint64_t kCommandMask = 0x7F;
+  constexpr uint64_t kWait = 0;
+  constexpr uint64_t kLockPi = 6;
+  constexpr uint64_t kWaitBitset = 9;
+  constexpr uint64_t kLockPi2 = 13;
+  if (process_and_thread() >> 32 != number(d_n_lock_pid)) return nullptr;
+  const uint64_t* registers = user_registers();
+  const uint64_t command = registers[kRsi] & kCommandMask;
+  if (command != kWait && command != kWaitBitset && command != kLockPi && command != kLockPi2) {
+    return nullptr;
+  }
+  abi::DEntered* entered = entered_by_thread();
+  if (entered == nullptr || entered->has_waited != 0) return nullptr;
+  if (registers[kRdi] - entered->lock >= abi::kDLockBytesMax) return nullptr;
+  if (entered->function >> abi::kDLockKindBits != number(d_n_lock_function)) return nullptr;
+  return entered;
+}
+
 // All that code of a process may use to say where its arguments are, in the order of pt_regs.
 [[gnu::always_inline]] inline void copy_registers(DWindow* w, const uint64_t* context) {
   auto* registers = reinterpret_cast<uint64_t*>(w->scratch);
@@ -247,6 +293,52 @@ int d_main_user_offset(const uint64_t* context) {
   no_registers(w);
   w->header.user_pc = context[kRip];
   put_arguments(w, clear_arguments);
+  run(w, attach_cookie(context));
+  release(w);
+  return 0;
+}
+
+// Nothing fires here: what the thread enters is kept for when it waits or returns. The cookie is
+// DEntered::function.
+int d_main_lock_entry(const uint64_t* context) {
+  const uint64_t thread = process_and_thread();
+  const abi::DEntered entered = {context[kRdi], context[kRsp], attach_cookie(context), 0};
+  helper<2>(&d_entered, &thread, &entered, uint64_t{0});
+  return 0;
+}
+
+int d_main_lock_return(const uint64_t* context) {
+  const abi::DEntered* entered = entered_by_thread();
+  if (entered == nullptr || entered->stack + 8 != context[kRsp]) return 0;
+  const auto read = [context, entered](uint64_t* arguments) {
+    read_lock_return(context, entered, arguments);
+  };
+  if (!passes_filters(read)) return 0;
+  DWindow* w = claim();
+  if (w == nullptr) return 0;
+  no_registers(w);
+  w->header.user_pc = context[kRip];
+  put_arguments(w, read);
+  run(w, attach_cookie(context));
+  release(w);
+  return 0;
+}
+
+// At the begin of all system calls: a thread that waits for the lock whose function it is in.
+int d_main_lock_wait(const uint64_t* context) {
+  if (context[1] != kFutexCall) return 0;
+  abi::DEntered* entered = waiting_for_lock();
+  if (entered == nullptr) return 0;
+  entered->has_waited = 1;
+  const auto read = [entered](uint64_t* arguments) {
+    clear_arguments(arguments);
+    arguments[0] = entered->lock;
+    arguments[1] = is_writer(entered);
+  };
+  DWindow* w = claim();
+  if (w == nullptr) return 0;
+  no_registers(w);
+  put_arguments(w, read);
   run(w, attach_cookie(context));
   release(w);
   return 0;

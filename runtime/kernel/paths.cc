@@ -24,6 +24,10 @@ struct Place {
   return read_pointer(current_task_address() + number(d_n_task_fs));
 }
 
+[[gnu::always_inline]] inline Place root_directory() {
+  return place_of(current_directories() + number(d_n_fs_root));
+}
+
 // Puts "/name" in front of what begins at `begin`; gives the new begin, or 0 without room.
 [[gnu::always_inline]] inline uint64_t put_component(DWindow* w, uint64_t begin, uint64_t entry) {
   const uint64_t name = entry + number(d_n_dentry_name);  // struct qstr: hash, length, text
@@ -42,8 +46,9 @@ struct Place {
   return a.mount == b.mount && a.entry == b.entry;
 }
 
-[[gnu::always_inline]] inline uint64_t write_path(DWindow* w, uint64_t dst, uint64_t path) {
-  const Place root = place_of(current_directories() + number(d_n_fs_root));
+// The name of `path` below `root`.
+[[gnu::always_inline]] inline uint64_t write_path(DWindow* w, uint64_t dst, uint64_t path,
+                                                  const Place& root) {
   Place here = place_of(path);
   uint64_t begin = zero(w) + kPathBytesMax - 1;
   for (uint64_t i = zero(w); i < kComponentsMax && go_on(); ++i) {
@@ -83,16 +88,16 @@ uint64_t d_path(DWindow* w, uint64_t dst, uint64_t address) {
   if (helper<113>(&mount, uint64_t{8}, pointer(address)) != 0) {
     return fail(w, DFault::BadAddress, address);
   }
-  return write_path(w, dst, address);
+  return write_path(w, dst, address, root_directory());
 }
 
 uint64_t d_builtin_cwd(DWindow* w, uint64_t, uint64_t dst) {
-  return write_path(w, dst, current_directories() + number(d_n_fs_pwd));
+  return write_path(w, dst, current_directories() + number(d_n_fs_pwd), root_directory());
 }
 
 uint64_t d_builtin_root(DWindow* w, uint64_t, uint64_t dst) {
-  set_byte(w, dst, '/');
-  return finish(w, dst, 1);
+  // From the top of all mounts: of a process in a chroot, the directory that it takes for "/".
+  return write_path(w, dst, current_directories() + number(d_n_fs_root), {0, 0});
 }
 
 }  // extern "C"

@@ -3,8 +3,15 @@
 #include "kernel/attach.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <future>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
@@ -14,6 +21,7 @@
 
 #include "base/error_text.h"
 #include "kernel/bpf.h"
+#include "kernel/probe_suspects.h"
 
 namespace clew::kernel {
 namespace {
@@ -61,7 +69,8 @@ uint64_t address_of(const Value* pointer) {
 
 auto refuse(const std::string& what, int64_t result) {
   const auto error = static_cast<int>(-result);
-  const ErrorCode code = error == ENOENT ? ErrorCode::NotFound : ErrorCode::Refused;
+  const ErrorCode code =
+      error == ENOENT || error == ESRCH ? ErrorCode::NotFound : ErrorCode::Refused;
   return fail(code, fmt::format("{}: {}", what, bpf_error(error)));
 }
 
@@ -95,6 +104,148 @@ Expected<void> attach_clock_on(const FileDescriptor& program, int cpu, const Pro
   return {};
 }
 
+// What a uprobe at an instruction that cannot be moved fails with: arch_uprobe_analyze_insn() in
+// arch/x86/kernel/uprobes.c. The first is not in <errno.h>.
+constexpr int kNotSupported = 524;  // ENOTSUPP
+
+bool is_about_instruction(int64_t result) {
+  return result == -kNotSupported || result == -ENOEXEC;
+}
+
+// A link takes all of its places or none, and does not say which one it minds. Each attempt that
+// fails, and the end of each link, waits for all that the kernel's programs do at the time. So the
+// classes of instructions that may be refused are tried all at once, each on its own, and what is
+// left goes into one link. Should that fail, it is halved, and the halves that succeed stay.
+class UserAttacher {
+ public:
+  UserAttacher(const FileDescriptor& program, const UserPlaces& places)
+      : program_(program), places_(places) {}
+
+  Expected<void> attach() {
+    const std::set<InstructionClass> refused = refused_classes();
+    for (size_t i = 0; i < places_.places.size(); ++i) {
+      const UserPlace& one = places_.places[i];
+      if (!classes_.empty() && classes_[i] && refused.count(*classes_[i]) != 0) {
+        refused_.push_back(one.cookie);
+        continue;
+      }
+      offsets_.push_back(one.offset_bytes);
+      semaphores_.push_back(one.semaphore_offset_bytes);
+      cookies_.push_back(one.cookie);
+    }
+    return offsets_.empty() ? Expected<void>() : link_all();
+  }
+
+  std::vector<uint64_t> finish(Attachments& attachments) {
+    std::move(links_.begin(), links_.end(), std::back_inserter(attachments));
+    return std::move(refused_);
+  }
+
+ private:
+  struct Range {
+    size_t begin = 0;
+    size_t count = 0;
+  };
+
+  // One place of each class is tried; a few places are tried together, as most will do.
+  std::set<InstructionClass> refused_classes() {
+    constexpr size_t kFew = 8;
+    constexpr size_t kTriesAtOnce = 32;
+    if (places_.places.size() <= kFew) return {};
+    classify();
+    std::map<InstructionClass, const UserPlace*> examples;
+    for (size_t i = 0; i < classes_.size(); ++i) {
+      if (classes_[i]) examples.try_emplace(*classes_[i], &places_.places[i]);
+    }
+    std::set<InstructionClass> refused;
+    for (auto next = examples.begin(); next != examples.end();) {
+      std::vector<std::pair<InstructionClass, std::future<bool>>> answers;
+      for (; next != examples.end() && answers.size() < kTriesAtOnce; ++next) {
+        answers.emplace_back(next->first, std::async(std::launch::async, [this, next] {
+                               return is_refused(*next->second);
+                             }));
+      }
+      for (auto& [instruction, answer] : answers) {
+        if (answer.get()) refused.insert(instruction);
+      }
+    }
+    return refused;
+  }
+
+  [[nodiscard]] bool is_refused(const UserPlace& place) const {
+    const int64_t result = link(&place.offset_bytes, nullptr, &place.cookie, 1);
+    if (result >= 0) (void)close(static_cast<int>(result));
+    return is_about_instruction(result);
+  }
+
+  void classify() {
+    constexpr size_t kInstructionBytesMax = 15;
+    const FileDescriptor file(open(places_.path.c_str(), O_RDONLY | O_CLOEXEC));
+    for (const UserPlace& one : places_.places) {
+      std::array<uint8_t, kInstructionBytesMax> code = {};
+      const ssize_t got =
+          pread(file.get(), code.data(), code.size(), static_cast<off_t>(one.offset_bytes));
+      classes_.push_back(got == static_cast<ssize_t>(code.size()) ? suspect_class(code)
+                                                                  : std::nullopt);
+    }
+  }
+
+  Expected<void> link_all() {
+    std::vector<Range> open = {{0, offsets_.size()}};
+    while (!open.empty()) {
+      const Range range = open.back();
+      open.pop_back();
+      const int64_t result = link(range);
+      if (result >= 0) {
+        links_.emplace_back(static_cast<int>(result));
+      } else if (!is_about_instruction(result)) {
+        return refuse(fmt::format("attaching to {} places of {}", offsets_.size(), places_.path),
+                      result);
+      } else if (range.count == 1) {
+        refused_.push_back(cookies_[range.begin]);
+      } else {
+        const size_t half = range.count / 2;
+        open.push_back({range.begin + half, range.count - half});
+        open.push_back({range.begin, half});
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] int64_t link(const Range& range) const {
+    const auto first = semaphores_.begin() + static_cast<ptrdiff_t>(range.begin);
+    const bool has_semaphores = std::any_of(first, first + static_cast<ptrdiff_t>(range.count),
+                                            [](uint64_t semaphore) { return semaphore != 0; });
+    return link(offsets_.data() + range.begin,
+                has_semaphores ? semaphores_.data() + range.begin : nullptr,
+                cookies_.data() + range.begin, range.count);
+  }
+
+  // The link's descriptor, or -errno.
+  [[nodiscard]] int64_t link(const uint64_t* offsets, const uint64_t* semaphores,
+                             const uint64_t* cookies, size_t count) const {
+    UserProbeLink link;
+    link.program = static_cast<uint32_t>(program_.get());
+    link.path = address_of(places_.path.c_str());
+    link.offsets = address_of(offsets);
+    link.semaphores = address_of(semaphores);
+    link.cookies = address_of(cookies);
+    link.count = static_cast<uint32_t>(count);
+    link.multi_flags = places_.is_return ? kMultiReturn : 0;
+    link.pid = static_cast<uint32_t>(places_.pid);
+    return call_bpf(BPF_LINK_CREATE, &link, sizeof link);
+  }
+
+  const FileDescriptor& program_;
+  const UserPlaces& places_;
+  std::vector<std::optional<InstructionClass>> classes_;  // By place; none when places are few.
+  std::vector<uint64_t> offsets_;                         // Of what is left,
+  std::vector<uint64_t> semaphores_;                      // and the rest of it.
+  std::vector<uint64_t> cookies_;
+  Attachments links_;
+  std::vector<uint64_t> refused_;
+};
+
 }  // namespace
 
 Expected<FileDescriptor> attach_raw_tracepoint(const FileDescriptor& program,
@@ -120,31 +271,11 @@ Expected<void> attach_clock(const FileDescriptor& program, const Probe& probe, u
   return {};
 }
 
-Expected<FileDescriptor> attach_user(const FileDescriptor& program, const UserPlaces& places) {
-  std::vector<uint64_t> offsets;
-  std::vector<uint64_t> semaphores;
-  std::vector<uint64_t> cookies;
-  bool has_semaphores = false;
-  for (const UserPlace& one : places.places) {
-    offsets.push_back(one.offset_bytes);
-    semaphores.push_back(one.semaphore_offset_bytes);
-    cookies.push_back(one.cookie);
-    has_semaphores = has_semaphores || one.semaphore_offset_bytes != 0;
-  }
-  UserProbeLink link;
-  link.program = static_cast<uint32_t>(program.get());
-  link.path = address_of(places.path.c_str());
-  link.offsets = address_of(offsets.data());
-  link.semaphores = has_semaphores ? address_of(semaphores.data()) : 0;
-  link.cookies = address_of(cookies.data());
-  link.count = static_cast<uint32_t>(offsets.size());
-  link.multi_flags = places.is_return ? kMultiReturn : 0;
-  link.pid = static_cast<uint32_t>(places.pid);
-  const int64_t result = call_bpf(BPF_LINK_CREATE, &link, sizeof link);
-  if (result < 0) {
-    return refuse(fmt::format("attaching to {} places of {}", offsets.size(), places.path), result);
-  }
-  return FileDescriptor(static_cast<int>(result));
+Expected<std::vector<uint64_t>> attach_user(const FileDescriptor& program, const UserPlaces& places,
+                                            Attachments& attachments) {
+  UserAttacher attacher(program, places);
+  CLEW_TRY(attacher.attach());
+  return attacher.finish(attachments);
 }
 
 }  // namespace clew::kernel

@@ -29,7 +29,7 @@ Expected<FileDescriptor> attach_raw_tracepoint(const FileDescriptor& program,
 Expected<void> attach_clock(const FileDescriptor& program, const Probe& probe, uint64_t cookie,
                             Attachments& attachments);
 
-// Places of one file, for one process (0 = all): they share a link.
+// Places of one file, for one process (0 = all).
 struct UserPlace {
   uint64_t offset_bytes = 0;
   uint64_t semaphore_offset_bytes = 0;
@@ -41,6 +41,10 @@ struct UserPlaces {
   bool is_return = false;
   std::vector<UserPlace> places;
 };
-Expected<FileDescriptor> attach_user(const FileDescriptor& program, const UserPlaces& places);
+// As few links as will do. Gives the cookies of the places that are left out: the kernel can run
+// their instructions nowhere but where they are (or cannot decode them), so that no uprobe may be
+// set there. Other errors name the file; nothing of it is attached then.
+Expected<std::vector<uint64_t>> attach_user(const FileDescriptor& program, const UserPlaces& places,
+                                            Attachments& attachments);
 
 }  // namespace clew::kernel

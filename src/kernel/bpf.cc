@@ -131,6 +131,15 @@ Expected<FileDescriptor> create_array(const std::string& name, size_t size_bytes
   return create_map(BPF_MAP_TYPE_ARRAY, name, attributes);
 }
 
+Expected<FileDescriptor> create_hash(const std::string& name, size_t key_bytes, size_t value_bytes,
+                                     uint32_t entries) {
+  bpf_attr attributes{};
+  attributes.key_size = static_cast<uint32_t>(key_bytes);
+  attributes.value_size = static_cast<uint32_t>(value_bytes);
+  attributes.max_entries = entries;
+  return create_map(BPF_MAP_TYPE_LRU_HASH, name, attributes);
+}
+
 Expected<FileDescriptor> create_ring(const std::string& name, size_t size_bytes) {
   bpf_attr attributes{};
   attributes.max_entries = static_cast<uint32_t>(size_bytes);

@@ -38,6 +38,9 @@ class Mapping {
 
 // An array of one element of `size_bytes`, which programs address directly and we can map.
 Expected<FileDescriptor> create_array(const std::string& name, size_t size_bytes);
+// A hash that forgets what was not used for long when it is full.
+Expected<FileDescriptor> create_hash(const std::string& name, size_t key_bytes, size_t value_bytes,
+                                     uint32_t entries);
 Expected<FileDescriptor> create_ring(const std::string& name, size_t size_bytes);
 
 enum class ProgramType : uint8_t { RawTracepoint, PerfEvent, UserProbe, UserProbeMulti };

@@ -19,8 +19,8 @@ namespace {
 // What makes two probes the same. A USDT probe may have several places with the same names, and
 // proc:::exit is a probe for each reason.
 std::string identity_of(const Probe& probe) {
-  return fmt::format("{}:{}:{}:{}:{:x}:{}:{}", probe.provider, probe.module, probe.function,
-                     probe.name, probe.offset_bytes, probe.path,
+  return fmt::format("{}:{}:{}:{}:{:x}:{}:{}:{}", probe.provider, probe.module, probe.function,
+                     probe.name, probe.offset_bytes, probe.path, probe.is_everywhere,
                      fmt::join(probe.argument_map, ","));
 }
 
@@ -87,6 +87,19 @@ Expected<std::vector<uint32_t>> Catalogue::match(const ProbePattern& pattern) {
     for (Probe& probe : found)
       result.push_back(data_->add(std::move(probe), provider.get()));
     if (is_of_dtrace(globs)) break;
+  }
+  return result;
+}
+
+Expected<std::vector<uint32_t>> Catalogue::match_process(const ProbePattern& pattern, pid_t pid) {
+  const ProbeGlobs globs(pattern);
+  std::vector<uint32_t> result;
+  for (const auto& provider : data_->providers) {
+    if (!provider->may_match(globs.provider)) continue;
+    std::vector<Probe> found;
+    CLEW_TRY(provider->match_process(globs, pid, found));
+    for (Probe& probe : found)
+      result.push_back(data_->add(std::move(probe), provider.get()));
   }
   return result;
 }

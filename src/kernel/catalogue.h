@@ -16,6 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "base/error.h"
 #include "kernel/probe.h"
 
@@ -40,6 +42,9 @@ class Catalogue {
   // Empty when nothing matches. Errors: Io, Refused (with the reason) when a provider that the
   // pattern names outright cannot be used here.
   Expected<std::vector<uint32_t>> match(const ProbePattern& pattern);
+  // The same for the probes of one process, which may have mapped files since. Ids of probes that
+  // were met before are given again.
+  Expected<std::vector<uint32_t>> match_process(const ProbePattern& pattern, pid_t pid);
   // By id. Valid until the next match().
   [[nodiscard]] const Probe* find(uint32_t id) const;
   // Every probe that can be listed (`dtrace -l`), by id: all providers but pidN and USDT, and those

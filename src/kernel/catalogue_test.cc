@@ -132,6 +132,10 @@ TEST_F(Probes, OfSystemCallsAreAllThatTheKernelTraces) {
        at = text->find("syscalls:sys_enter_", at + 1)) {
     theirs.insert(text->substr(at + 19, text->find('\n', at) - at - 19));
   }
+  for (const char* name : {"uretprobe", "uprobe"}) {  // Of probes: they have to be named.
+    if (theirs.erase(name) == 0) continue;
+    EXPECT_EQ(count({.provider = "syscall", .function = name, .name = "entry"}), 1U);
+  }
   std::set<std::string> ours;
   for (const Probe* probe : match({.provider = "syscall", .name = "entry"})) {
     ours.insert(probe->function);
@@ -341,7 +345,13 @@ TEST_F(Probes, OfLocksStandForFunctionsOfTheLibrary) {
   ASSERT_NE(release, nullptr);
   EXPECT_EQ(release->function, "pthread_mutex_unlock");
   EXPECT_EQ(release->kind, AttachKind::UserEntry);
-  EXPECT_EQ(count({.provider = provider, .name = "mutex-acquire"}), 2U);
+  EXPECT_EQ(count({.provider = provider, .name = "mutex-acquire"}), 4U);
+  const Probe* block =
+      only({.provider = provider, .function = "pthread_rwlock_wrlock", .name = "rw-block"});
+  ASSERT_NE(block, nullptr);
+  EXPECT_EQ(block->kind, AttachKind::LockWait);
+  EXPECT_EQ(block->lock_kind, abi::DLockKind::Write);
+  EXPECT_EQ(count({.provider = provider, .function = "pthread_mutex_lock"}), 4U);
 }
 
 TEST_F(Probes, OfLibrariesAreFoundByTheirShortName) {
@@ -356,6 +366,21 @@ TEST_F(Probes, OfAProcessThatIsNotThereAreAnError) {
   const auto result = catalogue_.match({.provider = "pid99999999", .name = "entry"});
   ASSERT_FALSE(result.has_value());
   EXPECT_EQ(result.error().code, ErrorCode::NotFound);
+  EXPECT_EQ(result.error().message, "failed to grab pid 99999999: No such process");
+}
+
+TEST_F(Probes, OfUsdtStandForAllProcessesWhenTheGlobDoes) {
+  const std::string provider = "libstdcxx" + std::to_string(getpid());
+  if (count({.provider = provider, .name = "throw"}) == 0) GTEST_SKIP() << "no USDT probes here";
+  // Ours are left out by globs: those of one process are asked for.
+  const ProbePattern any = {.provider = "libstdc*", .name = "throw"};
+  const ProbePattern some = {.provider = "libstdcxx?*", .name = "throw"};
+  EXPECT_FALSE(only({.provider = provider, .name = "throw"})->is_everywhere);
+  EXPECT_TRUE(catalogue_.match_process(any, getpid())->empty());
+  EXPECT_TRUE(catalogue_.match_process(some, getpid())->empty());
+  EXPECT_EQ(catalogue_.match_process({.provider = provider, .name = "throw"}, getpid())->size(),
+            1U);
+  EXPECT_TRUE(catalogue_.match_process({.provider = provider, .name = "throw"}, 1)->empty());
 }
 
 // This program is linked with libstdc++, which has USDT probes on Debian.

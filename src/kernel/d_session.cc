@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ctime>
 #include <map>
+#include <span>
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -14,6 +15,8 @@
 #include "kernel/d_session_aggregates.h"
 #include "kernel/d_session_programs.h"
 #include "kernel/d_session_stacks.h"
+#include "kernel/everywhere.h"
+#include "kernel/lock_entries.h"
 #include "kernel/maps.h"
 #include "kernel/static_arguments.h"
 
@@ -55,9 +58,12 @@ struct DSession::Data {
   ProgramPlan plan;
   DMaps maps;
   Symbols symbols;
-  std::set<uint32_t> elsewhere;        // Indices of enablings that others take care of.
+  std::set<uint32_t> elsewhere;  // Indices of enablings that others take care of.
+  EverywherePlaces everywhere;
+  LockEntries locks;
   std::vector<FileDescriptor> loaded;  // By group.
   Attachments attachments;
+  std::vector<uint32_t> left_out;  // Ids of probes.
 
   [[nodiscard]] abi::DShared& shared() const { return *maps.shared.as<abi::DShared>(); }
 
@@ -100,13 +106,15 @@ struct DSession::Data {
 
   Expected<void> load_all(LazyKernelTypes& types, std::string* log) {
     symbols = maps.symbols(programs);
-    symbols["d_n_enabled"] = {Symbol::Kind::Number, enablings.size()};
+    symbols["d_n_enabled"] = {Symbol::Kind::Number, maps.enabled_max};
     symbols["d_n_error_enabling"] = {Symbol::Kind::Number, error_enabling()};
     symbols["d_n_names_bytes"] = {Symbol::Kind::Number, maps.names_bytes};
     symbols["d_n_skipped"] = {Symbol::Kind::Number, maps.skipped_count};
     symbols["d_n_wants_stack"] = {Symbol::Kind::Number, wants_stack(plan) ? 1U : 0U};
     symbols["d_n_may_write_user"] = {Symbol::Kind::Number, uses(plan, "d_copy_out") ? 1U : 0U};
     CLEW_TRY(add_kernel_numbers(plan, types, symbols));
+    for (const DEnabling& one : enablings)
+      CLEW_TRY(locks.prepare(one.probe, symbols));
     loaded.resize(plan.groups.size());
     for (size_t i = 0; i < plan.groups.size(); ++i) {
       if (is_deferred(probe_of(plan.groups[i]).kind)) continue;
@@ -120,37 +128,38 @@ struct DSession::Data {
     return enablings[group.enablings.front()].probe;
   }
 
-  Expected<FileDescriptor> load_group(const ProgramGroup& group, std::string* log) {
-    add_program_numbers(group, symbols);
-    const std::vector<ClauseStep> errors = steps_of(programs, programs.error_clauses);
-    const std::vector<ClauseStep> steps = steps_of(programs, group.key.clauses);
-    auto arguments = make_static_arguments(group.key.static_arguments);
-    if (!arguments) {
-      return fail(arguments.error().code,
-                  fmt::format("{}: {}", full_name(probe_of(group)), arguments.error().message));
-    }
-    const LinkInput input{.name = "clew_d",
-                          .main = group.key.main,
-                          .type = group.key.type,
-                          .clauses = steps,
-                          .error_clauses = errors,
-                          .static_arguments = &*arguments};
-    const Image image = CLEW_TRY(link(input, plan.clauses, symbols));
-    Expected<FileDescriptor> program = load_image(image, log);
-    if (!program) return refusal(group, program.error());
-    return program;
+  // Those that the kernel has to attach.
+  [[nodiscard]] std::vector<uint32_t> wanted(const ProgramGroup& group) const {
+    std::vector<uint32_t> wanted;
+    std::copy_if(group.enablings.begin(), group.enablings.end(), std::back_inserter(wanted),
+                 [&](uint32_t enabling) { return !elsewhere.contains(enabling); });
+    return wanted;
   }
 
   // Loads what the kernel has to run in processes after all.
   Expected<void> load_deferred(std::string* log) {
     for (size_t i = 0; i < plan.groups.size(); ++i) {
-      const std::vector<uint32_t>& all = plan.groups[i].enablings;
-      const bool is_wanted = std::any_of(
-          all.begin(), all.end(), [&](uint32_t enabling) { return !elsewhere.contains(enabling); });
-      if (loaded[i].valid() || !is_wanted) continue;
+      if (loaded[i].valid() || wanted(plan.groups[i]).empty()) continue;
       loaded[i] = CLEW_TRY(load_group(plan.groups[i], log));
     }
     return {};
+  }
+
+  Expected<FileDescriptor> load_group(const ProgramGroup& group, std::string* log) {
+    add_program_numbers(group, symbols);
+    const std::vector<ClauseStep> steps = steps_of(programs, group.key.clauses);
+    const std::vector<ClauseStep> errors = steps_of(programs, programs.error_clauses);
+    const Function arguments = make_static_arguments(group.key.static_arguments);
+    const LinkInput input{.name = "clew_d",
+                          .main = group.key.main,
+                          .type = group.key.type,
+                          .clauses = steps,
+                          .error_clauses = errors,
+                          .static_arguments = &arguments};
+    const Image image = CLEW_TRY(link(input, plan.clauses, symbols));
+    Expected<FileDescriptor> program = load_image(image, log);
+    if (!program) return refusal(group, program.error());
+    return program;
   }
 
   Expected<void> attach_group(uint32_t index) {
@@ -172,8 +181,10 @@ struct DSession::Data {
       case AttachKind::UserEntry:
       case AttachKind::UserReturn:
       case AttachKind::UserOffset:
+      case AttachKind::LockReturn:
+      case AttachKind::LockWait:
       case AttachKind::Usdt:
-        return attach_user_places(index);
+        return attach_process(index, wanted(plan.groups[index]));
     }
     return {};
   }
@@ -210,20 +221,58 @@ struct DSession::Data {
     return {};
   }
 
-  Expected<void> attach_user_places(uint32_t index) {
+  Expected<void> attach_process(uint32_t index, std::span<const uint32_t> chosen) {
+    if (chosen.empty()) return {};
+    for (const uint32_t enabling : chosen)
+      CLEW_TRY(locks.attach(enablings[enabling].probe, symbols, attachments));
+    if (enablings[chosen.front()].probe.kind != AttachKind::LockWait) {
+      return attach_user_places(index, chosen);
+    }
+    for (const uint32_t enabling : chosen) {
+      attachments.push_back(
+          CLEW_TRY(attach_raw_tracepoint(loaded[index], "sys_enter", cookie(enabling))));
+    }
+    return {};
+  }
+
+  Expected<void> attach_user_places(uint32_t index, std::span<const uint32_t> chosen) {
     std::map<std::pair<std::string, int64_t>, UserPlaces> by_file;
-    for (const uint32_t enabling : plan.groups[index].enablings) {
-      if (elsewhere.contains(enabling)) continue;
+    for (const uint32_t enabling : chosen) {
       const Probe& probe = enablings[enabling].probe;
       UserPlaces& places = by_file[{probe.path, probe.pid}];
       places.path = probe.path;
       places.pid = probe.pid;
-      places.is_return = probe.kind == AttachKind::UserReturn;
+      places.is_return =
+          probe.kind == AttachKind::UserReturn || probe.kind == AttachKind::LockReturn;
       places.places.push_back({probe.offset_bytes, probe.semaphore_offset_bytes, cookie(enabling)});
     }
     for (const auto& [file, places] : by_file) {
-      attachments.push_back(CLEW_TRY(attach_user(loaded[index], places)));
+      for (const uint64_t cookie : CLEW_TRY(attach_user(loaded[index], places, attachments))) {
+        left_out.push_back(static_cast<uint32_t>(cookie >> 32));
+      }
     }
+    return {};
+  }
+
+  // Plans, loads and attaches enablings that were appended, group by group.
+  Expected<void> add(uint32_t first) {
+    std::map<uint32_t, std::vector<uint32_t>> by_group;
+    for (uint32_t i = first; i < enablings.size(); ++i) {
+      CLEW_TRY(locks.prepare(enablings[i].probe, symbols));
+      const size_t groups = plan.groups.size();
+      const uint32_t index = CLEW_TRY(add_to_plan(plan, enablings[i], i));
+      if (index == groups) {
+        auto program = load_group(plan.groups[index], nullptr);
+        if (!program) {
+          plan.groups.pop_back();
+          return tl::unexpected(program.error());
+        }
+        loaded.push_back(std::move(*program));
+      }
+      by_group[index].push_back(i);
+    }
+    for (const auto& [index, chosen] : by_group)
+      CLEW_TRY(attach_process(index, chosen));
     return {};
   }
 
@@ -268,7 +317,7 @@ Expected<DSession> DSession::load(DPrograms programs, std::vector<DEnabling> ena
                                   std::string* verifier_log) {
   auto data = std::make_unique<Data>();
   data->programs = std::move(programs);
-  data->enablings = std::move(enablings);
+  data->enablings = data->everywhere.merge(std::move(enablings));
   LazyKernelTypes types;
   data->plan = CLEW_TRY(plan_programs(data->programs, data->enablings, types));
   data->add_token_variable();
@@ -289,6 +338,22 @@ Expected<void> DSession::attach(const std::set<uint32_t>& elsewhere, std::string
   return {};
 }
 
+const std::vector<uint32_t>& DSession::left_out() const {
+  return data_->left_out;
+}
+
+Expected<void> DSession::add(std::vector<DEnabling> enablings) {
+  const auto first = static_cast<uint32_t>(data_->enablings.size());
+  for (DEnabling& one : data_->everywhere.merge(std::move(enablings))) {
+    const auto index = static_cast<uint32_t>(data_->enablings.size());
+    if (!data_->maps.add_enabled(index, one.probe)) {
+      return fail(ErrorCode::Limit, fmt::format("no room for {}", full_name(one.probe)));
+    }
+    data_->enablings.push_back(std::move(one));
+  }
+  return data_->add(first);
+}
+
 Expected<void> DSession::begin() {
   CLEW_TRY(data_->fire(kBeginProbe));
   auto inactive = static_cast<uint64_t>(DActivity::Inactive);
@@ -305,7 +370,7 @@ void DSession::stop() {
 
 DState DSession::state() const {
   DState state = data_->maps.state(data_->programs);
-  state.process.enabled_count = data_->enablings.size();
+  state.process.enabled_count = data_->maps.enabled_max;
   state.process.error_enabling = data_->error_enabling();
   state.process.may_write_user = uses(data_->plan, "d_copy_out") ? 1 : 0;
   return state;
@@ -342,6 +407,10 @@ std::string_view DSession::probe_name(uint64_t place) const {
   if (place >= data_->maps.names_bytes) return {};
   const std::string_view names(data_->maps.names.as<char>(), data_->maps.names_bytes);
   return names.substr(place, names.find('\0', place) - place);
+}
+
+std::span<const DEnabling> DSession::enablings() const {
+  return data_->enablings;
 }
 
 abi::DShared& DSession::shared() {

@@ -50,6 +50,7 @@ struct DPrograms {
   uint64_t speculation_bytes = 4U << 20;  // specsize
   uint64_t speculations = 1;              // nspec
   uint64_t target_pid = 0;
+  uint32_t later_enablings = 0;  // Room for those that DSession::add() brings.
 };
 
 // A probe and the clauses that it enables, in the order of the program.
@@ -76,10 +77,18 @@ class DSession {
   DSession& operator=(DSession&&) noexcept;
   ~DSession();
 
-  // Attaches everything but BEGIN, END and ERROR, and what is `elsewhere`: indices of enablings
+  // Attaches everything but BEGIN, END and ERROR, and what is `elsewhere`: places in enablings()
   // that somebody else takes care of. Errors name the probe.
   Expected<void> attach(const std::set<uint32_t>& elsewhere = {},
                         std::string* verifier_log = nullptr);
+  // What was loaded and added: the caller's, where probes that stand for one place are one.
+  [[nodiscard]] std::span<const DEnabling> enablings() const;
+  // Ids of the probes that attach() left out: the kernel cannot set them at their instructions.
+  [[nodiscard]] const std::vector<uint32_t>& left_out() const;
+  // Probes of processes that were found since: attaches them, also while others fire. What it has
+  // already (Probe::is_everywhere) is left out. Errors: Limit when there is no room for more; and
+  // as of load and attach. What was there before goes on in each case.
+  Expected<void> add(std::vector<DEnabling> enablings);
   // Fires BEGIN in this process, then lets the others fire unless exit() was called in it.
   Expected<void> begin();
   // No probe fires any more that has not begun; those that run elsewhere are to be waited for.

@@ -2,10 +2,12 @@
 #include "kernel/d_session_programs.h"
 
 #include <algorithm>
+#include <bit>
 
 #include <fmt/format.h>
 
 #include "abi/d_tables.h"
+#include "kernel/static_arguments.h"
 #include "kernel/to_bpf.h"
 
 namespace clew::kernel {
@@ -36,6 +38,10 @@ std::optional<KindOfProgram> program_of(AttachKind kind) {
     case AttachKind::UserOffset:
     case AttachKind::Usdt:
       return KindOfProgram{"d_main_user_offset", ProgramType::UserProbeMulti};
+    case AttachKind::LockReturn:
+      return KindOfProgram{"d_main_lock_return", ProgramType::UserProbeMulti};
+    case AttachKind::LockWait:
+      return KindOfProgram{"d_main_lock_wait", ProgramType::RawTracepoint};
     case AttachKind::FunctionEntry:
     case AttachKind::FunctionReturn:
       return std::nullopt;
@@ -101,97 +107,83 @@ std::vector<ProbeFilter> filters_of(const Probe& probe) {
   return filters;
 }
 
-class Planner {
- public:
-  Planner(const DPrograms& programs, std::span<const DEnabling> enablings, LazyKernelTypes& types)
-      : programs_(programs), enablings_(enablings), types_(types) {}
+Error unreadable_argument(const Probe& probe, uint32_t unreadable) {
+  const int index = std::countr_zero(unreadable);
+  return {ErrorCode::Refused,
+          fmt::format("{}: its arg{} is where no program of the kernel can read it: '{}'",
+                      full_name(probe), index, probe.usdt_arguments)};
+}
 
-  Expected<ProgramPlan> plan() {
-    for (uint32_t i = 0; i < programs_.clauses.size(); ++i) {
-      plan_.clauses.push_back(CLEW_TRY(to_bpf(programs_.clauses[i], i)));
-      reads_.push_back(reads_arguments(plan_.clauses.back()));
-    }
-    for (uint32_t i = 0; i < enablings_.size(); ++i)
-      CLEW_TRY(add(i));
-    for (ProgramGroup& group : plan_.groups) {
-      if (!is_system_call(enablings_[group.enablings.front()].probe.kind)) continue;
-      group.system_calls_begin = plan_.system_call_tables++ * abi::kDSystemCallsMax;
-    }
-    return std::move(plan_);
+// Arguments are right or refused.
+Expected<void> check_arguments(const Probe& probe, uint32_t read, LazyKernelTypes& types,
+                               ProgramKey& key) {
+  if (key.filters.size() > kProbeFiltersMax + 1) {
+    return fail(ErrorCode::Limit,
+                fmt::format("{}: {} conditions, at most {} are possible", full_name(probe),
+                            key.filters.size(), kProbeFiltersMax + 1));
   }
-
- private:
-  Expected<void> add(uint32_t enabling) {
-    const DEnabling& one = enablings_[enabling];
-    if (one.probe.id == kErrorProbe || one.clauses.empty()) return {};
-    ProgramKey key = CLEW_TRY(key_of(one));
-    const auto found = std::find_if(plan_.groups.begin(), plan_.groups.end(),
-                                    [&](const ProgramGroup& group) { return group.key == key; });
-    if (found != plan_.groups.end()) {
-      found->enablings.push_back(enabling);
-      return {};
-    }
-    ProgramGroup group;
-    group.key = std::move(key);
-    group.enablings.push_back(enabling);
-    plan_.groups.push_back(std::move(group));
-    return {};
+  if (!key.wants_arguments && key.filters.empty()) return {};
+  if (probe.kind == AttachKind::Usdt && !probe.usdt_arguments.empty()) {
+    const uint32_t unreadable = unreadable_static_arguments(probe.usdt_arguments) & read;
+    if (unreadable != 0) return tl::unexpected(unreadable_argument(probe, unreadable));
+    key.main = "d_main_static";
+    key.static_arguments = probe.usdt_arguments;
   }
-
-  Expected<ProgramKey> key_of(const DEnabling& enabling) {
-    const Probe& probe = enabling.probe;
-    const std::optional<KindOfProgram> kind = program_of(probe.kind);
-    if (!kind) {
-      return fail(
-          ErrorCode::Refused,
-          fmt::format("{}: this kernel lets no program at its functions", full_name(probe)));
-    }
-    ProgramKey key;
-    key.main = kind->main;
-    key.type = kind->type;
-    key.run_when = when_of(probe);
-    key.clauses = enabling.clauses;
-    for (const uint32_t clause : enabling.clauses)
-      key.wants_arguments = key.wants_arguments || reads_[clause];
-    key.filters = filters_of(probe);
-    key.is_first_thread_only = probe.is_first_thread_only;
-    if (key.wants_arguments) {
-      key.argument_map = probe.argument_map;
-      key.load_offset_bytes = probe.load_offset_bytes;
-    }
-    CLEW_TRY(check_arguments(probe, key));
-    return key;
+  if (probe.kind != AttachKind::RawTracepoint) return {};
+  const KernelTypes* kernel = CLEW_TRY(types.get());
+  const Expected<uint32_t> count = kernel->tracepoint_arguments(probe.symbol);
+  if (!count) {
+    return fail(ErrorCode::Refused, fmt::format("{}: its arguments are not known: {}",
+                                                full_name(probe), count.error().message));
   }
+  key.argument_count = *count;
+  return {};
+}
 
-  // Arguments are right or refused.
-  Expected<void> check_arguments(const Probe& probe, ProgramKey& key) {
-    if (key.filters.size() > kProbeFiltersMax + 1) {
-      return fail(ErrorCode::Limit,
-                  fmt::format("{}: {} conditions, at most {} are possible", full_name(probe),
-                              key.filters.size(), kProbeFiltersMax + 1));
-    }
-    if (!key.wants_arguments && key.filters.empty()) return {};
-    if (probe.kind == AttachKind::Usdt && !probe.usdt_arguments.empty()) {
-      key.main = "d_main_static";
-      key.static_arguments = probe.usdt_arguments;
-    }
-    if (probe.kind != AttachKind::RawTracepoint) return {};
-    const KernelTypes* types = CLEW_TRY(types_.get());
-    const Expected<uint32_t> count = types->tracepoint_arguments(probe.symbol);
-    if (!count) {
-      return fail(ErrorCode::Refused, fmt::format("{}: its arguments are not known: {}",
-                                                  full_name(probe), count.error().message));
-    }
-    key.argument_count = *count;
-    return {};
+Expected<ProgramKey> key_of(const ProgramPlan& plan, const DEnabling& enabling,
+                            LazyKernelTypes& types) {
+  const Probe& probe = enabling.probe;
+  const std::optional<KindOfProgram> kind = program_of(probe.kind);
+  if (!kind) {
+    return fail(ErrorCode::Refused,
+                fmt::format("{}: this kernel lets no program at its functions", full_name(probe)));
   }
+  ProgramKey key;
+  key.main = kind->main;
+  key.type = kind->type;
+  key.run_when = when_of(probe);
+  key.clauses = enabling.clauses;
+  uint32_t read = 0;
+  for (const uint32_t clause : enabling.clauses)
+    read |= plan.arguments_read[clause];
+  key.wants_arguments = read != 0;
+  key.filters = filters_of(probe);
+  key.is_first_thread_only = probe.is_first_thread_only;
+  if (probe.kind == AttachKind::LockWait) {
+    key.lock_pid = probe.pid;
+    key.lock_function = probe.offset_bytes;
+  }
+  if (key.wants_arguments) {
+    key.argument_map = probe.argument_map;
+    key.load_offset_bytes = probe.load_offset_bytes;
+  }
+  CLEW_TRY(check_arguments(probe, read, types, key));
+  return key;
+}
 
-  const DPrograms& programs_;
-  std::span<const DEnabling> enablings_;
-  LazyKernelTypes& types_;
-  ProgramPlan plan_;
-  std::vector<bool> reads_;  // By clause.
-};
+Expected<uint32_t> add(ProgramPlan& plan, const DEnabling& enabling, uint32_t index,
+                       LazyKernelTypes& types) {
+  ProgramKey key = CLEW_TRY(key_of(plan, enabling, types));
+  auto group = std::find_if(plan.groups.begin(), plan.groups.end(),
+                            [&](const ProgramGroup& one) { return one.key == key; });
+  if (group == plan.groups.end()) {
+    ProgramGroup added;
+    added.key = std::move(key);
+    group = plan.groups.insert(group, std::move(added));
+  }
+  group->enablings.push_back(index);
+  return static_cast<uint32_t>(group - plan.groups.begin());
+}
 
 // As runtime/kernel/arguments.h has them.
 void add_filter_numbers(const std::vector<ProbeFilter>& filters, Symbols& symbols) {
@@ -233,7 +225,26 @@ std::string full_name(const Probe& probe) {
 
 Expected<ProgramPlan> plan_programs(const DPrograms& programs, std::span<const DEnabling> enablings,
                                     LazyKernelTypes& types) {
-  return Planner(programs, enablings, types).plan();
+  ProgramPlan plan;
+  for (uint32_t i = 0; i < programs.clauses.size(); ++i) {
+    plan.clauses.push_back(CLEW_TRY(to_bpf(programs.clauses[i], i)));
+    plan.arguments_read.push_back(arguments_read(plan.clauses.back()));
+  }
+  for (uint32_t i = 0; i < enablings.size(); ++i) {
+    const DEnabling& one = enablings[i];
+    if (one.probe.id == kErrorProbe || one.clauses.empty()) continue;
+    (void)CLEW_TRY(add(plan, one, i, types));
+  }
+  for (ProgramGroup& group : plan.groups) {
+    if (!is_system_call(enablings[group.enablings.front()].probe.kind)) continue;
+    group.system_calls_begin = plan.system_call_tables++ * abi::kDSystemCallsMax;
+  }
+  return plan;
+}
+
+Expected<uint32_t> add_to_plan(ProgramPlan& plan, const DEnabling& enabling, uint32_t index) {
+  LazyKernelTypes types;  // Probes of processes need none.
+  return add(plan, enabling, index, types);
 }
 
 void add_program_numbers(const ProgramGroup& group, Symbols& symbols) {
@@ -251,6 +262,8 @@ void add_program_numbers(const ProgramGroup& group, Symbols& symbols) {
   number("d_n_first_thread_only", key.is_first_thread_only ? 1 : 0);
   add_filter_numbers(key.filters, symbols);
   number("d_n_system_calls_begin", group.system_calls_begin);
+  number("d_n_lock_pid", static_cast<uint64_t>(key.lock_pid));
+  number("d_n_lock_function", key.lock_function);
 }
 
 bool uses(const ProgramPlan& plan, std::string_view function) {

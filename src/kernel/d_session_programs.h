@@ -28,6 +28,8 @@ struct ProgramKey {
   uint32_t load_offset_bytes = 0;
   std::vector<ProbeFilter> filters;
   bool is_first_thread_only = false;
+  int64_t lock_pid = 0;          // Of LockWait,
+  uint64_t lock_function = 0;    // and the function's offset.
   std::string static_arguments;  // Probe::usdt_arguments, when a clause looks at them.
   std::vector<uint32_t> clauses;
 
@@ -51,6 +53,7 @@ class LazyKernelTypes {
 
 struct ProgramPlan {
   std::vector<Function> clauses;
+  std::vector<uint32_t> arguments_read;  // By clause: to_bpf.h.
   std::vector<ProgramGroup> groups;
   uint32_t system_call_tables = 0;
 };
@@ -58,6 +61,10 @@ struct ProgramPlan {
 // Errors: Refused for what cannot be attached here, naming the probe.
 Expected<ProgramPlan> plan_programs(const DPrograms& programs, std::span<const DEnabling> enablings,
                                     LazyKernelTypes& types);
+
+// Adds an enabling of a process's probe to the plan: its group, which may be a new one. Errors as
+// above.
+Expected<uint32_t> add_to_plan(ProgramPlan& plan, const DEnabling& enabling, uint32_t index);
 
 // "provider:module:function:name"
 std::string full_name(const Probe& probe);

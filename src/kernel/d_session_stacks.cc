@@ -3,6 +3,7 @@
 #include "kernel/d_session_stacks.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <string>
 #include <string_view>
@@ -47,11 +48,17 @@ KernelSymbol parse(std::string_view line) {
   return symbol;
 }
 
+// What stands between a program and where its probe fired: of tracepoints, of BEGIN and END, and of
+// uprobes.
 bool is_wanted(std::string_view name) {
-  for (const std::string_view prefix : {"bpf_trace_run", "__bpf_trace_", "__traceiter_"}) {
-    if (name.starts_with(prefix)) return true;
-  }
-  return false;
+  constexpr std::array<std::string_view, 8> kPrefixes = {
+      "bpf_trace_run",  "__bpf_trace_",    "__traceiter_",      "__bpf_prog_test_run_raw_tp",
+      "bpf_prog_test_", "uprobe_prog_run", "uprobe_multi_link", "uprobe_handle_trampoline"};
+  constexpr std::array<std::string_view, 4> kNames = {
+      "handler_chain", "uprobe_notify_resume", "__x64_sys_uretprobe", "__ia32_sys_uretprobe"};
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                     [name](std::string_view prefix) { return name.starts_with(prefix); }) ||
+         std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
 }  // namespace

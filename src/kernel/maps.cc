@@ -12,6 +12,7 @@
 
 #include "abi/d_buckets.h"
 #include "abi/d_dynamic.h"
+#include "base/assert.h"
 
 namespace clew::kernel {
 namespace {
@@ -19,6 +20,7 @@ namespace {
 constexpr uint64_t kArrayBytesMax = uint64_t{1} << 29;  // BPF_MAX_VAR_OFF: what is addressable.
 constexpr uint64_t kRingBytesMax = uint64_t{256} << 20;
 constexpr size_t kZeroBytes = 0x2000;
+constexpr uint64_t kNameBytesEach = 256;  // Of the four names of a probe that comes later.
 
 size_t page_bytes() {
   static const auto kBytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -88,32 +90,10 @@ std::vector<abi::DAggregationTable> lay_out(const DPrograms& programs, uint64_t 
   return tables;
 }
 
-struct EnabledTables {
-  std::vector<abi::DEnabled> enabled;
-  std::vector<uint8_t> names;
-};
-
-EnabledTables enabled_tables(std::span<const DEnabling> enablings) {
-  EnabledTables tables;
-  std::map<std::string, uint32_t, std::less<>> places;
-  const auto put = [&](const std::string& text) {
-    const auto offset = static_cast<uint32_t>(tables.names.size());
-    const auto [place, is_new] = places.emplace(text, offset);
-    if (!is_new) return place->second;
-    tables.names.insert(tables.names.end(), text.begin(), text.end());
-    tables.names.push_back(0);
-    return offset;
-  };
-  for (const DEnabling& one : enablings) {
-    const Probe& p = one.probe;
-    abi::DEnabled enabled{.probe = p.id, .names = {}, .reserved = 0};
-    enabled.names[0] = put(p.provider);
-    enabled.names[1] = put(p.module);
-    enabled.names[2] = put(p.function);
-    enabled.names[3] = put(p.name);
-    tables.enabled.push_back(enabled);
-  }
-  return tables;
+uint64_t name_bytes(const Probe& probe) {
+  constexpr uint64_t kEnds = 4;
+  return probe.provider.size() + probe.module.size() + probe.function.size() + probe.name.size() +
+         kEnds;
 }
 
 }  // namespace
@@ -189,10 +169,14 @@ Expected<DMaps> DMaps::make(const DPrograms& programs, std::span<const DEnabling
       "d_aggregates", maps.aggregates_cpu_bytes * maps.cpus + 2 * abi::kDAggregateSlackBytes));
   maps.aggregations = CLEW_TRY(SharedArray::make("d_aggregations", 0, bytes_of(tables)));
   maps.variables = CLEW_TRY(SharedArray::make("d_variables", 0, bytes_of(programs.variables)));
-  const EnabledTables enabled = enabled_tables(enablings);
-  maps.enabled = CLEW_TRY(SharedArray::make("d_enabled", 0, bytes_of(enabled.enabled)));
-  maps.names = CLEW_TRY(SharedArray::make("d_names", enabled.names.size() + 1, enabled.names));
-  maps.names_bytes = enabled.names.size() + 1;
+  maps.enabled_max = enablings.size() + programs.later_enablings;
+  maps.enabled = CLEW_TRY(SharedArray::make("d_enabled", maps.enabled_max * sizeof(abi::DEnabled)));
+  maps.names_bytes = kNameBytesEach * programs.later_enablings + 1;
+  for (const DEnabling& one : enablings)
+    maps.names_bytes += name_bytes(one.probe);
+  maps.names = CLEW_TRY(SharedArray::make("d_names", maps.names_bytes));
+  for (uint32_t i = 0; i < enablings.size(); ++i)
+    CLEW_ASSERT(maps.add_enabled(i, enablings[i].probe));
   maps.skipped_count = skipped_code.size();
   maps.system_calls = CLEW_TRY(SharedArray::make(
       "d_system_calls", uint64_t{8} * abi::kDSystemCallsMax * std::max(1U, system_call_tables)));
@@ -239,6 +223,27 @@ DState DMaps::state(const DPrograms& programs) const {
   process.local_bytes = programs.local_bytes;
   process.token_variable = programs.variables.empty() ? 0 : programs.variables.size() - 1;
   return state;
+}
+
+bool DMaps::add_enabled(uint32_t index, const Probe& probe) {
+  const uint64_t end = names_used_bytes + name_bytes(probe);
+  if (index >= enabled_max || end >= names_bytes) return false;
+  const auto put = [&](const std::string& text) {
+    const auto offset = static_cast<uint32_t>(names_used_bytes);
+    const auto [place, is_new] = name_places.emplace(text, offset);
+    if (!is_new) return place->second;
+    std::memcpy(names.memory.data() + offset, text.c_str(), text.size() + 1);
+    names_used_bytes += text.size() + 1;
+    return offset;
+  };
+  abi::DEnabled& entry = enabled.as<abi::DEnabled>()[index];
+  entry.probe = probe.id;
+  entry.names[0] = put(probe.provider);
+  entry.names[1] = put(probe.module);
+  entry.names[2] = put(probe.function);
+  entry.names[3] = put(probe.name);
+  entry.provider_has_pid = probe.is_everywhere ? 1 : 0;
+  return true;
 }
 
 Symbols DMaps::symbols(const DPrograms& programs) const {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -63,8 +64,11 @@ struct DMaps {
   SharedArray zeros;
   std::optional<Ring> ring;
   uint64_t aggregates_cpu_bytes = 0;
-  uint64_t names_bytes = 0;
+  uint64_t enabled_max = 0;
+  uint64_t names_bytes = 0;  // Room.
+  uint64_t names_used_bytes = 0;
   uint64_t skipped_count = 0;
+  std::map<std::string, uint32_t> name_places;  // Equal names of probes are in one place.
 
   // `system_call_tables`: how many programs have one; `skipped_code`: left out of stacks.
   static Expected<DMaps> make(const DPrograms& programs, std::span<const DEnabling> enablings,
@@ -73,6 +77,9 @@ struct DMaps {
 
   // The maps as others can map them, and the same numbers.
   [[nodiscard]] DState state(const DPrograms& programs) const;
+  // Describes one more enabling to the programs; false without room. `index` is its number.
+  bool add_enabled(uint32_t index, const Probe& probe);
+
   // Those of the maps and of the numbers that describe them.
   [[nodiscard]] Symbols symbols(const DPrograms& programs) const;
 };

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "abi/d_tables.h"
+
 namespace clew::kernel {
 
 enum class AttachKind : uint8_t {
@@ -22,6 +24,11 @@ enum class AttachKind : uint8_t {
   UserEntry,       // uprobe at `offset_bytes` of the file `path`, of `pid` (0 = all)
   UserReturn,      // uretprobe
   UserOffset,      // uprobe inside a function; arg0…: none
+  LockReturn,      // uretprobe of a function that takes a lock (`lock_kind`), its first argument:
+                   // arg0 = the lock, arg1 = the result, arg2 = whether the thread waited,
+                   // arg3 = whether it is for writing, arg4 = whether the thread has it
+  LockWait,        // A thread of `pid` waits in such a function: arg0 = the lock, arg1 = whether it
+                   // is for writing
   Usdt,            // uprobe with arguments by `usdt_arguments`, `semaphore_offset_bytes`
 };
 
@@ -60,6 +67,10 @@ struct Probe {
   uint64_t semaphore_offset_bytes = 0;
   std::string usdt_arguments;
   int64_t pid = 0;
+  abi::DLockKind lock_kind = abi::DLockKind::Mutex;
+  // A USDT probe that a glob for any process met: it stands for this place of the file in every
+  // process, also in those that start later. `pid` is one that has it.
+  bool is_everywhere = false;
   // How the provider's arguments are made of the attach point's: argument i is that one's
   // argument_map[i]; empty = as they are. (proc, sched, io: over tracepoints.)
   std::vector<uint8_t> argument_map;

@@ -3,8 +3,6 @@
 
 #include <string>
 
-#include <fmt/format.h>
-
 #include "abi/d_window.h"
 #include "base/assert.h"
 #include "isa/builder.h"
@@ -96,22 +94,26 @@ class Coder {
 
 }  // namespace
 
-Expected<Function> make_static_arguments(std::string_view text) {
+Function make_static_arguments(std::string_view text) {
   Coder coder;
   const auto arguments = target::parse_static_arguments(text);
-  if (arguments.size() != count_words(text)) {
-    return fail(ErrorCode::Refused, fmt::format("its arguments are not understood: '{}'", text));
-  }
   for (size_t i = 0; i < arguments.size() && i < kArgumentsMax; ++i) {
     const std::optional<StaticPlace> place = target::parse_static_place(arguments[i].place);
-    if (!place) {
-      return fail(ErrorCode::Refused, fmt::format("its argument '{}' is in a place that cannot be "
-                                                  "read in the kernel",
-                                                  arguments[i].place));
-    }
-    coder.add(i, arguments[i], *place);
+    if (place) coder.add(i, arguments[i], *place);
   }
   return coder.finish();
+}
+
+uint32_t unreadable_static_arguments(std::string_view text) {
+  // An argument of no known form ends the list: what follows it is not known either.
+  const auto arguments = target::parse_static_arguments(text);
+  const size_t count = std::min(count_words(text), kArgumentsMax);
+  uint32_t unreadable = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const bool is_known = i < arguments.size() && target::parse_static_place(arguments[i].place);
+    if (!is_known) unreadable |= 1U << i;
+  }
+  return unreadable;
 }
 
 }  // namespace clew::kernel

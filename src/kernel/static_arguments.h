@@ -11,8 +11,11 @@
 namespace clew::kernel {
 
 // d_static_arguments(window): takes the registers from the scratch room (a struct pt_regs) and
-// writes the arguments; memory that cannot be read is 0. Errors: Refused for a form that is not
-// known.
-Expected<Function> make_static_arguments(std::string_view text);
+// writes the arguments; memory that cannot be read is 0, and so are unreadable arguments.
+Function make_static_arguments(std::string_view text);
+
+// Arguments in places that no program of the kernel can read (registers of vectors), or of a form
+// that is not known: bit i for arg<i>.
+uint32_t unreadable_static_arguments(std::string_view text);
 
 }  // namespace clew::kernel

@@ -64,9 +64,13 @@ TEST(StaticPlaceTest, MemoryHasABaseAnIndexAndAScale) {
 TEST(StaticPlaceTest, OtherFormsAreRefused) {
   for (const char* text : {"%xmm0", "name(%rip)", "%", "$", "8(%rax", "()", "4(%rax,%rbx,9)", "x"})
     EXPECT_FALSE(parse_static_place(text)) << text;
-  EXPECT_FALSE(make_static_arguments("8@%rdi 8@%xmm0"));
-  EXPECT_FALSE(make_static_arguments("8@%rdi z@%rax"));
-  EXPECT_TRUE(make_static_arguments(""));
+}
+
+TEST(StaticPlaceTest, ArgumentsThatCannotBeReadAreTold) {
+  EXPECT_EQ(unreadable_static_arguments(""), 0U);
+  EXPECT_EQ(unreadable_static_arguments("8@%rdi -4@8(%rsi)"), 0U);
+  EXPECT_EQ(unreadable_static_arguments("8@%rdi 8f@%xmm0 4@$1 4@name(%rip)"), 0b1010U);
+  EXPECT_EQ(unreadable_static_arguments("8@%rdi z@%rax 8@%rdi"), 0b110U);
 }
 
 struct Numbers {

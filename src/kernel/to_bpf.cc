@@ -265,19 +265,26 @@ Expected<Function> to_bpf(const isa::Program& program, uint32_t clause) {
 }
 
 // The window is given by r6 plus a constant; any load at an offset of the arguments may be one.
-bool reads_arguments(const Function& function) {
+uint32_t arguments_read(const Function& function) {
+  constexpr uint32_t kAll = (1U << 10) - 1;
   constexpr int32_t kBegin = offsetof(abi::DWindowHeader, arguments);
   constexpr int32_t kEnd = offsetof(abi::DWindowHeader, probe);
   const auto is_inside = [](int32_t offset) { return offset >= kBegin && offset < kEnd; };
+  const auto bit = [](int32_t offset) { return 1U << ((offset - kBegin) / 8); };
+  uint32_t read = 0;
   for (const Instruction& i : function.code) {
     const auto kind = static_cast<isa::Class>(i.opcode & isa::kClassMask);
-    if (kind == isa::Class::Ldx && is_inside(i.offset)) return true;
-    if (i.opcode == kAddImmediate && is_inside(i.immediate)) return true;
+    if (kind == isa::Class::Ldx && is_inside(i.offset)) read |= bit(i.offset);
+    if (i.opcode == kAddImmediate && is_inside(i.immediate)) read |= bit(i.immediate);
   }
   for (const Reference& one : function.references) {
-    if (one.symbol == "d_builtin_argument" || one.symbol == "d_user_argument") return true;
+    if (one.symbol == "d_user_argument") return kAll;
+    if (one.symbol != "d_builtin_argument") continue;
+    const auto builtin = constant_before(function.code, one.instruction);
+    if (!builtin) return kAll;
+    read |= 1U << (*builtin - static_cast<uint64_t>(DBuiltin::Arg0));
   }
-  return false;
+  return read;
 }
 
 }  // namespace clew::kernel

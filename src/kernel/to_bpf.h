@@ -25,7 +25,7 @@ Expected<Function> to_bpf(const isa::Program& program, uint32_t clause);
 // "dt_clause_3"
 std::string clause_name(uint32_t clause);
 
-// Whether a function looks at the arguments of the probe.
-bool reads_arguments(const Function& function);
+// Which arguments of the probe a function may look at: bit i for arg<i>.
+uint32_t arguments_read(const Function& function);
 
 }  // namespace clew::kernel

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/usdt.h"
 
+#include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <span>
 
@@ -18,6 +20,103 @@ constexpr size_t kProbesMax = 1U << 16;
 
 uint64_t padded(uint64_t size_bytes) {
   return (size_bytes + 3) & ~uint64_t{3};
+}
+
+// Where the variables of a file are: all of its symbols, read when one is first asked for.
+class VariableNames {
+ public:
+  explicit VariableNames(const ElfFile& file) : file_(file) {}
+
+  std::optional<uint64_t> find(const std::string& name) {
+    if (!is_read_) read();
+    const auto found = addresses_.find(name);
+    return found == addresses_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  void read() {
+    is_read_ = true;
+    for (const ElfSection& section : file_.sections()) {
+      const uint32_t type = section.header.sh_type;
+      if (type == SHT_SYMTAB || type == SHT_DYNSYM) read_table(section);
+    }
+  }
+
+  void read_table(const ElfSection& section) {
+    const auto sections = file_.sections();
+    if (section.header.sh_link >= sections.size()) return;
+    const auto symbols = file_.read(section);
+    const auto names = file_.read(sections[section.header.sh_link]);
+    if (!symbols || !names) return;
+    ByteReader reader(symbols->view());
+    while (!reader.at_end()) {
+      const auto symbol = reader.read<Elf64_Sym>();
+      if (reader.failed()) return;
+      if (ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT || symbol.st_shndx == SHN_UNDEF) continue;
+      if (symbol.st_name >= names->view().size()) continue;
+      ByteReader name(names->view().subspan(symbol.st_name));
+      addresses_.try_emplace(std::string(name.read_string()), symbol.st_value);
+    }
+  }
+
+  const ElfFile& file_;
+  bool is_read_ = false;
+  std::map<std::string, uint64_t> addresses_;
+};
+
+// "40+name", "name-8", "name": the variable, and what is added to its address.
+struct Variable {
+  std::string name;
+  int64_t offset = 0;
+};
+
+std::optional<Variable> parse_variable(std::string_view text) {
+  Variable variable;
+  while (!text.empty()) {
+    const bool is_negative = text[0] == '-';
+    if (text[0] == '-' || text[0] == '+') text.remove_prefix(1);
+    const std::string_view term = text.substr(0, text.find_first_of("+-"));
+    text.remove_prefix(term.size());
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(term.data(), term.data() + term.size(), value);
+    if (error == std::errc() && end == term.data() + term.size()) {
+      variable.offset = static_cast<int64_t>(static_cast<uint64_t>(variable.offset) +
+                                             static_cast<uint64_t>(is_negative ? -value : value));
+    } else if (variable.name.empty() && !is_negative && !term.empty()) {
+      variable.name = term;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return variable.name.empty() ? std::nullopt : std::optional(variable);
+}
+
+// "-4@name(%rip)" -> "-4@1234(%rip)", where 1234 is how far the variable is from `address`.
+std::string resolve_variable(std::string_view word, uint64_t address, VariableNames& names) {
+  constexpr std::string_view kEnd = "(%rip)";
+  const size_t begin = word.find('@') + 1;
+  if (begin == 0 || !word.ends_with(kEnd)) return std::string(word);
+  const auto variable =
+      parse_variable(word.substr(begin, std::max(begin, word.size() - kEnd.size()) - begin));
+  if (!variable) return std::string(word);
+  const auto place = names.find(variable->name);
+  if (!place) return std::string(word);
+  const auto distance =
+      static_cast<int64_t>(*place + static_cast<uint64_t>(variable->offset) - address);
+  return std::string(word.substr(0, begin)) + std::to_string(distance) + std::string(kEnd);
+}
+
+void resolve_variables(StaticProbe& probe, VariableNames& names) {
+  if (probe.arguments.find("(%rip)") == std::string::npos) return;
+  std::string resolved;
+  std::string_view rest = probe.arguments;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+    if (!resolved.empty()) resolved += ' ';
+    resolved += resolve_variable(word, probe.address, names);
+  }
+  probe.arguments = std::move(resolved);
 }
 
 // The addresses in a note are from before a program that moves sections (prelink) was used: the
@@ -81,11 +180,14 @@ Expected<std::vector<StaticProbe>> read_static_probes(const std::string& path) {
   const ElfFile file = CLEW_TRY(ElfFile::open(path));
   std::vector<StaticProbe> probes;
   const NoteReader description(file);
+  VariableNames names(file);
   for (const ElfSection& section : file.sections()) {
     if (section.header.sh_type != SHT_NOTE || section.name != ".note.stapsdt") continue;
     const Buffer notes = CLEW_TRY(file.read(section));
     read_notes(notes.view(), description, probes);
   }
+  for (StaticProbe& probe : probes)
+    resolve_variables(probe, names);
   return probes;
 }
 

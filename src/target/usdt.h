@@ -16,7 +16,9 @@ namespace clew::target {
 struct StaticProbe {
   std::string provider;
   std::string name;
-  std::string arguments;          // "8@%rdi -4@-20(%rbp)"; empty: none.
+  std::string arguments;          // "8@%rdi -4@-20(%rbp)"; empty: none. Of a variable
+                                  // ("4@name(%rip)"), its distance from the nop is in the name's
+                                  // place where the file's symbols have it.
   uint64_t address = 0;           // Of the nop, as the file counts addresses.
   uint64_t file_offset = 0;       // The same place in the file.
   uint64_t semaphore_offset = 0;  // In the file; 0: there is none.

@@ -2,6 +2,7 @@
 #include "engine/dtrace/commands.h"
 
 #include <cerrno>
+#include <chrono>
 
 #include <fmt/format.h>
 #include <sys/syscall.h>
@@ -92,12 +93,23 @@ std::vector<pollfd> Commands::descriptors() const {
   return polled;
 }
 
-void Commands::note_ended(std::span<const pollfd> polled) {
+std::optional<int> Commands::status_of(pid_t pid) const {
+  constexpr std::chrono::milliseconds kNow{0};
+  for (const inline_::Launched& launched : launched_) {
+    if (launched.pid() == pid) return launched.exit_status(kNow);
+  }
+  return std::nullopt;
+}
+
+std::vector<Commands::Ended> Commands::note_ended(std::span<const pollfd> polled) {
+  std::vector<Ended> ended;
   for (size_t i = 0; i < polled.size() && i < descriptors_.size(); ++i) {
     if (polled[i].revents == 0) continue;
     descriptors_[i] = FileDescriptor();  // poll(2) leaves out -1.
     ++ended_;
+    ended.push_back({pids_[i], status_of(pids_[i])});
   }
+  return ended;
 }
 
 }  // namespace clew::engine

@@ -3,6 +3,7 @@
 // ends when all have ended.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,7 +30,12 @@ class Commands {
   void resume();
   // Readable when a process ends.
   [[nodiscard]] std::vector<pollfd> descriptors() const;
-  void note_ended(std::span<const pollfd> polled);
+  // Those that ended since, of what descriptors() gave.
+  struct Ended {
+    pid_t pid = 0;
+    std::optional<int> status;  // As of waitpid(2); of our own commands only.
+  };
+  std::vector<Ended> note_ended(std::span<const pollfd> polled);
   // False when there are none to wait for.
   [[nodiscard]] bool all_ended() const { return !pids_.empty() && ended_ == pids_.size(); }
   // Commands that never ran go on.
@@ -37,6 +43,7 @@ class Commands {
 
  private:
   Expected<void> add(pid_t pid);
+  [[nodiscard]] std::optional<int> status_of(pid_t pid) const;
 
   std::vector<inline_::Launched> launched_;
   std::vector<pid_t> pids_;

@@ -18,6 +18,8 @@
 #include "engine/dtrace/commands.h"
 #include "engine/dtrace/consumer.h"
 #include "engine/dtrace/inline_probes.h"
+#include "engine/dtrace/late_probes.h"
+#include "engine/dtrace/left_out.h"
 #include "engine/dtrace/listing.h"
 #include "engine/dtrace/request.h"
 #include "engine/dtrace/script_compiler.h"
@@ -55,6 +57,7 @@ kernel::DPrograms programs_of(const CompiledScript& compiled, pid_t target) {
   programs.speculation_bytes = bytes("specsize", programs.speculation_bytes);
   programs.speculations = bytes("nspec", programs.speculations);
   programs.target_pid = static_cast<uint64_t>(target);
+  if (LateProbes::may_come(compiled)) programs.later_enablings = LateProbes::kProbesMax;
   return programs;
 }
 
@@ -78,6 +81,7 @@ class DtraceRun {
   [[nodiscard]] Expected<void> check_options() const;
   Expected<void> compile();
   void tell_matches();
+  void tell_ended(const std::vector<Commands::Ended>& ended);
   Expected<void> enable();
   void arm_inline();
   Expected<void> end(DtraceConsumer& consumer);
@@ -96,6 +100,7 @@ class DtraceRun {
   std::optional<kernel::DSession> session_;
   InlineProbes inline_probes_;
   std::chrono::steady_clock::time_point house_;
+  std::optional<LateProbes> late_;
 };
 
 Expected<void> DtraceRun::compile() {
@@ -116,6 +121,13 @@ void DtraceRun::tell_matches() {
   }
 }
 
+void DtraceRun::tell_ended(const std::vector<Commands::Ended>& ended) {
+  if (compiled_->script.options.has("quiet")) return;
+  for (const Commands::Ended& one : ended) {
+    console_.lines(output::d::exited_text(static_cast<uint64_t>(one.pid), one.status));
+  }
+}
+
 Expected<void> DtraceRun::enable() {
   const query::d::Script& script = compiled_->script;
   if (script.is_destructive && !script.options.has("destructive")) {
@@ -130,6 +142,7 @@ Expected<void> DtraceRun::enable() {
                 fmt::format("could not enable tracing: {}", session.error().message));
   }
   session_.emplace(std::move(*session));
+  compiled_->enablings.assign(session_->enablings().begin(), session_->enablings().end());
   if (script.options.has("destructive") && !script.options.has("quiet")) {
     console_.lines(output::d::destructive_text());
   }
@@ -140,6 +153,16 @@ Expected<void> DtraceRun::enable() {
     if (request_.is_verbose) console_.lines(log);
     return fail(attached.error().code,
                 fmt::format("could not enable tracing: {}", attached.error().message));
+  }
+  const auto warning = left_out_text(*compiled_, catalogue_, session_->left_out());
+  if (!warning) {
+    return fail(warning.error().code,
+                fmt::format("could not enable tracing: {}", warning.error().message));
+  }
+  console_.lines(*warning);
+  if (LateProbes::may_come(*compiled_)) {
+    late_.emplace(*compiled_, catalogue_, *session_, console_);
+    late_->start();
   }
   return session_->begin();
 }
@@ -173,10 +196,13 @@ bool DtraceRun::wait(DtraceConsumer& consumer) {
   const size_t targets = descriptors.size();
   descriptors.push_back({stop_descriptor_, POLLIN, 0});
   descriptors.push_back({session_->poll_descriptor(), POLLIN, 0});
+  if (late_) late_->add_descriptors(descriptors);
   (void)poll(descriptors.data(), descriptors.size(), switch_period_ms());
-  commands_.note_ended(std::span(descriptors).first(targets));
+  if (late_) late_->look();
+  const auto ended = commands_.note_ended(std::span(descriptors).first(targets));
   keep_house();
   consumer.read();
+  tell_ended(ended);
   consumer.report_drops();
   const bool stopped = descriptors[targets].revents != 0;
   return !stopped && !consumer.is_over() && !commands_.all_ended() && !console_.is_broken();

@@ -61,6 +61,8 @@ std::string_view kind_text(AttachKind kind) {
     case AttachKind::UserEntry:
     case AttachKind::UserReturn:
     case AttachKind::UserOffset:
+    case AttachKind::LockReturn:
+    case AttachKind::LockWait:
     case AttachKind::Usdt:
       return "place";
   }

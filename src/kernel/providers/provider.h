@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "base/error.h"
 #include "kernel/catalogue.h"
 #include "kernel/glob.h"
@@ -23,6 +25,12 @@ class Provider {
   // Adds the probes that match all four patterns; their ids are the catalogue's to give. An error
   // says why the provider is of no use here.
   virtual Expected<void> match(const ProbeGlobs& globs, std::vector<Probe>& found) = 0;
+  // The same, of what one process has now that it may not have had before: of use for patterns
+  // that look into processes.
+  virtual Expected<void> match_process(const ProbeGlobs& /*globs*/, pid_t /*pid*/,
+                                       std::vector<Probe>& /*found*/) {
+    return {};
+  }
   // Of a probe that match() gave.
   virtual Expected<std::vector<ProbeArgument>> arguments(const Probe& probe) = 0;
 };

@@ -52,6 +52,11 @@ std::vector<std::string> argument_types(std::string_view format) {
   return result;
 }
 
+// The kernel's own code in a process with uprobes makes these; they have to be named.
+bool is_of_probes(const SystemCall& call) {
+  return call.name == "uretprobe" || call.name == "uprobe";
+}
+
 class SyscallProvider final : public Provider {
  public:
   explicit SyscallProvider(KernelView& kernel) : kernel_(kernel) {}
@@ -64,6 +69,7 @@ class SyscallProvider final : public Provider {
     if (!globs.name.matches("entry") && !globs.name.matches("return")) return {};
     if (!globs.module.matches(kKernelModule)) return {};
     for (const SystemCall& call : system_calls()) {
+      if (!globs.function.is_literal() && is_of_probes(call)) continue;
       const bool is_alias =
           globs.function.is_literal() && call.abi_name == globs.function.literal();
       if (!is_alias && !globs.function.matches(call.name)) continue;

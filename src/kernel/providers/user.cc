@@ -3,13 +3,17 @@
 // locks. <name><N>: its USDT probes of the provider <name>. A glob that no number ends (python*)
 // looks for USDT probes in every process; pid and plockstat have to be named with theirs.
 #include <algorithm>
-#include <array>
+#include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <map>
 #include <optional>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/error_text.h"
+#include "kernel/providers/lock_functions.h"
 #include "kernel/providers/process_functions.h"
 #include "kernel/providers/providers.h"
 #include "kernel/providers/static_probes.h"
@@ -61,22 +65,11 @@ bool matches_file(const Glob& glob, const target::ProcessModule& module) {
          (module.is_executable && glob.matches("a.out"));
 }
 
-// The lock probes that the C library's functions give.
-struct LockFunction {
-  std::string_view name;
-  std::string_view function;
-  AttachKind kind;
-};
-
-// At a return the lock is not known any more: arg0 is 0, as for every return.
-constexpr std::array kLockFunctions = {
-    LockFunction{"mutex-acquire", "pthread_mutex_lock", AttachKind::UserReturn},
-    LockFunction{"mutex-acquire", "pthread_mutex_trylock", AttachKind::UserReturn},
-    LockFunction{"mutex-release", "pthread_mutex_unlock", AttachKind::UserEntry},
-    LockFunction{"rw-acquire", "pthread_rwlock_rdlock", AttachKind::UserReturn},
-    LockFunction{"rw-acquire", "pthread_rwlock_wrlock", AttachKind::UserReturn},
-    LockFunction{"rw-release", "pthread_rwlock_unlock", AttachKind::UserEntry},
-};
+// Whether the pattern takes the provider with whatever process's number.
+bool means_any_process(const Glob& glob, std::string_view provider) {
+  return !glob.is_literal() && glob.text().ends_with('*') && !glob.text().ends_with("\\*") &&
+         glob.matches(provider);
+}
 
 class UserProvider final : public Provider {
  public:
@@ -86,11 +79,18 @@ class UserProvider final : public Provider {
   }
 
   Expected<void> match(const ProbeGlobs& globs, std::vector<Probe>& found) override {
-    if (globs.provider.is_literal()) return match_literal(globs, found);
+    if (globs.provider.is_literal()) return match_literal(globs, std::nullopt, found);
     const auto processes = CLEW_TRY(target::list_processes());
     for (const target::Process& process : processes) {
       if (process.pid() != getpid()) match_static(globs, process.pid(), found);
     }
+    return {};
+  }
+
+  Expected<void> match_process(const ProbeGlobs& globs, pid_t pid,
+                               std::vector<Probe>& found) override {
+    if (globs.provider.is_literal()) return match_literal(globs, pid, found);
+    if (pid != getpid()) match_static(globs, pid, found);
     return {};
   }
 
@@ -113,15 +113,20 @@ class UserProvider final : public Provider {
     return (argument.is_signed ? "int" : "uint") + bits + "_t";
   }
 
-  Expected<void> match_literal(const ProbeGlobs& globs, std::vector<Probe>& found) {
+  // `only`: in this process alone.
+  Expected<void> match_literal(const ProbeGlobs& globs, std::optional<pid_t> only,
+                               std::vector<Probe>& found) {
     const std::string& provider = globs.provider.literal();
     const size_t digits = trailing_digits(provider);
     const auto whole = split_name(provider, digits);
-    if (whole && whole->name == "pid") return match_pid(globs, whole->pid, found);
-    if (whole && whole->name == "plockstat") return match_locks(globs, whole->pid, found);
+    if (whole && (whole->name == "pid" || whole->name == "plockstat")) {
+      if (only && *only != whole->pid) return {};
+      return whole->name == "pid" ? match_pid(globs, whole->pid, found)
+                                  : match_locks(globs, whole->pid, found);
+    }
     for (size_t count = digits; count > 0; --count) {
       const auto split = split_name(provider, count);
-      if (split) match_static(globs, split->pid, found);
+      if (split && (!only || *only == split->pid)) match_static(globs, split->pid, found);
     }
     return {};
   }
@@ -134,6 +139,10 @@ class UserProvider final : public Provider {
       if (refreshed) return &known->second;
       catalogs_.erase(known);
     }
+    if (kill(pid, 0) != 0 && errno == ESRCH) {
+      return fail(ErrorCode::NotFound,
+                  fmt::format("failed to grab pid {}: {}", pid, error_text(ESRCH)));
+    }
     auto catalog = CLEW_TRY(target::Catalog::of_process(pid, target::default_catalog_options()));
     return &catalogs_.insert_or_assign(pid, std::move(catalog)).first->second;
   }
@@ -143,23 +152,9 @@ class UserProvider final : public Provider {
     return match_functions(*catalog, globs, globs.provider.literal(), found);
   }
 
-  // As functions of the process, under other names.
   Expected<void> match_locks(const ProbeGlobs& globs, pid_t pid, std::vector<Probe>& found) {
     target::Catalog* catalog = CLEW_TRY(catalog_of(pid));
-    for (const LockFunction& each : kLockFunctions) {
-      if (!globs.name.matches(each.name) || !globs.function.matches(each.function)) continue;
-      const ProbePattern place = {.provider = globs.provider.text(),
-                                  .module = "libc.so*",
-                                  .function = std::string(each.function),
-                                  .name = each.kind == AttachKind::UserEntry ? "entry" : "return"};
-      std::vector<Probe> probes;
-      CLEW_TRY(match_functions(*catalog, ProbeGlobs(place), globs.provider.literal(), probes));
-      for (Probe& probe : probes) {
-        probe.name = each.name;
-        if (globs.matches(probe)) found.push_back(std::move(probe));
-      }
-    }
-    return {};
+    return match_lock_functions(*catalog, globs, globs.provider.literal(), found);
   }
 
   // A process that is gone, or that may not be read, has none.
@@ -193,6 +188,7 @@ class UserProvider final : public Provider {
       probe.semaphore_offset_bytes = note.semaphore_offset;
       probe.usdt_arguments = note.arguments;
       probe.pid = pid;
+      probe.is_everywhere = means_any_process(globs.provider, note.provider);
       found.push_back(std::move(probe));
     }
   }

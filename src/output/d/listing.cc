@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 
 #include "output/d/padding.h"
 
@@ -117,7 +119,16 @@ std::string_view destructive_text() {
   return "dtrace: allowing destructive actions\n";
 }
 
-std::string exited_text(uint64_t pid) {
+std::string exited_text(uint64_t pid, std::optional<int> status) {
+  if (status && WIFSIGNALED(*status)) {
+    const char* const name = sigabbrev_np(WTERMSIG(*status));
+    return name != nullptr
+               ? fmt::format("dtrace: pid {} terminated by SIG{}\n", pid, name)
+               : fmt::format("dtrace: pid {} terminated by signal {}\n", pid, WTERMSIG(*status));
+  }
+  if (status && WEXITSTATUS(*status) != 0) {
+    return fmt::format("dtrace: pid {} exited with status {}\n", pid, WEXITSTATUS(*status));
+  }
   return fmt::format("dtrace: pid {} has exited\n", pid);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,8 +22,8 @@ enum class ProgramForm : uint8_t { Script, Description };
 // "dtrace: script 'x.d' matched 3 probes"
 std::string matched_text(ProgramForm form, std::string_view name, uint64_t probes);
 std::string_view destructive_text();
-// When a target of -c or -p has ended.
-std::string exited_text(uint64_t pid);
+// When a target of -c or -p has ended; `status` as of waitpid(2), where that is known.
+std::string exited_text(uint64_t pid, std::optional<int> status);
 // With -v: how stable the least stable of the probes is.
 std::string program_stability(ProgramForm form, std::string_view name,
                               std::span<const std::string> providers);

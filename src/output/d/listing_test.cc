@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output/d/listing.h"
 
+#include <csignal>
+
 #include <gtest/gtest.h>
 
 #include "output/d/options.h"
@@ -56,7 +58,11 @@ TEST(DListing, ProgramsTellHowMuchTheyMatch) {
 }
 
 TEST(DListing, TellsOfTheEndOfATarget) {
-  EXPECT_EQ(exited_text(42), "dtrace: pid 42 has exited\n");
+  EXPECT_EQ(exited_text(42, std::nullopt), "dtrace: pid 42 has exited\n");
+  EXPECT_EQ(exited_text(42, 0), "dtrace: pid 42 has exited\n");
+  EXPECT_EQ(exited_text(42, 3 << 8), "dtrace: pid 42 exited with status 3\n");
+  EXPECT_EQ(exited_text(42, SIGKILL), "dtrace: pid 42 terminated by SIGKILL\n");
+  EXPECT_EQ(exited_text(42, SIGRTMIN + 1), "dtrace: pid 42 terminated by signal 35\n");
 }
 
 TEST(DListing, ProgramsAreAsStableAsTheirLeastStableProbe) {

@@ -26,8 +26,9 @@ uint32_t to_words(uint32_t size_bytes) {
 StoredForm form_of(const Node& operand) {
   if (operand.kind != NodeKind::Identifier) return StoredForm::Whole;
   if (operand.builtin == Builtin::Execname) return StoredForm::CommandName;
-  const bool is_name = is_one_of(operand.builtin, Builtin::Probeprov, Builtin::Probemod,
-                                 Builtin::Probefunc, Builtin::Probename);
+  // (That of a provider may have the pid of who fires.)
+  const bool is_name =
+      is_one_of(operand.builtin, Builtin::Probemod, Builtin::Probefunc, Builtin::Probename);
   return is_name ? StoredForm::ProbeName : StoredForm::Whole;
 }
 

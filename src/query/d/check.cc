@@ -26,7 +26,11 @@ Compiled<ProbeArguments> arguments_of(Context& context, const ProbeDescription& 
   }
   if (!found) {
     const bool is_unmatched = found.error().code == ErrorCode::NotFound;
-    return compile_error(is_unmatched ? "D_PDESC_ZERO" : "D_PDESC_INVAL", found.error().message,
+    const bool is_of_process = !description.provider.empty() &&
+                               description.provider.back() >= '0' &&
+                               description.provider.back() <= '9';
+    const char* const tag = is_of_process ? "D_PROC_GRAB" : "D_PDESC_ZERO";
+    return compile_error(is_unmatched ? tag : "D_PDESC_INVAL", found.error().message,
                          description.line, description.span);
   }
   if (found->matched != 0 || may_be_unmatched) return std::move(*found);

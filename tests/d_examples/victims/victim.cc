@@ -127,10 +127,24 @@ void waits(long) {
   syscall(SYS_futex, &futex_of_victim, FUTEX_WAIT_PRIVATE, 0, &time, nullptr, 0);
 }
 
-void locks(long) {
+void* lock_once(void*) {
   pthread_mutex_lock(&mutex_of_victim);
   sink = sink + 1;
   pthread_mutex_unlock(&mutex_of_victim);
+  return nullptr;
+}
+
+// Another thread has to wait for the mutex.
+void locks(long) {
+  constexpr int kWaitedFor = 2;  // What the C library's mutex is then.
+  pthread_mutex_lock(&mutex_of_victim);
+  pthread_t other{};
+  if (pthread_create(&other, nullptr, lock_once, nullptr) != 0) std::abort();
+  const volatile int& state = mutex_of_victim.__data.__lock;
+  while (state != kWaitedFor)
+    sleep_ms(1);
+  pthread_mutex_unlock(&mutex_of_victim);
+  pthread_join(other, nullptr);
 }
 
 void sleeps(long) {

@@ -12,6 +12,7 @@ inline char PR_MODEL_ILP32 = 1;
 inline char PR_MODEL_LP64 = 2;
 
 typedef struct psinfo {
+  int pr_flag;
   int pr_nlwp;
   pid_t pr_pid;
   pid_t pr_ppid;
@@ -23,9 +24,11 @@ typedef struct psinfo {
   gid_t pr_egid;
   uintptr_t pr_addr;
   size_t pr_size;
+  dev_t pr_ttydev;
   char pr_fname[16];
   char pr_psargs[80];
   int pr_wstat;
+  int pr_argc;
   uintptr_t pr_argv;
   uintptr_t pr_envp;
   char pr_dmodel;
@@ -33,19 +36,23 @@ typedef struct psinfo {
 } psinfo_t;
 
 typedef struct lwpsinfo {
+  int pr_flag;
   id_t pr_lwpid;
   uintptr_t pr_addr;
   char pr_state;
   char pr_sname;
   int pr_nice;
+  int pr_syscall;
   int pr_pri;
   char pr_clname[8];
   char pr_name[16];
   processorid_t pr_onpro;
 } lwpsinfo_t;
 
-/* Arguments can be read of the current process only; others show their name. */
+/* Arguments can be read of the current process only; others show their name, and none of them. The
+ * stack begins with argc, the addresses of the arguments and 0, and those of the environment. */
 translator psinfo_t < struct task_struct *T > {
+  pr_flag = T->flags;
   pr_nlwp = T->signal->nr_threads;
   pr_pid = T->tgid;
   pr_ppid = T->real_parent->tgid;
@@ -57,16 +64,23 @@ translator psinfo_t < struct task_struct *T > {
   pr_egid = T->cred->egid.val;
   pr_addr = (uintptr_t) T;
   pr_size = T->mm == NULL ? 0 : T->mm->total_vm * 4;
+  pr_ttydev = T->signal->tty == NULL ? -1 : T->signal->tty->driver->major << 20 |
+              (T->signal->tty->driver->minor_start + T->signal->tty->index);
   pr_fname = T->comm;
   pr_psargs = T->tgid == pid ? execargs : stringof(T->comm);
   pr_wstat = T->exit_code;
-  pr_argv = T->mm == NULL ? 0 : T->mm->arg_start;
-  pr_envp = T->mm == NULL ? 0 : T->mm->env_start;
+  pr_argc = T->mm == NULL || T->tgid != pid ? 0 :
+            *(int *) copyin(T->mm->start_stack, sizeof (int));
+  pr_argv = T->mm == NULL ? 0 : T->mm->start_stack + 8;
+  pr_envp = T->mm == NULL || T->tgid != pid ? 0 : T->mm->start_stack + 16 +
+            8 * *(int *) copyin(T->mm->start_stack, sizeof (int));
   pr_dmodel = PR_MODEL_LP64;
   pr_start = T->start_time;
 };
 
+/* The number of the system call that the current thread is in; -1 when it is in none. */
 translator lwpsinfo_t < struct task_struct *T > {
+  pr_flag = T->flags;
   pr_lwpid = T->pid;
   pr_addr = (uintptr_t) T;
   pr_state = T->exit_state != 0 ? SZOMB : T->on_cpu ? SONPROC : T->__state == 0 ? SRUN :
@@ -74,6 +88,7 @@ translator lwpsinfo_t < struct task_struct *T > {
   pr_sname = T->exit_state != 0 ? 'Z' : T->on_cpu ? 'O' : T->__state == 0 ? 'R' :
              (T->__state & 0xc) != 0 ? 'T' : (T->__state & 2) != 0 ? 'W' : 'S';
   pr_nice = T->static_prio - 120;
+  pr_syscall = T == curthread ? (int) uregs[15] : -1;
   pr_pri = T->prio;
   pr_clname = T->rt_priority != 0 ? "RT" : "TS";
   pr_name = T->comm;

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/dtrace/late_probes.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace clew::engine {
+namespace {
+
+constexpr size_t kFilesMax = size_t{1} << 16;  // Seen ones are forgotten then.
+constexpr size_t kLooksMax = 256;              // Processes of one turn.
+
+bool is_glob(std::string_view text) {
+  return text.find_first_of("*?[") != std::string_view::npos;
+}
+
+// "python123" -> 123; 0 when no number ends it.
+pid_t pid_of(std::string_view provider) {
+  size_t begin = provider.size();
+  while (begin > 0 && provider[begin - 1] >= '0' && provider[begin - 1] <= '9')
+    --begin;
+  pid_t pid = 0;
+  (void)std::from_chars(provider.data() + begin, provider.data() + provider.size(), pid);
+  return pid;
+}
+
+bool looks_into_processes(const query::d::ProbeDescription& description) {
+  const std::string& provider = description.provider;
+  if (description.id || provider.empty() || provider == "*") return false;
+  return is_glob(provider) || pid_of(provider) != 0;
+}
+
+}  // namespace
+
+bool LateProbes::may_come(const CompiledScript& compiled) {
+  const auto& clauses = compiled.script.clauses;
+  return std::any_of(clauses.begin(), clauses.end(), [](const query::d::Clause& clause) {
+    return std::any_of(clause.probes.begin(), clause.probes.end(), looks_into_processes);
+  });
+}
+
+LateProbes::LateProbes(const CompiledScript& compiled, kernel::Catalogue& catalogue,
+                       kernel::DSession& session, DtraceConsole& console)
+    : catalogue_(catalogue), session_(session), console_(console) {
+  for (uint32_t i = 0; i < compiled.script.clauses.size(); ++i) {
+    for (const auto& description : compiled.script.clauses[i].probes) {
+      if (looks_into_processes(description)) follow(description, i);
+    }
+  }
+  for (const kernel::DEnabling& enabling : compiled.enablings)
+    enabled_.insert(enabling.probe.id);
+}
+
+void LateProbes::follow(const query::d::ProbeDescription& description, uint32_t clause) {
+  Followed followed;
+  followed.pattern = {.provider = description.provider,
+                      .module = description.module,
+                      .function = description.function,
+                      .name = description.name};
+  const bool is_for_many = is_glob(description.provider);
+  followed.pid = is_for_many ? 0 : pid_of(description.provider);
+  followed.clause = clause;
+  if (!is_for_many) named_.insert(followed.pid);
+  has_globs_ = has_globs_ || is_for_many;
+  followed_.push_back(std::move(followed));
+}
+
+void LateProbes::start() {
+  auto watch = kernel::MappingWatch::start();
+  if (!watch) {
+    return console_.message(
+        fmt::format("warning: probes of programs and libraries that come later "
+                    "will be missing: {}",
+                    watch.error().message));
+  }
+  watch_.emplace(std::move(*watch));
+  look_again();  // At what came since the descriptions were matched.
+}
+
+void LateProbes::add_descriptors(std::vector<pollfd>& polled) const {
+  if (!watch_) return;
+  for (const int descriptor : watch_->descriptors())
+    polled.push_back({descriptor, POLLIN, 0});
+}
+
+void LateProbes::look() {
+  if (!watch_) return;
+  if (seen_.size() > kFilesMax) seen_.clear();
+  std::set<pid_t> changed;
+  const uint64_t lost = watch_->read([&](const kernel::MappedFile& file) {
+    if (file.inode == 0) return;  // Of the kernel: the vdso, and what uprobes bring.
+    const bool is_named = named_.count(file.pid) != 0;
+    if (!is_named && !has_globs_) return;
+    const bool is_new =
+        seen_.insert({file.device, file.inode, is_named ? file.pid : 0}).second || is_named;
+    if (is_new) changed.insert(file.pid);
+  });
+  if (lost != 0 || changed.size() > kLooksMax) return look_again();
+  for (const pid_t pid : changed)
+    look_at(pid);
+}
+
+// At all processes.
+void LateProbes::look_again() {
+  std::vector<std::pair<uint32_t, const Followed*>> found;
+  for (const Followed& one : followed_) {
+    const auto ids = catalogue_.match(one.pattern);
+    if (!ids) continue;  // The process is gone.
+    for (const uint32_t id : *ids)
+      found.emplace_back(id, &one);
+  }
+  enable(found);
+}
+
+void LateProbes::look_at(pid_t pid) {
+  std::vector<std::pair<uint32_t, const Followed*>> found;
+  for (const Followed& one : followed_) {
+    if (one.pid != 0 && one.pid != pid) continue;
+    const auto ids = catalogue_.match_process(one.pattern, pid);
+    if (!ids) continue;
+    for (const uint32_t id : *ids)
+      found.emplace_back(id, &one);
+  }
+  enable(found);
+}
+
+void LateProbes::enable(const std::vector<std::pair<uint32_t, const Followed*>>& found) {
+  std::map<uint32_t, kernel::DEnabling> added;
+  for (const auto& [id, followed] : found) {
+    if (enabled_.count(id) != 0) continue;
+    kernel::DEnabling& enabling = added[id];
+    enabling.probe = *catalogue_.find(id);
+    // Descriptions come in the order of their clauses.
+    auto& clauses = enabling.clauses;
+    if (clauses.empty() || clauses.back() != followed->clause) clauses.push_back(followed->clause);
+  }
+  std::vector<kernel::DEnabling> enablings;
+  for (auto& [id, enabling] : added) {
+    enabled_.insert(id);
+    enablings.push_back(std::move(enabling));
+  }
+  if (enablings.empty()) return;
+  const auto done = session_.add(std::move(enablings));
+  const bool is_gone = !done && done.error().code == ErrorCode::NotFound;
+  if (done || is_gone || has_told_) return;
+  has_told_ = true;
+  console_.message(
+      fmt::format("warning: probes that came later are missing: {}", done.error().message));
+}
+
+}  // namespace clew::engine

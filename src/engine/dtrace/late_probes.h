@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Probes of programs and libraries that come when tracing is on: whenever a process maps a file
+// that was not seen before, the script's descriptions of processes are matched again there.
+//
+// Between the mapping and the new probes lie a few milliseconds. A USDT probe that is met by a glob
+// (`python*:::`) and whose file was there from the start misses nothing: it is set in the file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include <poll.h>
+
+#include "engine/dtrace/console.h"
+#include "engine/dtrace/script_compiler.h"
+#include "kernel/catalogue.h"
+#include "kernel/d_session.h"
+#include "kernel/mapping_watch.h"
+
+namespace clew::engine {
+
+class LateProbes {
+ public:
+  static constexpr uint32_t kProbesMax = 8192;
+
+  // Whether any description looks into processes.
+  static bool may_come(const CompiledScript& compiled);
+
+  // All are borrowed.
+  LateProbes(const CompiledScript& compiled, kernel::Catalogue& catalogue,
+             kernel::DSession& session, DtraceConsole& console);
+  // From here on nothing is missed. When the kernel does not let us watch, a line says so.
+  void start();
+  void add_descriptors(std::vector<pollfd>& polled) const;
+  // Looks at what was mapped since.
+  void look();
+
+ private:
+  // A description, its clause, and the process that it names (0 = a glob).
+  struct Followed {
+    kernel::ProbePattern pattern;
+    pid_t pid = 0;
+    uint32_t clause = 0;
+  };
+  using File =
+      std::tuple<uint64_t, uint64_t, pid_t>;  // Device, inode, and a process that is named.
+
+  void follow(const query::d::ProbeDescription& description, uint32_t clause);
+  void look_again();
+  void look_at(pid_t pid);
+  void enable(const std::vector<std::pair<uint32_t, const Followed*>>& found);
+
+  kernel::Catalogue& catalogue_;
+  kernel::DSession& session_;
+  DtraceConsole& console_;
+  std::vector<Followed> followed_;
+  std::set<pid_t> named_;  // Processes that descriptions name.
+  bool has_globs_ = false;
+  std::set<uint32_t> enabled_;  // Ids of probes.
+  std::set<File> seen_;
+  std::optional<kernel::MappingWatch> watch_;
+  bool has_told_ = false;
+};
+
+}  // namespace clew::engine
