@@ -15,4 +15,5 @@
 #include "runtime/kernel/stacks.cc"
 #include "runtime/kernel/strings.cc"
 #include "runtime/kernel/texts.cc"
+#include "runtime/kernel/user_stacks.cc"
 #include "runtime/kernel/variables.cc"

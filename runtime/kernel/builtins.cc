@@ -31,8 +31,8 @@ template <typename Value>
   return field<uint32_t>(task, number(d_n_task_tgid));
 }
 
-[[gnu::always_inline]] inline uint64_t frame(DWindow* w, uint64_t index, uint64_t kind) {
-  const Frames frames = capture(w, 8, kind);
+[[gnu::always_inline]] inline uint64_t frame(DWindow* w, uint64_t index) {
+  const Frames frames = capture(w, 8);
   return frames.count > index ? frame_at(w, frames.first + index) : 0;
 }
 
@@ -77,16 +77,10 @@ uint64_t d_builtin_argument(DWindow* w, uint64_t builtin) {
   return w->header.arguments[masked(builtin - static_cast<uint64_t>(DBuiltin::Arg0), 0xF)];
 }
 uint64_t d_builtin_caller(DWindow* w) {
-  return frame(w, 1, kKernelStack);
-}
-uint64_t d_builtin_ucaller(DWindow* w) {
-  return frame(w, 1, kUserStack);
+  return frame(w, 1);
 }
 uint64_t d_builtin_stackdepth(DWindow* w) {
-  return capture(w, kDepthMax, kKernelStack).count;
-}
-uint64_t d_builtin_ustackdepth(DWindow* w) {
-  return capture(w, kDepthMax, kUserStack).count;
+  return capture(w, kDepthMax).count;
 }
 uint64_t d_builtin_cpu(DWindow*) {
   return processor();

@@ -16,6 +16,7 @@
 #include "kernel/d_session_stacks.h"
 #include "kernel/maps.h"
 #include "kernel/static_arguments.h"
+#include "kernel/user_stacks.h"
 
 namespace clew::kernel {
 namespace {
@@ -48,7 +49,9 @@ struct DSession::Data {
   std::vector<DEnabling> enablings;
   ProgramPlan plan;
   DMaps maps;
-  std::vector<FileDescriptor> loaded;  // By group.
+  target::AddressSpaces own_spaces;
+  std::unique_ptr<UserStacks> user_stacks;  // Null when no clause asks for them.
+  std::vector<FileDescriptor> loaded;       // By group.
   Attachments attachments;
 
   [[nodiscard]] abi::DShared& shared() const { return *maps.shared.as<abi::DShared>(); }
@@ -83,8 +86,19 @@ struct DSession::Data {
     programs.variables.push_back(token);
   }
 
+  Expected<void> make_user_stacks() {
+    if (!wants_user_stack(plan)) return {};
+    UserStacks::Options options;
+    options.spaces = programs.spaces != nullptr ? programs.spaces : &own_spaces;
+    options.targets.assign(programs.target_pids.begin(), programs.target_pids.end());
+    options.wants_all = wants_all_user_stacks(plan, enablings);
+    user_stacks = CLEW_TRY(UserStacks::make(options));
+    return {};
+  }
+
   Expected<void> load_all(LazyKernelTypes& types, std::string* log) {
     Symbols symbols = maps.symbols(programs);
+    if (user_stacks) user_stacks->add_symbols(symbols);
     symbols["d_n_enabled"] = {Symbol::Kind::Number, enablings.size()};
     const auto error = std::find_if(enablings.begin(), enablings.end(), [](const DEnabling& one) {
       return one.probe.id == kErrorProbe;
@@ -240,6 +254,7 @@ Expected<DSession> DSession::load(DPrograms programs, std::vector<DEnabling> ena
   const std::vector<abi::DCodeRange> skipped = skipped_functions(data->plan);
   data->maps = CLEW_TRY(
       DMaps::make(data->programs, data->enablings, data->plan.system_call_tables, skipped));
+  CLEW_TRY(data->make_user_stacks());
   data->shared().wall_offset_ns =
       static_cast<uint64_t>(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC));
   CLEW_TRY(data->load_all(types, verifier_log));
@@ -273,7 +288,12 @@ int DSession::poll_descriptor() const {
   return data_->maps.ring->map().get();
 }
 
+int DSession::process_descriptor() const {
+  return data_->user_stacks ? data_->user_stacks->poll_descriptor() : -1;
+}
+
 uint64_t DSession::read(const std::function<void(std::span<const uint8_t>)>& take) {
+  if (data_->user_stacks) data_->user_stacks->update();
   return data_->maps.ring->read(take);
 }
 

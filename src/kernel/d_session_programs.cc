@@ -79,6 +79,11 @@ constexpr KernelNumber kKernelNumbers[] = {
     {"d_n_mnt_root", "vfsmount", "mnt_root"},
     {"d_n_mm_arg_start", "mm_struct", "arg_start"},
     {"d_n_mm_arg_end", "mm_struct", "arg_end"},
+    {"d_n_task_utask", "task_struct", "utask"},
+    {"d_n_utask_returns", "uprobe_task", "return_instances"},
+    {"d_n_return_stack", "return_instance", "stack"},
+    {"d_n_return_address", "return_instance", "orig_ret_vaddr"},
+    {"d_n_return_next", "return_instance", "next"},
 };
 
 bool refers_to_kernel(const Function& function) {
@@ -264,7 +269,12 @@ bool uses(const ProgramPlan& plan, std::string_view function) {
 
 Expected<void> add_kernel_numbers(const ProgramPlan& plan, LazyKernelTypes& types,
                                   Symbols& symbols) {
-  bool is_needed = false;
+  // What a probe of returns hides in stacks is looked up only where a script has one.
+  bool is_needed = std::any_of(plan.groups.begin(), plan.groups.end(), [](const auto& group) {
+    return group.key.main == "d_main_user_return";
+  });
+  for (const KernelNumber& one : kKernelNumbers)
+    symbols[one.name] = {Symbol::Kind::Number, 0};
   for (const auto& [name, function] : accessor_functions()) {
     is_needed = is_needed || (refers_to_kernel(function) && uses(plan, name));
   }

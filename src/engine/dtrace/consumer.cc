@@ -14,11 +14,13 @@ using abi::DRecordHeader;
 using abi::DRecordKind;
 
 DtraceConsumer::DtraceConsumer(const CompiledScript& compiled, const kernel::Catalogue& catalogue,
-                               kernel::DSession& session, DtraceConsole& console)
+                               kernel::DSession& session, DtraceConsole& console,
+                               target::AddressSpaces& spaces)
     : compiled_(compiled),
       catalogue_(catalogue),
       session_(session),
       console_(console),
+      symbols_(spaces),
       options_(output::d::PrintOptions::from(compiled.script.options)),
       aggregations_(compiled.script, compiled.generated.keys, symbols_, options_),
       printer_({compiled.script, symbols_, aggregations_, options_, *this}),

@@ -22,10 +22,8 @@ class DtraceConsumer final : public output::d::Host {
  public:
   // All are borrowed.
   DtraceConsumer(const CompiledScript& compiled, const kernel::Catalogue& catalogue,
-                 kernel::DSession& session, DtraceConsole& console);
+                 kernel::DSession& session, DtraceConsole& console, target::AddressSpaces& spaces);
 
-  // The names of this process will be wanted when it may have ended.
-  void keep_names_of(pid_t pid) { symbols_.keep(static_cast<uint64_t>(pid)); }
   // Takes all records that wait.
   void read();
   void report_drops();
