@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -18,8 +19,16 @@ using target::CodeRange;
 constexpr size_t kAskedBytes = size_t{1} << 16;
 constexpr size_t kRowsMin = size_t{1} << 21;  // 16 MiB; room for what is mapped later.
 constexpr size_t kRowsMax = size_t{1} << 26;  // What is addressable.
-constexpr auto kStartMax = std::chrono::milliseconds(250);  // For processes that are no targets.
+// For processes that are no targets: of the CPU's time, since others' work must not make stacks
+// worse.
+constexpr auto kStartMax = std::chrono::milliseconds(250);
 constexpr auto kSilence = std::chrono::seconds(1);
+
+std::chrono::nanoseconds cpu_time() {
+  timespec now{};
+  (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
 
 }  // namespace
 
@@ -54,24 +63,41 @@ Expected<void> UserStacks::open_sources() {
   return {};
 }
 
+void UserStacks::read_file(const CodeFile& file) {
+  if (waiting_.find(&file) != waiting_.end()) return;
+  auto rows = target::read_unwind_rows(file.open_path);
+  waiting_[&file] = rows ? std::move(*rows) : target::UnwindRows();
+}
+
 void UserStacks::read_files_of(pid_t pid) {
   const auto space = options_.spaces->look_at(pid);
   if (!space) return;
   for (const CodeRange& range : (*space)->ranges) {
-    if (range.file == nullptr || waiting_.find(range.file) != waiting_.end()) continue;
-    auto rows = target::read_unwind_rows(range.file->open_path);
-    waiting_[range.file] = rows ? std::move(*rows) : target::UnwindRows();
+    if (range.file != nullptr) read_file(*range.file);
   }
 }
 
-// Most processes share most files, so that all but the first few cost little.
+// Most processes share most files. Small files come first, so that what takes too long now is the
+// fewest processes'; theirs are read when the probes are on.
 void UserStacks::read_running() {
-  const auto end = Clock::now() + kStartMax;
+  const auto end = cpu_time() + kStartMax;
   const auto processes = target::list_processes();
   if (!processes) return;
+  std::set<const CodeFile*> files;
   for (const target::Process& process : *processes) {
-    if (Clock::now() > end) return;
-    read_files_of(process.incarnation.pid);
+    const auto space = options_.spaces->look_at(process.pid());
+    if (!space) continue;
+    for (const CodeRange& range : (*space)->ranges) {
+      if (range.file != nullptr) files.insert(range.file);
+    }
+    if (cpu_time() > end) break;
+  }
+  std::vector<const CodeFile*> by_size(files.begin(), files.end());
+  std::sort(by_size.begin(), by_size.end(),
+            [](const CodeFile* a, const CodeFile* b) { return a->size_bytes < b->size_bytes; });
+  for (const CodeFile* file : by_size) {
+    if (cpu_time() > end) return;
+    read_file(*file);
   }
 }
 
@@ -81,9 +107,32 @@ Expected<void> UserStacks::make_tables() {
     rows += read.rows.size();
   tables_.emplace(
       CLEW_TRY(UnwindTables::make(std::clamp(2 * rows, kRowsMin, std::max(rows, kRowsMax)))));
-  for (const pid_t pid : options_.spaces->living())
-    put(pid);
+  const std::vector<pid_t> living = options_.spaces->living();
+  for (const pid_t pid : living) {
+    if (is_read(pid)) {
+      put(pid);
+    } else {
+      pending_.insert(pid);
+    }
+  }
   return {};
+}
+
+bool UserStacks::is_read(pid_t pid) const {
+  const AddressSpace* const space = options_.spaces->find(pid);
+  return std::all_of(space->ranges.begin(), space->ranges.end(), [&](const CodeRange& range) {
+    return range.file == nullptr || waiting_.find(range.file) != waiting_.end() ||
+           places_.find(range.file) != places_.end();
+  });
+}
+
+// What was left out at the start.
+void UserStacks::put_pending() {
+  const auto end = cpu_time() + kStartMax;
+  while (!pending_.empty() && cpu_time() < end) {
+    put(*pending_.begin());
+    pending_.erase(pending_.begin());
+  }
 }
 
 void UserStacks::add_symbols(Symbols& symbols) const {
@@ -182,6 +231,7 @@ void UserStacks::update() {
   }
   for (const pid_t pid : changed)
     put(pid);
+  put_pending();
   if (Clock::now() - silenced_since_ < kSilence) return;
   silenced_since_ = Clock::now();
   for (const pid_t pid : silenced_)

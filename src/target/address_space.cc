@@ -174,6 +174,7 @@ const CodeFile* AddressSpaces::file_of(pid_t pid, const Mapping& mapping,
   if (file.descriptor.valid()) {
     file.open_path = fmt::format("/proc/self/fd/{}", file.descriptor.get());
     auto elf = ElfFile::open(file.open_path);
+    if (elf) file.size_bytes = elf->size_bytes();
     if (elf) known->elf = std::move(*elf);
   }
   files_.push_back(std::move(known));

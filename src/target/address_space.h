@@ -32,6 +32,7 @@ struct CodeFile {
   uint32_t device_major = 0;
   uint32_t device_minor = 0;
   uint64_t inode = 0;
+  uint64_t size_bytes = 0;
   FileDescriptor descriptor;
 };
 
