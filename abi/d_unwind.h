@@ -160,9 +160,15 @@ class FrameVisitor {
   [[gnu::always_inline]] bool reveal(const DFrame& frame) {
     const uint64_t hidden = host_.hidden_return(frame.sp - 8);
     const bool is_hidden = hidden != 0 && hidden != frame.pc;
-    if (!is_hidden) walk_.is_stale = 1;
-    walk_.frame.pc = hidden;
-    return is_hidden;
+    if (is_hidden) {
+      walk_.frame.pc = hidden;
+      return true;
+    }
+    // Code that was mapped a moment ago: its name may be known by the time it is printed.
+    walk_.is_stale = 1;
+    host_.put(walk_.depth, frame.pc);
+    walk_.depth = walk_.depth + 1;
+    return false;
   }
 
   [[gnu::always_inline]] uint64_t find_segment(uint64_t address) {

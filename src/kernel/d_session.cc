@@ -293,8 +293,16 @@ int DSession::process_descriptor() const {
 }
 
 uint64_t DSession::read(const std::function<void(std::span<const uint8_t>)>& take) {
-  if (data_->user_stacks) data_->user_stacks->update();
-  return data_->maps.ring->read(take);
+  if (!data_->user_stacks) return data_->maps.ring->read(take);
+  // What processes had mapped when a record was made is told by notices that came before it: so the
+  // records are fetched first, and looked at last.
+  std::vector<std::vector<uint8_t>> records;
+  const uint64_t count = data_->maps.ring->read(
+      [&](std::span<const uint8_t> record) { records.emplace_back(record.begin(), record.end()); });
+  data_->user_stacks->update();
+  for (const std::vector<uint8_t>& record : records)
+    take(record);
+  return count;
 }
 
 std::vector<DAggregate> DSession::aggregate(uint32_t aggregation) const {

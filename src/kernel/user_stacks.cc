@@ -78,7 +78,7 @@ void UserStacks::read_files_of(pid_t pid) {
 }
 
 // Most processes share most files. Small files come first, so that what takes too long now is the
-// fewest processes'; theirs are read when the probes are on.
+// fewest processes'; theirs are read when they ask.
 void UserStacks::read_running() {
   const auto end = cpu_time() + kStartMax;
   const auto processes = target::list_processes();
@@ -109,11 +109,7 @@ Expected<void> UserStacks::make_tables() {
       CLEW_TRY(UnwindTables::make(std::clamp(2 * rows, kRowsMin, std::max(rows, kRowsMax)))));
   const std::vector<pid_t> living = options_.spaces->living();
   for (const pid_t pid : living) {
-    if (is_read(pid)) {
-      put(pid);
-    } else {
-      pending_.insert(pid);
-    }
+    if (is_read(pid)) put(pid);
   }
   return {};
 }
@@ -124,15 +120,6 @@ bool UserStacks::is_read(pid_t pid) const {
     return range.file == nullptr || waiting_.find(range.file) != waiting_.end() ||
            places_.find(range.file) != places_.end();
   });
-}
-
-// What was left out at the start.
-void UserStacks::put_pending() {
-  const auto end = cpu_time() + kStartMax;
-  while (!pending_.empty() && cpu_time() < end) {
-    put(*pending_.begin());
-    pending_.erase(pending_.begin());
-  }
 }
 
 void UserStacks::add_symbols(Symbols& symbols) const {
@@ -231,7 +218,6 @@ void UserStacks::update() {
   }
   for (const pid_t pid : changed)
     put(pid);
-  put_pending();
   if (Clock::now() - silenced_since_ < kSilence) return;
   silenced_since_ = Clock::now();
   for (const pid_t pid : silenced_)

@@ -50,7 +50,6 @@ class UserStacks {
   void read_file(const target::CodeFile& file);
   void read_running();
   [[nodiscard]] bool is_read(pid_t pid) const;
-  void put_pending();
   Expected<void> make_tables();
   void apply(const ProcessNotice& notice, std::set<pid_t>& changed);
   void answer_questions(std::set<pid_t>& changed);
@@ -62,7 +61,6 @@ class UserStacks {
   std::set<pid_t> followed_;                                       // When not all are.
   std::map<const target::CodeFile*, target::UnwindRows> waiting_;  // Read, not yet in the tables.
   std::map<const target::CodeFile*, UnwindTables::Place> places_;
-  std::set<pid_t> pending_;  // Running, but not yet in the tables.
   std::optional<UnwindTables> tables_;
   std::optional<Ring> asked_;
   std::optional<ProcessNotices> notices_;
