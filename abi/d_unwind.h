@@ -6,6 +6,8 @@
 //
 //     processes   hash of pids: where a process's segments are
 //     segments    its executable mappings by address: where the rows of their file are
+//     files       hash of inodes: the same for a mapping that the kernel itself finds, when a
+//                 process has mapped something that the tracer has not heard of yet
 //     rows        (address, rule) of all files, those of a file by address; a row holds up to the
 //                 next
 //     rules       each that occurs, once: rule 0 means "no information"
@@ -23,7 +25,8 @@ namespace clew::abi {
 inline constexpr uint32_t kDUnwindProcesses = 1U << 14;  // Powers of 2.
 inline constexpr uint32_t kDUnwindSegments = 1U << 16;
 inline constexpr uint32_t kDUnwindRules = 1U << 14;
-inline constexpr uint32_t kDUnwindSlotsMax = 32;  // Looked at for a pid.
+inline constexpr uint32_t kDUnwindFiles = 1U << 12;
+inline constexpr uint32_t kDUnwindSlotsMax = 32;  // Looked at for a pid, an inode.
 inline constexpr uint64_t kDUnwindRemoved = ~uint64_t{0};
 
 struct DUnwindProcess {
@@ -32,8 +35,10 @@ struct DUnwindProcess {
   uint32_t first_segment;
   uint32_t segment_count;  // 0: the tracer was asked for them.
   uint64_t asked;          // The tracer was asked to look at the process again.
+  uint64_t program;  // Inode of the program that it ran then; another one: all of this is old.
+  uint64_t reserved[3];
 };
-static_assert(sizeof(DUnwindProcess) == 32);
+static_assert(sizeof(DUnwindProcess) == 64);
 
 // [begin, end) of the process; an address minus `origin` is one of the rows'.
 struct DUnwindSegment {
@@ -44,6 +49,16 @@ struct DUnwindSegment {
   uint32_t row_count;  // 0: nothing is known of its code.
 };
 static_assert(sizeof(DUnwindSegment) == 32);
+
+// An address minus (start of a mapping - its offset in the file + delta) is one of the rows'.
+struct DUnwindFile {
+  uint64_t inode;  // 0 = never used.
+  uint64_t device;
+  uint64_t delta;
+  uint32_t first_row;
+  uint32_t row_count;
+};
+static_assert(sizeof(DUnwindFile) == 32);
 
 struct DUnwindRow {
   uint32_t address;
@@ -84,9 +99,10 @@ struct DUnwindRule {
 };
 static_assert(sizeof(DUnwindRule) == 32);
 
-constexpr uint64_t unwind_slot(uint64_t pid, uint64_t turn) {
-  const uint64_t mixed = pid * 0x9E37'79B9'7F4A'7C15;
-  return ((mixed >> 40) + turn) & (kDUnwindProcesses - 1);
+// Where to look for a pid or an inode. `slots`: a power of 2.
+constexpr uint64_t unwind_slot(uint64_t key, uint64_t turn, uint64_t slots) {
+  const uint64_t mixed = key * 0x9E37'79B9'7F4A'7C15;
+  return ((mixed >> 40) + turn) & (slots - 1);
 }
 
 struct DFrame {
@@ -103,9 +119,10 @@ struct DWalk {
   DFrame frame;
   uint64_t first_segment;
   uint64_t segment_count;
-  uint64_t depth;     // Frames put.
-  uint64_t is_begun;  // The first frame was left.
-  uint64_t is_stale;  // Code was seen that lies in no segment.
+  uint64_t depth;          // Frames put.
+  uint64_t is_begun;       // The first frame was left.
+  uint64_t is_stale;       // Code was seen that lies in no segment.
+  DUnwindSegment segment;  // Of the code at hand.
 };
 
 inline constexpr uint64_t kDUserAddressEnd = uint64_t{1} << 47;
@@ -127,6 +144,8 @@ inline constexpr uint64_t kDSignalPc = 168;
 //     uint64_t leaf_register(uint64_t number)         of the first frame
 //     uint64_t hidden_return(uint64_t slot)           what the word at `slot` was before a probe of
 //                                                     returns took its place; 0: none did
+//     bool find_mapping(uint64_t address)             sets the walk's segment to what the process
+//                                                     has there beyond its segments
 //     void put(uint64_t index, uint64_t pc)
 //     uint64_t zero()                                 abi/d_loop.h
 //
@@ -142,36 +161,28 @@ class FrameVisitor {
     DFrame frame = walk_.frame;
     const bool is_leaf = walk_.is_begun == 0;
     const uint64_t code = frame.pc - frame.is_call;
-    const uint64_t found = find_segment(code);
-    if (found == kNone && !is_leaf) return reveal(frame);
-    if (found == kNone) walk_.is_stale = 1;
+    bool is_known = find_segment(code);
+    if (!is_known) {
+      const uint64_t hidden = is_leaf ? 0 : host_.hidden_return(frame.sp - 8);
+      if (hidden != 0 && hidden != frame.pc) {
+        walk_.frame.pc = hidden;
+        return true;
+      }
+      walk_.is_stale = 1;
+      is_known = host_.find_mapping(code);
+    }
     host_.put(walk_.depth, frame.pc);
     walk_.depth = walk_.depth + 1;
     walk_.is_begun = 1;
-    const uint64_t rule = found == kNone ? 0 : find_rule(host_.segment(found), code);
+    if (!is_known && !is_leaf) return false;
+    const uint64_t rule = is_known ? find_rule(code) : 0;
     const bool has_caller = step(frame, host_.rule(rule), is_leaf);
     walk_.frame = frame;
     return has_caller;
   }
 
  private:
-  static constexpr uint64_t kNone = ~uint64_t{0};
-
-  [[gnu::always_inline]] bool reveal(const DFrame& frame) {
-    const uint64_t hidden = host_.hidden_return(frame.sp - 8);
-    const bool is_hidden = hidden != 0 && hidden != frame.pc;
-    if (is_hidden) {
-      walk_.frame.pc = hidden;
-      return true;
-    }
-    // Code that was mapped a moment ago: its name may be known by the time it is printed.
-    walk_.is_stale = 1;
-    host_.put(walk_.depth, frame.pc);
-    walk_.depth = walk_.depth + 1;
-    return false;
-  }
-
-  [[gnu::always_inline]] uint64_t find_segment(uint64_t address) {
+  [[gnu::always_inline]] bool find_segment(uint64_t address) {
     uint64_t low = walk_.first_segment;
     uint64_t high = low + walk_.segment_count;
     for (uint64_t turn = host_.zero(); turn < kDSearchTurnsMax && low < high && go_on(); ++turn) {
@@ -182,14 +193,16 @@ class FrameVisitor {
       } else if (address >= segment.end) {
         low = middle + 1;
       } else {
-        return middle;
+        walk_.segment = segment;
+        return true;
       }
     }
-    return kNone;
+    return false;
   }
 
   // The rule of the last row at or before the address.
-  [[gnu::always_inline]] uint64_t find_rule(const DUnwindSegment& segment, uint64_t address) {
+  [[gnu::always_inline]] uint64_t find_rule(uint64_t address) {
+    const DUnwindSegment segment = walk_.segment;
     const uint64_t wanted = address - segment.origin;
     uint64_t low = segment.first_row;
     uint64_t high = low + segment.row_count;

@@ -16,6 +16,7 @@ extern DUnwindProcess d_unwind_processes[];
 extern abi::DUnwindSegment d_unwind_segments[];
 extern abi::DUnwindRow d_unwind_rows[];
 extern abi::DUnwindRule d_unwind_rules[];
+extern abi::DUnwindFile d_unwind_files[];
 extern uint8_t d_unwind_asked;  // The ring of pids that the tracer is to look at.
 extern const char d_n_unwind_rows;
 extern const char d_n_task_utask;
@@ -23,6 +24,18 @@ extern const char d_n_utask_returns;
 extern const char d_n_return_stack;
 extern const char d_n_return_address;
 extern const char d_n_return_next;
+extern const char d_n_vma_start;
+extern const char d_n_vma_end;
+extern const char d_n_vma_offset;
+extern const char d_n_vma_flags;
+extern const char d_n_vma_file;
+extern const char d_n_mm_program;
+extern const char d_n_file_inode;
+extern const char d_n_inode_number;
+extern const char d_n_inode_super;
+extern const char d_n_super_device;
+
+uint64_t d_user_mapping(DWindow* w, uint64_t address);
 }
 
 // struct pt_regs, in words.
@@ -75,6 +88,9 @@ class UserStackHost {
       one = read_pointer(one + number(d_n_return_next));
     }
     return 0;
+  }
+  [[gnu::always_inline]] bool find_mapping(uint64_t address) const {
+    return d_user_mapping(w_, address) != 0;
   }
   [[gnu::always_inline]] void put(uint64_t index, uint64_t pc) const {
     *reinterpret_cast<uint64_t*>(w_->scratch + masked(forgotten(w_, index) * 8, 0xFF8)) = pc;

@@ -8,11 +8,53 @@ namespace {
 inline constexpr uint64_t kWalkOffset = 8 * kFramesMax;
 inline constexpr uint64_t kMessageOffset = kWalkOffset + sizeof(abi::DWalk);
 
+inline constexpr uint64_t kExecutable = 4;  // VM_EXEC
+inline constexpr uint64_t kPageBytes = 4096;
+
+// A mapping, as the kernel has it.
+struct FoundMapping {
+  uint64_t start;
+  uint64_t end;
+  uint64_t page;  // Of the file.
+  uint64_t flags;
+  uint64_t file;
+};
+
+[[gnu::always_inline]] inline uint64_t inode_of(uint64_t file) {
+  return read_pointer(file + number(d_n_file_inode));
+}
+
+// The inode of the program that the process runs.
+[[gnu::always_inline]] inline uint64_t program_inode() {
+  const uint64_t mm = read_pointer(current_task_address() + number(d_n_task_mm));
+  const uint64_t file = read_pointer(mm + number(d_n_mm_program));
+  return read_pointer(inode_of(file) + number(d_n_inode_number));
+}
+
+// Null when the tracer does not know the file.
+[[gnu::always_inline]] inline const abi::DUnwindFile* find_file(DWindow* w, uint64_t file) {
+  const uint64_t inode = inode_of(file);
+  const uint64_t id = read_pointer(inode + number(d_n_inode_number));
+  const uint64_t super = read_pointer(inode + number(d_n_inode_super));
+  uint64_t device = 0;
+  read_kernel(&device, 4, super + number(d_n_super_device));
+  for (uint64_t i = zero(w); i < abi::kDUnwindSlotsMax && go_on(); ++i) {
+    const abi::DUnwindFile* one =
+        d_unwind_files +
+        masked(abi::unwind_slot(id, i, abi::kDUnwindFiles), abi::kDUnwindFiles - 1);
+    const uint64_t found = abi::load_word(one->inode);
+    if (found == 0) return nullptr;
+    if (found == id && one->device == device) return one;
+  }
+  return nullptr;
+}
+
 // The process's entry; null when it has none.
 [[gnu::always_inline]] inline DUnwindProcess* find_process(DWindow* w, uint64_t pid) {
   for (uint64_t i = zero(w); i < abi::kDUnwindSlotsMax && go_on(); ++i) {
     DUnwindProcess* process =
-        d_unwind_processes + masked(abi::unwind_slot(pid, i), abi::kDUnwindProcesses - 1);
+        d_unwind_processes +
+        masked(abi::unwind_slot(pid, i, abi::kDUnwindProcesses), abi::kDUnwindProcesses - 1);
     const uint64_t found = abi::load_word(process->pid);
     if (found == pid) return process;
     if (found == 0) return nullptr;
@@ -35,7 +77,8 @@ inline constexpr uint64_t kMessageOffset = kWalkOffset + sizeof(abi::DWalk);
 [[gnu::always_inline]] inline void add_process(DWindow* w, uint64_t pid) {
   for (uint64_t i = zero(w); i < abi::kDUnwindSlotsMax && go_on(); ++i) {
     DUnwindProcess* process =
-        d_unwind_processes + masked(abi::unwind_slot(pid, i), abi::kDUnwindProcesses - 1);
+        d_unwind_processes +
+        masked(abi::unwind_slot(pid, i, abi::kDUnwindProcesses), abi::kDUnwindProcesses - 1);
     const uint64_t found = abi::load_word(process->pid);
     if (found != 0 && found != abi::kDUnwindRemoved) continue;
     if (!abi::swap_word(process->pid, found, pid)) continue;
@@ -59,6 +102,34 @@ inline constexpr uint64_t kMessageOffset = kWalkOffset + sizeof(abi::DWalk);
 
 extern "C" {
 
+// For bpf_find_vma.
+int64_t d_callback_mapping(const uint8_t*, const uint8_t* mapping, FoundMapping* found) {
+  found->start = *reinterpret_cast<const uint64_t*>(mapping + number(d_n_vma_start));
+  found->end = *reinterpret_cast<const uint64_t*>(mapping + number(d_n_vma_end));
+  found->page = *reinterpret_cast<const uint64_t*>(mapping + number(d_n_vma_offset));
+  found->flags = *reinterpret_cast<const uint64_t*>(mapping + number(d_n_vma_flags));
+  found->file = *reinterpret_cast<const uint64_t*>(mapping + number(d_n_vma_file));
+  return 0;
+}
+
+// Sets the walk's segment to the executable mapping at the address. Not where interrupts are off:
+// there the kernel may not look at more than one mapping.
+uint64_t d_user_mapping(DWindow* w, uint64_t address) {
+  FoundMapping found{};
+  if (helper<180>(current_task(), address, &d_callback_mapping, &found, uint64_t{0}) != 0) return 0;
+  if ((found.flags & kExecutable) == 0) return 0;
+  abi::DUnwindSegment& segment = walk_of(w).segment;
+  segment.begin = found.start;
+  segment.end = found.end;
+  segment.row_count = 0;
+  const abi::DUnwindFile* file = found.file == 0 ? nullptr : find_file(w, found.file);
+  if (file == nullptr) return 1;
+  segment.origin = found.start - found.page * kPageBytes + file->delta;
+  segment.first_row = file->first_row;
+  segment.row_count = file->row_count;
+  return 1;
+}
+
 // One frame of the walk in the scratch room; whether there are more.
 uint64_t d_user_frame(DWindow* w) {
   UserStackHost host(w);
@@ -72,17 +143,22 @@ uint64_t d_user_frames(DWindow* w, uint64_t wanted) {
   const uint64_t code = registers[kUserCs];
   if ((code & 3) == 0) return 0;  // A thread of the kernel.
   const uint64_t pid = process_and_thread() >> 32;
-  DUnwindProcess* process = code == kUserCode64 ? find_process(w, pid) : nullptr;
-  if (process == nullptr) {
-    if (code == kUserCode64) add_process(w, pid);
-    return follow_frame_pointers(w, limit);
+  if (code != kUserCode64) return follow_frame_pointers(w, limit);
+  DUnwindProcess* process = find_process(w, pid);
+  if (process == nullptr) add_process(w, pid);
+  // Of a process that is not known, or runs another program since, each mapping is asked for.
+  uint64_t version = 0;
+  uint64_t first = 0;
+  uint64_t count = 0;
+  if (process != nullptr) {
+    version = abi::load_word(process->version);
+    const bool is_valid = (version & 1) == 0 && process->program == program_inode();
+    first = process->first_segment;
+    count = is_valid ? process->segment_count : 0;
   }
-  const uint64_t version = abi::load_word(process->version);
-  const uint64_t count = process->segment_count;
-  if (count == 0 || (version & 1) != 0) return follow_frame_pointers(w, limit);
   abi::DWalk& walk = walk_of(w);
   walk.frame = {registers[kUserIp], registers[kUserSp], registers[kUserBp], registers[kUserBx], 0};
-  walk.first_segment = process->first_segment;
+  walk.first_segment = first;
   walk.segment_count = count;
   walk.depth = 0;
   walk.is_begun = 0;
@@ -90,6 +166,7 @@ uint64_t d_user_frames(DWindow* w, uint64_t wanted) {
   for (uint64_t turn = zero(w); turn < 2 * kFramesMax && walk.depth < limit && go_on(); ++turn) {
     if (d_user_frame(w) == 0) break;
   }
+  if (process == nullptr) return walk.depth;
   if (walk.is_stale != 0) ask_again(w, process, pid);
   if (abi::load_word(process->version) != version) return follow_frame_pointers(w, limit);
   return walk.depth;

@@ -89,6 +89,8 @@ Expected<UnwindTables> UnwindTables::make(size_t rows_max) {
       CLEW_TRY(SharedArray::make("d_unwind_procs", kDUnwindProcesses * sizeof(DUnwindProcess)));
   tables.segments_ =
       CLEW_TRY(SharedArray::make("d_unwind_segs", kDUnwindSegments * sizeof(DUnwindSegment)));
+  tables.files_ =
+      CLEW_TRY(SharedArray::make("d_unwind_files", abi::kDUnwindFiles * sizeof(abi::DUnwindFile)));
   tables.rows_ =
       CLEW_TRY(SharedArray::make("d_unwind_rows", tables.rows_max_ * sizeof(abi::DUnwindRow)));
   tables.rules_ =
@@ -106,6 +108,7 @@ void UnwindTables::add_symbols(Symbols& symbols) const {
   };
   address("d_unwind_processes", processes_);
   address("d_unwind_segments", segments_);
+  address("d_unwind_files", files_);
   address("d_unwind_rows", rows_);
   address("d_unwind_rules", rules_);
   symbols["d_n_unwind_rows"] = {Symbol::Kind::Number, rows_max_};
@@ -144,10 +147,24 @@ UnwindTables::Place UnwindTables::add(const target::UnwindRows& rows) {
   return place;
 }
 
+void UnwindTables::add(const abi::DUnwindFile& file) {
+  auto* files = files_.as<abi::DUnwindFile>();
+  for (uint64_t turn = 0; turn < abi::kDUnwindSlotsMax; ++turn) {
+    abi::DUnwindFile& one = files[abi::unwind_slot(file.inode, turn, abi::kDUnwindFiles)];
+    if (one.inode == file.inode && one.device == file.device) return;
+    if (one.inode != 0) continue;
+    one.device = file.device;
+    one.delta = file.delta;
+    one.first_row = file.first_row;
+    one.row_count = file.row_count;
+    return abi::store_word(one.inode, file.inode);
+  }
+}
+
 DUnwindProcess* UnwindTables::find(uint64_t pid) const {
   auto* processes = processes_.as<DUnwindProcess>();
   for (uint64_t turn = 0; turn < abi::kDUnwindSlotsMax; ++turn) {
-    DUnwindProcess& one = processes[abi::unwind_slot(pid, turn)];
+    DUnwindProcess& one = processes[abi::unwind_slot(pid, turn, abi::kDUnwindProcesses)];
     const uint64_t found = abi::load_word(one.pid);
     if (found == pid) return &one;
     if (found == 0) return nullptr;
@@ -160,7 +177,7 @@ DUnwindProcess* UnwindTables::claim(uint64_t pid) const {
   if (known != nullptr) return known;
   auto* processes = processes_.as<DUnwindProcess>();
   for (uint64_t turn = 0; turn < abi::kDUnwindSlotsMax; ++turn) {
-    DUnwindProcess& one = processes[abi::unwind_slot(pid, turn)];
+    DUnwindProcess& one = processes[abi::unwind_slot(pid, turn, abi::kDUnwindProcesses)];
     const uint64_t found = abi::load_word(one.pid);
     if (found != 0 && found != abi::kDUnwindRemoved) continue;
     if (abi::swap_word(one.pid, found, pid)) return &one;
@@ -189,12 +206,13 @@ bool UnwindTables::reserve(uint64_t pid, size_t count) {
   return true;
 }
 
-bool UnwindTables::put(uint64_t pid, const std::vector<DUnwindSegment>& segments) {
+bool UnwindTables::put(uint64_t pid, uint64_t program,
+                       const std::vector<DUnwindSegment>& segments) {
   DUnwindProcess* const process = claim(pid);
   if (process == nullptr) return false;
   auto* all = segments_.as<DUnwindSegment>();
   const DUnwindSegment* old = all + process->first_segment;
-  if (process->segment_count == segments.size() &&
+  if (process->segment_count == segments.size() && process->program == program &&
       std::equal(segments.begin(), segments.end(), old, is_same)) {
     return false;
   }
@@ -202,6 +220,7 @@ bool UnwindTables::put(uint64_t pid, const std::vector<DUnwindSegment>& segments
   abi::store_word(process->version, version | 1);
   const bool has_room = reserve(pid, segments.size());
   process->segment_count = 0;
+  process->program = program;
   if (has_room) {
     process->first_segment = rooms_[pid].first;
     std::copy(segments.begin(), segments.end(), all + process->first_segment);

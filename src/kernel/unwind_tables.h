@@ -32,8 +32,10 @@ class UnwindTables {
 
   // Without rows when there is no room, or when they do not fit a table.
   Place add(const target::UnwindRows& rows);
-  // Whether the process's segments are others than before.
-  bool put(uint64_t pid, const std::vector<abi::DUnwindSegment>& segments);
+  // For mappings of the file that are not in a process's segments yet.
+  void add(const abi::DUnwindFile& file);
+  // Whether the process's segments are others than before. `program`: the inode that it runs.
+  bool put(uint64_t pid, uint64_t program, const std::vector<abi::DUnwindSegment>& segments);
   void remove(uint64_t pid);
   // The process may ask for another look.
   void allow_questions(uint64_t pid);
@@ -53,6 +55,7 @@ class UnwindTables {
 
   SharedArray processes_;
   SharedArray segments_;
+  SharedArray files_;
   SharedArray rows_;
   SharedArray rules_;
   size_t rows_max_ = 0;

@@ -142,6 +142,17 @@ UnwindTables::Place UserStacks::place_of(const CodeFile& file) {
   return place;
 }
 
+void UserStacks::add_file(const CodeRange& range, const DUnwindSegment& segment) {
+  if (range.file->inode == 0) return;  // The vDSO.
+  abi::DUnwindFile file{};
+  file.inode = range.file->inode;
+  file.device = uint64_t{range.file->device_major} << 20 | range.file->device_minor;  // MKDEV
+  file.delta = segment.origin - (range.begin - range.file_offset);
+  file.first_row = segment.first_row;
+  file.row_count = segment.row_count;
+  tables_->add(file);
+}
+
 void UserStacks::put(pid_t pid) {
   const AddressSpace* const space = options_.spaces->find(pid);
   if (space == nullptr) return;
@@ -156,10 +167,12 @@ void UserStacks::put(pid_t pid) {
       segment.origin = range.load_bias + place.base;
       segment.first_row = place.first;
       segment.row_count = place.count;
+      add_file(range, segment);
     }
     segments.push_back(segment);
   }
-  const bool is_new = tables_->put(static_cast<uint64_t>(pid), segments);
+  const uint64_t program = space->program == nullptr ? 0 : space->program->inode;
+  const bool is_new = tables_->put(static_cast<uint64_t>(pid), program, segments);
   if (!is_new) silenced_.insert(pid);
 }
 

@@ -53,6 +53,7 @@ class UserStacks {
   Expected<void> make_tables();
   void apply(const ProcessNotice& notice, std::set<pid_t>& changed);
   void answer_questions(std::set<pid_t>& changed);
+  void add_file(const target::CodeRange& range, const abi::DUnwindSegment& segment);
   void put(pid_t pid);
   [[nodiscard]] bool follows(pid_t pid) const;
   UnwindTables::Place place_of(const target::CodeFile& file);

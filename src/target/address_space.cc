@@ -25,6 +25,12 @@ constexpr size_t kSpacesMax = 16;      // Of one pid.
 constexpr size_t kOpenFilesMax = 700;  // Below the common limit of 1024 descriptors.
 constexpr size_t kRangesMax = 4096;    // Of a space.
 
+// Code that only the kernel uses: where it steps over probes, and what returns lead to that it
+// probes.
+bool is_kernels_own(std::string_view path) {
+  return path == "[vsyscall]" || path == "[uprobes]";
+}
+
 bool has_program_name(const Process& process, std::string_view name) {
   return called_name(process) == name || process.comm == name;
 }
@@ -115,7 +121,7 @@ Expected<const AddressSpace*> AddressSpaces::look_at(pid_t pid) {
   AddressSpace fresh;
   fresh.pid = pid;
   for (const Mapping& mapping : mappings) {
-    if (!mapping.executable || mapping.path == "[vsyscall]") continue;
+    if (!mapping.executable || is_kernels_own(mapping.path)) continue;
     if (fresh.ranges.size() >= kRangesMax) break;
     fresh.ranges.push_back(range_of(pid, mapping, executable));
   }
@@ -182,7 +188,7 @@ const CodeFile* AddressSpaces::file_of(pid_t pid, const Mapping& mapping,
 }
 
 CodeRange AddressSpaces::range_of(pid_t pid, const Mapping& mapping, std::string_view executable) {
-  CodeRange range{.begin = mapping.start, .end = mapping.end};
+  CodeRange range{.begin = mapping.start, .end = mapping.end, .file_offset = mapping.file_offset};
   const CodeFile* file = file_of(pid, mapping, executable);
   if (file == nullptr) return range;
   const auto known = std::find_if(files_.begin(), files_.end(),
@@ -222,6 +228,7 @@ void AddressSpaces::map(pid_t pid, const Mapping& mapping) {
     if (one.end > range.end) {
       ranges.push_back(one);
       ranges.back().begin = std::max(one.begin, range.end);
+      ranges.back().file_offset += ranges.back().begin - one.begin;
     }
   }
   if (ranges.size() >= kRangesMax) return;

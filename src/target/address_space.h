@@ -39,6 +39,7 @@ struct CodeFile {
 struct CodeRange {
   uint64_t begin = 0;
   uint64_t end = 0;
+  uint64_t file_offset = 0;        // Of `begin`.
   uint64_t load_bias = 0;          // Run-time address minus the file's.
   const CodeFile* file = nullptr;  // Null for memory without a file that can be read as ELF.
   bool operator==(const CodeRange&) const = default;
