@@ -16,4 +16,5 @@
 #include "runtime/kernel/strings.cc"
 #include "runtime/kernel/task.cc"
 #include "runtime/kernel/texts.cc"
+#include "runtime/kernel/user_stacks.cc"
 #include "runtime/kernel/variables.cc"

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes a stack into the window's scratch room and finds where the probe's own frames end.
+// Takes the kernel's stack into the window's scratch room and finds where the probe's own frames
+// end.
 #pragma once
 
 #include "runtime/kernel/bpf.h"
 
 namespace clew::runtime::kernel {
 
-inline constexpr uint64_t kKernelStack = 0;
-inline constexpr uint64_t kUserStack = 1;
 inline constexpr uint64_t kFramesMax = 512;
 inline constexpr uint64_t kOwnFramesMax = 32;  // Of BPF and the probe's machinery, on top.
 inline constexpr uint64_t kUserFlag = 1 << 8;
@@ -60,16 +59,14 @@ struct Frames {
   return {0, taken};
 }
 
-[[gnu::always_inline]] inline Frames capture(DWindow* w, uint64_t wanted, uint64_t kind) {
+[[gnu::always_inline]] inline Frames capture(DWindow* w, uint64_t wanted) {
   const uint64_t limit = wanted < kFramesMax ? wanted : kFramesMax;
-  if (kind != kUserStack && w->header.has_stack != 0) return clock_frames(w, limit);
-  const uint64_t room = kind == kUserStack ? limit : limit + kOwnFramesMax;
-  const uint64_t size = masked(room * 8, 0x1FF8);
-  const uint64_t flags = kind == kUserStack ? kUserFlag : 0;
-  const int64_t bytes = helper<141>(current_task(), w->scratch, size, flags);
+  if (w->header.has_stack != 0) return clock_frames(w, limit);
+  const uint64_t size = masked((limit + kOwnFramesMax) * 8, 0x1FF8);
+  const int64_t bytes = helper<141>(current_task(), w->scratch, size, uint64_t{0});
   if (bytes <= 0) return {0, 0};
   const uint64_t count = static_cast<uint64_t>(bytes) / 8;
-  const uint64_t first = kind == kUserStack ? 0 : first_frame(w, count);
+  const uint64_t first = first_frame(w, count);
   const uint64_t left = count - first;
   return {first, left < limit ? left : limit};
 }

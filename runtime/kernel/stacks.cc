@@ -1,28 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// stack(), ustack() and how deep they are.
+// stack() and how deep it is; user_stacks.cc has those of processes.
 #include "runtime/kernel/stack.h"
 
 namespace clew::runtime::kernel {
 
 extern "C" {
 
-uint64_t d_stack(DWindow* w, uint64_t dst, uint64_t frames, uint64_t kind) {
-  uint64_t out = dst;
-  if (kind == kUserStack) {
-    *reinterpret_cast<uint64_t*>(at(w, out)) = process_and_thread() >> 32;
-    out += 8;
-  }
+uint64_t d_stack(DWindow* w, uint64_t dst, uint64_t frames) {
   const uint64_t limit = frames < kFramesMax ? frames : kFramesMax;
-  const Frames taken = capture(w, limit, kind);
-  copy_kernel(at(w, out), taken.count * 8, w->scratch + masked(taken.first * 8, 0xFF8));
+  const Frames taken = capture(w, limit);
+  copy_kernel(at(w, dst), taken.count * 8, w->scratch + masked(taken.first * 8, 0xFF8));
   for (uint64_t i = zero(w) + taken.count; i <= limit && go_on(); ++i) {
-    *reinterpret_cast<uint64_t*>(at(w, out + 8 * i)) = 0;
+    *reinterpret_cast<uint64_t*>(at(w, dst + 8 * i)) = 0;
   }
   return 0;
 }
 
-uint64_t d_stack_depth(DWindow* w, uint64_t kind) {
-  return capture(w, kFramesMax, kind).count;
+uint64_t d_stack_depth(DWindow* w) {
+  return capture(w, kFramesMax).count;
 }
 
 }  // extern "C"

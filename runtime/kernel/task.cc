@@ -29,8 +29,8 @@ template <typename Value>
   return field<uint32_t>(task, number(d_n_task_tgid));
 }
 
-[[gnu::always_inline]] inline uint64_t frame(DWindow* w, uint64_t index, uint64_t kind) {
-  const Frames frames = capture(w, 8, kind);
+[[gnu::always_inline]] inline uint64_t frame(DWindow* w, uint64_t index) {
+  const Frames frames = capture(w, 8);
   return frames.count > index ? frame_at(w, frames.first + index) : 0;
 }
 
@@ -57,16 +57,10 @@ template <typename Value>
 extern "C" {
 
 uint64_t d_builtin_caller(DWindow* w) {
-  return frame(w, 1, kKernelStack);
-}
-uint64_t d_builtin_ucaller(DWindow* w) {
-  return frame(w, 1, kUserStack);
+  return frame(w, 1);
 }
 uint64_t d_builtin_stackdepth(DWindow* w) {
-  return capture(w, kDepthMax, kKernelStack).count;
-}
-uint64_t d_builtin_ustackdepth(DWindow* w) {
-  return capture(w, kDepthMax, kUserStack).count;
+  return capture(w, kDepthMax).count;
 }
 uint64_t d_builtin_task(DWindow*) {
   return current_task_address();

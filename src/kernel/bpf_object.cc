@@ -106,6 +106,7 @@ class Reader {
       Function function;
       function.name = name_of(symbol);
       function.is_main = function.name.starts_with("d_main_");
+      function.is_callback = function.name.starts_with("d_callback_");
       for (size_t i = 0; i < symbol.st_size; i += sizeof(isa::Instruction)) {
         function.code.push_back(text.at<isa::Instruction>(symbol.st_value + i));
       }

@@ -24,13 +24,14 @@ struct Reference {
 };
 
 // Its parameters are numbers, except for a first one that is the window; a main program's only one
-// is its context.
+// is its context. A callback is called by the kernel with what its helper says.
 struct Function {
   std::string name;
   std::vector<isa::Instruction> code;
   std::vector<Reference> references;
   uint32_t parameters = 1;
   bool is_main = false;
+  bool is_callback = false;
 };
 
 using Functions = std::map<std::string, Function, std::less<>>;

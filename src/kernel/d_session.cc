@@ -19,6 +19,7 @@
 #include "kernel/lock_entries.h"
 #include "kernel/maps.h"
 #include "kernel/static_arguments.h"
+#include "kernel/user_stacks.h"
 
 namespace clew::kernel {
 namespace {
@@ -61,7 +62,9 @@ struct DSession::Data {
   std::set<uint32_t> elsewhere;  // Indices of enablings that others take care of.
   EverywherePlaces everywhere;
   LockEntries locks;
-  std::vector<FileDescriptor> loaded;  // By group.
+  target::AddressSpaces own_spaces;
+  std::unique_ptr<UserStacks> user_stacks;  // Null when no clause asks for them.
+  std::vector<FileDescriptor> loaded;       // By group.
   Attachments attachments;
   std::vector<uint32_t> left_out;  // Ids of probes.
 
@@ -97,6 +100,16 @@ struct DSession::Data {
     programs.variables.push_back(token);
   }
 
+  Expected<void> make_user_stacks() {
+    if (!wants_user_stack(plan)) return {};
+    UserStacks::Options options;
+    options.spaces = programs.spaces != nullptr ? programs.spaces : &own_spaces;
+    options.targets.assign(programs.target_pids.begin(), programs.target_pids.end());
+    options.wants_all = wants_all_user_stacks(plan, enablings);
+    user_stacks = CLEW_TRY(UserStacks::make(options));
+    return {};
+  }
+
   [[nodiscard]] uint32_t error_enabling() const {
     const auto error = std::find_if(enablings.begin(), enablings.end(), [](const DEnabling& one) {
       return one.probe.id == kErrorProbe;
@@ -106,6 +119,7 @@ struct DSession::Data {
 
   Expected<void> load_all(LazyKernelTypes& types, std::string* log) {
     symbols = maps.symbols(programs);
+    if (user_stacks) user_stacks->add_symbols(symbols);
     symbols["d_n_enabled"] = {Symbol::Kind::Number, maps.enabled_max};
     symbols["d_n_error_enabling"] = {Symbol::Kind::Number, error_enabling()};
     symbols["d_n_names_bytes"] = {Symbol::Kind::Number, maps.names_bytes};
@@ -324,6 +338,7 @@ Expected<DSession> DSession::load(DPrograms programs, std::vector<DEnabling> ena
   const std::vector<abi::DCodeRange> skipped = skipped_functions(data->plan);
   data->maps = CLEW_TRY(
       DMaps::make(data->programs, data->enablings, data->plan.system_call_tables, skipped));
+  CLEW_TRY(data->make_user_stacks());
   data->shared().wall_offset_ns =
       static_cast<uint64_t>(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC));
   CLEW_TRY(data->load_all(types, verifier_log));
@@ -387,8 +402,21 @@ int DSession::poll_descriptor() const {
   return data_->maps.ring->map().get();
 }
 
+int DSession::process_descriptor() const {
+  return data_->user_stacks ? data_->user_stacks->poll_descriptor() : -1;
+}
+
 uint64_t DSession::read(const std::function<void(std::span<const uint8_t>)>& take) {
-  return data_->maps.ring->read(take);
+  if (!data_->user_stacks) return data_->maps.ring->read(take);
+  // What processes had mapped when a record was made is told by notices that came before it: so the
+  // records are fetched first, and looked at last.
+  std::vector<std::vector<uint8_t>> records;
+  const uint64_t count = data_->maps.ring->read(
+      [&](std::span<const uint8_t> record) { records.emplace_back(record.begin(), record.end()); });
+  data_->user_stacks->update();
+  for (const std::vector<uint8_t>& record : records)
+    take(record);
+  return count;
 }
 
 std::vector<DAggregate> DSession::aggregate(uint32_t aggregation) const {

@@ -26,6 +26,7 @@
 #include "isa/program.h"
 #include "kernel/d_state.h"
 #include "kernel/probe.h"
+#include "target/address_space.h"
 
 namespace clew::kernel {
 
@@ -50,7 +51,10 @@ struct DPrograms {
   uint64_t speculation_bytes = 4U << 20;  // specsize
   uint64_t speculations = 1;              // nspec
   uint64_t target_pid = 0;
-  uint32_t later_enablings = 0;  // Room for those that DSession::add() brings.
+  uint32_t later_enablings = 0;             // Room for those that DSession::add() brings.
+  std::vector<int32_t> target_pids;         // Whose stacks must be right from the start.
+  target::AddressSpaces* spaces = nullptr;  // Where processes with stacks are kept, for their
+                                            // names; borrowed. Null: the session's own.
 };
 
 // A probe and the clauses that it enables, in the order of the program.
@@ -101,6 +105,9 @@ class DSession {
 
   // A descriptor that polls readable when records wait.
   [[nodiscard]] int poll_descriptor() const;
+  // The same when processes changed whose stacks may be asked for: then read() is wanted soon. -1
+  // when no clause asks.
+  [[nodiscard]] int process_descriptor() const;
   // Passes each record that waits, oldest first; those of Data begin with a DRecordHeader.
   // Returns how many.
   uint64_t read(const std::function<void(std::span<const uint8_t>)>& take);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "abi/d_tables.h"
+#include "kernel/d_session_stacks.h"
 #include "kernel/static_arguments.h"
 #include "kernel/to_bpf.h"
 
@@ -85,6 +86,21 @@ constexpr KernelNumber kKernelNumbers[] = {
     {"d_n_mnt_root", "vfsmount", "mnt_root"},
     {"d_n_mm_arg_start", "mm_struct", "arg_start"},
     {"d_n_mm_arg_end", "mm_struct", "arg_end"},
+    {"d_n_task_utask", "task_struct", "utask"},
+    {"d_n_utask_returns", "uprobe_task", "return_instances"},
+    {"d_n_return_stack", "return_instance", "stack"},
+    {"d_n_return_address", "return_instance", "orig_ret_vaddr"},
+    {"d_n_return_next", "return_instance", "next"},
+    {"d_n_vma_start", "vm_area_struct", "vm_start"},
+    {"d_n_vma_end", "vm_area_struct", "vm_end"},
+    {"d_n_vma_offset", "vm_area_struct", "vm_pgoff"},
+    {"d_n_vma_flags", "vm_area_struct", "vm_flags"},
+    {"d_n_vma_file", "vm_area_struct", "vm_file"},
+    {"d_n_mm_program", "mm_struct", "exe_file"},
+    {"d_n_file_inode", "file", "f_inode"},
+    {"d_n_inode_number", "inode", "i_ino"},
+    {"d_n_inode_super", "inode", "i_sb"},
+    {"d_n_super_device", "super_block", "s_dev"},
 };
 
 bool refers_to_kernel(const Function& function) {
@@ -277,7 +293,7 @@ bool uses(const ProgramPlan& plan, std::string_view function) {
 
 Expected<void> add_kernel_numbers(const ProgramPlan& plan, LazyKernelTypes& types,
                                   Symbols& symbols) {
-  bool is_needed = false;
+  bool is_needed = wants_user_stack(plan);
   for (const auto& [name, function] : accessor_functions()) {
     is_needed = is_needed || (refers_to_kernel(function) && uses(plan, name));
   }

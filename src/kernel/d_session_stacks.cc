@@ -61,7 +61,50 @@ bool is_wanted(std::string_view name) {
          std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
+bool asks_for_user_stack(const Function& clause) {
+  return std::any_of(clause.references.begin(), clause.references.end(), [](const Reference& one) {
+    return one.symbol == "d_user_stack" || one.symbol == "d_user_stack_depth" ||
+           one.symbol == "d_builtin_ucaller" || one.symbol == "d_builtin_ustackdepth";
+  });
+}
+
+// Whether it fires in one process only, which is a target or named by the script, or in ours.
+bool is_of_one_process(const Probe& probe) {
+  switch (probe.kind) {
+    case AttachKind::Host:
+      return true;
+    case AttachKind::UserEntry:
+    case AttachKind::UserReturn:
+    case AttachKind::UserOffset:
+    case AttachKind::Usdt:
+    case AttachKind::LockReturn:
+    case AttachKind::LockWait:
+      return probe.pid > 0;
+    case AttachKind::FunctionEntry:
+    case AttachKind::FunctionReturn:
+    case AttachKind::RawTracepoint:
+    case AttachKind::SyscallEntry:
+    case AttachKind::SyscallReturn:
+    case AttachKind::Profile:
+    case AttachKind::Tick:
+      return false;
+  }
+  return false;
+}
+
 }  // namespace
+
+bool wants_user_stack(const ProgramPlan& plan) {
+  return std::any_of(plan.clauses.begin(), plan.clauses.end(), asks_for_user_stack);
+}
+
+bool wants_all_user_stacks(const ProgramPlan& plan, std::span<const DEnabling> enablings) {
+  return std::any_of(enablings.begin(), enablings.end(), [&](const DEnabling& enabling) {
+    return !is_of_one_process(enabling.probe) &&
+           std::any_of(enabling.clauses.begin(), enabling.clauses.end(),
+                       [&](uint32_t clause) { return asks_for_user_stack(plan.clauses[clause]); });
+  });
+}
 
 bool wants_stack(const ProgramPlan& plan) {
   return uses(plan, "d_stack") || uses(plan, "d_stack_depth") || uses(plan, "d_builtin_caller") ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which functions of the kernel are left out of stacks: those by which it calls programs at
-// tracepoints. Internal to d_session.
+// Which stacks the clauses of a session ask for; and which functions of the kernel are left out of
+// its stacks: those by which it calls programs at tracepoints. Internal to d_session.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,10 @@ namespace clew::kernel {
 
 // Whether a clause may ask for a stack of the kernel.
 bool wants_stack(const ProgramPlan& plan);
+
+// Whether a clause may ask for a stack of a process, and whether for one of any process.
+bool wants_user_stack(const ProgramPlan& plan);
+bool wants_all_user_stacks(const ProgramPlan& plan, std::span<const DEnabling> enablings);
 
 // Sorted; none when no clause asks for a kernel stack.
 std::vector<abi::DCodeRange> skipped_functions(const ProgramPlan& plan);

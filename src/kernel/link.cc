@@ -44,7 +44,7 @@ class FunctionBuilder {
     builder_.bind(here_);
     Expected<isa::Program> program = builder_.finish(name);
     CLEW_ASSERT(program.has_value());
-    return {std::move(name), std::move(program->code), std::move(references_), 1, false};
+    return {std::move(name), std::move(program->code), std::move(references_), 1, false, false};
   }
 
  private:
@@ -173,7 +173,7 @@ class Linker {
     // Grows while functions that are called are added.
     for (size_t i = 0; i < functions_.size(); ++i) {
       for (const Reference& one : functions_[i]->references) {
-        if (one.is_call) CLEW_TRY(place(one.symbol));
+        if (one.is_call || is_callback(one.symbol)) CLEW_TRY(place(one.symbol));
       }
     }
     if (functions_.size() > kFunctionsMax) {
@@ -218,13 +218,25 @@ class Linker {
       if (one.is_call) {
         i.opcode = kCallOpcode;
         i.registers = BPF_PSEUDO_CALL << 4;
-        i.immediate = static_cast<int32_t>(begins_.at(one.symbol)) -
-                      static_cast<int32_t>(begin + one.instruction + 1);
+        i.immediate = distance(begin + one.instruction, one.symbol);
+      } else if (is_callback(one.symbol)) {
+        i.registers = static_cast<uint8_t>(i.destination() | BPF_PSEUDO_FUNC << 4);
+        i.immediate = distance(begin + one.instruction, one.symbol);
       } else {
         CLEW_TRY(resolve_address(begin + one.instruction, one.symbol));
       }
     }
     return {};
+  }
+
+  [[nodiscard]] bool is_callback(const std::string& name) const {
+    const Function* const function = find(name);
+    return function != nullptr && function->is_callback;
+  }
+
+  // From behind an instruction to a function, in instructions.
+  [[nodiscard]] int32_t distance(uint32_t instruction, const std::string& name) const {
+    return static_cast<int32_t>(begins_.at(name)) - static_cast<int32_t>(instruction + 1);
   }
 
   // The compiler leaves what is to be added to the symbol in the first immediate.

@@ -27,21 +27,22 @@ FunctionTypes::FunctionTypes() : texts_(1, '\0') {
 }
 
 uint32_t FunctionTypes::add(const Function& function) {
-  const uint32_t linkage = function.is_main ? kStatic : kGlobal;
+  const bool is_static = function.is_main || function.is_callback;
+  const uint32_t linkage = is_static ? kStatic : kGlobal;
   const uint32_t type = put({text(function.name), info(BTF_KIND_FUNC, linkage),
-                             prototype(function.parameters, function.is_main)});
-  if (!function.is_main) put({text("arg:nonnull"), info(BTF_KIND_DECL_TAG, 0), type, 0});
+                             prototype(function.parameters, is_static)});
+  if (!is_static) put({text("arg:nonnull"), info(BTF_KIND_DECL_TAG, 0), type, 0});
   return type;
 }
 
-uint32_t FunctionTypes::prototype(uint32_t parameters, bool is_main) {
-  const uint32_t key = is_main ? 0 : parameters;
+uint32_t FunctionTypes::prototype(uint32_t parameters, bool is_static) {
+  const uint32_t key = 2 * parameters + (is_static ? 1 : 0);
   const auto found = prototypes_.find(key);
   if (found != prototypes_.end()) return found->second;
   std::vector<uint32_t> words = {0, info(BTF_KIND_FUNC_PROTO, parameters), number_};
   for (uint32_t i = 0; i < parameters; ++i) {
     words.push_back(text(std::string(1, static_cast<char>('a' + i))));
-    words.push_back(i == 0 && !is_main ? window_ : number_);
+    words.push_back(i == 0 && !is_static ? window_ : number_);
   }
   return prototypes_[key] = put(words);
 }

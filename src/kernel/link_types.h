@@ -23,7 +23,7 @@ class FunctionTypes {
  private:
   uint32_t text(const std::string& text);
   uint32_t put(const std::vector<uint32_t>& words);
-  uint32_t prototype(uint32_t parameters, bool is_main);
+  uint32_t prototype(uint32_t parameters, bool is_static);
 
   std::vector<uint32_t> types_;
   std::string texts_;

@@ -23,6 +23,8 @@ using isa::Instruction;
 constexpr uint8_t kCallOpcode = 0x85;
 constexpr uint8_t kWindowRegister = 6;
 constexpr uint8_t kBuiltinRegister = 2;
+constexpr uint8_t kStackKindRegister = 4;
+constexpr uint8_t kDepthKindRegister = 2;
 constexpr uint8_t kMoveRegister = 0xBF;
 constexpr uint8_t kAddImmediate = 0x07;
 constexpr uint8_t kMoveImmediate = 0xB7;
@@ -79,8 +81,8 @@ constexpr std::array<std::string_view, abi::kDAccessorCount> kAccessors = {"d_lo
                                                                            "d_speculate",
                                                                            "d_speculate_commit",
                                                                            "d_speculate_discard",
-                                                                           "d_stack",
-                                                                           "d_stack_depth",
+                                                                           "",
+                                                                           "",
                                                                            "d_exit",
                                                                            "d_raise",
                                                                            "d_chill",
@@ -155,13 +157,23 @@ bool is_branch(const Instruction& i) {
   return kind == isa::Class::Jump64 || kind == isa::Class::Jump32;
 }
 
-// The constant in r2 at the call at `call`, when the straight line in front of it loads one.
-std::optional<uint64_t> constant_before(const std::vector<Instruction>& code, size_t call) {
+// Two functions, so that a script of the kernel's stacks does not load what walks those of
+// processes.
+std::string stack_function(DAccessor accessor, uint64_t kind) {
+  if (kind > 1) return {};
+  if (accessor == DAccessor::Stack) return kind == 0 ? "d_stack" : "d_user_stack";
+  return kind == 0 ? "d_stack_depth" : "d_user_stack_depth";
+}
+
+// The constant in a register at the call at `call`, when the straight line in front of it loads
+// one.
+std::optional<uint64_t> constant_before(const std::vector<Instruction>& code, size_t call,
+                                        uint8_t wanted) {
   for (size_t at = call; at-- > 0 && !is_branch(code[at]);) {
     const Instruction& i = code[at];
     const auto kind = static_cast<isa::Class>(i.opcode & isa::kClassMask);
     if (i.opcode == 0 || kind == isa::Class::Stx || kind == isa::Class::St) continue;
-    if (i.destination() != kBuiltinRegister) continue;
+    if (i.destination() != wanted) continue;
     if (i.opcode != kMoveImmediate && i.opcode != kMoveImmediate32) return std::nullopt;
     return static_cast<uint64_t>(i.immediate);
   }
@@ -243,10 +255,21 @@ class Rewriter {
     }
     const std::string_view name = kAccessors[number - abi::kDAccessorBase];
     if (!name.empty()) return std::string(name);
-    const std::optional<uint64_t> builtin = constant_before(program_.code, at);
-    std::string function = builtin ? builtin_function(*builtin) : std::string();
+    std::string function = chosen(static_cast<DAccessor>(number), at);
     if (function.empty()) return refuse("a built-in variable that the kernel does not have");
     return function;
+  }
+
+  // By a constant argument; empty: there is none.
+  [[nodiscard]] std::string chosen(DAccessor accessor, size_t at) const {
+    const bool is_stack = accessor == DAccessor::Stack;
+    if (is_stack || accessor == DAccessor::StackDepth) {
+      const auto kind =
+          constant_before(program_.code, at, is_stack ? kStackKindRegister : kDepthKindRegister);
+      return kind ? stack_function(accessor, *kind) : std::string();
+    }
+    const auto builtin = constant_before(program_.code, at, kBuiltinRegister);
+    return builtin ? builtin_function(*builtin) : std::string();
   }
 
   const isa::Program& program_;

@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 
 #include "target/elf_file.h"
+#include "target/mapped_file.h"
 #include "target/proc_file.h"
 #include "target/process.h"
 
@@ -24,16 +25,13 @@ bool is_same_file(const std::string& path, const Mapping& mapping) {
   return stat(path.c_str(), &status) == 0 && status.st_ino == mapping.inode;
 }
 
-struct OpenedModule {
-  std::string open_path;
-  bool is_executable = false;
-};
+}  // namespace
 
 // The name in the process's root first, since that is what a user knows; then the links that the
 // kernel keeps to mapped files, which need privilege but survive deletion and replacement. A
 // symbolic link inside a container that leads out of it opens another file, which the inode tells.
-OpenedModule find_open_path(pid_t pid, const Mapping& mapping, std::string_view executable) {
-  OpenedModule opened;
+MappedFile find_mapped_file(pid_t pid, const Mapping& mapping, std::string_view executable) {
+  MappedFile opened;
   std::string exe_name(executable);
   if (mapping.is_deleted) exe_name = exe_name.substr(0, exe_name.rfind(" (deleted)"));
   const std::string exe = proc_path(pid, "exe");
@@ -66,6 +64,8 @@ std::optional<uint64_t> load_bias(const ElfFile& file, const Mapping& mapping) {
   return std::nullopt;
 }
 
+namespace {
+
 ProcessModule describe(pid_t pid, const Mapping& mapping, std::string_view executable) {
   ProcessModule module;
   module.path = mapping.path;
@@ -73,7 +73,7 @@ ProcessModule describe(pid_t pid, const Mapping& mapping, std::string_view execu
   module.device_minor = mapping.device_minor;
   module.inode = mapping.inode;
   module.is_deleted = mapping.is_deleted;
-  OpenedModule opened = find_open_path(pid, mapping, executable);
+  MappedFile opened = find_mapped_file(pid, mapping, executable);
   module.open_path = std::move(opened.open_path);
   module.is_executable = opened.is_executable;
   if (module.open_path.empty()) {

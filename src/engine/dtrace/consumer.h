@@ -25,13 +25,12 @@ class DtraceConsumer final : public output::d::Host {
   struct Sources {
     kernel::DSession& session;
     InlineProbes& inline_probes;
+    target::AddressSpaces& spaces;
   };
   // All are borrowed.
   DtraceConsumer(const CompiledScript& compiled, const kernel::Catalogue& catalogue,
                  const Sources& sources, DtraceConsole& console);
 
-  // The names of this process will be wanted when it may have ended.
-  void keep_names_of(pid_t pid) { symbols_.keep(static_cast<uint64_t>(pid)); }
   // Takes all records that wait; those that began when this was called only with `all`.
   void read(bool all = false);
   void report_drops();

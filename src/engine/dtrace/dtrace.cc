@@ -97,6 +97,7 @@ class DtraceRun {
   KernelTypes types_;
   Commands commands_;
   std::optional<CompiledScript> compiled_;
+  target::AddressSpaces spaces_;  // Of processes whose addresses may be printed.
   std::optional<kernel::DSession> session_;
   InlineProbes inline_probes_;
   std::chrono::steady_clock::time_point house_;
@@ -134,8 +135,13 @@ Expected<void> DtraceRun::enable() {
     return fail(ErrorCode::Refused, "could not enable tracing: Destructive actions not allowed");
   }
   std::string log;
-  auto session = kernel::DSession::load(programs_of(*compiled_, commands_.first_pid()),
-                                        compiled_->enablings, &log);
+  // Their names will be wanted when they may have ended.
+  for (const pid_t pid : commands_.pids())
+    (void)spaces_.look_at(pid);
+  kernel::DPrograms programs = programs_of(*compiled_, commands_.first_pid());
+  programs.target_pids = commands_.pids();
+  programs.spaces = &spaces_;
+  auto session = kernel::DSession::load(std::move(programs), compiled_->enablings, &log);
   if (!session) {
     if (request_.is_verbose) console_.lines(log);  // The kernel's own words.
     return fail(session.error().code,
@@ -197,6 +203,7 @@ bool DtraceRun::wait(DtraceConsumer& consumer) {
   descriptors.push_back({stop_descriptor_, POLLIN, 0});
   descriptors.push_back({session_->poll_descriptor(), POLLIN, 0});
   if (late_) late_->add_descriptors(descriptors);
+  descriptors.push_back({session_->process_descriptor(), POLLIN, 0});  // -1: left out by poll(2).
   (void)poll(descriptors.data(), descriptors.size(), switch_period_ms());
   if (late_) late_->look();
   const auto ended = commands_.note_ended(std::span(descriptors).first(targets));
@@ -217,9 +224,6 @@ void DtraceRun::keep_house() {
 }
 
 void DtraceRun::trace(DtraceConsumer& consumer) {
-  for (const pid_t pid : commands_.pids()) {
-    consumer.keep_names_of(pid);
-  }
   consumer.read();
   if (!consumer.is_over()) {
     commands_.resume();
@@ -262,7 +266,7 @@ Expected<int> DtraceRun::run() {
   }
   if (request_.compile_only) return kAnswered;
   CLEW_TRY(enable());
-  DtraceConsumer consumer(*compiled_, catalogue_, {*session_, inline_probes_}, console_);
+  DtraceConsumer consumer(*compiled_, catalogue_, {*session_, inline_probes_, spaces_}, console_);
   trace(consumer);
   CLEW_TRY(end(consumer));
   consumer.print_aggregations();

@@ -36,7 +36,11 @@ bool InlineFirings::commands_tracer(uint32_t clause) const {
 bool InlineFirings::can_run(const Clauses& clauses) const {
   const bool commands = std::any_of(clauses.begin(), clauses.end(),
                                     [this](uint32_t clause) { return commands_tracer(clause); });
-  return !commands && plan::d::runs_in_process(steps_of(clauses), error_clauses_);
+  // A stack in a process would be one by frame pointers, which few programs have.
+  const bool stacks = std::any_of(clauses.begin(), clauses.end(), [this](uint32_t clause) {
+    return plan::d::uses_of(compiled_.generated.clauses[clause]).walks_user_stack;
+  });
+  return !commands && !stacks && plan::d::runs_in_process(steps_of(clauses), error_clauses_);
 }
 
 bool InlineFirings::reads_result(const Clauses& clauses) const {

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <string>
 
+#include "target/catalog.h"
+
 namespace clew::engine {
 
 using output::d::KernelSymbols;
@@ -18,28 +20,41 @@ std::optional<SymbolPlace> LiveSymbols::kernel(uint64_t address) const {
   return kernel_->find(address);
 }
 
-target::Catalog* LiveSymbols::catalog_of(uint64_t pid) const {
-  const auto known = processes_.find(pid);
-  if (known != processes_.end()) return known->second.get();
-  auto catalog =
-      target::Catalog::of_process(static_cast<pid_t>(pid), target::default_catalog_options());
-  auto& kept = processes_[pid];
-  if (catalog) kept = std::make_unique<target::Catalog>(std::move(*catalog));
+// Null when it cannot be read; that is remembered, too.
+const target::ModuleImage* LiveSymbols::image_of(const target::CodeFile& file,
+                                                 const std::string& name) const {
+  const auto known = images_.find(&file);
+  if (known != images_.end()) return known->second.get();
+  target::ReadOptions options = target::default_catalog_options().read;
+  options.name = name;
+  auto read = target::ModuleImage::read(file.open_path, options);
+  auto& kept = images_[&file];
+  if (read) kept = std::make_unique<target::ModuleImage>(std::move(*read));
   return kept.get();
 }
 
 std::optional<SymbolPlace> LiveSymbols::user(uint64_t pid, uint64_t address) const {
-  target::Catalog* const catalog = catalog_of(pid);
-  if (catalog == nullptr) return std::nullopt;
-  auto found = catalog->symbolise(address);
-  if (!found && catalog->refresh()) found = catalog->symbolise(address);  // Loaded since.
-  if (!found) return std::nullopt;
+  const auto process = static_cast<pid_t>(pid);
+  const target::AddressSpace* space = spaces_.find(process, address);
+  if (space == nullptr && spaces_.look_at(process)) space = spaces_.find(process, address);
+  if (space == nullptr) return std::nullopt;
+  const target::CodeRange& range = *space->find(address);
+  if (range.file == nullptr) return std::nullopt;
   SymbolPlace place;
-  place.module = catalog->modules()[found->module].display_name;
-  place.offset_bytes = found->offset;
-  if (!found->function) return place;
-  const auto image = catalog->image(found->module);
-  if (image) place.function = (*image)->functions()[*found->function].name;
+  place.module = space->name_of(*range.file);
+  const uint64_t at = address - range.load_bias;
+  place.offset_bytes = at;
+  const target::ModuleImage* const image = image_of(*range.file, place.module);
+  const target::Function* const function =
+      image == nullptr ? nullptr : image->function_covering(at);
+  if (function == nullptr) return place;
+  place.function = function->name;
+  place.offset_bytes = at - function->address;
+  for (const target::AddressRange& part : function->cold) {
+    if (part.contains(at) && !function->range().contains(at)) {
+      place.offset_bytes = at - part.address;
+    }
+  }
   return place;
 }
 

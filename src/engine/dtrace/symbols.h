@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names for the addresses in D's output: the kernel's from /proc/kallsyms, those of processes from
-// their modules. A process is looked at when its first address comes, and remembered: its names are
-// there when it has ended.
+// the files that they have mapped. A process is looked at when its first address comes, if nobody
+// did before; what is known of it stays, so that its names are there when it has ended.
 #pragma once
 
 #include <map>
@@ -9,25 +9,28 @@
 #include <optional>
 
 #include "output/d/symbols.h"
-#include "target/catalog.h"
+#include "target/address_space.h"
+#include "target/module_image.h"
 
 namespace clew::engine {
 
 class LiveSymbols final : public output::d::Symbols {
  public:
+  // Borrowed.
+  explicit LiveSymbols(target::AddressSpaces& spaces) : spaces_(spaces) {}
+
   [[nodiscard]] std::optional<output::d::SymbolPlace> kernel(uint64_t address) const override;
   [[nodiscard]] std::optional<output::d::SymbolPlace> user(uint64_t pid,
                                                            uint64_t address) const override;
 
-  // Looks at a process now, while it is there.
-  void keep(uint64_t pid) const { (void)catalog_of(pid); }
-
  private:
-  [[nodiscard]] target::Catalog* catalog_of(uint64_t pid) const;
+  [[nodiscard]] const target::ModuleImage* image_of(const target::CodeFile& file,
+                                                    const std::string& name) const;
 
+  target::AddressSpaces& spaces_;
   // What was read so far: questions fill these.
   mutable std::optional<output::d::KernelSymbols> kernel_;
-  mutable std::map<uint64_t, std::unique_ptr<target::Catalog>> processes_;
+  mutable std::map<const target::CodeFile*, std::unique_ptr<target::ModuleImage>> images_;
 };
 
 }  // namespace clew::engine

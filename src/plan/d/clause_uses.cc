@@ -96,7 +96,7 @@ class Reader {
     }
     const bool is_stack = is_one_of(accessor, DAccessor::Stack, DAccessor::StackDepth);
     const uint8_t kind = accessor == DAccessor::Stack ? 4 : 2;
-    if (is_stack && constant_before(program_, at, kind) != 0) uses_.needs_registers = true;
+    if (is_stack && constant_before(program_, at, kind) != 0) walk_user_stack();
     if (accessor == DAccessor::Load) pointer(at, 2, 4);
     if (is_one_of(accessor, DAccessor::Copy, DAccessor::ReadString)) pointer(at, 3, 5);
     if (is_one_of(accessor, DAccessor::InetNtoa, DAccessor::InetNtoa6, DAccessor::InetNtop,
@@ -124,7 +124,12 @@ class Reader {
                   DBuiltin::Execargs)) {
       uses_.needs_kernel = true;
     }
-    if (is_one_of(known, DBuiltin::Ucaller, DBuiltin::Ustackdepth)) uses_.needs_registers = true;
+    if (is_one_of(known, DBuiltin::Ucaller, DBuiltin::Ustackdepth)) walk_user_stack();
+  }
+
+  void walk_user_stack() {
+    uses_.needs_registers = true;
+    uses_.walks_user_stack = true;
   }
 
   const isa::Program& program_;
@@ -137,6 +142,7 @@ ClauseUses& ClauseUses::operator|=(const ClauseUses& other) {
   arguments |= other.arguments;
   needs_registers = needs_registers || other.needs_registers;
   needs_kernel = needs_kernel || other.needs_kernel;
+  walks_user_stack = walks_user_stack || other.walks_user_stack;
   has_kernel_constant = has_kernel_constant || other.has_kernel_constant;
   follows_pointers = follows_pointers || other.follows_pointers;
   reads_variables = reads_variables || other.reads_variables;

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens to the address spaces of all processes, as the kernel tells it while it happens:
+// fork, exec, executable mappings, the end. By perf_event_open(2), one buffer for each CPU.
+// Internal to user_stacks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/file_descriptor.h"
+#include "kernel/bpf.h"
+#include "target/process.h"
+
+namespace clew::kernel {
+
+struct ProcessNotice {
+  enum class Kind : uint8_t { Fork, Exec, Map, End };
+  Kind kind = Kind::Fork;
+  pid_t pid = 0;
+  pid_t parent = 0;         // Fork
+  target::Mapping mapping;  // Map
+  uint64_t time_ns = 0;
+};
+
+class ProcessNotices {
+ public:
+  // Refused when the kernel does not let us.
+  static Expected<ProcessNotices> open();
+
+  // Readable when there are notices.
+  [[nodiscard]] std::vector<int> descriptors() const;
+  // All that wait, in order of time. `is_lossy`: some are missing.
+  std::vector<ProcessNotice> read(bool& is_lossy);
+
+ private:
+  struct Buffer {
+    FileDescriptor event;
+    Mapping memory;
+  };
+  static Expected<Buffer> open_buffer(int cpu);
+  static void read_buffer(const Buffer& buffer, std::vector<ProcessNotice>& notices,
+                          bool& is_lossy);
+
+  std::vector<Buffer> buffers_;
+};
+
+}  // namespace clew::kernel

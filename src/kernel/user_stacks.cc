@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/user_stacks.h"
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+namespace clew::kernel {
+namespace {
+
+using abi::DUnwindSegment;
+using target::AddressSpace;
+using target::CodeFile;
+using target::CodeRange;
+
+constexpr size_t kAskedBytes = size_t{1} << 16;
+constexpr size_t kRowsMin = size_t{1} << 21;  // 16 MiB; room for what is mapped later.
+constexpr size_t kRowsMax = size_t{1} << 26;  // What is addressable.
+// For processes that are no targets: of the CPU's time, since others' work must not make stacks
+// worse.
+constexpr auto kStartMax = std::chrono::milliseconds(250);
+constexpr auto kSilence = std::chrono::seconds(1);
+
+std::chrono::nanoseconds cpu_time() {
+  timespec now{};
+  (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<UserStacks>> UserStacks::make(const Options& options) {
+  std::unique_ptr<UserStacks> stacks(new UserStacks(options));
+  // From here on notices are kept, so that nothing is missed between the look and the first read.
+  CLEW_TRY(stacks->open_sources());
+  for (const pid_t pid : options.targets) {
+    stacks->followed_.insert(pid);
+    stacks->read_files_of(pid);
+  }
+  if (options.wants_all) stacks->read_running();
+  CLEW_TRY(stacks->make_tables());
+  return stacks;
+}
+
+Expected<void> UserStacks::open_sources() {
+  asked_.emplace(CLEW_TRY(Ring::make(kAskedBytes)));
+  poll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
+  std::vector<int> sources = {asked_->map().get()};
+  auto notices = ProcessNotices::open();
+  if (notices) {  // Else stacks are right a little later.
+    notices_.emplace(std::move(*notices));
+    const std::vector<int> more = notices_->descriptors();
+    sources.insert(sources.end(), more.begin(), more.end());
+  }
+  for (const int source : sources) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    (void)epoll_ctl(poll_.get(), EPOLL_CTL_ADD, source, &event);
+  }
+  return {};
+}
+
+void UserStacks::read_file(const CodeFile& file) {
+  if (waiting_.find(&file) != waiting_.end()) return;
+  auto rows = target::read_unwind_rows(file.open_path);
+  waiting_[&file] = rows ? std::move(*rows) : target::UnwindRows();
+}
+
+void UserStacks::read_files_of(pid_t pid) {
+  const auto space = options_.spaces->look_at(pid);
+  if (!space) return;
+  for (const CodeRange& range : (*space)->ranges) {
+    if (range.file != nullptr) read_file(*range.file);
+  }
+}
+
+// Most processes share most files. Small files come first, so that what takes too long now is the
+// fewest processes'; theirs are read when they ask.
+void UserStacks::read_running() {
+  const auto end = cpu_time() + kStartMax;
+  const auto processes = target::list_processes();
+  if (!processes) return;
+  std::set<const CodeFile*> files;
+  for (const target::Process& process : *processes) {
+    const auto space = options_.spaces->look_at(process.pid());
+    if (!space) continue;
+    for (const CodeRange& range : (*space)->ranges) {
+      if (range.file != nullptr) files.insert(range.file);
+    }
+    if (cpu_time() > end) break;
+  }
+  std::vector<const CodeFile*> by_size(files.begin(), files.end());
+  std::sort(by_size.begin(), by_size.end(),
+            [](const CodeFile* a, const CodeFile* b) { return a->size_bytes < b->size_bytes; });
+  for (const CodeFile* file : by_size) {
+    if (cpu_time() > end) return;
+    read_file(*file);
+  }
+}
+
+Expected<void> UserStacks::make_tables() {
+  size_t rows = 0;
+  for (const auto& [file, read] : waiting_)
+    rows += read.rows.size();
+  tables_.emplace(
+      CLEW_TRY(UnwindTables::make(std::clamp(2 * rows, kRowsMin, std::max(rows, kRowsMax)))));
+  const std::vector<pid_t> living = options_.spaces->living();
+  for (const pid_t pid : living) {
+    if (is_read(pid)) put(pid);
+  }
+  return {};
+}
+
+bool UserStacks::is_read(pid_t pid) const {
+  const AddressSpace* const space = options_.spaces->find(pid);
+  return std::all_of(space->ranges.begin(), space->ranges.end(), [&](const CodeRange& range) {
+    return range.file == nullptr || waiting_.find(range.file) != waiting_.end() ||
+           places_.find(range.file) != places_.end();
+  });
+}
+
+void UserStacks::add_symbols(Symbols& symbols) const {
+  tables_->add_symbols(symbols);
+  symbols["d_unwind_asked"] = {Symbol::Kind::Map, static_cast<uint32_t>(asked_->map().get())};
+}
+
+UnwindTables::Place UserStacks::place_of(const CodeFile& file) {
+  const auto known = places_.find(&file);
+  if (known != places_.end()) return known->second;
+  const auto waiting = waiting_.find(&file);
+  UnwindTables::Place place;
+  if (waiting != waiting_.end()) {
+    place = tables_->add(waiting->second);
+    waiting_.erase(waiting);
+  } else if (const auto rows = target::read_unwind_rows(file.open_path)) {
+    place = tables_->add(*rows);
+  }
+  places_[&file] = place;
+  return place;
+}
+
+void UserStacks::add_file(const CodeRange& range, const DUnwindSegment& segment) {
+  if (range.file->inode == 0) return;  // The vDSO.
+  abi::DUnwindFile file{};
+  file.inode = range.file->inode;
+  file.device = uint64_t{range.file->device_major} << 20 | range.file->device_minor;  // MKDEV
+  file.delta = segment.origin - (range.begin - range.file_offset);
+  file.first_row = segment.first_row;
+  file.row_count = segment.row_count;
+  tables_->add(file);
+}
+
+void UserStacks::put(pid_t pid) {
+  const AddressSpace* const space = options_.spaces->find(pid);
+  if (space == nullptr) return;
+  std::vector<DUnwindSegment> segments;
+  segments.reserve(space->ranges.size());
+  for (const CodeRange& range : space->ranges) {
+    DUnwindSegment segment{};
+    segment.begin = range.begin;
+    segment.end = range.end;
+    if (range.file != nullptr) {
+      const UnwindTables::Place place = place_of(*range.file);
+      segment.origin = range.load_bias + place.base;
+      segment.first_row = place.first;
+      segment.row_count = place.count;
+      add_file(range, segment);
+    }
+    segments.push_back(segment);
+  }
+  const uint64_t program = space->program == nullptr ? 0 : space->program->inode;
+  const bool is_new = tables_->put(static_cast<uint64_t>(pid), program, segments);
+  if (!is_new) silenced_.insert(pid);
+}
+
+bool UserStacks::follows(pid_t pid) const {
+  return options_.wants_all || followed_.find(pid) != followed_.end();
+}
+
+void UserStacks::apply(const ProcessNotice& notice, std::set<pid_t>& changed) {
+  target::AddressSpaces& spaces = *options_.spaces;
+  const bool is_child = notice.kind == ProcessNotice::Kind::Fork;
+  if (!follows(is_child ? notice.parent : notice.pid)) return;
+  switch (notice.kind) {
+    case ProcessNotice::Kind::Fork:
+      if (!options_.wants_all) followed_.insert(notice.pid);
+      spaces.fork(notice.parent, notice.pid);
+      break;
+    case ProcessNotice::Kind::Exec:
+      spaces.exec(notice.pid);
+      (void)spaces.look_at(notice.pid);
+      break;
+    case ProcessNotice::Kind::Map:
+      spaces.map(notice.pid, notice.mapping);
+      break;
+    case ProcessNotice::Kind::End:
+      spaces.end(notice.pid);
+      tables_->remove(static_cast<uint64_t>(notice.pid));
+      changed.erase(notice.pid);
+      return;
+  }
+  changed.insert(notice.pid);
+}
+
+void UserStacks::answer_questions(std::set<pid_t>& changed) {
+  asked_->read([&](std::span<const uint8_t> record) {
+    uint64_t pid = 0;
+    if (record.size() < sizeof pid) return;
+    std::memcpy(&pid, record.data(), sizeof pid);
+    const auto asking = static_cast<pid_t>(pid);
+    if (!options_.wants_all) followed_.insert(asking);
+    if (options_.spaces->look_at(asking)) changed.insert(asking);
+  });
+}
+
+void UserStacks::update() {
+  std::set<pid_t> changed;
+  bool is_lossy = false;
+  if (notices_) {
+    for (const ProcessNotice& notice : notices_->read(is_lossy))
+      apply(notice, changed);
+  }
+  answer_questions(changed);
+  if (is_lossy) {
+    for (const pid_t pid : options_.spaces->living()) {
+      if (options_.spaces->look_at(pid)) changed.insert(pid);
+    }
+  }
+  for (const pid_t pid : changed)
+    put(pid);
+  if (Clock::now() - silenced_since_ < kSilence) return;
+  silenced_since_ = Clock::now();
+  for (const pid_t pid : silenced_)
+    tables_->allow_questions(static_cast<uint64_t>(pid));
+  silenced_.clear();
+}
+
+}  // namespace clew::kernel

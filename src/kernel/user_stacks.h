@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps the tables by which a session's programs walk the stacks of processes (abi/d_unwind.h) in
+// step with the processes: those of the targets before the first probe fires, those of all others
+// that run, if the script may fire in them, as far as a short time allows, and what the kernel
+// tells of afterwards. A program that meets a process or code without tables says so, and is
+// answered here. Internal to d_session.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/file_descriptor.h"
+#include "kernel/link.h"
+#include "kernel/maps.h"
+#include "kernel/process_notices.h"
+#include "kernel/unwind_tables.h"
+#include "target/address_space.h"
+
+namespace clew::kernel {
+
+class UserStacks {
+ public:
+  struct Options {
+    target::AddressSpaces* spaces = nullptr;  // Borrowed.
+    std::vector<pid_t> targets;
+    bool wants_all = false;  // Probes may fire in any process.
+  };
+
+  static Expected<std::unique_ptr<UserStacks>> make(const Options& options);
+
+  void add_symbols(Symbols& symbols) const;
+  // Readable when update() has something to do.
+  [[nodiscard]] int poll_descriptor() const { return poll_.get(); }
+  void update();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  explicit UserStacks(const Options& options) : options_(options) {}
+  Expected<void> open_sources();
+  void read_files_of(pid_t pid);
+  void read_file(const target::CodeFile& file);
+  void read_running();
+  [[nodiscard]] bool is_read(pid_t pid) const;
+  Expected<void> make_tables();
+  void apply(const ProcessNotice& notice, std::set<pid_t>& changed);
+  void answer_questions(std::set<pid_t>& changed);
+  void add_file(const target::CodeRange& range, const abi::DUnwindSegment& segment);
+  void put(pid_t pid);
+  [[nodiscard]] bool follows(pid_t pid) const;
+  UnwindTables::Place place_of(const target::CodeFile& file);
+
+  Options options_;
+  std::set<pid_t> followed_;                                       // When not all are.
+  std::map<const target::CodeFile*, target::UnwindRows> waiting_;  // Read, not yet in the tables.
+  std::map<const target::CodeFile*, UnwindTables::Place> places_;
+  std::optional<UnwindTables> tables_;
+  std::optional<Ring> asked_;
+  std::optional<ProcessNotices> notices_;
+  std::set<pid_t> silenced_;  // Asked, and nothing was new: they may ask again after a while.
+  Clock::time_point silenced_since_;
+  FileDescriptor poll_;
+};
+
+}  // namespace clew::kernel
