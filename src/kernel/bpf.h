@@ -40,7 +40,13 @@ class Mapping {
 Expected<FileDescriptor> create_array(const std::string& name, size_t size_bytes);
 Expected<FileDescriptor> create_ring(const std::string& name, size_t size_bytes);
 
-enum class ProgramType : uint8_t { RawTracepoint, PerfEvent, UserProbe, UserProbeMulti };
+enum class ProgramType : uint8_t {
+  RawTracepoint,
+  TraceEvent,
+  PerfEvent,
+  UserProbe,
+  UserProbeMulti
+};
 
 // Code and types as the kernel takes them (link.h makes them).
 struct Image {

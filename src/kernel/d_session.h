@@ -47,6 +47,7 @@ struct DPrograms {
   uint64_t speculation_bytes = 4U << 20;  // specsize
   uint64_t speculations = 1;              // nspec
   uint64_t target_pid = 0;
+  bool are_probes = false;  // The clauses are probes of a query (abi/query_window.h).
 };
 
 // A probe and the clauses that it enables, in the order of the program.
@@ -94,6 +95,8 @@ class DSession {
 
   // The shared state (losses, activity, speculations), mapped. Valid while the session lives.
   [[nodiscard]] abi::DShared& shared();
+  // The windows of all CPUs, mapped.
+  [[nodiscard]] std::span<const abi::DWindow> windows() const;
   // After the records of a speculation were committed or discarded by the collector.
   void free_speculation(uint32_t id);
 

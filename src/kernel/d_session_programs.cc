@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "abi/d_tables.h"
+#include "kernel/probe_to_bpf.h"
 #include "kernel/to_bpf.h"
 
 namespace clew::kernel {
@@ -22,6 +23,8 @@ std::optional<KindOfProgram> program_of(AttachKind kind) {
       return KindOfProgram{"d_main_host", ProgramType::RawTracepoint};
     case AttachKind::RawTracepoint:
       return KindOfProgram{"d_main_raw_tracepoint", ProgramType::RawTracepoint};
+    case AttachKind::TraceEvent:
+      return KindOfProgram{"d_main_trace_event", ProgramType::TraceEvent};
     case AttachKind::SyscallEntry:
       return KindOfProgram{"d_main_syscall_entry", ProgramType::RawTracepoint};
     case AttachKind::SyscallReturn:
@@ -67,6 +70,9 @@ constexpr KernelNumber kKernelNumbers[] = {
     {"d_n_task_runtime", "task_struct", "se.sum_exec_runtime"},
     {"d_n_task_fs", "task_struct", "fs"},
     {"d_n_task_mm", "task_struct", "mm"},
+    {"d_n_task_group_leader", "task_struct", "group_leader"},
+    {"d_n_mm_exe_file", "mm_struct", "exe_file"},
+    {"d_n_file_dentry", "file", "f_path.dentry"},
     {"d_n_fs_root", "fs_struct", "root"},
     {"d_n_fs_pwd", "fs_struct", "pwd"},
     {"d_n_path_mnt", "path", "mnt"},
@@ -108,7 +114,8 @@ class Planner {
 
   Expected<ProgramPlan> plan() {
     for (uint32_t i = 0; i < programs_.clauses.size(); ++i) {
-      plan_.clauses.push_back(CLEW_TRY(to_bpf(programs_.clauses[i], i)));
+      plan_.clauses.push_back(CLEW_TRY(programs_.are_probes ? probe_to_bpf(programs_.clauses[i], i)
+                                                            : to_bpf(programs_.clauses[i], i)));
       reads_.push_back(reads_arguments(plan_.clauses.back()));
     }
     for (uint32_t i = 0; i < enablings_.size(); ++i)
