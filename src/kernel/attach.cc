@@ -135,8 +135,7 @@ Expected<void> attach_trace_event(const FileDescriptor& program, const Probe& pr
   attributes.type = PERF_TYPE_TRACEPOINT;
   attributes.config = probe.number;
   attributes.disabled = 1;
-  const int64_t result =
-      syscall(SYS_perf_event_open, &attributes, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+  const int64_t result = syscall(SYS_perf_event_open, &attributes, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
   if (result < 0) return refuse(fmt::format("opening {}", what), -errno);
   return link_event(program, FileDescriptor(static_cast<int>(result)), cookie, what, attachments);
 }

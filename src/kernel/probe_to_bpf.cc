@@ -111,8 +111,8 @@ class Translator {
 
  private:
   struct Branch {
-    uint32_t place = 0;   // In the function,
-    size_t target = 0;    // in the program.
+    uint32_t place = 0;  // In the function,
+    size_t target = 0;   // in the program.
   };
 
   [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(function_.code.size()); }

@@ -146,8 +146,7 @@ Expected<TraceFormat> TraceEvents::format(std::string_view name) {
   std::string_view rest = name;
   const std::string_view group = take_until(rest, ":");
   const Tracefs* tracefs = CLEW_TRY(files());
-  const std::string text =
-      CLEW_TRY(tracefs->read(fmt::format("events/{}/{}/format", group, rest)));
+  const std::string text = CLEW_TRY(tracefs->read(fmt::format("events/{}/{}/format", group, rest)));
   return parse_trace_format(text);
 }
 
