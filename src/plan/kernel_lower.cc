@@ -30,7 +30,6 @@ namespace {
 constexpr uint32_t kFrameStart = abi::kFrameEnd;  // sample() words follow in the region.
 constexpr int32_t kEntryArguments = 6;
 constexpr uint32_t kEntryRecordBytes = 8 * (1 + kEntryArguments);  // Time, then the arguments.
-constexpr uint32_t kEntryVariable = 0;
 static_assert(kEntryRecordBytes <= abi::kQueryEntryBytes);
 
 constexpr uint32_t machine(uint32_t offset) {
@@ -85,7 +84,8 @@ class KernelLowering {
   KernelLowered result_;
   CoderEnvironment environment_;
   Captured captured_;
-  KernelUse provided_;  // In the program that is written.
+  KernelUse provided_;    // In the program that is written.
+  int32_t variable_ = 0;  // Where its source keeps entries.
 };
 
 // --- state ---------------------------------------------------------------------------------------
@@ -175,20 +175,11 @@ void KernelLowering::load_word(Coder& coder, QueryWord word) {
     call(coder, accessor);
     builder.load_constant(Register::R0, abi::kDWindowTag | offset);
   };
-  switch (word) {
-    case QueryWord::Pid:
-      call(coder, QueryAccessor::Pid);
-      break;
-    case QueryWord::Comm:
-      address(QueryAccessor::Comm, abi::kQueryCommOffset);
-      break;
-    case QueryWord::ProcessName:
-      address(QueryAccessor::ProcessName, abi::kQueryProcessNameOffset);
-      break;
-    case QueryWord::Elapsed:
-    case QueryWord::EntryArgument0:
-    default:
-      return;  // take_entry() has them.
+  if (word >= QueryWord::Elapsed) return;  // take_entry() has them.
+  if (word == QueryWord::Pid) call(coder, QueryAccessor::Pid);
+  if (word == QueryWord::Comm) address(QueryAccessor::Comm, abi::kQueryCommOffset);
+  if (word == QueryWord::ProcessName) {
+    address(QueryAccessor::ProcessName, abi::kQueryProcessNameOffset);
   }
   builder.store(Size::Double, Register::R6, context_of(word), Register::R0);
 }
@@ -197,11 +188,10 @@ void KernelLowering::load_word(Coder& coder, QueryWord word) {
 void KernelLowering::take_entry(Coder& coder) {
   isa::Builder& builder = coder.builder();
   const isa::Label unpaired = builder.label();
-  builder.move(Register::R2, static_cast<int32_t>(kEntryVariable))
+  builder.move(Register::R2, variable_)
       .move(Register::R3, static_cast<int32_t>(abi::kQueryEntryOffset));
   call(coder, DAccessor::VariableLoadBytes);
-  builder.jump_if(Jump::Equal, Register::R0, 0, unpaired)
-      .move(Register::R2, static_cast<int32_t>(kEntryVariable));
+  builder.jump_if(Jump::Equal, Register::R0, 0, unpaired).move(Register::R2, variable_);
   call(coder, DAccessor::VariableDelete);
   builder.call(abi::Accessor::Time)
       .load_window(Register::R2, machine(abi::kQueryEntryOffset))
@@ -314,6 +304,7 @@ Expected<void> KernelLowering::program(uint16_t index) {
   const query::Source& source = query_.sources[index];
   Coder coder(query_, source, environment_);
   provided_ = {};
+  variable_ = static_cast<int32_t>(result_.variables.size());
   coder.begin();
   CLEW_TRY(restrict(coder));
   CLEW_TRY(filters(coder, source));
@@ -347,16 +338,14 @@ Expected<void> KernelLowering::recorder(uint16_t index) {
               static_cast<int32_t>(offsetof(abi::Context, arguments)) + 8 * i)
         .store(Size::Double, Register::R2, 8 * (1 + i), Register::R0);
   }
-  builder.move(Register::R2, static_cast<int32_t>(kEntryVariable))
+  builder.move(Register::R2, variable_)
       .move(Register::R3, static_cast<int32_t>(abi::kQueryEntryOffset));
   call(coder, DAccessor::VariableStoreBytes);
   result_.programs.push_back({.program = CLEW_TRY(coder.finish(fmt::format("recorder {}", index))),
                               .source = index,
                               .is_recorder = true});
-  if (result_.variables.empty()) {
-    result_.variables.push_back(
-        {.key_bytes = 0, .value_bytes = kEntryRecordBytes, .is_thread = 1, .reserved = 0});
-  }
+  result_.variables.push_back(
+      {.key_bytes = 0, .value_bytes = kEntryRecordBytes, .is_thread = 1, .reserved = 0});
   return {};
 }
 
