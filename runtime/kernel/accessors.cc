@@ -11,6 +11,7 @@
 #include "runtime/kernel/network.cc"
 #include "runtime/kernel/numbers.cc"
 #include "runtime/kernel/paths.cc"
+#include "runtime/kernel/query.cc"
 #include "runtime/kernel/records.cc"
 #include "runtime/kernel/stacks.cc"
 #include "runtime/kernel/strings.cc"

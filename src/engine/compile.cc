@@ -8,6 +8,7 @@
 
 #include "abi/region.h"
 #include "engine/clock.h"
+#include "engine/kernel/event_types.h"
 #include "engine/type_source.h"
 #include "query/diagnostic.h"
 #include "query/parse.h"
@@ -30,7 +31,10 @@ class Compiler {
 
  private:
   Expected<std::vector<pid_t>> wanted_pids();
+  Expected<void> check_scope() const;
   Expected<query::Query> parse();
+  Expected<void> compile_processes(query::Query query);
+  Expected<void> compile_kernel(const query::Query& query);
   Expected<void> find_sites(const query::Query& query);
   [[nodiscard]] tl::unexpected<Error> at_source(const query::Query& query, uint16_t source,
                                                 const std::string& message) const;
@@ -42,6 +46,10 @@ class Compiler {
   const Request& request_;
   Notices& notices_;
   ClockSample clock_start_;
+  query::SourcePlaces places_;
+  KernelScope scope_;
+  kernel::Catalogue catalogue_;  // Of the kernel's probes.
+  kernel::TraceEvents events_;
   Compiled result_;
 };
 
@@ -62,7 +70,7 @@ Expected<std::vector<pid_t>> Compiler::wanted_pids() {
   }
   std::sort(pids.begin(), pids.end());
   pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
-  if (pids.empty()) {
+  if (pids.empty() && places_.process) {
     return fail(ErrorCode::NotFound,
                 "no process to trace; use -p PID, --name PATTERN or -c COMMAND");
   }
@@ -73,9 +81,29 @@ Expected<std::vector<pid_t>> Compiler::wanted_pids() {
   return pids;
 }
 
+// What the kernel's sources cannot do yet.
+Expected<void> Compiler::check_scope() const {
+  if (!places_.kernel) return {};
+  if (request_.follow_forks) {
+    return fail(ErrorCode::InvalidQuery,
+                "--follow is for sources in processes; sources in the kernel see all processes, "
+                "and a condition such as e.procName == \"make\" chooses among them");
+  }
+  if (!request_.spill_path.empty()) {
+    return fail(ErrorCode::InvalidQuery,
+                "--spill of events of the kernel is not part of this version yet");
+  }
+  return {};
+}
+
 Expected<void> Compiler::find_processes() {
+  places_ = CLEW_TRY(query::places_of_sources(request_.text));
+  places_.process = places_.process || !places_.kernel;
+  CLEW_TRY(check_scope());
   notices_.progress("reading processes and symbols");
   for (const pid_t pid : CLEW_TRY(wanted_pids())) {
+    if (places_.kernel) scope_.pids.push_back(pid);
+    if (!places_.process) continue;
     result_.tracees.push_back(CLEW_TRY(Tracee::of_process(pid)));
     result_.tracees.back()->set_index(static_cast<uint32_t>(result_.tracees.size() - 1));
     if (result_.launched && result_.launched->pid() == pid) result_.tracees.back()->set_command();
@@ -88,7 +116,9 @@ Expected<query::Query> Compiler::parse() {
   for (const std::string& path : request_.vocabulary_paths) {
     CLEW_TRY(vocabulary.load(path));
   }
-  CatalogTypes types(result_.tracees[0]->catalog());
+  std::optional<CatalogTypes> program;
+  if (!result_.tracees.empty()) program.emplace(result_.tracees[0]->catalog());
+  EventTypes types(catalogue_, events_, program ? &*program : nullptr);
   query::Query query =
       CLEW_TRY(query::parse(request_.text, {.vocabulary = &vocabulary, .types = &types}));
   if (request_.for_ns) {
@@ -156,6 +186,27 @@ uint32_t Compiler::spare_groups() const {
 Expected<void> Compiler::compile() {
   query::Query query = CLEW_TRY(parse());
   notices_.progress("finding sites");
+  result_.query = query;
+  if (places_.process) CLEW_TRY(compile_processes(query));
+  if (places_.kernel) CLEW_TRY(compile_kernel(query));
+  return {};
+}
+
+Expected<void> Compiler::compile_kernel(const query::Query& query) {
+  auto sites = find_kernel_sites(query, catalogue_, events_);
+  if (!sites) return at_source(query, sites.error().source, sites.error().error.message);
+  const auto index = static_cast<uint32_t>(result_.tracees.size());
+  std::optional<plan::Clock> clock;
+  if (index != 0) clock = result_.lowered.clock;
+  result_.kernel =
+      CLEW_TRY(KernelTracee::make(query, std::move(*sites), scope_, index, std::move(clock)));
+  if (index != 0) return {};
+  result_.plan = result_.kernel->plan();
+  result_.lowered = result_.kernel->lowered().root;
+  return {};
+}
+
+Expected<void> Compiler::compile_processes(query::Query query) {
   CLEW_TRY(find_sites(query));
   result_.plan = plan::make(std::move(query));
   std::vector<plan::SiteNames> names;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/kernel/kernel_tracee.h"
 #include "engine/run.h"
 #include "engine/tracee.h"
 #include "inline/attachment.h"
@@ -25,8 +26,10 @@ inline constexpr uint32_t kSpareGroups = 256;
 struct Compiled {
   std::chrono::steady_clock::time_point started;
   std::optional<inline_::Launched> launched;
-  std::vector<std::unique_ptr<Tracee>> tracees;  // At least one; their sites are found.
-  plan::Plan plan;
+  std::vector<std::unique_ptr<Tracee>> tracees;  // Their sites are found. None when all sources
+  std::unique_ptr<KernelTracee> kernel;          // are in the kernel. Null when none is.
+  query::Query query;
+  plan::Plan plan;  // Without tracees this and what follows is the kernel's.
   plan::Grouping grouping;
   plan::Lowered lowered;
 };

@@ -136,6 +136,34 @@ Expected<std::string> explain_program(const plan::ProbeProgram& probe, Tracee& t
   return text;
 }
 
+std::string explain_kernel(const KernelTracee& tracee, const ExplainOptions& options) {
+  const plan::KernelLowered& lowered = tracee.lowered();
+  std::string text = fmt::format("\nin the kernel\n{}  {}, of {}\n", plan::print(tracee.plan()),
+                                 counted(tracee.sites().size(), "probe", "probes"),
+                                 tracee.scope().pids.empty()
+                                     ? std::string("all processes but clew itself")
+                                     : counted(tracee.scope().pids.size(), "process", "processes"));
+  if (tracee.has_events()) {
+    text += "  state: events through a ring\n";
+    for (const plan::KernelProgram& each : lowered.programs) {
+      if (each.is_recorder) continue;
+      text += fmt::format("  source {}: {} bytes per event\n", each.source,
+                          sizeof(abi::DRecordHeader) + 8 * lowered.root.event_words[each.source]);
+    }
+  } else {
+    text += fmt::format("  state: {} of cells by key, per processor\n",
+                        counted(lowered.aggregations.size(), "table", "tables"));
+    text += fmt::format("  keys of {} bytes\n", lowered.aggregations[0].key_bytes);
+  }
+  for (const plan::KernelProgram& each : lowered.programs) {
+    text += fmt::format("program of source {}{}: {} instructions\n", each.source,
+                        each.is_recorder ? ", at entries (keeps open calls)" : "",
+                        each.program.code.size());
+    if (options.programs) text += isa::print(each.program);
+  }
+  return text;
+}
+
 class Silent final : public Notices {
  public:
   void progress(std::string_view) override {}
@@ -148,8 +176,12 @@ class Silent final : public Notices {
 Expected<std::string> explain(const Request& request, const ExplainOptions& options) {
   Silent silent;
   const Compiled compiled = CLEW_TRY(compile(request, silent));
-  std::string text = fmt::format("query\n{}\n\nplan\n{}\nsites\n",
-                                 query::print(compiled.plan.query), plan::print(compiled.plan));
+  if (compiled.tracees.empty()) {
+    return fmt::format("query\n{}\n{}", query::print(compiled.query),
+                       explain_kernel(*compiled.kernel, options));
+  }
+  std::string text = fmt::format("query\n{}\n\nplan\n{}\nsites\n", query::print(compiled.query),
+                                 plan::print(compiled.plan));
   for (const auto& tracee : compiled.tracees) {
     CLEW_TRY(tracee->plan_windows(compiled.plan, compiled.lowered));
     text += explain_sites(*tracee);
@@ -158,6 +190,7 @@ Expected<std::string> explain(const Request& request, const ExplainOptions& opti
   for (const plan::ProbeProgram& probe : compiled.lowered.programs) {
     text += CLEW_TRY(explain_program(probe, *compiled.tracees[0], compiled.lowered, options));
   }
+  if (compiled.kernel) text += explain_kernel(*compiled.kernel, options);
   return text;
 }
 

@@ -61,10 +61,15 @@ class Session {
         notices_(notices),
         launched_(std::move(compiled.launched)),
         tracees_(std::move(compiled.tracees)),
+        kernel_(std::move(compiled.kernel)),
         plan_(std::move(compiled.plan)),
         lowered_(std::move(compiled.lowered)),
         grouping_(std::move(compiled.grouping)),
-        started_(compiled.started) {}
+        started_(compiled.started) {
+    for (const auto& tracee : tracees_)
+      traced_.push_back(tracee.get());
+    if (kernel_) traced_.push_back(kernel_.get());
+  }
 
   Expected<void> arm();
   Expected<void> answer(int stop_descriptor);
@@ -74,6 +79,8 @@ class Session {
   Expected<Outcome> close();
 
  private:
+  [[nodiscard]] std::string armed_text(const collect::Losses& now) const;
+  [[nodiscard]] bool has_events() const;
   void start_windows();
   [[nodiscard]] Time::time_point next_wake() const;
   [[nodiscard]] bool wait(int stop_descriptor);
@@ -99,6 +106,8 @@ class Session {
   Notices& notices_;
   std::optional<inline_::Launched> launched_;
   std::vector<std::unique_ptr<Tracee>> tracees_;
+  std::unique_ptr<KernelTracee> kernel_;
+  std::vector<Traced*> traced_;  // The tracees, then the kernel.
   plan::Plan plan_;
   plan::Lowered lowered_;
   plan::Grouping grouping_;
@@ -128,6 +137,7 @@ Expected<void> Session::arm() {
   for (const auto& tracee : tracees_) {
     CLEW_TRY(tracee->attach(plan_, lowered_, grouping_, request_.follow_forks));
   }
+  if (kernel_) CLEW_TRY(kernel_->attach());
   CLEW_TRY(open_spill());
   armed_ = Time::now();
   attach_ms_ = std::chrono::duration<double, std::milli>(armed_ - started_).count();
@@ -141,13 +151,31 @@ Expected<void> Session::arm() {
                     first.reason, more == 0 ? "" : fmt::format(", like {} more", more),
                     first.kind == "exit" ? "; its entry may be possible: clew list --sites" : ""));
   }
+  if (kernel_) CLEW_TRY(kernel_->start());
   if (launched_) CLEW_TRY(launched_->resume());
   notices_.progress("");
-  notices_.armed(
-      fmt::format("tracing {} site{} in {} process{} (armed in {:.0f} ms, stopped for {:.1f} ms)",
-                  now.sites, now.sites == 1 ? "" : "s", tracees_.size(),
-                  tracees_.size() == 1 ? "" : "es", attach_ms_, now.stopped_ms));
+  notices_.armed(armed_text(now));
   return {};
+}
+
+std::string Session::armed_text(const collect::Losses& now) const {
+  const auto counted = [](size_t count, const char* one, const char* many) {
+    return fmt::format("{} {}", count, count == 1 ? one : many);
+  };
+  const std::string took = fmt::format("(armed in {:.0f} ms", attach_ms_);
+  const size_t in_kernel = kernel_ ? kernel_->sites().size() : 0;
+  if (tracees_.empty()) {
+    const size_t processes = kernel_->scope().pids.size();
+    return fmt::format(
+        "tracing {} of the kernel, of {} {})", counted(in_kernel, "probe", "probes"),
+        processes == 0 ? "all processes" : counted(processes, "process", "processes"), took);
+  }
+  const std::string beside =
+      in_kernel == 0 ? "" : " and " + counted(in_kernel, "probe", "probes") + " of the kernel";
+  return fmt::format("tracing {} in {}{} {}, stopped for {:.1f} ms)",
+                     counted(now.sites - in_kernel, "site", "sites"),
+                     counted(tracees_.size(), "process", "processes"), beside, took,
+                     now.stopped_ms);
 }
 
 // --- while it runs -----------------------------------------------------------------------------
@@ -168,9 +196,13 @@ void Session::start_windows() {
   }
 }
 
+bool Session::has_events() const {
+  return lowered_.form == plan::StateForm::Events || (kernel_ && kernel_->has_events());
+}
+
 Time::time_point Session::next_wake() const {
   Time::time_point wake = Time::now() + kHousePeriod;
-  if (lowered_.form == plan::StateForm::Events) wake = Time::now() + kEventPeriod;
+  if (has_events()) wake = Time::now() + kEventPeriod;
   if (lowered_.form == plan::StateForm::Table) wake = Time::now() + table_period_;
   if (lowered_.passed_dense) wake = Time::now() + kPassedPeriod;
   if (end_) wake = std::min(wake, *end_);
@@ -187,6 +219,10 @@ bool Session::wait(int stop_descriptor) {
   for (const auto& tracee : tracees_) {
     if (tracee->gone()) continue;
     descriptors.push_back({.fd = tracee->pid_descriptor(), .events = POLLIN, .revents = 0});
+  }
+  if (kernel_ && tracees_.empty()) {
+    for (const FileDescriptor& process : kernel_->pid_descriptors())
+      descriptors.push_back({.fd = process.get(), .events = POLLIN, .revents = 0});
   }
   Nanoseconds left = std::max(Nanoseconds(0), Nanoseconds(next_wake() - Time::now()));
   for (const auto& tracee : tracees_) {
@@ -218,7 +254,7 @@ void Session::fire_all(SourceKind kind) {
 
 // The rows of one of our own sources, which happens now.
 void Session::fire(uint16_t source) {
-  for (const aggregate::Row& row : tracees_[0]->fire(source, monotonic_now_ns())) {
+  for (const aggregate::Row& row : traced_[0]->fire(source, monotonic_now_ns())) {
     if (events_left_ == 0) break;
     --events_left_;
     sink_.row(row);
@@ -234,8 +270,11 @@ bool Session::finished() {
                         [](uint64_t sum, const auto& tracee) { return sum + tracee->passed(); });
     if (passed >= events_left_) return true;
   }
-  return std::all_of(tracees_.begin(), tracees_.end(),
-                     [](const auto& tracee) { return tracee->gone(); });
+  const bool counts = plan_.query.shape == query::Shape::Groups;
+  if (kernel_ && counts && plan_.query.for_events && kernel_->passed() >= events_left_) return true;
+  // Processes that are gone have no more events in the kernel either, when it looks at them alone.
+  return std::all_of(traced_.begin(), traced_.end(),
+                     [](const Traced* each) { return each->gone(); });
 }
 
 void Session::drain_tables() {
@@ -293,11 +332,12 @@ Expected<void> Session::push_spilled(bool all) {
 }
 
 Expected<void> Session::push_events(bool all) {
-  if (lowered_.form != plan::StateForm::Events) return {};
+  if (!has_events()) return {};
   collect::EventBatch round;
-  const uint64_t start = __rdtsc();
-  for (const auto& tracee : tracees_) {
-    tracee->read_events(round);
+  // Events of the kernel alone have its own times.
+  const uint64_t start = tracees_.empty() ? static_cast<uint64_t>(monotonic_now_ns()) : __rdtsc();
+  for (Traced* each : traced_) {
+    each->read_events(round);
   }
   events_.add(round, start);
   const collect::EventBatch ready = all ? events_.take_all() : events_.take_ready();
@@ -312,7 +352,7 @@ Expected<void> Session::push_events(bool all) {
 }
 
 void Session::push_event(const collect::Event& event) {
-  for (const aggregate::Row& row : tracees_[event.process >> kTraceeShift]->take_event(event)) {
+  for (const aggregate::Row& row : traced_[event.process >> kTraceeShift]->take_event(event)) {
     if (events_left_ == 0) return;
     --events_left_;
     sink_.row(row);
@@ -320,19 +360,19 @@ void Session::push_event(const collect::Event& event) {
 }
 
 Expected<aggregate::Table> Session::merged(bool interval) {
-  const auto part = [interval](Tracee& tracee) {
-    return interval ? tracee.interval() : tracee.total();
+  const auto part = [interval](Traced& traced) {
+    return interval ? traced.interval() : traced.total();
   };
-  aggregate::Table table = CLEW_TRY(part(*tracees_[0]));
-  for (const auto& tracee : std::span(tracees_).subspan(1)) {
-    const aggregate::Table some = CLEW_TRY(part(*tracee));
+  aggregate::Table table = CLEW_TRY(part(*traced_[0]));
+  for (Traced* each : std::span(traced_).subspan(1)) {
+    const aggregate::Table some = CLEW_TRY(part(*each));
     CLEW_TRY(table.merge(some));
   }
   return table;
 }
 
 void Session::push_rows(const aggregate::Table& table) {
-  for (const aggregate::Row& row : tracees_[0]->root().rows(table)) {
+  for (const aggregate::Row& row : traced_[0]->root().rows(table)) {
     sink_.row(row);
   }
 }
@@ -346,8 +386,8 @@ Expected<void> Session::end_interval(bool partial) {
 void Session::keep_house() {
   if (Time::now() - house_ < kHousePeriod) return;
   house_ = Time::now();
-  for (const auto& tracee : tracees_)
-    tracee->keep_house();
+  for (Traced* each : traced_)
+    each->keep_house();
 }
 
 bool Session::interval_is_over() const {
@@ -357,7 +397,7 @@ bool Session::interval_is_over() const {
 Expected<void> Session::answer(int stop_descriptor) {
   start_windows();
   const bool groups = plan_.query.shape == query::Shape::Groups;
-  sink_.begin(tracees_[0]->root().columns(),
+  sink_.begin(traced_[0]->root().columns(),
               groups ? output::RowMode::Table : output::RowMode::Stream);
   fire_all(SourceKind::Begin);
   while (!finished()) {
@@ -384,8 +424,8 @@ Expected<void> Session::answer(int stop_descriptor) {
 Expected<Outcome> Session::close() {
   Outcome outcome;
   const bool partial = !interval_is_over();
-  for (const auto& tracee : tracees_) {
-    note(tracee->detach());
+  for (Traced* each : traced_) {
+    note(each->detach());
   }
   CLEW_TRY(push_events(true));
   if (spill_ != nullptr) {
@@ -404,9 +444,10 @@ Expected<Outcome> Session::close() {
   if (launched_) {
     outcome.command = launched_->pid();
     // A process that has no memory any more is about to end.
+    const bool has_ended = tracees_.empty() ? kernel_->gone() : tracees_[0]->has_ended();
     constexpr std::chrono::milliseconds kEndTimeout{2000};
-    outcome.command_status = launched_->exit_status(
-        tracees_[0]->has_ended() ? kEndTimeout : std::chrono::milliseconds{0});
+    outcome.command_status =
+        launched_->exit_status(has_ended ? kEndTimeout : std::chrono::milliseconds{0});
   }
   return outcome;
 }
@@ -420,8 +461,8 @@ void Session::note(Expected<void> done) {
 
 collect::Losses Session::losses() {
   collect::Losses all;
-  for (const auto& tracee : tracees_) {
-    all.merge(tracee->losses());
+  for (Traced* each : traced_) {
+    all.merge(each->losses());
   }
   all.attach_ms = attach_ms_;
   all.lost.insert(all.lost.end(), lost_.begin(), lost_.end());

@@ -208,6 +208,7 @@ void Tracee::keep_house() {
 }
 
 void Tracee::read_events(collect::EventBatch& round) {
+  if (lowered_->form != plan::StateForm::Events) return;
   meet_children();
   collect::EventBatch own = std::exchange(freed_, {});
   reader_->read_events(own);

@@ -19,6 +19,7 @@
 #include "engine/bodies.h"
 #include "engine/names.h"
 #include "engine/sites.h"
+#include "engine/traced.h"
 #include "inline/attachment.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
@@ -35,7 +36,7 @@ inline constexpr uint32_t kTraceeShift = 16;
 inline constexpr uint32_t kTraceesMax = 1U << (32 - kTraceeShift);
 static_assert(abi::kProcessesMax < 1U << kTraceeShift);
 
-class Tracee {
+class Tracee final : public Traced {
  public:
   static Expected<std::unique_ptr<Tracee>> of_process(pid_t pid);
   Tracee(pid_t pid, target::Catalog catalog) : pid_(pid), catalog_(std::move(catalog)) {}
@@ -56,7 +57,7 @@ class Tracee {
                         const plan::Grouping& grouping, bool follow_forks);
 
   [[nodiscard]] int pid_descriptor() const { return attachment_->pid_descriptor(); }
-  [[nodiscard]] bool gone() const;
+  [[nodiscard]] bool gone() const override;
   // A loader in the process waits for us to look at new modules. Waits so long for it.
   [[nodiscard]] bool loader_waits(std::chrono::milliseconds timeout);
   // Arms the query's sites in modules that are new, and lets the loader go on.
@@ -65,28 +66,22 @@ class Tracee {
   [[nodiscard]] bool follows_modules() const { return follows_modules_; }
   // Takes over what full halves of tables hold; true when there was one.
   bool drain_tables();
-  // Housekeeping between answers: dead threads, names of threads.
   // It is gone, and did not only begin another program.
   [[nodiscard]] bool has_ended() const;
-  void keep_house();
-  // Adds the events since the last call; the index of this tracee goes into their processes.
-  void read_events(collect::EventBatch& round);
-  // The rows of one of them.
-  std::vector<aggregate::Row> take_event(const collect::Event& event);
-  // How many hits passed the filters so far (plans with for N events).
-  uint64_t passed();
-  // The counts of the interval that ends now, or of the whole session.
-  Expected<aggregate::Table> interval();
-  Expected<aggregate::Table> total();
-  std::vector<aggregate::Row> fire(uint16_t source, int64_t monotonic_ns);
-  plan::Root& root() { return *root_; }
+  void keep_house() override;  // Dead threads, names of threads.
+  void read_events(collect::EventBatch& round) override;
+  std::vector<aggregate::Row> take_event(const collect::Event& event) override;
+  uint64_t passed() override;
+  Expected<aggregate::Table> interval() override;
+  Expected<aggregate::Table> total() override;
+  std::vector<aggregate::Row> fire(uint16_t source, int64_t monotonic_ns) override;
+  plan::Root& root() override { return *root_; }
   // After attach(): the names that are known by now.
   [[nodiscard]] RecordedProcess description() const;
-  [[nodiscard]] std::string host() { return names_->host(); }
+  [[nodiscard]] std::string host() override { return names_->host(); }
 
-  // Takes the probes out; what was counted stays readable.
-  Expected<void> detach();
-  collect::Losses losses();
+  Expected<void> detach() override;
+  collect::Losses losses() override;
 
  private:
   void meet_children();

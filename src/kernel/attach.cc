@@ -87,18 +87,17 @@ Expected<FileDescriptor> open_clock(int cpu, uint64_t period_ns) {
   return FileDescriptor(static_cast<int>(result));
 }
 
-Expected<void> attach_clock_on(const FileDescriptor& program, int cpu, const Probe& probe,
-                               uint64_t cookie, Attachments& attachments) {
-  FileDescriptor event = CLEW_TRY(open_clock(cpu, probe.period_ns));
+Expected<void> link_event(const FileDescriptor& program, FileDescriptor event, uint64_t cookie,
+                          const std::string& what, Attachments& attachments) {
   PerfEventLink link;
   link.program = static_cast<uint32_t>(program.get());
   link.target = static_cast<uint32_t>(event.get());
   link.cookie = cookie;
   const int64_t result = call_bpf(BPF_LINK_CREATE, &link, sizeof link);
-  if (result < 0) return refuse(fmt::format("attaching to the clock of CPU {}", cpu), result);
+  if (result < 0) return refuse(fmt::format("attaching to {}", what), result);
   attachments.emplace_back(static_cast<int>(result));
   if (ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
-    return refuse(fmt::format("starting the clock of CPU {}", cpu), -errno);
+    return refuse(fmt::format("starting {}", what), -errno);
   }
   attachments.push_back(std::move(event));
   return {};
@@ -246,6 +245,13 @@ class UserAttacher {
   std::vector<uint64_t> refused_;
 };
 
+Expected<void> attach_clock_on(const FileDescriptor& program, int cpu, const Probe& probe,
+                               uint64_t cookie, Attachments& attachments) {
+  FileDescriptor event = CLEW_TRY(open_clock(cpu, probe.period_ns));
+  return link_event(program, std::move(event), cookie, fmt::format("the clock of CPU {}", cpu),
+                    attachments);
+}
+
 }  // namespace
 
 Expected<FileDescriptor> attach_raw_tracepoint(const FileDescriptor& program,
@@ -269,6 +275,20 @@ Expected<void> attach_clock(const FileDescriptor& program, const Probe& probe, u
     if (done && probe.kind == AttachKind::Tick) return {};
   }
   return {};
+}
+
+// The kernel runs the programs of a trace event before it looks at which CPU wants it.
+Expected<void> attach_trace_event(const FileDescriptor& program, const Probe& probe,
+                                  uint64_t cookie, Attachments& attachments) {
+  const std::string what = fmt::format("the tracepoint {}:{}", probe.function, probe.name);
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = PERF_TYPE_TRACEPOINT;
+  attributes.config = probe.number;
+  attributes.disabled = 1;
+  const int64_t result = syscall(SYS_perf_event_open, &attributes, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+  if (result < 0) return refuse(fmt::format("opening {}", what), -errno);
+  return link_event(program, FileDescriptor(static_cast<int>(result)), cookie, what, attachments);
 }
 
 Expected<std::vector<uint64_t>> attach_user(const FileDescriptor& program, const UserPlaces& places,

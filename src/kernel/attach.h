@@ -25,6 +25,10 @@ using Attachments = std::vector<FileDescriptor>;
 Expected<FileDescriptor> attach_raw_tracepoint(const FileDescriptor& program,
                                                const std::string& tracepoint, uint64_t cookie);
 
+// At a trace event, on all CPUs.
+Expected<void> attach_trace_event(const FileDescriptor& program, const Probe& probe,
+                                  uint64_t cookie, Attachments& attachments);
+
 // On every CPU that is online, or (Tick) on one.
 Expected<void> attach_clock(const FileDescriptor& program, const Probe& probe, uint64_t cookie,
                             Attachments& attachments);

@@ -46,6 +46,8 @@ bpf_prog_type type_of(ProgramType type) {
   switch (type) {
     case ProgramType::RawTracepoint:
       return BPF_PROG_TYPE_RAW_TRACEPOINT;
+    case ProgramType::TraceEvent:
+      return BPF_PROG_TYPE_TRACEPOINT;
     case ProgramType::PerfEvent:
       return BPF_PROG_TYPE_PERF_EVENT;
     case ProgramType::UserProbe:

@@ -43,7 +43,13 @@ Expected<FileDescriptor> create_hash(const std::string& name, size_t key_bytes, 
                                      uint32_t entries);
 Expected<FileDescriptor> create_ring(const std::string& name, size_t size_bytes);
 
-enum class ProgramType : uint8_t { RawTracepoint, PerfEvent, UserProbe, UserProbeMulti };
+enum class ProgramType : uint8_t {
+  RawTracepoint,
+  TraceEvent,
+  PerfEvent,
+  UserProbe,
+  UserProbeMulti
+};
 
 // Code and types as the kernel takes them (link.h makes them).
 struct Image {

@@ -185,6 +185,8 @@ struct DSession::Data {
         return {};
       case AttachKind::RawTracepoint:
         return attach_tracepoints(index);
+      case AttachKind::TraceEvent:
+        return attach_trace_events(index);
       case AttachKind::SyscallEntry:
         return attach_system_calls(index, "sys_enter");
       case AttachKind::SyscallReturn:
@@ -207,6 +209,14 @@ struct DSession::Data {
     for (const uint32_t enabling : plan.groups[index].enablings) {
       attachments.push_back(CLEW_TRY(attach_raw_tracepoint(
           loaded[index], enablings[enabling].probe.symbol, cookie(enabling))));
+    }
+    return {};
+  }
+
+  Expected<void> attach_trace_events(uint32_t index) {
+    for (const uint32_t enabling : plan.groups[index].enablings) {
+      CLEW_TRY(attach_trace_event(loaded[index], enablings[enabling].probe, cookie(enabling),
+                                  attachments));
     }
     return {};
   }
@@ -443,6 +453,10 @@ std::span<const DEnabling> DSession::enablings() const {
 
 abi::DShared& DSession::shared() {
   return data_->shared();
+}
+
+std::span<const abi::DWindow> DSession::windows() const {
+  return {data_->maps.windows.as<abi::DWindow>(), data_->maps.cpus * abi::kDWindowsPerCpu};
 }
 
 void DSession::free_speculation(uint32_t id) {

@@ -55,6 +55,7 @@ struct DPrograms {
   std::vector<int32_t> target_pids;         // Whose stacks must be right from the start.
   target::AddressSpaces* spaces = nullptr;  // Where processes with stacks are kept, for their
                                             // names; borrowed. Null: the session's own.
+  bool are_probes = false;  // The clauses are probes of a query (abi/query_window.h).
 };
 
 // A probe and the clauses that it enables, in the order of the program.
@@ -125,6 +126,8 @@ class DSession {
 
   // The shared state (losses, activity, speculations), mapped. Valid while the session lives.
   [[nodiscard]] abi::DShared& shared();
+  // The windows of all CPUs, mapped.
+  [[nodiscard]] std::span<const abi::DWindow> windows() const;
   // After the records of a speculation were committed or discarded by the collector.
   void free_speculation(uint32_t id);
 

@@ -8,6 +8,7 @@
 
 #include "abi/d_tables.h"
 #include "kernel/d_session_stacks.h"
+#include "kernel/probe_to_bpf.h"
 #include "kernel/static_arguments.h"
 #include "kernel/to_bpf.h"
 
@@ -25,6 +26,8 @@ std::optional<KindOfProgram> program_of(AttachKind kind) {
       return KindOfProgram{"d_main_host", ProgramType::RawTracepoint};
     case AttachKind::RawTracepoint:
       return KindOfProgram{"d_main_raw_tracepoint", ProgramType::RawTracepoint};
+    case AttachKind::TraceEvent:
+      return KindOfProgram{"d_main_trace_event", ProgramType::TraceEvent};
     case AttachKind::SyscallEntry:
       return KindOfProgram{"d_main_syscall_entry", ProgramType::RawTracepoint};
     case AttachKind::SyscallReturn:
@@ -74,6 +77,9 @@ constexpr KernelNumber kKernelNumbers[] = {
     {"d_n_task_runtime", "task_struct", "se.sum_exec_runtime"},
     {"d_n_task_fs", "task_struct", "fs"},
     {"d_n_task_mm", "task_struct", "mm"},
+    {"d_n_task_group_leader", "task_struct", "group_leader"},
+    {"d_n_mm_exe_file", "mm_struct", "exe_file"},
+    {"d_n_file_dentry", "file", "f_path.dentry"},
     {"d_n_fs_root", "fs_struct", "root"},
     {"d_n_fs_pwd", "fs_struct", "pwd"},
     {"d_n_path_mnt", "path", "mnt"},
@@ -243,7 +249,8 @@ Expected<ProgramPlan> plan_programs(const DPrograms& programs, std::span<const D
                                     LazyKernelTypes& types) {
   ProgramPlan plan;
   for (uint32_t i = 0; i < programs.clauses.size(); ++i) {
-    plan.clauses.push_back(CLEW_TRY(to_bpf(programs.clauses[i], i)));
+    plan.clauses.push_back(CLEW_TRY(programs.are_probes ? probe_to_bpf(programs.clauses[i], i)
+                                                        : to_bpf(programs.clauses[i], i)));
     plan.arguments_read.push_back(arguments_read(plan.clauses.back()));
   }
   for (uint32_t i = 0; i < enablings.size(); ++i) {

@@ -83,6 +83,7 @@ bool is_of_one_process(const Probe& probe) {
     case AttachKind::FunctionEntry:
     case AttachKind::FunctionReturn:
     case AttachKind::RawTracepoint:
+    case AttachKind::TraceEvent:
     case AttachKind::SyscallEntry:
     case AttachKind::SyscallReturn:
     case AttachKind::Profile:

@@ -14,6 +14,7 @@ namespace clew::kernel {
 enum class AttachKind : uint8_t {
   Host,            // BEGIN, END, ERROR: run by the tracer (BPF_PROG_TEST_RUN), or by a fault
   RawTracepoint,   // `symbol`: the tracepoint's name; its arguments are arg0…
+  TraceEvent,      // `number`: the event's id in tracefs. arg0 = the address of its record
   SyscallEntry,    // `number`; all through raw_tp/sys_enter. arg0… = the call's arguments
   SyscallReturn,   // `number`; raw_tp/sys_exit. arg0 = arg1 = the result
   Profile,         // Every `period_ns` on every CPU. arg0 = kernel pc or 0, arg1 = user pc or 0

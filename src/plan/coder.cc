@@ -42,6 +42,7 @@ Expected<isa::Program> Coder::finish(std::string name) {
   builder_.bind(exit_).move(Register::R0, 0).exit();
   write_out_of_line();
   isa::Program program = CLEW_TRY(builder_.finish(std::move(name)));
+  if (environment_.for_kernel) return program;
   // What is out of line jumps back to the line; there are no cycles.
   CLEW_TRY(isa::validate_probe(program, {.loops_allowed = true}));
   return program;

@@ -49,6 +49,7 @@ struct CoderEnvironment {
   uint64_t base_ticks = 0;  // Time stamp counter at `base_ns` of CLOCK_MONOTONIC.
   uint64_t base_ns = 0;
   uint32_t samples_offset = 0;  // In the window: one word for each sample() call.
+  bool for_kernel = false;      // Its verifier judges the program, which may call all accessors.
 
   // Offsets in the payload of a record.
   [[nodiscard]] int32_t argument_at(uint16_t argument) const;

@@ -369,7 +369,7 @@ Expected<Lowered> Lowering::run() {
   for (size_t i = 0; i < query_.sources.size(); ++i) {
     const query::Source& source = query_.sources[i];
     const auto index = static_cast<uint16_t>(i);
-    if (is_host_source(source.kind)) continue;
+    if (!is_process_source(source.kind)) continue;
     const bool is_exception = source.kind == SourceKind::Exception;
     const bool records = is_exit_source(source.kind) && use_of(source).any();
     if (is_exception || records) CLEW_TRY(recorder(index));

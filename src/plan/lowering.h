@@ -37,6 +37,11 @@ inline bool is_host_source(query::SourceKind kind) {
          kind == query::SourceKind::End;
 }
 
+// Those that have a program in a process.
+inline bool is_process_source(query::SourceKind kind) {
+  return !is_host_source(kind) && !query::is_kernel_source(kind);
+}
+
 inline bool is_exit_source(query::SourceKind kind) {
   return kind == query::SourceKind::Return || kind == query::SourceKind::Exception;
 }

@@ -439,6 +439,7 @@ std::vector<Row> Root::count_or_emit(Row values, std::span<const Value> argument
     word += count;
   }
   counted_.add(values, cells);
+  ++passed_;
   return {};
 }
 

@@ -53,6 +53,8 @@ class Root {
   // … or, for plans that group behind the merge, of what events have brought so far.
   [[nodiscard]] const aggregate::Table& counted() const { return counted_; }
   void forget_counted();
+  // How many events have been counted so far, those forgotten included.
+  [[nodiscard]] uint64_t passed() const { return passed_; }
   // The answer: columns, having, order, take.
   std::vector<aggregate::Row> rows(const aggregate::Table& table);
 
@@ -96,6 +98,7 @@ class Root {
   std::vector<aggregate::Column> columns_;
   aggregate::TableSchema schema_;
   aggregate::Table counted_;
+  uint64_t passed_ = 0;
 };
 
 }  // namespace clew::plan

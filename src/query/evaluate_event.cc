@@ -177,7 +177,11 @@ Expected<Value> Evaluator::source_member(const Value& event, std::string_view na
   }
   const std::optional<uint64_t> number = argument_number(name);
   if (number) return argument(event, *number, span);
-  if (vector_name(name)) return vector(event, name, span);
+  const SourceKind kind = source.source.kind;
+  for (const std::string_view known : kernel_names(kind)) {
+    if (same_word(known, name)) return kernel_member(event, known, span);
+  }
+  if (vector_name(name) && !is_kernel_source(kind)) return vector(event, name, span);
   const FieldInfo* field = find_field(name);
   if (field != nullptr && field->field == Field::ReturnValue) return return_value(event, span);
   if (field != nullptr && field->field != Field::Argument) {
@@ -229,7 +233,11 @@ std::vector<std::string> Evaluator::names_of(const Value& event) {
     const bool is_numbered = field.field == Field::Argument || field.field == Field::EntryArgument;
     if (!is_numbered) names.emplace_back(field.name);
   }
-  for (unsigned i = 0; has_arguments && i < kArgumentsMax; ++i) {
+  const bool is_kernel = is_kernel_source(source.source.kind);
+  for (const std::string_view known : kernel_names(source.source.kind))
+    names.emplace_back(known);
+  const unsigned count = is_kernel ? kernel_arguments(source.source.kind) : kArgumentsMax;
+  for (unsigned i = 0; has_arguments && i < count; ++i) {
     names.push_back(fmt::format("arg{}", i));
   }
   return names;
@@ -312,11 +320,16 @@ Expected<Value> Evaluator::argument(const Value& event, uint64_t index, Span spa
   if (index >= kArgumentsMax) {
     return fail(span, fmt::format("arguments go from arg0 to arg{}", kArgumentsMax - 1));
   }
+  const SourceKind kind = source_of(event).source.kind;
+  if (is_kernel_source(kind) && index >= kernel_arguments(kind)) {
+    return fail_argument_count(event, span);
+  }
   const bool is_entry = event.kind == Value::Kind::Entry;
   const Field field = is_entry ? Field::EntryArgument : Field::Argument;
   const auto number = static_cast<uint16_t>(index);
   Value raw = CLEW_TRY(field_of(event, field, number, span));
-  const bool is_typed = source_of(event).source.kind == SourceKind::Entry || is_entry;
+  if (kind == SourceKind::Profile) return scalar_value(sampled_address(event, number, span));
+  const bool is_typed = kind == SourceKind::Entry || kind == SourceKind::Syscall || is_entry;
   if (!is_typed || !parameters_of(event).has_value()) return raw;
   for (const Parameter& candidate : *parameters_of(event)) {
     if (!candidate.refusal.empty() || candidate.index != number) continue;
@@ -385,6 +398,7 @@ Expected<Value> Evaluator::typed_argument(const Value& event, const Parameter& p
     return fail(span, fmt::format("the argument '{}' cannot be read: {}", parameter.name,
                                   parameter.refusal));
   }
+  if (parameter.place != ParameterPlace::Argument) return recorded(event, parameter, span);
   const bool is_entry =
       event.kind == Value::Kind::Entry || event.kind == Value::Kind::EntryArguments;
   const Field field = is_entry ? Field::EntryArgument : Field::Argument;

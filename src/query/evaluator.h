@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -83,6 +84,13 @@ class Evaluator {
   [[nodiscard]] const SyntaxExpression* union_root(const SyntaxExpression& syntax) const;
   ResolvedSource& source_of(const Value& event);
 
+  // --- evaluate_kernel.cc
+  Expected<Value> kernel_member(const Value& event, std::string_view name, Span span);
+  [[nodiscard]] Expression sampled_address(const Value& event, uint16_t index, Span span) const;
+  Expected<Value> error_number(const Value& event, Span span);
+  Expected<Value> recorded(const Value& event, const Parameter& field, Span span);
+  [[nodiscard]] tl::unexpected<Error> fail_argument_count(const Value& event, Span span);
+
   // --- evaluate_memory.cc
   Expected<Value> member(const SyntaxExpression& syntax);
   Expected<Value> member_of(const Value& value, const SyntaxExpression& syntax);
@@ -142,6 +150,11 @@ class Evaluator {
   std::optional<Value> implicit_event_;  // Whose fields bare names are, in exports.
 };
 
+// Names that events of a source in the kernel export beside fields, arguments and those of a
+// record.
+std::span<const std::string_view> kernel_names(SourceKind kind);
+// How many of arg0 and up they have.
+uint16_t kernel_arguments(SourceKind kind);
 // Whether `name` is an aggregating function.
 bool is_aggregate_name(std::string_view name);
 // Whether the result is no number: histograms, and the list of topk.

@@ -21,7 +21,8 @@ constexpr uint32_t kThread = kAll & ~kTracer;
 constexpr uint32_t kExit = bit(SourceKind::Return) | bit(SourceKind::Exception) |
                            bit(SourceKind::SyscallReturn) | bit(SourceKind::KernelReturn);
 constexpr uint32_t kReturn = kExit & ~bit(SourceKind::Exception);
-constexpr uint32_t kArguments = kThread & ~kExit & ~bit(SourceKind::Profile);
+constexpr uint32_t kPlace = kThread & ~bit(SourceKind::Profile);
+constexpr uint32_t kArguments = kThread & ~kExit;
 constexpr uint32_t kCall = bit(SourceKind::Entry) | bit(SourceKind::Return) |
                            bit(SourceKind::Exception) | bit(SourceKind::Kernel) |
                            bit(SourceKind::KernelReturn);
@@ -53,9 +54,9 @@ constexpr std::array<FieldInfo, 18> kFields = {{
     {"procName", Field::ProcName, string_of(64), "sources in a process", kThread,
      "the name of the process: the last part of its program's path"},
     {"host", Field::Host, string_of(64), "every source", kAll, "the machine's name"},
-    {"function", Field::Function, string_of(256), "sources in a process", kThread,
+    {"function", Field::Function, string_of(256), "sources in a process", kPlace,
      "the traced function's plain demangled name"},
-    {"module", Field::Module, string_of(64), "sources in a process", kThread,
+    {"module", Field::Module, string_of(64), "sources in a process", kPlace,
      "the file that holds the traced function"},
     {"probe", Field::Probe, string_of(256), "every source", kAll,
      "the source or tracepoint, as the query names it"},

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "query/parse.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "query/normalise.h"
 #include "query/parser.h"
+#include "query/resolve_source.h"
 #include "query/token.h"
 #include "query/unsupported.h"
 
@@ -34,7 +37,52 @@ Expected<SyntaxText> syntax_of(const Text& text, const Reporter& report) {
   return syntax;
 }
 
+// A name that is no call is a tracepoint of a vocabulary, all of which are in processes; or begin,
+// end, or a query whose own sources are met.
+void find_place(const SyntaxSource& source, const SyntaxText& text, const Reporter& report,
+                SourcePlaces& places) {
+  const std::optional<SourceKind> kind = kind_of(source, report);
+  if (kind) {
+    const bool is_of_tracer =
+        *kind == SourceKind::Tick || *kind == SourceKind::Begin || *kind == SourceKind::End;
+    places.kernel = places.kernel || is_kernel_source(*kind);
+    places.process = places.process || (!is_kernel_source(*kind) && !is_of_tracer);
+    return;
+  }
+  const bool is_of_tracer = same_word(source.name, "begin") || same_word(source.name, "end");
+  const bool is_definition =
+      std::any_of(text.definitions.begin(), text.definitions.end(),
+                  [&](const SyntaxDefinition& each) { return each.name == source.name; });
+  if (source.query.empty() && !is_of_tracer && !is_definition) places.process = true;
+}
+
+void find_places(const SyntaxQuery& query, const SyntaxText& text, const Reporter& report,
+                 SourcePlaces& places) {
+  const auto visit = [&](const std::vector<SyntaxSource>& sources) {
+    for (const SyntaxSource& source : sources) {
+      find_place(source, text, report, places);
+      for (const SyntaxQuery& inner : source.query)
+        find_places(inner, text, report, places);
+    }
+  };
+  visit(query.sources);
+  for (const Step& step : query.steps)
+    visit(step.sources);
+}
+
 }  // namespace
+
+Expected<SourcePlaces> places_of_sources(const Text& text) {
+  const Reporter report(text);
+  const SyntaxText syntax = CLEW_TRY(syntax_of(text, report));
+  SourcePlaces places;
+  find_places(syntax.query, syntax, report, places);
+  for (const SyntaxDefinition& definition : syntax.definitions) {
+    for (const SyntaxQuery& query : definition.query)
+      find_places(query, syntax, report, places);
+  }
+  return places;
+}
 
 Expected<void> check_syntax(const Text& text) {
   CLEW_TRY(syntax_of(text, Reporter(text)));

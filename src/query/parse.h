@@ -26,6 +26,13 @@ Expected<Query> parse(const Text& text, const Environment& environment);
 // Lexes and parses only: whether the text is a query at all, whatever its names mean.
 Expected<void> check_syntax(const Text& text);
 
+// Where the sources of a text are: what has to be known before names can be.
+struct SourcePlaces {
+  bool kernel = false;
+  bool process = false;
+};
+Expected<SourcePlaces> places_of_sources(const Text& text);
+
 // The same as parse() without the last step: joins, kernel and cluster sources stay in the Query.
 Expected<Query> parse_any(const Text& text, const Environment& environment);
 

@@ -197,15 +197,22 @@ enum class SourceKind : uint8_t {
   Tick,       // Every period_ns, in the tracer.
   Begin,      // Once, when all probes are armed.
   End,        // Once, before they are taken away.
-  // Parsed and typed, but refused by this version (query/unsupported.h):
-  Usdt,
+  Usdt,       // Parsed and typed, but refused by this version (query/unsupported.h).
+  // Of the kernel:
   Syscall,
   SyscallReturn,
-  Kernel,
+  Kernel,  // Refused, too.
   KernelReturn,
   Tracepoint,
   Profile,
 };
+
+// Those that fire in the kernel.
+constexpr bool is_kernel_source(SourceKind kind) {
+  return kind == SourceKind::Syscall || kind == SourceKind::SyscallReturn ||
+         kind == SourceKind::Kernel || kind == SourceKind::KernelReturn ||
+         kind == SourceKind::Tracepoint || kind == SourceKind::Profile;
+}
 
 enum class Scope : uint8_t { Session, Process, Machine, Cluster };
 

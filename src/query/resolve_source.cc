@@ -424,6 +424,13 @@ Expected<std::vector<ResolvedSource>> named_source(const SyntaxSource& syntax, B
 
 }  // namespace
 
+std::optional<SourceKind> kind_of(const SyntaxSource& syntax, const Reporter& report) {
+  if (!syntax.is_call) return std::nullopt;
+  const Expected<Source> source = SourceResolver(syntax, report).call();
+  if (!source) return std::nullopt;
+  return source->kind;
+}
+
 bool split_function(std::string_view text, Source& source) {
   const size_t mark = text.find('!');
   const bool is_operator =

@@ -3,6 +3,7 @@
 // fields, and the tracepoints of vocabularies.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,9 @@ namespace clew::query {
 // `query_names` are only for "did you mean".
 Expected<std::vector<ResolvedSource>> resolve_source(const SyntaxSource& syntax, Build& build,
                                                      std::span<const std::string_view> query_names);
+
+// What a source written as a call is; nothing when it is none, or wrong.
+std::optional<SourceKind> kind_of(const SyntaxSource& syntax, const Reporter& report);
 
 // "module!function" into the two patterns; a name of C++'s operator! is not split. False when one
 // of the two is missing.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// TypeSource: what the checker asks about the traced program's own names and types. The engine
-// answers from DWARF; tests answer from a table. Without one (null) names of arguments and members
-// cannot be used, and everything else works.
+// TypeSource: what the checker asks about the traced program's own names and types, and about those
+// of the kernel's events. The engine answers from DWARF, BTF and tracefs; tests answer from a
+// table. Without one (null) names of arguments and members cannot be used, and everything else
+// works.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,14 @@ struct CType {
   std::string name;           // As C writes it: "struct client".
 };
 
+// Where an argument is, or a field of a tracepoint.
+enum class ParameterPlace : uint8_t {
+  Argument,   // In arg(index).
+  Record,     // At offset_bytes of the record whose address arg0 is.
+  Elsewhere,  // At the offset in that record that the word at offset_bytes has in its low half.
+  Relative,   // The same from the end of that word.
+};
+
 struct Parameter {
   std::string name;
   TypeHandle type = 0;
@@ -36,6 +45,8 @@ struct Parameter {
   // value in memory"), in which case `index` is not used.
   uint16_t index = 0;
   std::string refusal;
+  ParameterPlace place = ParameterPlace::Argument;
+  uint64_t offset_bytes = 0;
 };
 
 struct Member {

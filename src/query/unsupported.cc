@@ -29,16 +29,14 @@ std::optional<std::string_view> refusal_of(const Source& source) {
   switch (source.kind) {
     case SourceKind::Usdt:
       return "tracing USDT probes";
-    case SourceKind::Syscall:
-    case SourceKind::SyscallReturn:
-      return "tracing system calls";
     case SourceKind::Kernel:
     case SourceKind::KernelReturn:
-      return "tracing functions of the kernel";
+      return "tracing functions of the kernel, for which it would have to take a kprobe or an "
+             "fentry program,";
+    case SourceKind::Syscall:
+    case SourceKind::SyscallReturn:
     case SourceKind::Tracepoint:
-      return "tracing tracepoints of the kernel";
     case SourceKind::Profile:
-      return "sampling with profile";
     case SourceKind::Entry:
     case SourceKind::Return:
     case SourceKind::Exception:

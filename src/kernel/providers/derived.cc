@@ -48,6 +48,7 @@ bool is_simple(const ProbeFilter& filter) {
 std::string_view kind_text(AttachKind kind) {
   switch (kind) {
     case AttachKind::RawTracepoint:
+    case AttachKind::TraceEvent:
       return "tracepoint";
     case AttachKind::SyscallEntry:
     case AttachKind::SyscallReturn:

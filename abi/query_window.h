@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A query's probe in the kernel: how the program of a query (src/plan), which is written for a
+// region and a context (abi/region.h, abi/context.h), lies in a window of the D machine
+// (abi/d_window.h). src/kernel/probe_to_bpf.cc translates addresses by this table.
+//
+//     in the program                        in the window
+//     argument 0 to 5 of the context        DWindowHeader::arguments
+//     return value of the context           DWindowHeader::arguments[0]
+//     the context's other words             kQueryContextOffset + their offset there
+//     window pointer p below kQueryMachine  kQueryRegionOffset + p: header and frame of a region
+//     window pointer kQueryMachine + p      p itself
+//     site constant                         DWindowHeader::enabling
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "abi/context.h"
+#include "abi/d_window.h"
+#include "abi/region.h"
+
+namespace clew::abi {
+
+inline constexpr uint32_t kQueryRegionOffset = kDLocalOffset;
+inline constexpr uint32_t kQueryRegionBytes = 0x800;  // Behind the frame: the words of sample().
+inline constexpr uint32_t kQueryContextOffset = kQueryRegionOffset + kQueryRegionBytes;
+inline constexpr uint32_t kQueryCommOffset = kQueryContextOffset + 0x200;
+inline constexpr uint32_t kQueryCommBytes = 16;
+inline constexpr uint32_t kQueryProcessNameOffset = kQueryCommOffset + kQueryCommBytes;
+inline constexpr uint32_t kQueryProcessNameBytes = 64;
+inline constexpr uint32_t kQueryEntryOffset = kQueryProcessNameOffset + kQueryProcessNameBytes;
+inline constexpr uint32_t kQueryEntryBytes = 0x100;  // Time and arguments of a call's entry.
+inline constexpr uint32_t kQueryValuesOffset = kQueryEntryOffset + kQueryEntryBytes;
+inline constexpr uint32_t kQueryValuesMax = 64;  // Arguments of aggregates.
+inline constexpr uint32_t kQueryEnd = kQueryValuesOffset + 8 * kQueryValuesMax;
+static_assert(sizeof(Context) <= kQueryCommOffset - kQueryContextOffset);
+static_assert(kQueryEnd < kDWindowBytes);
+
+inline constexpr uint32_t kQueryMachine = 0x100000;
+
+// What the kernel knows of an event besides its arguments, as further arguments of the context.
+enum class QueryWord : uint16_t {
+  Pid = 6,
+  Comm,         // The address of the thread's name in the window.
+  ProcessName,  // The same of the process's.
+  Elapsed,      // ns since the entry of the same call.
+  EntryArgument0,
+  EntryArgument5 = EntryArgument0 + 5,
+};
+static_assert(static_cast<uint32_t>(QueryWord::EntryArgument5) < 6 + kStackArgumentsMax);
+
+// Accessors of such programs besides those of abi/accessor.h and abi/d_accessor.h; r1 is the
+// window, dst an offset in it.
+inline constexpr uint32_t kQueryAccessorBase = 192;
+enum class QueryAccessor : uint32_t {
+  Pid = kQueryAccessorBase,  // (w)
+  Tid,                       // (w)
+  Comm,                      // (w, dst): kQueryCommBytes bytes.
+  ProcessName,               // (w, dst): kQueryProcessNameBytes bytes.
+};
+
+}  // namespace clew::abi

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/kernel/event_types.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+namespace clew::engine {
+namespace {
+
+using query::CKind;
+using query::CType;
+using query::TypeHandle;
+using target::BtfKind;
+
+// A handle of ours: how many stars, then a number of BTF or one of the types made here.
+constexpr TypeHandle kOurs = TypeHandle{1} << 63;
+constexpr unsigned kStarsShift = 48;
+constexpr TypeHandle kStarsMask = 0xFF;
+constexpr TypeHandle kMade = TypeHandle{1} << 40;
+constexpr TypeHandle kNumberMask = (TypeHandle{1} << 32) - 1;
+constexpr uint16_t kTextBytes = 128;  // Of a text whose length the event says itself.
+constexpr size_t kFormatsMax = 64;    // That are compared, for one source.
+
+bool is_ours(TypeHandle handle) {
+  return (handle & kOurs) != 0;
+}
+TypeHandle stars_of(TypeHandle handle) {
+  return (handle >> kStarsShift) & kStarsMask;
+}
+TypeHandle kernel_handle(target::BtfId type) {
+  return type == target::kBtfVoid ? 0 : kOurs | type;
+}
+
+bool same_place(const query::Parameter& a, const query::Parameter& b) {
+  return a.name == b.name && a.index == b.index && a.place == b.place && a.type == b.type &&
+         a.offset_bytes == b.offset_bytes;
+}
+
+}  // namespace
+
+const target::Btf* EventTypes::types() {
+  if (!types_) types_.emplace(target::Btf::of_kernel());
+  return types_->has_value() ? &**types_ : nullptr;
+}
+
+// The format files of what a source matches.
+Expected<std::vector<std::string>> EventTypes::formats_of(const query::Source& source) {
+  if (source.kind == query::SourceKind::Tracepoint) return events_.match(source.function);
+  std::vector<std::string> names;
+  const std::vector<uint32_t> probes = CLEW_TRY(
+      catalogue_.match({.provider = "syscall", .function = source.function, .name = "entry"}));
+  for (const uint32_t id : probes) {
+    names.push_back(fmt::format("syscalls:sys_enter_{}", catalogue_.find(id)->function));
+  }
+  return names;
+}
+
+Expected<std::vector<query::Parameter>> EventTypes::parameters(const query::Source& source) {
+  if (!query::is_kernel_source(source.kind)) {
+    if (processes_ != nullptr) return processes_->parameters(source);
+    return fail(ErrorCode::NotFound, "names of arguments need debug information of a process");
+  }
+  const bool is_call = source.kind != query::SourceKind::Tracepoint;
+  std::optional<std::vector<query::Parameter>> common;
+  std::vector<std::string> formats = CLEW_TRY(formats_of(source));
+  if (formats.size() > kFormatsMax) formats.resize(kFormatsMax);
+  for (const std::string& name : formats) {
+    std::vector<query::Parameter> own;
+    for (const kernel::TraceField& field : CLEW_TRY(events_.format(name)).fields) {
+      if (!is_call || field.name != "__syscall_nr") own.push_back(parameter_of(field, is_call));
+    }
+    for (size_t i = 0; is_call && i < own.size(); ++i)
+      own[i].index = static_cast<uint16_t>(i);
+    if (!common) {
+      common = std::move(own);
+      continue;
+    }
+    std::erase_if(*common, [&](const query::Parameter& mine) {
+      return std::none_of(own.begin(), own.end(),
+                          [&](const auto& theirs) { return same_place(mine, theirs); });
+    });
+  }
+  if (!common) return fail(ErrorCode::NotFound, "nothing in the kernel matches");
+  return *common;
+}
+
+query::Parameter EventTypes::parameter_of(const kernel::TraceField& field, bool is_call) {
+  query::Parameter parameter;
+  parameter.name = field.name;
+  parameter.type = type_of(field);
+  if (is_call) return parameter;
+  parameter.offset_bytes = field.offset_bytes;
+  parameter.place = query::ParameterPlace::Record;
+  if (field.is_elsewhere) {
+    parameter.place =
+        field.is_relative ? query::ParameterPlace::Relative : query::ParameterPlace::Elsewhere;
+  }
+  return parameter;
+}
+
+TypeHandle EventTypes::made(CType type) {
+  const auto same = [&](const CType& other) {
+    return other.kind == type.kind && other.size_bytes == type.size_bytes &&
+           other.is_signed == type.is_signed && other.target == type.target &&
+           other.count == type.count && other.name == type.name;
+  };
+  auto found = std::find_if(made_.begin(), made_.end(), same);
+  if (found == made_.end()) found = made_.insert(made_.end(), std::move(type));
+  return kOurs | kMade | static_cast<TypeHandle>(found - made_.begin());
+}
+
+// The words of C: "unsigned int", "struct stat *".
+TypeHandle EventTypes::named_type(std::string_view name) {
+  const size_t stars = static_cast<size_t>(std::count(name.begin(), name.end(), '*'));
+  while (!name.empty() && (name.back() == '*' || name.back() == ' '))
+    name.remove_suffix(1);
+  const target::Btf* btf = types();
+  if (btf == nullptr) return 0;
+  struct Tagged {
+    std::string_view word;
+    BtfKind kind;
+  };
+  constexpr std::array<Tagged, 3> kTags = {
+      {{"struct ", BtfKind::Struct}, {"union ", BtfKind::Union}, {"enum ", BtfKind::Enum}}};
+  target::BtfId type = target::kBtfVoid;
+  for (const Tagged& tag : kTags) {
+    if (name.starts_with(tag.word)) type = btf->find(tag.kind, name.substr(tag.word.size()));
+  }
+  if (type == target::kBtfVoid) type = btf->find(BtfKind::Typedef, name);
+  for (target::BtfId id = 1; type == target::kBtfVoid && id < btf->end_id() && id < 100; ++id) {
+    const target::BtfType one = btf->at(id);  // The base types come first.
+    const bool is_it = one.kind == BtfKind::Integer &&
+                       (one.name == name || target::c_integer_name(one.name) == name);
+    if (is_it) type = id;
+  }
+  if (type == target::kBtfVoid) type = btf->find(BtfKind::Integer, name);
+  const TypeHandle base = kernel_handle(type);
+  if (stars == 0) return base;
+  return kOurs | (base & kNumberMask) | static_cast<TypeHandle>(stars) << kStarsShift;
+}
+
+TypeHandle EventTypes::type_of(const kernel::TraceField& field) {
+  const bool is_array = field.count != 0 || field.is_elsewhere;
+  TypeHandle type = named_type(field.type == "unsigned" ? "unsigned int" : field.type);
+  if (!is_array && type != 0) return type;
+  const uint32_t element_bytes = is_array ? 1 : field.size_bytes;
+  if (type == 0) {
+    type = made({.kind = CKind::Integer,
+                 .size_bytes = element_bytes,
+                 .is_signed = field.is_signed,
+                 .is_character = field.type == "char",
+                 .name = field.type});
+  }
+  if (!is_array) return type;
+  const CType element = describe(type);
+  uint64_t count = element.is_character ? kTextBytes : 0;
+  if (!field.is_elsewhere && element.size_bytes != 0) count = field.size_bytes / element.size_bytes;
+  return made({.kind = CKind::Array,
+               .size_bytes = field.is_elsewhere ? 0 : field.size_bytes,
+               .target = type,
+               .count = count,
+               .name = field.type + "[]"});
+}
+
+Expected<TypeHandle> EventTypes::return_type(const query::Source& source) {
+  if (processes_ != nullptr && !query::is_kernel_source(source.kind)) {
+    return processes_->return_type(source);
+  }
+  return fail(ErrorCode::NotFound, "the type of the result is not known");
+}
+
+TypeHandle EventTypes::find_type(std::string_view name) {
+  const TypeHandle found = processes_ == nullptr ? 0 : processes_->find_type(name);
+  return found != 0 ? found : named_type(name);
+}
+
+CType EventTypes::describe_kernel(target::BtfId type) {
+  const target::Btf& btf = *types();
+  const target::BtfId plain = btf.strip(type);
+  const target::BtfType known = btf.at(plain);
+  CType result;
+  result.size_bytes = known.size_bytes;
+  result.name = target::c_type_text(btf, type);
+  result.target = kernel_handle(known.target);
+  switch (known.kind) {
+    case BtfKind::Integer:
+      result.kind = CKind::Integer;
+      result.is_signed = known.is_signed;
+      result.is_character = known.size_bytes == 1 && known.name.ends_with("char");
+      break;
+    case BtfKind::Enum:
+      result.kind = CKind::Enumeration;
+      result.is_signed = known.is_signed;
+      break;
+    case BtfKind::Pointer:
+      result.kind = CKind::Pointer;
+      result.size_bytes = 8;
+      break;
+    case BtfKind::Struct:
+    case BtfKind::Union:
+      result.kind = CKind::Record;
+      break;
+    case BtfKind::Array:
+      result.kind = CKind::Array;
+      result.count = known.count;
+      result.size_bytes = known.count * describe(result.target).size_bytes;
+      break;
+    case BtfKind::Void:
+      result.kind = CKind::Void;
+      break;
+    case BtfKind::Float:
+    case BtfKind::Forward:
+    case BtfKind::Typedef:
+    case BtfKind::Qualifier:
+    case BtfKind::Function:
+    case BtfKind::Prototype:
+    case BtfKind::Variable:
+    case BtfKind::Other:
+      result.kind = CKind::Other;
+      break;
+  }
+  return result;
+}
+
+CType EventTypes::describe(TypeHandle type) {
+  if (type == 0) return {};
+  if (!is_ours(type)) return processes_ == nullptr ? CType() : processes_->describe(type);
+  const TypeHandle stars = stars_of(type);
+  if (stars != 0) {
+    const TypeHandle number = type & kNumberMask;
+    TypeHandle target = number == 0 && stars == 1
+                            ? 0
+                            : (type & ~(kStarsMask << kStarsShift)) | (stars - 1) << kStarsShift;
+    CType result;
+    result.kind = CKind::Pointer;
+    result.size_bytes = 8;
+    result.target = target;
+    result.name = (target == 0 ? "void" : describe(target).name) + " *";
+    return result;
+  }
+  if ((type & kMade) != 0) return made_[type & kNumberMask];
+  return describe_kernel(static_cast<target::BtfId>(type & kNumberMask));
+}
+
+std::vector<query::Member> EventTypes::members(TypeHandle type) {
+  if (!is_ours(type)) {
+    return processes_ == nullptr ? std::vector<query::Member>() : processes_->members(type);
+  }
+  std::vector<query::Member> result;
+  const bool is_btf = stars_of(type) == 0 && (type & kMade) == 0;
+  if (!is_btf) return result;
+  const target::Btf& btf = *types();
+  const auto add = [&](auto& self, target::BtfId record, uint32_t base_bits) -> void {
+    for (const target::BtfMember& member : btf.members(record)) {
+      const uint32_t bits = base_bits + member.offset_bits;
+      if (member.name.empty()) {
+        self(self, btf.strip(member.type), bits);
+        continue;
+      }
+      result.push_back({.name = std::string(member.name),
+                        .type = kernel_handle(member.type),
+                        .offset_bytes = bits / 8,
+                        .bit_offset = static_cast<uint8_t>(bits % 8),
+                        .bit_size = member.bit_size});
+    }
+  };
+  add(add, btf.strip(static_cast<target::BtfId>(type & kNumberMask)), 0);
+  return result;
+}
+
+std::vector<query::Enumerator> EventTypes::enumerators(TypeHandle type) {
+  if (!is_ours(type)) {
+    return processes_ == nullptr ? std::vector<query::Enumerator>() : processes_->enumerators(type);
+  }
+  std::vector<query::Enumerator> result;
+  if (stars_of(type) != 0 || (type & kMade) != 0) return result;
+  const target::Btf& btf = *types();
+  for (const target::BtfEnumerator& one :
+       btf.enumerators(btf.strip(static_cast<target::BtfId>(type & kNumberMask)))) {
+    result.push_back({.name = std::string(one.name), .value = one.value});
+  }
+  return result;
+}
+
+}  // namespace clew::engine

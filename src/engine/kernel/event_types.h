@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers the query checker's questions about the kernel's events: arguments of system calls and
+// fields of tracepoints from tracefs, their types from BTF. Questions about sources in a process go
+// to another TypeSource.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernel/catalogue.h"
+#include "kernel/trace_events.h"
+#include "query/type_source.h"
+#include "target/btf.h"
+
+namespace clew::engine {
+
+class EventTypes final : public query::TypeSource {
+ public:
+  // Borrows all; `processes` may be null.
+  EventTypes(kernel::Catalogue& catalogue, kernel::TraceEvents& events,
+             query::TypeSource* processes)
+      : catalogue_(catalogue), events_(events), processes_(processes) {}
+
+  Expected<std::vector<query::Parameter>> parameters(const query::Source& source) override;
+  Expected<query::TypeHandle> return_type(const query::Source& source) override;
+  query::TypeHandle find_type(std::string_view name) override;
+  query::CType describe(query::TypeHandle type) override;
+  std::vector<query::Member> members(query::TypeHandle type) override;
+  std::vector<query::Enumerator> enumerators(query::TypeHandle type) override;
+
+ private:
+  Expected<std::vector<std::string>> formats_of(const query::Source& source);
+  query::Parameter parameter_of(const kernel::TraceField& field, bool is_call);
+  query::TypeHandle type_of(const kernel::TraceField& field);
+  query::TypeHandle named_type(std::string_view name);
+  query::TypeHandle made(query::CType type);
+  const target::Btf* types();
+  [[nodiscard]] query::CType describe_kernel(target::BtfId type);
+
+  kernel::Catalogue& catalogue_;
+  kernel::TraceEvents& events_;
+  query::TypeSource* processes_;
+  std::optional<Expected<target::Btf>> types_;
+  std::vector<query::CType> made_;  // Types that BTF does not have: arrays, numbers by their size.
+};
+
+}  // namespace clew::engine

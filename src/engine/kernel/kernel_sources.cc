@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/kernel/kernel_sources.h"
+
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "kernel/providers/syscall_table.h"
+#include "query/diagnostic.h"
+#include "query/fields.h"
+#include "query/print.h"
+
+namespace clew::engine {
+namespace {
+
+using query::Source;
+using query::SourceKind;
+
+// DTrace's limit: 5000 samples a second.
+constexpr uint64_t kPeriodMinNs = 200'000;
+constexpr size_t kTracepointsMax = 1000;  // Each takes an attachment of its own.
+
+class SiteFinder {
+ public:
+  SiteFinder(kernel::Catalogue& catalogue, kernel::TraceEvents& events)
+      : catalogue_(catalogue), events_(events) {}
+
+  Expected<void> add(uint16_t index, const Source& source) {
+    source_ = &source;
+    index_ = index;
+    if (source.kind == SourceKind::Tracepoint) return add_events();
+    return source.kind == SourceKind::Profile ? add_clock() : add_calls();
+  }
+
+  std::vector<KernelSite> sites;
+
+ private:
+  Expected<void> add_calls() {
+    const auto match = [&](const char* name) {
+      return catalogue_.match({.provider = "syscall", .function = source_->function, .name = name});
+    };
+    const bool is_return = source_->kind == SourceKind::SyscallReturn;
+    const std::vector<uint32_t> found = CLEW_TRY(match(is_return ? "return" : "entry"));
+    if (found.empty()) return no_call();
+    const std::vector<uint32_t> entries = CLEW_TRY(match("entry"));
+    for (size_t i = 0; i < found.size(); ++i) {
+      put(*catalogue_.find(found[i]), "kernel");
+      sites.back().entry = *catalogue_.find(entries[i]);
+    }
+    return {};
+  }
+
+  [[nodiscard]] Expected<void> no_call() const {
+    std::vector<std::string_view> names;
+    for (const kernel::SystemCall& call : kernel::system_calls()) {
+      names.push_back(call.name);
+      names.push_back(call.abi_name);
+    }
+    return fail(ErrorCode::NotFound, fmt::format("no system call '{}'{}", source_->function,
+                                                 query::did_you_mean(source_->function, names)));
+  }
+
+  Expected<void> add_events() {
+    const std::vector<std::string> found = CLEW_TRY(events_.match(source_->function));
+    if (found.empty()) return no_event();
+    if (found.size() > kTracepointsMax) {
+      return fail(ErrorCode::Limit, fmt::format("{} tracepoints match, {} are possible",
+                                                found.size(), kTracepointsMax));
+    }
+    for (const std::string& name : found) {
+      const kernel::TraceFormat format = CLEW_TRY(events_.format(name));
+      kernel::Probe probe;
+      const size_t colon = name.find(':');
+      probe.provider = "tracepoint";
+      probe.function = name.substr(0, colon);
+      probe.name = name.substr(colon + 1);
+      probe.kind = kernel::AttachKind::TraceEvent;
+      probe.number = format.id;
+      put(probe, probe.function);
+      sites.back().names.function = probe.name;
+    }
+    return {};
+  }
+
+  [[nodiscard]] Expected<void> no_event() {
+    const std::vector<std::string>* all = CLEW_TRY(events_.names());
+    std::vector<std::string_view> names(all->begin(), all->end());
+    const std::string ending = ":" + source_->function;
+    for (const std::string_view name : names) {
+      if (!name.ends_with(ending)) continue;
+      return fail(ErrorCode::NotFound,
+                  fmt::format("a tracepoint is written with its group: did you mean '{}'?", name));
+    }
+    return fail(ErrorCode::NotFound, fmt::format("no tracepoint '{}'{}", source_->function,
+                                                 query::did_you_mean(source_->function, names)));
+  }
+
+  Expected<void> add_clock() {
+    if (source_->period_ns < kPeriodMinNs) {
+      return fail(ErrorCode::Limit, "a profile takes at most 5000 samples a second");
+    }
+    kernel::Probe probe;
+    probe.provider = "profile";
+    probe.name = "profile";
+    probe.kind = kernel::AttachKind::Profile;
+    probe.period_ns = source_->period_ns;
+    put(probe, "");
+    return {};
+  }
+
+  void put(const kernel::Probe& probe, std::string module) {
+    KernelSite site;
+    site.source = index_;
+    site.probe = probe;
+    site.names.source = index_;
+    site.names.function = probe.function;
+    site.names.module = std::move(module);
+    site.names.probe = source_->label.empty() ? query::print(*source_) : source_->label;
+    sites.push_back(std::move(site));
+  }
+
+  kernel::Catalogue& catalogue_;
+  kernel::TraceEvents& events_;
+  const Source* source_ = nullptr;
+  uint16_t index_ = 0;
+};
+
+}  // namespace
+
+Error explain_rights(Error error) {
+  if (geteuid() == 0) return error;
+  error.message = fmt::format(
+      "tracing the kernel needs more rights than you have; run as root, or with CAP_BPF and "
+      "CAP_PERFMON ({})",
+      error.message);
+  return error;
+}
+
+tl::expected<std::vector<KernelSite>, KernelSourceError> find_kernel_sites(
+    const query::Query& query, kernel::Catalogue& catalogue, kernel::TraceEvents& events) {
+  SiteFinder finder(catalogue, events);
+  for (size_t i = 0; i < query.sources.size(); ++i) {
+    if (!query::is_kernel_source(query.sources[i].kind)) continue;
+    const auto index = static_cast<uint16_t>(i);
+    const Expected<void> added = finder.add(index, query.sources[i]);
+    if (added) continue;
+    Error error = added.error();
+    if (error.code == ErrorCode::Refused) error = explain_rights(std::move(error));
+    return tl::unexpected(KernelSourceError{index, std::move(error)});
+  }
+  return std::move(finder.sites);
+}
+
+}  // namespace clew::engine

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A query's sources in the kernel -> the probes that they match.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "kernel/catalogue.h"
+#include "kernel/probe.h"
+#include "kernel/trace_events.h"
+#include "plan/sites.h"
+#include "query/query.h"
+
+namespace clew::engine {
+
+// A probe that one source matches. What makes the entry of its calls known is `entry`.
+struct KernelSite {
+  uint16_t source = 0;
+  kernel::Probe probe;
+  kernel::Probe entry;  // Of SyscallReturn.
+  plan::SiteNames names;
+};
+
+// What could not be matched: the message is for the source.
+struct KernelSourceError {
+  uint16_t source = 0;
+  Error error;
+};
+
+// Errors: NotFound with the nearest name; Refused with the reason.
+tl::expected<std::vector<KernelSite>, KernelSourceError> find_kernel_sites(
+    const query::Query& query, kernel::Catalogue& catalogue, kernel::TraceEvents& events);
+
+// What to say when an ordinary user may not do what it takes; else the error as it is.
+Error explain_rights(Error error);
+
+}  // namespace clew::engine

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/kernel/kernel_tracee.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "abi/query_window.h"
+#include "engine/clock.h"
+#include "engine/dtrace/symbols.h"
+#include "engine/tracee.h"
+#include "plan/kernel_cells.h"
+
+namespace clew::engine {
+namespace {
+
+constexpr uint64_t kRingBytesPerCpu = uint64_t{8} << 20;
+constexpr uint64_t kTableBytesPerCpu = uint64_t{16} << 20;
+constexpr uint64_t kEntryBytes = uint64_t{8} << 20;  // Of open calls.
+constexpr uint32_t kFirstProbe = kernel::kErrorProbe + 1;
+
+}  // namespace
+
+// What the words of its keys and events mean.
+class KernelNames final : public plan::Names {
+ public:
+  KernelNames(const std::vector<plan::SiteNames>& enabled, const KernelScope& scope)
+      : enabled_(enabled), scope_(scope) {
+    std::array<char, 256> host{};
+    if (gethostname(host.data(), host.size() - 1) == 0) host_ = host.data();
+  }
+
+  std::string function(uint64_t index) override { return name_of(index).function; }
+  std::string module(uint64_t index) override { return name_of(index).module; }
+  std::string probe(uint64_t index) override { return name_of(index).probe; }
+  int64_t pid(uint64_t process) override { return static_cast<int64_t>(process); }
+  std::string process_name(uint64_t) override { return ""; }  // Such names are texts here.
+  std::string thread_name(uint64_t, uint64_t) override { return ""; }
+  std::string host() override { return host_; }
+
+  // Code of programs can be named when all events are of one process.
+  std::string symbol(uint64_t address) override {
+    if (address == 0) return "";
+    const auto known = symbols_.find(address);
+    if (known != symbols_.end()) return known->second;
+    const bool is_kernel = static_cast<int64_t>(address) < 0;
+    std::optional<output::d::SymbolPlace> place;
+    if (is_kernel) place = live_.kernel(address);
+    if (!is_kernel && scope_.pids.size() == 1) {
+      place = live_.user(static_cast<uint64_t>(scope_.pids[0]), address);
+    }
+    return symbols_[address] = shown(address, place);
+  }
+
+  // Looks at the process now, while it is there.
+  void keep() const {
+    if (scope_.pids.size() == 1) live_.keep(static_cast<uint64_t>(scope_.pids[0]));
+  }
+
+ private:
+  // "module!function": where in it differs from sample to sample, and is not asked for.
+  static std::string shown(uint64_t address, const std::optional<output::d::SymbolPlace>& place) {
+    if (!place) return fmt::format("{:#x}", address);
+    if (place->function.empty()) return fmt::format("{}+{:#x}", place->module, place->offset_bytes);
+    return fmt::format("{}!{}", place->module, place->function);
+  }
+
+  [[nodiscard]] const plan::SiteNames& name_of(uint64_t index) const {
+    static const plan::SiteNames kNone;
+    return index < enabled_.size() ? enabled_[index] : kNone;
+  }
+
+  const std::vector<plan::SiteNames>& enabled_;
+  const KernelScope& scope_;
+  std::string host_;
+  LiveSymbols live_;
+  std::map<uint64_t, std::string> symbols_;
+};
+
+KernelTracee::KernelTracee() = default;
+KernelTracee::~KernelTracee() = default;
+
+Expected<std::unique_ptr<KernelTracee>> KernelTracee::make(const query::Query& query,
+                                                           std::vector<KernelSite> sites,
+                                                           const KernelScope& scope, uint32_t index,
+                                                           std::optional<plan::Clock> clock) {
+  std::unique_ptr<KernelTracee> tracee(new KernelTracee());
+  tracee->sites_ = std::move(sites);
+  tracee->scope_ = scope;
+  tracee->index_ = index;
+  tracee->plan_ = plan::make_kernel_plan(query);
+  plan::KernelLowerInput input;
+  input.pids.assign(scope.pids.begin(), scope.pids.end());
+  input.tracer_pid = getpid();
+  input.epoch_ns = epoch_of_monotonic_ns();
+  tracee->lowered_ = CLEW_TRY(plan::lower_kernel(tracee->plan_, input));
+  if (clock) {
+    tracee->lowered_.root.clock = *clock;
+    tracee->converts_time_ = true;
+  }
+  tracee->group_sites();
+  tracee->names_ = std::make_unique<KernelNames>(tracee->enabled_names_, tracee->scope_);
+  tracee->root_ = std::make_unique<plan::Root>(CLEW_TRY(
+      plan::Root::make(tracee->plan_, tracee->lowered_.root, tracee->grouping_, *tracee->names_)));
+  return tracee;
+}
+
+// Leaves out what a filter by name removes.
+void KernelTracee::group_sites() {
+  std::vector<plan::SiteNames> names;
+  for (const KernelSite& site : sites_)
+    names.push_back(site.names);
+  plan::group_sites(plan_, names, UINT32_MAX, grouping_);
+  std::vector<KernelSite> kept;
+  for (size_t i = 0; i < sites_.size(); ++i) {
+    if (grouping_.group_of_site[i]) kept.push_back(std::move(sites_[i]));
+  }
+  sites_ = std::move(kept);
+}
+
+kernel::DPrograms KernelTracee::programs() const {
+  kernel::DPrograms programs;
+  programs.are_probes = true;
+  for (const plan::KernelProgram& one : lowered_.programs)
+    programs.clauses.push_back(one.program);
+  programs.scratch_begin.assign(programs.clauses.size(), abi::kQueryEnd);
+  programs.variables = lowered_.variables;
+  programs.aggregations = lowered_.aggregations;
+  programs.principal_bytes = has_events() ? kRingBytesPerCpu : 4096;
+  programs.aggregation_bytes = kTableBytesPerCpu;
+  programs.dynamic_bytes = kEntryBytes;
+  return programs;
+}
+
+// The probes, then those at the entries of their calls.
+std::vector<kernel::DEnabling> KernelTracee::enablings() {
+  std::vector<kernel::DEnabling> enablings;
+  uint32_t probe = kFirstProbe;
+  for (uint32_t clause = 0; clause < lowered_.programs.size(); ++clause) {
+    const plan::KernelProgram& program = lowered_.programs[clause];
+    program_sources_.push_back(program.source);
+    for (const KernelSite& site : sites_) {
+      if (site.source != program.source) continue;
+      enablings.push_back({program.is_recorder ? site.entry : site.probe, {clause}});
+      enablings.back().probe.id = probe++;
+      enabled_names_.push_back(site.names);
+    }
+  }
+  return enablings;
+}
+
+Expected<void> KernelTracee::watch_processes() {
+  for (const pid_t pid : scope_.pids) {
+    const auto descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    if (descriptor < 0) {
+      return fail(ErrorCode::NotFound, fmt::format("there is no process {}", pid));
+    }
+    descriptors_.emplace_back(descriptor);
+  }
+  return {};
+}
+
+Expected<void> KernelTracee::attach() {
+  CLEW_TRY(watch_processes());
+  names_->keep();
+  Expected<kernel::DSession> session = kernel::DSession::load(programs(), enablings());
+  if (!session) return tl::unexpected(explain_rights(session.error()));
+  session_.emplace(std::move(*session));
+  const Expected<void> attached = session_->attach();
+  if (!attached) return tl::unexpected(explain_rights(attached.error()));
+  return {};
+}
+
+Expected<void> KernelTracee::start() {
+  return session_->begin();
+}
+
+bool KernelTracee::gone() const {
+  if (descriptors_.empty()) return false;
+  return std::all_of(descriptors_.begin(), descriptors_.end(), [](const FileDescriptor& each) {
+    pollfd ended{.fd = each.get(), .events = POLLIN, .revents = 0};
+    return poll(&ended, 1, 0) == 1;
+  });
+}
+
+// --- events --------------------------------------------------------------------------------------
+
+// The inverse of Clock::monotonic_ns, for spans that a session can have.
+uint64_t KernelTracee::event_time(uint64_t time_ns) const {
+  if (!converts_time_) return time_ns;
+  __extension__ using Wide = unsigned __int128;
+  const plan::Clock& clock = lowered_.root.clock;
+  const Wide since = Wide{time_ns - clock.base_ns} << clock.tick_shift;
+  return clock.base_ticks + static_cast<uint64_t>(since / clock.tick_multiplier);
+}
+
+void KernelTracee::take_record(std::span<const uint8_t> record, collect::EventBatch& round) {
+  abi::DRecordHeader header{};
+  if (record.size() < sizeof header) return;
+  std::memcpy(&header, record.data(), sizeof header);
+  if (header.kind != abi::DRecordKind::Data || header.clause >= program_sources_.size()) return;
+  collect::Event event;
+  event.shape = program_sources_[header.clause];
+  words_.resize(std::min<size_t>((record.size() - sizeof header) / 8,
+                                 lowered_.root.event_words[event.shape]));
+  std::memcpy(words_.data(), record.data() + sizeof header, 8 * words_.size());
+  event.process = index_ << kTraceeShift;
+  event.time = event_time(header.time_ns);
+  event.words = words_;
+  round.push(event);
+}
+
+void KernelTracee::read_events(collect::EventBatch& round) {
+  if (!has_events() || !session_) return;
+  (void)session_->read([&](std::span<const uint8_t> record) { take_record(record, round); });
+}
+
+std::vector<aggregate::Row> KernelTracee::take_event(const collect::Event& event) {
+  const std::optional<uint64_t> most = plan_.query.for_events;
+  const bool counts = plan_.query.shape == query::Shape::Groups;
+  if (counts && most && root_->passed() >= *most) return {};
+  return root_->take(event);
+}
+
+std::vector<aggregate::Row> KernelTracee::fire(uint16_t source, int64_t monotonic_ns) {
+  return root_->fire(source, monotonic_ns);
+}
+
+// --- counts --------------------------------------------------------------------------------------
+
+void KernelTracee::add_cells(size_t aggregate, const std::vector<kernel::DAggregate>& counted,
+                             aggregate::Accumulator& cells) const {
+  const query::Query& query = plan_.query;
+  const aggregate::GroupShape& shape = lowered_.root.state.tables[0].group;
+  size_t first = 0;
+  for (size_t i = 0; i < aggregate; ++i)
+    first += aggregate::cell_words(shape.cells[i]);
+  for (const kernel::DAggregate& one : counted) {
+    std::vector<uint64_t> key(one.key.size() / 8);
+    std::memcpy(key.data(), one.key.data(), 8 * key.size());
+    std::vector<uint64_t> words(shape.words());
+    if (aggregate < query.aggregates.size()) {
+      const std::vector<uint64_t> own = plan::cells_of(query.aggregates[aggregate], one.cells);
+      std::copy(own.begin(), own.end(), words.begin() + static_cast<ptrdiff_t>(first));
+    }
+    cells.entry({}, 0, key, words);
+  }
+}
+
+Expected<aggregate::Table> KernelTracee::counted(bool takes) {
+  aggregate::Accumulator cells(lowered_.root.state);
+  for (size_t i = 0; i < lowered_.aggregations.size(); ++i) {
+    const auto number = static_cast<uint32_t>(i);
+    add_cells(i, takes ? session_->take(number) : session_->aggregate(number), cells);
+  }
+  aggregate::Table table = root_->table_of(cells);
+  CLEW_TRY(table.merge(root_->counted()));
+  return table;
+}
+
+Expected<aggregate::Table> KernelTracee::total() {
+  if (has_events()) return root_->counted();
+  return counted(false);
+}
+
+Expected<aggregate::Table> KernelTracee::interval() {
+  aggregate::Table table = has_events() ? root_->counted() : CLEW_TRY(counted(true));
+  root_->forget_counted();
+  return table;
+}
+
+// --- the end -------------------------------------------------------------------------------------
+
+std::string KernelTracee::host() {
+  return names_->host();
+}
+
+Expected<void> KernelTracee::detach() {
+  if (detached_ || !session_) return {};
+  detached_ = true;
+  return session_->end();
+}
+
+collect::Losses KernelTracee::losses() {
+  collect::Losses losses;
+  losses.sites = sites_.size();
+  if (!session_) return losses;
+  const abi::DLosses& lost = session_->shared().losses;
+  uint64_t unpaired = 0;
+  uint64_t unreadable = 0;
+  for (const abi::DWindow& window : session_->windows()) {
+    abi::RegionHeader header{};
+    const auto* bytes = reinterpret_cast<const uint8_t*>(&window);
+    std::memcpy(&header, bytes + abi::kQueryRegionOffset, sizeof header);
+    unpaired += header.missed_unpaired;
+    unreadable += header.missed_unreadable;
+  }
+  uint64_t ring = 0;
+  uint64_t table = 0;
+  for (uint32_t cpu = 0; cpu < abi::kDCpusMax; ++cpu) {
+    ring += lost.principal[cpu];
+    table += lost.aggregation[cpu];
+  }
+  collect::count_cause(losses.missed, collect::kMissedReentry, lost.nested);
+  collect::count_cause(losses.missed, collect::kMissedUnpaired, unpaired);
+  collect::count_cause(losses.missed, collect::kMissedUnreadable, unreadable);
+  collect::count_cause(losses.missed, collect::kMissedRecords, lost.dynamic);
+  collect::count_cause(losses.dropped, collect::kDroppedRing, ring);
+  collect::count_cause(losses.dropped, collect::kDroppedTable, table);
+  return losses;
+}
+
+}  // namespace clew::engine

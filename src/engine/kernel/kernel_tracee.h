@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel as what a session traces: the query's sources in it as programs of one D session, and
+// what they have counted and emitted as tables and events of the query.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "aggregate/accumulator.h"
+#include "base/error.h"
+#include "base/file_descriptor.h"
+#include "engine/kernel/kernel_sources.h"
+#include "engine/traced.h"
+#include "kernel/d_session.h"
+#include "plan/kernel_lower.h"
+#include "plan/plan.h"
+#include "plan/root.h"
+#include "plan/sites.h"
+
+namespace clew::engine {
+
+// Which processes' events count.
+struct KernelScope {
+  std::vector<pid_t> pids;  // Empty: all but Clew itself.
+};
+
+class KernelNames;
+
+class KernelTracee final : public Traced {
+ public:
+  // Plans and lowers; the kernel is not touched. `index`: its place behind the session's tracees.
+  // `clock`: of the events of processes in the same session, to whose ticks times are converted.
+  static Expected<std::unique_ptr<KernelTracee>> make(const query::Query& query,
+                                                      std::vector<KernelSite> sites,
+                                                      const KernelScope& scope, uint32_t index,
+                                                      std::optional<plan::Clock> clock);
+  ~KernelTracee() override;
+
+  // Loads the programs and attaches them. Nothing fires before start().
+  Expected<void> attach();
+  Expected<void> start();
+
+  [[nodiscard]] const plan::Plan& plan() const { return plan_; }
+  [[nodiscard]] const plan::KernelLowered& lowered() const { return lowered_; }
+  [[nodiscard]] const std::vector<KernelSite>& sites() const { return sites_; }
+  [[nodiscard]] const KernelScope& scope() const { return scope_; }
+  [[nodiscard]] bool has_events() const { return lowered_.root.form == plan::StateForm::Events; }
+  // Of the processes in its scope.
+  [[nodiscard]] const std::vector<FileDescriptor>& pid_descriptors() const { return descriptors_; }
+
+  plan::Root& root() override { return *root_; }
+  [[nodiscard]] bool gone() const override;
+  void keep_house() override {}
+  void read_events(collect::EventBatch& round) override;
+  std::vector<aggregate::Row> take_event(const collect::Event& event) override;
+  uint64_t passed() override { return root_->passed(); }
+  Expected<aggregate::Table> interval() override;
+  Expected<aggregate::Table> total() override;
+  std::vector<aggregate::Row> fire(uint16_t source, int64_t monotonic_ns) override;
+  [[nodiscard]] std::string host() override;
+  Expected<void> detach() override;
+  collect::Losses losses() override;
+
+ private:
+  KernelTracee();
+  Expected<void> watch_processes();
+  void group_sites();
+  [[nodiscard]] kernel::DPrograms programs() const;
+  [[nodiscard]] std::vector<kernel::DEnabling> enablings();
+  void take_record(std::span<const uint8_t> record, collect::EventBatch& round);
+  [[nodiscard]] uint64_t event_time(uint64_t time_ns) const;
+  Expected<aggregate::Table> counted(bool takes);
+  void add_cells(size_t aggregate, const std::vector<kernel::DAggregate>& counted,
+                 aggregate::Accumulator& cells) const;
+
+  plan::Plan plan_;
+  plan::KernelLowered lowered_;
+  plan::Grouping grouping_;
+  std::vector<KernelSite> sites_;
+  std::vector<plan::SiteNames> enabled_names_;  // By enabling, which words of names are.
+  std::vector<uint16_t> program_sources_;       // By clause.
+  KernelScope scope_;
+  uint32_t index_ = 0;
+  bool converts_time_ = false;
+  std::vector<FileDescriptor> descriptors_;
+  std::unique_ptr<KernelNames> names_;
+  std::unique_ptr<plan::Root> root_;
+  std::optional<kernel::DSession> session_;
+  std::vector<uint64_t> words_;
+  bool detached_ = false;
+};
+
+}  // namespace clew::engine

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/probe_to_bpf.h"
+
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <linux/bpf.h>
+
+#include "abi/accessor.h"
+#include "abi/d_accessor.h"
+#include "abi/query_window.h"
+#include "isa/opcode.h"
+#include "kernel/to_bpf.h"
+#include "kernel/to_bpf_reach.h"
+
+namespace clew::kernel {
+namespace {
+
+using isa::Class;
+using isa::Instruction;
+
+constexpr uint8_t kCall = 0x85;
+constexpr uint8_t kExit = 0x95;
+constexpr uint8_t kJumpFar = 0x06;
+constexpr uint8_t kMoveRegister = 0xBF;
+constexpr uint8_t kAddImmediate = 0x07;
+constexpr uint8_t kSubtractRegister = 0x1F;
+constexpr uint8_t kLoadDouble = 0x79;
+
+constexpr uint8_t kWindow = 6;  // Where the program has its context.
+constexpr uint8_t kFrame = 10;
+
+constexpr Instruction move(uint8_t to, uint8_t from) {
+  return {kMoveRegister, static_cast<uint8_t>(to | from << 4), 0, 0};
+}
+constexpr Instruction add(uint8_t to, int32_t number) {
+  return {kAddImmediate, to, 0, number};
+}
+
+constexpr int32_t kFrameEnd = abi::kQueryRegionOffset + abi::kFrameEnd;
+
+// Of a word of the context, in the window; nothing for what no event of the kernel has.
+std::optional<int32_t> context_place(int32_t offset) {
+  constexpr auto kArguments = static_cast<int32_t>(offsetof(abi::DWindowHeader, arguments));
+  constexpr auto kRegisters = static_cast<int32_t>(sizeof(abi::Context::arguments));
+  if (offset < 0) return std::nullopt;
+  if (offset < kRegisters) return kArguments + offset;
+  if (offset == offsetof(abi::Context, return_value)) return kArguments;
+  if (offset >= static_cast<int32_t>(offsetof(abi::Context, vectors))) return std::nullopt;
+  return static_cast<int32_t>(abi::kQueryContextOffset) + offset;
+}
+
+// Where a window pointer of the program points to.
+int32_t window_place(uint32_t offset) {
+  if (offset >= abi::kQueryMachine) return static_cast<int32_t>(offset - abi::kQueryMachine);
+  return static_cast<int32_t>(abi::kQueryRegionOffset + offset);
+}
+
+// How an accessor's arguments become those of the function, which has the window in front.
+enum class Shape : uint8_t { None, OneNumber, Read, Machine };
+
+struct Callee {
+  uint32_t accessor;
+  std::string_view function;
+  Shape shape;
+};
+
+template <typename Accessor>
+constexpr uint32_t number_of(Accessor accessor) {
+  return static_cast<uint32_t>(accessor);
+}
+
+constexpr Callee kCallees[] = {
+    {number_of(abi::Accessor::Time), "d_query_time", Shape::None},
+    {number_of(abi::Accessor::Cpu), "d_builtin_cpu", Shape::None},
+    {number_of(abi::Accessor::BitLength), "d_query_bit_length", Shape::OneNumber},
+    {number_of(abi::Accessor::TryRead), "d_query_read", Shape::Read},
+    {number_of(abi::Accessor::TryReadString), "d_query_read_text", Shape::Read},
+    {number_of(abi::QueryAccessor::Pid), "d_builtin_pid", Shape::Machine},
+    {number_of(abi::QueryAccessor::Tid), "d_builtin_tid", Shape::Machine},
+    {number_of(abi::QueryAccessor::Comm), "d_query_comm", Shape::Machine},
+    {number_of(abi::QueryAccessor::ProcessName), "d_query_process_name", Shape::Machine},
+    {number_of(abi::DAccessor::Commit), "d_commit", Shape::Machine},
+    {number_of(abi::DAccessor::Aggregate), "d_aggregate", Shape::Machine},
+    {number_of(abi::DAccessor::VariableLoadBytes), "d_variable_load_bytes", Shape::Machine},
+    {number_of(abi::DAccessor::VariableStoreBytes), "d_variable_store_bytes", Shape::Machine},
+    {number_of(abi::DAccessor::VariableDelete), "d_variable_delete", Shape::Machine},
+};
+
+class Translator {
+ public:
+  Translator(const isa::Program& program, uint32_t clause) : code_(program.code), clause_(clause) {
+    function_.name = clause_name(clause);
+  }
+
+  Expected<Function> translate() {
+    place_.resize(code_.size() + 1);
+    for (size_t at = 0; at < code_.size(); ++at) {
+      place_[at] = size();
+      const bool is_long = code_[at].opcode == isa::kLoad64Opcode;
+      CLEW_TRY(is_long ? load64(at) : one(at));
+      if (is_long) place_[++at] = size();
+    }
+    place_[code_.size()] = size();
+    CLEW_TRY(bind_branches());
+    remove_unreachable(function_);
+    return std::move(function_);
+  }
+
+ private:
+  struct Branch {
+    uint32_t place = 0;  // In the function,
+    size_t target = 0;   // in the program.
+  };
+
+  [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(function_.code.size()); }
+  void put(const Instruction& i) { function_.code.push_back(i); }
+
+  [[nodiscard]] tl::unexpected<Error> refuse(std::string_view what) const {
+    return fail(ErrorCode::Refused, fmt::format("program {}: {}", clause_, what));
+  }
+
+  Expected<void> load64(size_t at) {
+    const Instruction& low = code_[at];
+    const uint8_t to = low.destination();
+    switch (static_cast<isa::Load64>(low.source())) {
+      case isa::Load64::Immediate:
+        put(low);
+        put(code_[at + 1]);
+        return {};
+      case isa::Load64::Window:
+        put(move(to, kWindow));
+        put(add(to, window_place(static_cast<uint32_t>(low.immediate))));
+        return {};
+      case isa::Load64::SiteConstant:
+        put({kLoadDouble, static_cast<uint8_t>(to | kWindow << 4),
+             static_cast<int16_t>(offsetof(abi::DWindowHeader, enabling)), 0});
+        return {};
+      case isa::Load64::Global:
+        break;
+    }
+    return refuse("a global");
+  }
+
+  Expected<void> one(size_t at) {
+    const Instruction& i = code_[at];
+    switch (isa::class_of(i)) {
+      case Class::Ldx:
+        return memory(i, i.source());
+      case Class::St:
+      case Class::Stx:
+        return memory(i, i.destination());
+      case Class::Jump64:
+      case Class::Jump32:
+        return jump(at);
+      case Class::Alu64:
+      case Class::Alu32:
+      case Class::Ld:
+        return arithmetic(i);
+    }
+    return {};
+  }
+
+  // Frame and context are at constant places of the window.
+  Expected<void> memory(Instruction i, uint8_t base) {
+    std::optional<int32_t> offset = i.offset;
+    if (base == kFrame) offset = kFrameEnd + i.offset;
+    if (base == kWindow) offset = context_place(i.offset);
+    if (!offset || *offset > std::numeric_limits<int16_t>::max()) {
+      return refuse(fmt::format("the kernel has no word {} of the context", i.offset));
+    }
+    i.offset = static_cast<int16_t>(*offset);
+    if (base == kFrame) i.registers = with_window(i);
+    put(i);
+    return {};
+  }
+
+  // The same instruction with the window where it has the frame.
+  static uint8_t with_window(const Instruction& i) {
+    const uint8_t destination = i.destination() == kFrame ? kWindow : i.destination();
+    const uint8_t source = i.source() == kFrame ? kWindow : i.source();
+    return static_cast<uint8_t>(destination | source << 4);
+  }
+
+  Expected<void> arithmetic(const Instruction& i) {
+    const bool is_binary = isa::has_register_source(i) && isa::class_of(i) != Class::Ld;
+    if (!is_binary || i.source() != kFrame) {
+      put(i);
+      return {};
+    }
+    if (i.opcode != kMoveRegister) return refuse("arithmetic with the frame");
+    put(move(i.destination(), kWindow));
+    put(add(i.destination(), kFrameEnd));
+    return {};
+  }
+
+  Expected<void> jump(size_t at) {
+    const Instruction& i = code_[at];
+    if (i.opcode == kCall) return call(static_cast<uint32_t>(i.immediate));
+    if (i.opcode != kExit) {
+      const int64_t distance = i.opcode == kJumpFar ? i.immediate : i.offset;
+      branches_.push_back({size(), static_cast<size_t>(static_cast<int64_t>(at) + 1 + distance)});
+    }
+    put(i);
+    return {};
+  }
+
+  Expected<void> call(uint32_t accessor) {
+    for (const Callee& callee : kCallees) {
+      if (callee.accessor != accessor) continue;
+      arguments(callee.shape);
+      put(move(1, kWindow));
+      function_.references.push_back({size(), true, std::string(callee.function)});
+      put({kCall, BPF_PSEUDO_CALL << 4, 0, -1});
+      return {};
+    }
+    return refuse(fmt::format("accessor {} is none of the kernel's", accessor));
+  }
+
+  void arguments(Shape shape) {
+    switch (shape) {
+      case Shape::None:
+      case Shape::Machine:
+        return;
+      case Shape::OneNumber:
+        put(move(2, 1));
+        return;
+      case Shape::Read:  // (destination, size, address) as (offset of it, size, address)
+        put(move(4, 3));
+        put(move(3, 2));
+        put(move(2, 1));
+        put({kSubtractRegister, 2 | kWindow << 4, 0, 0});
+        return;
+    }
+  }
+
+  Expected<void> bind_branches() {
+    for (const Branch& branch : branches_) {
+      Instruction& i = function_.code[branch.place];
+      const int64_t distance = int64_t{place_[branch.target]} - branch.place - 1;
+      if (i.opcode == kJumpFar) {
+        i.immediate = static_cast<int32_t>(distance);
+        continue;
+      }
+      if (distance < std::numeric_limits<int16_t>::min() ||
+          distance > std::numeric_limits<int16_t>::max()) {
+        return fail(ErrorCode::Limit, "the query needs a longer program than is possible");
+      }
+      i.offset = static_cast<int16_t>(distance);
+    }
+    return {};
+  }
+
+  const std::vector<Instruction>& code_;
+  uint32_t clause_;
+  Function function_;
+  std::vector<uint32_t> place_;  // Of each instruction, in the function.
+  std::vector<Branch> branches_;
+};
+
+}  // namespace
+
+Expected<Function> probe_to_bpf(const isa::Program& program, uint32_t clause) {
+  return Translator(program, clause).translate();
+}
+
+}  // namespace clew::kernel

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/kernel_lower.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "abi/context.h"
+#include "abi/d_accessor.h"
+#include "abi/query_window.h"
+#include "plan/capture.h"
+#include "plan/kernel_cells.h"
+#include "plan/lowering.h"
+#include "plan/update.h"
+
+namespace clew::plan {
+
+using abi::DAccessor;
+using abi::QueryAccessor;
+using abi::QueryWord;
+using isa::Alu;
+using isa::Jump;
+using isa::Register;
+using isa::Size;
+using query::Expression;
+using query::SourceKind;
+
+namespace {
+
+constexpr uint32_t kFrameStart = abi::kFrameEnd;  // sample() words follow in the region.
+constexpr int32_t kEntryArguments = 6;
+constexpr uint32_t kEntryRecordBytes = 8 * (1 + kEntryArguments);  // Time, then the arguments.
+static_assert(kEntryRecordBytes <= abi::kQueryEntryBytes);
+
+constexpr uint32_t machine(uint32_t offset) {
+  return abi::kQueryMachine + offset;
+}
+
+int32_t context_of(QueryWord word) {
+  constexpr auto kFirst = static_cast<int32_t>(QueryWord::Pid);
+  return static_cast<int32_t>(offsetof(abi::Context, stack_arguments)) +
+         8 * (static_cast<int32_t>(word) - kFirst);
+}
+
+class KernelLowering {
+ public:
+  KernelLowering(const Plan& plan, const KernelLowerInput& input)
+      : plan_(plan), query_(plan.query), input_(input) {}
+
+  Expected<KernelLowered> run();
+
+ private:
+  Expected<void> find_state();
+  Expected<void> find_table();
+  [[nodiscard]] std::vector<const Expression*> key_parts() const;
+  [[nodiscard]] std::vector<const Expression*> counted() const;
+  Expected<void> place_samples();
+
+  Expected<void> program(uint16_t source);
+  Expected<void> recorder(uint16_t source);
+  Expected<void> restrict(Coder& coder);
+  Expected<void> filters(Coder& coder, const query::Source& source);
+  Expected<void> provide(Coder& coder, const KernelUse& use);
+  void take_entry(Coder& coder);
+  void load_word(Coder& coder, QueryWord word);
+  Expected<void> emit_event(Coder& coder, uint16_t source);
+  Expected<void> update_cells(Coder& coder);
+
+  static void call(Coder& coder, DAccessor accessor) { call(coder, number_of(accessor)); }
+  static void call(Coder& coder, QueryAccessor accessor) { call(coder, number_of(accessor)); }
+  static void call(Coder& coder, uint32_t accessor) {
+    coder.builder()
+        .load_window(Register::R1, machine(0))
+        .call(static_cast<abi::Accessor>(accessor));
+  }
+  template <typename Accessor>
+  static uint32_t number_of(Accessor accessor) {
+    return static_cast<uint32_t>(accessor);
+  }
+
+  const Plan& plan_;
+  const query::Query& query_;
+  const KernelLowerInput& input_;
+  KernelLowered result_;
+  CoderEnvironment environment_;
+  Captured captured_;
+  KernelUse provided_;    // In the program that is written.
+  int32_t variable_ = 0;  // Where its source keeps entries.
+};
+
+// --- state ---------------------------------------------------------------------------------------
+
+std::vector<const Expression*> KernelLowering::key_parts() const {
+  std::vector<const Expression*> parts;
+  for (const query::NamedExpression& value : query_.values)
+    parts.push_back(&value.expression);
+  for (const query::Aggregate& aggregate : query_.aggregates) {
+    if (aggregate.kind == query::AggregateKind::TopK) parts.push_back(&aggregate.arguments[0]);
+  }
+  return parts;
+}
+
+// What a hit that passes its filters computes.
+std::vector<const Expression*> KernelLowering::counted() const {
+  std::vector<const Expression*> all;
+  if (result_.root.form == StateForm::Events) {
+    for (const Expression& capture : captured_.captures)
+      all.push_back(&capture);
+    return all;
+  }
+  all = key_parts();
+  for (const query::Aggregate& aggregate : query_.aggregates) {
+    for (const Expression& argument : aggregate.arguments)
+      all.push_back(&argument);
+  }
+  return all;
+}
+
+Expected<void> KernelLowering::find_table() {
+  uint32_t key_words = 0;
+  for (const Expression* part : key_parts())
+    key_words += stored_words(*part);
+  if (8 * key_words > abi::kDKeyBytesMax) {
+    return fail(ErrorCode::Limit, fmt::format("a key of this query has {} bytes, {} are possible",
+                                              8 * key_words, abi::kDKeyBytesMax));
+  }
+  aggregate::TableShape shape;
+  shape.key_words = key_words;
+  for (const query::Aggregate& aggregate : query_.aggregates) {
+    shape.group.cells.push_back(spec_of(aggregate));
+    result_.aggregations.push_back(kernel_aggregation(aggregate, 8 * key_words));
+  }
+  if (query_.aggregates.empty()) result_.aggregations.push_back(kernel_count(8 * key_words));
+  result_.root.state.tables.push_back(std::move(shape));
+  return {};
+}
+
+Expected<void> KernelLowering::place_samples() {
+  uint32_t samples = 0;
+  for (const Expression& condition : query_.where)
+    samples += count_samples(condition);
+  for (const Expression* expression : counted())
+    samples += count_samples(*expression);
+  for (const query::NamedExpression& let : query_.lets)
+    samples += count_samples(let.expression);
+  environment_.samples_offset = kFrameStart;
+  if (kFrameStart + 8 * samples <= abi::kQueryRegionBytes) return {};
+  return fail(ErrorCode::Limit, "the query has too many sample()");
+}
+
+Expected<void> KernelLowering::find_state() {
+  const bool in_tables =
+      plan_.has(OperatorKind::PartialGroup) || plan_.has(OperatorKind::PartialAggregate);
+  result_.root.form = in_tables ? StateForm::Table : StateForm::Events;
+  result_.root.event_words.resize(query_.sources.size());
+  // Time stamps of the kernel are ns: one tick is one ns.
+  environment_.tick_multiplier = 1;
+  result_.root.clock = {.tick_multiplier = 1, .epoch_ns = input_.epoch_ns};
+  environment_.for_kernel = true;
+  if (in_tables) {
+    CLEW_TRY(find_table());
+  } else {
+    captured_ = CLEW_TRY(capture(plan_));
+    result_.root.captures = captured_.captures;
+  }
+  return place_samples();
+}
+
+// --- programs ------------------------------------------------------------------------------------
+
+void KernelLowering::load_word(Coder& coder, QueryWord word) {
+  isa::Builder& builder = coder.builder();
+  const auto address = [&](QueryAccessor accessor, uint32_t offset) {
+    builder.move(Register::R2, static_cast<int32_t>(offset));
+    call(coder, accessor);
+    builder.load_constant(Register::R0, abi::kDWindowTag | offset);
+  };
+  if (word >= QueryWord::Elapsed) return;  // take_entry() has them.
+  if (word == QueryWord::Pid) call(coder, QueryAccessor::Pid);
+  if (word == QueryWord::Comm) address(QueryAccessor::Comm, abi::kQueryCommOffset);
+  if (word == QueryWord::ProcessName) {
+    address(QueryAccessor::ProcessName, abi::kQueryProcessNameOffset);
+  }
+  builder.store(Size::Double, Register::R6, context_of(word), Register::R0);
+}
+
+// The words of the entry from the thread's variable; leaves when there are none.
+void KernelLowering::take_entry(Coder& coder) {
+  isa::Builder& builder = coder.builder();
+  const isa::Label unpaired = builder.label();
+  builder.move(Register::R2, variable_)
+      .move(Register::R3, static_cast<int32_t>(abi::kQueryEntryOffset));
+  call(coder, DAccessor::VariableLoadBytes);
+  builder.jump_if(Jump::Equal, Register::R0, 0, unpaired).move(Register::R2, variable_);
+  call(coder, DAccessor::VariableDelete);
+  builder.call(abi::Accessor::Time)
+      .load_window(Register::R2, machine(abi::kQueryEntryOffset))
+      .load(Size::Double, Register::R3, Register::R2, 0)
+      .alu(Alu::Subtract, Register::R0, Register::R3)
+      .store(Size::Double, Register::R6, context_of(QueryWord::Elapsed), Register::R0);
+  for (int32_t i = 0; i < kEntryArguments; ++i) {
+    builder.load(Size::Double, Register::R0, Register::R2, 8 * (1 + i))
+        .store(Size::Double, Register::R6, context_of(QueryWord::EntryArgument0) + 8 * i,
+               Register::R0);
+  }
+  coder.out_of_line([&coder, unpaired] {
+    coder.builder().bind(unpaired);
+    coder.count_loss(offsetof(abi::RegionHeader, missed_unpaired));
+    coder.builder().jump(coder.exit_label());
+  });
+}
+
+// Puts what is used, and not there yet, into the context.
+Expected<void> KernelLowering::provide(Coder& coder, const KernelUse& use) {
+  if (use.entry() && !provided_.entry()) take_entry(coder);
+  for (const QueryWord word : use.words) {
+    if (provided_.words.insert(word).second) load_word(coder, word);
+  }
+  if (use.tid && !provided_.tid) {
+    provided_.tid = true;
+    call(coder, QueryAccessor::Tid);
+    coder.builder().store(Size::Double, Register::R6, offsetof(abi::Context, tid), Register::R0);
+  }
+  return {};
+}
+
+// Which processes.
+Expected<void> KernelLowering::restrict(Coder& coder) {
+  const Expression condition = pid_condition(input_.pids, input_.tracer_pid);
+  KernelUse use;
+  use.words.insert(QueryWord::Pid);
+  CLEW_TRY(provide(coder, use));
+  return coder.require(condition);
+}
+
+Expected<void> KernelLowering::filters(Coder& coder, const query::Source& source) {
+  for (size_t i = 0; i < query_.where.size(); ++i) {
+    if (!plan_.pushed(OperatorKind::Filter, static_cast<uint16_t>(i))) continue;
+    if (is_site_constant(query_, query_.where[i])) continue;  // Probes that fail it are not there.
+    KernelUse use;
+    find_kernel_use(query_, source, query_.where[i], use);
+    CLEW_TRY(provide(coder, use));
+    CLEW_TRY(coder.require(query_.where[i]));
+  }
+  return {};
+}
+
+Expected<void> KernelLowering::emit_event(Coder& coder, uint16_t source) {
+  uint32_t words = 0;
+  for (const Expression& capture : captured_.captures)
+    words += words_in_event(capture);
+  result_.root.event_words[source] = words;
+  const auto size = static_cast<uint32_t>(sizeof(abi::DRecordHeader) + 8 * words);
+  if (size > abi::kDRecordBytesMax) {
+    return fail(ErrorCode::Limit,
+                fmt::format("an event of this query has {} bytes, {} are possible", size,
+                            abi::kDRecordBytesMax));
+  }
+  coder.builder().load_window(Register::R9, machine(abi::kDRecordOffset));
+  auto at = static_cast<int32_t>(sizeof(abi::DRecordHeader));
+  for (const Expression& capture : captured_.captures) {
+    if (words_in_event(capture) == 0) continue;
+    CLEW_TRY(coder.store(capture, Register::R9, at));
+    at += static_cast<int32_t>(8 * words_in_event(capture));
+  }
+  coder.builder().move(Register::R2, static_cast<int32_t>(size));
+  call(coder, DAccessor::Commit);
+  return {};
+}
+
+// All values are computed before any is added: memory that cannot be read leaves the hit out whole.
+Expected<void> KernelLowering::update_cells(Coder& coder) {
+  isa::Builder& builder = coder.builder();
+  const auto place = [](size_t aggregate) {
+    return machine(abi::kQueryValuesOffset + 8 * static_cast<uint32_t>(aggregate));
+  };
+  for (size_t i = 0; i < query_.aggregates.size(); ++i) {
+    const query::Aggregate& aggregate = query_.aggregates[i];
+    if (!needs_value(aggregate)) continue;
+    CLEW_TRY(coder.value(aggregate.arguments[0]));
+    if (kernel_bias(aggregate) != 0) {
+      builder.load_constant(Register::R2, kernel_bias(aggregate))
+          .alu(Alu::Xor, Register::R0, Register::R2);
+    }
+    builder.load_window(Register::R2, place(i)).store(Size::Double, Register::R2, 0, Register::R0);
+  }
+  builder.load_window(Register::R9, machine(abi::kDKeyOffset));
+  int32_t at = 0;
+  for (const Expression* part : key_parts()) {
+    CLEW_TRY(coder.store(*part, Register::R9, at));
+    at += static_cast<int32_t>(8 * stored_words(*part));
+  }
+  for (size_t i = 0; i < result_.aggregations.size(); ++i) {
+    builder.load_window(Register::R3, place(i))
+        .load(Size::Double, Register::R3, Register::R3, 0)
+        .move(Register::R2, static_cast<int32_t>(i))
+        .move(Register::R4, 1);
+    call(coder, DAccessor::Aggregate);
+  }
+  return {};
+}
+
+Expected<void> KernelLowering::program(uint16_t index) {
+  const query::Source& source = query_.sources[index];
+  Coder coder(query_, source, environment_);
+  provided_ = {};
+  variable_ = static_cast<int32_t>(result_.variables.size());
+  coder.begin();
+  CLEW_TRY(restrict(coder));
+  CLEW_TRY(filters(coder, source));
+  KernelUse use;
+  for (const Expression* expression : counted())
+    find_kernel_use(query_, source, *expression, use);
+  CLEW_TRY(provide(coder, use));
+  if (result_.root.form == StateForm::Events) {
+    CLEW_TRY(emit_event(coder, index));
+  } else {
+    CLEW_TRY(update_cells(coder));
+  }
+  result_.programs.push_back(
+      {.program = CLEW_TRY(coder.finish(fmt::format("source {}", index))), .source = index});
+  if (provided_.entry()) CLEW_TRY(recorder(index));
+  return {};
+}
+
+Expected<void> KernelLowering::recorder(uint16_t index) {
+  Coder coder(query_, query_.sources[index], environment_);
+  provided_ = {};
+  coder.begin();
+  CLEW_TRY(restrict(coder));
+  isa::Builder& builder = coder.builder();
+  builder.call(abi::Accessor::Time)
+      .load_window(Register::R2, machine(abi::kQueryEntryOffset))
+      .store(Size::Double, Register::R2, 0, Register::R0);
+  for (int32_t i = 0; i < kEntryArguments; ++i) {
+    builder
+        .load(Size::Double, Register::R0, Register::R6,
+              static_cast<int32_t>(offsetof(abi::Context, arguments)) + 8 * i)
+        .store(Size::Double, Register::R2, 8 * (1 + i), Register::R0);
+  }
+  builder.move(Register::R2, variable_)
+      .move(Register::R3, static_cast<int32_t>(abi::kQueryEntryOffset));
+  call(coder, DAccessor::VariableStoreBytes);
+  result_.programs.push_back({.program = CLEW_TRY(coder.finish(fmt::format("recorder {}", index))),
+                              .source = index,
+                              .is_recorder = true});
+  result_.variables.push_back(
+      {.key_bytes = 0, .value_bytes = kEntryRecordBytes, .is_thread = 1, .reserved = 0});
+  return {};
+}
+
+Expected<KernelLowered> KernelLowering::run() {
+  CLEW_TRY(find_state());
+  for (size_t i = 0; i < query_.sources.size(); ++i) {
+    if (is_kernel_source(query_.sources[i].kind)) CLEW_TRY(program(static_cast<uint16_t>(i)));
+  }
+  return std::move(result_);
+}
+
+}  // namespace
+
+Expected<KernelLowered> lower_kernel(const Plan& plan, const KernelLowerInput& input) {
+  return KernelLowering(plan, input).run();
+}
+
+}  // namespace clew::plan

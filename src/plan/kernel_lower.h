@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plan -> programs of the D machine, for the query's sources in the kernel: what stands in front of
+// the merge. A program is a probe program as lower.h makes them, by the same Coder; where its
+// context and frame are is said by abi/query_window.h. State takes one of two forms:
+//     Table    cells by key in the D machine's tables, one for each aggregate (kernel_cells.h)
+//     Events   captured values go through its ring: a record is a DRecordHeader, then the words
+//
+// A source that asks for the entry of a call (elapsed, entry.argN) gets a second program there, the
+// recorder, which keeps time and arguments in a variable of the thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "abi/d_window.h"
+#include "base/error.h"
+#include "isa/program.h"
+#include "plan/kernel_form.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
+
+namespace clew::plan {
+
+struct KernelProgram {
+  isa::Program program;
+  uint16_t source = 0;  // Index in query.sources.
+  bool is_recorder = false;
+};
+
+struct KernelLowerInput {
+  std::vector<int64_t> pids;  // Only these processes; empty = all,
+  int64_t tracer_pid = 0;     // but this one.
+  int64_t epoch_ns = 0;       // CLOCK_REALTIME - CLOCK_MONOTONIC.
+};
+
+struct KernelLowered {
+  // What Root needs: form, captures, words of events, the clock (ns as they are), the table's
+  // shape.
+  Lowered root;
+  std::vector<KernelProgram> programs;
+  std::vector<abi::DAggregation> aggregations;  // By aggregate; one count when there is none.
+  std::vector<abi::DVariable> variables;        // Of recorders.
+};
+
+// The plan is one of make_kernel_plan. Errors: Limit, InvalidQuery as lower().
+Expected<KernelLowered> lower_kernel(const Plan& plan, const KernelLowerInput& input);
+
+}  // namespace clew::plan
