@@ -109,7 +109,10 @@ extern const char d_n_skipped;
 extern const char d_n_wants_stack;
 // Of one program.
 extern const char d_n_run_when;
+extern const char d_n_cookie;  // When the kernel keeps none for the attach point, else 0.
 extern const char d_n_argument_count;
+extern const char d_n_has_result;  // Of a function's return; what d_n_used_arguments has a bit for,
+extern const char d_n_used_arguments;  // is read.
 extern const char d_n_argument_map_low;   // Eight bytes of argument_map;
 extern const char d_n_argument_map_high;  // the other two.
 extern const char d_n_has_argument_map;
@@ -154,9 +157,17 @@ extern const char d_n_mm_arg_end;
 // --- the window
 // ------------------------------------------------------------------------------------
 
-// 0, which the verifier does not know: loops must begin with such a value (abi/d_loop.h).
+// 0, which the verifier does not know: loops must begin with such a value (abi/d_loop.h). Where it
+// walks through the rounds, one that only the compiler does not know.
 [[gnu::always_inline]] inline uint64_t zero(const DWindow* w) {
+#if defined(CLEW_COUNTED_LOOPS)
+  (void)w;
+  uint64_t value = 0;
+  asm volatile("%0 = 0" : "=r"(value));
+  return value;
+#else
   return w->header.reserved_null[0];
+#endif
 }
 
 // The same value, of which the verifier forgets where it came from. The size of a copy has to be

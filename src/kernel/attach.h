@@ -41,6 +41,7 @@ struct UserPlaces {
   bool is_return = false;
   std::vector<UserPlace> places;
 };
+// One link for all (Linux 6.6).
 Expected<FileDescriptor> attach_user(const FileDescriptor& program, const UserPlaces& places);
 
 }  // namespace clew::kernel

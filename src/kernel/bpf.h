@@ -40,7 +40,14 @@ class Mapping {
 Expected<FileDescriptor> create_array(const std::string& name, size_t size_bytes);
 Expected<FileDescriptor> create_ring(const std::string& name, size_t size_bytes);
 
-enum class ProgramType : uint8_t { RawTracepoint, PerfEvent, UserProbe, UserProbeMulti };
+enum class ProgramType : uint8_t {
+  RawTracepoint,
+  PerfEvent,
+  SingleProbe,  // A kprobe or uprobe that is a perf event.
+  UserProbeMulti,
+  KernelProbeMulti,
+  FunctionExit,  // Image::function says of which.
+};
 
 // Code and types as the kernel takes them (link.h makes them).
 struct Image {
@@ -49,6 +56,7 @@ struct Image {
   std::vector<isa::Instruction> code;
   std::vector<uint8_t> types;           // BTF
   std::vector<uint32_t> function_info;  // Pairs: instruction, type
+  uint32_t function = 0;                // FunctionExit: its number among the kernel's types.
 };
 
 // Refused: the message has the verifier's reason in short; `log`, if not null, gets all its words.

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "abi/d_tables.h"
+#include "kernel/attach.h"
+#include "kernel/features.h"
 #include "kernel/to_bpf.h"
 
 namespace clew::kernel {
@@ -16,31 +18,56 @@ struct KindOfProgram {
   ProgramType type;
 };
 
-std::optional<KindOfProgram> program_of(AttachKind kind) {
+ProgramType user_type() {
+  return features().has_user_probe_multi ? ProgramType::UserProbeMulti : ProgramType::SingleProbe;
+}
+
+ProgramType function_type() {
+  return features().has_kernel_probe_multi ? ProgramType::KernelProbeMulti
+                                           : ProgramType::SingleProbe;
+}
+
+KindOfProgram program_of(AttachKind kind) {
   switch (kind) {
     case AttachKind::Host:
-      return KindOfProgram{"d_main_host", ProgramType::RawTracepoint};
+      return {"d_main_host", ProgramType::RawTracepoint};
     case AttachKind::RawTracepoint:
-      return KindOfProgram{"d_main_raw_tracepoint", ProgramType::RawTracepoint};
+      return {"d_main_raw_tracepoint", ProgramType::RawTracepoint};
     case AttachKind::SyscallEntry:
-      return KindOfProgram{"d_main_syscall_entry", ProgramType::RawTracepoint};
+      return {"d_main_syscall_entry", ProgramType::RawTracepoint};
     case AttachKind::SyscallReturn:
-      return KindOfProgram{"d_main_syscall_return", ProgramType::RawTracepoint};
+      return {"d_main_syscall_return", ProgramType::RawTracepoint};
     case AttachKind::Profile:
     case AttachKind::Tick:
-      return KindOfProgram{"d_main_profile", ProgramType::PerfEvent};
+      return {"d_main_profile", ProgramType::PerfEvent};
     case AttachKind::UserEntry:
-      return KindOfProgram{"d_main_user_entry", ProgramType::UserProbeMulti};
+      return {"d_main_user_entry", user_type()};
     case AttachKind::UserReturn:
-      return KindOfProgram{"d_main_user_return", ProgramType::UserProbeMulti};
+      return {"d_main_user_return", user_type()};
     case AttachKind::UserOffset:
     case AttachKind::Usdt:
-      return KindOfProgram{"d_main_user_offset", ProgramType::UserProbeMulti};
+      return {"d_main_user_offset", user_type()};
     case AttachKind::FunctionEntry:
+      return {"d_main_function_entry", function_type()};
     case AttachKind::FunctionReturn:
-      return std::nullopt;
+      return {"d_main_function_return", function_type()};
   }
-  return std::nullopt;
+  return {"d_main_host", ProgramType::RawTracepoint};
+}
+
+// Which arguments of a function its return has to have: arguments 2 and on of the attach point.
+uint64_t arguments_at_return(const Probe& probe, const std::vector<ProbeFilter>& filters,
+                             bool wants_arguments) {
+  uint64_t used = 0;
+  const auto use = [&used](uint8_t argument) {
+    if (argument >= 2 && argument < 8) used |= uint64_t{1} << (argument - 2);
+  };
+  for (const ProbeFilter& one : filters)
+    use(one.argument);
+  if (!wants_arguments) return used;
+  for (const uint8_t argument : probe.argument_map)
+    use(argument);
+  return used;
 }
 
 abi::DActivity when_of(const Probe& probe) {
@@ -140,15 +167,10 @@ class Planner {
 
   Expected<ProgramKey> key_of(const DEnabling& enabling) {
     const Probe& probe = enabling.probe;
-    const std::optional<KindOfProgram> kind = program_of(probe.kind);
-    if (!kind) {
-      return fail(
-          ErrorCode::Refused,
-          fmt::format("{}: this kernel lets no program at its functions", full_name(probe)));
-    }
+    const KindOfProgram kind = program_of(probe.kind);
     ProgramKey key;
-    key.main = kind->main;
-    key.type = kind->type;
+    key.main = kind.main;
+    key.type = kind.type;
     key.run_when = when_of(probe);
     key.clauses = enabling.clauses;
     for (const uint32_t clause : enabling.clauses)
@@ -160,7 +182,27 @@ class Planner {
       key.load_offset_bytes = probe.load_offset_bytes;
     }
     CLEW_TRY(check_arguments(probe, key));
+    if (probe.kind == AttachKind::FunctionReturn) CLEW_TRY(look_at_arguments(probe, key));
+    const bool is_tracepoint = probe.kind == AttachKind::RawTracepoint;
+    if ((is_tracepoint && !features().has_tracepoint_cookies) || key.function != 0) {
+      const auto index = static_cast<uint32_t>(&enabling - enablings_.data());
+      key.cookie = cookie_of(probe.id, index);
+    }
     return key;
+  }
+
+  // A return that has to know the function's arguments is a program for this function alone.
+  Expected<void> look_at_arguments(const Probe& probe, ProgramKey& key) {
+    key.used_arguments = arguments_at_return(probe, key.filters, key.wants_arguments);
+    if (key.used_arguments == 0) return {};
+    const KernelTypes* types = CLEW_TRY(types_.get());
+    const auto function = CLEW_TRY(types->function(probe.symbol));
+    key.main = "d_main_function_exit";
+    key.type = ProgramType::FunctionExit;
+    key.function = function.id;
+    key.argument_count = function.arguments;
+    key.has_result = function.has_result;
+    return {};
   }
 
   // Arguments are right or refused.
@@ -243,6 +285,9 @@ void add_program_numbers(const ProgramGroup& group, Symbols& symbols) {
   };
   number("d_n_run_when", static_cast<uint64_t>(key.run_when));
   number("d_n_wants_arguments", key.wants_arguments ? 1 : 0);
+  number("d_n_cookie", key.cookie);
+  number("d_n_has_result", key.has_result ? 1 : 0);
+  number("d_n_used_arguments", key.used_arguments);
   number("d_n_argument_count", key.argument_count);
   number("d_n_has_argument_map", key.argument_map.empty() ? 0 : 1);
   number("d_n_argument_map_low", pack(key.argument_map, 0));
@@ -265,7 +310,7 @@ bool uses(const ProgramPlan& plan, std::string_view function) {
 Expected<void> add_kernel_numbers(const ProgramPlan& plan, LazyKernelTypes& types,
                                   Symbols& symbols) {
   bool is_needed = false;
-  for (const auto& [name, function] : accessor_functions()) {
+  for (const auto& [name, function] : accessor_functions(LoopKind::Open)) {
     is_needed = is_needed || (refers_to_kernel(function) && uses(plan, name));
   }
   if (!is_needed) return {};
