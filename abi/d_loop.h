@@ -25,6 +25,17 @@ namespace clew::abi {
 #endif
 }
 
+// The same for a loop whose counter no verifier knows: where it walks through the rounds, `round`
+// counts them, from a value that it knows, up to `limit`.
+[[gnu::always_inline]] inline bool go_on([[maybe_unused]] uint64_t& round,
+                                         [[maybe_unused]] uint64_t limit) {
+#if defined(CLEW_COUNTED_LOOPS)
+  return round++ < limit;
+#else
+  return go_on();
+#endif
+}
+
 [[gnu::always_inline]] inline uint64_t load_word(const uint64_t& word) {
 #if defined(__bpf__)
   return *const_cast<const volatile uint64_t*>(&word);

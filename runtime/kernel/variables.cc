@@ -20,7 +20,7 @@ class Table : public abi::DynamicTable<Table> {
   [[gnu::always_inline]] Table(DWindow* w, uint64_t identity, uint64_t key_words, uint64_t bucket)
       : w_(w), identity_(identity), key_words_(key_words), bucket_(bucket) {}
 
-  [[gnu::always_inline]] uint64_t zero() const { return w_->header.reserved_null[0]; }
+  [[gnu::always_inline]] uint64_t zero() const { return kernel::zero(w_); }
   [[gnu::always_inline]] uint64_t buckets() const { return number(d_n_dynamic_buckets); }
   [[gnu::always_inline]] uint64_t entry_bytes() const { return number(d_n_dynamic_entry_bytes); }
   [[gnu::always_inline]] uint64_t key_bytes_max() const { return number(d_n_dynamic_key_bytes); }
