@@ -27,8 +27,8 @@ namespace clew::abi {
 
 // The same for a loop whose counter no verifier knows: where it walks through the rounds, `round`
 // counts them, from a value that it knows, up to `limit`.
-[[gnu::always_inline]] inline bool go_on([[maybe_unused]] uint64_t& round,
-                                         [[maybe_unused]] uint64_t limit) {
+[[gnu::always_inline]] constexpr bool go_on([[maybe_unused]] uint64_t& round,
+                                            [[maybe_unused]] uint64_t limit) {
 #if defined(CLEW_COUNTED_LOOPS)
   return round++ < limit;
 #else

@@ -161,9 +161,9 @@ extern const char d_n_mm_arg_end;
 // walks through the rounds, one that only the compiler does not know.
 [[gnu::always_inline]] inline uint64_t zero(const DWindow* w) {
 #if defined(CLEW_COUNTED_LOOPS)
-  (void)w;
+  // `w` is named, so that the compiler passes it to functions that need it for this alone.
   uint64_t value = 0;
-  asm volatile("%0 = 0" : "=r"(value));
+  asm volatile("%0 = 0" : "=r"(value) : "r"(w));
   return value;
 #else
   return w->header.reserved_null[0];
@@ -193,6 +193,21 @@ extern const char d_n_mm_arg_end;
   if (aligned >= limit) return 0;
   asm volatile("" : "+r"(aligned));  // What is computed from it comes after the comparison.
   return aligned;
+}
+
+// value * count, where `count` is a number of the linker's: older verifiers keep the bounds of a
+// product only when its second factor is known.
+[[gnu::always_inline]] inline uint64_t times(uint64_t value, uint64_t count) {
+  asm volatile("%0 *= %1" : "+r"(value) : "r"(count));
+  return value;
+}
+
+// An index below `count`, which is a number of the linker's; 0 for one that is not.
+[[gnu::always_inline]] inline uint64_t index_below(uint64_t index, uint64_t count) {
+  uint64_t kept = masked(index, 0xFFFF);
+  if (kept >= count) kept = 0;
+  asm volatile("" : "+r"(kept));
+  return kept;
 }
 
 [[gnu::always_inline]] inline uint8_t* at(DWindow* w, uint64_t offset) {

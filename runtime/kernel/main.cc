@@ -140,6 +140,14 @@ inline constexpr uint64_t kErrnoMax = 4095;
   arguments[5] = context[kR9];
 }
 
+// The compiler would choose among places first and load then, which the kernel does not take.
+template <uint32_t kIndex>
+[[gnu::always_inline]] inline uint64_t context_word(const uint64_t* context) {
+  uint64_t value = 0;
+  asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(value) : "r"(context), "i"(kIndex * 8));
+  return value;
+}
+
 // Of a function that returns: its result behind its arguments, of which only those that are asked
 // for are looked at, since the kernel refuses those of some types.
 [[gnu::always_inline]] inline void read_exit(const uint64_t* context, uint64_t* arguments) {
@@ -147,20 +155,20 @@ inline constexpr uint64_t kErrnoMax = 4095;
   const uint64_t used = number(d_n_used_arguments);
   clear_arguments(arguments);
   if (number(d_n_has_result) != 0) {
-    if (count == 0) arguments[1] = context[0];
-    if (count == 1) arguments[1] = context[1];
-    if (count == 2) arguments[1] = context[2];
-    if (count == 3) arguments[1] = context[3];
-    if (count == 4) arguments[1] = context[4];
-    if (count == 5) arguments[1] = context[5];
-    if (count == 6) arguments[1] = context[6];
+    if (count == 0) arguments[1] = context_word<0>(context);
+    if (count == 1) arguments[1] = context_word<1>(context);
+    if (count == 2) arguments[1] = context_word<2>(context);
+    if (count == 3) arguments[1] = context_word<3>(context);
+    if (count == 4) arguments[1] = context_word<4>(context);
+    if (count == 5) arguments[1] = context_word<5>(context);
+    if (count == 6) arguments[1] = context_word<6>(context);
   }
-  if ((used & 1) != 0) arguments[2] = context[0];
-  if ((used & 2) != 0) arguments[3] = context[1];
-  if ((used & 4) != 0) arguments[4] = context[2];
-  if ((used & 8) != 0) arguments[5] = context[3];
-  if ((used & 16) != 0) arguments[6] = context[4];
-  if ((used & 32) != 0) arguments[7] = context[5];
+  if ((used & 1) != 0) arguments[2] = context_word<0>(context);
+  if ((used & 2) != 0) arguments[3] = context_word<1>(context);
+  if ((used & 4) != 0) arguments[4] = context_word<2>(context);
+  if ((used & 8) != 0) arguments[5] = context_word<3>(context);
+  if ((used & 16) != 0) arguments[6] = context_word<4>(context);
+  if ((used & 32) != 0) arguments[7] = context_word<5>(context);
 }
 
 // All that code of a process may use to say where its arguments are, in the order of pt_regs.

@@ -177,6 +177,29 @@ uint64_t d_directory_name(DWindow* w, uint64_t dst, uint64_t string) {
   return slice(w, dst, string, string + parent);
 }
 
+// Adds a component to the clean path at `dst`, which has `out` bytes, or takes one away for "..".
+// Gives how many bytes it has then. `shape`: the component's length, above whether the path begins at
+// the root.
+[[gnu::noinline]] uint64_t d_clean_component(DWindow* w, uint64_t dst, uint64_t out, uint64_t place,
+                                             uint64_t shape) {
+  const uint64_t rooted = shape >> 32;
+  const uint64_t length = forgotten(w, shape & 0xFFFF'FFFF);
+  const bool dotted = byte(w, place) == '.';
+  const bool parent = dotted && length == 2 && byte(w, place + 1) == '.';
+  if (parent && out > 0) {
+    const uint64_t kept = d_component(w, dst, out);
+    return kept > 0 ? kept - 1 : 0;
+  }
+  if ((dotted && length == 1) || (parent && rooted != 0)) return out;
+  uint64_t end = zero(w) + out;
+  if (out > 0 || rooted != 0) {
+    set_byte(w, dst + end, '/');
+    ++end;
+  }
+  copy_kernel(at(w, dst + end), length, at(w, place));
+  return end + length;
+}
+
 // Removes "//", "/./" and "dir/..": what is written is a stack of components.
 uint64_t d_clean_path(DWindow* w, uint64_t dst, uint64_t string) {
   if (is_null(w, string)) return 0;
@@ -188,20 +211,7 @@ uint64_t d_clean_path(DWindow* w, uint64_t dst, uint64_t string) {
   for (; begin < size && go_on(round, string_bytes()); ++begin) {
     if (byte(w, string + begin) == '/') continue;
     const uint64_t end = d_component_end(w, string, begin, size);
-    const uint64_t length = forgotten(w, end - begin);
-    const bool dotted = byte(w, string + begin) == '.';
-    const bool parent = dotted && length == 2 && byte(w, string + begin + 1) == '.';
-    if (parent && out > 0) {
-      const uint64_t kept = d_component(w, dst, out);
-      out = forgotten(w, kept > 0 ? kept - 1 : 0);
-    } else if (!(dotted && length == 1) && !(parent && rooted != 0)) {
-      if (out > 0 || rooted != 0) {
-        set_byte(w, dst + out, '/');
-        ++out;
-      }
-      copy_kernel(at(w, dst + out), length, at(w, string + begin));
-      out = forgotten(w, out + length);
-    }
+    out = d_clean_component(w, dst, out, string + begin, (end - begin) | rooted << 32);
     begin = forgotten(w, end);
   }
   if (out == 0 && size > 0) {

@@ -83,8 +83,7 @@ namespace {
 }
 
 [[gnu::always_inline]] inline const abi::DVariable& descriptor(uint64_t variable) {
-  const uint64_t last = number(d_n_variables) - 1;
-  return d_variables[variable < last ? variable : last];
+  return d_variables[index_below(variable, number(d_n_variables))];
 }
 
 // Threads of one number in two name spaces, and a number that is used again: as the kernel has it,

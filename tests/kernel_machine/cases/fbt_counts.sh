@@ -4,6 +4,7 @@
 # loader reads is longer.
 # output:
 # 37 entries, 37 returns of 37 bytes, all of zero
+#
 "$CLEW" dtrace -q -c "dd if=/dev/zero of=/dev/null bs=1 count=37 status=none" -n '
 fbt::vfs_read:entry
 /pid == $target && arg2 == 1/

@@ -5,6 +5,7 @@
 # output:
 # vfs_read 21
 # vfs_write 21
+#
 "$CLEW" dtrace -q -c "dd if=/dev/zero of=/dev/null bs=1 count=21 status=none" -n '
 fbt::vfs_*:entry
 /pid == $target && arg2 == 1 && (probefunc == "vfs_read" || probefunc == "vfs_write")/

@@ -6,6 +6,7 @@
 # start 16 requests, 65536 bytes
 # done 16 requests, 65536 bytes
 # waits 16, for 16
+#
 "$CLEW" dtrace -q -c "dd if=/dev/zero of=/dev/nullb0 bs=4096 count=16 oflag=direct status=none" -n '
 io:::start
 /args[1]->dev_statname == "nullb0" && (args[0]->b_flags & B_WRITE)/

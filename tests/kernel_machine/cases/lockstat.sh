@@ -4,6 +4,7 @@
 # often.
 # output:
 # acquired 200 or more: 1, as often as released: 1
+#
 printf '%0200d' 0 > /tmp/digits
 "$CLEW" dtrace -q -c "/bin/sh -c 'cat /tmp/digits | dd of=/dev/null bs=1 count=200 status=none'" -n '
 fbt::pipe_read:entry

@@ -3,6 +3,7 @@
 # udp and ip: 25 datagrams of 10 bytes that a program sends to itself.
 # output:
 # udp sent 25, received 25
+#
 cat > /tmp/datagrams.py <<'END'
 import socket
 to = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
