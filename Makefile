@@ -4,7 +4,7 @@ DESTDIR ?=
 JOBS ?= $(shell nproc)
 PRESET ?= release
 
-.PHONY: all build test check demo bench install packages format clean
+.PHONY: all build test test-kernel check demo bench install packages format clean
 all: build
 
 build:  ## The command, at build/release/src/cmd/clew. PRESET=dev for another preset.
@@ -15,6 +15,13 @@ build:  ## The command, at build/release/src/cmd/clew. PRESET=dev for another pr
 test:  ## Installs what is needed, builds, runs every test.
 	@tools/install_packages build test
 	@tools/run_tests $(JOBS)
+
+test-kernel:  ## D on Debian's own kernel, in an emulated machine.
+	@tools/install_packages build test
+	@tests/kernel_machine/fetch_kernel build/kernel
+	@cmake --preset dev > /dev/null
+	@cmake --build --preset dev -j $(JOBS) --target clew kernel_machine_first
+	@ctest --preset dev -R '^kernel_machine$$' --verbose
 
 check:  ## The fast checks alone: layers, style, format.
 	@tools/check_layers && tools/check_style && tools/check_format

@@ -81,6 +81,8 @@ constexpr int64_t linear_value(const DLinear& l, uint64_t bucket) {
 // the steps, 2p + 2 all from factor^(high+1) on. The order that ends at `next` is cut in steps of
 // next / min(next, steps).
 
+inline constexpr uint64_t kDOrdersMax = 64;  // Powers of 2 in a word.
+
 struct DLogLinear {
   uint64_t factor = 10;
   uint64_t low = 0;
@@ -101,7 +103,8 @@ template <typename Visit>
 [[gnu::always_inline]] constexpr void each_order(const DLogLinear& l, uint64_t zero, Visit visit) {
   uint64_t first = 1;
   uint64_t before = 0;
-  for (uint64_t order = zero; order <= l.high && go_on(); ++order) {
+  uint64_t round = zero;
+  for (uint64_t order = zero; order <= l.high && go_on(round, kDOrdersMax); ++order) {
     const uint64_t next = first * l.factor;
     if (order >= l.low) {
       const uint64_t steps = next < l.steps ? next : l.steps;

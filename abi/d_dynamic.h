@@ -187,10 +187,15 @@ class DynamicTable {
     return found.offset + kDEntryHeadBytes + self().key_bytes_max();
   }
 
+  [[nodiscard, gnu::always_inline]] uint64_t key_words_max() const {
+    return self().key_bytes_max() / 8;
+  }
+
   [[nodiscard, gnu::always_inline]] uint64_t hash() const {
     uint64_t hash = self().identity() * 0x9E37'79B9'7F4A'7C15;
     const uint64_t words = self().key_words();
-    for (uint64_t i = self().zero(); i < words && go_on(); ++i) {
+    uint64_t round = self().zero();
+    for (uint64_t i = self().zero(); i < words && go_on(round, key_words_max()); ++i) {
       hash = (hash ^ (hash >> 29) ^ self().key_word(i)) * 0xBF58'476D'1CE4'E5B9;
     }
     return hash ^ (hash >> 32);
@@ -204,7 +209,8 @@ class DynamicTable {
     if (self().word(offset, 1) != self().identity()) return false;
     const uint64_t words = self().key_words();
     bool same = true;
-    for (uint64_t i = self().zero(); i < words && same && go_on(); ++i) {
+    uint64_t round = self().zero();
+    for (uint64_t i = self().zero(); i < words && same && go_on(round, key_words_max()); ++i) {
       same = self().word(offset, i + 2) == self().key_word(i);
     }
     return same;
@@ -242,7 +248,8 @@ class DynamicTable {
   [[gnu::always_inline]] void write_key(uint64_t offset) const {
     self().word(offset, 1) = self().identity();
     const uint64_t words = self().key_words();
-    for (uint64_t i = self().zero(); i < words && go_on(); ++i) {
+    uint64_t round = self().zero();
+    for (uint64_t i = self().zero(); i < words && go_on(round, key_words_max()); ++i) {
       self().word(offset, i + 2) = self().key_word(i);
     }
   }

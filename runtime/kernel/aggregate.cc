@@ -24,6 +24,7 @@ inline constexpr uint64_t kTakesMax = 1;
 #else
 inline constexpr uint64_t kTakesMax = 8;
 #endif
+inline constexpr uint64_t kKeyWordsMax = abi::kDKeyBytesMax / 8;
 
 // The masks say to the verifier that words are aligned.
 [[gnu::always_inline]] inline uint64_t& word(uint64_t offset, uint64_t index) {
@@ -51,13 +52,15 @@ inline constexpr uint64_t kFactors[4] = {0x9E37'79B9'7F4A'7C15, 0xC2B2'AE3D'27D4
 // Four words a turn: most keys of many words are texts.
 [[gnu::always_inline]] inline uint64_t hash_of(DWindow* w, uint64_t words) {
   uint64_t hash = kHashBegin;
+  uint64_t round = zero(w);
   uint64_t i = zero(w);
-  for (; i + 4 <= words && go_on(); i += 4) {
+  for (; i + 4 <= words && go_on(round, kKeyWordsMax / 4); i += 4) {
     const uint64_t first = key_word(w, i) * kFactors[0] + key_word(w, i + 1) * kFactors[1];
     const uint64_t second = key_word(w, i + 2) * kFactors[2] + key_word(w, i + 3) * kFactors[3];
     hash = mix(hash, first + second);
   }
-  for (; i < words && go_on(); ++i) {
+  round = zero(w);
+  for (; i < words && go_on(round, 3); ++i) {
     hash = mix(hash, key_word(w, i));
   }
   return end_hash(hash);
@@ -93,8 +96,7 @@ struct Wanted {
 }
 
 [[gnu::always_inline]] inline const abi::DAggregationTable& table_of(uint64_t aggregation) {
-  const uint64_t last = number(d_n_aggregations) - 1;
-  return aggregations()[aggregation < last ? aggregation : last];
+  return aggregations()[index_below(aggregation, number(d_n_aggregations))];
 }
 
 [[gnu::always_inline]] inline uint64_t key_words_of(const abi::DAggregationTable& t) {
@@ -237,7 +239,7 @@ struct Update {
 
 // That of an aggregation without a key + 1, once it is used.
 [[gnu::always_inline]] inline uint64_t only_entry(const abi::DAggregationTable& t, uint64_t cpu) {
-  const uint64_t place = in_tables(t.begin + cpu * number(d_n_aggregates_cpu_bytes));
+  const uint64_t place = in_tables(t.begin + times(cpu, number(d_n_aggregates_cpu_bytes)));
   return (abi::load_word(word(place, 0)) & 3) == kUsed ? place + 1 : 0;
 }
 
@@ -246,7 +248,7 @@ struct Update {
                                                   uint64_t cpu) {
   const uint64_t home = ((k.hash & 0xFFFF'FFFF) * masked(t.entries, 0xFFFFFF)) >> 32;
   const uint64_t place =
-      in_tables(t.begin + home * t.entry_bytes + cpu * number(d_n_aggregates_cpu_bytes));
+      in_tables(t.begin + home * t.entry_bytes + times(cpu, number(d_n_aggregates_cpu_bytes)));
   if ((abi::load_word(word(place, 0)) & 3) != kUsed || word(place, 1) != k.hash) return 0;
   uint64_t difference = 0;
   each_of_few(k.key_words,
@@ -266,13 +268,15 @@ extern "C" {
 [[gnu::noinline]] uint64_t d_aggregate_is_key(DWindow* w, uint64_t entry, uint64_t key_words) {
   const uint64_t offset = in_tables(entry);
   uint64_t difference = 0;
+  uint64_t round = zero(w);
   uint64_t i = zero(w);
-  for (; i + 4 <= key_words && difference == 0 && go_on(); i += 4) {
+  for (; i + 4 <= key_words && difference == 0 && go_on(round, kKeyWordsMax / 4); i += 4) {
     difference =
         (word(offset, i + 2) ^ key_word(w, i)) | (word(offset, i + 3) ^ key_word(w, i + 1)) |
         (word(offset, i + 4) ^ key_word(w, i + 2)) | (word(offset, i + 5) ^ key_word(w, i + 3));
   }
-  for (; i < key_words && difference == 0 && go_on(); ++i) {
+  round = zero(w);
+  for (; i < key_words && difference == 0 && go_on(round, 3); ++i) {
     difference = word(offset, i + 2) ^ key_word(w, i);
   }
   return difference == 0 ? 1 : 0;
@@ -288,7 +292,7 @@ extern "C" {
   const uint64_t cpu = processor();
   if (cpu >= number(d_n_cpus)) return 0;
   const Probed result =
-      search({w, hash, key_words_of(t)}, t, cpu * number(d_n_aggregates_cpu_bytes));
+      search({w, hash, key_words_of(t)}, t, times(cpu, number(d_n_aggregates_cpu_bytes)));
   w->header.second_result = result.empty;
   return result.found;
 }

@@ -150,7 +150,10 @@ extern const char d_n_skipped;
 extern const char d_n_wants_stack;
 // Of one program.
 extern const char d_n_run_when;
+extern const char d_n_cookie;  // When the kernel keeps none for the attach point, else 0.
 extern const char d_n_argument_count;
+extern const char d_n_has_result;  // Of a function's return; what d_n_used_arguments has a bit for,
+extern const char d_n_used_arguments;     // is read.
 extern const char d_n_argument_map_low;   // Eight bytes of argument_map;
 extern const char d_n_argument_map_high;  // the other two.
 extern const char d_n_has_argument_map;
@@ -201,9 +204,17 @@ extern const char d_n_mm_arg_end;
   return value;
 }
 
-// 0, which the verifier does not know: loops must begin with such a value (abi/d_loop.h).
+// 0, which the verifier does not know: loops must begin with such a value (abi/d_loop.h). Where it
+// walks through the rounds, one that only the compiler does not know.
 [[gnu::always_inline]] inline uint64_t zero(const DWindow* w) {
+#if defined(CLEW_COUNTED_LOOPS)
+  // `w` is named, so that the compiler passes it to functions that need it for this alone.
+  uint64_t value = 0;
+  asm volatile("%0 = 0" : "=r"(value) : "r"(w));
+  return value;
+#else
   return w->header.reserved_null[0];
+#endif
 }
 
 // The same value, of which the verifier forgets where it came from. The size of a copy has to be
@@ -262,6 +273,21 @@ inline constexpr uint64_t kCopyBytesMax = 4096;
   if (aligned >= limit) return 0;
   asm volatile("" : "+r"(aligned));  // What is computed from it comes after the comparison.
   return aligned;
+}
+
+// value * count, where `count` is a number of the linker's: older verifiers keep the bounds of a
+// product only when its second factor is known.
+[[gnu::always_inline]] inline uint64_t times(uint64_t value, uint64_t count) {
+  asm volatile("%0 *= %1" : "+r"(value) : "r"(count));
+  return value;
+}
+
+// An index below `count`, which is a number of the linker's; 0 for one that is not.
+[[gnu::always_inline]] inline uint64_t index_below(uint64_t index, uint64_t count) {
+  uint64_t kept = masked(index, 0xFFFF);
+  if (kept >= count) kept = 0;
+  asm volatile("" : "+r"(kept));
+  return kept;
 }
 
 [[gnu::always_inline]] inline uint8_t* at(DWindow* w, uint64_t offset) {

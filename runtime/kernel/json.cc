@@ -66,8 +66,9 @@ extern "C" {
 // Whether the text at `place` is the `length` bytes at `key`.
 [[gnu::noinline]] uint64_t d_json_is_key(DWindow* w, uint64_t place, uint64_t key,
                                          uint64_t length) {
+  uint64_t round = zero(w);
   uint64_t i = zero(w);
-  for (; i < length && go_on(); ++i) {
+  for (; i < length && go_on(round, string_bytes()); ++i) {
     if (byte(w, place + 1 + i) != byte(w, key + i)) return 0;
   }
   return byte(w, place + 1 + i) == '"' ? 1 : 0;
@@ -97,7 +98,8 @@ extern "C" {
 [[gnu::noinline]] uint64_t d_json_element(DWindow* w, uint64_t place, uint64_t index) {
   if (byte(w, place) != '[') return 0;
   uint64_t here = d_json_space(w, place + 1);
-  for (uint64_t i = zero(w); i < index && go_on(); ++i) {
+  uint64_t round = zero(w);
+  for (uint64_t i = zero(w); i < index && go_on(round, string_bytes()); ++i) {
     here = d_json_space(w, d_json_end(w, here));
     if (byte(w, here) != ',') return 0;
     here = d_json_space(w, here + 1);
@@ -118,7 +120,8 @@ extern "C" {
 
 [[gnu::noinline]] uint64_t d_json_index(DWindow* w, uint64_t key, uint64_t length) {
   uint64_t value = zero(w);
-  for (uint64_t i = zero(w); i < length && go_on(); ++i)
+  uint64_t round = zero(w);
+  for (uint64_t i = zero(w); i < length && go_on(round, string_bytes()); ++i)
     value = value * 10 + (byte(w, key + i) & 0xF);
   return value;
 }
@@ -140,8 +143,9 @@ uint64_t d_json(DWindow* w, uint64_t dst, uint64_t string, uint64_t key) {
   }
   const uint64_t end = d_json_end(w, here);
   if (byte(w, here) == '"') return slice(w, dst, here + 1, end - 1);
+  uint64_t round = zero(w);
   uint64_t last = zero(w) + end;
-  for (; last > here && go_on(); --last) {
+  for (; last > here && go_on(round, string_bytes()); --last) {
     if (!is_blank(byte(w, last - 1))) break;
   }
   return slice(w, dst, here, last);

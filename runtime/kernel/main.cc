@@ -76,6 +76,14 @@ inline constexpr uint64_t kErrnoMax = 4095;
   w->header.has_stack = 0;
 }
 
+// Only the context knows where the kernel was interrupted.
+[[gnu::always_inline]] inline void take_stack(DWindow* w, const uint64_t* context) {
+  if (number(d_n_wants_stack) == 0) return;
+  const int64_t bytes = helper<67>(context, w->clock_stack, sizeof w->clock_stack, uint64_t{0});
+  w->header.has_stack = 1;
+  w->header.stack_bytes = bytes < 0 ? 0 : static_cast<uint64_t>(bytes);
+}
+
 // Only as many as the tracepoint has: the kernel refuses a program that reads more.
 [[gnu::always_inline]] inline void read_context(const uint64_t* context, uint64_t* arguments) {
   const uint64_t count = number(d_n_argument_count);
@@ -95,6 +103,12 @@ inline constexpr uint64_t kErrnoMax = 4095;
 [[gnu::always_inline]] inline uint64_t cookie_of(uint64_t system_call) {
   if (system_call >= abi::kDSystemCallsMax) return 0;
   return d_system_calls[number(d_n_system_calls_begin) + system_call];
+}
+
+// The probe's cookie, which the kernel keeps for each attachment or the linker put in.
+[[gnu::always_inline]] inline uint64_t cookie_at(const void* context) {
+  const uint64_t own = number(d_n_cookie);
+  return own != 0 ? own : attach_cookie(context);
 }
 
 // Of a system call, by its registers.
@@ -172,6 +186,37 @@ inline constexpr uint64_t kFutexCall = 202;
   return entered;
 }
 
+// The compiler would choose among places first and load then, which the kernel does not take.
+template <uint32_t kIndex>
+[[gnu::always_inline]] inline uint64_t context_word(const uint64_t* context) {
+  uint64_t value = 0;
+  asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(value) : "r"(context), "i"(kIndex * 8));
+  return value;
+}
+
+// Of a function that returns: its result behind its arguments, of which only those that are asked
+// for are looked at, since the kernel refuses those of some types.
+[[gnu::always_inline]] inline void read_exit(const uint64_t* context, uint64_t* arguments) {
+  const uint64_t count = number(d_n_argument_count);
+  const uint64_t used = number(d_n_used_arguments);
+  clear_arguments(arguments);
+  if (number(d_n_has_result) != 0) {
+    if (count == 0) arguments[1] = context_word<0>(context);
+    if (count == 1) arguments[1] = context_word<1>(context);
+    if (count == 2) arguments[1] = context_word<2>(context);
+    if (count == 3) arguments[1] = context_word<3>(context);
+    if (count == 4) arguments[1] = context_word<4>(context);
+    if (count == 5) arguments[1] = context_word<5>(context);
+    if (count == 6) arguments[1] = context_word<6>(context);
+  }
+  if ((used & 1) != 0) arguments[2] = context_word<0>(context);
+  if ((used & 2) != 0) arguments[3] = context_word<1>(context);
+  if ((used & 4) != 0) arguments[4] = context_word<2>(context);
+  if ((used & 8) != 0) arguments[5] = context_word<3>(context);
+  if ((used & 16) != 0) arguments[6] = context_word<4>(context);
+  if ((used & 32) != 0) arguments[7] = context_word<5>(context);
+}
+
 // All that code of a process may use to say where its arguments are, in the order of pt_regs.
 [[gnu::always_inline]] inline void copy_registers(DWindow* w, const uint64_t* context) {
   auto* registers = reinterpret_cast<uint64_t*>(w->scratch);
@@ -201,7 +246,7 @@ int d_main_raw_tracepoint(const uint64_t* context) {
   if (w == nullptr) return 0;
   no_registers(w);
   put_arguments(w, read);
-  run(w, attach_cookie(context));
+  run(w, cookie_at(context));
   release(w);
   return 0;
 }
@@ -246,13 +291,52 @@ int d_main_profile(const uint64_t* context) {
     w->header.kernel_pc = pc;
     w->header.arguments[0] = pc;
   }
-  // Only the context knows where the kernel was interrupted.
-  if (number(d_n_wants_stack) != 0) {
-    const int64_t bytes = helper<67>(context, w->clock_stack, sizeof w->clock_stack, uint64_t{0});
-    w->header.has_stack = 1;
-    w->header.stack_bytes = bytes < 0 ? 0 : static_cast<uint64_t>(bytes);
-  }
+  take_stack(w, context);
   run(w, attach_cookie(context));
+  release(w);
+  return 0;
+}
+
+int d_main_function_entry(const uint64_t* context) {
+  const auto read = [context](uint64_t* arguments) { read_function(context, arguments); };
+  if (!passes_filters(read)) return 0;
+  DWindow* w = claim();
+  if (w == nullptr) return 0;
+  no_registers(w);
+  w->header.kernel_pc = context[kRip];
+  put_arguments(w, read);
+  take_stack(w, context);
+  run(w, attach_cookie(context));
+  release(w);
+  return 0;
+}
+
+int d_main_function_return(const uint64_t* context) {
+  const auto read = [context](uint64_t* arguments) {
+    clear_arguments(arguments);
+    arguments[1] = context[kRax];
+  };
+  if (!passes_filters(read)) return 0;
+  DWindow* w = claim();
+  if (w == nullptr) return 0;
+  no_registers(w);
+  w->header.kernel_pc = context[kRip];
+  put_arguments(w, read);
+  take_stack(w, context);
+  run(w, attach_cookie(context));
+  release(w);
+  return 0;
+}
+
+// A return with the function's arguments (fexit); the program is for one enabling.
+int d_main_function_exit(const uint64_t* context) {
+  const auto read = [context](uint64_t* arguments) { read_exit(context, arguments); };
+  if (!passes_filters(read)) return 0;
+  DWindow* w = claim();
+  if (w == nullptr) return 0;
+  no_registers(w);
+  put_arguments(w, read);
+  run(w, number(d_n_cookie));
   release(w);
   return 0;
 }

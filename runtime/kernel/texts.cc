@@ -3,17 +3,44 @@
 #include "runtime/kernel/text.h"
 
 namespace clew::runtime::kernel {
-namespace {
 
-[[gnu::always_inline]] inline bool contains(DWindow* w, uint64_t set, uint64_t character) {
+// Loops inside of loops: by themselves, so that the verifier looks at one at a time.
+extern "C" {
+
+[[gnu::noinline]] uint64_t d_contains(DWindow* w, uint64_t set, uint64_t character) {
   const uint64_t limit = string_bytes();
   for (uint64_t i = zero(w); i < limit && go_on(); ++i) {
     const uint64_t one = byte(w, set + i);
-    if (one == character) return true;
-    if (one == 0) return false;
+    if (one == character) return 1;
+    if (one == 0) return 0;
   }
-  return false;
+  return 0;
 }
+
+// The begin of the last component of a path that ends at `end`.
+[[gnu::noinline]] uint64_t d_component(DWindow* w, uint64_t string, uint64_t end) {
+  uint64_t round = zero(w);
+  uint64_t first = zero(w) + end;
+  for (; first > 0 && go_on(round, string_bytes()); --first) {
+    if (byte(w, string + first - 1) == '/') break;
+  }
+  return first;
+}
+
+// The end of the component that begins at `begin`.
+[[gnu::noinline]] uint64_t d_component_end(DWindow* w, uint64_t string, uint64_t begin,
+                                           uint64_t size) {
+  uint64_t round = zero(w);
+  uint64_t end = zero(w) + begin;
+  for (; end < size && go_on(round, string_bytes()); ++end) {
+    if (byte(w, string + end) == '/') break;
+  }
+  return end;
+}
+
+}  // extern "C"
+
+namespace {
 
 // strtok()'s text is kept outside of D's part of the window.
 [[gnu::always_inline]] inline uint64_t token_byte(DWindow* w, uint64_t place) {
@@ -39,19 +66,12 @@ namespace {
 
 // The end of a path without its trailing slashes; 0 when it is all slashes.
 [[gnu::always_inline]] inline uint64_t without_slashes(DWindow* w, uint64_t string, uint64_t end) {
+  uint64_t round = zero(w);
   uint64_t last = zero(w) + end;
-  for (; last > 0 && go_on(); --last) {
+  for (; last > 0 && go_on(round, string_bytes()); --last) {
     if (byte(w, string + last - 1) != '/') break;
   }
   return forgotten(w, last);
-}
-// The begin of the last component that ends at `end`.
-[[gnu::always_inline]] inline uint64_t component(DWindow* w, uint64_t string, uint64_t end) {
-  uint64_t first = zero(w) + end;
-  for (; first > 0 && go_on(); --first) {
-    if (byte(w, string + first - 1) == '/') break;
-  }
-  return forgotten(w, first);
 }
 
 [[gnu::always_inline]] inline uint64_t one_byte(DWindow* w, uint64_t dst, uint64_t character) {
@@ -108,15 +128,18 @@ uint64_t d_tokenize(DWindow* w, uint64_t dst, uint64_t string, uint64_t delimite
     return fail(w, DFault::BadAddress, 0);
   }
   const uint64_t limit = string_bytes();
+  uint64_t round = zero(w);
   uint64_t begin = zero(w) + w->header.token_offset;
-  for (; begin < limit && go_on(); ++begin) {
+  for (; begin < limit && go_on(round, limit); ++begin) {
     const uint64_t character = token_byte(w, begin);
-    if (character == 0 || !contains(w, delimiters, character)) break;
+    if (character == 0 || d_contains(w, delimiters, character) == 0) break;
   }
+  begin = forgotten(w, begin);
+  round = zero(w);
   uint64_t end = zero(w) + begin;
-  for (; end < limit && go_on(); ++end) {
+  for (; end < limit && go_on(round, limit); ++end) {
     const uint64_t character = token_byte(w, end);
-    if (character == 0 || contains(w, delimiters, character)) break;
+    if (character == 0 || d_contains(w, delimiters, character) != 0) break;
     set_byte(w, dst + end - begin, character);
   }
   w->header.token_offset = token_byte(w, end) == 0 ? end : end + 1;
@@ -138,7 +161,7 @@ uint64_t d_base_name(DWindow* w, uint64_t dst, uint64_t string) {
   if (size == 0) return one_byte(w, dst, '.');
   const uint64_t end = without_slashes(w, string, size);
   if (end == 0) return one_byte(w, dst, '/');
-  return slice(w, dst, string + component(w, string, end), string + end);
+  return slice(w, dst, string + d_component(w, string, end), string + end);
 }
 
 uint64_t d_directory_name(DWindow* w, uint64_t dst, uint64_t string) {
@@ -147,11 +170,34 @@ uint64_t d_directory_name(DWindow* w, uint64_t dst, uint64_t string) {
   if (size == 0) return one_byte(w, dst, '.');
   const uint64_t end = without_slashes(w, string, size);
   if (end == 0) return one_byte(w, dst, '/');
-  const uint64_t first = component(w, string, end);
+  const uint64_t first = d_component(w, string, end);
   if (first == 0) return one_byte(w, dst, '.');
   const uint64_t parent = without_slashes(w, string, first);
   if (parent == 0) return one_byte(w, dst, '/');
   return slice(w, dst, string, string + parent);
+}
+
+// Adds a component to the clean path at `dst`, which has `out` bytes, or takes one away for "..".
+// Gives how many bytes it has then. `shape`: the component's length, above whether the path begins
+// at the root.
+[[gnu::noinline]] uint64_t d_clean_component(DWindow* w, uint64_t dst, uint64_t out, uint64_t place,
+                                             uint64_t shape) {
+  const uint64_t rooted = shape >> 32;
+  const uint64_t length = forgotten(w, shape & 0xFFFF'FFFF);
+  const bool dotted = byte(w, place) == '.';
+  const bool parent = dotted && length == 2 && byte(w, place + 1) == '.';
+  if (parent && out > 0) {
+    const uint64_t kept = d_component(w, dst, out);
+    return kept > 0 ? kept - 1 : 0;
+  }
+  if ((dotted && length == 1) || (parent && rooted != 0)) return out;
+  uint64_t end = zero(w) + out;
+  if (out > 0 || rooted != 0) {
+    set_byte(w, dst + end, '/');
+    ++end;
+  }
+  copy_own(at(w, dst + end), length, at(w, place));
+  return end + length;
 }
 
 // Removes "//", "/./" and "dir/..": what is written is a stack of components.
@@ -160,29 +206,13 @@ uint64_t d_clean_path(DWindow* w, uint64_t dst, uint64_t string) {
   const uint64_t size = length_of(w, string);
   const uint64_t rooted = byte(w, string) == '/' ? 1 : 0;
   uint64_t out = zero(w);
+  uint64_t round = zero(w);
   uint64_t begin = zero(w);
-  for (; begin < size && go_on(); ++begin) {
+  for (; begin < size && go_on(round, string_bytes()); ++begin) {
     if (byte(w, string + begin) == '/') continue;
-    uint64_t end = zero(w) + begin;
-    for (; end < size && go_on(); ++end) {
-      if (byte(w, string + end) == '/') break;
-    }
-    end = forgotten(w, end);
-    const uint64_t length = forgotten(w, end - begin);
-    const bool dotted = byte(w, string + begin) == '.';
-    const bool parent = dotted && length == 2 && byte(w, string + begin + 1) == '.';
-    if (parent && out > 0) {
-      const uint64_t kept = component(w, dst, out);
-      out = forgotten(w, kept > 0 ? kept - 1 : 0);
-    } else if (!(dotted && length == 1) && !(parent && rooted != 0)) {
-      if (out > 0 || rooted != 0) {
-        set_byte(w, dst + out, '/');
-        ++out;
-      }
-      copy_own(at(w, dst + out), length, at(w, string + begin));
-      out = forgotten(w, out + length);
-    }
-    begin = end;
+    const uint64_t end = d_component_end(w, string, begin, size);
+    out = d_clean_component(w, dst, out, string + begin, (end - begin) | rooted << 32);
+    begin = forgotten(w, end);
   }
   if (out == 0 && size > 0) {
     set_byte(w, dst, rooted != 0 ? '/' : '.');

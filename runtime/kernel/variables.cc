@@ -20,7 +20,7 @@ class TableOf : public abi::DynamicTable<Self> {
  public:
   [[gnu::always_inline]] TableOf(DWindow* w, uint64_t identity) : w_(w), identity_(identity) {}
 
-  [[gnu::always_inline]] uint64_t zero() const { return w_->header.reserved_null[0]; }
+  [[gnu::always_inline]] uint64_t zero() const { return kernel::zero(w_); }
   [[gnu::always_inline]] uint64_t buckets() const { return number(d_n_dynamic_buckets); }
   [[gnu::always_inline]] uint64_t entry_bytes() const { return number(d_n_dynamic_entry_bytes); }
   [[gnu::always_inline]] uint64_t key_bytes_max() const { return number(d_n_dynamic_key_bytes); }
@@ -110,8 +110,7 @@ namespace {
 }
 
 [[gnu::always_inline]] inline const abi::DVariable& descriptor(uint64_t variable) {
-  const uint64_t last = number(d_n_variables) - 1;
-  return variables()[variable < last ? variable : last];
+  return variables()[index_below(variable, number(d_n_variables))];
 }
 
 // Threads of one number in two name spaces, and a number that is used again: as the kernel has it,

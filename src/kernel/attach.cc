@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The structs of bpf(2) are written out here where they are newer than Debian 12's <linux/bpf.h>.
 #include "kernel/attach.h"
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -21,51 +19,11 @@
 
 #include "base/error_text.h"
 #include "kernel/bpf.h"
+#include "kernel/links.h"
 #include "kernel/probe_suspects.h"
 
 namespace clew::kernel {
 namespace {
-
-constexpr uint32_t kUserProbeMulti = 48;  // BPF_TRACE_UPROBE_MULTI, Linux 6.6
-constexpr uint32_t kMultiReturn = 1;      // BPF_F_UPROBE_MULTI_RETURN
-
-// bpf_attr::raw_tracepoint; the cookie came with Linux 6.10.
-struct RawTracepointOpen {
-  uint64_t name = 0;
-  uint32_t program = 0;
-  uint32_t reserved = 0;
-  uint64_t cookie = 0;
-};
-
-// bpf_attr::link_create for uprobe_multi.
-struct UserProbeLink {
-  uint32_t program = 0;
-  uint32_t target = 0;
-  uint32_t attach_type = kUserProbeMulti;
-  uint32_t flags = 0;
-  uint64_t path = 0;
-  uint64_t offsets = 0;
-  uint64_t semaphores = 0;
-  uint64_t cookies = 0;
-  uint32_t count = 0;
-  uint32_t multi_flags = 0;
-  uint32_t pid = 0;
-  uint32_t reserved = 0;
-};
-
-// bpf_attr::link_create for perf_event.
-struct PerfEventLink {
-  uint32_t program = 0;
-  uint32_t target = 0;
-  uint32_t attach_type = BPF_PERF_EVENT;
-  uint32_t flags = 0;
-  uint64_t cookie = 0;
-};
-
-template <typename Value>
-uint64_t address_of(const Value* pointer) {
-  return reinterpret_cast<uint64_t>(pointer);
-}
 
 auto refuse(const std::string& what, int64_t result) {
   const auto error = static_cast<int>(-result);
@@ -260,7 +218,8 @@ Expected<FileDescriptor> attach_raw_tracepoint(const FileDescriptor& program,
   open.name = address_of(tracepoint.c_str());
   open.program = static_cast<uint32_t>(program.get());
   open.cookie = cookie;
-  const int64_t result = call_bpf(BPF_RAW_TRACEPOINT_OPEN, &open, sizeof open);
+  const size_t size = cookie == 0 ? offsetof(RawTracepointOpen, cookie) : sizeof open;
+  const int64_t result = call_bpf(BPF_RAW_TRACEPOINT_OPEN, &open, size);
   if (result < 0) return refuse(fmt::format("attaching to the tracepoint {}", tracepoint), result);
   return FileDescriptor(static_cast<int>(result));
 }

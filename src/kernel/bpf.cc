@@ -12,18 +12,14 @@
 #include <unistd.h>
 
 #include "base/error_text.h"
+#include "kernel/links.h"
 #include "kernel/verifier_message.h"
 
 namespace clew::kernel {
 namespace {
 
-constexpr uint32_t kUserProbeMulti = 48;  // BPF_TRACE_UPROBE_MULTI, Linux 6.6
 constexpr size_t kLogBytes = size_t{16} << 20;
 constexpr char kLicense[] = "GPL";  // Of what is loaded: helpers like stacks ask for it.
-
-uint64_t address_of(const void* pointer) {
-  return reinterpret_cast<uint64_t>(pointer);
-}
 
 void set_name(char (&to)[BPF_OBJ_NAME_LEN], const std::string& name) {
   std::copy_n(name.begin(), std::min(name.size(), sizeof to - 1), to);
@@ -50,11 +46,30 @@ bpf_prog_type type_of(ProgramType type) {
       return BPF_PROG_TYPE_TRACEPOINT;
     case ProgramType::PerfEvent:
       return BPF_PROG_TYPE_PERF_EVENT;
-    case ProgramType::UserProbe:
+    case ProgramType::SingleProbe:
     case ProgramType::UserProbeMulti:
+    case ProgramType::KernelProbeMulti:
       return BPF_PROG_TYPE_KPROBE;
+    case ProgramType::FunctionExit:
+      return BPF_PROG_TYPE_TRACING;
   }
   return BPF_PROG_TYPE_UNSPEC;
+}
+
+uint32_t attach_type_of(ProgramType type) {
+  switch (type) {
+    case ProgramType::RawTracepoint:
+    case ProgramType::PerfEvent:
+    case ProgramType::SingleProbe:
+      return 0;
+    case ProgramType::UserProbeMulti:
+      return kUserProbeMulti;
+    case ProgramType::KernelProbeMulti:
+      return BPF_TRACE_KPROBE_MULTI;
+    case ProgramType::FunctionExit:
+      return BPF_TRACE_FEXIT;
+  }
+  return 0;
 }
 
 Expected<FileDescriptor> load_types(const std::vector<uint8_t>& types) {
@@ -80,7 +95,8 @@ bpf_attr attributes_of(const Image& image, const FileDescriptor& types) {
   attributes.func_info_rec_size = sizeof(bpf_func_info);
   attributes.func_info = address_of(image.function_info.data());
   attributes.func_info_cnt = static_cast<uint32_t>(image.function_info.size() / 2);
-  if (image.type == ProgramType::UserProbeMulti) attributes.expected_attach_type = kUserProbeMulti;
+  attributes.expected_attach_type = attach_type_of(image.type);
+  attributes.attach_btf_id = image.function;
   return attributes;
 }
 

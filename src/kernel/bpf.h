@@ -47,8 +47,10 @@ enum class ProgramType : uint8_t {
   RawTracepoint,
   TraceEvent,
   PerfEvent,
-  UserProbe,
-  UserProbeMulti
+  SingleProbe,  // A kprobe or uprobe that is a perf event.
+  UserProbeMulti,
+  KernelProbeMulti,
+  FunctionExit,  // Image::function says of which.
 };
 
 // Code and types as the kernel takes them (link.h makes them).
@@ -58,6 +60,7 @@ struct Image {
   std::vector<isa::Instruction> code;
   std::vector<uint8_t> types;           // BTF
   std::vector<uint32_t> function_info;  // Pairs: instruction, type
+  uint32_t function = 0;                // FunctionExit: its number among the kernel's types.
 };
 
 // Refused: the message has the verifier's reason in short; `log`, if not null, gets all its words.

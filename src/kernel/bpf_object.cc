@@ -16,6 +16,8 @@
 extern "C" {
 extern const uint8_t clew_d_accessors_begin[];
 extern const uint8_t clew_d_accessors_end[];
+extern const uint8_t clew_d_counted_begin[];
+extern const uint8_t clew_d_counted_end[];
 }
 
 namespace clew::kernel {
@@ -213,13 +215,15 @@ Expected<Functions> read_bpf_object(std::span<const uint8_t> object) {
   return Reader(object).read();
 }
 
-const Functions& accessor_functions() {
-  static const Functions kFunctions = [] {
-    Expected<Functions> functions = read_bpf_object({clew_d_accessors_begin, clew_d_accessors_end});
+const Functions& accessor_functions(LoopKind loops) {
+  const auto built_in = [](const uint8_t* begin, const uint8_t* end) {
+    Expected<Functions> functions = read_bpf_object({begin, end});
     CLEW_ASSERT(functions.has_value());
     return std::move(*functions);
-  }();
-  return kFunctions;
+  };
+  static const Functions kOpen = built_in(clew_d_accessors_begin, clew_d_accessors_end);
+  static const Functions kCounted = built_in(clew_d_counted_begin, clew_d_counted_end);
+  return loops == LoopKind::Open ? kOpen : kCounted;
 }
 
 }  // namespace clew::kernel

@@ -39,7 +39,10 @@ using Functions = std::map<std::string, Function, std::less<>>;
 // Errors: Refused when it is none of ours; it is trusted otherwise.
 Expected<Functions> read_bpf_object(std::span<const uint8_t> object);
 
+// How the kernel's verifier deals with loops (abi/d_loop.h).
+enum class LoopKind : uint8_t { Open, Counted };
+
 // The accessors, read once. Any thread.
-const Functions& accessor_functions();
+const Functions& accessor_functions(LoopKind loops);
 
 }  // namespace clew::kernel

@@ -68,6 +68,7 @@ struct KernelTypes::Data {
   size_t texts = 0;
   std::unordered_map<std::string_view, uint32_t> records;
   std::unordered_map<std::string_view, uint32_t> tracepoints;
+  std::unordered_map<std::string_view, uint32_t> functions;
 
   template <typename Value>
   [[nodiscard]] Value at(size_t offset) const {
@@ -103,6 +104,7 @@ struct KernelTypes::Data {
   void remember(uint32_t id, const btf_type& one) {
     const uint32_t kind = BTF_INFO_KIND(one.info);
     if (kind == BTF_KIND_STRUCT) records.emplace(text(one.name_off), id);
+    if (kind == BTF_KIND_FUNC) functions.emplace(text(one.name_off), id);
     if (kind != BTF_KIND_TYPEDEF) return;
     const std::string_view name = text(one.name_off);
     if (name.starts_with(kTracepointPrefix)) {
@@ -190,6 +192,15 @@ Expected<uint32_t> KernelTypes::tracepoint_arguments(std::string_view tracepoint
   const uint32_t function = data_->strip(data_->type(pointer).type);
   const uint32_t parameters = BTF_INFO_VLEN(data_->type(function).info);
   return parameters == 0 ? 0 : parameters - 1;
+}
+
+Expected<KernelTypes::FunctionType> KernelTypes::function(std::string_view name) const {
+  const auto found = data_->functions.find(name);
+  if (found == data_->functions.end()) {
+    return fail(ErrorCode::NotFound, fmt::format("the kernel's types have no function {}", name));
+  }
+  const btf_type prototype = data_->type(data_->type(found->second).type);
+  return FunctionType{found->second, BTF_INFO_VLEN(prototype.info), prototype.type != 0};
 }
 
 }  // namespace clew::kernel

@@ -29,6 +29,14 @@ class KernelTypes {
   // NotFound when the kernel's core has no such tracepoint (one of a module is none of its).
   [[nodiscard]] Expected<uint32_t> tracepoint_arguments(std::string_view tracepoint) const;
 
+  // A function of the kernel's core. NotFound.
+  struct FunctionType {
+    uint32_t id = 0;
+    uint32_t arguments = 0;
+    bool has_result = false;
+  };
+  [[nodiscard]] Expected<FunctionType> function(std::string_view name) const;
+
  private:
   struct Data;
   explicit KernelTypes(std::unique_ptr<Data> data);

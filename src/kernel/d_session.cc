@@ -11,11 +11,13 @@
 
 #include "base/assert.h"
 #include "kernel/attach.h"
+#include "kernel/attach_functions.h"
 #include "kernel/bpf.h"
 #include "kernel/d_session_aggregates.h"
 #include "kernel/d_session_programs.h"
 #include "kernel/d_session_stacks.h"
 #include "kernel/everywhere.h"
+#include "kernel/features.h"
 #include "kernel/lock_entries.h"
 #include "kernel/maps.h"
 #include "kernel/static_arguments.h"
@@ -169,7 +171,9 @@ struct DSession::Data {
                           .type = group.key.type,
                           .clauses = steps,
                           .error_clauses = errors,
-                          .static_arguments = &arguments};
+                          .static_arguments = &arguments,
+                          .loops = features().has_open_loops ? LoopKind::Open : LoopKind::Counted,
+                          .function = group.key.function};
     const Image image = CLEW_TRY(link(input, plan.clauses, symbols));
     Expected<FileDescriptor> program = load_image(image, log);
     if (!program) return refusal(group, program.error());
@@ -180,9 +184,10 @@ struct DSession::Data {
     const ProgramGroup& group = plan.groups[index];
     switch (enablings[group.enablings.front()].probe.kind) {
       case AttachKind::Host:
+        return {};
       case AttachKind::FunctionEntry:
       case AttachKind::FunctionReturn:
-        return {};
+        return attach_kernel_functions(index);
       case AttachKind::RawTracepoint:
         return attach_tracepoints(index);
       case AttachKind::TraceEvent:
@@ -206,9 +211,11 @@ struct DSession::Data {
   }
 
   Expected<void> attach_tracepoints(uint32_t index) {
-    for (const uint32_t enabling : plan.groups[index].enablings) {
-      attachments.push_back(CLEW_TRY(attach_raw_tracepoint(
-          loaded[index], enablings[enabling].probe.symbol, cookie(enabling))));
+    const ProgramGroup& group = plan.groups[index];
+    for (const uint32_t enabling : group.enablings) {
+      const uint64_t kept = group.key.cookie != 0 ? 0 : cookie(enabling);  // By the kernel.
+      attachments.push_back(
+          CLEW_TRY(attach_raw_tracepoint(loaded[index], enablings[enabling].probe.symbol, kept)));
     }
     return {};
   }
@@ -271,6 +278,10 @@ struct DSession::Data {
       places.places.push_back({probe.offset_bytes, probe.semaphore_offset_bytes, cookie(enabling)});
     }
     for (const auto& [file, places] : by_file) {
+      if (!features().has_user_probe_multi) {
+        CLEW_TRY(attach_user_singly(loaded[index], places, attachments));
+        continue;
+      }
       for (const uint64_t cookie : CLEW_TRY(attach_user(loaded[index], places, attachments))) {
         left_out.push_back(static_cast<uint32_t>(cookie >> 32));
       }
@@ -298,6 +309,22 @@ struct DSession::Data {
     for (const auto& [index, chosen] : by_group)
       CLEW_TRY(attach_process(index, chosen));
     return {};
+  }
+
+  Expected<void> attach_kernel_functions(uint32_t index) {
+    const ProgramGroup& group = plan.groups[index];
+    const Probe& first = enablings[group.enablings.front()].probe;
+    if (group.key.function != 0) {
+      attachments.push_back(CLEW_TRY(attach_trampoline(loaded[index], full_name(first))));
+      return {};
+    }
+    std::vector<FunctionPlace> places;
+    for (const uint32_t enabling : group.enablings) {
+      const Probe& probe = enablings[enabling].probe;
+      places.push_back({probe.module, probe.symbol, cookie(enabling)});
+    }
+    const bool is_return = first.kind == AttachKind::FunctionReturn;
+    return attach_functions(loaded[index], is_return, places, attachments);
   }
 
   // Runs the host program of BEGIN or END, if there is one.

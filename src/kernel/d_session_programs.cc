@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "abi/d_tables.h"
+#include "kernel/attach.h"
 #include "kernel/d_session_stacks.h"
+#include "kernel/features.h"
 #include "kernel/probe_to_bpf.h"
 #include "kernel/static_arguments.h"
 #include "kernel/to_bpf.h"
@@ -20,37 +22,62 @@ struct KindOfProgram {
   ProgramType type;
 };
 
-std::optional<KindOfProgram> program_of(AttachKind kind) {
+ProgramType user_type() {
+  return features().has_user_probe_multi ? ProgramType::UserProbeMulti : ProgramType::SingleProbe;
+}
+
+ProgramType function_type() {
+  return features().has_kernel_probe_multi ? ProgramType::KernelProbeMulti
+                                           : ProgramType::SingleProbe;
+}
+
+KindOfProgram program_of(AttachKind kind) {
   switch (kind) {
     case AttachKind::Host:
-      return KindOfProgram{"d_main_host", ProgramType::RawTracepoint};
+      return {"d_main_host", ProgramType::RawTracepoint};
     case AttachKind::RawTracepoint:
-      return KindOfProgram{"d_main_raw_tracepoint", ProgramType::RawTracepoint};
+      return {"d_main_raw_tracepoint", ProgramType::RawTracepoint};
     case AttachKind::TraceEvent:
-      return KindOfProgram{"d_main_trace_event", ProgramType::TraceEvent};
+      return {"d_main_trace_event", ProgramType::TraceEvent};
     case AttachKind::SyscallEntry:
-      return KindOfProgram{"d_main_syscall_entry", ProgramType::RawTracepoint};
+      return {"d_main_syscall_entry", ProgramType::RawTracepoint};
     case AttachKind::SyscallReturn:
-      return KindOfProgram{"d_main_syscall_return", ProgramType::RawTracepoint};
+      return {"d_main_syscall_return", ProgramType::RawTracepoint};
     case AttachKind::Profile:
     case AttachKind::Tick:
-      return KindOfProgram{"d_main_profile", ProgramType::PerfEvent};
+      return {"d_main_profile", ProgramType::PerfEvent};
     case AttachKind::UserEntry:
-      return KindOfProgram{"d_main_user_entry", ProgramType::UserProbeMulti};
+      return {"d_main_user_entry", user_type()};
     case AttachKind::UserReturn:
-      return KindOfProgram{"d_main_user_return", ProgramType::UserProbeMulti};
+      return {"d_main_user_return", user_type()};
     case AttachKind::UserOffset:
     case AttachKind::Usdt:
-      return KindOfProgram{"d_main_user_offset", ProgramType::UserProbeMulti};
+      return {"d_main_user_offset", user_type()};
     case AttachKind::LockReturn:
-      return KindOfProgram{"d_main_lock_return", ProgramType::UserProbeMulti};
+      return {"d_main_lock_return", user_type()};
     case AttachKind::LockWait:
-      return KindOfProgram{"d_main_lock_wait", ProgramType::RawTracepoint};
+      return {"d_main_lock_wait", ProgramType::RawTracepoint};
     case AttachKind::FunctionEntry:
+      return {"d_main_function_entry", function_type()};
     case AttachKind::FunctionReturn:
-      return std::nullopt;
+      return {"d_main_function_return", function_type()};
   }
-  return std::nullopt;
+  return {"d_main_host", ProgramType::RawTracepoint};
+}
+
+// Which arguments of a function its return has to have: arguments 2 and on of the attach point.
+uint64_t arguments_at_return(const Probe& probe, const std::vector<ProbeFilter>& filters,
+                             bool wants_arguments) {
+  uint64_t used = 0;
+  const auto use = [&used](uint8_t argument) {
+    if (argument >= 2 && argument < 8) used |= uint64_t{1} << (argument - 2);
+  };
+  for (const ProbeFilter& one : filters)
+    use(one.argument);
+  if (!wants_arguments) return used;
+  for (const uint8_t argument : probe.argument_map)
+    use(argument);
+  return used;
 }
 
 abi::DActivity when_of(const Probe& probe) {
@@ -162,17 +189,27 @@ Expected<void> check_arguments(const Probe& probe, uint32_t read, LazyKernelType
   return {};
 }
 
-Expected<ProgramKey> key_of(const ProgramPlan& plan, const DEnabling& enabling,
+// A return that has to know the function's arguments is a program for this function alone.
+Expected<void> look_at_arguments(const Probe& probe, LazyKernelTypes& types, ProgramKey& key) {
+  key.used_arguments = arguments_at_return(probe, key.filters, key.wants_arguments);
+  if (key.used_arguments == 0) return {};
+  const KernelTypes* kernel = CLEW_TRY(types.get());
+  const auto function = CLEW_TRY(kernel->function(probe.symbol));
+  key.main = "d_main_function_exit";
+  key.type = ProgramType::FunctionExit;
+  key.function = function.id;
+  key.argument_count = function.arguments;
+  key.has_result = function.has_result;
+  return {};
+}
+
+Expected<ProgramKey> key_of(const ProgramPlan& plan, const DEnabling& enabling, uint32_t index,
                             LazyKernelTypes& types) {
   const Probe& probe = enabling.probe;
-  const std::optional<KindOfProgram> kind = program_of(probe.kind);
-  if (!kind) {
-    return fail(ErrorCode::Refused,
-                fmt::format("{}: this kernel lets no program at its functions", full_name(probe)));
-  }
+  const KindOfProgram kind = program_of(probe.kind);
   ProgramKey key;
-  key.main = kind->main;
-  key.type = kind->type;
+  key.main = kind.main;
+  key.type = kind.type;
   key.run_when = when_of(probe);
   key.clauses = enabling.clauses;
   uint32_t read = 0;
@@ -190,12 +227,18 @@ Expected<ProgramKey> key_of(const ProgramPlan& plan, const DEnabling& enabling,
     key.load_offset_bytes = probe.load_offset_bytes;
   }
   CLEW_TRY(check_arguments(probe, read, types, key));
+  if (probe.kind == AttachKind::FunctionReturn) CLEW_TRY(look_at_arguments(probe, types, key));
+  const bool is_tracepoint =
+      probe.kind == AttachKind::RawTracepoint || probe.kind == AttachKind::LockWait;
+  if ((is_tracepoint && !features().has_tracepoint_cookies) || key.function != 0) {
+    key.cookie = cookie_of(probe.id, index);
+  }
   return key;
 }
 
 Expected<uint32_t> add(ProgramPlan& plan, const DEnabling& enabling, uint32_t index,
                        LazyKernelTypes& types) {
-  ProgramKey key = CLEW_TRY(key_of(plan, enabling, types));
+  ProgramKey key = CLEW_TRY(key_of(plan, enabling, index, types));
   auto group = std::find_if(plan.groups.begin(), plan.groups.end(),
                             [&](const ProgramGroup& one) { return one.key == key; });
   if (group == plan.groups.end()) {
@@ -277,6 +320,9 @@ void add_program_numbers(const ProgramGroup& group, Symbols& symbols) {
   };
   number("d_n_run_when", static_cast<uint64_t>(key.run_when));
   number("d_n_wants_arguments", key.wants_arguments ? 1 : 0);
+  number("d_n_cookie", key.cookie);
+  number("d_n_has_result", key.has_result ? 1 : 0);
+  number("d_n_used_arguments", key.used_arguments);
   number("d_n_argument_count", key.argument_count);
   number("d_n_has_argument_map", key.argument_map.empty() ? 0 : 1);
   number("d_n_argument_map_low", pack(key.argument_map, 0));
@@ -301,7 +347,7 @@ bool uses(const ProgramPlan& plan, std::string_view function) {
 Expected<void> add_kernel_numbers(const ProgramPlan& plan, LazyKernelTypes& types,
                                   Symbols& symbols) {
   bool is_needed = wants_user_stack(plan);
-  for (const auto& [name, function] : accessor_functions()) {
+  for (const auto& [name, function] : accessor_functions(LoopKind::Open)) {
     is_needed = is_needed || (refers_to_kernel(function) && uses(plan, name));
   }
   if (!is_needed) return {};

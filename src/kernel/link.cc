@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/link.h"
 
+#include <deque>
+
 #include <fmt/format.h>
 #include <linux/bpf.h>
 
@@ -9,6 +11,7 @@
 #include "isa/builder.h"
 #include "isa/opcode.h"
 #include "kernel/link_types.h"
+#include "kernel/older.h"
 #include "kernel/to_bpf.h"
 
 namespace clew::kernel {
@@ -192,8 +195,9 @@ class Linker {
     }
     const Function* more = input_.static_arguments;
     if (more != nullptr && more->name == name) return more;
-    const auto accessor = accessor_functions().find(name);
-    if (accessor != accessor_functions().end()) return &accessor->second;
+    const Functions& accessors = accessor_functions(input_.loops);
+    const auto accessor = accessors.find(name);
+    if (accessor != accessors.end()) return &accessor->second;
     for (const Function& one : clauses_) {
       if (one.name == name) return &one;
     }
@@ -205,6 +209,10 @@ class Linker {
     const Function* function = find(name);
     if (function == nullptr) {
       return fail(ErrorCode::Refused, fmt::format("the kernel has no '{}' yet", name));
+    }
+    if (input_.loops == LoopKind::Counted) {
+      older_.push_back(CLEW_TRY(for_older_kernel(*function)));
+      function = &older_.back();
     }
     begins_[name] = static_cast<uint32_t>(image_.code.size());
     image_.code.insert(image_.code.end(), function->code.begin(), function->code.end());
@@ -271,6 +279,7 @@ class Linker {
   Expected<Image> finish() {
     image_.name = input_.name;
     image_.type = input_.type;
+    image_.function = input_.function;
     FunctionTypes types;
     for (const Function* function : functions_) {
       image_.function_info.push_back(begins_.at(function->name));
@@ -284,6 +293,7 @@ class Linker {
   const std::vector<Function>& clauses_;
   const Symbols& symbols_;
   std::vector<Function> made_;
+  std::deque<Function> older_;
   std::vector<const Function*> functions_;  // In the order of their code.
   std::map<std::string, uint32_t> begins_;
   Image image_;

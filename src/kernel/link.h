@@ -41,6 +41,8 @@ struct LinkInput {
   std::span<const ClauseStep> clauses;
   std::span<const ClauseStep> error_clauses;
   const Function* static_arguments = nullptr;  // static_arguments.h
+  LoopKind loops = LoopKind::Open;
+  uint32_t function = 0;  // Image::function
 };
 
 // `clause_functions`: by clause. Errors: Refused when a name stands for nothing; Limit.

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binds a loaded program to functions of the kernel, and to places of files where the kernel has no
+// links for many at once.
+#pragma once
+
+#include <span>
+
+#include "base/error.h"
+#include "kernel/attach.h"
+#include "kernel/function_addresses.h"
+
+namespace clew::kernel {
+
+// Functions that the kernel lets nobody probe are left out; Refused when none is left, or when it
+// lets no program at its functions at all.
+Expected<void> attach_functions(const FileDescriptor& program, bool is_return,
+                                std::span<const FunctionPlace> places, Attachments& attachments);
+
+// A program that the kernel knows the function of already (fexit).
+Expected<FileDescriptor> attach_trampoline(const FileDescriptor& program,
+                                           const std::string& function);
+
+// attach_user() with one perf event for each place.
+Expected<void> attach_user_singly(const FileDescriptor& program, const UserPlaces& places,
+                                  Attachments& attachments);
+
+}  // namespace clew::kernel

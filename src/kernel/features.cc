@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/features.h"
+
+#include <cerrno>
+#include <cstdint>
+#include <span>
+
+#include "base/file_descriptor.h"
+#include "isa/program.h"
+#include "kernel/bpf.h"
+#include "kernel/links.h"
+
+namespace clew::kernel {
+namespace {
+
+using isa::Instruction;
+
+constexpr Instruction kReturnZero[] = {{0xB7, 0, 0, 0}, {0x95, 0, 0, 0}};
+// r0 = 0 ; may_goto +0 ; exit
+constexpr Instruction kMayGoto[] = {{0xB7, 0, 0, 0}, {0xE5, 0, 0, 0}, {0x95, 0, 0, 0}};
+// call bpf_get_attach_cookie ; exit
+constexpr Instruction kCookie[] = {{0x85, 0, 0, 174}, {0x95, 0, 0, 0}};
+
+// Not valid when the kernel refuses it.
+FileDescriptor load(bpf_prog_type type, std::span<const Instruction> code, uint32_t attach_type) {
+  bpf_attr attributes{};
+  attributes.prog_type = type;
+  attributes.expected_attach_type = attach_type;
+  attributes.insns = address_of(code.data());
+  attributes.insn_cnt = static_cast<uint32_t>(code.size());
+  attributes.license = address_of("GPL");
+  const int64_t result = call_bpf(BPF_PROG_LOAD, &attributes, sizeof attributes);
+  return result < 0 ? FileDescriptor() : FileDescriptor(static_cast<int>(result));
+}
+
+// The error of attaching to something that does not exist tells a kernel that looked for it from
+// one that does not know such links.
+template <typename Link>
+int64_t attach_error(const FileDescriptor& program, Link& link) {
+  if (!program.valid()) return 0;
+  link.program = static_cast<uint32_t>(program.get());
+  return -call_bpf(BPF_LINK_CREATE, &link, sizeof link);
+}
+
+bool knows_user_probe_multi() {
+  const uint64_t offset = 0;
+  UserProbeLink link;
+  link.path = address_of("/proc/self/no such file");
+  link.offsets = address_of(&offset);
+  link.count = 1;
+  const auto program = load(BPF_PROG_TYPE_KPROBE, kReturnZero, kUserProbeMulti);
+  return attach_error(program, link) == ENOENT;
+}
+
+bool knows_kernel_probe_multi() {
+  const uint64_t name = address_of("clew_has_no_such_function");
+  KernelProbeLink link;
+  link.names = address_of(&name);
+  link.count = 1;
+  const auto program = load(BPF_PROG_TYPE_KPROBE, kReturnZero, BPF_TRACE_KPROBE_MULTI);
+  const int64_t error = attach_error(program, link);
+  return error == ESRCH || error == ENOENT;
+}
+
+Features try_all() {
+  Features found;
+  found.has_open_loops = load(BPF_PROG_TYPE_RAW_TRACEPOINT, kMayGoto, 0).valid();
+  found.has_tracepoint_cookies = load(BPF_PROG_TYPE_RAW_TRACEPOINT, kCookie, 0).valid();
+  found.has_user_probe_multi = knows_user_probe_multi();
+  found.has_kernel_probe_multi = knows_kernel_probe_multi();
+  return found;
+}
+
+}  // namespace
+
+const Features& features() {
+  static const Features kFeatures = try_all();
+  return kFeatures;
+}
+
+}  // namespace clew::kernel

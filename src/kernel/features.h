@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this kernel's BPF can do beyond what every session needs: found by trying, since versions
+// say little about kernels that distributions and clouds changed.
+#pragma once
+
+namespace clew::kernel {
+
+struct Features {
+  // may_goto (Linux 6.9), and with it parameters that are marked as not null (6.8) and the
+  // instructions of cpu v4 (6.6).
+  bool has_open_loops = false;
+  bool has_tracepoint_cookies = false;  // bpf_get_attach_cookie() at raw tracepoints, 6.10.
+  bool has_user_probe_multi = false;    // One link for many uprobes, 6.6.
+  bool has_kernel_probe_multi = false;  // One link for many kprobes, 5.18; needs CONFIG_FPROBE.
+};
+
+// Tried once per process. Needs the rights that sessions need; without them everything is missing.
+const Features& features();
+
+}  // namespace clew::kernel
