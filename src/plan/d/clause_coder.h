@@ -120,6 +120,10 @@ class ClauseCoder {
   void load_string_variable(const Place& place);
   void store_string_variable(const Place& place, Slot value);
   void store_string_element(const Place& place, Slot value);
+  void load_string_part(const Place& place);
+  void store_string_part(const Place& place, Slot value);
+  void store_room(const Place& place, uint32_t room, uint32_t size);
+  void global_offset(Register destination, const Place& place);
   void load_string_flag(const Place& place);
   void store_string_flag(const Place& place, Slot value);
   void pad_string(uint32_t room, Slot value);

@@ -158,7 +158,7 @@ void ClauseCoder::increment(const Node& node) {
   const Slot before = emit_.push();
   const auto step = static_cast<int32_t>(std::max<uint64_t>(node.integer, 1));
   code().alu(is_up ? Alu::Add : Alu::Subtract, Register::R0, step);
-  emit_.fit(Register::R0, at.type);
+  convert(at.type, at.type);
   const Slot after = emit_.push();
   store(at, after);
   emit_.load(Register::R0, is_post ? before : after);
@@ -317,7 +317,7 @@ void ClauseCoder::assign(const Node& node) {
     emit_.load(Register::R0, before);
     emit_.release();
     arithmetic(node.binary, target.type, source.type, common_type(target.type, source.type));
-    emit_.fit(Register::R0, target.type);
+    convert(target.type, target.type);
     const Slot after = emit_.push();
     store(at, after);
     emit_.pop(Register::R0);

@@ -231,8 +231,9 @@ void ClauseCoder::address_of_copy(const Place& place) {
 void ClauseCoder::load(const Place& place) {
   const ValueClass kind = class_of(types(), place.type);
   if (place.bit_size != 0) return load_bits(place);
-  if (kind == ValueClass::String && !place.is_member && place.kind != Kind::Address) {
-    return load_string_variable(place);
+  if (kind == ValueClass::String) {
+    const bool is_part = place.is_member || place.kind == Kind::Address;
+    return is_part ? load_string_part(place) : load_string_variable(place);
   }
   const uint32_t size = std::max(1U, types().size_of(place.type));
   const bool is_signed = types().is_integer(place.type) && types().is_signed(place.type);
@@ -414,8 +415,9 @@ void ClauseCoder::store(const Place& place, Slot value) {
     store(unit, merged);
     return emit_.release();
   }
-  if (kind == ValueClass::String && !place.is_member && place.kind != Kind::Address) {
-    return store_string_variable(place, value);
+  if (kind == ValueClass::String) {
+    const bool is_part = place.is_member || place.kind == Kind::Address;
+    return is_part ? store_string_part(place, value) : store_string_variable(place, value);
   }
   if (place.kind == Kind::Dynamic) return store_dynamic(place, value);
   if (kind == ValueClass::Scalar && place.kind != Kind::GlobalIndexed) {
@@ -454,20 +456,7 @@ void ClauseCoder::store_bytes(const Place& place, Slot value) {
     emit_.call_checked(DAccessor::Copy);
   }
   if (place.kind == Kind::Window) return;
-  if (place.kind == Kind::Address) {
-    for (uint32_t done = 0; done < size; done += 8) {
-      address_of(place);
-      code()
-          .move(Register::R2, Register::R0)
-          .alu(Alu::Add, Register::R2, static_cast<int32_t>(done));
-      code().move(Register::R3, static_cast<int32_t>(std::min(8U, size - done)));
-      code()
-          .load_window(Register::R4, room + done)
-          .load(isa::Size::Double, Register::R4, Register::R4, 0);
-      emit_.call_checked(DAccessor::Store);
-    }
-    return;
-  }
+  if (place.kind == Kind::Address) return store_room(place, room, size);
   code().move(Register::R2, static_cast<int32_t>(place.offset));
   if (place.kind == Kind::GlobalIndexed) {
     emit_.load(Register::R1, place.slot);
@@ -477,6 +466,22 @@ void ClauseCoder::store_bytes(const Place& place, Slot value) {
       .move(Register::R3, static_cast<int32_t>(room))
       .move(Register::R4, static_cast<int32_t>(size));
   emit_.call(DAccessor::GlobalStoreBytes);
+}
+
+// The bytes at `room` to an address.
+void ClauseCoder::store_room(const Place& place, uint32_t room, uint32_t size) {
+  for (uint32_t done = 0; done < size;) {
+    const uint32_t left = size - done;
+    const uint32_t step = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+    address_of(place);
+    code().move(Register::R2, Register::R0);
+    code().alu(Alu::Add, Register::R2, static_cast<int32_t>(done));
+    emit_.argument(Register::R3, step);
+    code().load_window(Register::R4, room + done);
+    emit_.load_sized(Register::R4, Register::R4, step, false);
+    emit_.call_checked(DAccessor::Store);
+    done += step;
+  }
 }
 
 }  // namespace clew::plan::d
