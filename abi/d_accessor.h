@@ -3,7 +3,8 @@
 // kDAccessorBase on. In all of them r1 is the window (loaded as window pointer 0), the others are
 // numbers; window addresses are offsets in it. "string" is the offset of a NUL-terminated text of
 // at most string_bytes, or 0 for NULL. "dst" is the offset of string_bytes of room. "address" is a
-// D pointer: the kernel's, or tagged (kDWindowTag) the window's; with user = 1 the process's.
+// D pointer: the kernel's, or tagged (kDWindowTag, kDGlobalTag) the window's or the globals'; with
+// user = 1 the process's.
 //
 // An accessor that fails sets header.fault and returns 0; the program looks at it after each call
 // that is marked F, and ends the clause.

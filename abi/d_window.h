@@ -33,6 +33,8 @@ inline constexpr uint32_t kDWindowSlackBytes = 0x2000;
 inline constexpr uint32_t kDPrivateBytes = 0x4000;
 inline constexpr uint64_t kDWindowTag = 0xD7AC'0000'0000'0000;
 inline constexpr uint64_t kDWindowTagMask = 0xFFFF'0000'0000'0000;
+// The same for a part of a global array or struct, by its offset in the globals: &a[1].
+inline constexpr uint64_t kDGlobalTag = 0xD7AD'0000'0000'0000;
 inline constexpr uint32_t kDStringBytesMax = 4096;  // -xstrsize at most.
 
 // Faults (DTRACEFLT_*): the values that ERROR's arg4 has.

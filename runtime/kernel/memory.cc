@@ -13,6 +13,30 @@ namespace {
   return offset >= abi::kDRecordOffset && offset + size <= abi::kDWindowBytes;
 }
 
+[[gnu::always_inline]] inline bool is_global_pointer(uint64_t address) {
+  return (address & abi::kDWindowTagMask) == abi::kDGlobalTag;
+}
+
+// A part of the globals that D may touch; null when it is none.
+[[gnu::always_inline]] inline uint8_t* global_at(uint64_t address, uint64_t size) {
+  const uint64_t offset = address & ~abi::kDWindowTagMask;
+  const uint64_t end = number(d_n_globals_bytes);
+  if (size > kCopyBytesMax || offset >= end || end - offset < size) return nullptr;
+  return globals() + offset;
+}
+
+[[gnu::always_inline]] inline void store_sized(uint8_t* to, uint64_t size, uint64_t value) {
+  if (size == 1) {
+    *to = static_cast<uint8_t>(value);
+  } else if (size == 2) {
+    *reinterpret_cast<uint16_t*>(to) = static_cast<uint16_t>(value);
+  } else if (size == 4) {
+    *reinterpret_cast<uint32_t*>(to) = static_cast<uint32_t>(value);
+  } else {
+    *reinterpret_cast<uint64_t*>(to) = value;
+  }
+}
+
 [[gnu::always_inline]] inline bool copy_any(void* to, uint64_t size, uint64_t address,
                                             uint64_t user) {
   const int64_t result =
@@ -45,24 +69,27 @@ uint64_t d_load(DWindow* w, uint64_t address, uint64_t size, uint64_t user) {
   }
   const uint64_t bytes = masked(size, 0xF);
   if (bytes > 8) return 0;
+  if (is_global_pointer(address)) {
+    const uint8_t* from = global_at(address, size);
+    if (from == nullptr) return fail(w, DFault::BadAddress, address);
+    copy_own(&value, bytes, from);
+    return value;
+  }
   if (!copy_any(&value, bytes, address, user)) return fail(w, DFault::BadAddress, address);
   return value;
 }
 
 uint64_t d_store(DWindow* w, uint64_t address, uint64_t size, uint64_t value) {
+  if (is_global_pointer(address)) {
+    uint8_t* const to = global_at(address, size);
+    if (to == nullptr) return fail(w, DFault::BadAddress, address);
+    store_sized(to, size, value);
+    return 0;
+  }
   if (!is_tagged(address) || !is_in_window(address, size)) {
     return fail(w, DFault::BadAddress, address);
   }
-  uint8_t* to = at(w, address);
-  if (size == 1) {
-    *to = static_cast<uint8_t>(value);
-  } else if (size == 2) {
-    *reinterpret_cast<uint16_t*>(to) = static_cast<uint16_t>(value);
-  } else if (size == 4) {
-    *reinterpret_cast<uint32_t*>(to) = static_cast<uint32_t>(value);
-  } else {
-    *reinterpret_cast<uint64_t*>(to) = value;
-  }
+  store_sized(at(w, address), size, value);
   return 0;
 }
 
@@ -75,6 +102,12 @@ uint64_t d_copy(DWindow* w, uint64_t dst, uint64_t address, uint64_t size, uint6
   if (is_tagged(address)) {
     if (!is_in_window(address, size)) return fail(w, DFault::BadAddress, address);
     copy_own(at(w, place), size, at(w, address));
+    return 0;
+  }
+  if (is_global_pointer(address)) {
+    const uint8_t* const from = global_at(address, size);
+    if (from == nullptr) return fail(w, DFault::BadAddress, address);
+    copy_own(at(w, place), size, from);
     return 0;
   }
   if (!copy_any(at(w, place), size, address, user)) return fail(w, DFault::BadAddress, address);
@@ -90,6 +123,10 @@ uint64_t d_read_string(DWindow* w, uint64_t dst, uint64_t address, uint64_t size
   if (is_tagged(address)) {
     if (!is_in_window(address, 1)) return fail(w, DFault::BadAddress, address);
     length = copy_own_text(at(w, dst), size, at(w, address));
+  } else if (is_global_pointer(address)) {
+    const uint8_t* const from = global_at(address, 1);
+    if (from == nullptr) return fail(w, DFault::BadAddress, address);
+    length = copy_own_text(at(w, dst), size, from);
   } else if (user != 0) {
     length = copy_user_text(at(w, dst), size, pointer(address));
   } else {

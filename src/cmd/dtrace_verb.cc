@@ -194,7 +194,8 @@ bool Reader::take(int flag) {
       return run([&] { set_option("zdefs", ""); });
     case 'L':
       return run([&] { set_option("libdir", optarg); });
-    case 'X':  // How far C is a standard one: cpp's business, and none for us.
+    case 'X':  // How far C is a standard one.
+      return run([&] { set_option("stdc", optarg); });
     case '3':  // -32 and -64: there is one data model.
     case '6':
       return true;

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/file_descriptor.h"
-#include "engine/d_types.h"
 #include "engine/dtrace/commands.h"
 #include "engine/dtrace/consumer.h"
 #include "engine/dtrace/inline_probes.h"
@@ -23,6 +22,7 @@
 #include "engine/dtrace/listing.h"
 #include "engine/dtrace/request.h"
 #include "engine/dtrace/script_compiler.h"
+#include "engine/dtrace/script_types.h"
 #include "isa/print.h"
 #include "output/d/listing.h"
 #include "query/d/check_options.h"
@@ -94,7 +94,7 @@ class DtraceRun {
   int stop_descriptor_;
   DtraceConsole console_;
   kernel::Catalogue catalogue_;
-  KernelTypes types_;
+  ScriptTypes types_;
   Commands commands_;
   std::optional<CompiledScript> compiled_;
   target::AddressSpaces spaces_;  // Of processes whose addresses may be printed.
@@ -107,6 +107,8 @@ class DtraceRun {
 Expected<void> DtraceRun::compile() {
   CLEW_TRY(commands_.start(request_.commands));
   CLEW_TRY(commands_.watch(request_.pids));
+  for (const pid_t pid : commands_.pids())
+    types_.add_process(pid);
   compiled_ = CLEW_TRY(compile_script(request_, catalogue_, &types_, commands_.first_pid()));
   return {};
 }

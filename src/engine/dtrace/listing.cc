@@ -57,7 +57,7 @@ bool tell_unmatched(const CompiledScript& compiled, kernel::Catalogue& catalogue
 }  // namespace
 
 Expected<int> list_probes(const DtraceRequest& request, kernel::Catalogue& catalogue,
-                          KernelTypes& types, DtraceConsole& console) {
+                          ScriptTypes& types, DtraceConsole& console) {
   if (request.programs.empty()) {
     Lister lister(request, catalogue, console);
     CLEW_TRY(catalogue.for_each([&](const kernel::Probe& probe) { lister.show(probe); }));
@@ -66,6 +66,8 @@ Expected<int> list_probes(const DtraceRequest& request, kernel::Catalogue& catal
   Commands commands;  // Held, and killed at the end: they are there to be looked at.
   CLEW_TRY(commands.start(request.commands));
   CLEW_TRY(commands.watch(request.pids));
+  for (const pid_t pid : commands.pids())
+    types.add_process(pid);
   const pid_t target = commands.first_pid();
   DtraceRequest lenient = request;  // What matches nothing is told with the four fields.
   lenient.options.emplace_back("zdefs", "");

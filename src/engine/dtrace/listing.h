@@ -3,15 +3,15 @@
 #pragma once
 
 #include "base/error.h"
-#include "engine/d_types.h"
 #include "engine/dtrace/console.h"
 #include "engine/dtrace/request.h"
+#include "engine/dtrace/script_types.h"
 #include "kernel/catalogue.h"
 
 namespace clew::engine {
 
 // The exit status.
 Expected<int> list_probes(const DtraceRequest& request, kernel::Catalogue& catalogue,
-                          KernelTypes& types, DtraceConsole& console);
+                          ScriptTypes& types, DtraceConsole& console);
 
 }  // namespace clew::engine

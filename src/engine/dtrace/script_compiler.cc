@@ -7,7 +7,10 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include "engine/dtrace/libraries.h"
+#include "query/d/explain.h"
 #include "query/d/library.h"
 #include "query/d/parse.h"
 #include "query/d/preprocess.h"
@@ -78,10 +81,15 @@ class ScriptCompiler {
 
  private:
   Expected<void> add(const DtraceProgram& program);
+  [[nodiscard]] bool has_option(std::string_view name) const;
+  [[nodiscard]] Expected<std::string> preprocessed(const std::string& text) const;
+  Expected<void> add_definitions(const std::string& text);
+  Expected<std::vector<DLibrary>> user_libraries();
   Expected<void> check(bool is_last);
   Expected<void> enable();
   void note_process(const query::d::ProbeDescription& description, const kernel::Probe& probe);
   [[nodiscard]] Error error_of(const CompileError& error) const;
+  [[nodiscard]] std::string drawing_of(const CompileError& error) const;
   [[nodiscard]] CompileOptions options_of(const DtraceProgram& program) const;
   void add_command_line_options();
 
@@ -94,20 +102,28 @@ class ScriptCompiler {
   CompiledScript compiled_;
   CompileOptions options_;
   std::vector<size_t> clause_ends_;  // By program.
+  std::string text_;                 // Of the last program, as it is parsed.
 };
+
+// Who looks at a terminal is shown the place, below the message.
+std::string ScriptCompiler::drawing_of(const CompileError& error) const {
+  if (isatty(STDERR_FILENO) == 0) return "";
+  const std::string lines = query::d::explain(text_, error);
+  return lines.empty() ? "" : "\n" + lines.substr(0, lines.size() - 1);
+}
 
 Error ScriptCompiler::error_of(const CompileError& error) const {
   const CompiledProgram& program = compiled_.programs.back();
-  const bool has_tags = std::any_of(request_.options.begin(), request_.options.end(),
-                                    [](const auto& option) { return option.first == "errtags"; });
-  const std::string tag = has_tags ? fmt::format("[{}] ", error.tag) : "";
+  const std::string tag = has_option("errtags") ? fmt::format("[{}] ", error.tag) : "";
+  const std::string drawing = drawing_of(error);
   if (program.is_script) {
     const std::string line = error.line == 0 ? "" : fmt::format("line {}: ", error.line);
-    return {ErrorCode::InvalidQuery, fmt::format("failed to compile script {}: {}{}{}",
-                                                 program.name, tag, line, error.message)};
+    return {ErrorCode::InvalidQuery, fmt::format("failed to compile script {}: {}{}{}{}",
+                                                 program.name, tag, line, error.message, drawing)};
   }
-  return {ErrorCode::InvalidQuery, fmt::format("invalid probe specifier {}: {}{}{}", program.name,
-                                               tag, region_of(program.name, error), error.message)};
+  return {ErrorCode::InvalidQuery,
+          fmt::format("invalid probe specifier {}: {}{}{}{}", program.name, tag,
+                      region_of(program.name, error), error.message, drawing)};
 }
 
 CompileOptions ScriptCompiler::options_of(const DtraceProgram& program) const {
@@ -120,10 +136,82 @@ CompileOptions ScriptCompiler::options_of(const DtraceProgram& program) const {
   options.target_pid = static_cast<uint64_t>(target_);
   for (const auto& [name, value] : request_.options) {
     if (name == "defaultargs") options.default_arguments = true;
+    if (name == "argref") options.allow_unused_arguments = true;
     if (name == "empty") options.allow_empty_files = true;
     if (name == "zdefs") options.allow_unmatched_probes = true;
   }
   return options;
+}
+
+bool ScriptCompiler::has_option(std::string_view name) const {
+  return std::any_of(request_.options.begin(), request_.options.end(),
+                     [name](const auto& option) { return option.first == name; });
+}
+
+// The options that stand for flags of the preprocessor come behind the flags themselves.
+Expected<std::string> ScriptCompiler::preprocessed(const std::string& text) const {
+  query::d::PreprocessOptions options;
+  options.arguments = request_.preprocessor_arguments;
+  for (const auto& [name, value] : request_.options) {
+    if (name == "cpppath") options.path = value;
+    if (name == "cppargs") options.arguments.push_back(value);
+    if (name == "cpphdrs") options.arguments.emplace_back("-H");
+    if (name == "define") options.arguments.push_back("-D" + value);
+    if (name == "undef") options.arguments.push_back("-U" + value);
+    if (name == "incdir") options.arguments.push_back("-I" + value);
+    if (name == "stdc")
+      options.arguments.emplace_back(value == "s" ? "-traditional-cpp" : "-std=gnu99");
+  }
+  query::d::Preprocessed done = CLEW_TRY(query::d::preprocess(text, options));
+  // -H's list, and warnings.
+  (void)std::fwrite(done.messages.data(), 1, done.messages.size(), stderr);
+  return std::move(done.text);
+}
+
+// What the text may use without declaring it: D's own library, once what -L adds to it.
+Expected<void> ScriptCompiler::add_definitions(const std::string& text) {
+  std::string all = text;
+  std::vector<DLibrary> libraries;
+  if (program_.clauses.empty() && clause_ends_.empty()) libraries = CLEW_TRY(user_libraries());
+  for (const DLibrary& library : libraries)
+    all += "\n" + library.text;
+  if (!has_option("nolibs")) {
+    auto library = query::d::parse_library(all, types_);
+    if (!library) return tl::unexpected(error_of(library.error()));
+    append(std::move(*library), program_);
+  }
+  for (const DLibrary& library : libraries) {
+    CompileOptions options;
+    options.name = library.path;
+    options.allow_empty_files = true;
+    auto parsed = query::d::parse(library.text, options, types_);
+    if (!parsed) {
+      return fail(ErrorCode::InvalidQuery,
+                  fmt::format("failed to compile library {}: line {}: {}", library.path,
+                              parsed.error().line, parsed.error().message));
+    }
+    append(std::move(*parsed), program_);
+  }
+  return {};
+}
+
+Expected<std::vector<DLibrary>> ScriptCompiler::user_libraries() {
+  const auto is_there = [this](std::string_view kind, std::string_view name) {
+    if (kind == "module") {
+      return name == "vmlinux" || access(fmt::format("/sys/module/{}", name).c_str(), F_OK) == 0;
+    }
+    query::d::ProbeDescription any;
+    any.provider = std::string(name);
+    const auto matched = probes_.match(any);
+    return kind != "provider" || (matched && !matched->empty());
+  };
+  std::vector<DLibrary> all;
+  for (const auto& [name, value] : request_.options) {
+    if (name != "libdir") continue;
+    std::vector<DLibrary> found = CLEW_TRY(read_libraries(value, is_there));
+    std::move(found.begin(), found.end(), std::back_inserter(all));
+  }
+  return all;
 }
 
 Expected<void> ScriptCompiler::add(const DtraceProgram& program) {
@@ -132,15 +220,9 @@ Expected<void> ScriptCompiler::add(const DtraceProgram& program) {
   compiled.is_script = program.is_file;
   options_ = options_of(program);
   std::string text = program.is_file ? CLEW_TRY(read_script(program.text)) : program.text;
-  if (request_.preprocess) {
-    query::d::PreprocessOptions options;
-    options.arguments = request_.preprocessor_arguments;
-    query::d::Preprocessed done = CLEW_TRY(query::d::preprocess(text, options));
-    text = std::move(done.text);
-  }
-  auto library = query::d::parse_library(text, types_);
-  if (!library) return tl::unexpected(error_of(library.error()));
-  append(std::move(*library), program_);
+  if (request_.preprocess || has_option("cpp")) text = CLEW_TRY(preprocessed(text));
+  text_ = text;
+  CLEW_TRY(add_definitions(text));
   auto parsed = query::d::parse(text, options_, types_);
   if (!parsed) return tl::unexpected(error_of(parsed.error()));
   append(std::move(*parsed), program_);

@@ -5,10 +5,12 @@
 #include "plan/d/clause_coder.h"
 #include "plan/d/fields.h"
 #include "plan/d/one_of.h"
+#include "query/d/check_options.h"
 
 namespace clew::plan::d {
 
 using abi::DAccessor;
+using isa::Label;
 using query::d::Action;
 using query::d::FieldKind;
 using query::d::NodeKind;
@@ -27,6 +29,16 @@ bool is_performed_at_once(Action action) {
   return is_one_of(action, Action::Breakpoint, Action::Chill, Action::Commit, Action::Copyout,
                    Action::Copyoutstr, Action::Discard, Action::Panic, Action::Raise,
                    Action::Speculate, Action::Stop);
+}
+
+// What print() shows of memory at most: -xprintsize.
+uint32_t print_bytes(const query::d::Script& script) {
+  constexpr uint64_t kDefault = 1024;
+  constexpr uint64_t kMost = 4096;  // Of one copy.
+  const auto found = script.options.values.find("printsize");
+  if (found == script.options.values.end()) return kDefault;
+  const auto bytes = query::d::option_bytes(found->second).value_or(kDefault);
+  return static_cast<uint32_t>(std::clamp<uint64_t>(bytes, 1, kMost));
 }
 
 }  // namespace
@@ -87,7 +99,7 @@ void ClauseCoder::lay_out_print(const Node& operand, RecordedAction& action) {
   }
   field.kind = FieldKind::Bytes;
   field.type = target;
-  field.size_bytes = types().size_of(target);
+  field.size_bytes = std::min(types().size_of(target), print_bytes(script_));
   if (field.size_bytes != 0) action.fields.push_back(field);
 }
 
@@ -140,11 +152,20 @@ void ClauseCoder::code_speculation(const Statement& statement) {
 // copyout(buffer, address, size), copyoutstr(string, address, size).
 void ClauseCoder::code_copy_out(const Statement& statement) {
   const auto& operands = statement.expression.operands;
-  value(operands[0]);
+  const bool is_text = statement.action == Action::Copyoutstr;
+  if (is_text) {
+    string_of(operands[0]);
+  } else {
+    value(operands[0]);
+  }
   const Slot source = emit_.push();
   value(operands[1]);
   const Slot address = emit_.push();
-  value(operands[2]);
+  if (is_text) {
+    text_bytes(source, operands.size() > 2 ? &operands[2] : nullptr);
+  } else {
+    value(operands[2]);
+  }
   code().move(Register::R4, Register::R0);
   emit_.load(Register::R2, address);
   emit_.load(Register::R3, source);
@@ -153,15 +174,32 @@ void ClauseCoder::code_copy_out(const Statement& statement) {
   emit_.call_checked(DAccessor::CopyOut);
 }
 
+// r0 = the bytes of a string with its end, `most` of them at most.
+void ClauseCoder::text_bytes(Slot string, const Node* most) {
+  emit_.load(Register::R2, string);
+  emit_.call_checked(DAccessor::StringLength);
+  code().alu(isa::Alu::Add, Register::R0, 1);
+  if (most == nullptr) return;
+  const Slot length = emit_.push();
+  const Label fits = code().label();
+  value(*most);
+  emit_.load(Register::R1, length);
+  code().jump_if(isa::Jump::Less, Register::R0, Register::R1, fits);
+  code().move(Register::R0, Register::R1).bind(fits);
+  emit_.release();
+}
+
 void ClauseCoder::code_record(const Statement& statement) {
   const RecordedAction action = next_action();
   const auto& operands = statement.expression.operands;
   const bool is_dynamic = dynamic_action(statement.expression) != Action::None;
-  for (size_t i = 0; i < action.fields.size(); ++i) {
+  const bool has_memory = statement.action == Action::Print && action.fields.size() > 1;
+  if (has_memory) record_printed(operands[0], action.fields);
+  for (size_t i = 0; i < action.fields.size() && !has_memory; ++i) {
     const Node* argument = &statement.expression;
     if (statement.action == Action::Tracemem && i == 1) {
-      argument = &operands[2];  // tracemem(address, size, how much of it)
-    } else if (statement.action == Action::Print) {
+      argument = &operands[2];                       // tracemem(address, size, how much of it)
+    } else if (statement.action == Action::Print) {  // Of something that has no address.
       argument = operands.data();
     } else if (!is_dynamic) {
       argument = &operands[i];
@@ -175,6 +213,35 @@ void ClauseCoder::code_record(const Statement& statement) {
     code().move(Register::R2, Register::R0);
     emit_.call(DAccessor::Exit);
   }
+}
+
+// print(): where something is, and what is there.
+void ClauseCoder::record_printed(const Node& operand, const std::vector<RecordField>& fields) {
+  value(operand);
+  convert(operand.type, types().integer(8, false));
+  const Slot address = emit_.push();
+  record_shown_address(abi::kDRecordOffset + fields[0].offset_bytes);
+  emit_.load(Register::R3, address);
+  emit_.argument(Register::R2, abi::kDRecordOffset + fields[1].offset_bytes);
+  emit_.argument(Register::R4, fields[1].size_bytes);
+  emit_.argument(Register::R5, operand.is_userland ? 1 : 0);
+  emit_.call_checked(DAccessor::Copy);
+  emit_.release();
+}
+
+// The address in r0, of window memory the real one, to the window at `base`.
+void ClauseCoder::record_shown_address(uint32_t base) {
+  constexpr int kTagShift = 48;
+  const Label plain = code().label();
+  const Label end = code().label();
+  code().load_window(Register::R2, base);
+  code().move(Register::R1, Register::R0).alu(isa::Alu::ShiftRight, Register::R1, kTagShift);
+  code().jump_if(isa::Jump::NotEqual, Register::R1,
+                 static_cast<int32_t>(abi::kDWindowTag >> kTagShift), plain);
+  code().alu(isa::Alu::And, Register::R0, static_cast<int32_t>(abi::kDWindowBytes - 1));
+  code().load_window(Register::R1, 0).alu(isa::Alu::Add, Register::R1, Register::R0);
+  code().store(isa::Size::Double, Register::R2, 0, Register::R1).jump(end).bind(plain);
+  code().store(isa::Size::Double, Register::R2, 0, Register::R0).bind(end);
 }
 
 // The value of `argument` to the window at `base`, in the field's form.

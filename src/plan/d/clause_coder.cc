@@ -66,7 +66,9 @@ Compiled<isa::Program> ClauseCoder::code(const query::d::Clause& clause) {
         CompileError{"D_NOMEM",
                      fmt::format("the clause needs more {} than a firing has",
                                  !program ? "instructions" : "room for strings and records"),
-                     clause.line, clause.span});
+                     clause.line,
+                     clause.span,
+                     {}});
   }
   return std::move(*program);
 }

@@ -20,7 +20,8 @@ namespace clew::plan::d {
 //     Window, Global   at `offset`, known now
 //     GlobalIndexed    in the globals, at the number in `slot` + offset
 //     Address          at the D pointer in `slot` + offset
-//     Dynamic          an element of dynamic variable `variable`; its key is in `keys`
+//     Dynamic          an element of dynamic variable `variable`; its key is in `keys`, and with
+//                      is_indexed the number in `slot` is added to the offset in it
 struct Place {
   enum class Kind : uint8_t { Window, Global, GlobalIndexed, Address, Dynamic };
   Kind kind = Kind::Window;
@@ -31,6 +32,7 @@ struct Place {
   std::vector<Slot> keys{};
   bool is_userland = false;
   bool is_member = false;  // Dynamic: not the whole element.
+  bool is_indexed = false;
   uint8_t bit_offset = 0;
   uint8_t bit_size = 0;     // 0: no bit-field.
   uint32_t slots_used = 0;  // To release when done.
@@ -61,6 +63,7 @@ class ClauseCoder {
   void copy_key(uint32_t from, uint32_t size_bytes);
   void code_speculation(const Statement& statement);
   void code_copy_out(const Statement& statement);
+  void text_bytes(Slot string, const Node* most);
   void lay_out(const std::vector<Statement>& body);
   void lay_out_action(const Statement& statement);
   void lay_out_print(const Node& operand, query::d::RecordedAction& action);
@@ -68,6 +71,8 @@ class ClauseCoder {
   void clear_flags();
   query::d::RecordedAction& next_action() { return layout().actions[next_action_++]; }
   query::d::RecordLayout& layout() { return generated_.records[clause_]; }
+  void record_printed(const Node& operand, const std::vector<query::d::RecordField>& fields);
+  void record_shown_address(uint32_t base);
   void record_address(const Node& argument, const query::d::RecordField& field, uint32_t base);
   void record_at(const Node& argument, const query::d::RecordField& field, uint32_t base);
 
@@ -84,6 +89,9 @@ class ClauseCoder {
   void conditional(const Node& node);
   void assign(const Node& node);
   void remove(const Node& target);
+  void translated(const Node& node);
+  void store_member(Slot object, const Node& member);
+  void store_text(const Place& at, Slot object);
   void cast(const Node& node);
   void string_of(const Node& node);
   void truth(const Node& node);  // 0 or not 0
@@ -97,11 +105,14 @@ class ClauseCoder {
   [[nodiscard]] bool is_associative_element(const Node& node) const;
   Place variable_place(const Node& node, uint32_t variable);
   Place member_place(const Node& node);
+  [[nodiscard]] Place member_place_at(Place at, const Node& node) const;
   Place element_place(const Node& node);
   Place pointer_place(const Node& pointer, TypeId type, bool is_userland);
-  void address_of(const Place& place);         // A D pointer to it, in r0.
+  void address_of(const Place& place);  // A D pointer to it, in r0.
+  void address_of_copy(const Place& place);
   void load(const Place& place);               // The value to r0.
   void store(const Place& place, Slot value);  // Keeps the slot.
+  Place in_copy(const Place& place, uint32_t room);
   void load_dynamic(const Place& place);
   void store_dynamic(const Place& place, Slot value);
   void store_bytes(const Place& place, Slot value);
@@ -110,6 +121,10 @@ class ClauseCoder {
   void load_string_variable(const Place& place);
   void store_string_variable(const Place& place, Slot value);
   void store_string_element(const Place& place, Slot value);
+  void load_string_part(const Place& place);
+  void store_string_part(const Place& place, Slot value);
+  void store_room(const Place& place, uint32_t room, uint32_t size);
+  void global_offset(Register destination, const Place& place);
   void load_string_flag(const Place& place);
   void store_string_flag(const Place& place, Slot value);
   void pad_string(uint32_t room, Slot value);

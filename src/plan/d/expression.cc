@@ -92,8 +92,9 @@ void ClauseCoder::value(const Node& node) {
       return cast(node);
     case NodeKind::StringOf:
       return string_of(node);
-    case NodeKind::Aggregation:
-    case NodeKind::Translate:  // The checker left none.
+    case NodeKind::Translate:
+      return translated(node);
+    case NodeKind::Aggregation:  // The checker left none.
       code().move(Register::R0, 0);
       return;
   }
@@ -157,7 +158,7 @@ void ClauseCoder::increment(const Node& node) {
   const Slot before = emit_.push();
   const auto step = static_cast<int32_t>(std::max<uint64_t>(node.integer, 1));
   code().alu(is_up ? Alu::Add : Alu::Subtract, Register::R0, step);
-  emit_.fit(Register::R0, at.type);
+  convert(at.type, at.type);
   const Slot after = emit_.push();
   store(at, after);
   emit_.load(Register::R0, is_post ? before : after);
@@ -316,7 +317,7 @@ void ClauseCoder::assign(const Node& node) {
     emit_.load(Register::R0, before);
     emit_.release();
     arithmetic(node.binary, target.type, source.type, common_type(target.type, source.type));
-    emit_.fit(Register::R0, target.type);
+    convert(target.type, target.type);
     const Slot after = emit_.push();
     store(at, after);
     emit_.pop(Register::R0);
@@ -335,6 +336,45 @@ void ClauseCoder::assign(const Node& node) {
   store(at, held);
   release(at);
   emit_.pop(Register::R0);
+}
+
+// A translated object lives in scratch, until the clause ends: its value is its address.
+void ClauseCoder::translated(const Node& node) {
+  const query::d::Type& type = types().stripped(node.type);
+  const TypeId record = type.kind == TypeKind::Pointer ? type.target : node.type;
+  emit_.argument(Register::R2, std::max(1U, types().size_of(record)));
+  emit_.call_checked(DAccessor::Alloca);
+  const Slot object = emit_.push();
+  for (const Node& member : node.operands) {
+    store_member(object, member);
+  }
+  emit_.load(Register::R0, object);
+  emit_.release();
+}
+
+void ClauseCoder::store_member(Slot object, const Node& member) {
+  const Node& source = member.operands[0];
+  Place at = member_place_at({.kind = Place::Kind::Address, .slot = object}, member);
+  if (class_of(types(), source.type) == ValueClass::String) {
+    string_of(source);
+    return store_text(at, object);
+  }
+  value(source);
+  convert(source.type, member.type);
+  const Slot held = emit_.push();
+  store(at, held);
+  emit_.release();
+}
+
+// The string in r0 to an array of characters or a string in scratch.
+void ClauseCoder::store_text(const Place& at, Slot object) {
+  const uint32_t room = std::min(std::max(1U, types().size_of(at.type)), storage_.string_bytes());
+  code().move(Register::R3, Register::R0);
+  emit_.load(Register::R2, object);
+  code().alu(Alu::Add, Register::R2, static_cast<int32_t>(at.offset));
+  code().alu(Alu::And, Register::R2, static_cast<int32_t>(abi::kDWindowBytes - 1));
+  emit_.argument(Register::R4, room);
+  emit_.call(DAccessor::PadString);
 }
 
 // A struct or array is assigned 0: an element ends to exist, other variables become all zero.
@@ -382,6 +422,14 @@ void ClauseCoder::convert(TypeId from, TypeId to) {
 void ClauseCoder::cast(const Node& node) {
   const Node& operand = node.operands[0];
   if (class_of(types(), node.type) == ValueClass::String) return string_of(operand);
+  const bool is_array = types().stripped(operand.type).kind == TypeKind::Array;
+  const bool is_place = is_one_of(operand.kind, NodeKind::Identifier, NodeKind::Index,
+                                  NodeKind::Member, NodeKind::Arrow);
+  if (is_array && is_place && operand.storage == Storage::Variable) {
+    const Place of = place(operand);
+    address_of(of);
+    return release(of);
+  }
   value(operand);
   convert(operand.type, node.type);
 }

@@ -83,8 +83,14 @@ Place ClauseCoder::variable_place(const Node& node, uint32_t variable) {
 
 Place ClauseCoder::member_place(const Node& node) {
   const Node& record = node.operands[0];
-  Place at = node.kind == NodeKind::Arrow ? pointer_place(record, node.type, node.is_userland)
-                                          : place(record);
+  return member_place_at(node.kind == NodeKind::Arrow
+                             ? pointer_place(record, node.type, node.is_userland)
+                             : place(record),
+                         node);
+}
+
+// The place of member `node` in the record that lies at `at`.
+Place ClauseCoder::member_place_at(Place at, const Node& node) const {
   at.type = node.type;
   at.is_member = true;
   at.is_userland = at.is_userland || node.is_userland;
@@ -156,24 +162,17 @@ Place ClauseCoder::element_place(const Node& node) {
       code().alu(Alu::Add, Register::R0, Register::R1);
       emit_.store(at.slot, Register::R0);
       return at;
-    case Kind::Dynamic: {
-      // The element is copied out, and the index goes into the copy: reading only.
-      const Slot offset = emit_.push();
-      load_dynamic(Place{.kind = Kind::Dynamic,
-                         .type = base.type,
-                         .offset = at.offset,
-                         .variable = at.variable,
-                         .keys = at.keys,
-                         .is_member = true});
-      emit_.load(Register::R1, offset);
-      code().alu(Alu::Add, Register::R0, Register::R1);
-      emit_.store(offset, Register::R0);
-      at.kind = Kind::Address;
-      at.offset = 0;
-      at.slot = offset;
+    case Kind::Dynamic:
+      if (at.is_indexed) {
+        emit_.load(Register::R1, at.slot);
+        code().alu(Alu::Add, Register::R0, Register::R1);
+        emit_.store(at.slot, Register::R0);
+        return at;
+      }
+      at.is_indexed = true;
+      at.slot = emit_.push();
       ++at.slots_used;
       return at;
-    }
   }
   return at;
 }
@@ -190,19 +189,41 @@ void ClauseCoder::address_of(const Place& place) {
       }
       return;
     case Kind::Global:
-    case Kind::GlobalIndexed:
-    case Kind::Dynamic: {  // A copy has an address.
-      Place whole = place;
-      whole.bit_size = 0;
-      if (class_of(types(), place.type) == ValueClass::Bytes) return load(whole);
-      load(whole);
-      const uint32_t room = temporary(8);
-      code().load_window(Register::R1, room);
-      emit_.store_sized(Register::R1, std::max(1U, types().size_of(place.type)), Register::R0);
-      code().load_constant(Register::R0, abi::kDWindowTag + room);
+      code().load_constant(Register::R0, abi::kDGlobalTag + place.offset);
       return;
-    }
+    case Kind::GlobalIndexed:
+      emit_.load(Register::R0, place.slot);
+      code().load_constant(Register::R1, abi::kDGlobalTag + place.offset);
+      code().alu(Alu::Add, Register::R0, Register::R1);
+      return;
+    case Kind::Dynamic:
+      return address_of_copy(place);
   }
+}
+
+// Elements of tables have no address that stays: their copy does, until the clause ends.
+void ClauseCoder::address_of_copy(const Place& place) {
+  const uint32_t size = std::max(1U, types().size_of(place.type));
+  const bool is_scalar = class_of(types(), place.type) == ValueClass::Scalar;
+  load(place);
+  const Slot loaded = emit_.push();
+  emit_.argument(Register::R2, size);
+  emit_.call_checked(DAccessor::Alloca);
+  const Slot copy = emit_.push();
+  code().move(Register::R2, Register::R0);
+  if (is_scalar) {
+    emit_.argument(Register::R3, size);
+    emit_.load(Register::R4, loaded);
+    emit_.call_checked(DAccessor::Store);
+  } else {
+    emit_.load(Register::R3, loaded);
+    emit_.argument(Register::R4, size);
+    emit_.argument(Register::R5, 0);
+    emit_.call_checked(DAccessor::Copy);
+  }
+  emit_.load(Register::R0, copy);
+  emit_.release();
+  emit_.release();
 }
 
 // --- loads and stores ----------------------------------------------------------------------------
@@ -210,8 +231,9 @@ void ClauseCoder::address_of(const Place& place) {
 void ClauseCoder::load(const Place& place) {
   const ValueClass kind = class_of(types(), place.type);
   if (place.bit_size != 0) return load_bits(place);
-  if (kind == ValueClass::String && !place.is_member && place.kind != Kind::Address) {
-    return load_string_variable(place);
+  if (kind == ValueClass::String) {
+    const bool is_part = place.is_member || place.kind == Kind::Address;
+    return is_part ? load_string_part(place) : load_string_variable(place);
   }
   const uint32_t size = std::max(1U, types().size_of(place.type));
   const bool is_signed = types().is_integer(place.type) && types().is_signed(place.type);
@@ -291,6 +313,23 @@ void ClauseCoder::write_key(const Place& place) {
   }
 }
 
+// The same place in a copy of the element in the window, at `room`. One slot is to be released when
+// the place is_indexed.
+Place ClauseCoder::in_copy(const Place& place, uint32_t room) {
+  Place copy{.kind = Kind::Window, .type = place.type, .offset = room + place.offset};
+  copy.is_member = true;
+  copy.bit_offset = place.bit_offset;
+  copy.bit_size = place.bit_size;
+  if (!place.is_indexed) return copy;
+  emit_.load(Register::R0, place.slot);
+  code().load_constant(Register::R1, abi::kDWindowTag + copy.offset);
+  code().alu(Alu::Add, Register::R0, Register::R1);
+  copy.kind = Kind::Address;
+  copy.offset = 0;
+  copy.slot = emit_.push();
+  return copy;
+}
+
 void ClauseCoder::load_dynamic(const Place& place) {
   const VariableHome& home = storage_.home(place.variable);
   const ValueClass kind = class_of(types(), place.type);
@@ -303,13 +342,8 @@ void ClauseCoder::load_dynamic(const Place& place) {
   const uint32_t room = temporary(home.size_bytes);
   code().move(Register::R3, static_cast<int32_t>(room));
   emit_.call(DAccessor::VariableLoadBytes);
-  if (kind != ValueClass::Scalar) {
-    code().load_constant(Register::R0, abi::kDWindowTag + room + place.offset);
-    return;
-  }
-  code().load_window(Register::R0, room + place.offset);
-  emit_.load_sized(Register::R0, Register::R0, types().size_of(place.type),
-                   types().is_integer(place.type) && types().is_signed(place.type));
+  load(in_copy(place, room));
+  if (place.is_indexed) emit_.release();
 }
 
 void ClauseCoder::store_dynamic(const Place& place, Slot value) {
@@ -336,11 +370,8 @@ void ClauseCoder::store_dynamic(const Place& place, Slot value) {
       .move(Register::R2, static_cast<int32_t>(home.number))
       .move(Register::R3, static_cast<int32_t>(room));
   emit_.call(DAccessor::VariableLoadBytes);
-  Place copy{.kind = Kind::Window, .type = place.type, .offset = room + place.offset};
-  copy.is_member = true;
-  copy.bit_offset = place.bit_offset;
-  copy.bit_size = place.bit_size;
-  store(copy, value);
+  store(in_copy(place, room), value);
+  if (place.is_indexed) emit_.release();
   write_key(place);
   code()
       .move(Register::R2, static_cast<int32_t>(home.number))
@@ -384,8 +415,9 @@ void ClauseCoder::store(const Place& place, Slot value) {
     store(unit, merged);
     return emit_.release();
   }
-  if (kind == ValueClass::String && !place.is_member && place.kind != Kind::Address) {
-    return store_string_variable(place, value);
+  if (kind == ValueClass::String) {
+    const bool is_part = place.is_member || place.kind == Kind::Address;
+    return is_part ? store_string_part(place, value) : store_string_variable(place, value);
   }
   if (place.kind == Kind::Dynamic) return store_dynamic(place, value);
   if (kind == ValueClass::Scalar && place.kind != Kind::GlobalIndexed) {
@@ -424,20 +456,7 @@ void ClauseCoder::store_bytes(const Place& place, Slot value) {
     emit_.call_checked(DAccessor::Copy);
   }
   if (place.kind == Kind::Window) return;
-  if (place.kind == Kind::Address) {
-    for (uint32_t done = 0; done < size; done += 8) {
-      address_of(place);
-      code()
-          .move(Register::R2, Register::R0)
-          .alu(Alu::Add, Register::R2, static_cast<int32_t>(done));
-      code().move(Register::R3, static_cast<int32_t>(std::min(8U, size - done)));
-      code()
-          .load_window(Register::R4, room + done)
-          .load(isa::Size::Double, Register::R4, Register::R4, 0);
-      emit_.call_checked(DAccessor::Store);
-    }
-    return;
-  }
+  if (place.kind == Kind::Address) return store_room(place, room, size);
   code().move(Register::R2, static_cast<int32_t>(place.offset));
   if (place.kind == Kind::GlobalIndexed) {
     emit_.load(Register::R1, place.slot);
@@ -447,6 +466,22 @@ void ClauseCoder::store_bytes(const Place& place, Slot value) {
       .move(Register::R3, static_cast<int32_t>(room))
       .move(Register::R4, static_cast<int32_t>(size));
   emit_.call(DAccessor::GlobalStoreBytes);
+}
+
+// The bytes at `room` to an address.
+void ClauseCoder::store_room(const Place& place, uint32_t room, uint32_t size) {
+  for (uint32_t done = 0; done < size;) {
+    const uint32_t left = size - done;
+    const uint32_t step = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+    address_of(place);
+    code().move(Register::R2, Register::R0);
+    code().alu(Alu::Add, Register::R2, static_cast<int32_t>(done));
+    emit_.argument(Register::R3, step);
+    code().load_window(Register::R4, room + done);
+    emit_.load_sized(Register::R4, Register::R4, step, false);
+    emit_.call_checked(DAccessor::Store);
+    done += step;
+  }
 }
 
 }  // namespace clew::plan::d

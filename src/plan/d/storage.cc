@@ -113,6 +113,7 @@ Compiled<StoragePlan> StoragePlan::make(const Script& script, Generated& generat
         fmt::format("failed to set option 'strsize' to '{}': strings have {} bytes at most",
                     script.string_size_bytes, abi::kDStringBytesMax),
         0,
+        {},
         {}});
   }
   plan.string_size_bytes_ = script.string_size_bytes;
@@ -128,6 +129,7 @@ Compiled<StoragePlan> StoragePlan::make(const Script& script, Generated& generat
                        fmt::format("elements of '{}' have {} bytes; {} is the most", variable.name,
                                    home.size_bytes, kElementBytesMax),
                        0,
+                       {},
                        {}});
     }
   }
@@ -142,8 +144,12 @@ Compiled<StoragePlan> StoragePlan::make(const Script& script, Generated& generat
     if (home.place == VariableHome::Place::Window) home.offset += generated.local_begin;
   }
   if (plan.temporaries_begin_ + kScratchMin > abi::kDWindowBytes) {
-    return tl::unexpected(CompileError{
-        "D_NOMEM", "this-> variables and string literals need more than a clause may have", 0, {}});
+    return tl::unexpected(
+        CompileError{"D_NOMEM",
+                     "this-> variables and string literals need more than a clause may have",
+                     0,
+                     {},
+                     {}});
   }
   if (generated.variables.size() > abi::kDVariablesMax ||
       script.aggregations.size() > abi::kDAggregationsMax) {
@@ -152,6 +158,7 @@ Compiled<StoragePlan> StoragePlan::make(const Script& script, Generated& generat
         fmt::format("more than {} thread-local and associative variables, or {} aggregations",
                     abi::kDVariablesMax, abi::kDAggregationsMax),
         0,
+        {},
         {}});
   }
   return plan;

@@ -99,4 +99,57 @@ void ClauseCoder::store_string_element(const Place& place, Slot value) {
   code().bind(end);
 }
 
+// --- strings that are members or elements: their bytes, without a flag ---------------------------
+
+// r0 = where the text is; what was never stored is "".
+void ClauseCoder::load_string_part(const Place& place) {
+  const uint32_t size = types().size_of(place.type);
+  switch (place.kind) {
+    case Kind::Window:
+      return emit_.argument(Register::R0, place.offset);
+    case Kind::Dynamic:
+      return load_dynamic(place);
+    case Kind::Global:
+    case Kind::GlobalIndexed: {
+      const uint32_t room = string_temporary();
+      global_offset(Register::R3, place);
+      emit_.argument(Register::R2, room);
+      emit_.argument(Register::R4, size);
+      emit_.call(DAccessor::GlobalLoadBytes);
+      return emit_.argument(Register::R0, room);
+    }
+    case Kind::Address:
+      address_of(place);
+      code().move(Register::R3, Register::R0);
+      emit_.argument(Register::R2, string_temporary());
+      emit_.argument(Register::R4, size);
+      emit_.argument(Register::R5, place.is_userland ? 1 : 0);
+      return emit_.call_checked(DAccessor::ReadString);
+  }
+}
+
+// Where in the globals it is.
+void ClauseCoder::global_offset(Register destination, const Place& place) {
+  emit_.argument(destination, place.offset);
+  if (place.kind != Kind::GlobalIndexed) return;
+  emit_.load(Register::R1, place.slot);
+  code().alu(isa::Alu::Add, destination, Register::R1);
+}
+
+void ClauseCoder::store_string_part(const Place& place, Slot value) {
+  if (place.kind == Kind::Dynamic) return store_dynamic(place, value);
+  const uint32_t size = types().size_of(place.type);
+  const uint32_t room = place.kind == Kind::Window ? place.offset : string_temporary();
+  emit_.load(Register::R3, value);
+  emit_.argument(Register::R2, room);
+  emit_.argument(Register::R4, size);
+  emit_.call(DAccessor::PadString);
+  if (place.kind == Kind::Window) return;
+  if (place.kind == Kind::Address) return store_room(place, room, size);
+  global_offset(Register::R2, place);
+  emit_.argument(Register::R3, room);
+  emit_.argument(Register::R4, size);
+  emit_.call(DAccessor::GlobalStoreBytes);
+}
+
 }  // namespace clew::plan::d

@@ -20,7 +20,8 @@
 // - A Cast of an array to a pointer is the array's address. A Cast to a record does not exist.
 // - Strings are of string type everywhere: a char pointer or array became StringOf. An Integer of
 //   string type is the NULL string. Assigning an Integer 0 of whatever type deletes (fact 18).
-// - Inlines and translators are gone. Constants are folded.
+// - Inlines and translators are gone. Constants are folded. A Translate is an object, or a pointer
+//   to one, that is made of its operands: Members (places in the object), each with its value.
 // - A statement's operands are values only: printf's format, printa's aggregations and the
 //   aggregation of clear() and kin are in the fields of Statement. stack() and ustack() have their
 //   number of frames in operands[0], here and in expressions and keys (Calls of dynamic type, by

@@ -77,7 +77,7 @@ TEST(Check, ActionsHavePrototypes) {
       {"setopt(\"quiet\")", "ok"},
       {"copyout(alloca(4), arg0, 4)", "ok"},
       {"chill(100)", "ok"},
-      {"trace(1), trace(2)", "D_FUNC_IDENT"},
+      {"trace(1), trace(2)", "D_OP_ACT"},
   });
   expect_trees({{"stack()", "stack(20l)"}, {"stack(3)", "stack(3)"}, {"ustack()", "ustack(100l)"}});
 }
@@ -294,7 +294,7 @@ TEST(Check, TranslatorsAreCheckedWhereTheyStand) {
       {translated("BEGIN { xlate <shown_t>(pid).a; }"), "D_XLATE_NONE"},
       {translated("BEGIN { xlate <shown_t>(curthread).b; }"), "D_XLATE_NOCONV"},
       {translated("BEGIN { xlate <shown_t>(curthread).nothing; }"), "D_TYPE_MEMBER"},
-      {translated("BEGIN { trace(xlate <shown_t *>(curthread)); }"), "D_XLATE_MEMB"},
+      {translated("BEGIN { trace(xlate <shown_t *>(curthread)); }"), "ok"},
       {translated(kTranslator), "D_XLATE_REDECL"},
       {"translator int < struct task_struct *T > { a = 1; };", "D_XLATE_SOU"},
       {"translator shown_t < int T > { nothing = 1; };", "D_XLATE_MEMB"},

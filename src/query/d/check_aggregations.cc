@@ -6,6 +6,7 @@
 
 #include "query/d/check_conversion.h"
 #include "query/d/check_expression.h"
+#include "query/d/check_nearest.h"
 #include "query/d/check_prototypes.h"
 #include "query/d/check_quantize.h"
 #include "query/d/check_statement.h"
@@ -20,7 +21,8 @@ Compiled<AggregateKind> function_of(const Node& assign) {
   if (call.kind == NodeKind::Call && !assign.is_compound) {
     if (const auto kind = find_aggregate(call.name)) return *kind;
     if (!find_subroutine(call.name) && !find_action(call.name)) {
-      return error_at(call, "D_FUNC_UNDEF", "undefined function name: " + call.name);
+      return with_nearest(error_at(call, "D_FUNC_UNDEF", "undefined function name: " + call.name),
+                          nearest_function(call.name));
     }
   }
   return error_at(

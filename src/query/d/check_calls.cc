@@ -5,6 +5,7 @@
 
 #include "query/d/check_conversion.h"
 #include "query/d/check_expression.h"
+#include "query/d/check_nearest.h"
 #include "query/d/check_prototypes.h"
 #include "query/d/check_statement.h"
 #include "query/d/check_variables.h"
@@ -37,7 +38,9 @@ Failure unknown_function(Context& context, const Node& node) {
     return error_at(node, "D_FUNC_IDENT",
                     fmt::format("variable '{}' may not be called as a function", node.name));
   }
-  return error_at(node, "D_FUNC_UNDEF", fmt::format("undefined function name: {}", node.name));
+  return with_nearest(
+      error_at(node, "D_FUNC_UNDEF", fmt::format("undefined function name: {}", node.name)),
+      nearest_function(node.name));
 }
 
 }  // namespace

@@ -100,4 +100,9 @@ inline Failure error_at(const Node& node, std::string tag, std::string message) 
   return compile_error(std::move(tag), std::move(message), node.line, node.span);
 }
 
+inline Failure with_nearest(Failure failure, std::string nearest) {
+  failure.value().nearest = std::move(nearest);
+  return failure;
+}
+
 }  // namespace clew::query::d::checking

@@ -282,6 +282,7 @@ Node integer_node(const Node& place, uint64_t value, TypeId type) {
 
 uint64_t cut(const TypeTable& types, uint64_t value, TypeId type) {
   const uint32_t size = types.size_of(type);
+  if (types.stripped(type).name == "_Bool") return value != 0 ? 1 : 0;
   if (size == 0 || size >= 8) return value;
   const uint32_t unused_bits = 64 - 8 * size;
   const uint64_t high = value << unused_bits;

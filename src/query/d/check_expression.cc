@@ -16,7 +16,7 @@ Compiled<void> check_index(Context& context, Node& node) {
 Compiled<void> check_comma(Context& context, Node& node) {
   for (Node& operand : node.operands) {
     CLEW_TRY(check_value(context, operand));
-    CLEW_TRY(refuse_action(operand));
+    CLEW_TRY(refuse_action(operand, "operator , operands cannot be actions"));
   }
   node.type = node.operands.back().type;
   node.is_userland = node.operands.back().is_userland;
@@ -25,11 +25,11 @@ Compiled<void> check_comma(Context& context, Node& node) {
 
 }  // namespace
 
-Compiled<void> refuse_action(const Node& node) {
+Compiled<void> refuse_action(const Node& node, std::string_view message) {
   const bool is_action =
       node.kind == NodeKind::Call && node.subroutine == Subroutine::None && find_action(node.name);
   if (!is_action) return {};
-  return error_at(node, "D_FUNC_IDENT", node.name + "( ) may only be called as a statement");
+  return error_at(node, "D_OP_ACT", std::string(message));
 }
 
 bool is_element_of_aggregation(const Node& node) {
@@ -88,10 +88,12 @@ Compiled<void> check_expression(Context& context, Node& node) {
 
 Compiled<void> check_value(Context& context, Node& node) {
   CLEW_TRY(check_expression(context, node));
-  if (node.kind != NodeKind::Translate) return {};
-  return error_at(node, "D_XLATE_MEMB",
-                  fmt::format("translated value of type {} may only be used to select a member",
-                              context.types().name_of(node.type)));
+  return finish_value(context, node);
+}
+
+Compiled<void> finish_value(Context& context, Node& node) {
+  return node.kind == NodeKind::Translate ? expand_translated_object(context, node)
+                                          : Compiled<void>();
 }
 
 }  // namespace clew::query::d::checking

@@ -8,10 +8,12 @@ namespace clew::query::d::checking {
 
 // Any expression as a value (check_expression.cc). What it yields may be of any type.
 Compiled<void> check_expression(Context& context, Node& node);
-// As above, and no translated object is left in it that nothing was selected of.
+// As above, and a translated object that nothing was selected of is expanded to all its members.
 Compiled<void> check_value(Context& context, Node& node);
+// The second half of check_value, of an expression that is checked.
+Compiled<void> finish_value(Context& context, Node& node);
 // Where an action would be part of an expression (check_expression.cc).
-Compiled<void> refuse_action(const Node& node);
+Compiled<void> refuse_action(const Node& node, std::string_view message);
 [[nodiscard]] bool is_element_of_aggregation(const Node& node);  // @a[1][2]
 Failure many_dimensions(const Node& node);
 
@@ -53,6 +55,8 @@ Compiled<void> check_inline_use(Context& context, Node& node, const KnownInline&
                                 std::vector<Node> arguments);
 // node = (translated object) . name: becomes what the translator says.
 Compiled<void> expand_translated_member(Context& context, Node& node);
+// node = a translated object as a whole: its operands become the members' values.
+Compiled<void> expand_translated_object(Context& context, Node& node);
 KnownTranslator* find_translator(Context& context, TypeId input, TypeId output);
 Compiled<void> define_inline(Context& context, InlineDefinition definition);
 Compiled<void> define_translator(Context& context, Translator translator);

@@ -8,6 +8,7 @@
 #include "query/d/check_builtins.h"
 #include "query/d/check_conversion.h"
 #include "query/d/check_expression.h"
+#include "query/d/check_nearest.h"
 #include "query/d/check_prototypes.h"
 #include "query/d/check_variables.h"
 #include "query/d/print.h"
@@ -20,9 +21,11 @@ Failure bad_reference(const Node& node, std::string_view kind, std::string_view 
                   fmt::format("{} '{}' may not be referenced as {}", kind, node.name, as));
 }
 
-Failure unknown_name(const Node& node) {
-  return error_at(node, "D_IDENT_UNDEF",
-                  fmt::format("failed to resolve {}: Unknown variable name", node.name));
+Failure unknown_name(const Context& context, const Node& node) {
+  return with_nearest(
+      error_at(node, "D_IDENT_UNDEF",
+               fmt::format("failed to resolve {}: Unknown variable name", node.name)),
+      nearest_variable(context, node.name));
 }
 
 std::optional<uint32_t> parameter_index(const Context& context, std::string_view name) {
@@ -55,7 +58,7 @@ Compiled<void> check_symbol(Context& context, Node& node) {
 Compiled<void> check_builtin(Context& context, Node& node, Builtin builtin) {
   if (is_array(builtin)) return bad_reference(node, "associative array", "scalar");
   node.type = type_of(context.types(), builtin);
-  if (is_void(context.types(), node.type)) return unknown_name(node);
+  if (is_void(context.types(), node.type)) return unknown_name(context, node);
   node.storage = Storage::Builtin;
   node.builtin = builtin;
   if (context.clause != nullptr && builtin >= Builtin::Arg0 && builtin <= Builtin::Arg9) {
@@ -93,7 +96,7 @@ Compiled<void> check_other_name(Context& context, Node& node) {
     return bad_reference(node, "function", "scalar");
   }
   if (find_aggregate(node.name)) return bad_reference(node, "aggregating function", "scalar");
-  return unknown_name(node);
+  return unknown_name(context, node);
 }
 
 // The tree's one place that may read probe arguments; all descriptions of the clause must agree.

@@ -4,6 +4,7 @@
 
 #include "query/d/check_conversion.h"
 #include "query/d/check_expression.h"
+#include "query/d/check_nearest.h"
 
 namespace clew::query::d::checking {
 namespace {
@@ -81,6 +82,13 @@ TypeId completed(TypeTable& types, TypeId type) {
   return known == stripped ? type : known;
 }
 
+Failure not_a_member(const TypeTable& types, const Node& node, TypeId record) {
+  return with_nearest(
+      error_at(node, "D_TYPE_MEMBER",
+               fmt::format("{} is not a member of {}", node.name, types.name_of(record))),
+      nearest_member(types, record, node.name));
+}
+
 const Node& root_of(const Node& node) {
   const Node* root = &node;
   while (!root->operands.empty() && root->kind != NodeKind::Call &&
@@ -117,8 +125,7 @@ Compiled<void> check_member(Context& context, Node& node) {
   const TypeId record = CLEW_TRY(record_of(context, node));
   const auto place = types.member(record, node.name);
   if (!place) {
-    return error_at(node, "D_TYPE_MEMBER",
-                    fmt::format("{} is not a member of {}", node.name, types.name_of(record)));
+    return not_a_member(types, node, record);
   }
   node.member = *place;
   node.type = place->type;
@@ -191,7 +198,11 @@ Compiled<void> check_address_of(Context& context, Node& node) {
   CLEW_TRY(check_value(context, operand));
   const bool is_builtin =
       operand.storage == Storage::Builtin || operand.storage == Storage::Argument;
-  if (operand.storage == Storage::Variable || is_builtin) {
+  const bool is_whole =
+      operand.kind == NodeKind::Identifier ||
+      (operand.kind == NodeKind::Index && operand.operands[0].kind == NodeKind::Identifier &&
+       context.script.variables[operand.index].is_associative);
+  if ((operand.storage == Storage::Variable && is_whole) || is_builtin) {
     return error_at(node, "D_ADDROF_VAR", "cannot take address of dynamic variable or register");
   }
   if (!is_lvalue(operand)) {
@@ -217,6 +228,10 @@ Compiled<void> check_size_of(Context& context, Node& node) {
     }
     measured = operand.kind == NodeKind::Aggregation ? types.void_type() : operand.type;
   }
+  if (!node.operands.empty() && node.operands[0].kind == NodeKind::String) {
+    node = integer_node(node, node.operands[0].text.size() + 1, types.integer(8, false));
+    return {};
+  }
   if (measured != kNoType) measured = types.complete(types.strip(measured));
   const uint32_t size = measured == kNoType ? 0 : types.size_of(measured);
   const bool is_record = measured != kNoType && types.is_record(measured);
@@ -235,8 +250,7 @@ Compiled<void> check_offset_of(Context& context, Node& node) {
   }
   const auto place = types.member(record, node.name);
   if (!place) {
-    return error_at(node, "D_TYPE_MEMBER",
-                    fmt::format("{} is not a member of {}", node.name, types.name_of(record)));
+    return not_a_member(types, node, record);
   }
   if (place->bit_size != 0) {
     return error_at(node, "D_OFFSETOF_BITFIELD",

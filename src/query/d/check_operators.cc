@@ -52,9 +52,21 @@ Failure incompatible(Context& context, const Node& node, std::string_view shown_
 
 Failure needs(const Node& node, std::string_view shown_operator, std::string_view kind) {
   const bool is_one = node.kind == NodeKind::Unary;
-  return error_at(node, kind == "integral" ? "D_OP_INT" : "D_OP_SCALAR",
+  const std::string_view tag = kind == "integral"     ? "D_OP_INT"
+                               : kind == "arithmetic" ? "D_OP_ARITH"
+                                                      : "D_OP_SCALAR";
+  return error_at(node, std::string(tag),
                   fmt::format("operator {} requires {} of {} type", shown_operator,
                               is_one ? "an operand" : "operands", kind));
+}
+
+// What an operator that only takes integers says that it wants: DTrace has two words for it.
+std::string_view kind_wanted(const Node& node) {
+  const bool is_arithmetic =
+      node.kind == NodeKind::Unary
+          ? node.unary == UnaryOperator::Plus || node.unary == UnaryOperator::Negate
+          : node.binary == BinaryOperator::Multiply || node.binary == BinaryOperator::Divide;
+  return is_arithmetic ? "arithmetic" : "integral";
 }
 
 Compiled<void> check_no_zero_divisor(const Node& node) {
@@ -78,7 +90,7 @@ bool are_integers(const TypeTable& types, const Node& node) {
 
 Compiled<void> check_arithmetic(Context& context, Node& node) {
   TypeTable& types = context.types();
-  if (!are_integers(types, node)) return needs(node, symbol_of(node.binary), "integral");
+  if (!are_integers(types, node)) return needs(node, symbol_of(node.binary), kind_wanted(node));
   CLEW_TRY(check_no_zero_divisor(node));
   node.type = common_type(types, node.operands[0].type, node.operands[1].type);
   to_common_type(types, node, 0);
@@ -239,7 +251,8 @@ bool is_castable(const TypeTable& types, TypeId from, TypeId to) {
   if (to_scalar && (is_scalar(types, from) || is_array(types, from))) return true;
   if (to_scalar && types.is_string(from)) return types.is_pointer(to);
   if (to_scalar && types.stripped(from).kind == TypeKind::Function) return true;
-  return types.is_string(to) && (types.is_string_like(from) || types.is_pointer(from));
+  return types.is_string(to) &&
+         (types.is_string_like(from) || types.is_pointer(from) || types.is_integer(from));
 }
 
 Compiled<void> check_step_operand(Context& context, Node& node) {
@@ -251,7 +264,7 @@ Compiled<void> check_step_operand(Context& context, Node& node) {
     return needs(node, "!", "scalar");
   }
   if (!is_logical && !types.is_integer(operand.type)) {
-    return needs(node, symbol_of(node.unary), "integral");
+    return needs(node, symbol_of(node.unary), kind_wanted(node));
   }
   decay(types, operand);
   node.type = is_logical ? types.integer(4, true) : promoted(types, operand.type);
@@ -308,7 +321,7 @@ Compiled<void> check_conditional(Context& context, Node& node) {
   TypeTable& types = context.types();
   for (Node& operand : node.operands) {
     CLEW_TRY(check_value(context, operand));
-    CLEW_TRY(refuse_action(operand));
+    CLEW_TRY(refuse_action(operand, "action cannot be used in a conditional context"));
   }
   if (!is_scalar(types, node.operands[0].type)) {
     return error_at(node, "D_OP_SCALAR", "operator ?: requires an expression of scalar type");

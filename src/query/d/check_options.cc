@@ -13,14 +13,29 @@
 namespace clew::query::d {
 namespace {
 
-enum class Syntax : uint8_t { Flag, Number, Size, Rate, Text, TextOrNone, BufferPolicy, Resize };
+enum class Syntax : uint8_t {
+  Flag,
+  Number,
+  Size,
+  Rate,
+  Text,
+  TextOrNone,
+  BufferPolicy,
+  Resize,
+  EvaluationTime,
+  Lateness,
+  LinkMode,
+  LinkType,
+  Conformance,
+  Version,
+};
 
 struct OptionName {
   std::string_view name;
   Syntax syntax;
 };
 
-constexpr std::array<OptionName, 95> kOptions = {{
+constexpr std::array<OptionName, 97> kOptions = {{
     // What the compiler obeys.
     {"aggpercpu", Syntax::Flag},
     {"amin", Syntax::Text},
@@ -41,19 +56,19 @@ constexpr std::array<OptionName, 95> kOptions = {{
     {"dtypes", Syntax::Text},
     {"empty", Syntax::Flag},
     {"errtags", Syntax::Flag},
-    {"evaltime", Syntax::Text},
+    {"evaltime", Syntax::EvaluationTime},
     {"incdir", Syntax::Text},
     {"iregs", Syntax::Number},
     {"kdefs", Syntax::Flag},
     {"knodefs", Syntax::Flag},
-    {"late", Syntax::Text},
+    {"late", Syntax::Lateness},
     {"lazyload", Syntax::Flag},
     {"ldpath", Syntax::Text},
     {"libdir", Syntax::Text},
-    {"linkmode", Syntax::Text},
+    {"linkmode", Syntax::LinkMode},
     {"linknommap", Syntax::Flag},
     {"linkpath", Syntax::Text},
-    {"linktype", Syntax::Text},
+    {"linktype", Syntax::LinkType},
     {"lockmem", Syntax::Text},
     {"maxframes", Syntax::Number},
     {"modpath", Syntax::Text},
@@ -64,7 +79,7 @@ constexpr std::array<OptionName, 95> kOptions = {{
     {"procfspath", Syntax::Text},
     {"pspec", Syntax::Flag},
     {"setenv", Syntax::Text},
-    {"stdc", Syntax::Text},
+    {"stdc", Syntax::Conformance},
     {"strip", Syntax::Flag},
     {"syslibdir", Syntax::Text},
     {"tree", Syntax::Number},
@@ -73,9 +88,10 @@ constexpr std::array<OptionName, 95> kOptions = {{
     {"undef", Syntax::Text},
     {"unodefs", Syntax::Flag},
     {"unsetenv", Syntax::Text},
+    {"useruid", Syntax::Number},
     {"useruprobes", Syntax::Flag},
     {"verbose", Syntax::Flag},
-    {"version", Syntax::Text},
+    {"version", Syntax::Version},
     {"zdefs", Syntax::Flag},
     // What tracing obeys.
     {"aggrate", Syntax::Rate},
@@ -113,6 +129,7 @@ constexpr std::array<OptionName, 95> kOptions = {{
     {"flowindent", Syntax::Flag},
     {"oformat", Syntax::Text},
     {"quiet", Syntax::Flag},
+    {"printsize", Syntax::Size},
     {"quietresize", Syntax::Flag},
     {"rawbytes", Syntax::Flag},
     {"stackindent", Syntax::Number},
@@ -142,6 +159,25 @@ bool is_any_of(std::string_view value, std::initializer_list<std::string_view> c
   return std::find(choices.begin(), choices.end(), value) != choices.end();
 }
 
+// "1.2" or "1.2.1".
+bool is_version(std::string_view value) {
+  for (int part = 0; part < 3; ++part) {
+    const size_t digits = std::min(value.find_first_not_of("0123456789"), value.size());
+    if (digits == 0 || digits > 3) return false;
+    value.remove_prefix(digits);
+    if (value.empty()) return part > 0;
+    if (value[0] != '.') return false;
+    value.remove_prefix(1);
+  }
+  return false;
+}
+
+// Where libraries and the preprocessor's files are is decided before a program is read.
+bool is_of_command_line(std::string_view name) {
+  return is_any_of(name, {"cppargs", "cpphdrs", "cpppath", "define", "incdir", "ldpath", "libdir",
+                          "linkmode", "syslibdir", "undef"});
+}
+
 bool fits(Syntax syntax, std::optional<std::string_view> value) {
   switch (syntax) {
     case Syntax::Flag:
@@ -161,6 +197,18 @@ bool fits(Syntax syntax, std::optional<std::string_view> value) {
       return value && is_any_of(*value, {"switch", "ring", "fill"});
     case Syntax::Resize:
       return value && is_any_of(*value, {"auto", "manual"});
+    case Syntax::EvaluationTime:
+      return value && is_any_of(*value, {"exec", "main", "postinit", "preinit"});
+    case Syntax::Lateness:
+      return value && is_any_of(*value, {"dynamic", "static"});
+    case Syntax::LinkMode:
+      return value && is_any_of(*value, {"dynamic", "kernel", "static"});
+    case Syntax::LinkType:
+      return value && is_any_of(*value, {"dof", "elf"});
+    case Syntax::Conformance:
+      return value && is_any_of(*value, {"a", "c", "s", "t"});
+    case Syntax::Version:
+      return value && is_version(*value);
   }
   return false;
 }
@@ -231,7 +279,10 @@ Expected<void> check_option(std::string_view name, std::optional<std::string_vie
 namespace checking {
 
 Compiled<void> apply_option(Context& context, const PragmaOption& option) {
-  const auto checked = check_option(option.name, option.value);
+  auto checked = check_option(option.name, option.value);
+  if (checked && option.line != 0 && is_of_command_line(option.name)) {
+    checked = fail(ErrorCode::InvalidQuery, "Option cannot be used from within a D program");
+  }
   if (!checked) {
     const bool is_unknown = checked.error().code == ErrorCode::NotFound;
     const std::string value = option.value ? fmt::format(" to '{}'", *option.value) : "";

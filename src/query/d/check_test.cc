@@ -94,7 +94,7 @@ TEST(Check, PointersAreScaledAndDereferenced) {
 TEST(Check, OperatorsRefuseWhatTheyCannotTake) {
   expect_errors({
       {"execname + 1", "D_OP_INCOMPAT: operands have incompatible types: \"string\" + \"int\""},
-      {"execname * 2", "D_OP_INT: operator * requires operands of integral type"},
+      {"execname * 2", "D_OP_ARITH: operator * requires operands of arithmetic type"},
       {"curthread & 1", "D_OP_INT: operator & requires operands of integral type"},
       {"~execname", "D_OP_INT: operator ~ requires an operand of integral type"},
       {"!execname", "D_OP_SCALAR: operator ! requires an operand of scalar type"},

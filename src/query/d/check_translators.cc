@@ -216,6 +216,34 @@ Compiled<void> expand_translated_member(Context& context, Node& node) {
   return {};
 }
 
+// Each member that the translator defines becomes an operand: a Member whose operand is its value.
+// What the library cannot say on this kernel stays 0.
+Compiled<void> expand_translated_object(Context& context, Node& node) {
+  TypeTable& types = context.types();
+  KnownTranslator* translator = find_translator(context, node.operands[0].type, node.type);
+  if (translator == nullptr) return {};
+  const std::vector<Node> input = std::move(node.operands);
+  node.operands.clear();
+  for (KnownTranslator::Member& member : translator->members) {
+    auto checked = check_translator_member(context, *translator, member);
+    if (!checked && is_of_library(checked.error().line)) continue;
+    if (!checked) return Failure(std::move(checked).error());
+    Node one;
+    one.kind = NodeKind::Member;
+    one.name = member.name;
+    one.line = node.line;
+    one.span = node.span;
+    one.member = *types.member(translator->output, member.name);
+    one.type = one.member.type;
+    Node value = member.value;
+    substitute(value, node, input);
+    CLEW_TRY(finish_value(context, value));
+    one.operands.push_back(std::move(value));
+    node.operands.push_back(std::move(one));
+  }
+  return {};
+}
+
 Compiled<void> check_inline_use(Context& context, Node& node, const KnownInline& definition,
                                 std::vector<Node> arguments) {
   TypeTable& types = context.types();

@@ -160,6 +160,10 @@ Compiled<void> become_element(Context& context, Node& node, uint32_t index) {
 
 Compiled<void> make_element(Context& context, Node& node, TypeId type) {
   const VariableKey key = *variable_key(node.operands[0]);
+  if (key.first == VariableScope::Clause) {
+    return error_at(node, "D_ARR_LOCAL",
+                    fmt::format("local variable may not be an associative array: {}", key.second));
+  }
   Variable variable;
   variable.is_associative = true;
   variable.keys = CLEW_TRY(key_types(context, keys_of(node), "associative array"));

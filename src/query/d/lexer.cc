@@ -208,20 +208,31 @@ Compiled<Token> Lexer::next() {
   return aggregation;
 }
 
-// `name`, `module`name` or "`name"; a module's name may have backquotes itself.
+// How many characters a module's name has here, with its backquote: "vmlinux`", "a.out`",
+// "pid$target`libc.so.6`". 0 when none stands here.
+size_t Lexer::module_length() const {
+  const auto belongs = [](char c) {
+    return is_identifier_part(c) || c == '.' || c == '$' || c == '`';
+  };
+  const std::string_view here = rest();
+  const auto end = std::find_if_not(here.begin(), here.end(), belongs);
+  const size_t quote = here.substr(0, static_cast<size_t>(end - here.begin())).rfind('`');
+  const bool has_name = quote != std::string_view::npos && is_identifier_start(peek(quote + 1));
+  return has_name ? quote + 1 : 0;
+}
+
+// `name`, `module`name` or "`name"; a module's name may have dots, backquotes and macro variables
+// itself.
 Compiled<Token> Lexer::identifier() {
   const size_t begin = at_;
+  const size_t module = module_length();
+  at_ += module;
   at_ += peek_identifier().size();
-  while (peek() == '`' && is_identifier_start(peek(1))) {
-    ++at_;
-    at_ += peek_identifier().size();
-  }
   Token word = token(TokenKind::Identifier, begin);
   if (word.text.empty()) return punctuator();
-  const size_t quote = word.text.rfind('`');
-  if (quote != std::string::npos) {
-    word.module = quote == 0 ? " " : word.text.substr(0, quote);
-    word.name = word.text.substr(quote + 1);
+  if (module != 0) {
+    word.module = module == 1 ? " " : CLEW_TRY(expand(word.text.substr(0, module - 1), word.span));
+    word.name = word.text.substr(module);
     return word;
   }
   word.name = word.text;

@@ -93,6 +93,7 @@ class Lexer {
   Compiled<void> skip_comment();
 
   Compiled<Token> identifier();
+  [[nodiscard]] size_t module_length() const;
   Compiled<Token> number();
   Compiled<Token> string();
   Compiled<Token> character();

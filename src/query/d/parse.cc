@@ -111,7 +111,7 @@ bool Parser::at_declaration() {
   if (word.empty()) return false;
   const char next = lexer_.peek(word.size());
   if (lexer_.peek_description().find(':') != std::string_view::npos) return false;
-  if (next == '`') return true;
+  if (lexer_.peek_description().find('`') != std::string_view::npos) return true;
   if (kDescriptionOnly.find(next) != std::string_view::npos && next != '\0') return false;
   const bool is_keyword = std::find(kDeclarationWords.begin(), kDeclarationWords.end(), word) !=
                           kDeclarationWords.end();

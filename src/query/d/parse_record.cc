@@ -157,10 +157,13 @@ Compiled<TypeId> Parser::enum_definition(const std::string& name) {
           fmt::format("enumerator '{}' must be assigned to an integral constant expression",
                       next.name)));
     }
-    if (next.value < INT32_MIN || next.value > int64_t{UINT32_MAX}) {
+    const bool counts_on = next.value == value && !list.empty() && next.value > INT32_MAX;
+    if (next.value < INT32_MIN || next.value > int64_t{UINT32_MAX} || counts_on) {
       return fail_here("D_DECL_ENOFLOW",
                        fmt::format("enumerator '{}' value overflows INT_MAX", next.name));
     }
+    if (!own_enumerators_.insert(next.name).second)
+      return fail_here("D_DECL_IDRED", fmt::format("identifier redeclared: {}", next.name));
     value = next.value + 1;
     list.push_back(std::move(next));
   } while (CLEW_TRY(accept(",")));

@@ -237,7 +237,8 @@ Compiled<void> Parser::declarator_suffixes(Declarator& result) {
 
 // `[5]` is C's array, `[int, string]` D's associative one.
 Compiled<DeclaratorLayer> Parser::bracket_layer() {
-  if (at_type()) return parameter_layer("]");
+  if (at_type() || at("...") || at("static") || at("extern") || at("auto") || at("register"))
+    return parameter_layer("]");
   DeclaratorLayer layer;
   layer.kind = DeclaratorLayer::Kind::Array;
   if (CLEW_TRY(accept("]"))) return layer;

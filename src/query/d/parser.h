@@ -184,6 +184,7 @@ class Parser {
   // Of the enum that is being read: they may use each other.
   const std::vector<TypeEnumerator>* enumerators_ = nullptr;
   std::set<std::string, std::less<>> own_typedefs_;
+  std::set<std::string, std::less<>> own_enumerators_;
   std::set<TypeId> own_types_;  // Tagged types that this program declared or defined.
 };
 

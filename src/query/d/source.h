@@ -20,6 +20,7 @@ struct CompileError {
   std::string message;  // `syntax error near "}"`
   uint32_t line = 0;    // In the file it came from (#line obeyed); 0 = none.
   Span span;
+  std::string nearest;  // The name that was probably meant, for who looks at a terminal.
 };
 
 template <typename T>
@@ -30,7 +31,8 @@ class [[nodiscard]] Compiled : public tl::expected<T, CompileError> {
 
 inline tl::unexpected<CompileError> compile_error(std::string tag, std::string message,
                                                   uint32_t line, Span span = {}) {
-  return tl::unexpected<CompileError>(CompileError{std::move(tag), std::move(message), line, span});
+  return tl::unexpected<CompileError>(
+      CompileError{std::move(tag), std::move(message), line, span, ""});
 }
 
 // What a program is compiled with.

@@ -33,7 +33,7 @@ enum class NodeKind : uint8_t {
   SizeOf,       // sizeof (type): `type` is what is measured; or with an operand, sizeof operands[0]
   OffsetOf,     // offsetof(type, name): `type` is the record
   StringOf,     // stringof(operands[0])
-  Translate,    // xlate <type>(operands[0])
+  Translate,    // xlate <type>(operands[0]); [check] see check.h
 };
 
 enum class UnaryOperator : uint8_t {

@@ -261,7 +261,10 @@ TypeId TypeTable::declare(Tag tag, std::string name) {
 }
 
 TypeId TypeTable::redeclare(Tag tag, std::string name) {
-  const TypeId made = add({.kind = TypeKind::Forward, .tag = tag, .name = name});
+  const TypeId made = add({.kind = TypeKind::Forward,
+                           .tag = tag,
+                           .name = name,
+                           .is_userland = name.find('`') != std::string::npos});
   tagged_[index_of(tag)].insert_or_assign(std::move(name), made);
   return made;
 }
@@ -292,6 +295,7 @@ TypeId TypeTable::find_here(Tag tag, std::string_view name) const {
 }
 
 TypeId TypeTable::find(std::string_view module, Tag tag, std::string_view name) {
+  if (module == "C" || module == "D") return find_here(tag, name);
   auto& names = tagged_[index_of(tag)];
   const TypeId known = module.empty() ? find_here(tag, name) : kNoType;
   if (provider_ == nullptr) return known;
@@ -305,7 +309,11 @@ TypeId TypeTable::find(std::string_view module, Tag tag, std::string_view name) 
 TypeId TypeTable::complete(TypeId type) {
   const Type& forward = stripped(type);
   if (forward.kind != TypeKind::Forward || forward.name.empty()) return type;
-  const TypeId found = find("", forward.tag, forward.name);
+  const size_t quote = forward.name.rfind('`');
+  const TypeId found =
+      quote == std::string::npos
+          ? find("", forward.tag, forward.name)
+          : strip(find(forward.name.substr(0, quote), forward.tag, forward.name.substr(quote + 1)));
   return found == kNoType || at(found).kind == TypeKind::Forward ? type : found;
 }
 

@@ -147,7 +147,8 @@ class TypeTable {
   // Errors: the name is taken by another type (message without place).
   Expected<TypeId> define_typedef(std::string name, TypeId target);
   // The struct, union or enum of this tag, made as a Forward when it is new. An empty name makes a
-  // new one each time.
+  // new one each time. A name with backquotes, "pid12`a.out`client", is that of a traced program's
+  // type: it is_userland, and is shown by what stands behind the last of them.
   TypeId declare(Tag tag, std::string name);
   // As declare(), but the name leaves the type that it may have and means the new one from now on:
   // a program's own definition of a name that was read in from elsewhere.
@@ -168,7 +169,7 @@ class TypeTable {
   TypeId add(Type type);  // As it is; for providers.
 
   // A type by its name; asks the provider (if there is one) for what is not here. `module` is what
-  // stands before the backquote.
+  // stands before the backquote; C and D mean what is in the table.
   [[nodiscard]] TypeId find(std::string_view module, Tag tag, std::string_view name);
   // The same without the provider.
   [[nodiscard]] TypeId find_here(Tag tag, std::string_view name) const;

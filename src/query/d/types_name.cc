@@ -8,7 +8,8 @@ namespace clew::query::d {
 namespace {
 
 std::string tagged(std::string_view keyword, const Type& type) {
-  return fmt::format("{} {}", keyword, type.name.empty() ? "(anon)" : type.name);
+  if (type.name.empty()) return fmt::format("{} (anon)", keyword);
+  return fmt::format("{} {}", keyword, type.name.substr(type.name.rfind('`') + 1));
 }
 
 // Of a type that is no pointer, array or function.

@@ -2,7 +2,7 @@
 /* Pointers are not multiplied. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_OP_INT] */
+/* stderr: [D_OP_ARITH] */
 BEGIN
 {
 	p = (int *)16;
