@@ -226,6 +226,13 @@ extern const char d_n_mm_arg_end;
   return place;
 }
 
+// value * count, where `count` is a number of the linker's: older verifiers keep the bounds of a
+// product only when its second factor is known.
+[[gnu::always_inline]] inline uint64_t times(uint64_t value, uint64_t count) {
+  asm volatile("%0 *= %1" : "+r"(value) : "r"(count));
+  return value;
+}
+
 // --- copies
 // ----------------------------------------------------------------------------------------
 
@@ -273,13 +280,6 @@ inline constexpr uint64_t kCopyBytesMax = 4096;
   if (aligned >= limit) return 0;
   asm volatile("" : "+r"(aligned));  // What is computed from it comes after the comparison.
   return aligned;
-}
-
-// value * count, where `count` is a number of the linker's: older verifiers keep the bounds of a
-// product only when its second factor is known.
-[[gnu::always_inline]] inline uint64_t times(uint64_t value, uint64_t count) {
-  asm volatile("%0 *= %1" : "+r"(value) : "r"(count));
-  return value;
 }
 
 // An index below `count`, which is a number of the linker's; 0 for one that is not.

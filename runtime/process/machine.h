@@ -93,9 +93,6 @@ inline constexpr Number d_n_token_variable = &abi::DProcess::token_variable;
 [[gnu::always_inline]] inline uint64_t times(uint64_t value, uint64_t count) {
   return value * count;
 }
-[[gnu::always_inline]] inline uint64_t index_below(uint64_t index, uint64_t count) {
-  return index < count ? index : 0;
-}
 [[gnu::always_inline]] inline uint64_t forgotten(DWindow*, uint64_t value) {
   return value;
 }
