@@ -59,6 +59,7 @@ bpf_prog_type type_of(ProgramType type) {
 uint32_t attach_type_of(ProgramType type) {
   switch (type) {
     case ProgramType::RawTracepoint:
+    case ProgramType::TraceEvent:
     case ProgramType::PerfEvent:
     case ProgramType::SingleProbe:
       return 0;
