@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The doors of the D runtime: one thunk of kDThunkSizeBytes for each number from kDAccessorBase on
-// (abi/d_accessor.h, then abi/d_process.h), at the blob's first byte. BPF arguments are in rbx, r12,
-// r14, r15 (r1 is the window in any case); the result is in rax; every other register is kept
-// (abi/calling.h).
+// (abi/d_accessor.h, then abi/d_process.h), at the blob's first byte. BPF arguments are in rbx,
+// r12, r14, r15 (r1 is the window in any case); the result is in rax; every other register is
+// kept (abi/calling.h).
 
         .section .text.entry, "ax", @progbits
         .hidden clew_d_thunks
@@ -154,7 +154,10 @@ enter_\body:
         .irp    body, d_stack_arguments, d_after_clause, d_after_error, d_builtin_caller
         enter   \body
         .endr
-        .irp    body, d_builtin_argument, d_builtin_cpu, d_builtin_cwd, d_builtin_epid, d_builtin_errno
+        .irp    body, d_builtin_argument, d_builtin_cpu, d_builtin_cwd, d_builtin_epid
+        enter   \body
+        .endr
+        .irp    body, d_builtin_errno
         enter   \body
         .endr
         .irp    body, d_builtin_execname, d_builtin_gid, d_builtin_id, d_builtin_ipl, d_builtin_pid

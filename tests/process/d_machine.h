@@ -44,6 +44,7 @@ struct FiringSite {
   uint64_t cookie = uint64_t{77} << 32;  // Enabling 0.
   uint64_t program_counter = 0x1234;
   uint64_t return_offset = 9;
+  std::vector<plan::d::FiringOperand> operands = {};  // At an Offset.
 };
 
 // Code of a firing that can be run.
@@ -96,7 +97,7 @@ class DMachine {
   uint8_t* low_globals_ = nullptr;
   size_t globals_size_ = 0;
   uint32_t used_ = 0;  // Of the code.
-  std::vector<uint64_t> entries_;
+  std::array<uint64_t, abi::kDProcessAccessorsEnd> entries_{};
   uint64_t frame_ = 0;
 };
 

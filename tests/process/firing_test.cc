@@ -388,6 +388,49 @@ TEST_F(ProcessFiring, OffsetsKeepFlagsAndRedZone) {
   EXPECT_EQ(field(2), machine_->frame());
 }
 
+// 8@%rdi -4@%esi 1@%ah 2@-8(%rbp) 4@(%rdi,%rax,8) -8@$-7 8@(%rbx), which cannot be read
+TEST_F(ProcessFiring, StaticProbesHaveTheirOperands) {
+  load(
+      "a:b:c:d { printf(\"%d %d %d %d %d %d %d %d\", arg0, arg1, arg2, arg3, arg4, arg5, arg6,"
+      " arg7); }");
+  if (machine_ == nullptr) return;
+  using Part = plan::d::FiringOperand::Part;
+  constexpr uint8_t kAx = 10;
+  constexpr uint8_t kBx = 5;
+  constexpr uint8_t kBp = 4;
+  constexpr uint8_t kDi = 14;
+  constexpr uint8_t kSi = 13;
+  FiringSite site{.point = FiringPoint::Offset};
+  site.operands = {
+      {.base = Part{kDi}},
+      {.base = Part{kSi}, .size_bytes = 4, .is_signed = true},
+      {.base = Part{kAx, 8}, .size_bytes = 1},
+      {.base = Part{kBp}, .is_memory = true, .offset = -8, .size_bytes = 2},
+      {.base = Part{kDi}, .index = Part{kAx}, .scale = 8, .is_memory = true, .size_bytes = 4},
+      {.offset = -7},
+      {.base = Part{kBx}, .is_memory = true},
+  };
+  const InstalledFiring firing = install(site, script_.clauses);
+  std::vector<uint64_t> memory(0x300, 0x1111'2222);
+  RegisterFile r = {};
+  r[kRax] = 0x201;
+  memory[0x201] = 0xFFFF'FFFF'0000'0042;
+  r[kRdi] = reinterpret_cast<uint64_t>(memory.data());
+  r[kRsi] = 0xFFFF'FFFE;
+  r[kRbp] = reinterpret_cast<uint64_t>(&memory[1]);
+  r[3] = 0x10;  // rbx
+  EXPECT_EQ(machine_->fire(firing, r), r);
+  records_ = machine_->read_records();
+  EXPECT_EQ(field(0), r[kRdi]);
+  EXPECT_EQ(field(1), static_cast<uint64_t>(-2));
+  EXPECT_EQ(field(2), 2U);
+  EXPECT_EQ(field(3), 0x2222U);
+  EXPECT_EQ(field(4), 0x42U);
+  EXPECT_EQ(field(5), static_cast<uint64_t>(-7));
+  EXPECT_EQ(field(6), 0U);
+  EXPECT_EQ(field(7), 0U);
+}
+
 TEST_F(ProcessFiring, AFullRingIsCountedByCpu) {
   load("a:b:c:entry { tracemem(copyin(arg0, 4000), 4000); }");
   if (machine_ == nullptr) return;
