@@ -38,7 +38,6 @@ struct ThunkFrame {
   uint64_t above;  // The flags at an offset point, else the return address of the function.
 };
 
-constexpr uint64_t kRedZoneBytes = 128;
 constexpr uint64_t kUserCode = 0x33;  // Selectors of 64-bit processes.
 constexpr uint64_t kUserData = 0x2B;
 

@@ -159,6 +159,7 @@ inline constexpr uint32_t kRegisterIp = 16;
 inline constexpr uint32_t kRegisterSp = 19;
 inline constexpr uint64_t kRegistersAtFrame = 1;  // rsp points to a return address.
 inline constexpr uint64_t kRegistersAtOffset = 2;
+inline constexpr uint64_t kRedZoneBytes = 128;
 [[gnu::always_inline]] inline uint64_t* registers_of(DWindow* w) {
   return reinterpret_cast<uint64_t*>(w->clock_stack);
 }

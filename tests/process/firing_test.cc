@@ -2,6 +2,8 @@
 // What clauses do in a process, from their text on.
 #include <cstring>
 #include <ctime>
+#include <map>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -446,6 +448,48 @@ TEST_F(ProcessFiring, AFullRingIsCountedByCpu) {
   EXPECT_EQ(records.size() + lost, 100U);
   for (const auto& record : records)
     EXPECT_EQ(record.bytes.at(record.bytes.size() - 1), 7U);
+}
+
+// Few CPUs and keys for many threads: they meet in the same entries and buckets.
+TEST_F(ProcessFiring, ThreadsLoseNothingThatIsNotCounted) {
+  load(
+      "int total; a:b:c:entry { self->n = arg0; @c[arg0] = count(); @s = sum(self->n); @all ="
+      " count(); self->n = 0; @m[arg0 % 3, \"text\"] = max(arg0); }");
+  if (machine_ == nullptr) return;
+  constexpr uint64_t kThreads = 6;
+  constexpr uint64_t kTurns = 20'000;
+  constexpr uint64_t kKeys = 10;
+  const InstalledFiring firing = install({}, script_.clauses);
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      EXPECT_TRUE(machine_->claim().has_value());
+      for (uint64_t i = 0; i < kTurns; ++i)
+        machine_->fire(firing, with(kRdi, i % kKeys));
+      DMachine::leave();
+    });
+  }
+  for (std::thread& one : threads)
+    one.join();
+  uint64_t lost = 0;
+  for (const uint64_t one : machine_->shared().losses.aggregation)
+    lost += one;
+  const uint64_t dropped = machine_->shared().losses.dynamic;  // Such a clause ends there.
+  const auto only = [&](uint32_t i) { return machine_->aggregate(i).at(0).cells.at(0); };
+  uint64_t counted = 0;
+  for (const auto& one : machine_->aggregate(0))
+    counted += one.cells.at(0);
+  EXPECT_EQ(machine_->aggregate(0).size(), kKeys);
+  EXPECT_EQ(machine_->aggregate(3).size(), 3U);
+  EXPECT_LE(lost, 10U);
+  EXPECT_LE(dropped, kThreads * kTurns / 100);
+  EXPECT_GE(counted + lost + dropped, kThreads * kTurns);
+  EXPECT_LE(counted + dropped, kThreads * kTurns);
+  EXPECT_GE(only(2) + lost + dropped, kThreads * kTurns);
+  const bool is_whole = lost + dropped == 0;
+  EXPECT_EQ(is_whole, only(1) == kThreads * kTurns / kKeys * 45);
+  RecordProperty("dropped", static_cast<int>(dropped));
+  RecordProperty("lost", static_cast<int>(lost));
 }
 
 TEST_F(ProcessFiring, NothingRunsBeforeTracingBegins) {
