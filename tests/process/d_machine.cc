@@ -399,4 +399,8 @@ std::vector<kernel::DAggregate> DMachine::aggregate(uint32_t aggregation) const 
   return kernel::read_aggregation(maps_, aggregation, false);
 }
 
+std::vector<kernel::DAggregate> DMachine::take(uint32_t aggregation) {
+  return kernel::read_aggregation(maps_, aggregation, true);
+}
+
 }  // namespace clew::process

@@ -77,6 +77,8 @@ class DMachine {
   // Records of this thread since the last call.
   std::vector<kernel::Record> read_records();
   [[nodiscard]] std::vector<kernel::DAggregate> aggregate(uint32_t aggregation) const;
+  // The same, and takes it out.
+  std::vector<kernel::DAggregate> take(uint32_t aggregation);
   [[nodiscard]] abi::DShared& shared() const { return *maps_.shared.as<abi::DShared>(); }
   [[nodiscard]] uint8_t* globals() const { return maps_.globals.memory.data(); }
   [[nodiscard]] abi::DWindow& window() const;

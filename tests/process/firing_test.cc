@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What clauses do in a process, from their text on.
+#include <atomic>
 #include <cstring>
 #include <ctime>
 #include <map>
@@ -38,12 +39,14 @@ RegisterFile with(uint32_t which, uint64_t value) {
 
 class ProcessFiring : public testing::Test {
  protected:
-  void load(std::string_view text) {
+  void load(std::string_view text, uint64_t aggregation_bytes = 1U << 20) {
     machine_.reset();
     auto script = DScript::compile(text);
     ASSERT_TRUE(script) << script.error().message;
     script_ = std::move(*script);
-    auto machine = DMachine::make(script_.programs());
+    kernel::DPrograms programs = script_.programs();
+    programs.aggregation_bytes = aggregation_bytes;
+    auto machine = DMachine::make(std::move(programs));
     if (!machine) GTEST_SKIP() << "NOT TESTED: " << machine.error().message;
     machine_ = std::move(*machine);
   }
@@ -490,6 +493,55 @@ TEST_F(ProcessFiring, ThreadsLoseNothingThatIsNotCounted) {
   EXPECT_EQ(is_whole, only(1) == kThreads * kTurns / kKeys * 45);
   RecordProperty("dropped", static_cast<int>(dropped));
   RecordProperty("lost", static_cast<int>(lost));
+}
+
+// Entries are taken out and given to other keys while threads count in them.
+TEST_F(ProcessFiring, WhatTheCollectorTakesMeanwhileIsExactByKey) {
+  load("a:b:c:entry { @c[arg0] = count(); }", 1U << 14);
+  if (machine_ == nullptr) return;
+  constexpr uint64_t kThreads = 4;
+  constexpr uint64_t kTurns = 100'000;
+  constexpr uint64_t kKeys = 4096;
+  const InstalledFiring firing = install({}, script_.clauses);
+  std::atomic<uint64_t> running = kThreads;
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      EXPECT_TRUE(machine_->claim().has_value());
+      for (uint64_t i = 0; i < kTurns; ++i)
+        machine_->fire(firing, with(kRdi, (i * 7919) % kKeys));
+      DMachine::leave();
+      --running;
+    });
+  }
+  std::map<uint64_t, uint64_t> counts;
+  const auto collect = [&] {
+    for (const auto& one : machine_->take(0)) {
+      uint64_t key = 0;
+      std::memcpy(&key, one.key.data(), 8);
+      counts[key] += one.cells.at(0);
+    }
+  };
+  while (running != 0)
+    collect();
+  for (std::thread& one : threads)
+    one.join();
+  collect();
+  uint64_t lost = 0;
+  for (const uint64_t one : machine_->shared().losses.aggregation)
+    lost += one;
+  std::map<uint64_t, uint64_t> truth;
+  for (uint64_t i = 0; i < kTurns; ++i)
+    truth[(i * 7919) % kKeys] += kThreads;
+  uint64_t wrong = 0;
+  for (const auto& [key, count] : truth)
+    wrong += counts[key] > count ? 1 : 0;
+  uint64_t all = 0;
+  for (const auto& [key, count] : counts)
+    all += count;
+  EXPECT_EQ(wrong, 0U);
+  EXPECT_EQ(all + lost, kThreads * kTurns);
+  EXPECT_EQ(counts.size(), kKeys);
 }
 
 TEST_F(ProcessFiring, NothingRunsBeforeTracingBegins) {
