@@ -23,7 +23,7 @@
 namespace clew::abi {
 
 inline constexpr uint64_t kJournalMagic = 0x314e4a4552415743;  // "CWAREJN1", little endian.
-inline constexpr uint32_t kJournalVersion = 1;
+inline constexpr uint32_t kJournalVersion = 2;
 inline constexpr uint32_t kExtentsMax = 64;
 inline constexpr uint32_t kSitesMax = 1U << 17;
 inline constexpr uint32_t kLayersMax = 1U << 18;
@@ -116,6 +116,20 @@ struct LayerRecord {
 static_assert(sizeof(LayerRecord) == 56 + 32 * kPatchesMax + 8 * kWindowInstructionsMax +
                                          kCopyHeadBytes * kWindowInstructionsMax);
 
+// What one session has in the target besides sites. Memory is recorded before it is mapped, so
+// there may be nothing there; what is there is known by its name (inline/shared_parts.h). A
+// semaphore of a static probe is recorded as Coming before it is raised: should we die just then,
+// nobody knows whether it was.
+inline constexpr uint32_t kSharedPartsMax = 80;
+enum class SharedKind : uint32_t { Memory = 0, SemaphoreComing = 1, Semaphore = 2 };
+struct SharedRecord {
+  uint64_t address;  // In the target; 0 = free.
+  uint64_t size_bytes;
+  uint32_t session;
+  SharedKind kind;
+};
+static_assert(sizeof(SharedRecord) == 24);
+
 struct JournalHeader {
   uint64_t magic;
   uint32_t version;
@@ -124,7 +138,9 @@ struct JournalHeader {
   uint32_t layer_count;  // Highest index used + 1.
   uint32_t next_order;   // Of the next layer.
   uint32_t reserved_word;
-  uint8_t reserved[4096 - 32 - kExtentsMax * sizeof(ExtentRecord)];
+  uint8_t reserved[4096 - 32 - kExtentsMax * sizeof(ExtentRecord) -
+                   kSharedPartsMax * sizeof(SharedRecord)];
+  SharedRecord shared[kSharedPartsMax];
   ExtentRecord extents[kExtentsMax];
 };
 static_assert(sizeof(JournalHeader) == 4096);

@@ -186,17 +186,32 @@ void Reader::read_events(EventBatch& batch) {
     read_slot_events(slot, batch);
 }
 
-void Reader::read_slot_events(uint32_t slot, EventBatch& batch) {
-  if (view_.layout.ring.size_log2 == 0) return;
+void Reader::read_records(const TakeRecord& take) {
+  if (!view_.has_records) return;
+  for (const uint32_t slot : find_used()) {
+    if (has_ring(slot)) collect::read_records(ring_of(slot), slots_[slot].ring, take);
+  }
+}
+
+// False also when nothing was ever written to it.
+bool Reader::has_ring(uint32_t slot) const {
   const uint64_t begin = slot * view_.slot_stride_bytes + view_.region_offset;
-  if (!present_.any(begin, begin + sizeof(abi::RegionHeader))) return;  // No event ever.
+  return view_.layout.ring.size_log2 != 0 && present_.any(begin, begin + sizeof(abi::RegionHeader));
+}
+
+RingSource Reader::ring_of(uint32_t slot) {
   const SlotIdentity identity = identity_of(slot);
-  const RingSource source{.region = region_at(slot),
-                          .layout = view_.layout.ring,
-                          .event_words = view_.event_words,
-                          .process = identity.process,
-                          .tid = identity.tid};
-  read_ring(source, slots_[slot].ring, batch);
+  return {.region = region_at(slot),
+          .layout = view_.layout.ring,
+          .event_words = view_.event_words,
+          .process = identity.process,
+          .tid = identity.tid};
+}
+
+// The records of a D session stay for read_records(), whoever owns the slot then.
+void Reader::read_slot_events(uint32_t slot, EventBatch& batch) {
+  if (view_.has_records || !has_ring(slot)) return;
+  read_ring(ring_of(slot), slots_[slot].ring, batch);
 }
 
 namespace {

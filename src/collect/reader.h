@@ -80,6 +80,10 @@ class Reader {
   // Takes all events that are complete. At most one ring's content per slot and call.
   void read_events(EventBatch& batch);
 
+  // The same for the records of a D session (SessionView::has_records): each one that is complete,
+  // by slot, in a slot as they were made.
+  void read_records(const TakeRecord& take);
+
   // Adds the counters of loss, cumulative since the start of the session.
   void add_losses(Losses& losses);
 
@@ -131,6 +135,8 @@ class Reader {
   uint32_t drain_slot_tables(uint32_t slot, CellSink& sink);
   void zero_part(uint32_t slot, uint64_t offset, uint64_t size_bytes);
   void zero_generation(uint32_t slot, uint32_t generation);
+  [[nodiscard]] bool has_ring(uint32_t slot) const;
+  RingSource ring_of(uint32_t slot);
   void read_slot_events(uint32_t slot, EventBatch& batch);
   void add_slot_losses(uint32_t slot, Losses& losses) const;
   bool release_slot(uint32_t slot, const Threads& threads, EventBatch& events);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -27,5 +28,10 @@ struct RingState {
 };
 
 void read_ring(const RingSource& source, RingState& state, EventBatch& batch);
+
+// The same for the ring of a D session (abi/d_process.h): each record, which says its own size. The
+// bytes are private and valid during the call.
+using TakeRecord = std::function<void(std::span<const uint8_t>)>;
+void read_records(const RingSource& source, RingState& state, const TakeRecord& take);
 
 }  // namespace clew::collect

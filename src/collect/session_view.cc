@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "abi/d_process.h"
+
 namespace clew::collect {
 namespace {
 
@@ -115,7 +117,8 @@ Expected<void> check_ring(const SessionView& view) {
   if (ring.size_log2 > kWindowLog2Max) {
     return fail(ErrorCode::Limit, "region layout: ring too large");
   }
-  const uint64_t size = (uint64_t{1} << ring.size_log2) + abi::kRingSlackBytes;
+  const uint32_t slack = view.has_records ? abi::kDEventBytesMax : abi::kRingSlackBytes;
+  const uint64_t size = (uint64_t{1} << ring.size_log2) + slack;
   CLEW_TRY(fits({"ring", ring.offset, size},
                 (uint64_t{1} << view.layout.size_log2) + abi::kWindowSlackBytes));
   for (const uint32_t words : view.event_words) {

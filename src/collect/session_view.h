@@ -25,6 +25,8 @@ struct SessionView {
   abi::RegionLayout layout{};
   std::vector<uint32_t> event_words{};  // Field words of an event, by shape. Sizes are checked.
 
+  bool has_records = false;  // A D session: its ring has records (abi/d_process.h), no events.
+
   // The memfd behind `slots`, borrowed; -1 = none. With it, pages that nobody has touched are not
   // read, so that reading does not allocate memory. The file must be sealed against shrinking
   // (F_SEAL_SHRINK), else the traced program could make a read fault.

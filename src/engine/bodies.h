@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs -> verified bodies at the places of a layout: translate, lay out, relocate, verify.
+// The programs of a query at the sites of one process: which program runs at which point, with
+// which constants (points.h does the rest).
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "engine/points.h"
 #include "engine/sites.h"
 #include "inline/attachment.h"
 #include "native/code.h"
 #include "plan/lower.h"
 
 namespace clew::engine {
-
-struct ArmReport {
-  inline_::InstallReport install;
-  uint64_t code_bytes = 0;
-};
 
 // Installs all planned windows of one process. The attachment must be open for lowered.layout.
 // Refused points are added to set.refused.

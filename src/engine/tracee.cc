@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/session_memory.h"
+
 namespace clew::engine {
 namespace {
 
@@ -103,20 +105,8 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
 }
 
 Expected<void> Tracee::make_reader(const plan::Lowered& lowered, bool follow_forks) {
-  const inline_::ArenaView arena = attachment_->arena();
-  const inline_::Geometry& geometry = attachment_->geometry();
-  collect::SessionView view;
-  view.header = {reinterpret_cast<std::byte*>(arena.header), sizeof(abi::ArenaHeader)};
-  view.slot_stride_bytes = arena.slot_stride_bytes;
-  view.slot_count = arena.slot_count;
-  view.slots = {reinterpret_cast<std::byte*>(arena.slots),
-                arena.slot_count * arena.slot_stride_bytes};
-  view.memory_file = arena.memory_file;
-  view.slots_file_offset = arena.slots_file_offset;
-  view.session = geometry.session;
-  view.region_offset = geometry.window_address - geometry.slot_address;
+  collect::SessionView view = session_memory(*attachment_, lowered.layout);
   view.dense_words = lowered.dense_words;
-  view.layout = lowered.layout;
   view.event_words = lowered.event_words;
   view.follow_forks = follow_forks;
   reader_ = std::make_unique<collect::Reader>(CLEW_TRY(collect::Reader::make(std::move(view))));

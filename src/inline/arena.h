@@ -89,6 +89,8 @@ class Arena {
   [[nodiscard]] abi::ArenaHeader& header() const;
   [[nodiscard]] const ArenaShape& shape() const { return shape_; }
   [[nodiscard]] ArenaExtents extents() const;
+  // Copies of the records in use: (index, record).
+  [[nodiscard]] std::vector<std::pair<uint32_t, abi::SharedRecord>> shared_parts() const;
   // One copy of a session's entry; its layout is of a size that can be.
   [[nodiscard]] abi::SessionEntry session(uint32_t index) const;
   [[nodiscard]] abi::JournalHeader& journal() const;

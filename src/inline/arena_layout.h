@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "abi/arena.h"
+#include "abi/journal.h"
 #include "inline/stopped_target.h"
 
 namespace clew::inline_ {

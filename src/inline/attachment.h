@@ -73,7 +73,8 @@ struct ModuleRequest {
 // Where one body will run.
 struct BodyPlace {
   uint64_t address = 0;
-  // abi::Accessor -> address of this session's entry near the body; for relocation and policy.
+  // Number of an accessor -> address of this session's entry near the body; for relocation and
+  // policy. abi::Accessor; in a session of D also DAccessor and DProcessAccessor.
   std::span<const uint64_t> accessor_entries;
 };
 
@@ -147,6 +148,15 @@ struct ArenaView {
   uint64_t slots_file_offset = 0;
 };
 
+// Memory of the tracer that the target is to have, too.
+struct SharedPart {
+  int descriptor = -1;      // Borrowed; may be mapped MAP_SHARED from offset 0 on.
+  uint64_t size_bytes = 0;  // Whole pages.
+  bool is_writable = false;
+  bool is_low = false;  // Below 2 GiB.
+};
+inline constexpr size_t kSharedPartsAtOnceMax = 16;
+
 class Attachment {
  public:
   // Errors: NotFound for a pid that is not there; Refused with the reason in the user's words and a
@@ -171,10 +181,23 @@ class Attachment {
   // Windows of all sessions in the module with this bias: plan_windows' `installed`.
   [[nodiscard]] std::vector<Window> installed(uint64_t load_bias) const;
 
+  // The session is one of D, and its DProcess (abi/d_process.h) is at this address of the target:
+  // bodies may call the D accessors. Before the first lay_out.
+  void use_d(uint64_t process);
+
   Expected<Layout> lay_out(std::span<const ModuleRequest> modules);
   // Every placed point needs its body, except those in windows that the caller gives up: a window
   // with a missing body is not installed. May be called again later, for other windows.
   Expected<InstallReport> install(Layout&& layout, std::span<const Body> bodies);
+
+  // Maps all of them in the target until detach(), and says where, in their order. Descriptors
+  // reach the target by a socket and are closed again. After an error nothing is sure but that
+  // detach() removes what there is. Errors: Refused when there is no room for it; Io; Limit.
+  Expected<std::vector<uint64_t>> share(std::span<const SharedPart> parts);
+
+  // Adds 1 to each of these counters of 16 bits, which say that somebody listens to a static probe;
+  // detach() takes it back. Addresses in the target.
+  Expected<void> raise(std::span<const uint64_t> semaphores);
 
   [[nodiscard]] TargetState state() const;
   Event wait(std::chrono::milliseconds timeout);

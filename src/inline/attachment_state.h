@@ -17,7 +17,7 @@
 
 namespace clew::inline_ {
 
-using AccessorEntries = std::array<uint64_t, abi::kAccessorCount>;
+using AccessorEntries = std::vector<uint64_t>;  // By number.
 
 struct Attachment::State {
   State(Arena a, pid_t p) : pid(p), arena(std::move(a)), journal(std::in_place, arena) {}
@@ -43,8 +43,9 @@ struct Attachment::State {
   std::optional<SiteJournal> journal;
   // By extent; nodes never move, so that spans of them stay valid.
   std::map<uint32_t, AccessorEntries> accessor_entries;
-  uint32_t loader_seen = 0;  // The request that wait() reported last.
-  bool loader_late = false;  // The loader went on without our answer.
+  std::vector<uint8_t> d_code;  // A session of D: its runtime; a copy lies in each extent.
+  uint32_t loader_seen = 0;     // The request that wait() reported last.
+  bool loader_late = false;     // The loader went on without our answer.
   bool attached = true;
   mutable TargetState last_state = TargetState::Running;
 };

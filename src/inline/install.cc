@@ -15,6 +15,7 @@
 #include "inline/program_counters.h"
 #include "inline/text_image.h"
 #include "runtime/blob.h"
+#include "runtime/d_blob.h"
 
 namespace clew::inline_ {
 namespace {
@@ -22,6 +23,7 @@ namespace {
 // Room that a trampoline needs besides its bodies, at most: for finding an extent.
 constexpr uint64_t kStubSizeMax = 256;
 constexpr uint64_t kCopySizeMax = 512;
+constexpr uint64_t kCodeAlignment = 16;
 // RIP-relative data of a module lies behind its text.
 constexpr uint64_t kModuleMargin = 64ULL << 20;
 
@@ -45,21 +47,40 @@ uint64_t code_size_of(const ModuleRequest& module) {
 
 Expected<uint32_t> extent_for(Attachment::State& state, const ModuleRequest& module) {
   const CodeRange range = range_of(module);
-  const uint64_t size = code_size_of(module);
+  const uint64_t size = code_size_of(module) + state.d_code.size() + kCodeAlignment;
   const auto there = state.arena.find_extent(range, size);
   if (there) return *there;
   StoppedTarget target = CLEW_TRY(stop_target(state.pid, state.options.stop_timeout));
   return state.arena.add_extent(target, range, size);
 }
 
-const AccessorEntries& entries_of(Attachment::State& state, uint32_t extent) {
-  AccessorEntries& entries = state.accessor_entries[extent];
-  const uint64_t blob = state.arena.extents().records[extent].address;
-  for (uint32_t k = 0; k < abi::kAccessorCount; ++k) {
-    entries[k] =
-        blob + runtime::accessor_offset(state.geometry.session, static_cast<abi::Accessor>(k));
+// Nobody runs it before the first body that calls it is installed.
+Expected<uint64_t> d_copy(Attachment::State& state, uint32_t extent) {
+  const std::vector<uint8_t>& code = state.d_code;
+  const auto address = state.arena.take_code(extent, code.size());
+  uint8_t* const at = address ? state.arena.code_at(*address, code.size()) : nullptr;
+  if (at == nullptr) {
+    return fail(ErrorCode::Limit,
+                fmt::format("the arena of process {} has no room for more code", state.pid));
   }
-  return entries;
+  std::memcpy(at, code.data(), code.size());
+  return *address;
+}
+
+Expected<void> make_entries(Attachment::State& state, uint32_t extent) {
+  if (state.accessor_entries.contains(extent)) return {};
+  const uint64_t row = state.arena.extents().records[extent].address +
+                       runtime::thunk_offset(state.geometry.session, 0);
+  AccessorEntries entries;
+  if (!state.d_code.empty()) {
+    const auto all = runtime::d_accessor_entries(row, CLEW_TRY(d_copy(state, extent)));
+    entries.assign(all.begin(), all.end());
+  } else {
+    for (uint32_t k = 0; k < abi::kAccessorCount; ++k)
+      entries.push_back(row + runtime::accessor_offset(0, static_cast<abi::Accessor>(k)));
+  }
+  state.accessor_entries.emplace(extent, std::move(entries));
+  return {};
 }
 
 StubEnvironment environment_of(const Attachment::State& state, uint32_t extent) {
@@ -106,7 +127,7 @@ class LayoutMaker {
     const auto extent = extent_for(state_, module);
     const bool no_memory = !extent && extent.error().code == ErrorCode::Refused;
     if (!extent && !no_memory) return tl::unexpected(extent.error());
-    if (extent) (void)entries_of(state_, *extent);
+    if (extent) CLEW_TRY(make_entries(state_, *extent));
     for (uint32_t w = 0; w < module.plan->windows.size(); ++w) {
       const std::span<const Point> points = module.plan->points_of(w);
       if (points.empty()) continue;
@@ -496,6 +517,14 @@ void drop_vanished(Attachment::State& state) {
 }
 
 }  // namespace
+
+void Attachment::use_d(uint64_t process) {
+  const std::span<const uint8_t> blob = runtime::d_blob();
+  state_->d_code.assign(blob.begin(), blob.end());
+  runtime::set_place(state_->d_code, {.low_address = geometry().slot_address,
+                                      .window = geometry().window_address + abi::kDRegionWindow,
+                                      .process = process});
+}
 
 Expected<Layout> Attachment::lay_out(std::span<const ModuleRequest> modules) {
   if (state() != TargetState::Running) {

@@ -9,9 +9,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/file_descriptor.h"
+#include "inline/shared_parts.h"
 
 namespace clew::inline_ {
 namespace {
@@ -45,6 +47,15 @@ bool is_private_code(std::span<const target::Mapping> maps, const abi::PatchReco
   });
 }
 
+// Of a module that may be gone by now.
+bool is_private_data(std::span<const target::Mapping> maps, const abi::SharedRecord& part) {
+  const uint64_t last = part.address + part.size_bytes - 1;
+  return std::any_of(maps.begin(), maps.end(), [&](const target::Mapping& map) {
+    return map.writable && !map.shared && map.inode != 0 && map.contains(part.address) &&
+           map.contains(last);
+  });
+}
+
 std::span<const uint8_t> written(const abi::PatchRecord& patch) {
   return {patch.written, patch.size_bytes};
 }
@@ -57,8 +68,12 @@ Removal::Removal(const Arena& arena, SiteJournal& journal, const RemovalRequest&
   list_code();
 }
 
+bool Removal::leaves(uint32_t session) const {
+  return request_.everything || (request_.leaving >> (session % abi::kSessionsMax) & 1) != 0;
+}
+
 bool Removal::leaves(const abi::LayerRecord& layer) const {
-  return request_.everything || (request_.leaving >> layer.session & 1) != 0;
+  return leaves(layer.session);
 }
 
 void Removal::list_changes() {
@@ -73,8 +88,16 @@ void Removal::list_changes() {
   }
 }
 
+// What leaving sessions share is called by code that others may be in, too: the runtime. With such
+// a session, nobody may be in any of it.
+bool Removal::takes_memory() const {
+  const auto parts = arena_.shared_parts();
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const auto& part) { return leaves(part.second.session); });
+}
+
 void Removal::list_code() {
-  if (request_.everything) {
+  if (request_.everything || takes_memory()) {
     const ArenaExtents extents = arena_.extents();
     for (uint32_t i = 0; i < extents.count; ++i) {
       const abi::ExtentRecord& extent = extents.records[i];
@@ -114,7 +137,9 @@ Expected<DetachReport> Removal::run(StoppedTarget& target) {
     report_.residue_reason = "a forked child has jumps of a session that has left";
   }
   // With residue the journal stays as it is, for the next one who cleans up.
-  if (!request_.everything || report_.residue) return report_;
+  if (report_.residue) return report_;
+  CLEW_TRY(unmap_shared_parts(target));
+  if (!request_.everything) return report_;
   reset_gs(target);
   CLEW_TRY(target.write_registers());  // Nobody is sent out of code that is gone already.
   CLEW_TRY(Arena::unmap(target));
@@ -269,6 +294,37 @@ bool Removal::has_stray_jumps(const StoppedTarget& target) const {
     }
   }
   return false;
+}
+
+Expected<void> Removal::unmap_inside(StoppedTarget& target, std::span<const target::Mapping> maps,
+                                     const abi::SharedRecord& part) {
+  for (const target::Mapping& map : maps) {
+    const bool inside = map.start >= part.address && map.start - part.address < part.size_bytes &&
+                        map.end - part.address <= part.size_bytes;
+    if (!inside || !is_shared_part(map)) continue;
+    CLEW_TRY(target.checked_call(
+        "munmap", {.number = SYS_munmap, .arguments = {map.start, map.size_bytes()}}));
+  }
+  return {};
+}
+
+// No body of a session that leaves runs any more, and none will. Forked children share the journal:
+// what is unmapped in one of them is still to be found in the others.
+Expected<void> Removal::unmap_shared_parts(StoppedTarget& target) {
+  const auto records = arena_.shared_parts();
+  if (records.empty()) return {};
+  const auto maps = CLEW_TRY(target::read_memory_map(target.pid()));
+  const bool is_first = arena_.header().processes[0].pid == static_cast<uint32_t>(target.pid());
+  for (const auto& [index, record] : records) {
+    if (!leaves(record.session)) continue;
+    if (record.kind == abi::SharedKind::Memory) {
+      CLEW_TRY(unmap_inside(target, maps, record));
+    } else if (record.kind == abi::SharedKind::Semaphore && is_private_data(maps, record)) {
+      CLEW_TRY(change_semaphore(target, record.address, -1));
+    }
+    if (is_first && !request_.everything) arena_.journal().shared[index] = {};
+  }
+  return {};
 }
 
 void Removal::reset_gs(StoppedTarget& target) const {

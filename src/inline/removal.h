@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/error.h"
@@ -50,7 +51,9 @@ class Removal {
   void list_changes();
   void list_code();
   [[nodiscard]] std::vector<TextImage::Range> text_ranges() const;
+  [[nodiscard]] bool leaves(uint32_t session) const;
   [[nodiscard]] bool leaves(const abi::LayerRecord& layer) const;
+  [[nodiscard]] bool takes_memory() const;
   Expected<void> restore_text(StoppedTarget& target);
   void restore_site(TextImage& text, const Change& change);
   [[nodiscard]] bool is_ours(const TextImage& text, const Change& change, uint32_t patch) const;
@@ -61,6 +64,9 @@ class Removal {
                                                    uint64_t pc) const;
   [[nodiscard]] std::optional<uint64_t> continue_at(const abi::LayerRecord& layer,
                                                     uint32_t instruction) const;
+  Expected<void> unmap_shared_parts(StoppedTarget& target);
+  static Expected<void> unmap_inside(StoppedTarget& target, std::span<const target::Mapping> maps,
+                                     const abi::SharedRecord& part);
   [[nodiscard]] bool has_stray_jumps(const StoppedTarget& target) const;
   void reset_gs(StoppedTarget& target) const;
 

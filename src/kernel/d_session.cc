@@ -41,6 +41,12 @@ std::vector<ClauseStep> steps_of(const DPrograms& programs, const std::vector<ui
   return steps;
 }
 
+// Programs of processes' probes are loaded only when the kernel is to run them.
+bool is_deferred(AttachKind kind) {
+  return kind == AttachKind::UserEntry || kind == AttachKind::UserReturn ||
+         kind == AttachKind::UserOffset || kind == AttachKind::Usdt;
+}
+
 }  // namespace
 
 struct DSession::Data {
@@ -48,6 +54,8 @@ struct DSession::Data {
   std::vector<DEnabling> enablings;
   ProgramPlan plan;
   DMaps maps;
+  Symbols symbols;
+  std::set<uint32_t> elsewhere;        // Indices of enablings that others take care of.
   std::vector<FileDescriptor> loaded;  // By group.
   Attachments attachments;
 
@@ -83,39 +91,64 @@ struct DSession::Data {
     programs.variables.push_back(token);
   }
 
-  Expected<void> load_all(LazyKernelTypes& types, std::string* log) {
-    Symbols symbols = maps.symbols(programs);
-    symbols["d_n_enabled"] = {Symbol::Kind::Number, enablings.size()};
+  [[nodiscard]] uint32_t error_enabling() const {
     const auto error = std::find_if(enablings.begin(), enablings.end(), [](const DEnabling& one) {
       return one.probe.id == kErrorProbe;
     });
-    symbols["d_n_error_enabling"] = {Symbol::Kind::Number,
-                                     static_cast<uint64_t>(error - enablings.begin())};
+    return static_cast<uint32_t>(error - enablings.begin());
+  }
+
+  Expected<void> load_all(LazyKernelTypes& types, std::string* log) {
+    symbols = maps.symbols(programs);
+    symbols["d_n_enabled"] = {Symbol::Kind::Number, enablings.size()};
+    symbols["d_n_error_enabling"] = {Symbol::Kind::Number, error_enabling()};
     symbols["d_n_names_bytes"] = {Symbol::Kind::Number, maps.names_bytes};
     symbols["d_n_skipped"] = {Symbol::Kind::Number, maps.skipped_count};
     symbols["d_n_wants_stack"] = {Symbol::Kind::Number, wants_stack(plan) ? 1U : 0U};
     symbols["d_n_may_write_user"] = {Symbol::Kind::Number, uses(plan, "d_copy_out") ? 1U : 0U};
     CLEW_TRY(add_kernel_numbers(plan, types, symbols));
+    loaded.resize(plan.groups.size());
+    for (size_t i = 0; i < plan.groups.size(); ++i) {
+      if (is_deferred(probe_of(plan.groups[i]).kind)) continue;
+      loaded[i] = CLEW_TRY(load_group(plan.groups[i], log));
+    }
+    return {};
+  }
+
+  // The first of its probes.
+  [[nodiscard]] const Probe& probe_of(const ProgramGroup& group) const {
+    return enablings[group.enablings.front()].probe;
+  }
+
+  Expected<FileDescriptor> load_group(const ProgramGroup& group, std::string* log) {
+    add_program_numbers(group, symbols);
     const std::vector<ClauseStep> errors = steps_of(programs, programs.error_clauses);
-    for (const ProgramGroup& group : plan.groups) {
-      add_program_numbers(group, symbols);
-      const std::vector<ClauseStep> steps = steps_of(programs, group.key.clauses);
-      const Probe& probe = enablings[group.enablings.front()].probe;
-      auto arguments = make_static_arguments(group.key.static_arguments);
-      if (!arguments) {
-        return fail(arguments.error().code,
-                    fmt::format("{}: {}", full_name(probe), arguments.error().message));
-      }
-      const LinkInput input{.name = "clew_d",
-                            .main = group.key.main,
-                            .type = group.key.type,
-                            .clauses = steps,
-                            .error_clauses = errors,
-                            .static_arguments = &*arguments};
-      const Image image = CLEW_TRY(link(input, plan.clauses, symbols));
-      Expected<FileDescriptor> program = load_image(image, log);
-      if (!program) return refusal(group, program.error());
-      loaded.push_back(std::move(*program));
+    const std::vector<ClauseStep> steps = steps_of(programs, group.key.clauses);
+    auto arguments = make_static_arguments(group.key.static_arguments);
+    if (!arguments) {
+      return fail(arguments.error().code,
+                  fmt::format("{}: {}", full_name(probe_of(group)), arguments.error().message));
+    }
+    const LinkInput input{.name = "clew_d",
+                          .main = group.key.main,
+                          .type = group.key.type,
+                          .clauses = steps,
+                          .error_clauses = errors,
+                          .static_arguments = &*arguments};
+    const Image image = CLEW_TRY(link(input, plan.clauses, symbols));
+    Expected<FileDescriptor> program = load_image(image, log);
+    if (!program) return refusal(group, program.error());
+    return program;
+  }
+
+  // Loads what the kernel has to run in processes after all.
+  Expected<void> load_deferred(std::string* log) {
+    for (size_t i = 0; i < plan.groups.size(); ++i) {
+      const std::vector<uint32_t>& all = plan.groups[i].enablings;
+      const bool is_wanted = std::any_of(
+          all.begin(), all.end(), [&](uint32_t enabling) { return !elsewhere.contains(enabling); });
+      if (loaded[i].valid() || !is_wanted) continue;
+      loaded[i] = CLEW_TRY(load_group(plan.groups[i], log));
     }
     return {};
   }
@@ -180,6 +213,7 @@ struct DSession::Data {
   Expected<void> attach_user_places(uint32_t index) {
     std::map<std::pair<std::string, int64_t>, UserPlaces> by_file;
     for (const uint32_t enabling : plan.groups[index].enablings) {
+      if (elsewhere.contains(enabling)) continue;
       const Probe& probe = enablings[enabling].probe;
       UserPlaces& places = by_file[{probe.path, probe.pid}];
       places.path = probe.path;
@@ -207,8 +241,9 @@ struct DSession::Data {
 
   // What the kernel did not even start, for it was in the same program already.
   void count_misses() const {
-    for (const FileDescriptor& program : loaded)
-      shared().losses.nested += recursion_misses(program);
+    for (const FileDescriptor& program : loaded) {
+      if (program.valid()) shared().losses.nested += recursion_misses(program);
+    }
   }
 
   // Waits until no program is in a window: none that begins later will run a clause.
@@ -246,7 +281,9 @@ Expected<DSession> DSession::load(DPrograms programs, std::vector<DEnabling> ena
   return DSession(std::move(data));
 }
 
-Expected<void> DSession::attach() {
+Expected<void> DSession::attach(const std::set<uint32_t>& elsewhere, std::string* verifier_log) {
+  data_->elsewhere = elsewhere;
+  CLEW_TRY(data_->load_deferred(verifier_log));
   for (uint32_t i = 0; i < data_->plan.groups.size(); ++i)
     CLEW_TRY(data_->attach_group(i));
   return {};
@@ -261,9 +298,21 @@ Expected<void> DSession::begin() {
   return {};
 }
 
-Expected<void> DSession::end() {
+void DSession::stop() {
   __atomic_store_n(&data_->shared().activity, static_cast<uint64_t>(DActivity::Stopped),
                    __ATOMIC_SEQ_CST);
+}
+
+DState DSession::state() const {
+  DState state = data_->maps.state(data_->programs);
+  state.process.enabled_count = data_->enablings.size();
+  state.process.error_enabling = data_->error_enabling();
+  state.process.may_write_user = uses(data_->plan, "d_copy_out") ? 1 : 0;
+  return state;
+}
+
+Expected<void> DSession::end() {
+  stop();
   data_->wait_for_windows();
   data_->count_misses();
   return data_->fire(kEndProbe);

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "abi/d_window.h"
 #include "base/error.h"
 #include "isa/program.h"
+#include "kernel/d_state.h"
 #include "kernel/probe.h"
 
 namespace clew::kernel {
@@ -63,21 +65,29 @@ struct DAggregate {
 
 class DSession {
  public:
-  // Loads all programs. Errors: Refused when the kernel does not take a program (the message names
-  // the clause; `verifier_log`, if it is not null, gets the kernel's own words), or may not be used
-  // for BPF at all.
+  // Loads all programs but those of probes in processes, which attach() loads if it needs them.
+  // Errors, here and there: Refused when the kernel does not take a program (the message names the
+  // clause; `verifier_log`, if it is not null, gets the kernel's own words), or may not be used for
+  // BPF at all.
   static Expected<DSession> load(DPrograms programs, std::vector<DEnabling> enablings,
                                  std::string* verifier_log = nullptr);
   DSession(DSession&&) noexcept;
   DSession& operator=(DSession&&) noexcept;
   ~DSession();
 
-  // Attaches everything but BEGIN, END and ERROR. Errors name the probe.
-  Expected<void> attach();
+  // Attaches everything but BEGIN, END and ERROR, and what is `elsewhere`: indices of enablings
+  // that somebody else takes care of. Errors name the probe.
+  Expected<void> attach(const std::set<uint32_t>& elsewhere = {},
+                        std::string* verifier_log = nullptr);
   // Fires BEGIN in this process, then lets the others fire unless exit() was called in it.
   Expected<void> begin();
+  // No probe fires any more that has not begun; those that run elsewhere are to be waited for.
+  void stop();
   // Stops all probes, then fires END.
   Expected<void> end();
+
+  // What others need to work on the session's memory. Valid while the session lives.
+  [[nodiscard]] DState state() const;
 
   // A descriptor that polls readable when records wait.
   [[nodiscard]] int poll_descriptor() const;

@@ -200,6 +200,43 @@ Expected<DMaps> DMaps::make(const DPrograms& programs, std::span<const DEnabling
   return maps;
 }
 
+DState DMaps::state(const DPrograms& programs) const {
+  const auto array = [](const SharedArray& one) {
+    return DStateArray{.map = one.map.get(), .size_bytes = one.memory.size_bytes()};
+  };
+  DState state;
+  state.shared = array(shared);
+  state.globals = array(globals);
+  state.dynamic = array(dynamic);
+  state.aggregates = array(aggregates);
+  state.variables = array(variables);
+  state.aggregations = array(aggregations);
+  state.enabled = array(enabled);
+  state.names = array(names);
+  state.literals = programs.literals;
+  const DynamicShape shape = dynamic_shape(programs);
+  abi::DProcess& process = state.process;
+  process.magic = abi::kDProcessMagic;
+  process.cpus = cpus;
+  process.string_bytes = programs.string_bytes;
+  process.variable_count = programs.variables.size();
+  process.aggregation_count = programs.aggregations.size();
+  process.names_bytes = names_bytes;
+  process.globals_bytes = programs.globals.size();
+  process.literals_bytes = programs.literals.size();
+  process.dynamic_buckets = shape.buckets;
+  process.dynamic_entry_bytes = shape.entry_bytes;
+  process.dynamic_key_bytes = shape.key_bytes;
+  process.aggregates_cpu_bytes = aggregates_cpu_bytes;
+  process.speculations = std::min<uint64_t>(programs.speculations, abi::kDSpeculationsMax);
+  process.speculation_bytes = programs.speculation_bytes;
+  process.target_pid = programs.target_pid;
+  process.local_begin = programs.local_begin;
+  process.local_bytes = programs.local_bytes;
+  process.token_variable = programs.variables.empty() ? 0 : programs.variables.size() - 1;
+  return state;
+}
+
 Symbols DMaps::symbols(const DPrograms& programs) const {
   Symbols symbols;
   const auto address = [&](const char* name, const FileDescriptor& map) {

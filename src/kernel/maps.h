@@ -71,6 +71,8 @@ struct DMaps {
                               uint32_t system_call_tables,
                               std::span<const abi::DCodeRange> skipped_code);
 
+  // The maps as others can map them, and the same numbers.
+  [[nodiscard]] DState state(const DPrograms& programs) const;
   // Those of the maps and of the numbers that describe them.
   [[nodiscard]] Symbols symbols(const DPrograms& programs) const;
 };

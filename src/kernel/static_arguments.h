@@ -3,31 +3,12 @@
 // -4@-20(%rbp) 8@$5"), read and compiled for the kernel.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "base/error.h"
 #include "kernel/bpf_object.h"
 
 namespace clew::kernel {
-
-// Where one argument is. A register is its word of struct pt_regs.
-struct StaticPlace {
-  struct Part {
-    uint8_t word = 0;
-    uint8_t shift = 0;  // 8 for %ah and its like.
-  };
-  std::optional<Part> base;   // Alone: the argument itself.
-  std::optional<Part> index;  // Of memory: base + index * scale + offset.
-  uint8_t scale = 1;
-  bool is_memory = false;
-  int64_t offset = 0;  // Without base and index: the constant.
-};
-
-// "%rdi", "$5", "-20(%rbp)", "8(%rax,%rbx,4)". Nothing for symbols and registers of vectors.
-std::optional<StaticPlace> parse_static_place(std::string_view text);
 
 // d_static_arguments(window): takes the registers from the scratch room (a struct pt_regs) and
 // writes the arguments; memory that cannot be read is 0. Errors: Refused for a form that is not

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "kernel/session_testing.h"
+#include "target/static_place.h"
 #include "target/usdt.h"
 
 extern "C" {
@@ -14,6 +15,8 @@ extern "C" {
 }
 
 namespace clew::kernel {
+
+using target::parse_static_place;
 namespace {
 
 TEST(StaticPlaceTest, RegistersOfEachSizeAreTheSameWord) {

@@ -313,7 +313,7 @@ Expected<InstalledFiring> DMachine::install(const FiringSite& site,
                                             const std::vector<uint32_t>& clauses) {
   const auto begin = std::chrono::steady_clock::now();
   const plan::d::Firing firing = CLEW_TRY(plan::d::compose(
-      site.point, clauses_of(clauses), clauses_of(programs_.error_clauses), site.operands));
+      site.point, clauses_of(clauses), clauses_of(programs_.error_clauses), site.static_arguments));
   const auto low = static_cast<uint32_t>(kLowAddress);
   const auto globals = static_cast<uint32_t>(address_of(low_globals_));
   const auto globals_bytes = static_cast<uint32_t>(programs_.globals.size());

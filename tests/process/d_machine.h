@@ -46,7 +46,7 @@ struct FiringSite {
   uint64_t cookie = uint64_t{77} << 32;  // Enabling 0.
   uint64_t program_counter = 0x1234;
   uint64_t return_offset = 9;
-  std::vector<plan::d::FiringOperand> operands = {};  // At an Offset.
+  std::string_view static_arguments = {};  // At an Offset.
 };
 
 // Code of a firing that can be run.

@@ -393,28 +393,15 @@ TEST_F(ProcessFiring, OffsetsKeepFlagsAndRedZone) {
   EXPECT_EQ(field(2), machine_->frame());
 }
 
-// 8@%rdi -4@%esi 1@%ah 2@-8(%rbp) 4@(%rdi,%rax,8) -8@$-7 8@(%rbx), which cannot be read
+// The last one cannot be read.
 TEST_F(ProcessFiring, StaticProbesHaveTheirOperands) {
   load(
       "a:b:c:d { printf(\"%d %d %d %d %d %d %d %d\", arg0, arg1, arg2, arg3, arg4, arg5, arg6,"
       " arg7); }");
   if (machine_ == nullptr) return;
-  using Part = plan::d::FiringOperand::Part;
-  constexpr uint8_t kAx = 10;
-  constexpr uint8_t kBx = 5;
-  constexpr uint8_t kBp = 4;
-  constexpr uint8_t kDi = 14;
-  constexpr uint8_t kSi = 13;
-  FiringSite site{.point = FiringPoint::Offset};
-  site.operands = {
-      {.base = Part{kDi}},
-      {.base = Part{kSi}, .size_bytes = 4, .is_signed = true},
-      {.base = Part{kAx, 8}, .size_bytes = 1},
-      {.base = Part{kBp}, .is_memory = true, .offset = -8, .size_bytes = 2},
-      {.base = Part{kDi}, .index = Part{kAx}, .scale = 8, .is_memory = true, .size_bytes = 4},
-      {.offset = -7},
-      {.base = Part{kBx}, .is_memory = true},
-  };
+  const FiringSite site{
+      .point = FiringPoint::Offset,
+      .static_arguments = "8@%rdi -4@%esi 1@%ah 2@-8(%rbp) 4@(%rdi,%rax,8) -8@$-7 8@(%rbx)"};
   const InstalledFiring firing = install(site, script_.clauses);
   std::vector<uint64_t> memory(0x300, 0x1111'2222);
   RegisterFile r = {};

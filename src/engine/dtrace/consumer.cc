@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/dtrace/consumer.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <ctime>
 
 #include <spawn.h>
 #include <sys/wait.h>
@@ -13,20 +15,77 @@ namespace clew::engine {
 using abi::DRecordHeader;
 using abi::DRecordKind;
 
+namespace {
+
+uint64_t monotonic_ns() {
+  timespec now{};
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+DRecordHeader header_of(std::span<const uint8_t> record) {
+  DRecordHeader header{};
+  std::memcpy(&header, record.data(), sizeof header);
+  return header;
+}
+
+}  // namespace
+
 DtraceConsumer::DtraceConsumer(const CompiledScript& compiled, const kernel::Catalogue& catalogue,
-                               kernel::DSession& session, DtraceConsole& console)
+                               const Sources& sources, DtraceConsole& console)
     : compiled_(compiled),
       catalogue_(catalogue),
-      session_(session),
+      session_(sources.session),
+      inline_probes_(sources.inline_probes),
       console_(console),
       options_(output::d::PrintOptions::from(compiled.script.options)),
       aggregations_(compiled.script, compiled.generated.keys, symbols_, options_),
       printer_({compiled.script, symbols_, aggregations_, options_, *this}),
-      drops_(options_.has_drop_tags) {}
+      drops_(options_.has_drop_tags),
+      speculation_bytes_(sources.session.state().process.speculation_bytes) {}
 
-void DtraceConsumer::read() {
-  session_.read([this](std::span<const uint8_t> bytes) { take(bytes); });
+void DtraceConsumer::read(bool all) {
+  if (inline_probes_.empty()) {
+    session_.read([this](std::span<const uint8_t> bytes) { take(bytes); });
+  } else {
+    read_merged(all);
+  }
   console_.flush();
+}
+
+// See record_merge.h for the order of these steps.
+void DtraceConsumer::read_merged(bool all) {
+  const uint64_t limit = all ? ~uint64_t{0} : monotonic_ns();
+  const auto read_kernel = [this] {
+    session_.read([this](std::span<const uint8_t> bytes) { collect(bytes); });
+  };
+  read_kernel();
+  inline_probes_.read([this](std::span<const uint8_t> bytes) {
+    if (is_sound(bytes)) collect(bytes);
+  });
+  read_kernel();
+  merge_.take(limit, [this](std::span<const uint8_t> bytes) { take(bytes); });
+}
+
+// What a speculation holds is in no order yet.
+void DtraceConsumer::collect(std::span<const uint8_t> bytes) {
+  if (bytes.size() < sizeof(DRecordHeader)) return;
+  const DRecordHeader header = header_of(bytes);
+  if (header.kind == DRecordKind::Data && header.speculation != 0) {
+    return hold(header.speculation, bytes);
+  }
+  merge_.add(bytes);
+}
+
+// A process can write anything into its own rings: only what a clause that runs there could have
+// recorded is looked at.
+bool DtraceConsumer::is_sound(std::span<const uint8_t> bytes) const {
+  const DRecordHeader header = header_of(bytes);
+  if (!inline_probes_.runs(header.clause) || header.speculation > abi::kDSpeculationsMax) {
+    return false;
+  }
+  return header.kind != DRecordKind::Data ||
+         bytes.size() == compiled_.generated.records[header.clause].size_bytes;
 }
 
 output::d::ProbeNames DtraceConsumer::names_of(uint32_t probe) const {
@@ -42,8 +101,7 @@ void DtraceConsumer::take(std::span<const uint8_t> bytes) {
   switch (header.kind) {
     case DRecordKind::Data:
       if (header.speculation == 0) return print(bytes);
-      speculations_[header.speculation].emplace_back(bytes.begin(), bytes.end());
-      return;
+      return hold(header.speculation, bytes);
     case DRecordKind::Commit:
       return commit(header.speculation);
     case DRecordKind::Discard:
@@ -58,13 +116,26 @@ void DtraceConsumer::take(std::span<const uint8_t> bytes) {
   }
 }
 
+// The probes keep to that size; what a process made up does not grow either.
+void DtraceConsumer::hold(uint32_t speculation, std::span<const uint8_t> bytes) {
+  Held& held = speculations_[speculation];
+  if (held.bytes + bytes.size() > speculation_bytes_) return;
+  held.bytes += bytes.size();
+  held.records.emplace_back(bytes.begin(), bytes.end());
+}
+
 void DtraceConsumer::commit(uint32_t speculation) {
-  const auto held = speculations_.find(speculation);
-  if (held != speculations_.end()) {
-    for (const Record& record : held->second) {
-      print(record);
+  const auto found = speculations_.find(speculation);
+  if (found != speculations_.end()) {
+    std::vector<Record>& records = found->second.records;
+    if (!inline_probes_.empty()) {
+      std::stable_sort(records.begin(), records.end(), [](const Record& a, const Record& b) {
+        return header_of(a).time_ns < header_of(b).time_ns;
+      });
     }
-    speculations_.erase(held);
+    for (const Record& record : records)
+      print(record);
+    speculations_.erase(found);
   }
   session_.free_speculation(speculation);
 }
@@ -111,7 +182,11 @@ void DtraceConsumer::print_aggregations() {
 }
 
 void DtraceConsumer::report_drops() {
-  console_.lines(drops_.report(session_.shared().losses));
+  const abi::DLosses& losses = session_.shared().losses;
+  if (inline_probes_.empty()) return console_.lines(drops_.report(losses));
+  abi::DLosses all = losses;
+  inline_probes_.add_losses(all);
+  console_.lines(drops_.report(all));
 }
 
 void DtraceConsumer::run_command(const std::string& command) {

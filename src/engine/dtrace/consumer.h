@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "engine/dtrace/console.h"
+#include "engine/dtrace/inline_probes.h"
+#include "engine/dtrace/record_merge.h"
 #include "engine/dtrace/script_compiler.h"
 #include "engine/dtrace/symbols.h"
 #include "output/d/aggregations.h"
@@ -20,14 +22,18 @@ namespace clew::engine {
 
 class DtraceConsumer final : public output::d::Host {
  public:
+  struct Sources {
+    kernel::DSession& session;
+    InlineProbes& inline_probes;
+  };
   // All are borrowed.
   DtraceConsumer(const CompiledScript& compiled, const kernel::Catalogue& catalogue,
-                 kernel::DSession& session, DtraceConsole& console);
+                 const Sources& sources, DtraceConsole& console);
 
   // The names of this process will be wanted when it may have ended.
   void keep_names_of(pid_t pid) { symbols_.keep(static_cast<uint64_t>(pid)); }
-  // Takes all records that wait.
-  void read();
+  // Takes all records that wait; those that began when this was called only with `all`.
+  void read(bool all = false);
   void report_drops();
   void print_aggregations();
   // exit() was called.
@@ -43,7 +49,15 @@ class DtraceConsumer final : public output::d::Host {
 
  private:
   using Record = std::vector<uint8_t>;
+  struct Held {
+    std::vector<Record> records;
+    uint64_t bytes = 0;
+  };
   void show(uint32_t aggregation, std::vector<kernel::DAggregate> entries);
+  void read_merged(bool all);
+  void collect(std::span<const uint8_t> bytes);
+  [[nodiscard]] bool is_sound(std::span<const uint8_t> bytes) const;
+  void hold(uint32_t speculation, std::span<const uint8_t> bytes);
   void take(std::span<const uint8_t> bytes);
   void take_error(std::span<const uint8_t> bytes);
   void print(std::span<const uint8_t> record);
@@ -53,13 +67,16 @@ class DtraceConsumer final : public output::d::Host {
   const CompiledScript& compiled_;
   const kernel::Catalogue& catalogue_;
   kernel::DSession& session_;
+  InlineProbes& inline_probes_;
   DtraceConsole& console_;
   LiveSymbols symbols_;
   output::d::PrintOptions options_;
   output::d::Aggregations aggregations_;
   output::d::RecordPrinter printer_;
   output::d::DropReporter drops_;
-  std::map<uint32_t, std::vector<Record>> speculations_;
+  RecordMerge merge_;
+  uint64_t speculation_bytes_ = 0;
+  std::map<uint32_t, Held> speculations_;
   bool is_over_ = false;
 };
 

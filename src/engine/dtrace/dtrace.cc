@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A D script from its command line to its last line of output.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "engine/d_types.h"
 #include "engine/dtrace/commands.h"
 #include "engine/dtrace/consumer.h"
+#include "engine/dtrace/inline_probes.h"
 #include "engine/dtrace/listing.h"
 #include "engine/dtrace/request.h"
 #include "engine/dtrace/script_compiler.h"
@@ -56,6 +58,14 @@ kernel::DPrograms programs_of(const CompiledScript& compiled, pid_t target) {
   return programs;
 }
 
+// Flags may say that they are off.
+bool is_set(const query::d::Options& options, std::string_view name) {
+  constexpr std::array<std::string_view, 6> kOff = {"0", "off", "no", "false", "unset", "disable"};
+  const auto found = options.values.find(name);
+  return found != options.values.end() &&
+         std::find(kOff.begin(), kOff.end(), found->second) == kOff.end();
+}
+
 // One run. The functions are called in the order of their declaration.
 class DtraceRun {
  public:
@@ -69,9 +79,12 @@ class DtraceRun {
   Expected<void> compile();
   void tell_matches();
   Expected<void> enable();
+  void arm_inline();
+  Expected<void> end(DtraceConsumer& consumer);
   void trace(DtraceConsumer& consumer);
   [[nodiscard]] int switch_period_ms() const;
   [[nodiscard]] bool wait(DtraceConsumer& consumer);
+  void keep_house();
 
   const DtraceRequest& request_;
   int stop_descriptor_;
@@ -81,6 +94,8 @@ class DtraceRun {
   Commands commands_;
   std::optional<CompiledScript> compiled_;
   std::optional<kernel::DSession> session_;
+  InlineProbes inline_probes_;
+  std::chrono::steady_clock::time_point house_;
 };
 
 Expected<void> DtraceRun::compile() {
@@ -119,15 +134,28 @@ Expected<void> DtraceRun::enable() {
     console_.lines(output::d::destructive_text());
   }
   tell_matches();
-  const auto attached = session_->attach();
+  arm_inline();
+  const auto attached = session_->attach(inline_probes_.enablings(), &log);
   if (!attached) {
+    if (request_.is_verbose) console_.lines(log);
     return fail(attached.error().code,
                 fmt::format("could not enable tracing: {}", attached.error().message));
   }
   return session_->begin();
 }
 
+// Before anything else is attached: a uprobe where a jump of ours is to stand keeps it away.
+void DtraceRun::arm_inline() {
+  if (is_set(compiled_->script.options, "useruprobes")) return;
+  inline_probes_.arm(*compiled_, session_->state());
+  for (const std::string& note : inline_probes_.notes()) {
+    if (request_.is_verbose) console_.message(note);
+  }
+}
+
 int DtraceRun::switch_period_ms() const {
+  // Processes do not wake us when they have recorded something.
+  constexpr uint64_t kLongestInline = 20;
   constexpr uint64_t kMillisecond = 1'000'000;
   constexpr uint64_t kLongest = 1000;
   const auto& values = compiled_->script.options.values;
@@ -135,7 +163,8 @@ int DtraceRun::switch_period_ms() const {
   const auto period_ns =
       found == values.end() ? std::nullopt : query::d::option_period_ns(found->second);
   const uint64_t period_ms = period_ns.value_or(kLongest * kMillisecond) / kMillisecond;
-  return static_cast<int>(std::clamp<uint64_t>(period_ms, 1, kLongest));
+  const uint64_t longest = inline_probes_.empty() ? kLongest : kLongestInline;
+  return static_cast<int>(std::clamp<uint64_t>(period_ms, 1, longest));
 }
 
 // True as long as there is something to wait for.
@@ -146,10 +175,19 @@ bool DtraceRun::wait(DtraceConsumer& consumer) {
   descriptors.push_back({session_->poll_descriptor(), POLLIN, 0});
   (void)poll(descriptors.data(), descriptors.size(), switch_period_ms());
   commands_.note_ended(std::span(descriptors).first(targets));
+  keep_house();
   consumer.read();
   consumer.report_drops();
   const bool stopped = descriptors[targets].revents != 0;
   return !stopped && !consumer.is_over() && !commands_.all_ended() && !console_.is_broken();
+}
+
+void DtraceRun::keep_house() {
+  constexpr auto kPeriod = std::chrono::milliseconds(200);
+  const auto now = std::chrono::steady_clock::now();
+  if (now - house_ < kPeriod) return;
+  house_ = now;
+  inline_probes_.keep_house();
 }
 
 void DtraceRun::trace(DtraceConsumer& consumer) {
@@ -162,6 +200,16 @@ void DtraceRun::trace(DtraceConsumer& consumer) {
     while (wait(consumer)) {
     }
   }
+}
+
+// END fires when all other probes are quiet: those in processes are taken out before it.
+Expected<void> DtraceRun::end(DtraceConsumer& consumer) {
+  session_->stop();
+  inline_probes_.detach();
+  consumer.read(true);
+  CLEW_TRY(session_->end());
+  consumer.read(true);
+  return {};
 }
 
 Expected<void> DtraceRun::check_options() const {
@@ -188,10 +236,9 @@ Expected<int> DtraceRun::run() {
   }
   if (request_.compile_only) return kAnswered;
   CLEW_TRY(enable());
-  DtraceConsumer consumer(*compiled_, catalogue_, *session_, console_);
+  DtraceConsumer consumer(*compiled_, catalogue_, {*session_, inline_probes_}, console_);
   trace(consumer);
-  CLEW_TRY(session_->end());
-  consumer.read();
+  CLEW_TRY(end(consumer));
   consumer.print_aggregations();
   consumer.report_drops();
   commands_.leave();

@@ -80,6 +80,7 @@ class ScriptCompiler {
   Expected<void> add(const DtraceProgram& program);
   Expected<void> check(bool is_last);
   Expected<void> enable();
+  void note_process(const query::d::ProbeDescription& description, const kernel::Probe& probe);
   [[nodiscard]] Error error_of(const CompileError& error) const;
   [[nodiscard]] CompileOptions options_of(const DtraceProgram& program) const;
   void add_command_line_options();
@@ -166,6 +167,13 @@ void ScriptCompiler::add_command_line_options() {
   }
 }
 
+// A glob over the providers of all processes is no wish to attach to each of them.
+void ScriptCompiler::note_process(const query::d::ProbeDescription& description,
+                                  const kernel::Probe& probe) {
+  const bool is_glob = description.provider.find_first_of("*?[\\") != std::string::npos;
+  if (probe.pid != 0 && !is_glob) compiled_.named_pids.insert(static_cast<pid_t>(probe.pid));
+}
+
 Expected<void> ScriptCompiler::enable() {
   std::map<uint32_t, std::vector<uint32_t>> clauses;
   size_t program = 0;
@@ -175,6 +183,7 @@ Expected<void> ScriptCompiler::enable() {
     for (const auto& description : compiled_.script.clauses[i].probes) {
       for (const uint32_t id : CLEW_TRY(probes_.match(description))) {
         clauses[id].push_back(i);
+        note_process(description, *catalogue_.find(id));
         ++compiled_.programs[program].matched;
       }
     }

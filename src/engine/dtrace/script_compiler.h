@@ -3,8 +3,11 @@
 // them. The programs share variables and aggregations, as if they stood in one file.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "engine/dtrace/probes.h"
@@ -27,6 +30,7 @@ struct CompiledScript {
   std::vector<CompiledProgram> programs;
   std::vector<kernel::DEnabling> enablings;
   std::vector<uint32_t> error_clauses;
+  std::set<pid_t> named_pids;  // Of the probes whose provider a description spells out: pid123.
 };
 
 // Errors have DTrace's text without the leading "dtrace: ".

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/d/firing.h"
 
-#include <iterator>
 #include <optional>
 
 #include "abi/context.h"
@@ -10,6 +9,7 @@
 #include "isa/builder.h"
 #include "plan/d/clause_uses.h"
 #include "plan/d/one_of.h"
+#include "plan/d/static_arguments.h"
 
 namespace clew::plan::d {
 
@@ -68,104 +68,18 @@ int32_t entry_of(const isa::Program& program, size_t at) {
   return static_cast<int32_t>(static_cast<uint64_t>(DProcessAccessor::Builtin) + *builtin);
 }
 
-// The context's field of a register of struct pt_regs, for those that it has everywhere.
-std::optional<int32_t> context_field_of(uint8_t word) {
-  constexpr uint8_t kWords[] = {14, 13, 12, 11, 9, 8};  // rdi, rsi, rdx, rcx, r8, r9
-  for (size_t i = 0; i < std::size(kWords); ++i) {
-    const size_t field = offsetof(abi::Context, arguments) + 8 * i;
-    if (kWords[i] == word) return static_cast<int32_t>(field);
-  }
-  return std::nullopt;
-}
-
-bool is_in_context(const std::optional<FiringOperand::Part>& part) {
-  return !part || context_field_of(part->word).has_value();
-}
-
-// Puts the operands of a static probe into the header. r6 is the context; r0, r2 to r5 are free.
-class OperandCoder {
- public:
-  explicit OperandCoder(Builder& builder) : b_(builder) {}
-
-  void put(const FiringOperand& operand, uint32_t index) {
-    const int32_t to = argument_offset(index);
-    if (operand.is_memory) {
-      load_memory(operand, to);
-    } else if (operand.base) {
-      load_register(*operand.base);
-    } else {
-      b_.load_constant(Register::R0, static_cast<uint64_t>(operand.offset));
-    }
-    cut(operand);
-    b_.load_window(Register::R5, 0).store(Size::Double, Register::R5, to, Register::R0);
-  }
-
- private:
-  void load_register(const FiringOperand::Part& part) {
-    if (const auto field = context_field_of(part.word)) {
-      b_.load(Size::Double, Register::R0, Register::R6, *field);
-    } else {
-      b_.move(Register::R2, part.word);
-      b_.call(static_cast<abi::Accessor>(DAccessor::UserRegister));
-    }
-    if (part.shift != 0) b_.alu(isa::Alu::ShiftRight, Register::R0, part.shift);
-  }
-
-  // The address is summed up in the argument's own word.
-  void load_memory(const FiringOperand& operand, int32_t to) {
-    b_.load_constant(Register::R0, static_cast<uint64_t>(operand.offset));
-    b_.load_window(Register::R5, 0).store(Size::Double, Register::R5, to, Register::R0);
-    if (operand.base) add(*operand.base, 1, to);
-    if (operand.index) add(*operand.index, operand.scale, to);
-    b_.load_window(Register::R5, 0)
-        .load(Size::Double, Register::R2, Register::R5, to)
-        .move(Register::R3, operand.size_bytes)
-        .move(Register::R4, 1);
-    b_.call(static_cast<abi::Accessor>(DAccessor::Load));
-    // Each clause begins with no fault: this one is forgotten.
-  }
-
-  void add(const FiringOperand::Part& part, uint8_t scale, int32_t to) {
-    load_register(part);
-    if (scale != 1) b_.alu(isa::Alu::Multiply, Register::R0, scale);
-    b_.load_window(Register::R5, 0)
-        .load(Size::Double, Register::R2, Register::R5, to)
-        .alu(isa::Alu::Add, Register::R0, Register::R2)
-        .store(Size::Double, Register::R5, to, Register::R0);
-  }
-
-  void cut(const FiringOperand& operand) {
-    const int32_t bits = 64 - 8 * operand.size_bytes;
-    if (bits <= 0) return;
-    b_.alu(isa::Alu::ShiftLeft, Register::R0, bits)
-        .alu(operand.is_signed ? isa::Alu::ShiftRightSigned : isa::Alu::ShiftRight, Register::R0,
-             bits);
-  }
-
-  Builder& b_;
-};
-
-struct FiringShape {
-  FiringPoint point = FiringPoint::Entry;
-  std::span<const FiringClause> error_clauses;
-  std::span<const FiringOperand> operands;
-};
-
 class Composer {
  public:
-  Composer(const FiringShape& shape, const ClauseUses& uses)
-      : point_(shape.point),
-        error_clauses_(shape.error_clauses),
-        operands_(shape.operands),
-        uses_(uses) {
+  Composer(FiringPoint point, std::span<const FiringClause> error_clauses, const ClauseUses& uses,
+           std::string_view static_arguments)
+      : point_(point),
+        error_clauses_(error_clauses),
+        uses_(uses),
+        static_arguments_(uses.arguments == 0 ? std::string_view() : static_arguments) {
     const uint32_t on_stack = uses.arguments >> kRegisterArguments;
-    has_stack_arguments_ = point_ == FiringPoint::Entry && on_stack != 0;
-    firing_.wants_registers = uses.needs_registers || has_stack_arguments_;
-    for (uint32_t i = 0; i < kArguments; ++i) {
-      if (!has_operand(i) || !reads(i)) continue;
-      const bool is_known = is_in_context(operands_[i].base) && is_in_context(operands_[i].index);
-      firing_.wants_registers = firing_.wants_registers || !is_known;
-    }
+    has_stack_arguments_ = point == FiringPoint::Entry && on_stack != 0;
+    firing_.wants_registers =
+        uses.needs_registers || has_stack_arguments_ || !static_arguments_.empty();
   }
 
   Expected<Firing> compose(std::span<const FiringClause> clauses) {
@@ -212,27 +126,23 @@ class Composer {
       call(b, DProcessAccessor::Begin);
     }
     b.jump_if(Jump::NotEqual, Register::R0, 0, runs).exit().bind(runs);
-    put_arguments(b);
+    if (static_arguments_.empty()) {
+      put_arguments(b);
+    } else if (!put_static_arguments(b, static_arguments_, uses_.arguments)) {
+      return fail(ErrorCode::InvalidQuery, "the probe's arguments are not understood");
+    }
     if (has_stack_arguments_) call(b, DProcessAccessor::StackArguments);
     return append(b);
   }
 
   [[nodiscard]] bool reads(uint32_t index) const { return (uses_.arguments >> index & 1U) != 0; }
 
-  [[nodiscard]] bool has_operand(uint32_t index) const {
-    return point_ == FiringPoint::Offset && index < operands_.size();
-  }
-
   // The context (r6) has registers as they were; the accessors keep them.
   void put_arguments(Builder& b) const {
+    b.load_window(Register::R5, 0);
     for (uint32_t i = 0; i < kArguments; ++i) {
       const bool is_on_stack = has_stack_arguments_ && i >= kRegisterArguments;
       if (!reads(i) || is_on_stack) continue;
-      if (has_operand(i)) {
-        OperandCoder(b).put(operands_[i], i);
-        continue;
-      }
-      b.load_window(Register::R5, 0);
       if (const auto field = context_field(i)) {
         b.load(Size::Double, Register::R0, Register::R6, *field)
             .store(Size::Double, Register::R5, argument_offset(i), Register::R0);
@@ -333,8 +243,8 @@ class Composer {
 
   FiringPoint point_;
   std::span<const FiringClause> error_clauses_;
-  std::span<const FiringOperand> operands_;
   ClauseUses uses_;
+  std::string_view static_arguments_;
   bool has_stack_arguments_ = false;
   Firing firing_;
 };
@@ -348,13 +258,12 @@ bool runs_in_process(std::span<const FiringClause> clauses,
 
 Expected<Firing> compose(FiringPoint point, std::span<const FiringClause> clauses,
                          std::span<const FiringClause> error_clauses,
-                         std::span<const FiringOperand> operands) {
+                         std::string_view static_arguments) {
   const ClauseUses uses = uses_of_all(clauses, error_clauses);
   if (!is_for_process(uses)) {
     return fail(ErrorCode::InvalidQuery, "a clause asks for what only the kernel knows");
   }
-  const FiringShape shape{point, error_clauses, operands};
-  return Composer(shape, uses).compose(clauses);
+  return Composer(point, error_clauses, uses, static_arguments).compose(clauses);
 }
 
 }  // namespace clew::plan::d

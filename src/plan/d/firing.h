@@ -10,8 +10,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
+#include <string_view>
 
 #include "base/error.h"
 #include "isa/program.h"
@@ -21,25 +21,8 @@ namespace clew::plan::d {
 enum class FiringPoint : uint8_t {
   Entry,   // arg0… = the function's arguments
   Return,  // arg0 = offset of the exit in the function, arg1 = the result
-  Offset,  // arg0… = the operands of a static probe; else none.
+  Offset,  // No arguments, or those of a static probe.
 };
-
-// Where an argument of a static probe is: base + index * scale + offset, or what is in memory
-// there. Memory that cannot be read is 0.
-struct FiringOperand {
-  struct Part {
-    uint8_t word = 0;   // Of struct pt_regs.
-    uint8_t shift = 0;  // 8 for %ah and its like.
-  };
-  std::optional<Part> base = std::nullopt;
-  std::optional<Part> index = std::nullopt;  // Of memory.
-  uint8_t scale = 1;
-  bool is_memory = false;
-  int64_t offset = 0;
-  uint8_t size_bytes = 8;
-  bool is_signed = false;
-};
-inline constexpr uint32_t kFiringOperandsMax = 10;
 
 // The site constants of a Firing, by their numbers; all of them are to be given.
 enum class FiringConstant : uint8_t {
@@ -67,10 +50,10 @@ struct Firing {
 bool runs_in_process(std::span<const FiringClause> clauses,
                      std::span<const FiringClause> error_clauses);
 
-// `operands`: at an Offset, what arg0… are; those behind kFiringOperandsMax do not exist.
-// Errors: InvalidQuery for clauses that do not run in a process.
+// `static_arguments`: where a static probe has its arguments (target/usdt.h). Errors: InvalidQuery
+// for clauses that do not run in a process, or arguments that no program can read.
 Expected<Firing> compose(FiringPoint point, std::span<const FiringClause> clauses,
                          std::span<const FiringClause> error_clauses,
-                         std::span<const FiringOperand> operands = {});
+                         std::string_view static_arguments = {});
 
 }  // namespace clew::plan::d

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/dtrace/inline_probes.h"
+
+#include <fmt/format.h>
+
+namespace clew::engine {
+namespace {
+
+// What the process refuses at the last moment is planned again without it.
+constexpr unsigned kRoundsMax = 4;
+
+std::string note_of(pid_t pid, const InlineSites& sites) {
+  std::string note = fmt::format("process {}: {} probes inline", pid, sites.enablings.size());
+  for (const auto& [reason, count] : sites.refusals)
+    note += fmt::format(", {} by uprobes ({})", count, reason);
+  return note;
+}
+
+std::map<size_t, InstalledWindows> installed_in(const InlineProcess& process,
+                                                const target::Catalog& catalog) {
+  std::map<size_t, InstalledWindows> installed;
+  for (size_t i = 0; i < catalog.modules().size(); ++i) {
+    auto windows = process.installed(catalog.modules()[i].file.load_bias);
+    if (!windows.empty()) installed[i] = std::move(windows);
+  }
+  return installed;
+}
+
+// False when some points were refused; they are left out of the next plan.
+Expected<bool> install(InlineProcess& process, InlineSitePlanner& planner,
+                       const InlineSites& sites) {
+  std::vector<ModulePoints> modules;
+  for (const InlineModule& module : sites.modules)
+    modules.push_back(CLEW_TRY(planner.points_of(module)));
+  const inline_::InstallReport report = CLEW_TRY(process.arm(modules));
+  CLEW_TRY(process.raise(planner.semaphores()));
+  for (const inline_::PointRefusal& refusal : report.refusals) {
+    const InlineModule& module = sites.modules[refusal.module];
+    planner.leave_out(module.enablings[module.plan.points[refusal.point].request],
+                      std::string(inline_::name(refusal.reason)));
+  }
+  return report.refusals.empty();
+}
+
+}  // namespace
+
+void InlineProbes::arm(const CompiledScript& compiled, const kernel::DState& state) {
+  InlineFirings firings(compiled);
+  for (const pid_t pid : compiled.named_pids)
+    arm_process(pid, compiled, state, firings);
+  for (const uint32_t enabling : enablings_) {
+    const auto& clauses = compiled.enablings[enabling].clauses;
+    clauses_.insert(clauses.begin(), clauses.end());
+  }
+  if (!enablings_.empty()) {
+    clauses_.insert(compiled.error_clauses.begin(), compiled.error_clauses.end());
+  }
+}
+
+void InlineProbes::arm_process(pid_t pid, const CompiledScript& compiled,
+                               const kernel::DState& state, InlineFirings& firings) {
+  const auto give_up = [&](const Error& error) {
+    notes_.push_back(fmt::format("process {}: all probes by uprobes: {}", pid, error.message));
+  };
+  auto catalog = target::Catalog::of_process(pid, target::default_catalog_options());
+  if (!catalog) return give_up(catalog.error());
+  CodeCache codes;
+  InlineSitePlanner planner(compiled, *catalog, codes, firings);
+  for (unsigned round = 0; round < kRoundsMax; ++round) {
+    InlineSites sites = planner.plan();
+    if (sites.enablings.empty()) return notes_.push_back(note_of(pid, sites));
+    auto process = InlineProcess::open(pid, state);
+    if (!process) return give_up(process.error());
+    auto others = installed_in(**process, *catalog);
+    if (!others.empty()) {
+      planner.set_installed(std::move(others));
+      sites = planner.plan();
+    }
+    const auto installed = install(**process, planner, sites);
+    if (!installed) return give_up(installed.error());
+    if (!*installed) continue;  // The process is detached from.
+    notes_.push_back(note_of(pid, sites));
+    enablings_.insert(sites.enablings.begin(), sites.enablings.end());
+    return processes_.push_back(std::move(*process));
+  }
+  give_up({ErrorCode::Refused, "its text changes all the time"});
+}
+
+void InlineProbes::read(const collect::TakeRecord& take) {
+  for (const auto& process : processes_)
+    process->read(take);
+}
+
+void InlineProbes::add_losses(abi::DLosses& losses) {
+  for (const auto& process : processes_)
+    process->add_losses(losses);
+}
+
+void InlineProbes::keep_house() {
+  for (const auto& process : processes_)
+    process->keep_house();
+}
+
+void InlineProbes::detach() {
+  for (const auto& process : processes_) {
+    const auto report = process->detach();
+    if (report && !report->residue) continue;
+    notes_.push_back(fmt::format("process {}: {}; see clew ps", process->pid(),
+                                 report ? report->residue_reason : report.error().message));
+  }
+}
+
+}  // namespace clew::engine

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The probes of a D session that run inside processes: which enablings they are, and the processes.
+// Only processes that the command line or a description names are touched.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/dtrace/inline_firings.h"
+#include "engine/dtrace/inline_process.h"
+#include "engine/dtrace/inline_sites.h"
+#include "engine/dtrace/script_compiler.h"
+#include "kernel/d_state.h"
+
+namespace clew::engine {
+
+class InlineProbes {
+ public:
+  // Arms what can be inline. What cannot is left to the kernel, and the notes say why, a line for
+  // each process. `state` is that of a session whose BEGIN has not fired.
+  void arm(const CompiledScript& compiled, const kernel::DState& state);
+
+  // Of the script: those that the kernel need not attach.
+  [[nodiscard]] const std::set<uint32_t>& enablings() const { return enablings_; }
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  [[nodiscard]] bool empty() const { return processes_.empty(); }
+  // Whether a clause runs in a process, so that a record of it may come from there.
+  [[nodiscard]] bool runs(uint32_t clause) const { return clauses_.contains(clause); }
+
+  void read(const collect::TakeRecord& take);
+  void add_losses(abi::DLosses& losses);
+  void keep_house();
+  // Afterwards no clause runs in a process. What was recorded stays to be read.
+  void detach();
+
+ private:
+  void arm_process(pid_t pid, const CompiledScript& compiled, const kernel::DState& state,
+                   InlineFirings& firings);
+
+  std::vector<std::unique_ptr<InlineProcess>> processes_;
+  std::set<uint32_t> enablings_;
+  std::set<uint32_t> clauses_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace clew::engine

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/dtrace/inline_process.h"
+
+#include <cerrno>
+#include <ctime>
+#include <fstream>
+
+#include <cpuid.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error_text.h"
+#include "engine/dtrace/inline_clock.h"
+#include "engine/session_memory.h"
+#include "target/process.h"
+
+namespace clew::engine {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr const char* kFileName = "clew-arena-session";  // inline/shared_parts.h
+
+abi::RegionLayout region_layout() {
+  abi::RegionLayout layout{};
+  layout.size_log2 = abi::kDRegionSizeLog2;
+  layout.generations = 1;
+  layout.ring = {.offset = abi::kDRegionRing, .size_log2 = abi::kDRingSizeLog2};
+  return layout;
+}
+
+bool has_rdpid() {
+  constexpr unsigned kRdpid = 1U << 22;  // CPUID 7.0, ECX
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c & kRdpid) != 0;
+}
+
+uint64_t session_stamp() {
+  timespec now{};
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec)) |
+         1;
+}
+
+// The kernel's programs know a process and its threads by the ids of the first pid name space.
+Expected<void> check_identity(pid_t pid) {
+  const target::ProcessFacts facts = CLEW_TRY(target::read_facts(pid));
+  if (facts.namespace_pids.size() <= 1) return {};
+  return fail(ErrorCode::Refused,
+              fmt::format("process {} has other pids for itself [pid-ns]", pid));
+}
+
+Expected<void> check_arena(const abi::ArenaHeader& header) {
+  if (header.fork_policy != abi::ForkPolicy::Mute) {
+    return fail(ErrorCode::Refused, "another session follows the forks of the process [follow]");
+  }
+  if (header.tid_offset == abi::kTidFromNobody) {
+    return fail(ErrorCode::Refused, "the threads of the process do not know their ids [no-tid]");
+  }
+  return {};
+}
+
+Expected<FileDescriptor> make_file(uint64_t size_bytes) {
+  FileDescriptor file(memfd_create(kFileName, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file.valid() || ftruncate(file.get(), static_cast<off_t>(size_bytes)) != 0) {
+    return fail(ErrorCode::Io, fmt::format("memory of a session: {}", error_text(errno)));
+  }
+  (void)fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  return file;
+}
+
+// The process gets no descriptor by which it could write.
+Expected<FileDescriptor> read_only(const FileDescriptor& file) {
+  FileDescriptor reader(
+      open(fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDONLY | O_CLOEXEC));
+  if (reader.valid()) return reader;
+  return fail(ErrorCode::Io, fmt::format("memory of a session: {}", error_text(errno)));
+}
+
+Expected<void> write_at(const FileDescriptor& file, uint64_t offset,
+                        std::span<const uint8_t> bytes) {
+  const ssize_t done = pwrite(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+  if (done == static_cast<ssize_t>(bytes.size())) return {};
+  return fail(ErrorCode::Io, fmt::format("memory of a session: {}", error_text(errno)));
+}
+
+inline_::SharedPart part_of(const kernel::DStateArray& array, bool is_writable) {
+  return {.descriptor = array.map, .size_bytes = array.size_bytes, .is_writable = is_writable};
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<InlineProcess>> InlineProcess::open(pid_t pid,
+                                                             const kernel::DState& state) {
+  CLEW_TRY(check_identity(pid));
+  inline_::OpenOptions options;
+  options.region = region_layout();
+  std::unique_ptr<InlineProcess> process(
+      new InlineProcess(pid, CLEW_TRY(inline_::Attachment::open(pid, options))));
+  CLEW_TRY(check_arena(*process->attachment_.arena().header));
+  CLEW_TRY(process->share(state));
+  CLEW_TRY(process->make_reader());
+  return process;
+}
+
+Expected<void> InlineProcess::share(const kernel::DState& state) {
+  const uint64_t file_bytes = kPage + (state.literals.size() + kPage - 1) / kPage * kPage;
+  own_file_ = CLEW_TRY(make_file(file_bytes));
+  const FileDescriptor reader = CLEW_TRY(read_only(own_file_));
+  inline_::SharedPart globals = part_of(state.globals, true);
+  globals.is_low = true;
+  const std::vector<inline_::SharedPart> parts = {
+      part_of(state.shared, true),
+      globals,
+      part_of(state.dynamic, true),
+      part_of(state.aggregates, true),
+      part_of(state.variables, false),
+      part_of(state.aggregations, false),
+      part_of(state.enabled, false),
+      part_of(state.names, false),
+      {.descriptor = reader.get(), .size_bytes = file_bytes, .is_writable = false, .is_low = true}};
+  const std::vector<uint64_t> places = CLEW_TRY(attachment_.share(parts));
+  abi::DProcess process = state.process;
+  process.shared = places[0];
+  process.globals = places[1];
+  process.dynamic = places[2];
+  process.aggregates = places[3];
+  process.variables = places[4];
+  process.aggregations = places[5];
+  process.enabled = places[6];
+  process.names = places[7];
+  process.literals = places[8] + kPage;
+  process.pid = static_cast<uint64_t>(pid_);
+  process.stamp = session_stamp();
+  process.has_rdpid = has_rdpid() ? 1 : 0;
+  process.clock = attachment_.time_is_readable() ? find_process_clock(pid_) : 0;
+  process.clock_offset_ns = clock_offset_ns(pid_);
+  CLEW_TRY(write_at(own_file_, 0, {reinterpret_cast<const uint8_t*>(&process), sizeof process}));
+  CLEW_TRY(write_at(own_file_, kPage, state.literals));
+  attachment_.use_d(places[8]);
+  const inline_::Geometry& geometry = attachment_.geometry();
+  rules_.environment.is_d = true;
+  rules_.environment.window_address = geometry.window_address + abi::kDRegionWindow;
+  rules_.environment.window_size_log2 = abi::kDWindowSizeLog2;
+  rules_.environment.slot_address = geometry.slot_address;
+  rules_.environment.generation_address = geometry.generation_address;
+  rules_.environment.globals_address = static_cast<uint32_t>(process.globals);
+  rules_.environment.globals_bytes = static_cast<uint32_t>(process.globals_bytes);
+  rules_.policy.window_address = rules_.environment.window_address;
+  rules_.policy.window_size_log2 = rules_.environment.window_size_log2;
+  rules_.policy.slot_address = geometry.slot_address;
+  rules_.policy.generation_address = geometry.generation_address;
+  rules_.policy.globals_address = rules_.environment.globals_address;
+  rules_.policy.globals_bytes = rules_.environment.globals_bytes;
+  return {};
+}
+
+Expected<void> InlineProcess::make_reader() {
+  collect::SessionView view = session_memory(attachment_, region_layout());
+  view.has_records = true;
+  reader_ = std::make_unique<collect::Reader>(CLEW_TRY(collect::Reader::make(std::move(view))));
+  threads_.watch(0, pid_);
+  return {};
+}
+
+Expected<inline_::InstallReport> InlineProcess::arm(std::span<const ModulePoints> modules) {
+  return CLEW_TRY(arm_points(attachment_, modules, rules_)).install;
+}
+
+namespace {
+
+// A D session has no cells.
+class NoCells final : public collect::CellSink {
+ public:
+  void dense(const collect::SlotIdentity&, std::span<const uint64_t>) override {}
+  void entry(const collect::SlotIdentity&, uint32_t, std::span<const uint64_t>,
+             std::span<const uint64_t>) override {}
+};
+
+}  // namespace
+
+void InlineProcess::keep_house() {
+  NoCells cells;
+  collect::EventBatch events;
+  threads_.refresh();
+  (void)reader_->free_dead_slots(threads_, cells, events);
+}
+
+// Records without room are counted where the kernel's programs count theirs; what the stubs leave
+// out is a probe inside of a probe, or one in a thread too many.
+void InlineProcess::add_losses(abi::DLosses& losses) {
+  collect::Losses all;
+  reader_->add_losses(all);
+  for (const std::string_view cause : {collect::kMissedReentry, collect::kMissedAbandoned,
+                                       collect::kMissedFuel, collect::kMissedNoSlot}) {
+    const auto found = all.missed.find(cause);
+    if (found != all.missed.end()) losses.nested += found->second;
+  }
+}
+
+}  // namespace clew::engine

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// One process with probes of a D session inline: the session's memory is mapped there, the probes
+// are armed, and what its threads record is read.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "base/file_descriptor.h"
+#include "collect/reader.h"
+#include "collect/threads.h"
+#include "engine/points.h"
+#include "inline/attachment.h"
+#include "kernel/d_state.h"
+
+namespace clew::engine {
+
+class InlineProcess {
+ public:
+  // Shares the state with the process; no probe is armed yet. Errors: Refused when the process
+  // cannot be attached to, or knows itself by other numbers than the kernel's programs do.
+  static Expected<std::unique_ptr<InlineProcess>> open(pid_t pid, const kernel::DState& state);
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  // Windows that other sessions have in a module.
+  [[nodiscard]] std::vector<inline_::Window> installed(uint64_t load_bias) const {
+    return attachment_.installed(load_bias);
+  }
+  Expected<inline_::InstallReport> arm(std::span<const ModulePoints> modules);
+
+  // Semaphores of static probes, until detach().
+  Expected<void> raise(std::span<const uint64_t> semaphores) {
+    return attachment_.raise(semaphores);
+  }
+
+  // What waits in the rings; also when the process is gone.
+  void read(const collect::TakeRecord& take) { reader_->read_records(take); }
+  // Slots of ended threads are given to new ones.
+  void keep_house();
+  void add_losses(abi::DLosses& losses);
+  // Takes the probes and the memory out.
+  Expected<inline_::DetachReport> detach() { return attachment_.detach(); }
+
+ private:
+  InlineProcess(pid_t pid, inline_::Attachment attachment)
+      : pid_(pid), attachment_(std::move(attachment)) {}
+  Expected<void> share(const kernel::DState& state);
+  Expected<void> make_reader();
+
+  pid_t pid_;
+  inline_::Attachment attachment_;
+  FileDescriptor own_file_;  // The DProcess and the literals.
+  BodyRules rules_;
+  std::unique_ptr<collect::Reader> reader_;
+  collect::ProcThreads threads_;
+};
+
+}  // namespace clew::engine

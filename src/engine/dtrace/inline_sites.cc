@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/dtrace/inline_sites.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "inline/refusal.h"
+#include "kernel/attach.h"
+
+namespace clew::engine {
+
+using inline_::RequestKind;
+using kernel::AttachKind;
+using plan::d::FiringConstant;
+using plan::d::FiringPoint;
+
+namespace {
+
+std::optional<RequestKind> request_kind(AttachKind kind) {
+  switch (kind) {
+    case AttachKind::UserEntry:
+      return RequestKind::Entry;
+    case AttachKind::UserReturn:
+      return RequestKind::Exits;
+    case AttachKind::UserOffset:
+    case AttachKind::Usdt:
+      return RequestKind::Offset;
+    default:
+      return std::nullopt;
+  }
+}
+
+FiringPoint firing_point(RequestKind kind) {
+  switch (kind) {
+    case RequestKind::Entry:
+      return FiringPoint::Entry;
+    case RequestKind::Exits:
+      return FiringPoint::Return;
+    case RequestKind::Offset:
+      return FiringPoint::Offset;
+  }
+  return FiringPoint::Offset;
+}
+
+bool is_of_process(const kernel::Probe& probe, pid_t pid) {
+  return request_kind(probe.kind) && (probe.pid == pid || probe.pid == 0);
+}
+
+std::optional<uint64_t> address_in(const target::ModuleImage& image, uint64_t file_offset) {
+  for (const target::Section& section : image.sections()) {
+    const uint64_t distance = file_offset - section.file_offset;
+    if (file_offset >= section.file_offset && distance < section.file_size_bytes) {
+      return section.address + distance;
+    }
+  }
+  return std::nullopt;
+}
+
+// Of an enabling's point, in the process.
+uint64_t address_of(const inline_::Plan& plan, const inline_::Point& point) {
+  const inline_::Window& window = plan.windows[point.window];
+  return window.address + window.instructions[point.instruction].offset;
+}
+
+}  // namespace
+
+void InlineSitePlanner::leave_out(uint32_t enabling, const std::string& reason) {
+  left_out_.emplace(enabling, reason);
+  places_.erase(enabling);
+}
+
+void InlineSitePlanner::leave_out_module(size_t module, const std::string& reason) {
+  const Places places = places_;
+  for (const auto& [enabling, place] : places) {
+    if (place.module == module) leave_out(enabling, reason);
+  }
+}
+
+std::optional<InlineSitePlanner::Place> InlineSitePlanner::place_of(const kernel::Probe& probe) {
+  const auto kind = request_kind(probe.kind);
+  const auto modules = catalog_.modules();
+  for (size_t i = 0; kind && i < modules.size(); ++i) {
+    if (!modules[i].is_loaded || modules[i].file.open_path != probe.path) continue;
+    const auto image = catalog_.image(i);
+    const auto address = image ? address_in(**image, probe.offset_bytes) : std::nullopt;
+    if (!address) return std::nullopt;
+    return Place{.module = i, .address = *address, .kind = *kind};
+  }
+  return std::nullopt;
+}
+
+void InlineSitePlanner::find_places() {
+  for (uint32_t i = 0; i < compiled_.enablings.size(); ++i) {
+    const kernel::Probe& probe = enabling_of(i).probe;
+    if (left_out_.contains(i) || places_.contains(i)) continue;
+    if (probe.pid != catalog_.pid() || !is_of_process(probe, catalog_.pid())) continue;
+    const auto place = place_of(probe);
+    if (!place) {
+      leave_out(i, "not-inline");
+    } else if (!has_program(enabling_of(i))) {
+      leave_out(i, "kernel-clause");
+    } else {
+      places_.emplace(i, *place);
+    }
+  }
+}
+
+// One that machine code can be made of, too.
+bool InlineSitePlanner::has_program(const kernel::DEnabling& enabling) {
+  const auto kind = request_kind(enabling.probe.kind);
+  return kind && firings_.can_run(enabling.clauses) &&
+         firings_.find(firing_point(*kind), enabling.clauses, enabling.probe.usdt_arguments) !=
+             nullptr;
+}
+
+InlineModule InlineSitePlanner::plan_module(size_t module, const inline_::ModuleCode& code) {
+  InlineModule planned;
+  planned.module = module;
+  std::vector<inline_::Request> requests;
+  for (const auto& [enabling, place] : places_) {
+    if (place.module != module) continue;
+    requests.push_back({.kind = place.kind, .address = place.address});
+    planned.enablings.push_back(enabling);
+  }
+  planned.plan = inline_::plan_windows(code, requests, installed_[module]);
+  return planned;
+}
+
+void InlineSitePlanner::drop_refused(const InlineModule& planned) {
+  for (const inline_::Refusal& refusal : planned.plan.refusals) {
+    leave_out(planned.enablings[refusal.request], std::string(inline_::name(refusal.reason)));
+  }
+}
+
+// A function that leaves by a jump to another one has no result yet.
+void InlineSitePlanner::drop_tail_calls(const InlineModule& planned) {
+  for (const inline_::Point& point : planned.plan.points) {
+    const uint32_t enabling = planned.enablings[point.request];
+    if (point.tail_call && firings_.reads_result(enabling_of(enabling).clauses)) {
+      leave_out(enabling, "tail-call-result");
+    }
+  }
+}
+
+// Where the kernel has or will have a breakpoint in the process, as link-time addresses.
+std::set<uint64_t> InlineSitePlanner::uprobes_in(size_t module) {
+  std::set<uint64_t> addresses;
+  const auto image = catalog_.image(module);
+  for (uint32_t i = 0; image && i < compiled_.enablings.size(); ++i) {
+    const kernel::Probe& probe = enabling_of(i).probe;
+    const bool is_here = is_of_process(probe, catalog_.pid()) &&
+                         probe.path == catalog_.modules()[module].file.open_path;
+    if (!is_here || places_.contains(i)) continue;
+    const auto address = address_in(**image, probe.offset_bytes);
+    if (address) addresses.insert(*address);
+  }
+  return addresses;
+}
+
+void InlineSitePlanner::drop_beside_uprobes(const InlineModule& planned) {
+  const std::set<uint64_t> uprobes = uprobes_in(planned.module);
+  for (const inline_::Point& point : planned.plan.points) {
+    const inline_::Window& window = planned.plan.windows[point.window];
+    const uint64_t size = std::max<uint64_t>(window.size_bytes, inline_::kJumpSizeBytes);
+    const auto next = uprobes.lower_bound(window.address);
+    if (next == uprobes.end() || *next >= window.address + size) continue;
+    leave_out(planned.enablings[point.request], "beside-a-uprobe");
+  }
+}
+
+// What is dropped may drop more: its uprobe may stand in a window.
+InlineSites InlineSitePlanner::plan() {
+  find_places();
+  InlineSites sites;
+  for (size_t before = places_.size() + 1; places_.size() != before;) {
+    before = places_.size();
+    sites.modules.clear();
+    std::set<size_t> modules;
+    for (const auto& [enabling, place] : places_)
+      modules.insert(place.module);
+    for (const size_t module : modules) {
+      const auto code = codes_.code(catalog_, module);
+      if (!code) {
+        leave_out_module(module, "not-code");
+        continue;
+      }
+      sites.modules.push_back(plan_module(module, **code));
+      drop_refused(sites.modules.back());
+      drop_tail_calls(sites.modules.back());
+    }
+    for (const InlineModule& planned : sites.modules)
+      drop_beside_uprobes(planned);
+  }
+  for (const auto& [enabling, place] : places_)
+    sites.enablings.insert(enabling);
+  for (const auto& [enabling, reason] : left_out_)
+    ++sites.refusals[reason];
+  return sites;
+}
+
+std::vector<uint64_t> InlineSitePlanner::semaphores() {
+  std::set<uint64_t> addresses;
+  for (const auto& [enabling, place] : places_) {
+    const kernel::Probe& probe = enabling_of(enabling).probe;
+    const auto image = catalog_.image(place.module);
+    if (probe.semaphore_offset_bytes == 0 || !image) continue;
+    const auto address = address_in(**image, probe.semaphore_offset_bytes);
+    if (address) addresses.insert(catalog_.runtime_address(place.module, *address));
+  }
+  return {addresses.begin(), addresses.end()};
+}
+
+Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module) {
+  ModulePoints points;
+  points.plan = &module.plan;
+  points.load_bias = catalog_.modules()[module.module].file.load_bias;
+  for (const inline_::Point& point : module.plan.points) {
+    const uint32_t index = module.enablings[point.request];
+    const Place& place = places_.at(index);
+    const kernel::DEnabling& enabling = enabling_of(index);
+    const plan::d::Firing* const firing = firings_.find(firing_point(place.kind), enabling.clauses);
+    if (firing == nullptr) return fail(ErrorCode::InvalidQuery, "clauses without a program");
+    const uint64_t address = address_of(module.plan, point);
+    PointProgram& program = points.programs.emplace_back();
+    program.program = &firing->program;
+    program.constants.resize(static_cast<size_t>(FiringConstant::Count));
+    const auto set = [&](FiringConstant which, uint64_t value) {
+      program.constants[static_cast<size_t>(which)] = value;
+    };
+    set(FiringConstant::Cookie, kernel::cookie_of(enabling.probe.id, index));
+    set(FiringConstant::ProgramCounter, address + points.load_bias);
+    set(FiringConstant::ReturnOffset, address - place.address);
+    if (firing->wants_registers) program.saved = abi::kDSavedRegisters;
+  }
+  return points;
+}
+
+}  // namespace clew::engine

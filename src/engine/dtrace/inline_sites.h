@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The probes of one process -> windows and what runs at their points. Nothing in the process
+// changes here. What cannot be inline is left to the kernel's uprobes, probe by probe, and no
+// uprobe stands in a window of ours: the kernel would execute the file's instruction in place of
+// our jump.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/dtrace/inline_firings.h"
+#include "engine/points.h"
+#include "engine/sites.h"
+#include "inline/windows.h"
+#include "target/catalog.h"
+
+namespace clew::engine {
+
+// Why probes of a process are not inline: how many of them, by reason.
+using InlineRefusals = std::map<std::string, uint32_t>;
+
+struct InlineModule {
+  size_t module = 0;
+  std::vector<uint32_t> enablings;  // By request of the plan.
+  inline_::Plan plan;
+};
+
+struct InlineSites {
+  std::vector<InlineModule> modules;
+  std::set<uint32_t> enablings;  // All that are inline.
+  InlineRefusals refusals;
+};
+
+class InlineSitePlanner {
+ public:
+  // All are borrowed.
+  InlineSitePlanner(const CompiledScript& compiled, target::Catalog& catalog, CodeCache& codes,
+                    InlineFirings& firings)
+      : compiled_(compiled), catalog_(catalog), codes_(codes), firings_(firings) {}
+
+  // Windows of other sessions, by module.
+  void set_installed(std::map<size_t, InstalledWindows> installed) {
+    installed_ = std::move(installed);
+  }
+  // Never inline from now on.
+  void leave_out(uint32_t enabling, const std::string& reason);
+
+  InlineSites plan();
+  // The programs at a module's points.
+  Expected<ModulePoints> points_of(const InlineModule& module);
+  // What has to be raised in the process while the probes of the plan are armed.
+  std::vector<uint64_t> semaphores();
+
+ private:
+  struct Place {
+    size_t module = 0;
+    uint64_t address = 0;  // Link time.
+    inline_::RequestKind kind = inline_::RequestKind::Entry;
+  };
+  using Places = std::map<uint32_t, Place>;  // By enabling.
+
+  void leave_out_module(size_t module, const std::string& reason);
+  void find_places();
+  [[nodiscard]] std::optional<Place> place_of(const kernel::Probe& probe);
+  [[nodiscard]] bool has_program(const kernel::DEnabling& enabling);
+  InlineModule plan_module(size_t module, const inline_::ModuleCode& code);
+  void drop_refused(const InlineModule& planned);
+  void drop_tail_calls(const InlineModule& planned);
+  void drop_beside_uprobes(const InlineModule& planned);
+  [[nodiscard]] std::set<uint64_t> uprobes_in(size_t module);
+  [[nodiscard]] const kernel::DEnabling& enabling_of(uint32_t index) const {
+    return compiled_.enablings[index];
+  }
+
+  const CompiledScript& compiled_;
+  target::Catalog& catalog_;
+  CodeCache& codes_;
+  InlineFirings& firings_;
+  std::map<size_t, InstalledWindows> installed_;
+  Places places_;
+  std::map<uint32_t, std::string> left_out_;
+};
+
+}  // namespace clew::engine

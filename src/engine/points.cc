@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/points.h"
+
+#include <optional>
+
+#include "abi/context.h"
+#include "base/assert.h"
+
+namespace clew::engine {
+namespace {
+
+native::PointKind native_point(inline_::PointKind kind) {
+  switch (kind) {
+    case inline_::PointKind::Entry:
+      return native::PointKind::Entry;
+    case inline_::PointKind::Exit:
+      return native::PointKind::Exit;
+    case inline_::PointKind::Offset:
+      return native::PointKind::Offset;
+  }
+  return native::PointKind::Offset;
+}
+
+// What a body may read above rsp: the saved registers, and where the stack is a function's own, the
+// return address and the argument words above it.
+uint32_t stack_readable_bytes(inline_::PointKind kind, abi::RegisterSet clobbers) {
+  const uint32_t saved = 8 * abi::saved_count(clobbers);
+  switch (kind) {
+    case inline_::PointKind::Entry:
+      return saved + 8 + 8 * abi::kStackArgumentsMax;
+    case inline_::PointKind::Exit:
+      return saved + 8;
+    case inline_::PointKind::Offset:
+      return saved;
+  }
+  return saved;
+}
+
+// The code of all points of one module, in their order.
+Expected<std::vector<native::Code>> translate_module(const ModulePoints& module,
+                                                     const BodyRules& rules) {
+  CLEW_ASSERT(module.programs.size() == module.plan->points.size());
+  std::vector<native::Code> codes;
+  codes.reserve(module.programs.size());
+  for (size_t p = 0; p < module.programs.size(); ++p) {
+    codes.push_back(
+        CLEW_TRY(translate_point(module.programs[p], module.plan->points[p].kind, rules)));
+  }
+  return codes;
+}
+
+Expected<verify::VerifiedCode> place_and_verify(const native::Code& code,
+                                                const inline_::BodyPlace& place,
+                                                const verify::Policy& rules) {
+  std::vector<uint8_t> bytes = code.bytes;
+  if (!native::relocate(code, place.address, place.accessor_entries, bytes)) {
+    return fail(ErrorCode::Limit, "the runtime is too far from a trampoline");
+  }
+  verify::Policy policy = rules;
+  policy.address = place.address;
+  policy.clobbers = code.clobbers;
+  policy.accessor_entries = place.accessor_entries;
+  return verify::check(bytes, policy);
+}
+
+std::vector<inline_::BodyShape> shapes_of(const std::vector<native::Code>& codes) {
+  std::vector<inline_::BodyShape> shapes;
+  shapes.reserve(codes.size());
+  for (const native::Code& code : codes) {
+    shapes.push_back({.size_bytes = static_cast<uint32_t>(code.bytes.size()),
+                      .clobbers = code.clobbers,
+                      .guarded = code.guarded});
+  }
+  return shapes;
+}
+
+}  // namespace
+
+Expected<native::Code> translate_point(const PointProgram& program, inline_::PointKind point,
+                                       const BodyRules& rules) {
+  native::Environment environment = rules.environment;
+  environment.point = native_point(point);
+  environment.fuel = program.fuel;
+  environment.saved = program.saved;
+  return native::translate(*program.program, environment, program.constants);
+}
+
+Expected<ArmReport> arm_points(inline_::Attachment& attachment,
+                               std::span<const ModulePoints> modules, const BodyRules& rules) {
+  std::vector<std::vector<native::Code>> codes;
+  std::vector<std::vector<inline_::BodyShape>> shapes;
+  ArmReport report;
+  for (const ModulePoints& module : modules) {
+    codes.push_back(CLEW_TRY(translate_module(module, rules)));
+    shapes.push_back(shapes_of(codes.back()));
+    for (const native::Code& code : codes.back())
+      report.code_bytes += code.bytes.size();
+  }
+  std::vector<inline_::ModuleRequest> requests;
+  for (size_t m = 0; m < modules.size(); ++m) {
+    requests.push_back(
+        {.plan = modules[m].plan, .load_bias = modules[m].load_bias, .bodies = shapes[m]});
+  }
+  inline_::Layout layout = CLEW_TRY(attachment.lay_out(requests));
+  std::vector<inline_::Body> bodies;
+  for (uint32_t m = 0; m < modules.size(); ++m) {
+    for (uint32_t p = 0; p < codes[m].size(); ++p) {
+      const std::optional<inline_::BodyPlace> place = layout.place(m, p);
+      if (!place) continue;
+      const native::Code& code = codes[m][p];
+      verify::Policy policy = rules.policy;
+      policy.fuel_max = modules[m].programs[p].fuel;
+      policy.stack_readable_bytes =
+          stack_readable_bytes(modules[m].plan->points[p].kind, code.clobbers);
+      bodies.push_back(
+          {.module = m, .point = p, .code = CLEW_TRY(place_and_verify(code, *place, policy))});
+    }
+  }
+  report.install = CLEW_TRY(attachment.install(std::move(layout), bodies));
+  return report;
+}
+
+}  // namespace clew::engine

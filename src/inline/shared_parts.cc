@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// How descriptors reach the target: it makes a pair of sockets, one end of which we take
+// (pidfd_getfd(2)); we send the descriptors, and it receives and maps them. All that it opens
+// closes itself when the process executes another program, should we die before we close it.
+#include "inline/shared_parts.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/error_text.h"
+#include "inline/arena_layout.h"
+#include "inline/attachment_state.h"
+
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438
+#endif
+
+namespace clew::inline_ {
+namespace {
+
+constexpr uint64_t kLowEnd = 0x7fff'0000;
+constexpr uint64_t kHighBegin = uint64_t{1} << 32;
+
+using Descriptors = std::vector<uint64_t>;  // Of the target.
+
+template <typename Value>
+std::span<uint8_t> bytes_of(Value& value) {
+  return {reinterpret_cast<uint8_t*>(&value), sizeof value};
+}
+
+void close_remote(StoppedTarget& target, uint64_t descriptor) {
+  (void)target.call({.number = SYS_close, .arguments = {descriptor}});
+}
+
+// The rights to descriptors as recvmsg(2) and sendmsg(2) have them: a cmsghdr, which has no fixed
+// size, then the descriptors.
+struct RightsMessage {
+  uint64_t length = 0;
+  int level = 0;
+  int type = 0;
+  std::array<int, kSharedPartsAtOnceMax> descriptors{};
+
+  static constexpr size_t size_bytes(size_t count) { return CMSG_SPACE(count * sizeof(int)); }
+};
+static_assert(offsetof(RightsMessage, descriptors) == CMSG_LEN(0));
+static_assert(sizeof(RightsMessage) == CMSG_SPACE(kSharedPartsAtOnceMax * sizeof(int)));
+
+Expected<void> send_descriptors(const FileDescriptor& socket, std::span<const SharedPart> parts) {
+  RightsMessage rights;
+  rights.length = CMSG_LEN(parts.size() * sizeof(int));
+  rights.level = SOL_SOCKET;
+  rights.type = SCM_RIGHTS;
+  for (size_t i = 0; i < parts.size(); ++i)
+    rights.descriptors[i] = parts[i].descriptor;
+  uint8_t byte = 0;
+  iovec content = {.iov_base = &byte, .iov_len = 1};
+  msghdr message = {};
+  message.msg_iov = &content;
+  message.msg_iovlen = 1;
+  message.msg_control = &rights;
+  message.msg_controllen = RightsMessage::size_bytes(parts.size());
+  if (sendmsg(socket.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1) return {};
+  return fail(ErrorCode::Io, fmt::format("sending descriptors: {}", error_text(errno)));
+}
+
+// What recvmsg(2) needs, in the target's scratch area.
+struct ReceiveArea {
+  msghdr message{};
+  iovec content{};
+  uint64_t byte = 0;
+  RightsMessage rights;
+};
+static_assert(sizeof(ReceiveArea) <= StoppedTarget::kScratchBytes);
+
+Expected<Descriptors> receive_descriptors(StoppedTarget& target, uint64_t socket, size_t count) {
+  const uint64_t at = CLEW_TRY(target.scratch());
+  const auto pointer = [at](size_t offset) { return reinterpret_cast<void*>(at + offset); };
+  ReceiveArea area;
+  area.content = {.iov_base = pointer(offsetof(ReceiveArea, byte)), .iov_len = 1};
+  area.message.msg_iov = static_cast<iovec*>(pointer(offsetof(ReceiveArea, content)));
+  area.message.msg_iovlen = 1;
+  area.message.msg_control = pointer(offsetof(ReceiveArea, rights));
+  area.message.msg_controllen = RightsMessage::size_bytes(count);
+  CLEW_TRY(target.write(at, bytes_of(area)));
+  CLEW_TRY(target.checked_call(
+      "recvmsg",
+      {.number = SYS_recvmsg, .arguments = {socket, at, MSG_CMSG_CLOEXEC | MSG_DONTWAIT}}));
+  CLEW_TRY(target.read(at, bytes_of(area)));
+  const bool is_ours = area.rights.level == SOL_SOCKET && area.rights.type == SCM_RIGHTS &&
+                       area.message.msg_controllen >= CMSG_LEN(0);
+  const size_t length = is_ours ? area.rights.length : CMSG_LEN(0);
+  const size_t came =
+      length < CMSG_LEN(0) ? 0 : std::min((length - CMSG_LEN(0)) / sizeof(int), count);
+  Descriptors received;
+  for (size_t i = 0; i < came; ++i)
+    received.push_back(static_cast<uint64_t>(area.rights.descriptors[i]));
+  if (came == count) return received;
+  for (const uint64_t descriptor : received)
+    close_remote(target, descriptor);
+  return fail(ErrorCode::Limit,
+              fmt::format("process {} takes no {} more descriptors", target.pid(), count));
+}
+
+Expected<Descriptors> pass(StoppedTarget& target, const FileDescriptor& process,
+                           std::span<const SharedPart> parts) {
+  const uint64_t at = CLEW_TRY(target.scratch());
+  CLEW_TRY(target.checked_call(
+      "socketpair",
+      {.number = SYS_socketpair, .arguments = {AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, at}}));
+  std::array<int, 2> pair{};
+  CLEW_TRY(target.read(at, bytes_of(pair)));
+  const auto theirs = static_cast<uint64_t>(pair[1]);
+  const FileDescriptor ours(static_cast<int>(syscall(SYS_pidfd_getfd, process.get(), pair[0], 0)));
+  const int error = errno;
+  close_remote(target, static_cast<uint64_t>(pair[0]));
+  Expected<void> sent;
+  if (ours.valid()) {
+    sent = send_descriptors(ours, parts);
+  } else {
+    sent = fail(ErrorCode::Refused,
+                fmt::format("a socket of process {}: {}", target.pid(), error_text(error)));
+  }
+  Expected<Descriptors> received = sent ? receive_descriptors(target, theirs, parts.size())
+                                        : Expected<Descriptors>(tl::unexpected(sent.error()));
+  close_remote(target, theirs);
+  return received;
+}
+
+// Addresses for all parts, a free page between them.
+Expected<std::vector<uint64_t>> choose_places(pid_t pid, const Arena& arena,
+                                              std::span<const SharedPart> parts) {
+  std::array<uint64_t, 2> sizes = {kPage, kPage};  // High ones, low ones.
+  for (const SharedPart& part : parts)
+    sizes[part.is_low ? 1 : 0] += part.size_bytes + kPage;
+  const auto maps = CLEW_TRY(target::read_memory_map(pid));
+  const auto high = find_gap(
+      maps,
+      {.low = kHighBegin, .high = arena.shape().slots_address, .size = sizes[0], .from_top = true});
+  const auto low = find_gap(maps, {.low = 0, .high = kLowEnd, .size = sizes[1], .from_top = true});
+  if (!high || !low) {
+    return fail(ErrorCode::Refused,
+                fmt::format("process {} has no free address space [no-memory]", pid));
+  }
+  std::array<uint64_t, 2> next = {*high + kPage, *low + kPage};
+  std::vector<uint64_t> places;
+  for (const SharedPart& part : parts) {
+    uint64_t& place = next[part.is_low ? 1 : 0];
+    places.push_back(place);
+    place += part.size_bytes + kPage;
+  }
+  return places;
+}
+
+Expected<abi::SharedRecord*> record(const Arena& arena, const abi::SharedRecord& part) {
+  for (abi::SharedRecord& slot : arena.journal().shared) {
+    if (copy_once(slot).address != 0) continue;
+    slot.session = part.session;
+    slot.size_bytes = part.size_bytes;
+    slot.kind = part.kind;
+    __atomic_store_n(&slot.address, part.address, __ATOMIC_RELEASE);
+    return &slot;
+  }
+  return fail(ErrorCode::Limit, "the sessions on this process share too much memory");
+}
+
+Expected<void> map_part(StoppedTarget& target, const SharedPart& part, uint64_t address,
+                        uint64_t descriptor) {
+  const uint64_t writable = part.is_writable ? PROT_WRITE : 0;
+  const uint64_t got = CLEW_TRY(target.checked_call(
+      "mapping the session's memory",
+      {.number = SYS_mmap,
+       .arguments = {address, part.size_bytes, PROT_READ | writable,
+                     MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, descriptor, 0}}));
+  if (got == address) {
+    advise(target, address, part.size_bytes, MADV_DONTDUMP);
+    return {};
+  }
+  (void)target.call({.number = SYS_munmap, .arguments = {got, part.size_bytes}});
+  return fail(ErrorCode::Io, "mapping the session's memory: the kernel chose another address");
+}
+
+Expected<uint16_t> read_semaphore(const StoppedTarget& target, uint64_t address) {
+  uint16_t value = 0;
+  CLEW_TRY(target.read(address, bytes_of(value)));
+  return value;
+}
+
+}  // namespace
+
+Expected<void> change_semaphore(const StoppedTarget& target, uint64_t address, int change) {
+  const uint16_t value = CLEW_TRY(read_semaphore(target, address));
+  const int next = std::clamp(value + change, 0, int{UINT16_MAX});
+  auto changed = static_cast<uint16_t>(next);
+  return target.write(address, bytes_of(changed));
+}
+
+Expected<void> Attachment::raise(std::span<const uint64_t> semaphores) {
+  if (semaphores.empty()) return {};
+  const ArenaLock lock = CLEW_TRY(ArenaLock::take(state_->arena));
+  StoppedTarget target = CLEW_TRY(stop_target(state_->pid, state_->options.stop_timeout));
+  if (!has_arena(state_->pid, state_->arena)) {
+    return fail(ErrorCode::NotFound,
+                fmt::format("process {} runs another program now", state_->pid));
+  }
+  for (const uint64_t address : semaphores) {
+    abi::SharedRecord* const slot =
+        CLEW_TRY(record(state_->arena, {.address = address,
+                                        .size_bytes = sizeof(uint16_t),
+                                        .session = geometry().session,
+                                        .kind = abi::SharedKind::SemaphoreComing}));
+    CLEW_TRY(change_semaphore(target, address, 1));
+    slot->kind = abi::SharedKind::Semaphore;
+  }
+  target.resume();
+  state_->note_stop(target);
+  return {};
+}
+
+bool is_shared_part(const target::Mapping& map) {
+  const bool is_named =
+      map.path == "anon_inode:bpf-map" || map.path == fmt::format("/memfd:{}", kSharedFileName);
+  return map.shared && is_named;
+}
+
+std::vector<std::pair<uint32_t, abi::SharedRecord>> Arena::shared_parts() const {
+  std::vector<std::pair<uint32_t, abi::SharedRecord>> parts;
+  for (uint32_t i = 0; i < abi::kSharedPartsMax; ++i) {
+    const abi::SharedRecord part = copy_once(journal().shared[i]);
+    if (part.address != 0) parts.emplace_back(i, part);
+  }
+  return parts;
+}
+
+Expected<std::vector<uint64_t>> Attachment::share(std::span<const SharedPart> parts) {
+  if (parts.size() > kSharedPartsAtOnceMax) {
+    return fail(ErrorCode::Limit, fmt::format("{} descriptors at once", parts.size()));
+  }
+  const ArenaLock lock = CLEW_TRY(ArenaLock::take(state_->arena));
+  StoppedTarget target = CLEW_TRY(stop_target(state_->pid, state_->options.stop_timeout));
+  if (!has_arena(state_->pid, state_->arena)) {
+    return fail(ErrorCode::NotFound,
+                fmt::format("process {} runs another program now", state_->pid));
+  }
+  target.use_gadgets(state_->gadgets);
+  const std::vector<uint64_t> places = CLEW_TRY(choose_places(state_->pid, state_->arena, parts));
+  const Descriptors descriptors = CLEW_TRY(pass(target, state_->pid_file, parts));
+  Expected<void> done;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto recorded = record(state_->arena, {.address = places[i],
+                                                 .size_bytes = parts[i].size_bytes,
+                                                 .session = geometry().session,
+                                                 .kind = abi::SharedKind::Memory});
+    if (done && !recorded) done = tl::unexpected(recorded.error());
+    if (done) done = map_part(target, parts[i], places[i], descriptors[i]);
+    close_remote(target, descriptors[i]);
+  }
+  target.resume();
+  state_->note_stop(target);
+  if (!done) return tl::unexpected(done.error());
+  return places;
+}
+
+}  // namespace clew::inline_

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory besides the arena that a target shares with one session: how it gets there, and how it is
+// known again. A name alone says nothing, since programs map BPF maps of their own, so the journal
+// has the places.
+#pragma once
+
+#include <string_view>
+
+#include "base/error.h"
+#include "inline/stopped_target.h"
+#include "target/process.h"
+
+namespace clew::inline_ {
+
+// Of files that a tracer makes to be shared; begins with the arena's name, so that a descriptor
+// that stays behind is found.
+inline constexpr std::string_view kSharedFileName = "clew-arena-session";
+
+// A semaphore of a static probe: adds to it, but neither below 0 nor beyond what it holds.
+Expected<void> change_semaphore(const StoppedTarget& target, uint64_t address, int change);
+
+// May the mapping be one of them? Only asked for places in the journal.
+bool is_shared_part(const target::Mapping& map);
+
+}  // namespace clew::inline_

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of a D session, for others who work on it: processes whose probes run inline map the
+// very arrays of the kernel's programs.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "abi/d_process.h"
+
+namespace clew::kernel {
+
+// A map that user space can map, from offset 0 on.
+struct DStateArray {
+  int map = -1;             // Borrowed from the session.
+  uint64_t size_bytes = 0;  // Whole pages.
+};
+
+struct DState {
+  DStateArray shared;
+  DStateArray globals;
+  DStateArray dynamic;
+  DStateArray aggregates;
+  DStateArray variables;
+  DStateArray aggregations;
+  DStateArray enabled;
+  DStateArray names;
+  std::vector<uint8_t> literals;
+  // The numbers of the session; addresses, `pid` and what else differs by process are 0.
+  abi::DProcess process{};
+};
+
+}  // namespace clew::kernel

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program whose functions D scripts watch. Commands come one per line on stdin; each is answered
+// with one line on stdout, the number of calls that the program has counted itself.
+//
+//   calls N        work() N times
+//   threads T N    T threads, each work() N times; all are gone when it is answered
+//   cross N        crossing() N times, each with one getppid(2) in it
+//   tails N        passes_on() N times, which leaves by a jump to work()
+//   offsets N      branches() N times
+//   child N        a forked child calls work() N times; its calls are not counted
+//   spin T         T threads call work() until "calm"
+//   calm
+//   semaphore      what the probe `inline_victim:::told` has as its semaphore
+//   tell N         the static probe `told` N times, with (i, text, -i)
+//   quit
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { kThreadsMax = 64 };
+
+static atomic_long calls;
+static atomic_int spinning;
+static atomic_long spun;
+
+__attribute__((noinline)) long work(long value) {
+  __asm__ volatile("" : : : "memory");
+  return value * 3 + 1;
+}
+
+__attribute__((noinline)) long crossing(long value) {
+  syscall(SYS_getppid);
+  return value + 1;
+}
+
+__attribute__((noinline)) long passes_on(long value) {
+  return work(value + 1);
+}
+
+// With a comparison and its branch in the middle; branches(n) = n + 1, and 100 more from 10 on.
+long branches(long value);
+__asm__(
+    ".text\n.globl branches\n.type branches, @function\nbranches:\n"
+    "  mov %rdi, -8(%rsp)\n"
+    "  cmp $10, %rdi\n"
+    "  lea 1(%rdi), %rax\n"
+    "  mov $100, %edi\n"
+    "  jl 1f\n"
+    "  add %rdi, %rax\n"
+    "1: sub -8(%rsp), %rax\n"
+    "  add -8(%rsp), %rax\n"
+    "  ret\n"
+    ".size branches, . - branches\n");
+
+// The note of a static probe, as <sys/sdt.h> writes it, with a semaphore.
+__attribute__((section(".probes"), used)) volatile unsigned short told_semaphore;
+
+__attribute__((noinline)) void tell(long number, const char* text) {
+  const long negative = -number;
+  const int low = (int)number;
+  __asm__ volatile(
+      "990: nop\n"
+      ".pushsection .note.stapsdt,\"?\",\"note\"\n"
+      ".balign 4\n"
+      ".4byte 992f-991f, 994f-993f, 3\n"
+      "991: .asciz \"stapsdt\"\n"
+      "992: .balign 4\n"
+      "993: .8byte 990b\n"
+      ".8byte _.stapsdt.base\n"
+      ".8byte told_semaphore\n"
+      ".asciz \"inline_victim\"\n"
+      ".asciz \"told\"\n"
+      ".asciz \"-8@%0 8@%1 -8@%2 -4@%3 4@$7\"\n"
+      "994: .balign 4\n"
+      ".popsection\n"
+      ".ifndef _.stapsdt.base\n"
+      ".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"
+      ".weak _.stapsdt.base\n"
+      ".hidden _.stapsdt.base\n"
+      "_.stapsdt.base: .space 1\n"
+      ".size _.stapsdt.base, 1\n"
+      ".popsection\n"
+      ".endif\n"
+      :
+      : "r"(number), "r"(text), "m"(negative), "m"(low));
+}
+
+static void* call_work(void* argument) {
+  const long count = (long)argument;
+  for (long i = 0; i < count; ++i)
+    work(i);
+  atomic_fetch_add(&calls, count);
+  return NULL;
+}
+
+static void run_threads(long threads, long count) {
+  pthread_t handles[kThreadsMax];
+  if (threads > kThreadsMax) threads = kThreadsMax;
+  for (long i = 0; i < threads; ++i)
+    pthread_create(&handles[i], NULL, call_work, (void*)count);
+  for (long i = 0; i < threads; ++i)
+    pthread_join(handles[i], NULL);
+}
+
+static void run_child(long count) {
+  const pid_t child = fork();
+  if (child == 0) {
+    for (long i = 0; i < count; ++i)
+      work(i);
+    _exit(0);
+  }
+  waitpid(child, NULL, 0);
+}
+
+static pthread_t spinners[kThreadsMax];
+static long spinner_count;
+
+static void* spin(void* unused) {
+  long count = 0;
+  while (atomic_load(&spinning))
+    count += work(count) != 0;
+  atomic_fetch_add(&spun, count);
+  return unused;
+}
+
+static void start_spinning(long threads) {
+  atomic_store(&spinning, 1);
+  spinner_count = threads > kThreadsMax ? kThreadsMax : threads;
+  for (long i = 0; i < spinner_count; ++i)
+    pthread_create(&spinners[i], NULL, spin, NULL);
+}
+
+static void stop_spinning(void) {
+  atomic_store(&spinning, 0);
+  for (long i = 0; i < spinner_count; ++i)
+    pthread_join(spinners[i], NULL);
+  atomic_fetch_add(&calls, atomic_exchange(&spun, 0));
+}
+
+static void repeat(long (*function)(long), long count) {
+  for (long i = 0; i < count; ++i)
+    function(i);
+  atomic_fetch_add(&calls, count);
+}
+
+int main(void) {
+  char line[256];
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  printf("ready\n");
+  while (fgets(line, sizeof line, stdin) != NULL) {
+    long a = 0;
+    long b = 0;
+    char word[32] = "";
+    if (sscanf(line, "%31s %ld %ld", word, &a, &b) < 1) continue;
+    if (strcmp(word, "quit") == 0) break;
+    if (strcmp(word, "calls") == 0) call_work((void*)a);
+    if (strcmp(word, "threads") == 0) run_threads(a, b);
+    if (strcmp(word, "cross") == 0) repeat(crossing, a);
+    if (strcmp(word, "tails") == 0) repeat(passes_on, a);
+    if (strcmp(word, "offsets") == 0) repeat(branches, a);
+    if (strcmp(word, "child") == 0) run_child(a);
+    if (strcmp(word, "spin") == 0) start_spinning(a);
+    if (strcmp(word, "calm") == 0) stop_spinning();
+    if (strcmp(word, "tell") == 0) {
+      for (long i = 0; i < a; ++i)
+        tell(i, "told");
+    }
+    printf("%ld\n", strcmp(word, "semaphore") == 0 ? told_semaphore : atomic_load(&calls));
+  }
+  return 0;
+}
