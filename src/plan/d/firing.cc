@@ -126,7 +126,11 @@ class Composer {
       call(b, DProcessAccessor::Begin);
     }
     b.jump_if(Jump::NotEqual, Register::R0, 0, runs).exit().bind(runs);
-    put_arguments(b);
+    if (static_arguments_.empty()) {
+      put_arguments(b);
+    } else if (!put_static_arguments(b, static_arguments_, uses_.arguments)) {
+      return fail(ErrorCode::InvalidQuery, "the probe's arguments are not understood");
+    }
     if (has_stack_arguments_) call(b, DProcessAccessor::StackArguments);
     return append(b);
   }
