@@ -218,7 +218,8 @@ Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module) 
     const uint32_t index = module.enablings[point.request];
     const Place& place = places_.at(index);
     const kernel::DEnabling& enabling = enabling_of(index);
-    const plan::d::Firing* const firing = firings_.find(firing_point(place.kind), enabling.clauses);
+    const plan::d::Firing* const firing =
+        firings_.find(firing_point(place.kind), enabling.clauses, enabling.probe.usdt_arguments);
     if (firing == nullptr) return fail(ErrorCode::InvalidQuery, "clauses without a program");
     const uint64_t address = address_of(module.plan, point);
     PointProgram& program = points.programs.emplace_back();
