@@ -2,8 +2,6 @@
 // Hands out the embedded blob. d_runtime_offsets.h and the bytes are generated from the linked one.
 #include "runtime/d_blob.h"
 
-#include <cstring>
-
 #include "d_runtime_offsets.h"
 #include "runtime/blob.h"
 
@@ -21,12 +19,13 @@ std::span<const uint8_t> d_blob() {
 
 void set_place(std::span<uint8_t> copy, const abi::DPlace& place) {
   if (copy.size() < kOffset_clew_d_place + sizeof place) return;
-  std::memcpy(copy.data() + kOffset_clew_d_place, &place, sizeof place);
+  __builtin_memcpy(copy.data() + kOffset_clew_d_place, &place, sizeof place);
 }
 
-std::vector<uint64_t> d_accessor_entries(uint64_t thunks, uint64_t copy) {
-  // Numbers between the two kinds are an accessor that does nothing.
-  std::vector<uint64_t> entries(abi::kDProcessAccessorsEnd, thunks);
+std::array<uint64_t, abi::kDProcessAccessorsEnd> d_accessor_entries(uint64_t thunks,
+                                                                    uint64_t copy) {
+  std::array<uint64_t, abi::kDProcessAccessorsEnd> entries;
+  entries.fill(thunks);  // Numbers between the two kinds are an accessor that does nothing.
   for (uint32_t k = 0; k < abi::kAccessorCount; ++k)
     entries[k] = thunks + uint64_t{k} * kThunkSizeBytes;
   for (uint32_t k = abi::kDAccessorBase; k < abi::kDProcessAccessorsEnd; ++k)

@@ -3,9 +3,9 @@
 // of D that have probes in the process. Each session has copies of its own, one in each extent.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "abi/d_process.h"
 
@@ -26,6 +26,6 @@ constexpr uint32_t d_accessor_offset(uint32_t number) {
 
 // What a body of D may call, by number: the common accessors, then those of D. `thunks`: address of
 // the session's row in the first blob; `copy`: of its copy of this one.
-std::vector<uint64_t> d_accessor_entries(uint64_t thunks, uint64_t copy);
+std::array<uint64_t, abi::kDProcessAccessorsEnd> d_accessor_entries(uint64_t thunks, uint64_t copy);
 
 }  // namespace clew::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The D accessors for processes: one unit, whose code leaves r13 alone (machine.h). What is of
-// runtime/kernel is the kernel's code as well.
+// The D accessors for processes: one unit, as in the kernel. What is of runtime/kernel is the
+// kernel's code as well.
 #include "runtime/kernel/aggregate.cc"
 #include "runtime/kernel/builtins.cc"
 #include "runtime/kernel/json.cc"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The doors of the D runtime: one thunk of kDThunkSizeBytes for each number from kDAccessorBase on
-// (abi/d_accessor.h, then abi/d_process.h), at the blob's first byte. BPF arguments are in rbx, r12,
-// r14, r15 (r1 is the window in any case); the result is in rax; every other register is kept
-// (abi/calling.h).
+// (abi/d_accessor.h, then abi/d_process.h), at the blob's first byte. BPF arguments are in rbx,
+// r12, r14, r15 (r1 is the window in any case); the result is in rax; every other register is
+// kept (abi/calling.h).
 
         .section .text.entry, "ax", @progbits
         .hidden clew_d_thunks
@@ -80,7 +80,8 @@ d_process:
 
 // Calls \body(window, r2, r3, r4, r5, what was pushed). Keeps every register but rax, which has
 // the answer. runtime/process/firing.cc knows the order of the pushes.
-.macro  enter body
+// BeginWithRegisters needs r13 there, too.
+.macro  enter body, keep=, drop=
         .balign 16, 0xcc
 enter_\body:
         push    %rcx
@@ -91,13 +92,12 @@ enter_\body:
         push    %r9
         push    %r10
         push    %r11
-        push    %r13
+        \keep
         push    %rbp
         mov     %rsp, %rbp
         and     $-16, %rsp
         rdgsbase %rdi
         add     d_window(%rip), %rdi
-        mov     d_process(%rip), %r13
         mov     %rbx, %rsi
         mov     %r12, %rdx
         mov     %r14, %rcx
@@ -106,7 +106,7 @@ enter_\body:
         call    \body
         mov     %rbp, %rsp
         pop     %rbp
-        pop     %r13
+        \drop
         pop     %r11
         pop     %r10
         pop     %r9
@@ -148,13 +148,17 @@ enter_\body:
         .irp    body, d_speculation, d_speculate, d_speculate_commit, d_speculate_discard, d_stack
         enter   \body
         .endr
-        .irp    body, d_stack_depth, d_exit, d_raise, d_chill, d_begin, d_begin_with_registers
+        .irp    body, d_stack_depth, d_exit, d_raise, d_chill, d_begin
         enter   \body
         .endr
+        enter   d_begin_with_registers, <push %r13>, <pop %r13>
         .irp    body, d_stack_arguments, d_after_clause, d_after_error, d_builtin_caller
         enter   \body
         .endr
-        .irp    body, d_builtin_argument, d_builtin_cpu, d_builtin_cwd, d_builtin_epid, d_builtin_errno
+        .irp    body, d_builtin_argument, d_builtin_cpu, d_builtin_cwd, d_builtin_epid
+        enter   \body
+        .endr
+        .irp    body, d_builtin_errno
         enter   \body
         .endr
         .irp    body, d_builtin_execname, d_builtin_gid, d_builtin_id, d_builtin_ipl, d_builtin_pid

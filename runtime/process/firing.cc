@@ -38,24 +38,23 @@ struct ThunkFrame {
   uint64_t above;  // The flags at an offset point, else the return address of the function.
 };
 
-constexpr uint64_t kRedZoneBytes = 128;
 constexpr uint64_t kUserCode = 0x33;  // Selectors of 64-bit processes.
 constexpr uint64_t kUserData = 0x2B;
 
 // The first firing of a thread in this session.
 [[gnu::noinline]] void make_ready(DWindow* w) {
   __builtin_memset(&w->header, 0, sizeof w->header);
-  const auto* const literals = reinterpret_cast<const uint8_t*>(clew_process->literals);
-  const uint64_t bytes = clew_process->literals_bytes;
+  const auto* const literals = reinterpret_cast<const uint8_t*>(process().literals);
+  const uint64_t bytes = process().literals_bytes;
   if (bytes <= abi::kDWindowBytes - abi::kDLocalOffset) {
     __builtin_memcpy(reinterpret_cast<uint8_t*>(w) + abi::kDLocalOffset, literals, bytes);
   }
-  w->header.ready = clew_process->stamp;
+  w->header.ready = process().stamp;
 }
 
 [[gnu::always_inline]] inline uint64_t begin(DWindow* w, uint64_t cookie, uint64_t run_when) {
   if (abi::load_word(shared().activity) != run_when) return 0;
-  if (w->header.ready != clew_process->stamp) make_ready(w);
+  if (w->header.ready != process().stamp) make_ready(w);
   w->header.probe = static_cast<uint32_t>(cookie >> 32);
   w->header.enabling = cookie & 0xFFFF'FFFF;
   w->header.timestamp = 0;

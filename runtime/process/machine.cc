@@ -77,9 +77,9 @@ uint32_t own_pid() {
 uint64_t monotonic_ns() {
   using Function = int64_t (*)(uint64_t, Time*);
   Time now = {};
-  if (clew_process->clock == 0) return call_clock(kClockMonotonic) + clew_process->clock_offset_ns;
-  reinterpret_cast<Function>(clew_process->clock)(kClockMonotonic, &now);
-  return now.seconds * kNanosecondsPerSecond + now.nanoseconds + clew_process->clock_offset_ns;
+  if (process().clock == 0) return call_clock(kClockMonotonic) + process().clock_offset_ns;
+  reinterpret_cast<Function>(process().clock)(kClockMonotonic, &now);
+  return now.seconds * kNanosecondsPerSecond + now.nanoseconds + process().clock_offset_ns;
 }
 
 uint64_t thread_ns() {
@@ -90,13 +90,13 @@ uint64_t thread_ns() {
 // A followed child has a number of its own, which only it knows.
 uint64_t process_and_thread() {
   const abi::SlotControl& slot = own_slot();
-  uint64_t process = clew_process->pid;
-  if (slot.process != 0) process = may_call() ? own_pid() : 0;
+  uint64_t number = process().pid;
+  if (slot.process != 0) number = may_call() ? own_pid() : 0;
   uint64_t thread = slot.tid;
   if (thread == abi::kTidUnknown) {
     thread = may_call() ? static_cast<uint32_t>(call({kSysGettid})) : 0;
   }
-  return process << 32 | thread;
+  return number << 32 | thread;
 }
 
 uint64_t group_and_user() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the D accessors need of the machine, in a process: runtime/kernel/bpf.h for code that is no
-// BPF program. The session's memory and numbers come from its DProcess, whose address is in r13
-// while an accessor runs (entry.S); system calls only where the process allows them.
+// BPF program. The session's memory and numbers come from its DProcess, whose address is a
+// constant of this copy of the code; system calls only where the process allows them.
 //
 // Interrupted by: signal handlers, whose own probes are counted and not run (the slot is busy);
 // other threads, which share everything but the window and the ring.
@@ -16,8 +16,8 @@
 #include "runtime/raw.h"
 #include "runtime/state.h"
 
-// Never written by C code.
-register const clew::abi::DProcess* clew_process asm("r13");
+// Lies in the blob; the tracer sets it when it copies the blob.
+extern "C" __attribute__((visibility("hidden"))) const clew::abi::DPlace clew_d_place;
 
 namespace clew::runtime::kernel {
 
@@ -28,29 +28,33 @@ using abi::go_on;
 // --- the session's memory
 // ------------------------------------------------------------------------------------------
 
+[[gnu::always_inline]] inline const abi::DProcess& process() {
+  return *reinterpret_cast<const abi::DProcess*>(clew_d_place.process);
+}
+
 [[gnu::always_inline]] inline abi::DShared& shared() {
-  return *reinterpret_cast<abi::DShared*>(clew_process->shared);
+  return *reinterpret_cast<abi::DShared*>(process().shared);
 }
 [[gnu::always_inline]] inline uint8_t* globals() {
-  return reinterpret_cast<uint8_t*>(clew_process->globals);
+  return reinterpret_cast<uint8_t*>(process().globals);
 }
 [[gnu::always_inline]] inline uint8_t* dynamic() {
-  return reinterpret_cast<uint8_t*>(clew_process->dynamic);
+  return reinterpret_cast<uint8_t*>(process().dynamic);
 }
 [[gnu::always_inline]] inline uint8_t* aggregates() {
-  return reinterpret_cast<uint8_t*>(clew_process->aggregates);
+  return reinterpret_cast<uint8_t*>(process().aggregates);
 }
 [[gnu::always_inline]] inline const abi::DVariable* variables() {
-  return reinterpret_cast<const abi::DVariable*>(clew_process->variables);
+  return reinterpret_cast<const abi::DVariable*>(process().variables);
 }
 [[gnu::always_inline]] inline const abi::DAggregationTable* aggregations() {
-  return reinterpret_cast<const abi::DAggregationTable*>(clew_process->aggregations);
+  return reinterpret_cast<const abi::DAggregationTable*>(process().aggregations);
 }
 [[gnu::always_inline]] inline const abi::DEnabled* enabled_probes() {
-  return reinterpret_cast<const abi::DEnabled*>(clew_process->enabled);
+  return reinterpret_cast<const abi::DEnabled*>(process().enabled);
 }
 [[gnu::always_inline]] inline const uint8_t* names() {
-  return reinterpret_cast<const uint8_t*>(clew_process->names);
+  return reinterpret_cast<const uint8_t*>(process().names);
 }
 
 // --- numbers
@@ -59,7 +63,7 @@ using abi::go_on;
 using Number = uint64_t abi::DProcess::*;
 
 [[gnu::always_inline]] inline uint64_t number(Number which) {
-  return clew_process->*which;
+  return process().*which;
 }
 
 inline constexpr Number d_n_cpus = &abi::DProcess::cpus;
@@ -114,7 +118,7 @@ uint64_t send_signal(uint64_t signal);
 [[gnu::always_inline]] inline uint64_t processor() {
   constexpr uint64_t kCpuMask = 0xFFF;
   uint64_t value = 0;
-  if (clew_process->has_rdpid != 0) {
+  if (process().has_rdpid != 0) {
     asm volatile("rdpid %0" : "=r"(value));
   } else {
     asm volatile("rdtscp" : "=c"(value) : : "rax", "rdx");
@@ -159,6 +163,7 @@ inline constexpr uint32_t kRegisterIp = 16;
 inline constexpr uint32_t kRegisterSp = 19;
 inline constexpr uint64_t kRegistersAtFrame = 1;  // rsp points to a return address.
 inline constexpr uint64_t kRegistersAtOffset = 2;
+inline constexpr uint64_t kRedZoneBytes = 128;
 [[gnu::always_inline]] inline uint64_t* registers_of(DWindow* w) {
   return reinterpret_cast<uint64_t*>(w->clock_stack);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks the stack of the thread that runs the firing, from the registers that BeginWithRegisters
-// noted. All reads are guarded; a page of the stack is read at once.
+// noted. The page that the stack pointer is in can be read; all others by the kernel, each as a
+// whole.
 #pragma once
 
 #include "runtime/kernel/bpf.h"
@@ -17,12 +18,17 @@ inline constexpr uint64_t kUserFramesMax = 512;
 
 class StackReader {
  public:
-  explicit StackReader(DWindow* w) : page_bytes_(w->scratch + kPageBytes) {}
+  explicit StackReader(DWindow* w)
+      : page_bytes_(w->scratch + kPageBytes), own_page_(page_of(own_word(w))) {}
 
   // False when the word cannot be read.
   bool read(uint64_t address, uint64_t& word) {
     if (address % 8 != 0) return false;
-    const uint64_t page = address & ~(kPageBytes - 1);
+    const uint64_t page = page_of(address);
+    if (page == own_page_) {
+      word = *reinterpret_cast<const volatile uint64_t*>(address);
+      return true;
+    }
     if (page != page_ && copy_user(page_bytes_, kPageBytes, pointer(page)) != 0) return false;
     page_ = page;
     word = *reinterpret_cast<const uint64_t*>(page_bytes_ + (address - page));
@@ -31,7 +37,16 @@ class StackReader {
 
  private:
   static constexpr uint64_t kPageBytes = 4096;
+  // A word of the stack that was used a moment ago: the return address, or the flags that the stub
+  // pushed below the red zone.
+  static uint64_t own_word(DWindow* w) {
+    const uint64_t sp = registers_of(w)[kRegisterSp];
+    return w->header.registers == kRegistersAtFrame ? sp : sp - kRedZoneBytes - 8;
+  }
+  static constexpr uint64_t page_of(uint64_t address) { return address & ~(kPageBytes - 1); }
+
   uint8_t* page_bytes_;
+  uint64_t own_page_;
   uint64_t page_ = ~uint64_t{0};
 };
 static_assert(sizeof(DWindow::scratch) == 2 * 4096);

@@ -73,7 +73,8 @@ Expected<void> make_entries(Attachment::State& state, uint32_t extent) {
                        runtime::thunk_offset(state.geometry.session, 0);
   AccessorEntries entries;
   if (!state.d_code.empty()) {
-    entries = runtime::d_accessor_entries(row, CLEW_TRY(d_copy(state, extent)));
+    const auto all = runtime::d_accessor_entries(row, CLEW_TRY(d_copy(state, extent)));
+    entries.assign(all.begin(), all.end());
   } else {
     for (uint32_t k = 0; k < abi::kAccessorCount; ++k)
       entries.push_back(row + runtime::accessor_offset(0, static_cast<abi::Accessor>(k)));

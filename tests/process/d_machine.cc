@@ -35,6 +35,7 @@ using abi::Register;
 constexpr uint64_t kLowAddress = 0x2100'0000;
 constexpr uint32_t kRegionOffset = 4096;
 constexpr size_t kSlotBytes = kRegionOffset + (size_t{1} << abi::kDRegionSizeLog2) + 4096;
+constexpr uint32_t kSlots = 8;
 constexpr size_t kCodeBytes = 1U << 20;
 constexpr uint32_t kSession = 2;
 
@@ -163,6 +164,7 @@ Expected<std::unique_ptr<DMachine>> DMachine::make(kernel::DPrograms programs) {
   CLEW_TRY(machine->map());
   machine->fill_process();
   machine->fill_arena();
+  CLEW_ASSERT(mprotect(machine->code_, kCodeBytes, PROT_READ | PROT_EXEC) == 0);
   CLEW_TRY(machine->claim());
   machine->shared().activity = static_cast<uint64_t>(abi::DActivity::Active);
   return machine;
@@ -182,7 +184,7 @@ Expected<void> DMachine::map() {
   const std::vector<kernel::DEnabling> enablings = {{probe, {}}, {error, {}}};
   maps_ = CLEW_TRY(kernel::DMaps::make(programs_, enablings, 0, {}));
   low_ = clew::process::map(kLowAddress, abi::kLowBlockSizeBytes, MAP_FIXED_NOREPLACE);
-  slots_ = clew::process::map(0, kSlotBytes, 0);
+  slots_ = clew::process::map(0, kSlots * kSlotBytes, 0);
   code_ = clew::process::map(0, kCodeBytes, 0);
   globals_size_ = maps_.globals.memory.size_bytes();
   low_globals_ = clew::process::map(0, globals_size_, MAP_32BIT, maps_.globals.map.get());
@@ -235,7 +237,7 @@ void DMachine::fill_process() {
 void DMachine::fill_arena() {
   abi::ArenaHeader& arena = header();
   reinterpret_cast<abi::PrivatePage*>(low_)->cookie = uint64_t{1} << 48;
-  arena.slot_count = 1;
+  arena.slot_count = kSlots;
   arena.slots_address = address_of(slots_);
   arena.slot_stride = kSlotBytes;
   arena.system_calls_allowed = 1;
@@ -260,7 +262,6 @@ void DMachine::fill_arena() {
 }
 
 Expected<void> DMachine::claim() {
-  CLEW_ASSERT(mprotect(code_, kCodeBytes, PROT_READ | PROT_EXEC) == 0);
   const uint64_t entry =
       address_of(code_) + runtime::stub_call_offset(kSession, runtime::StubCall::Claim);
   uint64_t answer = 0;
@@ -272,10 +273,20 @@ Expected<void> DMachine::claim() {
   return {};
 }
 
-DMachine::~DMachine() {
+uint8_t* DMachine::own_slot() {
+  uint64_t base = 0;
+  asm volatile("rdgsbase %0" : "=r"(base));
+  return reinterpret_cast<uint8_t*>(base + kLowAddress);
+}
+
+void DMachine::leave() {
   asm volatile("wrgsbase %0" : : "r"(uint64_t{0}));
+}
+
+DMachine::~DMachine() {
+  leave();
   if (low_ != nullptr) munmap(low_, abi::kLowBlockSizeBytes);
-  if (slots_ != nullptr) munmap(slots_, kSlotBytes);
+  if (slots_ != nullptr) munmap(slots_, kSlots * kSlotBytes);
   if (code_ != nullptr) munmap(code_, kCodeBytes);
   if (low_globals_ != nullptr) munmap(low_globals_, globals_size_);
 }
@@ -284,10 +295,10 @@ abi::ArenaHeader& DMachine::header() const {
   return *reinterpret_cast<abi::ArenaHeader*>(low_ + abi::kHeaderOffset);
 }
 abi::RegionHeader& DMachine::region() const {
-  return *reinterpret_cast<abi::RegionHeader*>(slots_ + kRegionOffset);
+  return *reinterpret_cast<abi::RegionHeader*>(own_slot() + kRegionOffset);
 }
 abi::DWindow& DMachine::window() const {
-  return *reinterpret_cast<abi::DWindow*>(slots_ + kRegionOffset + abi::kDRegionWindow);
+  return *reinterpret_cast<abi::DWindow*>(own_slot() + kRegionOffset + abi::kDRegionWindow);
 }
 
 std::vector<plan::d::FiringClause> DMachine::clauses_of(
@@ -301,8 +312,8 @@ std::vector<plan::d::FiringClause> DMachine::clauses_of(
 Expected<InstalledFiring> DMachine::install(const FiringSite& site,
                                             const std::vector<uint32_t>& clauses) {
   const auto begin = std::chrono::steady_clock::now();
-  const plan::d::Firing firing = CLEW_TRY(
-      plan::d::compose(site.point, clauses_of(clauses), clauses_of(programs_.error_clauses)));
+  const plan::d::Firing firing = CLEW_TRY(plan::d::compose(
+      site.point, clauses_of(clauses), clauses_of(programs_.error_clauses), site.static_arguments));
   const auto low = static_cast<uint32_t>(kLowAddress);
   const auto globals = static_cast<uint32_t>(address_of(low_globals_));
   const auto globals_bytes = static_cast<uint32_t>(programs_.globals.size());
@@ -360,7 +371,8 @@ RegisterFile DMachine::fire(const InstalledFiring& firing, const RegisterFile& r
   RegisterFile after = registers;
   uint64_t arguments[18] = {};
   std::memcpy(arguments, stack.data(), sizeof stack);
-  frame_ = clew_native_enter(firing.stub_address, after.data(), arguments);
+  const uint64_t frame = clew_native_enter(firing.stub_address, after.data(), arguments);
+  if (gettid() == thread_) frame_ = frame;
   return after;
 }
 
@@ -368,7 +380,7 @@ std::vector<kernel::Record> DMachine::read_records() {
   constexpr uint64_t kMask = (uint64_t{1} << abi::kDRingSizeLog2) - 1;
   std::vector<kernel::Record> records;
   abi::RegionHeader& counters = region();
-  const uint8_t* const ring = slots_ + kRegionOffset + abi::kDRegionRing;
+  const uint8_t* const ring = own_slot() + kRegionOffset + abi::kDRegionRing;
   while (counters.ring_tail != counters.ring_head) {
     const uint8_t* const event = ring + (counters.ring_tail & kMask);
     uint32_t head[2];
@@ -385,6 +397,10 @@ std::vector<kernel::Record> DMachine::read_records() {
 
 std::vector<kernel::DAggregate> DMachine::aggregate(uint32_t aggregation) const {
   return kernel::read_aggregation(maps_, aggregation, false);
+}
+
+std::vector<kernel::DAggregate> DMachine::take(uint32_t aggregation) {
+  return kernel::read_aggregation(maps_, aggregation, true);
 }
 
 }  // namespace clew::process

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Test support: firings of a D session in this process, as they would run in a traced one. The
 // arena is small, but the two runtimes, the session's arrays (the kernel's own maps), stubs,
-// translated and verified bodies are the real ones. One DMachine at a time per thread, which must
-// be the thread that made it, and there must be a kernel that takes BPF maps.
+// translated and verified bodies are the real ones. One DMachine at a time; threads besides the one
+// that made it must claim a slot. There must be a kernel that takes BPF maps.
 #pragma once
 
 #include <array>
@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <unistd.h>
 
 #include "abi/arena.h"
 #include "abi/d_process.h"
@@ -44,6 +46,7 @@ struct FiringSite {
   uint64_t cookie = uint64_t{77} << 32;  // Enabling 0.
   uint64_t program_counter = 0x1234;
   uint64_t return_offset = 9;
+  std::string_view static_arguments = {};  // At an Offset.
 };
 
 // Code of a firing that can be run.
@@ -61,15 +64,21 @@ class DMachine {
   DMachine& operator=(const DMachine&) = delete;
   ~DMachine();
 
+  // For other threads: a slot of their own, before they fire, and none, before they end.
+  Expected<void> claim();
+  static void leave();
+
   // The firing of these clauses of the session; others may follow.
   Expected<InstalledFiring> install(const FiringSite& site, const std::vector<uint32_t>& clauses);
   // Runs it as a function that finds these registers and stack arguments; the registers afterwards.
   RegisterFile fire(const InstalledFiring& firing, const RegisterFile& registers = {},
                     const std::array<uint64_t, 10>& stack = {});
 
-  // Records since the last call.
+  // Records of this thread since the last call.
   std::vector<kernel::Record> read_records();
   [[nodiscard]] std::vector<kernel::DAggregate> aggregate(uint32_t aggregation) const;
+  // The same, and takes it out.
+  std::vector<kernel::DAggregate> take(uint32_t aggregation);
   [[nodiscard]] abi::DShared& shared() const { return *maps_.shared.as<abi::DShared>(); }
   [[nodiscard]] uint8_t* globals() const { return maps_.globals.memory.data(); }
   [[nodiscard]] abi::DWindow& window() const;
@@ -83,7 +92,7 @@ class DMachine {
   Expected<void> map();
   void fill_process();
   void fill_arena();
-  Expected<void> claim();
+  static uint8_t* own_slot();
   [[nodiscard]] std::vector<plan::d::FiringClause> clauses_of(
       const std::vector<uint32_t>& clauses) const;
 
@@ -96,8 +105,9 @@ class DMachine {
   uint8_t* low_globals_ = nullptr;
   size_t globals_size_ = 0;
   uint32_t used_ = 0;  // Of the code.
-  std::vector<uint64_t> entries_;
+  std::array<uint64_t, abi::kDProcessAccessorsEnd> entries_{};
   uint64_t frame_ = 0;
+  pid_t thread_ = gettid();
 };
 
 }  // namespace clew::process
