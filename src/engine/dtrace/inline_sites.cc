@@ -25,9 +25,17 @@ std::optional<RequestKind> request_kind(AttachKind kind) {
     case AttachKind::UserOffset:
     case AttachKind::Usdt:
       return RequestKind::Offset;
-    default:
+    case AttachKind::Host:
+    case AttachKind::RawTracepoint:
+    case AttachKind::SyscallEntry:
+    case AttachKind::SyscallReturn:
+    case AttachKind::Profile:
+    case AttachKind::Tick:
+    case AttachKind::FunctionEntry:
+    case AttachKind::FunctionReturn:
       return std::nullopt;
   }
+  return std::nullopt;
 }
 
 FiringPoint firing_point(RequestKind kind) {
