@@ -116,19 +116,25 @@ struct LayerRecord {
 static_assert(sizeof(LayerRecord) == 56 + 32 * kPatchesMax + 8 * kWindowInstructionsMax +
                                          kCopyHeadBytes * kWindowInstructionsMax);
 
-// What one session has in the target besides sites. Memory is recorded before it is mapped, so
-// there may be nothing there; what is there is known by its name (inline/shared_parts.h). A
-// semaphore of a static probe is recorded as Coming before it is raised: should we die just then,
-// nobody knows whether it was.
-inline constexpr uint32_t kSharedPartsMax = 80;
-enum class SharedKind : uint32_t { Memory = 0, SemaphoreComing = 1, Semaphore = 2 };
+// What one session has in the target besides sites; written before the change, where that can be.
+inline constexpr uint32_t kSharedPartsMax = 60;
+enum class SharedKind : uint32_t {
+  // There may be nothing yet; what is there is known by its name (inline/shared_parts.h). Identity:
+  // of the BPF map, whose descriptor may have stayed behind; 0 = of a file.
+  Memory = 0,
+  // Of a static probe. Coming: should we die just then, nobody knows whether it was raised.
+  SemaphoreComing = 1,
+  Semaphore = 2,
+  Socket = 3,  // By which descriptors came. Address: its descriptor + 1; identity: the inode.
+};
 struct SharedRecord {
   uint64_t address;  // In the target; 0 = free.
   uint64_t size_bytes;
+  uint64_t identity;
   uint32_t session;
   SharedKind kind;
 };
-static_assert(sizeof(SharedRecord) == 24);
+static_assert(sizeof(SharedRecord) == 32);
 
 struct JournalHeader {
   uint64_t magic;

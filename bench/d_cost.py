@@ -7,12 +7,13 @@ import subprocess
 import time
 from pathlib import Path
 
-from probe_cost import COUNT, HotLoop, entry, select
+from probe_cost import HotLoop
 from table import Row, Sample, interleave, progress
 from tracing import Bpftrace, Clew, Dtrace, Program
 
 CALLS, BURSTS = 100_000, 15
 UPROBE_CALLS = 10_000
+INLINE_CALLS = 300_000
 # Long bursts: each is to see some hundred firings of a clock.
 CLOCK_CALLS, CLOCK_BURSTS, CLOCK_DEPTH = 2_000_000, 5, 20
 
@@ -203,22 +204,77 @@ def many_row(repetitions):
     return row.set(found.median, found.spread, note=note)
 
 
-def user_row(folder, repetitions):
-    """The pid provider, beside the same question to `clew run`."""
-    clauses = "pid$target:hot_loop:empty_frame:entry { @ = count(); }"
-    inline, _ = HotLoop(folder, repetitions).net("D: clew run", select(entry("empty_frame"), COUNT))
-    row = SystemCalls(folder, repetitions).row(
-        "D: count at a hot function, pid provider", None, clauses, function="empty_frame",
-        calls=UPROBE_CALLS, peer="uprobe:PROGRAM:empty_frame { @ = count(); }")
-    text = inline if isinstance(inline, str) else f"{inline.median:.1f} ns"
-    row.note = ", ".join(part for part in (row.note, f"clew run: {text}") if part)
-    return row
+# (what, limit in ns, the script, its peer, firings for each call)
+USER = [
+    ("D: count of a function's calls, inline", 30,
+     "pid$target:hot_loop:empty_frame:entry { @ = count(); }",
+     "uprobe:PROGRAM:empty_frame { @ = count(); }", 1),
+    ("D: count by probefunc, inline", 120,
+     "pid$target:hot_loop:empty_frame:entry { @[probefunc] = count(); }",
+     "uprobe:PROGRAM:empty_frame { @[probe] = count(); }", 1),
+    ("D: elapsed, entry and return, inline", 300,
+     "pid$target:hot_loop:empty_frame:entry { self->ts = timestamp; } "
+     "pid$target:hot_loop:empty_frame:return /self->ts/ "
+     "{ @ = count(); @t = sum(timestamp - self->ts); self->ts = 0; }",
+     "uprobe:PROGRAM:empty_frame { @t[tid] = nsecs; } uretprobe:PROGRAM:empty_frame /@t[tid]/ "
+     "{ @ = count(); @s = sum(nsecs - @t[tid]); delete(@t[tid]); }", 2),
+]
+
+
+class Functions(HotLoop):
+    """A function in a hot loop: net cost of a D program per call, inside the process and by the
+    kernel's uprobes."""
+
+    def loop(self, program, calls):
+        return program.ask(f"time empty_frame 1 0 {BURSTS} {calls} 0")
+
+    def traced(self, program, query, calls, flags=()):
+        """ns per call. The first aggregation counts, and must be exact."""
+        with Dtrace(query, ["-p", str(program.pid), *flags]) as session:
+            answer = self.loop(program, calls)
+        counts = [int(found[1]) for line in session.lines
+                  if (found := re.search(r"(\d+) *$", line))]
+        if session.losses() or answer["calls"] not in counts:
+            raise RuntimeError(f"counted {counts} of {answer['calls']} {session.losses()}".strip())
+        return answer["ns_per_call"]
+
+    def row(self, what, limit, query, peer, firings):
+        row = Row(what, f"<= {limit} ns", "ns", limit)
+        with Program(self.path) as program:
+            self.loop(program, INLINE_CALLS)  # Warm.
+            measures = {
+                "untraced": lambda: self.loop(program, INLINE_CALLS)["ns_per_call"],
+                "inline": lambda: self.traced(program, query, INLINE_CALLS),
+                "uprobes": lambda: self.traced(program, query, UPROBE_CALLS,
+                                               ["-x", "useruprobes"]),
+            }
+            if Bpftrace.usable():
+                text = peer.replace("PROGRAM", str(self.path))
+
+                def under_bpftrace():
+                    with Bpftrace(text):
+                        return self.loop(program, UPROBE_CALLS)["ns_per_call"]
+
+                measures["bpftrace"] = under_bpftrace
+            found = interleave(self.repetitions, measures, what)
+        base, ours = found["untraced"], found["inline"]
+        if isinstance(ours, str):
+            return row.fail(ours)
+
+        def net(name):
+            other = found.get(name)
+            return f"{other.median - base.median:,.0f} ns" if isinstance(other, Sample) else ""
+
+        value = ours.against(base, lambda traced, untraced: traced - untraced)
+        uprobes = found["uprobes"] if isinstance(found["uprobes"], str) else net("uprobes")
+        note = f"by uprobes: {uprobes}" + (", two firings" if firings == 2 else "")
+        return row.set(value.median, value.spread, net("bpftrace"), note)
 
 
 def d_rows(folder, repetitions):
     """The rows of the table about `clew dtrace`."""
     rows = call_rows(SystemCalls(folder, repetitions))
-    rows.append(user_row(folder, repetitions))
+    rows += [Functions(folder, repetitions).row(*row) for row in USER]
     rows.append(clock_row(folder, repetitions))
     rows += start_rows(folder, repetitions)
     rows.append(many_row(repetitions))

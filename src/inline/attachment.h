@@ -233,6 +233,13 @@ struct ArenaInfo {
 // All processes that we may look at.
 std::vector<ArenaInfo> ps();
 
+// Text that sessions have changed in a process: nobody may write a breakpoint there.
+struct PatchedText {
+  uint64_t address = 0;
+  uint64_t size_bytes = 0;
+};
+std::vector<PatchedText> patched_text(pid_t pid);
+
 // Removes all sessions whose tracer is dead, and the arena when no session is left. With `force`
 // also live ones (their tracers notice).
 Expected<DetachReport> clean_up(pid_t pid, bool force);

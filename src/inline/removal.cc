@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/file_descriptor.h"
+#include "inline/attachment_state.h"
 #include "inline/shared_parts.h"
 
 namespace clew::inline_ {
@@ -308,6 +309,17 @@ Expected<void> Removal::unmap_inside(StoppedTarget& target, std::span<const targ
   return {};
 }
 
+// What dead tracers did not come to close.
+Expected<void> Removal::close_left_behind(StoppedTarget& target) {
+  const uint32_t dead = dead_sessions(arena_);
+  std::vector<abi::SharedRecord> of_dead;
+  for (const auto& [index, record] : arena_.shared_parts()) {
+    if ((dead >> (record.session % abi::kSessionsMax) & 1) != 0) of_dead.push_back(record);
+  }
+  if (of_dead.empty()) return {};
+  return close_forgotten(target, descriptors_left(target.pid(), of_dead));
+}
+
 // No body of a session that leaves runs any more, and none will. Forked children share the journal:
 // what is unmapped in one of them is still to be found in the others.
 Expected<void> Removal::unmap_shared_parts(StoppedTarget& target) {
@@ -315,6 +327,7 @@ Expected<void> Removal::unmap_shared_parts(StoppedTarget& target) {
   if (records.empty()) return {};
   const auto maps = CLEW_TRY(target::read_memory_map(target.pid()));
   const bool is_first = arena_.header().processes[0].pid == static_cast<uint32_t>(target.pid());
+  CLEW_TRY(close_left_behind(target));
   for (const auto& [index, record] : records) {
     if (!leaves(record.session)) continue;
     if (record.kind == abi::SharedKind::Memory) {

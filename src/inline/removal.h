@@ -65,6 +65,7 @@ class Removal {
   [[nodiscard]] std::optional<uint64_t> continue_at(const abi::LayerRecord& layer,
                                                     uint32_t instruction) const;
   Expected<void> unmap_shared_parts(StoppedTarget& target);
+  Expected<void> close_left_behind(StoppedTarget& target);
   static Expected<void> unmap_inside(StoppedTarget& target, std::span<const target::Mapping> maps,
                                      const abi::SharedRecord& part);
   [[nodiscard]] bool has_stray_jumps(const StoppedTarget& target) const;

@@ -102,6 +102,25 @@ std::vector<ArenaInfo> ps() {
   return found;
 }
 
+std::vector<PatchedText> patched_text(pid_t pid) {
+  std::vector<PatchedText> found;
+  const auto maps = target::read_memory_map(pid);
+  const auto mapping = maps ? find_arena(*maps) : std::nullopt;
+  if (!mapping || mapping->low_address == 0) return found;
+  const auto arena = Arena::join(pid, *mapping);
+  if (!arena) return found;
+  const SiteJournal journal(*arena);
+  for (const auto& [address, site] : journal.by_address()) {
+    found.push_back({address, std::max<uint64_t>(journal.site(site).size_bytes, kJumpSizeBytes)});
+    for (const uint32_t layer : journal.layers_of(site)) {
+      const abi::LayerRecord& record = journal.layer(layer);
+      for (uint32_t i = 0; i < record.patch_count; ++i)
+        found.push_back({record.patches[i].address, record.patches[i].size_bytes});
+    }
+  }
+  return found;
+}
+
 Expected<void> remove_unfinished(pid_t pid) {
   // Stopped first: a thread whose tracer died in a system call has finished that by then.
   StoppedTarget target = CLEW_TRY(stop_target(pid, kStopTimeout));

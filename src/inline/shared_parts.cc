@@ -7,7 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -39,6 +44,75 @@ std::span<uint8_t> bytes_of(Value& value) {
 void close_remote(StoppedTarget& target, uint64_t descriptor) {
   (void)target.call({.number = SYS_close, .arguments = {descriptor}});
 }
+
+Expected<abi::SharedRecord*> record(const Arena& arena, const abi::SharedRecord& part) {
+  for (abi::SharedRecord& slot : arena.journal().shared) {
+    if (copy_once(slot).address != 0) continue;
+    slot.session = part.session;
+    slot.size_bytes = part.size_bytes;
+    slot.identity = part.identity;
+    slot.kind = part.kind;
+    __atomic_store_n(&slot.address, part.address, __ATOMIC_RELEASE);
+    return &slot;
+  }
+  return fail(ErrorCode::Limit, "the sessions on this process share too much memory");
+}
+
+// Of the BPF map that a descriptor stands for; 0 = none.
+uint64_t map_of(const std::string& process, const std::string& descriptor) {
+  std::ifstream file(fmt::format("/proc/{}/fdinfo/{}", process, descriptor));
+  std::string name;
+  uint64_t value = 0;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    if (words >> name >> value && name == "map_id:") return value;
+  }
+  return 0;
+}
+
+std::string link_of(pid_t pid, const std::string& descriptor) {
+  std::error_code error;
+  return std::filesystem::read_symlink(fmt::format("/proc/{}/fd/{}", pid, descriptor), error)
+      .string();
+}
+
+// A pair of sockets of the target, in the journal while it is there.
+class SocketPair {
+ public:
+  static Expected<SocketPair> make(StoppedTarget& target, const Arena& arena, uint32_t session) {
+    const uint64_t at = CLEW_TRY(target.scratch());
+    CLEW_TRY(target.checked_call(
+        "socketpair",
+        {.number = SYS_socketpair, .arguments = {AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, at}}));
+    SocketPair pair;
+    CLEW_TRY(target.read(at, bytes_of(pair.descriptors)));
+    for (size_t i = 0; i < pair.records.size(); ++i) {
+      const auto end = static_cast<uint64_t>(pair.descriptors[i]);
+      const auto recorded = record(arena, {.address = end + 1,
+                                           .size_bytes = 0,
+                                           .identity = inode_of(target.pid(), end),
+                                           .session = session,
+                                           .kind = abi::SharedKind::Socket});
+      pair.records[i] = recorded ? *recorded : nullptr;
+    }
+    return pair;
+  }
+
+  void close(StoppedTarget& target, size_t end) {
+    close_remote(target, static_cast<uint64_t>(descriptors[end]));
+    if (records[end] != nullptr) *records[end] = {};
+  }
+
+  static uint64_t inode_of(pid_t pid, uint64_t descriptor) {
+    constexpr std::string_view kSocket = "socket:[";
+    const std::string link = link_of(pid, std::to_string(descriptor));
+    return link.starts_with(kSocket) ? std::strtoull(link.c_str() + kSocket.size(), nullptr, 10)
+                                     : 0;
+  }
+
+  std::array<int, 2> descriptors{};
+  std::array<abi::SharedRecord*, 2> records{};
+};
 
 // The rights to descriptors as recvmsg(2) and sendmsg(2) have them: a cmsghdr, which has no fixed
 // size, then the descriptors.
@@ -109,18 +183,13 @@ Expected<Descriptors> receive_descriptors(StoppedTarget& target, uint64_t socket
               fmt::format("process {} takes no {} more descriptors", target.pid(), count));
 }
 
-Expected<Descriptors> pass(StoppedTarget& target, const FileDescriptor& process,
+Expected<Descriptors> pass(StoppedTarget& target, Attachment::State& state,
                            std::span<const SharedPart> parts) {
-  const uint64_t at = CLEW_TRY(target.scratch());
-  CLEW_TRY(target.checked_call(
-      "socketpair",
-      {.number = SYS_socketpair, .arguments = {AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, at}}));
-  std::array<int, 2> pair{};
-  CLEW_TRY(target.read(at, bytes_of(pair)));
-  const auto theirs = static_cast<uint64_t>(pair[1]);
-  const FileDescriptor ours(static_cast<int>(syscall(SYS_pidfd_getfd, process.get(), pair[0], 0)));
+  SocketPair pair = CLEW_TRY(SocketPair::make(target, state.arena, state.geometry.session));
+  const FileDescriptor ours(
+      static_cast<int>(syscall(SYS_pidfd_getfd, state.pid_file.get(), pair.descriptors[0], 0)));
   const int error = errno;
-  close_remote(target, static_cast<uint64_t>(pair[0]));
+  pair.close(target, 0);
   Expected<void> sent;
   if (ours.valid()) {
     sent = send_descriptors(ours, parts);
@@ -128,9 +197,10 @@ Expected<Descriptors> pass(StoppedTarget& target, const FileDescriptor& process,
     sent = fail(ErrorCode::Refused,
                 fmt::format("a socket of process {}: {}", target.pid(), error_text(error)));
   }
+  const auto theirs = static_cast<uint64_t>(pair.descriptors[1]);
   Expected<Descriptors> received = sent ? receive_descriptors(target, theirs, parts.size())
                                         : Expected<Descriptors>(tl::unexpected(sent.error()));
-  close_remote(target, theirs);
+  pair.close(target, 1);
   return received;
 }
 
@@ -159,18 +229,6 @@ Expected<std::vector<uint64_t>> choose_places(pid_t pid, const Arena& arena,
   return places;
 }
 
-Expected<abi::SharedRecord*> record(const Arena& arena, const abi::SharedRecord& part) {
-  for (abi::SharedRecord& slot : arena.journal().shared) {
-    if (copy_once(slot).address != 0) continue;
-    slot.session = part.session;
-    slot.size_bytes = part.size_bytes;
-    slot.kind = part.kind;
-    __atomic_store_n(&slot.address, part.address, __ATOMIC_RELEASE);
-    return &slot;
-  }
-  return fail(ErrorCode::Limit, "the sessions on this process share too much memory");
-}
-
 Expected<void> map_part(StoppedTarget& target, const SharedPart& part, uint64_t address,
                         uint64_t descriptor) {
   const uint64_t writable = part.is_writable ? PROT_WRITE : 0;
@@ -179,10 +237,7 @@ Expected<void> map_part(StoppedTarget& target, const SharedPart& part, uint64_t 
       {.number = SYS_mmap,
        .arguments = {address, part.size_bytes, PROT_READ | writable,
                      MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, descriptor, 0}}));
-  if (got == address) {
-    advise(target, address, part.size_bytes, MADV_DONTDUMP);
-    return {};
-  }
+  if (got == address) return {};
   (void)target.call({.number = SYS_munmap, .arguments = {got, part.size_bytes}});
   return fail(ErrorCode::Io, "mapping the session's memory: the kernel chose another address");
 }
@@ -214,6 +269,7 @@ Expected<void> Attachment::raise(std::span<const uint64_t> semaphores) {
     abi::SharedRecord* const slot =
         CLEW_TRY(record(state_->arena, {.address = address,
                                         .size_bytes = sizeof(uint16_t),
+                                        .identity = 0,
                                         .session = geometry().session,
                                         .kind = abi::SharedKind::SemaphoreComing}));
     CLEW_TRY(change_semaphore(target, address, 1));
@@ -222,6 +278,32 @@ Expected<void> Attachment::raise(std::span<const uint64_t> semaphores) {
   target.resume();
   state_->note_stop(target);
   return {};
+}
+
+std::vector<int> descriptors_left(pid_t pid, std::span<const abi::SharedRecord> records) {
+  std::vector<int> found;
+  std::error_code error;
+  const std::string folder = fmt::format("/proc/{}/fd", pid);
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    const auto number = static_cast<uint64_t>(std::strtoull(name.c_str(), nullptr, 10));
+    const std::string link = link_of(pid, name);
+    if (link.starts_with(fmt::format("/memfd:{}", kSharedFileName))) {
+      found.push_back(static_cast<int>(number));
+      continue;
+    }
+    const bool is_map = link == "anon_inode:bpf-map";
+    const uint64_t map = is_map ? map_of(std::to_string(pid), name) : 0;
+    const bool is_ours =
+        std::any_of(records.begin(), records.end(), [&](const abi::SharedRecord& one) {
+          if (one.identity == 0) return false;
+          if (one.kind == abi::SharedKind::Memory) return one.identity == map;
+          return one.kind == abi::SharedKind::Socket && one.address == number + 1 &&
+                 one.identity == SocketPair::inode_of(pid, number);
+        });
+    if (is_ours) found.push_back(static_cast<int>(number));
+  }
+  return found;
 }
 
 bool is_shared_part(const target::Mapping& map) {
@@ -251,14 +333,16 @@ Expected<std::vector<uint64_t>> Attachment::share(std::span<const SharedPart> pa
   }
   target.use_gadgets(state_->gadgets);
   const std::vector<uint64_t> places = CLEW_TRY(choose_places(state_->pid, state_->arena, parts));
-  const Descriptors descriptors = CLEW_TRY(pass(target, state_->pid_file, parts));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    CLEW_TRY(record(state_->arena, {.address = places[i],
+                                    .size_bytes = parts[i].size_bytes,
+                                    .identity = map_of("self", std::to_string(parts[i].descriptor)),
+                                    .session = geometry().session,
+                                    .kind = abi::SharedKind::Memory}));
+  }
+  const Descriptors descriptors = CLEW_TRY(pass(target, *state_, parts));
   Expected<void> done;
   for (size_t i = 0; i < parts.size(); ++i) {
-    const auto recorded = record(state_->arena, {.address = places[i],
-                                                 .size_bytes = parts[i].size_bytes,
-                                                 .session = geometry().session,
-                                                 .kind = abi::SharedKind::Memory});
-    if (done && !recorded) done = tl::unexpected(recorded.error());
     if (done) done = map_part(target, parts[i], places[i], descriptors[i]);
     close_remote(target, descriptors[i]);
   }

@@ -4,8 +4,13 @@
 // has the places.
 #pragma once
 
+#include <span>
 #include <string_view>
+#include <vector>
 
+#include <sys/types.h>
+
+#include "abi/journal.h"
 #include "base/error.h"
 #include "inline/stopped_target.h"
 #include "target/process.h"
@@ -18,6 +23,10 @@ inline constexpr std::string_view kSharedFileName = "clew-arena-session";
 
 // A semaphore of a static probe: adds to it, but neither below 0 nor beyond what it holds.
 Expected<void> change_semaphore(const StoppedTarget& target, uint64_t address, int change);
+
+// Descriptors of the process that came by one of these records and were never closed again: whoever
+// made them was killed.
+std::vector<int> descriptors_left(pid_t pid, std::span<const abi::SharedRecord> records);
 
 // May the mapping be one of them? Only asked for places in the journal.
 bool is_shared_part(const target::Mapping& map);

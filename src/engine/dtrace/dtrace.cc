@@ -23,6 +23,7 @@
 #include "engine/dtrace/request.h"
 #include "engine/dtrace/script_compiler.h"
 #include "engine/dtrace/script_types.h"
+#include "engine/dtrace/uprobe_places.h"
 #include "isa/print.h"
 #include "output/d/listing.h"
 #include "query/d/check_options.h"
@@ -156,7 +157,8 @@ Expected<void> DtraceRun::enable() {
   }
   tell_matches();
   arm_inline();
-  const auto attached = session_->attach(inline_probes_.enablings(), &log);
+  const auto places = check_uprobe_places(compiled_->enablings, inline_probes_.enablings());
+  const auto attached = places ? session_->attach(inline_probes_.enablings(), &log) : places;
   if (!attached) {
     if (request_.is_verbose) console_.lines(log);
     return fail(attached.error().code,

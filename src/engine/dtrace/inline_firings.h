@@ -27,7 +27,7 @@ class InlineFirings {
   [[nodiscard]] bool reads_result(const Clauses& clauses) const;
   // Null when there is no program for them.
   const plan::d::Firing* find(plan::d::FiringPoint point, const Clauses& clauses,
-                              const std::string& static_arguments = {});
+                              const std::string& static_arguments);
 
  private:
   [[nodiscard]] std::vector<plan::d::FiringClause> steps_of(const Clauses& clauses) const;

@@ -100,8 +100,8 @@ Expected<std::unique_ptr<InlineProcess>> InlineProcess::open(pid_t pid,
   CLEW_TRY(check_identity(pid));
   inline_::OpenOptions options;
   options.region = region_layout();
-  std::unique_ptr<InlineProcess> process(
-      new InlineProcess(pid, CLEW_TRY(inline_::Attachment::open(pid, options))));
+  auto process =
+      std::make_unique<InlineProcess>(pid, CLEW_TRY(inline_::Attachment::open(pid, options)));
   CLEW_TRY(check_arena(*process->attachment_.arena().header));
   CLEW_TRY(process->share(state));
   CLEW_TRY(process->make_reader());

@@ -22,6 +22,10 @@ class InlineProcess {
   // cannot be attached to, or knows itself by other numbers than the kernel's programs do.
   static Expected<std::unique_ptr<InlineProcess>> open(pid_t pid, const kernel::DState& state);
 
+  // Of open(); shares nothing yet.
+  InlineProcess(pid_t pid, inline_::Attachment attachment)
+      : pid_(pid), attachment_(std::move(attachment)) {}
+
   [[nodiscard]] pid_t pid() const { return pid_; }
   // Windows that other sessions have in a module.
   [[nodiscard]] std::vector<inline_::Window> installed(uint64_t load_bias) const {
@@ -43,8 +47,6 @@ class InlineProcess {
   Expected<inline_::DetachReport> detach() { return attachment_.detach(); }
 
  private:
-  InlineProcess(pid_t pid, inline_::Attachment attachment)
-      : pid_(pid), attachment_(std::move(attachment)) {}
   Expected<void> share(const kernel::DState& state);
   Expected<void> make_reader();
 

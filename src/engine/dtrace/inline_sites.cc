@@ -25,9 +25,17 @@ std::optional<RequestKind> request_kind(AttachKind kind) {
     case AttachKind::UserOffset:
     case AttachKind::Usdt:
       return RequestKind::Offset;
-    default:
+    case AttachKind::Host:
+    case AttachKind::RawTracepoint:
+    case AttachKind::SyscallEntry:
+    case AttachKind::SyscallReturn:
+    case AttachKind::Profile:
+    case AttachKind::Tick:
+    case AttachKind::FunctionEntry:
+    case AttachKind::FunctionReturn:
       return std::nullopt;
   }
+  return std::nullopt;
 }
 
 FiringPoint firing_point(RequestKind kind) {
@@ -218,7 +226,8 @@ Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module) 
     const uint32_t index = module.enablings[point.request];
     const Place& place = places_.at(index);
     const kernel::DEnabling& enabling = enabling_of(index);
-    const plan::d::Firing* const firing = firings_.find(firing_point(place.kind), enabling.clauses);
+    const plan::d::Firing* const firing =
+        firings_.find(firing_point(place.kind), enabling.clauses, enabling.probe.usdt_arguments);
     if (firing == nullptr) return fail(ErrorCode::InvalidQuery, "clauses without a program");
     const uint64_t address = address_of(module.plan, point);
     PointProgram& program = points.programs.emplace_back();

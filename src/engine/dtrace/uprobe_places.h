@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the kernel may put its breakpoints where it is to put them. Over a jump of a session they
+// would end the process: the kernel executes the instruction that the file has there.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <span>
+
+#include "base/error.h"
+#include "kernel/d_session.h"
+
+namespace clew::engine {
+
+// Of all enablings but those of `elsewhere`. Errors: Refused, with the probe's name.
+Expected<void> check_uprobe_places(std::span<const kernel::DEnabling> enablings,
+                                   const std::set<uint32_t>& elsewhere);
+
+}  // namespace clew::engine
