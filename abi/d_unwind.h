@@ -170,11 +170,11 @@ class FrameVisitor {
       }
       walk_.is_stale = 1;
       is_known = host_.find_mapping(code);
+      if (!is_known && !is_leaf) return false;
     }
     host_.put(walk_.depth, frame.pc);
     walk_.depth = walk_.depth + 1;
     walk_.is_begun = 1;
-    if (!is_known && !is_leaf) return false;
     const uint64_t rule = is_known ? find_rule(code) : 0;
     const bool has_caller = step(frame, host_.rule(rule), is_leaf);
     walk_.frame = frame;
