@@ -131,6 +131,7 @@ inline constexpr uint64_t kDSearchTurnsMax = 33;
 // a ucontext on the stack for it; these are its registers in it (arch/x86/include/uapi/asm/
 // sigcontext.h).
 inline constexpr uint64_t kDSignalReturnCode = 0x0f00'0000'0fc0'c748;
+inline constexpr uint64_t kDSignalReturnBytes = 9;
 inline constexpr uint64_t kDSignalFp = 120;
 inline constexpr uint64_t kDSignalBx = 128;
 inline constexpr uint64_t kDSignalSp = 160;
@@ -170,11 +171,11 @@ class FrameVisitor {
       }
       walk_.is_stale = 1;
       is_known = host_.find_mapping(code);
+      if (!is_known && !is_leaf) return false;
     }
     host_.put(walk_.depth, frame.pc);
     walk_.depth = walk_.depth + 1;
     walk_.is_begun = 1;
-    if (!is_known && !is_leaf) return false;
     const uint64_t rule = is_known ? find_rule(code) : 0;
     const bool has_caller = step(frame, host_.rule(rule), is_leaf);
     walk_.frame = frame;
@@ -276,7 +277,9 @@ class FrameVisitor {
   [[gnu::always_inline]] bool step_without_rule(DFrame& frame) {
     DFrame caller = frame;
     uint64_t word = 0;
-    if (frame.is_call != 0 && host_.read(frame.pc, word) && word == kDSignalReturnCode) {
+    // A handler's return address, or behind the system call that is made there.
+    const uint64_t code = frame.is_call != 0 ? frame.pc : frame.pc - kDSignalReturnBytes;
+    if (host_.read(code, word) && word == kDSignalReturnCode) {
       caller.is_call = 0;
       return host_.read(frame.sp + kDSignalPc, caller.pc) &&
              host_.read(frame.sp + kDSignalSp, caller.sp) &&

@@ -102,6 +102,32 @@ struct FoundMapping {
 
 extern "C" {
 
+uint64_t d_user_frame(DWindow* w);
+
+}  // extern "C"
+
+namespace {
+
+[[gnu::always_inline]] inline uint64_t walk_frames(DWindow* w, uint64_t first, uint64_t count,
+                                                   uint64_t limit) {
+  const uint64_t* registers = user_registers();
+  abi::DWalk& walk = walk_of(w);
+  walk.frame = {registers[kUserIp], registers[kUserSp], registers[kUserBp], registers[kUserBx], 0};
+  walk.first_segment = first;
+  walk.segment_count = count;
+  walk.depth = 0;
+  walk.is_begun = 0;
+  walk.is_stale = 0;
+  for (uint64_t turn = zero(w); turn < 2 * kFramesMax && walk.depth < limit && go_on(); ++turn) {
+    if (d_user_frame(w) == 0) break;
+  }
+  return walk.depth;
+}
+
+}  // namespace
+
+extern "C" {
+
 // For bpf_find_vma.
 int64_t d_callback_mapping(const uint8_t*, const uint8_t* mapping, FoundMapping* found) {
   found->start = *reinterpret_cast<const uint64_t*>(mapping + number(d_n_vma_start));
@@ -139,37 +165,23 @@ uint64_t d_user_frame(DWindow* w) {
 // Puts up to `wanted` frames at the start of the scratch room; how many.
 uint64_t d_user_frames(DWindow* w, uint64_t wanted) {
   const uint64_t limit = wanted < kFramesMax ? wanted : kFramesMax;
-  const uint64_t* registers = user_registers();
-  const uint64_t code = registers[kUserCs];
+  const uint64_t code = user_registers()[kUserCs];
   if ((code & 3) == 0) return 0;  // A thread of the kernel.
-  const uint64_t pid = process_and_thread() >> 32;
   if (code != kUserCode64) return follow_frame_pointers(w, limit);
+  const uint64_t pid = process_and_thread() >> 32;
   DUnwindProcess* process = find_process(w, pid);
-  if (process == nullptr) add_process(w, pid);
-  // Of a process that is not known, or runs another program since, each mapping is asked for.
-  uint64_t version = 0;
-  uint64_t first = 0;
-  uint64_t count = 0;
-  if (process != nullptr) {
-    version = abi::load_word(process->version);
-    const bool is_valid = (version & 1) == 0 && process->program == program_inode();
-    first = process->first_segment;
-    count = is_valid ? process->segment_count : 0;
+  if (process == nullptr) {
+    add_process(w, pid);
+    return walk_frames(w, 0, 0, limit);
   }
-  abi::DWalk& walk = walk_of(w);
-  walk.frame = {registers[kUserIp], registers[kUserSp], registers[kUserBp], registers[kUserBx], 0};
-  walk.first_segment = first;
-  walk.segment_count = count;
-  walk.depth = 0;
-  walk.is_begun = 0;
-  walk.is_stale = 0;
-  for (uint64_t turn = zero(w); turn < 2 * kFramesMax && walk.depth < limit && go_on(); ++turn) {
-    if (d_user_frame(w) == 0) break;
-  }
-  if (process == nullptr) return walk.depth;
-  if (walk.is_stale != 0) ask_again(w, process, pid);
-  if (abi::load_word(process->version) != version) return follow_frame_pointers(w, limit);
-  return walk.depth;
+  // When its entry is being changed, or is of another program, each mapping is asked for.
+  const uint64_t version = abi::load_word(process->version);
+  const bool is_valid = (version & 1) == 0 && process->program == program_inode();
+  const uint64_t count = is_valid ? process->segment_count : 0;
+  const uint64_t frames = walk_frames(w, process->first_segment, count, limit);
+  if (walk_of(w).is_stale != 0) ask_again(w, process, pid);
+  if (abi::load_word(process->version) == version) return frames;
+  return walk_frames(w, 0, 0, limit);
 }
 
 uint64_t d_user_stack(DWindow* w, uint64_t dst, uint64_t wanted) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "kernel/attach.h"
@@ -107,6 +108,7 @@ struct DSession::Data {
     UserStacks::Options options;
     options.spaces = programs.spaces != nullptr ? programs.spaces : &own_spaces;
     options.targets.assign(programs.target_pids.begin(), programs.target_pids.end());
+    options.targets.push_back(getpid());  // BEGIN and END fire here.
     options.wants_all = wants_all_user_stacks(plan, enablings);
     user_stacks = CLEW_TRY(UserStacks::make(options));
     return {};

@@ -30,7 +30,7 @@ class FunctionTypes {
   uint32_t count_ = 0;
   uint32_t number_ = 0;
   uint32_t window_ = 0;
-  std::map<uint32_t, uint32_t> prototypes_;  // By the number of parameters; of main programs 0.
+  std::map<uint32_t, uint32_t> prototypes_;  // By the number of parameters and linkage.
 };
 
 }  // namespace clew::kernel

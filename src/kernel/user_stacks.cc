@@ -21,7 +21,7 @@ constexpr size_t kRowsMin = size_t{1} << 21;  // 16 MiB; room for what is mapped
 constexpr size_t kRowsMax = size_t{1} << 26;  // What is addressable.
 // For processes that are no targets: of the CPU's time, since others' work must not make stacks
 // worse.
-constexpr auto kStartMax = std::chrono::milliseconds(250);
+constexpr auto kStartMax = std::chrono::milliseconds(150);
 constexpr auto kSilence = std::chrono::seconds(1);
 
 std::chrono::nanoseconds cpu_time() {

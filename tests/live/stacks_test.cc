@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stacks of processes in D are the chains of calls that there are, in programs without frame
+// pointers: known ones of a victim, and those of Debian's programs, which all begin at _start.
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "live/child.h"
+#include "live/victim.h"
+
+namespace clew::live {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+using Frames = std::vector<std::string>;
+
+struct Stack {
+  Frames frames;
+  uint64_t count = 1;  // The line behind the stack, if it is a number.
+
+  // The functions of one module, without offsets.
+  [[nodiscard]] Frames functions(const std::string& module) const {
+    Frames names;
+    for (const std::string& frame : frames) {
+      if (!frame.starts_with(module + "`")) continue;
+      names.push_back(frame.substr(module.size() + 1, frame.find('+') - module.size() - 1));
+    }
+    return names;
+  }
+  // The last frame is where the kernel begins a thread; in a stripped file it has no name.
+  [[nodiscard]] bool is_whole() const {
+    const auto is_of = [](const std::string& frame, const char* name) {
+      return frame.find(std::string("`") + name + "+") != std::string::npos;
+    };
+    const std::string& last = frames.back();
+    const std::string& caller = frames.size() < 2 ? last : frames[frames.size() - 2];
+    return is_of(last, "_start") || is_of(last, "clone3") || is_of(last, "clone") ||
+           is_of(caller, "__libc_start_main") || is_of(caller, "_dl_start");
+  }
+};
+
+std::vector<Stack> parse(const std::string& output) {
+  std::vector<Stack> stacks;
+  std::istringstream lines(output);
+  bool is_inside = false;
+  for (std::string line; std::getline(lines, line);) {
+    const size_t begin = line.find_first_not_of(' ');
+    if (begin == std::string::npos) {
+      is_inside = false;
+      continue;
+    }
+    const std::string text = line.substr(begin);
+    const bool is_frame = text.find('`') != std::string::npos || text.starts_with("0x");
+    if (is_frame && !is_inside) stacks.emplace_back();
+    if (is_frame) stacks.back().frames.push_back(text);
+    if (!is_frame && is_inside) stacks.back().count = std::stoull(text);
+    is_inside = is_frame;
+  }
+  return stacks;
+}
+
+std::vector<Stack> stacks_of(const std::string& script, const std::vector<std::string>& more) {
+  ChildOptions options{.arguments = {CLEW_COMMAND, "dtrace", "-q", "-n", script}};
+  options.arguments.insert(options.arguments.end(), more.begin(), more.end());
+  Child command(options);
+  const Child::End end = command.wait_for_end();
+  EXPECT_EQ(end.status, 0) << end.error;
+  return parse(end.output);
+}
+
+constexpr const char* kAtSystemCall = "syscall::getppid:entry /pid == $target/ { ustack(); }";
+constexpr const char* kAtFunction = "pid$target::leaf:entry { ustack(); }";
+
+// Chains of a form of the victim, in the order in which it makes them.
+void expect_chains(const std::vector<Stack>& stacks, const std::string& module, bool has_library) {
+  const std::vector<Frames> expected = {
+      {"leaf", "recurse", "recurse", "recurse", "recurse", "main"},
+      {"leaf", "compare", "sort", "main"},
+      {"leaf", "on_signal", "raise_signal", "main"},
+      {"leaf", "on_signal", "raise_signal", "on_other_stack", "main"},
+      {"leaf", "in_thread"},
+      {"leaf", "variable_frame", "main"},
+      {"leaf", "aligned_frame", "main"},
+      {"leaf", "large_frame", "main"},
+      {"leaf", "main"}};  // Through the library.
+  const size_t chains = has_library ? expected.size() : expected.size() - 1;
+  ASSERT_THAT(stacks, SizeIs(chains + 3));  // And three false stacks.
+  for (size_t i = 0; i < chains; ++i) {
+    SCOPED_TRACE(i);
+    Frames functions;
+    for (const std::string& name : stacks[i].functions(module)) {
+      const bool is_known =
+          std::find(expected[i].begin(), expected[i].end(), name) != expected[i].end();
+      if (is_known) functions.push_back(name);  // A static program has libc's functions as well.
+    }
+    EXPECT_EQ(functions, expected[i]) << testing::PrintToString(stacks[i].frames);
+    EXPECT_TRUE(stacks[i].is_whole()) << testing::PrintToString(stacks[i].frames);
+  }
+  for (size_t i = chains; i < stacks.size(); ++i) {
+    EXPECT_THAT(stacks[i].functions(module), Contains("on_false_stack"));
+    EXPECT_LE(stacks[i].frames.size(), 100U);
+  }
+}
+
+struct Form {
+  const char* name;
+  bool has_library;
+};
+
+class StackForm : public testing::TestWithParam<Form> {
+ protected:
+  std::string module_ = std::string("stacks_") + GetParam().name;
+};
+
+TEST_P(StackForm, AtASystemCallAreTheChainsOfCalls) {
+  expect_chains(stacks_of(kAtSystemCall, {"-c", victim_path(module_)}), module_,
+                GetParam().has_library);
+}
+
+TEST_P(StackForm, AtAFunctionAreTheChainsOfCalls) {
+  const auto stacks = stacks_of(kAtFunction, {"-c", victim_path(module_)});
+  ASSERT_FALSE(stacks.empty());
+  EXPECT_EQ(stacks[0].frames[0], module_ + "`leaf");  // Its entry: no offset.
+  expect_chains(stacks, module_, GetParam().has_library);
+}
+
+TEST_P(StackForm, WhereProbesHideReturnAddressesAreWhole) {
+  const auto stacks = stacks_of(
+      "pid$target::recurse:return, pid$target::sort:return {} " + std::string(kAtFunction),
+      {"-c", victim_path(module_)});
+  expect_chains(stacks, module_, GetParam().has_library);
+}
+
+TEST_P(StackForm, OfAClockAreWhole) {
+  Child victim({.arguments = {victim_path(module_), "burn"}});
+  ASSERT_EQ(victim.read_line(), "ready");
+  const auto stacks = stacks_of(
+      "profile-997 /pid == $target && arg1 != 0/ { @[ustack()] = count(); n++; } "
+      "profile-997 /n > 200/ { exit(0); }",
+      {"-p", std::to_string(victim.pid())});
+  ASSERT_FALSE(stacks.empty());
+  for (const Stack& stack : stacks) {
+    EXPECT_TRUE(stack.is_whole()) << testing::PrintToString(stack.frames);
+    EXPECT_THAT(stack.functions(module_), Contains("burn_long"));
+  }
+  victim.close_input();
+  EXPECT_EQ(victim.wait_for_end().status, 0);
+}
+
+TEST_P(StackForm, HaveADepthAndACaller) {
+  Child command({.arguments = {CLEW_COMMAND, "dtrace", "-q", "-n",
+                               "pid$target::leaf:entry /!n++/ { printf(\"%d \", ustackdepth); "
+                               "usym(ucaller); exit(0); }",
+                               "-c", victim_path(module_)}});
+  const Child::End end = command.wait_for_end();
+  std::istringstream words(end.output);
+  uint64_t depth = 0;
+  std::string caller;
+  words >> depth >> caller;
+  EXPECT_EQ(depth, 9U) << end.output << end.error;  // leaf, 4 recurse, main, 2 of libc, _start.
+  EXPECT_EQ(caller, module_ + "`recurse");
+}
+
+INSTANTIATE_TEST_SUITE_P(Stacks, StackForm,
+                         testing::Values(Form{"pie", true}, Form{"fixed", true},
+                                         Form{"static", false}, Form{"static_pie", false}),
+                         [](const auto& one) { return one.param.name; });
+
+TEST(Stacks, OfCommandsThatEndAtOnceAreWholeAndNamed) {
+  // The first one's file may not be known yet when it makes its call.
+  const std::string run = "for i in 1 2 3 4 5 6 7 8; do " + victim_path("stacks_pie") + "; done";
+  Child target({.arguments = {"/bin/sh", "-c", "read line; " + run}});
+  Child command({.arguments = {CLEW_COMMAND, "dtrace", "-q", "-n",
+                               "BEGIN { printf(\"ready\\n\"); } syscall::getppid:entry "
+                               "/execname == \"stacks_pie\"/ { @[ustack(100)] = count(); }",
+                               "-p", std::to_string(target.pid())}});
+  ASSERT_EQ(command.read_line(), "ready");
+  target.write_line("");
+  const auto stacks = parse(command.wait_for_end().output);
+  uint64_t named = 0;
+  for (const Stack& stack : stacks) {
+    const Frames functions = stack.functions("stacks_pie");
+    const bool is_first = functions == Frames{"leaf", "compare", "sort", "main", "_start"};
+    if (is_first) named += stack.count;
+  }
+  EXPECT_GE(named, 6U);
+}
+
+// Those of Debian: each makes system calls in the depth of its own code.
+TEST(Stacks, OfProgramsOfDebianReachTheirBegin) {
+  struct Program {
+    const char* path;
+    std::string command;
+  };
+  const std::vector<Program> programs = {
+      {"/usr/bin/python3", "/usr/bin/python3 -c 'import json,os; os.getppid()'"},
+      {"/usr/bin/perl", "/usr/bin/perl -e 'print getppid()'"},
+      {"/bin/bash", "/bin/bash -c 'ls /; echo $PPID'"},
+      {"/usr/bin/sqlite3", "/usr/bin/sqlite3 :memory: 'select 1'"}};
+  for (const Program& program : programs) {
+    struct stat unused {};
+    if (stat(program.path, &unused) != 0) continue;
+    SCOPED_TRACE(program.path);
+    const auto stacks = stacks_of("syscall:::entry /pid == $target/ { @[ustack(200)] = count(); }",
+                                  {"-c", program.command});
+    ASSERT_FALSE(stacks.empty());
+    uint64_t whole = 0;
+    uint64_t all = 0;
+    std::string broken;
+    for (const Stack& stack : stacks) {
+      all += stack.count;
+      if (stack.is_whole()) {
+        whole += stack.count;
+      } else {
+        broken += testing::PrintToString(stack.frames) + '\n';
+      }
+    }
+    EXPECT_EQ(whole, all) << broken;
+  }
+}
+
+}  // namespace
+}  // namespace clew::live
