@@ -31,6 +31,7 @@ class EventTypes final : public query::TypeSource {
   std::vector<query::Enumerator> enumerators(query::TypeHandle type) override;
 
  private:
+  Expected<std::vector<query::Parameter>> event_parameters(const query::Source& source);
   Expected<std::vector<std::string>> formats_of(const query::Source& source);
   query::Parameter parameter_of(const kernel::TraceField& field, bool is_call);
   query::TypeHandle type_of(const kernel::TraceField& field);
