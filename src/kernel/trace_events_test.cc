@@ -9,15 +9,15 @@ namespace {
 constexpr std::string_view kFormat = R"(name: order
 ID: 4711
 format:
-	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
-	field:int common_pid;	offset:4;	size:4;	signed:1;
+ field:unsigned short common_type; offset:0; size:2; signed:0;
+ field:int common_pid; offset:4; size:4; signed:1;
 
-	field:const char __user * const who;	offset:8;	size:8;	signed:0;
-	field:char name[16];	offset:16;	size:16;	signed:0;
-	field:__data_loc char[] path;	offset:32;	size:4;	signed:0;
-	field:__rel_loc u32[] sizes;	offset:36;	size:4;	signed:0;
-	field:struct order **next;	offset:40;	size:8;	signed:0;
-	field:short rest;	offset:48;	size:2;	signed:1;
+ field:const char __user * const who; offset:8; size:8; signed:0;
+ field:char name[16]; offset:16; size:16; signed:0;
+ field:__data_loc char[] path; offset:32; size:4; signed:0;
+ field:__rel_loc u32[] sizes; offset:36; size:4; signed:0;
+ field:struct order **next; offset:40; size:8; signed:0;
+ field:short rest; offset:48; size:2; signed:1;
 
 print fmt: "field:%d;", REC->rest
 )";

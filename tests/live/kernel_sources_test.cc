@@ -277,9 +277,31 @@ TEST_F(KernelSources, SaysWhatItCannotDo) {
               HasSubstr("--spill of events of the kernel"));
 }
 
+TEST_F(KernelSources, AreExplained) {
+  Child child({.arguments = {CLEW_COMMAND, "explain", "--programs",
+                             "from e in syscall_return(\"read\") where e.elapsed > 1ms "
+                             "group by e.pid select e.pid, count(), sum(e.retval)"}});
+  const auto end = child.wait_for_end();
+  EXPECT_EQ(end.status, 0) << end.error;
+  for (const char* part :
+       {"in the kernel\n", "probe    filter e.elapsed > 1000000l\n",
+        "count per processor: count(), sum(e.retval) by e.pid\n",
+        "1 probe, of all processes but clew itself\n", "2 tables of cells by key, per processor\n",
+        "program of source 0, at entries (keeps open calls): "}) {
+    EXPECT_THAT(end.output, HasSubstr(part));
+  }
+}
+
+TEST_F(KernelSources, AreListedWithWhatTheyExport) {
+  Child child({.arguments = {CLEW_COMMAND, "list", "--kernel", "*read"}});
+  EXPECT_THAT(child.wait_for_end().output,
+              HasSubstr("syscall(\"read\")  unsigned int fd, char * buf, size_t count\n"));
+  Child other({.arguments = {CLEW_COMMAND, "list", "--kernel", "sched:sched_swich"}});
+  EXPECT_THAT(other.wait_for_end().error, HasSubstr("did you mean 'sched:sched_switch'?"));
+}
+
 TEST_F(KernelSources, AnOrdinaryUserIsToldWhatIsMissing) {
-  Child child(
-      {.arguments = {CLEW_COMMAND, "run", "syscall(\"read\").Count()"}, .as_nobody = true});
+  Child child({.arguments = {CLEW_COMMAND, "run", "syscall(\"read\").Count()"}, .as_nobody = true});
   const auto end = child.wait_for_end();
   EXPECT_THAT(end.error, HasSubstr("tracing the kernel needs more rights than you have; run as "
                                    "root, or with CAP_BPF and CAP_PERFMON"));

@@ -183,7 +183,7 @@ Expected<TypeHandle> EventTypes::return_type(const query::Source& source) {
 
 TypeHandle EventTypes::find_type(std::string_view name) {
   const TypeHandle found = processes_ == nullptr ? 0 : processes_->find_type(name);
-  return found != 0 ? found : named_type(name);
+  return found != 0 || !casts_to_kernel_ ? found : named_type(name);
 }
 
 CType EventTypes::describe_kernel(target::BtfId type) {
