@@ -8,7 +8,7 @@ _clew_options() {
   case "$1" in
     run) echo "$request $output" ;;
     dtrace) echo "-s -n -f -m -P -i -c -p -w -Z -q -F -o -x -b -l -v -e -S -V -C -D -U -I -H -L" ;;
-    list) echo "-p --pid -n --name --file --types --sites --json --fields --tracepoints \
+    list) echo "-p --pid -n --name --file --types --sites --json --fields --tracepoints --kernel \
       --vocabulary" ;;
     explain) echo "$request --programs --code" ;;
     doctor) echo "-p --pid" ;;

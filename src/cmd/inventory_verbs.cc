@@ -9,6 +9,7 @@
 #include "cmd/verbs.h"
 #include "engine/explain.h"
 #include "engine/inventory.h"
+#include "engine/kernel/kernel_list.h"
 
 namespace clew::cmd {
 namespace {
@@ -28,6 +29,7 @@ struct ListArguments {
   std::vector<std::string> vocabularies;
   bool fields = false;
   bool tracepoints = false;
+  bool kernel = false;
 };
 
 void declare_list(CLI::App& app, ListArguments& arguments) {
@@ -42,6 +44,7 @@ void declare_list(CLI::App& app, ListArguments& arguments) {
   app.add_flag("--json", functions.json, "one JSON object a line");
   app.add_flag("--fields", arguments.fields, "what every event exports");
   app.add_flag("--tracepoints", arguments.tracepoints, "named tracepoints of the vocabulary");
+  app.add_flag("--kernel", arguments.kernel, "system calls and tracepoints of the kernel");
   app.add_option("--vocabulary", arguments.vocabularies,
                  "more files or directories of tracepoints");
 }
@@ -56,6 +59,7 @@ int list_verb(int argument_count, const char* const* arguments) {
   const engine::ListRequest& functions = parsed.functions;
   const engine::NameRequest names{.pattern = functions.pattern, .json = functions.json};
   if (parsed.fields) return print_or_report(engine::list_fields(names));
+  if (parsed.kernel) return print_or_report(engine::list_kernel_events(names));
   std::vector<std::string> vocabularies = default_vocabularies();
   vocabularies.insert(vocabularies.end(), parsed.vocabularies.begin(), parsed.vocabularies.end());
   const bool has_program = functions.pid || !functions.name.empty() || !functions.file.empty();

@@ -118,7 +118,7 @@ Expected<query::Query> Compiler::parse() {
   }
   std::optional<CatalogTypes> program;
   if (!result_.tracees.empty()) program.emplace(result_.tracees[0]->catalog());
-  EventTypes types(catalogue_, events_, program ? &*program : nullptr);
+  EventTypes types(catalogue_, events_, program ? &*program : nullptr, places_.kernel);
   query::Query query =
       CLEW_TRY(query::parse(request_.text, {.vocabulary = &vocabulary, .types = &types}));
   if (request_.for_ns) {
@@ -193,7 +193,7 @@ Expected<void> Compiler::compile() {
 }
 
 Expected<void> Compiler::compile_kernel(const query::Query& query) {
-  auto sites = find_kernel_sites(query, catalogue_, events_);
+  auto sites = find_kernel_sites(query, catalogue_, events_, request_.allow_missing);
   if (!sites) return at_source(query, sites.error().source, sites.error().error.message);
   const auto index = static_cast<uint32_t>(result_.tracees.size());
   std::optional<plan::Clock> clock;

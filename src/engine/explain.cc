@@ -136,9 +136,13 @@ Expected<std::string> explain_program(const plan::ProbeProgram& probe, Tracee& t
   return text;
 }
 
-std::string explain_kernel(const KernelTracee& tracee, const ExplainOptions& options) {
+// The plan in the query's own words: in the kernel's form, names are arguments.
+std::string explain_kernel(const query::Query& query, const KernelTracee& tracee,
+                           const ExplainOptions& options) {
+  plan::Plan plan = tracee.plan();
+  plan.query = query;
   const plan::KernelLowered& lowered = tracee.lowered();
-  std::string text = fmt::format("\nin the kernel\n{}  {}, of {}\n", plan::print(tracee.plan()),
+  std::string text = fmt::format("\nin the kernel\n{}  {}, of {}\n", plan::print(plan, "processor"),
                                  counted(tracee.sites().size(), "probe", "probes"),
                                  tracee.scope().pids.empty()
                                      ? std::string("all processes but clew itself")
@@ -159,7 +163,7 @@ std::string explain_kernel(const KernelTracee& tracee, const ExplainOptions& opt
     text += fmt::format("program of source {}{}: {} instructions\n", each.source,
                         each.is_recorder ? ", at entries (keeps open calls)" : "",
                         each.program.code.size());
-    if (options.programs) text += isa::print(each.program);
+    if (options.programs) text += isa::print(each.program) + "\n";
   }
   return text;
 }
@@ -178,7 +182,7 @@ Expected<std::string> explain(const Request& request, const ExplainOptions& opti
   const Compiled compiled = CLEW_TRY(compile(request, silent));
   if (compiled.tracees.empty()) {
     return fmt::format("query\n{}\n{}", query::print(compiled.query),
-                       explain_kernel(*compiled.kernel, options));
+                       explain_kernel(compiled.query, *compiled.kernel, options));
   }
   std::string text = fmt::format("query\n{}\n\nplan\n{}\nsites\n", query::print(compiled.query),
                                  plan::print(compiled.plan));
@@ -190,7 +194,7 @@ Expected<std::string> explain(const Request& request, const ExplainOptions& opti
   for (const plan::ProbeProgram& probe : compiled.lowered.programs) {
     text += CLEW_TRY(explain_program(probe, *compiled.tracees[0], compiled.lowered, options));
   }
-  if (compiled.kernel) text += explain_kernel(*compiled.kernel, options);
+  if (compiled.kernel) text += explain_kernel(compiled.query, *compiled.kernel, options);
   return text;
 }
 

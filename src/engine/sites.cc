@@ -148,13 +148,14 @@ Expected<void> Finder::add(uint16_t source) {
     case SourceKind::Begin:
     case SourceKind::End:
       return {};  // Fires in the tracer.
-    case SourceKind::Usdt:
     case SourceKind::Syscall:
     case SourceKind::SyscallReturn:
-    case SourceKind::Kernel:
-    case SourceKind::KernelReturn:
     case SourceKind::Tracepoint:
     case SourceKind::Profile:
+      return {};  // The kernel's (kernel/kernel_sources.h).
+    case SourceKind::Usdt:
+    case SourceKind::Kernel:
+    case SourceKind::KernelReturn:
       break;  // query::parse has refused them.
   }
   return fail(ErrorCode::Refused, "a kind of source is not part of this version");

@@ -123,7 +123,7 @@ std::string describe_order(const Query& query) {
   return text;
 }
 
-std::string describe(const Query& query, const Operator& op) {
+std::string describe(const Query& query, const Operator& op, std::string_view part) {
   switch (op.kind) {
     case OperatorKind::Filter:
       return "filter " + query::print(query.where[op.index], query);
@@ -131,13 +131,13 @@ std::string describe(const Query& query, const Operator& op) {
       return fmt::format("select {} = {}", query.values[op.index].name,
                          query::print(query.values[op.index].expression, query));
     case OperatorKind::Merge:
-      return "merge the streams of all probes and threads";
+      return fmt::format("merge the streams of all probes and {}s", part);
     case OperatorKind::Aggregate:
     case OperatorKind::Group:
       return describe_groups(query, "count");
     case OperatorKind::PartialAggregate:
     case OperatorKind::PartialGroup:
-      return describe_groups(query, "count per thread:");
+      return describe_groups(query, fmt::format("count per {}:", part));
     case OperatorKind::FinalAggregate:
     case OperatorKind::FinalGroup:
       return "merge the cells of equal keys";
@@ -250,10 +250,10 @@ Plan make(Query query) {
   return plan;
 }
 
-std::string print(const Plan& plan) {
+std::string print(const Plan& plan, std::string_view part) {
   std::string text;
   for (const Operator& op : plan.operators) {
-    text += fmt::format("  {:<8} {}\n", name_of(op.tier), describe(plan.query, op));
+    text += fmt::format("  {:<8} {}\n", name_of(op.tier), describe(plan.query, op, part));
   }
   return text;
 }

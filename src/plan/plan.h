@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -85,7 +86,7 @@ bool keys_known_before(const query::Query& query);
 // Whether all inputs of the grouping stage are computed before the merge and can be counted there.
 bool can_group_in_probes(const Plan& plan);
 
-// One line per operator, from the probe to the answer.
-std::string print(const Plan& plan);
+// One line per operator, from the probe to the answer. `part`: what has state of its own.
+std::string print(const Plan& plan, std::string_view part = "thread");
 
 }  // namespace clew::plan

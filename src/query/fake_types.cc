@@ -103,6 +103,21 @@ FakeTypes::FakeTypes() {
   functions_["close_card"] = {{parameter("id", integer, 0)}, 0};
   functions_["copy_owner"] = {{parameter("id", integer, 0)}, owner};
   functions_["set_mood"] = {{parameter("mood", mood, 0)}, mood};
+  // Of the kernel: the arguments of a system call, the fields of a tracepoint.
+  functions_["read"] = {
+      {parameter("fd", word, 0), parameter("buf", text, 1), parameter("count", wide, 2)}, wide};
+  const auto field = [&](const char* name, TypeHandle type, uint64_t offset_bytes) {
+    Parameter result = parameter(name, type, 0);
+    result.place = ParameterPlace::Record;
+    result.offset_bytes = offset_bytes;
+    return result;
+  };
+  Parameter elsewhere = field("path", label, 24);
+  elsewhere.place = ParameterPlace::Elsewhere;
+  Parameter relative = field("note", label, 28);
+  relative.place = ParameterPlace::Relative;
+  functions_["sched:sched_switch"] = {
+      {field("prev_comm", label, 8), field("prev_pid", integer, 32), elsewhere, relative}, 0};
   functions_["rate_of"] = {{parameter("id", integer, 0)}, real};
 }
 
@@ -119,7 +134,8 @@ TypeHandle FakeTypes::pointer_to(TypeHandle target) {
 
 Expected<std::vector<Parameter>> FakeTypes::parameters(const Source& source) {
   const auto found = functions_.find(source.function);
-  if (source.module != "shopd" || found == functions_.end()) {
+  const bool is_of_program = source.module == "shopd" || is_kernel_source(source.kind);
+  if (!is_of_program || found == functions_.end()) {
     return fail(ErrorCode::NotFound, "no debug information for '" + source.function +
                                          "'; install the program's debug symbols");
   }

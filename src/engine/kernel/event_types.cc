@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/kernel/kernel_sources.h"
+
 namespace clew::engine {
 namespace {
 
@@ -62,6 +64,14 @@ Expected<std::vector<query::Parameter>> EventTypes::parameters(const query::Sour
     if (processes_ != nullptr) return processes_->parameters(source);
     return fail(ErrorCode::NotFound, "names of arguments need debug information of a process");
   }
+  Expected<std::vector<query::Parameter>> found = event_parameters(source);
+  if (!found && found.error().code == ErrorCode::Refused) {
+    return tl::unexpected(explain_rights(found.error()));
+  }
+  return found;
+}
+
+Expected<std::vector<query::Parameter>> EventTypes::event_parameters(const query::Source& source) {
   const bool is_call = source.kind != query::SourceKind::Tracepoint;
   std::optional<std::vector<query::Parameter>> common;
   std::vector<std::string> formats = CLEW_TRY(formats_of(source));
@@ -173,7 +183,7 @@ Expected<TypeHandle> EventTypes::return_type(const query::Source& source) {
 
 TypeHandle EventTypes::find_type(std::string_view name) {
   const TypeHandle found = processes_ == nullptr ? 0 : processes_->find_type(name);
-  return found != 0 ? found : named_type(name);
+  return found != 0 || !casts_to_kernel_ ? found : named_type(name);
 }
 
 CType EventTypes::describe_kernel(target::BtfId type) {

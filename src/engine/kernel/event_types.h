@@ -18,10 +18,13 @@ namespace clew::engine {
 
 class EventTypes final : public query::TypeSource {
  public:
-  // Borrows all; `processes` may be null.
+  // Borrows all; `processes` may be null. Casts know the kernel's types when `casts_to_kernel`.
   EventTypes(kernel::Catalogue& catalogue, kernel::TraceEvents& events,
-             query::TypeSource* processes)
-      : catalogue_(catalogue), events_(events), processes_(processes) {}
+             query::TypeSource* processes, bool casts_to_kernel)
+      : catalogue_(catalogue),
+        events_(events),
+        processes_(processes),
+        casts_to_kernel_(casts_to_kernel) {}
 
   Expected<std::vector<query::Parameter>> parameters(const query::Source& source) override;
   Expected<query::TypeHandle> return_type(const query::Source& source) override;
@@ -31,6 +34,7 @@ class EventTypes final : public query::TypeSource {
   std::vector<query::Enumerator> enumerators(query::TypeHandle type) override;
 
  private:
+  Expected<std::vector<query::Parameter>> event_parameters(const query::Source& source);
   Expected<std::vector<std::string>> formats_of(const query::Source& source);
   query::Parameter parameter_of(const kernel::TraceField& field, bool is_call);
   query::TypeHandle type_of(const kernel::TraceField& field);
@@ -42,6 +46,7 @@ class EventTypes final : public query::TypeSource {
   kernel::Catalogue& catalogue_;
   kernel::TraceEvents& events_;
   query::TypeSource* processes_;
+  bool casts_to_kernel_;
   std::optional<Expected<target::Btf>> types_;
   std::vector<query::CType> made_;  // Types that BTF does not have: arrays, numbers by their size.
 };

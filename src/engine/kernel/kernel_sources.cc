@@ -139,7 +139,8 @@ Error explain_rights(Error error) {
 }
 
 tl::expected<std::vector<KernelSite>, KernelSourceError> find_kernel_sites(
-    const query::Query& query, kernel::Catalogue& catalogue, kernel::TraceEvents& events) {
+    const query::Query& query, kernel::Catalogue& catalogue, kernel::TraceEvents& events,
+    bool allow_missing) {
   SiteFinder finder(catalogue, events);
   for (size_t i = 0; i < query.sources.size(); ++i) {
     if (!query::is_kernel_source(query.sources[i].kind)) continue;
@@ -147,6 +148,7 @@ tl::expected<std::vector<KernelSite>, KernelSourceError> find_kernel_sites(
     const Expected<void> added = finder.add(index, query.sources[i]);
     if (added) continue;
     Error error = added.error();
+    if (allow_missing && error.code == ErrorCode::NotFound) continue;
     if (error.code == ErrorCode::Refused) error = explain_rights(std::move(error));
     return tl::unexpected(KernelSourceError{index, std::move(error)});
   }

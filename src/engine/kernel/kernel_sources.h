@@ -29,9 +29,10 @@ struct KernelSourceError {
   Error error;
 };
 
-// Errors: NotFound with the nearest name; Refused with the reason.
+// Errors: NotFound with the nearest name, unless `allow_missing`; Refused with the reason.
 tl::expected<std::vector<KernelSite>, KernelSourceError> find_kernel_sites(
-    const query::Query& query, kernel::Catalogue& catalogue, kernel::TraceEvents& events);
+    const query::Query& query, kernel::Catalogue& catalogue, kernel::TraceEvents& events,
+    bool allow_missing);
 
 // What to say when an ordinary user may not do what it takes; else the error as it is.
 Error explain_rights(Error error);

@@ -21,7 +21,7 @@ namespace clew::engine {
 namespace {
 
 constexpr uint64_t kRingBytesPerCpu = uint64_t{8} << 20;
-constexpr uint64_t kTableBytesPerCpu = uint64_t{16} << 20;
+constexpr uint64_t kTableBytesPerCpu = uint64_t{4} << 20;
 constexpr uint64_t kEntryBytes = uint64_t{8} << 20;  // Of open calls.
 constexpr uint32_t kFirstProbe = kernel::kErrorProbe + 1;
 
@@ -90,7 +90,7 @@ Expected<std::unique_ptr<KernelTracee>> KernelTracee::make(const query::Query& q
                                                            std::vector<KernelSite> sites,
                                                            const KernelScope& scope, uint32_t index,
                                                            std::optional<plan::Clock> clock) {
-  std::unique_ptr<KernelTracee> tracee(new KernelTracee());
+  auto tracee = std::make_unique<KernelTracee>();
   tracee->sites_ = std::move(sites);
   tracee->scope_ = scope;
   tracee->index_ = index;
@@ -191,13 +191,15 @@ bool KernelTracee::gone() const {
 
 // --- events --------------------------------------------------------------------------------------
 
-// The inverse of Clock::monotonic_ns, for spans that a session can have.
+// In ticks, counted back from what both clocks said when the round began: the rate is an estimate,
+// and the shorter the span, the less it matters.
 uint64_t KernelTracee::event_time(uint64_t time_ns) const {
   if (!converts_time_) return time_ns;
-  __extension__ using Wide = unsigned __int128;
+  __extension__ using Wide = __int128;
   const plan::Clock& clock = lowered_.root.clock;
-  const Wide since = Wide{time_ns - clock.base_ns} << clock.tick_shift;
-  return clock.base_ticks + static_cast<uint64_t>(since / clock.tick_multiplier);
+  const Wide before = Wide{now_.monotonic_ns} - static_cast<Wide>(time_ns);
+  const Wide ticks = before * (Wide{1} << clock.tick_shift) / clock.tick_multiplier;
+  return now_.ticks - static_cast<uint64_t>(ticks);
 }
 
 void KernelTracee::take_record(std::span<const uint8_t> record, collect::EventBatch& round) {
@@ -218,6 +220,7 @@ void KernelTracee::take_record(std::span<const uint8_t> record, collect::EventBa
 
 void KernelTracee::read_events(collect::EventBatch& round) {
   if (!has_events() || !session_) return;
+  if (converts_time_) now_ = sample_clock();
   (void)session_->read([&](std::span<const uint8_t> record) { take_record(record, round); });
 }
 

@@ -14,6 +14,7 @@
 #include "aggregate/accumulator.h"
 #include "base/error.h"
 #include "base/file_descriptor.h"
+#include "engine/clock.h"
 #include "engine/kernel/kernel_sources.h"
 #include "engine/traced.h"
 #include "kernel/d_session.h"
@@ -39,6 +40,7 @@ class KernelTracee final : public Traced {
                                                       std::vector<KernelSite> sites,
                                                       const KernelScope& scope, uint32_t index,
                                                       std::optional<plan::Clock> clock);
+  KernelTracee();  // For make().
   ~KernelTracee() override;
 
   // Loads the programs and attaches them. Nothing fires before start().
@@ -67,7 +69,6 @@ class KernelTracee final : public Traced {
   collect::Losses losses() override;
 
  private:
-  KernelTracee();
   Expected<void> watch_processes();
   void group_sites();
   [[nodiscard]] kernel::DPrograms programs() const;
@@ -87,6 +88,7 @@ class KernelTracee final : public Traced {
   KernelScope scope_;
   uint32_t index_ = 0;
   bool converts_time_ = false;
+  ClockSample now_{};  // At the start of the last round of events.
   std::vector<FileDescriptor> descriptors_;
   std::unique_ptr<KernelNames> names_;
   std::unique_ptr<plan::Root> root_;

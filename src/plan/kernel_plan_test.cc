@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans for sources in the kernel: what is asked of the D machine, and that its cells mean the same
+// as those of aggregate/function.h.
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "abi/d_buckets.h"
+#include "abi/query_window.h"
+#include "aggregate/function.h"
+#include "plan/kernel_cells.h"
+#include "plan/kernel_form.h"
+#include "plan/kernel_lower.h"
+#include "plan/update.h"
+#include "query/fake_types.h"
+#include "query/parse.h"
+
+namespace clew::plan {
+namespace {
+
+query::Query parse(const std::string& text) {
+  query::FakeTypes types;
+  Expected<query::Query> query =
+      query::parse({.name = "query", .text = text}, {.vocabulary = nullptr, .types = &types});
+  EXPECT_TRUE(query.has_value()) << (query ? "" : query.error().message);
+  return query ? std::move(*query) : query::Query();
+}
+
+KernelLowered lower(const std::string& text) {
+  const Plan plan = make_kernel_plan(parse(text));
+  Expected<KernelLowered> lowered =
+      lower_kernel(plan, {.pids = {}, .tracer_pid = 1, .epoch_ns = 0});
+  EXPECT_TRUE(lowered.has_value()) << (lowered ? "" : lowered.error().message);
+  return lowered ? std::move(*lowered) : KernelLowered();
+}
+
+// --- cells ---------------------------------------------------------------------------------------
+
+// What runtime/kernel/aggregate.cc leaves for these values.
+std::vector<uint64_t> counted(const abi::DAggregation& a, const std::vector<uint64_t>& values) {
+  using abi::DAggregateFunction;
+  std::vector<uint64_t> cells(a.cell_words - 1);
+  if (a.function == DAggregateFunction::Min) cells[0] = INT64_MAX;
+  if (a.function == DAggregateFunction::Max) cells[0] = uint64_t{1} << 63;
+  const abi::DLogLinear steps{
+      static_cast<uint64_t>(a.parameters[0]), static_cast<uint64_t>(a.parameters[1]),
+      static_cast<uint64_t>(a.parameters[2]), static_cast<uint64_t>(a.parameters[3])};
+  for (const uint64_t value : values) {
+    const auto number = static_cast<int64_t>(value);
+    switch (a.function) {
+      case DAggregateFunction::Count:
+        ++cells[0];
+        break;
+      case DAggregateFunction::Sum:
+        cells[0] += value;
+        break;
+      case DAggregateFunction::Min:
+        cells[0] = std::min<int64_t>(static_cast<int64_t>(cells[0]), number);
+        break;
+      case DAggregateFunction::Max:
+        cells[0] = std::max<int64_t>(static_cast<int64_t>(cells[0]), number);
+        break;
+      case DAggregateFunction::Average:
+        ++cells[0];
+        cells[1] += value;
+        break;
+      case DAggregateFunction::Deviation: {
+        __extension__ using Wide = unsigned __int128;
+        const uint64_t amount = number < 0 ? 0 - value : value;
+        Wide squares = static_cast<Wide>(cells[3]) << 64 | cells[2];
+        squares += static_cast<Wide>(amount) * amount;
+        ++cells[0];
+        cells[1] += value;
+        cells[2] = static_cast<uint64_t>(squares);
+        cells[3] = static_cast<uint64_t>(squares >> 64);
+        break;
+      }
+      case DAggregateFunction::Quantize:
+        ++cells[abi::quantize_bucket(number)];
+        break;
+      case DAggregateFunction::LinearQuantize:
+        ++cells[abi::linear_bucket({a.parameters[0], a.parameters[1], a.parameters[2]}, number)];
+        break;
+      case DAggregateFunction::LogLinearQuantize:
+        ++cells[abi::log_linear_bucket(steps, 0, abi::log_linear_steps(steps), number)];
+        break;
+    }
+  }
+  return cells;
+}
+
+// Small, large, negative; as many bits as there are.
+uint64_t random_value(std::mt19937_64& random, const query::Type& type) {
+  uint64_t value = random() >> (random() % 64);
+  if (random() % 3 == 0) value = 0 - value;
+  const unsigned unused = 64 - 8U * type.size_bytes;
+  if (type.is_signed) {
+    return static_cast<uint64_t>(static_cast<int64_t>(value << unused) >> unused);
+  }
+  return value << unused >> unused;
+}
+
+struct CellCase {
+  const char* name;
+  const char* text;  // Of the aggregate.
+};
+
+class KernelCells : public testing::TestWithParam<CellCase> {};
+
+TEST_P(KernelCells, MeanWhatTheTracerCounts) {
+  const query::Query query =
+      parse(std::string("from e in syscall(\"write\") select ") + GetParam().text);
+  ASSERT_EQ(query.aggregates.size(), 1U);
+  const query::Aggregate& aggregate = query.aggregates[0];
+  ASSERT_TRUE(has_kernel_cells(aggregate));
+  const abi::DAggregation machine = kernel_aggregation(aggregate, 0);
+  const aggregate::AggregateSpec spec = spec_of(aggregate);
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<uint64_t> expected(aggregate::cell_words(spec));
+    std::vector<uint64_t> given;
+    for (uint64_t n = 1 + random() % 40; n > 0; --n) {
+      const uint64_t value =
+          aggregate.arguments.empty() ? 0 : random_value(random, aggregate.arguments[0].type);
+      aggregate::add(spec, expected, value);
+      given.push_back(value ^ kernel_bias(aggregate));
+    }
+    EXPECT_EQ(cells_of(aggregate, counted(machine, given)), expected);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Plan, KernelCells,
+    testing::Values(
+        CellCase{"Count", "count()"}, CellCase{"Sum", "sum(e.arg0)"},
+        CellCase{"SumUnsigned", "sum((unsigned long)e.arg0)"}, CellCase{"Min", "min(e.arg0)"},
+        CellCase{"Max", "max(e.arg0)"}, CellCase{"MinUnsigned", "min((unsigned long)e.arg0)"},
+        CellCase{"MaxUnsigned", "max((unsigned long)e.arg0)"},
+        CellCase{"MaxByte", "max((unsigned char)e.arg0)"}, CellCase{"Average", "avg(e.arg0)"},
+        CellCase{"AverageUnsigned", "avg((unsigned long)e.arg0)"},
+        CellCase{"Deviation", "stddev(e.arg0)"}, CellCase{"Quantize", "quantize(e.arg0)"},
+        CellCase{"QuantizeWord", "quantize((unsigned)e.arg0)"},
+        CellCase{"Linear", "lquantize(e.arg0, -100, 1000, 7)"},
+        CellCase{"LogLinear", "llquantize(e.arg0, 10, 0, 6, 20)"},
+        CellCase{"LogLinearLate", "llquantize(e.arg0, 2, 3, 18, 4)"}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+TEST(KernelCellsThatAreNot, AreLeftToTheTracer) {
+  const query::Query query = parse(
+      "from e in syscall(\"write\") select distinct(e.arg0), quantile(e.arg0, .5), "
+      "quantize((unsigned long)e.arg0), stddev((unsigned long)e.arg0)");
+  ASSERT_EQ(query.aggregates.size(), 4U);
+  for (const query::Aggregate& aggregate : query.aggregates)
+    EXPECT_FALSE(has_kernel_cells(aggregate));
+}
+
+// --- plans ---------------------------------------------------------------------------------------
+
+TEST(KernelPlan, CountsInTablesWhereTheMachineCan) {
+  const KernelLowered lowered = lower(
+      "from e in syscall(\"write\") where e.arg0 > 1 groupby e.pid, e.comm select e.pid, "
+      "e.comm, count(), max(e.arg1)");
+  EXPECT_EQ(lowered.root.form, StateForm::Table);
+  ASSERT_EQ(lowered.aggregations.size(), 2U);
+  EXPECT_EQ(lowered.aggregations[0].key_bytes, 8U + abi::kQueryCommBytes);
+  EXPECT_EQ(lowered.programs.size(), 1U);
+}
+
+TEST(KernelPlan, KeysAloneAreCounted) {
+  const KernelLowered lowered = lower("syscall(\"write\").Select(e => e.pid).Distinct()");
+  EXPECT_EQ(lowered.root.form, StateForm::Table);
+  ASSERT_EQ(lowered.aggregations.size(), 1U);
+  EXPECT_EQ(lowered.aggregations[0].function, abi::DAggregateFunction::Count);
+}
+
+TEST(KernelPlan, LeavesToTheTracerWhatItCannotCount) {
+  for (const char* text :
+       {"from e in syscall(\"write\") groupby e.pid select distinct(e.arg0)",
+        "from e in syscall(\"write\") where e.comm like \"%x%\" groupby e.pid select count()",
+        "from e in syscall(\"write*\") groupby substr(e.function, 0, 2) select count()",
+        "from e in syscall(\"write\") select count() for 10 events"}) {
+    EXPECT_EQ(lower(text).root.form, StateForm::Events) << text;
+  }
+}
+
+TEST(KernelPlan, ElapsedNeedsAProgramAtTheEntry) {
+  const KernelLowered lowered = lower(
+      "from e in syscall_return(\"write\"), syscall_return(\"read\") where e.elapsed > 10 select "
+      "count()");
+  ASSERT_EQ(lowered.programs.size(), 4U);
+  EXPECT_TRUE(lowered.programs[1].is_recorder);
+  EXPECT_TRUE(lowered.programs[3].is_recorder);
+  EXPECT_EQ(lowered.variables.size(), 2U);  // A thread's calls of one are not those of the other.
+}
+
+TEST(KernelPlan, SourcesInProcessesHaveNoProgram) {
+  EXPECT_EQ(lower("from e in entry(\"shopd!close_card\"), syscall(\"write\") select count()")
+                .programs.size(),
+            1U);
+}
+
+TEST(KernelPlan, WhatIsTooLargeIsALimit) {
+  std::string text = "from e in syscall(\"write\") groupby ";
+  for (int i = 0; i < 20; ++i)
+    text += (i == 0 ? "" : ", ") + ("str(e.arg0 + " + std::to_string(i) + ", 256)");
+  const Plan plan = make_kernel_plan(parse(text + " select count()"));
+  const auto lowered = lower_kernel(plan, {.pids = {}, .tracer_pid = 1, .epoch_ns = 0});
+  ASSERT_FALSE(lowered.has_value());
+  EXPECT_EQ(lowered.error().code, ErrorCode::Limit);
+}
+
+}  // namespace
+}  // namespace clew::plan

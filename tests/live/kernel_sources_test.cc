@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queries over events of the kernel, against a victim that knows its system calls.
+#include <csignal>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "live/tracer.h"
+#include "live/victim.h"
+
+namespace clew::live {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+constexpr uint64_t kRounds = 1000;
+
+class KernelSources : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: programs in the kernel need root";
+  }
+
+  // What the query answers about `command` of the victim; `truth` are its counters meanwhile.
+  Report trace(const std::string& query, const std::string& command,
+               const std::vector<std::string>& more = {}) {
+    Tracer tracer = Tracer::attach(victim_.pid(), query, more);
+    const Numbers before = victim_.counts();
+    answer_ = victim_.ask(command);
+    truth_ = difference(before, victim_.counts());
+    Report report = tracer.finish();
+    EXPECT_EQ(report.status, 0) << report.error;
+    return report;
+  }
+
+  uint64_t zeros() { return victim_.ask("file 0").at("file"); }
+
+  Victim victim_{"calls"};
+  Numbers answer_;
+  Numbers truth_;
+};
+
+uint64_t number(const Report& report, const std::string& name) {
+  EXPECT_EQ(report.rows.size(), 1U);
+  return report.rows.empty() ? 0 : report.rows[0].at(name).get<uint64_t>();
+}
+
+TEST_F(KernelSources, CountsEachCall) {
+  const Report report = trace("syscall(\"getppid\").Count()", "parents 100000");
+  EXPECT_EQ(number(report, "count"), truth_.at("take_parent"));
+  EXPECT_EQ(report.lost(), 0U) << report.summary;
+}
+
+TEST_F(KernelSources, AddsUpTheResultsOfReads) {
+  const Report report = trace(
+      fmt::format("from e in syscall_return(\"read\") where e.entry.fd == {} select count() as n, "
+                  "sum(e.retval) as bytes, max(e.entry.count) as most, min(e.retval) as least, "
+                  "avg(e.retval) * count() as again",
+                  zeros()),
+      fmt::format("run {}", kRounds));
+  EXPECT_EQ(number(report, "n"), truth_.at("reads"));
+  EXPECT_EQ(number(report, "bytes"), truth_.at("bytes"));
+  EXPECT_EQ(number(report, "most"), 49U);
+  EXPECT_EQ(number(report, "least"), 0U);
+  ASSERT_EQ(report.rows.size(), 1U);
+  EXPECT_NEAR(report.rows[0].at("again").get<double>(), double(truth_.at("bytes")), 0.1);
+}
+
+TEST_F(KernelSources, GroupsByNamesErrorsAndArguments) {
+  const Report report = trace(
+      "from e in syscall_return(\"fchdir\"), syscall_return(\"getppid\") "
+      "group by e.function, e.errno, e.procName, e.pid select new { name = e.function, "
+      "error = e.errno, who = e.procName, pid = e.pid, calls = count() }",
+      fmt::format("run {}", kRounds));
+  ASSERT_EQ(report.rows.size(), 2U);
+  EXPECT_EQ(report.calls().at("fchdir"), truth_.at("failures"));
+  EXPECT_EQ(report.calls().at("getppid"), 2 * truth_.at("take_parent"));
+  EXPECT_EQ(report.rows[0].at("error"), 9);
+  EXPECT_EQ(report.rows[1].at("error"), 0);
+  for (const json& row : report.rows) {
+    EXPECT_EQ(row.at("who"), "calls");
+    EXPECT_EQ(row.at("pid"), victim_.pid());
+  }
+}
+
+// Sizes 0 to 49 in turn, each as often.
+TEST_F(KernelSources, CountsByAnArgument) {
+  const Report report =
+      trace(fmt::format("from e in syscall(\"read\") where e.fd == {} group by e.count as size "
+                        "select size, count() as n, topk(e.count, 1), distinct(e.buf) as places",
+                        zeros()),
+            fmt::format("run {}", kRounds));
+  ASSERT_EQ(report.rows.size(), 50U);
+  for (const json& row : report.rows) {
+    EXPECT_EQ(row.at("n"), kRounds / 50) << row;
+    EXPECT_EQ(row.at("places"), 1) << row;
+  }
+}
+
+TEST_F(KernelSources, CountsInHistograms) {
+  const Report report =
+      trace(fmt::format("from e in syscall_return(\"read\") where e.entry.fd == {} select "
+                        "quantize(e.retval) as q, lquantize(e.retval, 10, 40, 10) as l",
+                        zeros()),
+            fmt::format("run {}", kRounds));
+  ASSERT_EQ(report.rows.size(), 1U);
+  uint64_t sum = 0;
+  for (const json& bucket : report.rows[0].at("q"))
+    sum += bucket.at("count").get<uint64_t>();
+  EXPECT_EQ(sum, truth_.at("reads"));
+  // Below 10, 10 to 19, 20 to 29, 30 to 39, from 40 on: 10 of 50 each.
+  for (const json& bucket : report.rows[0].at("l"))
+    EXPECT_EQ(bucket.at("count"), kRounds / 5) << bucket;
+}
+
+TEST_F(KernelSources, TellsTheTimeOfACall) {
+  constexpr uint64_t kNaps = 50;
+  const Report report = trace(
+      "from e in syscall_return(\"clock_nanosleep\") select count() as n, min(e.elapsed) as "
+      "least, sum(e.elapsed) as sum, max(e.elapsed) as most",
+      fmt::format("naps {}", kNaps));
+  EXPECT_EQ(number(report, "n"), kNaps);
+  EXPECT_GE(number(report, "least"), 1'000'000U);
+  EXPECT_LE(number(report, "sum"), answer_.at("sum"));
+  EXPECT_GE(number(report, "sum"), kNaps * 1'000'000);
+  EXPECT_LE(number(report, "most"), answer_.at("most"));
+}
+
+TEST_F(KernelSources, ShowsEachEventInOrder) {
+  const Report report =
+      trace(fmt::format("from e in syscall_return(\"read\") where e.entry.fd == {} select e.time, "
+                        "e.entry.count as asked, e.retval as got, e.comm, e.tid",
+                        zeros()),
+            "run 120");
+  ASSERT_EQ(report.rows.size(), 120U);
+  for (size_t i = 0; i < report.rows.size(); ++i) {
+    EXPECT_EQ(report.rows[i].at("asked"), i % 50);
+    EXPECT_EQ(report.rows[i].at("got"), i % 50);
+    EXPECT_EQ(report.rows[i].at("comm"), "calls");
+    EXPECT_EQ(report.rows[i].at("tid"), victim_.pid());
+  }
+}
+
+TEST_F(KernelSources, ReadsTextOfThePrograms) {
+  const Report report = trace(
+      "from e in syscall(\"openat\") where str(e.filename) == \"/dev/null\" "
+      "select count() as n, max(e.flags) as flags",
+      "opens 300");
+  EXPECT_EQ(number(report, "n"), truth_.at("opens"));
+  EXPECT_EQ(number(report, "flags"), 1U);
+}
+
+TEST_F(KernelSources, ReadsTheFieldsOfATracepoint) {
+  const Report report = trace(
+      "from e in tracepoint(\"task:task_rename\") where e.args.pid == e.tid && e.newcomm != "
+      "\"calls\" group by e.newcomm select new { name = e.newcomm, calls = count() }",
+      "renames 400");
+  const Numbers calls = report.calls();
+  EXPECT_EQ(calls, (Numbers{{"name 0", 100}, {"name 1", 100}, {"name 2", 100}, {"name 3", 100}}));
+}
+
+TEST_F(KernelSources, ReadsTextWhoseLengthTheEventSays) {
+  const std::string path =
+      std::filesystem::temp_directory_path() / fmt::format("clew-kernel-sources-{}", getpid());
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink("/bin/true", path);
+  Child tracer({.arguments = {CLEW_COMMAND, "run", "--json",
+                              fmt::format("from e in tracepoint(\"sched:sched_process_exec\") "
+                                          "where e.filename == \"{}\" select e.pid, e.filename "
+                                          "take 1",
+                                          path)}});
+  while (const auto line = tracer.read_error_line()) {
+    if (line->starts_with("clew: tracing")) break;
+  }
+  pid_t pid = 0;
+  char* arguments[] = {const_cast<char*>(path.c_str()), nullptr};
+  ASSERT_EQ(posix_spawn(&pid, path.c_str(), nullptr, nullptr, arguments, nullptr), 0);
+  EXPECT_EQ(waitpid(pid, nullptr, 0), pid);
+  const auto end = tracer.wait_for_end();
+  std::filesystem::remove(path);
+  EXPECT_THAT(end.output, HasSubstr(fmt::format("{{\"pid\":{},\"filename\":\"{}\"}}", pid, path)));
+}
+
+// The clock ticks 499 times in each second that a processor works for the victim. What the bounds
+// leave is for ticks that an interrupt of another kind delays or a virtual machine leaves out.
+TEST_F(KernelSources, SamplesByTheClock) {
+  const Report report =
+      trace("from e in profile(499hz) select count() as n, sum(e.user_pc != 0 ? 1 : 0) as user",
+            "spin 1000");
+  const double expected = 499.0 * static_cast<double>(answer_.at("cpu_ns")) / 1e9;
+  EXPECT_GT(static_cast<double>(number(report, "n")), 0.7 * expected);
+  EXPECT_LT(static_cast<double>(number(report, "n")), 1.3 * expected);
+  EXPECT_GT(number(report, "user"), number(report, "n") / 2);
+}
+
+TEST_F(KernelSources, IntervalsAddUpToTheWhole) {
+  const Report report =
+      trace("from e in syscall(\"getppid\") select count() as n, max(e.tid) as most",
+            "parents 300000", {"--every", "50ms"});
+  uint64_t sum = 0;
+  for (const json& row : report.rows)
+    sum += row.at("n").get<uint64_t>();
+  EXPECT_EQ(sum, truth_.at("take_parent"));
+}
+
+TEST_F(KernelSources, StandBesideSourcesInTheProcess) {
+  const Report report = trace(
+      "from e in entry(\"calls!take_parent\"), syscall(\"getppid\") "
+      "group by e.function, e.pid select new { name = e.function, pid = e.pid, calls = "
+      "count() }",
+      "parents 5000");
+  EXPECT_EQ(report.calls(), (Numbers{{"take_parent", 5000}, {"getppid", 5000}}));
+  for (const json& row : report.rows)
+    EXPECT_EQ(row.at("pid"), victim_.pid());
+}
+
+// Each call comes behind the entry of the function that makes it.
+TEST_F(KernelSources, EventsOfBothComeInOneOrder) {
+  const Report report = trace(
+      "from e in entry(\"calls!take_parent\"), syscall(\"getppid\") select e.function, e.time",
+      "parents 200");
+  ASSERT_EQ(report.rows.size(), 400U);
+  size_t right = 0;
+  for (size_t i = 0; i < report.rows.size(); ++i)
+    right += report.rows[i].at("function") == (i % 2 == 0 ? "take_parent" : "getppid") ? 1 : 0;
+  EXPECT_EQ(right, 400U);
+}
+
+TEST_F(KernelSources, CountsDownEvents) {
+  const Report report =
+      trace("from e in syscall(\"getppid\") select count() as n for 77 events", "parents 500");
+  EXPECT_EQ(number(report, "n"), 77U);
+}
+
+TEST_F(KernelSources, ARingThatIsFullIsALossThatIsCounted) {
+  Tracer tracer = Tracer::attach(victim_.pid(), "from e in syscall(\"getppid\") select e.arg0");
+  tracer.child().signal(SIGSTOP);
+  constexpr uint64_t kCalls = 1'000'000;
+  victim_.ask(fmt::format("parents {}", kCalls));
+  tracer.child().signal(SIGCONT);
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.status, 0) << report.error;
+  const auto dropped = report.summary.at("dropped").value("ring_full", uint64_t{0});
+  EXPECT_GT(dropped, 0U);
+  EXPECT_EQ(report.rows.size() + dropped, kCalls);
+}
+
+TEST_F(KernelSources, SaysWhatItCannotDo) {
+  const auto error_of = [](const std::string& query, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments{"run", query};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Report report = run_clew(arguments);
+    EXPECT_EQ(report.status, 1) << query;
+    return report.error;
+  };
+  EXPECT_THAT(
+      error_of("syscall(\"raed\").Count()"),
+      HasSubstr("no system call 'raed'; did you mean 'read'?\nsyscall(\"raed\").Count()\n^"));
+  EXPECT_THAT(error_of("tracepoint(\"sched:sched_swich\").Count()"),
+              HasSubstr("no tracepoint 'sched:sched_swich'; did you mean 'sched:sched_switch'?"));
+  EXPECT_THAT(error_of("tracepoint(\"sched_switch\").Count()"),
+              HasSubstr("a tracepoint is written with its group: did you mean "
+                        "'sched:sched_switch'?"));
+  EXPECT_THAT(error_of("from e in syscall(\"read\") select e.cuont"),
+              HasSubstr("exports no 'cuont'; did you mean 'count'?"));
+  EXPECT_THAT(error_of("kernel(\"vfs_read\").Count()"), HasSubstr("kprobe"));
+  EXPECT_THAT(error_of("profile(9999hz).Count()"), HasSubstr("at most 5000 samples a second"));
+  EXPECT_THAT(error_of("syscall(\"read\").Count()", {"--follow", "-c", "true"}),
+              HasSubstr("--follow is for sources in processes"));
+  EXPECT_THAT(error_of("from e in syscall(\"read\") select e.pid", {"--spill", "/tmp/x"}),
+              HasSubstr("--spill of events of the kernel"));
+}
+
+TEST_F(KernelSources, AreExplained) {
+  Child child({.arguments = {CLEW_COMMAND, "explain", "--programs",
+                             "from e in syscall_return(\"read\") where e.elapsed > 1ms "
+                             "group by e.pid select e.pid, count(), sum(e.retval)"}});
+  const auto end = child.wait_for_end();
+  EXPECT_EQ(end.status, 0) << end.error;
+  for (const char* part :
+       {"in the kernel\n", "probe    filter e.elapsed > 1000000l\n",
+        "count per processor: count(), sum(e.retval) by e.pid\n",
+        "1 probe, of all processes but clew itself\n", "2 tables of cells by key, per processor\n",
+        "program of source 0, at entries (keeps open calls): "}) {
+    EXPECT_THAT(end.output, HasSubstr(part));
+  }
+}
+
+TEST_F(KernelSources, AreListedWithWhatTheyExport) {
+  Child child({.arguments = {CLEW_COMMAND, "list", "--kernel", "*read"}});
+  EXPECT_THAT(child.wait_for_end().output,
+              HasSubstr("syscall(\"read\")  unsigned int fd, char * buf, size_t count\n"));
+  Child other({.arguments = {CLEW_COMMAND, "list", "--kernel", "sched:sched_swich"}});
+  EXPECT_THAT(other.wait_for_end().error, HasSubstr("did you mean 'sched:sched_switch'?"));
+}
+
+TEST_F(KernelSources, AnOrdinaryUserIsToldWhatIsMissing) {
+  Child child({.arguments = {CLEW_COMMAND, "run", "syscall(\"read\").Count()"}, .as_nobody = true});
+  const auto end = child.wait_for_end();
+  EXPECT_THAT(end.error, HasSubstr("tracing the kernel needs more rights than you have; run as "
+                                   "root, or with CAP_BPF and CAP_PERFMON"));
+}
+
+}  // namespace
+}  // namespace clew::live
