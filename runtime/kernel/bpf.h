@@ -112,7 +112,7 @@ extern const char d_n_run_when;
 extern const char d_n_cookie;  // When the kernel keeps none for the attach point, else 0.
 extern const char d_n_argument_count;
 extern const char d_n_has_result;  // Of a function's return; what d_n_used_arguments has a bit for,
-extern const char d_n_used_arguments;  // is read.
+extern const char d_n_used_arguments;     // is read.
 extern const char d_n_argument_map_low;   // Eight bytes of argument_map;
 extern const char d_n_argument_map_high;  // the other two.
 extern const char d_n_has_argument_map;

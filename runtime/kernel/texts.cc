@@ -178,8 +178,8 @@ uint64_t d_directory_name(DWindow* w, uint64_t dst, uint64_t string) {
 }
 
 // Adds a component to the clean path at `dst`, which has `out` bytes, or takes one away for "..".
-// Gives how many bytes it has then. `shape`: the component's length, above whether the path begins at
-// the root.
+// Gives how many bytes it has then. `shape`: the component's length, above whether the path begins
+// at the root.
 [[gnu::noinline]] uint64_t d_clean_component(DWindow* w, uint64_t dst, uint64_t out, uint64_t place,
                                              uint64_t shape) {
   const uint64_t rooted = shape >> 32;

@@ -22,8 +22,8 @@
 namespace clew::kernel {
 namespace {
 
-constexpr uint64_t kReturnProbe = 1;          // Bit 0 of config: format/retprobe of both kinds.
-constexpr uint32_t kSemaphoreShift = 32;      // format/ref_ctr_offset of uprobes.
+constexpr uint64_t kReturnProbe = 1;      // Bit 0 of config: format/retprobe of both kinds.
+constexpr uint32_t kSemaphoreShift = 32;  // format/ref_ctr_offset of uprobes.
 constexpr char kNoFunctions[] = "this kernel lets no program at its functions";
 
 // The kernel refuses the place, and may take another one.
@@ -50,8 +50,8 @@ int attach_event(const FileDescriptor& program, perf_event_attr& attributes, pid
                  uint64_t cookie, Attachments& attachments) {
   attributes.size = sizeof attributes;
   const int cpu = pid > 0 ? -1 : 0;
-  const int64_t opened = syscall(SYS_perf_event_open, &attributes, pid > 0 ? pid : -1, cpu, -1,
-                                 PERF_FLAG_FD_CLOEXEC);
+  const int64_t opened =
+      syscall(SYS_perf_event_open, &attributes, pid > 0 ? pid : -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
   if (opened < 0) return errno;
   FileDescriptor event(static_cast<int>(opened));
   PerfEventLink link;
@@ -130,9 +130,9 @@ class FunctionAttacher {
 };
 
 std::string names_of(std::span<const FunctionPlace> places) {
-  return places.size() == 1 ? places.front().name
-                            : fmt::format("{} and {} others", places.front().name,
-                                          places.size() - 1);
+  return places.size() == 1
+             ? places.front().name
+             : fmt::format("{} and {} others", places.front().name, places.size() - 1);
 }
 
 }  // namespace
@@ -153,18 +153,17 @@ Expected<void> attach_functions(const FileDescriptor& program, bool is_return,
   } else {
     const Expected<uint32_t> type = event_type("kprobe");
     if (!type) {
-      return fail(type.error().code, fmt::format("{}: {}: {}", names_of(places), kNoFunctions,
-                                                 type.error().message));
+      return fail(type.error().code,
+                  fmt::format("{}: {}: {}", names_of(places), kNoFunctions, type.error().message));
     }
     is_possible = attacher.attach_singly(functions, *type);
   }
   if (is_possible && attacher.attached() > 0) return {};
   const std::string reason = bpf_error(static_cast<int>(attacher.error()));
   return fail(ErrorCode::Refused,
-              is_possible
-                  ? fmt::format("{}: the kernel does not let it be probed: {}", names_of(places),
-                                reason)
-                  : fmt::format("{}: {}: {}", names_of(places), kNoFunctions, reason));
+              is_possible ? fmt::format("{}: the kernel does not let it be probed: {}",
+                                        names_of(places), reason)
+                          : fmt::format("{}: {}: {}", names_of(places), kNoFunctions, reason));
 }
 
 Expected<FileDescriptor> attach_trampoline(const FileDescriptor& program,
@@ -185,12 +184,12 @@ Expected<void> attach_user_singly(const FileDescriptor& program, const UserPlace
   for (const UserPlace& one : places.places) {
     perf_event_attr attributes{};
     attributes.type = type;
-    attributes.config = (places.is_return ? kReturnProbe : 0) |
-                        one.semaphore_offset_bytes << kSemaphoreShift;
+    attributes.config = (places.is_return ? kReturnProbe : 0) | one.semaphore_offset_bytes
+                                                                    << kSemaphoreShift;
     attributes.config1 = address_of(places.path.c_str());
     attributes.config2 = one.offset_bytes;
-    const int error = attach_event(program, attributes, static_cast<pid_t>(places.pid), one.cookie,
-                                   attachments);
+    const int error =
+        attach_event(program, attributes, static_cast<pid_t>(places.pid), one.cookie, attachments);
     if (error != 0) {
       return fail(error == ENOENT ? ErrorCode::NotFound : ErrorCode::Refused,
                   fmt::format("attaching to {:#x} of {}: {}", one.offset_bytes, places.path,

@@ -11,8 +11,8 @@
 
 namespace clew::kernel {
 
-// Functions that the kernel lets nobody probe are left out; Refused when none is left, or when it lets
-// no program at its functions at all.
+// Functions that the kernel lets nobody probe are left out; Refused when none is left, or when it
+// lets no program at its functions at all.
 Expected<void> attach_functions(const FileDescriptor& program, bool is_return,
                                 std::span<const FunctionPlace> places, Attachments& attachments);
 

@@ -197,8 +197,7 @@ Expected<uint32_t> KernelTypes::tracepoint_arguments(std::string_view tracepoint
 Expected<KernelTypes::FunctionType> KernelTypes::function(std::string_view name) const {
   const auto found = data_->functions.find(name);
   if (found == data_->functions.end()) {
-    return fail(ErrorCode::NotFound,
-                fmt::format("the kernel's types have no function {}", name));
+    return fail(ErrorCode::NotFound, fmt::format("the kernel's types have no function {}", name));
   }
   const btf_type prototype = data_->type(data_->type(found->second).type);
   return FunctionType{found->second, BTF_INFO_VLEN(prototype.info), prototype.type != 0};

@@ -155,8 +155,8 @@ struct DSession::Data {
     const ProgramGroup& group = plan.groups[index];
     for (const uint32_t enabling : group.enablings) {
       const uint64_t kept = group.key.cookie != 0 ? 0 : cookie(enabling);  // By the kernel.
-      attachments.push_back(CLEW_TRY(
-          attach_raw_tracepoint(loaded[index], enablings[enabling].probe.symbol, kept)));
+      attachments.push_back(
+          CLEW_TRY(attach_raw_tracepoint(loaded[index], enablings[enabling].probe.symbol, kept)));
     }
     return {};
   }

@@ -33,8 +33,8 @@ FileDescriptor load(bpf_prog_type type, std::span<const Instruction> code, uint3
   return result < 0 ? FileDescriptor() : FileDescriptor(static_cast<int>(result));
 }
 
-// The error of attaching to something that does not exist tells a kernel that looked for it from one
-// that does not know such links.
+// The error of attaching to something that does not exist tells a kernel that looked for it from
+// one that does not know such links.
 template <typename Link>
 int64_t attach_error(const FileDescriptor& program, Link& link) {
   if (!program.valid()) return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this kernel's BPF can do beyond what every session needs: found by trying, since versions say
-// little about kernels that distributions and clouds changed.
+// What this kernel's BPF can do beyond what every session needs: found by trying, since versions
+// say little about kernels that distributions and clouds changed.
 #pragma once
 
 namespace clew::kernel {

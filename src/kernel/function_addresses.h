@@ -23,8 +23,8 @@ struct FunctionAddress {
   uint64_t cookie = 0;
 };
 
-// Sorted by address. What the kernel has not, or lists as not traceable, is left out. Errors: Refused
-// when the kernel hides its addresses.
+// Sorted by address. What the kernel has not, or lists as not traceable, is left out. Errors:
+// Refused when the kernel hides its addresses.
 Expected<std::vector<FunctionAddress>> find_functions(std::span<const FunctionPlace> places);
 
 }  // namespace clew::kernel

@@ -10,10 +10,10 @@
 namespace clew::kernel {
 
 inline constexpr uint32_t kUserProbeMulti = 48;  // BPF_TRACE_UPROBE_MULTI, Linux 6.6
-inline constexpr uint32_t kMultiReturn = 1;      // BPF_F_UPROBE_MULTI_RETURN, …KPROBE_MULTI_RETURN
+inline constexpr uint32_t kMultiReturn = 1;  // BPF_F_UPROBE_MULTI_RETURN, …KPROBE_MULTI_RETURN
 
-// bpf_attr::raw_tracepoint; the cookie came with Linux 6.10, and older kernels want its bytes to be 0
-// or not there.
+// bpf_attr::raw_tracepoint; the cookie came with Linux 6.10, and older kernels want its bytes to be
+// 0 or not there.
 struct RawTracepointOpen {
   uint64_t name = 0;
   uint32_t program = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first program of the test machine (tests/kernel_machine/run_machine): loads the kernel's modules
-// that lie beside it, makes the host's file system the machine's own with everything written kept in
-// memory, runs the command of /command there, says how it ended, and turns the machine off.
+// The first program of the test machine (tests/kernel_machine/run_machine): loads the kernel's
+// modules that lie beside it, makes the host's file system the machine's own with everything
+// written kept in memory, runs the command of /command there, says how it ended, and turns the
+// machine off.
 //
 //     /modules/NN-name.ko    loaded in the order of their names
 //     /command               the words of the command, each with a NUL behind it
