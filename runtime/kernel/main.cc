@@ -330,7 +330,9 @@ int d_main_function_return(const uint64_t* context) {
 
 // A return with the function's arguments (fexit); the program is for one enabling.
 int d_main_function_exit(const uint64_t* context) {
-  const auto read = [context](uint64_t* arguments) { read_exit(context, arguments); };
+  const auto read = [context](uint64_t * arguments) __attribute__((always_inline)) {
+    read_exit(context, arguments);
+  };
   if (!passes_filters(read)) return 0;
   DWindow* w = claim();
   if (w == nullptr) return 0;

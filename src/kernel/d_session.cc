@@ -262,8 +262,8 @@ struct DSession::Data {
       return attach_user_places(index, chosen);
     }
     for (const uint32_t enabling : chosen) {
-      attachments.push_back(
-          CLEW_TRY(attach_raw_tracepoint(loaded[index], "sys_enter", cookie(enabling))));
+      const uint64_t kept = plan.groups[index].key.cookie != 0 ? 0 : cookie(enabling);
+      attachments.push_back(CLEW_TRY(attach_raw_tracepoint(loaded[index], "sys_enter", kept)));
     }
     return {};
   }

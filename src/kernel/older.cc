@@ -26,6 +26,9 @@ constexpr uint8_t kMove32 = 0xBC;
 constexpr uint8_t kShiftLeft32 = 0x64;
 constexpr uint8_t kShiftRightSigned32 = 0xC4;
 constexpr uint8_t kMemory = 0x60;
+constexpr uint8_t kNegate = 0x87;
+constexpr uint8_t kJumpNotNegative = 0x75;  // if dst s>= 0
+constexpr uint8_t kJumpNegative = 0xC5;     // if dst s< 0
 
 using Instructions = std::vector<Instruction>;
 
@@ -59,6 +62,69 @@ void put_sign_extension(uint8_t dst, int32_t bits, Instructions& to) {
   to.push_back({kShiftRightSigned, dst, 0, 64 - bits});
 }
 
+constexpr Instruction negate(uint8_t dst) {
+  return {kNegate, dst, 0, 0};
+}
+
+// By the smallest constant it stays, and is refused: its amount is no constant.
+bool is_signed_division(const Instruction& i) {
+  if (i.immediate == std::numeric_limits<int32_t>::min()) return false;
+  const auto operation = static_cast<isa::Alu>(i.opcode & isa::kOperationMask);
+  return isa::class_of(i) == isa::Class::Alu64 && i.offset == 1 &&
+         (operation == isa::Alu::Divide || operation == isa::Alu::Modulo);
+}
+
+// dst op= |src|, and src as it was. A quotient also takes the sign of src.
+//
+//     if src s>= 0 goto last ; src = -src ; dst op= src ; src = -src ; [dst = -dst] ; goto end
+//     last: dst op= src ; end:
+void put_by_amount(const Instruction& unsigned_one, bool is_quotient, Instructions& to) {
+  const uint8_t dst = unsigned_one.destination();
+  const uint8_t src = unsigned_one.source();
+  const auto over = static_cast<int16_t>(is_quotient ? 5 : 4);
+  to.push_back({kJumpNotNegative, src, over, 0});
+  to.push_back(negate(src));
+  to.push_back(unsigned_one);
+  to.push_back(negate(src));
+  if (is_quotient) to.push_back(negate(dst));
+  to.push_back({kJump, 0, 1, 0});
+  to.push_back(unsigned_one);
+}
+
+void put_by_constant(const Instruction& unsigned_one, bool is_quotient, Instructions& to) {
+  Instruction amount = unsigned_one;
+  if (amount.immediate < 0) amount.immediate = static_cast<int32_t>(-int64_t{amount.immediate});
+  to.push_back(amount);
+  if (is_quotient && unsigned_one.immediate < 0) to.push_back(negate(amount.destination()));
+}
+
+// Of a dividend below 0 the amount is divided, and the result gets its sign.
+//
+//     if dst s< 0 goto A ; B ; goto end ; A: dst = -dst ; B ; dst = -dst
+Instructions divide(const Instruction& i) {
+  Instruction unsigned_one = i;
+  unsigned_one.offset = 0;
+  const bool is_quotient =
+      static_cast<isa::Alu>(i.opcode & isa::kOperationMask) == isa::Alu::Divide;
+  const bool by_register = (i.opcode & isa::kSourceRegister) != 0;
+  const uint8_t dst = i.destination();
+  if (by_register && i.source() == dst) return {unsigned_one};  // 1 or 0, by either.
+  Instructions body;
+  if (by_register) {
+    put_by_amount(unsigned_one, is_quotient, body);
+  } else {
+    put_by_constant(unsigned_one, is_quotient, body);
+  }
+  const auto size = static_cast<int16_t>(body.size());
+  Instructions to = {{kJumpNegative, dst, static_cast<int16_t>(size + 1), 0}};
+  to.insert(to.end(), body.begin(), body.end());
+  to.push_back({kJump, 0, static_cast<int16_t>(size + 2), 0});
+  to.push_back(negate(dst));
+  to.insert(to.end(), body.begin(), body.end());
+  to.push_back(negate(dst));
+  return to;
+}
+
 // What stands for one instruction; jumps keep their old distance.
 Instructions expand(const Instruction& i) {
   Instructions to;
@@ -69,6 +135,8 @@ Instructions expand(const Instruction& i) {
     const auto opcode = static_cast<uint8_t>((i.opcode & ~isa::kModeMask) | kMemory);
     to.push_back({opcode, i.registers, i.offset, 0});
     put_sign_extension(i.destination(), width_bits(i), to);
+  } else if (is_signed_division(i)) {
+    to = divide(i);
   } else if (i.opcode == kMove && i.offset != 0) {
     to.push_back({kMove, i.registers, 0, 0});
     put_sign_extension(i.destination(), i.offset, to);

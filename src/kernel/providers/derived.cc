@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "kernel/function_addresses.h"
 #include "kernel/providers/providers.h"
 #include "kernel/providers/syscall_table.h"
 
@@ -161,11 +162,22 @@ class DerivedProvider final : public Provider {
     }
     if (row.kind != AttachKind::RawTracepoint) {
       const auto function = CLEW_TRY(kernel_.find(target::BtfKind::Function, row.symbol));
-      return function.types != nullptr;
+      if (function.types != nullptr) return true;
+      return row.map.empty() && has_changed_function(probe);
     }
     const auto tracepoint = CLEW_TRY(kernel_.find_tracepoint(row.symbol));
     if (tracepoint.types == nullptr) return false;
     return CLEW_TRY(kernel_.tracepoint_parameters(tracepoint)).size() >= row.parameters_min;
+  }
+
+  // A function whose parameters the compiler changed is not among the types; its name has an
+  // ending.
+  static bool has_changed_function(Probe& probe) {
+    const FunctionPlace place = {probe.module, probe.symbol + ".isra.0", 0};
+    const auto found = find_functions(std::span(&place, 1));
+    if (!found || found->empty()) return false;
+    probe.symbol = place.name;
+    return true;
   }
 
   // Nothing when the kernel lacks the enumerator or the member.
