@@ -6,7 +6,8 @@
 // tracepoints of the kernel); proc, sched, io, ip, tcp, udp, lockstat, vminfo, sysinfo (over
 // tracepoints and functions); fbt; pidN, plockstatN and USDT providers (providers/user.cc).
 // Processes are looked at only for a description that names its provider: `:::entry` makes no pid
-// probes, and USDT probes of all processes are met by a glob (`python*:::`).
+// probes, and USDT probes of all processes are met by a glob (`python*:::`); those stand for the
+// processes that start later, too (Probe::is_everywhere).
 #pragma once
 
 #include <cstdint>

@@ -352,6 +352,7 @@ TEST_F(Probes, OfLocksStandForFunctionsOfTheLibrary) {
   EXPECT_EQ(block->kind, AttachKind::LockWait);
   EXPECT_EQ(block->lock_kind, abi::DLockKind::Write);
   EXPECT_EQ(count({.provider = provider, .function = "pthread_mutex_lock"}), 4U);
+  EXPECT_EQ(count({.provider = provider, .name = "mutex-error"}), 5U);
 }
 
 TEST_F(Probes, OfLibrariesAreFoundByTheirShortName) {

@@ -296,16 +296,9 @@ struct DSession::Data {
     std::map<uint32_t, std::vector<uint32_t>> by_group;
     for (uint32_t i = first; i < enablings.size(); ++i) {
       CLEW_TRY(locks.prepare(enablings[i].probe, symbols));
-      const size_t groups = plan.groups.size();
       const uint32_t index = CLEW_TRY(add_to_plan(plan, enablings[i], i));
-      if (index == groups) {
-        auto program = load_group(plan.groups[index], nullptr);
-        if (!program) {
-          plan.groups.pop_back();
-          return tl::unexpected(program.error());
-        }
-        loaded.push_back(std::move(*program));
-      }
+      loaded.resize(plan.groups.size());
+      if (!loaded[index].valid()) loaded[index] = CLEW_TRY(load_group(plan.groups[index], nullptr));
       by_group[index].push_back(i);
     }
     for (const auto& [index, chosen] : by_group)
@@ -370,7 +363,8 @@ Expected<DSession> DSession::load(DPrograms programs, std::vector<DEnabling> ena
                                   std::string* verifier_log) {
   auto data = std::make_unique<Data>();
   data->programs = std::move(programs);
-  data->enablings = data->everywhere.merge(std::move(enablings));
+  data->enablings = std::move(enablings);
+  data->everywhere.merge(data->enablings);
   LazyKernelTypes types;
   data->plan = CLEW_TRY(plan_programs(data->programs, data->enablings, types));
   data->add_token_variable();
@@ -398,7 +392,9 @@ const std::vector<uint32_t>& DSession::left_out() const {
 
 Expected<void> DSession::add(std::vector<DEnabling> enablings) {
   const auto first = static_cast<uint32_t>(data_->enablings.size());
-  for (DEnabling& one : data_->everywhere.merge(std::move(enablings))) {
+  data_->everywhere.merge(enablings);
+  for (DEnabling& one : enablings) {
+    if (one.clauses.empty()) continue;
     const auto index = static_cast<uint32_t>(data_->enablings.size());
     if (!data_->maps.add_enabled(index, one.probe)) {
       return fail(ErrorCode::Limit, fmt::format("no room for {}", full_name(one.probe)));

@@ -3,18 +3,31 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 namespace clew::kernel {
+namespace {
 
+// Both are ascending.
+void join_clauses(std::vector<uint32_t>& clauses, const std::vector<uint32_t>& more) {
+  std::vector<uint32_t> all;
+  std::set_union(clauses.begin(), clauses.end(), more.begin(), more.end(), std::back_inserter(all));
+  clauses = std::move(all);
+}
+
+// The name that all processes' probes of this provider begin with: "python" of "python123".
 std::string provider_without_pid(const Probe& probe) {
   const std::string digits = std::to_string(probe.pid);
   if (!probe.provider.ends_with(digits)) return probe.provider;
   return probe.provider.substr(0, probe.provider.size() - digits.size());
 }
+
+}  // namespace
 
 // False when the file is gone, with its process.
 bool EverywherePlaces::resolve(Probe& probe, Place& place) {
@@ -34,29 +47,20 @@ bool EverywherePlaces::resolve(Probe& probe, Place& place) {
   return true;
 }
 
-std::vector<DEnabling> EverywherePlaces::merge(std::vector<DEnabling> enablings) {
-  std::vector<DEnabling> merged;
-  std::map<Place, size_t> added;
+void EverywherePlaces::merge(std::span<DEnabling> enablings) {
+  std::map<Place, DEnabling*> added;
   for (DEnabling& one : enablings) {
+    if (!one.probe.is_everywhere) continue;
     Place place;
-    if (one.probe.is_everywhere && !resolve(one.probe, place)) continue;
-    if (one.probe.is_everywhere) {
-      if (known_.count(place) != 0) continue;
-      const auto [found, is_new] = added.try_emplace(place, merged.size());
-      if (!is_new) {
-        std::vector<uint32_t>& clauses = merged[found->second].clauses;
-        std::vector<uint32_t> all;
-        std::set_union(clauses.begin(), clauses.end(), one.clauses.begin(), one.clauses.end(),
-                       std::back_inserter(all));
-        clauses = std::move(all);
-        continue;
-      }
-    }
-    merged.push_back(std::move(one));
+    const bool is_there = resolve(one.probe, place) && known_.count(place) == 0;
+    const auto [found, is_new] =
+        is_there ? added.try_emplace(place, &one) : std::pair(added.end(), false);
+    if (is_new) continue;
+    if (is_there) join_clauses(found->second->clauses, one.clauses);
+    one.clauses.clear();
   }
-  for (const auto& [place, index] : added)
+  for (const auto& [place, enabling] : added)
     known_.insert(place);
-  return merged;
 }
 
 }  // namespace clew::kernel

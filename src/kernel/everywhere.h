@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/file_descriptor.h"
 #include "kernel/d_session.h"
@@ -19,10 +19,10 @@ namespace clew::kernel {
 
 class EverywherePlaces {
  public:
-  // Leaves out what stands for a place that was here before, and what is gone. The rest get pid 0
-  // and a path that stays good when their process ends, while this object is there. Other
-  // enablings are as they were.
-  std::vector<DEnabling> merge(std::vector<DEnabling> enablings);
+  // Takes the clauses from what stands for a place that was here before, and from what is gone. The
+  // rest get pid 0 and a path that stays good when their process ends, while this object is there.
+  // Other enablings are as they were.
+  void merge(std::span<DEnabling> enablings);
 
  private:
   struct Place {
@@ -39,8 +39,5 @@ class EverywherePlaces {
   std::set<Place> known_;
   std::map<std::pair<uint64_t, uint64_t>, FileDescriptor> files_;  // By device and inode.
 };
-
-// The name that all processes' probes of this provider begin with: "python" of "python123".
-std::string provider_without_pid(const Probe& probe);
 
 }  // namespace clew::kernel

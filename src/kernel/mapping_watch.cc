@@ -85,6 +85,7 @@ Expected<MappingWatch> MappingWatch::start() {
 
 std::vector<int> MappingWatch::descriptors() const {
   std::vector<int> descriptors;
+  descriptors.reserve(cpus_.size());
   for (const Cpu& cpu : cpus_)
     descriptors.push_back(cpu.event.get());
   return descriptors;

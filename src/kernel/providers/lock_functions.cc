@@ -2,6 +2,8 @@
 #include "kernel/providers/lock_functions.h"
 
 #include <array>
+#include <cerrno>
+#include <optional>
 
 #include "kernel/providers/process_functions.h"
 
@@ -45,62 +47,59 @@ constexpr uint8_t kIsWriter = 3;
 constexpr uint8_t kHasLock = 4;
 constexpr uint8_t kZero = kArgumentNumber;
 
+// When a LockReturn fires: the argument has the value, or (`is_inverted`) has not.
+struct Condition {
+  uint8_t argument = 0;
+  uint64_t value = 0;
+  bool is_inverted = false;
+};
+using Conditions = std::array<std::optional<Condition>, 2>;
+
+constexpr Condition kIsTaken = {.argument = kHasLock, .value = 1};
+constexpr Condition kWaited = {.argument = kHasWaited, .value = 1};
+constexpr Condition kFailed = {.argument = kResult, .value = 0, .is_inverted = true};
+constexpr Condition kNotBusy = {.argument = kResult, .value = EBUSY, .is_inverted = true};
+
 // A probe that a function of some verb gives.
 struct LockProbe {
   std::string_view name;  // Behind "mutex-" or "rw-".
   Verb verb;
   AttachKind kind;
-  uint8_t filter_argument;  // LockReturn: it must be as `filter_value`, unless `is_inverted`.
-  uint64_t filter_value;
-  bool is_inverted;
   std::array<uint8_t, 3> mutex_arguments;
   std::array<uint8_t, 3> rw_arguments;
+  Conditions conditions = {};
 };
 
+// `argument`: the one behind the lock and, of a read-write lock, behind what it is for.
+constexpr LockProbe at_return(std::string_view name, Verb verb, uint8_t argument,
+                              Conditions conditions) {
+  return {.name = name,
+          .verb = verb,
+          .kind = AttachKind::LockReturn,
+          .mutex_arguments = {kLock, argument, kZero},
+          .rw_arguments = {kLock, kIsWriter, argument},
+          .conditions = conditions};
+}
+
+// How often a thread took a lock that it had (arg1 of mutex-acquire), and how often it spun, is not
+// to be seen.
 constexpr std::array kProbes = {
-    // How often a thread took a lock that it had, and how often it spun, is not to be seen.
-    LockProbe{"acquire",
-              Verb::Lock,
-              AttachKind::LockReturn,
-              kHasLock,
-              1,
-              false,
-              {kLock, kZero, kZero},
-              {kLock, kIsWriter, kZero}},
-    LockProbe{"acquire",
-              Verb::Try,
-              AttachKind::LockReturn,
-              kHasLock,
-              1,
-              false,
-              {kLock, kZero, kZero},
-              {kLock, kIsWriter, kZero}},
-    LockProbe{
-        "block", Verb::Lock, AttachKind::LockWait, 0, 0, false, {0, kZero, kZero}, {0, 1, kZero}},
-    LockProbe{"blocked",
-              Verb::Lock,
-              AttachKind::LockReturn,
-              kHasWaited,
-              1,
-              false,
-              {kLock, kHasLock, kZero},
-              {kLock, kIsWriter, kHasLock}},
-    LockProbe{"error",
-              Verb::Lock,
-              AttachKind::LockReturn,
-              kResult,
-              0,
-              true,
-              {kLock, kResult, kZero},
-              {kLock, kIsWriter, kResult}},
-    LockProbe{"release",
-              Verb::Unlock,
-              AttachKind::UserEntry,
-              0,
-              0,
-              false,
-              {0, kZero, kZero},
-              {0, kZero, kZero}},
+    at_return("acquire", Verb::Lock, kZero, {kIsTaken}),
+    at_return("acquire", Verb::Try, kZero, {kIsTaken}),
+    at_return("blocked", Verb::Lock, kHasLock, {kWaited}),
+    at_return("error", Verb::Lock, kResult, {kFailed}),
+    at_return("error", Verb::Try, kResult, {kFailed, kNotBusy}),
+    at_return("error", Verb::Unlock, kResult, {kFailed}),
+    LockProbe{.name = "block",
+              .verb = Verb::Lock,
+              .kind = AttachKind::LockWait,
+              .mutex_arguments = {0, kZero, kZero},
+              .rw_arguments = {0, 1, kZero}},
+    LockProbe{.name = "release",
+              .verb = Verb::Unlock,
+              .kind = AttachKind::UserEntry,
+              .mutex_arguments = {0, kZero, kZero},
+              .rw_arguments = {0, kZero, kZero}},
 };
 
 class LockMatcher {
@@ -129,12 +128,13 @@ class LockMatcher {
       const auto& arguments = is_mutex ? lock.mutex_arguments : lock.rw_arguments;
       probe.argument_map.assign(arguments.begin(), arguments.end());
       probe.lock_kind = function.kind;
-      if (lock.kind == AttachKind::LockReturn) {
+      for (const std::optional<Condition>& condition : lock.conditions) {
+        if (!condition) continue;
         ProbeFilter filter;
-        filter.argument = lock.filter_argument;
-        filter.value = lock.filter_value;
-        filter.is_inverted = lock.is_inverted;
-        probe.more_filters = {filter};
+        filter.argument = condition->argument;
+        filter.value = condition->value;
+        filter.is_inverted = condition->is_inverted;
+        probe.more_filters.push_back(filter);
       }
       if (globs_.matches(probe)) found_.push_back(std::move(probe));
     }

@@ -7,6 +7,7 @@
 //                            has changed
 //   victim constructed       constructors, then main
 //   victim locks N           N times a thread has to wait for each of three locks
+//   victim asks N            calls getppid() of the C library N times
 //   victim status N          ends with it
 //   victim signal N          ends by it
 //   victim waits             until its input ends
@@ -118,8 +119,24 @@ int call_plugin(const char* path, int count) {
   return 0;
 }
 
+int ask(int count) {
+  for (int i = 0; i < count; ++i)
+    (void)getppid();
+  return 0;
+}
+
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+
+pthread_mutex_t checked = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+
+// Each way in which a mutex that checks can be used wrongly, once.
+int fail_with(pthread_mutex_t* lock) {
+  (void)pthread_mutex_unlock(lock);  // EPERM
+  (void)pthread_mutex_lock(lock);
+  (void)pthread_mutex_lock(lock);  // EDEADLK
+  return pthread_mutex_unlock(lock);
+}
 
 enum class Lock : uint8_t { Mutex, Read, Write };
 
@@ -153,7 +170,8 @@ bool another_waits() {
 }
 
 int contend(int count) {
-  printf("mutex %p rwlock %p\n", static_cast<void*>(&mutex), static_cast<void*>(&rwlock));
+  printf("mutex %p rwlock %p checked %p\n", static_cast<void*>(&mutex), static_cast<void*>(&rwlock),
+         static_cast<void*>(&checked));
   fflush(stdout);
   for (int i = 0; i < count; ++i) {
     for (Lock lock : {Lock::Mutex, Lock::Read, Lock::Write}) {
@@ -177,7 +195,7 @@ int contend(int count) {
   (void)pthread_mutex_trylock(&mutex);  // Busy: neither an acquire nor an error.
   pthread_mutex_unlock(&mutex);
   if (pthread_mutex_trylock(&mutex) == 0) pthread_mutex_unlock(&mutex);
-  return 0;
+  return fail_with(&checked);
 }
 
 }  // namespace
@@ -189,6 +207,7 @@ int main(int argc, char** argv) {
   if (strcmp(verb, "plugin") == 0 && argc > 3) return call_plugin(argv[2], count);
   if (strcmp(verb, "constructed") == 0) return d_main_reached(d_constructed_before_main) - 8;
   if (strcmp(verb, "locks") == 0) return contend(count);
+  if (strcmp(verb, "asks") == 0) return ask(count);
   if (strcmp(verb, "status") == 0) return count;
   if (strcmp(verb, "signal") == 0) return raise(count);
   if (strcmp(verb, "waits") != 0) return 2;
