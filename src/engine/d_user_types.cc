@@ -22,7 +22,8 @@ using target::TypeKind;
 
 namespace {
 
-constexpr uint32_t kDepthMax = 64;  // Types within types; beyond that they are void.
+constexpr uint32_t kDepthMax = 64;      // Types within types; beyond that they are void.
+constexpr uint32_t kTypesMax = 100000;  // Of one question, in a file that may be made to harm.
 constexpr std::string_view kMain = "a.out";
 
 std::string_view without_qualifiers(std::string_view name) {
@@ -63,7 +64,7 @@ class Converter {
 
  private:
   TypeId convert(target::TypeId id, bool wants_members) {
-    if (depth_ > kDepthMax) return table_.void_type();
+    if (depth_ > kDepthMax || ++converted_ > kTypesMax) return table_.void_type();
     ++depth_;
     const TypeDescription type = from_.describe(id);
     const TypeId result = by_kind(id, type, wants_members);
@@ -177,20 +178,37 @@ class Converter {
     uint32_t align_bytes = 1;
     for (const target::TypeMember& each : from_.members(id)) {
       const TypeId member = convert(each.type, true);
+      if (!lies_within(each, member, type.size_bytes)) continue;
       align_bytes = std::max(align_bytes, table_.stripped(member).align_bytes);
       members.push_back(
           {each.name, member, each.offset_bytes * 8 + each.bit_offset, each.bit_size});
     }
     open_.pop_back();
     if (type.size_bytes % align_bytes != 0) align_bytes = 1;  // A packed one.
+    // Another record of its name, which lay inside, was faster.
+    if (table_.at(result).kind != query::d::TypeKind::Forward) return;
     table_.define_record_as_laid_out(result, std::move(members),
                                      static_cast<uint32_t>(type.size_bytes), align_bytes);
+  }
+
+  // In the record, and a bit-field in one unit of its type.
+  [[nodiscard]] bool lies_within(const target::TypeMember& member, TypeId type,
+                                 uint64_t record_bytes) const {
+    const uint64_t size = table_.size_of(type);
+    if (member.offset_bytes > record_bytes || size > record_bytes - member.offset_bytes) {
+      return false;
+    }
+    if (member.bit_size == 0) return true;
+    const uint64_t first =
+        (member.offset_bytes * 8 + member.bit_offset) % (8 * std::max<uint64_t>(size, 1));
+    return table_.is_integer(type) && first + member.bit_size <= 8 * size;
   }
 
   DebugInfo& from_;
   TypeTable& table_;
   const std::string& prefix_;
   uint32_t depth_ = 0;
+  uint32_t converted_ = 0;
   std::vector<target::TypeId> open_;  // Records whose members are being converted.
 };
 

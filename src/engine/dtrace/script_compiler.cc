@@ -85,6 +85,7 @@ class ScriptCompiler {
   [[nodiscard]] Expected<std::string> preprocessed(const std::string& text) const;
   Expected<void> add_definitions(const std::string& text);
   Expected<std::vector<DLibrary>> user_libraries();
+  [[nodiscard]] bool is_there(std::string_view kind, std::string_view name);
   Expected<void> check(bool is_last);
   Expected<void> enable();
   void note_process(const query::d::ProbeDescription& description, const kernel::Probe& probe);
@@ -101,8 +102,9 @@ class ScriptCompiler {
   Program program_;
   CompiledScript compiled_;
   CompileOptions options_;
-  std::vector<size_t> clause_ends_;  // By program.
-  std::string text_;                 // Of the last program, as it is parsed.
+  std::vector<size_t> clause_ends_;     // By program.
+  std::vector<std::string> libraries_;  // Paths of those of -L.
+  std::string text_;                    // Of the last program, as it is parsed.
 };
 
 // Who looks at a terminal is shown the place, below the message.
@@ -195,20 +197,36 @@ Expected<void> ScriptCompiler::add_definitions(const std::string& text) {
   return {};
 }
 
+// What a program or a library depends on.
+bool ScriptCompiler::is_there(std::string_view kind, std::string_view name) {
+  if (kind == "module") {
+    return name == "vmlinux" || access(fmt::format("/sys/module/{}", name).c_str(), F_OK) == 0;
+  }
+  if (kind == "library") {
+    const auto pieces = query::d::library_pieces();
+    const bool is_own = std::any_of(pieces.begin(), pieces.end(), [name](const auto& piece) {
+      return name == std::string(piece.name) + ".d";
+    });
+    return is_own || std::any_of(libraries_.begin(), libraries_.end(), [name](const auto& path) {
+             return std::string_view(path).ends_with("/" + std::string(name));
+           });
+  }
+  query::d::ProbeDescription any;
+  any.provider = std::string(name);
+  const auto matched = probes_.match(any);
+  return kind != "provider" || (matched && !matched->empty());
+}
+
 Expected<std::vector<DLibrary>> ScriptCompiler::user_libraries() {
-  const auto is_there = [this](std::string_view kind, std::string_view name) {
-    if (kind == "module") {
-      return name == "vmlinux" || access(fmt::format("/sys/module/{}", name).c_str(), F_OK) == 0;
-    }
-    query::d::ProbeDescription any;
-    any.provider = std::string(name);
-    const auto matched = probes_.match(any);
-    return kind != "provider" || (matched && !matched->empty());
-  };
   std::vector<DLibrary> all;
+  const auto has = [this](std::string_view kind, std::string_view name) {
+    return is_there(kind, name);
+  };
   for (const auto& [name, value] : request_.options) {
     if (name != "libdir") continue;
-    std::vector<DLibrary> found = CLEW_TRY(read_libraries(value, is_there));
+    std::vector<DLibrary> found = CLEW_TRY(read_libraries(value, has));
+    for (const DLibrary& library : found)
+      libraries_.push_back(library.path);
     std::move(found.begin(), found.end(), std::back_inserter(all));
   }
   return all;
@@ -225,6 +243,14 @@ Expected<void> ScriptCompiler::add(const DtraceProgram& program) {
   CLEW_TRY(add_definitions(text));
   auto parsed = query::d::parse(text, options_, types_);
   if (!parsed) return tl::unexpected(error_of(parsed.error()));
+  for (const query::d::Dependency& each : parsed->dependencies) {
+    if (is_there(each.kind, each.name)) continue;
+    return tl::unexpected(error_of({"D_PRAGMA_DEPEND",
+                                    fmt::format("program requires {} {}", each.kind, each.name),
+                                    each.line,
+                                    {},
+                                    {}}));
+  }
   append(std::move(*parsed), program_);
   clause_ends_.push_back(program_.clauses.size());
   return {};

@@ -89,6 +89,8 @@ class Writer {
       out_ += "struct";
     } else if (type.kind == TypeKind::Union && is_anonymous) {
       out_ += "union";
+    } else if (type.kind == TypeKind::Enum && is_anonymous) {
+      out_ += "enum";
     } else {
       out_ += types_.name_of(id);
     }

@@ -67,6 +67,9 @@ TEST_F(StructureTest, EnumsShowTheirNames) {
   EXPECT_EQ(shown(type, {1}), "(enum color)GREEN");
   EXPECT_EQ(shown(type, {0xffffffff}), "(enum color)NONE");
   EXPECT_EQ(shown(type, {7}), "(enum color)7");
+  const TypeId nameless = types_.declare(Tag::Enum, "");
+  ASSERT_TRUE(types_.define_enum(nameless, {{"ONE", 1}}).has_value());
+  EXPECT_EQ(shown(nameless, {1}), "(enum)ONE");
 }
 
 TEST_F(StructureTest, MembersAreNamedAndIndentedByFour) {

@@ -229,19 +229,30 @@ void ClauseCoder::record_printed(const Node& operand, const std::vector<RecordFi
   emit_.release();
 }
 
-// The address in r0, of window memory the real one, to the window at `base`.
+// The address in r0, of the program's own memory the real one, to the window at `base`.
 void ClauseCoder::record_shown_address(uint32_t base) {
   constexpr int kTagShift = 48;
-  const Label plain = code().label();
+  constexpr int32_t kGlobalsMask = 0x0FFF'FFFF;
+  const Label global = code().label();
+  const Label other = code().label();
   const Label end = code().label();
+  const auto unless_tagged = [&](uint64_t tag, Label otherwise) {
+    code().move(Register::R1, Register::R0).alu(isa::Alu::ShiftRight, Register::R1, kTagShift);
+    code().jump_if(isa::Jump::NotEqual, Register::R1, static_cast<int32_t>(tag >> kTagShift),
+                   otherwise);
+  };
   code().load_window(Register::R2, base);
-  code().move(Register::R1, Register::R0).alu(isa::Alu::ShiftRight, Register::R1, kTagShift);
-  code().jump_if(isa::Jump::NotEqual, Register::R1,
-                 static_cast<int32_t>(abi::kDWindowTag >> kTagShift), plain);
+  unless_tagged(abi::kDWindowTag, global);
   code().alu(isa::Alu::And, Register::R0, static_cast<int32_t>(abi::kDWindowBytes - 1));
   code().load_window(Register::R1, 0).alu(isa::Alu::Add, Register::R1, Register::R0);
-  code().store(isa::Size::Double, Register::R2, 0, Register::R1).jump(end).bind(plain);
-  code().store(isa::Size::Double, Register::R2, 0, Register::R0).bind(end);
+  code().store(isa::Size::Double, Register::R2, 0, Register::R1).jump(end).bind(global);
+  if (!generated_.globals.empty()) {
+    unless_tagged(abi::kDGlobalTag, other);
+    code().alu(isa::Alu::And, Register::R0, kGlobalsMask);
+    code().load_global(Register::R1, 0).alu(isa::Alu::Add, Register::R1, Register::R0);
+    code().store(isa::Size::Double, Register::R2, 0, Register::R1).jump(end);
+  }
+  code().bind(other).store(isa::Size::Double, Register::R2, 0, Register::R0).bind(end);
 }
 
 // The value of `argument` to the window at `base`, in the field's form.

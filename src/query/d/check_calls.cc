@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls inside expressions: subroutines, and the functions of dynamic type. An action has type
 // void there, which every use refuses.
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "query/d/check_conversion.h"
@@ -43,10 +47,27 @@ Failure unknown_function(Context& context, const Node& node) {
       nearest_function(node.name));
 }
 
+// Of Solaris alone; and those that the library defines, on a kernel that lacks what they look at.
+bool is_missing(Subroutine subroutine) {
+  constexpr std::array kNames = {Subroutine::DdiPathname,   Subroutine::Msgdsize,
+                                 Subroutine::Msgsize,       Subroutine::MutexOwned,
+                                 Subroutine::MutexOwner,    Subroutine::MutexTypeAdaptive,
+                                 Subroutine::MutexTypeSpin, Subroutine::RwIswriter,
+                                 Subroutine::RwReadHeld,    Subroutine::RwWriteHeld};
+  return std::find(kNames.begin(), kNames.end(), subroutine) != kNames.end();
+}
+
 }  // namespace
 
 Compiled<void> check_call(Context& context, Node& node) {
-  if (const auto subroutine = find_subroutine(node.name)) {
+  const auto subroutine = find_subroutine(node.name);
+  const auto defined = context.inlines.find(node.name);
+  if (subroutine && defined != context.inlines.end()) {
+    std::vector<Node> arguments = std::exchange(node.operands, {});
+    return check_inline_use(context, node, defined->second, std::move(arguments));
+  }
+  if (subroutine && is_missing(*subroutine)) return unknown_function(context, node);
+  if (subroutine) {
     CLEW_TRY(check_subroutine(context, node, *subroutine));
     return check_negative_size(node, *subroutine);
   }

@@ -255,7 +255,8 @@ Compiled<void> check_inline_use(Context& context, Node& node, const KnownInline&
     prototype.parameters.push_back({types.name_of(parameter.type), parameter.type});
   }
   prototype.required = static_cast<uint32_t>(definition.parameters.size());
-  CLEW_TRY(check_arguments(context, node, {name, true}, prototype, arguments));
+  const bool is_array = node.kind != NodeKind::Call;
+  CLEW_TRY(check_arguments(context, node, {name, is_array}, prototype, arguments));
   Node value = definition.value;
   substitute(value, node, arguments);
   node = std::move(value);
@@ -268,7 +269,8 @@ Compiled<void> define_inline(Context& context, InlineDefinition definition) {
   const bool is_taken = (known != context.inlines.end() && !known->second.is_of_library) ||
                         context.variables.contains({VariableScope::Global, definition.name}) ||
                         (find_builtin(definition.name) && !is_library) ||
-                        find_subroutine(definition.name) || find_action(definition.name);
+                        (find_subroutine(definition.name) && !is_library) ||
+                        find_action(definition.name);
   if (is_taken) {
     return compile_error("D_DECL_IDRED", fmt::format("identifier redeclared: {}", definition.name),
                          definition.line);

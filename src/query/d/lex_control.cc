@@ -40,6 +40,24 @@ std::string join_from(const std::vector<std::string>& words, size_t first) {
   return text;
 }
 
+// "Stable/Evolving/Common": of names, of data, and on what they depend.
+bool are_attributes(std::string_view text) {
+  constexpr std::array<std::string_view, 8> kStabilities = {
+      "Internal", "Private", "Obsolete", "External", "Unstable", "Evolving", "Stable", "Standard"};
+  constexpr std::array<std::string_view, 6> kClasses = {"Unknown", "CPU", "Platform",
+                                                        "Group",   "ISA", "Common"};
+  const size_t first = text.find('/');
+  const size_t second = first == std::string_view::npos ? first : text.find('/', first + 1);
+  if (second == std::string_view::npos) return false;
+  const auto is_stability = [&](std::string_view word) {
+    return std::find(kStabilities.begin(), kStabilities.end(), word) != kStabilities.end();
+  };
+  const std::string_view last = text.substr(second + 1);
+  return is_stability(text.substr(0, first)) &&
+         is_stability(text.substr(first + 1, second - first - 1)) &&
+         std::find(kClasses.begin(), kClasses.end(), last) != kClasses.end();
+}
+
 std::string unquoted(std::string_view word) {
   const bool is_quoted = word.size() >= 2 && word.front() == '"' && word.back() == '"';
   return is_quoted ? unescape(word.substr(1, word.size() - 2)) : std::string(word);
@@ -113,6 +131,12 @@ Compiled<void> Lexer::pragma_d(const std::vector<std::string>& words, size_t beg
   if (name == "depends_on" && !is_dependency) {
     return fail_at(begin, "D_PRAGMA_INVAL",
                    fmt::format("invalid class {} specified for depends_on", words[3]));
+  }
+  if (name == "depends_on") dependencies_.push_back({words[3], words[4], line_});
+  if (name == "attributes" && !are_attributes(words[3])) {
+    return fail_at(
+        begin, "D_PRAGMA_INVAL",
+        fmt::format("invalid attributes specified by #pragma D attributes: {}", words[3]));
   }
   return {};
 }

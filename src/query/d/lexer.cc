@@ -214,7 +214,8 @@ size_t Lexer::module_length() const {
   const auto belongs = [](char c) {
     return is_identifier_part(c) || c == '.' || c == '$' || c == '`';
   };
-  const std::string_view here = rest();
+  constexpr size_t kBytesMax = 512;  // So that words with dots are not read again and again.
+  const std::string_view here = rest().substr(0, kBytesMax);
   const auto end = std::find_if_not(here.begin(), here.end(), belongs);
   const size_t quote = here.substr(0, static_cast<size_t>(end - here.begin())).rfind('`');
   const bool has_name = quote != std::string_view::npos && is_identifier_start(peek(quote + 1));

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "query/d/source.h"
@@ -78,6 +79,7 @@ class Lexer {
   [[nodiscard]] uint32_t offset() const { return static_cast<uint32_t>(at_); }
   // #pragma D option, in order; the lexer forgets them. It obeys argref and defaultargs itself.
   std::vector<PragmaOption> take_options();
+  std::vector<Dependency> take_dependencies() { return std::move(dependencies_); }
   // Error: an argument was given that the text does not mention.
   [[nodiscard]] Compiled<void> check_arguments() const;
 
@@ -124,6 +126,7 @@ class Lexer {
   bool default_arguments_;
   bool allow_unused_arguments_;
   std::vector<PragmaOption> pragma_options_;
+  std::vector<Dependency> dependencies_;
 };
 
 // Of the digits and the suffix as they stand; everything must be used up.

@@ -90,6 +90,7 @@ Compiled<Program> Parser::run() {
   if (items_ == 0 && !may_be_empty)
     return compile_error("D_EMPTY", "empty D program translation unit", lexer_.line());
   CLEW_TRY(lexer_.check_arguments());
+  program_.dependencies = lexer_.take_dependencies();
   return std::move(program_);
 }
 

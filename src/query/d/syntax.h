@@ -192,6 +192,13 @@ struct PragmaOption {
   uint32_t line = 0;
 };
 
+// #pragma D depends_on KIND NAME: what must be there, or the program cannot run.
+struct Dependency {
+  std::string kind;  // library, module, provider, class
+  std::string name;
+  uint32_t line = 0;
+};
+
 // A program as it was written. Definitions come before their uses, so a clause sees only what
 // stands above it: `order` keeps that.
 struct Program {
@@ -200,6 +207,7 @@ struct Program {
   std::vector<InlineDefinition> inlines;
   std::vector<Translator> translators;
   std::vector<PragmaOption> options;
+  std::vector<Dependency> dependencies;
   enum class Item : uint8_t { Clause, Variable, Inline, Translator, Option };
   std::vector<std::pair<Item, uint32_t>> order;
 };
