@@ -303,7 +303,7 @@ uint32_t arguments_read(const Function& function) {
   for (const Reference& one : function.references) {
     if (one.symbol == "d_user_argument") return kAll;
     if (one.symbol != "d_builtin_argument") continue;
-    const auto builtin = constant_before(function.code, one.instruction);
+    const auto builtin = constant_before(function.code, one.instruction, kBuiltinRegister);
     if (!builtin) return kAll;
     read |= 1U << (*builtin - static_cast<uint64_t>(DBuiltin::Arg0));
   }
