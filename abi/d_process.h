@@ -115,7 +115,7 @@ struct DProcess {
   uint64_t clock_offset_ns;  // Added to CLOCK_MONOTONIC here: another time namespace; else 0.
   uint64_t has_rdpid;        // The CPU has rdpid (CPUID 7.0 ECX bit 22).
 };
-static_assert(sizeof(DProcess) == 35 * 8);
+static_assert(sizeof(DProcess) == 280);
 
 // The constants of a copy of the D runtime.
 struct DPlace {

@@ -11,9 +11,16 @@
 //
 // The collector takes what an entry holds by exchanging its cells with the neutral value, then
 // subtracting from cells[0] the updates that it saw; an update changes the value first and counts
-// itself last. So each update is in exactly one of the collector's views. An entry whose cells[0]
-// is 0 is empty and may be given to another key; kDPending in cells[0] keeps that from happening
+// itself last. So each update is in exactly one of the collector's views. An entry that counts no
+// update is empty and may be given to another key; kDPending in cells[0] keeps that from happening
 // between the claim of an entry and its first update.
+//
+//     cells[0]   63 kDPending | 56-62 pins | 40-55 tag | 0-39 updates
+//
+// A thread of a process may be preempted between finding an entry and changing it. So it changes
+// cells[0] by compare-exchange alone, and only while the tag is still that of the state under which
+// it saw its key: who gives an entry to another key changes the tag first of all. What is more than
+// a count is pinned meanwhile. The kernel's programs are not preempted there.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +33,10 @@ namespace clew::abi {
 inline constexpr uint32_t kDWindowsPerCpu = 4;
 inline constexpr uint64_t kDProbesMax = 64;
 inline constexpr uint64_t kDPending = uint64_t{1} << 63;
+inline constexpr uint64_t kDPin = uint64_t{1} << 56;
+inline constexpr uint64_t kDPinMask = uint64_t{0x7F} << 56;
+inline constexpr uint64_t kDTagMask = uint64_t{0xFFFF} << 40;
+inline constexpr uint64_t kDUpdatesMask = (uint64_t{1} << 40) - 1;
 inline constexpr uint64_t kDAggregateSlackBytes = 0x20000;
 inline constexpr uint32_t kDCellWordsMax = 0x1000;
 
@@ -36,6 +47,15 @@ struct DAggregateHead {
   uint64_t hash;
 };
 static_assert(sizeof(DAggregateHead) == 16);
+
+// The tag that cells[0] has under a state.
+[[gnu::always_inline]] constexpr uint64_t tag_of(uint64_t state) {
+  return ((state >> 2) << 40) & kDTagMask;
+}
+// Whether nobody has counted, nor is about to.
+[[gnu::always_inline]] constexpr bool is_untouched(uint64_t updates) {
+  return (updates & ~kDTagMask) == 0;
+}
 
 struct DAggregationTable {
   DAggregation aggregation;

@@ -86,10 +86,11 @@ struct DWindowHeader {
   uint64_t has_stack;      // A clock's firing: the kernel's stack was taken by the main program,
   uint64_t stack_bytes;    // this much of it, to clock_stack.
   uint64_t forgotten;      // Room for one word, see runtime/kernel/bpf.h.
-  uint64_t second_result;  // Of functions that have two.
-  uint64_t ready;          // In a process: DProcess::stamp once the literals are in the window.
-  uint64_t random;         // In a process: state of rand().
-  uint64_t reserved[18];
+  uint64_t second_result;  // Of functions that have two, or three.
+  uint64_t third_result;
+  uint64_t ready;   // In a process: DProcess::stamp once the literals are in the window.
+  uint64_t random;  // In a process: state of rand().
+  uint64_t reserved[17];
 };
 static_assert(offsetof(DWindowHeader, frame) == kFrameOffset);
 static_assert(offsetof(DWindowHeader, kept_arguments) == kFrameEnd);

@@ -7,6 +7,9 @@
 namespace clew::runtime::kernel {
 
 extern "C" {
+uint64_t d_aggregate_hash(DWindow* w, uint64_t key_words);
+uint64_t d_aggregate_find(DWindow* w, uint64_t aggregation, uint64_t hash);
+uint64_t d_aggregate_take(DWindow* w, uint64_t aggregation, uint64_t hash, uint64_t entry);
 uint64_t d_aggregate_bucket(DWindow* w, uint64_t aggregation, uint64_t value);
 uint64_t d_aggregate_is_key(DWindow* w, uint64_t entry, uint64_t key_words);
 }
@@ -108,15 +111,23 @@ struct Wanted {
 [[gnu::always_inline]] inline bool take_entry(const Wanted& k, const abi::DAggregation& a,
                                               uint64_t offset, uint64_t state) {
   const uint64_t version = state & ~uint64_t{3};
+  const uint64_t next = (version + 4) | kUsed;
+  const uint64_t cells = k.key_words + 2;
   if (!abi::swap_word(word(offset, 0), state, version | kClaimed)) return false;
+  const uint64_t before = abi::load_word(word(offset, cells));
+  const bool is_ours =
+      abi::is_untouched(before) &&
+      abi::swap_word(word(offset, cells), before, abi::kDPending | abi::tag_of(next));
+  if (!is_ours) {
+    abi::store_word(word(offset, 0), state);
+    return false;
+  }
   word(offset, 1) = k.hash;
   copy_own(&word(offset, 2), forgotten(k.w, 8 * k.key_words),
            reinterpret_cast<const uint8_t*>(k.w) + abi::kDKeyOffset);
-  const uint64_t cells = k.key_words + 2;
-  clear_cells(k.w, offset + 8 * cells, 8 * masked(a.cell_words, 0xFFF));
+  clear_cells(k.w, offset + 8 * (cells + 1), 8 * (masked(a.cell_words, 0xFFF) - 1));
   if (neutral(a.function) != 0) word(offset, cells + 1) = neutral(a.function);
-  abi::store_word(word(offset, cells), abi::kDPending);
-  abi::store_word(word(offset, 0), (version + 4) | kUsed);
+  abi::store_word(word(offset, 0), next);
   return true;
 }
 
@@ -124,11 +135,12 @@ struct Wanted {
 struct Probed {
   uint64_t found;  // 0 = none: place 0 is given as 1.
   uint64_t empty;  // The first entry that the key could take.
+  uint64_t state;  // Under which the key was seen.
 };
 
 [[gnu::always_inline]] inline Probed search(const Wanted& k, const abi::DAggregationTable& t,
                                             uint64_t cpu_begin) {
-  Probed result{0, 0};
+  Probed result{0, 0, 0};
   const uint64_t entries = masked(t.entries, 0xFFFFFF);
   const uint64_t end = number(d_n_aggregates_cpu_bytes);
   const uint64_t home = ((k.hash & 0xFFFF'FFFF) * entries) >> 32;
@@ -143,9 +155,11 @@ struct Probed {
     const bool is_used = (state & 3) == kUsed;
     if (is_used && has_key(k, place)) {
       result.found = place + 1;
+      result.state = state;
       break;
     }
-    const bool is_empty = is_used && abi::load_word(word(place, 2 + k.key_words)) == 0;
+    const bool is_empty =
+        is_used && abi::is_untouched(abi::load_word(word(place, 2 + k.key_words)));
     if ((state == 0 || is_empty) && result.empty == 0) result.empty = place + 1;
     if (state == 0) break;
   }
@@ -216,20 +230,89 @@ struct Update {
   }
 }
 
-// That of an aggregation without a key + 1, once it is used.
-[[gnu::always_inline]] inline uint64_t only_entry(const abi::DAggregationTable& t, uint64_t cpu) {
+// That of an aggregation without a key, once it is used.
+[[gnu::always_inline]] inline Probed only_entry(const abi::DAggregationTable& t, uint64_t cpu) {
   const uint64_t place = in_tables(t.begin + cpu * number(d_n_aggregates_cpu_bytes));
-  return (abi::load_word(word(place, 0)) & 3) == kUsed ? place + 1 : 0;
+  const uint64_t state = abi::load_word(word(place, 0));
+  return {(state & 3) == kUsed ? place + 1 : 0, 0, state};
 }
 
-// That of a key of one word + 1, when it is where its hash points; most are.
-[[gnu::always_inline]] inline uint64_t home_entry(DWindow* w, const abi::DAggregationTable& t,
-                                                  uint64_t cpu, uint64_t hash) {
+// That of a key of one word, when it is where its hash points; most are.
+[[gnu::always_inline]] inline Probed home_entry(DWindow* w, const abi::DAggregationTable& t,
+                                                uint64_t cpu, uint64_t hash) {
   const uint64_t home = ((hash & 0xFFFF'FFFF) * masked(t.entries, 0xFFFFFF)) >> 32;
   const uint64_t place =
       in_tables(t.begin + home * t.entry_bytes + cpu * number(d_n_aggregates_cpu_bytes));
-  const bool is_used = (abi::load_word(word(place, 0)) & 3) == kUsed;
-  return is_used && word(place, 1) == hash && word(place, 2) == key_word(w, 0) ? place + 1 : 0;
+  const uint64_t state = abi::load_word(word(place, 0));
+  const bool is_mine =
+      (state & 3) == kUsed && word(place, 1) == hash && word(place, 2) == key_word(w, 0);
+  return {is_mine ? place + 1 : 0, 0, state};
+}
+
+// The key's entry in this CPU's table, found or taken.
+struct Entry {
+  uint64_t entry;  // + 1; 0 = none.
+  uint64_t state;
+  bool is_fresh;  // Taken just now: one update is pending.
+};
+
+[[gnu::always_inline]] inline Entry find_or_take(DWindow* w, const abi::DAggregationTable& t,
+                                                 uint64_t aggregation, uint64_t cpu) {
+  const uint64_t key_words = key_words_of(t);
+  uint64_t hash = 0;
+  Probed found{0, 0, 0};
+  if (key_words == 0) {
+    found = only_entry(t, cpu);
+  } else if (key_words == 1) {
+    hash = end_hash(mix(kHashBegin, key_word(w, 0)));
+    found = home_entry(w, t, cpu, hash);
+  } else {
+    hash = d_aggregate_hash(w, key_words);
+  }
+  if (found.found != 0) return {found.found, found.state, false};
+  const uint64_t entry = d_aggregate_find(w, aggregation, hash);
+  if (entry != 0) return {entry, w->header.third_result, false};
+  const uint64_t empty = w->header.second_result;
+  if (empty == 0 || d_aggregate_take(w, aggregation, hash, empty - 1) == 0) return {0, 0, false};
+  return {empty, 0, true};
+}
+
+// A count is its number of updates.
+[[gnu::always_inline]] inline bool is_count(const abi::DAggregationTable& t) {
+  return t.aggregation.function == abi::DAggregateFunction::Count;
+}
+
+#if !defined(__bpf__)
+// Changes cells[0] by `change` as long as the entry is the key's.
+[[gnu::always_inline]] inline bool change_updates(uint64_t cells, uint64_t state, uint64_t change) {
+  for (uint64_t turn = 0; turn < kSwapsMax; ++turn) {
+    const uint64_t before = abi::load_word(word(cells, 0));
+    const bool is_pinned = (before & abi::kDPinMask) == abi::kDPinMask;
+    if ((before & abi::kDTagMask) != abi::tag_of(state) || is_pinned) return false;
+    if (abi::swap_word(word(cells, 0), before, before + change)) return true;
+  }
+  return false;
+}
+#endif
+
+// False when the entry is another key's by now.
+[[gnu::always_inline]] inline bool update(DWindow* w, const abi::DAggregationTable& t,
+                                          const Entry& place, const Update& u) {
+#if defined(__bpf__)
+  bool is_fresh = place.is_fresh;
+  const uint64_t before = abi::load_word(word(u.cells, 0));
+  if (abi::is_untouched(before)) {
+    is_fresh = abi::swap_word(word(u.cells, 0), before, before | abi::kDPending);
+  }
+  if (!is_count(t)) add(w, t, u);
+  abi::add_word(word(u.cells, 0), is_fresh ? abi::kDPending + 1 : 1);
+#else
+  if (!place.is_fresh && is_count(t)) return change_updates(u.cells, place.state, 1);
+  if (!place.is_fresh && !change_updates(u.cells, place.state, abi::kDPin)) return false;
+  if (!is_count(t)) add(w, t, u);
+  abi::add_word(word(u.cells, 0), place.is_fresh ? abi::kDPending + 1 : 1 - abi::kDPin);
+#endif
+  return true;
 }
 
 [[gnu::always_inline]] inline uint64_t lose(uint64_t cpu) {
@@ -260,7 +343,8 @@ extern "C" {
   return hash_of(w, key_words);
 }
 
-// The key's entry + 1, or 0; the first empty entry + 1 comes back in the window.
+// The key's entry + 1, or 0; the first empty entry + 1, and the state under which the key was seen,
+// come back in the window.
 [[gnu::noinline]] uint64_t d_aggregate_find(DWindow* w, uint64_t aggregation, uint64_t hash) {
   const abi::DAggregationTable& t = table_of(aggregation);
   const uint64_t cpu = processor();
@@ -268,6 +352,7 @@ extern "C" {
   const Probed result =
       search({w, hash, key_words_of(t)}, t, cpu * number(d_n_aggregates_cpu_bytes));
   w->header.second_result = result.empty;
+  w->header.third_result = result.state;
   return result.found;
 }
 
@@ -288,38 +373,13 @@ extern "C" {
 uint64_t d_aggregate(DWindow* w, uint64_t aggregation, uint64_t value, uint64_t weight) {
   const abi::DAggregationTable& t = table_of(aggregation);
   const uint64_t cpu = processor();
-  const uint64_t key_words = key_words_of(t);
-  uint64_t hash = 0;
-  uint64_t entry = 0;
-  bool fresh = false;
-  if (key_words == 0) {
-    entry = only_entry(t, cpu);
-  } else if (key_words == 1) {
-    hash = end_hash(mix(kHashBegin, key_word(w, 0)));
-    entry = home_entry(w, t, cpu, hash);
-  } else {
-    hash = d_aggregate_hash(w, key_words);
+  for (uint64_t turn = 0; turn < kTakesMax; ++turn) {
+    const Entry place = find_or_take(w, t, aggregation, cpu);
+    if (place.entry == 0) continue;
+    const uint64_t cells = in_tables(place.entry - 1) + 16 + 8 * key_words_of(t);
+    if (update(w, t, place, {aggregation, cells, value, weight})) return 0;
   }
-  for (uint64_t turn = 0; turn < kTakesMax && entry == 0; ++turn) {
-    entry = d_aggregate_find(w, aggregation, hash);
-    if (entry != 0) break;
-    const uint64_t empty = w->header.second_result;
-    if (empty == 0) break;
-    if (d_aggregate_take(w, aggregation, hash, empty - 1) == 0) continue;
-    entry = empty;
-    fresh = true;
-  }
-  if (entry == 0) return lose(cpu);
-  const uint64_t cells = in_tables(entry - 1) + 16 + 8 * key_words;
-  if (abi::load_word(word(cells, 0)) == 0) {
-    fresh = abi::swap_word(word(cells, 0), 0, abi::kDPending);
-  }
-  // A count is its number of updates.
-  if (t.aggregation.function != abi::DAggregateFunction::Count) {
-    add(w, t, {aggregation, cells, value, weight});
-  }
-  abi::add_word(word(cells, 0), fresh ? abi::kDPending + 1 : 1);
-  return 0;
+  return lose(cpu);
 }
 
 }  // extern "C"

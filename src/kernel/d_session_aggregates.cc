@@ -47,8 +47,8 @@ class AggregationReader {
     uint64_t* cells = words + 2 + key_words;
     const auto used = static_cast<uint64_t>(abi::DAggregateState::Used);
     if ((load(words[0]) & 3) != used) return;
-    const uint64_t updates = load(cells[0]);
-    if ((updates & ~abi::kDPending) == 0) return;
+    const uint64_t updates = load(cells[0]) & abi::kDUpdatesMask;
+    if (updates == 0) return;
     DAggregate& sum = sum_of(reinterpret_cast<const uint8_t*>(words + 2));
     const uint64_t empty = neutral(table_.aggregation.function);
     for (uint32_t i = 1; i < table_.aggregation.cell_words; ++i) {
@@ -57,9 +57,9 @@ class AggregationReader {
       add(sum.cells, i - 1, value);
     }
     if (table_.aggregation.function == DAggregateFunction::Count) {
-      sum.cells[0] += updates & ~abi::kDPending;
+      sum.cells[0] += updates;
     }
-    if (takes_) (void)__atomic_fetch_sub(&cells[0], updates & ~abi::kDPending, __ATOMIC_SEQ_CST);
+    if (takes_) (void)__atomic_fetch_sub(&cells[0], updates, __ATOMIC_SEQ_CST);
   }
 
   DAggregate& sum_of(const uint8_t* key) {

@@ -487,7 +487,7 @@ TEST_F(ProcessFiring, WhatTheCollectorTakesMeanwhileIsExactByKey) {
   load("a:b:c:entry { @c[arg0] = count(); }", 1U << 14);
   if (machine_ == nullptr) return;
   constexpr uint64_t kThreads = 4;
-  constexpr uint64_t kTurns = 100'000;
+  constexpr uint64_t kTurns = 50'000;
   constexpr uint64_t kKeys = 4096;
   const InstalledFiring firing = install({}, script_.clauses);
   std::atomic<uint64_t> running = kThreads;

@@ -69,7 +69,7 @@ class Reader {
   // but looks like one costs a store.
   void argument(int64_t offset) {
     constexpr int64_t kBegin = offsetof(abi::DWindowHeader, arguments);
-    if (offset < kBegin || offset >= kBegin + 8 * kArguments) return;
+    if (offset < kBegin || offset >= kBegin + int64_t{8} * kArguments) return;
     uses_.arguments |= 1U << ((offset - kBegin) / 8);
   }
 
