@@ -45,7 +45,8 @@ DtraceConsumer::DtraceConsumer(const CompiledScript& compiled, const kernel::Cat
       aggregations_(compiled.script, compiled.generated.keys, symbols_, options_),
       printer_({compiled.script, symbols_, aggregations_, options_, *this}),
       drops_(options_.has_drop_tags),
-      speculation_bytes_(sources.session.state().process.speculation_bytes) {}
+      speculation_bytes_(sources.session.state().process.speculation_bytes),
+      speculations_max_(sources.session.state().process.speculations) {}
 
 void DtraceConsumer::read(bool all) {
   if (inline_probes_.empty()) {
@@ -84,9 +85,9 @@ void DtraceConsumer::collect(std::span<const uint8_t> bytes) {
 // recorded is looked at.
 bool DtraceConsumer::is_sound(std::span<const uint8_t> bytes) const {
   const DRecordHeader header = header_of(bytes);
-  if (!inline_probes_.runs(header.clause) || header.speculation > abi::kDSpeculationsMax) {
-    return false;
-  }
+  const bool is_possible = inline_probes_.runs(header.clause) && header.cpu < abi::kDCpusMax &&
+                           header.speculation <= speculations_max_;
+  if (!is_possible) return false;
   return header.kind != DRecordKind::Data ||
          bytes.size() == compiled_.generated.records[header.clause].size_bytes;
 }

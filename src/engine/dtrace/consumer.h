@@ -75,6 +75,7 @@ class DtraceConsumer final : public output::d::Host {
   output::d::DropReporter drops_;
   RecordMerge merge_;
   uint64_t speculation_bytes_ = 0;
+  uint64_t speculations_max_ = 0;
   std::map<uint32_t, Held> speculations_;
   bool is_over_ = false;
 };

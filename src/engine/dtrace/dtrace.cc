@@ -239,7 +239,8 @@ void DtraceRun::trace(DtraceConsumer& consumer) {
 // END fires when all other probes are quiet: those in processes are taken out before it.
 Expected<void> DtraceRun::end(DtraceConsumer& consumer) {
   session_->stop();
-  inline_probes_.detach();
+  for (const std::string& problem : inline_probes_.detach())
+    console_.message(problem);
   consumer.read(true);
   CLEW_TRY(session_->end());
   consumer.read(true);

@@ -101,13 +101,15 @@ void InlineProbes::keep_house() {
     process->keep_house();
 }
 
-void InlineProbes::detach() {
+std::vector<std::string> InlineProbes::detach() {
+  std::vector<std::string> problems;
   for (const auto& process : processes_) {
     const auto report = process->detach();
     if (report && !report->residue) continue;
-    notes_.push_back(fmt::format("process {}: {}; see clew ps", process->pid(),
-                                 report ? report->residue_reason : report.error().message));
+    problems.push_back(fmt::format("process {}: {}; see clew ps", process->pid(),
+                                   report ? report->residue_reason : report.error().message));
   }
+  return problems;
 }
 
 }  // namespace clew::engine

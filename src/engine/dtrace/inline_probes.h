@@ -33,8 +33,9 @@ class InlineProbes {
   void read(const collect::TakeRecord& take);
   void add_losses(abi::DLosses& losses);
   void keep_house();
-  // Afterwards no clause runs in a process. What was recorded stays to be read.
-  void detach();
+  // Afterwards no clause runs in a process. What was recorded stays to be read. A line for each
+  // process that could not be left as it was.
+  std::vector<std::string> detach();
 
  private:
   void arm_process(pid_t pid, const CompiledScript& compiled, const kernel::DState& state,
