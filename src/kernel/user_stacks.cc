@@ -33,7 +33,7 @@ std::chrono::nanoseconds cpu_time() {
 }  // namespace
 
 Expected<std::unique_ptr<UserStacks>> UserStacks::make(const Options& options) {
-  std::unique_ptr<UserStacks> stacks(new UserStacks(options));
+  auto stacks = std::make_unique<UserStacks>(options);
   // From here on notices are kept, so that nothing is missed between the look and the first read.
   CLEW_TRY(stacks->open_sources());
   for (const pid_t pid : options.targets) {
