@@ -31,7 +31,7 @@ class ProcessNotices {
   // Refused when the kernel does not let us.
   static Expected<ProcessNotices> open();
 
-  // Readable when there are many notices.
+  // Readable when there are notices.
   [[nodiscard]] std::vector<int> descriptors() const;
   // All that wait, in order of time. `is_lossy`: some are missing.
   std::vector<ProcessNotice> read(bool& is_lossy);

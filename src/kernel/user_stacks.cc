@@ -197,6 +197,8 @@ void UserStacks::apply(const ProcessNotice& notice, std::set<pid_t>& changed) {
       spaces.map(notice.pid, notice.mapping);
       break;
     case ProcessNotice::Kind::End:
+      // What ran once may run again: its files shall be known then.
+      if (changed.find(notice.pid) != changed.end()) put(notice.pid);
       spaces.end(notice.pid);
       tables_->remove(static_cast<uint64_t>(notice.pid));
       changed.erase(notice.pid);
