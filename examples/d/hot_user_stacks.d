@@ -6,7 +6,7 @@
  *	clew dtrace -s hot_user_stacks.d -p PID		until Ctrl-C
  *
  * User stacks, innermost function first, with how many of the samples (997 each second and CPU) saw
- * them; the hottest last. Functions built without frame pointers may lack their callers.
+ * them; the hottest last. Functions need no frame pointers for it.
  */
 #pragma D option quiet
 

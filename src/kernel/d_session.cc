@@ -108,7 +108,7 @@ struct DSession::Data {
     UserStacks::Options options;
     options.spaces = programs.spaces != nullptr ? programs.spaces : &own_spaces;
     options.targets.assign(programs.target_pids.begin(), programs.target_pids.end());
-    options.targets.push_back(getpid());  // BEGIN and END fire here.
+    if (wants_our_stack(plan, enablings)) options.targets.push_back(getpid());
     options.wants_all = wants_all_user_stacks(plan, enablings);
     user_stacks = CLEW_TRY(UserStacks::make(options));
     return {};

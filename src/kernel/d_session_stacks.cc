@@ -68,6 +68,11 @@ bool asks_for_user_stack(const Function& clause) {
   });
 }
 
+bool asks_for_user_stack(const ProgramPlan& plan, const DEnabling& enabling) {
+  return std::any_of(enabling.clauses.begin(), enabling.clauses.end(),
+                     [&](uint32_t clause) { return asks_for_user_stack(plan.clauses[clause]); });
+}
+
 // Whether it fires in one process only, which is a target or named by the script, or in ours.
 bool is_of_one_process(const Probe& probe) {
   switch (probe.kind) {
@@ -96,14 +101,19 @@ bool is_of_one_process(const Probe& probe) {
 }  // namespace
 
 bool wants_user_stack(const ProgramPlan& plan) {
-  return std::any_of(plan.clauses.begin(), plan.clauses.end(), asks_for_user_stack);
+  return std::any_of(plan.clauses.begin(), plan.clauses.end(),
+                     [](const Function& clause) { return asks_for_user_stack(clause); });
+}
+
+bool wants_our_stack(const ProgramPlan& plan, std::span<const DEnabling> enablings) {
+  return std::any_of(enablings.begin(), enablings.end(), [&](const DEnabling& enabling) {
+    return enabling.probe.kind == AttachKind::Host && asks_for_user_stack(plan, enabling);
+  });
 }
 
 bool wants_all_user_stacks(const ProgramPlan& plan, std::span<const DEnabling> enablings) {
   return std::any_of(enablings.begin(), enablings.end(), [&](const DEnabling& enabling) {
-    return !is_of_one_process(enabling.probe) &&
-           std::any_of(enabling.clauses.begin(), enabling.clauses.end(),
-                       [&](uint32_t clause) { return asks_for_user_stack(plan.clauses[clause]); });
+    return !is_of_one_process(enabling.probe) && asks_for_user_stack(plan, enabling);
   });
 }
 

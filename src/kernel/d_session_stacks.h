@@ -14,8 +14,10 @@ namespace clew::kernel {
 // Whether a clause may ask for a stack of the kernel.
 bool wants_stack(const ProgramPlan& plan);
 
-// Whether a clause may ask for a stack of a process, and whether for one of any process.
+// Whether a clause may ask for a stack of a process; whether for one of this process, where BEGIN
+// and END fire; and whether for one of any process.
 bool wants_user_stack(const ProgramPlan& plan);
+bool wants_our_stack(const ProgramPlan& plan, std::span<const DEnabling> enablings);
 bool wants_all_user_stacks(const ProgramPlan& plan, std::span<const DEnabling> enablings);
 
 // Sorted; none when no clause asks for a kernel stack.

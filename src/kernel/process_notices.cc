@@ -18,6 +18,7 @@ namespace clew::kernel {
 namespace {
 
 constexpr size_t kDataBytes = size_t{1} << 19;  // Of each CPU; a power of 2.
+constexpr uint32_t kWakeBytes = 1;  // At once: the process runs on meanwhile.
 constexpr std::string_view kDeleted = " (deleted)";
 constexpr std::string_view kAnonymous = "//anon";
 constexpr uint32_t kProtectExecute = 4;  // PROT_EXEC
@@ -133,7 +134,7 @@ Expected<ProcessNotices::Buffer> ProcessNotices::open_buffer(int cpu) {
   attributes.task = 1;
   attributes.exclude_kernel = 1;
   attributes.watermark = 1;
-  attributes.wakeup_watermark = 1;
+  attributes.wakeup_watermark = kWakeBytes;
   const int64_t result =
       syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
   if (result < 0) {
@@ -160,6 +161,7 @@ Expected<ProcessNotices> ProcessNotices::open() {
 
 std::vector<int> ProcessNotices::descriptors() const {
   std::vector<int> descriptors;
+  descriptors.reserve(buffers_.size());
   for (const Buffer& buffer : buffers_)
     descriptors.push_back(buffer.event.get());
   return descriptors;

@@ -33,7 +33,7 @@ std::chrono::nanoseconds cpu_time() {
 }  // namespace
 
 Expected<std::unique_ptr<UserStacks>> UserStacks::make(const Options& options) {
-  std::unique_ptr<UserStacks> stacks(new UserStacks(options));
+  auto stacks = std::make_unique<UserStacks>(options);
   // From here on notices are kept, so that nothing is missed between the look and the first read.
   CLEW_TRY(stacks->open_sources());
   for (const pid_t pid : options.targets) {
@@ -197,6 +197,8 @@ void UserStacks::apply(const ProcessNotice& notice, std::set<pid_t>& changed) {
       spaces.map(notice.pid, notice.mapping);
       break;
     case ProcessNotice::Kind::End:
+      // What ran once may run again: its files shall be known then.
+      if (changed.find(notice.pid) != changed.end()) put(notice.pid);
       spaces.end(notice.pid);
       tables_->remove(static_cast<uint64_t>(notice.pid));
       changed.erase(notice.pid);

@@ -35,6 +35,8 @@ class UserStacks {
   };
 
   static Expected<std::unique_ptr<UserStacks>> make(const Options& options);
+  // For make().
+  explicit UserStacks(const Options& options) : options_(options) {}
 
   void add_symbols(Symbols& symbols) const;
   // Readable when update() has something to do.
@@ -44,7 +46,6 @@ class UserStacks {
  private:
   using Clock = std::chrono::steady_clock;
 
-  explicit UserStacks(const Options& options) : options_(options) {}
   Expected<void> open_sources();
   void read_files_of(pid_t pid);
   void read_file(const target::CodeFile& file);
