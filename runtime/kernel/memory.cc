@@ -106,7 +106,9 @@ uint64_t d_read_string(DWindow* w, uint64_t dst, uint64_t address, uint64_t size
 uint64_t d_copy_out(DWindow* w, uint64_t address, uint64_t src, uint64_t size) {
   if (size > kCopyBytesMax) return fail(w, DFault::BadSize, size);
   if (number(d_n_may_write_user) == 0) return fail(w, DFault::UserPrivilege, address);
-  const uint64_t bytes = masked(size, 0x1FFF);
+  if (size == 0) return 0;
+  // The helper wants to be sure that the size is not 0.
+  const uint64_t bytes = masked(size - 1, 0xFFF) + 1;
   if (helper<36>(pointer(address), at(w, src), bytes) != 0) {
     return fail(w, DFault::BadAddress, address);
   }
