@@ -261,9 +261,10 @@ extern const char d_n_mm_arg_end;
 [[gnu::always_inline]] inline void zero_bytes(void* to, uint64_t size) {
   copy_kernel(to, size, d_zeros);
 }
-// To user memory. 0, or negative when the address is bad.
+// To user memory, 1 to kCopyBytesMax bytes: older helpers want to be sure that there is one. 0, or
+// negative when the address is bad.
 [[gnu::always_inline]] inline int64_t write_user(uint64_t to, const void* from, uint64_t size) {
-  return helper<36>(reinterpret_cast<const void*>(to), from, masked(size, 0x1FFF));
+  return helper<36>(reinterpret_cast<const void*>(to), from, masked(size - 1, 0xFFF) + 1);
 }
 
 #endif

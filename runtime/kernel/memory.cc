@@ -141,6 +141,7 @@ uint64_t d_read_string(DWindow* w, uint64_t dst, uint64_t address, uint64_t size
 uint64_t d_copy_out(DWindow* w, uint64_t address, uint64_t src, uint64_t size) {
   if (size > kCopyBytesMax) return fail(w, DFault::BadSize, size);
   if (number(d_n_may_write_user) == 0) return fail(w, DFault::UserPrivilege, address);
+  if (size == 0) return 0;
   if (write_user(address, at(w, src), size) != 0) return fail(w, DFault::BadAddress, address);
   return 0;
 }

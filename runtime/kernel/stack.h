@@ -10,6 +10,7 @@ namespace clew::runtime::kernel {
 inline constexpr uint64_t kFramesMax = 512;
 inline constexpr uint64_t kOwnFramesMax = 32;  // Of BPF and the probe's machinery, on top.
 inline constexpr uint64_t kUserFlag = 1 << 8;
+inline constexpr uint64_t kSkippedTurns = 16;  // For a table of 2^16 functions.
 
 // Frames [first, first + count) of the scratch room.
 struct Frames {
@@ -22,24 +23,20 @@ struct Frames {
 }
 
 // Whether the address is in one of the functions by which the kernel calls programs; the table is
-// sorted, (begin, end) by (begin, end).
+// sorted, (begin, end) by (begin, end). Looks for the last one that begins at it or below, in steps
+// that become half as long each turn.
 [[gnu::always_inline]] inline bool is_skipped(DWindow* w, uint64_t address) {
   const uint64_t count = number(d_n_skipped);
-  uint64_t low = zero(w);
-  uint64_t high = zero(w) + count;
-  for (uint64_t turn = zero(w); turn < 32 && low < high && go_on(); ++turn) {
-    const uint64_t middle = forgotten(w, (low + high) / 2);
-    if (middle >= count) return false;
-    const abi::DCodeRange& range = d_skipped[middle];
-    if (address < range.begin) {
-      high = middle;
-    } else if (address >= range.end) {
-      low = middle + 1;
-    } else {
-      return true;
-    }
+  uint64_t place = zero(w);
+  uint64_t step = uint64_t{1} << (kSkippedTurns - 1);
+  for (uint64_t turn = zero(w); turn < kSkippedTurns && go_on(); ++turn) {
+    const uint64_t next = place + step;
+    const bool is_below = next < count && d_skipped[next].begin <= address;
+    place = forgotten(w, is_below ? next : place);
+    step = forgotten(w, step / 2);
   }
-  return false;
+  if (place >= count) return false;
+  return address >= d_skipped[place].begin && address < d_skipped[place].end;
 }
 
 #if defined(CLEW_COUNTED_LOOPS)

@@ -26,6 +26,8 @@ constexpr uint8_t kMove32 = 0xBC;
 constexpr uint8_t kShiftLeft32 = 0x64;
 constexpr uint8_t kShiftRightSigned32 = 0xC4;
 constexpr uint8_t kMemory = 0x60;
+constexpr uint8_t kSwap = 0xD7;
+constexpr uint8_t kToBigEndian = 0xDC;
 constexpr uint8_t kNegate = 0x87;
 constexpr uint8_t kJumpNotNegative = 0x75;  // if dst s>= 0
 constexpr uint8_t kJumpNegative = 0xC5;     // if dst s< 0
@@ -135,6 +137,8 @@ Instructions expand(const Instruction& i) {
     const auto opcode = static_cast<uint8_t>((i.opcode & ~isa::kModeMask) | kMemory);
     to.push_back({opcode, i.registers, i.offset, 0});
     put_sign_extension(i.destination(), width_bits(i), to);
+  } else if (i.opcode == kSwap) {
+    to.push_back({kToBigEndian, i.registers, 0, i.immediate});
   } else if (is_signed_division(i)) {
     to = divide(i);
   } else if (i.opcode == kMove && i.offset != 0) {

@@ -114,6 +114,16 @@ TEST(Older, SignExtensionsGiveTheSame) {
   }
 }
 
+TEST(Older, SwappedBytesAreTheSame) {
+  for (const int32_t bits : {16, 32, 64}) {
+    Code code;
+    put_constant(0, 0x1234'5678'9ABC'DEF0, code);
+    code.push_back({0xD7, 0, 0, bits});
+    code.push_back(kExit);
+    expect_same(code);
+  }
+}
+
 // r10 - 8 has -2; its bytes, halves and words are read with their sign.
 TEST(Older, LoadsWithASignGiveTheSame) {
   for (const uint8_t opcode : {uint8_t{0x91}, uint8_t{0x89}, uint8_t{0x81}}) {
