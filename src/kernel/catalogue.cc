@@ -44,6 +44,9 @@ struct Catalogue::Data {
 
   Data();
   uint32_t add(Probe probe, Provider* provider);
+  // Asks each provider that may have what the pattern means.
+  using Match = std::function<Expected<void>(Provider&, const ProbeGlobs&, std::vector<Probe>&)>;
+  Expected<std::vector<uint32_t>> match(const ProbePattern& pattern, const Match& match_one);
 };
 
 Catalogue::Data::Data() {
@@ -65,6 +68,20 @@ uint32_t Catalogue::Data::add(Probe probe, Provider* provider) {
     entries.push_back({std::move(probe), provider});
   }
   return place->second;
+}
+
+Expected<std::vector<uint32_t>> Catalogue::Data::match(const ProbePattern& pattern,
+                                                       const Match& match_one) {
+  const ProbeGlobs globs(pattern);
+  std::vector<uint32_t> result;
+  for (const auto& provider : providers) {
+    if (!provider->may_match(globs.provider)) continue;
+    std::vector<Probe> found;
+    CLEW_TRY(match_one(*provider, globs, found));
+    for (Probe& probe : found)
+      result.push_back(add(std::move(probe), provider.get()));
+  }
+  return result;
 }
 
 Catalogue::Catalogue() : data_(std::make_unique<Data>()) {
@@ -92,16 +109,16 @@ Expected<std::vector<uint32_t>> Catalogue::match(const ProbePattern& pattern) {
 }
 
 Expected<std::vector<uint32_t>> Catalogue::match_process(const ProbePattern& pattern, pid_t pid) {
-  const ProbeGlobs globs(pattern);
-  std::vector<uint32_t> result;
-  for (const auto& provider : data_->providers) {
-    if (!provider->may_match(globs.provider)) continue;
-    std::vector<Probe> found;
-    CLEW_TRY(provider->match_process(globs, pid, found));
-    for (Probe& probe : found)
-      result.push_back(data_->add(std::move(probe), provider.get()));
-  }
-  return result;
+  return data_->match(pattern, [pid](Provider& provider, const ProbeGlobs& globs, auto& found) {
+    return provider.match_process(globs, pid, found);
+  });
+}
+
+Expected<std::vector<uint32_t>> Catalogue::match_file(const ProbePattern& pattern,
+                                                      const MappedFile& file) {
+  return data_->match(pattern, [&file](Provider& provider, const ProbeGlobs& globs, auto& found) {
+    return provider.match_file(globs, file, found);
+  });
 }
 
 const Probe* Catalogue::find(uint32_t id) const {

@@ -32,6 +32,15 @@ struct ProbePattern {
   std::string name = {};
 };
 
+// A file that a process, which may be gone, has mapped as code.
+struct MappedFile {
+  pid_t pid = 0;
+  uint32_t device_major = 0;
+  uint32_t device_minor = 0;
+  uint64_t inode = 0;     // 0: it is the kernel's, and no file.
+  std::string path = {};  // As the process knows it.
+};
+
 class Catalogue {
  public:
   Catalogue();
@@ -46,6 +55,8 @@ class Catalogue {
   // The same for the probes of one process, which may have mapped files since. Ids of probes that
   // were met before are given again.
   Expected<std::vector<uint32_t>> match_process(const ProbePattern& pattern, pid_t pid);
+  // Of globs: the same for one file, of which the process need not be there any more.
+  Expected<std::vector<uint32_t>> match_file(const ProbePattern& pattern, const MappedFile& file);
   // By id. Valid until the next match().
   [[nodiscard]] const Probe* find(uint32_t id) const;
   // Every probe that can be listed (`dtrace -l`), by id: all providers but pidN and USDT, and those

@@ -28,7 +28,11 @@ struct MappingRecord {
   uint32_t device_major;
   uint32_t device_minor;
   uint64_t inode;
+  uint64_t inode_generation;
+  uint32_t protection;
+  uint32_t flags;
 };
+static_assert(sizeof(MappingRecord) == 72);
 
 struct LostRecord {
   perf_event_header header;
@@ -68,6 +72,19 @@ void copy_out(const Mapping& ring, uint64_t place, void* to, size_t size_bytes) 
   std::memcpy(static_cast<uint8_t*>(to) + first, data, size_bytes - first);
 }
 
+MappedFile file_of(const Mapping& ring, uint64_t place, size_t size_bytes) {
+  MappingRecord record{};
+  copy_out(ring, place, &record, sizeof record);
+  MappedFile file{.pid = static_cast<pid_t>(record.pid),
+                  .device_major = record.device_major,
+                  .device_minor = record.device_minor,
+                  .inode = record.inode};
+  file.path.resize(size_bytes - sizeof record);
+  copy_out(ring, place + sizeof record, file.path.data(), file.path.size());
+  file.path.resize(strnlen(file.path.data(), file.path.size()));  // It is padded with NULs.
+  return file;
+}
+
 }  // namespace
 
 Expected<MappingWatch> MappingWatch::start() {
@@ -102,11 +119,7 @@ uint64_t MappingWatch::read(const std::function<void(const MappedFile&)>& take) 
       copy_out(cpu.ring, place, &header, sizeof header);
       if (header.size < sizeof header) break;
       if (header.type == PERF_RECORD_MMAP2 && header.size >= sizeof(MappingRecord)) {
-        MappingRecord record{};
-        copy_out(cpu.ring, place, &record, sizeof record);
-        take({.pid = static_cast<pid_t>(record.pid),
-              .device = uint64_t{record.device_major} << 32 | record.device_minor,
-              .inode = record.inode});
+        take(file_of(cpu.ring, place, header.size));
       } else if (header.type == PERF_RECORD_LOST && header.size >= sizeof(LostRecord)) {
         LostRecord record{};
         copy_out(cpu.ring, place, &record, sizeof record);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tells which processes map which files as code: that is how probes are found of programs and
 // libraries that come when tracing is on already. The kernel tells of each such mapping of each
-// process by a perf event; a busy machine has thousands a second, so that only the file and the
-// process are kept.
+// process by a perf event; a busy machine has thousands a second.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +13,9 @@
 #include "base/error.h"
 #include "base/file_descriptor.h"
 #include "kernel/bpf.h"
+#include "kernel/catalogue.h"
 
 namespace clew::kernel {
-
-struct MappedFile {
-  pid_t pid = 0;
-  uint64_t device = 0;  // major << 32 | minor
-  uint64_t inode = 0;
-};
 
 class MappingWatch {
  public:

@@ -12,7 +12,7 @@ namespace clew::engine {
 namespace {
 
 constexpr size_t kFilesMax = size_t{1} << 16;  // Seen ones are forgotten then.
-constexpr size_t kLooksMax = 256;              // Processes of one turn.
+constexpr size_t kLooksMax = 256;              // Files of one turn.
 
 bool is_glob(std::string_view text) {
   return text.find_first_of("*?[") != std::string_view::npos;
@@ -91,17 +91,19 @@ void LateProbes::look() {
   if (!watch_) return;
   if (seen_.size() > kFilesMax) seen_.clear();
   std::set<pid_t> changed;
+  std::vector<kernel::MappedFile> files;
   const uint64_t lost = watch_->read([&](const kernel::MappedFile& file) {
     if (file.inode == 0) return;  // Of the kernel: the vdso, and what uprobes bring.
-    const bool is_named = named_.count(file.pid) != 0;
-    if (!is_named && !has_globs_) return;
-    const bool is_new =
-        seen_.insert({file.device, file.inode, is_named ? file.pid : 0}).second || is_named;
-    if (is_new) changed.insert(file.pid);
+    if (named_.count(file.pid) != 0) changed.insert(file.pid);
+    if (has_globs_ && seen_.insert({file.device_major, file.device_minor, file.inode}).second) {
+      files.push_back(file);
+    }
   });
-  if (lost != 0 || changed.size() > kLooksMax) return look_again();
+  if (lost != 0 || files.size() > kLooksMax) return look_again();
   for (const pid_t pid : changed)
     look_at(pid);
+  for (const kernel::MappedFile& file : files)
+    look_at(file);
 }
 
 // At all processes.
@@ -119,8 +121,20 @@ void LateProbes::look_again() {
 void LateProbes::look_at(pid_t pid) {
   std::vector<std::pair<uint32_t, const Followed*>> found;
   for (const Followed& one : followed_) {
-    if (one.pid != 0 && one.pid != pid) continue;
+    if (one.pid != pid) continue;
     const auto ids = catalogue_.match_process(one.pattern, pid);
+    if (!ids) continue;
+    for (const uint32_t id : *ids)
+      found.emplace_back(id, &one);
+  }
+  enable(found);
+}
+
+void LateProbes::look_at(const kernel::MappedFile& file) {
+  std::vector<std::pair<uint32_t, const Followed*>> found;
+  for (const Followed& one : followed_) {
+    if (one.pid != 0) continue;
+    const auto ids = catalogue_.match_file(one.pattern, file);
     if (!ids) continue;
     for (const uint32_t id : *ids)
       found.emplace_back(id, &one);

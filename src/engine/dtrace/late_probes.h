@@ -51,6 +51,7 @@ class LateProbes {
   void follow(const query::d::ProbeDescription& description, uint32_t clause);
   void look_again();
   void look_at(pid_t pid);
+  void look_at(const kernel::MappedFile& file);
   void enable(const std::vector<std::pair<uint32_t, const Followed*>>& found);
 
   kernel::Catalogue& catalogue_;

@@ -31,6 +31,11 @@ class Provider {
                                        std::vector<Probe>& /*found*/) {
     return {};
   }
+  // The same of one file, of which the process need not be there any more.
+  virtual Expected<void> match_file(const ProbeGlobs& /*globs*/, const MappedFile& /*file*/,
+                                    std::vector<Probe>& /*found*/) {
+    return {};
+  }
   // Of a probe that match() gave.
   virtual Expected<std::vector<ProbeArgument>> arguments(const Probe& probe) = 0;
 };

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error_text.h"
@@ -65,6 +66,23 @@ bool matches_file(const Glob& glob, const target::ProcessModule& module) {
          (module.is_executable && glob.matches("a.out"));
 }
 
+// Nothing when the file cannot be reached by its name: in the process's root while it is there,
+// else in ours.
+std::optional<target::ProcessModule> module_of(const MappedFile& file) {
+  for (const std::string& path : {fmt::format("/proc/{}/root{}", file.pid, file.path), file.path}) {
+    struct stat status {};
+    if (stat(path.c_str(), &status) != 0 || status.st_ino != file.inode) continue;
+    target::ProcessModule module;
+    module.path = file.path;
+    module.open_path = path;
+    module.device_major = file.device_major;
+    module.device_minor = file.device_minor;
+    module.inode = file.inode;
+    return module;
+  }
+  return std::nullopt;
+}
+
 // Whether the pattern takes the provider with whatever process's number.
 bool means_any_process(const Glob& glob, std::string_view provider) {
   return !glob.is_literal() && glob.text().ends_with('*') && !glob.text().ends_with("\\*") &&
@@ -91,6 +109,16 @@ class UserProvider final : public Provider {
                                std::vector<Probe>& found) override {
     if (globs.provider.is_literal()) return match_literal(globs, pid, found);
     if (pid != getpid()) match_static(globs, pid, found);
+    return {};
+  }
+
+  Expected<void> match_file(const ProbeGlobs& globs, const MappedFile& file,
+                            std::vector<Probe>& found) override {
+    if (globs.provider.is_literal() || file.pid == getpid()) return {};
+    const auto module = module_of(file);
+    if (module && matches_file(globs.module, *module)) {
+      match_notes(globs, file.pid, *module, found);
+    }
     return {};
   }
 
@@ -162,12 +190,12 @@ class UserProvider final : public Provider {
     const auto modules = target::read_modules(pid);
     if (!modules) return;
     for (const target::ProcessModule& module : *modules) {
-      if (matches_file(globs.module, module)) match_file(globs, pid, module, found);
+      if (matches_file(globs.module, module)) match_notes(globs, pid, module, found);
     }
   }
 
-  void match_file(const ProbeGlobs& globs, pid_t pid, const target::ProcessModule& module,
-                  std::vector<Probe>& found) {
+  void match_notes(const ProbeGlobs& globs, pid_t pid, const target::ProcessModule& module,
+                   std::vector<Probe>& found) {
     const auto& notes = files_.of(module);
     for (size_t i = 0; i < notes.size(); ++i) {
       const target::StaticProbe& note = notes[i];
