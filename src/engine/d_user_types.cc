@@ -138,7 +138,7 @@ class Converter {
   }
 
   // The name of a tagged type in the table; empty when it has none of its own.
-  std::string table_name(std::string_view name) const {
+  [[nodiscard]] std::string table_name(std::string_view name) const {
     return name.empty() || name.front() == '{' ? "" : prefix_ + std::string(name);
   }
 
