@@ -102,6 +102,7 @@ void InlineSitePlanner::find_places() {
     const kernel::Probe& probe = enabling_of(i).probe;
     if (left_out_.contains(i) || places_.contains(i)) continue;
     if (probe.pid != catalog_.pid() || !is_of_process(probe, catalog_.pid())) continue;
+    if (probe.is_everywhere) continue;
     const auto place = place_of(probe);
     if (!place) {
       leave_out(i, "not-inline");
