@@ -30,6 +30,7 @@ std::map<size_t, InstalledWindows> installed_in(const InlineProcess& process,
 Expected<bool> install(InlineProcess& process, InlineSitePlanner& planner,
                        const InlineSites& sites) {
   std::vector<ModulePoints> modules;
+  modules.reserve(sites.modules.size());
   for (const InlineModule& module : sites.modules)
     modules.push_back(CLEW_TRY(planner.points_of(module)));
   const inline_::InstallReport report = CLEW_TRY(process.arm(modules));
