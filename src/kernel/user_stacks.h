@@ -6,8 +6,10 @@
 // answered here. Internal to d_session.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,6 +39,9 @@ class UserStacks {
   static Expected<std::unique_ptr<UserStacks>> make(const Options& options);
   // For make().
   explicit UserStacks(const Options& options) : options_(options) {}
+  UserStacks(const UserStacks&) = delete;
+  UserStacks& operator=(const UserStacks&) = delete;
+  ~UserStacks() { is_over_ = true; }
 
   void add_symbols(Symbols& symbols) const;
   // Readable when update() has something to do.
@@ -51,6 +56,8 @@ class UserStacks {
   void read_file(const target::CodeFile& file);
   void read_running();
   [[nodiscard]] bool is_read(pid_t pid) const;
+  bool is_ready(pid_t pid);
+  void take_large_files(std::set<pid_t>& changed);
   Expected<void> make_tables();
   void apply(const ProcessNotice& notice, std::set<pid_t>& changed);
   void answer_questions(std::set<pid_t>& changed);
@@ -63,6 +70,10 @@ class UserStacks {
   std::set<pid_t> followed_;                                       // When not all are.
   std::map<const target::CodeFile*, target::UnwindRows> waiting_;  // Read, not yet in the tables.
   std::map<const target::CodeFile*, UnwindTables::Place> places_;
+  // Large files are read by threads, so that nobody waits for them; and who waits for their tables.
+  std::atomic<bool> is_over_ = false;
+  std::map<const target::CodeFile*, std::future<Expected<target::UnwindRows>>> reading_;
+  std::set<pid_t> delayed_;
   std::optional<UnwindTables> tables_;
   std::optional<Ring> asked_;
   std::optional<ProcessNotices> notices_;
