@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 namespace clew::kernel {
@@ -25,6 +26,7 @@ constexpr auto kStartMax = std::chrono::milliseconds(150);
 constexpr uint64_t kLargeBytes = uint64_t{8} << 20;  // A file that takes long to read.
 constexpr uint64_t kHugeBytes = uint64_t{64} << 20;  // One that may take seconds.
 constexpr size_t kReadersMax = 2;
+constexpr auto kTurnMax = std::chrono::milliseconds(20);  // Of one update().
 constexpr auto kSilence = std::chrono::seconds(1);
 
 std::chrono::nanoseconds cpu_time() {
@@ -51,7 +53,8 @@ Expected<std::unique_ptr<UserStacks>> UserStacks::make(const Options& options) {
 Expected<void> UserStacks::open_sources() {
   asked_.emplace(CLEW_TRY(Ring::make(kAskedBytes)));
   poll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
-  std::vector<int> sources = {asked_->map().get()};
+  more_ = FileDescriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  std::vector<int> sources = {asked_->map().get(), more_.get()};
   auto notices = ProcessNotices::open();
   if (notices) {  // Else stacks are right a little later.
     notices_.emplace(std::move(*notices));
@@ -137,7 +140,9 @@ bool UserStacks::is_ready(pid_t pid) {
     is_ready = false;
     if (reading_.find(file) != reading_.end() || reading_.size() >= kReadersMax) continue;
     reading_[file] = std::async(std::launch::async, [this, path = file->open_path] {
-      return target::read_unwind_rows(path, &is_over_);
+      auto rows = target::read_unwind_rows(path, &is_over_);
+      tell_more();
+      return rows;
     });
   }
   return is_ready;
@@ -259,7 +264,26 @@ void UserStacks::answer_questions(std::set<pid_t>& changed) {
   });
 }
 
+void UserStacks::tell_more() const {
+  (void)eventfd_write(more_.get(), 1);
+}
+
+// Records wait for nobody: what takes longer is left for the next time.
+void UserStacks::put_all(const std::set<pid_t>& changed) {
+  const auto end = cpu_time() + kTurnMax;
+  for (const pid_t pid : changed) {
+    if (cpu_time() < end) {
+      put(pid);
+    } else {
+      delayed_.insert(pid);
+      tell_more();
+    }
+  }
+}
+
 void UserStacks::update() {
+  eventfd_t told = 0;
+  (void)eventfd_read(more_.get(), &told);
   std::set<pid_t> changed;
   bool is_lossy = false;
   if (notices_) {
@@ -273,8 +297,7 @@ void UserStacks::update() {
     }
   }
   take_large_files(changed);
-  for (const pid_t pid : changed)
-    put(pid);
+  put_all(changed);
   if (Clock::now() - silenced_since_ < kSilence) return;
   silenced_since_ = Clock::now();
   for (const pid_t pid : silenced_)

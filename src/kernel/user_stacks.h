@@ -41,7 +41,10 @@ class UserStacks {
   explicit UserStacks(const Options& options) : options_(options) {}
   UserStacks(const UserStacks&) = delete;
   UserStacks& operator=(const UserStacks&) = delete;
-  ~UserStacks() { is_over_ = true; }
+  ~UserStacks() {
+    is_over_ = true;
+    reading_.clear();  // Waits for the threads, which use what is left.
+  }
 
   void add_symbols(Symbols& symbols) const;
   // Readable when update() has something to do.
@@ -57,6 +60,8 @@ class UserStacks {
   void read_running();
   [[nodiscard]] bool is_read(pid_t pid) const;
   bool is_ready(pid_t pid);
+  void tell_more() const;
+  void put_all(const std::set<pid_t>& changed);
   void take_large_files(std::set<pid_t>& changed);
   Expected<void> make_tables();
   void apply(const ProcessNotice& notice, std::set<pid_t>& changed);
@@ -79,6 +84,7 @@ class UserStacks {
   std::optional<ProcessNotices> notices_;
   std::set<pid_t> silenced_;  // Asked, and nothing was new: they may ask again after a while.
   Clock::time_point silenced_since_;
+  FileDescriptor more_;  // An eventfd: something is left for the next update().
   FileDescriptor poll_;
 };
 
