@@ -18,7 +18,7 @@ namespace clew::kernel {
 namespace {
 
 constexpr size_t kDataBytes = size_t{1} << 19;  // Of each CPU; a power of 2.
-constexpr uint32_t kWakeBytes = 1;  // At once: the process runs on meanwhile.
+constexpr uint32_t kWakeBytes = 1;              // At once: the process runs on meanwhile.
 constexpr std::string_view kDeleted = " (deleted)";
 constexpr std::string_view kAnonymous = "//anon";
 constexpr uint32_t kProtectExecute = 4;  // PROT_EXEC

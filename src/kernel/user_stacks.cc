@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 namespace clew::kernel {
@@ -22,6 +23,10 @@ constexpr size_t kRowsMax = size_t{1} << 26;  // What is addressable.
 // For processes that are no targets: of the CPU's time, since others' work must not make stacks
 // worse.
 constexpr auto kStartMax = std::chrono::milliseconds(150);
+constexpr uint64_t kLargeBytes = uint64_t{8} << 20;  // A file that takes long to read.
+constexpr uint64_t kHugeBytes = uint64_t{64} << 20;  // One that may take seconds.
+constexpr size_t kReadersMax = 2;
+constexpr auto kTurnMax = std::chrono::milliseconds(20);  // Of one update().
 constexpr auto kSilence = std::chrono::seconds(1);
 
 std::chrono::nanoseconds cpu_time() {
@@ -48,7 +53,8 @@ Expected<std::unique_ptr<UserStacks>> UserStacks::make(const Options& options) {
 Expected<void> UserStacks::open_sources() {
   asked_.emplace(CLEW_TRY(Ring::make(kAskedBytes)));
   poll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
-  std::vector<int> sources = {asked_->map().get()};
+  more_ = FileDescriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  std::vector<int> sources = {asked_->map().get(), more_.get()};
   auto notices = ProcessNotices::open();
   if (notices) {  // Else stacks are right a little later.
     notices_.emplace(std::move(*notices));
@@ -96,7 +102,7 @@ void UserStacks::read_running() {
   std::sort(by_size.begin(), by_size.end(),
             [](const CodeFile* a, const CodeFile* b) { return a->size_bytes < b->size_bytes; });
   for (const CodeFile* file : by_size) {
-    if (cpu_time() > end) return;
+    if (cpu_time() > end || file->size_bytes >= kHugeBytes) return;
     read_file(*file);
   }
 }
@@ -120,6 +126,41 @@ bool UserStacks::is_read(pid_t pid) const {
     return range.file == nullptr || waiting_.find(range.file) != waiting_.end() ||
            places_.find(range.file) != places_.end();
   });
+}
+
+// Whether the process's files are read, or small. Begins to read a large one.
+bool UserStacks::is_ready(pid_t pid) {
+  bool is_ready = true;
+  for (const CodeRange& range : options_.spaces->find(pid)->ranges) {
+    const CodeFile* const file = range.file;
+    const bool is_known = file == nullptr || file->size_bytes < kLargeBytes ||
+                          waiting_.find(file) != waiting_.end() ||
+                          places_.find(file) != places_.end();
+    if (is_known) continue;
+    is_ready = false;
+    if (reading_.find(file) != reading_.end() || reading_.size() >= kReadersMax) continue;
+    reading_[file] = std::async(std::launch::async, [this, path = file->open_path] {
+      auto rows = target::read_unwind_rows(path, &is_over_);
+      tell_more();
+      return rows;
+    });
+  }
+  return is_ready;
+}
+
+// What threads have read; who waited for it is put now.
+void UserStacks::take_large_files(std::set<pid_t>& changed) {
+  for (auto reading = reading_.begin(); reading != reading_.end();) {
+    if (reading->second.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+      ++reading;
+      continue;
+    }
+    auto rows = reading->second.get();
+    waiting_[reading->first] = rows ? std::move(*rows) : target::UnwindRows();
+    reading = reading_.erase(reading);
+  }
+  changed.insert(delayed_.begin(), delayed_.end());
+  delayed_.clear();
 }
 
 void UserStacks::add_symbols(Symbols& symbols) const {
@@ -156,6 +197,10 @@ void UserStacks::add_file(const CodeRange& range, const DUnwindSegment& segment)
 void UserStacks::put(pid_t pid) {
   const AddressSpace* const space = options_.spaces->find(pid);
   if (space == nullptr) return;
+  if (!is_ready(pid)) {
+    delayed_.insert(pid);
+    return;
+  }
   std::vector<DUnwindSegment> segments;
   segments.reserve(space->ranges.size());
   for (const CodeRange& range : space->ranges) {
@@ -202,6 +247,7 @@ void UserStacks::apply(const ProcessNotice& notice, std::set<pid_t>& changed) {
       spaces.end(notice.pid);
       tables_->remove(static_cast<uint64_t>(notice.pid));
       changed.erase(notice.pid);
+      delayed_.erase(notice.pid);
       return;
   }
   changed.insert(notice.pid);
@@ -218,7 +264,26 @@ void UserStacks::answer_questions(std::set<pid_t>& changed) {
   });
 }
 
+void UserStacks::tell_more() const {
+  (void)eventfd_write(more_.get(), 1);
+}
+
+// Records wait for nobody: what takes longer is left for the next time.
+void UserStacks::put_all(const std::set<pid_t>& changed) {
+  const auto end = cpu_time() + kTurnMax;
+  for (const pid_t pid : changed) {
+    if (cpu_time() < end) {
+      put(pid);
+    } else {
+      delayed_.insert(pid);
+      tell_more();
+    }
+  }
+}
+
 void UserStacks::update() {
+  eventfd_t told = 0;
+  (void)eventfd_read(more_.get(), &told);
   std::set<pid_t> changed;
   bool is_lossy = false;
   if (notices_) {
@@ -231,8 +296,8 @@ void UserStacks::update() {
       if (options_.spaces->look_at(pid)) changed.insert(pid);
     }
   }
-  for (const pid_t pid : changed)
-    put(pid);
+  take_large_files(changed);
+  put_all(changed);
   if (Clock::now() - silenced_since_ < kSilence) return;
   silenced_since_ = Clock::now();
   for (const pid_t pid : silenced_)

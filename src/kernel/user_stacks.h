@@ -6,8 +6,10 @@
 // answered here. Internal to d_session.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,6 +39,12 @@ class UserStacks {
   static Expected<std::unique_ptr<UserStacks>> make(const Options& options);
   // For make().
   explicit UserStacks(const Options& options) : options_(options) {}
+  UserStacks(const UserStacks&) = delete;
+  UserStacks& operator=(const UserStacks&) = delete;
+  ~UserStacks() {
+    is_over_ = true;
+    reading_.clear();  // Waits for the threads, which use what is left.
+  }
 
   void add_symbols(Symbols& symbols) const;
   // Readable when update() has something to do.
@@ -51,6 +59,10 @@ class UserStacks {
   void read_file(const target::CodeFile& file);
   void read_running();
   [[nodiscard]] bool is_read(pid_t pid) const;
+  bool is_ready(pid_t pid);
+  void tell_more() const;
+  void put_all(const std::set<pid_t>& changed);
+  void take_large_files(std::set<pid_t>& changed);
   Expected<void> make_tables();
   void apply(const ProcessNotice& notice, std::set<pid_t>& changed);
   void answer_questions(std::set<pid_t>& changed);
@@ -63,11 +75,16 @@ class UserStacks {
   std::set<pid_t> followed_;                                       // When not all are.
   std::map<const target::CodeFile*, target::UnwindRows> waiting_;  // Read, not yet in the tables.
   std::map<const target::CodeFile*, UnwindTables::Place> places_;
+  // Large files are read by threads, so that nobody waits for them; and who waits for their tables.
+  std::atomic<bool> is_over_ = false;
+  std::map<const target::CodeFile*, std::future<Expected<target::UnwindRows>>> reading_;
+  std::set<pid_t> delayed_;
   std::optional<UnwindTables> tables_;
   std::optional<Ring> asked_;
   std::optional<ProcessNotices> notices_;
   std::set<pid_t> silenced_;  // Asked, and nothing was new: they may ask again after a while.
   Clock::time_point silenced_since_;
+  FileDescriptor more_;  // An eventfd: something is left for the next update().
   FileDescriptor poll_;
 };
 

@@ -266,7 +266,10 @@ UnwindRule rule_of(const FrameState& state, bool is_signal) {
 
 class RowReader {
  public:
-  explicit RowReader(const ImageTables& tables) : tables_(tables) { (void)index_of(UnwindRule()); }
+  RowReader(const ImageTables& tables, const std::atomic<bool>* is_over)
+      : tables_(tables), is_over_(is_over) {
+    (void)index_of(UnwindRule());
+  }
 
   UnwindRows read(EhFrame& frame) {
     frame.for_each([this](const EhEntry& entry) {
@@ -278,6 +281,7 @@ class RowReader {
     for (const EhEntry& entry : entries_) {
       // Of entries that overlap in a broken file the first is taken.
       if (entry.address < end || result_.rows.size() >= kRowsMax) continue;
+      if (is_over_ != nullptr && *is_over_) break;
       if (entry.address > end) put(end, 0);
       end = entry.address + entry.size_bytes;
       read_entry(entry, frame, end);
@@ -341,36 +345,37 @@ class RowReader {
   }
 
   const ImageTables& tables_;
+  const std::atomic<bool>* is_over_;
   std::vector<EhEntry> entries_;
   std::unordered_map<const EhCommon*, std::optional<FrameState>> initial_;
   std::unordered_map<UnwindRule, uint32_t, RuleHash> indices_;
   UnwindRows result_;
 };
 
-UnwindRows rows_of(const ElfFile& file) {
+UnwindRows rows_of(const ElfFile& file, const std::atomic<bool>* is_over) {
   ImageTables tables;
   read_section_records(file, tables);
   const std::vector<SectionRecord> sections = tables.sections;
   FileMemory memory(file, sections);
   std::vector<std::string> problems = file.problems();
   EhFrame frame(find_eh_frame(file, memory), problems);
-  UnwindRows rows = RowReader(tables).read(frame);
+  UnwindRows rows = RowReader(tables, is_over).read(frame);
   rows.problems = std::move(problems);
   return rows;
 }
 
 }  // namespace
 
-Expected<UnwindRows> read_unwind_rows(const std::string& path) {
+Expected<UnwindRows> read_unwind_rows(const std::string& path, const std::atomic<bool>* is_over) {
   const ElfFile file = CLEW_TRY(ElfFile::open(path));
-  return rows_of(file);
+  return rows_of(file, is_over);
 }
 
 Expected<UnwindRows> read_unwind_rows(std::span<const uint8_t> image) {
   Buffer copy(image.size());
   std::copy(image.begin(), image.end(), copy.data());
   const ElfFile file = CLEW_TRY(ElfFile::from_buffer(std::move(copy)));
-  return rows_of(file);
+  return rows_of(file, nullptr);
 }
 
 }  // namespace clew::target

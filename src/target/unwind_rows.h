@@ -7,6 +7,7 @@
 // The file is foreign: what cannot be read is left out and named in `problems`.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -58,7 +59,9 @@ struct UnwindRows {
 };
 
 // Errors: NotFound, Io, Refused, as ModuleImage::read. A file without the information has no rows.
-Expected<UnwindRows> read_unwind_rows(const std::string& path);
+// Any thread; ends early, with some of the rows, once `is_over` is true.
+Expected<UnwindRows> read_unwind_rows(const std::string& path,
+                                      const std::atomic<bool>* is_over = nullptr);
 // The same of an image in memory: the vDSO.
 Expected<UnwindRows> read_unwind_rows(std::span<const uint8_t> image);
 
