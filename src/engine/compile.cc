@@ -198,8 +198,7 @@ Expected<void> Compiler::compile_kernel(const query::Query& query) {
   const auto index = static_cast<uint32_t>(result_.tracees.size());
   std::optional<plan::Clock> clock;
   if (index != 0) clock = result_.lowered.clock;
-  result_.kernel =
-      CLEW_TRY(KernelTracee::make(query, std::move(*sites), scope_, index, std::move(clock)));
+  result_.kernel = CLEW_TRY(KernelTracee::make(query, std::move(*sites), scope_, index, clock));
   if (index != 0) return {};
   result_.plan = result_.kernel->plan();
   result_.lowered = result_.kernel->lowered().root;

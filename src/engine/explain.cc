@@ -151,8 +151,9 @@ std::string explain_kernel(const query::Query& query, const KernelTracee& tracee
     text += "  state: events through a ring\n";
     for (const plan::KernelProgram& each : lowered.programs) {
       if (each.is_recorder) continue;
-      text += fmt::format("  source {}: {} bytes per event\n", each.source,
-                          sizeof(abi::DRecordHeader) + 8 * lowered.root.event_words[each.source]);
+      text += fmt::format(
+          "  source {}: {} bytes per event\n", each.source,
+          sizeof(abi::DRecordHeader) + size_t{8} * lowered.root.event_words[each.source]);
     }
   } else {
     text += fmt::format("  state: {} of cells by key, per processor\n",

@@ -92,6 +92,7 @@ class KernelLowering {
 
 std::vector<const Expression*> KernelLowering::key_parts() const {
   std::vector<const Expression*> parts;
+  parts.reserve(query_.values.size());
   for (const query::NamedExpression& value : query_.values)
     parts.push_back(&value.expression);
   for (const query::Aggregate& aggregate : query_.aggregates) {
@@ -250,7 +251,7 @@ Expected<void> KernelLowering::emit_event(Coder& coder, uint16_t source) {
   for (const Expression& capture : captured_.captures)
     words += words_in_event(capture);
   result_.root.event_words[source] = words;
-  const auto size = static_cast<uint32_t>(sizeof(abi::DRecordHeader) + 8 * words);
+  const uint32_t size = static_cast<uint32_t>(sizeof(abi::DRecordHeader)) + 8 * words;
   if (size > abi::kDRecordBytesMax) {
     return fail(ErrorCode::Limit,
                 fmt::format("an event of this query has {} bytes, {} are possible", size,

@@ -284,7 +284,7 @@ TEST_F(KernelSources, AreExplained) {
   const auto end = child.wait_for_end();
   EXPECT_EQ(end.status, 0) << end.error;
   for (const char* part :
-       {"in the kernel\n", "probe    filter e.elapsed > 1000000l\n",
+       {"in the kernel\n", "probe    filter e.elapsed > 1ms\n",
         "count per processor: count(), sum(e.retval) by e.pid\n",
         "1 probe, of all processes but clew itself\n", "2 tables of cells by key, per processor\n",
         "program of source 0, at entries (keeps open calls): "}) {

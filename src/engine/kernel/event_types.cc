@@ -53,6 +53,7 @@ Expected<std::vector<std::string>> EventTypes::formats_of(const query::Source& s
   std::vector<std::string> names;
   const std::vector<uint32_t> probes = CLEW_TRY(
       catalogue_.match({.provider = "syscall", .function = source.function, .name = "entry"}));
+  names.reserve(probes.size());
   for (const uint32_t id : probes) {
     names.push_back(fmt::format("syscalls:sys_enter_{}", catalogue_.find(id)->function));
   }

@@ -114,6 +114,7 @@ Expected<std::unique_ptr<KernelTracee>> KernelTracee::make(const query::Query& q
 // Leaves out what a filter by name removes.
 void KernelTracee::group_sites() {
   std::vector<plan::SiteNames> names;
+  names.reserve(sites_.size());
   for (const KernelSite& site : sites_)
     names.push_back(site.names);
   plan::group_sites(plan_, names, UINT32_MAX, grouping_);
