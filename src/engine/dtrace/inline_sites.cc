@@ -27,6 +27,9 @@ std::optional<RequestKind> request_kind(AttachKind kind) {
       return RequestKind::Offset;
     case AttachKind::Host:
     case AttachKind::RawTracepoint:
+    case AttachKind::TraceEvent:
+    case AttachKind::LockReturn:
+    case AttachKind::LockWait:
     case AttachKind::SyscallEntry:
     case AttachKind::SyscallReturn:
     case AttachKind::Profile:

@@ -59,8 +59,9 @@ class KernelNames final : public plan::Names {
   }
 
   // Looks at the process now, while it is there.
-  void keep() const {
-    if (scope_.pids.size() == 1) live_.keep(static_cast<uint64_t>(scope_.pids[0]));
+  void keep() {
+    // One that is gone already has no names.
+    if (scope_.pids.size() == 1) (void)spaces_.look_at(scope_.pids[0]);
   }
 
  private:
@@ -79,7 +80,8 @@ class KernelNames final : public plan::Names {
   const std::vector<plan::SiteNames>& enabled_;
   const KernelScope& scope_;
   std::string host_;
-  LiveSymbols live_;
+  target::AddressSpaces spaces_;
+  LiveSymbols live_{spaces_};
   std::map<uint64_t, std::string> symbols_;
 };
 
