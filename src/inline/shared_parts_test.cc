@@ -90,7 +90,7 @@ TEST(SharedParts, AreRefusedToAProcessWithoutDescriptorsLeft) {
   limit.rlim_cur = before.descriptors + 2;  // Enough for the sockets.
   ASSERT_EQ(prlimit(victim.pid(), RLIMIT_NOFILE, &limit, nullptr), 0);
   const SharedPart part{.descriptor = file.get(), .size_bytes = kPageBytes};
-  const std::vector<SharedPart> parts(4, part);
+  const std::vector<SharedPart> parts(kSharedPartsAtOnceMax, part);
   EXPECT_FALSE(attachment->share(parts).has_value());
   EXPECT_EQ(footprint_of(victim.pid()).descriptors, before.descriptors);
   EXPECT_EQ(victim.ask_number("calls 10"), 10);
