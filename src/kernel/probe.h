@@ -19,9 +19,9 @@ enum class AttachKind : uint8_t {
   SyscallReturn,   // `number`; raw_tp/sys_exit. arg0 = arg1 = the result
   Profile,         // Every `period_ns` on every CPU. arg0 = kernel pc or 0, arg1 = user pc or 0
   Tick,            // Every `period_ns` on one CPU. The same arguments
-  FunctionEntry,   // `symbol` of the kernel: fentry, else kprobe
-  FunctionReturn,  // arg0 = 0 (offset), arg1 = the result; where fexit works, arg2… = the
-                   // function's own arguments (lockstat, io), else 0
+  FunctionEntry,   // `symbol` of the kernel: kprobe
+  FunctionReturn,  // kretprobe: arg0 = 0 (offset), arg1 = the result. Where the argument map or a
+                   // filter asks for arg2…, fexit: the function's own arguments (lockstat, io)
   UserEntry,       // uprobe at `offset_bytes` of the file `path`, of `pid` (0 = all)
   UserReturn,      // uretprobe
   UserOffset,      // uprobe inside a function; arg0…: none

@@ -72,16 +72,15 @@ void enter_host_files() {
   mount_at("memory", "/memory", "tmpfs");
   (void)mkdir("/memory/upper", 0755);
   (void)mkdir("/memory/work", 0755);
-  mount_at("root", "/root", "overlay",
-           "lowerdir=/host,upperdir=/memory/upper,workdir=/memory/work");
-  mount_at("dev", "/root/dev", "devtmpfs");
-  mount_at("proc", "/root/proc", "proc");
-  mount_at("sys", "/root/sys", "sysfs");
-  mount_at("tracefs", "/root/sys/kernel/tracing", "tracefs");
-  mount_at("debugfs", "/root/sys/kernel/debug", "debugfs");
-  mount_at("tmp", "/root/tmp", "tmpfs");
-  mount_at("run", "/root/run", "tmpfs");
-  if (chroot("/root") != 0 || chdir("/") != 0) note("entering the host's files");
+  mount_at("root", "/all", "overlay", "lowerdir=/host,upperdir=/memory/upper,workdir=/memory/work");
+  mount_at("dev", "/all/dev", "devtmpfs");
+  mount_at("proc", "/all/proc", "proc");
+  mount_at("sys", "/all/sys", "sysfs");
+  mount_at("tracefs", "/all/sys/kernel/tracing", "tracefs");
+  mount_at("debugfs", "/all/sys/kernel/debug", "debugfs");
+  mount_at("tmp", "/all/tmp", "tmpfs");
+  mount_at("run", "/all/run", "tmpfs");
+  if (chroot("/all") != 0 || chdir("/") != 0) note("entering the host's files");
 }
 
 // Packets to itself are all the network that there is.

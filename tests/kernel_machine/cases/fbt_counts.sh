@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# fbt sees as many calls of vfs_read as a program makes: dd reads one byte 37 times, and whatever its
-# loader reads is longer.
+# fbt sees as many calls of vfs_read as a program makes: dd reads one byte 37 times, and whatever
+# its loader reads is longer.
 # output:
 # 37 entries, 37 returns of 37 bytes, all of zero
 #

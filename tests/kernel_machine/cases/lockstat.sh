@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# lockstat: dd takes the lock of its pipe once for each byte that it reads from it, and lets it go as
-# often.
+# lockstat: dd takes the lock of its pipe once for each byte that it reads from it, and lets it go
+# as often.
 # output:
 # acquired 200 or more: 1, as often as released: 1
 #
 printf '%0200d' 0 > /tmp/digits
-"$CLEW" dtrace -q -c "/bin/sh -c 'cat /tmp/digits | dd of=/dev/null bs=1 count=200 status=none'" -n '
+reader="dd of=/dev/null bs=1 count=200 status=none"
+"$CLEW" dtrace -q -c "/bin/sh -c 'cat /tmp/digits | $reader'" -n '
 fbt::pipe_read:entry
 /execname == "dd"/
 {
