@@ -2,7 +2,9 @@
 #include "kernel/lock_entries.h"
 
 #include "abi/d_tables.h"
+#include "kernel/attach_functions.h"
 #include "kernel/bpf.h"
+#include "kernel/features.h"
 
 namespace clew::kernel {
 namespace {
@@ -35,13 +37,16 @@ Expected<void> LockEntries::attach(const Probe& probe, const Symbols& symbols,
   if (!program_.valid()) {
     const LinkInput input{.name = "clew_d_lock",
                           .main = "d_main_lock_entry",
-                          .type = ProgramType::UserProbeMulti,
+                          .type = features().has_user_probe_multi ? ProgramType::UserProbeMulti
+                                                                  : ProgramType::SingleProbe,
                           .clauses = {},
                           .error_clauses = {},
-                          .static_arguments = nullptr};
+                          .static_arguments = nullptr,
+                          .loops = features().has_open_loops ? LoopKind::Open : LoopKind::Counted};
     const Image image = CLEW_TRY(link(input, {}, symbols));
     program_ = CLEW_TRY(load_image(image, nullptr));
   }
+  if (!features().has_user_probe_multi) return attach_user_singly(program_, places, attachments);
   (void)CLEW_TRY(attach_user(program_, places, attachments));
   return {};
 }

@@ -33,6 +33,30 @@ enum class AttachKind : uint8_t {
   Usdt,            // uprobe with arguments by `usdt_arguments`, `semaphore_offset_bytes`
 };
 
+// Whether it needs a breakpoint of the kernel at `offset_bytes` of `path`.
+constexpr bool needs_uprobe(AttachKind kind) {
+  switch (kind) {
+    case AttachKind::UserEntry:
+    case AttachKind::UserReturn:
+    case AttachKind::UserOffset:
+    case AttachKind::Usdt:
+    case AttachKind::LockReturn:
+    case AttachKind::LockWait:
+      return true;
+    case AttachKind::Host:
+    case AttachKind::RawTracepoint:
+    case AttachKind::TraceEvent:
+    case AttachKind::SyscallEntry:
+    case AttachKind::SyscallReturn:
+    case AttachKind::Profile:
+    case AttachKind::Tick:
+    case AttachKind::FunctionEntry:
+    case AttachKind::FunctionReturn:
+      return false;
+  }
+  return false;
+}
+
 // A condition on an argument of the attach point, or on kernel memory that it points to.
 struct ProbeFilter {
   uint8_t argument = 0;            // Of the attach point: before argument_map.

@@ -81,6 +81,10 @@ class DMachine {
   std::vector<kernel::DAggregate> take(uint32_t aggregation);
   [[nodiscard]] abi::DShared& shared() const { return *maps_.shared.as<abi::DShared>(); }
   [[nodiscard]] uint8_t* globals() const { return maps_.globals.memory.data(); }
+  // The probe's name at this place of the session's names.
+  [[nodiscard]] std::string name_at(uint64_t place) const {
+    return reinterpret_cast<const char*>(maps_.names.memory.data() + place);
+  }
   [[nodiscard]] abi::DWindow& window() const;
   [[nodiscard]] abi::ArenaHeader& header() const;
   [[nodiscard]] abi::RegionHeader& region() const;

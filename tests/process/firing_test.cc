@@ -241,8 +241,9 @@ TEST_F(ProcessFiring, AggregatesByKey) {
   for (const auto& one : machine_->aggregate(1)) {
     uint64_t key = 0;
     std::memcpy(&key, one.key.data() + one.key.size() - 8, 8);
-    sums[std::string(reinterpret_cast<const char*>(one.key.data())) + std::to_string(key)] =
-        one.cells.at(0);
+    uint64_t place = 0;  // probefunc's, in the names.
+    std::memcpy(&place, one.key.data(), 8);
+    sums[machine_->name_at(place) + std::to_string(key)] = one.cells.at(0);
   }
   EXPECT_EQ(sums, (std::map<std::string, uint64_t>{{"charge_card0", 20}, {"charge_card1", 25}}));
   EXPECT_EQ(machine_->aggregate(3).at(0).cells.at(0), 9U);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <optional>
 
+#include <sys/stat.h>
+
 #include "inline/refusal.h"
 #include "kernel/attach.h"
 
@@ -53,8 +55,19 @@ FiringPoint firing_point(RequestKind kind) {
   return FiringPoint::Offset;
 }
 
-bool is_of_process(const kernel::Probe& probe, pid_t pid) {
-  return request_kind(probe.kind) && (probe.pid == pid || probe.pid == 0);
+// By its name, or by what it leads to: a probe of all processes has a path of its own.
+bool is_same_file(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  struct stat first = {};
+  struct stat second = {};
+  return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+// Whether its arguments are the function's, in each firing.
+bool is_plain(const kernel::Probe& probe) {
+  return probe.argument_map.empty() && probe.filter_mask == 0 && probe.more_filters.empty() &&
+         !probe.is_first_thread_only && !probe.is_everywhere;
 }
 
 std::optional<uint64_t> address_in(const target::ModuleImage& image, uint64_t file_offset) {
@@ -104,10 +117,9 @@ void InlineSitePlanner::find_places() {
   for (uint32_t i = 0; i < compiled_.enablings.size(); ++i) {
     const kernel::Probe& probe = enabling_of(i).probe;
     if (left_out_.contains(i) || places_.contains(i)) continue;
-    if (probe.pid != catalog_.pid() || !is_of_process(probe, catalog_.pid())) continue;
-    if (probe.is_everywhere) continue;
+    if (probe.pid != catalog_.pid() || !request_kind(probe.kind)) continue;
     const auto place = place_of(probe);
-    if (!place) {
+    if (!place || !is_plain(probe)) {
       leave_out(i, "not-inline");
     } else if (!has_program(enabling_of(i))) {
       leave_out(i, "kernel-clause");
@@ -160,9 +172,10 @@ std::set<uint64_t> InlineSitePlanner::uprobes_in(size_t module) {
   const auto image = catalog_.image(module);
   for (uint32_t i = 0; image && i < compiled_.enablings.size(); ++i) {
     const kernel::Probe& probe = enabling_of(i).probe;
-    const bool is_here = is_of_process(probe, catalog_.pid()) &&
-                         probe.path == catalog_.modules()[module].file.open_path;
+    const bool is_here =
+        kernel::needs_uprobe(probe.kind) && (probe.pid == catalog_.pid() || probe.pid == 0);
     if (!is_here || places_.contains(i)) continue;
+    if (!is_same_file(probe.path, catalog_.modules()[module].file.open_path)) continue;
     const auto address = address_in(**image, probe.offset_bytes);
     if (address) addresses.insert(*address);
   }

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/dtrace/uprobe_places.h"
+
 namespace clew::engine {
 namespace {
 
@@ -158,7 +160,8 @@ void LateProbes::enable(const std::vector<std::pair<uint32_t, const Followed*>>&
     enablings.push_back(std::move(enabling));
   }
   if (enablings.empty()) return;
-  const auto done = session_.add(std::move(enablings));
+  const auto places = check_uprobe_places(enablings, {});
+  const auto done = places ? session_.add(std::move(enablings)) : places;
   const bool is_gone = !done && done.error().code == ErrorCode::NotFound;
   if (done || is_gone || has_told_) return;
   has_told_ = true;

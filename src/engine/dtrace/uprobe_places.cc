@@ -19,12 +19,6 @@ struct ProcessText {
   std::vector<target::Mapping> maps;
 };
 
-bool is_in_process(const kernel::Probe& probe) {
-  using kernel::AttachKind;
-  return probe.kind == AttachKind::UserEntry || probe.kind == AttachKind::UserReturn ||
-         probe.kind == AttachKind::UserOffset || probe.kind == AttachKind::Usdt;
-}
-
 ProcessText text_of(pid_t pid) {
   ProcessText text{.patched = inline_::patched_text(pid), .maps = {}};
   if (text.patched.empty()) return text;
@@ -52,17 +46,22 @@ bool is_patched(const ProcessText& text, const kernel::Probe& probe) {
 
 Expected<void> check_uprobe_places(std::span<const kernel::DEnabling> enablings,
                                    const std::set<uint32_t>& elsewhere) {
-  std::map<int64_t, ProcessText> processes;
-  for (uint32_t i = 0; i < enablings.size(); ++i) {
+  std::map<pid_t, ProcessText> processes;  // That have jumps of sessions.
+  for (const inline_::ArenaInfo& arena : inline_::ps()) {
+    ProcessText text = text_of(arena.pid);
+    if (!text.patched.empty()) processes.emplace(arena.pid, std::move(text));
+  }
+  for (uint32_t i = 0; i < enablings.size() && !processes.empty(); ++i) {
     const kernel::Probe& probe = enablings[i].probe;
-    if (!is_in_process(probe) || probe.pid == 0 || elsewhere.contains(i)) continue;
-    const auto [text, is_new] = processes.try_emplace(probe.pid);
-    if (is_new) text->second = text_of(static_cast<pid_t>(probe.pid));
-    if (text->second.patched.empty() || !is_patched(text->second, probe)) continue;
-    return fail(ErrorCode::Refused,
-                fmt::format("{}:{}:{}:{}: a uprobe would end process {}, since a session has a "
-                            "probe of its own there (clew ps)",
-                            probe.provider, probe.module, probe.function, probe.name, probe.pid));
+    if (!kernel::needs_uprobe(probe.kind) || elsewhere.contains(i)) continue;
+    for (const auto& [pid, text] : processes) {
+      const bool is_of_one = probe.pid != 0 && !probe.is_everywhere;
+      if ((is_of_one && probe.pid != pid) || !is_patched(text, probe)) continue;
+      return fail(ErrorCode::Refused,
+                  fmt::format("{}:{}:{}:{}: a uprobe would end process {}, since a session has a "
+                              "probe of its own there (clew ps)",
+                              probe.provider, probe.module, probe.function, probe.name, pid));
+    }
   }
   return {};
 }

@@ -24,7 +24,7 @@ typedef struct psinfo {
   gid_t pr_egid;
   uintptr_t pr_addr;
   size_t pr_size;
-  dev_t pr_ttydev;
+  unsigned int pr_ttydev;
   char pr_fname[16];
   char pr_psargs[80];
   int pr_wstat;
