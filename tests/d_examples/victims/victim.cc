@@ -265,16 +265,28 @@ void interrupts(long) {
   close(static_cast<int>(fd));
 }
 
+// Until the process waits for something.
+void await_sleep(pid_t pid) {
+  std::array<char, 64> path{};
+  (void)std::snprintf(path.data(), path.size(), "/proc/%d/stat", pid);
+  for (char state = 'R'; state != 'S' && state != 'Z';) {
+    FILE* stat = std::fopen(path.data(), "re");
+    if (stat == nullptr || std::fscanf(stat, "%*d %*s %c", &state) != 1) std::abort();
+    std::fclose(stat);
+    sched_yield();
+  }
+}
+
 // The server and the client of section 9 of the DTrace paper: a request is a byte, and the server
 // maps memory for each.
-void answer(int socket) {
+void answer(int socket, pid_t client) {
   pollfd input = {.fd = socket, .events = POLLIN, .revents = 0};
   for (;;) {
     poll(&input, 1, -1);
     char request = 0;
     if (read(socket, &request, 1) != 1) return;
     maps(0);
-    sleep_ms(1);  // until the client waits for the reply
+    await_sleep(client);  // For the reply.
     write_one_byte(socket);
   }
 }
@@ -294,7 +306,7 @@ void serves(long) {
     _exit(0);
   }
   close(sockets[1]);
-  answer(sockets[0]);
+  answer(sockets[0], client);
   waitpid(client, nullptr, 0);
 }
 
