@@ -191,7 +191,8 @@ uint64_t d_user_stack(DWindow* w, uint64_t dst, uint64_t wanted) {
   const uint64_t count = forgotten(w, d_user_frames(w, limit));
   const uint64_t taken = count < limit ? count : limit;
   copy_kernel(at(w, out), taken * 8, w->scratch);
-  for (uint64_t i = zero(w) + taken; i <= limit && go_on(); ++i) {
+  uint64_t round = zero(w);
+  for (uint64_t i = zero(w) + taken; i <= limit && go_on(round, kFramesMax + 1); ++i) {
     *reinterpret_cast<uint64_t*>(at(w, out + 8 * i)) = 0;
   }
   return 0;

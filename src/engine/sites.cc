@@ -144,15 +144,14 @@ Expected<void> Finder::add(uint16_t source) {
       return add_functions(source);
     case SourceKind::Line:
       return add_lines(source);
-    case SourceKind::Tick:
+    case SourceKind::Tick:  // In the tracer.
     case SourceKind::Begin:
     case SourceKind::End:
-      return {};  // Fires in the tracer.
-    case SourceKind::Syscall:
+    case SourceKind::Syscall:  // In the kernel (kernel/kernel_sources.h).
     case SourceKind::SyscallReturn:
     case SourceKind::Tracepoint:
     case SourceKind::Profile:
-      return {};  // The kernel's (kernel/kernel_sources.h).
+      return {};
     case SourceKind::Usdt:
     case SourceKind::Kernel:
     case SourceKind::KernelReturn:

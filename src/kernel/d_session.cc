@@ -481,7 +481,7 @@ abi::DShared& DSession::shared() {
 }
 
 std::span<const abi::DWindow> DSession::windows() const {
-  return {data_->maps.windows.as<abi::DWindow>(), data_->maps.cpus * abi::kDWindowsPerCpu};
+  return {data_->maps.windows.as<abi::DWindow>(), size_t{data_->maps.cpus} * abi::kDWindowsPerCpu};
 }
 
 void DSession::free_speculation(uint32_t id) {

@@ -143,9 +143,10 @@ Compiled<void> check_symbol_function(Context& context, Node& node, Action action
 Compiled<void> check_plain_action(Context& context, Statement& statement, Action action) {
   Node& call = statement.expression;
   CLEW_TRY(check_values(context, call));
-  for (Node& argument : call.operands)  // What print() and tracemem() read themselves.
+  for (Node& argument : call.operands) {  // What print() and tracemem() read themselves.
     argument.is_userland =
         argument.is_userland || points_to_userland(context.types(), argument.type);
+  }
   if (action == Action::Tracemem) return check_tracemem(context, call);
   CLEW_TRY(check_prototype(context, call, action));
   if (action == Action::Trace || action == Action::Print) return check_traced(context, call);
