@@ -80,7 +80,9 @@ void enter_host_files() {
   mount_at("debugfs", "/all/sys/kernel/debug", "debugfs");
   mount_at("tmp", "/all/tmp", "tmpfs");
   mount_at("run", "/all/run", "tmpfs");
-  if (chroot("/all") != 0 || chdir("/") != 0) note("entering the host's files");
+  // Moved to the root, so that paths of the kernel are those of programs.
+  const bool moved = chdir("/all") == 0 && mount(".", "/", nullptr, MS_MOVE, nullptr) == 0;
+  if (!moved || chroot(".") != 0 || chdir("/") != 0) note("entering the host's files");
 }
 
 // Packets to itself are all the network that there is.

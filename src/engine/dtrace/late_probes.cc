@@ -101,7 +101,10 @@ void LateProbes::look() {
       files.push_back(file);
     }
   });
-  if (lost != 0 || files.size() > kLooksMax) return look_again();
+  if (lost != 0 || files.size() > kLooksMax) {
+    seen_.clear();  // Not all of them are looked at now.
+    return look_again();
+  }
   for (const pid_t pid : changed)
     look_at(pid);
   for (const kernel::MappedFile& file : files)

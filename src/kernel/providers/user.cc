@@ -66,10 +66,10 @@ bool matches_file(const Glob& glob, const target::ProcessModule& module) {
          (module.is_executable && glob.matches("a.out"));
 }
 
-// Nothing when the file cannot be reached by its name: in the process's root while it is there,
-// else in ours.
+// Nothing when the file cannot be reached by its name: in our root, where it stays when the process
+// ends, else in that of the process.
 std::optional<target::ProcessModule> module_of(const MappedFile& file) {
-  for (const std::string& path : {fmt::format("/proc/{}/root{}", file.pid, file.path), file.path}) {
+  for (const std::string& path : {file.path, fmt::format("/proc/{}/root{}", file.pid, file.path)}) {
     struct stat status {};
     if (stat(path.c_str(), &status) != 0 || status.st_ino != file.inode) continue;
     target::ProcessModule module;
