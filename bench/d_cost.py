@@ -206,13 +206,13 @@ def many_row(repetitions):
 
 # (what, limit in ns, the script, its peer, firings for each call)
 USER = [
-    ("D: count of a function's calls, inline", 30,
+    ("D: count of a function's calls, inline", 5,
      "pid$target:hot_loop:empty_frame:entry { @ = count(); }",
      "uprobe:PROGRAM:empty_frame { @ = count(); }", 1),
-    ("D: count by probefunc, inline", 120,
+    ("D: count by probefunc, inline", 15,
      "pid$target:hot_loop:empty_frame:entry { @[probefunc] = count(); }",
      "uprobe:PROGRAM:empty_frame { @[probe] = count(); }", 1),
-    ("D: elapsed, entry and return, inline", 300,
+    ("D: elapsed, entry and return, inline", 35,
      "pid$target:hot_loop:empty_frame:entry { self->ts = timestamp; } "
      "pid$target:hot_loop:empty_frame:return /self->ts/ "
      "{ @ = count(); @t = sum(timestamp - self->ts); self->ts = 0; }",
