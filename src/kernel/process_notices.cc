@@ -120,7 +120,7 @@ std::optional<ProcessNotice> notice_of(const perf_event_header& header,
 
 }  // namespace
 
-Expected<ProcessNotices::Buffer> ProcessNotices::open_buffer(int cpu) {
+Expected<ProcessNotices::Buffer> ProcessNotices::open_buffer(int cpu, Wanted wanted) {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
   attributes.type = PERF_TYPE_SOFTWARE;
@@ -129,9 +129,9 @@ Expected<ProcessNotices::Buffer> ProcessNotices::open_buffer(int cpu) {
   attributes.sample_id_all = 1;
   attributes.mmap = 1;
   attributes.mmap2 = 1;
-  attributes.comm = 1;
-  attributes.comm_exec = 1;
-  attributes.task = 1;
+  attributes.comm = wanted == Wanted::All ? 1 : 0;
+  attributes.comm_exec = attributes.comm;
+  attributes.task = attributes.comm;
   attributes.exclude_kernel = 1;
   attributes.watermark = 1;
   attributes.wakeup_watermark = kWakeBytes;
@@ -147,11 +147,11 @@ Expected<ProcessNotices::Buffer> ProcessNotices::open_buffer(int cpu) {
   return buffer;
 }
 
-Expected<ProcessNotices> ProcessNotices::open() {
+Expected<ProcessNotices> ProcessNotices::open(Wanted wanted) {
   ProcessNotices notices;
   const auto cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
   for (int cpu = 0; cpu < cpus; ++cpu) {
-    auto buffer = open_buffer(cpu);
+    auto buffer = open_buffer(cpu, wanted);
     if (!buffer && buffer.error().code == ErrorCode::NotFound) continue;  // It is offline.
     if (!buffer) return tl::unexpected(buffer.error());
     notices.buffers_.push_back(std::move(*buffer));

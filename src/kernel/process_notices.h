@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happens to the address spaces of all processes, as the kernel tells it while it happens:
-// fork, exec, executable mappings, the end. By perf_event_open(2), one buffer for each CPU.
-// Internal to user_stacks.
+// fork, exec, executable mappings, the end. By perf_event_open(2), one buffer for each CPU. A busy
+// machine has thousands of notices a second.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,9 @@ struct ProcessNotice {
 
 class ProcessNotices {
  public:
+  enum class Wanted : uint8_t { All, Mappings };
   // Refused when the kernel does not let us.
-  static Expected<ProcessNotices> open();
+  static Expected<ProcessNotices> open(Wanted wanted);
 
   // Readable when there are notices.
   [[nodiscard]] std::vector<int> descriptors() const;
@@ -41,7 +42,7 @@ class ProcessNotices {
     FileDescriptor event;
     Mapping memory;
   };
-  static Expected<Buffer> open_buffer(int cpu);
+  static Expected<Buffer> open_buffer(int cpu, Wanted wanted);
   static void read_buffer(const Buffer& buffer, std::vector<ProcessNotice>& notices,
                           bool& is_lossy);
 

@@ -55,7 +55,7 @@ Expected<void> UserStacks::open_sources() {
   poll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
   more_ = FileDescriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   std::vector<int> sources = {asked_->map().get(), more_.get()};
-  auto notices = ProcessNotices::open();
+  auto notices = ProcessNotices::open(ProcessNotices::Wanted::All);
   if (notices) {  // Else stacks are right a little later.
     notices_.emplace(std::move(*notices));
     const std::vector<int> more = notices_->descriptors();

@@ -72,36 +72,42 @@ void LateProbes::follow(const query::d::ProbeDescription& description, uint32_t 
 }
 
 void LateProbes::start() {
-  auto watch = kernel::MappingWatch::start();
-  if (!watch) {
+  auto notices = kernel::ProcessNotices::open(kernel::ProcessNotices::Wanted::Mappings);
+  if (!notices) {
     return console_.message(
         fmt::format("warning: probes of programs and libraries that come later "
                     "will be missing: {}",
-                    watch.error().message));
+                    notices.error().message));
   }
-  watch_.emplace(std::move(*watch));
+  notices_.emplace(std::move(*notices));
   look_again();  // At what came since the descriptions were matched.
 }
 
 void LateProbes::add_descriptors(std::vector<pollfd>& polled) const {
-  if (!watch_) return;
-  for (const int descriptor : watch_->descriptors())
+  if (!notices_) return;
+  for (const int descriptor : notices_->descriptors())
     polled.push_back({descriptor, POLLIN, 0});
 }
 
 void LateProbes::look() {
-  if (!watch_) return;
+  if (!notices_) return;
   if (seen_.size() > kFilesMax) seen_.clear();
   std::set<pid_t> changed;
   std::vector<kernel::MappedFile> files;
-  const uint64_t lost = watch_->read([&](const kernel::MappedFile& file) {
-    if (file.inode == 0) return;  // Of the kernel: the vdso, and what uprobes bring.
-    if (named_.count(file.pid) != 0) changed.insert(file.pid);
-    if (has_globs_ && seen_.insert({file.device_major, file.device_minor, file.inode}).second) {
-      files.push_back(file);
-    }
-  });
-  if (lost != 0 || files.size() > kLooksMax) {
+  bool is_lossy = false;
+  for (const kernel::ProcessNotice& notice : notices_->read(is_lossy)) {
+    const target::Mapping& mapping = notice.mapping;
+    if (mapping.inode == 0) continue;  // Of the kernel: the vdso, and what uprobes bring.
+    if (named_.count(notice.pid) != 0) changed.insert(notice.pid);
+    if (!has_globs_ || mapping.is_deleted) continue;
+    if (!seen_.insert({mapping.device_major, mapping.device_minor, mapping.inode}).second) continue;
+    files.push_back({.pid = notice.pid,
+                     .device_major = mapping.device_major,
+                     .device_minor = mapping.device_minor,
+                     .inode = mapping.inode,
+                     .path = mapping.path});
+  }
+  if (is_lossy || files.size() > kLooksMax) {
     seen_.clear();  // Not all of them are looked at now.
     return look_again();
   }

@@ -18,7 +18,7 @@
 #include "engine/dtrace/script_compiler.h"
 #include "kernel/catalogue.h"
 #include "kernel/d_session.h"
-#include "kernel/mapping_watch.h"
+#include "kernel/process_notices.h"
 
 namespace clew::engine {
 
@@ -62,7 +62,7 @@ class LateProbes {
   bool has_globs_ = false;
   std::set<uint32_t> enabled_;  // Ids of probes.
   std::set<File> seen_;
-  std::optional<kernel::MappingWatch> watch_;
+  std::optional<kernel::ProcessNotices> notices_;
   bool has_told_ = false;
 };
 
