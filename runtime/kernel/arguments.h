@@ -53,7 +53,7 @@ template <typename Read>
   const uint64_t count = number(d_n_filters);
   if (count == 0) return true;
   uint64_t arguments[kFilterRoom];
-  read(arguments);
+  [[clang::always_inline]] read(arguments);  // What it reads may be known in the program only.
 #pragma unroll
   for (uint32_t i = kArguments; i < kFilterRoom; ++i)
     arguments[i] = 0;
@@ -92,9 +92,12 @@ template <typename Read>
 template <typename Read>
 [[gnu::always_inline]] inline void put_arguments(DWindow* w, Read read) {
   if (number(d_n_wants_arguments) == 0) return;
-  if (number(d_n_has_argument_map) == 0) return read(w->header.arguments);
+  if (number(d_n_has_argument_map) == 0) {
+    [[clang::always_inline]] read(w->header.arguments);
+    return;
+  }
   auto* from = reinterpret_cast<uint64_t*>(w->scratch);
-  read(from);
+  [[clang::always_inline]] read(from);
   map_arguments(w, from);
 }
 

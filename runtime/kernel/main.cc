@@ -225,163 +225,126 @@ template <uint32_t kIndex>
     registers[i] = context[i];
 }
 
+[[gnu::always_inline]] inline void read_function_result(const uint64_t* context,
+                                                        uint64_t* arguments) {
+  clear_arguments(arguments);
+  arguments[1] = context[kRax];
+}
+
+// One firing: `read` fills in the attach point's arguments; `begin` puts into the window what else
+// it has to have, and gives the cookie. False when nothing ran.
+template <typename Read, typename Begin>
+[[gnu::always_inline]] inline bool fire(Read read, Begin begin) {
+  if (!passes_filters(read)) return false;
+  DWindow* w = claim();
+  if (w == nullptr) return false;
+  no_registers(w);
+  uint64_t cookie = 0;
+  [[clang::always_inline]] cookie = begin(w);
+  put_arguments(w, read);
+  run(w, cookie);
+  release(w);
+  return true;
+}
+
+// In a process, whose registers are the context.
+template <typename Read>
+[[gnu::always_inline]] inline int fire_in_process(const uint64_t* context, Read read) {
+  fire(read, [context](DWindow* w) {
+    w->header.user_pc = context[kRip];
+    return attach_cookie(context);
+  });
+  return 0;
+}
+
+// At a function of the kernel, the same.
+template <typename Read>
+[[gnu::always_inline]] inline int fire_at_function(const uint64_t* context, Read read) {
+  fire(read, [context](DWindow* w) {
+    w->header.kernel_pc = context[kRip];
+    take_stack(w, context);
+    return attach_cookie(context);
+  });
+  return 0;
+}
+
 }  // namespace
 
 extern "C" {
 
 int d_main_host(const uint64_t* context) {
-  DWindow* w = claim();
-  if (w == nullptr) return 0;
-  no_registers(w);
-  clear_arguments(w->header.arguments);
-  run(w, context[0]);
-  release(w);
-  return 1;
+  return fire(clear_arguments, [context](DWindow*) { return context[0]; }) ? 1 : 0;
 }
 
 int d_main_raw_tracepoint(const uint64_t* context) {
-  const auto read = [context](uint64_t* arguments) { read_context(context, arguments); };
-  if (!passes_filters(read)) return 0;
-  DWindow* w = claim();
-  if (w == nullptr) return 0;
-  no_registers(w);
-  put_arguments(w, read);
-  run(w, cookie_at(context));
-  release(w);
+  fire([context](uint64_t* arguments) { read_context(context, arguments); },
+       [context](DWindow*) { return cookie_at(context); });
   return 0;
 }
 
 int d_main_syscall_entry(const uint64_t* context) {
   const uint64_t cookie = cookie_of(context[1]);
-  if (cookie == 0 || !passes_filters(read_call)) return 0;
-  DWindow* w = claim();
-  if (w == nullptr) return 0;
-  no_registers(w);
-  put_arguments(w, read_call);
-  run(w, cookie);
-  release(w);
+  if (cookie != 0) fire(read_call, [cookie](DWindow*) { return cookie; });
   return 0;
 }
 
 int d_main_syscall_return(const uint64_t* context) {
   const uint64_t cookie = cookie_of(user_registers()[kOriginalRax]);
   const uint64_t result = context[1];
-  const auto read = [result](uint64_t* arguments) { read_result(result, arguments); };
-  if (cookie == 0 || !passes_filters(read)) return 0;
-  DWindow* w = claim();
-  if (w == nullptr) return 0;
-  no_registers(w);
-  if (result >= ~kErrnoMax + 1) w->header.errno_value = ~result + 1;
-  put_arguments(w, read);
-  run(w, cookie);
-  release(w);
+  if (cookie == 0) return 0;
+  fire([result](uint64_t* arguments) { read_result(result, arguments); },
+       [cookie, result](DWindow* w) {
+         if (result >= ~kErrnoMax + 1) w->header.errno_value = ~result + 1;
+         return cookie;
+       });
   return 0;
 }
 
 int d_main_profile(const uint64_t* context) {
-  DWindow* w = claim();
-  if (w == nullptr) return 0;
-  no_registers(w);
-  clear_arguments(w->header.arguments);
   const uint64_t pc = context[kRip];
-  if ((context[kCs] & 3) != 0) {
-    w->header.user_pc = pc;
-    w->header.arguments[1] = pc;
-  } else {
-    w->header.kernel_pc = pc;
-    w->header.arguments[0] = pc;
-  }
-  take_stack(w, context);
-  run(w, attach_cookie(context));
-  release(w);
+  const bool is_user = (context[kCs] & 3) != 0;
+  const auto read = [pc, is_user](uint64_t* arguments) {
+    clear_arguments(arguments);
+    arguments[is_user ? 1 : 0] = pc;
+  };
+  fire(read, [context, pc, is_user](DWindow* w) {
+    if (is_user) w->header.user_pc = pc;
+    if (!is_user) w->header.kernel_pc = pc;
+    take_stack(w, context);
+    return attach_cookie(context);
+  });
   return 0;
 }
 
 int d_main_function_entry(const uint64_t* context) {
-  const auto read = [context](uint64_t* arguments) { read_function(context, arguments); };
-  if (!passes_filters(read)) return 0;
-  DWindow* w = claim();
-  if (w == nullptr) return 0;
-  no_registers(w);
-  w->header.kernel_pc = context[kRip];
-  put_arguments(w, read);
-  take_stack(w, context);
-  run(w, attach_cookie(context));
-  release(w);
-  return 0;
+  return fire_at_function(context,
+                          [context](uint64_t* arguments) { read_function(context, arguments); });
 }
 
 int d_main_function_return(const uint64_t* context) {
-  const auto read = [context](uint64_t* arguments) {
-    clear_arguments(arguments);
-    arguments[1] = context[kRax];
-  };
-  if (!passes_filters(read)) return 0;
-  DWindow* w = claim();
-  if (w == nullptr) return 0;
-  no_registers(w);
-  w->header.kernel_pc = context[kRip];
-  put_arguments(w, read);
-  take_stack(w, context);
-  run(w, attach_cookie(context));
-  release(w);
-  return 0;
+  return fire_at_function(
+      context, [context](uint64_t* arguments) { read_function_result(context, arguments); });
 }
 
 // A return with the function's arguments (fexit); the program is for one enabling.
 int d_main_function_exit(const uint64_t* context) {
-  const auto read = [context](uint64_t * arguments) __attribute__((always_inline)) {
-    read_exit(context, arguments);
-  };
-  if (!passes_filters(read)) return 0;
-  DWindow* w = claim();
-  if (w == nullptr) return 0;
-  no_registers(w);
-  put_arguments(w, read);
-  run(w, number(d_n_cookie));
-  release(w);
+  fire([context](uint64_t* arguments) { read_exit(context, arguments); },
+       [](DWindow*) { return number(d_n_cookie); });
   return 0;
 }
 
 int d_main_user_entry(const uint64_t* context) {
-  const auto read = [context](uint64_t* arguments) { read_function(context, arguments); };
-  if (!passes_filters(read)) return 0;
-  DWindow* w = claim();
-  if (w == nullptr) return 0;
-  no_registers(w);
-  w->header.user_pc = context[kRip];
-  put_arguments(w, read);
-  run(w, attach_cookie(context));
-  release(w);
-  return 0;
+  return fire_in_process(context,
+                         [context](uint64_t* arguments) { read_function(context, arguments); });
 }
 
 int d_main_user_return(const uint64_t* context) {
-  const auto read = [context](uint64_t* arguments) {
-    clear_arguments(arguments);
-    arguments[1] = context[kRax];
-  };
-  if (!passes_filters(read)) return 0;
-  DWindow* w = claim();
-  if (w == nullptr) return 0;
-  no_registers(w);
-  w->header.user_pc = context[kRip];
-  put_arguments(w, read);
-  run(w, attach_cookie(context));
-  release(w);
-  return 0;
+  return fire_in_process(
+      context, [context](uint64_t* arguments) { read_function_result(context, arguments); });
 }
 
 int d_main_user_offset(const uint64_t* context) {
-  if (!passes_filters(clear_arguments)) return 0;
-  DWindow* w = claim();
-  if (w == nullptr) return 0;
-  no_registers(w);
-  w->header.user_pc = context[kRip];
-  put_arguments(w, clear_arguments);
-  run(w, attach_cookie(context));
-  release(w);
-  return 0;
+  return fire_in_process(context, clear_arguments);
 }
 
 // Nothing fires here: what the thread enters is kept for when it waits or returns. The cookie is
@@ -396,18 +359,9 @@ int d_main_lock_entry(const uint64_t* context) {
 int d_main_lock_return(const uint64_t* context) {
   const abi::DEntered* entered = entered_by_thread();
   if (entered == nullptr || entered->stack + 8 != context[kRsp]) return 0;
-  const auto read = [context, entered](uint64_t* arguments) {
+  return fire_in_process(context, [context, entered](uint64_t* arguments) {
     read_lock_return(context, entered, arguments);
-  };
-  if (!passes_filters(read)) return 0;
-  DWindow* w = claim();
-  if (w == nullptr) return 0;
-  no_registers(w);
-  w->header.user_pc = context[kRip];
-  put_arguments(w, read);
-  run(w, attach_cookie(context));
-  release(w);
-  return 0;
+  });
 }
 
 // At the begin of all system calls: a thread that waits for the lock whose function it is in.
@@ -421,12 +375,7 @@ int d_main_lock_wait(const uint64_t* context) {
     arguments[0] = entered->lock;
     arguments[1] = is_writer(entered);
   };
-  DWindow* w = claim();
-  if (w == nullptr) return 0;
-  no_registers(w);
-  put_arguments(w, read);
-  run(w, attach_cookie(context));
-  release(w);
+  fire(read, [context](DWindow*) { return cookie_at(context); });
   return 0;
 }
 

@@ -4,13 +4,71 @@
 // r12, r14, r15 (r1 is the window in any case); the result is in rax; every other register is
 // kept (abi/calling.h).
 
+        .text
+        .altmacro
+
+// Calls \body(window, r2, r3, r4, r5, what was pushed). Keeps every register but rax, which has
+// the answer. runtime/process/firing.cc knows the order of the pushes.
+// BeginWithRegisters needs r13 there, too.
+.macro  enter body, keep=, drop=
+        .balign 16, 0xcc
+enter_\body:
+        push    %rcx
+        push    %rdx
+        push    %rsi
+        push    %rdi
+        push    %r8
+        push    %r9
+        push    %r10
+        push    %r11
+        \keep
+        push    %rbp
+        mov     %rsp, %rbp
+        and     $-16, %rsp
+        rdgsbase %rdi
+        add     d_window(%rip), %rdi
+        mov     %rbx, %rsi
+        mov     %r12, %rdx
+        mov     %r14, %rcx
+        mov     %r15, %r8
+        mov     %rbp, %r9
+        call    \body
+        mov     %rbp, %rsp
+        pop     %rbp
+        \drop
+        pop     %r11
+        pop     %r10
+        pop     %r9
+        pop     %r8
+        pop     %rdi
+        pop     %rsi
+        pop     %rdx
+        pop     %rcx
+        ret
+.endm
+
+        enter   d_begin_with_registers, <push %r13>, <pop %r13>
+
+        // DShared::activity, by DProcess::shared.
+        .balign 16, 0xcc
+enter_activity:
+        mov     d_process(%rip), %rax
+        mov     8(%rax), %rax
+        mov     (%rax), %rax
+        ret
+
         .section .text.entry, "ax", @progbits
         .hidden clew_d_thunks
         .globl  clew_d_thunks
 clew_d_thunks:
 
-        // Rows of thunks; their bodies follow, each made once.
+        // Rows of thunks; the body of each is made at its first.
 .macro  row body
+        .ifndef enter_\body
+        .pushsection .text
+        enter   \body
+        .popsection
+        .endif
         .balign 16, 0xcc
         jmp     enter_\body
 .endm
@@ -21,7 +79,6 @@ clew_d_thunks:
         .endif
 .endm
 
-        .altmacro
         // 64: memory
         rows    d_load, d_store, d_copy, d_read_string, d_copy_out, d_alloca, d_move_string
         rows    d_pad_string
@@ -76,114 +133,5 @@ d_window:
         .quad   0
 d_process:
         .quad   0
-
-        .text
-
-// Calls \body(window, r2, r3, r4, r5, what was pushed). Keeps every register but rax, which has
-// the answer. runtime/process/firing.cc knows the order of the pushes.
-// BeginWithRegisters needs r13 there, too.
-.macro  enter body, keep=, drop=
-        .balign 16, 0xcc
-enter_\body:
-        push    %rcx
-        push    %rdx
-        push    %rsi
-        push    %rdi
-        push    %r8
-        push    %r9
-        push    %r10
-        push    %r11
-        \keep
-        push    %rbp
-        mov     %rsp, %rbp
-        and     $-16, %rsp
-        rdgsbase %rdi
-        add     d_window(%rip), %rdi
-        mov     %rbx, %rsi
-        mov     %r12, %rdx
-        mov     %r14, %rcx
-        mov     %r15, %r8
-        mov     %rbp, %r9
-        call    \body
-        mov     %rbp, %rsp
-        pop     %rbp
-        \drop
-        pop     %r11
-        pop     %r10
-        pop     %r9
-        pop     %r8
-        pop     %rdi
-        pop     %rsi
-        pop     %rdx
-        pop     %rcx
-        ret
-.endm
-
-        .irp    body, d_load, d_store, d_copy, d_read_string, d_copy_out, d_alloca, d_move_string
-        enter   \body
-        .endr
-        .irp    body, d_pad_string, d_variable_load, d_variable_store, d_variable_load_bytes
-        enter   \body
-        .endr
-        .irp    body, d_variable_store_bytes, d_variable_delete, d_global_load_bytes
-        enter   \body
-        .endr
-        .irp    body, d_global_store_bytes, d_refuse, d_user_register, d_user_argument
-        enter   \body
-        .endr
-        .irp    body, d_string_length, d_string_compare, d_string_join, d_substring, d_tokenize
-        enter   \body
-        .endr
-        .irp    body, d_find_string, d_find_last_string, d_string_at, d_string_at_last
-        enter   \body
-        .endr
-        .irp    body, d_string_from, d_base_name, d_directory_name, d_clean_path, d_to_lower
-        enter   \body
-        .endr
-        .irp    body, d_to_upper, d_number_to_string, d_string_to_number, d_json, d_inet_ntoa
-        enter   \body
-        .endr
-        .irp    body, d_inet_ntoa6, d_inet_ntop, d_link_ntop, d_random, d_aggregate, d_commit
-        enter   \body
-        .endr
-        .irp    body, d_speculation, d_speculate, d_speculate_commit, d_speculate_discard, d_stack
-        enter   \body
-        .endr
-        .irp    body, d_stack_depth, d_exit, d_raise, d_chill, d_begin
-        enter   \body
-        .endr
-        enter   d_begin_with_registers, <push %r13>, <pop %r13>
-        .irp    body, d_stack_arguments, d_after_clause, d_after_error, d_builtin_caller
-        enter   \body
-        .endr
-        .irp    body, d_builtin_argument, d_builtin_cpu, d_builtin_cwd, d_builtin_epid
-        enter   \body
-        .endr
-        .irp    body, d_builtin_errno
-        enter   \body
-        .endr
-        .irp    body, d_builtin_execname, d_builtin_gid, d_builtin_id, d_builtin_ipl, d_builtin_pid
-        enter   \body
-        .endr
-        .irp    body, d_builtin_ppid, d_builtin_probefunc, d_builtin_probemod, d_builtin_probename
-        enter   \body
-        .endr
-        .irp    body, d_builtin_probeprov, d_builtin_root, d_builtin_stackdepth, d_builtin_tid
-        enter   \body
-        .endr
-        .irp    body, d_builtin_timestamp, d_builtin_ucaller, d_builtin_uid, d_builtin_ustackdepth
-        enter   \body
-        .endr
-        .irp    body, d_builtin_vtimestamp, d_builtin_walltimestamp, d_probe_name
-        enter   \body
-        .endr
-
-        // DShared::activity, by DProcess::shared.
-        .balign 16, 0xcc
-enter_activity:
-        mov     d_process(%rip), %rax
-        mov     8(%rax), %rax
-        mov     (%rax), %rax
-        ret
 
         .section .note.GNU-stack, "", @progbits
