@@ -39,7 +39,7 @@ class StaticProbes : public testing::TestWithParam<const char*> {};
 
 TEST_P(StaticProbes, OfARealFileAreThoseThatReadelfShows) {
   const std::string path = GetParam();
-  if (access(path.c_str(), R_OK) != 0) GTEST_SKIP() << path << " is not installed";
+  ASSERT_EQ(access(path.c_str(), R_OK), 0) << path << " is not installed";
   const auto probes = read_static_probes(path);
   ASSERT_TRUE(probes.has_value()) << probes.error().message;
   std::vector<std::string> ours;
@@ -58,7 +58,7 @@ TEST_P(StaticProbes, OfARealFileAreThoseThatReadelfShows) {
 
 TEST_P(StaticProbes, AreNopsInTheFile) {
   const std::string path = GetParam();
-  if (access(path.c_str(), R_OK) != 0) GTEST_SKIP() << path << " is not installed";
+  ASSERT_EQ(access(path.c_str(), R_OK), 0) << path << " is not installed";
   const auto bytes = test::read_file(path);
   const auto probes = read_static_probes(path);
   ASSERT_TRUE(probes.has_value());
@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(Installed, StaticProbes,
 
 // "-4@44+CheckpointStats(%rip)" and kin.
 TEST(StaticProbeArguments, OfVariablesAreAsFarAsTheirSymbols) {
-  if (access(kPostgres, R_OK) != 0) GTEST_SKIP() << "no PostgreSQL";
+  ASSERT_EQ(access(kPostgres, R_OK), 0) << "no PostgreSQL";
   const auto address_of = [](const std::string& name) {
     for (const std::string& line : test::lines_of(test::run(fmt::format("nm -D {}", kPostgres)))) {
       if (line.ends_with(" " + name)) return std::stoul(line, nullptr, 16);

@@ -156,14 +156,14 @@ TEST(Exits, TwoSessionsSeeTheSameExceptions) {
 }
 
 TEST(Exits, ARustPanicIsCaughtAsBefore) {
-  if (access(victim_path("panics").c_str(), X_OK) != 0) GTEST_SKIP() << "no rustc";
+  ASSERT_EQ(access(victim_path("panics").c_str(), X_OK), 0) << "no rustc";
   const Traced traced = trace("panics", entries_of("panics!panic_*"));
   EXPECT_EQ(traced.counted.at("panic_odd"), traced.truth.at("panic_odd"));
   EXPECT_EQ(traced.counted.at("panic_middle"), traced.truth.at("panic_middle"));
 }
 
 TEST(Exits, ARustPanicLeavesCalls) {
-  if (access(victim_path("panics").c_str(), X_OK) != 0) GTEST_SKIP() << "no rustc";
+  ASSERT_EQ(access(victim_path("panics").c_str(), X_OK), 0) << "no rustc";
   Traced left = trace("panics", exceptions_of("panics!panic_*"));
   EXPECT_EQ(left.counted["panic_odd"], kRounds / 2);
   EXPECT_EQ(left.counted["panic_middle"], kRounds / 2);

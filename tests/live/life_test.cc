@@ -159,7 +159,7 @@ bool have_debugger() {
 }
 
 TEST(Life, ABreakpointInATracedFunctionHitsAndCountsStayRight) {
-  if (!have_debugger()) GTEST_SKIP() << "no gdb";
+  ASSERT_TRUE(have_debugger()) << "no gdb";
   Victim victim("sites");
   const uint64_t expected = untraced_result("sites", kRounds);
   Tracer tracer = Tracer::attach(victim.pid(), entries_of("sites!rip_*"));
@@ -179,7 +179,7 @@ TEST(Life, ABreakpointInATracedFunctionHitsAndCountsStayRight) {
 }
 
 TEST(Life, AProcessUnderADebuggerIsRefusedAndUnchanged) {
-  if (!have_debugger()) GTEST_SKIP() << "no gdb";
+  ASSERT_TRUE(have_debugger()) << "no gdb";
   Victim victim("sites");
   const uint64_t expected = untraced_result("sites", kRounds);
   Child debugger = start_debugger(

@@ -49,7 +49,7 @@ std::string traced(pid_t pid, const std::string& query, const Work& work) {
 // --- redis ---------------------------------------------------------------------------------------
 
 TEST(Servers, RedisAnswersTheSameWithAllFunctionsTraced) {
-  if (!present("/usr/bin/redis-server")) GTEST_SKIP() << "no redis-server";
+  ASSERT_TRUE(present("/usr/bin/redis-server"));
   const Redis redis;
   const std::string expected = redis.work();
   EXPECT_NE(expected.find("20001"), std::string::npos) << expected;
@@ -60,7 +60,7 @@ TEST(Servers, RedisAnswersTheSameWithAllFunctionsTraced) {
 }
 
 TEST(Servers, RedisUnderLoadIsAttachedToAgainAndAgain) {
-  if (!present("/usr/bin/redis-server")) GTEST_SKIP() << "no redis-server";
+  ASSERT_TRUE(present("/usr/bin/redis-server"));
   const Redis redis;
   const std::string expected = redis.work();
   Child load = redis.endless_load("set,get");
@@ -161,7 +161,7 @@ class Nginx {
 };
 
 TEST(Servers, NginxServesTheSameWithAllFunctionsTraced) {
-  if (!present("/usr/sbin/nginx")) GTEST_SKIP() << "no nginx";
+  ASSERT_TRUE(present("/usr/sbin/nginx"));
   const Nginx nginx;
   const std::string expected = nginx.work();
   EXPECT_NE(expected.find("404 Not Found"), std::string::npos);
@@ -195,7 +195,7 @@ class Interpreter {
 };
 
 TEST(Servers, SqliteComputesTheSameWithAllFunctionsTraced) {
-  if (!present("/usr/bin/sqlite3")) GTEST_SKIP() << "no sqlite3";
+  ASSERT_TRUE(present("/usr/bin/sqlite3"));
   Interpreter sqlite({.arguments = {"sqlite3", "-batch", ":memory:"}}, "done");
   const std::string work =
       "drop table if exists t; create table t(a integer, b text);\n"
@@ -214,7 +214,7 @@ TEST(Servers, SqliteComputesTheSameWithAllFunctionsTraced) {
 }
 
 TEST(Servers, PythonComputesTheSameWithAllFunctionsTraced) {
-  if (!present("/usr/bin/python3")) GTEST_SKIP() << "no python3";
+  ASSERT_TRUE(present("/usr/bin/python3"));
   const std::string program =
       "import sys, json, hashlib, re, random\n"
       "def work():\n"
@@ -284,7 +284,7 @@ class Postgres {
 };
 
 TEST(Servers, PostgresComputesTheSameWithAllFunctionsTraced) {
-  if (postgres_program("initdb").empty()) GTEST_SKIP() << "no PostgreSQL";
+  ASSERT_NE(postgres_program("initdb"), "");
   const Postgres server;
   Interpreter session = server.connect();
   const pid_t backend = std::stoi(session.ask("select pg_backend_pid();\n\\echo done"));

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "d_machine.h"
+#include "kernel/bpf.h"
 
 namespace clew::process {
 namespace {
@@ -39,6 +40,10 @@ RegisterFile with(uint32_t which, uint64_t value) {
 
 class ProcessFiring : public testing::Test {
  protected:
+  void SetUp() override {
+    const auto array = kernel::create_array("trial", 8);
+    if (!array) GTEST_SKIP() << "NOT TESTED: " << array.error().message;
+  }
   void load(std::string_view text, uint64_t aggregation_bytes = 1U << 20) {
     machine_.reset();
     auto script = DScript::compile(text);
@@ -47,7 +52,7 @@ class ProcessFiring : public testing::Test {
     kernel::DPrograms programs = script_.programs();
     programs.aggregation_bytes = aggregation_bytes;
     auto machine = DMachine::make(std::move(programs));
-    if (!machine) GTEST_SKIP() << "NOT TESTED: " << machine.error().message;
+    ASSERT_TRUE(machine) << machine.error().message;
     machine_ = std::move(*machine);
   }
   InstalledFiring install(const FiringSite& site, const std::vector<uint32_t>& clauses) {

@@ -50,6 +50,7 @@ constexpr int kPausesMax = 20'000;
   d_constructed_before_main = d_constructed(7);
 }
 
+// What the victim waits for is what a tracer writes into it: the kernel gives nothing to wait on.
 template <typename Condition>
 void wait_until(Condition condition) {
   for (int i = 0; i < kPausesMax && !condition(); ++i)
