@@ -3,14 +3,16 @@
 // set: it sees that itself, so that no test depends on time.
 //
 //   victim static N          fires its own static probes, when their semaphore is raised
-//   victim plugin FILE N     loads FILE at a line of input, calls its plugin_work() when its code
-//                            has changed
+//   victim plugin FILE N     loads FILE at a line of input, calls its plugin_work(-1) until the
+//   next
+//                            one, then plugin_work(0..N-1)
 //   victim constructed       constructors, then main
 //   victim locks N           N times a thread has to wait for each of three locks
 //   victim asks N            calls getppid() of the C library N times
 //   victim status N          ends with it
 //   victim signal N          ends by it
 //   victim waits             until its input ends
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -22,12 +24,14 @@
 #include <string_view>
 
 #include <dlfcn.h>
+#include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
 
 extern "C" {
 // Counted up by the kernel while somebody traces the probe.
 [[gnu::section(".probes"), gnu::used]] volatile uint16_t d_victim_semaphore = 0;
+extern const uint8_t d_hit_code[];
 [[gnu::used]] int64_t d_victim_numbers[4] = {10, -20, 30, -40};
 int d_constructed_before_main = 0;
 
@@ -43,6 +47,7 @@ int d_constructed_before_main = 0;
 
 namespace {
 
+constexpr size_t kHitCodeBytes = 9;
 constexpr int kPauseUs = 1000;
 constexpr int kPausesMax = 20'000;
 
@@ -69,9 +74,12 @@ void say(const char* text) {
   fflush(stdout);
 }
 
-// The probe d_victim:hit__it, as the macros of <sys/sdt.h> would write it.
+// The probe d_victim:hit__it, as the macros of <sys/sdt.h> would write it. The other nops tell when
+// it is set: the kernel raises the semaphore first, and that is seen at once.
 [[gnu::noinline]] void hit(int64_t number, const char* text, double real) {
   asm volatile(
+      "d_hit_code:\n"
+      "nop; nop; nop; nop; nop; nop; nop; nop\n"
       "990: nop\n"
       ".pushsection .note.stapsdt,\"\",\"note\"\n"
       ".balign 4\n"
@@ -97,8 +105,14 @@ void say(const char* text) {
       : "memory");
 }
 
+bool hit_is_set() {
+  constexpr uint8_t kNop = 0x90;
+  const volatile uint8_t* const code = d_hit_code;
+  return std::any_of(code, code + kHitCodeBytes, [](uint8_t byte) { return byte != kNop; });
+}
+
 int fire_static(int count) {
-  wait_until([] { return d_victim_semaphore != 0; });
+  wait_until([] { return d_victim_semaphore != 0 && hit_is_set(); });
   for (int i = 0; i < count; ++i)
     hit(i - 1, "text", 1.5);
   return 0;
@@ -111,10 +125,10 @@ int call_plugin(const char* path, int count) {
   if (library == nullptr) return 98;
   void* symbol = dlsym(library, "plugin_work");
   if (symbol == nullptr) return 97;
-  const auto* code = static_cast<const volatile uint8_t*>(symbol);
-  const uint8_t first = *static_cast<const uint8_t*>(dlsym(library, "plugin_first_byte"));
-  wait_until([code, first] { return code[0] != first; });
   auto* work = reinterpret_cast<int (*)(int)>(symbol);
+  pollfd input = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  while (poll(&input, 1, 1) == 0)
+    (void)work(-1);
   for (int i = 0; i < count; ++i)
     (void)work(i);
   return 0;
