@@ -41,7 +41,9 @@ struct PrivatePage {
   uint8_t reserved_low[kCookieOffset - sizeof(SlotControl)];
   uint64_t cookie;  // This process's cookie: process index + 1, in bits 48..63; 0 = forked child.
   uint32_t muted;   // 1: a forked child that was counted in forks_muted and runs no probe.
-  uint32_t pid;     // getpid() of this process, asked once; 0 = not yet.
+  // getpid() of this process: of the traced one the tracer writes it, since a vfork child has this
+  // page, too; a forked child asks once; 0 = not yet.
+  uint32_t pid;
   uint8_t reserved_high[4096 - kCookieOffset - 16];
 };
 static_assert(offsetof(PrivatePage, cookie) == kCookieOffset);

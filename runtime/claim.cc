@@ -102,15 +102,10 @@ uint32_t take_directory_word(uint64_t owner, uint32_t slot_count) {
   return abi::kSlotsMax;
 }
 
-// A thread pointer that does not point to itself is not a C library's.
 uint32_t own_tid() {
   const uint64_t offset = header().tid_offset & abi::kTidOffsetMax;
-  if (offset == abi::kTidFromNobody) return abi::kTidUnknown;
   if (offset == abi::kTidFromKernel) return static_cast<uint32_t>(call({kSysGettid}));
-  const uint64_t self = fs_base();
-  if (self == 0 || fs_self() != self) return abi::kTidUnknown;
-  const uint32_t tid = *reinterpret_cast<const volatile uint32_t*>(self + offset);
-  return tid != 0 ? tid : abi::kTidUnknown;
+  return noted_tid();
 }
 
 void become_owner(abi::SlotControl& slot, uint64_t owner) {

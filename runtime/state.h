@@ -34,6 +34,17 @@ inline abi::SlotControl& own_slot() {
   return *reinterpret_cast<abi::SlotControl*>(gs_base() + clew_low_address);
 }
 
+// The thread's id as the C library notes it in the thread's TCB. A thread pointer that does not
+// point to itself is not a C library's.
+inline uint32_t noted_tid() {
+  const uint64_t offset = header().tid_offset & abi::kTidOffsetMax;
+  if (offset == abi::kTidFromNobody || offset == abi::kTidFromKernel) return abi::kTidUnknown;
+  const uint64_t self = fs_base();
+  if (self == 0 || fs_self() != self) return abi::kTidUnknown;
+  const uint32_t tid = *reinterpret_cast<const volatile uint32_t*>(self + offset);
+  return tid != 0 ? tid : abi::kTidUnknown;
+}
+
 // The session's region in this thread's slot. `at(p)` is the byte at window pointer p; what is
 // stored there may reach abi::kWindowSlackBytes further, never more.
 class Region {

@@ -87,12 +87,14 @@ uint64_t thread_ns() {
   return call_clock(kClockThread);
 }
 
-// A followed child has a number of its own, which only it knows.
+// A followed child has a number of its own, which only it knows. The slot may be that of an ended
+// thread for a while, whose TCB this one has (src/collect/release.cc); the TCB has this one's id.
 uint64_t process_and_thread() {
   const abi::SlotControl& slot = own_slot();
   uint64_t number = process().pid;
   if (slot.process != 0) number = may_call() ? own_pid() : 0;
-  uint64_t thread = slot.tid;
+  uint64_t thread = noted_tid();
+  if (thread == abi::kTidUnknown) thread = slot.tid;
   if (thread == abi::kTidUnknown) {
     thread = may_call() ? static_cast<uint32_t>(call({kSysGettid})) : 0;
   }

@@ -207,6 +207,13 @@ Expected<void> map_parts(StoppedTarget& target, abi::ArenaHeader& header, uint64
   return {};
 }
 
+// As the process itself knows it.
+Expected<uint32_t> inner_pid(pid_t pid) {
+  const target::ProcessFacts facts = CLEW_TRY(target::read_facts(pid));
+  const pid_t inner = facts.namespace_pids.empty() ? 0 : facts.namespace_pids.back();
+  return static_cast<uint32_t>(inner);
+}
+
 // The header first: by it the low block is recognised, at once, and readable as it is.
 Expected<uint64_t> map_low_block(StoppedTarget& target, uint64_t fd) {
   const auto maps = CLEW_TRY(target::read_memory_map(target.pid()));
@@ -232,9 +239,11 @@ Expected<uint64_t> map_low_block(StoppedTarget& target, uint64_t fd) {
   CLEW_TRY(
       target.checked_call("madvise(MADV_WIPEONFORK)",
                           {.number = SYS_madvise, .arguments = {*low, kPage, MADV_WIPEONFORK}}));
-  const uint64_t cookie = uint64_t{1} << 48;
-  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(&cookie), sizeof cookie);
-  CLEW_TRY(target.write(*low + abi::kCookieOffset, bytes));
+  abi::PrivatePage page{};
+  page.cookie = uint64_t{1} << 48;
+  page.pid = CLEW_TRY(inner_pid(target.pid()));
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(&page);
+  CLEW_TRY(target.write(*low, {bytes, sizeof page}));
   return *low;
 }
 

@@ -378,9 +378,14 @@ Expected<DSession> DSession::load(DPrograms programs, std::vector<DEnabling> ena
   return DSession(std::move(data));
 }
 
-Expected<void> DSession::attach(const std::set<uint32_t>& elsewhere, std::string* verifier_log) {
+Expected<void> DSession::load_others(const std::set<uint32_t>& elsewhere,
+                                     std::string* verifier_log) {
   data_->elsewhere = elsewhere;
-  CLEW_TRY(data_->load_deferred(verifier_log));
+  return data_->load_deferred(verifier_log);
+}
+
+Expected<void> DSession::attach() {
+  CLEW_TRY(data_->load_deferred(nullptr));
   for (uint32_t i = 0; i < data_->plan.groups.size(); ++i)
     CLEW_TRY(data_->attach_group(i));
   return {};

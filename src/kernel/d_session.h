@@ -72,7 +72,7 @@ struct DAggregate {
 
 class DSession {
  public:
-  // Loads all programs but those of probes in processes, which attach() loads if it needs them.
+  // Loads all programs but those of probes in processes.
   // Errors, here and there: Refused when the kernel does not take a program (the message names the
   // clause; `verifier_log`, if it is not null, gets the kernel's own words), or may not be used for
   // BPF at all.
@@ -82,10 +82,13 @@ class DSession {
   DSession& operator=(DSession&&) noexcept;
   ~DSession();
 
-  // Attaches everything but BEGIN, END and ERROR, and what is `elsewhere`: places in enablings()
-  // that somebody else takes care of. Errors name the probe.
-  Expected<void> attach(const std::set<uint32_t>& elsewhere = {},
-                        std::string* verifier_log = nullptr);
+  // Loads the programs of the other probes but those `elsewhere`: places in enablings() that
+  // somebody else takes care of.
+  Expected<void> load_others(const std::set<uint32_t>& elsewhere,
+                             std::string* verifier_log = nullptr);
+  // Attaches everything but BEGIN, END, ERROR and what is elsewhere; loads what is not loaded yet.
+  // Errors name the probe.
+  Expected<void> attach();
   // What was loaded and added: the caller's, where probes that stand for one place are one.
   [[nodiscard]] std::span<const DEnabling> enablings() const;
   // Ids of the probes that attach() left out: the kernel cannot set them at their instructions.

@@ -8,6 +8,7 @@
 //   tails N        passes_on() N times, which leaves by a jump to work()
 //   offsets N      branches() N times
 //   child N        a forked child calls work() N times; its calls are not counted
+//   texts N        a vfork child calls read_text("child"), then we read_text("parent") N times
 //   spin T         T threads call work() until "calm"
 //   calm
 //   semaphore      what the probe `inline_victim:::told` has as its semaphore
@@ -108,6 +109,22 @@ static void run_threads(long threads, long count) {
     pthread_join(handles[i], NULL);
 }
 
+__attribute__((noinline)) const char* read_text(const char* text) {
+  __asm__ volatile("" : "+r"(text));
+  return text;
+}
+
+static void read_texts(long count) {
+  const pid_t child = vfork();
+  if (child == 0) {
+    read_text("child");
+    _exit(0);
+  }
+  waitpid(child, NULL, 0);
+  for (long i = 0; i < count; ++i)
+    read_text("parent");
+}
+
 static void run_child(long count) {
   const pid_t child = fork();
   if (child == 0) {
@@ -165,6 +182,7 @@ int main(void) {
     if (strcmp(word, "tails") == 0) repeat(passes_on, a);
     if (strcmp(word, "offsets") == 0) repeat(branches, a);
     if (strcmp(word, "child") == 0) run_child(a);
+    if (strcmp(word, "texts") == 0) read_texts(a);
     if (strcmp(word, "spin") == 0) start_spinning(a);
     if (strcmp(word, "calm") == 0) stop_spinning();
     if (strcmp(word, "tell") == 0) {

@@ -86,7 +86,8 @@ void DtraceConsumer::collect(std::span<const uint8_t> bytes) {
 bool DtraceConsumer::is_sound(std::span<const uint8_t> bytes) const {
   const DRecordHeader header = header_of(bytes);
   const bool is_possible = inline_probes_.runs(header.clause) && header.cpu < abi::kDCpusMax &&
-                           header.speculation <= speculations_max_;
+                           header.speculation <= speculations_max_ &&
+                           header.time_ns <= monotonic_ns();
   if (!is_possible) return false;
   return header.kind != DRecordKind::Data ||
          bytes.size() == compiled_.generated.records[header.clause].size_bytes;
@@ -159,11 +160,17 @@ void DtraceConsumer::print(std::span<const uint8_t> record) {
 }
 
 void DtraceConsumer::refresh(uint32_t aggregation) {
-  show(aggregation, session_.aggregate(aggregation));
+  show(aggregation, entries(aggregation, false));
 }
 
 void DtraceConsumer::take_out(uint32_t aggregation) {
-  show(aggregation, session_.take(aggregation));
+  show(aggregation, entries(aggregation, true));
+}
+
+std::vector<kernel::DAggregate> DtraceConsumer::entries(uint32_t aggregation, bool takes) {
+  auto found = takes ? session_.take(aggregation) : session_.aggregate(aggregation);
+  inline_probes_.add_cells(aggregation, takes, found);
+  return found;
 }
 
 void DtraceConsumer::show(uint32_t aggregation, std::vector<kernel::DAggregate> entries) {

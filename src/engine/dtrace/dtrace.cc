@@ -157,8 +157,12 @@ Expected<void> DtraceRun::enable() {
   }
   tell_matches();
   arm_inline();
-  const auto places = check_uprobe_places(compiled_->enablings, inline_probes_.enablings());
-  const auto attached = places ? session_->attach(inline_probes_.enablings(), &log) : places;
+  // What is loaded now needs time: the places are looked at afterwards.
+  auto attached = session_->load_others(inline_probes_.enablings(), &log);
+  if (attached) {
+    attached = check_uprobe_places(compiled_->enablings, inline_probes_.enablings());
+  }
+  if (attached) attached = session_->attach();
   if (!attached) {
     if (request_.is_verbose) console_.lines(log);
     return fail(attached.error().code,
@@ -178,8 +182,14 @@ Expected<void> DtraceRun::enable() {
 }
 
 // Before anything else is attached: a uprobe where a jump of ours is to stand keeps it away.
+// Clauses that change things are the kernel's alone: it takes them away when we are killed, and a
+// process cannot falsify there what they were told to do.
 void DtraceRun::arm_inline() {
   if (is_set(compiled_->script.options, "useruprobes")) return;
+  if (compiled_->script.is_destructive) {
+    if (request_.is_verbose) console_.message("all probes by uprobes: destructive actions");
+    return;
+  }
   inline_probes_.arm(*compiled_, session_->state());
   for (const std::string& note : inline_probes_.notes()) {
     if (request_.is_verbose) console_.message(note);
