@@ -16,6 +16,9 @@
 //     the D runtime    runtime/d_blob.h: a copy knows its session by constants in it, which the
 //                      tracer sets before the copy is used (DPlace)
 //
+// Context::generation (abi/context.h) is the low half of DShared::activity: a D session has no
+// generations, and its shared state is below 2 GiB, too.
+//
 // The accessors are those of abi/d_accessor.h, compiled for the process from the same sources. All
 // of a firing runs while the slot is busy: a probe that is hit inside of one is counted, not run.
 #pragma once
@@ -58,7 +61,6 @@ enum class DProcessAccessor : uint32_t {
   // kDSavedRegisters.
   BeginWithRegisters,
   StackArguments,  // (w): arg6..arg9 of a function's entry, 0 what cannot be read.
-  Activity,        // (w): DShared::activity
   AfterClause,     // (w): 1 when the ERROR clauses are to run.
   AfterError,      // (w)
   // BuiltinInteger and BuiltinString of a constant DBuiltin: number Builtin + it.
@@ -78,7 +80,7 @@ inline constexpr uint64_t kDProcessMagic = 0x3253'5345'434F'5244;  // "DROCESS2"
 struct DProcess {
   uint64_t magic;
   // Addresses in this process.
-  uint64_t shared;        // DShared
+  uint64_t shared;        // DShared, below 2 GiB.
   uint64_t globals;       // Below 2 GiB.
   uint64_t dynamic;       // abi/d_dynamic.h
   uint64_t aggregates;    // abi/d_tables.h

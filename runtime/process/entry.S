@@ -49,14 +49,6 @@ enter_\body:
 
         enter   d_begin_with_registers, <push %r13>, <pop %r13>
 
-        // DShared::activity, by DProcess::shared.
-        .balign 16, 0xcc
-enter_activity:
-        mov     d_process(%rip), %rax
-        mov     8(%rax), %rax
-        mov     (%rax), %rax
-        ret
-
         .section .text.entry, "ax", @progbits
         .hidden clew_d_thunks
         .globl  clew_d_thunks
@@ -99,7 +91,7 @@ clew_d_thunks:
         rows    d_speculate_discard, d_stack, d_stack_depth, d_exit, d_raise, d_chill
         rows    d_probe_name
         // DProcessAccessor
-        rows    d_begin, d_begin_with_registers, d_stack_arguments, activity, d_after_clause
+        rows    d_begin, d_begin_with_registers, d_stack_arguments, d_after_clause
         rows    d_after_error
         // DBuiltin 0 to 63
         rows    d_refuse

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "abi/d_process.h"
+#include "abi/d_tables.h"
 
 namespace clew::kernel {
 
@@ -21,10 +23,12 @@ struct DState {
   DStateArray globals;
   DStateArray dynamic;
   DStateArray aggregates;
-  DStateArray variables;
-  DStateArray aggregations;
-  DStateArray enabled;
-  DStateArray names;
+  // Who runs programs elsewhere gets copies of these: the tracer reads them, too. Valid while the
+  // session lives.
+  std::span<const uint8_t> variables;     // DVariable[]
+  std::span<const uint8_t> aggregations;  // DAggregationTable[]
+  std::span<const abi::DEnabled> enablings;
+  std::span<const uint8_t> names;
   std::vector<uint8_t> literals;
   // The numbers of the session; addresses, `pid` and what else differs by process are 0.
   abi::DProcess process{};

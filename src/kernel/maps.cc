@@ -197,10 +197,14 @@ DState DMaps::state(const DPrograms& programs) const {
   state.globals = array(globals);
   state.dynamic = array(dynamic);
   state.aggregates = array(aggregates);
-  state.variables = array(variables);
-  state.aggregations = array(aggregations);
-  state.enabled = array(enabled);
-  state.names = array(names);
+  const auto bytes = [](const SharedArray& one, uint64_t size_bytes) {
+    return std::span<const uint8_t>(one.memory.data(), size_bytes);
+  };
+  state.variables = bytes(variables, programs.variables.size() * sizeof(abi::DVariable));
+  state.aggregations =
+      bytes(aggregations, programs.aggregations.size() * sizeof(abi::DAggregationTable));
+  state.enablings = {enabled.as<const abi::DEnabled>(), enabled_max};
+  state.names = bytes(names, names_used_bytes);
   state.literals = programs.literals;
   const DynamicShape shape = dynamic_shape(programs);
   abi::DProcess& process = state.process;
@@ -209,7 +213,7 @@ DState DMaps::state(const DPrograms& programs) const {
   process.string_bytes = programs.string_bytes;
   process.variable_count = programs.variables.size();
   process.aggregation_count = programs.aggregations.size();
-  process.names_bytes = names_bytes;
+  process.names_bytes = names_used_bytes;
   process.globals_bytes = programs.globals.size();
   process.literals_bytes = programs.literals.size();
   process.dynamic_buckets = shape.buckets;

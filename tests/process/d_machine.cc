@@ -188,7 +188,10 @@ Expected<void> DMachine::map() {
   code_ = clew::process::map(0, kCodeBytes, 0);
   globals_size_ = maps_.globals.memory.size_bytes();
   low_globals_ = clew::process::map(0, globals_size_, MAP_32BIT, maps_.globals.map.get());
-  if (low_ == nullptr || slots_ == nullptr || code_ == nullptr || low_globals_ == nullptr) {
+  shared_size_ = maps_.shared.memory.size_bytes();
+  low_shared_ = clew::process::map(0, shared_size_, MAP_32BIT, maps_.shared.map.get());
+  if (low_shared_ == nullptr || low_ == nullptr || slots_ == nullptr || code_ == nullptr ||
+      low_globals_ == nullptr) {
     return fail(ErrorCode::Io, "mmap failed");
   }
   return {};
@@ -198,7 +201,7 @@ void DMachine::fill_process() {
   const kernel::Symbols symbols = maps_.symbols(programs_);
   const auto number = [&](const char* name) { return symbols.at(name).value; };
   process_ = {.magic = abi::kDProcessMagic,
-              .shared = address_of(maps_.shared.memory.data()),
+              .shared = address_of(low_shared_),
               .globals = address_of(low_globals_),
               .dynamic = address_of(maps_.dynamic.memory.data()),
               .aggregates = address_of(maps_.aggregates.memory.data()),
@@ -289,6 +292,7 @@ DMachine::~DMachine() {
   if (slots_ != nullptr) munmap(slots_, kSlots * kSlotBytes);
   if (code_ != nullptr) munmap(code_, kCodeBytes);
   if (low_globals_ != nullptr) munmap(low_globals_, globals_size_);
+  if (low_shared_ != nullptr) munmap(low_shared_, shared_size_);
 }
 
 abi::ArenaHeader& DMachine::header() const {
@@ -318,15 +322,16 @@ Expected<InstalledFiring> DMachine::install(const FiringSite& site,
   const auto globals = static_cast<uint32_t>(address_of(low_globals_));
   const auto globals_bytes = static_cast<uint32_t>(programs_.globals.size());
   const auto saved = firing.wants_registers ? abi::kDSavedRegisters : abi::RegisterSet{};
-  const native::Environment environment{.point = native_point(site.point),
-                                        .window_address = low + kRegionOffset + abi::kDRegionWindow,
-                                        .window_size_log2 = abi::kDWindowSizeLog2,
-                                        .slot_address = low,
-                                        .generation_address = low + abi::kHeaderOffset,
-                                        .is_d = true,
-                                        .globals_address = globals,
-                                        .globals_bytes = globals_bytes,
-                                        .saved = saved};
+  const native::Environment environment{
+      .point = native_point(site.point),
+      .window_address = low + kRegionOffset + abi::kDRegionWindow,
+      .window_size_log2 = abi::kDWindowSizeLog2,
+      .slot_address = low,
+      .generation_address = static_cast<uint32_t>(address_of(low_shared_)),
+      .is_d = true,
+      .globals_address = globals,
+      .globals_bytes = globals_bytes,
+      .saved = saved};
   const uint64_t constants[] = {site.cookie, site.program_counter, site.return_offset};
   const native::Code code = CLEW_TRY(native::translate(firing.program, environment, constants));
   const bool in_flight = site.point == plan::d::FiringPoint::Offset;

@@ -108,6 +108,8 @@ class DMachine {
   uint8_t* code_ = nullptr;
   uint8_t* low_globals_ = nullptr;
   size_t globals_size_ = 0;
+  uint8_t* low_shared_ = nullptr;
+  size_t shared_size_ = 0;
   uint32_t used_ = 0;  // Of the code.
   std::array<uint64_t, abi::kDProcessAccessorsEnd> entries_{};
   uint64_t frame_ = 0;

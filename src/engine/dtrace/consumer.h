@@ -52,6 +52,7 @@ class DtraceConsumer final : public output::d::Host {
     std::vector<Record> records;
     uint64_t bytes = 0;
   };
+  std::vector<kernel::DAggregate> entries(uint32_t aggregation, bool takes);
   void show(uint32_t aggregation, std::vector<kernel::DAggregate> entries);
   void read_merged(bool all);
   void collect(std::span<const uint8_t> bytes);

@@ -13,14 +13,20 @@ using plan::d::FiringPoint;
 using query::d::Action;
 
 InlineFirings::InlineFirings(const CompiledScript& compiled)
-    : compiled_(compiled), error_clauses_(steps_of(compiled.error_clauses)) {}
+    : compiled_(compiled),
+      room_(cell_room(compiled.generated, compiled.enablings)),
+      error_clauses_(steps_of(compiled.error_clauses, false)) {}
 
-std::vector<FiringClause> InlineFirings::steps_of(const Clauses& clauses) const {
+std::vector<FiringClause> InlineFirings::steps_of(const Clauses& clauses, bool has_cells) const {
+  const plan::d::Generated& generated = compiled_.generated;
   std::vector<FiringClause> steps;
   for (const uint32_t clause : clauses) {
-    steps.push_back({.program = &compiled_.generated.clauses[clause],
-                     .clause = clause,
-                     .scratch_begin = compiled_.generated.scratch_begin[clause]});
+    const plan::d::CellClause& in_cells = generated.cell_clauses[clause];
+    FiringClause& step = steps.emplace_back();
+    step.clause = clause;
+    step.scratch_begin = std::max(generated.scratch_begin[clause], room_.end);
+    step.program = has_cells ? &in_cells.program : &generated.clauses[clause];
+    if (has_cells) step.updates = in_cells.updates;
   }
   return steps;
 }
@@ -40,7 +46,22 @@ bool InlineFirings::can_run(const Clauses& clauses) const {
   const bool stacks = std::any_of(clauses.begin(), clauses.end(), [this](uint32_t clause) {
     return plan::d::uses_of(compiled_.generated.clauses[clause]).walks_user_stack;
   });
-  return !commands && !stacks && plan::d::runs_in_process(steps_of(clauses), error_clauses_);
+  return !commands && !stacks && plan::d::runs_in_process(steps_of(clauses, false), error_clauses_);
+}
+
+bool InlineFirings::could_be_led_astray(pid_t pid) const {
+  plan::d::ClauseUses uses;
+  const auto is_led = [&](uint32_t clause) {
+    uses = plan::d::uses_of(compiled_.generated.clauses[clause]);
+    return uses.reads_variables && (uses.follows_pointers || uses.follows_user_pointers);
+  };
+  const auto& errors = compiled_.error_clauses;
+  return std::any_of(errors.begin(), errors.end(), is_led) ||
+         std::any_of(compiled_.enablings.begin(), compiled_.enablings.end(),
+                     [&](const kernel::DEnabling& one) {
+                       return one.probe.pid != pid &&
+                              std::any_of(one.clauses.begin(), one.clauses.end(), is_led);
+                     });
 }
 
 bool InlineFirings::reads_result(const Clauses& clauses) const {
@@ -50,10 +71,11 @@ bool InlineFirings::reads_result(const Clauses& clauses) const {
 }
 
 const Firing* InlineFirings::find(FiringPoint point, const Clauses& clauses,
-                                  const std::string& static_arguments) {
-  const auto [place, is_new] = firings_.try_emplace({point, clauses, static_arguments});
+                                  const std::string& static_arguments, bool has_cells) {
+  const auto [place, is_new] = firings_.try_emplace({point, clauses, static_arguments, has_cells});
   if (is_new) {
-    auto firing = plan::d::compose(point, steps_of(clauses), error_clauses_, static_arguments);
+    auto firing =
+        plan::d::compose(point, steps_of(clauses, has_cells), error_clauses_, static_arguments);
     if (firing) place->second = std::make_unique<Firing>(std::move(*firing));
   }
   return place->second.get();

@@ -10,6 +10,9 @@
 #include <tuple>
 #include <vector>
 
+#include <sys/types.h>
+
+#include "engine/dtrace/inline_cells.h"
 #include "engine/dtrace/script_compiler.h"
 #include "plan/d/firing.h"
 
@@ -24,18 +27,24 @@ class InlineFirings {
   // A process can do all that they ask for, and nothing that they record makes the tracer do more
   // than print: what a process writes about itself may be wrong.
   [[nodiscard]] bool can_run(const Clauses& clauses) const;
+  // What another process's or the kernel's memory shows may depend on what a process wrote into the
+  // shared variables: a clause that fires elsewhere follows pointers, and reads variables.
+  [[nodiscard]] bool could_be_led_astray(pid_t pid) const;
   [[nodiscard]] bool reads_result(const Clauses& clauses) const;
-  // Null when there is no program for them.
+  // Null when there is no program for them. With cells, its updates want places.
   const plan::d::Firing* find(plan::d::FiringPoint point, const Clauses& clauses,
-                              const std::string& static_arguments);
+                              const std::string& static_arguments, bool has_cells);
+  [[nodiscard]] CellRoom room() const { return room_; }
 
  private:
-  [[nodiscard]] std::vector<plan::d::FiringClause> steps_of(const Clauses& clauses) const;
+  [[nodiscard]] std::vector<plan::d::FiringClause> steps_of(const Clauses& clauses,
+                                                            bool has_cells) const;
   [[nodiscard]] bool commands_tracer(uint32_t clause) const;
 
   const CompiledScript& compiled_;
+  CellRoom room_;
   std::vector<plan::d::FiringClause> error_clauses_;
-  using Key = std::tuple<plan::d::FiringPoint, Clauses, std::string>;
+  using Key = std::tuple<plan::d::FiringPoint, Clauses, std::string, bool>;
   std::map<Key, std::unique_ptr<plan::d::Firing>> firings_;
 };
 

@@ -1,13 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/dtrace/inline_probes.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include <fmt/format.h>
+
+#include "target/process.h"
 
 namespace clew::engine {
 namespace {
 
 // What the process refuses at the last moment is planned again without it.
 constexpr unsigned kRoundsMax = 4;
+
+std::filesystem::path user_space_of(const std::string& who) {
+  std::error_code error;
+  return std::filesystem::read_symlink(fmt::format("/proc/{}/ns/user", who), error);
+}
+
+// Who can read everything anyway.
+bool is_root_of_machine(pid_t pid) {
+  const auto facts = target::read_facts(pid);
+  return facts && facts->uid == 0 && user_space_of(std::to_string(pid)) == user_space_of("self");
+}
 
 std::string note_of(pid_t pid, const InlineSites& sites) {
   std::string note = fmt::format("process {}: {} probes inline", pid, sites.enablings.size());
@@ -27,12 +43,12 @@ std::map<size_t, InstalledWindows> installed_in(const InlineProcess& process,
 }
 
 // False when some points were refused; they are left out of the next plan.
-Expected<bool> install(InlineProcess& process, InlineSitePlanner& planner,
-                       const InlineSites& sites) {
+Expected<bool> install(InlineProcess& process, InlineSitePlanner& planner, const InlineSites& sites,
+                       std::span<const abi::DEnabled> names) {
   std::vector<ModulePoints> modules;
   modules.reserve(sites.modules.size());
   for (const InlineModule& module : sites.modules)
-    modules.push_back(CLEW_TRY(planner.points_of(module)));
+    modules.push_back(CLEW_TRY(planner.points_of(module, process.cells(), names)));
   const inline_::InstallReport report = CLEW_TRY(process.arm(modules));
   CLEW_TRY(process.raise(planner.semaphores()));
   for (const inline_::PointRefusal& refusal : report.refusals) {
@@ -63,6 +79,9 @@ void InlineProbes::arm_process(pid_t pid, const CompiledScript& compiled,
   const auto give_up = [&](const Error& error) {
     notes_.push_back(fmt::format("process {}: all probes by uprobes: {}", pid, error.message));
   };
+  if (firings.could_be_led_astray(pid) && !is_root_of_machine(pid)) {
+    return give_up({ErrorCode::Refused, "it could choose what other clauses read [untrusted]"});
+  }
   auto catalog = target::Catalog::of_process(pid, target::default_catalog_options());
   if (!catalog) return give_up(catalog.error());
   CodeCache codes;
@@ -70,14 +89,15 @@ void InlineProbes::arm_process(pid_t pid, const CompiledScript& compiled,
   for (unsigned round = 0; round < kRoundsMax; ++round) {
     InlineSites sites = planner.plan();
     if (sites.enablings.empty()) return notes_.push_back(note_of(pid, sites));
-    auto process = InlineProcess::open(pid, state);
+    auto process =
+        InlineProcess::open(pid, state, InlineCells(compiled.generated, firings.room(), pid));
     if (!process) return give_up(process.error());
     auto others = installed_in(**process, *catalog);
     if (!others.empty()) {
       planner.set_installed(std::move(others));
       sites = planner.plan();
     }
-    const auto installed = install(**process, planner, sites);
+    const auto installed = install(**process, planner, sites, state.enablings);
     if (!installed) return give_up(installed.error());
     if (!*installed) continue;  // The process is detached from.
     notes_.push_back(note_of(pid, sites));
@@ -90,6 +110,12 @@ void InlineProbes::arm_process(pid_t pid, const CompiledScript& compiled,
 void InlineProbes::read(const collect::TakeRecord& take) {
   for (const auto& process : processes_)
     process->read(take);
+}
+
+void InlineProbes::add_cells(uint32_t aggregation, bool takes,
+                             std::vector<kernel::DAggregate>& entries) {
+  for (const auto& process : processes_)
+    process->add_cells(aggregation, takes, entries);
 }
 
 void InlineProbes::add_losses(abi::DLosses& losses) {

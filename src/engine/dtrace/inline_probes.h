@@ -31,6 +31,8 @@ class InlineProbes {
   [[nodiscard]] bool runs(uint32_t clause) const { return clauses_.contains(clause); }
 
   void read(const collect::TakeRecord& take);
+  // What an aggregation's cells in processes have, to what its tables have (InlineCells::add).
+  void add_cells(uint32_t aggregation, bool takes, std::vector<kernel::DAggregate>& entries);
   void add_losses(abi::DLosses& losses);
   void keep_house();
   // Afterwards no clause runs in a process. What was recorded stays to be read. A line for each

@@ -3,7 +3,9 @@
 
 #include <cerrno>
 #include <ctime>
-#include <fstream>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
 
 #include <cpuid.h>
 #include <fcntl.h>
@@ -18,13 +20,18 @@
 #include "target/process.h"
 
 namespace clew::engine {
+
+static_assert(offsetof(abi::DShared, activity) == 0);
+
 namespace {
 
 constexpr uint64_t kPage = 4096;
 constexpr const char* kFileName = "clew-arena-session";  // inline/shared_parts.h
 
-abi::RegionLayout region_layout() {
+abi::RegionLayout region_layout(CellRoom room) {
   abi::RegionLayout layout{};
+  layout.cells_offset = abi::kDRegionWindow + room.begin;
+  layout.cells_half_bytes = room.size_bytes();
   layout.size_log2 = abi::kDRegionSizeLog2;
   layout.generations = 1;
   layout.ring = {.offset = abi::kDRegionRing, .size_log2 = abi::kDRingSizeLog2};
@@ -47,10 +54,18 @@ uint64_t session_stamp() {
          1;
 }
 
+// The number of the CPU is part of each record, and of each update of an aggregation.
+Expected<void> check_processor(const inline_::Attachment& attachment) {
+  if (has_rdpid() || attachment.time_is_readable()) return {};
+  return fail(ErrorCode::Refused, "the process may not read its CPU's number [tsc]");
+}
+
 // The kernel's programs know a process and its threads by the ids of the first pid name space.
 Expected<void> check_identity(pid_t pid) {
-  const target::ProcessFacts facts = CLEW_TRY(target::read_facts(pid));
-  if (facts.namespace_pids.size() <= 1) return {};
+  constexpr std::string_view kFirst = "pid:[4026531836]";  // PROC_PID_INIT_INO
+  std::error_code error;
+  const auto name_space = std::filesystem::read_symlink(fmt::format("/proc/{}/ns/pid", pid), error);
+  if (name_space == kFirst) return {};
   return fail(ErrorCode::Refused,
               fmt::format("process {} has other pids for itself [pid-ns]", pid));
 }
@@ -89,106 +104,154 @@ Expected<void> write_at(const FileDescriptor& file, uint64_t offset,
   return fail(ErrorCode::Io, fmt::format("memory of a session: {}", error_text(errno)));
 }
 
-inline_::SharedPart part_of(const kernel::DStateArray& array, bool is_writable) {
-  return {.descriptor = array.map, .size_bytes = array.size_bytes, .is_writable = is_writable};
+inline_::SharedPart part_of(const kernel::DStateArray& array, bool is_low) {
+  return {.descriptor = array.map,
+          .size_bytes = array.size_bytes,
+          .is_writable = true,
+          .is_low = is_low};
 }
+
+template <typename Value>
+std::span<const uint8_t> bytes_of(std::span<const Value> values) {
+  return {reinterpret_cast<const uint8_t*>(values.data()), values.size_bytes()};
+}
+
+// What a process gets to read, one after the other, behind the DProcess.
+class Constants {
+ public:
+  // Its offset in the file.
+  uint64_t add(std::span<const uint8_t> piece) {
+    const uint64_t offset = sizeof(abi::DProcess) + bytes_.size();
+    bytes_.insert(bytes_.end(), piece.begin(), piece.end());
+    bytes_.resize((bytes_.size() + 7) & ~size_t{7});
+    return offset;
+  }
+  [[nodiscard]] uint64_t file_bytes() const {
+    return (sizeof(abi::DProcess) + bytes_.size() + kPage - 1) / kPage * kPage;
+  }
+  Expected<void> write(const FileDescriptor& file, const abi::DProcess& process) const {
+    CLEW_TRY(write_at(file, 0, bytes_of(std::span(&process, 1))));
+    return write_at(file, sizeof process, bytes_);
+  }
+
+ private:
+  std::vector<uint8_t> bytes_;
+};
 
 }  // namespace
 
-Expected<std::unique_ptr<InlineProcess>> InlineProcess::open(pid_t pid,
-                                                             const kernel::DState& state) {
+Expected<std::unique_ptr<InlineProcess>> InlineProcess::open(pid_t pid, const kernel::DState& state,
+                                                             InlineCells cells) {
   CLEW_TRY(check_identity(pid));
   inline_::OpenOptions options;
-  options.region = region_layout();
-  auto process =
-      std::make_unique<InlineProcess>(pid, CLEW_TRY(inline_::Attachment::open(pid, options)));
+  options.region = region_layout(cells.room());
+  auto process = std::make_unique<InlineProcess>(
+      pid, CLEW_TRY(inline_::Attachment::open(pid, options)), std::move(cells));
   CLEW_TRY(check_arena(*process->attachment_.arena().header));
+  CLEW_TRY(check_processor(process->attachment_));
   CLEW_TRY(process->share(state));
-  CLEW_TRY(process->make_reader());
   return process;
 }
 
 Expected<void> InlineProcess::share(const kernel::DState& state) {
-  const uint64_t file_bytes = kPage + (state.literals.size() + kPage - 1) / kPage * kPage;
-  own_file_ = CLEW_TRY(make_file(file_bytes));
+  Constants constants;
+  const uint64_t variables = constants.add(state.variables);
+  const uint64_t aggregations = constants.add(state.aggregations);
+  const uint64_t enablings = constants.add(bytes_of(state.enablings));
+  const uint64_t names = constants.add(state.names);
+  const uint64_t literals = constants.add(state.literals);
+  own_file_ = CLEW_TRY(make_file(constants.file_bytes()));
   const FileDescriptor reader = CLEW_TRY(read_only(own_file_));
-  inline_::SharedPart globals = part_of(state.globals, true);
-  globals.is_low = true;
   const std::vector<inline_::SharedPart> parts = {
       part_of(state.shared, true),
-      globals,
-      part_of(state.dynamic, true),
-      part_of(state.aggregates, true),
-      part_of(state.variables, false),
-      part_of(state.aggregations, false),
-      part_of(state.enabled, false),
-      part_of(state.names, false),
-      {.descriptor = reader.get(), .size_bytes = file_bytes, .is_writable = false, .is_low = true}};
+      part_of(state.globals, true),
+      part_of(state.dynamic, false),
+      part_of(state.aggregates, false),
+      {.descriptor = reader.get(), .size_bytes = constants.file_bytes(), .is_low = true}};
   const std::vector<uint64_t> places = CLEW_TRY(attachment_.share(parts));
+  const uint64_t own = places.back();
   abi::DProcess process = state.process;
   process.shared = places[0];
   process.globals = places[1];
   process.dynamic = places[2];
   process.aggregates = places[3];
-  process.variables = places[4];
-  process.aggregations = places[5];
-  process.enabled = places[6];
-  process.names = places[7];
-  process.literals = places[8] + kPage;
+  process.variables = own + variables;
+  process.aggregations = own + aggregations;
+  process.enabled = own + enablings;
+  process.enabled_count = state.enablings.size();
+  process.names = own + names;
+  process.literals = own + literals;
   process.pid = static_cast<uint64_t>(pid_);
   process.stamp = session_stamp();
   process.has_rdpid = has_rdpid() ? 1 : 0;
   process.clock = attachment_.time_is_readable() ? find_process_clock(pid_) : 0;
   process.clock_offset_ns = clock_offset_ns(pid_);
-  CLEW_TRY(write_at(own_file_, 0, {reinterpret_cast<const uint8_t*>(&process), sizeof process}));
-  CLEW_TRY(write_at(own_file_, kPage, state.literals));
-  attachment_.use_d(places[8]);
+  CLEW_TRY(constants.write(own_file_, process));
+  attachment_.use_d(own);
   const inline_::Geometry& geometry = attachment_.geometry();
   rules_.environment.is_d = true;
   rules_.environment.window_address = geometry.window_address + abi::kDRegionWindow;
   rules_.environment.window_size_log2 = abi::kDWindowSizeLog2;
   rules_.environment.slot_address = geometry.slot_address;
-  rules_.environment.generation_address = geometry.generation_address;
+  rules_.environment.generation_address = static_cast<uint32_t>(process.shared);
   rules_.environment.globals_address = static_cast<uint32_t>(process.globals);
   rules_.environment.globals_bytes = static_cast<uint32_t>(process.globals_bytes);
   rules_.policy.window_address = rules_.environment.window_address;
   rules_.policy.window_size_log2 = rules_.environment.window_size_log2;
   rules_.policy.slot_address = geometry.slot_address;
-  rules_.policy.generation_address = geometry.generation_address;
+  rules_.policy.generation_address = rules_.environment.generation_address;
   rules_.policy.globals_address = rules_.environment.globals_address;
   rules_.policy.globals_bytes = rules_.environment.globals_bytes;
   return {};
 }
 
 Expected<void> InlineProcess::make_reader() {
-  collect::SessionView view = session_memory(attachment_, region_layout());
+  collect::SessionView view = session_memory(attachment_, region_layout(cells_.room()));
   view.has_records = true;
+  view.dense_words = cells_.words();
   reader_ = std::make_unique<collect::Reader>(CLEW_TRY(collect::Reader::make(std::move(view))));
   threads_.watch(0, pid_);
   return {};
 }
 
 Expected<inline_::InstallReport> InlineProcess::arm(std::span<const ModulePoints> modules) {
+  CLEW_TRY(make_reader());
   return CLEW_TRY(arm_points(attachment_, modules, rules_)).install;
 }
 
 namespace {
 
-// A D session has no cells.
-class NoCells final : public collect::CellSink {
+// The words of all threads, added up.
+class CellSums final : public collect::CellSink {
  public:
-  void dense(const collect::SlotIdentity&, std::span<const uint64_t>) override {}
+  explicit CellSums(uint32_t words) : sums_(words) {}
+  [[nodiscard]] std::span<const uint64_t> sums() const { return sums_; }
+
+  void dense(const collect::SlotIdentity&, std::span<const uint64_t> words) override {
+    for (size_t i = 0; i < words.size() && i < sums_.size(); ++i)
+      sums_[i] += words[i];
+  }
   void entry(const collect::SlotIdentity&, uint32_t, std::span<const uint64_t>,
              std::span<const uint64_t>) override {}
+
+ private:
+  std::vector<uint64_t> sums_;
 };
 
 }  // namespace
 
 void InlineProcess::keep_house() {
-  NoCells cells;
+  CellSums cells(0);  // What ended threads have counted stays in their slots.
   collect::EventBatch events;
   threads_.refresh();
   (void)reader_->free_dead_slots(threads_, cells, events);
+}
+
+void InlineProcess::add_cells(uint32_t aggregation, bool takes,
+                              std::vector<kernel::DAggregate>& entries) {
+  CellSums sums(cells_.words());
+  reader_->read_cells(sums);
+  cells_.add(aggregation, sums.sums(), takes, entries);
 }
 
 // Records without room are counted where the kernel's programs count theirs; what the stubs leave

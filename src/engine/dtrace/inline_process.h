@@ -10,6 +10,7 @@
 #include "base/file_descriptor.h"
 #include "collect/reader.h"
 #include "collect/threads.h"
+#include "engine/dtrace/inline_cells.h"
 #include "engine/points.h"
 #include "inline/attachment.h"
 #include "kernel/d_state.h"
@@ -20,17 +21,21 @@ class InlineProcess {
  public:
   // Shares the state with the process; no probe is armed yet. Errors: Refused when the process
   // cannot be attached to, or knows itself by other numbers than the kernel's programs do.
-  static Expected<std::unique_ptr<InlineProcess>> open(pid_t pid, const kernel::DState& state);
+  static Expected<std::unique_ptr<InlineProcess>> open(pid_t pid, const kernel::DState& state,
+                                                       InlineCells cells);
 
   // Of open(); shares nothing yet.
-  InlineProcess(pid_t pid, inline_::Attachment attachment)
-      : pid_(pid), attachment_(std::move(attachment)) {}
+  InlineProcess(pid_t pid, inline_::Attachment attachment, InlineCells cells)
+      : pid_(pid), attachment_(std::move(attachment)), cells_(std::move(cells)) {}
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   // Windows that other sessions have in a module.
   [[nodiscard]] std::vector<inline_::Window> installed(uint64_t load_bias) const {
     return attachment_.installed(load_bias);
   }
+  // Gives the updates of the programs that are to be armed their places.
+  [[nodiscard]] InlineCells& cells() { return cells_; }
+  // Once; nothing may be read before.
   Expected<inline_::InstallReport> arm(std::span<const ModulePoints> modules);
 
   // Semaphores of static probes, until detach().
@@ -43,6 +48,7 @@ class InlineProcess {
   // Slots of ended threads are given to new ones.
   void keep_house();
   void add_losses(abi::DLosses& losses);
+  void add_cells(uint32_t aggregation, bool takes, std::vector<kernel::DAggregate>& entries);
   // Takes the probes and the memory out.
   Expected<inline_::DetachReport> detach() { return attachment_.detach(); }
 
@@ -52,7 +58,8 @@ class InlineProcess {
 
   pid_t pid_;
   inline_::Attachment attachment_;
-  FileDescriptor own_file_;  // The DProcess and the literals.
+  InlineCells cells_;
+  FileDescriptor own_file_;  // The DProcess and what it names that is constant.
   BodyRules rules_;
   std::unique_ptr<collect::Reader> reader_;
   collect::ProcThreads threads_;

@@ -133,8 +133,8 @@ void InlineSitePlanner::find_places() {
 bool InlineSitePlanner::has_program(const kernel::DEnabling& enabling) {
   const auto kind = request_kind(enabling.probe.kind);
   return kind && firings_.can_run(enabling.clauses) &&
-         firings_.find(firing_point(*kind), enabling.clauses, enabling.probe.usdt_arguments) !=
-             nullptr;
+         firings_.find(firing_point(*kind), enabling.clauses, enabling.probe.usdt_arguments,
+                       false) != nullptr;
 }
 
 InlineModule InlineSitePlanner::plan_module(size_t module, const inline_::ModuleCode& code) {
@@ -235,7 +235,29 @@ std::vector<uint64_t> InlineSitePlanner::semaphores() {
   return {addresses.begin(), addresses.end()};
 }
 
-Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module) {
+// With cells if there is room for them: `places` of its updates.
+const plan::d::Firing* InlineSitePlanner::find_firing(uint32_t index, InlineCells& cells,
+                                                      std::span<const abi::DEnabled> names,
+                                                      std::vector<uint64_t>& places) {
+  const kernel::DEnabling& enabling = enabling_of(index);
+  const FiringPoint point = firing_point(places_.at(index).kind);
+  const auto find = [&](bool has_cells) {
+    return firings_.find(point, enabling.clauses, enabling.probe.usdt_arguments, has_cells);
+  };
+  const plan::d::Firing* const firing = find(true);
+  bool has_room = firing != nullptr;
+  for (size_t i = 0; has_room && i < firing->updates.size(); ++i) {
+    const auto place = cells.place(firing->updates[i], names[index]);
+    has_room = place.has_value();
+    places.push_back(place.value_or(0));
+  }
+  if (has_room) return firing;
+  places.clear();
+  return find(false);
+}
+
+Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module, InlineCells& cells,
+                                                    std::span<const abi::DEnabled> names) {
   ModulePoints points;
   points.plan = &module.plan;
   points.load_bias = catalog_.modules()[module.module].file.load_bias;
@@ -243,8 +265,8 @@ Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module) 
     const uint32_t index = module.enablings[point.request];
     const Place& place = places_.at(index);
     const kernel::DEnabling& enabling = enabling_of(index);
-    const plan::d::Firing* const firing =
-        firings_.find(firing_point(place.kind), enabling.clauses, enabling.probe.usdt_arguments);
+    std::vector<uint64_t> cell_places;
+    const plan::d::Firing* const firing = find_firing(index, cells, names, cell_places);
     if (firing == nullptr) return fail(ErrorCode::InvalidQuery, "clauses without a program");
     const uint64_t address = address_of(module.plan, point);
     PointProgram& program = points.programs.emplace_back();
@@ -256,6 +278,7 @@ Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module) 
     set(FiringConstant::Cookie, kernel::cookie_of(enabling.probe.id, index));
     set(FiringConstant::ProgramCounter, address + points.load_bias);
     set(FiringConstant::ReturnOffset, address - place.address);
+    program.constants.insert(program.constants.end(), cell_places.begin(), cell_places.end());
     if (firing->wants_registers) program.saved = abi::kDSavedRegisters;
   }
   return points;

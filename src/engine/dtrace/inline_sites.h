@@ -9,9 +9,11 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "engine/dtrace/inline_cells.h"
 #include "engine/dtrace/inline_firings.h"
 #include "engine/points.h"
 #include "engine/sites.h"
@@ -50,8 +52,10 @@ class InlineSitePlanner {
   void leave_out(uint32_t enabling, const std::string& reason);
 
   InlineSites plan();
-  // The programs at a module's points.
-  Expected<ModulePoints> points_of(const InlineModule& module);
+  // The programs at a module's points, whose updates have their places in `cells`. `names` of the
+  // enablings, by index.
+  Expected<ModulePoints> points_of(const InlineModule& module, InlineCells& cells,
+                                   std::span<const abi::DEnabled> names);
   // What has to be raised in the process while the probes of the plan are armed.
   std::vector<uint64_t> semaphores();
 
@@ -67,6 +71,9 @@ class InlineSitePlanner {
   void find_places();
   [[nodiscard]] std::optional<Place> place_of(const kernel::Probe& probe);
   [[nodiscard]] bool has_program(const kernel::DEnabling& enabling);
+  const plan::d::Firing* find_firing(uint32_t enabling, InlineCells& cells,
+                                     std::span<const abi::DEnabled> names,
+                                     std::vector<uint64_t>& places);
   InlineModule plan_module(size_t module, const inline_::ModuleCode& code);
   void drop_refused(const InlineModule& planned);
   void drop_tail_calls(const InlineModule& planned);

@@ -24,11 +24,12 @@ bool records_nothing(const std::vector<query::d::Statement>& body) {
 }  // namespace
 
 ClauseCoder::ClauseCoder(const query::d::Script& script, const StoragePlan& storage,
-                         Generated& generated, uint32_t clause)
+                         Generated& generated, uint32_t clause, std::vector<CellUpdate>* updates)
     : script_(script),
       storage_(storage),
       generated_(generated),
       clause_(clause),
+      updates_(updates),
       emit_(script.types, storage.temporaries_begin()),
       temporaries_(storage.temporaries_begin() + kSlotBytes),
       temporaries_end_(temporaries_) {}
@@ -44,6 +45,7 @@ uint32_t ClauseCoder::temporary(uint32_t size_bytes) {
 Compiled<isa::Program> ClauseCoder::code(const query::d::Clause& clause) {
   const Label end = code().label();
   line_ = clause.line;
+  layout() = {};
   lay_out(clause.body);
   const bool has_record = records_nothing(clause.body) || !layout().actions.empty();
   if (has_record) place_fields();

@@ -40,8 +40,9 @@ struct Place {
 
 class ClauseCoder {
  public:
+  // With `updates`, what can be counted in cells is, and noted there.
   ClauseCoder(const query::d::Script& script, const StoragePlan& storage, Generated& generated,
-              uint32_t clause);
+              uint32_t clause, std::vector<CellUpdate>* updates = nullptr);
 
   // The program, and the clause's record layout in `generated`.
   query::d::Compiled<isa::Program> code(const query::d::Clause& clause);
@@ -57,6 +58,12 @@ class ClauseCoder {
   void code_action(const Statement& statement);
   void code_record(const Statement& statement);
   void code_aggregate(const Statement& statement);
+  [[nodiscard]] std::optional<CellUpdate> cell_update(const Statement& statement) const;
+  void code_cells(const Statement& statement, CellUpdate update);
+  void add_to_cell(Register block, uint32_t word, Register amount);
+  void add_number(uint32_t word, uint32_t update);
+  void find_bucket();
+  void count_in_bucket(const Node& function, uint32_t update);
   void write_keys(const Node& target, const query::d::KeyLayout& key, uint32_t base);
   void record_key(const Node& operand, const query::d::RecordField& field, uint32_t base);
   void record_short_key(const Node& operand, query::d::StoredForm form, uint32_t base);
@@ -151,6 +158,7 @@ class ClauseCoder {
   const StoragePlan& storage_;
   Generated& generated_;
   uint32_t clause_;
+  std::vector<CellUpdate>* updates_;
   Emitter emit_;
   uint32_t next_action_ = 0;
   uint32_t temporaries_ = 0;      // Next free byte.

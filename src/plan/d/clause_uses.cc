@@ -108,7 +108,10 @@ class Reader {
   void pointer(size_t at, uint8_t address, uint8_t user) {
     const auto place = constant_before(program_, at, address);
     const auto is_user = constant_before(program_, at, user);
-    if (is_user && *is_user != 0) return;
+    if (is_user && *is_user != 0) {
+      uses_.follows_user_pointers = true;
+      return;
+    }
     if (!place || !is_tagged(*place)) uses_.follows_pointers = true;
   }
 
@@ -145,6 +148,7 @@ ClauseUses& ClauseUses::operator|=(const ClauseUses& other) {
   walks_user_stack = walks_user_stack || other.walks_user_stack;
   has_kernel_constant = has_kernel_constant || other.has_kernel_constant;
   follows_pointers = follows_pointers || other.follows_pointers;
+  follows_user_pointers = follows_user_pointers || other.follows_user_pointers;
   reads_variables = reads_variables || other.reads_variables;
   return *this;
 }

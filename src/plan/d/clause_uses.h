@@ -18,7 +18,8 @@ struct ClauseUses {
   bool has_kernel_constant = false;  // The address of a variable of the kernel, perhaps.
   bool follows_pointers = false;     // Loads by a pointer that is not known to be the window's, nor
                                      // meant to be the process's.
-  bool reads_variables = false;      // Global, thread-local or associative ones.
+  bool follows_user_pointers = false;  // Loads by one that is meant to be the process's.
+  bool reads_variables = false;        // Global, thread-local or associative ones.
 
   ClauseUses& operator|=(const ClauseUses& other);
 };

@@ -67,6 +67,7 @@ void Emitter::call(abi::DAccessor accessor) {
 
 void Emitter::call_checked(abi::DAccessor accessor) {
   call(accessor);
+  may_fault_ = true;
   const isa::Label fine = builder_.label();
   load_header(Register::R1, offsetof(DWindowHeader, fault));
   builder_.jump_if(Jump::Equal, Register::R1, 0, fine)
@@ -77,6 +78,7 @@ void Emitter::call_checked(abi::DAccessor accessor) {
 
 void Emitter::fail_with(abi::DFault fault, Register value) {
   store_header(offsetof(DWindowHeader, fault_value), value);
+  may_fault_ = true;
   builder_.move(Register::R2, static_cast<int32_t>(fault));
   store_header(offsetof(DWindowHeader, fault), Register::R2);
   builder_.move(Register::R2, static_cast<int32_t>(builder_.size())).jump(fault_);
@@ -117,6 +119,7 @@ void Emitter::store_sized(Register base, uint32_t size_bytes, Register source) {
 }
 
 void Emitter::bind_fault() {
+  if (!may_fault_) return;
   const isa::Label end = builder_.label();
   builder_.jump(end).bind(fault_);
   store_header(offsetof(DWindowHeader, fault_pc), Register::R2);

@@ -59,7 +59,7 @@ class Emitter {
   void load_sized(Register destination, Register base, uint32_t size_bytes, bool is_signed);
   void store_sized(Register base, uint32_t size_bytes, Register source);
 
-  // Binds the place to which faults jump, and stores where they came from.
+  // Binds the place to which faults jump, and stores where they came from; nothing when none does.
   void bind_fault();
 
  private:
@@ -69,6 +69,7 @@ class Emitter {
   uint32_t slots_ = 0;
   uint32_t slots_max_ = 0;
   isa::Label fault_;
+  bool may_fault_ = false;
 };
 
 }  // namespace clew::plan::d

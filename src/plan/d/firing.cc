@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/d/firing.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "abi/context.h"
@@ -30,6 +31,7 @@ constexpr uint8_t kCallOpcode = 0x85;
 constexpr uint8_t kJumpFarOpcode = 0x06;
 constexpr uint32_t kRegisterArguments = 6;
 constexpr uint32_t kArguments = 10;
+constexpr auto kSiteNumbers = static_cast<uint32_t>(FiringConstant::Count);
 constexpr auto kRunWhen = static_cast<int32_t>(abi::DActivity::Active);
 
 constexpr int32_t argument_offset(uint32_t index) {
@@ -68,6 +70,33 @@ int32_t entry_of(const isa::Program& program, size_t at) {
   return static_cast<int32_t>(static_cast<uint64_t>(DProcessAccessor::Builtin) + *builtin);
 }
 
+bool is_site_constant(const Instruction& i) {
+  return i.opcode == isa::kLoad64Opcode &&
+         i.source() == static_cast<uint8_t>(isa::Load64::SiteConstant);
+}
+
+// As Emitter::load_header() writes it.
+bool loads_argument(const isa::Program& program, size_t at) {
+  if (at + 2 >= program.code.size() || program.code[at].immediate != 0) return false;
+  const Instruction& load = program.code[at + 2];
+  return isa::class_of(load) == isa::Class::Ldx && load.offset >= argument_offset(0) &&
+         load.offset < argument_offset(kArguments);
+}
+
+// Whether it calls no accessor of D, and looks at nothing of the window but arguments: then nobody
+// need prepare that, nor look at what came of it.
+bool is_pure(const isa::Program& program) {
+  for (size_t at = 0; at < program.code.size(); ++at) {
+    const Instruction& i = program.code[at];
+    if (i.opcode == kCallOpcode && i.immediate >= int32_t{abi::kDAccessorBase}) return false;
+    if (i.opcode != isa::kLoad64Opcode) continue;
+    const bool is_pointer = i.source() == static_cast<uint8_t>(isa::Load64::Window);
+    if (is_pointer && !loads_argument(program, at)) return false;
+    ++at;
+  }
+  return true;
+}
+
 class Composer {
  public:
   Composer(FiringPoint point, std::span<const FiringClause> error_clauses, const ClauseUses& uses,
@@ -83,6 +112,32 @@ class Composer {
   }
 
   Expected<Firing> compose(std::span<const FiringClause> clauses) {
+    const bool is_simple = !firing_.wants_registers &&
+                           std::all_of(clauses.begin(), clauses.end(), [](const FiringClause& one) {
+                             return is_pure(*one.program);
+                           });
+    CLEW_TRY(is_simple ? append_simple(clauses) : append_all(clauses));
+    Builder end;
+    end.move(Register::R0, 0).exit();
+    CLEW_TRY(append(end));
+    firing_.program.name = "firing";
+    firing_.program.site_constant_count =
+        static_cast<uint32_t>(size_t{kSiteNumbers} + firing_.updates.size());
+    return std::move(firing_);
+  }
+
+ private:
+  Expected<void> append_simple(std::span<const FiringClause> clauses) {
+    CLEW_TRY(append_activity_check());
+    Builder b;
+    put_arguments(b);
+    CLEW_TRY(append(b));
+    for (const FiringClause& one : clauses)
+      append_program(one);
+    return {};
+  }
+
+  Expected<void> append_all(std::span<const FiringClause> clauses) {
     CLEW_TRY(append_begin());
     bool is_first = true;
     for (const FiringClause& one : clauses) {
@@ -91,15 +146,9 @@ class Composer {
       CLEW_TRY(append_clause(one));
       CLEW_TRY(append_aftermath(true));
     }
-    Builder end;
-    end.move(Register::R0, 0).exit();
-    CLEW_TRY(append(end));
-    firing_.program.name = "firing";
-    firing_.program.site_constant_count = static_cast<uint32_t>(FiringConstant::Count);
-    return std::move(firing_);
+    return {};
   }
 
- private:
   Expected<void> append(const Builder& piece) {
     const isa::Program program = CLEW_TRY(piece.finish("piece"));
     auto& code = firing_.program.code;
@@ -109,9 +158,9 @@ class Composer {
 
   // An exit in a piece of our own ends the firing.
   Expected<void> append_begin() {
+    CLEW_TRY(append_activity_check());
     Builder b;
     const Label runs = b.label();
-    b.move(Register::R6, Register::R1);
     const auto constant = [&](Register r, FiringConstant which) {
       b.load_site_constant(r, static_cast<uint32_t>(which));
     };
@@ -166,7 +215,8 @@ class Composer {
   Expected<void> append_activity_check() {
     Builder b;
     const Label goes_on = b.label();
-    call(b, DProcessAccessor::Activity);
+    if (firing_.program.code.empty()) b.move(Register::R6, Register::R1);
+    b.load(Size::Double, Register::R0, Register::R6, offsetof(abi::Context, generation));
     b.jump_if(Jump::Equal, Register::R0, kRunWhen, goes_on).exit().bind(goes_on);
     return append(b);
   }
@@ -183,12 +233,15 @@ class Composer {
         .store(Size::Double, Register::R5, header(offsetof(DWindowHeader, alloca_top)), scratch)
         .store(Size::Double, Register::R5, header(offsetof(DWindowHeader, scratch_begin)), scratch);
     CLEW_TRY(append(b));
-    append_program(*one.program);
+    append_program(one);
     return {};
   }
 
   // The clause ends by reaching what follows it.
-  void append_program(const isa::Program& program) {
+  void append_program(const FiringClause& clause) {
+    const isa::Program& program = *clause.program;
+    const auto first_update = static_cast<int32_t>(kSiteNumbers + firing_.updates.size());
+    firing_.updates.insert(firing_.updates.end(), clause.updates.begin(), clause.updates.end());
     auto& code = firing_.program.code;
     for (size_t at = 0; at < program.code.size(); ++at) {
       Instruction i = program.code[at];
@@ -197,6 +250,8 @@ class Composer {
         i = {kJumpFarOpcode, 0, 0, static_cast<int32_t>(left)};
       } else if (i.opcode == kCallOpcode) {
         i.immediate = entry_of(program, at);
+      } else if (is_site_constant(i)) {
+        i.immediate += first_update;
       }
       code.push_back(i);
       if (i.opcode != isa::kLoad64Opcode) continue;

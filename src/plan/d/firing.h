@@ -6,15 +6,20 @@
 //     for each clause: whether tracing ended meanwhile; preparation, the clause, its aftermath
 //                      (exit(), faults, the ERROR clauses)
 //
+// Clauses that only compute and count in cells need no more than a look at whether tracing is on,
+// and their arguments.
+//
 // All sites of one kind and one list of clauses have one program; what differs are its constants.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "isa/program.h"
+#include "plan/d/generate.h"
 
 namespace clew::plan::d {
 
@@ -35,7 +40,9 @@ enum class FiringConstant : uint8_t {
 struct FiringClause {
   const isa::Program* program = nullptr;
   uint32_t clause = 0;         // Its index in the script.
-  uint32_t scratch_begin = 0;  // Generated::scratch_begin
+  uint32_t scratch_begin = 0;  // Generated::scratch_begin, or above it.
+  // CellClause::updates, when that is the program.
+  std::span<const CellUpdate> updates{};
 };
 
 struct Firing {
@@ -43,6 +50,9 @@ struct Firing {
   // The stub has to save abi::kDSavedRegisters (native::Environment::saved): something in it looks
   // at the stack or the registers of the traced program.
   bool wants_registers = false;
+  // Those of all clauses. Site constant FiringConstant::Count + i is where updates[i] has its
+  // cells.
+  std::vector<CellUpdate> updates;
 };
 
 // Whether a process can do all that these clauses, which run in one firing, and the ERROR clauses

@@ -71,8 +71,14 @@ Compiled<Generated> generate(const Script& script) {
   generated.records.resize(script.clauses.size());
   generated.scratch_begin.resize(script.clauses.size());
   for (uint32_t i = 0; i < script.clauses.size(); ++i) {
+    CellClause with_cells;
+    auto& updates = with_cells.updates;
+    auto in_cells = ClauseCoder(script, *storage, generated, i, &updates).code(script.clauses[i]);
     auto program = ClauseCoder(script, *storage, generated, i).code(script.clauses[i]);
     if (!program) return tl::unexpected(program.error());
+    with_cells.program = in_cells ? std::move(*in_cells) : *program;
+    if (!in_cells) updates.clear();
+    generated.cell_clauses.push_back(std::move(with_cells));
     generated.clauses.push_back(std::move(*program));
   }
   return generated;

@@ -20,8 +20,35 @@
 
 namespace clew::plan::d {
 
+// One field of a key that is the same in all firings of a probe in one process.
+struct KeyPart {
+  enum class Kind : uint8_t {
+    Number,
+    ProbeName,  // What DAccessor::ProbeName gives for the DBuiltin `value`.
+    Pid,
+  };
+  Kind kind = Kind::Number;
+  uint64_t value = 0;
+};
+
+// An update of an aggregation with such a key: its cells may be words of the thread's own.
+struct CellUpdate {
+  uint32_t aggregation = 0;
+  std::vector<KeyPart> key;  // By field; each is one word.
+};
+
+// A clause for an engine that has such cells. They are words of the window: one that counts
+// updates, changed last, and those that the table's entries have. All of them only grow, so that
+// sums over threads, and differences in time, are what was counted. Site constant i is the window
+// pointer to those of updates[i].
+struct CellClause {
+  isa::Program program;
+  std::vector<CellUpdate> updates;
+};
+
 struct Generated {
   std::vector<isa::Program> clauses;            // By clause of the script.
+  std::vector<CellClause> cell_clauses;         // By clause.
   std::vector<query::d::RecordLayout> records;  // By clause.
   std::vector<uint32_t> scratch_begin;          // By clause: the first byte for alloca().
   std::vector<abi::DVariable> variables;        // Thread-local and associative ones.

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/dtrace/inline_cells.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "abi/d_accessor.h"
+#include "base/assert.h"
+
+namespace clew::engine {
+
+using plan::d::CellUpdate;
+using plan::d::KeyPart;
+
+namespace {
+
+constexpr uint32_t kCellBytesMax = 0x4000;
+constexpr uint32_t kAllocaBytesMin = 0x2000;  // That clauses keep beside cells.
+
+uint64_t bytes_of(const plan::d::Generated& generated, uint32_t clause) {
+  uint64_t words = 0;
+  for (const CellUpdate& update : generated.cell_clauses[clause].updates)
+    words += generated.aggregations[update.aggregation].cell_words;
+  return 8 * words;
+}
+
+uint64_t name_of(uint64_t builtin, const abi::DEnabled& names) {
+  switch (static_cast<abi::DBuiltin>(builtin)) {
+    case abi::DBuiltin::Probemod:
+      return names.names[1];
+    case abi::DBuiltin::Probefunc:
+      return names.names[2];
+    default:
+      CLEW_ASSERT(static_cast<abi::DBuiltin>(builtin) == abi::DBuiltin::Probename);
+      return names.names[3];
+  }
+}
+
+kernel::DAggregate& entry_of(std::vector<kernel::DAggregate>& entries,
+                             const std::vector<uint8_t>& key, size_t cells) {
+  const auto found =
+      std::find_if(entries.begin(), entries.end(),
+                   [&](const kernel::DAggregate& entry) { return entry.key == key; });
+  if (found != entries.end()) return *found;
+  return entries.emplace_back(kernel::DAggregate{key, std::vector<uint64_t>(cells)});
+}
+
+}  // namespace
+
+CellRoom cell_room(const plan::d::Generated& generated,
+                   std::span<const kernel::DEnabling> enablings) {
+  uint64_t wanted = 0;
+  for (const kernel::DEnabling& enabling : enablings) {
+    if (!kernel::needs_uprobe(enabling.probe.kind)) continue;
+    for (const uint32_t clause : enabling.clauses)
+      wanted += bytes_of(generated, clause);
+  }
+  const auto& scratch = generated.scratch_begin;
+  const uint32_t begin =
+      scratch.empty() ? 0 : (*std::max_element(scratch.begin(), scratch.end()) + 7) & ~7U;
+  constexpr uint32_t kEnd = abi::kDWindowBytes - kAllocaBytesMin;
+  if (begin >= kEnd) return {begin, begin};
+  const uint64_t size = std::min<uint64_t>({wanted, kCellBytesMax, kEnd - begin});
+  return {begin, begin + static_cast<uint32_t>(size)};
+}
+
+// As the table's entries have it.
+InlineCells::Key InlineCells::key_of(const CellUpdate& update, const abi::DEnabled& names) const {
+  std::vector<uint64_t> words;
+  for (const KeyPart& part : update.key) {
+    switch (part.kind) {
+      case KeyPart::Kind::Number:
+        words.push_back(part.value);
+        break;
+      case KeyPart::Kind::Pid:
+        words.push_back(static_cast<uint64_t>(pid_));
+        break;
+      case KeyPart::Kind::ProbeName:
+        words.push_back(name_of(part.value, names));
+        break;
+    }
+  }
+  Key key(8 * words.size());
+  if (!words.empty()) std::memcpy(key.data(), words.data(), key.size());
+  CLEW_ASSERT(key.size() == generated_.aggregations[update.aggregation].key_bytes);
+  return key;
+}
+
+std::optional<uint32_t> InlineCells::place(const CellUpdate& update, const abi::DEnabled& names) {
+  const auto pointer = [this](uint32_t word) { return room_.begin + 8 * word; };
+  const std::pair wanted{update.aggregation, key_of(update, names)};
+  const auto found = places_.find(wanted);
+  if (found != places_.end()) return pointer(found->second);
+  const uint32_t size = generated_.aggregations[update.aggregation].cell_words;
+  if (size > room_.size_bytes() / 8 - words_) return std::nullopt;
+  const uint32_t first = words_;
+  words_ += size;
+  places_.emplace(wanted, first);
+  return pointer(first);
+}
+
+// Updates count themselves last: what belongs to those that are counted is in the other words.
+void InlineCells::add(uint32_t aggregation, std::span<const uint64_t> sums, bool takes,
+                      std::vector<kernel::DAggregate>& entries) {
+  taken_.resize(words_);
+  const abi::DAggregation& described = generated_.aggregations[aggregation];
+  for (const auto& [which, first] : places_) {
+    if (which.first != aggregation || first + described.cell_words > sums.size()) continue;
+    const uint64_t updates = sums[first] - taken_[first];
+    if (updates == 0) continue;
+    const bool is_count = described.function == abi::DAggregateFunction::Count;
+    auto& cells = entry_of(entries, which.second, described.cell_words - 1).cells;
+    if (is_count) cells[0] += updates;
+    for (uint32_t i = 1; i < described.cell_words && !is_count; ++i)
+      cells[i - 1] += sums[first + i] - taken_[first + i];
+    if (!takes) continue;
+    std::copy_n(sums.begin() + first, described.cell_words, taken_.begin() + first);
+  }
+}
+
+}  // namespace clew::engine
