@@ -329,7 +329,8 @@ Expected<Value> Evaluator::argument(const Value& event, uint64_t index, Span spa
   const auto number = static_cast<uint16_t>(index);
   Value raw = CLEW_TRY(field_of(event, field, number, span));
   if (kind == SourceKind::Profile) return scalar_value(sampled_address(event, number, span));
-  const bool is_typed = kind == SourceKind::Entry || kind == SourceKind::Syscall || is_entry;
+  const bool is_typed = kind == SourceKind::Entry || kind == SourceKind::Syscall ||
+                        kind == SourceKind::Kernel || is_entry;
   if (!is_typed || !parameters_of(event).has_value()) return raw;
   for (const Parameter& candidate : *parameters_of(event)) {
     if (!candidate.refusal.empty() || candidate.index != number) continue;
@@ -410,7 +411,9 @@ Expected<Value> Evaluator::return_value(const Value& event, Span span) {
   Value raw = CLEW_TRY(field_of(event, Field::ReturnValue, 0, span));
   TypeSource* types = build_.environment.types;
   const ResolvedSource& source = source_of(event);
-  if (types == nullptr || source.source.kind != SourceKind::Return) return raw;
+  const SourceKind kind = source.source.kind;
+  const bool is_typed = kind == SourceKind::Return || kind == SourceKind::KernelReturn;
+  if (types == nullptr || !is_typed) return raw;
   const Expected<TypeHandle> type = types->return_type(source.source);
   if (!type) return raw;
   if (*type == 0) return fail(span, fmt::format("{} returns void", print(source.source)));

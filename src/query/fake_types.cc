@@ -106,6 +106,8 @@ FakeTypes::FakeTypes() {
   // Of the kernel: the arguments of a system call, the fields of a tracepoint.
   functions_["read"] = {
       {parameter("fd", word, 0), parameter("buf", text, 1), parameter("count", wide, 2)}, wide};
+  functions_["vfs_read"] = {{parameter("file", pointer_to(owner), 0), parameter("count", wide, 2)},
+                            wide};
   const auto field = [&](const char* name, TypeHandle type, uint64_t offset_bytes) {
     Parameter result = parameter(name, type, 0);
     result.place = ParameterPlace::Record;
@@ -144,7 +146,8 @@ Expected<std::vector<Parameter>> FakeTypes::parameters(const Source& source) {
 
 Expected<TypeHandle> FakeTypes::return_type(const Source& source) {
   const auto found = functions_.find(source.function);
-  if (source.module != "shopd" || found == functions_.end()) {
+  const bool is_of_program = source.module == "shopd" || is_kernel_source(source.kind);
+  if (!is_of_program || found == functions_.end()) {
     return fail(ErrorCode::NotFound, "no debug information for '" + source.function + "'");
   }
   return found->second.result;

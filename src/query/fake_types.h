@@ -12,6 +12,7 @@
 //     double rate_of(int id);
 //     enum class Mood { GOOD = 0, BAD = -1 };   Mood set_mood(Mood mood);
 //     struct owner copy_owner(int id);   struct hidden;
+//     long vfs_read(struct owner *file, char *, long count);   // Of the kernel.
 #pragma once
 
 #include <map>

@@ -24,8 +24,7 @@ constexpr uint32_t kReturn = kExit & ~bit(SourceKind::Exception);
 constexpr uint32_t kPlace = kThread & ~bit(SourceKind::Profile);
 constexpr uint32_t kArguments = kThread & ~kExit;
 constexpr uint32_t kCall = bit(SourceKind::Entry) | bit(SourceKind::Return) |
-                           bit(SourceKind::Exception) | bit(SourceKind::Kernel) |
-                           bit(SourceKind::KernelReturn);
+                           bit(SourceKind::Exception) | bit(SourceKind::Kernel);
 
 constexpr Type kInt32{.size_bytes = 4};
 constexpr Type kInt64{};

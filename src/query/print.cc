@@ -27,7 +27,7 @@ std::string print_name(std::string_view name) {
 }
 
 std::string_view method_of(SourceKind kind) {
-  if (kind == SourceKind::Return) return "Return";
+  if (kind == SourceKind::Return || kind == SourceKind::KernelReturn) return "Return";
   if (kind == SourceKind::Exception) return "Exception";
   if (kind == SourceKind::Offset) return "Offset";
   if (kind == SourceKind::Line) return "Line";
@@ -44,10 +44,10 @@ std::string print_call(const Source& source) {
     case SourceKind::Usdt:
     case SourceKind::Syscall:
     case SourceKind::SyscallReturn:
-    case SourceKind::KernelReturn:
     case SourceKind::Tracepoint:
       return print_string(function);
     case SourceKind::Kernel:
+    case SourceKind::KernelReturn:
       return source.scope == Scope::Session ? print_string(function)
                                             : "kernel, " + print_string(function);
     case SourceKind::Offset:

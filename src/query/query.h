@@ -201,7 +201,7 @@ enum class SourceKind : uint8_t {
   // Of the kernel:
   Syscall,
   SyscallReturn,
-  Kernel,  // Refused, too.
+  Kernel,  // A function of the kernel, of `module` where that is given.
   KernelReturn,
   Tracepoint,
   Profile,
@@ -212,6 +212,10 @@ constexpr bool is_kernel_source(SourceKind kind) {
   return kind == SourceKind::Syscall || kind == SourceKind::SyscallReturn ||
          kind == SourceKind::Kernel || kind == SourceKind::KernelReturn ||
          kind == SourceKind::Tracepoint || kind == SourceKind::Profile;
+}
+
+constexpr bool is_kernel_function(SourceKind kind) {
+  return kind == SourceKind::Kernel || kind == SourceKind::KernelReturn;
 }
 
 enum class Scope : uint8_t { Session, Process, Machine, Cluster };

@@ -137,6 +137,7 @@ class SourceResolver {
         if (is_kernel_form()) return kernel_function(std::move(source));
         return function(std::move(source), "entry(\"module!function\")");
       case SourceKind::Return:
+        if (is_kernel_form()) return kernel_function(std::move(source));
         return function(std::move(source), "return(\"module!function\")");
       case SourceKind::Exception:
         return function(std::move(source), "exception(\"module!function\")");
@@ -159,7 +160,7 @@ class SourceResolver {
         return name_only(std::move(source), "syscall(\"read\")");
       case SourceKind::Kernel:
       case SourceKind::KernelReturn:
-        return name_only(std::move(source), "kernel(\"tcp_sendmsg\")");
+        return function(std::move(source), "kernel(\"tcp_sendmsg\")");
       case SourceKind::Tracepoint:
         return name_only(std::move(source), "tracepoint(\"sched:sched_switch\")");
     }
@@ -173,20 +174,28 @@ class SourceResolver {
   }
 
   Expected<Source> kernel_function(Source source) const {
-    source.kind = SourceKind::Kernel;
-    source.function = CLEW_TRY(text_argument(1, "Function(kernel, \"tcp_sendmsg\")"));
-    return source;
+    constexpr std::string_view kExample = "Function(kernel, \"tcp_sendmsg\")";
+    source.kind = source.kind == SourceKind::Return ? SourceKind::KernelReturn : SourceKind::Kernel;
+    if (source.scope == Scope::Process) {
+      return report_.fail(syntax_.span,
+                          "functions of the kernel belong to no process; choose among those that "
+                          "call them by a condition, as in where e.procName == \"redis-server\"");
+    }
+    return split(1, CLEW_TRY(text_argument(1, kExample)), std::move(source));
   }
 
   Expected<Source> function(Source source, std::string_view example) const {
     CLEW_TRY(expect_count(1, example));
-    const std::string text = CLEW_TRY(text_argument(0, example));
-    if (!split_function(text, source)) {
-      return report_.fail(syntax_.arguments[0].span,
-                          "'!' stands between a module and a function; all functions of a module "
-                          "are \"module!*\"");
-    }
-    return source;
+    return split(0, CLEW_TRY(text_argument(0, example)), std::move(source));
+  }
+
+  // "module!function", of that argument.
+  [[nodiscard]] Expected<Source> split(size_t argument, const std::string& text,
+                                       Source source) const {
+    if (split_function(text, source)) return source;
+    return report_.fail(syntax_.arguments[argument].span,
+                        "'!' stands between a module and a function; all functions of a module "
+                        "are \"module!*\"");
   }
 
   Expected<Source> name_only(Source source, std::string_view example) const {
@@ -299,7 +308,11 @@ class SourceResolver {
       return source;
     }
     if (provider == "fbt") {
+      if (!is_return && name != "entry") {
+        return fail_fields("a function of the kernel has two probes, entry and return");
+      }
       source.kind = is_return ? SourceKind::KernelReturn : SourceKind::Kernel;
+      source.module = fields[1];
       return source;
     }
     constexpr std::array<std::string_view, 11> kKernelProviders = {

@@ -17,10 +17,12 @@ struct Refusal {
 };
 
 std::optional<std::string_view> refusal_of(const Source& source) {
+  const bool is_of_kernel = is_kernel_source(source.kind);
   switch (source.scope) {
     case Scope::Cluster:
       return "tracing a cluster";
     case Scope::Machine:
+      if (is_of_kernel) break;
       return "tracing all of a machine with machine.Function";
     case Scope::Session:
     case Scope::Process:
@@ -31,8 +33,6 @@ std::optional<std::string_view> refusal_of(const Source& source) {
       return "tracing USDT probes";
     case SourceKind::Kernel:
     case SourceKind::KernelReturn:
-      return "tracing functions of the kernel, for which it would have to take a kprobe or an "
-             "fentry program,";
     case SourceKind::Syscall:
     case SourceKind::SyscallReturn:
     case SourceKind::Tracepoint:
