@@ -90,9 +90,10 @@ struct DWindowHeader {
   uint64_t forgotten;      // Room for one word, see runtime/kernel/bpf.h.
   uint64_t second_result;  // Of functions that have two, or three.
   uint64_t third_result;
-  uint64_t ready;   // In a process: DProcess::stamp once the literals are in the window.
-  uint64_t random;  // In a process: state of rand().
-  uint64_t reserved[17];
+  uint64_t ready;          // In a process: DProcess::stamp once the literals are in the window.
+  uint64_t random;         // In a process: state of rand().
+  uint64_t frame_address;  // At a function of the kernel: of the call's return address.
+  uint64_t reserved[16];
 };
 static_assert(offsetof(DWindowHeader, frame) == kFrameOffset);
 static_assert(offsetof(DWindowHeader, kept_arguments) == kFrameEnd);

@@ -5,7 +5,8 @@
 //
 //     in the program                        in the window
 //     argument 0 to 5 of the context        DWindowHeader::arguments
-//     return value of the context           DWindowHeader::arguments[0]
+//     return value of the context           DWindowHeader::arguments[1]
+//     frame of the context                  DWindowHeader::frame_address
 //     the context's other words             kQueryContextOffset + their offset there
 //     window pointer p below kQueryMachine  kQueryRegionOffset + p: header and frame of a region
 //     window pointer kQueryMachine + p      p itself
@@ -57,6 +58,7 @@ enum class QueryAccessor : uint32_t {
   Tid,                       // (w)
   Comm,                      // (w, dst): kQueryCommBytes bytes.
   ProcessName,               // (w, dst): kQueryProcessNameBytes bytes.
+  Caller,                    // (w): of a function of the kernel, at its entry.
 };
 
 }  // namespace clew::abi

@@ -257,11 +257,14 @@ template <typename Read>
   return 0;
 }
 
-// At a function of the kernel, the same.
+// At a function of the kernel, the same. `above`: how far the stack pointer is above the place of
+// the call's return address.
 template <typename Read>
-[[gnu::always_inline]] inline int fire_at_function(const uint64_t* context, Read read) {
-  fire(read, [context](DWindow* w) {
+[[gnu::always_inline]] inline int fire_at_function(const uint64_t* context, uint64_t above,
+                                                   Read read) {
+  fire(read, [context, above](DWindow* w) {
     w->header.kernel_pc = context[kRip];
+    w->header.frame_address = context[kRsp] - above;
     take_stack(w, context);
     return attach_cookie(context);
   });
@@ -317,13 +320,13 @@ int d_main_profile(const uint64_t* context) {
 }
 
 int d_main_function_entry(const uint64_t* context) {
-  return fire_at_function(context,
+  return fire_at_function(context, 0,
                           [context](uint64_t* arguments) { read_function(context, arguments); });
 }
 
 int d_main_function_return(const uint64_t* context) {
   return fire_at_function(
-      context, [context](uint64_t* arguments) { read_function_result(context, arguments); });
+      context, 8, [context](uint64_t* arguments) { read_function_result(context, arguments); });
 }
 
 // A return with the function's arguments (fexit); the program is for one enabling.

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
+#include <set>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -66,21 +67,24 @@ int attach_event(const FileDescriptor& program, perf_event_attr& attributes, pid
   return 0;
 }
 
-// Attaches functions of the kernel, and counts those that it does not take.
+// Attaches functions of the kernel, and keeps which of them it takes.
 class FunctionAttacher {
  public:
   FunctionAttacher(const FileDescriptor& program, bool is_return, Attachments& attachments)
       : program_(program), is_return_(is_return), attachments_(attachments) {}
 
-  [[nodiscard]] size_t attached() const { return attached_; }
+  [[nodiscard]] const std::set<uint64_t>& attached() const { return attached_; }  // Cookies.
   [[nodiscard]] int64_t error() const { return error_; }
 
   // All in one link; when one of them is refused, in halves. False when no other try makes sense.
   bool attach_many(std::span<const FunctionAddress> functions) {
     if (functions.empty()) return true;
     const int64_t error = try_many(functions);
-    if (error == 0) attached_ += functions.size();
-    if (error == 0) return true;
+    if (error == 0) {
+      for (const FunctionAddress& one : functions)
+        attached_.insert(one.cookie);
+      return true;
+    }
     error_ = error;
     if (!is_about_place(error)) return false;
     if (functions.size() == 1) return true;
@@ -95,7 +99,7 @@ class FunctionAttacher {
       attributes.config = is_return_ ? kReturnProbe : 0;
       attributes.config2 = one.address;  // With no name in config1.
       const int error = attach_event(program_, attributes, 0, one.cookie, attachments_);
-      attached_ += error == 0 ? 1 : 0;
+      if (error == 0) attached_.insert(one.cookie);
       if (error != 0) error_ = error;
       if (error != 0 && !is_about_place(error)) return false;
     }
@@ -125,7 +129,7 @@ class FunctionAttacher {
   const FileDescriptor& program_;
   bool is_return_;
   Attachments& attachments_;
-  size_t attached_ = 0;
+  std::set<uint64_t> attached_;
   int64_t error_ = 0;
 };
 
@@ -137,8 +141,10 @@ std::string names_of(std::span<const FunctionPlace> places) {
 
 }  // namespace
 
-Expected<void> attach_functions(const FileDescriptor& program, bool is_return,
-                                std::span<const FunctionPlace> places, Attachments& attachments) {
+Expected<std::vector<uint64_t>> attach_functions(const FileDescriptor& program,
+                                                 const FunctionAttach& how,
+                                                 std::span<const FunctionPlace> places,
+                                                 Attachments& attachments) {
   const std::vector<FunctionAddress> functions = CLEW_TRY(find_functions(places));
   if (functions.empty()) {
     return fail(ErrorCode::Refused,
@@ -146,9 +152,9 @@ Expected<void> attach_functions(const FileDescriptor& program, bool is_return,
                             "available_filter_functions)",
                             names_of(places)));
   }
-  FunctionAttacher attacher(program, is_return, attachments);
+  FunctionAttacher attacher(program, how.is_return, attachments);
   bool is_possible = true;
-  if (features().has_kernel_probe_multi) {
+  if (features().has_kernel_probe_multi && !how.is_single) {
     is_possible = attacher.attach_many(functions);
   } else {
     const Expected<uint32_t> type = event_type("kprobe");
@@ -158,7 +164,13 @@ Expected<void> attach_functions(const FileDescriptor& program, bool is_return,
     }
     is_possible = attacher.attach_singly(functions, *type);
   }
-  if (is_possible && attacher.attached() > 0) return {};
+  if (is_possible && !attacher.attached().empty()) {
+    std::vector<uint64_t> left_out;
+    for (const FunctionPlace& one : places) {
+      if (!attacher.attached().contains(one.cookie)) left_out.push_back(one.cookie);
+    }
+    return left_out;
+  }
   const std::string reason = bpf_error(static_cast<int>(attacher.error()));
   return fail(ErrorCode::Refused,
               is_possible ? fmt::format("{}: the kernel does not let it be probed: {}",

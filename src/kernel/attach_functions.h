@@ -11,10 +11,16 @@
 
 namespace clew::kernel {
 
-// Functions that the kernel lets nobody probe are left out; Refused when none is left, or when it
-// lets no program at its functions at all.
-Expected<void> attach_functions(const FileDescriptor& program, bool is_return,
-                                std::span<const FunctionPlace> places, Attachments& attachments);
+struct FunctionAttach {
+  bool is_return = false;
+  bool is_single = false;  // One perf event for each, also where the kernel has kprobe.multi.
+};
+// Functions that the kernel lets nobody probe are left out: gives their cookies. Refused when none
+// is left, or when it lets no program at its functions at all.
+Expected<std::vector<uint64_t>> attach_functions(const FileDescriptor& program,
+                                                 const FunctionAttach& how,
+                                                 std::span<const FunctionPlace> places,
+                                                 Attachments& attachments);
 
 // A program that the kernel knows the function of already (fexit).
 Expected<FileDescriptor> attach_trampoline(const FileDescriptor& program,

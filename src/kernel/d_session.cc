@@ -69,7 +69,8 @@ struct DSession::Data {
   std::unique_ptr<UserStacks> user_stacks;  // Null when no clause asks for them.
   std::vector<FileDescriptor> loaded;       // By group.
   Attachments attachments;
-  std::vector<uint32_t> left_out;  // Ids of probes.
+  std::vector<uint32_t> left_out;            // Ids of probes.
+  std::vector<uint32_t> functions_left_out;  // Indices of enablings.
 
   [[nodiscard]] abi::DShared& shared() const { return *maps.shared.as<abi::DShared>(); }
 
@@ -318,8 +319,11 @@ struct DSession::Data {
       const Probe& probe = enablings[enabling].probe;
       places.push_back({probe.module, probe.symbol, cookie(enabling)});
     }
-    const bool is_return = first.kind == AttachKind::FunctionReturn;
-    return attach_functions(loaded[index], is_return, places, attachments);
+    const FunctionAttach how{.is_return = first.kind == AttachKind::FunctionReturn,
+                             .is_single = group.key.type == ProgramType::SingleProbe};
+    for (const uint64_t one : CLEW_TRY(attach_functions(loaded[index], how, places, attachments)))
+      functions_left_out.push_back(static_cast<uint32_t>(one));
+    return {};
   }
 
   // Runs the host program of BEGIN or END, if there is one.
@@ -393,6 +397,10 @@ Expected<void> DSession::attach() {
 
 const std::vector<uint32_t>& DSession::left_out() const {
   return data_->left_out;
+}
+
+const std::vector<uint32_t>& DSession::functions_left_out() const {
+  return data_->functions_left_out;
 }
 
 Expected<void> DSession::add(std::vector<DEnabling> enablings) {

@@ -93,6 +93,8 @@ class DSession {
   [[nodiscard]] std::span<const DEnabling> enablings() const;
   // Ids of the probes that attach() left out: the kernel cannot set them at their instructions.
   [[nodiscard]] const std::vector<uint32_t>& left_out() const;
+  // The same of functions of the kernel, which it lets nobody probe: places in enablings().
+  [[nodiscard]] const std::vector<uint32_t>& functions_left_out() const;
   // Probes of processes that were found since: attaches them, also while others fire. What it has
   // already (Probe::is_everywhere) is left out. Errors: Limit when there is no room for more; and
   // as of load and attach. What was there before goes on in each case.

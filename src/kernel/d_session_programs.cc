@@ -209,7 +209,7 @@ Expected<ProgramKey> key_of(const ProgramPlan& plan, const DEnabling& enabling, 
   const KindOfProgram kind = program_of(probe.kind);
   ProgramKey key;
   key.main = kind.main;
-  key.type = kind.type;
+  key.type = probe.needs_frame ? ProgramType::SingleProbe : kind.type;
   key.run_when = when_of(probe);
   key.clauses = enabling.clauses;
   uint32_t read = 0;

@@ -39,8 +39,7 @@ TEST_F(SessionTest, AFunctionOfTheKernelIsProbedOrRefusedInWords) {
 TEST_F(SessionTest, AFunctionThatTheKernelHasNotIsRefusedByItsName) {
   const FunctionPlace place = {"vmlinux", "clew_has_no_such_function", 0};
   Attachments attachments;
-  const Expected<void> attached =
-      attach_functions(FileDescriptor(), false, std::span(&place, 1), attachments);
+  const auto attached = attach_functions(FileDescriptor(), {}, std::span(&place, 1), attachments);
   ASSERT_FALSE(attached);
   EXPECT_TRUE(attached.error().message.starts_with("clew_has_no_such_function: the kernel lists"))
       << attached.error().message;

@@ -110,6 +110,10 @@ struct Probe {
   std::vector<ProbeFilter> more_filters;
   // The probe fires only in a process's first thread (proc:::start).
   bool is_first_thread_only = false;
+  // FunctionEntry, FunctionReturn: the program asks where the call's frame is, to pair the two.
+  // That takes a probe of its own: what kprobe.multi says at returns has no stack pointer, or not
+  // that of the function, from Linux 6.14 on (arch/x86/kernel/ftrace_64.S, return_to_handler).
+  bool needs_frame = false;
 };
 
 inline constexpr uint32_t kProbeFiltersMax = 3;

@@ -47,7 +47,8 @@ std::optional<int32_t> context_place(int32_t offset) {
   constexpr auto kRegisters = static_cast<int32_t>(sizeof(abi::Context::arguments));
   if (offset < 0) return std::nullopt;
   if (offset < kRegisters) return kArguments + offset;
-  if (offset == offsetof(abi::Context, return_value)) return kArguments;
+  if (offset == offsetof(abi::Context, return_value)) return kArguments + 8;
+  if (offset == offsetof(abi::Context, frame)) return offsetof(abi::DWindowHeader, frame_address);
   if (offset >= static_cast<int32_t>(offsetof(abi::Context, vectors))) return std::nullopt;
   return static_cast<int32_t>(abi::kQueryContextOffset) + offset;
 }
@@ -82,6 +83,7 @@ constexpr Callee kCallees[] = {
     {number_of(abi::QueryAccessor::Tid), "d_builtin_tid", Shape::Machine},
     {number_of(abi::QueryAccessor::Comm), "d_query_comm", Shape::Machine},
     {number_of(abi::QueryAccessor::ProcessName), "d_query_process_name", Shape::Machine},
+    {number_of(abi::QueryAccessor::Caller), "d_builtin_caller", Shape::Machine},
     {number_of(abi::DAccessor::Commit), "d_commit", Shape::Machine},
     {number_of(abi::DAccessor::Aggregate), "d_aggregate", Shape::Machine},
     {number_of(abi::DAccessor::VariableLoadBytes), "d_variable_load_bytes", Shape::Machine},

@@ -28,6 +28,7 @@ TEST(ProbeToBpf, FindsArgumentsAndFrameInTheWindow) {
       .load(Size::Double, Register::R2, Register::R6, offsetof(abi::Context, arguments) + 16)
       .load(Size::Double, Register::R3, Register::R6, offsetof(abi::Context, return_value))
       .load(Size::Double, Register::R4, Register::R6, offsetof(abi::Context, tid))
+      .load(Size::Double, Register::R5, Register::R6, offsetof(abi::Context, frame))
       .store(Size::Double, Register::R10, -8, Register::R2)
       .move(Register::R1, Register::R10);
   const Expected<Function> function = translate(b);
@@ -37,12 +38,13 @@ TEST(ProbeToBpf, FindsArgumentsAndFrameInTheWindow) {
   const auto first = static_cast<int16_t>(offsetof(abi::DWindowHeader, arguments));
   const int32_t frame = abi::kQueryRegionOffset + abi::kFrameEnd;
   EXPECT_EQ(code[1].offset, first + 16);
-  EXPECT_EQ(code[2].offset, first);
+  EXPECT_EQ(code[2].offset, first + 8);
   EXPECT_EQ(code[3].offset, abi::kQueryContextOffset + offsetof(abi::Context, tid));
-  EXPECT_EQ(code[4].destination(), 6);
-  EXPECT_EQ(code[4].offset, frame - 8);
-  EXPECT_EQ(code[5].source(), 6);
-  EXPECT_EQ(code[6].immediate, frame);
+  EXPECT_EQ(code[4].offset, static_cast<int16_t>(offsetof(abi::DWindowHeader, frame_address)));
+  EXPECT_EQ(code[5].destination(), 6);
+  EXPECT_EQ(code[5].offset, frame - 8);
+  EXPECT_EQ(code[6].source(), 6);
+  EXPECT_EQ(code[7].immediate, frame);
 }
 
 TEST(ProbeToBpf, TellsTheRegionFromTheMachinesOwnMemory) {
