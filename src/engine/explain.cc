@@ -158,7 +158,7 @@ std::string explain_kernel(const query::Query& query, const KernelTracee& tracee
   } else {
     text += fmt::format("  state: {} of cells by key, per processor\n",
                         counted(lowered.aggregations.size(), "table", "tables"));
-    text += fmt::format("  keys of {} bytes\n", lowered.aggregations[0].key_bytes);
+    text += fmt::format("  keys of {} bytes\n", 8 * lowered.root.state.tables[0].key_words);
   }
   for (const plan::KernelProgram& each : lowered.programs) {
     text += fmt::format("program of source {}{}: {} instructions\n", each.source,

@@ -49,9 +49,10 @@ DAggregateFunction function_of(AggregateKind kind) {
       return DAggregateFunction::LinearQuantize;
     case AggregateKind::LogLinearQuantize:
       return DAggregateFunction::LogLinearQuantize;
+    case AggregateKind::Distinct:
+      return DAggregateFunction::Max;
     case AggregateKind::Count:
     case AggregateKind::TopK:
-    case AggregateKind::Distinct:
     case AggregateKind::Quantile:
       break;
   }
@@ -109,17 +110,29 @@ bool has_kernel_cells(const query::Aggregate& aggregate) {
       return has_same_steps(spec) &&
              words_of(DAggregateFunction::LogLinearQuantize, spec) < abi::kDCellWordsMax;
     case AggregateKind::Distinct:
+      return true;
     case AggregateKind::Quantile:
-      return false;
+      return !spec.is_real;
   }
   return false;
+}
+
+bool has_kernel_buckets(const query::Aggregate& aggregate) {
+  return aggregate.kind == AggregateKind::Distinct || aggregate.kind == AggregateKind::Quantile;
+}
+
+// Quantiles of the same values differ only in what they are read for.
+bool have_same_cells(const query::Aggregate& a, const query::Aggregate& b) {
+  AggregateSpec of_a = spec_of(a);
+  of_a.quantile = spec_of(b).quantile;
+  return a.kind == b.kind && a.arguments == b.arguments && of_a == spec_of(b);
 }
 
 abi::DAggregation kernel_aggregation(const query::Aggregate& aggregate, uint32_t key_bytes) {
   const AggregateSpec spec = spec_of(aggregate);
   abi::DAggregation result{};
   result.function = function_of(aggregate.kind);
-  result.key_bytes = key_bytes;
+  result.key_bytes = key_bytes + (has_kernel_buckets(aggregate) ? 8 : 0);
   result.cell_words = static_cast<uint32_t>(1 + words_of(result.function, spec));
   if (aggregate.kind == AggregateKind::LinearQuantize) {
     result.parameters[0] = spec.low;
@@ -148,8 +161,8 @@ uint64_t kernel_bias(const query::Aggregate& aggregate) {
   return orders && is_wide_unsigned(aggregate) ? uint64_t{1} << 63 : 0;
 }
 
-std::vector<uint64_t> cells_of(const query::Aggregate& aggregate,
-                               std::span<const uint64_t> counted) {
+std::vector<uint64_t> cells_of(const query::Aggregate& aggregate, std::span<const uint64_t> counted,
+                               uint64_t bucket) {
   const AggregateSpec spec = spec_of(aggregate);
   std::vector<uint64_t> cells(aggregate::cell_words(spec));
   switch (aggregate.kind) {
@@ -165,15 +178,21 @@ std::vector<uint64_t> cells_of(const query::Aggregate& aggregate,
         cells[i <= zero ? 0 : i - zero] += counted[i];
       return cells;
     }
+    case AggregateKind::Quantile:
+      CLEW_ASSERT(bucket < cells.size());
+      cells[bucket] = counted[0];
+      return cells;
+    case AggregateKind::Distinct:
+      CLEW_ASSERT(bucket < aggregate::kDistinctRegisters);
+      cells[bucket / 8] = counted[0] << (bucket % 8 * 8);
+      return cells;
     case AggregateKind::Count:
     case AggregateKind::Sum:
     case AggregateKind::Average:
     case AggregateKind::Deviation:
     case AggregateKind::Quantize:
     case AggregateKind::LinearQuantize:
-    case AggregateKind::Distinct:
     case AggregateKind::TopK:
-    case AggregateKind::Quantile:
       break;
   }
   CLEW_ASSERT(counted.size() <= cells.size());

@@ -146,6 +146,7 @@ void find_kernel_use(const query::Query& query, const query::Source& source,
                          expression.index >= static_cast<uint16_t>(QueryWord::Pid);
     if (is_word) use.words.insert(static_cast<QueryWord>(expression.index));
     if (expression.field == Field::Tid) use.tid = true;
+    if (expression.field == Field::Caller) use.caller = true;
   }
   for (const Expression& operand : expression.operands)
     find_kernel_use(query, source, operand, use);

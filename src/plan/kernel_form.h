@@ -17,15 +17,16 @@ namespace clew::plan {
 query::Query kernel_form(query::Query query);
 
 // The plan of a query in that form: what programs in the kernel can do stands before the merge.
-// Counting is left to the tracer where the kernel's tables have no such cells (distinct,
-// quantiles, some unsigned numbers of 8 bytes), where a key is made of a name by computing, and
-// where events are counted down (`for N events`).
+// Counting is left to the tracer where the kernel's tables have no such cells (some unsigned
+// numbers of 8 bytes), where a key is made of a name by computing, and where events are counted
+// down (`for N events`).
 Plan make_kernel_plan(query::Query query);
 
 // What an expression in that form needs besides arg0 to arg5 and the time.
 struct KernelUse {
   std::set<abi::QueryWord> words;
   bool tid = false;
+  bool caller = false;
 
   [[nodiscard]] bool entry() const;  // The entry of the same call.
 };

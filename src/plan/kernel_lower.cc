@@ -31,6 +31,7 @@ constexpr uint32_t kFrameStart = abi::kFrameEnd;  // sample() words follow in th
 constexpr int32_t kEntryArguments = 6;
 constexpr uint32_t kEntryRecordBytes = 8 * (1 + kEntryArguments);  // Time, then the arguments.
 static_assert(kEntryRecordBytes <= abi::kQueryEntryBytes);
+constexpr uint32_t kCallKeyBytes = 16;  // Of a function's: the call's frame, the probe.
 
 constexpr uint32_t machine(uint32_t offset) {
   return abi::kQueryMachine + offset;
@@ -52,19 +53,24 @@ class KernelLowering {
  private:
   Expected<void> find_state();
   Expected<void> find_table();
+  size_t table_for(const query::Aggregate& aggregate, uint32_t key_words);
+  [[nodiscard]] bool shares_table(size_t aggregate) const;
   [[nodiscard]] std::vector<const Expression*> key_parts() const;
   [[nodiscard]] std::vector<const Expression*> counted() const;
   Expected<void> place_samples();
 
   Expected<void> program(uint16_t source);
   Expected<void> recorder(uint16_t source);
-  Expected<void> restrict(Coder& coder);
+  Expected<void> restrict(Coder& coder, const query::Source& source);
   Expected<void> filters(Coder& coder, const query::Source& source);
-  Expected<void> provide(Coder& coder, const KernelUse& use);
-  void take_entry(Coder& coder);
+  Expected<void> provide(Coder& coder, const query::Source& source, const KernelUse& use);
+  static void put_call_key(Coder& coder, const query::Source& source);
+  void take_entry(Coder& coder, const query::Source& source);
   void load_word(Coder& coder, QueryWord word);
   Expected<void> emit_event(Coder& coder, uint16_t source);
   Expected<void> update_cells(Coder& coder);
+  Expected<void> prepare_value(Coder& coder, const query::Aggregate& aggregate);
+  Expected<void> put_bucket(Coder& coder, const query::Aggregate& aggregate);
 
   static void call(Coder& coder, DAccessor accessor) { call(coder, number_of(accessor)); }
   static void call(Coder& coder, QueryAccessor accessor) { call(coder, number_of(accessor)); }
@@ -117,19 +123,29 @@ std::vector<const Expression*> KernelLowering::counted() const {
   return all;
 }
 
+// The table of an earlier aggregate that counts the same, or a new one.
+size_t KernelLowering::table_for(const query::Aggregate& aggregate, uint32_t key_words) {
+  for (size_t i = 0; i < result_.table_of.size(); ++i) {
+    if (have_same_cells(query_.aggregates[i], aggregate)) return result_.table_of[i];
+  }
+  result_.aggregations.push_back(kernel_aggregation(aggregate, 8 * key_words));
+  return result_.aggregations.size() - 1;
+}
+
 Expected<void> KernelLowering::find_table() {
   uint32_t key_words = 0;
   for (const Expression* part : key_parts())
     key_words += stored_words(*part);
-  if (8 * key_words > abi::kDKeyBytesMax) {
+  constexpr uint32_t kKeyBytesMax = abi::kDKeyBytesMax - 8;  // A bucket may follow.
+  if (8 * key_words > kKeyBytesMax) {
     return fail(ErrorCode::Limit, fmt::format("a key of this query has {} bytes, {} are possible",
-                                              8 * key_words, abi::kDKeyBytesMax));
+                                              8 * key_words, kKeyBytesMax));
   }
   aggregate::TableShape shape;
   shape.key_words = key_words;
   for (const query::Aggregate& aggregate : query_.aggregates) {
     shape.group.cells.push_back(spec_of(aggregate));
-    result_.aggregations.push_back(kernel_aggregation(aggregate, 8 * key_words));
+    result_.table_of.push_back(table_for(aggregate, key_words));
   }
   if (query_.aggregates.empty()) result_.aggregations.push_back(kernel_count(8 * key_words));
   result_.root.state.tables.push_back(std::move(shape));
@@ -185,10 +201,24 @@ void KernelLowering::load_word(Coder& coder, QueryWord word) {
   builder.store(Size::Double, Register::R6, context_of(word), Register::R0);
 }
 
+// The key of the variable of open calls of a function.
+void KernelLowering::put_call_key(Coder& coder, const query::Source& source) {
+  if (!query::is_kernel_function(source.kind)) return;
+  constexpr auto kProbe = static_cast<uint32_t>(offsetof(abi::DWindowHeader, probe));
+  coder.builder()
+      .load_window(Register::R2, machine(abi::kDKeyOffset))
+      .load(Size::Double, Register::R0, Register::R6, offsetof(abi::Context, frame))
+      .store(Size::Double, Register::R2, 0, Register::R0)
+      .load_window(Register::R3, machine(kProbe))
+      .load(Size::Word, Register::R0, Register::R3, 0)
+      .store(Size::Double, Register::R2, 8, Register::R0);
+}
+
 // The words of the entry from the thread's variable; leaves when there are none.
-void KernelLowering::take_entry(Coder& coder) {
+void KernelLowering::take_entry(Coder& coder, const query::Source& source) {
   isa::Builder& builder = coder.builder();
   const isa::Label unpaired = builder.label();
+  put_call_key(coder, source);
   builder.move(Register::R2, variable_)
       .move(Register::R3, static_cast<int32_t>(abi::kQueryEntryOffset));
   call(coder, DAccessor::VariableLoadBytes);
@@ -212,8 +242,9 @@ void KernelLowering::take_entry(Coder& coder) {
 }
 
 // Puts what is used, and not there yet, into the context.
-Expected<void> KernelLowering::provide(Coder& coder, const KernelUse& use) {
-  if (use.entry() && !provided_.entry()) take_entry(coder);
+Expected<void> KernelLowering::provide(Coder& coder, const query::Source& source,
+                                       const KernelUse& use) {
+  if (use.entry() && !provided_.entry()) take_entry(coder, source);
   for (const QueryWord word : use.words) {
     if (provided_.words.insert(word).second) load_word(coder, word);
   }
@@ -222,15 +253,22 @@ Expected<void> KernelLowering::provide(Coder& coder, const KernelUse& use) {
     call(coder, QueryAccessor::Tid);
     coder.builder().store(Size::Double, Register::R6, offsetof(abi::Context, tid), Register::R0);
   }
+  if (use.caller && !provided_.caller) {
+    provided_.caller = true;
+    call(coder, QueryAccessor::Caller);
+    coder.builder().store(Size::Double, Register::R6, offsetof(abi::Context, caller), Register::R0);
+  }
   return {};
 }
 
-// Which processes.
-Expected<void> KernelLowering::restrict(Coder& coder) {
-  const Expression condition = pid_condition(input_.pids, input_.tracer_pid);
+// Which processes. machine.Function means all, whatever the session traces.
+Expected<void> KernelLowering::restrict(Coder& coder, const query::Source& source) {
+  const bool is_everyone = source.scope == query::Scope::Machine;
+  const Expression condition =
+      pid_condition(is_everyone ? std::vector<int64_t>() : input_.pids, input_.tracer_pid);
   KernelUse use;
   use.words.insert(QueryWord::Pid);
-  CLEW_TRY(provide(coder, use));
+  CLEW_TRY(provide(coder, source, use));
   return coder.require(condition);
 }
 
@@ -240,7 +278,7 @@ Expected<void> KernelLowering::filters(Coder& coder, const query::Source& source
     if (is_site_constant(query_, query_.where[i])) continue;  // Probes that fail it are not there.
     KernelUse use;
     find_kernel_use(query_, source, query_.where[i], use);
-    CLEW_TRY(provide(coder, use));
+    CLEW_TRY(provide(coder, source, use));
     CLEW_TRY(coder.require(query_.where[i]));
   }
   return {};
@@ -269,6 +307,39 @@ Expected<void> KernelLowering::emit_event(Coder& coder, uint16_t source) {
   return {};
 }
 
+// Whether an earlier aggregate is counted in the same table.
+bool KernelLowering::shares_table(size_t aggregate) const {
+  const auto end = result_.table_of.begin() + static_cast<ptrdiff_t>(aggregate);
+  return std::find(result_.table_of.begin(), end, result_.table_of[aggregate]) != end;
+}
+
+// r0 = what update_cells() keeps of an aggregate.
+Expected<void> KernelLowering::prepare_value(Coder& coder, const query::Aggregate& aggregate) {
+  CLEW_TRY(compute(coder, aggregate));
+  if (kernel_bias(aggregate) == 0) return {};
+  coder.builder()
+      .load_constant(Register::R2, kernel_bias(aggregate))
+      .alu(Alu::Xor, Register::R0, Register::R2);
+  return {};
+}
+
+// r0 = what was kept: the bucket behind the key, r3 = what is added there.
+Expected<void> KernelLowering::put_bucket(Coder& coder, const query::Aggregate& aggregate) {
+  isa::Builder& builder = coder.builder();
+  const int32_t mark = coder.frame_used();
+  if (aggregate.kind == query::AggregateKind::Distinct) {
+    CLEW_TRY(find_distinct_register(coder));
+  } else {
+    CLEW_TRY(find_quantile_bucket(coder, spec_of(aggregate).is_signed));
+    builder.move(Register::R2, Register::R0).move(Register::R3, 1);
+  }
+  coder.release(mark);
+  const uint32_t key_bytes = 8 * result_.root.state.tables[0].key_words;
+  builder.load_window(Register::R1, machine(abi::kDKeyOffset + key_bytes))
+      .store(Size::Double, Register::R1, 0, Register::R2);
+  return {};
+}
+
 // All values are computed before any is added: memory that cannot be read leaves the hit out whole.
 Expected<void> KernelLowering::update_cells(Coder& coder) {
   isa::Builder& builder = coder.builder();
@@ -276,13 +347,8 @@ Expected<void> KernelLowering::update_cells(Coder& coder) {
     return machine(abi::kQueryValuesOffset + 8 * static_cast<uint32_t>(aggregate));
   };
   for (size_t i = 0; i < query_.aggregates.size(); ++i) {
-    const query::Aggregate& aggregate = query_.aggregates[i];
-    if (!needs_value(aggregate)) continue;
-    CLEW_TRY(coder.value(aggregate.arguments[0]));
-    if (kernel_bias(aggregate) != 0) {
-      builder.load_constant(Register::R2, kernel_bias(aggregate))
-          .alu(Alu::Xor, Register::R0, Register::R2);
-    }
+    if (!needs_value(query_.aggregates[i]) || shares_table(i)) continue;
+    CLEW_TRY(prepare_value(coder, query_.aggregates[i]));
     builder.load_window(Register::R2, place(i)).store(Size::Double, Register::R2, 0, Register::R0);
   }
   builder.load_window(Register::R9, machine(abi::kDKeyOffset));
@@ -291,13 +357,22 @@ Expected<void> KernelLowering::update_cells(Coder& coder) {
     CLEW_TRY(coder.store(*part, Register::R9, at));
     at += static_cast<int32_t>(8 * stored_words(*part));
   }
-  for (size_t i = 0; i < result_.aggregations.size(); ++i) {
-    builder.load_window(Register::R3, place(i))
-        .load(Size::Double, Register::R3, Register::R3, 0)
-        .move(Register::R2, static_cast<int32_t>(i))
-        .move(Register::R4, 1);
+  const auto add = [&](size_t table) {
+    builder.move(Register::R2, static_cast<int32_t>(table)).move(Register::R4, 1);
     call(coder, DAccessor::Aggregate);
+  };
+  for (size_t i = 0; i < query_.aggregates.size(); ++i) {
+    if (shares_table(i)) continue;
+    builder.load_window(Register::R3, place(i)).load(Size::Double, Register::R3, Register::R3, 0);
+    if (has_kernel_buckets(query_.aggregates[i])) {
+      builder.move(Register::R0, Register::R3);
+      CLEW_TRY(put_bucket(coder, query_.aggregates[i]));
+    }
+    add(result_.table_of[i]);
   }
+  if (!query_.aggregates.empty()) return {};
+  builder.move(Register::R3, 0);
+  add(0);
   return {};
 }
 
@@ -307,12 +382,12 @@ Expected<void> KernelLowering::program(uint16_t index) {
   provided_ = {};
   variable_ = static_cast<int32_t>(result_.variables.size());
   coder.begin();
-  CLEW_TRY(restrict(coder));
+  CLEW_TRY(restrict(coder, source));
   CLEW_TRY(filters(coder, source));
   KernelUse use;
   for (const Expression* expression : counted())
     find_kernel_use(query_, source, *expression, use);
-  CLEW_TRY(provide(coder, use));
+  CLEW_TRY(provide(coder, source, use));
   if (result_.root.form == StateForm::Events) {
     CLEW_TRY(emit_event(coder, index));
   } else {
@@ -325,10 +400,11 @@ Expected<void> KernelLowering::program(uint16_t index) {
 }
 
 Expected<void> KernelLowering::recorder(uint16_t index) {
-  Coder coder(query_, query_.sources[index], environment_);
+  const query::Source& source = query_.sources[index];
+  Coder coder(query_, source, environment_);
   provided_ = {};
   coder.begin();
-  CLEW_TRY(restrict(coder));
+  CLEW_TRY(restrict(coder, source));
   isa::Builder& builder = coder.builder();
   builder.call(abi::Accessor::Time)
       .load_window(Register::R2, machine(abi::kQueryEntryOffset))
@@ -339,6 +415,7 @@ Expected<void> KernelLowering::recorder(uint16_t index) {
               static_cast<int32_t>(offsetof(abi::Context, arguments)) + 8 * i)
         .store(Size::Double, Register::R2, 8 * (1 + i), Register::R0);
   }
+  put_call_key(coder, source);
   builder.move(Register::R2, variable_)
       .move(Register::R3, static_cast<int32_t>(abi::kQueryEntryOffset));
   call(coder, DAccessor::VariableStoreBytes);
@@ -346,7 +423,10 @@ Expected<void> KernelLowering::recorder(uint16_t index) {
                               .source = index,
                               .is_recorder = true});
   result_.variables.push_back(
-      {.key_bytes = 0, .value_bytes = kEntryRecordBytes, .is_thread = 1, .reserved = 0});
+      {.key_bytes = query::is_kernel_function(source.kind) ? kCallKeyBytes : 0,
+       .value_bytes = kEntryRecordBytes,
+       .is_thread = 1,
+       .reserved = 0});
   return {};
 }
 

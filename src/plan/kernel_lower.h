@@ -6,7 +6,10 @@
 //     Events   captured values go through its ring: a record is a DRecordHeader, then the words
 //
 // A source that asks for the entry of a call (elapsed, entry.argN) gets a second program there, the
-// recorder, which keeps time and arguments in a variable of the thread.
+// recorder, which keeps time and arguments in a variable of the thread. A thread is in one system
+// call at a time; of functions it is in many, also in the same one twice, so that their variable
+// has the function and the place of the call's return address as its key. The function is known by
+// its probe's id, which is to be the same at entry and return.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +41,8 @@ struct KernelLowered {
   // shape.
   Lowered root;
   std::vector<KernelProgram> programs;
-  std::vector<abi::DAggregation> aggregations;  // By aggregate; one count when there is none.
+  std::vector<abi::DAggregation> aggregations;  // Tables; one count when there is no aggregate.
+  std::vector<size_t> table_of;                 // By aggregate, its place in `aggregations`.
   std::vector<abi::DVariable> variables;        // Of recorders.
 };
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans for sources in the kernel: what is asked of the D machine, and that its cells mean the same
 // as those of aggregate/function.h.
+#include <map>
 #include <random>
+#include <span>
 
 #include <gtest/gtest.h>
 
 #include "abi/d_buckets.h"
 #include "abi/query_window.h"
+#include "aggregate/buckets.h"
 #include "aggregate/function.h"
 #include "plan/kernel_cells.h"
 #include "plan/kernel_form.h"
@@ -145,11 +148,43 @@ INSTANTIATE_TEST_SUITE_P(
         CellCase{"LogLinearLate", "llquantize(e.arg0, 2, 3, 18, 4)"}),
     [](const auto& test) { return std::string(test.param.name); });
 
+// What a table has of quantile() and distinct() is by bucket; together it is the tracer's cell.
+TEST(KernelBuckets, AddUpToTheWholeCell) {
+  const query::Query query = parse(
+      "from e in syscall(\"write\") select quantile(e.arg0, .9), quantile((unsigned long)e.arg0, "
+      ".5), distinct(e.arg0)");
+  ASSERT_EQ(query.aggregates.size(), 3U);
+  std::mt19937_64 random(8);
+  for (const query::Aggregate& aggregate : query.aggregates) {
+    ASSERT_TRUE(has_kernel_cells(aggregate) && has_kernel_buckets(aggregate));
+    const aggregate::AggregateSpec spec = spec_of(aggregate);
+    const bool is_distinct = aggregate.kind == query::AggregateKind::Distinct;
+    std::vector<uint64_t> expected(aggregate::cell_words(spec));
+    std::map<uint64_t, uint64_t> entries;
+    for (int i = 0; i < 5000; ++i) {
+      const uint64_t value = random_value(random, aggregate.arguments[0].type);
+      aggregate::add(spec, expected, value);
+      if (is_distinct) {
+        const uint64_t hash = aggregate::hash_step(aggregate::kHashSeed, value);
+        const aggregate::DistinctUpdate update = aggregate::distinct_update(hash);
+        uint64_t& rank = entries[update.register_index];
+        rank = std::max<uint64_t>(rank, update.rank);
+      } else {
+        ++entries[aggregate::quantile_bucket(value, spec.is_signed)];
+      }
+    }
+    std::vector<uint64_t> got(expected.size());
+    for (const auto& [bucket, cell] : entries)
+      aggregate::merge(spec, got, cells_of(aggregate, std::span(&cell, 1), bucket));
+    EXPECT_EQ(got, expected);
+  }
+}
+
 TEST(KernelCellsThatAreNot, AreLeftToTheTracer) {
   const query::Query query = parse(
-      "from e in syscall(\"write\") select distinct(e.arg0), quantile(e.arg0, .5), "
-      "quantize((unsigned long)e.arg0), stddev((unsigned long)e.arg0)");
-  ASSERT_EQ(query.aggregates.size(), 4U);
+      "from e in syscall(\"write\") select quantize((unsigned long)e.arg0), "
+      "stddev((unsigned long)e.arg0)");
+  ASSERT_EQ(query.aggregates.size(), 2U);
   for (const query::Aggregate& aggregate : query.aggregates)
     EXPECT_FALSE(has_kernel_cells(aggregate));
 }
@@ -175,12 +210,28 @@ TEST(KernelPlan, KeysAloneAreCounted) {
 
 TEST(KernelPlan, LeavesToTheTracerWhatItCannotCount) {
   for (const char* text :
-       {"from e in syscall(\"write\") groupby e.pid select distinct(e.arg0)",
+       {"from e in syscall(\"write\") groupby e.pid select quantize((unsigned long)e.arg0)",
         "from e in syscall(\"write\") where e.comm like \"%x%\" groupby e.pid select count()",
         "from e in syscall(\"write*\") groupby substr(e.function, 0, 2) select count()",
         "from e in syscall(\"write\") select count() for 10 events"}) {
     EXPECT_EQ(lower(text).root.form, StateForm::Events) << text;
   }
+}
+
+TEST(KernelPlan, QuantilesAndDistinctHaveAnEntryForEachBucket) {
+  const KernelLowered lowered = lower(
+      "from e in syscall(\"write\") groupby e.pid select e.pid, count(), p50(e.arg2), "
+      "p99(e.arg2), distinct(e.arg0), p99(e.arg1)");
+  EXPECT_EQ(lowered.root.form, StateForm::Table);
+  // Quantiles of the same value share a table.
+  EXPECT_EQ(lowered.table_of, (std::vector<size_t>{0, 1, 1, 2, 3}));
+  ASSERT_EQ(lowered.aggregations.size(), 4U);
+  EXPECT_EQ(lowered.aggregations[0].key_bytes, 8U);
+  EXPECT_EQ(lowered.aggregations[1].key_bytes, 16U);
+  EXPECT_EQ(lowered.aggregations[1].function, abi::DAggregateFunction::Count);
+  EXPECT_EQ(lowered.aggregations[2].key_bytes, 16U);
+  EXPECT_EQ(lowered.aggregations[2].function, abi::DAggregateFunction::Max);
+  EXPECT_EQ(lowered.root.state.tables[0].key_words, 1U);
 }
 
 TEST(KernelPlan, ElapsedNeedsAProgramAtTheEntry) {
@@ -191,6 +242,18 @@ TEST(KernelPlan, ElapsedNeedsAProgramAtTheEntry) {
   EXPECT_TRUE(lowered.programs[1].is_recorder);
   EXPECT_TRUE(lowered.programs[3].is_recorder);
   EXPECT_EQ(lowered.variables.size(), 2U);  // A thread's calls of one are not those of the other.
+}
+
+// A thread is in many functions at once, also in one of them twice.
+TEST(KernelPlan, OpenCallsOfFunctionsAreKnownByTheirFrames) {
+  const KernelLowered lowered = lower(
+      "from e in kernel_return(\"vfs_read\"), syscall_return(\"read\") where e.elapsed > 10 select "
+      "count(), sum(e.retval)");
+  ASSERT_EQ(lowered.programs.size(), 4U);
+  ASSERT_EQ(lowered.variables.size(), 2U);
+  EXPECT_EQ(lowered.variables[0].key_bytes, 16U);
+  EXPECT_EQ(lowered.variables[0].is_thread, 1U);
+  EXPECT_EQ(lowered.variables[1].key_bytes, 0U);
 }
 
 TEST(KernelPlan, SourcesInProcessesHaveNoProgram) {

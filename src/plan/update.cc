@@ -208,24 +208,7 @@ Expected<void> Update::quantize() {
 }
 
 Expected<void> Update::quantile() {
-  const Label found = builder_.label();
-  const int32_t value = CLEW_TRY(coder_.reserve(8));
-  if (spec_.is_signed) {
-    const Label positive = builder_.label();
-    builder_.jump_if(Jump::SignedGreaterOrEqual, Register::R0, 0, positive)
-        .move(Register::R0, 0)
-        .bind(positive);
-  }
-  builder_.jump_if(Jump::Less, Register::R0, 16, found)
-      .store(Size::Double, Register::R10, value, Register::R0)
-      .move(Register::R1, Register::R0)
-      .call(abi::Accessor::BitLength)
-      .alu(Alu::Subtract, Register::R0, 5)
-      .load(Size::Double, Register::R2, Register::R10, value)
-      .alu(Alu::ShiftRight, Register::R2, Register::R0)
-      .alu(Alu::ShiftLeft, Register::R0, 4)
-      .alu(Alu::Add, Register::R0, Register::R2)
-      .bind(found);
+  CLEW_TRY(find_quantile_bucket(coder_, spec_.is_signed));
   count_bucket();
   return {};
 }
@@ -285,17 +268,8 @@ void Update::llquantize() {
 // r0 = hash.
 Expected<void> Update::distinct() {
   const Label keep = builder_.label();
-  const int32_t index = CLEW_TRY(coder_.reserve(8));
-  builder_.move(Register::R2, Register::R0)
-      .alu(Alu::And, Register::R2, static_cast<int32_t>(aggregate::kDistinctRegisters - 1))
-      .store(Size::Double, Register::R10, index, Register::R2)
-      .alu(Alu::ShiftRight, Register::R0, 10)
-      .move(Register::R1, Register::R0)
-      .call(abi::Accessor::BitLength)
-      .move(Register::R3, 55)
-      .alu(Alu::Subtract, Register::R3, Register::R0)
-      .load(Size::Double, Register::R2, Register::R10, index)
-      .alu(Alu::Add, Register::R2, Register::R9)
+  CLEW_TRY(find_distinct_register(coder_));
+  builder_.alu(Alu::Add, Register::R2, Register::R9)
       .load(Size::Byte, Register::R4, Register::R2, at_)
       .jump_if(Jump::GreaterOrEqual, Register::R4, Register::R3, keep)
       .store(Size::Byte, Register::R2, at_, Register::R3)
@@ -388,9 +362,6 @@ bool needs_value(const query::Aggregate& aggregate) {
          aggregate.kind != query::AggregateKind::TopK;
 }
 
-namespace {
-
-// r0 = what is added: the value, or the hash of what is distinct.
 Expected<void> compute(Coder& coder, const query::Aggregate& aggregate) {
   if (aggregate.kind == query::AggregateKind::Distinct) {
     return coder.hash_of(aggregate.arguments[0]);
@@ -398,7 +369,43 @@ Expected<void> compute(Coder& coder, const query::Aggregate& aggregate) {
   return coder.value(aggregate.arguments[0]);
 }
 
-}  // namespace
+Expected<void> find_quantile_bucket(Coder& coder, bool is_signed) {
+  Builder& builder = coder.builder();
+  const Label found = builder.label();
+  const int32_t value = CLEW_TRY(coder.reserve(8));
+  if (is_signed) {
+    const Label positive = builder.label();
+    builder.jump_if(Jump::SignedGreaterOrEqual, Register::R0, 0, positive)
+        .move(Register::R0, 0)
+        .bind(positive);
+  }
+  builder.jump_if(Jump::Less, Register::R0, 16, found)
+      .store(Size::Double, Register::R10, value, Register::R0)
+      .move(Register::R1, Register::R0)
+      .call(abi::Accessor::BitLength)
+      .alu(Alu::Subtract, Register::R0, 5)
+      .load(Size::Double, Register::R2, Register::R10, value)
+      .alu(Alu::ShiftRight, Register::R2, Register::R0)
+      .alu(Alu::ShiftLeft, Register::R0, 4)
+      .alu(Alu::Add, Register::R0, Register::R2)
+      .bind(found);
+  return {};
+}
+
+Expected<void> find_distinct_register(Coder& coder) {
+  const int32_t index = CLEW_TRY(coder.reserve(8));
+  coder.builder()
+      .move(Register::R2, Register::R0)
+      .alu(Alu::And, Register::R2, static_cast<int32_t>(aggregate::kDistinctRegisters - 1))
+      .store(Size::Double, Register::R10, index, Register::R2)
+      .alu(Alu::ShiftRight, Register::R0, 10)
+      .move(Register::R1, Register::R0)
+      .call(abi::Accessor::BitLength)
+      .move(Register::R3, 55)
+      .alu(Alu::Subtract, Register::R3, Register::R0)
+      .load(Size::Double, Register::R2, Register::R10, index);
+  return {};
+}
 
 Expected<int32_t> prepare(Coder& coder, const query::Aggregate& aggregate) {
   const int32_t area = CLEW_TRY(coder.reserve(8));

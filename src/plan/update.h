@@ -18,6 +18,14 @@ aggregate::AggregateSpec spec_of(const query::Aggregate& aggregate);
 // Whether its update looks at a value. TopK counts, and its value is part of the key.
 bool needs_value(const query::Aggregate& aggregate);
 
+// r0 = what is added: the value, or the hash of what is distinct.
+Expected<void> compute(Coder& coder, const query::Aggregate& aggregate);
+
+// r0 = a value: r0 = its bucket of quantile().
+Expected<void> find_quantile_bucket(Coder& coder, bool is_signed);
+// r0 = a hash: r2 = its register of distinct(), r3 = its rank there.
+Expected<void> find_distinct_register(Coder& coder);
+
 // Computes what `update` adds into the frame, and gives its offset from r10.
 Expected<int32_t> prepare(Coder& coder, const query::Aggregate& aggregate);
 

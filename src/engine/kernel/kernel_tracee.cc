@@ -22,7 +22,8 @@ namespace {
 
 constexpr uint64_t kRingBytesPerCpu = uint64_t{8} << 20;
 constexpr uint64_t kTableBytesPerCpu = uint64_t{4} << 20;
-constexpr uint64_t kEntryBytes = uint64_t{8} << 20;  // Of open calls.
+constexpr uint64_t kBucketBytesPerCpu = uint64_t{12} << 20;  // With quantiles and distinct.
+constexpr uint64_t kEntryBytes = uint64_t{8} << 20;          // Of open calls.
 constexpr uint32_t kFirstProbe = kernel::kErrorProbe + 1;
 
 }  // namespace
@@ -136,23 +137,35 @@ kernel::DPrograms KernelTracee::programs() const {
   programs.variables = lowered_.variables;
   programs.aggregations = lowered_.aggregations;
   programs.principal_bytes = has_events() ? kRingBytesPerCpu : 4096;
-  programs.aggregation_bytes = kTableBytesPerCpu;
+  const auto& aggregates = plan_.query.aggregates;
+  const bool has_buckets =
+      std::any_of(aggregates.begin(), aggregates.end(), plan::has_kernel_buckets);
+  programs.aggregation_bytes = has_buckets ? kBucketBytesPerCpu : kTableBytesPerCpu;
   programs.dynamic_bytes = kEntryBytes;
   return programs;
 }
 
-// The probes, then those at the entries of their calls.
+bool KernelTracee::has_recorder(uint16_t source) const {
+  return std::any_of(lowered_.programs.begin(), lowered_.programs.end(),
+                     [source](const auto& one) { return one.source == source && one.is_recorder; });
+}
+
+// The probes, then those at the entries of their calls. Both of a site have the same id.
 std::vector<kernel::DEnabling> KernelTracee::enablings() {
   std::vector<kernel::DEnabling> enablings;
-  uint32_t probe = kFirstProbe;
   for (uint32_t clause = 0; clause < lowered_.programs.size(); ++clause) {
     const plan::KernelProgram& program = lowered_.programs[clause];
     program_sources_.push_back(program.source);
-    for (const KernelSite& site : sites_) {
+    for (size_t i = 0; i < sites_.size(); ++i) {
+      const KernelSite& site = sites_[i];
       if (site.source != program.source) continue;
-      enablings.push_back({program.is_recorder ? site.entry : site.probe, {clause}});
-      enablings.back().probe.id = probe++;
+      kernel::Probe probe = program.is_recorder ? site.entry : site.probe;
+      probe.id = kFirstProbe + static_cast<uint32_t>(i);
+      probe.needs_frame = query::is_kernel_function(plan_.query.sources[site.source].kind) &&
+                          has_recorder(site.source);
+      enablings.push_back({std::move(probe), {clause}});
       enabled_names_.push_back(site.names);
+      enabled_sites_.push_back(i);
     }
   }
   return enablings;
@@ -177,6 +190,8 @@ Expected<void> KernelTracee::attach() {
   session_.emplace(std::move(*session));
   const Expected<void> attached = session_->attach();
   if (!attached) return tl::unexpected(explain_rights(attached.error()));
+  for (const uint32_t enabling : session_->functions_left_out())
+    refused_.insert(enabled_sites_[enabling]);
   return {};
 }
 
@@ -243,27 +258,40 @@ std::vector<aggregate::Row> KernelTracee::fire(uint16_t source, int64_t monotoni
 void KernelTracee::add_cells(size_t aggregate, const std::vector<kernel::DAggregate>& counted,
                              aggregate::Accumulator& cells) const {
   const query::Query& query = plan_.query;
-  const aggregate::GroupShape& shape = lowered_.root.state.tables[0].group;
-  size_t first = 0;
-  for (size_t i = 0; i < aggregate; ++i)
-    first += aggregate::cell_words(shape.cells[i]);
+  const aggregate::TableShape& table = lowered_.root.state.tables[0];
+  aggregate::KeyedCells groups;
   for (const kernel::DAggregate& one : counted) {
     std::vector<uint64_t> key(one.key.size() / 8);
     std::memcpy(key.data(), one.key.data(), 8 * key.size());
-    std::vector<uint64_t> words(shape.words());
-    if (aggregate < query.aggregates.size()) {
-      const std::vector<uint64_t> own = plan::cells_of(query.aggregates[aggregate], one.cells);
-      std::copy(own.begin(), own.end(), words.begin() + static_cast<ptrdiff_t>(first));
-    }
+    const uint64_t bucket = key.size() > table.key_words ? key.back() : 0;
+    key.resize(table.key_words);
+    std::vector<uint64_t>& words = groups[std::move(key)];
+    if (aggregate == query.aggregates.size()) continue;
+    const std::vector<uint64_t> own =
+        plan::cells_of(query.aggregates[aggregate], one.cells, bucket);
+    words.resize(own.size());
+    aggregate::merge(table.group.cells[aggregate], words, own);
+  }
+  size_t first = 0;
+  for (size_t i = 0; i < aggregate; ++i)
+    first += aggregate::cell_words(table.group.cells[i]);
+  for (const auto& [key, own] : groups) {
+    std::vector<uint64_t> words(table.group.words());
+    std::copy(own.begin(), own.end(), words.begin() + static_cast<ptrdiff_t>(first));
     cells.entry({}, 0, key, words);
   }
 }
 
 Expected<aggregate::Table> KernelTracee::counted(bool takes) {
   aggregate::Accumulator cells(lowered_.root.state);
-  for (size_t i = 0; i < lowered_.aggregations.size(); ++i) {
-    const auto number = static_cast<uint32_t>(i);
-    add_cells(i, takes ? session_->take(number) : session_->aggregate(number), cells);
+  for (size_t table = 0; table < lowered_.aggregations.size(); ++table) {
+    const auto number = static_cast<uint32_t>(table);
+    const std::vector<kernel::DAggregate> rows =
+        takes ? session_->take(number) : session_->aggregate(number);
+    for (size_t i = 0; i < lowered_.table_of.size(); ++i) {
+      if (lowered_.table_of[i] == table) add_cells(i, rows, cells);
+    }
+    if (lowered_.table_of.empty()) add_cells(0, rows, cells);
   }
   aggregate::Table table = root_->table_of(cells);
   CLEW_TRY(table.merge(root_->counted()));
@@ -295,7 +323,12 @@ Expected<void> KernelTracee::detach() {
 
 collect::Losses KernelTracee::losses() {
   collect::Losses losses;
-  losses.sites = sites_.size();
+  losses.sites = armed();
+  for (const size_t site : refused_) {
+    const KernelSite& one = sites_[site];
+    losses.refused.push_back(
+        {.function = one.names.function, .kind = one.probe.name, .reason = "not-traceable"});
+  }
   if (!session_) return losses;
   const abi::DLosses& lost = session_->shared().losses;
   uint64_t unpaired = 0;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,8 @@ class KernelTracee final : public Traced {
   [[nodiscard]] const plan::Plan& plan() const { return plan_; }
   [[nodiscard]] const plan::KernelLowered& lowered() const { return lowered_; }
   [[nodiscard]] const std::vector<KernelSite>& sites() const { return sites_; }
+  // Those of them that fire: all, or, once attached, those that the kernel lets be probed.
+  [[nodiscard]] size_t armed() const { return sites_.size() - refused_.size(); }
   [[nodiscard]] const KernelScope& scope() const { return scope_; }
   [[nodiscard]] bool has_events() const { return lowered_.root.form == plan::StateForm::Events; }
   // Of the processes in its scope.
@@ -73,6 +76,7 @@ class KernelTracee final : public Traced {
   void group_sites();
   [[nodiscard]] kernel::DPrograms programs() const;
   [[nodiscard]] std::vector<kernel::DEnabling> enablings();
+  [[nodiscard]] bool has_recorder(uint16_t source) const;
   void take_record(std::span<const uint8_t> record, collect::EventBatch& round);
   [[nodiscard]] uint64_t event_time(uint64_t time_ns) const;
   Expected<aggregate::Table> counted(bool takes);
@@ -84,6 +88,8 @@ class KernelTracee final : public Traced {
   plan::Grouping grouping_;
   std::vector<KernelSite> sites_;
   std::vector<plan::SiteNames> enabled_names_;  // By enabling, which words of names are.
+  std::vector<size_t> enabled_sites_;           // By enabling: its place in sites_.
+  std::set<size_t> refused_;                    // The same, of functions that nobody may probe.
   std::vector<uint16_t> program_sources_;       // By clause.
   KernelScope scope_;
   uint32_t index_ = 0;
