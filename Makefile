@@ -16,11 +16,11 @@ test:  ## Installs what is needed, builds, runs every test.
 	@tools/install_packages build test
 	@tools/run_tests $(JOBS)
 
-test-kernel:  ## D on Debian's own kernel, in an emulated machine.
+test-kernel:  ## D and queries on Debian's own kernel, in an emulated machine.
 	@tools/install_packages build test
 	@tests/kernel_machine/fetch_kernel build/kernel
 	@cmake --preset dev > /dev/null
-	@cmake --build --preset dev -j $(JOBS) --target clew kernel_machine_first
+	@cmake --build --preset dev -j $(JOBS) --target clew engine_test kernel_machine_first
 	@ctest --preset dev -R '^kernel_machine$$' --verbose
 
 check:  ## The fast checks alone: layers, style, format.

@@ -44,7 +44,8 @@ void declare_list(CLI::App& app, ListArguments& arguments) {
   app.add_flag("--json", functions.json, "one JSON object a line");
   app.add_flag("--fields", arguments.fields, "what every event exports");
   app.add_flag("--tracepoints", arguments.tracepoints, "named tracepoints of the vocabulary");
-  app.add_flag("--kernel", arguments.kernel, "system calls and tracepoints of the kernel");
+  app.add_flag("--kernel", arguments.kernel,
+               "system calls, tracepoints and functions of the kernel");
   app.add_option("--vocabulary", arguments.vocabularies,
                  "more files or directories of tracepoints");
 }

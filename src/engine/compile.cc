@@ -18,6 +18,21 @@
 namespace clew::engine {
 namespace {
 
+std::string too_many(size_t count) {
+  return fmt::format(
+      "the query matches {} functions, more than {}; narrow the pattern, or add "
+      "--yes to trace them all",
+      count, kSitesMax);
+}
+
+// The source with the largest number; 0 when there is none.
+uint16_t largest_of(const std::map<uint16_t, size_t>& counts) {
+  const auto largest =
+      std::max_element(counts.begin(), counts.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return largest == counts.end() ? uint16_t{0} : largest->first;
+}
+
 class Compiler {
  public:
   Compiler(const Request& request, Notices& notices)
@@ -137,10 +152,7 @@ Expected<void> Compiler::find_sites(const query::Query& query) {
     count += tracee->sites().sites.size();
   }
   if (count > kSitesMax && !request_.many_sites) {
-    return at_source(query, largest_source(),
-                     fmt::format("the query matches {} functions, more than {}; narrow the "
-                                 "pattern, or add --yes to trace them all",
-                                 count, kSitesMax));
+    return at_source(query, largest_source(), too_many(count));
   }
   return {};
 }
@@ -157,10 +169,7 @@ uint16_t Compiler::largest_source() const {
     for (const Site& site : tracee->sites().sites)
       ++counts[site.source];
   }
-  const auto largest =
-      std::max_element(counts.begin(), counts.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
-  return largest == counts.end() ? uint16_t{0} : largest->first;
+  return largest_of(counts);
 }
 
 // Open calls are told apart by 17 bits of function and source (abi/region.h).
@@ -195,6 +204,12 @@ Expected<void> Compiler::compile() {
 Expected<void> Compiler::compile_kernel(const query::Query& query) {
   auto sites = find_kernel_sites(query, catalogue_, events_, request_.allow_missing);
   if (!sites) return at_source(query, sites.error().source, sites.error().error.message);
+  if (sites->size() > kSitesMax && !request_.many_sites) {
+    std::map<uint16_t, size_t> counts;
+    for (const KernelSite& site : *sites)
+      ++counts[site.source];
+    return at_source(query, largest_of(counts), too_many(sites->size()));
+  }
   const auto index = static_cast<uint32_t>(result_.tracees.size());
   std::optional<plan::Clock> clock;
   if (index != 0) clock = result_.lowered.clock;

@@ -163,7 +163,7 @@ std::string Session::armed_text(const collect::Losses& now) const {
     return fmt::format("{} {}", count, count == 1 ? one : many);
   };
   const std::string took = fmt::format("(armed in {:.0f} ms", attach_ms_);
-  const size_t in_kernel = kernel_ ? kernel_->sites().size() : 0;
+  const size_t in_kernel = kernel_ ? kernel_->armed() : 0;
   if (tracees_.empty()) {
     const size_t processes = kernel_->scope().pids.size();
     return fmt::format(

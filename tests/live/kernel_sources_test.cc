@@ -269,12 +269,42 @@ TEST_F(KernelSources, SaysWhatItCannotDo) {
                         "'sched:sched_switch'?"));
   EXPECT_THAT(error_of("from e in syscall(\"read\") select e.cuont"),
               HasSubstr("exports no 'cuont'; did you mean 'count'?"));
-  EXPECT_THAT(error_of("kernel(\"vfs_read\").Count()"), HasSubstr("kprobe"));
+  EXPECT_THAT(error_of("from e in kernel(\"vfs_raed\") select count()"),
+              HasSubstr("1:11: error: no function 'vfs_raed' in the kernel; did you mean "
+                        "'vfs_read'?"));
+  EXPECT_THAT(error_of("kernel(\"no_module!vfs_read\").Count()"),
+              HasSubstr("no function 'vfs_read' in the kernel's module 'no_module'"));
+  EXPECT_THAT(error_of("from e in kernel(\"vfs_read\") select e.cuont"),
+              HasSubstr("kernel(\"vfs_read\") exports no 'cuont'; did you mean 'count'?"));
+  EXPECT_THAT(error_of("kernel(\"*\").Count()"), HasSubstr("more than 10000; narrow the pattern"));
   EXPECT_THAT(error_of("profile(9999hz).Count()"), HasSubstr("at most 5000 samples a second"));
   EXPECT_THAT(error_of("syscall(\"read\").Count()", {"--follow", "-c", "true"}),
               HasSubstr("--follow is for sources in processes"));
   EXPECT_THAT(error_of("from e in syscall(\"read\") select e.pid", {"--spill", "/tmp/x"}),
               HasSubstr("--spill of events of the kernel"));
+}
+
+// A kernel may let no program at its functions, and then it says why; tests/kernel_machine has one
+// that does.
+TEST_F(KernelSources, FunctionsAreCountedOrRefusedWithTheReason) {
+  const Report report = run_clew({"run", "--json", "-p", std::to_string(victim_.pid()),
+                                  "from e in kernel(\"vfs_read\") select count() as n for 1ms"});
+  if (report.status == 0) return;
+  EXPECT_THAT(report.error, HasSubstr("vfs_read: this kernel lets no program at its functions: "));
+}
+
+TEST_F(KernelSources, FunctionsAreExplained) {
+  Child child({.arguments = {CLEW_COMMAND, "explain",
+                             "from e in kernel_return(\"vfs_read\") where e.retval > 0 group by "
+                             "e.entry.file->f_flags & 3 select count(), p50(e.elapsed), "
+                             "p99(e.elapsed), sum(e.entry.count)"}});
+  const auto end = child.wait_for_end();
+  EXPECT_EQ(end.status, 0) << end.error;
+  for (const char* part :
+       {"1 probe, of all processes but clew itself\n", "3 tables of cells by key, per processor\n",
+        "program of source 0, at entries (keeps open calls): "}) {
+    EXPECT_THAT(end.output, HasSubstr(part));
+  }
 }
 
 TEST_F(KernelSources, AreExplained) {
@@ -296,6 +326,11 @@ TEST_F(KernelSources, AreListedWithWhatTheyExport) {
   Child child({.arguments = {CLEW_COMMAND, "list", "--kernel", "*read"}});
   EXPECT_THAT(child.wait_for_end().output,
               HasSubstr("syscall(\"read\")  unsigned int fd, char * buf, size_t count\n"));
+  Child function({.arguments = {CLEW_COMMAND, "list", "--kernel", "vfs_read"}});
+  EXPECT_THAT(
+      function.wait_for_end().output,
+      HasSubstr("kernel(\"vfs_read\")  (struct file * file, char * buf, size_t count, loff_t * "
+                "pos) -> ssize_t\n"));
   Child other({.arguments = {CLEW_COMMAND, "list", "--kernel", "sched:sched_swich"}});
   EXPECT_THAT(other.wait_for_end().error, HasSubstr("did you mean 'sched:sched_switch'?"));
 }

@@ -16,11 +16,14 @@ using query::CType;
 using query::TypeHandle;
 using target::BtfKind;
 
-// A handle of ours: how many stars, then a number of BTF or one of the types made here.
+// A handle of ours: how many stars, then a number of BTF (of which module) or one of the types made
+// here.
 constexpr TypeHandle kOurs = TypeHandle{1} << 63;
 constexpr unsigned kStarsShift = 48;
 constexpr TypeHandle kStarsMask = 0xFF;
 constexpr TypeHandle kMade = TypeHandle{1} << 40;
+constexpr unsigned kModuleShift = 32;
+constexpr TypeHandle kModuleMask = 0xFF;
 constexpr TypeHandle kNumberMask = (TypeHandle{1} << 32) - 1;
 constexpr uint16_t kTextBytes = 128;  // Of a text whose length the event says itself.
 constexpr size_t kFormatsMax = 64;    // That are compared, for one source.
@@ -31,16 +34,37 @@ bool is_ours(TypeHandle handle) {
 TypeHandle stars_of(TypeHandle handle) {
   return (handle >> kStarsShift) & kStarsMask;
 }
-TypeHandle kernel_handle(target::BtfId type) {
-  return type == target::kBtfVoid ? 0 : kOurs | type;
+uint32_t module_of(TypeHandle handle) {
+  return static_cast<uint32_t>((handle >> kModuleShift) & kModuleMask);
 }
-
-bool same_place(const query::Parameter& a, const query::Parameter& b) {
-  return a.name == b.name && a.index == b.index && a.place == b.place && a.type == b.type &&
-         a.offset_bytes == b.offset_bytes;
+target::BtfId number_of(TypeHandle handle) {
+  return static_cast<target::BtfId>(handle & kNumberMask);
 }
 
 }  // namespace
+
+// Types of the kernel's own have the same handle in all modules.
+TypeHandle EventTypes::handle_of(uint32_t module, target::BtfId type) {
+  if (type == target::kBtfVoid) return 0;
+  const bool is_own = module == 0 || type < types_of(module).first_id();
+  return kOurs | (is_own ? 0 : TypeHandle{module} << kModuleShift) | type;
+}
+
+void keep_common(std::optional<std::vector<query::Parameter>>& common,
+                 std::vector<query::Parameter> own) {
+  const auto is_same = [](const query::Parameter& a, const query::Parameter& b) {
+    return a.name == b.name && a.index == b.index && a.place == b.place && a.type == b.type &&
+           a.offset_bytes == b.offset_bytes && a.refusal == b.refusal;
+  };
+  if (!common) {
+    common = std::move(own);
+    return;
+  }
+  std::erase_if(*common, [&](const query::Parameter& mine) {
+    return std::none_of(own.begin(), own.end(),
+                        [&](const auto& theirs) { return is_same(mine, theirs); });
+  });
+}
 
 const target::Btf* EventTypes::types() {
   if (!types_) types_.emplace(target::Btf::of_kernel());
@@ -73,6 +97,7 @@ Expected<std::vector<query::Parameter>> EventTypes::parameters(const query::Sour
 }
 
 Expected<std::vector<query::Parameter>> EventTypes::event_parameters(const query::Source& source) {
+  if (query::is_kernel_function(source.kind)) return function_parameters(source);
   const bool is_call = source.kind != query::SourceKind::Tracepoint;
   std::optional<std::vector<query::Parameter>> common;
   std::vector<std::string> formats = CLEW_TRY(formats_of(source));
@@ -84,14 +109,7 @@ Expected<std::vector<query::Parameter>> EventTypes::event_parameters(const query
     }
     for (size_t i = 0; is_call && i < own.size(); ++i)
       own[i].index = static_cast<uint16_t>(i);
-    if (!common) {
-      common = std::move(own);
-      continue;
-    }
-    std::erase_if(*common, [&](const query::Parameter& mine) {
-      return std::none_of(own.begin(), own.end(),
-                          [&](const auto& theirs) { return same_place(mine, theirs); });
-    });
+    keep_common(common, std::move(own));
   }
   if (!common) return fail(ErrorCode::NotFound, "nothing in the kernel matches");
   return *common;
@@ -147,7 +165,7 @@ TypeHandle EventTypes::named_type(std::string_view name) {
     if (is_it) type = id;
   }
   if (type == target::kBtfVoid) type = btf->find(BtfKind::Integer, name);
-  const TypeHandle base = kernel_handle(type);
+  const TypeHandle base = handle_of(0, type);
   if (stars == 0) return base;
   return kOurs | (base & kNumberMask) | static_cast<TypeHandle>(stars) << kStarsShift;
 }
@@ -179,6 +197,7 @@ Expected<TypeHandle> EventTypes::return_type(const query::Source& source) {
   if (processes_ != nullptr && !query::is_kernel_source(source.kind)) {
     return processes_->return_type(source);
   }
+  if (query::is_kernel_function(source.kind)) return result_type(source);
   return fail(ErrorCode::NotFound, "the type of the result is not known");
 }
 
@@ -187,14 +206,16 @@ TypeHandle EventTypes::find_type(std::string_view name) {
   return found != 0 || !casts_to_kernel_ ? found : named_type(name);
 }
 
-CType EventTypes::describe_kernel(target::BtfId type) {
-  const target::Btf& btf = *types();
+CType EventTypes::describe_kernel(TypeHandle handle) {
+  const uint32_t module = module_of(handle);
+  const target::BtfId type = number_of(handle);
+  const target::Btf& btf = types_of(module);
   const target::BtfId plain = btf.strip(type);
   const target::BtfType known = btf.at(plain);
   CType result;
   result.size_bytes = known.size_bytes;
   result.name = target::c_type_text(btf, type);
-  result.target = kernel_handle(known.target);
+  result.target = handle_of(module, known.target);
   switch (known.kind) {
     case BtfKind::Integer:
       result.kind = CKind::Integer;
@@ -252,7 +273,7 @@ CType EventTypes::describe(TypeHandle type) {
     return result;
   }
   if ((type & kMade) != 0) return made_[type & kNumberMask];
-  return describe_kernel(static_cast<target::BtfId>(type & kNumberMask));
+  return describe_kernel(type);
 }
 
 std::vector<query::Member> EventTypes::members(TypeHandle type) {
@@ -262,7 +283,8 @@ std::vector<query::Member> EventTypes::members(TypeHandle type) {
   std::vector<query::Member> result;
   const bool is_btf = stars_of(type) == 0 && (type & kMade) == 0;
   if (!is_btf) return result;
-  const target::Btf& btf = *types();
+  const uint32_t module = module_of(type);
+  const target::Btf& btf = types_of(module);
   const auto add = [&](auto& self, target::BtfId record, uint32_t base_bits) -> void {
     for (const target::BtfMember& member : btf.members(record)) {
       const uint32_t bits = base_bits + member.offset_bits;
@@ -271,13 +293,13 @@ std::vector<query::Member> EventTypes::members(TypeHandle type) {
         continue;
       }
       result.push_back({.name = std::string(member.name),
-                        .type = kernel_handle(member.type),
+                        .type = handle_of(module, member.type),
                         .offset_bytes = bits / 8,
                         .bit_offset = static_cast<uint8_t>(bits % 8),
                         .bit_size = member.bit_size});
     }
   };
-  add(add, btf.strip(static_cast<target::BtfId>(type & kNumberMask)), 0);
+  add(add, btf.strip(number_of(type)), 0);
   return result;
 }
 
@@ -287,9 +309,8 @@ std::vector<query::Enumerator> EventTypes::enumerators(TypeHandle type) {
   }
   std::vector<query::Enumerator> result;
   if (stars_of(type) != 0 || (type & kMade) != 0) return result;
-  const target::Btf& btf = *types();
-  for (const target::BtfEnumerator& one :
-       btf.enumerators(btf.strip(static_cast<target::BtfId>(type & kNumberMask)))) {
+  const target::Btf& btf = types_of(module_of(type));
+  for (const target::BtfEnumerator& one : btf.enumerators(btf.strip(number_of(type)))) {
     result.push_back({.name = std::string(one.name), .value = one.value});
   }
   return result;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers the query checker's questions about the kernel's events: arguments of system calls and
-// fields of tracepoints from tracefs, their types from BTF. Questions about sources in a process go
-// to another TypeSource.
+// fields of tracepoints from tracefs, arguments and results of functions and all types from BTF
+// (function_types.cc). Questions about sources in a process go to another TypeSource.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,14 +42,38 @@ class EventTypes final : public query::TypeSource {
   query::TypeHandle named_type(std::string_view name);
   query::TypeHandle made(query::CType type);
   const target::Btf* types();
-  [[nodiscard]] query::CType describe_kernel(target::BtfId type);
+  [[nodiscard]] query::CType describe_kernel(query::TypeHandle type);
+
+  // A function that a source matches: its prototype, among the types of its module.
+  struct Function {
+    uint32_t module = 0;
+    target::BtfId prototype = target::kBtfVoid;
+  };
+  Expected<std::vector<Function>> functions_of(const query::Source& source);
+  Expected<std::vector<query::Parameter>> function_parameters(const query::Source& source);
+  std::vector<query::Parameter> parameters_of(const Function& function);
+  Expected<query::TypeHandle> result_type(const query::Source& source);
+  Expected<uint32_t> module_number(std::string_view module);
+  // Of module 0, the kernel's own, or of one that module_number() gave.
+  const target::Btf& types_of(uint32_t module);
+  [[nodiscard]] query::TypeHandle handle_of(uint32_t module, target::BtfId type);
 
   kernel::Catalogue& catalogue_;
   kernel::TraceEvents& events_;
   query::TypeSource* processes_;
   bool casts_to_kernel_;
   std::optional<Expected<target::Btf>> types_;
+  struct Module {
+    std::string name;
+    target::Btf types;
+  };
+  std::vector<std::unique_ptr<Module>> modules_;  // Module n is [n - 1].
   std::vector<query::CType> made_;  // Types that BTF does not have: arrays, numbers by their size.
 };
+
+// Those parameters of several events on which all agree: nothing at first, then with each one's
+// own.
+void keep_common(std::optional<std::vector<query::Parameter>>& common,
+                 std::vector<query::Parameter> own);
 
 }  // namespace clew::engine

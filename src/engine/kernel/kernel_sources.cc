@@ -7,10 +7,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "kernel/glob.h"
 #include "kernel/providers/syscall_table.h"
 #include "query/diagnostic.h"
 #include "query/fields.h"
 #include "query/print.h"
+#include "target/kernel_symbols.h"
 
 namespace clew::engine {
 namespace {
@@ -31,6 +33,7 @@ class SiteFinder {
     source_ = &source;
     index_ = index;
     if (source.kind == SourceKind::Tracepoint) return add_events();
+    if (query::is_kernel_function(source.kind)) return add_functions();
     return source.kind == SourceKind::Profile ? add_clock() : add_calls();
   }
 
@@ -60,6 +63,47 @@ class SiteFinder {
     }
     return fail(ErrorCode::NotFound, fmt::format("no system call '{}'{}", source_->function,
                                                  query::did_you_mean(source_->function, names)));
+  }
+
+  // Entries and returns of the same functions come in the same order.
+  Expected<void> add_functions() {
+    const auto match = [&](const char* name) {
+      return catalogue_.match({.provider = "fbt",
+                               .module = source_->module,
+                               .function = source_->function,
+                               .name = name});
+    };
+    const bool is_return = source_->kind == SourceKind::KernelReturn;
+    const std::vector<uint32_t> entries = CLEW_TRY(match("entry"));
+    if (entries.empty()) return no_function();
+    const std::vector<uint32_t> found = is_return ? CLEW_TRY(match("return")) : entries;
+    for (size_t i = 0; i < found.size(); ++i) {
+      const kernel::Probe& probe = *catalogue_.find(found[i]);
+      put(probe, probe.module);
+      sites.back().entry = *catalogue_.find(entries[i]);
+    }
+    return {};
+  }
+
+  [[nodiscard]] Expected<void> no_function() const {
+    const std::string& module = source_->module;
+    const std::string in_module = module.empty() ? "" : fmt::format("'s module '{}'", module);
+    const bool is_literal = kernel::Glob(source_->function).is_literal();
+    if (is_literal && target::find_kernel_symbol(module, source_->function)) {
+      return fail(
+          ErrorCode::NotFound,
+          fmt::format("nobody can probe the kernel's '{}': its types (BTF) do not have it as "
+                      "a function",
+                      source_->function));
+    }
+    std::vector<std::string_view> names;
+    for (const uint32_t id :
+         CLEW_TRY(catalogue_.match({.provider = "fbt", .module = module, .name = "entry"}))) {
+      names.push_back(catalogue_.find(id)->function);
+    }
+    return fail(ErrorCode::NotFound,
+                fmt::format("no function '{}' in the kernel{}{}", source_->function, in_module,
+                            query::did_you_mean(source_->function, names)));
   }
 
   Expected<void> add_events() {

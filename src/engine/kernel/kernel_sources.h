@@ -19,7 +19,7 @@ namespace clew::engine {
 struct KernelSite {
   uint16_t source = 0;
   kernel::Probe probe;
-  kernel::Probe entry;  // Of SyscallReturn.
+  kernel::Probe entry;  // Of SyscallReturn and KernelReturn.
   plan::SiteNames names;
 };
 

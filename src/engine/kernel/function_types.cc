@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of the kernel: their parameters, and the registers that the System V ABI passes them in
+// (psABI 3.2.3), as BTF has them. The kernel passes no floating point.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "engine/kernel/event_types.h"
+
+namespace clew::engine {
+namespace {
+
+using query::CKind;
+using query::CType;
+using query::TypeHandle;
+
+constexpr uint32_t kRegisters = 6;
+constexpr uint32_t kWordBytes = 8;
+constexpr std::string_view kKernel = "vmlinux";
+constexpr size_t kModulesMax = 255;  // A handle has 8 bits for them.
+
+// Gives each parameter its register, or says why it has none.
+class Registers {
+ public:
+  void place(query::Parameter& parameter, const CType& type) {
+    const bool is_wide = type.kind == CKind::Record || type.kind == CKind::Integer;
+    const uint32_t size_bytes = is_wide ? type.size_bytes : kWordBytes;
+    const uint32_t words = std::max(1U, (size_bytes + kWordBytes - 1) / kWordBytes);
+    if (words > 2) {
+      parameter.refusal = "it is passed by value in memory";
+    } else if (used_ + words > kRegisters) {
+      parameter.refusal = "it is passed on the stack";
+    } else {
+      parameter.index = static_cast<uint16_t>(used_);
+      used_ += words;
+    }
+  }
+
+ private:
+  uint32_t used_ = 0;
+};
+
+}  // namespace
+
+Expected<uint32_t> EventTypes::module_number(std::string_view module) {
+  if (module == kKernel) return 0;
+  const auto known = std::find_if(modules_.begin(), modules_.end(),
+                                  [module](const auto& one) { return one->name == module; });
+  if (known != modules_.end()) return static_cast<uint32_t>(known - modules_.begin()) + 1;
+  if (types() == nullptr || modules_.size() == kModulesMax) {
+    return fail(ErrorCode::Limit, fmt::format("the types of module '{}' cannot be read", module));
+  }
+  target::Btf own = CLEW_TRY(target::Btf::of_module(module, *types()));
+  modules_.push_back(std::make_unique<Module>(Module{std::string(module), std::move(own)}));
+  return static_cast<uint32_t>(modules_.size());
+}
+
+const target::Btf& EventTypes::types_of(uint32_t module) {
+  return module == 0 ? *types() : modules_[module - 1]->types;
+}
+
+Expected<std::vector<EventTypes::Function>> EventTypes::functions_of(const query::Source& source) {
+  const std::vector<uint32_t> probes = CLEW_TRY(catalogue_.match(
+      {.provider = "fbt", .module = source.module, .function = source.function, .name = "entry"}));
+  std::vector<Function> functions;
+  functions.reserve(probes.size());
+  for (const uint32_t id : probes) {
+    const kernel::Probe& probe = *catalogue_.find(id);
+    if (types() == nullptr) return tl::unexpected(types_->error());
+    const uint32_t module = CLEW_TRY(module_number(probe.module));
+    const target::Btf& btf = types_of(module);
+    const target::BtfId function = btf.find(target::BtfKind::Function, probe.function);
+    functions.push_back({module, btf.at(function).target});
+  }
+  if (functions.empty()) return fail(ErrorCode::NotFound, "no function of the kernel matches");
+  return functions;
+}
+
+std::vector<query::Parameter> EventTypes::parameters_of(const Function& function) {
+  std::vector<query::Parameter> parameters;
+  Registers registers;
+  for (const target::BtfParameter& one : types_of(function.module).parameters(function.prototype)) {
+    query::Parameter parameter;
+    parameter.name = one.name;
+    parameter.type = handle_of(function.module, one.type);
+    registers.place(parameter, describe(parameter.type));
+    if (!parameter.name.empty()) parameters.push_back(std::move(parameter));
+  }
+  return parameters;
+}
+
+Expected<std::vector<query::Parameter>> EventTypes::function_parameters(
+    const query::Source& source) {
+  std::optional<std::vector<query::Parameter>> common;
+  for (const Function& function : CLEW_TRY(functions_of(source))) {
+    keep_common(common, parameters_of(function));
+    if (common->empty()) break;
+  }
+  return *common;
+}
+
+Expected<TypeHandle> EventTypes::result_type(const query::Source& source) {
+  std::optional<TypeHandle> result;
+  for (const Function& function : CLEW_TRY(functions_of(source))) {
+    const target::BtfType prototype = types_of(function.module).at(function.prototype);
+    const TypeHandle own = handle_of(function.module, prototype.target);
+    if (result && *result != own) {
+      return fail(ErrorCode::NotFound, "the functions that match give results of different types");
+    }
+    result = own;
+  }
+  return *result;
+}
+
+}  // namespace clew::engine
