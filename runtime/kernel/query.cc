@@ -63,7 +63,8 @@ uint64_t d_query_read(DWindow* w, uint64_t dst, uint64_t size, uint64_t address)
   return result == 0 ? 1 : 0;
 }
 
-// The length without NUL, or -1.
+// The length without NUL, or -1. Of an empty text of a program the kernel says 0 (Linux 6.1,
+// strncpy_from_user_nofault) or, with its NUL, 1.
 uint64_t d_query_read_text(DWindow* w, uint64_t dst, uint64_t size, uint64_t address) {
   if (size > kCopyBytesMax || size == 0) return ~uint64_t{0};
   int64_t length = 0;
@@ -74,9 +75,9 @@ uint64_t d_query_read_text(DWindow* w, uint64_t dst, uint64_t size, uint64_t add
   } else {
     length = copy_user_text(at(w, dst), size, pointer(address));
   }
-  if (length <= 0) return ~uint64_t{0};
+  if (length < 0) return ~uint64_t{0};
   clear_rest(w, dst, static_cast<uint64_t>(length), size);
-  return static_cast<uint64_t>(length) - 1;
+  return length == 0 ? 0 : static_cast<uint64_t>(length) - 1;
 }
 
 uint64_t d_query_comm(DWindow* w, uint64_t dst) {

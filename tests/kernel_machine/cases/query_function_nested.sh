@@ -10,7 +10,7 @@ command="stat /usr/bin/env /usr/bin/sort /usr/bin/dd"
 "$CLEW" dtrace -q -c "$command" -n '
 fbt::inode_permission:entry /pid == $target/ { nested += self->depth++ > 0; }
 fbt::inode_permission:return /pid == $target && self->depth/ { self->depth--; }
-END { printf("\n%d\n", nested); }' | tail -n 1 > /tmp/nested.own
+END { printf("\n%d\n", nested); }' | tail -n 2 > /tmp/nested.own
 "$CLEW" run --json -q -c "$command" '
 from e in kernel("inode_permission") as "in" { took = 1 },
           kernel_return("inode_permission") as "out" { took = elapsed > 0 }
