@@ -119,6 +119,28 @@ TEST_F(KernelSources, CountsInHistograms) {
     EXPECT_EQ(bucket.at("count"), kRounds / 5) << bucket;
 }
 
+// Sizes 0 to 49, each as often; from 32 on a bucket has two (aggregate/buckets.h). Each interval is
+// counted for itself.
+TEST_F(KernelSources, CountsQuantilesAndDistinctValues) {
+  const std::string query = fmt::format(
+      "from e in syscall(\"read\") where e.fd == {} select count() as n, p50(e.count) "
+      "as half, p99(e.count) as most, distinct(e.count) as sizes",
+      zeros());
+  const Report report = trace(query, fmt::format("run {}", kRounds));
+  EXPECT_EQ(number(report, "n"), kRounds);
+  EXPECT_EQ(number(report, "half"), 24U);
+  EXPECT_EQ(number(report, "most"), 49U);
+  EXPECT_NEAR(static_cast<double>(number(report, "sizes")), 50, 2);
+  EXPECT_EQ(report.lost(), 0U) << report.summary;
+  const Report intervals = trace(query, fmt::format("run {}", kRounds), {"--every", "10ms"});
+  uint64_t sum = 0;
+  for (const json& row : intervals.rows) {
+    sum += row.at("n").get<uint64_t>();
+    EXPECT_LE(row.at("sizes"), 52) << row;
+  }
+  EXPECT_EQ(sum, kRounds);
+}
+
 TEST_F(KernelSources, TellsTheTimeOfACall) {
   constexpr uint64_t kNaps = 50;
   const Report report = trace(
