@@ -27,8 +27,9 @@ inline constexpr uint64_t kDWays = 8;
 inline constexpr uint64_t kDBucketHeadBytes = 8;
 inline constexpr uint64_t kDEntryHeadBytes = 16;
 inline constexpr uint64_t kDTriesMax = 64;
-// Behind the last bucket: what the verifier must believe that a masked offset can reach.
-inline constexpr uint64_t kDDynamicSlackBytes = 0x4000;
+// Behind the last bucket: what the verifier must believe that a masked offset can reach, which is a
+// bucket of the largest entries (keys and values of 4 KB), and a word of its last one.
+inline constexpr uint64_t kDDynamicSlackBytes = 0x14000;
 
 enum class DEntryState : uint64_t {
   Free = 0,

@@ -37,8 +37,10 @@ inline constexpr uint64_t kDPin = uint64_t{1} << 56;
 inline constexpr uint64_t kDPinMask = uint64_t{0x7F} << 56;
 inline constexpr uint64_t kDTagMask = uint64_t{0xFFFF} << 40;
 inline constexpr uint64_t kDUpdatesMask = (uint64_t{1} << 40) - 1;
-inline constexpr uint64_t kDAggregateSlackBytes = 0x20000;
-inline constexpr uint32_t kDCellWordsMax = 0x1000;
+// Behind the tables: an access may run this far past an entry's begin, and nobody reads that.
+inline constexpr uint64_t kDAggregateSlackBytes = 0x20'0000;
+// lquantize() has 65,535 levels at most, two buckets around them, and the word of updates.
+inline constexpr uint32_t kDCellWordsMax = 0xFFFF + 3;
 
 enum class DAggregateState : uint64_t { Unused = 0, Claimed = 1, Used = 2 };
 

@@ -29,10 +29,13 @@ inline constexpr uint64_t kTakesMax = 8;
 #endif
 inline constexpr uint64_t kKeyWordsMax = abi::kDKeyBytesMax / 8;
 
-// The masks say to the verifier that words are aligned.
+// The masks say to the verifier that words are aligned; an entry ends within the second.
+inline constexpr uint64_t kWordsMask = 0xF'FFF8;
+static_assert(8 * (abi::kDCellWordsMax + kKeyWordsMax + 2) < kWordsMask &&
+              2 * kWordsMask < abi::kDAggregateSlackBytes);
 [[gnu::always_inline]] inline uint64_t& word(uint64_t offset, uint64_t index) {
   return *reinterpret_cast<uint64_t*>(aggregates() + masked(offset, 0x3FFF'FFF8) +
-                                      masked(index * 8, 0xFFF8));
+                                      masked(index * 8, kWordsMask));
 }
 
 [[gnu::always_inline]] inline uint64_t key_word(DWindow* w, uint64_t index) {
@@ -118,7 +121,7 @@ struct Wanted {
 }
 
 [[gnu::always_inline]] inline void clear_cells(DWindow* w, uint64_t begin, uint64_t size) {
-  constexpr uint64_t kPartsMax = 8 * abi::kDCellWordsMax / kCopyBytesMax;
+  constexpr uint64_t kPartsMax = 8 * abi::kDCellWordsMax / kCopyBytesMax + 1;
   const uint64_t all = forgotten(w, size);
   for (uint64_t i = zero(w); i < kPartsMax && go_on(); ++i) {
     const uint64_t done = forgotten(w, i * kCopyBytesMax);
@@ -146,7 +149,7 @@ struct Wanted {
   word(offset, 1) = k.hash;
   copy_own(&word(offset, 2), forgotten(k.w, 8 * k.key_words),
            reinterpret_cast<const uint8_t*>(k.w) + abi::kDKeyOffset);
-  clear_cells(k.w, offset + 8 * (cells + 1), 8 * (masked(a.cell_words, 0xFFF) - 1));
+  clear_cells(k.w, offset + 8 * (cells + 1), 8 * (masked(a.cell_words, kWordsMask / 8) - 1));
   if (neutral(a.function) != 0) word(offset, cells + 1) = neutral(a.function);
   abi::store_word(word(offset, 0), next);
   return true;

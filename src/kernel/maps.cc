@@ -161,12 +161,17 @@ Expected<DMaps> DMaps::make(const DPrograms& programs, std::span<const DEnabling
   maps.dynamic = CLEW_TRY(SharedArray::make(
       "d_dynamic",
       shape.buckets * abi::dynamic_bucket_bytes(shape.entry_bytes) + abi::kDDynamicSlackBytes));
-  const uint64_t all = kArrayBytesMax / maps.cpus;
-  const uint64_t cpu_bytes = std::min(programs.aggregation_bytes, all - abi::kDAggregateSlackBytes);
-  const std::vector<abi::DAggregationTable> tables =
-      lay_out(programs, cpu_bytes, maps.aggregates_cpu_bytes);
+  const uint64_t cpu_bytes_max = (kArrayBytesMax - abi::kDAggregateSlackBytes) / maps.cpus;
+  const std::vector<abi::DAggregationTable> tables = lay_out(
+      programs, std::min(programs.aggregation_bytes, cpu_bytes_max), maps.aggregates_cpu_bytes);
+  if (maps.aggregates_cpu_bytes > cpu_bytes_max) {
+    return fail(ErrorCode::Limit,
+                fmt::format("one entry of each aggregation takes {} bytes per processor; {} is the "
+                            "most",
+                            maps.aggregates_cpu_bytes, cpu_bytes_max));
+  }
   maps.aggregates = CLEW_TRY(SharedArray::make(
-      "d_aggregates", maps.aggregates_cpu_bytes * maps.cpus + 2 * abi::kDAggregateSlackBytes));
+      "d_aggregates", maps.aggregates_cpu_bytes * maps.cpus + abi::kDAggregateSlackBytes));
   maps.aggregations = CLEW_TRY(SharedArray::make("d_aggregations", 0, bytes_of(tables)));
   maps.variables = CLEW_TRY(SharedArray::make("d_variables", 0, bytes_of(programs.variables)));
   maps.enabled_max = enablings.size() + programs.later_enablings;

@@ -18,6 +18,10 @@ using query::AggregateKind;
 
 namespace {
 
+// More would leave room for a few groups only: they are counted in the tracer.
+constexpr uint64_t kCellWordsMax = 0x1000;
+static_assert(kCellWordsMax <= abi::kDCellWordsMax);
+
 bool is_wide_unsigned(const query::Aggregate& aggregate) {
   if (aggregate.arguments.empty()) return false;
   const query::Type& type = aggregate.arguments[0].type;
@@ -105,10 +109,10 @@ bool has_kernel_cells(const query::Aggregate& aggregate) {
     case AggregateKind::Quantize:
       return !is_wide_unsigned(aggregate);
     case AggregateKind::LinearQuantize:
-      return words_of(DAggregateFunction::LinearQuantize, spec) < abi::kDCellWordsMax;
+      return words_of(DAggregateFunction::LinearQuantize, spec) < kCellWordsMax;
     case AggregateKind::LogLinearQuantize:
       return has_same_steps(spec) &&
-             words_of(DAggregateFunction::LogLinearQuantize, spec) < abi::kDCellWordsMax;
+             words_of(DAggregateFunction::LogLinearQuantize, spec) < kCellWordsMax;
     case AggregateKind::Distinct:
       return true;
     case AggregateKind::Quantile:

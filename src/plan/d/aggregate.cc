@@ -34,7 +34,6 @@ void ClauseCoder::code_aggregate(const Statement& statement) {
   const Node& target = statement.expression.operands[0];
   const Node& function = statement.expression.operands[1];
   const query::d::KeyLayout& key = generated_.keys[statement.aggregation];
-  if (key.stored_bytes > abi::kDKeyBytesMax) is_too_large_ = true;
   const auto argument = [&](size_t index, int32_t otherwise) {
     if (function.operands.size() > index) {
       value(function.operands[index]);

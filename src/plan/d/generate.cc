@@ -4,6 +4,7 @@
 #include "abi/d_buckets.h"
 #include "plan/d/clause_coder.h"
 #include "plan/d/key_layout.h"
+#include "plan/d/limits.h"
 #include "plan/d/storage.h"
 
 namespace clew::plan::d {
@@ -68,6 +69,7 @@ Compiled<Generated> generate(const Script& script) {
   generated.keys = lay_out_keys(script, storage->string_bytes());
   for (size_t i = 0; i < generated.keys.size(); ++i)
     generated.aggregations[i].key_bytes = generated.keys[i].stored_bytes;
+  CLEW_TRY(check_limits(script, *storage, generated));
   generated.records.resize(script.clauses.size());
   generated.scratch_begin.resize(script.clauses.size());
   for (uint32_t i = 0; i < script.clauses.size(); ++i) {

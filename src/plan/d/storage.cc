@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/d/storage.h"
 
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "plan/d/one_of.h"
@@ -20,17 +22,21 @@ using query::d::VariableScope;
 
 namespace {
 
-// What the kernel's verifier lets an accessor copy from an element of any size class.
-constexpr uint32_t kElementBytesMax = 1024;
 constexpr uint32_t kScratchMin = 4096;  // Of a window, left to temporaries and alloca().
+constexpr uint64_t kGlobalBytesMax = uint64_t{64} << 20;
 
 constexpr uint32_t round_up(uint32_t size_bytes) {
   return (size_bytes + 7) & ~7U;
 }
 
-// Bytes of a key: integers take a word each, strings their room.
+tl::unexpected<CompileError> too_large(std::string message) {
+  return tl::unexpected(CompileError{"D_NOMEM", std::move(message), 0, {}, {}});
+}
+
+// Bytes of a key: integers take a word each, strings their room. One of more than the largest
+// number is too large in any case.
 uint32_t key_bytes(const Script& script, const std::vector<TypeId>& keys, uint32_t string_bytes) {
-  uint32_t bytes = 0;
+  uint64_t bytes = 0;
   for (const TypeId key : keys) {
     switch (class_of(script.types, key)) {
       case ValueClass::Scalar:
@@ -44,7 +50,7 @@ uint32_t key_bytes(const Script& script, const std::vector<TypeId>& keys, uint32
         break;
     }
   }
-  return bytes;
+  return static_cast<uint32_t>(std::min<uint64_t>(bytes, std::numeric_limits<uint32_t>::max()));
 }
 
 }  // namespace
@@ -74,12 +80,13 @@ void StoragePlan::add_variable(const Script& script, const Variable& variable,
                                    .is_thread = variable.scope == VariableScope::Thread ? 1U : 0U,
                                    .reserved = 0});
   } else if (variable.scope == VariableScope::Clause) {
-    home.offset = local_bytes_;  // From local_begin, which is known when all literals are.
+    home.offset = static_cast<uint32_t>(
+        local_bytes_);  // From local_begin, which is known when all literals are.
     local_bytes_ += room;
   } else {
     home.place = VariableHome::Place::Global;
-    home.offset = static_cast<uint32_t>(generated.globals.size());
-    generated.globals.resize(generated.globals.size() + room);
+    home.offset = static_cast<uint32_t>(global_bytes_);
+    global_bytes_ += room;
   }
   homes_.push_back(home);
 }
@@ -118,50 +125,32 @@ Compiled<StoragePlan> StoragePlan::make(const Script& script, Generated& generat
   }
   plan.string_size_bytes_ = script.string_size_bytes;
   plan.string_bytes_ = round_up(script.string_size_bytes);
-  for (const Variable& variable : script.variables) {
+  for (const Variable& variable : script.variables)
     plan.add_variable(script, variable, generated);
-    const VariableHome& home = plan.homes_.back();
-    const bool is_element = home.place == VariableHome::Place::Dynamic &&
-                            class_of(script.types, variable.type) == ValueClass::Bytes;
-    if (is_element && home.size_bytes > kElementBytesMax) {
-      return tl::unexpected(
-          CompileError{"D_NOMEM",
-                       fmt::format("elements of '{}' have {} bytes; {} is the most", variable.name,
-                                   home.size_bytes, kElementBytesMax),
-                       0,
-                       {},
-                       {}});
-    }
-  }
   for (const query::d::Clause& clause : script.clauses) {
     if (clause.predicate) plan.add_literals(*clause.predicate, generated);
     plan.add_literals(clause.body, generated);
   }
+  CLEW_TRY(plan.check_room(generated));
+  generated.globals.resize(plan.global_bytes_);
   generated.local_begin = abi::kDLocalOffset + static_cast<uint32_t>(generated.literals.size());
-  generated.local_bytes = plan.local_bytes_;
-  plan.temporaries_begin_ = generated.local_begin + plan.local_bytes_;
+  generated.local_bytes = static_cast<uint32_t>(plan.local_bytes_);
+  plan.temporaries_begin_ = generated.local_begin + generated.local_bytes;
   for (VariableHome& home : plan.homes_) {
     if (home.place == VariableHome::Place::Window) home.offset += generated.local_begin;
   }
-  if (plan.temporaries_begin_ + kScratchMin > abi::kDWindowBytes) {
-    return tl::unexpected(
-        CompileError{"D_NOMEM",
-                     "this-> variables and string literals need more than a clause may have",
-                     0,
-                     {},
-                     {}});
-  }
-  if (generated.variables.size() > abi::kDVariablesMax ||
-      script.aggregations.size() > abi::kDAggregationsMax) {
-    return tl::unexpected(CompileError{
-        "D_NOMEM",
-        fmt::format("more than {} thread-local and associative variables, or {} aggregations",
-                    abi::kDVariablesMax, abi::kDAggregationsMax),
-        0,
-        {},
-        {}});
-  }
   return plan;
+}
+
+// Offsets are known, but none was used yet.
+Compiled<void> StoragePlan::check_room(const Generated& generated) const {
+  if (global_bytes_ > kGlobalBytesMax) {
+    return too_large(fmt::format("global variables have {} bytes; {} is the most", global_bytes_,
+                                 kGlobalBytesMax));
+  }
+  const uint64_t used = abi::kDLocalOffset + generated.literals.size() + local_bytes_;
+  if (used + kScratchMin <= abi::kDWindowBytes) return {};
+  return too_large("this-> variables and string literals need more than a clause may have");
 }
 
 }  // namespace clew::plan::d

@@ -52,6 +52,7 @@ class StoragePlan {
  private:
   void add_variable(const query::d::Script& script, const query::d::Variable& variable,
                     Generated& generated);
+  [[nodiscard]] query::d::Compiled<void> check_room(const Generated& generated) const;
   void add_literals(const query::d::Node& node, Generated& generated);
   void add_literals(const std::vector<query::d::Statement>& body, Generated& generated);
 
@@ -59,7 +60,8 @@ class StoragePlan {
   std::map<std::string, uint32_t> literals_;
   uint32_t string_bytes_ = 256;
   uint32_t string_size_bytes_ = 256;
-  uint32_t local_bytes_ = 0;
+  uint64_t local_bytes_ = 0;
+  uint64_t global_bytes_ = 0;
   uint32_t temporaries_begin_ = 0;
 };
 
