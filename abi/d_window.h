@@ -121,7 +121,7 @@ enum class DRecordKind : uint32_t {
   Commit,  // Of `speculation`: what it held is now for output, at this place.
   Discard,
   Error,  // A fault: DErrorRecord follows.
-  Exit,   // exit(n) was reached; the fields of the clause come in its Data record.
+  Exit,   // exit() was called, as DShared says: this one may be lost. Wakes the reader.
 };
 
 struct DRecordHeader {
@@ -176,6 +176,7 @@ struct DSpeculation {
 struct DShared {
   uint64_t activity;  // DActivity
   uint64_t exit_code;
+  uint64_t exit_called;  // 1 once exit_code is that of an exit().
   uint64_t begin_cpu;
   uint64_t wall_offset_ns;  // CLOCK_REALTIME - CLOCK_MONOTONIC at the start.
   DLosses losses;

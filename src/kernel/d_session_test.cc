@@ -76,6 +76,34 @@ isa::Program commit_number(uint64_t number) {
   return c.finish();
 }
 
+TEST_F(SessionTest, ReadingEndsWhileProbesRecordMore) {
+  Clause ours;
+  const isa::Label other = ours.code().label();
+  ours.only_ours(other).record(0).commit(1).code().bind(other);
+  load(programs_of({ours.finish()}), {{syscall_probe(SYS_getppid), {0}}});
+  ASSERT_TRUE(session_->attach());
+  ASSERT_TRUE(session_->begin());
+  constexpr uint64_t kCalls = 10;
+  for (uint64_t i = 0; i < kCalls; ++i)
+    syscall(SYS_getppid);
+  const auto call = [](std::span<const uint8_t>) { syscall(SYS_getppid); };
+  EXPECT_EQ(session_->read(call), kCalls);
+  EXPECT_EQ(session_->read(call), kCalls);
+}
+
+TEST_F(SessionTest, ExitIsKnownWithoutItsRecord) {
+  Clause exits;
+  exits.call(DAccessor::Exit, {7});
+  DPrograms programs = programs_of({exits.finish()});
+  programs.principal_bytes = 4096;
+  load(std::move(programs), {{begin_probe(), {0}}});
+  ASSERT_NE(session_, nullptr);
+  EXPECT_EQ(session_->shared().exit_called, 0U);
+  ASSERT_TRUE(session_->begin());
+  EXPECT_EQ(session_->shared().exit_called, 1U);
+  EXPECT_EQ(session_->shared().exit_code, 7U);
+}
+
 TEST_F(SessionTest, ExitStopsLaterClausesAndProbesButNotItsOwnClauseNorEnd) {
   Clause exits;
   exits.call(DAccessor::Exit, {7});

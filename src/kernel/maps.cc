@@ -121,13 +121,15 @@ Expected<Ring> Ring::make(size_t size_bytes) {
 
 // A record begins with its size and two flags, and a word of the kernel's (Documentation/bpf/
 // ringbuf.rst).
+// Ends where the ring ended at the begin: who records faster than we take is not to keep us here.
 uint64_t Ring::read(const std::function<void(std::span<const uint8_t>)>& take) {
   auto& consumer = *reinterpret_cast<uint64_t*>(consumer_.data());
   const auto& producer = *reinterpret_cast<const uint64_t*>(producer_.data());
   const uint8_t* data = producer_.data() + page_bytes();
   uint64_t place = __atomic_load_n(&consumer, __ATOMIC_ACQUIRE);
+  const uint64_t end = __atomic_load_n(&producer, __ATOMIC_ACQUIRE);
   uint64_t count = 0;
-  while (place < __atomic_load_n(&producer, __ATOMIC_ACQUIRE)) {
+  while (place < end) {
     const uint8_t* record = data + (place & (size_bytes_ - 1));
     const uint32_t head =
         __atomic_load_n(reinterpret_cast<const uint32_t*>(record), __ATOMIC_ACQUIRE);
