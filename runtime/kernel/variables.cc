@@ -114,9 +114,17 @@ namespace {
 }
 
 // Threads of one number in two name spaces, and a number that is used again: as the kernel has it,
-// one thread is one thread id of the first name space.
+// one thread is one thread id of the first name space. The idle threads all have number 0: each CPU
+// has one.
+inline constexpr uint64_t kIdleThreads = uint64_t{1} << 31;
+
+[[gnu::always_inline]] inline uint64_t current_thread() {
+  const uint64_t thread = process_and_thread() & 0xFFFF'FFFF;
+  return thread != 0 ? thread : kIdleThreads | processor();
+}
+
 [[gnu::always_inline]] inline uint64_t identity_of(const abi::DVariable& d, uint64_t variable) {
-  const uint64_t thread = d.is_thread != 0 ? process_and_thread() & 0xFFFF'FFFF : 0;
+  const uint64_t thread = d.is_thread != 0 ? current_thread() : 0;
   return (variable + 1) << 32 | thread;
 }
 
