@@ -179,6 +179,7 @@ void restart(Context& context, KnownVariables known) {
   context.clause = nullptr;
   context.parameters.clear();
   context.expansion_depth = 0;
+  context.expanded_nodes = 0;
 }
 
 // A load above the first store has that store's type (`return` clauses often stand above those of

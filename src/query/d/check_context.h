@@ -91,6 +91,7 @@ struct Context {
   std::map<const Clause*, std::vector<ProbeArguments>> arguments_of_clauses;
   std::vector<TypeParameter> parameters;  // Of the inline or translator at hand.
   uint32_t expansion_depth = 0;           // Translators within translators.
+  uint64_t expanded_nodes = 0;            // That inlines and translators made so far.
   Effects effects;
 
   [[nodiscard]] TypeTable& types() { return script.types; }

@@ -16,6 +16,8 @@ namespace {
 
 // Translators may use translators, but not without end.
 constexpr uint32_t kExpansionDepthMax = 16;
+// An inline that has another one twice is twice as large as that one, and so on.
+constexpr uint64_t kExpandedNodesMax = 1U << 18;
 
 // The library's own definitions have no line: a kernel that lacks something only misses it.
 bool is_of_library(uint32_t line) {
@@ -31,6 +33,34 @@ void substitute(Node& node, const Node& place, std::span<const Node> arguments) 
   node.line = place.line;
   for (Node& operand : node.operands)
     substitute(operand, place, arguments);
+}
+
+// Of a value whose parameters have these sizes.
+uint64_t nodes_of(const Node& node, std::span<const uint64_t> argument_nodes) {
+  if (node.storage == Storage::Parameter && node.index < argument_nodes.size())
+    return argument_nodes[node.index];
+  uint64_t nodes = 1;
+  for (const Node& operand : node.operands)
+    nodes += nodes_of(operand, argument_nodes);
+  return nodes;
+}
+
+// The definition's value as it is used at `place`.
+Compiled<Node> expand(Context& context, const Node& definition, const Node& place,
+                      std::span<const Node> arguments) {
+  std::vector<uint64_t> argument_nodes;
+  for (const Node& argument : arguments)
+    argument_nodes.push_back(nodes_of(argument, {}));
+  context.expanded_nodes += nodes_of(definition, argument_nodes);
+  if (context.expanded_nodes > kExpandedNodesMax) {
+    return error_at(place, "D_NOMEM",
+                    fmt::format("inlines and translators make the program larger than {} "
+                                "operations",
+                                kExpandedNodesMax));
+  }
+  Node value = definition;
+  substitute(value, place, arguments);
+  return value;
 }
 
 // A definition sees its parameters, and no clause.
@@ -210,8 +240,7 @@ Compiled<void> expand_translated_member(Context& context, Node& node) {
     checked.error().span = node.span;
   }
   if (!checked) return Failure(std::move(checked).error());
-  Node value = member->value;
-  substitute(value, node, object.operands);
+  Node value = CLEW_TRY(expand(context, member->value, node, object.operands));
   node = std::move(value);
   return {};
 }
@@ -235,8 +264,7 @@ Compiled<void> expand_translated_object(Context& context, Node& node) {
     one.span = node.span;
     one.member = *types.member(translator->output, member.name);
     one.type = one.member.type;
-    Node value = member.value;
-    substitute(value, node, input);
+    Node value = CLEW_TRY(expand(context, member.value, node, input));
     CLEW_TRY(finish_value(context, value));
     one.operands.push_back(std::move(value));
     node.operands.push_back(std::move(one));
@@ -257,8 +285,7 @@ Compiled<void> check_inline_use(Context& context, Node& node, const KnownInline&
   prototype.required = static_cast<uint32_t>(definition.parameters.size());
   const bool is_array = node.kind != NodeKind::Call;
   CLEW_TRY(check_arguments(context, node, {name, is_array}, prototype, arguments));
-  Node value = definition.value;
-  substitute(value, node, arguments);
+  Node value = CLEW_TRY(expand(context, definition.value, node, arguments));
   node = std::move(value);
   return {};
 }

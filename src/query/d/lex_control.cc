@@ -67,9 +67,9 @@ std::string unquoted(std::string_view word) {
 
 bool Lexer::is_control_line(size_t at) const {
   if (text_[at] != '#') return false;
-  const size_t line_begin = text_.substr(0, at).rfind('\n');
-  const size_t begin = line_begin == std::string_view::npos ? 0 : line_begin + 1;
-  return text_.substr(begin, at - begin).find_first_not_of(kBlanks) == std::string_view::npos;
+  // Only as far back as there are blanks: this is asked for each # of a text.
+  const size_t before = text_.substr(0, at).find_last_not_of(kBlanks);
+  return before == std::string_view::npos || text_[before] == '\n';
 }
 
 // The number is that of the line after this one.

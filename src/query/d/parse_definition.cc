@@ -171,12 +171,14 @@ Compiled<void> Parser::inline_definition() {
   }
   CLEW_TRY(expect("="));
   // A parameter hides a type's name inside the definition, and only there.
-  const std::set<std::string, std::less<>> outer = names_;
-  for (const TypeParameter& parameter : definition.parameters)
-    names_.insert(parameter.name);
+  std::vector<std::string_view> hiding;
+  for (const TypeParameter& parameter : definition.parameters) {
+    if (names_.insert(parameter.name).second) hiding.push_back(parameter.name);
+  }
   operators_ = 0;
   definition.value = CLEW_TRY(assignment());
-  names_ = outer;
+  for (const std::string_view name : hiding)
+    names_.erase(std::string(name));
   CLEW_TRY(expect_last(";"));
   names_.insert(definition.name);
   program_.inlines.push_back(std::move(definition));
