@@ -6,11 +6,14 @@
 #include <cstring>
 #include <ctime>
 
+#include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "output/d/stored_key.h"
+#include "query/d/check_options.h"
+#include "query/d/spawn_attributes.h"
 
 namespace clew::engine {
 
@@ -40,7 +43,7 @@ DtraceConsumer::DtraceConsumer(const CompiledScript& compiled, const kernel::Cat
       session_(sources.session),
       inline_probes_(sources.inline_probes),
       console_(console),
-      symbols_(sources.spaces),
+      symbols_(sources.spaces, sources.target),
       options_(output::d::PrintOptions::from(compiled.script.options)),
       aggregations_(compiled.script, compiled.generated.keys, symbols_, options_),
       printer_({compiled.script, symbols_, aggregations_, options_, *this}),
@@ -49,12 +52,23 @@ DtraceConsumer::DtraceConsumer(const CompiledScript& compiled, const kernel::Cat
       speculations_max_(sources.session.state().process.speculations) {}
 
 void DtraceConsumer::read(bool all) {
+  const size_t waiting = followed_.size();
   if (inline_probes_.empty()) {
-    session_.read([this](std::span<const uint8_t> bytes) { take(bytes); });
+    session_.read([this](std::span<const uint8_t> bytes) { take_in_order(bytes); });
   } else {
     read_merged(all);
   }
+  followed_.take(
+      all ? followed_.size() : waiting,
+      [this](std::span<const uint8_t> bytes, const DRecordHeader* next) { take(bytes, next); });
   console_.flush();
+}
+
+// At once, unless it matters what follows.
+void DtraceConsumer::take_in_order(std::span<const uint8_t> bytes) {
+  if (bytes.size() < sizeof(DRecordHeader)) return;
+  if (!options_.has_flow_indent) return take(bytes, nullptr);
+  followed_.add(bytes);
 }
 
 // See record_merge.h for the order of these steps.
@@ -68,7 +82,7 @@ void DtraceConsumer::read_merged(bool all) {
     if (is_sound(bytes)) collect(bytes);
   });
   read_kernel();
-  merge_.take(limit, [this](std::span<const uint8_t> bytes) { take(bytes); });
+  merge_.take(limit, [this](std::span<const uint8_t> bytes) { take_in_order(bytes); });
 }
 
 // What a speculation holds is in no order yet.
@@ -99,13 +113,11 @@ output::d::ProbeNames DtraceConsumer::names_of(uint32_t probe) const {
   return {probe, found->provider, found->module, found->function, found->name};
 }
 
-void DtraceConsumer::take(std::span<const uint8_t> bytes) {
-  DRecordHeader header{};
-  if (bytes.size() < sizeof header) return;
-  std::memcpy(&header, bytes.data(), sizeof header);
+void DtraceConsumer::take(std::span<const uint8_t> bytes, const DRecordHeader* next) {
+  const DRecordHeader header = header_of(bytes);
   switch (header.kind) {
     case DRecordKind::Data:
-      if (header.speculation == 0) return print(bytes);
+      if (header.speculation == 0) return print(bytes, next);
       return hold(header.speculation, bytes);
     case DRecordKind::Commit:
       return commit(header.speculation);
@@ -116,9 +128,13 @@ void DtraceConsumer::take(std::span<const uint8_t> bytes) {
     case DRecordKind::Error:
       return take_error(bytes);
     case DRecordKind::Exit:
-      is_over_ = true;
       return;
   }
+}
+
+// Not by its record, for which there may have been no room.
+bool DtraceConsumer::is_over() const {
+  return __atomic_load_n(&session_.shared().exit_called, __ATOMIC_ACQUIRE) != 0;
 }
 
 // The probes keep to that size; what a process made up does not grow either.
@@ -138,8 +154,9 @@ void DtraceConsumer::commit(uint32_t speculation) {
         return header_of(a).time_ns < header_of(b).time_ns;
       });
     }
-    for (const Record& record : records)
-      print(record);
+    follow(
+        records, records.size(),
+        [this](std::span<const uint8_t> bytes, const DRecordHeader* next) { print(bytes, next); });
     speculations_.erase(found);
   }
   session_.free_speculation(speculation);
@@ -152,11 +169,10 @@ void DtraceConsumer::take_error(std::span<const uint8_t> bytes) {
   console_.lines(output::d::error_text(error, names_of(error.header.probe)));
 }
 
-void DtraceConsumer::print(std::span<const uint8_t> record) {
-  DRecordHeader header{};
-  std::memcpy(&header, record.data(), sizeof header);
+void DtraceConsumer::print(std::span<const uint8_t> record, const DRecordHeader* next) {
+  const DRecordHeader header = header_of(record);
   if (header.clause >= compiled_.generated.records.size()) return;
-  printer_.print(record, compiled_.generated.records[header.clause], names_of(header.probe));
+  printer_.print(record, compiled_.generated.records[header.clause], names_of(header.probe), next);
 }
 
 void DtraceConsumer::refresh(uint32_t aggregation) {
@@ -205,14 +221,20 @@ void DtraceConsumer::report_drops() {
 void DtraceConsumer::run_command(const std::string& command) {
   console_.flush();
   const std::array<const char*, 4> words = {"sh", "-c", command.c_str(), nullptr};
+  const query::d::SpawnAttributes attributes;
   pid_t pid = 0;
   // The program's own command line, which -w allowed: it is a shell's by the language.
-  if (posix_spawn(&pid, "/bin/sh", nullptr, nullptr, const_cast<char* const*>(words.data()),
-                  environ) == 0) {
+  if (posix_spawn(&pid, "/bin/sh", nullptr, attributes.get(),
+                  const_cast<char* const*>(words.data()), environ) == 0) {
     (void)waitpid(pid, nullptr, 0);
   }
 }
 
-void DtraceConsumer::set_option(const std::string&, const std::string&) {}
+void DtraceConsumer::refuse_option(const std::string& name, const std::string& value) {
+  const auto checked = query::d::check_option(name, value);
+  console_.message(
+      fmt::format("couldn't set option \"{}\" to \"{}\": {}", name, value,
+                  checked ? "Operation illegal when tracing is active" : checked.error().message));
+}
 
 }  // namespace clew::engine

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/dtrace/console.h"
+#include "engine/dtrace/followed_records.h"
 #include "engine/dtrace/inline_probes.h"
 #include "engine/dtrace/record_merge.h"
 #include "engine/dtrace/script_compiler.h"
@@ -26,6 +27,7 @@ class DtraceConsumer final : public output::d::Host {
     kernel::DSession& session;
     InlineProbes& inline_probes;
     target::AddressSpaces& spaces;
+    pid_t target;  // The first of -c and -p; 0 = none.
   };
   // All are borrowed.
   DtraceConsumer(const CompiledScript& compiled, const kernel::Catalogue& catalogue,
@@ -36,18 +38,18 @@ class DtraceConsumer final : public output::d::Host {
   void report_drops();
   void print_aggregations();
   // exit() was called.
-  [[nodiscard]] bool is_over() const { return is_over_; }
+  [[nodiscard]] bool is_over() const;
 
   void write(std::string_view text) override { console_.write(text); }
   void run_command(const std::string& command) override;
   void reopen(const std::string& path) override { console_.reopen(path); }
   void truncate_output() override { console_.truncate(); }
-  void set_option(const std::string& name, const std::string& value) override;
+  void refuse_option(const std::string& name, const std::string& value) override;
   void refresh(uint32_t aggregation) override;
   void take_out(uint32_t aggregation) override;
 
  private:
-  using Record = std::vector<uint8_t>;
+  using Record = FollowedRecords::Record;
   struct Held {
     std::vector<Record> records;
     uint64_t bytes = 0;
@@ -55,12 +57,13 @@ class DtraceConsumer final : public output::d::Host {
   std::vector<kernel::DAggregate> entries(uint32_t aggregation, bool takes);
   void show(uint32_t aggregation, std::vector<kernel::DAggregate> entries);
   void read_merged(bool all);
+  void take_in_order(std::span<const uint8_t> bytes);
   void collect(std::span<const uint8_t> bytes);
   [[nodiscard]] bool is_sound(std::span<const uint8_t> bytes) const;
   void hold(uint32_t speculation, std::span<const uint8_t> bytes);
-  void take(std::span<const uint8_t> bytes);
+  void take(std::span<const uint8_t> bytes, const abi::DRecordHeader* next);
   void take_error(std::span<const uint8_t> bytes);
-  void print(std::span<const uint8_t> record);
+  void print(std::span<const uint8_t> record, const abi::DRecordHeader* next);
   void commit(uint32_t speculation);
   [[nodiscard]] output::d::ProbeNames names_of(uint32_t probe) const;
 
@@ -75,10 +78,10 @@ class DtraceConsumer final : public output::d::Host {
   output::d::RecordPrinter printer_;
   output::d::DropReporter drops_;
   RecordMerge merge_;
+  FollowedRecords followed_;
   uint64_t speculation_bytes_ = 0;
   uint64_t speculations_max_ = 0;
   std::map<uint32_t, Held> speculations_;
-  bool is_over_ = false;
 };
 
 }  // namespace clew::engine

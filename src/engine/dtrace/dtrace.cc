@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A D script from its command line to its last line of output.
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <optional>
@@ -62,14 +61,6 @@ kernel::DPrograms programs_of(const CompiledScript& compiled, pid_t target) {
   return programs;
 }
 
-// Flags may say that they are off.
-bool is_set(const query::d::Options& options, std::string_view name) {
-  constexpr std::array<std::string_view, 6> kOff = {"0", "off", "no", "false", "unset", "disable"};
-  const auto found = options.values.find(name);
-  return found != options.values.end() &&
-         std::find(kOff.begin(), kOff.end(), found->second) == kOff.end();
-}
-
 // One run. The functions are called in the order of their declaration.
 class DtraceRun {
  public:
@@ -114,19 +105,26 @@ Expected<void> DtraceRun::compile() {
   return {};
 }
 
+// Before it is known whether all of it can be enabled.
 void DtraceRun::tell_matches() {
-  if (compiled_->script.options.has("quiet")) return;
+  const query::d::Options& options = compiled_->script.options;
+  if (options.is_set("quiet")) return;
   for (const CompiledProgram& program : compiled_->programs) {
     const auto form =
         program.is_script ? output::d::ProgramForm::Script : output::d::ProgramForm::Description;
     // Of a description, only what stands before its predicate or body.
     const size_t end = program.is_script ? std::string::npos : program.name.find_first_of("{/;");
-    console_.lines(output::d::matched_text(form, program.name.substr(0, end), program.matched));
+    const std::string name = program.name.substr(0, end);
+    console_.lines(output::d::matched_text(form, name, program.matched));
+    if (request_.is_verbose) {
+      console_.lines(output::d::program_stability(form, name, program.providers));
+    }
   }
+  if (options.is_set("destructive")) console_.lines(output::d::destructive_text());
 }
 
 void DtraceRun::tell_ended(const std::vector<Commands::Ended>& ended) {
-  if (compiled_->script.options.has("quiet")) return;
+  if (compiled_->script.options.is_set("quiet")) return;
   for (const Commands::Ended& one : ended) {
     console_.lines(output::d::exited_text(static_cast<uint64_t>(one.pid), one.status));
   }
@@ -134,7 +132,7 @@ void DtraceRun::tell_ended(const std::vector<Commands::Ended>& ended) {
 
 Expected<void> DtraceRun::enable() {
   const query::d::Script& script = compiled_->script;
-  if (script.is_destructive && !script.options.has("destructive")) {
+  if (script.is_destructive && !script.options.is_set("destructive")) {
     return fail(ErrorCode::Refused, "could not enable tracing: Destructive actions not allowed");
   }
   std::string log;
@@ -152,10 +150,6 @@ Expected<void> DtraceRun::enable() {
   }
   session_.emplace(std::move(*session));
   compiled_->enablings.assign(session_->enablings().begin(), session_->enablings().end());
-  if (script.options.has("destructive") && !script.options.has("quiet")) {
-    console_.lines(output::d::destructive_text());
-  }
-  tell_matches();
   arm_inline();
   // What is loaded now needs time: the places are looked at afterwards.
   auto attached = session_->load_others(inline_probes_.enablings(), &log);
@@ -185,7 +179,7 @@ Expected<void> DtraceRun::enable() {
 // Clauses that change things are the kernel's alone: it takes them away when we are killed, and a
 // process cannot falsify there what they were told to do.
 void DtraceRun::arm_inline() {
-  if (is_set(compiled_->script.options, "useruprobes")) return;
+  if (compiled_->script.options.is_set("useruprobes")) return;
   if (compiled_->script.is_destructive) {
     if (request_.is_verbose) console_.message("all probes by uprobes: destructive actions");
     return;
@@ -280,8 +274,10 @@ Expected<int> DtraceRun::run() {
     }
   }
   if (request_.compile_only) return kAnswered;
+  tell_matches();
   CLEW_TRY(enable());
-  DtraceConsumer consumer(*compiled_, catalogue_, {*session_, inline_probes_, spaces_}, console_);
+  DtraceConsumer consumer(*compiled_, catalogue_,
+                          {*session_, inline_probes_, spaces_, commands_.first_pid()}, console_);
   trace(consumer);
   CLEW_TRY(end(consumer));
   consumer.print_aggregations();

@@ -69,6 +69,11 @@ std::string_view region_of(std::string_view text, const CompileError& error) {
   return predicate != std::string_view::npos && at > predicate ? "in predicate: " : "";
 }
 
+void note_provider(const std::string& provider, CompiledProgram& program) {
+  auto& known = program.providers;
+  if (std::find(known.begin(), known.end(), provider) == known.end()) known.push_back(provider);
+}
+
 class ScriptCompiler {
  public:
   ScriptCompiler(const DtraceRequest& request, kernel::Catalogue& catalogue,
@@ -116,7 +121,8 @@ std::string ScriptCompiler::drawing_of(const CompileError& error) const {
 
 Error ScriptCompiler::error_of(const CompileError& error) const {
   const CompiledProgram& program = compiled_.programs.back();
-  const std::string tag = has_option("errtags") ? fmt::format("[{}] ", error.tag) : "";
+  const bool is_tagged = error.is_tagged || has_option("errtags");
+  const std::string tag = is_tagged ? fmt::format("[{}] ", error.tag) : "";
   const std::string drawing = drawing_of(error);
   if (program.is_script) {
     const std::string line = error.line == 0 ? "" : fmt::format("line {}: ", error.line);
@@ -137,17 +143,22 @@ CompileOptions ScriptCompiler::options_of(const DtraceProgram& program) const {
                            request_.arguments.end());
   options.target_pid = static_cast<uint64_t>(target_);
   for (const auto& [name, value] : request_.options) {
-    if (name == "defaultargs") options.default_arguments = true;
-    if (name == "argref") options.allow_unused_arguments = true;
-    if (name == "empty") options.allow_empty_files = true;
-    if (name == "zdefs") options.allow_unmatched_probes = true;
+    const bool is_set = query::d::is_on(value);
+    if (name == "defaultargs") options.default_arguments = is_set;
+    if (name == "argref") options.allow_unused_arguments = is_set;
+    if (name == "empty") options.allow_empty_files = is_set;
+    if (name == "zdefs") options.allow_unmatched_probes = is_set;
   }
   return options;
 }
 
+// Of the command line, and of the programs so far; the last word counts.
 bool ScriptCompiler::has_option(std::string_view name) const {
-  return std::any_of(request_.options.begin(), request_.options.end(),
-                     [name](const auto& option) { return option.first == name; });
+  bool is_set = false;
+  for (const query::d::PragmaOption& option : program_.options) {
+    if (option.name == name) is_set = query::d::is_on(option.value.value_or(""));
+  }
+  return is_set;
 }
 
 // The options that stand for flags of the preprocessor come behind the flags themselves.
@@ -293,6 +304,7 @@ Expected<void> ScriptCompiler::enable() {
         clauses[id].push_back(i);
         note_process(description, *catalogue_.find(id));
         ++compiled_.programs[program].matched;
+        note_provider(catalogue_.find(id)->provider, compiled_.programs[program]);
       }
     }
   }

@@ -19,9 +19,10 @@
 namespace clew::engine {
 
 struct CompiledProgram {
-  std::string name;        // What messages call it: the file, or the text.
-  bool is_script = false;  // -s
-  uint64_t matched = 0;    // Pairs of clause and probe.
+  std::string name;                      // What messages call it: the file, or the text.
+  bool is_script = false;                // -s
+  uint64_t matched = 0;                  // Pairs of clause and probe.
+  std::vector<std::string> providers{};  // Of these probes, each once.
 };
 
 struct CompiledScript {

@@ -34,7 +34,7 @@ const target::ModuleImage* LiveSymbols::image_of(const target::CodeFile& file,
 }
 
 std::optional<SymbolPlace> LiveSymbols::user(uint64_t pid, uint64_t address) const {
-  const auto process = static_cast<pid_t>(pid);
+  const pid_t process = pid == 0 ? target_ : static_cast<pid_t>(pid);
   const target::AddressSpace* space = spaces_.find(process, address);
   if (space == nullptr && spaces_.look_at(process)) space = spaces_.find(process, address);
   if (space == nullptr) return std::nullopt;

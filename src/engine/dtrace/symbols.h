@@ -16,8 +16,8 @@ namespace clew::engine {
 
 class LiveSymbols final : public output::d::Symbols {
  public:
-  // Borrowed.
-  explicit LiveSymbols(target::AddressSpaces& spaces) : spaces_(spaces) {}
+  // Borrowed. `target`: the first process of -c and -p, 0 = none; pid 0 stands for it.
+  LiveSymbols(target::AddressSpaces& spaces, pid_t target) : spaces_(spaces), target_(target) {}
 
   [[nodiscard]] std::optional<output::d::SymbolPlace> kernel(uint64_t address) const override;
   [[nodiscard]] std::optional<output::d::SymbolPlace> user(uint64_t pid,
@@ -28,6 +28,7 @@ class LiveSymbols final : public output::d::Symbols {
                                                     const std::string& name) const;
 
   target::AddressSpaces& spaces_;
+  pid_t target_;
   // What was read so far: questions fill these.
   mutable std::optional<output::d::KernelSymbols> kernel_;
   mutable std::map<const target::CodeFile*, std::unique_ptr<target::ModuleImage>> images_;

@@ -82,7 +82,7 @@ class KernelNames final : public plan::Names {
   const KernelScope& scope_;
   std::string host_;
   target::AddressSpaces spaces_;
-  LiveSymbols live_{spaces_};
+  LiveSymbols live_{spaces_, 0};
   std::map<uint64_t, std::string> symbols_;
 };
 

@@ -42,8 +42,8 @@ class FakeHost final : public Host {
   void run_command(const std::string& command) override { log += "<run " + command + ">"; }
   void reopen(const std::string& path) override { log += "<open " + path + ">"; }
   void truncate_output() override { log += "<truncate>"; }
-  void set_option(const std::string& name, const std::string& value) override {
-    log += "<set " + name + "=" + value + ">";
+  void refuse_option(const std::string& name, const std::string& value) override {
+    log += "<refuse " + name + "=" + value + ">";
   }
   void refresh(uint32_t aggregation) override {
     calls += "refresh " + std::to_string(aggregation) + ";";

@@ -111,5 +111,23 @@ TEST(DPrintOptions, OthersAreNotTaken) {
   EXPECT_FALSE(options.set("bufsize", "1k"));
 }
 
+TEST(DPrintOptions, WhatSaysOffIsOff) {
+  for (const std::string_view off : {"0", "off", "no", "false", "unset", "disable", "disabled"}) {
+    PrintOptions options;
+    EXPECT_TRUE(options.set("quiet", "1"));
+    EXPECT_TRUE(options.set("quiet", off)) << off;
+    EXPECT_FALSE(options.is_quiet) << off;
+  }
+}
+
+TEST(DPrintOptions, ValuesThatAreNoneChangeNothing) {
+  PrintOptions options;
+  EXPECT_TRUE(options.set("quiet", "on"));
+  EXPECT_FALSE(options.set("quiet", "perhaps"));
+  EXPECT_TRUE(options.is_quiet);
+  EXPECT_FALSE(options.set("stackindent", "4x"));
+  EXPECT_EQ(options.stack_indent, 14U);
+}
+
 }  // namespace
 }  // namespace clew::output::d

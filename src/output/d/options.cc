@@ -34,13 +34,6 @@ constexpr std::array<Number, 3> kNumbers = {{
     {"aggsortpos", &PrintOptions::sort_position},
 }};
 
-// DTrace knows "unset" and "disabled"; the other words are as clear.
-bool is_off(std::string_view value) {
-  constexpr std::array<std::string_view, 6> kOff = {"unset", "disabled", "disable",
-                                                    "off",   "no",       "false"};
-  return std::find(kOff.begin(), kOff.end(), value) != kOff.end();
-}
-
 }  // namespace
 
 PrintOptions PrintOptions::from(const query::d::Options& options) {
@@ -53,13 +46,15 @@ PrintOptions PrintOptions::from(const query::d::Options& options) {
 bool PrintOptions::set(std::string_view name, std::string_view value) {
   for (const Switch& entry : kSwitches) {
     if (entry.name != name) continue;
-    this->*entry.member = !is_off(value);
-    return true;
+    const std::optional<bool> wanted = query::d::switch_word(value);
+    this->*entry.member = wanted.value_or(this->*entry.member);
+    return wanted.has_value();
   }
   for (const Number& entry : kNumbers) {
     if (entry.name != name) continue;
     uint32_t number = 0;
-    std::from_chars(value.data(), value.data() + value.size(), number);
+    const auto read = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (read.ec != std::errc() || read.ptr != value.data() + value.size()) return false;
     this->*entry.member = entry.name == "stackindent" ? std::min(number, kStackIndentMax) : number;
     return true;
   }

@@ -23,7 +23,7 @@ struct PrintOptions {
   bool zooms = false;  // The longest bar of a table takes 95 % of the room.
 
   static PrintOptions from(const query::d::Options& options);
-  // False when the option is none of these. An empty value sets a switch.
+  // False when the option is none of these, or the value none of its. An empty value sets a switch.
   bool set(std::string_view name, std::string_view value);
 };
 

@@ -296,8 +296,7 @@ void RecordPrinter::act_on_host(const RecordedAction& action, std::span<const ui
   const std::string name(string_of(datum_of(action.fields[0], record)));
   const std::string value(action.fields.size() > 1 ? string_of(datum_of(action.fields[1], record))
                                                    : "");
-  context_.options.set(name, value);
-  context_.host.set_option(name, value);
+  if (!context_.options.set(name, value)) context_.host.refuse_option(name, value);
 }
 
 }  // namespace clew::output::d

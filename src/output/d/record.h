@@ -41,8 +41,8 @@ class Host {
   virtual void run_command(const std::string& command) = 0;  // system()
   virtual void reopen(const std::string& path) = 0;  // freopen(); empty: the first output again.
   virtual void truncate_output() = 0;                // ftruncate()
-  // setopt(); those of PrintOptions are set already.
-  virtual void set_option(const std::string& name, const std::string& value) = 0;
+  // setopt() of what is none of PrintOptions, or has a value that they do not take.
+  virtual void refuse_option(const std::string& name, const std::string& value) = 0;
   // The newest snapshot of an aggregation is wanted: Aggregations::take.
   virtual void refresh(uint32_t aggregation) = 0;
   // The same, and the kernel forgets what is in it and nothing else: DSession::take.

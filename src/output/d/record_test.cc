@@ -391,8 +391,15 @@ TEST_F(RecordTest, OptionsAreSetWhileTheScriptRuns) {
   EXPECT_TRUE(options_.is_quiet);
   fire(Builder().action(Action::Setopt).string("aggsortpos").string("2"));
   EXPECT_EQ(options_.sort_position, 2U);
-  EXPECT_EQ(written(),
-            std::string(kHeading) + std::string(kBeginRow) + "<set quiet=><set aggsortpos=2>");
+  EXPECT_EQ(written(), std::string(kHeading) + std::string(kBeginRow));
+}
+
+TEST_F(RecordTest, OptionsThatDoNotPrintAreTheHostsToRefuse) {
+  fire(Builder().action(Action::Setopt).string("bufsize").string("1m"));
+  fire(Builder().action(Action::Setopt).string("quiet").string("perhaps"));
+  EXPECT_FALSE(options_.is_quiet);
+  EXPECT_EQ(written(), std::string(kHeading) + std::string(kBeginRow) + "<refuse bufsize=1m>\n" +
+                           std::string(kBeginRow) + "<refuse quiet=perhaps>\n");
 }
 
 TEST_F(RecordTest, PrintShowsTheAddressAndWhatLiesThere) {

@@ -19,7 +19,7 @@ constexpr int kSearchesMax = 4;
 
 Compiled<ProbeArguments> arguments_of(Context& context, const ProbeDescription& description) {
   const bool may_be_unmatched =
-      context.options.allow_unmatched_probes || context.script.options.has("zdefs");
+      context.options.allow_unmatched_probes || context.script.options.is_set("zdefs");
   auto found = context.probes.arguments(context.types(), description);
   if (!found && found.error().code == ErrorCode::NotFound && may_be_unmatched) {
     return ProbeArguments{};

@@ -315,7 +315,7 @@ TEST(Check, OptionsHaveNamesAndValues) {
   const auto script = compiled("#pragma D option strsize=32\nBEGIN { trace(sizeof(string)); }");
   ASSERT_TRUE(script.has_value());
   EXPECT_EQ(script->string_size_bytes, 32U);
-  EXPECT_TRUE(script->options.has("strsize"));
+  EXPECT_TRUE(script->options.is_set("strsize"));
   EXPECT_EQ(script->clauses[0].body[0].expression.operands[0].integer, 32U);
 }
 

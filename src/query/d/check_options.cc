@@ -181,8 +181,7 @@ bool is_of_command_line(std::string_view name) {
 bool fits(Syntax syntax, std::optional<std::string_view> value) {
   switch (syntax) {
     case Syntax::Flag:
-      return !value || is_any_of(*value, {"", "0", "1", "on", "off", "yes", "no", "true", "false",
-                                          "set", "unset", "enable", "disable"});
+      return !value || switch_word(*value);
     case Syntax::Number:
       return value && is_number(*value);
     case Syntax::Size:
@@ -272,6 +271,8 @@ Expected<void> check_option(std::string_view name, std::optional<std::string_vie
   const auto is_named = [&](const OptionName& option) { return option.name == name; };
   const auto* option = std::find_if(kOptions.begin(), kOptions.end(), is_named);
   if (option == kOptions.end()) return fail(ErrorCode::NotFound, "Invalid option name");
+  // A probe of one processor alone would be another one: better none than that of all.
+  if (name == "cpu") return fail(ErrorCode::InvalidQuery, "Option is not supported");
   if (fits(option->syntax, value)) return {};
   return fail(ErrorCode::InvalidQuery, "Invalid value for specified option");
 }

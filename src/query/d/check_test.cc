@@ -292,6 +292,32 @@ TEST(Check, DescriptionsMustMatch) {
   expect_tags({{"#pragma D option zdefs\n::f:none { }", "ok"}});
 }
 
+TEST(Check, DefinitionsMayNotGrowWithoutEnd) {
+  std::string inlines = "inline int a0 = pid + pid;";
+  for (int i = 1; i <= 60; ++i)
+    inlines += fmt::format("inline int a{} = a{} + a{};", i, i - 1, i - 1);
+  EXPECT_EQ(tag_of(inlines + "BEGIN { trace(1); }"), "D_NOMEM");
+  std::string nested = "pid";
+  for (int i = 0; i < 30; ++i)
+    nested = fmt::format("twice[{}]", nested);
+  EXPECT_EQ(tag_of("inline int twice[int x] = x + x; BEGIN { trace(" + nested + "); }"), "D_NOMEM");
+}
+
+TEST(Check, WhatNoKernelProgramCanDoIsRefused) {
+  expect_tags({{"BEGIN { panic(); }", "D_UNKNOWN"},
+               {"BEGIN { breakpoint(); }", "D_UNKNOWN"},
+               {"BEGIN { pcap(0, 1); }", "D_UNKNOWN"},
+               {"#pragma D option cpu=1\nBEGIN { }", "D_PRAGMA_OPTSET"}});
+}
+
+TEST(Check, OptionsThatSayOffAreOff) {
+  expect_tags(
+      {{"#pragma D option zdefs=off\n::f:none { }", "D_PDESC_ZERO"},
+       {"#pragma D option zdefs\n#pragma D option zdefs=disabled\n::f:none { }", "D_PDESC_ZERO"},
+       {"#pragma D option zdefs=enable\n::f:none { }", "ok"},
+       {"#pragma D option quiet=perhaps\nBEGIN { }", "D_PRAGMA_OPTSET"}});
+}
+
 TEST(Check, PredicatesAreScalars) {
   expect_tags({{"BEGIN /pid == 1/ { }", "ok"},
                {"BEGIN /curthread/ { }", "ok"},

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "query/d/lexer.h"
+#include "query/d/switch_word.h"
 
 namespace clew::query::d {
 namespace {
@@ -161,8 +162,10 @@ Compiled<void> Lexer::pragma_option(const std::vector<std::string>& words, size_
     }
     option.value = values.empty() ? "" : unquoted(values[0]);
   }
-  default_arguments_ = default_arguments_ || option.name == "defaultargs";
-  allow_unused_arguments_ = allow_unused_arguments_ || option.name == "argref";
+  const bool is_set = is_on(option.value.value_or(""));
+  if (option.name == "defaultargs") default_arguments_ = is_set;
+  if (option.name == "argref") allow_unused_arguments_ = is_set;
+  if (option.name == "errtags") wants_tags_ = is_set;
   pragma_options_.push_back(std::move(option));
   return {};
 }

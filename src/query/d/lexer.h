@@ -79,6 +79,7 @@ class Lexer {
   [[nodiscard]] uint32_t offset() const { return static_cast<uint32_t>(at_); }
   // #pragma D option, in order; the lexer forgets them. It obeys argref and defaultargs itself.
   std::vector<PragmaOption> take_options();
+  [[nodiscard]] bool wants_tags() const { return wants_tags_; }
   std::vector<Dependency> take_dependencies() { return std::move(dependencies_); }
   // Error: an argument was given that the text does not mention.
   [[nodiscard]] Compiled<void> check_arguments() const;
@@ -125,6 +126,7 @@ class Lexer {
   std::vector<bool> used_;  // By argument.
   bool default_arguments_;
   bool allow_unused_arguments_;
+  bool wants_tags_ = false;
   std::vector<PragmaOption> pragma_options_;
   std::vector<Dependency> dependencies_;
 };

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "query/d/parser.h"
+#include "query/d/switch_word.h"
 
 namespace clew::query::d {
 namespace {
@@ -26,7 +27,10 @@ constexpr std::string_view kDescriptionOnly = "-.?$[\\!";
 Compiled<Program> parse(std::string_view text, const CompileOptions& options, TypeTable& types) {
   if (text.size() > kProgramBytesMax)
     return compile_error("D_SYNTAX", "program text is too large", 0);
-  return Parser(text, options, types).run();
+  Parser parser(text, options, types);
+  auto program = parser.run();
+  if (!program) program.error().is_tagged = parser.wants_tags();
+  return program;
 }
 
 // --- tokens --------------------------------------------------------------------------------------
@@ -85,8 +89,9 @@ Compiled<Program> Parser::run() {
   }
   const bool may_be_empty =
       options_.allow_empty_files ||
-      std::any_of(program_.options.begin(), program_.options.end(),
-                  [](const PragmaOption& option) { return option.name == "empty"; });
+      std::any_of(program_.options.begin(), program_.options.end(), [](const PragmaOption& option) {
+        return option.name == "empty" && is_on(option.value.value_or(""));
+      });
   if (items_ == 0 && !may_be_empty)
     return compile_error("D_EMPTY", "empty D program translation unit", lexer_.line());
   CLEW_TRY(lexer_.check_arguments());

@@ -477,6 +477,7 @@ TEST(Parse, AFileNeedsABodyOrPredicate) {
   options.allow_empty_files = true;
   EXPECT_EQ(printed("", options), "");
   EXPECT_EQ(printed("#pragma D option empty\n", {}), "option empty\n");
+  EXPECT_THAT(printed("#pragma D option empty=off\n", {}), testing::StartsWith("[D_EMPTY]"));
 }
 
 // --- hostile text --------------------------------------------------------------------------------
@@ -507,6 +508,31 @@ TEST(Parse, DeepNestingIsAnErrorAndNoCrash) {
   EXPECT_THAT(printed("BEGIN{x" + repeated("->x", kMany) + "}"), HasSubstr("too long"));
   EXPECT_THAT(printed("int x" + repeated("[1]", kMany) + ";"), HasSubstr("too deeply"));
   EXPECT_THAT(printed("int " + repeated("*", kMany) + "x;"), HasSubstr("too deeply"));
+}
+
+TEST(Parse, ManySignsAreLookedAtOnce) {
+  const std::string signs = repeated("#", 1 << 20);
+  EXPECT_THAT(printed("BEGIN / 1 / " + signs), testing::StartsWith("[D_SYNTAX]"));
+  EXPECT_THAT(printed("BEGIN / 1 / " + repeated(" ", 1 << 20) + signs),
+              testing::StartsWith("[D_SYNTAX]"));
+}
+
+TEST(Parse, ManyInlinesAreReadOnceEach) {
+  constexpr int kMany = 10'000;
+  std::string text;
+  for (int i = 0; i < kMany; ++i)
+    text += fmt::format("inline int a{} = 1;", i);
+  EXPECT_THAT(printed(text + "BEGIN { a0; }"), HasSubstr("a9999"));
+}
+
+TEST(Parse, TheTextMayAskForTagsOfItsErrors) {
+  TypeTable types;
+  const auto fails = [&types](std::string_view text) {
+    return parse(text, {}, types).error().is_tagged;
+  };
+  EXPECT_TRUE(fails("#pragma D option errtags\nBEGIN { ; ) }"));
+  EXPECT_FALSE(fails("#pragma D option errtags=off\nBEGIN { ; ) }"));
+  EXPECT_FALSE(fails("BEGIN { ; ) }\n#pragma D option errtags"));
 }
 
 TEST(Parse, InlineConstantsThatDoubleAreBounded) {

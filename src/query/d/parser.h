@@ -50,6 +50,7 @@ class Parser {
       : lexer_(text, options), options_(options), types_(types) {}
 
   Compiled<Program> run();
+  [[nodiscard]] bool wants_tags() const { return lexer_.wants_tags(); }
 
  private:
   // Counts nesting while it lives.

@@ -16,6 +16,7 @@
 
 #include "base/error_text.h"
 #include "base/file_descriptor.h"
+#include "query/d/spawn_attributes.h"
 
 namespace clew::query::d {
 namespace {
@@ -116,9 +117,10 @@ Expected<int> run(const PreprocessOptions& options, const Streams& streams) {
   actions.duplicate(streams.input, STDIN_FILENO);
   actions.duplicate(streams.output, STDOUT_FILENO);
   actions.duplicate(streams.messages, STDERR_FILENO);
+  const SpawnAttributes attributes;
   pid_t pid = 0;
-  const int error =
-      posix_spawn(&pid, options.path.c_str(), actions.get(), nullptr, argv.data(), environ);
+  const int error = posix_spawn(&pid, options.path.c_str(), actions.get(), attributes.get(),
+                                argv.data(), environ);
   if (error != 0) {
     return fail(ErrorCode::Io, fmt::format("failed to invoke C preprocessor {}: {}", options.path,
                                            error_text(error)));

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "query/d/switch_word.h"
 #include "query/d/syntax.h"
 #include "query/d/types.h"
 
@@ -61,7 +62,11 @@ struct Format {
 
 struct Options {
   std::map<std::string, std::string, std::less<>> values;  // As given: by name, "" = set.
-  [[nodiscard]] bool has(std::string_view name) const { return values.find(name) != values.end(); }
+  // Given, and not as off.
+  [[nodiscard]] bool is_set(std::string_view name) const {
+    const auto found = values.find(name);
+    return found != values.end() && is_on(found->second);
+  }
 };
 
 // A clause after the checker: its `probes` are the descriptions; which probes they match is the

@@ -20,7 +20,8 @@ struct CompileError {
   std::string message;  // `syntax error near "}"`
   uint32_t line = 0;    // In the file it came from (#line obeyed); 0 = none.
   Span span;
-  std::string nearest;  // The name that was probably meant, for who looks at a terminal.
+  std::string nearest;     // The name that was probably meant, for who looks at a terminal.
+  bool is_tagged = false;  // The text before it wants tags shown: #pragma D option errtags.
 };
 
 template <typename T>

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/dtrace/followed_records.h"
+
+#include <cstring>
+#include <iterator>
+#include <map>
+
+#include "base/assert.h"
+
+namespace clew::engine {
+
+using abi::DRecordHeader;
+
+namespace {
+
+DRecordHeader header_of(std::span<const uint8_t> record) {
+  DRecordHeader header{};
+  CLEW_ASSERT(record.size() >= sizeof header);
+  std::memcpy(&header, record.data(), sizeof header);
+  return header;
+}
+
+}  // namespace
+
+void follow(std::span<const FollowedRecords::Record> records, size_t count,
+            const FollowedRecords::Take& take) {
+  std::vector<const DRecordHeader*> nexts(records.size());
+  std::vector<DRecordHeader> headers(records.size());
+  std::map<uint32_t, const DRecordHeader*> by_cpu;
+  for (size_t i = records.size(); i-- > 0;) {
+    headers[i] = header_of(records[i]);
+    if (headers[i].kind != abi::DRecordKind::Data) continue;
+    const DRecordHeader*& next = by_cpu[headers[i].cpu];
+    nexts[i] = next;
+    next = &headers[i];
+  }
+  for (size_t i = 0; i < count && i < records.size(); ++i)
+    take(records[i], nexts[i]);
+}
+
+void FollowedRecords::take(size_t count, const Take& take) {
+  // What takes a record may add more.
+  std::vector<Record> records = std::move(waiting_);
+  waiting_.clear();
+  follow(records, count, take);
+  if (count >= records.size()) return;
+  waiting_.insert(waiting_.begin(),
+                  std::make_move_iterator(records.begin() + static_cast<ptrdiff_t>(count)),
+                  std::make_move_iterator(records.end()));
+}
+
+}  // namespace clew::engine
