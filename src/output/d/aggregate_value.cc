@@ -31,11 +31,6 @@ uint64_t magnitude_of(int64_t value) {
   return value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
 }
 
-int64_t divide(int64_t value, int64_t divisor) {
-  if (divisor == -1) return static_cast<int64_t>(0 - static_cast<uint64_t>(value));
-  return divisor == 0 ? value : value / divisor;
-}
-
 Wide wide(uint64_t low, uint64_t high) {
   return (static_cast<Wide>(high) << 64) | low;
 }
@@ -95,6 +90,11 @@ void merge_deviation(std::span<const uint64_t> newer, std::span<uint64_t> cells)
 }
 
 }  // namespace
+
+int64_t divide(int64_t value, int64_t divisor) {
+  if (divisor == -1) return static_cast<int64_t>(0 - static_cast<uint64_t>(value));
+  return divisor == 0 ? value : value / divisor;
+}
 
 uint32_t cell_words(AggregateKind kind, std::span<const int64_t> parameters) {
   switch (kind) {

@@ -26,6 +26,8 @@ uint32_t cell_words(query::d::AggregateKind kind, std::span<const int64_t> param
 // quantize and its kin are drawn; all others are a number.
 bool is_distribution(query::d::AggregateKind kind);
 int64_t number_of(const AggregateValue& value);
+// As normalize() does: wraps where the result is too large.
+int64_t divide(int64_t value, int64_t divisor);
 
 // Adds what was counted later to `cells`. Of min and max, both sides must have been updated.
 void merge_cells(query::d::AggregateKind kind, std::span<const uint64_t> newer,

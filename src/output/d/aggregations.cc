@@ -133,7 +133,7 @@ void Aggregations::truncate(uint32_t aggregation, int64_t count) {
   // The first of the order stay: the smallest for a negative count, else the largest.
   std::sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
     const int by_value = compare(a.sort_values[0], b.sort_values[0]);
-    const int order = by_value != 0 ? by_value : compare_keys(aggregation, *a.key, *b.key);
+    const int order = by_value != 0 ? by_value : compare_keys(a, b);
     return count < 0 ? order < 0 : order > 0;
   });
   const uint64_t keep = count < 0 ? 0 - static_cast<uint64_t>(count) : static_cast<uint64_t>(count);
@@ -180,6 +180,7 @@ std::vector<Aggregations::Row> Aggregations::rows_of(std::span<const uint32_t> a
   }
   std::vector<Row> result;
   for (auto& [key, row] : rows) {
+    row.key_data = key_data(aggregations[0], *row.key);
     for (const uint32_t aggregation : aggregations) {
       row.cells.push_back(cells_of(aggregation, &key));
       row.sort_values.push_back(sort_value_of(value_of(aggregation, row.cells.back())));
@@ -193,7 +194,7 @@ std::vector<Aggregations::Row> Aggregations::sorted_rows(
     std::span<const uint32_t> aggregations) const {
   std::vector<Row> rows = rows_of(aggregations);
   const auto order = [&](const Row& a, const Row& b) {
-    const auto by_key = [&] { return compare_keys(aggregations[0], *a.key, *b.key); };
+    const auto by_key = [&] { return compare_keys(a, b); };
     const int first = options_.sorts_by_key ? by_key() : compare_values(a, b);
     if (first != 0) return first;
     return options_.sorts_by_key ? compare_values(a, b) : by_key();
@@ -217,14 +218,12 @@ int Aggregations::compare_values(const Row& a, const Row& b) const {
 }
 
 // From the field that option aggsortkeypos names on, round to the one before it.
-int Aggregations::compare_keys(uint32_t aggregation, const Key& a, const Key& b) const {
-  const std::vector<Datum> data_a = key_data(aggregation, a);
-  const std::vector<Datum> data_b = key_data(aggregation, b);
-  const size_t count = data_a.size();
+int Aggregations::compare_keys(const Row& a, const Row& b) const {
+  const size_t count = a.key_data.size();
   const size_t first = options_.sort_key_position < count ? options_.sort_key_position : 0;
   for (size_t i = 0; i < count; ++i) {
     const size_t at = (first + i) % count;
-    const int order = compare_field(data_a[at], data_b[at]);
+    const int order = compare_field(a.key_data[at], b.key_data[at]);
     if (order != 0) return order;
   }
   return 0;

@@ -68,6 +68,7 @@ class Aggregations {
   // A key with the values of the aggregations that are printed together.
   struct Row {
     const Key* key = nullptr;
+    std::vector<Datum> key_data;               // As the first of them shows it.
     std::vector<std::vector<uint64_t>> cells;  // By aggregation.
     std::vector<SortValue> sort_values;
   };
@@ -78,11 +79,10 @@ class Aggregations {
   [[nodiscard]] std::vector<Row> rows_of(std::span<const uint32_t> aggregations) const;
   [[nodiscard]] std::vector<Row> sorted_rows(std::span<const uint32_t> aggregations) const;
   [[nodiscard]] int compare_values(const Row& a, const Row& b) const;
-  [[nodiscard]] int compare_keys(uint32_t aggregation, const Key& a, const Key& b) const;
+  [[nodiscard]] int compare_keys(const Row& a, const Row& b) const;
   [[nodiscard]] std::vector<Datum> key_data(uint32_t aggregation, const Key& key) const;
   void canonise(uint32_t aggregation, Key& key);
   void canonise(const query::d::RecordField& field, std::span<uint8_t> bytes);
-  void append_key(uint32_t aggregation, const Key& key, std::string& out) const;
   void append_row(std::span<const uint32_t> aggregations, const Row& row, std::string& out) const;
   void mark_printed(std::span<const uint32_t> aggregations);
 

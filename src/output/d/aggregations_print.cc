@@ -38,20 +38,23 @@ void Aggregations::print(const query::d::Format& format, std::span<const uint32_
   if (aggregations.empty()) return;
   const std::vector<Row> rows = sorted_rows(aggregations);
   for (const Row& row : rows) {
-    const std::vector<Datum> data = key_data(aggregations[0], *row.key);
     std::vector<AggregateValue> values;
     for (size_t i = 0; i < aggregations.size(); ++i)
       values.push_back(value_of(aggregations[i], row.cells[i]));
-    append_formatted(
-        format,
-        {.values = data, .aggregates = values, .symbols = symbols_, .zooms = options_.zooms}, out);
+    append_formatted(format,
+                     {.values = row.key_data,
+                      .aggregates = values,
+                      .symbols = symbols_,
+                      .zooms = options_.zooms},
+                     out);
   }
   if (!rows.empty()) mark_printed(aggregations);
 }
 
 void Aggregations::append_row(std::span<const uint32_t> aggregations, const Row& row,
                               std::string& out) const {
-  append_key(aggregations[0], *row.key, out);
+  for (const Datum& datum : row.key_data)
+    append_key_text(datum, symbols_, options_, out);
   for (size_t i = 0; i < aggregations.size(); ++i) {
     const AggregateValue value = value_of(aggregations[i], row.cells[i]);
     if (is_distribution(value.kind)) {
@@ -61,11 +64,6 @@ void Aggregations::append_row(std::span<const uint32_t> aggregations, const Row&
     }
   }
   out += '\n';
-}
-
-void Aggregations::append_key(uint32_t aggregation, const Key& key, std::string& out) const {
-  for (const Datum& datum : key_data(aggregation, key))
-    append_key_text(datum, symbols_, options_, out);
 }
 
 }  // namespace clew::output::d

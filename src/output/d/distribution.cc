@@ -145,7 +145,7 @@ void append_distribution(const AggregateValue& value, bool zooms, std::string& o
   const Rows shown = rows_shown(value);
   for (size_t i = shown.first; i <= shown.last; ++i) {
     const auto count = static_cast<int64_t>(value.cells[i]);
-    const int64_t divided = value.divisor == 0 ? count : count / value.divisor;
+    const int64_t divided = divide(count, value.divisor);
     append_right(out, rows[i].label, 16);
     out += ' ';
     append_bar(out, count, scale);

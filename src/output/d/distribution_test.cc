@@ -117,6 +117,13 @@ TEST(DQuantize, NormalizationDividesCountsAndLeavesBars) {
             "               4 |                                         0        \n");
 }
 
+TEST(DQuantize, TheSmallestCountCanBeNormalizedByMinusOne) {
+  EXPECT_EQ(quantize({{0, INT64_MIN}}, -1),
+            "              -1                                         | 0        \n"
+            "               0 @@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@| -9223372036854775808\n"
+            "               1                                         | 0        \n");
+}
+
 TEST(DQuantize, ZoomScalesToTheLongestBar) {
   EXPECT_EQ(quantize({{1, 1}, {2, 1}}, 1, true),
             "               0 |                                         0        \n"
