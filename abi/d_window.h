@@ -36,6 +36,7 @@ inline constexpr uint64_t kDWindowTagMask = 0xFFFF'0000'0000'0000;
 // The same for a part of a global array or struct, by its offset in the globals: &a[1].
 inline constexpr uint64_t kDGlobalTag = 0xD7AD'0000'0000'0000;
 inline constexpr uint32_t kDStringBytesMax = 4096;  // -xstrsize at most.
+inline constexpr uint32_t kDCopyBytesMax = 4096;    // Of one copy by an accessor.
 
 // Faults (DTRACEFLT_*): the values that ERROR's arg4 has.
 enum class DFault : uint64_t {

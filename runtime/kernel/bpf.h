@@ -272,7 +272,7 @@ extern const char d_n_mm_arg_end;
 // --- the window
 // ------------------------------------------------------------------------------------
 
-inline constexpr uint64_t kCopyBytesMax = 4096;
+inline constexpr uint64_t kCopyBytesMax = abi::kDCopyBytesMax;
 
 // An offset of which the verifier knows nothing, since a function was given or gave it: a multiple
 // of 8 below `limit`, else 0.
@@ -303,6 +303,18 @@ inline constexpr uint64_t kCopyBytesMax = 4096;
 
 [[gnu::always_inline]] inline bool is_tagged(uint64_t address) {
   return (address & abi::kDWindowTagMask) == abi::kDWindowTag;
+}
+
+[[gnu::always_inline]] inline bool is_global_pointer(uint64_t address) {
+  return (address & abi::kDWindowTagMask) == abi::kDGlobalTag;
+}
+
+// A part of the globals that D may touch; null when it is none.
+[[gnu::always_inline]] inline uint8_t* global_at(uint64_t address, uint64_t size) {
+  const uint64_t offset = address & ~abi::kDWindowTagMask;
+  const uint64_t end = number(d_n_globals_bytes);
+  if (size > kCopyBytesMax || offset >= end || end - offset < size) return nullptr;
+  return globals() + offset;
 }
 
 [[gnu::always_inline]] inline const void* pointer(uint64_t address) {

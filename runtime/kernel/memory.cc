@@ -13,18 +13,6 @@ namespace {
   return offset >= abi::kDRecordOffset && offset + size <= abi::kDWindowBytes;
 }
 
-[[gnu::always_inline]] inline bool is_global_pointer(uint64_t address) {
-  return (address & abi::kDWindowTagMask) == abi::kDGlobalTag;
-}
-
-// A part of the globals that D may touch; null when it is none.
-[[gnu::always_inline]] inline uint8_t* global_at(uint64_t address, uint64_t size) {
-  const uint64_t offset = address & ~abi::kDWindowTagMask;
-  const uint64_t end = number(d_n_globals_bytes);
-  if (size > kCopyBytesMax || offset >= end || end - offset < size) return nullptr;
-  return globals() + offset;
-}
-
 [[gnu::always_inline]] inline void store_sized(uint8_t* to, uint64_t size, uint64_t value) {
   if (size == 1) {
     *to = static_cast<uint8_t>(value);
@@ -96,7 +84,7 @@ uint64_t d_store(DWindow* w, uint64_t address, uint64_t size, uint64_t value) {
 uint64_t d_copy(DWindow* w, uint64_t dst, uint64_t address, uint64_t size, uint64_t user) {
   const uint64_t place = dst & ~abi::kDWindowTagMask;
   if (size > kCopyBytesMax) return fail(w, DFault::BadSize, size);
-  if (!is_in_window(place, size) && place < abi::kDKeyOffset) {
+  if (place < abi::kDKeyOffset || place + size > abi::kDWindowBytes) {
     return fail(w, DFault::BadAddress, dst);
   }
   if (is_tagged(address)) {
@@ -133,7 +121,8 @@ uint64_t d_read_string(DWindow* w, uint64_t dst, uint64_t address, uint64_t size
     length = copy_kernel_text(at(w, dst), size, pointer(address));
   }
   if (length < 0) return fail(w, DFault::BadAddress, address);
-  pad(w, dst, static_cast<uint64_t>(length));
+  if (size == 0) set_byte(w, dst, 0);  // Nothing was written, not even its end.
+  pad(w, dst, size == 0 ? 1 : static_cast<uint64_t>(length));
   return dst;
 }
 

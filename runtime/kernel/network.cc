@@ -14,6 +14,13 @@ inline constexpr uint64_t kInfiniband = 32;  // ARPHRD_INFINIBAND: 20 bytes
   int64_t failed = 0;
   if (is_tagged(address)) {
     failed = copy_own(w->scratch, size, at(w, address));
+  } else if (is_global_pointer(address)) {
+    const uint8_t* const from = global_at(address, size);
+    if (from == nullptr) {
+      fail(w, DFault::BadAddress, address);
+      return false;
+    }
+    failed = copy_own(w->scratch, size, from);
   } else {
     failed = copy_kernel(w->scratch, size, pointer(address));
   }

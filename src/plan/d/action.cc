@@ -26,9 +26,8 @@ constexpr uint32_t round_up(uint32_t size_bytes) {
 
 // Actions that the programs perform themselves, and that leave nothing in the record.
 bool is_performed_at_once(Action action) {
-  return is_one_of(action, Action::Breakpoint, Action::Chill, Action::Commit, Action::Copyout,
-                   Action::Copyoutstr, Action::Discard, Action::Panic, Action::Raise,
-                   Action::Speculate, Action::Stop);
+  return is_one_of(action, Action::Chill, Action::Commit, Action::Copyout, Action::Copyoutstr,
+                   Action::Discard, Action::Raise, Action::Speculate, Action::Stop);
 }
 
 // What print() shows of memory at most: -xprintsize.
@@ -69,7 +68,7 @@ void ClauseCoder::lay_out_action(const Statement& statement) {
   } else if (statement.action == Action::Tracemem) {
     RecordField field;
     field.kind = FieldKind::Bytes;
-    field.size_bytes = static_cast<uint32_t>(operands[1].integer);
+    field.size_bytes = copied(operands[1].integer);
     field.type = operands[0].type;
     action.fields.push_back(field);
     if (operands.size() > 2) action.fields.push_back(field_of(script_, operands[2], string_bytes));
@@ -280,7 +279,7 @@ void ClauseCoder::record_at(const Node& argument, const RecordField& field, uint
       convert(argument.type, types().integer(8, false));
       code().move(Register::R3, Register::R0);
       emit_.argument(Register::R2, base);
-      emit_.argument(Register::R4, field.size_bytes);
+      emit_.argument(Register::R4, copied(field.size_bytes));
       emit_.argument(Register::R5, argument.is_userland ? 1 : 0);
       return emit_.call_checked(DAccessor::Copy);
     case FieldKind::Integer:

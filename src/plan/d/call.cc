@@ -157,13 +157,20 @@ void ClauseCoder::swap_bytes(const Node& node, uint32_t bits) {
   code().swap_bytes(Register::R0, bits);
 }
 
-// r0 is where bytes are to be written: a fault when that is not in scratch.
+// r0 is where bytes are to be written: a fault when that is not in scratch. Where they end is
+// looked at when they are copied.
 void ClauseCoder::check_scratch() {
   constexpr int kTagShift = 48;
+  const isa::Label bad = code().label();
   const isa::Label fine = code().label();
   code().move(Register::R1, Register::R0).alu(isa::Alu::ShiftRight, Register::R1, kTagShift);
-  code().jump_if(isa::Jump::Equal, Register::R1,
-                 static_cast<int32_t>(abi::kDWindowTag >> kTagShift), fine);
+  code().jump_if(isa::Jump::NotEqual, Register::R1,
+                 static_cast<int32_t>(abi::kDWindowTag >> kTagShift), bad);
+  code()
+      .load_constant(Register::R2, ~abi::kDWindowTagMask)
+      .alu(isa::Alu::And, Register::R2, Register::R0);
+  emit_.load_header(Register::R1, offsetof(abi::DWindowHeader, scratch_begin));
+  code().jump_if(isa::Jump::GreaterOrEqual, Register::R2, Register::R1, fine).bind(bad);
   emit_.fail_with(abi::DFault::BadAddress, Register::R0);
   code().bind(fine);
 }

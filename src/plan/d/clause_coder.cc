@@ -42,6 +42,17 @@ uint32_t ClauseCoder::temporary(uint32_t size_bytes) {
   return begin;
 }
 
+// Some accessors write a whole address before they cut it to a string's size.
+uint32_t ClauseCoder::string_temporary() {
+  constexpr uint32_t kAddressBytes = 64;
+  return temporary(std::max(storage_.string_bytes(), kAddressBytes) + 8);
+}
+
+uint32_t ClauseCoder::copied(uint64_t size_bytes) {
+  copied_max_ = std::max(copied_max_, size_bytes);
+  return static_cast<uint32_t>(std::min<uint64_t>(size_bytes, abi::kDCopyBytesMax));
+}
+
 Compiled<isa::Program> ClauseCoder::code(const query::d::Clause& clause) {
   const Label end = code().label();
   line_ = clause.line;
@@ -63,6 +74,15 @@ Compiled<isa::Program> ClauseCoder::code(const query::d::Clause& clause) {
   code().bind(end).move(Register::R0, 0).exit();
   generated_.scratch_begin[clause_] = std::min(temporaries_end_, abi::kDWindowBytes);
   auto program = code().finish(fmt::format("dt_clause_{}", clause_));
+  if (copied_max_ > abi::kDCopyBytesMax) {
+    return tl::unexpected(CompileError{"D_NOMEM",
+                                       fmt::format("the clause copies {} bytes at once; {} is the "
+                                                   "most",
+                                                   copied_max_, abi::kDCopyBytesMax),
+                                       clause.line,
+                                       clause.span,
+                                       {}});
+  }
   if (!program || is_too_large_ || emit_.is_too_deep()) {
     return tl::unexpected(
         CompileError{"D_NOMEM",

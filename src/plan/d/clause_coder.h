@@ -95,6 +95,7 @@ class ClauseCoder {
   void compare(query::d::BinaryOperator op, bool is_signed);
   void conditional(const Node& node);
   void assign(const Node& node);
+  void object_or_value(const Node& node);
   void remove(const Node& target);
   void translated(const Node& node);
   void store_member(Slot object, const Node& member);
@@ -149,7 +150,9 @@ class ClauseCoder {
 
   // Room in the window until the statement ends.
   uint32_t temporary(uint32_t size_bytes);
-  uint32_t string_temporary() { return temporary(storage_.string_bytes() + 8); }
+  uint32_t string_temporary();
+  // The same number, which has to be one that accessors copy.
+  uint32_t copied(uint64_t size_bytes);
 
   [[nodiscard]] const query::d::TypeTable& types() const { return script_.types; }
   isa::Builder& code() { return emit_.code(); }
@@ -164,6 +167,7 @@ class ClauseCoder {
   uint32_t temporaries_ = 0;      // Next free byte.
   uint32_t temporaries_end_ = 0;  // The most that any statement needed.
   bool is_too_large_ = false;
+  uint64_t copied_max_ = 0;  // The largest of copied().
   uint32_t line_ = 0;
 };
 

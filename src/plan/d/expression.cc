@@ -328,7 +328,7 @@ void ClauseCoder::assign(const Node& node) {
   if (class_of(types(), target.type) == ValueClass::String) {
     string_of(source);
   } else {
-    value(source);
+    object_or_value(source);
     convert(source.type, target.type);
   }
   const Slot held = emit_.push();
@@ -336,6 +336,20 @@ void ClauseCoder::assign(const Node& node) {
   store(at, held);
   release(at);
   emit_.pop(Register::R0);
+}
+
+// A value; of a struct or an array of the traced program a copy, as it is read by other rules.
+void ClauseCoder::object_or_value(const Node& node) {
+  value(node);
+  if (!node.is_userland || class_of(types(), node.type) != ValueClass::Bytes) return;
+  const uint32_t size = copied(std::max(1U, types().size_of(node.type)));
+  const uint32_t room = temporary(size);
+  code().move(Register::R3, Register::R0);
+  emit_.argument(Register::R2, room);
+  emit_.argument(Register::R4, size);
+  emit_.argument(Register::R5, 1);
+  emit_.call_checked(DAccessor::Copy);
+  code().load_constant(Register::R0, abi::kDWindowTag + room);
 }
 
 // A translated object lives in scratch, until the clause ends: its value is its address.
@@ -359,7 +373,7 @@ void ClauseCoder::store_member(Slot object, const Node& member) {
     string_of(source);
     return store_text(at, object);
   }
-  value(source);
+  object_or_value(source);
   convert(source.type, member.type);
   const Slot held = emit_.push();
   store(at, held);

@@ -2,8 +2,8 @@
 #include "plan/d/fields.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/assert.h"
 #include "plan/d/one_of.h"
 #include "plan/d/storage.h"
 
@@ -18,17 +18,12 @@ using query::d::Script;
 
 namespace {
 
-constexpr uint32_t kKernelFrames = 20;
-constexpr uint32_t kUserFrames = 100;
-constexpr uint32_t kFramesMax = 127;  // PERF_MAX_STACK_DEPTH, include/uapi/linux/perf_event.h
+constexpr uint64_t kFramesMax = 127;  // PERF_MAX_STACK_DEPTH, include/uapi/linux/perf_event.h
 
-uint32_t option_frames(const Script& script, std::string_view name, uint32_t otherwise) {
-  const auto found = script.options.values.find(name);
-  if (found == script.options.values.end()) return otherwise;
-  uint32_t frames = 0;
-  const std::string& text = found->second;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), frames);
-  return parsed.ec == std::errc() ? frames : otherwise;
+// The checker put the option's number there, where none was given.
+uint32_t stack_frames(const Node& call) {
+  CLEW_ASSERT(!call.operands.empty() && call.operands[0].kind == NodeKind::Integer);
+  return static_cast<uint32_t>(std::clamp<uint64_t>(call.operands[0].integer, 1, kFramesMax));
 }
 
 bool is_kernel_stack(Action action) {
@@ -52,25 +47,16 @@ Action dynamic_action(const Node& node) {
   return is_dynamic ? action : Action::None;
 }
 
-uint32_t stack_frames(const Script& script, Action action, const Node& call) {
-  uint32_t frames = is_kernel_stack(action) ? option_frames(script, "stackframes", kKernelFrames)
-                                            : option_frames(script, "ustackframes", kUserFrames);
-  if (!call.operands.empty() && call.operands[0].kind == NodeKind::Integer) {
-    frames = static_cast<uint32_t>(call.operands[0].integer);
-  }
-  return std::clamp(frames, 1U, kFramesMax);
-}
-
 RecordField field_of(const Script& script, const Node& node, uint32_t string_bytes) {
   RecordField field;
   field.type = node.type;
   field.action = dynamic_action(node);
   if (is_kernel_stack(field.action)) {
     field.kind = FieldKind::KernelStack;
-    field.size_bytes = 8 * (stack_frames(script, field.action, node) + 1);
+    field.size_bytes = 8 * (stack_frames(node) + 1);
   } else if (is_user_stack(field.action)) {
     field.kind = FieldKind::UserStack;
-    field.size_bytes = 8 * (stack_frames(script, field.action, node) + 2);
+    field.size_bytes = 8 * (stack_frames(node) + 2);
   } else if (field.action == Action::Sym || field.action == Action::Mod) {
     field.kind = FieldKind::KernelAddress;
   } else if (field.action != Action::None) {

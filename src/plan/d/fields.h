@@ -12,10 +12,6 @@ namespace clew::plan::d {
 // stack(), ustack(), jstack(), sym() and their kin as expressions; None for all others.
 query::d::Action dynamic_action(const query::d::Node& node);
 
-// Frames that stack(n) and its kin keep: n, or the option's value.
-uint32_t stack_frames(const query::d::Script& script, query::d::Action action,
-                      const query::d::Node& call);
-
 // The field of a value, without its offset. `string_bytes`: room of strings.
 query::d::RecordField field_of(const query::d::Script& script, const query::d::Node& node,
                                uint32_t string_bytes);

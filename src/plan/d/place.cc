@@ -72,7 +72,7 @@ Place ClauseCoder::variable_place(const Node& node, uint32_t variable) {
     if (class_of(types(), keys[i]) == ValueClass::String) {
       string_of(key);
     } else {
-      value(key);
+      object_or_value(key);
       convert(key.type, keys[i]);
     }
     at.keys.push_back(emit_.push());
@@ -248,7 +248,7 @@ void ClauseCoder::load(const Place& place) {
         code().load_global(Register::R0, place.offset);
         return emit_.load_sized(Register::R0, Register::R0, size, is_signed);
       }
-      const uint32_t room = temporary(size);
+      const uint32_t room = temporary(copied(size));
       code().move(Register::R3, static_cast<int32_t>(place.offset));
       if (place.kind == Kind::GlobalIndexed) {
         emit_.load(Register::R1, place.slot);
@@ -303,7 +303,7 @@ void ClauseCoder::write_key(const Place& place) {
         const uint32_t size = (types().size_of(type) + 7) & ~7U;
         code()
             .move(Register::R2, static_cast<int32_t>(offset))
-            .move(Register::R4, static_cast<int32_t>(types().size_of(type)))
+            .move(Register::R4, static_cast<int32_t>(copied(types().size_of(type))))
             .move(Register::R5, 0);
         emit_.call_checked(DAccessor::Copy);
         offset += size;
@@ -441,7 +441,7 @@ void ClauseCoder::store(const Place& place, Slot value) {
 // Bytes from the address in `value`, or a scalar to an element of a global array.
 void ClauseCoder::store_bytes(const Place& place, Slot value) {
   const bool is_scalar = class_of(types(), place.type) == ValueClass::Scalar;
-  const uint32_t size = std::max(1U, types().size_of(place.type));
+  const uint32_t size = copied(std::max(1U, types().size_of(place.type)));
   const uint32_t room = place.kind == Kind::Window ? place.offset : temporary(size);
   if (is_scalar) {
     code().load_window(Register::R1, room);

@@ -159,19 +159,26 @@ constexpr Action kOnAggregations[] = {Action::Clear, Action::Trunc, Action::Norm
 constexpr Action kDynamic[] = {Action::Stack, Action::Ustack, Action::Jstack,
                                Action::Sym,   Action::Mod,    Action::Uaddr,
                                Action::Ufunc, Action::Umod,   Action::Usym};
-constexpr Action kDestructive[] = {
-    Action::Breakpoint, Action::Chill, Action::Copyout, Action::Copyoutstr, Action::Freopen,
-    Action::Ftruncate,  Action::Panic, Action::Raise,   Action::Stop,       Action::System};
+constexpr Action kDestructive[] = {Action::Chill,   Action::Copyout,   Action::Copyoutstr,
+                                   Action::Freopen, Action::Ftruncate, Action::Raise,
+                                   Action::Stop,    Action::System};
+// What no program of the kernel's can do.
+constexpr Action kImpossible[] = {Action::Breakpoint, Action::Panic, Action::Pcap};
 // Besides those of dynamic type.
-constexpr Action kRecording[] = {Action::Exit,  Action::Freopen, Action::Ftruncate, Action::Pcap,
-                                 Action::Print, Action::Printa,  Action::Printf,    Action::System,
-                                 Action::Trace, Action::Tracemem};
+constexpr Action kRecording[] = {Action::Exit,   Action::Freopen, Action::Ftruncate,
+                                 Action::Print,  Action::Printa,  Action::Printf,
+                                 Action::System, Action::Trace,   Action::Tracemem};
 
 bool is_among(std::span<const Action> actions, Action action) {
   return std::find(actions.begin(), actions.end(), action) != actions.end();
 }
 
 Compiled<void> check_by_kind(Context& context, Statement& statement, Action action) {
+  if (is_among(kImpossible, action)) {
+    return error_at(
+        statement.expression, "D_UNKNOWN",
+        fmt::format("{}( ) is not supported on this platform", statement.expression.name));
+  }
   if (is_among(kFormatted, action)) return check_printf(context, statement);
   if (action == Action::Printa) return check_printa(context, statement);
   if (is_among(kOnAggregations, action)) return check_aggregation_action(context, statement);
