@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The largest cells and keys, for a verifier that walks through the rounds of a loop.
+# output:
+# 1 2
+# 9000 1
+#
+"$CLEW" dtrace -q -x strsize=1k -n '
+BEGIN
+{
+	x["", "", "", "c"] = 1;
+	x["", "", "", "d"] = 2;
+	printf("%d", x["", "", "", "c"]);
+	printf(" %d\n", x["", "", "", "d"]);
+	@[1] = lquantize(9000, 0, 65535, 1);
+	exit(0);
+}' | awk 'NF == 2 { print } /@@@/ { print $1, $3 }'
