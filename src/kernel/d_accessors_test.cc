@@ -2,6 +2,8 @@
 // Each accessor by itself: the kernel's verifier takes it, and how long that needs.
 #include <chrono>
 
+#include <gtest/gtest.h>
+
 #include "kernel/session_testing.h"
 
 namespace clew::kernel {

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <thread>
 
+#include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

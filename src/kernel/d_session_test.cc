@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -2,6 +2,7 @@
 // Stacks begin where the probe fired, not in what runs the program.
 #include <ctime>
 
+#include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

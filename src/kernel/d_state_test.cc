@@ -2,6 +2,7 @@
 // State in the kernel: variables, globals, aggregations, scratch.
 #include <map>
 
+#include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

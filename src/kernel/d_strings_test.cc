@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strings, numbers and addresses as the kernel's accessors make them.
 #include <arpa/inet.h>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "kernel/session_testing.h"

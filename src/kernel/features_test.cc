@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/features.h"
 
+#include <gtest/gtest.h>
+
 #include "kernel/attach_functions.h"
 #include "kernel/bpf.h"
 #include "kernel/session_testing.h"

@@ -3,6 +3,7 @@
 // as the macros of <sys/sdt.h> would write them.
 #include "kernel/static_arguments.h"
 
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "kernel/session_testing.h"
