@@ -19,9 +19,9 @@ test:  ## Installs what is needed, builds, runs every test.
 test-kernel:  ## D and queries on Debian's own kernel, in an emulated machine.
 	@tools/install_packages build test
 	@tests/kernel_machine/fetch_kernel build/kernel
-	@cmake --preset dev > /dev/null
-	@cmake --build --preset dev -j $(JOBS) --target clew engine_test kernel_machine_first
-	@ctest --preset dev -R '^kernel_machine$$' --verbose
+	@cmake --preset test > /dev/null
+	@cmake --build --preset test -j $(JOBS) --target clew engine_test kernel_machine_first
+	@ctest --preset test -R '^kernel_machine$$' --verbose
 
 check:  ## The fast checks alone: layers, style, format.
 	@tools/check_layers && tools/check_style && tools/check_format

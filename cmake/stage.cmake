@@ -11,7 +11,9 @@ option(CLEW_STRICT "Warnings are errors; off for users, whose compiler may know 
 
 find_program(CLEW_CCACHE ccache)
 if(CLEW_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CLEW_CCACHE})
+  # It takes precompiled headers only if told that no file asks for the time or redefines a macro.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${CLEW_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${CLEW_CCACHE})
 endif()
 
@@ -27,15 +29,15 @@ target_include_directories(clew_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SO
 target_compile_options(clew_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow
                        -Wno-gnu-statement-expression $<$<BOOL:${CLEW_STRICT}>:-Werror>)
 target_link_libraries(clew_options INTERFACE fmt::fmt)
+include(precompiled)
 
 function(clew_stage name)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES;TESTS;BENCHES;FUZZERS" ${ARGN})
   add_library(clew_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(clew_${name} PUBLIC clew_options ${ARG_USES})
+  clew_precompile(clew_${name})
   if(ARG_TESTS AND CLEW_TESTS)
-    add_executable(${name}_test ${ARG_TESTS})
-    target_link_libraries(${name}_test PRIVATE clew_${name} GTest::gmock GTest::gtest
-                          GTest::gtest_main)
+    clew_test_program(${name}_test SOURCES ${ARG_TESTS} USES clew_${name})
     target_compile_definitions(${name}_test PRIVATE CLEW_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     add_test(NAME ${name} COMMAND ${name}_test)
   endif()
@@ -48,6 +50,7 @@ function(clew_stage name)
       get_filename_component(program ${fuzzer} NAME_WE)
       add_executable(${program} ${fuzzer})
       target_link_libraries(${program} PRIVATE clew_${name} -fsanitize=fuzzer)
+      clew_precompile(${program})
     endforeach()
   endif()
 endfunction()

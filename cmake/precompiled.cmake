@@ -1,0 +1,53 @@
+# Headers that many files include, parsed once. A file that forgot to include such a header is
+# compiled all the same; so what is compiled with them is also compiled without them:
+#
+#   preset        src/                 tests
+#   release, dev  none                 none
+#   test          none                 <gtest/gtest.h>; tools/check_layers sees who forgot that one
+#   fuzz          those listed below   those, <gmock/gmock.h>, <gtest/gtest.h>
+#
+# clew_precompile(NAME): the target, a library or a fuzzer, uses them where the preset says so.
+# clew_test_program(NAME SOURCES a_test.cc … USES lib …): a program of GoogleTest, which does too.
+set(CLEW_PRECOMPILED "none" CACHE STRING "Headers parsed once: none, those of tests, all")
+set(CLEW_TEST_OPTIONS "" CACHE STRING "How tests are compiled, but not what they test")
+set(every_header <algorithm> <array> <charconv> <cstdint> <filesystem> <fstream> <functional> <map>
+    <memory> <optional> <set> <span> <string> <string_view> <utility> <variant> <vector>
+    <fmt/format.h> <tl/expected.hpp>)
+
+# A precompiled header belongs to a target, and a target has a source.
+function(clew_precompiled name)
+  cmake_parse_arguments(ARG "" "" "HEADERS;USES" ${ARGN})
+  add_library(${name} OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/cmake/precompiled.cc)
+  target_link_libraries(${name} PRIVATE clew_options ${ARG_USES})
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")  # With times in it ccache would never see it again.
+    target_compile_options(${name} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+  endif()
+endfunction()
+
+if(CLEW_PRECOMPILED STREQUAL "all")
+  clew_precompiled(clew_headers HEADERS ${every_header})
+  set(test_headers ${every_header} <gmock/gmock.h>)
+else()
+  set(test_headers)
+endif()
+if(CLEW_TESTS AND NOT CLEW_PRECOMPILED STREQUAL "none")
+  clew_precompiled(clew_test_headers HEADERS ${test_headers} <gtest/gtest.h> USES GTest::gtest)
+  target_compile_options(clew_test_headers PRIVATE ${CLEW_TEST_OPTIONS})
+endif()
+
+function(clew_precompile name)
+  if(TARGET clew_headers)
+    target_precompile_headers(${name} REUSE_FROM clew_headers)
+  endif()
+endfunction()
+
+function(clew_test_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_USES} GTest::gmock GTest::gtest GTest::gtest_main)
+  target_compile_options(${name} PRIVATE ${CLEW_TEST_OPTIONS})
+  if(TARGET clew_test_headers)
+    target_precompile_headers(${name} REUSE_FROM clew_test_headers)
+  endif()
+endfunction()
