@@ -25,15 +25,11 @@ uint64_t bytes_of(const plan::d::Generated& generated, uint32_t clause) {
 }
 
 uint64_t name_of(uint64_t builtin, const abi::DEnabled& names) {
-  switch (static_cast<abi::DBuiltin>(builtin)) {
-    case abi::DBuiltin::Probemod:
-      return names.names[1];
-    case abi::DBuiltin::Probefunc:
-      return names.names[2];
-    default:
-      CLEW_ASSERT(static_cast<abi::DBuiltin>(builtin) == abi::DBuiltin::Probename);
-      return names.names[3];
-  }
+  const auto which = static_cast<abi::DBuiltin>(builtin);
+  if (which == abi::DBuiltin::Probemod) return names.names[1];
+  if (which == abi::DBuiltin::Probefunc) return names.names[2];
+  CLEW_ASSERT(which == abi::DBuiltin::Probename);
+  return names.names[3];
 }
 
 kernel::DAggregate& entry_of(std::vector<kernel::DAggregate>& entries,
