@@ -442,6 +442,9 @@ TEST(Parse, ErrorsOfDeclarationsHaveTheirTags) {
   EXPECT_EQ(tag("enum e { A = x };"), "[D_DECL_ENCONST]");
   EXPECT_EQ(tag("enum e { A = 0x7fffffffff };"), "[D_DECL_ENOFLOW]");
   EXPECT_EQ(tag("enum e { A }; enum f { B, A };"), "[D_DECL_IDRED]");
+  EXPECT_EQ(tag("void a[4];"), "[D_DECL_ARRTYPE]");
+  EXPECT_EQ(tag("int a[4][int];"), "[D_DECL_ARRASSC]");
+  EXPECT_EQ(tag("struct s { int a[int]; };"), "[D_DECL_ARRASSC]");
   EXPECT_EQ(tag("int a[-1];"), "[D_DECL_ARRSUB]");
   EXPECT_EQ(tag("int a[1 / 0];"), "[D_DECL_ARRSUB]");
   EXPECT_EQ(tag("char a[1 << 20][1 << 20];"), "[D_DECL_ARRBIG]");
