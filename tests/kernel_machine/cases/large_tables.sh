@@ -4,7 +4,6 @@
 # output:
 # 1 2
 # 9000 1
-#
 "$CLEW" dtrace -q -x strsize=1k -n '
 BEGIN
 {
