@@ -10,6 +10,10 @@
 //     key        key_bytes_max
 //     value      value_bytes_max
 //
+// A variable without keys has at most one entry of its bucket, also while that is free, and only
+// the thread whose variable it is, or what interrupts that thread, uses it. So the thread may take
+// it again without the lock, as long as nobody else took it: the version tells.
+//
 // Lookups take no lock: they compare the state before and after. Who changes an entry claims its
 // state by compare-exchange; only inserting takes the bucket's lock, so that a key is never there
 // twice. A claim may be held by what this CPU interrupted, hence every wait has a bound, and a
@@ -72,6 +76,7 @@ struct DFound {
 //   uint64_t& word(uint64_t offset, uint64_t index): word `index` from byte `offset` on
 //   uint64_t identity(); uint64_t key_words(); uint64_t key_word(uint64_t index)
 //   uint64_t bucket(): what find_bucket() gave
+//   uint64_t home_way(): the way that is tried first; way_offset(way): way * entry_bytes()
 //   DFound find(): find_here(); DFound claim_new(): claim_new_here(), each perhaps by a function
 //   of its own, which the verifier then looks at once
 template <typename Self>
@@ -81,6 +86,11 @@ class DynamicTable {
   [[nodiscard, gnu::always_inline]] uint64_t find_bucket() const {
     const uint64_t index = ((hash() & 0xFFFF'FFFF) * self().buckets()) >> 32;
     return index * dynamic_bucket_bytes(self().entry_bytes());
+  }
+
+  // Of the hash's bits, those above the ones that choose the bucket.
+  [[nodiscard, gnu::always_inline]] uint64_t hashed_way() const {
+    return (hash() >> 32) & (kDWays - 1);
   }
 
   [[nodiscard, gnu::always_inline]] DFound find_here() const {
@@ -94,6 +104,44 @@ class DynamicTable {
       break;
     }
     return found;
+  }
+
+  // Of a variable without keys: its entry in any state, when it is where such entries are put
+  // first; most are. Offset 0: it is elsewhere, or nowhere.
+  [[nodiscard, gnu::always_inline]] DFound find_home() const {
+    DFound found;
+    const uint64_t offset = entry_offset(self().home_way());
+    found.state = load_word(self().word(offset, 0));
+    if (self().word(offset, 1) == self().identity()) found.offset = offset;
+    return found;
+  }
+
+  // Whether the entry is what it was when it was found.
+  [[nodiscard, gnu::always_inline]] bool is_unchanged(const DFound& found) const {
+    return load_word(self().word(found.offset, 0)) == found.state;
+  }
+
+  [[nodiscard, gnu::always_inline]] uint64_t value_offset(const DFound& found) const {
+    return found.offset + kDEntryHeadBytes + self().key_bytes_max();
+  }
+
+  // Takes a live or a free entry that was found at home. False when another one was faster.
+  [[nodiscard, gnu::always_inline]] bool take_home(const DFound& found) const {
+    const bool is_live = state_of(found.state) == DEntryState::Live;
+    if (!is_live && state_of(found.state) != DEntryState::Free) return false;
+    const DEntryState next = is_live ? DEntryState::Updating : DEntryState::Claimed;
+    return swap_word(self().word(found.offset, 0), found.state, with_state(found.state, next));
+  }
+
+  // Ends what take_home() began.
+  [[gnu::always_inline]] void publish(const DFound& found) const {
+    store_word(self().word(found.offset, 0), next_state(found.state, DEntryState::Live));
+  }
+
+  // Frees a live entry. False when another one was faster.
+  [[nodiscard, gnu::always_inline]] bool set_free(const DFound& found) const {
+    return swap_word(self().word(found.offset, 0), found.state,
+                     next_state(found.state, DEntryState::Free));
   }
 
   // A free entry with the key in it, the bucket locked. Offset 0: no room, or no lock; state 0 (and
@@ -157,7 +205,7 @@ class DynamicTable {
         continue;
       }
       copy(value_offset(found));
-      store_word(self().word(found.offset, 0), next_state(found.state, DEntryState::Live));
+      publish(found);
       if (is_new) unlock();
       return true;
     }
@@ -169,24 +217,12 @@ class DynamicTable {
       const DFound found = self().find();
       if (found.offset == 0) return;
       if (state_of(found.state) != DEntryState::Live) continue;
-      if (swap_word(self().word(found.offset, 0), found.state,
-                    next_state(found.state, DEntryState::Free))) {
-        return;
-      }
+      if (set_free(found)) return;
     }
   }
 
  private:
   [[gnu::always_inline]] const Self& self() const { return static_cast<const Self&>(*this); }
-
-  // Whether the entry is what it was when it was found.
-  [[nodiscard, gnu::always_inline]] bool is_unchanged(const DFound& found) const {
-    return load_word(self().word(found.offset, 0)) == found.state;
-  }
-
-  [[nodiscard, gnu::always_inline]] uint64_t value_offset(const DFound& found) const {
-    return found.offset + kDEntryHeadBytes + self().key_bytes_max();
-  }
 
   [[nodiscard, gnu::always_inline]] uint64_t key_words_max() const {
     return self().key_bytes_max() / 8;
@@ -203,7 +239,7 @@ class DynamicTable {
   }
 
   [[nodiscard, gnu::always_inline]] uint64_t entry_offset(uint64_t way) const {
-    return self().bucket() + kDBucketHeadBytes + (way & (kDWays - 1)) * self().entry_bytes();
+    return self().bucket() + kDBucketHeadBytes + self().way_offset(way & (kDWays - 1));
   }
 
   [[nodiscard, gnu::always_inline]] bool is_mine(uint64_t offset) const {
@@ -231,12 +267,23 @@ class DynamicTable {
   }
   [[gnu::always_inline]] void unlock() const { store_word(self().word(self().bucket(), 0), 0); }
 
+  // Whether the entry of a variable without keys is here, in whatever state.
+  [[nodiscard, gnu::always_inline]] bool has_own() const {
+    bool has = false;
+    for (uint64_t way = self().zero(); way < kDWays && !has && go_on(); ++way)
+      has = self().word(entry_offset(way), 1) == self().identity();
+    return has;
+  }
+
   [[nodiscard, gnu::always_inline]] DFound claim_free() const {
     DFound result;
+    const bool wants_own = self().key_words() == 0 && has_own();
+    const uint64_t home = self().home_way();
     for (uint64_t way = self().zero(); way < kDWays && go_on(); ++way) {
-      const uint64_t offset = entry_offset(way);
+      const uint64_t offset = entry_offset(home + way);
       const uint64_t state = load_word(self().word(offset, 0));
       if (state_of(state) != DEntryState::Free) continue;
+      if (wants_own && self().word(offset, 1) != self().identity()) continue;
       const uint64_t claimed = with_state(state, DEntryState::Claimed);
       if (!swap_word(self().word(offset, 0), state, claimed)) continue;
       result.offset = offset;

@@ -249,7 +249,13 @@ struct Update {
     abi::add_word(word(u.cells, 2), u.value);
     if (function == DAggregateFunction::Deviation) add_square(u.cells, u.value);
   } else {
-    const uint64_t bucket = d_aggregate_bucket(w, u.aggregation, u.value) + 1;
+    const bool is_quantize = function == DAggregateFunction::Quantize;
+    uint64_t bucket = 1;
+    if (is_quantize) {  // Forgotten: the verifier would follow each bucket on its own.
+      bucket += forgotten(w, abi::quantize_bucket(static_cast<int64_t>(u.value)));
+    } else {
+      bucket += d_aggregate_bucket(w, u.aggregation, u.value);
+    }
     if (bucket < t.aggregation.cell_words) abi::add_word(word(u.cells, bucket), u.weight);
   }
 }

@@ -150,7 +150,8 @@ extern const char d_n_skipped;
 extern const char d_n_wants_stack;
 // Of one program.
 extern const char d_n_run_when;
-extern const char d_n_cookie;  // When the kernel keeps none for the attach point, else 0.
+extern const char d_n_cookie;           // When the kernel keeps none for the attach point, else 0.
+extern const char d_n_knows_registers;  // Of a system call's context.
 extern const char d_n_argument_count;
 extern const char d_n_has_result;  // Of a function's return; what d_n_used_arguments has a bit for,
 extern const char d_n_used_arguments;     // is read.

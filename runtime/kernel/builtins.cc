@@ -2,6 +2,7 @@
 // Built-in variables that the kernel and a process know alike. The others are in task.cc.
 #include "abi/d_accessor.h"
 #include "runtime/kernel/text.h"
+#include "runtime/kernel/thread.h"
 #include "runtime/kernel/times.h"
 
 namespace clew::runtime::kernel {
@@ -76,11 +77,11 @@ uint64_t d_builtin_id(DWindow* w) {
 uint64_t d_builtin_ipl(DWindow*) {
   return 0;
 }
-uint64_t d_builtin_pid(DWindow*) {
-  return process_and_thread() >> 32;
+uint64_t d_builtin_pid(DWindow* w) {
+  return firing_thread(w) >> 32;
 }
-uint64_t d_builtin_tid(DWindow*) {
-  return process_and_thread() & 0xFFFF'FFFF;
+uint64_t d_builtin_tid(DWindow* w) {
+  return firing_thread(w) & 0xFFFF'FFFF;
 }
 uint64_t d_builtin_timestamp(DWindow* w) {
   return timestamp(w);

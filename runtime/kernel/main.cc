@@ -41,19 +41,44 @@ inline constexpr uint64_t kErrnoMax = 4095;
   abi::store_word(w->header.busy, 0);
 }
 
+[[gnu::always_inline]] inline bool take(DWindow* w) {
+  return abi::load_word(w->header.busy) == 0 && abi::swap_word(w->header.busy, 0, 1);
+}
+
+}  // namespace
+
+extern "C" {
+
+// Another window than the CPU's first, by its place among the CPU's; 0, and counted, when none is
+// free.
+[[gnu::noinline]] uint64_t d_take_other(DWindow* w, uint64_t cpu) {
+  if (cpu >= number(d_n_cpus)) return 0;
+  for (uint64_t i = zero(w) + 1; i < abi::kDWindowsPerCpu && go_on(); ++i) {
+    if (take(d_windows + (cpu * abi::kDWindowsPerCpu + masked(i, abi::kDWindowsPerCpu - 1)))) {
+      return i;
+    }
+  }
+  if (may_run()) abi::add_word(d_shared.losses.nested, 1);
+  return 0;
+}
+
+}  // extern "C"
+
+namespace {
+
 // A free window of this CPU, or none; none also when no clause may run now. That is asked behind
 // the claim, so that who ends tracing may wait until no window is busy.
 [[gnu::always_inline]] inline DWindow* claim() {
   const uint64_t cpu = processor();
   if (cpu >= number(d_n_cpus)) return nullptr;
-  for (uint64_t i = 0; i < abi::kDWindowsPerCpu; ++i) {
-    DWindow* w = d_windows + (cpu * abi::kDWindowsPerCpu + i);
-    if (abi::load_word(w->header.busy) != 0 || !abi::swap_word(w->header.busy, 0, 1)) continue;
-    if (may_run()) return w;
-    release(w);
-    return nullptr;
+  DWindow* w = d_windows + cpu * abi::kDWindowsPerCpu;
+  if (!take(w)) {
+    const uint64_t other = d_take_other(w, cpu);
+    if (other == 0) return nullptr;
+    w = d_windows + (cpu * abi::kDWindowsPerCpu + masked(other, abi::kDWindowsPerCpu - 1));
   }
-  if (may_run()) abi::add_word(d_shared.losses.nested, 1);
+  if (may_run()) return w;
+  release(w);
   return nullptr;
 }
 
@@ -62,6 +87,7 @@ inline constexpr uint64_t kErrnoMax = 4095;
   w->header.probe = static_cast<uint32_t>(cookie >> 32);
   w->header.enabling = cookie & 0xFFFF'FFFF;
   w->header.timestamp = 0;
+  w->header.thread = 0;
   w->header.run_when = number(d_n_run_when);
   w->header.exit_pending = 0;
   w->header.in_error = 0;
@@ -111,9 +137,14 @@ inline constexpr uint64_t kErrnoMax = 4095;
   return own != 0 ? own : attach_cookie(context);
 }
 
+// At a system call's begin or end.
+[[gnu::always_inline]] inline const uint64_t* call_registers(const uint64_t* context) {
+  if (number(d_n_knows_registers) == 0) return user_registers();
+  return reinterpret_cast<const uint64_t*>(context[0]);
+}
+
 // Of a system call, by its registers.
-[[gnu::always_inline]] inline void read_call(uint64_t* arguments) {
-  const uint64_t* registers = user_registers();
+[[gnu::always_inline]] inline void read_call(const uint64_t* registers, uint64_t* arguments) {
   arguments[0] = registers[kRdi];
   arguments[1] = registers[kRsi];
   arguments[2] = registers[kRdx];
@@ -287,12 +318,14 @@ int d_main_raw_tracepoint(const uint64_t* context) {
 
 int d_main_syscall_entry(const uint64_t* context) {
   const uint64_t cookie = cookie_of(context[1]);
-  if (cookie != 0) fire(read_call, [cookie](DWindow*) { return cookie; });
+  if (cookie == 0) return 0;
+  fire([context](uint64_t* arguments) { read_call(call_registers(context), arguments); },
+       [cookie](DWindow*) { return cookie; });
   return 0;
 }
 
 int d_main_syscall_return(const uint64_t* context) {
-  const uint64_t cookie = cookie_of(user_registers()[kOriginalRax]);
+  const uint64_t cookie = cookie_of(call_registers(context)[kOriginalRax]);
   const uint64_t result = context[1];
   if (cookie == 0) return 0;
   fire([result](uint64_t* arguments) { read_result(result, arguments); },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dynamic variables (abi/d_dynamic.h) and the bytes of globals.
 #include "abi/d_dynamic.h"
-#include "runtime/kernel/bpf.h"
+#include "runtime/kernel/thread.h"
 
 namespace clew::runtime::kernel {
 namespace {
@@ -25,6 +25,9 @@ class TableOf : public abi::DynamicTable<Self> {
   [[gnu::always_inline]] uint64_t entry_bytes() const { return number(d_n_dynamic_entry_bytes); }
   [[gnu::always_inline]] uint64_t key_bytes_max() const { return number(d_n_dynamic_key_bytes); }
   [[gnu::always_inline]] uint64_t identity() const { return identity_; }
+  [[gnu::always_inline]] uint64_t way_offset(uint64_t way) const {
+    return times(masked(way, abi::kDWays - 1), entry_bytes());
+  }
   [[gnu::always_inline]] uint64_t& word(uint64_t offset, uint64_t index) const {
     return *reinterpret_cast<uint64_t*>(dynamic() + offset + masked(index * 8, 0x1FF8));
   }
@@ -42,6 +45,7 @@ class Table : public TableOf<Table> {
 
   [[gnu::always_inline]] uint64_t key_words() const { return key_words_; }
   [[gnu::always_inline]] uint64_t bucket() const { return bucket_; }
+  [[gnu::always_inline]] uint64_t home_way() const { return 0; }
   [[gnu::always_inline]] uint64_t key_word(uint64_t index) const {
     return *reinterpret_cast<const uint64_t*>(reinterpret_cast<const uint8_t*>(w_) +
                                               abi::kDKeyOffset + masked(index * 8, 0xFF8));
@@ -64,8 +68,13 @@ class ThreadTable : public TableOf<ThreadTable> {
   [[gnu::always_inline]] uint64_t key_words() const { return 0; }
   [[gnu::always_inline]] uint64_t key_word(uint64_t) const { return 0; }
   [[gnu::always_inline]] uint64_t bucket() const { return bucket_; }
+  [[gnu::always_inline]] uint64_t home_way() const { return hashed_way(); }
   [[gnu::always_inline]] abi::DFound find() const { return find_here(); }
   [[gnu::always_inline]] abi::DFound claim_new() const { return claim_new_here(); }
+
+  [[gnu::always_inline]] uint64_t& value(const abi::DFound& found) const {
+    return word(value_offset(found), 0);
+  }
 
  private:
   uint64_t bucket_ = 0;
@@ -118,29 +127,26 @@ namespace {
 // has one.
 inline constexpr uint64_t kIdleThreads = uint64_t{1} << 31;
 
-[[gnu::always_inline]] inline uint64_t current_thread() {
-  const uint64_t thread = process_and_thread() & 0xFFFF'FFFF;
+[[gnu::always_inline]] inline uint64_t current_thread(DWindow* w) {
+  const uint64_t thread = firing_thread(w) & 0xFFFF'FFFF;
   return thread != 0 ? thread : kIdleThreads | processor();
 }
 
-[[gnu::always_inline]] inline uint64_t identity_of(const abi::DVariable& d, uint64_t variable) {
-  const uint64_t thread = d.is_thread != 0 ? current_thread() : 0;
+[[gnu::always_inline]] inline uint64_t identity_of(DWindow* w, const abi::DVariable& d,
+                                                   uint64_t variable) {
+  const uint64_t thread = d.is_thread != 0 ? current_thread(w) : 0;
   return (variable + 1) << 32 | thread;
 }
 
 [[gnu::always_inline]] inline Table table_of(DWindow* w, uint64_t variable) {
   const abi::DVariable& d = descriptor(variable);
-  const uint64_t identity = identity_of(d, variable);
+  const uint64_t identity = identity_of(w, d, variable);
   const uint64_t key_words = d.key_bytes / 8;
   return Table(w, identity, key_words, in_table(d_dynamic_bucket(w, identity, key_words)));
 }
 
-// `use` gets the table that has the variable.
-template <typename Use>
-[[gnu::always_inline]] inline auto with_table(DWindow* w, uint64_t variable, Use use) {
-  const abi::DVariable& d = descriptor(variable);
-  if (d.key_bytes == 0) return use(ThreadTable(w, identity_of(d, variable)));
-  return use(table_of(w, variable));
+[[gnu::always_inline]] inline bool is_own(const abi::DVariable& d) {
+  return d.key_bytes == 0 && d.is_thread != 0;
 }
 
 [[gnu::always_inline]] inline uint64_t drop(DWindow* w) {
@@ -157,17 +163,66 @@ template <typename Use>
 
 extern "C" {
 
-uint64_t d_variable_load(DWindow* w, uint64_t variable) {
-  return with_table(w, variable, [](const auto& table) { return table.load(); });
+// Variables with keys, and the others where their entry is not at home.
+[[gnu::noinline]] uint64_t d_element_load(DWindow* w, uint64_t variable) {
+  const abi::DVariable& d = descriptor(variable);
+  if (is_own(d)) return ThreadTable(w, identity_of(w, d, variable)).load();
+  return table_of(w, variable).load();
 }
 
-uint64_t d_variable_store(DWindow* w, uint64_t variable, uint64_t value) {
+[[gnu::noinline]] uint64_t d_element_store(DWindow* w, uint64_t variable, uint64_t value) {
+  const abi::DVariable& d = descriptor(variable);
   const auto put = [value](uint64_t offset) {
     *reinterpret_cast<uint64_t*>(dynamic() + offset) = value;
   };
-  const bool stored =
-      with_table(w, variable, [put](const auto& table) { return table.store(put); });
+  const bool stored = is_own(d) ? ThreadTable(w, identity_of(w, d, variable)).store(put)
+                                : table_of(w, variable).store(put);
   return stored ? 0 : drop(w);
+}
+
+[[gnu::noinline]] uint64_t d_element_delete(DWindow* w, uint64_t variable) {
+  const abi::DVariable& d = descriptor(variable);
+  if (is_own(d)) {
+    ThreadTable(w, identity_of(w, d, variable)).remove();
+  } else {
+    table_of(w, variable).remove();
+  }
+  return 0;
+}
+
+uint64_t d_variable_load(DWindow* w, uint64_t variable) {
+  const abi::DVariable& d = descriptor(variable);
+  if (!is_own(d)) return d_element_load(w, variable);
+  const ThreadTable table(w, identity_of(w, d, variable));
+  const abi::DFound found = table.find_home();
+  if (found.offset == 0) return d_element_load(w, variable);
+  if (abi::state_of(found.state) == abi::DEntryState::Free) return 0;
+  const uint64_t value = abi::load_word(table.value(found));
+  const bool is_live = abi::state_of(found.state) == abi::DEntryState::Live;
+  return is_live && table.is_unchanged(found) ? value : d_element_load(w, variable);
+}
+
+uint64_t d_variable_store(DWindow* w, uint64_t variable, uint64_t value) {
+  const abi::DVariable& d = descriptor(variable);
+  if (!is_own(d)) return d_element_store(w, variable, value);
+  const ThreadTable table(w, identity_of(w, d, variable));
+  const abi::DFound found = table.find_home();
+  if (found.offset == 0 || !table.take_home(found)) return d_element_store(w, variable, value);
+  table.value(found) = value;
+  table.publish(found);
+  return 0;
+}
+
+uint64_t d_variable_delete(DWindow* w, uint64_t variable) {
+  const abi::DVariable& d = descriptor(variable);
+  if (!is_own(d)) return d_element_delete(w, variable);
+  const ThreadTable table(w, identity_of(w, d, variable));
+  const abi::DFound found = table.find_home();
+  const bool is_free = abi::state_of(found.state) == abi::DEntryState::Free;
+  if (found.offset != 0 && is_free) return 0;
+  const bool is_live = abi::state_of(found.state) == abi::DEntryState::Live;
+  if (found.offset != 0 && is_live && table.set_free(found)) return 0;
+  return d_element_delete(w, variable);
 }
 
 uint64_t d_variable_load_bytes(DWindow* w, uint64_t variable, uint64_t dst) {
@@ -185,13 +240,6 @@ uint64_t d_variable_store_bytes(DWindow* w, uint64_t variable, uint64_t src) {
     copy_own(dynamic() + offset, size, at(w, src));
   });
   return stored ? 0 : drop(w);
-}
-
-uint64_t d_variable_delete(DWindow* w, uint64_t variable) {
-  return with_table(w, variable, [](const auto& table) {
-    table.remove();
-    return uint64_t{0};
-  });
 }
 
 // What strtok() goes on with, of this thread: where, and in what text. It is kept in a variable of

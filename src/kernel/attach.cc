@@ -210,7 +210,21 @@ Expected<void> attach_clock_on(const FileDescriptor& program, int cpu, const Pro
                     attachments);
 }
 
+Expected<FileDescriptor> open_tracepoint(RawTracepointOpen& open, const std::string& tracepoint) {
+  const size_t size = open.cookie == 0 ? offsetof(RawTracepointOpen, cookie) : sizeof open;
+  const int64_t result = call_bpf(BPF_RAW_TRACEPOINT_OPEN, &open, size);
+  if (result < 0) return refuse(fmt::format("attaching to the tracepoint {}", tracepoint), result);
+  return FileDescriptor(static_cast<int>(result));
+}
+
 }  // namespace
+
+Expected<FileDescriptor> attach_typed_tracepoint(const FileDescriptor& program,
+                                                 const std::string& tracepoint) {
+  RawTracepointOpen open;
+  open.program = static_cast<uint32_t>(program.get());
+  return open_tracepoint(open, tracepoint);
+}
 
 Expected<FileDescriptor> attach_raw_tracepoint(const FileDescriptor& program,
                                                const std::string& tracepoint, uint64_t cookie) {
@@ -218,10 +232,7 @@ Expected<FileDescriptor> attach_raw_tracepoint(const FileDescriptor& program,
   open.name = address_of(tracepoint.c_str());
   open.program = static_cast<uint32_t>(program.get());
   open.cookie = cookie;
-  const size_t size = cookie == 0 ? offsetof(RawTracepointOpen, cookie) : sizeof open;
-  const int64_t result = call_bpf(BPF_RAW_TRACEPOINT_OPEN, &open, size);
-  if (result < 0) return refuse(fmt::format("attaching to the tracepoint {}", tracepoint), result);
-  return FileDescriptor(static_cast<int>(result));
+  return open_tracepoint(open, tracepoint);
 }
 
 Expected<void> attach_clock(const FileDescriptor& program, const Probe& probe, uint64_t cookie,

@@ -21,6 +21,10 @@ constexpr uint64_t cookie_of(uint32_t probe, uint32_t enabling) {
 
 using Attachments = std::vector<FileDescriptor>;
 
+// A program that was loaded for the tracepoint (ProgramType::TypedTracepoint).
+Expected<FileDescriptor> attach_typed_tracepoint(const FileDescriptor& program,
+                                                 const std::string& tracepoint);
+
 // `cookie` 0: none is set. Errors name the tracepoint.
 Expected<FileDescriptor> attach_raw_tracepoint(const FileDescriptor& program,
                                                const std::string& tracepoint, uint64_t cookie);

@@ -38,6 +38,15 @@ Expected<FileDescriptor> create_map(bpf_map_type type, const std::string& name,
   return FileDescriptor(static_cast<int>(result));
 }
 
+Expected<FileDescriptor> create_array(const std::string& name, size_t size_bytes, uint32_t flags) {
+  bpf_attr attributes{};
+  attributes.key_size = 4;
+  attributes.value_size = static_cast<uint32_t>(size_bytes);
+  attributes.max_entries = 1;
+  attributes.map_flags = flags;
+  return create_map(BPF_MAP_TYPE_ARRAY, name, attributes);
+}
+
 bpf_prog_type type_of(ProgramType type) {
   switch (type) {
     case ProgramType::RawTracepoint:
@@ -51,6 +60,7 @@ bpf_prog_type type_of(ProgramType type) {
     case ProgramType::KernelProbeMulti:
       return BPF_PROG_TYPE_KPROBE;
     case ProgramType::FunctionExit:
+    case ProgramType::TypedTracepoint:
       return BPF_PROG_TYPE_TRACING;
   }
   return BPF_PROG_TYPE_UNSPEC;
@@ -69,6 +79,8 @@ uint32_t attach_type_of(ProgramType type) {
       return BPF_TRACE_KPROBE_MULTI;
     case ProgramType::FunctionExit:
       return BPF_TRACE_FEXIT;
+    case ProgramType::TypedTracepoint:
+      return BPF_TRACE_RAW_TP;
   }
   return 0;
 }
@@ -97,7 +109,7 @@ bpf_attr attributes_of(const Image& image, const FileDescriptor& types) {
   attributes.func_info = address_of(image.function_info.data());
   attributes.func_info_cnt = static_cast<uint32_t>(image.function_info.size() / 2);
   attributes.expected_attach_type = attach_type_of(image.type);
-  attributes.attach_btf_id = image.function;
+  attributes.attach_btf_id = image.attach_type;
   return attributes;
 }
 
@@ -142,12 +154,25 @@ std::string bpf_error(int error) {
 }
 
 Expected<FileDescriptor> create_array(const std::string& name, size_t size_bytes) {
-  bpf_attr attributes{};
-  attributes.key_size = 4;
-  attributes.value_size = static_cast<uint32_t>(size_bytes);
-  attributes.max_entries = 1;
-  attributes.map_flags = BPF_F_MMAPABLE;
-  return create_map(BPF_MAP_TYPE_ARRAY, name, attributes);
+  return create_array(name, size_bytes, BPF_F_MMAPABLE);
+}
+
+// The kernel lets nobody map it for writing.
+Expected<FileDescriptor> create_constants(const std::string& name, std::span<const uint8_t> bytes) {
+  FileDescriptor map =
+      CLEW_TRY(create_array(name, bytes.size(), BPF_F_MMAPABLE | BPF_F_RDONLY_PROG));
+  const uint32_t key = 0;
+  bpf_attr filled{};
+  filled.map_fd = static_cast<uint32_t>(map.get());
+  filled.key = address_of(&key);
+  filled.value = address_of(bytes.data());
+  bpf_attr frozen{};
+  frozen.map_fd = filled.map_fd;
+  int64_t result = call_bpf(BPF_MAP_UPDATE_ELEM, &filled, sizeof filled);
+  if (result >= 0) result = call_bpf(BPF_MAP_FREEZE, &frozen, sizeof frozen);
+  if (result >= 0) return map;
+  return fail(ErrorCode::Io,
+              fmt::format("filling the map '{}': {}", name, bpf_error(static_cast<int>(-result))));
 }
 
 Expected<FileDescriptor> create_hash(const std::string& name, size_t key_bytes, size_t value_bytes,

@@ -38,6 +38,9 @@ class Mapping {
 
 // An array of one element of `size_bytes`, which programs address directly and we can map.
 Expected<FileDescriptor> create_array(const std::string& name, size_t size_bytes);
+// The same, filled, which nobody can change: what a program loads from it is a constant to the
+// verifier, which looks at no path that the constant rules out.
+Expected<FileDescriptor> create_constants(const std::string& name, std::span<const uint8_t> bytes);
 // A hash that forgets what was not used for long when it is full.
 Expected<FileDescriptor> create_hash(const std::string& name, size_t key_bytes, size_t value_bytes,
                                      uint32_t entries);
@@ -50,7 +53,8 @@ enum class ProgramType : uint8_t {
   SingleProbe,  // A kprobe or uprobe that is a perf event.
   UserProbeMulti,
   KernelProbeMulti,
-  FunctionExit,  // Image::function says of which.
+  FunctionExit,     // Image::attach_type says of which,
+  TypedTracepoint,  // and here: arguments that the verifier knows, which can be read directly.
 };
 
 // Code and types as the kernel takes them (link.h makes them).
@@ -60,7 +64,7 @@ struct Image {
   std::vector<isa::Instruction> code;
   std::vector<uint8_t> types;           // BTF
   std::vector<uint32_t> function_info;  // Pairs: instruction, type
-  uint32_t function = 0;                // FunctionExit: its number among the kernel's types.
+  uint32_t attach_type = 0;  // Of what it is made for: its number among the kernel's types; or 0.
 };
 
 // Refused: the message has the verifier's reason in short; `log`, if not null, gets all its words.

@@ -104,12 +104,21 @@ struct KernelTypes::Data {
   void remember(uint32_t id, const btf_type& one) {
     const uint32_t kind = BTF_INFO_KIND(one.info);
     if (kind == BTF_KIND_STRUCT) records.emplace(text(one.name_off), id);
-    if (kind == BTF_KIND_FUNC) functions.emplace(text(one.name_off), id);
     if (kind != BTF_KIND_TYPEDEF) return;
     const std::string_view name = text(one.name_off);
     if (name.starts_with(kTracepointPrefix)) {
       tracepoints.emplace(name.substr(kTracepointPrefix.size()), id);
     }
+  }
+
+  // Most of all names, which few scripts ask for: read when the first one is.
+  [[nodiscard]] const std::unordered_map<std::string_view, uint32_t>& all_functions() {
+    if (!functions.empty()) return functions;
+    for (uint32_t id = 1; id < places.size(); ++id) {
+      const btf_type one = type(id);
+      if (BTF_INFO_KIND(one.info) == BTF_KIND_FUNC) functions.emplace(text(one.name_off), id);
+    }
+    return functions;
   }
 
   struct Member {
@@ -182,21 +191,24 @@ Expected<uint64_t> KernelTypes::offset_of(std::string_view record, std::string_v
   return offset;
 }
 
+Expected<uint32_t> KernelTypes::tracepoint(std::string_view name) const {
+  const auto found = data_->tracepoints.find(name);
+  if (found != data_->tracepoints.end()) return found->second;
+  return fail(ErrorCode::NotFound, fmt::format("the kernel has no tracepoint {}", name));
+}
+
 // typedef void (*btf_trace_x)(void *, arguments…);
-Expected<uint32_t> KernelTypes::tracepoint_arguments(std::string_view tracepoint) const {
-  const auto found = data_->tracepoints.find(tracepoint);
-  if (found == data_->tracepoints.end()) {
-    return fail(ErrorCode::NotFound, fmt::format("the kernel has no tracepoint {}", tracepoint));
-  }
-  const uint32_t pointer = data_->strip(found->second);
+Expected<uint32_t> KernelTypes::tracepoint_arguments(std::string_view tracepoint_name) const {
+  const uint32_t pointer = data_->strip(CLEW_TRY(tracepoint(tracepoint_name)));
   const uint32_t function = data_->strip(data_->type(pointer).type);
   const uint32_t parameters = BTF_INFO_VLEN(data_->type(function).info);
   return parameters == 0 ? 0 : parameters - 1;
 }
 
 Expected<KernelTypes::FunctionType> KernelTypes::function(std::string_view name) const {
-  const auto found = data_->functions.find(name);
-  if (found == data_->functions.end()) {
+  const auto& functions = data_->all_functions();
+  const auto found = functions.find(name);
+  if (found == functions.end()) {
     return fail(ErrorCode::NotFound, fmt::format("the kernel's types have no function {}", name));
   }
   const btf_type prototype = data_->type(data_->type(found->second).type);

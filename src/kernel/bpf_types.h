@@ -29,6 +29,9 @@ class KernelTypes {
   // NotFound when the kernel's core has no such tracepoint (one of a module is none of its).
   [[nodiscard]] Expected<uint32_t> tracepoint_arguments(std::string_view tracepoint) const;
 
+  // Its number among the types, for programs that know its arguments. NotFound.
+  [[nodiscard]] Expected<uint32_t> tracepoint(std::string_view name) const;
+
   // A function of the kernel's core. NotFound.
   struct FunctionType {
     uint32_t id = 0;

@@ -30,6 +30,8 @@ class Lookup : public DynamicTable<Lookup> {
   [[nodiscard]] static uint64_t key_words() { return 2; }
   [[nodiscard]] uint64_t key_word(uint64_t index) const { return keys_[index]; }
   [[nodiscard]] uint64_t bucket() const { return bucket_; }
+  [[nodiscard]] static uint64_t home_way() { return 0; }
+  [[nodiscard]] static uint64_t way_offset(uint64_t way) { return way * kEntryBytes; }
   [[nodiscard]] uint64_t& word(uint64_t offset, uint64_t index) const {
     return words_[offset / 8 + index];
   }
@@ -156,6 +158,102 @@ TEST(DynamicTable, NeverShowsHalfOfAnUpdate) {
   writer.join();
   EXPECT_EQ(torn, 0U);
   EXPECT_GT(seen, 0U);
+}
+
+// A variable without keys, of one thread.
+class Own : public DynamicTable<Own> {
+ public:
+  Own(std::vector<uint64_t>& words, uint64_t thread) : words_(words), thread_(thread) {}
+
+  [[nodiscard]] static uint64_t zero() { return 0; }
+  [[nodiscard]] static uint64_t buckets() { return 1; }
+  [[nodiscard]] static uint64_t entry_bytes() { return kEntryBytes; }
+  [[nodiscard]] static uint64_t key_bytes_max() { return kKeyBytes; }
+  [[nodiscard]] uint64_t identity() const { return uint64_t{1} << 32 | thread_; }
+  [[nodiscard]] static uint64_t key_words() { return 0; }
+  [[nodiscard]] static uint64_t key_word(uint64_t) { return 0; }
+  [[nodiscard]] static uint64_t bucket() { return 0; }
+  [[nodiscard]] uint64_t home_way() const { return hashed_way(); }
+  [[nodiscard]] static uint64_t way_offset(uint64_t way) { return way * kEntryBytes; }
+  [[nodiscard]] uint64_t& word(uint64_t offset, uint64_t index) const {
+    return words_[offset / 8 + index];
+  }
+  [[nodiscard]] DFound find() const { return find_here(); }
+  [[nodiscard]] DFound claim_new() const { return claim_new_here(); }
+
+  [[nodiscard]] bool store_value(uint64_t value) const {
+    return store([&](uint64_t offset) { words_[offset / 8] = value; });
+  }
+  // In how many entries its name is.
+  [[nodiscard]] uint64_t places() const {
+    uint64_t places = 0;
+    for (uint64_t way = 0; way < kDWays; ++way)
+      places += word(kDBucketHeadBytes + way * kEntryBytes, 1) == identity() ? 1 : 0;
+    return places;
+  }
+
+ private:
+  std::vector<uint64_t>& words_;
+  uint64_t thread_;
+};
+
+class OwnVariables : public ::testing::Test {
+ protected:
+  Own of(uint64_t thread) { return {words_, thread}; }
+
+  std::vector<uint64_t> words_ = std::vector<uint64_t>(dynamic_bucket_bytes(kEntryBytes) / 8);
+};
+
+TEST_F(OwnVariables, AThreadTakesItsFreePlaceAgainWithoutTheLock) {
+  ASSERT_TRUE(of(7).store_value(1));
+  of(7).remove();
+  words_[0] = 1;  // Somebody has the lock.
+  const DFound home = of(7).find_home();
+  ASSERT_NE(home.offset, 0U);
+  ASSERT_TRUE(of(7).take_home(home));
+  of(7).word(of(7).value_offset(home), 0) = 2;
+  of(7).publish(home);
+  EXPECT_EQ(of(7).load(), 2U);
+  EXPECT_FALSE(of(7).take_home(home));  // As it was before.
+  EXPECT_EQ(of(7).places(), 1U);
+}
+
+TEST_F(OwnVariables, AFreePlaceThatAnotherThreadTookIsNotTakenBack) {
+  ASSERT_TRUE(of(7).store_value(1));
+  of(7).remove();
+  const DFound home = of(7).find_home();
+  for (uint64_t thread = 10; thread < 10 + kDWays; ++thread)
+    ASSERT_TRUE(of(thread).store_value(thread));
+  EXPECT_FALSE(of(7).take_home(home));
+  EXPECT_EQ(of(7).find_home().offset, 0U);
+  EXPECT_EQ(of(7).load(), 0U);
+  EXPECT_FALSE(of(7).store_value(2));  // All places are in use.
+  of(12).remove();
+  EXPECT_TRUE(of(7).store_value(2));
+  EXPECT_EQ(of(7).load(), 2U);
+  EXPECT_EQ(of(12).load(), 0U);
+}
+
+TEST_F(OwnVariables, EachIsInOnePlaceWhereverThatIs) {
+  for (uint64_t round = 0; round < 3; ++round) {
+    for (uint64_t thread = 1; thread <= kDWays; ++thread) {
+      ASSERT_TRUE(of(thread).store_value(100 * round + thread));
+      EXPECT_EQ(of(thread).places(), 1U);
+    }
+    for (uint64_t thread = 1; thread <= kDWays; ++thread)
+      EXPECT_EQ(of(thread).load(), 100 * round + thread);
+    for (uint64_t thread = kDWays; thread >= 1; --thread)
+      of(thread).remove();
+  }
+}
+
+// What a store interrupts has the entry: nobody may make a second one.
+TEST_F(OwnVariables, AStoreThatInterruptsAnotherIsDropped) {
+  ASSERT_TRUE(of(7).store_value(1));
+  of(7).remove();
+  ASSERT_TRUE(of(7).take_home(of(7).find_home()));
+  EXPECT_FALSE(of(7).store_value(2));
+  EXPECT_EQ(of(7).places(), 1U);
 }
 
 }  // namespace

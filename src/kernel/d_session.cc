@@ -164,21 +164,29 @@ struct DSession::Data {
     return {};
   }
 
+  Expected<FileDescriptor> link_and_load(const LinkInput& input, std::string* log) {
+    return load_image(CLEW_TRY(link(input, plan.clauses, symbols)), log);
+  }
+
   Expected<FileDescriptor> load_group(const ProgramGroup& group, std::string* log) {
     add_program_numbers(group, symbols);
     const std::vector<ClauseStep> steps = steps_of(programs, group.key.clauses);
     const std::vector<ClauseStep> errors = steps_of(programs, programs.error_clauses);
     const Function arguments = make_static_arguments(group.key.static_arguments);
-    const LinkInput input{.name = "clew_d",
-                          .main = group.key.main,
-                          .type = group.key.type,
-                          .clauses = steps,
-                          .error_clauses = errors,
-                          .static_arguments = &arguments,
-                          .loops = features().has_open_loops ? LoopKind::Open : LoopKind::Counted,
-                          .function = group.key.function};
-    const Image image = CLEW_TRY(link(input, plan.clauses, symbols));
-    Expected<FileDescriptor> program = load_image(image, log);
+    LinkInput input{.name = "clew_d",
+                    .main = group.key.main,
+                    .type = group.key.type,
+                    .clauses = steps,
+                    .error_clauses = errors,
+                    .static_arguments = &arguments,
+                    .loops = features().has_open_loops ? LoopKind::Open : LoopKind::Counted,
+                    .attach_type = group.key.attach_type};
+    Expected<FileDescriptor> program = link_and_load(input, log);
+    // A function that is called is looked at once: large programs may pass the verifier so alone.
+    if (!program) {
+      input.inlines = false;
+      program = link_and_load(input, log);
+    }
     if (!program) return refusal(group, program.error());
     return program;
   }
@@ -243,7 +251,9 @@ struct DSession::Data {
       }
       table[probe.number] = cookie(enabling);
     }
-    attachments.push_back(CLEW_TRY(attach_raw_tracepoint(loaded[index], tracepoint, 0)));
+    const bool is_typed = group.key.type == ProgramType::TypedTracepoint;
+    attachments.push_back(CLEW_TRY(is_typed ? attach_typed_tracepoint(loaded[index], tracepoint)
+                                            : attach_raw_tracepoint(loaded[index], tracepoint, 0)));
     return {};
   }
 
@@ -310,7 +320,7 @@ struct DSession::Data {
   Expected<void> attach_kernel_functions(uint32_t index) {
     const ProgramGroup& group = plan.groups[index];
     const Probe& first = enablings[group.enablings.front()].probe;
-    if (group.key.function != 0) {
+    if (group.key.type == ProgramType::FunctionExit) {
       attachments.push_back(CLEW_TRY(attach_trampoline(loaded[index], full_name(first))));
       return {};
     }

@@ -189,6 +189,19 @@ Expected<void> check_arguments(const Probe& probe, uint32_t read, LazyKernelType
   return {};
 }
 
+// The registers of a system call can be read directly where the program is told their type; else it
+// has to ask for them. A return looks at them for the call's number.
+void look_at_registers(const Probe& probe, LazyKernelTypes& types, ProgramKey& key) {
+  const bool is_return = probe.kind == AttachKind::SyscallReturn;
+  if (!is_return && !key.wants_arguments && key.filters.empty()) return;
+  const Expected<const KernelTypes*> kernel = types.get();
+  if (!kernel) return;
+  const Expected<uint32_t> type = (*kernel)->tracepoint(is_return ? "sys_exit" : "sys_enter");
+  if (!type || !takes_typed_tracepoint(*type)) return;
+  key.type = ProgramType::TypedTracepoint;
+  key.attach_type = *type;
+}
+
 // A return that has to know the function's arguments is a program for this function alone.
 Expected<void> look_at_arguments(const Probe& probe, LazyKernelTypes& types, ProgramKey& key) {
   key.used_arguments = arguments_at_return(probe, key.filters, key.wants_arguments);
@@ -197,7 +210,7 @@ Expected<void> look_at_arguments(const Probe& probe, LazyKernelTypes& types, Pro
   const auto function = CLEW_TRY(kernel->function(probe.symbol));
   key.main = "d_main_function_exit";
   key.type = ProgramType::FunctionExit;
-  key.function = function.id;
+  key.attach_type = function.id;
   key.argument_count = function.arguments;
   key.has_result = function.has_result;
   return {};
@@ -228,9 +241,11 @@ Expected<ProgramKey> key_of(const ProgramPlan& plan, const DEnabling& enabling, 
   }
   CLEW_TRY(check_arguments(probe, read, types, key));
   if (probe.kind == AttachKind::FunctionReturn) CLEW_TRY(look_at_arguments(probe, types, key));
+  if (is_system_call(probe.kind)) look_at_registers(probe, types, key);
   const bool is_tracepoint =
       probe.kind == AttachKind::RawTracepoint || probe.kind == AttachKind::LockWait;
-  if ((is_tracepoint && !features().has_tracepoint_cookies) || key.function != 0) {
+  if ((is_tracepoint && !features().has_tracepoint_cookies) ||
+      key.type == ProgramType::FunctionExit) {
     key.cookie = cookie_of(probe.id, index);
   }
   return key;
@@ -320,6 +335,7 @@ void add_program_numbers(const ProgramGroup& group, Symbols& symbols) {
   };
   number("d_n_run_when", static_cast<uint64_t>(key.run_when));
   number("d_n_wants_arguments", key.wants_arguments ? 1 : 0);
+  number("d_n_knows_registers", key.type == ProgramType::TypedTracepoint ? 1 : 0);
   number("d_n_cookie", key.cookie);
   number("d_n_has_result", key.has_result ? 1 : 0);
   number("d_n_used_arguments", key.used_arguments);
@@ -346,14 +362,17 @@ bool uses(const ProgramPlan& plan, std::string_view function) {
 
 Expected<void> add_kernel_numbers(const ProgramPlan& plan, LazyKernelTypes& types,
                                   Symbols& symbols) {
+  constexpr std::string_view kManagesWithout = "d_builtin_execname";
   bool is_needed = wants_user_stack(plan);
   for (const auto& [name, function] : accessor_functions(LoopKind::Open)) {
-    is_needed = is_needed || (refers_to_kernel(function) && uses(plan, name));
+    is_needed =
+        is_needed || (name != kManagesWithout && refers_to_kernel(function) && uses(plan, name));
   }
-  if (!is_needed) return {};
-  const KernelTypes* kernel = CLEW_TRY(types.get());
+  if (!is_needed && !uses(plan, kManagesWithout)) return {};
+  const Expected<const KernelTypes*> kernel = types.get();
+  if (!kernel && is_needed) return tl::unexpected(kernel.error());
   for (const KernelNumber& one : kKernelNumbers) {
-    const uint64_t offset = kernel->offset_of(one.record, one.path).value_or(0);
+    const uint64_t offset = kernel ? (*kernel)->offset_of(one.record, one.path).value_or(0) : 0;
     symbols[one.name] = {Symbol::Kind::Number, offset};
   }
   return {};

@@ -32,8 +32,8 @@ struct ProgramKey {
   uint64_t lock_function = 0;    // and the function's offset.
   std::string static_arguments;  // Probe::usdt_arguments, when a clause looks at them.
   uint64_t cookie = 0;           // When the kernel keeps none: the program is for one enabling.
-  uint32_t function = 0;         // FunctionExit: the function's number among the kernel's types,
-  bool has_result = false;       // whether it returns something,
+  uint32_t attach_type = 0;      // Image::attach_type
+  bool has_result = false;       // FunctionExit: whether the function returns something,
   uint64_t used_arguments = 0;   // and a bit for each of its arguments that is looked at.
   std::vector<uint32_t> clauses;
 

@@ -22,10 +22,12 @@ constexpr Instruction kMayGoto[] = {{0xB7, 0, 0, 0}, {0xE5, 0, 0, 0}, {0x95, 0, 
 constexpr Instruction kCookie[] = {{0x85, 0, 0, 174}, {0x95, 0, 0, 0}};
 
 // Not valid when the kernel refuses it.
-FileDescriptor load(bpf_prog_type type, std::span<const Instruction> code, uint32_t attach_type) {
+FileDescriptor load(bpf_prog_type type, std::span<const Instruction> code, uint32_t attach_type,
+                    uint32_t attach_to = 0) {
   bpf_attr attributes{};
   attributes.prog_type = type;
   attributes.expected_attach_type = attach_type;
+  attributes.attach_btf_id = attach_to;
   attributes.insns = address_of(code.data());
   attributes.insn_cnt = static_cast<uint32_t>(code.size());
   attributes.license = address_of("GPL");
@@ -76,6 +78,10 @@ Features try_all() {
 const Features& features() {
   static const Features kFeatures = try_all();
   return kFeatures;
+}
+
+bool takes_typed_tracepoint(uint32_t type) {
+  return load(BPF_PROG_TYPE_TRACING, kReturnZero, BPF_TRACE_RAW_TP, type).valid();
 }
 
 }  // namespace clew::kernel

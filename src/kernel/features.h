@@ -3,6 +3,8 @@
 // say little about kernels that distributions and clouds changed.
 #pragma once
 
+#include <cstdint>
+
 namespace clew::kernel {
 
 struct Features {
@@ -16,5 +18,9 @@ struct Features {
 
 // Tried once per process. Needs the rights that sessions need; without them everything is missing.
 const Features& features();
+
+// Whether a program may be loaded for the tracepoint whose type among the kernel's has that number
+// (Linux 5.5; some kernels refuse programs of that kind). Tried at each call.
+bool takes_typed_tracepoint(uint32_t type);
 
 }  // namespace clew::kernel

@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "isa/builder.h"
 #include "isa/opcode.h"
+#include "kernel/inline_calls.h"
 #include "kernel/link_types.h"
 #include "kernel/older.h"
 #include "kernel/to_bpf.h"
@@ -26,8 +27,6 @@ using isa::Size;
 
 constexpr uint32_t kFunctionsMax = 256;  // BPF_MAX_SUBPROGS
 constexpr uint8_t kCallOpcode = 0x85;
-constexpr uint8_t kExitOpcode = 0x95;
-constexpr uint8_t kJumpFarOpcode = 0x06;
 
 // Builds a function with calls of others; the linker fills them in.
 class FunctionBuilder {
@@ -122,33 +121,6 @@ Function make_run(std::span<const ClauseStep> clauses, bool has_errors) {
   return b.finish("d_run");
 }
 
-void append(const Function& from, Function& to) {
-  const auto begin = static_cast<uint32_t>(to.code.size());
-  to.code.insert(to.code.end(), from.code.begin(), from.code.end());
-  for (const Reference& one : from.references)
-    to.references.push_back({begin + one.instruction, one.is_call, one.symbol});
-}
-
-// The same for one clause, which is not called but stands there itself: a call and a return cost
-// more than a short clause. It keeps the window in r6, too.
-Function make_run(const ClauseStep& step, const Function& clause, bool has_errors) {
-  FunctionBuilder begin;
-  begin.code().move(Register::R6, Register::R1);
-  put_preparation(begin, step);
-  FunctionBuilder end;
-  put_aftermath(end, has_errors);
-  end.code().move(Register::R0, 0).exit();
-  Function run = begin.finish("d_run");
-  const size_t first = run.code.size();
-  append(clause, run);
-  for (size_t at = first; at < run.code.size(); ++at) {
-    if (run.code[at].opcode != kExitOpcode) continue;
-    run.code[at] = {kJumpFarOpcode, 0, 0, static_cast<int32_t>(run.code.size() - at - 1)};
-  }
-  append(end.finish("end"), run);
-  return run;
-}
-
 Function make_run_errors(std::span<const ClauseStep> clauses) {
   FunctionBuilder b;
   b.code().move(Register::R6, Register::R1);
@@ -167,10 +139,7 @@ class Linker {
 
   Expected<Image> link() {
     const bool has_errors = !input_.error_clauses.empty();
-    const Function* only =
-        input_.clauses.size() == 1 ? find(clause_name(input_.clauses[0].clause)) : nullptr;
-    made_.push_back(only != nullptr ? make_run(input_.clauses[0], *only, has_errors)
-                                    : make_run(input_.clauses, has_errors));
+    made_.push_back(make_run(input_.clauses, has_errors));
     made_.push_back(make_run_errors(input_.error_clauses));
     CLEW_TRY(place(input_.main));
     // Grows while functions that are called are added.
@@ -204,11 +173,27 @@ class Linker {
     return nullptr;
   }
 
+  // What runs at each firing, of which there is one copy anyway, and what is short, unless there
+  // are many clauses for the verifier to look at.
+  [[nodiscard]] bool is_inlined(std::string_view name) const {
+    constexpr size_t kFewClauses = 16;
+    if (name != "d_run" && input_.clauses.size() > kFewClauses) return false;
+    const bool is_only_clause =
+        input_.clauses.size() == 1 && name == clause_name(input_.clauses[0].clause);
+    return name == "d_run" || is_only_clause || is_short_accessor(name);
+  }
+
   Expected<void> place(const std::string& name) {
     if (begins_.find(name) != begins_.end()) return {};
     const Function* function = find(name);
     if (function == nullptr) {
       return fail(ErrorCode::Refused, fmt::format("the kernel has no '{}' yet", name));
+    }
+    if (input_.inlines) {
+      inlined_.push_back(with_inlined_calls(
+          *function, [this](const std::string& callee) { return find(callee); },
+          [this](std::string_view callee) { return is_inlined(callee); }));
+      function = &inlined_.back();
     }
     if (input_.loops == LoopKind::Counted) {
       older_.push_back(CLEW_TRY(for_older_kernel(*function)));
@@ -279,7 +264,7 @@ class Linker {
   Expected<Image> finish() {
     image_.name = input_.name;
     image_.type = input_.type;
-    image_.function = input_.function;
+    image_.attach_type = input_.attach_type;
     FunctionTypes types;
     for (const Function* function : functions_) {
       image_.function_info.push_back(begins_.at(function->name));
@@ -293,6 +278,7 @@ class Linker {
   const std::vector<Function>& clauses_;
   const Symbols& symbols_;
   std::vector<Function> made_;
+  std::deque<Function> inlined_;
   std::deque<Function> older_;
   std::vector<const Function*> functions_;  // In the order of their code.
   std::map<std::string, uint32_t> begins_;

@@ -2,7 +2,7 @@
 // Puts a program together: a main program of the runtime, the clauses that it runs, and what they
 // call, as one Image for the kernel, with the types that its verifier asks for.
 //
-//     main program, d_run (made here), dt_clause_…, accessors
+//     main program with d_run (made here), dt_clause_…, accessors
 //
 // Every function but the main one is global to the verifier: it is looked at once, alone, as a
 // function of numbers and of a window that is not null.
@@ -42,7 +42,8 @@ struct LinkInput {
   std::span<const ClauseStep> error_clauses;
   const Function* static_arguments = nullptr;  // static_arguments.h
   LoopKind loops = LoopKind::Open;
-  uint32_t function = 0;  // Image::function
+  bool inlines = true;       // Short functions stand where they are called.
+  uint32_t attach_type = 0;  // Image::attach_type
 };
 
 // `clause_functions`: by clause. Errors: Refused when a name stands for nothing; Limit.

@@ -109,6 +109,17 @@ Expected<SharedArray> SharedArray::make(const std::string& name, size_t size_byt
   return array;
 }
 
+Expected<SharedArray> SharedArray::make_constant(const std::string& name,
+                                                 std::span<const uint8_t> bytes) {
+  constexpr uint8_t kNothing[8] = {};
+  if (bytes.empty()) bytes = kNothing;
+  SharedArray array;
+  array.map = CLEW_TRY(create_constants(name, bytes));
+  const size_t pages = (bytes.size() + page_bytes() - 1) / page_bytes();
+  array.memory = CLEW_TRY(Mapping::make(array.map, pages * page_bytes(), false));
+  return array;
+}
+
 Expected<Ring> Ring::make(size_t size_bytes) {
   Ring ring;
   ring.size_bytes_ = std::bit_ceil(std::clamp<size_t>(size_bytes, page_bytes(), kRingBytesMax));
@@ -174,8 +185,9 @@ Expected<DMaps> DMaps::make(const DPrograms& programs, std::span<const DEnabling
   }
   maps.aggregates = CLEW_TRY(SharedArray::make(
       "d_aggregates", maps.aggregates_cpu_bytes * maps.cpus + abi::kDAggregateSlackBytes));
-  maps.aggregations = CLEW_TRY(SharedArray::make("d_aggregations", 0, bytes_of(tables)));
-  maps.variables = CLEW_TRY(SharedArray::make("d_variables", 0, bytes_of(programs.variables)));
+  maps.aggregations = CLEW_TRY(SharedArray::make_constant("d_aggregations", bytes_of(tables)));
+  maps.variables =
+      CLEW_TRY(SharedArray::make_constant("d_variables", bytes_of(programs.variables)));
   maps.enabled_max = enablings.size() + programs.later_enablings;
   maps.enabled = CLEW_TRY(SharedArray::make("d_enabled", maps.enabled_max * sizeof(abi::DEnabled)));
   maps.names_bytes = kNameBytesEach * programs.later_enablings + 1;

@@ -28,6 +28,9 @@ struct SharedArray {
   // At least one byte; filled with `bytes`.
   static Expected<SharedArray> make(const std::string& name, size_t size_bytes,
                                     std::span<const uint8_t> bytes = {});
+  // The same, which nobody changes.
+  static Expected<SharedArray> make_constant(const std::string& name,
+                                             std::span<const uint8_t> bytes);
   template <typename Value>
   [[nodiscard]] Value* as() const {
     return reinterpret_cast<Value*>(memory.data());
