@@ -9,7 +9,7 @@
 namespace clew::live {
 
 std::string victim_path(const std::string& name) {
-  return std::string(CLEW_VICTIMS) + "/" + name;
+  return CLEW_VICTIMS "/" + name;
 }
 
 Victim::Victim(const std::string& name) : child_(ChildOptions{.arguments = {victim_path(name)}}) {

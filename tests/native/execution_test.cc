@@ -107,7 +107,7 @@ bool is_refused(const std::string& name) {
 }
 
 TEST(NativeConformance, EveryVectorGivesItsResult) {
-  const std::string folder = std::string(CLEW_SOURCE_DIR) + "/../shared/conformance/bpf";
+  const std::string folder = CLEW_SOURCE_DIR "/../shared/conformance/bpf";
   const auto vectors = isa::load_conformance_vectors(folder);
   if (!vectors) GTEST_SKIP() << "conformance vectors are absent: " << vectors.error().message;
   const auto on = machine({.window_size_log2 = isa::kVectorWindowSizeLog2, .fuel = 10'000'000});
@@ -133,7 +133,7 @@ TEST(NativeConformance, EveryVectorGivesItsResult) {
 }
 
 TEST(NativeConformance, RefusedVectorsNameTheirReason) {
-  const std::string folder = std::string(CLEW_SOURCE_DIR) + "/../shared/conformance/bpf";
+  const std::string folder = CLEW_SOURCE_DIR "/../shared/conformance/bpf";
   const auto vectors = isa::load_conformance_vectors(folder);
   if (!vectors) GTEST_SKIP() << "conformance vectors are absent: " << vectors.error().message;
   const auto on = machine();
