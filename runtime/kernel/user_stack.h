@@ -35,7 +35,7 @@ extern const char d_n_inode_number;
 extern const char d_n_inode_super;
 extern const char d_n_super_device;
 
-uint64_t d_user_mapping(DWindow* w, uint64_t address);
+[[gnu::always_inline]] inline uint64_t d_user_mapping(DWindow* w, uint64_t address);
 }
 
 // struct pt_regs, in words.

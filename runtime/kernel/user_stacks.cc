@@ -138,9 +138,10 @@ int64_t d_callback_mapping(const uint8_t*, const uint8_t* mapping, FoundMapping*
   return 0;
 }
 
-// Sets the walk's segment to the executable mapping at the address. Not where interrupts are off:
-// there the kernel may not look at more than one mapping.
-uint64_t d_user_mapping(DWindow* w, uint64_t address) {
+// Sets the walk's segment to the executable mapping at the address. (No function of its own: the
+// stack of a chain of calls has 512 bytes.) Not where interrupts are off: there the kernel may not
+// look at more than one mapping.
+[[gnu::always_inline]] inline uint64_t d_user_mapping(DWindow* w, uint64_t address) {
   FoundMapping found{};
   if (helper<180>(current_task(), address, &d_callback_mapping, &found, uint64_t{0}) != 0) return 0;
   if ((found.flags & kExecutable) == 0) return 0;
@@ -162,8 +163,12 @@ uint64_t d_user_frame(DWindow* w) {
   return abi::FrameVisitor<UserStackHost>(host, walk_of(w)).visit() ? 1 : 0;
 }
 
+}  // extern "C"
+
+namespace {
+
 // Puts up to `wanted` frames at the start of the scratch room; how many.
-uint64_t d_user_frames(DWindow* w, uint64_t wanted) {
+[[gnu::always_inline]] inline uint64_t put_frames(DWindow* w, uint64_t wanted) {
   const uint64_t limit = wanted < kFramesMax ? wanted : kFramesMax;
   const uint64_t code = user_registers()[kUserCs];
   if ((code & 3) == 0) return 0;  // A thread of the kernel.
@@ -184,11 +189,20 @@ uint64_t d_user_frames(DWindow* w, uint64_t wanted) {
   return walk_frames(w, 0, 0, limit);
 }
 
+}  // namespace
+
+extern "C" {
+
+uint64_t d_user_frames(DWindow* w, uint64_t wanted) {
+  return put_frames(w, wanted);
+}
+
+// (By no call, as above.)
 uint64_t d_user_stack(DWindow* w, uint64_t dst, uint64_t wanted) {
   *reinterpret_cast<uint64_t*>(at(w, dst)) = process_and_thread() >> 32;
   const uint64_t out = dst + 8;
   const uint64_t limit = wanted < kFramesMax ? wanted : kFramesMax;
-  const uint64_t count = forgotten(w, d_user_frames(w, limit));
+  const uint64_t count = forgotten(w, put_frames(w, limit));
   const uint64_t taken = count < limit ? count : limit;
   copy_kernel(at(w, out), taken * 8, w->scratch);
   uint64_t round = zero(w);
