@@ -6,15 +6,14 @@
 #include <fmt/format.h>
 
 #include "engine/session_memory.h"
+#include "isa/opcode.h"
 
 namespace clew::engine {
 namespace {
 
-constexpr uint8_t kCallOpcode = 0x85;  // RFC 9669: JMP | CALL.
-
 bool calls_time(const isa::Program& program) {
   return std::any_of(program.code.begin(), program.code.end(), [](const isa::Instruction& i) {
-    return i.opcode == kCallOpcode && i.immediate == static_cast<int32_t>(abi::Accessor::Time);
+    return i.opcode == isa::kCallOpcode && i.immediate == static_cast<int32_t>(abi::Accessor::Time);
   });
 }
 

@@ -90,7 +90,12 @@ enum class CallKind : uint8_t { Accessor = 0, Local = 1 };
 
 enum class Width : uint8_t { Bits32, Bits64 };
 
+// Opcodes that have one form only.
 inline constexpr uint8_t kLoad64Opcode = 0x18;
+inline constexpr uint8_t kJumpOpcode = 0x05;
+inline constexpr uint8_t kJumpFarOpcode = 0x06;  // By the immediate.
+inline constexpr uint8_t kCallOpcode = 0x85;
+inline constexpr uint8_t kExitOpcode = 0x95;
 
 constexpr Class class_of(Instruction i) {
   return static_cast<Class>(i.opcode & kClassMask);

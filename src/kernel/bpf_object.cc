@@ -23,7 +23,6 @@ extern const uint8_t clew_d_counted_end[];
 namespace clew::kernel {
 namespace {
 
-constexpr uint8_t kCallOpcode = 0x85;
 constexpr uint8_t kLocalCall = BPF_PSEUDO_CALL;
 
 // Of an object in memory: bytes at an offset, as a value or a text.
@@ -132,7 +131,7 @@ class Reader {
       if (ELF64_ST_TYPE(symbol.st_info) == STT_SECTION) continue;  // A call within .text.
       auto& [place, function] = *function_at(relocation.r_offset);
       const auto index = static_cast<uint32_t>((relocation.r_offset - place) / 8);
-      const bool is_call = function.code[index].opcode == kCallOpcode;
+      const bool is_call = function.code[index].opcode == isa::kCallOpcode;
       function.references.push_back({index, is_call, name_of(symbol)});
     }
   }
@@ -143,7 +142,7 @@ class Reader {
       for (uint32_t i = 0; i < function.code.size(); ++i) {
         const isa::Instruction& one = function.code[i];
         if (one.opcode == isa::kLoad64Opcode) ++i;
-        if (one.opcode != kCallOpcode || one.source() != kLocalCall || is_known(function, i))
+        if (one.opcode != isa::kCallOpcode || one.source() != kLocalCall || is_known(function, i))
           continue;
         const auto distance = static_cast<uint64_t>(int64_t{one.immediate});
         const uint64_t target = place + (i + 1 + distance) * 8;

@@ -15,10 +15,6 @@ namespace {
 using isa::Instruction;
 using Instructions = std::vector<Instruction>;
 
-constexpr uint8_t kJump = 0x05;
-constexpr uint8_t kJumpFar = 0x06;
-constexpr uint8_t kCall = 0x85;
-constexpr uint8_t kExit = 0x95;
 constexpr uint8_t kMove = 0xBF;
 constexpr uint8_t kAddImmediate = 0x07;
 constexpr uint8_t kLoadDouble = 0x79;
@@ -45,7 +41,7 @@ bool is_kept(uint8_t reg) {
 bool branches(const Instruction& i) {
   const bool is_jump =
       isa::class_of(i) == isa::Class::Jump64 || isa::class_of(i) == isa::Class::Jump32;
-  return is_jump && i.opcode != kCall && i.opcode != kExit;
+  return is_jump && i.opcode != isa::kCallOpcode && i.opcode != isa::kExitOpcode;
 }
 
 bool loads(const Instruction& i) {
@@ -72,7 +68,8 @@ std::optional<size_t> find_addition(const Instructions& code, size_t at) {
   for (size_t next = at + 1; next < code.size() && !branches(code[next]); ++next) {
     const Instruction& i = code[next];
     if (i.opcode == kAddImmediate && i.destination() == to) return next;
-    if (i.destination() == to || i.opcode == kCall || i.opcode == kExit) return std::nullopt;
+    if (i.destination() == to || i.opcode == isa::kCallOpcode || i.opcode == isa::kExitOpcode)
+      return std::nullopt;
   }
   return std::nullopt;
 }
@@ -199,10 +196,11 @@ class Inliner {
       made_.references.push_back(
           {static_cast<uint32_t>(begin) + one.instruction, one.is_call, one.symbol});
     }
-    const size_t end = body.code.size() - (body.code.back().opcode == kExit ? 1 : 0);
+    const size_t end = body.code.size() - (body.code.back().opcode == isa::kExitOpcode ? 1 : 0);
     for (size_t at = 0; at < end; ++at) {
       Instruction i = body.code[at];
-      if (i.opcode == kExit) i = {kJumpFar, 0, 0, static_cast<int32_t>(end - at - 1)};
+      if (i.opcode == isa::kExitOpcode)
+        i = {isa::kJumpFarOpcode, 0, 0, static_cast<int32_t>(end - at - 1)};
       made_.code.push_back(i);
       if (i.opcode == isa::kLoad64Opcode) made_.code.push_back(body.code[++at]);
     }
@@ -214,13 +212,13 @@ class Inliner {
       const Instruction& i = function_.code[at];
       if (i.opcode == isa::kLoad64Opcode) ++at;
       if (!branches(i)) continue;
-      const int64_t over = i.opcode == kJumpFar ? i.immediate : i.offset;
+      const int64_t over = i.opcode == isa::kJumpFarOpcode ? i.immediate : i.offset;
       const auto target = static_cast<size_t>(static_cast<int64_t>(at) + 1 + over);
       const int64_t moved =
           static_cast<int64_t>(places_[target]) - static_cast<int64_t>(places_[at]) - 1;
       Instruction& branch = made_.code[places_[at]];
-      if (i.opcode == kJump) branch = {kJumpFar, 0, 0, 0};
-      if (branch.opcode == kJumpFar) {
+      if (i.opcode == isa::kJumpOpcode) branch = {isa::kJumpFarOpcode, 0, 0, 0};
+      if (branch.opcode == isa::kJumpFarOpcode) {
         branch.immediate = static_cast<int32_t>(moved);
         continue;
       }

@@ -18,7 +18,6 @@ namespace {
 using isa::Instruction;
 using Code = std::vector<Instruction>;
 
-constexpr uint8_t kCallOpcode = 0x85;
 constexpr Instruction kExit = {0x95, 0, 0, 0};
 
 constexpr Instruction set(uint8_t to, int32_t value) {
@@ -42,7 +41,7 @@ constexpr Instruction load(uint8_t to, uint8_t base, int16_t offset) {
 constexpr Instruction skip_if_above(uint8_t reg, int32_t value, int16_t over) {
   return {0x25, reg, over, value};
 }
-constexpr Instruction kCall = {kCallOpcode, 1 << 4, 0, -1};
+constexpr Instruction kCall = {isa::kCallOpcode, 1 << 4, 0, -1};
 
 // Functions by name; calls name each other in the order in which they stand.
 class Library {
@@ -52,7 +51,8 @@ class Library {
     function.name = name;
     size_t next = 0;
     for (uint32_t at = 0; at < code.size(); ++at) {
-      if (code[at].opcode == kCallOpcode) function.references.push_back({at, true, calls[next++]});
+      if (code[at].opcode == isa::kCallOpcode)
+        function.references.push_back({at, true, calls[next++]});
     }
     function.code = std::move(code);
     functions_[name] = std::move(function);
@@ -208,7 +208,7 @@ TEST(InlineCalls, ReferencesMoveWithTheirInstructions) {
       main, [&library](const std::string& callee) { return &library.at(callee); },
       [](std::string_view callee) { return callee == "short"; });
   ASSERT_EQ(made.references.size(), 2U);
-  EXPECT_EQ(made.code[made.references[0].instruction].opcode, kCallOpcode);
+  EXPECT_EQ(made.code[made.references[0].instruction].opcode, isa::kCallOpcode);
   EXPECT_EQ(made.references[0].symbol, "kept");
   EXPECT_EQ(made.code[made.references[1].instruction].opcode, isa::kLoad64Opcode);
   EXPECT_EQ(made.references[1].symbol, "d_windows");

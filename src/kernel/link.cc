@@ -26,7 +26,6 @@ using isa::Register;
 using isa::Size;
 
 constexpr uint32_t kFunctionsMax = 256;  // BPF_MAX_SUBPROGS
-constexpr uint8_t kCallOpcode = 0x85;
 
 // Builds a function with calls of others; the linker fills them in.
 class FunctionBuilder {
@@ -209,7 +208,7 @@ class Linker {
     for (const Reference& one : function.references) {
       Instruction& i = image_.code[begin + one.instruction];
       if (one.is_call) {
-        i.opcode = kCallOpcode;
+        i.opcode = isa::kCallOpcode;
         i.registers = BPF_PSEUDO_CALL << 4;
         i.immediate = distance(begin + one.instruction, one.symbol);
       } else if (is_callback(one.symbol)) {

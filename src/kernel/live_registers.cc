@@ -11,11 +11,6 @@ namespace {
 using isa::Class;
 using isa::Instruction;
 
-constexpr uint8_t kJump = 0x05;
-constexpr uint8_t kJumpFar = 0x06;
-constexpr uint8_t kCall = 0x85;
-constexpr uint8_t kExit = 0x95;
-
 constexpr uint32_t bit(uint8_t reg) {
   return 1U << reg;
 }
@@ -51,7 +46,8 @@ Effect effect_of(const Instruction& i) {
     }
     case Class::Jump64:
     case Class::Jump32:
-      if (i.opcode == kJump || i.opcode == kJumpFar || i.opcode == kCall || i.opcode == kExit) {
+      if (i.opcode == isa::kJumpOpcode || i.opcode == isa::kJumpFarOpcode ||
+          i.opcode == isa::kCallOpcode || i.opcode == isa::kExitOpcode) {
         return {};
       }
       return {destination | (has_source(i) ? source : 0), 0};
@@ -68,13 +64,13 @@ struct Next {
 Next next_of(const std::vector<Instruction>& code, size_t at) {
   Next next;
   const Instruction& i = code[at];
-  if (i.opcode == kExit) return next;
+  if (i.opcode == isa::kExitOpcode) return next;
   const bool is_jump = isa::class_of(i) == Class::Jump64 || isa::class_of(i) == Class::Jump32;
-  if (i.opcode != kJump && i.opcode != kJumpFar) {
+  if (i.opcode != isa::kJumpOpcode && i.opcode != isa::kJumpFarOpcode) {
     next.places[next.count++] = at + (i.opcode == isa::kLoad64Opcode ? 2 : 1);
   }
-  if (is_jump && i.opcode != kCall) {
-    const int64_t over = i.opcode == kJumpFar ? i.immediate : i.offset;
+  if (is_jump && i.opcode != isa::kCallOpcode) {
+    const int64_t over = i.opcode == isa::kJumpFarOpcode ? i.immediate : i.offset;
     next.places[next.count++] = static_cast<size_t>(static_cast<int64_t>(at) + 1 + over);
   }
   return next;

@@ -13,11 +13,7 @@ namespace {
 
 using isa::Instruction;
 
-constexpr uint8_t kJump = 0x05;
-constexpr uint8_t kJumpFar = 0x06;
 constexpr uint8_t kJumpNotNull = 0x55;
-constexpr uint8_t kCall = 0x85;
-constexpr uint8_t kExit = 0x95;
 constexpr uint8_t kMoveImmediate = 0xB7;
 constexpr uint8_t kMove = 0xBF;
 constexpr uint8_t kShiftLeft = 0x67;
@@ -37,11 +33,11 @@ using Instructions = std::vector<Instruction>;
 bool branches(const Instruction& i) {
   const bool is_jump =
       isa::class_of(i) == isa::Class::Jump64 || isa::class_of(i) == isa::Class::Jump32;
-  return is_jump && i.opcode != kCall && i.opcode != kExit;
+  return is_jump && i.opcode != isa::kCallOpcode && i.opcode != isa::kExitOpcode;
 }
 
 int32_t distance(const Instruction& i) {
-  return i.opcode == kJumpFar ? i.immediate : i.offset;
+  return i.opcode == isa::kJumpFarOpcode ? i.immediate : i.offset;
 }
 
 int32_t width_bits(const Instruction& i) {
@@ -89,7 +85,7 @@ void put_by_amount(const Instruction& unsigned_one, bool is_quotient, Instructio
   to.push_back(unsigned_one);
   to.push_back(negate(src));
   if (is_quotient) to.push_back(negate(dst));
-  to.push_back({kJump, 0, 1, 0});
+  to.push_back({isa::kJumpOpcode, 0, 1, 0});
   to.push_back(unsigned_one);
 }
 
@@ -120,7 +116,7 @@ Instructions divide(const Instruction& i) {
   const auto size = static_cast<int16_t>(body.size());
   Instructions to = {{kJumpNegative, dst, static_cast<int16_t>(size + 1), 0}};
   to.insert(to.end(), body.begin(), body.end());
-  to.push_back({kJump, 0, static_cast<int16_t>(size + 2), 0});
+  to.push_back({isa::kJumpOpcode, 0, static_cast<int16_t>(size + 2), 0});
   to.push_back(negate(dst));
   to.insert(to.end(), body.begin(), body.end());
   to.push_back(negate(dst));
@@ -156,7 +152,7 @@ Instructions expand(const Instruction& i) {
 
 // if (window == null) return 0;
 Instructions null_check() {
-  return {{kJumpNotNull, 1, 2, 0}, {kMoveImmediate, 0, 0, 0}, {kExit, 0, 0, 0}};
+  return {{kJumpNotNull, 1, 2, 0}, {kMoveImmediate, 0, 0, 0}, {isa::kExitOpcode, 0, 0, 0}};
 }
 
 struct Expansion {
@@ -200,7 +196,7 @@ Expected<Function> for_older_kernel(const Function& function) {
                               function.name, moved));
     }
     Instruction& jump = made.code[made.places[at]];
-    if (jump.opcode == kJumpFar) jump = {kJump, 0, 0, 0};
+    if (jump.opcode == isa::kJumpFarOpcode) jump = {isa::kJumpOpcode, 0, 0, 0};
     jump.offset = static_cast<int16_t>(moved);
   }
   Function older = function;

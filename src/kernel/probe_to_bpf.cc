@@ -21,9 +21,6 @@ namespace {
 using isa::Class;
 using isa::Instruction;
 
-constexpr uint8_t kCall = 0x85;
-constexpr uint8_t kExit = 0x95;
-constexpr uint8_t kJumpFar = 0x06;
 constexpr uint8_t kMoveRegister = 0xBF;
 constexpr uint8_t kAddImmediate = 0x07;
 constexpr uint8_t kSubtractRegister = 0x1F;
@@ -200,9 +197,9 @@ class Translator {
 
   Expected<void> jump(size_t at) {
     const Instruction& i = code_[at];
-    if (i.opcode == kCall) return call(static_cast<uint32_t>(i.immediate));
-    if (i.opcode != kExit) {
-      const int64_t distance = i.opcode == kJumpFar ? i.immediate : i.offset;
+    if (i.opcode == isa::kCallOpcode) return call(static_cast<uint32_t>(i.immediate));
+    if (i.opcode != isa::kExitOpcode) {
+      const int64_t distance = i.opcode == isa::kJumpFarOpcode ? i.immediate : i.offset;
       branches_.push_back({size(), static_cast<size_t>(static_cast<int64_t>(at) + 1 + distance)});
     }
     put(i);
@@ -215,7 +212,7 @@ class Translator {
       arguments(callee.shape);
       put(move(1, kWindow));
       function_.references.push_back({size(), true, std::string(callee.function)});
-      put({kCall, BPF_PSEUDO_CALL << 4, 0, -1});
+      put({isa::kCallOpcode, BPF_PSEUDO_CALL << 4, 0, -1});
       return {};
     }
     return refuse(fmt::format("accessor {} is none of the kernel's", accessor));
@@ -242,7 +239,7 @@ class Translator {
     for (const Branch& branch : branches_) {
       Instruction& i = function_.code[branch.place];
       const int64_t distance = int64_t{place_[branch.target]} - branch.place - 1;
-      if (i.opcode == kJumpFar) {
+      if (i.opcode == isa::kJumpFarOpcode) {
         i.immediate = static_cast<int32_t>(distance);
         continue;
       }

@@ -20,7 +20,6 @@ using abi::DAccessor;
 using abi::DBuiltin;
 using isa::Instruction;
 
-constexpr uint8_t kCallOpcode = 0x85;
 constexpr uint8_t kWindowRegister = 6;
 constexpr uint8_t kBuiltinRegister = 2;
 constexpr uint8_t kStackKindRegister = 4;
@@ -193,7 +192,7 @@ class Rewriter {
       if (i.opcode == isa::kLoad64Opcode) {
         CLEW_TRY(rewrite_load64(at));
         ++at;
-      } else if (i.opcode == kCallOpcode && i.source() == 0) {
+      } else if (i.opcode == isa::kCallOpcode && i.source() == 0) {
         CLEW_TRY(rewrite_call(at));
       } else {
         function_.code.push_back(i);
@@ -242,7 +241,7 @@ class Rewriter {
   Expected<void> rewrite_call(size_t at) {
     const std::string name = CLEW_TRY(callee(at));
     refer_to(name, true);
-    function_.code.push_back({kCallOpcode, BPF_PSEUDO_CALL << 4, 0, -1});
+    function_.code.push_back({isa::kCallOpcode, BPF_PSEUDO_CALL << 4, 0, -1});
     return {};
   }
 

@@ -10,26 +10,22 @@ namespace {
 
 using isa::Instruction;
 
-constexpr uint8_t kJump = 0x05;
-constexpr uint8_t kJumpFar = 0x06;
-constexpr uint8_t kCall = 0x85;
-constexpr uint8_t kExit = 0x95;
-
 bool is_jump_class(const Instruction& i) {
   const auto kind = static_cast<isa::Class>(i.opcode & isa::kClassMask);
   return kind == isa::Class::Jump64 || kind == isa::Class::Jump32;
 }
 
 bool branches(const Instruction& i) {
-  return is_jump_class(i) && i.opcode != kCall && i.opcode != kExit;
+  return is_jump_class(i) && i.opcode != isa::kCallOpcode && i.opcode != isa::kExitOpcode;
 }
 
 int64_t distance(const Instruction& i) {
-  return i.opcode == kJumpFar ? i.immediate : i.offset;
+  return i.opcode == isa::kJumpFarOpcode ? i.immediate : i.offset;
 }
 
 bool falls_through(const Instruction& i) {
-  return i.opcode != kJump && i.opcode != kJumpFar && i.opcode != kExit;
+  return i.opcode != isa::kJumpOpcode && i.opcode != isa::kJumpFarOpcode &&
+         i.opcode != isa::kExitOpcode;
 }
 
 size_t length(const Instruction& i) {
@@ -68,7 +64,7 @@ void remove_unreachable(Function& function) {
     if (branches(i)) {
       const auto target = static_cast<size_t>(static_cast<int64_t>(at) + 1 + distance(i));
       const auto moved = static_cast<int32_t>(place[target]) - static_cast<int32_t>(place[at]) - 1;
-      if (i.opcode == kJumpFar) {
+      if (i.opcode == isa::kJumpFarOpcode) {
         i.immediate = moved;
       } else {
         i.offset = static_cast<int16_t>(moved);

@@ -8,6 +8,7 @@
 #include "abi/d_process.h"
 #include "base/assert.h"
 #include "isa/builder.h"
+#include "isa/opcode.h"
 #include "plan/d/clause_uses.h"
 #include "plan/d/one_of.h"
 #include "plan/d/static_arguments.h"
@@ -26,9 +27,6 @@ using isa::Size;
 
 namespace {
 
-constexpr uint8_t kExitOpcode = 0x95;
-constexpr uint8_t kCallOpcode = 0x85;
-constexpr uint8_t kJumpFarOpcode = 0x06;
 constexpr uint32_t kRegisterArguments = 6;
 constexpr uint32_t kArguments = 10;
 constexpr auto kSiteNumbers = static_cast<uint32_t>(FiringConstant::Count);
@@ -88,7 +86,7 @@ bool loads_argument(const isa::Program& program, size_t at) {
 bool is_pure(const isa::Program& program) {
   for (size_t at = 0; at < program.code.size(); ++at) {
     const Instruction& i = program.code[at];
-    if (i.opcode == kCallOpcode && i.immediate >= int32_t{abi::kDAccessorBase}) return false;
+    if (i.opcode == isa::kCallOpcode && i.immediate >= int32_t{abi::kDAccessorBase}) return false;
     if (i.opcode != isa::kLoad64Opcode) continue;
     const bool is_pointer = i.source() == static_cast<uint8_t>(isa::Load64::Window);
     if (is_pointer && !loads_argument(program, at)) return false;
@@ -245,10 +243,10 @@ class Composer {
     auto& code = firing_.program.code;
     for (size_t at = 0; at < program.code.size(); ++at) {
       Instruction i = program.code[at];
-      if (i.opcode == kExitOpcode) {
+      if (i.opcode == isa::kExitOpcode) {
         const size_t left = program.code.size() - at - 1;
-        i = {kJumpFarOpcode, 0, 0, static_cast<int32_t>(left)};
-      } else if (i.opcode == kCallOpcode) {
+        i = {isa::kJumpFarOpcode, 0, 0, static_cast<int32_t>(left)};
+      } else if (i.opcode == isa::kCallOpcode) {
         i.immediate = entry_of(program, at);
       } else if (is_site_constant(i)) {
         i.immediate += first_update;
@@ -292,7 +290,7 @@ class Composer {
     call(after, DProcessAccessor::AfterError);
     CLEW_TRY(append(after));
     auto& code = firing_.program.code;
-    code[place] = {kJumpFarOpcode, 0, 0, static_cast<int32_t>(code.size() - place - 1)};
+    code[place] = {isa::kJumpFarOpcode, 0, 0, static_cast<int32_t>(code.size() - place - 1)};
     return {};
   }
 
