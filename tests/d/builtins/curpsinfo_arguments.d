@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* curpsinfo has the number of arguments, and where they and the environment are. */
-/* flags: -q -c "/bin/echo one two" */
-syscall::write:entry
+/* flags: -q -c "/bin/true one two" */
+syscall::exit_group:entry
 /pid == $target/
 {
 	this->second = *(uintptr_t *)copyin(curpsinfo->pr_argv + 16, sizeof (uintptr_t));
@@ -12,8 +12,7 @@ syscall::write:entry
 	printf("%s\n", curpsinfo->pr_psargs);
 }
 /* output:
-one two
 3 two 1 1
-/bin/echo one two
+/bin/true one two
 
 */
