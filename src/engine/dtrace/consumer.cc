@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/spawn_attributes.h"
 #include "output/d/stored_key.h"
 #include "query/d/check_options.h"
-#include "query/d/spawn_attributes.h"
 
 namespace clew::engine {
 
@@ -221,7 +221,7 @@ void DtraceConsumer::report_drops() {
 void DtraceConsumer::run_command(const std::string& command) {
   console_.flush();
   const std::array<const char*, 4> words = {"sh", "-c", command.c_str(), nullptr};
-  const query::d::SpawnAttributes attributes;
+  const SpawnAttributes attributes;
   pid_t pid = 0;
   // The program's own command line, which -w allowed: it is a shell's by the language.
   if (posix_spawn(&pid, "/bin/sh", nullptr, attributes.get(),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How programs that a D program asks for are started: as a shell would start them.
+// How other programs are started: as a shell would start them.
 #pragma once
 
 #include <signal.h>
 #include <spawn.h>
 
-namespace clew::query::d {
+namespace clew {
 
 // The tracer blocks the signals that it takes from a descriptor; its children have them again.
 class SpawnAttributes {
@@ -26,4 +26,4 @@ class SpawnAttributes {
   posix_spawnattr_t attributes_{};
 };
 
-}  // namespace clew::query::d
+}  // namespace clew
