@@ -284,6 +284,8 @@ class Assembler {
     if (kind == Load64::Window && value > std::numeric_limits<uint32_t>::max()) {
       return error(value_column, "a window offset of over 32 bits");
     }
+    if (kind == Load64::Context && value != 0)
+      return error(value_column, "an offset from the context");
     if (kind == Load64::SiteConstant) {
       if (value >= kSiteConstantsMax) {
         return error(value_column,

@@ -144,6 +144,10 @@ Builder& Builder::load_global(Register dst, uint32_t offset_bytes) {
   return put_load64(dst, Load64::Global, offset_bytes);
 }
 
+Builder& Builder::load_context(Register dst) {
+  return put_load64(dst, Load64::Context, 0);
+}
+
 Builder& Builder::load_site_constant(Register dst, uint32_t index) {
   if (index >= kSiteConstantsMax) {
     remember("too many site constants");

@@ -67,6 +67,8 @@ class Builder {
   Builder& load_window(Register dst, uint32_t offset_bytes);
   // dst = the address of byte `offset_bytes` of the globals of a D session.
   Builder& load_global(Register dst, uint32_t offset_bytes);
+  // dst = the context again, where a call of a function may have changed the register that had it.
+  Builder& load_context(Register dst);
   // dst = the constant that differs per site. finish() sets Program::site_constant_count.
   Builder& load_site_constant(Register dst, uint32_t index);
 

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/inline_calls.h"
+#include "isa/inline_calls.h"
 
 #include <algorithm>
 #include <limits>
 #include <optional>
 #include <vector>
 
+#include "isa/live_registers.h"
 #include "isa/opcode.h"
-#include "kernel/live_registers.h"
 
-namespace clew::kernel {
+namespace clew::isa {
 namespace {
 
-using isa::Instruction;
 using Instructions = std::vector<Instruction>;
 
 constexpr uint8_t kMove = 0xBF;
@@ -22,33 +21,20 @@ constexpr uint8_t kStoreDouble = 0x7B;
 constexpr uint8_t kFrameRegister = 10;
 constexpr uint8_t kFirstKept = 6;  // r6 to r9 are kept by calls.
 constexpr uint8_t kLastKept = 9;
-// In one function: with each the verifier has more paths to walk.
-constexpr int64_t kInlinedCallsMax = 24;
-constexpr int32_t kFrameBytesMax = 384;  // Of the kernel's 512; what is called has some, too.
-
-constexpr std::string_view kShortAccessors[] = {
-    "d_aggregate",          "d_builtin_argument",      "d_builtin_cpu",     "d_builtin_epid",
-    "d_builtin_errno",      "d_builtin_execname",      "d_builtin_gid",     "d_builtin_id",
-    "d_builtin_pid",        "d_builtin_ppid",          "d_builtin_task",    "d_builtin_tid",
-    "d_builtin_uid",        "d_builtin_timestamp",     "d_probe_name",      "d_query_time",
-    "d_builtin_vtimestamp", "d_builtin_walltimestamp", "d_variable_delete", "d_variable_load",
-    "d_variable_store"};
-
 bool is_kept(uint8_t reg) {
   return reg >= kFirstKept && reg <= kLastKept;
 }
 
 bool branches(const Instruction& i) {
-  const bool is_jump =
-      isa::class_of(i) == isa::Class::Jump64 || isa::class_of(i) == isa::Class::Jump32;
-  return is_jump && i.opcode != isa::kCallOpcode && i.opcode != isa::kExitOpcode;
+  const bool is_jump = class_of(i) == Class::Jump64 || class_of(i) == Class::Jump32;
+  return is_jump && i.opcode != kCallOpcode && i.opcode != kExitOpcode;
 }
 
 bool loads(const Instruction& i) {
-  return isa::class_of(i) == isa::Class::Ldx;
+  return class_of(i) == Class::Ldx;
 }
 bool stores(const Instruction& i) {
-  return isa::class_of(i) == isa::Class::St || isa::class_of(i) == isa::Class::Stx;
+  return class_of(i) == Class::St || class_of(i) == Class::Stx;
 }
 
 // Whether it reads or writes memory of the frame at its own offset.
@@ -68,23 +54,10 @@ std::optional<size_t> find_addition(const Instructions& code, size_t at) {
   for (size_t next = at + 1; next < code.size() && !branches(code[next]); ++next) {
     const Instruction& i = code[next];
     if (i.opcode == kAddImmediate && i.destination() == to) return next;
-    if (i.destination() == to || i.opcode == isa::kCallOpcode || i.opcode == isa::kExitOpcode)
+    if (i.destination() == to || i.opcode == kCallOpcode || i.opcode == kExitOpcode)
       return std::nullopt;
   }
   return std::nullopt;
-}
-
-// None when an address in the frame is made in a way that is not known.
-std::optional<int32_t> frame_bytes(const Instructions& code) {
-  int32_t lowest = 0;
-  for (size_t at = 0; at < code.size(); ++at) {
-    if (is_in_frame(code[at])) lowest = std::min<int32_t>(lowest, code[at].offset);
-    if (!takes_frame(code[at])) continue;
-    const std::optional<size_t> addition = find_addition(code, at);
-    if (!addition) return std::nullopt;
-    lowest = std::min(lowest, code[*addition].immediate);
-  }
-  return (-lowest + 7) & ~7;
 }
 
 void move_frame(Instructions& code, int32_t bytes) {
@@ -110,19 +83,16 @@ constexpr uint8_t registers(uint8_t destination, uint8_t source) {
 
 class Inliner {
  public:
-  Inliner(const Function& function, const FindFunction& find,
-          const std::function<bool(std::string_view)>& wants)
-      : function_(function), find_(find), wants_(wants) {}
+  Inliner(const Body& function, const FindBody& find,
+          const std::function<bool(std::string_view)>& wants, const InlineLimits& limits)
+      : function_(function), find_(find), wants_(wants), limits_(limits) {}
 
-  Function make() {
+  Body make() {
     const std::optional<int32_t> frame = frame_bytes(function_.code);
     const int64_t calls = wanted_calls();
-    if (!frame || calls == 0 || calls > kInlinedCallsMax) return function_;
+    if (!frame || calls == 0 || calls > limits_.calls_max) return function_;
     frame_ = *frame;
     live_ = live_behind(function_.code);
-    made_ = function_;
-    made_.code.clear();
-    made_.references.clear();
     for (size_t at = 0; at < function_.code.size(); ++at)
       at += put(at);
     places_.push_back(made_.code.size());
@@ -156,20 +126,20 @@ class Inliner {
           {static_cast<uint32_t>(made_.code.size()), refers->is_call, refers->symbol});
     }
     made_.code.push_back(function_.code[at]);
-    if (function_.code[at].opcode != isa::kLoad64Opcode) return 0;
+    if (function_.code[at].opcode != kLoad64Opcode) return 0;
     places_.push_back(made_.code.size());
     made_.code.push_back(function_.code[at + 1]);
     return 1;
   }
 
   bool put_body(size_t at, const std::string& name) {
-    const Function* const found = find_(name);
+    const Body* const found = find_(name);
     if (found == nullptr) return false;
-    Function body = with_inlined_calls(*found, find_, wants_);
+    Body body = with_inlined_calls(*found, find_, wants_, limits_);
     const std::optional<int32_t> body_frame = frame_bytes(body.code);
     const uint32_t kept = kept_registers(body.code) & live_[at];
     const int32_t above = frame_ + 8 * __builtin_popcount(kept);
-    if (!body_frame || above + *body_frame > kFrameBytesMax) return false;
+    if (!body_frame || above + *body_frame > limits_.frame_bytes_max) return false;
     move_frame(body.code, above);
     move_kept(kept, true);
     put_code(body);
@@ -190,19 +160,18 @@ class Inliner {
     }
   }
 
-  void put_code(const Function& body) {
+  void put_code(const Body& body) {
     const size_t begin = made_.code.size();
     for (const Reference& one : body.references) {
       made_.references.push_back(
           {static_cast<uint32_t>(begin) + one.instruction, one.is_call, one.symbol});
     }
-    const size_t end = body.code.size() - (body.code.back().opcode == isa::kExitOpcode ? 1 : 0);
+    const size_t end = body.code.size() - (body.code.back().opcode == kExitOpcode ? 1 : 0);
     for (size_t at = 0; at < end; ++at) {
       Instruction i = body.code[at];
-      if (i.opcode == isa::kExitOpcode)
-        i = {isa::kJumpFarOpcode, 0, 0, static_cast<int32_t>(end - at - 1)};
+      if (i.opcode == kExitOpcode) i = {kJumpFarOpcode, 0, 0, static_cast<int32_t>(end - at - 1)};
       made_.code.push_back(i);
-      if (i.opcode == isa::kLoad64Opcode) made_.code.push_back(body.code[++at]);
+      if (i.opcode == kLoad64Opcode) made_.code.push_back(body.code[++at]);
     }
   }
 
@@ -210,15 +179,15 @@ class Inliner {
   bool join_branches() {
     for (size_t at = 0; at < function_.code.size(); ++at) {
       const Instruction& i = function_.code[at];
-      if (i.opcode == isa::kLoad64Opcode) ++at;
+      if (i.opcode == kLoad64Opcode) ++at;
       if (!branches(i)) continue;
-      const int64_t over = i.opcode == isa::kJumpFarOpcode ? i.immediate : i.offset;
+      const int64_t over = i.opcode == kJumpFarOpcode ? i.immediate : i.offset;
       const auto target = static_cast<size_t>(static_cast<int64_t>(at) + 1 + over);
       const int64_t moved =
           static_cast<int64_t>(places_[target]) - static_cast<int64_t>(places_[at]) - 1;
       Instruction& branch = made_.code[places_[at]];
-      if (i.opcode == isa::kJumpOpcode) branch = {isa::kJumpFarOpcode, 0, 0, 0};
-      if (branch.opcode == isa::kJumpFarOpcode) {
+      if (i.opcode == kJumpOpcode) branch = {kJumpFarOpcode, 0, 0, 0};
+      if (branch.opcode == kJumpFarOpcode) {
         branch.immediate = static_cast<int32_t>(moved);
         continue;
       }
@@ -231,25 +200,34 @@ class Inliner {
     return true;
   }
 
-  const Function& function_;
-  const FindFunction& find_;
+  const Body& function_;
+  const FindBody& find_;
   const std::function<bool(std::string_view)>& wants_;
+  const InlineLimits& limits_;
   int32_t frame_ = 0;
   std::vector<uint32_t> live_;  // By old instruction.
-  Function made_;
+  Body made_;
   std::vector<size_t> places_;  // By old instruction, and one for the end.
 };
 
 }  // namespace
 
-Function with_inlined_calls(const Function& function, const FindFunction& find,
-                            const std::function<bool(std::string_view)>& wants) {
-  return Inliner(function, find, wants).make();
+std::optional<int32_t> frame_bytes(const Instructions& code) {
+  int32_t lowest = 0;
+  for (size_t at = 0; at < code.size(); ++at) {
+    if (is_in_frame(code[at])) lowest = std::min<int32_t>(lowest, code[at].offset);
+    if (!takes_frame(code[at])) continue;
+    const std::optional<size_t> addition = find_addition(code, at);
+    if (!addition) return std::nullopt;
+    lowest = std::min(lowest, code[*addition].immediate);
+  }
+  return (-lowest + 7) & ~7;
 }
 
-bool is_short_accessor(std::string_view name) {
-  return std::find(std::begin(kShortAccessors), std::end(kShortAccessors), name) !=
-         std::end(kShortAccessors);
+Body with_inlined_calls(const Body& body, const FindBody& find,
+                        const std::function<bool(std::string_view)>& wants,
+                        const InlineLimits& limits) {
+  return Inliner(body, find, wants, limits).make();
 }
 
-}  // namespace clew::kernel
+}  // namespace clew::isa

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A function that stands in its caller does what the call did: both are run by the interpreter.
-#include "kernel/inline_calls.h"
+#include "isa/inline_calls.h"
 
 #include <algorithm>
 #include <map>
@@ -12,10 +12,9 @@
 #include "isa/interpreter.h"
 #include "isa/opcode.h"
 
-namespace clew::kernel {
+namespace clew::isa {
 namespace {
 
-using isa::Instruction;
 using Code = std::vector<Instruction>;
 
 constexpr Instruction kExit = {0x95, 0, 0, 0};
@@ -41,38 +40,36 @@ constexpr Instruction load(uint8_t to, uint8_t base, int16_t offset) {
 constexpr Instruction skip_if_above(uint8_t reg, int32_t value, int16_t over) {
   return {0x25, reg, over, value};
 }
-constexpr Instruction kCall = {isa::kCallOpcode, 1 << 4, 0, -1};
+constexpr Instruction kCall = {kCallOpcode, 1 << 4, 0, -1};
 
 // Functions by name; calls name each other in the order in which they stand.
 class Library {
  public:
   Library& put(const std::string& name, Code code, const std::vector<std::string>& calls = {}) {
-    Function function;
-    function.name = name;
+    Body function;
     size_t next = 0;
     for (uint32_t at = 0; at < code.size(); ++at) {
-      if (code[at].opcode == isa::kCallOpcode)
-        function.references.push_back({at, true, calls[next++]});
+      if (code[at].opcode == kCallOpcode) function.references.push_back({at, true, calls[next++]});
     }
     function.code = std::move(code);
     functions_[name] = std::move(function);
     return *this;
   }
 
-  [[nodiscard]] const Function& at(const std::string& name) const { return functions_.at(name); }
+  [[nodiscard]] const Body& at(const std::string& name) const { return functions_.at(name); }
 
-  [[nodiscard]] Function inlined(const std::string& name) const {
+  [[nodiscard]] Body inlined(const std::string& name) const {
     return with_inlined_calls(
         at(name), [this](const std::string& callee) { return &functions_.at(callee); },
         [](std::string_view callee) { return !callee.starts_with("kept"); });
   }
 
   // The function and behind it all the others.
-  [[nodiscard]] uint64_t run(const Function& function) const {
+  [[nodiscard]] uint64_t run(const Body& function) const {
     Code code = function.code;
     std::map<std::string, size_t> begins;
     std::vector<std::pair<size_t, std::string>> calls;
-    const auto note = [&calls](const Function& one, size_t begin) {
+    const auto note = [&calls](const Body& one, size_t begin) {
       for (const Reference& refers : one.references)
         calls.emplace_back(begin + refers.instruction, refers.symbol);
     };
@@ -84,17 +81,17 @@ class Library {
     }
     for (const auto& [place, name] : calls)
       code[place].immediate = static_cast<int32_t>(begins[name]) - static_cast<int32_t>(place) - 1;
-    isa::Program program;
+    Program program;
     program.code = std::move(code);
     std::vector<uint8_t> window(abi::kFrameEnd);
-    const auto outcome = isa::interpret(program, {.window = window});
+    const auto outcome = interpret(program, {.window = window});
     EXPECT_TRUE(outcome) << outcome.error().message;
     return outcome ? outcome->result : 0;
   }
 
   // Gives the result, which is the same with the calls and without them.
   [[nodiscard]] uint64_t run_both(const std::string& name) const {
-    const Function without = inlined(name);
+    const Body without = inlined(name);
     EXPECT_TRUE(std::none_of(without.references.begin(), without.references.end(),
                              [](const Reference& one) { return one.symbol == "short"; }));
     const uint64_t result = run(at(name));
@@ -103,7 +100,7 @@ class Library {
   }
 
  private:
-  std::map<std::string, Function> functions_;
+  std::map<std::string, Body> functions_;
 };
 
 TEST(InlineCalls, TheCallersRegistersAndFrameAreKept) {
@@ -124,7 +121,7 @@ TEST(InlineCalls, ARegisterThatNobodyReadsAgainIsNotSaved) {
   library.put("main", {set(6, 1), kCall, skip_if_above(0, 5, 2), set(7, 1), add(0, 7), kExit},
               {"short"});
   EXPECT_EQ(library.run_both("main"), 3U);
-  const Function made = library.inlined("main");
+  const Body made = library.inlined("main");
   EXPECT_TRUE(std::none_of(made.code.begin(), made.code.end(),
                            [](const Instruction& i) { return i.opcode == 0x7B; }));
 }
@@ -200,17 +197,17 @@ TEST(InlineCalls, WhatStandsInItsCallerMayCallOthers) {
 TEST(InlineCalls, ReferencesMoveWithTheirInstructions) {
   Library library;
   library.put("short", {set(0, 1), set(0, 2), kExit});
-  library.put("main", {kCall, kCall, {isa::kLoad64Opcode, 1, 0, 5}, {0, 0, 0, 0}, kExit},
+  library.put("main", {kCall, kCall, {kLoad64Opcode, 1, 0, 5}, {0, 0, 0, 0}, kExit},
               {"short", "kept"});
-  Function main = library.at("main");
+  Body main = library.at("main");
   main.references.push_back({2, false, "d_windows"});
-  const Function made = with_inlined_calls(
+  const Body made = with_inlined_calls(
       main, [&library](const std::string& callee) { return &library.at(callee); },
       [](std::string_view callee) { return callee == "short"; });
   ASSERT_EQ(made.references.size(), 2U);
-  EXPECT_EQ(made.code[made.references[0].instruction].opcode, isa::kCallOpcode);
+  EXPECT_EQ(made.code[made.references[0].instruction].opcode, kCallOpcode);
   EXPECT_EQ(made.references[0].symbol, "kept");
-  EXPECT_EQ(made.code[made.references[1].instruction].opcode, isa::kLoad64Opcode);
+  EXPECT_EQ(made.code[made.references[1].instruction].opcode, kLoad64Opcode);
   EXPECT_EQ(made.references[1].symbol, "d_windows");
 }
 
@@ -228,4 +225,4 @@ TEST(InlineCalls, WhatIsTooLargeStaysACall) {
 }
 
 }  // namespace
-}  // namespace clew::kernel
+}  // namespace clew::isa

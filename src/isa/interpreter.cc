@@ -339,6 +339,10 @@ class Machine {
         break;
       case Load64::Global:
         return stop(ErrorCode::Refused, "there are no globals here");
+      case Load64::Context:
+        if (!environment_.context) return stop(ErrorCode::Refused, "there is no context here");
+        destination(i) = kContextAddress;
+        return {};
     }
     if (value >= environment_.site_constants.size()) {
       return stop(ErrorCode::Refused, fmt::format("site constant {} was not given", value));

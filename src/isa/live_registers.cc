@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/live_registers.h"
+#include "isa/live_registers.h"
 
 #include <cstddef>
 
 #include "isa/opcode.h"
 
-namespace clew::kernel {
+namespace clew::isa {
 namespace {
-
-using isa::Class;
-using isa::Instruction;
 
 constexpr uint32_t bit(uint8_t reg) {
   return 1U << reg;
 }
 
 bool is_move(const Instruction& i) {
-  return static_cast<isa::Alu>(i.opcode & isa::kOperationMask) == isa::Alu::Move;
+  return static_cast<Alu>(i.opcode & kOperationMask) == Alu::Move;
 }
 bool has_source(const Instruction& i) {
-  return (i.opcode & isa::kSourceRegister) != 0;
+  return (i.opcode & kSourceRegister) != 0;
 }
 
 struct Effect {
@@ -30,7 +27,7 @@ struct Effect {
 Effect effect_of(const Instruction& i) {
   const uint32_t destination = bit(i.destination());
   const uint32_t source = bit(i.source());
-  switch (isa::class_of(i)) {
+  switch (class_of(i)) {
     case Class::Ld:
       return {0, destination};  // LDDW: its source says what is loaded.
     case Class::Ldx:
@@ -46,8 +43,8 @@ Effect effect_of(const Instruction& i) {
     }
     case Class::Jump64:
     case Class::Jump32:
-      if (i.opcode == isa::kJumpOpcode || i.opcode == isa::kJumpFarOpcode ||
-          i.opcode == isa::kCallOpcode || i.opcode == isa::kExitOpcode) {
+      if (i.opcode == kJumpOpcode || i.opcode == kJumpFarOpcode || i.opcode == kCallOpcode ||
+          i.opcode == kExitOpcode) {
         return {};
       }
       return {destination | (has_source(i) ? source : 0), 0};
@@ -64,13 +61,13 @@ struct Next {
 Next next_of(const std::vector<Instruction>& code, size_t at) {
   Next next;
   const Instruction& i = code[at];
-  if (i.opcode == isa::kExitOpcode) return next;
-  const bool is_jump = isa::class_of(i) == Class::Jump64 || isa::class_of(i) == Class::Jump32;
-  if (i.opcode != isa::kJumpOpcode && i.opcode != isa::kJumpFarOpcode) {
-    next.places[next.count++] = at + (i.opcode == isa::kLoad64Opcode ? 2 : 1);
+  if (i.opcode == kExitOpcode) return next;
+  const bool is_jump = class_of(i) == Class::Jump64 || class_of(i) == Class::Jump32;
+  if (i.opcode != kJumpOpcode && i.opcode != kJumpFarOpcode) {
+    next.places[next.count++] = at + (i.opcode == kLoad64Opcode ? 2 : 1);
   }
-  if (is_jump && i.opcode != isa::kCallOpcode) {
-    const int64_t over = i.opcode == isa::kJumpFarOpcode ? i.immediate : i.offset;
+  if (is_jump && i.opcode != kCallOpcode) {
+    const int64_t over = i.opcode == kJumpFarOpcode ? i.immediate : i.offset;
     next.places[next.count++] = static_cast<size_t>(static_cast<int64_t>(at) + 1 + over);
   }
   return next;
@@ -99,4 +96,4 @@ std::vector<uint32_t> live_behind(const std::vector<Instruction>& code) {
   return behind;
 }
 
-}  // namespace clew::kernel
+}  // namespace clew::isa

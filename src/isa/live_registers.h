@@ -8,10 +8,10 @@
 
 #include "isa/program.h"
 
-namespace clew::kernel {
+namespace clew::isa {
 
 // By instruction: a bit for each register that may be read behind it before it is written. What
 // calls read and write of r0 to r5 is left out.
 std::vector<uint32_t> live_behind(const std::vector<isa::Instruction>& code);
 
-}  // namespace clew::kernel
+}  // namespace clew::isa

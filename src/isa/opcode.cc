@@ -101,6 +101,7 @@ constexpr auto kRows = std::to_array<OpcodeRow>({
     {"lddw window", kLoad64Opcode, Form::Load64, selector(Load64::Window)},
     {"lddw site", kLoad64Opcode, Form::Load64, selector(Load64::SiteConstant)},
     {"lddw global", kLoad64Opcode, Form::Load64, selector(Load64::Global)},
+    {"lddw context", kLoad64Opcode, Form::Load64, selector(Load64::Context)},
     {"ldxb", 0x71, Form::Load, 0},
     {"ldxh", 0x69, Form::Load, 0},
     {"ldxw", 0x61, Form::Load, 0},

@@ -277,9 +277,13 @@ class ProbeValidator {
       case Form::Unary:
       case Form::Swap:
       case Form::Load:
-      case Form::Load64:
         after[i.destination()] = Kind::Number;
         break;
+      case Form::Load64: {
+        const bool is_context = i.source() == static_cast<uint8_t>(Load64::Context);
+        after[i.destination()] = is_context ? Kind::Context : Kind::Number;
+        break;
+      }
       case Form::Atomic:
         if (is_compare_exchange(i)) {
           after[0] = Kind::Number;

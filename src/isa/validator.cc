@@ -109,6 +109,7 @@ class Validator {
     if (kind == Load64::Immediate) return {};
     if (second.immediate != 0) return broken(at, Rule::Load64, "a window pointer of over 32 bits");
     const auto index = static_cast<uint32_t>(code_[at].immediate);
+    if (kind == Load64::Context && index != 0) return reserved(at, "immediate");
     if (kind == Load64::SiteConstant && index >= program_.site_constant_count) {
       return broken(at, Rule::SiteConstant,
                     fmt::format("site constant {} of {}", index, program_.site_constant_count));

@@ -11,24 +11,17 @@
 #include <vector>
 
 #include "base/error.h"
-#include "isa/program.h"
+#include "isa/inline_calls.h"
 
 namespace clew::kernel {
 
-// A call of a function, or an LDDW of a symbol's address (what is added to it is in its
-// immediate).
-struct Reference {
-  uint32_t instruction = 0;
-  bool is_call = false;
-  std::string symbol;
-};
+using isa::Reference;
 
-// Its parameters are numbers, except for a first one that is the window; a main program's only one
-// is its context. A callback is called by the kernel with what its helper says.
-struct Function {
+// A function's code and what it refers to. Its parameters are numbers, except for a first one that
+// is the window; a main program's only one is its context. A callback is called by the kernel with
+// what its helper says.
+struct Function : isa::Body {
   std::string name;
-  std::vector<isa::Instruction> code;
-  std::vector<Reference> references;
   uint32_t parameters = 1;
   bool is_main = false;
   bool is_callback = false;

@@ -9,10 +9,11 @@
 #include "abi/d_window.h"
 #include "base/assert.h"
 #include "isa/builder.h"
+#include "isa/inline_calls.h"
 #include "isa/opcode.h"
-#include "kernel/inline_calls.h"
 #include "kernel/link_types.h"
 #include "kernel/older.h"
+#include "kernel/short_accessors.h"
 #include "kernel/to_bpf.h"
 
 namespace clew::kernel {
@@ -45,7 +46,7 @@ class FunctionBuilder {
     builder_.bind(here_);
     Expected<isa::Program> program = builder_.finish(name);
     CLEW_ASSERT(program.has_value());
-    return {std::move(name), std::move(program->code), std::move(references_), 1, false, false};
+    return {{std::move(program->code), std::move(references_)}, std::move(name)};
   }
 
  private:
@@ -189,9 +190,10 @@ class Linker {
       return fail(ErrorCode::Refused, fmt::format("the kernel has no '{}' yet", name));
     }
     if (input_.inlines) {
-      inlined_.push_back(with_inlined_calls(
+      inlined_.push_back(*function);
+      static_cast<isa::Body&>(inlined_.back()) = isa::with_inlined_calls(
           *function, [this](const std::string& callee) { return find(callee); },
-          [this](std::string_view callee) { return is_inlined(callee); }));
+          [this](std::string_view callee) { return is_inlined(callee); });
       function = &inlined_.back();
     }
     if (input_.loops == LoopKind::Counted) {

@@ -138,9 +138,10 @@ class Translator {
              static_cast<int16_t>(offsetof(abi::DWindowHeader, enabling)), 0});
         return {};
       case isa::Load64::Global:
+      case isa::Load64::Context:
         break;
     }
-    return refuse("a global");
+    return refuse("a load that only processes have");
   }
 
   Expected<void> one(size_t at) {

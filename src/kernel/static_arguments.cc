@@ -52,7 +52,7 @@ class Coder {
     const std::string name = "d_static_arguments";
     Expected<isa::Program> program = b_.finish(name);
     CLEW_ASSERT(program.has_value());
-    return {name, std::move(program->code), {}, 1, false};
+    return {{std::move(program->code), {}}, name};
   }
 
  private:

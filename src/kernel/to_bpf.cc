@@ -230,6 +230,8 @@ class Rewriter {
         function_.code.push_back({low.opcode, low.destination(), 0, low.immediate});
         function_.code.push_back(high);
         return {};
+      case isa::Load64::Context:
+        return refuse("the context");
       case isa::Load64::SiteConstant:
         return refuse("site constants have no meaning in the kernel");
     }
