@@ -94,6 +94,9 @@ void declare_request(CLI::App& app, RequestArguments& arguments) {
   app.add_option("-c,--command", arguments.command, "start this command and trace it");
   app.add_option("--vocabulary", arguments.vocabularies,
                  "more files or directories of tracepoints");
+  app.add_option(
+      "--ext", arguments.extensions,
+      "functions in C that the query may call: FILE.c, FILE.o, or a name of the library");
   app.add_flag("--allow-missing", arguments.allow_missing, "go on when a source matches nothing");
   app.add_flag("-y,--yes", arguments.yes, "trace more than 10000 sites");
   app.add_flag("-f,--follow", arguments.follow, "count forked children, too");
@@ -101,22 +104,30 @@ void declare_request(CLI::App& app, RequestArguments& arguments) {
 
 namespace {
 
-// The installed files: where $CLEW_VOCABULARY says, else beside the command (PREFIX/bin/clew,
-// PREFIX/share/clew/vocabulary), else where the build knows them to be.
-std::string installed_vocabulary() {
-  const char* named = std::getenv("CLEW_VOCABULARY");  // NOLINT(concurrency-mt-unsafe)
+// A folder of installed files: where the environment says, else beside the command
+// (PREFIX/bin/clew, PREFIX/share/clew/…), else where the build knows it to be.
+struct Installed {
+  const char* variable;
+  const char* name;
+  const char* built;
+};
+constexpr Installed kVocabulary = {"CLEW_VOCABULARY", "vocabulary", CLEW_VOCABULARY_DIRECTORY};
+constexpr Installed kExtensions = {"CLEW_EXTENSIONS", "extensions", CLEW_EXTENSION_DIRECTORY};
+
+std::string folder_of(const Installed& what) {
+  const char* named = std::getenv(what.variable);  // NOLINT(concurrency-mt-unsafe)
   if (named != nullptr && *named != '\0') return named;
   std::error_code problem;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", problem);
-  const std::filesystem::path beside = self.parent_path().parent_path() / "share/clew/vocabulary";
+  const std::filesystem::path beside = self.parent_path().parent_path() / "share/clew" / what.name;
   if (!problem && std::filesystem::is_directory(beside, problem)) return beside.string();
-  return CLEW_VOCABULARY_DIRECTORY;
+  return what.built;
 }
 
 }  // namespace
 
 std::vector<std::string> default_vocabularies() {
-  std::vector<std::string> paths{installed_vocabulary()};
+  std::vector<std::string> paths{folder_of(kVocabulary)};
   if (const char* home = std::getenv("HOME"); home != nullptr) {  // NOLINT(concurrency-mt-unsafe)
     paths.push_back(std::string(home) + "/.config/clew/vocabulary");
   }
@@ -145,6 +156,8 @@ Expected<engine::Request> request_of(const RequestArguments& arguments) {
   request.vocabulary_paths = default_vocabularies();
   request.vocabulary_paths.insert(request.vocabulary_paths.end(), arguments.vocabularies.begin(),
                                   arguments.vocabularies.end());
+  request.extensions = arguments.extensions;
+  request.extension_folder = folder_of(kExtensions);
   request.allow_missing = arguments.allow_missing;
   request.many_sites = arguments.yes;
   request.follow_forks = arguments.follow;

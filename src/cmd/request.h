@@ -19,6 +19,7 @@ struct RequestArguments {
   std::vector<std::string> names;
   std::string command;
   std::vector<std::string> vocabularies;
+  std::vector<std::string> extensions;
   bool allow_missing = false;
   bool yes = false;
   bool follow = false;

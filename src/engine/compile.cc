@@ -8,6 +8,7 @@
 
 #include "abi/region.h"
 #include "engine/clock.h"
+#include "engine/extensions.h"
 #include "engine/kernel/event_types.h"
 #include "engine/type_source.h"
 #include "query/diagnostic.h"
@@ -63,6 +64,7 @@ class Compiler {
   ClockSample clock_start_;
   query::SourcePlaces places_;
   KernelScope scope_;
+  std::optional<Extensions> extensions_;
   kernel::Catalogue catalogue_;  // Of the kernel's probes.
   kernel::TraceEvents events_;
   Compiled result_;
@@ -134,8 +136,10 @@ Expected<query::Query> Compiler::parse() {
   std::optional<CatalogTypes> program;
   if (!result_.tracees.empty()) program.emplace(result_.tracees[0]->catalog());
   EventTypes types(catalogue_, events_, program ? &*program : nullptr, places_.kernel);
-  query::Query query =
-      CLEW_TRY(query::parse(request_.text, {.vocabulary = &vocabulary, .types = &types}));
+  extensions_ =
+      CLEW_TRY(Extensions::load(request_.extensions, {.folder = request_.extension_folder}));
+  query::Query query = CLEW_TRY(query::parse(
+      request_.text, {.vocabulary = &vocabulary, .types = &types, .extensions = &*extensions_}));
   if (request_.for_ns) {
     query.for_ns = request_.for_ns;
     query.for_events.reset();
@@ -246,7 +250,8 @@ Expected<void> Compiler::compile_processes(query::Query query) {
        .base_ticks = clock_start_.ticks,
        .base_ns = static_cast<uint64_t>(clock_start_.monotonic_ns),
        .epoch_ns = epoch_of_monotonic_ns(),
-       .group_count = static_cast<uint32_t>(result_.grouping.keys.size()) + spare_groups()}));
+       .group_count = static_cast<uint32_t>(result_.grouping.keys.size()) + spare_groups(),
+       .extensions = extensions_->all()}));
   return check_function_ids();
 }
 

@@ -23,6 +23,8 @@ struct Request {
   std::vector<std::string> name_patterns;  // All processes with such a name.
   std::vector<std::string> command;        // Started by Clew, traced from its first constructor on.
   std::vector<std::string> vocabulary_paths;
+  std::vector<std::string> extensions;  // extension/extension.h, load().
+  std::string extension_folder;         // Of those that come with Clew.
   std::optional<uint64_t> for_ns;    // Before what the query says.
   std::optional<uint64_t> every_ns;  // The same.
   bool allow_missing = false;        // A source that matches nothing is a warning.

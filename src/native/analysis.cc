@@ -250,6 +250,7 @@ Value Analysis::result(const Operation& op, const Facts& facts) const {
   const Value right = operand(op, facts.values);
   switch (op.kind) {
     case Kind::Move:
+      if (op.is_context) return {.kind = Value::Kind::Context};
       if (op.wide) return right;
       return right.is_constant() ? constant(static_cast<uint32_t>(right.constant)) : in_register();
     case Kind::MoveSigned:

@@ -256,6 +256,9 @@ Expected<Operation> Decoder::load64(size_t index) const {
       if (value >= environment.globals_bytes) return refuse(index, "an address behind the globals");
       op.immediate = uint64_t{environment.globals_address} + value;
       return op;
+    case isa::Load64::Context:
+      op.is_context = true;
+      return op;
   }
   return refuse(index, "unknown 64-bit load");
 }

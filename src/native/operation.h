@@ -41,6 +41,7 @@ struct Operation {
   bool wide = true;          // 64-bit operation.
   bool is_signed = false;    // Signed division, or a sign-extending load.
   bool reversed = false;     // Of Swap.
+  bool is_context = false;   // Of Move: dst = the context.
   bool has_source = false;   // The second operand is register `source`, else `immediate`.
   uint8_t destination = 0;   // BPF register.
   uint8_t source = 0;        // BPF register.

@@ -41,7 +41,8 @@ void Coder::begin() {
 Expected<isa::Program> Coder::finish(std::string name) {
   builder_.bind(exit_).move(Register::R0, 0).exit();
   write_out_of_line();
-  isa::Program program = CLEW_TRY(builder_.finish(std::move(name)));
+  isa::Program built = CLEW_TRY(builder_.finish(std::move(name)));
+  isa::Program program = CLEW_TRY(with_functions(std::move(built)));
   if (environment_.for_kernel) return program;
   // What is out of line jumps back to the line; there are no cycles.
   CLEW_TRY(isa::validate_probe(program, {.loops_allowed = true}));

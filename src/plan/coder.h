@@ -15,13 +15,17 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "abi/region.h"
 #include "base/error.h"
+#include "extension/extension.h"
 #include "isa/builder.h"
+#include "isa/inline_calls.h"
 #include "query/query.h"
 
 namespace clew::plan {
@@ -33,6 +37,21 @@ enum class SiteConstant : uint8_t {
   FunctionIndex,  // Indices in the tracer's tables of names.
   ModuleIndex,
   ProbeIndex,
+};
+
+// A function of an extension, as programs of this session call it.
+struct LinkedFunction {
+  const extension::Function* function = nullptr;
+  isa::Body body;          // With the addresses of its state in the window.
+  uint16_t extension = 0;  // Index of its state.
+};
+
+// Where the state of an extension is in the window.
+struct LinkedState {
+  const extension::Extension* owner = nullptr;
+  uint32_t offset = 0;
+  uint32_t ready_offset = 0;  // A word that is 1 once the initial words are there.
+  std::span<const extension::InitialWord> initial_words;
 };
 
 // What a program may rely on beside the query.
@@ -49,7 +68,9 @@ struct CoderEnvironment {
   uint64_t base_ticks = 0;  // Time stamp counter at `base_ns` of CLOCK_MONOTONIC.
   uint64_t base_ns = 0;
   uint32_t samples_offset = 0;  // In the window: one word for each sample() call.
-  bool for_kernel = false;      // Its verifier judges the program, which may call all accessors.
+  std::map<std::string, LinkedFunction, std::less<>> functions;  // Of extensions, that it calls.
+  std::vector<LinkedState> extension_states;
+  bool for_kernel = false;  // Its verifier judges the program, which may call all accessors.
 
   // Offsets in the payload of a record.
   [[nodiscard]] int32_t argument_at(uint16_t argument) const;
@@ -111,6 +132,10 @@ class Coder {
 
   // Leaves the program, without counting a loss, unless `expression` is true.
   Expected<void> require(const query::Expression& expression);
+  // Before the first call of one of these functions: their state begins as their files say; where
+  // one may loop, a thread that has used up its fuel too often leaves.
+  void prepare_extensions(const std::set<std::string>& functions);
+
   // r0 = the value of an Integer or Symbol expression.
   Expected<void> value(const query::Expression& expression);
   // The value as stored_words(expression) words at [base + offset]; text is padded with zeros.
@@ -153,6 +178,9 @@ class Coder {
   Expected<void> conditional(const query::Expression& expression);
   Expected<void> call(const query::Expression& expression);
   Expected<void> choose_extreme(const query::Expression& expression);
+  Expected<void> extension_call(const query::Expression& expression);
+  void initialise(const LinkedState& state);
+  Expected<isa::Program> with_functions(isa::Program program) const;
   Expected<void> truth(const query::Expression& expression);
   // Jumps to `target` when the truth of the expression is `when`.
   Expected<void> branch(const query::Expression& expression, bool when, isa::Label target);
@@ -223,6 +251,7 @@ class Coder {
   };
   std::optional<TicksPlace> ticks_;
   std::vector<SiteConstant> site_constants_;
+  std::vector<isa::Reference> references_;  // Calls of functions of extensions.
   int32_t frame_used_ = 0;
   uint32_t samples_ = 0;
 };

@@ -363,14 +363,14 @@ Expected<void> Coder::call(const Expression& expression) {
       return {};
     case Function::StartsWith:
       return truth(expression);
+    case Function::Extension:
+      return extension_call(expression);
     case Function::Len:
       return fail(ErrorCode::InvalidQuery, "len is not available at the probe");
     case Function::Substr:
     case Function::Contains:
     case Function::Like:
     case Function::Hex:
-    case Function::MovingAverage:
-    case Function::SketchSample:
       break;
   }
   return fail(ErrorCode::InvalidQuery, "a function is not available at the probe");

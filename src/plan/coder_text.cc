@@ -77,14 +77,13 @@ bool computes_function(query::Function function) {
     case query::Function::Hash:
     case query::Function::StartsWith:
     case query::Function::Sample:
+    case query::Function::Extension:
       return true;
     case query::Function::Len:
     case query::Function::Substr:
     case query::Function::Contains:
     case query::Function::Like:
     case query::Function::Hex:
-    case query::Function::MovingAverage:
-    case query::Function::SketchSample:
       return false;
   }
   return {};

@@ -271,8 +271,7 @@ Value call(const Expression& e, Bindings& bindings) {
     case Function::Hex:
       return fmt::format("0x{:x}", bits_of(operands[0]));
     case Function::Sample:
-    case Function::MovingAverage:
-    case Function::SketchSample:
+    case Function::Extension:
       break;
   }
   return {};

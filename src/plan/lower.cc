@@ -252,6 +252,7 @@ Expected<void> Lowering::program(uint16_t index) {
   if (is_exit_source(source.kind) && use.elapsed) {
     CLEW_TRY(coder.measure_elapsed(use.time || result_.form == StateForm::Events));
   }
+  coder.prepare_extensions(use.functions);
   CLEW_TRY(filters(coder));
   if (result_.form == StateForm::Events) {
     CLEW_TRY(emit_event(coder, index));
@@ -318,6 +319,7 @@ Expected<void> Lowering::part(Coder& coder, uint16_t index) {
   if (use.elapsed) {
     CLEW_TRY(coder.measure_elapsed(use.time || result_.form == StateForm::Events));
   }
+  coder.prepare_extensions(use.functions);
   CLEW_TRY(filters(coder));
   if (result_.form == StateForm::Events) {
     CLEW_TRY(emit_event(coder, index));

@@ -19,6 +19,7 @@
 #include "abi/region.h"
 #include "aggregate/accumulator.h"
 #include "base/error.h"
+#include "extension/extension.h"
 #include "isa/program.h"
 #include "plan/coder.h"
 #include "plan/plan.h"
@@ -61,6 +62,8 @@ struct LowerInput {
   uint64_t base_ns = 0;
   int64_t epoch_ns = 0;      // CLOCK_REALTIME - CLOCK_MONOTONIC.
   uint32_t group_count = 1;  // Dense: distinct keys over all sites.
+  std::span<const extension::Extension> extensions =
+      {};  // That have the functions that the query calls.
 };
 
 // What a time stamp means. The tracer computes what Coder::monotonic_time computes in a probe.

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "isa/opcode.h"
 #include "plan/lowering.h"
 #include "plan/update.h"
 
@@ -51,6 +52,9 @@ void find_use(const query::Query& query, const query::Source& source, const Expr
   if (expression.kind == ExpressionKind::Input) {
     find_use(query, source, source.inputs[expression.index], use);
   }
+  const bool calls_extension =
+      expression.kind == ExpressionKind::Call && expression.function == query::Function::Extension;
+  if (calls_extension) use.functions.insert(expression.text);
   use.memory |= expression.kind == ExpressionKind::Load ||
                 expression.kind == ExpressionKind::ReadString ||
                 expression.kind == ExpressionKind::ReadBytes;
@@ -212,11 +216,54 @@ void Lowering::place_samples() {
   environment_.samples_offset = place(uint64_t{8} * samples, 8);
 }
 
+// A state for each extension of which the query calls a function.
+Expected<void> Lowering::place_extensions() {
+  Use use;
+  for (const query::Source& source : query_.sources) {
+    const Use here = use_of(source);
+    use.functions.insert(here.functions.begin(), here.functions.end());
+  }
+  for (const extension::Extension& extension : input_.extensions) {
+    for (const extension::Function& function : extension.functions) {
+      if (use.functions.erase(function.name) == 0) continue;
+      std::vector<LinkedState>& states = environment_.extension_states;
+      if (states.empty() || states.back().owner != &extension) place_state(extension);
+      link_function(function);
+    }
+  }
+  if (use.functions.empty()) return {};
+  return fail(ErrorCode::InvalidQuery, fmt::format("'{}' is a function of an extension, which is "
+                                                   "not possible here",
+                                                   *use.functions.begin()));
+}
+
+void Lowering::place_state(const extension::Extension& extension) {
+  LinkedState state{.owner = &extension, .initial_words = extension.initial_words};
+  state.offset = place(extension.state_bytes);
+  state.ready_offset = place(extension.initial_words.empty() ? 0 : 8, 8);
+  environment_.extension_states.push_back(state);
+}
+
+void Lowering::link_function(const extension::Function& function) {
+  const std::vector<LinkedState>& states = environment_.extension_states;
+  LinkedFunction linked{.function = &function, .body = {.code = function.code, .references = {}}};
+  linked.extension = static_cast<uint16_t>(states.size() - 1);
+  std::vector<isa::Instruction>& code = linked.body.code;
+  for (size_t i = 0; i < code.size(); ++i) {
+    if (code[i].opcode != isa::kLoad64Opcode) continue;
+    const bool is_state = code[i].source() == static_cast<uint8_t>(isa::Load64::Window);
+    if (is_state) code[i].immediate += static_cast<int32_t>(states.back().offset);
+    ++i;
+  }
+  environment_.functions.emplace(function.name, std::move(linked));
+}
+
 Expected<void> Lowering::lay_out() {
   abi::RegionLayout& layout = result_.layout;
   layout.generations = needs_turns(query_) ? 2 : 1;
   place_dense();
   place_samples();
+  CLEW_TRY(place_extensions());
   const uint32_t payload = environment_.payload_words();
   if (payload > 0) {
     layout.records.records_log2 = kRecordsLog2;

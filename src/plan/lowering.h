@@ -23,6 +23,7 @@ struct Use {
   bool memory = false;  // Of the traced program.
   bool caller = false;
   std::set<uint16_t> arguments;
+  std::set<std::string> functions;   // Of extensions.
   std::set<SiteConstant> constants;  // Besides the group.
 
   [[nodiscard]] bool any() const { return elapsed || !arguments.empty(); }
@@ -60,6 +61,9 @@ class Lowering {
   void place_dense();
   void place_table();
   void place_samples();
+  Expected<void> place_extensions();
+  void place_state(const extension::Extension& extension);
+  void link_function(const extension::Function& function);
   [[nodiscard]] Use use_of(const query::Source& source) const;
   [[nodiscard]] std::vector<query::Expression> probe_expressions(const query::Source& source) const;
 

@@ -52,7 +52,8 @@ bool site_constant_node(const Expression& expression) {
     case ExpressionKind::JoinColumn:
       return false;
     case ExpressionKind::Call:
-      return expression.function != query::Function::Sample;
+      return expression.function != query::Function::Sample &&
+             expression.function != query::Function::Extension;
     case ExpressionKind::Integer:
     case ExpressionKind::Float:
     case ExpressionKind::String:

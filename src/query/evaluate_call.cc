@@ -8,6 +8,7 @@
 
 #include "query/arithmetic.h"
 #include "query/evaluator.h"
+#include "query/extension_source.h"
 #include "query/fields.h"
 #include "query/print.h"
 #include "query/token.h"
@@ -67,13 +68,16 @@ constexpr std::array<FayAccessor, 5> kFayAccessors = {{{"GetMachineID", Field::H
                                                        {"GetCurrentCPU", Field::Cpu},
                                                        {"GetTime", Field::Time}}};
 
-std::string function_hint(std::string_view name) {
+std::string function_hint(std::string_view name, ExtensionSource* extensions) {
   std::vector<std::string_view> names = {"str",  "buf",      "sample",  "arg",        "count",
                                          "sum",  "avg",      "stddev",  "quantize",   "lquantize",
                                          "topk", "distinct", "average", "llquantize", "quantile"};
   for (const FunctionInfo& candidate : kFunctions) {
     names.push_back(candidate.name);
   }
+  const std::vector<std::string> others =
+      extensions == nullptr ? std::vector<std::string>{} : extensions->names();
+  names.insert(names.end(), others.begin(), others.end());
   return did_you_mean(name, names);
 }
 
@@ -128,10 +132,13 @@ Expected<Value> Evaluator::named_call(const SyntaxExpression& syntax, std::strin
   if (same_word(name, "str")) return read_text(syntax, ExpressionKind::ReadString);
   if (same_word(name, "buf")) return read_text(syntax, ExpressionKind::ReadBytes);
   if (same_word(name, "sample")) return sample_call(syntax);
-  if (same_word(name, "MovingAverage")) return average_call(syntax);
+  if (same_word(name, "MovingAverage")) return fay_extension(syntax, kAverageFunction);
   const bool is_argument = same_word(name, "GetArg") || same_word(name, "arg");
   if (implicit_event_ && is_argument) return event_method(Value(*implicit_event_), syntax);
-  return fail(syntax.kids[0].span, fmt::format("no function '{}'{}", name, function_hint(name)));
+  if (const ExtensionFunction* function = find_extension(name))
+    return extension_call(syntax, *function);
+  return fail(syntax.kids[0].span, fmt::format("no function '{}'{}", name,
+                                               function_hint(name, build_.environment.extensions)));
 }
 
 Expected<Value> Evaluator::scalar_call(const SyntaxExpression& syntax, Function function) {
@@ -181,8 +188,7 @@ Expected<Expression> Evaluator::call_of(Function function, std::vector<Expressio
     case Function::Substr:
       return substring_call(std::move(operands), span);
     case Function::Sample:
-    case Function::MovingAverage:
-    case Function::SketchSample:
+    case Function::Extension:
       break;
   }
   return fail(span, "this function cannot be called here");
@@ -248,17 +254,11 @@ Expected<Expression> Evaluator::substring_call(std::vector<Expression> operands,
   return call(Function::Substr, type, std::move(operands), span);
 }
 
-// sample(n): one in n. sample(event, State): Fay's sketches, an extension.
+// sample(n): one in n. sample(event, State): Fay's sketches, an extension; events are told apart by
+// where they come from.
 Expected<Value> Evaluator::sample_call(const SyntaxExpression& syntax) {
   CLEW_TRY(check_count(syntax, 1, 2));
-  if (syntax.kids.size() == 3) {
-    CLEW_TRY(evaluate(syntax.kids[1]));
-    const Value state = CLEW_TRY(evaluate(syntax.kids[2]));
-    if (state.kind != Value::Kind::State) {
-      return fail(syntax.kids[2].span, "expected State: sample(event, State), or sample(100)");
-    }
-    return scalar_value(call(Function::SketchSample, kInt32, {}, at(syntax.span)));
-  }
+  if (syntax.kids.size() == 3) return sketch_call(syntax);
   const int64_t one_in = CLEW_TRY(constant_of(syntax.kids[1], "n of sample(n)"));
   if (one_in < 1 || one_in > std::numeric_limits<uint32_t>::max()) {
     return fail(syntax.kids[1].span, "sample(n) passes one event in n; n is from 1 to 4294967295");
@@ -267,20 +267,81 @@ Expected<Value> Evaluator::sample_call(const SyntaxExpression& syntax) {
   return scalar_value(call(Function::Sample, kInt32, {std::move(rate)}, at(syntax.span)));
 }
 
-Expected<Value> Evaluator::average_call(const SyntaxExpression& syntax) {
-  CLEW_TRY(check_count(syntax, 1, 2));
-  Expression what = CLEW_TRY(number(syntax.kids[1]));
-  if (!is_number(what)) {
-    return fail(syntax.kids[1].span,
-                fmt::format("'MovingAverage' needs a number, not {}", name_of(what.type)));
+Expected<Value> Evaluator::sketch_call(const SyntaxExpression& syntax) {
+  const Value event = CLEW_TRY(evaluate(syntax.kids[1]));
+  const Value state = CLEW_TRY(evaluate(syntax.kids[2]));
+  if (state.kind != Value::Kind::State) {
+    return fail(syntax.kids[2].span, "expected State: sample(event, State), or sample(100)");
   }
-  if (syntax.kids.size() == 3) {
-    const Value state = CLEW_TRY(evaluate(syntax.kids[2]));
-    if (state.kind != Value::Kind::State) {
-      return fail(syntax.kids[2].span, "expected State: MovingAverage(x, State)");
-    }
+  const ExtensionFunction* function = find_extension(kSketchFunction);
+  if (event.kind != Value::Kind::Event || function == nullptr || function->parameters.size() != 1) {
+    return fay_extension(syntax, kSketchFunction);
   }
-  return scalar_value(call(Function::MovingAverage, kFloat64, {std::move(what)}, at(syntax.span)));
+  const std::vector<ResolvedSource>& sources = build_.streams[event.stream].sources;
+  const bool has_caller = std::all_of(sources.begin(), sources.end(), [](const auto& one) {
+    return has_field(one.source.kind, Field::Caller);
+  });
+  const Field what = has_caller ? Field::Caller : Field::Tid;
+  Value place = CLEW_TRY(field_of(event, what, 0, syntax.span));
+  Expression key = CLEW_TRY(to_scalar(std::move(place), syntax.span));
+  key.type = kUint64;
+  key = convert(std::move(key), function->parameters[0]);
+  Expression sample =
+      call(Function::Extension, function->result, {std::move(key)}, at(syntax.span));
+  sample.text = function->name;
+  return scalar_value(std::move(sample));
+}
+
+// f(a, b), or as Fay writes it, f(a, b, State): the state is the extension's own.
+Expected<Value> Evaluator::extension_call(const SyntaxExpression& syntax,
+                                          const ExtensionFunction& function) {
+  if (!function.refusal.empty()) {
+    return fail(syntax.kids[0].span,
+                fmt::format("'{}' cannot be called: {}", function.name, function.refusal));
+  }
+  size_t count = syntax.kids.size() - 1;
+  if (count > function.parameters.size()) {
+    const Value last = CLEW_TRY(evaluate(syntax.kids.back()));
+    if (last.kind == Value::Kind::State) --count;
+  }
+  if (count != function.parameters.size())
+    CLEW_TRY(check_count(syntax, function.parameters.size(), function.parameters.size()));
+  std::vector<Expression> arguments;
+  for (size_t i = 0; i < count; ++i) {
+    arguments.push_back(CLEW_TRY(extension_argument(syntax.kids[i + 1], function, i)));
+  }
+  Expression expression =
+      call(Function::Extension, function.result, std::move(arguments), at(syntax.span));
+  expression.text = function.name;
+  return scalar_value(std::move(expression));
+}
+
+Expected<Expression> Evaluator::extension_argument(const SyntaxExpression& syntax,
+                                                   const ExtensionFunction& function,
+                                                   size_t index) {
+  const Type& wanted = function.parameters[index];
+  Value value = CLEW_TRY(evaluate(syntax));
+  const bool wants_address = wanted.unit == Unit::Address;
+  Expression argument = wants_address ? CLEW_TRY(address_of_value(std::move(value), syntax.span))
+                                      : CLEW_TRY(to_scalar(std::move(value), syntax.span));
+  if (argument.type.kind == TypeKind::Symbol) argument.type = kUint64;  // The address itself.
+  if (is_integer(argument)) return convert(std::move(argument), wanted);
+  return fail(syntax.span,
+              fmt::format("argument {} of '{}' is an {}, not {}", index + 1, function.name,
+                          wants_address ? "address" : "integer", name_of(argument.type)));
+}
+
+const ExtensionFunction* Evaluator::find_extension(std::string_view name) {
+  ExtensionSource* extensions = build_.environment.extensions;
+  return extensions == nullptr ? nullptr : extensions->find(name);
+}
+
+Expected<Value> Evaluator::fay_extension(const SyntaxExpression& syntax, std::string_view name) {
+  const ExtensionFunction* function = find_extension(name);
+  if (function != nullptr) return extension_call(syntax, *function);
+  return fail(syntax.kids[0].span, fmt::format("'{}' is the function {} of an extension, which is "
+                                               "not here; give it with --ext",
+                                               syntax.kids[0].text, name));
 }
 
 // --- reads ---------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "query/build.h"
+#include "query/extension_source.h"
 #include "query/syntax.h"
 #include "query/value.h"
 
@@ -121,7 +122,12 @@ class Evaluator {
   Expected<Expression> text_call(Function function, std::vector<Expression> operands, Span span);
   Expected<Expression> substring_call(std::vector<Expression> operands, Span span);
   Expected<Value> sample_call(const SyntaxExpression& syntax);
-  Expected<Value> average_call(const SyntaxExpression& syntax);
+  Expected<Value> sketch_call(const SyntaxExpression& syntax);
+  Expected<Value> fay_extension(const SyntaxExpression& syntax, std::string_view name);
+  Expected<Value> extension_call(const SyntaxExpression& syntax, const ExtensionFunction& function);
+  Expected<Expression> extension_argument(const SyntaxExpression& syntax,
+                                          const ExtensionFunction& function, size_t index);
+  const ExtensionFunction* find_extension(std::string_view name);
   Expected<void> refuse_record(const Value& value, Span span);
   [[nodiscard]] std::string text_hint(const CTypeRef& record);
   Expected<Value> read_text(const SyntaxExpression& syntax, ExpressionKind kind);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "query/fake_types.h"
 
+#include <algorithm>
+
 namespace clew::query {
 namespace {
 
@@ -171,6 +173,32 @@ std::vector<Member> FakeTypes::members(TypeHandle type) {
 
 std::vector<Enumerator> FakeTypes::enumerators(TypeHandle type) {
   return enumerators_[type];
+}
+
+FakeExtensions::FakeExtensions() {
+  const Type bit{.size_bytes = 1, .is_signed = false};
+  const Type word{.size_bytes = 8, .is_signed = false};
+  const Type number{.size_bytes = 8, .is_signed = true};
+  const Type address{.size_bytes = 8, .is_signed = false, .unit = Unit::Address};
+  const Type count{.size_bytes = 4, .is_signed = false};
+  functions_ = {
+      {.name = "sketch_sample", .result = bit, .parameters = {word}, .refusal = {}},
+      {.name = "moving_average", .result = number, .parameters = {number}, .refusal = {}},
+      {.name = "walk", .result = count, .parameters = {address, count}, .refusal = {}},
+      {.name = "nothing", .result = word, .parameters = {}, .refusal = "it gives no integer"}};
+}
+
+const ExtensionFunction* FakeExtensions::find(std::string_view name) {
+  const auto found = std::find_if(functions_.begin(), functions_.end(),
+                                  [name](const auto& one) { return one.name == name; });
+  return found == functions_.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> FakeExtensions::names() {
+  std::vector<std::string> result;
+  for (const ExtensionFunction& function : functions_)
+    result.push_back(function.name);
+  return result;
 }
 
 }  // namespace clew::query

@@ -18,6 +18,7 @@
 #include <map>
 #include <string>
 
+#include "query/extension_source.h"
 #include "query/type_source.h"
 
 namespace clew::query {
@@ -44,6 +45,18 @@ class FakeTypes : public TypeSource {
   std::map<TypeHandle, std::vector<Member>> members_;
   std::map<TypeHandle, std::vector<Enumerator>> enumerators_;
   std::map<std::string, Function> functions_;
+};
+
+// Functions of extensions that nobody wrote: sketch_sample(u64), moving_average(s64),
+// walk(const void *, u32), and nothing(), which cannot be called.
+class FakeExtensions : public ExtensionSource {
+ public:
+  FakeExtensions();
+  const ExtensionFunction* find(std::string_view name) override;
+  std::vector<std::string> names() override;
+
+ private:
+  std::vector<ExtensionFunction> functions_;
 };
 
 }  // namespace clew::query

@@ -89,7 +89,9 @@ class Golden : public testing::TestWithParam<fs::path> {};
 TEST_P(Golden, HasTheExpectedMeaning) {
   const Vocabulary& vocabulary = all_vocabularies();
   FakeTypes types;
-  const Outcome outcome = run(GetParam(), {.vocabulary = &vocabulary, .types = &types});
+  FakeExtensions extensions;
+  const Outcome outcome =
+      run(GetParam(), {.vocabulary = &vocabulary, .types = &types, .extensions = &extensions});
   fs::path expected = GetParam();
   expected.replace_extension(".expected");
   if (std::getenv("CLEW_GOLDEN_UPDATE") != nullptr) std::ofstream(expected) << outcome.text;
@@ -99,7 +101,9 @@ TEST_P(Golden, HasTheExpectedMeaning) {
 TEST_P(Golden, NormalFormReadsBackToTheSameQuery) {
   const Vocabulary& vocabulary = all_vocabularies();
   FakeTypes types;
-  const Environment environment{.vocabulary = &vocabulary, .types = &types};
+  FakeExtensions extensions;
+  const Environment environment{
+      .vocabulary = &vocabulary, .types = &types, .extensions = &extensions};
   const Outcome outcome = run(GetParam(), environment);
   for (const Query& query : outcome.query) {
     const std::string printed = print(query);

@@ -179,8 +179,7 @@ class Normaliser {
         return true;
       case ExpressionKind::Call:
         return expression.function != Function::Sample &&
-               expression.function != Function::SketchSample &&
-               expression.function != Function::MovingAverage;
+               expression.function != Function::Extension;
       case ExpressionKind::Integer:
       case ExpressionKind::Float:
       case ExpressionKind::String:

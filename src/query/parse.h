@@ -10,13 +10,15 @@
 
 namespace clew::query {
 
+class ExtensionSource;
 class TypeSource;
 class Vocabulary;
 
-// What names mean. Both may be null and must outlive the call only.
+// What names mean. All may be null and must outlive the call only.
 struct Environment {
   const Vocabulary* vocabulary = nullptr;
   TypeSource* types = nullptr;
+  ExtensionSource* extensions = nullptr;
 };
 
 // Errors: InvalidQuery with a rendered diagnostic (query/diagnostic.h) for the first thing that is

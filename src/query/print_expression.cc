@@ -287,7 +287,6 @@ class ExpressionPrinter {
   }
 
   [[nodiscard]] std::string call(const Expression& expression) const {
-    if (expression.function == Function::SketchSample) return "sample(e, State)";
     if (expression.function == Function::Like) {
       return fmt::format("{} like {}", operand(expression.operands[0], Precedence::Shift),
                          print(expression.operands[1]));
@@ -297,7 +296,9 @@ class ExpressionPrinter {
       if (!arguments.empty()) arguments += ", ";
       arguments += print(each);
     }
-    return fmt::format("{}({})", name_of(expression.function), arguments);
+    const bool is_extension = expression.function == Function::Extension;
+    return fmt::format("{}({})", is_extension ? expression.text : name_of(expression.function),
+                       arguments);
   }
 
   [[nodiscard]] std::string membership(const Expression& expression) const {
@@ -479,10 +480,8 @@ std::string_view name_of(Function function) {
       return "sample";
     case Function::Hex:
       return "hex";
-    case Function::MovingAverage:
-      return "MovingAverage";
-    case Function::SketchSample:
-      return "sample";
+    case Function::Extension:
+      return "extension";
   }
   return "";
 }

@@ -139,8 +139,7 @@ enum class Function : uint8_t {
   Like,           // (string, pattern constant): % is any run, _ any one byte, \ escapes. int32.
   Sample,         // (n constant >= 1): 1 for one in n evaluations of this thread, else 0. int32.
   Hex,            // (integer) string "0x…"; in columns only.
-  MovingAverage,  // (x): refused by this version.
-  SketchSample,   // (event, State): refused by this version.
+  Extension,      // (integers): a function of an extension, whose name is Expression::text.
 };
 
 enum class ExpressionKind : uint8_t {

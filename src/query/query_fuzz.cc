@@ -43,7 +43,9 @@ exports = { size = "entry.arg2", path = "str(entry.arg0)" }
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const clew::query::Text text{.name = "fuzz", .text = std::string(data, data + size)};
   clew::query::FakeTypes types;
-  const Environment environment{.vocabulary = &vocabulary(), .types = &types};
+  FakeExtensions extensions;
+  const Environment environment{
+      .vocabulary = &vocabulary(), .types = &types, .extensions = &extensions};
   (void)clew::query::parse(text, environment);
   const auto query = clew::query::parse_any(text, environment);
   if (!query) return 0;

@@ -51,12 +51,6 @@ std::optional<std::string_view> refusal_of(const Source& source) {
 }
 
 std::optional<Refusal> refusal_of_node(const Expression& node) {
-  if (node.kind == ExpressionKind::Call && node.function == Function::MovingAverage) {
-    return Refusal{node.span, "MovingAverage (an extension)"};
-  }
-  if (node.kind == ExpressionKind::Call && node.function == Function::SketchSample) {
-    return Refusal{node.span, "sample(event, State) (an extension)"};
-  }
   if (node.type.kind == TypeKind::Stack) return Refusal{node.span, "reading stacks"};
   return std::nullopt;
 }

@@ -144,6 +144,20 @@ Expected<Btf> Btf::open(const std::string& path, const Btf* kernel) {
   return Btf(std::move(data));
 }
 
+Expected<Btf> Btf::of_section(std::span<const uint8_t> bytes) {
+  auto data = std::make_unique<Data>();
+  errno = 0;
+  data->types.reset(btf__new(bytes.data(), static_cast<uint32_t>(bytes.size())));
+  if (data->types == nullptr) {
+    return fail(ErrorCode::Refused, fmt::format("bad type information: {}", error_text(errno)));
+  }
+  return Btf(std::move(data));
+}
+
+std::string_view Btf::text_at(uint32_t offset) const {
+  return data_->name_at(offset);
+}
+
 BtfId Btf::first_id() const {
   return data_->first;
 }

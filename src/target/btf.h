@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,6 +80,8 @@ class Btf {
   // That of a loaded module. NotFound when the module has none, or is not loaded.
   static Expected<Btf> of_module(std::string_view module, const Btf& kernel);
   static Expected<Btf> open(const std::string& path, const Btf* kernel);
+  // The section .BTF of an object file, which is copied.
+  static Expected<Btf> of_section(std::span<const uint8_t> bytes);
 
   Btf(Btf&&) noexcept;
   Btf& operator=(Btf&&) noexcept;
@@ -86,6 +89,8 @@ class Btf {
 
   [[nodiscard]] BtfId first_id() const;  // Of what this Btf adds: 1, or the end of vmlinux's.
   [[nodiscard]] BtfId end_id() const;
+  // A string by its place in the table; "" when it is outside.
+  [[nodiscard]] std::string_view text_at(uint32_t offset) const;
   [[nodiscard]] BtfType at(BtfId type) const;  // Void for a number that is none.
   [[nodiscard]] std::vector<BtfMember> members(BtfId record) const;
   [[nodiscard]] std::vector<BtfEnumerator> enumerators(BtfId enumeration) const;

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the file, and has clang compile what is C.
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "base/nearest.h"
+#include "base/run_program.h"
+#include "extension/extension.h"
+
+namespace clew::extension {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Newer ones first; all of them know BPF's version 3.
+constexpr const char* kCompilers[] = {"clang-19", "clang-18", "clang-17", "clang-16",
+                                      "clang-15", "clang-14", "clang"};
+
+constexpr const char* kOptions[] = {"-target",
+                                    "bpf",
+                                    "-mcpu=v3",
+                                    "-O2",
+                                    "-g",
+                                    "-ffreestanding",
+                                    "-Wall",
+                                    "-Werror=vla",
+                                    "-Werror=alloca",
+                                    "-fno-color-diagnostics",
+                                    "-fno-crash-diagnostics"};
+
+Expected<std::string> content_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail(ErrorCode::NotFound, fmt::format("cannot read {}", path.string()));
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// What clang says, without its own stack when it gives up, and with what it does not know.
+std::string explained(std::string messages) {
+  const size_t crash = messages.find("PLEASE submit a bug report");
+  if (crash != std::string::npos) messages.resize(crash);
+  const bool computes =
+      messages.find("sf") != std::string::npos || messages.find("df") != std::string::npos;
+  if (computes && messages.find("A call to built-in function '__") != std::string::npos)
+    messages += "an extension has no floating point; compute with integers (thousandths, say)\n";
+  while (!messages.empty() && messages.back() == '\n')
+    messages.pop_back();
+  return messages;
+}
+
+Expected<std::string> compile(const std::string& path, const Library& library) {
+  for (const char* compiler : kCompilers) {
+    std::vector<std::string> words = {compiler, "-I", library.folder, "-c", path, "-o", "-"};
+    words.insert(words.end(), std::begin(kOptions), std::end(kOptions));
+    Expected<FinishedProgram> run = run_program(std::move(words), "");
+    if (!run && run.error().code == ErrorCode::NotFound) continue;
+    if (!run) return tl::unexpected(run.error());
+    if (run->succeeded) return std::move(run->output);
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("{} does not compile:\n{}", path, explained(run->messages)));
+  }
+  return fail(ErrorCode::NotFound, fmt::format("compiling {} needs clang; install it, or give the "
+                                               "object that clang -target bpf -O2 -g -c made",
+                                               path));
+}
+
+Expected<Extension> read_text(const std::string& object, const fs::path& path) {
+  const auto* begin = reinterpret_cast<const uint8_t*>(object.data());
+  return read({begin, object.size()}, path.stem().string());
+}
+
+}  // namespace
+
+std::vector<std::string> names_in(const Library& library) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(library.folder, error)) {
+    if (entry.path().extension() == ".o") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Expected<Extension> load(const std::string& what, const Library& library) {
+  const fs::path path(what);
+  if (path.extension() == ".c") {
+    if (!fs::exists(path)) return fail(ErrorCode::NotFound, fmt::format("no file {}", what));
+    return read_text(CLEW_TRY(compile(what, library)), path);
+  }
+  if (path.extension() == ".o") return read_text(CLEW_TRY(content_of(path)), path);
+  const fs::path shipped = fs::path(library.folder) / (what + ".o");
+  if (what.find('/') == std::string::npos && fs::exists(shipped))
+    return read_text(CLEW_TRY(content_of(shipped)), shipped);
+  const std::vector<std::string> names = names_in(library);
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  const std::string near = nearest_name(what, views);
+  return fail(ErrorCode::NotFound,
+              fmt::format("no extension '{}'{}; expected FILE.c, FILE.o, or one of: {}", what,
+                          near.empty() ? "" : fmt::format("; did you mean '{}'?", near),
+                          fmt::join(names, ", ")));
+}
+
+}  // namespace clew::extension

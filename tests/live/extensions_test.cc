@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions in C, called at every hit inside a real process.
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "live/tracer.h"
+#include "live/victim.h"
+
+namespace clew::live {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint64_t kRounds = 1000;
+
+// A file of C for the time of a test.
+class Source {
+ public:
+  explicit Source(const std::string& text) {
+    path_ = std::filesystem::temp_directory_path() /
+            ("clew_live_" + std::to_string(getpid()) + "_ext.c");
+    std::ofstream(path_) << "#include \"clew.h\"\n" << text;
+  }
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  ~Source() { std::filesystem::remove(path_); }
+  [[nodiscard]] std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// The victim's result is that of an untraced one.
+Report traced(Victim& victim, const std::string& query, uint64_t rounds,
+              const std::vector<std::string>& more = {}) {
+  Tracer tracer = Tracer::attach(victim.pid(), query, more);
+  EXPECT_EQ(victim.run(rounds), untraced_result("typed", rounds));
+  Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  return report;
+}
+
+TEST(Extensions, AListOfTheProgramIsWalked) {
+  Victim victim("typed");
+  const Report report = traced(
+      victim, R"(from e in entry("typed!priced") let length = list_length(e.item, 16)
+      group by length select length, count())",
+      kRounds);
+  ASSERT_EQ(report.rows.size(), 1U) << report.error;
+  EXPECT_EQ(report.rows[0].at("length").get<uint64_t>(), 2U) << report.rows[0].dump();
+  EXPECT_EQ(report.rows[0].at("count").get<uint64_t>(), kRounds);
+}
+
+// As Fay prints it (5.2.3), with this program's function and argument.
+TEST(Extensions, FaysMovingAverage) {
+  Victim victim("typed");
+  const Report report = traced(victim, R"(function("typed!priced")
+    .Select(event => event.args.count)
+    .Select(sizeArg => new { average = MovingAverage(sizeArg, State), size = sizeArg })
+    .Where(alloc => alloc.size > 10*alloc.average))",
+                               kRounds);
+  EXPECT_EQ(report.rows.size(), 0U) << report.error;  // 3 is never ten times 3.
+}
+
+TEST(Extensions, AMovingAverageIsThatOfTheLastCalls) {
+  Victim victim("typed");
+  const Report report = traced(victim, R"(from e in entry("typed!scaled")
+      select size = e.count, average = MovingAverage(e.count, State))",
+                               200);
+  ASSERT_EQ(report.rows.size(), 200U) << report.error;
+  for (int64_t i = 0; i < 200; ++i) {
+    const auto& row = report.rows[static_cast<size_t>(i)];
+    EXPECT_EQ(row.at("size").get<int64_t>(), i);
+    const int64_t first = i < 64 ? 0 : i - 63;
+    EXPECT_EQ(row.at("average").get<int64_t>(), (first + i) / 2) << i;
+  }
+}
+
+TEST(Extensions, FaysSketchPassesPowersOfTwo) {
+  Victim victim("typed");
+  const Report report = traced(victim, R"(function("typed!scaled")
+    .Where(ev => ev.time < Now.AddMinutes(5))
+    .Where(e => sample(e, State))
+    .Select(e => new { count = e.count }))",
+                               kRounds);
+  ASSERT_EQ(report.rows.size(), 10U) << report.error;
+  for (size_t i = 0; i < 10; ++i)
+    EXPECT_EQ(report.rows[i].at("count").get<uint64_t>(), (uint64_t{1} << i) - 1);
+}
+
+TEST(Extensions, AFileOfTheUsers) {
+  const Source source(
+      "static u64 last = 5;\n"
+      "static const u32 factors[4] = {1, 10, 100, 1000};\n"
+      "u64 step(u32 now) { u64 before = last; last = now; return before; }\n"
+      "u64 scale(s32 n) { return n * factors[n & 3]; }\n");
+  Victim victim("typed");
+  const Report report = traced(
+      victim,
+      R"(from e in entry("typed!scaled") select before = step(e.count), big = scale(e.count))", 100,
+      {"--ext", source.path()});
+  ASSERT_EQ(report.rows.size(), 100U) << report.error;
+  constexpr uint64_t kFactors[] = {1, 10, 100, 1000};
+  for (uint64_t i = 0; i < 100; ++i) {
+    EXPECT_EQ(report.rows[i].at("before").get<uint64_t>(), i == 0 ? 5 : i - 1);
+    EXPECT_EQ(report.rows[i].at("big").get<uint64_t>(), i * kFactors[i % 4]);
+  }
+}
+
+// A thread that has used up its fuel eight times is left alone.
+TEST(Extensions, AnEndlessLoopIsCut) {
+  const Source source(
+      "static volatile u64 turns;\n"
+      "u64 spin(u32 n) { while (n != 12345678) ++turns; return turns; }\n");
+  Victim victim("typed");
+  const Report report =
+      traced(victim, R"(from e in entry("typed!scaled") select sum(spin(e.count)), count())",
+             kRounds, {"--ext", source.path()});
+  EXPECT_EQ(report.summary.at("missed").at("fuel").get<uint64_t>(), 8U) << report.summary.dump();
+}
+
+TEST(Extensions, MistakesHaveTheirLine) {
+  const Source source("u64 f(u64 a);\nu64 g(u64 a) {\n  return f(a) + 1;\n}\n");
+  const Report report = run_clew({"run", R"(from e in entry("typed!scaled") select g(e.count))",
+                                  "-c", victim_path("typed"), "--ext", source.path()});
+  EXPECT_EQ(report.status, 1);
+  EXPECT_THAT(report.error,
+              HasSubstr(source.path() + ":4: error: 'f' is not defined in this file"));
+}
+
+}  // namespace
+}  // namespace clew::live
