@@ -20,6 +20,7 @@ struct RequestArguments {
   std::string command;
   std::vector<std::string> vocabularies;
   std::vector<std::string> extensions;
+  bool no_branch_guards = false;
   bool allow_missing = false;
   bool yes = false;
   bool follow = false;

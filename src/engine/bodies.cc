@@ -42,6 +42,8 @@ BodyRules rules_of(const plan::Lowered& lowered, const inline_::Geometry& geomet
   rules.environment.window_size_log2 = lowered.layout.size_log2;
   rules.environment.slot_address = geometry.slot_address;
   rules.environment.generation_address = geometry.generation_address;
+  rules.environment.branch_guards = lowered.calls_extensions && lowered.branch_guards;
+  rules.policy.branch_guards = rules.environment.branch_guards;
   rules.policy.window_address = geometry.window_address;
   rules.policy.window_size_log2 = lowered.layout.size_log2;
   rules.policy.slot_address = geometry.slot_address;

@@ -251,6 +251,7 @@ Expected<void> Compiler::compile_processes(query::Query query) {
        .base_ns = static_cast<uint64_t>(clock_start_.monotonic_ns),
        .epoch_ns = epoch_of_monotonic_ns(),
        .group_count = static_cast<uint32_t>(result_.grouping.keys.size()) + spare_groups(),
+       .branch_guards = request_.branch_guards,
        .extensions = extensions_->all()}));
   return check_function_ids();
 }

@@ -60,6 +60,11 @@ Expected<verify::VerifiedCode> place_and_verify(const native::Code& code,
   policy.address = place.address;
   policy.clobbers = code.clobbers;
   policy.accessor_entries = place.accessor_entries;
+  std::vector<verify::DeclaredFact> facts;
+  facts.reserve(code.facts.size());
+  for (const native::DeclaredFact& fact : code.facts)
+    facts.push_back({fact.offset_bytes, fact.in, fact.high});
+  policy.facts = facts;
   return verify::check(bytes, policy);
 }
 

@@ -25,6 +25,7 @@ struct Request {
   std::vector<std::string> vocabulary_paths;
   std::vector<std::string> extensions;  // extension/extension.h, load().
   std::string extension_folder;         // Of those that come with Clew.
+  bool branch_guards = true;            // native/code.h
   std::optional<uint64_t> for_ns;    // Before what the query says.
   std::optional<uint64_t> every_ns;  // The same.
   bool allow_missing = false;        // A source that matches nothing is a warning.

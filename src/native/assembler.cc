@@ -3,6 +3,8 @@
 // 66, REX, and no prefix is redundant, as the verifier demands.
 #include "native/assembler.h"
 
+#include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "abi/calling.h"
@@ -386,14 +388,54 @@ void Assembler::locked_compare_exchange(const Address& to, Register src, uint32_
   set(Register::Rax, Interval::unknown());
 }
 
+bool LabelFacts::implies(const LabelFacts& other) const {
+  return std::equal(high.begin(), high.end(), other.high.begin(), std::less_equal<>());
+}
+
 Label Assembler::label() {
   labels_.emplace_back();
+  ways_.emplace_back();
   return Label{static_cast<uint32_t>(labels_.size() - 1)};
+}
+
+void Assembler::add_way(Label to) {
+  LabelFacts& known = ways_[to.index];
+  for (size_t r = 0; r < intervals_.size(); ++r)
+    known.high[r] = std::max(known.high[r], intervals_[r].high);
+}
+
+bool Assembler::falls_through() const {
+  const auto here = static_cast<uint32_t>(code_.size());
+  return jumps_.empty() || jumps_.back().position != here || jumps_.back().condition >= 0;
+}
+
+bool Assembler::expectations_hold() const {
+  if (expected_.size() != ways_.size()) return expected_.empty();
+  for (size_t i = 0; i < ways_.size(); ++i) {
+    if (!ways_[i].implies(expected_[i])) return false;
+  }
+  return true;
+}
+
+std::vector<DeclaredFact> Assembler::declared(const std::vector<uint32_t>& jumps_before) const {
+  constexpr uint64_t kUseful = std::numeric_limits<uint32_t>::max();  // An address is below it.
+  std::vector<DeclaredFact> facts;
+  for (size_t i = 0; i < expected_.size(); ++i) {
+    const LabelSite& site = labels_[i];
+    if (!site.bound) continue;
+    const uint32_t offset = site.position + jumps_before[site.jumps_before];
+    for (size_t r = 0; r < expected_[i].high.size(); ++r) {
+      if (expected_[i].high[r] <= kUseful)
+        facts.push_back({offset, static_cast<Register>(r), expected_[i].high[r]});
+    }
+  }
+  return facts;
 }
 
 void Assembler::bind(Label label) {
   LabelSite& site = labels_[label.index];
   CLEW_ASSERT(!site.bound);
+  if (falls_through()) add_way(label);
   site.position = static_cast<uint32_t>(code_.size());
   site.jumps_before = static_cast<uint32_t>(jumps_.size());
   site.weight = weight_;
@@ -401,9 +443,13 @@ void Assembler::bind(Label label) {
   intervals_ = {};
   for (uint32_t& count : writes_)
     ++count;
+  if (label.index >= expected_.size()) return;
+  for (size_t r = 0; r < intervals_.size(); ++r)
+    intervals_[r] = Interval::below(expected_[label.index].high[r]);
 }
 
 void Assembler::jump(Label target) {
+  add_way(target);
   jumps_.push_back({.position = static_cast<uint32_t>(code_.size()),
                     .target = target.index,
                     .condition = -1,
@@ -411,6 +457,7 @@ void Assembler::jump(Label target) {
 }
 
 void Assembler::jump_if(Condition condition, Label target) {
+  add_way(target);
   jumps_.push_back({.position = static_cast<uint32_t>(code_.size()),
                     .target = target.index,
                     .condition = static_cast<int32_t>(condition),
@@ -423,6 +470,15 @@ void Assembler::call(abi::Accessor accessor) {
   little_endian(0, 4);
   weight_ += abi::kCallFuel;
   set(Register::Rax, Interval::unknown());
+}
+
+void Assembler::bound(Register r, int32_t limit, Label out) {
+  alu_constant(Alu::Compare, r, limit, true);
+  jump_if(Condition::Above, out);
+  Interval known = interval(r);
+  known.high = std::min(known.high, static_cast<uint64_t>(limit));
+  known.low = std::min(known.low, known.high);
+  intervals_[number(r)] = known;
 }
 
 void Assembler::loop_head(Label head, Label exhausted) {
@@ -503,7 +559,8 @@ void Assembler::put_jump(const JumpSite& site, int32_t distance,
   }
 }
 
-void Assembler::finish(std::vector<uint8_t>& bytes, std::vector<CallFixup>& calls) {
+void Assembler::finish(Code& code) {
+  std::vector<uint8_t>& bytes = code.bytes;
   set_loop_costs();
   choose_jump_sizes();
   const std::vector<uint32_t> before = jump_sizes_before();
@@ -512,7 +569,7 @@ void Assembler::finish(std::vector<uint8_t>& bytes, std::vector<CallFixup>& call
   size_t next_call = 0;
   const auto copy_until = [&](uint32_t end, uint32_t shift) {
     for (; next_call < calls_.size() && calls_[next_call].offset_bytes < end; ++next_call) {
-      calls.push_back({calls_[next_call].offset_bytes + shift, calls_[next_call].accessor});
+      code.calls.push_back({calls_[next_call].offset_bytes + shift, calls_[next_call].accessor});
     }
     bytes.insert(bytes.end(), code_.begin() + copied, code_.begin() + end);
     copied = end;
@@ -525,6 +582,9 @@ void Assembler::finish(std::vector<uint8_t>& bytes, std::vector<CallFixup>& call
     put_jump(jump, static_cast<int32_t>(to - (jump.position + before[i + 1])), bytes);
   }
   copy_until(static_cast<uint32_t>(code_.size()), before.back());
+  code.facts = declared(before);
+  std::sort(code.facts.begin(), code.facts.end(),
+            [](const auto& a, const auto& b) { return a.offset_bytes < b.offset_bytes; });
 }
 
 }  // namespace clew::native

@@ -60,6 +60,12 @@ struct Label {
   uint32_t index = 0;
 };
 
+// The highest value of each register at a label, over all ways that lead there.
+struct LabelFacts {
+  std::array<uint64_t, 16> high{};  // 0 as long as no way is known.
+  [[nodiscard]] bool implies(const LabelFacts& other) const;
+};
+
 // `wide` selects 64 bits, else 32, whose result is zero-extended. Sizes are in bytes.
 class Assembler {
  public:
@@ -100,9 +106,16 @@ class Assembler {
   void locked_compare_exchange(const Address& to, Register src, uint32_t size);  // rax
 
   Label label();
-  void bind(Label label);  // Nothing is known of any register here.
+  void bind(Label label);  // Known is here only what expect() said.
+  // Facts at labels, by their numbers, for a second pass: those that ways() gave after the first.
+  void expect(std::vector<LabelFacts> facts) { expected_ = std::move(facts); }
+  [[nodiscard]] const std::vector<LabelFacts>& ways() const { return ways_; }
+  // Whether all ways to all labels have what was expected there.
+  [[nodiscard]] bool expectations_hold() const;
   void jump(Label target);
   void jump_if(Condition condition, Label target);
+  // Goes on only with r <= limit, else to `out`.
+  void bound(Register r, int32_t limit, Label out);
   void call(abi::Accessor accessor);
   // Puts `sub r13d, cost ; js exhausted` at a label that was just bound; finish() sets the cost.
   void loop_head(Label head, Label exhausted);
@@ -110,8 +123,8 @@ class Assembler {
   // Registers written so far.
   [[nodiscard]] abi::RegisterSet written() const { return written_; }
 
-  // Chooses jump sizes and returns bytes and call displacements.
-  void finish(std::vector<uint8_t>& bytes, std::vector<CallFixup>& calls);
+  // Chooses jump sizes and fills in bytes, call displacements and facts.
+  void finish(Code& code);
 
  private:
   struct Encoding {
@@ -147,6 +160,9 @@ class Assembler {
   void put(const Encoding& e, Register rm, bool byte_rm = false);
   void put(const Encoding& e, const Address& rm);
   void put_operand(uint8_t field, const Address& rm);
+  void add_way(Label to);
+  [[nodiscard]] bool falls_through() const;
+  [[nodiscard]] std::vector<DeclaredFact> declared(const std::vector<uint32_t>& jumps_before) const;
   void set_loop_costs();
   void choose_jump_sizes();
   [[nodiscard]] std::vector<uint32_t> jump_sizes_before() const;
@@ -157,6 +173,8 @@ class Assembler {
   std::vector<LabelSite> labels_;
   std::vector<CallFixup> calls_;  // Offsets in code_.
   std::array<Interval, 16> intervals_ = {};
+  std::vector<LabelFacts> ways_;      // By label.
+  std::vector<LabelFacts> expected_;  // The same, or empty.
   std::array<uint32_t, 16> writes_ = {};
   abi::RegisterSet written_;
   uint32_t weight_ = 0;  // Instructions so far, a call counting as abi::kCallFuel.

@@ -39,6 +39,7 @@ struct Environment {
   bool is_d = false;                // A program of D: no loops, and the next three.
   uint32_t globals_address = 0;     // Absolute.
   uint32_t globals_bytes = 0;
+  bool branch_guards = false;   // Addresses are compared, not masked: shorter chains of loads.
   abi::RegisterSet saved = {};  // What the stub has to save besides what the body writes.
 };
 
@@ -48,9 +49,17 @@ struct CallFixup {
   abi::Accessor accessor;
 };
 
+// What holds of a register wherever a branch leads to a label, which the verifier checks at each.
+struct DeclaredFact {
+  uint32_t offset_bytes = 0;  // Of the label.
+  abi::Register in = abi::Register::Rax;
+  uint64_t high = 0;  // The register is not above it.
+};
+
 struct Code {
   std::vector<uint8_t> bytes;
   std::vector<CallFixup> calls;
+  std::vector<DeclaredFact> facts = {};  // By offset.
   abi::RegisterSet clobbers;
   bool guarded = false;  // Needs the busy word: it updates state in more than one instruction.
 };

@@ -4,7 +4,8 @@
 //     [mov r13d, fuel]             bodies with loops only
 //     …                            operations in program order
 //     [jmp end]
-//     [exhausted: add qword gs:[window + missed_fuel], 1]
+//     [exhausted: add qword gs:[window + missed_fuel], 1 ; jmp end]
+//     [stray: add qword gs:[window + missed_unreadable], 1]
 //     end:                         the stub's epilogue follows
 #include <algorithm>
 #include <bit>
@@ -91,8 +92,10 @@ bool fits_immediate(uint64_t value, bool wide) {
 }
 
 Lowering::Lowering(const LoweringInput& input) : input_(input), labels_(input.operations.size()) {
+  out_.expect(input.expected);
   end_ = out_.label();
   exhausted_ = out_.label();
+  stray_ = out_.label();
   for (size_t i = 0; i < labels_.size(); ++i) {
     if (input_.facts[i].needs_label) labels_[i] = out_.label();
   }
@@ -178,13 +181,20 @@ void Lowering::begin(uint32_t index) {
 }
 
 void Lowering::end() {
-  if (!input_.allocation.has_loops) {
-    out_.bind(end_);
-    return;
+  const bool has_loops = input_.allocation.has_loops;
+  const auto count = [this](size_t counter) {
+    const auto place = input_.environment.window_address + static_cast<uint32_t>(counter);
+    out_.alu_memory_constant(Alu::Add, {.displacement = static_cast<int32_t>(place)}, 1, 8);
+  };
+  if (has_loops) {
+    out_.bind(exhausted_);  // The last block has jumped to the end.
+    count(offsetof(abi::RegionHeader, missed_fuel));
+    if (may_stray_) out_.jump(end_);
   }
-  out_.bind(exhausted_);  // The last block has jumped to the end.
-  const auto counter = input_.environment.window_address + offsetof(abi::RegionHeader, missed_fuel);
-  out_.alu_memory_constant(Alu::Add, {.displacement = static_cast<int32_t>(counter)}, 1, 8);
+  if (may_stray_) {
+    out_.bind(stray_);
+    count(offsetof(abi::RegionHeader, missed_unreadable));
+  }
   out_.bind(end_);
 }
 

@@ -84,6 +84,19 @@ std::optional<Address> Lowering::scratch_address(Register base, const Operation&
   return Address{.index = kScratch, .displacement = static_cast<int32_t>(displacement)};
 }
 
+// The base itself is compared with the window's end, so the fact serves its other accesses, too;
+// and a chain of loads does not wait for the comparison, as it would for a mask.
+std::optional<Address> Lowering::compared_address(Register base, const Operation& op) {
+  const bool near =
+      op.offset_bytes >= 0 &&
+      static_cast<uint32_t>(op.offset_bytes) + op.size_bytes <= abi::kWindowSlackBytes;
+  if (!near) return std::nullopt;
+  out_.bound(base, static_cast<int32_t>(window_mask()), stray_);
+  may_stray_ = true;
+  const auto window = static_cast<int32_t>(input_.environment.window_address);
+  return Address{.index = base, .displacement = window + op.offset_bytes};
+}
+
 Address Lowering::dynamic_address(Register base, const Operation& op, bool may_mask_base,
                                   uint32_t alignment) {
   const auto window = static_cast<int32_t>(input_.environment.window_address);
@@ -92,6 +105,9 @@ Address Lowering::dynamic_address(Register base, const Operation& op, bool may_m
   const Interval moved = native::add_constant(out_.interval(base), op.offset_bytes);
   if (alignment == 1 && moved.high <= limit - op.size_bytes) {
     return {.index = base, .displacement = window + op.offset_bytes};
+  }
+  if (may_mask_base && input_.environment.branch_guards) {
+    if (const auto compared = compared_address(base, op)) return *compared;
   }
   if (may_mask_base && op.offset_bytes == 0) {
     // No change for a program that stays in its window, and the fact lasts.

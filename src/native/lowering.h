@@ -33,6 +33,7 @@ struct LoweringInput {
   const Allocation& allocation;
   abi::RegisterSet clobbers;  // What the stub will save: at least allocation.clobbers.
   const Environment& environment;
+  std::vector<LabelFacts> expected = {};  // Of a pass before.
 };
 
 class Lowering {
@@ -90,6 +91,7 @@ class Lowering {
                           uint32_t alignment);
   [[nodiscard]] bool is_global(uint64_t address, uint32_t size_bytes) const;
   [[nodiscard]] std::optional<Address> scratch_address(Register base, const Operation& op) const;
+  [[nodiscard]] std::optional<Address> compared_address(Register base, const Operation& op);
   [[nodiscard]] Address slot_word(uint32_t offset_bytes) const;
   [[nodiscard]] Address stack_word(uint32_t offset_bytes) const;
 
@@ -128,6 +130,8 @@ class Lowering {
   std::vector<std::optional<Label>> labels_;  // By operation.
   Label end_;
   Label exhausted_;
+  Label stray_;  // Where an access outside the window goes.
+  bool may_stray_ = false;
   ScratchAddress scratch_;
   uint32_t next_block_ = 0;  // The first operation of the block that is laid out next.
   bool guarded_ = false;

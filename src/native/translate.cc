@@ -77,21 +77,31 @@ Expected<Prepared> prepare(std::span<const Operation> operations, const Environm
   }
 }
 
-// The body for a stub that saves `saved`. Code::clobbers is what the body writes.
-Code lower(std::span<const Operation> operations, const Prepared& prepared,
-           const Environment& environment, abi::RegisterSet saved) {
-  Lowering lowering({.operations = operations,
-                     .facts = prepared.facts,
-                     .blocks = prepared.blocks,
-                     .allocation = prepared.allocation,
-                     .clobbers = saved,
-                     .environment = environment});
-  lowering.run();
+Code finish(Lowering& lowering) {
   Code code;
-  lowering.assembler().finish(code.bytes, code.calls);
+  lowering.assembler().finish(code);
   code.clobbers = lowering.assembler().written();
   code.guarded = lowering.guarded();
   return code;
+}
+
+// The body for a stub that saves `saved`. Code::clobbers is what the body writes.
+Code lower(std::span<const Operation> operations, const Prepared& prepared,
+           const Environment& environment, abi::RegisterSet saved) {
+  LoweringInput input = {.operations = operations,
+                         .facts = prepared.facts,
+                         .blocks = prepared.blocks,
+                         .allocation = prepared.allocation,
+                         .clobbers = saved,
+                         .environment = environment};
+  Lowering first(input);
+  first.run();
+  if (!prepared.allocation.has_loops) return finish(first);
+  // What all ways to a loop's head have in common need not be made sure of there again.
+  input.expected = first.assembler().ways();
+  Lowering second(input);
+  second.run();
+  return finish(second.assembler().expectations_hold() ? second : first);
 }
 
 }  // namespace

@@ -88,6 +88,8 @@ struct Lowered {
   std::vector<query::Expression> captures;
   std::vector<uint32_t> event_words;  // By shape.
   Clock clock;                        // Of the time stamps of events.
+  bool calls_extensions = false;
+  bool branch_guards = false;  // As LowerInput has it.
   std::optional<uint32_t>
       passed_dense;  // Index in state.dense of the count of all hits that passed.
 

@@ -127,6 +127,7 @@ void Lowering::find_records(const query::Source& source) {
 
 Expected<void> Lowering::find_state() {
   result_.form = state_form(plan_);
+  result_.branch_guards = input_.branch_guards;
   if (result_.form == StateForm::Events) {
     captured_ = CLEW_TRY(capture(plan_));
     result_.captures = captured_.captures;
@@ -229,6 +230,7 @@ Expected<void> Lowering::place_extensions() {
       std::vector<LinkedState>& states = environment_.extension_states;
       if (states.empty() || states.back().owner != &extension) place_state(extension);
       link_function(function);
+      result_.calls_extensions = true;
     }
   }
   if (use.functions.empty()) return {};

@@ -15,8 +15,11 @@
 //       M6 [d]             one form: 4-byte load of the generation word
 //       M7 [d]             G <= d, d + s <= G + globals_bytes: the globals of a D session
 //     lea reads no memory; its operand is [register + d], rsp allowed.
-// R7  Facts: range.h.
-// R8  At a label (the target of any branch) nothing is known.
+// R7  Facts: range.h. Behind `cmp r64, imm ; ja` r <= imm, if the policy has branch_guards: such a
+//     fact does not hold under speculation.
+// R8  At a label (the target of any branch) nothing is known but the policy's declared facts, each
+// of
+//     which must hold at every branch to the label and at the end of what stands before it.
 // R9  rsp is never written, and read only as the base of M4 and lea. No stack instruction exists.
 // R10 Fuel, in bodies with a backward branch: the first instruction is `mov r13d, imm`, imm <=
 //     fuel_max; the target of every backward branch is `sub r13d, cost ; js out`; no branch leads
@@ -64,6 +67,9 @@ class Checker {
   Expected<void> check_fuel_start();
   Expected<void> check_head(uint32_t source, uint32_t head);
   Expected<void> check_instructions();
+  [[nodiscard]] std::span<const DeclaredFact> facts_at(uint64_t label) const;
+  [[nodiscard]] Expected<void> check_facts(uint32_t index, uint64_t label) const;
+  void enter_label(uint64_t offset);
   Expected<void> check_registers(uint32_t index);
   Expected<void> check_memory(uint32_t index);
   Expected<void> check_gs(uint32_t index);
@@ -153,9 +159,13 @@ Expected<void> Checker::check_policy() {
   const bool fuel_fits = policy_.fuel_max <= static_cast<uint64_t>(kReach);
   const bool generation_fits = policy_.generation_address <= kReach - 4;
   const int64_t globals_end = int64_t{policy_.globals_address} + policy_.globals_bytes;
+  const bool facts_fit =
+      std::is_sorted(policy_.facts.begin(), policy_.facts.end(),
+                     [](const auto& a, const auto& b) { return a.offset_bytes < b.offset_bytes; });
   const bool globals_fit =
       policy_.globals_bytes == 0 || (policy_.globals_address != 0 && globals_end <= kReach);
-  if (window_fits && slot_fits && fuel_fits && generation_fits && globals_fit) return {};
+  if (window_fits && slot_fits && fuel_fits && generation_fits && globals_fit && facts_fit)
+    return {};
   return fail(ErrorCode::Refused, "verify: the policy is out of range");
 }
 
@@ -365,12 +375,45 @@ Expected<void> Checker::check_absolute(uint32_t index) {
   return locks(i) ? check_alignment(index) : Expected<void>{};
 }
 
+std::span<const DeclaredFact> Checker::facts_at(uint64_t label) const {
+  const auto before = [](const DeclaredFact& fact, uint64_t offset) {
+    return fact.offset_bytes < offset;
+  };
+  const auto begin = std::lower_bound(policy_.facts.begin(), policy_.facts.end(), label, before);
+  const auto end = std::lower_bound(begin, policy_.facts.end(), label + 1, before);
+  return {begin, end};
+}
+
+// What is declared at the label holds here, at instruction `index`, from where it is reached.
+Expected<void> Checker::check_facts(uint32_t index, uint64_t label) const {
+  for (const DeclaredFact& fact : facts_at(label)) {
+    if (ranges_.of(fact.in).high <= fact.high) continue;
+    return refuse(offsets_[index], "R8",
+                  fmt::format("what is declared at byte 0x{:x} does not hold here", label));
+  }
+  return {};
+}
+
+void Checker::enter_label(uint64_t offset) {
+  ranges_.forget_all();
+  for (const DeclaredFact& fact : facts_at(offset))
+    ranges_.declare(fact.in, fact.high);
+}
+
 Expected<void> Checker::check_instructions() {
+  bool falls_through = true;  // Into the first instruction with nothing known.
   for (uint32_t index = 0; index < code_.size(); ++index) {
-    if (is_label_[offsets_[index]]) ranges_.forget_all();
+    const uint32_t offset = offsets_[index];
+    if (is_label_[offset]) {
+      if (falls_through) CLEW_TRY(check_facts(index, offset));
+      enter_label(offset);
+    }
     CLEW_TRY(check_registers(index));
     CLEW_TRY(check_memory(index));
+    if (is_jump(index)) CLEW_TRY(check_facts(index, static_cast<uint64_t>(target(index))));
+    if (policy_.branch_guards) ranges_.apply_not_taken(code_[index]);
     ranges_.apply(code_[index]);
+    falls_through = code_[index].operation != Operation::Jump;
   }
   return {};
 }

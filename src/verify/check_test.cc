@@ -438,6 +438,99 @@ TEST(VerifyR10, R13IsFreeInBodiesWithoutLoops) {
   EXPECT_FINE(Bytes{0x4D, 0x31, 0xED} + jump_short(kJz, 0));
 }
 
+// cmp rcx, limit (64 bits)
+Bytes compare_rcx(uint32_t limit) {
+  return Bytes{0x48, 0x81, 0xF9} + word32(limit);
+}
+constexpr uint8_t kJa = 0x77;
+constexpr uint8_t kJae = 0x73;
+constexpr uint8_t kJb = 0x72;
+
+TEST(VerifyR7, AComparisonBoundsWhatIsBehindItsBranch) {
+  Policy guards = policy();
+  guards.branch_guards = true;
+  const Bytes store = store_indexed(kWindow);
+  const auto over_store = [&](uint8_t jump) {
+    return jump_short(jump, static_cast<int>(store.size()));
+  };
+  EXPECT_FINE(compare_rcx(0xFFF) + over_store(kJa) + store, guards);
+  EXPECT_FINE(compare_rcx(0x1000) + over_store(kJae) + store, guards);
+  EXPECT_RULE("R6",
+              compare_rcx(0xFFF) + over_store(kJa) + store);  // Not without the policy's word.
+  EXPECT_RULE("R6", compare_rcx(0xFFF) + over_store(kJb) + store, guards);
+  EXPECT_RULE("R6", compare_rcx(0xFFF) + over_store(kJz) + store, guards);
+  EXPECT_RULE("R6", compare_rcx(0x7FFF'FFFF) + over_store(kJa) + store, guards);
+  EXPECT_RULE("R6", compare_rcx(0xFFFF'FFFF) + over_store(kJa) + store, guards);  // Signed: -1.
+  // 32 bits of rcx say nothing of the others.
+  EXPECT_RULE("R6", Bytes{0x81, 0xF9} + word32(0xFFF) + over_store(kJa) + store, guards);
+  // Another register.
+  EXPECT_RULE("R6", Bytes{0x48, 0x81, 0xFA} + word32(0xFFF) + over_store(kJa) + store, guards);
+  // Something between the comparison and the branch, even if it leaves flags and rcx alone.
+  EXPECT_RULE("R6", compare_rcx(0xFFF) + Bytes{0x89, 0xC8} + over_store(kJa) + store, guards);
+  // A label between them: a jump goes over the comparison.
+  EXPECT_RULE("R6", jump_short(kJz, 7) + compare_rcx(0xFFF) + over_store(kJa) + store, guards);
+  // Where the branch is taken nothing is known.
+  EXPECT_RULE("R6", compare_rcx(0xFFF) + jump_short(kJa, 0) + store, guards);
+  // Written after the comparison.
+  EXPECT_RULE("R6",
+              compare_rcx(0xFFF) + jump_short(kJa, static_cast<int>(store.size()) + 3) +
+                  Bytes{0x48, 0xFF - 0x76, 0xC1} + store,
+              guards);  // mov rcx, rax
+}
+
+TEST(VerifyR8, DeclaredFactsHoldOnEveryWay) {
+  // mov ecx, 8 ; jz label ; mov ecx, 16 ; label: mov gs:[rcx + window], rax
+  const auto ways = [](uint32_t first, uint32_t second) {
+    return Bytes{0xB9} + word32(first) + jump_short(kJz, 5) + Bytes{0xB9} + word32(second) +
+           store_indexed(kWindow);
+  };
+  constexpr uint32_t kLabel = 12;
+  const auto declaring = [](const std::vector<DeclaredFact>& facts) {
+    Policy with = policy();
+    with.facts = facts;
+    return with;
+  };
+  const std::vector<DeclaredFact> sixteen = {{kLabel, abi::Register::Rcx, 16}};
+  EXPECT_RULE("R6", ways(8, 16));
+  EXPECT_FINE(ways(8, 16), declaring(sixteen));
+  EXPECT_RULE("R8", ways(17, 16), declaring(sixteen));
+  EXPECT_RULE("R8", ways(8, 17), declaring(sixteen));
+  // Of another register, at another place, or for nothing.
+  const std::vector<DeclaredFact> other = {{kLabel, abi::Register::Rdx, 16}};
+  EXPECT_RULE("R8", ways(8, 16), declaring(other));
+  const std::vector<DeclaredFact> elsewhere = {{kLabel + 1, abi::Register::Rcx, 16}};
+  EXPECT_RULE("R6", ways(8, 16), declaring(elsewhere));
+  const std::vector<DeclaredFact> too_high = {{kLabel, abi::Register::Rcx, 0xFFFF'FFFF}};
+  EXPECT_RULE("R6", ways(8, 16), declaring(too_high));
+  // At the beginning nothing holds that is only declared.
+  const Bytes at_once = store_indexed(kWindow) + jump_short(kJz, 0);
+  const std::vector<DeclaredFact> begin = {{0, abi::Register::Rcx, 16}};
+  EXPECT_RULE("R6", at_once, declaring(begin));
+  const std::vector<DeclaredFact> unsorted = {{kLabel, abi::Register::Rcx, 16},
+                                              {0, abi::Register::Rcx, 16}};
+  EXPECT_THAT(verdict(ways(8, 16), declaring(unsorted)), HasSubstr("policy"));
+}
+
+// A fact at a loop's head may rest on itself, but must be true at first and stay so.
+TEST(VerifyR8, DeclaredFactsHoldInEachTurn) {
+  const auto turns = [](uint32_t begin, const Bytes& change) {
+    const Bytes body = store_indexed(kWindow) + change;
+    const auto back = -static_cast<int>(7 + 2 + body.size() + 2);
+    return set_fuel(100) + Bytes{0xB9} + word32(begin) + charge(10) +
+           jump_short(kJs, static_cast<int>(body.size()) + 2) + body + jump_short(kJz, back);
+  };
+  constexpr uint32_t kHead = 11;
+  const std::vector<DeclaredFact> facts = {{kHead, abi::Register::Rcx, 0xFF8}};
+  Policy with = policy();
+  with.facts = facts;
+  const Bytes masks = Bytes{0x48, 0x83, 0xC1, 8} + Bytes{0x81, 0xE1} + word32(0xFF8);
+  EXPECT_FINE(turns(0, {}), with);
+  EXPECT_FINE(turns(0, masks), with);
+  EXPECT_RULE("R6", turns(0, masks));
+  EXPECT_RULE("R8", turns(0x1000, masks), with);
+  EXPECT_RULE("R8", turns(0, Bytes{0x48, 0x83, 0xC1, 8}), with);  // add rcx, 8
+}
+
 TEST(VerifyR12, CallsReachExactEntries) {
   EXPECT_FINE(call(kAddress, kEntry));
   EXPECT_RULE("R12", call(kAddress, kEntry + 3));

@@ -154,7 +154,27 @@ Range Ranges::result(const Instruction& i) const {
   return {};
 }
 
+void Ranges::apply_not_taken(const Instruction& branch) {
+  constexpr uint8_t kAboveOrEqual = 3;  // jae
+  constexpr uint8_t kAbove = 7;         // ja
+  if (branch.operation != Operation::JumpIf || !compared_) return;
+  const Compared compared = *compared_;
+  uint64_t high = compared.with;
+  if (branch.condition == kAboveOrEqual && high != 0)
+    --high;
+  else if (branch.condition != kAbove)
+    return;
+  Range known = of(compared.in);
+  known.high = std::min(known.high, high);
+  known.low = std::min(known.low, known.high);  // Where no value fits, the place is not reached.
+  set(compared.in, known);
+}
+
 void Ranges::apply(const Instruction& i) {
+  compared_.reset();
+  const bool bounds = i.operation == Operation::Compare && i.size_bytes == 8 && i.has_immediate &&
+                      i.first.kind == Operand::Kind::Register;
+  if (bounds) compared_ = Compared{.in = i.first.in, .with = i.immediate};
   switch (i.operation) {
     case Operation::Compare:
     case Operation::Test:

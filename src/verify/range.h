@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "verify/instruction.h"
 
@@ -28,11 +29,23 @@ class Ranges {
  public:
   [[nodiscard]] const Range& of(Register r) const { return ranges_[static_cast<unsigned>(r)]; }
   // At a label: nothing is known (R8).
-  void forget_all() { ranges_ = {}; }
+  void forget_all() {
+    ranges_ = {};
+    compared_.reset();
+  }
+  // At a label, behind forget_all().
+  void declare(Register r, uint64_t high) { set(r, {0, high, 0}); }
   // What is known after `instruction`, which must have passed the rules on its operands.
   void apply(const Instruction& instruction);
+  // The same behind a conditional branch that was not taken: `cmp r64, imm ; ja …` leaves r <= imm.
+  void apply_not_taken(const Instruction& branch);
 
  private:
+  // What the last instruction compared with a constant, all 64 bits of it.
+  struct Compared {
+    Register in = Register::Rax;
+    uint64_t with = 0;
+  };
   void set(Register r, const Range& range) { ranges_[static_cast<unsigned>(r)] = range; }
   [[nodiscard]] Range source(const Instruction& instruction) const;
   [[nodiscard]] Range result(const Instruction& instruction) const;
@@ -40,6 +53,7 @@ class Ranges {
   [[nodiscard]] Range address(const Memory& memory) const;
 
   std::array<Range, 16> ranges_ = {};
+  std::optional<Compared> compared_;
 };
 
 }  // namespace clew::verify

@@ -14,6 +14,13 @@
 
 namespace clew::verify {
 
+// Claimed of a register at a label; check() makes sure that it holds on every way there (R8).
+struct DeclaredFact {
+  uint32_t offset_bytes = 0;  // Of the label in the bytes.
+  abi::Register in = abi::Register::Rax;
+  uint64_t high = 0;
+};
+
 // What the bytes may do. Numbers come from the arena's layout, not from the code's producer.
 struct Policy {
   uint64_t address = 0;             // Of the first byte, in the target.
@@ -27,6 +34,8 @@ struct Policy {
   abi::RegisterSet clobbers;  // The registers that the stub saved: only these may be written.
   std::span<const uint64_t> accessor_entries;  // Exact call targets.
   uint64_t fuel_max = 100'000;
+  std::span<const DeclaredFact> facts = {};  // In the order of their offsets. Not trusted.
+  bool branch_guards = false;  // A compared bound is one: not for code of a fellow tenant's.
 };
 
 // Bytes that passed, bound to the address and policy they were checked for. Only check() makes one.

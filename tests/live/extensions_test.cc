@@ -47,10 +47,10 @@ Report traced(Victim& victim, const std::string& query, uint64_t rounds,
 
 TEST(Extensions, AListOfTheProgramIsWalked) {
   Victim victim("typed");
-  const Report report = traced(
-      victim, R"(from e in entry("typed!priced") let length = list_length(e.item, 16)
+  const Report report =
+      traced(victim, R"(from e in entry("typed!priced") let length = list_length(e.item, 16)
       group by length select length, count())",
-      kRounds);
+             kRounds);
   ASSERT_EQ(report.rows.size(), 1U) << report.error;
   EXPECT_EQ(report.rows[0].at("length").get<uint64_t>(), 2U) << report.rows[0].dump();
   EXPECT_EQ(report.rows[0].at("count").get<uint64_t>(), kRounds);

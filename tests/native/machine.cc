@@ -91,7 +91,8 @@ Expected<void> Machine::map() {
                   .window_size_log2 = options_.window_size_log2,
                   .slot_address = static_cast<uint32_t>(low),
                   .generation_address = static_cast<uint32_t>(low + kGenerationOffset),
-                  .fuel = options_.fuel};
+                  .fuel = options_.fuel,
+                  .branch_guards = options_.branch_guards};
   const uint64_t base = reinterpret_cast<uint64_t>(control) - low;
   if (syscall(SYS_arch_prctl, ARCH_SET_GS, base) != 0) return fail(ErrorCode::Io, "no gs base");
   return {};
@@ -174,7 +175,9 @@ verify::Policy Machine::policy(abi::RegisterSet clobbers) const {
           .stack_readable_bytes = saved + above,
           .clobbers = clobbers,
           .accessor_entries = entries_,
-          .fuel_max = options_.fuel};
+          .fuel_max = options_.fuel,
+          .facts = facts_,
+          .branch_guards = options_.branch_guards};
 }
 
 std::span<uint8_t> Machine::window() {
@@ -225,6 +228,9 @@ void Machine::write_stub(std::span<const uint8_t> body, abi::RegisterSet clobber
 bool Machine::install(const Code& code) {
   std::vector<uint8_t> bytes = code.bytes;
   if (!relocate(code, policy(code.clobbers).address, entries_, bytes)) return false;
+  facts_.clear();
+  for (const DeclaredFact& fact : code.facts)
+    facts_.push_back({fact.offset_bytes, fact.in, fact.high});
   write_stub(bytes, code.clobbers);
   return true;
 }

@@ -34,6 +34,7 @@ struct MachineOptions {
   PointKind point = PointKind::Entry;
   uint32_t window_size_log2 = 14;
   uint64_t fuel = 100'000;
+  bool branch_guards = false;
 };
 
 class Machine {
@@ -45,7 +46,7 @@ class Machine {
 
   // For translate().
   [[nodiscard]] const Environment& environment() const { return environment_; }
-  // For verify::check() of a body with these clobbers.
+  // For verify::check() of a body with these clobbers; with what the last installed code declares.
   [[nodiscard]] verify::Policy policy(abi::RegisterSet clobbers) const;
   [[nodiscard]] std::span<const uint64_t> accessor_entries() const { return entries_; }
 
@@ -98,6 +99,7 @@ class Machine {
   std::array<CallRecord, abi::kAccessorCount> records_;
   std::array<uint64_t, abi::kAccessorCount> entries_;
   std::span<const uint8_t> body_;
+  std::vector<verify::DeclaredFact> facts_;
   isa::AccessorHost* host_ = nullptr;
   uint64_t frame_ = 0;
 };

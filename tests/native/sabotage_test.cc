@@ -23,6 +23,7 @@ using Bytes = std::vector<uint8_t>;
 struct Body {
   Bytes bytes;
   verify::Policy policy;
+  std::vector<verify::DeclaredFact> facts = {};
 };
 
 struct Place {
@@ -66,10 +67,14 @@ size_t displacement_at(const Bytes& bytes, const Place& place) {
   return place.offset;
 }
 
-class Sabotage : public testing::Test {
+// With masks, and with comparisons.
+class Sabotage : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
-    auto made = Machine::make({.point = PointKind::Entry, .window_size_log2 = 13, .fuel = 10'000});
+    auto made = Machine::make({.point = PointKind::Entry,
+                               .window_size_log2 = 13,
+                               .fuel = 10'000,
+                               .branch_guards = GetParam()});
     ASSERT_TRUE(made.has_value());
     machine_ = std::move(*made);
     for (uint64_t seed = 1; seed <= 60; ++seed) {
@@ -84,6 +89,9 @@ class Sabotage : public testing::Test {
         "ldxdw %r2, [%r1]\nstxw [%r2+4], %r2\nstb [%r2+200], 1\nmov %r0, 0\nexit",
         "ldxdw %r2, [%r1]\nldxdw %r3, [%r1+8]\nlock add [%r2], %r3\nlock fetch xor [%r2+8], %r3\n"
         "mov %r0, 0\nexit",
+        // A list of pointers in the window is walked.
+        "lddw window %r2, 0x400\nagain:\nldxdw %r3, [%r2+8]\nstxdw [%r2+16], %r3\n"
+        "ldxdw %r2, [%r2]\njne %r2, 0, again\nmov %r0, 0\nexit",
     };
     for (const char* text : texts) {
       const auto program = isa::assemble(text);
@@ -97,6 +105,9 @@ class Sabotage : public testing::Test {
     const auto code = translate(program, machine_->environment(), {});
     if (!code) return;  // It reads a field that entry points lack.
     Body body = {.bytes = code->bytes, .policy = machine_->policy(code->clobbers)};
+    for (const DeclaredFact& fact : code->facts)
+      body.facts.push_back({fact.offset_bytes, fact.in, fact.high});
+    body.policy.facts = body.facts;
     ASSERT_TRUE(relocate(*code, body.policy.address, machine_->accessor_entries(), body.bytes));
     ASSERT_TRUE(verify::check(body.bytes, body.policy).has_value());
     bodies_.push_back(std::move(body));
@@ -108,6 +119,7 @@ class Sabotage : public testing::Test {
     for (const Body& body : bodies_) {
       for (const Place& place : places(body.bytes)) {
         Body spoilt = body;
+        spoilt.policy.facts = spoilt.facts;
         if (!spoil(spoilt, place)) continue;
         ++tried;
         EXPECT_FALSE(verify::check(spoilt.bytes, spoilt.policy).has_value())
@@ -122,7 +134,7 @@ class Sabotage : public testing::Test {
   std::vector<Body> bodies_;
 };
 
-TEST_F(Sabotage, AWrongDisplacementIsCaught) {
+TEST_P(Sabotage, AWrongDisplacementIsCaught) {
   const uint32_t tried = expect_all_refused([](Body& body, const Place& place) {
     const verify::Memory& memory = place.read.memory;
     const auto window = body.policy.window_address;
@@ -135,7 +147,7 @@ TEST_F(Sabotage, AWrongDisplacementIsCaught) {
   EXPECT_GT(tried, 300U);
 }
 
-TEST_F(Sabotage, AStoreToTheSlotIsCaught) {
+TEST_P(Sabotage, AStoreToTheSlotIsCaught) {
   const uint32_t tried = expect_all_refused([](Body& body, const Place& place) {
     if (!place.read.memory.gs || !writes_memory(place.read)) return false;
     put32(body.bytes, displacement_at(body.bytes, place), body.policy.slot_address + 8);
@@ -144,7 +156,7 @@ TEST_F(Sabotage, AStoreToTheSlotIsCaught) {
   EXPECT_GT(tried, 200U);
 }
 
-TEST_F(Sabotage, AMissingMaskIsCaught) {
+TEST_P(Sabotage, AMissingMaskIsCaught) {
   const uint32_t tried = expect_all_refused([](Body& body, const Place& place) {
     // The mask of a pointer in r10, which nothing else bounds: `and r10d, imm32`.
     const auto mask = (1U << body.policy.window_size_log2) - 1;
@@ -158,7 +170,37 @@ TEST_F(Sabotage, AMissingMaskIsCaught) {
   EXPECT_GE(tried, 3U);
 }
 
-TEST_F(Sabotage, AnUnsavedRegisterIsCaught) {
+TEST_P(Sabotage, ALooseComparisonIsCaught) {
+  const uint32_t tried = expect_all_refused([](Body& body, const Place& place) {
+    const auto limit = (1U << body.policy.window_size_log2) - 1;
+    const bool bounds = place.read.operation == verify::Operation::Compare &&
+                        place.read.size_bytes == 8 && place.read.has_immediate &&
+                        place.read.immediate == limit;
+    if (!bounds) return false;
+    put32(body.bytes, place.offset + place.read.length_bytes - 4, 0x7FFF'FFFF);
+    return true;
+  });
+  EXPECT_EQ(tried > 0, GetParam());
+}
+
+// Each fact that the code rests on, a little lower than the truth.
+TEST_P(Sabotage, AFalseFactIsCaught) {
+  uint32_t tried = 0;
+  for (const Body& body : bodies_) {
+    for (size_t i = 0; i < body.facts.size(); ++i) {
+      if (body.facts[i].high == 0) continue;
+      Body spoilt = body;
+      --spoilt.facts[i].high;
+      spoilt.policy.facts = spoilt.facts;
+      ++tried;
+      EXPECT_FALSE(verify::check(spoilt.bytes, spoilt.policy).has_value())
+          << "fact at byte " << spoilt.facts[i].offset_bytes;
+    }
+  }
+  EXPECT_GT(tried, 0U);
+}
+
+TEST_P(Sabotage, AnUnsavedRegisterIsCaught) {
   const uint32_t tried = expect_all_refused([](Body& body, const Place& place) {
     const bool writes = place.read.first.kind == verify::Operand::Kind::Register &&
                         place.read.operation != verify::Operation::Compare &&
@@ -173,7 +215,7 @@ TEST_F(Sabotage, AnUnsavedRegisterIsCaught) {
   EXPECT_GT(tried, 300U);
 }
 
-TEST_F(Sabotage, ACheapOrMissingChargeIsCaught) {
+TEST_P(Sabotage, ACheapOrMissingChargeIsCaught) {
   const auto is_charge = [](const Place& place) {
     return place.read.operation == verify::Operation::Subtract && place.read.has_immediate &&
            place.read.first.in == abi::kFuelRegister && place.read.length_bytes == 7;
@@ -194,7 +236,7 @@ TEST_F(Sabotage, ACheapOrMissingChargeIsCaught) {
   EXPECT_EQ(missing, cheap);
 }
 
-TEST_F(Sabotage, AWrongCallOrBranchTargetIsCaught) {
+TEST_P(Sabotage, AWrongCallOrBranchTargetIsCaught) {
   const uint32_t calls = expect_all_refused([](Body& body, const Place& place) {
     if (place.read.operation != verify::Operation::Call) return false;
     put32(body.bytes, place.offset + 1, static_cast<uint32_t>(place.read.branch) + 1);
@@ -211,7 +253,7 @@ TEST_F(Sabotage, AWrongCallOrBranchTargetIsCaught) {
   EXPECT_GT(branches, 30U);
 }
 
-TEST_F(Sabotage, AMisalignedLockIsCaught) {
+TEST_P(Sabotage, AMisalignedLockIsCaught) {
   const uint32_t tried = expect_all_refused([](Body& body, const Place& place) {
     const bool locks = place.read.lock || place.read.operation == verify::Operation::Exchange;
     if (!locks) return false;
@@ -221,6 +263,8 @@ TEST_F(Sabotage, AMisalignedLockIsCaught) {
   });
   EXPECT_GT(tried, 10U);
 }
+
+INSTANTIATE_TEST_SUITE_P(Guards, Sabotage, testing::Bool());
 
 }  // namespace
 }  // namespace clew::native
