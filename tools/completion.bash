@@ -3,7 +3,8 @@
 # are those of `clew VERB --help`; tools/check_completion compares them.
 
 _clew_options() {
-  local request="-p --pid -n --name -c --command --vocabulary --allow-missing -y --yes -f --follow"
+  local request="-p --pid -n --name -c --command --vocabulary --ext --no-branch-guards \
+    --allow-missing -y --yes -f --follow"
   local output="--for --every --json --csv --chart -o --output --spill --from -q --quiet"
   case "$1" in
     run) echo "$request $output" ;;
@@ -28,7 +29,7 @@ _clew_value() {
         -- "$2") ;;
     -c | --command) mapfile -t COMPREPLY < <(compgen -c -- "$2") ;;
     --for | --every) mapfile -t COMPREPLY < <(compgen -W "100ms 1s 5s 10s 1m" -- "$2") ;;
-    -o | --output | --spill | --from | --file | --vocabulary)
+    -o | --output | --spill | --from | --file | --vocabulary | --ext)
       mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
     *) return 1 ;;
   esac

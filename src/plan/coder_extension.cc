@@ -77,7 +77,8 @@ Expected<void> Coder::extension_call(const Expression& expression) {
   const auto linked = environment_.functions.find(expression.text);
   if (linked == environment_.functions.end()) {
     return fail(ErrorCode::InvalidQuery,
-                fmt::format("'{}' is a function of an extension, which is not possible here",
+                fmt::format("'{}' is a function of an extension, which is not possible at this source "
+                            "yet; sources in processes can call it",
                             expression.text));
   }
   const int32_t mark = frame_used_;

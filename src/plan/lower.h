@@ -62,8 +62,9 @@ struct LowerInput {
   uint64_t base_ns = 0;
   int64_t epoch_ns = 0;      // CLOCK_REALTIME - CLOCK_MONOTONIC.
   uint32_t group_count = 1;  // Dense: distinct keys over all sites.
-  std::span<const extension::Extension> extensions =
-      {};  // That have the functions that the query calls.
+  bool branch_guards = true;  // Addresses of extensions are compared, not masked.
+  // That have the functions that the query calls.
+  std::span<const extension::Extension> extensions = {};
 };
 
 // What a time stamp means. The tracer computes what Coder::monotonic_time computes in a probe.
