@@ -124,6 +124,29 @@ TEST(Extensions, AnEndlessLoopIsCut) {
   EXPECT_EQ(report.summary.at("missed").at("fuel").get<uint64_t>(), 8U) << report.summary.dump();
 }
 
+// Stores to addresses of the program: they end the hit, or land in the thread's own state.
+TEST(Extensions, WildPointersDoNotReachTheProgram) {
+  const Source source(
+      "u64 wild(u64 *p) { for (u64 i = 1; i < 50; ++i) p[i * 997] = i; *p = 1; return *p; }\n");
+  const std::string query = R"(from e in entry("typed!priced") select wild(e.item))";
+  {
+    Victim victim("typed");
+    const Report report = traced(victim, query, kRounds, {"--ext", source.path()});
+    EXPECT_EQ(report.summary.at("missed").at("unreadable").get<uint64_t>(), kRounds);
+    EXPECT_EQ(report.rows.size(), 0U);
+  }
+  Victim victim("typed");
+  (void)traced(victim, query, kRounds, {"--ext", source.path(), "--no-branch-guards"});
+  EXPECT_EQ(victim.run(kRounds), untraced_result("typed", kRounds));
+}
+
+TEST(Extensions, SourcesOfTheKernelSayThatTheyCannotCallThem) {
+  const Report report = run_clew(
+      {"run", R"(from e in syscall("read") select moving_average(e.arg2))", "--for", "1ms"});
+  EXPECT_EQ(report.status, 1);
+  EXPECT_THAT(report.error, HasSubstr("'moving_average' is a function of an extension"));
+}
+
 TEST(Extensions, MistakesHaveTheirLine) {
   const Source source("u64 f(u64 a);\nu64 g(u64 a) {\n  return f(a) + 1;\n}\n");
   const Report report = run_clew({"run", R"(from e in entry("typed!scaled") select g(e.count))",
