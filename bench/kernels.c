@@ -6,7 +6,8 @@ typedef unsigned char u8;
 typedef unsigned int u32;
 typedef unsigned long u64;
 
-/* --- MD5 (RFC 1321) of one MiB ------------------------------------------------------------------ */
+/* --- MD5 (RFC 1321) of one MiB ------------------------------------------------------------------
+ */
 
 #define INPUT_BYTES (1u << 20)
 static u32 input[INPUT_BYTES / 4];
@@ -25,7 +26,7 @@ static inline u32 rotate(u32 value, u32 count) {
 u64 run_md5(u64 blocks) {
   u32 s0 = 0x67452301, s1 = 0xefcdab89, s2 = 0x98badcfe, s3 = 0x10325476;
   for (u64 i = 0; i < blocks; ++i) {
-    const u32 *block = input + 16 * (i & (INPUT_BYTES / 64 - 1));
+    const u32* block = input + 16 * (i & (INPUT_BYTES / 64 - 1));
     u32 a = s0, b = s1, c = s2, d = s3;
     STEP(F(b, c, d), a, b, c, d, 0, 0xd76aa478, 7);
     STEP(F(a, b, c), d, a, b, c, 1, 0xe8c7b756, 12);
@@ -99,8 +100,9 @@ u64 run_md5(u64 blocks) {
   return (u64)s0 << 32 | s3;
 }
 
-/* --- Logical disk: blocks are written to a log; a map says where each is, a count of each segment's
- * blocks that are still valid. 80 % of the writes go to 20 % of the blocks. ----------------------- */
+/* --- Logical disk: blocks are written to a log; a map says where each is, a count of each
+ * segment's blocks that are still valid. 80 % of the writes go to 20 % of the blocks.
+ * ----------------------- */
 
 #define BLOCKS (1u << 18)
 #define SEGMENT_BLOCKS 64u
@@ -120,7 +122,7 @@ u64 run_lld(u64 writes) {
     const u32 block = (u32)(random >> 20) & (is_hot ? BLOCKS / 4 - 1 : BLOCKS - 1);
     const u32 old = place_of[block];
     if (old != 0) {
-      u32 *valid = &valid_in[(old - 1) / SEGMENT_BLOCKS];
+      u32* valid = &valid_in[(old - 1) / SEGMENT_BLOCKS];
       if (--*valid == 0) ++freed;
     }
     while (valid_in[next / SEGMENT_BLOCKS] >= SEGMENT_BLOCKS)
@@ -132,20 +134,21 @@ u64 run_lld(u64 writes) {
   return freed * 31 + next;
 }
 
-/* --- Hot list: is the page that is about to be evicted on the list of hot ones? ----------------- */
+/* --- Hot list: is the page that is about to be evicted on the list of hot ones? -----------------
+ */
 
 #define HOT_PAGES 64u
 struct hot {
-  struct hot *next;
+  struct hot* next;
   u64 page;
 };
 static struct hot hot[HOT_PAGES];
-static struct hot *first;
+static struct hot* first;
 
 u64 run_hotlist(u64 lookups) {
   if (first == 0) {
     for (u32 i = 0; i < HOT_PAGES; ++i) {
-      struct hot *one = &hot[(i * 29u) % HOT_PAGES];
+      struct hot* one = &hot[(i * 29u) % HOT_PAGES];
       one->page = i * 4096;
       one->next = first;
       first = one;
@@ -154,7 +157,7 @@ u64 run_hotlist(u64 lookups) {
   u64 found = 0;
   for (u64 i = 0; i < lookups; ++i) {
     const u64 page = (i % (2 * HOT_PAGES)) * 4096;
-    for (const struct hot *one = first; one != 0; one = one->next) {
+    for (const struct hot* one = first; one != 0; one = one->next) {
       if (one->page == page) {
         ++found;
         break;

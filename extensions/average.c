@@ -20,8 +20,8 @@ s64 moving_average(s64 value) {
 static s64 smooth; /* Times 65536. */
 static bool has_smooth;
 
-/* An average in which every value weighs 1/`weight` and what was before it the rest; the first value
- * is the first average. */
+/* An average in which every value weighs 1/`weight` and what was before it the rest; the first
+ * value is the first average. */
 s64 exponential_average(s64 value, s64 weight) {
   s64 scaled = value << 16;
   if (weight < 1) weight = 1;

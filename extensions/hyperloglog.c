@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many different values there were (Flajolet et al., HyperLogLog, 2007), in integers: the sum of
- * 2^-register is kept in units of 2^-32 while registers change. */
+/* How many different values there were (Flajolet et al., HyperLogLog, 2007), in integers: the sum
+ * of 2^-register is kept in units of 2^-32 while registers change. */
 #include "clew.h"
 
 #define REGISTERS_LOG2 10
@@ -32,7 +32,8 @@ static u64 logarithm(u64 x) {
   return result + 2 * sum;
 }
 
-/* Adds a value; the estimate of how many different ones there were. Within some 3 % in most cases. */
+/* Adds a value; the estimate of how many different ones there were. Within some 3 % in most cases.
+ */
 u64 hyperloglog(u64 value) {
   if (!has_begun) {
     has_begun = true;
@@ -40,7 +41,7 @@ u64 hyperloglog(u64 value) {
     inverse_sum = (u64)REGISTERS << 32;
   }
   u64 hash = clew_mix(value + 0x9E3779B97F4A7C15ul);
-  u8 *rank = &ranks[hash & (REGISTERS - 1)];
+  u8* rank = &ranks[hash & (REGISTERS - 1)];
   u64 rest = hash >> REGISTERS_LOG2;
   u64 length = clew_bit_length(rest);
   u64 found = 64 - REGISTERS_LOG2 - length + 1;

@@ -94,14 +94,14 @@ static void digest_block(u32 state[4]) {
 static u32 state[4];
 
 /* False when the bytes cannot be read, or are more than 8 KiB. */
-static bool digest(const void *bytes, u64 size) {
+static bool digest(const void* bytes, u64 size) {
   state[0] = 0x67452301;
   state[1] = 0xefcdab89;
   state[2] = 0x98badcfe;
   state[3] = 0x10325476;
   if (size > SIZE_MAX_BYTES) return false;
   u64 rest = size;
-  const char *next = bytes;
+  const char* next = bytes;
   bool has_end = false;
   for (;;) {
     u64 here = rest < BLOCK ? rest : BLOCK;
@@ -124,14 +124,14 @@ static bool digest(const void *bytes, u64 size) {
   }
 }
 
-/* The first and the last eight bytes of the digest, as a number whose hexadecimal digits read as the
- * digest is written; 0 when the bytes cannot be read. */
-u64 md5_high(const void *bytes, u64 size) {
+/* The first and the last eight bytes of the digest, as a number whose hexadecimal digits read as
+ * the digest is written; 0 when the bytes cannot be read. */
+u64 md5_high(const void* bytes, u64 size) {
   if (!digest(bytes, size)) return 0;
   return (u64)__builtin_bswap32(state[0]) << 32 | __builtin_bswap32(state[1]);
 }
 
-u64 md5_low(const void *bytes, u64 size) {
+u64 md5_low(const void* bytes, u64 size) {
   if (!digest(bytes, size)) return 0;
   return (u64)__builtin_bswap32(state[2]) << 32 | __builtin_bswap32(state[3]);
 }

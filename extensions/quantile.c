@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A quantile of all values so far, within 1/32 of it: a histogram whose buckets are 32 to a power of
- * two (as HdrHistogram has them), walked from the top. */
+/* A quantile of all values so far, within 1/32 of it: a histogram whose buckets are 32 to a power
+ * of two (as HdrHistogram has them), walked from the top. */
 #include "clew.h"
 
 #define STEPS_LOG2 5

@@ -13,7 +13,7 @@ static u64 count_of(u64 key) {
   u64 hash = clew_mix(key);
   u64 least = ~0ul;
   for (u32 row = 0; row < SKETCH_ROWS; ++row) {
-    u32 *count = &counts[row][hash >> (16 * row) & (SKETCH_COLUMNS - 1)];
+    u32* count = &counts[row][hash >> (16 * row) & (SKETCH_COLUMNS - 1)];
     if (*count != ~0u) ++*count;
     if (*count < least) least = *count;
   }

@@ -7,17 +7,17 @@
 #define TREE_OPEN_MAX 64
 #define TREE_MAX 4096
 
-static const void *link_of(const void *node, u64 offset) {
-  const void *next = NULL;
-  clew_read(&next, sizeof next, (const char *)node + offset);
+static const void* link_of(const void* node, u64 offset) {
+  const void* next = NULL;
+  clew_read(&next, sizeof next, (const char*)node + offset);
   return next;
 }
 
-/* Nodes of a list that ends with a null link, or where it began; `next` is the offset of the link in
- * a node. */
-u64 list_length(const void *first, u64 next) {
+/* Nodes of a list that ends with a null link, or where it began; `next` is the offset of the link
+ * in a node. */
+u64 list_length(const void* first, u64 next) {
   u64 length = 0;
-  const void *node = first;
+  const void* node = first;
   while (node != NULL && length < LIST_MAX) {
     ++length;
     node = link_of(node, next);
@@ -26,12 +26,13 @@ u64 list_length(const void *first, u64 next) {
   return length;
 }
 
-/* The place (from 1) of the first node whose 8 bytes at `offset` are `value`; 0 when none has it. */
-u64 list_find(const void *first, u64 next, u64 offset, u64 value) {
-  const void *node = first;
+/* The place (from 1) of the first node whose 8 bytes at `offset` are `value`; 0 when none has it.
+ */
+u64 list_find(const void* first, u64 next, u64 offset, u64 value) {
+  const void* node = first;
   for (u64 place = 1; node != NULL && place <= LIST_MAX; ++place) {
     u64 found = 0;
-    if (!clew_read(&found, sizeof found, (const char *)node + offset)) return 0;
+    if (!clew_read(&found, sizeof found, (const char*)node + offset)) return 0;
     if (found == value) return place;
     node = link_of(node, next);
     if (node == first) break;
@@ -39,17 +40,17 @@ u64 list_find(const void *first, u64 next, u64 offset, u64 value) {
   return 0;
 }
 
-static const void *open_nodes[TREE_OPEN_MAX];
+static const void* open_nodes[TREE_OPEN_MAX];
 
 /* Nodes of a binary tree; `left` and `right` are the offsets of the links in a node. */
-u64 tree_size(const void *root, u64 left, u64 right) {
+u64 tree_size(const void* root, u64 left, u64 right) {
   u64 size = 0;
   u32 open = 0;
   if (root != NULL) open_nodes[open++] = root;
   while (open > 0 && size < TREE_MAX) {
-    const void *node = open_nodes[--open & (TREE_OPEN_MAX - 1)];
+    const void* node = open_nodes[--open & (TREE_OPEN_MAX - 1)];
     ++size;
-    const void *children[2] = {link_of(node, left), link_of(node, right)};
+    const void* children[2] = {link_of(node, left), link_of(node, right)};
     for (u32 i = 0; i < 2; ++i)
       if (children[i] != NULL && open < TREE_OPEN_MAX) open_nodes[open++] = children[i];
   }

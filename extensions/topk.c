@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The most frequent values (Metwally et al., Efficient Computation of Frequent and Top-k Elements in
- * Data Streams, ICDT 2005: space saving). */
+/* The most frequent values (Metwally et al., Efficient Computation of Frequent and Top-k Elements
+ * in Data Streams, ICDT 2005: space saving). */
 #include "clew.h"
 
 #define PLACES 32
@@ -30,8 +30,8 @@ u64 topk_rank(u64 key) {
   return rank;
 }
 
-/* How often the value was counted by topk_rank(), perhaps too high by topk_error(); 0 when it is not
- * among the most frequent ones. */
+/* How often the value was counted by topk_rank(), perhaps too high by topk_error(); 0 when it is
+ * not among the most frequent ones. */
 u64 topk_count(u64 key) {
   for (u32 i = 0; i < PLACES; ++i)
     if (counts[i] != 0 && keys[i] == key) return counts[i];

@@ -76,10 +76,11 @@ void Coder::prepare_extensions(const std::set<std::string>& functions) {
 Expected<void> Coder::extension_call(const Expression& expression) {
   const auto linked = environment_.functions.find(expression.text);
   if (linked == environment_.functions.end()) {
-    return fail(ErrorCode::InvalidQuery,
-                fmt::format("'{}' is a function of an extension, which is not possible at this source "
-                            "yet; sources in processes can call it",
-                            expression.text));
+    return fail(
+        ErrorCode::InvalidQuery,
+        fmt::format("'{}' is a function of an extension, which is not possible at this source "
+                    "yet; sources in processes can call it",
+                    expression.text));
   }
   const int32_t mark = frame_used_;
   std::vector<int32_t> areas;

@@ -60,8 +60,8 @@ struct LowerInput {
   uint32_t tick_shift = 0;
   uint64_t base_ticks = 0;
   uint64_t base_ns = 0;
-  int64_t epoch_ns = 0;      // CLOCK_REALTIME - CLOCK_MONOTONIC.
-  uint32_t group_count = 1;  // Dense: distinct keys over all sites.
+  int64_t epoch_ns = 0;       // CLOCK_REALTIME - CLOCK_MONOTONIC.
+  uint32_t group_count = 1;   // Dense: distinct keys over all sites.
   bool branch_guards = true;  // Addresses of extensions are compared, not masked.
   // That have the functions that the query calls.
   std::span<const extension::Extension> extensions = {};

@@ -130,16 +130,16 @@ enum class Function : uint8_t {
   Log2,  // (integer) floor(log2(x)) of the unsigned value; 0 for 0. int32.
   Min,   // (a, b) of one type.
   Max,
-  Abs,            // (integer or float), same type.
-  Hash,           // (integer or string) uint64.
-  Len,            // (string) uint32: bytes before the NUL.
-  Substr,         // (string, first, count) constants: a string. Beyond the end: "".
-  Contains,       // (string, string constant) int32.
-  StartsWith,     // (string, string constant) int32.
-  Like,           // (string, pattern constant): % is any run, _ any one byte, \ escapes. int32.
-  Sample,         // (n constant >= 1): 1 for one in n evaluations of this thread, else 0. int32.
-  Hex,            // (integer) string "0x…"; in columns only.
-  Extension,      // (integers): a function of an extension, whose name is Expression::text.
+  Abs,         // (integer or float), same type.
+  Hash,        // (integer or string) uint64.
+  Len,         // (string) uint32: bytes before the NUL.
+  Substr,      // (string, first, count) constants: a string. Beyond the end: "".
+  Contains,    // (string, string constant) int32.
+  StartsWith,  // (string, string constant) int32.
+  Like,        // (string, pattern constant): % is any run, _ any one byte, \ escapes. int32.
+  Sample,      // (n constant >= 1): 1 for one in n evaluations of this thread, else 0. int32.
+  Hex,         // (integer) string "0x…"; in columns only.
+  Extension,   // (integers): a function of an extension, whose name is Expression::text.
 };
 
 enum class ExpressionKind : uint8_t {

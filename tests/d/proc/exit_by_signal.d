@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process that a signal ends: 2, and only once. */
-/* flags: -q -c "/usr/bin/timeout 0.05 /bin/sleep 5" */
+/* flags: -q -c "/bin/bash -c '(kill -TERM $BASHPID); true'" */
 proc:::exit
 /ppid == $target/
 {
