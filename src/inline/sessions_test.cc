@@ -96,6 +96,29 @@ TEST_F(Sessions, AnExitAndAnEntryOfDifferentSessionsBothCount) {
   EXPECT_TRUE(changed_text(victim_.pid()).empty());
 }
 
+// The second probe begins four bytes behind the first one, and the jump of a layer above has five.
+TEST_F(Sessions, ShareASiteWithProbesThatAreCloserThanAJump) {
+  const uint64_t start = module_->address_of("short_work");
+  const std::vector<Request> requests = {{RequestKind::Entry, start},
+                                         {RequestKind::Offset, start + 4}};
+  std::vector<Attachment> layers;
+  for (int i = 0; i < 3; ++i) {
+    auto attachment = Attachment::open(victim_.pid(), small_options());
+    ASSERT_TRUE(attachment.has_value()) << attachment.error().message;
+    const Plan plan =
+        plan_windows(module_->code, requests, attachment->installed(module_->load_bias));
+    const auto report = install_counters(*attachment, *module_, plan);
+    ASSERT_TRUE(report.has_value() && report->refusals.empty());
+    layers.push_back(std::move(*attachment));
+  }
+  for (; !layers.empty(); layers.erase(layers.begin())) {
+    EXPECT_EQ(victim_.ask_number("short 1000"), 500500);
+    leave(layers.front());
+  }
+  EXPECT_EQ(victim_.ask_number("short 1000"), 500500);
+  EXPECT_TRUE(changed_text(victim_.pid()).empty());
+}
+
 // Runs `work` in a child and kills it `delay` after it said that it began.
 template <typename Work>
 void kill_tracer(const Work& work, std::chrono::microseconds delay) {

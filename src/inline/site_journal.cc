@@ -201,13 +201,15 @@ void SiteJournal::relink(std::span<const uint32_t> layers) const {
     relink_instruction(layers, i);
 }
 
-// All of them first: a head of 5 bytes covers what follows a shorter instruction, so the head of
-// the next one would overwrite a jump that stands there already.
+// Of the instructions with a probe: jumps stand there alone, and the heads of others may cover the
+// next probe.
 void SiteJournal::restore_copies(std::span<const uint32_t> layers, uint32_t count) const {
   for (const uint32_t index : layers) {
     const abi::LayerRecord& record = layer(index);
-    for (uint32_t i = 0; i < count; ++i)
+    for (uint32_t i = 0; i < count; ++i) {
+      if (!has(record.with_points, i)) continue;
       write_code(record.address + record.instructions[i].copy, record.copy_head[i]);
+    }
   }
 }
 

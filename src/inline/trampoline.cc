@@ -79,6 +79,7 @@ class Builder {
 
  private:
   Expected<void> emit(std::span<const Point> points, uint64_t address, std::vector<uint8_t>& code);
+  [[nodiscard]] bool has_probe(unsigned instruction) const;
   void emit_padding(Writer& out, uint8_t instruction);
   void emit_link(Writer& out, uint8_t instruction);
   void emit_stub(Writer& out, const Point& point, size_t index);
@@ -172,16 +173,23 @@ std::optional<size_t> Builder::index_of(const Point& point) const {
   return std::nullopt;
 }
 
+bool Builder::has_probe(unsigned instruction) const {
+  const auto here = [&](const Point& p) { return p.instruction == instruction; };
+  return (request_.lower_points >> instruction & 1) != 0 ||
+         std::any_of(request_.points.begin(), request_.points.end(), here);
+}
+
 // A layer above writes a jump over the copy of an instruction that has a probe; it must not reach
-// into the next probe.
+// into the next probe. Copies are as long as what they are copies of, or longer.
 void Builder::emit_padding(Writer& out, uint8_t instruction) {
-  if (instruction == 0) return;
-  const auto before = static_cast<uint8_t>(instruction - 1);
-  const auto here = [&](const Point& p) { return p.instruction == before; };
-  const bool probed = (request_.lower_points >> before & 1) != 0 ||
-                      std::any_of(request_.points.begin(), request_.points.end(), here);
-  const uint8_t length = request_.window->instructions[before].length;
-  if (probed && length < abi::kCopyHeadBytes) out.fill(abi::kCopyHeadBytes - length, kNop);
+  unsigned before = instruction;
+  uint32_t length = 0;
+  while (before > 0) {
+    length += request_.window->instructions[--before].length;
+    if (has_probe(before)) break;
+  }
+  const bool is_short = length < abi::kCopyHeadBytes && instruction != 0 && has_probe(before);
+  if (is_short) out.fill(abi::kCopyHeadBytes - length, kNop);
 }
 
 void Builder::emit_link(Writer& out, uint8_t instruction) {
