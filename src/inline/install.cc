@@ -308,12 +308,13 @@ class Installer {
     if (next == maps_.end() || !next->contains(window.site.address) || !next->executable) {
       return false;
     }
+    if (window.existing) return true;
     abi::SiteRecord site = state_.journal->site(window.trampoline.layer.site);
     site.map_start = next->start;
     site.map_inode = next->inode;
     site.map_device = uint64_t{next->device_major} << 32 | next->device_minor;
     site.map_offset = next->file_offset;
-    state_.journal->change_site(window.trampoline.layer.site, site);
+    state_.journal->describe_site(window.trampoline.layer.site, site);
     return true;
   }
 
@@ -444,9 +445,7 @@ class Installer {
     for (size_t i = 0; i < windows_.size(); ++i) {
       const PlannedWindow& window = windows_[i];
       if (taken_[i]) {
-        abi::SiteRecord site = state_.journal->site(window.trampoline.layer.site);
-        site.state = abi::SiteState::Patched;
-        state_.journal->change_site(window.trampoline.layer.site, site);
+        state_.journal->set_patched(window.trampoline.layer.site);
         ++report_.windows;
         report_.points += window.point_count;
         continue;

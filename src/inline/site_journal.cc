@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/assert.h"
 #include "inline/arena_layout.h"
 #include "inline/trampoline.h"
 
@@ -111,7 +112,7 @@ Expected<uint32_t> SiteJournal::add_site(const abi::SiteRecord& record) {
   } else {
     sites_.emplace_back();
   }
-  change_site(index, record);
+  describe_site(index, record);
   if (index + 1 == sites_.size()) {
     __atomic_store_n(&arena_.journal().site_count, index + 1, __ATOMIC_RELEASE);
   }
@@ -119,13 +120,19 @@ Expected<uint32_t> SiteJournal::add_site(const abi::SiteRecord& record) {
   return index;
 }
 
-void SiteJournal::change_site(uint32_t index, const abi::SiteRecord& record) {
+void SiteJournal::describe_site(uint32_t index, const abi::SiteRecord& record) {
   sites_[index] = record;
   abi::SiteRecord copy = record;
   copy.state = abi::SiteState::Free;
   abi::SiteRecord& shared = arena_.sites()[index];
   shared = copy;
   std::atomic_ref(shared.state).store(record.state, std::memory_order_release);
+}
+
+void SiteJournal::set_patched(uint32_t index) {
+  sites_[index].state = abi::SiteState::Patched;
+  std::atomic_ref(arena_.sites()[index].state)
+      .store(abi::SiteState::Patched, std::memory_order_release);
 }
 
 Expected<uint32_t> SiteJournal::add_layer(const abi::LayerRecord& record) {
@@ -187,10 +194,16 @@ std::optional<uint32_t> SiteJournal::layer_at(uint64_t address) const {
   return index;
 }
 
+// In one store, of a whole word: a tracer that is killed leaves the old jump or the new one. Behind
+// the code area our mapping goes on, so the word is there.
 void SiteJournal::write_code(uint64_t address, std::span<const uint8_t> bytes) const {
+  uint64_t word = 0;
+  CLEW_ASSERT(bytes.size() <= sizeof word);
   uint8_t* const at = arena_.code_at(address, bytes.size());
   if (at == nullptr || std::equal(bytes.begin(), bytes.end(), at)) return;
-  std::memcpy(at, bytes.data(), bytes.size());
+  std::memcpy(&word, at, sizeof word);
+  std::memcpy(&word, bytes.data(), bytes.size());
+  std::memcpy(at, &word, sizeof word);
 }
 
 void SiteJournal::relink(std::span<const uint32_t> layers) const {

@@ -36,7 +36,9 @@ class SiteJournal {
   [[nodiscard]] const abi::LayerRecord& layer(uint32_t index) const { return records_[index]; }
 
   Expected<uint32_t> add_site(const abi::SiteRecord& record);
-  void change_site(uint32_t index, const abi::SiteRecord& record);
+  // Only while the text is the program's: for a moment the record counts as free.
+  void describe_site(uint32_t index, const abi::SiteRecord& record);
+  void set_patched(uint32_t index);
   Expected<uint32_t> add_layer(const abi::LayerRecord& record);
   void drop_layer(uint32_t index);
   void drop_site(uint32_t index);
