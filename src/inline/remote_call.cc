@@ -77,21 +77,24 @@ struct XstateSoftware {
   uint32_t xstate_size;
 };
 
-uint64_t restart_result(const user_regs_struct& registers) {
-  return static_cast<int64_t>(registers.rax) == kRestartBlock ? SYS_restart_syscall
-                                                              : registers.orig_rax;
-}
-
-// Registers as they are when the kernel has set up the restart of an interrupted system call.
+// Registers with which an interrupted system call is made again. Those with a time-out, too, with
+// the whole of it: rt_sigreturn makes restart_syscall(2) an EINTR (Linux, restore_sigcontext).
 user_regs_struct after_restart(user_regs_struct registers) {
   const auto result = static_cast<int64_t>(registers.rax);
   const bool restarts = static_cast<int64_t>(registers.orig_rax) >= 0 &&
                         (result == kRestartSys || result == kRestartNoIntr ||
                          result == kRestartNoHand || result == kRestartBlock);
   if (!restarts) return registers;
-  registers.rax = restart_result(registers);
+  registers.rax = registers.orig_rax;
   registers.rip -= 2;
   return registers;
+}
+
+// What a thread suffers that restores itself. 2: its wait with a time-out ends with EINTR, as the
+// number of the call is not known any more. 1: its wait begins again, with the whole time-out.
+unsigned harm_if_killed(const user_regs_struct& registers) {
+  if (static_cast<int64_t>(registers.rax) != kRestartBlock) return 0;
+  return registers.orig_rax == SYS_restart_syscall ? 2 : 1;
 }
 
 SignalContext context_of(const user_regs_struct& r) {
@@ -192,9 +195,15 @@ Expected<void> StoppedTarget::begin_calls() {
   if (calling_) return {};
   if (!has_gadgets()) gadgets_ = CLEW_TRY(find_gadgets(pid_));
   Error last = {ErrorCode::Io, "all threads are receiving signals"};
+  std::vector<size_t> callers;
   for (size_t i = 0; i < threads_.size(); ++i) {
     // A thread in signal delivery would have to take its signal first.
-    if (threads_[i].pending_signal != 0) continue;
+    if (threads_[i].pending_signal == 0) callers.push_back(i);
+  }
+  std::stable_sort(callers.begin(), callers.end(), [&](size_t a, size_t b) {
+    return harm_if_killed(threads_[a].registers) < harm_if_killed(threads_[b].registers);
+  });
+  for (const size_t i : callers) {
     const auto begun = begin_calls_on(i);
     if (begun) return {};
     last = begun.error();

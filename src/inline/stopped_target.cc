@@ -118,7 +118,8 @@ bool has_deliverable_signal(pid_t tid, int delivered) {
 }
 
 // Lets a wait that only our stop has ended begin again, so that the program never sees the EINTR.
-// A wait with a time-out starts with its whole time-out again.
+// A wait with a time-out starts with its whole time-out again. The thread gets its registers at
+// once: it may run on without us.
 void restart_interrupted_wait(StoppedThread& thread) {
   constexpr uint64_t kSyscallSizeBytes = 2;
   user_regs_struct& registers = thread.registers;
@@ -129,7 +130,7 @@ void restart_interrupted_wait(StoppedThread& thread) {
   registers.rax = registers.orig_rax;
   registers.orig_rax = static_cast<uint64_t>(-1);
   registers.rip -= kSyscallSizeBytes;
-  thread.registers_changed = true;
+  (void)ptrace(PTRACE_SETREGS, thread.tid, nullptr, &registers);
 }
 
 }  // namespace
