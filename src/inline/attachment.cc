@@ -502,6 +502,7 @@ Expected<DetachReport> Attachment::detach() {
     return DetachReport{};
   }
   stopped->use_gadgets(state_->gadgets);
+  if (leaving != mine) CLEW_TRY(stopped->finish_calls_of_dead_tracers());
   DetachReport report = CLEW_TRY(removal.run(*stopped));
   stopped->resume();
   state_->note_stop(*stopped);

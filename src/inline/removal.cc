@@ -139,11 +139,11 @@ Expected<DetachReport> Removal::run(StoppedTarget& target) {
   }
   // With residue the journal stays as it is, for the next one who cleans up.
   if (report_.residue) return report_;
+  if (request_.everything) reset_gs(target);
+  // Nobody is sent out of code that is gone already, or whose data is.
+  CLEW_TRY(target.write_registers());
   CLEW_TRY(unmap_shared_parts(target));
-  if (!request_.everything) return report_;
-  reset_gs(target);
-  CLEW_TRY(target.write_registers());  // Nobody is sent out of code that is gone already.
-  CLEW_TRY(Arena::unmap(target));
+  if (request_.everything) CLEW_TRY(Arena::unmap(target));
   return report_;
 }
 
