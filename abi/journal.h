@@ -122,8 +122,9 @@ enum class SharedKind : uint32_t {
   // There may be nothing yet; what is there is known by its name (inline/shared_parts.h). Identity:
   // of the BPF map, whose descriptor may have stayed behind; 0 = of a file.
   Memory = 0,
-  // Of a static probe. Coming: should we die just then, nobody knows whether it was raised.
-  SemaphoreComing = 1,
+  // Of a static probe. Changing: raised or not, as we may die just then. Identity: what it holds
+  // when it is not raised.
+  SemaphoreChanging = 1,
   Semaphore = 2,
   Socket = 3,  // By which descriptors came. Address: its descriptor + 1; identity: the inode.
 };

@@ -57,6 +57,10 @@ bool is_private_data(std::span<const target::Mapping> maps, const abi::SharedRec
   });
 }
 
+bool is_semaphore(const abi::SharedRecord& part) {
+  return part.kind == abi::SharedKind::Semaphore || part.kind == abi::SharedKind::SemaphoreChanging;
+}
+
 std::span<const uint8_t> written(const abi::PatchRecord& patch) {
   return {patch.written, patch.size_bytes};
 }
@@ -330,12 +334,13 @@ Expected<void> Removal::unmap_shared_parts(StoppedTarget& target) {
   CLEW_TRY(close_left_behind(target));
   for (const auto& [index, record] : records) {
     if (!leaves(record.session)) continue;
+    abi::SharedRecord* const journaled = is_first ? &arena_.journal().shared[index] : nullptr;
     if (record.kind == abi::SharedKind::Memory) {
       CLEW_TRY(unmap_inside(target, maps, record));
-    } else if (record.kind == abi::SharedKind::Semaphore && is_private_data(maps, record)) {
-      CLEW_TRY(change_semaphore(target, record.address, -1));
+    } else if (is_semaphore(record) && is_private_data(maps, record)) {
+      CLEW_TRY(lower_semaphore(target, record, journaled));
     }
-    if (is_first && !request_.everything) arena_.journal().shared[index] = {};
+    if (is_first && !request_.everything) *journaled = {};
   }
   return {};
 }

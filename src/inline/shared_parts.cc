@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -248,13 +249,36 @@ Expected<uint16_t> read_semaphore(const StoppedTarget& target, uint64_t address)
   return value;
 }
 
+Expected<void> raise_one(const StoppedTarget& target, const Arena& arena, uint32_t session,
+                         uint64_t address) {
+  const uint16_t value = CLEW_TRY(read_semaphore(target, address));
+  if (value == UINT16_MAX) return {};
+  abi::SharedRecord* const slot =
+      CLEW_TRY(record(arena, {.address = address,
+                              .size_bytes = sizeof value,
+                              .identity = value,
+                              .session = session,
+                              .kind = abi::SharedKind::SemaphoreChanging}));
+  auto raised = static_cast<uint16_t>(value + 1);
+  CLEW_TRY(target.write(address, bytes_of(raised)));
+  std::atomic_ref(slot->kind).store(abi::SharedKind::Semaphore, std::memory_order_release);
+  return {};
+}
+
 }  // namespace
 
-Expected<void> change_semaphore(const StoppedTarget& target, uint64_t address, int change) {
-  const uint16_t value = CLEW_TRY(read_semaphore(target, address));
-  const int next = std::clamp(value + change, 0, int{UINT16_MAX});
-  auto changed = static_cast<uint16_t>(next);
-  return target.write(address, bytes_of(changed));
+Expected<void> lower_semaphore(const StoppedTarget& target, const abi::SharedRecord& part,
+                               abi::SharedRecord* journaled) {
+  const uint16_t value = CLEW_TRY(read_semaphore(target, part.address));
+  const bool is_changing = part.kind == abi::SharedKind::SemaphoreChanging;
+  if (value == 0 || (is_changing && value == part.identity)) return {};
+  auto lowered = static_cast<uint16_t>(value - 1);
+  if (journaled != nullptr) {
+    journaled->identity = lowered;
+    std::atomic_ref(journaled->kind)
+        .store(abi::SharedKind::SemaphoreChanging, std::memory_order_release);
+  }
+  return target.write(part.address, bytes_of(lowered));
 }
 
 Expected<void> Attachment::raise(std::span<const uint64_t> semaphores) {
@@ -265,16 +289,8 @@ Expected<void> Attachment::raise(std::span<const uint64_t> semaphores) {
     return fail(ErrorCode::NotFound,
                 fmt::format("process {} runs another program now", state_->pid));
   }
-  for (const uint64_t address : semaphores) {
-    abi::SharedRecord* const slot =
-        CLEW_TRY(record(state_->arena, {.address = address,
-                                        .size_bytes = sizeof(uint16_t),
-                                        .identity = 0,
-                                        .session = geometry().session,
-                                        .kind = abi::SharedKind::SemaphoreComing}));
-    CLEW_TRY(change_semaphore(target, address, 1));
-    slot->kind = abi::SharedKind::Semaphore;
-  }
+  for (const uint64_t address : semaphores)
+    CLEW_TRY(raise_one(target, state_->arena, geometry().session, address));
   target.resume();
   state_->note_stop(target);
   return {};

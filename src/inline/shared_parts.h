@@ -21,8 +21,10 @@ namespace clew::inline_ {
 // that stays behind is found.
 inline constexpr std::string_view kSharedFileName = "clew-arena-session";
 
-// A semaphore of a static probe: adds to it, but neither below 0 nor beyond what it holds.
-Expected<void> change_semaphore(const StoppedTarget& target, uint64_t address, int change);
+// Takes back what a session added to a semaphore of a static probe, once, however often we are
+// killed meanwhile. `journaled`: the record, null for a forked child, which shares it.
+Expected<void> lower_semaphore(const StoppedTarget& target, const abi::SharedRecord& part,
+                               abi::SharedRecord* journaled);
 
 // Descriptors of the process that came by one of these records and were never closed again: whoever
 // made them was killed.
