@@ -439,6 +439,18 @@ bool Arena::contains_slot(uint64_t gs_base) const {
   return address - shape_.slots_address < shape_.slot_count * shape_.slot_stride;
 }
 
+// One that is dead, also if nobody has waited for it yet, has no memory; a process that got its pid
+// since has not this file.
+bool Arena::is_mapped_by(pid_t pid) const {
+  struct stat info = {};
+  if (fstat(file_.get(), &info) != 0) return true;
+  const auto maps = target::read_memory_map(pid);
+  if (!maps) return maps.error().code != ErrorCode::NotFound;
+  return std::any_of(maps->begin(), maps->end(), [&](const target::Mapping& map) {
+    return map.shared && map.inode == info.st_ino;
+  });
+}
+
 bool Arena::lock(std::chrono::milliseconds timeout) const {
   if (!shared()) return true;
   const auto deadline = std::chrono::steady_clock::now() + timeout;
@@ -452,7 +464,7 @@ bool Arena::lock(std::chrono::milliseconds timeout) const {
       return true;
     }
     // A dead owner cannot let go.
-    const bool dead = kill(static_cast<pid_t>(seen), 0) != 0 && errno == ESRCH;
+    const bool dead = !is_mapped_by(static_cast<pid_t>(seen));
     if (dead && __atomic_compare_exchange_n(owner, &seen, mine, false, __ATOMIC_ACQ_REL,
                                             __ATOMIC_ACQUIRE)) {
       return true;
@@ -487,8 +499,9 @@ Expected<void> Arena::unmap(StoppedTarget& target) {
 }
 
 uint64_t start_time_of(pid_t pid) {
-  const auto process = target::read_facts(pid);
-  return process ? process->incarnation.start_ticks : 0;
+  const auto process = target::read_process(pid);
+  const bool is_there = process && process->state != 'Z' && process->state != 'X';
+  return is_there ? process->incarnation.start_ticks : 0;
 }
 
 }  // namespace clew::inline_

@@ -124,6 +124,7 @@ class Arena {
 
  private:
   Arena() = default;
+  [[nodiscard]] bool is_mapped_by(pid_t pid) const;
   Expected<void> map_file(uint64_t size);
   Expected<void> map_copy(pid_t pid, const ArenaMapping& mapping);
   [[nodiscard]] bool take_shape();
@@ -136,7 +137,7 @@ class Arena {
   ArenaShape shape_;
 };
 
-// Field 22 of /proc/PID/stat; 0 when there is no such process.
+// Field 22 of /proc/PID/stat; 0 when there is no such process, or a dead one. Everybody may ask.
 uint64_t start_time_of(pid_t pid);
 
 // --- gaps, for tests ----------------------------------------------------------------------------
