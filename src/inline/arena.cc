@@ -278,12 +278,14 @@ std::optional<ArenaMapping> find_arena(std::span<const target::Mapping> maps) {
     if (map.file_offset == 0 && map.start < kLowBlockTop) {
       found.low_address = map.start - abi::kHeaderOffset;
       found.inode = map.inode;
-      found.mappings.insert(found.mappings.begin(), map);
-    } else {
-      found.mappings.push_back(map);
     }
+    found.mappings.push_back(map);
   }
   if (found.mappings.empty()) return std::nullopt;
+  std::sort(found.mappings.begin(), found.mappings.end(),
+            [](const target::Mapping& a, const target::Mapping& b) {
+              return a.file_offset < b.file_offset;
+            });
   return found;
 }
 
@@ -482,7 +484,8 @@ Expected<void> Arena::unmap(StoppedTarget& target) {
   const auto maps = CLEW_TRY(target::read_memory_map(target.pid()));
   const auto found = find_arena(maps);
   if (!found) return {};
-  // The private page is recognised by its place, so the header goes last.
+  // The private page is recognised by its place, so the header goes last; the journal before that,
+  // as it says how the rest is removed.
   for (const target::Mapping& map : maps) {
     const bool is_private_page = found->low_address != 0 && map.end - kPage == found->low_address &&
                                  map.inode == 0 && map.writable && !map.shared;

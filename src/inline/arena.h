@@ -67,7 +67,8 @@ struct ArenaExtents {
 struct ArenaMapping {
   uint64_t low_address = 0;  // A.
   uint64_t inode = 0;
-  std::vector<target::Mapping> mappings;  // All of the file.
+  // All of the file, by offset in it: the header, the journal, and the rest.
+  std::vector<target::Mapping> mappings;
 };
 std::optional<ArenaMapping> find_arena(std::span<const target::Mapping> maps);
 

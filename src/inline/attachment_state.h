@@ -110,7 +110,8 @@ bool has_arena(pid_t pid, const Arena& arena);
 std::vector<int> forgotten_descriptors(pid_t pid);
 Expected<void> close_forgotten(StoppedTarget& target, std::span<const int> descriptors);
 
-// Mapped, but its tracer died before it was complete: nothing was ever installed in it.
+// Mapped, but its tracer died before it was complete, or when nearly all of it was gone again:
+// nothing is installed in it.
 bool is_unfinished(pid_t pid, const ArenaMapping& mapping);
 Expected<void> remove_unfinished(pid_t pid);
 

@@ -58,6 +58,8 @@ Expected<void> close_forgotten(StoppedTarget& target, std::span<const int> descr
 }
 
 bool is_unfinished(pid_t pid, const ArenaMapping& mapping) {
+  const bool has_journal = mapping.mappings.size() > 1;
+  if (mapping.low_address != 0 && !has_journal) return true;
   uint64_t magic = 1;
   const auto bytes = std::span(reinterpret_cast<uint8_t*>(&magic), sizeof magic);
   return mapping.low_address != 0 &&
