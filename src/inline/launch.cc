@@ -167,7 +167,7 @@ Expected<void> Starting::hand_over() {
   return {};
 }
 
-[[noreturn]] void run_child(const LaunchOptions& options, int error_pipe) {
+[[noreturn]] void run_child(const LaunchOptions& options, pid_t tracer, int error_pipe) {
   std::vector<char*> arguments;
   arguments.reserve(options.command.size() + 1);
   for (const std::string& argument : options.command)
@@ -180,6 +180,8 @@ Expected<void> Starting::hand_over() {
   (void)pthread_sigmask(SIG_SETMASK, &none, nullptr);
   // Until it may run; else it would stay stopped for ever when its tracer is killed. See resume().
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // It was killed already: nobody would ever let us go on.
+  if (getppid() != tracer) _exit(127);
   ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
   execvp(arguments.front(), arguments.data());
   const int error = errno;
@@ -195,9 +197,10 @@ Expected<Launched> Launched::start(const LaunchOptions& options) {
   if (pipe2(ends, O_CLOEXEC) != 0) return fail(ErrorCode::Io, error_text(errno));
   const FileDescriptor reader(ends[0]);
   FileDescriptor writer(ends[1]);
+  const pid_t tracer = getpid();
   const pid_t pid = fork();
   if (pid < 0) return fail(ErrorCode::Io, fmt::format("fork: {}", error_text(errno)));
-  if (pid == 0) run_child(options, writer.get());
+  if (pid == 0) run_child(options, tracer, writer.get());
   writer.reset();
   Starting starting(pid, Clock::now() + options.timeout);
   int error = 0;
