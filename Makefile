@@ -4,7 +4,7 @@ DESTDIR ?=
 JOBS ?= $(shell nproc)
 PRESET ?= release
 
-.PHONY: all build test test-kernel check demo bench install packages format clean
+.PHONY: all build test test-kernel soak check demo bench install packages format clean
 all: build
 
 build:  ## The command, at build/release/src/cmd/clew. PRESET=dev for another preset.
@@ -22,6 +22,12 @@ test-kernel:  ## D and queries on Debian's own kernel, in an emulated machine.
 	@cmake --preset test > /dev/null
 	@cmake --build --preset test -j $(JOBS) --target clew engine_test kernel_machine_first
 	@ctest --preset test -R '^kernel_machine$$' --verbose
+
+soak:  ## The long jobs of tools/soak, an hour or more; needs what `make test` needs.
+	@tools/install_packages build test
+	@cmake --preset test > /dev/null
+	@cmake --build --preset test -j $(JOBS)
+	@tools/soak build/test
 
 check:  ## The fast checks alone: layers, style, format.
 	@tools/check_layers && tools/check_style && tools/check_format
