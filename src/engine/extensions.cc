@@ -77,6 +77,7 @@ const query::ExtensionFunction* Extensions::find(std::string_view name) {
 std::vector<std::string> Extensions::names() {
   add_library();
   std::vector<std::string> result;
+  result.reserve(functions_.size());
   for (const query::ExtensionFunction& function : functions_)
     result.push_back(function.name);
   return result;

@@ -209,6 +209,7 @@ Expected<void> Reader::unknown(const Source& source, size_t instruction,
                      "floating point; extensions compute with integers (1/1000 of a unit, say)");
   }
   std::vector<std::string_view> known;
+  known.reserve(sources_.size());
   for (const auto& [one, function] : sources_)
     known.push_back(one);
   const std::string near = nearest_name(name, known);

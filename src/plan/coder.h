@@ -180,7 +180,7 @@ class Coder {
   Expected<void> choose_extreme(const query::Expression& expression);
   Expected<void> extension_call(const query::Expression& expression);
   void initialise(const LinkedState& state);
-  Expected<isa::Program> with_functions(isa::Program program) const;
+  [[nodiscard]] Expected<isa::Program> with_functions(isa::Program program) const;
   Expected<void> truth(const query::Expression& expression);
   // Jumps to `target` when the truth of the expression is `when`.
   Expected<void> branch(const query::Expression& expression, bool when, isa::Label target);

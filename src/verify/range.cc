@@ -160,10 +160,9 @@ void Ranges::apply_not_taken(const Instruction& branch) {
   if (branch.operation != Operation::JumpIf || !compared_) return;
   const Compared compared = *compared_;
   uint64_t high = compared.with;
-  if (branch.condition == kAboveOrEqual && high != 0)
-    --high;
-  else if (branch.condition != kAbove)
-    return;
+  const bool excludes = branch.condition == kAboveOrEqual && high != 0;
+  if (!excludes && branch.condition != kAbove) return;
+  if (excludes) --high;
   Range known = of(compared.in);
   known.high = std::min(known.high, high);
   known.low = std::min(known.low, known.high);  // Where no value fits, the place is not reached.
