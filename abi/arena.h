@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arena: everything Clew maps in a traced process. One memfd per process, shared by all
-// sessions on that process; the tracer holds the descriptor, the target closes its own.
+// The arena: everything Clew maps in a traced process. Two memfds per process, shared by all
+// sessions on that process; the tracer holds the descriptors, the target closes its own.
 //
 //   low block, at A < 2 GiB (MAP_FIXED_NOREPLACE), reached by absolute 32-bit addresses:
 //     A            PrivatePage   anonymous, private, RW, MADV_WIPEONFORK: zero in a forked child
-//     A + 4096     ArenaHeader   memfd offset 0, shared RW (one page)
-//     A + 8192     directory     one word per slot: who took it last, 0 = nobody yet. So that a
-//                                claim does not pay a page for each slot it looks at
-//   journal        memfd, R: abi/journal.h. Mapped so that a tracer without the descriptor and
+//     A + 4096     ArenaHeader   code file, R (one page)
+//     A + 8192     directory     slots file, RW: one word per slot: who took it last, 0 = nobody
+//                                yet. So that a claim does not pay a page for each slot it looks at
+//     A + 40960    TargetPage    slots file, RW: what the target says about itself
+//   journal        code file, R: abi/journal.h. Mapped so that a tracer without the descriptor and
 //                  without privileges can still read how to undo everything
-//   slots          memfd, RW: slot_count * stride bytes of address space, touched lazily
-//   code area      memfd, R-X, cut into extents. Each extent begins with a copy of the blob of
+//   code area      code file, R-X, cut into extents. Each extent begins with a copy of the blob of
 //                  runtime/, then trampolines; it is mapped a second time where it is needed,
 //                  within rel32 reach of the modules it serves (mremap of a shared mapping with old
 //                  size 0 needs no descriptor in the target)
+//   slots          slots file, RW: slot_count * stride bytes of address space, touched lazily
 //
-// The tracer writes code through its own mapping of the memfd; no page of the target is W and X.
+// The tracer writes code through its own mapping of the code file; no page of the target is W and
+// X. A forked child keeps all of this and may have fewer rights than its parent, which goes on to
+// run it. So the target maps the code file through a descriptor that was opened for reading, which
+// no mprotect(2) can change, and whatever decides where the runtime reads, writes or goes is in
+// that file. Two files, since remap_file_pages(2) turns a writable mapping of a file into one of
+// any other part of it.
 #pragma once
 
 #include <cstddef>
@@ -27,14 +33,15 @@
 namespace clew::abi {
 
 inline constexpr uint64_t kArenaMagic = 0x31414e4552415743;  // "CWARENA1", little endian.
-inline constexpr uint32_t kArenaVersion = 3;
+inline constexpr uint32_t kArenaVersion = 4;
 inline constexpr uint32_t kSessionsMax = 8;
 inline constexpr uint32_t kProcessesMax = 64;
 inline constexpr uint32_t kCookieOffset = 2048;     // Of PrivatePage::cookie.
 inline constexpr uint32_t kHeaderOffset = 4096;     // Of ArenaHeader, from A.
 inline constexpr uint32_t kDirectoryOffset = 8192;  // Of the directory, from A.
 inline constexpr uint32_t kDirectorySizeBytes = 8 * kSlotsMax;
-inline constexpr uint32_t kLowBlockSizeBytes = kDirectoryOffset + kDirectorySizeBytes;
+inline constexpr uint32_t kTargetPageOffset = kDirectoryOffset + kDirectorySizeBytes;  // From A.
+inline constexpr uint32_t kLowBlockSizeBytes = kTargetPageOffset + 4096;
 
 struct PrivatePage {
   SlotControl default_slot;  // All zero, for ever.
@@ -61,13 +68,7 @@ struct SessionEntry {
   uint64_t tracer_start_time;  // Field 22 of /proc/PID/stat: a recycled pid is not the tracer.
   uint32_t region_offset;      // In the slot, from its first byte.
   uint32_t generation;         // 0 or 1.
-  uint64_t missed_no_slot;     // Hits without a slot (atomic; slow path only).
   RegionLayout layout;
-};
-
-struct ProcessEntry {
-  uint32_t pid;  // 0 = free.
-  uint32_t parent;
 };
 
 // Values of ArenaHeader::tid_offset. A program that sandboxes itself after the attach may die of a
@@ -77,6 +78,7 @@ inline constexpr uint64_t kTidFromNobody = 0;
 inline constexpr uint64_t kTidFromKernel = 1;
 inline constexpr uint64_t kTidOffsetMax = 4095;
 
+// Written by tracers only.
 struct ArenaHeader {
   uint64_t magic;
   uint32_t version;
@@ -84,34 +86,50 @@ struct ArenaHeader {
   uint64_t slots_address;      // In the target.
   uint64_t slot_stride;        // Bytes.
   uint64_t low_address;        // A.
-  uint64_t slots_file_offset;  // In the memfd.
+  uint64_t slots_file_offset;  // In the slots file; the other offsets are in the code file.
   ForkPolicy fork_policy;
   uint32_t system_calls_allowed;  // 0 when the target filters system calls (seccomp).
   uint32_t fs_base_instruction;   // 1: the stub uses rdfsbase; 0: mov r, fs:[0].
   uint32_t lock_owner;            // pid of the tracer that changes the arena; 0 = none.
-  uint32_t process_count;         // Followed processes so far (atomic).
-  uint32_t forks_muted;           // Children that met a probe and were muted (atomic).
-  ProcessEntry processes[kProcessesMax];
+  uint32_t pid;                   // Of the traced process, as the tracer knows it.
+  uint32_t reserved_word;
   SessionEntry sessions[kSessionsMax];
-  // The loader's hook, one word per session. The loading thread adds 1 to `loader_requests`, wakes
-  // the tracer, and waits until `loader_answers` is as large, or the time is over; then it clears
-  // the session's bit, so that a tracer that is gone costs one delay, not one per dlopen. The
-  // tracer sets the bit again with its answer.
-  uint32_t loader_requests[kSessionsMax];  // Futexes, written by the target.
-  uint32_t loader_answers[kSessionsMax];   // Futexes, written by the tracer.
-  uint32_t loader_sessions;                // Bit s: session s wants to be waited for.
-  uint32_t loader_wait_ms;                 // How long at most.
-  uint64_t journal_address;                // In the target.
+  uint32_t loader_answers[kSessionsMax];  // Futexes: see TargetPage::loader_requests.
+  uint32_t loader_wait_ms;                // How long at most.
+  uint32_t reserved_word2;
+  uint64_t journal_address;  // In the target.
   uint64_t journal_file_offset;
   uint64_t code_address;  // Of the whole code area, in the target.
   uint64_t code_file_offset;
   uint64_t code_size_bytes;
   uint64_t tid_offset;  // Of a thread's tid, from its thread pointer, or one of the two below.
-  uint8_t reserved[4096 - 128 - 8 * kSessionsMax - kProcessesMax * 8 -
-                   kSessionsMax * sizeof(SessionEntry)];
+  uint8_t reserved[4096 - 128 - 4 * kSessionsMax - kSessionsMax * sizeof(SessionEntry)];
 };
-static_assert(sizeof(SessionEntry) == 32 + sizeof(RegionLayout));
-static_assert(offsetof(ArenaHeader, sessions) == 72 + kProcessesMax * 8);
+static_assert(sizeof(SessionEntry) == 24 + sizeof(RegionLayout));
+static_assert(offsetof(ArenaHeader, sessions) == 72);
 static_assert(sizeof(ArenaHeader) == 4096);
+
+struct ProcessEntry {
+  uint32_t pid;  // 0 = free.
+  uint32_t parent;
+};
+
+// Any of the processes that share the arena may write anything here: nothing in it is an address or
+// decides where somebody reads or writes.
+struct TargetPage {
+  uint32_t process_count;  // Followed processes so far, the first one included (atomic).
+  uint32_t forks_muted;    // Children that met a probe and were muted (atomic).
+  ProcessEntry processes[kProcessesMax];  // The first one's is free.
+  uint64_t missed_no_slot[kSessionsMax];  // Hits without a slot (atomic; slow path only).
+  // The loader's hook, one word per session. The loading thread adds 1 to `loader_requests`, wakes
+  // the tracer, and waits until `loader_answers` is as large, or the time is over; then it clears
+  // the session's bit, so that a tracer that is gone costs one delay, not one per dlopen. The
+  // tracer sets the bit again with its answer.
+  uint32_t loader_requests[kSessionsMax];  // Futexes.
+  uint32_t loader_sessions;                // Bit s: session s wants to be waited for.
+  uint32_t reserved_word;
+  uint8_t reserved[4096 - 16 - 8 * kProcessesMax - 12 * kSessionsMax];
+};
+static_assert(sizeof(TargetPage) == 4096);
 
 }  // namespace clew::abi

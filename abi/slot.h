@@ -23,7 +23,7 @@ struct SlotControl {
   uint64_t owner;  // fs:0 + cookie of the owning thread; 0 = free. Last thing a claim writes.
   uint64_t busy;   // rsp of the guarded probe that runs now; 0 = none.
   uint32_t tid;  // gettid() of the owner; 0 = free; kTidUnknown when system calls are not allowed.
-  uint32_t process;  // 0 = attached process, 1.. = followed children (ArenaHeader::processes).
+  uint32_t process;  // 0 = attached process, 1.. = followed children (TargetPage::processes).
   uint64_t claims;   // How often this slot was claimed; lets the collector see a change of owner.
   uint64_t reserved[28];
 };

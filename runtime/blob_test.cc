@@ -64,7 +64,7 @@ class RuntimeBlob : public testing::Test {
     header().slot_stride = kStride;
     header().system_calls_allowed = 1;
     header().tid_offset = abi::kTidFromKernel;
-    header().process_count = 1;
+    target_page().process_count = 1;
     session().region_offset = kRegionOffset;
     session().layout = test_layout();
   }
@@ -78,6 +78,9 @@ class RuntimeBlob : public testing::Test {
   abi::PrivatePage& page() { return *reinterpret_cast<abi::PrivatePage*>(low_); }
   abi::ArenaHeader& header() { return *reinterpret_cast<abi::ArenaHeader*>(shared_); }
   abi::SessionEntry& session() { return header().sessions[kSession]; }
+  abi::TargetPage& target_page() {
+    return *reinterpret_cast<abi::TargetPage*>(low_ + abi::kTargetPageOffset);
+  }
   uint64_t* directory() { return reinterpret_cast<uint64_t*>(low_ + abi::kDirectoryOffset); }
   abi::SlotControl& slot(uint32_t i) {
     return *reinterpret_cast<abi::SlotControl*>(slots_ + i * kStride);
@@ -163,7 +166,7 @@ TEST_F(RuntimeBlob, AHitWithoutAFreeSlotIsCountedAndSkipped) {
   }
   EXPECT_FALSE(stub(StubCall::Claim));
   EXPECT_FALSE(stub(StubCall::Claim));
-  EXPECT_EQ(session().missed_no_slot, 2U);
+  EXPECT_EQ(target_page().missed_no_slot[kSession], 2U);
   slot(2).tid = 0;  // The collector frees one.
   EXPECT_TRUE(stub(StubCall::Claim));
   EXPECT_EQ(slot(2).tid, static_cast<uint32_t>(gettid()));
@@ -204,7 +207,7 @@ TEST_F(RuntimeBlob, AForkedChildIsMutedOnceAndSkipsForEver) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  EXPECT_EQ(header().forks_muted, 1U);
+  EXPECT_EQ(target_page().forks_muted, 1U);
 }
 
 TEST_F(RuntimeBlob, AFollowedChildGetsASlotAndAnIndexOfItsOwn) {
@@ -215,9 +218,9 @@ TEST_F(RuntimeBlob, AFollowedChildGetsASlotAndAnIndexOfItsOwn) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  EXPECT_EQ(header().process_count, 2U);
-  EXPECT_EQ(header().processes[1].pid, static_cast<uint32_t>(child));
-  EXPECT_EQ(header().processes[1].parent, static_cast<uint32_t>(getpid()));
+  EXPECT_EQ(target_page().process_count, 2U);
+  EXPECT_EQ(target_page().processes[1].pid, static_cast<uint32_t>(child));
+  EXPECT_EQ(target_page().processes[1].parent, static_cast<uint32_t>(getpid()));
   uint32_t owned = 0;
   for (uint32_t i = 0; i < kSlots; ++i)
     owned += directory()[i] >> 48 == 2 ? 1U : 0U;
@@ -358,15 +361,15 @@ TEST_F(RuntimeBlob, ReadsThatFailGiveZeroesAndNoSignal) {
 
 TEST_F(RuntimeBlob, ALoaderWhoseTracerIsLateWaitsOnceAndTellsOfEachChange) {
   page().cookie = uint64_t{1} << 48;
-  header().loader_sessions = 1U << kSession;
+  target_page().loader_sessions = 1U << kSession;
   header().loader_wait_ms = 5;
   stub(StubCall::Loader);
-  EXPECT_EQ(header().loader_requests[kSession], 1U);
-  EXPECT_EQ(header().loader_sessions, 0U);
+  EXPECT_EQ(target_page().loader_requests[kSession], 1U);
+  EXPECT_EQ(target_page().loader_sessions, 0U);
   header().loader_wait_ms = 60'000;
   stub(StubCall::Loader);
-  EXPECT_EQ(header().loader_requests[kSession], 2U);
-  EXPECT_EQ(header().loader_sessions, 0U);
+  EXPECT_EQ(target_page().loader_requests[kSession], 2U);
+  EXPECT_EQ(target_page().loader_sessions, 0U);
 }
 
 TEST_F(RuntimeBlob, AClaimTakesTheTidFromWhereTheArenaSays) {
@@ -388,11 +391,11 @@ TEST_F(RuntimeBlob, AClaimTakesTheTidFromWhereTheArenaSays) {
 }
 
 TEST_F(RuntimeBlob, ALoaderThatIsAnsweredDoesNotWait) {
-  header().loader_sessions = 1U << kSession;
+  target_page().loader_sessions = 1U << kSession;
   header().loader_wait_ms = 60'000;
   header().loader_answers[kSession] = 1;
   stub(StubCall::Loader);
-  EXPECT_EQ(header().loader_sessions, 1U << kSession);
+  EXPECT_EQ(target_page().loader_sessions, 1U << kSession);
 }
 
 }  // namespace

@@ -31,23 +31,24 @@ uint32_t own_pid() {
 
 void mute() {
   if (__atomic_exchange_n(&private_page().muted, 1U, __ATOMIC_RELAXED) == 0) {
-    count(header().forks_muted);
+    count(target_page().forks_muted);
   }
 }
 
 // The cookie of a forked child that is followed; 0 when it is not.
 uint64_t follow() {
-  abi::ArenaHeader& arena = header();
+  const abi::ArenaHeader& arena = header();
+  abi::TargetPage& page = target_page();
   const bool wanted =
       arena.fork_policy == abi::ForkPolicy::Follow && arena.system_calls_allowed != 0;
   const uint32_t index =
-      wanted ? __atomic_fetch_add(&arena.process_count, 1U, __ATOMIC_RELAXED) : abi::kProcessesMax;
+      wanted ? __atomic_fetch_add(&page.process_count, 1U, __ATOMIC_RELAXED) : abi::kProcessesMax;
   if (index >= abi::kProcessesMax) {
     mute();
     return 0;
   }
-  arena.processes[index].parent = static_cast<uint32_t>(call({kSysGetppid}));
-  __atomic_store_n(&arena.processes[index].pid, own_pid(), __ATOMIC_RELEASE);
+  page.processes[index].parent = static_cast<uint32_t>(call({kSysGetppid}));
+  __atomic_store_n(&page.processes[index].pid, own_pid(), __ATOMIC_RELEASE);
   uint64_t expected = 0;
   const uint64_t cookie = (uint64_t{index} + 1) << 48;
   // Another thread of the child may have been faster; its cookie counts.
@@ -134,7 +135,7 @@ extern "C" __attribute__((visibility("hidden"))) uint64_t clew_claim_slot(uint32
     set_gs_base(address_of(&slot_at(index)) - clew_low_address);
     return 1;
   }
-  count(session_entry(session).missed_no_slot);
+  count(target_page().missed_no_slot[session % abi::kSessionsMax]);
   return 0;
 }
 

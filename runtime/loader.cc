@@ -62,22 +62,23 @@ bool wait_asleep(const uint32_t& answers, uint32_t request, uint32_t millisecond
 }  // namespace
 
 extern "C" __attribute__((visibility("hidden"))) void clew_loader_changed(uint32_t session) {
-  abi::ArenaHeader& arena = header();
+  const abi::ArenaHeader& arena = header();
+  abi::TargetPage& page = target_page();
   const uint32_t index = session % abi::kSessionsMax;
   const uint32_t bit = 1U << index;
   // A forked child has no tracer that could answer for it.
   if (private_page().cookie != uint64_t{1} << 48) return;
   const bool may_sleep = arena.system_calls_allowed != 0;
-  uint32_t* const requests = &arena.loader_requests[index];
+  uint32_t* const requests = &page.loader_requests[index];
   const uint32_t request = __atomic_add_fetch(requests, 1U, __ATOMIC_ACQ_REL);
   if (may_sleep) call({kSysFutex, {address_of(requests), kFutexWake, 1}});
   // The tracer was late once: it hears of each change, but the program does not wait for it until
   // it has answered.
-  if ((__atomic_load_n(&arena.loader_sessions, __ATOMIC_ACQUIRE) & bit) == 0) return;
+  if ((__atomic_load_n(&page.loader_sessions, __ATOMIC_ACQUIRE) & bit) == 0) return;
   const uint32_t& answers = arena.loader_answers[index];
   const bool answered = may_sleep ? wait_asleep(answers, request, arena.loader_wait_ms)
                                   : wait_spinning(answers, request);
-  if (!answered) __atomic_fetch_and(&arena.loader_sessions, ~bit, __ATOMIC_ACQ_REL);
+  if (!answered) __atomic_fetch_and(&page.loader_sessions, ~bit, __ATOMIC_ACQ_REL);
 }
 
 }  // namespace clew::runtime

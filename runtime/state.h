@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the arena's parts are, seen from inside the target. The arena may be overwritten by a
-// program gone wild, so every offset that comes from it is masked before it becomes an address.
+// Where the arena's parts are, seen from inside the target. A program gone wild, or a forked child,
+// may overwrite slots, directory and TargetPage, so whatever comes from there is masked before it
+// becomes an address. The header nobody in the target can write.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +20,16 @@ inline uint8_t* low_block(uint32_t offset) {
 inline abi::PrivatePage& private_page() {
   return *reinterpret_cast<abi::PrivatePage*>(low_block(0));
 }
-inline abi::ArenaHeader& header() {
-  return *reinterpret_cast<abi::ArenaHeader*>(low_block(abi::kHeaderOffset));
+inline const abi::ArenaHeader& header() {
+  return *reinterpret_cast<const abi::ArenaHeader*>(low_block(abi::kHeaderOffset));
+}
+inline abi::TargetPage& target_page() {
+  return *reinterpret_cast<abi::TargetPage*>(low_block(abi::kTargetPageOffset));
 }
 inline uint64_t* directory() {
   return reinterpret_cast<uint64_t*>(low_block(abi::kDirectoryOffset));
 }
-inline abi::SessionEntry& session_entry(uint32_t session) {
+inline const abi::SessionEntry& session_entry(uint32_t session) {
   return header().sessions[session % abi::kSessionsMax];
 }
 

@@ -30,7 +30,7 @@ struct FakeShape {
   std::vector<uint32_t> event_words = {2, 0, 5};
 };
 
-// header page | slots
+// header page | page of the target | slots
 class FakeArena {
  public:
   explicit FakeArena(FakeShape shape = {}) : shape_(std::move(shape)) {
@@ -41,11 +41,13 @@ class FakeArena {
     void* memory = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
     CLEW_ASSERT(memory != MAP_FAILED);
     memory_ = static_cast<std::byte*>(memory);
-    view_.header = std::span(memory_, kHeaderBytes);
+    view_.header = std::span(memory_, kPageBytes);
+    view_.target = std::span(memory_ + kPageBytes, kPageBytes);
     view_.slots = std::span(memory_ + kHeaderBytes, size_ - kHeaderBytes);
     view_.memory_file = file_.get();
     view_.slots_file_offset = kHeaderBytes;
     header()->sessions[view_.session].state = 1;
+    target()->process_count = 1;
   }
   ~FakeArena() { (void)munmap(memory_, size_); }
   FakeArena(const FakeArena&) = delete;
@@ -58,6 +60,9 @@ class FakeArena {
     return std::move(*reader);
   }
   [[nodiscard]] abi::ArenaHeader* header() { return reinterpret_cast<abi::ArenaHeader*>(memory_); }
+  [[nodiscard]] abi::TargetPage* target() {
+    return reinterpret_cast<abi::TargetPage*>(memory_ + kPageBytes);
+  }
   [[nodiscard]] abi::SlotControl* control(uint32_t slot) {
     return reinterpret_cast<abi::SlotControl*>(memory_ + kHeaderBytes +
                                                slot * view_.slot_stride_bytes);
@@ -81,7 +86,8 @@ class FakeArena {
   }
 
  private:
-  static constexpr size_t kHeaderBytes = 4096;
+  static constexpr size_t kPageBytes = 4096;
+  static constexpr size_t kHeaderBytes = 2 * kPageBytes;
 
   void lay_out() {
     abi::RegionLayout& layout = view_.layout;

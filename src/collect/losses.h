@@ -12,8 +12,7 @@
 
 namespace clew::collect {
 
-// Names of causes, as JSON prints them. Sources: abi::RegionHeader, abi::SessionEntry,
-// abi::ArenaHeader.
+// Names of causes, as JSON prints them. Sources: abi::RegionHeader, abi::TargetPage.
 inline constexpr std::string_view kMissedReentry = "reentry";      // Hit while a probe ran.
 inline constexpr std::string_view kMissedAbandoned = "abandoned";  // Left by longjmp.
 inline constexpr std::string_view kMissedRecords = "records_full";

@@ -27,7 +27,7 @@ Reader::Reader(SessionView view)
   }
   scratch_.resize(words_max);
   slots_.resize(view_.slot_count);
-  forks_muted_before_ = load_half(view_.header.data() + offsetof(abi::ArenaHeader, forks_muted));
+  forks_muted_before_ = load_half(view_.target.data() + offsetof(abi::TargetPage, forks_muted));
   generation_ = load_half(session_entry() + offsetof(abi::SessionEntry, generation)) & 1;
 }
 
@@ -253,8 +253,9 @@ void Reader::add_losses(Losses& losses) {
     add_slot_losses(slot, losses);
   losses.merge(retired_);
   count_cause(losses.missed, kMissedNoSlot,
-              load_word(session_entry() + offsetof(abi::SessionEntry, missed_no_slot)));
-  const uint32_t muted = load_half(view_.header.data() + offsetof(abi::ArenaHeader, forks_muted));
+              load_word(view_.target.data() + offsetof(abi::TargetPage, missed_no_slot) +
+                        view_.session * sizeof(uint64_t)));
+  const uint32_t muted = load_half(view_.target.data() + offsetof(abi::TargetPage, forks_muted));
   count_cause(losses.missed, kMissedForks, muted - forks_muted_before_);
 }
 

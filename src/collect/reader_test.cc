@@ -181,8 +181,8 @@ TEST(ReaderLosses, NamesEveryCause) {
     header->dropped_table[5] = 100;  // There is one table only.
   }
   Reader reader = arena.reader();
-  arena.header()->sessions[1].missed_no_slot = 8;
-  arena.header()->forks_muted = 9;
+  arena.target()->missed_no_slot[1] = 8;
+  arena.target()->forks_muted = 9;
   Losses losses;
   reader.add_losses(losses);
   EXPECT_THAT(losses.missed,
@@ -194,9 +194,9 @@ TEST(ReaderLosses, NamesEveryCause) {
 
 TEST(ReaderLosses, CountsOnlyForksSinceTheSessionBegan) {
   FakeArena arena;
-  arena.header()->forks_muted = 3;
+  arena.target()->forks_muted = 3;
   Reader reader = arena.reader();
-  arena.header()->forks_muted = 5;
+  arena.target()->forks_muted = 5;
   Losses losses;
   reader.add_losses(losses);
   EXPECT_EQ(losses.missed["forks_muted"], 2U);

@@ -42,6 +42,9 @@ Expected<void> check_memory(const SessionView& view) {
   if (view.header.size() < sizeof(abi::ArenaHeader) || !aligned(view.header)) {
     return fail(ErrorCode::Limit, "arena header: not a whole, aligned page");
   }
+  if (view.target.size() < sizeof(abi::TargetPage) || !aligned(view.target)) {
+    return fail(ErrorCode::Limit, "page of the target: not a whole, aligned page");
+  }
   if (view.session >= abi::kSessionsMax) {
     return fail(ErrorCode::Limit, fmt::format("session {} of {}", view.session, abi::kSessionsMax));
   }

@@ -16,6 +16,7 @@ namespace clew::collect {
 
 struct SessionView {
   std::span<std::byte> header{};  // The abi::ArenaHeader page; borrowed, 8-aligned.
+  std::span<std::byte> target{};  // The abi::TargetPage; borrowed, 8-aligned.
   std::span<std::byte> slots{};   // slot_count * slot_stride_bytes, borrowed, 8-aligned.
   uint64_t slot_stride_bytes = 0;
   uint32_t slot_count = 0;

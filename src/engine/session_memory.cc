@@ -9,6 +9,7 @@ collect::SessionView session_memory(const inline_::Attachment& attachment,
   const inline_::Geometry& geometry = attachment.geometry();
   collect::SessionView view;
   view.header = {reinterpret_cast<std::byte*>(arena.header), sizeof(abi::ArenaHeader)};
+  view.target = {reinterpret_cast<std::byte*>(arena.target), sizeof(abi::TargetPage)};
   view.slot_stride_bytes = arena.slot_stride_bytes;
   view.slot_count = arena.slot_count;
   view.slots = {reinterpret_cast<std::byte*>(arena.slots),

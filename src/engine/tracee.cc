@@ -188,9 +188,9 @@ bool Tracee::drain_tables() {
 // Before their counts are named: a child may live for less than a turn of the session.
 void Tracee::meet_children() {
   const inline_::ArenaView arena = attachment_->arena();
-  const uint32_t children = std::min<uint32_t>(arena.header->process_count, abi::kProcessesMax);
+  const uint32_t children = std::min<uint32_t>(arena.target->process_count, abi::kProcessesMax);
   for (uint32_t i = 1; i < children; ++i) {  // 0 is the attached process.
-    const auto child = static_cast<pid_t>(arena.header->processes[i].pid);
+    const auto child = static_cast<pid_t>(arena.target->processes[i].pid);
     if (child == 0) continue;
     names_->add_child(i, child);
     threads_.watch(i, child);

@@ -7,27 +7,18 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <ctime>
-#include <fstream>
 #include <utility>
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/error_text.h"
 #include "inline/arena_layout.h"
 #include "inline/brief_wait.h"
-
-#ifndef MFD_EXEC
-#define MFD_EXEC 0x0010U
-#endif
 
 namespace clew::inline_ {
 namespace {
@@ -36,27 +27,7 @@ constexpr uint32_t kSlotsMin = 64;
 // The low block ends where windows of up to 256 MiB behind it still have 31-bit addresses.
 constexpr uint64_t kLowBlockTop = 0x7000'0000;
 constexpr uint32_t kRegionSizeLog2Max = 26;
-constexpr uint64_t kWriteExecuteFlags = PROT_READ | PROT_EXEC;
-
-Expected<uint64_t> create_file(StoppedTarget& target) {
-  const uint64_t name = CLEW_TRY(target.scratch());
-  const std::string text(kArenaName);
-  CLEW_TRY(target.write(name, {reinterpret_cast<const uint8_t*>(text.c_str()), text.size() + 1}));
-  // The flag MFD_EXEC is needed where vm.memfd_noexec is set, and unknown to kernels before 6.3.
-  const uint64_t flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  const RemoteCall call = {.number = SYS_memfd_create, .arguments = {name, flags | MFD_EXEC}};
-  const int64_t fd = CLEW_TRY(target.call(call));
-  if (fd >= 0) return static_cast<uint64_t>(fd);
-  return target.checked_call("memfd_create",
-                             {.number = SYS_memfd_create, .arguments = {name, flags}});
-}
-
-Expected<FileDescriptor> take_file(pid_t pid, uint64_t fd) {
-  const std::string path = fmt::format("/proc/{}/fd/{}", pid, fd);
-  FileDescriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (file.valid()) return file;
-  return fail(ErrorCode::Io, fmt::format("{}: {}", path, error_text(errno)));
-}
+constexpr uint64_t kCodeProtection = PROT_READ | PROT_EXEC;
 
 struct MapRequest {
   const char* what;
@@ -97,47 +68,34 @@ Expected<uint64_t> map_unlocked(StoppedTarget& target, const MapRequest& request
   return tl::unexpected(opened.error());
 }
 
-// The same inode as the mapping's, among the descriptors of a process.
-FileDescriptor open_from(pid_t holder, uint64_t inode) {
-  const std::string folder = fmt::format("/proc/{}/fd", holder);
-  DIR* const listing = opendir(folder.c_str());
-  if (listing == nullptr) return {};
-  FileDescriptor found;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is our own.
-  while (const dirent* entry = readdir(listing)) {
-    struct stat info = {};
-    const std::string path = fmt::format("{}/{}", folder, entry->d_name);
-    std::string link(128, '\0');
-    const ssize_t length = readlink(path.c_str(), link.data(), link.size());
-    const bool named =
-        length > 0 && link.substr(0, static_cast<size_t>(length)).find(kArenaName) != link.npos;
-    if (!named || stat(path.c_str(), &info) != 0 || info.st_ino != inode) continue;
-    found = FileDescriptor(open(path.c_str(), O_RDWR | O_CLOEXEC));
-    if (found.valid()) break;
-  }
-  closedir(listing);
-  return found;
-}
-
 Expected<void> read_process(pid_t pid, uint64_t address, std::span<uint8_t> bytes) {
   return target::read_memory(pid, address, bytes);
 }
 
-FileDescriptor open_shared_file(pid_t pid, const ArenaMapping& mapping) {
-  // Needs CAP_CHECKPOINT_RESTORE.
-  const target::Mapping& first = mapping.mappings.front();
-  const std::string path = fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, first.start, first.end);
-  FileDescriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (file.valid()) return file;
+// Who may have descriptors of the files: the tracers of the sessions, then the process itself.
+std::vector<pid_t> holders_of(pid_t pid, uint64_t low_address) {
+  std::vector<pid_t> holders;
   abi::ArenaHeader header = {};
   const auto bytes = std::span(reinterpret_cast<uint8_t*>(&header), sizeof header);
-  if (!read_process(pid, mapping.low_address + abi::kHeaderOffset, bytes)) return {};
+  if (!read_process(pid, low_address + abi::kHeaderOffset, bytes)) return holders;
   for (const abi::SessionEntry& session : header.sessions) {
-    if (session.state == 0) continue;
-    file = open_from(static_cast<pid_t>(session.tracer_pid), mapping.inode);
-    if (file.valid()) return file;
+    if (session.state != 0) holders.push_back(static_cast<pid_t>(session.tracer_pid));
   }
-  return open_from(pid, mapping.inode);
+  holders.push_back(pid);
+  return holders;
+}
+
+// Maps one of an arena's files; none when it may not be opened.
+Expected<std::optional<MappedFile>> map_file_of(pid_t pid, const target::Mapping& mapping,
+                                                std::span<const pid_t> holders) {
+  FileDescriptor file = open_file_of(pid, mapping, holders);
+  if (!file.valid()) return std::optional<MappedFile>();
+  struct stat info = {};
+  if (!is_sealed_file_of(file.get(), pid) || fstat(file.get(), &info) != 0 || info.st_size <= 0) {
+    return fail(ErrorCode::Refused, fmt::format("process {} holds an arena that is damaged", pid));
+  }
+  return std::optional(
+      CLEW_TRY(MappedFile::map(std::move(file), static_cast<uint64_t>(info.st_size))));
 }
 
 bool is_sound(const abi::ArenaHeader& header, uint64_t low_address) {
@@ -155,34 +113,25 @@ bool is_sound(const abi::JournalHeader& journal) {
          journal.layer_count <= abi::kLayersMax;
 }
 
-// A file that can shrink would be a SIGBUS for us whenever its owner likes.
-bool is_sealed(int file) {
-  constexpr int kWanted = F_SEAL_SHRINK | F_SEAL_GROW;
-  const int seals = fcntl(file, F_GET_SEALS);
-  return seals >= 0 && (seals & kWanted) == kWanted;
-}
-
-// The file is the target's own: made by it, or by root before it gave its rights away.
-bool is_owned(int file, pid_t pid) {
-  struct stat info = {};
-  const auto facts = target::read_facts(pid);
-  if (!facts || fstat(file, &info) != 0) return false;
-  return info.st_uid == facts->uid || info.st_uid == 0;
-}
+// Descriptors of the target.
+struct Files {
+  uint64_t code;  // Opened for reading.
+  uint64_t slots;
+};
 
 // Everything of the target's address space that one arena needs besides the low block.
-Expected<void> map_parts(StoppedTarget& target, abi::ArenaHeader& header, uint64_t fd) {
+Expected<void> map_parts(StoppedTarget& target, abi::ArenaHeader& header, const Files& files) {
   header.journal_address = CLEW_TRY(map_unlocked(target, {.what = "mapping the journal",
                                                           .size = abi::kJournalSizeBytes,
                                                           .protection = PROT_READ,
                                                           .flags = MAP_SHARED,
-                                                          .fd = fd,
+                                                          .fd = files.code,
                                                           .offset = kJournalOffset}));
   header.code_address = CLEW_TRY(map_unlocked(target, {.what = "mapping the code area",
                                                        .size = kCodeSize,
-                                                       .protection = kWriteExecuteFlags,
+                                                       .protection = kCodeProtection,
                                                        .flags = MAP_SHARED,
-                                                       .fd = fd,
+                                                       .fd = files.code,
                                                        .offset = kCodeOffset}));
   // Limited address space: fewer slots.
   for (uint32_t count = header.slot_count;; count /= 2) {
@@ -191,7 +140,7 @@ Expected<void> map_parts(StoppedTarget& target, abi::ArenaHeader& header, uint64
                                                .size = size,
                                                .protection = PROT_READ | PROT_WRITE,
                                                .flags = MAP_SHARED,
-                                               .fd = fd,
+                                               .fd = files.slots,
                                                .offset = kSlotsOffset});
     if (address) {
       header.slot_count = count;
@@ -215,7 +164,7 @@ Expected<uint32_t> inner_pid(pid_t pid) {
 }
 
 // The header first: by it the low block is recognised, at once, and readable as it is.
-Expected<uint64_t> map_low_block(StoppedTarget& target, uint64_t fd) {
+Expected<uint64_t> map_low_block(StoppedTarget& target, const Files& files) {
   const auto maps = CLEW_TRY(target::read_memory_map(target.pid()));
   const auto low = find_gap(
       maps,
@@ -227,10 +176,16 @@ Expected<uint64_t> map_low_block(StoppedTarget& target, uint64_t fd) {
   }
   CLEW_TRY(map_remote(target, {.what = "mapping the header",
                                .address = *low + abi::kHeaderOffset,
-                               .size = kSharedLowSize,
+                               .size = kPage,
+                               .protection = PROT_READ,
+                               .flags = MAP_SHARED,
+                               .fd = files.code}));
+  CLEW_TRY(map_remote(target, {.what = "mapping the directory",
+                               .address = *low + abi::kDirectoryOffset,
+                               .size = kSlotsOffset,
                                .protection = PROT_READ | PROT_WRITE,
                                .flags = MAP_SHARED,
-                               .fd = fd}));
+                               .fd = files.slots}));
   CLEW_TRY(map_remote(target, {.what = "mapping the private page",
                                .address = *low,
                                .size = kPage,
@@ -259,8 +214,7 @@ void write_header(abi::ArenaHeader& header, const ArenaOptions& options, pid_t p
   header.system_calls_allowed = options.traits.system_calls_allowed ? 1 : 0;
   header.fs_base_instruction = options.traits.fs_base_instruction ? 1 : 0;
   header.tid_offset = options.traits.tid_offset;
-  header.process_count = 1;
-  header.processes[0].pid = static_cast<uint32_t>(pid);
+  header.pid = static_cast<uint32_t>(pid);
 }
 
 }  // namespace
@@ -272,37 +226,42 @@ void advise(StoppedTarget& target, uint64_t address, uint64_t size, int advice) 
 
 std::optional<ArenaMapping> find_arena(std::span<const target::Mapping> maps) {
   ArenaMapping found;
-  const std::string name = fmt::format("/memfd:{}", kArenaName);
+  const std::string code = fmt::format("/memfd:{}", kArenaName);
+  const std::string slots = fmt::format("/memfd:{}", kSlotsFileName);
   for (const target::Mapping& map : maps) {
-    if (!map.shared || map.path != name) continue;
-    if (map.file_offset == 0 && map.start < kLowBlockTop) {
+    if (!map.shared || (map.path != code && map.path != slots)) continue;
+    if (map.path == code && map.file_offset == 0 && map.start < kLowBlockTop) {
       found.low_address = map.start - abi::kHeaderOffset;
       found.inode = map.inode;
     }
     found.mappings.push_back(map);
   }
   if (found.mappings.empty()) return std::nullopt;
+  const auto order = [&code](const target::Mapping& map) {
+    return std::pair(map.path != code, map.file_offset);
+  };
   std::sort(found.mappings.begin(), found.mappings.end(),
-            [](const target::Mapping& a, const target::Mapping& b) {
-              return a.file_offset < b.file_offset;
-            });
+            [&order](const auto& a, const auto& b) { return order(a) < order(b); });
   return found;
 }
 
 Expected<Arena> Arena::create(StoppedTarget& target, const ArenaOptions& options) {
-  const uint64_t fd = CLEW_TRY(create_file(target));
-  Arena arena;
-  arena.file_ = CLEW_TRY(take_file(target.pid(), fd));
   const uint64_t stride = round_to_pages(options.slot_stride);
-  CLEW_TRY(arena.map_file(kSlotsOffset + abi::kSlotsMax * stride));
-  (void)fcntl(arena.file_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  SharedFile code = CLEW_TRY(make_shared_file(target, kArenaName, kCodeFileSize));
+  SharedFile slots =
+      CLEW_TRY(make_shared_file(target, kSlotsFileName, kSlotsOffset + abi::kSlotsMax * stride));
+  code.theirs = CLEW_TRY(reopen_for_reading(target, code.theirs));
+  Arena arena;
+  arena.code_ = std::move(code.ours);
+  arena.slots_ = std::move(slots.ours);
   abi::ArenaHeader& header = arena.header();
   write_header(header, options, target.pid());
+  arena.target_page().process_count = 1;
   arena.journal().magic = abi::kJournalMagic;
   arena.journal().version = abi::kJournalVersion;
-  const auto low = map_low_block(target, fd);
-  const auto parts = low ? map_parts(target, header, fd) : Expected<void>();
-  (void)target.call({.number = SYS_close, .arguments = {fd}});
+  const Files files = {.code = code.theirs.number(), .slots = slots.theirs.number()};
+  const auto low = map_low_block(target, files);
+  const auto parts = low ? map_parts(target, header, files) : Expected<void>();
   if (!low || !parts) {
     (void)unmap(target);
     return tl::unexpected(low ? parts.error() : low.error());
@@ -320,26 +279,36 @@ Expected<Arena> Arena::join(pid_t pid, const ArenaMapping& mapping) {
   if (mapping.low_address == 0) {
     return fail(ErrorCode::Refused, fmt::format("process {} holds a damaged arena", pid));
   }
-  arena.file_ = open_shared_file(pid, mapping);
-  struct stat info = {};
-  if (!arena.file_.valid()) {
-    CLEW_TRY(arena.map_copy(pid, mapping));
-  } else if (fstat(arena.file_.get(), &info) == 0 && is_sealed(arena.file_.get()) &&
-             is_owned(arena.file_.get(), pid) &&
-             static_cast<uint64_t>(info.st_size) > kSlotsOffset) {
-    CLEW_TRY(arena.map_file(static_cast<uint64_t>(info.st_size)));
-  }
-  if (arena.base_ != nullptr && arena.take_shape()) return arena;
+  CLEW_TRY(arena.map_files(pid, mapping));
+  if (!arena.shared()) CLEW_TRY(arena.map_copy(pid, mapping));
+  if (arena.take_shape()) return arena;
   return fail(ErrorCode::Refused,
               fmt::format("process {} holds an arena that is damaged or of another version", pid));
 }
 
+// Both or none.
+Expected<void> Arena::map_files(pid_t pid, const ArenaMapping& mapping) {
+  const std::string name = fmt::format("/memfd:{}", kSlotsFileName);
+  const auto slots = std::find_if(mapping.mappings.begin(), mapping.mappings.end(),
+                                  [&](const target::Mapping& map) { return map.path == name; });
+  if (slots == mapping.mappings.end()) return {};
+  const std::vector<pid_t> holders = holders_of(pid, mapping.low_address);
+  auto code_file = CLEW_TRY(map_file_of(pid, mapping.mappings.front(), holders));
+  auto slots_file = CLEW_TRY(map_file_of(pid, *slots, holders));
+  if (!code_file || !slots_file) return {};
+  code_ = std::move(*code_file);
+  slots_ = std::move(*slots_file);
+  return {};
+}
+
 // False when header or journal make no sense.
 bool Arena::take_shape() {
+  if (shared() && (code_.size() < kCodeFileSize || slots_.size() < kSlotsOffset)) return false;
   const abi::ArenaHeader header = copy_once(this->header());
   const abi::JournalHeader journal = copy_once(this->journal());
   if (!is_sound(header, low_address_) || !is_sound(journal)) return false;
-  if (shared() && size_ - kSlotsOffset < header.slot_count * header.slot_stride) return false;
+  if (shared() && slots_.size() - kSlotsOffset < header.slot_count * header.slot_stride)
+    return false;
   shape_ = {.slot_count = header.slot_count,
             .slot_stride = header.slot_stride,
             .slots_address = header.slots_address,
@@ -348,32 +317,12 @@ bool Arena::take_shape() {
   return extents().count == journal.extent_count;
 }
 
-Expected<void> Arena::map_file(uint64_t size) {
-  struct stat info = {};
-  const bool grow = fstat(file_.get(), &info) == 0 && static_cast<uint64_t>(info.st_size) < size;
-  if (grow && ftruncate(file_.get(), static_cast<off_t>(size)) != 0) {
-    return fail(ErrorCode::Io, fmt::format("arena of {} bytes: {}", size, error_text(errno)));
-  }
-  void* const at =
-      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_.get(), 0);
-  if (at == MAP_FAILED) {
-    return fail(ErrorCode::Io, fmt::format("mapping the arena: {}", error_text(errno)));
-  }
-  (void)madvise(at, size, MADV_DONTDUMP);
-  base_ = static_cast<uint8_t*>(at);
-  size_ = size;
-  slots_offset_ = kSlotsOffset;
-  return {};
-}
-
 // Header, journal header, and the records in use, at the offsets they have in the file.
 Expected<void> Arena::map_copy(pid_t pid, const ArenaMapping& mapping) {
-  void* const at = mmap(nullptr, kCodeOffset, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) return fail(ErrorCode::Io, "no memory for a copy of the arena");
-  base_ = static_cast<uint8_t*>(at);
-  size_ = kCodeOffset;
-  const auto part = [&](uint64_t offset, uint64_t size) { return std::span(base_ + offset, size); };
+  code_ = CLEW_TRY(MappedFile::without_file(kCodeOffset));
+  const auto part = [&](uint64_t offset, uint64_t size) {
+    return std::span(code_.base() + offset, size);
+  };
   CLEW_TRY(read_process(pid, mapping.low_address + abi::kHeaderOffset,
                         part(0, sizeof(abi::ArenaHeader))));
   const uint64_t journal_address = header().journal_address;
@@ -387,46 +336,29 @@ Expected<void> Arena::map_copy(pid_t pid, const ArenaMapping& mapping) {
                       part(kJournalOffset + abi::kJournalLayersOffset, layers));
 }
 
-Arena::Arena(Arena&& other) noexcept
-    : file_(std::move(other.file_)),
-      base_(std::exchange(other.base_, nullptr)),
-      size_(other.size_),
-      slots_offset_(other.slots_offset_),
-      low_address_(other.low_address_),
-      shape_(other.shape_) {}
-
-Arena& Arena::operator=(Arena&& other) noexcept {
-  if (this != &other) {
-    if (base_ != nullptr) munmap(base_, size_);
-    file_ = std::move(other.file_);
-    base_ = std::exchange(other.base_, nullptr);
-    size_ = other.size_;
-    slots_offset_ = other.slots_offset_;
-    low_address_ = other.low_address_;
-    shape_ = other.shape_;
-  }
-  return *this;
-}
-
-Arena::~Arena() {
-  if (base_ != nullptr) munmap(base_, size_);
-}
-
 abi::ArenaHeader& Arena::header() const {
-  return *reinterpret_cast<abi::ArenaHeader*>(base_);
+  return *reinterpret_cast<abi::ArenaHeader*>(code_.base());
+}
+
+abi::TargetPage& Arena::target_page() const {
+  return *reinterpret_cast<abi::TargetPage*>(slots_.base() + kTargetPageFileOffset);
+}
+
+uint64_t Arena::slots_file_offset() {
+  return kSlotsOffset;
 }
 
 abi::JournalHeader& Arena::journal() const {
-  return *reinterpret_cast<abi::JournalHeader*>(base_ + kJournalOffset);
+  return *reinterpret_cast<abi::JournalHeader*>(code_.base() + kJournalOffset);
 }
 
 std::span<abi::SiteRecord> Arena::sites() const {
-  auto* const at = base_ + kJournalOffset + abi::kJournalSitesOffset;
+  auto* const at = code_.base() + kJournalOffset + abi::kJournalSitesOffset;
   return {reinterpret_cast<abi::SiteRecord*>(at), abi::kSitesMax};
 }
 
 std::span<abi::LayerRecord> Arena::layers() const {
-  auto* const at = base_ + kJournalOffset + abi::kJournalLayersOffset;
+  auto* const at = code_.base() + kJournalOffset + abi::kJournalLayersOffset;
   return {reinterpret_cast<abi::LayerRecord*>(at), abi::kLayersMax};
 }
 
@@ -445,7 +377,7 @@ bool Arena::contains_slot(uint64_t gs_base) const {
 // since has not this file.
 bool Arena::is_mapped_by(pid_t pid) const {
   struct stat info = {};
-  if (fstat(file_.get(), &info) != 0) return true;
+  if (fstat(code_.file(), &info) != 0) return true;
   const auto maps = target::read_memory_map(pid);
   if (!maps) return maps.error().code != ErrorCode::NotFound;
   return std::any_of(maps->begin(), maps->end(), [&](const target::Mapping& map) {

@@ -2,8 +2,8 @@
 // Arena: the memory that Clew shares with one target (abi/arena.h), from the tracer's side: made
 // through a stopped target, found again in one that has it, laid out, taken away.
 //
-// The tracer maps the whole file; pages exist only where somebody wrote. A tracer that may not open
-// the file (an ordinary user after the first tracer was killed) works on a copy of header and
+// The tracer maps both files; pages exist only where somebody wrote. A tracer that may not open
+// them (an ordinary user after the first tracer was killed) works on a copy of header and
 // journal: enough to clean up, not enough to start a session.
 #pragma once
 
@@ -11,19 +11,16 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "abi/arena.h"
 #include "abi/journal.h"
 #include "base/error.h"
-#include "base/file_descriptor.h"
+#include "inline/arena_file.h"
 #include "inline/stopped_target.h"
 #include "target/process.h"
 
 namespace clew::inline_ {
-
-inline constexpr std::string_view kArenaName = "clew-arena";
 
 // What the arena must know of the target.
 struct TargetTraits {
@@ -66,8 +63,8 @@ struct ArenaExtents {
 // An arena seen in /proc/PID/maps.
 struct ArenaMapping {
   uint64_t low_address = 0;  // A.
-  uint64_t inode = 0;
-  // All of the file, by offset in it: the header, the journal, and the rest.
+  uint64_t inode = 0;        // Of the code file.
+  // All of both files, the code file's first: by offset the header, the journal, and the code.
   std::vector<target::Mapping> mappings;
 };
 std::optional<ArenaMapping> find_arena(std::span<const target::Mapping> maps);
@@ -78,16 +75,15 @@ class Arena {
   // The arena that is there. Refused when it is another version's, or damaged.
   static Expected<Arena> join(pid_t pid, const ArenaMapping& mapping);
 
-  Arena(Arena&& other) noexcept;
-  Arena& operator=(Arena&& other) noexcept;
-  ~Arena();
-
   // False for a copy: what is written there reaches nobody.
-  [[nodiscard]] bool shared() const { return file_.valid(); }
-  [[nodiscard]] int file() const { return file_.get(); }
-  // Shared with the target, which may write anything at any time: for the counters that are meant
-  // to be shared. What decides where we read or write is in shape() and extents().
+  [[nodiscard]] bool shared() const { return code_.has_file(); }
+  [[nodiscard]] int code_file() const { return code_.file(); }
+  [[nodiscard]] int slots_file() const { return slots_.file(); }
+  // Who made the file may still write it. What decides where we read or write is in shape() and
+  // extents().
   [[nodiscard]] abi::ArenaHeader& header() const;
+  // Shared with the target, which may write anything at any time. Only when shared().
+  [[nodiscard]] abi::TargetPage& target_page() const;
   [[nodiscard]] const ArenaShape& shape() const { return shape_; }
   [[nodiscard]] ArenaExtents extents() const;
   // Copies of the records in use: (index, record).
@@ -97,8 +93,8 @@ class Arena {
   [[nodiscard]] abi::JournalHeader& journal() const;
   [[nodiscard]] std::span<abi::SiteRecord> sites() const;    // All kSitesMax.
   [[nodiscard]] std::span<abi::LayerRecord> layers() const;  // All kLayersMax.
-  [[nodiscard]] uint8_t* slots() const { return base_ + slots_offset_; }
-  [[nodiscard]] uint64_t slots_file_offset() const { return slots_offset_; }
+  [[nodiscard]] uint8_t* slots() const { return slots_.base() + slots_file_offset(); }
+  [[nodiscard]] static uint64_t slots_file_offset();
   [[nodiscard]] uint64_t low_address() const { return low_address_; }
   [[nodiscard]] bool contains_slot(uint64_t gs_base) const;
   // Is this address of the target in one of the arena's code mappings?
@@ -126,14 +122,12 @@ class Arena {
  private:
   Arena() = default;
   [[nodiscard]] bool is_mapped_by(pid_t pid) const;
-  Expected<void> map_file(uint64_t size);
+  Expected<void> map_files(pid_t pid, const ArenaMapping& mapping);
   Expected<void> map_copy(pid_t pid, const ArenaMapping& mapping);
   [[nodiscard]] bool take_shape();
 
-  FileDescriptor file_;
-  uint8_t* base_ = nullptr;
-  uint64_t size_ = 0;
-  uint64_t slots_offset_ = 0;
+  MappedFile code_;   // Of a copy: header and journal only.
+  MappedFile slots_;  // None of a copy.
   uint64_t low_address_ = 0;
   ArenaShape shape_;
 };

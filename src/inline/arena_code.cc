@@ -86,7 +86,7 @@ Expected<uint32_t> Arena::add_extent(StoppedTarget& target, const CodeRange& ran
                               .size_bytes = wanted,
                               .file_offset = kCodeOffset + used,
                               .used_bytes = 0};
-  uint8_t* const view = base_ + extent.file_offset;
+  uint8_t* const view = code_.base() + extent.file_offset;
   std::memcpy(view, blob.data(), blob.size());
   const auto low = static_cast<uint32_t>(low_address_);
   std::memcpy(view + runtime::runtime_blob().low_address_offset, &low, sizeof low);
@@ -115,7 +115,7 @@ uint8_t* Arena::code_at(uint64_t address, uint64_t size) const {
   const uint32_t index = all.index_of(address, size);
   if (index == all.count || !shared()) return nullptr;
   const abi::ExtentRecord& extent = all.records[index];
-  return base_ + extent.file_offset + (address - extent.address);
+  return code_.base() + extent.file_offset + (address - extent.address);
 }
 
 std::optional<uint64_t> Arena::take_code(uint32_t extent, uint64_t size) {

@@ -12,12 +12,15 @@
 namespace clew::inline_ {
 
 inline constexpr uint64_t kPage = 4096;
-inline constexpr uint64_t kSharedLowSize = abi::kLowBlockSizeBytes - abi::kHeaderOffset;
-inline constexpr uint64_t kJournalOffset = kSharedLowSize;
+// In the code file: header, journal, code.
+inline constexpr uint64_t kJournalOffset = kPage;
 inline constexpr uint64_t kCodeOffset = kJournalOffset + abi::kJournalSizeBytes;
 inline constexpr uint64_t kCodeSize = 256ULL << 20;
 inline constexpr uint64_t kExtentSize = 16ULL << 20;
-inline constexpr uint64_t kSlotsOffset = kCodeOffset + kCodeSize;
+inline constexpr uint64_t kCodeFileSize = kCodeOffset + kCodeSize;
+// In the slots file: directory, TargetPage, slots.
+inline constexpr uint64_t kTargetPageFileOffset = abi::kDirectorySizeBytes;
+inline constexpr uint64_t kSlotsOffset = kTargetPageFileOffset + kPage;
 // The end of what user space can map, less a page.
 inline constexpr uint64_t kUserEnd = 0x7fff'ffff'f000;
 // rel32, with a margin.

@@ -91,7 +91,8 @@ Expected<Geometry> add_session(const Arena& arena, const OpenOptions& options) {
   entry.tracer_start_time = start_time_of(getpid());
   entry.region_offset = static_cast<uint32_t>(offset);
   entry.layout = options.region;
-  header.loader_requests[geometry.session] = 0;
+  arena.target_page().loader_requests[geometry.session] = 0;
+  arena.target_page().missed_no_slot[geometry.session] = 0;
   header.loader_answers[geometry.session] = 0;
   clear_region(arena, offset, region_size(options.region));
   __atomic_store_n(&entry.state, 1U, __ATOMIC_RELEASE);
@@ -213,7 +214,7 @@ std::vector<pid_t> descendants_of(pid_t pid) {
 std::vector<pid_t> children_with(const Arena& arena, pid_t pid) {
   std::vector<pid_t> found;
   struct stat info = {};
-  if (fstat(arena.file(), &info) != 0) return found;
+  if (fstat(arena.code_file(), &info) != 0) return found;
   for (const pid_t child : descendants_of(pid)) {
     if (shares_memory(pid, child)) continue;  // By vfork, say: not a memory of its own.
     const auto maps = target::read_memory_map(child);
@@ -254,10 +255,10 @@ void futex_wake(uint32_t* word) {
 // The loader goes on, and waits for us next time, also when it did not this time.
 void answer_loader(Attachment::State& state) {
   const uint32_t mine = 1U << state.geometry.session;
-  abi::ArenaHeader& header = state.arena.header();
-  const uint32_t before = __atomic_fetch_or(&header.loader_sessions, mine, __ATOMIC_ACQ_REL);
+  const uint32_t before =
+      __atomic_fetch_or(&state.arena.target_page().loader_sessions, mine, __ATOMIC_ACQ_REL);
   if ((before & mine) == 0) state.loader_late = true;
-  uint32_t* const answers = &header.loader_answers[state.geometry.session];
+  uint32_t* const answers = &state.arena.header().loader_answers[state.geometry.session];
   __atomic_store_n(answers, state.loader_seen, __ATOMIC_RELEASE);
   futex_wake(answers);
 }
@@ -315,7 +316,7 @@ void clear_region(const Arena& arena, uint64_t region_offset, uint64_t size) {
   const uint64_t slots = arena.slots_file_offset();
   for (uint32_t i = 0; i < arena.shape().slot_count; ++i) {
     const auto offset = static_cast<off_t>(slots + i * stride);
-    const off_t data = lseek(arena.file(), offset, SEEK_DATA);
+    const off_t data = lseek(arena.slots_file(), offset, SEEK_DATA);
     if (data < 0) return;  // No page behind this one.
     const auto slot = (static_cast<uint64_t>(data) - slots) / stride;
     if (slot >= arena.shape().slot_count) return;
@@ -413,10 +414,11 @@ int Attachment::pid_descriptor() const {
 ArenaView Attachment::arena() const {
   const Arena& arena = state_->arena;
   return {.header = &arena.header(),
+          .target = &arena.target_page(),
           .slots = arena.slots(),
           .slot_count = arena.shape().slot_count,
           .slot_stride_bytes = arena.shape().slot_stride,
-          .memory_file = arena.file(),
+          .memory_file = arena.slots_file(),
           .slots_file_offset = arena.slots_file_offset()};
 }
 
@@ -447,7 +449,7 @@ TargetState Attachment::state() const {
 
 Event Attachment::wait(std::chrono::milliseconds timeout) {
   const Clock::time_point deadline = Clock::now() + timeout;
-  uint32_t* const requests = &state_->arena.header().loader_requests[state_->geometry.session];
+  uint32_t* const requests = &state_->arena.target_page().loader_requests[state_->geometry.session];
   while (true) {
     const uint32_t seen = __atomic_load_n(requests, __ATOMIC_ACQUIRE);
     if (seen != state_->loader_seen) {
@@ -474,12 +476,13 @@ Expected<DetachReport> Attachment::detach() {
   if (!state_->attached) return DetachReport{};
   Arena& arena = state_->arena;
   abi::ArenaHeader& header = arena.header();
+  abi::TargetPage& page = arena.target_page();
   const uint32_t mine = 1U << state_->geometry.session;
   // A loader that waits for us goes on, and none waits again.
   state_->loader_seen =
-      __atomic_load_n(&header.loader_requests[state_->geometry.session], __ATOMIC_ACQUIRE);
+      __atomic_load_n(&page.loader_requests[state_->geometry.session], __ATOMIC_ACQUIRE);
   answer_loader(*state_);
-  __atomic_fetch_and(&header.loader_sessions, ~mine, __ATOMIC_ACQ_REL);
+  __atomic_fetch_and(&page.loader_sessions, ~mine, __ATOMIC_ACQ_REL);
   if (state() != TargetState::Running) {
     state_->attached = false;
     __atomic_store_n(&state_->session().state, 0U, __ATOMIC_RELEASE);

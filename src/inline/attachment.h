@@ -138,13 +138,14 @@ enum class Event : uint8_t {
 };
 
 // The shared memory, as the tracer sees it. Valid while the Attachment lives, also after the target
-// died. The file is sealed against shrinking.
+// died. The files are sealed against shrinking.
 struct ArenaView {
   abi::ArenaHeader* header = nullptr;
+  abi::TargetPage* target = nullptr;
   uint8_t* slots = nullptr;  // header->slot_count times header->slot_stride bytes.
   uint32_t slot_count = 0;
   uint64_t slot_stride_bytes = 0;
-  int memory_file = -1;  // Borrowed.
+  int memory_file = -1;  // Of the slots; borrowed.
   uint64_t slots_file_offset = 0;
 };
 
@@ -161,7 +162,7 @@ class Attachment {
  public:
   // Errors: NotFound for a pid that is not there; Refused with the reason in the user's words and a
   // stable name in brackets (gs-in-use, 32-bit, already-traced, no-permission, seccomp,
-  // no-near-memory, no-low-memory, shared-tls, fsgsbase); Limit; Io.
+  // no-near-memory, no-low-memory, no-proc, shared-tls, fsgsbase); Limit; Io.
   static Expected<Attachment> open(pid_t pid, const OpenOptions& options);
 
   Attachment(Attachment&&) noexcept;

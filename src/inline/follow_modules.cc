@@ -53,7 +53,8 @@ Expected<void> follow_modules(Attachment::State& state) {
     return fail(ErrorCode::Refused,
                 fmt::format("the loader of process {} cannot be followed", state.pid));
   }
-  __atomic_fetch_or(&header.loader_sessions, 1U << state.geometry.session, __ATOMIC_ACQ_REL);
+  __atomic_fetch_or(&state.arena.target_page().loader_sessions, 1U << state.geometry.session,
+                    __ATOMIC_ACQ_REL);
   return {};
 }
 

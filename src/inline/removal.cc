@@ -136,7 +136,7 @@ Expected<DetachReport> Removal::run(StoppedTarget& target) {
     report_.residue = true;
     report_.residue_reason = "somebody else changed text that Clew had patched";
   }
-  const bool forked = arena_.header().processes[0].pid != static_cast<uint32_t>(target.pid());
+  const bool forked = arena_.header().pid != static_cast<uint32_t>(target.pid());
   if (request_.everything && forked && has_stray_jumps(target)) {
     report_.residue = true;
     report_.residue_reason = "a forked child has jumps of a session that has left";
@@ -330,7 +330,7 @@ Expected<void> Removal::unmap_shared_parts(StoppedTarget& target) {
   const auto records = arena_.shared_parts();
   if (records.empty()) return {};
   const auto maps = CLEW_TRY(target::read_memory_map(target.pid()));
-  const bool is_first = arena_.header().processes[0].pid == static_cast<uint32_t>(target.pid());
+  const bool is_first = arena_.header().pid == static_cast<uint32_t>(target.pid());
   CLEW_TRY(close_left_behind(target));
   for (const auto& [index, record] : records) {
     if (!leaves(record.session)) continue;

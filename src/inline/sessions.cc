@@ -156,7 +156,7 @@ Expected<DetachReport> clean_up(pid_t pid, bool force) {
   DetachReport report = CLEW_TRY(removal.run(target));
   CLEW_TRY(close_forgotten(target, forgotten_descriptors(pid)));
   // A forked child shares header and journal with the process that the sessions trace.
-  const bool is_first = arena.header().processes[0].pid == static_cast<uint32_t>(pid);
+  const bool is_first = arena.header().pid == static_cast<uint32_t>(pid);
   if (!is_first || report.residue) return report;
   for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {
     uint32_t* const state = &arena.header().sessions[s].state;

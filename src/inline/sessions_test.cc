@@ -213,12 +213,46 @@ TEST_F(Sessions, AForkedChildIsMutedUnharmedAndCleanedWithItsParent) {
   victim_.ask("calls 10");
   EXPECT_EQ(victim_.ask_number("fork 1000"), 0);
   EXPECT_EQ(cell(attachment, 0), 10U);
-  EXPECT_EQ(attachment.arena().header->forks_muted, 1U);
+  EXPECT_EQ(attachment.arena().target->forks_muted, 1U);
   const auto child = static_cast<pid_t>(victim_.ask_number("family 5"));
   EXPECT_FALSE(changed_text(child).empty());
   leave(attachment);
   EXPECT_TRUE(changed_text(child).empty());
   EXPECT_EQ(WEXITSTATUS(victim_.ask_number("bury")), 7);
+}
+
+// The child has fewer rights than the parent, which goes on to run what they share.
+TEST(ForkedChildren, CannotChangeWhatTheirParentRuns) {
+  Victim victim(CLEW_USURPER_VICTIM);
+  const auto module = module_of(victim.pid(), "usurper_victim");
+  auto attachment = Attachment::open(victim.pid(), small_options());
+  ASSERT_TRUE(attachment.has_value()) << attachment.error().message;
+  const Plan plan = plan_of(*module, {{RequestKind::Entry, "work"}}, *attachment);
+  ASSERT_TRUE(install_counters(*attachment, *module, plan).has_value());
+  EXPECT_EQ(victim.ask_number("calls 10"), 10);
+  EXPECT_EQ(cell(*attachment, 0), 10U);
+  const std::string changed = victim.ask("usurp");
+  EXPECT_TRUE(changed.starts_with("0 of ")) << changed;
+  EXPECT_FALSE(changed.ends_with(" 0")) << changed;
+  // What the child wrote into the slots is wrong counts, and no more.
+  EXPECT_EQ(victim.ask_number("calls 100"), 110);
+  const auto report = attachment->detach();
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_FALSE(report->residue) << report->residue_reason;
+  EXPECT_TRUE(changed_text(victim.pid()).empty());
+  EXPECT_EQ(victim.finish(), 0);
+}
+
+TEST(ForkedChildren, HaveNoParentThatCannotOpenItsCodeForReadingOnly) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root to change the root folder";
+  Victim victim(CLEW_USURPER_VICTIM);
+  ASSERT_EQ(victim.ask_number("confine"), 0);
+  const Footprint before = footprint_of(victim.pid());
+  const auto attachment = Attachment::open(victim.pid(), small_options());
+  ASSERT_FALSE(attachment.has_value());
+  EXPECT_NE(attachment.error().message.find("[no-proc]"), std::string::npos)
+      << attachment.error().message;
+  EXPECT_EQ(footprint_of(victim.pid()), before);
 }
 
 TEST_F(Sessions, ASecondSessionIsRefusedWhileForkedChildrenHaveTheProbesOfTheFirst) {
@@ -278,8 +312,8 @@ TEST_F(Sessions, AFollowedChildIsCountedApart) {
   victim_.ask("calls 10");
   EXPECT_EQ(victim_.ask_number("fork 1000"), 0);
   EXPECT_EQ(cell(attachment, 0), 1010U);
-  EXPECT_EQ(attachment.arena().header->process_count, 2U);
-  EXPECT_NE(attachment.arena().header->processes[1].pid, 0U);
+  EXPECT_EQ(attachment.arena().target->process_count, 2U);
+  EXPECT_NE(attachment.arena().target->processes[1].pid, 0U);
   leave(attachment);
 }
 

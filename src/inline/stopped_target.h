@@ -81,6 +81,8 @@ class StoppedTarget {
   Expected<int64_t> call(const RemoteCall& call);
   // The same; a negative answer is an Io error that names `what`.
   Expected<uint64_t> checked_call(const char* what, const RemoteCall& call);
+  // The thread that makes the calls; after the first of them.
+  [[nodiscard]] pid_t calling_thread() const { return threads_[caller_].tid; }
   // Address of a scratch area in the target for arguments of calls; kScratchBytes, valid until the
   // target runs again.
   Expected<uint64_t> scratch();

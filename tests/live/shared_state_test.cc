@@ -64,10 +64,10 @@ TEST_P(FalseArenas, LeadTheTracerNowhere) {
 }
 
 INSTANTIATE_TEST_SUITE_P(SharedState, FalseArenas,
-                         testing::Values("unsealed", "file_offset", "extent_size", "patch_size",
-                                         "patch_address", "patch_in_data", "layer_size",
-                                         "layer_site", "window_size", "stride", "region",
-                                         "nothing"));
+                         testing::Values("unsealed", "unsealed_slots", "few_slots", "file_offset",
+                                         "extent_size", "patch_size", "patch_address",
+                                         "patch_in_data", "layer_size", "layer_site", "window_size",
+                                         "stride", "region", "nothing"));
 
 TEST(SharedState, AProgramThatLocksItsMemoryDoesNotLockTheArena) {
   if (geteuid() != 0) GTEST_SKIP() << "locking memory needs root";

@@ -245,7 +245,8 @@ void DMachine::fill_arena() {
   arena.slot_stride = kSlotBytes;
   arena.system_calls_allowed = 1;
   arena.tid_offset = abi::kTidFromKernel;
-  arena.process_count = 1;
+  auto& page = *reinterpret_cast<abi::TargetPage*>(low_ + abi::kTargetPageOffset);
+  page.process_count = 1;
   arena.sessions[kSession].region_offset = kRegionOffset;
   arena.sessions[kSession].layout.size_log2 = abi::kDRegionSizeLog2;
   const runtime::Blob blob = runtime::runtime_blob();

@@ -20,10 +20,10 @@ namespace {
 
 using namespace clew::abi;
 
-constexpr uint64_t kJournal = kLowBlockSizeBytes - kHeaderOffset;
+constexpr uint64_t kJournal = 4096;
 constexpr uint64_t kCode = kJournal + kJournalSizeBytes;
 constexpr uint64_t kCodeSize = 256ULL << 20;
-constexpr uint64_t kSlots = kCode + kCodeSize;
+constexpr uint64_t kSlots = kDirectorySizeBytes + 4096;
 constexpr uint64_t kStride = 1 << 20;
 constexpr uint64_t kLow = 0x5000'0000;
 constexpr uint64_t kExtent = 0x7000'0000'0000;
@@ -43,8 +43,7 @@ void write_header(ArenaHeader& header) {
   header.journal_file_offset = kJournal;
   header.code_file_offset = kCode;
   header.code_size_bytes = kCodeSize;
-  header.process_count = 1;
-  header.processes[0].pid = static_cast<uint32_t>(getpid());
+  header.pid = static_cast<uint32_t>(getpid());
   header.sessions[0].state = 1;  // Its tracer is dead.
   header.sessions[0].tracer_pid = 999'999;
   header.sessions[0].tracer_start_time = 5;
@@ -81,20 +80,29 @@ void write_records(SiteRecord& at, LayerRecord& layer) {
   memcpy(layer.copy_head[0], "AAAAA", 5);
 }
 
+int make_file(const char* name, uint64_t size, bool is_sealed) {
+  const int file = memfd_create(name, MFD_ALLOW_SEALING);
+  if (ftruncate(file, static_cast<off_t>(size)) != 0) exit(1);
+  if (is_sealed) fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  return file;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string lie = argc > 1 ? argv[1] : "";
-  const int file = memfd_create("clew-arena", MFD_ALLOW_SEALING);
-  if (ftruncate(file, kSlots + 64 * kStride) != 0) return 1;
-  if (lie != "unsealed") fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  const int file = make_file("clew-arena", kCode + kCodeSize, lie != "unsealed");
+  const int slots = make_file("clew-arena-slots", lie == "few_slots" ? 4096 : kSlots + 64 * kStride,
+                              lie != "unsealed_slots");
   constexpr int kFixed = MAP_FIXED_NOREPLACE;
   constexpr int kBoth = PROT_READ | PROT_WRITE;
-  void* const low = mmap(reinterpret_cast<void*>(kLow + kHeaderOffset), kJournal, kBoth,
+  void* const low = mmap(reinterpret_cast<void*>(kLow + kHeaderOffset), 4096, kBoth,
                          MAP_SHARED | kFixed, file, 0);
   mmap(reinterpret_cast<void*>(kLow), 4096, kBoth, MAP_PRIVATE | MAP_ANONYMOUS | kFixed, -1, 0);
+  void* const directory = mmap(reinterpret_cast<void*>(kLow + kDirectoryOffset), kSlots, kBoth,
+                               MAP_SHARED | kFixed, slots, 0);
   void* const journal = mmap(nullptr, kJournalSizeBytes, kBoth, MAP_SHARED, file, kJournal);
-  if (low == MAP_FAILED || journal == MAP_FAILED) return 1;
+  if (low == MAP_FAILED || directory == MAP_FAILED || journal == MAP_FAILED) return 1;
   auto& header = *static_cast<ArenaHeader*>(low);
   auto& log = *static_cast<JournalHeader*>(journal);
   auto& place = *reinterpret_cast<SiteRecord*>(static_cast<char*>(journal) + kJournalSitesOffset);
