@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inline/arena_file.h"
 
+#include <array>
 #include <cerrno>
 #include <optional>
 #include <string>
@@ -17,6 +18,9 @@
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
+#endif
+#ifndef F_SEAL_EXEC
+#define F_SEAL_EXEC 0x0020
 #endif
 
 namespace clew::inline_ {
@@ -51,6 +55,26 @@ std::optional<struct stat> stat_of(const FileDescriptor& file) {
 FileDescriptor open_again(const FileDescriptor& place) {
   return FileDescriptor(
       open(fmt::format("/proc/self/fd/{}", place.get()).c_str(), O_RDWR | O_CLOEXEC));
+}
+
+bool has_name(const FileDescriptor& file, std::string_view name) {
+  std::array<char, 64> link{};
+  const std::string path = fmt::format("/proc/self/fd/{}", file.get());
+  const ssize_t length = readlink(path.c_str(), link.data(), link.size());
+  return length > 0 && std::string_view(link.data(), static_cast<size_t>(length)) ==
+                           fmt::format("/memfd:{} (deleted)", name);
+}
+
+bool is_new_file_of(const FileDescriptor& place, pid_t tid, std::string_view name) {
+  const auto info = stat_of(place);
+  const auto facts = target::read_facts(tid);
+  return info && facts && S_ISREG(info->st_mode) && info->st_size == 0 && info->st_nlink == 0 &&
+         info->st_uid == facts->uid && has_name(place, name);
+}
+
+bool is_unsealed(const FileDescriptor& file) {
+  const int seals = fcntl(file.get(), F_GET_SEALS);
+  return seals >= 0 && (seals & ~F_SEAL_EXEC) == 0;
 }
 
 FileDescriptor open_inode(const std::string& path, uint64_t inode) {
@@ -130,7 +154,7 @@ void RemoteDescriptor::close() {
 
 Expected<SharedFile> make_shared_file(StoppedTarget& target, std::string_view name, uint64_t size) {
   RemoteDescriptor theirs = CLEW_TRY(create_file(target, name));
-  FileDescriptor ours = CLEW_TRY(open_new_file(target.calling_thread(), theirs.number()));
+  FileDescriptor ours = CLEW_TRY(open_new_file(target.calling_thread(), theirs.number(), name));
   if (ftruncate(ours.get(), static_cast<off_t>(size)) != 0) {
     return fail(ErrorCode::Io, fmt::format("arena of {} bytes: {}", size, error_text(errno)));
   }
@@ -151,11 +175,23 @@ Expected<RemoteDescriptor> reopen_for_reading(StoppedTarget& target,
                           target.pid(), error_text(static_cast<int>(-fd))));
 }
 
-Expected<FileDescriptor> open_new_file(pid_t tid, uint64_t descriptor) {
+Expected<FileDescriptor> open_new_file(pid_t tid, uint64_t descriptor, std::string_view name) {
   const std::string path = fmt::format("/proc/{}/fd/{}", tid, descriptor);
-  FileDescriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (file.valid()) return file;
-  return fail(ErrorCode::Io, fmt::format("{}: {}", path, error_text(errno)));
+  const FileDescriptor place(open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!place.valid()) {
+    return fail(ErrorCode::Io, fmt::format("{}: {}", path, error_text(errno)));
+  }
+  if (is_new_file_of(place, tid, name)) {
+    FileDescriptor file = open_again(place);
+    if (!file.valid()) {
+      return fail(ErrorCode::Io, fmt::format("{}: {}", path, error_text(errno)));
+    }
+    if (is_unsealed(file)) return file;
+  }
+  return fail(ErrorCode::Refused,
+              fmt::format("{} is not the file that the thread has just made; does another process "
+                          "share its descriptors? [shared-descriptors]",
+                          path));
 }
 
 FileDescriptor open_file_of(pid_t pid, const target::Mapping& mapping,

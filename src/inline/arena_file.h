@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two files behind an arena (abi/arena.h): how the target makes them, how the tracer opens them
 // and finds them again, and the tracer's mapping of one.
+//
+// The number of a descriptor says little: a process that shares the target's descriptors and not
+// its memory runs while the target stands still, and may put another file there. So a file is
+// looked at through O_PATH, which does nothing to it, and opened for writing when it can be ours.
 #pragma once
 
 #include <cstdint>
@@ -68,8 +72,9 @@ Expected<SharedFile> make_shared_file(StoppedTarget& target, std::string_view na
 Expected<RemoteDescriptor> reopen_for_reading(StoppedTarget& target,
                                               const RemoteDescriptor& descriptor);
 
-// For reading and writing.
-Expected<FileDescriptor> open_new_file(pid_t tid, uint64_t descriptor);
+// The memfd that the thread has just made, for reading and writing: empty, without a name in any
+// folder, not sealed, of the thread's user. Whatever else has the number is refused and untouched.
+Expected<FileDescriptor> open_new_file(pid_t tid, uint64_t descriptor, std::string_view name);
 
 // The file behind a mapping of a process, for reading and writing: through the process, or through
 // one of the holders, which may have a descriptor of it. None when we may not.

@@ -162,7 +162,7 @@ class Attachment {
  public:
   // Errors: NotFound for a pid that is not there; Refused with the reason in the user's words and a
   // stable name in brackets (gs-in-use, 32-bit, already-traced, no-permission, seccomp,
-  // no-near-memory, no-low-memory, no-proc, shared-tls, fsgsbase); Limit; Io.
+  // no-near-memory, no-low-memory, no-proc, shared-descriptors, shared-tls, fsgsbase); Limit; Io.
   static Expected<Attachment> open(pid_t pid, const OpenOptions& options);
 
   Attachment(Attachment&&) noexcept;
