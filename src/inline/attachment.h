@@ -151,10 +151,10 @@ struct ArenaView {
 
 // Memory of the tracer that the target is to have, too.
 struct SharedPart {
-  int descriptor = -1;      // Borrowed; may be mapped MAP_SHARED from offset 0 on.
-  uint64_t size_bytes = 0;  // Whole pages.
-  bool is_writable = false;
-  bool is_low = false;  // Below 2 GiB.
+  int descriptor = -1;       // Borrowed; may be mapped MAP_SHARED from offset 0 on.
+  uint64_t size_bytes = 0;   // Whole pages.
+  bool is_writable = false;  // For the process; a child that it forks later does not have it.
+  bool is_low = false;       // Below 2 GiB.
 };
 inline constexpr size_t kSharedPartsAtOnceMax = 16;
 

@@ -238,9 +238,16 @@ Expected<void> map_part(StoppedTarget& target, const SharedPart& part, uint64_t 
       {.number = SYS_mmap,
        .arguments = {address, part.size_bytes, PROT_READ | writable,
                      MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, descriptor, 0}}));
-  if (got == address) return {};
-  (void)target.call({.number = SYS_munmap, .arguments = {got, part.size_bytes}});
-  return fail(ErrorCode::Io, "mapping the session's memory: the kernel chose another address");
+  if (got != address) {
+    (void)target.call({.number = SYS_munmap, .arguments = {got, part.size_bytes}});
+    return fail(ErrorCode::Io, "mapping the session's memory: the kernel chose another address");
+  }
+  if (!part.is_writable) return {};
+  // A forked child may have fewer rights, and runs no probe that would want it (ForkPolicy::Mute).
+  CLEW_TRY(target.checked_call(
+      "madvise(MADV_DONTFORK)",
+      {.number = SYS_madvise, .arguments = {address, part.size_bytes, MADV_DONTFORK}}));
+  return {};
 }
 
 Expected<uint16_t> read_semaphore(const StoppedTarget& target, uint64_t address) {

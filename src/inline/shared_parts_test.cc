@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "inline/attachment.h"
@@ -59,6 +60,26 @@ TEST(SharedParts, AreTheSameMemoryUntilTheSessionLeaves) {
   ASSERT_TRUE(attachment->detach().has_value());
   EXPECT_EQ(footprint_of(victim.pid()), before);
   EXPECT_EQ(victim.finish(), 0);
+}
+
+TEST(SharedParts, ThatAreWritableAreNotInherited) {
+  Victim victim(CLEW_COUNTER_VICTIM);
+  const FileDescriptor writable = file_with("ours");
+  const FileDescriptor readable = file_with("all's");
+  auto attachment = Attachment::open(victim.pid(), small_options());
+  ASSERT_TRUE(attachment.has_value()) << attachment.error().message;
+  const std::vector<SharedPart> parts = {
+      {.descriptor = writable.get(), .size_bytes = 2 * kPageBytes, .is_writable = true},
+      {.descriptor = readable.get(), .size_bytes = kPageBytes}};
+  const auto places = attachment->share(parts);
+  ASSERT_TRUE(places.has_value()) << places.error().message;
+  const auto child = static_cast<pid_t>(victim.ask_number("family 10"));
+  std::array<uint8_t, 4> bytes{};
+  EXPECT_FALSE(target::read_memory(child, (*places)[0], bytes).has_value());
+  EXPECT_EQ(text_at(child, (*places)[1], 5), "all's");
+  ASSERT_TRUE(attachment->detach().has_value());
+  EXPECT_FALSE(target::read_memory(child, (*places)[1], bytes).has_value());
+  EXPECT_EQ(WEXITSTATUS(victim.ask_number("bury")), 7);
 }
 
 TEST(SharedParts, AreRefusedWhenTheyAreTooMany) {

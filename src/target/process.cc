@@ -90,6 +90,13 @@ Expected<Stat> read_stat(pid_t pid) {
   return std::move(*stat);
 }
 
+uint64_t effective_capabilities(std::string_view status) {
+  const std::string_view set = status_field(status, "CapEff");
+  uint64_t capabilities = 0;
+  (void)std::from_chars(set.data(), set.data() + set.size(), capabilities, 16);
+  return capabilities;
+}
+
 uid_t effective_uid(std::string_view status) {
   // "Uid:", then real, effective, saved and file system ids, with tabs between.
   const std::string_view ids = status_field(status, "Uid");
@@ -225,6 +232,7 @@ Expected<ProcessFacts> read_facts(pid_t pid) {
   facts.incarnation = {.pid = pid, .start_ticks = stat.start_ticks};
   facts.state = stat.state;
   facts.uid = effective_uid(status);
+  facts.capabilities = effective_capabilities(status);
   facts.tracer_pid = field("TracerPid");
   const int seccomp = field("Seccomp");  // prctl(2), PR_GET_SECCOMP: 0, 1 or 2.
   facts.seccomp = seccomp == 0   ? ProcessFacts::Seccomp::Off

@@ -72,8 +72,9 @@ struct ProcessFacts {
 
   Incarnation incarnation;
   ProcessState state = 'R';
-  uid_t uid = 0;         // Effective.
-  pid_t tracer_pid = 0;  // Who ptraces it now; 0 = nobody.
+  uid_t uid = 0;              // Effective.
+  uint64_t capabilities = 0;  // Effective, in its user namespace: bit n for capability n.
+  pid_t tracer_pid = 0;       // Who ptraces it now; 0 = nobody.
   Seccomp seccomp = Seccomp::Off;
   bool is_32_bit = false;  // Its executable is an ELF32 file.
   bool no_new_privileges = false;

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <linux/capability.h>
 
 #include "target/process.h"
 
@@ -19,10 +20,13 @@ std::filesystem::path user_space_of(const std::string& who) {
   return std::filesystem::read_symlink(fmt::format("/proc/{}/ns/user", who), error);
 }
 
-// Who can read everything anyway.
+// Who can read everything anyway. Root of a container may be user 0 of the machine's user
+// namespace, but has not these capabilities there.
 bool is_root_of_machine(pid_t pid) {
+  constexpr uint64_t kReadsAll = uint64_t{1} << CAP_SYS_ADMIN | uint64_t{1} << CAP_SYS_PTRACE;
   const auto facts = target::read_facts(pid);
-  return facts && facts->uid == 0 && user_space_of(std::to_string(pid)) == user_space_of("self");
+  return facts && facts->uid == 0 && (facts->capabilities & kReadsAll) == kReadsAll &&
+         user_space_of(std::to_string(pid)) == user_space_of("self");
 }
 
 std::string note_of(pid_t pid, const InlineSites& sites) {
