@@ -133,17 +133,60 @@ void Coder::take_record(const RecordUse& use) {
   });
 }
 
+bool Coder::is_above_frame(uint16_t argument) const {
+  return !environment_.for_kernel && argument >= 6 && argument < query::kVectorArgument;
+}
+
+// Nobody has to have pushed it: the return address of the first function on a stack may be the
+// stack's last word. What lies on the return address's page is there; else the kernel reads.
+void Coder::load_above_frame(uint16_t argument, Scratch scratch, Label lost) {
+  constexpr int32_t kPage = 4096;
+  const int32_t above = 8 * (argument - 5);
+  const Label on_next_page = builder_.label();
+  const Label done = builder_.label();
+  builder_.load(Size::Double, Register::R3, kContext, offsetof(abi::Context, frame))
+      .move(Register::R0, Register::R3)
+      .alu(Alu::And, Register::R0, kPage - 1)
+      .jump_if(Jump::Greater, Register::R0, kPage - above - 8, on_next_page)
+      .load(Size::Double, Register::R0, kContext, argument_offset(argument))
+      .bind(done);
+  out_of_line([this, above, scratch, lost, on_next_page, done] {
+    builder_.bind(on_next_page)
+        .alu(Alu::Add, Register::R3, above)
+        .move(Register::R1, scratch.base)
+        .alu(Alu::Add, Register::R1, scratch.offset)
+        .move(Register::R2, 8)
+        .call(abi::Accessor::TryRead)
+        .jump_if(Jump::Equal, Register::R0, 0, lost)
+        .load(Size::Double, Register::R0, scratch.base, scratch.offset)
+        .jump(done);
+  });
+}
+
 // The time comes last: what stands before it is not time of the traced function.
 void Coder::record_payload(int32_t offset) {
   int32_t at = offset + (environment_.records_time ? 8 : 0);
   for (const uint16_t argument : environment_.record_arguments) {
-    builder_.load(Size::Double, Register::R0, kContext, argument_offset(argument))
-        .store(Size::Double, kRecord, at, Register::R0);
+    if (is_above_frame(argument)) {
+      load_above_frame(argument, {.base = kRecord, .offset = at}, without_record(offset));
+    } else {
+      builder_.load(Size::Double, Register::R0, kContext, argument_offset(argument));
+    }
+    builder_.store(Size::Double, kRecord, at, Register::R0);
     at += 8;
   }
   record_origin(offset);
   if (!environment_.records_time) return;
   builder_.call(abi::Accessor::Time).store(Size::Double, kRecord, offset, Register::R0);
+}
+
+// The call's record is given back, and the hit left out.
+Label Coder::without_record(int32_t offset) {
+  const Label lost = builder_.label();
+  out_of_line([this, offset, lost] {
+    builder_.bind(lost).store(Size::Double, kRecord, offset - 8, 0).jump(unreadable());
+  });
+  return lost;
 }
 
 void Coder::put_record() {

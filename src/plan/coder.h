@@ -195,6 +195,15 @@ class Coder {
   Expected<void> operands(const query::Expression& left, const query::Expression& right);
   // Loads a constant or a field that is one load into `into`; false when it is neither.
   bool leaf(const query::Expression& expression, isa::Register into);
+  // An argument that the caller passed on the stack, which may end before it.
+  [[nodiscard]] bool is_above_frame(uint16_t argument) const;
+  // r0 = such an argument. 8 bytes at base + offset may be written; jumps to `lost` when it cannot
+  // be read. Uses r1 to r3.
+  struct Scratch {
+    isa::Register base = isa::Register::R10;
+    int32_t offset = 0;
+  };
+  void load_above_frame(uint16_t argument, Scratch scratch, isa::Label lost);
   // r0 to the width and sign of `type`.
   void canonical(const query::Type& type);
   void monotonic_time();
@@ -206,6 +215,7 @@ class Coder {
   // record can be.
   int32_t record_place(isa::Register place);
   void record_payload(int32_t offset);
+  isa::Label without_record(int32_t offset);
   void record_origin(int32_t offset);
   void write_out_of_line();
 

@@ -208,6 +208,7 @@ bool Coder::leaf(const Expression& expression, Register into) {
   };
   switch (expression.field) {
     case Field::Argument:
+      if (is_above_frame(expression.index)) return false;
       return context(static_cast<size_t>(argument_offset(expression.index)));
     case Field::ReturnValue:
       return context(expression.type.kind == query::TypeKind::Float
@@ -246,6 +247,13 @@ bool Coder::leaf(const Expression& expression, Register into) {
 Expected<void> Coder::field(const Expression& expression) {
   if (leaf(expression, Register::R0)) {
     // Thread ids are the kernel's; everything else has 8 bytes.
+    return {};
+  }
+  if (expression.field == Field::Argument) {
+    const int32_t mark = frame_used_;
+    const int32_t area = CLEW_TRY(reserve(8));
+    load_above_frame(expression.index, {.offset = area}, unreadable());
+    release(mark);
     return {};
   }
   if (expression.field == Field::Time) {

@@ -34,6 +34,19 @@ TEST(Hazards, VforkChildrenAreNotTakenForProcessesWithTheirOwnMemory) {
   expect_text_equals_file(victim.pid());
 }
 
+// The words above the return address of the first function on a stack may not be there.
+TEST(Hazards, ArgumentsBehindTheEndOfAStackAreUnreadable) {
+  Victim victim("hazards");
+  Tracer tracer = Tracer::attach(victim.pid(), R"(from e in entry("hazards!first_on_stack")
+                                                  select calls = count(), sum = sum(e.arg6))");
+  victim.ask("small_stacks 20");
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.status, 0) << report.error;
+  EXPECT_TRUE(victim.child().running());
+  EXPECT_EQ(victim.counts().at("first_on_stack"), 20U);
+  EXPECT_EQ(report.summary.at("missed").value("unreadable", uint64_t{0}), 20U) << report.summary;
+}
+
 // Killed at growing moments of its start, told by our own work as a clock.
 TEST(Hazards, ACommandDoesNotStayStoppedWhenItsTracerIsKilled) {
   for (int rounds = 0; rounds < 12; ++rounds) {

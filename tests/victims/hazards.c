@@ -4,8 +4,11 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -16,6 +19,7 @@
 #include "victim.h"
 
 VICTIM_COUNTER(work);
+VICTIM_COUNTER(first_on_stack);
 
 enum { kReceivers = 2, kSpinners = 4 };
 
@@ -108,11 +112,30 @@ static void spin_stop(uint64_t unused) {
   pthread_join(forker, NULL);
 }
 
-const struct VictimCommand victim_commands[] = {{"receive", receivers_start},
-                                                {"wake", receivers_wake},
-                                                {"spin", spin_start},
-                                                {"calm", spin_stop},
-                                                {0}};
+// Its return address is the last word of its stack.
+VICTIM_FUNCTION int first_on_stack(void* unused) {
+  VICTIM_COUNT(first_on_stack);
+  (void)unused;
+  return 0;
+}
+
+static void run_on_small_stacks(uint64_t count) {
+  enum { kPage = 4096 };
+  char* const stack =
+      mmap(NULL, 4 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  VICTIM_CHECK(stack != MAP_FAILED && mprotect(stack + 3 * kPage, kPage, PROT_NONE) == 0);
+  for (uint64_t i = 0; i < count; ++i) {
+    int status = -1;
+    const pid_t child = clone(first_on_stack, stack + 3 * kPage, CLONE_VM | SIGCHLD, NULL);
+    VICTIM_CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+  }
+  munmap(stack, 4 * kPage);
+}
+
+const struct VictimCommand victim_commands[] = {
+    {"receive", receivers_start}, {"small_stacks", run_on_small_stacks},
+    {"wake", receivers_wake},     {"spin", spin_start},
+    {"calm", spin_stop},          {0}};
 
 uint64_t victim_run(uint64_t rounds) {
   uint64_t digest = 0;
