@@ -78,9 +78,10 @@ extern "C" {
 [[gnu::noinline]] uint64_t d_json_member(DWindow* w, uint64_t place, uint64_t key,
                                          uint64_t length) {
   if (byte(w, place) != '{') return 0;
-  const uint64_t limit = string_bytes();
+  // No text goes on behind that: a window without any byte 0 does not, either.
+  const uint64_t end = place + string_bytes();
   uint64_t here = d_json_space(w, place + 1);
-  for (uint64_t i = zero(w); i < limit && go_on(); ++i) {
+  for (uint64_t i = zero(w); i < string_bytes() && here < end && go_on(); ++i) {
     if (byte(w, here) != '"') return 0;
     const uint64_t found = d_json_is_key(w, here, key, length);
     here = d_json_space(w, d_json_text_end(w, here));
@@ -97,9 +98,11 @@ extern "C" {
 // Element `index` of the array at `place`.
 [[gnu::noinline]] uint64_t d_json_element(DWindow* w, uint64_t place, uint64_t index) {
   if (byte(w, place) != '[') return 0;
+  const uint64_t end = place + string_bytes();
   uint64_t here = d_json_space(w, place + 1);
   uint64_t round = zero(w);
   for (uint64_t i = zero(w); i < index && go_on(round, string_bytes()); ++i) {
+    if (here >= end) return 0;
     here = d_json_space(w, d_json_end(w, here));
     if (byte(w, here) != ',') return 0;
     here = d_json_space(w, here + 1);

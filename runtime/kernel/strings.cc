@@ -27,8 +27,60 @@ struct Search {
   uint64_t to;    // the last one.
 };
 
+#if !defined(__bpf__)
+// The kernel ends a search that compares too much (may_goto); in a process the time is the
+// program's. So longer needles are looked for by a hash that rolls over the text (Karp and Rabin):
+// some steps for each byte, and a comparison where the hashes agree.
+inline constexpr uint64_t kNeedleBytesMax = 16;  // Of a needle that is compared at each place.
+inline constexpr uint64_t kComparisonsMax = 16;  // Only a text made for it agrees more often.
+inline constexpr uint64_t kHashFactor = 0x9E37'79B9'7F4A'7C15;
+
+// `newest` and `oldest` are the ends of the piece at a place: what a step adds and takes away.
+struct RollingHash {
+  uint64_t wanted = 0;
+  uint64_t seen = 0;
+  uint64_t power = 1;  // Of the oldest byte.
+
+  void begin(uint8_t of_needle, uint8_t of_text, bool is_first) {
+    wanted = wanted * kHashFactor + of_needle;
+    seen = seen * kHashFactor + of_text;
+    if (!is_first) power *= kHashFactor;
+  }
+  void step(uint8_t oldest, uint8_t newest) {
+    seen = (seen - power * oldest) * kHashFactor + newest;
+  }
+};
+
+uint64_t search_long(DWindow* w, const Search& s, uint64_t size, bool is_forward) {
+  RollingHash hash;
+  const uint64_t first = is_forward ? s.from : s.to;
+  const uint64_t last = size - 1;
+  for (uint64_t i = 0; i < size; ++i) {
+    const uint64_t place = is_forward ? i : last - i;
+    hash.begin(byte(w, s.needle + place), byte(w, s.string + first + place), i == 0);
+  }
+  uint64_t comparisons = 0;
+  for (uint64_t i = first, left = s.to - s.from + 1; left > 0; --left) {
+    if (hash.seen == hash.wanted && comparisons++ < kComparisonsMax &&
+        d_is_at(w, s.string + i, s.needle, size) != 0) {
+      return i;
+    }
+    const uint64_t here = s.string + i;
+    hash.step(byte(w, is_forward ? here : here + last),
+              byte(w, is_forward ? here + size : here - 1));
+    i = is_forward ? i + 1 : i - 1;
+  }
+  return kAbsent;
+}
+#endif
+
 [[gnu::always_inline]] inline uint64_t search_forward(DWindow* w, const Search& s) {
   const uint64_t needle_bytes = length_of(w, s.needle);
+#if !defined(__bpf__)
+  if (needle_bytes > kNeedleBytesMax && s.from <= s.to) {
+    return search_long(w, s, needle_bytes, true);
+  }
+#endif
   uint64_t round = zero(w);
   for (uint64_t i = zero(w) + s.from; i <= s.to && go_on(round, string_bytes()); ++i) {
     if (d_is_at(w, s.string + i, s.needle, needle_bytes) != 0) return i;
@@ -38,6 +90,11 @@ struct Search {
 
 [[gnu::always_inline]] inline uint64_t search_backward(DWindow* w, const Search& s) {
   const uint64_t needle_bytes = length_of(w, s.needle);
+#if !defined(__bpf__)
+  if (needle_bytes > kNeedleBytesMax && s.from <= s.to) {
+    return search_long(w, s, needle_bytes, false);
+  }
+#endif
   uint64_t round = zero(w);
   for (uint64_t i = zero(w) + s.to + 1; i > s.from && go_on(round, string_bytes()); --i) {
     if (d_is_at(w, s.string + i - 1, s.needle, needle_bytes) != 0) return i - 1;

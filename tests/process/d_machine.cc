@@ -277,6 +277,18 @@ Expected<void> DMachine::claim() {
   return {};
 }
 
+uint64_t DMachine::call(abi::DAccessor accessor, uint64_t r2, uint64_t r3, uint64_t r4) {
+  uint64_t result = 0;
+  const uint64_t entry = entries_.at(static_cast<size_t>(accessor));
+  asm volatile(
+      "mov %[r2], %%rbx\n mov %[r3], %%r12\n mov %[r4], %%r14\n"
+      "mov %%rsp, %%r13\n sub $256, %%rsp\n and $-16, %%rsp\n call *%[entry]\n mov %%r13, %%rsp\n"
+      : "=a"(result)
+      : [r2] "r"(r2), [r3] "r"(r3), [r4] "r"(r4), [entry] "r"(entry)
+      : "rbx", "r12", "r13", "r14", "memory", "cc");
+  return result;
+}
+
 uint8_t* DMachine::own_slot() {
   uint64_t base = 0;
   asm volatile("rdgsbase %0" : "=r"(base));

@@ -74,6 +74,9 @@ class DMachine {
   RegisterFile fire(const InstalledFiring& firing, const RegisterFile& registers = {},
                     const std::array<uint64_t, 10>& stack = {});
 
+  // Calls an accessor as a body does: the arguments behind the window. Between runs.
+  uint64_t call(abi::DAccessor accessor, uint64_t r2, uint64_t r3, uint64_t r4);
+
   // Records of this thread since the last call.
   std::vector<kernel::Record> read_records();
   [[nodiscard]] std::vector<kernel::DAggregate> aggregate(uint32_t aggregation) const;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <ctime>
 #include <map>
+#include <random>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -29,6 +30,12 @@ constexpr uint32_t kRdi = 7;
 uint64_t monotonic_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+uint64_t cpu_time_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
@@ -275,6 +282,66 @@ TEST_F(ProcessFiring, UserMemoryIsReadAndBadAddressesAreFaults) {
   EXPECT_EQ(records_[0].header.kind, abi::DRecordKind::Error);
   EXPECT_EQ(records_[0].word(0), static_cast<uint64_t>(abi::DFault::BadAddress));
   EXPECT_EQ(records_[0].word(1), 0x10U);
+}
+
+// What a text that was made for it, or a window that somebody else fills, may cost. A search that
+// compares at each place takes 1,700 us here, and the limit is far above what it takes now.
+TEST_F(ProcessFiring, AccessorsEndSoonWhateverTheWindowHolds) {
+  load("#pragma D option strsize=4k\na:b:c:entry { trace(1); }");
+  if (machine_ == nullptr) return;
+  machine_->fire(install({}, script_.clauses));
+  constexpr uint64_t kText = 0x8000;
+  constexpr uint64_t kOther = kText + 0x2000;
+  const auto fill = [&](uint64_t from, uint64_t size, uint8_t byte) {
+    std::memset(reinterpret_cast<uint8_t*>(&machine_->window()) + from, byte, size);
+  };
+  const auto took_ns = [&](abi::DAccessor accessor, uint64_t a, uint64_t b, uint64_t c) {
+    const uint64_t begin = cpu_time_ns();
+    (void)machine_->call(accessor, a, b, c);
+    return cpu_time_ns() - begin;
+  };
+  constexpr uint64_t kLimitNs = 700'000;
+  fill(0x4000, 0x8000, ',');
+  fill(kText, 1, '[');
+  const std::string path = "[18446744073709551615]";
+  std::memcpy(reinterpret_cast<uint8_t*>(&machine_->window()) + kOther, path.c_str(),
+              path.size() + 1);
+  EXPECT_LT(took_ns(abi::DAccessor::Json, 0x4000, kText, kOther), kLimitNs);
+  fill(kText, 0x1000, 'a');
+  fill(kText + 0xfff, 1, 0);
+  fill(kOther, 0x7ff, 'a');
+  fill(kOther + 0x7fe, 1, 'b');
+  fill(kOther + 0x7ff, 1, 0);
+  EXPECT_LT(took_ns(abi::DAccessor::FindString, kText, kOther, uint64_t{1} << 63), kLimitNs);
+  EXPECT_LT(took_ns(abi::DAccessor::FindLastString, kText, kOther, uint64_t{1} << 63), kLimitNs);
+}
+
+TEST_F(ProcessFiring, LongTextsAreFoundWhereTheyAre) {
+  load("#pragma D option strsize=4k\na:b:c:entry { trace(1); }");
+  if (machine_ == nullptr) return;
+  machine_->fire(install({}, script_.clauses));
+  constexpr uint64_t kText = 0x8000;
+  constexpr uint64_t kOther = kText + 0x2000;
+  const auto put = [&](uint64_t at, const std::string& text) {
+    std::memcpy(reinterpret_cast<uint8_t*>(&machine_->window()) + at, text.c_str(),
+                text.size() + 1);
+  };
+  std::minstd_rand random(3);
+  for (int round = 0; round < 500; ++round) {
+    std::string text;
+    for (uint32_t i = 0; i < 100; ++i)
+      text += random() % 8 == 0 ? 'b' : 'a';
+    std::string needle = text.substr(random() % 60, 17 + random() % 40);
+    if (round % 4 == 0) needle.back() = 'c';
+    put(kText, text);
+    put(kOther, needle);
+    const uint64_t from = round % 2 == 0 ? uint64_t{1} << 63 : random() % 40;
+    const size_t begin = from >> 63 != 0 ? 0 : from;
+    EXPECT_EQ(machine_->call(abi::DAccessor::FindString, kText, kOther, from),
+              uint64_t{text.find(needle, begin)});
+    EXPECT_EQ(machine_->call(abi::DAccessor::FindLastString, kText, kOther, from),
+              uint64_t{text.rfind(needle, from >> 63 != 0 ? text.npos : from)});
+  }
 }
 
 TEST_F(ProcessFiring, WithoutSystemCallsMemoryIsAFault) {
