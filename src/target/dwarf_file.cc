@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <gelf.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error_text.h"
 #include "target/debug_file.h"
@@ -36,6 +37,12 @@ Expected<std::string> find_path(const ModuleImage& image, const ReadOptions& opt
   return fail(ErrorCode::NotFound, missing_debug_file_advice(image.name(), image.build_id()));
 }
 
+// What is seen through /proc belongs to a container, whose root may be anybody.
+bool may_be_truncated(const std::string& path, const struct stat& status) {
+  const bool is_ours = status.st_uid == 0 || status.st_uid == geteuid();
+  return !is_ours || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 || path.starts_with("/proc/");
+}
+
 }  // namespace
 
 Expected<DwarfFile> DwarfFile::find(const ModuleImage& image, const ReadOptions& options) {
@@ -47,12 +54,19 @@ Expected<DwarfFile> DwarfFile::find(const ModuleImage& image, const ReadOptions&
     return fail(ErrorCode::Io, fmt::format("cannot open {}: {}", result.path_, error_text(errno)));
   }
   result.size_bytes_ = static_cast<uint64_t>(status.st_size);
+  const bool is_large = result.size_bytes_ > kCopyMaxBytes;
+  result.is_mapped_ = is_large && !may_be_truncated(result.path_, status);
+  if (!result.is_mapped_ && result.size_bytes_ > kForeignMaxBytes) {
+    return fail(ErrorCode::Limit,
+                fmt::format("{} is larger than {} MiB, and others could truncate it meanwhile",
+                            result.path_, kForeignMaxBytes >> 20));
+  }
   return result;
 }
 
 bool DwarfFile::begin() {
   elf_version(EV_CURRENT);
-  const Elf_Cmd command = size_bytes_ <= kCopyMaxBytes ? ELF_C_READ : ELF_C_READ_MMAP;
+  const Elf_Cmd command = is_mapped_ ? ELF_C_READ_MMAP : ELF_C_READ;
   elf_.reset(elf_begin(file_.get(), command, nullptr));
   if (!elf_) return false;
   dwarf_.reset(dwarf_begin_elf(elf_.get(), DWARF_C_READ, nullptr));

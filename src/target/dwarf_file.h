@@ -3,7 +3,8 @@
 // questions about entries (DIEs) that the rest of target/ puts. Internal to target/.
 //
 // A file below kCopyMaxBytes is read into memory section by section, so that truncating it cannot
-// harm us; a larger one is mapped, since its sections would not fit the memory that Clew promises.
+// harm us; a larger one is mapped, since its sections would not fit the memory that Clew promises,
+// unless others could truncate it: then it is read up to kForeignMaxBytes.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,7 @@
 namespace clew::target {
 
 inline constexpr uint64_t kCopyMaxBytes = uint64_t{256} << 20;
+inline constexpr uint64_t kForeignMaxBytes = uint64_t{2} << 30;
 
 // A compilation unit, and the code that it says it has.
 struct DwarfUnit {
@@ -67,6 +69,7 @@ class DwarfFile {
   std::string path_;
   FileDescriptor file_;
   uint64_t size_bytes_ = 0;
+  bool is_mapped_ = false;
   std::unique_ptr<Elf, EndElf> elf_;
   std::unique_ptr<Dwarf, EndDwarf> dwarf_;
   bool is_read_ = false;

@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <string>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include "target/dwarf_file.h"
 #include "target/dwarf_lines.h"
 #include "target/test_support.h"
 
@@ -65,6 +69,38 @@ std::string text_of(DebugInfo& debug, const Signature& signature) {
   text += signature.is_variadic ? "... " : "";
   return text + "-> " + debug.describe(signature.return_type).name +
          (signature.returns_in_rax ? " in rax" : "");
+}
+
+bool is_mapped(const std::string& path) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.ends_with(path)) return true;
+  }
+  return false;
+}
+
+// A mapping of a file that shrinks is a SIGBUS.
+TEST(LargeDebugFiles, AreMappedWhenNobodyElseCanTruncateThem) {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("clew-large-{}", getpid());
+  std::filesystem::copy_file(test::fixture("kinds"), path);
+  std::filesystem::resize_file(path, kCopyMaxBytes + 1);
+  for (const bool is_shared : {false, true}) {
+    using std::filesystem::perms;
+    const perms mode = perms::owner_read | perms::owner_write;
+    std::filesystem::permissions(path, is_shared ? mode | perms::others_write : mode);
+    const auto image = ModuleImage::read(path.string());
+    ASSERT_TRUE(image) << image.error().message;
+    auto file = DwarfFile::find(*image, {});
+    ASSERT_TRUE(file) << file.error().message;
+    EXPECT_FALSE(file->units().empty());
+    EXPECT_EQ(is_mapped(path.string()), !is_shared);
+  }
+  std::filesystem::resize_file(path, kForeignMaxBytes + 1);
+  const auto image = ModuleImage::read(path.string());
+  ASSERT_TRUE(image) << image.error().message;
+  EXPECT_FALSE(DwarfFile::find(*image, {}).has_value());
+  std::filesystem::remove(path);
 }
 
 // The convention must be the same whether DWARF gives registers (-O2) or frame slots (-O0).
