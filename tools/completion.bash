@@ -12,7 +12,7 @@ _clew_options() {
     list) echo "-p --pid -n --name --file --types --sites --json --fields --tracepoints --kernel \
       --vocabulary" ;;
     explain) echo "$request --programs --code" ;;
-    doctor) echo "-p --pid" ;;
+    doctor) echo "-p --pid --stop --json" ;;
     ps) echo "--json" ;;
     detach) echo "--force" ;;
   esac

@@ -86,10 +86,13 @@ int explain_verb(int argument_count, const char* const* arguments) {
 
 int doctor_verb(int argument_count, const char* const* arguments) {
   CLI::App app{"Checks this machine, and a process, for what tracing needs.", "clew doctor"};
-  std::optional<pid_t> pid;
-  app.add_option("-p,--pid", pid, "also this process");
+  engine::DoctorRequest request;
+  CLI::Option* const pid = app.add_option("-p,--pid", request.pid, "also this process");
+  app.add_flag("--stop", request.may_stop, "stop it for a moment, to look at its threads")
+      ->needs(pid);
+  app.add_flag("--json", request.json, "one JSON object a line");
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
-  const engine::Diagnosis diagnosis = engine::diagnose(pid);
+  const engine::Diagnosis diagnosis = engine::diagnose(request);
   fmt::print("{}", diagnosis.text);
   return diagnosis.problems == 0 ? kExitAnswered : kExitError;
 }

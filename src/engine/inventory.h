@@ -45,10 +45,15 @@ Expected<std::string> remove_probes(pid_t pid, bool force);
 
 // Checks of the machine and, with a pid, of the process; `problems` counts those that stand in the
 // way of tracing.
+struct DoctorRequest {
+  std::optional<pid_t> pid;
+  bool may_stop = false;  // The process, for a moment: to look at its threads.
+  bool json = false;
+};
 struct Diagnosis {
   std::string text;
   uint32_t problems = 0;
 };
-Diagnosis diagnose(std::optional<pid_t> pid);
+Diagnosis diagnose(const DoctorRequest& request);
 
 }  // namespace clew::engine

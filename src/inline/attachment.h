@@ -162,7 +162,8 @@ class Attachment {
  public:
   // Errors: NotFound for a pid that is not there; Refused with the reason in the user's words and a
   // stable name in brackets (gs-in-use, 32-bit, already-traced, no-permission, seccomp,
-  // no-near-memory, no-low-memory, no-proc, shared-descriptors, shared-tls, fsgsbase); Limit; Io.
+  // no-near-memory, no-low-memory, no-proc, shared-descriptors, shared-tls, shadow-stack, fsgsbase);
+  // Limit; Io.
   static Expected<Attachment> open(pid_t pid, const OpenOptions& options);
 
   Attachment(Attachment&&) noexcept;
@@ -215,6 +216,18 @@ class Attachment {
   explicit Attachment(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+// --- before a session --------------------------------------------------------------------------
+
+// All threads stopped once, looked at, and let go: what open() would do first.
+struct TrialStop {
+  uint32_t threads = 0;
+  std::chrono::nanoseconds stood_still{0};
+  bool keeps_self_pointer = false;  // fs:0 of each thread: the C library's own.
+};
+
+// Errors: those of open() that do not come from making an arena.
+Expected<TrialStop> try_stop(pid_t pid);
 
 // --- processes that hold an arena ---------------------------------------------------------------
 

@@ -79,25 +79,31 @@ bool has_run(StoppedTarget& target) {
 }
 
 Expected<void> check_process(pid_t pid) {
-  const auto facts = target::read_facts(pid);
-  if (!facts) return fail(ErrorCode::NotFound, fmt::format("no process {}", pid));
+  const target::ProcessFacts facts = CLEW_TRY(target::read_facts(pid));
   if (pid == getpid()) return fail(ErrorCode::Refused, "Clew does not trace itself [self]");
-  if (facts->state == 'Z' || facts->state == 'X') {
+  if (facts.state == 'Z' || facts.state == 'X') {
     return fail(ErrorCode::NotFound, fmt::format("process {} has exited", pid));
   }
-  if (facts->is_32_bit) {
+  if (facts.is_32_bit) {
     return fail(
         ErrorCode::Refused,
         fmt::format("process {} is a 32-bit program; Clew traces x86-64 only [32-bit]", pid));
   }
-  if (facts->tracer_pid != 0) {
+  if (facts.tracer_pid != 0) {
     return fail(ErrorCode::Refused, fmt::format("process {} is traced by process {} (a debugger?) "
                                                 "[already-traced]",
-                                                pid, facts->tracer_pid));
+                                                pid, facts.tracer_pid));
   }
-  if (facts->seccomp == target::ProcessFacts::Seccomp::Strict) {
+  if (facts.seccomp == target::ProcessFacts::Seccomp::Strict) {
     return fail(ErrorCode::Refused,
                 fmt::format("process {} allows no system calls [seccomp]", pid));
+  }
+  // A displaced call pushes its return address as data.
+  if (facts.has_shadow_stack) {
+    return fail(ErrorCode::Refused,
+                fmt::format("process {} has a shadow stack; start it with "
+                            "GLIBC_TUNABLES=glibc.cpu.x86_shstk=off [shadow-stack]",
+                            pid));
   }
   return {};
 }

@@ -11,6 +11,7 @@
 
 #include "inline/attachment.h"
 #include "inline/attachment_state.h"
+#include "inline/checks.h"
 #include "inline/removal.h"
 
 namespace clew::inline_ {
@@ -35,6 +36,21 @@ std::vector<int> numbers_in(const std::string& folder) {
 }
 
 }  // namespace
+
+Expected<TrialStop> try_stop(pid_t pid) {
+  CLEW_TRY(check_process(pid));
+  std::optional<Arena> arena;
+  if (const auto mapping = find_arena(CLEW_TRY(target::read_memory_map(pid)))) {
+    arena = CLEW_TRY(Arena::join(pid, *mapping));
+  }
+  StoppedTarget target = CLEW_TRY(StoppedTarget::stop(pid, kStopTimeout));
+  const TargetTraits traits = CLEW_TRY(check_threads(target, arena ? &*arena : nullptr));
+  const auto threads = static_cast<uint32_t>(target.threads().size());
+  target.resume();
+  return TrialStop{.threads = threads,
+                   .stood_still = target.stood_still(),
+                   .keeps_self_pointer = !traits.fs_base_instruction};
+}
 
 std::vector<int> forgotten_descriptors(pid_t pid) {
   std::vector<int> found;

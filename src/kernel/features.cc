@@ -2,6 +2,7 @@
 #include "kernel/features.h"
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -21,9 +22,9 @@ constexpr Instruction kMayGoto[] = {{0xB7, 0, 0, 0}, {0xE5, 0, 0, 0}, {0x95, 0, 
 // call bpf_get_attach_cookie ; exit
 constexpr Instruction kCookie[] = {{0x85, 0, 0, 174}, {0x95, 0, 0, 0}};
 
-// Not valid when the kernel refuses it.
-FileDescriptor load(bpf_prog_type type, std::span<const Instruction> code, uint32_t attach_type,
-                    uint32_t attach_to = 0) {
+// A descriptor, or -errno.
+int64_t try_load(bpf_prog_type type, std::span<const Instruction> code, uint32_t attach_type,
+                 uint32_t attach_to) {
   bpf_attr attributes{};
   attributes.prog_type = type;
   attributes.expected_attach_type = attach_type;
@@ -31,8 +32,21 @@ FileDescriptor load(bpf_prog_type type, std::span<const Instruction> code, uint3
   attributes.insns = address_of(code.data());
   attributes.insn_cnt = static_cast<uint32_t>(code.size());
   attributes.license = address_of("GPL");
-  const int64_t result = call_bpf(BPF_PROG_LOAD, &attributes, sizeof attributes);
+  return call_bpf(BPF_PROG_LOAD, &attributes, sizeof attributes);
+}
+
+// Not valid when the kernel refuses it.
+FileDescriptor load(bpf_prog_type type, std::span<const Instruction> code, uint32_t attach_type,
+                    uint32_t attach_to = 0) {
+  const int64_t result = try_load(type, code, attach_type, attach_to);
   return result < 0 ? FileDescriptor() : FileDescriptor(static_cast<int>(result));
+}
+
+// Of a call that gives a descriptor, which is closed again.
+int error_of(int64_t result) {
+  if (result < 0) return static_cast<int>(-result);
+  const FileDescriptor opened(static_cast<int>(result));
+  return 0;
 }
 
 // The error of attaching to something that does not exist tells a kernel that looked for it from
@@ -78,6 +92,19 @@ Features try_all() {
 const Features& features() {
   static const Features kFeatures = try_all();
   return kFeatures;
+}
+
+int error_of_programs() {
+  return error_of(try_load(BPF_PROG_TYPE_RAW_TRACEPOINT, kReturnZero, 0, 0));
+}
+
+int error_of_trampoline(uint32_t function) {
+  const int64_t loaded = try_load(BPF_PROG_TYPE_TRACING, kReturnZero, BPF_TRACE_FEXIT, function);
+  if (loaded < 0) return error_of(loaded);
+  const FileDescriptor program(static_cast<int>(loaded));
+  RawTracepointOpen open;
+  open.program = static_cast<uint32_t>(program.get());
+  return error_of(call_bpf(BPF_RAW_TRACEPOINT_OPEN, &open, offsetof(RawTracepointOpen, cookie)));
 }
 
 bool takes_typed_tracepoint(uint32_t type) {

@@ -19,6 +19,13 @@ struct Features {
 // Tried once per process. Needs the rights that sessions need; without them everything is missing.
 const Features& features();
 
+// errno of loading a program that does nothing; 0 = the kernel takes programs from us.
+int error_of_programs();
+
+// errno of putting a program that does nothing at the exit of this function of the kernel (fexit;
+// its type among the kernel's), and taking it away; 0 = it was there.
+int error_of_trampoline(uint32_t function);
+
 // Whether a program may be loaded for the tracepoint whose type among the kernel's has that number
 // (Linux 5.5; some kernels refuse programs of that kind). Tried at each call.
 bool takes_typed_tracepoint(uint32_t type);

@@ -239,6 +239,9 @@ Expected<ProcessFacts> read_facts(pid_t pid) {
                   : seccomp == 1 ? ProcessFacts::Seccomp::Strict
                                  : ProcessFacts::Seccomp::Filter;
   facts.no_new_privileges = field("NoNewPrivs") != 0;
+  // "shstk wrss", say (Linux 6.6, Documentation/arch/x86/shstk.rst).
+  facts.has_shadow_stack =
+      status_field(status, "x86_Thread_features").find("shstk") != std::string_view::npos;
   facts.namespace_pids = parse_numbers(status_field(status, "NSpid"));
   facts.is_32_bit = CLEW_TRY(is_32_bit_program(pid));
   facts.root = CLEW_TRY(read_proc_link(pid, "root"));

@@ -78,6 +78,7 @@ struct ProcessFacts {
   Seccomp seccomp = Seccomp::Off;
   bool is_32_bit = false;  // Its executable is an ELF32 file.
   bool no_new_privileges = false;
+  bool has_shadow_stack = false;      // Returns are checked by the processor.
   std::vector<pid_t> namespace_pids;  // Its pid in each nested pid namespace, outermost first.
   std::string root;  // Where /proc/PID/root leads: "/" unless chrooted or contained.
 };

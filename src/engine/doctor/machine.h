@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this machine, and the user who asks, can trace. Reading is apart from judging, so that tests
+// can ask about machines that they do not have.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "engine/doctor/findings.h"
+
+namespace clew::engine::doctor {
+
+// Bits of CapEff (linux/capability.h).
+enum class Capability : uint8_t {
+  SysPtrace = 19,
+  SysAdmin = 21,
+  Perfmon = 38,
+  Bpf = 39,
+  CheckpointRestore = 40,
+};
+
+// Who asks.
+struct Asker {
+  uid_t user = 0;  // Effective.
+  uint64_t capabilities = 0;
+  bool is_filtered = false;  // By seccomp.
+  bool in_first_user_namespace = true;
+  bool in_first_pid_namespace = true;
+
+  [[nodiscard]] bool has(Capability capability) const {
+    return (capabilities >> static_cast<uint8_t>(capability) & 1) != 0;
+  }
+};
+
+// What the kernel takes of us when it is tried.
+struct KernelAbilities {
+  int program_error = 0;  // errno of loading the simplest program; 0 = it was taken.
+  bool has_types = false;
+  bool has_open_loops = false;
+  bool has_uprobes = false;
+  bool has_uprobe_multi = false;
+  bool has_kprobes = false;
+  bool has_kprobe_multi = false;
+  std::optional<int> trampoline_error = std::nullopt;  // fexit; none = not tried.
+  bool has_tracepoints = false;                        // Their descriptions in tracefs can be read.
+};
+
+struct Machine {
+  std::string system;        // "Linux 6.1.0 x86_64"
+  std::string architecture;  // "x86_64"
+  bool has_fsgsbase = true;
+  bool has_shadow_stacks = false;
+  std::string clock = "tsc";
+  std::optional<int> yama_scope = std::nullopt;  // None: no Yama. The same for the others.
+  std::optional<int> memfd_noexec = std::nullopt;
+  std::optional<int> perf_paranoid = std::nullopt;
+  std::optional<int> unprivileged_bpf_disabled = std::nullopt;
+  std::string lockdown = {};  // none, integrity, confidentiality; empty: no such thing.
+  Asker asker = {};
+  KernelAbilities kernel = {};
+};
+
+Machine read_machine();
+Findings judge(const Machine& machine);
+
+}  // namespace clew::engine::doctor

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be traced in one process, as far as it can be seen without touching it; with
+// `may_stop`, also what its threads' registers say. Reading is apart from judging.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "engine/doctor/findings.h"
+#include "engine/doctor/machine.h"
+#include "inline/attachment.h"
+#include "target/process.h"
+
+namespace clew::engine::doctor {
+
+struct Limit {
+  uint64_t used = 0;
+  uint64_t most = UINT64_MAX;
+};
+
+struct ProcessView {
+  pid_t pid = 0;
+  uid_t user = 0;  // Effective.
+  // errno of opening its memory, for which the kernel asks the same as for ptrace(2); 0 = allowed.
+  int memory_error = 0;
+  bool is_dumpable = true;  // Its files in /proc are its own.
+  Expected<target::ProcessFacts> facts = target::ProcessFacts{};
+  bool in_our_user_namespace = true;
+  bool in_our_pid_namespace = true;
+  bool in_our_mount_namespace = true;
+  pid_t tracer = 0;  // Of any thread: a debugger may hold some threads only.
+  std::string tracer_name = {};
+  Limit address_space = {};
+  Limit descriptors = {};
+  bool has_uprobes = false;  // The kernel made room for them in it.
+  Expected<std::vector<target::ProcessModule>> modules = std::vector<target::ProcessModule>{};
+  std::optional<inline_::ArenaInfo> arena = std::nullopt;
+  // None = not tried.
+  std::optional<Expected<inline_::TrialStop>> stop = std::nullopt;
+};
+
+// An error when there is no such process, or it runs no program.
+Expected<ProcessView> read_process_view(pid_t pid, bool may_stop);
+Findings judge(const ProcessView& view, const Machine& machine);
+
+}  // namespace clew::engine::doctor
