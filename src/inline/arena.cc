@@ -54,7 +54,8 @@ Expected<uint64_t> map_remote(StoppedTarget& target, const MapRequest& request) 
 
 // A program that locks all memory it will ever map (mlockall(2), MCL_FUTURE) would get every page
 // of the arena at once. Nothing fills memory that nobody may read, and once it is not locked
-// nothing fills it later.
+// nothing fills it later. A program that has forbidden itself to make memory executable
+// (PR_SET_MDWE, or a policy of the machine) may still map memory that is: that is filled, then.
 Expected<uint64_t> map_unlocked(StoppedTarget& target, const MapRequest& request) {
   MapRequest empty = request;
   empty.protection = PROT_NONE;
@@ -62,10 +63,12 @@ Expected<uint64_t> map_unlocked(StoppedTarget& target, const MapRequest& request
   (void)target.call({.number = SYS_munlock, .arguments = {address, request.size}});
   const RemoteCall open = {.number = SYS_mprotect,
                            .arguments = {address, request.size, request.protection}};
-  const auto opened = target.checked_call(request.what, open);
-  if (opened) return address;
+  const int64_t opened = CLEW_TRY(target.call(open));
+  if (opened == 0) return address;
   (void)target.call({.number = SYS_munmap, .arguments = {address, request.size}});
-  return tl::unexpected(opened.error());
+  const uint64_t mapped = CLEW_TRY(map_remote(target, request));
+  (void)target.call({.number = SYS_munlock, .arguments = {mapped, request.size}});
+  return mapped;
 }
 
 Expected<void> read_process(pid_t pid, uint64_t address, std::span<uint8_t> bytes) {
