@@ -56,7 +56,8 @@ struct Displaced {
 enum class WindowClass : uint8_t {
   OwnBytes,            // The jump lies in the displaced instructions.
   OwnBytesAndPadding,  // It also covers proven padding behind the last one.
-  ShortJump,           // jmp rel8 to `hop_address`, where 5 dead bytes take the jump.
+  ShortJump,           // jmp rel8 to `hop_address`, where 5 dead bytes take the jump. May cover one
+                       // byte of padding behind a `ret`.
 };
 
 struct Window {

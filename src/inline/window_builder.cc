@@ -112,7 +112,7 @@ class Builder {
     }
     // A call comes back to the byte behind it.
     if (is_call(window_.instructions.back().form)) return RefusalReason::BranchIntoWindow;
-    const bool padded = wish_.window_class == WindowClass::OwnBytesAndPadding &&
+    const bool padded = wish_.window_class != WindowClass::OwnBytes &&
                         padding_end(code_, end()) >= window_.address + needed_;
     return padded ? std::nullopt : std::optional(RefusalReason::TooShort);
   }

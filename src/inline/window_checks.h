@@ -34,8 +34,13 @@ inline std::string broken_window(const ModuleCode& code, const Window& window) {
     next += displaced.length;
   }
   if (next != window.size_bytes) return "size is not that of the instructions";
-  const bool padded = window.window_class == WindowClass::OwnBytesAndPadding;
-  if (!padded && window.address + next < overwritten_end(window)) return "overwrites a neighbour";
+  if (window.window_class == WindowClass::OwnBytes && next < kJumpSizeBytes) {
+    return "overwrites a neighbour";
+  }
+  const uint64_t own_end = window.address + next;
+  if (own_end < overwritten_end(window) && padding_end(code, own_end) < overwritten_end(window)) {
+    return "overwrites what is no padding";
+  }
   for (uint64_t byte = window.address + 1; byte < saved; ++byte) {
     if (code.is_target(byte)) return "something leads inside";
   }

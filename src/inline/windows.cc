@@ -299,20 +299,25 @@ class Placer {
     const uint64_t from = window.address + kShortJumpSizeBytes;
     const uint64_t lowest = from > kHopBehindMax ? from - kHopBehindMax : 0;
     const uint64_t highest = from + kHopAheadMax;
+    // The window's own padding is not free.
     for (std::optional<Instruction> at = code_.at(window.address); at && at->address <= highest;
          at = code_.at(at->end())) {
-      if (const uint64_t hop = free_pad(*at, lowest, highest)) return hop;
+      if (const uint64_t hop = free_pad(*at, {end_of(window), highest})) return hop;
     }
     for (std::optional<Instruction> at = code_.before(window.address); at && at->end() > lowest;
          at = code_.before(at->address)) {
-      if (const uint64_t hop = free_pad(*at, lowest, highest)) return hop;
+      if (const uint64_t hop = free_pad(*at, {lowest, highest})) return hop;
     }
     return 0;
   }
 
+  struct Reach {
+    uint64_t lowest = 0;
+    uint64_t highest = 0;
+  };
+
   // A free place in the padding behind `instruction`, when control does not pass it.
-  [[nodiscard]] uint64_t free_pad(const Instruction& instruction, uint64_t lowest,
-                                  uint64_t highest) const {
+  [[nodiscard]] uint64_t free_pad(const Instruction& instruction, const Reach& reach) const {
     const bool passes = instruction.flow != Flow::Jump && instruction.flow != Flow::IndirectJump &&
                         instruction.flow != Flow::Return;
     if (passes) return 0;
@@ -320,7 +325,7 @@ class Placer {
     if (!range || code_.is_unsafe(*range)) return 0;
     const uint64_t end = padding_end(code_, instruction.end());
     for (uint64_t at = instruction.end(); at + kJumpSizeBytes <= end; ++at) {
-      if (at < lowest || at > highest) continue;
+      if (at < reach.lowest || at > reach.highest) continue;
       if (occupied_.overlaps(at, at + kJumpSizeBytes)) continue;
       if (!code_.overlaps_rseq(at, at + kJumpSizeBytes)) return at;
     }

@@ -155,6 +155,41 @@ TEST(Windows, AShortJumpNeedsFiveDeadBytes) {
   EXPECT_EQ(refusals(without), "too-short");
 }
 
+// A return that is a branch target, with one byte of padding and another function behind it.
+CLEW_TEXT_CASE(one_pad_case, R"(
+  one_pad_first: test %rdi, %rdi
+  je 1f
+  mov %rdi, %rax
+  1: ret
+  nop
+  one_pad_second: mov %rdi, %rax
+  imul %rdi, %rax
+  ret
+  one_pad_dead: .fill 5, 1, 0xcc
+  one_pad_dead_end:
+)");
+CLEW_LABEL(one_pad_second);
+CLEW_LABEL(one_pad_dead);
+CLEW_LABEL(one_pad_dead_end);
+
+TEST(Windows, AShortJumpMayCoverPaddingBehindAReturn) {
+  const auto plan_until = [](const uint8_t* end) {
+    return plan_of(TextCase(one_pad_case, end)
+                       .function(one_pad_case, one_pad_second)
+                       .function(one_pad_second, one_pad_dead),
+                   {exits(one_pad_case)});
+  };
+  const Plan plan = plan_until(one_pad_dead_end);
+  ASSERT_EQ(refusals(plan), "");
+  ASSERT_EQ(plan.windows.size(), 1U);
+  EXPECT_EQ(plan.windows[0].window_class, WindowClass::ShortJump);
+  EXPECT_EQ(plan.windows[0].address, at(one_pad_second) - 2);
+  EXPECT_EQ(plan.windows[0].size_bytes, 1);
+  EXPECT_EQ(plan.windows[0].original[1], 0x90);
+  EXPECT_EQ(plan.windows[0].hop_address, at(one_pad_dead));
+  EXPECT_EQ(refusals(plan_until(one_pad_dead)), "no-room-for-exit");
+}
+
 // Test 3: loops to entry + 1 .. + 4, and to + 0 and + 5.
 #define CLEW_LOOP_CASE(name, before) \
   CLEW_TEXT_CASE(                    \
