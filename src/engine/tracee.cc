@@ -294,7 +294,12 @@ Expected<void> Tracee::detach() {
   } else if (attachment_->state() == inline_::TargetState::Execed) {
     lost_.push_back(fmt::format("process {} runs another program now", pid_));
   }
-  const inline_::DetachReport report = CLEW_TRY(attachment_->detach());
+  const Expected<inline_::DetachReport> left = attachment_->detach();
+  if (!left) {
+    return fail(left.error().code, fmt::format("{}; the probes are still there: clew detach {}",
+                                               left.error().message, pid_));
+  }
+  const inline_::DetachReport& report = *left;
   if (report.residue) {
     lost_.push_back(
         fmt::format("process {} keeps a residue: {}; see clew ps", pid_, report.residue_reason));

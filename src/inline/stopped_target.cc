@@ -35,6 +35,8 @@ using Clock = std::chrono::steady_clock;
 constexpr unsigned kPassesMax = 1000;  // A process that makes threads faster than that is refused.
 constexpr std::chrono::microseconds kYieldFor{2000};  // Then sleep between looks.
 constexpr std::chrono::microseconds kPause{100};
+// A thread that was asked to stop and got no processor in time is waited for so long.
+constexpr std::chrono::seconds kStragglersMax{10};
 
 int64_t trace(int request, pid_t tid, uint64_t data = 0) {
   return ptrace(static_cast<__ptrace_request>(request), tid, nullptr,
@@ -78,6 +80,12 @@ int yama_scope() {
   int scope = 0;
   file >> scope;
   return scope;
+}
+
+// The kernel asks the same as for ptrace(2), but for its options.
+bool may_open_memory(pid_t pid) {
+  const std::string path = fmt::format("/proc/{}/mem", target::memory_holder(pid));
+  return FileDescriptor(open(path.c_str(), O_RDWR | O_CLOEXEC)).valid();
 }
 
 // System calls that the kernel ends with EINTR when a tracer stops the thread, and does not restart
@@ -234,10 +242,11 @@ Expected<void> StoppedTarget::explain_refusal(pid_t tid, int error) const {
                 fmt::format("process {} is traced by process {} [already-traced]", pid_,
                             facts->tracer_pid));
   }
-  if (filtered_ && geteuid() != 0) {
-    return fail(ErrorCode::Refused, fmt::format("process {} filters its system calls, which only "
-                                                "root can suspend [seccomp]",
-                                                pid_));
+  if (filtered_ && may_open_memory(pid_)) {
+    return fail(ErrorCode::Refused,
+                fmt::format("process {} filters its system calls; to suspend that, Clew must be "
+                            "root (CAP_SYS_ADMIN) and not run under a filter itself [seccomp]",
+                            pid_));
   }
   const int scope = yama_scope();
   if (scope != 0) {
@@ -377,17 +386,29 @@ void StoppedTarget::resume() {
     std::erase(seized_, thread.tid);
   }
   threads_.clear();
-  // Threads that never stopped. One may stop just now; it must not stay so.
-  for (const pid_t tid : seized_) {
-    int status = 0;
-    if (waitpid(tid, &status, __WALL | WNOHANG) == tid && WIFSTOPPED(status)) {
-      const bool event = status >> 16 == PTRACE_EVENT_STOP;
-      (void)trace(PTRACE_DETACH, tid, event ? 0 : static_cast<uint64_t>(WSTOPSIG(status)));
-    }
-  }
-  seized_.clear();
+  let_go_of_stragglers();
   memory_.reset();
   if (resumed_at_ == Clock::time_point{}) resumed_at_ = Clock::now();
+}
+
+// Threads that never stopped: each would when it gets a processor, and then stay so while we live.
+void StoppedTarget::let_go_of_stragglers() {
+  const Clock::time_point deadline = Clock::now() + kStragglersMax;
+  while (!seized_.empty()) {
+    std::erase_if(seized_, [](pid_t tid) {
+      int status = 0;
+      const pid_t waited = waitpid(tid, &status, __WALL | WNOHANG);
+      if (waited == 0) return is_dead(thread_state(tid));
+      if (waited == tid && WIFSTOPPED(status)) {
+        const bool event = status >> 16 == PTRACE_EVENT_STOP;
+        (void)trace(PTRACE_DETACH, tid, event ? 0 : static_cast<uint64_t>(WSTOPSIG(status)));
+      }
+      return true;
+    });
+    if (seized_.empty() || Clock::now() > deadline) break;
+    wait_briefly(kPause);
+  }
+  seized_.clear();
 }
 
 std::chrono::nanoseconds StoppedTarget::stood_still() const {

@@ -124,6 +124,7 @@ class StoppedTarget {
   Expected<void> begin_calls_on(size_t index);
   Expected<int> wait_call_stop(pid_t tid);
   void remove_thread(pid_t tid);
+  void let_go_of_stragglers();
 
   pid_t pid_;
   std::chrono::steady_clock::time_point stopped_at_;
