@@ -184,10 +184,21 @@ class Analyser {
       mark(address, true);
     for (const uint64_t address : text_.code_pointers)
       mark(address, true);
-    for (const FunctionRange& range : code_.functions_)
+    for (const FunctionRange& range : code_.functions_) {
       mark(range.address, true);
+      if (is_bottom_of_stack(range.address)) mark(range.address + 1, true);
+    }
     code_.code_pointers_ = text_.code_pointers;
     sort_unique(code_.code_pointers_);
+  }
+
+  // A goroutine's first function returns to the second byte of runtime.goexit, which nobody calls:
+  // it is a nop of one byte and a call.
+  [[nodiscard]] bool is_bottom_of_stack(uint64_t function) const {
+    constexpr uint8_t kNop = 0x90;
+    constexpr uint8_t kCall = 0xe8;
+    const std::span<const uint8_t> text = code_.text_from(function);
+    return text.size() >= 2 && text[0] == kNop && text[1] == kCall;
   }
 
   void mark(uint64_t address, bool foreign) {

@@ -72,7 +72,8 @@ struct Window {
 };
 
 enum class PointKind : uint8_t {
-  Entry,   // Before the first instruction behind endbr64. Flags are dead.
+  Entry,   // Before the first instruction behind endbr64, or behind a check of the stack
+           // (stack_check.h). Flags are dead.
   Offset,  // Before that instruction. Flags and the red zone are alive.
   Exit,    // Before a ret or a tail jump, rsp at the return address. Flags are dead.
 };

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "inline/exits.h"
+#include "inline/stack_check.h"
 #include "inline/stack_depth.h"
 #include "inline/window_builder.h"
 
@@ -84,9 +85,10 @@ class Resolver {
     const auto function = find_function(address);
     if (!function) return;
     if (code_.is_unsafe(*function)) return refuse(RefusalReason::Undecodable, address);
-    const uint64_t site = entry_site(code_, address);
+    uint64_t site = entry_site(code_, address);
     if (!code_.loop_heads_at(address).empty() || !code_.loop_heads_at(site).empty()) {
-      return refuse(RefusalReason::EntryIsLoopHead, address);
+      site = behind_stack_check(code_, address).value_or(0);
+      if (site == 0) return refuse(RefusalReason::EntryIsLoopHead, address);
     }
     anchors.push_back({.address = site, .kind = PointKind::Entry, .request = index_});
   }

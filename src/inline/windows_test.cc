@@ -226,6 +226,39 @@ CLEW_LABEL(foreign_victim);
 CLEW_LABEL(foreign_inside);
 CLEW_LABEL(foreign_jumper);
 
+// As Go's compiler begins its functions; the second one has a loop to its entry as well.
+#define CLEW_GO_CASE(name, before)                                             \
+  CLEW_TEXT_CASE(name,                                                         \
+                 "77: lea -0x88(%rsp),%r12\n cmp 0x10(%r14),%r12\n jbe 78f\n"  \
+                 " sub $0x108,%rsp\n mov %rax,%rcx\n add $0x108,%rsp\n" before \
+                 " ret\n"                                                      \
+                 "78: mov %rax,0x8(%rsp)\n call . + 64\n mov 0x8(%rsp),%rax\n jmp 77b\n")
+CLEW_GO_CASE(growing_case, "");
+CLEW_GO_CASE(looping_case, "dec %rcx\n jnz 77b\n");
+
+TEST(Windows, AnEntryThatIsComeBackToForALargerStackIsTakenBehindTheCheck) {
+  const Plan plan =
+      plan_of(TextCase(growing_case, growing_case_end).function(growing_case, growing_case_end),
+              {entry(growing_case)});
+  ASSERT_EQ(refusals(plan), "");
+  EXPECT_EQ(plan.windows[0].address, at(growing_case) + 8 + 4 + 2);
+  EXPECT_EQ(plan.points[0].kind, PointKind::Entry);
+  EXPECT_EQ(plan.points[0].instruction, 0);
+  EXPECT_EQ(refusals(plan_of(
+                TextCase(looping_case, looping_case_end).function(looping_case, looping_case_end),
+                {entry(looping_case)})),
+            "entry-is-loop-head");
+}
+
+CLEW_TEXT_CASE(bottom_case, "nop\n call . + 64\n nop\n");
+
+TEST(Windows, TheBottomOfAGoroutinesStackIsReturnedToBehindItsFirstByte) {
+  const Plan plan =
+      plan_of(TextCase(bottom_case, bottom_case_end).function(bottom_case, bottom_case_end),
+              {entry(bottom_case)});
+  EXPECT_EQ(refusals(plan), "branch-into-window");
+}
+
 TEST(Windows, AJumpFromAnotherFunctionIntoTheWindowIsRefused) {
   const Plan plan = plan_of(TextCase(foreign_case, foreign_case_end)
                                 .function(foreign_victim, foreign_jumper)
