@@ -194,6 +194,31 @@ TEST(Exits, FunctionsLeftOnAnotherStackOrThreadAreCounted) {
   EXPECT_EQ(returns.counted.at("between"), returns.truth.at("between"));
 }
 
+TEST(Exits, FunctionsLeftInContextsOfTheCLibraryAreCounted) {
+  const Traced both = trace("contexts", both_of("contexts!context_*"));
+  for (const char* name : {"context_body", "context_step"})
+    EXPECT_EQ(both.counted.at(name), 2 * both.truth.at(name)) << name;
+  Traced all = trace("contexts", both_of("contexts!*"));  // Checks the victim's results.
+  EXPECT_EQ(all.counted["context_step"], 2 * all.truth.at("context_step"));
+}
+
+// A coroutine is several functions of one name: the one that makes it, the one that runs it, and
+// the one that destroys it. How they call each other is the compiler's.
+TEST(Exits, CoroutinesAreCountedWhereTheyAreMadeResumedAndLeft) {
+  Traced entries = trace("coroutines", entries_of("coroutines!*"), 100);
+  Traced returns = trace("coroutines", returns_of("coroutines!*"), 100);
+  EXPECT_GE(entries.counted["numbers"], entries.truth.at("made") + entries.truth.at("resumed"));
+  EXPECT_EQ(entries.counted["numbers"], returns.counted["numbers"]);
+  for (const char* name : {"resume_one", "destroy_early"}) {
+    EXPECT_EQ(entries.counted[name], entries.truth.at(name)) << name;
+    EXPECT_EQ(returns.counted[name], returns.truth.at(name)) << name;
+  }
+  Traced left = trace("coroutines", exceptions_of("coroutines!inside"), 100);
+  EXPECT_GT(left.counted["inside"], 0U);
+  EXPECT_EQ(entries.counted["inside"], entries.truth.at("inside"));
+  EXPECT_EQ(returns.counted["inside"] + left.counted["inside"], returns.truth.at("inside"));
+}
+
 // Calls that end on another thread than the one that entered have no entry there: they are counted
 // as lost, not measured wrongly.
 TEST(Exits, ElapsedTimeAcrossFibersIsRightOrCountedAsLost) {

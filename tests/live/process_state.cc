@@ -75,6 +75,15 @@ std::string bytes_at(const std::string& path, uint64_t offset, uint64_t size) {
   return bytes;
 }
 
+// Opens it also when only the process has a name for it: root may.
+std::string file_of(pid_t pid, const Mapping& mapping) {
+  std::ostringstream range;
+  range << std::hex << mapping.start << "-" << mapping.end;
+  const std::string by_range = folder_of(pid) + "/map_files/" + range.str();
+  if (access(by_range.c_str(), R_OK) == 0) return by_range;
+  return folder_of(pid) + "/root" + mapping.path;
+}
+
 std::string signals_of(const std::filesystem::path& status) {
   std::string signals;
   std::ifstream file(status);
@@ -136,8 +145,7 @@ void expect_text_equals_file(pid_t pid) {
     if (mapping.permissions[2] != 'x' || mapping.inode == 0) continue;
     const uint64_t size = mapping.end - mapping.start;
     const std::string memory = bytes_at(folder_of(pid) + "/mem", mapping.start, size);
-    const std::string file =
-        bytes_at(folder_of(pid) + "/root" + mapping.path, mapping.file_offset, size);
+    const std::string file = bytes_at(file_of(pid, mapping), mapping.file_offset, size);
     const size_t length = std::min(memory.size(), file.size());  // The file may end in the page.
     EXPECT_GT(length, 0U) << mapping.path;
     const auto place =

@@ -72,16 +72,19 @@ Numbers Report::calls() const {
   return numbers;
 }
 
-Report run_clew(const std::vector<std::string>& arguments) {
-  Child child({.arguments = command(arguments)});
+Report run_clew(const std::vector<std::string>& arguments, bool as_nobody) {
+  Child child(
+      {.arguments = command(arguments), .folder = as_nobody ? "/" : "", .as_nobody = as_nobody});
   child.close_input();
   return report_of(child.wait_for_end(), "");
 }
 
-Tracer Tracer::attach(pid_t pid, const std::string& query, const std::vector<std::string>& more) {
+Tracer Tracer::attach(pid_t pid, const std::string& query, const std::vector<std::string>& more,
+                      bool as_nobody) {
   std::vector<std::string> arguments = {"run", query, "-p", std::to_string(pid), "--json"};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  Tracer tracer{Child({.arguments = command(arguments)})};
+  Tracer tracer{Child(
+      {.arguments = command(arguments), .folder = as_nobody ? "/" : "", .as_nobody = as_nobody})};
   for (;;) {
     const std::optional<std::string> line = tracer.child_.read_error_line();
     if (!line) throw std::runtime_error("clew ended before it was armed: " + tracer.said_);

@@ -29,13 +29,13 @@ struct Report {
 };
 
 // Runs `clew` with these arguments to its end.
-Report run_clew(const std::vector<std::string>& arguments);
+Report run_clew(const std::vector<std::string>& arguments, bool as_nobody = false);
 
 class Tracer {
  public:
   // Attaches and returns when the sites are armed. `more` are further arguments of `clew run`.
   static Tracer attach(pid_t pid, const std::string& query,
-                       const std::vector<std::string>& more = {});
+                       const std::vector<std::string>& more = {}, bool as_nobody = false);
   // Ctrl-C: detaches and returns the answer.
   Report finish();
   // Waits for an end that comes by itself.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "live/victim.h"
 
+#include <fstream>
 #include <sstream>
 #include <stdexcept>
 
@@ -12,8 +13,22 @@ std::string victim_path(const std::string& name) {
   return CLEW_VICTIMS "/" + name;
 }
 
-Victim::Victim(const std::string& name) : child_(ChildOptions{.arguments = {victim_path(name)}}) {
-  if (child_.read_line() != "ready") throw std::runtime_error("victim " + name + " did not start");
+Victim::Victim(const std::string& name)
+    : Victim({.arguments = {victim_path(name)}}, Place::Started) {}
+
+Victim::Victim(const ChildOptions& options, Place place) : child_(options), pid_(child_.pid()) {
+  if (child_.read_line() != "ready") {
+    throw std::runtime_error(options.arguments.back() +
+                             " did not start: " + child_.wait_for_end().error);
+  }
+  if (place == Place::ItsChild) pid_ = only_child_of(pid_);
+}
+
+pid_t only_child_of(pid_t pid) {
+  const std::string name = std::to_string(pid);
+  std::ifstream file("/proc/" + name + "/task/" + name + "/children");
+  pid_t child = -1;
+  return file >> child ? child : -1;
 }
 
 Numbers Victim::answer() {

@@ -16,8 +16,11 @@ class Victim {
  public:
   // Starts the program and waits until it is ready.
   explicit Victim(const std::string& name);
+  // Arguments and all; the program is what they start, or its only child (unshare --fork).
+  enum class Place : uint8_t { Started, ItsChild };
+  Victim(const ChildOptions& options, Place place);
 
-  [[nodiscard]] pid_t pid() const { return child_.pid(); }
+  [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] Child& child() { return child_; }
   void tell(const std::string& command) { child_.write_line(command); }
   Numbers answer();
@@ -28,7 +31,11 @@ class Victim {
 
  private:
   Child child_;
+  pid_t pid_;
 };
+
+// The only child of a process; -1 when it has none.
+pid_t only_child_of(pid_t pid);
 
 // The path of a victim's program.
 std::string victim_path(const std::string& name);

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+// Other observers on the same process, before and after Clew: uprobes of the kernel, a sampling
+// profiler, strace and gdb. Each counts and leaves as if it were alone.
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+
+#include "live/process_state.h"
+#include "live/server.h"
+#include "live/tracer.h"
+#include "live/victim.h"
+
+namespace clew::live {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kRounds = 200;
+
+std::string entries_and_returns_of(const std::string& pattern) {
+  return count_by_function("entry(\"" + pattern + "\"), return(\"" + pattern + "\")");
+}
+
+struct Watched {
+  pid_t pid = -1;  // -1: all.
+  int processor = -1;
+};
+
+FileDescriptor open_event(perf_event_attr& attributes, const Watched& what) {
+  attributes.size = sizeof attributes;
+  constexpr int kNoGroup = -1;
+  return FileDescriptor(static_cast<int>(syscall(SYS_perf_event_open, &attributes, what.pid,
+                                                 what.processor, kNoGroup, PERF_FLAG_FD_CLOEXEC)));
+}
+
+// --- uprobes -------------------------------------------------------------------------------------
+
+struct FilePlace {
+  std::string path;
+  uint64_t offset = 0;
+};
+
+FilePlace place_of(pid_t pid, uint64_t address) {
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream words(line);
+    uint64_t start = 0;
+    uint64_t end = 0;
+    uint64_t offset = 0;
+    char dash = 0;
+    std::string permissions;
+    std::string device;
+    std::string inode;
+    FilePlace place;
+    words >> std::hex >> start >> dash >> end >> permissions >> offset >> device >> inode >>
+        place.path;
+    if (address < start || address >= end) continue;
+    place.offset = address - start + offset;
+    return place;
+  }
+  return {};
+}
+
+// A uprobe of the kernel, as perf and bpftrace make them: in all processes of the file, on all
+// processors. It counts for itself.
+class Uprobe {
+ public:
+  enum class Kind : uint8_t { Entry, Return };
+  Uprobe(pid_t pid, uint64_t address, Kind kind = Kind::Entry) {
+    std::ifstream file("/sys/bus/event_source/devices/uprobe/type");
+    uint32_t type = 0;
+    if (!(file >> type)) return;
+    const FilePlace place = place_of(pid, address);
+    perf_event_attr attributes{};
+    attributes.type = type;
+    attributes.config = kind == Kind::Return ? 1 : 0;
+    attributes.config1 = reinterpret_cast<uint64_t>(place.path.c_str());
+    attributes.config2 = place.offset;
+    for (int processor = 0; processor < get_nprocs_conf(); ++processor) {
+      FileDescriptor event = open_event(attributes, {.processor = processor});
+      if (event.valid()) events_.push_back(std::move(event));
+    }
+  }
+  [[nodiscard]] bool is_there() const { return !events_.empty(); }
+  [[nodiscard]] uint64_t hits() const {
+    uint64_t sum = 0;
+    for (const FileDescriptor& event : events_) {
+      uint64_t count = 0;
+      if (read(event.get(), &count, sizeof count) == sizeof count) sum += count;
+    }
+    return sum;
+  }
+  void remove() { events_.clear(); }
+
+ private:
+  std::vector<FileDescriptor> events_;
+};
+
+#define NEED_UPROBE(probe) \
+  if (!(probe).is_there()) GTEST_SKIP() << "NOT TESTED: no uprobes for us on this machine"
+
+TEST(Company, OfAnEarlierUprobeIsLeftAlone) {
+  const std::string name = "forms_pie";
+  Victim victim(name);
+  const uint64_t expected = untraced_result(name, kRounds);
+  Uprobe probe(victim.pid(), victim.ask("addresses 0").at("form_plain"));
+  NEED_UPROBE(probe);
+  Tracer tracer = Tracer::attach(victim.pid(), entries_of(name + "!form_*"));
+  EXPECT_EQ(victim.run(kRounds), expected);
+  const Numbers truth = victim.counts();
+  Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_THAT(report.summary.dump(), HasSubstr("foreign-patch"));
+  EXPECT_EQ(report.calls().count("form_plain"), 0U);
+  for (const char* function : {"form_exits", "form_tail", "form_deep"})
+    EXPECT_EQ(report.calls()[function], truth.at(function)) << function;
+  EXPECT_EQ(probe.hits(), truth.at("form_plain"));
+  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(probe.hits(), 2 * truth.at("form_plain"));
+  probe.remove();
+  expect_text_equals_file(victim.pid());
+  EXPECT_EQ(victim.run(kRounds), expected);
+}
+
+// In the same page of text, and whoever leaves first.
+TEST(Company, OfALaterUprobeOnAnotherFunctionCountsExactly) {
+  const std::string name = "forms_pie";
+  for (const bool uprobe_leaves_first : {true, false}) {
+    Victim victim(name);
+    const uint64_t expected = untraced_result(name, kRounds);
+    Tracer tracer = Tracer::attach(victim.pid(), entries_and_returns_of(name + "!form_exits"));
+    Uprobe probe(victim.pid(), victim.ask("addresses 0").at("form_plain"));
+    NEED_UPROBE(probe);
+    EXPECT_EQ(victim.run(kRounds), expected);
+    const Numbers truth = victim.counts();
+    EXPECT_EQ(probe.hits(), truth.at("form_plain"));
+    if (uprobe_leaves_first) probe.remove();
+    Report report = tracer.finish();
+    EXPECT_EQ(report.calls()["form_exits"], 2 * truth.at("form_exits")) << report.error;
+    probe.remove();
+    EXPECT_EQ(victim.run(kRounds), expected);
+    expect_text_equals_file(victim.pid());
+  }
+}
+
+// Behind a landing pad is room for both: the uprobe stands on it, and the jump behind.
+TEST(Company, OfAUprobeOnTheSameLandingPadCountsExactly) {
+  const std::string name = "forms_landing";
+  for (const bool uprobe_comes_first : {true, false}) {
+    for (const Uprobe::Kind kind : {Uprobe::Kind::Entry, Uprobe::Kind::Return}) {
+      Victim victim(name);
+      const uint64_t expected = untraced_result(name, kRounds);
+      const uint64_t address = victim.ask("addresses 0").at("form_exits");
+      std::optional<Uprobe> probe;
+      if (uprobe_comes_first) probe.emplace(victim.pid(), address, kind);
+      Tracer tracer = Tracer::attach(victim.pid(), entries_and_returns_of(name + "!form_*"));
+      if (!uprobe_comes_first) probe.emplace(victim.pid(), address, kind);
+      NEED_UPROBE(*probe);
+      EXPECT_EQ(victim.run(kRounds), expected);
+      const Numbers truth = victim.counts();
+      EXPECT_EQ(probe->hits(), truth.at("form_exits"));
+      Report report = tracer.finish();
+      for (const auto& [function, calls] : truth)
+        EXPECT_EQ(report.calls()[function], 2 * calls) << function << report.error;
+      EXPECT_EQ(victim.run(kRounds), expected);
+      EXPECT_EQ(probe->hits(), 2 * truth.at("form_exits"));
+      probe->remove();
+      expect_text_equals_file(victim.pid());
+    }
+  }
+}
+
+// --- a profiler ----------------------------------------------------------------------------------
+
+// Samples stacks by the processor's clock into a ring, as `perf record -g` does.
+class Sampler {
+ public:
+  explicit Sampler(pid_t pid) {
+    perf_event_attr attributes{};
+    attributes.type = PERF_TYPE_SOFTWARE;
+    attributes.config = PERF_COUNT_SW_CPU_CLOCK;
+    attributes.sample_freq = kSamplesPerSecond;
+    attributes.freq = 1;
+    attributes.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN;
+    attributes.exclude_kernel = 1;
+    event_ = open_event(attributes, {.pid = pid});
+    if (!event_.valid()) return;
+    void* const ring =
+        mmap(nullptr, kRingBytes, PROT_READ | PROT_WRITE, MAP_SHARED, event_.get(), 0);
+    if (ring != MAP_FAILED) ring_ = static_cast<perf_event_mmap_page*>(ring);
+  }
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
+  ~Sampler() {
+    if (ring_ != nullptr) munmap(ring_, kRingBytes);
+  }
+
+  [[nodiscard]] bool is_there() const { return ring_ != nullptr; }
+  [[nodiscard]] uint64_t bytes() const {
+    return __atomic_load_n(&ring_->data_head, __ATOMIC_ACQUIRE);
+  }
+
+ private:
+  static constexpr uint64_t kSamplesPerSecond = 2000;
+  static constexpr size_t kRingBytes = 4096 * (1 + 64);
+
+  FileDescriptor event_;
+  perf_event_mmap_page* ring_ = nullptr;
+};
+
+TEST(Company, OfAProfilerBeforeAndAfterCountsExactly) {
+  const std::string name = "forms_pie";
+  constexpr uint64_t kLong = 20'000;
+  Victim victim(name);
+  const uint64_t expected = untraced_result(name, kLong);
+  auto first = std::make_unique<Sampler>(victim.pid());
+  if (!first->is_there()) GTEST_SKIP() << "NOT TESTED: no perf events for us on this machine";
+  Tracer tracer = Tracer::attach(victim.pid(), entries_and_returns_of(name + "!form_*"));
+  EXPECT_EQ(victim.run(kLong), expected);
+  EXPECT_GT(first->bytes(), 0U);
+  first.reset();
+  const Sampler second(victim.pid());
+  EXPECT_EQ(victim.run(kLong), expected);
+  const Numbers truth = victim.counts();
+  Report report = tracer.finish();
+  EXPECT_EQ(victim.run(kLong), expected);
+  EXPECT_GT(second.bytes(), 0U);
+  for (const auto& [function, calls] : truth)
+    EXPECT_EQ(report.calls()[function], 2 * calls) << function;
+  expect_text_equals_file(victim.pid());
+}
+
+// --- debuggers -----------------------------------------------------------------------------------
+
+pid_t tracer_of(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  std::string word;
+  pid_t tracer = 0;
+  while (status >> word) {
+    if (word == "TracerPid:" && status >> tracer) break;
+  }
+  return tracer;
+}
+
+// Until it holds the process.
+Child start_strace(pid_t pid) {
+  Child strace({.arguments = {"strace", "-f", "-o", "/dev/null", "-p", std::to_string(pid)}});
+  while (strace.running() && tracer_of(pid) != strace.pid()) {
+  }
+  return strace;
+}
+
+void end_strace(Child& strace, pid_t pid) {
+  strace.signal(SIGTERM);
+  strace.wait_for_end();
+  EXPECT_EQ(tracer_of(pid), 0);
+}
+
+bool have_strace() {
+  return present("/usr/bin/strace");
+}
+
+TEST(Company, OfAnEarlierStraceIsRefused) {
+  if (!have_strace()) GTEST_SKIP() << "NOT TESTED: no strace";
+  Victim victim("forms_pie");
+  Child strace = start_strace(victim.pid());
+  const Report refused = run_clew(
+      {"run", entries_of("forms_pie!form_*"), "-p", std::to_string(victim.pid()), "--json"});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.error, HasSubstr("[already-traced]"));
+  EXPECT_EQ(victim.run(kRounds), untraced_result("forms_pie", kRounds));
+  expect_text_equals_file(victim.pid());
+  end_strace(strace, victim.pid());
+  const Traced traced = trace_rounds(victim, "forms_pie", entries_of("forms_pie!form_*"), kRounds);
+  expect_exact(traced, "entry");
+}
+
+TEST(Company, OfALaterStraceCountsExactly) {
+  if (!have_strace()) GTEST_SKIP() << "NOT TESTED: no strace";
+  Victim victim("forms_pie");
+  const uint64_t expected = untraced_result("forms_pie", kRounds);
+  Tracer tracer = Tracer::attach(victim.pid(), entries_and_returns_of("forms_pie!form_*"));
+  Child strace = start_strace(victim.pid());
+  EXPECT_EQ(victim.run(kRounds), expected);
+  const Numbers truth = victim.counts();
+  end_strace(strace, victim.pid());
+  Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  for (const auto& [function, calls] : truth)
+    EXPECT_EQ(report.calls()[function], 2 * calls) << function;
+  EXPECT_EQ(victim.run(kRounds), expected);
+  expect_text_equals_file(victim.pid());
+}
+
+// Nobody may stop a process that another one traces: the probes stay, say so, and can be removed
+// when that has left.
+TEST(Company, OfAStraceThatStaysLongerLeavesProbesThatAreRemovedLater) {
+  if (!have_strace()) GTEST_SKIP() << "NOT TESTED: no strace";
+  Victim victim("forms_pie");
+  const uint64_t expected = untraced_result("forms_pie", kRounds);
+  EXPECT_EQ(victim.run(kRounds), expected);
+  const ProcessState before = ProcessState::of(victim.pid());
+  const Numbers counts_before = victim.counts();
+  Tracer tracer = Tracer::attach(victim.pid(), entries_of("forms_pie!form_*"));
+  Child strace = start_strace(victim.pid());
+  EXPECT_EQ(victim.run(kRounds), expected);
+  const Numbers truth = difference(counts_before, victim.counts());
+  Report report = tracer.finish();
+  EXPECT_EQ(report.calls(), truth) << report.error;
+  EXPECT_THAT(report.error, HasSubstr("clew detach " + std::to_string(victim.pid())));
+  EXPECT_EQ(victim.run(kRounds), expected);
+  end_strace(strace, victim.pid());
+  Child detach({.arguments = {CLEW_COMMAND, "detach", std::to_string(victim.pid())}});
+  EXPECT_EQ(detach.wait_for_end().status, 0);
+  EXPECT_EQ(victim.run(kRounds), expected);
+  expect_text_equals_file(victim.pid());
+  expect_no_residue(before, victim.pid());
+}
+
+}  // namespace
+}  // namespace clew::live
