@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "base/assert.h"
 #include "inline/arena_layout.h"
 #include "inline/trampoline.h"
@@ -108,7 +110,10 @@ Expected<uint32_t> SiteJournal::add_site(const abi::SiteRecord& record) {
     index = free_sites_.back();
     free_sites_.pop_back();
   } else if (index == abi::kSitesMax) {
-    return fail(ErrorCode::Limit, "the arena has no room for more sites");
+    return fail(ErrorCode::Limit,
+                fmt::format("a process has room for {} sites; name fewer functions, or their "
+                            "entries and returns in sessions one after the other",
+                            abi::kSitesMax));
   } else {
     sites_.emplace_back();
   }

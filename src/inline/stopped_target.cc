@@ -141,6 +141,31 @@ void restart_interrupted_wait(StoppedThread& thread) {
   (void)ptrace(PTRACE_SETREGS, thread.tid, nullptr, &registers);
 }
 
+// Lets running threads have the signals that come for them in that time, at once: one that waited
+// for us with each signal of a fast timer would run nothing but the handler.
+void deliver_signals(std::span<const pid_t> running, std::chrono::microseconds time) {
+  const Clock::time_point begin = Clock::now();
+  for (Clock::time_point now = begin; now < begin + time; now = Clock::now()) {
+    for (const pid_t tid : running) {
+      siginfo_t stop{};
+      const bool has_stopped = waitid(P_PID, static_cast<id_t>(tid), &stop,
+                                      WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0 &&
+                               stop.si_pid == tid && stop.si_code == CLD_TRAPPED;
+      // Other stops, which have the event's number above the signal's, are for poll_thread().
+      const bool is_event = stop.si_status >> 8 != 0;
+      if (!has_stopped || is_event || is_stop_signal(stop.si_status)) continue;
+      int status = 0;
+      if (waitpid(tid, &status, __WALL | WNOHANG) != tid || !WIFSTOPPED(status)) continue;
+      (void)trace(PTRACE_CONT, tid, static_cast<uint64_t>(WSTOPSIG(status)));
+    }
+    if (now < begin + kYieldFor) {
+      sched_yield();
+    } else {
+      wait_briefly(kPause);
+    }
+  }
+}
+
 }  // namespace
 
 // The dead have no memory, and would all share that.
@@ -364,7 +389,7 @@ Expected<void> StoppedTarget::run_briefly(std::span<const size_t> which,
     }
     (void)trace(PTRACE_CONT, thread.tid, signal);
   }
-  wait_briefly(time);
+  deliver_signals(waiting, time);
   std::vector<pid_t> running;
   for (const pid_t tid : waiting) {
     std::erase_if(threads_, [&](const StoppedThread& thread) { return thread.tid == tid; });

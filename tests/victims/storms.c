@@ -90,7 +90,7 @@ static void* work_on(void* unused) {
 static void* signal_on(void* unused) {
   while (__atomic_load_n(&stormy, __ATOMIC_RELAXED)) {
     pthread_kill(worker, SIGUSR1);
-    pthread_kill(worker, SIGRTMIN);
+    pthread_kill(worker, SIGUSR2);
   }
   return unused;
 }
@@ -107,7 +107,7 @@ static void catch_signals(void) {
   struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
   sigaction(SIGALRM, &action, NULL);
   sigaction(SIGUSR1, &action, NULL);
-  sigaction(SIGRTMIN, &action, NULL);
+  sigaction(SIGUSR2, &action, NULL);
 }
 
 static void begin(uint64_t unused) {

@@ -184,9 +184,9 @@ void judge_bpf(const Machine& machine, Findings& findings) {
   if (kernel.has_tracepoints) {
     findings.ok("tracepoints", "tracefs describes them");
   } else {
-    findings.note("tracepoints", {.detail = "tracefs cannot be read",
+    findings.note("tracepoints", {.detail = "tracefs can neither be read nor mounted",
                                   .refused = "tracepoints and system calls of the kernel",
-                                  .remedy = "mount -t tracefs tracefs /sys/kernel/tracing"});
+                                  .remedy = "run as root, with CAP_SYS_ADMIN"});
   }
 }
 
@@ -212,11 +212,12 @@ void judge_probes(const Machine& machine, Findings& findings) {
   if (*kernel.trampoline_error == 0) {
     findings.ok("fentry", "programs may stand at entries and exits of functions (fentry, fexit)");
   } else {
-    findings.note("fentry",
-                  {.detail = fmt::format("no program may stand at a function's exit (fexit): {}",
-                                         error_text(*kernel.trampoline_error)),
-                   .refused = "returns of kernel functions with their arguments: lockstat, io wait",
-                   .remedy = "a kernel with CONFIG_FUNCTION_TRACER"});
+    findings.note(
+        "fentry",
+        {.detail = fmt::format("no program may stand at a function's exit (fexit): {}",
+                               error_text(*kernel.trampoline_error)),
+         .refused = "returns of kernel functions with their arguments: lockstat, io wait",
+         .remedy = "a kernel with CONFIG_FUNCTION_TRACER, CONFIG_KPROBES and CONFIG_BPF_JIT"});
   }
 }
 

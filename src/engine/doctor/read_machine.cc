@@ -12,6 +12,7 @@
 
 #include "engine/doctor/machine.h"
 #include "kernel/features.h"
+#include "kernel/providers/tracefs.h"
 #include "target/btf.h"
 #include "target/process.h"
 
@@ -105,8 +106,8 @@ KernelAbilities read_abilities() {
   kernel.has_kprobes = exists("/sys/bus/event_source/devices/kprobe/type");
   kernel.has_kprobe_multi = features.has_kernel_probe_multi;
   if (kernel.program_error == 0) kernel.trampoline_error = trampoline_error();
-  kernel.has_tracepoints = exists("/sys/kernel/tracing/events/header_page") ||
-                           exists("/sys/kernel/debug/tracing/events/header_page");
+  const auto tracefs = kernel::Tracefs::open();
+  kernel.has_tracepoints = tracefs && tracefs->exists("available_events");
   return kernel;
 }
 
