@@ -253,7 +253,7 @@ Expected<Arena> Arena::create(StoppedTarget& target, const ArenaOptions& options
   SharedFile code = CLEW_TRY(make_shared_file(target, kArenaName, kCodeFileSize));
   SharedFile slots =
       CLEW_TRY(make_shared_file(target, kSlotsFileName, kSlotsOffset + abi::kSlotsMax * stride));
-  code.theirs = CLEW_TRY(reopen_for_reading(target, code.theirs));
+  code.theirs = CLEW_TRY(reopen_for_reading(target, code));
   Arena arena;
   arena.code_ = std::move(code.ours);
   arena.slots_ = std::move(slots.ours);
@@ -265,6 +265,9 @@ Expected<Arena> Arena::create(StoppedTarget& target, const ArenaOptions& options
   const Files files = {.code = code.theirs.number(), .slots = slots.theirs.number()};
   const auto low = map_low_block(target, files);
   const auto parts = low ? map_parts(target, header, files) : Expected<void>();
+  // While the arena is unfinished, others know that descriptors may have been left.
+  code.theirs.close();
+  slots.theirs.close();
   if (!low || !parts) {
     (void)unmap(target);
     return tl::unexpected(low ? parts.error() : low.error());

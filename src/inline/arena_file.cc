@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/error_text.h"
+#include "inline/shared_parts.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
@@ -150,6 +151,7 @@ RemoteDescriptor& RemoteDescriptor::operator=(RemoteDescriptor&& other) noexcept
 
 void RemoteDescriptor::close() {
   if (target_ != nullptr) (void)target_->call({.number = SYS_close, .arguments = {number_}});
+  target_ = nullptr;
 }
 
 Expected<SharedFile> make_shared_file(StoppedTarget& target, std::string_view name, uint64_t size) {
@@ -162,17 +164,16 @@ Expected<SharedFile> make_shared_file(StoppedTarget& target, std::string_view na
   return SharedFile{std::move(theirs), CLEW_TRY(MappedFile::map(std::move(ours), size))};
 }
 
-Expected<RemoteDescriptor> reopen_for_reading(StoppedTarget& target,
-                                              const RemoteDescriptor& descriptor) {
+Expected<RemoteDescriptor> reopen_for_reading(StoppedTarget& target, const SharedFile& file) {
   const uint64_t text = CLEW_TRY(target.scratch());
-  CLEW_TRY(write_text(target, text, fmt::format("/proc/thread-self/fd/{}", descriptor.number())));
+  CLEW_TRY(write_text(target, text, fmt::format("/proc/thread-self/fd/{}", file.theirs.number())));
   const int64_t fd =
       CLEW_TRY(target.call({.number = SYS_open, .arguments = {text, O_RDONLY | O_CLOEXEC}}));
   if (fd >= 0) return RemoteDescriptor(target, static_cast<uint64_t>(fd));
-  return fail(ErrorCode::Refused,
-              fmt::format("process {} cannot open /proc/thread-self ({}), and code that its forked "
-                          "children could change is not put into it [no-proc]",
-                          target.pid(), error_text(static_cast<int>(-fd))));
+  const FileDescriptor ours(
+      open(fmt::format("/proc/self/fd/{}", file.ours.file()).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!ours.valid()) return fail(ErrorCode::Io, fmt::format("the arena: {}", error_text(errno)));
+  return RemoteDescriptor(target, CLEW_TRY(hand_over(target, ours.get())));
 }
 
 Expected<FileDescriptor> open_new_file(pid_t tid, uint64_t descriptor, std::string_view name) {

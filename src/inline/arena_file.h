@@ -50,12 +50,11 @@ class RemoteDescriptor {
       : target_(std::exchange(other.target_, nullptr)), number_(other.number_) {}
   RemoteDescriptor& operator=(RemoteDescriptor&& other) noexcept;
   ~RemoteDescriptor() { close(); }
+  void close();
 
   [[nodiscard]] uint64_t number() const { return number_; }
 
  private:
-  void close();
-
   StoppedTarget* target_;
   uint64_t number_;
 };
@@ -68,9 +67,9 @@ struct SharedFile {
 // A new file of this size and name, sealed against any other size.
 Expected<SharedFile> make_shared_file(StoppedTarget& target, std::string_view name, uint64_t size);
 
-// What the target maps through the new descriptor, it can never make writable.
-Expected<RemoteDescriptor> reopen_for_reading(StoppedTarget& target,
-                                              const RemoteDescriptor& descriptor);
+// What the target maps through the new descriptor of the file, it can never make writable. The
+// target opens it in its /proc; where it has none, it gets the descriptor from us.
+Expected<RemoteDescriptor> reopen_for_reading(StoppedTarget& target, const SharedFile& file);
 
 // The memfd that the thread has just made, for reading and writing: empty, without a name in any
 // folder, not sealed, of the thread's user. Whatever else has the number is refused and untouched.

@@ -162,8 +162,8 @@ class Attachment {
  public:
   // Errors: NotFound for a pid that is not there; Refused with the reason in the user's words and a
   // stable name in brackets (gs-in-use, 32-bit, already-traced, no-permission, seccomp,
-  // no-near-memory, no-low-memory, no-proc, shared-descriptors, shared-tls, shadow-stack, fsgsbase);
-  // Limit; Io.
+  // no-near-memory, no-low-memory, shared-descriptors, shared-tls, shadow-stack,
+  // fsgsbase); Limit; Io.
   static Expected<Attachment> open(pid_t pid, const OpenOptions& options);
 
   Attachment(Attachment&&) noexcept;

@@ -25,6 +25,9 @@
 #include "inline/arena_layout.h"
 #include "inline/attachment_state.h"
 
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
 #ifndef SYS_pidfd_getfd
 #define SYS_pidfd_getfd 438
 #endif
@@ -80,20 +83,21 @@ std::string link_of(pid_t pid, const std::string& descriptor) {
 // A pair of sockets of the target, in the journal while it is there.
 class SocketPair {
  public:
-  static Expected<SocketPair> make(StoppedTarget& target, const Arena& arena, uint32_t session) {
+  // Without an arena there is no journal yet.
+  static Expected<SocketPair> make(StoppedTarget& target, const Arena* arena, uint32_t session) {
     const uint64_t at = CLEW_TRY(target.scratch());
     CLEW_TRY(target.checked_call(
         "socketpair",
         {.number = SYS_socketpair, .arguments = {AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, at}}));
     SocketPair pair;
     CLEW_TRY(target.read(at, bytes_of(pair.descriptors)));
-    for (size_t i = 0; i < pair.records.size(); ++i) {
+    for (size_t i = 0; arena != nullptr && i < pair.records.size(); ++i) {
       const auto end = static_cast<uint64_t>(pair.descriptors[i]);
-      const auto recorded = record(arena, {.address = end + 1,
-                                           .size_bytes = 0,
-                                           .identity = inode_of(target.pid(), end),
-                                           .session = session,
-                                           .kind = abi::SharedKind::Socket});
+      const auto recorded = record(*arena, {.address = end + 1,
+                                            .size_bytes = 0,
+                                            .identity = inode_of(target.pid(), end),
+                                            .session = session,
+                                            .kind = abi::SharedKind::Socket});
       pair.records[i] = recorded ? *recorded : nullptr;
     }
     return pair;
@@ -184,11 +188,10 @@ Expected<Descriptors> receive_descriptors(StoppedTarget& target, uint64_t socket
               fmt::format("process {} takes no {} more descriptors", target.pid(), count));
 }
 
-Expected<Descriptors> pass(StoppedTarget& target, Attachment::State& state,
+Expected<Descriptors> pass(StoppedTarget& target, int pid_file, SocketPair pair,
                            std::span<const SharedPart> parts) {
-  SocketPair pair = CLEW_TRY(SocketPair::make(target, state.arena, state.geometry.session));
   const FileDescriptor ours(
-      static_cast<int>(syscall(SYS_pidfd_getfd, state.pid_file.get(), pair.descriptors[0], 0)));
+      static_cast<int>(syscall(SYS_pidfd_getfd, pid_file, pair.descriptors[0], 0)));
   const int error = errno;
   pair.close(target, 0);
   Expected<void> sent;
@@ -273,6 +276,13 @@ Expected<void> raise_one(const StoppedTarget& target, const Arena& arena, uint32
 }
 
 }  // namespace
+
+Expected<uint64_t> hand_over(StoppedTarget& target, int descriptor) {
+  const FileDescriptor pid_file(static_cast<int>(syscall(SYS_pidfd_open, target.pid(), 0)));
+  const SocketPair pair = CLEW_TRY(SocketPair::make(target, nullptr, 0));
+  const SharedPart part = {.descriptor = descriptor};
+  return CLEW_TRY(pass(target, pid_file.get(), pair, {&part, 1})).front();
+}
 
 Expected<void> lower_semaphore(const StoppedTarget& target, const abi::SharedRecord& part,
                                abi::SharedRecord* journaled) {
@@ -363,7 +373,9 @@ Expected<std::vector<uint64_t>> Attachment::share(std::span<const SharedPart> pa
                                     .session = geometry().session,
                                     .kind = abi::SharedKind::Memory}));
   }
-  const Descriptors descriptors = CLEW_TRY(pass(target, *state_, parts));
+  const SocketPair pair =
+      CLEW_TRY(SocketPair::make(target, &state_->arena, state_->geometry.session));
+  const Descriptors descriptors = CLEW_TRY(pass(target, state_->pid_file.get(), pair, parts));
   Expected<void> done;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (done) done = map_part(target, parts[i], places[i], descriptors[i]);

@@ -21,6 +21,10 @@ namespace clew::inline_ {
 // that stays behind is found.
 inline constexpr std::string_view kSharedFileName = "clew-arena-session";
 
+// Gives the target a descriptor of ours through a pair of sockets, which are closed again: the
+// number that it has there. A tracer that is killed meanwhile leaves them behind.
+Expected<uint64_t> hand_over(StoppedTarget& target, int descriptor);
+
 // Takes back what a session added to a semaphore of a static probe, once, however often we are
 // killed meanwhile. `journaled`: the record, null for a forked child, which shares it.
 Expected<void> lower_semaphore(const StoppedTarget& target, const abi::SharedRecord& part,

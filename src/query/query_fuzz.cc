@@ -43,7 +43,7 @@ exports = { size = "entry.arg2", path = "str(entry.arg0)" }
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const clew::query::Text text{.name = "fuzz", .text = std::string(data, data + size)};
   clew::query::FakeTypes types;
-  FakeExtensions extensions;
+  clew::query::FakeExtensions extensions;
   const Environment environment{
       .vocabulary = &vocabulary(), .types = &types, .extensions = &extensions};
   (void)clew::query::parse(text, environment);
