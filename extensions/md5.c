@@ -2,7 +2,7 @@
 /* MD5 of bytes of the traced program (RFC 1321): for telling large contents apart. */
 #include "clew.h"
 
-#define SIZE_MAX_BYTES 8192
+#define SIZE_MAX_BYTES 4096
 #define BLOCK 64
 
 static u32 block[BLOCK / 4];
@@ -93,7 +93,7 @@ static void digest_block(u32 state[4]) {
 
 static u32 state[4];
 
-/* False when the bytes cannot be read, or are more than 8 KiB. */
+/* False when the bytes cannot be read, or are more than 4 KiB. */
 static bool digest(const void* bytes, u64 size) {
   state[0] = 0x67452301;
   state[1] = 0xefcdab89;

@@ -3,9 +3,9 @@
  * followed for ever: what is longer than its limit counts as that long. */
 #include "clew.h"
 
-#define LIST_MAX 4096
+#define LIST_MAX 512 /* What the fuel of a hit is enough for. */
 #define TREE_OPEN_MAX 64
-#define TREE_MAX 4096
+#define TREE_MAX 512
 
 static const void* link_of(const void* node, u64 offset) {
   const void* next = NULL;

@@ -38,6 +38,11 @@ Expected<Extensions> Extensions::load(const std::vector<std::string>& named,
 
 Expected<void> Extensions::add(extension::Extension extension) {
   for (const extension::Function& function : extension.functions) {
+    if (query::is_language_function(function.name)) {
+      return fail(ErrorCode::InvalidQuery,
+                  fmt::format("{}: '{}' is a function of the query language; give it another name",
+                              extension.name, function.name));
+    }
     if (known(function.name) != nullptr) {
       return fail(ErrorCode::InvalidQuery,
                   fmt::format("two extensions have a function '{}'", function.name));

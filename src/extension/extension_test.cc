@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "base/run_program.h"
 #include "isa/interpreter.h"
 
 namespace clew::extension {
@@ -274,6 +275,37 @@ TEST(ExtensionRefusal, WhatIsNoObject) {
   const std::vector<uint8_t> nothing(100, 7);
   EXPECT_THAT(read(nothing, "x").error().message, HasSubstr("not an object file for BPF"));
   EXPECT_THAT(read({}, "x").error().message, HasSubstr("not an object file for BPF"));
+}
+
+std::string object_of(const std::string& text) {
+  const CFile file(text);
+  const auto run = run_program(
+      {"clang-16", "-target", "bpf", "-mcpu=v3", "-O2", "-g", "-c", file.path(), "-o", "-"}, "");
+  EXPECT_TRUE(run && run->succeeded);
+  return run ? run->output : "";
+}
+
+Expected<Extension> read_text(const std::string& object) {
+  return read({reinterpret_cast<const uint8_t*>(object.data()), object.size()}, "object");
+}
+
+// Calls across sections have relocations; each place of one is moved, each of its fields changed.
+TEST(ExtensionRefusal, BrokenObjectsAreErrorsAtMost) {
+  const std::string object = object_of(
+      "static unsigned long n[9]; __attribute__((section(\".text.a\"), noinline)) "
+      "unsigned long a(unsigned long x) { return ++n[x & 7]; }\n"
+      "__attribute__((section(\".text.b\"), noinline)) unsigned long b(unsigned long x) {\n"
+      "  unsigned long s = 0; for (unsigned long i = 0; i < x; ++i) s += a(i); return s; }\n");
+  ASSERT_TRUE(read_text(object));
+  size_t accepted = 0;
+  for (size_t at = 0; at < object.size(); ++at) {
+    for (const int change : {1, 8, 16, 128, 255}) {
+      std::string changed = object;
+      changed[at] = static_cast<char>(changed[at] ^ change);
+      accepted += read_text(changed) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(accepted, 0U);
 }
 
 // --- the library, against what is known otherwise

@@ -47,6 +47,8 @@ std::string explained(std::string messages) {
       messages.find("sf") != std::string::npos || messages.find("df") != std::string::npos;
   if (computes && messages.find("A call to built-in function '__") != std::string::npos)
     messages += "an extension has no floating point; compute with integers (thousandths, say)\n";
+  if (messages.find("signed division") != std::string::npos)
+    messages += "an extension divides signed numbers by clew_divide(a, b), clew_modulo(a, b)\n";
   while (!messages.empty() && messages.back() == '\n')
     messages.pop_back();
   return messages;
@@ -54,8 +56,9 @@ std::string explained(std::string messages) {
 
 Expected<std::string> compile(const std::string& path, const Library& library) {
   for (const char* compiler : kCompilers) {
-    std::vector<std::string> words = {compiler, "-I", library.folder, "-c", path, "-o", "-"};
+    std::vector<std::string> words = {compiler};
     words.insert(words.end(), std::begin(kOptions), std::end(kOptions));
+    words.insert(words.end(), {"-I", library.folder, "-c", "-o", "-", "--", path});
     Expected<FinishedProgram> run = run_program(std::move(words), "");
     if (!run && run.error().code == ErrorCode::NotFound) continue;
     if (!run) return tl::unexpected(run.error());

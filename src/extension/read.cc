@@ -4,6 +4,7 @@
 // calls.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -121,7 +122,7 @@ Expected<void> Reader::place_variables() {
     const Section& section = object_.sections()[i];
     if (!section.is_data() || section.header.sh_size == 0) continue;
     const uint64_t alignment =
-        std::clamp<uint64_t>(section.header.sh_addralign, 8, kStateAlignment);
+        std::bit_ceil(std::clamp<uint64_t>(section.header.sh_addralign, 8, kStateAlignment));
     next = (next + alignment - 1) / alignment * alignment;
     if (next + section.header.sh_size > kStateBytesMax || section.header.sh_size > kStateBytesMax) {
       return fail(ErrorCode::Limit, fmt::format("{}: more than {} MiB of variables for each thread",
@@ -163,7 +164,8 @@ Expected<void> Reader::read_functions() {
     source.body.code.resize(symbol.size_bytes / 8);
     std::memcpy(source.body.code.data(), section.bytes.data() + symbol.value, symbol.size_bytes);
     names_[{symbol.section, symbol.value}] = symbol.name;
-    sources_.emplace(symbol.name, std::move(source));
+    if (!sources_.emplace(symbol.name, std::move(source)).second)
+      return refuse(object_.name(), fmt::format("two functions are called '{}'", symbol.name));
   }
   return {};
 }
@@ -229,6 +231,8 @@ Expected<void> Reader::relocate_load(Source& source, size_t instruction, const S
   const auto place = places_.find(symbol.section);
   if (place == places_.end())
     return refuse_at(source, instruction, "a pointer to a function; extensions call by name only");
+  if (symbol.value > kStateBytesMax)
+    return refuse_at(source, instruction, "an address outside the variables");
   const int64_t offset = int64_t{place->second} + static_cast<int64_t>(symbol.value) +
                          int64_t{code[instruction].immediate};
   if (offset < 0 || offset > result_.state_bytes)
@@ -242,6 +246,9 @@ Expected<void> Reader::relocate_load(Source& source, size_t instruction, const S
 
 // A call across sections, or of what is not there.
 Expected<void> Reader::refer(Source& source, size_t instruction, const Symbol& symbol) {
+  const std::vector<Instruction>& code = source.body.code;
+  if (instruction >= code.size() || code[instruction].opcode != isa::kCallOpcode)
+    return refuse_at(source, 0, "a relocation of no call");
   if (symbol.section == SHN_UNDEF) return unknown(source, instruction, symbol.name);
   const int64_t added =
       symbol.is_section ? 8 * (int64_t{source.body.code[instruction].immediate} + 1) : 0;
@@ -332,7 +339,8 @@ std::optional<ValueType> Reader::value_type(BtfId id) const {
   const BtfType type = object_.types()->at(object_.types()->strip(id));
   if (type.kind == BtfKind::Pointer) return ValueType{.is_pointer = true};
   const bool is_integer = type.kind == BtfKind::Integer || type.kind == BtfKind::Enum;
-  if (!is_integer || type.size_bytes > 8) return std::nullopt;
+  if (!is_integer || type.size_bytes > 8 || !std::has_single_bit(type.size_bytes))
+    return std::nullopt;
   return ValueType{.size_bytes = static_cast<uint8_t>(type.size_bytes),
                    .is_signed = type.is_signed,
                    .is_pointer = false};

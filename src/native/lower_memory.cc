@@ -85,11 +85,12 @@ std::optional<Address> Lowering::scratch_address(Register base, const Operation&
 }
 
 // The base itself is compared with the window's end, so the fact serves its other accesses, too;
-// and a chain of loads does not wait for the comparison, as it would for a mask.
+// and a chain of loads does not wait for the comparison, as it would for a mask. In front of the
+// frame no program has anything: with an offset up to there the base of an access that is right is
+// not below 0. (That of t[i + 400] may be t - 8, with an offset of 3200.)
 std::optional<Address> Lowering::compared_address(Register base, const Operation& op) {
   const bool near =
-      op.offset_bytes >= 0 &&
-      static_cast<uint32_t>(op.offset_bytes) + op.size_bytes <= abi::kWindowSlackBytes;
+      op.offset_bytes >= 0 && static_cast<uint32_t>(op.offset_bytes) <= abi::kFrameOffset;
   if (!near) return std::nullopt;
   out_.bound(base, static_cast<int32_t>(window_mask()), stray_);
   may_stray_ = true;

@@ -16,7 +16,7 @@ namespace clew::query {
 namespace {
 
 bool is_leaf(const Expression& expression) {
-  return expression.operands.empty();
+  return expression.operands.empty() && expression.kind != ExpressionKind::Call;
 }
 
 // The union of two bounds of the session is the nearer one.

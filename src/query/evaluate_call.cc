@@ -68,6 +68,9 @@ constexpr std::array<FayAccessor, 5> kFayAccessors = {{{"GetMachineID", Field::H
                                                        {"GetCurrentCPU", Field::Cpu},
                                                        {"GetTime", Field::Time}}};
 
+constexpr std::array<std::string_view, 6> kOtherFunctions = {"str",           "buf", "sample",
+                                                             "MovingAverage", "arg", "GetArg"};
+
 std::string function_hint(std::string_view name, ExtensionSource* extensions) {
   std::vector<std::string_view> names = {"str",  "buf",      "sample",  "arg",        "count",
                                          "sum",  "avg",      "stddev",  "quantize",   "lquantize",
@@ -82,6 +85,14 @@ std::string function_hint(std::string_view name, ExtensionSource* extensions) {
 }
 
 }  // namespace
+
+bool is_language_function(std::string_view name) {
+  const auto is_it = [name](const auto& one) { return same_word(one.name, name); };
+  const auto is_word = [name](std::string_view one) { return same_word(one, name); };
+  return is_aggregate_name(name) || std::any_of(kFunctions.begin(), kFunctions.end(), is_it) ||
+         std::any_of(kReads.begin(), kReads.end(), is_it) ||
+         std::any_of(kOtherFunctions.begin(), kOtherFunctions.end(), is_word);
+}
 
 Expected<void> Evaluator::check_count(const SyntaxExpression& syntax, size_t least, size_t most) {
   const size_t count = syntax.kids.size() - 1;

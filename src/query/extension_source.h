@@ -29,6 +29,9 @@ class ExtensionSource {
   virtual std::vector<std::string> names() = 0;
 };
 
+// Whether the language itself has a function of that name, which then is what a query calls.
+bool is_language_function(std::string_view name);
+
 // What Fay's queries call sample(event, State) and MovingAverage(x, State).
 inline constexpr std::string_view kSketchFunction = "sketch_sample";
 inline constexpr std::string_view kAverageFunction = "moving_average";

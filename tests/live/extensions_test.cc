@@ -140,6 +140,42 @@ TEST(Extensions, WildPointersDoNotReachTheProgram) {
   EXPECT_EQ(victim.run(kRounds), untraced_result("typed", kRounds));
 }
 
+// The base of such an access may be in front of the window, and the access is right.
+TEST(Extensions, NegativeIndicesIntoATable) {
+  const Source source(
+      "static u64 t[1000];\n"
+      "u64 at(s64 i) { t[i + 400] = 7; return t[i + 400] + (u64)i; }\n");
+  Victim victim("typed");
+  const Report report =
+      traced(victim, R"(from e in entry("typed!scaled") select value = at(e.count - 400))", 800,
+             {"--ext", source.path()});
+  ASSERT_EQ(report.rows.size(), 800U) << report.summary.dump();
+  for (int64_t i = 0; i < 800; ++i)
+    EXPECT_EQ(report.rows[static_cast<size_t>(i)].at("value").get<int64_t>(), 7 + i - 400);
+}
+
+TEST(Extensions, ANamedCallIsMadeOnceForEachEvent) {
+  const Source source("static u64 n;\nu64 next(void) { return ++n; }\n");
+  Victim victim("typed");
+  const Report report = traced(victim, R"(from e in entry("typed!scaled") let c = next()
+      where c % 2 == 0 select count = e.count, c = c)",
+                               100, {"--ext", source.path()});
+  ASSERT_EQ(report.rows.size(), 50U);
+  for (uint64_t i = 0; i < 50; ++i) {
+    EXPECT_EQ(report.rows[i].at("c").get<uint64_t>(), 2 * i + 2);
+    EXPECT_EQ(report.rows[i].at("count").get<uint64_t>(), 2 * i + 1);
+  }
+}
+
+TEST(Extensions, FunctionsOfTheLanguageKeepTheirNames) {
+  const Source source("u64 min(u64 a, u64 b) { return a + b; }\n");
+  const Report report =
+      run_clew({"run", R"(from e in entry("typed!scaled") select min(e.count, 3))", "-c",
+                victim_path("typed"), "--ext", source.path()});
+  EXPECT_EQ(report.status, 1);
+  EXPECT_THAT(report.error, HasSubstr("'min' is a function of the query language"));
+}
+
 TEST(Extensions, SourcesOfTheKernelSayThatTheyCannotCallThem) {
   const Report report = run_clew(
       {"run", R"(from e in syscall("read") select moving_average(e.arg2))", "--for", "1ms"});
