@@ -13,24 +13,21 @@
 
 #include "base/nearest.h"
 #include "extension/extension.h"
-#include "extension/object.h"
 #include "isa/inline_calls.h"
 #include "isa/opcode.h"
 #include "isa/validator.h"
-#include "target/byte_reader.h"
+#include "target/bpf_object.h"
 
 namespace clew::extension {
 namespace {
 
 using isa::Body;
 using isa::Instruction;
+using target::BpfObject;
 using target::BtfId;
 using target::BtfKind;
 using target::BtfType;
 
-// Relocations of BPF (LLVM's docs/BPF/relocation, the kernel's Documentation/bpf/llvm_reloc.rst).
-constexpr uint32_t kRelocateLoad64 = 1;  // R_BPF_64_64
-constexpr uint32_t kRelocateCall = 10;   // R_BPF_64_32
 constexpr uint8_t kCallRegisterOpcode = 0x8D;
 constexpr uint32_t kStateAlignment = 64;
 constexpr size_t kCallsDeepMax = 64;
@@ -59,7 +56,7 @@ bool is_floating_point(std::string_view name) {
 
 class Reader {
  public:
-  explicit Reader(const Object& object) : object_(object) {}
+  explicit Reader(const BpfObject& object) : object_(object) {}
 
   Expected<Extension> read() {
     CLEW_TRY(place_variables());
@@ -86,16 +83,16 @@ class Reader {
   }
   [[nodiscard]] tl::unexpected<Error> refuse_at(const Source& source, size_t instruction,
                                                 std::string_view why) const {
-    const Symbol& symbol = object_.symbols()[source.symbol];
+    const target::BpfSymbol& symbol = object_.symbols()[source.symbol];
     return refuse(object_.place_of(symbol.section, symbol.value + 8 * instruction), why);
   }
 
   Expected<void> place_variables();
-  Expected<void> read_initial_words(const Section& section, uint32_t at);
+  Expected<void> read_initial_words(const target::BpfSection& section, uint32_t at);
   Expected<void> read_functions();
   Expected<void> relocate();
-  Expected<void> relocate_load(Source& source, size_t instruction, const Symbol& symbol);
-  Expected<void> refer(Source& source, size_t instruction, const Symbol& symbol);
+  Expected<void> relocate_load(Source& source, size_t instruction, const target::BpfSymbol& symbol);
+  Expected<void> refer(Source& source, size_t instruction, const target::BpfSymbol& symbol);
   [[nodiscard]] Expected<void> unknown(const Source& source, size_t instruction,
                                        std::string_view name) const;
   Expected<void> resolve_calls(const std::string& name);
@@ -107,7 +104,7 @@ class Reader {
   [[nodiscard]] std::optional<ValueType> value_type(BtfId type) const;
   Source* at(uint32_t section, uint64_t offset);
 
-  const Object& object_;
+  const BpfObject& object_;
   Extension result_;
   std::map<uint32_t, uint32_t> places_;  // Of data sections, in the state.
   std::map<std::string, Source> sources_;
@@ -119,7 +116,7 @@ class Reader {
 Expected<void> Reader::place_variables() {
   uint64_t next = 0;
   for (uint32_t i = 0; i < object_.sections().size(); ++i) {
-    const Section& section = object_.sections()[i];
+    const target::BpfSection& section = object_.sections()[i];
     if (!section.is_data() || section.header.sh_size == 0) continue;
     const uint64_t alignment =
         std::bit_ceil(std::clamp<uint64_t>(section.header.sh_addralign, 8, kStateAlignment));
@@ -136,7 +133,7 @@ Expected<void> Reader::place_variables() {
   return {};
 }
 
-Expected<void> Reader::read_initial_words(const Section& section, uint32_t at) {
+Expected<void> Reader::read_initial_words(const target::BpfSection& section, uint32_t at) {
   for (size_t i = 0; i < section.bytes.size(); i += 8) {
     uint64_t value = 0;
     std::memcpy(&value, section.bytes.data() + i, std::min<size_t>(8, section.bytes.size() - i));
@@ -151,9 +148,9 @@ Expected<void> Reader::read_initial_words(const Section& section, uint32_t at) {
 
 Expected<void> Reader::read_functions() {
   for (uint32_t i = 0; i < object_.symbols().size(); ++i) {
-    const Symbol& symbol = object_.symbols()[i];
+    const target::BpfSymbol& symbol = object_.symbols()[i];
     if (!symbol.is_function || symbol.section >= object_.sections().size()) continue;
-    const Section& section = object_.sections()[symbol.section];
+    const target::BpfSection& section = object_.sections()[symbol.section];
     if (!section.is_code()) continue;
     const bool inside = symbol.value <= section.bytes.size() &&
                         symbol.size_bytes <= section.bytes.size() - symbol.value;
@@ -176,14 +173,14 @@ Source* Reader::at(uint32_t section, uint64_t offset) {
   if (found == names_.begin()) return nullptr;
   --found;
   Source& source = sources_.at(found->second);
-  const Symbol& symbol = object_.symbols()[source.symbol];
+  const target::BpfSymbol& symbol = object_.symbols()[source.symbol];
   const bool has = found->first.first == section && offset < symbol.value + symbol.size_bytes;
   return has ? &source : nullptr;
 }
 
 Expected<void> Reader::relocate() {
-  for (const Relocation& one : object_.relocations()) {
-    const Symbol& symbol = object_.symbols()[one.symbol];
+  for (const target::BpfRelocation& one : object_.relocations()) {
+    const target::BpfSymbol& symbol = object_.symbols()[one.symbol];
     if (object_.sections()[one.section].is_data()) {
       return refuse(object_.name(), fmt::format("a variable or a table begins with the address of "
                                                 "'{}'; addresses can only be taken in functions",
@@ -193,9 +190,9 @@ Expected<void> Reader::relocate() {
     if (source == nullptr || one.offset % 8 != 0)
       return refuse(object_.name(), "a relocation that is in no function");
     const size_t instruction = (one.offset - object_.symbols()[source->symbol].value) / 8;
-    if (one.type == kRelocateLoad64) {
+    if (one.type == target::kBpfRelocateLoad64) {
       CLEW_TRY(relocate_load(*source, instruction, symbol));
-    } else if (one.type == kRelocateCall) {
+    } else if (one.type == target::kBpfRelocateCall) {
       CLEW_TRY(refer(*source, instruction, symbol));
     } else {
       return refuse_at(*source, instruction, "a relocation of an unknown kind");
@@ -223,7 +220,8 @@ Expected<void> Reader::unknown(const Source& source, size_t instruction,
 }
 
 // LDDW of a variable's address: what is added to it is in the immediate.
-Expected<void> Reader::relocate_load(Source& source, size_t instruction, const Symbol& symbol) {
+Expected<void> Reader::relocate_load(Source& source, size_t instruction,
+                                     const target::BpfSymbol& symbol) {
   std::vector<Instruction>& code = source.body.code;
   if (instruction + 1 >= code.size() || code[instruction].opcode != isa::kLoad64Opcode)
     return refuse_at(source, instruction, "a relocation of no load");
@@ -245,7 +243,7 @@ Expected<void> Reader::relocate_load(Source& source, size_t instruction, const S
 }
 
 // A call across sections, or of what is not there.
-Expected<void> Reader::refer(Source& source, size_t instruction, const Symbol& symbol) {
+Expected<void> Reader::refer(Source& source, size_t instruction, const target::BpfSymbol& symbol) {
   const std::vector<Instruction>& code = source.body.code;
   if (instruction >= code.size() || code[instruction].opcode != isa::kCallOpcode)
     return refuse_at(source, 0, "a relocation of no call");
@@ -290,7 +288,7 @@ Expected<void> Reader::check_call(Source& source, size_t instruction) {
   };
   const std::vector<isa::Reference>& known = source.body.references;
   if (std::any_of(known.begin(), known.end(), is_this)) return {};
-  const Symbol& symbol = object_.symbols()[source.symbol];
+  const target::BpfSymbol& symbol = object_.symbols()[source.symbol];
   const int64_t distance = 8 * (static_cast<int64_t>(instruction) + 1 + call.immediate);
   const auto target = static_cast<uint64_t>(static_cast<int64_t>(symbol.value) + distance);
   const auto name = names_.find({symbol.section, target});
@@ -405,7 +403,7 @@ const Function* Extension::find(std::string_view function) const {
 }
 
 Expected<Extension> read(std::span<const uint8_t> object, std::string name) {
-  const Object opened = CLEW_TRY(Object::open(object, name));
+  const BpfObject opened = CLEW_TRY(BpfObject::open(object, name));
   Extension result = CLEW_TRY(Reader(opened).read());
   result.name = std::move(name);
   return result;

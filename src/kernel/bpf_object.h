@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of a BPF object file, each with its code and what its code refers to; and the
-// object that is built in: the D accessors (runtime/kernel).
+// The functions of the BPF objects that are built in (the D accessors, runtime/kernel), each with
+// its code and what its code refers to.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
 #include "isa/inline_calls.h"
 
 namespace clew::kernel {
@@ -29,13 +27,10 @@ struct Function : isa::Body {
 
 using Functions = std::map<std::string, Function, std::less<>>;
 
-// Errors: Refused when it is none of ours; it is trusted otherwise.
-Expected<Functions> read_bpf_object(std::span<const uint8_t> object);
-
 // How the kernel's verifier deals with loops (abi/d_loop.h).
 enum class LoopKind : uint8_t { Open, Counted };
 
-// The accessors, read once. Any thread.
+// The accessors for one way, read when they are first asked for. Any thread.
 const Functions& accessor_functions(LoopKind loops);
 
 }  // namespace clew::kernel

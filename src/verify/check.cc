@@ -241,9 +241,7 @@ Expected<void> Checker::check_head(uint32_t source, uint32_t head) {
   if (is_label_[offsets_[head + 1]]) {
     return refuse(offsets_[head + 1], "R10", "branch between the charge and its test");
   }
-  uint64_t span = 0;
-  for (uint32_t i = head; i <= source; ++i)
-    span += weight(code_[i]);
+  const uint64_t span = weights_[source + 1] - weights_[head];
   const bool enough =
       charge.immediate >= span && charge.immediate <= uint64_t{std::numeric_limits<int32_t>::max()};
   if (!enough) return refuse(offsets_[head], "R10", "a loop is charged too little fuel");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ELF-64 as the System V gABI has it (chapter 4); .BTF.ext as the kernel's
 // Documentation/bpf/btf.rst, section 4.2.
-#include "extension/object.h"
+#include "target/bpf_object.h"
 
 #include <algorithm>
 #include <cstring>
@@ -11,10 +11,8 @@
 
 #include "target/byte_reader.h"
 
-namespace clew::extension {
+namespace clew::target {
 namespace {
-
-using target::ByteReader;
 
 constexpr size_t kSectionsMax = 4096;
 constexpr size_t kSymbolsMax = 65536;
@@ -32,18 +30,18 @@ std::string_view text_at(std::span<const uint8_t> texts, uint32_t offset) {
 
 }  // namespace
 
-Expected<Object> Object::open(std::span<const uint8_t> bytes, std::string name) {
-  Object object(std::move(name));
+Expected<BpfObject> BpfObject::open(std::span<const uint8_t> bytes, std::string name) {
+  BpfObject object(std::move(name));
   CLEW_TRY(object.read_sections(bytes));
   CLEW_TRY(object.read_symbols());
   CLEW_TRY(object.read_relocations());
   CLEW_TRY(object.read_types());
-  const Section* lines = object.find(".BTF.ext");
+  const BpfSection* lines = object.find(".BTF.ext");
   if (lines != nullptr && object.types_) object.read_lines(lines->bytes);
   return object;
 }
 
-Expected<void> Object::read_sections(std::span<const uint8_t> bytes) {
+Expected<void> BpfObject::read_sections(std::span<const uint8_t> bytes) {
   const auto header = ByteReader(bytes).read<Elf64_Ehdr>();
   const bool is_elf = std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
                       header.e_ident[EI_CLASS] == ELFCLASS64 &&
@@ -54,7 +52,7 @@ Expected<void> Object::read_sections(std::span<const uint8_t> bytes) {
     return refuse(name_, "a broken table of sections");
   ByteReader table(bytes, header.e_shoff);
   for (uint32_t i = 0; i < header.e_shnum; ++i) {
-    Section section;
+    BpfSection section;
     section.header = table.read<Elf64_Shdr>();
     ByteReader content(bytes, section.header.sh_offset);
     if (section.header.sh_type != SHT_NOBITS && section.header.sh_type != SHT_NULL)
@@ -64,19 +62,19 @@ Expected<void> Object::read_sections(std::span<const uint8_t> bytes) {
     sections_.push_back(section);
   }
   const std::span<const uint8_t> names = sections_[header.e_shstrndx].bytes;
-  for (Section& section : sections_)
+  for (BpfSection& section : sections_)
     section.name = text_at(names, section.header.sh_name);
   return {};
 }
 
-const Section* Object::find(std::string_view name) const {
+const BpfSection* BpfObject::find(std::string_view name) const {
   const auto found = std::find_if(sections_.begin(), sections_.end(),
-                                  [name](const Section& one) { return one.name == name; });
+                                  [name](const BpfSection& one) { return one.name == name; });
   return found == sections_.end() ? nullptr : &*found;
 }
 
-Expected<void> Object::read_symbols() {
-  const auto table = std::find_if(sections_.begin(), sections_.end(), [](const Section& one) {
+Expected<void> BpfObject::read_symbols() {
+  const auto table = std::find_if(sections_.begin(), sections_.end(), [](const BpfSection& one) {
     return one.header.sh_type == SHT_SYMTAB;
   });
   if (table == sections_.end() || table->header.sh_link >= sections_.size())
@@ -98,12 +96,12 @@ Expected<void> Object::read_symbols() {
   return {};
 }
 
-Expected<void> Object::read_relocations() {
-  for (const Section& section : sections_) {
+Expected<void> BpfObject::read_relocations() {
+  for (const BpfSection& section : sections_) {
     if (section.header.sh_type != SHT_REL && section.header.sh_type != SHT_RELA) continue;
     if (section.header.sh_info >= sections_.size())
       return refuse(name_, "relocations of no section");
-    const Section& changed = sections_[section.header.sh_info];
+    const BpfSection& changed = sections_[section.header.sh_info];
     if (!changed.is_code() && !changed.is_data()) continue;
     if (section.header.sh_type == SHT_RELA)
       return refuse(name_, "relocations of a form that clang does not make");
@@ -123,17 +121,17 @@ Expected<void> Object::read_relocations() {
   return {};
 }
 
-Expected<void> Object::read_types() {
-  const Section* types = find(".BTF");
+Expected<void> BpfObject::read_types() {
+  const BpfSection* types = find(".BTF");
   if (types == nullptr) return {};
-  Expected<target::Btf> read = target::Btf::of_section(types->bytes);
+  Expected<Btf> read = Btf::of_section(types->bytes);
   if (!read) return refuse(name_, read.error().message);
   types_ = std::move(*read);
   return {};
 }
 
 // What is broken here costs only line numbers.
-void Object::read_lines(std::span<const uint8_t> bytes) {
+void BpfObject::read_lines(std::span<const uint8_t> bytes) {
   ByteReader head(bytes);
   const auto magic = head.read<uint16_t>();
   head.skip(2);
@@ -159,7 +157,7 @@ void Object::read_lines(std::span<const uint8_t> bytes) {
   }
 }
 
-std::string Object::place_of(uint32_t section, uint64_t offset) const {
+std::string BpfObject::place_of(uint32_t section, uint64_t offset) const {
   const auto lines = lines_.find(sections_[section].name);
   if (lines == lines_.end()) return name_;
   auto found = lines->second.upper_bound(offset);
@@ -168,4 +166,4 @@ std::string Object::place_of(uint32_t section, uint64_t offset) const {
   return fmt::format("{}:{}", types_->text_at(found->second.file_name), found->second.line);
 }
 
-}  // namespace clew::extension
+}  // namespace clew::target
