@@ -92,7 +92,7 @@ clew_d_thunks:
         rows    d_probe_name
         // DProcessAccessor
         rows    d_begin, d_begin_with_registers, d_stack_arguments, d_after_clause
-        rows    d_after_error
+        rows    d_after_error, d_thread
         // DBuiltin 0 to 63
         rows    d_refuse
         .rept   10

@@ -107,6 +107,11 @@ uint64_t d_begin_with_registers(DWindow* w, uint64_t cookie, uint64_t when_and_w
   return 1;
 }
 
+// Where no firing has begun: of one that calls nothing else.
+uint64_t d_thread(DWindow*) {
+  return process_and_thread() & 0xFFFF'FFFF;
+}
+
 // The words above the return address of a function's entry.
 uint64_t d_stack_arguments(DWindow* w) {
   constexpr uint32_t kInRegisters = 6;

@@ -11,6 +11,7 @@
 #include "abi/context.h"
 #include "isa/validator.h"
 #include "plan/coder_parts.h"
+#include "plan/ticks.h"
 
 namespace clew::plan {
 
@@ -261,18 +262,10 @@ void Coder::monotonic_time() {
       .alu(Alu::Add, Register::R0, Register::R2);
 }
 
-// r0 = ticks in nanoseconds, in two parts, so that no span overflows. Uses r2 and r3.
+// r0 = ticks in nanoseconds. Uses r2 and r3.
 void Coder::scale_ticks() {
-  const auto shift = static_cast<int32_t>(environment_.tick_shift);
-  builder_.move(Register::R3, Register::R0)
-      .alu(Alu::ShiftRight, Register::R3, 32)
-      .move(Register::R0, Register::R0, Width::Bits32)
-      .load_constant(Register::R2, environment_.tick_multiplier)
-      .alu(Alu::Multiply, Register::R3, Register::R2)
-      .alu(Alu::ShiftLeft, Register::R3, 32 - shift)
-      .alu(Alu::Multiply, Register::R0, Register::R2)
-      .alu(Alu::ShiftRight, Register::R0, shift)
-      .alu(Alu::Add, Register::R0, Register::R3);
+  builder_.load_constant(Register::R2, environment_.tick_multiplier);
+  plan::scale_ticks(builder_, environment_.tick_shift);
 }
 
 }  // namespace clew::plan

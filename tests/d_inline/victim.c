@@ -9,6 +9,9 @@
 //   offsets N      branches() N times
 //   child N        a forked child calls work() N times; its calls are not counted
 //   texts N        a vfork child calls read_text("child"), then we read_text("parent") N times
+//   naps N         nap() N times, each of a millisecond at least
+//   heirs N        N times a thread that ends inside of crossing(), and one that gets its memory
+//                  and calls work()
 //   spin T         T threads call work() until "calm"
 //   calm
 //   semaphore      what the probe `inline_victim:::told` has as its semaphore
@@ -22,6 +25,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { kThreadsMax = 64 };
@@ -160,6 +164,28 @@ static void stop_spinning(void) {
   atomic_fetch_add(&calls, atomic_exchange(&spun, 0));
 }
 
+__attribute__((noinline)) long nap(long value) {
+  const struct timespec millisecond = {0, 1000000};
+  nanosleep(&millisecond, NULL);
+  return value;
+}
+
+static void* end_inside(void* unused) {
+  crossing(1);
+  return unused;
+}
+
+// The C library gives the memory of the thread that has ended to the next one.
+static void run_heirs(long count) {
+  for (long i = 0; i < count; ++i) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, end_inside, NULL);
+    pthread_join(thread, NULL);
+    pthread_create(&thread, NULL, call_work, (void*)1);
+    pthread_join(thread, NULL);
+  }
+}
+
 static void repeat(long (*function)(long), long count) {
   for (long i = 0; i < count; ++i)
     function(i);
@@ -184,6 +210,8 @@ int main(void) {
     if (strcmp(word, "child") == 0) run_child(a);
     if (strcmp(word, "texts") == 0) read_texts(a);
     if (strcmp(word, "spin") == 0) start_spinning(a);
+    if (strcmp(word, "naps") == 0) repeat(nap, a);
+    if (strcmp(word, "heirs") == 0) run_heirs(a);
     if (strcmp(word, "calm") == 0) stop_spinning();
     if (strcmp(word, "tell") == 0) {
       for (long i = 0; i < a; ++i)

@@ -345,7 +345,8 @@ Expected<InstalledFiring> DMachine::install(const FiringSite& site,
       .globals_address = globals,
       .globals_bytes = globals_bytes,
       .saved = saved};
-  const uint64_t constants[] = {site.cookie, site.program_counter, site.return_offset};
+  const uint64_t constants[] = {site.cookie, site.program_counter, site.return_offset,
+                                0 /* Tick: no clause is private. */};
   const native::Code code = CLEW_TRY(native::translate(firing.program, environment, constants));
   const bool in_flight = site.point == plan::d::FiringPoint::Offset;
   std::vector<uint8_t> text = prologue(code.clobbers, in_flight);

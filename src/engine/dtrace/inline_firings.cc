@@ -15,20 +15,37 @@ using query::d::Action;
 InlineFirings::InlineFirings(const CompiledScript& compiled)
     : compiled_(compiled),
       room_(cell_room(compiled.generated, compiled.enablings)),
-      error_clauses_(steps_of(compiled.error_clauses, false)) {}
+      error_clauses_(steps_of(compiled.error_clauses, FiringForm::Shared)) {}
 
-std::vector<FiringClause> InlineFirings::steps_of(const Clauses& clauses, bool has_cells) const {
+std::vector<FiringClause> InlineFirings::steps_of(const Clauses& clauses, FiringForm form) const {
   const plan::d::Generated& generated = compiled_.generated;
+  const auto& in_window =
+      form == FiringForm::Private ? generated.private_clauses : generated.cell_clauses;
   std::vector<FiringClause> steps;
   for (const uint32_t clause : clauses) {
-    const plan::d::CellClause& in_cells = generated.cell_clauses[clause];
     FiringClause& step = steps.emplace_back();
     step.clause = clause;
     step.scratch_begin = std::max(generated.scratch_begin[clause], room_.end);
-    step.program = has_cells ? &in_cells.program : &generated.clauses[clause];
-    if (has_cells) step.updates = in_cells.updates;
+    step.program = &generated.clauses[clause];
+    if (form == FiringForm::Shared) continue;
+    step.program = &in_window[clause].program;
+    step.updates = in_window[clause].updates;
+    step.has_privates = form == FiringForm::Private && generated.privates.clauses.contains(clause);
   }
   return steps;
+}
+
+bool InlineFirings::names_privates(const Clauses& clauses) const {
+  return std::any_of(clauses.begin(), clauses.end(), [this](uint32_t clause) {
+    return compiled_.generated.privates.clauses.contains(clause);
+  });
+}
+
+static_assert(plan::d::kTickShift == kTickShift);
+
+uint64_t InlineFirings::tick() {
+  if (!tick_) tick_ = Clock(begin_).multiplier();
+  return *tick_;
 }
 
 bool InlineFirings::commands_tracer(uint32_t clause) const {
@@ -46,7 +63,8 @@ bool InlineFirings::can_run(const Clauses& clauses) const {
   const bool stacks = std::any_of(clauses.begin(), clauses.end(), [this](uint32_t clause) {
     return plan::d::uses_of(compiled_.generated.clauses[clause]).walks_user_stack;
   });
-  return !commands && !stacks && plan::d::runs_in_process(steps_of(clauses, false), error_clauses_);
+  return !commands && !stacks &&
+         plan::d::runs_in_process(steps_of(clauses, FiringForm::Shared), error_clauses_);
 }
 
 bool InlineFirings::could_be_led_astray(pid_t pid) const {
@@ -71,11 +89,11 @@ bool InlineFirings::reads_result(const Clauses& clauses) const {
 }
 
 const Firing* InlineFirings::find(FiringPoint point, const Clauses& clauses,
-                                  const std::string& static_arguments, bool has_cells) {
-  const auto [place, is_new] = firings_.try_emplace({point, clauses, static_arguments, has_cells});
+                                  const std::string& static_arguments, FiringForm form) {
+  const auto [place, is_new] = firings_.try_emplace({point, clauses, static_arguments, form});
   if (is_new) {
-    auto firing =
-        plan::d::compose(point, steps_of(clauses, has_cells), error_clauses_, static_arguments);
+    auto firing = plan::d::compose(point, steps_of(clauses, form), error_clauses_, static_arguments,
+                                   compiled_.generated.private_area);
     if (firing) place->second = std::make_unique<Firing>(std::move(*firing));
   }
   return place->second.get();

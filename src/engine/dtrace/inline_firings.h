@@ -6,17 +6,26 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include <sys/types.h>
 
+#include "engine/clock.h"
 #include "engine/dtrace/inline_cells.h"
 #include "engine/dtrace/script_compiler.h"
 #include "plan/d/firing.h"
 
 namespace clew::engine {
+
+// Where the state of a clause's program is.
+enum class FiringForm : uint8_t {
+  Shared,   // In the tables that processes and the kernel share.
+  Cells,    // What can be counted in the thread's own words is.
+  Private,  // So are variables that no other clause uses (plan::d::PrivateVariables).
+};
 
 class InlineFirings {
  public:
@@ -31,20 +40,25 @@ class InlineFirings {
   // shared variables: a clause that fires elsewhere follows pointers, and reads variables.
   [[nodiscard]] bool could_be_led_astray(pid_t pid) const;
   [[nodiscard]] bool reads_result(const Clauses& clauses) const;
-  // Null when there is no program for them. With cells, its updates want places.
+  [[nodiscard]] bool names_privates(const Clauses& clauses) const;
+  // Null when there is no program for them. But for Shared, its updates want places.
   const plan::d::Firing* find(plan::d::FiringPoint point, const Clauses& clauses,
-                              const std::string& static_arguments, bool has_cells);
+                              const std::string& static_arguments, FiringForm form);
+  // FiringConstant::Tick; takes some milliseconds when it is first asked for.
+  uint64_t tick();
   [[nodiscard]] CellRoom room() const { return room_; }
 
  private:
   [[nodiscard]] std::vector<plan::d::FiringClause> steps_of(const Clauses& clauses,
-                                                            bool has_cells) const;
+                                                            FiringForm form) const;
   [[nodiscard]] bool commands_tracer(uint32_t clause) const;
 
   const CompiledScript& compiled_;
   CellRoom room_;
   std::vector<plan::d::FiringClause> error_clauses_;
-  using Key = std::tuple<plan::d::FiringPoint, Clauses, std::string, bool>;
+  ClockSample begin_ = sample_clock();
+  std::optional<uint64_t> tick_;
+  using Key = std::tuple<plan::d::FiringPoint, Clauses, std::string, FiringForm>;
   std::map<Key, std::unique_ptr<plan::d::Firing>> firings_;
 };
 

@@ -29,8 +29,9 @@ bool is_root_of_machine(pid_t pid) {
          user_space_of(std::to_string(pid)) == user_space_of("self");
 }
 
-std::string note_of(pid_t pid, const InlineSites& sites) {
+std::string note_of(pid_t pid, const InlineSites& sites, FiringForm form) {
   std::string note = fmt::format("process {}: {} probes inline", pid, sites.enablings.size());
+  if (form == FiringForm::Private) note += ", self-> variables are the threads' own";
   for (const auto& [reason, count] : sites.refusals)
     note += fmt::format(", {} by uprobes ({})", count, reason);
   return note;
@@ -92,7 +93,7 @@ void InlineProbes::arm_process(pid_t pid, const CompiledScript& compiled,
   InlineSitePlanner planner(compiled, *catalog, codes, firings);
   for (unsigned round = 0; round < kRoundsMax; ++round) {
     InlineSites sites = planner.plan();
-    if (sites.enablings.empty()) return notes_.push_back(note_of(pid, sites));
+    if (sites.enablings.empty()) return notes_.push_back(note_of(pid, sites, planner.form()));
     auto process =
         InlineProcess::open(pid, state, InlineCells(compiled.generated, firings.room(), pid));
     if (!process) return give_up(process.error());
@@ -101,10 +102,12 @@ void InlineProbes::arm_process(pid_t pid, const CompiledScript& compiled,
       planner.set_installed(std::move(others));
       sites = planner.plan();
     }
+    if ((*process)->reads_counter())
+      planner.choose_form(sites, (*process)->cells(), state.enablings);
     const auto installed = install(**process, planner, sites, state.enablings);
     if (!installed) return give_up(installed.error());
     if (!*installed) continue;  // The process is detached from.
-    notes_.push_back(note_of(pid, sites));
+    notes_.push_back(note_of(pid, sites, planner.form()));
     enablings_.insert(sites.enablings.begin(), sites.enablings.end());
     return processes_.push_back(std::move(*process));
   }

@@ -134,7 +134,7 @@ bool InlineSitePlanner::has_program(const kernel::DEnabling& enabling) {
   const auto kind = request_kind(enabling.probe.kind);
   return kind && firings_.can_run(enabling.clauses) &&
          firings_.find(firing_point(*kind), enabling.clauses, enabling.probe.usdt_arguments,
-                       false) != nullptr;
+                       FiringForm::Shared) != nullptr;
 }
 
 InlineModule InlineSitePlanner::plan_module(size_t module, const inline_::ModuleCode& code) {
@@ -235,25 +235,47 @@ std::vector<uint64_t> InlineSitePlanner::semaphores() {
   return {addresses.begin(), addresses.end()};
 }
 
-// With cells if there is room for them: `places` of its updates.
+void InlineSitePlanner::choose_form(const InlineSites& sites, InlineCells& cells,
+                                    std::span<const abi::DEnabled> names) {
+  form_ = FiringForm::Cells;
+  for (uint32_t i = 0; i < compiled_.enablings.size(); ++i) {
+    const kernel::DEnabling& enabling = enabling_of(i);
+    if (enabling.probe.pid != catalog_.pid() || !firings_.names_privates(enabling.clauses))
+      continue;
+    std::vector<uint64_t> places;
+    const bool has_room = sites.enablings.contains(i) &&
+                          find_in_form(i, FiringForm::Private, cells, names, places) != nullptr;
+    form_ = has_room ? FiringForm::Private : FiringForm::Cells;
+    if (!has_room) return;
+  }
+}
+
+// Null when there is no room for its updates: `places` of these.
+const plan::d::Firing* InlineSitePlanner::find_in_form(uint32_t index, FiringForm form,
+                                                       InlineCells& cells,
+                                                       std::span<const abi::DEnabled> names,
+                                                       std::vector<uint64_t>& places) {
+  const kernel::DEnabling& enabling = enabling_of(index);
+  const FiringPoint point = firing_point(places_.at(index).kind);
+  const plan::d::Firing* const firing =
+      firings_.find(point, enabling.clauses, enabling.probe.usdt_arguments, form);
+  places.clear();
+  for (size_t i = 0; firing != nullptr && i < firing->updates.size(); ++i) {
+    const auto place = cells.place(firing->updates[i], names[index]);
+    if (!place) return nullptr;
+    places.push_back(*place);
+  }
+  return firing;
+}
+
 const plan::d::Firing* InlineSitePlanner::find_firing(uint32_t index, InlineCells& cells,
                                                       std::span<const abi::DEnabled> names,
                                                       std::vector<uint64_t>& places) {
-  const kernel::DEnabling& enabling = enabling_of(index);
-  const FiringPoint point = firing_point(places_.at(index).kind);
-  const auto find = [&](bool has_cells) {
-    return firings_.find(point, enabling.clauses, enabling.probe.usdt_arguments, has_cells);
-  };
-  const plan::d::Firing* const firing = find(true);
-  bool has_room = firing != nullptr;
-  for (size_t i = 0; has_room && i < firing->updates.size(); ++i) {
-    const auto place = cells.place(firing->updates[i], names[index]);
-    has_room = place.has_value();
-    places.push_back(place.value_or(0));
-  }
-  if (has_room) return firing;
-  places.clear();
-  return find(false);
+  const bool has_privates = firings_.names_privates(enabling_of(index).clauses);
+  const FiringForm form = has_privates ? form_ : FiringForm::Cells;
+  const plan::d::Firing* const firing = find_in_form(index, form, cells, names, places);
+  if (firing != nullptr) return firing;
+  return find_in_form(index, FiringForm::Shared, cells, names, places);
 }
 
 Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module, InlineCells& cells,
@@ -276,6 +298,7 @@ Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module, 
       program.constants[static_cast<size_t>(which)] = value;
     };
     set(FiringConstant::Cookie, kernel::cookie_of(enabling.probe.id, index));
+    if (form_ == FiringForm::Private) set(FiringConstant::Tick, firings_.tick());
     set(FiringConstant::ProgramCounter, address + points.load_bias);
     set(FiringConstant::ReturnOffset, address - place.address);
     program.constants.insert(program.constants.end(), cell_places.begin(), cell_places.end());

@@ -52,6 +52,11 @@ class InlineSitePlanner {
   void leave_out(uint32_t enabling, const std::string& reason);
 
   InlineSites plan();
+  // Once the sites are known: variables may be the threads' own where all clauses that name them
+  // are inline there, and `cells` has room for all of these.
+  void choose_form(const InlineSites& sites, InlineCells& cells,
+                   std::span<const abi::DEnabled> names);
+  [[nodiscard]] FiringForm form() const { return form_; }
   // The programs at a module's points, whose updates have their places in `cells`. `names` of the
   // enablings, by index.
   Expected<ModulePoints> points_of(const InlineModule& module, InlineCells& cells,
@@ -74,6 +79,9 @@ class InlineSitePlanner {
   const plan::d::Firing* find_firing(uint32_t enabling, InlineCells& cells,
                                      std::span<const abi::DEnabled> names,
                                      std::vector<uint64_t>& places);
+  const plan::d::Firing* find_in_form(uint32_t enabling, FiringForm form, InlineCells& cells,
+                                      std::span<const abi::DEnabled> names,
+                                      std::vector<uint64_t>& places);
   InlineModule plan_module(size_t module, const inline_::ModuleCode& code);
   void drop_refused(const InlineModule& planned);
   void drop_tail_calls(const InlineModule& planned);
@@ -90,6 +98,7 @@ class InlineSitePlanner {
   std::map<size_t, InstalledWindows> installed_;
   Places places_;
   std::map<uint32_t, std::string> left_out_;
+  FiringForm form_ = FiringForm::Cells;
 };
 
 }  // namespace clew::engine

@@ -29,7 +29,7 @@ bool is_constant(const Node& node) {
 // @name[keys] = function(value, weight). The keys come first, but other values may need the key
 // area, so only constant ones are written to it at once.
 void ClauseCoder::code_aggregate(const Statement& statement) {
-  auto update = updates_ == nullptr ? std::nullopt : cell_update(statement);
+  auto update = form_.updates == nullptr ? std::nullopt : cell_update(statement);
   if (update) return code_cells(statement, std::move(*update));
   const Node& target = statement.expression.operands[0];
   const Node& function = statement.expression.operands[1];

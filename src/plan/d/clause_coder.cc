@@ -24,12 +24,12 @@ bool records_nothing(const std::vector<query::d::Statement>& body) {
 }  // namespace
 
 ClauseCoder::ClauseCoder(const query::d::Script& script, const StoragePlan& storage,
-                         Generated& generated, uint32_t clause, std::vector<CellUpdate>* updates)
+                         Generated& generated, uint32_t clause, ClauseForm form)
     : script_(script),
       storage_(storage),
       generated_(generated),
       clause_(clause),
-      updates_(updates),
+      form_(form),
       emit_(script.types, storage.temporaries_begin()),
       temporaries_(storage.temporaries_begin() + kSlotBytes),
       temporaries_end_(temporaries_) {}
@@ -60,6 +60,7 @@ Compiled<isa::Program> ClauseCoder::code(const query::d::Clause& clause) {
   lay_out(clause.body);
   const bool has_record = records_nothing(clause.body) || !layout().actions.empty();
   if (has_record) place_fields();
+  read_clock_once();
   if (clause.predicate) {
     truth(*clause.predicate);
     code().jump_if(Jump::Equal, Register::R0, 0, end);

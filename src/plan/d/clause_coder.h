@@ -38,11 +38,16 @@ struct Place {
   uint32_t slots_used = 0;  // To release when done.
 };
 
+// What a program may have in its thread's window.
+struct ClauseForm {
+  std::vector<CellUpdate>* updates = nullptr;  // What can be counted in cells is, and noted there.
+  bool has_privates = false;                   // Generated::privates are words.
+};
+
 class ClauseCoder {
  public:
-  // With `updates`, what can be counted in cells is, and noted there.
   ClauseCoder(const query::d::Script& script, const StoragePlan& storage, Generated& generated,
-              uint32_t clause, std::vector<CellUpdate>* updates = nullptr);
+              uint32_t clause, ClauseForm form);
 
   // The program, and the clause's record layout in `generated`.
   query::d::Compiled<isa::Program> code(const query::d::Clause& clause);
@@ -96,6 +101,17 @@ class ClauseCoder {
   void conditional(const Node& node);
   void assign(const Node& node);
   void object_or_value(const Node& node);
+
+  // --- private variables (private_code.cc)
+  [[nodiscard]] std::optional<uint32_t> private_time(const Node& node) const;
+  [[nodiscard]] uint32_t private_word(uint32_t variable) const;
+  [[nodiscard]] bool is_elapsed(const Node& node) const;
+  [[nodiscard]] bool notes_time(const Node& node) const;
+  void read_clock_once();
+  void ticks();
+  void elapsed(const Node& node);
+  void note_time(const Node& node);
+
   void remove(const Node& target);
   void translated(const Node& node);
   void store_member(Slot object, const Node& member);
@@ -161,7 +177,7 @@ class ClauseCoder {
   const StoragePlan& storage_;
   Generated& generated_;
   uint32_t clause_;
-  std::vector<CellUpdate>* updates_;
+  ClauseForm form_;
   Emitter emit_;
   uint32_t next_action_ = 0;
   uint32_t temporaries_ = 0;      // Next free byte.

@@ -81,15 +81,16 @@ bool loads_argument(const isa::Program& program, size_t at) {
          load.offset < argument_offset(kArguments);
 }
 
-// Whether it calls no accessor of D, and looks at nothing of the window but arguments: then nobody
-// need prepare that, nor look at what came of it.
-bool is_pure(const isa::Program& program) {
+// Whether it calls no accessor of D, and looks at nothing of the window but arguments and private
+// variables: then nobody need prepare that, nor look at what came of it.
+bool is_pure(const isa::Program& program, const PrivateArea& privates) {
   for (size_t at = 0; at < program.code.size(); ++at) {
     const Instruction& i = program.code[at];
     if (i.opcode == isa::kCallOpcode && i.immediate >= int32_t{abi::kDAccessorBase}) return false;
     if (i.opcode != isa::kLoad64Opcode) continue;
     const bool is_pointer = i.source() == static_cast<uint8_t>(isa::Load64::Window);
-    if (is_pointer && !loads_argument(program, at)) return false;
+    const bool is_private = privates.contains(static_cast<uint32_t>(i.immediate));
+    if (is_pointer && !is_private && !loads_argument(program, at)) return false;
     ++at;
   }
   return true;
@@ -98,11 +99,12 @@ bool is_pure(const isa::Program& program) {
 class Composer {
  public:
   Composer(FiringPoint point, std::span<const FiringClause> error_clauses, const ClauseUses& uses,
-           std::string_view static_arguments)
+           std::string_view static_arguments, const PrivateArea& privates)
       : point_(point),
         error_clauses_(error_clauses),
         uses_(uses),
-        static_arguments_(uses.arguments == 0 ? std::string_view() : static_arguments) {
+        static_arguments_(uses.arguments == 0 ? std::string_view() : static_arguments),
+        privates_(privates) {
     const uint32_t on_stack = uses.arguments >> kRegisterArguments;
     has_stack_arguments_ = point == FiringPoint::Entry && on_stack != 0;
     firing_.wants_registers =
@@ -111,9 +113,11 @@ class Composer {
 
   Expected<Firing> compose(std::span<const FiringClause> clauses) {
     const bool is_simple = !firing_.wants_registers &&
-                           std::all_of(clauses.begin(), clauses.end(), [](const FiringClause& one) {
-                             return is_pure(*one.program);
+                           std::all_of(clauses.begin(), clauses.end(), [this](const auto& one) {
+                             return is_pure(*one.program, privates_);
                            });
+    has_privates_ = std::any_of(clauses.begin(), clauses.end(),
+                                [](const FiringClause& one) { return one.has_privates; });
     CLEW_TRY(is_simple ? append_simple(clauses) : append_all(clauses));
     Builder end;
     end.move(Register::R0, 0).exit();
@@ -128,6 +132,7 @@ class Composer {
   Expected<void> append_simple(std::span<const FiringClause> clauses) {
     CLEW_TRY(append_activity_check());
     Builder b;
+    if (has_privates_) own_privates(b);
     put_arguments(b);
     CLEW_TRY(append(b));
     for (const FiringClause& one : clauses)
@@ -173,6 +178,7 @@ class Composer {
       call(b, DProcessAccessor::Begin);
     }
     b.jump_if(Jump::NotEqual, Register::R0, 0, runs).exit().bind(runs);
+    if (has_privates_) own_privates(b);
     if (static_arguments_.empty()) {
       put_arguments(b);
     } else if (!put_static_arguments(b, static_arguments_, uses_.arguments)) {
@@ -180,6 +186,18 @@ class Composer {
     }
     if (has_stack_arguments_) call(b, DProcessAccessor::StackArguments);
     return append(b);
+  }
+
+  // What another thread has left in this window is not this one's.
+  void own_privates(Builder& b) const {
+    const Label owned = b.label();
+    call(b, DProcessAccessor::Thread);
+    b.load_window(Register::R5, privates_.begin).load(Size::Double, Register::R1, Register::R5, 0);
+    b.jump_if(Jump::Equal, Register::R1, Register::R0, owned);
+    b.store(Size::Double, Register::R5, 0, Register::R0);
+    for (uint32_t at = privates_.word(0); at < privates_.end(); at += 8)
+      b.store(Size::Double, Register::R5, static_cast<int32_t>(at - privates_.begin), 0);
+    b.bind(owned);
   }
 
   [[nodiscard]] bool reads(uint32_t index) const { return (uses_.arguments >> index & 1U) != 0; }
@@ -239,6 +257,9 @@ class Composer {
   void append_program(const FiringClause& clause) {
     const isa::Program& program = *clause.program;
     const auto first_update = static_cast<int32_t>(kSiteNumbers + firing_.updates.size());
+    const auto constant_of = [first_update](int32_t own) {
+      return own == 0 ? static_cast<int32_t>(FiringConstant::Tick) : first_update + own - 1;
+    };
     firing_.updates.insert(firing_.updates.end(), clause.updates.begin(), clause.updates.end());
     auto& code = firing_.program.code;
     for (size_t at = 0; at < program.code.size(); ++at) {
@@ -249,7 +270,7 @@ class Composer {
       } else if (i.opcode == isa::kCallOpcode) {
         i.immediate = entry_of(program, at);
       } else if (is_site_constant(i)) {
-        i.immediate += first_update;
+        i.immediate = constant_of(i.immediate);
       }
       code.push_back(i);
       if (i.opcode != isa::kLoad64Opcode) continue;
@@ -298,6 +319,8 @@ class Composer {
   std::span<const FiringClause> error_clauses_;
   ClauseUses uses_;
   std::string_view static_arguments_;
+  PrivateArea privates_;
+  bool has_privates_ = false;
   bool has_stack_arguments_ = false;
   Firing firing_;
 };
@@ -311,12 +334,12 @@ bool runs_in_process(std::span<const FiringClause> clauses,
 
 Expected<Firing> compose(FiringPoint point, std::span<const FiringClause> clauses,
                          std::span<const FiringClause> error_clauses,
-                         std::string_view static_arguments) {
+                         std::string_view static_arguments, const PrivateArea& privates) {
   const ClauseUses uses = uses_of_all(clauses, error_clauses);
   if (!is_for_process(uses)) {
     return fail(ErrorCode::InvalidQuery, "a clause asks for what only the kernel knows");
   }
-  return Composer(point, error_clauses, uses, static_arguments).compose(clauses);
+  return Composer(point, error_clauses, uses, static_arguments, privates).compose(clauses);
 }
 
 }  // namespace clew::plan::d

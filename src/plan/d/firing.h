@@ -34,6 +34,7 @@ enum class FiringConstant : uint8_t {
   Cookie,          // The probe's id << 32 | the index of its enabling.
   ProgramCounter,  // Of the site, in the process.
   ReturnOffset,
+  Tick,  // Site constant 0 of a CellClause.
   Count,
 };
 
@@ -41,6 +42,7 @@ struct FiringClause {
   const isa::Program* program = nullptr;
   uint32_t clause = 0;         // Its index in the script.
   uint32_t scratch_begin = 0;  // Generated::scratch_begin, or above it.
+  bool has_privates = false;   // It is one of Generated::private_clauses and names such variables.
   // CellClause::updates, when that is the program.
   std::span<const CellUpdate> updates{};
 };
@@ -60,10 +62,11 @@ struct Firing {
 bool runs_in_process(std::span<const FiringClause> clauses,
                      std::span<const FiringClause> error_clauses);
 
-// `static_arguments`: where a static probe has its arguments (target/usdt.h). Errors: InvalidQuery
-// for clauses that do not run in a process, or arguments that no program can read.
+// `static_arguments`: where a static probe has its arguments (target/usdt.h). `privates`: where
+// clauses that name private variables have them. Errors: InvalidQuery for clauses that do not run
+// in a process, or arguments that no program can read.
 Expected<Firing> compose(FiringPoint point, std::span<const FiringClause> clauses,
                          std::span<const FiringClause> error_clauses,
-                         std::string_view static_arguments = {});
+                         std::string_view static_arguments = {}, const PrivateArea& privates = {});
 
 }  // namespace clew::plan::d

@@ -61,6 +61,7 @@ abi::DAggregation describe(const query::d::Aggregation& aggregation) {
 
 Compiled<Generated> generate(const Script& script) {
   Generated generated;
+  generated.privates = find_private(script);
   auto storage = StoragePlan::make(script, generated);
   if (!storage) return tl::unexpected(storage.error());
   for (const query::d::Aggregation& aggregation : script.aggregations) {
@@ -73,14 +74,19 @@ Compiled<Generated> generate(const Script& script) {
   generated.records.resize(script.clauses.size());
   generated.scratch_begin.resize(script.clauses.size());
   for (uint32_t i = 0; i < script.clauses.size(); ++i) {
-    CellClause with_cells;
-    auto& updates = with_cells.updates;
-    auto in_cells = ClauseCoder(script, *storage, generated, i, &updates).code(script.clauses[i]);
-    auto program = ClauseCoder(script, *storage, generated, i).code(script.clauses[i]);
+    const auto code = [&](ClauseForm form) {
+      return ClauseCoder(script, *storage, generated, i, form).code(script.clauses[i]);
+    };
+    auto program = code({});
     if (!program) return tl::unexpected(program.error());
-    with_cells.program = in_cells ? std::move(*in_cells) : *program;
-    if (!in_cells) updates.clear();
-    generated.cell_clauses.push_back(std::move(with_cells));
+    const auto in_window = [&](bool has_privates) {
+      CellClause clause;
+      auto coded = code({.updates = &clause.updates, .has_privates = has_privates});
+      if (coded) clause.program = std::move(*coded);
+      return coded ? clause : CellClause{*program, {}};
+    };
+    generated.cell_clauses.push_back(in_window(false));
+    if (!generated.privates.words.empty()) generated.private_clauses.push_back(in_window(true));
     generated.clauses.push_back(std::move(*program));
   }
   return generated;

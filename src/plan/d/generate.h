@@ -14,6 +14,7 @@
 
 #include "abi/d_window.h"
 #include "isa/program.h"
+#include "plan/d/private_variables.h"
 #include "query/d/record.h"
 #include "query/d/script.h"
 #include "query/d/source.h"
@@ -39,16 +40,35 @@ struct CellUpdate {
 
 // A clause for an engine that has such cells. They are words of the window: one that counts
 // updates, changed last, and those that the table's entries have. All of them only grow, so that
-// sums over threads, and differences in time, are what was counted. Site constant i is the window
-// pointer to those of updates[i].
+// sums over threads, and differences in time, are what was counted. Site constant 0 is what a tick
+// of the processor's counter (abi::Accessor::Time) has in nanoseconds, times 2^kTickShift; constant
+// 1 + i is the window pointer to the cells of updates[i].
 struct CellClause {
   isa::Program program;
   std::vector<CellUpdate> updates;
 };
+inline constexpr uint32_t kTickShift = 20;
+
+// The words of private variables in a window. They are those of one thread: where another one has
+// the window now, the firing clears them.
+struct PrivateArea {
+  uint32_t begin = 0;  // The word of the thread's id, that of the time, then one for each variable.
+  uint32_t variables = 0;
+
+  static constexpr uint32_t kOwnWords = 2;
+  [[nodiscard]] uint32_t time_word() const { return begin + 8; }
+  [[nodiscard]] uint32_t word(uint32_t number) const { return begin + 8 * (kOwnWords + number); }
+  [[nodiscard]] uint32_t end() const { return variables == 0 ? begin : word(variables); }
+  [[nodiscard]] bool contains(uint32_t offset) const { return offset >= begin && offset < end(); }
+};
 
 struct Generated {
-  std::vector<isa::Program> clauses;            // By clause of the script.
-  std::vector<CellClause> cell_clauses;         // By clause.
+  std::vector<isa::Program> clauses;     // By clause of the script.
+  std::vector<CellClause> cell_clauses;  // By clause.
+  // By clause, with `privates` as words of the window; none when there are no such variables. Only
+  // for a process where all clauses that name one of these run inline.
+  std::vector<CellClause> private_clauses;
+  PrivateVariables privates;
   std::vector<query::d::RecordLayout> records;  // By clause.
   std::vector<uint32_t> scratch_begin;          // By clause: the first byte for alloca().
   std::vector<abi::DVariable> variables;        // Thread-local and associative ones.
@@ -58,6 +78,7 @@ struct Generated {
   std::vector<uint8_t> literals;                // At abi::kDLocalOffset of each window.
   uint32_t local_begin = 0;                     // this-> variables, zeroed before each firing.
   uint32_t local_bytes = 0;
+  PrivateArea private_area;
 };
 
 // Errors are those that only the machine's limits cause: too many variables, a clause that needs

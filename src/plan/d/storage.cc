@@ -135,7 +135,11 @@ Compiled<StoragePlan> StoragePlan::make(const Script& script, Generated& generat
   generated.globals.resize(plan.global_bytes_);
   generated.local_begin = abi::kDLocalOffset + static_cast<uint32_t>(generated.literals.size());
   generated.local_bytes = static_cast<uint32_t>(plan.local_bytes_);
-  plan.temporaries_begin_ = generated.local_begin + generated.local_bytes;
+  generated.private_area = {
+      .begin = generated.local_begin + generated.local_bytes,
+      .variables = static_cast<uint32_t>(generated.privates.words.size()),
+  };
+  plan.temporaries_begin_ = generated.private_area.end();
   for (VariableHome& home : plan.homes_) {
     if (home.place == VariableHome::Place::Window) home.offset += generated.local_begin;
   }
@@ -148,7 +152,8 @@ Compiled<void> StoragePlan::check_room(const Generated& generated) const {
     return too_large(fmt::format("global variables have {} bytes; {} is the most", global_bytes_,
                                  kGlobalBytesMax));
   }
-  const uint64_t used = abi::kDLocalOffset + generated.literals.size() + local_bytes_;
+  const uint64_t used = abi::kDLocalOffset + generated.literals.size() + local_bytes_ +
+                        8 * (PrivateArea::kOwnWords + generated.privates.words.size());
   if (used + kScratchMin <= abi::kDWindowBytes) return {};
   return too_large("this-> variables and string literals need more than a clause may have");
 }

@@ -37,7 +37,7 @@ inline constexpr uint32_t kStringFlagBytes = 8;
 
 class StoragePlan {
  public:
-  // Lays out all variables; Generated's fields about state are filled.
+  // Lays out all variables; Generated's fields about state are filled, its `privates` are known.
   static query::d::Compiled<StoragePlan> make(const query::d::Script& script, Generated& generated);
 
   [[nodiscard]] const VariableHome& home(uint32_t variable) const { return homes_[variable]; }
