@@ -3,7 +3,7 @@
 # are those of `clew VERB --help`; tools/check_completion compares them.
 
 _clew_options() {
-  local request="-p --pid -n --name -c --command --vocabulary --ext --no-branch-guards \
+  local request="-p --pid -n --name -c --command --vocabulary --ext --no-branch-guards --fuel \
     --allow-missing -y --yes -f --follow"
   local output="--for --every --json --csv --chart -o --output --spill --from -q --quiet"
   case "$1" in

@@ -99,6 +99,9 @@ void declare_request(CLI::App& app, RequestArguments& arguments) {
       "functions in C that the query may call: FILE.c, FILE.o, or a name of the library");
   app.add_flag("--no-branch-guards", arguments.no_branch_guards,
                "mask the addresses of extensions, also where a comparison is faster");
+  app.add_option("--fuel", arguments.fuel,
+                 "instructions that a hit may spend in extensions, 100000 otherwise")
+      ->check(CLI::Range(extension::kFuelMin, extension::kFuelMax));
   app.add_flag("--allow-missing", arguments.allow_missing, "go on when a source matches nothing");
   app.add_flag("-y,--yes", arguments.yes, "trace more than 10000 sites");
   app.add_flag("-f,--follow", arguments.follow, "count forked children, too");
@@ -161,6 +164,7 @@ Expected<engine::Request> request_of(const RequestArguments& arguments) {
   request.extensions = arguments.extensions;
   request.extension_folder = folder_of(kExtensions);
   request.branch_guards = !arguments.no_branch_guards;
+  request.extension_fuel = arguments.fuel;
   request.allow_missing = arguments.allow_missing;
   request.many_sites = arguments.yes;
   request.follow_forks = arguments.follow;

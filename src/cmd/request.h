@@ -21,6 +21,7 @@ struct RequestArguments {
   std::vector<std::string> vocabularies;
   std::vector<std::string> extensions;
   bool no_branch_guards = false;
+  uint64_t fuel = extension::kFuel;
   bool allow_missing = false;
   bool yes = false;
   bool follow = false;

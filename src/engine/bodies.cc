@@ -32,6 +32,7 @@ PointProgram program_at(const plan::ProbeProgram& probe, const isa::Program& pro
   for (const plan::SiteConstant kind : probe.site_constants) {
     result.constants.push_back(constant_of(kind, site, lowered));
   }
+  if (lowered.calls_extensions) result.fuel = lowered.extension_fuel;
   if (is_landing(probe)) result.fuel = kLandingFuel;
   return result;
 }

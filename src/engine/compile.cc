@@ -252,6 +252,7 @@ Expected<void> Compiler::compile_processes(query::Query query) {
        .epoch_ns = epoch_of_monotonic_ns(),
        .group_count = static_cast<uint32_t>(result_.grouping.keys.size()) + spare_groups(),
        .branch_guards = request_.branch_guards,
+       .extension_fuel = request_.extension_fuel,
        .extensions = extensions_->all()}));
   return check_function_ids();
 }

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "extension/extension.h"
 #include "output/row_sink.h"
 #include "query/diagnostic.h"
 
@@ -26,11 +27,12 @@ struct Request {
   std::vector<std::string> extensions;  // extension/extension.h, load().
   std::string extension_folder;         // Of those that come with Clew.
   bool branch_guards = true;            // native/code.h
-  std::optional<uint64_t> for_ns;       // Before what the query says.
-  std::optional<uint64_t> every_ns;     // The same.
-  bool allow_missing = false;           // A source that matches nothing is a warning.
-  bool many_sites = false;              // More than kSitesMax sites are wanted.
-  bool follow_forks = false;            // Children count, marked with their pids.
+  uint64_t extension_fuel = extension::kFuel;
+  std::optional<uint64_t> for_ns;    // Before what the query says.
+  std::optional<uint64_t> every_ns;  // The same.
+  bool allow_missing = false;        // A source that matches nothing is a warning.
+  bool many_sites = false;           // More than kSitesMax sites are wanted.
+  bool follow_forks = false;         // Children count, marked with their pids.
   // Events are written to this file first, and answered from there as fast as the rows are taken.
   std::string spill_path;
   std::string from_path;  // Only for replay().

@@ -23,6 +23,10 @@ namespace clew::extension {
 inline constexpr uint32_t kParametersMax = 5;      // What BPF passes in registers.
 inline constexpr uint32_t kInitialWordsMax = 512;  // Words of state that do not begin as zero.
 inline constexpr uint32_t kStateBytesMax = 32U << 20;
+// Instructions that one hit may spend, if its user does not say another number: 30 to 60 us.
+inline constexpr uint64_t kFuel = 100'000;
+inline constexpr uint64_t kFuelMin = 1'000;
+inline constexpr uint64_t kFuelMax = 10'000'000;
 inline constexpr uint32_t kFrameBytesMax = 384;  // Of the 512 that a program has.
 
 // A parameter or a result: an integer, or an address of the traced program.

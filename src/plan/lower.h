@@ -63,6 +63,7 @@ struct LowerInput {
   int64_t epoch_ns = 0;       // CLOCK_REALTIME - CLOCK_MONOTONIC.
   uint32_t group_count = 1;   // Dense: distinct keys over all sites.
   bool branch_guards = true;  // Addresses of extensions are compared, not masked.
+  uint64_t extension_fuel = extension::kFuel;
   // That have the functions that the query calls.
   std::span<const extension::Extension> extensions = {};
 };
@@ -91,6 +92,7 @@ struct Lowered {
   Clock clock;                        // Of the time stamps of events.
   bool calls_extensions = false;
   bool branch_guards = false;  // As LowerInput has it.
+  uint64_t extension_fuel = extension::kFuel;
   std::optional<uint32_t>
       passed_dense;  // Index in state.dense of the count of all hits that passed.
 

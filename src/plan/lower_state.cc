@@ -128,6 +128,7 @@ void Lowering::find_records(const query::Source& source) {
 Expected<void> Lowering::find_state() {
   result_.form = state_form(plan_);
   result_.branch_guards = input_.branch_guards;
+  result_.extension_fuel = input_.extension_fuel;
   if (result_.form == StateForm::Events) {
     captured_ = CLEW_TRY(capture(plan_));
     result_.captures = captured_.captures;

@@ -124,6 +124,23 @@ TEST(Extensions, AnEndlessLoopIsCut) {
   EXPECT_EQ(report.summary.at("missed").at("fuel").get<uint64_t>(), 8U) << report.summary.dump();
 }
 
+// What needs more gets more.
+TEST(Extensions, FuelIsTheUsersToSay) {
+  const Source source(
+      "static u64 t[8];\n"
+      "u64 rounds(u64 n) { for (u64 i = 0; i < n; ++i) t[i & 7] += i; return t[7] != 0; }\n");
+  const auto answered = [&](const std::vector<std::string>& options) {
+    Victim victim("typed");
+    const Report report = traced(
+        victim,
+        R"(from e in entry("typed!scaled") select ended = sum(rounds(50000 + e.count % 2)))",
+        kRounds, options);
+    return report.rows.empty() ? 0 : report.rows.at(0).at("ended").get<uint64_t>();
+  };
+  EXPECT_EQ(answered({"--ext", source.path()}), 0U);
+  EXPECT_EQ(answered({"--ext", source.path(), "--fuel", "10000000"}), kRounds);
+}
+
 // Stores to addresses of the program: they end the hit, or land in the thread's own state.
 TEST(Extensions, WildPointersDoNotReachTheProgram) {
   const Source source(
