@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a probe pays for memory of the program that may not be there (decisions/reading-memory.md)."""
+"""What a probe pays for memory of the program (decisions/reading-memory.md)."""
 
 import subprocess
 

@@ -131,10 +131,10 @@ TEST(Extensions, FuelIsTheUsersToSay) {
       "u64 rounds(u64 n) { for (u64 i = 0; i < n; ++i) t[i & 7] += i; return t[7] != 0; }\n");
   const auto answered = [&](const std::vector<std::string>& options) {
     Victim victim("typed");
-    const Report report = traced(
-        victim,
-        R"(from e in entry("typed!scaled") select ended = sum(rounds(50000 + e.count % 2)))",
-        kRounds, options);
+    const Report report =
+        traced(victim,
+               R"(from e in entry("typed!scaled") select ended = sum(rounds(50000 + e.count % 2)))",
+               kRounds, options);
     return report.rows.empty() ? 0 : report.rows.at(0).at("ended").get<uint64_t>();
   };
   EXPECT_EQ(answered({"--ext", source.path()}), 0U);
