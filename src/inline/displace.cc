@@ -15,6 +15,12 @@ namespace {
 constexpr std::array<uint8_t, 4> kEndbr64 = {0xf3, 0x0f, 0x1e, 0xfa};
 constexpr unsigned kRsp = 4;
 
+// mov $15, %eax ; syscall
+constexpr std::array<uint8_t, 7> kSignalReturn = {0xb8, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
+// mov $15, %rax ; syscall
+constexpr std::array<uint8_t, 9> kLongSignalReturn = {0x48, 0xc7, 0xc0, 0x0f, 0x00,
+                                                      0x00, 0x00, 0x0f, 0x05};
+
 using Refused = tl::unexpected<RefusalReason>;
 
 bool is_legacy_prefix(uint8_t byte) {
@@ -95,7 +101,16 @@ Form other_form(Flow flow, bool rip_relative) {
   return rip_relative ? Form::RipRelative : Form::Plain;
 }
 
+bool starts_with(std::span<const uint8_t> text, std::span<const uint8_t> bytes) {
+  return text.size() >= bytes.size() && std::equal(bytes.begin(), bytes.end(), text.begin());
+}
+
 }  // namespace
+
+bool is_signal_return(const ModuleCode& code, uint64_t address) {
+  const std::span<const uint8_t> text = code.text_from(address);
+  return starts_with(text, kSignalReturn) || starts_with(text, kLongSignalReturn);
+}
 
 tl::expected<Displaced, RefusalReason> displace(const ModuleCode& code,
                                                 const Instruction& instruction,
@@ -104,6 +119,7 @@ tl::expected<Displaced, RefusalReason> displace(const ModuleCode& code,
   const std::optional<Decoded> decoded = decode(text);
   if (!decoded || decoded->length != instruction.length) return Refused(RefusalReason::Undecodable);
   const std::span<const uint8_t> bytes = text.first(instruction.length);
+  if (is_signal_return(code, instruction.address)) return Refused(RefusalReason::SyscallInWindow);
   if (const auto reason = refuse(instruction, bytes)) return Refused(*reason);
   Displaced displaced;
   displaced.offset = static_cast<uint8_t>(instruction.address - window_address);

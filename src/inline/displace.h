@@ -11,11 +11,16 @@
 
 namespace clew::inline_ {
 
-// `instruction` as part of a window that begins at `window_address`. Refused: system calls, traps,
-// far branches, endbr64 (it must stay where it is), int3, calls through the stack pointer, and
-// forms whose meaning depends on rarely seen prefixes.
+// `instruction` as part of a window that begins at `window_address`. Refused: system calls, the end
+// of a signal handler, traps, far branches, endbr64 (it must stay where it is), int3, calls through
+// the stack pointer, and forms whose meaning depends on rarely seen prefixes.
 tl::expected<Displaced, RefusalReason> displace(const ModuleCode& code,
                                                 const Instruction& instruction,
                                                 uint64_t window_address);
+
+// Do the instructions at `address` end a signal handler: rt_sigreturn(2)? Control does not come
+// back from them, and they stay where they are: debuggers, unwinders and we (program_counters.h)
+// know a signal frame by these bytes.
+bool is_signal_return(const ModuleCode& code, uint64_t address);
 
 }  // namespace clew::inline_

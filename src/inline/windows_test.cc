@@ -341,6 +341,10 @@ CLEW_TEXT_CASE(syscall_case, R"(
   cmp $-4095, %rax
   ret
 )");
+CLEW_TEXT_CASE(signal_return_case, R"(
+  mov $15, %rax
+  syscall
+)");
 CLEW_TEXT_CASE(bad_case, R"(
   mov $1, %eax
   .byte 0x06
@@ -360,6 +364,8 @@ TEST(Windows, ACallMayEndAWindowButNotStandInIt) {
 
 TEST(Windows, SystemCallsAndUnknownInstructionsStayWhereTheyAre) {
   EXPECT_EQ(entry_refusal(syscall_case, syscall_case_end), "syscall-in-window");
+  // Signal frames are known by these bytes.
+  EXPECT_EQ(entry_refusal(signal_return_case, signal_return_case_end), "syscall-in-window");
   EXPECT_EQ(entry_refusal(bad_case, bad_case_end), "undecodable");
 }
 
