@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "inline/decode.h"
+#include "inline/displace.h"
 #include "inline/stack_depth.h"
 
 namespace clew::inline_ {
@@ -16,8 +17,8 @@ namespace {
 
 using Refused = tl::unexpected<ExitRefusal>;
 
-// One instruction of a fixed sequence.
-using Form = std::span<const uint8_t>;
+// The bytes of a fixed sequence of instructions.
+using Sequence = std::span<const uint8_t>;
 
 constexpr auto kUnwinderSwitch = std::to_array<uint8_t>({0x48, 0x89, 0xcc,  // mov rsp, rcx
                                                          0x59,              // pop rcx
@@ -32,8 +33,9 @@ constexpr auto kLongjmpSwitch = std::to_array<uint8_t>({0x4c, 0x89, 0xc4,  // mo
 constexpr auto kLongjmpLengths = std::to_array<uint8_t>({3, 3, 2});
 
 // Instructions of these lengths and bytes stand at `address`.
-bool is_at(const ModuleCode& code, uint64_t address, Form bytes, std::span<const uint8_t> lengths) {
-  const Form text = code.text_from(address);
+bool is_at(const ModuleCode& code, uint64_t address, Sequence bytes,
+           std::span<const uint8_t> lengths) {
+  const Sequence text = code.text_from(address);
   if (text.size() < bytes.size() || !std::equal(bytes.begin(), bytes.end(), text.begin())) {
     return false;
   }
@@ -63,6 +65,22 @@ bool begins_switch(const ModuleCode& code, uint64_t address, StackSwitch kind) {
   return false;
 }
 
+void sort_by_address(std::vector<Exit>& exits) {
+  std::stable_sort(exits.begin(), exits.end(),
+                   [](const Exit& a, const Exit& b) { return a.address < b.address; });
+}
+
+Side taken_side(const Instruction& jump) {
+  return jump.flow == Flow::Conditional ? Side::Taken : Side::Before;
+}
+
+uint64_t behind_nops(const ModuleCode& code, uint64_t address) {
+  std::optional<Instruction> at = code.at(address);
+  while (at && at->flow == Flow::Nop && !code.range_starting_at(at->address))
+    at = code.at(at->end());
+  return at ? at->address : 0;
+}
+
 class ExitFinder {
  public:
   ExitFinder(const ModuleCode& code, uint32_t function)
@@ -72,8 +90,7 @@ class ExitFinder {
     for (const AddressRange& part : parts_) {
       if (const auto problem = walk(part)) return Refused(*problem);
     }
-    std::sort(exits_.begin(), exits_.end(),
-              [](const Exit& a, const Exit& b) { return a.address < b.address; });
+    sort_by_address(exits_);
     return std::move(exits_);
   }
 
@@ -126,8 +143,28 @@ class ExitFinder {
       case Flow::Bad:
         break;
     }
-    if (is_inside(part.end)) return std::nullopt;
-    return ExitRefusal{last.address, RefusalReason::FallsThrough};
+    if (is_inside(part.end) || ends_handler(last)) return std::nullopt;
+    if (!runs_on(part, last)) return ExitRefusal{last.address, RefusalReason::FallsThrough};
+    exits_.push_back({last.address, Side::Passed, true});
+    return std::nullopt;
+  }
+
+  [[nodiscard]] bool ends_handler(const Instruction& last) const {
+    const std::optional<Instruction> before = code_.before(last.address);
+    return last.flow == Flow::System && !code_.is_target(last.address) && before &&
+           is_signal_return(code_, before->address);
+  }
+
+  // Does control go from the part's last instruction straight to the first one of another function,
+  // with the stack as at the entry? It is a tail call without a jump.
+  bool runs_on(const AddressRange& part, const Instruction& last) {
+    const bool passes =
+        last.flow == Flow::Next || last.flow == Flow::Nop || last.flow == Flow::Conditional;
+    if (!passes || depth_at(last.address) != 0) return false;
+    const auto bytes = code_.text_from(last.address).first(last.length);
+    if (last.flow == Flow::Next && apply(bytes, {}).depth != 0) return false;
+    const auto next = code_.function_starting_at(behind_nops(code_, part.end));
+    return next && *next != function_;
   }
 
   Problem visit(const Instruction& instruction) {
@@ -170,7 +207,7 @@ class ExitFinder {
     if (depth_at(jump.address) != 0) {
       return ExitRefusal{jump.address, RefusalReason::UnbalancedExit};
     }
-    exits_.push_back({jump.address, jump.flow == Flow::Conditional, true});
+    exits_.push_back({jump.address, taken_side(jump), true});
     return std::nullopt;
   }
 
@@ -188,7 +225,7 @@ class ExitFinder {
       return ExitRefusal{jump.address, RefusalReason::IndirectJump};
     }
     if (is_computed(jump)) return ExitRefusal{jump.address, RefusalReason::IndirectJump};
-    exits_.push_back({jump.address, false, true});
+    exits_.push_back({jump.address, Side::Before, true});
     return std::nullopt;
   }
 
@@ -238,7 +275,101 @@ class ExitFinder {
   std::vector<Exit> exits_;
 };
 
+// Finds the ways to one return. All that may lead to it must be seen: what is not a direct jump of
+// the same function marks its target as foreign.
+class ReturnWays {
+ public:
+  ReturnWays(const ModuleCode& code, uint32_t function, uint64_t ret)
+      : code_(code), function_(function), ret_(ret) {}
+
+  std::optional<std::vector<Exit>> run() {
+    const std::optional<Instruction> ret = code_.at(ret_);
+    if (!ret || ret->flow != Flow::Return || !is_reached_from_here_only(*ret)) return std::nullopt;
+    if (!add_passing() || !add_jumps()) return std::nullopt;
+    sort_by_address(ways_);
+    return std::move(ways_);
+  }
+
+ private:
+  [[nodiscard]] bool is_reached_from_here_only(const Instruction& ret) const {
+    const auto range = code_.range_at(ret_);
+    if (!range || code_.owner_of(*range) != function_ || code_.is_foreign_target(ret_)) {
+      return false;
+    }
+    for (uint64_t inside = ret_ + 1; inside < ret.end(); ++inside) {
+      if (code_.is_target(inside)) return false;
+    }
+    return unexplained_jumps(code_, function_).empty();
+  }
+
+  // False when it is not known whether control goes on from the instruction before the return.
+  bool add_passing() {
+    const std::optional<Instruction> before = code_.before(ret_);
+    if (!before || code_.range_at(before->address) != code_.range_at(ret_)) return false;
+    switch (behind_padding(*before)) {
+      case Flow::Jump:
+      case Flow::IndirectJump:
+      case Flow::Return:
+      case Flow::Trap:
+        return true;
+      case Flow::Next:
+        // `push target ; ret` is a jump.
+        if (apply(code_.text_from(before->address).first(before->length), {}).depth > 0) {
+          return false;
+        }
+        break;
+      case Flow::Nop:
+      case Flow::Conditional:
+        break;
+      case Flow::Int3:
+      case Flow::IndirectCall:
+      case Flow::Call:
+      case Flow::System:
+      case Flow::Bad:
+        return false;
+    }
+    ways_.push_back({before->address, Side::Passed, false});
+    return true;
+  }
+
+  // How control leaves the instruction, or the one in front of the nops that it ends.
+  [[nodiscard]] Flow behind_padding(Instruction instruction) const {
+    while (instruction.flow == Flow::Nop && !code_.is_target(instruction.address)) {
+      const std::optional<Instruction> earlier = code_.before(instruction.address);
+      if (!earlier) return Flow::Bad;
+      instruction = *earlier;
+    }
+    return instruction.flow;
+  }
+
+  bool add_jumps() {
+    for (const AddressRange& part : code_.parts_of(function_)) {
+      for (uint64_t address = part.begin; address < part.end;) {
+        const std::optional<Instruction> instruction = code_.at(address);
+        if (!instruction || instruction->flow == Flow::Bad) return false;
+        const bool jumps =
+            instruction->flow == Flow::Jump || instruction->flow == Flow::Conditional;
+        if (jumps && branch_target(code_, *instruction) == ret_) {
+          ways_.push_back({address, taken_side(*instruction), false});
+        }
+        address = instruction->end();
+      }
+    }
+    return true;
+  }
+
+  const ModuleCode& code_;
+  uint32_t function_;
+  uint64_t ret_;
+  std::vector<Exit> ways_;
+};
+
 }  // namespace
+
+std::optional<std::vector<Exit>> ways_to_return(const ModuleCode& code, uint32_t function,
+                                                uint64_t ret) {
+  return ReturnWays(code, function, ret).run();
+}
 
 tl::expected<std::vector<Exit>, ExitRefusal> find_exits(const ModuleCode& code, uint32_t function) {
   return ExitFinder(code, function).run();
@@ -257,7 +388,8 @@ std::vector<uint64_t> find_stack_switches(const ModuleCode& code, uint32_t funct
 }
 
 std::vector<size_t> find_stack_switches(std::span<const uint8_t> text, StackSwitch kind) {
-  const Form form = kind == StackSwitch::Unwinder ? Form(kUnwinderSwitch) : Form(kLongjmpSwitch);
+  const Sequence form =
+      kind == StackSwitch::Unwinder ? Sequence(kUnwinderSwitch) : Sequence(kLongjmpSwitch);
   std::vector<size_t> found;
   for (size_t from = 0; from < text.size();) {
     const void* const at = memmem(text.data() + from, text.size() - from, form.data(), form.size());

@@ -2,11 +2,13 @@
 // Where control leaves a function: its returns and tail jumps, in the function and its cold parts,
 // and where an unwinder's function goes on in an outer frame. Jumps between the parts of one
 // function are not exits; calls that never return are not exits; an indirect jump is a tail call
-// when the stack is as it was at entry and no jump table explains it.
+// when the stack is as it was at entry and no jump table explains it. A function that runs on into
+// the next one leaves behind its last instruction.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,12 +16,13 @@
 
 #include "inline/module_code.h"
 #include "inline/refusal.h"
+#include "inline/window.h"
 
 namespace clew::inline_ {
 
 struct Exit {
-  uint64_t address = 0;      // Of the ret or jump.
-  bool conditional = false;  // A conditional jump that leaves the function when taken.
+  uint64_t address = 0;      // Of the instruction at which control leaves,
+  Side side = Side::Before;  // and where.
   bool tail_call = false;
 };
 
@@ -30,6 +33,12 @@ struct ExitRefusal {
 
 // The exits of functions()[function], by address. Empty when it never returns.
 tl::expected<std::vector<Exit>, ExitRefusal> find_exits(const ModuleCode& code, uint32_t function);
+
+// Where every call that ends with the `ret` at this address passes before it: at the direct jumps
+// that lead to it, and behind the instruction in front of it if that one runs on. The ret may then
+// stay as it is. Nothing when there may be other ways to it.
+std::optional<std::vector<Exit>> ways_to_return(const ModuleCode& code, uint32_t function,
+                                                uint64_t ret);
 
 // Where a function of the unwinder leaves its own frame and those below the one that it has found:
 // the `mov rsp, rcx` of gcc's __builtin_eh_return. At it, rcx is the address of the word that says

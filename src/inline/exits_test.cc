@@ -20,7 +20,8 @@ std::string exits_of(const ModuleCode& code, const uint8_t* function) {
     if (!text.empty()) text += ", ";
     text += '+' + std::to_string(exit.address - at(function));
     text += exit.tail_call ? " tail" : " ret";
-    if (exit.conditional) text += " if";
+    if (exit.side == Side::Taken) text += " if";
+    if (exit.side == Side::Passed) text += " passed";
   }
   return text;
 }
@@ -160,17 +161,185 @@ TEST(Exits, AFunctionThatEndsWithACallNeverReturns) {
 
 CLEW_TEXT_CASE(falling_case, R"(
   mov $1, %eax
+  falling_pad: nopw 0(%rax)
+  nop
   falling_next: add $1, %eax
   ret
 )");
+CLEW_LABEL(falling_pad);
 CLEW_LABEL(falling_next);
 
-TEST(Exits, AFunctionThatRunsIntoTheNextIsRefused) {
+TEST(Exits, AFunctionThatRunsIntoTheNextLeavesBehindItsLastInstruction) {
   const TextCase text = TextCase(falling_case, falling_case_end)
                             .function(falling_case, falling_next)
                             .function(falling_next, falling_case_end);
-  EXPECT_EQ(exits_of(text, falling_case), "falls-through");
+  EXPECT_EQ(exits_of(text, falling_case), "+0 tail passed");
   EXPECT_EQ(exits_of(text, falling_next), "+3 ret");
+  const TextCase padded = TextCase(falling_case, falling_case_end)
+                              .function(falling_case, falling_pad)
+                              .function(falling_next, falling_case_end);
+  EXPECT_EQ(exits_of(padded, falling_case), "+0 tail passed");
+}
+
+TEST(Exits, WhatRunsOnIntoNoFunctionIsRefused) {
+  const TextCase alone =
+      TextCase(falling_case, falling_case_end).function(falling_case, falling_pad);
+  EXPECT_EQ(exits_of(alone, falling_case), "falls-through");
+  const TextCase part = TextCase(falling_case, falling_case_end)
+                            .function(falling_case, falling_pad)
+                            .part(falling_next, falling_case_end, 0);
+  EXPECT_EQ(exits_of(part, falling_case), "falls-through");
+}
+
+// The stack is not as at the entry before, or behind the last instruction.
+CLEW_TEXT_CASE(falling_frame_case, R"(
+  falling_push: push %rbx
+  falling_pop: push %rbx
+  pop %rbx
+  falling_system: mov $1, %eax
+  syscall
+  falling_trap: mov $1, %eax
+  int3
+  falling_last: ret
+)");
+CLEW_LABEL(falling_push);
+CLEW_LABEL(falling_pop);
+CLEW_LABEL(falling_system);
+CLEW_LABEL(falling_trap);
+CLEW_LABEL(falling_last);
+
+TEST(Exits, WhatRunsOnWithItsFrameOrBehindASystemCallOrATrapIsRefused) {
+  const TextCase text = TextCase(falling_frame_case, falling_frame_case_end)
+                            .function(falling_push, falling_pop)
+                            .function(falling_pop, falling_system)
+                            .function(falling_system, falling_trap)
+                            .function(falling_trap, falling_last - 1)
+                            .function(falling_last, falling_frame_case_end);
+  EXPECT_EQ(exits_of(text, falling_push), "falls-through");
+  EXPECT_EQ(exits_of(text, falling_pop), "falls-through");
+  EXPECT_EQ(exits_of(text, falling_system), "falls-through");
+  EXPECT_EQ(exits_of(text, falling_trap), "falls-through");
+}
+
+CLEW_TEXT_CASE(handler_end_case, R"(
+  mov $15, %rax
+  syscall
+  handler_end_short: mov $15, %eax
+  syscall
+  handler_end_next: ret
+)");
+CLEW_LABEL(handler_end_short);
+CLEW_LABEL(handler_end_next);
+
+TEST(Exits, TheEndOfASignalHandlerNeverReturns) {
+  const TextCase text = TextCase(handler_end_case, handler_end_case_end)
+                            .function(handler_end_case, handler_end_short)
+                            .function(handler_end_short, handler_end_next)
+                            .function(handler_end_next, handler_end_case_end);
+  EXPECT_EQ(exits_of(text, handler_end_case), "");
+  EXPECT_EQ(exits_of(text, handler_end_short), "");
+}
+
+// "+3 taken, +8 passed" or "" when there may be other ways.
+std::string ways_to(const TextCase& text, const uint8_t* function, const uint8_t* ret) {
+  const ModuleCode code = analyse(text.text);
+  const auto ways = ways_to_return(code, *code.function_starting_at(at(function)), at(ret));
+  std::string list;
+  for (const Exit& way : ways.value_or(std::vector<Exit>{})) {
+    if (!list.empty()) list += ", ";
+    list += '+' + std::to_string(way.address - at(function));
+    if (way.side == Side::Taken) list += " taken";
+    if (way.side == Side::Passed) list += " passed";
+  }
+  return list;
+}
+
+CLEW_TEXT_CASE(ways_case, R"(
+  test %rdi, %rdi
+  je ways_ret
+  mov %rsi, %rax
+  jrcxz ways_ret
+  ways_add: add $3, %rax
+  ways_ret: ret
+  mov %rdi, %rax
+  jmp ways_ret
+  ways_other: jmp ways_add
+  ways_last: jmp ways_ret
+)");
+CLEW_LABEL(ways_add);
+CLEW_LABEL(ways_ret);
+CLEW_LABEL(ways_other);
+CLEW_LABEL(ways_last);
+
+TEST(Exits, TheWaysToAReturnAreJumpsAndTheInstructionBeforeIt) {
+  const TextCase text = TextCase(ways_case, ways_last).function(ways_case, ways_other);
+  EXPECT_EQ(ways_to(text, ways_case, ways_ret), "+3 taken, +8 taken, +10 passed, +18");
+}
+
+TEST(Exits, AReturnThatOthersLeadToHasUnknownWays) {
+  const TextCase text = TextCase(ways_case, ways_last).function(ways_case, ways_other);
+  EXPECT_EQ(ways_to(text, ways_case, ways_add), "");  // No return.
+  const TextCase jumped = TextCase(ways_case, ways_case_end)
+                              .function(ways_case, ways_other)
+                              .function(ways_last, ways_case_end);
+  EXPECT_EQ(ways_to(jumped, ways_case, ways_ret), "");
+  TextCase landed = text;
+  landed.text.landing_pads = {at(ways_ret)};
+  EXPECT_EQ(ways_to(landed, ways_case, ways_ret), "");
+  TextCase pointed = text;
+  pointed.text.code_pointers = {at(ways_ret)};
+  EXPECT_EQ(ways_to(pointed, ways_case, ways_ret), "");
+  TextCase outer = TextCase(ways_case, ways_case_end)
+                       .function(ways_case, ways_case_end)
+                       .function(ways_add, ways_other);
+  EXPECT_EQ(ways_to(outer, ways_case, ways_ret), "");
+}
+
+CLEW_TEXT_CASE(hard_ways_case, R"(
+  hard_call: test %rdi, %rdi
+  je hard_call_ret
+  call . + 64
+  hard_call_ret: ret
+  hard_push: test %rdi, %rdi
+  je hard_push_ret
+  push %rdi
+  hard_push_ret: ret
+  hard_prefix: js 1f + 1
+  jmp 1f
+  1: rep ret
+  hard_jump: test %rdi, %rdi
+  je hard_jump_ret
+  jmp *%rax
+  hard_jump_ret: ret
+  hard_dead: test %rdi, %rdi
+  je hard_dead_ret
+  ud2
+  nopw 0(%rax)
+  hard_dead_ret: ret
+)");
+CLEW_LABEL(hard_call);
+CLEW_LABEL(hard_call_ret);
+CLEW_LABEL(hard_push);
+CLEW_LABEL(hard_push_ret);
+CLEW_LABEL(hard_prefix);
+CLEW_LABEL(hard_jump);
+CLEW_LABEL(hard_jump_ret);
+CLEW_LABEL(hard_dead);
+CLEW_LABEL(hard_dead_ret);
+
+TEST(Exits, WhatMayOrMayNotLeadToAReturnMakesItsWaysUnknown) {
+  TextCase text = TextCase(hard_ways_case, hard_ways_case_end)
+                      .function(hard_call, hard_push)
+                      .function(hard_push, hard_prefix)
+                      .function(hard_prefix, hard_jump)
+                      .function(hard_jump, hard_dead)
+                      .function(hard_dead, hard_ways_case_end);
+  text.text.code_pointers = {at(hard_jump) + 3};  // A table that nobody understands.
+  EXPECT_EQ(ways_to(text, hard_call, hard_call_ret), "");
+  EXPECT_EQ(ways_to(text, hard_push, hard_push_ret), "");
+  EXPECT_EQ(ways_to(text, hard_prefix, hard_jump - 2), "");
+  EXPECT_EQ(ways_to(text, hard_jump, hard_jump_ret), "");
+  EXPECT_EQ(ways_to(text, hard_dead, hard_dead_ret), "+3 taken");
 }
 
 CLEW_TEXT_CASE(virtual_case, R"(

@@ -101,7 +101,7 @@ Below below(const SiteJournal& journal, uint32_t site, std::span<const Point> po
   Below result;
   for (const uint32_t index : journal.layers_of(site)) {
     const abi::LayerRecord& layer = journal.layer(index);
-    // A probe on one side of a branch lies inside the copy, which a layer above cuts off.
+    // A probe behind an instruction lies inside the copy, which a layer above cuts off.
     if (layer.conditional != 0) result.possible = false;
     for (uint32_t i = 0; i < abi::kWindowInstructionsMax; ++i) {
       if ((layer.with_points >> i & 1) == 0) continue;
@@ -109,9 +109,9 @@ Below below(const SiteJournal& journal, uint32_t site, std::span<const Point> po
       result.probes[i] = layer.address + layer.instructions[i].probe;
     }
   }
-  const bool conditional =
-      std::any_of(points.begin(), points.end(), [](const Point& p) { return p.conditional; });
-  if (conditional && result.points != 0) result.possible = false;
+  const bool behind = std::any_of(points.begin(), points.end(),
+                                  [](const Point& p) { return p.side != Side::Before; });
+  if (behind && result.points != 0) result.possible = false;
   return result;
 }
 

@@ -44,10 +44,11 @@ class Writer {
   Expected<void> write_instruction(unsigned index) {
     Boundary boundary{.window_offset = window_.instructions[index].offset,
                       .probe_offset = offset()};
-    CLEW_TRY(put_probe(index, false));
+    CLEW_TRY(put_probe(index, Side::Before));
     boundary.copy_offset = offset();
     result_.boundaries.push_back(boundary);
-    return write_form(index);
+    CLEW_TRY(write_form(index));
+    return put_probe(index, Side::Passed);
   }
 
   Expected<void> write_form(unsigned index) {
@@ -84,16 +85,16 @@ class Writer {
     return {};
   }
 
-  //   jcc target                      without a conditional point
+  //   jcc target                      without a point on its taken side
   //   jncc over ; probe ; jmp target ; over:
   Expected<void> write_conditional(unsigned index, uint64_t target) {
     const std::span<const uint8_t> bytes = original(window_.instructions[index]);
     const bool is_short = bytes.size() < 6;
     const uint8_t opcode = bytes[bytes.size() - (is_short ? 2 : 5)];
     const auto condition = static_cast<uint8_t>(opcode & 15);
-    if (!has_conditional(index)) return put_conditional(condition, target);
+    if (!has_taken(index)) return put_conditional(condition, target);
     const uint32_t field = put_open_conditional(static_cast<uint8_t>(condition ^ 1));
-    CLEW_TRY(put_probe(index, true));
+    CLEW_TRY(put_probe(index, Side::Taken));
     CLEW_TRY(put_jump(target));
     close(field);
     return {};
@@ -108,7 +109,7 @@ class Writer {
     put_byte(kJumpRel32);
     put_field(0, 4);
     const uint32_t field = offset() - 4;
-    CLEW_TRY(put_probe(index, true));
+    CLEW_TRY(put_probe(index, Side::Taken));
     CLEW_TRY(put_jump(target));
     close(field);
     return {};
@@ -128,16 +129,16 @@ class Writer {
     return bytes;
   }
 
-  [[nodiscard]] bool has_conditional(unsigned index) const {
+  [[nodiscard]] bool has_taken(unsigned index) const {
     return std::any_of(points_.begin(), points_.end(), [index](const Point& point) {
-      return point.instruction == index && point.conditional;
+      return point.instruction == index && point.side == Side::Taken;
     });
   }
 
-  Expected<void> put_probe(unsigned index, bool conditional) {
+  Expected<void> put_probe(unsigned index, Side side) {
     std::vector<Point> group;
     for (const Point& point : points_) {
-      if (point.instruction == index && point.conditional == conditional) group.push_back(point);
+      if (point.instruction == index && point.side == side) group.push_back(point);
     }
     if (group.empty()) return {};
     return emit_(group, here(), result_.bytes);

@@ -5,7 +5,8 @@
 //
 //   displaced            becomes
 //   [rip + x] operands   the same bytes with another displacement
-//   jmp / jcc rel8       jmp / jcc rel32
+//   jmp / jcc rel8       jmp / jcc rel32; with a point on its taken side:
+//                        jncc over ; probe ; jmp target ; over:
 //   loop, jrcxz          loop taken ; jmp over ; taken: jmp target ; over:
 //   call target          push lo ; mov dword [rsp+4],hi ; jmp target
 //                        with the ORIGINAL return address: unwinders and get-pc code see no copy.
@@ -24,8 +25,8 @@
 
 namespace clew::inline_ {
 
-// Appends to `code` the probe of `points`, which share an instruction and `conditional`; the first
-// byte appended will run at `address` (load time). Points come in the order Entry, Offset, Exit.
+// Appends to `code` the probe of `points`, which share an instruction and a side; the first byte
+// appended will run at `address` (load time). Points come in the order Entry, Offset, Exit.
 // Must append the same number of bytes wherever it is placed.
 using ProbeEmitter = std::function<Expected<void>(std::span<const Point> points, uint64_t address,
                                                   std::vector<uint8_t>& code)>;

@@ -61,7 +61,7 @@ class Points : public testing::Test {
   // Word 0: entry, 1: offset, 2: return, 3: conditional tail jump.
   Expected<void> emit(std::span<const Point> points, std::vector<uint8_t>& code) {
     for (const Point& point : points) {
-      const unsigned word = point.conditional ? 3 : static_cast<unsigned>(point.kind);
+      const unsigned word = point.side == Side::Taken ? 3 : static_cast<unsigned>(point.kind);
       CLEW_TRY(set_word(static_cast<uint32_t>(address_of_word(word)), code));
     }
     return {};

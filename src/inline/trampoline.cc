@@ -112,11 +112,11 @@ Expected<Trampoline> Builder::build() {
   std::vector<Point> points(request_.points.begin(), request_.points.end());
   for (size_t i = 0; i < window.instructions.size(); ++i) {
     const bool linked = (request_.lower_points >> i & 1) != 0;
-    const auto here = [&](const Point& p) { return p.instruction == i && !p.conditional; };
+    const auto here = [&](const Point& p) { return p.instruction == i && p.side == Side::Before; };
     if (!linked || std::any_of(points.begin(), points.end(), here)) continue;
     const auto later = [&](const Point& p) { return p.instruction > i; };
     points.insert(std::find_if(points.begin(), points.end(), later),
-                  {.window = 0, .instruction = static_cast<uint8_t>(i), .request = kLinkOnly});
+                  {.instruction = static_cast<uint8_t>(i), .request = kLinkOnly});
   }
   const ProbeEmitter emitter = [&](std::span<const Point> group, uint64_t address,
                                    std::vector<uint8_t>& code) {
@@ -142,11 +142,12 @@ Expected<void> Builder::emit(std::span<const Point> points, uint64_t address,
   CLEW_ASSERT(offset <= code.size());
   out.set_base(code.size() - offset);
   const uint8_t instruction = points.front().instruction;
-  if (!points.front().conditional) {
+  if (points.front().side == Side::Before) {
     emit_padding(out, instruction);
     probe_offsets_[instruction] = out.offset();
     emit_link(out, instruction);
   } else {
+    // Inside the copy: a layer above would cut it off.
     result_.layer.conditional |= 1U << instruction;
   }
   for (const Point& point : points) {
@@ -167,7 +168,7 @@ std::optional<size_t> Builder::index_of(const Point& point) const {
   for (size_t i = 0; i < request_.points.size(); ++i) {
     const Point& other = request_.points[i];
     const bool same = other.instruction == point.instruction && other.kind == point.kind &&
-                      other.conditional == point.conditional && other.request == point.request;
+                      other.side == point.side && other.request == point.request;
     if (same) return i;
   }
   return std::nullopt;

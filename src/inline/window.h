@@ -11,9 +11,8 @@
 //   - all instructions are of one function, none is a system call, a trap or undecodable;
 //   - windows of one plan overlap neither each other nor each other's hops.
 //
-// A *point* is a place in a window where a probe runs: always immediately before one displaced
-// instruction, or, when `conditional`, on the taken side of that conditional jump. One window can
-// carry several points: a 4-byte function's entry and exit share a window.
+// A *point* is a place in a window where a probe runs: on one side of one displaced instruction.
+// One window can carry several points: a 4-byte function's entry and exit share a window.
 //
 // All addresses are link-time addresses of the module (as in its symbol table); the attachment adds
 // the load bias.
@@ -75,16 +74,27 @@ enum class PointKind : uint8_t {
   Entry,   // Before the first instruction behind endbr64, or behind a check of the stack
            // (stack_check.h). Flags are dead.
   Offset,  // Before that instruction. Flags and the red zone are alive.
-  Exit,    // Before a ret or a tail jump, rsp at the return address. Flags are dead.
+  Exit,    // Before a ret or a tail jump, or where control goes straight on to one: rsp at the
+           // return address. Flags are dead.
+};
+
+// Where a point lies at its instruction.
+enum class Side : uint8_t {
+  Before,  // Whatever the instruction does then.
+  Taken,   // Behind a conditional jump that is taken. Exits only.
+  Passed,  // Behind an instruction, when control goes on to the next one. Exits only.
 };
 
 struct Point {
   uint32_t window = 0;      // Index in Plan::windows.
   uint8_t instruction = 0;  // Index in Window::instructions.
   PointKind kind = PointKind::Entry;
-  bool conditional = false;  // Exit only: runs when this conditional tail jump is taken.
-  bool tail_call = false;    // Exit only: leaves by a jump, so rax is not the function's result.
-  uint32_t request = 0;      // Index in the requests that were planned.
+  Side side = Side::Before;
+  bool tail_call = false;  // Exit only: leaves by a jump, so rax is not the function's result.
+  uint32_t request = 0;    // Index in the requests that were planned.
+  // Link-time address of the site or of the exit: of a ret whose calls are caught before it, its
+  // own.
+  uint64_t address = 0;
 };
 
 }  // namespace clew::inline_

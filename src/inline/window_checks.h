@@ -50,6 +50,41 @@ inline std::string broken_window(const ModuleCode& code, const Window& window) {
   return "";
 }
 
+// Can control be on that side of the instruction?
+inline bool has_side(const Displaced& instruction, Side side) {
+  const bool conditional =
+      instruction.form == Form::ConditionalJump || instruction.form == Form::CountJump;
+  switch (side) {
+    case Side::Before:
+      return true;
+    case Side::Taken:
+      return conditional;
+    case Side::Passed:
+      return conditional || instruction.form == Form::Plain ||
+             instruction.form == Form::RipRelative;
+  }
+  return false;
+}
+
+// An empty string, or what is wrong with the point. `occupied` are the plan's windows and hops, by
+// first byte: behind the last.
+inline std::string broken_point(const ModuleCode& code, const Plan& plan, const Point& point,
+                                const std::map<uint64_t, uint64_t>& occupied) {
+  if (point.window >= plan.windows.size()) return "a point without a window";
+  const Window& window = plan.windows[point.window];
+  if (point.instruction >= window.instructions.size()) return "a point without an instruction";
+  const Displaced& instruction = window.instructions[point.instruction];
+  if (!has_side(instruction, point.side)) return "a point on no side of its instruction";
+  if (point.side != Side::Before && point.kind != PointKind::Exit) return "no exit, but behind";
+  if (point.address == window.address + instruction.offset) return "";
+  // On a way to a return, which stays as it is.
+  const auto ret = code.at(point.address);
+  if (!ret || ret->flow != Flow::Return) return "a way to what is no return";
+  const auto after = occupied.lower_bound(ret->end());
+  const bool covered = after != occupied.begin() && std::prev(after)->second > point.address;
+  return covered ? "a return that is overwritten, and has ways as well" : "";
+}
+
 // An empty string, or what is wrong with the plan as a whole.
 inline std::string broken_plan(const ModuleCode& code, const Plan& plan) {
   std::map<uint64_t, uint64_t> occupied;  // By first byte: behind the last.
@@ -70,10 +105,8 @@ inline std::string broken_plan(const ModuleCode& code, const Plan& plan) {
     free_from = end;
   }
   for (const Point& point : plan.points) {
-    if (point.window >= plan.windows.size()) return "a point without a window";
-    if (point.instruction >= plan.windows[point.window].instructions.size()) {
-      return "a point without an instruction";
-    }
+    const std::string broken = broken_point(code, plan, point, occupied);
+    if (!broken.empty()) return broken;
   }
   for (const Refusal& refusal : plan.refusals) {
     const auto has_point = [&](const Point& point) { return point.request == refusal.request; };

@@ -23,19 +23,21 @@ constexpr unsigned kInstructionsBackMax = 12;
 constexpr uint64_t kHopBehindMax = 128;
 constexpr uint64_t kHopAheadMax = 127;
 
-// One instruction before which (or on whose taken side) one request wants a probe.
+// One side of an instruction where one request wants a probe.
 struct Anchor {
   uint64_t address = 0;
   PointKind kind = PointKind::Entry;
-  bool conditional = false;
+  Side side = Side::Before;
   bool tail_call = false;
   uint32_t request = 0;
+  uint64_t site = 0;  // Point::address.
 };
 
 bool operator<(const Anchor& a, const Anchor& b) {
   if (a.address != b.address) return a.address < b.address;
   if (a.kind != b.kind) return a.kind < b.kind;
-  return a.request < b.request;
+  if (a.request != b.request) return a.request < b.request;
+  return a.side < b.side;
 }
 
 // Behind endbr64, which must stay where it is.
@@ -90,7 +92,7 @@ class Resolver {
       site = behind_stack_check(code_, address).value_or(0);
       if (site == 0) return refuse(RefusalReason::EntryIsLoopHead, address);
     }
-    anchors.push_back({.address = site, .kind = PointKind::Entry, .request = index_});
+    anchors.push_back({.address = site, .kind = PointKind::Entry, .request = index_, .site = site});
   }
 
   void resolve_exits(uint64_t address) {
@@ -101,9 +103,10 @@ class Resolver {
     for (const Exit& exit : *exits) {
       anchors.push_back({.address = exit.address,
                          .kind = PointKind::Exit,
-                         .conditional = exit.conditional,
+                         .side = exit.side,
                          .tail_call = exit.tail_call,
-                         .request = index_});
+                         .request = index_,
+                         .site = exit.address});
     }
   }
 
@@ -113,8 +116,9 @@ class Resolver {
     if (!range) return refuse(RefusalReason::NotAFunction, address);
     if (code_.is_unsafe(*range)) return refuse(RefusalReason::Undecodable, address);
     if (!code_.at(address)) return refuse(RefusalReason::NotAnInstruction, address);
+    const uint64_t site = entry_site(code_, address);
     anchors.push_back(
-        {.address = entry_site(code_, address), .kind = PointKind::Offset, .request = index_});
+        {.address = site, .kind = PointKind::Offset, .request = index_, .site = site});
   }
 
   const ModuleCode& code_;
@@ -354,6 +358,29 @@ std::vector<Placer::Wanted> wanted_addresses(std::span<const Anchor> anchors) {
   return wanted;
 }
 
+// The returns that got no window, but all of whose calls can be caught before them.
+std::vector<Anchor> replace_failed_returns(const ModuleCode& code, const Placer& placer,
+                                           std::span<const Request> requests,
+                                           std::vector<Anchor>& anchors) {
+  std::vector<Anchor> added;
+  const auto replaced = [&](const Anchor& anchor) {
+    const bool is_return = anchor.kind == PointKind::Exit && !anchor.tail_call;
+    if (!is_return || placer.failed.count(anchor.address) == 0) return false;
+    const auto function = code.function_starting_at(requests[anchor.request].address);
+    const auto ways = ways_to_return(code, *function, anchor.address);
+    for (const Exit& way : ways.value_or(std::vector<Exit>{})) {
+      Anchor moved = anchor;
+      moved.address = way.address;
+      moved.side = way.side;
+      added.push_back(moved);
+    }
+    return ways.has_value();
+  };
+  std::erase_if(anchors, replaced);
+  std::sort(added.begin(), added.end());
+  return added;
+}
+
 // What an exit is refused with: the detail matters only when it is not about room.
 RefusalReason reported(PointKind kind, RefusalReason reason) {
   const bool is_room = reason == RefusalReason::TooShort ||
@@ -371,7 +398,7 @@ void drop_failed(const Placer& placer, std::vector<Anchor>& anchors,
     if (failure == placer.failed.end()) continue;
     refused.try_emplace(
         anchor.request,
-        Refusal{anchor.request, reported(anchor.kind, failure->second), anchor.address});
+        Refusal{anchor.request, reported(anchor.kind, failure->second), anchor.site});
   }
   for (const auto& [request, refusal] : refused)
     refusals.push_back(refusal);
@@ -398,9 +425,10 @@ Plan make_plan(const Placer& placer, std::span<const Anchor> anchors) {
     plan.points.push_back({.window = static_cast<uint32_t>(plan.windows.size() - 1),
                            .instruction = instruction_index(window, anchor.address),
                            .kind = anchor.kind,
-                           .conditional = anchor.conditional,
+                           .side = anchor.side,
                            .tail_call = anchor.tail_call,
-                           .request = anchor.request});
+                           .request = anchor.request,
+                           .address = anchor.site});
   }
   return plan;
 }
@@ -426,6 +454,10 @@ Plan plan_windows(const ModuleCode& code, std::span<const Request> requests,
   std::sort(anchors.begin(), anchors.end());
   Placer placer(code, installed);
   placer.run(wanted_addresses(anchors));
+  const std::vector<Anchor> moved = replace_failed_returns(code, placer, requests, anchors);
+  placer.run(wanted_addresses(moved));
+  anchors.insert(anchors.end(), moved.begin(), moved.end());
+  std::sort(anchors.begin(), anchors.end());
   drop_failed(placer, anchors, resolver.refusals);
   Plan plan = make_plan(placer, anchors);
   plan.refusals = std::move(resolver.refusals);

@@ -80,12 +80,6 @@ std::optional<uint64_t> address_in(const target::ModuleImage& image, uint64_t fi
   return std::nullopt;
 }
 
-// Of an enabling's point, in the process.
-uint64_t address_of(const inline_::Plan& plan, const inline_::Point& point) {
-  const inline_::Window& window = plan.windows[point.window];
-  return window.address + window.instructions[point.instruction].offset;
-}
-
 }  // namespace
 
 void InlineSitePlanner::leave_out(uint32_t enabling, const std::string& reason) {
@@ -290,7 +284,6 @@ Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module, 
     std::vector<uint64_t> cell_places;
     const plan::d::Firing* const firing = find_firing(index, cells, names, cell_places);
     if (firing == nullptr) return fail(ErrorCode::InvalidQuery, "clauses without a program");
-    const uint64_t address = address_of(module.plan, point);
     PointProgram& program = points.programs.emplace_back();
     program.program = &firing->program;
     program.constants.resize(static_cast<size_t>(FiringConstant::Count));
@@ -299,8 +292,8 @@ Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module, 
     };
     set(FiringConstant::Cookie, kernel::cookie_of(enabling.probe.id, index));
     if (form_ == FiringForm::Private) set(FiringConstant::Tick, firings_.tick());
-    set(FiringConstant::ProgramCounter, address + points.load_bias);
-    set(FiringConstant::ReturnOffset, address - place.address);
+    set(FiringConstant::ProgramCounter, point.address + points.load_bias);
+    set(FiringConstant::ReturnOffset, point.address - place.address);
     program.constants.insert(program.constants.end(), cell_places.begin(), cell_places.end());
     if (firing->wants_registers) program.saved = abi::kDSavedRegisters;
   }

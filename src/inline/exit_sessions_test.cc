@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions at the exits of a live victim that have no room of their own: at branches to a ret,
+// behind an instruction before one, behind the end of a function that runs on into the next.
+#include <map>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+
+#include "inline/attachment.h"
+#include "inline/victim.h"
+#include "inline/victims/exit_shapes.h"
+
+namespace clew::inline_ {
+namespace {
+
+using testing_::cell;
+using testing_::changed_text;
+using testing_::Footprint;
+using testing_::footprint_of;
+using testing_::install_counters;
+using testing_::Module;
+using testing_::module_of;
+using testing_::small_options;
+using testing_::Victim;
+
+const char* const kVictim = CLEW_SHAPES_VICTIM;
+
+#define CLEW_NAME_SHAPE(name) #name,
+constexpr const char* kNames[] = {CLEW_EXIT_SHAPES(CLEW_NAME_SHAPE)};
+#undef CLEW_NAME_SHAPE
+
+using Numbers = std::map<std::string, uint64_t>;  // By the name of a shape.
+
+// "early 3 loop 3 …"
+Numbers numbers_of(const std::string& line) {
+  Numbers numbers;
+  std::istringstream words(line);
+  std::string name;
+  uint64_t value = 0;
+  while (words >> name >> value)
+    numbers[name] = value;
+  return numbers;
+}
+
+class ExitSessions : public testing::Test {
+ protected:
+  ExitSessions() : victim_(kVictim), module_(module_of(victim_.pid(), "shapes_victim")) {}
+
+  // Entries and exits of all shapes.
+  Plan plan(const Attachment& attachment) {
+    std::vector<Request> requests;
+    for (const char* name : kNames) {
+      const uint64_t address = module_->address_of(std::string("shape_") + name);
+      requests.push_back({RequestKind::Entry, address});
+      requests.push_back({RequestKind::Exits, address});
+    }
+    return plan_windows(module_->code, requests, attachment.installed(module_->load_bias));
+  }
+
+  Attachment open() {
+    auto attachment = Attachment::open(victim_.pid(), small_options());
+    EXPECT_TRUE(attachment.has_value()) << attachment.error().message;
+    return std::move(*attachment);
+  }
+
+  Plan install(Attachment& attachment) {
+    Plan made = plan(attachment);
+    EXPECT_TRUE(made.refusals.empty());
+    const auto report = install_counters(attachment, *module_, made);
+    EXPECT_TRUE(report.has_value()) << report.error().message;
+    EXPECT_TRUE(report->refusals.empty());
+    return made;
+  }
+
+  void leave(Attachment& attachment) {
+    const auto report = attachment.detach();
+    ASSERT_TRUE(report.has_value()) << report.error().message;
+    EXPECT_FALSE(report->residue) << report->residue_reason;
+    EXPECT_EQ(report->foreign_patches, 0U);
+    EXPECT_TRUE(changed_text(victim_.pid()).empty());
+  }
+
+  static Numbers counted(const Attachment& attachment, const Plan& made, PointKind kind) {
+    Numbers numbers;
+    for (uint32_t i = 0; i < made.points.size(); ++i) {
+      if (made.points[i].kind == kind) {
+        numbers[kNames[made.points[i].request / 2]] += cell(attachment, i);
+      }
+    }
+    return numbers;
+  }
+
+  // Lets the main thread run the command until it is in a shape or a copy of one, and `steps`
+  // instructions further; then it stays stopped.
+  void stop_in_shapes(const std::string& command, unsigned steps) {
+    const uint64_t begin = module_->address_of("shape_early") + module_->load_bias;
+    const pid_t pid = victim_.pid();
+    int status = 0;
+    ASSERT_EQ(ptrace(PTRACE_ATTACH, pid, nullptr, nullptr), 0);
+    ASSERT_EQ(waitpid(pid, &status, 0), pid);
+    victim_.send(command);
+    user_regs_struct registers = {};
+    for (unsigned left = steps + 1; left != 0;) {
+      ASSERT_EQ(ptrace(PTRACE_SINGLESTEP, pid, nullptr, nullptr), 0);
+      ASSERT_EQ(waitpid(pid, &status, 0), pid);
+      ptrace(PTRACE_GETREGS, pid, nullptr, &registers);
+      if (registers.rip == begin || left <= steps) --left;
+    }
+    ptrace(PTRACE_DETACH, pid, nullptr, reinterpret_cast<void*>(static_cast<intptr_t>(SIGSTOP)));
+  }
+
+  Victim victim_;
+  std::unique_ptr<Module> module_;
+};
+
+TEST_F(ExitSessions, CountAnExitForEachCall) {
+  const Footprint before = footprint_of(victim_.pid());
+  Attachment attachment = open();
+  const Plan made = install(attachment);
+  const Numbers truth = numbers_of(victim_.ask("shapes 10000"));
+  EXPECT_EQ(truth.size(), std::size(kNames));
+  EXPECT_EQ(counted(attachment, made, PointKind::Entry), truth);
+  EXPECT_EQ(counted(attachment, made, PointKind::Exit), truth);
+  leave(attachment);
+  EXPECT_EQ(footprint_of(victim_.pid()), before);
+  EXPECT_EQ(numbers_of(victim_.ask("shapes 1")).at("early"), 10001U);
+  EXPECT_EQ(counted(attachment, made, PointKind::Exit), truth);
+  EXPECT_EQ(victim_.finish(), 0);
+}
+
+TEST_F(ExitSessions, ComeAndGoUnderAStorm) {
+  EXPECT_EQ(victim_.ask("storm 4"), "storming");
+  for (int round = 0; round < 20; ++round) {
+    Attachment attachment = open();
+    const Plan made = install(attachment);
+    while (counted(attachment, made, PointKind::Exit)["target"] < 100)
+      sched_yield();
+    leave(attachment);
+  }
+  EXPECT_EQ(victim_.ask("calm"), "right");
+  EXPECT_EQ(victim_.finish(), 0);
+}
+
+// A window with a probe behind an instruction has one layer; the others are shared.
+TEST_F(ExitSessions, OfTwoTracersTheSecondIsRefusedWhatCannotBeShared) {
+  Attachment first = open();
+  const Plan mine = install(first);
+  Attachment second = open();
+  const Plan other = plan(second);
+  EXPECT_TRUE(other.refusals.empty());
+  const auto report = install_counters(second, *module_, other);
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_FALSE(report->refusals.empty());
+  for (const PointRefusal& refusal : report->refusals)
+    EXPECT_EQ(refusal.reason, RefusalReason::WindowInUse);
+  const Numbers truth = numbers_of(victim_.ask("shapes 1000"));
+  EXPECT_EQ(counted(first, mine, PointKind::Exit), truth);
+  EXPECT_EQ(counted(second, other, PointKind::Exit).at("target"), truth.at("target"));
+  ASSERT_TRUE(first.detach().has_value());
+  EXPECT_EQ(numbers_of(victim_.ask("shapes 1000")).at("early"), 2000U);
+  leave(second);
+}
+
+// Wherever the thread is when a session comes or goes.
+TEST_F(ExitSessions, ComeAndGoAtEveryInstruction) {
+  constexpr unsigned kStride = 7;
+  uint64_t rounds = 0;
+  for (unsigned step = 0; step < 600; step += kStride) {
+    stop_in_shapes("shapes 1", step);
+    Attachment attachment = open();
+    install(attachment);
+    kill(victim_.pid(), SIGCONT);
+    ++rounds;
+    ASSERT_EQ(numbers_of(victim_.read_line())["early"], rounds) << "installed at step " << step;
+    stop_in_shapes("shapes 1", step);
+    ASSERT_NO_FATAL_FAILURE(leave(attachment));
+    kill(victim_.pid(), SIGCONT);
+    ++rounds;
+    ASSERT_EQ(numbers_of(victim_.read_line())["early"], rounds) << "removed at step " << step;
+  }
+  EXPECT_EQ(victim_.finish(), 0);
+}
+
+// The forms of memcpy and its kin that check a size run on into those that do not.
+TEST_F(ExitSessions, CountExitsOfTheCheckingFunctionsOfTheCLibrary) {
+  const auto library = module_of(victim_.pid(), "/libc.so.6");
+  std::vector<Request> exits;
+  for (const target::Function& function : library->image.functions())
+    exits.push_back({RequestKind::Exits, function.address});
+  std::vector<Request> running_on;
+  for (const Point& point : plan_windows(library->code, exits).points) {
+    const bool runs_on = point.side == Side::Passed && point.tail_call;
+    if (!runs_on) continue;
+    running_on.push_back({RequestKind::Entry, exits[point.request].address});
+    running_on.push_back(exits[point.request]);
+  }
+  ASSERT_FALSE(running_on.empty());
+  Attachment attachment = open();
+  const Plan made = plan_windows(library->code, running_on);
+  EXPECT_TRUE(made.refusals.empty());
+  const auto report = install_counters(attachment, *library, made);
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_EQ(victim_.ask_number("copies 5000"), 20000);
+  Numbers sums;
+  for (uint32_t i = 0; i < made.points.size(); ++i)
+    sums[made.points[i].kind == PointKind::Exit ? "exits" : "entries"] += cell(attachment, i);
+  EXPECT_EQ(sums, (Numbers{{"entries", 20000}, {"exits", 20000}}));
+  leave(attachment);
+}
+
+}  // namespace
+}  // namespace clew::inline_
