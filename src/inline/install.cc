@@ -14,6 +14,7 @@
 #include "inline/attachment_state.h"
 #include "inline/program_counters.h"
 #include "inline/text_image.h"
+#include "inline/trampoline_check.h"
 #include "runtime/blob.h"
 #include "runtime/d_blob.h"
 
@@ -189,8 +190,12 @@ class LayoutMaker {
   std::optional<RefusalReason> place(TrampolineRequest& request, PlannedWindow planned) {
     const abi::ExtentRecord extent = state_.arena.extents().records[planned.extent];
     request.destination = extent.address + extent.used_bytes;
-    auto trampoline = build_trampoline(request, environment_of(state_, planned.extent));
+    const StubEnvironment environment = environment_of(state_, planned.extent);
+    auto trampoline = build_trampoline(request, environment);
     if (!trampoline) return RefusalReason::NoNearMemory;
+    if (!check_trampoline(request, environment, trampoline->bytes, trampoline->patches)) {
+      return RefusalReason::WrongTrampoline;
+    }
     if (extent.used_bytes + trampoline->bytes.size() + 16 > extent.size_bytes) {
       return RefusalReason::NoNearMemory;
     }

@@ -52,6 +52,8 @@ Texts texts(RefusalReason reason) {
       return {"foreign-patch", "the bytes in memory are not those of the file"};
     case RefusalReason::NoNearMemory:
       return {"no-near-memory", "no free memory is within reach of a jump"};
+    case RefusalReason::WrongTrampoline:
+      return {"wrong-trampoline", "the code that would run there is not right: a fault of Clew's"};
   }
   return {"unknown", "unknown"};
 }

@@ -28,8 +28,9 @@ enum class RefusalReason : uint8_t {
   ColdPart,                // cold-part
   ForeignPatch,            // foreign-patch
   NoNearMemory,            // no-near-memory
+  WrongTrampoline,         // wrong-trampoline
 };
-inline constexpr unsigned kRefusalReasons = 20;
+inline constexpr unsigned kRefusalReasons = 21;
 
 // The stable name, as in the comments above.
 std::string_view name(RefusalReason reason);

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inline/trampoline_check.h"
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "abi/arena.h"
+#include "inline/decode.h"
+#include "runtime/blob.h"
+
+namespace clew::inline_ {
+namespace {
+
+using abi::Register;
+using runtime::StubCall;
+
+constexpr uint8_t kNop = 0x90;
+constexpr uint8_t kInt3 = 0xcc;
+constexpr uint8_t kJump = 0xe9;
+constexpr uint8_t kCall = 0xe8;
+constexpr uint8_t kGroupFive = 0xff;
+constexpr uint8_t kCallOfGroup = 2;  // ModRM.reg
+constexpr uint8_t kJumpOfGroup = 4;
+
+// An instruction of the window as the file has it.
+struct Original {
+  std::span<const uint8_t> bytes;
+  Decoded decoded;
+  uint64_t next = 0;  // Address behind it, load time.
+
+  // Where its displacement leads; of a branch, or relative to rip.
+  [[nodiscard]] uint64_t target() const {
+    const bool has_field = decoded.rip_relative;
+    const unsigned at = has_field ? decoded.displacement_offset : decoded.immediate_offset;
+    const unsigned size = has_field ? decoded.displacement_size : decoded.immediate_size;
+    return next + static_cast<uint64_t>(signed_field(bytes, at, size));
+  }
+};
+
+// A jump out of line that was met, and where its code has to lead.
+struct SlowPath {
+  StubCall call;
+  uint64_t code = 0;  // What the jump leads to.
+  uint64_t run = 0;
+  uint64_t skip = 0;
+};
+
+// A call's copy pushes the address behind the original and jumps.
+bool goes_on(Flow flow) {
+  return flow == Flow::Next || flow == Flow::Nop || flow == Flow::Conditional;
+}
+
+class Checker {
+ public:
+  Checker(const TrampolineRequest& request, const StubEnvironment& environment,
+          std::span<const uint8_t> bytes)
+      : request_(request), environment_(environment), bytes_(bytes) {}
+
+  Expected<void> run() {
+    const Window& window = *request_.window;
+    for (unsigned i = 0; i < window.instructions.size(); ++i) {
+      before(i);
+      copy(i);
+      stubs(i, Side::Passed);
+    }
+    if (copied_ != window.size_bytes) wrong("a window that is not all copied");
+    if (window.falls_through != goes_on_) wrong("where the window ends");
+    if (window.falls_through) jump_to(load_address(window.size_bytes));
+    slow_paths();
+    for (uint32_t i = 0; i < abi::kCopyHeadBytes; ++i)
+      expect({kInt3}, "the end");
+    if (at_ != bytes_.size()) wrong("bytes behind the end");
+    if (wrong_.empty()) return {};
+    return fail(ErrorCode::Refused, fmt::format("the trampoline of {:#x} is wrong at byte {}: {}",
+                                                load_address(0), wrong_at_, wrong_));
+  }
+
+ private:
+  [[nodiscard]] uint64_t load_address(uint64_t offset) const {
+    return request_.window->address + request_.load_bias + offset;
+  }
+  [[nodiscard]] uint64_t here() const { return request_.destination + at_; }
+  [[nodiscard]] uint64_t stub_call(StubCall call) const {
+    return environment_.blob_address + runtime::stub_call_offset(environment_.session, call);
+  }
+
+  // The first finding counts; what follows is read from anywhere.
+  void wrong(std::string_view what) {
+    if (!wrong_.empty()) return;
+    wrong_ = what;
+    wrong_at_ = at_;
+  }
+
+  // --- bytes
+  std::span<const uint8_t> take(size_t size, std::string_view what) {
+    if (!wrong_.empty() || size > bytes_.size() - at_) {
+      wrong(what);
+      return {};
+    }
+    at_ += size;
+    return bytes_.subspan(at_ - size, size);
+  }
+  void expect(std::span<const uint8_t> wanted, std::string_view what) {
+    const size_t begin = at_;
+    const auto found = take(wanted.size(), what);
+    if (std::equal(found.begin(), found.end(), wanted.begin(), wanted.end())) return;
+    at_ = begin;
+    wrong(what);
+  }
+  void expect(std::initializer_list<uint8_t> wanted, std::string_view what) {
+    expect(std::span(wanted.begin(), wanted.size()), what);
+  }
+  void expect_word(uint32_t wanted, std::string_view what) {
+    uint8_t bytes[sizeof wanted];
+    std::memcpy(bytes, &wanted, sizeof wanted);
+    expect(bytes, what);
+  }
+  uint64_t read_target(std::string_view what) {
+    const auto field = take(4, what);
+    return field.empty() ? 0 : here() + static_cast<uint64_t>(signed_field(field, 0, 4));
+  }
+  void expect_target(uint64_t wanted, std::string_view what) {
+    if (read_target(what) != wanted) wrong(what);
+  }
+  [[nodiscard]] uint8_t peek() const { return at_ < bytes_.size() ? bytes_[at_] : kInt3; }
+
+  void jump_to(uint64_t target) {
+    expect({kJump}, "a jump");
+    expect_target(target, "where a jump leads");
+  }
+
+  // --- probes
+  [[nodiscard]] bool has_points(unsigned instruction, Side side) const {
+    return std::any_of(request_.points.begin(), request_.points.end(), [&](const Point& point) {
+      return point.instruction == instruction && point.side == side;
+    });
+  }
+  // The nops that keep the heads of copies apart, the link to the layer below, the stubs.
+  void before(unsigned instruction) {
+    const bool has_link = (request_.lower_points >> instruction & 1) != 0;
+    if (!has_link && !has_points(instruction, Side::Before)) return;
+    for (uint32_t i = 0; i + 1 < abi::kCopyHeadBytes && peek() == kNop; ++i)
+      ++at_;
+    if (has_link) {
+      const auto link = link_bytes(here(), request_.lower_probes[instruction]);
+      expect(link, "the link to the layer below");
+    }
+    stubs(instruction, Side::Before);
+  }
+  void stubs(unsigned instruction, Side side) {
+    for (size_t i = 0; i < request_.points.size(); ++i) {
+      const Point& point = request_.points[i];
+      if (point.instruction != instruction || point.side != side) continue;
+      request_.loader_hook ? loader_stub() : stub(point, request_.bodies[i]);
+    }
+  }
+  void loader_stub() {
+    expect({0x41, 0x52, kCall}, "the loader's hook");
+    expect_target(stub_call(StubCall::Loader), "the loader's hook");
+    expect({0x41, 0x5a}, "the loader's hook");
+  }
+  void stub(const Point& point, const BodyShape& shape);
+  void owner_check(SlowPath& path);
+  void push_or_pop(const BodyShape& shape, bool is_push);
+  void slow_paths();
+  void slot_operand(uint32_t field) { expect_word(environment_.low_address + field, "the slot"); }
+
+  // --- copies
+  void copy(unsigned index);
+  void copy_with_target(const Original& original, std::span<const uint8_t> bytes);
+  void copy_conditional(unsigned index, const Original& original);
+  void copy_count_jump(unsigned index, const Original& original);
+  void copy_call(const Original& original);
+  void over_taken(unsigned index, uint64_t target, uint64_t over);
+
+  const TrampolineRequest& request_;
+  const StubEnvironment& environment_;
+  std::span<const uint8_t> bytes_;
+  size_t at_ = 0;
+  uint32_t copied_ = 0;   // Bytes of the window.
+  bool goes_on_ = false;  // Behind the last copy.
+  std::string wrong_;
+  size_t wrong_at_ = 0;
+  std::vector<SlowPath> slow_paths_;
+};
+
+// --- the template (trampoline.h)
+
+void Checker::owner_check(SlowPath& path) {
+  if (environment_.fs_base_instruction) {
+    expect({0xf3, 0x49, 0x0f, 0xae, 0xc2}, "rdfsbase r10");
+  } else {
+    expect({0x64, 0x4c, 0x8b, 0x14, 0x25, 0, 0, 0, 0}, "mov r10, fs:[0]");
+  }
+  expect({0x4c, 0x03, 0x14, 0x25}, "add r10, [cookie]");
+  expect_word(environment_.low_address + abi::kCookieOffset, "the cookie");
+  expect({0x65, 0x4c, 0x3b, 0x14, 0x25}, "cmp r10, gs:[owner]");
+  slot_operand(offsetof(abi::SlotControl, owner));
+  expect({0x0f, 0x85}, "jne claim");
+  path.code = read_target("jne claim");
+}
+
+void Checker::push_or_pop(const BodyShape& shape, bool is_push) {
+  for (unsigned i = 0; i < 16; ++i) {
+    const unsigned number = is_push ? i : 15 - i;
+    const auto r = static_cast<Register>(number);
+    if (r == Register::R10 || !shape.clobbers.has(r)) continue;
+    if (number >= 8) expect({0x41}, "a saved register");
+    expect({static_cast<uint8_t>((is_push ? 0x50 : 0x58) + (number & 7))}, "a saved register");
+  }
+}
+
+void Checker::stub(const Point& point, const BodyShape& shape) {
+  const bool in_flight = point.kind == PointKind::Offset;
+  SlowPath claim{.call = StubCall::Claim};
+  SlowPath busy{.call = StubCall::Busy};
+  if (in_flight) expect({0x48, 0x8d, 0x64, 0x24, 0x80, 0x9c, 0xfc}, "lea rsp ; pushfq ; cld");
+  expect({0x41, 0x52}, "push r10");
+  owner_check(claim);
+  claim.run = here();
+  if (shape.guarded) {
+    expect({0x65, 0x48, 0x83, 0x3c, 0x25}, "cmp gs:[busy], 0");
+    slot_operand(offsetof(abi::SlotControl, busy));
+    expect({0x00, 0x0f, 0x85}, "jne busy");
+    busy.code = read_target("jne busy");
+    busy.run = here();
+    expect({0x65, 0x48, 0x89, 0x24, 0x25}, "mov gs:[busy], rsp");
+    slot_operand(offsetof(abi::SlotControl, busy));
+  }
+  push_or_pop(shape, true);
+  (void)take(shape.size_bytes, "a body");
+  push_or_pop(shape, false);
+  if (shape.guarded) {
+    expect({0x65, 0x48, 0xc7, 0x04, 0x25}, "mov gs:[busy], 0");
+    slot_operand(offsetof(abi::SlotControl, busy));
+    expect_word(0, "mov gs:[busy], 0");
+  }
+  claim.skip = busy.skip = here();
+  expect({0x41, 0x5a}, "pop r10");
+  if (in_flight) {
+    expect({0x9d, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0}, "popfq ; lea rsp");
+  }
+  slow_paths_.push_back(claim);
+  if (shape.guarded) slow_paths_.push_back(busy);
+}
+
+void Checker::slow_paths() {
+  for (const SlowPath& path : slow_paths_) {
+    if (path.code != here()) wrong("where a stub's jump out of line leads");
+    expect({kCall}, "a call of the runtime");
+    expect_target(stub_call(path.call), "a call of the runtime");
+    expect({0x0f, 0x85}, "jnz run");
+    expect_target(path.run, "jnz run");
+    jump_to(path.skip);
+  }
+}
+
+// --- copies (relocate.h)
+
+void Checker::copy(unsigned index) {
+  const Displaced& displaced = request_.window->instructions[index];
+  const auto bytes =
+      std::span(request_.window->original).subspan(displaced.offset, displaced.length);
+  const auto decoded = decode_with_zydis(bytes);
+  if (!decoded || decoded->length != displaced.length || displaced.offset != copied_) {
+    return wrong("no instruction to be copied");
+  }
+  copied_ += displaced.length;
+  goes_on_ = goes_on(decoded->flow);
+  const Original original{bytes, *decoded, load_address(displaced.offset + displaced.length)};
+  switch (decoded->flow) {
+    case Flow::Next:
+    case Flow::Nop:
+    case Flow::Return:
+    case Flow::IndirectJump:
+      if (decoded->rip_relative) return copy_with_target(original, bytes);
+      return expect(bytes, "a copy");
+    case Flow::Jump:
+      return jump_to(original.target());
+    case Flow::Conditional:
+      return copy_conditional(index, original);
+    case Flow::Call:
+    case Flow::IndirectCall:
+      return copy_call(original);
+    case Flow::Int3:
+    case Flow::Trap:
+    case Flow::System:
+    case Flow::Bad:
+      return wrong("an instruction that is never displaced");
+  }
+}
+
+// `bytes` but for the field, which leads to where the original's leads.
+void Checker::copy_with_target(const Original& original, std::span<const uint8_t> bytes) {
+  const unsigned field = original.decoded.displacement_offset;
+  expect(bytes.first(field), "a copy");
+  const auto found = take(4, "a copy's displacement");
+  expect(bytes.subspan(field + 4), "a copy");
+  if (found.empty()) return;
+  const uint64_t target = here() + static_cast<uint64_t>(signed_field(found, 0, 4));
+  if (target != original.target()) wrong("what a copy's displacement leads to");
+}
+
+void Checker::copy_conditional(unsigned index, const Original& original) {
+  const uint8_t opcode = original.bytes[original.decoded.immediate_offset - 1U];
+  constexpr uint8_t kFirstCount = 0xe0;  // loopne, loope, loop, jrcxz
+  constexpr uint8_t kLastCount = 0xe3;
+  const bool is_short = original.decoded.immediate_size == 1;
+  if (is_short && opcode >= kFirstCount && opcode <= kLastCount) {
+    return copy_count_jump(index, original);
+  }
+  const auto condition = static_cast<uint8_t>(0x80 | (opcode & 15));
+  if (!has_points(index, Side::Taken)) {
+    expect({0x0f, condition}, "a conditional jump");
+    return expect_target(original.target(), "where a conditional jump leads");
+  }
+  expect({0x0f, static_cast<uint8_t>(condition ^ 1)}, "a conditional jump");
+  const uint64_t over = read_target("a conditional jump");
+  over_taken(index, original.target(), over);
+}
+
+void Checker::copy_count_jump(unsigned index, const Original& original) {
+  expect(original.bytes.first(original.bytes.size() - 1), "a loop");
+  expect({kJumpSizeBytes, kJump}, "a loop");
+  const uint64_t over = read_target("a loop");
+  over_taken(index, original.target(), over);
+}
+
+// probe ; jmp target ; over:
+void Checker::over_taken(unsigned index, uint64_t target, uint64_t over) {
+  stubs(index, Side::Taken);
+  jump_to(target);
+  if (over != here()) wrong("the jump over what runs when a branch is taken");
+}
+
+// push low ; mov dword [rsp + 4], high ; jmp
+void Checker::copy_call(const Original& original) {
+  expect({0x68}, "a return address");
+  expect_word(static_cast<uint32_t>(original.next), "a return address");
+  expect({0xc7, 0x44, 0x24, 0x04}, "a return address");
+  expect_word(static_cast<uint32_t>(original.next >> 32), "a return address");
+  if (original.decoded.flow == Flow::Call) return jump_to(original.target());
+  std::vector<uint8_t> bytes(original.bytes.begin(), original.bytes.end());
+  const auto opcode = std::find(bytes.begin(), bytes.end(), kGroupFive);
+  if (bytes.end() - opcode < 2 || (opcode[1] >> 3 & 7) != kCallOfGroup) return wrong("a call");
+  opcode[1] = static_cast<uint8_t>((opcode[1] & 0xc7) | kJumpOfGroup << 3);
+  if (original.decoded.rip_relative) return copy_with_target(original, bytes);
+  expect(bytes, "a call");
+}
+
+// The jump, or the hop's jump and the short one to the hop.
+Expected<void> check_patches(const TrampolineRequest& request, std::span<const Patch> patches) {
+  const Window& window = *request.window;
+  const bool has_hop = window.window_class == WindowClass::ShortJump;
+  const auto leads = [&](const Patch& patch, uint64_t from, uint8_t opcode, unsigned field_bytes,
+                         uint64_t to) {
+    const unsigned size = 1 + field_bytes;
+    const bool is_here = patch.address == from + request.load_bias && patch.size_bytes == size;
+    const std::span<const uint8_t> bytes(patch.replacement);
+    return is_here && bytes[0] == opcode &&
+           patch.address + size + static_cast<uint64_t>(signed_field(bytes, 1, field_bytes)) == to;
+  };
+  const uint64_t hop = has_hop ? window.hop_address : window.address;
+  const bool is_right =
+      patches.size() == (has_hop ? 2 : 1) &&
+      leads(patches[0], hop, kJump, 4, request.destination) &&
+      (!has_hop || leads(patches[1], window.address, 0xeb, 1, hop + request.load_bias));
+  if (is_right) return {};
+  return fail(ErrorCode::Refused, fmt::format("the jump at {:#x} leads to something else",
+                                              window.address + request.load_bias));
+}
+
+}  // namespace
+
+Expected<void> check_trampoline(const TrampolineRequest& request,
+                                const StubEnvironment& environment, std::span<const uint8_t> bytes,
+                                std::span<const Patch> patches) {
+  CLEW_TRY(check_patches(request, patches));
+  return Checker(request, environment, bytes).run();
+}
+
+}  // namespace clew::inline_

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trampolines of installed binaries are right; each of them with one wrong bit is not.
+#include "inline/trampoline_check.h"
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "inline/image_text.h"
+#include "inline/windows.h"
+#include "target/module_image.h"
+
+namespace clew::inline_ {
+namespace {
+
+constexpr uint64_t kBias = 0x5555'5555'4000;
+constexpr uint64_t kDistance = 64U << 20;  // Of the arena, behind the module.
+
+Plan plan_of(const std::string& path) {
+  const auto image = target::ModuleImage::read(path);
+  if (!image) return {};
+  const auto text = text_of(*image);
+  if (!text) return {};
+  const ModuleCode code = analyse(*text);
+  std::vector<Request> requests;
+  for (const target::Function& function : image->functions()) {
+    requests.push_back({RequestKind::Entry, function.address});
+    requests.push_back({RequestKind::Exits, function.address});
+    requests.push_back({RequestKind::Offset, function.address});
+  }
+  return plan_windows(code, requests);
+}
+
+// One window of a plan as the arena of a process would get it.
+struct Built {
+  TrampolineRequest request;
+  StubEnvironment environment;
+  std::vector<BodyShape> bodies;
+  Trampoline trampoline;
+
+  [[nodiscard]] bool is_right() const {
+    return check_trampoline(request, environment, trampoline.bytes, trampoline.patches).has_value();
+  }
+  // Whether a byte of the trampoline belongs to a body.
+  [[nodiscard]] bool is_body(size_t at) const {
+    for (size_t i = 0; i < bodies.size(); ++i) {
+      const uint32_t begin = trampoline.body_offsets[i];
+      if (at >= begin && at < begin + bodies[i].size_bytes) return true;
+    }
+    return false;
+  }
+};
+
+class Trampolines : public testing::Test {
+ protected:
+  void build(const Plan& plan, uint32_t window, Built& built) {
+    const std::span<const Point> points = plan.points_of(window);
+    for (size_t i = 0; i < points.size(); ++i) {
+      built.bodies.push_back({.size_bytes = static_cast<uint32_t>(random_() % 40),
+                              .clobbers = abi::RegisterSet(random_() & 0xffef),
+                              .guarded = (random_() & 1) != 0});
+    }
+    built.environment = {.low_address = 0x1000'0000,
+                         .session = static_cast<uint32_t>(random_() % 4),
+                         .blob_address = kBias + plan.windows.back().address + kDistance,
+                         .fs_base_instruction = (random_() & 1) != 0};
+    built.request = {.window = &plan.windows[window],
+                     .points = points,
+                     .bodies = built.bodies,
+                     .load_bias = kBias,
+                     .destination = built.environment.blob_address + 0x2000};
+    if ((random_() & 3) == 0 && points.front().side == Side::Before) {
+      built.request.lower_points = 1U << points.front().instruction;
+      built.request.lower_probes[points.front().instruction] = built.request.destination - 0x100;
+    }
+    auto trampoline = build_trampoline(built.request, built.environment);
+    ASSERT_TRUE(trampoline.has_value()) << trampoline.error().message;
+    built.trampoline = std::move(*trampoline);
+  }
+
+  std::mt19937_64 random_{11};
+};
+
+// Forms of what a window has, so that one of each kind is changed bit by bit.
+std::string kind_of(const Window& window, std::span<const Point> points) {
+  std::string kind;
+  for (const Displaced& displaced : window.instructions)
+    kind += static_cast<char>('a' + static_cast<int>(displaced.form));
+  for (const Point& point : points) {
+    kind += static_cast<char>('0' + static_cast<int>(point.kind));
+    kind += static_cast<char>('0' + static_cast<int>(point.side));
+  }
+  return kind;
+}
+
+TEST_F(Trampolines, OfInstalledBinariesAreRight) {
+  size_t checked = 0;
+  for (const char* path : {"/lib/x86_64-linux-gnu/libc.so.6", "/usr/bin/redis-server",
+                           "/lib/x86_64-linux-gnu/libstdc++.so.6"}) {
+    const Plan plan = plan_of(path);
+    for (uint32_t i = 0; i < plan.windows.size(); ++i) {
+      if (plan.points_of(i).empty()) continue;
+      Built built;
+      build(plan, i, built);
+      const auto answer = check_trampoline(built.request, built.environment, built.trampoline.bytes,
+                                           built.trampoline.patches);
+      ASSERT_TRUE(answer.has_value()) << path << ": " << answer.error().message;
+      ++checked;
+    }
+  }
+  EXPECT_GT(checked, 5000U);
+}
+
+TEST_F(Trampolines, WithOneWrongBitAreRefused) {
+  const Plan plan = plan_of("/lib/x86_64-linux-gnu/libc.so.6");
+  std::map<std::string, uint32_t> kinds;
+  for (uint32_t i = 0; i < plan.windows.size(); ++i) {
+    if (!plan.points_of(i).empty()) kinds.emplace(kind_of(plan.windows[i], plan.points_of(i)), i);
+  }
+  ASSERT_GT(kinds.size(), 50U);
+  size_t changed = 0;
+  for (const auto& [kind, window] : kinds) {
+    Built built;
+    build(plan, window, built);
+    ASSERT_TRUE(built.is_right());
+    for (size_t bit = 0; bit < 8 * built.trampoline.bytes.size(); ++bit) {
+      if (built.is_body(bit / 8)) continue;
+      uint8_t& byte = built.trampoline.bytes[bit / 8];
+      const uint8_t before = byte;
+      byte ^= static_cast<uint8_t>(1U << bit % 8);
+      EXPECT_FALSE(built.is_right()) << kind << ": bit " << bit;
+      byte = before;
+      ++changed;
+    }
+  }
+  EXPECT_GT(changed, 50'000U);
+}
+
+// What the window says of its instructions is not what its bytes are.
+TEST_F(Trampolines, OfAWrongAnalysisAreRefused) {
+  const Plan plan = plan_of("/lib/x86_64-linux-gnu/libc.so.6");
+  size_t refused = 0;
+  for (uint32_t i = 0; i < plan.windows.size(); ++i) {
+    Plan wrong = {.windows = {plan.windows[i]},
+                  .points = {plan.points_of(i).begin(), plan.points_of(i).end()},
+                  .refusals = {}};
+    for (Point& point : wrong.points)
+      point.window = 0;
+    bool has_target = false;
+    for (Displaced& displaced : wrong.windows[0].instructions) {
+      has_target |= displaced.target != 0;
+      displaced.target += displaced.target != 0 ? 1 : 0;
+    }
+    if (!has_target || wrong.points.empty()) continue;
+    Built built;
+    build(wrong, 0, built);
+    EXPECT_FALSE(built.is_right());
+    ++refused;
+  }
+  EXPECT_GT(refused, 500U);
+}
+
+TEST_F(Trampolines, JumpsThatLeadElsewhereAreRefused) {
+  const Plan plan = plan_of("/lib/x86_64-linux-gnu/libc.so.6");
+  for (uint32_t i = 0; i < 500; ++i) {
+    if (plan.points_of(i).empty()) continue;
+    Built built;
+    build(plan, i, built);
+    for (Patch& patch : built.trampoline.patches) {
+      for (unsigned at = 0; at < patch.size_bytes; ++at) {
+        patch.replacement[at] ^= 4;
+        EXPECT_FALSE(built.is_right());
+        patch.replacement[at] ^= 4;
+      }
+    }
+    EXPECT_TRUE(built.is_right());
+  }
+}
+
+}  // namespace
+}  // namespace clew::inline_
