@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of the program's stack a probe uses: what is below the stack pointer of the call, less
+// the return address. Measured by paint, without any probe first.
+#include <gtest/gtest.h>
+
+#include "live/tracer.h"
+#include "live/victim.h"
+
+namespace clew::live {
+namespace {
+
+struct Depth {
+  uint64_t deepest = 0;
+  uint64_t usual = 0;
+};
+
+Depth depth_with(const std::string& query) {
+  Victim victim("painted");
+  victim.run(100);
+  const uint64_t alone = victim.counts().at("deepest");
+  Tracer tracer = Tracer::attach(victim.pid(), query);
+  victim.run(1000);
+  const Numbers found = victim.counts();
+  EXPECT_EQ(tracer.finish().status, 0) << query;
+  return {found.at("deepest") - alone, found.at("usual") - alone};
+}
+
+const std::string kEntry = "from e in entry(\"painted!touched\") ";
+const std::string kReturn = "from e in return(\"painted!touched\") ";
+
+// At the first hit a thread takes a slot, in C.
+TEST(Depth, CountsAndTimesUse128Bytes) {
+  for (const std::string& query :
+       {kEntry + "select count()", kEntry + "select sum(e.arg0), max(e.arg0)",
+        kReturn + "select avg(e.elapsed)", kReturn + "select quantize(e.elapsed)",
+        kEntry + "select time = e.time, first = e.arg0"}) {
+    const Depth depth = depth_with(query);
+    RecordProperty(query, std::to_string(depth.usual) + ", " + std::to_string(depth.deepest));
+    EXPECT_LE(depth.usual, 128U) << query;
+    EXPECT_LE(depth.deepest, 256U) << query;
+  }
+}
+
+// Accessors are C, with frames of their own.
+TEST(Depth, WhatCallsAccessorsUsesHalfAKilobyte) {
+  for (const std::string& query :
+       {kEntry + "group by e.arg0 select e.arg0, count()", kEntry + "select str(e.arg1), e.arg0",
+        kEntry + "group by str(e.arg1) select str(e.arg1), count()"}) {
+    const Depth depth = depth_with(query);
+    RecordProperty(query, std::to_string(depth.usual) + ", " + std::to_string(depth.deepest));
+    EXPECT_LE(depth.deepest, 512U) << query;
+  }
+}
+
+}  // namespace
+}  // namespace clew::live
