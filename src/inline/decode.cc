@@ -2,6 +2,7 @@
 // The table-driven decoder, and Zydis behind it.
 #include "inline/decode.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <initializer_list>
@@ -315,6 +316,11 @@ Flow flow_of(const ZydisDecodedInstruction& instruction) {
   return relative ? Flow::Conditional : Flow::Next;
 }
 
+// VEX jumps on mask registers: Zydis reads them in every mode, all other CPUs refuse them.
+bool is_of_knights_corner(ZydisMnemonic mnemonic) {
+  return mnemonic == ZYDIS_MNEMONIC_JKZD || mnemonic == ZYDIS_MNEMONIC_JKNZD;
+}
+
 ZydisDecoder make_decoder() {
   ZydisDecoder decoder;
   ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
@@ -331,6 +337,7 @@ std::optional<Decoded> decode_with_zydis(std::span<const uint8_t> bytes) {
                                                   &instruction))) {
     return std::nullopt;
   }
+  if (is_of_knights_corner(instruction.mnemonic)) return std::nullopt;
   Decoded decoded;
   decoded.length = instruction.length;
   decoded.flow = flow_of(instruction);
@@ -354,6 +361,17 @@ std::optional<Decoded> decode(std::span<const uint8_t> bytes) {
     if (decoded.length != 0) return decoded;
   }
   return decode_with_zydis(bytes);
+}
+
+unsigned opcode_offset(std::span<const uint8_t> bytes) {
+  const auto is_prefix = [](uint8_t byte) {
+    static constexpr uint8_t kLegacy[] = {0x66, 0x67, 0xf0, 0xf2, 0xf3, 0x26,
+                                          0x2e, 0x36, 0x3e, 0x64, 0x65};
+    const bool rex = (byte & 0xf0) == 0x40;
+    return rex || std::find(std::begin(kLegacy), std::end(kLegacy), byte) != std::end(kLegacy);
+  };
+  const auto opcode = std::find_if_not(bytes.begin(), bytes.end(), is_prefix);
+  return static_cast<unsigned>(opcode - bytes.begin());
 }
 
 int64_t signed_field(std::span<const uint8_t> bytes, unsigned offset, unsigned size) {

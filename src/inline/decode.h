@@ -32,6 +32,10 @@ std::optional<Decoded> decode(std::span<const uint8_t> bytes);
 // The same, by Zydis alone: the reference for tests.
 std::optional<Decoded> decode_with_zydis(std::span<const uint8_t> bytes);
 
+// Of the opcode of one whole instruction: the first byte that is neither a legacy prefix nor REX. A
+// REX counts only directly in front of it; elsewhere it is void, and may stand anywhere.
+unsigned opcode_offset(std::span<const uint8_t> bytes);
+
 // The signed little-endian field of `size` (1, 2, 4 or 8) bytes at `offset`.
 int64_t signed_field(std::span<const uint8_t> bytes, unsigned offset, unsigned size);
 

@@ -23,27 +23,9 @@ constexpr std::array<uint8_t, 9> kLongSignalReturn = {0x48, 0xc7, 0xc0, 0x0f, 0x
 
 using Refused = tl::unexpected<RefusalReason>;
 
-bool is_legacy_prefix(uint8_t byte) {
-  static constexpr uint8_t kPrefixes[] = {0x66, 0x67, 0xf0, 0xf2, 0xf3, 0x26,
-                                          0x2e, 0x36, 0x3e, 0x64, 0x65};
-  return std::find(std::begin(kPrefixes), std::end(kPrefixes), byte) != std::end(kPrefixes);
-}
-
 bool has_prefix(std::span<const uint8_t> bytes, uint8_t wanted) {
-  for (const uint8_t byte : bytes) {
-    if (byte == wanted) return true;
-    if (!is_legacy_prefix(byte)) return false;
-  }
-  return false;
-}
-
-// The first byte that is neither a legacy prefix nor REX.
-unsigned opcode_offset(std::span<const uint8_t> bytes) {
-  unsigned at = 0;
-  while (at + 1 < bytes.size() && is_legacy_prefix(bytes[at]))
-    ++at;
-  if (at + 1 < bytes.size() && (bytes[at] & 0xf0) == 0x40) ++at;
-  return at;
+  const auto prefixes = bytes.first(opcode_offset(bytes));
+  return std::find(prefixes.begin(), prefixes.end(), wanted) != prefixes.end();
 }
 
 Form branch_form(const Instruction& instruction, std::span<const uint8_t> bytes) {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "inline/decode.h"
 
 namespace clew::inline_ {
 
@@ -89,7 +90,7 @@ class Writer {
   //   jncc over ; probe ; jmp target ; over:
   Expected<void> write_conditional(unsigned index, uint64_t target) {
     const std::span<const uint8_t> bytes = original(window_.instructions[index]);
-    const bool is_short = bytes.size() < 6;
+    const bool is_short = bytes[opcode_offset(bytes)] != 0x0f;
     const uint8_t opcode = bytes[bytes.size() - (is_short ? 2 : 5)];
     const auto condition = static_cast<uint8_t>(opcode & 15);
     if (!has_taken(index)) return put_conditional(condition, target);
@@ -123,9 +124,9 @@ class Writer {
   [[nodiscard]] std::vector<uint8_t> as_jump(const Displaced& displaced) const {
     const std::span<const uint8_t> call = original(displaced);
     std::vector<uint8_t> bytes(call.begin(), call.end());
-    const auto opcode = std::find(bytes.begin(), bytes.end(), 0xff);
-    CLEW_ASSERT(bytes.end() - opcode >= 2);
-    opcode[1] = static_cast<uint8_t>(opcode[1] ^ kCallToJump);
+    const unsigned opcode = opcode_offset(call);
+    CLEW_ASSERT(opcode + 2 <= bytes.size() && bytes[opcode] == 0xff);
+    bytes[opcode + 1] = static_cast<uint8_t>(bytes[opcode + 1] ^ kCallToJump);
     return bytes;
   }
 
