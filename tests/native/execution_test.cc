@@ -13,37 +13,12 @@
 #include "isa/random_program.h"
 #include "machine.h"
 #include "native/analysis.h"
-#include "native/print.h"
+#include "trial.h"
 
 namespace clew::native {
 namespace {
 
 using isa::Instruction;
-
-constexpr uint32_t kResultOffset = 3000;  // A window offset that the tests' programs do not use.
-
-// An unconditional far jump from instruction `from` to instruction `to`.
-Instruction far_jump(size_t from, size_t to) {
-  return {
-      .opcode = 0x06,
-      .immediate = static_cast<int32_t>(static_cast<int64_t>(to) - static_cast<int64_t>(from) - 1)};
-}
-
-// The same program, but each exit stores r0 at kResultOffset: native bodies have no result.
-isa::Program storing_result(const isa::Program& program) {
-  isa::Program out = program;
-  const size_t end = out.code.size();
-  for (size_t i = 0; i < end; ++i) {
-    if (out.code[i].opcode == 0x95) out.code[i] = far_jump(i, end);
-    if (out.code[i].opcode == isa::kLoad64Opcode) ++i;
-  }
-  out.code.push_back({.opcode = 0x18, .registers = 0x11, .immediate = kResultOffset});
-  out.code.push_back({});
-  out.code.push_back({.opcode = 0x7B, .registers = 0x01});
-  out.code.push_back({.opcode = 0xB7});
-  out.code.push_back({.opcode = 0x95});
-  return out;
-}
 
 // r1 = window pointer, r2 = length, then the program.
 isa::Program with_arguments(const std::vector<Instruction>& code, uint32_t pointer,
@@ -56,38 +31,6 @@ isa::Program with_arguments(const std::vector<Instruction>& code, uint32_t point
       {.opcode = 0xB7, .registers = 0x02, .immediate = static_cast<int32_t>(length)});
   out.code.insert(out.code.end(), code.begin(), code.end());
   return out;
-}
-
-uint64_t word_at(std::span<const uint8_t> window, uint32_t offset) {
-  uint64_t value = 0;
-  std::memcpy(&value, window.data() + offset, sizeof(value));
-  return value;
-}
-
-std::unique_ptr<Machine> machine(const MachineOptions& options = {}) {
-  auto made = Machine::make(options);
-  EXPECT_TRUE(made.has_value()) << made.error().message;
-  return std::move(*made);
-}
-
-// Every register its own value, so that a register that is not restored shows.
-RegisterFile marked_registers() {
-  RegisterFile registers = {};
-  for (uint64_t i = 0; i < registers.size(); ++i)
-    registers[i] = 0x1111'1111'1111'1111 * i + 7;
-  registers[4] = 0;
-  return registers;
-}
-
-// Translates, verifies and installs, or says why not.
-std::string prepare(Machine& on, const isa::Program& program,
-                    std::span<const uint64_t> site_constants = {}) {
-  const auto code = translate(program, on.environment(), site_constants);
-  if (!code) return "translate: " + code.error().message;
-  if (!on.install(*code)) return "out of reach";
-  const auto verified = verify::check(on.body(), on.policy(code->clobbers));
-  if (!verified) return verified.error().message + "\n" + print(*code);
-  return "";
 }
 
 struct Refusal {
@@ -174,49 +117,6 @@ void keep_to_point(isa::Program& program, PointKind point) {
     if (!loads || context_word(point, static_cast<uint32_t>(i.offset))) continue;
     i.offset = static_cast<int16_t>(offsetof(abi::Context, tid) + i.offset % 8);
   }
-}
-
-bool jumps(const Instruction& i) {
-  const isa::Class group = isa::class_of(i);
-  if (group != isa::Class::Jump64 && group != isa::Class::Jump32) return false;
-  return isa::jump_of(i) != isa::Jump::Call && isa::jump_of(i) != isa::Jump::Exit;
-}
-
-// Passes every constant that is moved into a register through a frame word that nobody else uses,
-// so that the translator cannot know it.
-isa::Program without_constants(const isa::Program& program) {
-  constexpr int16_t kWord = -504;
-  isa::Program out = program;
-  out.code.clear();
-  std::vector<size_t> place(program.code.size() + 1);
-  for (size_t i = 0; i < program.code.size(); ++i) {
-    const Instruction& from = program.code[i];
-    const bool wide = from.opcode == isa::kLoad64Opcode;
-    place[i] = out.code.size();
-    out.code.push_back(from);
-    if (wide) out.code.push_back(program.code[++i]);
-    if (!wide && from.opcode != 0xB7 && from.opcode != 0xB4) continue;
-    const auto r = static_cast<uint8_t>(from.destination());
-    out.code.push_back(
-        {.opcode = 0x7B, .registers = static_cast<uint8_t>(r << 4 | 10), .offset = kWord});
-    out.code.push_back(
-        {.opcode = 0x79, .registers = static_cast<uint8_t>(0xA0 | r), .offset = kWord});
-  }
-  place.back() = out.code.size();
-  for (size_t i = 0; i < program.code.size(); ++i) {
-    Instruction& at = out.code[place[i]];
-    if (program.code[i].opcode == isa::kLoad64Opcode) {
-      ++i;
-    } else if (jumps(program.code[i])) {
-      const bool far = at.opcode == 0x06;
-      const int64_t old = far ? at.immediate : at.offset;
-      const auto to = place[static_cast<size_t>(static_cast<int64_t>(i) + 1 + old)];
-      const int64_t distance = static_cast<int64_t>(to) - static_cast<int64_t>(place[i]) - 1;
-      if (far) at.immediate = static_cast<int32_t>(distance);
-      if (!far) at.offset = static_cast<int16_t>(distance);
-    }
-  }
-  return out;
 }
 
 void fill(std::span<uint8_t> window, uint64_t seed) {

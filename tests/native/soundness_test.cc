@@ -11,12 +11,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +20,7 @@
 #include "isa/random_program.h"
 #include "machine.h"
 #include "native/print.h"
+#include "trial.h"
 #include "verify/instruction.h"
 #include "verify/range.h"
 
@@ -163,28 +159,6 @@ std::vector<Mutant> accepted_mutants(Machine& on, const std::vector<Code>& codes
     accepted.push_back({std::move(bytes), code.clobbers});
   }
   return accepted;
-}
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // The sanitizers make system calls of their own.
-#else
-constexpr bool kSanitized = false;
-#endif
-
-// Kills the process at any system call other than those that the test's own code makes.
-bool forbid_system_calls() {
-  if (kSanitized) return true;
-  std::vector<sock_filter> filter = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
-  for (const int allowed : {SYS_mprotect, SYS_mmap, SYS_munmap, SYS_brk, SYS_madvise, SYS_exit,
-                            SYS_exit_group, SYS_rt_sigreturn}) {
-    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(allowed), 0, 1));
-    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-  }
-  filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
-  const sock_fprog program = {.len = static_cast<uint16_t>(filter.size()), .filter = filter.data()};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
 RegisterFile random_registers(std::mt19937_64& random) {
