@@ -116,7 +116,7 @@ void expect_alike(const Trial& trial, const NativeResult& native, bool with_kern
   if (!with_kernel) return;
   const isa::KernelRun kernel = isa::run_in_kernel(trial.program, trial.data);
   ASSERT_EQ(kernel.problem, "") << print(trial.program);
-  EXPECT_EQ(kernel.result, static_cast<uint32_t>(outcome->result)) << print(trial.program);
+  ASSERT_EQ(kernel.result, static_cast<uint32_t>(outcome->result)) << print(trial.program);
   ASSERT_TRUE(std::equal(kernel.data.begin(), kernel.data.end(), data)) << "the kernel differs\n"
                                                                         << print(trial.program);
 }
