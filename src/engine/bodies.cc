@@ -103,8 +103,9 @@ Expected<ArmReport> arm(inline_::Attachment& attachment, SiteSet& set, const pla
   modules.reserve(set.modules.size());
   for (const ModulePlan& module : set.modules)
     modules.push_back(points_of(set, module, lowered, catalog));
-  ArmReport report =
-      CLEW_TRY(arm_points(attachment, modules, rules_of(lowered, attachment.geometry())));
+  BodyRules rules = rules_of(lowered, attachment.geometry());
+  rules.policy.time_is_readable = attachment.time_is_readable();
+  ArmReport report = CLEW_TRY(arm_points(attachment, modules, rules));
   list_refusals(set, lowered, report.install.refusals);
   for (UnwinderFunction& function : set.unwinders) {
     function.is_armed = true;

@@ -3,6 +3,7 @@
 //
 // R1  Single decoding. A linear sweep; every byte belongs to one instruction. At most 64 KiB.
 // R2  Whitelist, by encoding: the table of decode.cc, and Zydis must read the same instruction.
+//     rdtsc and rdtscp only where the policy says that the time is readable.
 // R3  Prefixes: F0, 65, 66, REX as that table takes them, none without effect.
 // R4  Branch targets are instruction starts of the blob or its end.
 // R5  No indirect control flow, no return: the body ends by reaching its last byte + 1 (R11).
@@ -125,18 +126,20 @@ bool has_memory(const Instruction& i) {
   return i.first.kind == Operand::Kind::Memory || i.second.kind == Operand::Kind::Memory;
 }
 
+bool reads_time(const Instruction& i) {
+  return i.operation == Operation::ReadTime || i.operation == Operation::ReadTimeAndCpu;
+}
+
 abi::RegisterSet written_registers(const Instruction& i) {
   abi::RegisterSet set;
   if (writes_first(i)) set.add(i.first.in);
   const bool exchanges =
       i.operation == Operation::Exchange || i.operation == Operation::ExchangeAdd;
   if (exchanges && i.second.kind == Operand::Kind::Register) set.add(i.second.in);
-  const bool reads_time =
-      i.operation == Operation::ReadTime || i.operation == Operation::ReadTimeAndCpu;
   const bool writes_rax =
-      reads_time || i.operation == Operation::CompareExchange || i.operation == Operation::Call;
+      reads_time(i) || i.operation == Operation::CompareExchange || i.operation == Operation::Call;
   if (writes_rax) set.add(Register::Rax);
-  if (reads_time) set.add(Register::Rdx);
+  if (reads_time(i)) set.add(Register::Rdx);
   if (i.operation == Operation::ReadTimeAndCpu) set.add(Register::Rcx);
   return set;
 }
@@ -179,6 +182,9 @@ Expected<void> Checker::decode_all() {
     const auto theirs = decode_by_zydis(bytes_.subspan(offset));
     if (!ours) return refuse(offset, "R2", "not a whitelisted instruction");
     if (!theirs || *ours != *theirs) return refuse(offset, "R2", "the two decoders disagree");
+    if (reads_time(*ours) && !policy_.time_is_readable) {
+      return refuse(offset, "R2", "the time may not be read here");
+    }
     index_at_[offset] = static_cast<uint32_t>(code_.size());
     offsets_.push_back(offset);
     weights_.push_back(weights_.empty() ? 0 : weights_.back() + weight(code_.back()));

@@ -23,7 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       .stack_readable_bytes = 8U * data[1],
       .clobbers = clew::abi::RegisterSet(static_cast<uint16_t>(data[2] | data[3] << 8)),
       .accessor_entries = kEntries,
-      .fuel_max = 1000};
+      .fuel_max = 1000,
+      .time_is_readable = (data[0] & 32U) != 0};
   const std::span<const uint8_t> bytes(data + 4, size - 4);
   const auto code = verify::check(bytes, policy);
   if (code) CLEW_ASSERT(std::equal(bytes.begin(), bytes.end(), code->bytes().begin()));

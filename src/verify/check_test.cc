@@ -46,7 +46,8 @@ Policy policy() {
           .stack_readable_bytes = 64,
           .clobbers = abi::RegisterSet(0xFFEF),
           .accessor_entries = kEntries,
-          .fuel_max = 1000};
+          .fuel_max = 1000,
+          .time_is_readable = true};
 }
 
 // Why `bytes` are refused; empty when they are not.
@@ -199,6 +200,17 @@ TEST(VerifyR2, RefusesEveryInstructionThatIsNotListed) {
   for (const Bytes& bytes : forbidden) {
     EXPECT_RULE("R2", bytes) << testing::PrintToString(bytes);
   }
+}
+
+TEST(VerifyR2, TheTimeIsReadOnlyWhereItMayBe) {
+  const Bytes reads_time[] = {{0x0F, 0x31}, {0x0F, 0x01, 0xF9}};
+  Policy forbidden = policy();
+  forbidden.time_is_readable = false;
+  for (const Bytes& bytes : reads_time) {
+    EXPECT_FINE(bytes);
+    EXPECT_RULE("R2", bytes, forbidden);
+  }
+  EXPECT_FALSE(Policy{}.time_is_readable);
 }
 
 TEST(VerifyR3, RefusesPrefixesThatAreNotPartOfAListedForm) {

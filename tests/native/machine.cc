@@ -177,6 +177,7 @@ verify::Policy Machine::policy(abi::RegisterSet clobbers) const {
           .accessor_entries = entries_,
           .fuel_max = options_.fuel,
           .facts = facts_,
+          .time_is_readable = true,
           .branch_guards = options_.branch_guards};
 }
 

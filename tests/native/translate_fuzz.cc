@@ -50,7 +50,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       .stack_readable_bytes = 8 * clew::abi::saved_count(code->clobbers) + above + arguments,
       .clobbers = code->clobbers,
       .accessor_entries = entries,
-      .fuel_max = environment.fuel};
+      .fuel_max = environment.fuel,
+      .time_is_readable = true};
   CLEW_ASSERT(verify::check(bytes, policy).has_value());
   return 0;
 }

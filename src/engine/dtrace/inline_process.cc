@@ -202,6 +202,7 @@ Expected<void> InlineProcess::share(const kernel::DState& state) {
   rules_.policy.generation_address = rules_.environment.generation_address;
   rules_.policy.globals_address = rules_.environment.globals_address;
   rules_.policy.globals_bytes = rules_.environment.globals_bytes;
+  rules_.policy.time_is_readable = attachment_.time_is_readable();
   return {};
 }
 
