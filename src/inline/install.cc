@@ -230,6 +230,7 @@ class Installer {
 
   Expected<InstallReport> run() {
     CLEW_TRY(write_code());
+    CLEW_TRY(check_code());
     CLEW_TRY(record());
     list_ranges();
     TextImage text(ranges_);
@@ -263,6 +264,22 @@ class Installer {
                     fmt::format("process {} holds a damaged arena", state_.pid));
       }
       std::memcpy(at, bytes.data(), bytes.size());
+    }
+    return {};
+  }
+
+  // What the process sees at these addresses is what was written, and so what was verified: its
+  // program may have mapped something over its arena. A process that cannot be read is left to the
+  // stop, which knows why.
+  Expected<void> check_code() {
+    std::vector<uint8_t> seen;
+    for (const PlannedWindow& window : windows_) {
+      const std::vector<uint8_t>& bytes = window.trampoline.bytes;
+      seen.resize(bytes.size());
+      if (!target::read_memory(state_.pid, window.trampoline.layer.address, seen)) return {};
+      if (seen == bytes) continue;
+      return fail(ErrorCode::Refused,
+                  fmt::format("process {} holds other code than its arena", state_.pid));
     }
     return {};
   }
@@ -563,8 +580,12 @@ Expected<InstallReport> Attachment::install(Layout&& layout, std::span<const Bod
     PlannedWindow& window = taken->windows[found->second];
     Trampoline& trampoline = window.trampoline;
     const uint32_t offset = trampoline.body_offsets[body.point - window.first_point];
+    // The body fills its gap, so that it ends where the stub goes on, and the stub saved what it
+    // writes: the verifier has seen the body, not the stub.
+    const BodyShape& shape = trampoline.bodies[body.point - window.first_point];
     CLEW_ASSERT(body.code.address() == trampoline.layer.address + offset);
-    CLEW_ASSERT(offset + body.code.bytes().size() <= trampoline.bytes.size());
+    CLEW_ASSERT(body.code.bytes().size() == shape.size_bytes);
+    CLEW_ASSERT(body.code.clobbers() == shape.clobbers);
     std::copy(body.code.bytes().begin(), body.code.bytes().end(),
               trampoline.bytes.begin() + offset);
     --missing[found->second];

@@ -35,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kCollectMax(20);
 constexpr unsigned kExamplesMax = 2;  // Of a form.
 constexpr unsigned kRounds = 3;       // Random states of each example.
-constexpr int kRunSecondsMax = 60;
+constexpr int kRunSecondsMax = 240;
 constexpr size_t kDifferencesMax = 20;
 
 // The kind of a ModRM operand: register, relative to rip, or memory by size of the displacement,

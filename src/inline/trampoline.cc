@@ -73,6 +73,7 @@ class Builder {
   Builder(const TrampolineRequest& request, const StubEnvironment& environment)
       : request_(request), environment_(environment) {
     result_.body_offsets.resize(request.points.size());
+    result_.bodies.assign(request.bodies.begin(), request.bodies.end());
   }
 
   Expected<Trampoline> build();

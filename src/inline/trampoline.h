@@ -65,6 +65,7 @@ struct TrampolineRequest {
 struct Trampoline {
   std::vector<uint8_t> bytes;
   std::vector<uint32_t> body_offsets;  // One per point.
+  std::vector<BodyShape> bodies;       // The same: for which bodies the stubs were built.
   std::vector<Patch> patches;
   abi::LayerRecord layer{};  // Everything but session, site, lower, upper.
 };
