@@ -226,19 +226,24 @@ TEST(Soundness, AcceptedMutantsStayInTheirWindow) {
 
 constexpr std::array<uint8_t, 4> kRegisters = {0, 1, 2, 3};  // rax rcx rdx rbx
 
-// Random arithmetic on four registers that were loaded from the window.
+// Random arithmetic on four registers that were loaded from the window, each kind of instruction
+// that writes a register.
 class Arithmetic {
  public:
-  explicit Arithmetic(uint64_t seed) : random_(seed) {}
+  Arithmetic(uint64_t seed, const Machine& on, abi::RegisterSet clobbers)
+      : random_(seed),
+        window_(on.environment().window_address),
+        address_(on.policy(clobbers).address),
+        accessor_(on.accessor_entries()[static_cast<size_t>(abi::Accessor::ModuloSigned)]) {}
 
-  Bytes make(uint32_t window_address, uint32_t steps) {
+  Bytes make(uint32_t steps) {
     Bytes out;
     for (const uint8_t r : kRegisters)
-      put_window(out, 0x8B, r, window_address + 1024 + 8U * r);
+      put_window(out, 0x8B, r, window_ + 1024 + 8U * r);
     for (uint32_t i = 0; i < steps; ++i)
-      put_step(out);
+      random_() % 2 == 0 ? put_step(out) : put_other_step(out);
     for (const uint8_t r : kRegisters)
-      put_window(out, 0x89, r, window_address + 2048 + 8U * r);
+      put_window(out, 0x89, r, window_ + 2048 + 8U * r);
     return out;
   }
 
@@ -309,32 +314,145 @@ class Arithmetic {
     }
   }
 
+  // The rest, each with its own sizes.
+  void put_other_step(Bytes& out) {
+    const uint8_t a = pick();
+    const uint8_t b = pick();
+    const uint8_t rex = random_() % 2 == 0 ? 0x48 : 0x40;
+    const bool wide = rex == 0x48;
+    const auto pair = static_cast<uint8_t>(0xC0U | b << 3 | a);
+    const auto put = [&](std::initializer_list<uint8_t> bytes) {
+      const bool none = *bytes.begin() == 0x40;  // Stands for no REX.
+      out.insert(out.end(), bytes.begin() + (none ? 1 : 0), bytes.end());
+    };
+    switch (random_() % 15) {
+      case 0:  // movsx
+        return put({rex, 0x0F, static_cast<uint8_t>(0xBE + random_() % 2), pair});
+      case 1:  // movsxd
+        return put({0x48, 0x63, pair});
+      case 2:  // bswap
+        return put({rex, 0x0F, static_cast<uint8_t>(0xC8 | a)});
+      case 3:  // bsr
+        return put({0x48, 0x0F, 0xBD, pair});
+      case 4:  // imul
+        return put({rex, 0x0F, 0xAF, pair});
+      case 5: {  // Shifts by cl.
+        constexpr std::array<uint8_t, 5> kShifts = {0, 1, 4, 5, 7};
+        const auto extension = kShifts[random_() % kShifts.size()];
+        return put({rex, 0xD3, static_cast<uint8_t>(0xC0U | extension << 3 | a)});
+      }
+      case 6: {  // Operations and imul with an immediate of one byte.
+        constexpr std::array<uint8_t, 5> kExtensions = {0, 1, 4, 5, 6};
+        const auto extension = kExtensions[random_() % kExtensions.size()];
+        if (random_() % 4 == 0)
+          put({rex, 0x6B, pair});
+        else
+          put({rex, 0x83, static_cast<uint8_t>(0xC0U | extension << 3 | a)});
+        return out.push_back(static_cast<uint8_t>(random_()));
+      }
+      case 7:  // mov of an immediate of 8 bytes, of 4, and of 4 with their sign.
+        put({rex, static_cast<uint8_t>(0xB8 | a)});
+        put32(out, value());
+        if (wide) put32(out, value());
+        return;
+      case 8:
+        put({0x48, 0xC7, static_cast<uint8_t>(0xC0 | a)});
+        return put32(out, static_cast<uint32_t>(random_()));
+      case 9:  // cmov of every condition; the flags are those of whatever was before.
+        return put({rex, 0x0F, static_cast<uint8_t>(0x40 + random_() % 16), pair});
+      case 10:
+        return put_load(out, a);
+      case 11:
+        return put_atomic(out, a, wide);
+      case 12:
+        return random_() % 2 == 0 ? put({0x0F, 0x31}) : put({0x0F, 0x01, 0xF9});
+      case 13:  // movq from xmm0 to xmm7
+        return put({0x66, 0x48, 0x0F, 0x7E, static_cast<uint8_t>(0xC0 | random_() % 8 << 3 | a)});
+      default:
+        put({0xE8});
+        return put32(out, static_cast<uint32_t>(accessor_ - (address_ + out.size() + 4)));
+    }
+  }
+
+  // Loads of 1, 2 and 4 bytes with and without a sign, and operations with a word of memory.
+  void put_load(Bytes& out, uint8_t a) {
+    constexpr std::array<uint8_t, 5> kAlu = {0x03, 0x0B, 0x23, 0x2B, 0x33};
+    out.push_back(0x65);
+    switch (random_() % 4) {
+      case 0:
+        out.insert(out.end(), {0x0F, static_cast<uint8_t>(0xB6 + random_() % 2)});
+        break;
+      case 1:
+        out.insert(out.end(), {0x48, 0x0F, static_cast<uint8_t>(0xBE + random_() % 2)});
+        break;
+      case 2:
+        out.push_back(0x8B);
+        break;
+      default:
+        if (random_() % 2 == 0) out.push_back(0x48);
+        out.push_back(kAlu[random_() % kAlu.size()]);
+        break;
+    }
+    put_place(out, a);
+  }
+
+  // xadd, cmpxchg and xchg, which write registers besides memory.
+  void put_atomic(Bytes& out, uint8_t a, bool wide) {
+    const uint64_t which = random_() % 3;
+    if (which != 2) out.push_back(0xF0);
+    out.push_back(0x65);
+    if (wide) out.push_back(0x48);
+    if (which == 0) out.insert(out.end(), {0x0F, 0xC1});
+    if (which == 1) out.insert(out.end(), {0x0F, 0xB1});
+    if (which == 2) out.push_back(0x87);
+    put_place(out, a);
+  }
+
+  // gs:[a word of random bytes]
+  void put_place(Bytes& out, uint8_t reg) {
+    out.insert(out.end(), {static_cast<uint8_t>(reg << 3 | 4), 0x25});
+    put32(out, window_ + 1024 + 8 * static_cast<uint32_t>(random_() % 16));
+  }
+
   std::mt19937_64 random_;
+  uint32_t window_;
+  uint64_t address_;
+  uint64_t accessor_;
 };
+
+// What is known of the registers behind the last instruction.
+verify::Ranges ranges_of(const Bytes& bytes) {
+  verify::Ranges ranges;
+  for (size_t at = 0; at < bytes.size();) {
+    const auto read = verify::decode(std::span(bytes).subspan(at));
+    EXPECT_TRUE(read.has_value());
+    if (!read) break;
+    ranges.apply(*read);
+    at += read->length_bytes;
+  }
+  return ranges;
+}
 
 TEST(Soundness, ComputedValuesLieInTheirRanges) {
   const auto on = machine();
   const auto clobbers = abi::RegisterSet(0x000F);
   std::mt19937_64 random(3);
   uint32_t bounded = 0;
-  for (uint64_t seed = 0; seed < 1500; ++seed) {
-    const Bytes bytes = Arithmetic(seed).make(on->environment().window_address, 10);
+  for (uint64_t seed = 0; seed < 12000; ++seed) {
+    const Bytes bytes = Arithmetic(seed, *on, clobbers).make(10);
     const auto verified = verify::check(bytes, on->policy(clobbers));
     ASSERT_TRUE(verified.has_value()) << verified.error().message;
-    verify::Ranges ranges;
-    for (size_t at = 0; at < bytes.size();) {
-      const auto read = verify::decode(std::span(bytes).subspan(at));
-      ASSERT_TRUE(read.has_value());
-      ranges.apply(*read);
-      at += read->length_bytes;
-    }
+    const verify::Ranges ranges = ranges_of(bytes);
     on->install_bytes(bytes, clobbers);
     for (uint32_t input = 0; input < 8; ++input) {
-      for (const uint8_t r : kRegisters) {
+      for (uint32_t word = 0; word < 16; ++word) {
         const uint64_t value = random() >> (random() % 64);
-        std::memcpy(on->window().data() + 1024 + 8U * r, &value, 8);
+        std::memcpy(on->window().data() + 1024 + 8 * word, &value, 8);
       }
-      on->run(random_registers(random));
+      RunArguments arguments = {};
+      for (uint64_t& vector : arguments.vectors)
+        vector = random();
+      on->run(random_registers(random), arguments);
       for (const uint8_t r : kRegisters) {
         uint64_t value = 0;
         std::memcpy(&value, on->window().data() + 2048 + 8U * r, 8);
@@ -347,7 +465,7 @@ TEST(Soundness, ComputedValuesLieInTheirRanges) {
       }
     }
   }
-  EXPECT_GT(bounded, 10'000U);
+  EXPECT_GT(bounded, 40'000U);
 }
 
 }  // namespace
