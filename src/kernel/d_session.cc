@@ -7,6 +7,7 @@
 #include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -78,11 +79,15 @@ struct DSession::Data {
     return cookie_of(enablings[enabling].probe.id, enabling);
   }
 
+  // A program of very many clauses does not fill the screen.
   [[nodiscard]] std::string clause_list(const ProgramGroup& group) const {
-    std::string list;
-    for (const uint32_t clause : group.key.clauses)
-      list += fmt::format("{}{}", list.empty() ? "" : ", ", clause);
-    return list;
+    constexpr size_t kNamedMax = 8;
+    const std::vector<uint32_t>& clauses = group.key.clauses;
+    const size_t named = std::min(clauses.size(), kNamedMax);
+    const std::string list =
+        fmt::format("{}", fmt::join(clauses.begin(), clauses.begin() + named, ", "));
+    return named == clauses.size() ? list
+                                   : fmt::format("{} and {} more", list, clauses.size() - named);
   }
 
   [[nodiscard]] tl::unexpected<Error> refusal(const ProgramGroup& group, const Error& error) const {

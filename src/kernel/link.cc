@@ -42,11 +42,11 @@ class FunctionBuilder {
     builder_.load_global(dst, 0);
   }
 
-  Function finish(std::string name) {
+  // Fails where there are more clauses than a jump reaches over.
+  Expected<Function> finish(std::string name) {
     builder_.bind(here_);
-    Expected<isa::Program> program = builder_.finish(name);
-    CLEW_ASSERT(program.has_value());
-    return {{std::move(program->code), std::move(references_)}, std::move(name)};
+    isa::Program program = CLEW_TRY(builder_.finish(name));
+    return Function{{std::move(program.code), std::move(references_)}, std::move(name)};
   }
 
  private:
@@ -98,7 +98,7 @@ void put_aftermath(FunctionBuilder& b, bool runs_errors) {
   b.code().bind(fine);
 }
 
-Function make_run(std::span<const ClauseStep> clauses, bool has_errors) {
+Expected<Function> make_run(std::span<const ClauseStep> clauses, bool has_errors) {
   FunctionBuilder b;
   const Label end = b.code().label();
   b.code().move(Register::R6, Register::R1);
@@ -121,7 +121,7 @@ Function make_run(std::span<const ClauseStep> clauses, bool has_errors) {
   return b.finish("d_run");
 }
 
-Function make_run_errors(std::span<const ClauseStep> clauses) {
+Expected<Function> make_run_errors(std::span<const ClauseStep> clauses) {
   FunctionBuilder b;
   b.code().move(Register::R6, Register::R1);
   for (const ClauseStep& step : clauses) {
@@ -139,8 +139,8 @@ class Linker {
 
   Expected<Image> link() {
     const bool has_errors = !input_.error_clauses.empty();
-    made_.push_back(make_run(input_.clauses, has_errors));
-    made_.push_back(make_run_errors(input_.error_clauses));
+    made_.push_back(CLEW_TRY(make_run(input_.clauses, has_errors)));
+    made_.push_back(CLEW_TRY(make_run_errors(input_.error_clauses)));
     CLEW_TRY(place(input_.main));
     // Grows while functions that are called are added.
     for (size_t i = 0; i < functions_.size(); ++i) {
