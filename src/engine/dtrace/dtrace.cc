@@ -72,7 +72,7 @@ class DtraceRun {
  private:
   [[nodiscard]] Expected<void> check_options() const;
   Expected<void> compile();
-  void tell_matches();
+  void tell_programs();
   void tell_ended(const std::vector<Commands::Ended>& ended);
   Expected<void> enable();
   void arm_inline();
@@ -106,21 +106,21 @@ Expected<void> DtraceRun::compile() {
 }
 
 // Before it is known whether all of it can be enabled.
-void DtraceRun::tell_matches() {
+void DtraceRun::tell_programs() {
   const query::d::Options& options = compiled_->script.options;
-  if (options.is_set("quiet")) return;
+  const bool tells_matches = !options.is_set("quiet") && !request_.compile_only;
   for (const CompiledProgram& program : compiled_->programs) {
     const auto form =
         program.is_script ? output::d::ProgramForm::Script : output::d::ProgramForm::Description;
     // Of a description, only what stands before its predicate or body.
     const size_t end = program.is_script ? std::string::npos : program.name.find_first_of("{/;");
     const std::string name = program.name.substr(0, end);
-    console_.lines(output::d::matched_text(form, name, program.matched));
+    if (tells_matches) console_.lines(output::d::matched_text(form, name, program.matched));
     if (request_.is_verbose) {
-      console_.lines(output::d::program_stability(form, name, program.providers));
+      console_.write(output::d::program_stability(form, name, program.probes, program.statements));
     }
   }
-  if (options.is_set("destructive")) console_.lines(output::d::destructive_text());
+  if (tells_matches && options.is_set("destructive")) console_.lines(output::d::destructive_text());
 }
 
 void DtraceRun::tell_ended(const std::vector<Commands::Ended>& ended) {
@@ -273,8 +273,8 @@ Expected<int> DtraceRun::run() {
       console_.lines(fmt::format("{}:\n{}\n", program.name, isa::print(program)));
     }
   }
+  tell_programs();
   if (request_.compile_only) return kAnswered;
-  tell_matches();
   CLEW_TRY(enable());
   DtraceConsumer consumer(*compiled_, catalogue_,
                           {*session_, inline_probes_, spaces_, commands_.first_pid()}, console_);

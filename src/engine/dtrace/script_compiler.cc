@@ -51,6 +51,7 @@ void append(Program&& from, Program& into) {
   move_all(from.inlines, into.inlines);
   move_all(from.translators, into.translators);
   move_all(from.options, into.options);
+  move_all(from.attributes, into.attributes);
 }
 
 Expected<std::string> read_script(const std::string& path) {
@@ -67,11 +68,6 @@ std::string_view region_of(std::string_view text, const CompileError& error) {
   if (error.span.end == 0 || error.tag.starts_with("D_PDESC")) return "";
   if (body != std::string_view::npos && at > body) return "in action list: ";
   return predicate != std::string_view::npos && at > predicate ? "in predicate: " : "";
-}
-
-void note_provider(const std::string& provider, CompiledProgram& program) {
-  auto& known = program.providers;
-  if (std::find(known.begin(), known.end(), provider) == known.end()) known.push_back(provider);
 }
 
 class ScriptCompiler {
@@ -299,12 +295,16 @@ Expected<void> ScriptCompiler::enable() {
   for (uint32_t i = 0; i < compiled_.script.clauses.size(); ++i) {
     while (i >= clause_ends_[program])
       ++program;
+    CompiledProgram& owner = compiled_.programs[program];
+    owner.statements =
+        query::d::least_stable(owner.statements, compiled_.script.clauses[i].stability);
     for (const auto& description : compiled_.script.clauses[i].probes) {
       for (const uint32_t id : CLEW_TRY(probes_.match(description))) {
         clauses[id].push_back(i);
         note_process(description, *catalogue_.find(id));
-        ++compiled_.programs[program].matched;
-        note_provider(catalogue_.find(id)->provider, compiled_.programs[program]);
+        ++owner.matched;
+        const auto provider = query::d::stability_of_provider(catalogue_.find(id)->provider);
+        owner.probes = query::d::least_stable(owner.probes, provider.probes);
       }
     }
   }

@@ -19,10 +19,11 @@
 namespace clew::engine {
 
 struct CompiledProgram {
-  std::string name;                      // What messages call it: the file, or the text.
-  bool is_script = false;                // -s
-  uint64_t matched = 0;                  // Pairs of clause and probe.
-  std::vector<std::string> providers{};  // Of these probes, each once.
+  std::string name;                  // What messages call it: the file, or the text.
+  bool is_script = false;            // -s
+  uint64_t matched = 0;              // Pairs of clause and probe.
+  query::d::Stability probes{};      // Of the least stable one.
+  query::d::Stability statements{};  // Of all that its clauses name.
 };
 
 struct CompiledScript {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stabilities are those that the DTrace guide gives for each provider ("Stability" in its chapter);
-// that of a probe is the least stable of its four names.
 #include "output/d/listing.h"
 
-#include <algorithm>
-#include <array>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -13,62 +9,16 @@
 #include "output/d/padding.h"
 
 namespace clew::output::d {
+
+using query::d::ProviderStability;
+using query::d::Stability;
+
 namespace {
-
-struct Stability {
-  std::string_view names;
-  std::string_view data;
-  std::string_view dependency;
-};
-constexpr Stability kStable = {"Stable", "Stable", "Common"};
-constexpr Stability kEvolving = {"Evolving", "Evolving", "Common"};
-constexpr Stability kEvolvingIsa = {"Evolving", "Evolving", "ISA"};
-constexpr Stability kPrivate = {"Private", "Private", "Unknown"};
-constexpr Stability kPrivateIsa = {"Private", "Private", "ISA"};
-
-struct ProviderStability {
-  std::string_view provider;
-  Stability probe;
-  Stability arguments;
-};
-constexpr std::array<ProviderStability, 15> kProviders = {{
-    {"dtrace", kStable, kStable},
-    {"profile", kEvolving, kEvolving},
-    {"syscall", kPrivate, kPrivateIsa},
-    {"fbt", kPrivate, kPrivateIsa},
-    {"rawfbt", kPrivate, kPrivateIsa},
-    {"sdt", kPrivate, kPrivateIsa},
-    {"rawtp", kPrivate, kPrivateIsa},
-    {"proc", kPrivate, kEvolvingIsa},
-    {"sched", kPrivate, kEvolvingIsa},
-    {"io", kPrivate, kEvolvingIsa},
-    {"ip", kPrivate, kEvolvingIsa},
-    {"tcp", kPrivate, kEvolvingIsa},
-    {"udp", kPrivate, kEvolvingIsa},
-    {"lockstat", kPrivate, kEvolvingIsa},
-    {"pid", kPrivate, kPrivate},
-}};
-constexpr ProviderStability kOther = {"", kPrivate, kPrivate};
-
-// "pid123" is provider pid, "tick-1s" is a probe of profile.
-const ProviderStability& stability_of(std::string_view provider) {
-  while (!provider.empty() && provider.back() >= '0' && provider.back() <= '9')
-    provider.remove_suffix(1);
-  const auto found = std::find_if(kProviders.begin(), kProviders.end(),
-                                  [&](const auto& entry) { return entry.provider == provider; });
-  return found == kProviders.end() ? kOther : *found;
-}
 
 std::string stability_text(std::string_view title, const Stability& stability) {
   return fmt::format(
       "\n\t{}\n\t\tIdentifier Names: {}\n\t\tData Semantics:   {}\n\t\tDependency Class: {}\n",
-      title, stability.names, stability.data, stability.dependency);
-}
-
-// From the least stable on.
-int rank_of(const Stability& stability) {
-  if (stability.names == kStable.names) return 2;
-  return stability.names == kEvolving.names ? 1 : 0;
+      title, name_of(stability.names), name_of(stability.data), name_of(stability.dependency));
 }
 
 std::string_view form_name(ProgramForm form) {
@@ -100,8 +50,8 @@ std::string listing_row(const ProbeNames& probe) {
 }
 
 std::string listing_details(const ProbeNames& probe, std::span<const std::string> argument_types) {
-  const ProviderStability& stability = stability_of(probe.provider);
-  std::string text = stability_text("Probe Description Attributes", stability.probe) +
+  const ProviderStability stability = query::d::stability_of_provider(probe.provider);
+  std::string text = stability_text("Probe Description Attributes", stability.probes) +
                      stability_text("Argument Attributes", stability.arguments) +
                      "\n\tArgument Types\n";
   for (size_t i = 0; i < argument_types.size(); ++i)
@@ -132,16 +82,11 @@ std::string exited_text(uint64_t pid, std::optional<int> status) {
   return fmt::format("dtrace: pid {} has exited\n", pid);
 }
 
-std::string program_stability(ProgramForm form, std::string_view name,
-                              std::span<const std::string> providers) {
-  Stability least = kStable;
-  for (const std::string& provider : providers) {
-    const Stability& stability = stability_of(provider).probe;
-    if (rank_of(stability) < rank_of(least)) least = stability;
-  }
+std::string program_stability(ProgramForm form, std::string_view name, const Stability& probes,
+                              const Stability& statements) {
   return fmt::format("\nStability attributes for {} {}:\n", form_name(form), name) +
-         stability_text("Minimum Probe Description Attributes", least) +
-         stability_text("Minimum Statement Attributes", kStable) + '\n';
+         stability_text("Minimum Probe Description Attributes", probes) +
+         stability_text("Minimum Statement Attributes", statements) + '\n';
 }
 
 }  // namespace clew::output::d

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "output/d/record.h"
+#include "query/d/stability.h"
 
 namespace clew::output::d {
 
@@ -24,8 +25,9 @@ std::string matched_text(ProgramForm form, std::string_view name, uint64_t probe
 std::string_view destructive_text();
 // When a target of -c or -p has ended; `status` as of waitpid(2), where that is known.
 std::string exited_text(uint64_t pid, std::optional<int> status);
-// With -v: how stable the least stable of the probes is.
+// With -v: how stable the least stable of the probes is, and of what the clauses name.
 std::string program_stability(ProgramForm form, std::string_view name,
-                              std::span<const std::string> providers);
+                              const query::d::Stability& probes,
+                              const query::d::Stability& statements);
 
 }  // namespace clew::output::d

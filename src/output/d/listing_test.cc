@@ -65,29 +65,20 @@ TEST(DListing, TellsOfTheEndOfATarget) {
   EXPECT_EQ(exited_text(42, SIGRTMIN + 1), "dtrace: pid 42 terminated by signal 35\n");
 }
 
-TEST(DListing, ProgramsAreAsStableAsTheirLeastStableProbe) {
-  const auto names = [](const std::vector<std::string>& providers) {
-    return program_stability(ProgramForm::Script, "x.d", providers);
-  };
-  const std::string statement =
-      "\n\tMinimum Statement Attributes\n"
-      "\t\tIdentifier Names: Stable\n"
-      "\t\tData Semantics:   Stable\n"
-      "\t\tDependency Class: Common\n"
-      "\n";
-  const std::string heading =
-      "\nStability attributes for script x.d:\n"
-      "\n\tMinimum Probe Description Attributes\n";
-  EXPECT_EQ(names({"dtrace"}), heading +
-                                   "\t\tIdentifier Names: Stable\n"
-                                   "\t\tData Semantics:   Stable\n"
-                                   "\t\tDependency Class: Common\n" +
-                                   statement);
-  EXPECT_EQ(names({"dtrace", "syscall", "profile"}), heading +
-                                                         "\t\tIdentifier Names: Private\n"
-                                                         "\t\tData Semantics:   Private\n"
-                                                         "\t\tDependency Class: Unknown\n" +
-                                                         statement);
+TEST(DListing, ProgramsTellTheStabilityOfProbesAndStatements) {
+  using query::d::parse_stability;
+  EXPECT_EQ(program_stability(ProgramForm::Script, "x.d", *parse_stability("Private/Evolving/ISA"),
+                              *parse_stability("Stable/Private/Common")),
+            "\nStability attributes for script x.d:\n"
+            "\n\tMinimum Probe Description Attributes\n"
+            "\t\tIdentifier Names: Private\n"
+            "\t\tData Semantics:   Evolving\n"
+            "\t\tDependency Class: ISA\n"
+            "\n\tMinimum Statement Attributes\n"
+            "\t\tIdentifier Names: Stable\n"
+            "\t\tData Semantics:   Private\n"
+            "\t\tDependency Class: Common\n"
+            "\n");
 }
 
 TEST(DPrintOptions, AreThoseOfTheScript) {

@@ -112,11 +112,13 @@ Compiled<void> check_clause(Context& context, const Clause& written, Clause& cla
   CLEW_TRY(find_arguments(context, written));
   context.clause = &clause;
   context.effects = {};
+  context.stability = {};
   if (clause.predicate) {
     auto checked = check_condition(context, *clause.predicate);
     if (!checked && !context.is_searching) return checked;
   }
   CLEW_TRY(check_statements(context, clause.body));
+  clause.stability = context.stability;
   context.clause = nullptr;
   return {};
 }
@@ -145,6 +147,8 @@ Compiled<void> check_item(Context& context, const Program& program, Program::Ite
 Compiled<void> walk(Context& context, const Program& program) {
   for (const PragmaOption& option : program.options)
     CLEW_TRY(apply_option(context, option));
+  for (const AttributesPragma& pragma : program.attributes)
+    context.attributes[pragma.name] = pragma.stability;
   for (const auto& [item, index] : program.order) {
     CLEW_TRY(check_item(context, program, item, index));
   }
@@ -207,6 +211,22 @@ Compiled<void> check_program(Context& context, const Program& program) {
 }
 
 }  // namespace
+
+// The library's own definitions have no line: they are as stable as what the guide says of their
+// names, whatever they are made of.
+Compiled<void> note_stability(Context& context, const Node& node, const Stability& stability,
+                              std::string_view what) {
+  if (node.line == 0) return {};
+  context.stability = least_stable(context.stability, stability);
+  const auto& options = context.script.options.values;
+  const auto minimum = options.find("amin");
+  if (minimum == options.end()) return {};
+  if (!is_less_stable(stability, parse_stability(minimum->second).value_or(Stability{}))) return {};
+  return error_at(node, "D_ATTR_MIN",
+                  fmt::format("attributes for {} ({}) are less than predefined minimum", what,
+                              text_of(stability)));
+}
+
 }  // namespace checking
 
 Compiled<Script> check(const Program& program, TypeTable types, ProbeSource& probes,

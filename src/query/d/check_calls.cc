@@ -19,6 +19,7 @@ namespace {
 
 Compiled<void> check_subroutine(Context& context, Node& node, Subroutine subroutine) {
   TypeTable& types = context.types();
+  CLEW_TRY(note_stability(context, node, stability_of(subroutine), "function " + node.name));
   for (Node& argument : node.operands)
     CLEW_TRY(check_value(context, argument));
   const Prototype prototype = parse_prototype(types, prototype_of(subroutine));

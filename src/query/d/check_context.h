@@ -29,6 +29,7 @@ struct KnownInline {
   std::vector<TypeParameter> parameters;
   Node value;                  // Refers to its parameters by Storage::Parameter.
   bool is_of_library = false;  // The program may define it anew.
+  Stability stability;
 };
 
 // A translator. Members of the library's are checked when they are first used (`is_checked`), so
@@ -42,6 +43,7 @@ struct KnownTranslator {
     Node value;
     uint32_t line = 0;
     bool is_checked = false;
+    Stability stability;
   };
   std::vector<Member> members;
 };
@@ -90,8 +92,10 @@ struct Context {
   std::vector<ProbeArguments> arguments;  // By description.
   std::map<const Clause*, std::vector<ProbeArguments>> arguments_of_clauses;
   std::vector<TypeParameter> parameters;  // Of the inline or translator at hand.
-  uint32_t expansion_depth = 0;           // Translators within translators.
-  uint64_t expanded_nodes = 0;            // That inlines and translators made so far.
+  Stability stability;                    // Of what the clause or definition at hand names.
+  std::map<std::string, Stability, std::less<>> attributes;  // By #pragma D attributes.
+  uint32_t expansion_depth = 0;                              // Translators within translators.
+  uint64_t expanded_nodes = 0;  // That inlines and translators made so far.
   Effects effects;
 
   [[nodiscard]] TypeTable& types() { return script.types; }
@@ -100,6 +104,11 @@ struct Context {
 inline Failure error_at(const Node& node, std::string tag, std::string message) {
   return compile_error(std::move(tag), std::move(message), node.line, node.span);
 }
+
+// `node` is `what` ("scalar curthread"), which is as stable as that: the clause is not more stable.
+// D_ATTR_MIN when the option amin wants more.
+Compiled<void> note_stability(Context& context, const Node& node, const Stability& stability,
+                              std::string_view what);
 
 inline Failure with_nearest(Failure failure, std::string nearest) {
   failure.value().nearest = std::move(nearest);

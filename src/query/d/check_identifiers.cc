@@ -49,6 +49,7 @@ Compiled<void> check_symbol(Context& context, Node& node) {
     return error_at(node, "D_IDENT_UNDEF",
                     fmt::format("failed to resolve {}: {}", shown, symbol.error().message));
   }
+  CLEW_TRY(note_stability(context, node, kStabilityOfSymbols, "external symbol " + shown));
   node.storage = Storage::Memory;
   node.integer = symbol->address;
   node.type = symbol->type == kNoType ? types.void_type() : symbol->type;
@@ -59,6 +60,7 @@ Compiled<void> check_builtin(Context& context, Node& node, Builtin builtin) {
   if (is_array(builtin)) return bad_reference(node, "associative array", "scalar");
   node.type = type_of(context.types(), builtin);
   if (is_void(context.types(), node.type)) return unknown_name(context, node);
+  CLEW_TRY(note_stability(context, node, stability_of(builtin), "scalar " + node.name));
   node.storage = Storage::Builtin;
   node.builtin = builtin;
   if (context.clause != nullptr && builtin >= Builtin::Arg0 && builtin <= Builtin::Arg9) {
@@ -127,6 +129,8 @@ Compiled<void> become_argument(Context& context, Node& node, const ProbeArgument
     return error_at(node, "D_ARGS_TYPE",
                     fmt::format("failed to resolve native type for args[{}]", number));
   }
+  const auto stability = stability_of_provider(context.clause->probes.front().provider).arguments;
+  CLEW_TRY(note_stability(context, node, stability, "associative array args"));
   const TypeId native = arguments.native_types.empty() ? type : arguments.native_types[number];
   Node argument;
   argument.kind = NodeKind::Identifier;

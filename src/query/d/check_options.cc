@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "query/d/check_statement.h"
+#include "query/d/stability.h"
 
 namespace clew::query::d {
 namespace {
@@ -28,6 +29,7 @@ enum class Syntax : uint8_t {
   LinkType,
   Conformance,
   Version,
+  Attributes,
 };
 
 struct OptionName {
@@ -38,7 +40,7 @@ struct OptionName {
 constexpr std::array<OptionName, 97> kOptions = {{
     // What the compiler obeys.
     {"aggpercpu", Syntax::Flag},
-    {"amin", Syntax::Text},
+    {"amin", Syntax::Attributes},
     {"argref", Syntax::Flag},
     {"core", Syntax::Flag},
     {"cpp", Syntax::Flag},
@@ -208,6 +210,8 @@ bool fits(Syntax syntax, std::optional<std::string_view> value) {
       return value && is_any_of(*value, {"a", "c", "s", "t"});
     case Syntax::Version:
       return value && is_version(*value);
+    case Syntax::Attributes:
+      return value && parse_stability(*value);
   }
   return false;
 }

@@ -4,6 +4,7 @@
 // Translate node until a member of it is selected.
 #include <iterator>
 #include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -67,7 +68,10 @@ Compiled<Node> expand(Context& context, const Node& definition, const Node& plac
 class DefinitionScope {
  public:
   DefinitionScope(Context& context, std::vector<TypeParameter> parameters)
-      : context_(context), parameters_(std::move(context.parameters)), clause_(context.clause) {
+      : context_(context),
+        parameters_(std::move(context.parameters)),
+        clause_(context.clause),
+        stability_(std::exchange(context.stability, {})) {
     context.parameters = std::move(parameters);
     context.clause = nullptr;
     ++context.expansion_depth;
@@ -75,6 +79,7 @@ class DefinitionScope {
   ~DefinitionScope() {
     context_.parameters = std::move(parameters_);
     context_.clause = clause_;
+    context_.stability = stability_;
     --context_.expansion_depth;
   }
   DefinitionScope(const DefinitionScope&) = delete;
@@ -84,6 +89,7 @@ class DefinitionScope {
   Context& context_;
   std::vector<TypeParameter> parameters_;
   const Clause* clause_;
+  Stability stability_;
 };
 
 // What a translated object is, behind the pointer if there is one.
@@ -132,6 +138,7 @@ Compiled<void> check_translator_member(Context& context, const KnownTranslator& 
   }
   convert_definition(types, value, place->type);
   member.value = std::move(value);
+  member.stability = context.stability;
   member.is_checked = true;
   return {};
 }
@@ -176,8 +183,8 @@ Compiled<void> check_translator_types(Context& context, const Translator& transl
   return {};
 }
 
-Compiled<void> check_inline_value(Context& context, const InlineDefinition& definition,
-                                  Node& value) {
+Compiled<void> check_inline_value(Context& context, const InlineDefinition& definition, Node& value,
+                                  Stability& stability) {
   TypeTable& types = context.types();
   const DefinitionScope scope(context, definition.parameters);
   CLEW_TRY(check_expression(context, value));
@@ -190,6 +197,8 @@ Compiled<void> check_inline_value(Context& context, const InlineDefinition& defi
         definition.line);
   }
   convert_definition(types, value, definition.type);
+  const auto declared = context.attributes.find(definition.name);
+  stability = declared == context.attributes.end() ? context.stability : declared->second;
   return {};
 }
 
@@ -240,6 +249,7 @@ Compiled<void> expand_translated_member(Context& context, Node& node) {
     checked.error().span = node.span;
   }
   if (!checked) return Failure(std::move(checked).error());
+  CLEW_TRY(note_stability(context, node, member->stability, "translator member " + node.name));
   Node value = CLEW_TRY(expand(context, member->value, node, object.operands));
   node = std::move(value);
   return {};
@@ -283,6 +293,7 @@ Compiled<void> check_inline_use(Context& context, Node& node, const KnownInline&
     prototype.parameters.push_back({types.name_of(parameter.type), parameter.type});
   }
   prototype.required = static_cast<uint32_t>(definition.parameters.size());
+  CLEW_TRY(note_stability(context, node, definition.stability, "inline " + name));
   const bool is_array = node.kind != NodeKind::Call;
   CLEW_TRY(check_arguments(context, node, {name, is_array}, prototype, arguments));
   Node value = CLEW_TRY(expand(context, definition.value, node, arguments));
@@ -303,10 +314,12 @@ Compiled<void> define_inline(Context& context, InlineDefinition definition) {
                          definition.line);
   }
   Node value = std::move(definition.value);
-  auto checked = check_inline_value(context, definition, value);
+  Stability stability;
+  auto checked = check_inline_value(context, definition, value, stability);
   if (!checked && is_library) return {};
   if (!checked) return Failure(std::move(checked).error());
-  KnownInline made{definition.type, std::move(definition.parameters), std::move(value), is_library};
+  KnownInline made{definition.type, std::move(definition.parameters), std::move(value), is_library,
+                   stability};
   context.inlines.insert_or_assign(std::move(definition.name), std::move(made));
   return {};
 }
@@ -319,7 +332,8 @@ Compiled<void> define_translator(Context& context, Translator translator) {
   known.input = translator.input;
   known.parameter = translator.parameter;
   for (Translator::Member& member : translator.members) {
-    known.members.push_back({std::move(member.name), std::move(member.value), member.line, false});
+    known.members.push_back(
+        {std::move(member.name), std::move(member.value), member.line, false, {}});
     if (is_library) continue;
     CLEW_TRY(check_translator_member(context, known, known.members.back()));
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control lines: a # that is the first thing on its line. #line and `# 12 "file"` (which cpp
 // leaves) number what follows; #pragma D sets options; what only Solaris's stability system
-// needs (attributes, binding) is accepted and has no effect.
+// needs (binding, and the attributes of a provider) is accepted and has no effect.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "query/d/lexer.h"
+#include "query/d/stability.h"
 #include "query/d/switch_word.h"
 
 namespace clew::query::d {
@@ -39,24 +40,6 @@ std::string join_from(const std::vector<std::string>& words, size_t first) {
   for (size_t i = first; i < words.size(); ++i)
     text += (text.empty() ? "" : " ") + words[i];
   return text;
-}
-
-// "Stable/Evolving/Common": of names, of data, and on what they depend.
-bool are_attributes(std::string_view text) {
-  constexpr std::array<std::string_view, 8> kStabilities = {
-      "Internal", "Private", "Obsolete", "External", "Unstable", "Evolving", "Stable", "Standard"};
-  constexpr std::array<std::string_view, 6> kClasses = {"Unknown", "CPU", "Platform",
-                                                        "Group",   "ISA", "Common"};
-  const size_t first = text.find('/');
-  const size_t second = first == std::string_view::npos ? first : text.find('/', first + 1);
-  if (second == std::string_view::npos) return false;
-  const auto is_stability = [&](std::string_view word) {
-    return std::find(kStabilities.begin(), kStabilities.end(), word) != kStabilities.end();
-  };
-  const std::string_view last = text.substr(second + 1);
-  return is_stability(text.substr(0, first)) &&
-         is_stability(text.substr(first + 1, second - first - 1)) &&
-         std::find(kClasses.begin(), kClasses.end(), last) != kClasses.end();
 }
 
 std::string unquoted(std::string_view word) {
@@ -134,11 +117,17 @@ Compiled<void> Lexer::pragma_d(const std::vector<std::string>& words, size_t beg
                    fmt::format("invalid class {} specified for depends_on", words[3]));
   }
   if (name == "depends_on") dependencies_.push_back({words[3], words[4], line_});
-  if (name == "attributes" && !are_attributes(words[3])) {
+  return name == "attributes" ? pragma_attributes(words, begin) : Compiled<void>{};
+}
+
+Compiled<void> Lexer::pragma_attributes(const std::vector<std::string>& words, size_t begin) {
+  const auto stability = parse_stability(words[3]);
+  if (!stability) {
     return fail_at(
         begin, "D_PRAGMA_INVAL",
         fmt::format("invalid attributes specified by #pragma D attributes: {}", words[3]));
   }
+  attributes_.push_back({*stability, words[4]});
   return {};
 }
 

@@ -81,6 +81,7 @@ class Lexer {
   std::vector<PragmaOption> take_options();
   [[nodiscard]] bool wants_tags() const { return wants_tags_; }
   std::vector<Dependency> take_dependencies() { return std::move(dependencies_); }
+  std::vector<AttributesPragma> take_attributes() { return std::move(attributes_); }
   // Error: an argument was given that the text does not mention.
   [[nodiscard]] Compiled<void> check_arguments() const;
 
@@ -117,6 +118,7 @@ class Lexer {
   Compiled<void> pragma(const std::vector<std::string>& words, size_t begin);
   Compiled<void> pragma_d(const std::vector<std::string>& words, size_t begin);
   Compiled<void> pragma_option(const std::vector<std::string>& words, size_t begin);
+  Compiled<void> pragma_attributes(const std::vector<std::string>& words, size_t begin);
   void set_line(std::string_view number);
 
   const std::string_view text_;
@@ -129,6 +131,7 @@ class Lexer {
   bool wants_tags_ = false;
   std::vector<PragmaOption> pragma_options_;
   std::vector<Dependency> dependencies_;
+  std::vector<AttributesPragma> attributes_;
 };
 
 // Of the digits and the suffix as they stand; everything must be used up.

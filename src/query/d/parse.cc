@@ -96,6 +96,7 @@ Compiled<Program> Parser::run() {
     return compile_error("D_EMPTY", "empty D program translation unit", lexer_.line());
   CLEW_TRY(lexer_.check_arguments());
   program_.dependencies = lexer_.take_dependencies();
+  program_.attributes = lexer_.take_attributes();
   return std::move(program_);
 }
 

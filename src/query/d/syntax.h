@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "query/d/functions.h"
+#include "query/d/stability.h"
 #include "query/d/types.h"
 #include "query/span.h"
 
@@ -148,6 +149,7 @@ struct Clause {
   std::optional<Node> predicate;
   std::vector<Statement> body;
   bool has_body = false;  // `BEGIN` and `BEGIN {}` both perform the default action.
+  Stability stability;    // Of all that it names, when it was checked.
   Span span;
   uint32_t line = 0;
 };
@@ -208,6 +210,7 @@ struct Program {
   std::vector<Translator> translators;
   std::vector<PragmaOption> options;
   std::vector<Dependency> dependencies;
+  std::vector<AttributesPragma> attributes;
   enum class Item : uint8_t { Clause, Variable, Inline, Translator, Option };
   std::vector<std::pair<Item, uint32_t>> order;
 };
