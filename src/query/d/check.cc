@@ -21,6 +21,13 @@ Compiled<ProbeArguments> arguments_of(Context& context, const ProbeDescription& 
   const bool may_be_unmatched =
       context.options.allow_unmatched_probes || context.script.options.is_set("zdefs");
   auto found = context.probes.arguments(context.types(), description);
+  const bool is_missing = found ? found->matched == 0 : found.error().code == ErrorCode::NotFound;
+  if (description.id && is_missing) {
+    return compile_error(
+        "D_PDESC_INVAL",
+        fmt::format("invalid probe identifier {}: Unknown probe identifier", *description.id),
+        description.line, description.span);
+  }
   if (!found && found.error().code == ErrorCode::NotFound && may_be_unmatched) {
     return ProbeArguments{};
   }

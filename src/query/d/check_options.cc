@@ -161,17 +161,32 @@ bool is_any_of(std::string_view value, std::initializer_list<std::string_view> c
   return std::find(choices.begin(), choices.end(), value) != choices.end();
 }
 
-// "1.2" or "1.2.1".
-bool is_version(std::string_view value) {
+// "1.2" or "1.2.1", with three digits for each part: 1002000, 1002001.
+std::optional<uint32_t> version_number(std::string_view value) {
+  uint32_t number = 0;
   for (int part = 0; part < 3; ++part) {
     const size_t digits = std::min(value.find_first_not_of("0123456789"), value.size());
-    if (digits == 0 || digits > 3) return false;
+    if (digits == 0 || digits > 3) return std::nullopt;
+    uint32_t digit_value = 0;
+    std::from_chars(value.data(), value.data() + digits, digit_value);
+    number = number * 1000 + digit_value;
     value.remove_prefix(digits);
-    if (value.empty()) return part > 0;
-    if (value[0] != '.') return false;
+    if (value.empty() && part > 0) return part == 1 ? number * 1000 : number;
+    if (!value.starts_with('.')) return std::nullopt;
     value.remove_prefix(1);
   }
-  return false;
+  return std::nullopt;
+}
+
+// Programs for older versions of the language are compiled as they are.
+Expected<void> check_version(std::string_view value) {
+  constexpr uint32_t kNewest = 2'000'000;  // 2.0, as -V says.
+  const auto number = version_number(value);
+  if (!number) {
+    return fail(ErrorCode::InvalidQuery, "Version is not properly formatted or is too large");
+  }
+  if (*number <= kNewest) return {};
+  return fail(ErrorCode::InvalidQuery, "Requested version is not supported by compiler");
 }
 
 // Where libraries and the preprocessor's files are is decided before a program is read.
@@ -209,7 +224,7 @@ bool fits(Syntax syntax, std::optional<std::string_view> value) {
     case Syntax::Conformance:
       return value && is_any_of(*value, {"a", "c", "s", "t"});
     case Syntax::Version:
-      return value && is_version(*value);
+      return value.has_value();
     case Syntax::Attributes:
       return value && parse_stability(*value);
   }
@@ -277,6 +292,7 @@ Expected<void> check_option(std::string_view name, std::optional<std::string_vie
   if (option == kOptions.end()) return fail(ErrorCode::NotFound, "Invalid option name");
   // A probe of one processor alone would be another one: better none than that of all.
   if (name == "cpu") return fail(ErrorCode::InvalidQuery, "Option is not supported");
+  if (option->syntax == Syntax::Version && value) return check_version(*value);
   if (fits(option->syntax, value)) return {};
   return fail(ErrorCode::InvalidQuery, "Invalid value for specified option");
 }

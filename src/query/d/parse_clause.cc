@@ -93,7 +93,10 @@ Compiled<void> Parser::split_description(ProbeDescription& description,
   const auto count = static_cast<size_t>(std::count(text.begin(), text.end(), ':')) + 1;
   const size_t allowed = fields_max(options_.form);
   if (count > allowed || options_.form == CompileOptions::Form::Id) {
-    return compile_error("D_PDESC_INVAL", fmt::format("invalid probe description \"{}\"", text),
+    return compile_error("D_PDESC_INVAL",
+                         fmt::format("invalid probe description \"{}\": Overspecified probe "
+                                     "description",
+                                     text),
                          description.line, description.span);
   }
   const std::array<std::string*, 4> fields = {&description.provider, &description.module,

@@ -70,8 +70,9 @@ TEST(Parse, AFormSaysWhichFieldASingleOneIs) {
   EXPECT_EQ(printed("syscall /pid == 1/ { x = 1 }", on_command_line(Form::Provider)),
             "syscall::: /(pid == 1)/ { (x = 1); }\n");
   EXPECT_EQ(printed("12 {}", on_command_line(Form::Id)), "12 { }\n");
-  EXPECT_EQ(printed("a:b", on_command_line(Form::Provider)),
-            "[D_PDESC_INVAL] line 1: invalid probe description \"a:b\"");
+  EXPECT_EQ(
+      printed("a:b", on_command_line(Form::Provider)),
+      "[D_PDESC_INVAL] line 1: invalid probe description \"a:b\": Overspecified probe description");
 }
 
 TEST(Parse, ASlashEndsThePredicateOnlyBeforeABodyOrTheEnd) {
@@ -387,7 +388,9 @@ TEST(Parse, ErrorsOfTheTextHaveDTracesWords) {
       {"BEGIN { if (1) }", "[D_SYNTAX] line 1: syntax error near \"}\""},
       {"foo_t x;", "[D_SYNTAX] line 1: syntax error near \"x\""},
       {"int x = 5;", "[D_SYNTAX] line 1: syntax error near \"=\""},
-      {"a:b:c:d:e {}", "[D_PDESC_INVAL] line 1: invalid probe description \"a:b:c:d:e\""},
+      {"a:b:c:d:e {}",
+       "[D_PDESC_INVAL] line 1: invalid probe description \"a:b:c:d:e\": Overspecified probe "
+       "description"},
       {"", "[D_EMPTY] line 1: empty D program translation unit"},
       {"/* only */", "[D_EMPTY] line 1: empty D program translation unit"},
       {"/* /* */ */", "[D_SYNTAX] line 1: /* encountered inside a comment"},
