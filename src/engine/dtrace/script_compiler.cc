@@ -60,14 +60,16 @@ Expected<std::string> read_script(const std::string& path) {
   return std::string((std::istreambuf_iterator<char>(file)), {});
 }
 
-// Where in a description with its predicate and body an error is, as messages say it.
-std::string_view region_of(std::string_view text, const CompileError& error) {
-  const size_t body = text.find('{');
-  const size_t predicate = text.substr(0, body).find('/');
-  const size_t at = error.span.begin;
-  if (error.span.end == 0 || error.tag.starts_with("D_PDESC")) return "";
-  if (body != std::string_view::npos && at > body) return "in action list: ";
-  return predicate != std::string_view::npos && at > predicate ? "in predicate: " : "";
+std::string_view text_of(query::d::Region region) {
+  switch (region) {
+    case query::d::Region::None:
+      return "";
+    case query::d::Region::Predicate:
+      return "in predicate: ";
+    case query::d::Region::Actions:
+      return "in action list: ";
+  }
+  return "";
 }
 
 class ScriptCompiler {
@@ -125,9 +127,8 @@ Error ScriptCompiler::error_of(const CompileError& error) const {
     return {ErrorCode::InvalidQuery, fmt::format("failed to compile script {}: {}{}{}{}",
                                                  program.name, tag, line, error.message, drawing)};
   }
-  return {ErrorCode::InvalidQuery,
-          fmt::format("invalid probe specifier {}: {}{}{}{}", program.name, tag,
-                      region_of(program.name, error), error.message, drawing)};
+  return {ErrorCode::InvalidQuery, fmt::format("invalid probe specifier {}: {}{}{}{}", program.name,
+                                               tag, text_of(error.region), error.message, drawing)};
 }
 
 CompileOptions ScriptCompiler::options_of(const DtraceProgram& program) const {

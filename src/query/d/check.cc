@@ -121,10 +121,10 @@ Compiled<void> check_clause(Context& context, const Clause& written, Clause& cla
   context.effects = {};
   context.stability = {};
   if (clause.predicate) {
-    auto checked = check_condition(context, *clause.predicate);
+    auto checked = in_region(Region::Predicate, check_condition(context, *clause.predicate));
     if (!checked && !context.is_searching) return checked;
   }
-  CLEW_TRY(check_statements(context, clause.body));
+  CLEW_TRY(in_region(Region::Actions, check_statements(context, clause.body)));
   clause.stability = context.stability;
   context.clause = nullptr;
   return {};

@@ -43,11 +43,11 @@ Compiled<void> Parser::clause() {
     CLEW_TRY(lexer_.skip_blank());
   }
   if (lexer_.peek() == '/') {
-    clause.predicate = CLEW_TRY(predicate());
+    clause.predicate = CLEW_TRY(in_region(Region::Predicate, predicate()));
     CLEW_TRY(lexer_.skip_blank());
   }
   if (lexer_.peek() == '{') {
-    clause.body = CLEW_TRY(body());
+    clause.body = CLEW_TRY(in_region(Region::Actions, body()));
     clause.has_body = true;
   } else if (!clause.predicate && !lexer_.at_end()) {
     CLEW_TRY(start());

@@ -15,6 +15,9 @@
 
 namespace clew::query::d {
 
+// What part of a clause an error is in.
+enum class Region : uint8_t { None, Predicate, Actions };
+
 struct CompileError {
   std::string tag;      // "D_SYNTAX"
   std::string message;  // `syntax error near "}"`
@@ -22,6 +25,7 @@ struct CompileError {
   Span span;
   std::string nearest;     // The name that was probably meant, for who looks at a terminal.
   bool is_tagged = false;  // The text before it wants tags shown: #pragma D option errtags.
+  Region region = Region::None;
 };
 
 template <typename T>
@@ -34,6 +38,13 @@ inline tl::unexpected<CompileError> compile_error(std::string tag, std::string m
                                                   uint32_t line, Span span = {}) {
   return tl::unexpected<CompileError>(
       CompileError{std::move(tag), std::move(message), line, span, ""});
+}
+
+// `result`, which comes from that part.
+template <typename T>
+Compiled<T> in_region(Region region, Compiled<T> result) {
+  if (!result) result.error().region = region;
+  return result;
 }
 
 // What a program is compiled with.
