@@ -63,7 +63,7 @@ enum class DProcessAccessor : uint32_t {
   StackArguments,  // (w): arg6..arg9 of a function's entry, 0 what cannot be read.
   AfterClause,     // (w): 1 when the ERROR clauses are to run.
   AfterError,      // (w)
-  Thread,          // (w): the id of the thread.
+  Thread,          // (w): the ids of the process and the thread, never 0. No Begin is needed.
   // BuiltinInteger and BuiltinString of a constant DBuiltin: number Builtin + it.
   Builtin,
   End = Builtin + 64,

@@ -107,9 +107,8 @@ uint64_t d_begin_with_registers(DWindow* w, uint64_t cookie, uint64_t when_and_w
   return 1;
 }
 
-// Where no firing has begun: of one that calls nothing else.
 uint64_t d_thread(DWindow*) {
-  return process_and_thread() & 0xFFFF'FFFF;
+  return process_and_thread();
 }
 
 // The words above the return address of a function's entry.

@@ -57,7 +57,10 @@ Clock::Clock(const ClockSample& start) : base_(start) {
   }
   ns_per_tick_ = static_cast<double>(now.monotonic_ns - start.monotonic_ns) /
                  static_cast<double>(now.ticks - start.ticks);
-  multiplier_ = static_cast<uint64_t>(std::llround(ns_per_tick_ * (1U << kTickShift)));
+}
+
+uint64_t Clock::multiplier(uint32_t shift) const {
+  return static_cast<uint64_t>(std::llround(std::ldexp(ns_per_tick_, static_cast<int>(shift))));
 }
 
 int64_t Clock::monotonic_ns(uint64_t ticks) const {

@@ -28,7 +28,8 @@ class Clock {
   // the distance is kBaselineMinNs.
   explicit Clock(const ClockSample& start);
 
-  [[nodiscard]] uint64_t multiplier() const { return multiplier_; }
+  // Nanoseconds of a tick, times 2^shift.
+  [[nodiscard]] uint64_t multiplier(uint32_t shift = kTickShift) const;
   // CLOCK_MONOTONIC in nanoseconds at `ticks`, for events.
   [[nodiscard]] int64_t monotonic_ns(uint64_t ticks) const;
 
@@ -37,7 +38,6 @@ class Clock {
  private:
   ClockSample base_{};
   double ns_per_tick_ = 0;
-  uint64_t multiplier_ = 0;
 };
 
 }  // namespace clew::engine

@@ -12,12 +12,14 @@
 //   naps N         nap() N times, each of a millisecond at least
 //   heirs N        N times a thread that ends inside of crossing(), and one that gets its memory
 //                  and calls work()
+//   load PATH      loads a library; "plug N" calls the plug() of the last one N times
 //   spin T         T threads call work() until "calm"
 //   calm
 //   semaphore      what the probe `inline_victim:::told` has as its semaphore
 //   tell N         the static probe `told` N times, with (i, text, -i)
 //   quit
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -186,6 +188,13 @@ static void run_heirs(long count) {
   }
 }
 
+static long (*plug)(long);
+
+static void load(const char* path) {
+  void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  *(void**)&plug = library != NULL ? dlsym(library, "plug") : NULL;
+}
+
 static void repeat(long (*function)(long), long count) {
   for (long i = 0; i < count; ++i)
     function(i);
@@ -210,6 +219,9 @@ int main(void) {
     if (strcmp(word, "child") == 0) run_child(a);
     if (strcmp(word, "texts") == 0) read_texts(a);
     if (strcmp(word, "spin") == 0) start_spinning(a);
+    char path[200] = "";
+    if (sscanf(line, "load %199s", path) == 1) load(path);
+    if (strcmp(word, "plug") == 0) repeat(plug, a);
     if (strcmp(word, "naps") == 0) repeat(nap, a);
     if (strcmp(word, "heirs") == 0) run_heirs(a);
     if (strcmp(word, "calm") == 0) stop_spinning();

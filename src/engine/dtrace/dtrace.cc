@@ -169,7 +169,7 @@ Expected<void> DtraceRun::enable() {
   }
   console_.lines(*warning);
   if (LateProbes::may_come(*compiled_)) {
-    late_.emplace(*compiled_, catalogue_, *session_, console_);
+    late_.emplace(*compiled_, catalogue_, *session_, inline_probes_, console_);
     late_->start();
   }
   return session_->begin();

@@ -63,6 +63,13 @@ uint64_t find_process_clock(pid_t pid) {
   return theirs->start + (clock - ours->start);
 }
 
+bool counter_is_the_clock() {
+  std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+  std::string source;
+  file >> source;
+  return source == "tsc" || source == "kvm-clock" || source == "hyperv_clocksource_tsc_page";
+}
+
 // The kernel's programs read the machine's own clock, as we do.
 uint64_t clock_offset_ns(pid_t pid) {
   if (name_space(std::to_string(pid)) == name_space("self")) return 0;

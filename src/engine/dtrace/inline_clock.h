@@ -14,4 +14,7 @@ uint64_t find_process_clock(pid_t pid);
 // What is to be added to CLOCK_MONOTONIC as the process sees it: other than 0 in a time name space.
 uint64_t clock_offset_ns(pid_t pid);
 
+// Whether the kernel makes its clock of the counter that rdtsc reads.
+bool counter_is_the_clock();
+
 }  // namespace clew::engine

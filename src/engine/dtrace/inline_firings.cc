@@ -41,10 +41,9 @@ bool InlineFirings::names_privates(const Clauses& clauses) const {
   });
 }
 
-static_assert(plan::d::kTickShift == kTickShift);
-
 uint64_t InlineFirings::tick() {
-  if (!tick_) tick_ = Clock(begin_).multiplier();
+  if (compiled_.generated.privates.times.empty()) return 0;
+  if (!tick_) tick_ = Clock(begin_).multiplier(plan::d::kTickShift);
   return *tick_;
 }
 

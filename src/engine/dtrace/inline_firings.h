@@ -24,7 +24,7 @@ namespace clew::engine {
 enum class FiringForm : uint8_t {
   Shared,   // In the tables that processes and the kernel share.
   Cells,    // What can be counted in the thread's own words is.
-  Private,  // So are variables that no other clause uses (plan::d::PrivateVariables).
+  Private,  // So are variables that only clauses inside one process name (PrivateVariables).
 };
 
 class InlineFirings {
@@ -44,7 +44,7 @@ class InlineFirings {
   // Null when there is no program for them. But for Shared, its updates want places.
   const plan::d::Firing* find(plan::d::FiringPoint point, const Clauses& clauses,
                               const std::string& static_arguments, FiringForm form);
-  // FiringConstant::Tick; takes some milliseconds when it is first asked for.
+  // FiringConstant::Tick, 0 when no program wants it; takes some milliseconds the first time.
   uint64_t tick();
   [[nodiscard]] CellRoom room() const { return room_; }
 

@@ -67,6 +67,7 @@ Expected<bool> install(InlineProcess& process, InlineSitePlanner& planner, const
 }  // namespace
 
 void InlineProbes::arm(const CompiledScript& compiled, const kernel::DState& state) {
+  private_clauses_ = compiled.generated.privates.clauses;
   InlineFirings firings(compiled);
   for (const pid_t pid : compiled.named_pids)
     arm_process(pid, compiled, state, firings);
@@ -93,7 +94,7 @@ void InlineProbes::arm_process(pid_t pid, const CompiledScript& compiled,
   InlineSitePlanner planner(compiled, *catalog, codes, firings);
   for (unsigned round = 0; round < kRoundsMax; ++round) {
     InlineSites sites = planner.plan();
-    if (sites.enablings.empty()) return notes_.push_back(note_of(pid, sites, planner.form()));
+    if (sites.enablings.empty()) return notes_.push_back(note_of(pid, sites, FiringForm::Shared));
     auto process =
         InlineProcess::open(pid, state, InlineCells(compiled.generated, firings.room(), pid));
     if (!process) return give_up(process.error());
@@ -102,12 +103,17 @@ void InlineProbes::arm_process(pid_t pid, const CompiledScript& compiled,
       planner.set_installed(std::move(others));
       sites = planner.plan();
     }
-    if ((*process)->reads_counter())
-      planner.choose_form(sites, (*process)->cells(), state.enablings);
+    planner.choose_form(sites, (*process)->cells(), state.enablings, (*process)->has_counter());
+    const bool is_private = planner.form() == FiringForm::Private;
     const auto installed = install(**process, planner, sites, state.enablings);
+    if (!installed && is_private && installed.error().code == ErrorCode::Limit) {
+      planner.share_variables();  // Its code is longer.
+      continue;
+    }
     if (!installed) return give_up(installed.error());
     if (!*installed) continue;  // The process is detached from.
     notes_.push_back(note_of(pid, sites, planner.form()));
+    if (is_private) private_pids_.insert(pid);
     enablings_.insert(sites.enablings.begin(), sites.enablings.end());
     return processes_.push_back(std::move(*process));
   }

@@ -30,6 +30,11 @@ class InlineProbes {
   // Whether a clause runs in a process, so that a record of it may come from there.
   [[nodiscard]] bool runs(uint32_t clause) const { return clauses_.contains(clause); }
 
+  // A clause whose variables are the threads' own in this process: it may have no other probes.
+  [[nodiscard]] bool keeps(pid_t pid, uint32_t clause) const {
+    return private_pids_.contains(pid) && private_clauses_.contains(clause);
+  }
+
   void read(const collect::TakeRecord& take);
   // What an aggregation's cells in processes have, to what its tables have (InlineCells::add).
   void add_cells(uint32_t aggregation, bool takes, std::vector<kernel::DAggregate>& entries);
@@ -46,6 +51,8 @@ class InlineProbes {
   std::vector<std::unique_ptr<InlineProcess>> processes_;
   std::set<uint32_t> enablings_;
   std::set<uint32_t> clauses_;
+  std::set<uint32_t> private_clauses_;  // Of the script.
+  std::set<pid_t> private_pids_;
   std::vector<std::string> notes_;
 };
 

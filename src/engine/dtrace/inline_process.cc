@@ -153,6 +153,10 @@ Expected<std::unique_ptr<InlineProcess>> InlineProcess::open(pid_t pid, const ke
   return process;
 }
 
+bool InlineProcess::has_counter() const {
+  return attachment_.time_is_readable() && counter_is_the_clock();
+}
+
 Expected<void> InlineProcess::share(const kernel::DState& state) {
   Constants constants;
   const uint64_t variables = constants.add(state.variables);

@@ -33,8 +33,8 @@ class InlineProcess {
   [[nodiscard]] std::vector<inline_::Window> installed(uint64_t load_bias) const {
     return attachment_.installed(load_bias);
   }
-  // Its threads may read the processor's counter.
-  [[nodiscard]] bool reads_counter() const { return attachment_.time_is_readable(); }
+  // Its threads may read the processor's counter, and the machine's clock is made of it.
+  [[nodiscard]] bool has_counter() const;
   // Gives the updates of the programs that are to be armed their places.
   [[nodiscard]] InlineCells& cells() { return cells_; }
   // Once; nothing may be read before.

@@ -230,18 +230,24 @@ std::vector<uint64_t> InlineSitePlanner::semaphores() {
 }
 
 void InlineSitePlanner::choose_form(const InlineSites& sites, InlineCells& cells,
-                                    std::span<const abi::DEnabled> names) {
+                                    std::span<const abi::DEnabled> names, bool has_counter) {
   form_ = FiringForm::Cells;
+  const plan::d::PrivateVariables& privates = compiled_.generated.privates;
+  // Probes that match nothing yet may come.
+  const bool is_open = compiled_.script.options.is_set("zdefs");
+  if (!may_be_private_ || is_open || (!has_counter && !privates.times.empty())) return;
+  bool has_any = false;
   for (uint32_t i = 0; i < compiled_.enablings.size(); ++i) {
     const kernel::DEnabling& enabling = enabling_of(i);
-    if (enabling.probe.pid != catalog_.pid() || !firings_.names_privates(enabling.clauses))
-      continue;
+    const bool is_here = enabling.probe.pid == catalog_.pid();
+    if (!is_here || !firings_.names_privates(enabling.clauses)) continue;
     std::vector<uint64_t> places;
-    const bool has_room = sites.enablings.contains(i) &&
-                          find_in_form(i, FiringForm::Private, cells, names, places) != nullptr;
-    form_ = has_room ? FiringForm::Private : FiringForm::Cells;
-    if (!has_room) return;
+    const bool can_be = sites.enablings.contains(i) &&
+                        find_in_form(i, FiringForm::Private, cells, names, places) != nullptr;
+    if (!can_be) return;
+    has_any = true;
   }
+  if (has_any) form_ = FiringForm::Private;
 }
 
 // Null when there is no room for its updates: `places` of these.
@@ -268,7 +274,7 @@ const plan::d::Firing* InlineSitePlanner::find_firing(uint32_t index, InlineCell
   const bool has_privates = firings_.names_privates(enabling_of(index).clauses);
   const FiringForm form = has_privates ? form_ : FiringForm::Cells;
   const plan::d::Firing* const firing = find_in_form(index, form, cells, names, places);
-  if (firing != nullptr) return firing;
+  if (firing != nullptr || form == FiringForm::Private) return firing;
   return find_in_form(index, FiringForm::Shared, cells, names, places);
 }
 

@@ -52,10 +52,13 @@ class InlineSitePlanner {
   void leave_out(uint32_t enabling, const std::string& reason);
 
   InlineSites plan();
-  // Once the sites are known: variables may be the threads' own where all clauses that name them
-  // are inline there, and `cells` has room for all of these.
+  // Once the sites are known: variables are the threads' own where all probes of the clauses that
+  // name them are inline, and `cells` has room for these. `has_counter`: the processor's counter
+  // goes with the machine's clock, and may be read.
   void choose_form(const InlineSites& sites, InlineCells& cells,
-                   std::span<const abi::DEnabled> names);
+                   std::span<const abi::DEnabled> names, bool has_counter);
+  // From now on no variables are.
+  void share_variables() { may_be_private_ = false; }
   [[nodiscard]] FiringForm form() const { return form_; }
   // The programs at a module's points, whose updates have their places in `cells`. `names` of the
   // enablings, by index.
@@ -98,6 +101,7 @@ class InlineSitePlanner {
   std::map<size_t, InstalledWindows> installed_;
   Places places_;
   std::map<uint32_t, std::string> left_out_;
+  bool may_be_private_ = true;
   FiringForm form_ = FiringForm::Cells;
 };
 

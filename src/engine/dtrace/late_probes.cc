@@ -46,8 +46,9 @@ bool LateProbes::may_come(const CompiledScript& compiled) {
 }
 
 LateProbes::LateProbes(const CompiledScript& compiled, kernel::Catalogue& catalogue,
-                       kernel::DSession& session, DtraceConsole& console)
-    : catalogue_(catalogue), session_(session), console_(console) {
+                       kernel::DSession& session, const InlineProbes& inline_probes,
+                       DtraceConsole& console)
+    : catalogue_(catalogue), session_(session), inline_probes_(inline_probes), console_(console) {
   for (uint32_t i = 0; i < compiled.script.clauses.size(); ++i) {
     for (const auto& description : compiled.script.clauses[i].probes) {
       if (looks_into_processes(description)) follow(description, i);
@@ -153,12 +154,26 @@ void LateProbes::look_at(const kernel::MappedFile& file) {
   enable(found);
 }
 
+// What such a clause would find in its variables is not what the threads have.
+bool LateProbes::is_kept(const kernel::Probe& probe, uint32_t clause) {
+  if (!inline_probes_.keeps(static_cast<pid_t>(probe.pid), clause)) return false;
+  if (!has_told_kept_) {
+    console_.message(fmt::format(
+        "warning: probes of {} that came later are missing: self-> variables of their clauses are "
+        "the threads' own (-x useruprobes, or a glob for the module, shares them)",
+        probe.path));
+  }
+  has_told_kept_ = true;
+  return true;
+}
+
 void LateProbes::enable(const std::vector<std::pair<uint32_t, const Followed*>>& found) {
   std::map<uint32_t, kernel::DEnabling> added;
   for (const auto& [id, followed] : found) {
-    if (enabled_.count(id) != 0) continue;
+    const kernel::Probe& probe = *catalogue_.find(id);
+    if (enabled_.count(id) != 0 || is_kept(probe, followed->clause)) continue;
     kernel::DEnabling& enabling = added[id];
-    enabling.probe = *catalogue_.find(id);
+    enabling.probe = probe;
     // Descriptions come in the order of their clauses.
     auto& clauses = enabling.clauses;
     if (clauses.empty() || clauses.back() != followed->clause) clauses.push_back(followed->clause);

@@ -15,6 +15,7 @@
 #include <poll.h>
 
 #include "engine/dtrace/console.h"
+#include "engine/dtrace/inline_probes.h"
 #include "engine/dtrace/script_compiler.h"
 #include "kernel/catalogue.h"
 #include "kernel/d_session.h"
@@ -31,7 +32,7 @@ class LateProbes {
 
   // All are borrowed.
   LateProbes(const CompiledScript& compiled, kernel::Catalogue& catalogue,
-             kernel::DSession& session, DtraceConsole& console);
+             kernel::DSession& session, const InlineProbes& inline_probes, DtraceConsole& console);
   // From here on nothing is missed. When the kernel does not let us watch, a line says so.
   void start();
   void add_descriptors(std::vector<pollfd>& polled) const;
@@ -52,10 +53,12 @@ class LateProbes {
   void look_again();
   void look_at(pid_t pid);
   void look_at(const kernel::MappedFile& file);
+  [[nodiscard]] bool is_kept(const kernel::Probe& probe, uint32_t clause);
   void enable(const std::vector<std::pair<uint32_t, const Followed*>>& found);
 
   kernel::Catalogue& catalogue_;
   kernel::DSession& session_;
+  const InlineProbes& inline_probes_;
   DtraceConsole& console_;
   std::vector<Followed> followed_;
   std::set<pid_t> named_;  // Processes that descriptions name.
@@ -64,6 +67,7 @@ class LateProbes {
   std::set<File> seen_;
   std::optional<kernel::ProcessNotices> notices_;
   bool has_told_ = false;
+  bool has_told_kept_ = false;
 };
 
 }  // namespace clew::engine

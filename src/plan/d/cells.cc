@@ -65,7 +65,7 @@ void ClauseCoder::add_to_cell(Register block, uint32_t word, Register amount) {
 
 // The number, in r0, is added to a cell.
 void ClauseCoder::add_number(uint32_t word, uint32_t update) {
-  code().move(Register::R3, Register::R0).load_site_constant(Register::R1, 1 + update);
+  code().move(Register::R3, Register::R0).load_site_constant(Register::R1, cells_constant(update));
   add_to_cell(Register::R1, word, Register::R3);
 }
 
@@ -95,7 +95,9 @@ void ClauseCoder::count_in_bucket(const Node& function, uint32_t update) {
   const Slot weight = emit_.push();
   emit_.load(Register::R0, number);
   find_bucket();
-  code().alu(Alu::ShiftLeft, Register::R0, 3).load_site_constant(Register::R1, 1 + update);
+  code()
+      .alu(Alu::ShiftLeft, Register::R0, 3)
+      .load_site_constant(Register::R1, cells_constant(update));
   code().alu(Alu::Add, Register::R1, Register::R0);
   emit_.load(Register::R3, weight);
   add_to_cell(Register::R1, 1, Register::R3);

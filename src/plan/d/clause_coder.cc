@@ -60,7 +60,6 @@ Compiled<isa::Program> ClauseCoder::code(const query::d::Clause& clause) {
   lay_out(clause.body);
   const bool has_record = records_nothing(clause.body) || !layout().actions.empty();
   if (has_record) place_fields();
-  read_clock_once();
   if (clause.predicate) {
     truth(*clause.predicate);
     code().jump_if(Jump::Equal, Register::R0, 0, end);

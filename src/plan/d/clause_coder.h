@@ -103,14 +103,11 @@ class ClauseCoder {
   void object_or_value(const Node& node);
 
   // --- private variables (private_code.cc)
-  [[nodiscard]] std::optional<uint32_t> private_time(const Node& node) const;
-  [[nodiscard]] uint32_t private_word(uint32_t variable) const;
-  [[nodiscard]] bool is_elapsed(const Node& node) const;
-  [[nodiscard]] bool notes_time(const Node& node) const;
-  void read_clock_once();
+  [[nodiscard]] std::optional<uint32_t> private_word(uint32_t variable) const;
+  [[nodiscard]] std::optional<uint32_t> tick_word(std::optional<uint32_t> variable) const;
   void ticks();
-  void elapsed(const Node& node);
-  void note_time(const Node& node);
+  void elapsed(uint32_t since, TypeId type);
+  void note_time(uint32_t word);
 
   void remove(const Node& target);
   void translated(const Node& node);

@@ -188,7 +188,7 @@ void ClauseCoder::binary(const Node& node) {
                 BinaryOperator::LogicalXor)) {
     return logical(node);
   }
-  if (is_elapsed(node)) return elapsed(node);
+  if (const auto since = tick_word(elapsed_since(script_, node))) return elapsed(*since, node.type);
   if (class_of(types(), left.type) == ValueClass::String ||
       class_of(types(), right.type) == ValueClass::String) {
     return compare_strings(node);
@@ -309,7 +309,7 @@ void ClauseCoder::conditional(const Node& node) {
 void ClauseCoder::assign(const Node& node) {
   const Node& target = node.operands[0];
   const Node& source = node.operands[1];
-  if (notes_time(node)) return note_time(node);
+  if (const auto word = tick_word(noted_time(script_, node))) return note_time(*word);
   if (node.is_compound) {
     const Place at = place(target);
     load(at);

@@ -188,15 +188,19 @@ class Composer {
     return append(b);
   }
 
-  // What another thread has left in this window is not this one's.
+  // What another thread has left in this window is not this one's, and the time another firing's.
   void own_privates(Builder& b) const {
+    const auto clear = [&](uint32_t at) {
+      b.store(Size::Double, Register::R5, static_cast<int32_t>(at - privates_.begin), 0);
+    };
     const Label owned = b.label();
     call(b, DProcessAccessor::Thread);
     b.load_window(Register::R5, privates_.begin).load(Size::Double, Register::R1, Register::R5, 0);
+    clear(privates_.time_word());
     b.jump_if(Jump::Equal, Register::R1, Register::R0, owned);
     b.store(Size::Double, Register::R5, 0, Register::R0);
     for (uint32_t at = privates_.word(0); at < privates_.end(); at += 8)
-      b.store(Size::Double, Register::R5, static_cast<int32_t>(at - privates_.begin), 0);
+      clear(at);
     b.bind(owned);
   }
 
@@ -258,7 +262,9 @@ class Composer {
     const isa::Program& program = *clause.program;
     const auto first_update = static_cast<int32_t>(kSiteNumbers + firing_.updates.size());
     const auto constant_of = [first_update](int32_t own) {
-      return own == 0 ? static_cast<int32_t>(FiringConstant::Tick) : first_update + own - 1;
+      const bool is_tick = own == static_cast<int32_t>(kTickConstant);
+      return is_tick ? static_cast<int32_t>(FiringConstant::Tick)
+                     : first_update + own - static_cast<int32_t>(cells_constant(0));
     };
     firing_.updates.insert(firing_.updates.end(), clause.updates.begin(), clause.updates.end());
     auto& code = firing_.program.code;

@@ -34,7 +34,7 @@ enum class FiringConstant : uint8_t {
   Cookie,          // The probe's id << 32 | the index of its enabling.
   ProgramCounter,  // Of the site, in the process.
   ReturnOffset,
-  Tick,  // Site constant 0 of a CellClause.
+  Tick,  // kTickConstant of a CellClause.
   Count,
 };
 

@@ -77,16 +77,22 @@ Compiled<Generated> generate(const Script& script) {
     const auto code = [&](ClauseForm form) {
       return ClauseCoder(script, *storage, generated, i, form).code(script.clauses[i]);
     };
-    auto program = code({});
-    if (!program) return tl::unexpected(program.error());
-    const auto in_window = [&](bool has_privates) {
+    const auto in_window = [&](bool has_privates) -> std::optional<CellClause> {
       CellClause clause;
       auto coded = code({.updates = &clause.updates, .has_privates = has_privates});
-      if (coded) clause.program = std::move(*coded);
-      return coded ? clause : CellClause{*program, {}};
+      if (!coded) return std::nullopt;
+      clause.program = std::move(*coded);
+      return clause;
     };
-    generated.cell_clauses.push_back(in_window(false));
-    if (!generated.privates.words.empty()) generated.private_clauses.push_back(in_window(true));
+    auto with_privates = generated.privates.words.empty() ? std::nullopt : in_window(true);
+    auto with_cells = in_window(false);
+    auto program = code({});  // The last, since what it says of its window is what all know.
+    if (!program) return tl::unexpected(program.error());
+    // Variables are private in all clauses or in none.
+    if (!with_privates) generated.privates = {};
+    if (with_privates) generated.private_clauses.push_back(std::move(*with_privates));
+    generated.cell_clauses.push_back(with_cells ? std::move(*with_cells)
+                                                : CellClause{*program, {}});
     generated.clauses.push_back(std::move(*program));
   }
   return generated;

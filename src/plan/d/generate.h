@@ -40,19 +40,27 @@ struct CellUpdate {
 
 // A clause for an engine that has such cells. They are words of the window: one that counts
 // updates, changed last, and those that the table's entries have. All of them only grow, so that
-// sums over threads, and differences in time, are what was counted. Site constant 0 is what a tick
-// of the processor's counter (abi::Accessor::Time) has in nanoseconds, times 2^kTickShift; constant
-// 1 + i is the window pointer to the cells of updates[i].
+// sums over threads, and differences in time, are what was counted.
 struct CellClause {
   isa::Program program;
   std::vector<CellUpdate> updates;
 };
-inline constexpr uint32_t kTickShift = 20;
+
+// The site constants of a CellClause: what a tick of the processor's counter (abi::Accessor::Time)
+// has in nanoseconds, times 2^kTickShift; and the window pointer to the cells of updates[i]. The
+// shift is the largest for counters of 1 GHz and more (scale_ticks).
+inline constexpr uint32_t kTickConstant = 0;
+inline constexpr uint32_t kTickShift = 30;
+constexpr uint32_t cells_constant(uint32_t update) {
+  return 1 + update;
+}
 
 // The words of private variables in a window. They are those of one thread: where another one has
 // the window now, the firing clears them.
 struct PrivateArea {
-  uint32_t begin = 0;  // The word of the thread's id, that of the time, then one for each variable.
+  // The word of the thread's id, that of the firing's time (0: nobody has asked), then one for each
+  // variable.
+  uint32_t begin = 0;
   uint32_t variables = 0;
 
   static constexpr uint32_t kOwnWords = 2;
@@ -66,7 +74,7 @@ struct Generated {
   std::vector<isa::Program> clauses;     // By clause of the script.
   std::vector<CellClause> cell_clauses;  // By clause.
   // By clause, with `privates` as words of the window; none when there are no such variables. Only
-  // for a process where all clauses that name one of these run inline.
+  // for a process where all probes of the clauses that name one of these are inline.
   std::vector<CellClause> private_clauses;
   PrivateVariables privates;
   std::vector<query::d::RecordLayout> records;  // By clause.

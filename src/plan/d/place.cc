@@ -53,8 +53,8 @@ Place ClauseCoder::variable_place(const Node& node, uint32_t variable) {
   const VariableHome& home = storage_.home(variable);
   Place at{.type = script_.variables[variable].type, .offset = home.offset};
   at.variable = variable;
-  if (form_.has_privates && generated_.privates.is_word(variable)) {
-    at.offset = private_word(variable);
+  if (const auto word = private_word(variable)) {
+    at.offset = *word;
     return at;
   }
   switch (home.place) {

@@ -12,6 +12,7 @@
 namespace clew::plan::d {
 
 using query::d::BinaryOperator;
+using query::d::Builtin;
 using query::d::Clause;
 using query::d::Node;
 using query::d::NodeKind;
@@ -27,7 +28,8 @@ bool is_glob(const std::string& text) {
   return text.find_first_of("*?[") != std::string::npos;
 }
 
-// pid123 with its module: no library that is loaded later has probes that it matches.
+// pid123 with its module. The probes that are there are all that there will be: of a library that
+// comes later under the same name the tracer tells that they are missing.
 bool names_one_place(const ProbeDescription& description) {
   constexpr size_t kPrefix = 3;
   const std::string& provider = description.provider;
@@ -37,30 +39,55 @@ bool names_one_place(const ProbeDescription& description) {
   return is_pid && !description.module.empty() && !is_glob(description.module);
 }
 
+// What BEGIN and END say of times is about the whole session.
+bool is_begin_or_end(const ProbeDescription& description) {
+  return (description.provider.empty() || description.provider == "dtrace") &&
+         is_one_of(description.name, "BEGIN", "END");
+}
+
 bool is_number(const Node& node, uint64_t number) {
   return node.kind == NodeKind::Integer && node.integer == number;
 }
 
-bool is_logical(const Node& node) {
-  return node.kind == NodeKind::Binary &&
-         is_one_of(node.binary, BinaryOperator::LogicalAnd, BinaryOperator::LogicalOr,
-                   BinaryOperator::LogicalXor);
+bool is_builtin(const Node& node, Builtin builtin) {
+  return node.kind == NodeKind::Identifier && node.storage == query::d::Storage::Builtin &&
+         node.builtin == builtin;
 }
 
-// self->ts == 0, self->ts != 0
-bool is_asked_for_zero(const Node& node) {
-  return node.kind == NodeKind::Binary &&
-         is_one_of(node.binary, BinaryOperator::Equal, BinaryOperator::NotEqual) &&
+bool is_binary(const Node& node, BinaryOperator operation) {
+  return node.kind == NodeKind::Binary && node.binary == operation;
+}
+
+bool is_logical(const Node& node) {
+  return is_binary(node, BinaryOperator::LogicalAnd) ||
+         is_binary(node, BinaryOperator::LogicalOr) || is_binary(node, BinaryOperator::LogicalXor);
+}
+
+// x == 0, x != 0, !x
+bool asks_for_zero(const Node& node) {
+  if (node.kind == NodeKind::Unary) return node.unary == UnaryOperator::Not;
+  return (is_binary(node, BinaryOperator::Equal) || is_binary(node, BinaryOperator::NotEqual)) &&
          is_number(node.operands[1], 0);
 }
 
-// What one clause does with thread-local variables and the clock.
+// self->x, and nothing else: the index of the thread-local scalar.
+std::optional<uint32_t> thread_variable(const Script& script, const Node& node) {
+  const bool is_variable =
+      node.kind == NodeKind::Identifier && node.storage == query::d::Storage::Variable;
+  if (!is_variable) return std::nullopt;
+  const query::d::Variable& variable = script.variables[node.index];
+  const bool is_scalar =
+      !variable.is_associative && class_of(script.types, variable.type) == ValueClass::Scalar;
+  if (variable.scope != query::d::VariableScope::Thread || !is_scalar) return std::nullopt;
+  return node.index;
+}
+
+// What one clause does with thread-local variables and clocks.
 struct ClauseTimes {
-  std::set<uint32_t> named;    // All thread-local variables.
-  std::set<uint32_t> ticks;    // Those of self->ts = timestamp, timestamp - self->ts
-  std::set<uint32_t> other;    // Those that are used in any other way than as times.
-  uint32_t reads = 0;          // Of the clock, for `ticks`.
-  bool has_timestamp = false;  // Read for something else.
+  std::set<uint32_t> named;  // All thread-local scalars.
+  std::set<uint32_t> ticks;  // Those that note a time, or that one is measured from.
+  std::set<uint32_t> other;  // Those that are used in any other way.
+  bool has_clock = false;    // A time is read that is no more than noted or measured from.
 };
 
 class Reader {
@@ -68,12 +95,28 @@ class Reader {
   explicit Reader(const Script& script) : script_(script) {}
 
   ClauseTimes read(const Clause& clause) {
-    if (clause.predicate) condition(*clause.predicate);
+    if (clause.predicate) {
+      find_set(*clause.predicate);
+      condition(*clause.predicate);
+    }
     body(clause.body);
     return std::move(times_);
   }
 
  private:
+  // Variables that are not 0 where the predicate holds.
+  void find_set(const Node& node) {
+    if (is_binary(node, BinaryOperator::LogicalAnd)) {
+      find_set(node.operands[0]);
+      find_set(node.operands[1]);
+      return;
+    }
+    const bool is_not_zero =
+        is_binary(node, BinaryOperator::NotEqual) && is_number(node.operands[1], 0);
+    const auto variable = thread_variable(script_, is_not_zero ? node.operands[0] : node);
+    if (variable) set_.insert(*variable);
+  }
+
   void body(const std::vector<Statement>& statements) {
     for (const Statement& statement : statements) {
       if (statement.kind == StatementKind::If) {
@@ -92,11 +135,12 @@ class Reader {
     if (node.kind != NodeKind::Assign || node.is_compound) return false;
     const auto variable = thread_variable(script_, node.operands[0]);
     if (!variable) return false;
+    set_.erase(*variable);
     if (is_number(node.operands[1], 0)) {
       times_.named.insert(*variable);
       return true;
     }
-    return is_timestamp(node.operands[1]) && uses_ticks(*variable);
+    return noted_time(script_, node) && uses_ticks(*variable);
   }
 
   bool uses_ticks(uint32_t variable) {
@@ -104,20 +148,17 @@ class Reader {
     if (script_.types.size_of(script_.variables[variable].type) != kTimeBytes) return false;
     times_.named.insert(variable);
     times_.ticks.insert(variable);
-    ++times_.reads;
     return true;
   }
 
   // Where only zero or not zero matters.
   void condition(const Node& node) {
-    const auto variable = thread_variable(script_, node);
-    if (variable) {
+    if (const auto variable = thread_variable(script_, node)) {
       times_.named.insert(*variable);
     } else if (is_logical(node)) {
       condition(node.operands[0]);
       condition(node.operands[1]);
-    } else if (is_asked_for_zero(node) ||
-               (node.kind == NodeKind::Unary && node.unary == UnaryOperator::Not)) {
+    } else if (asks_for_zero(node)) {
       condition(node.operands[0]);
     } else {
       value(node);
@@ -125,22 +166,16 @@ class Reader {
   }
 
   void value(const Node& node) {
-    if (is_logical(node) || is_asked_for_zero(node)) return condition(node);
+    if (is_logical(node) || asks_for_zero(node)) return condition(node);
     if (const auto variable = thread_variable(script_, node)) {
       times_.named.insert(*variable);
       times_.other.insert(*variable);
-      return;
     }
-    if (is_timestamp(node)) {
-      times_.has_timestamp = true;
-      return;
-    }
-    const bool is_difference =
-        node.kind == NodeKind::Binary && node.binary == BinaryOperator::Subtract;
-    if (is_difference && is_timestamp(node.operands[0])) {
-      const auto since = thread_variable(script_, node.operands[1]);
-      if (since && uses_ticks(*since)) return;
-    }
+    times_.has_clock |= is_builtin(node, Builtin::Timestamp) ||
+                        is_builtin(node, Builtin::Vtimestamp) ||
+                        is_builtin(node, Builtin::Walltimestamp);
+    const auto since = elapsed_since(script_, node);
+    if (since && set_.contains(*since) && uses_ticks(*since)) return;
     for (size_t i = 0; i < node.operands.size(); ++i) {
       const bool is_condition = node.kind == NodeKind::Conditional && i == 0;
       is_condition ? condition(node.operands[i]) : value(node.operands[i]);
@@ -148,6 +183,7 @@ class Reader {
   }
 
   const Script& script_;
+  std::set<uint32_t> set_;
   ClauseTimes times_;
 };
 
@@ -164,42 +200,37 @@ std::set<uint32_t> find_words(const Script& script, const std::vector<ClauseTime
   return words;
 }
 
-// A clause reads one clock: where a time of the machine's is asked for, too, all are the machine's.
-std::set<uint32_t> find_times(const std::vector<ClauseTimes>& clauses,
+// All or none.
+std::set<uint32_t> find_times(const Script& script, const std::vector<ClauseTimes>& clauses,
                               const std::set<uint32_t>& words) {
   std::set<uint32_t> times;
-  for (const ClauseTimes& one : clauses)
-    times.insert(one.ticks.begin(), one.ticks.end());
-  const auto is_none = [&](uint32_t variable) {
-    return !words.contains(variable) ||
-           std::any_of(clauses.begin(), clauses.end(), [&](const ClauseTimes& one) {
-             const bool reads_other =
-                 one.has_timestamp || std::any_of(one.ticks.begin(), one.ticks.end(),
-                                                  [&](uint32_t v) { return !times.contains(v); });
-             return one.other.contains(variable) || (one.ticks.contains(variable) && reads_other);
-           });
-  };
-  while (std::erase_if(times, is_none) != 0) {
+  std::set<uint32_t> other;
+  bool has_clock = false;
+  for (size_t i = 0; i < clauses.size(); ++i) {
+    const auto& probes = script.clauses[i].probes;
+    const bool is_outside = std::all_of(probes.begin(), probes.end(), is_begin_or_end);
+    times.insert(clauses[i].ticks.begin(), clauses[i].ticks.end());
+    other.insert(clauses[i].other.begin(), clauses[i].other.end());
+    has_clock |= clauses[i].has_clock && !is_outside;
   }
-  return times;
+  const bool are_ticks = !has_clock && std::all_of(times.begin(), times.end(), [&](uint32_t one) {
+    return words.contains(one) && !other.contains(one);
+  });
+  return are_ticks ? times : std::set<uint32_t>{};
 }
 
 }  // namespace
 
-std::optional<uint32_t> thread_variable(const Script& script, const Node& node) {
-  const bool is_variable =
-      node.kind == NodeKind::Identifier && node.storage == query::d::Storage::Variable;
-  if (!is_variable) return std::nullopt;
-  const query::d::Variable& variable = script.variables[node.index];
-  const bool is_scalar =
-      !variable.is_associative && class_of(script.types, variable.type) == ValueClass::Scalar;
-  if (variable.scope != query::d::VariableScope::Thread || !is_scalar) return std::nullopt;
-  return node.index;
+std::optional<uint32_t> elapsed_since(const Script& script, const Node& node) {
+  const bool is_difference =
+      is_binary(node, BinaryOperator::Subtract) && is_builtin(node.operands[0], Builtin::Timestamp);
+  return is_difference ? thread_variable(script, node.operands[1]) : std::nullopt;
 }
 
-bool is_timestamp(const Node& node) {
-  return node.kind == NodeKind::Identifier && node.storage == query::d::Storage::Builtin &&
-         node.builtin == query::d::Builtin::Timestamp;
+std::optional<uint32_t> noted_time(const Script& script, const Node& node) {
+  const bool is_note = node.kind == NodeKind::Assign && !node.is_compound &&
+                       is_builtin(node.operands[1], Builtin::Timestamp);
+  return is_note ? thread_variable(script, node.operands[0]) : std::nullopt;
 }
 
 PrivateVariables find_private(const Script& script) {
@@ -207,16 +238,16 @@ PrivateVariables find_private(const Script& script) {
   clauses.reserve(script.clauses.size());
   for (const Clause& clause : script.clauses)
     clauses.push_back(Reader(script).read(clause));
+  const std::set<uint32_t> words = find_words(script, clauses);
+  if (words.size() > PrivateVariables::kWordsMax) return {};
   PrivateVariables found;
-  found.words = find_words(script, clauses);
-  found.times = find_times(clauses, found.words);
-  const auto names_any = [](const ClauseTimes& clause, const std::set<uint32_t>& variables) {
-    return std::any_of(clause.named.begin(), clause.named.end(),
-                       [&](uint32_t v) { return variables.contains(v); });
-  };
+  for (const uint32_t variable : words)
+    found.words.emplace(variable, found.words.size());
+  found.times = find_times(script, clauses, words);
   for (uint32_t i = 0; i < clauses.size(); ++i) {
-    if (names_any(clauses[i], found.words)) found.clauses.insert(i);
-    if (names_any(clauses[i], found.times)) found.reads[i] = clauses[i].reads;
+    const auto& named = clauses[i].named;
+    if (std::any_of(named.begin(), named.end(), [&](uint32_t v) { return words.contains(v); }))
+      found.clauses.insert(i);
   }
   return found;
 }

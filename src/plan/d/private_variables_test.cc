@@ -22,9 +22,9 @@ std::string found_in(const std::string& text) {
   if (!script) return {};
   const PrivateVariables found = find_private(*script);
   std::string names;
-  for (const uint32_t variable : found.words) {
+  for (const auto& [variable, word] : found.words) {
     const std::string& name = script->variables[variable].name;
-    names += found.is_time(variable) ? "[" + name + "]" : name;
+    names += found.times.contains(variable) ? "[" + name + "]" : name;
   }
   return names;
 }
@@ -57,33 +57,58 @@ TEST(PrivateVariables, AreScalarsOfThreads) {
 }
 
 TEST(PrivateVariables, AreTicksWhereOnlyDifferencesAreSeen) {
-  EXPECT_EQ(found_in(at_return("/self->a/ { @ = sum(timestamp - self->a); self->a = 0; }")), "[a]");
-  EXPECT_EQ(found_in(at_return("/arg0 && !self->a/ { trace(1); }")), "[a]");
-  EXPECT_EQ(found_in(at_return("/self->a != 0/ { trace((timestamp - self->a) / 1000); "
-                               "@ = avg(timestamp - self->a); }")),
+  for (const std::string_view clause :
+       {"/self->a/ { @ = sum(timestamp - self->a); self->a = 0; }",
+        "/arg0 && !self->a/ { trace(1); }",
+        "/arg0 && self->a != 0/ { trace((timestamp - self->a) / 1000); @ = avg(timestamp - "
+        "self->a); }",
+        "/self->a/ { @ = sum(timestamp - self->a); self->a = timestamp; }",
+        "/self->a/ { if (self->a && arg0) { trace(timestamp - self->a); } }"}) {
+    EXPECT_EQ(found_in(at_return(clause)), "[a]") << clause;
+  }
+  EXPECT_EQ(found_in(at_return("/self->a/ { @ = sum(timestamp - self->a); }") +
+                     "BEGIN { start = timestamp; } END { trace(timestamp - start); }"),
             "[a]");
-  EXPECT_EQ(found_in(at_return("{ trace(self->a ? timestamp - self->a : 0); }")), "[a]");
-  EXPECT_EQ(found_in(at_return("{ if (self->a) { trace(timestamp - self->a); } }")), "[a]");
 }
 
 TEST(PrivateVariables, AreTimesOfTheMachineWhereTheyAreSeen) {
   for (const std::string_view clause :
        {"{ trace(self->a); }", "{ trace(self->a - timestamp); }", "/self->a > 5/ { trace(1); }",
-        "{ trace(timestamp - self->a); trace(timestamp); }", "{ self->a += 1; }",
+        "/self->a/ { trace(timestamp - self->a); trace(timestamp); }", "{ self->a += 1; }",
         "{ self->a = 5; }", "{ self->a = walltimestamp; }", "{ x = self->a = timestamp; }",
-        "{ trace(timestamp - (self->a + 1)); }", "{ @[self->a] = count(); }"}) {
+        "/self->a/ { trace(timestamp - (self->a + 1)); }", "{ @[self->a] = count(); }"}) {
     EXPECT_EQ(found_in(at_return(clause)), "a") << clause;
   }
-  EXPECT_EQ(found_in("self int a; " + at_return("{ trace(timestamp - self->a); }")), "a");
+  EXPECT_EQ(found_in("self int a; " + at_return("/self->a/ { trace(timestamp - self->a); }")), "a");
 }
 
-// What one clause reads is one time, so one that is seen makes all of them times of the machine.
-TEST(PrivateVariables, AreAllOfOneKindInOneClause) {
+// Since when the machine runs, not the counter.
+TEST(PrivateVariables, AreTimesOfTheMachineWhereTheyMayBeZero) {
+  for (const std::string_view clause :
+       {"{ trace(timestamp - self->a); }", "/!self->a/ { trace(timestamp - self->a); }",
+        "/arg0 || self->a/ { trace(timestamp - self->a); }",
+        "/self->a/ { self->a = 0; trace(timestamp - self->a); }"}) {
+    EXPECT_EQ(found_in(at_return(clause)), "a") << clause;
+  }
+}
+
+// Differences of two clocks do not add up.
+TEST(PrivateVariables, AreAllOfOneClockInAScript) {
   const std::string both = fmt::format(
-      "{} {{ self->a = timestamp; self->b = timestamp; }} {} {{ trace(timestamp - self->a); }}",
+      "{} {{ self->a = timestamp; self->b = timestamp; }} {} /self->a/ {{ trace(timestamp - "
+      "self->a); }}",
       kEntry, kReturn);
   EXPECT_EQ(found_in(both), "[a][b]");
   EXPECT_EQ(found_in(both + std::string(kReturn) + "{ trace(self->b); }"), "ab");
+  EXPECT_EQ(found_in(both + "syscall::read:entry { self->c = timestamp; }"), "ab");
+  EXPECT_EQ(found_in(both + std::string(kReturn) + "{ trace(vtimestamp); }"), "ab");
+}
+
+TEST(PrivateVariables, OfAScriptWithManyAreNone) {
+  std::string text = fmt::format("{} {{ ", kEntry);
+  for (size_t i = 0; i <= PrivateVariables::kWordsMax; ++i)
+    text += fmt::format("self->v{} = 1; ", i);
+  EXPECT_EQ(found_in(text + "}"), "");
 }
 
 }  // namespace

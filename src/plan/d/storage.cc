@@ -153,7 +153,7 @@ Compiled<void> StoragePlan::check_room(const Generated& generated) const {
                                  kGlobalBytesMax));
   }
   const uint64_t used = abi::kDLocalOffset + generated.literals.size() + local_bytes_ +
-                        8 * (PrivateArea::kOwnWords + generated.privates.words.size());
+                        8 * (PrivateArea::kOwnWords + uint64_t{PrivateVariables::kWordsMax});
   if (used + kScratchMin <= abi::kDWindowBytes) return {};
   return too_large("this-> variables and string literals need more than a clause may have");
 }
