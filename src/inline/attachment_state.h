@@ -51,6 +51,12 @@ struct Attachment::State {
 };
 
 // A window of the layout that was not refused.
+// Text that a trampoline has a copy of, besides its window.
+struct TailText {
+  uint64_t address = 0;  // Load time.
+  Tail tail;
+};
+
 struct PlannedWindow {
   uint32_t module = 0;
   uint32_t first_point = 0;  // Of the plan; its points follow.
@@ -61,6 +67,12 @@ struct PlannedWindow {
   abi::SiteRecord site{};  // Not yet in the journal when it is new.
   Trampoline trampoline;
   Window window;
+  std::vector<TailText> tails = {};
+  std::vector<bool> left_out;  // By point: refused, but others of the window are not.
+
+  [[nodiscard]] uint32_t wanted_count() const {
+    return static_cast<uint32_t>(std::count(left_out.begin(), left_out.end(), false));
+  }
 };
 
 // Holds the arena's lock.

@@ -277,34 +277,64 @@ class ExitFinder {
 
 // Finds the ways to one return. All that may lead to it must be seen: what is not a direct jump of
 // the same function marks its target as foreign.
-class ReturnWays {
+class WayFinder {
  public:
-  ReturnWays(const ModuleCode& code, uint32_t function, uint64_t ret)
+  WayFinder(const ModuleCode& code, uint32_t function, uint64_t ret)
       : code_(code), function_(function), ret_(ret) {}
 
-  std::optional<std::vector<Exit>> run() {
-    const std::optional<Instruction> ret = code_.at(ret_);
-    if (!ret || ret->flow != Flow::Return || !is_reached_from_here_only(*ret)) return std::nullopt;
-    if (!add_passing() || !add_jumps()) return std::nullopt;
-    sort_by_address(ways_);
-    return std::move(ways_);
+  std::optional<ReturnWays> run() {
+    if (!find_begin() || !is_reached_from_here_only() || !add_passing() || !add_jumps()) {
+      return std::nullopt;
+    }
+    sort_by_address(result_.ways);
+    return std::move(result_);
   }
 
  private:
-  [[nodiscard]] bool is_reached_from_here_only(const Instruction& ret) const {
-    const auto range = code_.range_at(ret_);
-    if (!range || code_.owner_of(*range) != function_ || code_.is_foreign_target(ret_)) {
+  // Back from the ret to the branch target.
+  bool find_begin() {
+    const std::optional<Instruction> ret = code_.at(ret_);
+    if (!ret || ret->flow != Flow::Return) return false;
+    end_ = ret->end();
+    uint64_t begin = ret_;
+    while (!code_.is_target(begin)) {
+      const std::optional<Instruction> before = code_.before(begin);
+      if (!before || !may_run_anywhere(*before)) return false;
+      begin = before->address;
+      if (end_ - begin > kTailSizeMax) return false;
+    }
+    result_.begin = begin;
+    if (begin != ret_) make_tail();
+    return true;
+  }
+
+  [[nodiscard]] bool may_run_anywhere(const Instruction& instruction) const {
+    const auto displaced = displace(code_, instruction, instruction.address);
+    return displaced && displaced->form == Form::Plain;
+  }
+
+  void make_tail() {
+    Tail& tail = result_.tail;
+    tail.ret_offset = static_cast<uint8_t>(ret_ - result_.begin);
+    tail.size_bytes = static_cast<uint8_t>(end_ - result_.begin);
+    std::copy_n(code_.text_from(result_.begin).begin(), tail.size_bytes, tail.bytes.begin());
+  }
+
+  [[nodiscard]] bool is_reached_from_here_only() const {
+    const auto range = code_.range_at(result_.begin);
+    if (!range || range != code_.range_at(ret_) || code_.owner_of(*range) != function_ ||
+        code_.is_foreign_target(result_.begin) || code_.overlaps_rseq(result_.begin, end_)) {
       return false;
     }
-    for (uint64_t inside = ret_ + 1; inside < ret.end(); ++inside) {
+    for (uint64_t inside = result_.begin + 1; inside < end_; ++inside) {
       if (code_.is_target(inside)) return false;
     }
     return unexplained_jumps(code_, function_).empty();
   }
 
-  // False when it is not known whether control goes on from the instruction before the return.
+  // False when it is not known whether control goes on from the instruction in front.
   bool add_passing() {
-    const std::optional<Instruction> before = code_.before(ret_);
+    const std::optional<Instruction> before = code_.before(result_.begin);
     if (!before || code_.range_at(before->address) != code_.range_at(ret_)) return false;
     switch (behind_padding(*before)) {
       case Flow::Jump:
@@ -313,10 +343,7 @@ class ReturnWays {
       case Flow::Trap:
         return true;
       case Flow::Next:
-        // `push target ; ret` is a jump.
-        if (apply(code_.text_from(before->address).first(before->length), {}).depth > 0) {
-          return false;
-        }
+        if (result_.begin == ret_ && pushes(*before)) return false;
         break;
       case Flow::Nop:
       case Flow::Conditional:
@@ -328,8 +355,15 @@ class ReturnWays {
       case Flow::Bad:
         return false;
     }
-    ways_.push_back({before->address, Side::Passed, false});
+    result_.ways.push_back({before->address, Side::Passed, false});
     return true;
+  }
+
+  // `push target ; ret` is a jump.
+  [[nodiscard]] bool pushes(const Instruction& before) const {
+    const auto bytes = code_.text_from(before.address).first(before.length);
+    const std::optional<int64_t> depth = apply(bytes, {}).depth;
+    return depth && *depth > 0;
   }
 
   // How control leaves the instruction, or the one in front of the nops that it ends.
@@ -349,8 +383,8 @@ class ReturnWays {
         if (!instruction || instruction->flow == Flow::Bad) return false;
         const bool jumps =
             instruction->flow == Flow::Jump || instruction->flow == Flow::Conditional;
-        if (jumps && branch_target(code_, *instruction) == ret_) {
-          ways_.push_back({address, taken_side(*instruction), false});
+        if (jumps && branch_target(code_, *instruction) == result_.begin) {
+          result_.ways.push_back({address, way_side(*instruction), false});
         }
         address = instruction->end();
       }
@@ -358,17 +392,22 @@ class ReturnWays {
     return true;
   }
 
+  // What is copied runs instead of the jump.
+  [[nodiscard]] Side way_side(const Instruction& jump) const {
+    return result_.tail.size_bytes != 0 ? Side::Taken : taken_side(jump);
+  }
+
   const ModuleCode& code_;
   uint32_t function_;
   uint64_t ret_;
-  std::vector<Exit> ways_;
+  uint64_t end_ = 0;
+  ReturnWays result_;
 };
 
 }  // namespace
 
-std::optional<std::vector<Exit>> ways_to_return(const ModuleCode& code, uint32_t function,
-                                                uint64_t ret) {
-  return ReturnWays(code, function, ret).run();
+std::optional<ReturnWays> ways_to_return(const ModuleCode& code, uint32_t function, uint64_t ret) {
+  return WayFinder(code, function, ret).run();
 }
 
 tl::expected<std::vector<Exit>, ExitRefusal> find_exits(const ModuleCode& code, uint32_t function) {

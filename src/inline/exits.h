@@ -34,11 +34,17 @@ struct ExitRefusal {
 // The exits of functions()[function], by address. Empty when it never returns.
 tl::expected<std::vector<Exit>, ExitRefusal> find_exits(const ModuleCode& code, uint32_t function);
 
-// Where every call that ends with the `ret` at this address passes before it: at the direct jumps
-// that lead to it, and behind the instruction in front of it if that one runs on. The ret may then
-// stay as it is. Nothing when there may be other ways to it.
-std::optional<std::vector<Exit>> ways_to_return(const ModuleCode& code, uint32_t function,
-                                                uint64_t ret);
+// Where every call that ends with a ret passes before it: at the direct jumps that lead to `begin`,
+// and behind the instruction in front of it if that one runs on. From there it is straight on to
+// the ret, over fewer bytes than a jump has: over none, or over instructions that may run anywhere.
+struct ReturnWays {
+  uint64_t begin = 0;
+  std::vector<Exit> ways;
+  Tail tail = {};  // From `begin` on; none when that is the ret.
+};
+
+// Nothing when there may be other ways.
+std::optional<ReturnWays> ways_to_return(const ModuleCode& code, uint32_t function, uint64_t ret);
 
 // Where a function of the unwinder leaves its own frame and those below the one that it has found:
 // the `mov rsp, rcx` of gcc's __builtin_eh_return. At it, rcx is the address of the word that says

@@ -240,17 +240,20 @@ TEST(Exits, TheEndOfASignalHandlerNeverReturns) {
   EXPECT_EQ(exits_of(text, handler_end_short), "");
 }
 
-// "+3 taken, +8 passed" or "" when there may be other ways.
+// "+3 taken, +8 passed", with " via 2" where 2 bytes in front of the ret are copied; "" when there
+// may be other ways.
 std::string ways_to(const TextCase& text, const uint8_t* function, const uint8_t* ret) {
   const ModuleCode code = analyse(text.text);
-  const auto ways = ways_to_return(code, *code.function_starting_at(at(function)), at(ret));
+  const auto found = ways_to_return(code, *code.function_starting_at(at(function)), at(ret));
   std::string list;
-  for (const Exit& way : ways.value_or(std::vector<Exit>{})) {
+  for (const Exit& way : found.value_or(ReturnWays{}).ways) {
     if (!list.empty()) list += ", ";
     list += '+' + std::to_string(way.address - at(function));
     if (way.side == Side::Taken) list += " taken";
     if (way.side == Side::Passed) list += " passed";
   }
+  if (found && found->tail.size_bytes != 0)
+    list += " via " + std::to_string(found->tail.ret_offset);
   return list;
 }
 
@@ -293,6 +296,51 @@ TEST(Exits, AReturnThatOthersLeadToHasUnknownWays) {
                        .function(ways_case, ways_case_end)
                        .function(ways_add, ways_other);
   EXPECT_EQ(ways_to(outer, ways_case, ways_ret), "");
+}
+
+CLEW_TEXT_CASE(tail_case, R"(
+  tail_short: test %rdi, %rdi
+  je 1f
+  jmp 1f
+  1: xor %eax, %eax
+  pop %rbx
+  tail_short_ret: ret
+  tail_long: test %rdi, %rdi
+  je 1f
+  mov %rsi, %rax
+  1: xor %eax, %eax
+  xor %ebx, %ebx
+  tail_long_ret: ret
+  tail_call: test %rdi, %rdi
+  je 1f
+  mov %rsi, %rax
+  1: call *%rax
+  tail_call_ret: ret
+  tail_middle: test %rdi, %rdi
+  je 1f
+  js 1f + 1
+  1: cltq
+  tail_middle_ret: ret
+)");
+CLEW_LABEL(tail_short);
+CLEW_LABEL(tail_short_ret);
+CLEW_LABEL(tail_long);
+CLEW_LABEL(tail_long_ret);
+CLEW_LABEL(tail_call);
+CLEW_LABEL(tail_call_ret);
+CLEW_LABEL(tail_middle);
+CLEW_LABEL(tail_middle_ret);
+
+TEST(Exits, TheWaysToAReturnMayLeadToFewBytesBeforeIt) {
+  const TextCase text = TextCase(tail_case, tail_case_end)
+                            .function(tail_short, tail_long)
+                            .function(tail_long, tail_call)
+                            .function(tail_call, tail_middle)
+                            .function(tail_middle, tail_case_end);
+  EXPECT_EQ(ways_to(text, tail_short, tail_short_ret), "+3 taken, +5 taken via 3");
+  EXPECT_EQ(ways_to(text, tail_long, tail_long_ret), "");      // Room for a jump.
+  EXPECT_EQ(ways_to(text, tail_call, tail_call_ret), "");      // Must run in its place.
+  EXPECT_EQ(ways_to(text, tail_middle, tail_middle_ret), "");  // Two ways in.
 }
 
 CLEW_TEXT_CASE(hard_ways_case, R"(

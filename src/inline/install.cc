@@ -129,38 +129,68 @@ class LayoutMaker {
     const bool no_memory = !extent && extent.error().code == ErrorCode::Refused;
     if (!extent && !no_memory) return tl::unexpected(extent.error());
     if (extent) CLEW_TRY(make_entries(state_, *extent));
+    find_refused(module, extent.has_value());
     for (uint32_t w = 0; w < module.plan->windows.size(); ++w) {
       const std::span<const Point> points = module.plan->points_of(w);
       if (points.empty()) continue;
-      const auto first = static_cast<uint32_t>(points.data() - module.plan->points.data());
       PlannedWindow planned;
       planned.module = index;
-      planned.first_point = first;
+      planned.first_point = static_cast<uint32_t>(points.data() - module.plan->points.data());
       planned.point_count = static_cast<uint32_t>(points.size());
       planned.extent = extent ? *extent : 0;
-      const auto refused =
-          extent ? add_window(module, w, planned) : std::optional(RefusalReason::NoNearMemory);
-      if (refused) refuse(planned, *refused);
+      planned.window = module.plan->windows[w];
+      leave_out(points, planned);
+      if (planned.wanted_count() != 0) add_window(module, points, std::move(planned));
     }
     return {};
   }
 
  private:
-  std::optional<RefusalReason> add_window(const ModuleRequest& module, uint32_t index,
-                                          PlannedWindow planned) {
-    const Window& window = module.plan->windows[index];
-    const std::span<const Point> points = module.plan->points_of(index);
-    TrampolineRequest request = {
-        .window = &window,
-        .points = points,
-        .bodies = module.bodies.subspan(planned.first_point, planned.point_count),
-        .load_bias = module.load_bias};
-    request.loader_hook = loader_hook_;
-    planned.window = window;
-    planned.site = record_of(window, module.load_bias);
+  // A request is taken at all its points or at none: half a function's exits are no answer.
+  void find_refused(const ModuleRequest& module, bool has_memory) {
+    refused_.clear();
+    for (uint32_t w = 0; w < module.plan->windows.size(); ++w) {
+      PlannedWindow planned;
+      planned.window = module.plan->windows[w];
+      const std::span<const Point> points = module.plan->points_of(w);
+      const auto reason = has_memory ? examine(points, module.load_bias, planned)
+                                     : std::optional(RefusalReason::NoNearMemory);
+      for (size_t i = 0; reason && i < points.size(); ++i)
+        refused_.try_emplace(points[i].request, *reason);
+    }
+  }
+
+  void leave_out(std::span<const Point> points, PlannedWindow& planned) {
+    for (uint32_t i = 0; i < planned.point_count; ++i) {
+      const auto found = refused_.find(points[i].request);
+      planned.left_out.push_back(found != refused_.end());
+      if (found == refused_.end()) continue;
+      layout_.refusals.push_back({planned.module, planned.first_point + i, found->second});
+    }
+  }
+
+  void add_window(const ModuleRequest& module, std::span<const Point> points,
+                  PlannedWindow planned) {
+    auto reason = examine(points, module.load_bias, planned);
+    if (!reason) reason = place(module, points, planned);
+    if (!reason) return;
+    for (uint32_t i = 0; i < planned.point_count; ++i) {
+      if (planned.left_out[i]) continue;
+      layout_.refusals.push_back({planned.module, planned.first_point + i, *reason});
+    }
+  }
+
+  // Says what the window meets in the process, or why it cannot be installed.
+  std::optional<RefusalReason> examine(std::span<const Point> points, uint64_t load_bias,
+                                       PlannedWindow& planned) {
+    const Window& window = planned.window;
+    planned.site = record_of(window, load_bias);
+    planned.tails = tails_of(points, load_bias);
     const uint64_t begin = planned.site.address;
     const uint64_t size = std::max<uint64_t>(window.size_bytes, kJumpSizeBytes);
-    if (state_.journal->meets_other(begin, begin + size)) return RefusalReason::WindowInUse;
+    if (state_.journal->meets_other(begin, begin + size) || is_probed(planned.tails)) {
+      return RefusalReason::WindowInUse;
+    }
     const auto site = state_.journal->find(begin);
     if (site && !is_patched(*site)) {
       state_.journal->drop_site_with_layers(*site);  // Its module went away and came back.
@@ -170,10 +200,26 @@ class LayoutMaker {
         return RefusalReason::WindowInUse;
       }
       planned.existing = true;
-      request.lower_points = lower.points;
-      request.lower_probes = lower.probes;
     }
-    return place(request, std::move(planned));
+    return std::nullopt;
+  }
+
+  static std::vector<TailText> tails_of(std::span<const Point> points, uint64_t load_bias) {
+    std::vector<TailText> tails;
+    for (const Point& point : points) {
+      if (point.tail.size_bytes == 0) continue;
+      tails.push_back({point.tail_address() + load_bias, point.tail});
+    }
+    return tails;
+  }
+
+  // Who runs the copy would pass by the probes of others.
+  [[nodiscard]] bool is_probed(std::span<const TailText> tails) const {
+    return std::any_of(tails.begin(), tails.end(), [this](const TailText& copied) {
+      const uint64_t end = copied.address + copied.tail.size_bytes;
+      return state_.journal->find(copied.address) ||
+             state_.journal->meets_other(copied.address, end);
+    });
   }
 
   [[nodiscard]] bool is_patched(uint32_t site) const {
@@ -187,9 +233,21 @@ class LayoutMaker {
     return false;
   }
 
-  std::optional<RefusalReason> place(TrampolineRequest& request, PlannedWindow planned) {
+  std::optional<RefusalReason> place(const ModuleRequest& module, std::span<const Point> points,
+                                     PlannedWindow& planned) {
     const abi::ExtentRecord extent = state_.arena.extents().records[planned.extent];
-    request.destination = extent.address + extent.used_bytes;
+    const auto site = planned.existing ? state_.journal->find(planned.site.address) : std::nullopt;
+    const Below lower = site ? below(*state_.journal, *site, points) : Below{};
+    const TrampolineRequest request = {
+        .window = &planned.window,
+        .points = points,
+        .bodies = module.bodies.subspan(planned.first_point, planned.point_count),
+        .left_out = &planned.left_out,
+        .load_bias = module.load_bias,
+        .destination = extent.address + extent.used_bytes,
+        .lower_points = lower.points,
+        .lower_probes = lower.probes,
+        .loader_hook = loader_hook_};
     const StubEnvironment environment = environment_of(state_, planned.extent);
     auto trampoline = build_trampoline(request, environment);
     if (!trampoline) return RefusalReason::NoNearMemory;
@@ -203,6 +261,7 @@ class LayoutMaker {
     if (taken != request.destination) return RefusalReason::NoNearMemory;
     planned.trampoline = std::move(*trampoline);
     for (uint32_t i = 0; i < planned.point_count; ++i) {
+      if (planned.left_out[i]) continue;
       layout_.window_of_point[{planned.module, planned.first_point + i}] =
           static_cast<uint32_t>(layout_.windows.size());
     }
@@ -210,15 +269,10 @@ class LayoutMaker {
     return std::nullopt;
   }
 
-  void refuse(const PlannedWindow& planned, RefusalReason reason) {
-    for (uint32_t i = 0; i < planned.point_count; ++i) {
-      layout_.refusals.push_back({planned.module, planned.first_point + i, reason});
-    }
-  }
-
   Attachment::State& state_;
   Layout::State& layout_;
   bool loader_hook_;
+  std::map<uint32_t, RefusalReason> refused_;  // Requests of the module.
 };
 
 // --- the stopped part ---------------------------------------------------------------------------
@@ -290,6 +344,8 @@ class Installer {
       ranges_.push_back({begin, std::max<uint32_t>(window.site.size_bytes, kJumpSizeBytes)});
       for (const Patch& patch : window.trampoline.patches)
         ranges_.push_back({patch.address, patch.size_bytes});
+      for (const TailText& copied : window.tails)
+        ranges_.push_back({copied.address, copied.tail.size_bytes});
       order_.push_back(order_.size());
     }
     std::sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
@@ -340,8 +396,14 @@ class Installer {
     return true;
   }
 
-  // New sites: the whole window and all that is written over equal the file. Others: our jump.
+  // New sites: the whole window and all that is written over equal the file. Others: our jump. What
+  // is copied equals the file, too.
   [[nodiscard]] bool text_is_expected(const TextImage& text, const PlannedWindow& window) const {
+    const bool same_tails =
+        std::all_of(window.tails.begin(), window.tails.end(), [&](const TailText& copied) {
+          return text.equals(copied.address, {copied.tail.bytes.data(), copied.tail.size_bytes});
+        });
+    if (!same_tails) return false;
     if (window.existing) {
       const std::vector<uint32_t> lower = layers_below(window);
       if (lower.empty()) return false;
@@ -469,11 +531,12 @@ class Installer {
       if (taken_[i]) {
         state_.journal->set_patched(window.trampoline.layer.site);
         ++report_.windows;
-        report_.points += window.point_count;
+        report_.points += window.wanted_count();
         continue;
       }
       drop(window, layers_[i]);
       for (uint32_t p = 0; p < window.point_count; ++p) {
+        if (window.left_out[p]) continue;
         report_.refusals.push_back(
             {window.module, window.first_point + p, RefusalReason::ForeignPatch});
       }
@@ -573,7 +636,7 @@ Expected<InstallReport> Attachment::install(Layout&& layout, std::span<const Bod
   const std::unique_ptr<Layout::State> taken = std::move(layout.state_);
   std::vector<uint32_t> missing;
   for (const PlannedWindow& window : taken->windows)
-    missing.push_back(window.point_count);
+    missing.push_back(window.wanted_count());
   for (const Body& body : bodies) {
     const auto found = taken->window_of_point.find({body.module, body.point});
     CLEW_ASSERT(found != taken->window_of_point.end());

@@ -35,7 +35,7 @@ Texts texts(RefusalReason reason) {
     case RefusalReason::UnsupportedInstruction:
       return {"unsupported-instruction", "an instruction cannot be copied to another place"};
     case RefusalReason::FallsThrough:
-      return {"falls-through", "the function runs on into the next one without a jump"};
+      return {"falls-through", "the function runs on into what is not known to be another one"};
     case RefusalReason::UnbalancedExit:
       return {"unbalanced-exit", "a jump leaves the function with its frame still on the stack"};
     case RefusalReason::WindowInUse:

@@ -49,6 +49,9 @@ class Writer {
     boundary.copy_offset = offset();
     result_.boundaries.push_back(boundary);
     CLEW_TRY(write_form(index));
+    if (const Tail* const tail = tail_of(index, Side::Passed)) {
+      return put_tail(*tail, index, Side::Passed);
+    }
     return put_probe(index, Side::Passed);
   }
 
@@ -67,7 +70,7 @@ class Writer {
         put(original(displaced));
         return {};
       case Form::Jump:
-        return put_jump(target);
+        return put_taken(index, target);
       case Form::ConditionalJump:
         return write_conditional(index, target);
       case Form::CountJump:
@@ -95,8 +98,7 @@ class Writer {
     const auto condition = static_cast<uint8_t>(opcode & 15);
     if (!has_taken(index)) return put_conditional(condition, target);
     const uint32_t field = put_open_conditional(static_cast<uint8_t>(condition ^ 1));
-    CLEW_TRY(put_probe(index, Side::Taken));
-    CLEW_TRY(put_jump(target));
+    CLEW_TRY(put_taken(index, target));
     close(field);
     return {};
   }
@@ -110,10 +112,33 @@ class Writer {
     put_byte(kJumpRel32);
     put_field(0, 4);
     const uint32_t field = offset() - 4;
-    CLEW_TRY(put_probe(index, Side::Taken));
-    CLEW_TRY(put_jump(target));
+    CLEW_TRY(put_taken(index, target));
     close(field);
     return {};
+  }
+
+  Expected<void> put_taken(unsigned index, uint64_t target) {
+    if (const Tail* const tail = tail_of(index, Side::Taken)) {
+      return put_tail(*tail, index, Side::Taken);
+    }
+    CLEW_TRY(put_probe(index, Side::Taken));
+    return put_jump(target);
+  }
+
+  Expected<void> put_tail(const Tail& tail, unsigned index, Side side) {
+    const auto bytes = std::span(tail.bytes).first(tail.size_bytes);
+    put(bytes.first(tail.ret_offset));
+    CLEW_TRY(put_probe(index, side));
+    put(bytes.subspan(tail.ret_offset));
+    return {};
+  }
+
+  // Null when there is none.
+  [[nodiscard]] const Tail* tail_of(unsigned index, Side side) const {
+    const auto found = std::find_if(points_.begin(), points_.end(), [=](const Point& point) {
+      return point.instruction == index && point.side == side && point.tail.size_bytes != 0;
+    });
+    return found == points_.end() ? nullptr : &found->tail;
   }
 
   [[nodiscard]] std::span<const uint8_t> original(const Displaced& displaced) const {

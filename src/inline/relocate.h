@@ -7,6 +7,7 @@
 //   [rip + x] operands   the same bytes with another displacement
 //   jmp / jcc rel8       jmp / jcc rel32; with a point on its taken side:
 //                        jncc over ; probe ; jmp target ; over:
+//   a way to a tail      … copy of the tail's first instructions ; probe ; ret …
 //   loop, jrcxz          loop taken ; jmp over ; taken: jmp target ; over:
 //   call target          push lo ; mov dword [rsp+4],hi ; jmp target
 //                        with the ORIGINAL return address: unwinders and get-pc code see no copy.

@@ -110,7 +110,12 @@ Expected<Trampoline> Builder::build() {
   if (window.instructions.size() > abi::kWindowInstructionsMax) {
     return fail(ErrorCode::Limit, "the window has too many instructions");
   }
-  std::vector<Point> points(request_.points.begin(), request_.points.end());
+  std::vector<Point> points;
+  for (size_t i = 0; i < request_.points.size(); ++i) {
+    if (request_.left_out == nullptr || !(*request_.left_out)[i]) {
+      points.push_back(request_.points[i]);
+    }
+  }
   for (size_t i = 0; i < window.instructions.size(); ++i) {
     const bool linked = (request_.lower_points >> i & 1) != 0;
     const auto here = [&](const Point& p) { return p.instruction == i && p.side == Side::Before; };

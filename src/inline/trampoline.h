@@ -52,8 +52,9 @@ struct StubEnvironment {
 
 struct TrampolineRequest {
   const Window* window = nullptr;
-  std::span<const Point> points;      // Of the window.
-  std::span<const BodyShape> bodies;  // One per point.
+  std::span<const Point> points;                // Of the window.
+  std::span<const BodyShape> bodies;            // One per point.
+  const std::vector<bool>* left_out = nullptr;  // By point; null = none.
   uint64_t load_bias = 0;
   uint64_t destination = 0;
   // Instructions where layers below have probes: bit i, and the address of that probe.
@@ -64,7 +65,7 @@ struct TrampolineRequest {
 
 struct Trampoline {
   std::vector<uint8_t> bytes;
-  std::vector<uint32_t> body_offsets;  // One per point.
+  std::vector<uint32_t> body_offsets;  // One per point; 0 where it is left out.
   std::vector<BodyShape> bodies;       // The same: for which bodies the stubs were built.
   std::vector<Patch> patches;
   abi::LayerRecord layer{};  // Everything but session, site, lower, upper.

@@ -81,8 +81,17 @@ enum class PointKind : uint8_t {
 // Where a point lies at its instruction.
 enum class Side : uint8_t {
   Before,  // Whatever the instruction does then.
-  Taken,   // Behind a conditional jump that is taken. Exits only.
+  Taken,   // Behind a jump that is taken. Exits only.
   Passed,  // Behind an instruction, when control goes on to the next one. Exits only.
+};
+
+// The instructions between a branch target and a ret that leave no room for a jump: on the ways to
+// them a copy runs instead, with the probe in front of the ret. None that depends on its place.
+inline constexpr unsigned kTailSizeMax = kJumpSizeBytes - 1;
+struct Tail {
+  std::array<uint8_t, kTailSizeMax> bytes{};
+  uint8_t ret_offset = 0;
+  uint8_t size_bytes = 0;  // 0 = no tail: what follows is not copied.
 };
 
 struct Point {
@@ -95,6 +104,9 @@ struct Point {
   // Link-time address of the site or of the exit: of a ret whose calls are caught before it, its
   // own.
   uint64_t address = 0;
+  Tail tail = {};  // Exit behind an instruction only; all points of that side have the same.
+
+  [[nodiscard]] uint64_t tail_address() const { return address - tail.ret_offset; }
 };
 
 }  // namespace clew::inline_

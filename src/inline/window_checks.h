@@ -51,14 +51,14 @@ inline std::string broken_window(const ModuleCode& code, const Window& window) {
 }
 
 // Can control be on that side of the instruction?
-inline bool has_side(const Displaced& instruction, Side side) {
+inline bool has_side(const Displaced& instruction, const Point& point) {
   const bool conditional =
       instruction.form == Form::ConditionalJump || instruction.form == Form::CountJump;
-  switch (side) {
+  switch (point.side) {
     case Side::Before:
       return true;
     case Side::Taken:
-      return conditional;
+      return conditional || (instruction.form == Form::Jump && point.tail.size_bytes != 0);
     case Side::Passed:
       return conditional || instruction.form == Form::Plain ||
              instruction.form == Form::RipRelative;
@@ -74,14 +74,23 @@ inline std::string broken_point(const ModuleCode& code, const Plan& plan, const 
   const Window& window = plan.windows[point.window];
   if (point.instruction >= window.instructions.size()) return "a point without an instruction";
   const Displaced& instruction = window.instructions[point.instruction];
-  if (!has_side(instruction, point.side)) return "a point on no side of its instruction";
+  for (const Point& other : plan.points_of(point.window)) {
+    const bool together = other.instruction == point.instruction && other.side == point.side;
+    if (together && other.tail.bytes != point.tail.bytes) return "two tails at one place";
+  }
+  if (!has_side(instruction, point)) return "a point on no side of its instruction";
   if (point.side != Side::Before && point.kind != PointKind::Exit) return "no exit, but behind";
   if (point.address == window.address + instruction.offset) return "";
   // On a way to a return, which stays as it is.
   const auto ret = code.at(point.address);
   if (!ret || ret->flow != Flow::Return) return "a way to what is no return";
+  const auto text = code.text_from(point.tail_address());
+  if (!std::equal(point.tail.bytes.begin(), point.tail.bytes.begin() + point.tail.size_bytes,
+                  text.begin())) {
+    return "a tail that is not the text";
+  }
   const auto after = occupied.lower_bound(ret->end());
-  const bool covered = after != occupied.begin() && std::prev(after)->second > point.address;
+  const bool covered = after != occupied.begin() && std::prev(after)->second > point.tail_address();
   return covered ? "a return that is overwritten, and has ways as well" : "";
 }
 

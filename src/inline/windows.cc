@@ -31,6 +31,7 @@ struct Anchor {
   bool tail_call = false;
   uint32_t request = 0;
   uint64_t site = 0;  // Point::address.
+  Tail tail = {};
 };
 
 bool operator<(const Anchor& a, const Anchor& b) {
@@ -160,6 +161,10 @@ class Placer {
   void run(std::span<const Wanted> wanted) {
     std::vector<Wanted> without_room;
     for (const Wanted& want : wanted) {
+      if (may_be_copied(want.address)) {
+        failed[want.address] = RefusalReason::WindowInUse;
+        continue;
+      }
       if (!place(want.address)) without_room.push_back({want.address, want.is_entry, reason_});
     }
     for (const bool entries : {true, false}) {
@@ -169,6 +174,11 @@ class Placer {
         }
       }
     }
+  }
+
+  // Does no window or hop have any of these bytes?
+  [[nodiscard]] bool is_free(uint64_t begin, uint64_t end) const {
+    return !occupied_.overlaps(begin, end);
   }
 
   [[nodiscard]] const Window* covering(uint64_t address) const {
@@ -207,12 +217,32 @@ class Placer {
   }
 
   bool reuse_installed(uint64_t address) {
-    const auto after = installed_.upper_bound(address);
-    if (after == installed_.begin()) return false;
-    const Window& window = *std::prev(after)->second;
-    if (address - window.address >= window.size_bytes) return false;
-    windows[window.address] = window;
+    const Window* const window = installed_at(address);
+    if (window == nullptr) return false;
+    windows[window->address] = *window;
     return true;
+  }
+
+  [[nodiscard]] const Window* installed_at(uint64_t address) const {
+    const auto after = installed_.upper_bound(address);
+    if (after == installed_.begin()) return nullptr;
+    const Window& window = *std::prev(after)->second;
+    return address - window.address < window.size_bytes ? &window : nullptr;
+  }
+
+  // Is the instruction in what another session may have copied for the ways to a return? Calls that
+  // run the copy would pass by a probe here.
+  [[nodiscard]] bool may_be_copied(uint64_t address) const {
+    if (installed_.empty() || installed_at(address) != nullptr) return false;
+    std::optional<Instruction> at = code_.at(address);
+    while (at && at->flow != Flow::Return && at->end() - address < kTailSizeMax)
+      at = code_.at(at->end());
+    const auto range = at ? code_.range_at(at->address) : std::nullopt;
+    if (!range) return false;
+    const auto found = ways_to_return(code_, code_.owner_of(*range), at->address);
+    return found && found->tail.size_bytes != 0 && found->begin <= address &&
+           std::any_of(found->ways.begin(), found->ways.end(),
+                       [this](const Exit& way) { return installed_at(way.address) != nullptr; });
   }
 
   // `first` attempts are those whose reason a refusal reports.
@@ -367,14 +397,17 @@ std::vector<Anchor> replace_failed_returns(const ModuleCode& code, const Placer&
     const bool is_return = anchor.kind == PointKind::Exit && !anchor.tail_call;
     if (!is_return || placer.failed.count(anchor.address) == 0) return false;
     const auto function = code.function_starting_at(requests[anchor.request].address);
-    const auto ways = ways_to_return(code, *function, anchor.address);
-    for (const Exit& way : ways.value_or(std::vector<Exit>{})) {
+    const auto found = ways_to_return(code, *function, anchor.address);
+    // Nobody may pass by a probe of others.
+    if (!found || !placer.is_free(found->begin, anchor.address + 1)) return false;
+    for (const Exit& way : found->ways) {
       Anchor moved = anchor;
       moved.address = way.address;
       moved.side = way.side;
+      moved.tail = found->tail;
       added.push_back(moved);
     }
-    return ways.has_value();
+    return true;
   };
   std::erase_if(anchors, replaced);
   std::sort(added.begin(), added.end());
@@ -428,7 +461,8 @@ Plan make_plan(const Placer& placer, std::span<const Anchor> anchors) {
                            .side = anchor.side,
                            .tail_call = anchor.tail_call,
                            .request = anchor.request,
-                           .address = anchor.site});
+                           .address = anchor.site,
+                           .tail = anchor.tail});
   }
   return plan;
 }

@@ -5,7 +5,8 @@
 //   (b) own bytes and proven padding behind them: nop or int3 only, nothing leads there;
 //   (c) a 2-byte jump to 5 dead bytes within 127 bytes;
 //   (d) a return stays as it is, and its calls are caught at the jumps that lead to it and behind
-//       the instruction in front of it, when there is no other way to it;
+//       the instruction in front of it, when there is no other way to it. What stands between the
+//       jumps' target and the return, fewer bytes than a jump, runs from copies there;
 //   (f) refused.
 // An exit's window may begin at whole instructions before the exit. Windows that would overlap are
 // merged into one. A function's exits are all taken or all refused.

@@ -80,6 +80,11 @@ std::optional<uint64_t> address_in(const target::ModuleImage& image, uint64_t fi
   return std::nullopt;
 }
 
+bool has_between(const std::set<uint64_t>& addresses, uint64_t begin, uint64_t end) {
+  const auto next = addresses.lower_bound(begin);
+  return next != addresses.end() && *next < end;
+}
+
 }  // namespace
 
 void InlineSitePlanner::leave_out(uint32_t enabling, const std::string& reason) {
@@ -181,9 +186,10 @@ void InlineSitePlanner::drop_beside_uprobes(const InlineModule& planned) {
   for (const inline_::Point& point : planned.plan.points) {
     const inline_::Window& window = planned.plan.windows[point.window];
     const uint64_t size = std::max<uint64_t>(window.size_bytes, inline_::kJumpSizeBytes);
-    const auto next = uprobes.lower_bound(window.address);
-    if (next == uprobes.end() || *next >= window.address + size) continue;
-    leave_out(planned.enablings[point.request], "beside-a-uprobe");
+    const bool beside =
+        has_between(uprobes, window.address, window.address + size) ||
+        has_between(uprobes, point.tail_address(), point.tail_address() + point.tail.size_bytes);
+    if (beside) leave_out(planned.enablings[point.request], "beside-a-uprobe");
   }
 }
 

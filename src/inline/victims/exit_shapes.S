@@ -87,6 +87,44 @@ function shape_jump
 1:      rep ret
 end_function shape_jump
 
+// The exits of these three are the bytes between a branch target and the ret.
+function shape_zero
+        test    %rdi, %rdi
+        js      1f
+        lea     5(%rdi), %rax
+        cmp     %rsi, %rdi
+        jge     1f
+        imul    %rsi, %rax
+        jmp     shape_target
+1:      xor     %eax, %eax
+        ret
+end_function shape_zero
+
+function shape_frame
+        push    %rbx
+        mov     %rsi, %rbx
+        test    %rdi, %rdi
+        mov     %rbx, %rax
+        je      1f
+        imul    %rdi, %rax
+        sub     %rbx, %rax
+1:      pop     %rbx
+        ret
+end_function shape_frame
+
+function shape_address
+        mov     %rdi, %rax
+        test    %rsi, %rsi
+        js      2f
+        add     %rsi, %rax
+        jmp     1f
+2:      sub     %rsi, %rax
+        sub     $77, %rax
+        jmp     1f
+1:      bswap   %eax
+        ret
+end_function shape_address
+
 // Three that run on: with a tail jump on the other side, with nops in between, and with neither.
 function shape_checked
         cmp     %rsi, %rdi

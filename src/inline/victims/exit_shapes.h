@@ -17,7 +17,9 @@ extern const unsigned char exit_shapes_end[];
   SHAPE(count)                  \
   SHAPE(both)                   \
   SHAPE(jump)                   \
-  SHAPE(checked) SHAPE(unchecked) SHAPE(padded) SHAPE(behind) SHAPE(target)
+  SHAPE(zero)                   \
+  SHAPE(frame)                  \
+  SHAPE(address) SHAPE(checked) SHAPE(unchecked) SHAPE(padded) SHAPE(behind) SHAPE(target)
 
 #define CLEW_DECLARE_SHAPE(name) long shape_##name(long a, long b);
 CLEW_EXIT_SHAPES(CLEW_DECLARE_SHAPE)

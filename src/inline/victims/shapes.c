@@ -67,6 +67,21 @@ static word jump(word a, word b) {
   return (long)a < 0 ? target(a) : a + 4 * b;
 }
 
+static word zero(word a, word b) {
+  note(kShape_zero);
+  return (long)a < 0 || (long)a >= (long)b ? 0 : target(a);
+}
+
+static word frame(word a, word b) {
+  note(kShape_frame);
+  return a == 0 ? b : a * b - b;
+}
+
+static word address(word a, word b) {
+  note(kShape_address);
+  return __builtin_bswap32((unsigned)((long)b < 0 ? a - b - 77 : a + b));
+}
+
 static word unchecked(word a, word b) {
   note(kShape_unchecked);
   return a + 2 * b + 3;
@@ -101,6 +116,9 @@ static int call_all(long a, long b) {
   CHECK_SHAPE(count)
   CHECK_SHAPE(both)
   CHECK_SHAPE(jump)
+  CHECK_SHAPE(zero)
+  CHECK_SHAPE(frame)
+  CHECK_SHAPE(address)
   CHECK_SHAPE(checked)
   CHECK_SHAPE(unchecked)
   CHECK_SHAPE(padded)
