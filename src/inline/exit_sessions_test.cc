@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sessions at the exits of a live victim that have no room of their own: at branches to a ret,
 // behind an instruction before one, behind the end of a function that runs on into the next.
+#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
@@ -94,6 +95,16 @@ class ExitSessions : public testing::Test {
       }
     }
     return numbers;
+  }
+
+  // Until it waits for the next command.
+  void wait_for_sleep() {
+    std::string name;
+    char state = 0;
+    while (state != 'S') {
+      std::ifstream stat("/proc/" + std::to_string(victim_.pid()) + "/stat");
+      stat >> name >> name >> state;
+    }
   }
 
   // Lets the main thread run the command until it is in a shape or a copy of one, and `steps`
@@ -223,6 +234,56 @@ TEST_F(ExitSessions, CountExitsOfTheCheckingFunctionsOfTheCLibrary) {
     sums[made.points[i].kind == PointKind::Exit ? "exits" : "entries"] += cell(attachment, i);
   EXPECT_EQ(sums, (Numbers{{"entries", 20000}, {"exits", 20000}}));
   leave(attachment);
+}
+
+// Hand-written functions share their ends: one jumps into the middle of another.
+bool is_entered_at_its_start_only(const Module& library, uint64_t function) {
+  const auto index = library.code.function_starting_at(function);
+  for (const AddressRange& part : library.code.parts_of(*index)) {
+    for (uint64_t inside = part.begin; inside < part.end; ++inside) {
+      if (inside != function && library.code.is_foreign_target(inside)) return false;
+    }
+  }
+  return true;
+}
+
+// Functions of the library that have an exit behind an instruction.
+std::vector<uint64_t> functions_with_ways(const Module& library) {
+  std::vector<Request> exits;
+  for (const target::Function& function : library.image.functions())
+    exits.push_back({RequestKind::Exits, function.address});
+  std::set<uint64_t> found;
+  for (const Point& point : plan_windows(library.code, exits).points) {
+    const uint64_t function = exits[point.request].address;
+    if (point.side == Side::Before || !is_entered_at_its_start_only(library, function)) continue;
+    found.insert(function);
+  }
+  return {found.begin(), found.end()};
+}
+
+TEST_F(ExitSessions, OfTheCLibraryChangeNoResultAndAreAsManyAsTheCalls) {
+  constexpr const char* kCommand = "strings 2000";
+  const auto library = module_of(victim_.pid(), "/libc.so.6");
+  const std::vector<uint64_t> functions = functions_with_ways(*library);
+  EXPECT_GT(functions.size(), 100U);
+  const std::string sum = victim_.ask(kCommand);
+  std::map<RequestKind, uint64_t> counts;
+  for (const RequestKind kind : {RequestKind::Entry, RequestKind::Exits}) {
+    std::vector<Request> requests;
+    for (const uint64_t address : functions)
+      requests.push_back({kind, address});
+    Attachment attachment = open();
+    const Plan made = plan_windows(library->code, requests);
+    EXPECT_TRUE(made.refusals.empty());
+    ASSERT_TRUE(install_counters(attachment, *library, made, {.shared_cell = true}).has_value());
+    EXPECT_EQ(victim_.ask(kCommand), sum);
+    wait_for_sleep();
+    counts[kind] = cell(attachment, 0);
+    leave(attachment);
+  }
+  EXPECT_GT(counts[RequestKind::Entry], 10'000U);
+  EXPECT_EQ(counts[RequestKind::Entry], counts[RequestKind::Exits]);
+  EXPECT_EQ(victim_.ask(kCommand), sum);
 }
 
 }  // namespace

@@ -6,14 +6,16 @@
 //   shapes N    calls every shape N times       -> "early 3 loop 3 …", the calls of each until now,
 //                                                  or "wrong NAME"
 //   copies N    calls checking functions of the C library, each N times -> number of calls
+//   strings N   calls functions of the C library on strings, N rounds -> a checksum of all results
 //   storm T     T threads call shapes until "calm" -> "storming"
 //   calm        -> "right", or "wrong"
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <wchar.h>
+#include <wctype.h>
 
 #include "exit_shapes.h"
 
@@ -162,6 +164,63 @@ static void answer_copies(long rounds) {
   printf("%ld\n", wrong == 0 ? 4 * rounds : -wrong);
 }
 
+// Where a result is a pointer into the text, its offset; 0 when there is none.
+static long offset_of(const void* found, const void* text) {
+  return found == NULL ? 0 : (const char*)found - (const char*)text + 1;
+}
+
+static int sign(int order) {
+  return (order > 0) - (order < 0);
+}
+
+// Two texts that differ at `at`, if that is less than `size`.
+static long narrow(size_t size, size_t at) {
+  char one[256];
+  char other[256];
+  memset(one, 'q', size);
+  memset(other, 'q', size);
+  one[size] = other[size] = 0;
+  if (at < size) other[at] = (char)('A' + (int)(at % 50));
+  const char byte = at % 2 == 0 ? 'z' : other[at % size];
+  long sum = sign(strcmp(one, other)) + 3 * sign(strncmp(one, other, size - 1));
+  sum += 5 * sign(strcasecmp(one, other)) + 7 * sign(strncasecmp(one, other, size + 1));
+  sum += 11 * sign(memcmp(one, other, size)) + (long)strnlen(one, at) + (long)strlen(other);
+  sum += offset_of(memchr(other, byte, size), other) + offset_of(strchr(other, byte), other);
+  sum += 3 * offset_of(memrchr(other, byte, size), other);
+  sum += 7 * offset_of(strrchr(other, byte), other);
+  sum += offset_of(strstr(one, other + at % size), one) + (long)strcspn(one, other);
+  sum += offset_of(memmove(one + 1, one, size - 1), one) + one[at % size];
+  return sum + offset_of(memcpy(one, other, at % size), one) + one[size / 2];
+}
+
+static long wide(size_t size, size_t at) {
+  wchar_t one[256];
+  wchar_t other[256];
+  wmemset(one, L'q', size);
+  wmemset(other, L'q', size);
+  one[size] = other[size] = 0;
+  if (at < size) other[at] = (wchar_t)(L'A' + (int)(at % 50));
+  const wchar_t letter = at % 2 == 0 ? L'z' : other[at % size];
+  long sum = sign(wcscmp(one, other)) + 3 * sign(wcsncmp(one, other, size - 1));
+  sum += 5 * sign(wmemcmp(one, other, size)) + (long)wcsnlen(one, at) + (long)wcslen(other);
+  sum += offset_of(wmemchr(other, letter, size), other) + offset_of(wcschr(other, letter), other);
+  sum += 3 * offset_of(wcsrchr(other, letter), other);
+  sum += 7 * offset_of(wcsstr(one, other + at % size), one);
+  sum += (iswalnum((wint_t)letter) != 0) + 2 * (iswdigit((wint_t)at) != 0);
+  sum += 4 * (iswpunct((wint_t)at) != 0) + 8 * (iswspace((wint_t)at) != 0);
+  return sum + (long)towlower((wint_t)letter) + (long)towupper((wint_t)at);
+}
+
+static long strings(long rounds) {
+  word sum = 0;
+  for (long i = 0; i < rounds; ++i) {
+    const size_t size = (size_t)(i % 190) + 2;
+    const size_t at = (size_t)(i * 7 % 211);
+    sum = 31 * sum + (word)(narrow(size, at) + wide(size, at));
+  }
+  return (long)sum;
+}
+
 static atomic_int storming;
 static atomic_int any_wrong;
 static pthread_t threads[64];
@@ -199,6 +258,8 @@ int main(void) {
       answer_shapes(a);
     } else if (strcmp(verb, "copies") == 0) {
       answer_copies(a);
+    } else if (strcmp(verb, "strings") == 0) {
+      printf("%ld\n", strings(a));
     } else if (strcmp(verb, "storm") == 0) {
       start_storm(a);
       printf("storming\n");
