@@ -335,14 +335,15 @@ class Placer {
     const uint64_t from = window.address + kShortJumpSizeBytes;
     const uint64_t lowest = from > kHopBehindMax ? from - kHopBehindMax : 0;
     const uint64_t highest = from + kHopAheadMax;
-    // The window's own padding is not free.
+    // The window's own bytes and padding are not free.
     for (std::optional<Instruction> at = code_.at(window.address); at && at->address <= highest;
          at = code_.at(at->end())) {
       if (const uint64_t hop = free_pad(*at, {end_of(window), highest})) return hop;
     }
+    const uint64_t in_front = std::max<uint64_t>(window.address, kJumpSizeBytes) - kJumpSizeBytes;
     for (std::optional<Instruction> at = code_.before(window.address); at && at->end() > lowest;
          at = code_.before(at->address)) {
-      if (const uint64_t hop = free_pad(*at, {lowest, highest})) return hop;
+      if (const uint64_t hop = free_pad(*at, {lowest, in_front})) return hop;
     }
     return 0;
   }

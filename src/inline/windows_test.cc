@@ -155,6 +155,16 @@ TEST(Windows, AShortJumpNeedsFiveDeadBytes) {
   EXPECT_EQ(refusals(without), "too-short");
 }
 
+// The window may itself lie in what is padding behind a return.
+CLEW_TEXT_CASE(nops_case, "ret\n nop\n nop\n nop\n nops_behind: .fill 6,1,0x90\n");
+CLEW_LABEL(nops_behind);
+
+TEST(Windows, AShortJumpDoesNotLeadIntoItsOwnWindow) {
+  const Plan plan = plan_of(TextCase(nops_case, nops_case_end).function(nops_case, nops_behind),
+                            {offset(nops_case + 2)});
+  EXPECT_EQ(refusals(plan), "crosses-function");
+}
+
 // A return that is a branch target, with one byte of padding and another function behind it.
 CLEW_TEXT_CASE(one_pad_case, R"(
   one_pad_first: test %rdi, %rdi
