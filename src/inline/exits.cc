@@ -9,6 +9,7 @@
 
 #include "inline/decode.h"
 #include "inline/displace.h"
+#include "inline/flag_use.h"
 #include "inline/stack_depth.h"
 
 namespace clew::inline_ {
@@ -156,15 +157,16 @@ class ExitFinder {
   }
 
   // Does control go from the part's last instruction straight to the first one of another function,
-  // with the stack as at the entry? It is a tail call without a jump.
+  // with the stack as at the entry, and flags that nobody reads? It is a tail call without a jump.
   bool runs_on(const AddressRange& part, const Instruction& last) {
     const bool passes =
         last.flow == Flow::Next || last.flow == Flow::Nop || last.flow == Flow::Conditional;
     if (!passes || depth_at(last.address) != 0) return false;
     const auto bytes = code_.text_from(last.address).first(last.length);
     if (last.flow == Flow::Next && apply(bytes, {}).depth != 0) return false;
-    const auto next = code_.function_starting_at(behind_nops(code_, part.end));
-    return next && *next != function_;
+    const uint64_t next = behind_nops(code_, part.end);
+    const auto function = code_.function_starting_at(next);
+    return function && *function != function_ && !may_use_flags(code_, next);
   }
 
   Problem visit(const Instruction& instruction) {

@@ -191,6 +191,45 @@ TEST(Exits, WhatRunsOnIntoNoFunctionIsRefused) {
   EXPECT_EQ(exits_of(part, falling_case), "falls-through");
 }
 
+// What the next function does first, and whether it may be run on into.
+#define CLEW_FLAGS_CASE(name, next)                                         \
+  CLEW_TEXT_CASE(name, "cmp %rdi, %rsi\n" #name "_next: " next "\n ret\n"); \
+  CLEW_LABEL(name##_next)
+CLEW_FLAGS_CASE(flags_branch_case, "mov %rdi, %rax\n jb . + 16");
+CLEW_FLAGS_CASE(flags_adc_case, "adc %rdi, %rax");
+CLEW_FLAGS_CASE(flags_adc_constant_case, "adc $7, %rax");
+CLEW_FLAGS_CASE(flags_cmov_case, "cmovb %rdi, %rax");
+CLEW_FLAGS_CASE(flags_setcc_case, "setb %al");
+CLEW_FLAGS_CASE(flags_rotate_case, "rcl %rax");
+CLEW_FLAGS_CASE(flags_adcx_case, "adcx %rdi, %rax");
+CLEW_FLAGS_CASE(flags_pushed_case, "pushf\n pop %rax");
+CLEW_FLAGS_CASE(flags_kept_case, "inc %rax\n setb %al");
+CLEW_FLAGS_CASE(flags_far_case, "jmp 1f\n 1: setb %al");
+CLEW_FLAGS_CASE(flags_dead_case, "lea 1(%rdi), %rax\n shl $2, %rax\n sub $1, %rax\n setb %al");
+CLEW_FLAGS_CASE(flags_test_case, "test %rdi, %rdi\n je . + 16");
+CLEW_FLAGS_CASE(flags_return_case, "vmovd %edi, %xmm0\n mov %rdi, %rax");
+
+TEST(Exits, WhatRunsOnWithFlagsThatAreReadIsRefused) {
+  const auto exits_before = [](const uint8_t* begin, const uint8_t* next, const uint8_t* end) {
+    return exits_of(TextCase(begin, end).function(begin, next).function(next, end), begin);
+  };
+#define CLEW_EXITS(name) exits_before(name, name##_next, name##_end)
+  EXPECT_EQ(CLEW_EXITS(flags_branch_case), "falls-through");
+  EXPECT_EQ(CLEW_EXITS(flags_adc_case), "falls-through");
+  EXPECT_EQ(CLEW_EXITS(flags_adc_constant_case), "falls-through");
+  EXPECT_EQ(CLEW_EXITS(flags_cmov_case), "falls-through");
+  EXPECT_EQ(CLEW_EXITS(flags_setcc_case), "falls-through");
+  EXPECT_EQ(CLEW_EXITS(flags_rotate_case), "falls-through");
+  EXPECT_EQ(CLEW_EXITS(flags_adcx_case), "falls-through");
+  EXPECT_EQ(CLEW_EXITS(flags_pushed_case), "falls-through");
+  EXPECT_EQ(CLEW_EXITS(flags_kept_case), "falls-through");
+  EXPECT_EQ(CLEW_EXITS(flags_far_case), "falls-through");
+  EXPECT_EQ(CLEW_EXITS(flags_dead_case), "+0 tail passed");
+  EXPECT_EQ(CLEW_EXITS(flags_test_case), "+0 tail passed");
+  EXPECT_EQ(CLEW_EXITS(flags_return_case), "+0 tail passed");
+#undef CLEW_EXITS
+}
+
 // The stack is not as at the entry before, or behind the last instruction.
 CLEW_TEXT_CASE(falling_frame_case, R"(
   falling_push: push %rbx
