@@ -17,8 +17,9 @@ namespace clew::target {
 namespace {
 
 constexpr const char* kDirectory = "/sys/kernel/btf";
-constexpr uint32_t kStripDepthMax = 64;   // Chains of typedefs and qualifiers.
-constexpr uint32_t kMemberDepthMax = 16;  // Anonymous members in anonymous members.
+constexpr uint32_t kStripDepthMax = 64;              // Chains of typedefs and qualifiers.
+constexpr uint32_t kMemberDepthMax = 16;             // Anonymous members in anonymous members.
+constexpr uint32_t kMembersLookedAtMax = 1'000'000;  // For one name, in all of them.
 
 struct FreeBtf {
   void operator()(btf* types) const { btf__free(types); }
@@ -75,6 +76,14 @@ bool has_size(BtfKind kind) {
 bool has_target(BtfKind kind) {
   return kind == BtfKind::Pointer || kind == BtfKind::Typedef || kind == BtfKind::Qualifier ||
          kind == BtfKind::Function || kind == BtfKind::Prototype || kind == BtfKind::Variable;
+}
+
+// libbpf asks the offset of the types to be aligned, but not the header that it counts from.
+bool is_aligned(std::span<const uint8_t> section) {
+  btf_header header{};
+  if (section.size() < sizeof header) return false;
+  std::memcpy(&header, section.data(), sizeof header);
+  return header.magic == BTF_MAGIC && header.hdr_len % alignof(btf_type) == 0;
 }
 
 uint64_t hash_of(std::string_view name) {
@@ -145,6 +154,7 @@ Expected<Btf> Btf::open(const std::string& path, const Btf* kernel) {
 }
 
 Expected<Btf> Btf::of_section(std::span<const uint8_t> bytes) {
+  if (!is_aligned(bytes)) return fail(ErrorCode::Refused, "bad type information: its header");
   auto data = std::make_unique<Data>();
   errno = 0;
   data->types.reset(btf__new(bytes.data(), static_cast<uint32_t>(bytes.size())));
@@ -320,21 +330,31 @@ BtfId Btf::strip(BtfId type) const {
 
 namespace {
 
-// One name, looked for in a record and in its anonymous members.
-std::optional<BtfMember> find_member(const Btf& btf, BtfId record, std::string_view name,
-                                     uint32_t depth) {
-  if (depth > kMemberDepthMax) return std::nullopt;
-  const BtfId stripped = btf.strip(record);
-  for (const BtfMember& member : btf.members(stripped)) {
-    if (member.name == name) return member;
-    if (!member.name.empty()) continue;
-    auto inner = find_member(btf, member.type, name, depth + 1);
-    if (!inner) continue;
-    inner->offset_bits += member.offset_bits;
-    return inner;
+// One name, looked for in a record and in its anonymous members, which may be of the same record
+// again: who wrote them decides how many ways there are.
+class MemberSearch {
+ public:
+  MemberSearch(const Btf& btf, std::string_view name) : btf_(btf), name_(name) {}
+
+  std::optional<BtfMember> in(BtfId record, uint32_t depth = 0) {
+    if (depth > kMemberDepthMax) return std::nullopt;
+    for (const BtfMember& member : btf_.members(btf_.strip(record))) {
+      if (member.name == name_) return member;
+      if (++looked_at_ > kMembersLookedAtMax) return std::nullopt;
+      if (!member.name.empty()) continue;
+      auto inner = in(member.type, depth + 1);
+      if (!inner) continue;
+      inner->offset_bits += member.offset_bits;
+      return inner;
+    }
+    return std::nullopt;
   }
-  return std::nullopt;
-}
+
+ private:
+  const Btf& btf_;
+  std::string_view name_;
+  uint32_t looked_at_ = 0;
+};
 
 }  // namespace
 
@@ -342,7 +362,7 @@ std::optional<BtfMember> Btf::member(BtfId record, std::string_view path) const 
   BtfMember place{.name = {}, .type = record};
   while (!path.empty()) {
     const size_t dot = std::min(path.find('.'), path.size());
-    const auto next = find_member(*this, place.type, path.substr(0, dot), 0);
+    const auto next = MemberSearch(*this, path.substr(0, dot)).in(place.type);
     if (!next) return std::nullopt;
     place = {next->name, next->type, place.offset_bits + next->offset_bits, next->bit_size};
     path.remove_prefix(std::min(dot + 1, path.size()));

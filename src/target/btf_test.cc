@@ -2,9 +2,11 @@
 #include "target/btf.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include <gtest/gtest.h>
+#include <linux/btf.h>
 #include <unistd.h>
 
 #include "target/test_support.h"
@@ -132,6 +134,51 @@ TEST(Btf, OfAFileThatIsNoBtfIsAnError) {
   const test::TemporaryDirectory directory;
   test::write_file(directory.file("types"), {1, 2, 3, 4});
   EXPECT_FALSE(Btf::open(directory.file("types"), nullptr).has_value());
+}
+
+// A section with these words of types behind the header, and these strings.
+std::vector<uint8_t> section_of(const std::vector<uint32_t>& types, std::string_view strings,
+                                uint32_t header_size = sizeof(btf_header)) {
+  const auto types_size = static_cast<uint32_t>(4 * types.size());
+  const btf_header header{.magic = BTF_MAGIC,
+                          .version = BTF_VERSION,
+                          .flags = 0,
+                          .hdr_len = header_size,
+                          .type_off = 0,
+                          .type_len = types_size,
+                          .str_off = types_size,
+                          .str_len = static_cast<uint32_t>(strings.size())};
+  std::vector<uint8_t> bytes(header_size + types_size + strings.size());
+  std::memcpy(bytes.data(), &header, sizeof header);
+  std::memcpy(bytes.data() + header_size, types.data(), types_size);
+  std::memcpy(bytes.data() + header_size + types_size, strings.data(), strings.size());
+  return bytes;
+}
+
+constexpr uint32_t info_of(uint32_t kind, uint32_t count) {
+  return kind << 24 | count;
+}
+
+TEST(TypesOfASection, StandWhereTheyCanBeRead) {
+  const std::vector<uint32_t> integer = {1, info_of(BTF_KIND_INT, 0), 4, 32};
+  const std::string_view strings("\0int\0", 5);
+  const auto aligned = Btf::of_section(section_of(integer, strings));
+  ASSERT_TRUE(aligned) << aligned.error().message;
+  EXPECT_EQ(aligned->at(1).name, "int");
+  EXPECT_TRUE(Btf::of_section(section_of(integer, strings, sizeof(btf_header) + 4)));
+  EXPECT_FALSE(Btf::of_section(section_of(integer, strings, sizeof(btf_header) + 1)));
+  EXPECT_FALSE(Btf::of_section({}));
+}
+
+// Every member without a name is of the same record: all the ways through them have no end.
+TEST(TypesOfASection, ThatContainThemselvesAreSearchedInBoundedTime) {
+  constexpr uint32_t kMembers = 1000;
+  std::vector<uint32_t> record = {1, info_of(BTF_KIND_STRUCT, kMembers), 8};
+  for (uint32_t i = 0; i < kMembers; ++i)
+    record.insert(record.end(), {0, 1, 0});
+  const auto btf = Btf::of_section(section_of(record, {"\0r\0", 3}));
+  ASSERT_TRUE(btf) << btf.error().message;
+  EXPECT_FALSE(btf->member(1, "nothing").has_value());
 }
 
 }  // namespace
