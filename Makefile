@@ -3,6 +3,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 JOBS ?= $(shell nproc)
 PRESET ?= release
+FUZZ ?= 600
 
 .PHONY: all build test test-kernel soak check demo bench install packages format clean
 all: build
@@ -23,11 +24,12 @@ test-kernel:  ## D and queries on Debian's own kernel, in an emulated machine.
 	@cmake --build --preset test -j $(JOBS) --target clew engine_test kernel_machine_first
 	@ctest --preset test -R '^kernel_machine$$' --verbose
 
-soak:  ## The long jobs of tools/soak, an hour or more; needs what `make test` needs.
+soak:  ## The long jobs of tools/soak, some hours; needs what `make test` needs. FUZZ=SECONDS.
 	@tools/install_packages build test
 	@cmake --preset test > /dev/null
 	@cmake --build --preset test -j $(JOBS)
-	@tools/soak build/test
+	@tools/sanitized build build $(JOBS)
+	@tools/soak --fuzz $(FUZZ) build/test
 
 check:  ## The fast checks alone: layers, style, format.
 	@tools/check_layers && tools/check_style && tools/check_format

@@ -22,7 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                            .window_size_log2 = 10U + (data[0] >> 2U) % 10U,
                                            .slot_address = 0x1000'0000,
                                            .generation_address = 0x1000'0F00,
-                                           .fuel = 1000};
+                                           .fuel = 1000,
+                                           .branch_guards = (data[0] & 128U) != 0};
   clew::isa::Program program;
   program.code.resize((size - 1) / sizeof(clew::isa::Instruction));
   if (!program.code.empty()) {
@@ -41,6 +42,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const uint32_t above = point == native::PointKind::Offset ? 0 : 8;
   const uint32_t arguments =
       point == native::PointKind::Entry ? 8 * clew::abi::kStackArgumentsMax : 0;
+  std::vector<verify::DeclaredFact> facts;
+  for (const native::DeclaredFact& fact : code->facts)
+    facts.push_back({fact.offset_bytes, fact.in, fact.high});
   const verify::Policy policy = {
       .address = address,
       .window_address = environment.window_address,
@@ -51,7 +55,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       .clobbers = code->clobbers,
       .accessor_entries = entries,
       .fuel_max = environment.fuel,
-      .time_is_readable = true};
+      .facts = facts,
+      .time_is_readable = true,
+      .branch_guards = environment.branch_guards};
   CLEW_ASSERT(verify::check(bytes, policy).has_value());
   return 0;
 }
