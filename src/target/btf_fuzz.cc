@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include <bpf/libbpf.h>
+
 #include "base/assert.h"
 #include "target/btf.h"
 
@@ -44,6 +46,11 @@ void check_type(const Btf& btf, BtfId id) {
 
 }  // namespace
 }  // namespace clew::target
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  (void)libbpf_set_print(nullptr);  // It has a line for every refusal.
+  return 0;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace target = clew::target;
