@@ -3,11 +3,18 @@
 #include "runtime/blob.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <csignal>
 #include <cstring>
+#include <fstream>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
+#include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -357,6 +364,161 @@ TEST_F(RuntimeBlob, ReadsThatFailGiveZeroesAndNoSignal) {
   header().system_calls_allowed = 0;
   EXPECT_EQ(access(Accessor::TryRead, 512, 6, address + 4090), 0U);
   munmap(two, 8192);
+}
+
+// Where nothing can be read, whoever made it so.
+class BadMemory {
+ public:
+  BadMemory() {
+    file_ = memfd_create("short", 0);
+    EXPECT_EQ(ftruncate(file_, 4096), 0);
+    cut_ = static_cast<uint8_t*>(mmap(nullptr, 4096, PROT_READ, MAP_SHARED, file_, 0));
+    EXPECT_EQ(ftruncate(file_, 0), 0);  // A load is SIGBUS from here on.
+    closed_ =
+        static_cast<uint8_t*>(mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    gone_ = map_at(0, 4096, MAP_PRIVATE);
+    munmap(gone_, 4096);
+  }
+  BadMemory(const BadMemory&) = delete;
+  BadMemory& operator=(const BadMemory&) = delete;
+  ~BadMemory() {
+    munmap(cut_, 4096);
+    munmap(closed_, 4096);
+    close(file_);
+  }
+
+  [[nodiscard]] std::vector<uint64_t> addresses() const {
+    std::vector<uint64_t> all = {0,
+                                 8,
+                                 0x0000'7FFF'FFFF'F000,  // The last page below the hole,
+                                 0x8000'0000'0000'0000,  // in the hole,
+                                 0xFFFF'8000'0000'0000,  // the kernel's half,
+                                 0xFFFF'FFFF'FF60'0000,  // vsyscall,
+                                 ~uint64_t{0} - 3};      // and a sum that wraps.
+    for (const uint8_t* page : {cut_, closed_, gone_})
+      all.push_back(reinterpret_cast<uint64_t>(page));
+    // Memory of the kernel's own: a time page that is no ordinary one.
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+      if (line.find("[vvar") != std::string::npos) all.push_back(std::stoull(line, nullptr, 16));
+    }
+    return all;
+  }
+
+ private:
+  int file_ = -1;
+  uint8_t* cut_ = nullptr;
+  uint8_t* closed_ = nullptr;
+  uint8_t* gone_ = nullptr;
+};
+
+volatile sig_atomic_t handled;
+std::function<void()> in_handler;
+
+void count_signal(int) {
+  handled = handled + 1;
+  if (in_handler) in_handler();
+}
+
+TEST_F(RuntimeBlob, ReadsFromNowhereNeedNoHandlerAndRunNone) {
+  ASSERT_TRUE(stub(StubCall::Claim));
+  const BadMemory memory;
+  const auto read_all = [&] {
+    for (const uint64_t address : memory.addresses()) {
+      EXPECT_EQ(access(Accessor::TryRead, 512, 8, address), 0U) << std::hex << address;
+      EXPECT_EQ(access(Accessor::TryReadString, 512, 8, address), ~uint64_t{0});
+    }
+  };
+  // With the program's own handlers, with the signals blocked, and inside a handler.
+  struct sigaction action {};
+  action.sa_handler = count_signal;
+  std::array<struct sigaction, 2> before{};
+  sigaction(SIGSEGV, &action, &before[0]);
+  sigaction(SIGBUS, &action, &before[1]);
+  read_all();
+  sigset_t both;
+  sigset_t old;
+  sigemptyset(&both);
+  sigaddset(&both, SIGSEGV);
+  sigaddset(&both, SIGBUS);
+  sigprocmask(SIG_BLOCK, &both, &old);
+  read_all();
+  sigprocmask(SIG_SETMASK, &old, nullptr);
+  EXPECT_EQ(handled, 0);
+  in_handler = read_all;
+  raise(SIGSEGV);
+  in_handler = nullptr;
+  EXPECT_EQ(handled, 1);
+  sigaction(SIGSEGV, &before[0], nullptr);
+  sigaction(SIGBUS, &before[1], nullptr);
+}
+
+TEST_F(RuntimeBlob, AReadOfAPageThatSomebodyUnmapsIsAllOrNothing) {
+  ASSERT_TRUE(stub(StubCall::Claim));
+  uint8_t* const page = map_at(0, 4096, MAP_PRIVATE);
+  std::memset(page, 'x', 4096);
+  std::atomic<bool> ends = false;
+  std::thread other([&] {
+    while (!ends) {
+      munmap(page, 4096);
+      (void)mmap(page, 4096, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1, 0);
+    }
+  });
+  uint64_t read = 0;
+  for (int i = 0; i < 20'000; ++i)
+    read += access(Accessor::TryRead, 512, 64, reinterpret_cast<uint64_t>(page));
+  ends = true;
+  other.join();
+  EXPECT_LE(read, 20'000U);
+  munmap(page, 4096);
+}
+
+// Arguments and window contents are a hostile body's: whatever they are, the accessors end, return,
+// and write to the region and the slack behind it only.
+TEST_F(RuntimeBlob, NoArgumentAndNoWindowLeadsAnAccessorOutOfItsRegion) {
+  ASSERT_TRUE(stub(StubCall::Claim));
+  constexpr uint64_t kRegionEnd = (uint64_t{1} << 13) + abi::kWindowSlackBytes;
+  std::mt19937_64 random(5);
+  const auto any = [&]() -> uint64_t {
+    switch (random() % 6) {
+      case 0:
+        return random() % 20'000;
+      case 1:
+        return uint64_t{0} - random() % 5000;
+      case 2:
+        return (uint64_t{1} << (random() % 64)) - random() % 9;
+      case 3:
+        return reinterpret_cast<uint64_t>(own_region()) + random() % 30'000 - 10'000;
+      default:
+        return random();
+    }
+  };
+  const auto outside = [&] {
+    std::vector<uint8_t> bytes(slots_, slots_ + kSlots * kStride);
+    const auto region = static_cast<size_t>(own_region() - slots_);
+    std::memset(bytes.data() + region, 0, kRegionEnd);
+    bytes.insert(bytes.end(), shared_, shared_ + (abi::kLowBlockSizeBytes - 4096));
+    bytes.insert(bytes.end(), low_ + 8, low_ + 4096);
+    return bytes;
+  };
+  (void)access(Accessor::TryRead, 512, 1, 0);  // The process's number is looked up once.
+  const std::vector<uint8_t> before = outside();
+  for (int round = 0; round < 200'000; ++round) {
+    if (round % 500 == 0) {
+      for (uint64_t at = 0; at + 8 <= kRegionEnd; at += 8) {
+        const uint64_t word = any();
+        std::memcpy(own_region() + at, &word, 8);
+      }
+    }
+    const auto accessor = static_cast<Accessor>(3 + random() % (abi::kAccessorCount - 3));
+    const uint64_t r1 = any();
+    const uint64_t r2 = any();
+    (void)access(accessor, r1, r2, any());
+    ASSERT_TRUE(kept_) << static_cast<uint32_t>(accessor);
+    if (round % 500 != 499) continue;
+    ASSERT_TRUE(outside() == before) << "after " << round;
+  }
 }
 
 TEST_F(RuntimeBlob, ALoaderWhoseTracerIsLateWaitsOnceAndTellsOfEachChange) {

@@ -600,5 +600,49 @@ TEST(VerifyHostile, OverlappingDecodingIsRefused) {
   EXPECT_RULE("R2", Bytes(14, 0x48) + Bytes{0x89, 0xC8});
 }
 
+// Registers by parts, and instructions with a second destination (docs/hostile-cases.md, 9 and 10).
+TEST(VerifyHostile, NoRegisterIsWrittenUnseen) {
+  Policy narrow = policy();
+  narrow.clobbers = abi::RegisterSet(0x0003);                 // rax, rcx
+  EXPECT_RULE("R2", Bytes{0x41, 0xB6, 0x01}, narrow);         // mov r14b, 1
+  EXPECT_RULE("R2", Bytes{0x66, 0x41, 0xBE, 1, 0}, narrow);   // mov r14w, 1
+  EXPECT_RULE("R15", Bytes{0x41, 0xBE, 1, 0, 0, 0}, narrow);  // mov r14d, 1
+  EXPECT_RULE("R2", Bytes{0xB4, 0x01}, narrow);               // mov ah, 1
+  EXPECT_RULE("R2", Bytes{0x49, 0x97}, narrow);               // xchg rax, r15
+  EXPECT_RULE("R2", Bytes{0x4C, 0x87, 0xF8}, narrow);         // xchg rax, r15
+  EXPECT_RULE("R2", Bytes{0x49, 0x0F, 0xB1, 0xCD}, narrow);   // cmpxchg r13, rcx
+  EXPECT_RULE("R2", Bytes{0x4C, 0x0F, 0xC1, 0xE9}, narrow);   // xadd rcx, r13
+  EXPECT_RULE("R15", Bytes{0xF0, 0x65, 0x4C, 0x0F, 0xC1, 0x2C, 0x25} + word32(kWindow), narrow);
+  EXPECT_RULE("R15", Bytes{0x65, 0x4C, 0x87, 0x2C, 0x25} + word32(kWindow), narrow);
+  EXPECT_RULE("R9", Bytes{0x48, 0x89, 0xC4});              // mov rsp, rax
+  EXPECT_RULE("R9", Bytes{0x48, 0x8D, 0x64, 0x24, 0x08});  // lea rsp, [rsp + 8]
+  EXPECT_RULE("R9", Bytes{0x48, 0x0F, 0x44, 0xE0});        // cmovz rsp, rax
+}
+
+// Case 17 and 18: sums at the ends of what a displacement can say, and absolute addresses.
+TEST(VerifyHostile, NoAddressWrapsOrIsAbsolute) {
+  for (const uint32_t displacement : {0x8000'0000U, 0x8000'0001U, 0xFFFF'FFF8U, 0x7FFF'FFF8U}) {
+    EXPECT_RULE("R6", kMaskEcx + store_indexed(displacement));
+    EXPECT_RULE("R6", kMaskEcx + store_scaled(3, displacement));
+    EXPECT_RULE("R6", Bytes{0x48, 0x89, 0x04, 0x25} + word32(displacement));
+  }
+  // 8 * 0x20000000 is 2^32: it must not come back to 0.
+  EXPECT_RULE("R6", mask_ecx(0x2000'0000) + store_scaled(3, kWindow));
+  for (const uint8_t opcode : Bytes{0xA0, 0xA1, 0xA2, 0xA3})
+    EXPECT_RULE("R2", Bytes{opcode} + word32(kWindow) + word32(0));
+}
+
+// Case 21: what a charge must not be.
+TEST(VerifyHostile, NoChargeIsNothingOrNegative) {
+  for (const uint32_t cost : {0U, 1U, 2U, 0x8000'0000U, 0xFFFF'FFFDU, 0xFFFF'FFFFU})
+    EXPECT_RULE("R10", loop(cost));
+  EXPECT_FINE(loop(3));
+  // add r13d, 3 instead, and sub r13, 3 with 64 bits.
+  EXPECT_RULE("R10", set_fuel(100) + Bytes{0x41, 0x81, 0xC5} + word32(3) + jump_short(kJs, 2) +
+                         jump_short(kJz, -11));
+  EXPECT_RULE("R10", set_fuel(100) + Bytes{0x49, 0x81, 0xED} + word32(3) + jump_short(kJs, 2) +
+                         jump_short(kJz, -11));
+}
+
 }  // namespace
 }  // namespace clew::verify
