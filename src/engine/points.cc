@@ -21,19 +21,17 @@ native::PointKind native_point(inline_::PointKind kind) {
   return native::PointKind::Offset;
 }
 
-// What a body may read above rsp: the saved registers, and where the stack is a function's own, the
-// return address and the argument words above it.
-uint32_t stack_readable_bytes(inline_::PointKind kind, abi::RegisterSet clobbers) {
+// What is above rsp for sure: the saved registers, and where the stack is a function's own, the
+// return address.
+uint32_t stack_mapped_bytes(inline_::PointKind kind, abi::RegisterSet clobbers) {
   const uint32_t saved = 8 * abi::saved_count(clobbers);
-  switch (kind) {
-    case inline_::PointKind::Entry:
-      return saved + 8 + 8 * abi::kStackArgumentsMax;
-    case inline_::PointKind::Exit:
-      return saved + 8;
-    case inline_::PointKind::Offset:
-      return saved;
-  }
-  return saved;
+  return kind == inline_::PointKind::Offset ? saved : saved + 8;
+}
+
+// What a body may read there: at an entry also the words of arguments, if the stack goes on so far.
+uint32_t stack_readable_bytes(inline_::PointKind kind, abi::RegisterSet clobbers) {
+  const uint32_t mapped = stack_mapped_bytes(kind, clobbers);
+  return kind == inline_::PointKind::Entry ? mapped + 8 * abi::kStackArgumentsMax : mapped;
 }
 
 // The code of all points of one module, in their order.
@@ -117,6 +115,8 @@ Expected<ArmReport> arm_points(inline_::Attachment& attachment,
       policy.fuel_max = modules[m].programs[p].fuel;
       policy.stack_readable_bytes =
           stack_readable_bytes(modules[m].plan->points[p].kind, code.clobbers);
+      policy.stack_mapped_bytes =
+          stack_mapped_bytes(modules[m].plan->points[p].kind, code.clobbers);
       bodies.push_back(
           {.module = m, .point = p, .code = CLEW_TRY(place_and_verify(code, *place, policy))});
     }

@@ -11,7 +11,8 @@
 //       M1 gs:[d]          W <= d, d + s <= W + 2^n + slack
 //       M2 gs:[r*k + d]    r in [lo, hi] < 2^32 by R7; lo*k + d >= W, hi*k + d + s <= W + 2^n +
 //                          slack
-//       M4 [rsp + d]       load only, 0 <= d, d + s <= stack_readable_bytes
+//       M4 [rsp + d]       load only, 0 <= d, d + s <= stack_readable_bytes; behind a check of the
+//                          page (stack_page.h) where d + s > stack_mapped_bytes
 //       M5 gs:[d]          load only, inside SlotControl
 //       M6 [d]             one form: 4-byte load of the generation word
 //       M7 [d]             G <= d, d + s <= G + globals_bytes: the globals of a D session
@@ -44,6 +45,7 @@
 #include "abi/region.h"
 #include "abi/slot.h"
 #include "verify/range.h"
+#include "verify/stack_page.h"
 #include "verify/verified_code.h"
 
 namespace clew::verify {
@@ -108,6 +110,7 @@ class Checker {
   std::vector<uint32_t> heads_;     // Instructions that backward branches lead to.
   std::vector<uint64_t> weights_;   // Sum of the weights of the instructions before each.
   Ranges ranges_;
+  StackPage stack_page_;
 };
 
 bool reads_memory_only(const Instruction& i) {
@@ -162,13 +165,14 @@ Expected<void> Checker::check_policy() {
   const bool fuel_fits = policy_.fuel_max <= static_cast<uint64_t>(kReach);
   const bool generation_fits = policy_.generation_address <= kReach - 4;
   const int64_t globals_end = int64_t{policy_.globals_address} + policy_.globals_bytes;
+  const bool stack_fits = policy_.stack_mapped_bytes <= policy_.stack_readable_bytes;
   const bool facts_fit =
       std::is_sorted(policy_.facts.begin(), policy_.facts.end(),
                      [](const auto& a, const auto& b) { return a.offset_bytes < b.offset_bytes; });
   const bool globals_fit =
       policy_.globals_bytes == 0 || (policy_.globals_address != 0 && globals_end <= kReach);
-  if (window_fits && slot_fits && fuel_fits && generation_fits && globals_fit && facts_fit)
-    return {};
+  const bool numbers_fit = fuel_fits && generation_fits && stack_fits && facts_fit;
+  if (window_fits && slot_fits && globals_fit && numbers_fit) return {};
   return fail(ErrorCode::Refused, "verify: the policy is out of range");
 }
 
@@ -305,6 +309,10 @@ Expected<void> Checker::check_stack(uint32_t index) {
   if (from < 0 || from + size > policy_.stack_readable_bytes) {
     return refuse(offsets_[index], "R6", "a load outside the readable stack");
   }
+  const int64_t mapped_end = policy_.stack_mapped_bytes;
+  if (from + size > mapped_end && !stack_page_.holds(from, from + size, mapped_end)) {
+    return refuse(offsets_[index], "R6", "a load of stack that may not be there");
+  }
   return {};
 }
 
@@ -400,6 +408,7 @@ Expected<void> Checker::check_facts(uint32_t index, uint64_t label) const {
 
 void Checker::enter_label(uint64_t offset) {
   ranges_.forget_all();
+  stack_page_.forget_all();
   for (const DeclaredFact& fact : facts_at(offset))
     ranges_.declare(fact.in, fact.high);
 }
@@ -416,7 +425,9 @@ Expected<void> Checker::check_instructions() {
     CLEW_TRY(check_memory(index));
     if (is_jump(index)) CLEW_TRY(check_facts(index, static_cast<uint64_t>(target(index))));
     if (policy_.branch_guards) ranges_.apply_not_taken(code_[index]);
+    stack_page_.apply_not_taken(code_[index]);
     ranges_.apply(code_[index]);
+    stack_page_.apply(code_[index], written_registers(code_[index]));
     falls_through = code_[index].operation != Operation::Jump;
   }
   return {};

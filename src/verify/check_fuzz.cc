@@ -21,6 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       .slot_address = 0x1000'0000,
       .generation_address = 0x1000'0F00,
       .stack_readable_bytes = 8U * data[1],
+      .stack_mapped_bytes = 4U * data[1],
       .clobbers = clew::abi::RegisterSet(static_cast<uint16_t>(data[2] | data[3] << 8)),
       .accessor_entries = kEntries,
       .fuel_max = 1000,

@@ -44,6 +44,7 @@ Policy policy() {
           .slot_address = kSlot,
           .generation_address = kGeneration,
           .stack_readable_bytes = 64,
+          .stack_mapped_bytes = 64,
           .clobbers = abi::RegisterSet(0xFFEF),
           .accessor_entries = kEntries,
           .fuel_max = 1000,
@@ -287,6 +288,57 @@ TEST(VerifyR6, TheStackIsReadWithinItsLimit) {
   EXPECT_RULE("R6", Bytes{0x48, 0x01, 0x44, 0x24, 8});     // add [rsp + 8], rax
   EXPECT_RULE("R6", Bytes{0x48, 0x8B, 0x44, 0x0C, 8});     // [rsp + rcx + 8]
   EXPECT_FINE(Bytes{0x48, 0x8D, 0x44, 0x24, 0x40});        // lea reads nothing
+}
+
+// lea rcx, [rsp + k] ; mov rax, rcx ; and eax, 0xFFF ; cmp rax, imm ; ja over the load ;
+// mov rax, [rsp + 64]
+struct PageCheck {
+  uint8_t k = 16;
+  uint32_t mask = 0xFFF;
+  uint32_t imm = 4096 - 56;  // 8 bytes at 64 are 56 behind rsp + 16.
+  uint8_t jump = 0x77;       // ja
+  Bytes between = {};        // In front of the load.
+};
+
+Bytes read_behind(const PageCheck& check) {
+  return Bytes{0x48, 0x8D, 0x4C, 0x24, check.k} + Bytes{0x48, 0x89, 0xC8} + Bytes{0x81, 0xE0} +
+         word32(check.mask) + Bytes{0x48, 0x81, 0xF8} + word32(check.imm) +
+         jump_short(check.jump, 5 + static_cast<int>(check.between.size())) + check.between +
+         Bytes{0x48, 0x8B, 0x44, 0x24, 64};
+}
+
+TEST(VerifyR6, StackWordsThatMayNotBeThereNeedTheCheckOfTheirPage) {
+  Policy entry = policy();
+  entry.stack_readable_bytes = 96;
+  entry.stack_mapped_bytes = 24;
+  EXPECT_FINE(Bytes{0x48, 0x8B, 0x44, 0x24, 16}, entry);
+  EXPECT_RULE("R6", Bytes{0x48, 0x8B, 0x44, 0x24, 17}, entry);
+  EXPECT_FINE(read_behind({}), entry);
+  EXPECT_RULE("R6", read_behind({.imm = 4096 - 55}), entry);
+  EXPECT_FINE(read_behind({.imm = 4096 - 55, .jump = 0x73}), entry);  // jae
+  EXPECT_RULE("R6", read_behind({.imm = 4096 - 54, .jump = 0x73}), entry);
+  EXPECT_RULE("R6", read_behind({.jump = 0x72}), entry);  // jb
+  EXPECT_RULE("R6", read_behind({.jump = 0x7F}), entry);  // jg: with a sign
+  EXPECT_RULE("R6", read_behind({.imm = 0xFFFF'FFFF}), entry);
+  EXPECT_RULE("R6", read_behind({.mask = 0x7FF}), entry);
+  // A word that is there for sure must stand at the page's begin, and none behind the load.
+  EXPECT_FINE(read_behind({.k = 23, .imm = 4096 - 49}), entry);
+  EXPECT_RULE("R6", read_behind({.k = 24, .imm = 4096 - 48}), entry);
+  EXPECT_RULE("R6", read_behind({.k = 0xF8, .imm = 0}), entry);  // Below rsp.
+  // Another register between leaves what is known; a change of the checked one, in time, does not.
+  EXPECT_FINE(read_behind({.between = {0x31, 0xD2}}), entry);
+  Bytes changed = read_behind({});
+  changed[6] = 0x31;  // xor rax, rcx instead of mov.
+  EXPECT_RULE("R6", changed, entry);
+  // A jump goes over the check.
+  EXPECT_RULE("R6", jump_short(kJz, 23) + read_behind({}), entry);
+  // Not behind the other side of the branch.
+  Bytes taken = read_behind({});
+  taken[22] = 0;
+  EXPECT_RULE("R6", taken, entry);
+  Policy none = entry;
+  none.stack_mapped_bytes = 97;
+  EXPECT_THAT(verdict({}, none), HasSubstr("policy"));
 }
 
 TEST(VerifyR6, TheSlotIsReadOnly) {

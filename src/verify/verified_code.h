@@ -31,7 +31,8 @@ struct Policy {
   uint32_t globals_address = 0;     // Absolute, of a D session: constant addresses inside, to load
   uint32_t globals_bytes = 0;       // and to store. 0 = none.
   uint32_t stack_readable_bytes = 0;  // [rsp + d] loads with d + size <= this. 0 = none.
-  abi::RegisterSet clobbers;  // The registers that the stub saved: only these may be written.
+  uint32_t stack_mapped_bytes = 0;  // Of these, what is there for sure; the rest needs R6's check.
+  abi::RegisterSet clobbers;        // The registers that the stub saved: only these may be written.
   std::span<const uint64_t> accessor_entries;  // Exact call targets.
   uint64_t fuel_max = 100'000;
   std::span<const DeclaredFact> facts = {};  // In the order of their offsets. Not trusted.

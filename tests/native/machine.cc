@@ -173,6 +173,7 @@ verify::Policy Machine::policy(abi::RegisterSet clobbers) const {
           .slot_address = environment_.slot_address,
           .generation_address = environment_.generation_address,
           .stack_readable_bytes = saved + above,
+          .stack_mapped_bytes = saved + above,
           .clobbers = clobbers,
           .accessor_entries = entries_,
           .fuel_max = options_.fuel,

@@ -52,6 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       .slot_address = environment.slot_address,
       .generation_address = environment.generation_address,
       .stack_readable_bytes = 8 * clew::abi::saved_count(code->clobbers) + above + arguments,
+      .stack_mapped_bytes = 8 * clew::abi::saved_count(code->clobbers) + above + arguments,
       .clobbers = code->clobbers,
       .accessor_entries = entries,
       .fuel_max = environment.fuel,

@@ -362,6 +362,7 @@ Expected<InstalledFiring> DMachine::install(const FiringSite& site,
       .globals_address = globals,
       .globals_bytes = globals_bytes,
       .stack_readable_bytes = 8 * abi::saved_count(code.clobbers) + readable_above(site.point),
+      .stack_mapped_bytes = 8 * abi::saved_count(code.clobbers) + readable_above(site.point),
       .clobbers = code.clobbers,
       .accessor_entries = entries_};
   const auto verified = verify::check(body, policy);
