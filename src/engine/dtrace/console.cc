@@ -27,7 +27,12 @@ Expected<void> DtraceConsole::open(const std::string& path) {
 }
 
 void DtraceConsole::write(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), file_) != text.size()) is_broken_ = true;
+  if (std::fwrite(text.data(), 1, text.size(), file_) != text.size()) note_failure();
+}
+
+// The first one says why.
+void DtraceConsole::note_failure() {
+  if (failure_ == 0) failure_ = errno;
 }
 
 void DtraceConsole::message(std::string_view text) {
@@ -41,7 +46,7 @@ void DtraceConsole::lines(std::string_view text) {
 }
 
 void DtraceConsole::flush() {
-  if (std::fflush(file_) != 0) is_broken_ = true;
+  if (std::fflush(file_) != 0) note_failure();
 }
 
 void DtraceConsole::reopen(const std::string& path) {

@@ -28,13 +28,15 @@ class DtraceConsole {
   void flush();
   void reopen(const std::string& path);  // Empty: the first output again.
   void truncate();
-  // The reader is gone.
-  [[nodiscard]] bool is_broken() const { return is_broken_; }
+  // Output is lost: the reader is gone (EPIPE), the disk is full, …; 0 as long as it is not.
+  [[nodiscard]] int failure() const { return failure_; }
 
  private:
+  void note_failure();
+
   std::FILE* first_ = stdout;
   std::FILE* file_ = stdout;
-  bool is_broken_ = false;
+  int failure_ = 0;
 };
 
 }  // namespace clew::engine

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A D script from its command line to its last line of output.
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/error_text.h"
 #include "base/file_descriptor.h"
 #include "engine/dtrace/commands.h"
 #include "engine/dtrace/consumer.h"
@@ -70,7 +72,9 @@ class DtraceRun {
   Expected<int> run();
 
  private:
+  Expected<int> answer();
   [[nodiscard]] Expected<void> check_options() const;
+  Expected<void> check_output();
   Expected<void> compile();
   void tell_programs();
   void tell_ended(const std::vector<Commands::Ended>& ended);
@@ -220,7 +224,7 @@ bool DtraceRun::wait(DtraceConsumer& consumer) {
   tell_ended(ended);
   consumer.report_drops();
   const bool stopped = descriptors[targets].revents != 0;
-  return !stopped && !consumer.is_over() && !commands_.all_ended() && !console_.is_broken();
+  return !stopped && !consumer.is_over() && !commands_.all_ended() && console_.failure() == 0;
 }
 
 void DtraceRun::keep_house() {
@@ -263,7 +267,21 @@ Expected<void> DtraceRun::check_options() const {
   return {};
 }
 
+// A reader that has seen enough is no error.
+Expected<void> DtraceRun::check_output() {
+  console_.flush();
+  if (console_.failure() == 0 || console_.failure() == EPIPE) return {};
+  return fail(ErrorCode::Io,
+              fmt::format("failed to write output: {}", error_text(console_.failure())));
+}
+
 Expected<int> DtraceRun::run() {
+  const int status = CLEW_TRY(answer());
+  CLEW_TRY(check_output());
+  return status;
+}
+
+Expected<int> DtraceRun::answer() {
   CLEW_TRY(check_options());
   if (!request_.output_path.empty()) CLEW_TRY(console_.open(request_.output_path));
   if (request_.is_list) return list_probes(request_, catalogue_, types_, console_);

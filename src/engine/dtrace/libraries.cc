@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <sstream>
 
 #include <fmt/format.h>
+
+#include "engine/dtrace/read_text.h"
 
 namespace clew::engine {
 namespace {
@@ -81,9 +81,10 @@ Expected<std::vector<DLibrary>> read_libraries(const std::string& directory,
   for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
     if (entry->path().extension() != ".d" || files.size() == kLibrariesMax) continue;
-    std::ifstream file(entry->path(), std::ios::binary);
-    DLibrary library{entry->path().string(), std::string(std::istreambuf_iterator<char>(file), {})};
-    files.emplace(entry->path().filename().string(), std::move(library));
+    auto text = read_text(entry->path().string());
+    if (!text) continue;  // A directory, say.
+    files.emplace(entry->path().filename().string(),
+                  DLibrary{entry->path().string(), std::move(*text)});
   }
   if (error) {
     return fail(ErrorCode::Io,

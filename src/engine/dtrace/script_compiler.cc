@@ -2,7 +2,6 @@
 #include "engine/dtrace/script_compiler.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <map>
 
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "engine/dtrace/libraries.h"
+#include "engine/dtrace/read_text.h"
 #include "query/d/explain.h"
 #include "query/d/library.h"
 #include "query/d/parse.h"
@@ -52,12 +52,6 @@ void append(Program&& from, Program& into) {
   move_all(from.translators, into.translators);
   move_all(from.options, into.options);
   move_all(from.attributes, into.attributes);
-}
-
-Expected<std::string> read_script(const std::string& path) {
-  std::ifstream file(path == "-" ? "/dev/stdin" : path, std::ios::binary);
-  if (!file) return fail(ErrorCode::Io, fmt::format("failed to open {}", path));
-  return std::string((std::istreambuf_iterator<char>(file)), {});
 }
 
 std::string_view text_of(query::d::Region region) {
@@ -245,7 +239,9 @@ Expected<void> ScriptCompiler::add(const DtraceProgram& program) {
   compiled.name = program.text;
   compiled.is_script = program.is_file;
   options_ = options_of(program);
-  std::string text = program.is_file ? CLEW_TRY(read_script(program.text)) : program.text;
+  std::string text = program.is_file
+                         ? CLEW_TRY(read_text(program.text == "-" ? "/dev/stdin" : program.text))
+                         : program.text;
   if (request_.preprocess || has_option("cpp")) text = CLEW_TRY(preprocessed(text));
   text_ = text;
   CLEW_TRY(add_definitions(text));
