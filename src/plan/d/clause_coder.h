@@ -138,6 +138,7 @@ class ClauseCoder {
   void store_dynamic(const Place& place, Slot value);
   void store_bytes(const Place& place, Slot value);
   void load_bits(const Place& place);
+  void cut_to_bits(const Place& place);
   void insert_bits(const Place& place, Slot value);
   void load_string_variable(const Place& place);
   void store_string_variable(const Place& place, Slot value);

@@ -162,6 +162,7 @@ void ClauseCoder::increment(const Node& node) {
   const Slot after = emit_.push();
   store(at, after);
   emit_.load(Register::R0, is_post ? before : after);
+  cut_to_bits(at);
   emit_.release();
   emit_.release();
   release(at);
@@ -318,11 +319,14 @@ void ClauseCoder::assign(const Node& node) {
     code().move(Register::R1, Register::R0);
     emit_.load(Register::R0, before);
     emit_.release();
-    arithmetic(node.binary, target.type, source.type, common_type(target.type, source.type));
+    const TypeId left =
+        query::d::is_narrow_bit_field(target) ? types().integer(4, true) : target.type;
+    arithmetic(node.binary, left, source.type, common_type(left, source.type));
     convert(target.type, target.type);
     const Slot after = emit_.push();
     store(at, after);
     emit_.pop(Register::R0);
+    cut_to_bits(at);
     return release(at);
   }
   const bool is_zero = source.kind == NodeKind::Integer && source.integer == 0;
@@ -338,6 +342,7 @@ void ClauseCoder::assign(const Node& node) {
   store(at, held);
   release(at);
   emit_.pop(Register::R0);
+  cut_to_bits(at);
 }
 
 // A value; of a struct or an array of the traced program a copy, as it is read by other rules.

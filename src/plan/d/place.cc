@@ -394,6 +394,16 @@ void ClauseCoder::load_bits(const Place& place) {
              64 - place.bit_size);
 }
 
+// What is stored in a bit-field is the value of the assignment, too.
+void ClauseCoder::cut_to_bits(const Place& place) {
+  if (place.bit_size == 0 || place.bit_size == 64) return;
+  const auto shift = static_cast<int32_t>(64 - place.bit_size);
+  code()
+      .alu(Alu::ShiftLeft, Register::R0, shift)
+      .alu(types().is_signed(place.type) ? Alu::ShiftRightSigned : Alu::ShiftRight, Register::R0,
+           shift);
+}
+
 // Replaces `value` by the storage unit with the bits put in.
 void ClauseCoder::insert_bits(const Place& place, Slot value) {
   Place unit = place;

@@ -76,12 +76,17 @@ Compiled<void> check_no_zero_divisor(const Node& node) {
   return error_at(node, "D_DIV_ZERO", "expression contains division by zero");
 }
 
-void to_common_type(TypeTable& types, Node& node, size_t first) {
+TypeId arithmetic_type(TypeTable& types, const Node& node) {
+  return is_narrow_bit_field(node) ? types.integer(4, true) : promoted(types, node.type);
+}
+
+TypeId to_common_type(TypeTable& types, Node& node, size_t first) {
   Node& a = node.operands[first];
   Node& b = node.operands[first + 1];
-  const TypeId common = common_type(types, a.type, b.type);
+  const TypeId common = common_type(types, arithmetic_type(types, a), arithmetic_type(types, b));
   convert(types, a, common);
   convert(types, b, common);
+  return common;
 }
 
 bool are_integers(const TypeTable& types, const Node& node) {
@@ -92,8 +97,7 @@ Compiled<void> check_arithmetic(Context& context, Node& node) {
   TypeTable& types = context.types();
   if (!are_integers(types, node)) return needs(node, symbol_of(node.binary), kind_wanted(node));
   CLEW_TRY(check_no_zero_divisor(node));
-  node.type = common_type(types, node.operands[0].type, node.operands[1].type);
-  to_common_type(types, node, 0);
+  node.type = to_common_type(types, node, 0);
   fold(types, node);
   return {};
 }
@@ -101,9 +105,9 @@ Compiled<void> check_arithmetic(Context& context, Node& node) {
 Compiled<void> check_shift(Context& context, Node& node) {
   TypeTable& types = context.types();
   if (!are_integers(types, node)) return needs(node, symbol_of(node.binary), "integral");
-  node.type = promoted(types, node.operands[0].type);
+  node.type = arithmetic_type(types, node.operands[0]);
   convert(types, node.operands[0], node.type);
-  convert(types, node.operands[1], promoted(types, node.operands[1].type));
+  convert(types, node.operands[1], arithmetic_type(types, node.operands[1]));
   fold(types, node);
   return {};
 }
@@ -218,8 +222,7 @@ Compiled<void> check_choice(Context& context, Node& node) {
   Node& a = node.operands[1];
   Node& b = node.operands[2];
   if (types.is_integer(a.type) && types.is_integer(b.type)) {
-    node.type = common_type(types, a.type, b.type);
-    to_common_type(types, node, 1);
+    node.type = to_common_type(types, node, 1);
     return {};
   }
   const bool both_like = types.is_string_like(a.type) && types.is_string_like(b.type);
@@ -267,7 +270,7 @@ Compiled<void> check_step_operand(Context& context, Node& node) {
     return needs(node, symbol_of(node.unary), kind_wanted(node));
   }
   decay(types, operand);
-  node.type = is_logical ? types.integer(4, true) : promoted(types, operand.type);
+  node.type = is_logical ? types.integer(4, true) : arithmetic_type(types, operand);
   if (!is_logical) convert(types, operand, node.type);
   fold(types, node);
   return {};

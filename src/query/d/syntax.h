@@ -111,6 +111,12 @@ struct Node {
 
 // --- statements ----------------------------------------------------------------------------------
 
+// One that int can hold is promoted to int, whatever its type is (C11, 6.3.1.1).
+inline bool is_narrow_bit_field(const Node& node) {
+  const bool is_member = node.kind == NodeKind::Member || node.kind == NodeKind::Arrow;
+  return is_member && node.member.bit_size != 0 && node.member.bit_size < 32;
+}
+
 enum class StatementKind : uint8_t {
   Expression,  // expression; for its effects (assignments, subroutines), or none: a default action
   Action,      // [check] a call to an action: `action`, expression.operands
