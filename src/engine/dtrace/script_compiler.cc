@@ -117,7 +117,9 @@ Error ScriptCompiler::error_of(const CompileError& error) const {
   const std::string tag = is_tagged ? fmt::format("[{}] ", error.tag) : "";
   const std::string drawing = drawing_of(error);
   if (program.is_script) {
-    const std::string line = error.line == 0 ? "" : fmt::format("line {}: ", error.line);
+    const std::string file = query::d::named_file(text_, error.span.begin);
+    const std::string before = file.empty() ? "" : fmt::format("\"{}\", ", file);
+    const std::string line = error.line == 0 ? "" : fmt::format("{}line {}: ", before, error.line);
     return {ErrorCode::InvalidQuery, fmt::format("failed to compile script {}: {}{}{}{}",
                                                  program.name, tag, line, error.message, drawing)};
   }

@@ -2,6 +2,7 @@
 #include "query/d/explain.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -39,7 +40,30 @@ size_t columns(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return !continues_character(c); }));
 }
 
+// The quoted word of `# 5 "x.h"` or `#line 5 "x.h"`; nothing of other lines.
+std::optional<std::string_view> file_of(std::string_view line) {
+  const size_t hash = line.find_first_not_of(" \t");
+  if (hash == std::string_view::npos || line[hash] != '#') return std::nullopt;
+  line.remove_prefix(hash + 1);
+  if (line.starts_with("line")) line.remove_prefix(4);
+  line.remove_prefix(std::min(line.find_first_not_of(" \t0123456789"), line.size()));
+  const size_t end = line.starts_with('"') ? line.find('"', 1) : std::string_view::npos;
+  if (end == std::string_view::npos) return std::nullopt;
+  return line.substr(1, end - 1);
+}
+
 }  // namespace
+
+std::string named_file(std::string_view text, size_t offset) {
+  text = text.substr(0, offset);
+  while (!text.empty()) {
+    const size_t begin = text.rfind('\n') + 1;  // 0 in the first line.
+    const auto file = file_of(text.substr(begin));
+    if (file) return file->starts_with('<') ? "" : std::string(*file);
+    text = text.substr(0, begin == 0 ? 0 : begin - 1);
+  }
+  return "";
+}
 
 std::string explain(std::string_view text, const CompileError& error) {
   const size_t at = error.span.begin;

@@ -13,6 +13,10 @@
 
 namespace clew::query::d {
 
+// The file that the text is of at `offset`, where a control line names one (#line 5 "x.h"; what the
+// preprocessor leaves of an #include); empty in the program's own text ("<stdin>").
+std::string named_file(std::string_view text, size_t offset);
+
 // Two lines with their ends; empty when the error has no place in `text`.
 std::string explain(std::string_view text, const CompileError& error);
 

@@ -55,5 +55,14 @@ TEST(Explain, SaysNothingWithoutAPlace) {
   EXPECT_EQ(explain("BEGIN", {"D_X", "message", 0, {}, ""}), "");
 }
 
+TEST(Explain, ControlLinesNameFiles) {
+  const std::string text = "a\n# 5 \"x.h\" 1\nb\n# 3 \"<stdin>\" 2\nc\n#line 7 \"y.d\"\nd #\n";
+  EXPECT_EQ(named_file(text, 0), "");
+  EXPECT_EQ(named_file(text, text.find('b')), "x.h");
+  EXPECT_EQ(named_file(text, text.find('c')), "");
+  EXPECT_EQ(named_file(text, text.rfind('#')), "y.d");
+  EXPECT_EQ(named_file(text, 1000), "y.d");
+}
+
 }  // namespace
 }  // namespace clew::query::d
