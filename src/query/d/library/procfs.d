@@ -79,13 +79,14 @@ translator psinfo_t < struct task_struct *T > {
 };
 
 /* The number of the system call that the current thread is in; -1 when it is in none. */
+/* A thread that is about to sleep still runs, and says so at sched:::off-cpu. */
 translator lwpsinfo_t < struct task_struct *T > {
   pr_flag = T->flags;
   pr_lwpid = T->pid;
   pr_addr = (uintptr_t) T;
-  pr_state = T->exit_state != 0 ? SZOMB : T->on_cpu ? SONPROC : T->__state == 0 ? SRUN :
+  pr_state = T->exit_state != 0 ? SZOMB : T->__state == 0 ? (T->on_cpu ? SONPROC : SRUN) :
              (T->__state & 0xc) != 0 ? SSTOP : (T->__state & 2) != 0 ? SWAIT : SSLEEP;
-  pr_sname = T->exit_state != 0 ? 'Z' : T->on_cpu ? 'O' : T->__state == 0 ? 'R' :
+  pr_sname = T->exit_state != 0 ? 'Z' : T->__state == 0 ? (T->on_cpu ? 'O' : 'R') :
              (T->__state & 0xc) != 0 ? 'T' : (T->__state & 2) != 0 ? 'W' : 'S';
   pr_nice = T->static_prio - 120;
   pr_syscall = T == curthread ? (int) uregs[15] : -1;
