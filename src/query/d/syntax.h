@@ -111,8 +111,17 @@ struct Node {
 
 // --- statements ----------------------------------------------------------------------------------
 
-// One that int can hold is promoted to int, whatever its type is (C11, 6.3.1.1).
+inline bool is_increment(const Node& node) {
+  if (node.kind != NodeKind::Unary) return false;
+  return node.unary == UnaryOperator::PreIncrement || node.unary == UnaryOperator::PreDecrement ||
+         node.unary == UnaryOperator::PostIncrement || node.unary == UnaryOperator::PostDecrement;
+}
+
+// One that int can hold is promoted to int, whatever its type is (C11, 6.3.1.1); an assignment to
+// one has its value.
 inline bool is_narrow_bit_field(const Node& node) {
+  if (node.kind == NodeKind::Assign || is_increment(node))
+    return is_narrow_bit_field(node.operands[0]);
   const bool is_member = node.kind == NodeKind::Member || node.kind == NodeKind::Arrow;
   return is_member && node.member.bit_size != 0 && node.member.bit_size < 32;
 }

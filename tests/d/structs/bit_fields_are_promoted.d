@@ -16,6 +16,7 @@ BEGIN
 	printf("%d\n", (1 ? f.low : 0) / -2);
 	f.high /= -7;
 	printf("%d\n", f.high);
+	printf("%d %d %d\n", -(f.low = 4) < 0, -f.low++ < 0, ~(f.low += 1) < 0);
 	exit(0);
 }
 /* output:
@@ -23,5 +24,6 @@ BEGIN
 -3 -1
 -1
 131058
+1 1 1
 
 */
