@@ -67,7 +67,7 @@ class Checker {
     for (unsigned i = 0; i < window.instructions.size(); ++i) {
       before(i);
       copy(i);
-      stubs(i, Side::Passed);
+      behind(i);
     }
     if (copied_ != window.size_bytes) wrong("a window that is not all copied");
     if (window.falls_through != goes_on_) wrong("where the window ends");
@@ -136,15 +136,22 @@ class Checker {
   }
 
   // --- probes
-  [[nodiscard]] bool has_points(unsigned instruction, Side side) const {
-    return std::any_of(request_.points.begin(), request_.points.end(), [&](const Point& point) {
-      return point.instruction == instruction && point.side == side;
-    });
+  [[nodiscard]] bool is_at(size_t point, unsigned instruction, Side side) const {
+    const bool is_wanted = request_.left_out == nullptr || !(*request_.left_out)[point];
+    const Point& one = request_.points[point];
+    return is_wanted && one.instruction == instruction && one.side == side;
+  }
+  // The first of them, or null.
+  [[nodiscard]] const Point* find_point(unsigned instruction, Side side) const {
+    for (size_t i = 0; i < request_.points.size(); ++i) {
+      if (is_at(i, instruction, side)) return &request_.points[i];
+    }
+    return nullptr;
   }
   // The nops that keep the heads of copies apart, the link to the layer below, the stubs.
   void before(unsigned instruction) {
     const bool has_link = (request_.lower_points >> instruction & 1) != 0;
-    if (!has_link && !has_points(instruction, Side::Before)) return;
+    if (!has_link && find_point(instruction, Side::Before) == nullptr) return;
     for (uint32_t i = 0; i + 1 < abi::kCopyHeadBytes && peek() == kNop; ++i)
       ++at_;
     if (has_link) {
@@ -155,9 +162,8 @@ class Checker {
   }
   void stubs(unsigned instruction, Side side) {
     for (size_t i = 0; i < request_.points.size(); ++i) {
-      const Point& point = request_.points[i];
-      if (point.instruction != instruction || point.side != side) continue;
-      request_.loader_hook ? loader_stub() : stub(point, request_.bodies[i]);
+      if (!is_at(i, instruction, side)) continue;
+      request_.loader_hook ? loader_stub() : stub(request_.points[i], request_.bodies[i]);
     }
   }
   void loader_stub() {
@@ -178,6 +184,9 @@ class Checker {
   void copy_count_jump(unsigned index, const Original& original);
   void copy_call(const Original& original);
   void over_taken(unsigned index, uint64_t target, uint64_t over);
+  void taken(unsigned index, uint64_t target);
+  void behind(unsigned index);
+  void tail(const Point& point, uint64_t target);
 
   const TrampolineRequest& request_;
   const StubEnvironment& environment_;
@@ -282,7 +291,7 @@ void Checker::copy(unsigned index) {
       if (decoded->rip_relative) return copy_with_target(original, bytes);
       return expect(bytes, "a copy");
     case Flow::Jump:
-      return jump_to(original.target());
+      return taken(index, original.target());
     case Flow::Conditional:
       return copy_conditional(index, original);
     case Flow::Call:
@@ -316,7 +325,7 @@ void Checker::copy_conditional(unsigned index, const Original& original) {
     return copy_count_jump(index, original);
   }
   const auto condition = static_cast<uint8_t>(0x80 | (opcode & 15));
-  if (!has_points(index, Side::Taken)) {
+  if (find_point(index, Side::Taken) == nullptr) {
     expect({0x0f, condition}, "a conditional jump");
     return expect_target(original.target(), "where a conditional jump leads");
   }
@@ -332,11 +341,46 @@ void Checker::copy_count_jump(unsigned index, const Original& original) {
   over_taken(index, original.target(), over);
 }
 
-// probe ; jmp target ; over:
 void Checker::over_taken(unsigned index, uint64_t target, uint64_t over) {
+  taken(index, target);
+  if (over != here()) wrong("the jump over what runs when a branch is taken");
+}
+
+// probe ; jmp target, or the tail that is there
+void Checker::taken(unsigned index, uint64_t target) {
+  const Point* const point = find_point(index, Side::Taken);
+  if (point != nullptr && point->tail.size_bytes != 0) return tail(*point, target);
   stubs(index, Side::Taken);
   jump_to(target);
-  if (over != here()) wrong("the jump over what runs when a branch is taken");
+}
+
+void Checker::behind(unsigned index) {
+  const Point* const point = find_point(index, Side::Passed);
+  if (point != nullptr && point->tail.size_bytes != 0) return tail(*point, load_address(copied_));
+  stubs(index, Side::Passed);
+}
+
+// Instructions that are the same anywhere ; probe ; ret. That they are the text's is looked at when
+// the process stands still.
+void Checker::tail(const Point& point, uint64_t target) {
+  const Tail& copied = point.tail;
+  const auto bytes = std::span(copied.bytes).first(copied.size_bytes);
+  if (point.tail_address() + request_.load_bias != target) wrong("where a tail is from");
+  size_t at = 0;
+  while (at < copied.ret_offset) {
+    const auto one = decode_with_zydis(bytes.subspan(at));
+    const bool is_plain =
+        one && (one->flow == Flow::Next || one->flow == Flow::Nop) && !one->rip_relative;
+    if (!is_plain) return wrong("an instruction of a tail");
+    at += one->length;
+  }
+  const auto last = decode_with_zydis(bytes.subspan(at));
+  const bool is_return = at == copied.ret_offset && last && last->flow == Flow::Return &&
+                         at + last->length == bytes.size();
+  if (!is_return) return wrong("the end of a tail");
+  expect(bytes.first(at), "a tail");
+  stubs(point.instruction, point.side);
+  expect(bytes.subspan(at), "the end of a tail");
 }
 
 // push low ; mov dword [rsp + 4], high ; jmp
