@@ -64,6 +64,7 @@ enum class DProcessAccessor : uint32_t {
   AfterClause,     // (w): 1 when the ERROR clauses are to run.
   AfterError,      // (w)
   Thread,          // (w): the ids of the process and the thread, never 0. No Begin is needed.
+  Clear,           // (w, offset, size): sets this part of the window to zero.
   // BuiltinInteger and BuiltinString of a constant DBuiltin: number Builtin + it.
   Builtin,
   End = Builtin + 64,
@@ -72,9 +73,9 @@ inline constexpr uint32_t kDProcessAccessorsEnd = static_cast<uint32_t>(DProcess
 
 inline constexpr uint64_t kDAtOffset = 0x100;  // An offset point: no frame, flags were pushed.
 
-// rax, rcx, rdx, rbx, r11, r12, r14, r15; r10 is saved in any case.
-inline constexpr RegisterSet kDSavedRegisters{0xD80F};
-static_assert(saved_count(kDSavedRegisters) == 9);
+// All but rsp and rbp, which no body of D writes; r10 is saved in any case.
+inline constexpr RegisterSet kDSavedRegisters{0xFBCF};
+static_assert(saved_count(kDSavedRegisters) == 14);
 
 inline constexpr uint64_t kDProcessMagic = 0x3253'5345'434F'5244;  // "DROCESS2"
 

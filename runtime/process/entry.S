@@ -9,8 +9,7 @@
 
 // Calls \body(window, r2, r3, r4, r5, what was pushed). Keeps every register but rax, which has
 // the answer. runtime/process/firing.cc knows the order of the pushes.
-// BeginWithRegisters needs r13 there, too.
-.macro  enter body, keep=, drop=
+.macro  enter body
         .balign 16, 0xcc
 enter_\body:
         push    %rcx
@@ -21,7 +20,6 @@ enter_\body:
         push    %r9
         push    %r10
         push    %r11
-        \keep
         push    %rbp
         mov     %rsp, %rbp
         and     $-16, %rsp
@@ -35,7 +33,6 @@ enter_\body:
         call    \body
         mov     %rbp, %rsp
         pop     %rbp
-        \drop
         pop     %r11
         pop     %r10
         pop     %r9
@@ -46,8 +43,6 @@ enter_\body:
         pop     %rcx
         ret
 .endm
-
-        enter   d_begin_with_registers, <push %r13>, <pop %r13>
 
         .section .text.entry, "ax", @progbits
         .hidden clew_d_thunks
@@ -92,7 +87,7 @@ clew_d_thunks:
         rows    d_probe_name
         // DProcessAccessor
         rows    d_begin, d_begin_with_registers, d_stack_arguments, d_after_clause
-        rows    d_after_error, d_thread
+        rows    d_after_error, d_thread, d_clear
         // DBuiltin 0 to 63
         rows    d_refuse
         .rept   10

@@ -16,20 +16,17 @@ namespace {
 // What a thunk pushed, from the last push on, then what the stub did (entry.S, abi/stub.h).
 struct ThunkFrame {
   uint64_t rbp;
+  uint64_t inside[8];  // r11 to rcx, as the body has them.
+  uint64_t return_address;
+  uint64_t r15;  // abi::kDSavedRegisters
+  uint64_t r14;
   uint64_t r13;
-  uint64_t r11_inside;
-  uint64_t r10_inside;
+  uint64_t r12;
+  uint64_t r11;
   uint64_t r9;
   uint64_t r8;
   uint64_t rdi;
   uint64_t rsi;
-  uint64_t rdx_inside;
-  uint64_t rcx_inside;
-  uint64_t return_address;
-  uint64_t r15;  // abi::kDSavedRegisters
-  uint64_t r14;
-  uint64_t r12;
-  uint64_t r11;
   uint64_t rbx;
   uint64_t rdx;
   uint64_t rcx;
@@ -109,6 +106,13 @@ uint64_t d_begin_with_registers(DWindow* w, uint64_t cookie, uint64_t when_and_w
 
 uint64_t d_thread(DWindow*) {
   return process_and_thread();
+}
+
+// Anybody may have made the numbers.
+uint64_t d_clear(DWindow* w, uint64_t offset, uint64_t size) {
+  if (offset > abi::kDWindowBytes || size > abi::kDWindowBytes - offset) return 0;
+  __builtin_memset(reinterpret_cast<uint8_t*>(w) + offset, 0, size);
+  return 0;
 }
 
 // The words above the return address of a function's entry.

@@ -103,10 +103,7 @@ std::vector<Register> candidates(const Environment& environment, const Needs& ne
     order.erase(std::remove(order.begin(), order.end(), r), order.end());
   };
   // What the D accessors find in a register is the program's, or saved where they know.
-  if (environment.is_d) {
-    drop(R::Rbp);
-    drop(R::R13);
-  }
+  if (environment.is_d) drop(R::Rbp);
   if (needs.loops) drop(abi::kFuelRegister);
   if (needs.rcx) drop(R::Rcx);
   if (needs.rdx) drop(R::Rdx);

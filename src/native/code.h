@@ -10,11 +10,13 @@
 // constant addresses `[disp32]`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "abi/accessor.h"
+#include "abi/region.h"
 #include "abi/stub.h"
 #include "base/error.h"
 #include "isa/program.h"
@@ -36,8 +38,10 @@ struct Environment {
   uint32_t slot_address = 0;        // A: gs displacement of SlotControl.
   uint32_t generation_address = 0;  // Absolute address of SessionEntry::generation.
   uint64_t fuel = 100'000;          // Instructions, for programs with loops.
-  bool is_d = false;                // A program of D: no loops, and the next three.
-  uint32_t globals_address = 0;     // Absolute.
+  // The word of the window that counts the hits that used them up.
+  uint32_t missed_fuel_offset = offsetof(abi::RegionHeader, missed_fuel);
+  bool is_d = false;             // A program of D: no branch guards, and the next two.
+  uint32_t globals_address = 0;  // Absolute.
   uint32_t globals_bytes = 0;
   bool branch_guards = false;   // Addresses are compared, not masked: shorter chains of loads.
   abi::RegisterSet saved = {};  // What the stub has to save besides what the body writes.

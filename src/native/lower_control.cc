@@ -188,7 +188,7 @@ void Lowering::end() {
   };
   if (has_loops) {
     out_.bind(exhausted_);  // The last block has jumped to the end.
-    count(offsetof(abi::RegionHeader, missed_fuel));
+    count(input_.environment.missed_fuel_offset);
     if (may_stray_) out_.jump(end_);
   }
   if (may_stray_) {

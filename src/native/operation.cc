@@ -27,7 +27,7 @@ uint32_t d_argument_count(uint32_t number) {
   using abi::DProcessAccessor;
   constexpr auto kFirst = static_cast<uint32_t>(DProcessAccessor::Begin);
   if (number >= kFirst) {
-    constexpr uint8_t kOfProcess[] = {2, 3, 0, 0, 0, 0};  // Begin to Thread.
+    constexpr uint8_t kOfProcess[] = {2, 3, 0, 0, 0, 0, 2};  // Begin to Clear.
     return number - kFirst < std::size(kOfProcess) ? kOfProcess[number - kFirst] : 2;
   }
   // By DAccessor, as abi/d_accessor.h lists them.

@@ -49,6 +49,9 @@ Expected<void> check(const Environment& environment) {
   if (environment.window_address % 8 != 0) {
     return fail(ErrorCode::InvalidQuery, "a window that is not 8-byte aligned");
   }
+  if (environment.is_d && environment.branch_guards) {
+    return fail(ErrorCode::InvalidQuery, "branch guards in a program of D, which counts no strays");
+  }
   return {};
 }
 
@@ -111,9 +114,6 @@ Expected<Code> translate(const isa::Program& program, const Environment& environ
   CLEW_TRY(check(environment));
   const std::vector<Operation> operations = CLEW_TRY(decode(program, environment, site_constants));
   const Prepared prepared = CLEW_TRY(prepare(operations, environment));
-  if (environment.is_d && prepared.allocation.has_loops) {
-    return fail(ErrorCode::InvalidQuery, "a program of D with a loop");
-  }
   Code code = lower(operations, prepared, environment, prepared.clobbers);
   // Fused operations write fewer registers than they were given. The stub saves what is written.
   const abi::RegisterSet written = joined(code.clobbers, environment.saved);

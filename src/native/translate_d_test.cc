@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "abi/calling.h"
 #include "abi/context.h"
 #include "abi/d_process.h"
 #include "isa/builder.h"
@@ -115,14 +116,21 @@ TEST(TranslateD, ArgumentsAreThoseOfTheProgramAfterACall) {
   EXPECT_THAT(print(*code), HasSubstr("rdi"));
 }
 
-TEST(TranslateD, LoopsAreRefused) {
+TEST(TranslateD, LoopsHaveFuel) {
   Builder b;
   const isa::Label head = b.label();
   b.load_window(Register::R3, 0x6000)
       .bind(head)
       .load(Size::Double, Register::R2, Register::R3, 0)
       .jump_if(isa::Jump::NotEqual, Register::R2, 0, head);
-  EXPECT_THAT(error_of(b), HasSubstr("loop"));
+  Environment with = environment();
+  with.missed_fuel_offset = 0x7000;
+  const auto code = translate(finished(b), with, {});
+  ASSERT_TRUE(code) << code.error().message;
+  EXPECT_THAT(print(*code), HasSubstr("0x0000000010008000]"));
+  EXPECT_TRUE(code->clobbers.has(abi::kFuelRegister));
+  with.branch_guards = true;
+  EXPECT_THAT(error_of(b, with), HasSubstr("branch guards"));
 }
 
 TEST(TranslateD, GlobalsThatLookLikeWindowPointersAreRefused) {
