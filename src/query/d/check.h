@@ -22,6 +22,7 @@
 //   string type is the NULL string. Assigning an Integer 0 of whatever type deletes (fact 18).
 // - Inlines and translators are gone. Constants are folded. A Translate is an object, or a pointer
 //   to one, that is made of its operands: Members (places in the object), each with its value.
+// - A Call with is_extension has one operand for each parameter, converted to its type.
 // - A statement's operands are values only: printf's format, printa's aggregations and the
 //   aggregation of clear() and kin are in the fields of Statement. stack() and ustack() have their
 //   number of frames in operands[0], here and in expressions and keys (Calls of dynamic type, by

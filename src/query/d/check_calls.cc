@@ -9,6 +9,7 @@
 
 #include "query/d/check_conversion.h"
 #include "query/d/check_expression.h"
+#include "query/d/check_extensions.h"
 #include "query/d/check_nearest.h"
 #include "query/d/check_prototypes.h"
 #include "query/d/check_statement.h"
@@ -45,7 +46,7 @@ Failure unknown_function(Context& context, const Node& node) {
   }
   return with_nearest(
       error_at(node, "D_FUNC_UNDEF", fmt::format("undefined function name: {}", node.name)),
-      nearest_function(node.name));
+      nearest_function(node.name, names_of_extensions(context)));
 }
 
 // Of Solaris alone; and those that the library defines, on a kernel that lacks what they look at.
@@ -84,6 +85,8 @@ Compiled<void> check_call(Context& context, Node& node) {
     return error_at(node, "D_AGG_NULL",
                     fmt::format("{}( ) has no effect without an aggregation", node.name));
   }
+  const ExtensionFunction* const function = find_extension_function(context, node.name);
+  if (function != nullptr) return check_extension_call(context, node, *function);
   return unknown_function(context, node);
 }
 

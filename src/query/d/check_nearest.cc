@@ -36,8 +36,8 @@ std::string nearest_variable(const Context& context, std::string_view name) {
   return nearest_name(name, names);
 }
 
-std::string nearest_function(std::string_view name) {
-  std::vector<std::string_view> names;
+std::string nearest_function(std::string_view name, std::span<const std::string> others) {
+  std::vector<std::string_view> names(others.begin(), others.end());
   add_names(Subroutine::Toupper, names);
   add_names(Action::Usym, names);
   for (const auto kind :

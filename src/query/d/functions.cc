@@ -145,6 +145,10 @@ std::optional<AggregateKind> find_aggregate(std::string_view name) {
   return find<AggregateKind>(kAggregates, name);
 }
 
+bool is_d_function(std::string_view name) {
+  return find_subroutine(name) || find_action(name) || find_aggregate(name);
+}
+
 std::string_view name_of(Builtin builtin) {
   return kBuiltins[static_cast<size_t>(builtin)];
 }

@@ -165,6 +165,9 @@ std::optional<Subroutine> find_subroutine(std::string_view name);
 std::optional<Action> find_action(std::string_view name);
 std::optional<AggregateKind> find_aggregate(std::string_view name);
 
+// Whether D itself has a function of that name, which then is what a call means.
+bool is_d_function(std::string_view name);
+
 std::string_view name_of(Builtin builtin);
 std::string_view name_of(Subroutine subroutine);
 std::string_view name_of(Action action);

@@ -77,6 +77,7 @@ struct Script {
   std::vector<Variable> variables;
   std::vector<Aggregation> aggregations;  // In order of first use.
   std::vector<Format> formats;
+  std::vector<std::string> extension_functions;  // That are called, each once.
   Options options;
   bool is_destructive = false;
   uint32_t string_size_bytes = 256;

@@ -11,6 +11,7 @@
 
 #include <tl/expected.hpp>
 
+#include "query/extension_source.h"
 #include "query/span.h"
 
 namespace clew::query::d {
@@ -56,6 +57,8 @@ struct CompileOptions {
   bool allow_empty_files = false;       // -xempty
   bool allow_unmatched_probes = false;  // -Z, -xzdefs
   uint64_t target_pid = 0;              // $target; 0 = none: D_MACRO_UNDEF? (is 0)
+  // Asked for functions that D does not have; borrowed. Null: there are no others.
+  ExtensionSource* extensions = nullptr;
   // For -P, -m, -f, -n and -i: the text is one or more probe descriptions (with the fields before
   // missing), predicate and clause. Name is the form of a file.
   enum class Form : uint8_t { File, Provider, Module, Function, Name, Id } form = Form::File;

@@ -102,7 +102,8 @@ struct Node {
 
   // [check]
   Storage storage = Storage::None;
-  uint32_t index = 0;  // Of the variable.
+  uint32_t index = 0;         // Of the variable; of a Call with is_extension, the function.
+  bool is_extension = false;  // Call: of a function in Script::extension_functions.
   Builtin builtin = Builtin::None;
   Subroutine subroutine = Subroutine::None;  // Call, in an expression.
   MemberPlace member;                        // Member, Arrow.
