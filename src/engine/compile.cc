@@ -137,7 +137,8 @@ Expected<query::Query> Compiler::parse() {
   if (!result_.tracees.empty()) program.emplace(result_.tracees[0]->catalog());
   EventTypes types(catalogue_, events_, program ? &*program : nullptr, places_.kernel);
   extensions_ =
-      CLEW_TRY(Extensions::load(request_.extensions, {.folder = request_.extension_folder}));
+      CLEW_TRY(Extensions::load(request_.extensions, {.folder = request_.extension_folder},
+                                {"the query language", query::is_language_function}));
   query::Query query = CLEW_TRY(query::parse(
       request_.text, {.vocabulary = &vocabulary, .types = &types, .extensions = &*extensions_}));
   if (request_.for_ns) {

@@ -27,8 +27,8 @@ query::ExtensionFunction signature_of(const extension::Function& function) {
 }  // namespace
 
 Expected<Extensions> Extensions::load(const std::vector<std::string>& named,
-                                      extension::Library library) {
-  Extensions result(std::move(library));
+                                      extension::Library library, const CallingLanguage& language) {
+  Extensions result(std::move(library), language);
   for (const std::string& one : named) {
     extension::Extension loaded = CLEW_TRY(extension::load(one, result.library_));
     CLEW_TRY(result.add(std::move(loaded)));
@@ -38,10 +38,10 @@ Expected<Extensions> Extensions::load(const std::vector<std::string>& named,
 
 Expected<void> Extensions::add(extension::Extension extension) {
   for (const extension::Function& function : extension.functions) {
-    if (query::is_language_function(function.name)) {
+    if (language_.has_function(function.name)) {
       return fail(ErrorCode::InvalidQuery,
-                  fmt::format("{}: '{}' is a function of the query language; give it another name",
-                              extension.name, function.name));
+                  fmt::format("{}: '{}' is a function of {}; give it another name", extension.name,
+                              function.name, language_.name));
     }
     if (known(function.name) != nullptr) {
       return fail(ErrorCode::InvalidQuery,

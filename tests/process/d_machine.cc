@@ -38,6 +38,7 @@ constexpr size_t kSlotBytes = kRegionOffset + (size_t{1} << abi::kDRegionSizeLog
 constexpr uint32_t kSlots = 8;
 constexpr size_t kCodeBytes = 1U << 20;
 constexpr uint32_t kSession = 2;
+constexpr uint32_t kFuelWord = 0xF800;  // Of the window.
 
 uint8_t* map(uint64_t address, size_t size, int flags, int file = -1) {
   const int source = file < 0 ? MAP_ANONYMOUS | MAP_PRIVATE : MAP_SHARED;
@@ -122,12 +123,16 @@ std::vector<uint8_t> epilogue(abi::RegisterSet clobbers, bool in_flight) {
 
 }  // namespace
 
-Expected<DScript> DScript::compile(std::string_view text) {
+Expected<DScript> DScript::compile(std::string_view text, engine::Extensions* extensions) {
   DScript made;
-  auto script = query::d::compiled(text);
+  query::d::CompileOptions options = query::d::script_options();
+  options.extensions = extensions;
+  auto script = query::d::compiled(text, options);
   if (!script) return fail(ErrorCode::InvalidQuery, query::d::shown_error(script.error()));
   made.script = std::move(*script);
-  auto generated = plan::d::generate(made.script);
+  std::span<const extension::Extension> known;
+  if (extensions != nullptr) known = extensions->all();
+  auto generated = plan::d::generate(made.script, known);
   if (!generated) return fail(ErrorCode::InvalidQuery, query::d::shown_error(generated.error()));
   made.generated = std::move(*generated);
   for (uint32_t i = 0; i < made.script.clauses.size(); ++i) {
@@ -318,19 +323,31 @@ abi::DWindow& DMachine::window() const {
   return *reinterpret_cast<abi::DWindow*>(own_slot() + kRegionOffset + abi::kDRegionWindow);
 }
 
+uint64_t DMachine::out_of_fuel() const {
+  uint64_t count = 0;
+  std::memcpy(&count, reinterpret_cast<const uint8_t*>(&window()) + kFuelWord, sizeof count);
+  return count;
+}
+
 std::vector<plan::d::FiringClause> DMachine::clauses_of(
     const std::vector<uint32_t>& clauses) const {
   std::vector<plan::d::FiringClause> out;
   for (const uint32_t i : clauses)
     out.push_back({&programs_.clauses[i], i, programs_.scratch_begin[i]});
+  for (plan::d::FiringClause& one : out) {
+    if (extensions_ != nullptr) one.calls = extensions_->calls[one.clause];
+  }
   return out;
 }
 
 Expected<InstalledFiring> DMachine::install(const FiringSite& site,
                                             const std::vector<uint32_t>& clauses) {
   const auto begin = std::chrono::steady_clock::now();
-  const plan::d::Firing firing = CLEW_TRY(plan::d::compose(
-      site.point, clauses_of(clauses), clauses_of(programs_.error_clauses), site.static_arguments));
+  plan::d::FiringState state{.missed_fuel_offset = kFuelWord};
+  if (extensions_ != nullptr) state.extensions = &extensions_->extensions;
+  const plan::d::Firing firing =
+      CLEW_TRY(plan::d::compose(site.point, clauses_of(clauses),
+                                clauses_of(programs_.error_clauses), site.static_arguments, state));
   const auto low = static_cast<uint32_t>(kLowAddress);
   const auto globals = static_cast<uint32_t>(address_of(low_globals_));
   const auto globals_bytes = static_cast<uint32_t>(programs_.globals.size());
@@ -341,6 +358,7 @@ Expected<InstalledFiring> DMachine::install(const FiringSite& site,
       .window_size_log2 = abi::kDWindowSizeLog2,
       .slot_address = low,
       .generation_address = static_cast<uint32_t>(address_of(low_shared_)),
+      .missed_fuel_offset = kFuelWord,
       .is_d = true,
       .globals_address = globals,
       .globals_bytes = globals_bytes,

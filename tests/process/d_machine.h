@@ -17,6 +17,7 @@
 #include "abi/arena.h"
 #include "abi/d_process.h"
 #include "base/error.h"
+#include "engine/extensions.h"
 #include "kernel/d_session.h"
 #include "kernel/maps.h"
 #include "kernel/session_testing.h"
@@ -36,7 +37,8 @@ struct DScript {
   std::vector<uint32_t> clauses;
   std::vector<uint32_t> error_clauses;
 
-  static Expected<DScript> compile(std::string_view text);
+  // `extensions` have the functions that are not D's own; null: there are none.
+  static Expected<DScript> compile(std::string_view text, engine::Extensions* extensions = nullptr);
   [[nodiscard]] kernel::DPrograms programs() const;
 };
 
@@ -67,6 +69,11 @@ class DMachine {
   // For other threads: a slot of their own, before they fire, and none, before they end.
   Expected<void> claim();
   static void leave();
+
+  // What the clauses of the session call; borrowed.
+  void use_extensions(const plan::d::Generated& generated) { extensions_ = &generated; }
+  // Of this thread: firings that were out of fuel.
+  [[nodiscard]] uint64_t out_of_fuel() const;
 
   // The firing of these clauses of the session; others may follow.
   Expected<InstalledFiring> install(const FiringSite& site, const std::vector<uint32_t>& clauses);
@@ -114,6 +121,7 @@ class DMachine {
   uint8_t* low_shared_ = nullptr;
   size_t shared_size_ = 0;
   uint32_t used_ = 0;  // Of the code.
+  const plan::d::Generated* extensions_ = nullptr;
   std::array<uint64_t, abi::kDProcessAccessorsEnd> entries_{};
   uint64_t frame_ = 0;
   pid_t thread_ = gettid();

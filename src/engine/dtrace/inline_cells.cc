@@ -55,7 +55,9 @@ CellRoom cell_room(const plan::d::Generated& generated,
   const uint32_t begin =
       scratch.empty() ? 0 : (*std::max_element(scratch.begin(), scratch.end()) + 7) & ~7U;
   constexpr uint32_t kEnd = abi::kDWindowBytes - kAllocaBytesMin;
-  if (begin >= kEnd) return {begin, begin};
+  const uint32_t own = generated.extensions.has_loops() ? 8 : 0;
+  if (begin >= kEnd) return {begin, begin + own};
+  wanted += own;
   const uint64_t size = std::min<uint64_t>({wanted, kCellBytesMax, kEnd - begin});
   return {begin, begin + static_cast<uint32_t>(size)};
 }
@@ -93,6 +95,10 @@ std::optional<uint32_t> InlineCells::place(const CellUpdate& update, const abi::
   words_ += size;
   places_.emplace(wanted, first);
   return pointer(first);
+}
+
+uint64_t InlineCells::out_of_fuel(std::span<const uint64_t> sums) const {
+  return generated_.extensions.has_loops() && !sums.empty() ? sums[0] : 0;
 }
 
 // Updates count themselves last: what belongs to those that are counted is in the other words.

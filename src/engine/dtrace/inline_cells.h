@@ -28,7 +28,8 @@ struct CellRoom {
   [[nodiscard]] uint32_t size_bytes() const { return end - begin; }
 };
 
-// Room for as many as these enablings can want, or as there is.
+// Room for as many as these enablings can want, or as there is. Where functions with loops are
+// called, there is room for one word at least: the first counts the firings that are out of fuel.
 CellRoom cell_room(const plan::d::Generated& generated,
                    std::span<const kernel::DEnabling> enablings);
 
@@ -36,12 +37,17 @@ class InlineCells {
  public:
   // `generated` is borrowed.
   InlineCells(const plan::d::Generated& generated, CellRoom room, pid_t pid)
-      : generated_(generated), room_(room), pid_(pid) {}
+      : generated_(generated),
+        room_(room),
+        pid_(pid),
+        words_(generated.extensions.has_loops() ? 1 : 0) {}
 
   // The window pointer to an update's cells where a probe has these names; nothing without room.
   // Updates of one key have one place.
   std::optional<uint32_t> place(const plan::d::CellUpdate& update, const abi::DEnabled& names);
   [[nodiscard]] uint32_t words() const { return words_; }
+  // Of all threads, from the same sums as add() takes: firings that were out of fuel.
+  [[nodiscard]] uint64_t out_of_fuel(std::span<const uint64_t> sums) const;
   [[nodiscard]] CellRoom room() const { return room_; }
 
   // `sums`: the words of all threads added up, as they are now. Adds the keys of an aggregation to
@@ -57,7 +63,7 @@ class InlineCells {
   const plan::d::Generated& generated_;
   CellRoom room_;
   pid_t pid_;
-  uint32_t words_ = 0;
+  uint32_t words_;
   std::map<std::pair<uint32_t, Key>, uint32_t> places_;  // Their first words.
   std::vector<uint64_t> taken_;
 };

@@ -27,9 +27,11 @@ std::vector<FiringClause> InlineFirings::steps_of(const Clauses& clauses, Firing
     step.clause = clause;
     step.scratch_begin = std::max(generated.scratch_begin[clause], room_.end);
     step.program = &generated.clauses[clause];
+    step.calls = generated.calls[clause];
     if (form == FiringForm::Shared) continue;
     step.program = &in_window[clause].program;
     step.updates = in_window[clause].updates;
+    step.calls = in_window[clause].calls;
     step.has_privates = form == FiringForm::Private && generated.privates.clauses.contains(clause);
   }
   return steps;
@@ -91,8 +93,11 @@ const Firing* InlineFirings::find(FiringPoint point, const Clauses& clauses,
                                   const std::string& static_arguments, FiringForm form) {
   const auto [place, is_new] = firings_.try_emplace({point, clauses, static_arguments, form});
   if (is_new) {
-    auto firing = plan::d::compose(point, steps_of(clauses, form), error_clauses_, static_arguments,
-                                   compiled_.generated.private_area);
+    const plan::d::FiringState state{.privates = compiled_.generated.private_area,
+                                     .extensions = &compiled_.generated.extensions,
+                                     .missed_fuel_offset = room_.begin};
+    auto firing =
+        plan::d::compose(point, steps_of(clauses, form), error_clauses_, static_arguments, state);
     if (firing) place->second = std::make_unique<Firing>(std::move(*firing));
   }
   return place->second.get();

@@ -220,6 +220,7 @@ void ClauseCoder::copy_in(const Node& node) {
 }
 
 void ClauseCoder::subroutine(const Node& node) {
+  if (node.is_extension) return extension_call(node);
   constexpr int kMinorBits = 20;  // MINORBITS of include/linux/kdev_t.h
   const Subroutine which = node.subroutine;
   if (const uint32_t bits = swapped_bits(which); bits != 0) return swap_bytes(node, bits);

@@ -40,8 +40,9 @@ struct Place {
 
 // What a program may have in its thread's window.
 struct ClauseForm {
-  std::vector<CellUpdate>* updates = nullptr;  // What can be counted in cells is, and noted there.
-  bool has_privates = false;                   // Generated::privates are words.
+  std::vector<ExtensionCall>* calls = nullptr;  // Noted there.
+  std::vector<CellUpdate>* updates = nullptr;   // What can be counted in cells is, and noted there.
+  bool has_privates = false;                    // Generated::privates are words.
 };
 
 class ClauseCoder {
@@ -157,6 +158,7 @@ class ClauseCoder {
   // --- calls (call.cc)
   void builtin(const Node& node);
   void subroutine(const Node& node);
+  void extension_call(const Node& node);  // extension_code.cc
   void call_with(const Node& node, abi::DAccessor accessor, bool has_destination);
   void copy_in(const Node& node);
   void check_scratch();

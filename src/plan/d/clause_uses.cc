@@ -81,6 +81,10 @@ class Reader {
   }
 
   void call(size_t at) {
+    if (calls_function(program_.code[at])) {
+      uses_.follows_user_pointers = true;  // Perhaps, and no others.
+      return;
+    }
     const auto accessor = static_cast<DAccessor>(program_.code[at].immediate);
     if (is_one_of(accessor, DAccessor::BuiltinInteger, DAccessor::BuiltinString)) {
       return builtin(constant_before(program_, at, 2));
@@ -140,6 +144,10 @@ class Reader {
 };
 
 }  // namespace
+
+bool calls_function(const isa::Instruction& call) {
+  return call.source() == static_cast<uint8_t>(isa::CallKind::Local);
+}
 
 ClauseUses& ClauseUses::operator|=(const ClauseUses& other) {
   arguments |= other.arguments;

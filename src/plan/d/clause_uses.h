@@ -26,6 +26,9 @@ struct ClauseUses {
 
 ClauseUses uses_of(const isa::Program& program);
 
+// Whether the instruction, a call, is one of an extension's function (extensions.h).
+bool calls_function(const isa::Instruction& call);
+
 // The constant in a BPF register at the call at `call`, when the straight line in front of it loads
 // one.
 std::optional<uint64_t> constant_before(const isa::Program& program, size_t call, uint8_t in);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "abi/context.h"
 #include "abi/d_process.h"
 #include "base/assert.h"
@@ -68,6 +70,10 @@ int32_t entry_of(const isa::Program& program, size_t at) {
   return static_cast<int32_t>(static_cast<uint64_t>(DProcessAccessor::Builtin) + *builtin);
 }
 
+bool is_call(const Instruction& i) {
+  return i.opcode == isa::kCallOpcode;
+}
+
 bool is_site_constant(const Instruction& i) {
   return i.opcode == isa::kLoad64Opcode &&
          i.source() == static_cast<uint8_t>(isa::Load64::SiteConstant);
@@ -86,7 +92,8 @@ bool loads_argument(const isa::Program& program, size_t at) {
 bool is_pure(const isa::Program& program, const PrivateArea& privates) {
   for (size_t at = 0; at < program.code.size(); ++at) {
     const Instruction& i = program.code[at];
-    if (i.opcode == isa::kCallOpcode && i.immediate >= int32_t{abi::kDAccessorBase}) return false;
+    const bool is_accessor = is_call(i) && !calls_function(i);
+    if (is_accessor && i.immediate >= int32_t{abi::kDAccessorBase}) return false;
     if (i.opcode != isa::kLoad64Opcode) continue;
     const bool is_pointer = i.source() == static_cast<uint8_t>(isa::Load64::Window);
     const bool is_private = privates.contains(static_cast<uint32_t>(i.immediate));
@@ -99,12 +106,12 @@ bool is_pure(const isa::Program& program, const PrivateArea& privates) {
 class Composer {
  public:
   Composer(FiringPoint point, std::span<const FiringClause> error_clauses, const ClauseUses& uses,
-           std::string_view static_arguments, const PrivateArea& privates)
+           std::string_view static_arguments, const FiringState& state)
       : point_(point),
         error_clauses_(error_clauses),
         uses_(uses),
         static_arguments_(uses.arguments == 0 ? std::string_view() : static_arguments),
-        privates_(privates) {
+        state_(state) {
     const uint32_t on_stack = uses.arguments >> kRegisterArguments;
     has_stack_arguments_ = point == FiringPoint::Entry && on_stack != 0;
     firing_.wants_registers =
@@ -114,14 +121,17 @@ class Composer {
   Expected<Firing> compose(std::span<const FiringClause> clauses) {
     const bool is_simple = !firing_.wants_registers &&
                            std::all_of(clauses.begin(), clauses.end(), [this](const auto& one) {
-                             return is_pure(*one.program, privates_);
+                             return is_pure(*one.program, state_.privates);
                            });
     has_privates_ = std::any_of(clauses.begin(), clauses.end(),
                                 [](const FiringClause& one) { return one.has_privates; });
+    note_calls(clauses);
+    note_calls(error_clauses_);
     CLEW_TRY(is_simple ? append_simple(clauses) : append_all(clauses));
     Builder end;
     end.move(Register::R0, 0).exit();
     CLEW_TRY(append(end));
+    CLEW_TRY(put_functions());
     firing_.program.name = "firing";
     firing_.program.site_constant_count =
         static_cast<uint32_t>(size_t{kSiteNumbers} + firing_.updates.size());
@@ -129,10 +139,39 @@ class Composer {
   }
 
  private:
+  void note_calls(std::span<const FiringClause> clauses) {
+    for (const FiringClause& clause : clauses) {
+      for (const ExtensionCall& call : clause.calls) {
+        CLEW_ASSERT(state_.extensions != nullptr);
+        calls_extensions_ = true;
+        has_loops_ |= state_.extensions->functions.at(call.function).has_loops;
+      }
+    }
+  }
+
+  // The functions' code instead of the placeholders.
+  Expected<void> put_functions() {
+    constexpr isa::InlineLimits kLimits = {.calls_max = 4096,
+                                           .frame_bytes_max = int32_t{isa::kFrameSizeBytes}};
+    if (!calls_extensions_) return {};
+    isa::Body whole = isa::with_inlined_calls(
+        {.code = std::move(firing_.program.code), .references = std::move(references_)},
+        [this](const std::string& name) { return state_.extensions->find_body(name); },
+        [](std::string_view) { return true; }, kLimits);
+    if (!whole.references.empty()) {
+      return fail(ErrorCode::Limit,
+                  fmt::format("the clauses with the code of '{}' are too long, or need more than "
+                              "{} bytes of local variables",
+                              whole.references[0].symbol, isa::kFrameSizeBytes));
+    }
+    firing_.program.code = std::move(whole.code);
+    return {};
+  }
+
   Expected<void> append_simple(std::span<const FiringClause> clauses) {
     CLEW_TRY(append_activity_check());
     Builder b;
-    if (has_privates_) own_privates(b);
+    own_state(b);
     put_arguments(b);
     CLEW_TRY(append(b));
     for (const FiringClause& one : clauses)
@@ -178,7 +217,7 @@ class Composer {
       call(b, DProcessAccessor::Begin);
     }
     b.jump_if(Jump::NotEqual, Register::R0, 0, runs).exit().bind(runs);
-    if (has_privates_) own_privates(b);
+    own_state(b);
     if (static_arguments_.empty()) {
       put_arguments(b);
     } else if (!put_static_arguments(b, static_arguments_, uses_.arguments)) {
@@ -188,20 +227,66 @@ class Composer {
     return append(b);
   }
 
-  // What another thread has left in this window is not this one's, and the time another firing's.
-  void own_privates(Builder& b) const {
-    const auto clear = [&](uint32_t at) {
-      b.store(Size::Double, Register::R5, static_cast<int32_t>(at - privates_.begin), 0);
-    };
-    const Label owned = b.label();
+  // What another thread has left in this window is not this one's.
+  void own_state(Builder& b) const {
+    if (has_privates_) own_privates(b);
+    if (calls_extensions_) own_extensions(b);
+    if (has_loops_) leave_exhausted(b);
+  }
+
+  // Goes to `owned` when the words from `begin` (r5) on are this thread's, whose id is the first.
+  // Else whoever clears them stores the id (r0) last: a signal's longjmp may be in between.
+  static void check_owner(Builder& b, uint32_t begin, Label owned) {
     call(b, DProcessAccessor::Thread);
-    b.load_window(Register::R5, privates_.begin).load(Size::Double, Register::R1, Register::R5, 0);
-    clear(privates_.time_word());
+    b.load_window(Register::R5, begin).load(Size::Double, Register::R1, Register::R5, 0);
     b.jump_if(Jump::Equal, Register::R1, Register::R0, owned);
-    b.store(Size::Double, Register::R5, 0, Register::R0);
-    for (uint32_t at = privates_.word(0); at < privates_.end(); at += 8)
-      clear(at);
-    b.bind(owned);
+  }
+
+  void own_privates(Builder& b) const {
+    const PrivateArea& area = state_.privates;
+    const Label owned = b.label();
+    b.load_window(Register::R5, area.time_word())
+        .store(Size::Double, Register::R5, 0, 0);  // Another firing's.
+    check_owner(b, area.begin, owned);
+    for (uint32_t at = area.word(0); at < area.end(); at += 8)
+      b.store(Size::Double, Register::R5, static_cast<int32_t>(at - area.begin), 0);
+    b.store(Size::Double, Register::R5, 0, Register::R0).bind(owned);
+  }
+
+  void own_extensions(Builder& b) const {
+    const ExtensionState& area = *state_.extensions;
+    const Label owned = b.label();
+    check_owner(b, area.begin, owned);
+    b.load_constant(Register::R2, area.begin + 8)
+        .load_constant(Register::R3, area.end - area.begin - 8);
+    call(b, DProcessAccessor::Clear);
+    if (area.has_loops()) {
+      b.load_window(Register::R1, state_.missed_fuel_offset)
+          .load(Size::Double, Register::R1, Register::R1, 0)
+          .load_window(Register::R2, area.begin + 8)
+          .store(Size::Double, Register::R2, 0, Register::R1);
+    }
+    for (const extension::InitialWord& word : area.initial_words) {
+      b.load_window(Register::R2, word.offset_bytes)
+          .load_constant(Register::R3, word.value)
+          .store(Size::Double, Register::R2, 0, Register::R3);
+    }
+    call(b, DProcessAccessor::Thread);
+    b.load_window(Register::R5, area.begin)
+        .store(Size::Double, Register::R5, 0, Register::R0)
+        .bind(owned);
+  }
+
+  void leave_exhausted(Builder& b) const {
+    const Label goes_on = b.label();
+    b.load_window(Register::R1, state_.missed_fuel_offset)
+        .load(Size::Double, Register::R1, Register::R1, 0)
+        .load_window(Register::R2, state_.extensions->begin + 8)
+        .load(Size::Double, Register::R2, Register::R2, 0)
+        .alu(isa::Alu::Subtract, Register::R1, Register::R2)
+        .jump_if(Jump::Less, Register::R1, kExhaustedMax, goes_on)
+        .exit()
+        .bind(goes_on);
   }
 
   [[nodiscard]] bool reads(uint32_t index) const { return (uses_.arguments >> index & 1U) != 0; }
@@ -268,13 +353,17 @@ class Composer {
     };
     firing_.updates.insert(firing_.updates.end(), clause.updates.begin(), clause.updates.end());
     auto& code = firing_.program.code;
+    for (const ExtensionCall& call : clause.calls) {
+      const auto at = static_cast<uint32_t>(code.size() + call.instruction);
+      references_.push_back({at, true, call.function});
+    }
     for (size_t at = 0; at < program.code.size(); ++at) {
       Instruction i = program.code[at];
       if (i.opcode == isa::kExitOpcode) {
         const size_t left = program.code.size() - at - 1;
         i = {isa::kJumpFarOpcode, 0, 0, static_cast<int32_t>(left)};
-      } else if (i.opcode == isa::kCallOpcode) {
-        i.immediate = entry_of(program, at);
+      } else if (is_call(i)) {
+        if (!calls_function(i)) i.immediate = entry_of(program, at);
       } else if (is_site_constant(i)) {
         i.immediate = constant_of(i.immediate);
       }
@@ -325,8 +414,11 @@ class Composer {
   std::span<const FiringClause> error_clauses_;
   ClauseUses uses_;
   std::string_view static_arguments_;
-  PrivateArea privates_;
+  FiringState state_;
   bool has_privates_ = false;
+  bool calls_extensions_ = false;
+  bool has_loops_ = false;  // In the functions that are called.
+  std::vector<isa::Reference> references_;
   bool has_stack_arguments_ = false;
   Firing firing_;
 };
@@ -340,12 +432,12 @@ bool runs_in_process(std::span<const FiringClause> clauses,
 
 Expected<Firing> compose(FiringPoint point, std::span<const FiringClause> clauses,
                          std::span<const FiringClause> error_clauses,
-                         std::string_view static_arguments, const PrivateArea& privates) {
+                         std::string_view static_arguments, const FiringState& state) {
   const ClauseUses uses = uses_of_all(clauses, error_clauses);
   if (!is_for_process(uses)) {
     return fail(ErrorCode::InvalidQuery, "a clause asks for what only the kernel knows");
   }
-  return Composer(point, error_clauses, uses, static_arguments, privates).compose(clauses);
+  return Composer(point, error_clauses, uses, static_arguments, state).compose(clauses);
 }
 
 }  // namespace clew::plan::d

@@ -9,6 +9,10 @@
 // Clauses that only compute and count in cells need no more than a look at whether tracing is on,
 // and their arguments.
 //
+// Functions of extensions that clauses call stand where they are called (extensions.h). A loop in
+// one may use up the firing's fuel: then it ends there, and is counted; a thread to which that
+// happened kExhaustedMax times has no firings with loops any more.
+//
 // All sites of one kind and one list of clauses have one program; what differs are its constants.
 #pragma once
 
@@ -45,6 +49,16 @@ struct FiringClause {
   bool has_privates = false;   // It is one of Generated::private_clauses and names such variables.
   // CellClause::updates, when that is the program.
   std::span<const CellUpdate> updates{};
+  std::span<const ExtensionCall> calls{};  // In the program.
+};
+
+inline constexpr int32_t kExhaustedMax = 8;
+
+// Where the window has what is the thread's own.
+struct FiringState {
+  PrivateArea privates{};
+  const ExtensionState* extensions = nullptr;  // Borrowed; null when no clause calls any function.
+  uint32_t missed_fuel_offset = 0;             // native::Environment::missed_fuel_offset
 };
 
 struct Firing {
@@ -62,11 +76,11 @@ struct Firing {
 bool runs_in_process(std::span<const FiringClause> clauses,
                      std::span<const FiringClause> error_clauses);
 
-// `static_arguments`: where a static probe has its arguments (target/usdt.h). `privates`: where
-// clauses that name private variables have them. Errors: InvalidQuery for clauses that do not run
-// in a process, or arguments that no program can read.
+// `static_arguments`: where a static probe has its arguments (target/usdt.h). Errors: InvalidQuery
+// for clauses that do not run in a process, or arguments that no program can read; Limit when the
+// code of extensions is too long, or needs more room than a frame has.
 Expected<Firing> compose(FiringPoint point, std::span<const FiringClause> clauses,
                          std::span<const FiringClause> error_clauses,
-                         std::string_view static_arguments = {}, const PrivateArea& privates = {});
+                         std::string_view static_arguments = {}, const FiringState& state = {});
 
 }  // namespace clew::plan::d

@@ -59,10 +59,11 @@ abi::DAggregation describe(const query::d::Aggregation& aggregation) {
 
 }  // namespace
 
-Compiled<Generated> generate(const Script& script) {
+Compiled<Generated> generate(const Script& script,
+                             std::span<const extension::Extension> extensions) {
   Generated generated;
   generated.privates = find_private(script);
-  auto storage = StoragePlan::make(script, generated);
+  auto storage = StoragePlan::make(script, extensions, generated);
   if (!storage) return tl::unexpected(storage.error());
   for (const query::d::Aggregation& aggregation : script.aggregations) {
     generated.aggregations.push_back(describe(aggregation));
@@ -79,21 +80,25 @@ Compiled<Generated> generate(const Script& script) {
     };
     const auto in_window = [&](bool has_privates) -> std::optional<CellClause> {
       CellClause clause;
-      auto coded = code({.updates = &clause.updates, .has_privates = has_privates});
+      auto coded =
+          code({.calls = &clause.calls, .updates = &clause.updates, .has_privates = has_privates});
       if (!coded) return std::nullopt;
       clause.program = std::move(*coded);
       return clause;
     };
     auto with_privates = generated.privates.words.empty() ? std::nullopt : in_window(true);
     auto with_cells = in_window(false);
-    auto program = code({});  // The last, since what it says of its window is what all know.
+    std::vector<ExtensionCall> calls;
+    // The last, since what it says of its window is what all know.
+    auto program = code({.calls = &calls});
     if (!program) return tl::unexpected(program.error());
     // Variables are private in all clauses or in none.
     if (!with_privates) generated.privates = {};
     if (with_privates) generated.private_clauses.push_back(std::move(*with_privates));
     generated.cell_clauses.push_back(with_cells ? std::move(*with_cells)
-                                                : CellClause{*program, {}});
+                                                : CellClause{*program, {}, calls});
     generated.clauses.push_back(std::move(*program));
+    generated.calls.push_back(std::move(calls));
   }
   return generated;
 }

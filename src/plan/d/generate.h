@@ -10,10 +10,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "abi/d_window.h"
 #include "isa/program.h"
+#include "plan/d/extensions.h"
 #include "plan/d/private_variables.h"
 #include "query/d/record.h"
 #include "query/d/script.h"
@@ -44,6 +46,7 @@ struct CellUpdate {
 struct CellClause {
   isa::Program program;
   std::vector<CellUpdate> updates;
+  std::vector<ExtensionCall> calls{};
 };
 
 // The site constants of a CellClause: what a tick of the processor's counter (abi::Accessor::Time)
@@ -71,8 +74,9 @@ struct PrivateArea {
 };
 
 struct Generated {
-  std::vector<isa::Program> clauses;     // By clause of the script.
-  std::vector<CellClause> cell_clauses;  // By clause.
+  std::vector<isa::Program> clauses;              // By clause of the script.
+  std::vector<std::vector<ExtensionCall>> calls;  // In these.
+  std::vector<CellClause> cell_clauses;           // By clause.
   // By clause, with `privates` as words of the window; none when there are no such variables. Only
   // for a process where all probes of the clauses that name one of these are inline.
   std::vector<CellClause> private_clauses;
@@ -87,10 +91,12 @@ struct Generated {
   uint32_t local_begin = 0;                     // this-> variables, zeroed before each firing.
   uint32_t local_bytes = 0;
   PrivateArea private_area;
+  ExtensionState extensions;
 };
 
-// Errors are those that only the machine's limits cause: too many variables, a clause that needs
-// more room than a window has.
-query::d::Compiled<Generated> generate(const query::d::Script& script);
+// `extensions` have what the script calls. Errors are those that only the machine's limits cause:
+// too many variables, a clause that needs more room than a window has.
+query::d::Compiled<Generated> generate(const query::d::Script& script,
+                                       std::span<const extension::Extension> extensions = {});
 
 }  // namespace clew::plan::d

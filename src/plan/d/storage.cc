@@ -112,7 +112,9 @@ void StoragePlan::add_literals(const std::vector<Statement>& body, Generated& ge
   }
 }
 
-Compiled<StoragePlan> StoragePlan::make(const Script& script, Generated& generated) {
+Compiled<StoragePlan> StoragePlan::make(const Script& script,
+                                        std::span<const extension::Extension> extensions,
+                                        Generated& generated) {
   StoragePlan plan;
   if (script.string_size_bytes > abi::kDStringBytesMax) {
     return tl::unexpected(CompileError{
@@ -139,7 +141,10 @@ Compiled<StoragePlan> StoragePlan::make(const Script& script, Generated& generat
       .begin = generated.local_begin + generated.local_bytes,
       .variables = static_cast<uint32_t>(generated.privates.words.size()),
   };
-  plan.temporaries_begin_ = generated.private_area.end();
+  generated.extensions = CLEW_TRY(place_extensions(
+      script, extensions,
+      {.begin = generated.private_area.end(), .end = abi::kDWindowBytes - kScratchMin}));
+  plan.temporaries_begin_ = generated.extensions.end;
   for (VariableHome& home : plan.homes_) {
     if (home.place == VariableHome::Place::Window) home.offset += generated.local_begin;
   }

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,9 @@ inline constexpr uint32_t kStringFlagBytes = 8;
 class StoragePlan {
  public:
   // Lays out all variables; Generated's fields about state are filled, its `privates` are known.
-  static query::d::Compiled<StoragePlan> make(const query::d::Script& script, Generated& generated);
+  static query::d::Compiled<StoragePlan> make(const query::d::Script& script,
+                                              std::span<const extension::Extension> extensions,
+                                              Generated& generated);
 
   [[nodiscard]] const VariableHome& home(uint32_t variable) const { return homes_[variable]; }
   // strsize: what a string has at most, with its end.
