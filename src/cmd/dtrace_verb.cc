@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clew dtrace: the command line of DTrace. Its flags are single letters that may be joined and may
 // stand between arguments, so it is read by getopt(3) and not as the other verbs' are.
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include <getopt.h>
 
 #include "cmd/console.h"
+#include "cmd/request.h"
 #include "cmd/verbs.h"
 #include "engine/dtrace/request.h"
 
@@ -22,12 +24,17 @@ namespace {
 using engine::DtraceRequest;
 using Form = engine::DtraceProgram::Form;
 
+// No letter is free for it.
+constexpr int kExtensionFlag = 256;
+constexpr std::array kLongFlags = {option{"ext", required_argument, nullptr, kExtensionFlag},
+                                   option{nullptr, 0, nullptr, 0}};
 constexpr const char* kFlags = "+:aAb:c:CD:ef:FhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z3:6:";
 
 void print_usage() {
   fmt::print(stderr,
              "usage: clew dtrace [-CeFHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path]\n"
              "           [-L path] [-o output] [-p pid] [-s script] [-U name] [-x opt[=val]]\n"
+             "           [--ext file]\n"
              "           [-P provider [[predicate] action]]\n"
              "           [-m [provider:]module [[predicate] action]]\n"
              "           [-f [[provider:]module:]func [[predicate] action]]\n"
@@ -51,6 +58,8 @@ void print_help() {
       "  -p        this process; $target is its pid\n"
       "  -w        allow destructive actions\n"
       "  -Z        allow descriptions that match nothing\n"
+      "  --ext     functions in C that the programs may call: FILE.c, FILE.o, or a name of the\n"
+      "            library\n"
       "how to print:\n"
       "  -q        only what the program prints\n"
       "  -F        indent by entry and return\n"
@@ -85,8 +94,11 @@ class Reader {
   [[nodiscard]] bool wants_version() const { return wants_version_; }
 
  private:
+  // The letter, or the word of a long one.
+  [[nodiscard]] std::string wrong_flag() const;
   bool take(int flag);
   bool take_preprocessor(int flag);
+  bool take_option();
   bool take_pid();
   void add_program(Form form, bool is_file) {
     request_.programs.push_back({form, is_file, optarg});
@@ -106,7 +118,7 @@ bool Reader::read() {
   opterr = 0;
   while (optind < argument_count_) {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): this command has one thread.
-    const int flag = getopt(argument_count_, arguments_, kFlags);
+    const int flag = getopt_long(argument_count_, arguments_, kFlags, kLongFlags.data(), nullptr);
     if (flag == -1) {
       if (optind >= argument_count_) break;
       request_.arguments.emplace_back(arguments_[optind++]);
@@ -114,8 +126,7 @@ bool Reader::read() {
     }
     if (flag == ':' || flag == '?') {
       fmt::print(stderr, "dtrace: {} -- '{}'\n",
-                 flag == ':' ? "option requires an argument" : "invalid option",
-                 static_cast<char>(optopt));
+                 flag == ':' ? "option requires an argument" : "invalid option", wrong_flag());
       return false;
     }
     if (!take(flag)) return false;
@@ -123,9 +134,24 @@ bool Reader::read() {
   return true;
 }
 
+std::string Reader::wrong_flag() const {
+  const bool is_letter = optopt > 0 && optopt < kExtensionFlag;
+  if (is_letter) return std::string(1, static_cast<char>(optopt));
+  const std::string_view word = arguments_[optind - 1];
+  return std::string(word.substr(std::min(word.size(), word.find_first_not_of('-'))));
+}
+
 bool Reader::take_preprocessor(int flag) {
   request_.preprocessor_arguments.push_back(fmt::format("-{}", static_cast<char>(flag)));
   if (flag != 'H') request_.preprocessor_arguments.back() += optarg;
+  return true;
+}
+
+bool Reader::take_option() {
+  const std::string_view text = optarg;
+  const size_t equals = text.find('=');
+  set_option(std::string(text.substr(0, equals)),
+             equals == std::string_view::npos ? "" : std::string(text.substr(equals + 1)));
   return true;
 }
 
@@ -166,6 +192,8 @@ bool Reader::take(int flag) {
       return take_preprocessor(flag);
     case 'p':
       return take_pid();
+    case kExtensionFlag:
+      return run([&] { request_.extensions.emplace_back(optarg); });
     case 'c':
       return run([&] { request_.commands.emplace_back(optarg); });
     case 'o':
@@ -199,13 +227,8 @@ bool Reader::take(int flag) {
     case '3':  // -32 and -64: there is one data model.
     case '6':
       return true;
-    case 'x': {
-      const std::string_view text = optarg;
-      const size_t equals = text.find('=');
-      set_option(std::string(text.substr(0, equals)),
-                 equals == std::string_view::npos ? "" : std::string(text.substr(equals + 1)));
-      return true;
-    }
+    case 'x':
+      return take_option();
     default:
       fmt::print(stderr, "dtrace: -{} is not supported\n", static_cast<char>(flag));
       return false;
@@ -225,7 +248,8 @@ int dtrace_verb(int argument_count, const char* const* arguments) {
     print_usage();
     return kExitUsage;
   }
-  const DtraceRequest& request = reader.request();
+  DtraceRequest& request = reader.request();
+  request.extension_folder = extension_folder();
   if (reader.wants_version()) {
     fmt::print("dtrace: Clew {}, Sun D 2.0\n", CLEW_VERSION);
     return kExitAnswered;

@@ -131,6 +131,10 @@ std::string folder_of(const Installed& what) {
 
 }  // namespace
 
+std::string extension_folder() {
+  return folder_of(kExtensions);
+}
+
 std::vector<std::string> default_vocabularies() {
   std::vector<std::string> paths{folder_of(kVocabulary)};
   if (const char* home = std::getenv("HOME"); home != nullptr) {  // NOLINT(concurrency-mt-unsafe)
@@ -162,7 +166,7 @@ Expected<engine::Request> request_of(const RequestArguments& arguments) {
   request.vocabulary_paths.insert(request.vocabulary_paths.end(), arguments.vocabularies.begin(),
                                   arguments.vocabularies.end());
   request.extensions = arguments.extensions;
-  request.extension_folder = folder_of(kExtensions);
+  request.extension_folder = extension_folder();
   request.branch_guards = !arguments.no_branch_guards;
   request.extension_fuel = arguments.fuel;
   request.allow_missing = arguments.allow_missing;

@@ -98,6 +98,12 @@ def malloc_sizes(bench):
     expect(400 <= table.get(65536, 0) <= 402, "400 of 70000 bytes", output)
 
 
+def malloc_samples(bench):
+    output, _ = bench.around_victim("malloc_samples", "allocations", 400)
+    counts = [int(it) for it in re.findall(r"^ *\d+ +70000 +(\d+)$", output, re.MULTILINE)]
+    expect(counts == [1 << it for it in range(9)], "the 1st to the 256th of 70000 bytes", output)
+
+
 def malloc_stacks(bench):
     output, _ = bench.around_victim("malloc_stacks", "allocations", 400)
     sums = [int(it) for it in re.findall(r"^ +(\d+)$", output, re.MULTILINE)]
@@ -175,5 +181,5 @@ def tcp_states(bench):
 
 CASES = (execs, exec_failures, exits, forks, signals, run_queue_latency, on_cpu, off_cpu,
          context_switches, wakeups, futex_waits, page_faults, memory_maps, heap_growth,
-         malloc_sizes, malloc_stacks, block_sizes, block_latency, tcp_connects, tcp_accepts,
-         tcp_states)
+         malloc_sizes, malloc_samples, malloc_stacks, block_sizes, block_latency, tcp_connects,
+         tcp_accepts, tcp_states)

@@ -17,6 +17,7 @@
 #include "base/file_descriptor.h"
 #include "engine/dtrace/commands.h"
 #include "engine/dtrace/consumer.h"
+#include "engine/dtrace/extension_clauses.h"
 #include "engine/dtrace/inline_probes.h"
 #include "engine/dtrace/late_probes.h"
 #include "engine/dtrace/left_out.h"
@@ -43,7 +44,8 @@ kernel::DPrograms programs_of(const CompiledScript& compiled, pid_t target) {
     return query::d::option_bytes(found->second).value_or(otherwise);
   };
   kernel::DPrograms programs;
-  programs.clauses = generated.clauses;
+  for (size_t i = 0; i < generated.clauses.size(); ++i)
+    programs.clauses.push_back(plan::d::without_calls(generated.clauses[i], generated.calls[i]));
   programs.error_clauses = compiled.error_clauses;
   programs.scratch_begin = generated.scratch_begin;
   programs.globals = generated.globals;
@@ -79,7 +81,7 @@ class DtraceRun {
   void tell_programs();
   void tell_ended(const std::vector<Commands::Ended>& ended);
   Expected<void> enable();
-  void arm_inline();
+  Expected<void> arm_inline();
   Expected<void> end(DtraceConsumer& consumer);
   void trace(DtraceConsumer& consumer);
   [[nodiscard]] int switch_period_ms() const;
@@ -139,6 +141,11 @@ Expected<void> DtraceRun::enable() {
   if (script.is_destructive && !script.options.is_set("destructive")) {
     return fail(ErrorCode::Refused, "could not enable tracing: Destructive actions not allowed");
   }
+  const auto refused = [](const Error& error) {
+    return fail(error.code, fmt::format("could not enable tracing: {}", error.message));
+  };
+  if (const auto possible = check_extension_clauses(*compiled_); !possible)
+    return refused(possible.error());
   std::string log;
   // Their names will be wanted when they may have ended.
   for (const pid_t pid : commands_.pids())
@@ -149,12 +156,11 @@ Expected<void> DtraceRun::enable() {
   auto session = kernel::DSession::load(std::move(programs), compiled_->enablings, &log);
   if (!session) {
     if (request_.is_verbose) console_.lines(log);  // The kernel's own words.
-    return fail(session.error().code,
-                fmt::format("could not enable tracing: {}", session.error().message));
+    return refused(session.error());
   }
   session_.emplace(std::move(*session));
   compiled_->enablings.assign(session_->enablings().begin(), session_->enablings().end());
-  arm_inline();
+  if (const auto armed = arm_inline(); !armed) return refused(armed.error());
   // What is loaded now needs time: the places are looked at afterwards.
   auto attached = session_->load_others(inline_probes_.enablings(), &log);
   if (attached) {
@@ -163,14 +169,10 @@ Expected<void> DtraceRun::enable() {
   if (attached) attached = session_->attach();
   if (!attached) {
     if (request_.is_verbose) console_.lines(log);
-    return fail(attached.error().code,
-                fmt::format("could not enable tracing: {}", attached.error().message));
+    return refused(attached.error());
   }
   const auto warning = left_out_text(*compiled_, catalogue_, session_->left_out());
-  if (!warning) {
-    return fail(warning.error().code,
-                fmt::format("could not enable tracing: {}", warning.error().message));
-  }
+  if (!warning) return refused(warning.error());
   console_.lines(*warning);
   if (LateProbes::may_come(*compiled_)) {
     late_.emplace(*compiled_, catalogue_, *session_, inline_probes_, console_);
@@ -182,16 +184,17 @@ Expected<void> DtraceRun::enable() {
 // Before anything else is attached: a uprobe where a jump of ours is to stand keeps it away.
 // Clauses that change things are the kernel's alone: it takes them away when we are killed, and a
 // process cannot falsify there what they were told to do.
-void DtraceRun::arm_inline() {
-  if (compiled_->script.options.is_set("useruprobes")) return;
+Expected<void> DtraceRun::arm_inline() {
+  if (compiled_->script.options.is_set("useruprobes")) return {};
   if (compiled_->script.is_destructive) {
     if (request_.is_verbose) console_.message("all probes by uprobes: destructive actions");
-    return;
+    return {};
   }
   inline_probes_.arm(*compiled_, session_->state());
   for (const std::string& note : inline_probes_.notes()) {
     if (request_.is_verbose) console_.message(note);
   }
+  return check_extension_clauses(*compiled_, inline_probes_);
 }
 
 int DtraceRun::switch_period_ms() const {

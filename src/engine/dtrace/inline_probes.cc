@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/dtrace/inline_probes.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -47,6 +48,16 @@ std::map<size_t, InstalledWindows> installed_in(const InlineProcess& process,
   return installed;
 }
 
+// A clause that only a process can run: the script is to be refused.
+bool leaves_out_extension(const CompiledScript& compiled,
+                          const std::map<uint32_t, std::string>& left_out) {
+  return std::any_of(left_out.begin(), left_out.end(), [&](const auto& one) {
+    const auto& clauses = compiled.enablings[one.first].clauses;
+    return std::any_of(clauses.begin(), clauses.end(),
+                       [&](uint32_t clause) { return compiled.calls_extension(clause); });
+  });
+}
+
 // False when some points were refused; they are left out of the next plan.
 Expected<bool> install(InlineProcess& process, InlineSitePlanner& planner, const InlineSites& sites,
                        std::span<const abi::DEnabled> names) {
@@ -83,6 +94,9 @@ void InlineProbes::arm(const CompiledScript& compiled, const kernel::DState& sta
 void InlineProbes::arm_process(pid_t pid, const CompiledScript& compiled,
                                const kernel::DState& state, InlineFirings& firings) {
   const auto give_up = [&](const Error& error) {
+    for (uint32_t i = 0; i < compiled.enablings.size(); ++i) {
+      if (compiled.enablings[i].probe.pid == pid) refusals_[i] = error.message;
+    }
     notes_.push_back(fmt::format("process {}: all probes by uprobes: {}", pid, error.message));
   };
   if (firings.could_be_led_astray(pid) && !is_root_of_machine(pid)) {
@@ -94,6 +108,8 @@ void InlineProbes::arm_process(pid_t pid, const CompiledScript& compiled,
   InlineSitePlanner planner(compiled, *catalog, codes, firings);
   for (unsigned round = 0; round < kRoundsMax; ++round) {
     InlineSites sites = planner.plan();
+    refusals_.insert(planner.left_out().begin(), planner.left_out().end());
+    if (leaves_out_extension(compiled, planner.left_out())) return;  // It is for nothing.
     if (sites.enablings.empty()) return notes_.push_back(note_of(pid, sites, FiringForm::Shared));
     auto process =
         InlineProcess::open(pid, state, InlineCells(compiled.generated, firings.room(), pid));
@@ -102,6 +118,7 @@ void InlineProbes::arm_process(pid_t pid, const CompiledScript& compiled,
     if (!others.empty()) {
       planner.set_installed(std::move(others));
       sites = planner.plan();
+      refusals_.insert(planner.left_out().begin(), planner.left_out().end());
     }
     planner.choose_form(sites, (*process)->cells(), state.enablings, (*process)->has_counter());
     const bool is_private = planner.form() == FiringForm::Private;

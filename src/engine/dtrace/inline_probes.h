@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -26,6 +27,8 @@ class InlineProbes {
   // Of the script: those that the kernel need not attach.
   [[nodiscard]] const std::set<uint32_t>& enablings() const { return enablings_; }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  // By enabling: why probes of named processes are none of these.
+  [[nodiscard]] const std::map<uint32_t, std::string>& refusals() const { return refusals_; }
   [[nodiscard]] bool empty() const { return processes_.empty(); }
   // Whether a clause runs in a process, so that a record of it may come from there.
   [[nodiscard]] bool runs(uint32_t clause) const { return clauses_.contains(clause); }
@@ -54,6 +57,7 @@ class InlineProbes {
   std::set<uint32_t> private_clauses_;  // Of the script.
   std::set<pid_t> private_pids_;
   std::vector<std::string> notes_;
+  std::map<uint32_t, std::string> refusals_;
 };
 
 }  // namespace clew::engine

@@ -194,6 +194,7 @@ Expected<void> InlineProcess::share(const kernel::DState& state) {
   attachment_.use_d(own);
   const inline_::Geometry& geometry = attachment_.geometry();
   rules_.environment.is_d = true;
+  rules_.environment.missed_fuel_offset = cells_.room().begin;
   rules_.environment.window_address = geometry.window_address + abi::kDRegionWindow;
   rules_.environment.window_size_log2 = abi::kDWindowSizeLog2;
   rules_.environment.slot_address = geometry.slot_address;
@@ -230,7 +231,7 @@ namespace {
 class CellSums final : public collect::CellSink {
  public:
   explicit CellSums(uint32_t words) : sums_(words) {}
-  [[nodiscard]] std::span<const uint64_t> sums() const { return sums_; }
+  [[nodiscard]] std::vector<uint64_t> take() { return std::move(sums_); }
 
   void dense(const collect::SlotIdentity&, std::span<const uint64_t> words) override {
     for (size_t i = 0; i < words.size() && i < sums_.size(); ++i)
@@ -254,9 +255,13 @@ void InlineProcess::keep_house() {
 
 void InlineProcess::add_cells(uint32_t aggregation, bool takes,
                               std::vector<kernel::DAggregate>& entries) {
+  cells_.add(aggregation, read_sums(), takes, entries);
+}
+
+std::vector<uint64_t> InlineProcess::read_sums() {
   CellSums sums(cells_.words());
-  reader_->read_cells(sums);
-  cells_.add(aggregation, sums.sums(), takes, entries);
+  if (cells_.words() != 0) reader_->read_cells(sums);
+  return sums.take();
 }
 
 // Records without room are counted where the kernel's programs count theirs; what the stubs leave
@@ -264,11 +269,12 @@ void InlineProcess::add_cells(uint32_t aggregation, bool takes,
 void InlineProcess::add_losses(abi::DLosses& losses) {
   collect::Losses all;
   reader_->add_losses(all);
-  for (const std::string_view cause : {collect::kMissedReentry, collect::kMissedAbandoned,
-                                       collect::kMissedFuel, collect::kMissedNoSlot}) {
+  for (const std::string_view cause :
+       {collect::kMissedReentry, collect::kMissedAbandoned, collect::kMissedNoSlot}) {
     const auto found = all.missed.find(cause);
     if (found != all.missed.end()) losses.nested += found->second;
   }
+  losses.fuel += cells_.out_of_fuel(read_sums());
 }
 
 }  // namespace clew::engine

@@ -57,6 +57,8 @@ class InlineProcess {
  private:
   Expected<void> share(const kernel::DState& state);
   Expected<void> make_reader();
+  // The cells' words, of all threads.
+  std::vector<uint64_t> read_sums();
 
   pid_t pid_;
   inline_::Attachment attachment_;

@@ -52,6 +52,8 @@ class InlineSitePlanner {
   void leave_out(uint32_t enabling, const std::string& reason);
 
   InlineSites plan();
+  // By enabling: why those of the process that are in no plan are not.
+  [[nodiscard]] const std::map<uint32_t, std::string>& left_out() const { return left_out_; }
   // Once the sites are known: variables are the threads' own where all probes of the clauses that
   // name them are inline, and `cells` has room for these. `has_counter`: the processor's counter
   // goes with the machine's clock, and may be read.

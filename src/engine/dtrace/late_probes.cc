@@ -51,22 +51,21 @@ LateProbes::LateProbes(const CompiledScript& compiled, kernel::Catalogue& catalo
     : catalogue_(catalogue), session_(session), inline_probes_(inline_probes), console_(console) {
   for (uint32_t i = 0; i < compiled.script.clauses.size(); ++i) {
     for (const auto& description : compiled.script.clauses[i].probes) {
-      if (looks_into_processes(description)) follow(description, i);
+      if (!looks_into_processes(description)) continue;
+      follow(description, {.clause = i, .is_for_process = compiled.calls_extension(i)});
     }
   }
   for (const kernel::DEnabling& enabling : compiled.enablings)
     enabled_.insert(enabling.probe.id);
 }
 
-void LateProbes::follow(const query::d::ProbeDescription& description, uint32_t clause) {
-  Followed followed;
+void LateProbes::follow(const query::d::ProbeDescription& description, Followed followed) {
   followed.pattern = {.provider = description.provider,
                       .module = description.module,
                       .function = description.function,
                       .name = description.name};
   const bool is_for_many = is_glob(description.provider);
   followed.pid = is_for_many ? 0 : pid_of(description.provider);
-  followed.clause = clause;
   if (!is_for_many) named_.insert(followed.pid);
   has_globs_ = has_globs_ || is_for_many;
   followed_.push_back(std::move(followed));
@@ -154,16 +153,17 @@ void LateProbes::look_at(const kernel::MappedFile& file) {
   enable(found);
 }
 
-// What such a clause would find in its variables is not what the threads have.
-bool LateProbes::is_kept(const kernel::Probe& probe, uint32_t clause) {
-  if (!inline_probes_.keeps(static_cast<pid_t>(probe.pid), clause)) return false;
-  if (!has_told_kept_) {
-    console_.message(fmt::format(
-        "warning: probes of {} that came later are missing: self-> variables of their clauses are "
-        "the threads' own (-x useruprobes, or a glob for the module, shares them)",
-        probe.path));
+// Whether the clause runs nowhere but in processes that are there from the start; tells so.
+bool LateProbes::stays_behind(const kernel::Probe& probe, const Followed& followed) {
+  if (followed.is_for_process) {
+    tell_missing("a function of an extension runs in processes that are there from the start");
+    return true;
   }
-  has_told_kept_ = true;
+  if (!inline_probes_.keeps(static_cast<pid_t>(probe.pid), followed.clause)) return false;
+  tell_missing(fmt::format(
+      "those of {} have clauses whose self-> variables are the threads' own (-x useruprobes, or a "
+      "glob for the module, shares them)",
+      probe.path));
   return true;
 }
 
@@ -171,7 +171,7 @@ void LateProbes::enable(const std::vector<std::pair<uint32_t, const Followed*>>&
   std::map<uint32_t, kernel::DEnabling> added;
   for (const auto& [id, followed] : found) {
     const kernel::Probe& probe = *catalogue_.find(id);
-    if (enabled_.count(id) != 0 || is_kept(probe, followed->clause)) continue;
+    if (enabled_.count(id) != 0 || stays_behind(probe, *followed)) continue;
     kernel::DEnabling& enabling = added[id];
     enabling.probe = probe;
     // Descriptions come in the order of their clauses.
@@ -187,10 +187,14 @@ void LateProbes::enable(const std::vector<std::pair<uint32_t, const Followed*>>&
   const auto places = check_uprobe_places(enablings, {});
   const auto done = places ? session_.add(std::move(enablings)) : places;
   const bool is_gone = !done && done.error().code == ErrorCode::NotFound;
-  if (done || is_gone || has_told_) return;
+  if (!done && !is_gone) tell_missing(done.error().message);
+}
+
+// Once.
+void LateProbes::tell_missing(std::string_view why) {
+  if (has_told_) return;
   has_told_ = true;
-  console_.message(
-      fmt::format("warning: probes that came later are missing: {}", done.error().message));
+  console_.message(fmt::format("warning: probes that came later are missing: {}", why));
 }
 
 }  // namespace clew::engine

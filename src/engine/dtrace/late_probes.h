@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -42,18 +43,20 @@ class LateProbes {
  private:
   // A description, its clause, and the process that it names (0 = a glob).
   struct Followed {
-    kernel::ProbePattern pattern;
+    kernel::ProbePattern pattern{};
     pid_t pid = 0;
     uint32_t clause = 0;
+    bool is_for_process = false;  // The kernel, which all late probes are of, cannot run it.
   };
   using File =
       std::tuple<uint64_t, uint64_t, pid_t>;  // Device, inode, and a process that is named.
 
-  void follow(const query::d::ProbeDescription& description, uint32_t clause);
+  void follow(const query::d::ProbeDescription& description, Followed followed);
+  void tell_missing(std::string_view why);
   void look_again();
   void look_at(pid_t pid);
   void look_at(const kernel::MappedFile& file);
-  [[nodiscard]] bool is_kept(const kernel::Probe& probe, uint32_t clause);
+  [[nodiscard]] bool stays_behind(const kernel::Probe& probe, const Followed& followed);
   void enable(const std::vector<std::pair<uint32_t, const Followed*>>& found);
 
   kernel::Catalogue& catalogue_;
@@ -67,7 +70,6 @@ class LateProbes {
   std::set<File> seen_;
   std::optional<kernel::ProcessNotices> notices_;
   bool has_told_ = false;
-  bool has_told_kept_ = false;
 };
 
 }  // namespace clew::engine

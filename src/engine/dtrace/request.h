@@ -25,6 +25,8 @@ struct DtraceRequest {
   std::vector<std::pair<std::string, std::string>> options;  // -x and the flags that mean options.
   std::vector<std::string> commands;                         // -c
   std::vector<pid_t> pids;                                   // -p
+  std::vector<std::string> extensions;                       // --ext: extension::load()
+  std::string extension_folder;                              // Of those that come with Clew.
   std::string output_path;                                   // -o
   bool preprocess = false;                                   // -C
   std::vector<std::string> preprocessor_arguments;           // -D -I -U -H

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "engine/dtrace/libraries.h"
+#include "engine/extensions.h"
 #include "engine/dtrace/read_text.h"
 #include "query/d/explain.h"
 #include "query/d/library.h"
@@ -88,7 +90,7 @@ class ScriptCompiler {
   void note_process(const query::d::ProbeDescription& description, const kernel::Probe& probe);
   [[nodiscard]] Error error_of(const CompileError& error) const;
   [[nodiscard]] std::string drawing_of(const CompileError& error) const;
-  [[nodiscard]] CompileOptions options_of(const DtraceProgram& program) const;
+  [[nodiscard]] CompileOptions options_of(const DtraceProgram& program);
   void add_command_line_options();
 
   const DtraceRequest& request_;
@@ -99,6 +101,7 @@ class ScriptCompiler {
   Program program_;
   CompiledScript compiled_;
   CompileOptions options_;
+  std::optional<Extensions> extensions_;
   std::vector<size_t> clause_ends_;     // By program.
   std::vector<std::string> libraries_;  // Paths of those of -L.
   std::string text_;                    // Of the last program, as it is parsed.
@@ -127,8 +130,9 @@ Error ScriptCompiler::error_of(const CompileError& error) const {
                                                tag, text_of(error.region), error.message, drawing)};
 }
 
-CompileOptions ScriptCompiler::options_of(const DtraceProgram& program) const {
+CompileOptions ScriptCompiler::options_of(const DtraceProgram& program) {
   CompileOptions options;
+  options.extensions = &*extensions_;
   options.form = program.form;
   options.name = program.is_file ? program.text : "";
   options.arguments.push_back(program.is_file ? program.text : "dtrace");
@@ -315,13 +319,15 @@ Expected<void> ScriptCompiler::enable() {
 }
 
 Expected<CompiledScript> ScriptCompiler::compile() {
+  extensions_ = CLEW_TRY(Extensions::load(
+      request_.extensions, {.folder = request_.extension_folder}, {"D", query::d::is_d_function}));
   add_command_line_options();
   for (size_t i = 0; i < request_.programs.size(); ++i) {
     CLEW_TRY(add(request_.programs[i]));
     CLEW_TRY(check(i + 1 == request_.programs.size()));
   }
   CLEW_TRY(enable());
-  auto generated = plan::d::generate(compiled_.script);
+  auto generated = plan::d::generate(compiled_.script, extensions_->all());
   if (!generated) return tl::unexpected(error_of(generated.error()));
   compiled_.generated = std::move(*generated);
   return std::move(compiled_);

@@ -33,6 +33,11 @@ struct CompiledScript {
   std::vector<kernel::DEnabling> enablings;
   std::vector<uint32_t> error_clauses;
   std::set<pid_t> named_pids;  // Of the probes whose provider a description spells out: pid123.
+
+  // Such a clause runs in processes only (extension_clauses.h).
+  [[nodiscard]] bool calls_extension(uint32_t clause) const {
+    return !generated.calls[clause].empty();
+  }
 };
 
 // Errors have DTrace's text without the leading "dtrace: ".

@@ -45,6 +45,9 @@ DropWords words_of(DropKind kind) {
     case DropKind::Nested:
       return {"DTRACEDROP_NESTED", "drop of a probe inside probes",
               "drops of probes inside probes"};
+    case DropKind::Fuel:
+      return {"DTRACEDROP_FUEL", "firing out of fuel (a loop in an extension)",
+              "firings out of fuel (loops in extensions)"};
   }
   return {};
 }
@@ -53,7 +56,7 @@ struct Counter {
   DropKind kind;
   uint64_t abi::DLosses::*member;
 };
-constexpr std::array<Counter, 7> kCounters = {{
+constexpr std::array<Counter, 8> kCounters = {{
     {DropKind::Dynamic, &abi::DLosses::dynamic},
     {DropKind::Speculative, &abi::DLosses::speculative},
     {DropKind::SpeculationBusy, &abi::DLosses::speculation_busy},
@@ -61,6 +64,7 @@ constexpr std::array<Counter, 7> kCounters = {{
     {DropKind::StackOverflow, &abi::DLosses::stack_overflow},
     {DropKind::ErrorInError, &abi::DLosses::error_in_error},
     {DropKind::Nested, &abi::DLosses::nested},
+    {DropKind::Fuel, &abi::DLosses::fuel},
 }};
 
 // Faults whose value is the address that was asked for.

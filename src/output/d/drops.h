@@ -24,6 +24,7 @@ enum class DropKind : uint8_t {
   StackOverflow,
   ErrorInError,
   Nested,  // Not DTrace's: a probe fired inside too many others.
+  Fuel,    // Nor this: a loop of an extension's function ended the firing.
 };
 
 struct Drop {
