@@ -16,7 +16,9 @@ struct Prepared {
 };
 
 Prepared prepare(std::string_view text) {
-  Prepared p{std::move(*DScript::compile(text)), nullptr};
+  engine::Extensions extensions =
+      *engine::Extensions::load({}, {CLEW_EXTENSION_DIRECTORY}, {"D", query::d::is_d_function});
+  Prepared p{std::move(*DScript::compile(text, &extensions)), nullptr};
   p.machine = std::move(*DMachine::make(p.script.programs()));
   return p;
 }
@@ -27,6 +29,7 @@ void call(const InstalledFiring& firing) {
 
 void run_clause(benchmark::State& state, std::string_view text) {
   const Prepared p = prepare(text);
+  p.machine->use_extensions(p.script.generated);
   const InstalledFiring firing = *p.machine->install({}, p.script.clauses);
   abi::RegionHeader& ring = p.machine->region();
   for (auto _ : state) {
@@ -63,6 +66,14 @@ void read_string(benchmark::State& state) {
   run_clause(state, "a:b:c:entry { @[execname] = count(); }");
 }
 
+// Functions in C: the thread's variables are looked after, and code runs.
+void function_in_c(benchmark::State& state) {
+  run_clause(state, "a:b:c:entry /exponential_average(arg0, 8) < 0/ { @ = count(); }");
+}
+void sketch(benchmark::State& state) {
+  run_clause(state, "a:b:c:entry /sketch_count(arg0) == 0/ { @ = count(); }");
+}
+
 void entry_and_return(benchmark::State& state) {
   const Prepared p = prepare(
       "a:b:c:entry { self->ts = timestamp; }"
@@ -85,6 +96,8 @@ BENCHMARK(print_integer);
 BENCHMARK(entry_and_return);
 BENCHMARK(count_by_stack);
 BENCHMARK(read_string);
+BENCHMARK(function_in_c);
+BENCHMARK(sketch);
 
 }  // namespace
 }  // namespace clew::process
