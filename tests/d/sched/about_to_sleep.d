@@ -7,7 +7,7 @@ sched:::off-cpu
 	slept = 1;
 }
 sched:::on-cpu
-/pid == $target && curlwpsinfo->pr_state == SONPROC/
+/pid == $target && curlwpsinfo->pr_state == SRUN/
 {
 	ran = 1;
 }

@@ -11,6 +11,7 @@ inline char SWAIT = 7;
 inline char PR_MODEL_ILP32 = 1;
 inline char PR_MODEL_LP64 = 2;
 
+/* Members that the translators leave out are those that the guide calls "not supported" on Linux. */
 typedef struct psinfo {
   int pr_flag;
   int pr_nlwp;
@@ -24,7 +25,10 @@ typedef struct psinfo {
   gid_t pr_egid;
   uintptr_t pr_addr;
   size_t pr_size;
+  size_t pr_rssize;
   unsigned int pr_ttydev;
+  unsigned short pr_pctcpu;
+  unsigned short pr_pctmem;
   char pr_fname[16];
   char pr_psargs[80];
   int pr_wstat;
@@ -33,12 +37,22 @@ typedef struct psinfo {
   uintptr_t pr_envp;
   char pr_dmodel;
   uint64_t pr_start;
+  uint64_t pr_time;
+  uint64_t pr_ctime;
+  id_t pr_taskid;
+  id_t pr_projid;
+  int pr_nzomb;
+  id_t pr_poolid;
+  id_t pr_zoneid;
+  id_t pr_contract;
 } psinfo_t;
 
 typedef struct lwpsinfo {
   int pr_flag;
   id_t pr_lwpid;
   uintptr_t pr_addr;
+  uintptr_t pr_wchan;
+  char pr_stype;
   char pr_state;
   char pr_sname;
   int pr_nice;
@@ -78,16 +92,17 @@ translator psinfo_t < struct task_struct *T > {
   pr_start = T->start_time;
 };
 
-/* The number of the system call that the current thread is in; -1 when it is in none. */
-/* A thread that is about to sleep still runs, and says so at sched:::off-cpu. */
+/* pr_syscall: the number of the system call that the current thread is in; -1 when it is in none.
+ * pr_state: SRUN whether it has a processor or waits for one; a thread that is about to sleep still
+ * has one, and is SSLEEP at sched:::off-cpu. */
 translator lwpsinfo_t < struct task_struct *T > {
-  pr_flag = T->flags;
+  pr_flag = (T->__state & 0xc) != 0;
   pr_lwpid = T->pid;
   pr_addr = (uintptr_t) T;
-  pr_state = T->exit_state != 0 ? SZOMB : T->__state == 0 ? (T->on_cpu ? SONPROC : SRUN) :
-             (T->__state & 0xc) != 0 ? SSTOP : (T->__state & 2) != 0 ? SWAIT : SSLEEP;
-  pr_sname = T->exit_state != 0 ? 'Z' : T->__state == 0 ? (T->on_cpu ? 'O' : 'R') :
-             (T->__state & 0xc) != 0 ? 'T' : (T->__state & 2) != 0 ? 'W' : 'S';
+  pr_state = T->exit_state != 0 ? SZOMB : T->__state == 0 ? SRUN : (T->__state & 0x3) != 0 ? SSLEEP :
+             (T->__state & 0xc) != 0 ? SSTOP : SWAIT;
+  pr_sname = T->exit_state != 0 ? 'Z' : T->__state == 0 ? 'R' : (T->__state & 0x3) != 0 ? 'S' :
+             (T->__state & 0xc) != 0 ? 'T' : 'W';
   pr_nice = T->static_prio - 120;
   pr_syscall = T == curthread ? (int) uregs[15] : -1;
   pr_pri = T->prio;
