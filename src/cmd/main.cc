@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/nearest.h"
 #include "cmd/verbs.h"
@@ -65,10 +67,23 @@ int dispatch(int argument_count, const char* const* arguments) {
   return kExitUsage;
 }
 
+// Descriptors that we were started without are taken, or else the next file or BPF object that we
+// open would get what is meant for the terminal. They stay as useless as they were (EBADF), and
+// closed for the commands that we start.
+void take_standard_descriptors() {
+  while (true) {
+    const int descriptor = open("/", O_PATH | O_CLOEXEC);
+    if (descriptor <= STDERR_FILENO && descriptor >= 0) continue;
+    if (descriptor >= 0) (void)close(descriptor);
+    return;
+  }
+}
+
 }  // namespace
 }  // namespace clew::cmd
 
 int main(int argument_count, char** arguments) {
+  clew::cmd::take_standard_descriptors();
   try {
     return clew::cmd::dispatch(argument_count, arguments);
   } catch (const std::exception& problem) {  // std::bad_alloc, and what libraries throw.
