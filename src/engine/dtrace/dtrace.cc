@@ -114,7 +114,10 @@ Expected<void> DtraceRun::compile() {
 // Before it is known whether all of it can be enabled.
 void DtraceRun::tell_programs() {
   const query::d::Options& options = compiled_->script.options;
-  const bool tells_matches = !options.is_set("quiet") && !request_.compile_only;
+  const bool is_quiet = options.is_set("quiet");
+  const bool tells_matches = !is_quiet && !request_.compile_only;
+  // With -q, -v is for what the machinery says; the output is the program's alone.
+  const bool tells_stability = request_.is_verbose && (!is_quiet || request_.compile_only);
   for (const CompiledProgram& program : compiled_->programs) {
     const auto form =
         program.is_script ? output::d::ProgramForm::Script : output::d::ProgramForm::Description;
@@ -122,7 +125,7 @@ void DtraceRun::tell_programs() {
     const size_t end = program.is_script ? std::string::npos : program.name.find_first_of("{/;");
     const std::string name = program.name.substr(0, end);
     if (tells_matches) console_.lines(output::d::matched_text(form, name, program.matched));
-    if (request_.is_verbose) {
+    if (tells_stability) {
       console_.write(output::d::program_stability(form, name, program.probes, program.statements));
     }
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An inline is as stable as its value, unless #pragma D attributes says otherwise. */
-/* flags: -e -v -xquiet */
+/* flags: -e -v */
 /* output:
 
 Stability attributes for script SCRIPT:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arguments are as stable as their provider says; probes of several providers as the least of them. */
-/* flags: -e -v -xquiet */
+/* flags: -e -v */
 /* output:
 
 Stability attributes for script SCRIPT:

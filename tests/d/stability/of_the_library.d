@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the library defines is stable, also what is made of the kernel's structures. */
-/* flags: -e -v -xquiet -xamin=Stable/Stable/Common */
+/* flags: -e -v -xamin=Stable/Stable/Common */
 /* output:
 
 Stability attributes for script SCRIPT:

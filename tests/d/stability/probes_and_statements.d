@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* -ev compiles, says how stable the program is, and ends: curthread leads into the kernel. */
-/* flags: -e -v -xquiet */
+/* flags: -e -v */
 /* output:
 
 Stability attributes for script SCRIPT:
