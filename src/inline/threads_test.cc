@@ -178,8 +178,8 @@ TEST_F(AwkwardThreads, AProbeAtAnOffsetKeepsFlagsAndRedZone) {
   const uint64_t start = module_->address_of("flags_work");
   for (const bool guarded : {false, true}) {
     Attachment session = open();
-    // Behind `mov [rsp-8], rdi` and `cmp`.
-    const Request request = {.kind = RequestKind::Offset, .address = start + 9};
+    // Behind `mov [rsp-8], rdi`, `std` and `cmp`.
+    const Request request = {.kind = RequestKind::Offset, .address = start + 10};
     const Plan plan = plan_windows(module_->code, {&request, 1}, {});
     ASSERT_EQ(plan.points.size(), 1U);
     const auto report = install_counters(session, *module_, plan, {.guarded = guarded});

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "engine/dtrace/libraries.h"
-#include "engine/extensions.h"
 #include "engine/dtrace/read_text.h"
+#include "engine/extensions.h"
 #include "query/d/explain.h"
 #include "query/d/library.h"
 #include "query/d/parse.h"

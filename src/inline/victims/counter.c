@@ -159,12 +159,14 @@ static long stop_storm(void) {
   return atomic_load(&stormed);
 }
 
-// A comparison and its branch with live flags and a word in the red zone between them: what a probe
-// at an offset must not disturb. flags_work(n) = n + 1, and 100 more when n >= 10.
+// A comparison and its branch with live flags, strings that go backwards and a word in the red zone
+// between them: what a probe at an offset must not disturb. flags_work(n) = n + 1, and 100 more
+// when n >= 10; and 16 less when strings go forwards.
 long flags_work(long value);
 __asm__(
     ".text\n.globl flags_work\n.type flags_work, @function\nflags_work:\n"
     "  mov %rdi, -8(%rsp)\n"
+    "  std\n"
     "  cmp $10, %rdi\n"
     "  lea 1(%rdi), %rax\n"
     "  mov $100, %edi\n"
@@ -172,6 +174,13 @@ __asm__(
     "  add %rdi, %rax\n"
     "1: sub -8(%rsp), %rax\n"
     "  add -8(%rsp), %rax\n"
+    "  mov %rax, %rdx\n"
+    "  lea -8(%rsp), %rsi\n"
+    "  mov %rsi, %rcx\n"
+    "  lodsq\n"
+    "  cld\n"
+    "  sub %rsi, %rcx\n"
+    "  lea -8(%rdx,%rcx), %rax\n"
     "  ret\n"
     ".size flags_work, . - flags_work\n");
 
