@@ -17,9 +17,9 @@ namespace clew::target {
 namespace {
 
 constexpr const char* kDirectory = "/sys/kernel/btf";
-constexpr uint32_t kStripDepthMax = 64;              // Chains of typedefs and qualifiers.
-constexpr uint32_t kMemberDepthMax = 16;             // Anonymous members in anonymous members.
-constexpr uint32_t kMembersLookedAtMax = 1'000'000;  // For one name, in all of them.
+constexpr uint32_t kStripDepthMax = 64;            // Chains of typedefs and qualifiers.
+constexpr uint32_t kMemberDepthMax = 16;           // Anonymous members in anonymous members.
+constexpr uint32_t kMembersLookedAtMax = 100'000;  // For one name, in all of them.
 
 struct FreeBtf {
   void operator()(btf* types) const { btf__free(types); }

@@ -12,8 +12,8 @@
 namespace clew::target {
 namespace {
 
-constexpr BtfId kTypesMax = 500;  // Looked at; a section may have more.
-constexpr size_t kNamesMax = 20;  // Of a record's members.
+constexpr BtfId kTypesMax = 100;  // Looked at; a section may have more.
+constexpr size_t kNamesMax = 5;   // Of a record's members.
 
 void check_members(const Btf& btf, BtfId record) {
   const std::vector<BtfMember> members = btf.members(record);
