@@ -7,6 +7,7 @@
 
 #include "isa/assembler.h"
 #include "isa/random_program.h"
+#include "trial.h"
 #include "verify/instruction.h"
 
 namespace clew::native {
@@ -118,8 +119,9 @@ std::vector<Code> originals(const Machine& on) {
 }
 
 std::vector<Mutant> accepted_mutants(Machine& on, const std::vector<Code>& codes, uint32_t tries) {
-  Mutator mutator(7);
-  std::mt19937_64 random(11);
+  const uint64_t seed = number_of("CLEW_SEED", 7);
+  Mutator mutator(seed);
+  std::mt19937_64 random(seed + 4);
   std::vector<Mutant> accepted;
   for (uint32_t i = 0; i < tries; ++i) {
     const Code& code = codes[random() % codes.size()];

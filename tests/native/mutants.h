@@ -20,6 +20,7 @@ struct Mutant {
 std::vector<Code> originals(const Machine& on);
 
 // What is accepted of so many tries: bits, bytes and instructions changed, inserted and deleted.
+// CLEW_SEED makes others.
 std::vector<Mutant> accepted_mutants(Machine& on, const std::vector<Code>& codes, uint32_t tries);
 
 RegisterFile random_registers(std::mt19937_64& random);

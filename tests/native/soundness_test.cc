@@ -30,8 +30,8 @@ using Bytes = std::vector<uint8_t>;
 
 constexpr uint64_t kControlMark = 0x5A5A'A5A5'1234'8765;
 
-std::unique_ptr<Machine> small_machine() {
-  auto made = Machine::make({.point = PointKind::Entry, .window_size_log2 = 12, .fuel = 20'000});
+std::unique_ptr<Machine> small_machine(PointKind point = PointKind::Entry) {
+  auto made = Machine::make({.point = point, .window_size_log2 = 12, .fuel = 20'000});
   EXPECT_TRUE(made.has_value());
   return std::move(*made);
 }
@@ -60,9 +60,11 @@ bool is_contained(Machine& on, const Mutant& mutant, uint64_t seed) {
   return true;
 }
 
-TEST(Soundness, AcceptedMutantsStayInTheirWindow) {
-  const auto on = small_machine();
-  const std::vector<Mutant> mutants = accepted_mutants(*on, originals(*on), 30'000);
+void expect_contained_at(PointKind point) {
+  const auto on = small_machine(point);
+  const std::vector<Code> codes = originals(*on);
+  ASSERT_GT(codes.size(), 3U);
+  const std::vector<Mutant> mutants = accepted_mutants(*on, codes, 30'000);
   ASSERT_GT(mutants.size(), 1500U);
   // Where the child is, for the message when it dies.
   auto* const progress = static_cast<volatile uint32_t*>(
@@ -86,6 +88,13 @@ TEST(Soundness, AcceptedMutantsStayInTheirWindow) {
       << "status " << status << ", mutant " << *progress << " of " << mutants.size() << "\n"
       << print({.bytes = last.bytes, .calls = {}, .clobbers = last.clobbers, .guarded = false});
   munmap(const_cast<uint32_t*>(progress), 4096);
+}
+
+TEST(Soundness, AcceptedMutantsStayInTheirWindow) {
+  for (const PointKind point : {PointKind::Entry, PointKind::Exit, PointKind::Offset}) {
+    SCOPED_TRACE(static_cast<int>(point));
+    expect_contained_at(point);
+  }
 }
 
 // ---------------------------------------------------------------------------------------------

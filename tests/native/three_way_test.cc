@@ -3,7 +3,6 @@
 // verified and runs in a child without system calls, and the kernel's BPF. All three must leave the
 // same data and the same result. CLEW_SEED and CLEW_PROGRAMS choose others than the usual ones.
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -30,11 +29,6 @@ constexpr uint64_t kBatch = 500;  // Programs that one child runs.
 constexpr uint32_t kChildSecondsMax = 60;
 
 using Window = std::array<uint8_t, kWindowSize>;
-
-uint64_t number_of(const char* variable, uint64_t usual) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? usual : std::strtoull(text, nullptr, 0);
-}
 
 // r0 goes to the last word of the data, so that all engines show all of it.
 void store_result_in_data(isa::Program& program, uint32_t data_size) {

@@ -3,6 +3,7 @@
 #include "trial.h"
 
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -121,6 +122,11 @@ std::string prepare(Machine& on, const isa::Program& program,
   const auto verified = verify::check(on.body(), on.policy(code->clobbers));
   if (!verified) return verified.error().message + "\n" + print(*code);
   return "";
+}
+
+uint64_t number_of(const char* variable, uint64_t usual) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? usual : std::strtoull(text, nullptr, 0);
 }
 
 bool forbid_system_calls() {

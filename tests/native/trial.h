@@ -33,6 +33,9 @@ RegisterFile marked_registers();
 std::string prepare(Machine& on, const isa::Program& program,
                     std::span<const uint64_t> site_constants = {});
 
+// What an environment variable says, or the usual: for runs with other seeds.
+uint64_t number_of(const char* variable, uint64_t usual);
+
 // Kills the process at any system call other than those of memory, exit and signals' return.
 bool forbid_system_calls();
 
