@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 
 #include "abi/calling.h"
 #include "base/assert.h"
@@ -417,16 +418,23 @@ bool Assembler::expectations_hold() const {
   return true;
 }
 
+// Labels of one place, with nothing between them, share what holds for each: the verifier asks
+// every way to the place for all that is declared there.
 std::vector<DeclaredFact> Assembler::declared(const std::vector<uint32_t>& jumps_before) const {
   constexpr uint64_t kUseful = std::numeric_limits<uint32_t>::max();  // An address is below it.
-  std::vector<DeclaredFact> facts;
+  std::map<uint32_t, LabelFacts> places;
   for (size_t i = 0; i < expected_.size(); ++i) {
     const LabelSite& site = labels_[i];
     if (!site.bound) continue;
-    const uint32_t offset = site.position + jumps_before[site.jumps_before];
-    for (size_t r = 0; r < expected_[i].high.size(); ++r) {
-      if (expected_[i].high[r] <= kUseful)
-        facts.push_back({offset, static_cast<Register>(r), expected_[i].high[r]});
+    LabelFacts& place = places[site.position + jumps_before[site.jumps_before]];
+    for (size_t r = 0; r < place.high.size(); ++r)
+      place.high[r] = std::max(place.high[r], expected_[i].high[r]);
+  }
+  std::vector<DeclaredFact> facts;
+  for (const auto& [offset, place] : places) {
+    for (size_t r = 0; r < place.high.size(); ++r) {
+      if (place.high[r] <= kUseful)
+        facts.push_back({offset, static_cast<Register>(r), place.high[r]});
     }
   }
   return facts;
@@ -583,8 +591,6 @@ void Assembler::finish(Code& code) {
   }
   copy_until(static_cast<uint32_t>(code_.size()), before.back());
   code.facts = declared(before);
-  std::sort(code.facts.begin(), code.facts.end(),
-            [](const auto& a, const auto& b) { return a.offset_bytes < b.offset_bytes; });
 }
 
 }  // namespace clew::native

@@ -212,6 +212,27 @@ TEST(NativeLoops, EndWithTheirFuelAndAreCounted) {
   EXPECT_EQ(word_at(on->window(), 0x400), 3 * 250U);
 }
 
+// What is between the labels has no effect: both are one place, where each way in must have what is
+// declared of either.
+TEST(NativeLoops, LabelsOfOnePlaceDeclareWhatHoldsForBoth) {
+  const auto on = machine({.branch_guards = true});
+  ASSERT_EQ(prepare(*on, assembled(R"(
+      ldxdw %r3, [%r1]
+      jne %r3, 7, head
+      mov %r0, 0
+      exit
+    head:
+      mov %r7, 1
+    again:
+      sub %r3, 1
+      jne %r3, 0, again
+      mov %r0, 0
+      exit)")),
+            "");
+  const RegisterFile before = marked_registers();
+  EXPECT_EQ(on->run(before), before);
+}
+
 TEST(NativeAccessors, KeepTheRegistersOfTheProgram) {
   const auto on = machine();
   const isa::Program program = storing_result(assembled(R"(
