@@ -177,7 +177,8 @@ TEST_F(ExtensionFiring, AThreadThatGetsTheWindowBeginsAnew) {
   EXPECT_EQ(traced<uint64_t>(), (std::vector<uint64_t>{5, 1}));
   machine_->fire(firing, with(9));
   EXPECT_EQ(traced<uint64_t>(), (std::vector<uint64_t>{8, 0}));
-  EXPECT_EQ(owner(), static_cast<uint64_t>(gettid()));
+  EXPECT_EQ(owner(),
+            uint64_t{static_cast<uint32_t>(getpid())} << 32 | static_cast<uint32_t>(gettid()));
   owner() += 1;
   machine_->fire(firing, with(10));
   EXPECT_EQ(traced<uint64_t>(), (std::vector<uint64_t>{5, 1}));
