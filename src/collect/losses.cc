@@ -43,7 +43,7 @@ constexpr std::array<Description, 14> kDescriptions = {{
     {kMissedAbandoned, "probes left by a longjmp out of a signal handler"},
     {kMissedRecords, "calls not paired with their return: too many calls were open on a thread"},
     {kMissedUnpaired, "returns whose call began before the session"},
-    {kMissedFuel, "probes stopped because they ran too long"},
+    {kMissedFuel, "hits without fuel (a loop in an extension; after 8 a thread has none)"},
     {kMissedUnreadable, "hits left out: memory that the query needs could not be read"},
     {kMissedTailCall, "returns without a value: the function left by a jump to another"},
     {kMissedNoSlot, "hits in threads without a slot: too many threads"},

@@ -25,7 +25,7 @@ using query::Expression;
 
 namespace {
 
-// After so many hits of a thread that ran out of fuel, its hits end at once.
+// After so many hits of a thread that ran out of fuel, its hits end at once, and count as such.
 constexpr int32_t kExhaustedMax = 8;
 constexpr isa::InlineLimits kLimits = {.calls_max = 4096, .frame_bytes_max = isa::kFrameSizeBytes};
 
@@ -65,9 +65,18 @@ void Coder::prepare_extensions(const std::set<std::string>& functions) {
       fresh.insert(linked.extension);
   }
   if (has_loops) {
+    const Label exhausted = builder_.label();
     builder_.load_window(Register::R2, offsetof(abi::RegionHeader, missed_fuel))
         .load(Size::Double, Register::R3, Register::R2, 0)
-        .jump_if(Jump::GreaterOrEqual, Register::R3, kExhaustedMax, exit_);
+        .jump_if(Jump::GreaterOrEqual, Register::R3, kExhaustedMax, exhausted);
+    out_of_line([this, exhausted] {
+      builder_.bind(exhausted)
+          .load_window(Register::R2, offsetof(abi::RegionHeader, missed_fuel))
+          .load(Size::Double, Register::R3, Register::R2, 0)
+          .alu(Alu::Add, Register::R3, 1)
+          .store(Size::Double, Register::R2, 0, Register::R3)
+          .jump(exit_);
+    });
   }
   for (const uint16_t extension : fresh)
     initialise(environment_.extension_states[extension]);

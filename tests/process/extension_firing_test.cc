@@ -247,7 +247,7 @@ TEST_F(ExtensionFiring, LoopsThatEndAreFine) {
   EXPECT_EQ(machine_->out_of_fuel(), 0U);
 }
 
-// Eight times, and no more: then the thread is left alone.
+// Eight times, and no more: then the thread is left alone, and what it misses is counted.
 TEST_F(ExtensionFiring, EndlessLoopsAreCutAndCounted) {
   ASSERT_NO_FATAL_FAILURE(load("a:b:c:entry { trace(arg0); } a:b:c:entry { trace(spin(arg0)); }"));
   const InstalledFiring firing = install();
@@ -258,12 +258,13 @@ TEST_F(ExtensionFiring, EndlessLoopsAreCutAndCounted) {
   machine_->fire(firing, with(uint64_t{1} << 40));
   for (int i = 0; i < 20; ++i)
     machine_->fire(firing, with(uint64_t{1} << 40));
-  EXPECT_EQ(machine_->out_of_fuel(), 8U);
+  EXPECT_EQ(machine_->out_of_fuel(), 24U);
   EXPECT_EQ(traced<uint64_t>().size(), 5U);
   owner() += 1;  // The next thread has eight of its own.
   for (int i = 0; i < 20; ++i)
     machine_->fire(firing, with(uint64_t{1} << 40));
-  EXPECT_EQ(machine_->out_of_fuel(), 16U);
+  EXPECT_EQ(machine_->out_of_fuel(), 44U);
+  EXPECT_EQ(traced<uint64_t>().size(), 8U);
 }
 
 // They land in the thread's own window.

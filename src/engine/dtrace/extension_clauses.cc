@@ -39,6 +39,12 @@ std::string_view kernel_reason(const CompiledScript& compiled, const kernel::Pro
   return {};
 }
 
+// A planner's reason. Those of the analysis are in the documentation.
+std::string in_words(const std::string& reason) {
+  if (reason != "kernel-clause") return reason;
+  return reason + ", a clause there asks for what only the kernel knows, as ustack() does";
+}
+
 }  // namespace
 
 Expected<void> check_extension_clauses(const CompiledScript& compiled) {
@@ -58,7 +64,7 @@ Expected<void> check_extension_clauses(const CompiledScript& compiled, const Inl
     return call != nullptr && !probes.enablings().contains(enabling);
   };
   for (const auto& [enabling, why] : probes.refusals()) {
-    if (is_left(enabling)) return refuse(*call, compiled.enablings[enabling].probe, why);
+    if (is_left(enabling)) return refuse(*call, compiled.enablings[enabling].probe, in_words(why));
   }
   for (uint32_t i = 0; i < compiled.enablings.size(); ++i) {
     if (is_left(i)) return refuse(*call, compiled.enablings[i].probe, "it cannot be inline");

@@ -46,8 +46,9 @@ DropWords words_of(DropKind kind) {
       return {"DTRACEDROP_NESTED", "drop of a probe inside probes",
               "drops of probes inside probes"};
     case DropKind::Fuel:
-      return {"DTRACEDROP_FUEL", "firing out of fuel (a loop in an extension)",
-              "firings out of fuel (loops in extensions)"};
+      return {"DTRACEDROP_FUEL",
+              "firing out of fuel (a loop in an extension; after 8 a thread has none)",
+              "firings out of fuel (loops in extensions; after 8 a thread has none)"};
   }
   return {};
 }

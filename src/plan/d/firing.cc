@@ -280,11 +280,14 @@ class Composer {
   void leave_exhausted(Builder& b) const {
     const Label goes_on = b.label();
     b.load_window(Register::R1, state_.missed_fuel_offset)
-        .load(Size::Double, Register::R1, Register::R1, 0)
+        .load(Size::Double, Register::R3, Register::R1, 0)
+        .move(Register::R0, Register::R3)
         .load_window(Register::R2, state_.extensions->begin + 8)
         .load(Size::Double, Register::R2, Register::R2, 0)
-        .alu(isa::Alu::Subtract, Register::R1, Register::R2)
-        .jump_if(Jump::Less, Register::R1, kExhaustedMax, goes_on)
+        .alu(isa::Alu::Subtract, Register::R0, Register::R2)
+        .jump_if(Jump::Less, Register::R0, kExhaustedMax, goes_on)
+        .alu(isa::Alu::Add, Register::R3, 1)
+        .store(Size::Double, Register::R1, 0, Register::R3)
         .exit()
         .bind(goes_on);
   }
