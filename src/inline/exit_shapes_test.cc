@@ -13,7 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "inline/patched_text.h"
+#include "inline/probed_text.h"
 #include "inline/text_cases.h"
 #include "inline/window_checks.h"
 #include "inline/windows.h"
@@ -86,7 +86,7 @@ class ExitShapes : public testing::Test {
   ModuleCode code_;
   Plan plan_;
   std::vector<uint8_t> saved_;
-  PatchedText text_;
+  ProbedText text_;
 };
 
 TEST_F(ExitShapes, AreAllTaken) {

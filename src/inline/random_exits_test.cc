@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
-#include "inline/patched_text.h"
+#include "inline/probed_text.h"
 #include "inline/text_cases.h"
 #include "inline/window_checks.h"
 #include "inline/windows.h"
@@ -169,7 +169,7 @@ class RandomExits : public testing::Test {
   }
 
   uint8_t* page_;  // Unmapped with the process: text that was written to is not used again.
-  PatchedText patched_;
+  ProbedText patched_;
   Plan plan_;
   std::set<uint32_t> refused_;  // Functions.
   size_t behind_ = 0;

@@ -15,10 +15,10 @@
 
 namespace clew::inline_ {
 
-class PatchedText {
+class ProbedText {
  public:
   // Of code within 2 GiB of `near`. Makes the pages of `text` writable for good.
-  explicit PatchedText(std::span<const uint8_t> text) {
+  explicit ProbedText(std::span<const uint8_t> text) {
     const uint64_t first = reinterpret_cast<uint64_t>(text.data()) & ~(kPage - 1);
     const uint64_t end = reinterpret_cast<uint64_t>(text.data() + text.size());
     void* const near = reinterpret_cast<void*>(first + (uint64_t{64} << 20));
@@ -30,9 +30,9 @@ class PatchedText {
     ready_ = words_ != MAP_FAILED && copies_ != MAP_FAILED &&
              mprotect(reinterpret_cast<void*>(first), end - first, kAll) == 0;
   }
-  PatchedText(const PatchedText&) = delete;
-  PatchedText& operator=(const PatchedText&) = delete;
-  ~PatchedText() {
+  ProbedText(const ProbedText&) = delete;
+  ProbedText& operator=(const ProbedText&) = delete;
+  ~ProbedText() {
     remove();
     munmap(words_, kPage);
     munmap(copies_, kCodeSize);
