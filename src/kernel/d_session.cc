@@ -83,11 +83,12 @@ struct DSession::Data {
   [[nodiscard]] std::string clause_list(const ProgramGroup& group) const {
     constexpr size_t kNamedMax = 8;
     const std::vector<uint32_t>& clauses = group.key.clauses;
-    const size_t named = std::min(clauses.size(), kNamedMax);
-    const std::string list =
-        fmt::format("{}", fmt::join(clauses.begin(), clauses.begin() + named, ", "));
-    return named == clauses.size() ? list
-                                   : fmt::format("{} and {} more", list, clauses.size() - named);
+    const std::span<const uint32_t> named =
+        std::span(clauses).first(std::min(clauses.size(), kNamedMax));
+    const std::string list = fmt::format("{}", fmt::join(named, ", "));
+    return named.size() == clauses.size()
+               ? list
+               : fmt::format("{} and {} more", list, clauses.size() - named.size());
   }
 
   [[nodiscard]] tl::unexpected<Error> refusal(const ProgramGroup& group, const Error& error) const {
