@@ -3,6 +3,8 @@
 //
 //     +0    address of the restorer: mov eax, 15 ; syscall
 //     +8    uc_flags (0..7)
+//     +24   the alternate stack that was in force: address
+//     +40   and size
 //     +176  saved rip
 //     +192  saved cs = 0x33
 #include "inline/program_counters.h"
@@ -10,12 +12,15 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "target/process.h"
 
 namespace clew::inline_ {
 namespace {
 
+constexpr uint64_t kAlternateStack = 24;
+constexpr uint64_t kAlternateSize = 40;
 constexpr uint64_t kSavedRip = 176;
 constexpr uint64_t kSavedSegments = 192;
 constexpr uint64_t kFrameHead = 200;
@@ -24,60 +29,128 @@ constexpr uint16_t kUserCodeSegment = 0x33;
 constexpr uint64_t kRedZoneBytes = 128;  // System V ABI for x86-64, 3.2.2.
 
 bool is_inside(std::span<const AddressInterval> intervals, uint64_t value) {
+  // Most words of a stack are nowhere near.
+  if (value < intervals.front().begin || value >= intervals.back().end) return false;
   const auto next =
       std::upper_bound(intervals.begin(), intervals.end(), value,
                        [](uint64_t wanted, const AddressInterval& i) { return wanted < i.begin; });
   return next != intervals.begin() && value < std::prev(next)->end;
 }
 
-// Does memory at `rip_at` - kSavedRip look like a signal frame?
-bool is_frame(const StoppedTarget& target, uint64_t rip_at) {
+struct SignalFrame {
+  uint64_t address = 0;
+  AddressInterval alternate_stack;
+};
+
+bool contains(const AddressInterval& interval, uint64_t address) {
+  return address >= interval.begin && address < interval.end;
+}
+
+uint64_t word_at(std::span<const uint8_t> bytes, uint64_t offset) {
+  uint64_t word = 0;
+  std::memcpy(&word, bytes.data() + offset, sizeof word);
+  return word;
+}
+
+// The signal frame whose saved rip is at `rip_at`, when memory looks like one.
+std::optional<SignalFrame> frame_of(const StoppedTarget& target, uint64_t rip_at) {
   std::array<uint8_t, kFrameHead> head{};
-  if (rip_at < kSavedRip || !target.read(rip_at - kSavedRip, head)) return false;
-  uint64_t restorer = 0;
-  uint64_t flags = 0;
-  uint16_t code_segment = 0;
-  std::memcpy(&restorer, head.data(), sizeof restorer);
-  std::memcpy(&flags, head.data() + 8, sizeof flags);
-  std::memcpy(&code_segment, head.data() + kSavedSegments, sizeof code_segment);
-  if (flags > kContextFlagsMax || code_segment != kUserCodeSegment) return false;
+  if (rip_at < kSavedRip || !target.read(rip_at - kSavedRip, head)) return std::nullopt;
+  const uint64_t flags = word_at(head, 8);
+  const auto code_segment = static_cast<uint16_t>(word_at(head, kSavedSegments));
+  if (flags > kContextFlagsMax || code_segment != kUserCodeSegment) return std::nullopt;
   // Both `mov eax, 15` and `mov rax, 15` end like this before the syscall.
   constexpr std::array<uint8_t, 6> kEnd = {0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
   std::array<uint8_t, 16> code{};
-  if (!target.read(restorer, code)) return false;
-  return std::search(code.begin(), code.end(), kEnd.begin(), kEnd.end()) != code.end();
+  if (!target.read(word_at(head, 0), code)) return std::nullopt;
+  if (std::search(code.begin(), code.end(), kEnd.begin(), kEnd.end()) == code.end()) {
+    return std::nullopt;
+  }
+  const uint64_t stack = word_at(head, kAlternateStack);
+  return SignalFrame{rip_at - kSavedRip, {stack, stack + word_at(head, kAlternateSize)}};
 }
 
-void scan_stack(StoppedTarget& target, size_t thread, uint64_t stack_end,
-                std::span<const AddressInterval> intervals, std::vector<ProgramCounter>& found) {
-  const uint64_t begin = target.threads()[thread].registers.rsp & ~uint64_t{7};
-  const uint64_t size = std::min(stack_end - begin, kStackScanMax);
-  std::vector<uint64_t> words(size / 8);
+// The words of a thread's stack, from its stack pointer on.
+std::vector<uint64_t> stack_words(const StoppedTarget& target, uint64_t rsp, uint64_t stack_end) {
+  const uint64_t begin = rsp & ~uint64_t{7};
+  std::vector<uint64_t> words(std::min(stack_end - begin, kStackScanMax) / 8);
   const auto bytes = std::span(reinterpret_cast<uint8_t*>(words.data()), words.size() * 8);
-  if (words.empty() || !target.read(begin, bytes)) return;
-  const uint64_t low = intervals.front().begin;
-  const uint64_t high = intervals.back().end;
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i] < low || words[i] >= high || !is_inside(intervals, words[i])) continue;
-    const uint64_t at = begin + i * 8;
-    if (is_frame(target, at)) found.push_back({words[i], thread, at});
-  }
+  if (words.empty() || !target.read(begin, bytes)) return {};
+  return words;
 }
 
-// What the main thread's stack has left behind: memory below the stack pointer and its red zone, as
-// after a jump out of a signal handler. Known of this mapping alone: others may hold several
-// stacks. Empty when no thread runs on it now.
-AddressInterval below_main_stack(std::span<const StoppedThread> threads,
-                                 std::span<const target::Mapping> maps) {
-  const auto stack = std::find_if(maps.begin(), maps.end(),
-                                  [](const target::Mapping& map) { return map.path == "[stack]"; });
-  if (stack == maps.end()) return {};
-  for (const StoppedThread& thread : threads) {
-    const uint64_t rsp = thread.registers.rsp;
-    if (stack->contains(rsp)) return {stack->start, std::max(stack->start, rsp - kRedZoneBytes)};
-  }
-  return {};
+const target::Mapping* mapping_of(std::span<const target::Mapping> maps, uint64_t address) {
+  const auto map =
+      std::upper_bound(maps.begin(), maps.end(), address,
+                       [](uint64_t wanted, const target::Mapping& m) { return wanted < m.end; });
+  return map != maps.end() && map->contains(address) ? &*map : nullptr;
 }
+
+// What a handler that has ended, or jumped out, leaves behind still looks like a frame, until
+// something else is written there.
+class Remains {
+ public:
+  Remains(const StoppedTarget& target, std::span<const StoppedThread> threads,
+          std::span<const target::Mapping> maps)
+      : target_(target), threads_(threads), maps_(maps) {}
+
+  [[nodiscard]] bool has(const SignalFrame& frame) const {
+    return contains(frame.alternate_stack, frame.address) ? is_on_idle_stack(frame)
+                                                          : is_below_a_stack(frame.address);
+  }
+
+ private:
+  // Nobody is on the alternate stack, or only above the frame: the kernel puts the next one over
+  // it (Linux, include/linux/sched/signal.h: on_sig_stack). A handler that has left the stack for a
+  // while, and will come back, has an address in it.
+  [[nodiscard]] bool is_on_idle_stack(const SignalFrame& frame) const {
+    const AddressInterval& stack = frame.alternate_stack;
+    bool is_in_use = false;
+    for (const StoppedThread& thread : threads_) {
+      if (!contains(stack, thread.registers.rsp)) continue;
+      if (frame.address >= thread.registers.rsp - kRedZoneBytes) return false;
+      is_in_use = true;
+    }
+    return is_in_use || std::none_of(threads_.begin(), threads_.end(), [&](const auto& thread) {
+             return knows_a_place_in(thread, stack);
+           });
+  }
+
+  [[nodiscard]] bool knows_a_place_in(const StoppedThread& thread,
+                                      const AddressInterval& stack) const {
+    const auto is_inside = [&](uint64_t word) { return word > stack.begin && word < stack.end; };
+    std::array<uint64_t, sizeof thread.registers / sizeof(uint64_t)> registers{};
+    std::memcpy(registers.data(), &thread.registers, sizeof registers);
+    if (std::any_of(registers.begin(), registers.end(), is_inside)) return true;
+    const target::Mapping* const map = mapping_of(maps_, thread.registers.rsp);
+    if (map == nullptr) return false;
+    const auto words = stack_words(target_, thread.registers.rsp, map->end);
+    return std::any_of(words.begin(), words.end(), is_inside);
+  }
+
+  // Below the stack pointer and its red zone, where the mapping is one thread's stack.
+  [[nodiscard]] bool is_below_a_stack(uint64_t address) const {
+    const target::Mapping* const map = mapping_of(maps_, address);
+    return map != nullptr &&
+           std::any_of(threads_.begin(), threads_.end(), [&](const StoppedThread& thread) {
+             const uint64_t rsp = thread.registers.rsp;
+             return map->contains(rsp) && is_stack_of(*map, thread) &&
+                    address < rsp - kRedZoneBytes;
+           });
+  }
+
+  // The main thread's is the kernel's; the C libraries put what fs points to at the top of the
+  // stacks that they make. Other mappings may hold several stacks.
+  static bool is_stack_of(const target::Mapping& map, const StoppedThread& thread) {
+    constexpr uint64_t kThreadBlockMax = 8192;
+    const uint64_t block = thread.registers.fs_base;
+    return map.path == "[stack]" || (map.contains(block) && map.end - block < kThreadBlockMax);
+  }
+
+  const StoppedTarget& target_;
+  std::span<const StoppedThread> threads_;
+  std::span<const target::Mapping> maps_;
+};
 
 }  // namespace
 
@@ -88,26 +161,29 @@ std::vector<ProgramCounter> find_program_counters(StoppedTarget& target,
   std::vector<ProgramCounter> found;
   if (intervals.empty()) return found;
   const auto threads = target.threads();
+  const Remains remains(target, threads, maps);
+  const auto add_frame = [&](uint64_t value, size_t thread, uint64_t saved_at) {
+    if (!is_inside(intervals, value)) return;
+    const auto frame = frame_of(target, saved_at);
+    if (frame && !remains.has(*frame)) found.push_back({value, thread, saved_at});
+  };
   for (size_t i = 0; i < threads.size(); ++i) {
     const uint64_t rip = threads[i].registers.rip;
     if (is_inside(intervals, rip)) found.push_back({rip, i, 0});
     const uint64_t rsp = threads[i].registers.rsp;
-    const auto stack =
-        std::upper_bound(maps.begin(), maps.end(), rsp,
-                         [](uint64_t wanted, const target::Mapping& m) { return wanted < m.end; });
-    if (stack != maps.end() && stack->contains(rsp)) {
-      scan_stack(target, i, stack->end, intervals, found);
-    }
+    const target::Mapping* const stack = mapping_of(maps, rsp);
+    if (stack == nullptr) continue;
+    const auto words = stack_words(target, rsp, stack->end);
+    for (size_t word = 0; word < words.size(); ++word)
+      add_frame(words[word], i, (rsp & ~uint64_t{7}) + word * 8);
   }
-  const AddressInterval dead = below_main_stack(threads, maps);
   for (const uint64_t at : resting) {
-    if (at >= dead.begin && at < dead.end) continue;
     uint64_t value = 0;
     const auto bytes = std::span(reinterpret_cast<uint8_t*>(&value), sizeof value);
     const auto same = [&](const ProgramCounter& c) { return c.saved_at == at; };
-    const bool counts = target.read(at, bytes) && is_inside(intervals, value) &&
-                        is_frame(target, at) && std::none_of(found.begin(), found.end(), same);
-    if (counts) found.push_back({value, kNoThread, at});
+    if (std::none_of(found.begin(), found.end(), same) && target.read(at, bytes)) {
+      add_frame(value, kNoThread, at);
+    }
   }
   return found;
 }

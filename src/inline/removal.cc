@@ -128,10 +128,8 @@ Expected<DetachReport> Removal::run(StoppedTarget& target) {
   report_ = {};
   maps_ = CLEW_TRY(target::read_memory_map(target.pid()));
   CLEW_TRY(restore_text(target));
-  if (!CLEW_TRY(drain(target))) {
-    report_.residue = true;
-    report_.residue_reason = "a thread or a signal handler is still inside a probe";
-  }
+  report_.residue = !CLEW_TRY(drain(target));
+  if (!report_.residue) report_.residue_reason.clear();
   if (request_.everything && report_.foreign_patches != 0) {
     report_.residue = true;
     report_.residue_reason = "somebody else changed text that Clew had patched";
@@ -222,11 +220,27 @@ Expected<std::optional<std::vector<size_t>>> Removal::move_out(StoppedTarget& ta
       CLEW_TRY(set_program_counter(target, counter, *out));
       continue;
     }
+    report_.residue_reason = who_stays(target, counter);
     if (counter.thread == kNoThread) return std::nullopt;
     const bool known = std::find(running.begin(), running.end(), counter.thread) != running.end();
     if (!known) running.push_back(counter.thread);
   }
   return running;
+}
+
+std::string Removal::who_stays(StoppedTarget& target, const ProgramCounter& counter) const {
+  const auto layer = journal_.layer_at(counter.value);
+  const std::string place = layer ? fmt::format("the probe at {:#x}, byte {}",
+                                                journal_.site(journal_.layer(*layer).site).address,
+                                                counter.value - journal_.layer(*layer).address)
+                                  : fmt::format("code that probes share ({:#x})", counter.value);
+  if (counter.thread == kNoThread) {
+    return fmt::format("a signal handler that nobody runs has interrupted {}", place);
+  }
+  const pid_t tid = target.threads()[counter.thread].tid;
+  return counter.saved_at == 0
+             ? fmt::format("thread {} is still in {}", tid, place)
+             : fmt::format("a signal handler of thread {} has interrupted {}", tid, place);
 }
 
 // Moves threads out, lets those that cannot be moved run on until they can. True when none is left

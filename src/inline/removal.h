@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -58,6 +59,8 @@ class Removal {
   void restore_site(TextImage& text, const Change& change);
   [[nodiscard]] bool is_ours(const TextImage& text, const Change& change, uint32_t patch) const;
   Expected<std::optional<std::vector<size_t>>> move_out(StoppedTarget& target);
+  // For the user.
+  [[nodiscard]] std::string who_stays(StoppedTarget& target, const ProgramCounter& counter) const;
   Expected<bool> drain(StoppedTarget& target);
   [[nodiscard]] std::optional<uint64_t> way_out(uint64_t pc) const;
   [[nodiscard]] std::optional<uint64_t> way_out_of(const abi::LayerRecord& layer,

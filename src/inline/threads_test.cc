@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads at awkward places: inside windows, in signal handlers, in the loader; and users without
 // privileges.
+#include <algorithm>
 #include <csignal>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
@@ -39,23 +41,46 @@ class AwkwardThreads : public testing::Test {
     return std::move(*attachment);
   }
 
-  // Lets the main thread run the command until it stands inside the first window of work(), then
-  // lets go of it with a signal.
-  void stop_inside_window(const std::string& command, uint64_t begin, uint64_t end, int signal) {
-    const pid_t pid = victim_.pid();
+  // Lets the thread run the command until it has stood `times` times behind `begin` and before
+  // `end`, then lets go of it with a signal.
+  void stop_inside(pid_t thread, const std::string& command, uint64_t begin, uint64_t end,
+                   int signal, int times = 1) {
     int status = 0;
-    ASSERT_EQ(ptrace(PTRACE_ATTACH, pid, nullptr, nullptr), 0);
-    ASSERT_EQ(waitpid(pid, &status, 0), pid);
+    ASSERT_EQ(ptrace(PTRACE_ATTACH, thread, nullptr, nullptr), 0);
+    ASSERT_EQ(waitpid(thread, &status, __WALL), thread);
     victim_.send(command);
     user_regs_struct registers = {};
     for (int step = 0; step < 20'000; ++step) {
-      ASSERT_EQ(ptrace(PTRACE_SINGLESTEP, pid, nullptr, nullptr), 0);
-      ASSERT_EQ(waitpid(pid, &status, 0), pid);
-      ptrace(PTRACE_GETREGS, pid, nullptr, &registers);
-      if (registers.rip > begin && registers.rip < end) break;
+      ASSERT_EQ(ptrace(PTRACE_SINGLESTEP, thread, nullptr, nullptr), 0);
+      ASSERT_EQ(waitpid(thread, &status, __WALL), thread);
+      ptrace(PTRACE_GETREGS, thread, nullptr, &registers);
+      if (registers.rip > begin && registers.rip < end && --times == 0) break;
     }
-    ASSERT_TRUE(registers.rip > begin && registers.rip < end);
-    ptrace(PTRACE_DETACH, pid, nullptr, reinterpret_cast<void*>(static_cast<intptr_t>(signal)));
+    ASSERT_EQ(times, 0);
+    ptrace(PTRACE_DETACH, thread, nullptr, reinterpret_cast<void*>(static_cast<intptr_t>(signal)));
+  }
+  void stop_inside_window(const std::string& command, uint64_t begin, uint64_t end, int signal) {
+    stop_inside(victim_.pid(), command, begin, end, signal);
+  }
+
+  // Lets the thread run the command into a probe, where only running on leads out, and no further
+  // without the signal.
+  void stop_inside_probe(pid_t thread, const std::string& command, int signal) {
+    const auto maps = target::read_memory_map(victim_.pid());
+    ASSERT_TRUE(maps.has_value());
+    const auto code = std::find_if(maps->begin(), maps->end(), [](const target::Mapping& map) {
+      return map.executable && map.path.find("memfd:") != std::string::npos;
+    });
+    ASSERT_NE(code, maps->end());
+    constexpr int kInsideTheBody = 3;
+    stop_inside(thread, command, code->start, code->end, signal, kInsideTheBody);
+  }
+
+  // A handler of the thread interrupts a probe, and returns; what is left of its frame is memory.
+  void leave_a_frame_of_a_probe(pid_t thread, const std::string& command) {
+    stop_inside_probe(thread, command, SIGUSR1);
+    ASSERT_EQ(victim_.read_line(), "handler");
+    EXPECT_EQ(victim_.ask("go"), "5050");
   }
 
   Victim victim_;
@@ -103,6 +128,49 @@ TEST_F(AwkwardThreads, ACoroutineThatRestsInsideAWindowGoesOnInItsCopy) {
   EXPECT_EQ(report->windows, 1U);
   EXPECT_EQ(victim_.ask("resume"), "5050");
   EXPECT_EQ(cell(attachment, 0), 99U);
+}
+
+TEST_F(AwkwardThreads, ACoroutineThatRestsInsideAProbeKeepsItsCode) {
+  Attachment attachment = open();
+  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+  ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
+  stop_inside_probe(victim_.pid(), "coroutine 100", SIGUSR2);
+  ASSERT_EQ(victim_.read_line(), "suspended");
+  const auto report = attachment.detach();
+  ASSERT_TRUE(report.has_value());
+  EXPECT_TRUE(report->residue);
+  const uint64_t site = module_->address_of("short_work") + module_->load_bias;
+  EXPECT_NE(report->residue_reason.find(fmt::format("the probe at {:#x}", site)), std::string::npos)
+      << report->residue_reason;
+  EXPECT_TRUE(changed_text(victim_.pid()).empty());
+  EXPECT_EQ(victim_.ask("resume"), "5050");
+}
+
+TEST_F(AwkwardThreads, WhatAHandlerLeftOnItsStackHoldsNobodyUp) {
+  EXPECT_EQ(victim_.ask_number("elsewhere"), 0);
+  Attachment attachment = open();
+  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+  ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
+  leave_a_frame_of_a_probe(victim_.pid(), "short 100");
+  EXPECT_EQ(cell(attachment, 0), 100U);
+  const auto report = attachment.detach();
+  ASSERT_TRUE(report.has_value());
+  EXPECT_FALSE(report->residue) << report->residue_reason;
+  EXPECT_TRUE(changed_text(victim_.pid()).empty());
+}
+
+TEST_F(AwkwardThreads, WhatAHandlerLeftBelowAThreadsStackHoldsNobodyUp) {
+  const auto worker = static_cast<pid_t>(victim_.ask_number("worker"));
+  ASSERT_GT(worker, 0);
+  Attachment attachment = open();
+  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+  ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
+  leave_a_frame_of_a_probe(worker, "work 100");
+  EXPECT_EQ(cell(attachment, 0), 100U);
+  const auto report = attachment.detach();
+  ASSERT_TRUE(report.has_value());
+  EXPECT_FALSE(report->residue) << report->residue_reason;
+  EXPECT_TRUE(changed_text(victim_.pid()).empty());
 }
 
 TEST_F(AwkwardThreads, SystemCallsThatBlockAreNotInterrupted) {

@@ -204,6 +204,55 @@ static void handle(int signal) {
   }
 }
 
+// From now on the handler runs on a stack of its own.
+static int handle_elsewhere(void) {
+  static char room[65536];
+  const stack_t stack = {.ss_sp = room, .ss_size = sizeof room};
+  struct sigaction action = {.sa_handler = handle, .sa_flags = SA_ONSTACK};
+  return sigaltstack(&stack, NULL) | sigaction(SIGUSR1, &action, NULL);
+}
+
+// A thread that does one piece of work and then rests, with what signals left below its stack.
+static atomic_int worker_turn;
+static atomic_int worker_thread;
+static long worker_total;
+static long worker_count;
+
+static void wait_for_turn(int turn) {
+  for (int now; (now = atomic_load(&worker_turn)) != turn;)
+    syscall(SYS_futex, &worker_turn, FUTEX_WAIT, now, NULL, NULL, 0);
+}
+
+static void give_turn(int turn) {
+  atomic_store(&worker_turn, turn);
+  syscall(SYS_futex, &worker_turn, FUTEX_WAKE, 2, NULL, NULL, 0);
+}
+
+static void* worker_main(void* unused) {
+  atomic_store(&worker_thread, (int)syscall(SYS_gettid));
+  give_turn(1);
+  wait_for_turn(2);
+  for (long i = 0; i < worker_count; ++i)
+    worker_total += short_work(i);
+  give_turn(3);
+  wait_for_turn(4);
+  return unused;
+}
+
+static int start_worker(void) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, worker_main, NULL) != 0) return -1;
+  wait_for_turn(1);
+  return atomic_load(&worker_thread);
+}
+
+static long let_worker(long count) {
+  worker_count = count;
+  give_turn(2);
+  wait_for_turn(3);
+  return worker_total;
+}
+
 // A coroutine that SIGUSR2 switches away from, wherever it is; its signal frame stays on its stack.
 static ucontext_t main_context;
 static ucontext_t coroutine_context;
@@ -372,6 +421,12 @@ int main(int argc, char** argv) {
       for (long i = 0; i < a; ++i)
         total += short_work(i);
       printf("%ld\n", total);
+    } else if (strcmp(word, "elsewhere") == 0) {
+      printf("%d\n", handle_elsewhere());
+    } else if (strcmp(word, "worker") == 0) {
+      printf("%d\n", start_worker());
+    } else if (strcmp(word, "work") == 0) {
+      printf("%ld\n", let_worker(a));
     } else if (strcmp(word, "coroutine") == 0) {
       start_coroutine(a);
       printf("%s\n", coroutine_total == a * (a + 1) / 2 ? "done" : "suspended");
