@@ -23,7 +23,7 @@
 namespace clew::abi {
 
 inline constexpr uint64_t kJournalMagic = 0x314e4a4552415743;  // "CWAREJN1", little endian.
-inline constexpr uint32_t kJournalVersion = 2;
+inline constexpr uint32_t kJournalVersion = 3;
 inline constexpr uint32_t kExtentsMax = 64;
 inline constexpr uint32_t kSitesMax = 1U << 17;
 inline constexpr uint32_t kLayersMax = 1U << 18;
@@ -69,7 +69,8 @@ struct SiteRecord {
   uint8_t window_class;
   uint8_t falls_through;
   uint8_t instruction_count;
-  uint8_t reserved[4];
+  uint8_t kept_bytes;  // Of the first instruction, when it stays and the jump is behind it.
+  uint8_t reserved[3];
   int32_t hop_delta;  // 0 = none.
   uint8_t hop_original[8];
   uint32_t reserved2;
@@ -104,7 +105,7 @@ struct LayerRecord {
   uint64_t address;
   uint32_t with_points;  // Bit i: instruction i has a probe (own points or a link slot).
   uint32_t with_links;   // Bit i: its first 5 bytes are a link slot.
-  uint32_t conditional;  // Bit i: it has points on the taken side of a branch.
+  uint32_t conditional;  // Bit i: it has points behind it, which lie inside its copy.
   uint32_t back_offset;  // The jump back to the end of the window; 0 = none.
   uint32_t patch_count;
   uint32_t reserved;

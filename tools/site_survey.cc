@@ -62,8 +62,12 @@ void print_refusals(const Plan& plan, size_t functions, RequestKind kind) {
 
 void print_windows(const Plan& plan) {
   std::array<size_t, 3> classes{};
-  for (const auto& window : plan.windows)
+  size_t keeping = 0;
+  for (const auto& window : plan.windows) {
     ++classes[static_cast<size_t>(window.window_class)];
+    if (window.kept_bytes != 0) ++keeping;
+  }
+  fmt::print("  windows that keep their first instruction  {}\n", keeping);
   fmt::print("  windows  {} own bytes, {} with padding, {} by a short jump; {} points\n",
              classes[0], classes[1], classes[2], plan.points.size());
 }

@@ -101,8 +101,15 @@ Comparison Differ::compare() {
   if (copy->bytes.size() > kPage) return {"too long"};
   std::memcpy(reinterpret_cast<void*>(destination), copy->bytes.data(), copy->bytes.size());
   // The copy stands alone: it must reach the instruction behind the window, not the window.
-  std::memset(reinterpret_cast<void*>(window_.address), kInt3, window_.size_bytes);
-  Outcome actual = sandbox_.run(destination, registers);
+  std::memset(reinterpret_cast<void*>(window_.jump_address()), kInt3,
+              window_.size_bytes - window_.kept_bytes);
+  // But for what stays, and the jump behind it.
+  const bool keeps = window_.kept_bytes != 0;
+  if (keeps) {
+    std::memcpy(reinterpret_cast<void*>(window_.jump_address()),
+                copy->patches[0].replacement.data(), kJumpSizeBytes);
+  }
+  Outcome actual = sandbox_.run(keeps ? window_.address : destination, registers);
   actual.address = original_address(actual.address, destination, *copy);
   if (actual.signal != expected.signal) {
     return {"signal " + std::to_string(actual.signal) + " for " + std::to_string(expected.signal)};

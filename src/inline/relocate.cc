@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "inline/decode.h"
+#include "inline/kept_instruction.h"
 
 namespace clew::inline_ {
 
@@ -27,6 +28,7 @@ class Writer {
       : window_(window), points_(points), placement_(placement), emit_(emit) {}
 
   Expected<Relocated> run() {
+    CLEW_TRY(put_head());
     for (unsigned i = 0; i < window_.instructions.size(); ++i)
       CLEW_TRY(write_instruction(i));
     if (window_.falls_through) {
@@ -41,6 +43,19 @@ class Writer {
  private:
   [[nodiscard]] uint32_t offset() const { return static_cast<uint32_t>(result_.bytes.size()); }
   [[nodiscard]] uint64_t here() const { return placement_.destination + result_.bytes.size(); }
+
+  // lea rsp, [rsp + n]: takes back what the instruction that stays has done.
+  Expected<void> put_head() {
+    if (window_.kept_bytes == 0) return {};
+    const auto kept = kept_instruction(std::span(window_.original).first(window_.kept_bytes));
+    if (!kept || kept->length != window_.kept_bytes) {
+      return fail(ErrorCode::Refused, "the window keeps an instruction that cannot stay");
+    }
+    if (kept->stack_bytes == 0) return {};
+    put(std::array<uint8_t, 4>{0x48, 0x8d, 0xa4, 0x24});
+    put_field(kept->stack_bytes, 4);
+    return {};
+  }
 
   Expected<void> write_instruction(unsigned index) {
     Boundary boundary{.window_offset = window_.instructions[index].offset,
@@ -241,9 +256,10 @@ class Writer {
 
   Expected<void> make_patches() {
     const bool hop = window_.window_class == WindowClass::ShortJump;
-    const uint64_t jump_address = hop ? window_.hop_address : window_.address;
+    const uint64_t jump_address = hop ? window_.hop_address : window_.jump_address();
     Patch jump{.address = jump_address + placement_.load_bias, .size_bytes = kJumpSizeBytes};
-    const uint8_t* before = hop ? window_.hop_original.data() : window_.original.data();
+    const uint8_t* before =
+        hop ? window_.hop_original.data() : window_.original.data() + window_.kept_bytes;
     std::copy_n(before, kJumpSizeBytes, jump.original.begin());
     const uint32_t field =
         CLEW_TRY(displacement(placement_.destination, jump.address + kJumpSizeBytes));

@@ -4,6 +4,7 @@
 // end. Bytes are copied and fields patched; nothing is ever re-encoded (Zydis 4.0 drops prefixes).
 //
 //   displaced            becomes
+//   what stays in place  [lea rsp, [rsp + n] in front of all, which takes it back] the same bytes
 //   [rip + x] operands   the same bytes with another displacement
 //   jmp / jcc rel8       jmp / jcc rel32; with a point on its taken side:
 //                        jncc over ; probe ; jmp target ; over:
@@ -61,7 +62,9 @@ struct Placement {
 };
 
 // `points` are Plan::points_of(window). The size of the result does not depend on the placement.
-// Errors: Limit when something is out of rel32 reach; whatever the emitter says.
+// Errors: Limit when something is out of rel32 reach; Refused when the window keeps an instruction
+// that cannot stay (windows are made from a journal that anybody may write); whatever the emitter
+// says.
 Expected<Relocated> relocate(const Window& window, std::span<const Point> points,
                              const Placement& placement, const ProbeEmitter& emit);
 

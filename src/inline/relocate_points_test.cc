@@ -105,8 +105,9 @@ TEST_F(Points, PatchesLeadToTheCopyAndKnowTheOriginal) {
   ASSERT_TRUE(copy);
   ASSERT_EQ(copy->patches.size(), 1U);
   const Patch& patch = copy->patches[0];
-  EXPECT_EQ(patch.address, at(points_case));
-  EXPECT_TRUE(std::equal(points_case, points_case + 5, patch.original.begin()));
+  constexpr unsigned kKept = 2;  // The first instruction.
+  EXPECT_EQ(patch.address, at(points_case) + kKept);
+  EXPECT_TRUE(std::equal(points_case + kKept, points_case + kKept + 5, patch.original.begin()));
   EXPECT_EQ(patch.replacement[0], 0xe9);
   const auto distance = signed_field(patch.replacement, 1, 4);
   EXPECT_EQ(patch.address + 5 + static_cast<uint64_t>(distance), destination);

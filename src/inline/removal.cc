@@ -266,7 +266,7 @@ std::optional<uint64_t> Removal::way_out(uint64_t pc) const {
 
 std::optional<uint64_t> Removal::way_out_of(const abi::LayerRecord& layer, uint64_t pc) const {
   const abi::SiteRecord& site = journal_.site(layer.site);
-  if (pc == layer.address) return site.address;  // Nothing has run yet.
+  if (pc == layer.address) return site.address + site.kept_bytes;  // Nothing has run yet.
   for (uint32_t i = 0; i < site.instruction_count; ++i) {
     if (pc == layer.address + layer.instructions[i].copy) return continue_at(layer, i);
   }

@@ -22,6 +22,8 @@ bool is_sound(const abi::SiteRecord& record) {
   }
   return record.state != abi::SiteState::Free && record.size_bytes != 0 &&
          record.size_bytes <= kWindowSizeMax && record.address < kUserEnd &&
+         (record.kept_bytes == 0 || record.kept_bytes == record.instructions[0].length) &&
+         record.kept_bytes < record.size_bytes &&
          record.window_class <= static_cast<uint8_t>(WindowClass::ShortJump) &&
          record.instruction_count <= abi::kWindowInstructionsMax;
 }
@@ -259,6 +261,7 @@ abi::SiteRecord record_of(const Window& window, uint64_t load_bias) {
   record.load_bias = load_bias;
   record.size_bytes = window.size_bytes;
   record.window_class = static_cast<uint8_t>(window.window_class);
+  record.kept_bytes = window.kept_bytes;
   record.falls_through = window.falls_through ? 1 : 0;
   record.instruction_count = static_cast<uint8_t>(window.instructions.size());
   if (window.window_class == WindowClass::ShortJump) {
@@ -284,6 +287,7 @@ Window window_of(const abi::SiteRecord& record) {
   window.address = record.address - record.load_bias;
   window.size_bytes = record.size_bytes;
   window.window_class = static_cast<WindowClass>(record.window_class);
+  window.kept_bytes = record.kept_bytes;
   window.falls_through = record.falls_through != 0;
   const auto far = [&](int32_t distance) {
     return window.address + static_cast<uint64_t>(int64_t{distance});
@@ -315,6 +319,7 @@ bool is_mapped_as_recorded(std::span<const target::Mapping> maps, const abi::Sit
 bool same_window(const abi::SiteRecord& record, const Window& window) {
   return record.size_bytes == window.size_bytes &&
          record.window_class == static_cast<uint8_t>(window.window_class) &&
+         record.kept_bytes == window.kept_bytes &&
          record.instruction_count == window.instructions.size() &&
          std::equal(window.original.begin(), window.original.begin() + window.size_bytes,
                     record.original);

@@ -3,6 +3,9 @@
 // First without bodies, at its final address, so that each body's address is known; the verified
 // bodies are filled in later and change no other byte.
 //
+//   [lea rsp, [rsp + n]]   once, in front of all, when the first instruction stays in its place and
+//                          has moved rsp (kept_instruction.h)
+//
 //   stub, unguarded                     stub, guarded
 //     [lea rsp,[rsp-128] ; pushfq ; cld]  offset points only
 //     push r10                            push r10

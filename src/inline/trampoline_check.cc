@@ -64,6 +64,7 @@ class Checker {
 
   Expected<void> run() {
     const Window& window = *request_.window;
+    if (window.kept_bytes != 0) head(std::span(window.original).first(window.kept_bytes));
     for (unsigned i = 0; i < window.instructions.size(); ++i) {
       before(i);
       copy(i);
@@ -171,6 +172,7 @@ class Checker {
     expect_target(stub_call(StubCall::Loader), "the loader's hook");
     expect({0x41, 0x5a}, "the loader's hook");
   }
+  void head(std::span<const uint8_t> kept);
   void stub(const Point& point, const BodyShape& shape);
   void owner_check(SlowPath& path);
   void push_or_pop(const BodyShape& shape, bool is_push);
@@ -200,6 +202,20 @@ class Checker {
 };
 
 // --- the template (trampoline.h)
+
+// By its own reading: push r64, sub rsp with an immediate, or no change of rsp.
+void Checker::head(std::span<const uint8_t> kept) {
+  if (kept.size() != request_.window->instructions.front().length) wrong("what stays");
+  const bool is_extended = kept.size() == 2 && kept[0] == 0x41;
+  const bool pushes = kept.size() == 1U + is_extended && (kept.back() & 0xf8) == 0x50;
+  const bool subtracts = kept.size() >= 4 && kept[0] == 0x48 && kept[2] == 0xec &&
+                         (kept[1] == 0x83 || kept[1] == 0x81);
+  if (!pushes && !subtracts) return;
+  const unsigned field = kept.size() == 4 ? 1 : 4;
+  const int64_t bytes = pushes ? 8 : signed_field(kept, 3, field);
+  expect({0x48, 0x8d, 0xa4, 0x24}, "lea rsp");
+  expect_word(static_cast<uint32_t>(bytes), "lea rsp");
+}
 
 void Checker::owner_check(SlowPath& path) {
   if (environment_.fs_base_instruction) {
@@ -410,7 +426,7 @@ Expected<void> check_patches(const TrampolineRequest& request, std::span<const P
     return is_here && bytes[0] == opcode &&
            patch.address + size + static_cast<uint64_t>(signed_field(bytes, 1, field_bytes)) == to;
   };
-  const uint64_t hop = has_hop ? window.hop_address : window.address;
+  const uint64_t hop = has_hop ? window.hop_address : window.jump_address();
   const bool is_right =
       patches.size() == (has_hop ? 2 : 1) &&
       leads(patches[0], hop, kJump, 4, request.destination) &&

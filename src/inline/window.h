@@ -3,11 +3,10 @@
 // and the points inside them where probes run.
 //
 // A *window* is a run of whole instructions that is executed from a copy in the arena. At its first
-// byte stands a jump: 5 bytes to the arena, or 2 bytes to a dead place nearby that holds the 5-byte
-// jump. Invariants, which the planner proves and the fuzzer checks:
-//   - no branch, landing pad, code pointer or return address leads to an overwritten byte other
-//   than
-//     the first;
+// byte, or behind its first instruction (kept_instruction.h), stands a jump: 5 bytes to the arena,
+// or 2 bytes to a dead place nearby that holds the 5-byte jump. Invariants, which the planner
+// proves and the fuzzer checks:
+//   - no branch, landing pad, code pointer or return address leads to a byte behind the first;
 //   - all instructions are of one function, none is a system call, a trap or undecodable;
 //   - windows of one plan overlap neither each other nor each other's hops.
 //
@@ -63,11 +62,14 @@ struct Window {
   uint64_t address = 0;
   uint8_t size_bytes = 0;  // Whole displaced instructions, without padding.
   WindowClass window_class = WindowClass::OwnBytes;
+  uint8_t kept_bytes = 0;     // OwnBytes only: of the first instruction, when it stays.
   bool falls_through = true;  // Control may reach address + size_bytes.
   uint64_t hop_address = 0;   // ShortJump only.
   std::vector<Displaced> instructions;
   std::array<uint8_t, kWindowSizeMax> original{};  // max(size_bytes, bytes overwritten) of them.
   std::array<uint8_t, kJumpSizeBytes> hop_original{};  // ShortJump only.
+
+  [[nodiscard]] uint64_t jump_address() const { return address + kept_bytes; }
 };
 
 enum class PointKind : uint8_t {

@@ -49,7 +49,7 @@ bool is_call(Form form) {
 class Builder {
  public:
   Builder(const ModuleCode& code, const WindowWish& wish)
-      : code_(code), wish_(wish), needed_(overwritten_bytes(wish.window_class)) {}
+      : code_(code), wish_(wish), needed_(wish.kept_bytes + overwritten_bytes(wish.window_class)) {}
 
   tl::expected<Window, RefusalReason> run() {
     run_end_ = code_.run_end(wish_.start);
@@ -59,6 +59,7 @@ class Builder {
     }
     window_.address = wish_.start;
     window_.window_class = wish_.window_class;
+    window_.kept_bytes = wish_.kept_bytes;
     while (window_.size_bytes < needed_ || end() <= wish_.last) {
       if (!window_.falls_through) {
         if (end() <= wish_.last) return Refused(RefusalReason::BranchIntoWindow);
@@ -131,7 +132,7 @@ tl::expected<Window, RefusalReason> build_window(const ModuleCode& code, const W
 }
 
 uint64_t end_of(const Window& window) {
-  const uint64_t overwritten = overwritten_bytes(window.window_class);
+  const uint64_t overwritten = window.kept_bytes + overwritten_bytes(window.window_class);
   return window.address + std::max<uint64_t>(window.size_bytes, overwritten);
 }
 

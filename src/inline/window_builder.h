@@ -16,6 +16,7 @@ struct WindowWish {
   uint64_t start = 0;
   uint64_t last = 0;  // The window must contain the instruction at this address.
   WindowClass window_class = WindowClass::OwnBytes;
+  uint8_t kept_bytes = 0;  // Window::kept_bytes.
 };
 
 // The smallest such window of that class. A ShortJump's hop is not set.

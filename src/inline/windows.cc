@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "inline/exits.h"
+#include "inline/kept_instruction.h"
 #include "inline/stack_check.h"
 #include "inline/stack_depth.h"
 #include "inline/window_builder.h"
@@ -29,6 +30,7 @@ struct Anchor {
   PointKind kind = PointKind::Entry;
   Side side = Side::Before;
   bool tail_call = false;
+  uint8_t kept_bytes = 0;  // Of the instruction, which stays where that is possible.
   uint32_t request = 0;
   uint64_t site = 0;  // Point::address.
   Tail tail = {};
@@ -93,7 +95,12 @@ class Resolver {
       site = behind_stack_check(code_, address).value_or(0);
       if (site == 0) return refuse(RefusalReason::EntryIsLoopHead, address);
     }
-    anchors.push_back({.address = site, .kind = PointKind::Entry, .request = index_, .site = site});
+    const auto kept = kept_instruction(code_.text_from(site));
+    anchors.push_back({.address = site,
+                       .kind = PointKind::Entry,
+                       .kept_bytes = site == address && kept ? kept->length : uint8_t{0},
+                       .request = index_,
+                       .site = site});
   }
 
   void resolve_exits(uint64_t address) {
@@ -118,8 +125,13 @@ class Resolver {
     if (code_.is_unsafe(*range)) return refuse(RefusalReason::Undecodable, address);
     if (!code_.at(address)) return refuse(RefusalReason::NotAnInstruction, address);
     const uint64_t site = entry_site(code_, address);
-    anchors.push_back(
-        {.address = site, .kind = PointKind::Offset, .request = index_, .site = site});
+    // The place of a static probe: also that of others' uprobes.
+    const bool is_nop = site == address && code_.at(address)->flow == Flow::Nop;
+    anchors.push_back({.address = site,
+                       .kind = PointKind::Offset,
+                       .kept_bytes = is_nop ? code_.at(address)->length : uint8_t{0},
+                       .request = index_,
+                       .site = site});
   }
 
   const ModuleCode& code_;
@@ -155,6 +167,7 @@ class Placer {
   struct Wanted {
     uint64_t address = 0;
     bool is_entry = false;
+    uint8_t kept_bytes = 0;                          // Where there is room.
     RefusalReason reason = RefusalReason::TooShort;  // When it failed.
   };
 
@@ -165,7 +178,9 @@ class Placer {
         failed[want.address] = RefusalReason::WindowInUse;
         continue;
       }
-      if (!place(want.address)) without_room.push_back({want.address, want.is_entry, reason_});
+      if (place(want)) continue;
+      without_room.push_back(want);
+      without_room.back().reason = reason_;
     }
     for (const bool entries : {true, false}) {
       for (const Wanted& want : without_room) {
@@ -204,8 +219,11 @@ class Placer {
     windows[window.address] = std::move(window);
   }
 
-  bool place(uint64_t address) {
+  bool place(const Wanted& want) {
+    const uint64_t address = want.address;
     if (covering(address) != nullptr || reuse_installed(address)) return true;
+    const WindowWish behind = {address, address, WindowClass::OwnBytes, want.kept_bytes};
+    if (want.kept_bytes != 0 && try_at(behind, false)) return true;
     for (const WindowClass step : {WindowClass::OwnBytes, WindowClass::OwnBytesAndPadding}) {
       uint64_t start = address;
       for (unsigned i = 0; i < kInstructionsBackMax && start != 0; ++i) {
@@ -273,7 +291,7 @@ class Placer {
     if (installed_.count(left.address) != 0 || end_of(left) <= window.address) return false;
     const uint64_t last = std::max(window.address + window.instructions.back().offset,
                                    left.address + left.instructions.back().offset);
-    auto merged = build_window(code_, {left.address, last, left.window_class});
+    auto merged = build_window(code_, {left.address, last, left.window_class, left.kept_bytes});
     if (!merged || unexplained_jump_may_enter(*merged)) return false;
     merged->hop_address = left.hop_address;
     merged->hop_original = left.hop_original;
@@ -385,6 +403,7 @@ std::vector<Placer::Wanted> wanted_addresses(std::span<const Anchor> anchors) {
       wanted.push_back({.address = anchor.address});
     }
     wanted.back().is_entry |= anchor.kind == PointKind::Entry;
+    wanted.back().kept_bytes = std::max(wanted.back().kept_bytes, anchor.kept_bytes);
   }
   return wanted;
 }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Victim `firsts`: functions that differ in their first instruction, which is where others put
+// their breakpoints. Each gives expected_of() of its argument; what it does first matters to that.
+#include <stdint.h>
+
+#include "victim.h"
+
+static volatile uint64_t word = 5;
+
+// body: from rdi, with the first instruction's doing, rax = 2 * rdi + 5.
+#define FIRST(name, first, body)                                                                  \
+  VICTIM_COUNTER(name);                                                                           \
+  uint64_t name(uint64_t x, const volatile uint64_t* five);                                       \
+  __asm__(".text\n.balign 16\n.globl " #name "\n.type " #name ", @function\n" #name               \
+          ":\n"                                                                                   \
+          ".cfi_startproc\n" first "\n" body "\n  ret\n.cfi_endproc\n.size " #name ", . - " #name \
+          "\n")
+
+FIRST(first_push_one_byte, "push %rbx", "mov %rdi, %rbx\n lea 5(%rbx, %rbx), %rax\n pop %rbx");
+FIRST(first_push_two_bytes, "push %r12", "mov %rdi, %r12\n lea 5(%r12, %r12), %rax\n pop %r12");
+FIRST(first_push_argument, "push %rdi", "lea 5(%rdi), %rax\n add (%rsp), %rax\n pop %rdi");
+FIRST(first_push_rsp, "push %rsp",
+      "lea 8(%rsp), %rax\n sub (%rsp), %rax\n lea 5(%rax, %rdi, 2), %rax\n pop %rdx");
+FIRST(first_small_frame, "sub $24, %rsp",
+      "mov %rdi, 8(%rsp)\n lea 5(%rdi), %rax\n add 8(%rsp), %rax\n add $24, %rsp");
+FIRST(first_large_frame, "sub $4104, %rsp",
+      "mov %rdi, 8(%rsp)\n lea 5(%rdi), %rax\n add 8(%rsp), %rax\n add $4104, %rsp");
+FIRST(first_one_nop, "nop", "lea 5(%rdi, %rdi), %rax\n nop\n nop");
+FIRST(first_clear, "xor %eax, %eax", "add %rdi, %rax\n lea 5(%rax, %rdi), %rax\n nop");
+FIRST(first_copy, "mov %rdi, %rax", "add %rdi, %rax\n add $5, %rax\n nop");
+FIRST(first_load, "mov (%rsi), %rax", "add %rdi, %rax\n add %rdi, %rax\n nop");
+FIRST(first_test_and_branch, "test %rdi, %rdi",
+      "setz %al\n movzbl %al, %eax\n lea (%rax, %rax), %rax\n"
+      "neg %rax\n setnz %al\n movzbl %al, %eax\n sub %rax, %rax\n lea 5(%rdi, %rdi), %rax");
+FIRST(first_compare_memory, "cmpq $5, (%rsi)",
+      "sete %al\n movzbl %al, %eax\n lea 4(%rax, %rdi, 2), %rax");
+
+#define EACH(call)                                                                             \
+  call(first_push_one_byte) call(first_push_two_bytes) call(first_push_argument)               \
+      call(first_push_rsp) call(first_small_frame) call(first_large_frame) call(first_one_nop) \
+          call(first_clear) call(first_copy) call(first_load) call(first_test_and_branch)      \
+              call(first_compare_memory)
+
+static uint64_t expected_of(uint64_t x) {
+  return 2 * x + 5;
+}
+
+uint64_t victim_run(uint64_t rounds) {
+  uint64_t digest = 1;
+  for (uint64_t i = 0; i < rounds; ++i) {
+#define CALL(name)                         \
+  {                                        \
+    VICTIM_COUNT(name);                    \
+    const uint64_t value = name(i, &word); \
+    VICTIM_CHECK(value == expected_of(i)); \
+    digest = victim_mix(digest, value);    \
+  }
+    EACH(CALL)
+  }
+  return digest;
+}
+
+static void print_addresses(uint64_t unused) {
+  (void)unused;
+#define PRINT(name) victim_print(#name, (uint64_t) & (name));
+  EACH(PRINT)
+}
+
+const struct VictimCommand victim_commands[] = {{"addresses", print_addresses}, {0}};
