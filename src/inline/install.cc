@@ -154,14 +154,22 @@ class Installer {
       }
       return true;
     }
-    if (!text.equals(window.site.address, {window.site.original, window.site.size_bytes})) {
-      return false;
-    }
+    if (!window_is_expected(text, window.site)) return false;
     return std::all_of(
         window.trampoline.patches.begin(), window.trampoline.patches.end(),
         [&](const Patch& patch) {
           return text.equals(patch.address, {patch.original.data(), patch.size_bytes});
         });
+  }
+
+  // Where the first instruction stays, a uprobe or a breakpoint may stand on it: whoever takes the
+  // trap does the instruction and goes on behind it.
+  static bool window_is_expected(const TextImage& text, const abi::SiteRecord& site) {
+    constexpr uint8_t kInt3 = 0xcc;
+    const std::span<const uint8_t> original(site.original, site.size_bytes);
+    const bool trapped = site.kept_bytes != 0 && text.equals(site.address, {&kInt3, 1});
+    const size_t from = trapped ? 1 : 0;
+    return text.equals(site.address + from, original.subspan(from));
   }
 
   // Offset in the window of the instruction at which a program counter stands.

@@ -182,32 +182,44 @@ TEST(Company, OfAUprobeOnTheSameLandingPadCountsExactly) {
 
 // The kernel executes the first instruction elsewhere and goes on behind it: there stands our jump,
 // and the instruction where it was. Whoever comes and leaves first.
-TEST(Company, OfLaterUprobesOnTheSameFunctionsCountsExactly) {
+void expect_company_of_uprobes(bool uprobes_come_first, bool uprobes_leave_first) {
   const std::string name = "firsts";
-  for (const bool uprobes_leave_first : {true, false}) {
-    for (const Uprobe::Kind kind : {Uprobe::Kind::Entry, Uprobe::Kind::Return}) {
-      Victim victim(name);
-      const uint64_t expected = untraced_result(name, kRounds);
-      const Numbers addresses = victim.ask("addresses 0");
-      Tracer tracer = Tracer::attach(victim.pid(), entries_and_returns_of(name + "!first_*"));
-      std::map<std::string, Uprobe> probes;
+  for (const Uprobe::Kind kind : {Uprobe::Kind::Entry, Uprobe::Kind::Return}) {
+    Victim victim(name);
+    const uint64_t expected = untraced_result(name, kRounds);
+    const Numbers addresses = victim.ask("addresses 0");
+    std::map<std::string, Uprobe> probes;
+    const auto add_probes = [&] {
       for (const auto& [function, address] : addresses)
         probes.try_emplace(function, victim.pid(), address, kind);
-      NEED_UPROBE(probes.begin()->second);
-      EXPECT_EQ(victim.run(kRounds), expected);
-      const Numbers truth = victim.counts();
-      for (const auto& [function, probe] : probes)
-        EXPECT_EQ(probe.hits(), truth.at(function)) << function;
-      if (uprobes_leave_first) probes.clear();
-      Report report = tracer.finish();
-      for (const auto& [function, address] : addresses)
-        EXPECT_EQ(report.calls()[function], 2 * truth.at(function)) << function << report.error;
-      EXPECT_EQ(victim.run(kRounds), expected);
-      probes.clear();
-      expect_text_equals_file(victim.pid());
-      EXPECT_EQ(victim.run(kRounds), expected);
-    }
+    };
+    if (uprobes_come_first) add_probes();
+    Tracer tracer = Tracer::attach(victim.pid(), entries_and_returns_of(name + "!first_*"));
+    add_probes();
+    NEED_UPROBE(probes.begin()->second);
+    EXPECT_EQ(victim.run(kRounds), expected);
+    const Numbers truth = victim.counts();
+    for (const auto& [function, probe] : probes)
+      EXPECT_EQ(probe.hits(), truth.at(function)) << function;
+    if (uprobes_leave_first) probes.clear();
+    Report report = tracer.finish();
+    for (const auto& [function, address] : addresses)
+      EXPECT_EQ(report.calls()[function], 2 * truth.at(function)) << function << report.error;
+    EXPECT_EQ(victim.run(kRounds), expected);
+    probes.clear();
+    expect_text_equals_file(victim.pid());
+    EXPECT_EQ(victim.run(kRounds), expected);
   }
+}
+
+TEST(Company, OfLaterUprobesOnTheSameFunctionsCountsExactly) {
+  expect_company_of_uprobes(false, true);
+  expect_company_of_uprobes(false, false);
+}
+
+TEST(Company, OfEarlierUprobesOnTheSameFunctionsCountsExactly) {
+  expect_company_of_uprobes(true, true);
+  expect_company_of_uprobes(true, false);
 }
 
 // --- a profiler ----------------------------------------------------------------------------------
