@@ -66,6 +66,12 @@ inline uint64_t fs_self() {
   return self;
 }
 
+inline uint64_t stack_pointer() {
+  uint64_t pointer = 0;
+  asm volatile("mov %%rsp, %0" : "=r"(pointer));
+  return pointer;
+}
+
 inline void pause() {
   asm volatile("pause");
 }

@@ -54,7 +54,9 @@ extern "C" {
 // BuiltinInteger and BuiltinString: src/kernel/to_bpf.cc chooses the function by the constant in
 // r2.
 uint64_t d_builtin_argument(DWindow* w, uint64_t builtin) {
-  return w->header.arguments[masked(builtin - static_cast<uint64_t>(DBuiltin::Arg0), 0xF)];
+  constexpr uint64_t kArguments = sizeof w->header.arguments / sizeof w->header.arguments[0];
+  const uint64_t index = masked(builtin - static_cast<uint64_t>(DBuiltin::Arg0), 0xF);
+  return index < kArguments ? w->header.arguments[index] : 0;
 }
 uint64_t d_builtin_cpu(DWindow*) {
   return processor();

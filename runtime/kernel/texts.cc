@@ -42,6 +42,10 @@ extern "C" {
 
 namespace {
 
+// A start of substr() that is further before the text's begin than any count reaches, but so that
+// sums with it do not overflow.
+inline constexpr int64_t kBeforeAll = -(int64_t{1} << 62);
+
 // strtok()'s text is kept outside of D's part of the window.
 [[gnu::always_inline]] inline uint64_t token_byte(DWindow* w, uint64_t place) {
   return w->token_text[masked(place, 0xFFF)];
@@ -101,7 +105,7 @@ uint64_t d_substring(DWindow* w, uint64_t dst, uint64_t string, uint64_t first, 
   if (begin < 0) {
     begin += size;
     if (begin < 0) {
-      from_end = begin;
+      from_end = begin > kBeforeAll ? begin : kBeforeAll;
       begin = 0;
     }
   }

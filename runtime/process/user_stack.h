@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks the stack of the thread that runs the firing, from the registers that BeginWithRegisters
-// noted. The page that the stack pointer is in can be read; all others by the kernel, each as a
-// whole.
+// noted. They are in the window, where others may write: nothing is read because they say that it
+// is there. The page that this code's own stack is in can be read, which mostly is the program's;
+// all others by the kernel, each as a whole.
 #pragma once
 
 #include "runtime/kernel/bpf.h"
@@ -19,7 +20,7 @@ inline constexpr uint64_t kUserFramesMax = 512;
 class StackReader {
  public:
   explicit StackReader(DWindow* w)
-      : page_bytes_(w->scratch + kPageBytes), own_page_(page_of(own_word(w))) {}
+      : page_bytes_(w->scratch + kPageBytes), own_page_(page_of(stack_pointer())) {}
 
   // False when the word cannot be read.
   bool read(uint64_t address, uint64_t& word) {
@@ -37,12 +38,6 @@ class StackReader {
 
  private:
   static constexpr uint64_t kPageBytes = 4096;
-  // A word of the stack that was used a moment ago: the return address, or the flags that the stub
-  // pushed below the red zone.
-  static uint64_t own_word(DWindow* w) {
-    const uint64_t sp = registers_of(w)[kRegisterSp];
-    return w->header.registers == kRegistersAtFrame ? sp : sp - kRedZoneBytes - 8;
-  }
   static constexpr uint64_t page_of(uint64_t address) { return address & ~(kPageBytes - 1); }
 
   uint8_t* page_bytes_;

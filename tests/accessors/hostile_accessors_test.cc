@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The D accessors, byte for byte as processes get them, over memory that anybody may have written:
+// in the order of what a program does, and while somebody else writes. Each run is a process of its
+// own, and its signal is the finding.
+#include <atomic>
+#include <functional>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "blob_copy.h"
+#include "hostile_input.h"
+#include "hostile_session.h"
+
+namespace clew::accessors {
+namespace {
+
+constexpr uint32_t kSecondsMax = 120;
+constexpr size_t kInputBytes = 2000;
+
+using Bytes = std::vector<uint8_t>;
+
+Bytes random_input(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Bytes input(kInputBytes);
+  for (uint8_t& byte : input)
+    byte = static_cast<uint8_t>(random());
+  return input;
+}
+
+// The status of a process that does it and ends.
+int status_of(const std::function<void()>& work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(kSecondsMax);
+    work();
+    _exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+TEST(HostileAccessors, StayInTheirMemoryAndEndWhateverItHolds) {
+  constexpr uint64_t kInputs = 400;
+  for (uint32_t shape = 0; shape < kShapes; ++shape) {
+    const int status = status_of([shape] {
+      HostileSession session(shape);
+      const BlobCopy code(session);
+      for (uint64_t i = 0; i < kInputs; ++i) {
+        session.clear();
+        run(session, random_input(shape * kInputs + i));
+        if (!session.has_paint()) _exit(1);
+      }
+    });
+    EXPECT_EQ(status, 0) << "shape " << shape;
+  }
+}
+
+// Each word that decides where is read once, or compared as it is used.
+TEST(HostileAccessors, StayInTheirMemoryWhileSomebodyElseWritesIt) {
+  constexpr uint64_t kInputs = 400;
+  for (uint32_t shape = 0; shape < kShapes; ++shape) {
+    const int status = status_of([shape] {
+      HostileSession session(shape);
+      const BlobCopy code(session);
+      std::atomic<bool> ends = false;
+      std::thread other([&] {
+        for (uint64_t i = 0; !ends; ++i)
+          write_only(session, random_input(~i));
+      });
+      for (uint64_t i = 0; i < kInputs; ++i)
+        run(session, random_input(shape * kInputs + i));
+      ends = true;
+      other.join();
+      if (!session.has_paint()) _exit(1);
+    });
+    EXPECT_EQ(status, 0) << "shape " << shape;
+  }
+}
+
+}  // namespace
+}  // namespace clew::accessors

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arrays have the sizes that src/kernel/maps.cc gives them, to the byte; those are whole pages.
+#include "hostile_session.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "abi/arena.h"
+#include "abi/d_buckets.h"
+#include "abi/d_dynamic.h"
+#include "base/assert.h"
+
+namespace clew::accessors {
+namespace {
+
+using abi::DAggregateFunction;
+
+constexpr uint64_t kLowAddress = 0x2300'0000;
+constexpr uint32_t kRegionOffset = 4096;  // In the slot.
+constexpr size_t kSlotBytes = kRegionOffset + (size_t{1} << abi::kDRegionSizeLog2);
+constexpr size_t kGlobalsBytes = 200;
+constexpr size_t kGlobalsSlackBytes = 0x2000;
+constexpr char kNames[] = "\0pid\0a module\0a_function_of_it\0entry";
+
+// What the shapes are made of; their numbers have no common factor, so that all combine.
+struct Sizes {
+  uint64_t string_bytes;
+  uint32_t key_bytes;
+  uint64_t buckets;
+  uint64_t entries;
+  bool has_many_cells;
+  bool has_one_cpu;
+};
+
+constexpr Sizes sizes_of(uint32_t shape) {
+  constexpr uint64_t kStrings[] = {256, 4096, 8};
+  constexpr uint32_t kKeys[] = {16, 4096, 24, 512};
+  return {.string_bytes = kStrings[shape % 3],
+          .key_bytes = kKeys[shape % 4],
+          .buckets = 1 + shape % 5,
+          .entries = kKeys[shape % 4] > 512 ? 3U : 80U,
+          .has_many_cells = shape == 5,
+          .has_one_cpu = shape == 3};
+}
+
+std::vector<abi::DVariable> variables_of(const Sizes& s) {
+  const auto text = static_cast<uint32_t>(s.string_bytes);
+  return {{.key_bytes = 0, .value_bytes = 8, .is_thread = 1, .reserved = 0},
+          {.key_bytes = 0, .value_bytes = 8, .is_thread = 0, .reserved = 0},
+          {.key_bytes = s.key_bytes, .value_bytes = 8, .is_thread = 0, .reserved = 0},
+          {.key_bytes = 16, .value_bytes = text, .is_thread = 1, .reserved = 0},
+          {.key_bytes = 0, .value_bytes = 8 + text, .is_thread = 1, .reserved = 0}};
+}
+
+uint32_t cell_words_of(DAggregateFunction function, const int64_t* p) {
+  switch (function) {
+    case DAggregateFunction::Count:
+    case DAggregateFunction::Sum:
+    case DAggregateFunction::Min:
+    case DAggregateFunction::Max:
+      return 2;
+    case DAggregateFunction::Average:
+      return 3;
+    case DAggregateFunction::Deviation:
+      return 5;
+    case DAggregateFunction::Quantize:
+      return 1 + abi::kDQuantizeBuckets;
+    case DAggregateFunction::LinearQuantize:
+      return 1 + static_cast<uint32_t>(abi::linear_buckets({p[0], p[1], p[2]}));
+    case DAggregateFunction::LogLinearQuantize:
+      return 1 + static_cast<uint32_t>(abi::log_linear_buckets(
+                     {static_cast<uint64_t>(p[0]), static_cast<uint64_t>(p[1]),
+                      static_cast<uint64_t>(p[2]), static_cast<uint64_t>(p[3])}));
+  }
+  return 0;
+}
+
+abi::DAggregation aggregation_of(DAggregateFunction function, const Sizes& s) {
+  abi::DAggregation made{};
+  made.function = function;
+  if (function == DAggregateFunction::LinearQuantize) {
+    const int64_t limit = s.has_many_cells ? 0xFFFF : 100;
+    std::copy_n(std::array<int64_t, 3>{0, limit, 1}.begin(), 3, made.parameters);
+  }
+  if (function == DAggregateFunction::LogLinearQuantize) {
+    std::copy_n(std::array<int64_t, 4>{10, 0, 6, 20}.begin(), 4, made.parameters);
+  }
+  made.cell_words = cell_words_of(function, made.parameters);
+  return made;
+}
+
+// Each function without a key, with a key of few words, and with a long one.
+std::vector<abi::DAggregationTable> aggregations_of(const Sizes& s, uint64_t& cpu_bytes) {
+  std::vector<abi::DAggregationTable> tables;
+  for (uint32_t i = 0; i <= static_cast<uint32_t>(DAggregateFunction::LogLinearQuantize); ++i) {
+    for (const uint32_t key_bytes : {0U, 16U, s.key_bytes}) {
+      abi::DAggregationTable table{};
+      table.aggregation = aggregation_of(static_cast<DAggregateFunction>(i), s);
+      table.aggregation.key_bytes = key_bytes;
+      const int64_t* p = table.aggregation.parameters;
+      table.steps =
+          i < 8 ? 0
+                : abi::log_linear_steps({static_cast<uint64_t>(p[0]), static_cast<uint64_t>(p[1]),
+                                         static_cast<uint64_t>(p[2]), static_cast<uint64_t>(p[3])});
+      table.entry_bytes =
+          sizeof(abi::DAggregateHead) + key_bytes + uint64_t{8} * table.aggregation.cell_words;
+      table.entries = key_bytes == 0 ? 1 : s.has_many_cells ? 2 : s.entries;
+      table.begin = cpu_bytes;
+      cpu_bytes += table.entries * table.entry_bytes;
+      tables.push_back(table);
+    }
+  }
+  return tables;
+}
+
+template <typename Value>
+std::unique_ptr<GuardedMemory> constant(const std::vector<Value>& values) {
+  auto made = std::make_unique<GuardedMemory>(values.size() * sizeof(Value));
+  std::memcpy(made->bytes().data(), values.data(), values.size() * sizeof(Value));
+  made->forbid_writes();
+  return made;
+}
+
+}  // namespace
+
+HostileSession::HostileSession(uint32_t shape)
+    : low_(abi::kLowBlockSizeBytes, kLowAddress),
+      process_(sizeof(abi::DProcess)),
+      slot_(kSlotBytes),
+      shared_(sizeof(abi::DShared)) {
+  describe(shape);
+  fill_arena();
+  place_ = {.low_address = kLowAddress,
+            .window = kLowAddress + kRegionOffset + abi::kDRegionWindow,
+            .process = process_.address()};
+  enter();
+}
+
+HostileSession::~HostileSession() {
+  asm volatile("wrgsbase %0" : : "r"(uint64_t{0}));
+}
+
+void HostileSession::describe(uint32_t shape) {
+  const Sizes sizes = sizes_of(shape % kShapes);
+  uint64_t cpu_bytes = 0;
+  const std::vector<abi::DVariable> variables = variables_of(sizes);
+  const std::vector<abi::DAggregationTable> tables = aggregations_of(sizes, cpu_bytes);
+  const uint64_t cpus =
+      sizes.has_one_cpu ? 1 : static_cast<uint64_t>(sysconf(_SC_NPROCESSORS_CONF));
+  const uint64_t key_bytes = std::max<uint64_t>(sizes.key_bytes, 16);
+  const uint64_t entry_bytes = abi::dynamic_entry_bytes(key_bytes, 8 + sizes.string_bytes);
+  globals_ = std::make_unique<GuardedMemory>(kGlobalsBytes + kGlobalsSlackBytes);
+  dynamic_ = std::make_unique<GuardedMemory>(
+      sizes.buckets * abi::dynamic_bucket_bytes(entry_bytes) + abi::kDDynamicSlackBytes);
+  aggregates_ = std::make_unique<GuardedMemory>(cpu_bytes * cpus + abi::kDAggregateSlackBytes);
+  constants_.push_back(constant(variables));
+  constants_.push_back(constant(tables));
+  constants_.push_back(
+      constant<abi::DEnabled>({{.probe = 77, .names = {1, 5, 14, 31}, .provider_has_pid = 1},
+                               {.probe = 3, .names = {0, 0, 0, 31}, .provider_has_pid = 0}}));
+  constants_.push_back(constant(std::vector<char>(kNames, kNames + sizeof kNames)));
+  constants_.push_back(constant(std::vector<uint8_t>(48, 'x')));
+  *process_.as<abi::DProcess>() = {.magic = abi::kDProcessMagic,
+                                   .shared = shared_.address(),
+                                   .globals = globals_->address(),
+                                   .dynamic = dynamic_->address(),
+                                   .aggregates = aggregates_->address(),
+                                   .variables = constants_[0]->address(),
+                                   .aggregations = constants_[1]->address(),
+                                   .enabled = constants_[2]->address(),
+                                   .names = constants_[3]->address(),
+                                   .literals = constants_[4]->address(),
+                                   .clock = 0,
+                                   .cpus = cpus,
+                                   .string_bytes = sizes.string_bytes,
+                                   .variable_count = variables.size(),
+                                   .aggregation_count = tables.size(),
+                                   .enabled_count = 2,
+                                   .names_bytes = sizeof kNames,
+                                   .globals_bytes = kGlobalsBytes,
+                                   .literals_bytes = 48,
+                                   .dynamic_buckets = sizes.buckets,
+                                   .dynamic_entry_bytes = entry_bytes,
+                                   .dynamic_key_bytes = key_bytes,
+                                   .aggregates_cpu_bytes = cpu_bytes,
+                                   .speculations = 4,
+                                   .speculation_bytes = 4096,
+                                   .target_pid = 0,
+                                   .pid = static_cast<uint64_t>(getpid()),
+                                   .may_write_user = 0,
+                                   .local_begin = abi::kDLocalOffset + 48,
+                                   .local_bytes = 64,
+                                   .error_enabling = 1,
+                                   .token_variable = variables.size() - 1,
+                                   .stamp = 4711,
+                                   .clock_offset_ns = 0,
+                                   .has_rdpid = 0};
+  process_.forbid_writes();
+}
+
+void HostileSession::fill_arena() const {
+  auto& page = *low_.as<abi::PrivatePage>();
+  page.cookie = uint64_t{1} << 48;
+  page.pid = static_cast<uint32_t>(getpid());
+  slot_.as<abi::SlotControl>()->tid = static_cast<uint32_t>(gettid());
+  slot_.forbid_writes(0, kRegionOffset);
+  allow_system_calls(true);
+}
+
+void HostileSession::allow_system_calls(bool allowed) const {
+  uint8_t* const low = low_.bytes().data();
+  CLEW_ASSERT(mprotect(low, low_.bytes().size(), PROT_READ | PROT_WRITE) == 0);
+  auto& arena = *reinterpret_cast<abi::ArenaHeader*>(low + abi::kHeaderOffset);
+  arena.tid_offset = abi::kTidFromKernel;
+  arena.system_calls_allowed = allowed ? 1 : 0;
+  low_.forbid_writes();
+}
+
+void HostileSession::enter() const {
+  asm volatile("wrgsbase %0" : : "r"(slot_.address() - kLowAddress));
+}
+
+std::span<uint8_t> HostileSession::part(Part which) const {
+  const std::span<uint8_t> region = slot_.bytes().subspan(kRegionOffset);
+  switch (which) {
+    case Part::Window:
+      return region.subspan(abi::kDRegionWindow, sizeof(abi::DWindow));
+    case Part::Region:
+      return region;
+    case Part::Shared:
+      return shared_.bytes();
+    case Part::Globals:
+      return globals_->bytes();
+    case Part::Dynamic:
+      return dynamic_->bytes();
+    case Part::Aggregates:
+      return aggregates_->bytes();
+  }
+  return {};
+}
+
+abi::DWindow& HostileSession::window() const {
+  return *reinterpret_cast<abi::DWindow*>(part(Part::Window).data());
+}
+
+std::span<const abi::DAggregationTable> HostileSession::aggregations() const {
+  return {constants_[1]->as<abi::DAggregationTable>(), process().aggregation_count};
+}
+
+std::span<const abi::DVariable> HostileSession::variables() const {
+  return {constants_[0]->as<abi::DVariable>(), process().variable_count};
+}
+
+std::array<const GuardedMemory*, 4> HostileSession::arrays() const {
+  return {&shared_, globals_.get(), dynamic_.get(), aggregates_.get()};
+}
+
+void HostileSession::clear() const {
+  const std::span<uint8_t> region = part(Part::Region);
+  CLEW_ASSERT(madvise(region.data(), region.size(), MADV_DONTNEED) == 0);
+  for (const GuardedMemory* one : arrays())
+    one->clear();
+}
+
+bool HostileSession::has_paint() const {
+  const auto all = arrays();
+  return std::all_of(all.begin(), all.end(), [](const auto* one) { return one->has_paint(); });
+}
+
+uint64_t HostileSession::call(uint32_t index, const std::array<uint64_t, 4>& arguments) const {
+  // All in memory: no register is left for anything else.
+  struct Frame {
+    uint64_t entry;
+    std::array<uint64_t, 4> arguments;
+    uint64_t stack;
+    uint64_t result;
+    uint64_t kept;
+  } frame{thunks_ + uint64_t{index} * 16, arguments, 0, 0, 0};
+  Frame* at = &frame;
+  asm volatile(
+      "mov %%rax, %%r13\n mov 8(%%r13), %%rbx\n mov 16(%%r13), %%r12\n"
+      "mov 24(%%r13), %%r14\n mov 32(%%r13), %%r15\n"
+      "mov $11, %%rdi\n mov $22, %%rsi\n mov $33, %%rcx\n mov $44, %%rdx\n mov $55, %%r8\n"
+      "mov $66, %%r9\n mov $77, %%r10\n mov $88, %%r11\n"
+      "mov %%rsp, 40(%%r13)\n sub $256, %%rsp\n and $-16, %%rsp\n call *(%%r13)\n"
+      "mov 40(%%r13), %%rsp\n mov %%rax, 48(%%r13)\n"
+      "add %%rsi, %%rdi\n add %%rcx, %%rdi\n add %%rdx, %%rdi\n add %%r8, %%rdi\n"
+      "add %%r9, %%rdi\n add %%r10, %%rdi\n add %%r11, %%rdi\n mov %%rdi, 56(%%r13)\n"
+      : "+a"(at)
+      :
+      : "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+        "memory", "cc");
+  CLEW_ASSERT(frame.kept == 396);
+  return frame.result;
+}
+
+}  // namespace clew::accessors
