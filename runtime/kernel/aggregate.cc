@@ -106,7 +106,8 @@ struct Wanted {
 }
 
 [[gnu::always_inline]] inline uint64_t key_words_of(const abi::DAggregationTable& t) {
-  return masked(t.aggregation.key_bytes / 8, 0x1FF);
+  constexpr uint64_t kMask = 2 * kKeyWordsMax - 1;  // kKeyWordsMax itself is a number of words.
+  return masked(t.aggregation.key_bytes / 8, kMask);
 }
 
 [[gnu::always_inline]] inline bool has_key(const Wanted& k, uint64_t offset) {

@@ -63,7 +63,7 @@ extern "C" {
   return here;
 }
 
-// Whether the text at `place` is the `length` bytes at `key`.
+// Whether the text at `place`, of as many bytes, is the `length` bytes at `key`.
 [[gnu::noinline]] uint64_t d_json_is_key(DWindow* w, uint64_t place, uint64_t key,
                                          uint64_t length) {
   uint64_t round = zero(w);
@@ -71,7 +71,7 @@ extern "C" {
   for (; i < length && go_on(round, string_bytes()); ++i) {
     if (byte(w, place + 1 + i) != byte(w, key + i)) return 0;
   }
-  return byte(w, place + 1 + i) == '"' ? 1 : 0;
+  return 1;
 }
 
 // The value of a member of the object at `place`.
@@ -83,8 +83,11 @@ extern "C" {
   uint64_t here = d_json_space(w, place + 1);
   for (uint64_t i = zero(w); i < string_bytes() && here < end && go_on(); ++i) {
     if (byte(w, here) != '"') return 0;
-    const uint64_t found = d_json_is_key(w, here, key, length);
-    here = d_json_space(w, d_json_text_end(w, here));
+    // Only texts of the key's length: all comparisons together are not longer than the text.
+    const uint64_t text_end = d_json_text_end(w, here);
+    uint64_t found = 0;
+    if (text_end - here == length + 2) found = d_json_is_key(w, here, key, length);
+    here = d_json_space(w, text_end);
     if (byte(w, here) != ':') return 0;
     here = d_json_space(w, here + 1);
     if (found != 0) return here;

@@ -7,6 +7,7 @@ namespace clew::runtime::kernel {
 // Loops inside of loops: by themselves, so that the verifier looks at one at a time.
 extern "C" {
 
+#if defined(__bpf__)
 [[gnu::noinline]] uint64_t d_contains(DWindow* w, uint64_t set, uint64_t character) {
   const uint64_t limit = string_bytes();
   for (uint64_t i = zero(w); i < limit && go_on(); ++i) {
@@ -16,6 +17,7 @@ extern "C" {
   }
   return 0;
 }
+#endif
 
 // The begin of the last component of a path that ends at `end`.
 [[gnu::noinline]] uint64_t d_component(DWindow* w, uint64_t string, uint64_t end) {
@@ -45,6 +47,35 @@ namespace {
 // A start of substr() that is further before the text's begin than any count reaches, but so that
 // sums with it do not overflow.
 inline constexpr int64_t kBeforeAll = -(int64_t{1} << 62);
+
+// The characters of a text. The kernel ends a search that compares too much (may_goto); in a
+// process each character is a bit of the scratch room, so that the text is read once.
+class Characters {
+ public:
+  [[gnu::always_inline]] Characters(DWindow* w, uint64_t text) : w_(w), text_(text) {
+#if !defined(__bpf__)
+    zero_bytes(w->scratch, 256 / 8);
+    const uint64_t limit = string_bytes();
+    for (uint64_t i = 0; i < limit; ++i) {
+      const uint8_t one = byte(w, text + i);
+      if (one == 0) break;
+      w->scratch[one / 8] = static_cast<uint8_t>(w->scratch[one / 8] | 1U << (one % 8));
+    }
+#endif
+  }
+
+  [[nodiscard, gnu::always_inline]] bool has(uint64_t character) const {
+#if defined(__bpf__)
+    return d_contains(w_, text_, character) != 0;
+#else
+    return (w_->scratch[masked(character, 0xFF) / 8] >> (character % 8) & 1) != 0;
+#endif
+  }
+
+ private:
+  DWindow* w_;
+  uint64_t text_;
+};
 
 // strtok()'s text is kept outside of D's part of the window.
 [[gnu::always_inline]] inline uint64_t token_byte(DWindow* w, uint64_t place) {
@@ -131,19 +162,20 @@ uint64_t d_tokenize(DWindow* w, uint64_t dst, uint64_t string, uint64_t delimite
   } else if (d_token_load(w) == 0) {
     return fail(w, DFault::BadAddress, 0);
   }
+  const Characters set(w, delimiters);
   const uint64_t limit = string_bytes();
   uint64_t round = zero(w);
   uint64_t begin = zero(w) + w->header.token_offset;
   for (; begin < limit && go_on(round, limit); ++begin) {
     const uint64_t character = token_byte(w, begin);
-    if (character == 0 || d_contains(w, delimiters, character) == 0) break;
+    if (character == 0 || !set.has(character)) break;
   }
   begin = forgotten(w, begin);
   round = zero(w);
   uint64_t end = zero(w) + begin;
   for (; end < limit && go_on(round, limit); ++end) {
     const uint64_t character = token_byte(w, end);
-    if (character == 0 || d_contains(w, delimiters, character) != 0) break;
+    if (character == 0 || set.has(character)) break;
     set_byte(w, dst + end - begin, character);
   }
   w->header.token_offset = token_byte(w, end) == 0 ? end : end + 1;

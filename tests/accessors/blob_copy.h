@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "hostile_session.h"
 
@@ -15,6 +16,8 @@ class BlobCopy {
   BlobCopy(const BlobCopy&) = delete;
   BlobCopy& operator=(const BlobCopy&) = delete;
   ~BlobCopy();
+
+  [[nodiscard]] std::span<const uint8_t> code() const { return {code_, size_}; }
 
  private:
   uint8_t* code_ = nullptr;

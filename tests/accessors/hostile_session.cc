@@ -41,9 +41,9 @@ constexpr Sizes sizes_of(uint32_t shape) {
   return {.string_bytes = kStrings[shape % 3],
           .key_bytes = kKeys[shape % 4],
           .buckets = 1 + shape % 5,
-          .entries = kKeys[shape % 4] > 512 ? 3U : 80U,
+          .entries = 80,
           .has_many_cells = shape == 5,
-          .has_one_cpu = shape == 3};
+          .has_one_cpu = shape == 6};
 }
 
 std::vector<abi::DVariable> variables_of(const Sizes& s) {

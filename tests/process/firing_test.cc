@@ -268,6 +268,16 @@ TEST_F(ProcessFiring, AggregatesByKey) {
   EXPECT_EQ(buckets.at(67), 2U);  // 8, 9
 }
 
+// A text of the longest strsize fills the key area to its last word.
+TEST_F(ProcessFiring, KeysOfTheLongestTextAreToldApart) {
+  load("#pragma D option strsize=4k\na:b:c:entry { @[copyinstr(arg0)] = count(); }");
+  if (machine_ == nullptr) return;
+  const InstalledFiring firing = install({}, script_.clauses);
+  for (const char* text : {"one", "two", "two"})
+    machine_->fire(firing, {0, 0, 0, 0, 0, 0, 0, reinterpret_cast<uint64_t>(text)});
+  EXPECT_EQ(machine_->aggregate(0).size(), 2U);
+}
+
 TEST_F(ProcessFiring, UserMemoryIsReadAndBadAddressesAreFaults) {
   const char* const text = "a text in the process";
   load("a:b:c:entry { trace(copyinstr(arg0)); }");
