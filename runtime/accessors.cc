@@ -107,20 +107,39 @@ class RecordTable {
   uint64_t frame_;
 };
 
-// One table of the thread, in the generation that takes updates now.
+// The half that takes updates, of one table of the thread, in the generation that takes updates
+// now: a walk along the entries where a key may lie.
 class CellTable {
  public:
-  CellTable(const abi::SessionEntry& entry, uint32_t index)
-      : region_(entry),
-        layout_(entry.layout.tables[index]),
-        index_(index),
-        generation_(entry.layout.generations == 2 ? entry.generation & 1 : 0) {}
+  CellTable(const abi::SessionEntry& entry, uint32_t index, uint64_t hash)
+      : region_(entry), layout_(entry.layout.tables[index]), index_(index) {
+    const uint32_t generation = entry.layout.generations == 2 ? entry.generation & 1 : 0;
+    const uint32_t entries_log2 = layout_.entries_log2 & 31;
+    first_ = layout_.offset + generation * uint64_t{layout_.generation_size_bytes()} +
+             half() * layout_.half_size_bytes();
+    mask_ = (uint64_t{1} << entries_log2) - 1;
+    start_ = (hash >> 1) >> (63 - entries_log2);
+  }
 
-  // Window pointer to the cells of a key, which is inserted when it is not there. 0: the half that
-  // takes updates is full.
-  [[nodiscard]] uint64_t find(uint64_t key, uint64_t hash) const;
+  [[nodiscard]] uint32_t key_words() const { return layout_.key_words % kEntryWordsMax; }
+  [[nodiscard]] uint32_t cell_words() const { return layout_.cell_words % kEntryWordsMax; }
+  [[nodiscard]] const uint64_t* key_at(uint64_t pointer) const { return region_.words_at(pointer); }
+  // The i-th entry: its window pointer, its words, and the window pointer to its cells.
+  [[nodiscard]] uint64_t place(uint32_t i) const {
+    return region_.mask(first_ + ((start_ + i) & mask_) * layout_.entry_size_bytes());
+  }
+  [[nodiscard]] uint64_t* words(uint64_t place) const { return region_.words_at(place); }
+  [[nodiscard]] uint64_t cells(uint64_t place) const {
+    return region_.mask(place + 8 + 8 * uint64_t{key_words()});
+  }
   // Goes on in the other half. False when the collector has not emptied it yet.
-  [[nodiscard]] bool turn() const;
+  [[nodiscard]] bool turn() const {
+    abi::RegionHeader& header = region_.header();
+    const uint64_t drained = __atomic_load_n(&header.tables_drained, __ATOMIC_ACQUIRE);
+    if ((drained >> index_ & 1) != half()) return false;
+    __atomic_store_n(&header.table_half[index_], (half() ^ 1) << 63, __ATOMIC_RELEASE);
+    return true;
+  }
   void count_dropped() const { count(region_.header().dropped_table[index_]); }
 
  private:
@@ -129,42 +148,61 @@ class CellTable {
   Region region_;
   const abi::TableLayout& layout_;
   uint32_t index_;
-  uint32_t generation_;
+  uint64_t first_;  // Window pointer of the half.
+  uint64_t mask_;   // Of positions in it.
+  uint64_t start_;  // The first position.
 };
 
-uint64_t CellTable::find(uint64_t key, uint64_t hash) const {
-  const uint32_t key_words = layout_.key_words % kEntryWordsMax;
-  const uint64_t first = layout_.offset + generation_ * uint64_t{layout_.generation_size_bytes()} +
-                         half() * layout_.half_size_bytes();
-  const uint32_t entries_log2 = layout_.entries_log2 & 31;
-  const uint64_t mask = (uint64_t{1} << entries_log2) - 1;
-  const uint64_t start = (hash >> 1) >> (63 - entries_log2);
-  const uint64_t* const wanted_key = region_.words_at(key);
-  const uint64_t tag = hash | 1;
-  for (uint32_t i = 0; i < abi::kTableProbesMax; ++i) {
-    const uint64_t position = (start + i) & mask;
-    const uint64_t pointer = region_.mask(first + position * layout_.entry_size_bytes());
-    uint64_t* const words = region_.words_at(pointer);
-    const uint64_t cells = region_.mask(pointer + 8 + 8 * uint64_t{key_words});
-    if (words[0] == tag && same_words(words + 1, wanted_key, key_words)) return cells;
-    if (words[0] != 0) continue;
-    copy_words(words + 1, wanted_key, key_words);
-    const uint32_t cell_words = layout_.cell_words % kEntryWordsMax;
-    for (uint32_t w = 0; w < cell_words; ++w)
-      words[1 + key_words + w] = 0;
-    // The collector reads the entry as soon as it sees the tag.
-    __atomic_store_n(&words[0], tag, __ATOMIC_RELEASE);
-    return cells;
-  }
-  return 0;
+[[gnu::always_inline]] inline bool is_entry(const CellTable& table, const uint64_t* words,
+                                            const uint64_t* key, uint64_t tag) {
+  return words[0] == tag && same_words(words + 1, key, table.key_words());
 }
 
-bool CellTable::turn() const {
-  abi::RegionHeader& header = region_.header();
-  const uint64_t drained = __atomic_load_n(&header.tables_drained, __ATOMIC_ACQUIRE);
-  if ((drained >> index_ & 1) != half()) return false;
-  __atomic_store_n(&header.table_half[index_], (half() ^ 1) << 63, __ATOMIC_RELEASE);
-  return true;
+// The same value, of which the compiler forgets what it computed from it: in a loop it would keep
+// that on the stack.
+[[gnu::always_inline]] inline uint32_t afresh(uint32_t value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
+// In a session's number: the walk is the second, through a half that was just turned to.
+constexpr uint32_t kTurned = 1U << 31;
+
+// An entry for a key, at this place. Its cells.
+[[gnu::noinline]] uint64_t write_entry(uint64_t place, uint32_t session, uint32_t index,
+                                       uint64_t key, uint64_t hash) {
+  const CellTable table(session_entry(session), index, hash);
+  uint64_t* const words = table.words(place);
+  copy_words(words + 1, table.key_at(key), table.key_words());
+  for (uint32_t w = 0; w < table.cell_words(); ++w)
+    words[1 + table.key_words() + w] = 0;
+  // The collector reads the entry as soon as it sees the tag.
+  __atomic_store_n(&words[0], hash | 1, __ATOMIC_RELEASE);
+  return table.cells(place);
+}
+
+uint64_t insert_in_other_half(uint32_t session, uint32_t index, uint64_t key, uint64_t hash);
+
+// Window pointer to the cells of a key, which is inserted when it is not there. 0: there is no
+// room, and a drop is counted. Called last, as the next one is: the frame of each takes the place
+// of the one before.
+[[gnu::noinline]] uint64_t insert(uint32_t session, uint32_t index, uint64_t key, uint64_t hash) {
+  for (uint32_t i = 0; i < abi::kTableProbesMax; ++i) {
+    const CellTable table(session_entry(afresh(session)), index, hash);
+    const uint64_t place = table.place(i);
+    const uint64_t* const words = table.words(place);
+    if (words[0] == 0) return write_entry(place, session, index, key, hash);
+    if (is_entry(table, words, table.key_at(key), hash | 1)) return table.cells(place);
+  }
+  return insert_in_other_half(session, index, key, hash);
+}
+
+[[gnu::noinline]] uint64_t insert_in_other_half(uint32_t session, uint32_t index, uint64_t key,
+                                                uint64_t hash) {
+  const CellTable table(session_entry(session), index, hash);
+  if ((session & kTurned) == 0 && table.turn()) return insert(session | kTurned, index, key, hash);
+  table.count_dropped();
+  return 0;
 }
 
 }  // namespace
@@ -210,11 +248,13 @@ extern "C" __attribute__((visibility("hidden"))) uint64_t clew_table_find(uint32
                                                                           uint64_t table,
                                                                           uint64_t key,
                                                                           uint64_t hash) {
-  const CellTable cells(session_entry(session), static_cast<uint32_t>(table % abi::kTablesMax));
-  uint64_t found = cells.find(key, hash);
-  if (found == 0 && cells.turn()) found = cells.find(key, hash);
-  if (found == 0) cells.count_dropped();
-  return found;
+  const auto index = static_cast<uint32_t>(table % abi::kTablesMax);
+  const CellTable entries(session_entry(session), index, hash);
+  const uint64_t place = entries.place(0);  // Most keys are where their hash says.
+  if (is_entry(entries, entries.words(place), entries.key_at(key), hash | 1)) {
+    return entries.cells(place);
+  }
+  return insert(session, index, key, hash);
 }
 
 // The record with this key, else a free one, else one whose call is over.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The doors of the blob: for every session a row of thunks, kThunksPerSession of kThunkSizeBytes
 // each, at the blob's first byte (runtime/blob.h has the numbers). A thunk loads the session's
-// number and jumps to the common part, which saves what C code may change.
+// number and jumps to the common part, which saves what C code may change. No more of the stack,
+// which is the program's: the C code is compiled for one that is aligned to 8.
 //
 //   index 0..13   accessor of that number: BPF arguments in r11, rbx, r12, r14, r15; result in rax;
 //                 every other register is kept (abi/calling.h)
@@ -87,16 +88,11 @@ clew_restorer:
         push    %r9
         push    %r10
         push    %r11
-        push    %rbp
-        mov     %rsp, %rbp
-        and     $-16, %rsp
         mov     %eax, %edi
         mov     %r11, %rsi
         mov     %rbx, %rdx
         mov     %r12, %rcx
         call    \body
-        mov     %rbp, %rsp
-        pop     %rbp
         pop     %r11
         pop     %r10
         pop     %r9
@@ -198,15 +194,10 @@ record_take_left:
         push    %r8
         push    %r9
         push    %r11
-        push    %rbp
-        mov     %rsp, %rbp
-        and     $-16, %rsp
         mov     %r10d, %edi
-        lea     80(%rbp), %rsi            // 9 pushes and the return address above rbp
+        lea     72(%rsp), %rsi            // Above 8 pushes and the return address.
         call    \body
         mov     %rax, %r10
-        mov     %rbp, %rsp
-        pop     %rbp
         pop     %r11
         pop     %r9
         pop     %r8

@@ -74,7 +74,7 @@ class Characters {
 
  private:
   DWindow* w_;
-  uint64_t text_;
+  [[maybe_unused]] uint64_t text_;  // In a process its bytes are not looked at again.
 };
 
 // strtok()'s text is kept outside of D's part of the window.
