@@ -30,6 +30,10 @@ std::array<uint64_t, abi::kDProcessAccessorsEnd> d_accessor_entries(uint64_t thu
     entries[k] = thunks + uint64_t{k} * kThunkSizeBytes;
   for (uint32_t k = abi::kDAccessorBase; k < abi::kDProcessAccessorsEnd; ++k)
     entries[k] = copy + d_accessor_offset(k);
+  // Scripts that change the program or the machine run in the kernel alone.
+  for (const abi::DAccessor changes :
+       {abi::DAccessor::CopyOut, abi::DAccessor::Raise, abi::DAccessor::Chill})
+    entries[static_cast<uint32_t>(changes)] = thunks;
   return entries;
 }
 

@@ -24,8 +24,9 @@ constexpr uint32_t d_accessor_offset(uint32_t number) {
   return (number - abi::kDAccessorBase) * kDThunkSizeBytes;
 }
 
-// What a body of D may call, by number: the common accessors, then those of D. `thunks`: address of
-// the session's row in the first blob; `copy`: of its copy of this one.
+// What a body of D may call, by number: the common accessors, then those of D but the destructive
+// ones, instead of which one is called that does nothing. `thunks`: address of the session's row in
+// the first blob; `copy`: of its copy of this one.
 std::array<uint64_t, abi::kDProcessAccessorsEnd> d_accessor_entries(uint64_t thunks, uint64_t copy);
 
 }  // namespace clew::runtime

@@ -5,6 +5,7 @@
 
 #include "abi/context.h"
 #include "base/assert.h"
+#include "engine/called_entries.h"
 
 namespace clew::engine {
 namespace {
@@ -47,7 +48,8 @@ Expected<std::vector<native::Code>> translate_module(const ModulePoints& module,
   return codes;
 }
 
-Expected<verify::VerifiedCode> place_and_verify(const native::Code& code,
+Expected<verify::VerifiedCode> place_and_verify(const isa::Program& program,
+                                                const native::Code& code,
                                                 const inline_::BodyPlace& place,
                                                 const verify::Policy& rules) {
   std::vector<uint8_t> bytes = code.bytes;
@@ -57,7 +59,8 @@ Expected<verify::VerifiedCode> place_and_verify(const native::Code& code,
   verify::Policy policy = rules;
   policy.address = place.address;
   policy.clobbers = code.clobbers;
-  policy.accessor_entries = place.accessor_entries;
+  const std::vector<uint64_t> callable = called_entries(program, place.accessor_entries);
+  policy.accessor_entries = callable;
   std::vector<verify::DeclaredFact> facts;
   facts.reserve(code.facts.size());
   for (const native::DeclaredFact& fact : code.facts)
@@ -117,8 +120,10 @@ Expected<ArmReport> arm_points(inline_::Attachment& attachment,
           stack_readable_bytes(modules[m].plan->points[p].kind, code.clobbers);
       policy.stack_mapped_bytes =
           stack_mapped_bytes(modules[m].plan->points[p].kind, code.clobbers);
-      bodies.push_back(
-          {.module = m, .point = p, .code = CLEW_TRY(place_and_verify(code, *place, policy))});
+      const isa::Program& program = *modules[m].programs[p].program;
+      bodies.push_back({.module = m,
+                        .point = p,
+                        .code = CLEW_TRY(place_and_verify(program, code, *place, policy))});
     }
   }
   report.install = CLEW_TRY(attachment.install(std::move(layout), bodies));

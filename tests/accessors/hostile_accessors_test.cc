@@ -2,6 +2,7 @@
 // The D accessors, byte for byte as processes get them, over memory that anybody may have written:
 // in the order of what a program does, and while somebody else writes. Each run is a process of its
 // own, and its signal is the finding.
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <random>
@@ -15,6 +16,7 @@
 #include "blob_copy.h"
 #include "hostile_input.h"
 #include "hostile_session.h"
+#include "runtime/d_blob.h"
 
 namespace clew::accessors {
 namespace {
@@ -80,6 +82,19 @@ TEST(HostileAccessors, StayInTheirMemoryWhileSomebodyElseWritesIt) {
       if (!session.has_paint()) _exit(1);
     });
     EXPECT_EQ(status, 0) << "shape " << shape;
+  }
+}
+
+// What writes to the program, signals it or waits is for the kernel alone.
+TEST(HostileAccessors, TheDestructiveOnesHaveNoEntry) {
+  using abi::DAccessor;
+  constexpr uint64_t kThunks = 0x1000;
+  constexpr uint64_t kCopy = 0x10000;
+  const auto entries = runtime::d_accessor_entries(kThunks, kCopy);
+  for (const DAccessor one : {DAccessor::CopyOut, DAccessor::Raise, DAccessor::Chill}) {
+    const auto number = static_cast<uint32_t>(one);
+    EXPECT_EQ(entries[number], kThunks);
+    EXPECT_FALSE(std::ranges::count(entries, kCopy + runtime::d_accessor_offset(number)));
   }
 }
 
