@@ -29,6 +29,7 @@ namespace {
 constexpr size_t kPage = 4096;
 constexpr size_t kCodeSizeBytes = 128 * 1024;
 constexpr uint32_t kGenerationOffset = 64;
+constexpr uint32_t kGlobalsOffset = 2048;  // In the same page, to its end.
 constexpr uint32_t kEntrySizeBytes = 32;
 constexpr uint32_t kStubOffset = 1024;
 
@@ -92,6 +93,9 @@ Expected<void> Machine::map() {
                   .slot_address = static_cast<uint32_t>(low),
                   .generation_address = static_cast<uint32_t>(low + kGenerationOffset),
                   .fuel = options_.fuel,
+                  .globals_address =
+                      options_.globals_bytes == 0 ? 0 : static_cast<uint32_t>(low + kGlobalsOffset),
+                  .globals_bytes = options_.globals_bytes,
                   .branch_guards = options_.branch_guards};
   const uint64_t base = reinterpret_cast<uint64_t>(control) - low;
   if (syscall(SYS_arch_prctl, ARCH_SET_GS, base) != 0) return fail(ErrorCode::Io, "no gs base");
@@ -172,6 +176,8 @@ verify::Policy Machine::policy(abi::RegisterSet clobbers) const {
           .window_size_log2 = environment_.window_size_log2,
           .slot_address = environment_.slot_address,
           .generation_address = environment_.generation_address,
+          .globals_address = environment_.globals_address,
+          .globals_bytes = environment_.globals_bytes,
           .stack_readable_bytes = saved + above,
           .stack_mapped_bytes = saved + above,
           .clobbers = clobbers,
@@ -184,6 +190,10 @@ verify::Policy Machine::policy(abi::RegisterSet clobbers) const {
 
 std::span<uint8_t> Machine::window() {
   return {slot_.start + 2 * kPage, size_t{1} << options_.window_size_log2};
+}
+
+std::span<uint8_t> Machine::globals() {
+  return {low_.start + kGlobalsOffset, options_.globals_bytes};
 }
 
 std::span<uint8_t> Machine::slack() {

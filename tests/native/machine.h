@@ -35,6 +35,7 @@ struct MachineOptions {
   uint32_t window_size_log2 = 14;
   uint64_t fuel = 100'000;
   bool branch_guards = false;
+  uint32_t globals_bytes = 0;  // Up to 2048.
 };
 
 class Machine {
@@ -53,6 +54,7 @@ class Machine {
   [[nodiscard]] std::span<uint8_t> window();
   [[nodiscard]] std::span<uint8_t> slack();
   [[nodiscard]] abi::SlotControl& slot();
+  [[nodiscard]] std::span<uint8_t> globals();
   void set_generation(uint32_t generation);
   void set_host(isa::AccessorHost* host) { host_ = host; }
 
