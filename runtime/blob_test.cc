@@ -166,6 +166,16 @@ TEST_F(RuntimeBlob, AThreadClaimsOneSlotAndFindsItAgain) {
   EXPECT_EQ(mine->claims, 2U);
 }
 
+TEST_F(RuntimeBlob, AThreadThatHasTakenGsForItselfKeepsIt) {
+  const auto own = reinterpret_cast<uint64_t>(shared_) - kLowAddress;  // No slot.
+  asm volatile("wrgsbase %0" : : "r"(own));
+  EXPECT_FALSE(stub(StubCall::Claim));
+  uint64_t base = 0;
+  asm volatile("rdgsbase %0" : "=r"(base));
+  EXPECT_EQ(base, own);
+  EXPECT_EQ(target_page().missed_no_slot[kSession], 1U);
+}
+
 TEST_F(RuntimeBlob, AHitWithoutAFreeSlotIsCountedAndSkipped) {
   for (uint32_t i = 0; i < kSlots; ++i) {
     directory()[i] = 99;

@@ -117,6 +117,14 @@ void become_owner(abi::SlotControl& slot, uint64_t owner) {
   __atomic_store_n(&slot.owner, owner, __ATOMIC_RELEASE);
 }
 
+// Whether gs leads to a slot or nowhere. A thread may have taken gs for itself since the attach; it
+// keeps it then, and its probes are skipped.
+bool has_our_gs(const abi::ArenaHeader& arena, uint32_t slot_count) {
+  const uint64_t base = gs_base();
+  const uint64_t offset = base + clew_low_address - arena.slots_address;
+  return base == 0 || offset < slot_count * arena.slot_stride;
+}
+
 }  // namespace
 
 // 1: the thread owns a slot now and the probe may run. 0: it must be skipped.
@@ -127,7 +135,8 @@ extern "C" __attribute__((visibility("hidden"))) uint64_t clew_claim_slot(uint32
   if (cookie == 0) return 0;
   const uint64_t owner = (arena.fs_base_instruction != 0 ? fs_base() : fs_self()) + cookie;
   const uint32_t slot_count = arena.slot_count < abi::kSlotsMax ? arena.slot_count : abi::kSlotsMax;
-  for (uint32_t attempt = 0; attempt < kAttemptsMax; ++attempt) {
+  const uint32_t attempts = has_our_gs(arena, slot_count) ? kAttemptsMax : 0;
+  for (uint32_t attempt = 0; attempt < attempts; ++attempt) {
     const uint32_t index = take_directory_word(owner, slot_count);
     if (index >= slot_count) break;
     become_owner(slot_at(index), owner);
