@@ -85,6 +85,25 @@ TEST(HostileAccessors, StayInTheirMemoryWhileSomebodyElseWritesIt) {
   }
 }
 
+// Registers that nobody noted: where they point to is not read as the stack.
+TEST(HostileAccessors, AForgedStackPointerIsNotRead) {
+  constexpr uint32_t kBp = 4;
+  constexpr uint32_t kSp = 19;
+  const int status = status_of([] {
+    HostileSession session(0);
+    const BlobCopy code(session);
+    auto* const registers = reinterpret_cast<uint64_t*>(session.window().clock_stack);
+    for (const uint64_t address : {uint64_t{0x10}, uint64_t{1} << 63}) {
+      session.window().header.registers = 1;
+      registers[kBp] = address;
+      registers[kSp] = address;
+      const auto index = static_cast<uint32_t>(abi::DAccessor::StackDepth) - abi::kDAccessorBase;
+      if (session.call(index, {1, 0, 0, 0}) != 1) _exit(1);  // The place of the probe alone.
+    }
+  });
+  EXPECT_EQ(status, 0);
+}
+
 // What writes to the program, signals it or waits is for the kernel alone.
 TEST(HostileAccessors, TheDestructiveOnesHaveNoEntry) {
   using abi::DAccessor;
