@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "inline/image_text.h"
+#include "inline/kept_instruction.h"
 #include "inline/windows.h"
 #include "target/module_image.h"
 
@@ -88,6 +89,10 @@ class Trampolines : public testing::Test {
 // Forms of what a window has, so that one of each kind is changed bit by bit.
 std::string kind_of(const Window& window, std::span<const Point> points) {
   std::string kind;
+  if (window.kept_bytes != 0) {
+    const auto kept = kept_instruction(std::span(window.original).first(window.kept_bytes));
+    kind += std::to_string(std::min(kept->stack_bytes, 128U)) + ' ';  // lea's distance.
+  }
   for (const Displaced& displaced : window.instructions)
     kind += static_cast<char>('a' + static_cast<int>(displaced.form));
   for (const Point& point : points) {
