@@ -5,6 +5,7 @@
 // null (src/kernel/link.h writes the types that say so).
 #include "runtime/kernel/aggregate.cc"
 #include "runtime/kernel/builtins.cc"
+#include "runtime/kernel/extensions.cc"
 #include "runtime/kernel/json.cc"
 #include "runtime/kernel/main.cc"
 #include "runtime/kernel/memory.cc"

@@ -5,6 +5,7 @@
 //
 // A main program may be interrupted by another one, or preempted by one in another thread: each has
 // a window of its own, and when a CPU has none left, the firing is lost and counted.
+#include "abi/d_extension.h"
 #include "runtime/kernel/arguments.h"
 
 namespace clew::runtime::kernel {
@@ -91,6 +92,9 @@ namespace {
   w->header.run_when = number(d_n_run_when);
   w->header.exit_pending = 0;
   w->header.in_error = 0;
+  if (number(d_n_extension_fuel) != 0) {
+    w->header.frame[abi::kDExtensionFuelWord] = number(d_n_extension_fuel);
+  }
   if (number(d_n_local_bytes) != 0) d_clear_local(w);
   d_run(w);
 }

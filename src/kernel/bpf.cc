@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error_text.h"
+#include "kernel/link_types.h"
 #include "kernel/links.h"
 #include "kernel/verifier_message.h"
 
@@ -182,6 +183,19 @@ Expected<FileDescriptor> create_hash(const std::string& name, size_t key_bytes, 
   attributes.value_size = static_cast<uint32_t>(value_bytes);
   attributes.max_entries = entries;
   return create_map(BPF_MAP_TYPE_LRU_HASH, name, attributes);
+}
+
+// The kernel asks for the types of keys and values, whatever they are.
+Expected<FileDescriptor> create_thread_storage(const std::string& name, size_t value_bytes) {
+  const FileDescriptor types = CLEW_TRY(load_types(storage_types(value_bytes)));
+  bpf_attr attributes{};
+  attributes.key_size = 4;
+  attributes.value_size = static_cast<uint32_t>(value_bytes);
+  attributes.map_flags = BPF_F_NO_PREALLOC;
+  attributes.btf_fd = static_cast<uint32_t>(types.get());
+  attributes.btf_key_type_id = kStorageKeyType;
+  attributes.btf_value_type_id = kStorageValueType;
+  return create_map(BPF_MAP_TYPE_TASK_STORAGE, name, attributes);
 }
 
 Expected<FileDescriptor> create_ring(const std::string& name, size_t size_bytes) {

@@ -44,6 +44,8 @@ Expected<FileDescriptor> create_constants(const std::string& name, std::span<con
 // A hash that forgets what was not used for long when it is full.
 Expected<FileDescriptor> create_hash(const std::string& name, size_t key_bytes, size_t value_bytes,
                                      uint32_t entries);
+// Memory that the kernel keeps with each thread, from when a program first asks for it.
+Expected<FileDescriptor> create_thread_storage(const std::string& name, size_t value_bytes);
 Expected<FileDescriptor> create_ring(const std::string& name, size_t size_bytes);
 
 enum class ProgramType : uint8_t {

@@ -91,7 +91,23 @@ struct DSession::Data {
                : fmt::format("{} and {} more", list, clauses.size() - named.size());
   }
 
+  // "line 3: f() cannot run in the kernel: …", when the message is about such a function.
+  [[nodiscard]] std::string extension_refusal(const ProgramGroup& group,
+                                              const std::string& message) const {
+    const std::string function = extension_function_in(message);
+    if (function.empty()) return {};
+    uint32_t line = 0;
+    for (const uint32_t clause : group.key.clauses) {
+      for (const DExtensionCall& call : programs.extensions.calls_of(clause)) {
+        if (line == 0 && call.function == function) line = call.line;
+      }
+    }
+    return fmt::format("line {}: {}() cannot run in the kernel: {}", line, function, message);
+  }
+
   [[nodiscard]] tl::unexpected<Error> refusal(const ProgramGroup& group, const Error& error) const {
+    const std::string of_extension = extension_refusal(group, error.message);
+    if (!of_extension.empty()) return fail(error.code, of_extension);
     const bool is_write = error.message.find("bpf_probe_write_user") != std::string::npos;
     return fail(error.code,
                 is_write

@@ -25,6 +25,7 @@
 #include "base/error.h"
 #include "isa/program.h"
 #include "kernel/d_state.h"
+#include "kernel/extensions.h"
 #include "kernel/probe.h"
 #include "target/address_space.h"
 
@@ -55,6 +56,7 @@ struct DPrograms {
   std::vector<int32_t> target_pids;         // Whose stacks must be right from the start.
   target::AddressSpaces* spaces = nullptr;  // Where processes with stacks are kept, for their
                                             // names; borrowed. Null: the session's own.
+  DExtensions extensions;                   // What clauses call in the kernel.
   bool are_probes = false;  // The clauses are probes of a query (abi/query_window.h).
 };
 

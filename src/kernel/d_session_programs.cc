@@ -9,6 +9,7 @@
 #include "abi/d_tables.h"
 #include "kernel/attach.h"
 #include "kernel/d_session_stacks.h"
+#include "kernel/extension_to_bpf.h"
 #include "kernel/features.h"
 #include "kernel/probe_to_bpf.h"
 #include "kernel/static_arguments.h"
@@ -307,9 +308,15 @@ Expected<ProgramPlan> plan_programs(const DPrograms& programs, std::span<const D
                                     LazyKernelTypes& types) {
   ProgramPlan plan;
   for (uint32_t i = 0; i < programs.clauses.size(); ++i) {
+    const std::span<const DExtensionCall> calls = programs.extensions.calls_of(i);
     plan.clauses.push_back(CLEW_TRY(programs.are_probes ? probe_to_bpf(programs.clauses[i], i)
-                                                        : to_bpf(programs.clauses[i], i)));
+                                                        : to_bpf(programs.clauses[i], i, calls)));
+    if (!calls.empty()) CLEW_TRY(put_extension_calls(plan.clauses.back(), programs.extensions, i));
     plan.arguments_read.push_back(arguments_read(plan.clauses.back()));
+  }
+  for (const DExtensionFunction& one : programs.extensions.functions) {
+    plan.clauses.push_back(
+        CLEW_TRY(extension_to_bpf(one, programs.extensions, features().has_open_loops)));
   }
   for (uint32_t i = 0; i < enablings.size(); ++i) {
     const DEnabling& one = enablings[i];

@@ -56,7 +56,7 @@ class LazyKernelTypes {
 };
 
 struct ProgramPlan {
-  std::vector<Function> clauses;
+  std::vector<Function> clauses;         // By clause; behind them functions of extensions.
   std::vector<uint32_t> arguments_read;  // By clause: to_bpf.h.
   std::vector<ProgramGroup> groups;
   uint32_t system_call_tables = 0;

@@ -2,6 +2,7 @@
 #include "kernel/link_types.h"
 
 #include <cstring>
+#include <string_view>
 
 #include <linux/btf.h>
 
@@ -18,7 +19,32 @@ constexpr uint32_t info(uint32_t kind, uint32_t count) {
   return kind << 24 | count;
 }
 
+std::vector<uint8_t> bytes_of(const std::vector<uint32_t>& types, const std::string& texts) {
+  btf_header header{};
+  header.magic = BTF_MAGIC;
+  header.version = BTF_VERSION;
+  header.hdr_len = sizeof header;
+  header.type_len = static_cast<uint32_t>(types.size() * 4);
+  header.str_off = header.type_len;
+  header.str_len = static_cast<uint32_t>(texts.size());
+  std::vector<uint8_t> bytes(sizeof header + header.type_len + header.str_len);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  std::memcpy(bytes.data() + sizeof header, types.data(), header.type_len);
+  std::memcpy(bytes.data() + sizeof header + header.str_off, texts.data(), header.str_len);
+  return bytes;
+}
+
 }  // namespace
+
+std::vector<uint8_t> storage_types(size_t value_bytes) {
+  constexpr uint32_t kKeyEncoding = 32;  // Unsigned, offset 0, 32 bits.
+  constexpr std::string_view kTexts("\0key\0value", 11);
+  constexpr uint32_t kKeyName = 1;
+  constexpr uint32_t kValueName = 5;
+  return bytes_of({kKeyName, info(BTF_KIND_INT, 0), 4, kKeyEncoding,  //
+                   kValueName, info(BTF_KIND_STRUCT, 0), static_cast<uint32_t>(value_bytes)},
+                  std::string(kTexts) + '\0');
+}
 
 FunctionTypes::FunctionTypes() : texts_(1, '\0') {
   number_ = put({text("uint64_t"), info(BTF_KIND_INT, 0), 8, kIntegerEncoding});
@@ -60,18 +86,7 @@ uint32_t FunctionTypes::put(const std::vector<uint32_t>& words) {
 }
 
 std::vector<uint8_t> FunctionTypes::finish() const {
-  btf_header header{};
-  header.magic = BTF_MAGIC;
-  header.version = BTF_VERSION;
-  header.hdr_len = sizeof header;
-  header.type_len = static_cast<uint32_t>(types_.size() * 4);
-  header.str_off = header.type_len;
-  header.str_len = static_cast<uint32_t>(texts_.size());
-  std::vector<uint8_t> bytes(sizeof header + header.type_len + header.str_len);
-  std::memcpy(bytes.data(), &header, sizeof header);
-  std::memcpy(bytes.data() + sizeof header, types_.data(), header.type_len);
-  std::memcpy(bytes.data() + sizeof header + header.str_off, texts_.data(), header.str_len);
-  return bytes;
+  return bytes_of(types_, texts_);
 }
 
 }  // namespace clew::kernel

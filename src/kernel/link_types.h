@@ -3,6 +3,7 @@
 // knows what a global function may be called with (Documentation/bpf/btf.rst).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -32,5 +33,10 @@ class FunctionTypes {
   uint32_t window_ = 0;
   std::map<uint32_t, uint32_t> prototypes_;  // By the number of parameters and linkage.
 };
+
+// Of memory that the kernel keeps with threads: a key, and a value of that size.
+inline constexpr uint32_t kStorageKeyType = 1;
+inline constexpr uint32_t kStorageValueType = 2;
+std::vector<uint8_t> storage_types(size_t value_bytes);
 
 }  // namespace clew::kernel

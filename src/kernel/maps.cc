@@ -203,6 +203,11 @@ Expected<DMaps> DMaps::make(const DPrograms& programs, std::span<const DEnabling
       "d_skipped", 0,
       {reinterpret_cast<const uint8_t*>(skipped_code.data()), skipped_code.size_bytes()}));
   maps.zeros = CLEW_TRY(SharedArray::make("d_zeros", kZeroBytes));
+  if (!programs.extensions.functions.empty()) {
+    const std::vector<uint8_t> state = programs.extensions.first_state();
+    maps.extension_states = CLEW_TRY(create_thread_storage("d_extensions", state.size()));
+    maps.extension_initial = CLEW_TRY(SharedArray::make("d_initial", state.size(), state));
+  }
   maps.ring.emplace(CLEW_TRY(Ring::make(programs.principal_bytes * maps.cpus)));
   return maps;
 }
@@ -289,6 +294,14 @@ Symbols DMaps::symbols(const DPrograms& programs) const {
   address("d_system_calls", system_calls.map);
   address("d_skipped", skipped.map);
   address("d_zeros", zeros.map);
+  number("d_n_extension_fuel", 0);
+  if (extension_states.valid()) {
+    symbols["d_extension_states"] = {Symbol::Kind::Map,
+                                     static_cast<uint32_t>(extension_states.get())};
+    address("d_extension_initial", extension_initial.map);
+    number("d_n_extension_mask", programs.extensions.area_bytes() - 1);
+    number("d_n_extension_fuel", programs.extensions.fuel);
+  }
   symbols["d_records"] = {Symbol::Kind::Map, static_cast<uint32_t>(ring->map().get())};
   const DynamicShape shape = dynamic_shape(programs);
   number("d_n_cpus", cpus);

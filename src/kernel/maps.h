@@ -65,6 +65,8 @@ struct DMaps {
   SharedArray system_calls;
   SharedArray skipped;
   SharedArray zeros;
+  FileDescriptor extension_states;  // Of threads; with extensions only, as what follows.
+  SharedArray extension_initial;    // What each begins with.
   std::optional<Ring> ring;
   uint64_t aggregates_cpu_bytes = 0;
   uint64_t enabled_max = 0;

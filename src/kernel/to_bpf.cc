@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/to_bpf.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string_view>
@@ -181,7 +182,8 @@ std::optional<uint64_t> constant_before(const std::vector<Instruction>& code, si
 
 class Rewriter {
  public:
-  Rewriter(const isa::Program& program, uint32_t clause) : program_(program), clause_(clause) {
+  Rewriter(const isa::Program& program, uint32_t clause, std::span<const DExtensionCall> calls)
+      : program_(program), clause_(clause), calls_(calls) {
     function_.name = clause_name(clause);
   }
 
@@ -189,7 +191,10 @@ class Rewriter {
     function_.code.push_back({kMoveRegister, kWindowRegister | 1 << 4, 0, 0});
     for (size_t at = 0; at < program_.code.size(); ++at) {
       const Instruction& i = program_.code[at];
-      if (i.opcode == isa::kLoad64Opcode) {
+      if (const DExtensionCall* const call = extension_call(at); call != nullptr) {
+        rewrite_extension_call(*call);
+        at += 2;
+      } else if (i.opcode == isa::kLoad64Opcode) {
         CLEW_TRY(rewrite_load64(at));
         ++at;
       } else if (i.opcode == isa::kCallOpcode && i.source() == 0) {
@@ -210,6 +215,21 @@ class Rewriter {
   void refer_to(std::string symbol, bool is_call) {
     const auto place = static_cast<uint32_t>(function_.code.size());
     function_.references.push_back({place, is_call, std::move(symbol)});
+  }
+
+  [[nodiscard]] const DExtensionCall* extension_call(size_t at) const {
+    const auto found = std::find_if(calls_.begin(), calls_.end(), [at](const DExtensionCall& one) {
+      return one.instruction == at;
+    });
+    return found == calls_.end() ? nullptr : &*found;
+  }
+
+  // r6 is kept by the call.
+  void rewrite_extension_call(const DExtensionCall& call) {
+    refer_to(call.function, true);
+    function_.code.push_back({isa::kCallOpcode, BPF_PSEUDO_CALL << 4, 0, -1});
+    for (int half = 0; half < 2; ++half)
+      function_.code.push_back({kMoveRegister, kWindowRegister | kWindowRegister << 4, 0, 0});
   }
 
   Expected<void> rewrite_load64(size_t at) {
@@ -275,6 +295,7 @@ class Rewriter {
 
   const isa::Program& program_;
   uint32_t clause_;
+  std::span<const DExtensionCall> calls_;
   Function function_;
 };
 
@@ -284,8 +305,9 @@ std::string clause_name(uint32_t clause) {
   return fmt::format("dt_clause_{}", clause);
 }
 
-Expected<Function> to_bpf(const isa::Program& program, uint32_t clause) {
-  return Rewriter(program, clause).rewrite();
+Expected<Function> to_bpf(const isa::Program& program, uint32_t clause,
+                          std::span<const DExtensionCall> calls) {
+  return Rewriter(program, clause, calls).rewrite();
 }
 
 // The window is given by r6 plus a constant; any load at an offset of the arguments may be one.
