@@ -24,9 +24,11 @@ namespace {
 using engine::DtraceRequest;
 using Form = engine::DtraceProgram::Form;
 
-// No letter is free for it.
+// No letter is free for them.
 constexpr int kExtensionFlag = 256;
+constexpr int kFuelFlag = 257;
 constexpr std::array kLongFlags = {option{"ext", required_argument, nullptr, kExtensionFlag},
+                                   option{"fuel", required_argument, nullptr, kFuelFlag},
                                    option{nullptr, 0, nullptr, 0}};
 constexpr const char* kFlags = "+:aAb:c:CD:ef:FhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z3:6:";
 
@@ -34,7 +36,7 @@ void print_usage() {
   fmt::print(stderr,
              "usage: clew dtrace [-CeFHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path]\n"
              "           [-L path] [-o output] [-p pid] [-s script] [-U name] [-x opt[=val]]\n"
-             "           [--ext file]\n"
+             "           [--ext file] [--fuel n]\n"
              "           [-P provider [[predicate] action]]\n"
              "           [-m [provider:]module [[predicate] action]]\n"
              "           [-f [[provider:]module:]func [[predicate] action]]\n"
@@ -100,6 +102,7 @@ class Reader {
   bool take_preprocessor(int flag);
   bool take_option();
   bool take_pid();
+  bool take_fuel();
   void add_program(Form form, bool is_file) {
     request_.programs.push_back({form, is_file, optarg});
   }
@@ -167,6 +170,17 @@ bool Reader::take_pid() {
   return true;
 }
 
+bool Reader::take_fuel() {
+  const std::string_view text = optarg;
+  uint64_t& fuel = request_.extension_fuel;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), fuel);
+  const bool is_number = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+  if (is_number && fuel >= extension::kFuelMin && fuel <= extension::kFuelMax) return true;
+  fmt::print(stderr, "dtrace: --fuel takes a number from {} to {}, not: {}\n", extension::kFuelMin,
+             extension::kFuelMax, text);
+  return false;
+}
+
 bool Reader::take(int flag) {
   const auto run = [](auto&& effect) {
     effect();
@@ -194,6 +208,8 @@ bool Reader::take(int flag) {
       return take_pid();
     case kExtensionFlag:
       return run([&] { request_.extensions.emplace_back(optarg); });
+    case kFuelFlag:
+      return take_fuel();
     case 'c':
       return run([&] { request_.commands.emplace_back(optarg); });
     case 'o':

@@ -44,8 +44,13 @@ kernel::DPrograms programs_of(const CompiledScript& compiled, pid_t target) {
     return query::d::option_bytes(found->second).value_or(otherwise);
   };
   kernel::DPrograms programs;
-  for (size_t i = 0; i < generated.clauses.size(); ++i)
-    programs.clauses.push_back(plan::d::without_calls(generated.clauses[i], generated.calls[i]));
+  for (size_t i = 0; i < generated.clauses.size(); ++i) {
+    const isa::Program& program = generated.clauses[i];
+    programs.clauses.push_back(compiled.extensions_in_kernel
+                                   ? program
+                                   : plan::d::without_calls(program, generated.calls[i]));
+  }
+  programs.extensions = kernel_extensions(compiled);
   programs.error_clauses = compiled.error_clauses;
   programs.scratch_begin = generated.scratch_begin;
   programs.globals = generated.globals;
@@ -147,8 +152,7 @@ Expected<void> DtraceRun::enable() {
   const auto refused = [](const Error& error) {
     return fail(error.code, fmt::format("could not enable tracing: {}", error.message));
   };
-  if (const auto possible = check_extension_clauses(*compiled_); !possible)
-    return refused(possible.error());
+  compiled_->extensions_in_kernel = extensions_belong_to_kernel(*compiled_);
   std::string log;
   // Their names will be wanted when they may have ended.
   for (const pid_t pid : commands_.pids())

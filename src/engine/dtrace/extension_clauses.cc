@@ -22,21 +22,20 @@ const plan::d::ExtensionCall* call_of(const CompiledScript& compiled,
 
 tl::unexpected<Error> refuse(const plan::d::ExtensionCall& call, const kernel::Probe& probe,
                              std::string_view why) {
-  return fail(ErrorCode::Refused,
-              fmt::format("line {}: {}( ) is a function of an extension, which runs in processes "
-                          "only, and the kernel would have to run it at {}:{}:{}:{}: {}",
-                          call.line, call.function, probe.provider, probe.module, probe.function,
-                          probe.name, why));
+  return fail(
+      ErrorCode::Refused,
+      fmt::format("line {}: {}( ) is a function of an extension, which would run in processes "
+                  "at other probes, and in the kernel at {}:{}:{}:{}: {} (-x useruprobes: "
+                  "all in the kernel)",
+                  call.line, call.function, probe.provider, probe.module, probe.function,
+                  probe.name, why));
 }
 
-// Why the kernel runs a probe in any case; empty when it does not.
-std::string_view kernel_reason(const CompiledScript& compiled, const kernel::Probe& probe) {
-  if (!kernel::needs_uprobe(probe.kind)) return "that is no probe of a process";
-  if (!compiled.named_pids.contains(static_cast<pid_t>(probe.pid)))
-    return "its description names no process";
-  if (compiled.script.options.is_set("useruprobes")) return "-x useruprobes";
-  if (compiled.script.is_destructive) return "the script has destructive actions";
-  return {};
+// Whether the kernel runs a probe in any case.
+bool is_kernels(const CompiledScript& compiled, const kernel::Probe& probe) {
+  return !kernel::needs_uprobe(probe.kind) ||
+         !compiled.named_pids.contains(static_cast<pid_t>(probe.pid)) ||
+         compiled.script.options.is_set("useruprobes") || compiled.script.is_destructive;
 }
 
 // A planner's reason. Those of the analysis are in the documentation.
@@ -47,17 +46,36 @@ std::string in_words(const std::string& reason) {
 
 }  // namespace
 
-Expected<void> check_extension_clauses(const CompiledScript& compiled) {
-  for (const kernel::DEnabling& enabling : compiled.enablings) {
-    const plan::d::ExtensionCall* const call = call_of(compiled, enabling);
-    if (call == nullptr) continue;
-    const std::string_view why = kernel_reason(compiled, enabling.probe);
-    if (!why.empty()) return refuse(*call, enabling.probe, why);
+bool extensions_belong_to_kernel(const CompiledScript& compiled) {
+  return std::any_of(
+      compiled.enablings.begin(), compiled.enablings.end(), [&](const kernel::DEnabling& enabling) {
+        return call_of(compiled, enabling) != nullptr && is_kernels(compiled, enabling.probe);
+      });
+}
+
+kernel::DExtensions kernel_extensions(const CompiledScript& compiled) {
+  kernel::DExtensions result;
+  if (!compiled.extensions_in_kernel) return result;
+  const plan::d::ExtensionState& state = compiled.generated.extensions;
+  for (const auto& [name, function] : state.functions) {
+    result.functions.push_back(
+        {.name = name, .parameters = function.parameters, .code = function.body.code});
   }
-  return {};
+  for (const auto& of_clause : compiled.generated.calls) {
+    auto& calls = result.calls.emplace_back();
+    for (const plan::d::ExtensionCall& call : of_clause)
+      calls.push_back({call.instruction, call.function, call.line});
+  }
+  result.begin = state.begin;
+  result.variables_bytes = state.end - state.begin;
+  for (const extension::InitialWord& word : state.initial_words)
+    result.initial_words.push_back({word.offset_bytes, word.value});
+  result.fuel = state.fuel;
+  return result;
 }
 
 Expected<void> check_extension_clauses(const CompiledScript& compiled, const InlineProbes& probes) {
+  if (compiled.extensions_in_kernel) return {};
   const plan::d::ExtensionCall* call = nullptr;
   const auto is_left = [&](uint32_t enabling) {
     call = call_of(compiled, compiled.enablings[enabling]);

@@ -46,6 +46,7 @@ class InlineCells {
   // Updates of one key have one place.
   std::optional<uint32_t> place(const plan::d::CellUpdate& update, const abi::DEnabled& names);
   [[nodiscard]] uint32_t words() const { return words_; }
+  [[nodiscard]] uint64_t fuel() const { return generated_.extensions.fuel; }
   // Of all threads, from the same sums as add() takes: firings that were out of fuel.
   [[nodiscard]] uint64_t out_of_fuel(std::span<const uint64_t> sums) const;
   [[nodiscard]] CellRoom room() const { return room_; }

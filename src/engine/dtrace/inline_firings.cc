@@ -64,8 +64,17 @@ bool InlineFirings::can_run(const Clauses& clauses) const {
   const bool stacks = std::any_of(clauses.begin(), clauses.end(), [this](uint32_t clause) {
     return plan::d::uses_of(compiled_.generated.clauses[clause]).walks_user_stack;
   });
-  return !commands && !stacks &&
+  return !commands && !stacks && !calls_kernel(clauses) &&
          plan::d::runs_in_process(steps_of(clauses, FiringForm::Shared), error_clauses_);
+}
+
+// A fault in a process would run the ERROR clauses there.
+bool InlineFirings::calls_kernel(const Clauses& clauses) const {
+  if (!compiled_.extensions_in_kernel) return false;
+  const auto calls = [this](uint32_t clause) { return compiled_.calls_extension(clause); };
+  const auto& errors = compiled_.error_clauses;
+  return std::any_of(clauses.begin(), clauses.end(), calls) ||
+         std::any_of(errors.begin(), errors.end(), calls);
 }
 
 bool InlineFirings::could_be_led_astray(pid_t pid) const {

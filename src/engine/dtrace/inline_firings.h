@@ -52,6 +52,8 @@ class InlineFirings {
   [[nodiscard]] std::vector<plan::d::FiringClause> steps_of(const Clauses& clauses,
                                                             FiringForm form) const;
   [[nodiscard]] bool commands_tracer(uint32_t clause) const;
+  // Functions of extensions, which the kernel runs.
+  [[nodiscard]] bool calls_kernel(const Clauses& clauses) const;
 
   const CompiledScript& compiled_;
   CellRoom room_;

@@ -54,7 +54,7 @@ bool leaves_out_extension(const CompiledScript& compiled,
   return std::any_of(left_out.begin(), left_out.end(), [&](const auto& one) {
     const auto& clauses = compiled.enablings[one.first].clauses;
     return std::any_of(clauses.begin(), clauses.end(),
-                       [&](uint32_t clause) { return compiled.calls_extension(clause); });
+                       [&](uint32_t clause) { return compiled.wants_process(clause); });
   });
 }
 

@@ -195,6 +195,8 @@ Expected<void> InlineProcess::share(const kernel::DState& state) {
   const inline_::Geometry& geometry = attachment_.geometry();
   rules_.environment.is_d = true;
   rules_.environment.missed_fuel_offset = cells_.room().begin;
+  rules_.environment.fuel = cells_.fuel();
+  rules_.policy.fuel_max = cells_.fuel();
   rules_.environment.window_address = geometry.window_address + abi::kDRegionWindow;
   rules_.environment.window_size_log2 = abi::kDWindowSizeLog2;
   rules_.environment.slot_address = geometry.slot_address;

@@ -52,7 +52,7 @@ LateProbes::LateProbes(const CompiledScript& compiled, kernel::Catalogue& catalo
   for (uint32_t i = 0; i < compiled.script.clauses.size(); ++i) {
     for (const auto& description : compiled.script.clauses[i].probes) {
       if (!looks_into_processes(description)) continue;
-      follow(description, {.clause = i, .is_for_process = compiled.calls_extension(i)});
+      follow(description, {.clause = i, .is_for_process = compiled.wants_process(i)});
     }
   }
   for (const kernel::DEnabling& enabling : compiled.enablings)

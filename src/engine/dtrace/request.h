@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include "extension/extension.h"
 #include "query/d/source.h"
 
 namespace clew::engine {
@@ -27,6 +28,7 @@ struct DtraceRequest {
   std::vector<pid_t> pids;                                   // -p
   std::vector<std::string> extensions;                       // --ext: extension::load()
   std::string extension_folder;                              // Of those that come with Clew.
+  uint64_t extension_fuel = extension::kFuel;                // --fuel
   std::string output_path;                                   // -o
   bool preprocess = false;                                   // -C
   std::vector<std::string> preprocessor_arguments;           // -D -I -U -H

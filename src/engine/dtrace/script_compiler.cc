@@ -330,6 +330,7 @@ Expected<CompiledScript> ScriptCompiler::compile() {
   auto generated = plan::d::generate(compiled_.script, extensions_->all());
   if (!generated) return tl::unexpected(error_of(generated.error()));
   compiled_.generated = std::move(*generated);
+  compiled_.generated.extensions.fuel = request_.extension_fuel;
   return std::move(compiled_);
 }
 

@@ -34,9 +34,15 @@ struct CompiledScript {
   std::vector<uint32_t> error_clauses;
   std::set<pid_t> named_pids;  // Of the probes whose provider a description spells out: pid123.
 
-  // Such a clause runs in processes only (extension_clauses.h).
+  // Where functions of extensions run: all in processes, or all in the kernel, so that a thread has
+  // their variables once (extension_clauses.h).
+  bool extensions_in_kernel = false;
+
   [[nodiscard]] bool calls_extension(uint32_t clause) const {
     return !generated.calls[clause].empty();
+  }
+  [[nodiscard]] bool wants_process(uint32_t clause) const {
+    return !extensions_in_kernel && calls_extension(clause);
   }
 };
 

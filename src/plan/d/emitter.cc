@@ -67,6 +67,10 @@ void Emitter::call(abi::DAccessor accessor) {
 
 void Emitter::call_checked(abi::DAccessor accessor) {
   call(accessor);
+  check_fault();
+}
+
+void Emitter::check_fault() {
   may_fault_ = true;
   const isa::Label fine = builder_.label();
   load_header(Register::R1, offsetof(DWindowHeader, fault));

@@ -42,6 +42,8 @@ class Emitter {
   void call(abi::DAccessor accessor);
   // The same, and ends the clause when it failed.
   void call_checked(abi::DAccessor accessor);
+  // The clause ends if there was a fault. r0 stays.
+  void check_fault();
   // Ends the clause with a fault; the register has what the message names.
   void fail_with(abi::DFault fault, Register value);
 

@@ -13,7 +13,8 @@ Register argument_register(size_t index) {
 
 }  // namespace
 
-// A function of C's may change the register that has the context, and no memory may.
+// A function of C's may change the register that has the context, and no memory may. In the kernel
+// it may end the firing.
 void ClauseCoder::extension_call(const Node& node) {
   std::vector<Slot> slots;
   for (const Node& operand : node.operands) {
@@ -28,6 +29,7 @@ void ClauseCoder::extension_call(const Node& node) {
   const isa::Label behind = code().label();
   form_.calls->push_back({code().size(), script_.extension_functions[node.index], node.line});
   code().call_local(behind).bind(behind).load_context(Register::R6);
+  emit_.check_fault();
   emit_.fit(Register::R0, node.type);
 }
 

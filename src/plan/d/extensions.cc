@@ -41,6 +41,7 @@ bool calls(const Instruction& i, abi::Accessor accessor) {
 
 ExtensionFunction placed(const Function& function, uint32_t state) {
   ExtensionFunction made{.body = {.code = function.code, .references = {}},
+                         .parameters = static_cast<uint32_t>(function.parameters.size()),
                          .has_loops = function.has_loops};
   std::vector<Instruction>& code = made.body.code;
   for (uint32_t at = 0; at < code.size(); ++at) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of extensions (extension/extension.h) that a script calls: their code and their
-// variables. They run in processes only: the program of a clause has a placeholder for each call,
+// variables. The program of a clause has a placeholder for each call,
 //
-//     r1 … = arguments ; call ; r6 = context
+//     r1 … = arguments ; call ; r6 = context ; the clause ends if the function ended the firing
 //
 // and the firing of a process has the function's code in its place (firing.h). The variables are
 // words of the window, as private variables are: those of one thread, which a firing clears for
-// another one.
+// another one. The kernel calls a function of its own there, with the thread's variables elsewhere
+// (kernel/extensions.h).
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,7 @@ struct ExtensionCall {
 
 struct ExtensionFunction {
   isa::Body body;  // With the places of its variables.
+  uint32_t parameters = 0;
   bool has_loops = false;
 };
 
@@ -41,6 +43,7 @@ struct ExtensionState {
   uint32_t end = 0;
   std::vector<extension::InitialWord> initial_words;  // At offsets in the window.
   std::map<std::string, ExtensionFunction> functions;
+  uint64_t fuel = extension::kFuel;  // Of a firing.
 
   [[nodiscard]] bool empty() const { return functions.empty(); }
   [[nodiscard]] bool has_loops() const;
@@ -60,7 +63,7 @@ query::d::Compiled<ExtensionState> place_extensions(
     const query::d::Script& script, std::span<const extension::Extension> extensions,
     const WindowRoom& room);
 
-// For the kernel, which only looks at such a program: each call gives 0.
+// For a kernel that only looks at such a program, since processes run it: each call gives 0.
 isa::Program without_calls(isa::Program program, std::span<const ExtensionCall> calls);
 
 }  // namespace clew::plan::d
