@@ -70,6 +70,11 @@ def call_rows(loop):
         loop.row("D: count by argument", 110, ENTRY + " { @[arg0] = count(); }",
                  peer="tracepoint:raw_syscalls:sys_enter /args->id == 110/ "
                       "{ @[args->args[0]] = count(); }"),
+        loop.row("D: count where moving_average() says so", None,
+                 ENTRY + " /moving_average(arg0) != 77/ { @ = count(); }",
+                 note="a function of an extension"),
+        loop.row("D: count where sketch_count() says so", None,
+                 ENTRY + " /sketch_count(1) != 0/ { @ = count(); }", note="the same"),
         loop.row("D: latency, entry to return, quantize", 200, LATENCY, peer=PEER_LATENCY,
                  note="two firings"),
         loop.row("D: all entries by (execname, probefunc)", 150,

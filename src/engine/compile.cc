@@ -216,9 +216,12 @@ Expected<void> Compiler::compile_kernel(const query::Query& query) {
     return at_source(query, largest_of(counts), too_many(sites->size()));
   }
   const auto index = static_cast<uint32_t>(result_.tracees.size());
-  std::optional<plan::Clock> clock;
-  if (index != 0) clock = result_.lowered.clock;
-  result_.kernel = CLEW_TRY(KernelTracee::make(query, std::move(*sites), scope_, index, clock));
+  KernelInput input{.index = index,
+                    .clock = std::nullopt,
+                    .extensions = extensions_->all(),
+                    .fuel = request_.extension_fuel};
+  if (index != 0) input.clock = result_.lowered.clock;
+  result_.kernel = CLEW_TRY(KernelTracee::make(query, std::move(*sites), scope_, input));
   if (index != 0) return {};
   result_.plan = result_.kernel->plan();
   result_.lowered = result_.kernel->lowered().root;

@@ -102,7 +102,8 @@ struct DSession::Data {
         if (line == 0 && call.function == function) line = call.line;
       }
     }
-    return fmt::format("line {}: {}() cannot run in the kernel: {}", line, function, message);
+    const std::string place = line == 0 ? "" : fmt::format("line {}: ", line);
+    return fmt::format("{}{}() cannot run in the kernel: {}", place, function, message);
   }
 
   [[nodiscard]] tl::unexpected<Error> refusal(const ProgramGroup& group, const Error& error) const {

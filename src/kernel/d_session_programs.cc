@@ -309,8 +309,9 @@ Expected<ProgramPlan> plan_programs(const DPrograms& programs, std::span<const D
   ProgramPlan plan;
   for (uint32_t i = 0; i < programs.clauses.size(); ++i) {
     const std::span<const DExtensionCall> calls = programs.extensions.calls_of(i);
-    plan.clauses.push_back(CLEW_TRY(programs.are_probes ? probe_to_bpf(programs.clauses[i], i)
-                                                        : to_bpf(programs.clauses[i], i, calls)));
+    plan.clauses.push_back(CLEW_TRY(programs.are_probes
+                                        ? probe_to_bpf(programs.clauses[i], i, calls)
+                                        : to_bpf(programs.clauses[i], i, calls)));
     if (!calls.empty()) CLEW_TRY(put_extension_calls(plan.clauses.back(), programs.extensions, i));
     plan.arguments_read.push_back(arguments_read(plan.clauses.back()));
   }

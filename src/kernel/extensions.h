@@ -26,7 +26,7 @@ struct DExtensionFunction {
 struct DExtensionCall {
   uint32_t instruction = 0;
   std::string function;
-  uint32_t line = 0;  // Of the script.
+  uint32_t line = 0;  // Of the script; 0 = nobody knows.
 };
 
 struct DExtensionWord {

@@ -2,7 +2,7 @@
 #include "kernel/link_types.h"
 
 #include <cstring>
-#include <string_view>
+#include <iterator>
 
 #include <linux/btf.h>
 
@@ -38,12 +38,12 @@ std::vector<uint8_t> bytes_of(const std::vector<uint32_t>& types, const std::str
 
 std::vector<uint8_t> storage_types(size_t value_bytes) {
   constexpr uint32_t kKeyEncoding = 32;  // Unsigned, offset 0, 32 bits.
-  constexpr std::string_view kTexts("\0key\0value", 11);
+  constexpr char kTexts[] = "\0key\0value";
   constexpr uint32_t kKeyName = 1;
   constexpr uint32_t kValueName = 5;
   return bytes_of({kKeyName, info(BTF_KIND_INT, 0), 4, kKeyEncoding,  //
                    kValueName, info(BTF_KIND_STRUCT, 0), static_cast<uint32_t>(value_bytes)},
-                  std::string(kTexts) + '\0');
+                  std::string(std::begin(kTexts), std::end(kTexts)));
 }
 
 FunctionTypes::FunctionTypes() : texts_(1, '\0') {

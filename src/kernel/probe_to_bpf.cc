@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/probe_to_bpf.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -60,8 +61,8 @@ int32_t window_place(uint32_t offset) {
 enum class Shape : uint8_t { None, OneNumber, Read, Machine };
 
 struct Callee {
-  uint32_t accessor;
   std::string_view function;
+  uint32_t accessor;
   Shape shape;
 };
 
@@ -71,26 +72,27 @@ constexpr uint32_t number_of(Accessor accessor) {
 }
 
 constexpr Callee kCallees[] = {
-    {number_of(abi::Accessor::Time), "d_query_time", Shape::None},
-    {number_of(abi::Accessor::Cpu), "d_builtin_cpu", Shape::None},
-    {number_of(abi::Accessor::BitLength), "d_query_bit_length", Shape::OneNumber},
-    {number_of(abi::Accessor::TryRead), "d_query_read", Shape::Read},
-    {number_of(abi::Accessor::TryReadString), "d_query_read_text", Shape::Read},
-    {number_of(abi::QueryAccessor::Pid), "d_builtin_pid", Shape::Machine},
-    {number_of(abi::QueryAccessor::Tid), "d_builtin_tid", Shape::Machine},
-    {number_of(abi::QueryAccessor::Comm), "d_query_comm", Shape::Machine},
-    {number_of(abi::QueryAccessor::ProcessName), "d_query_process_name", Shape::Machine},
-    {number_of(abi::QueryAccessor::Caller), "d_builtin_caller", Shape::Machine},
-    {number_of(abi::DAccessor::Commit), "d_commit", Shape::Machine},
-    {number_of(abi::DAccessor::Aggregate), "d_aggregate", Shape::Machine},
-    {number_of(abi::DAccessor::VariableLoadBytes), "d_variable_load_bytes", Shape::Machine},
-    {number_of(abi::DAccessor::VariableStoreBytes), "d_variable_store_bytes", Shape::Machine},
-    {number_of(abi::DAccessor::VariableDelete), "d_variable_delete", Shape::Machine},
+    {"d_query_time", number_of(abi::Accessor::Time), Shape::None},
+    {"d_builtin_cpu", number_of(abi::Accessor::Cpu), Shape::None},
+    {"d_query_bit_length", number_of(abi::Accessor::BitLength), Shape::OneNumber},
+    {"d_query_read", number_of(abi::Accessor::TryRead), Shape::Read},
+    {"d_query_read_text", number_of(abi::Accessor::TryReadString), Shape::Read},
+    {"d_builtin_pid", number_of(abi::QueryAccessor::Pid), Shape::Machine},
+    {"d_builtin_tid", number_of(abi::QueryAccessor::Tid), Shape::Machine},
+    {"d_query_comm", number_of(abi::QueryAccessor::Comm), Shape::Machine},
+    {"d_query_process_name", number_of(abi::QueryAccessor::ProcessName), Shape::Machine},
+    {"d_builtin_caller", number_of(abi::QueryAccessor::Caller), Shape::Machine},
+    {"d_commit", number_of(abi::DAccessor::Commit), Shape::Machine},
+    {"d_aggregate", number_of(abi::DAccessor::Aggregate), Shape::Machine},
+    {"d_variable_load_bytes", number_of(abi::DAccessor::VariableLoadBytes), Shape::Machine},
+    {"d_variable_store_bytes", number_of(abi::DAccessor::VariableStoreBytes), Shape::Machine},
+    {"d_variable_delete", number_of(abi::DAccessor::VariableDelete), Shape::Machine},
 };
 
 class Translator {
  public:
-  Translator(const isa::Program& program, uint32_t clause) : code_(program.code), clause_(clause) {
+  Translator(const isa::Program& program, uint32_t clause, std::span<const DExtensionCall> calls)
+      : code_(program.code), clause_(clause), calls_(calls) {
     function_.name = clause_name(clause);
   }
 
@@ -137,8 +139,11 @@ class Translator {
         put({kLoadDouble, static_cast<uint8_t>(to | kWindow << 4),
              static_cast<int16_t>(offsetof(abi::DWindowHeader, enabling)), 0});
         return {};
-      case isa::Load64::Global:
       case isa::Load64::Context:
+        if (to != kWindow) break;
+        put(move(kWindow, kWindow));  // Calls keep it.
+        return {};
+      case isa::Load64::Global:
         break;
     }
     return refuse("a load that only processes have");
@@ -198,6 +203,13 @@ class Translator {
 
   Expected<void> jump(size_t at) {
     const Instruction& i = code_[at];
+    const auto is_here = [at](const DExtensionCall& one) { return one.instruction == at; };
+    const auto found = std::find_if(calls_.begin(), calls_.end(), is_here);
+    if (found != calls_.end()) {
+      function_.references.push_back({size(), true, found->function});
+      put({isa::kCallOpcode, BPF_PSEUDO_CALL << 4, 0, -1});
+      return {};
+    }
     if (i.opcode == isa::kCallOpcode) return call(static_cast<uint32_t>(i.immediate));
     if (i.opcode != isa::kExitOpcode) {
       const int64_t distance = i.opcode == isa::kJumpFarOpcode ? i.immediate : i.offset;
@@ -255,6 +267,7 @@ class Translator {
 
   const std::vector<Instruction>& code_;
   uint32_t clause_;
+  std::span<const DExtensionCall> calls_;
   Function function_;
   std::vector<uint32_t> place_;  // Of each instruction, in the function.
   std::vector<Branch> branches_;
@@ -262,8 +275,9 @@ class Translator {
 
 }  // namespace
 
-Expected<Function> probe_to_bpf(const isa::Program& program, uint32_t clause) {
-  return Translator(program, clause).translate();
+Expected<Function> probe_to_bpf(const isa::Program& program, uint32_t clause,
+                                std::span<const DExtensionCall> calls) {
+  return Translator(program, clause, calls).translate();
 }
 
 }  // namespace clew::kernel

@@ -10,10 +10,12 @@
 #include "base/error.h"
 #include "isa/program.h"
 #include "kernel/bpf_object.h"
+#include "kernel/extensions.h"
 
 namespace clew::kernel {
 
 // Its name is that of a clause (to_bpf.h). Errors: Refused for what has no meaning in the kernel.
-Expected<Function> probe_to_bpf(const isa::Program& program, uint32_t clause);
+Expected<Function> probe_to_bpf(const isa::Program& program, uint32_t clause,
+                                std::span<const DExtensionCall> calls = {});
 
 }  // namespace clew::kernel

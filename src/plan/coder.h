@@ -135,6 +135,8 @@ class Coder {
   // Before the first call of one of these functions: their state begins as their files say; where
   // one may loop, a thread that has used up its fuel too often leaves.
   void prepare_extensions(const std::set<std::string>& functions);
+  // Placeholders of calls in a program for the kernel.
+  [[nodiscard]] const std::vector<isa::Reference>& kernel_calls() const { return kernel_calls_; }
 
   // r0 = the value of an Integer or Symbol expression.
   Expected<void> value(const query::Expression& expression);
@@ -262,6 +264,7 @@ class Coder {
   std::optional<TicksPlace> ticks_;
   std::vector<SiteConstant> site_constants_;
   std::vector<isa::Reference> references_;  // Calls of functions of extensions.
+  std::vector<isa::Reference> kernel_calls_;
   int32_t frame_used_ = 0;
   uint32_t samples_ = 0;
 };

@@ -5,11 +5,13 @@
 //     r1 … = arguments ; call ; r6 = context ; r0 = result, canonical
 //
 // A function keeps r7 to r9 as every function does. The context cannot be kept in memory, so it is
-// loaded again, which costs no instruction.
+// loaded again, which costs no instruction. In the kernel the placeholder stays: the function is
+// one of the kernel's program there (kernel/extensions.h).
 #include <cstddef>
 
 #include <fmt/format.h>
 
+#include "abi/query_window.h"
 #include "abi/region.h"
 #include "plan/coder.h"
 #include "plan/coder_parts.h"
@@ -85,11 +87,9 @@ void Coder::prepare_extensions(const std::set<std::string>& functions) {
 Expected<void> Coder::extension_call(const Expression& expression) {
   const auto linked = environment_.functions.find(expression.text);
   if (linked == environment_.functions.end()) {
-    return fail(
-        ErrorCode::InvalidQuery,
-        fmt::format("'{}' is a function of an extension, which is not possible at this source "
-                    "yet; sources in processes can call it",
-                    expression.text));
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("'{}' is a function of an extension, which is not possible here",
+                            expression.text));
   }
   const int32_t mark = frame_used_;
   std::vector<int32_t> areas;
@@ -101,8 +101,15 @@ Expected<void> Coder::extension_call(const Expression& expression) {
   for (size_t i = 0; i < areas.size(); ++i)
     builder_.load(Size::Double, argument_register(i), Register::R10, areas[i]);
   release(mark);
-  references_.push_back({builder_.size(), true, expression.text});
+  std::vector<isa::Reference>& calls = environment_.for_kernel ? kernel_calls_ : references_;
+  calls.push_back({builder_.size(), true, expression.text});
   builder_.call_local(exit_).load_context(kContext);
+  if (environment_.for_kernel) {
+    // The function may have ended the hit.
+    builder_.load_window(Register::R1, abi::kQueryMachine + offsetof(abi::DWindowHeader, fault))
+        .load(Size::Double, Register::R1, Register::R1, 0)
+        .jump_if(Jump::NotEqual, Register::R1, 0, exit_);
+  }
   canonical(expression.type);
   return {};
 }

@@ -2,12 +2,15 @@
 #include "plan/kernel_lower.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
 
 #include "abi/context.h"
 #include "abi/d_accessor.h"
 #include "abi/query_window.h"
+#include "isa/opcode.h"
 #include "plan/capture.h"
 #include "plan/kernel_cells.h"
 #include "plan/lowering.h"
@@ -58,6 +61,9 @@ class KernelLowering {
   [[nodiscard]] std::vector<const Expression*> key_parts() const;
   [[nodiscard]] std::vector<const Expression*> counted() const;
   Expected<void> place_samples();
+  void offer_functions();
+  void link_functions();
+  void link_function(const extension::Function& function, uint32_t state);
 
   Expected<void> program(uint16_t source);
   Expected<void> recorder(uint16_t source);
@@ -174,6 +180,7 @@ Expected<void> KernelLowering::find_state() {
   environment_.tick_multiplier = 1;
   result_.root.clock = {.tick_multiplier = 1, .epoch_ns = input_.epoch_ns};
   environment_.for_kernel = true;
+  offer_functions();
   if (in_tables) {
     CLEW_TRY(find_table());
   } else {
@@ -181,6 +188,49 @@ Expected<void> KernelLowering::find_state() {
     result_.root.captures = captured_.captures;
   }
   return place_samples();
+}
+
+// --- functions of extensions ---------------------------------------------------------------------
+
+void KernelLowering::offer_functions() {
+  for (const extension::Extension& extension : input_.extensions) {
+    for (const extension::Function& function : extension.functions)
+      environment_.functions[function.name].function = &function;
+  }
+}
+
+// Those that are called, with the variables of their extensions one behind the other.
+void KernelLowering::link_functions() {
+  constexpr uint32_t kAlignment = 64;  // extension.h
+  std::set<std::string, std::less<>> called;
+  for (const KernelProgram& program : result_.programs) {
+    for (const isa::Reference& call : program.calls)
+      called.insert(call.symbol);
+  }
+  for (const extension::Extension& extension : input_.extensions) {
+    const uint32_t state = (result_.function_bytes + kAlignment - 1) / kAlignment * kAlignment;
+    const size_t before = result_.functions.size();
+    for (const extension::Function& function : extension.functions) {
+      if (called.contains(function.name)) link_function(function, state);
+    }
+    if (result_.functions.size() == before) continue;
+    for (const extension::InitialWord& word : extension.initial_words)
+      result_.initial_words.push_back({state + word.offset_bytes, word.value});
+    result_.function_bytes = state + extension.state_bytes;
+  }
+}
+
+void KernelLowering::link_function(const extension::Function& function, uint32_t state) {
+  std::vector<isa::Instruction> code = function.code;
+  for (size_t i = 0; i < code.size(); ++i) {
+    if (code[i].opcode != isa::kLoad64Opcode) continue;
+    const bool is_state = code[i].source() == static_cast<uint8_t>(isa::Load64::Window);
+    if (is_state) code[i].immediate += static_cast<int32_t>(state);
+    ++i;
+  }
+  result_.functions.push_back({.name = function.name,
+                               .parameters = static_cast<uint32_t>(function.parameters.size()),
+                               .code = std::move(code)});
 }
 
 // --- programs ------------------------------------------------------------------------------------
@@ -393,8 +443,9 @@ Expected<void> KernelLowering::program(uint16_t index) {
   } else {
     CLEW_TRY(update_cells(coder));
   }
-  result_.programs.push_back(
-      {.program = CLEW_TRY(coder.finish(fmt::format("source {}", index))), .source = index});
+  result_.programs.push_back({.program = CLEW_TRY(coder.finish(fmt::format("source {}", index))),
+                              .source = index,
+                              .calls = coder.kernel_calls()});
   if (provided_.entry()) CLEW_TRY(recorder(index));
   return {};
 }
@@ -435,6 +486,7 @@ Expected<KernelLowered> KernelLowering::run() {
   for (size_t i = 0; i < query_.sources.size(); ++i) {
     if (is_kernel_source(query_.sources[i].kind)) CLEW_TRY(program(static_cast<uint16_t>(i)));
   }
+  link_functions();
   return std::move(result_);
 }
 

@@ -13,10 +13,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "abi/d_window.h"
 #include "base/error.h"
+#include "extension/extension.h"
+#include "isa/inline_calls.h"
 #include "isa/program.h"
 #include "plan/kernel_form.h"
 #include "plan/lower.h"
@@ -24,16 +28,26 @@
 
 namespace clew::plan {
 
+// A function of an extension for the kernel, which has the variables elsewhere: an LDDW of kind
+// Window has an offset in those of all extensions.
+struct KernelFunction {
+  std::string name;
+  uint32_t parameters = 0;
+  std::vector<isa::Instruction> code;
+};
+
 struct KernelProgram {
   isa::Program program;
   uint16_t source = 0;  // Index in query.sources.
   bool is_recorder = false;
+  std::vector<isa::Reference> calls{};  // Of such functions; behind each is an LDDW of the context.
 };
 
 struct KernelLowerInput {
   std::vector<int64_t> pids;  // Only these processes; empty = all,
   int64_t tracer_pid = 0;     // but this one.
   int64_t epoch_ns = 0;       // CLOCK_REALTIME - CLOCK_MONOTONIC.
+  std::span<const extension::Extension> extensions{};
 };
 
 struct KernelLowered {
@@ -44,6 +58,9 @@ struct KernelLowered {
   std::vector<abi::DAggregation> aggregations;  // Tables; one count when there is no aggregate.
   std::vector<size_t> table_of;                 // By aggregate, its place in `aggregations`.
   std::vector<abi::DVariable> variables;        // Of recorders.
+  std::vector<KernelFunction> functions;        // That programs call,
+  uint32_t function_bytes = 0;                  // and their variables.
+  std::vector<extension::InitialWord> initial_words;
 };
 
 // The plan is one of make_kernel_plan. Errors: Limit, InvalidQuery as lower().

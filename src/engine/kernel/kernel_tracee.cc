@@ -91,20 +91,22 @@ KernelTracee::~KernelTracee() = default;
 
 Expected<std::unique_ptr<KernelTracee>> KernelTracee::make(const query::Query& query,
                                                            std::vector<KernelSite> sites,
-                                                           const KernelScope& scope, uint32_t index,
-                                                           std::optional<plan::Clock> clock) {
+                                                           const KernelScope& scope,
+                                                           const KernelInput& input) {
   auto tracee = std::make_unique<KernelTracee>();
   tracee->sites_ = std::move(sites);
   tracee->scope_ = scope;
-  tracee->index_ = index;
+  tracee->index_ = input.index;
+  tracee->fuel_ = input.fuel;
   tracee->plan_ = plan::make_kernel_plan(query);
-  plan::KernelLowerInput input;
-  input.pids.assign(scope.pids.begin(), scope.pids.end());
-  input.tracer_pid = getpid();
-  input.epoch_ns = epoch_of_monotonic_ns();
-  tracee->lowered_ = CLEW_TRY(plan::lower_kernel(tracee->plan_, input));
-  if (clock) {
-    tracee->lowered_.root.clock = *clock;
+  plan::KernelLowerInput lowering;
+  lowering.pids.assign(scope.pids.begin(), scope.pids.end());
+  lowering.tracer_pid = getpid();
+  lowering.epoch_ns = epoch_of_monotonic_ns();
+  lowering.extensions = input.extensions;
+  tracee->lowered_ = CLEW_TRY(plan::lower_kernel(tracee->plan_, lowering));
+  if (input.clock) {
+    tracee->lowered_.root.clock = *input.clock;
     tracee->converts_time_ = true;
   }
   tracee->group_sites();
@@ -128,6 +130,22 @@ void KernelTracee::group_sites() {
   sites_ = std::move(kept);
 }
 
+kernel::DExtensions KernelTracee::extensions() const {
+  kernel::DExtensions result;
+  for (const plan::KernelFunction& one : lowered_.functions)
+    result.functions.push_back({one.name, one.parameters, one.code});
+  for (const plan::KernelProgram& program : lowered_.programs) {
+    auto& calls = result.calls.emplace_back();
+    for (const isa::Reference& call : program.calls)
+      calls.push_back({.instruction = call.instruction, .function = call.symbol});
+  }
+  result.variables_bytes = lowered_.function_bytes;
+  for (const extension::InitialWord& word : lowered_.initial_words)
+    result.initial_words.push_back({word.offset_bytes, word.value});
+  result.fuel = fuel_;
+  return result;
+}
+
 kernel::DPrograms KernelTracee::programs() const {
   kernel::DPrograms programs;
   programs.are_probes = true;
@@ -135,6 +153,7 @@ kernel::DPrograms KernelTracee::programs() const {
     programs.clauses.push_back(one.program);
   programs.scratch_begin.assign(programs.clauses.size(), abi::kQueryEnd);
   programs.variables = lowered_.variables;
+  programs.extensions = extensions();
   programs.aggregations = lowered_.aggregations;
   programs.principal_bytes = has_events() ? kRingBytesPerCpu : 4096;
   const auto& aggregates = plan_.query.aggregates;
@@ -347,6 +366,7 @@ collect::Losses KernelTracee::losses() {
     table += lost.aggregation[cpu];
   }
   collect::count_cause(losses.missed, collect::kMissedReentry, lost.nested);
+  collect::count_cause(losses.missed, collect::kMissedFuel, lost.fuel);
   collect::count_cause(losses.missed, collect::kMissedUnpaired, unpaired);
   collect::count_cause(losses.missed, collect::kMissedUnreadable, unreadable);
   collect::count_cause(losses.missed, collect::kMissedRecords, lost.dynamic);

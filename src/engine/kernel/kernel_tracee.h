@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "engine/clock.h"
 #include "engine/kernel/kernel_sources.h"
 #include "engine/traced.h"
+#include "extension/extension.h"
 #include "kernel/d_session.h"
 #include "plan/kernel_lower.h"
 #include "plan/plan.h"
@@ -31,16 +33,24 @@ struct KernelScope {
   std::vector<pid_t> pids;  // Empty: all but Clew itself.
 };
 
+// What else of the session it is made from.
+struct KernelInput {
+  uint32_t index = 0;  // Its place behind the session's tracees.
+  // Of the events of processes in the same session, to whose ticks times are converted.
+  std::optional<plan::Clock> clock;
+  std::span<const extension::Extension> extensions;
+  uint64_t fuel = extension::kFuel;
+};
+
 class KernelNames;
 
 class KernelTracee final : public Traced {
  public:
-  // Plans and lowers; the kernel is not touched. `index`: its place behind the session's tracees.
-  // `clock`: of the events of processes in the same session, to whose ticks times are converted.
+  // Plans and lowers; the kernel is not touched.
   static Expected<std::unique_ptr<KernelTracee>> make(const query::Query& query,
                                                       std::vector<KernelSite> sites,
-                                                      const KernelScope& scope, uint32_t index,
-                                                      std::optional<plan::Clock> clock);
+                                                      const KernelScope& scope,
+                                                      const KernelInput& input);
   KernelTracee();  // For make().
   ~KernelTracee() override;
 
@@ -75,6 +85,7 @@ class KernelTracee final : public Traced {
   Expected<void> watch_processes();
   void group_sites();
   [[nodiscard]] kernel::DPrograms programs() const;
+  [[nodiscard]] kernel::DExtensions extensions() const;
   [[nodiscard]] std::vector<kernel::DEnabling> enablings();
   [[nodiscard]] bool has_recorder(uint16_t source) const;
   void take_record(std::span<const uint8_t> record, collect::EventBatch& round);
@@ -85,6 +96,7 @@ class KernelTracee final : public Traced {
 
   plan::Plan plan_;
   plan::KernelLowered lowered_;
+  uint64_t fuel_ = extension::kFuel;
   plan::Grouping grouping_;
   std::vector<KernelSite> sites_;
   std::vector<plan::SiteNames> enabled_names_;  // By enabling, which words of names are.

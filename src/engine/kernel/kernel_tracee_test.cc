@@ -200,7 +200,7 @@ void compare(const std::string& text, const char* name, const std::vector<Call>&
   kernel::TraceEvents events;
   auto sites = find_kernel_sites(*query, catalogue, events, false);
   ASSERT_TRUE(sites.has_value()) << sites.error().error.message;
-  auto tracee = KernelTracee::make(*query, std::move(*sites), {.pids = {getpid()}}, 0, {});
+  auto tracee = KernelTracee::make(*query, std::move(*sites), {.pids = {getpid()}}, {});
   ASSERT_TRUE(tracee.has_value()) << tracee.error().message;
   const Expected<void> attached = (*tracee)->attach();
   if (is_refused(attached)) GTEST_SKIP() << "NOT TESTED: " << attached.error().message;
