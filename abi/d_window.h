@@ -168,7 +168,7 @@ struct DLosses {
   uint64_t error_in_error;
   uint64_t nested;  // No window was free (a probe inside probes).
   uint64_t stack_overflow;
-  uint64_t fuel;  // Firings in processes that loops of extensions ended.
+  uint64_t fuel;  // Firings that loops of extensions ended.
 };
 
 struct DSpeculation {

@@ -62,6 +62,7 @@ void print_help() {
       "  -Z        allow descriptions that match nothing\n"
       "  --ext     functions in C that the programs may call: FILE.c, FILE.o, or a name of the\n"
       "            library\n"
+      "  --fuel    instructions that a firing may spend in these; 100000 otherwise\n"
       "how to print:\n"
       "  -q        only what the program prints\n"
       "  -F        indent by entry and return\n"
