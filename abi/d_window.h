@@ -168,7 +168,8 @@ struct DLosses {
   uint64_t error_in_error;
   uint64_t nested;  // No window was free (a probe inside probes).
   uint64_t stack_overflow;
-  uint64_t fuel;  // Firings that loops of extensions ended.
+  uint64_t fuel;        // Firings that loops of extensions ended.
+  uint64_t left_alone;  // In processes, not begun: their probe had no fuel eight times.
 };
 
 struct DSpeculation {

@@ -36,7 +36,7 @@ void print_usage() {
   fmt::print(stderr,
              "usage: clew dtrace [-CeFHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path]\n"
              "           [-L path] [-o output] [-p pid] [-s script] [-U name] [-x opt[=val]]\n"
-             "           [--ext file] [--fuel n]\n"
+             "           [--ext file] [--fuel instructions]\n"
              "           [-P provider [[predicate] action]]\n"
              "           [-m [provider:]module [[predicate] action]]\n"
              "           [-f [[provider:]module:]func [[predicate] action]]\n"

@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace clew::collect {
 
 void Losses::merge(const Losses& other) {
@@ -14,6 +16,7 @@ void Losses::merge(const Losses& other) {
     count_cause(dropped, cause, count);
   lost.insert(lost.end(), other.lost.begin(), other.lost.end());
   refused.insert(refused.end(), other.refused.begin(), other.refused.end());
+  disarmed.insert(disarmed.end(), other.disarmed.begin(), other.disarmed.end());
   sites += other.sites;
   attach_ms = std::max(attach_ms, other.attach_ms);
   stopped_ms = std::max(stopped_ms, other.stopped_ms);
@@ -21,7 +24,14 @@ void Losses::merge(const Losses& other) {
 }
 
 bool Losses::empty() const {
-  return missed.empty() && dropped.empty() && lost.empty() && refused.empty();
+  return missed.empty() && dropped.empty() && lost.empty() && refused.empty() && disarmed.empty();
+}
+
+std::string describe(const DisarmedProbe& disarmed) {
+  return fmt::format(
+      "{} in process {} ran out of fuel {} times and is disarmed; give it more with "
+      "--fuel, or shorten its loop",
+      disarmed.probe, disarmed.process, disarmed.exhausted);
 }
 
 void count_cause(Causes& causes, std::string_view cause, uint64_t count) {
@@ -38,12 +48,13 @@ namespace {
 
 using Description = std::pair<std::string_view, std::string_view>;
 
-constexpr std::array<Description, 14> kDescriptions = {{
+constexpr std::array<Description, 15> kDescriptions = {{
     {kMissedReentry, "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probes left by a longjmp out of a signal handler"},
     {kMissedRecords, "calls not paired with their return: too many calls were open on a thread"},
     {kMissedUnpaired, "returns whose call began before the session"},
-    {kMissedFuel, "hits without fuel (a loop in an extension; after 8 a thread has none)"},
+    {kMissedFuel, "hits out of fuel (a loop in an extension)"},
+    {kMissedLeftAlone, "hits not looked at: their probe had been out of fuel 8 times"},
     {kMissedUnreadable, "hits left out: memory that the query needs could not be read"},
     {kMissedTailCall, "returns without a value: the function left by a jump to another"},
     {kMissedNoSlot, "hits in threads without a slot: too many threads"},

@@ -18,6 +18,8 @@ inline constexpr std::string_view kMissedAbandoned = "abandoned";  // Left by lo
 inline constexpr std::string_view kMissedRecords = "records_full";
 inline constexpr std::string_view kMissedUnpaired = "unpaired";  // Exit without recorded entry.
 inline constexpr std::string_view kMissedFuel = "fuel";
+// Hits that were not looked at: their probe had no fuel eight times in their thread.
+inline constexpr std::string_view kMissedLeftAlone = "left_alone";
 inline constexpr std::string_view kMissedUnreadable = "unreadable";
 inline constexpr std::string_view kMissedTailCall = "tail_call";
 inline constexpr std::string_view kMissedNoSlot = "no_slot";
@@ -38,6 +40,16 @@ struct RefusedSite {
   bool operator==(const RefusedSite&) const = default;
 };
 
+// A probe that was taken out because its hits ran out of fuel.
+struct DisarmedProbe {
+  std::string probe{};     // "entry of spin"
+  int32_t process = 0;     // Pid.
+  uint64_t exhausted = 0;  // Its hits that ran out of fuel.
+  bool operator==(const DisarmedProbe&) const = default;
+};
+// For people.
+std::string describe(const DisarmedProbe& disarmed);
+
 // Counters by cause; a cause that did not happen is absent. The cause of a cause is its text above.
 using Causes = std::map<std::string, uint64_t, std::less<>>;
 
@@ -46,6 +58,7 @@ struct Losses {
   Causes dropped{};                 // Records that were not stored.
   std::vector<std::string> lost{};  // Sources that went away, one sentence each.
   std::vector<RefusedSite> refused{};
+  std::vector<DisarmedProbe> disarmed{};
   uint64_t sites = 0;      // Armed.
   double attach_ms = 0;    // From command to armed.
   double stopped_ms = 0;   // The longest time a process stood still.

@@ -4,6 +4,7 @@
 #include "collect/reader.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/assert.h"
@@ -240,12 +241,34 @@ void Reader::add_slot_losses(uint32_t slot, Losses& losses) const {
   for (const Counter& counter : kMissedCounters) {
     count_cause(losses.missed, counter.cause, load_word(region + counter.offset));
   }
+  if (view_.fuel_words != 0) {
+    std::vector<uint64_t> fuel(view_.fuel_words);
+    add_slot_fuel(slot, fuel);
+    count_cause(losses.missed, kMissedFuel, std::accumulate(fuel.begin(), fuel.end(), uint64_t{0}));
+    count_cause(losses.missed, kMissedLeftAlone, load_word(region + view_.fuel_offset));
+  }
   count_cause(losses.dropped, kDroppedRing,
               load_word(region + offsetof(abi::RegionHeader, dropped_ring)));
   for (uint32_t i = 0; i < view_.layout.table_count; ++i) {
     count_cause(losses.dropped, kDroppedTable,
                 load_word(region + offsetof(abi::RegionHeader, dropped_table) + i * size_t{8}));
   }
+}
+
+void Reader::add_slot_fuel(uint32_t slot, std::vector<uint64_t>& sums) const {
+  const uint64_t begin = slot * view_.slot_stride_bytes + view_.region_offset + view_.fuel_offset;
+  if (!present_.any(begin, begin + 8 * (uint64_t{1} + view_.fuel_words))) return;
+  const std::byte* const words = region_at(slot) + view_.fuel_offset + 8;
+  for (size_t i = 0; i < view_.fuel_words; ++i)
+    sums[i] += load_word(words + 8 * i);
+}
+
+std::vector<uint64_t> Reader::read_fuel() {
+  std::vector<uint64_t> sums = retired_fuel_;
+  sums.resize(view_.fuel_words);
+  for (const uint32_t slot : find_used())
+    add_slot_fuel(slot, sums);
+  return sums;
 }
 
 void Reader::add_losses(Losses& losses) {
@@ -267,6 +290,7 @@ void Reader::clear() {
     slots_[slot].ring = {};
   }
   retired_ = {};
+  retired_fuel_.clear();
 }
 
 }  // namespace clew::collect

@@ -87,6 +87,9 @@ class Reader {
   // Adds the counters of loss, cumulative since the start of the session.
   void add_losses(Losses& losses);
 
+  // Hits out of fuel, by SessionView::fuel_words.
+  std::vector<uint64_t> read_fuel();
+
   // Frees the slots of dead threads, so that new threads find one; returns how many became free.
   // `threads` is refreshed before each call. It takes three calls: the first two must see the same
   // thread dead, since one that began after the refresh is not in the list; the second takes the
@@ -139,6 +142,7 @@ class Reader {
   RingSource ring_of(uint32_t slot);
   void read_slot_events(uint32_t slot, EventBatch& batch);
   void add_slot_losses(uint32_t slot, Losses& losses) const;
+  void add_slot_fuel(uint32_t slot, std::vector<uint64_t>& sums) const;
   bool release_slot(uint32_t slot, const Threads& threads, EventBatch& events);
   bool retire_slot(uint32_t slot, const Threads& threads, CellSink& last, EventBatch& events);
   [[nodiscard]] bool only_session() const;
@@ -147,6 +151,7 @@ class Reader {
   PresentPages present_;
   std::vector<uint64_t> scratch_;  // One half's dense words, or one entry of a table.
   std::vector<SlotState> slots_;
+  std::vector<uint64_t> retired_fuel_;
   Losses retired_;  // Losses of slots that were set to zero.
   uint32_t forks_muted_before_ = 0;
   uint32_t generation_ = 0;

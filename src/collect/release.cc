@@ -75,6 +75,8 @@ bool Reader::retire_slot(uint32_t slot, const Threads& threads, CellSink& last,
     read_generation(slot, generation, last);
   read_slot_events(slot, events);
   add_slot_losses(slot, retired_);
+  retired_fuel_.resize(view_.fuel_words);
+  add_slot_fuel(slot, retired_fuel_);
   zero_part(slot, view_.region_offset, uint64_t{1} << view_.layout.size_log2);
   slots_[slot] = {};
   return exchange_half(tid_word, abi::kTidReserved, 0);

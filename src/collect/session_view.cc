@@ -91,6 +91,15 @@ Expected<void> check_table(const abi::TableLayout& table, const abi::RegionLayou
               uint64_t{1} << layout.size_log2);
 }
 
+Expected<void> check_fuel(const SessionView& view) {
+  const uint64_t end = view.fuel_offset + 8 * (uint64_t{1} + view.fuel_words);
+  const bool is_there = view.fuel_words != 0;
+  const bool fits = view.fuel_offset % 8 == 0 && view.fuel_offset >= abi::kFrameEnd &&
+                    end <= uint64_t{1} << view.layout.size_log2;
+  if (!is_there || fits) return {};
+  return fail(ErrorCode::Limit, "the counts of fuel do not lie in the window");
+}
+
 Expected<void> check_cells(const SessionView& view) {
   const abi::RegionLayout& layout = view.layout;
   const uint64_t window = uint64_t{1} << layout.size_log2;
@@ -139,6 +148,7 @@ Expected<void> check(const SessionView& view) {
   CLEW_TRY(check_memory(view));
   CLEW_TRY(check_window(view));
   CLEW_TRY(check_cells(view));
+  CLEW_TRY(check_fuel(view));
   return check_ring(view);
 }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/bodies.h"
 
+#include <cstddef>
+
+#include "abi/region.h"
+
 namespace clew::engine {
 namespace {
 
@@ -9,6 +13,13 @@ constexpr uint64_t kLandingFuel = 2000ULL << plan::kRecordsLog2;
 
 bool is_landing(const plan::ProbeProgram& program) {
   return program.point == plan::ProgramPoint::Landing || program.point == plan::ProgramPoint::Jump;
+}
+
+// A landing works for calls of all probes, so that its hits are none of one probe.
+uint64_t fuel_pointer(const plan::ProbeProgram& probe, const Site& site,
+                      const plan::Lowered& lowered) {
+  if (is_at_unwinder(probe.point)) return offsetof(abi::RegionHeader, missed_fuel);
+  return lowered.fuel_pointer(fuel_word(site));
 }
 
 uint64_t constant_of(plan::SiteConstant kind, const Site& site, const plan::Lowered& lowered) {
@@ -21,19 +32,26 @@ uint64_t constant_of(plan::SiteConstant kind, const Site& site, const plan::Lowe
     case plan::SiteConstant::ModuleIndex:
     case plan::SiteConstant::ProbeIndex:
       return site.names;
+    case plan::SiteConstant::FuelPointer:
+      break;  // Depends on the program.
   }
   return 0;
 }
 
 PointProgram program_at(const plan::ProbeProgram& probe, const isa::Program& program,
                         const Site& site, const plan::Lowered& lowered) {
-  PointProgram result{.program = &program, .constants = {}};
+  PointProgram result;
+  result.program = &program;
   result.constants.reserve(probe.site_constants.size());
   for (const plan::SiteConstant kind : probe.site_constants) {
-    result.constants.push_back(constant_of(kind, site, lowered));
+    const bool is_fuel = kind == plan::SiteConstant::FuelPointer;
+    result.constants.push_back(is_fuel ? fuel_pointer(probe, site, lowered)
+                                       : constant_of(kind, site, lowered));
   }
   if (lowered.calls_extensions) result.fuel = lowered.extension_fuel;
   if (is_landing(probe)) result.fuel = kLandingFuel;
+  if (lowered.fuel_offset != 0)
+    result.fuel_word = static_cast<uint32_t>(fuel_pointer(probe, site, lowered));
   return result;
 }
 
@@ -88,7 +106,21 @@ void list_refusals(SiteSet& set, const plan::Lowered& lowered,
   }
 }
 
+// Which sites the bodies belong to; those at the unwinder are of none.
+void list_bodies(const SiteSet& set, const plan::Lowered& lowered, ArmReport& report) {
+  for (const ArmedBody& body : report.bodies) {
+    const ModulePlan& module = set.modules[body.module];
+    const PlannedRequest& request = module.requests[module.plan.points[body.point].request];
+    if (is_at_unwinder(lowered.programs[request.program].point)) continue;
+    report.sites.push_back({.site = request.site, .address = body.address});
+  }
+}
+
 }  // namespace
+
+uint32_t fuel_word(const Site& site) {
+  return static_cast<uint32_t>(site.names % plan::kFuelWords);
+}
 
 Expected<native::Code> translate_site(const plan::ProbeProgram& program, const Site& site,
                                       const plan::Lowered& lowered, inline_::PointKind point,
@@ -106,6 +138,7 @@ Expected<ArmReport> arm(inline_::Attachment& attachment, SiteSet& set, const pla
   BodyRules rules = rules_of(lowered, attachment.geometry());
   rules.policy.time_is_readable = attachment.time_is_readable();
   ArmReport report = CLEW_TRY(arm_points(attachment, modules, rules));
+  list_bodies(set, lowered, report);
   list_refusals(set, lowered, report.install.refusals);
   for (UnwinderFunction& function : set.unwinders) {
     function.is_armed = true;

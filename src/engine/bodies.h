@@ -20,6 +20,9 @@ namespace clew::engine {
 Expected<ArmReport> arm(inline_::Attachment& attachment, SiteSet& set, const plan::Lowered& lowered,
                         const target::Catalog& catalog);
 
+// Which of the counts of hits out of fuel is that of the site (plan/lower.h).
+uint32_t fuel_word(const Site& site);
+
 // The machine code of one program at one site, as `clew explain --code` prints it.
 Expected<native::Code> translate_site(const plan::ProbeProgram& program, const Site& site,
                                       const plan::Lowered& lowered, inline_::PointKind point,

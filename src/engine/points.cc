@@ -87,6 +87,7 @@ Expected<native::Code> translate_point(const PointProgram& program, inline_::Poi
   native::Environment environment = rules.environment;
   environment.point = native_point(point);
   environment.fuel = program.fuel;
+  if (program.fuel_word) environment.missed_fuel_offset = *program.fuel_word;
   environment.saved = program.saved;
   return native::translate(*program.program, environment, program.constants);
 }
@@ -113,6 +114,7 @@ Expected<ArmReport> arm_points(inline_::Attachment& attachment,
     for (uint32_t p = 0; p < codes[m].size(); ++p) {
       const std::optional<inline_::BodyPlace> place = layout.place(m, p);
       if (!place) continue;
+      if (modules[m].programs[p].fuel_word) report.bodies.push_back({m, p, place->address});
       const native::Code& code = codes[m][p];
       verify::Policy policy = rules.policy;
       policy.fuel_max = modules[m].programs[p].fuel;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,7 +22,8 @@ struct PointProgram {
   const isa::Program* program = nullptr;  // Borrowed.
   std::vector<uint64_t> constants;        // Of the site.
   uint64_t fuel = verify::Policy{}.fuel_max;
-  abi::RegisterSet saved{};  // By the stub, besides what the body writes.
+  std::optional<uint32_t> fuel_word;  // In the window: counts its hits out of fuel.
+  abi::RegisterSet saved{};           // By the stub, besides what the body writes.
 };
 
 // The programs of one module's plan, by its points.
@@ -37,8 +39,23 @@ struct BodyRules {
   verify::Policy policy;
 };
 
+// The machine code at one point.
+struct ArmedBody {
+  uint32_t module = 0;  // Index in the modules,
+  uint32_t point = 0;   // and in its plan.
+  uint64_t address = 0;
+};
+
+// The same, as one of several of a site.
+struct ArmedSite {
+  size_t site = 0;
+  uint64_t address = 0;
+};
+
 struct ArmReport {
   inline_::InstallReport install;
+  std::vector<ArmedBody> bodies;  // Those of probes that have a fuel_word.
+  std::vector<ArmedSite> sites;   // Of the bodies, for queries.
   uint64_t code_bytes = 0;
 };
 

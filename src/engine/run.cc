@@ -33,6 +33,7 @@ using Nanoseconds = std::chrono::nanoseconds;
 
 constexpr auto kHousePeriod = std::chrono::milliseconds(200);
 constexpr auto kEventPeriod = std::chrono::milliseconds(20);
+constexpr auto kFuelPeriod = std::chrono::milliseconds(10);
 constexpr auto kLoaderPeriod = std::chrono::milliseconds(2);
 constexpr auto kPassedPeriod = std::chrono::milliseconds(2);
 // Tables are looked at more often while halves become full.
@@ -87,6 +88,7 @@ class Session {
   void fire_ticks();
   void fire_all(SourceKind kind);
   void fire(uint16_t source);
+  void disarm_spinning();
   void keep_house();
   [[nodiscard]] bool finished();
   Expected<void> end_interval(bool partial);
@@ -204,6 +206,7 @@ Time::time_point Session::next_wake() const {
   Time::time_point wake = Time::now() + kHousePeriod;
   if (has_events()) wake = Time::now() + kEventPeriod;
   if (lowered_.form == plan::StateForm::Table) wake = Time::now() + table_period_;
+  if (lowered_.fuel_offset != 0) wake = std::min(wake, Time::now() + kFuelPeriod);
   if (lowered_.passed_dense) wake = Time::now() + kPassedPeriod;
   if (end_) wake = std::min(wake, *end_);
   if (interval_end_) wake = std::min(wake, *interval_end_);
@@ -383,6 +386,15 @@ Expected<void> Session::end_interval(bool partial) {
   return {};
 }
 
+void Session::disarm_spinning() {
+  for (Traced* each : traced_) {
+    for (const collect::DisarmedProbe& disarmed : each->disarm_spinning()) {
+      notices_.warning(collect::describe(disarmed));
+      sink_.disarmed(disarmed);
+    }
+  }
+}
+
 void Session::keep_house() {
   if (Time::now() - house_ < kHousePeriod) return;
   house_ = Time::now();
@@ -408,6 +420,7 @@ Expected<void> Session::answer(int stop_descriptor) {
     drain_tables();
     CLEW_TRY(push_events(false));
     fire_ticks();
+    disarm_spinning();
     keep_house();
     // The one that ends with the session is closed there, whole.
     const bool is_last = end_ && interval_end_ && *interval_end_ >= *end_;

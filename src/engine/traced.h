@@ -27,6 +27,8 @@ class Traced {
   [[nodiscard]] virtual bool gone() const = 0;
   // Housekeeping between answers.
   virtual void keep_house() = 0;
+  // Takes out probes whose hits ran out of fuel; each is told once.
+  virtual std::vector<collect::DisarmedProbe> disarm_spinning() { return {}; }
   // Adds the events since the last call; its own index goes into their processes.
   virtual void read_events(collect::EventBatch& round) = 0;
   // The rows of one of them.

@@ -98,9 +98,25 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
   drained_ = std::make_unique<aggregate::Accumulator>(lowered.state);
   CLEW_TRY(make_reader(lowered, follow_forks));
   threads_.watch(0, pid_);
-  report_ = CLEW_TRY(arm(*attachment_, sites_, lowered, catalog_)).install;
+  report_ = CLEW_TRY(arm_sites());
   names_->refresh_threads();
   return {};
+}
+
+Expected<inline_::InstallReport> Tracee::arm_sites() {
+  ArmReport report = CLEW_TRY(arm(*attachment_, sites_, *lowered_, catalog_));
+  for (const ArmedSite& armed : report.sites) {
+    const Site& site = sites_.sites[armed.site];
+    const plan::SiteNames& names = sites_.names[site.names];
+    fuel_guard_.add(fuel_word(site), fmt::format("{} ({})", names.function, names.probe),
+                    armed.address);
+  }
+  return std::move(report.install);
+}
+
+std::vector<collect::DisarmedProbe> Tracee::disarm_spinning() {
+  if (fuel_guard_.empty() || detached_) return {};
+  return fuel_guard_.look(*attachment_, reader_->read_fuel(), lost_);
 }
 
 Expected<void> Tracee::make_reader(const plan::Lowered& lowered, bool follow_forks) {
@@ -108,6 +124,10 @@ Expected<void> Tracee::make_reader(const plan::Lowered& lowered, bool follow_for
   view.dense_words = lowered.dense_words;
   view.event_words = lowered.event_words;
   view.follow_forks = follow_forks;
+  if (lowered.fuel_offset != 0) {
+    view.fuel_offset = lowered.fuel_offset;
+    view.fuel_words = plan::kFuelWords;
+  }
   reader_ = std::make_unique<collect::Reader>(CLEW_TRY(collect::Reader::make(std::move(view))));
   return {};
 }
@@ -173,8 +193,7 @@ Expected<void> Tracee::arm_new_modules(const plan::Plan& plan, plan::Grouping& g
   CLEW_TRY(
       engine::plan_windows(sites_, catalog_, codes_,
                            {.query = plan.query, .programs = lowered_->programs, .first = first}));
-  const inline_::InstallReport added =
-      CLEW_TRY(arm(*attachment_, sites_, *lowered_, catalog_)).install;
+  const inline_::InstallReport added = CLEW_TRY(arm_sites());
   report_.points += added.points;
   return {};
 }
@@ -312,6 +331,7 @@ collect::Losses Tracee::losses() {
   collect::Losses losses;
   reader_->add_losses(losses);
   losses.lost = lost_;
+  if (!fuel_guard_.empty()) losses.disarmed = fuel_guard_.disarmed(pid_, reader_->read_fuel());
   losses.refused = sites_.refused;
   losses.sites = report_.points;
   losses.stopped_ms = Milliseconds(attachment_->longest_stop()).count();

@@ -17,6 +17,7 @@
 #include "collect/reader.h"
 #include "collect/threads.h"
 #include "engine/bodies.h"
+#include "engine/fuel_guard.h"
 #include "engine/names.h"
 #include "engine/sites.h"
 #include "engine/traced.h"
@@ -68,6 +69,7 @@ class Tracee final : public Traced {
   bool drain_tables();
   // It is gone, and did not only begin another program.
   [[nodiscard]] bool has_ended() const;
+  std::vector<collect::DisarmedProbe> disarm_spinning() override;
   void keep_house() override;  // Dead threads, names of threads.
   void read_events(collect::EventBatch& round) override;
   std::vector<aggregate::Row> take_event(const collect::Event& event) override;
@@ -84,6 +86,7 @@ class Tracee final : public Traced {
   collect::Losses losses() override;
 
  private:
+  Expected<inline_::InstallReport> arm_sites();
   void meet_children();
   void refuse_unnumbered(size_t first);
   Expected<void> arm_new_modules(const plan::Plan& plan, plan::Grouping& grouping);
@@ -103,6 +106,7 @@ class Tracee final : public Traced {
   // Pointers because they come with attach().
   std::unique_ptr<inline_::Attachment> attachment_;
   std::unique_ptr<collect::Reader> reader_;
+  FuelGuard fuel_guard_;
   collect::ProcThreads threads_;
   std::unique_ptr<ProcessNames> names_;
   std::unique_ptr<plan::Root> root_;

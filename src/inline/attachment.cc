@@ -224,16 +224,6 @@ std::vector<pid_t> children_with(const Arena& arena, pid_t pid) {
   return found;
 }
 
-// Best effort: what remains of children that do not stop is harmless, and `clew ps` lists it.
-std::vector<StoppedTarget> stop_children(const Attachment::State& state) {
-  std::vector<StoppedTarget> stopped;
-  for (const pid_t child : children_with(state.arena, state.pid)) {
-    auto target = stop_target(child, state.options.stop_timeout);
-    if (target) stopped.push_back(std::move(*target));
-  }
-  return stopped;
-}
-
 // The links between the layers of a site are code that forked children share and may be executing.
 Expected<void> check_children(const Arena& arena, pid_t pid) {
   if (live_sessions(arena) == 0 || children_with(arena, pid).empty()) return {};
@@ -264,6 +254,15 @@ void answer_loader(Attachment::State& state) {
 }
 
 }  // namespace
+
+std::vector<StoppedTarget> stop_children(const Attachment::State& state) {
+  std::vector<StoppedTarget> stopped;
+  for (const pid_t child : children_with(state.arena, state.pid)) {
+    auto target = stop_target(child, state.options.stop_timeout);
+    if (target) stopped.push_back(std::move(*target));
+  }
+  return stopped;
+}
 
 Expected<ArenaLock> ArenaLock::take(const Arena& arena) {
   if (arena.lock(kLockTimeout)) return ArenaLock(arena);

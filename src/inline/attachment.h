@@ -201,6 +201,12 @@ class Attachment {
   // detach() takes it back. Addresses in the target.
   Expected<void> raise(std::span<const uint64_t> semaphores);
 
+  // Takes out the bodies that begin at these addresses, as place() gave them. A site whose bodies
+  // of this session are all gone has the text that it would have without them; where others are
+  // left, the bodies are jumped over. Those that cannot be taken out so stay. Errors: Io when
+  // threads do not stop; nothing is changed then.
+  Expected<DetachReport> disarm(std::span<const uint64_t> bodies);
+
   [[nodiscard]] TargetState state() const;
   Event wait(std::chrono::milliseconds timeout);
   // Lets a loader that waits go on. False when it did not wait until now: functions of the new

@@ -17,6 +17,13 @@
 
 namespace clew::inline_ {
 
+// A body of an installed layer, for disarm().
+struct InstalledBody {
+  uint64_t address = 0;
+  uint32_t size_bytes = 0;
+  bool is_disarmed = false;
+};
+
 using AccessorEntries = std::vector<uint64_t>;  // By number.
 
 struct Attachment::State {
@@ -44,8 +51,9 @@ struct Attachment::State {
   // By extent; nodes never move, so that spans of them stay valid.
   std::map<uint32_t, AccessorEntries> accessor_entries;
   std::vector<uint8_t> d_code;  // A session of D: its runtime; a copy lies in each extent.
-  uint32_t loader_seen = 0;     // The request that wait() reported last.
-  bool loader_late = false;     // The loader went on without our answer.
+  std::map<uint64_t, std::vector<InstalledBody>> bodies;  // By address of their layer.
+  uint32_t loader_seen = 0;                               // The request that wait() reported last.
+  bool loader_late = false;                               // The loader went on without our answer.
   bool attached = true;
   mutable TargetState last_state = TargetState::Running;
 };
@@ -111,6 +119,10 @@ Expected<void> follow_modules(Attachment::State& state);
 
 // One window whose only point calls the loader's hook.
 Expected<InstallReport> install_hook(Attachment::State& state, const ModuleRequest& module);
+
+// Stops the forked children that have the jumps. Best effort: what remains of those that do not
+// stop is harmless, and `clew ps` lists it.
+std::vector<StoppedTarget> stop_children(const Attachment::State& state);
 
 // Stops the process; waits, bounded, for another Clew that has it stopped.
 Expected<StoppedTarget> stop_target(pid_t pid, std::chrono::milliseconds timeout);

@@ -316,6 +316,22 @@ class Installer {
 
 }  // namespace
 
+namespace {
+
+// Also of windows that are given up: no journal has a layer at their addresses.
+void note_bodies(Attachment::State& state, const Layout::State& layout,
+                 std::span<const Body> bodies) {
+  for (const Body& body : bodies) {
+    const PlannedWindow& window =
+        layout.windows[layout.window_of_point.at({body.module, body.point})];
+    const auto size = static_cast<uint32_t>(body.code.bytes().size());
+    state.bodies[window.trampoline.layer.address].push_back(
+        {.address = body.code.address(), .size_bytes = size});
+  }
+}
+
+}  // namespace
+
 Expected<InstallReport> Attachment::install(Layout&& layout, std::span<const Body> bodies) {
   const std::unique_ptr<Layout::State> taken = std::move(layout.state_);
   std::vector<uint32_t> missing;
@@ -337,6 +353,7 @@ Expected<InstallReport> Attachment::install(Layout&& layout, std::span<const Bod
               trampoline.bytes.begin() + offset);
     --missing[found->second];
   }
+  note_bodies(*state_, *taken, bodies);
   std::vector<PlannedWindow> complete;
   complete.reserve(taken->windows.size());
   for (size_t i = 0; i < taken->windows.size(); ++i) {

@@ -77,8 +77,8 @@ bool Removal::leaves(uint32_t session) const {
   return request_.everything || (request_.leaving >> (session % abi::kSessionsMax) & 1) != 0;
 }
 
-bool Removal::leaves(const abi::LayerRecord& layer) const {
-  return leaves(layer.session);
+bool Removal::leaves_layer(uint32_t index) const {
+  return leaves(journal_.layer(index).session) || request_.layers.contains(index);
 }
 
 void Removal::list_changes() {
@@ -86,7 +86,7 @@ void Removal::list_changes() {
     Change change;
     change.site = site;
     for (const uint32_t layer : journal_.layers_of(site)) {
-      (leaves(journal_.layer(layer)) ? change.leaving : change.staying).push_back(layer);
+      (leaves_layer(layer) ? change.leaving : change.staying).push_back(layer);
     }
     const bool nothing = change.leaving.empty() && !change.staying.empty();
     if (!nothing) changes_.push_back(std::move(change));
@@ -283,7 +283,7 @@ std::optional<uint64_t> Removal::continue_at(const abi::LayerRecord& layer,
   const abi::SiteRecord& site = journal_.site(layer.site);
   const abi::LayerRecord* top = nullptr;
   for (const uint32_t index : journal_.layers_of(layer.site)) {
-    if (!leaves(journal_.layer(index))) top = &journal_.layer(index);
+    if (!leaves_layer(index)) top = &journal_.layer(index);
   }
   if (top == nullptr) return site.address + site.instructions[instruction].offset;
   if (top->order > layer.order) return std::nullopt;

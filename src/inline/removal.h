@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,7 +21,8 @@
 namespace clew::inline_ {
 
 struct RemovalRequest {
-  uint32_t leaving = 0;  // Bit s: the layers of session s go.
+  uint32_t leaving = 0;            // Bit s: the layers of session s go.
+  std::set<uint32_t> layers = {};  // These of the journal go, too; their sessions stay.
   // All layers go and the arena is unmapped; the tracer's own mapping stays readable.
   bool everything = false;
 };
@@ -53,7 +55,7 @@ class Removal {
   void list_code();
   [[nodiscard]] std::vector<TextImage::Range> text_ranges() const;
   [[nodiscard]] bool leaves(uint32_t session) const;
-  [[nodiscard]] bool leaves(const abi::LayerRecord& layer) const;
+  [[nodiscard]] bool leaves_layer(uint32_t index) const;
   [[nodiscard]] bool takes_memory() const;
   Expected<void> restore_text(StoppedTarget& target);
   void restore_site(TextImage& text, const Change& change);

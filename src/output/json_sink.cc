@@ -74,6 +74,12 @@ Json causes_json(const collect::Causes& causes) {
   return object;
 }
 
+Json disarmed_json(const collect::DisarmedProbe& disarmed) {
+  return {{"probe", disarmed.probe},
+          {"process", disarmed.process},
+          {"out_of_fuel", disarmed.exhausted}};
+}
+
 Json summary_json(const collect::Losses& losses) {
   Json refused = Json::array();
   for (const collect::RefusedSite& site : losses.refused) {
@@ -84,6 +90,8 @@ Json summary_json(const collect::Losses& losses) {
   summary["dropped"] = causes_json(losses.dropped);
   summary["lost"] = losses.lost;
   summary["refused"] = std::move(refused);
+  for (const collect::DisarmedProbe& disarmed : losses.disarmed)
+    summary["disarmed"].push_back(disarmed_json(disarmed));
   summary["sites"] = losses.sites;
   summary["attach_ms"] = losses.attach_ms;
   summary["stopped_ms"] = losses.stopped_ms;
@@ -97,6 +105,10 @@ class JsonSink final : public RowSink {
   void begin(std::span<const Column> columns, RowMode mode) override {
     columns_.assign(columns.begin(), columns.end());
     mode_ = mode;
+  }
+
+  void disarmed(const collect::DisarmedProbe& disarmed) override {
+    bytes_.write(line_of({{"disarmed", disarmed_json(disarmed)}}));
   }
 
   // The number of an interval is known at its end only.

@@ -68,6 +68,8 @@ std::string format_losses(const collect::Losses& losses) {
   append_causes(text, "dropped", losses.dropped);
   for (const std::string& source : losses.lost)
     text += "lost: " + printable(source) + "\n";
+  for (const collect::DisarmedProbe& disarmed : losses.disarmed)
+    text += "disarmed: " + printable(collect::describe(disarmed)) + "\n";
   append_refused(text, losses);
   return text;
 }

@@ -49,6 +49,8 @@ class RowSink {
   virtual void begin(std::span<const aggregate::Column> columns, RowMode mode) = 0;
   // As many values as columns.
   virtual void row(std::span<const aggregate::Value> values) = 0;
+  // A probe was taken out; the session goes on.
+  virtual void disarmed(const collect::DisarmedProbe&) {}
   virtual void end_interval(const Interval& interval) = 0;
   virtual void finish(const collect::Losses& losses) = 0;
   // Whether its bytes are taken, see ByteSink.

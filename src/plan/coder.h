@@ -37,6 +37,7 @@ enum class SiteConstant : uint8_t {
   FunctionIndex,  // Indices in the tracer's tables of names.
   ModuleIndex,
   ProbeIndex,
+  FuelPointer,  // Window pointer to the count of the probe's hits that ran out of fuel.
 };
 
 // A function of an extension, as programs of this session call it.
@@ -70,7 +71,8 @@ struct CoderEnvironment {
   uint32_t samples_offset = 0;  // In the window: one word for each sample() call.
   std::map<std::string, LinkedFunction, std::less<>> functions;  // Of extensions, that it calls.
   std::vector<LinkedState> extension_states;
-  bool for_kernel = false;  // Its verifier judges the program, which may call all accessors.
+  uint32_t left_alone_offset = 0;  // In the window: counts hits of probes without fuel.
+  bool for_kernel = false;         // Its verifier judges the program, which may call all accessors.
 
   // Offsets in the payload of a record.
   [[nodiscard]] int32_t argument_at(uint16_t argument) const;

@@ -27,7 +27,8 @@ using query::Expression;
 
 namespace {
 
-// After so many hits of a thread that ran out of fuel, its hits end at once, and count as such.
+// After so many hits of a probe that ran out of fuel in a thread, its hits there end at once, until
+// the tracer has taken the probe out (engine/fuel_guard.h).
 constexpr int32_t kExhaustedMax = 8;
 constexpr isa::InlineLimits kLimits = {.calls_max = 4096, .frame_bytes_max = isa::kFrameSizeBytes};
 
@@ -68,12 +69,12 @@ void Coder::prepare_extensions(const std::set<std::string>& functions) {
   }
   if (has_loops) {
     const Label exhausted = builder_.label();
-    builder_.load_window(Register::R2, offsetof(abi::RegionHeader, missed_fuel))
-        .load(Size::Double, Register::R3, Register::R2, 0)
+    load_site(Register::R2, SiteConstant::FuelPointer);
+    builder_.load(Size::Double, Register::R3, Register::R2, 0)
         .jump_if(Jump::GreaterOrEqual, Register::R3, kExhaustedMax, exhausted);
     out_of_line([this, exhausted] {
       builder_.bind(exhausted)
-          .load_window(Register::R2, offsetof(abi::RegionHeader, missed_fuel))
+          .load_window(Register::R2, environment_.left_alone_offset)
           .load(Size::Double, Register::R3, Register::R2, 0)
           .alu(Alu::Add, Register::R3, 1)
           .store(Size::Double, Register::R2, 0, Register::R3)

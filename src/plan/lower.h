@@ -93,11 +93,16 @@ struct Lowered {
   bool calls_extensions = false;
   bool branch_guards = false;  // As LowerInput has it.
   uint64_t extension_fuel = extension::kFuel;
+  // In the window, when functions with loops are called: the count of hits that were not looked at,
+  // then kFuelWords counts of hits out of fuel, by probe. 0 = none.
+  uint32_t fuel_offset = 0;
   std::optional<uint32_t>
       passed_dense;  // Index in state.dense of the count of all hits that passed.
 
   // Window pointer to the cells of dense group `group`: SiteConstant::GroupPointer.
   [[nodiscard]] uint64_t group_pointer(uint32_t group) const;
+  // Window pointer to the count of one of the probes: SiteConstant::FuelPointer.
+  [[nodiscard]] uint64_t fuel_pointer(uint32_t word) const { return fuel_offset + 8 * (uint64_t{1} + word); }
 };
 
 // Which form the state of a plan takes.
@@ -107,6 +112,8 @@ StateForm state_form(const Plan& plan);
 // that cannot be built.
 Expected<Lowered> lower(const Plan& plan, const LowerInput& input);
 
+// Probes beyond share their counts, and are disarmed together.
+inline constexpr uint32_t kFuelWords = 256;
 inline constexpr uint32_t kRegionSizeLog2Max = 26;  // 64 MiB of address space per thread.
 inline constexpr uint32_t kRingSizeLog2 = 20;
 inline constexpr uint32_t kRecordsLog2 = 11;

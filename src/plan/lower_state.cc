@@ -234,6 +234,13 @@ Expected<void> Lowering::place_extensions() {
       result_.calls_extensions = true;
     }
   }
+  const bool has_loops =
+      std::any_of(environment_.functions.begin(), environment_.functions.end(),
+                  [](const auto& linked) { return linked.second.function->has_loops; });
+  if (has_loops) {
+    result_.fuel_offset = place(8 * (uint64_t{1} + kFuelWords), 8);
+    environment_.left_alone_offset = result_.fuel_offset;
+  }
   if (use.functions.empty()) return {};
   return fail(ErrorCode::InvalidQuery, fmt::format("'{}' is a function of an extension, which is "
                                                    "not possible here",

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "live/process_state.h"
 #include "live/tracer.h"
 #include "live/victim.h"
 
@@ -112,7 +113,8 @@ TEST(Extensions, AFileOfTheUsers) {
   }
 }
 
-// A thread that has used up its fuel eight times is left alone; what it misses is counted.
+// A thread that has used up its fuel eight times at a probe is left alone there; what it misses
+// until the probe is gone is counted.
 TEST(Extensions, AnEndlessLoopIsCut) {
   const Source source(
       "static volatile u64 turns;\n"
@@ -121,9 +123,48 @@ TEST(Extensions, AnEndlessLoopIsCut) {
   const Report report =
       traced(victim, R"(from e in entry("typed!scaled") select hits = count(), sum(spin(e.count)))",
              kRounds, {"--ext", source.path()});
-  EXPECT_EQ(report.summary.at("missed").at("fuel").get<uint64_t>(), kRounds)
-      << report.summary.dump();
+  EXPECT_EQ(report.summary.at("missed").at("fuel").get<uint64_t>(), 8U) << report.summary.dump();
+  EXPECT_LE(report.summary.at("missed").value("left_alone", uint64_t{0}), kRounds - 8);
   EXPECT_EQ(report.rows.at(0).at("hits").get<uint64_t>(), 8U);
+}
+
+// The probe is taken out for all threads; another one, which calls the same function, goes on.
+TEST(Extensions, AProbeThatSpinsIsDisarmedForAllThreads) {
+  const Source source(
+      "static volatile u64 turns;\n"
+      "bool ends(u64 n) { for (u64 i = 0; i < 3 || n; ++i) ++turns; return true; }\n");
+  const std::string query = R"(
+      from e in entry("crowd!crowd_work") as "in" { spins = 1 },
+                return("crowd!crowd_work") as "out" { spins = 0 }
+      where ends(e.spins) group by e.probe select e.probe, hits = count())";
+  Victim victim("crowd");
+  const uint64_t result = victim.run(2);  // With all its threads.
+  const ProcessState before = ProcessState::of(victim.pid());
+  const Numbers start = victim.counts();
+  Tracer other = Tracer::attach(victim.pid(), R"(from e in entry("crowd!crowd_work")
+      select hits = count())");
+  Tracer tracer = Tracer::attach(victim.pid(), query, {"--ext", source.path()});
+  EXPECT_EQ(victim.run(2), result);
+  const nlohmann::json told = nlohmann::json::parse(tracer.child().read_line().value_or("{}"));
+  ASSERT_TRUE(told.contains("disarmed")) << told.dump();
+  EXPECT_GE(told.at("disarmed").at("out_of_fuel").get<uint64_t>(), 8U);
+  EXPECT_EQ(told.at("disarmed").at("process").get<pid_t>(), victim.pid());
+  EXPECT_EQ(victim.run(2), result);
+  const uint64_t calls = difference(start, victim.counts()).at("crowd_work");
+  const Report report = tracer.finish();
+  const Report counted = other.finish();
+  ASSERT_EQ(report.rows.size(), 1U) << report.error;
+  EXPECT_EQ(report.rows[0].at("probe"), "out");
+  EXPECT_EQ(report.rows[0].at("hits").get<uint64_t>(), calls);
+  EXPECT_EQ(counted.rows.at(0).at("hits").get<uint64_t>(), calls);
+  EXPECT_THAT(report.error, HasSubstr("is disarmed; give it more with --fuel"));
+  EXPECT_EQ(report.summary.at("disarmed").size(), 1U) << report.summary.dump();
+  const uint64_t ended = report.summary.at("missed").at("fuel").get<uint64_t>();
+  const uint64_t left = report.summary.at("missed").value("left_alone", uint64_t{0});
+  EXPECT_EQ(report.summary.at("disarmed").at(0).at("out_of_fuel").get<uint64_t>(), ended);
+  EXPECT_LE(ended + left, calls / 2);  // None in the second run.
+  expect_text_equals_file(victim.pid());
+  expect_no_residue(before, victim.pid());
 }
 
 // What needs more gets more.

@@ -40,6 +40,7 @@ constexpr uint32_t kSlots = 8;
 constexpr size_t kCodeBytes = 1U << 20;
 constexpr uint32_t kSession = 2;
 constexpr uint32_t kFuelWord = 0xF800;  // Of the window.
+constexpr uint32_t kLeftAloneWord = 0xF808;
 
 uint8_t* map(uint64_t address, size_t size, int flags, int file = -1) {
   const int source = file < 0 ? MAP_ANONYMOUS | MAP_PRIVATE : MAP_SHARED;
@@ -324,10 +325,11 @@ abi::DWindow& DMachine::window() const {
   return *reinterpret_cast<abi::DWindow*>(own_slot() + kRegionOffset + abi::kDRegionWindow);
 }
 
-uint64_t DMachine::out_of_fuel() const {
-  uint64_t count = 0;
-  std::memcpy(&count, reinterpret_cast<const uint8_t*>(&window()) + kFuelWord, sizeof count);
-  return count;
+uint64_t& DMachine::out_of_fuel() const {
+  return *reinterpret_cast<uint64_t*>(reinterpret_cast<uint8_t*>(&window()) + kFuelWord);
+}
+uint64_t& DMachine::left_alone() const {
+  return *reinterpret_cast<uint64_t*>(reinterpret_cast<uint8_t*>(&window()) + kLeftAloneWord);
 }
 
 std::vector<plan::d::FiringClause> DMachine::clauses_of(
@@ -344,7 +346,7 @@ std::vector<plan::d::FiringClause> DMachine::clauses_of(
 Expected<InstalledFiring> DMachine::install(const FiringSite& site,
                                             const std::vector<uint32_t>& clauses) {
   const auto begin = std::chrono::steady_clock::now();
-  plan::d::FiringState state{.missed_fuel_offset = kFuelWord};
+  plan::d::FiringState state{.left_alone_offset = kLeftAloneWord};
   if (extensions_ != nullptr) state.extensions = &extensions_->extensions;
   const plan::d::Firing firing =
       CLEW_TRY(plan::d::compose(site.point, clauses_of(clauses),
@@ -364,7 +366,7 @@ Expected<InstalledFiring> DMachine::install(const FiringSite& site,
       .globals_address = globals,
       .globals_bytes = globals_bytes,
       .saved = saved};
-  const uint64_t constants[] = {site.cookie, site.program_counter, site.return_offset,
+  const uint64_t constants[] = {site.cookie, site.program_counter, site.return_offset, kFuelWord,
                                 0 /* Tick: no clause is private. */};
   const native::Code code = CLEW_TRY(native::translate(firing.program, environment, constants));
   const bool in_flight = site.point == plan::d::FiringPoint::Offset;

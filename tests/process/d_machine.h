@@ -73,7 +73,9 @@ class DMachine {
   // What the clauses of the session call; borrowed.
   void use_extensions(const plan::d::Generated& generated) { extensions_ = &generated; }
   // Of this thread: firings that were out of fuel.
-  [[nodiscard]] uint64_t out_of_fuel() const;
+  // Words of the thread's window: firings that ran out of fuel, and that were not begun then.
+  [[nodiscard]] uint64_t& out_of_fuel() const;
+  [[nodiscard]] uint64_t& left_alone() const;
 
   // The firing of these clauses of the session; others may follow.
   Expected<InstalledFiring> install(const FiringSite& site, const std::vector<uint32_t>& clauses);

@@ -230,6 +230,8 @@ bool DtraceRun::wait(DtraceConsumer& consumer) {
   if (late_) late_->look();
   const auto ended = commands_.note_ended(std::span(descriptors).first(targets));
   keep_house();
+  for (const std::string& line : inline_probes_.disarm_spinning())
+    console_.message(line);
   consumer.read();
   tell_ended(ended);
   consumer.report_drops();

@@ -55,7 +55,7 @@ CellRoom cell_room(const plan::d::Generated& generated,
   const uint32_t begin =
       scratch.empty() ? 0 : (*std::max_element(scratch.begin(), scratch.end()) + 7) & ~7U;
   constexpr uint32_t kEnd = abi::kDWindowBytes - kAllocaBytesMin;
-  const uint32_t own = generated.extensions.has_loops() ? 8 : 0;
+  const uint32_t own = fuel_bytes(generated);
   if (begin >= kEnd) return {begin, begin + own};
   wanted += own;
   const uint64_t size = std::min<uint64_t>({wanted, kCellBytesMax, kEnd - begin});
@@ -97,8 +97,22 @@ std::optional<uint32_t> InlineCells::place(const CellUpdate& update, const abi::
   return pointer(first);
 }
 
-uint64_t InlineCells::out_of_fuel(std::span<const uint64_t> sums) const {
-  return generated_.extensions.has_loops() && !sums.empty() ? sums[0] : 0;
+uint32_t fuel_bytes(const plan::d::Generated& generated) {
+  return generated.extensions.has_loops() ? 8 * (1 + kFuelWords) : 0;
+}
+
+std::optional<uint32_t> InlineCells::fuel_place(uint32_t enabling) const {
+  if (!generated_.extensions.has_loops()) return std::nullopt;
+  return room_.begin + 8 * (1 + fuel_word(enabling));
+}
+
+std::span<const uint64_t> InlineCells::out_of_fuel(std::span<const uint64_t> sums) const {
+  if (!generated_.extensions.has_loops() || sums.size() <= kFuelWords) return {};
+  return sums.subspan(1, kFuelWords);
+}
+
+uint64_t InlineCells::left_alone(std::span<const uint64_t> sums) const {
+  return out_of_fuel(sums).empty() ? 0 : sums[0];
 }
 
 // Updates count themselves last: what belongs to those that are counted is in the other words.

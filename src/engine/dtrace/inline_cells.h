@@ -29,26 +29,33 @@ struct CellRoom {
 };
 
 // Room for as many as these enablings can want, or as there is. Where functions with loops are
-// called, there is room for one word at least: the first counts the firings that are out of fuel.
+// called, there is room for the words of fuel at least: the first counts the firings that were not
+// begun, the others, by enabling, those that ran out of fuel.
 CellRoom cell_room(const plan::d::Generated& generated,
                    std::span<const kernel::DEnabling> enablings);
+
+inline constexpr uint32_t kFuelWords = 256;
+// What the words of fuel need.
+uint32_t fuel_bytes(const plan::d::Generated& generated);
 
 class InlineCells {
  public:
   // `generated` is borrowed.
   InlineCells(const plan::d::Generated& generated, CellRoom room, pid_t pid)
-      : generated_(generated),
-        room_(room),
-        pid_(pid),
-        words_(generated.extensions.has_loops() ? 1 : 0) {}
+      : generated_(generated), room_(room), pid_(pid), words_(fuel_bytes(generated) / 8) {}
 
   // The window pointer to an update's cells where a probe has these names; nothing without room.
   // Updates of one key have one place.
   std::optional<uint32_t> place(const plan::d::CellUpdate& update, const abi::DEnabled& names);
   [[nodiscard]] uint32_t words() const { return words_; }
-  [[nodiscard]] uint64_t fuel() const { return generated_.extensions.fuel; }
-  // Of all threads, from the same sums as add() takes: firings that were out of fuel.
-  [[nodiscard]] uint64_t out_of_fuel(std::span<const uint64_t> sums) const;
+  // Of an enabling: which of the words of fuel is its.
+  static uint32_t fuel_word(uint32_t enabling) { return enabling % kFuelWords; }
+  // Window pointer to it; nothing where no function has loops.
+  [[nodiscard]] std::optional<uint32_t> fuel_place(uint32_t enabling) const;
+  // Of all threads, from the same sums as add() takes: firings that were out of fuel, by fuel_word;
+  // and those that were not begun.
+  [[nodiscard]] std::span<const uint64_t> out_of_fuel(std::span<const uint64_t> sums) const;
+  [[nodiscard]] uint64_t left_alone(std::span<const uint64_t> sums) const;
   [[nodiscard]] CellRoom room() const { return room_; }
 
   // `sums`: the words of all threads added up, as they are now. Adds the keys of an aggregation to

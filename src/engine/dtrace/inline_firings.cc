@@ -104,7 +104,7 @@ const Firing* InlineFirings::find(FiringPoint point, const Clauses& clauses,
   if (is_new) {
     const plan::d::FiringState state{.privates = compiled_.generated.private_area,
                                      .extensions = &compiled_.generated.extensions,
-                                     .missed_fuel_offset = room_.begin};
+                                     .left_alone_offset = room_.begin};
     auto firing =
         plan::d::compose(point, steps_of(clauses, form), error_clauses_, static_arguments, state);
     if (firing) place->second = std::make_unique<Firing>(std::move(*firing));

@@ -65,7 +65,13 @@ Expected<bool> install(InlineProcess& process, InlineSitePlanner& planner, const
   modules.reserve(sites.modules.size());
   for (const InlineModule& module : sites.modules)
     modules.push_back(CLEW_TRY(planner.points_of(module, process.cells(), names)));
-  const inline_::InstallReport report = CLEW_TRY(process.arm(modules));
+  const ArmReport armed = CLEW_TRY(process.arm(modules));
+  const inline_::InstallReport& report = armed.install;
+  for (const ArmedBody& body : armed.bodies) {
+    const InlineModule& module = sites.modules[body.module];
+    const uint32_t enabling = module.enablings[module.plan.points[body.point].request];
+    process.guard(enabling, planner.name_of(enabling), body.address);
+  }
   CLEW_TRY(process.raise(planner.semaphores()));
   for (const inline_::PointRefusal& refusal : report.refusals) {
     const InlineModule& module = sites.modules[refusal.module];
@@ -156,6 +162,15 @@ void InlineProbes::add_losses(abi::DLosses& losses) {
 void InlineProbes::keep_house() {
   for (const auto& process : processes_)
     process->keep_house();
+}
+
+std::vector<std::string> InlineProbes::disarm_spinning() {
+  std::vector<std::string> lines;
+  for (const auto& process : processes_) {
+    for (std::string& line : process->disarm_spinning())
+      lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 std::vector<std::string> InlineProbes::detach() {

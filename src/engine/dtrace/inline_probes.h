@@ -43,6 +43,8 @@ class InlineProbes {
   void add_cells(uint32_t aggregation, bool takes, std::vector<kernel::DAggregate>& entries);
   void add_losses(abi::DLosses& losses);
   void keep_house();
+  // Probes whose firings ran out of fuel are taken out; a line for each.
+  std::vector<std::string> disarm_spinning();
   // Afterwards no clause runs in a process. What was recorded stays to be read. A line for each
   // process that could not be left as it was.
   std::vector<std::string> detach();

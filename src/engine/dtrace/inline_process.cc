@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <ctime>
 #include <filesystem>
+#include <numeric>
 #include <string_view>
 #include <system_error>
 
@@ -194,9 +195,6 @@ Expected<void> InlineProcess::share(const kernel::DState& state) {
   attachment_.use_d(own);
   const inline_::Geometry& geometry = attachment_.geometry();
   rules_.environment.is_d = true;
-  rules_.environment.missed_fuel_offset = cells_.room().begin;
-  rules_.environment.fuel = cells_.fuel();
-  rules_.policy.fuel_max = cells_.fuel();
   rules_.environment.window_address = geometry.window_address + abi::kDRegionWindow;
   rules_.environment.window_size_log2 = abi::kDWindowSizeLog2;
   rules_.environment.slot_address = geometry.slot_address;
@@ -222,9 +220,18 @@ Expected<void> InlineProcess::make_reader() {
   return {};
 }
 
-Expected<inline_::InstallReport> InlineProcess::arm(std::span<const ModulePoints> modules) {
+Expected<ArmReport> InlineProcess::arm(std::span<const ModulePoints> modules) {
   CLEW_TRY(make_reader());
-  return CLEW_TRY(arm_points(attachment_, modules, rules_)).install;
+  return arm_points(attachment_, modules, rules_);
+}
+
+std::vector<std::string> InlineProcess::disarm_spinning() {
+  if (fuel_guard_.empty()) return {};
+  const std::vector<uint64_t> sums = read_sums();
+  std::vector<std::string> lines;
+  for (const auto& disarmed : fuel_guard_.look(attachment_, cells_.out_of_fuel(sums), lines))
+    lines.push_back(collect::describe(disarmed));
+  return lines;
 }
 
 namespace {
@@ -276,7 +283,10 @@ void InlineProcess::add_losses(abi::DLosses& losses) {
     const auto found = all.missed.find(cause);
     if (found != all.missed.end()) losses.nested += found->second;
   }
-  losses.fuel += cells_.out_of_fuel(read_sums());
+  const std::vector<uint64_t> sums = read_sums();
+  const auto exhausted = cells_.out_of_fuel(sums);
+  losses.fuel += std::accumulate(exhausted.begin(), exhausted.end(), uint64_t{0});
+  losses.left_alone += cells_.left_alone(sums);
 }
 
 }  // namespace clew::engine

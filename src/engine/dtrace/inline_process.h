@@ -11,6 +11,7 @@
 #include "collect/reader.h"
 #include "collect/threads.h"
 #include "engine/dtrace/inline_cells.h"
+#include "engine/fuel_guard.h"
 #include "engine/points.h"
 #include "inline/attachment.h"
 #include "kernel/d_state.h"
@@ -38,7 +39,13 @@ class InlineProcess {
   // Gives the updates of the programs that are to be armed their places.
   [[nodiscard]] InlineCells& cells() { return cells_; }
   // Once; nothing may be read before.
-  Expected<inline_::InstallReport> arm(std::span<const ModulePoints> modules);
+  Expected<ArmReport> arm(std::span<const ModulePoints> modules);
+  // A body of an enabling whose firings may run out of fuel.
+  void guard(uint32_t enabling, const std::string& name, uint64_t body) {
+    fuel_guard_.add(InlineCells::fuel_word(enabling), name, body);
+  }
+  // Takes out probes whose firings ran out of fuel; a line for each.
+  std::vector<std::string> disarm_spinning();
 
   // Semaphores of static probes, until detach().
   Expected<void> raise(std::span<const uint64_t> semaphores) {
@@ -65,6 +72,7 @@ class InlineProcess {
   InlineCells cells_;
   FileDescriptor own_file_;  // The DProcess and what it names that is constant.
   BodyRules rules_;
+  FuelGuard fuel_guard_;
   std::unique_ptr<collect::Reader> reader_;
   collect::ProcThreads threads_;
 };

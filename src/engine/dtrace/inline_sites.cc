@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include "inline/refusal.h"
@@ -284,6 +285,11 @@ const plan::d::Firing* InlineSitePlanner::find_firing(uint32_t index, InlineCell
   return find_in_form(index, FiringForm::Shared, cells, names, places);
 }
 
+std::string InlineSitePlanner::name_of(uint32_t enabling) const {
+  const kernel::Probe& probe = enabling_of(enabling).probe;
+  return fmt::format("{}:{}:{}:{}", probe.provider, probe.module, probe.function, probe.name);
+}
+
 Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module, InlineCells& cells,
                                                     std::span<const abi::DEnabled> names) {
   ModulePoints points;
@@ -303,6 +309,9 @@ Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module, 
       program.constants[static_cast<size_t>(which)] = value;
     };
     set(FiringConstant::Cookie, kernel::cookie_of(enabling.probe.id, index));
+    program.fuel_word = cells.fuel_place(index);
+    program.fuel = compiled_.generated.extensions.fuel;
+    set(FiringConstant::Fuel, program.fuel_word.value_or(0));
     if (form_ == FiringForm::Private) set(FiringConstant::Tick, firings_.tick());
     set(FiringConstant::ProgramCounter, point.address + points.load_bias);
     set(FiringConstant::ReturnOffset, point.address - place.address);

@@ -66,6 +66,8 @@ class InlineSitePlanner {
   // enablings, by index.
   Expected<ModulePoints> points_of(const InlineModule& module, InlineCells& cells,
                                    std::span<const abi::DEnabled> names);
+  // As messages name its probe.
+  [[nodiscard]] std::string name_of(uint32_t enabling) const;
   // What has to be raised in the process while the probes of the plan are armed.
   std::vector<uint64_t> semaphores();
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "engine/dtrace/probes.h"
 #include "engine/dtrace/request.h"
+#include "extension/extension.h"
 #include "kernel/d_session.h"
 #include "plan/d/generate.h"
 #include "query/d/script.h"

@@ -46,9 +46,11 @@ DropWords words_of(DropKind kind) {
       return {"DTRACEDROP_NESTED", "drop of a probe inside probes",
               "drops of probes inside probes"};
     case DropKind::Fuel:
-      return {"DTRACEDROP_FUEL",
-              "firing out of fuel (a loop in an extension; after 8 a thread has none)",
-              "firings out of fuel (loops in extensions; after 8 a thread has none)"};
+      return {"DTRACEDROP_FUEL", "firing out of fuel (a loop in an extension)",
+              "firings out of fuel (loops in extensions)"};
+    case DropKind::LeftAlone:
+      return {"DTRACEDROP_LEFTALONE", "firing not begun (its probe had been out of fuel 8 times)",
+              "firings not begun (their probe had been out of fuel 8 times)"};
   }
   return {};
 }
@@ -57,7 +59,7 @@ struct Counter {
   DropKind kind;
   uint64_t abi::DLosses::*member;
 };
-constexpr std::array<Counter, 8> kCounters = {{
+constexpr std::array<Counter, 9> kCounters = {{
     {DropKind::Dynamic, &abi::DLosses::dynamic},
     {DropKind::Speculative, &abi::DLosses::speculative},
     {DropKind::SpeculationBusy, &abi::DLosses::speculation_busy},
@@ -66,6 +68,7 @@ constexpr std::array<Counter, 8> kCounters = {{
     {DropKind::ErrorInError, &abi::DLosses::error_in_error},
     {DropKind::Nested, &abi::DLosses::nested},
     {DropKind::Fuel, &abi::DLosses::fuel},
+    {DropKind::LeftAlone, &abi::DLosses::left_alone},
 }};
 
 // Faults whose value is the address that was asked for.

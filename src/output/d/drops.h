@@ -23,8 +23,9 @@ enum class DropKind : uint8_t {
   SpeculationUnavailable,
   StackOverflow,
   ErrorInError,
-  Nested,  // Not DTrace's: a probe fired inside too many others.
-  Fuel,    // Nor this: a loop of an extension's function ended the firing.
+  Nested,     // Not DTrace's: a probe fired inside too many others.
+  Fuel,       // Nor this: a loop of an extension's function ended the firing.
+  LeftAlone,  // Such a firing that was not begun.
 };
 
 struct Drop {

@@ -18,7 +18,7 @@ using query::d::Compiled;
 namespace {
 
 constexpr uint64_t kStateAlignment = 64;  // extension.h
-constexpr uint64_t kOwnBytes = 16;        // The thread's id, and the counter.
+constexpr uint64_t kOwnBytes = 8;         // The thread's id.
 constexpr uint32_t kPlaceholder = 3;      // Instructions: the call, and the LDDW's two.
 
 // No function of C's has such a name.

@@ -37,8 +37,7 @@ struct ExtensionFunction {
 };
 
 struct ExtensionState {
-  // In the window: the word of the thread's id, that of what the counter of exhausted fuel had
-  // when the thread came, then the variables of all extensions.
+  // In the window: the word of the thread's id, then the variables of all extensions.
   uint32_t begin = 0;
   uint32_t end = 0;
   std::vector<extension::InitialWord> initial_words;  // At offsets in the window.

@@ -129,7 +129,7 @@ TEST_F(DExtensions, AClauseHasPlaceholdersWithTheirLines) {
 TEST_F(DExtensions, AFiringHasTheCodeAndNoPlaceholders) {
   const auto made = generated("{ trace(walk(arg0, 8)); }", {walk()});
   ASSERT_TRUE(made.has_value());
-  const FiringState state{.extensions = &made->extensions, .missed_fuel_offset = 0xF000};
+  const FiringState state{.extensions = &made->extensions, .left_alone_offset = 0xF000};
   const auto firing = compose(FiringPoint::Entry, clauses_of(*made), {}, {}, state);
   ASSERT_TRUE(firing) << firing.error().message;
   const auto& code = firing->program.code;
@@ -161,7 +161,7 @@ TEST_F(DExtensions, AFrameThatIsTooLargeIsAnError) {
   }
   const auto made = generated("{ trace(walk(arg0, 8) + arg1 * (arg2 + arg3)); }", {deep});
   ASSERT_TRUE(made.has_value());
-  const FiringState state{.extensions = &made->extensions, .missed_fuel_offset = 0xF000};
+  const FiringState state{.extensions = &made->extensions, .left_alone_offset = 0xF000};
   const auto firing = compose(FiringPoint::Entry, clauses_of(*made), {}, {}, state);
   ASSERT_FALSE(firing);
   EXPECT_THAT(firing.error().message, HasSubstr("more than 512 bytes of local variables"));

@@ -260,12 +260,6 @@ class Composer {
     b.load_constant(Register::R2, area.begin + 8)
         .load_constant(Register::R3, area.end - area.begin - 8);
     call(b, DProcessAccessor::Clear);
-    if (area.has_loops()) {
-      b.load_window(Register::R1, state_.missed_fuel_offset)
-          .load(Size::Double, Register::R1, Register::R1, 0)
-          .load_window(Register::R2, area.begin + 8)
-          .store(Size::Double, Register::R2, 0, Register::R1);
-    }
     for (const extension::InitialWord& word : area.initial_words) {
       b.load_window(Register::R2, word.offset_bytes)
           .load_constant(Register::R3, word.value)
@@ -279,13 +273,11 @@ class Composer {
 
   void leave_exhausted(Builder& b) const {
     const Label goes_on = b.label();
-    b.load_window(Register::R1, state_.missed_fuel_offset)
-        .load(Size::Double, Register::R3, Register::R1, 0)
-        .move(Register::R0, Register::R3)
-        .load_window(Register::R2, state_.extensions->begin + 8)
-        .load(Size::Double, Register::R2, Register::R2, 0)
-        .alu(isa::Alu::Subtract, Register::R0, Register::R2)
+    b.load_site_constant(Register::R1, static_cast<uint32_t>(FiringConstant::Fuel))
+        .load(Size::Double, Register::R0, Register::R1, 0)
         .jump_if(Jump::Less, Register::R0, kExhaustedMax, goes_on)
+        .load_window(Register::R1, state_.left_alone_offset)
+        .load(Size::Double, Register::R3, Register::R1, 0)
         .alu(isa::Alu::Add, Register::R3, 1)
         .store(Size::Double, Register::R1, 0, Register::R3)
         .exit()

@@ -11,7 +11,7 @@
 //
 // Functions of extensions that clauses call stand where they are called (extensions.h). A loop in
 // one may use up the firing's fuel: then it ends there, and is counted; a thread to which that
-// happened kExhaustedMax times has no firings with loops any more.
+// happened kExhaustedMax times at a probe has no firings of it any more.
 //
 // All sites of one kind and one list of clauses have one program; what differs are its constants.
 #pragma once
@@ -38,6 +38,7 @@ enum class FiringConstant : uint8_t {
   Cookie,          // The probe's id << 32 | the index of its enabling.
   ProgramCounter,  // Of the site, in the process.
   ReturnOffset,
+  Fuel,  // Window pointer to the count of the probe's firings that ran out of fuel.
   Tick,  // kTickConstant of a CellClause.
   Count,
 };
@@ -58,7 +59,7 @@ inline constexpr int32_t kExhaustedMax = 8;
 struct FiringState {
   PrivateArea privates{};
   const ExtensionState* extensions = nullptr;  // Borrowed; null when no clause calls any function.
-  uint32_t missed_fuel_offset = 0;             // native::Environment::missed_fuel_offset
+  uint32_t left_alone_offset = 0;              // Counts firings that were not begun.
 };
 
 struct Firing {

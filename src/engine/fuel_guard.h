@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes the probes of one process out whose hits run out of fuel: a loop that does not end costs
+// the traced program some 100 µs at each hit. A thread leaves such a probe alone by itself after
+// kExhaustedMax hits; this is for all threads together, and it tells the user.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collect/losses.h"
+#include "inline/attachment.h"
+
+namespace clew::engine {
+
+inline constexpr uint64_t kExhaustedMax = 8;  // As probes count for their thread.
+
+class FuelGuard {
+ public:
+  // A body of the probe `name`, whose hits without fuel are counted in `word`. Probes that share a
+  // word go together.
+  void add(uint32_t word, const std::string& name, uint64_t body);
+  [[nodiscard]] bool empty() const { return probes_.empty(); }
+  // `counts`: by word, of all threads. Takes out what has had enough, and returns it, once.
+  // What could not be taken out is not tried again; `problems` says why.
+  std::vector<collect::DisarmedProbe> look(inline_::Attachment& attachment,
+                                           std::span<const uint64_t> counts,
+                                           std::vector<std::string>& problems);
+  // All that are taken out, with the counts as they are now.
+  [[nodiscard]] std::vector<collect::DisarmedProbe> disarmed(
+      pid_t process, std::span<const uint64_t> counts) const;
+
+ private:
+  struct Probe {
+    std::set<std::string> names;
+    std::vector<uint64_t> bodies;
+    bool is_disarmed = false;
+    bool is_left = false;  // It could not be taken out.
+  };
+  [[nodiscard]] static collect::DisarmedProbe describe(const Probe& probe, pid_t process,
+                                                       uint64_t exhausted);
+
+  std::map<uint32_t, Probe> probes_;  // By word.
+};
+
+}  // namespace clew::engine

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// disarm: probes of a session that goes on with its others. A layer without a body that is wanted
+// leaves its site as it would with its session. In one that other probes need, the body is jumped
+// over:
+//
+//     mov r13d, fuel   →   jmp end ; nop
+//
+// Only bodies with loops begin so (rule R10 of the verifier), and only these run out of fuel. No
+// thread stands between the bytes of one instruction, and one behind it goes on to the body's end.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <iterator>
+#include <set>
+
+#include "inline/attachment_state.h"
+#include "inline/removal.h"
+
+namespace clew::inline_ {
+namespace {
+
+constexpr size_t kFuelLoadBytes = 6;
+constexpr std::array<uint8_t, 2> kFuelLoad = {0x41, 0xbd};  // mov r13d, imm32
+constexpr uint8_t kJump = 0xe9;                             // jmp rel32
+constexpr uint32_t kJumpBytes = 5;
+constexpr uint8_t kNop = 0x90;
+
+// What is to be done, found before the stop.
+struct Leave {
+  std::set<uint32_t> layers;                  // Of the journal.
+  std::vector<const InstalledBody*> skipped;  // In layers that stay.
+};
+
+Leave find_leave(Attachment::State& state, std::span<const uint64_t> bodies) {
+  Leave leave;
+  std::set<uint64_t> changed;
+  for (const uint64_t address : bodies) {
+    const auto next = state.bodies.upper_bound(address);
+    if (next == state.bodies.begin()) continue;
+    const auto layer = std::prev(next);
+    for (InstalledBody& body : layer->second)
+      body.is_disarmed |= body.address == address;
+    changed.insert(layer->first);
+  }
+  for (const uint64_t address : changed) {
+    const auto layer = state.journal->layer_at(address);
+    if (!layer) continue;
+    const std::vector<InstalledBody>& of_layer = state.bodies.at(address);
+    const bool is_empty = std::all_of(of_layer.begin(), of_layer.end(),
+                                      [](const InstalledBody& body) { return body.is_disarmed; });
+    if (is_empty) leave.layers.insert(*layer);
+    for (const InstalledBody& body : of_layer) {
+      if (!is_empty && body.is_disarmed) leave.skipped.push_back(&body);
+    }
+  }
+  return leave;
+}
+
+void jump_over(const Attachment::State& state, const InstalledBody& body) {
+  uint8_t* const code = state.arena.code_at(body.address, body.size_bytes);
+  const bool has_loops = code != nullptr && body.size_bytes > kFuelLoadBytes &&
+                         std::equal(kFuelLoad.begin(), kFuelLoad.end(), code);
+  if (!has_loops) return;
+  const uint32_t distance = body.size_bytes - kJumpBytes;
+  code[0] = kJump;
+  std::memcpy(code + 1, &distance, sizeof distance);
+  code[kJumpBytes] = kNop;
+}
+
+}  // namespace
+
+Expected<DetachReport> Attachment::disarm(std::span<const uint64_t> bodies) {
+  if (!state_->attached || state() != TargetState::Running) return DetachReport{};
+  const ArenaLock lock = CLEW_TRY(ArenaLock::take(state_->arena));
+  state_->journal.emplace(state_->arena);
+  const Leave leave = find_leave(*state_, bodies);
+  Removal removal(state_->arena, *state_->journal, {.layers = leave.layers});
+  removal.look_for_resting_frames(state_->pid, state_->gadgets.restorer);
+  std::vector<StoppedTarget> children = stop_children(*state_);
+  StoppedTarget target = CLEW_TRY(stop_target(state_->pid, state_->options.stop_timeout));
+  target.use_gadgets(state_->gadgets);
+  for (const InstalledBody* body : leave.skipped)
+    jump_over(*state_, *body);
+  for (StoppedTarget& child : children)
+    (void)removal.run(child);
+  const DetachReport report = CLEW_TRY(removal.run(target));
+  target.resume();
+  state_->note_stop(target);
+  if (!report.residue) removal.forget();
+  return report;
+}
+
+}  // namespace clew::inline_
