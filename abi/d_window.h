@@ -80,7 +80,7 @@ struct DWindowHeader {
   uint64_t exit_pending;  // exit() was called by the clause that runs.
   uint64_t enabling;      // Index in the session's list of enabled probes.
   uint64_t token_offset;  // Where strtok() is in token_text, while it runs.
-  uint64_t reserved_low;
+  uint64_t vtimestamp;    // `vtimestamp` of this firing; 0 = not asked yet.
   // In a process the program's frame: where abi/region.h has it.
   uint64_t frame[64];
   uint64_t kept_arguments[6];  // Of the probe while its ERROR clauses run.

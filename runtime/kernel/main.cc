@@ -88,6 +88,7 @@ namespace {
   w->header.probe = static_cast<uint32_t>(cookie >> 32);
   w->header.enabling = cookie & 0xFFFF'FFFF;
   w->header.timestamp = 0;
+  w->header.vtimestamp = 0;
   w->header.thread = 0;
   w->header.run_when = number(d_n_run_when);
   w->header.exit_pending = 0;

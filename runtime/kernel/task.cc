@@ -79,8 +79,10 @@ uint64_t d_builtin_task(DWindow*) {
 uint64_t d_builtin_ppid(DWindow*) {
   return parent();
 }
-uint64_t d_builtin_vtimestamp(DWindow*) {
-  return run_time();
+// A tick may be between two questions of a firing.
+uint64_t d_builtin_vtimestamp(DWindow* w) {
+  if (w->header.vtimestamp == 0) w->header.vtimestamp = run_time();
+  return w->header.vtimestamp;
 }
 uint64_t d_builtin_execname(DWindow* w, uint64_t, uint64_t dst) {
   const uint64_t comm = number(d_n_task_comm);

@@ -55,6 +55,7 @@ constexpr uint64_t kUserData = 0x2B;
   w->header.probe = static_cast<uint32_t>(cookie >> 32);
   w->header.enabling = cookie & 0xFFFF'FFFF;
   w->header.timestamp = 0;
+  w->header.vtimestamp = 0;
   w->header.run_when = run_when;
   w->header.exit_pending = 0;
   w->header.in_error = 0;

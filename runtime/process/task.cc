@@ -43,8 +43,10 @@ uint64_t d_builtin_ustackdepth(DWindow* w) {
 uint64_t d_builtin_ppid(DWindow*) {
   return may_call() ? static_cast<uint64_t>(call({kSysGetppid})) : 0;
 }
-uint64_t d_builtin_vtimestamp(DWindow*) {
-  return thread_ns();
+// Within a firing it stands still, as `timestamp` does.
+uint64_t d_builtin_vtimestamp(DWindow* w) {
+  if (w->header.vtimestamp == 0) w->header.vtimestamp = thread_ns();
+  return w->header.vtimestamp;
 }
 
 uint64_t d_builtin_execname(DWindow* w, uint64_t, uint64_t dst) {
