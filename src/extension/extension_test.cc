@@ -271,6 +271,32 @@ TEST(ExtensionRefusal, NoFileAndNoName) {
   EXPECT_THAT(load("skech", kSources).error().message, StartsWith("no extension 'skech'"));
 }
 
+TEST(ExtensionRefusal, FilesThatCannotBeRead) {
+  namespace fs = std::filesystem;
+  const fs::path folder =
+      fs::temp_directory_path() / ("clew_extension_files_" + std::to_string(getpid()));
+  const auto said = [&](const char* name) {
+    return load((folder / name).string(), kSources).error().message;
+  };
+  for (const char* name : {"folder.c", "folder.o", "folder"})
+    fs::create_directories(folder / name);
+  for (const char* name : {"folder.c", "folder.o", "folder"})
+    EXPECT_THAT(said(name), HasSubstr("it is a directory; --ext takes a file")) << name;
+  for (const char* name : {"empty.c", "empty.o"}) {
+    std::ofstream(folder / name).flush();
+    EXPECT_THAT(said(name), HasSubstr("it is empty")) << name;
+  }
+  for (const char* name : {"huge.c", "huge.o"}) {
+    std::ofstream(folder / name).flush();
+    fs::resize_file(folder / name, uint64_t{20} << 20);
+    EXPECT_THAT(said(name), HasSubstr("it has 20 MiB, at most 16 are possible")) << name;
+  }
+  fs::create_symlink("loop.o", folder / "loop.o");
+  EXPECT_THAT(said("loop.o"), StartsWith("cannot read"));
+  EXPECT_THAT(load("/dev/null/x.c", kSources).error().message, HasSubstr("/dev/null/x.c"));
+  fs::remove_all(folder);
+}
+
 TEST(ExtensionRefusal, WhatIsNoObject) {
   const std::vector<uint8_t> nothing(100, 7);
   EXPECT_THAT(read(nothing, "x").error().message, HasSubstr("not an object file for BPF"));

@@ -5,9 +5,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include "base/error_text.h"
 #include "base/nearest.h"
 #include "base/run_program.h"
 #include "extension/extension.h"
@@ -33,10 +37,35 @@ constexpr const char* kOptions[] = {"-target",
                                     "-fno-color-diagnostics",
                                     "-fno-crash-diagnostics"};
 
+constexpr uint64_t kFileBytesMax = 16U << 20;
+
+// Before it is read or given to a compiler.
+Expected<void> check_file(const fs::path& path) {
+  const auto refuse = [&](std::string_view why) {
+    return fail(ErrorCode::NotFound, fmt::format("cannot read {}: {}", path.string(), why));
+  };
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found)
+    return fail(ErrorCode::NotFound, fmt::format("no file {}", path.string()));
+  if (error) return refuse(error.message());
+  if (fs::is_directory(status)) return refuse("it is a directory; --ext takes a file");
+  if (!fs::is_regular_file(status)) return refuse("it is no regular file");
+  if (access(path.c_str(), R_OK) != 0) return refuse(error_text(errno));
+  const uint64_t size = fs::file_size(path, error);
+  if (error) return refuse(error.message());
+  if (size == 0) return refuse("it is empty");
+  if (size <= kFileBytesMax) return {};
+  return refuse(
+      fmt::format("it has {} MiB, at most {} are possible", size >> 20, kFileBytesMax >> 20));
+}
+
 Expected<std::string> content_of(const fs::path& path) {
+  CLEW_TRY(check_file(path));
   std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(ErrorCode::NotFound, fmt::format("cannot read {}", path.string()));
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  std::string content(std::istreambuf_iterator<char>(file), {});
+  if (file.good() || file.eof()) return content;
+  return fail(ErrorCode::NotFound, fmt::format("cannot read {}", path.string()));
 }
 
 // What clang says, without its own stack when it gives up, and with what it does not know.
@@ -91,13 +120,15 @@ std::vector<std::string> names_in(const Library& library) {
 Expected<Extension> load(const std::string& what, const Library& library) {
   const fs::path path(what);
   if (path.extension() == ".c") {
-    if (!fs::exists(path)) return fail(ErrorCode::NotFound, fmt::format("no file {}", what));
+    CLEW_TRY(check_file(path));
     return read_text(CLEW_TRY(compile(what, library)), path);
   }
   if (path.extension() == ".o") return read_text(CLEW_TRY(content_of(path)), path);
   const fs::path shipped = fs::path(library.folder) / (what + ".o");
-  if (what.find('/') == std::string::npos && fs::exists(shipped))
+  std::error_code error;
+  if (what.find('/') == std::string::npos && fs::exists(shipped, error))
     return read_text(CLEW_TRY(content_of(shipped)), shipped);
+  if (fs::is_directory(path, error)) CLEW_TRY(check_file(path));
   const std::vector<std::string> names = names_in(library);
   const std::vector<std::string_view> views(names.begin(), names.end());
   const std::string near = nearest_name(what, views);
