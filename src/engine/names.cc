@@ -12,10 +12,6 @@
 namespace clew::engine {
 namespace {
 
-std::string file_name(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
-}
-
 std::string read_comm(pid_t pid, uint64_t tid) {
   std::ifstream file(fmt::format("/proc/{}/task/{}/comm", pid, tid));
   std::string comm;
@@ -25,8 +21,7 @@ std::string read_comm(pid_t pid, uint64_t tid) {
 
 std::string process_name_of(pid_t pid) {
   const Expected<target::Process> process = target::read_process(pid);
-  if (!process) return "";
-  return process->executable.empty() ? process->comm : file_name(process->executable);
+  return process ? target::program_name(*process) : "";
 }
 
 }  // namespace

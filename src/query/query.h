@@ -88,7 +88,7 @@ enum class Field : uint8_t {
   Tid,
   Cpu,
   Comm,      // The thread's name.
-  ProcName,  // The process's name: the last part of its executable's path.
+  ProcName,  // The file name by which its program was started (target::program_name).
   Host,
   Function,  // Plain demangled name, constant per site.
   Module,    // Constant per site.

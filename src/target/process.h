@@ -50,6 +50,11 @@ struct Process {
 
 Expected<Process> read_process(pid_t pid);
 
+// The file name by which its program was started: the link's, when that was one (redis-server,
+// which leads to redis-check-rdb; the shells of a busybox). Else the executable's, or comm where
+// that may not be read.
+std::string program_name(const Process& process);
+
 // Every process that is there, by pid; kernel threads are left out. A process that goes while the
 // list is made is left out too.
 Expected<std::vector<Process>> list_processes();

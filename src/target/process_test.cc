@@ -49,6 +49,23 @@ TEST(MemoryMapTest, LinesThatTheKernelCannotHaveWrittenAreErrors) {
   }
 }
 
+// As redis-server is a link to redis-check-rdb.
+TEST(ProcessTest, AProgramHasTheNameByWhichItWasStarted) {
+  const std::filesystem::path link = std::filesystem::temp_directory_path() /
+                                     ("clew_process_test_" + std::to_string(getpid()) + "_bakery");
+  std::filesystem::create_symlink(test::fixture("shop"), link);
+  {
+    const test::Child child({"anything"}, link.string());
+    EXPECT_EQ(program_name(read_process(child.pid()).value()), link.filename());
+  }
+  std::filesystem::remove(link);
+  const test::Child child({"/somewhere/else"}, test::fixture("shop"));
+  EXPECT_EQ(program_name(read_process(child.pid()).value()), "shop");
+  Process hidden;
+  hidden.comm = "comm";
+  EXPECT_EQ(program_name(hidden), "comm");
+}
+
 TEST(ProcessTest, AProcessIsDescribedAsItIs) {
   const test::Child child({"shop: waiting", "two words", ""}, test::fixture("shop"));
   const auto process = read_process(child.pid());
