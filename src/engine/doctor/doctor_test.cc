@@ -176,7 +176,7 @@ TEST(DoctorOfAProcess, NamesEachHazardOnce) {
   view.facts->namespace_pids = {12, 1};
   view.in_our_pid_namespace = false;
   view.in_our_mount_namespace = false;
-  view.has_uprobes = true;
+  view.uprobes = {"shop+0x1130"};
   view.address_space = {.used = 1 << 20, .most = 2 << 20};
   view.descriptors = {.used = 10, .most = 10};
   view.stop = fail(ErrorCode::Refused, "process 12 is traced by process 7 [already-traced]");
@@ -186,6 +186,7 @@ TEST(DoctorOfAProcess, NamesEachHazardOnce) {
   EXPECT_THAT(found(findings, "pid-namespace").detail, HasSubstr("process 1;"));
   EXPECT_EQ(found(findings, "mount-namespace").verdict, Verdict::Note);
   EXPECT_THAT(found(findings, "uprobes").refused, HasSubstr("[foreign-patch]"));
+  EXPECT_THAT(found(findings, "uprobes").detail, HasSubstr("at shop+0x1130"));
   EXPECT_THAT(found(findings, "address-space").remedy, HasSubstr("prlimit --pid 12"));
   EXPECT_EQ(found(findings, "descriptors").verdict, Verdict::Problem);
   EXPECT_EQ(findings.find("threads"), nullptr);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/doctor/process.h"
 
+#include <algorithm>
+#include <span>
+
 #include <fmt/format.h>
 
 #include "base/error_text.h"
@@ -148,8 +151,14 @@ void judge_limits(const ProcessView& view, Findings& findings) {
 }
 
 void judge_text(const ProcessView& view, Findings& findings) {
-  if (view.has_uprobes) {
-    findings.note("uprobes", {.detail = "the kernel has set uprobes in it",
+  if (!view.uprobes.empty()) {
+    constexpr size_t kShownMax = 4;
+    const std::span shown(view.uprobes.data(), std::min(kShownMax, view.uprobes.size()));
+    const std::string more = view.uprobes.size() > kShownMax
+                                 ? fmt::format(" and {} more", view.uprobes.size() - kShownMax)
+                                 : "";
+    findings.note("uprobes", {.detail = fmt::format("the kernel has set uprobes in it, at {}{}",
+                                                    fmt::join(shown, ", "), more),
                               .refused = "functions where one stands [foreign-patch]",
                               .remedy = "end bpftrace, perf and the like first; one that is set on "
                                         "a function that Clew traces can end the process"});

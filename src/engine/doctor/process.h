@@ -37,7 +37,7 @@ struct ProcessView {
   std::string tracer_name = {};
   Limit address_space = {};
   Limit descriptors = {};
-  bool has_uprobes = false;  // The kernel made room for them in it.
+  std::vector<std::string> uprobes;  // Where they are: file+offset.
   Expected<std::vector<target::ProcessModule>> modules = std::vector<target::ProcessModule>{};
   std::optional<inline_::ArenaInfo> arena = std::nullopt;
   // None = not tried.

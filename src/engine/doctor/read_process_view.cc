@@ -4,12 +4,14 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <sstream>
 #include <system_error>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file_descriptor.h"
 #include "engine/doctor/process.h"
@@ -83,10 +85,58 @@ void find_arena(ProcessView& view) {
   if (found != all.end()) view.arena = *found;
 }
 
-bool has_uprobes(pid_t pid) {
+bool is_ours(std::span<const inline_::PatchedText> ours, uint64_t address) {
+  return std::any_of(ours.begin(), ours.end(), [address](const inline_::PatchedText& text) {
+    return address - text.address < text.size_bytes;
+  });
+}
+
+// Where the mapping's code is not that of its file, the first byte of each place.
+void find_changes(pid_t pid, const target::Mapping& map, std::span<const inline_::PatchedText> ours,
+                  std::vector<std::string>& found) {
+  constexpr size_t kPieceBytes = 1U << 20;
+  constexpr size_t kFoundMax = 1000;
+  constexpr uint64_t kPlaceBytes = 16;  // No instruction is longer.
+  const FileDescriptor file(
+      open((target::proc_path(pid, "root") + map.path).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return;
+  std::vector<uint8_t> text(kPieceBytes);
+  std::vector<uint8_t> data(kPieceBytes);
+  uint64_t last = 0;
+  for (uint64_t at = map.start; at < map.end; at += kPieceBytes) {
+    const uint64_t file_offset = map.file_offset + (at - map.start);
+    const ssize_t size =
+        pread(file.get(), data.data(), std::min<uint64_t>(kPieceBytes, map.end - at),
+              static_cast<off_t>(file_offset));
+    if (size <= 0) return;
+    text.resize(static_cast<size_t>(size));
+    if (!target::read_memory(pid, at, text)) return;
+    for (size_t i = 0; i < text.size(); ++i) {
+      const bool is_known = text[i] == data[i] || is_ours(ours, at + i);
+      const bool is_same_place = last != 0 && at + i - last < kPlaceBytes;
+      if (is_known || is_same_place) continue;
+      if (found.size() == kFoundMax) return;
+      last = at + i;
+      found.push_back(
+          fmt::format("{}+{:#x}", map.path.substr(map.path.rfind('/') + 1), file_offset + i));
+    }
+  }
+}
+
+// The kernel's page for uprobes stays when they are gone, so the code itself is looked at, too.
+std::vector<std::string> uprobes_of(pid_t pid) {
+  std::vector<std::string> found;
   const auto maps = target::read_memory_map(pid);
-  return maps && std::any_of(maps->begin(), maps->end(),
-                             [](const target::Mapping& map) { return map.path == "[uprobes]"; });
+  const bool had_some = maps && std::any_of(maps->begin(), maps->end(), [](const auto& map) {
+                          return map.path == "[uprobes]";
+                        });
+  if (!had_some) return found;
+  const std::vector<inline_::PatchedText> ours = inline_::patched_text(pid);
+  for (const target::Mapping& map : *maps) {
+    const bool is_code = map.executable && !map.shared && map.inode != 0 && !map.is_deleted;
+    if (is_code) find_changes(pid, map, ours, found);
+  }
+  return found;
 }
 
 }  // namespace
@@ -105,7 +155,7 @@ Expected<ProcessView> read_process_view(pid_t pid, bool may_stop) {
   find_tracer(view);
   view.address_space = address_space_of(pid);
   view.descriptors = descriptors_of(pid);
-  view.has_uprobes = has_uprobes(pid);
+  view.uprobes = uprobes_of(pid);
   view.modules = target::read_modules(pid);
   find_arena(view);
   if (may_stop) view.stop = inline_::try_stop(pid);
