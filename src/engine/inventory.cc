@@ -218,15 +218,15 @@ std::string tracepoint_text(const query::TracepointDefinition& tracepoint, bool 
   return text;
 }
 
-std::string field_text(const query::FieldInfo& field, bool json) {
+std::string field_text(const query::FieldForm& field, bool json) {
   if (json) {
     return dump_line({{"field", field.name},
-                      {"type", query::name_of(field.type)},
-                      {"where", field.where},
-                      {"doc", field.doc}});
+                      {"type", field.type},
+                      {"where", field.sources},
+                      {"doc", field.meaning}});
   }
-  return fmt::format("{:<12} {:<10} {:<24} {}\n", field.name, query::name_of(field.type),
-                     field.where, field.doc);
+  return fmt::format("{:<15} {:<10} {:<28} {}\n", field.name, field.type, field.sources,
+                     field.meaning);
 }
 
 }  // namespace
@@ -265,7 +265,11 @@ Expected<std::string> list_functions(const ListRequest& request) {
 Expected<std::string> list_fields(const NameRequest& request) {
   const target::Pattern pattern = CLEW_TRY(target::Pattern::compile(request.pattern));
   std::string text;
-  for (const query::FieldInfo& field : query::fields()) {
+  std::vector<query::FieldForm> all;
+  for (const query::FieldInfo& field : query::fields())
+    all.push_back({field.name, query::name_of(field.type), field.where, field.doc});
+  all.insert(all.end(), query::field_forms().begin(), query::field_forms().end());
+  for (const query::FieldForm& field : all) {
     if (pattern.matches(field.name)) text += field_text(field, request.json);
   }
   if (!text.empty()) return text;

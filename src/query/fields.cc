@@ -51,7 +51,7 @@ constexpr std::array<FieldInfo, 18> kFields = {{
     // TASK_COMM_LEN of the Linux kernel.
     {"comm", Field::Comm, string_of(16), "sources in a process", kThread, "the thread's name"},
     {"procName", Field::ProcName, string_of(64), "sources in a process", kThread,
-     "the name of the process: the last part of its program's path"},
+     "the file name by which the process's program was started"},
     {"host", Field::Host, string_of(64), "every source", kAll, "the machine's name"},
     {"function", Field::Function, string_of(256), "sources in a process", kPlace,
      "the traced function's plain demangled name"},
@@ -68,8 +68,7 @@ constexpr std::array<FieldInfo, 18> kFields = {{
     {"kstack", Field::KernelStack, kStack, "sources in a process", kThread,
      "the call stack of the kernel"},
     {"arg", Field::Argument, kInt64, "entry, offset, line", kArguments,
-     "arg0 to arg15: an argument, with its type where debug information has it, else 8 raw bytes; "
-     "xmm0 to xmm7: a double passed by value, xmm0f to xmm7f a float"},
+     "arg0 to arg15: an argument, with its type where debug information has it, else 8 raw bytes"},
     {"retval", Field::ReturnValue, kInt64, "return", kReturn,
      "the return value, with its type where debug information has it, else 8 raw bytes; xmm0, "
      "xmm0f: the double or float that is returned"},
@@ -83,7 +82,26 @@ constexpr std::array<FieldInfo, 18> kFields = {{
      "entry.arg0 to entry.arg15: the argument as it was at the entry of the same call"},
 }};
 
+// What is no field of its own, but a way to name one: numbers and names come behind it.
+constexpr std::array<FieldForm, 6> kForms = {{
+    {"args.NAME", "its own", "entry, and tracepoints",
+     "an argument by its name, where debug information has it; also just NAME"},
+    {"entry.args.NAME", "its own", "return, exception",
+     "the same as it was at the entry of the call"},
+    {"xmm", "float64", "entry, offset, line, return",
+     "xmm0 to xmm7: the low half of a vector register, a double passed by value; at a return xmm0"},
+    {"entry.xmm", "float64", "return, exception",
+     "entry.xmm0 to entry.xmm7: the same at the entry"},
+    {"xmm0f", "float64", "entry, offset, line, return",
+     "xmm0f to xmm7f: the register read as a float"},
+    {"GetArg", "int64", "entry, offset, line", "GetArg(1) is arg0, as Fay counts"},
+}};
+
 }  // namespace
+
+std::span<const FieldForm> field_forms() {
+  return kForms;
+}
 
 std::span<const FieldInfo> fields() {
   return kFields;

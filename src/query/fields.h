@@ -33,4 +33,13 @@ std::string_view name_of(SourceKind kind);
 // "int32", "string", … as the reference calls a type.
 std::string_view name_of(const Type& type);
 
+// Other names that events export, for lists.
+struct FieldForm {
+  std::string_view name;
+  std::string_view type;
+  std::string_view sources;
+  std::string_view meaning;
+};
+std::span<const FieldForm> field_forms();
+
 }  // namespace clew::query
