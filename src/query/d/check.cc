@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "query/d/check.h"
 
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "query/d/check_conversion.h"
@@ -17,6 +19,12 @@ namespace {
 // is enough; stores of such variables into others take more.
 constexpr int kSearchesMax = 4;
 
+// pid0 is what pid$target becomes without a target.
+bool names_no_process(std::string_view provider) {
+  return provider.size() > 1 && provider.ends_with('0') &&
+         provider.find_first_of("0123456789*?[") == provider.size() - 1;
+}
+
 Compiled<ProbeArguments> arguments_of(Context& context, const ProbeDescription& description) {
   const bool may_be_unmatched =
       context.options.allow_unmatched_probes || context.script.options.is_set("zdefs");
@@ -30,6 +38,13 @@ Compiled<ProbeArguments> arguments_of(Context& context, const ProbeDescription& 
   }
   if (!found && found.error().code == ErrorCode::NotFound && may_be_unmatched) {
     return ProbeArguments{};
+  }
+  if (is_missing && !may_be_unmatched && names_no_process(description.provider)) {
+    return compile_error("D_PROC_GRAB",
+                         fmt::format("probe description {} names no process: $target is that of -p "
+                                     "PID or -c COMMAND",
+                                     print(description)),
+                         description.line, description.span);
   }
   if (!found) {
     const bool is_unmatched = found.error().code == ErrorCode::NotFound;
