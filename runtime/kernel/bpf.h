@@ -149,6 +149,7 @@ extern const char d_n_token_variable;
 extern const char d_n_skipped;
 extern const char d_n_wants_stack;
 extern const char d_n_extension_fuel;  // Of a firing; 0 when no function of an extension is called.
+extern const char d_n_wants_stack_arguments;
 // Of one program.
 extern const char d_n_run_when;
 extern const char d_n_cookie;           // When the kernel keeps none for the attach point, else 0.

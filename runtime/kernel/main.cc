@@ -374,9 +374,20 @@ int d_main_function_exit(const uint64_t* context) {
   return 0;
 }
 
+// The words above the return address, where a clause asks for them. What cannot be read is 0.
+[[gnu::always_inline]] inline void read_stack_arguments(const uint64_t* context,
+                                                        uint64_t* arguments) {
+  constexpr uint32_t kInRegisters = 6;
+  if (number(d_n_wants_stack_arguments) == 0) return;
+  helper<112>(arguments + kInRegisters, uint64_t{8 * (kArguments - kInRegisters)},
+              pointer(context[kRsp] + 8));
+}
+
 int d_main_user_entry(const uint64_t* context) {
-  return fire_in_process(context,
-                         [context](uint64_t* arguments) { read_function(context, arguments); });
+  return fire_in_process(context, [context](uint64_t* arguments) {
+    read_function(context, arguments);
+    read_stack_arguments(context, arguments);
+  });
 }
 
 int d_main_user_return(const uint64_t* context) {

@@ -153,6 +153,8 @@ struct DSession::Data {
     symbols["d_n_names_bytes"] = {Symbol::Kind::Number, maps.names_bytes};
     symbols["d_n_skipped"] = {Symbol::Kind::Number, maps.skipped_count};
     symbols["d_n_wants_stack"] = {Symbol::Kind::Number, wants_stack(plan) ? 1U : 0U};
+    symbols["d_n_wants_stack_arguments"] = {Symbol::Kind::Number,
+                                            wants_stack_arguments(plan) ? 1U : 0U};
     symbols["d_n_may_write_user"] = {Symbol::Kind::Number, uses(plan, "d_copy_out") ? 1U : 0U};
     CLEW_TRY(add_kernel_numbers(plan, types, symbols));
     for (const DEnabling& one : enablings)

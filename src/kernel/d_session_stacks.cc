@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file_descriptor.h"
+#include "kernel/to_bpf.h"
 
 namespace clew::kernel {
 namespace {
@@ -120,6 +121,13 @@ bool wants_all_user_stacks(const ProgramPlan& plan, std::span<const DEnabling> e
 bool wants_stack(const ProgramPlan& plan) {
   return uses(plan, "d_stack") || uses(plan, "d_stack_depth") || uses(plan, "d_builtin_caller") ||
          uses(plan, "d_builtin_stackdepth");
+}
+
+bool wants_stack_arguments(const ProgramPlan& plan) {
+  constexpr uint32_t kInRegisters = 6;
+  return std::any_of(plan.clauses.begin(), plan.clauses.end(), [](const Function& clause) {
+    return arguments_read(clause) >> kInRegisters != 0;
+  });
 }
 
 std::vector<abi::DCodeRange> skipped_functions(const ProgramPlan& plan) {

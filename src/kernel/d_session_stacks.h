@@ -13,6 +13,8 @@ namespace clew::kernel {
 
 // Whether a clause may ask for a stack of the kernel.
 bool wants_stack(const ProgramPlan& plan);
+// A clause asks for arguments that the caller of a function has put on the stack.
+bool wants_stack_arguments(const ProgramPlan& plan);
 
 // Whether a clause may ask for a stack of a process; whether for one of this process, where BEGIN
 // and END fire; and whether for one of any process.
