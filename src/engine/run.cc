@@ -16,6 +16,7 @@
 #include "collect/spill.h"
 #include "engine/compile.h"
 #include "engine/recording.h"
+#include "engine/stop_signal.h"
 #include "engine/tracee.h"
 #include "plan/held.h"
 #include "plan/lower.h"
@@ -77,7 +78,7 @@ class Session {
   // Keeps the first fault for close().
   void note(Expected<void> done);
   // Removes the probes and gives the rest of the answer. Errors: what was noted.
-  Expected<Outcome> close();
+  Expected<Outcome> close(int stop_descriptor);
 
  private:
   [[nodiscard]] std::string armed_text(const collect::Losses& now) const;
@@ -434,7 +435,7 @@ Expected<void> Session::answer(int stop_descriptor) {
 
 // --- the end -----------------------------------------------------------------------------------
 
-Expected<Outcome> Session::close() {
+Expected<Outcome> Session::close(int stop_descriptor) {
   Outcome outcome;
   const bool partial = !interval_is_over();
   for (Traced* each : traced_) {
@@ -459,8 +460,9 @@ Expected<Outcome> Session::close() {
     // A process that has no memory any more is about to end.
     const bool has_ended = tracees_.empty() ? kernel_->gone() : tracees_[0]->has_ended();
     constexpr std::chrono::milliseconds kEndTimeout{2000};
+    const bool is_told = !has_ended && pass_on_signal(stop_descriptor, {&*outcome.command, 1});
     outcome.command_status =
-        launched_->exit_status(has_ended ? kEndTimeout : std::chrono::milliseconds{0});
+        launched_->exit_status(has_ended || is_told ? kEndTimeout : std::chrono::milliseconds{0});
   }
   return outcome;
 }
@@ -489,7 +491,7 @@ Expected<Outcome> run(const Request& request, int stop_descriptor, output::RowSi
   Session session(request, CLEW_TRY(compile(request, notices)), sink, notices);
   CLEW_TRY(session.arm());
   session.note(session.answer(stop_descriptor));
-  return session.close();
+  return session.close(stop_descriptor);
 }
 
 }  // namespace clew::engine

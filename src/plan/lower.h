@@ -102,7 +102,9 @@ struct Lowered {
   // Window pointer to the cells of dense group `group`: SiteConstant::GroupPointer.
   [[nodiscard]] uint64_t group_pointer(uint32_t group) const;
   // Window pointer to the count of one of the probes: SiteConstant::FuelPointer.
-  [[nodiscard]] uint64_t fuel_pointer(uint32_t word) const { return fuel_offset + 8 * (uint64_t{1} + word); }
+  [[nodiscard]] uint64_t fuel_pointer(uint32_t word) const {
+    return fuel_offset + 8 * (uint64_t{1} + word);
+  }
 };
 
 // Which form the state of a plan takes.

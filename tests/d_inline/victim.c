@@ -15,6 +15,7 @@
 //   load PATH      loads a library; "plug N" calls the plug() of the last one N times
 //   spin T         T threads call work() until "calm"
 //   calm
+//   many N         many() N times, with ten arguments: i, i + 1, … i + 9
 //   semaphore      what the probe `inline_victim:::told` has as its semaphore
 //   tell N         the static probe `told` N times, with (i, text, -i)
 //   quit
@@ -44,6 +45,12 @@ __attribute__((noinline)) long work(long value) {
 __attribute__((noinline)) long crossing(long value) {
   syscall(SYS_getppid);
   return value + 1;
+}
+
+__attribute__((noinline)) long many(long a, long b, long c, long d, long e, long f, long g, long h,
+                                    long i, long j) {
+  __asm__ volatile("" : : "r"(b), "r"(c), "r"(d), "r"(e), "r"(f) : "memory");
+  return a + g + h + i + j;
 }
 
 __attribute__((noinline)) long passes_on(long value) {
@@ -225,6 +232,10 @@ int main(void) {
     if (strcmp(word, "naps") == 0) repeat(nap, a);
     if (strcmp(word, "heirs") == 0) run_heirs(a);
     if (strcmp(word, "calm") == 0) stop_spinning();
+    if (strcmp(word, "many") == 0) {
+      for (long i = 0; i < a; ++i)
+        many(i, i + 1, i + 2, i + 3, i + 4, i + 5, i + 6, i + 7, i + 8, i + 9);
+    }
     if (strcmp(word, "tell") == 0) {
       for (long i = 0; i < a; ++i)
         tell(i, "told");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the command says to wrong input: a clear message, the right exit status, and no process
 // changed.
+#include <cctype>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -319,6 +320,30 @@ TEST(Command, ASyntaxErrorIsFoundBeforeAnythingIsStarted) {
   const Report report = run_clew({"run", "from e in entry(\"x\") selekt count()", "-p", "4194303"});
   EXPECT_EQ(report.status, 1);
   EXPECT_THAT(report.error, HasSubstr("selekt"));
+}
+
+// What the reference calls by a name.
+TEST(Command, ListsAllFieldsOfTheReference) {
+  const Child::End listed = clew({"list", "--fields"});
+  std::ifstream reference(fs::path(__FILE__).parent_path() / "../../docs/query-language.md");
+  size_t names = 0;
+  bool is_table = false;
+  for (std::string line; std::getline(reference, line);) {
+    if (line.starts_with("| field | type | where |")) is_table = true;
+    if (line.empty()) is_table = false;
+    if (!is_table || !line.starts_with("| `")) continue;
+    const std::string cell = line.substr(0, line.find('|', 1));
+    for (size_t at = cell.find('`'); at != std::string::npos; at = cell.find('`', at)) {
+      const size_t end = cell.find('`', at + 1);
+      std::string name = cell.substr(at + 1, end - at - 1);
+      while (std::isdigit(static_cast<unsigned char>(name.back())) != 0)
+        name.pop_back();
+      EXPECT_THAT(listed.output, HasSubstr(name));
+      ++names;
+      at = end + 1;
+    }
+  }
+  EXPECT_GT(names, 20U);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error_text.h"
+#include "engine/stop_signal.h"
 
 namespace clew::engine {
 namespace {
@@ -81,6 +82,19 @@ void Commands::resume() {
   resumed_ = true;
   for (inline_::Launched& launched : launched_) {
     (void)launched.resume();
+  }
+}
+
+void Commands::pass_on_signal(int stop_descriptor) {
+  constexpr std::chrono::milliseconds kEndTimeout{2000};
+  std::vector<pid_t> running;
+  // Commands come before other processes. One whose end was noted may be another process by now.
+  for (size_t i = 0; i < launched_.size(); ++i) {
+    if (descriptors_[i].valid()) running.push_back(launched_[i].pid());
+  }
+  if (running.empty() || !engine::pass_on_signal(stop_descriptor, running)) return;
+  for (size_t i = 0; i < launched_.size(); ++i) {
+    if (descriptors_[i].valid()) (void)launched_[i].exit_status(kEndTimeout);
   }
 }
 

@@ -38,6 +38,9 @@ class Commands {
   std::vector<Ended> note_ended(std::span<const pollfd> polled);
   // False when there are none to wait for.
   [[nodiscard]] bool all_ended() const { return !pids_.empty() && ended_ == pids_.size(); }
+  // Commands that run get the signal that ended the session (stop_signal.h), and end before us if
+  // they do so soon.
+  void pass_on_signal(int stop_descriptor);
   // Commands that never ran go on.
   void leave() { resume(); }
 

@@ -313,6 +313,7 @@ Expected<int> DtraceRun::answer() {
   consumer.print_aggregations();
   consumer.report_drops();
   commands_.leave();
+  commands_.pass_on_signal(stop_descriptor_);
   return consumer.is_over() ? static_cast<int>(session_->shared().exit_code & 0xFF) : kAnswered;
 }
 
