@@ -128,6 +128,11 @@ void add_extents(StoppedTarget& target, Arena& arena) {
   close_cluster();
 }
 
+// A thread that gets a signal whenever it may run does not leave a probe while it is let run for
+// moments only; free, it does.
+constexpr unsigned kLeaveRoundsMax = 5;
+constexpr std::chrono::microseconds kLeavePause{20'000};
+
 Error residue_error(pid_t pid, const DetachReport& report) {
   return {ErrorCode::Refused, fmt::format("process {} holds what an earlier session left, and it "
                                           "cannot be removed now: {} [residue]",
@@ -508,6 +513,15 @@ Expected<DetachReport> Attachment::detach() {
   DetachReport report = CLEW_TRY(removal.run(*stopped));
   stopped->resume();
   state_->note_stop(*stopped);
+  for (unsigned round = 0; removal.waits_for_a_thread() && round < kLeaveRoundsMax; ++round) {
+    wait_briefly(kLeavePause);
+    auto again = stop_target(state_->pid, state_->options.stop_timeout);
+    if (!again) break;
+    again->use_gadgets(state_->gadgets);
+    report = CLEW_TRY(removal.run(*again));
+    again->resume();
+    state_->note_stop(*again);
+  }
   if (!report.residue) removal.forget();
   state_->attached = false;
   for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {

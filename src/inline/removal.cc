@@ -249,6 +249,7 @@ Expected<bool> Removal::drain(StoppedTarget& target) {
   std::chrono::microseconds time = kRunTime;
   for (unsigned round = 0; round < kDrainRoundsMax; ++round) {
     const std::optional<std::vector<size_t>> running = CLEW_TRY(move_out(target));
+    thread_is_inside_ = running && !running->empty();
     if (!running) return false;
     if (running->empty()) return true;
     CLEW_TRY(target.run_briefly(*running, time));

@@ -40,6 +40,9 @@ class Removal {
   // sites.
   Expected<DetachReport> run(StoppedTarget& target);
 
+  // After a run that left residue: is a thread inside that will leave? Nobody comes in any more.
+  [[nodiscard]] bool waits_for_a_thread() const { return thread_is_inside_; }
+
   // Takes what is gone out of the journal, when sessions stay. Not after a removal that left
   // residue.
   void forget();
@@ -84,6 +87,7 @@ class Removal {
   std::vector<uint64_t> resting_;
   std::vector<target::Mapping> maps_;
   DetachReport report_;
+  bool thread_is_inside_ = false;
 };
 
 }  // namespace clew::inline_
