@@ -55,5 +55,6 @@ u64 hyperloglog(u64 value) {
   u64 estimate = ALPHA * REGISTERS * REGISTERS / (inverse_sum >> 16);
   bool is_small = estimate < 5 * REGISTERS / 2 && zeros != 0;
   if (!is_small) return estimate;
-  return REGISTERS * logarithm(((u64)REGISTERS << 16) / zeros) >> 16;
+  /* Rounded: the first value gives 1. */
+  return (REGISTERS * logarithm(((u64)REGISTERS << 16) / zeros) + (1u << 15)) >> 16;
 }

@@ -26,7 +26,8 @@ u64 list_length(const void* first, u64 next) {
   return length;
 }
 
-/* The place (from 1) of the first node whose 8 bytes at `offset` are `value`; 0 when none has it.
+/* The place (from 1) of the first node whose 8 bytes at `offset` (an integer of 64 bits, or a
+ * pointer) are `value`; 0 when none has it.
  */
 u64 list_find(const void* first, u64 next, u64 offset, u64 value) {
   const void* node = first;

@@ -29,6 +29,8 @@ constexpr const char* kOptions[] = {"-target",
                                     "bpf",
                                     "-mcpu=v3",
                                     "-O2",
+                                    "-mllvm",
+                                    "-replexitval=never",  // A sum's closed form needs 128 bits.
                                     "-g",
                                     "-ffreestanding",
                                     "-Wall",

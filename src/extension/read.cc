@@ -54,6 +54,35 @@ bool is_floating_point(std::string_view name) {
   return name.starts_with("__") && (has("sf") || has("df") || has("tf"));
 }
 
+// Of those that calls keep, one that the code does not name.
+std::optional<uint8_t> unused_register(const std::vector<Instruction>& code) {
+  for (uint8_t wanted = 6; wanted <= 9; ++wanted) {
+    const bool is_used = std::any_of(code.begin(), code.end(), [wanted](const Instruction& one) {
+      return one.destination() == wanted || one.source() == wanted;
+    });
+    if (!is_used) return wanted;
+  }
+  return std::nullopt;
+}
+
+// A function that never returns has no exit, and what its caller does behind it is reached from
+// nowhere. So its last jump back is one that looks as if it could be passed:
+//     rN = 1 ; if rN != 0 goto back ; r0 = 0 ; exit
+void give_an_end(std::vector<Instruction>& code) {
+  constexpr uint8_t kJumpIfNotEqual = 0x55;  // To a constant.
+  constexpr uint8_t kMoveConstant = 0xb7;
+  const bool returns = std::any_of(code.begin(), code.end(), [](const Instruction& one) {
+    return one.opcode == isa::kExitOpcode;
+  });
+  const std::optional<uint8_t> unused = unused_register(code);
+  if (returns || !unused || code.empty() || code.back().opcode != isa::kJumpOpcode) return;
+  const auto back = static_cast<int16_t>(code.back().offset - 1);
+  code.back() = {kMoveConstant, *unused, 0, 1};
+  code.push_back({kJumpIfNotEqual, *unused, back, 0});
+  code.push_back({kMoveConstant, 0, 0, 0});
+  code.push_back({isa::kExitOpcode, 0, 0, 0});
+}
+
 class Reader {
  public:
   explicit Reader(const BpfObject& object) : object_(object) {}
@@ -64,8 +93,10 @@ class Reader {
     CLEW_TRY(relocate());
     for (const auto& [name, source] : sources_)
       CLEW_TRY(resolve_calls(name));
-    for (const auto& [name, source] : sources_)
+    for (auto& [name, source] : sources_) {
+      give_an_end(source.body.code);
       CLEW_TRY(check_body(source));
+    }
     for (const auto& [name, source] : sources_)
       (void)CLEW_TRY(size_with_calls(name));
     for (const auto& [name, source] : sources_) {

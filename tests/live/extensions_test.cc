@@ -115,10 +115,16 @@ TEST(Extensions, AFileOfTheUsers) {
 
 // A thread that has used up its fuel eight times at a probe is left alone there; what it misses
 // until the probe is gone is counted.
-TEST(Extensions, AnEndlessLoopIsCut) {
-  const Source source(
-      "static volatile u64 turns;\n"
-      "u64 spin(u32 n) { while (n != 12345678) ++turns; return turns; }\n");
+// Also of a function that cannot return at all.
+class EndlessLoops : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(, EndlessLoops,
+                         testing::Values("while (n != 12345678) ++turns; return turns;",
+                                         "for (;;) ++turns;",
+                                         "if (n == 12345678) return 1; for (;;) turns += n;"));
+
+TEST_P(EndlessLoops, AreCut) {
+  const Source source(std::string("static volatile u64 turns;\nu64 spin(u32 n) { ") + GetParam() +
+                      " }\n");
   Victim victim("typed");
   const Report report =
       traced(victim, R"(from e in entry("typed!scaled") select hits = count(), sum(spin(e.count)))",

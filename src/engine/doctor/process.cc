@@ -105,9 +105,10 @@ void judge_seccomp(const ProcessView& view, const Machine& machine, Findings& fi
                       .refused = "the process [seccomp]",
                       .remedy = "run as root (CAP_SYS_ADMIN), without a filter of your own"});
   } else {
-    findings.note("seccomp", {.detail = "it filters its system calls",
-                              .refused = "probes that read memory (text, pointers): they make "
-                                         "system calls"});
+    findings.note("seccomp",
+                  {.detail = "it filters its system calls; if the filter kills for "
+                             "restart_syscall, any stop inside a sleep or poll ends the process",
+                   .refused = "probes that read memory (text, pointers): they make system calls"});
   }
 }
 

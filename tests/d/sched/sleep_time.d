@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time off the CPU of a process that sleeps 50 ms. */
-/* flags: -q -c "/bin/sleep 0.05" */
+/* The time off the CPU of a process that sleeps 60 ms: a little less, as it is on it when it sets
+ * the timer, and then until it is woken. */
+/* flags: -q -c "/bin/sleep 0.06" */
 sched:::off-cpu
 /pid == $target/
 {
