@@ -180,6 +180,10 @@ class Installer {
     return std::nullopt;
   }
 
+  static bool stands_at_jump(const PlannedWindow& window, uint64_t pc) {
+    return pc == window.site.address + window.site.kept_bytes;
+  }
+
   // Finds who stands inside the windows (behind the first instruction), and gives up windows where
   // a program counter cannot be explained.
   void check_counters(StoppedTarget& target) {
@@ -188,6 +192,8 @@ class Installer {
         const abi::SiteRecord& site = windows_[i].site;
         return counter.value > site.address && counter.value < site.address + site.size_bytes;
       });
+      // In front of a jump that is there, behind an instruction that stays, nobody is in the way.
+      if (windows_[*found].existing && stands_at_jump(windows_[*found], counter.value)) continue;
       if (instruction_at(windows_[*found], counter.value)) {
         moves_.push_back({counter, *found});
       } else {

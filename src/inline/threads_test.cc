@@ -3,6 +3,7 @@
 // privileges.
 #include <algorithm>
 #include <csignal>
+#include <optional>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -128,6 +129,35 @@ TEST_F(AwkwardThreads, ACoroutineThatRestsInsideAWindowGoesOnInItsCopy) {
   EXPECT_EQ(report->windows, 1U);
   EXPECT_EQ(victim_.ask("resume"), "5050");
   EXPECT_EQ(cell(attachment, 0), 99U);
+}
+
+// The first instruction stays: a thread has done it, and stands in front of the jump.
+TEST_F(AwkwardThreads, AThreadInFrontOfAJumpIsCountedWhoeverComesAndLeaves) {
+  Attachment first = open();
+  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, first);
+  ASSERT_EQ(plan.windows[0].kept_bytes, 1U);
+  ASSERT_TRUE(install_counters(first, *module_, plan).has_value());
+  const uint64_t begin = module_->address_of("short_work") + module_->load_bias;
+  for (const bool second_comes : {true, false}) {
+    stop_inside(victim_.pid(), "short 100", begin, begin + 2, SIGSTOP);
+    std::optional<Attachment> second;
+    if (second_comes) {
+      second.emplace(open());
+      const Plan again = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, *second);
+      const auto report = install_counters(*second, *module_, again);
+      ASSERT_TRUE(report.has_value()) << report.error().message;
+      EXPECT_EQ(report->windows, 1U);
+    } else {
+      ASSERT_TRUE(first.detach().has_value());
+    }
+    kill(victim_.pid(), SIGCONT);
+    EXPECT_EQ(victim_.read_line(), "5050");
+    if (!second_comes) break;
+    EXPECT_EQ(cell(first, 0), 100U);
+    EXPECT_EQ(cell(*second, 0), 100U);
+    ASSERT_TRUE(second->detach().has_value());
+  }
+  EXPECT_TRUE(changed_text(victim_.pid()).empty());
 }
 
 TEST_F(AwkwardThreads, ACoroutineThatRestsInsideAProbeKeepsItsCode) {
