@@ -9,9 +9,12 @@
  * One line for each event in the kernel: the program, and errno as it was then.
  *
  * Renamed: fbt::: is syscall::ioctl: and sdt:::, the kernel's tracepoints; kernels that allow
- * probes at their functions can have fbt::: back.
+ * probes at their functions can have fbt::: back. Added: a buffer for each
+ * of several calls at once; with one, another program's failing call keeps
+ * it from the next.
  */
 #pragma D option flowindent
+#pragma D option nspec=64
 
 syscall::ioctl:entry
 /pid != $pid/
