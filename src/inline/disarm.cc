@@ -19,7 +19,6 @@
 namespace clew::inline_ {
 namespace {
 
-constexpr size_t kFuelLoadBytes = 6;
 constexpr std::array<uint8_t, 2> kFuelLoad = {0x41, 0xbd};  // mov r13d, imm32
 constexpr uint8_t kJump = 0xe9;                             // jmp rel32
 constexpr uint32_t kJumpBytes = 5;
@@ -58,13 +57,19 @@ Leave find_leave(Attachment::State& state, std::span<const uint64_t> bodies) {
 
 void jump_over(const Attachment::State& state, const InstalledBody& body) {
   uint8_t* const code = state.arena.code_at(body.address, body.size_bytes);
-  const bool has_loops = code != nullptr && body.size_bytes > kFuelLoadBytes &&
+  std::array<uint8_t, 8> first{};
+  const bool has_loops = code != nullptr && body.size_bytes >= first.size() &&
                          std::equal(kFuelLoad.begin(), kFuelLoad.end(), code);
   if (!has_loops) return;
   const uint32_t distance = body.size_bytes - kJumpBytes;
-  code[0] = kJump;
-  std::memcpy(code + 1, &distance, sizeof distance);
-  code[kJumpBytes] = kNop;
+  std::memcpy(first.data(), code, first.size());
+  first[0] = kJump;
+  std::memcpy(&first[1], &distance, sizeof distance);
+  first[kJumpBytes] = kNop;
+  // In one store: a tracer that is killed leaves the load or the jump.
+  uint64_t word = 0;
+  std::memcpy(&word, first.data(), sizeof word);
+  std::memcpy(code, &word, sizeof word);
 }
 
 }  // namespace
