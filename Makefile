@@ -28,7 +28,7 @@ soak:  ## The long jobs of tools/soak, some hours; needs what `make test` needs.
 	@tools/install_packages build test
 	@cmake --preset test > /dev/null
 	@cmake --build --preset test -j $(JOBS)
-	@tools/sanitized build build $(JOBS)
+	@tools/sanitized build $(JOBS)
 	@tools/soak --fuzz $(FUZZ) build/test
 
 check:  ## The fast checks alone: layers, style, format.
