@@ -4,10 +4,11 @@
 //
 //   low block, at A < 2 GiB (MAP_FIXED_NOREPLACE), reached by absolute 32-bit addresses:
 //     A            PrivatePage   anonymous, private, RW, MADV_WIPEONFORK: zero in a forked child
-//     A + 4096     ArenaHeader   code file, R (one page)
-//     A + 8192     directory     slots file, RW: one word per slot: who took it last, 0 = nobody
+//     A + 4096     readings      the same, one Reading per slot
+//     A + 266240   ArenaHeader   code file, R (one page)
+//     A + 270336   directory     slots file, RW: one word per slot: who took it last, 0 = nobody
 //                                yet. So that a claim does not pay a page for each slot it looks at
-//     A + 40960    TargetPage    slots file, RW: what the target says about itself
+//     A + 303104   TargetPage    slots file, RW: what the target says about itself
 //   journal        code file, R: abi/journal.h. Mapped so that a tracer without the descriptor and
 //                  without privileges can still read how to undo everything
 //   code area      code file, R-X, cut into extents. Each extent begins with a copy of the blob of
@@ -33,12 +34,15 @@
 namespace clew::abi {
 
 inline constexpr uint64_t kArenaMagic = 0x31414e4552415743;  // "CWARENA1", little endian.
-inline constexpr uint32_t kArenaVersion = 4;
+inline constexpr uint32_t kArenaVersion = 5;
 inline constexpr uint32_t kSessionsMax = 8;
 inline constexpr uint32_t kProcessesMax = 64;
-inline constexpr uint32_t kCookieOffset = 2048;     // Of PrivatePage::cookie.
-inline constexpr uint32_t kHeaderOffset = 4096;     // Of ArenaHeader, from A.
-inline constexpr uint32_t kDirectoryOffset = 8192;  // Of the directory, from A.
+inline constexpr uint32_t kCookieOffset = 2048;    // Of PrivatePage::cookie.
+inline constexpr uint32_t kReadingsOffset = 4096;  // Of the readings, from A.
+inline constexpr uint32_t kReadingsSizeBytes = 64 * kSlotsMax;
+inline constexpr uint32_t kPrivateSizeBytes = kReadingsOffset + kReadingsSizeBytes;
+inline constexpr uint32_t kHeaderOffset = kPrivateSizeBytes;        // Of ArenaHeader, from A.
+inline constexpr uint32_t kDirectoryOffset = kHeaderOffset + 4096;  // Of the directory, from A.
 inline constexpr uint32_t kDirectorySizeBytes = 8 * kSlotsMax;
 inline constexpr uint32_t kTargetPageOffset = kDirectoryOffset + kDirectorySizeBytes;  // From A.
 inline constexpr uint32_t kLowBlockSizeBytes = kTargetPageOffset + 4096;
@@ -55,6 +59,20 @@ struct PrivatePage {
 };
 static_assert(offsetof(PrivatePage, cookie) == kCookieOffset);
 static_assert(sizeof(PrivatePage) == 4096);
+
+// What a thread's accessor hands to process_vm_readv(2), by slot: not on the program's stack, of
+// which there may be little, and not in the slot, where others may write between its stores and the
+// call. Two iovecs, and the whole destination.
+struct Reading {
+  uint64_t to;
+  uint64_t to_size;
+  uint64_t from;
+  uint64_t from_size;
+  uint64_t begin;
+  uint64_t end;
+  uint64_t reserved[2];
+};
+static_assert(sizeof(Reading) * kSlotsMax == kReadingsSizeBytes);
 
 enum class ForkPolicy : uint32_t {
   Mute = 0,    // A forked child runs no probe.

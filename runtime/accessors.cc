@@ -13,55 +13,73 @@ constexpr uint64_t kPageSize = 4096;
 constexpr uint64_t kRecordsMax = 1U << 16;
 constexpr uint32_t kEntryWordsMax = 64;  // Keys and cells; keeps an entry within the slack.
 
-struct IoVector {
-  uint64_t address;
-  uint64_t size;
-};
-
-void zero(uint8_t* bytes, uint64_t size) {
-  for (uint64_t i = 0; i < size; ++i)
-    bytes[i] = 0;
-}
-
 uint32_t own_pid() {
   abi::PrivatePage& page = private_page();
   if (page.pid == 0) page.pid = static_cast<uint32_t>(call({kSysGetpid}));
   return page.pid;
 }
 
-// How many of `size` bytes could be read. The kernel copies, so a bad address is an error number.
-uint64_t read_self(uint8_t* to, uint64_t from, uint64_t size) {
+// Of this thread's slot.
+abi::Reading& own_reading() {
+  const uint64_t offset = gs_base() + clew_low_address - header().slots_address;
+  return readings()[offset / header().slot_stride % abi::kSlotsMax];
+}
+
+// Where the destination is, and how much of it there is to write; the rest begins there, too.
+abi::Reading& begin_reading(uint32_t session, uint64_t to, uint64_t size, uint64_t from) {
+  abi::Reading& reading = own_reading();
+  reading.to = address_of(Region(session_entry(session)).at(to));
+  reading.begin = reading.to;
+  reading.end = reading.to + (size <= kReadSizeMax ? size : kReadSizeMax);
+  reading.from = from;
+  return reading;
+}
+
+// Copies the next `size` bytes. Says how many could be read: the kernel copies, so a bad address is
+// an error number.
+uint64_t copy_next(abi::Reading& reading, uint64_t size) {
   if (header().system_calls_allowed == 0) return 0;
-  const IoVector local = {address_of(to), size};
-  const IoVector remote = {from, size};
+  reading.to_size = size;
+  reading.from_size = size;
   const int64_t copied =
-      call({kSysProcessVmReadv, {own_pid(), address_of(&local), 1, address_of(&remote), 1, 0}});
+      call({kSysProcessVmReadv,
+            {own_pid(), address_of(&reading.to), 1, address_of(&reading.from), 1, 0}});
   return copied < 0 ? 0 : static_cast<uint64_t>(copied);
 }
 
-uint64_t bounded_size(uint64_t size) {
-  return size <= kReadSizeMax ? size : kReadSizeMax;
+void zero(uint64_t from, uint64_t to) {
+  for (; from != to; ++from)
+    *reinterpret_cast<uint8_t*>(from) = 0;
 }
 
-// Index of the first NUL in bytes[from, to), or `to`.
-uint64_t find_nul(const uint8_t* bytes, uint64_t from, uint64_t to) {
-  while (from < to && bytes[from] != 0)
-    ++from;
-  return from;
+uint64_t end_string(abi::Reading& reading) {
+  zero(reading.to, reading.end);
+  return reading.to - reading.begin;
 }
 
-bool same_words(const uint64_t* a, const uint64_t* b, uint32_t count_words) {
-  for (uint32_t i = 0; i < count_words; ++i) {
-    if (a[i] != b[i]) return false;
+[[gnu::noinline]] uint64_t fail_string(abi::Reading& reading) {
+  zero(reading.begin, reading.end);
+  return ~uint64_t{0};
+}
+
+uint64_t read_on(abi::Reading& reading);
+
+[[gnu::noinline]] uint64_t find_end(abi::Reading& reading, uint64_t copied) {
+  const uint64_t wanted = reading.to_size;
+  for (uint64_t i = 0; i != copied; ++i) {
+    if (*reinterpret_cast<uint8_t*>(reading.to) == 0) return end_string(reading);
+    ++reading.to;
+    ++reading.from;
   }
-  return true;
+  return copied == wanted ? read_on(reading) : fail_string(reading);
 }
 
-// `volatile`-free copies that the compiler may not turn into a library call it cannot find: mem.cc
-// has memcpy and memset, so either way is fine.
-void copy_words(uint64_t* to, const uint64_t* from, uint32_t count_words) {
-  for (uint32_t i = 0; i < count_words; ++i)
-    to[i] = from[i];
+// Page by page, so that a string that ends before an unmapped page is read whole.
+[[gnu::noinline]] uint64_t read_on(abi::Reading& reading) {
+  if (reading.to + 1 >= reading.end) return end_string(reading);
+  const uint64_t to_page_end = kPageSize - (reading.from & (kPageSize - 1));
+  const uint64_t room = reading.end - 1 - reading.to;
+  return find_end(reading, copy_next(reading, room < to_page_end ? room : to_page_end));
 }
 
 uint64_t frame_of(uint64_t key) {
@@ -72,6 +90,14 @@ uint64_t frame_of(uint64_t key) {
 bool is_dead(uint64_t key, uint64_t frame) {
   const uint64_t other = frame_of(key);
   return other < frame && frame - other < abi::kStackSpanBytes;
+}
+
+// The same value, of which the compiler forgets what it computed from it: in a loop it would keep
+// that on the stack.
+template <typename Word>
+[[gnu::always_inline]] inline Word afresh(Word value) {
+  asm volatile("" : "+r"(value));
+  return value;
 }
 
 // Walks the places where a record with this key may lie.
@@ -107,102 +133,116 @@ class RecordTable {
   uint64_t frame_;
 };
 
-// The half that takes updates, of one table of the thread, in the generation that takes updates
-// now: a walk along the entries where a key may lie.
-class CellTable {
- public:
-  CellTable(const abi::SessionEntry& entry, uint32_t index, uint64_t hash)
-      : region_(entry), layout_(entry.layout.tables[index]), index_(index) {
-    const uint32_t generation = entry.layout.generations == 2 ? entry.generation & 1 : 0;
-    const uint32_t entries_log2 = layout_.entries_log2 & 31;
-    first_ = layout_.offset + generation * uint64_t{layout_.generation_size_bytes()} +
-             half() * layout_.half_size_bytes();
-    mask_ = (uint64_t{1} << entries_log2) - 1;
-    start_ = (hash >> 1) >> (63 - entries_log2);
-  }
+// A walk along the places where a key of one of the thread's tables may lie, in the half that takes
+// updates, of the generation that takes them now; once more when it turns to the other half. Each
+// step is a function that ends by calling the next: so no register is kept on the program's stack.
+struct Walk {
+  uint32_t session;
+  uint8_t index;  // Of the table.
+  uint8_t step;
 
-  [[nodiscard]] uint32_t key_words() const { return layout_.key_words % kEntryWordsMax; }
-  [[nodiscard]] uint32_t cell_words() const { return layout_.cell_words % kEntryWordsMax; }
-  [[nodiscard]] const uint64_t* key_at(uint64_t pointer) const { return region_.words_at(pointer); }
-  // The i-th entry: its window pointer, its words, and the window pointer to its cells.
-  [[nodiscard]] uint64_t place(uint32_t i) const {
-    return region_.mask(first_ + ((start_ + i) & mask_) * layout_.entry_size_bytes());
-  }
-  [[nodiscard]] uint64_t* words(uint64_t place) const { return region_.words_at(place); }
-  [[nodiscard]] uint64_t cells(uint64_t place) const {
-    return region_.mask(place + 8 + 8 * uint64_t{key_words()});
-  }
-  // Goes on in the other half. False when the collector has not emptied it yet.
-  [[nodiscard]] bool turn() const {
-    abi::RegionHeader& header = region_.header();
-    const uint64_t drained = __atomic_load_n(&header.tables_drained, __ATOMIC_ACQUIRE);
-    if ((drained >> index_ & 1) != half()) return false;
-    __atomic_store_n(&header.table_half[index_], (half() ^ 1) << 63, __ATOMIC_RELEASE);
-    return true;
-  }
-  void count_dropped() const { count(region_.header().dropped_table[index_]); }
-
- private:
-  [[nodiscard]] uint64_t half() const { return region_.header().table_half[index_] >> 63; }
-
-  Region region_;
-  const abi::TableLayout& layout_;
-  uint32_t index_;
-  uint64_t first_;  // Window pointer of the half.
-  uint64_t mask_;   // Of positions in it.
-  uint64_t start_;  // The first position.
+  [[nodiscard]] const abi::SessionEntry& entry() const { return session_entry(session); }
+  [[nodiscard]] const abi::TableLayout& table() const { return entry().layout.tables[index]; }
+  [[nodiscard]] Region region() const { return Region(entry()); }
+  [[nodiscard]] abi::RegionHeader& header() const { return region().header(); }
+  [[nodiscard]] uint32_t key_words() const { return table().key_words % kEntryWordsMax; }
+  [[nodiscard]] uint32_t cell_words() const { return table().cell_words % kEntryWordsMax; }
 };
 
-[[gnu::always_inline]] inline bool is_entry(const CellTable& table, const uint64_t* words,
-                                            const uint64_t* key, uint64_t tag) {
-  return words[0] == tag && same_words(words + 1, key, table.key_words());
+constexpr uint8_t kStepsMax = 2 * abi::kTableProbesMax;
+
+// The place of this step: a window pointer.
+[[gnu::always_inline]] inline uint64_t place_of(Walk walk, uint64_t hash) {
+  const uint32_t log2 = walk.table().entries_log2 & 31;
+  const uint64_t half = walk.header().table_half[walk.index] >> 63 << log2;
+  const uint64_t in_half =
+      ((hash >> 1 >> (63 - log2)) + walk.step % abi::kTableProbesMax) & ~(~uint64_t{0} << log2);
+  const uint64_t turns = walk.entry().layout.generations == 2 ? walk.entry().generation & 1 : 0;
+  const uint64_t position = (turns << log2 << 1) + half + in_half;
+  return walk.region().mask(walk.table().offset + position * walk.table().entry_size_bytes());
 }
 
-// The same value, of which the compiler forgets what it computed from it: in a loop it would keep
-// that on the stack.
-[[gnu::always_inline]] inline uint32_t afresh(uint32_t value) {
-  asm volatile("" : "+r"(value));
-  return value;
+[[gnu::noinline]] uint64_t cells_of(Walk walk, uint64_t place) {
+  return walk.region().mask(place + 8 + 8 * uint64_t{walk.key_words()});
 }
 
-// In a session's number: the walk is the second, through a half that was just turned to.
-constexpr uint32_t kTurned = 1U << 31;
-
-// An entry for a key, at this place. Its cells.
-[[gnu::noinline]] uint64_t write_entry(uint64_t place, uint32_t session, uint32_t index,
-                                       uint64_t key, uint64_t hash) {
-  const CellTable table(session_entry(session), index, hash);
-  uint64_t* const words = table.words(place);
-  copy_words(words + 1, table.key_at(key), table.key_words());
-  for (uint32_t w = 0; w < table.cell_words(); ++w)
-    words[1 + table.key_words() + w] = 0;
-  // The collector reads the entry as soon as it sees the tag.
-  __atomic_store_n(&words[0], hash | 1, __ATOMIC_RELEASE);
-  return table.cells(place);
+// The collector reads the entry as soon as it sees the tag.
+[[gnu::noinline]] uint64_t publish(Walk walk, uint64_t hash, uint64_t place) {
+  __atomic_store_n(walk.region().words_at(place), hash | 1, __ATOMIC_RELEASE);
+  return cells_of(walk, place);
 }
 
-uint64_t insert_in_other_half(uint32_t session, uint32_t index, uint64_t key, uint64_t hash);
+[[gnu::noinline]] uint64_t write_key(Walk walk, uint64_t key, uint64_t hash, uint64_t place) {
+  uint64_t* to = walk.region().words_at(place) + 1;
+  const uint64_t* from = walk.region().words_at(key);
+  for (uint32_t i = walk.key_words(); i != 0; --i)
+    *to++ = *from++;
+  return publish(walk, hash, place);
+}
 
-// Window pointer to the cells of a key, which is inserted when it is not there. 0: there is no
-// room, and a drop is counted. Called last, as the next one is: the frame of each takes the place
-// of the one before.
-[[gnu::noinline]] uint64_t insert(uint32_t session, uint32_t index, uint64_t key, uint64_t hash) {
-  for (uint32_t i = 0; i < abi::kTableProbesMax; ++i) {
-    const CellTable table(session_entry(afresh(session)), index, hash);
-    const uint64_t place = table.place(i);
-    const uint64_t* const words = table.words(place);
-    if (words[0] == 0) return write_entry(place, session, index, key, hash);
-    if (is_entry(table, words, table.key_at(key), hash | 1)) return table.cells(place);
+[[gnu::noinline]] uint64_t write_entry(Walk walk, uint64_t key, uint64_t hash, uint64_t place) {
+  uint64_t* cells = walk.region().words_at(place) + 1 + walk.key_words();
+  for (uint32_t i = walk.cell_words(); i != 0; --i)
+    *cells++ = 0;
+  return write_key(walk, key, hash, place);
+}
+
+uint64_t look(Walk walk, uint64_t key, uint64_t hash);
+
+[[gnu::noinline]] uint64_t turn(Walk walk, uint64_t key, uint64_t hash) {
+  abi::RegionHeader& header = walk.header();
+  const uint64_t drained = __atomic_load_n(&header.tables_drained, __ATOMIC_ACQUIRE);
+  const uint64_t half = header.table_half[walk.index] >> 63;
+  if (walk.step == kStepsMax || (drained >> walk.index & 1) != half) {
+    count(header.dropped_table[walk.index]);
+    return 0;
   }
-  return insert_in_other_half(session, index, key, hash);
+  __atomic_store_n(&header.table_half[walk.index], (half ^ 1) << 63, __ATOMIC_RELEASE);
+  return look(walk, key, hash);
 }
 
-[[gnu::noinline]] uint64_t insert_in_other_half(uint32_t session, uint32_t index, uint64_t key,
-                                                uint64_t hash) {
-  const CellTable table(session_entry(session), index, hash);
-  if ((session & kTurned) == 0 && table.turn()) return insert(session | kTurned, index, key, hash);
-  table.count_dropped();
+[[gnu::noinline]] uint64_t look_further(Walk walk, uint64_t key, uint64_t hash) {
+  ++walk.step;
+  if (walk.step % abi::kTableProbesMax == 0) return turn(walk, key, hash);
+  return look(walk, key, hash);
+}
+
+[[gnu::noinline]] uint64_t compare(Walk walk, uint64_t key, uint64_t hash, uint64_t place) {
+  const uint64_t* found = walk.region().words_at(place) + 1;
+  const uint64_t* wanted = walk.region().words_at(key);
+  for (uint32_t i = walk.key_words(); i != 0; --i) {
+    if (*found++ != *wanted++) return look_further(walk, key, hash);
+  }
+  return cells_of(walk, place);
+}
+
+[[gnu::noinline]] uint64_t look(Walk walk, uint64_t key, uint64_t hash) {
+  const uint64_t place = place_of(walk, hash);
+  const uint64_t tag = *walk.region().words_at(place);
+  if (tag == 0) return write_entry(walk, key, hash, place);
+  if (tag == (hash | 1)) return compare(walk, key, hash, place);
+  return look_further(walk, key, hash);
+}
+
+[[gnu::noinline]] uint64_t put_in_dead(uint32_t session, uint64_t key) {
+  for (uint32_t i = 0; i < abi::kRecordProbesMax; ++i) {
+    const RecordTable table(session_entry(afresh(session)), afresh(key));
+    const uint64_t pointer = table.place(i);
+    uint64_t& seen = table.key_at(pointer);
+    if (!is_dead(seen, table.frame())) continue;
+    seen = key;
+    return pointer + 8;
+  }
+  count(Region(session_entry(session)).header().missed_records);
   return 0;
+}
+
+[[gnu::noinline]] uint64_t put_in_free(uint32_t session, uint64_t key) {
+  const RecordTable table(session_entry(session), key);
+  const uint64_t pointer = table.find(0);
+  if (pointer == 0) return put_in_dead(session, key);
+  table.key_at(pointer) = key;
+  return pointer + 8;
 }
 
 }  // namespace
@@ -210,73 +250,32 @@ uint64_t insert_in_other_half(uint32_t session, uint32_t index, uint64_t key, ui
 extern "C" __attribute__((visibility("hidden"))) uint64_t clew_try_read(uint32_t session,
                                                                         uint64_t to, uint64_t size,
                                                                         uint64_t from) {
-  uint8_t* const bytes = Region(session_entry(session)).at(to);
-  const uint64_t wanted = bounded_size(size);
-  if (read_self(bytes, from, wanted) == wanted) return 1;
-  zero(bytes, wanted);
+  abi::Reading& reading = begin_reading(session, to, size, from);
+  if (copy_next(reading, reading.end - reading.to) == reading.end - reading.to) return 1;
+  zero(reading.to, reading.end);
   return 0;
 }
 
-// Reads page by page, so that a string that ends before an unmapped page is read whole.
 extern "C" __attribute__((visibility("hidden"))) uint64_t clew_try_read_string(uint32_t session,
                                                                                uint64_t to,
                                                                                uint64_t size,
                                                                                uint64_t from) {
-  uint8_t* const bytes = Region(session_entry(session)).at(to);
-  const uint64_t capacity = bounded_size(size);
-  uint64_t length = 0;
-  while (length + 1 < capacity) {
-    const uint64_t to_page_end = kPageSize - ((from + length) & (kPageSize - 1));
-    const uint64_t room = capacity - 1 - length;
-    const uint64_t wanted = room < to_page_end ? room : to_page_end;
-    const uint64_t copied = read_self(bytes + length, from + length, wanted);
-    const uint64_t end = find_nul(bytes, length, length + copied);
-    const bool failed = copied != wanted && end == length + copied;
-    if (failed) {
-      zero(bytes, capacity);
-      return ~uint64_t{0};
-    }
-    const bool found = end < length + copied;
-    length = end;
-    if (found) break;
-  }
-  zero(bytes + length, capacity - length);
-  return length;
+  return read_on(begin_reading(session, to, size, from));
 }
 
 extern "C" __attribute__((visibility("hidden"))) uint64_t clew_table_find(uint32_t session,
                                                                           uint64_t table,
                                                                           uint64_t key,
                                                                           uint64_t hash) {
-  const auto index = static_cast<uint32_t>(table % abi::kTablesMax);
-  const CellTable entries(session_entry(session), index, hash);
-  const uint64_t place = entries.place(0);  // Most keys are where their hash says.
-  if (is_entry(entries, entries.words(place), entries.key_at(key), hash | 1)) {
-    return entries.cells(place);
-  }
-  return insert(session, index, key, hash);
+  const auto index = static_cast<uint8_t>(table % abi::kTablesMax);
+  return look({.session = session, .index = index, .step = 0}, key, hash);
 }
 
 // The record with this key, else a free one, else one whose call is over.
 extern "C" __attribute__((visibility("hidden"))) uint64_t clew_record_put(uint32_t session,
                                                                           uint64_t key) {
-  const RecordTable table(session_entry(session), key);
-  uint64_t free = 0;
-  uint64_t dead = 0;
-  for (uint32_t i = 0; i < abi::kRecordProbesMax; ++i) {
-    const uint64_t pointer = table.place(i);
-    const uint64_t seen = table.key_at(pointer);
-    if (seen == key) return pointer + 8;
-    if (seen == 0 && free == 0) free = pointer;
-    if (seen != 0 && dead == 0 && is_dead(seen, table.frame())) dead = pointer;
-  }
-  const uint64_t chosen = free != 0 ? free : dead;
-  if (chosen == 0) {
-    count(table.counters().missed_records);
-    return 0;
-  }
-  table.key_at(chosen) = key;
-  return chosen + 8;
+  const uint64_t pointer = RecordTable(session_entry(session), key).find(key);
+  return pointer != 0 ? pointer + 8 : put_in_free(session, key);
 }
 
 extern "C" __attribute__((visibility("hidden"))) uint64_t clew_record_take(uint32_t session,

@@ -74,33 +74,32 @@ bool take_word(uint32_t index, uint64_t owner) {
          seen == owner;
 }
 
-// Looks at `tries` of the words [first, first + size), from a place that depends on `start`.
-// Index of one that now holds `owner`, or kSlotsMax.
-uint32_t take_word_of(uint32_t first, uint32_t size, uint64_t start, uint64_t owner) {
-  const uint32_t tries = size < kPageProbesMax ? size : kPageProbesMax;
-  for (uint32_t i = 0; i < tries; ++i) {
-    const auto index = first + static_cast<uint32_t>((start + i) % size);
-    if (take_word(index, owner)) return index;
-  }
-  return abi::kSlotsMax;
+uint32_t slot_count() {
+  return header().slot_count < abi::kSlotsMax ? header().slot_count : abi::kSlotsMax;
 }
 
-// Index of a directory word that now holds `owner`, or kSlotsMax. Few threads share one page of the
-// directory: each page that is touched is 4 KiB in the target.
-uint32_t take_directory_word(uint64_t owner, uint32_t slot_count) {
+uint64_t own_owner() {
+  return (header().fs_base_instruction != 0 ? fs_base() : fs_self()) +
+         __atomic_load_n(&private_page().cookie, __ATOMIC_ACQUIRE);
+}
+
+// The directory words that a thread looks at, one by one: kPageProbesMax in each page, then
+// kDirectoryProbesMax from one place on. Few threads share one page of the directory: each page
+// that is touched is 4 KiB in the target.
+constexpr uint32_t kPagesMax = abi::kSlotsMax / kPageWords;
+constexpr uint32_t kStepsMax = kPagesMax * kPageProbesMax + kDirectoryProbesMax;
+
+// Of the step; kSlotsMax when it has none.
+uint32_t word_of(uint32_t step, uint64_t owner) {
   const uint64_t start = (owner * 0x9E37'79B9'7F4A'7C15) >> 48;  // The bits that all bits decide.
-  for (uint32_t first = 0; first < slot_count; first += kPageWords) {
-    const uint32_t left = slot_count - first;
-    const uint32_t size = left < kPageWords ? left : kPageWords;
-    const uint32_t index = take_word_of(first, size, start, owner);
-    if (index != abi::kSlotsMax) return index;
-  }
-  const uint32_t tries = slot_count < kDirectoryProbesMax ? slot_count : kDirectoryProbesMax;
-  for (uint32_t i = 0; i < tries; ++i) {
-    const auto index = static_cast<uint32_t>((start + i) % slot_count);
-    if (take_word(index, owner)) return index;
-  }
-  return abi::kSlotsMax;
+  const uint32_t page = step / kPageProbesMax;
+  const bool paged = page < kPagesMax;
+  const uint32_t first = paged ? page * kPageWords : 0;
+  if (first >= slot_count()) return abi::kSlotsMax;
+  const uint32_t left = slot_count() - first;
+  const uint32_t size = paged && left > kPageWords ? kPageWords : left;
+  const uint32_t i = paged ? step % kPageProbesMax : step - kPagesMax * kPageProbesMax;
+  return i < size ? first + static_cast<uint32_t>((start + i) % size) : abi::kSlotsMax;
 }
 
 uint32_t own_tid() {
@@ -119,33 +118,68 @@ void become_owner(abi::SlotControl& slot, uint64_t owner) {
 
 // Whether gs leads to a slot or nowhere. A thread may have taken gs for itself since the attach; it
 // keeps it then, and its probes are skipped.
-bool has_our_gs(const abi::ArenaHeader& arena, uint32_t slot_count) {
+bool has_our_gs() {
   const uint64_t base = gs_base();
-  const uint64_t offset = base + clew_low_address - arena.slots_address;
-  return base == 0 || offset < slot_count * arena.slot_stride;
+  const uint64_t offset = base + clew_low_address - header().slots_address;
+  return base == 0 || offset < slot_count() * header().slot_stride;
+}
+
+// A claim, in steps: each is a function that ends by calling the next, so that no register is kept
+// on the program's stack.
+struct Claim {
+  uint32_t session;
+  uint32_t attempt;
+};
+
+[[gnu::noinline]] uint64_t miss(Claim claim) {
+  count(target_page().missed_no_slot[claim.session % abi::kSessionsMax]);
+  return 0;
+}
+
+uint64_t look_for_slot(Claim claim);
+
+[[gnu::noinline]] uint64_t take_slot(Claim claim, uint32_t index) {
+  const uint64_t owner = own_owner();
+  become_owner(slot_at(index), owner);
+  if (__atomic_load_n(&directory()[index], __ATOMIC_ACQUIRE) != owner) {
+    return look_for_slot({claim.session, claim.attempt + 1});
+  }
+  set_gs_base(address_of(&slot_at(index)) - clew_low_address);
+  return 1;
+}
+
+[[gnu::noinline]] uint64_t look_for_slot(Claim claim) {
+  if (claim.attempt == kAttemptsMax) return miss(claim);
+  for (uint32_t step = 0; step < kStepsMax; ++step) {
+    const uint32_t index = word_of(step, own_owner());
+    if (index != abi::kSlotsMax && take_word(index, own_owner())) return take_slot(claim, index);
+  }
+  return miss(claim);
+}
+
+[[gnu::always_inline]] inline uint64_t judge(uint32_t session, bool dead) {
+  abi::RegionHeader& region = Region(session_entry(session)).header();
+  count(dead ? region.missed_abandoned : region.missed_reentry);
+  if (dead) own_slot().busy = 0;
+  return dead ? 1 : 0;
+}
+
+[[gnu::noinline]] uint64_t look_at_signal_stack(uint32_t session, bool cut_back) {
+  SignalStack stack = {};
+  const bool asked =
+      header().system_calls_allowed != 0 && call({kSysSigaltstack, {0, address_of(&stack)}}) == 0;
+  const bool on_it = asked && (stack.flags & kSignalStackOn) != 0;
+  return judge(session, !on_it && (cut_back || asked));
 }
 
 }  // namespace
 
 // 1: the thread owns a slot now and the probe may run. 0: it must be skipped.
 extern "C" __attribute__((visibility("hidden"))) uint64_t clew_claim_slot(uint32_t session) {
-  const abi::ArenaHeader& arena = header();
   uint64_t cookie = __atomic_load_n(&private_page().cookie, __ATOMIC_ACQUIRE);
   if (cookie == 0) cookie = follow();
   if (cookie == 0) return 0;
-  const uint64_t owner = (arena.fs_base_instruction != 0 ? fs_base() : fs_self()) + cookie;
-  const uint32_t slot_count = arena.slot_count < abi::kSlotsMax ? arena.slot_count : abi::kSlotsMax;
-  const uint32_t attempts = has_our_gs(arena, slot_count) ? kAttemptsMax : 0;
-  for (uint32_t attempt = 0; attempt < attempts; ++attempt) {
-    const uint32_t index = take_directory_word(owner, slot_count);
-    if (index >= slot_count) break;
-    become_owner(slot_at(index), owner);
-    if (__atomic_load_n(&directory()[index], __ATOMIC_ACQUIRE) != owner) continue;
-    set_gs_base(address_of(&slot_at(index)) - clew_low_address);
-    return 1;
-  }
-  count(target_page().missed_no_slot[session % abi::kSessionsMax]);
-  return 0;
+  return has_our_gs() ? look_for_slot({session, 0}) : miss({session, 0});
 }
 
 // A guarded probe at stack pointer `rsp` found the slot busy. 1: the other probe is dead, run. A
@@ -154,19 +188,10 @@ extern "C" __attribute__((visibility("hidden"))) uint64_t clew_claim_slot(uint32
 // says nothing about the probe that it interrupted, so it is taken for nested.
 extern "C" __attribute__((visibility("hidden"))) uint64_t clew_busy_slot(uint32_t session,
                                                                          uint64_t rsp) {
-  abi::SlotControl& slot = own_slot();
-  const Region region(session_entry(session));
-  const uint64_t busy = slot.busy;
-  const bool nested_here = rsp < busy && busy - rsp < abi::kStackSpanBytes;
+  const uint64_t busy = own_slot().busy;
+  if (rsp < busy && busy - rsp < abi::kStackSpanBytes) return judge(session, false);
   const bool cut_back = rsp >= busy && rsp - busy < abi::kStackSpanBytes;
-  SignalStack stack = {};
-  const bool asked =
-      header().system_calls_allowed != 0 && call({kSysSigaltstack, {0, address_of(&stack)}}) == 0;
-  const bool on_signal_stack = asked && (stack.flags & kSignalStackOn) != 0;
-  const bool dead = !nested_here && !on_signal_stack && (cut_back || asked);
-  count(dead ? region.header().missed_abandoned : region.header().missed_reentry);
-  if (dead) slot.busy = 0;
-  return dead ? 1 : 0;
+  return look_at_signal_stack(session, cut_back);
 }
 
 }  // namespace clew::runtime

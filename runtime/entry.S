@@ -2,10 +2,11 @@
 // The doors of the blob: for every session a row of thunks, kThunksPerSession of kThunkSizeBytes
 // each, at the blob's first byte (runtime/blob.h has the numbers). A thunk loads the session's
 // number and jumps to the common part, which saves what C code may change. No more of the stack,
-// which is the program's: the C code is compiled for one that is aligned to 8.
+// which is the program's: the C code is compiled for one that is aligned to 8, and by GCC so that
+// it changes rbx and r12, too, without saving them.
 //
 //   index 0..13   accessor of that number: BPF arguments in r11, rbx, r12, r14, r15; result in rax;
-//                 every other register is kept (abi/calling.h)
+//                 what may change is in abi/calling.h
 //   index 20      claim: r10 is free; answers in ZF (0 = run, ZF clear) and r10
 //   index 21      busy:  the same, for a guarded probe that found the slot busy
 //   index 22      the loader's hook: r10 is free, no answer
@@ -78,7 +79,7 @@ clew_restorer:
 
         .text
 
-// Calls \body with the session in edi. Keeps every register but rax, which has the answer.
+// Calls \body with the session in edi. Changes rax, which has the answer, r10, r11, rbx and r12.
 .macro  call_accessor body
         push    %rcx
         push    %rdx
@@ -86,21 +87,41 @@ clew_restorer:
         push    %rdi
         push    %r8
         push    %r9
-        push    %r10
-        push    %r11
         mov     %eax, %edi
         mov     %r11, %rsi
         mov     %rbx, %rdx
         mov     %r12, %rcx
         call    \body
-        pop     %r11
-        pop     %r10
         pop     %r9
         pop     %r8
         pop     %rdi
         pop     %rsi
         pop     %rdx
         pop     %rcx
+        ret
+.endm
+
+// The same with one argument. Changes rax, r10 and r11.
+.macro  call_record_accessor body
+        push    %rbx
+        push    %r12
+        push    %rcx
+        push    %rdx
+        push    %rsi
+        push    %rdi
+        push    %r8
+        push    %r9
+        mov     %eax, %edi
+        mov     %r11, %rsi
+        call    \body
+        pop     %r9
+        pop     %r8
+        pop     %rdi
+        pop     %rsi
+        pop     %rdx
+        pop     %rcx
+        pop     %r12
+        pop     %rbx
         ret
 .endm
 
@@ -173,20 +194,21 @@ table_find:
         call_accessor clew_table_find
         .balign 16, 0xcc
 record_put:
-        call_accessor clew_record_put
+        call_record_accessor clew_record_put
         .balign 16, 0xcc
 record_take:
-        call_accessor clew_record_take
+        call_record_accessor clew_record_take
         .balign 16, 0xcc
 record_drop:
-        call_accessor clew_record_drop
+        call_record_accessor clew_record_drop
         .balign 16, 0xcc
 record_take_left:
-        call_accessor clew_record_take_left
+        call_record_accessor clew_record_take_left
 
 // Calls \body with the session in edi and the stub's rsp in rsi. Keeps every register but r10.
 .macro  call_stub body
         push    %rax
+        push    %rbx
         push    %rcx
         push    %rdx
         push    %rsi
@@ -194,10 +216,12 @@ record_take_left:
         push    %r8
         push    %r9
         push    %r11
+        push    %r12
         mov     %r10d, %edi
-        lea     72(%rsp), %rsi            // Above 8 pushes and the return address.
+        lea     88(%rsp), %rsi            // Above 10 pushes and the return address.
         call    \body
         mov     %rax, %r10
+        pop     %r12
         pop     %r11
         pop     %r9
         pop     %r8
@@ -205,6 +229,7 @@ record_take_left:
         pop     %rsi
         pop     %rdx
         pop     %rcx
+        pop     %rbx
         pop     %rax
         test    %r10, %r10
         ret

@@ -20,6 +20,9 @@ inline uint8_t* low_block(uint32_t offset) {
 inline abi::PrivatePage& private_page() {
   return *reinterpret_cast<abi::PrivatePage*>(low_block(0));
 }
+inline abi::Reading* readings() {
+  return reinterpret_cast<abi::Reading*>(low_block(abi::kReadingsOffset));
+}
 inline const abi::ArenaHeader& header() {
   return *reinterpret_cast<const abi::ArenaHeader*>(low_block(abi::kHeaderOffset));
 }

@@ -5,7 +5,7 @@
 
 #include "abi/context.h"
 #include "base/assert.h"
-#include "engine/called_entries.h"
+#include "engine/callees.h"
 
 namespace clew::engine {
 namespace {
@@ -59,8 +59,8 @@ Expected<verify::VerifiedCode> place_and_verify(const isa::Program& program,
   verify::Policy policy = rules;
   policy.address = place.address;
   policy.clobbers = code.clobbers;
-  const std::vector<uint64_t> callable = called_entries(program, place.accessor_entries);
-  policy.accessor_entries = callable;
+  const std::vector<verify::Callee> callees = callees_of(program, place.accessor_entries);
+  policy.callees = callees;
   std::vector<verify::DeclaredFact> facts;
   facts.reserve(code.facts.size());
   for (const native::DeclaredFact& fact : code.facts)

@@ -189,14 +189,14 @@ Expected<uint64_t> map_low_block(StoppedTarget& target, const Files& files) {
                                .protection = PROT_READ | PROT_WRITE,
                                .flags = MAP_SHARED,
                                .fd = files.slots}));
-  CLEW_TRY(map_remote(target, {.what = "mapping the private page",
+  CLEW_TRY(map_remote(target, {.what = "mapping the private pages",
                                .address = *low,
-                               .size = kPage,
+                               .size = abi::kPrivateSizeBytes,
                                .protection = PROT_READ | PROT_WRITE,
                                .flags = MAP_PRIVATE | MAP_ANONYMOUS}));
-  CLEW_TRY(
-      target.checked_call("madvise(MADV_WIPEONFORK)",
-                          {.number = SYS_madvise, .arguments = {*low, kPage, MADV_WIPEONFORK}}));
+  CLEW_TRY(target.checked_call(
+      "madvise(MADV_WIPEONFORK)",
+      {.number = SYS_madvise, .arguments = {*low, abi::kPrivateSizeBytes, MADV_WIPEONFORK}}));
   abi::PrivatePage page{};
   page.cookie = uint64_t{1} << 48;
   page.pid = CLEW_TRY(inner_pid(target.pid()));
@@ -422,14 +422,16 @@ Expected<void> Arena::unmap(StoppedTarget& target) {
   const auto maps = CLEW_TRY(target::read_memory_map(target.pid()));
   const auto found = find_arena(maps);
   if (!found) return {};
-  // The private page is recognised by its place, so the header goes last; the journal before that,
-  // as it says how the rest is removed.
+  // The private pages are recognised by their place, so the header goes last; the journal before
+  // that, as it says how the rest is removed.
   for (const target::Mapping& map : maps) {
-    const bool is_private_page = found->low_address != 0 && map.end - kPage == found->low_address &&
-                                 map.inode == 0 && map.writable && !map.shared;
-    if (!is_private_page) continue;
-    CLEW_TRY(target.checked_call("munmap",
-                                 {.number = SYS_munmap, .arguments = {found->low_address, kPage}}));
+    const bool is_private = found->low_address != 0 &&
+                            map.end - abi::kPrivateSizeBytes == found->low_address &&
+                            map.inode == 0 && map.writable && !map.shared;
+    if (!is_private) continue;
+    CLEW_TRY(target.checked_call(
+        "munmap",
+        {.number = SYS_munmap, .arguments = {found->low_address, abi::kPrivateSizeBytes}}));
   }
   for (size_t i = found->mappings.size(); i-- > 0;) {
     const target::Mapping& map = found->mappings[i];

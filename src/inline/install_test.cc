@@ -52,8 +52,7 @@ class Installed : public testing::Test {
                                       .window_address = geometry.window_address,
                                       .window_size_log2 = 12,
                                       .slot_address = geometry.slot_address,
-                                      .clobbers = clobbers,
-                                      .accessor_entries = place.accessor_entries});
+                                      .clobbers = clobbers});
     EXPECT_TRUE(code) << code.error().message;
     return {0, 0, std::move(*code)};
   }

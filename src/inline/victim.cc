@@ -236,7 +236,6 @@ Expected<InstallReport> install_counters(Attachment& attachment, const Module& m
     policy.slot_address = geometry.slot_address;
     policy.generation_address = geometry.generation_address;
     policy.clobbers = clobbers;
-    policy.accessor_entries = place->accessor_entries;
     bodies.push_back({0, point, CLEW_TRY(verify::check(body_of(point), policy))});
   }
   return attachment.install(std::move(layout), bodies);

@@ -477,7 +477,11 @@ void Assembler::call(abi::Accessor accessor) {
   calls_.push_back({static_cast<uint32_t>(code_.size()), accessor});
   little_endian(0, 4);
   weight_ += abi::kCallFuel;
-  set(Register::Rax, Interval::unknown());
+  const abi::RegisterSet changed = abi::changed_by(static_cast<uint32_t>(accessor));
+  for (unsigned n = 0; n < 16; ++n) {
+    const auto r = static_cast<Register>(n);
+    if (changed.has(r)) set(r, Interval::unknown());
+  }
 }
 
 void Assembler::bound(Register r, int32_t limit, Label out) {

@@ -216,9 +216,9 @@ Expected<void> Coder::measure_elapsed(bool keep_time) {
   const Label is_long = builder_.label();
   const Label done = builder_.label();
   builder_.alu(Alu::Subtract, Register::R0, kElapsed)
-      .move(Register::R2, Register::R0)
-      .alu(Alu::ShiftRight, Register::R2, kShortTicksLog2)
-      .jump_if(Jump::NotEqual, Register::R2, 0, is_long)
+      .move(Register::R1, Register::R0)
+      .alu(Alu::ShiftRight, Register::R1, kShortTicksLog2)
+      .jump_if(Jump::NotEqual, Register::R1, 0, is_long)
       .load_constant(Register::R2, environment_.tick_multiplier)
       .alu(Alu::Multiply, Register::R0, Register::R2)
       .alu(Alu::ShiftRight, Register::R0, static_cast<int32_t>(environment_.tick_shift))
@@ -262,7 +262,7 @@ void Coder::monotonic_time() {
       .alu(Alu::Add, Register::R0, Register::R2);
 }
 
-// r0 = ticks in nanoseconds. Uses r2 and r3.
+// r0 = ticks in nanoseconds. Uses r1 and r2.
 void Coder::scale_ticks() {
   builder_.load_constant(Register::R2, environment_.tick_multiplier);
   plan::scale_ticks(builder_, environment_.tick_shift);

@@ -114,23 +114,24 @@ Expected<void> Lowering::find_entry(Coder& coder) {
   // The top bit of the shifted hash is the half, the bits below it are the position there.
   builder.load_window(Register::R3, offsetof(abi::RegionHeader, table_half))
       .load(Size::Double, Register::R3, Register::R3, 0)
-      .move(Register::R4, Register::R0)
-      .alu(Alu::ShiftRight, Register::R4, 1)
-      .alu(Alu::Or, Register::R4, Register::R3)
-      .alu(Alu::ShiftRight, Register::R4, static_cast<int32_t>(63 - table.entries_log2))
-      .alu(Alu::Multiply, Register::R4, static_cast<int32_t>(table.entry_size_bytes()))
+      .move(Register::R1, Register::R0)
+      .alu(Alu::ShiftRight, Register::R1, 1)
+      .alu(Alu::Or, Register::R1, Register::R3)
+      .alu(Alu::ShiftRight, Register::R1, static_cast<int32_t>(63 - table.entries_log2))
+      .alu(Alu::Multiply, Register::R1, static_cast<int32_t>(table.entry_size_bytes()))
       .load_window(Register::R9, table.offset)
-      .alu(Alu::Add, Register::R9, Register::R4);
+      .alu(Alu::Add, Register::R9, Register::R1);
   add_generation(coder, Register::R9, table.generation_size_bytes());
   builder.alu(Alu::Or, Register::R0, 1)
       .load(Size::Double, Register::R3, Register::R9, 0)
       .jump_if(Jump::NotEqual, Register::R3, Register::R0, slow);
+  // Registers that the call changes anyway.
+  const Register wanted = key.in_register ? Register::R5 : Register::R2;
   for (uint32_t word = 0; word < table.key_words; ++word) {
     const auto offset = static_cast<int32_t>(8 * word);
-    if (!key.in_register)
-      builder.load(Size::Double, Register::R5, Register::R10, key.area + offset);
+    if (!key.in_register) builder.load(Size::Double, wanted, Register::R10, key.area + offset);
     builder.load(Size::Double, Register::R3, Register::R9, 8 + offset)
-        .jump_if(Jump::NotEqual, Register::R3, Register::R5, slow);
+        .jump_if(Jump::NotEqual, Register::R3, wanted, slow);
   }
   builder.bind(found);
   const auto to_cells = static_cast<int32_t>(8 + 8 * table.key_words);

@@ -93,6 +93,8 @@ class Checker {
   [[nodiscard]] int64_t target(uint32_t index) const {
     return int64_t{end_of(index)} + code_[index].branch;
   }
+  [[nodiscard]] const Callee* callee(uint32_t index) const;
+  [[nodiscard]] abi::RegisterSet written_by(uint32_t index) const;
   [[nodiscard]] bool is_backward(uint32_t index) const {
     return is_jump(index) && target(index) <= offsets_[index];
   }
@@ -133,14 +135,14 @@ bool reads_time(const Instruction& i) {
   return i.operation == Operation::ReadTime || i.operation == Operation::ReadTimeAndCpu;
 }
 
+// Of anything but a call.
 abi::RegisterSet written_registers(const Instruction& i) {
   abi::RegisterSet set;
   if (writes_first(i)) set.add(i.first.in);
   const bool exchanges =
       i.operation == Operation::Exchange || i.operation == Operation::ExchangeAdd;
   if (exchanges && i.second.kind == Operand::Kind::Register) set.add(i.second.in);
-  const bool writes_rax =
-      reads_time(i) || i.operation == Operation::CompareExchange || i.operation == Operation::Call;
+  const bool writes_rax = reads_time(i) || i.operation == Operation::CompareExchange;
   if (writes_rax) set.add(Register::Rax);
   if (reads_time(i)) set.add(Register::Rdx);
   if (i.operation == Operation::ReadTimeAndCpu) set.add(Register::Rcx);
@@ -153,6 +155,19 @@ bool locks(const Instruction& i) {
 
 uint64_t weight(const Instruction& i) {
   return i.operation == Operation::Call ? abi::kCallFuel : 1;
+}
+
+// Null for a call of something else.
+const Callee* Checker::callee(uint32_t index) const {
+  const uint64_t address = policy_.address + static_cast<uint64_t>(target(index));
+  const auto found = std::find_if(policy_.callees.begin(), policy_.callees.end(),
+                                  [&](const Callee& one) { return one.address == address; });
+  return found != policy_.callees.end() ? &*found : nullptr;
+}
+
+abi::RegisterSet Checker::written_by(uint32_t index) const {
+  if (code_[index].operation != Operation::Call) return written_registers(code_[index]);
+  return callee(index)->changes;
 }
 
 Expected<void> Checker::check_policy() {
@@ -214,9 +229,7 @@ Expected<void> Checker::check_branch(uint32_t index) {
 }
 
 Expected<void> Checker::check_call(uint32_t index) {
-  const uint64_t to = policy_.address + static_cast<uint64_t>(target(index));
-  const auto& entries = policy_.accessor_entries;
-  if (std::find(entries.begin(), entries.end(), to) != entries.end()) return {};
+  if (callee(index) != nullptr) return {};
   return refuse(offsets_[index], "R12", "call of something that is no accessor");
 }
 
@@ -284,7 +297,7 @@ Expected<void> Checker::check_registers(uint32_t index) {
   if (is_rsp(i.first) || is_rsp(i.second)) {
     return refuse(offsets_[index], "R9", "rsp as an operand");
   }
-  const abi::RegisterSet written = written_registers(i);
+  const abi::RegisterSet written = written_by(index);
   const bool charge = std::binary_search(heads_.begin(), heads_.end(), index) || index == 0;
   if (!heads_.empty() && written.has(abi::kFuelRegister) && !charge) {
     return refuse(offsets_[index], "R10", "a write of the fuel register");
@@ -427,7 +440,8 @@ Expected<void> Checker::check_instructions() {
     if (policy_.branch_guards) ranges_.apply_not_taken(code_[index]);
     stack_page_.apply_not_taken(code_[index]);
     ranges_.apply(code_[index]);
-    stack_page_.apply(code_[index], written_registers(code_[index]));
+    if (code_[index].operation == Operation::Call) ranges_.forget(written_by(index));
+    stack_page_.apply(code_[index], written_by(index));
     falls_through = code_[index].operation != Operation::Jump;
   }
   return {};

@@ -13,7 +13,9 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace verify = clew::verify;
   if (size < 4) return 0;
-  constexpr uint64_t kEntries[] = {0x5555'0000'1000, 0x5555'0000'1020};
+  const verify::Callee callees[] = {
+      {0x5555'0000'1000, clew::abi::RegisterSet(0x0001)},   // rax
+      {0x5555'0000'1020, clew::abi::RegisterSet(0x1C09)}};  // rax, rbx, r10 to r12
   const verify::Policy policy = {
       .address = 0x5555'0000'0000,
       .window_address = 0x1000'1000,
@@ -23,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       .stack_readable_bytes = 8U * data[1],
       .stack_mapped_bytes = 4U * data[1],
       .clobbers = clew::abi::RegisterSet(static_cast<uint16_t>(data[2] | data[3] << 8)),
-      .accessor_entries = kEntries,
+      .callees = callees,
       .fuel_max = 1000,
       .time_is_readable = (data[0] & 32U) != 0};
   const std::span<const uint8_t> bytes(data + 4, size - 4);

@@ -37,7 +37,7 @@ Bytes word32(uint32_t value) {
 
 // A policy that lets everything be written that is not rsp.
 Policy policy() {
-  static constexpr uint64_t kEntries[] = {kEntry};
+  static constexpr Callee kCallees[] = {{kEntry, abi::RegisterSet(0x0001)}};  // Changes rax.
   return {.address = kAddress,
           .window_address = kWindow,
           .window_size_log2 = kLog2,
@@ -46,7 +46,7 @@ Policy policy() {
           .stack_readable_bytes = 64,
           .stack_mapped_bytes = 64,
           .clobbers = abi::RegisterSet(0xFFEF),
-          .accessor_entries = kEntries,
+          .callees = kCallees,
           .fuel_max = 1000,
           .time_is_readable = true};
 }
@@ -601,8 +601,39 @@ TEST(VerifyR12, CallsReachExactEntries) {
   EXPECT_RULE("R12", call(kAddress, kEntry - 1));
   EXPECT_RULE("R12", call(kAddress, kAddress));
   Policy none = policy();
-  none.accessor_entries = {};
+  none.callees = {};
   EXPECT_RULE("R12", call(kAddress, kEntry), none);
+}
+
+// Changes rax, rbx, r10, r11 and r12.
+constexpr Callee kChanging[] = {{kEntry, abi::RegisterSet(0x1C09)}};
+
+// mov gs:[r + displacement], rax, of rbx, r10, r11 and r12, behind a mask of r and a call.
+TEST(VerifyR7, NothingIsKnownOfWhatACallMayChange) {
+  Policy changing = policy();
+  changing.callees = kChanging;
+  const std::pair<Bytes, Bytes> kOf[] = {
+      {Bytes{0x81, 0xE3} + word32(0xFF8), Bytes{0x65, 0x48, 0x89, 0x83} + word32(kWindow)},
+      {Bytes{0x41, 0x81, 0xE2} + word32(0xFF8), Bytes{0x65, 0x49, 0x89, 0x82} + word32(kWindow)},
+      {Bytes{0x41, 0x81, 0xE3} + word32(0xFF8), Bytes{0x65, 0x49, 0x89, 0x83} + word32(kWindow)},
+      {Bytes{0x41, 0x81, 0xE4} + word32(0xFF8),
+       Bytes{0x65, 0x49, 0x89, 0x84, 0x24} + word32(kWindow)}};
+  for (const auto& [mask, store] : kOf) {
+    const Bytes code = mask + call(kAddress + mask.size(), kEntry) + store;
+    EXPECT_FINE(code);
+    EXPECT_RULE("R6", code, changing);
+  }
+}
+
+TEST(VerifyR15, ACallNeedsWhatItMayChangeToBeSaved) {
+  for (const auto left_out : {abi::Register::Rbx, abi::Register::R11, abi::Register::R12}) {
+    Policy with = policy();
+    with.clobbers =
+        abi::RegisterSet(static_cast<uint16_t>(0xFFEF & ~(1U << static_cast<unsigned>(left_out))));
+    EXPECT_FINE(call(kAddress, kEntry), with);
+    with.callees = kChanging;
+    EXPECT_RULE("R15", call(kAddress, kEntry), with);
+  }
 }
 
 TEST(VerifyR13, LockedOperandsAreAligned) {

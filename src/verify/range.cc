@@ -187,7 +187,7 @@ void Ranges::apply(const Instruction& i) {
       set(Register::Rax, up_to(kMax32));
       set(Register::Rdx, up_to(kMax32));
       return;
-    case Operation::Call:  // Thunks keep all other registers (abi/calling.h).
+    case Operation::Call:
     case Operation::CompareExchange:
       return set(Register::Rax, {});
     case Operation::ExchangeAdd:

@@ -33,9 +33,16 @@ class Ranges {
     ranges_ = {};
     compared_.reset();
   }
+  // Behind a call, which may have changed these.
+  void forget(abi::RegisterSet registers) {
+    for (unsigned n = 0; n < ranges_.size(); ++n) {
+      if (registers.has(static_cast<Register>(n))) ranges_[n] = {};
+    }
+  }
   // At a label, behind forget_all().
   void declare(Register r, uint64_t high) { set(r, {0, high, 0}); }
-  // What is known after `instruction`, which must have passed the rules on its operands.
+  // What is known after `instruction`, which must have passed the rules on its operands. Of what a
+  // call changes besides rax the caller knows: forget().
   void apply(const Instruction& instruction);
   // The same behind a conditional branch that was not taken: `cmp r64, imm ; ja …` leaves r <= imm.
   void apply_not_taken(const Instruction& branch);

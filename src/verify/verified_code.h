@@ -21,6 +21,12 @@ struct DeclaredFact {
   uint64_t high = 0;
 };
 
+// What may be called, exactly there, and the registers that it may change.
+struct Callee {
+  uint64_t address = 0;
+  abi::RegisterSet changes;
+};
+
 // What the bytes may do. Numbers come from the arena's layout, not from the code's producer.
 struct Policy {
   uint64_t address = 0;             // Of the first byte, in the target.
@@ -33,7 +39,7 @@ struct Policy {
   uint32_t stack_readable_bytes = 0;  // [rsp + d] loads with d + size <= this. 0 = none.
   uint32_t stack_mapped_bytes = 0;  // Of these, what is there for sure; the rest needs R6's check.
   abi::RegisterSet clobbers;        // The registers that the stub saved: only these may be written.
-  std::span<const uint64_t> accessor_entries;  // Exact call targets.
+  std::span<const Callee> callees = {};
   uint64_t fuel_max = 100'000;
   std::span<const DeclaredFact> facts = {};  // In the order of their offsets. Not trusted.
   bool time_is_readable = false;  // Every thread may use rdtsc and rdtscp: see PR_SET_TSC.

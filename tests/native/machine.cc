@@ -15,12 +15,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "abi/calling.h"
 #include "abi/region.h"
 #include "base/assert.h"
 
 extern "C" {
 uint64_t clew_native_enter(uint64_t stub, uint64_t* registers, const uint64_t* arguments);
 void clew_native_thunk();
+void clew_native_thunk_of_records();
+void clew_native_thunk_of_three();
 }
 
 namespace clew::native {
@@ -56,6 +59,12 @@ std::vector<abi::Register> pushed(abi::RegisterSet clobbers) {
     if (r != abi::Register::R10 && clobbers.has(r)) order.push_back(r);
   }
   return order;
+}
+
+// Behind it everything has changed that may.
+auto thunk_that_changes(abi::RegisterSet set) {
+  if (set.has(abi::Register::R12)) return &clew_native_thunk_of_three;
+  return set.has(abi::Register::R11) ? &clew_native_thunk_of_records : &clew_native_thunk;
 }
 
 }  // namespace
@@ -116,10 +125,11 @@ void Machine::write_entries() {
     records_[k] = {
         .handler = &Machine::on_call, .machine = this, .accessor = static_cast<abi::Accessor>(k)};
     entries_[k] = reinterpret_cast<uint64_t>(code_.start) + k * kEntrySizeBytes;
+    callees_[k] = {entries_[k], abi::changed_by(k)};
     put(text, {0x48, 0xB8});
     put_address(text, reinterpret_cast<uint64_t>(&records_[k]));
     put(text, {0xFF, 0x25, 0, 0, 0, 0});
-    put_address(text, reinterpret_cast<uint64_t>(&clew_native_thunk));
+    put_address(text, reinterpret_cast<uint64_t>(thunk_that_changes(abi::changed_by(k))));
     text.resize((k + 1) * kEntrySizeBytes, 0xCC);
   }
   std::copy(text.begin(), text.end(), code_.start);
@@ -181,7 +191,7 @@ verify::Policy Machine::policy(abi::RegisterSet clobbers) const {
           .stack_readable_bytes = saved + above,
           .stack_mapped_bytes = saved + above,
           .clobbers = clobbers,
-          .accessor_entries = entries_,
+          .callees = callees_,
           .fuel_max = options_.fuel,
           .facts = facts_,
           .time_is_readable = true,

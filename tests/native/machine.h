@@ -100,6 +100,7 @@ class Machine {
   Mapping code_;
   std::array<CallRecord, abi::kAccessorCount> records_;
   std::array<uint64_t, abi::kAccessorCount> entries_;
+  std::array<verify::Callee, abi::kAccessorCount> callees_;
   std::span<const uint8_t> body_;
   std::vector<verify::DeclaredFact> facts_;
   isa::AccessorHost* host_ = nullptr;

@@ -122,4 +122,23 @@ clew_native_thunk:
         ret
         .size   clew_native_thunk, . - clew_native_thunk
 
+// The same, but change what a call with one argument may change, and one with three.
+        .globl  clew_native_thunk_of_records
+        .type   clew_native_thunk_of_records, @function
+clew_native_thunk_of_records:
+        call    clew_native_thunk
+        mov     r10, 0x0bad0bad0bad0bad
+        mov     r11, r10
+        ret
+        .size   clew_native_thunk_of_records, . - clew_native_thunk_of_records
+
+        .globl  clew_native_thunk_of_three
+        .type   clew_native_thunk_of_three, @function
+clew_native_thunk_of_three:
+        call    clew_native_thunk_of_records
+        mov     rbx, r10
+        mov     r12, r10
+        ret
+        .size   clew_native_thunk_of_three, . - clew_native_thunk_of_three
+
         .section .note.GNU-stack, "", @progbits

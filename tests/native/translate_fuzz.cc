@@ -45,6 +45,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<verify::DeclaredFact> facts;
   for (const native::DeclaredFact& fact : code->facts)
     facts.push_back({fact.offset_bytes, fact.in, fact.high});
+  std::vector<verify::Callee> callees;
+  for (uint32_t number = 0; number < entries.size(); ++number)
+    callees.push_back({entries[number], clew::abi::changed_by(number)});
   const verify::Policy policy = {
       .address = address,
       .window_address = environment.window_address,
@@ -54,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       .stack_readable_bytes = 8 * clew::abi::saved_count(code->clobbers) + above + arguments,
       .stack_mapped_bytes = 8 * clew::abi::saved_count(code->clobbers) + above + arguments,
       .clobbers = code->clobbers,
-      .accessor_entries = entries,
+      .callees = callees,
       .fuel_max = environment.fuel,
       .facts = facts,
       .time_is_readable = true,

@@ -16,7 +16,7 @@
 
 #include "abi/context.h"
 #include "base/assert.h"
-#include "engine/called_entries.h"
+#include "engine/callees.h"
 #include "kernel/d_session_aggregates.h"
 #include "native/code.h"
 #include "native/print.h"
@@ -374,7 +374,7 @@ Expected<InstalledFiring> DMachine::install(const FiringSite& site,
   const uint64_t address = address_of(code_) + used_ + text.size();
   std::vector<uint8_t> body = code.bytes;
   if (!native::relocate(code, address, entries_, body)) return fail(ErrorCode::Limit, "far");
-  const std::vector<uint64_t> callable = engine::called_entries(firing.program, entries_);
+  const std::vector<verify::Callee> callees = engine::callees_of(firing.program, entries_);
   const verify::Policy policy{
       .address = address,
       .window_address = environment.window_address,
@@ -386,7 +386,7 @@ Expected<InstalledFiring> DMachine::install(const FiringSite& site,
       .stack_readable_bytes = 8 * abi::saved_count(code.clobbers) + readable_above(site.point),
       .stack_mapped_bytes = 8 * abi::saved_count(code.clobbers) + readable_above(site.point),
       .clobbers = code.clobbers,
-      .accessor_entries = callable};
+      .callees = callees};
   const auto verified = verify::check(body, policy);
   if (!verified) {
     return fail(ErrorCode::Refused, verified.error().message + "\n" + native::print(code));

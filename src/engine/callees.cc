@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/called_entries.h"
+#include "engine/callees.h"
 
 #include "abi/accessor.h"
+#include "abi/calling.h"
 #include "isa/opcode.h"
 
 namespace clew::engine {
 
-std::vector<uint64_t> called_entries(const isa::Program& program,
-                                     std::span<const uint64_t> entries) {
+std::vector<verify::Callee> callees_of(const isa::Program& program,
+                                       std::span<const uint64_t> entries) {
   std::vector<bool> is_called(entries.size());
   const auto call = [&](uint64_t number) {
     if (number < entries.size()) is_called[number] = true;
@@ -18,11 +19,11 @@ std::vector<uint64_t> called_entries(const isa::Program& program,
   for (const isa::Instruction& one : program.code) {
     if (one.opcode == isa::kCallOpcode) call(static_cast<uint32_t>(one.immediate));
   }
-  std::vector<uint64_t> called;
-  for (size_t number = 0; number < entries.size(); ++number) {
-    if (is_called[number]) called.push_back(entries[number]);
+  std::vector<verify::Callee> callees;
+  for (uint32_t number = 0; number < entries.size(); ++number) {
+    if (is_called[number]) callees.push_back({entries[number], abi::changed_by(number)});
   }
-  return called;
+  return callees;
 }
 
 }  // namespace clew::engine

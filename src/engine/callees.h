@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "isa/program.h"
+#include "verify/verified_code.h"
 
 namespace clew::engine {
 
 // Of `entries`, by accessor, those that the program calls, and those of division, an instruction of
 // programs that is a call of machine code.
-std::vector<uint64_t> called_entries(const isa::Program& program,
-                                     std::span<const uint64_t> entries);
+std::vector<verify::Callee> callees_of(const isa::Program& program,
+                                       std::span<const uint64_t> entries);
 
 }  // namespace clew::engine

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/called_entries.h"
+#include "engine/callees.h"
 
 #include <array>
 #include <cstring>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,18 +34,25 @@ isa::Program program_of(const char* text) {
   return std::move(*program);
 }
 
+std::vector<uint64_t> addresses(const std::vector<verify::Callee>& callees) {
+  std::vector<uint64_t> found;
+  for (const verify::Callee& one : callees)
+    found.push_back(one.address);
+  return found;
+}
+
 const char* const kReads =
     "lddw window %r1, 0x400\nmov %r2, 8\nmov %r3, 0x1000\ncall try_read\nmov %r0, 0\nexit";
 
-TEST(CalledEntries, AreThoseOfTheProgramAndOfDivision) {
+TEST(Callees, AreThoseOfTheProgramAndOfDivision) {
   const Entries all = entries();
-  EXPECT_THAT(called_entries(program_of(kReads), all),
+  EXPECT_THAT(addresses(callees_of(program_of(kReads), all)),
               testing::ElementsAre(all[3], all[4], all[5], all[6],
                                    all[static_cast<size_t>(abi::Accessor::TryRead)]));
 }
 
 // A body that calls any other accessor instead, such as d_raise, is refused.
-TEST(CalledEntries, NoBodyCallsAnythingElse) {
+TEST(Callees, NoBodyCallsAnythingElse) {
   const Entries all = entries();
   const isa::Program program = program_of(kReads);
   const native::Environment environment = {.point = native::PointKind::Entry,
@@ -55,7 +63,7 @@ TEST(CalledEntries, NoBodyCallsAnythingElse) {
   const auto code = native::translate(program, environment, {});
   ASSERT_TRUE(code.has_value()) << code.error().message;
   ASSERT_EQ(code->calls.size(), 1U);
-  const std::vector<uint64_t> allowed = called_entries(program, all);
+  const std::vector<verify::Callee> allowed = callees_of(program, all);
   const verify::Policy policy{.address = kBody,
                               .window_address = kWindow,
                               .window_size_log2 = 12,
@@ -64,7 +72,7 @@ TEST(CalledEntries, NoBodyCallsAnythingElse) {
                               .stack_readable_bytes = 8,
                               .stack_mapped_bytes = 8,
                               .clobbers = code->clobbers,
-                              .accessor_entries = allowed};
+                              .callees = allowed};
   std::vector<uint8_t> bytes = code->bytes;
   ASSERT_TRUE(native::relocate(*code, kBody, all, bytes));
   ASSERT_TRUE(verify::check(bytes, policy).has_value());
@@ -79,7 +87,7 @@ TEST(CalledEntries, NoBodyCallsAnythingElse) {
     ++refused;
   }
   EXPECT_EQ(refused, all.size() - allowed.size());
-  EXPECT_THAT(allowed,
+  EXPECT_THAT(addresses(allowed),
               testing::Not(testing::Contains(all[static_cast<size_t>(abi::DAccessor::Raise)])));
 }
 
