@@ -3,7 +3,7 @@
 //
 //     +0    address of the restorer: mov eax, 15 ; syscall
 //     +8    uc_flags (0..7)
-//     +24   the alternate stack that was in force: address
+//     +24   the alternate stack that was in force: address,
 //     +40   and size
 //     +176  saved rip
 //     +192  saved cs = 0x33
@@ -12,7 +12,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "target/process.h"
 
@@ -27,6 +30,8 @@ constexpr uint64_t kFrameHead = 200;
 constexpr uint64_t kContextFlagsMax = 7;
 constexpr uint16_t kUserCodeSegment = 0x33;
 constexpr uint64_t kRedZoneBytes = 128;  // System V ABI for x86-64, 3.2.2.
+// How far below its frame a handler may be that switches to another stack.
+constexpr uint64_t kHandlerDepthMax = 16384;
 
 bool is_inside(std::span<const AddressInterval> intervals, uint64_t value) {
   // Most words of a stack are nowhere near.
@@ -87,16 +92,41 @@ const target::Mapping* mapping_of(std::span<const target::Mapping> maps, uint64_
 }
 
 // What a handler that has ended, or jumped out, leaves behind still looks like a frame, until
-// something else is written there.
+// something else is written there. A frame is alive unless everything says that it is not.
 class Remains {
  public:
   Remains(const StoppedTarget& target, std::span<const StoppedThread> threads,
           std::span<const target::Mapping> maps)
       : target_(target), threads_(threads), maps_(maps) {}
 
-  [[nodiscard]] bool has(const SignalFrame& frame) const {
-    return contains(frame.alternate_stack, frame.address) ? is_on_idle_stack(frame)
-                                                          : is_below_a_stack(frame.address);
+  // The stack that the frame is left on, if no thread is in its way; else it is alive.
+  [[nodiscard]] std::optional<AddressInterval> stack_of(const SignalFrame& frame) const {
+    if (!contains(frame.alternate_stack, frame.address)) return stack_above(frame);
+    return is_on_idle_stack(frame) ? std::optional(frame.alternate_stack) : std::nullopt;
+  }
+
+  // Of those frames, with their stacks, the ones that are alive, by index. A handler that has
+  // switched to another stack, and will come back, has its stack pointer in some context: a little
+  // below its frame. Its own stack may hold many that nobody needs any more.
+  [[nodiscard]] std::set<size_t> awaited(
+      std::span<const std::pair<SignalFrame, AddressInterval>> frames) const {
+    std::set<size_t> found;
+    uint64_t lowest = UINT64_MAX;
+    uint64_t highest = 0;
+    for (const auto& [frame, stack] : frames) {
+      lowest = std::min(lowest, frame.address - kHandlerDepthMax);
+      highest = std::max(highest, frame.address);
+    }
+    for_each_word([&](uint64_t at, uint64_t word) {
+      if (word < lowest || word > highest) return;
+      for (size_t i = 0; i < frames.size(); ++i) {
+        const auto& [frame, stack] = frames[i];
+        const bool leads_there =
+            word > stack.begin && word <= frame.address && word >= frame.address - kHandlerDepthMax;
+        if (leads_there && !contains(stack, at)) found.insert(i);
+      }
+    });
+    return found;
   }
 
  private:
@@ -111,9 +141,9 @@ class Remains {
       if (frame.address >= thread.registers.rsp - kRedZoneBytes) return false;
       is_in_use = true;
     }
-    return is_in_use || std::none_of(threads_.begin(), threads_.end(), [&](const auto& thread) {
-             return knows_a_place_in(thread, stack);
-           });
+    if (is_in_use) return true;
+    return std::none_of(threads_.begin(), threads_.end(),
+                        [&](const auto& thread) { return knows_a_place_in(thread, stack); });
   }
 
   [[nodiscard]] bool knows_a_place_in(const StoppedThread& thread,
@@ -128,15 +158,39 @@ class Remains {
     return std::any_of(words.begin(), words.end(), is_inside);
   }
 
-  // Below the stack pointer and its red zone, where the mapping is one thread's stack.
-  [[nodiscard]] bool is_below_a_stack(uint64_t address) const {
-    const target::Mapping* const map = mapping_of(maps_, address);
-    return map != nullptr &&
-           std::any_of(threads_.begin(), threads_.end(), [&](const StoppedThread& thread) {
-             const uint64_t rsp = thread.registers.rsp;
-             return map->contains(rsp) && is_stack_of(*map, thread) &&
-                    address < rsp - kRedZoneBytes;
-           });
+  // Of the process's own memory, in which find_resting_frames() looks, too.
+  void for_each_word(const std::function<void(uint64_t at, uint64_t word)>& look) const {
+    uint64_t left = kFrameSearchMax;
+    std::vector<uint64_t> words;
+    for (const target::Mapping& map : maps_) {
+      if (!map.readable || !map.writable || map.shared || left == 0) continue;
+      words.resize(std::min(map.size_bytes(), left) / 8);
+      left -= words.size() * 8;
+      const auto bytes = std::span(reinterpret_cast<uint8_t*>(words.data()), words.size() * 8);
+      if (!target_.read(map.start, bytes)) continue;
+      for (size_t i = 0; i < words.size(); ++i)
+        look(map.start + i * 8, words[i]);
+    }
+  }
+
+  // Below the stack pointer and its red zone of the only thread that has to do with the mapping.
+  [[nodiscard]] std::optional<AddressInterval> stack_above(const SignalFrame& frame) const {
+    const target::Mapping* const map = mapping_of(maps_, frame.address);
+    if (map == nullptr) return std::nullopt;
+    const StoppedThread* owner = nullptr;
+    for (const StoppedThread& thread : threads_) {
+      if (!map->contains(thread.registers.rsp) && !map->contains(thread.registers.fs_base)) {
+        continue;
+      }
+      if (owner != nullptr) return std::nullopt;
+      owner = &thread;
+    }
+    // A handler may have interrupted the one of the frame, on a stack that lies above.
+    const bool is_below = owner != nullptr && map->contains(owner->registers.rsp) &&
+                          is_stack_of(*map, *owner) &&
+                          frame.address < owner->registers.rsp - kRedZoneBytes &&
+                          !contains(frame.alternate_stack, owner->registers.rsp);
+    return is_below ? std::optional(AddressInterval{map->start, map->end}) : std::nullopt;
   }
 
   // The main thread's is the kernel's; the C libraries put what fs points to at the top of the
@@ -162,10 +216,15 @@ std::vector<ProgramCounter> find_program_counters(StoppedTarget& target,
   if (intervals.empty()) return found;
   const auto threads = target.threads();
   const Remains remains(target, threads, maps);
+  std::vector<ProgramCounter> left;
+  std::vector<std::pair<SignalFrame, AddressInterval>> left_frames;
   const auto add_frame = [&](uint64_t value, size_t thread, uint64_t saved_at) {
     if (!is_inside(intervals, value)) return;
     const auto frame = frame_of(target, saved_at);
-    if (frame && !remains.has(*frame)) found.push_back({value, thread, saved_at});
+    if (!frame) return;
+    const auto stack = remains.stack_of(*frame);
+    (stack ? left : found).push_back({value, thread, saved_at});
+    if (stack) left_frames.emplace_back(*frame, *stack);
   };
   for (size_t i = 0; i < threads.size(); ++i) {
     const uint64_t rip = threads[i].registers.rip;
@@ -185,6 +244,9 @@ std::vector<ProgramCounter> find_program_counters(StoppedTarget& target,
       add_frame(value, kNoThread, at);
     }
   }
+  if (left.empty()) return found;
+  for (const size_t i : remains.awaited(left_frames))
+    found.push_back(left[i]);
   return found;
 }
 

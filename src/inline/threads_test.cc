@@ -176,6 +176,50 @@ TEST_F(AwkwardThreads, ACoroutineThatRestsInsideAProbeKeepsItsCode) {
   EXPECT_EQ(victim_.ask("resume"), "5050");
 }
 
+// The stack of another thread lies above it, in the same mapping.
+TEST_F(AwkwardThreads, AHandlerOnAPooledStackKeepsTheCodeItInterrupted) {
+  const auto worker = static_cast<pid_t>(victim_.ask_number("neighbours"));
+  ASSERT_GT(worker, 0);
+  Attachment attachment = open();
+  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+  ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
+  stop_inside_probe(worker, "work 100", SIGUSR1);
+  ASSERT_EQ(victim_.read_line(), "handler");
+  const auto report = attachment.detach();
+  ASSERT_TRUE(report.has_value());
+  EXPECT_TRUE(report->residue);
+  EXPECT_EQ(victim_.ask("go"), "5050");
+}
+
+// Another handler, or what the handler has switched to, runs on a stack in a variable of main().
+TEST_F(AwkwardThreads, AHandlerBelowAStackOfItsThreadKeepsTheCodeItInterrupted) {
+  for (const char* const way : {"nested", "switched"}) {
+    EXPECT_EQ(victim_.ask_number(way), 0);
+    Attachment attachment = open();
+    const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+    ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
+    stop_inside_probe(victim_.pid(), "short 100", SIGUSR1);
+    ASSERT_EQ(victim_.read_line(), "handler");
+    const auto report = attachment.detach();
+    ASSERT_TRUE(report.has_value());
+    EXPECT_TRUE(report->residue) << way;
+    EXPECT_EQ(victim_.ask("go"), "5050");
+  }
+}
+
+TEST_F(AwkwardThreads, AHandlerThatRestsOnItsAlternateStackKeepsTheCodeItInterrupted) {
+  EXPECT_EQ(victim_.ask_number("aside"), 0);
+  Attachment attachment = open();
+  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+  ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
+  stop_inside_probe(victim_.pid(), "coroutine 100", SIGUSR2);
+  ASSERT_EQ(victim_.read_line(), "suspended");
+  const auto report = attachment.detach();
+  ASSERT_TRUE(report.has_value());
+  EXPECT_TRUE(report->residue);
+  EXPECT_EQ(victim_.ask("resume"), "5050");
+}
+
 TEST_F(AwkwardThreads, WhatAHandlerLeftOnItsStackHoldsNobodyUp) {
   EXPECT_EQ(victim_.ask_number("elsewhere"), 0);
   Attachment attachment = open();

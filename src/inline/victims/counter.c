@@ -212,6 +212,41 @@ static int handle_elsewhere(void) {
   return sigaltstack(&stack, NULL) | sigaction(SIGUSR1, &action, NULL);
 }
 
+// Two handlers of one thread: SIGUSR1 interrupts it where it is, and SIGALRM runs on a stack that
+// is a variable of the main function.
+static void handle_with_another(int signal) {
+  (void)signal;
+  raise(SIGALRM);
+}
+
+static int handle_nested(char* room, size_t size) {
+  const stack_t stack = {.ss_sp = room, .ss_size = size};
+  struct sigaction first = {.sa_handler = handle_with_another};
+  struct sigaction second = {.sa_handler = handle, .sa_flags = SA_ONSTACK};
+  return sigaltstack(&stack, NULL) | sigaction(SIGUSR1, &first, NULL) |
+         sigaction(SIGALRM, &second, NULL);
+}
+
+// The same handler on a stack that the interrupted one has switched to, in the same variable.
+static char* other_stack;
+
+static void handle_on_other(int signal) {
+  static ucontext_t here;
+  static ucontext_t there;
+  getcontext(&there);
+  there.uc_stack.ss_sp = other_stack;
+  there.uc_stack.ss_size = 65536;
+  there.uc_link = &here;
+  makecontext(&there, (void (*)(void))handle, 1, signal);
+  swapcontext(&here, &there);
+}
+
+static int handle_switched(char* room) {
+  other_stack = room;
+  const struct sigaction action = {.sa_handler = handle_on_other};
+  return sigaction(SIGUSR1, &action, NULL);
+}
+
 // A thread that does one piece of work and then rests, with what signals left below its stack.
 static atomic_int worker_turn;
 static atomic_int worker_thread;
@@ -239,11 +274,31 @@ static void* worker_main(void* unused) {
   return unused;
 }
 
-static int start_worker(void) {
+static int start_worker(const pthread_attr_t* attributes) {
   pthread_t thread;
-  if (pthread_create(&thread, NULL, worker_main, NULL) != 0) return -1;
+  if (pthread_create(&thread, attributes, worker_main, NULL) != 0) return -1;
   wait_for_turn(1);
   return atomic_load(&worker_thread);
+}
+
+static void* rest(void* unused) {
+  pause();
+  return unused;
+}
+
+// The same on a stack below that of another thread, in one mapping.
+static int start_neighbours(void) {
+  const size_t size = 1 << 18;
+  char* const stacks =
+      mmap(NULL, 3 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mprotect(stacks + 2 * size, size, PROT_NONE);
+  pthread_t thread;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstack(&attributes, stacks + size, size);
+  if (pthread_create(&thread, &attributes, rest, NULL) != 0) return -1;
+  pthread_attr_setstack(&attributes, stacks, size);
+  return start_worker(&attributes);
 }
 
 static long let_worker(long count) {
@@ -274,12 +329,21 @@ static void switch_away(int signal) {
   in_coroutine = 1;
 }
 
-static void start_coroutine(long count) {
+// The handler has a stack of its own, which nobody else gets until it has come back.
+static int switch_elsewhere(void) {
+  static char room[65536];
+  const stack_t stack = {
+      .ss_sp = room, .ss_size = sizeof room, .ss_flags = (int)0x80000000};  // SS_AUTODISARM
+  struct sigaction action = {.sa_handler = switch_away, .sa_flags = SA_ONSTACK};
+  return sigaltstack(&stack, NULL) | sigaction(SIGUSR2, &action, NULL);
+}
+
+static void start_coroutine(long count, char* stack, size_t size) {
   coroutine_count = count;
   coroutine_total = 0;
   getcontext(&coroutine_context);
-  coroutine_context.uc_stack.ss_size = 65536;
-  coroutine_context.uc_stack.ss_sp = malloc(65536);
+  coroutine_context.uc_stack.ss_size = size;
+  coroutine_context.uc_stack.ss_sp = stack;
   coroutine_context.uc_link = &main_context;
   makecontext(&coroutine_context, coroutine_main, 0);
   in_coroutine = 1;
@@ -371,6 +435,7 @@ int main(int argc, char** argv) {
   action.sa_handler = switch_away;
   sigaction(SIGUSR2, &action, NULL);
   char line[256];
+  char room[65536];
   setvbuf(stdout, NULL, _IOLBF, 0);
   printf("ready\n");
   while (fgets(line, sizeof line, stdin) != NULL) {
@@ -423,12 +488,20 @@ int main(int argc, char** argv) {
       printf("%ld\n", total);
     } else if (strcmp(word, "elsewhere") == 0) {
       printf("%d\n", handle_elsewhere());
+    } else if (strcmp(word, "nested") == 0) {
+      printf("%d\n", handle_nested(room, sizeof room));
+    } else if (strcmp(word, "switched") == 0) {
+      printf("%d\n", handle_switched(room));
+    } else if (strcmp(word, "aside") == 0) {
+      printf("%d\n", switch_elsewhere());
+    } else if (strcmp(word, "neighbours") == 0) {
+      printf("%d\n", start_neighbours());
     } else if (strcmp(word, "worker") == 0) {
-      printf("%d\n", start_worker());
+      printf("%d\n", start_worker(NULL));
     } else if (strcmp(word, "work") == 0) {
       printf("%ld\n", let_worker(a));
     } else if (strcmp(word, "coroutine") == 0) {
-      start_coroutine(a);
+      start_coroutine(a, malloc(65536), 65536);
       printf("%s\n", coroutine_total == a * (a + 1) / 2 ? "done" : "suspended");
     } else if (strcmp(word, "resume") == 0) {
       swapcontext(&main_context, &coroutine_context);
