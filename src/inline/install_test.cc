@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What runs in the process is what was verified, in the stub that was made for it.
+#include <array>
 #include <csignal>
 
 #include <gmock/gmock.h>
@@ -9,6 +10,7 @@
 
 #include "inline/attachment.h"
 #include "inline/attachment_state.h"
+#include "inline/text_image.h"
 #include "inline/victim.h"
 
 namespace clew::inline_ {
@@ -122,6 +124,28 @@ TEST_F(Installed, ABodyWritesOnlyWhatItsStubSaves) {
   Layout layout = lay_out();
   const Body body = body_at(*layout.place(0, 0), abi::RegisterSet(1));
   EXPECT_DEATH((void)attachment_->install(std::move(layout), {&body, 1}), "clobbers");
+}
+
+// A uprobe that comes or goes while the process is stopped.
+TEST_F(Installed, WhatOthersWriteBesideAChangeStays) {
+  constexpr std::array<uint8_t, 1> kTrap = {0xcc};
+  const uint64_t changed = module_->address_of("work") + module_->load_bias;
+  const uint64_t others = module_->address_of("choose") + module_->load_bias;
+  ASSERT_EQ(changed / 4096, others / 4096);
+  auto target = stop_target(victim_.pid(), std::chrono::seconds(5));
+  ASSERT_TRUE(target) << target.error().message;
+  const TextImage::Range range = {changed, 5};
+  TextImage text({&range, 1});
+  text.load(*target);
+  ASSERT_TRUE(target->write(others, kTrap));
+  text.change(changed, std::array<uint8_t, 5>{0xe9, 1, 2, 3, 4});
+  EXPECT_TRUE(text.equals(changed, std::array<uint8_t, 5>{0xe9, 1, 2, 3, 4}));
+  ASSERT_TRUE(text.flush(*target));
+  std::array<uint8_t, 1> now{};
+  ASSERT_TRUE(target->read(others, now));
+  EXPECT_EQ(now, kTrap);
+  ASSERT_TRUE(target->read(changed, now));
+  EXPECT_EQ(now[0], 0xe9);
 }
 
 }  // namespace

@@ -182,7 +182,8 @@ void Removal::restore_site(TextImage& text, const Change& change) {
       change.staying.empty() ? nullptr : &journal_.layer(change.staying.back());
   const abi::LayerRecord& any = journal_.layer(change.leaving.front());
   bool foreign = false;
-  for (uint32_t i = 0; i < any.patch_count; ++i) {
+  // The jump to a hop goes before what it leads to.
+  for (uint32_t i = any.patch_count; i-- > 0;) {
     const abi::PatchRecord& patch = any.patches[i];
     const auto wanted = top == nullptr ? original(patch) : written(top->patches[i]);
     // Records that do not fit each other were not written by us.

@@ -86,35 +86,23 @@ bool TextImage::is_mix_of(uint64_t address, std::span<const uint8_t> a,
 }
 
 void TextImage::change(uint64_t address, std::span<const uint8_t> bytes) {
-  const size_t first = index_of(address);
-  const size_t last = index_of(address + bytes.size() - 1);
-  CLEW_ASSERT(first < pages_.size() && last < pages_.size());
-  pages_[first].dirty = true;
-  pages_[last].dirty = true;
-  if (first != last) {
-    crossings_.push_back({address, {bytes.begin(), bytes.end()}});
-    return;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const size_t page = index_of(address + i);
+    CLEW_ASSERT(page < pages_.size());
+    bytes_[page * kPage + (address + i) % kPage] = bytes[i];
   }
-  std::copy(bytes.begin(), bytes.end(), bytes_.data() + first * kPage + address % kPage);
+  changes_.push_back({address, {bytes.begin(), bytes.end()}});
 }
 
-Expected<void> TextImage::flush(const StoppedTarget& target) {
-  for (size_t first = 0; first < pages_.size();) {
-    if (!pages_[first].dirty) {
-      ++first;
-      continue;
+Expected<void> TextImage::flush(const StoppedTarget& target) const {
+  const auto crosses = [](const Change& change) {
+    return page_of(change.address) != page_of(change.address + change.bytes.size() - 1);
+  };
+  for (const bool crossing : {false, true}) {
+    for (const Change& change : changes_) {
+      if (crosses(change) == crossing) CLEW_TRY(target.write(change.address, change.bytes));
     }
-    size_t count = 1;
-    while (first + count < pages_.size() && pages_[first + count].dirty &&
-           pages_[first + count].address == pages_[first].address + count * kPage) {
-      ++count;
-    }
-    CLEW_TRY(target.write(pages_[first].address,
-                          std::span(bytes_).subspan(first * kPage, count * kPage)));
-    first += count;
   }
-  for (const Crossing& crossing : crossings_)
-    CLEW_TRY(target.write(crossing.address, crossing.bytes));
   return {};
 }
 

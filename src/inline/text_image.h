@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TextImage: pages of a stopped target's text, read once, compared and changed here, and written
-// back in as few calls as possible. Thousands of sites cost a few hundred page writes.
+// TextImage: pages of a stopped target's text, read once, compared and changed here. Only what has
+// changed is written back: the kernel sets and removes uprobes in processes that are stopped, too,
+// and a trap of one that has just gone would kill the process.
 #pragma once
 
 #include <cstdint>
@@ -28,18 +29,17 @@ class TextImage {
                                std::span<const uint8_t> b) const;
   void change(uint64_t address, std::span<const uint8_t> bytes);
 
-  // Changes inside one page go with the page. Those that cross a page's end are written one by one
-  // at the end, when both pages are private copies already: the kernel looks for a fatal signal
-  // between two pages, and this keeps that moment as short as it can be.
-  Expected<void> flush(const StoppedTarget& target);
+  // In the order of the changes, but those that cross a page's end are written last, when both
+  // pages are private copies already: the kernel looks for a fatal signal between two pages, and
+  // this keeps that moment as short as it can be.
+  Expected<void> flush(const StoppedTarget& target) const;
 
  private:
   struct Page {
     uint64_t address = 0;
     bool present = false;
-    bool dirty = false;
   };
-  struct Crossing {
+  struct Change {
     uint64_t address = 0;
     std::vector<uint8_t> bytes;
   };
@@ -49,7 +49,7 @@ class TextImage {
 
   std::vector<Page> pages_;     // Ascending.
   std::vector<uint8_t> bytes_;  // Of all pages.
-  std::vector<Crossing> crossings_;
+  std::vector<Change> changes_;
 };
 
 }  // namespace clew::inline_
