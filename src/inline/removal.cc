@@ -121,7 +121,20 @@ void Removal::list_code() {
 }
 
 void Removal::look_for_resting_frames(pid_t pid, uint64_t restorer) {
+  restorer_ = restorer;
   resting_ = find_resting_frames(pid, restorer);
+}
+
+// Of a process whose threads ran on: their handlers may have switched away. Those that are known
+// may be another process's.
+Expected<void> Removal::look_again(const StoppedTarget& target) {
+  maps_ = CLEW_TRY(target::read_memory_map(target.pid()));
+  for (const uint64_t frame : find_resting_frames(target.pid(), restorer_)) {
+    if (std::find(resting_.begin(), resting_.end(), frame) == resting_.end())
+      resting_.push_back(frame);
+  }
+  threads_ran_ = false;
+  return {};
 }
 
 Expected<DetachReport> Removal::run(StoppedTarget& target) {
@@ -252,8 +265,13 @@ Expected<bool> Removal::drain(StoppedTarget& target) {
     const std::optional<std::vector<size_t>> running = CLEW_TRY(move_out(target));
     thread_is_inside_ = running && !running->empty();
     if (!running) return false;
-    if (running->empty()) return true;
+    if (running->empty()) {
+      if (!threads_ran_) return true;
+      CLEW_TRY(look_again(target));
+      continue;
+    }
     CLEW_TRY(target.run_briefly(*running, time));
+    threads_ran_ = true;
     // On a busy machine it takes a while until a thread gets a processor.
     time = std::min(2 * time, kRunTimeMax);
   }

@@ -56,6 +56,7 @@ class Removal {
 
   void list_changes();
   void list_code();
+  Expected<void> look_again(const StoppedTarget& target);
   [[nodiscard]] std::vector<TextImage::Range> text_ranges() const;
   [[nodiscard]] bool leaves(uint32_t session) const;
   [[nodiscard]] bool leaves_layer(uint32_t index) const;
@@ -87,7 +88,9 @@ class Removal {
   std::vector<uint64_t> resting_;
   std::vector<target::Mapping> maps_;
   DetachReport report_;
+  uint64_t restorer_ = 0;
   bool thread_is_inside_ = false;
+  bool threads_ran_ = false;  // Since somebody looked for resting frames.
 };
 
 }  // namespace clew::inline_

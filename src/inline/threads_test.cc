@@ -220,6 +220,21 @@ TEST_F(AwkwardThreads, AHandlerThatRestsOnItsAlternateStackKeepsTheCodeItInterru
   EXPECT_EQ(victim_.ask("resume"), "5050");
 }
 
+// The signal waits; its handler begins when the detach lets the thread run out of the probe.
+TEST_F(AwkwardThreads, AHandlerThatSwitchesAwayFromADetachKeepsTheCodeItInterrupted) {
+  Attachment attachment = open();
+  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+  ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
+  stop_inside_probe(victim_.pid(), "coroutine 100", SIGSTOP);
+  kill(victim_.pid(), SIGUSR2);
+  const auto report = attachment.detach();
+  ASSERT_TRUE(report.has_value());
+  EXPECT_TRUE(report->residue);
+  kill(victim_.pid(), SIGCONT);
+  ASSERT_EQ(victim_.read_line(), "suspended");
+  EXPECT_EQ(victim_.ask("resume"), "5050");
+}
+
 TEST_F(AwkwardThreads, WhatAHandlerLeftOnItsStackHoldsNobodyUp) {
   EXPECT_EQ(victim_.ask_number("elsewhere"), 0);
   Attachment attachment = open();
