@@ -96,6 +96,24 @@ TEST_F(Sessions, AnExitAndAnEntryOfDifferentSessionsBothCount) {
   EXPECT_TRUE(changed_text(victim_.pid()).empty());
 }
 
+// The copy of the return is one byte, and the jump of a layer above has five. The thread is new to
+// both.
+TEST_F(Sessions, ShareAWindowThatEndsWithAReturn) {
+  const Wanted both = {{RequestKind::Entry, "short_work"}, {RequestKind::Exits, "short_work"}};
+  Attachment first = trace(both);
+  Attachment second = trace(both);
+  EXPECT_EQ(victim_.ask("short 100"), "5050");
+  for (const Attachment* attachment : {&first, &second}) {
+    EXPECT_EQ(cell(*attachment, 0), 100U);
+    EXPECT_EQ(cell(*attachment, 1), 100U);
+  }
+  leave(first);
+  EXPECT_EQ(victim_.ask("short 100"), "5050");
+  EXPECT_EQ(cell(second, 1), 200U);
+  leave(second);
+  EXPECT_TRUE(changed_text(victim_.pid()).empty());
+}
+
 // The second probe begins four bytes behind the first one, and the jump of a layer above has five.
 TEST_F(Sessions, ShareASiteWithProbesThatAreCloserThanAJump) {
   const uint64_t start = module_->address_of("short_work");

@@ -133,9 +133,9 @@ Expected<Trampoline> Builder::build() {
                {.destination = request_.destination, .load_bias = request_.load_bias}, emitter));
   result_.bytes = std::move(relocated.bytes);
   result_.patches = std::move(relocated.patches);
-  emit_slow_paths();
   // The last copy may be one byte, and a layer above needs five there.
   result_.bytes.insert(result_.bytes.end(), abi::kCopyHeadBytes, kInt3);
+  emit_slow_paths();
   CLEW_TRY(describe(relocated));
   return std::move(result_);
 }

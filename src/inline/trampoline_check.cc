@@ -73,9 +73,9 @@ class Checker {
     if (copied_ != window.size_bytes) wrong("a window that is not all copied");
     if (window.falls_through != goes_on_) wrong("where the window ends");
     if (window.falls_through) jump_to(load_address(window.size_bytes));
-    slow_paths();
     for (uint32_t i = 0; i < abi::kCopyHeadBytes; ++i)
-      expect({kInt3}, "the end");
+      expect({kInt3}, "room for a jump");
+    slow_paths();
     if (at_ != bytes_.size()) wrong("bytes behind the end");
     if (wrong_.empty()) return {};
     return fail(ErrorCode::Refused, fmt::format("the trampoline of {:#x} is wrong at byte {}: {}",
