@@ -26,6 +26,7 @@ FIRST(first_small_frame, "sub $24, %rsp",
 FIRST(first_large_frame, "sub $4104, %rsp",
       "mov %rdi, 8(%rsp)\n lea 5(%rdi), %rax\n add 8(%rsp), %rax\n add $4104, %rsp");
 FIRST(first_one_nop, "nop", "lea 5(%rdi, %rdi), %rax\n nop\n nop");
+FIRST(first_five_byte_nop, "nopl 0(%rax,%rax)", "lea 5(%rdi, %rdi), %rax\n nop\n nop");
 FIRST(first_clear, "xor %eax, %eax", "add %rdi, %rax\n lea 5(%rax, %rdi), %rax\n nop");
 FIRST(first_copy, "mov %rdi, %rax", "add %rdi, %rax\n add $5, %rax\n nop");
 FIRST(first_load, "mov (%rsi), %rax", "add %rdi, %rax\n add %rdi, %rax\n nop");
@@ -38,8 +39,8 @@ FIRST(first_compare_memory, "cmpq $5, (%rsi)",
 #define EACH(call)                                                                             \
   call(first_push_one_byte) call(first_push_two_bytes) call(first_push_argument)               \
       call(first_push_rsp) call(first_small_frame) call(first_large_frame) call(first_one_nop) \
-          call(first_clear) call(first_copy) call(first_load) call(first_test_and_branch)      \
-              call(first_compare_memory)
+          call(first_five_byte_nop) call(first_clear) call(first_copy) call(first_load)        \
+              call(first_test_and_branch) call(first_compare_memory)
 
 static uint64_t expected_of(uint64_t x) {
   return 2 * x + 5;
