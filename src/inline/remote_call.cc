@@ -23,6 +23,7 @@
 
 #include "base/assert.h"
 #include "base/error_text.h"
+#include "inline/interrupted_call.h"
 #include "inline/stopped_target.h"
 
 namespace clew::inline_ {
@@ -41,11 +42,6 @@ constexpr uint32_t kXstateMagic2 = 0x46505845;
 constexpr size_t kXstateSoftwareOffset = 464;
 constexpr size_t kXstateFeaturesOffset = 512;
 constexpr uint64_t kContextFlags = 0x1 | 0x2 | 0x4;  // UC_FP_XSTATE, SIGCONTEXT_SS, STRICT_SS
-// System calls that the kernel restarts after a signal (linux/errno.h).
-constexpr int64_t kRestartSys = -512;
-constexpr int64_t kRestartNoIntr = -513;
-constexpr int64_t kRestartNoHand = -514;
-constexpr int64_t kRestartBlock = -516;
 
 struct SignalContext {
   uint64_t r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip;

@@ -102,6 +102,7 @@ void deliver_signals(std::span<const pid_t> running, std::chrono::microseconds t
       if (!has_stopped || is_event || is_stop_signal(stop.si_status)) continue;
       int status = 0;
       if (waitpid(tid, &status, __WALL | WNOHANG) != tid || !WIFSTOPPED(status)) continue;
+      mend_interrupted_call({tid, WSTOPSIG(status), false});
       (void)trace(PTRACE_CONT, tid, static_cast<uint64_t>(WSTOPSIG(status)));
     }
     if (now < begin + kYieldFor) {
@@ -284,9 +285,7 @@ Expected<bool> StoppedTarget::poll_thread(pid_t tid) {
     }
     return fail(ErrorCode::Io, fmt::format("registers of thread {}: {}", tid, error_text(errno)));
   }
-  if (!thread.group_stopped) {
-    restart_interrupted_wait(tid, thread.pending_signal, thread.registers);
-  }
+  mend_interrupted_call({tid, thread.pending_signal, thread.group_stopped}, thread.registers);
   threads_.push_back(thread);
   return true;
 }
@@ -374,7 +373,9 @@ void StoppedTarget::let_go_of_stragglers() {
       if (waited == 0) return is_dead(thread_state(tid));
       if (waited == tid && WIFSTOPPED(status)) {
         const bool event = status >> 16 == PTRACE_EVENT_STOP;
-        (void)trace(PTRACE_DETACH, tid, event ? 0 : static_cast<uint64_t>(WSTOPSIG(status)));
+        const int signal = event ? 0 : WSTOPSIG(status);
+        mend_interrupted_call({tid, signal, event && is_stop_signal(WSTOPSIG(status))});
+        (void)trace(PTRACE_DETACH, tid, static_cast<uint64_t>(signal));
       }
       return true;
     });

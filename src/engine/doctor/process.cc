@@ -106,8 +106,8 @@ void judge_seccomp(const ProcessView& view, const Machine& machine, Findings& fi
                       .remedy = "run as root (CAP_SYS_ADMIN), without a filter of your own"});
   } else {
     findings.note("seccomp",
-                  {.detail = "it filters its system calls; if the filter kills for "
-                             "restart_syscall, any stop inside a sleep or poll ends the process",
+                  {.detail = "it filters its system calls; if the filter forbids "
+                             "restart_syscall, a stop lets sleeps and polls begin again",
                    .refused = "probes that read memory (text, pointers): they make system calls"});
   }
 }
