@@ -61,16 +61,6 @@ bool has_deliverable_signal(pid_t tid, int delivered) {
   return (arriving & ~ignored) != 0;
 }
 
-// True also when it cannot be told.
-bool is_filtered(pid_t tid) {
-  std::ifstream file = status_of(tid);
-  std::string line;
-  while (std::getline(file, line)) {
-    if (line.starts_with("Seccomp:")) return line != "Seccomp:\t0";
-  }
-  return true;
-}
-
 // Calls by the gate of 32-bit programs have other numbers, and their filters see those.
 bool calls_as_x86_64(pid_t tid) {
   __ptrace_syscall_info info = {};
@@ -141,6 +131,16 @@ void restart_ended_wait(const InterruptedThread& thread, user_regs_struct& regis
 }
 
 }  // namespace
+
+bool is_filtered(pid_t tid) {
+  std::ifstream file = status_of(tid);
+  if (!file) return true;
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.starts_with("Seccomp:")) return line != "Seccomp:\t0";
+  }
+  return false;  // The kernel has no filters.
+}
 
 GoingOn going_on(std::span<const SeccompFilter> filters, const user_regs_struct& registers) {
   const auto answer = [&](uint64_t number) {

@@ -37,6 +37,9 @@ struct InterruptedThread {
   bool group_stopped;  // By somebody else (^Z): an EINTR is not ours.
 };
 
+// Whether the thread has filters of system calls; true also when that cannot be told.
+bool is_filtered(pid_t tid);
+
 // `registers` are the thread's, and changed with it.
 void mend_interrupted_call(const InterruptedThread& thread, user_regs_struct& registers);
 // The same for a thread whose registers nobody has looked at.

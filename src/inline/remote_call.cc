@@ -190,7 +190,7 @@ bool StoppedTarget::has_gadgets() const {
 Expected<void> StoppedTarget::begin_calls() {
   if (calling_) return {};
   if (!has_gadgets()) gadgets_ = CLEW_TRY(find_gadgets(pid_));
-  Error last = {ErrorCode::Io, "all threads are receiving signals"};
+  Error last = {ErrorCode::Io, "all threads are receiving signals, or filter their system calls"};
   std::vector<size_t> callers;
   for (size_t i = 0; i < threads_.size(); ++i) {
     // A thread in signal delivery would have to take its signal first.
@@ -200,11 +200,17 @@ Expected<void> StoppedTarget::begin_calls() {
     return harm_if_killed(threads_[a].registers) < harm_if_killed(threads_[b].registers);
   });
   for (const size_t i : callers) {
+    if (has_own_filter(threads_[i])) continue;
     const auto begun = begin_calls_on(i);
     if (begun) return {};
     last = begun.error();
   }
   return tl::unexpected(last);
+}
+
+// It would judge our calls. Those of the whole process, which its first thread has, are suspended.
+bool StoppedTarget::has_own_filter(const StoppedThread& thread) const {
+  return !filtered_ && is_filtered(thread.tid);
 }
 
 // From the first change of the thread's registers on, it would restore itself if we died.

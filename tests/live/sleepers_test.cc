@@ -91,5 +91,18 @@ TEST(Sleepers, InACallThatAFilterForbidsMeanwhileSeeAnInterruption) {
   EXPECT_EQ(victim.ask("unpause").at("errno"), uint64_t{EINTR});
 }
 
+// The newest thread is the first at hand.
+TEST(Sleepers, WithAFilterOfTheirOwnMakeNoCallsForUs) {
+  if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: needs root to become somebody else";
+  for (const bool as_nobody : {false, true}) {
+    const ChildOptions options = {
+        .arguments = {victim_path("sleepers")}, .folder = "/", .as_nobody = as_nobody};
+    Victim victim(options, Victim::Place::Started);
+    victim.ask("cell");
+    trace(victim, as_nobody);
+    EXPECT_EQ(victim.run(100), untraced_result("sleepers", 100));
+  }
+}
+
 }  // namespace
 }  // namespace clew::live

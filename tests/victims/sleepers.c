@@ -8,6 +8,7 @@
 //     wake              joins them: prints 1 for each wait that ended rightly and not early
 //     forbid_pause      a thread waits in pause(2); then a filter comes that kills for pause
 //     unpause           joins it: prints the errno that pause ended with
+//     cell              a thread waits in pause(2) for ever, under a filter that kills for all else
 //
 // N of a filter: 0 = kills for nothing, 1 = kills for restart_syscall, 2 = such a one, and a newer
 // one that kills for nothing.
@@ -233,12 +234,33 @@ static void unpause(uint64_t unused) {
   victim_print("errno", (uint64_t)pause_errno);
 }
 
+static void* pause_for_ever(void* unused) {
+  struct sock_filter allows_pause[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pause, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const int tid = gettid();
+  install(allows_pause, sizeof allows_pause / sizeof *allows_pause, 0);
+  __atomic_store_n(&pauser_begun, tid, __ATOMIC_RELEASE);
+  for (;;)
+    syscall(SYS_pause);
+  return unused;
+}
+
+static void cell(uint64_t unused) {
+  (void)unused;
+  VICTIM_CHECK(pthread_create(&pauser, NULL, pause_for_ever, NULL) == 0);
+  wait_until_asleep(&pauser_begun);
+}
+
 const struct VictimCommand victim_commands[] = {{"filter", filter_command},
                                                 {"filter_threads", filter_threads},
                                                 {"sleep", sleep_command},
                                                 {"wake", wake_command},
                                                 {"forbid_pause", forbid_pause},
                                                 {"unpause", unpause},
+                                                {"cell", cell},
                                                 {0}};
 
 uint64_t victim_run(uint64_t rounds) {
