@@ -2,11 +2,17 @@
 #include "engine/tracee.h"
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
 
 #include "engine/session_memory.h"
 #include "isa/opcode.h"
+#include "target/end_status.h"
 
 namespace clew::engine {
 namespace {
@@ -30,6 +36,19 @@ bool names_other_modules(const query::Query& query, target::Catalog& catalog, co
         return !source.module.empty() && source.module.find_first_of("*?[") == std::string::npos;
       });
   return !all_name_one || !std::all_of(set.sites.begin(), set.sites.end(), is_main);
+}
+
+// How a process ended that has no memory any more: "was killed by SIGSEGV". Of its own will, or in
+// a way that nobody tells us: "ended".
+std::string end_of(int pid_descriptor, pid_t pid) {
+  constexpr int kDyingMaxMs = 1000;  // A large process dies slowly.
+  pollfd dead = {.fd = pid_descriptor, .events = POLLIN, .revents = 0};
+  (void)poll(&dead, 1, kDyingMaxMs);
+  const std::optional<int> status = target::end_status(pid_descriptor, pid);
+  if (!status || !WIFSIGNALED(*status)) return "ended";
+  const char* const name = sigabbrev_np(WTERMSIG(*status));
+  return name != nullptr ? fmt::format("was killed by SIG{}", name)
+                         : fmt::format("was killed by signal {}", WTERMSIG(*status));
 }
 
 }  // namespace
@@ -306,7 +325,10 @@ std::vector<aggregate::Row> Tracee::fire(uint16_t source, int64_t monotonic_ns) 
 Expected<void> Tracee::detach() {
   if (detached_) return {};
   if (attachment_->state() == inline_::TargetState::Exited) {
-    if (!is_command_) lost_.push_back(fmt::format("process {} ended during the session", pid_));
+    if (!is_command_) {
+      lost_.push_back(fmt::format("process {} {} during the session", pid_,
+                                  end_of(attachment_->pid_descriptor(), pid_)));
+    }
   } else if (attachment_->state() == inline_::TargetState::Removed) {
     lost_.push_back(
         fmt::format("somebody removed the probes from process {} (clew detach --force)", pid_));

@@ -193,7 +193,7 @@ TEST(Losses, WhatWasCountedSurvivesACrash) {
   const Report report = tracer.wait();
   EXPECT_EQ(report.status, 0) << report.error;
   EXPECT_EQ(calls(report, "in_loop"), kRounds);
-  EXPECT_THAT(report.summary.at("lost").dump(), HasSubstr("ended"));
+  EXPECT_THAT(report.summary.at("lost").dump(), HasSubstr("was killed by SIGSEGV"));
 }
 
 TEST(Losses, AProgramOf32BitsIsRefusedWithThatReason) {

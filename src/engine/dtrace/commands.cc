@@ -10,6 +10,7 @@
 
 #include "base/error_text.h"
 #include "engine/stop_signal.h"
+#include "target/end_status.h"
 
 namespace clew::engine {
 namespace {
@@ -107,21 +108,20 @@ std::vector<pollfd> Commands::descriptors() const {
   return polled;
 }
 
-std::optional<int> Commands::status_of(pid_t pid) const {
+// Commands come before other processes.
+std::optional<int> Commands::status_of(size_t index) const {
   constexpr std::chrono::milliseconds kNow{0};
-  for (const inline_::Launched& launched : launched_) {
-    if (launched.pid() == pid) return launched.exit_status(kNow);
-  }
-  return std::nullopt;
+  if (index < launched_.size()) return launched_[index].exit_status(kNow);
+  return target::end_status(descriptors_[index].get(), pids_[index]);
 }
 
 std::vector<Commands::Ended> Commands::note_ended(std::span<const pollfd> polled) {
   std::vector<Ended> ended;
   for (size_t i = 0; i < polled.size() && i < descriptors_.size(); ++i) {
     if (polled[i].revents == 0) continue;
+    ended.push_back({pids_[i], status_of(i)});
     descriptors_[i] = FileDescriptor();  // poll(2) leaves out -1.
     ++ended_;
-    ended.push_back({pids_[i], status_of(pids_[i])});
   }
   return ended;
 }

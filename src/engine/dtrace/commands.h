@@ -33,7 +33,7 @@ class Commands {
   // Those that ended since, of what descriptors() gave.
   struct Ended {
     pid_t pid = 0;
-    std::optional<int> status;  // As of waitpid(2); of our own commands only.
+    std::optional<int> status;  // As of waitpid(2), where it is known.
   };
   std::vector<Ended> note_ended(std::span<const pollfd> polled);
   // False when there are none to wait for.
@@ -46,7 +46,7 @@ class Commands {
 
  private:
   Expected<void> add(pid_t pid);
-  [[nodiscard]] std::optional<int> status_of(pid_t pid) const;
+  [[nodiscard]] std::optional<int> status_of(size_t index) const;
 
   std::vector<inline_::Launched> launched_;
   std::vector<pid_t> pids_;
