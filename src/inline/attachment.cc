@@ -28,6 +28,7 @@
 #include "inline/program_counters.h"
 #include "inline/removal.h"
 #include "inline/stopped_target.h"
+#include "inline/stuck_thread.h"
 #include "runtime/blob.h"
 
 namespace clew::inline_ {
@@ -277,6 +278,13 @@ Expected<ArenaLock> ArenaLock::take(const Arena& arena) {
 
 Expected<StoppedTarget> stop_target(pid_t pid, std::chrono::milliseconds timeout) {
   constexpr std::chrono::microseconds kPause{1000};
+  if (const auto stuck = find_stuck_thread(pid, timeout)) {
+    return fail(ErrorCode::Io,
+                fmt::format("thread {} of process {} sleeps in the kernel and cannot be stopped "
+                            "(state D: a disk or server that does not answer, or vfork); nothing "
+                            "was stopped",
+                            *stuck, pid));
+  }
   const Clock::time_point deadline = Clock::now() + timeout;
   while (true) {
     auto target = StoppedTarget::stop(pid, timeout);

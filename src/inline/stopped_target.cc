@@ -124,7 +124,7 @@ bool shares_memory(pid_t pid, pid_t other) {
 
 Expected<StoppedTarget> StoppedTarget::stop(pid_t pid, std::chrono::milliseconds timeout) {
   StoppedTarget target(pid);
-  const Clock::time_point deadline = Clock::now() + timeout;
+  Patience patience(timeout);
   const auto facts = target::read_facts(pid);
   // A filter could kill the target for the system calls that it makes for us.
   target.filtered_ = facts && facts->seccomp != target::ProcessFacts::Seccomp::Off;
@@ -132,12 +132,12 @@ Expected<StoppedTarget> StoppedTarget::stop(pid_t pid, std::chrono::milliseconds
   if (target.filtered_) target.seize_options_ |= PTRACE_O_SUSPEND_SECCOMP;
   const std::vector<pid_t> sharers = sharers_of(pid);
   target.stopped_at_ = Clock::now();
-  CLEW_TRY(target.stop_threads(deadline));
+  CLEW_TRY(target.stop_threads(patience));
   // A thread that waits for its vfork child stops only when the child has left our memory.
   for (const pid_t sharer : sharers) {
     if (shares_memory(pid, sharer)) target.sharers_.push_back(sharer);
   }
-  if (!target.sharers_.empty()) CLEW_TRY(target.stop_threads(deadline));
+  if (!target.sharers_.empty()) CLEW_TRY(target.stop_threads(patience));
   if (target.threads_.empty()) {
     return fail(ErrorCode::NotFound, fmt::format("process {} has exited", pid));
   }
@@ -149,12 +149,12 @@ Expected<StoppedTarget> StoppedTarget::stop(pid_t pid, std::chrono::milliseconds
   return target;
 }
 
-Expected<void> StoppedTarget::stop_threads(Clock::time_point deadline) {
+Expected<void> StoppedTarget::stop_threads(Patience& patience) {
   std::vector<pid_t> waiting;
   for (unsigned pass = 0; pass < kPassesMax; ++pass) {
     const bool found_new = CLEW_TRY(seize_new_threads(waiting));
     if (!found_new && pass > 0) break;
-    CLEW_TRY(wait_for(waiting, deadline));
+    CLEW_TRY(wait_for(waiting, patience));
   }
   return {};
 }
@@ -235,7 +235,7 @@ Expected<void> StoppedTarget::explain_refusal(pid_t tid, int error) const {
                   pid_));
 }
 
-Expected<void> StoppedTarget::wait_for(std::vector<pid_t>& waiting, Clock::time_point deadline) {
+Expected<void> StoppedTarget::wait_for(std::vector<pid_t>& waiting, Patience& patience) {
   const Clock::time_point yield_until = Clock::now() + kYieldFor;
   while (!waiting.empty()) {
     for (size_t i = waiting.size(); i-- > 0;) {
@@ -243,14 +243,13 @@ Expected<void> StoppedTarget::wait_for(std::vector<pid_t>& waiting, Clock::time_
         waiting.erase(waiting.begin() + static_cast<ptrdiff_t>(i));
     }
     if (waiting.empty()) return {};
-    const Clock::time_point now = Clock::now();
-    if (now > deadline) {
+    if (patience.is_over()) {
       return fail(
           ErrorCode::Io,
           fmt::format("thread {} of process {} does not stop (state {}); nothing was changed",
                       waiting.front(), pid_, thread_state(waiting.front())));
     }
-    if (now < yield_until) {
+    if (Clock::now() < yield_until) {
       sched_yield();
     } else {
       wait_briefly(kPause);
@@ -345,7 +344,8 @@ Expected<void> StoppedTarget::run_briefly(std::span<const size_t> which,
     (void)trace(PTRACE_INTERRUPT, tid);
     running.push_back(tid);
   }
-  return wait_for(running, Clock::now() + std::chrono::seconds(1));
+  Patience patience(std::chrono::seconds(1));
+  return wait_for(running, patience);
 }
 
 void StoppedTarget::resume() {

@@ -28,6 +28,7 @@
 
 #include "base/error.h"
 #include "base/file_descriptor.h"
+#include "inline/brief_wait.h"
 #include "target/process.h"
 
 namespace clew::inline_ {
@@ -112,10 +113,9 @@ class StoppedTarget {
  private:
   explicit StoppedTarget(pid_t pid) : pid_(pid) {}
 
-  Expected<void> stop_threads(std::chrono::steady_clock::time_point deadline);
+  Expected<void> stop_threads(Patience& patience);
   Expected<bool> seize_new_threads(std::vector<pid_t>& waiting);
-  Expected<void> wait_for(std::vector<pid_t>& waiting,
-                          std::chrono::steady_clock::time_point deadline);
+  Expected<void> wait_for(std::vector<pid_t>& waiting, Patience& patience);
   Expected<bool> poll_thread(pid_t tid);
   [[nodiscard]] Expected<void> explain_refusal(pid_t tid, int error) const;
   [[nodiscard]] bool has_gadgets() const;

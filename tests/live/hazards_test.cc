@@ -2,7 +2,9 @@
 // What stopping, changing and leaving a process could break in it, one case each.
 #include <csignal>
 #include <fstream>
+#include <iterator>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "live/process_state.h"
@@ -31,6 +33,32 @@ TEST(Hazards, VforkChildrenAreNotTakenForProcessesWithTheirOwnMemory) {
     ASSERT_TRUE(victim.child().running());
   }
   victim.ask("calm");
+  expect_text_equals_file(victim.pid());
+}
+
+// A thread that waits for its vfork child cannot be stopped: the others would stand still until it
+// wakes.
+TEST(Hazards, AThreadThatSleepsInTheKernelIsAReasonToStopNothing) {
+  Victim victim("hazards");
+  victim.tell("vfork_that_waits");
+  const std::string status = "/proc/" + std::to_string(victim.pid()) + "/status";
+  const auto is_asleep = [&] {
+    std::ifstream file(status);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    return text.find("State:\tD") != std::string::npos;
+  };
+  while (!is_asleep()) {
+  }
+  const std::string pid = std::to_string(victim.pid());
+  const Report report = run_clew({"run", entries_of("hazards!work"), "-p", pid});
+  EXPECT_EQ(report.status, 1);
+  EXPECT_THAT(report.error, testing::HasSubstr("thread " + pid + " of process " + pid +
+                                               " sleeps in the kernel and cannot be stopped"));
+  EXPECT_TRUE(is_asleep());
+  victim.tell("");
+  victim.answer();
+  const Report again = Tracer::attach(victim.pid(), entries_of("hazards!work")).finish();
+  EXPECT_EQ(again.status, 0) << again.error;
   expect_text_equals_file(victim.pid());
 }
 

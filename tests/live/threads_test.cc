@@ -2,6 +2,7 @@
 // Threads in awkward places while sites are patched: inside a window, in a system call, in a traced
 // function that does not return for a long time.
 #include <array>
+#include <chrono>
 #include <csignal>
 
 #include <gtest/gtest.h>
@@ -109,14 +110,17 @@ TEST(Threads, AStoppedProcessInsideAWindowStaysStoppedAndGoesOnRightly) {
 TEST(Threads, BlockedSystemCallsNeitherFailNorReturnEarly) {
   Victim victim("blocked");
   victim.ask("block");
-  Tracer tracer = Tracer::attach(victim.pid(), entries_of("blocked!*"));
-  const Report report = tracer.finish();
-  EXPECT_EQ(report.status, 0) << report.error;
+  // A sleep that began anew would take one second more, at least.
+  const auto begin = std::chrono::steady_clock::now();
+  do {
+    const Report report = Tracer::attach(victim.pid(), entries_of("blocked!*")).finish();
+    EXPECT_EQ(report.status, 0) << report.error;
+  } while (std::chrono::steady_clock::now() - begin < std::chrono::seconds(1));
   const Numbers woken = victim.ask("wake");
   EXPECT_EQ(woken.at("returned_early"), 0U);
   EXPECT_EQ(woken.at("failed"), 0U);
   EXPECT_GE(woken.at("slept_ns"), 2'000'000'000U);
-  EXPECT_LE(woken.at("slept_ns"), 2'020'000'000U);
+  EXPECT_LT(woken.at("slept_ns"), 2'900'000'000U);
 }
 
 TEST(Threads, DetachDoesNotWaitForAThreadThatBlocksInATracedFunction) {

@@ -112,6 +112,19 @@ static void spin_stop(uint64_t unused) {
   pthread_join(forker, NULL);
 }
 
+// The thread of the commands sleeps in the kernel until a line comes for its child.
+static void vfork_that_waits(uint64_t unused) {
+  (void)unused;
+  char line[64];
+  const pid_t child = vfork();
+  if (child == 0) {
+    while (syscall(SYS_read, STDIN_FILENO, line, 1) == 1 && line[0] != '\n') {
+    }
+    _exit(0);
+  }
+  VICTIM_CHECK(waitpid(child, NULL, 0) == child);
+}
+
 // Its return address is the last word of its stack.
 VICTIM_FUNCTION int first_on_stack(void* unused) {
   VICTIM_COUNT(first_on_stack);
@@ -135,7 +148,8 @@ static void run_on_small_stacks(uint64_t count) {
 const struct VictimCommand victim_commands[] = {
     {"receive", receivers_start}, {"small_stacks", run_on_small_stacks},
     {"wake", receivers_wake},     {"spin", spin_start},
-    {"calm", spin_stop},          {0}};
+    {"calm", spin_stop},          {"vfork_that_waits", vfork_that_waits},
+    {0}};
 
 uint64_t victim_run(uint64_t rounds) {
   uint64_t digest = 0;
