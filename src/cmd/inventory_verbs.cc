@@ -40,7 +40,8 @@ void declare_list(CLI::App& app, ListArguments& arguments) {
   app.add_option("-n,--name", functions.name, "functions of the process with this name");
   app.add_option("--file", functions.file, "functions of this program or library");
   app.add_flag("--types", functions.types, "names and types of arguments, from debug information");
-  app.add_flag("--sites", functions.sites, "also whether entries and exits can be taken");
+  app.add_flag("--sites", functions.sites,
+               "also whether entries and exits can be taken, and bear others' uprobes");
   app.add_flag("--json", functions.json, "one JSON object a line");
   app.add_flag("--fields", arguments.fields, "what every event exports");
   app.add_flag("--tracepoints", arguments.tracepoints, "named tracepoints of the vocabulary");

@@ -8,8 +8,8 @@
 
 #include "base/nearest.h"
 #include "engine/sites.h"
+#include "engine/takeable.h"
 #include "inline/attachment.h"
-#include "inline/refusal.h"
 #include "query/fields.h"
 #include "query/vocabulary.h"
 #include "target/catalog.h"
@@ -41,31 +41,6 @@ Expected<target::Catalog> catalog_of(const ListRequest& request) {
   }
   return fail(ErrorCode::NotFound,
               "nothing to list; name a process with -p PID or --name, or a file with --file");
-}
-
-// "yes", or why not, for entry and exits of each function.
-struct Takeable {
-  std::string entry = "yes";
-  std::string exits = "yes";
-};
-
-Expected<std::vector<Takeable>> find_takeable(target::Catalog& catalog, CodeCache& codes,
-                                              const std::vector<target::FunctionMatch>& matches,
-                                              size_t module) {
-  const target::ModuleImage* image = CLEW_TRY(catalog.image(module));
-  const inline_::ModuleCode* code = CLEW_TRY(codes.code(catalog, module));
-  std::vector<inline_::Request> requests;
-  for (const target::FunctionMatch& match : matches) {
-    const uint64_t address = image->functions()[match.function].address;
-    requests.push_back({.kind = inline_::RequestKind::Entry, .address = address});
-    requests.push_back({.kind = inline_::RequestKind::Exits, .address = address});
-  }
-  std::vector<Takeable> result(matches.size());
-  for (const inline_::Refusal& refusal : inline_::plan_windows(*code, requests).refusals) {
-    Takeable& takeable = result[refusal.request / 2];
-    (refusal.request % 2 == 0 ? takeable.entry : takeable.exits) = inline_::name(refusal.reason);
-  }
-  return result;
 }
 
 // Signatures are shown without being asked for up to so many functions.
@@ -131,6 +106,12 @@ struct LineOptions {
   bool json = false;
 };
 
+std::string text_of(const Takeable& takeable) {
+  std::string text = fmt::format("  entry: {}, exits: {}", takeable.entry, takeable.exits);
+  if (!takeable.is_taken()) return text;
+  return text + fmt::format(", later uprobe: {}", inline_::name(takeable.later_uprobe));
+}
+
 std::string list_line(target::Catalog& catalog, const target::FunctionMatch& match,
                       const LineOptions& options) {
   const target::Function& function = (*catalog.image(match.module))->functions()[match.function];
@@ -138,9 +119,7 @@ std::string list_line(target::Catalog& catalog, const target::FunctionMatch& mat
   const auto signature = options.types ? signature_of(catalog, match) : std::nullopt;
   const Takeable* takeable = options.takeable;
   if (!options.json) {
-    const std::string sites = takeable == nullptr ? ""
-                                                  : fmt::format("  entry: {}, exits: {}",
-                                                                takeable->entry, takeable->exits);
+    const std::string sites = takeable == nullptr ? "" : text_of(*takeable);
     const std::string name = signature ? fmt::format("{}{}", function.name, signature->text)
                                        : std::string(function.demangled);
     return fmt::format("{}!{}{}\n", module, name, sites);
@@ -157,6 +136,7 @@ std::string list_line(target::Catalog& catalog, const target::FunctionMatch& mat
   if (takeable != nullptr) {
     line["entry"] = takeable->entry;
     line["exits"] = takeable->exits;
+    if (takeable->is_taken()) line["later_uprobe"] = inline_::name(takeable->later_uprobe);
   }
   return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

@@ -250,6 +250,23 @@ TEST(Command, ListShowsNamesAndTypesOfArguments) {
   EXPECT_THAT(json.output, AllOf(HasSubstr("\"field\":\"arg0\""), HasSubstr("\"result\"")));
 }
 
+TEST(Command, ListAndDoctorSayWhatALaterUprobeWouldDo) {
+  Victim firsts("firsts");
+  const Child::End listed =
+      clew({"list", "firsts!first_*", "--sites", "-p", std::to_string(firsts.pid())});
+  EXPECT_THAT(listed.output, AllOf(HasSubstr("entry: yes, exits: yes, later uprobe: safe\n"),
+                                   Not(HasSubstr("dangerous"))));
+  Victim sites("sites");
+  const std::string pid = std::to_string(sites.pid());
+  EXPECT_THAT(clew({"list", "sites!*", "--sites", "-p", pid}).output,
+              HasSubstr("later uprobe: dangerous"));
+  EXPECT_THAT(clew({"list", "sites!*", "--sites", "--json", "-p", pid}).output,
+              HasSubstr(R"("later_uprobe":"dangerous")"));
+  EXPECT_THAT(clew({"doctor", "-p", pid}).output,
+              AllOf(HasSubstr(" entries bear later uprobes of others; at "),
+                    HasSubstr("it can end the process")));
+}
+
 TEST(Command, DetachSaysWhenThereIsNothingToRemoveAndWhenASessionIsAlive) {
   Victim victim("keys");
   const std::string pid = std::to_string(victim.pid());

@@ -193,6 +193,20 @@ TEST(DoctorOfAProcess, NamesEachHazardOnce) {
   EXPECT_EQ(findings.problems(), 4U);
 }
 
+TEST(DoctorOfAProcess, CountsTheEntriesThatBearLaterUprobes) {
+  ProcessView view = plain_view();
+  EXPECT_EQ(judge(view, root_machine()).find("later-uprobes"), nullptr);
+  view.later_uprobes = {.safe = 10};
+  EXPECT_EQ(found(judge(view, root_machine()), "later-uprobes").verdict, Verdict::Ok);
+  view.later_uprobes = {.safe = 10, .hides_probe = 3, .dangerous = 2};
+  const Findings findings = judge(view, root_machine());
+  EXPECT_THAT(found(findings, "later-uprobes").detail,
+              HasSubstr("10 of 15 entries bear later uprobes of others; at 3 one hides Clew's "
+                        "probe, at 2 it can end the process"));
+  EXPECT_THAT(found(findings, "later-uprobes").remedy, HasSubstr("clew list --sites -p 12"));
+  EXPECT_EQ(findings.problems(), 0U);
+}
+
 TEST(DoctorOfAProcess, PassesOnWhatItsThreadsSay) {
   ProcessView view = plain_view();
   view.stop = fail(ErrorCode::Refused, "thread 13 of process 12 uses the gs segment [gs-in-use]");

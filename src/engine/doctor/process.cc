@@ -161,8 +161,7 @@ void judge_text(const ProcessView& view, Findings& findings) {
     findings.note("uprobes", {.detail = fmt::format("the kernel has set uprobes in it, at {}{}",
                                                     fmt::join(shown, ", "), more),
                               .refused = "functions where one stands [foreign-patch]",
-                              .remedy = "end bpftrace, perf and the like first; one that is set on "
-                                        "a function that Clew traces can end the process"});
+                              .remedy = "end bpftrace, perf and the like first"});
   }
   if (!view.modules) return;
   findings.ok("modules", fmt::format("{} can be read", view.modules->size()));
@@ -171,6 +170,22 @@ void judge_text(const ProcessView& view, Findings& findings) {
     findings.note("module", {.detail = fmt::format("{}: {}", module.path, module.problem),
                              .refused = "its functions"});
   }
+}
+
+// What others may set when a session is there.
+void judge_later_uprobes(const ProcessView& view, Findings& findings) {
+  const LaterUprobes& entries = view.later_uprobes;
+  if (entries.all() == 0) return;
+  const std::string bear =
+      fmt::format("{} of {} entries bear later uprobes of others", entries.safe, entries.all());
+  if (entries.safe == entries.all()) return findings.ok("later-uprobes", bear);
+  findings.note(
+      "later-uprobes",
+      {.detail = fmt::format("{}; at {} one hides Clew's probe, at {} it can end the process", bear,
+                             entries.hides_probe, entries.dangerous),
+       .remedy = fmt::format("set no uprobes (bpftrace, perf) on functions that Clew counts; clew "
+                             "list --sites -p {} names those",
+                             view.pid)});
 }
 
 // The message ends with its name in brackets: "… [gs-in-use]".
@@ -215,6 +230,7 @@ Findings judge(const ProcessView& view, const Machine& machine) {
   judge_namespaces(view, findings);
   judge_limits(view, findings);
   judge_text(view, findings);
+  judge_later_uprobes(view, findings);
   judge_threads(view, findings);
   return findings;
 }

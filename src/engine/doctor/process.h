@@ -23,6 +23,16 @@ struct Limit {
   uint64_t most = UINT64_MAX;
 };
 
+// Entries of functions that can take probes, by what a uprobe of somebody else does that is set
+// there later (inline/later_uprobe.h).
+struct LaterUprobes {
+  uint32_t safe = 0;
+  uint32_t hides_probe = 0;
+  uint32_t dangerous = 0;
+
+  [[nodiscard]] uint32_t all() const { return safe + hides_probe + dangerous; }
+};
+
 struct ProcessView {
   pid_t pid = 0;
   uid_t user = 0;  // Effective.
@@ -39,6 +49,7 @@ struct ProcessView {
   Limit descriptors = {};
   std::vector<std::string> uprobes;  // Where they are: file+offset.
   Expected<std::vector<target::ProcessModule>> modules = std::vector<target::ProcessModule>{};
+  LaterUprobes later_uprobes = {};
   std::optional<inline_::ArenaInfo> arena = std::nullopt;
   // None = not tried.
   std::optional<Expected<inline_::TrialStop>> stop = std::nullopt;

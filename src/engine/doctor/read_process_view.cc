@@ -15,6 +15,9 @@
 
 #include "base/file_descriptor.h"
 #include "engine/doctor/process.h"
+#include "engine/sites.h"
+#include "engine/takeable.h"
+#include "target/catalog.h"
 #include "target/proc_file.h"
 
 namespace clew::engine::doctor {
@@ -139,6 +142,43 @@ std::vector<std::string> uprobes_of(pid_t pid) {
   return found;
 }
 
+void add_entry(const Takeable& function, LaterUprobes& sum) {
+  if (function.entry != Takeable::kYes) return;
+  switch (function.later_uprobe) {
+    case inline_::LaterUprobe::Safe:
+      ++sum.safe;
+      return;
+    case inline_::LaterUprobe::HidesProbe:
+      ++sum.hides_probe;
+      return;
+    case inline_::LaterUprobe::Dangerous:
+      ++sum.dangerous;
+      return;
+  }
+}
+
+// Of all modules that can be read.
+LaterUprobes later_uprobes_of(pid_t pid) {
+  LaterUprobes sum;
+  auto catalog = target::Catalog::of_process(pid, target::default_catalog_options());
+  if (!catalog) return sum;
+  const auto functions = catalog->find("*");
+  if (!functions) return sum;
+  CodeCache codes;
+  for (auto from = functions->begin(); from != functions->end();) {
+    const auto to = std::find_if(
+        from, functions->end(),
+        [from](const target::FunctionMatch& match) { return match.module != from->module; });
+    const auto takeable = find_takeable(*catalog, codes, {from, to}, from->module);
+    if (takeable) {
+      for (const Takeable& function : *takeable)
+        add_entry(function, sum);
+    }
+    from = to;
+  }
+  return sum;
+}
+
 }  // namespace
 
 Expected<ProcessView> read_process_view(pid_t pid, bool may_stop) {
@@ -157,6 +197,7 @@ Expected<ProcessView> read_process_view(pid_t pid, bool may_stop) {
   view.descriptors = descriptors_of(pid);
   view.uprobes = uprobes_of(pid);
   view.modules = target::read_modules(pid);
+  view.later_uprobes = later_uprobes_of(pid);
   find_arena(view);
   if (may_stop) view.stop = inline_::try_stop(pid);
   return view;
