@@ -46,8 +46,10 @@ bool tell_unmatched(const CompiledScript& compiled, kernel::Catalogue& catalogue
     for (const query::d::ProbeDescription& d : clause.probes) {
       const auto matched = probes.match(d);
       if (matched && !matched->empty()) continue;
-      console.message(fmt::format("failed to match {}:{}:{}:{}: No probe matches description",
-                                  d.provider, d.module, d.function, d.name));
+      const std::string near = probes.nearest(d);
+      console.message(fmt::format("failed to match {}:{}:{}:{}: No probe matches description{}",
+                                  d.provider, d.module, d.function, d.name,
+                                  near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
       is_any = true;
     }
   }

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/dtrace/probes.h"
 
+#include <algorithm>
+#include <array>
+#include <set>
+
 #include <fmt/format.h>
+
+#include "base/nearest.h"
+#include "kernel/glob.h"
 
 namespace clew::engine {
 
@@ -97,6 +104,56 @@ Expected<ProbeArguments> CatalogueProbes::arguments(TypeTable& table,
   }
   if (!arguments.disagree) take_types(table, *first, arguments);
   return arguments;
+}
+
+namespace {
+
+using Pattern = kernel::ProbePattern;
+
+// A field of a description, and the same field of a probe.
+struct Field {
+  std::string Pattern::*of_pattern;
+  std::string kernel::Probe::*of_probe;
+};
+constexpr std::array kFields = {Field{&Pattern::function, &kernel::Probe::function},
+                                Field{&Pattern::name, &kernel::Probe::name},
+                                Field{&Pattern::module, &kernel::Probe::module},
+                                Field{&Pattern::provider, &kernel::Probe::provider}};
+
+// Of a function in a process each instruction is a probe by its offset: too many to look at.
+bool means_all_offsets(const Pattern& pattern) {
+  return pattern.name.empty() && pattern.function.empty() && pattern.provider.starts_with("pid");
+}
+
+}  // namespace
+
+std::string CatalogueProbes::nearest(const ProbeDescription& description) {
+  if (description.id) return "";
+  const Pattern wanted = {.provider = description.provider,
+                          .module = description.module,
+                          .function = description.function,
+                          .name = description.name};
+  for (const Field& field : kFields) {
+    const std::string& written = wanted.*field.of_pattern;
+    if (written.empty() || !kernel::Glob(written).is_literal()) continue;
+    Pattern wider = wanted;
+    (wider.*field.of_pattern).clear();
+    if (means_all_offsets(wider)) continue;
+    const auto ids = catalogue_.match(wider);
+    if (!ids) continue;
+    std::set<std::string_view> names;
+    for (const uint32_t id : *ids)
+      names.insert(catalogue_.find(id)->*field.of_probe);
+    const std::vector<std::string_view> candidates(names.begin(), names.end());
+    wider.*field.of_pattern = nearest_name(written, candidates);
+    if ((wider.*field.of_pattern).empty()) continue;
+    constexpr std::string_view kTarget = "pid$target";  // A command has another pid each time.
+    if (description.text.starts_with(kTarget)) wider.provider = kTarget;
+    const std::string near =
+        fmt::format("{}:{}:{}:{}", wider.provider, wider.module, wider.function, wider.name);
+    return near.substr(near.find_first_not_of(':'));
+  }
+  return "";
 }
 
 }  // namespace clew::engine

@@ -22,6 +22,7 @@ class CatalogueProbes final : public query::d::ProbeSource {
 
   Expected<query::d::ProbeArguments> arguments(
       query::d::TypeTable& table, const query::d::ProbeDescription& description) override;
+  std::string nearest(const query::d::ProbeDescription& description) override;
   // Ids of all probes that match.
   Expected<std::vector<uint32_t>> match(const query::d::ProbeDescription& description);
 

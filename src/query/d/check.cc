@@ -56,9 +56,11 @@ Compiled<ProbeArguments> arguments_of(Context& context, const ProbeDescription& 
                          description.line, description.span);
   }
   if (found->matched != 0 || may_be_unmatched) return std::move(*found);
+  const std::string near = context.probes.nearest(description);
   return compile_error(
       "D_PDESC_ZERO",
-      fmt::format("probe description {} does not match any probes", print(description)),
+      fmt::format("probe description {} does not match any probes{}", print(description),
+                  near.empty() ? "" : fmt::format("; did you mean '{}'?", near)),
       description.line, description.span);
 }
 

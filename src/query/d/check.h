@@ -59,6 +59,9 @@ class ProbeSource {
   // Error: a message without place, e.g. "probe description ::f: does not match any probes".
   virtual Expected<ProbeArguments> arguments(TypeTable& table,
                                              const ProbeDescription& description) = 0;
+  // Of a description that matches nothing: the one that was probably meant; empty when none is
+  // near.
+  virtual std::string nearest(const ProbeDescription& /*description*/) { return ""; }
 };
 
 Compiled<Script> check(const Program& program, TypeTable types, ProbeSource& probes,

@@ -285,6 +285,9 @@ TEST(Check, ArgumentsThatAreNotThereAreErrors) {
 TEST(Check, DescriptionsMustMatch) {
   EXPECT_EQ(error_of("::f:none { }"),
             "D_PDESC_ZERO: probe description ::f:none does not match any probes");
+  EXPECT_EQ(error_of("::naer:none { }"),
+            "D_PDESC_ZERO: probe description ::naer:none does not match any probes; did you mean "
+            "'::near:none'?");
   EXPECT_EQ(error_of("::f:bad { }"), "D_PDESC_INVAL: probe cannot be used here");
   CompileOptions options = script_options();
   options.allow_unmatched_probes = true;
