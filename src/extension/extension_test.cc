@@ -18,7 +18,10 @@
 namespace clew::extension {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 const Library kSources = {CLEW_SOURCE_DIR "/extensions"};
@@ -247,6 +250,30 @@ TEST(ExtensionRefusal, TooManyLocalVariables) {
                  "u64 g(u64 n) { volatile u64 b[20]; b[n % 20] = n; return f(n) + b[n % "
                  "20]; }\n"),
       HasSubstr("needs more than 384 bytes of local variables"));
+}
+
+// A line with the place of the first error, and then the compiler's words.
+TEST(ExtensionRefusal, WhatDoesNotCompile) {
+  const std::string message = refusal_of(
+      "int unused;\nint f(int a) {\n"
+      "  int x;\n  return a + nobody;\n}\n");
+  EXPECT_THAT(message,
+              ContainsRegex("^/[^ ]*\\.c:5:14: error: the extension does not compile; clang"));
+  EXPECT_THAT(message, HasSubstr(" says:\n"));
+  EXPECT_THAT(message, HasSubstr("error: use of undeclared identifier 'nobody'"));
+  EXPECT_THAT(message, Not(HasSubstr("warning")));
+  const std::string division = refusal_of("int f(int a, int b) {\n  return (a + 1) / b;\n}\n");
+  EXPECT_THAT(division, ContainsRegex("^/[^ ]*\\.c:3: error: the extension does not compile"));
+  EXPECT_THAT(division, AllOf(HasSubstr("clew_divide"), Not(HasSubstr("\n  0x"))));
+}
+
+TEST(ExtensionRefusal, CompilersAreCutShort) {
+  std::string text = "int f(int a) {\n";
+  for (int i = 0; i < 100; ++i)
+    text += "  a = a + nobody" + std::to_string(i) + ";\n";
+  const std::string message = refusal_of(text + "  return a;\n}\n");
+  EXPECT_THAT(message, HasSubstr("nobody0"));
+  EXPECT_LT(std::count(message.begin(), message.end(), '\n'), 30);
 }
 
 TEST(ExtensionRefusal, NothingToCall) {

@@ -33,7 +33,7 @@ constexpr const char* kOptions[] = {"-target",
                                     "-replexitval=never",  // A sum's closed form needs 128 bits.
                                     "-g",
                                     "-ffreestanding",
-                                    "-Wall",
+                                    "-ferror-limit=5",  // What follows is mostly of the first.
                                     "-Werror=vla",
                                     "-Werror=alloca",
                                     "-fno-color-diagnostics",
@@ -70,19 +70,55 @@ Expected<std::string> content_of(const fs::path& path) {
   return fail(ErrorCode::NotFound, fmt::format("cannot read {}", path.string()));
 }
 
+constexpr std::string_view kErrorMark = "error: ";
+
+// FILE.c:LINE:COLUMN of the first error, or FILE.c:LINE where the back end names no column; FILE.c
+// when it names neither.
+std::string place_of_error(std::string_view messages, const std::string& path) {
+  constexpr std::string_view kBackEnd = "Error at line ";
+  const size_t error = messages.find(kErrorMark);
+  const size_t line = messages.rfind('\n', error) + 1;
+  const bool has_place = error != std::string_view::npos && messages.substr(line).starts_with(path);
+  if (has_place) return std::string(messages.substr(line, messages.find(": ", line) - line));
+  const size_t back_end = messages.find(kBackEnd);
+  if (back_end == std::string_view::npos) return path;
+  const std::string_view number = messages.substr(back_end + kBackEnd.size());
+  return fmt::format("{}:{}", path, number.substr(0, number.find(':')));
+}
+
+// The first lines, and how many more there are. Without the back end's list of what it has in its
+// hands: addresses.
+std::string shortened(std::string_view messages) {
+  constexpr size_t kLinesMax = 24;
+  std::string shown;
+  size_t count = 0;
+  while (!messages.empty()) {
+    const size_t end = std::min(messages.find('\n'), messages.size() - 1) + 1;
+    const std::string_view line = messages.substr(0, end);
+    messages.remove_prefix(end);
+    const bool is_of_back_end =
+        line.starts_with("  ") && line.substr(line.find_first_not_of(' ')).starts_with("0x");
+    if (is_of_back_end || line == "\n") continue;
+    if (++count <= kLinesMax) shown += line;
+  }
+  if (count > kLinesMax) shown += fmt::format("… and {} lines more\n", count - kLinesMax);
+  return shown;
+}
+
 // What clang says, without its own stack when it gives up, and with what it does not know.
 std::string explained(std::string messages) {
   const size_t crash = messages.find("PLEASE submit a bug report");
   if (crash != std::string::npos) messages.resize(crash);
+  std::string shown = shortened(messages);
   const bool computes =
       messages.find("sf") != std::string::npos || messages.find("df") != std::string::npos;
   if (computes && messages.find("A call to built-in function '__") != std::string::npos)
-    messages += "an extension has no floating point; compute with integers (thousandths, say)\n";
+    shown += "an extension has no floating point; compute with integers (thousandths, say)\n";
   if (messages.find("signed division") != std::string::npos)
-    messages += "an extension divides signed numbers by clew_divide(a, b), clew_modulo(a, b)\n";
-  while (!messages.empty() && messages.back() == '\n')
-    messages.pop_back();
-  return messages;
+    shown += "an extension divides signed numbers by clew_divide(a, b), clew_modulo(a, b)\n";
+  while (!shown.empty() && shown.back() == '\n')
+    shown.pop_back();
+  return shown;
 }
 
 Expected<std::string> compile(const std::string& path, const Library& library) {
@@ -94,8 +130,10 @@ Expected<std::string> compile(const std::string& path, const Library& library) {
     if (!run && run.error().code == ErrorCode::NotFound) continue;
     if (!run) return tl::unexpected(run.error());
     if (run->succeeded) return std::move(run->output);
-    return fail(ErrorCode::InvalidQuery,
-                fmt::format("{} does not compile:\n{}", path, explained(run->messages)));
+    return fail(
+        ErrorCode::InvalidQuery,
+        fmt::format("{}: error: the extension does not compile; {} says:\n{}",
+                    place_of_error(run->messages, path), compiler, explained(run->messages)));
   }
   return fail(ErrorCode::NotFound, fmt::format("compiling {} needs clang; install it, or give the "
                                                "object that clang -target bpf -O2 -g -c made",
