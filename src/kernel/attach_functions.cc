@@ -33,19 +33,6 @@ bool is_about_place(int64_t error) {
          error == EILSEQ || error == EBUSY || error == ERANGE;
 }
 
-// The type of a kind of perf events ("kprobe", "uprobe"), which the kernel gives out as it starts.
-Expected<uint32_t> event_type(const char* kind) {
-  const std::string path = fmt::format("/sys/bus/event_source/devices/{}/type", kind);
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  char text[16] = {};
-  uint32_t type = 0;
-  const ssize_t got = file.valid() ? ::read(file.get(), text, sizeof text) : -1;
-  if (got <= 0 || std::from_chars(text, text + got, type).ec != std::errc()) {
-    return fail(ErrorCode::Refused, fmt::format("this kernel has no {} events", kind));
-  }
-  return type;
-}
-
 // 0, or the error.
 int attach_event(const FileDescriptor& program, perf_event_attr& attributes, pid_t pid,
                  uint64_t cookie, Attachments& attachments) {
@@ -140,6 +127,18 @@ std::string names_of(std::span<const FunctionPlace> places) {
 }
 
 }  // namespace
+
+Expected<uint32_t> event_type(const char* kind) {
+  const std::string path = fmt::format("/sys/bus/event_source/devices/{}/type", kind);
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char text[16] = {};
+  uint32_t type = 0;
+  const ssize_t got = file.valid() ? ::read(file.get(), text, sizeof text) : -1;
+  if (got <= 0 || std::from_chars(text, text + got, type).ec != std::errc()) {
+    return fail(ErrorCode::Refused, fmt::format("this kernel has no {} events", kind));
+  }
+  return type;
+}
 
 Expected<std::vector<uint64_t>> attach_functions(const FileDescriptor& program,
                                                  const FunctionAttach& how,

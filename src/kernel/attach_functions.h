@@ -30,4 +30,8 @@ Expected<FileDescriptor> attach_trampoline(const FileDescriptor& program,
 Expected<void> attach_user_singly(const FileDescriptor& program, const UserPlaces& places,
                                   Attachments& attachments);
 
+// The type of a kind of perf events ("kprobe", "uprobe"), which the kernel gives out as it starts.
+// Refused when it has none.
+Expected<uint32_t> event_type(const char* kind);
+
 }  // namespace clew::kernel

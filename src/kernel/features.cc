@@ -6,8 +6,13 @@
 #include <cstdint>
 #include <span>
 
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "base/file_descriptor.h"
 #include "isa/program.h"
+#include "kernel/attach_functions.h"
 #include "kernel/bpf.h"
 #include "kernel/links.h"
 
@@ -96,6 +101,24 @@ const Features& features() {
 
 int error_of_programs() {
   return error_of(try_load(BPF_PROG_TYPE_RAW_TRACEPOINT, kReturnZero, 0, 0));
+}
+
+int error_of_user_probes() {
+  const Expected<uint32_t> type = event_type("uprobe");
+  if (!type) return ENOENT;
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = *type;
+  attributes.disabled = 1;
+  attributes.exclude_kernel = 1;
+  attributes.config1 = reinterpret_cast<uint64_t>("");  // The rights are looked at before the path.
+  constexpr pid_t kSelf = 0;
+  constexpr int kAnyProcessor = -1;
+  constexpr int kNoGroup = -1;
+  const FileDescriptor event(static_cast<int>(syscall(
+      SYS_perf_event_open, &attributes, kSelf, kAnyProcessor, kNoGroup, PERF_FLAG_FD_CLOEXEC)));
+  const bool is_about_rights = errno == EACCES || errno == EPERM;
+  return !event.valid() && is_about_rights ? errno : 0;
 }
 
 int error_of_trampoline(uint32_t function) {

@@ -22,6 +22,10 @@ const Features& features();
 // errno of loading a program that does nothing; 0 = the kernel takes programs from us.
 int error_of_programs();
 
+// errno of asking for a uprobe at no file: EACCES and EPERM say that we may set none. 0 = we may.
+// Nothing is set.
+int error_of_user_probes();
+
 // errno of putting a program that does nothing at the exit of this function of the kernel (fexit;
 // its type among the kernel's), and taking it away; 0 = it was there.
 int error_of_trampoline(uint32_t function);

@@ -120,6 +120,8 @@ TEST(Doctor, TellsAnOrdinaryUserWhy) {
   if (strange.status == 127) GTEST_SKIP() << "the build folder is not readable by others";
   EXPECT_THAT(strange.text("permission"), HasSubstr("belongs to user 0"));
   EXPECT_EQ(strange.of_machine.at("capabilities").at("verdict"), "note");
+  EXPECT_EQ(strange.of_machine.at("uprobes").at("verdict"), "note");
+  EXPECT_EQ(strange.of_machine.at("kprobes").at("verdict"), "note");
   const ChildOptions options = {
       .arguments = {victim_path("hardened")}, .folder = "/", .as_nobody = true};
   Victim own(options, Victim::Place::Started);

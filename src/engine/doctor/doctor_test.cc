@@ -41,6 +41,9 @@ Machine root_machine() {
 Machine user_machine() {
   Machine machine = machine_of(0, 1000);
   machine.kernel.program_error = EPERM;
+  machine.kernel.uprobe_error = EACCES;
+  machine.kernel.has_uprobe_multi = false;  // Not seen without rights.
+  machine.kernel.has_kprobe_multi = false;
   machine.kernel.has_tracepoints = false;
   return machine;
 }
@@ -65,6 +68,14 @@ TEST(DoctorOfAMachine, TellsAnOrdinaryUserWhatNeedsRights) {
   EXPECT_THAT(found(findings, "bpf").refused, HasSubstr("dtrace"));
   EXPECT_THAT(found(findings, "bpf").remedy, HasSubstr("CAP_PERFMON"));
   EXPECT_THAT(found(findings, "perf-events").detail, HasSubstr("is 2"));
+  EXPECT_THAT(found(findings, "uprobes").detail, HasSubstr("gives you none"));
+  EXPECT_EQ(found(findings, "kprobes").verdict, Verdict::Note);
+}
+
+TEST(DoctorOfAMachine, KnowsThatUprobesNeedProgramsAsWell) {
+  Machine machine = user_machine();
+  machine.kernel.uprobe_error = 0;  // CAP_PERFMON alone.
+  EXPECT_THAT(found(judge(machine), "uprobes").detail, HasSubstr("takes no program"));
 }
 
 TEST(DoctorOfAMachine, KnowsThatSysAdminHoldsTheYoungerCapabilities) {

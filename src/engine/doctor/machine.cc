@@ -190,23 +190,43 @@ void judge_bpf(const Machine& machine, Findings& findings) {
   }
 }
 
-void judge_probes(const Machine& machine, Findings& findings) {
-  const KernelAbilities& kernel = machine.kernel;
-  if (kernel.has_uprobes) {
+void judge_uprobes(const KernelAbilities& kernel, Findings& findings) {
+  const std::string refused = "D's probes that cannot run in the process";
+  if (!kernel.has_uprobes) {
+    findings.note("uprobes", {.detail = "the kernel has none",
+                              .refused = refused,
+                              .remedy = "a kernel with CONFIG_UPROBE_EVENTS"});
+  } else if (kernel.uprobe_error != 0) {
+    findings.note("uprobes", {.detail = fmt::format("the kernel has them, but gives you none: {}",
+                                                    error_text(kernel.uprobe_error)),
+                              .refused = refused,
+                              .remedy = "run as root, or with CAP_BPF and CAP_PERFMON"});
+  } else if (kernel.program_error != 0) {
+    findings.note("uprobes",
+                  {.detail = "you may set some, but the kernel takes no program for them",
+                   .refused = refused,
+                   .remedy = "run as root, or with CAP_BPF and CAP_PERFMON"});
+  } else {
     findings.ok("uprobes", kernel.has_uprobe_multi ? "yes, many at a time (uprobe multi)"
                                                    : "yes, one at a time: older than 6.6");
-  } else {
-    findings.note("uprobes", {.detail = "the kernel has none",
-                              .refused = "D's probes that cannot run in the process",
-                              .remedy = "a kernel with CONFIG_UPROBE_EVENTS"});
   }
-  if (kernel.has_kprobes) {
+}
+
+void judge_probes(const Machine& machine, Findings& findings) {
+  const KernelAbilities& kernel = machine.kernel;
+  judge_uprobes(kernel, findings);
+  const std::string refused = "functions of the kernel: kernel(), fbt, lockstat";
+  if (!kernel.has_kprobes) {
+    findings.note("kprobes", {.detail = "the kernel has none",
+                              .refused = refused,
+                              .remedy = "a kernel with CONFIG_KPROBE_EVENTS"});
+  } else if (kernel.program_error != 0) {
+    findings.note("kprobes", {.detail = "the kernel has them, but takes no program for them",
+                              .refused = refused,
+                              .remedy = "run as root, or with CAP_BPF and CAP_PERFMON"});
+  } else {
     findings.ok("kprobes", kernel.has_kprobe_multi ? "yes, many at a time (kprobe multi)"
                                                    : "yes, one at a time, which takes long");
-  } else {
-    findings.note("kprobes", {.detail = "the kernel has none",
-                              .refused = "functions of the kernel: kernel(), fbt, lockstat",
-                              .remedy = "a kernel with CONFIG_KPROBE_EVENTS"});
   }
   if (!kernel.trampoline_error) return;
   if (*kernel.trampoline_error == 0) {

@@ -42,6 +42,8 @@ struct KernelAbilities {
   bool has_types = false;
   bool has_open_loops = false;
   bool has_uprobes = false;
+  int uprobe_error =
+      0;  // errno of asking for one, if that is about our rights; 0 = we may set some.
   bool has_uprobe_multi = false;
   bool has_kprobes = false;
   bool has_kprobe_multi = false;

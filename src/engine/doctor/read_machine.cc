@@ -102,6 +102,7 @@ KernelAbilities read_abilities() {
   kernel.has_types = exists("/sys/kernel/btf/vmlinux");
   kernel.has_open_loops = features.has_open_loops;
   kernel.has_uprobes = exists("/sys/bus/event_source/devices/uprobe/type");
+  if (kernel.has_uprobes) kernel.uprobe_error = kernel::error_of_user_probes();
   kernel.has_uprobe_multi = features.has_user_probe_multi;
   kernel.has_kprobes = exists("/sys/bus/event_source/devices/kprobe/type");
   kernel.has_kprobe_multi = features.has_kernel_probe_multi;
