@@ -43,10 +43,18 @@ void declare_list(CLI::App& app, ListArguments& arguments) {
   app.add_flag("--sites", functions.sites,
                "also whether entries and exits can be taken, and bear others' uprobes");
   app.add_flag("--json", functions.json, "one JSON object a line");
-  app.add_flag("--fields", arguments.fields, "what every event exports");
-  app.add_flag("--tracepoints", arguments.tracepoints, "named tracepoints of the vocabulary");
-  app.add_flag("--kernel", arguments.kernel,
-               "system calls, tracepoints and functions of the kernel");
+  auto* fields = app.add_flag("--fields", arguments.fields, "what events export, and which do");
+  auto* tracepoints =
+      app.add_flag("--tracepoints", arguments.tracepoints, "named tracepoints of the vocabulary");
+  auto* kernel = app.add_flag("--kernel", arguments.kernel,
+                              "system calls, tracepoints and functions of the kernel");
+  // These are the same for all processes.
+  for (CLI::Option* const one : {fields, tracepoints, kernel}) {
+    for (const char* other : {"--pid", "--name", "--file", "--types", "--sites"})
+      one->excludes(app.get_option(other));
+  }
+  fields->excludes(tracepoints)->excludes(kernel);
+  tracepoints->excludes(kernel);
   app.add_option("--vocabulary", arguments.vocabularies,
                  "more files or directories of tracepoints");
 }

@@ -205,7 +205,7 @@ std::string field_text(const query::FieldForm& field, bool json) {
                       {"where", field.sources},
                       {"doc", field.meaning}});
   }
-  return fmt::format("{:<15} {:<10} {:<28} {}\n", field.name, field.type, field.sources,
+  return fmt::format("{:<15} {:<10} {:<49} {}\n", field.name, field.type, field.sources,
                      field.meaning);
 }
 

@@ -277,7 +277,9 @@ Expected<Value> Evaluator::field_of(const Value& event, Field field, uint16_t in
     const std::string hint = field == Field::Argument && has_entry
                                  ? fmt::format("; did you mean 'entry.{}'?", name)
                                  : "";
-    return fail(span, fmt::format("'{}' exists at {} only, not at {}{}", name, info(field).where,
+    const bool is_vector = field == Field::Argument && index >= kVectorArgument;
+    const std::string_view where = is_vector ? "entry, offset, line" : info(field).where;
+    return fail(span, fmt::format("'{}' exists at {} only, not at {}{}", name, where,
                                   shown_source(source), hint));
   }
   return scalar_value(field_expression(field, index, event.stream, at(span)));

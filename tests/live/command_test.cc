@@ -240,6 +240,21 @@ TEST(Command, ADottedPatternListsTracepointsWithoutAProcess) {
   EXPECT_EQ(clew({"list", "--fields", "no_such*"}).status, 1);
 }
 
+TEST(Command, ListSaysWhichEventsOfTheKernelHaveAField) {
+  EXPECT_THAT(clew({"list", "--fields", "errno"}).output, HasSubstr("syscall_return"));
+  EXPECT_THAT(clew({"list", "--fields", "*pc"}).output,
+              AllOf(HasSubstr("kernel_pc"), HasSubstr("user_pc"), HasSubstr("profile")));
+  EXPECT_THAT(clew({"list", "--fields", "elapsed"}).output, HasSubstr("kernel_return"));
+}
+
+TEST(Command, ListOfWhatAllProcessesHaveTakesNoProcess) {
+  for (const char* list : {"--fields", "--tracepoints", "--kernel"}) {
+    const Child::End end = clew({"list", list, "-p", "1"});
+    EXPECT_EQ(end.status, 2) << list;
+    EXPECT_THAT(end.error, AllOf(HasSubstr(list), HasSubstr("excludes"), HasSubstr("--pid")));
+  }
+}
+
 TEST(Command, ListShowsNamesAndTypesOfArguments) {
   Victim victim("keys");
   const Child::End end = clew({"list", "keys!take_key", "-p", std::to_string(victim.pid())});
