@@ -108,7 +108,7 @@ struct LayerRecord {
   uint32_t conditional;  // Bit i: it has points behind it, which lie inside its copy.
   uint32_t back_offset;  // The jump back to the end of the window; 0 = none.
   uint32_t patch_count;
-  uint32_t reserved;
+  uint32_t point_count;  // Of its session; for lists.
   PatchRecord patches[kPatchesMax];
   LayerInstruction instructions[kWindowInstructionsMax];
   // The first bytes of each copy, to be put back when the layer above leaves.

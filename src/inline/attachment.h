@@ -246,7 +246,7 @@ struct SessionInfo {
 struct ArenaInfo {
   pid_t pid = 0;
   std::vector<SessionInfo> sessions;
-  uint32_t sites = 0;    // Windows that are patched.
+  uint32_t sites = 0;    // Points of all sessions, as each counted them when it was armed.
   bool residue = false;  // No live session: clean_up() removes it.
 };
 

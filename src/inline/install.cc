@@ -256,6 +256,7 @@ class Installer {
       window.trampoline.layer.in_use = 1;
       window.trampoline.layer.session = state_.geometry.session;
       window.trampoline.layer.site = *site;
+      window.trampoline.layer.point_count = window.wanted_count();
       layers_[i] = CLEW_TRY(state_.journal->add_layer(window.trampoline.layer));
     }
     return {};

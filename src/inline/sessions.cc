@@ -105,7 +105,11 @@ std::optional<ArenaInfo> info_of(pid_t pid) {
   }
   // A forked child has the arena of its parent, whose tracers are not its own.
   info.residue = live == 0;
-  info.sites = static_cast<uint32_t>(SiteJournal(*arena).by_address().size());
+  const SiteJournal journal(*arena);
+  for (const auto& [address, site] : journal.by_address()) {
+    for (const uint32_t layer : journal.layers_of(site))
+      info.sites += journal.layer(layer).point_count;
+  }
   return info;
 }
 

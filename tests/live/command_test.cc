@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -280,6 +281,26 @@ TEST(Command, ListAndDoctorSayWhatALaterUprobeWouldDo) {
   EXPECT_THAT(clew({"doctor", "-p", pid}).output,
               AllOf(HasSubstr(" entries bear later uprobes of others; at "),
                     HasSubstr("it can end the process")));
+}
+
+// Entry and return of a short function share a window, and are two sites.
+TEST(Command, PsCountsTheSitesThatTheSessionNamed) {
+  Victim victim("firsts");
+  const std::string query =
+      R"(from e in entry("firsts!first_*"), return("firsts!first_*") select count())";
+  Tracer tracer = Tracer::attach(victim.pid(), query);
+  Tracer other = Tracer::attach(victim.pid(), entries_of("firsts!first_*"));
+  std::istringstream lines(clew({"ps", "--json"}).output);
+  uint64_t sites = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const auto process = nlohmann::json::parse(line);
+    if (process.at("pid") == victim.pid()) sites = process.at("sites");
+  }
+  const auto named = [](Tracer& session) {
+    return session.finish().summary.at("sites").get<uint64_t>();
+  };
+  EXPECT_EQ(sites, named(other) + named(tracer));
+  EXPECT_EQ(sites, 36U);
 }
 
 TEST(Command, DetachSaysWhenThereIsNothingToRemoveAndWhenASessionIsAlive) {
