@@ -35,12 +35,13 @@ Expected<pid_t> one_process(const std::string& pattern) {
 Expected<target::Catalog> catalog_of(const ListRequest& request) {
   const target::CatalogOptions options = target::default_catalog_options();
   if (!request.file.empty()) return target::Catalog::of_file(request.file, options);
-  if (request.pid) return target::Catalog::of_process(*request.pid, options);
-  if (!request.name.empty()) {
-    return target::Catalog::of_process(CLEW_TRY(one_process(request.name)), options);
+  if (!request.pid && request.name.empty()) {
+    return fail(ErrorCode::NotFound,
+                "nothing to list; name a process with -p PID or --name, or a file with --file");
   }
-  return fail(ErrorCode::NotFound,
-              "nothing to list; name a process with -p PID or --name, or a file with --file");
+  const pid_t pid = request.pid ? *request.pid : CLEW_TRY(one_process(request.name));
+  CLEW_TRY(target::check_is_64_bit(pid));
+  return target::Catalog::of_process(pid, options);
 }
 
 // Signatures are shown without being asked for up to so many functions.

@@ -13,6 +13,7 @@
 #include "engine/session_memory.h"
 #include "isa/opcode.h"
 #include "target/end_status.h"
+#include "target/process.h"
 
 namespace clew::engine {
 namespace {
@@ -54,12 +55,7 @@ std::string end_of(int pid_descriptor, pid_t pid) {
 }  // namespace
 
 Expected<std::unique_ptr<Tracee>> Tracee::of_process(pid_t pid) {
-  const Expected<target::ProcessFacts> facts = target::read_facts(pid);
-  if (facts && facts->is_32_bit) {
-    return fail(
-        ErrorCode::Refused,
-        fmt::format("process {} is a 32-bit program; Clew traces 64-bit ones [32-bit]", pid));
-  }
+  CLEW_TRY(target::check_is_64_bit(pid));
   target::Catalog catalog =
       CLEW_TRY(target::Catalog::of_process(pid, target::default_catalog_options()));
   return std::make_unique<Tracee>(pid, std::move(catalog));

@@ -84,11 +84,7 @@ Expected<void> check_process(pid_t pid) {
   if (facts.state == 'Z' || facts.state == 'X') {
     return fail(ErrorCode::NotFound, fmt::format("process {} has exited", pid));
   }
-  if (facts.is_32_bit) {
-    return fail(
-        ErrorCode::Refused,
-        fmt::format("process {} is a 32-bit program; Clew traces x86-64 only [32-bit]", pid));
-  }
+  CLEW_TRY(target::check_is_64_bit(pid));
   if (facts.tracer_pid != 0) {
     return fail(ErrorCode::Refused, fmt::format("process {} is traced by process {} (a debugger?) "
                                                 "[already-traced]",

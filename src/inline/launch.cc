@@ -210,6 +210,7 @@ Expected<Launched> Launched::start(const LaunchOptions& options) {
   }
   CLEW_TRY(starting.wait_for_trap());  // After execve.
   ptrace(PTRACE_SETOPTIONS, pid, nullptr, reinterpret_cast<void*>(PTRACE_O_EXITKILL));
+  CLEW_TRY(target::check_is_64_bit(pid));
   CLEW_TRY(starting.run_to_start());
   CLEW_TRY(starting.hand_over());
   return Launched(starting.release());

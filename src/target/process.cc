@@ -199,6 +199,13 @@ pid_t memory_holder(pid_t pid) {
   return living == threads->end() ? pid : *living;
 }
 
+Expected<void> check_is_64_bit(pid_t pid) {
+  const Expected<bool> is_32_bit = is_32_bit_program(pid);
+  if (!is_32_bit || !*is_32_bit) return {};
+  return fail(ErrorCode::Refused,
+              fmt::format("process {} is a 32-bit program; Clew traces 64-bit ones [32-bit]", pid));
+}
+
 Expected<void> check_has_program(pid_t pid) {
   const Process process = CLEW_TRY(read_process(pid));
   const pid_t holder = memory_holder(pid);

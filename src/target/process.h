@@ -89,6 +89,8 @@ struct ProcessFacts {
 };
 
 Expected<ProcessFacts> read_facts(pid_t pid);
+// Refused when its executable is an ELF32 file; what cannot be read is left to others.
+Expected<void> check_is_64_bit(pid_t pid);
 
 // One line of /proc/PID/maps.
 struct Mapping {

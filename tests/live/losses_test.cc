@@ -204,6 +204,17 @@ TEST(Losses, AProgramOf32BitsIsRefusedWithThatReason) {
       run_clew({"run", entries_of("old_i386!work"), "-p", std::to_string(child.pid())});
   EXPECT_EQ(report.status, 1);
   EXPECT_THAT(report.error, HasSubstr("32-bit"));
+  const std::string pid = std::to_string(child.pid());
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"list", "-p", pid},
+        {"list", "--sites", "--name", "old_i386"},
+        {"dtrace", "-p", pid, "-n", "pid$target::work:entry"},
+        {"run", entries_of("old_i386!work"), "-c", victim_path("old_i386")},
+        {"dtrace", "-c", victim_path("old_i386"), "-n", "pid$target::work:entry"}}) {
+    const Report refused = run_clew(words);
+    EXPECT_EQ(refused.status, 1) << words.front();
+    EXPECT_THAT(refused.error, HasSubstr(" is a 32-bit program; Clew traces 64-bit ones [32-bit]"));
+  }
   child.close_input();
   EXPECT_EQ(child.wait_for_end().status, 0);
 }

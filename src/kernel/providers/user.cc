@@ -18,6 +18,7 @@
 #include "kernel/providers/process_functions.h"
 #include "kernel/providers/providers.h"
 #include "kernel/providers/static_probes.h"
+#include "target/process.h"
 
 namespace clew::kernel {
 
@@ -171,6 +172,7 @@ class UserProvider final : public Provider {
       return fail(ErrorCode::NotFound,
                   fmt::format("failed to grab pid {}: {}", pid, error_text(ESRCH)));
     }
+    CLEW_TRY(target::check_is_64_bit(pid));
     auto catalog = CLEW_TRY(target::Catalog::of_process(pid, target::default_catalog_options()));
     return &catalogs_.insert_or_assign(pid, std::move(catalog)).first->second;
   }
