@@ -29,7 +29,7 @@ bool Losses::empty() const {
 
 std::string describe(const DisarmedProbe& disarmed) {
   return fmt::format(
-      "{} in process {} ran out of fuel {} times and is disarmed; give it more with "
+      "{} in process {} was out of fuel {} times and is disarmed; give it more with "
       "--fuel, or shorten its loop",
       disarmed.probe, disarmed.process, disarmed.exhausted);
 }
@@ -46,31 +46,49 @@ void count_cause(Causes& causes, std::string_view cause, uint64_t count) {
 
 namespace {
 
-using Description = std::pair<std::string_view, std::string_view>;
+struct Description {
+  std::string_view cause;
+  std::string_view one;
+  std::string_view many;
+};
 
 constexpr std::array<Description, 15> kDescriptions = {{
-    {kMissedReentry, "hits while a probe already ran on the thread"},
-    {kMissedAbandoned, "probes left by a longjmp out of a signal handler"},
-    {kMissedRecords, "calls not paired with their return: too many calls were open on a thread"},
-    {kMissedUnpaired, "returns whose call began before the session"},
-    {kMissedFuel, "hits out of fuel (a loop in an extension)"},
-    {kMissedLeftAlone, "hits not looked at: their probe had been out of fuel 8 times"},
-    {kMissedUnreadable, "hits left out: memory that the query needs could not be read"},
-    {kMissedTailCall, "returns without a value: the function left by a jump to another"},
-    {kMissedNoSlot, "hits in threads without a slot: too many threads"},
-    {kMissedForks, "forked child processes not traced (use --follow)"},
-    {kDroppedRing, "events not stored: a ring was full"},
-    {kDroppedTable, "updates not stored: a table was full"},
-    {kDroppedDamaged, "bytes of events not readable: the traced program wrote over them"},
-    {kDroppedHeld, "events not kept: too many were waiting"},
-    {kDroppedFrames, "frames of the file are damaged, each of many events"},
+    {kMissedReentry, "hit while a probe already ran on the thread",
+     "hits while a probe already ran on the thread"},
+    {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
+     "probes left by a longjmp out of a signal handler"},
+    {kMissedRecords, "call not paired with its return: too many calls were open",
+     "calls not paired with their return: too many calls were open"},
+    {kMissedUnpaired,
+     "return whose call is not known: it began before the session, or was not recorded",
+     "returns whose calls are not known: they began before the session, or were not recorded"},
+    {kMissedFuel, "hit out of fuel (a loop in an extension)",
+     "hits out of fuel (a loop in an extension)"},
+    {kMissedLeftAlone, "hit not looked at: its probe had been out of fuel 8 times",
+     "hits not looked at: their probe had been out of fuel 8 times"},
+    {kMissedUnreadable, "hit left out: memory that the query needs could not be read",
+     "hits left out: memory that the query needs could not be read"},
+    {kMissedTailCall, "return without a value: the function left by a jump to another",
+     "returns without a value: the function left by a jump to another"},
+    {kMissedNoSlot, "hit in a thread without a slot: too many threads",
+     "hits in threads without a slot: too many threads"},
+    {kMissedForks, "forked child process not traced (use --follow)",
+     "forked child processes not traced (use --follow)"},
+    {kDroppedRing, "event not stored: a ring was full", "events not stored: a ring was full"},
+    {kDroppedTable, "update not stored: a table was full", "updates not stored: a table was full"},
+    {kDroppedDamaged, "byte of events not readable: the traced program wrote over it",
+     "bytes of events not readable: the traced program wrote over them"},
+    {kDroppedHeld, "event not kept: too many were waiting",
+     "events not kept: too many were waiting"},
+    {kDroppedFrames, "frame of the file is damaged, of many events",
+     "frames of the file are damaged, each of many events"},
 }};
 
 }  // namespace
 
-std::string_view describe_cause(std::string_view cause) {
-  for (const auto& [name, description] : kDescriptions) {
-    if (name == cause) return description;
+std::string_view describe_cause(std::string_view cause, uint64_t count) {
+  for (const Description& description : kDescriptions) {
+    if (description.cause == cause) return count == 1 ? description.one : description.many;
   }
   return cause;
 }

@@ -74,6 +74,6 @@ struct Losses {
 // Adds `count` to a cause, unless it is 0.
 void count_cause(Causes& causes, std::string_view cause, uint64_t count);
 // The sentence for people: "hits missed: a probe was already running on the thread".
-std::string_view describe_cause(std::string_view cause);
+std::string_view describe_cause(std::string_view cause, uint64_t count);
 
 }  // namespace clew::collect

@@ -35,8 +35,9 @@ std::vector<collect::DisarmedProbe> FuelGuard::look(inline_::Attachment& attachm
   for (Probe* probe : leaving)
     (done ? probe->is_disarmed : probe->is_left) = true;
   if (done) return found;
-  problems.push_back(fmt::format("{} in process {} runs out of fuel, and could not be disarmed: {}",
-                                 found[0].probe, attachment.pid(), done.error().message));
+  problems.push_back(
+      fmt::format("{} in process {} was out of fuel {} times, and could not be disarmed: {}",
+                  found[0].probe, attachment.pid(), found[0].exhausted, done.error().message));
   return {};
 }
 

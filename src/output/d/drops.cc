@@ -47,7 +47,7 @@ DropWords words_of(DropKind kind) {
               "drops of probes inside probes"};
     case DropKind::Fuel:
       return {"DTRACEDROP_FUEL", "firing out of fuel (a loop in an extension)",
-              "firings out of fuel (loops in extensions)"};
+              "firings out of fuel (a loop in an extension)"};
     case DropKind::LeftAlone:
       return {"DTRACEDROP_LEFTALONE", "firing not begun (its probe had been out of fuel 8 times)",
               "firings not begun (their probe had been out of fuel 8 times)"};

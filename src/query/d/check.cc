@@ -40,11 +40,12 @@ Compiled<ProbeArguments> arguments_of(Context& context, const ProbeDescription& 
     return ProbeArguments{};
   }
   if (is_missing && !may_be_unmatched && names_no_process(description.provider)) {
-    return compile_error("D_PROC_GRAB",
-                         fmt::format("probe description {} names no process: $target is that of -p "
-                                     "PID or -c COMMAND",
-                                     print(description)),
-                         description.line, description.span);
+    const bool is_target = description.text.find("$target") != std::string::npos;
+    return compile_error(
+        "D_PROC_GRAB",
+        fmt::format("probe description {} names no process: {}", description.text,
+                    is_target ? "$target is that of -p PID or -c COMMAND" : "none has the pid 0"),
+        description.line, description.span);
   }
   if (!found) {
     const bool is_unmatched = found.error().code == ErrorCode::NotFound;
