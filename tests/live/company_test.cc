@@ -222,6 +222,44 @@ TEST(Company, OfEarlierUprobesOnTheSameFunctionsCountsExactly) {
   expect_company_of_uprobes(true, false);
 }
 
+// Where the program begins in memory, before a session has put something in front of it: addresses
+// of lists are those of its file.
+uint64_t load_bias_of(pid_t pid) {
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  uint64_t start = 0;
+  maps >> std::hex >> start;
+  return start;
+}
+
+// `clew list --sites` says beforehand what comes of it: both count, or the uprobe alone.
+TEST(Company, OfALaterUprobeIsWhatTheListOfSitesSays) {
+  const std::string name = "sites";
+  Child list({.arguments = {CLEW_COMMAND, "list", "sites!rip_*", "--sites", "--json", "--file",
+                            victim_path(name)}});
+  std::istringstream lines(list.wait_for_end().output);
+  const uint64_t expected = untraced_result(name, kRounds);
+  std::map<std::string, unsigned> fates;
+  for (std::string line; std::getline(lines, line);) {
+    const auto function = nlohmann::json::parse(line);
+    const std::string fate = function.at("later_uprobe");
+    ++fates[fate];
+    if (fate == "dangerous") continue;
+    const std::string called = function.at("function");
+    Victim victim(name);
+    const uint64_t address = load_bias_of(victim.pid()) + function.at("address").get<uint64_t>();
+    Tracer tracer = Tracer::attach(victim.pid(), entries_of(name + "!" + called));
+    Uprobe probe(victim.pid(), address);
+    NEED_UPROBE(probe);
+    EXPECT_EQ(victim.run(kRounds), expected) << called;
+    const uint64_t calls = victim.counts().at(called);
+    EXPECT_EQ(probe.hits(), calls) << called;
+    probe.remove();
+    EXPECT_EQ(tracer.finish().calls()[called], fate == "safe" ? calls : 0) << called;
+  }
+  EXPECT_NE(fates["safe"], 0U);
+  EXPECT_NE(fates["hides-probe"], 0U);
+}
+
 // --- a profiler ----------------------------------------------------------------------------------
 
 // Samples stacks by the processor's clock into a ring, as `perf record -g` does.
