@@ -405,9 +405,11 @@ void Assembler::add_way(Label to) {
     known.high[r] = std::max(known.high[r], intervals_[r].high);
 }
 
+// A label behind the last jump is reached by another way, and the code behind it from there.
 bool Assembler::falls_through() const {
   const auto here = static_cast<uint32_t>(code_.size());
-  return jumps_.empty() || jumps_.back().position != here || jumps_.back().condition >= 0;
+  return jumps_.size() == jumps_before_label_ || jumps_.back().position != here ||
+         jumps_.back().condition >= 0;
 }
 
 bool Assembler::expectations_hold() const {
@@ -448,6 +450,7 @@ void Assembler::bind(Label label) {
   site.jumps_before = static_cast<uint32_t>(jumps_.size());
   site.weight = weight_;
   site.bound = true;
+  jumps_before_label_ = jumps_.size();
   intervals_ = {};
   for (uint32_t& count : writes_)
     ++count;

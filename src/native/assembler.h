@@ -170,6 +170,7 @@ class Assembler {
 
   std::vector<uint8_t> code_;
   std::vector<JumpSite> jumps_;
+  size_t jumps_before_label_ = 0;  // Of the last label that was bound.
   std::vector<LabelSite> labels_;
   std::vector<CallFixup> calls_;  // Offsets in code_.
   std::array<Interval, 16> intervals_ = {};

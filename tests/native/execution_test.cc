@@ -233,6 +233,35 @@ TEST(NativeLoops, LabelsOfOnePlaceDeclareWhatHoldsForBoth) {
   EXPECT_EQ(on->run(before), before);
 }
 
+// What has no effect is left out; the loop is reached behind it, with a %r2 of which nothing is known.
+TEST(NativeLoops, AreReachedThroughBlocksWithoutCode) {
+  const auto on = machine();
+  const isa::Program program = storing_result(assembled(R"(
+      ldxdw %r0, [%r1]
+      ldxdw %r2, [%r1+8]
+      add %r2, %r0
+      jgt %r0, 5, empty
+      ja next
+  empty:
+      mov %r6, 0
+  next:
+      mov %r7, 0
+  loop:
+      jgt %r0, 700, end
+      ldxw %r3, [%r2]
+      add %r0, %r3
+      add %r0, 1
+      jlt %r0, 600, loop
+  end:
+      exit)"));
+  ASSERT_EQ(prepare(*on, program), "");
+  RegisterFile before = marked_registers();
+  before[7] = 9;
+  before[6] = 2048 - 9;
+  EXPECT_EQ(on->run(before), before);
+  EXPECT_EQ(word_at(on->window(), kResultOffset), 600U);
+}
+
 TEST(NativeAccessors, KeepTheRegistersOfTheProgram) {
   const auto on = machine();
   const isa::Program program = storing_result(assembled(R"(

@@ -4,12 +4,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
+#include "abi/calling.h"
 #include "abi/context.h"
 #include "base/assert.h"
 #include "native/code.h"
+#include "native/print.h"
 #include "verify/verified_code.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -62,6 +65,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       .facts = facts,
       .time_is_readable = true,
       .branch_guards = environment.branch_guards};
-  CLEW_ASSERT(verify::check(bytes, policy).has_value());
+  const auto checked = verify::check(bytes, policy);
+  if (!checked) std::fputs((checked.error().message + "\n" + native::print(*code)).c_str(), stderr);
+  CLEW_ASSERT(checked.has_value());
   return 0;
 }
