@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // disarm: probes of a session that goes on with its others. A layer without a body that is wanted
-// leaves its site as it would with its session. In one that other probes need, the body is jumped
-// over:
+// leaves its site as it would with its session, unless a thread does not leave it. Where it stays,
+// or other probes need it, the body is jumped over:
 //
 //     mov r13d, fuel   →   jmp end ; nop
 //
@@ -26,8 +26,8 @@ constexpr uint8_t kNop = 0x90;
 
 // What is to be done, found before the stop.
 struct Leave {
-  std::set<uint32_t> layers;                  // Of the journal.
-  std::vector<const InstalledBody*> skipped;  // In layers that stay.
+  std::set<uint32_t> layers;           // Of the journal.
+  std::vector<InstalledBody*> bodies;  // Those that end, also in these: they may have to stay.
 };
 
 Leave find_leave(Attachment::State& state, std::span<const uint64_t> bodies) {
@@ -35,21 +35,19 @@ Leave find_leave(Attachment::State& state, std::span<const uint64_t> bodies) {
   std::set<uint64_t> changed;
   for (const uint64_t address : bodies) {
     const auto next = state.bodies.upper_bound(address);
-    if (next == state.bodies.begin()) continue;
-    const auto layer = std::prev(next);
-    for (InstalledBody& body : layer->second)
-      body.is_disarmed |= body.address == address;
-    changed.insert(layer->first);
+    if (next != state.bodies.begin()) changed.insert(std::prev(next)->first);
   }
+  const auto ends = [&](const InstalledBody& body) {
+    return body.is_disarmed ||
+           std::find(bodies.begin(), bodies.end(), body.address) != bodies.end();
+  };
   for (const uint64_t address : changed) {
     const auto layer = state.journal->layer_at(address);
     if (!layer) continue;
-    const std::vector<InstalledBody>& of_layer = state.bodies.at(address);
-    const bool is_empty = std::all_of(of_layer.begin(), of_layer.end(),
-                                      [](const InstalledBody& body) { return body.is_disarmed; });
-    if (is_empty) leave.layers.insert(*layer);
-    for (const InstalledBody& body : of_layer) {
-      if (!is_empty && body.is_disarmed) leave.skipped.push_back(&body);
+    std::vector<InstalledBody>& of_layer = state.bodies.at(address);
+    if (std::all_of(of_layer.begin(), of_layer.end(), ends)) leave.layers.insert(*layer);
+    for (InstalledBody& body : of_layer) {
+      if (ends(body)) leave.bodies.push_back(&body);
     }
   }
   return leave;
@@ -84,8 +82,10 @@ Expected<DetachReport> Attachment::disarm(std::span<const uint64_t> bodies) {
   std::vector<StoppedTarget> children = stop_children(*state_);
   StoppedTarget target = CLEW_TRY(stop_target(state_->pid, state_->options.stop_timeout));
   target.use_gadgets(state_->gadgets);
-  for (const InstalledBody* body : leave.skipped)
+  for (InstalledBody* body : leave.bodies) {
     jump_over(*state_, *body);
+    body->is_disarmed = true;
+  }
   for (StoppedTarget& child : children)
     (void)removal.run(child);
   const DetachReport report = CLEW_TRY(removal.run(target));

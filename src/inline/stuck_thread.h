@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that sleep in the kernel where no signal reaches them (state D): they wait for a disk or a
-// server that does not answer, or in vfork(2) for their child. To ask such a thread to stop holds up
-// all the others of its process until it has woken.
+// Threads that sleep in the kernel where no signal reaches them (state D): they wait for a disk or
+// a server that does not answer, or in vfork(2) for their child. To ask such a thread to stop holds
+// up all the others of its process until it has woken.
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a translation: decode, analyse, allocate, lower, assemble. Analysis and allocation
-// depend on each other (a context argument is live only while its register is not allocated), so
-// they are repeated until the set of written argument registers stops growing.
+// The steps of a translation: decode, unroll, analyse, allocate, lower, assemble. Analysis and
+// allocation depend on each other (a context argument is live only while its register is not
+// allocated), so they are repeated until the set of written argument registers stops growing.
 #include <limits>
 
 #include <fmt/format.h>
@@ -16,6 +16,7 @@
 #include "native/layout.h"
 #include "native/lowering.h"
 #include "native/operation.h"
+#include "native/unroll.h"
 
 namespace clew::native {
 namespace {
@@ -112,7 +113,8 @@ Code lower(std::span<const Operation> operations, const Prepared& prepared,
 Expected<Code> translate(const isa::Program& program, const Environment& environment,
                          std::span<const uint64_t> site_constants) {
   CLEW_TRY(check(environment));
-  const std::vector<Operation> operations = CLEW_TRY(decode(program, environment, site_constants));
+  const std::vector<Operation> operations =
+      unroll(CLEW_TRY(decode(program, environment, site_constants)));
   const Prepared prepared = CLEW_TRY(prepare(operations, environment));
   Code code = lower(operations, prepared, environment, prepared.clobbers);
   // Fused operations write fewer registers than they were given. The stub saves what is written.

@@ -265,8 +265,9 @@ TEST(Translate, LoopsChargeFuelAndCountItsEnd) {
       jne %r2, 0, again
       mov %r0, 0
       exit)"),
-            "mov r13d, 0x186A0\nsub r13d, 0x4\njs 0x1D\ncmp qword ptr gs:[W+400], 0x0\njnz 0x6\n"
-            "jmp 0x27\nadd qword ptr gs:[W+030], 0x1\n");
+            "mov r13d, 0x186A0\nsub r13d, 0x6\njs 0x29\ncmp qword ptr gs:[W+400], 0x0\njz 0x27\n"
+            "cmp qword ptr gs:[W+400], 0x0\njnz 0x6\njmp 0x33\n"
+            "add qword ptr gs:[W+030], 0x1\n");
 }
 
 TEST(Translate, OnlyWrittenRegistersAreClobbered) {

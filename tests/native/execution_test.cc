@@ -208,8 +208,8 @@ TEST(NativeLoops, EndWithTheirFuelAndAreCounted) {
     EXPECT_EQ(on->run(before), before);
     EXPECT_EQ(word_at(on->window(), offsetof(abi::RegionHeader, missed_fuel)), hit);
   }
-  // Four instructions a turn: sub, js, add, jmp.
-  EXPECT_EQ(word_at(on->window(), 0x400), 3 * 250U);
+  // Five instructions for two turns: sub, js, add, add, jmp.
+  EXPECT_EQ(word_at(on->window(), 0x400), 3 * 2 * 200U);
 }
 
 // What is between the labels has no effect: both are one place, where each way in must have what is
@@ -233,7 +233,8 @@ TEST(NativeLoops, LabelsOfOnePlaceDeclareWhatHoldsForBoth) {
   EXPECT_EQ(on->run(before), before);
 }
 
-// What has no effect is left out; the loop is reached behind it, with a %r2 of which nothing is known.
+// What has no effect is left out; the loop is reached behind it, with a %r2 of which nothing is
+// known.
 TEST(NativeLoops, AreReachedThroughBlocksWithoutCode) {
   const auto on = machine();
   const isa::Program program = storing_result(assembled(R"(

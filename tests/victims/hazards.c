@@ -145,11 +145,13 @@ static void run_on_small_stacks(uint64_t count) {
   munmap(stack, 4 * kPage);
 }
 
-const struct VictimCommand victim_commands[] = {
-    {"receive", receivers_start}, {"small_stacks", run_on_small_stacks},
-    {"wake", receivers_wake},     {"spin", spin_start},
-    {"calm", spin_stop},          {"vfork_that_waits", vfork_that_waits},
-    {0}};
+const struct VictimCommand victim_commands[] = {{"receive", receivers_start},
+                                                {"small_stacks", run_on_small_stacks},
+                                                {"wake", receivers_wake},
+                                                {"spin", spin_start},
+                                                {"calm", spin_stop},
+                                                {"vfork_that_waits", vfork_that_waits},
+                                                {0}};
 
 uint64_t victim_run(uint64_t rounds) {
   uint64_t digest = 0;
