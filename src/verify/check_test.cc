@@ -1,110 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each rule of check.cc has bodies that break only it, next to a harmless twin; then the hostile
-// machine code of the safety notes.
-#include <cstring>
-#include <vector>
-
+// machine code of the safety notes. The rules on values have check_facts_test.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "abi/calling.h"
-#include "verify/instruction.h"
-#include "verify/verified_code.h"
+#include "verify/check_testing.h"
 
 namespace clew::verify {
 namespace {
 
-using Bytes = std::vector<uint8_t>;
 using testing::HasSubstr;
-
-constexpr uint32_t kSlot = 0x1000'0000;
-constexpr uint32_t kWindow = 0x1000'1000;
-constexpr uint32_t kGeneration = 0x1000'0F00;
-constexpr uint64_t kAddress = 0x5555'0000'0000;
-constexpr uint64_t kEntry = kAddress + 0x10'0000;  // Of the only accessor.
-constexpr uint32_t kLog2 = 12;
-
-Bytes operator+(Bytes a, const Bytes& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-Bytes word32(uint32_t value) {
-  Bytes out(4);
-  std::memcpy(out.data(), &value, 4);
-  return out;
-}
-
-// A policy that lets everything be written that is not rsp.
-Policy policy() {
-  static constexpr Callee kCallees[] = {{kEntry, abi::RegisterSet(0x0001)}};  // Changes rax.
-  return {.address = kAddress,
-          .window_address = kWindow,
-          .window_size_log2 = kLog2,
-          .slot_address = kSlot,
-          .generation_address = kGeneration,
-          .stack_readable_bytes = 64,
-          .stack_mapped_bytes = 64,
-          .clobbers = abi::RegisterSet(0xFFEF),
-          .callees = kCallees,
-          .fuel_max = 1000,
-          .time_is_readable = true};
-}
-
-// Why `bytes` are refused; empty when they are not.
-std::string verdict(const Bytes& bytes, const Policy& with = policy()) {
-  const auto result = check(bytes, with);
-  return result ? "" : result.error().message;
-}
-
-#define EXPECT_RULE(rule, ...) EXPECT_THAT(verdict(__VA_ARGS__), HasSubstr(rule ": "))
-#define EXPECT_FINE(...) EXPECT_EQ(verdict(__VA_ARGS__), "")
-
-// mov eax, gs:[displacement]
-Bytes load_window(uint32_t displacement) {
-  return Bytes{0x65, 0x8B, 0x04, 0x25} + word32(displacement);
-}
-// mov gs:[displacement], eax
-Bytes store_window(uint32_t displacement) {
-  return Bytes{0x65, 0x89, 0x04, 0x25} + word32(displacement);
-}
-// mov gs:[rcx + displacement], rax
-Bytes store_indexed(uint32_t displacement) {
-  return Bytes{0x65, 0x48, 0x89, 0x81} + word32(displacement);
-}
-// mov gs:[rcx*scale + displacement], rax
-Bytes store_scaled(uint8_t scale_log2, uint32_t displacement) {
-  const auto sib = static_cast<uint8_t>(scale_log2 << 6 | 1 << 3 | 5);
-  return Bytes{0x65, 0x48, 0x89, 0x04, sib} + word32(displacement);
-}
-// and ecx, mask
-Bytes mask_ecx(uint32_t mask) {
-  return Bytes{0x81, 0xE1} + word32(mask);
-}
-// call target
-Bytes call(uint64_t at, uint64_t target) {
-  return Bytes{0xE8} + word32(static_cast<uint32_t>(target - (at + 5)));
-}
-// mov r13d, fuel
-Bytes set_fuel(uint32_t fuel) {
-  return Bytes{0x41, 0xBD} + word32(fuel);
-}
-// sub r13d, cost
-Bytes charge(uint32_t cost) {
-  return Bytes{0x41, 0x81, 0xED} + word32(cost);
-}
-Bytes jump_short(uint8_t opcode, int distance) {
-  return {opcode, static_cast<uint8_t>(distance)};
-}
-const Bytes kMaskEcx = {0x81, 0xE1, 0xFF, 0x0F, 0, 0};  // and ecx, 0xFFF
-constexpr uint8_t kJz = 0x74;
-constexpr uint8_t kJs = 0x78;
-constexpr uint8_t kJns = 0x79;
-
-// mov r13d, 100 ; head: sub r13d, cost ; js out ; jz head ; out:   The loop weighs 3.
-Bytes loop(uint32_t cost) {
-  return set_fuel(100) + charge(cost) + jump_short(kJs, 2) + jump_short(kJz, -11);
-}
 
 TEST(Verify, AcceptsAnEmptyBodyAndACounter) {
   EXPECT_FINE({});
@@ -396,60 +302,6 @@ TEST(Verify, RefusesGlobalsOutOfReach) {
   EXPECT_THAT(verdict({}, with), HasSubstr("policy"));
 }
 
-TEST(VerifyR7, FactsFollowTheValue) {
-  const Bytes store = store_indexed(kWindow);
-  EXPECT_FINE(Bytes{0xB9} + word32(0x1000) + store);           // mov ecx, imm
-  EXPECT_FINE(Bytes{0x0F, 0xB6, 0xC9} + store);                // movzx ecx, cl
-  EXPECT_FINE(Bytes{0x48, 0xC1, 0xE9, 52} + store);            // shr rcx, 52
-  EXPECT_FINE(kMaskEcx + Bytes{0x48, 0x83, 0xC1, 8} + store);  // add rcx, 8
-  EXPECT_FINE(kMaskEcx + Bytes{0x48, 0x83, 0xC1, 8} + Bytes{0x48, 0x83, 0xE9, 8} + store);
-  EXPECT_FINE(Bytes{0x83, 0xE1, 15} + Bytes{0x48, 0x6B, 0xC9, 24} + store);  // imul rcx, rcx, 24
-  EXPECT_FINE(Bytes{0x83, 0xE1, 15} + Bytes{0x48, 0xC1, 0xE1, 3} + store);   // shl rcx, 3
-  EXPECT_FINE(kMaskEcx + Bytes{0x48, 0x89, 0xCA} +                           // mov rdx, rcx
-              Bytes{0x65, 0x48, 0x89, 0x82} + word32(kWindow));
-}
-
-TEST(VerifyR7, FactsEndWhereTheValueIsUnknown) {
-  const Bytes store = store_indexed(kWindow);
-  EXPECT_RULE("R6", mask_ecx(0xFFFF'FFFF) + store);                                // and ecx, -1
-  EXPECT_RULE("R6", Bytes{0x48, 0x81, 0xE1} + word32(0xFFFF'F000) + store);        // and rcx, -4096
-  EXPECT_RULE("R6", kMaskEcx + Bytes{0x48, 0x81, 0xC1} + word32(0x2000) + store);  // mask, add, use
-  EXPECT_RULE("R6", kMaskEcx + Bytes{0x48, 0x83, 0xE9, 1} + store);  // may be negative
-  EXPECT_RULE("R6", kMaskEcx + Bytes{0x83, 0xE9, 1} + store);
-  EXPECT_RULE("R6", kMaskEcx + Bytes{0x48, 0xF7, 0xD9} + store);           // neg rcx
-  EXPECT_RULE("R6", kMaskEcx + Bytes{0x48, 0x0F, 0xC9} + store);           // bswap rcx
-  EXPECT_RULE("R6", kMaskEcx + Bytes{0x48, 0xC1, 0xC1, 8} + store);        // rol rcx, 8
-  EXPECT_RULE("R6", kMaskEcx + Bytes{0x48, 0xC1, 0xE1, 60} + store);       // shl rcx, 60
-  EXPECT_RULE("R6", kMaskEcx + Bytes{0x48, 0x6B, 0xC9, 0xFF} + store);     // imul rcx, rcx, -1
-  EXPECT_RULE("R6", kMaskEcx + Bytes{0x48, 0x0F, 0xAF, 0xC8} + store);     // imul rcx, rax
-  EXPECT_RULE("R6", kMaskEcx + Bytes{0x48, 0x0F, 0x44, 0xC8} + store);     // cmovz rcx, rax
-  EXPECT_RULE("R6", kMaskEcx + Bytes{0x48, 0x0F, 0xBD, 0xC8} + store);     // bsr rcx, rax
-  EXPECT_RULE("R6", kMaskEcx + Bytes{0x48, 0x8B, 0x4C, 0x24, 0} + store);  // load
-  EXPECT_RULE("R6", kMaskEcx + Bytes{0x48, 0x8D, 0x4C, 0x24, 0} + store);  // lea rcx, [rsp]
-  EXPECT_RULE("R6", kMaskEcx + Bytes{0xF0, 0x65, 0x48, 0x0F, 0xC1, 0x0C, 0x25} + word32(kWindow) +
-                        store);  // lock xadd
-  EXPECT_RULE("R6", kMaskEcx + Bytes{0x65, 0x48, 0x87, 0x0C, 0x25} + word32(kWindow) + store);
-}
-
-TEST(VerifyR7, RaxIsUnknownAfterACallAndACompareExchange) {
-  const Bytes mask_eax = Bytes{0x25} + word32(0xFFF);
-  const Bytes mask = Bytes{0x81, 0xE0} + word32(0xFFF);
-  const Bytes store = Bytes{0x65, 0x48, 0x89, 0x88} + word32(kWindow);
-  EXPECT_RULE("R2", mask_eax);  // The short form is not listed.
-  EXPECT_FINE(mask + store);
-  EXPECT_RULE("R6", mask + call(kAddress + 6, kEntry) + store);
-  const Bytes exchange = Bytes{0xF0, 0x65, 0x48, 0x0F, 0xB1, 0x0C, 0x25} + word32(kWindow);
-  EXPECT_RULE("R6", mask + exchange + store);
-}
-
-TEST(VerifyR8, NothingIsKnownAtALabel) {
-  const Bytes store = store_indexed(kWindow);
-  EXPECT_FINE(kMaskEcx + jump_short(kJz, 10) + Bytes{0x31, 0xC0} + store);
-  EXPECT_RULE("R6", kMaskEcx + jump_short(kJz, 0) + store);  // Even if all edges know it.
-  EXPECT_RULE("R6", jump_short(kJz, 6) + kMaskEcx + store);  // Mask jumped over.
-  EXPECT_FINE(jump_short(kJz, 6) + kMaskEcx + kMaskEcx + store);
-}
-
 TEST(VerifyR9, RspIsNoOperand) {
   EXPECT_RULE("R9", Bytes{0x48, 0x83, 0xEC, 8});                             // sub rsp, 8
   EXPECT_RULE("R9", Bytes{0x48, 0x89, 0xE0});                                // mov rax, rsp
@@ -502,99 +354,6 @@ TEST(VerifyR10, R13IsFreeInBodiesWithoutLoops) {
   EXPECT_FINE(Bytes{0x4D, 0x31, 0xED} + jump_short(kJz, 0));
 }
 
-// cmp rcx, limit (64 bits)
-Bytes compare_rcx(uint32_t limit) {
-  return Bytes{0x48, 0x81, 0xF9} + word32(limit);
-}
-constexpr uint8_t kJa = 0x77;
-constexpr uint8_t kJae = 0x73;
-constexpr uint8_t kJb = 0x72;
-
-TEST(VerifyR7, AComparisonBoundsWhatIsBehindItsBranch) {
-  Policy guards = policy();
-  guards.branch_guards = true;
-  const Bytes store = store_indexed(kWindow);
-  const auto over_store = [&](uint8_t jump) {
-    return jump_short(jump, static_cast<int>(store.size()));
-  };
-  EXPECT_FINE(compare_rcx(0xFFF) + over_store(kJa) + store, guards);
-  EXPECT_FINE(compare_rcx(0x1000) + over_store(kJae) + store, guards);
-  EXPECT_RULE("R6",
-              compare_rcx(0xFFF) + over_store(kJa) + store);  // Not without the policy's word.
-  EXPECT_RULE("R6", compare_rcx(0xFFF) + over_store(kJb) + store, guards);
-  EXPECT_RULE("R6", compare_rcx(0xFFF) + over_store(kJz) + store, guards);
-  EXPECT_RULE("R6", compare_rcx(0x7FFF'FFFF) + over_store(kJa) + store, guards);
-  EXPECT_RULE("R6", compare_rcx(0xFFFF'FFFF) + over_store(kJa) + store, guards);  // Signed: -1.
-  // 32 bits of rcx say nothing of the others.
-  EXPECT_RULE("R6", Bytes{0x81, 0xF9} + word32(0xFFF) + over_store(kJa) + store, guards);
-  // Another register.
-  EXPECT_RULE("R6", Bytes{0x48, 0x81, 0xFA} + word32(0xFFF) + over_store(kJa) + store, guards);
-  // Something between the comparison and the branch, even if it leaves flags and rcx alone.
-  EXPECT_RULE("R6", compare_rcx(0xFFF) + Bytes{0x89, 0xC8} + over_store(kJa) + store, guards);
-  // A label between them: a jump goes over the comparison.
-  EXPECT_RULE("R6", jump_short(kJz, 7) + compare_rcx(0xFFF) + over_store(kJa) + store, guards);
-  // Where the branch is taken nothing is known.
-  EXPECT_RULE("R6", compare_rcx(0xFFF) + jump_short(kJa, 0) + store, guards);
-  // Written after the comparison.
-  EXPECT_RULE("R6",
-              compare_rcx(0xFFF) + jump_short(kJa, static_cast<int>(store.size()) + 3) +
-                  Bytes{0x48, 0xFF - 0x76, 0xC1} + store,
-              guards);  // mov rcx, rax
-}
-
-TEST(VerifyR8, DeclaredFactsHoldOnEveryWay) {
-  // mov ecx, 8 ; jz label ; mov ecx, 16 ; label: mov gs:[rcx + window], rax
-  const auto ways = [](uint32_t first, uint32_t second) {
-    return Bytes{0xB9} + word32(first) + jump_short(kJz, 5) + Bytes{0xB9} + word32(second) +
-           store_indexed(kWindow);
-  };
-  constexpr uint32_t kLabel = 12;
-  const auto declaring = [](const std::vector<DeclaredFact>& facts) {
-    Policy with = policy();
-    with.facts = facts;
-    return with;
-  };
-  const std::vector<DeclaredFact> sixteen = {{kLabel, abi::Register::Rcx, 16}};
-  EXPECT_RULE("R6", ways(8, 16));
-  EXPECT_FINE(ways(8, 16), declaring(sixteen));
-  EXPECT_RULE("R8", ways(17, 16), declaring(sixteen));
-  EXPECT_RULE("R8", ways(8, 17), declaring(sixteen));
-  // Of another register, at another place, or for nothing.
-  const std::vector<DeclaredFact> other = {{kLabel, abi::Register::Rdx, 16}};
-  EXPECT_RULE("R8", ways(8, 16), declaring(other));
-  const std::vector<DeclaredFact> elsewhere = {{kLabel + 1, abi::Register::Rcx, 16}};
-  EXPECT_RULE("R6", ways(8, 16), declaring(elsewhere));
-  const std::vector<DeclaredFact> too_high = {{kLabel, abi::Register::Rcx, 0xFFFF'FFFF}};
-  EXPECT_RULE("R6", ways(8, 16), declaring(too_high));
-  // At the beginning nothing holds that is only declared.
-  const Bytes at_once = store_indexed(kWindow) + jump_short(kJz, 0);
-  const std::vector<DeclaredFact> begin = {{0, abi::Register::Rcx, 16}};
-  EXPECT_RULE("R6", at_once, declaring(begin));
-  const std::vector<DeclaredFact> unsorted = {{kLabel, abi::Register::Rcx, 16},
-                                              {0, abi::Register::Rcx, 16}};
-  EXPECT_THAT(verdict(ways(8, 16), declaring(unsorted)), HasSubstr("policy"));
-}
-
-// A fact at a loop's head may rest on itself, but must be true at first and stay so.
-TEST(VerifyR8, DeclaredFactsHoldInEachTurn) {
-  const auto turns = [](uint32_t begin, const Bytes& change) {
-    const Bytes body = store_indexed(kWindow) + change;
-    const auto back = -static_cast<int>(7 + 2 + body.size() + 2);
-    return set_fuel(100) + Bytes{0xB9} + word32(begin) + charge(10) +
-           jump_short(kJs, static_cast<int>(body.size()) + 2) + body + jump_short(kJz, back);
-  };
-  constexpr uint32_t kHead = 11;
-  const std::vector<DeclaredFact> facts = {{kHead, abi::Register::Rcx, 0xFF8}};
-  Policy with = policy();
-  with.facts = facts;
-  const Bytes masks = Bytes{0x48, 0x83, 0xC1, 8} + Bytes{0x81, 0xE1} + word32(0xFF8);
-  EXPECT_FINE(turns(0, {}), with);
-  EXPECT_FINE(turns(0, masks), with);
-  EXPECT_RULE("R6", turns(0, masks));
-  EXPECT_RULE("R8", turns(0x1000, masks), with);
-  EXPECT_RULE("R8", turns(0, Bytes{0x48, 0x83, 0xC1, 8}), with);  // add rcx, 8
-}
-
 TEST(VerifyR12, CallsReachExactEntries) {
   EXPECT_FINE(call(kAddress, kEntry));
   EXPECT_RULE("R12", call(kAddress, kEntry + 3));
@@ -603,37 +362,6 @@ TEST(VerifyR12, CallsReachExactEntries) {
   Policy none = policy();
   none.callees = {};
   EXPECT_RULE("R12", call(kAddress, kEntry), none);
-}
-
-// Changes rax, rbx, r10, r11 and r12.
-constexpr Callee kChanging[] = {{kEntry, abi::RegisterSet(0x1C09)}};
-
-// mov gs:[r + displacement], rax, of rbx, r10, r11 and r12, behind a mask of r and a call.
-TEST(VerifyR7, NothingIsKnownOfWhatACallMayChange) {
-  Policy changing = policy();
-  changing.callees = kChanging;
-  const std::pair<Bytes, Bytes> kOf[] = {
-      {Bytes{0x81, 0xE3} + word32(0xFF8), Bytes{0x65, 0x48, 0x89, 0x83} + word32(kWindow)},
-      {Bytes{0x41, 0x81, 0xE2} + word32(0xFF8), Bytes{0x65, 0x49, 0x89, 0x82} + word32(kWindow)},
-      {Bytes{0x41, 0x81, 0xE3} + word32(0xFF8), Bytes{0x65, 0x49, 0x89, 0x83} + word32(kWindow)},
-      {Bytes{0x41, 0x81, 0xE4} + word32(0xFF8),
-       Bytes{0x65, 0x49, 0x89, 0x84, 0x24} + word32(kWindow)}};
-  for (const auto& [mask, store] : kOf) {
-    const Bytes code = mask + call(kAddress + mask.size(), kEntry) + store;
-    EXPECT_FINE(code);
-    EXPECT_RULE("R6", code, changing);
-  }
-}
-
-TEST(VerifyR15, ACallNeedsWhatItMayChangeToBeSaved) {
-  for (const auto left_out : {abi::Register::Rbx, abi::Register::R11, abi::Register::R12}) {
-    Policy with = policy();
-    with.clobbers =
-        abi::RegisterSet(static_cast<uint16_t>(0xFFEF & ~(1U << static_cast<unsigned>(left_out))));
-    EXPECT_FINE(call(kAddress, kEntry), with);
-    with.callees = kChanging;
-    EXPECT_RULE("R15", call(kAddress, kEntry), with);
-  }
 }
 
 TEST(VerifyR13, LockedOperandsAreAligned) {
