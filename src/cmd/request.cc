@@ -89,14 +89,16 @@ class Words {
 
 void declare_request(CLI::App& app, RequestArguments& arguments) {
   app.add_option("query", arguments.query, "the query, or a file that holds it")->required();
-  app.add_option("-p,--pid", arguments.pids, "trace these processes")->delimiter(',');
-  app.add_option("-n,--name", arguments.names, "trace all processes with this name (pattern)");
+  // One value each time: the query may stand behind any of them.
+  const auto repeated = [&](const char* name, auto& values, const char* what) {
+    return app.add_option(name, values, what)->allow_extra_args(false);
+  };
+  repeated("-p,--pid", arguments.pids, "trace these processes")->delimiter(',');
+  repeated("-n,--name", arguments.names, "trace all processes with this name (pattern)");
   app.add_option("-c,--command", arguments.command, "start this command and trace it");
-  app.add_option("--vocabulary", arguments.vocabularies,
-                 "more files or directories of tracepoints");
-  app.add_option(
-      "--ext", arguments.extensions,
-      "functions in C that the query may call: FILE.c, FILE.o, or a name of the library");
+  repeated("--vocabulary", arguments.vocabularies, "more files or directories of tracepoints");
+  repeated("--ext", arguments.extensions,
+           "functions in C that the query may call: FILE.c, FILE.o, or a name of the library");
   app.add_flag("--no-branch-guards", arguments.no_branch_guards,
                "mask the addresses of extensions, also where a comparison is faster");
   app.add_option("--fuel", arguments.fuel,
