@@ -48,7 +48,7 @@ uint64_t copy_next(abi::Reading& reading, uint64_t size) {
 }
 
 void zero(uint64_t from, uint64_t to) {
-  for (; from != to; ++from)
+  for (; from < to; ++from)
     *reinterpret_cast<uint8_t*>(from) = 0;
 }
 
@@ -66,7 +66,8 @@ uint64_t read_on(abi::Reading& reading);
 
 [[gnu::noinline]] uint64_t find_end(abi::Reading& reading, uint64_t copied) {
   const uint64_t wanted = reading.to_size;
-  for (uint64_t i = 0; i != copied; ++i) {
+  // A probe on another fiber may have used the Reading meanwhile: it ends where it says in any case.
+  for (uint64_t i = 0; i != copied && reading.to < reading.end; ++i) {
     if (*reinterpret_cast<uint8_t*>(reading.to) == 0) return end_string(reading);
     ++reading.to;
     ++reading.from;
