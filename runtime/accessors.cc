@@ -66,7 +66,7 @@ uint64_t read_on(abi::Reading& reading);
 
 [[gnu::noinline]] uint64_t find_end(abi::Reading& reading, uint64_t copied) {
   const uint64_t wanted = reading.to_size;
-  // A probe on another fiber may have used the Reading meanwhile: it ends where it says in any case.
+  // A probe on another fiber may have used the Reading meanwhile: the walk ends in its destination.
   for (uint64_t i = 0; i != copied && reading.to < reading.end; ++i) {
     if (*reinterpret_cast<uint8_t*>(reading.to) == 0) return end_string(reading);
     ++reading.to;
