@@ -10,6 +10,7 @@
 
 #include <sys/mman.h>
 
+#include "inline/near_text.h"
 #include "inline/relocate.h"
 #include "inline/windows.h"
 
@@ -17,16 +18,15 @@ namespace clew::inline_ {
 
 class ProbedText {
  public:
-  // Of code within 2 GiB of `near`. Makes the pages of `text` writable for good.
+  // Makes the pages of `text` writable for good.
   explicit ProbedText(std::span<const uint8_t> text) {
     const uint64_t first = reinterpret_cast<uint64_t>(text.data()) & ~(kPage - 1);
     const uint64_t end = reinterpret_cast<uint64_t>(text.data() + text.size());
-    void* const near = reinterpret_cast<void*>(first + (uint64_t{64} << 20));
     constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS;
     constexpr int kAll = PROT_READ | PROT_WRITE | PROT_EXEC;
     words_ = static_cast<uint32_t*>(
         mmap(nullptr, kPage, PROT_READ | PROT_WRITE, kFlags | MAP_32BIT, -1, 0));
-    copies_ = static_cast<uint8_t*>(mmap(near, kCodeSize, kAll, kFlags, -1, 0));
+    copies_ = static_cast<uint8_t*>(map_near(first, kCodeSize));
     ready_ = words_ != MAP_FAILED && copies_ != MAP_FAILED &&
              mprotect(reinterpret_cast<void*>(first), end - first, kAll) == 0;
   }

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "inline/decode.h"
+#include "inline/near_text.h"
 #include "inline/relocate.h"
 #include "inline/text_cases.h"
 #include "inline/windows.h"
@@ -46,10 +47,7 @@ class Points : public testing::Test {
     constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS;
     words_ = static_cast<uint32_t*>(
         mmap(nullptr, kPage, PROT_READ | PROT_WRITE, kFlags | MAP_32BIT, -1, 0));
-    // Near this program's text, as an arena would be.
-    void* near = reinterpret_cast<void*>((at(points_case) & ~(kPage - 1)) + (uint64_t{64} << 20));
-    code_ =
-        static_cast<uint8_t*>(mmap(near, kPage, PROT_READ | PROT_WRITE | PROT_EXEC, kFlags, -1, 0));
+    code_ = static_cast<uint8_t*>(map_near(text_page(), kPage));
     ASSERT_NE(words_, MAP_FAILED);
     ASSERT_NE(code_, MAP_FAILED);
   }
@@ -66,6 +64,7 @@ class Points : public testing::Test {
     }
     return {};
   }
+  static uint64_t text_page() { return at(points_case) & ~(kPage - 1); }
   uint64_t address_of_word(unsigned word) { return reinterpret_cast<uint64_t>(words_ + word); }
 
   uint32_t* words_ = nullptr;
@@ -111,6 +110,14 @@ TEST_F(Points, PatchesLeadToTheCopyAndKnowTheOriginal) {
   EXPECT_EQ(patch.replacement[0], 0xe9);
   const auto distance = signed_field(patch.replacement, 1, 4);
   EXPECT_EQ(patch.address + 5 + static_cast<uint64_t>(distance), destination);
+}
+
+TEST_F(Points, FindRoomInReachWhereOthersAreAlready) {
+  void* const second = map_near(text_page(), kPage);
+  ASSERT_NE(second, MAP_FAILED);
+  EXPECT_NE(second, code_);
+  EXPECT_LE(reinterpret_cast<uint64_t>(second) - text_page(), uint64_t{1} << 30);
+  munmap(second, kPage);
 }
 
 TEST_F(Points, AnArenaOutOfReachIsAnError) {
