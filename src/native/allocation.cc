@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One x86 register per BPF register for the whole body: query programs use few, so live ranges
-// need not be split.
+// need not be split. BPF registers that are never needed at the same time share one, as each takes
+// a word of the traced program's stack, and two instructions of each hit.
 #include "native/allocation.h"
 
 #include <algorithm>
@@ -11,86 +12,109 @@
 namespace clew::native {
 namespace {
 
-// What instructions with fixed registers take.
-struct Needs {
-  bool call = false;
-  bool rax = false;
-  bool rcx = false;
-  bool rdx = false;
+using abi::RegisterSet;
+
+RegisterSet set_of(std::initializer_list<Register> registers) {
+  RegisterSet set;
+  for (const Register r : registers)
+    set.add(r);
+  return set;
+}
+
+void join(RegisterSet& set, RegisterSet more) {
+  set = RegisterSet(static_cast<uint16_t>(set.bits() | more.bits()));
+}
+
+constexpr uint32_t bit(uint32_t bpf_register) {
+  return 1U << bpf_register;
+}
+
+// What stands in the way of an assignment.
+struct Demands {
+  uint32_t used = 0;       // BPF registers that live in x86 registers.
+  uint32_t arguments = 0;  // Those that stand where calls take and give them.
+  RegisterSet touched;     // What operations write besides their results.
   bool loops = false;
-  uint16_t used = 0;  // BPF registers that live in x86 registers.
+  // Of each BPF register: those that hold something when it is written, and what operations touch
+  // while it holds something.
+  std::array<uint32_t, kBpfRegisters> conflicts = {};
+  std::array<RegisterSet, kBpfRegisters> avoided = {};
 };
 
-void add_call(const Operation& op, Needs& needs) {
-  switch (op.accessor) {
-    case abi::Accessor::Time:
-      needs.rax = true;
-      needs.rdx = true;
-      return;
-    case abi::Accessor::Cpu:
-      needs.rax = true;
-      needs.rcx = true;
-      needs.rdx = true;
-      return;
-    case abi::Accessor::BitLength:
-      return;
-    case abi::Accessor::DivideUnsigned:
-    case abi::Accessor::ModuloUnsigned:
-    case abi::Accessor::DivideSigned:
-    case abi::Accessor::ModuloSigned:
-    case abi::Accessor::TryRead:
-    case abi::Accessor::TryReadString:
-    case abi::Accessor::TableFind:
-    case abi::Accessor::RecordPut:
-    case abi::Accessor::RecordTake:
-    case abi::Accessor::RecordDrop:
-    case abi::Accessor::RecordTakeLeft:
-      break;
+RegisterSet touched_by_call(abi::Accessor accessor) {
+  using R = Register;
+  if (accessor == abi::Accessor::BitLength) return {};
+  if (accessor == abi::Accessor::Time) return set_of({R::Rax, R::Rdx});
+  if (accessor == abi::Accessor::Cpu) return set_of({R::Rax, R::Rcx, R::Rdx});
+  RegisterSet set = abi::changed_by(static_cast<uint32_t>(accessor));
+  for (uint32_t r = 1; r < abi::kCallRegisters.size(); ++r) {
+    if ((argument_registers(accessor) & bit(r)) != 0) set.add(abi::kCallRegisters[r]);
   }
-  needs.call = true;
-  needs.used = static_cast<uint16_t>(needs.used | argument_registers(op.accessor));
+  return set;
 }
 
-void add_atomic(const Operation& op, Needs& needs) {
-  needs.used = static_cast<uint16_t>(needs.used | 1U << op.source);
-  const bool pair = op.atomic == isa::Atomic::FetchOr || op.atomic == isa::Atomic::FetchAnd ||
-                    op.atomic == isa::Atomic::FetchXor;
-  if (pair) needs.rcx = true;
-  if (op.atomic == isa::Atomic::CompareExchange) {
-    needs.rax = true;
-    needs.used = static_cast<uint16_t>(needs.used | 1U);
-  }
+RegisterSet touched_by_atomic(isa::Atomic atomic) {
+  const bool pair = atomic == isa::Atomic::FetchOr || atomic == isa::Atomic::FetchAnd ||
+                    atomic == isa::Atomic::FetchXor;
+  if (pair) return set_of({kSecondScratch});
+  return atomic == isa::Atomic::CompareExchange ? set_of({Register::Rax}) : RegisterSet{};
 }
 
-void add_operation(const Operation& op, const Facts& facts, Needs& needs) {
-  uint32_t used = needs.used | register_reads(op, facts);
-  if (const auto written = result_register(op)) used |= 1U << *written;
-  needs.used = static_cast<uint16_t>(used);
-  if (op.kind == OperationKind::Call) return add_call(op, needs);
-  if (op.kind == OperationKind::Atomic) return add_atomic(op, needs);
+// The registers that a translated operation writes besides that of its result and r10.
+RegisterSet touched_by(const Operation& op, const Facts& facts) {
+  if (op.kind == OperationKind::Call) return touched_by_call(op.accessor);
+  if (op.kind == OperationKind::Atomic) return touched_by_atomic(op.atomic);
+  if (divides_by_call(op, facts)) {
+    return set_of({abi::kCallRegisters[0], abi::kCallRegisters[1], abi::kCallRegisters[2],
+                   kSecondScratch, kThirdScratch});
+  }
   const bool known = result_register(op) && !facts.result.is_register();
   const bool count_unknown = op.has_source && !facts.values[op.source].is_constant();
-  if (op.is_shift() && !known && count_unknown) needs.rcx = true;
-  if (divides_by_call(op, facts)) {
-    needs.call = true;
-    needs.rax = true;
-    needs.rcx = true;
-    needs.rdx = true;
-    needs.used = static_cast<uint16_t>(needs.used | 0b111U);
+  return op.is_shift() && !known && count_unknown ? set_of({Register::Rcx}) : RegisterSet{};
+}
+
+// The BPF registers that have to be where calls want them.
+uint32_t call_registers(const Operation& op, const Facts& facts) {
+  if (divides_by_call(op, facts)) return 0b111;
+  if (op.kind == OperationKind::Atomic) return op.atomic == isa::Atomic::CompareExchange ? 1 : 0;
+  if (op.kind != OperationKind::Call || op.accessor == abi::Accessor::BitLength) return 0;
+  return is_inline(op.accessor) ? 1 : 1U | argument_registers(op.accessor);
+}
+
+// The BPF registers whose x86 registers it writes: its result's, and those that it brings a
+// constant to.
+uint32_t written_by(const Operation& op) {
+  const auto result = result_register(op);
+  const uint32_t written = result ? bit(*result) : 0;
+  return op.kind == OperationKind::Atomic ? written | bit(op.source) : written;
+}
+
+void add_operation(const Operation& op, const Facts& facts, Demands& demands) {
+  const uint32_t written = written_by(op);
+  const uint32_t around = facts.live_after | register_reads(op, facts) | written;
+  const uint32_t fixed = call_registers(op, facts);
+  const RegisterSet touched = touched_by(op, facts);
+  demands.used |= around | fixed;
+  demands.arguments |= fixed;
+  join(demands.touched, touched);
+  for (uint32_t r = 0; r < kBpfRegisters; ++r) {
+    if ((around & bit(r)) == 0) continue;
+    join(demands.avoided[r], touched);
+    demands.conflicts[r] |= (written & bit(r)) != 0 ? around : written;
   }
 }
 
-Needs find_needs(std::span<const Operation> operations, std::span<const Facts> facts) {
-  Needs needs;
+Demands find_demands(std::span<const Operation> operations, std::span<const Facts> facts) {
+  Demands demands;
   for (size_t i = 0; i < operations.size(); ++i) {
-    needs.loops = needs.loops || facts[i].is_loop_head;
-    if (facts[i].needed) add_operation(operations[i], facts[i], needs);
+    demands.loops = demands.loops || facts[i].is_loop_head;
+    if (facts[i].needed) add_operation(operations[i], facts[i], demands);
   }
-  return needs;
+  return demands;
 }
 
-// Candidates in the order in which they are taken.
-std::vector<Register> candidates(const Environment& environment, const Needs& needs) {
+// Candidates in the order in which they are taken: what the body writes anyway comes first.
+std::vector<Register> candidates(const Environment& environment, const Demands& demands) {
   using R = Register;
   std::vector<R> order = {R::R11, R::Rbx, R::Rbp, R::R12, R::R14, R::R15, R::R13};
   if (environment.point == PointKind::Exit) {
@@ -104,15 +128,32 @@ std::vector<Register> candidates(const Environment& environment, const Needs& ne
   };
   // What the D accessors find in a register is the program's, or saved where they know.
   if (environment.is_d) drop(R::Rbp);
-  if (needs.loops) drop(abi::kFuelRegister);
-  if (needs.rcx) drop(R::Rcx);
-  if (needs.rdx) drop(R::Rdx);
+  if (demands.loops) drop(abi::kFuelRegister);
+  std::stable_partition(order.begin(), order.end(), [&](R r) { return demands.touched.has(r); });
   return order;
 }
 
-void fix(Allocation& allocation, uint32_t bpf_register, Register r, std::vector<Register>& order) {
-  allocation.registers[bpf_register] = r;
-  order.erase(std::remove(order.begin(), order.end(), r), order.end());
+// The BPF registers that are in `in` already.
+uint32_t occupants(const Allocation& allocation, Register in) {
+  uint32_t found = 0;
+  for (uint32_t r = 0; r < kBpfRegisters; ++r) {
+    if (allocation.registers[r] == in) found |= bit(r);
+  }
+  return found;
+}
+
+// One that others have already, or nobody, where neither they nor an operation are in the way.
+std::optional<Register> choose(uint32_t bpf_register, std::span<const Register> order,
+                               const Demands& demands, const Allocation& allocation) {
+  std::optional<Register> fresh;
+  for (const Register in : order) {
+    const uint32_t others = occupants(allocation, in);
+    if (demands.avoided[bpf_register].has(in)) continue;
+    if ((others & demands.conflicts[bpf_register]) != 0) continue;
+    if (others != 0 || demands.touched.has(in)) return in;
+    if (!fresh) fresh = in;
+  }
+  return fresh;
 }
 
 }  // namespace
@@ -128,29 +169,26 @@ bool divides_by_call(const Operation& op, const Facts& facts) {
 
 Expected<Allocation> allocate(std::span<const Operation> operations, std::span<const Facts> facts,
                               const Environment& environment) {
-  const Needs needs = find_needs(operations, facts);
-  std::vector<Register> order = candidates(environment, needs);
+  const Demands demands = find_demands(operations, facts);
+  const std::vector<Register> order = candidates(environment, demands);
   Allocation allocation;
-  allocation.has_loops = needs.loops;
-  if (needs.call || needs.rax) fix(allocation, 0, Register::Rax, order);
-  for (uint32_t r = 1; needs.call && r < abi::kCallRegisters.size(); ++r) {
-    fix(allocation, r, abi::kCallRegisters[r], order);
-  }
-  size_t next = 0;
-  for (uint32_t r = 0; r < kBpfRegisters; ++r) {
-    if ((needs.used >> r & 1U) == 0 || allocation.registers[r]) continue;
-    if (next == order.size()) return fail(ErrorCode::Limit, "the program needs too many registers");
-    allocation.registers[r] = order[next++];
+  allocation.has_loops = demands.loops;
+  for (uint32_t r = 0; r < abi::kCallRegisters.size(); ++r) {
+    if ((demands.arguments & bit(r)) != 0) allocation.registers[r] = abi::kCallRegisters[r];
   }
   for (uint32_t r = 0; r < kBpfRegisters; ++r) {
-    const std::optional<Register> in = allocation.registers[r];
-    if ((needs.used >> r & 1U) != 0 && in) allocation.clobbers.add(*in);
+    if ((demands.used & bit(r)) == 0 || allocation.registers[r]) continue;
+    allocation.registers[r] = choose(r, order, demands, allocation);
+    if (!allocation.registers[r]) {
+      return fail(ErrorCode::Limit, "the program needs too many registers");
+    }
+  }
+  allocation.clobbers = demands.touched;
+  for (const std::optional<Register>& in : allocation.registers) {
+    if (in) allocation.clobbers.add(*in);
   }
   allocation.clobbers.add(kScratch);
-  if (needs.rax || needs.call) allocation.clobbers.add(Register::Rax);
-  if (needs.rcx) allocation.clobbers.add(Register::Rcx);
-  if (needs.rdx) allocation.clobbers.add(Register::Rdx);
-  if (needs.loops) allocation.clobbers.add(abi::kFuelRegister);
+  if (demands.loops) allocation.clobbers.add(abi::kFuelRegister);
   return allocation;
 }
 

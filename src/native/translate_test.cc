@@ -168,7 +168,7 @@ TEST(Translate, AnArgumentWhoseRegisterIsTakenComesFromItsSavedCopy) {
     stxdw [%r2], %r0
     mov %r0, 0
     exit)"),
-            "rdtsc\nshl rdx, 0x20\nor rax, rdx\nmov r11, [rsp+0x8]\nsub rax, r11\n"
+            "rdtsc\nshl rdx, 0x20\nor rax, rdx\nmov rdx, [rsp]\nsub rax, rdx\n"
             "mov gs:[W+400], rax\n");
 }
 
@@ -277,6 +277,41 @@ TEST(Translate, OnlyWrittenRegistersAreClobbered) {
   ASSERT_TRUE(count.has_value());
   EXPECT_EQ(abi::saved_count(count->clobbers), 1U);  // r10 only.
   EXPECT_FALSE(count->guarded);
+}
+
+// r8 is dead when r9 is written; r7 is needed as long as either; r6 is the context.
+TEST(Translate, RegistersThatAreNotNeededTogetherShareOne) {
+  const std::string text = R"(
+      mov %r6, %r1
+      ldxdw %r7, [%r6+64]
+      ldxb %r8, [%r6+64]
+      add %r7, %r8
+      ldxh %r9, [%r6+64]
+      add %r7, %r9
+      lddw window %r2, 0x400
+      stxdw [%r2], %r7
+      mov %r0, 0
+      exit)";
+  const auto code = translated(text);
+  ASSERT_TRUE(code.has_value());
+  EXPECT_EQ(abi::saved_count(code->clobbers), 3U) << code_of(text);
+}
+
+// What is needed behind a call is in none of the registers that it takes and changes.
+TEST(Translate, RegistersThatCallsChangeHoldNothingAcrossThem) {
+  const auto code = code_of(R"(
+      mov %r6, %r1
+      ldxb %r7, [%r6+64]
+      mov %r1, 5
+      call record_take
+      add %r0, %r7
+      lddw window %r2, 0x400
+      stxdw [%r2], %r0
+      mov %r0, 0
+      exit)");
+  EXPECT_EQ(code,
+            "lea rbx, [rsp+0x20]\nmovzx ebx, bl\nmov r11d, 0x5\ncall record_take\n"
+            "add rax, rbx\nmov gs:[W+400], rax\n");
 }
 
 TEST(Translate, StoresAndCallsAreGuarded) {
