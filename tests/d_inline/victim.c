@@ -197,8 +197,10 @@ static void run_heirs(long count) {
 
 static long (*plug)(long);
 
+static void* library;
+
 static void load(const char* path) {
-  void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   *(void**)&plug = library != NULL ? dlsym(library, "plug") : NULL;
 }
 
@@ -228,6 +230,7 @@ int main(void) {
     if (strcmp(word, "spin") == 0) start_spinning(a);
     char path[200] = "";
     if (sscanf(line, "load %199s", path) == 1) load(path);
+    if (strcmp(word, "unload") == 0) dlclose(library);
     if (strcmp(word, "plug") == 0) repeat(plug, a);
     if (strcmp(word, "naps") == 0) repeat(nap, a);
     if (strcmp(word, "heirs") == 0) run_heirs(a);

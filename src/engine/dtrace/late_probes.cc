@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "engine/dtrace/uprobe_places.h"
 
@@ -57,6 +58,27 @@ LateProbes::LateProbes(const CompiledScript& compiled, kernel::Catalogue& catalo
   }
   for (const kernel::DEnabling& enabling : compiled.enablings)
     enabled_.insert(enabling.probe.id);
+  remember_inline(compiled);
+}
+
+void LateProbes::remember_inline(const CompiledScript& compiled) {
+  for (const uint32_t index : inline_probes_.enablings()) {
+    const kernel::Probe& probe = compiled.enablings[index].probe;
+    struct stat file = {};
+    if (stat(probe.path.c_str(), &file) != 0) continue;
+    inline_files_.emplace(static_cast<pid_t>(probe.pid), file.st_ino);
+  }
+}
+
+// A file that has been closed meanwhile took its inline probes along; a second copy of it never had
+// any.
+void LateProbes::tell_loaded_again(const kernel::ProcessNotice& notice) {
+  const target::Mapping& mapping = notice.mapping;
+  if (inline_files_.erase({notice.pid, mapping.inode}) == 0) return;
+  console_.message(
+      fmt::format("warning: process {} has loaded {} again: its probes, which were inline, are "
+                  "missing there (-x useruprobes)",
+                  notice.pid, mapping.path));
 }
 
 void LateProbes::follow(const query::d::ProbeDescription& description, Followed followed) {
@@ -99,6 +121,7 @@ void LateProbes::look() {
     const target::Mapping& mapping = notice.mapping;
     if (mapping.inode == 0) continue;  // Of the kernel: the vdso, and what uprobes bring.
     if (named_.count(notice.pid) != 0) changed.insert(notice.pid);
+    tell_loaded_again(notice);
     if (!has_globs_ || mapping.is_deleted) continue;
     if (!seen_.insert({mapping.device_major, mapping.device_minor, mapping.inode}).second) continue;
     files.push_back({.pid = notice.pid,

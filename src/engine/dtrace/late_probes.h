@@ -52,6 +52,8 @@ class LateProbes {
       std::tuple<uint64_t, uint64_t, pid_t>;  // Device, inode, and a process that is named.
 
   void follow(const query::d::ProbeDescription& description, Followed followed);
+  void remember_inline(const CompiledScript& compiled);
+  void tell_loaded_again(const kernel::ProcessNotice& notice);
   void tell_missing(std::string_view why);
   void look_again();
   void look_at(pid_t pid);
@@ -68,6 +70,7 @@ class LateProbes {
   bool has_globs_ = false;
   std::set<uint32_t> enabled_;  // Ids of probes.
   std::set<File> seen_;
+  std::set<std::pair<pid_t, uint64_t>> inline_files_;  // Inodes of files with inline probes.
   std::optional<kernel::ProcessNotices> notices_;
   bool has_told_ = false;
 };
