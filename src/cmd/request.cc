@@ -105,7 +105,8 @@ void declare_request(CLI::App& app, RequestArguments& arguments) {
                  "instructions that a hit may spend in extensions, 100000 otherwise")
       ->check(CLI::Range(extension::kFuelMin, extension::kFuelMax));
   app.add_flag("--allow-missing", arguments.allow_missing, "go on when a source matches nothing");
-  app.add_flag("-y,--yes", arguments.yes, "trace more than 10000 sites");
+  app.add_flag("-y,--yes", arguments.yes,
+               "trace more than 10000 sites, and where memory may run out");
   app.add_flag("-f,--follow", arguments.follow, "count forked children, too");
 }
 
@@ -172,7 +173,7 @@ Expected<engine::Request> request_of(const RequestArguments& arguments) {
   request.branch_guards = !arguments.no_branch_guards;
   request.extension_fuel = arguments.fuel;
   request.allow_missing = arguments.allow_missing;
-  request.many_sites = arguments.yes;
+  request.is_sure = arguments.yes;
   request.follow_forks = arguments.follow;
   return request;
 }

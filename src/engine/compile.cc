@@ -156,7 +156,7 @@ Expected<void> Compiler::find_sites(const query::Query& query) {
     if (!found) return at_source(query, tracee->sites().source_at_fault, found.error().message);
     count += tracee->sites().sites.size();
   }
-  if (count > kSitesMax && !request_.many_sites) {
+  if (count > kSitesMax && !request_.is_sure) {
     return at_source(query, largest_source(), too_many(count));
   }
   return {};
@@ -209,7 +209,7 @@ Expected<void> Compiler::compile() {
 Expected<void> Compiler::compile_kernel(const query::Query& query) {
   auto sites = find_kernel_sites(query, catalogue_, events_, request_.allow_missing);
   if (!sites) return at_source(query, sites.error().source, sites.error().error.message);
-  if (sites->size() > kSitesMax && !request_.many_sites) {
+  if (sites->size() > kSitesMax && !request_.is_sure) {
     std::map<uint16_t, size_t> counts;
     for (const KernelSite& site : *sites)
       ++counts[site.source];

@@ -15,6 +15,7 @@
 #include "collect/event_merge.h"
 #include "collect/spill.h"
 #include "engine/compile.h"
+#include "engine/memory_need.h"
 #include "engine/recording.h"
 #include "engine/stop_signal.h"
 #include "engine/tracee.h"
@@ -73,6 +74,7 @@ class Session {
     if (kernel_) traced_.push_back(kernel_.get());
   }
 
+  Expected<void> check_room() const;
   Expected<void> arm();
   Expected<void> answer(int stop_descriptor);
   // Keeps the first fault for close().
@@ -135,8 +137,18 @@ class Session {
   size_t next_spilled_ = 0;    // and its first event that is not pushed yet.
 };
 
+Expected<void> Session::check_room() const {
+  std::vector<pid_t> pids;
+  for (const auto& tracee : tracees_)
+    pids.push_back(tracee->pid());
+  const auto room = request_.is_sure ? Expected<void>{} : check_memory(pids, lowered_.layout);
+  if (room) return {};
+  return fail(room.error().code, room.error().message + "; -y traces it all the same");
+}
+
 Expected<void> Session::arm() {
   notices_.progress("attaching");
+  CLEW_TRY(check_room());
   for (const auto& tracee : tracees_) {
     CLEW_TRY(tracee->attach(plan_, lowered_, grouping_, request_.follow_forks));
   }

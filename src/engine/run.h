@@ -31,8 +31,8 @@ struct Request {
   std::optional<uint64_t> for_ns;    // Before what the query says.
   std::optional<uint64_t> every_ns;  // The same.
   bool allow_missing = false;        // A source that matches nothing is a warning.
-  bool many_sites = false;           // More than kSitesMax sites are wanted.
-  bool follow_forks = false;         // Children count, marked with their pids.
+  bool is_sure = false;       // More than kSitesMax sites are wanted, and memory may run out.
+  bool follow_forks = false;  // Children count, marked with their pids.
   // Events are written to this file first, and answered from there as fast as the rows are taken.
   std::string spill_path;
   std::string from_path;  // Only for replay().

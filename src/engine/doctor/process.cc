@@ -151,6 +151,23 @@ void judge_limits(const ProcessView& view, Findings& findings) {
   }
 }
 
+// What a session of the usual kind takes in a thread (abi/region.h), generously.
+constexpr uint64_t kThreadBytes = uint64_t{1} << 20;
+
+void judge_memory(const ProcessView& view, Findings& findings) {
+  const target::MemoryRoom& room = view.memory;
+  const std::string left =
+      fmt::format("{} MiB of {} are left {}", room.left_bytes >> 20, room.limit_bytes >> 20,
+                  room.group.empty() ? std::string("on the machine")
+                                     : fmt::format("in its control group {}", room.group));
+  if (room.left_bytes >= kThreadBytes * std::max<uint64_t>(view.threads, 16)) {
+    return findings.ok("memory", left);
+  }
+  findings.note("memory", {.detail = left,
+                           .refused = "sessions that might take more in all its threads [memory]",
+                           .remedy = "raise the limit, or ask for counts without keys"});
+}
+
 void judge_text(const ProcessView& view, Findings& findings) {
   if (!view.uprobes.empty()) {
     constexpr size_t kShownMax = 4;
@@ -229,6 +246,7 @@ Findings judge(const ProcessView& view, const Machine& machine) {
   judge_seccomp(view, machine, findings);
   judge_namespaces(view, findings);
   judge_limits(view, findings);
+  judge_memory(view, findings);
   judge_text(view, findings);
   judge_later_uprobes(view, findings);
   judge_threads(view, findings);

@@ -14,6 +14,7 @@
 #include "engine/doctor/findings.h"
 #include "engine/doctor/machine.h"
 #include "inline/attachment.h"
+#include "target/memory_room.h"
 #include "target/process.h"
 
 namespace clew::engine::doctor {
@@ -47,6 +48,8 @@ struct ProcessView {
   std::string tracer_name = {};
   Limit address_space = {};
   Limit descriptors = {};
+  uint64_t threads = 0;
+  target::MemoryRoom memory = {};
   std::vector<std::string> uprobes;  // Where they are: file+offset.
   Expected<std::vector<target::ProcessModule>> modules = std::vector<target::ProcessModule>{};
   LaterUprobes later_uprobes = {};

@@ -67,9 +67,10 @@ Limit descriptors_of(pid_t pid) {
   return {.used = open_now ? open_now->size() : 0, .most = limit_of(pid, "Max open files")};
 }
 
-void find_tracer(ProcessView& view) {
+void look_at_threads(ProcessView& view) {
   const auto threads = target::list_threads(view.pid);
   if (!threads) return;
+  view.threads = threads->size();
   for (const pid_t tid : *threads) {
     const auto facts = target::read_facts(tid);
     if (!facts || facts->tracer_pid == 0) continue;
@@ -192,9 +193,10 @@ Expected<ProcessView> read_process_view(pid_t pid, bool may_stop) {
   view.in_our_user_namespace = shares_namespace(pid, "user");
   view.in_our_pid_namespace = shares_namespace(pid, "pid");
   view.in_our_mount_namespace = shares_namespace(pid, "mnt");
-  find_tracer(view);
+  look_at_threads(view);
   view.address_space = address_space_of(pid);
   view.descriptors = descriptors_of(pid);
+  view.memory = target::memory_room(pid);
   view.uprobes = uprobes_of(pid);
   view.modules = target::read_modules(pid);
   view.later_uprobes = later_uprobes_of(pid);

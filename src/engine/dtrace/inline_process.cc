@@ -17,6 +17,7 @@
 
 #include "base/error_text.h"
 #include "engine/dtrace/inline_clock.h"
+#include "engine/memory_need.h"
 #include "engine/session_memory.h"
 #include "target/process.h"
 
@@ -146,6 +147,7 @@ Expected<std::unique_ptr<InlineProcess>> InlineProcess::open(pid_t pid, const ke
   CLEW_TRY(check_identity(pid));
   inline_::OpenOptions options;
   options.region = region_layout(cells.room());
+  CLEW_TRY(check_memory(std::span(&pid, 1), options.region));
   auto process = std::make_unique<InlineProcess>(
       pid, CLEW_TRY(inline_::Attachment::open(pid, options)), std::move(cells));
   CLEW_TRY(check_arena(*process->attachment_.arena().header));
