@@ -289,6 +289,28 @@ TEST(FormsWithFewerRights, ThatRunWithTheRightsOfTheirFileAreRefusedToTheirUser)
   EXPECT_EQ(traced.counted.at("hard_work"), kRounds);
 }
 
+// The kernel gives a command no rights of its file while somebody traces it who has them not.
+TEST(FormsWithFewerRights, ThatTheirUserStartsToBeTracedGetNoRightsOfTheirFile) {
+  if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: needs root to become somebody else";
+  const TemporaryFolder folder;
+  const std::string copy = folder.file("hardened");
+  fs::copy_file(victim_path("hardened"), copy);
+  constexpr mode_t kSetUserId = 04755;
+  ASSERT_EQ(chmod(copy.c_str(), kSetUserId), 0);
+  Child tracer({.arguments = {CLEW_COMMAND, "run", "-c", copy,
+                              "from e in entry(\"hardened!hard_work\") select calls = count()"},
+                .folder = "/",
+                .as_nobody = true});
+  tracer.write_line("users 0");
+  tracer.write_line("run " + std::to_string(kRounds));
+  tracer.close_input();
+  const Child::End end = tracer.wait_for_end();
+  EXPECT_EQ(end.status, 0) << end.error;
+  EXPECT_THAT(end.output, Not(HasSubstr("effective 0")));
+  EXPECT_THAT(end.output, HasSubstr("errors 0"));
+  EXPECT_THAT(end.output, HasSubstr(std::to_string(kRounds)));
+}
+
 TEST(FormsWithFewerRights, ThatMayOnlyReadAndWriteAreRefused) {
   Victim victim("hardened");
   ASSERT_EQ(victim.ask("deny_calls 0").at("denied"), 1U);
