@@ -58,6 +58,61 @@ func recovered(x uint64) (value uint64) {
 	return panicOdd(x)
 }
 
+type node struct {
+	pad    [3]uint64
+	weight uint64
+}
+
+// A load of nil here is at the first instruction, and next to the return.
+//
+//go:noinline
+func (n *node) own() uint64 {
+	return n.weight
+}
+
+// Here it is between a frame's making and its end.
+//
+//go:noinline
+func (n *node) sum(x uint64) uint64 {
+	x += leaf(x)
+	return x ^ n.weight
+}
+
+// Behind writes, at the end of a function without a frame.
+//
+//go:noinline
+func (n *node) set(x *uint64, y uint64) uint64 {
+	*x = y
+	return y + n.weight
+}
+
+//go:noinline
+func fromNil(n *node, which, x uint64) (value uint64) {
+	defer func() {
+		if recover() != nil {
+			value = x + 7
+		}
+	}()
+	switch which % 3 {
+	case 0:
+		return n.own()
+	case 1:
+		return n.sum(x)
+	}
+	return n.set(&x, x+5)
+}
+
+func weights(round uint64) (sum uint64) {
+	n := &node{weight: round}
+	if round%2 == 0 {
+		n = nil
+	}
+	for which := uint64(0); which < 3; which++ {
+		sum = sum*31 + fromNil(n, which, round)
+	}
+	return sum
+}
+
 func run(rounds uint64) (digest uint64) {
 	const goroutines = 8
 	results := make([]uint64, goroutines)
@@ -67,7 +122,7 @@ func run(rounds uint64) (digest uint64) {
 		go func(i int) {
 			defer group.Done()
 			for round := uint64(0); round < rounds; round++ {
-				results[i] = results[i]*31 + deep(100, round+uint64(i)) + recovered(round)
+				results[i] = results[i]*31 + deep(100, round+uint64(i)) + recovered(round) + weights(round)
 				runtime.Gosched()
 			}
 		}(i)
