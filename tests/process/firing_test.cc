@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What clauses do in a process, from their text on.
-#include <atomic>
 #include <cstring>
 #include <ctime>
 #include <map>
 #include <random>
-#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "d_machine.h"
-#include "kernel/bpf.h"
+#include "firing_testing.h"
 
 namespace clew::process {
 namespace {
@@ -38,76 +35,6 @@ uint64_t cpu_time_ns() {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
-
-RegisterFile with(uint32_t which, uint64_t value) {
-  RegisterFile registers = {};
-  registers[which] = value;
-  return registers;
-}
-
-class ProcessFiring : public testing::Test {
- protected:
-  void SetUp() override {
-    const auto array = kernel::create_array("trial", 8);
-    if (!array) GTEST_SKIP() << "NOT TESTED: " << array.error().message;
-  }
-  void load(std::string_view text, uint64_t aggregation_bytes = 1U << 20) {
-    machine_.reset();
-    auto script = DScript::compile(text);
-    ASSERT_TRUE(script) << script.error().message;
-    script_ = std::move(*script);
-    kernel::DPrograms programs = script_.programs();
-    programs.aggregation_bytes = aggregation_bytes;
-    auto machine = DMachine::make(std::move(programs));
-    ASSERT_TRUE(machine) << machine.error().message;
-    machine_ = std::move(*machine);
-  }
-  InstalledFiring install(const FiringSite& site, const std::vector<uint32_t>& clauses) {
-    auto firing = machine_->install(site, clauses);
-    EXPECT_TRUE(firing) << firing.error().message;
-    return firing ? *firing : InstalledFiring{};
-  }
-  // All clauses at one site, fired once.
-  void run(std::string_view text, const RegisterFile& registers = {},
-           FiringPoint point = FiringPoint::Entry) {
-    load(text);
-    if (machine_ == nullptr) return;
-    const InstalledFiring firing = install({.point = point}, script_.clauses);
-    if (firing.stub_address == 0) return;
-    machine_->fire(firing, registers);
-    records_ = machine_->read_records();
-  }
-  // The value of field `index` of the only data record.
-  uint64_t field(uint32_t index) {
-    if (records_.size() != 1) {
-      ADD_FAILURE() << records_.size() << " records";
-      return 0;
-    }
-    const auto& actions = script_.generated.records[records_[0].header.clause].actions;
-    std::vector<query::d::RecordField> fields;
-    for (const auto& action : actions)
-      fields.insert(fields.end(), action.fields.begin(), action.fields.end());
-    uint64_t value = 0;
-    const query::d::RecordField& f = fields.at(index);
-    std::memcpy(&value, records_[0].bytes.data() + f.offset_bytes, std::min(8U, f.size_bytes));
-    return value;
-  }
-  std::string text_field(uint32_t index) {
-    if (records_.size() != 1) return "no record";
-    const auto& actions = script_.generated.records[records_[0].header.clause].actions;
-    std::vector<query::d::RecordField> fields;
-    for (const auto& action : actions)
-      fields.insert(fields.end(), action.fields.begin(), action.fields.end());
-    const query::d::RecordField& f = fields.at(index);
-    const auto* const begin =
-        reinterpret_cast<const char*>(records_[0].bytes.data() + f.offset_bytes);
-    return {begin, strnlen(begin, f.size_bytes)};
-  }
-
-  DScript script_;
-  std::unique_ptr<DMachine> machine_;
-  std::vector<kernel::Record> records_;
-};
 
 TEST_F(ProcessFiring, CountsAndLeavesEveryRegister) {
   load("a:b:c:entry { @ = count(); }");
@@ -504,114 +431,6 @@ TEST_F(ProcessFiring, StaticProbesHaveTheirOperands) {
   EXPECT_EQ(field(5), static_cast<uint64_t>(-7));
   EXPECT_EQ(field(6), 0U);
   EXPECT_EQ(field(7), 0U);
-}
-
-TEST_F(ProcessFiring, AFullRingIsCountedByCpu) {
-  load("a:b:c:entry { tracemem(copyin(arg0, 4000), 4000); }");
-  if (machine_ == nullptr) return;
-  static const std::vector<uint8_t> kBytes(4096, 7);
-  const InstalledFiring firing = install({}, script_.clauses);
-  for (int i = 0; i < 100; ++i)
-    machine_->fire(firing, with(kRdi, reinterpret_cast<uint64_t>(kBytes.data())));
-  const auto records = machine_->read_records();
-  uint64_t lost = 0;
-  for (const uint64_t one : machine_->shared().losses.principal)
-    lost += one;
-  EXPECT_GT(lost, 0U);
-  EXPECT_EQ(records.size() + lost, 100U);
-  for (const auto& record : records)
-    EXPECT_EQ(record.bytes.at(record.bytes.size() - 1), 7U);
-}
-
-// Few CPUs and keys for many threads: they meet in the same entries and buckets.
-TEST_F(ProcessFiring, ThreadsLoseNothingThatIsNotCounted) {
-  load(
-      "int total; a:b:c:entry { self->n = arg0; @c[arg0] = count(); @s = sum(self->n); @all ="
-      " count(); self->n = 0; @m[arg0 % 3, \"text\"] = max(arg0); }");
-  if (machine_ == nullptr) return;
-  constexpr uint64_t kThreads = 6;
-  constexpr uint64_t kTurns = 20'000;
-  constexpr uint64_t kKeys = 10;
-  const InstalledFiring firing = install({}, script_.clauses);
-  std::vector<std::thread> threads;
-  for (uint64_t t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&] {
-      EXPECT_TRUE(machine_->claim().has_value());
-      for (uint64_t i = 0; i < kTurns; ++i)
-        machine_->fire(firing, with(kRdi, i % kKeys));
-      DMachine::leave();
-    });
-  }
-  for (std::thread& one : threads)
-    one.join();
-  uint64_t lost = 0;
-  for (const uint64_t one : machine_->shared().losses.aggregation)
-    lost += one;
-  const uint64_t dropped = machine_->shared().losses.dynamic;  // Such a clause ends there.
-  const auto only = [&](uint32_t i) { return machine_->aggregate(i).at(0).cells.at(0); };
-  uint64_t counted = 0;
-  for (const auto& one : machine_->aggregate(0))
-    counted += one.cells.at(0);
-  EXPECT_EQ(machine_->aggregate(0).size(), kKeys);
-  EXPECT_EQ(machine_->aggregate(3).size(), 3U);
-  EXPECT_LE(lost, 10U);
-  EXPECT_LE(dropped, kThreads * kTurns / 100);
-  EXPECT_GE(counted + lost + dropped, kThreads * kTurns);
-  EXPECT_LE(counted + dropped, kThreads * kTurns);
-  EXPECT_GE(only(2) + lost + dropped, kThreads * kTurns);
-  const bool is_whole = lost + dropped == 0;
-  EXPECT_EQ(is_whole, only(1) == kThreads * kTurns / kKeys * 45);
-  RecordProperty("dropped", static_cast<int>(dropped));
-  RecordProperty("lost", static_cast<int>(lost));
-}
-
-// Entries are taken out and given to other keys while threads count in them.
-TEST_F(ProcessFiring, WhatTheCollectorTakesMeanwhileIsExactByKey) {
-  load("a:b:c:entry { @c[arg0] = count(); }", 1U << 14);
-  if (machine_ == nullptr) return;
-  constexpr uint64_t kThreads = 4;
-  constexpr uint64_t kTurns = 50'000;
-  constexpr uint64_t kKeys = 4096;
-  const InstalledFiring firing = install({}, script_.clauses);
-  std::atomic<uint64_t> running = kThreads;
-  std::vector<std::thread> threads;
-  for (uint64_t t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&] {
-      EXPECT_TRUE(machine_->claim().has_value());
-      for (uint64_t i = 0; i < kTurns; ++i)
-        machine_->fire(firing, with(kRdi, (i * 7919) % kKeys));
-      DMachine::leave();
-      --running;
-    });
-  }
-  std::map<uint64_t, uint64_t> counts;
-  const auto collect = [&] {
-    for (const auto& one : machine_->take(0)) {
-      uint64_t key = 0;
-      std::memcpy(&key, one.key.data(), 8);
-      counts[key] += one.cells.at(0);
-    }
-  };
-  while (running != 0)
-    collect();
-  for (std::thread& one : threads)
-    one.join();
-  collect();
-  uint64_t lost = 0;
-  for (const uint64_t one : machine_->shared().losses.aggregation)
-    lost += one;
-  std::map<uint64_t, uint64_t> truth;
-  for (uint64_t i = 0; i < kTurns; ++i)
-    truth[(i * 7919) % kKeys] += kThreads;
-  uint64_t wrong = 0;
-  for (const auto& [key, count] : truth)
-    wrong += counts[key] > count ? 1 : 0;
-  uint64_t all = 0;
-  for (const auto& [key, count] : counts)
-    all += count;
-  EXPECT_EQ(wrong, 0U);
-  EXPECT_EQ(all + lost, kThreads * kTurns);
-  EXPECT_EQ(counts.size(), kKeys);
 }
 
 TEST_F(ProcessFiring, NothingRunsBeforeTracingBegins) {
