@@ -139,6 +139,7 @@ class Session {
 
 Expected<void> Session::check_room() const {
   std::vector<pid_t> pids;
+  pids.reserve(tracees_.size());
   for (const auto& tracee : tracees_)
     pids.push_back(tracee->pid());
   const auto room = request_.is_sure ? Expected<void>{} : check_memory(pids, lowered_.layout);
