@@ -2,14 +2,14 @@
 #include "target/end_status.h"
 
 #include <cstdint>
-#include <fstream>
 #include <sstream>
 #include <string>
 
-#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "target/proc_file.h"
 
 namespace clew::target {
 namespace {
@@ -37,12 +37,11 @@ std::optional<int> status_of_reaped(int pid_descriptor) {
 // proc(5), /proc/PID/stat: the state is field 3, the status field 52; 0 to those who may not know.
 std::optional<int> status_of_zombie(pid_t pid) {
   constexpr int kFieldsBetween = 48;
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  std::getline(file, line);
-  const size_t name_end = line.rfind(')');
+  const auto stat = read_proc_file(pid, "stat");
+  // The name may have anything in it, newlines, too.
+  const size_t name_end = stat ? stat->rfind(')') : std::string::npos;
   if (name_end == std::string::npos) return std::nullopt;
-  std::istringstream fields(line.substr(name_end + 1));
+  std::istringstream fields(stat->substr(name_end + 1));
   char state = 0;
   fields >> state;
   std::string skipped;

@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -17,8 +18,9 @@ namespace {
 // A child that waits to be killed, or ends with a status of its own.
 class Mortal {
  public:
-  explicit Mortal(int exit_status) : pid_(fork()) {
+  explicit Mortal(int exit_status, const char* name = "mortal") : pid_(fork()) {
     if (pid_ == 0) {
+      prctl(PR_SET_NAME, name);
       if (exit_status >= 0) _exit(exit_status);
       for (;;)
         pause();
@@ -84,6 +86,15 @@ TEST(TheEndOfAProcess, TellsItsOwnStatus) {
     if (reaped) {
       EXPECT_EQ(*reaped, expected << 8);
     }
+  }
+}
+
+TEST(TheEndOfAProcess, IsToldWhateverItsName) {
+  for (const char* const name : {"a\nb", "a) R\nb", "a) b"}) {
+    const Mortal mortal(3, name);
+    mortal.wait_until_dead();
+    EXPECT_EQ(mortal.status(), 3 << 8) << name;
+    mortal.reap();
   }
 }
 
