@@ -162,13 +162,19 @@ GoingOn going_on(std::span<const SeccompFilter> filters, const user_regs_struct&
   return by_restart_call ? GoingOn::FromItsBegin : GoingOn::ByKernel;
 }
 
-void mend_interrupted_call(const InterruptedThread& thread, user_regs_struct& registers) {
+bool is_to_restart(const user_regs_struct& registers) {
   const auto result = static_cast<int64_t>(registers.rax);
-  if (static_cast<int64_t>(registers.orig_rax) < 0) return;
-  if (result == kRestartSys || result == kRestartNoIntr || result == kRestartNoHand ||
-      result == kRestartBlock) {
+  return static_cast<int64_t>(registers.orig_rax) >= 0 &&
+         (result == kRestartSys || result == kRestartNoIntr || result == kRestartNoHand ||
+          result == kRestartBlock);
+}
+
+void mend_interrupted_call(const InterruptedThread& thread, user_regs_struct& registers) {
+  const bool has_ended = static_cast<int64_t>(registers.orig_rax) >= 0 &&
+                         static_cast<int64_t>(registers.rax) == -EINTR;
+  if (is_to_restart(registers)) {
     go_on_under_filters(thread.tid, registers);
-  } else if (result == -EINTR && !thread.group_stopped) {
+  } else if (has_ended && !thread.group_stopped) {
     restart_ended_wait(thread, registers);
   }
 }

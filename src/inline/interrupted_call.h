@@ -40,6 +40,9 @@ struct InterruptedThread {
 // Whether the thread has filters of system calls; true also when that cannot be told.
 bool is_filtered(pid_t tid);
 
+// Does the kernel mean to go on with a call of a thread with these registers?
+bool is_to_restart(const user_regs_struct& registers);
+
 // `registers` are the thread's, and changed with it.
 void mend_interrupted_call(const InterruptedThread& thread, user_regs_struct& registers);
 // The same for a thread whose registers nobody has looked at.

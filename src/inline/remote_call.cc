@@ -76,11 +76,7 @@ struct XstateSoftware {
 // Registers with which an interrupted system call is made again. Those with a time-out, too, with
 // the whole of it: rt_sigreturn makes restart_syscall(2) an EINTR (Linux, restore_sigcontext).
 user_regs_struct after_restart(user_regs_struct registers) {
-  const auto result = static_cast<int64_t>(registers.rax);
-  const bool restarts = static_cast<int64_t>(registers.orig_rax) >= 0 &&
-                        (result == kRestartSys || result == kRestartNoIntr ||
-                         result == kRestartNoHand || result == kRestartBlock);
-  if (!restarts) return registers;
+  if (!is_to_restart(registers)) return registers;
   registers.rax = registers.orig_rax;
   registers.rip -= 2;
   return registers;
@@ -267,7 +263,7 @@ Expected<int> StoppedTarget::wait_call_stop(pid_t tid) {
   for (unsigned i = 0; i < kStopsMax; ++i) {
     if (ptrace(PTRACE_SYSCALL, tid, nullptr, nullptr) != 0) break;
     int status = 0;
-    if (waitpid(tid, &status, __WALL) != tid || !WIFSTOPPED(status)) break;
+    if (!wait_for_stop(tid, status)) break;
     if (WSTOPSIG(status) == kSystemCallStop) return status;
     // SIGSTOP cannot be blocked: it is sent again when the thread has its own state back.
     const bool event = status >> 16 != 0;

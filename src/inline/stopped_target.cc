@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -45,10 +46,10 @@ int64_t trace(int request, pid_t tid, uint64_t data = 0) {
 // The state letter of a thread, 'X' when it is gone.
 char thread_state(pid_t tid) {
   std::ifstream stat(fmt::format("/proc/{0}/task/{0}/stat", tid));
-  std::string line;
-  std::getline(stat, line);
-  const size_t name_end = line.rfind(')');
-  return name_end == std::string::npos || name_end + 2 >= line.size() ? 'X' : line[name_end + 2];
+  // The name may have anything in it, newlines, too.
+  const std::string text{std::istreambuf_iterator<char>(stat), {}};
+  const size_t name_end = text.rfind(')');
+  return name_end == std::string::npos || name_end + 2 >= text.size() ? 'X' : text[name_end + 2];
 }
 
 bool is_dead(char state) {
@@ -130,6 +131,8 @@ Expected<StoppedTarget> StoppedTarget::stop(pid_t pid, std::chrono::milliseconds
   target.filtered_ = facts && facts->seccomp != target::ProcessFacts::Seccomp::Off;
   target.seize_options_ = PTRACE_O_TRACESYSGOOD;
   if (target.filtered_) target.seize_options_ |= PTRACE_O_SUSPEND_SECCOMP;
+  const auto process = target::read_process(pid);
+  target.is_our_child_ = process && process->parent_pid == getpid();
   const std::vector<pid_t> sharers = sharers_of(pid);
   target.stopped_at_ = Clock::now();
   CLEW_TRY(target.stop_threads(patience));
@@ -153,8 +156,13 @@ Expected<void> StoppedTarget::stop_threads(Patience& patience) {
   std::vector<pid_t> waiting;
   for (unsigned pass = 0; pass < kPassesMax; ++pass) {
     const bool found_new = CLEW_TRY(seize_new_threads(waiting));
-    if (!found_new && pass > 0) break;
+    if (!found_new && waiting.empty() && pass > 0) break;
     CLEW_TRY(wait_for(waiting, patience));
+    // Its thread has been given the number of the first one, and is asked to stop already.
+    if (std::exchange(executed_, false)) {
+      std::erase_if(threads_, [&](const StoppedThread& thread) { return thread.tid == pid_; });
+      waiting.push_back(pid_);
+    }
   }
   return {};
 }
@@ -168,6 +176,7 @@ StoppedTarget::StoppedTarget(StoppedTarget&& other) noexcept
       seized_(std::exchange(other.seized_, {})),
       sharers_(std::move(other.sharers_)),
       seize_options_(other.seize_options_),
+      is_our_child_(other.is_our_child_),
       filtered_(other.filtered_),
       gadgets_(other.gadgets_),
       calling_(std::exchange(other.calling_, false)),
@@ -252,21 +261,59 @@ Expected<void> StoppedTarget::wait_for(std::vector<pid_t>& waiting, Patience& pa
     if (Clock::now() < yield_until) {
       sched_yield();
     } else {
+      forget_dead();
       wait_briefly(kPause);
     }
   }
   return {};
 }
 
+// A thread that executes another program ends those that we hold, and waits until we know of it.
+void StoppedTarget::forget_dead() {
+  for (size_t i = threads_.size(); i-- > 0;) {
+    const pid_t tid = threads_[i].tid;
+    if (!is_dead(thread_state(tid))) continue;
+    int status = 0;
+    if (look_at(tid, status) != 0) remove_thread(tid);
+  }
+}
+
+// As waitpid(2), without waiting. The end of a child of ours is left to who started it.
+pid_t StoppedTarget::look_at(pid_t tid, int& status) const {
+  if (!is_our_child_ || tid != pid_) return waitpid(tid, &status, __WALL | WNOHANG);
+  siginfo_t stop{};
+  if (waitid(P_PID, static_cast<id_t>(tid), &stop, WSTOPPED | WNOHANG | __WALL) != 0) return -1;
+  status = W_STOPCODE(stop.si_status);
+  return stop.si_pid;
+}
+
+// Of a thread that runs, as long as it lives. waitpid(2) would not tell of the end of a first
+// thread before we have waited for the others.
+bool StoppedTarget::wait_for_stop(pid_t tid, int& status) const {
+  const Clock::time_point yield_until = Clock::now() + kYieldFor;
+  while (true) {
+    const pid_t waited = look_at(tid, status);
+    if (waited != 0) return waited == tid && WIFSTOPPED(status);
+    if (Clock::now() < yield_until) {
+      sched_yield();
+    } else {
+      if (is_dead(thread_state(tid))) return false;
+      wait_briefly(kPause);
+    }
+  }
+}
+
 // True when there is nothing more to wait for.
 Expected<bool> StoppedTarget::poll_thread(pid_t tid) {
   int status = 0;
-  const pid_t waited = waitpid(tid, &status, __WALL | WNOHANG);
+  const pid_t waited = look_at(tid, status);
   if (waited == 0) {
     // A leader that exited before its other threads never reports; it runs nothing any more.
-    return is_dead(thread_state(tid)) && waitpid(tid, &status, __WALL | WNOHANG) <= 0;
+    return is_dead(thread_state(tid)) && look_at(tid, status) <= 0;
   }
   if (waited < 0 || !WIFSTOPPED(status)) {
+    // Others than the first never end unseen.
+    executed_ = executed_ || (waited < 0 && tid != pid_);
     remove_thread(tid);
     return true;
   }
@@ -333,6 +380,7 @@ Expected<void> StoppedTarget::run_briefly(std::span<const size_t> which,
     if (thread.registers_changed) {
       (void)ptrace(PTRACE_SETREGS, thread.tid, nullptr, &thread.registers);
     }
+    stand_before_restart(thread);
     (void)trace(PTRACE_CONT, thread.tid, signal);
   }
   deliver_signals(waiting, time);
@@ -345,7 +393,19 @@ Expected<void> StoppedTarget::run_briefly(std::span<const size_t> which,
     running.push_back(tid);
   }
   Patience patience(std::chrono::seconds(1));
-  return wait_for(running, patience);
+  CLEW_TRY(wait_for(running, patience));
+  // Those that they have made meanwhile.
+  return stop_threads(patience);
+}
+
+// A thread that has made a call for us stands at the end of that, where the kernel restarts nothing
+// for who goes on. A detach makes it look; so does a request to stop.
+void StoppedTarget::stand_before_restart(const StoppedThread& thread) const {
+  if (thread.pending_signal != 0 || !is_to_restart(thread.registers)) return;
+  (void)trace(PTRACE_INTERRUPT, thread.tid);
+  (void)trace(PTRACE_CONT, thread.tid);
+  int status = 0;
+  (void)wait_for_stop(thread.tid, status);
 }
 
 void StoppedTarget::resume() {
@@ -354,8 +414,8 @@ void StoppedTarget::resume() {
     if (thread.registers_changed) {
       (void)ptrace(PTRACE_SETREGS, thread.tid, nullptr, &thread.registers);
     }
-    (void)trace(PTRACE_DETACH, thread.tid, static_cast<uint64_t>(thread.pending_signal));
-    std::erase(seized_, thread.tid);
+    const auto signal = static_cast<uint64_t>(thread.pending_signal);
+    if (trace(PTRACE_DETACH, thread.tid, signal) == 0) std::erase(seized_, thread.tid);
   }
   threads_.clear();
   let_go_of_stragglers();
@@ -364,23 +424,27 @@ void StoppedTarget::resume() {
 }
 
 // Threads that never stopped: each would when it gets a processor, and then stay so while we live.
+// And those that died while we held them, whose parent is told when we have waited for them.
 void StoppedTarget::let_go_of_stragglers() {
   const Clock::time_point deadline = Clock::now() + kStragglersMax;
-  while (!seized_.empty()) {
-    std::erase_if(seized_, [](pid_t tid) {
-      int status = 0;
-      const pid_t waited = waitpid(tid, &status, __WALL | WNOHANG);
-      if (waited == 0) return is_dead(thread_state(tid));
-      if (waited == tid && WIFSTOPPED(status)) {
-        const bool event = status >> 16 == PTRACE_EVENT_STOP;
-        const int signal = event ? 0 : WSTOPSIG(status);
-        mend_interrupted_call({tid, signal, event && is_stop_signal(WSTOPSIG(status))});
-        (void)trace(PTRACE_DETACH, tid, static_cast<uint64_t>(signal));
-      }
-      return true;
-    });
-    if (seized_.empty() || Clock::now() > deadline) break;
-    wait_briefly(kPause);
+  const auto is_let_go = [this](pid_t tid) {
+    int status = 0;
+    const pid_t waited = look_at(tid, status);
+    if (waited == tid && WIFSTOPPED(status)) {
+      const bool event = status >> 16 == PTRACE_EVENT_STOP;
+      const int signal = event ? 0 : WSTOPSIG(status);
+      mend_interrupted_call({tid, signal, event && is_stop_signal(WSTOPSIG(status))});
+      (void)trace(PTRACE_DETACH, tid, static_cast<uint64_t>(signal));
+    }
+    return waited != 0;
+  };
+  while (!seized_.empty() && Clock::now() < deadline) {
+    const bool all_dead = std::all_of(seized_.begin(), seized_.end(),
+                                      [](pid_t tid) { return is_dead(thread_state(tid)); });
+    const size_t let_go = std::erase_if(seized_, is_let_go);
+    // A first thread that has ended says so when there are no others.
+    if (all_dead && let_go == 0) break;
+    if (!seized_.empty()) wait_briefly(kPause);
   }
   seized_.clear();
 }

@@ -117,6 +117,10 @@ class StoppedTarget {
   Expected<bool> seize_new_threads(std::vector<pid_t>& waiting);
   Expected<void> wait_for(std::vector<pid_t>& waiting, Patience& patience);
   Expected<bool> poll_thread(pid_t tid);
+  void forget_dead();
+  pid_t look_at(pid_t tid, int& status) const;
+  bool wait_for_stop(pid_t tid, int& status) const;
+  void stand_before_restart(const StoppedThread& thread) const;
   [[nodiscard]] Expected<void> explain_refusal(pid_t tid, int error) const;
   [[nodiscard]] bool has_gadgets() const;
   [[nodiscard]] bool is_before_call(const StoppedThread& thread) const;
@@ -135,6 +139,8 @@ class StoppedTarget {
   std::vector<pid_t> seized_;   // Everything we trace, stopped or not.
   std::vector<pid_t> sharers_;  // Processes that run on the same memory.
   uint64_t seize_options_ = 0;
+  bool is_our_child_ = false;
+  bool executed_ = false;  // Another program, by a thread that was not the first.
   bool filtered_ = false;  // By seccomp.
   Gadgets gadgets_;
 

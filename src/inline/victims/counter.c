@@ -7,6 +7,8 @@
 //   threads T N    T threads call work() N times    -> number of calls so far
 //   fork N         a child calls work() N times     -> its exit status
 //   exec           runs itself again
+//   exec_thread    another thread does
+//   name TEXT      calls the first thread so; \n is a newline -> done
 //   sum            -> a checksum of all results
 //   load FILE      loads a library and calls its plugin_work() 10 times -> what its constructor
 //                  counted, plus what it counts now
@@ -27,6 +29,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -94,6 +97,20 @@ static long load(const char* path) {
   for (long i = 0; i < 10; ++i)
     atomic_fetch_add(&sum, plugin_work(i));
   return plugin_calls();
+}
+
+static void* exec_main(void* arguments) {
+  execv("/proc/self/exe", arguments);
+  return NULL;
+}
+
+static void take_name(char* name) {
+  char* const gap = strstr(name, "\\n");
+  if (gap != NULL) {
+    *gap = '\n';
+    memmove(gap + 1, gap + 2, strlen(gap + 2) + 1);
+  }
+  prctl(PR_SET_NAME, name);
 }
 
 static pid_t relative;
@@ -474,6 +491,14 @@ int main(int argc, char** argv) {
       printf("%d\n", end_family());
     } else if (strcmp(word, "exec") == 0) {
       execv("/proc/self/exe", argv);
+    } else if (strcmp(word, "exec_thread") == 0) {
+      pthread_t thread;
+      pthread_create(&thread, NULL, exec_main, argv);
+      pause();
+    } else if (strcmp(word, "name") == 0) {
+      line[strcspn(line, "\n")] = 0;
+      take_name(line + 5);
+      printf("done\n");
     } else if (strcmp(word, "sum") == 0) {
       printf("%ld\n", atomic_load(&sum));
     } else if (strcmp(word, "flags") == 0) {

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that change while they are being stopped, or are held: threads that are born, named
+// like a line of /proc, killed, or that execute another program.
+#include "inline/stopped_target.h"
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "inline/brief_wait.h"
+#include "inline/victim.h"
+
+namespace clew::inline_ {
+namespace {
+
+using testing_::Victim;
+
+const char* const kVictim = CLEW_COUNTER_VICTIM;
+constexpr std::chrono::milliseconds kTimeout{1000};
+
+bool comes_true(const std::function<bool()>& condition) {
+  Patience patience(std::chrono::seconds(5));
+  while (!condition()) {
+    if (patience.is_over()) return false;
+    wait_briefly(std::chrono::microseconds(1000));
+  }
+  return true;
+}
+
+// The call that a thread waits in; -1 when it does not.
+long call_of(pid_t tid) {
+  std::ifstream file("/proc/" + std::to_string(tid) + "/syscall");
+  long number = -1;
+  return file >> number ? number : -1;
+}
+
+// The state letter of a thread, as the line "State:" has it.
+char state_of(pid_t tid) {
+  std::ifstream file("/proc/" + std::to_string(tid) + "/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("State:\t")) return line[sizeof "State:\t" - 1];
+  }
+  return 'X';
+}
+
+// How a child of ours has ended; -1 when nobody says.
+int end_of(pid_t pid) {
+  int status = -1;
+  const bool ended = comes_true([&] { return waitpid(pid, &status, WNOHANG) == pid; });
+  return ended ? status : -1;
+}
+
+class Stopped : public testing::Test {
+ protected:
+  StoppedTarget stop() {
+    auto target = StoppedTarget::stop(victim_.pid(), kTimeout);
+    if (!target) {
+      ADD_FAILURE() << target.error().message;
+      std::abort();
+    }
+    return std::move(*target);
+  }
+
+  Victim victim_{kVictim};
+};
+
+TEST_F(Stopped, ThreadsAreTakenForDeadByNoNameTheyHave) {
+  for (const char* const name : {"a\\nb", "a) Z\\nb", "a) Z 1 2"}) {
+    victim_.ask(std::string("name ") + name);
+    victim_.ask("storm 8");
+    for (int i = 0; i < 50; ++i) {
+      StoppedTarget target = stop();
+      EXPECT_EQ(target.threads().size(), 9U) << name;
+    }
+    EXPECT_GT(victim_.ask_number("calm"), 0);
+    EXPECT_NE(state_of(victim_.pid()), 't') << name;
+  }
+}
+
+TEST_F(Stopped, AProcessThatIsKilledIsItsParentsToWaitFor) {
+  victim_.ask("storm 3");
+  {
+    StoppedTarget target = stop();
+    kill(victim_.pid(), SIGKILL);
+  }
+  const int status = end_of(victim_.pid());
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
+}
+
+TEST_F(Stopped, AProcessThatIsKilledInACallForUsEndsTheCall) {
+  victim_.ask("storm 3");
+  // The first thread makes the call, as it stops before the others once in a while.
+  bool is_called = false;
+  for (int i = 0; i < 1000 && !is_called; ++i) {
+    StoppedTarget target = stop();
+    ASSERT_TRUE(target.scratch().has_value());
+    is_called = target.calling_thread() == victim_.pid();
+    if (!is_called) continue;
+    std::thread killer([&] {
+      EXPECT_TRUE(comes_true([&] { return call_of(victim_.pid()) == SYS_pause; }));
+      kill(victim_.pid(), SIGKILL);
+    });
+    EXPECT_FALSE(target.call({.number = SYS_pause}).has_value());
+    killer.join();
+  }
+  ASSERT_TRUE(is_called);
+  const int status = end_of(victim_.pid());
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
+}
+
+TEST_F(Stopped, AnotherThreadsExecGoesOn) {
+  for (int i = 0; i < 20; ++i) {
+    victim_.ask("storm 16");
+    victim_.send("exec_thread");
+    for (int stops = 0; stops < 20; ++stops) {
+      (void)StoppedTarget::stop(victim_.pid(), kTimeout);
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    ASSERT_EQ(victim_.read_line(), "ready");
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(500));
+    EXPECT_EQ(victim_.ask("calls 5"), "5");
+  }
+}
+
+TEST_F(Stopped, ThreadsThatAreBornWhileOthersRunAreStopped) {
+  victim_.send("threads 200 3000000");
+  for (int i = 0; i < 10; ++i) {
+    StoppedTarget target = stop();
+    const size_t all = target.threads().size();
+    std::vector<size_t> which(all);
+    for (size_t thread = 0; thread < all; ++thread)
+      which[thread] = thread;
+    ASSERT_TRUE(target.run_briefly(which, std::chrono::milliseconds(2)).has_value());
+    const auto tids = target::list_threads(victim_.pid());
+    ASSERT_TRUE(tids.has_value());
+    for (const pid_t tid : *tids)
+      EXPECT_EQ(state_of(tid), 't') << tid;
+  }
+  EXPECT_EQ(victim_.read_line(), "600000000");
+}
+
+TEST_F(Stopped, AThreadThatMadeCallsGoesOnWithItsOwn) {
+  victim_.send("nap 300");
+  ASSERT_TRUE(comes_true([&] { return call_of(victim_.pid()) == SYS_clock_nanosleep; }));
+  {
+    StoppedTarget target = stop();
+    const auto answer = target.call({.number = SYS_getpid});
+    ASSERT_TRUE(answer.has_value()) << answer.error().message;
+    EXPECT_EQ(*answer, victim_.pid());
+    const std::vector<size_t> which = {0};
+    ASSERT_TRUE(target.run_briefly(which, std::chrono::milliseconds(2)).has_value());
+  }
+  EXPECT_EQ(victim_.read_line(), "0");
+}
+
+}  // namespace
+}  // namespace clew::inline_
