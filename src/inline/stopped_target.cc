@@ -82,12 +82,6 @@ int yama_scope() {
   return scope;
 }
 
-// The kernel asks the same as for ptrace(2), but for its options.
-bool may_open_memory(pid_t pid) {
-  const std::string path = fmt::format("/proc/{}/mem", target::memory_holder(pid));
-  return FileDescriptor(open(path.c_str(), O_RDWR | O_CLOEXEC)).valid();
-}
-
 // Lets running threads have the signals that come for them in that time, at once: one that waited
 // for us with each signal of a fast timer would run nothing but the handler.
 void deliver_signals(std::span<const pid_t> running, std::chrono::microseconds time) {
@@ -129,8 +123,6 @@ Expected<StoppedTarget> StoppedTarget::stop(pid_t pid, std::chrono::milliseconds
   const auto facts = target::read_facts(pid);
   // A filter could kill the target for the system calls that it makes for us.
   target.filtered_ = facts && facts->seccomp != target::ProcessFacts::Seccomp::Off;
-  target.seize_options_ = PTRACE_O_TRACESYSGOOD;
-  if (target.filtered_) target.seize_options_ |= PTRACE_O_SUSPEND_SECCOMP;
   const auto process = target::read_process(pid);
   target.is_our_child_ = process && process->parent_pid == getpid();
   const std::vector<pid_t> sharers = sharers_of(pid);
@@ -175,7 +167,6 @@ StoppedTarget::StoppedTarget(StoppedTarget&& other) noexcept
       threads_(std::exchange(other.threads_, {})),
       seized_(std::exchange(other.seized_, {})),
       sharers_(std::move(other.sharers_)),
-      seize_options_(other.seize_options_),
       is_our_child_(other.is_our_child_),
       filtered_(other.filtered_),
       gadgets_(other.gadgets_),
@@ -201,7 +192,7 @@ Expected<bool> StoppedTarget::seize_new_threads(std::vector<pid_t>& waiting) {
   bool found = false;
   for (const pid_t tid : *tids) {
     if (std::find(seized_.begin(), seized_.end(), tid) != seized_.end()) continue;
-    if (trace(PTRACE_SEIZE, tid, seize_options_) != 0) {
+    if (trace(PTRACE_SEIZE, tid, PTRACE_O_TRACESYSGOOD) != 0) {
       CLEW_TRY(explain_refusal(tid, errno));
       continue;
     }
@@ -222,12 +213,6 @@ Expected<void> StoppedTarget::explain_refusal(pid_t tid, int error) const {
     return fail(ErrorCode::Refused,
                 fmt::format("process {} is traced by process {} [already-traced]", pid_,
                             facts->tracer_pid));
-  }
-  if (filtered_ && may_open_memory(pid_)) {
-    return fail(ErrorCode::Refused,
-                fmt::format("process {} filters its system calls; to suspend that, Clew must be "
-                            "root (CAP_SYS_ADMIN) and not run under a filter itself [seccomp]",
-                            pid_));
   }
   const int scope = yama_scope();
   if (scope != 0) {
@@ -333,7 +318,20 @@ Expected<bool> StoppedTarget::poll_thread(pid_t tid) {
   }
   mend_interrupted_call({tid, thread.pending_signal, thread.group_stopped}, thread.registers);
   threads_.push_back(thread);
+  CLEW_TRY(suspend_filters(tid));
   return true;
+}
+
+// For the calls that it makes for us. Only while it is held: its own are to be judged.
+Expected<void> StoppedTarget::suspend_filters(pid_t tid) const {
+  constexpr uint64_t kOptions = PTRACE_O_TRACESYSGOOD | PTRACE_O_SUSPEND_SECCOMP;
+  const bool may_go_on =
+      !filtered_ || trace(PTRACE_SETOPTIONS, tid, kOptions) == 0 || errno == ESRCH;
+  if (may_go_on) return {};
+  return fail(ErrorCode::Refused,
+              fmt::format("process {} filters its system calls; to suspend that, Clew must be "
+                          "root (CAP_SYS_ADMIN) and not run under a filter itself [seccomp]",
+                          pid_));
 }
 
 void StoppedTarget::remove_thread(pid_t tid) {
@@ -381,6 +379,7 @@ Expected<void> StoppedTarget::run_briefly(std::span<const size_t> which,
       (void)ptrace(PTRACE_SETREGS, thread.tid, nullptr, &thread.registers);
     }
     stand_before_restart(thread);
+    (void)trace(PTRACE_SETOPTIONS, thread.tid, PTRACE_O_TRACESYSGOOD);
     (void)trace(PTRACE_CONT, thread.tid, signal);
   }
   deliver_signals(waiting, time);

@@ -117,6 +117,7 @@ class StoppedTarget {
   Expected<bool> seize_new_threads(std::vector<pid_t>& waiting);
   Expected<void> wait_for(std::vector<pid_t>& waiting, Patience& patience);
   Expected<bool> poll_thread(pid_t tid);
+  [[nodiscard]] Expected<void> suspend_filters(pid_t tid) const;
   void forget_dead();
   pid_t look_at(pid_t tid, int& status) const;
   bool wait_for_stop(pid_t tid, int& status) const;
@@ -138,7 +139,6 @@ class StoppedTarget {
   std::vector<StoppedThread> threads_;
   std::vector<pid_t> seized_;   // Everything we trace, stopped or not.
   std::vector<pid_t> sharers_;  // Processes that run on the same memory.
-  uint64_t seize_options_ = 0;
   bool is_our_child_ = false;
   bool executed_ = false;  // Another program, by a thread that was not the first.
   bool filtered_ = false;  // By seccomp.

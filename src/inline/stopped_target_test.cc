@@ -3,6 +3,8 @@
 // like a line of /proc, killed, or that execute another program.
 #include "inline/stopped_target.h"
 
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -13,8 +15,12 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "inline/brief_wait.h"
 #include "inline/victim.h"
@@ -160,6 +166,41 @@ TEST_F(Stopped, AThreadThatMadeCallsGoesOnWithItsOwn) {
     ASSERT_TRUE(target.run_briefly(which, std::chrono::milliseconds(2)).has_value());
   }
   EXPECT_EQ(victim_.read_line(), "0");
+}
+
+// Makes a call that its filter forbids, until it succeeds.
+[[noreturn]] void try_what_is_forbidden() {
+  const std::array<sock_filter, 4> program = {{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  const sock_fprog filter = {program.size(), const_cast<sock_filter*>(program.data())};
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+  while (syscall(SYS_getppid) < 0) {
+  }
+  _exit(0);
+}
+
+TEST(StoppedUnderAFilter, AProcessMakesNoCallThatItForbids) {
+  if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: only root can suspend a filter";
+  const pid_t pid = fork();
+  if (pid == 0) try_what_is_forbidden();
+  ASSERT_TRUE(comes_true([&] {
+    const auto facts = target::read_facts(pid);
+    return facts && facts->seccomp == target::ProcessFacts::Seccomp::Filter;
+  }));
+  for (int i = 0; i < 200; ++i) {
+    auto target = StoppedTarget::stop(pid, kTimeout);
+    if (!target) break;
+    EXPECT_TRUE(target->call({.number = SYS_getppid}).has_value());
+    const std::vector<size_t> which = {0};
+    EXPECT_TRUE(target->run_briefly(which, std::chrono::microseconds(100)).has_value());
+  }
+  kill(pid, SIGKILL);
+  EXPECT_TRUE(WIFSIGNALED(end_of(pid)));
 }
 
 }  // namespace
