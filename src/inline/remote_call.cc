@@ -189,8 +189,10 @@ Expected<void> StoppedTarget::begin_calls() {
   Error last = {ErrorCode::Io, "all threads are receiving signals, or filter their system calls"};
   std::vector<size_t> callers;
   for (size_t i = 0; i < threads_.size(); ++i) {
-    // A thread in signal delivery would have to take its signal first.
-    if (threads_[i].pending_signal == 0) callers.push_back(i);
+    // A thread in signal delivery would have to take its signal first. One of another process, on
+    // the same memory, has other descriptors.
+    const bool may_call = threads_[i].pending_signal == 0 && is_own(threads_[i].tid);
+    if (may_call) callers.push_back(i);
   }
   std::stable_sort(callers.begin(), callers.end(), [&](size_t a, size_t b) {
     return harm_if_killed(threads_[a].registers) < harm_if_killed(threads_[b].registers);
@@ -202,6 +204,10 @@ Expected<void> StoppedTarget::begin_calls() {
     last = begun.error();
   }
   return tl::unexpected(last);
+}
+
+bool StoppedTarget::is_own(pid_t tid) const {
+  return sharers_.empty() || access(fmt::format("/proc/{}/task/{}", pid_, tid).c_str(), F_OK) == 0;
 }
 
 // It would judge our calls. Those of the whole process, which its first thread has, are suspended.

@@ -82,6 +82,15 @@ int yama_scope() {
   return scope;
 }
 
+// Does the thread stand still, and have we seen that?
+bool is_held(pid_t tid) {
+  siginfo_t unseen{};
+  return thread_state(tid) == 't' &&
+         waitid(P_PID, static_cast<id_t>(tid), &unseen, WSTOPPED | WNOHANG | WNOWAIT | __WALL) ==
+             0 &&
+         unseen.si_pid == 0;
+}
+
 // Lets running threads have the signals that come for them in that time, at once: one that waited
 // for us with each signal of a fast timer would run nothing but the handler.
 void deliver_signals(std::span<const pid_t> running, std::chrono::microseconds time) {
@@ -151,7 +160,7 @@ Expected<void> StoppedTarget::stop_threads(Patience& patience) {
     if (!found_new && waiting.empty() && pass > 0) break;
     CLEW_TRY(wait_for(waiting, patience));
     // Its thread has been given the number of the first one, and is asked to stop already.
-    if (std::exchange(executed_, false)) {
+    if (std::exchange(executed_, false) && !is_held(pid_)) {
       std::erase_if(threads_, [&](const StoppedThread& thread) { return thread.tid == pid_; });
       waiting.push_back(pid_);
     }
@@ -257,9 +266,9 @@ Expected<void> StoppedTarget::wait_for(std::vector<pid_t>& waiting, Patience& pa
 void StoppedTarget::forget_dead() {
   for (size_t i = threads_.size(); i-- > 0;) {
     const pid_t tid = threads_[i].tid;
-    if (!is_dead(thread_state(tid))) continue;
     int status = 0;
-    if (look_at(tid, status) != 0) remove_thread(tid);
+    // It takes the number of the first one, for which it does not wait.
+    if (tid != pid_ && look_at(tid, status) != 0) remove_thread(tid);
   }
 }
 

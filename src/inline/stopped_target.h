@@ -127,6 +127,7 @@ class StoppedTarget {
   [[nodiscard]] bool is_before_call(const StoppedThread& thread) const;
   Expected<void> begin_calls();
   Expected<void> begin_calls_on(size_t index);
+  [[nodiscard]] bool is_own(pid_t tid) const;
   [[nodiscard]] bool has_own_filter(const StoppedThread& thread) const;
   Expected<int> wait_call_stop(pid_t tid);
   void remove_thread(pid_t tid);

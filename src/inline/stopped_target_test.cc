@@ -17,6 +17,8 @@
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -166,6 +168,41 @@ TEST_F(Stopped, AThreadThatMadeCallsGoesOnWithItsOwn) {
     ASSERT_TRUE(target.run_briefly(which, std::chrono::milliseconds(2)).has_value());
   }
   EXPECT_EQ(victim_.read_line(), "0");
+}
+
+[[noreturn]] void sleep_beside_a_spinning_sharer() {
+  static std::array<char, 65536> stack;
+  const auto spin = [](void*) -> int {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;)
+      __asm__ volatile("");
+  };
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  clone(spin, stack.data() + stack.size(), CLONE_VM, nullptr);
+  for (;;)
+    poll(nullptr, 0, -1);
+}
+
+TEST(StoppedSharers, OfItsMemoryMakeNoCallsForAProcess) {
+  const pid_t pid = fork();
+  if (pid == 0) sleep_beside_a_spinning_sharer();
+  ASSERT_TRUE(comes_true([&] { return call_of(pid) == SYS_poll; }));
+  std::vector<pid_t> sharers;
+  {
+    auto target = StoppedTarget::stop(pid, kTimeout);
+    ASSERT_TRUE(target.has_value()) << target.error().message;
+    for (const StoppedThread& thread : target->threads()) {
+      if (thread.tid != pid) sharers.push_back(thread.tid);
+    }
+    EXPECT_EQ(sharers.size(), 1U);
+    const auto answer = target->call({.number = SYS_getpid});
+    ASSERT_TRUE(answer.has_value()) << answer.error().message;
+    EXPECT_EQ(*answer, pid);
+  }
+  for (const pid_t sharer : sharers)
+    kill(sharer, SIGKILL);
+  kill(pid, SIGKILL);
+  EXPECT_TRUE(WIFSIGNALED(end_of(pid)));
 }
 
 // Makes a call that its filter forbids, until it succeeds.
