@@ -23,14 +23,16 @@ namespace {
 // System calls that the kernel ends with EINTR when a tracer stops the thread, and does not restart
 // by itself as it does futex, poll or nanosleep (signal(7), "Interruption of system calls … by stop
 // signals"; seen with Linux 6.18). Socket calls and connect are among them when the socket has
-// SO_RCVTIMEO or SO_SNDTIMEO, reads when they are of inotify; without a time-out the kernel begins
-// the same calls again itself (net/sock.h, sock_intr_errno), so that is right for connect too.
-constexpr std::array<uint64_t, 22> kEndedByStops = {
+// SO_RCVTIMEO or SO_SNDTIMEO (splice and sendfile: when nothing was moved), reads when they are of
+// inotify; without a time-out the kernel begins the same calls again itself (net/sock.h,
+// sock_intr_errno), so that is right for connect too.
+constexpr std::array<uint64_t, 26> kEndedByStops = {
     SYS_epoll_wait,    SYS_epoll_pwait,     SYS_epoll_pwait2, SYS_io_uring_enter, SYS_io_getevents,
     SYS_io_pgetevents, SYS_rt_sigtimedwait, SYS_semop,        SYS_semtimedop,     SYS_recvfrom,
     SYS_recvmsg,       SYS_recvmmsg,        SYS_accept,       SYS_accept4,        SYS_connect,
     SYS_sendto,        SYS_sendmsg,         SYS_sendmmsg,     SYS_read,           SYS_write,
-    SYS_readv,         SYS_writev};
+    SYS_readv,         SYS_writev,          SYS_preadv2,      SYS_pwritev2,       SYS_splice,
+    SYS_sendfile};
 
 std::ifstream status_of(pid_t tid) {
   return std::ifstream(fmt::format("/proc/{0}/task/{0}/status", tid));

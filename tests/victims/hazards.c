@@ -3,6 +3,7 @@
 // threads go on while vfork children run on their memory.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,7 +23,7 @@
 VICTIM_COUNTER(work);
 VICTIM_COUNTER(first_on_stack);
 
-enum { kReceivers = 2, kSpinners = 4 };
+enum { kReceivers = 4, kSpinners = 4 };
 
 static int pairs[kReceivers][2];
 static pthread_t receivers[kReceivers];
@@ -34,10 +36,27 @@ VICTIM_FUNCTION uint64_t work(uint64_t x) {
   return x * x + 1;
 }
 
+static ssize_t splice_one(int from, char* byte) {
+  int ends[2];
+  if (pipe(ends) != 0) return -1;
+  const ssize_t got = splice(from, NULL, ends[1], NULL, 1, 0);
+  const int error = errno;
+  if (got == 1) VICTIM_CHECK(read(ends[0], byte, 1) == 1);
+  close(ends[0]);
+  close(ends[1]);
+  errno = error;
+  return got;
+}
+
 static void* receive(void* argument) {
   const long i = (long)argument;
   char byte = 0;
-  const ssize_t got = i == 0 ? recv(pairs[i][0], &byte, 1, 0) : read(pairs[i][0], &byte, 1);
+  const struct iovec room = {&byte, 1};
+  ssize_t got = -1;
+  if (i == 0) got = recv(pairs[i][0], &byte, 1, 0);
+  if (i == 1) got = read(pairs[i][0], &byte, 1);
+  if (i == 2) got = preadv2(pairs[i][0], &room, 1, -1, 0);
+  if (i == 3) got = splice_one(pairs[i][0], &byte);
   results[i] = got == 1 ? byte : -errno;
   return NULL;
 }
