@@ -25,13 +25,24 @@ abi::Reading& own_reading() {
   return readings()[offset / header().slot_stride % abi::kSlotsMax];
 }
 
-// Where the destination is, and how much of it there is to write; the rest begins there, too.
+// In the order of the program: what a handler sees, or a child that it forks, has a meaning.
+void set(uint64_t& word, uint64_t value) {
+  *const_cast<volatile uint64_t*>(&word) = value;
+}
+uint64_t get(const uint64_t& word) {
+  return *const_cast<const volatile uint64_t*>(&word);
+}
+
+// Where the destination is, and how much of it there is to write; the rest begins there, too. The
+// end comes first: in a child that is forked in between, what was stored before is zero
+// (MADV_WIPEONFORK), and there is nothing to write.
 abi::Reading& begin_reading(uint32_t session, uint64_t to, uint64_t size, uint64_t from) {
   abi::Reading& reading = own_reading();
-  reading.to = address_of(Region(session_entry(session)).at(to));
-  reading.begin = reading.to;
-  reading.end = reading.to + (size <= kReadSizeMax ? size : kReadSizeMax);
-  reading.from = from;
+  const uint64_t begin = address_of(Region(session_entry(session)).at(to));
+  set(reading.end, begin + (size <= kReadSizeMax ? size : kReadSizeMax));
+  set(reading.begin, begin);
+  set(reading.to, begin);
+  set(reading.from, from);
   return reading;
 }
 
@@ -39,26 +50,32 @@ abi::Reading& begin_reading(uint32_t session, uint64_t to, uint64_t size, uint64
 // an error number.
 uint64_t copy_next(abi::Reading& reading, uint64_t size) {
   if (header().system_calls_allowed == 0) return 0;
-  reading.to_size = size;
-  reading.from_size = size;
+  set(reading.to_size, size);
+  set(reading.from_size, size);
+  // A probe on another fiber may have used the Reading meanwhile.
+  if (size > get(reading.end) - get(reading.to)) return 0;
   const int64_t copied =
       call({kSysProcessVmReadv,
             {own_pid(), address_of(&reading.to), 1, address_of(&reading.from), 1, 0}});
   return copied < 0 ? 0 : static_cast<uint64_t>(copied);
 }
 
-void zero(uint64_t from, uint64_t to) {
-  for (; from < to; ++from)
+// From where `first` says to the end, which is looked at last: it is zero in a child that is forked
+// in between.
+void zero_from(const uint64_t& first, const abi::Reading& reading) {
+  uint64_t from = get(first);
+  const uint64_t end = get(reading.end);
+  for (; from < end; ++from)
     *reinterpret_cast<uint8_t*>(from) = 0;
 }
 
 uint64_t end_string(abi::Reading& reading) {
-  zero(reading.to, reading.end);
+  zero_from(reading.to, reading);
   return reading.to - reading.begin;
 }
 
 [[gnu::noinline]] uint64_t fail_string(abi::Reading& reading) {
-  zero(reading.begin, reading.end);
+  zero_from(reading.begin, reading);
   return ~uint64_t{0};
 }
 
@@ -251,9 +268,11 @@ uint64_t look(Walk walk, uint64_t key, uint64_t hash);
 extern "C" __attribute__((visibility("hidden"))) uint64_t clew_try_read(uint32_t session,
                                                                         uint64_t to, uint64_t size,
                                                                         uint64_t from) {
+  if (size == 0) return 1;
   abi::Reading& reading = begin_reading(session, to, size, from);
-  if (copy_next(reading, reading.end - reading.to) == reading.end - reading.to) return 1;
-  zero(reading.to, reading.end);
+  const uint64_t copied = copy_next(reading, size <= kReadSizeMax ? size : kReadSizeMax);
+  if (copied != 0 && copied == reading.to_size) return 1;
+  zero_from(reading.to, reading);
   return 0;
 }
 
