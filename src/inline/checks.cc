@@ -86,8 +86,8 @@ Expected<void> check_process(pid_t pid) {
   }
   CLEW_TRY(target::check_is_64_bit(pid));
   if (facts.tracer_pid != 0) {
-    return fail(ErrorCode::Refused, fmt::format("process {} is traced by process {} (a debugger?) "
-                                                "[already-traced]",
+    return fail(ErrorCode::Refused, fmt::format("process {} is traced by process {} (a debugger?); "
+                                                "end that one first [already-traced]",
                                                 pid, facts.tracer_pid));
   }
   if (facts.seccomp == target::ProcessFacts::Seccomp::Strict) {

@@ -220,8 +220,9 @@ Expected<void> StoppedTarget::explain_refusal(pid_t tid, int error) const {
   const auto facts = target::read_facts(pid_);
   if (facts && facts->tracer_pid != 0) {
     return fail(ErrorCode::Refused,
-                fmt::format("process {} is traced by process {} [already-traced]", pid_,
-                            facts->tracer_pid));
+                fmt::format("process {} is traced by process {} (a debugger?); end that one first "
+                            "[already-traced]",
+                            pid_, facts->tracer_pid));
   }
   const int scope = yama_scope();
   if (scope != 0) {

@@ -357,7 +357,8 @@ TEST(Company, OfAnEarlierStraceIsRefused) {
   const Report refused = run_clew(
       {"run", entries_of("forms_pie!form_*"), "-p", std::to_string(victim.pid()), "--json"});
   EXPECT_EQ(refused.status, 1);
-  EXPECT_THAT(refused.error, HasSubstr("[already-traced]"));
+  EXPECT_THAT(refused.error, HasSubstr("is traced by process " + std::to_string(strace.pid()) +
+                                       " (a debugger?); end that one first [already-traced]"));
   EXPECT_EQ(victim.run(kRounds), untraced_result("forms_pie", kRounds));
   expect_text_equals_file(victim.pid());
   end_strace(strace, victim.pid());
