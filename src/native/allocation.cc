@@ -21,10 +21,6 @@ RegisterSet set_of(std::initializer_list<Register> registers) {
   return set;
 }
 
-void join(RegisterSet& set, RegisterSet more) {
-  set = RegisterSet(static_cast<uint16_t>(set.bits() | more.bits()));
-}
-
 constexpr uint32_t bit(uint32_t bpf_register) {
   return 1U << bpf_register;
 }
@@ -96,10 +92,10 @@ void add_operation(const Operation& op, const Facts& facts, Demands& demands) {
   const RegisterSet touched = touched_by(op, facts);
   demands.used |= around | fixed;
   demands.arguments |= fixed;
-  join(demands.touched, touched);
+  demands.touched = joined(demands.touched, touched);
   for (uint32_t r = 0; r < kBpfRegisters; ++r) {
     if ((around & bit(r)) == 0) continue;
-    join(demands.avoided[r], touched);
+    demands.avoided[r] = joined(demands.avoided[r], touched);
     demands.conflicts[r] |= (written & bit(r)) != 0 ? around : written;
   }
 }
@@ -157,6 +153,10 @@ std::optional<Register> choose(uint32_t bpf_register, std::span<const Register> 
 }
 
 }  // namespace
+
+RegisterSet joined(RegisterSet a, RegisterSet b) {
+  return RegisterSet(static_cast<uint16_t>(a.bits() | b.bits()));
+}
 
 bool divides_by_call(const Operation& op, const Facts& facts) {
   if (!op.is_division() || !facts.result.is_register()) return false;

@@ -26,6 +26,9 @@ struct Allocation {
   bool has_loops = false;
 };
 
+// The registers of both.
+abi::RegisterSet joined(abi::RegisterSet a, abi::RegisterSet b);
+
 // Error: Limit when the program needs more registers than there are.
 Expected<Allocation> allocate(std::span<const Operation> operations, std::span<const Facts> facts,
                               const Environment& environment);

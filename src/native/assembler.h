@@ -151,6 +151,7 @@ class Assembler {
     std::optional<uint32_t> head_immediate;  // Position of the cost field.
   };
 
+  static bool fits_byte(int32_t value);
   static constexpr unsigned number(Register r) { return static_cast<unsigned>(r); }
   void set(Register r, const Interval& value);
   void byte(unsigned value) { code_.push_back(static_cast<uint8_t>(value)); }

@@ -63,10 +63,6 @@ struct Prepared {
   abi::RegisterSet clobbers;
 };
 
-abi::RegisterSet joined(abi::RegisterSet a, abi::RegisterSet b) {
-  return abi::RegisterSet(static_cast<uint16_t>(a.bits() | b.bits()));
-}
-
 Expected<Prepared> prepare(std::span<const Operation> operations, const Environment& environment) {
   abi::RegisterSet clobbers = environment.saved;
   while (true) {  // The set only grows, and has 16 members.
