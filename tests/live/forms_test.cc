@@ -241,6 +241,15 @@ Victim hardened_of_nobody(const std::string& path) {
                 Victim::Place::Started);
 }
 
+// Of `hardened`, root's: it runs with his rights, whoever starts it.
+std::string set_user_id_copy(const TemporaryFolder& folder) {
+  std::string copy = folder.file("hardened");
+  fs::copy_file(victim_path("hardened"), copy);
+  constexpr mode_t kSetUserId = 04755;
+  EXPECT_EQ(chmod(copy.c_str(), kSetUserId), 0);
+  return copy;
+}
+
 // Nothing was changed, and the message names the reason.
 void expect_refused(Victim& victim, bool as_nobody, const testing::Matcher<std::string>& words) {
   const ProcessState before = ProcessState::of(victim.pid());
@@ -276,10 +285,7 @@ TEST(FormsWithFewerRights, ThatMayNotBeDumpedAreTheRootUsers) {
 TEST(FormsWithFewerRights, ThatRunWithTheRightsOfTheirFileAreRefusedToTheirUser) {
   if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: needs root to become somebody else";
   const TemporaryFolder folder;
-  const std::string copy = folder.file("hardened");
-  fs::copy_file(victim_path("hardened"), copy);
-  constexpr mode_t kSetUserId = 04755;
-  ASSERT_EQ(chmod(copy.c_str(), kSetUserId), 0);
+  const std::string copy = set_user_id_copy(folder);
   Victim victim = hardened_of_nobody(copy);
   const Numbers users = victim.ask("users 0");
   if (users.at("effective") != 0) GTEST_SKIP() << "NOT TESTED: mounted with nosuid";
@@ -293,10 +299,7 @@ TEST(FormsWithFewerRights, ThatRunWithTheRightsOfTheirFileAreRefusedToTheirUser)
 TEST(FormsWithFewerRights, ThatTheirUserStartsToBeTracedGetNoRightsOfTheirFile) {
   if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: needs root to become somebody else";
   const TemporaryFolder folder;
-  const std::string copy = folder.file("hardened");
-  fs::copy_file(victim_path("hardened"), copy);
-  constexpr mode_t kSetUserId = 04755;
-  ASSERT_EQ(chmod(copy.c_str(), kSetUserId), 0);
+  const std::string copy = set_user_id_copy(folder);
   Child tracer({.arguments = {CLEW_COMMAND, "run", "-c", copy,
                               "from e in entry(\"hardened!hard_work\") select calls = count()"},
                 .folder = "/",
