@@ -14,15 +14,15 @@ build:  ## The command, at build/release/src/cmd/clew. PRESET=dev for another pr
 	@cmake --build --preset $(PRESET) -j $(JOBS)
 
 test:  ## Installs what is needed, builds, runs every test.
-	@tools/install_packages build test
+	@tools/install_packages build
 	@tools/run_tests $(JOBS)
 
 test-kernel:  ## D and queries on Debian's own kernel, in an emulated machine.
 	@tools/install_packages build test
 	@tests/kernel_machine/fetch_kernel build/kernel
 	@cmake --preset test > /dev/null
-	@cmake --build --preset test -j $(JOBS) --target clew engine_test kernel_machine_first
-	@ctest --preset test -R '^kernel_machine$$' --verbose
+	@cmake --build --preset test -j $(JOBS) --target clew engine_test kernel_machine_first victim_bare victim_walled
+	@ctest --preset test -R '^kernel_machine' --verbose
 
 soak:  ## The long jobs of tools/soak, some hours; needs what `make test` needs. FUZZ=SECONDS.
 	@tools/install_packages build test

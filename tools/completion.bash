@@ -8,7 +8,7 @@ _clew_options() {
   local output="--for --every --json --csv --chart -o --output --spill --from -q --quiet"
   case "$1" in
     run) echo "$request $output" ;;
-    dtrace) echo "-s -n -f -m -P -i -c -p -w -Z -q -F -o -x -b -l -v -e -S -V -C -D -U -I -H -L --ext \
+    dtrace) echo "-s -n -f -m -P -i -c -p -w -Z -q -F -o -x -b -l -h -G -v -e -S -V -C -D -U -I -H -L --ext \
       --fuel" ;;
     list) echo "-p --pid -n --name --file --types --sites --json --fields --tracepoints --kernel \
       --vocabulary" ;;

@@ -5,13 +5,19 @@ include(GNUInstallDirs)
 if(TARGET clew)
   install(TARGETS clew RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
-        FILES_MATCHING PATTERN "*.1")
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/vocabulary/
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/clew/vocabulary
-        FILES_MATCHING PATTERN "*.toml")
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/extensions/ ${CMAKE_BINARY_DIR}/extensions/
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/clew/extensions
-        FILES_MATCHING PATTERN "*.[cho]")
+# By name: a whole folder would bring its empty ones.
+file(GLOB manual_pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/man/*.1)
+file(GLOB vocabularies CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/vocabulary/*.toml)
+file(GLOB extensions CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/extensions/*.[ch])
+install(FILES ${manual_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${CMAKE_BINARY_DIR}/man/clew-query.7 ${CMAKE_BINARY_DIR}/man/clew-extensions.7
+        DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
+install(FILES ${vocabularies} DESTINATION ${CMAKE_INSTALL_DATADIR}/clew/vocabulary)
+install(FILES ${extensions} ${CLEW_EXTENSION_OBJECTS}
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/clew/extensions)
+install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE
+        DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs/ ${CMAKE_SOURCE_DIR}/examples
+        DESTINATION ${CMAKE_INSTALL_DOCDIR} USE_SOURCE_PERMISSIONS)
 install(FILES ${CMAKE_SOURCE_DIR}/tools/completion.bash RENAME clew
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // site_survey FILE…: a developer's command. Prints, for ELF files, how many functions' entries and
 // exits can take a probe without a trap, and why the others cannot. --list names those.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -68,6 +69,9 @@ void print_windows(const Plan& plan) {
     if (window.kept_bytes != 0) ++keeping;
   }
   fmt::print("  windows that keep their first instruction  {}\n", keeping);
+  const auto keeping_flags = std::count_if(plan.points.begin(), plan.points.end(),
+                                           [](const auto& point) { return point.keeps_flags; });
+  fmt::print("  points that keep flags  {}\n", keeping_flags);
   fmt::print("  windows  {} own bytes, {} with padding, {} by a short jump; {} points\n",
              classes[0], classes[1], classes[2], plan.points.size());
 }
