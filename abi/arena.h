@@ -8,7 +8,9 @@
 //     A + 266240   ArenaHeader   code file, R (one page)
 //     A + 270336   directory     slots file, RW: one word per slot: who took it last, 0 = nobody
 //                                yet. So that a claim does not pay a page for each slot it looks at
-//     A + 303104   TargetPage    slots file, RW: what the target says about itself
+//     A + 303104   TargetPage    slots file, RW: what the target says about itself, and who its
+//     followed
+//                                children are
 //   journal        code file, R: abi/journal.h. Mapped so that a tracer without the descriptor and
 //                  without privileges can still read how to undo everything
 //   code area      code file, R-X, cut into extents. Each extent begins with a copy of the blob of
@@ -34,9 +36,9 @@
 namespace clew::abi {
 
 inline constexpr uint64_t kArenaMagic = 0x31414e4552415743;  // "CWARENA1", little endian.
-inline constexpr uint32_t kArenaVersion = 5;
+inline constexpr uint32_t kArenaVersion = 7;
 inline constexpr uint32_t kSessionsMax = 8;
-inline constexpr uint32_t kProcessesMax = 64;
+inline constexpr uint32_t kProcessesMax = 16'384;  // Followed children, in all of a session.
 inline constexpr uint32_t kCookieOffset = 2048;    // Of PrivatePage::cookie.
 inline constexpr uint32_t kReadingsOffset = 4096;  // Of the readings, from A.
 inline constexpr uint32_t kReadingsSizeBytes = 64 * kSlotsMax;
@@ -45,7 +47,8 @@ inline constexpr uint32_t kHeaderOffset = kPrivateSizeBytes;        // Of ArenaH
 inline constexpr uint32_t kDirectoryOffset = kHeaderOffset + 4096;  // Of the directory, from A.
 inline constexpr uint32_t kDirectorySizeBytes = 8 * kSlotsMax;
 inline constexpr uint32_t kTargetPageOffset = kDirectoryOffset + kDirectorySizeBytes;  // From A.
-inline constexpr uint32_t kLowBlockSizeBytes = kTargetPageOffset + 4096;
+inline constexpr uint32_t kTargetPageSizeBytes = 4096 + 8 * kProcessesMax;
+inline constexpr uint32_t kLowBlockSizeBytes = kTargetPageOffset + kTargetPageSizeBytes;
 
 struct PrivatePage {
   SlotControl default_slot;  // All zero, for ever.
@@ -79,6 +82,16 @@ enum class ForkPolicy : uint32_t {
   Follow = 1,  // A forked child claims slots of its own, marked with its process index.
 };
 
+// How a thread reads and sets its segment bases. The kernel says in AT_HWCAP2 (bit 1, Linux 5.9)
+// whether programs may use rdgsbase and its like; that they can be executed proves nothing.
+enum class SegmentBases : uint32_t {
+  Instructions = 0,
+  SystemCall = 1,  // arch_prctl(2)
+  // The process forbids itself that call: only the tracer, in a stopped thread. Threads that come
+  // later have no slot.
+  Tracer = 2,
+};
+
 // One session's entry. `generation` is read by programs (Context::generation).
 struct SessionEntry {
   uint32_t state;  // 0 = free, 1 = in use.
@@ -107,10 +120,10 @@ struct ArenaHeader {
   uint64_t slots_file_offset;  // In the slots file; the other offsets are in the code file.
   ForkPolicy fork_policy;
   uint32_t system_calls_allowed;  // 0 when the target filters system calls (seccomp).
-  uint32_t fs_base_instruction;   // 1: the stub uses rdfsbase; 0: mov r, fs:[0].
+  uint32_t keeps_self_pointer;    // 1: fs:[0] is the thread pointer; 0: it has to be asked for.
   uint32_t lock_owner;            // pid of the tracer that changes the arena; 0 = none.
   uint32_t pid;                   // Of the traced process, as the tracer knows it.
-  uint32_t reserved_word;
+  SegmentBases bases;
   SessionEntry sessions[kSessionsMax];
   uint32_t loader_answers[kSessionsMax];  // Futexes: see TargetPage::loader_requests.
   uint32_t loader_wait_ms;                // How long at most.
@@ -125,6 +138,9 @@ struct ArenaHeader {
 };
 static_assert(sizeof(SessionEntry) == 24 + sizeof(RegionLayout));
 static_assert(offsetof(ArenaHeader, sessions) == 72);
+static_assert(offsetof(ArenaHeader, slot_count) == 12);
+static_assert(offsetof(ArenaHeader, slots_address) == 16);
+static_assert(offsetof(ArenaHeader, slot_stride) == 24);
 static_assert(sizeof(ArenaHeader) == 4096);
 
 struct ProcessEntry {
@@ -137,7 +153,6 @@ struct ProcessEntry {
 struct TargetPage {
   uint32_t process_count;  // Followed processes so far, the first one included (atomic).
   uint32_t forks_muted;    // Children that met a probe and were muted (atomic).
-  ProcessEntry processes[kProcessesMax];  // The first one's is free.
   uint64_t missed_no_slot[kSessionsMax];  // Hits without a slot (atomic; slow path only).
   // The loader's hook, one word per session. The loading thread adds 1 to `loader_requests`, wakes
   // the tracer, and waits until `loader_answers` is as large, or the time is over; then it clears
@@ -146,8 +161,11 @@ struct TargetPage {
   uint32_t loader_requests[kSessionsMax];  // Futexes.
   uint32_t loader_sessions;                // Bit s: session s wants to be waited for.
   uint32_t reserved_word;
-  uint8_t reserved[4096 - 16 - 8 * kProcessesMax - 12 * kSessionsMax];
+  uint8_t reserved[4096 - 16 - 12 * kSessionsMax];
+  ProcessEntry processes[kProcessesMax];  // The first one's is free. Touched as far as it is used.
 };
-static_assert(sizeof(TargetPage) == 4096);
+static_assert(sizeof(TargetPage) == kTargetPageSizeBytes);
+static_assert(kTargetPageSizeBytes % 4096 == 0);
+static_assert(kProcessesMax < 0xFFFF);  // Cookies and SlotControl::process.
 
 }  // namespace clew::abi

@@ -124,7 +124,7 @@ static_assert(sizeof(DProcess) == 280);
 // The constants of a copy of the D runtime.
 struct DPlace {
   uint64_t low_address;  // A (abi/slot.h).
-  uint64_t window;       // A + offset of the region in the slot + kDRegionWindow: from gs base.
+  uint64_t window;       // Offset in a slot of the window: of the region + kDRegionWindow.
   uint64_t process;      // Address of the DProcess.
 };
 static_assert(sizeof(DPlace) == 24);

@@ -66,7 +66,7 @@ struct DWindowHeader {
   uint64_t fault;             // DFault; the clause ends when it is set.
   uint64_t fault_value;       // The address, id or index at fault.
   uint64_t fault_pc;          // Instruction of the program, as its own index.
-  uint64_t speculation;       // Records of this clause go to this speculation; 0 = none.
+  uint64_t speculation;       // Records of this clause go to the one of this key; 0 = none.
   uint64_t alloca_top;        // Next free byte of scratch; set to scratch_begin before each clause.
   uint64_t scratch_begin;
   uint64_t registers;  // Kernel address of the user's pt_regs; 0 = not known.
@@ -132,7 +132,7 @@ struct DRecordHeader {
   uint32_t probe;
   uint32_t clause;
   uint32_t cpu;
-  uint32_t speculation;  // 0 = for output at once.
+  uint32_t speculation;  // Its d_speculation_key; 0 = for output at once.
   uint64_t time_ns;      // CLOCK_MONOTONIC
 };
 static_assert(sizeof(DRecordHeader) == 32);
@@ -172,10 +172,23 @@ struct DLosses {
   uint64_t left_alone;  // In processes, not begun: their probe had no fuel eight times.
 };
 
+// An id is free again as soon as it is discarded, and the collector may meet records of its next
+// use before it has read of that: the generation tells one use from the other.
 struct DSpeculation {
-  uint64_t state;  // 0 free, 1 active, 2 committing, 3 discarding; the collector frees it.
+  uint64_t state;  // 0 free, 1 active, 2 committing (the collector frees it), 3 discarding.
   uint64_t bytes;  // Held.
+  uint64_t generation;
 };
+
+inline constexpr uint32_t kDSpeculationIdBits = 11;
+static_assert(kDSpeculationsMax < 1U << kDSpeculationIdBits);
+
+constexpr uint32_t d_speculation_key(uint64_t id, uint64_t generation) {
+  return static_cast<uint32_t>(generation << kDSpeculationIdBits | id);
+}
+constexpr uint32_t d_speculation_id(uint64_t key) {
+  return static_cast<uint32_t>(key & ((1U << kDSpeculationIdBits) - 1));
+}
 
 struct DShared {
   uint64_t activity;  // DActivity

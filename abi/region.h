@@ -42,7 +42,8 @@ struct RegionHeader {
   // Bit i: the last half of table i of which the collector knew that it takes updates; the other
   // one is empty. Written by the collector only.
   uint64_t tables_drained;
-  uint64_t reserved[2];
+  uint64_t forks;  // In the kernel: processes that those in the session's scope have made.
+  uint64_t reserved[1];
 };
 static_assert(sizeof(RegionHeader) == 256);
 static_assert(offsetof(RegionHeader, dropped_ring) == 56);

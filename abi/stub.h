@@ -15,6 +15,9 @@
 // words above r10 are not the frame of the function: `frame`, `caller` and stack arguments do not
 // exist there. rsp never changes inside a body except by call and ret.
 //
+// Where a function takes or gives values in flags (src/inline/flag_use.h), its entry and exits keep
+// them: rsp itself is never saved, so in `clobbers` it stands for the flags.
+//
 // A body begins with: the slot owned by this thread (gs-relative addresses reach it), busy set when
 // the code is `guarded`, DF clear. It ends by falling off its last byte or jumping there. Flags are
 // dead. Registers outside `clobbers` are as the program had them, and stay so.
@@ -44,6 +47,8 @@ enum class Register : uint8_t {
   R14,
   R15
 };
+
+inline constexpr Register kSavedFlags = Register::Rsp;  // In a set of saved registers.
 
 class RegisterSet {
  public:

@@ -21,8 +21,8 @@ uint32_t own_pid() {
 
 // Of this thread's slot.
 abi::Reading& own_reading() {
-  const uint64_t offset = gs_base() + clew_low_address - header().slots_address;
-  return readings()[offset / header().slot_stride % abi::kSlotsMax];
+  const uint32_t index = gs_half(clew_low_address + offsetof(abi::SlotControl, index));
+  return readings()[index % abi::kSlotsMax];
 }
 
 // In the order of the program: what a handler sees, or a child that it forks, has a meaning.

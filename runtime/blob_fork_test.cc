@@ -79,7 +79,7 @@ class ForkedInside : public RuntimeBlob {
 TEST_F(ForkedInside, AChildGoesOnFromEachInstructionOfAnAccessorOrAClaim) {
   ASSERT_TRUE(stub(StubCall::Claim));
   const auto claim_again = [&] {
-    asm volatile("wrgsbase %0" : : "r"(uint64_t{0}));
+    set_own_gs_base(0);
     (void)stub(StubCall::Claim);
   };
   static const char kText[] = "forked";

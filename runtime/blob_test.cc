@@ -18,7 +18,11 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,19 +58,98 @@ TEST_F(RuntimeBlob, AThreadClaimsOneSlotAndFindsItAgain) {
   EXPECT_EQ(mine->tid, static_cast<uint32_t>(gettid()));
   EXPECT_EQ(mine->owner >> 48, 1U);
   EXPECT_EQ(mine->claims, 1U);
-  asm volatile("wrgsbase %0" : : "r"(uint64_t{0}));
+  set_own_gs_base(0);
   ASSERT_TRUE(stub(StubCall::Claim));
   EXPECT_EQ(mine->claims, 2U);
 }
 
 TEST_F(RuntimeBlob, AThreadThatHasTakenGsForItselfKeepsIt) {
   const auto own = reinterpret_cast<uint64_t>(shared_) - kLowAddress;  // No slot.
-  asm volatile("wrgsbase %0" : : "r"(own));
+  set_own_gs_base(own);
   EXPECT_FALSE(stub(StubCall::Claim));
-  uint64_t base = 0;
-  asm volatile("rdgsbase %0" : "=r"(base));
+  const uint64_t base = own_gs_base();
   EXPECT_EQ(base, own);
   EXPECT_EQ(target_page().missed_no_slot[kSession], 1U);
+}
+
+// As on a machine whose kernel does not allow the instructions.
+TEST_F(RuntimeBlob, AThreadThatMustAskTheKernelForItsBasesClaimsASlot) {
+  header().bases = abi::SegmentBases::SystemCall;
+  ASSERT_TRUE(stub(StubCall::Claim));
+  const auto mine = static_cast<uint32_t>(own_index());
+  EXPECT_EQ(slot(mine).tid, static_cast<uint32_t>(gettid()));
+  EXPECT_EQ(slot(mine).index, mine);
+  EXPECT_EQ(own_gs_base(), reinterpret_cast<uint64_t>(&slot(mine)) - kLowAddress);
+}
+
+TEST_F(RuntimeBlob, AThreadThatHasTakenGsKeepsItWhereTheKernelIsAsked) {
+  header().bases = abi::SegmentBases::SystemCall;
+  const auto own = reinterpret_cast<uint64_t>(shared_) - kLowAddress;
+  set_own_gs_base(own);
+  EXPECT_FALSE(stub(StubCall::Claim));
+  EXPECT_EQ(own_gs_base(), own);
+  EXPECT_EQ(target_page().missed_no_slot[kSession], 1U);
+}
+
+// Without a self pointer the stub comes at each hit.
+TEST_F(RuntimeBlob, AThreadWithoutASelfPointerFindsItsSlotByAskingTheKernel) {
+  header().bases = abi::SegmentBases::SystemCall;
+  header().keeps_self_pointer = 0;
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(stub(StubCall::Claim));
+  EXPECT_EQ(slot(static_cast<uint32_t>(own_index())).claims, 1U);
+  // A thread that it made, with a thread pointer of its own and its parent's gs.
+  const uint64_t gs = own_gs_base();
+  std::thread([&] {
+    set_own_gs_base(gs);
+    EXPECT_TRUE(stub(StubCall::Claim));
+    EXPECT_NE(own_gs_base(), gs);
+    EXPECT_EQ(slot(static_cast<uint32_t>(own_index())).tid, static_cast<uint32_t>(gettid()));
+    set_own_gs_base(0);
+  }).join();
+}
+
+TEST_F(RuntimeBlob, WhereOnlyTheTracerSetsBasesALaterThreadIsCountedAndSkipped) {
+  header().bases = abi::SegmentBases::Tracer;
+  EXPECT_FALSE(stub(StubCall::Claim));
+  EXPECT_EQ(target_page().missed_no_slot[kSession], 1U);
+  EXPECT_EQ(own_gs_base(), 0U);
+  EXPECT_EQ(directory()[0], 0U);
+}
+
+// A filter that came after the attach and lets the call fail.
+TEST_F(RuntimeBlob, AClaimWhoseSystemCallFailsGivesTheSlotBack) {
+  header().bases = abi::SegmentBases::SystemCall;
+  const pid_t child = fork();
+  if (child == 0) {
+    page().cookie = uint64_t{1} << 48;
+    sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_arch_prctl, 0, 1),
+                            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const sock_fprog program = {.len = std::size(filter), .filter = filter};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    const bool claimed = stub(StubCall::Claim) || stub(StubCall::Claim);
+    _exit(claimed ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(target_page().missed_no_slot[kSession], 2U);
+  for (uint32_t i = 0; i < kSlots; ++i) {
+    EXPECT_EQ(slot(i).tid, 0U);
+    EXPECT_EQ(slot(i).owner, 0U);
+  }
+}
+
+// A program that writes over slots may lead an accessor to another slot, never out of them.
+TEST_F(RuntimeBlob, ASlotThatLiesAboutItsIndexIsTakenForTheFirst) {
+  ASSERT_TRUE(stub(StubCall::Claim));
+  abi::SlotControl& mine = slot(static_cast<uint32_t>(own_index()));
+  mine.index = 0x7FFF'FFFF;
+  EXPECT_EQ(access(Accessor::RecordTake, 0x7000), 0U);
+  EXPECT_TRUE(kept_);
 }
 
 TEST_F(RuntimeBlob, AHitWithoutAFreeSlotIsCountedAndSkipped) {
@@ -139,8 +222,7 @@ TEST_F(RuntimeBlob, AFollowedChildGetsASlotAndAnIndexOfItsOwn) {
 
 TEST_F(RuntimeBlob, ANestedProbeIsMissedAndAnAbandonedOneIsCleared) {
   ASSERT_TRUE(stub(StubCall::Claim));
-  uint64_t gs = 0;
-  asm volatile("rdgsbase %0" : "=r"(gs));
+  const uint64_t gs = own_gs_base();
   auto& mine = *reinterpret_cast<abi::SlotControl*>(gs + kLowAddress);
   const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
   mine.busy = here + 4096;  // A probe of a caller runs: this hit comes from a signal handler.

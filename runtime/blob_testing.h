@@ -11,6 +11,7 @@
 
 #include "abi/arena.h"
 #include "runtime/blob.h"
+#include "runtime/segments_testing.h"
 
 namespace clew::runtime {
 using abi::Accessor;
@@ -58,12 +59,14 @@ class RuntimeBlob : public testing::Test {
     header().slot_stride = kStride;
     header().system_calls_allowed = 1;
     header().tid_offset = abi::kTidFromKernel;
+    header().keeps_self_pointer = 1;
+    header().bases = own_bases();
     target_page().process_count = 1;
     session().region_offset = kRegionOffset;
     session().layout = test_layout();
   }
   void TearDown() override {
-    asm volatile("wrgsbase %0" : : "r"(uint64_t{0}));
+    set_own_gs_base(0);
     munmap(low_, abi::kLowBlockSizeBytes);
     munmap(slots_, kSlots * kStride);
     munmap(code_, 65536);
@@ -80,8 +83,7 @@ class RuntimeBlob : public testing::Test {
     return *reinterpret_cast<abi::SlotControl*>(slots_ + i * kStride);
   }
   uint8_t* own_region() {
-    uint64_t base = 0;
-    asm volatile("rdgsbase %0" : "=r"(base));
+    const uint64_t base = own_gs_base();
     return reinterpret_cast<uint8_t*>(base + kLowAddress + kRegionOffset);
   }
   size_t own_index() { return static_cast<size_t>(own_region() - slots_) / kStride; }

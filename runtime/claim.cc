@@ -78,9 +78,13 @@ uint32_t slot_count() {
   return header().slot_count < abi::kSlotsMax ? header().slot_count : abi::kSlotsMax;
 }
 
-uint64_t own_owner() {
-  return (header().fs_base_instruction != 0 ? fs_base() : fs_self()) +
-         __atomic_load_n(&private_page().cookie, __ATOMIC_ACQUIRE);
+[[gnu::always_inline]] inline uint64_t thread_pointer() {
+  if (header().keeps_self_pointer != 0) return fs_self();
+  return has_base_instructions() ? read_fs_base() : ask_base(kArchGetFs);
+}
+
+[[gnu::always_inline]] inline uint64_t own_owner() {
+  return thread_pointer() + __atomic_load_n(&private_page().cookie, __ATOMIC_ACQUIRE);
 }
 
 // The directory words that a thread looks at, one by one: kPageProbesMax in each page, then
@@ -102,14 +106,16 @@ uint32_t word_of(uint32_t step, uint64_t owner) {
   return i < size ? first + static_cast<uint32_t>((start + i) % size) : abi::kSlotsMax;
 }
 
-uint32_t own_tid() {
+[[gnu::always_inline]] inline uint32_t own_tid() {
   const uint64_t offset = header().tid_offset & abi::kTidOffsetMax;
-  if (offset == abi::kTidFromKernel) return static_cast<uint32_t>(call({kSysGettid}));
+  if (offset == abi::kTidFromKernel) return static_cast<uint32_t>(call_short(kSysGettid));
   return noted_tid();
 }
 
-void become_owner(abi::SlotControl& slot, uint64_t owner) {
+void become_owner(uint32_t index, uint64_t owner) {
+  abi::SlotControl& slot = slot_at(index);
   slot.process = static_cast<uint32_t>(owner >> 48) - 1;
+  slot.index = index;
   slot.tid = own_tid();
   slot.busy = 0;
   count(slot.claims);
@@ -119,9 +125,18 @@ void become_owner(abi::SlotControl& slot, uint64_t owner) {
 // Whether gs leads to a slot or nowhere. A thread may have taken gs for itself since the attach; it
 // keeps it then, and its probes are skipped.
 bool has_our_gs() {
-  const uint64_t base = gs_base();
+  const uint64_t base = has_base_instructions() ? read_gs_base() : ask_base(kArchGetGs);
   const uint64_t offset = base + clew_low_address - header().slots_address;
   return base == 0 || offset < slot_count() * header().slot_stride;
+}
+
+// False when the kernel does not do it: a filter of system calls that came after the attach.
+bool set_gs_base(uint64_t base) {
+  if (has_base_instructions()) {
+    write_gs_base(base);
+    return true;
+  }
+  return call_short(kSysArchPrctl, kArchSetGs, base) == 0;
 }
 
 // A claim, in steps: each is a function that ends by calling the next, so that no register is kept
@@ -136,23 +151,33 @@ struct Claim {
   return 0;
 }
 
-uint64_t look_for_slot(Claim claim);
+uint64_t look_for_slot(Claim claim, uint64_t owner);
 
-[[gnu::noinline]] uint64_t take_slot(Claim claim, uint32_t index) {
-  const uint64_t owner = own_owner();
-  become_owner(slot_at(index), owner);
-  if (__atomic_load_n(&directory()[index], __ATOMIC_ACQUIRE) != owner) {
-    return look_for_slot({claim.session, claim.attempt + 1});
-  }
-  set_gs_base(address_of(&slot_at(index)) - clew_low_address);
-  return 1;
+[[gnu::noinline]] uint64_t give_back(Claim claim, uint32_t index) {
+  abi::SlotControl& slot = slot_at(index);
+  __atomic_store_n(&slot.owner, uint64_t{0}, __ATOMIC_RELEASE);
+  __atomic_store_n(&slot.tid, 0U, __ATOMIC_RELEASE);
+  return miss(claim);
 }
 
-[[gnu::noinline]] uint64_t look_for_slot(Claim claim) {
+[[gnu::noinline]] uint64_t enter_slot(Claim claim, uint32_t index) {
+  const bool is_set = set_gs_base(address_of(&slot_at(index)) - clew_low_address);
+  return is_set ? 1 : give_back(claim, index);
+}
+
+[[gnu::noinline]] uint64_t take_slot(Claim claim, uint64_t owner, uint32_t index) {
+  become_owner(index, owner);
+  if (__atomic_load_n(&directory()[index], __ATOMIC_ACQUIRE) == owner) {
+    return enter_slot(claim, index);
+  }
+  return look_for_slot({claim.session, claim.attempt + 1}, owner);
+}
+
+[[gnu::noinline]] uint64_t look_for_slot(Claim claim, uint64_t owner) {
   if (claim.attempt == kAttemptsMax) return miss(claim);
   for (uint32_t step = 0; step < kStepsMax; ++step) {
-    const uint32_t index = word_of(step, own_owner());
-    if (index != abi::kSlotsMax && take_word(index, own_owner())) return take_slot(claim, index);
+    const uint32_t index = word_of(step, owner);
+    if (index != abi::kSlotsMax && take_word(index, owner)) return take_slot(claim, owner, index);
   }
   return miss(claim);
 }
@@ -179,7 +204,11 @@ extern "C" __attribute__((visibility("hidden"))) uint64_t clew_claim_slot(uint32
   uint64_t cookie = __atomic_load_n(&private_page().cookie, __ATOMIC_ACQUIRE);
   if (cookie == 0) cookie = follow();
   if (cookie == 0) return 0;
-  return has_our_gs() ? look_for_slot({session, 0}) : miss({session, 0});
+  if (header().bases == abi::SegmentBases::Tracer) return miss({session, 0});
+  const uint64_t owner = own_owner();
+  // Where the stub cannot know whose slot it is, it comes here at each hit.
+  if (gs_word(clew_low_address + offsetof(abi::SlotControl, owner)) == owner) return 1;
+  return has_our_gs() ? look_for_slot({session, 0}, owner) : miss({session, 0});
 }
 
 // A guarded probe at stack pointer `rsp` found the slot busy. 1: the other probe is dead, run. A

@@ -2,6 +2,9 @@
 // Hands out the embedded blob. d_runtime_offsets.h and the bytes are generated from the linked one.
 #include "runtime/d_blob.h"
 
+#include <cstddef>
+
+#include "abi/arena.h"
 #include "d_runtime_offsets.h"
 #include "runtime/blob.h"
 
@@ -11,6 +14,9 @@ extern "C" const uint8_t clew_d_runtime_blob_end[];
 namespace clew::runtime {
 
 static_assert(kOffset_clew_d_thunks == 0);
+// process/entry.S
+static_assert(abi::kHeaderOffset == 266240);
+static_assert(offsetof(abi::SlotControl, index) == 32);
 static_assert(kOffset_clew_d_thunks_end == d_accessor_offset(abi::kDProcessAccessorsEnd));
 
 std::span<const uint8_t> d_blob() {

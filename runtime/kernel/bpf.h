@@ -145,7 +145,6 @@ extern const char d_n_may_write_user;
 extern const char d_n_local_begin;
 extern const char d_n_local_bytes;
 extern const char d_n_error_enabling;
-extern const char d_n_token_variable;
 extern const char d_n_skipped;
 extern const char d_n_wants_stack;
 extern const char d_n_extension_fuel;  // Of a firing; 0 when no function of an extension is called.
@@ -318,6 +317,20 @@ inline constexpr uint64_t kCopyBytesMax = abi::kDCopyBytesMax;
   const uint64_t end = number(d_n_globals_bytes);
   if (size > kCopyBytesMax || offset >= end || end - offset < size) return nullptr;
   return globals() + offset;
+}
+
+// Parts of DWindowHeader::alloca_top, whose lower half is the next free byte of scratch: whether
+// strtok() has a text to go on with, and how many pieces alloca() gave to this clause. It is set to
+// scratch_begin before each clause. Where each piece begins, and its size, are in pieces().
+inline constexpr uint64_t kHasToken = uint64_t{1} << 63;
+inline constexpr uint64_t kPieceCountShift = 32;
+inline constexpr uint64_t kPieceCountMask = 0xFF;
+inline constexpr uint64_t kPiecesMax = 30;
+inline constexpr uint64_t kPieceShift = 16;
+inline constexpr uint64_t kPieceBytesMask = 0xFFFF;
+[[gnu::always_inline]] inline uint32_t* pieces(DWindow* w) {
+  static_assert(kPiecesMax * sizeof(uint32_t) <= sizeof(w->header.reserved));
+  return reinterpret_cast<uint32_t*>(w->header.reserved);
 }
 
 [[gnu::always_inline]] inline const void* pointer(uint64_t address) {

@@ -6,11 +6,23 @@
 namespace clew::runtime::kernel {
 namespace {
 
-// Whether [address, address + size) is window memory that D may touch: not the header, not beyond
-// the end.
-[[gnu::always_inline]] inline bool is_in_window(uint64_t address, uint64_t size) {
-  const uint64_t offset = address & ~abi::kDWindowTagMask;
-  return offset >= abi::kDRecordOffset && offset + size <= abi::kDWindowBytes;
+// What alloca() gave in this clause. Between two pieces, and before the first, is room that nobody
+// may touch, so that a pointer that leaves a piece does not come to another thing at once.
+inline constexpr uint64_t kGapBytes = 16;
+inline constexpr uint64_t kGapBeforeBytes = 1024;
+
+// The same for pieces that there is no entry for: they belong to the last one that has one.
+[[gnu::always_inline]] inline void note_piece(DWindow* w, uint64_t begin, uint64_t size) {
+  const uint64_t top = w->header.alloca_top;
+  uint64_t count = top >> kPieceCountShift & kPieceCountMask;
+  uint64_t first = begin;
+  if (count >= kPiecesMax) {
+    count = kPiecesMax - 1;
+    first = pieces(w)[masked(count, 0x1F)] >> kPieceShift;
+  }
+  const uint64_t all = begin + size - first;
+  pieces(w)[masked(count, 0x1F)] = static_cast<uint32_t>(first << kPieceShift | all);
+  w->header.alloca_top = (top & kHasToken) | (count + 1) << kPieceCountShift | (begin + size);
 }
 
 [[gnu::always_inline]] inline void store_sized(uint8_t* to, uint64_t size, uint64_t value) {
@@ -47,11 +59,29 @@ namespace {
 
 extern "C" {
 
+// How many bytes of the window D may touch from a tagged address on: to the end of what a pointer
+// to a variable or a literal may reach, or to that of the piece of scratch that it is in.
+[[gnu::noinline]] uint64_t d_window_room(DWindow* w, uint64_t address) {
+  const uint64_t offset = address & ~abi::kDWindowTagMask;
+  const uint64_t scratch = w->header.scratch_begin;
+  if (offset < abi::kDRecordOffset || offset >= abi::kDWindowBytes) return 0;
+  if (offset < scratch) return scratch - offset;
+  const uint64_t count = w->header.alloca_top >> kPieceCountShift & kPieceCountMask;
+  for (uint64_t i = zero(w); i < kPiecesMax && go_on(); ++i) {
+    if (i >= count) break;
+    const uint64_t piece = pieces(w)[masked(i, 0x1F)];
+    const uint64_t from = offset - (piece >> kPieceShift);
+    const uint64_t size = piece & kPieceBytesMask;
+    if (from < size) return size - from;
+  }
+  return 0;
+}
+
 uint64_t d_load(DWindow* w, uint64_t address, uint64_t size, uint64_t user) {
   uint64_t value = 0;
   if (size > 8) return fail(w, DFault::BadSize, size);
   if (is_tagged(address)) {
-    if (!is_in_window(address, size)) return fail(w, DFault::BadAddress, address);
+    if (d_window_room(w, address) < size) return fail(w, DFault::BadAddress, address);
     copy_own(&value, masked(size, 0xF), at(w, address));
     return value;
   }
@@ -74,7 +104,7 @@ uint64_t d_store(DWindow* w, uint64_t address, uint64_t size, uint64_t value) {
     store_sized(to, size, value);
     return 0;
   }
-  if (!is_tagged(address) || !is_in_window(address, size)) {
+  if (!is_tagged(address) || d_window_room(w, address) < size) {
     return fail(w, DFault::BadAddress, address);
   }
   store_sized(at(w, address), size, value);
@@ -87,8 +117,10 @@ uint64_t d_copy(DWindow* w, uint64_t dst, uint64_t address, uint64_t size, uint6
   if (place < abi::kDKeyOffset || place + size > abi::kDWindowBytes) {
     return fail(w, DFault::BadAddress, dst);
   }
+  // A program's own destination; the others are the compiler's.
+  if (is_tagged(dst) && d_window_room(w, dst) < size) return fail(w, DFault::BadAddress, dst);
   if (is_tagged(address)) {
-    if (!is_in_window(address, size)) return fail(w, DFault::BadAddress, address);
+    if (d_window_room(w, address) < size) return fail(w, DFault::BadAddress, address);
     copy_own(at(w, place), size, at(w, address));
     return 0;
   }
@@ -109,8 +141,12 @@ uint64_t d_read_string(DWindow* w, uint64_t dst, uint64_t address, uint64_t size
   const uint64_t size = size_max < limit ? size_max : limit;
   int64_t length = 0;
   if (is_tagged(address)) {
-    if (!is_in_window(address, 1)) return fail(w, DFault::BadAddress, address);
-    length = copy_own_text(at(w, dst), size, at(w, address));
+    const uint64_t room = d_window_room(w, address);
+    if (room == 0) return fail(w, DFault::BadAddress, address);
+    const uint64_t most = forgotten(w, size <= room ? size : room + 1);
+    length = copy_own_text(at(w, dst), most, at(w, address));
+    // It has no end where it may be read.
+    if (length > static_cast<int64_t>(room)) length = -1;
   } else if (is_global_pointer(address)) {
     const uint8_t* const from = global_at(address, 1);
     if (from == nullptr) return fail(w, DFault::BadAddress, address);
@@ -136,11 +172,14 @@ uint64_t d_copy_out(DWindow* w, uint64_t address, uint64_t src, uint64_t size) {
 }
 
 uint64_t d_alloca(DWindow* w, uint64_t size) {
-  const uint64_t begin = (w->header.alloca_top + 7) & ~uint64_t{7};
+  const uint64_t top = w->header.alloca_top;
+  const uint64_t gap =
+      (top >> kPieceCountShift & kPieceCountMask) == 0 ? kGapBeforeBytes : kGapBytes;
+  const uint64_t begin = ((top & 0xFFFF'FFFF) + gap + 7) & ~uint64_t{7};
   const uint64_t room = abi::kDWindowBytes - begin;
   if (begin > abi::kDWindowBytes || size > room) return fail(w, DFault::NoScratch, size);
   clear_long(w, begin, size);
-  w->header.alloca_top = begin + size;
+  note_piece(w, begin, size);
   return abi::kDWindowTag | begin;
 }
 

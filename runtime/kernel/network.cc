@@ -3,6 +3,8 @@
 #include "runtime/kernel/text.h"
 
 namespace clew::runtime::kernel {
+extern "C" uint64_t d_window_room(DWindow* w, uint64_t address);  // memory.cc
+
 namespace {
 
 inline constexpr uint64_t kInet = 2;         // AF_INET
@@ -13,7 +15,8 @@ inline constexpr uint64_t kInfiniband = 32;  // ARPHRD_INFINIBAND: 20 bytes
 [[gnu::always_inline]] inline bool fetch(DWindow* w, uint64_t address, uint64_t size) {
   int64_t failed = 0;
   if (is_tagged(address)) {
-    failed = copy_own(w->scratch, size, at(w, address));
+    failed = d_window_room(w, address) < size ? -1 : 0;
+    if (failed == 0) failed = copy_own(w->scratch, size, at(w, address));
   } else if (is_global_pointer(address)) {
     const uint8_t* const from = global_at(address, size);
     if (from == nullptr) {
@@ -85,8 +88,22 @@ struct Run {
   return words[0] == 0 && (words[1] & 0xFFFF'FFFF) == 0xFFFF'0000;
 }
 
-[[gnu::always_inline]] inline uint64_t put_inet6(DWindow* w, uint64_t dst) {
+// How an address that is all zeroes but for its last 32 bits is written: 0:0:0:0:0:0:a.b.c.d of
+// RFC 4291, 2.5.5.1, which :: and ::1 are not.
+enum class Compatible : uint64_t { Mixed, Dotted, Groups };
+
+[[gnu::always_inline]] inline bool is_compatible(DWindow* w) {
+  const auto* words = reinterpret_cast<const uint64_t*>(w->scratch);
+  return words[0] == 0 && (words[1] & 0xFFFF'FFFF) == 0 && group(w, 6) != 0;
+}
+
+[[gnu::always_inline]] inline uint64_t put_inet6(DWindow* w, uint64_t dst, Compatible form) {
   uint64_t place = dst;
+  if (form != Compatible::Groups && is_compatible(w)) {
+    if (form == Compatible::Mixed) set_byte(w, place++, ':');
+    if (form == Compatible::Mixed) set_byte(w, place++, ':');
+    return put_dotted(w, place, 12);
+  }
   const Run run = longest_run(w);
   for (uint64_t i = zero(w); i < 8 && go_on(); ++i) {
     if (i >= run.first && i < run.first + run.length) {
@@ -110,15 +127,17 @@ uint64_t d_inet_ntoa(DWindow* w, uint64_t dst, uint64_t address) {
   return finish(w, dst, put_dotted(w, dst, 0) - dst);
 }
 
-uint64_t d_inet_ntoa6(DWindow* w, uint64_t dst, uint64_t address) {
+uint64_t d_inet_ntoa6(DWindow* w, uint64_t dst, uint64_t address, uint64_t strict) {
   if (!fetch(w, address, 16)) return 0;
-  return finish(w, dst, put_inet6(w, dst) - dst);
+  const Compatible form = strict != 0 ? Compatible::Groups : Compatible::Dotted;
+  return finish(w, dst, put_inet6(w, dst, form) - dst);
 }
 
 uint64_t d_inet_ntop(DWindow* w, uint64_t dst, uint64_t family, uint64_t address) {
   if (family != kInet && family != kInet6) return fail(w, DFault::IllegalOperation, family);
   if (!fetch(w, address, family == kInet ? 4 : 16)) return 0;
-  const uint64_t end = family == kInet ? put_dotted(w, dst, 0) : put_inet6(w, dst);
+  const uint64_t end =
+      family == kInet ? put_dotted(w, dst, 0) : put_inet6(w, dst, Compatible::Mixed);
   return finish(w, dst, end - dst);
 }
 

@@ -14,7 +14,6 @@ inline constexpr uint64_t kFree = 0;
 inline constexpr uint64_t kActive = 1;
 inline constexpr uint64_t kCommitting = 2;
 inline constexpr uint64_t kDiscarding = 3;
-inline constexpr uint64_t kNowhere = ~uint64_t{0};  // Header's speculation: what is said is lost.
 
 [[gnu::always_inline]] inline uint64_t lose() {
   const uint64_t cpu = processor();
@@ -36,12 +35,16 @@ inline constexpr uint64_t kNowhere = ~uint64_t{0};  // Header's speculation: wha
   return shared().speculations[masked(id - 1, abi::kDSpeculationsMax - 1)];
 }
 
+[[gnu::always_inline]] inline uint32_t key_of(uint64_t id) {
+  return abi::d_speculation_key(id, abi::load_word(speculation(id).generation));
+}
+
 // Whether the record of `size` bytes may go to the clause's speculation.
 [[gnu::always_inline]] inline bool admit(DWindow* w, uint64_t size) {
-  const uint64_t id = w->header.speculation;
-  if (id == kNowhere) return false;
+  const auto key = static_cast<uint32_t>(w->header.speculation);
+  const uint64_t id = abi::d_speculation_id(key);
   abi::DSpeculation& s = speculation(id);
-  if (abi::load_word(s.state) != kActive) return false;
+  if (abi::load_word(s.state) != kActive || key_of(id) != key) return false;
   const uint64_t held = abi::add_word(s.bytes, size);
   if (held + size <= number(d_n_speculation_bytes)) return true;
   abi::add_word(s.bytes, ~size + 1);
@@ -57,14 +60,23 @@ inline constexpr uint64_t kNowhere = ~uint64_t{0};  // Header's speculation: wha
   return false;
 }
 
+// What the collector holds of it goes when it reads of that, or of the next use.
+[[gnu::always_inline]] inline void release(uint64_t id) {
+  abi::DSpeculation& s = speculation(id);
+  abi::store_word(s.bytes, 0);
+  abi::add_word(s.generation, 1);
+  abi::store_word(s.state, kFree);
+}
+
 [[gnu::always_inline]] inline uint64_t end_speculation(DWindow* w, uint64_t id, uint64_t state,
                                                        DRecordKind kind) {
   if (!is_speculation(w, id)) return 0;
   if (!abi::swap_word(speculation(id).state, kActive, state)) return 0;
   DRecordHeader h;
   fill(w, h, kind);
-  h.speculation = static_cast<uint32_t>(id);
-  if (put_record(w, &h, sizeof h)) return 0;
+  h.speculation = key_of(id);
+  if (kind == DRecordKind::Discard) release(id);
+  if (put_record(w, &h, sizeof h) || kind == DRecordKind::Discard) return 0;
   abi::swap_word(speculation(id).state, state, kActive);
   return lose();
 }
@@ -75,11 +87,11 @@ extern "C" {
 
 uint64_t d_commit(DWindow* w, uint64_t size) {
   auto& h = *reinterpret_cast<DRecordHeader*>(at(w, abi::kDRecordOffset));
-  const uint64_t id = w->header.speculation;
-  if (id != 0 && !admit(w, size)) return 0;
+  const uint64_t key = w->header.speculation;
+  if (key != 0 && !admit(w, size)) return 0;
   fill(w, h, DRecordKind::Data);
   h.size_bytes = static_cast<uint32_t>(size);
-  h.speculation = static_cast<uint32_t>(id);
+  h.speculation = static_cast<uint32_t>(key);
   if (size > abi::kDRecordBytesMax) return lose();
   const uint64_t bytes = masked(size, 0x7FFF);
   if (bytes > abi::kDRecordBytesMax) return 0;
@@ -102,11 +114,13 @@ uint64_t d_speculation(DWindow* w) {
   return 0;
 }
 
+// Of what is no speculation the rest of the clause does not happen.
 uint64_t d_speculate(DWindow* w, uint64_t id) {
-  w->header.speculation = kNowhere;
-  if (is_speculation(w, id) && abi::load_word(speculation(id).state) == kActive) {
-    w->header.speculation = id;
+  const bool is_known = id != 0 && id <= number(d_n_speculations);
+  if (!is_known || abi::load_word(speculation(id).state) != kActive) {
+    return fail(w, DFault::Dropped, id);
   }
+  w->header.speculation = key_of(id);
   return 0;
 }
 

@@ -77,7 +77,7 @@ class Characters {
   [[maybe_unused]] uint64_t text_;  // In a process its bytes are not looked at again.
 };
 
-// strtok()'s text is kept outside of D's part of the window.
+// strtok()'s text is kept outside of D's part of the window, until the clause ends.
 [[gnu::always_inline]] inline uint64_t token_byte(DWindow* w, uint64_t place) {
   return w->token_text[masked(place, 0xFFF)];
 }
@@ -151,15 +151,13 @@ uint64_t d_substring(DWindow* w, uint64_t dst, uint64_t string, uint64_t first, 
   return slice(w, dst, string + static_cast<uint64_t>(begin), string + static_cast<uint64_t>(end));
 }
 
-uint64_t d_token_load(DWindow* w);
-uint64_t d_token_store(DWindow* w);
-
 uint64_t d_tokenize(DWindow* w, uint64_t dst, uint64_t string, uint64_t delimiters) {
   if (is_null(w, delimiters)) return 0;
   if (string != 0) {
     copy_own_text(w->token_text, string_bytes(), at(w, string));
     w->header.token_offset = 0;
-  } else if (d_token_load(w) == 0) {
+    w->header.alloca_top |= kHasToken;
+  } else if ((w->header.alloca_top & kHasToken) == 0) {
     return fail(w, DFault::BadAddress, 0);
   }
   const Characters set(w, delimiters);
@@ -179,7 +177,7 @@ uint64_t d_tokenize(DWindow* w, uint64_t dst, uint64_t string, uint64_t delimite
     set_byte(w, dst + end - begin, character);
   }
   w->header.token_offset = token_byte(w, end) == 0 ? end : end + 1;
-  if (d_token_store(w) == 0 || end == begin) return 0;
+  if (end == begin) return 0;
   return finish(w, dst, end - begin);
 }
 
@@ -224,7 +222,10 @@ uint64_t d_directory_name(DWindow* w, uint64_t dst, uint64_t string) {
   const bool parent = dotted && length == 2 && byte(w, place + 1) == '.';
   if (parent && out > 0) {
     const uint64_t kept = d_component(w, dst, out);
-    return kept > 0 ? kept - 1 : 0;
+    // What could not be taken away stands for itself: "../..".
+    const bool stays =
+        out - kept == 2 && byte(w, dst + kept) == '.' && byte(w, dst + kept + 1) == '.';
+    if (!stays) return kept > 0 ? kept - 1 : 0;
   }
   if ((dotted && length == 1) || (parent && rooted != 0)) return out;
   uint64_t end = zero(w) + out;

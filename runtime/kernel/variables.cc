@@ -242,24 +242,6 @@ uint64_t d_variable_store_bytes(DWindow* w, uint64_t variable, uint64_t src) {
   return stored ? 0 : drop(w);
 }
 
-// What strtok() goes on with, of this thread: where, and in what text. It is kept in a variable of
-// its own. Loading says whether there is one.
-uint64_t d_token_load(DWindow* w) {
-  const bool loaded = table_of(w, number(d_n_token_variable)).load_bytes([w](uint64_t offset) {
-    w->header.token_offset = *reinterpret_cast<const uint64_t*>(dynamic() + offset);
-    copy_own(w->token_text, number(d_n_string_bytes), dynamic() + offset + 8);
-  });
-  return loaded ? 1 : 0;
-}
-
-uint64_t d_token_store(DWindow* w) {
-  const bool stored = table_of(w, number(d_n_token_variable)).store([w](uint64_t offset) {
-    *reinterpret_cast<uint64_t*>(dynamic() + offset) = w->header.token_offset;
-    copy_own(dynamic() + offset + 8, number(d_n_string_bytes), w->token_text);
-  });
-  return stored ? 1 : drop(w);
-}
-
 uint64_t d_global_load_bytes(DWindow* w, uint64_t dst, uint64_t offset, uint64_t size) {
   if (is_global(offset, size)) copy_own(at(w, dst), size, globals() + offset);
   return 0;

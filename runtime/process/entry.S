@@ -4,6 +4,13 @@
 // r12, r14, r15 (r1 is the window in any case); the result is in rax; every other register is
 // kept (abi/calling.h).
 
+// Where what is (abi/slot.h, abi/arena.h; d_blob.cc compares the numbers).
+#define SLOT_INDEX 32
+#define HEADER 266240
+#define SLOT_COUNT (HEADER + 12)
+#define SLOTS_ADDRESS (HEADER + 16)
+#define SLOT_STRIDE (HEADER + 24)
+
         .text
         .altmacro
 
@@ -23,8 +30,15 @@ enter_\body:
         push    %rbp
         mov     %rsp, %rbp
         and     $-16, %rsp
-        rdgsbase %rdi
-        add     d_window(%rip), %rdi
+        mov     clew_low_address(%rip), %rdx
+        mov     %gs:SLOT_INDEX(%rdx), %ecx
+        cmp     SLOT_COUNT(%rdx), %ecx
+        jb      1f
+        xor     %ecx, %ecx
+1:      imul    SLOT_STRIDE(%rdx), %rcx
+        add     SLOTS_ADDRESS(%rdx), %rcx
+        mov     d_window(%rip), %rdi
+        add     %rcx, %rdi                // The window of this thread's slot.
         mov     %rbx, %rsi
         mov     %r12, %rdx
         mov     %r14, %rcx

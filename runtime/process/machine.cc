@@ -93,7 +93,7 @@ uint64_t process_and_thread() {
   const abi::SlotControl& slot = own_slot();
   uint64_t number = process().pid;
   if (slot.process != 0) number = may_call() ? own_pid() : 0;
-  uint64_t thread = noted_tid();
+  uint64_t thread = noted_tid_of_owner(slot);
   if (thread == abi::kTidUnknown) thread = slot.tid;
   if (thread == abi::kTidUnknown) {
     thread = may_call() ? static_cast<uint32_t>(call({kSysGettid})) : 0;
