@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -78,6 +79,31 @@ struct ModuleState {
 
 }  // namespace
 
+// Held by every catalog that uses it, and holding what any of them has read.
+class SharedFiles {
+ public:
+  // Which file a path leads to is said before it is opened; what is kept is known by what was
+  // opened.
+  [[nodiscard]] std::shared_ptr<ModuleState> find(const std::string& path,
+                                                  const std::string& name) const {
+    const auto identity = identity_at(path);
+    if (!identity) return nullptr;
+    const auto known = states_.find({*identity, name});
+    return known == states_.end() ? nullptr : known->second;
+  }
+  void keep(const std::string& name, const std::shared_ptr<ModuleState>& state) {
+    states_.emplace(Key{state->image->identity(), name}, state);
+  }
+
+ private:
+  using Key = std::pair<FileIdentity, std::string>;
+  std::map<Key, std::shared_ptr<ModuleState>> states_;
+};
+
+std::shared_ptr<SharedFiles> make_shared_files() {
+  return std::make_shared<SharedFiles>();
+}
+
 CatalogOptions default_catalog_options() {
   CatalogOptions options;
   const std::string cache_home = environment("XDG_CACHE_HOME");
@@ -97,9 +123,11 @@ struct Catalog::Data {
   Process process;
   CatalogOptions options;
   std::vector<CatalogModule> modules;
-  std::vector<ModuleState> states;  // One for each module.
+  std::vector<std::shared_ptr<ModuleState>> states;  // One for each module; shared with others.
 
-  [[nodiscard]] std::string root() const { return pid == 0 ? "" : proc_path(pid, "root"); }
+  [[nodiscard]] std::string root() const {
+    return pid == 0 ? "" : proc_path(memory_holder(pid), "root");
+  }
 
   [[nodiscard]] std::string place() const {
     return pid == 0 ? modules[0].display_name : fmt::format("process {}", pid);
@@ -120,16 +148,29 @@ struct Catalog::Data {
   void add(ProcessModule module) {
     std::string name = display_name(module);
     modules.push_back({.file = std::move(module), .display_name = std::move(name)});
-    states.emplace_back();
+    states.push_back(std::make_shared<ModuleState>());
   }
 
   Expected<const ModuleImage*> image(size_t index) {
     CLEW_ASSERT(index < modules.size());
-    ModuleState& state = states[index];
-    if (state.image) return state.image.get();
-    if (!state.image_error) state.image_error = read_image(index);
-    if (state.image_error) return tl::unexpected(*state.image_error);
-    return state.image.get();
+    if (states[index]->image) return states[index]->image.get();
+    if (!states[index]->image_error) states[index]->image_error = find_image(index);
+    if (states[index]->image_error) return tl::unexpected(*states[index]->image_error);
+    return states[index]->image.get();
+  }
+
+  std::optional<Error> find_image(size_t index) {
+    const CatalogModule& module = modules[index];
+    const bool is_shared = options.files != nullptr && module.file.problem.empty();
+    if (is_shared) {
+      if (auto known = options.files->find(module.file.open_path, module.display_name)) {
+        states[index] = std::move(known);
+        return std::nullopt;
+      }
+    }
+    auto error = read_image(index);
+    if (is_shared && !error) options.files->keep(module.display_name, states[index]);
+    return error;
   }
 
   std::optional<Error> read_image(size_t index) {
@@ -142,7 +183,7 @@ struct Catalog::Data {
     read.name = module.display_name;
     auto image = ModuleImage::read(module.file.open_path, read);
     if (!image) return image.error();
-    states[index].image = std::make_unique<ModuleImage>(std::move(*image));
+    states[index]->image = std::make_unique<ModuleImage>(std::move(*image));
     return std::nullopt;
   }
 
@@ -162,7 +203,7 @@ struct Catalog::Data {
     // worth reading for it.
     const std::string_view name = file_name(modules[index].file.path);
     const std::string_view stem = name.substr(0, name.find_first_of(".-"));
-    const bool possible = states[index].image != nullptr ||
+    const bool possible = states[index]->image != nullptr ||
                           (pattern.is_literal() && pattern.text().starts_with(stem));
     if (!possible) return false;
     auto read = image(index);
@@ -199,7 +240,7 @@ struct Catalog::Data {
   std::string unreadable_modules() {
     std::string text;
     for (size_t i = 0; i < modules.size(); ++i) {
-      if (modules[i].is_loaded && states[i].image_error) {
+      if (modules[i].is_loaded && states[i]->image_error) {
         text += fmt::format("; {} could not be read", modules[i].display_name);
       }
     }
@@ -359,7 +400,7 @@ Expected<Catalog::IfuncTargets> Catalog::ifunc_targets(FunctionMatch match) {
 
 std::optional<size_t> Catalog::module_at(uint64_t address) const {
   if (data_->pid == 0) {
-    const ModuleState& state = data_->states[0];
+    const ModuleState& state = *data_->states[0];
     const Section* section = state.image ? state.image->section_at(address) : nullptr;
     return section != nullptr && section->executable ? std::optional<size_t>(0) : std::nullopt;
   }
@@ -421,7 +462,7 @@ std::string Catalog::display(FunctionMatch match) {
 
 Expected<DebugInfo*> Catalog::debug_info(size_t module) {
   const ModuleImage* image = CLEW_TRY(data_->image(module));
-  ModuleState& state = data_->states[module];
+  ModuleState& state = *data_->states[module];
   if (!state.debug && !state.debug_error) {
     auto opened = DebugInfo::open(*image, data_->options.read);
     if (opened) {

@@ -30,8 +30,15 @@
 
 namespace clew::target {
 
+// The files that several catalogs share: each is read once, whichever process is asked for it
+// first, and stays until the last of them is gone. What is held open under one identity is one
+// file.
+class SharedFiles;
+std::shared_ptr<SharedFiles> make_shared_files();
+
 struct CatalogOptions {
   ReadOptions read;
+  std::shared_ptr<SharedFiles> files = nullptr;  // Shared by catalogs; none = its own.
   // PATH of the caller: where links to the main program are looked for.
   std::string search_path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 };
@@ -76,7 +83,7 @@ class Catalog {
   [[nodiscard]] std::span<const CatalogModule> modules() const;
 
   // The image, read at the first call; its error is kept and given again. Valid as long as the
-  // catalog, also when the catalog is moved.
+  // catalog (or the files that it shares), also when the catalog is moved.
   Expected<const ModuleImage*> image(size_t module);
 
   // Looks at the process again. The indices of modules that were not there before; they come after
@@ -97,8 +104,8 @@ class Catalog {
   std::string nearest(std::string_view pattern);
 
   // What an IFUNC's resolver chose, read from the slots that the loader filled in the process. When
-  // no slot tells (offline, or nobody imports it): every implementation, by the names that glibc
-  // gives them (`__memcpy_*`), and `is_guess` is true.
+  // no slot tells (offline, nobody imports it, nobody has called it yet): every implementation that
+  // it may choose, and `is_guess` is true.
   struct IfuncTargets {
     std::vector<FunctionMatch> functions;
     bool is_guess = false;

@@ -124,6 +124,22 @@ TEST(CatalogTest, AnIfuncLeadsToWhatTheLoaderChose) {
   EXPECT_EQ(catalog.display(targets->functions[0]), "shop!scale_large");
 }
 
+// Nobody has called it yet, or whoever did got its address by dlsym().
+TEST(CatalogTest, AnIfuncThatNobodyHasBoundLeadsToAllThatItMayChoose) {
+  auto catalog = Catalog::of_file(test::fixture("shop"));
+  ASSERT_TRUE(catalog);
+  const auto scale = catalog->find("shop!scale");
+  ASSERT_TRUE(scale);
+  ASSERT_EQ(scale->size(), 1U);
+  const auto targets = catalog->ifunc_targets(scale->front());
+  ASSERT_TRUE(targets);
+  EXPECT_TRUE(targets->is_guess);
+  std::set<std::string> found;
+  for (const FunctionMatch& target : targets->functions)
+    found.insert(catalog->display(target));
+  EXPECT_TRUE(found.contains("shop!scale_large"));
+}
+
 TEST(CatalogTest, AnIfuncOfLibcLeadsToWhatAProgramCalls) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer puts a function of its own before strlen";

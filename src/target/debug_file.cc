@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "target/byte_reader.h"
 
@@ -80,6 +81,14 @@ Place place_of(const std::string& path) {
   return place;
 }
 
+// A build-id and a checksum are easily given to another file, and what it says decides where probes
+// are put; so nobody may have written it who could not have written the module, but us and root.
+bool is_trusted(const FileOwner& debug, const FileOwner& module) {
+  const bool is_known = debug.user == 0 || debug.user == geteuid() || debug.user == module.user;
+  const bool same_group = debug.user == module.user && debug.group == module.group;
+  return is_known && !debug.others_write && (!debug.group_writes || same_group);
+}
+
 std::vector<std::string> candidates_by_link(const Place& place, const DebugLink& link,
                                             const std::string& debug_directory) {
   const std::string here = place.root + place.directory;
@@ -114,13 +123,16 @@ std::optional<DebugFile> find_debug_file(const ElfFile& file, const std::string&
   const std::string id = file.build_id();
   for (const std::string& candidate : candidates_by_id(place, id, debug_directory)) {
     auto debug = ElfFile::open(candidate);
-    if (debug && debug->build_id() == id) return DebugFile{candidate, std::move(*debug)};
+    const bool is_ours = debug && debug->build_id() == id;
+    if (is_ours && is_trusted(debug->owner(), file.owner())) {
+      return DebugFile{candidate, std::move(*debug)};
+    }
   }
   const auto link = read_link(file);
   if (!link) return std::nullopt;
   for (const std::string& candidate : candidates_by_link(place, *link, debug_directory)) {
     auto debug = ElfFile::open(candidate);
-    if (!debug || candidate == path) continue;
+    if (!debug || candidate == path || !is_trusted(debug->owner(), file.owner())) continue;
     const bool is_ours = id.empty()
                              ? checksum_of(*debug).value_or(~link->checksum) == link->checksum
                              : debug->build_id() == id;

@@ -16,8 +16,8 @@ struct DebugFile {
 };
 
 // A file that is really this module's: of the same build-id, or when there is none of the checksum
-// that the link gives. In a container (`path` below /proc/PID/root) its own directories are tried
-// too. Nothing when there is none.
+// that the link gives, and that belongs to root, to us or to the module's owner. In a container
+// (`path` below /proc/PID/root) its own directories are tried too. Nothing when there is none.
 std::optional<DebugFile> find_debug_file(const ElfFile& file, const std::string& path,
                                          const std::string& debug_directory);
 

@@ -11,6 +11,7 @@
 
 #include "base/error_text.h"
 #include "target/byte_reader.h"
+#include "target/read_log.h"
 
 namespace clew::target {
 
@@ -49,6 +50,18 @@ Expected<void> check_identity(const Elf64_Ehdr& header) {
   return {};
 }
 
+int64_t nanoseconds(const timespec& time) {
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
+FileIdentity identity_of(const struct stat& status) {
+  return {.device = status.st_dev,
+          .inode = status.st_ino,
+          .size_bytes = static_cast<uint64_t>(status.st_size),
+          .modified_ns = nanoseconds(status.st_mtim),
+          .changed_ns = nanoseconds(status.st_ctim)};
+}
+
 uint64_t align_up(uint64_t value, uint64_t alignment) {
   return (value + alignment - 1) & ~(alignment - 1);
 }
@@ -70,7 +83,11 @@ Expected<ElfFile> ElfFile::open(const std::string& path) {
     return fail(ErrorCode::Refused, fmt::format("{}: it is not a regular file", path));
   }
   result.size_bytes_ = static_cast<uint64_t>(status.st_size);
-  result.modified_ns_ = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+  result.identity_ = identity_of(status);
+  result.owner_ = {.user = status.st_uid,
+                   .group = status.st_gid,
+                   .group_writes = (status.st_mode & S_IWGRP) != 0,
+                   .others_write = (status.st_mode & S_IWOTH) != 0};
   if (auto read = result.read_header(); !read) {
     return fail(read.error().code, fmt::format("{}: {}", path, read.error().message));
   }
@@ -83,6 +100,22 @@ Expected<ElfFile> ElfFile::from_buffer(Buffer buffer) {
   result.size_bytes_ = result.buffer_.view().size();
   CLEW_TRY(result.read_header());
   return result;
+}
+
+std::optional<FileIdentity> identity_at(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return std::nullopt;
+  return identity_of(status);
+}
+
+Expected<void> ElfFile::log_to(ReadLog& log, uint64_t number) {
+  log_ = &log;
+  log_number_ = number;
+  segments_.clear();
+  sections_.clear();
+  problems_.clear();
+  section_names_ = {};
+  return read_header();
 }
 
 Expected<void> ElfFile::read_header() {
@@ -167,10 +200,13 @@ Expected<Buffer> ElfFile::read(uint64_t offset, uint64_t size_bytes) const {
   }
   Buffer result(size_bytes);
   if (file_.valid()) {
-    CLEW_TRY(read_exactly(file_.get(), offset, result.writable()));
+    const auto read = read_exactly(file_.get(), offset, result.writable());
+    if (!read && log_ != nullptr) log_->note_failure();
+    CLEW_TRY(read);
   } else if (size_bytes != 0) {
     std::memcpy(result.data(), buffer_.view().data() + offset, size_bytes);
   }
+  if (log_ != nullptr) log_->add({log_number_, offset, size_bytes}, result.view());
   return result;
 }
 

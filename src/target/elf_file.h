@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/file_descriptor.h"
+#include "target/file_identity.h"
 
 namespace clew::target {
 
@@ -44,6 +45,16 @@ struct ElfSection {
   Elf64_Shdr header{};
 };
 
+class ReadLog;
+
+// Who may write it.
+struct FileOwner {
+  uint32_t user = 0;
+  uint32_t group = 0;
+  bool group_writes = false;
+  bool others_write = false;
+};
+
 class ElfFile {
  public:
   // NotFound, Io, or Refused when it is not a little-endian ELF64 x86-64 program, library or debug
@@ -53,7 +64,8 @@ class ElfFile {
 
   [[nodiscard]] const Elf64_Ehdr& header() const { return header_; }
   [[nodiscard]] uint64_t size_bytes() const { return size_bytes_; }
-  [[nodiscard]] int64_t modified_ns() const { return modified_ns_; }  // 0 for a buffer.
+  [[nodiscard]] const FileIdentity& identity() const { return identity_; }  // All 0 for a buffer.
+  [[nodiscard]] const FileOwner& owner() const { return owner_; }
   [[nodiscard]] std::span<const Elf64_Phdr> segments() const { return segments_; }
   // In the order of the file; empty when it has none, or when the table is broken.
   [[nodiscard]] std::span<const ElfSection> sections() const { return sections_; }
@@ -78,6 +90,12 @@ class ElfFile {
   // Lower-case hex; empty when there is none.
   [[nodiscard]] std::string build_id() const;
 
+  // Reads the header and what follows from it once more; from now on all that is read is noted in
+  // the log, which is borrowed, as of this number.
+  Expected<void> log_to(ReadLog& log, uint64_t number);
+  void end_log() { log_ = nullptr; }
+  [[nodiscard]] ReadLog* log() const { return log_; }
+
  private:
   Expected<void> read_header();
   void read_segments();
@@ -88,7 +106,10 @@ class ElfFile {
   FileDescriptor file_;
   Buffer buffer_;
   uint64_t size_bytes_ = 0;
-  int64_t modified_ns_ = 0;
+  FileIdentity identity_;
+  FileOwner owner_;
+  ReadLog* log_ = nullptr;
+  uint64_t log_number_ = 0;
   Elf64_Ehdr header_{};
   std::vector<Elf64_Phdr> segments_;
   std::vector<ElfSection> sections_;

@@ -19,7 +19,8 @@ std::vector<uint64_t> read_ifunc_values(pid_t pid, const ModuleImage& image, con
                                         const ProcessModule& home,
                                         std::span<const ProcessModule* const> modules);
 
-// The functions that implement an IFUNC by glibc's names: `__memcpy_avx_unaligned` for `memcpy`.
+// The functions that implement an IFUNC: by glibc's names (`__memcpy_avx_unaligned` for `memcpy`),
+// else those whose address its resolver takes (`lea r, [rip + x]`). Nobody may have asked it yet.
 std::vector<size_t> guess_ifunc_targets(const ModuleImage& image, const Function& ifunc);
 
 }  // namespace clew::target

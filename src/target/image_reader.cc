@@ -24,8 +24,11 @@ void add_full_symbols(const ElfFile& file, const std::string& path, const ReadOp
   if (const ElfSection* symtab = file.find_section_of_type(SHT_SYMTAB)) {
     return note(add_symbols(file, *symtab, FunctionOrigin::SymbolTable, tables, list), tables);
   }
-  const auto debug = find_debug_file(file, path, options.debug_directory);
+  auto debug = find_debug_file(file, path, options.debug_directory);
   if (!debug) return note(add_mini_debug_info(file, tables, list), tables);
+  if (file.log() != nullptr) {
+    if (auto logged = debug->file.log_to(*file.log(), 1); !logged) return note(logged, tables);
+  }
   if (const ElfSection* symtab = debug->file.find_section_of_type(SHT_SYMTAB)) {
     tables.debug_file = tables.add_text(debug->path);
     return note(add_symbols(debug->file, *symtab, FunctionOrigin::DebugFile, tables, list), tables);

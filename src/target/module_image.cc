@@ -11,6 +11,7 @@
 #include "target/dynamic.h"
 #include "target/elf_file.h"
 #include "target/image_tables.h"
+#include "target/read_log.h"
 #include "target/relocations.h"
 #include "target/symbol_cache.h"
 
@@ -23,35 +24,27 @@ struct ColdPart {
   size_t function = 0;
 };
 
-// The identity of what the tables are made from, as far as a look at the files tells.
-SymbolCache::Identity identity_of(const ElfFile& file, const std::string& path,
-                                  const ReadOptions& options) {
-  SymbolCache::Identity identity{.build_id = file.build_id(),
-                                 .module_name = options.name,
-                                 .file_size_bytes = file.size_bytes(),
-                                 .file_modified_ns = file.modified_ns()};
-  if (identity.build_id.empty() || file.find_section_of_type(SHT_SYMTAB) != nullptr) {
-    return identity;
-  }
-  const auto debug = find_debug_file(file, path, options.debug_directory);
-  if (debug) {
-    identity.debug_file = debug->path;
-    identity.debug_size_bytes = debug->file.size_bytes();
-    identity.debug_modified_ns = debug->file.modified_ns();
-  }
-  return identity;
-}
-
-Expected<ImageTables> read_cached(const ElfFile& file, const std::string& path,
+// The tables as they were made from the same bytes before, or made now.
+Expected<ImageTables> read_cached(ElfFile& file, const std::string& path,
                                   const ReadOptions& options) {
   const bool use_cache = !options.cache_directory.empty() &&
                          file.size_bytes() >= options.cache_from_bytes && !file.build_id().empty();
   if (!use_cache) return read_tables(file, path, options);
   const SymbolCache cache(options.cache_directory);
-  const SymbolCache::Identity identity = identity_of(file, path, options);
-  if (auto cached = cache.load(identity)) return std::move(*cached);
+  std::optional<DebugFile> debug;
+  if (file.find_section_of_type(SHT_SYMTAB) == nullptr) {
+    debug = find_debug_file(file, path, options.debug_directory);
+  }
+  SymbolCache::Entry entry{.build_id = file.build_id(),
+                           .module_name = options.name,
+                           .debug_path = debug ? debug->path : "",
+                           .files = {&file, debug ? &debug->file : nullptr}};
+  if (auto cached = cache.load(entry)) return std::move(*cached);
+  ReadLog log;
+  CLEW_TRY(file.log_to(log, 0));
   auto tables = read_tables(file, path, options);
-  if (tables) cache.store(identity, *tables);
+  file.end_log();
+  if (tables && !log.failed()) cache.store(entry, log, *tables);
   return tables;
 }
 
@@ -173,6 +166,9 @@ std::string_view ModuleImage::name() const {
 }
 std::string_view ModuleImage::soname() const {
   return data_->tables.view(data_->tables.soname);
+}
+const FileIdentity& ModuleImage::identity() const {
+  return data_->file.identity();
 }
 std::string_view ModuleImage::build_id() const {
   return data_->tables.view(data_->tables.build_id);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ModuleImage: one ELF file, read once: its functions by every name, its unwind entries with
 // landing pads, its restartable sequences, and the pointers into its code. It is what a module is
-// before any process is looked at, so everything can be analysed offline and cached by build-id.
+// before any process is looked at, so everything can be analysed offline and cached by its bytes.
 //
 // Addresses are the file's own virtual addresses; add a ProcessModule's load bias for a process's.
 //
@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "target/file_identity.h"
 
 namespace clew::target {
 
@@ -123,7 +124,7 @@ struct ImportSlot {
 struct ReadOptions {
   // Where separate debug files are looked for; empty = nowhere.
   std::string debug_directory = "/usr/lib/debug";
-  // Where images are cached by build-id (see symbol_cache.h); empty = no cache.
+  // Where images are cached (see symbol_cache.h); empty = no cache.
   std::string cache_directory;
   // What the module is called in made-up names; empty = the file name of the path.
   std::string name;
@@ -142,9 +143,10 @@ class ModuleImage {
   ModuleImage& operator=(const ModuleImage&) = delete;
   ~ModuleImage();
 
-  [[nodiscard]] const std::string& path() const;    // As given to read().
-  [[nodiscard]] std::string_view name() const;      // ReadOptions::name or the path's file name.
-  [[nodiscard]] std::string_view soname() const;    // Empty when there is none.
+  [[nodiscard]] const std::string& path() const;  // As given to read().
+  [[nodiscard]] std::string_view name() const;    // ReadOptions::name or the path's file name.
+  [[nodiscard]] std::string_view soname() const;  // Empty when there is none.
+  [[nodiscard]] const FileIdentity& identity() const;
   [[nodiscard]] std::string_view build_id() const;  // Lower-case hex; empty when there is none.
   // The separate debug file that was used; empty when none was.
   [[nodiscard]] std::string_view debug_file() const;

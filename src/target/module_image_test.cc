@@ -292,6 +292,23 @@ TEST_F(StrippedImageTest, ADebugFileIsFoundByItsLinkAndOnlyIfItIsTheRightOne) {
   EXPECT_TRUE(read_image(stripped_, options).debug_file().empty());
 }
 
+TEST_F(StrippedImageTest, ADebugFileThatSomebodyElseMayHaveWrittenIsNotBelieved) {
+  const std::string debug = directory_.file("kinds.debug");
+  test::run(fmt::format("objcopy --only-keep-debug {} {}", full_, debug));
+  test::run(fmt::format("objcopy --add-gnu-debuglink={} {}", debug, stripped_));
+  ReadOptions options;
+  options.debug_directory = directory_.path();
+  test::run("chmod 0666 " + debug);
+  EXPECT_TRUE(read_image(stripped_, options).debug_file().empty());
+  test::run("chmod 0644 " + debug);
+  EXPECT_EQ(read_image(stripped_, options).debug_file(), debug);
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  test::run("chown 65534 " + debug);
+  EXPECT_TRUE(read_image(stripped_, options).debug_file().empty());
+  test::run("chown 65534 " + stripped_);
+  EXPECT_EQ(read_image(stripped_, options).debug_file(), debug) << "both are one user's";
+}
+
 TEST_F(StrippedImageTest, WithoutABuildIdTheChecksumOfTheLinkDecides) {
   const std::string debug = directory_.file("kinds.debug");
   const std::string bare = directory_.file("bare");

@@ -157,7 +157,9 @@ bool ProcessModule::contains(uint64_t address) const {
 }
 
 Expected<std::vector<ProcessModule>> read_modules(pid_t pid) {
-  ModuleList modules(pid, read_proc_link(pid, "exe").value_or(""));
+  // What a first thread that has ended led to, the others still do.
+  const pid_t holder = memory_holder(pid);
+  ModuleList modules(holder, read_proc_link(holder, "exe").value_or(""));
   for (const Mapping& mapping : CLEW_TRY(read_memory_map(pid))) {
     // Anonymous memory has no file; "[vdso]" and kin are not files either.
     const bool is_file = mapping.executable && !mapping.path.empty() && mapping.path[0] == '/';

@@ -126,8 +126,18 @@ std::vector<pid_t> parse_numbers(std::string_view text) {
   return numbers;
 }
 
+bool is_over(char state) {
+  return state == 'Z' || state == 'X';
+}
+
+bool has_ended(pid_t thread) {
+  const Expected<Stat> stat = read_stat(thread);
+  return !stat || is_over(stat->state);
+}
+
 Expected<bool> is_32_bit_program(pid_t pid) {
-  const FileDescriptor file(open(proc_path(pid, "exe").c_str(), O_RDONLY | O_CLOEXEC));
+  const std::string path = proc_path(memory_holder(pid), "exe");
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) return tl::unexpected(proc_error(pid, "exe", errno));
   std::array<uint8_t, EI_NIDENT> identity{};
   const ssize_t count = pread(file.get(), identity.data(), identity.size(), 0);
@@ -152,9 +162,11 @@ Expected<Process> read_process(pid_t pid) {
   process.parent_pid = stat.parent_pid;
   process.uid = effective_uid(status);
   process.comm = stat.comm;
-  process.state = stat.state;
-  process.arguments = split_arguments(CLEW_TRY(read_proc_file(pid, "cmdline")));
-  process.executable = read_proc_link(pid, "exe").value_or("");
+  // A first thread that has ended has no memory any more; the others have.
+  const pid_t holder = is_over(stat.state) ? memory_holder(pid) : pid;
+  process.state = holder == pid ? stat.state : CLEW_TRY(read_stat(holder)).state;
+  process.arguments = split_arguments(CLEW_TRY(read_proc_file(holder, "cmdline")));
+  process.executable = read_proc_link(holder, "exe").value_or("");
   return process;
 }
 
@@ -188,10 +200,6 @@ Expected<std::vector<pid_t>> list_threads(pid_t pid) {
 }
 
 pid_t memory_holder(pid_t pid) {
-  const auto has_ended = [](pid_t thread) {
-    const Expected<Process> process = read_process(thread);
-    return !process || process->state == 'Z' || process->state == 'X';
-  };
   if (!has_ended(pid)) return pid;
   const Expected<std::vector<pid_t>> threads = list_threads(pid);
   if (!threads) return pid;
@@ -208,14 +216,7 @@ Expected<void> check_is_64_bit(pid_t pid) {
 
 Expected<void> check_has_program(pid_t pid) {
   const Process process = CLEW_TRY(read_process(pid));
-  const pid_t holder = memory_holder(pid);
-  if (holder != pid) {
-    return fail(ErrorCode::Refused,
-                fmt::format("the first thread of process {} ('{}') has ended; name it by another "
-                            "one: -p {}",
-                            pid, process.comm, holder));
-  }
-  if (process.state == 'Z' || process.state == 'X') {
+  if (is_over(process.state)) {
     return fail(ErrorCode::Refused,
                 fmt::format("process {} ('{}') is a zombie: it has ended, and process {} has not "
                             "collected it",
@@ -231,13 +232,14 @@ Expected<void> check_has_program(pid_t pid) {
 
 Expected<ProcessFacts> read_facts(pid_t pid) {
   const Stat stat = CLEW_TRY(read_stat(pid));
-  const std::string status = CLEW_TRY(read_proc_file(pid, "status"));
+  const pid_t holder = is_over(stat.state) ? memory_holder(pid) : pid;
+  const std::string status = CLEW_TRY(read_proc_file(holder, "status"));
   const auto field = [&](std::string_view name) {
     return number_in<int>(status_field(status, name)).value_or(0);
   };
   ProcessFacts facts;
   facts.incarnation = {.pid = pid, .start_ticks = stat.start_ticks};
-  facts.state = stat.state;
+  facts.state = holder == pid ? stat.state : CLEW_TRY(read_stat(holder)).state;
   facts.uid = effective_uid(status);
   facts.capabilities = effective_capabilities(status);
   facts.tracer_pid = field("TracerPid");
@@ -249,9 +251,10 @@ Expected<ProcessFacts> read_facts(pid_t pid) {
   // "shstk wrss", say (Linux 6.6, Documentation/arch/x86/shstk.rst).
   facts.has_shadow_stack =
       status_field(status, "x86_Thread_features").find("shstk") != std::string_view::npos;
-  facts.namespace_pids = parse_numbers(status_field(status, "NSpid"));
+  const std::string own = CLEW_TRY(read_proc_file(pid, "status"));
+  facts.namespace_pids = parse_numbers(status_field(own, "NSpid"));
   facts.is_32_bit = CLEW_TRY(is_32_bit_program(pid));
-  facts.root = CLEW_TRY(read_proc_link(pid, "root"));
+  facts.root = CLEW_TRY(read_proc_link(holder, "root"));
   return facts;
 }
 

@@ -62,9 +62,10 @@ bool leads_to_executable(pid_t pid, const std::string& path) {
 
 std::string program_name(const Process& process) {
   if (process.executable.empty()) return process.comm;
-  const auto address = address_of_path(process.pid());
-  const std::string path = address ? read_path(process.pid(), *address) : "";
-  const bool is_started_so = !path.empty() && leads_to_executable(process.pid(), path);
+  const pid_t holder = memory_holder(process.pid());
+  const auto address = address_of_path(holder);
+  const std::string path = address ? read_path(holder, *address) : "";
+  const bool is_started_so = !path.empty() && leads_to_executable(holder, path);
   return last_part(is_started_so ? path : process.executable);
 }
 

@@ -3,18 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <span>
-#include <system_error>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/file_descriptor.h"
 
 namespace clew::target {
 
@@ -23,13 +14,11 @@ namespace {
 // | offset | size | content                                                       |
 // |      0 |    8 | magic "clewimg\n"                                             |
 // |      8 |    8 | version                                                       |
-// |     16 |      | blocks: size in bytes (8), checksum (8), content; packed       |
-// The blocks, in order: identity, scalars, text, sections, functions, names, cold, fdes,
-// landing pads, code pointers, ifunc slots, restartable sequences, problems. A block is written
-// from and read into the array itself, so a large module is never in memory twice.
+// |     16 |      | blocks (cache_folder.h)                                       |
+// The blocks, in order: identity, reads, their digest, scalars, text, sections, functions, names,
+// cold, fdes, landing pads, code pointers, ifunc slots, restartable sequences, problems.
 constexpr uint64_t kMagic = 0x0a676d6977656c63;  // "clewimg\n"
-constexpr uint64_t kVersion = 2;  // Goes up with every change of a record or of its meaning.
-constexpr uint64_t kBlockMaxBytes = uint64_t{4} << 30;
+constexpr uint64_t kVersion = 3;  // Goes up with every change of a record or of its meaning.
 
 struct Scalars {
   TextRecord soname;
@@ -47,100 +36,17 @@ uint64_t fnv1a(std::string_view text) {
   return hash;
 }
 
-// Against damage, not against malice: words are mixed by multiplication, so that every bit of the
-// input reaches the result. Four lanes, since one waits for its own multiplication.
-uint64_t checksum(std::span<const uint8_t> bytes) {
-  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
-  uint64_t lanes[4] = {bytes.size(), 1, 2, 3};
-  const auto mix = [](uint64_t lane, uint64_t word) {
-    lane = (lane ^ word) * kOdd;
-    return lane ^ (lane >> 29);
-  };
-  size_t at = 0;
-  for (; at + 32 <= bytes.size(); at += 32) {
-    uint64_t words[4];
-    std::memcpy(words, bytes.data() + at, sizeof(words));
-    for (size_t i = 0; i < 4; ++i) {
-      lanes[i] = mix(lanes[i], words[i]);
-    }
-  }
-  for (; at < bytes.size(); ++at) {
-    lanes[at % 4] = mix(lanes[at % 4], bytes[at]);
-  }
-  return mix(mix(mix(mix(0, lanes[0]), lanes[1]), lanes[2]), lanes[3]);
+std::string identity_text(const SymbolCache::Entry& entry) {
+  std::string text =
+      fmt::format("{}\n{}\n{}\n", entry.build_id, entry.module_name, entry.debug_path);
+  for (const ElfFile* file : entry.files)
+    text += fmt::format("{}\n", file == nullptr ? 0 : file->size_bytes());
+  return text;
 }
 
-std::string identity_text(const SymbolCache::Identity& identity) {
-  return fmt::format("{}\n{}\n{} {}\n{}\n{} {}\n", identity.build_id, identity.module_name,
-                     identity.file_size_bytes, identity.file_modified_ns, identity.debug_file,
-                     identity.debug_size_bytes, identity.debug_modified_ns);
+std::string name_of(const SymbolCache::Entry& entry) {
+  return fmt::format("{}-{:016x}.image", entry.build_id, fnv1a(entry.module_name));
 }
-
-class BlockWriter {
- public:
-  explicit BlockWriter(int fd) : fd_(fd) {}
-
-  void write(std::span<const uint8_t> bytes) {
-    while (good_ && !bytes.empty()) {
-      const ssize_t count = ::write(fd_, bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      good_ = count > 0;
-      if (good_) bytes = bytes.subspan(static_cast<size_t>(count));
-    }
-  }
-  void add(std::span<const uint8_t> content) {
-    const std::array<uint64_t, 2> header = {content.size(), checksum(content)};
-    write({reinterpret_cast<const uint8_t*>(header.data()), sizeof(header)});
-    write(content);
-  }
-  template <typename T>
-  void add(const std::vector<T>& records) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    add({reinterpret_cast<const uint8_t*>(records.data()), records.size() * sizeof(T)});
-  }
-  void add(std::string_view text) {
-    add({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
-  }
-  [[nodiscard]] bool good() const { return good_; }
-
- private:
-  int fd_;
-  bool good_ = true;
-};
-
-class BlockReader {
- public:
-  BlockReader(int fd, uint64_t size_bytes) : fd_(fd), remaining_(size_bytes) {}
-
-  bool read_bytes(std::span<uint8_t> bytes) {
-    if (bytes.size() > remaining_) return false;
-    remaining_ -= bytes.size();
-    while (!bytes.empty()) {
-      const ssize_t count = ::read(fd_, bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return false;
-      bytes = bytes.subspan(static_cast<size_t>(count));
-    }
-    return true;
-  }
-  template <typename Container>
-  bool read(Container& records) {
-    using Record = typename Container::value_type;
-    static_assert(std::is_trivially_copyable_v<Record>);
-    std::array<uint64_t, 2> header{};
-    if (!read_bytes({reinterpret_cast<uint8_t*>(header.data()), sizeof(header)})) return false;
-    const uint64_t size = header[0];
-    if (size > std::min(remaining_, kBlockMaxBytes) || size % sizeof(Record) != 0) return false;
-    records.resize(size / sizeof(Record));
-    const std::span<uint8_t> bytes(reinterpret_cast<uint8_t*>(records.data()), size);
-    return read_bytes(bytes) && checksum(bytes) == header[1];
-  }
-  [[nodiscard]] bool at_end() const { return remaining_ == 0; }
-
- private:
-  int fd_;
-  uint64_t remaining_;
-};
 
 std::vector<std::string> split_lines(std::string_view text) {
   std::vector<std::string> lines;
@@ -152,13 +58,22 @@ std::vector<std::string> split_lines(std::string_view text) {
   return lines;
 }
 
-std::optional<ImageTables> decode(BlockReader& blocks, const std::string& identity) {
+bool was_made_from(BlockReader& blocks, const SymbolCache::Entry& entry) {
+  std::string identity;
+  std::vector<ReadRange> reads;
+  std::vector<uint8_t> digest;
+  if (!blocks.read(identity) || identity != identity_text(entry)) return false;
+  if (!blocks.read(reads) || !blocks.read(digest)) return false;
+  const std::optional<Digest> now = read_again(reads, entry.files);
+  return now && std::equal(now->begin(), now->end(), digest.begin(), digest.end());
+}
+
+std::optional<ImageTables> decode(BlockReader& blocks, const SymbolCache::Entry& entry) {
   std::array<uint64_t, 2> header{};
   const std::span<uint8_t> header_bytes(reinterpret_cast<uint8_t*>(header.data()), sizeof(header));
   const bool is_ours =
       blocks.read_bytes(header_bytes) && header[0] == kMagic && header[1] == kVersion;
-  std::string made_from;
-  if (!is_ours || !blocks.read(made_from) || made_from != identity) return std::nullopt;
+  if (!is_ours || !was_made_from(blocks, entry)) return std::nullopt;
   ImageTables tables;
   std::vector<Scalars> scalars;
   std::string problems;
@@ -179,7 +94,13 @@ std::optional<ImageTables> decode(BlockReader& blocks, const std::string& identi
   return tables;
 }
 
-bool encode(const ImageTables& tables, const std::string& identity, int fd) {
+struct MadeFrom {
+  std::string identity;
+  std::span<const ReadRange> reads;
+  Digest digest;
+};
+
+bool encode(const ImageTables& tables, const MadeFrom& from, int fd) {
   const std::vector<Scalars> scalars = {
       {.soname = tables.soname,
        .build_id = tables.build_id,
@@ -193,7 +114,9 @@ bool encode(const ImageTables& tables, const std::string& identity, int fd) {
   BlockWriter writer(fd);
   const std::array<uint64_t, 2> header = {kMagic, kVersion};
   writer.write({reinterpret_cast<const uint8_t*>(header.data()), sizeof(header)});
-  writer.add(std::string_view(identity));
+  writer.add(std::string_view(from.identity));
+  writer.add({reinterpret_cast<const uint8_t*>(from.reads.data()), from.reads.size_bytes()});
+  writer.add(from.digest);
   writer.add(scalars);
   writer.add(std::string_view(tables.text));
   writer.add(tables.sections);
@@ -207,12 +130,6 @@ bool encode(const ImageTables& tables, const std::string& identity, int fd) {
   writer.add(tables.restartable_sequences);
   writer.add(std::string_view(problems));
   return writer.good();
-}
-
-// Someone else's file could make a tracer that runs as root believe anything about its target.
-bool is_trusted(const struct stat& status) {
-  return S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
-         (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
 class ConsistencyCheck {
@@ -284,33 +201,17 @@ bool is_consistent(const ImageTables& tables) {
   return ConsistencyCheck(tables).run();
 }
 
-std::string SymbolCache::path_of(const Identity& identity) const {
-  return fmt::format("{}/{}-{:016x}.image", directory_, identity.build_id,
-                     fnv1a(identity.module_name));
+std::optional<ImageTables> SymbolCache::load(const Entry& entry) const {
+  const auto file = folder_.open(name_of(entry));
+  if (!file) return std::nullopt;
+  BlockReader blocks(file->descriptor.get(), file->size_bytes);
+  return decode(blocks, entry);
 }
 
-std::optional<ImageTables> SymbolCache::load(const Identity& identity) const {
-  const FileDescriptor file(
-      open(path_of(identity).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  struct stat status {};
-  if (!file.valid() || fstat(file.get(), &status) != 0 || !is_trusted(status)) return std::nullopt;
-  BlockReader blocks(file.get(), static_cast<uint64_t>(status.st_size));
-  return decode(blocks, identity_text(identity));
-}
-
-void SymbolCache::store(const Identity& identity, const ImageTables& tables) const {
-  std::error_code error;
-  std::filesystem::create_directories(directory_, error);
-  if (error) return;
-  const std::string path = path_of(identity);
-  const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
-  (void)unlink(temporary.c_str());  // Of an earlier process with this pid that was killed.
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
-  const FileDescriptor file(open(temporary.c_str(), kFlags, S_IRUSR | S_IWUSR));
-  if (!file.valid()) return;
-  const bool written = encode(tables, identity_text(identity), file.get()) &&
-                       rename(temporary.c_str(), path.c_str()) == 0;
-  if (!written) (void)unlink(temporary.c_str());
+void SymbolCache::store(const Entry& entry, ReadLog& log, const ImageTables& tables) const {
+  const MadeFrom from{
+      .identity = identity_text(entry), .reads = log.ranges(), .digest = log.finish()};
+  folder_.store(name_of(entry), [&](int fd) { return encode(tables, from, fd); });
 }
 
 }  // namespace clew::target

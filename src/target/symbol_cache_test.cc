@@ -53,6 +53,29 @@ class SymbolCacheTest : public testing::Test {
     return text;
   }
 
+  // Gives two functions of a symbol table each other's addresses and sizes.
+  static void swap_two_functions(const std::string& path) {
+    auto file = ElfFile::open(path);
+    ASSERT_TRUE(file);
+    const ElfSection* const table = file->find_section_of_type(SHT_SYMTAB);
+    ASSERT_NE(table, nullptr);
+    std::vector<uint8_t> bytes = test::read_file(path);
+    auto* const symbols = reinterpret_cast<Elf64_Sym*>(&bytes.at(table->header.sh_offset));
+    std::vector<Elf64_Sym*> functions;
+    for (size_t i = 0; i < table->header.sh_size / sizeof(Elf64_Sym); ++i) {
+      const bool is_function = ELF64_ST_TYPE(symbols[i].st_info) == STT_FUNC;
+      if (is_function && symbols[i].st_size != 0) functions.push_back(&symbols[i]);
+    }
+    ASSERT_GE(functions.size(), 2U);
+    const auto other = std::find_if(
+        functions.begin(), functions.end(),
+        [&](const Elf64_Sym* symbol) { return symbol->st_value != functions[0]->st_value; });
+    ASSERT_NE(other, functions.end());
+    std::swap(functions[0]->st_value, (*other)->st_value);
+    std::swap(functions[0]->st_size, (*other)->st_size);
+    test::write_file(path, bytes);
+  }
+
   std::string read() {
     auto image = ModuleImage::read(program_, options_);
     EXPECT_TRUE(image) << image.error().message;
@@ -112,6 +135,94 @@ TEST_F(SymbolCacheTest, AnotherFileOfTheSameBuildIdIsReadAnew) {
   const std::string stripped = read();
   EXPECT_NE(stripped, cold);
   EXPECT_EQ(read(), stripped);
+}
+
+// What anybody can do who may read a program: a copy that says another thing of its functions, and
+// has the same build-id, name, size and time.
+TEST_F(SymbolCacheTest, AForgedCopyDoesNotSpeakForTheGenuineFile) {
+  const std::string genuine = directory_.file("genuine/classes");
+  const std::string forged = directory_.file("forged/classes");
+  std::filesystem::create_directory(directory_.file("genuine"));
+  std::filesystem::create_directory(directory_.file("forged"));
+  std::filesystem::copy_file(program_, genuine);
+  std::filesystem::copy_file(program_, forged);
+  swap_two_functions(forged);
+  test::run("touch -r " + genuine + " " + forged);
+  ASSERT_EQ(std::filesystem::file_size(genuine), std::filesystem::file_size(forged));
+  program_ = genuine;
+  options_.cache_directory.clear();
+  const std::string truth = read();
+  options_.cache_directory = directory_.file("cache/clew");
+  program_ = forged;
+  EXPECT_NE(read(), truth);
+  program_ = genuine;
+  EXPECT_EQ(read(), truth);
+  program_ = forged;
+  EXPECT_NE(read(), truth);
+}
+
+TEST_F(SymbolCacheTest, AForgedDebugFileDoesNotSpeakForTheGenuineOne) {
+  const std::string debug = directory_.file("classes.debug");
+  test::run("objcopy --only-keep-debug " + program_ + " " + debug);
+  test::run("strip " + program_);
+  test::run("cd " + directory_.path() + " && objcopy --add-gnu-debuglink=classes.debug " +
+            program_);
+  const std::string truth = read();
+  const std::vector<uint8_t> genuine = test::read_file(debug);
+  const auto written = std::filesystem::last_write_time(debug);
+  swap_two_functions(debug);
+  std::filesystem::last_write_time(debug, written);
+  EXPECT_NE(read(), truth);
+  test::write_file(debug, genuine);
+  std::filesystem::last_write_time(debug, written);
+  EXPECT_EQ(read(), truth);
+}
+
+TEST_F(SymbolCacheTest, TheFolderAndItsFilesAreForTheirOwnerAlone) {
+  const mode_t mask = umask(0);
+  std::filesystem::create_directory(directory_.file("cache"));
+  std::filesystem::create_directory(options_.cache_directory);  // As an older version did.
+  (void)read();
+  umask(mask);
+  struct stat status {};
+  ASSERT_EQ(stat(entry().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0600U);
+  ASSERT_EQ(stat(options_.cache_directory.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0700U);
+}
+
+TEST_F(SymbolCacheTest, AFolderOrAFileOfSomebodyElseIsNotUsed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  const std::string cold = read();
+  const std::string path = entry();
+  ASSERT_EQ(chown(path.c_str(), 65534, 65534), 0);
+  const ino_t before = inode(path);
+  EXPECT_EQ(read(), cold);
+  EXPECT_NE(inode(path), before) << "it was not written again, so it was used";
+  std::filesystem::remove(path);
+  ASSERT_EQ(chown(options_.cache_directory.c_str(), 65534, 65534), 0);
+  EXPECT_EQ(read(), cold);
+  EXPECT_TRUE(std::filesystem::is_empty(options_.cache_directory));
+}
+
+TEST_F(SymbolCacheTest, WhatWasNotUsedForTheLongestTimeGoesWhenThereIsNoRoom) {
+  const std::string path = directory_.file("small");
+  const CacheFolder folder(path, 2500);
+  const auto store = [&](const std::string& name) {
+    folder.store(name, [](int fd) {
+      BlockWriter writer(fd);
+      writer.write(std::vector<uint8_t>(1000));
+      return writer.good();
+    });
+  };
+  store("first");
+  store("second");
+  test::run("touch -d '2 hours ago' " + path + "/first; touch -d '1 hour ago' " + path + "/second");
+  EXPECT_TRUE(folder.open("first"));
+  store("third");
+  EXPECT_TRUE(folder.open("first"));
+  EXPECT_FALSE(folder.open("second"));
+  EXPECT_TRUE(folder.open("third"));
 }
 
 TEST_F(SymbolCacheTest, AnEntryThatOthersMayWriteIsNotTrusted) {

@@ -16,6 +16,9 @@ namespace {
 
 constexpr uint32_t kNoteType = 3;  // NT_STAPSDT
 constexpr std::string_view kNoteOwner = "stapsdt";
+constexpr uint32_t kTypesType = 1;
+constexpr std::string_view kTypesOwner = "clewdt";
+constexpr size_t kTypedArgumentsMax = 64;
 constexpr size_t kProbesMax = 1U << 16;
 
 uint64_t padded(uint64_t size_bytes) {
@@ -156,22 +159,82 @@ class NoteReader {
   uint64_t base_ = 0;
 };
 
-void read_notes(std::span<const uint8_t> notes, const NoteReader& description,
-                std::vector<StaticProbe>& probes) {
+// Calls `take` with the description of each note of the owner and type, until it answers false.
+template <typename Take>
+void for_each_note(std::span<const uint8_t> notes, std::string_view owner, uint32_t type,
+                   const Take& take) {
   ByteReader reader(notes);
-  while (!reader.at_end() && probes.size() < kProbesMax) {
+  while (!reader.at_end()) {
     const auto name_bytes = reader.read<uint32_t>();
     const auto description_bytes = reader.read<uint32_t>();
-    const auto type = reader.read<uint32_t>();
+    const auto type_here = reader.read<uint32_t>();
     const auto name = reader.read_bytes(padded(name_bytes));
     const auto content = reader.read_bytes(padded(description_bytes));
     if (reader.failed()) return;
-    const std::string_view owner(reinterpret_cast<const char*>(name.data()),
-                                 name_bytes == 0 ? 0 : name_bytes - 1);
-    if (type != kNoteType || owner != kNoteOwner) continue;
-    auto probe = description.read(content.first(description_bytes));
-    if (probe) probes.push_back(std::move(*probe));
+    const std::string_view owner_here(reinterpret_cast<const char*>(name.data()),
+                                      name_bytes == 0 ? 0 : name_bytes - 1);
+    if (type_here != type || owner_here != owner) continue;
+    if (!take(content.first(description_bytes))) return;
   }
+}
+
+void read_notes(std::span<const uint8_t> notes, const NoteReader& description,
+                std::vector<StaticProbe>& probes) {
+  for_each_note(notes, kNoteOwner, kNoteType, [&](std::span<const uint8_t> content) {
+    auto probe = description.read(content);
+    if (probe) probes.push_back(std::move(*probe));
+    return probes.size() < kProbesMax;
+  });
+}
+
+// --- types of arguments --------------------------------------------------------------------------
+
+struct TypedArgument {
+  size_t from = 0;  // Of the probe's own arguments.
+  StaticProbe::Typed types;
+};
+using TypesOfProbes = std::map<std::pair<std::string, std::string>, std::vector<TypedArgument>>;
+
+void read_types(std::span<const uint8_t> notes, TypesOfProbes& all) {
+  for_each_note(notes, kTypesOwner, kTypesType, [&](std::span<const uint8_t> content) {
+    ByteReader reader(content);
+    const std::string provider(reader.read_string());
+    const std::string name(reader.read_string());
+    std::vector<TypedArgument> arguments;
+    while (!reader.at_end() && arguments.size() < kTypedArgumentsMax) {
+      const std::string_view from = reader.read_string();
+      TypedArgument& one = arguments.emplace_back();
+      (void)std::from_chars(from.data(), from.data() + from.size(), one.from);
+      one.types.native_type = reader.read_string();
+      one.types.translated_type = reader.read_string();
+    }
+    if (!reader.failed()) all.try_emplace({provider, name}, std::move(arguments));
+    return all.size() < kProbesMax;
+  });
+}
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (!word.empty()) words.push_back(word);
+  }
+  return words;
+}
+
+// Types that do not fit to the probe's own arguments are none.
+void add_types(StaticProbe& probe, const std::vector<TypedArgument>& arguments) {
+  const std::vector<std::string_view> words = words_of(probe.arguments);
+  std::string ordered;
+  std::vector<StaticProbe::Typed> types;
+  for (const TypedArgument& argument : arguments) {
+    if (argument.from >= words.size()) return;
+    ordered += (ordered.empty() ? "" : " ") + std::string(words[argument.from]);
+    types.push_back(argument.types);
+  }
+  probe.arguments = std::move(ordered);
+  probe.types = std::move(types);
 }
 
 }  // namespace
@@ -181,13 +244,23 @@ Expected<std::vector<StaticProbe>> read_static_probes(const std::string& path) {
   std::vector<StaticProbe> probes;
   const NoteReader description(file);
   VariableNames names(file);
+  TypesOfProbes types;
   for (const ElfSection& section : file.sections()) {
-    if (section.header.sh_type != SHT_NOTE || section.name != ".note.stapsdt") continue;
+    const bool has_probes = section.name == ".note.stapsdt";
+    if (section.header.sh_type != SHT_NOTE || !(has_probes || section.name == ".note.clewdt"))
+      continue;
     const Buffer notes = CLEW_TRY(file.read(section));
-    read_notes(notes.view(), description, probes);
+    if (has_probes) {
+      read_notes(notes.view(), description, probes);
+    } else {
+      read_types(notes.view(), types);
+    }
   }
-  for (StaticProbe& probe : probes)
+  for (StaticProbe& probe : probes) {
     resolve_variables(probe, names);
+    const auto typed = types.find({probe.provider, probe.name});
+    if (typed != types.end()) add_types(probe, typed->second);
+  }
   return probes;
 }
 

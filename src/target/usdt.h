@@ -22,6 +22,16 @@ struct StaticProbe {
   uint64_t address = 0;           // Of the nop, as the file counts addresses.
   uint64_t file_offset = 0;       // The same place in the file.
   uint64_t semaphore_offset = 0;  // In the file; 0: there is none.
+
+  // What `clew dtrace -h` and `-G` add in notes of the owner clewdt, type 1, in .note.clewdt:
+  // provider, name, then for each of args[] which of the probe's own arguments it is made of, that
+  // one's type and its own, all of it texts with a NUL. Where a file has it, `arguments` are in the
+  // order of args[].
+  struct Typed {
+    std::string native_type;
+    std::string translated_type;
+  };
+  std::vector<Typed> types;
 };
 
 // In the order of the file; empty when it has none. Notes that are damaged, or that point outside
