@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -107,7 +109,8 @@ bool is_sound(const abi::ArenaHeader& header, uint64_t low_address) {
          header.slot_count <= abi::kSlotsMax && header.journal_file_offset == kJournalOffset &&
          header.code_file_offset == kCodeOffset && header.code_size_bytes == kCodeSize &&
          header.slots_file_offset == kSlotsOffset && header.slot_stride != 0 &&
-         header.slot_stride % kPage == 0 && header.slot_stride <= (uint64_t{1} << 32);
+         header.slot_stride % kPage == 0 && header.bases <= abi::SegmentBases::Tracer &&
+         header.slot_stride <= (uint64_t{1} << 32);
 }
 
 bool is_sound(const abi::JournalHeader& journal) {
@@ -215,7 +218,8 @@ void write_header(abi::ArenaHeader& header, const ArenaOptions& options, pid_t p
   header.code_size_bytes = kCodeSize;
   header.fork_policy = options.fork_policy;
   header.system_calls_allowed = options.traits.system_calls_allowed ? 1 : 0;
-  header.fs_base_instruction = options.traits.fs_base_instruction ? 1 : 0;
+  header.keeps_self_pointer = options.traits.keeps_self_pointer ? 1 : 0;
+  header.bases = options.traits.bases;
   header.tid_offset = options.traits.tid_offset;
   header.pid = static_cast<uint32_t>(pid);
 }
@@ -319,7 +323,8 @@ bool Arena::take_shape() {
             .slot_stride = header.slot_stride,
             .slots_address = header.slots_address,
             .code_address = header.code_address,
-            .fs_base_instruction = header.fs_base_instruction != 0};
+            .keeps_self_pointer = header.keeps_self_pointer != 0,
+            .bases = header.bases};
   return extents().count == journal.extent_count;
 }
 
@@ -441,10 +446,37 @@ Expected<void> Arena::unmap(StoppedTarget& target) {
   return {};
 }
 
+namespace {
+
+// What the kernel adds to times since boot that it shows us (time_namespaces(7)).
+int64_t boot_offset_ticks() {
+  std::ifstream file("/proc/self/timens_offsets");
+  std::string clock;
+  int64_t seconds = 0;
+  int64_t ns = 0;
+  while (file >> clock >> seconds >> ns) {
+    constexpr int64_t kNsPerSecond = 1'000'000'000;
+    const int64_t ticks = sysconf(_SC_CLK_TCK);
+    if (clock == "boottime") return seconds * ticks + ns * ticks / kNsPerSecond;
+  }
+  return 0;
+}
+
+}  // namespace
+
 uint64_t start_time_of(pid_t pid) {
   const auto process = target::read_process(pid);
   const bool is_there = process && process->state != 'Z' && process->state != 'X';
-  return is_there ? process->incarnation.start_ticks : 0;
+  if (!is_there) return 0;
+  const auto since_boot = static_cast<int64_t>(process->incarnation.start_ticks);
+  const int64_t start = since_boot - boot_offset_ticks();
+  return start == 0 ? 1 : static_cast<uint64_t>(start);
+}
+
+bool is_start_time(pid_t pid, uint64_t noted) {
+  const uint64_t now = start_time_of(pid);
+  const auto apart = static_cast<int64_t>(now - noted);
+  return now != 0 && noted != 0 && apart >= -1 && apart <= 1;
 }
 
 }  // namespace clew::inline_

@@ -24,7 +24,8 @@ namespace clew::inline_ {
 
 // What the arena must know of the target.
 struct TargetTraits {
-  bool fs_base_instruction = false;  // fs:0 is not the self pointer everywhere: use rdfsbase.
+  bool keeps_self_pointer = true;  // fs:0 of all threads.
+  abi::SegmentBases bases = abi::SegmentBases::Instructions;
   bool system_calls_allowed = true;
   uint64_t tid_offset = abi::kTidFromNobody;
 };
@@ -48,7 +49,8 @@ struct ArenaShape {
   uint64_t slot_stride = 0;    // Bytes; a multiple of the page size.
   uint64_t slots_address = 0;  // In the target, as all addresses here.
   uint64_t code_address = 0;
-  bool fs_base_instruction = false;
+  bool keeps_self_pointer = true;
+  abi::SegmentBases bases = abi::SegmentBases::Instructions;
 };
 
 // A checked copy of the extents: each lies in the code area, behind the one before.
@@ -93,10 +95,19 @@ class Arena {
   [[nodiscard]] abi::JournalHeader& journal() const;
   [[nodiscard]] std::span<abi::SiteRecord> sites() const;    // All kSitesMax.
   [[nodiscard]] std::span<abi::LayerRecord> layers() const;  // All kLayersMax.
+  // Of abi/slot.h; only when shared().
+  [[nodiscard]] uint64_t* directory() const { return reinterpret_cast<uint64_t*>(slots_.base()); }
   [[nodiscard]] uint8_t* slots() const { return slots_.base() + slots_file_offset(); }
   [[nodiscard]] static uint64_t slots_file_offset();
   [[nodiscard]] uint64_t low_address() const { return low_address_; }
   [[nodiscard]] bool contains_slot(uint64_t gs_base) const;
+  // The gs base of a thread that must take no slot: it sees the header in the place of one, which
+  // nobody owns, and the runtime counts its hits as missed (runtime/claim.cc, has_our_gs).
+  static constexpr uint64_t kBarredGs = abi::kHeaderOffset;
+  // One that a session has given a thread.
+  [[nodiscard]] bool has_given(uint64_t gs_base) const {
+    return gs_base == kBarredGs || contains_slot(gs_base);
+  }
   // Is this address of the target in one of the arena's code mappings?
   [[nodiscard]] bool contains_code(uint64_t address) const;
 
@@ -132,8 +143,11 @@ class Arena {
   ArenaShape shape_;
 };
 
-// Field 22 of /proc/PID/stat; 0 when there is no such process, or a dead one. Everybody may ask.
+// Field 22 of /proc/PID/stat as it is in the first time namespace: tracers in several agree; 0 when
+// there is no such process, or a dead one. Everybody may ask.
 uint64_t start_time_of(pid_t pid);
+// Whether this process began then. Offsets of namespaces are no whole ticks: one may be lost.
+bool is_start_time(pid_t pid, uint64_t noted);
 
 // --- gaps, for tests ----------------------------------------------------------------------------
 

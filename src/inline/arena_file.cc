@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/error_text.h"
+#include "inline/file_size_limit.h"
 #include "inline/shared_parts.h"
 
 #ifndef MFD_EXEC
@@ -157,9 +158,7 @@ void RemoteDescriptor::close() {
 Expected<SharedFile> make_shared_file(StoppedTarget& target, std::string_view name, uint64_t size) {
   RemoteDescriptor theirs = CLEW_TRY(create_file(target, name));
   FileDescriptor ours = CLEW_TRY(open_new_file(target.calling_thread(), theirs.number(), name));
-  if (ftruncate(ours.get(), static_cast<off_t>(size)) != 0) {
-    return fail(ErrorCode::Io, fmt::format("arena of {} bytes: {}", size, error_text(errno)));
-  }
+  CLEW_TRY(FileSizeLimit().set_size(ours.get(), size));
   (void)fcntl(ours.get(), F_ADD_SEALS, kSizeSeals | F_SEAL_SEAL);
   return SharedFile{std::move(theirs), CLEW_TRY(MappedFile::map(std::move(ours), size))};
 }
@@ -198,8 +197,10 @@ Expected<FileDescriptor> open_new_file(pid_t tid, uint64_t descriptor, std::stri
 FileDescriptor open_file_of(pid_t pid, const target::Mapping& mapping,
                             std::span<const pid_t> holders) {
   // Needs CAP_CHECKPOINT_RESTORE.
-  FileDescriptor file = open_inode(
-      fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, mapping.start, mapping.end), mapping.inode);
+  FileDescriptor file =
+      open_inode(fmt::format("/proc/{}/map_files/{:x}-{:x}", target::memory_holder(pid),
+                             mapping.start, mapping.end),
+                 mapping.inode);
   for (size_t i = 0; !file.valid() && i < holders.size(); ++i)
     file = open_from(holders[i], mapping.inode);
   return file;

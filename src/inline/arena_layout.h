@@ -20,7 +20,7 @@ inline constexpr uint64_t kExtentSize = 16ULL << 20;
 inline constexpr uint64_t kCodeFileSize = kCodeOffset + kCodeSize;
 // In the slots file: directory, TargetPage, slots.
 inline constexpr uint64_t kTargetPageFileOffset = abi::kDirectorySizeBytes;
-inline constexpr uint64_t kSlotsOffset = kTargetPageFileOffset + kPage;
+inline constexpr uint64_t kSlotsOffset = kTargetPageFileOffset + abi::kTargetPageSizeBytes;
 // The end of what user space can map, less a page.
 inline constexpr uint64_t kUserEnd = 0x7fff'ffff'f000;
 // rel32, with a margin.

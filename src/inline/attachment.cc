@@ -25,8 +25,10 @@
 #include "inline/brief_wait.h"
 #include "inline/checks.h"
 #include "inline/loader.h"
+#include "inline/permission.h"
 #include "inline/program_counters.h"
 #include "inline/removal.h"
+#include "inline/segment_bases.h"
 #include "inline/stopped_target.h"
 #include "inline/stuck_thread.h"
 #include "runtime/blob.h"
@@ -189,13 +191,19 @@ Expected<std::optional<Arena>> get_arena(StoppedTarget& target, const OpenOption
 Expected<std::optional<Arena>> join_if_there(pid_t pid) {
   const auto maps = target::read_memory_map(pid);
   if (!maps) {
-    return fail(ErrorCode::Refused,
-                fmt::format("no permission to look at process {} [no-permission]", pid));
+    return no_permission(fmt::format("process {}", pid));
   }
   const auto mapping = find_arena(*maps);
   const bool unfinished = mapping && is_unfinished(pid, *mapping);
   if (unfinished || !forgotten_descriptors(pid).empty()) CLEW_TRY(remove_unfinished(pid));
-  if (!mapping || unfinished) return std::optional<Arena>();
+  if (!mapping || unfinished) {
+    const DetachReport report = CLEW_TRY(repair_stray_jumps(pid));
+    if (report.left.empty()) return std::optional<Arena>();
+    return fail(ErrorCode::Refused,
+                fmt::format("process {} has a jump of an earlier session in its text, and a thread "
+                            "stands there: {} [residue]",
+                            pid, describe(report.left.front())));
+  }
   return std::optional(CLEW_TRY(Arena::join(pid, *mapping)));
 }
 
@@ -306,9 +314,7 @@ uint32_t dead_sessions(const Arena& arena) {
   uint32_t dead = 0;
   for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {
     const abi::SessionEntry entry = arena.session(s);
-    const bool alive =
-        start_time_of(static_cast<pid_t>(entry.tracer_pid)) == entry.tracer_start_time &&
-        entry.tracer_start_time != 0;
+    const bool alive = is_start_time(static_cast<pid_t>(entry.tracer_pid), entry.tracer_start_time);
     if (entry.state != 0 && !alive) dead |= 1U << s;
   }
   return dead;
@@ -360,6 +366,8 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
     return fail(ErrorCode::Limit, fmt::format("a region of 2^{} bytes is not between 2^10 and 2^{}",
                                               options.region.size_log2, kRegionSizeLog2Max));
   }
+  const auto process = options.lock != nullptr ? options.lock : std::make_shared<ProcessLock>(pid);
+  const ProcessLock::Hold hold = CLEW_TRY(process->hold());
   for (unsigned attempt = 0; attempt < kTriesMax; ++attempt) {
     auto seen = CLEW_TRY(join_if_there(pid));
     std::optional<ArenaLock> lock;
@@ -371,7 +379,7 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
     lock.reset();  // Nobody else can change the target while we have it.
     auto arena = CLEW_TRY(get_arena(target, options, std::move(seen)));
     if (!arena) continue;
-    auto state = std::make_unique<State>(std::move(*arena), pid);
+    auto state = std::make_unique<State>(std::move(*arena), process);
     state->options = options;
     state->gadgets = gadgets;
     state->geometry = CLEW_TRY(add_session(state->arena, options));
@@ -380,6 +388,8 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
     (void)target.call({.number = SYS_membarrier,
                        .arguments = {MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE}});
     state->time_is_readable = may_read_time(target);
+    state->barred = bar_sharers(target);
+    give_slots(target, state->arena);
     state->pid_file = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
     target.resume();
     state->note_stop(target);
@@ -406,6 +416,10 @@ Attachment::~Attachment() {
   if (state_ != nullptr) (void)detach();
 }
 
+const std::vector<pid_t>& Attachment::barred() const {
+  return state_->barred;
+}
+
 bool Attachment::time_is_readable() const {
   return state_->time_is_readable;
 }
@@ -423,6 +437,10 @@ int Attachment::pid_descriptor() const {
   return state_->pid_file.get();
 }
 
+bool Attachment::serves_later_threads() const {
+  return state_->arena.shape().bases != abi::SegmentBases::Tracer;
+}
+
 ArenaView Attachment::arena() const {
   const Arena& arena = state_->arena;
   return {.header = &arena.header(),
@@ -432,6 +450,14 @@ ArenaView Attachment::arena() const {
           .slot_stride_bytes = arena.shape().slot_stride,
           .memory_file = arena.slots_file(),
           .slots_file_offset = arena.slots_file_offset()};
+}
+
+Expected<ProcessLock::Hold> Attachment::hold() {
+  return state_->lock->hold();
+}
+
+Expected<std::optional<ProcessLock::Hold>> Attachment::try_hold() {
+  return state_->lock->try_hold();
 }
 
 std::vector<Window> Attachment::installed(uint64_t load_bias) const {
@@ -500,12 +526,21 @@ Expected<DetachReport> Attachment::detach() {
     __atomic_store_n(&state_->session().state, 0U, __ATOMIC_RELEASE);
     return DetachReport{};
   }
+  const auto hold = state_->lock->hold_to_leave();
+  if (!hold) {
+    if (hold.error().code != ErrorCode::NotFound) return tl::unexpected(hold.error());
+    state_->attached = false;
+    return DetachReport{};
+  }
   const ArenaLock lock = CLEW_TRY(ArenaLock::take(arena));
   state_->journal.emplace(arena);
   const uint32_t leaving = mine | dead_sessions(arena);
   const bool last = (live_sessions(arena) & ~mine) == 0;
   Removal removal(arena, *state_->journal, {.leaving = leaving, .everything = last});
   removal.look_for_resting_frames(state_->pid, state_->gadgets.restorer);
+  removal.look_at_text(state_->pid);
+  for (const pid_t child : children_with(arena, state_->pid))
+    removal.look_at_text(child);
   // All that run the code are stopped before any of it changes.
   std::vector<StoppedTarget> children = stop_children(*state_);
   auto stopped = stop_target(state_->pid, state_->options.stop_timeout);

@@ -31,6 +31,9 @@
 #include "abi/arena.h"
 #include "abi/stub.h"
 #include "base/error.h"
+#include "base/file_descriptor.h"
+#include "inline/changed_text.h"
+#include "inline/process_lock.h"
 #include "inline/refusal.h"
 #include "inline/window.h"
 #include "inline/windows.h"
@@ -46,6 +49,9 @@ struct OpenOptions {
   // a loader.
   bool follow_modules = false;
   std::chrono::milliseconds loader_timeout{200};  // How long it waits at most.
+  // For a caller who holds it over more than one step, and may be gone before or after the
+  // attachment. Null: the attachment has its own.
+  std::shared_ptr<ProcessLock> lock;
 };
 
 // What this session's bodies are compiled and verified for. All values are final after open().
@@ -122,6 +128,13 @@ struct DetachReport {
   std::string residue_reason;
   uint32_t foreign_patches = 0;  // Sites whose text was changed by somebody else, left alone.
   uint32_t vanished = 0;         // Sites whose module is gone.
+  // What the last comparison of the text with its files found: jumps that no journal knew of, and
+  // that are gone now;
+  uint32_t repaired = 0;
+  // what is not the file's where sessions have been, and stays;
+  std::vector<TextChange> left = {};
+  // traps and code of others, when all sessions are gone. Only clean_up() says.
+  std::vector<TextChange> strangers = {};
 };
 
 enum class TargetState : uint8_t {
@@ -173,12 +186,25 @@ class Attachment {
   [[nodiscard]] const Geometry& geometry() const;
   // False when reading the time stamp counter is a signal in the process (PR_SET_TSC).
   [[nodiscard]] bool time_is_readable() const;
+  // False when threads that come later, in which nobody may set a gs base, are missed (no_slot).
+  [[nodiscard]] bool serves_later_threads() const;
+  // Threads of other processes on the same memory, and with a thread pointer of the target's own:
+  // they run the probes' jumps, but are not counted (missed_no_slot). As they were at open().
+  [[nodiscard]] const std::vector<pid_t>& barred() const;
   [[nodiscard]] ArenaView arena() const;
   [[nodiscard]] pid_t pid() const;
   // The longest that the process stood still, of all stops of this attachment until now.
   [[nodiscard]] std::chrono::nanoseconds longest_stop() const;
   // Readable when the target is gone; for poll(2).
   [[nodiscard]] int pid_descriptor() const;
+
+  // Keeps all other sessions from changing the process. Each step does so by itself; what is
+  // planned for windows that others may take is planned and installed under one. Must not outlive
+  // the attachment.
+  Expected<ProcessLock::Hold> hold();
+  // None when another session is at it: for a tracer that reads what the process has counted
+  // meanwhile, and tries again.
+  Expected<std::optional<ProcessLock::Hold>> try_hold();
 
   // Windows of all sessions in the module with this bias: plan_windows' `installed`.
   [[nodiscard]] std::vector<Window> installed(uint64_t load_bias) const;
@@ -225,11 +251,16 @@ class Attachment {
 
 // --- before a session --------------------------------------------------------------------------
 
+// Whether the process may use wrgsbase and its like (its AT_HWCAP2). False for all when the tracer
+// has CLEW_NO_FSGSBASE=1 in its environment. Without them a thread takes its slot by a system call.
+bool has_base_instructions(pid_t pid);
+
 // All threads stopped once, looked at, and let go: what open() would do first.
 struct TrialStop {
   uint32_t threads = 0;
   std::chrono::nanoseconds stood_still{0};
   bool keeps_self_pointer = false;  // fs:0 of each thread: the C library's own.
+  abi::SegmentBases bases = abi::SegmentBases::Instructions;
 };
 
 // Errors: those of open() that do not come from making an arena.
@@ -246,10 +277,14 @@ struct SessionInfo {
 struct ArenaInfo {
   pid_t pid = 0;
   std::vector<SessionInfo> sessions;
-  uint32_t sites = 0;    // Points of all sessions, as each counted them when it was armed.
+  // Points of all sessions, as each counted them when it was armed; without an arena, jumps that
+  // are left in the text.
+  uint32_t sites = 0;
   bool residue = false;  // No live session: clean_up() removes it.
 };
 
+// None when there is no arena, and no jump that a session left in the text.
+std::optional<ArenaInfo> look_at(pid_t pid);
 // All processes that we may look at.
 std::vector<ArenaInfo> ps();
 
@@ -261,8 +296,8 @@ struct PatchedText {
 std::vector<PatchedText> patched_text(pid_t pid);
 
 // Removes all sessions whose tracer is dead, and the arena when no session is left. With `force`
-// also live ones (their tracers notice).
-Expected<DetachReport> clean_up(pid_t pid, bool force);
+// also live ones (their tracers notice). Jumps that no arena knows of go, too.
+Expected<DetachReport> clean_up(pid_t pid, bool force, const LockWait& wait = {});
 
 // --- commands that Clew starts ------------------------------------------------------------------
 
@@ -276,11 +311,14 @@ struct LaunchOptions {
 class Launched {
  public:
   static Expected<Launched> start(const LaunchOptions& options);
+  // Stopped before its exec, which belongs to what is traced: for sources in the kernel.
+  static Expected<Launched> start_before_exec(const LaunchOptions& options);
   Launched(Launched&&) noexcept;
   Launched& operator=(Launched&&) noexcept;
   ~Launched();  // Kills the command when it was never resumed.
 
   [[nodiscard]] pid_t pid() const { return pid_; }
+  // NotFound also when a command that was started before its exec cannot be executed.
   Expected<void> resume();
   // The status of waitpid(2); the command is our child.
   Expected<int> wait_for_exit();
@@ -289,8 +327,10 @@ class Launched {
 
  private:
   explicit Launched(pid_t pid) : pid_(pid) {}
+  Expected<void> resume_before_exec();
   pid_t pid_ = -1;
   bool resumed_ = false;
+  FileDescriptor exec_error_;  // Where the child tells that its exec failed; of start_before_exec.
 };
 
 }  // namespace clew::inline_

@@ -27,7 +27,8 @@ struct InstalledBody {
 using AccessorEntries = std::vector<uint64_t>;  // By number.
 
 struct Attachment::State {
-  State(Arena a, pid_t p) : pid(p), arena(std::move(a)), journal(std::in_place, arena) {}
+  State(Arena a, std::shared_ptr<ProcessLock> l)
+      : pid(l->pid()), lock(std::move(l)), arena(std::move(a)), journal(std::in_place, arena) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
@@ -40,8 +41,10 @@ struct Attachment::State {
   }
 
   pid_t pid;
+  std::shared_ptr<ProcessLock> lock;  // See OpenOptions.
   std::chrono::nanoseconds longest_stop{0};
   bool time_is_readable = true;
+  std::vector<pid_t> barred;
   FileDescriptor pid_file;
   OpenOptions options;
   Geometry geometry;
@@ -83,7 +86,7 @@ struct PlannedWindow {
   }
 };
 
-// Holds the arena's lock.
+// Holds the arena's lock, which sessions on forked children share; taken when a ProcessLock is.
 class ArenaLock {
  public:
   static Expected<ArenaLock> take(const Arena& arena);
@@ -98,10 +101,11 @@ class ArenaLock {
   const Arena* arena_;
 };
 
-// The lock is held from lay_out to the end of install: what the layout says about other sessions'
+// The locks are held from lay_out to the end of install: what the layout says about other sessions'
 // layers stays true.
 struct Layout::State {
-  explicit State(ArenaLock l) : lock(std::move(l)) {}
+  State(ProcessLock::Hold h, ArenaLock l) : hold(std::move(h)), lock(std::move(l)) {}
+  ProcessLock::Hold hold;
   ArenaLock lock;
   std::vector<PlannedWindow> windows;
   std::vector<PointRefusal> refusals;
@@ -138,6 +142,10 @@ Expected<void> close_forgotten(StoppedTarget& target, std::span<const int> descr
 // nothing is installed in it.
 bool is_unfinished(pid_t pid, const ArenaMapping& mapping);
 Expected<void> remove_unfinished(pid_t pid);
+
+// Jumps in the text of a process without an arena: the file's bytes come back. With the process's
+// lock.
+Expected<DetachReport> repair_stray_jumps(pid_t pid);
 
 // Sessions whose tracer does not live any more, as bits.
 uint32_t dead_sessions(const Arena& arena);

@@ -3,6 +3,10 @@
 // user's words; nothing has been changed when it is given.
 #pragma once
 
+#include <optional>
+
+#include <sys/types.h>
+
 #include "base/error.h"
 #include "inline/arena.h"
 #include "inline/stopped_target.h"
@@ -14,6 +18,17 @@ Expected<void> check_process(pid_t pid);
 
 // What its threads' registers say. `arena` is the one that is there already, or null.
 Expected<TargetTraits> check_threads(StoppedTarget& target, const Arena* arena);
+
+// Does the thread pointer point to itself, as a C library's does?
+bool keeps_self_pointer(const StoppedTarget& target, uint64_t fs_base);
+
+// The thread's id as it knows it itself, in its pid namespace; none when it is gone.
+std::optional<uint32_t> inner_tid(pid_t tid);
+
+// Another process on the same memory (CLONE_VM without CLONE_THREAD) may run a thread pointer of
+// the target's own threads, by which slots are told apart. Such threads take no slot: their hits
+// are counted as missed. Their tids; the registers change when the target goes on.
+std::vector<pid_t> bar_sharers(StoppedTarget& target);
 
 // Where the C library keeps a thread's tid, from the thread pointer: true of the threads that are
 // there. abi::kTidFromNobody when no place is known.

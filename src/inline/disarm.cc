@@ -74,6 +74,7 @@ void jump_over(const Attachment::State& state, const InstalledBody& body) {
 
 Expected<DetachReport> Attachment::disarm(std::span<const uint64_t> bodies) {
   if (!state_->attached || state() != TargetState::Running) return DetachReport{};
+  const ProcessLock::Hold hold = CLEW_TRY(state_->lock->hold_to_leave());
   const ArenaLock lock = CLEW_TRY(ArenaLock::take(state_->arena));
   state_->journal.emplace(state_->arena);
   const Leave leave = find_leave(*state_, bodies);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <set>
 
 #include "inline/decode.h"
 #include "inline/displace.h"
@@ -92,6 +93,11 @@ class ExitFinder {
       if (const auto problem = walk(part)) return Refused(*problem);
     }
     sort_by_address(exits_);
+    for (const AddressRange& part : parts_) {
+      for (const uint64_t entry : code_.side_entries(part)) {
+        if (leads_out(entry)) return Refused({entry, RefusalReason::SharedTail});
+      }
+    }
     return std::move(exits_);
   }
 
@@ -110,6 +116,56 @@ class ExitFinder {
 
  private:
   using Problem = std::optional<ExitRefusal>;
+
+  // Does control get from there to an exit? Those who come in there are calls of other functions.
+  [[nodiscard]] bool leads_out(uint64_t entry) const {
+    std::set<uint64_t> seen;
+    std::vector<uint64_t> ways = {entry};
+    while (!ways.empty()) {
+      const uint64_t address = ways.back();
+      ways.pop_back();
+      if (!seen.insert(address).second) continue;
+      const std::optional<Instruction> at = code_.at(address);
+      if (!at || !is_inside(address) || is_exit(address)) return true;
+      if (!add_next(*at, ways)) return true;
+    }
+    return false;
+  }
+
+  [[nodiscard]] bool is_exit(uint64_t address) const {
+    return std::any_of(exits_.begin(), exits_.end(),
+                       [=](const Exit& exit) { return exit.address == address; });
+  }
+
+  // False when it is not known where control goes on.
+  bool add_next(const Instruction& at, std::vector<uint64_t>& ways) const {
+    const std::span<const uint64_t> table = code_.table_targets(at.address);
+    switch (at.flow) {
+      case Flow::Conditional:
+        ways.push_back(branch_target(code_, at));
+        break;
+      case Flow::Jump:
+        ways.push_back(branch_target(code_, at));
+        return true;
+      case Flow::IndirectJump:
+        ways.insert(ways.end(), table.begin(), table.end());
+        return !table.empty();
+      case Flow::Trap:
+      case Flow::Int3:
+        return true;
+      case Flow::Return:
+      case Flow::Bad:
+        return false;
+      case Flow::Next:
+      case Flow::Nop:
+      case Flow::Call:
+      case Flow::IndirectCall:
+      case Flow::System:
+        break;
+    }
+    ways.push_back(at.end());
+    return true;
+  }
 
   Problem walk(const AddressRange& part) {
     Instruction last;

@@ -49,6 +49,49 @@ TEST(Exits, AreReturnsAndJumpsToOtherFunctions) {
   EXPECT_EQ(exits_of(text, tails_other), "+2 ret");
 }
 
+CLEW_TEXT_CASE(shared_case, R"(
+  mov %rdi, %rax
+  shared_inside: add $5, %rax
+  ret
+  shared_jumps: lea (%rdi, %rdi), %rax
+  jmp shared_inside
+  shared_calls: call shared_local
+  ret
+  shared_local: xor %eax, %eax
+  ret
+  shared_ends: call shared_stop
+  ud2
+  shared_pops: call 1f
+  1: pop %rax
+  ret
+  shared_stops: mov %edi, %eax
+  ret
+  shared_stop: ud2
+)");
+CLEW_LABEL(shared_jumps);
+CLEW_LABEL(shared_calls);
+CLEW_LABEL(shared_ends);
+CLEW_LABEL(shared_pops);
+CLEW_LABEL(shared_stops);
+
+// Entries are returns: what gets into the middle has made no entry.
+TEST(Exits, ThatCallsOfOtherFunctionsShareAreRefused) {
+  const ModuleCode code = analyse(TextCase(shared_case, shared_case_end)
+                                      .function(shared_case, shared_jumps)
+                                      .function(shared_jumps, shared_calls)
+                                      .function(shared_calls, shared_ends)
+                                      .function(shared_ends, shared_pops)
+                                      .function(shared_pops, shared_stops)
+                                      .function(shared_stops, shared_case_end)
+                                      .text);
+  EXPECT_EQ(exits_of(code, shared_case), "shared-tail");
+  EXPECT_EQ(exits_of(code, shared_jumps), "+4 tail");
+  EXPECT_EQ(exits_of(code, shared_calls), "shared-tail");
+  EXPECT_EQ(exits_of(code, shared_pops), "+6 ret");
+  // From there it is never left.
+  EXPECT_EQ(exits_of(code, shared_stops), "+2 ret");
+}
+
 CLEW_TEXT_CASE(unwinder_case, R"(
   push %rbp
   mov %rsp, %rbp

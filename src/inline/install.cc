@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "inline/attachment_state.h"
 #include "inline/program_counters.h"
+#include "inline/segment_bases.h"
 #include "inline/text_image.h"
 
 namespace clew::inline_ {
@@ -112,6 +113,7 @@ class Installer {
     // Threads first: their copies lead back to text that may still be as it was, but nobody may
     // stand in the middle of a jump.
     CLEW_TRY(move_threads(target));
+    give_slots(target, state_.arena);
     CLEW_TRY(target.write_registers());
     CLEW_TRY(text.flush(target));
     (void)target.call(

@@ -70,23 +70,6 @@ bool calls_as_x86_64(pid_t tid) {
          info.arch == AUDIT_ARCH_X86_64;
 }
 
-// The filters of a stopped thread. Nothing when we may not read them: that needs CAP_SYS_ADMIN, and
-// that we have none ourselves.
-std::optional<std::vector<SeccompFilter>> filters_of(pid_t tid) {
-  constexpr uint64_t kFiltersMax = 256;
-  std::vector<SeccompFilter> filters;
-  SeccompFilter filter(BPF_MAXINSNS);
-  for (uint64_t index = 0; index < kFiltersMax; ++index) {
-    const int64_t size = ptrace(static_cast<__ptrace_request>(PTRACE_SECCOMP_GET_FILTER), tid,
-                                reinterpret_cast<void*>(index), filter.data());
-    // EINVAL: it has none at all; ENOENT: no more.
-    if (size < 0 && (errno == EINVAL || errno == ENOENT)) return filters;
-    if (size < 0) return std::nullopt;
-    filters.emplace_back(filter.begin(), filter.begin() + size);
-  }
-  return std::nullopt;
-}
-
 GoingOn going_on_of(pid_t tid, const user_regs_struct& registers) {
   const auto filters = filters_of(tid);
   if (filters && filters->empty()) return GoingOn::ByKernel;
@@ -142,6 +125,21 @@ bool is_filtered(pid_t tid) {
     if (line.starts_with("Seccomp:")) return line != "Seccomp:\t0";
   }
   return false;  // The kernel has no filters.
+}
+
+std::optional<std::vector<SeccompFilter>> filters_of(pid_t tid) {
+  constexpr uint64_t kFiltersMax = 256;
+  std::vector<SeccompFilter> filters;
+  SeccompFilter filter(BPF_MAXINSNS);
+  for (uint64_t index = 0; index < kFiltersMax; ++index) {
+    const int64_t size = ptrace(static_cast<__ptrace_request>(PTRACE_SECCOMP_GET_FILTER), tid,
+                                reinterpret_cast<void*>(index), filter.data());
+    // EINVAL: it has none at all; ENOENT: no more.
+    if (size < 0 && (errno == EINVAL || errno == ENOENT)) return filters;
+    if (size < 0) return std::nullopt;
+    filters.emplace_back(filter.begin(), filter.begin() + size);
+  }
+  return std::nullopt;
 }
 
 GoingOn going_on(std::span<const SeccompFilter> filters, const user_regs_struct& registers) {

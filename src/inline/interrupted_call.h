@@ -16,7 +16,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include <sys/types.h>
 #include <sys/user.h>
@@ -39,6 +41,10 @@ struct InterruptedThread {
 
 // Whether the thread has filters of system calls; true also when that cannot be told.
 bool is_filtered(pid_t tid);
+
+// The filters of a stopped thread, the newest first. Nothing when we may not read them: that needs
+// CAP_SYS_ADMIN, and that we have none ourselves.
+std::optional<std::vector<SeccompFilter>> filters_of(pid_t tid);
 
 // Does the kernel mean to go on with a call of a thread with these registers?
 bool is_to_restart(const user_regs_struct& registers);

@@ -5,8 +5,11 @@
 // attachment can trace it like any other process.
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <ctime>
+#include <optional>
+#include <sstream>
 #include <utility>
 
 #include <fcntl.h>
@@ -24,7 +27,9 @@
 #include "inline/attachment.h"
 #include "inline/attachment_state.h"
 #include "inline/brief_wait.h"
+#include "inline/changed_text.h"
 #include "inline/loader.h"
+#include "inline/permission.h"
 #include "inline/stopped_target.h"
 #include "target/module_image.h"
 #include "target/process.h"
@@ -36,6 +41,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kStoppedByUs = SIGTRAP;
 constexpr uint8_t kInt3 = 0xcc;
+constexpr size_t kDebugControl = 7;  // DR7
 constexpr unsigned kNoticesMax = 64;
 
 template <typename T>
@@ -62,6 +68,20 @@ uint64_t find_notice(pid_t pid, uint64_t loader_base) {
   return 0;
 }
 
+std::optional<uint8_t> byte_of_file(pid_t pid, uint64_t address) {
+  const auto maps = target::read_memory_map(pid);
+  if (!maps) return std::nullopt;
+  for (const target::Mapping& map : *maps) {
+    if (!map.contains(address)) continue;
+    const FileDescriptor file = open_text_file(pid, map);
+    const auto offset = static_cast<off_t>(map.file_offset + (address - map.start));
+    uint8_t byte = 0;
+    const bool is_read = file.valid() && pread(file.get(), &byte, 1, offset) == 1;
+    return is_read ? std::optional(byte) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 // A command that is being started, traced by us. Killed when it does not get to the end.
 class Starting {
  public:
@@ -77,12 +97,17 @@ class Starting {
   Expected<void> run_to_start();
   Expected<void> hand_over();
   [[nodiscard]] pid_t release() { return std::exchange(pid_, -1); }
-  Expected<void> wait_for_trap();
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  Expected<void> wait_for_trap() { return wait_for(kStoppedByUs); }
+  Expected<void> wait_for(int stop);
 
  private:
   Expected<void> run_to(uint64_t address);
   Expected<int> wait_stop();
+  Expected<void> run_to_trap(uint64_t address);
   bool write_byte(uint64_t address, uint8_t byte);
+  bool set_breakpoint(uint64_t address);
+  bool set_debug_register(size_t index, uint64_t value);
 
   pid_t pid_;
   Clock::time_point deadline_;
@@ -106,11 +131,11 @@ Expected<int> Starting::wait_stop() {
 }
 
 // Signals for the command go to it.
-Expected<void> Starting::wait_for_trap() {
+Expected<void> Starting::wait_for(int stop) {
   constexpr unsigned kSignalsMax = 1000;
   for (unsigned i = 0; i < kSignalsMax; ++i) {
     const int signal = CLEW_TRY(wait_stop());
-    if (signal == kStoppedByUs) return {};
+    if (signal == stop) return {};
     ptrace(PTRACE_CONT, pid_, nullptr, reinterpret_cast<void*>(static_cast<intptr_t>(signal)));
   }
   return fail(ErrorCode::Io, "the command gets signals without end");
@@ -125,10 +150,37 @@ bool Starting::write_byte(uint64_t address, uint8_t byte) {
                 reinterpret_cast<void*>(word)) == 0;
 }
 
-// Runs until the instruction at `address` is next; the text is as it was then.
+bool Starting::set_debug_register(size_t index, uint64_t value) {
+  const size_t place = offsetof(struct user, u_debugreg) + index * sizeof(uint64_t);
+  return ptrace(PTRACE_POKEUSER, pid_, reinterpret_cast<void*>(place),
+                reinterpret_cast<void*>(value)) == 0;
+}
+
+// By the processor, which changes no text: a uprobe that stands there, or comes, keeps its trap.
+// Others may have taken all of its breakpoints.
+bool Starting::set_breakpoint(uint64_t address) {
+  constexpr uint64_t kExecuteAtFirst = 1;  // DR7: breakpoint 0, of one thread, on execution.
+  return set_debug_register(0, address) && set_debug_register(kDebugControl, kExecuteAtFirst);
+}
+
+// Runs until the instruction at `address` is next.
 Expected<void> Starting::run_to(uint64_t address) {
-  uint8_t old = 0;
-  if (!read_object(pid_, address, old) || !write_byte(address, kInt3)) {
+  if (!set_breakpoint(address)) return run_to_trap(address);
+  ptrace(PTRACE_CONT, pid_, nullptr, nullptr);
+  CLEW_TRY(wait_for_trap());
+  user_regs_struct registers = {};
+  ptrace(PTRACE_GETREGS, pid_, nullptr, &registers);
+  const bool cleared = set_debug_register(kDebugControl, 0);
+  if (cleared && registers.rip == address) return {};
+  return fail(ErrorCode::Io, "the command stopped at an unexpected place");
+}
+
+// The same by an instruction, where only the file's own stands: the trap of a uprobe is the
+// kernel's, we would not be told.
+Expected<void> Starting::run_to_trap(uint64_t address) {
+  const std::optional<uint8_t> old = byte_of_file(pid_, address);
+  uint8_t now = 0;
+  if (!old || !read_object(pid_, address, now) || now != *old || !write_byte(address, kInt3)) {
     return fail(ErrorCode::Io, fmt::format("cannot stop the command at {:#x}", address));
   }
   ptrace(PTRACE_CONT, pid_, nullptr, nullptr);
@@ -138,7 +190,7 @@ Expected<void> Starting::run_to(uint64_t address) {
   const bool there = registers.rip == address + 1;
   registers.rip = address;
   const bool restored =
-      there && write_byte(address, old) && ptrace(PTRACE_SETREGS, pid_, nullptr, &registers) == 0;
+      there && write_byte(address, *old) && ptrace(PTRACE_SETREGS, pid_, nullptr, &registers) == 0;
   if (restored) return {};
   return fail(ErrorCode::Io, "the command stopped at an unexpected place");
 }
@@ -167,7 +219,15 @@ Expected<void> Starting::hand_over() {
   return {};
 }
 
-[[noreturn]] void run_child(const LaunchOptions& options, pid_t tracer, int error_pipe) {
+// What the child says when it does not become the command.
+struct StartError {
+  int number;      // errno.
+  bool forbidden;  // Already to be traced.
+};
+
+// `path`: of the command; null: it is looked for, as a shell does it.
+[[noreturn]] void run_child(const LaunchOptions& options, const char* path, pid_t tracer,
+                            int error_pipe) {
   std::vector<char*> arguments;
   arguments.reserve(options.command.size() + 1);
   for (const std::string& argument : options.command)
@@ -182,32 +242,106 @@ Expected<void> Starting::hand_over() {
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   // It was killed already: nobody would ever let us go on.
   if (getppid() != tracer) _exit(127);
-  ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
-  execvp(arguments.front(), arguments.data());
-  const int error = errno;
+  StartError error{};
+  error.forbidden = ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0;
+  if (!error.forbidden && path != nullptr) {
+    (void)kill(getpid(), SIGSTOP);
+    (void)prctl(PR_SET_PDEATHSIG, 0);  // PTRACE_O_EXITKILL does the same until the exec is done.
+    execv(path, arguments.data());
+  }
+  const bool finds_it = path == nullptr || errno == ENOEXEC;
+  if (!error.forbidden && finds_it)
+    execvp(path == nullptr ? arguments.front() : path, arguments.data());
+  error.number = errno;
   (void)!write(error_pipe, &error, sizeof error);
   _exit(127);
 }
 
-}  // namespace
+// Where execvp(3) would find it.
+Expected<std::string> find_command(const std::string& name) {
+  if (name.find('/') != std::string::npos) return name;
+  const char* const path = getenv("PATH");  // NOLINT(concurrency-mt-unsafe): nobody changes it.
+  std::istringstream folders(path == nullptr ? "/bin:/usr/bin" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::string file = (folder.empty() ? "." : folder) + "/" + name;
+    if (access(file.c_str(), X_OK) == 0) return file;
+  }
+  return fail(ErrorCode::NotFound, fmt::format("cannot start '{}': {}", name, error_text(ENOENT)));
+}
 
-Expected<Launched> Launched::start(const LaunchOptions& options) {
-  if (options.command.empty()) return fail(ErrorCode::InvalidQuery, "no command to start");
+struct ErrorPipe {
+  FileDescriptor reader;
+  FileDescriptor writer;
+};
+
+Expected<ErrorPipe> make_error_pipe() {
   int ends[2] = {-1, -1};
   if (pipe2(ends, O_CLOEXEC) != 0) return fail(ErrorCode::Io, error_text(errno));
-  const FileDescriptor reader(ends[0]);
-  FileDescriptor writer(ends[1]);
+  return ErrorPipe{.reader = FileDescriptor(ends[0]), .writer = FileDescriptor(ends[1])};
+}
+
+Expected<pid_t> fork_child(const LaunchOptions& options, const char* path, int error_pipe) {
   const pid_t tracer = getpid();
   const pid_t pid = fork();
   if (pid < 0) return fail(ErrorCode::Io, fmt::format("fork: {}", error_text(errno)));
-  if (pid == 0) run_child(options, tracer, writer.get());
-  writer.reset();
+  if (pid == 0) run_child(options, path, tracer, error_pipe);
+  return pid;
+}
+
+// What the child told of its exec: nothing when that was done.
+Expected<void> read_exec_error(const FileDescriptor& reader, const std::string& command) {
+  StartError error{};
+  if (read(reader.get(), &error, sizeof error) != sizeof error) return {};
+  if (error.forbidden) return no_permission("a command");
+  return fail(ErrorCode::NotFound,
+              fmt::format("cannot start '{}': {}", command, error_text(error.number)));
+}
+
+}  // namespace
+
+Expected<Launched> Launched::start_before_exec(const LaunchOptions& options) {
+  if (options.command.empty()) return fail(ErrorCode::InvalidQuery, "no command to start");
+  const std::string path = CLEW_TRY(find_command(options.command.front()));
+  ErrorPipe pipe = CLEW_TRY(make_error_pipe());
+  const pid_t pid = CLEW_TRY(fork_child(options, path.c_str(), pipe.writer.get()));
+  pipe.writer.reset();
   Starting starting(pid, Clock::now() + options.timeout);
-  int error = 0;
-  if (read(reader.get(), &error, sizeof error) == sizeof error) {
-    return fail(ErrorCode::NotFound,
-                fmt::format("cannot start '{}': {}", options.command.front(), error_text(error)));
+  const Expected<void> stopped = starting.wait_for(SIGSTOP);
+  if (!stopped) {
+    CLEW_TRY(read_exec_error(pipe.reader, options.command.front()));
+    return tl::unexpected(stopped.error());
   }
+  ptrace(PTRACE_SETOPTIONS, pid, nullptr,
+         reinterpret_cast<void*>(intptr_t{PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC}));
+  Launched launched(starting.release());
+  launched.exec_error_ = std::move(pipe.reader);
+  return launched;
+}
+
+// It stops once more where the new program begins, whose life is its own from there on.
+Expected<void> Launched::resume_before_exec() {
+  constexpr std::chrono::seconds kTimeout{10};
+  const FileDescriptor error = std::move(exec_error_);
+  Starting starting(std::exchange(pid_, -1), Clock::now() + kTimeout);
+  ptrace(PTRACE_CONT, starting.pid(), nullptr, nullptr);
+  Expected<void> begun = starting.wait_for_trap();
+  if (!begun) {
+    CLEW_TRY(read_exec_error(error, "the command"));
+    return begun;
+  }
+  ptrace(PTRACE_DETACH, starting.pid(), nullptr, nullptr);
+  pid_ = starting.release();
+  resumed_ = true;
+  return {};
+}
+
+Expected<Launched> Launched::start(const LaunchOptions& options) {
+  if (options.command.empty()) return fail(ErrorCode::InvalidQuery, "no command to start");
+  ErrorPipe pipe = CLEW_TRY(make_error_pipe());
+  const pid_t pid = CLEW_TRY(fork_child(options, nullptr, pipe.writer.get()));
+  pipe.writer.reset();
+  Starting starting(pid, Clock::now() + options.timeout);
+  CLEW_TRY(read_exec_error(pipe.reader, options.command.front()));
   CLEW_TRY(starting.wait_for_trap());  // After execve.
   ptrace(PTRACE_SETOPTIONS, pid, nullptr, reinterpret_cast<void*>(PTRACE_O_EXITKILL));
   CLEW_TRY(target::check_is_64_bit(pid));
@@ -217,11 +351,14 @@ Expected<Launched> Launched::start(const LaunchOptions& options) {
 }
 
 Launched::Launched(Launched&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), resumed_(other.resumed_) {}
+    : pid_(std::exchange(other.pid_, -1)),
+      resumed_(other.resumed_),
+      exec_error_(std::move(other.exec_error_)) {}
 
 Launched& Launched::operator=(Launched&& other) noexcept {
   std::swap(pid_, other.pid_);
   std::swap(resumed_, other.resumed_);
+  std::swap(exec_error_, other.exec_error_);
   return *this;
 }
 
@@ -232,6 +369,7 @@ Launched::~Launched() {
 }
 
 Expected<void> Launched::resume() {
+  if (exec_error_.valid()) return resume_before_exec();
   constexpr std::chrono::milliseconds kTimeout{2000};
   StoppedTarget target = CLEW_TRY(stop_target(pid_, kTimeout));
   if (kill(pid_, SIGCONT) != 0) {

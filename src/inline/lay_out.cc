@@ -79,11 +79,17 @@ Expected<void> make_entries(Attachment::State& state, uint32_t extent) {
   return {};
 }
 
+OwnerCheck owner_check_of(const ArenaShape& shape) {
+  if (shape.keeps_self_pointer) return OwnerCheck::SelfPointer;
+  const bool by_instruction = shape.bases == abi::SegmentBases::Instructions;
+  return by_instruction ? OwnerCheck::Instruction : OwnerCheck::Claim;
+}
+
 StubEnvironment environment_of(const Attachment::State& state, uint32_t extent) {
   return {.low_address = state.geometry.slot_address,
           .session = state.geometry.session,
           .blob_address = state.arena.extents().records[extent].address,
-          .fs_base_instruction = state.arena.shape().fs_base_instruction};
+          .owner_check = owner_check_of(state.arena.shape())};
 }
 
 // What the layers that are at this site already mean for a new one on top.
@@ -310,7 +316,8 @@ void Attachment::use_d(uint64_t process) {
   const std::span<const uint8_t> blob = runtime::d_blob();
   state_->d_code.assign(blob.begin(), blob.end());
   runtime::set_place(state_->d_code, {.low_address = geometry().slot_address,
-                                      .window = geometry().window_address + abi::kDRegionWindow,
+                                      .window = geometry().window_address -
+                                                geometry().slot_address + abi::kDRegionWindow,
                                       .process = process});
 }
 
@@ -318,7 +325,9 @@ Expected<Layout> Attachment::lay_out(std::span<const ModuleRequest> modules) {
   if (state() != TargetState::Running) {
     return fail(ErrorCode::NotFound, fmt::format("process {} is gone", state_->pid));
   }
-  auto layout = std::make_unique<Layout::State>(CLEW_TRY(ArenaLock::take(state_->arena)));
+  ProcessLock::Hold hold = CLEW_TRY(state_->lock->hold());
+  auto layout =
+      std::make_unique<Layout::State>(std::move(hold), CLEW_TRY(ArenaLock::take(state_->arena)));
   layout->accessor_entries = &state_->accessor_entries;
   state_->journal.emplace(state_->arena);
   drop_vanished(*state_);
@@ -329,7 +338,8 @@ Expected<Layout> Attachment::lay_out(std::span<const ModuleRequest> modules) {
 }
 
 Expected<InstallReport> install_hook(Attachment::State& state, const ModuleRequest& module) {
-  Layout::State layout(CLEW_TRY(ArenaLock::take(state.arena)));
+  ProcessLock::Hold hold = CLEW_TRY(state.lock->hold());
+  Layout::State layout(std::move(hold), CLEW_TRY(ArenaLock::take(state.arena)));
   state.journal.emplace(state.arena);
   LayoutMaker maker(state, layout, true);
   CLEW_TRY(maker.add_module(0, module));

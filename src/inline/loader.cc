@@ -58,7 +58,7 @@ uint64_t find_debug_record(pid_t pid, const AuxiliaryValues& values) {
 
 AuxiliaryValues read_auxiliary(pid_t pid) {
   AuxiliaryValues values;
-  std::ifstream file(fmt::format("/proc/{}/auxv", pid), std::ios::binary);
+  std::ifstream file(fmt::format("/proc/{}/auxv", target::memory_holder(pid)), std::ios::binary);
   uint64_t entry[2] = {};
   while (file.read(reinterpret_cast<char*>(entry), sizeof entry)) {
     if (entry[0] == AT_BASE) values.loader_base = entry[1];

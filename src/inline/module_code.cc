@@ -52,17 +52,29 @@ std::vector<Section> sorted_sections(const ModuleText& text, bool executable) {
 
 }  // namespace
 
+ModuleCode ModuleCode::of_sections(const ModuleText& text) {
+  ModuleCode code;
+  for (const Section& section : sorted_sections(text, true)) {
+    const size_t size = section.bytes.size();
+    TextMap& map = code.texts_.emplace_back();
+    map.section = section;
+    map.map.resize(size);
+    map.targets.resize(size / 64 + 1);
+    map.foreign_targets.resize(size / 64 + 1);
+  }
+  std::stable_sort(code.texts_.begin(), code.texts_.end(),
+                   [](const auto& a, const auto& b) { return a.map.size() > b.map.size(); });
+  code.data_ = sorted_sections(text, false);
+  return code;
+}
+
 // Builds a ModuleCode; lives only during analyse().
 class Analyser {
  public:
   explicit Analyser(const ModuleText& text) : text_(text) {}
 
   ModuleCode run() {
-    for (const Section& section : sorted_sections(text_, true))
-      add_text(section);
-    std::stable_sort(code_.texts_.begin(), code_.texts_.end(),
-                     [](const auto& a, const auto& b) { return a.map.size() > b.map.size(); });
-    code_.data_ = sorted_sections(text_, false);
+    code_ = ModuleCode::of_sections(text_);
     code_.rseq_ = text_.rseq;
     add_functions();
     mark_known_pointers();
@@ -78,16 +90,6 @@ class Analyser {
   }
 
  private:
-  void add_text(const Section& section) {
-    ModuleCode::TextMap text;
-    text.section = section;
-    const size_t size = section.bytes.size();
-    text.map.resize(size);
-    text.targets.resize(size / 64 + 1);
-    text.foreign_targets.resize(size / 64 + 1);
-    code_.texts_.push_back(std::move(text));
-  }
-
   // Parts in stripped files are found by the jumps that the sweep met.
   void attach_parts() {
     std::vector<bool> has_callers(code_.functions_.size());
@@ -105,6 +107,36 @@ class Analyser {
     index_parts();
     for (const CrossJump& jump : cross_jumps_)
       note_loop_from_part(jump);
+    find_side_entries();
+  }
+
+  void find_side_entries() {
+    for (const CrossJump& jump : cross_jumps_)
+      note_side_entry(jump.to, code_.range_at(jump.from));
+    // What looks like a jump there may be data.
+    for (const uint64_t target : stray_jumps_) {
+      if (code_.at(target)) note_side_entry(target, std::nullopt);
+    }
+    for (const uint64_t target : call_targets_) {
+      // `call next ; pop` calls nothing.
+      if (!pops(target)) note_side_entry(target, std::nullopt);
+    }
+    sort_unique(code_.side_entries_);
+  }
+
+  void note_side_entry(uint64_t to, std::optional<uint32_t> from) {
+    const auto range = code_.range_at(to);
+    if (!range) return;
+    const uint32_t function = code_.owner_of(*range);
+    if (from && code_.owner_of(*from) == function) return;
+    const uint64_t start = code_.functions_[function].address;
+    if (to != start && to != start + kEndbr64.size()) code_.side_entries_.push_back(to);
+  }
+
+  [[nodiscard]] bool pops(uint64_t address) const {
+    const std::span<const uint8_t> text = code_.text_from(address);
+    const size_t at = !text.empty() && text[0] == 0x41 ? 1 : 0;
+    return text.size() > at && (text[at] & 0xf8) == 0x58;
   }
 
   void index_parts() {
@@ -307,6 +339,8 @@ class Analyser {
       note_loop(address, target, code_.owner_of(*range_));
     } else if (range_) {
       cross_jumps_.push_back({address, target});
+    } else {
+      stray_jumps_.push_back(target);
     }
   }
 
@@ -332,6 +366,7 @@ class Analyser {
   AddressRange range_bounds_;
   bool has_inner_ = false;  // Another range lies in it.
   std::vector<CrossJump> cross_jumps_;
+  std::vector<uint64_t> stray_jumps_;  // From outside of functions: their targets.
   std::vector<uint64_t> call_targets_;
 };
 
@@ -474,6 +509,22 @@ std::span<const uint64_t> ModuleCode::table_targets(uint64_t jump) const {
 bool ModuleCode::has_inner_pointers(const AddressRange& range) const {
   const auto first = std::upper_bound(code_pointers_.begin(), code_pointers_.end(), range.begin);
   return first != code_pointers_.end() && *first < range.end;
+}
+
+std::span<const uint64_t> ModuleCode::side_entries(const AddressRange& range) const {
+  const auto first = std::lower_bound(side_entries_.begin(), side_entries_.end(), range.begin);
+  return {first, std::lower_bound(first, side_entries_.end(), range.end)};
+}
+
+void ModuleCode::each_call(const std::function<void(const Instruction&)>& visit) const {
+  for (const TextMap& text : texts_) {
+    for (size_t offset = 0; offset < text.map.size(); ++offset) {
+      const uint8_t entry = text.map[offset];
+      const auto flow = static_cast<Flow>(entry >> 4);
+      if (flow != Flow::Call && flow != Flow::IndirectCall) continue;
+      visit({text.section.address + offset, static_cast<uint8_t>(entry & 15), flow});
+    }
+  }
 }
 
 uint64_t branch_target(const ModuleCode& code, const Instruction& branch) {

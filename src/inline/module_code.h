@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -49,6 +50,9 @@ struct LoopHead {
 
 class ModuleCode {
  public:
+  // Of a text's sections, about which nothing is known yet: what an analysis begins with.
+  static ModuleCode of_sections(const ModuleText& text);
+
   // The instruction that starts at `address`, if decoding met one there.
   [[nodiscard]] std::optional<Instruction> at(uint64_t address) const;
   // The instruction that ends right before `address`.
@@ -89,9 +93,15 @@ class ModuleCode {
   [[nodiscard]] std::span<const uint64_t> table_targets(uint64_t jump) const;
   // A code pointer (relocation, init array) leads into the range behind its first byte.
   [[nodiscard]] bool has_inner_pointers(const AddressRange& range) const;
+  // Behind the first instruction of a function's range: where code that is not the function's jumps
+  // to, or anybody calls. By address; of functions() all together.
+  [[nodiscard]] std::span<const uint64_t> side_entries(const AddressRange& range) const;
+  // Every call that was decoded, direct or not.
+  void each_call(const std::function<void(const Instruction&)>& visit) const;
 
  private:
   friend class Analyser;
+  friend class AnalysisFile;
 
   struct TextMap {
     Section section;
@@ -117,6 +127,7 @@ class ModuleCode {
   std::vector<TableJump> table_jumps_;  // By address.
   std::vector<std::vector<uint64_t>> table_lists_;
   std::vector<uint64_t> code_pointers_;  // By address.
+  std::vector<uint64_t> side_entries_;   // By address.
 };
 
 // Never fails: what cannot be read is refused later, site by site.

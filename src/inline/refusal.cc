@@ -38,6 +38,8 @@ Texts texts(RefusalReason reason) {
       return {"falls-through", "the function runs on into what is not known to be another one"};
     case RefusalReason::UnbalancedExit:
       return {"unbalanced-exit", "a jump leaves the function with its frame still on the stack"};
+    case RefusalReason::SharedTail:
+      return {"shared-tail", "calls of other functions get into its middle and leave by its exits"};
     case RefusalReason::WindowInUse:
       return {"window-in-use", "another probe's jump already overlaps these bytes"};
     case RefusalReason::NotCode:

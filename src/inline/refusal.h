@@ -21,6 +21,7 @@ enum class RefusalReason : uint8_t {
   UnsupportedInstruction,  // unsupported-instruction
   FallsThrough,            // falls-through
   UnbalancedExit,          // unbalanced-exit
+  SharedTail,              // shared-tail
   WindowInUse,             // window-in-use
   NotCode,                 // not-code
   NotAnInstruction,        // not-an-instruction
@@ -30,7 +31,7 @@ enum class RefusalReason : uint8_t {
   NoNearMemory,            // no-near-memory
   WrongTrampoline,         // wrong-trampoline
 };
-inline constexpr unsigned kRefusalReasons = 21;
+inline constexpr unsigned kRefusalReasons = 22;
 
 // The stable name, as in the comments above.
 std::string_view name(RefusalReason reason);

@@ -89,6 +89,12 @@ unsigned harm_if_killed(const user_regs_struct& registers) {
   return registers.orig_rax == SYS_restart_syscall ? 2 : 1;
 }
 
+// A signal that is let go while it is blocked waits behind our calls, with all that is known of it
+// (Linux, ptrace_signal in kernel/signal.c). These cannot be blocked.
+bool can_wait(int signal) {
+  return signal != SIGSTOP && signal != SIGKILL;
+}
+
 SignalContext context_of(const user_regs_struct& r) {
   SignalContext c = {};
   c.r8 = r.r8, c.r9 = r.r9, c.r10 = r.r10, c.r11 = r.r11;
@@ -186,17 +192,18 @@ bool StoppedTarget::has_gadgets() const {
 Expected<void> StoppedTarget::begin_calls() {
   if (calling_) return {};
   if (!has_gadgets()) gadgets_ = CLEW_TRY(find_gadgets(pid_));
-  Error last = {ErrorCode::Io, "all threads are receiving signals, or filter their system calls"};
+  Error last = {ErrorCode::Io, "all threads are being stopped, or filter their system calls"};
   std::vector<size_t> callers;
   for (size_t i = 0; i < threads_.size(); ++i) {
-    // A thread in signal delivery would have to take its signal first. One of another process, on
-    // the same memory, has other descriptors.
-    const bool may_call = threads_[i].pending_signal == 0 && is_own(threads_[i].tid);
-    if (may_call) callers.push_back(i);
+    // One of another process, on the same memory, has other descriptors.
+    if (can_wait(threads_[i].pending_signal) && is_own(threads_[i].tid)) callers.push_back(i);
   }
-  std::stable_sort(callers.begin(), callers.end(), [&](size_t a, size_t b) {
-    return harm_if_killed(threads_[a].registers) < harm_if_killed(threads_[b].registers);
-  });
+  const auto rank = [this](size_t index) {
+    const StoppedThread& thread = threads_[index];
+    return 2 * harm_if_killed(thread.registers) + (thread.pending_signal != 0 ? 1 : 0);
+  };
+  std::stable_sort(callers.begin(), callers.end(),
+                   [&](size_t a, size_t b) { return rank(a) < rank(b); });
   for (const size_t i : callers) {
     if (has_own_filter(threads_[i])) continue;
     const auto begun = begin_calls_on(i);
@@ -267,7 +274,9 @@ Expected<int> StoppedTarget::wait_call_stop(pid_t tid) {
   constexpr int kSystemCallStop = SIGTRAP | 0x80;
   constexpr unsigned kStopsMax = 64;
   for (unsigned i = 0; i < kStopsMax; ++i) {
-    if (ptrace(PTRACE_SYSCALL, tid, nullptr, nullptr) != 0) break;
+    // The kernel keeps it for later, as it is blocked now.
+    const auto signal = static_cast<uint64_t>(std::exchange(threads_[caller_].pending_signal, 0));
+    if (ptrace(PTRACE_SYSCALL, tid, nullptr, reinterpret_cast<void*>(signal)) != 0) break;
     int status = 0;
     if (!wait_for_stop(tid, status)) break;
     if (WSTOPSIG(status) == kSystemCallStop) return status;
@@ -306,6 +315,13 @@ Expected<int64_t> StoppedTarget::call(const RemoteCall& call) {
 Expected<uint64_t> StoppedTarget::checked_call(const char* what, const RemoteCall& remote) {
   const int64_t result = CLEW_TRY(call(remote));
   if (result >= 0 || result < -4095) return static_cast<uint64_t>(result);
+  if (result == -EMFILE) {
+    return fail(
+        ErrorCode::Refused,
+        fmt::format("process {0} has as many files open as it may, and a session needs some "
+                    "for a moment; prlimit --pid {0} --nofile=… raises that [descriptors]",
+                    pid_));
+  }
   return fail(ErrorCode::Io, fmt::format("{} in process {}: {}", what, pid_,
                                          error_text(static_cast<int>(-result))));
 }

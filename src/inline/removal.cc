@@ -4,17 +4,14 @@
 #include "inline/removal.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
+#include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include "base/file_descriptor.h"
 #include "inline/attachment_state.h"
 #include "inline/shared_parts.h"
+#include "inline/text_repair.h"
 
 namespace clew::inline_ {
 namespace {
@@ -23,23 +20,10 @@ namespace {
 constexpr unsigned kDrainRoundsMax = 56;
 constexpr std::chrono::microseconds kRunTime{50};
 constexpr std::chrono::microseconds kRunTimeMax{10'000};
-constexpr uint8_t kJumpOpcode = 0xe9;  // jmp rel32
 
 std::span<const uint8_t> original(const abi::PatchRecord& patch) {
   return {patch.original, patch.size_bytes};
 }
-// Has the mapped file these bytes at `offset` of the mapping?
-bool is_of_file(pid_t pid, const target::Mapping& map, uint64_t offset,
-                std::span<const uint8_t> bytes) {
-  const FileDescriptor file(
-      open(fmt::format("/proc/{}/root{}", pid, map.path).c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<uint8_t, kJumpSizeBytes> there{};
-  const auto at = static_cast<off_t>(map.file_offset + offset);
-  return file.valid() &&
-         pread(file.get(), there.data(), bytes.size(), at) == static_cast<ssize_t>(bytes.size()) &&
-         std::equal(bytes.begin(), bytes.end(), there.begin());
-}
-
 // Does the patch lie in code of a module that is the process's own copy?
 bool is_private_code(std::span<const target::Mapping> maps, const abi::PatchRecord& patch) {
   const uint64_t last = patch.address + patch.size_bytes - 1;
@@ -65,11 +49,25 @@ std::span<const uint8_t> written(const abi::PatchRecord& patch) {
   return {patch.written, patch.size_bytes};
 }
 
+bool has_jumps_left(const DetachReport& report) {
+  return std::any_of(report.left.begin(), report.left.end(),
+                     [](const TextChange& change) { return change.is_jump(); });
+}
+
+// Has the change a byte of one of the intervals (ascending)?
+bool meets(std::span<const AddressInterval> intervals, const TextChange& change) {
+  const auto next = std::upper_bound(
+      intervals.begin(), intervals.end(), change.address,
+      [](uint64_t wanted, const AddressInterval& one) { return wanted < one.end; });
+  return next != intervals.end() && next->begin < change.end();
+}
+
 }  // namespace
 
 Removal::Removal(const Arena& arena, SiteJournal& journal, const RemovalRequest& request)
     : arena_(arena), journal_(journal), request_(request) {
   list_changes();
+  list_hops();
   list_code();
 }
 
@@ -101,7 +99,26 @@ bool Removal::takes_memory() const {
                      [&](const auto& part) { return leaves(part.second.session); });
 }
 
+// Padding, which leads into the next function once the jump there is gone: nobody may stand before
+// it.
+void Removal::list_hops() {
+  for (const Change& change : changes_) {
+    if (!change.staying.empty()) continue;
+    for (const uint32_t index : change.leaving) {
+      const abi::LayerRecord& layer = journal_.layer(index);
+      for (uint32_t i = 0; i < layer.patch_count; ++i) {
+        const uint64_t jump = layer.patches[i].address;
+        const abi::SiteRecord& site = journal_.site(change.site);
+        const bool is_inside = jump - site.address < site.size_bytes;
+        if (!is_inside) hops_[jump] = change.site;
+      }
+    }
+  }
+}
+
 void Removal::list_code() {
+  for (const auto& [address, site] : hops_)
+    code_.push_back({address, address + 1});
   if (request_.everything || takes_memory()) {
     const ArenaExtents extents = arena_.extents();
     for (uint32_t i = 0; i < extents.count; ++i) {
@@ -118,6 +135,10 @@ void Removal::list_code() {
   }
   std::sort(code_.begin(), code_.end(),
             [](const AddressInterval& a, const AddressInterval& b) { return a.begin < b.begin; });
+}
+
+void Removal::look_at_text(pid_t pid) {
+  texts_.emplace(pid, ChangedText(pid));
 }
 
 void Removal::look_for_resting_frames(pid_t pid, uint64_t restorer) {
@@ -141,16 +162,16 @@ Expected<DetachReport> Removal::run(StoppedTarget& target) {
   report_ = {};
   maps_ = CLEW_TRY(target::read_memory_map(target.pid()));
   CLEW_TRY(restore_text(target));
+  CLEW_TRY(compare_text(target));
   report_.residue = !CLEW_TRY(drain(target));
   if (!report_.residue) report_.residue_reason.clear();
   if (request_.everything && report_.foreign_patches != 0) {
     report_.residue = true;
     report_.residue_reason = "somebody else changed text that Clew had patched";
   }
-  const bool forked = arena_.header().pid != static_cast<uint32_t>(target.pid());
-  if (request_.everything && forked && has_stray_jumps(target)) {
+  if (request_.everything && has_jumps_left(report_)) {
     report_.residue = true;
-    report_.residue_reason = "a forked child has jumps of a session that has left";
+    report_.residue_reason = "jumps of sessions stay in its text";
   }
   // With residue the journal stays as it is, for the next one who cleans up.
   if (report_.residue) return report_;
@@ -183,6 +204,52 @@ Expected<void> Removal::restore_text(StoppedTarget& target) {
   return text.flush(target);
 }
 
+std::vector<AddressInterval> Removal::patches_of(bool leaving) const {
+  std::vector<AddressInterval> found;
+  for (const auto& [address, site] : journal_.by_address()) {
+    for (const uint32_t index : journal_.layers_of(site)) {
+      const abi::LayerRecord& layer = journal_.layer(index);
+      for (uint32_t i = 0; i < layer.patch_count && leaves_layer(index) == leaving; ++i) {
+        const abi::PatchRecord& patch = layer.patches[i];
+        found.push_back({patch.address, patch.address + patch.size_bytes});
+      }
+    }
+  }
+  std::sort(found.begin(), found.end(), [](const AddressInterval& a, const AddressInterval& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  return found;
+}
+
+// The last look, when sessions leave: at all copies of pages that the process has, whatever the
+// journal says of them. Jumps of ours that it does not know go; that it knows a place where other
+// bytes are is for the user to hear. A trap is somebody's who writes back the file's byte.
+Expected<void> Removal::compare_text(StoppedTarget& target) {
+  if (request_.leaving == 0 && !request_.everything) return {};
+  const auto known = texts_.find(target.pid());
+  const ChangedText& text =
+      known != texts_.end() ? known->second
+                            : texts_.emplace(target.pid(), ChangedText(target.pid())).first->second;
+  const auto leads_to_ours = [&](uint64_t address) {
+    return arena_.contains_code(address) || leads_nowhere(maps_, address);
+  };
+  const std::vector<AddressInterval> staying = patches_of(false);
+  const std::vector<AddressInterval> left = patches_of(true);
+  std::vector<TextChange> jumps;
+  for (TextChange& change : text.find(leads_to_ours)) {
+    if (meets(staying, change)) continue;
+    if (change.is_jump()) {
+      jumps.push_back(std::move(change));
+    } else if (change.kind == ChangeKind::Other && meets(left, change)) {
+      report_.left.push_back(std::move(change));
+    }
+  }
+  TextRepair repair = CLEW_TRY(repair_text(target, maps_, resting_, jumps));
+  report_.repaired = repaired_ += repair.repaired;
+  report_.left.insert(report_.left.end(), repair.left.begin(), repair.left.end());
+  return {};
+}
+
 // The text holds what one of the layers wrote, or a part of it, or the original bytes.
 void Removal::restore_site(TextImage& text, const Change& change) {
   if (!is_mapped_as_recorded(maps_, journal_.site(change.site))) {
@@ -204,7 +271,7 @@ void Removal::restore_site(TextImage& text, const Change& change) {
                       (top == nullptr || top->patches[i].address == patch.address);
     if (fits && text.equals(patch.address, wanted)) continue;
     if (fits && is_ours(text, change, i)) {
-      text.change(patch.address, wanted);
+      text.change_but_traps(patch.address, original(patch), wanted);
     } else {
       foreign = true;
     }
@@ -212,7 +279,7 @@ void Removal::restore_site(TextImage& text, const Change& change) {
   if (foreign) ++report_.foreign_patches;
 }
 
-// A write of one of the layers that go, or a part of it.
+// A write of one of the layers that go, or a part of it; breakpoints may stand on it.
 bool Removal::is_ours(const TextImage& text, const Change& change, uint32_t patch) const {
   return std::any_of(change.leaving.begin(), change.leaving.end(), [&](uint32_t index) {
     const abi::LayerRecord& layer = journal_.layer(index);
@@ -279,6 +346,11 @@ Expected<bool> Removal::drain(StoppedTarget& target) {
 }
 
 std::optional<uint64_t> Removal::way_out(uint64_t pc) const {
+  const auto hop = hops_.find(pc);
+  if (hop != hops_.end()) {
+    const abi::SiteRecord& site = journal_.site(hop->second);
+    return is_mapped_as_recorded(maps_, site) ? site.address : pc;
+  }
   const auto index = journal_.layer_at(pc);
   if (!index) return std::nullopt;
   return way_out_of(journal_.layer(*index), pc);
@@ -308,31 +380,6 @@ std::optional<uint64_t> Removal::continue_at(const abi::LayerRecord& layer,
   if (top == nullptr) return site.address + site.instructions[instruction].offset;
   if (top->order > layer.order) return std::nullopt;
   return top->address + top->instructions[instruction].copy;
-}
-
-// A child has the sites of the moment when it was forked; the journal may have moved on. Before its
-// arena is unmapped: does its text lead there?
-bool Removal::has_stray_jumps(const StoppedTarget& target) const {
-  constexpr uint64_t kTextMax = 1ULL << 30;
-  std::vector<uint8_t> text;
-  for (const target::Mapping& map : maps_) {
-    const bool searched = map.executable && !map.shared && map.inode != 0;
-    if (!searched || map.size_bytes() > kTextMax) continue;
-    text.resize(map.size_bytes());
-    if (!target.read(map.start, text)) return true;
-    for (size_t i = 0; i + kJumpSizeBytes <= text.size(); ++i) {
-      if (text[i] != kJumpOpcode) continue;
-      int32_t distance = 0;
-      std::memcpy(&distance, text.data() + i + 1, sizeof distance);
-      const uint64_t next = map.start + i + kJumpSizeBytes;
-      const bool leads_there =
-          arena_.contains_code(next + static_cast<uint64_t>(int64_t{distance}));
-      if (leads_there && !is_of_file(target.pid(), map, i, {text.data() + i, kJumpSizeBytes})) {
-        return true;
-      }
-    }
-  }
-  return false;
 }
 
 Expected<void> Removal::unmap_inside(StoppedTarget& target, std::span<const target::Mapping> maps,
@@ -381,7 +428,7 @@ Expected<void> Removal::unmap_shared_parts(StoppedTarget& target) {
 
 void Removal::reset_gs(StoppedTarget& target) const {
   for (StoppedThread& thread : target.threads()) {
-    if (thread.registers.gs_base == 0 || !arena_.contains_slot(thread.registers.gs_base)) continue;
+    if (thread.registers.gs_base == 0 || !arena_.has_given(thread.registers.gs_base)) continue;
     thread.registers.gs_base = 0;
     thread.registers_changed = true;
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "inline/arena.h"
 #include "inline/attachment.h"
+#include "inline/changed_text.h"
 #include "inline/program_counters.h"
 #include "inline/site_journal.h"
 #include "inline/stopped_target.h"
@@ -36,6 +38,10 @@ class Removal {
   // Before the stop: finds frames of coroutines that rest (see program_counters.h).
   void look_for_resting_frames(pid_t pid, uint64_t restorer);
 
+  // Before the stop: reads what the process's text has to be in the end (see changed_text.h). Of
+  // others that run() is used for, it is read then.
+  void look_at_text(pid_t pid);
+
   // With all threads stopped. May be used for several processes: forked children have the same
   // sites.
   Expected<DetachReport> run(StoppedTarget& target);
@@ -56,6 +62,7 @@ class Removal {
 
   void list_changes();
   void list_code();
+  void list_hops();
   Expected<void> look_again(const StoppedTarget& target);
   [[nodiscard]] std::vector<TextImage::Range> text_ranges() const;
   [[nodiscard]] bool leaves(uint32_t session) const;
@@ -63,6 +70,8 @@ class Removal {
   [[nodiscard]] bool takes_memory() const;
   Expected<void> restore_text(StoppedTarget& target);
   void restore_site(TextImage& text, const Change& change);
+  Expected<void> compare_text(StoppedTarget& target);
+  [[nodiscard]] std::vector<AddressInterval> patches_of(bool leaving) const;
   [[nodiscard]] bool is_ours(const TextImage& text, const Change& change, uint32_t patch) const;
   Expected<std::optional<std::vector<size_t>>> move_out(StoppedTarget& target);
   // For the user.
@@ -77,7 +86,6 @@ class Removal {
   Expected<void> close_left_behind(StoppedTarget& target);
   static Expected<void> unmap_inside(StoppedTarget& target, std::span<const target::Mapping> maps,
                                      const abi::SharedRecord& part);
-  [[nodiscard]] bool has_stray_jumps(const StoppedTarget& target) const;
   void reset_gs(StoppedTarget& target) const;
 
   const Arena& arena_;
@@ -86,8 +94,11 @@ class Removal {
   std::vector<Change> changes_;
   std::vector<AddressInterval> code_;  // That nobody may be in afterwards.
   std::vector<uint64_t> resting_;
+  std::map<uint64_t, uint32_t> hops_;  // Where short windows that go lead first: their sites.
   std::vector<target::Mapping> maps_;
+  std::map<pid_t, ChangedText> texts_;
   DetachReport report_;
+  uint32_t repaired_ = 0;
   uint64_t restorer_ = 0;
   bool thread_is_inside_ = false;
   bool threads_ran_ = false;  // Since somebody looked for resting frames.

@@ -11,8 +11,11 @@
 
 #include "inline/attachment.h"
 #include "inline/attachment_state.h"
+#include "inline/changed_text.h"
 #include "inline/checks.h"
+#include "inline/program_counters.h"
 #include "inline/removal.h"
+#include "inline/text_repair.h"
 
 namespace clew::inline_ {
 namespace {
@@ -49,12 +52,13 @@ Expected<TrialStop> try_stop(pid_t pid) {
   target.resume();
   return TrialStop{.threads = threads,
                    .stood_still = target.stood_still(),
-                   .keeps_self_pointer = !traits.fs_base_instruction};
+                   .keeps_self_pointer = traits.keeps_self_pointer,
+                   .bases = traits.bases};
 }
 
 std::vector<int> forgotten_descriptors(pid_t pid) {
   std::vector<int> found;
-  const std::string folder = fmt::format("/proc/{}/fd", pid);
+  const std::string folder = fmt::format("/proc/{}/fd", target::memory_holder(pid));
   for (const int fd : numbers_in(folder)) {
     std::string link(64, '\0');
     const ssize_t length = readlink(fmt::format("{}/{}", folder, fd).c_str(), link.data(), 64);
@@ -84,12 +88,40 @@ bool is_unfinished(pid_t pid, const ArenaMapping& mapping) {
 
 namespace {
 
-std::optional<ArenaInfo> info_of(pid_t pid) {
+std::vector<TextChange> only_jumps(std::vector<TextChange> changes) {
+  std::erase_if(changes, [](const TextChange& change) { return !change.is_jump(); });
+  return changes;
+}
+
+std::vector<TextChange> changes_without_arena(const ChangedText& text, pid_t pid) {
+  const auto maps = target::read_memory_map(pid);
+  if (!maps) return {};
+  return text.find([&](uint64_t address) { return leads_nowhere(*maps, address); });
+}
+
+std::vector<TextChange> stray_jumps(const ChangedText& text, pid_t pid) {
+  return only_jumps(changes_without_arena(text, pid));
+}
+
+// Jumps that lead nowhere: sessions left them, and no arena.
+std::optional<ArenaInfo> info_by_text(pid_t pid) {
+  const auto jumps = stray_jumps(ChangedText(pid), pid);
+  if (jumps.empty()) return std::nullopt;
+  // A session may have come since its map was read.
+  const auto maps = target::read_memory_map(pid);
+  if (!maps || find_arena(*maps)) return std::nullopt;
+  return ArenaInfo{
+      .pid = pid, .sessions = {}, .sites = static_cast<uint32_t>(jumps.size()), .residue = true};
+}
+
+}  // namespace
+
+std::optional<ArenaInfo> look_at(pid_t pid) {
   const auto maps = target::read_memory_map(pid);
   if (!maps) return std::nullopt;
   const auto mapping = find_arena(*maps);
   // A tracer maps the file, too, but has no low block: that is the last part of a target to go.
-  if (!mapping || mapping->low_address == 0) return std::nullopt;
+  if (!mapping || mapping->low_address == 0) return info_by_text(pid);
   ArenaInfo info;
   info.pid = pid;
   info.residue = true;
@@ -113,12 +145,10 @@ std::optional<ArenaInfo> info_of(pid_t pid) {
   return info;
 }
 
-}  // namespace
-
 std::vector<ArenaInfo> ps() {
   std::vector<ArenaInfo> found;
   for (const int pid : numbers_in("/proc")) {
-    auto info = info_of(pid);
+    auto info = look_at(pid);
     if (info) found.push_back(std::move(*info));
   }
   return found;
@@ -153,13 +183,51 @@ Expected<void> remove_unfinished(pid_t pid) {
   return Arena::unmap(target);
 }
 
-Expected<DetachReport> clean_up(pid_t pid, bool force) {
+Expected<DetachReport> repair_stray_jumps(pid_t pid) {
+  const ChangedText text(pid);
+  DetachReport report;
+  if (stray_jumps(text, pid).empty()) return report;
+  const auto gadgets = find_gadgets(pid);
+  const auto resting =
+      gadgets ? find_resting_frames(pid, gadgets->restorer) : std::vector<uint64_t>();
+  StoppedTarget target = CLEW_TRY(stop_target(pid, kStopTimeout));
+  const auto maps = CLEW_TRY(target::read_memory_map(pid));
+  TextRepair repair = CLEW_TRY(repair_text(target, maps, resting, stray_jumps(text, pid)));
+  report.repaired = repair.repaired;
+  report.left = std::move(repair.left);
+  return report;
+}
+
+namespace {
+
+// What is not the files' when nothing of ours is in the process any more.
+Expected<void> compare_without_arena(pid_t pid, DetachReport& report) {
+  const DetachReport repair = CLEW_TRY(repair_stray_jumps(pid));
+  report.repaired += repair.repaired;
+  for (TextChange& change : changes_without_arena(ChangedText(pid), pid)) {
+    const bool is_known =
+        std::any_of(report.left.begin(), report.left.end(), [&](const TextChange& known) {
+          return known.address < change.end() && change.address < known.end();
+        });
+    if (is_known) continue;
+    (change.is_jump() ? report.left : report.strangers).push_back(std::move(change));
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<DetachReport> clean_up(pid_t pid, bool force, const LockWait& wait) {
+  ProcessLock process(pid, wait);
+  const ProcessLock::Hold hold = CLEW_TRY(process.hold());
   const auto maps = target::read_memory_map(pid);
   if (!maps) return tl::unexpected(maps.error());
   const auto mapping = find_arena(*maps);
   if (!mapping || is_unfinished(pid, *mapping)) {
     CLEW_TRY(remove_unfinished(pid));
-    return DetachReport{};
+    DetachReport report;
+    CLEW_TRY(compare_without_arena(pid, report));
+    return report;
   }
   const Arena arena = CLEW_TRY(Arena::join(pid, *mapping));
   const ArenaLock lock = CLEW_TRY(ArenaLock::take(arena));
@@ -170,6 +238,7 @@ Expected<DetachReport> clean_up(pid_t pid, bool force) {
   Removal removal(arena, journal, {.leaving = leaving, .everything = everything});
   const auto gadgets = find_gadgets(pid);
   if (gadgets) removal.look_for_resting_frames(pid, gadgets->restorer);
+  removal.look_at_text(pid);
   StoppedTarget target = CLEW_TRY(stop_target(pid, kStopTimeout));
   CLEW_TRY(target.finish_calls_of_dead_tracers());
   if (gadgets) target.use_gadgets(*gadgets);
@@ -177,13 +246,18 @@ Expected<DetachReport> clean_up(pid_t pid, bool force) {
   CLEW_TRY(close_forgotten(target, forgotten_descriptors(pid)));
   // A forked child shares header and journal with the process that the sessions trace.
   const bool is_first = arena.header().pid == static_cast<uint32_t>(pid);
-  if (!is_first || report.residue) return report;
+  if (!is_first || report.residue) {
+    target.resume();
+    if (!report.residue && everything) CLEW_TRY(compare_without_arena(pid, report));
+    return report;
+  }
   for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {
     uint32_t* const state = &arena.header().sessions[s].state;
     if ((leaving >> s & 1) != 0) __atomic_store_n(state, 0U, __ATOMIC_RELEASE);
   }
   target.resume();
   removal.forget();
+  if (everything) CLEW_TRY(compare_without_arena(pid, report));
   return report;
 }
 

@@ -300,6 +300,7 @@ Expected<void> lower_semaphore(const StoppedTarget& target, const abi::SharedRec
 
 Expected<void> Attachment::raise(std::span<const uint64_t> semaphores) {
   if (semaphores.empty()) return {};
+  const ProcessLock::Hold hold = CLEW_TRY(state_->lock->hold());
   const ArenaLock lock = CLEW_TRY(ArenaLock::take(state_->arena));
   StoppedTarget target = CLEW_TRY(stop_target(state_->pid, state_->options.stop_timeout));
   if (!has_arena(state_->pid, state_->arena)) {
@@ -313,9 +314,10 @@ Expected<void> Attachment::raise(std::span<const uint64_t> semaphores) {
   return {};
 }
 
-std::vector<int> descriptors_left(pid_t pid, std::span<const abi::SharedRecord> records) {
+std::vector<int> descriptors_left(pid_t process, std::span<const abi::SharedRecord> records) {
   std::vector<int> found;
   std::error_code error;
+  const pid_t pid = target::memory_holder(process);
   const std::string folder = fmt::format("/proc/{}/fd", pid);
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
@@ -358,6 +360,7 @@ Expected<std::vector<uint64_t>> Attachment::share(std::span<const SharedPart> pa
   if (parts.size() > kSharedPartsAtOnceMax) {
     return fail(ErrorCode::Limit, fmt::format("{} descriptors at once", parts.size()));
   }
+  const ProcessLock::Hold hold = CLEW_TRY(state_->lock->hold());
   const ArenaLock lock = CLEW_TRY(ArenaLock::take(state_->arena));
   StoppedTarget target = CLEW_TRY(stop_target(state_->pid, state_->options.stop_timeout));
   if (!has_arena(state_->pid, state_->arena)) {

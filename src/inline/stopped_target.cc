@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -26,6 +27,7 @@
 #include "base/error_text.h"
 #include "inline/brief_wait.h"
 #include "inline/interrupted_call.h"
+#include "inline/permission.h"
 
 namespace clew::inline_ {
 namespace {
@@ -34,6 +36,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr unsigned kPassesMax = 1000;  // A process that makes threads faster than that is refused.
 constexpr std::chrono::microseconds kYieldFor{2000};  // Then sleep between looks.
+constexpr std::chrono::microseconds kSeldomDead{
+    2000};  // Who has not stopped by then may have ended.
 constexpr std::chrono::microseconds kPause{100};
 // A thread that was asked to stop and got no processor in time is waited for so long.
 constexpr std::chrono::seconds kStragglersMax{10};
@@ -47,9 +51,27 @@ int64_t trace(int request, pid_t tid, uint64_t data = 0) {
 char thread_state(pid_t tid) {
   std::ifstream stat(fmt::format("/proc/{0}/task/{0}/stat", tid));
   // The name may have anything in it, newlines, too.
-  const std::string text{std::istreambuf_iterator<char>(stat), {}};
+  std::string text;
+  std::getline(stat, text, '\0');  // A thread that ends meanwhile is an error of the stream.
   const size_t name_end = text.rfind(')');
   return name_end == std::string::npos || name_end + 2 >= text.size() ? 'X' : text[name_end + 2];
+}
+
+// Flags of the thread (field 9 of proc(5)'s stat) say so of those of io_uring.
+bool is_worker(pid_t tid) {
+  constexpr uint64_t kIoWorker = 0x10;   // PF_IO_WORKER of linux/sched.h.
+  constexpr unsigned kFieldsBefore = 6;  // Behind the name: state … tpgid.
+  std::ifstream stat(fmt::format("/proc/{0}/task/{0}/stat", tid));
+  std::string text;
+  std::getline(stat, text, '\0');  // A thread that ends meanwhile is an error of the stream.
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return false;
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string field;
+  for (unsigned i = 0; i < kFieldsBefore; ++i)
+    fields >> field;
+  uint64_t flags = 0;
+  return static_cast<bool>(fields >> flags) && (flags & kIoWorker) != 0;
 }
 
 bool is_dead(char state) {
@@ -72,14 +94,6 @@ std::vector<pid_t> sharers_of(pid_t pid) {
 
 bool is_stop_signal(int signal) {
   return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
-}
-
-// Yama's setting, 0 when the kernel has none.
-int yama_scope() {
-  std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
-  int scope = 0;
-  file >> scope;
-  return scope;
 }
 
 // Does the thread stand still, and have we seen that?
@@ -135,6 +149,9 @@ Expected<StoppedTarget> StoppedTarget::stop(pid_t pid, std::chrono::milliseconds
   const auto process = target::read_process(pid);
   target.is_our_child_ = process && process->parent_pid == getpid();
   const std::vector<pid_t> sharers = sharers_of(pid);
+  for (const pid_t tid : target::list_threads(pid).value_or(std::vector<pid_t>{})) {
+    if (is_worker(tid)) target.workers_.push_back(tid);
+  }
   target.stopped_at_ = Clock::now();
   CLEW_TRY(target.stop_threads(patience));
   // A thread that waits for its vfork child stops only when the child has left our memory.
@@ -176,6 +193,7 @@ StoppedTarget::StoppedTarget(StoppedTarget&& other) noexcept
       threads_(std::exchange(other.threads_, {})),
       seized_(std::exchange(other.seized_, {})),
       sharers_(std::move(other.sharers_)),
+      workers_(std::move(other.workers_)),
       is_our_child_(other.is_our_child_),
       filtered_(other.filtered_),
       gadgets_(other.gadgets_),
@@ -201,6 +219,7 @@ Expected<bool> StoppedTarget::seize_new_threads(std::vector<pid_t>& waiting) {
   bool found = false;
   for (const pid_t tid : *tids) {
     if (std::find(seized_.begin(), seized_.end(), tid) != seized_.end()) continue;
+    if (std::find(workers_.begin(), workers_.end(), tid) != workers_.end()) continue;
     if (trace(PTRACE_SEIZE, tid, PTRACE_O_TRACESYSGOOD) != 0) {
       CLEW_TRY(explain_refusal(tid, errno));
       continue;
@@ -224,23 +243,12 @@ Expected<void> StoppedTarget::explain_refusal(pid_t tid, int error) const {
                             "[already-traced]",
                             pid_, facts->tracer_pid));
   }
-  const int scope = yama_scope();
-  if (scope != 0) {
-    return fail(
-        ErrorCode::Refused,
-        fmt::format("no permission to trace process {}: kernel.yama.ptrace_scope is {}; run "
-                    "as root, start the command with -c, or set it to 0 [no-permission]",
-                    pid_, scope));
-  }
-  return fail(
-      ErrorCode::Refused,
-      fmt::format("no permission to trace process {}: it belongs to another user or changed "
-                  "its privileges; run as root [no-permission]",
-                  pid_));
+  return no_permission(fmt::format("process {}", pid_));
 }
 
 Expected<void> StoppedTarget::wait_for(std::vector<pid_t>& waiting, Patience& patience) {
-  const Clock::time_point yield_until = Clock::now() + kYieldFor;
+  const Clock::time_point soon = Clock::now() + kSeldomDead;
+  const StopNews news;
   while (!waiting.empty()) {
     for (size_t i = waiting.size(); i-- > 0;) {
       if (CLEW_TRY(poll_thread(waiting[i])))
@@ -253,12 +261,8 @@ Expected<void> StoppedTarget::wait_for(std::vector<pid_t>& waiting, Patience& pa
           fmt::format("thread {} of process {} does not stop (state {}); nothing was changed",
                       waiting.front(), pid_, thread_state(waiting.front())));
     }
-    if (Clock::now() < yield_until) {
-      sched_yield();
-    } else {
-      forget_dead();
-      wait_briefly(kPause);
-    }
+    if (Clock::now() > soon) forget_dead();
+    news.wait();
   }
   return {};
 }
@@ -285,16 +289,13 @@ pid_t StoppedTarget::look_at(pid_t tid, int& status) const {
 // Of a thread that runs, as long as it lives. waitpid(2) would not tell of the end of a first
 // thread before we have waited for the others.
 bool StoppedTarget::wait_for_stop(pid_t tid, int& status) const {
-  const Clock::time_point yield_until = Clock::now() + kYieldFor;
+  const Clock::time_point soon = Clock::now() + kSeldomDead;
+  const StopNews news;
   while (true) {
     const pid_t waited = look_at(tid, status);
     if (waited != 0) return waited == tid && WIFSTOPPED(status);
-    if (Clock::now() < yield_until) {
-      sched_yield();
-    } else {
-      if (is_dead(thread_state(tid))) return false;
-      wait_briefly(kPause);
-    }
+    if (Clock::now() > soon && is_dead(thread_state(tid))) return false;
+    news.wait();
   }
 }
 
@@ -325,6 +326,13 @@ Expected<bool> StoppedTarget::poll_thread(pid_t tid) {
       return true;
     }
     return fail(ErrorCode::Io, fmt::format("registers of thread {}: {}", tid, error_text(errno)));
+  }
+  // One that has come meanwhile (Linux, copy_thread: it has neither stack nor place).
+  if (thread.registers.rip == 0 && thread.registers.rsp == 0) {
+    (void)trace(PTRACE_DETACH, tid);
+    std::erase(seized_, tid);
+    workers_.push_back(tid);
+    return true;
   }
   mend_interrupted_call({tid, thread.pending_signal, thread.group_stopped}, thread.registers);
   threads_.push_back(thread);

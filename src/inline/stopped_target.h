@@ -12,6 +12,8 @@
 // middle restores itself. (When no such instructions exist the call is made without the net.)
 //
 // Processes made with CLONE_VM run on the target's memory: their threads are stopped with its own.
+// The kernel's workers among a process's threads (of io_uring) are left alone: they run no code of
+// the program, and have its thread pointer.
 //
 // All calls must come from the thread that called stop().
 #pragma once
@@ -37,7 +39,9 @@ struct StoppedThread {
   pid_t tid = 0;
   user_regs_struct registers{};
   bool registers_changed = false;  // Written back at resume.
-  int pending_signal = 0;          // The thread is in signal delivery; resume delivers it.
+  // The thread is in signal delivery; resume delivers it. When it makes calls for us the signal
+  // waits for their end in the kernel, and is none of ours any more.
+  int pending_signal = 0;
   bool group_stopped = false;
 };
 
@@ -69,6 +73,8 @@ class StoppedTarget {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] std::span<StoppedThread> threads() { return threads_; }
+  // False for a thread of another process on the same memory.
+  [[nodiscard]] bool is_own(pid_t tid) const;
 
   // The whole span or an error.
   [[nodiscard]] Expected<void> read(uint64_t address, std::span<uint8_t> bytes) const;
@@ -127,7 +133,6 @@ class StoppedTarget {
   [[nodiscard]] bool is_before_call(const StoppedThread& thread) const;
   Expected<void> begin_calls();
   Expected<void> begin_calls_on(size_t index);
-  [[nodiscard]] bool is_own(pid_t tid) const;
   [[nodiscard]] bool has_own_filter(const StoppedThread& thread) const;
   Expected<int> wait_call_stop(pid_t tid);
   void remove_thread(pid_t tid);
@@ -140,6 +145,7 @@ class StoppedTarget {
   std::vector<StoppedThread> threads_;
   std::vector<pid_t> seized_;   // Everything we trace, stopped or not.
   std::vector<pid_t> sharers_;  // Processes that run on the same memory.
+  std::vector<pid_t> workers_;  // Threads that are the kernel's.
   bool is_our_child_ = false;
   bool executed_ = false;  // Another program, by a thread that was not the first.
   bool filtered_ = false;  // By seccomp.

@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csetjmp>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -16,11 +17,13 @@
 
 #include <gtest/gtest.h>
 #include <linux/filter.h>
+#include <linux/io_uring.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -238,6 +241,114 @@ TEST(StoppedUnderAFilter, AProcessMakesNoCallThatItForbids) {
   }
   kill(pid, SIGKILL);
   EXPECT_TRUE(WIFSIGNALED(end_of(pid)));
+}
+
+[[noreturn]] void wait_beside_a_worker(int ready) {
+  io_uring_params parameters = {};
+  parameters.flags = IORING_SETUP_SQPOLL;
+  parameters.sq_thread_idle = 60'000;  // Milliseconds.
+  const bool is_made = syscall(SYS_io_uring_setup, 4, &parameters) >= 0;
+  (void)!write(ready, is_made ? "y" : "n", 1);
+  for (;;)
+    poll(nullptr, 0, -1);
+}
+
+TEST(StoppedBesideAWorker, TheKernelsThreadsAreNotTheProgramsOwn) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const pid_t pid = fork();
+  if (pid == 0) wait_beside_a_worker(ends[1]);
+  char is_made = 0;
+  ASSERT_EQ(read(ends[0], &is_made, 1), 1);
+  close(ends[0]);
+  close(ends[1]);
+  if (is_made == 'y') {
+    EXPECT_EQ(target::list_threads(pid)->size(), 2U);
+    auto target = StoppedTarget::stop(pid, kTimeout);
+    ASSERT_TRUE(target.has_value()) << target.error().message;
+    EXPECT_EQ(target->threads().size(), 1U);
+    EXPECT_TRUE(target->call({.number = SYS_getpid}).has_value());
+  }
+  kill(pid, SIGKILL);
+  EXPECT_TRUE(WIFSIGNALED(end_of(pid)));
+  if (is_made != 'y') GTEST_SKIP() << "NOT TESTED: the kernel makes no io_uring with a thread";
+}
+
+// A thread that faults all the time, jumps out of the handler, and has a timer besides. It ends
+// with status 0 when told by SIGTERM, with another one when a signal was lost, doubled or changed.
+struct Faults {
+  sigjmp_buf back;
+  const volatile char* at = nullptr;
+  volatile uint64_t handled = 0;
+};
+Faults faults;
+
+void jump_out(int, siginfo_t* info, void*) {
+  if (info->si_addr != faults.at || info->si_code != SEGV_MAPERR) _exit(3);
+  faults.handled = faults.handled + 1;
+  siglongjmp(faults.back, 1);
+}
+
+[[noreturn]] void fault_again_and_again() {
+  struct sigaction on_fault = {};
+  on_fault.sa_sigaction = jump_out;
+  on_fault.sa_flags = SA_SIGINFO;
+  sigaction(SIGSEGV, &on_fault, nullptr);
+  struct sigaction on_timer = {};
+  on_timer.sa_handler = [](int) {};
+  sigaction(SIGALRM, &on_timer, nullptr);
+  static volatile sig_atomic_t is_over = 0;
+  struct sigaction on_end = {};
+  on_end.sa_handler = [](int) { is_over = 1; };
+  sigaction(SIGTERM, &on_end, nullptr);
+  const itimerval timer = {{0, 500}, {0, 500}};
+  setitimer(ITIMER_REAL, &timer, nullptr);
+  static volatile uint64_t made = 0;
+  while (is_over == 0) {
+    faults.at = reinterpret_cast<const volatile char*>(1 + made % 4000);
+    made = made + 1;
+    if (sigsetjmp(faults.back, 1) == 0) {
+      (void)*faults.at;
+      _exit(4);
+    }
+    if (faults.handled != made) _exit(5);
+  }
+  _exit(0);
+}
+
+TEST(StoppedUnderSignals, AThreadMakesCallsBeforeItTakesItsSignal) {
+  const pid_t pid = fork();
+  if (pid == 0) fault_again_and_again();
+  ASSERT_TRUE(comes_true([&] {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/status");
+    for (std::string line; std::getline(file, line);) {
+      if (line.starts_with("SigCgt:")) return line.ends_with("6400");  // All three.
+    }
+    return false;
+  }));
+  unsigned in_delivery = 0;
+  for (int i = 0; i < 500; ++i) {
+    auto target = StoppedTarget::stop(pid, kTimeout);
+    ASSERT_TRUE(target.has_value()) << target.error().message;
+    if (target->threads().front().pending_signal != 0) ++in_delivery;
+    const auto answer = target->call({.number = SYS_getpid});
+    ASSERT_TRUE(answer.has_value()) << answer.error().message;
+    EXPECT_EQ(*answer, pid);
+    // It may be let run, held again and be asked for more.
+    const std::vector<size_t> which = {0};
+    if (i % 3 == 0) {
+      ASSERT_TRUE(target->run_briefly(which, std::chrono::microseconds(100)));
+      if (target->threads().front().pending_signal != 0) ++in_delivery;
+    }
+    if (i % 3 != 1) {
+      EXPECT_TRUE(target->call({.number = SYS_getppid}).has_value());
+    }
+  }
+  EXPECT_GT(in_delivery, 0U) << "nothing was tested";
+  kill(pid, SIGTERM);
+  const int status = end_of(pid);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 constexpr size_t kRunPagesMax = 256;
+constexpr uint8_t kTrap = 0xcc;  // int3
 
 uint64_t page_of(uint64_t address) {
   return address & ~(kPage - 1);
@@ -71,18 +72,28 @@ const uint8_t* TextImage::byte_at(uint64_t address) const {
 }
 
 bool TextImage::equals(uint64_t address, std::span<const uint8_t> bytes) const {
-  return is_mix_of(address, bytes, bytes);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const uint8_t* const at = byte_at(address + i);
+    if (at == nullptr || *at != bytes[i]) return false;
+  }
+  return true;
 }
 
 bool TextImage::is_mix_of(uint64_t address, std::span<const uint8_t> a,
                           std::span<const uint8_t> b) const {
-  const uint8_t* at = nullptr;
   for (size_t i = 0; i < a.size(); ++i) {
-    const bool new_page = at == nullptr || (address + i) % kPage == 0;
-    at = new_page ? byte_at(address + i) : at + 1;
-    if (at == nullptr || (*at != a[i] && *at != b[i])) return false;
+    const uint8_t* const at = byte_at(address + i);
+    if (at == nullptr || (*at != a[i] && *at != b[i] && *at != kTrap)) return false;
   }
   return true;
+}
+
+void TextImage::change_but_traps(uint64_t address, std::span<const uint8_t> file,
+                                 std::span<const uint8_t> bytes) {
+  const uint8_t* const first = byte_at(address);
+  const bool is_trap = first != nullptr && *first == kTrap && file[0] != kTrap;
+  const size_t from = is_trap ? 1 : 0;
+  change(address + from, bytes.subspan(from));
 }
 
 void TextImage::change(uint64_t address, std::span<const uint8_t> bytes) {

@@ -24,10 +24,15 @@ class TextImage {
   void load(const StoppedTarget& target);
 
   [[nodiscard]] bool equals(uint64_t address, std::span<const uint8_t> bytes) const;
-  // Each byte equals one of the two: what a write that was cut off by our death may leave.
+  // Each byte equals one of the two: what a write that was cut off by our death may leave. Or it is
+  // the trap of a breakpoint, which stands where an instruction begins: whoever set it will write
+  // back the file's byte.
   [[nodiscard]] bool is_mix_of(uint64_t address, std::span<const uint8_t> a,
                                std::span<const uint8_t> b) const;
   void change(uint64_t address, std::span<const uint8_t> bytes);
+  // Leaves a trap of somebody else at the first byte as it is. In one piece: we may be killed.
+  void change_but_traps(uint64_t address, std::span<const uint8_t> file,
+                        std::span<const uint8_t> bytes);
 
   // In the order of the changes, but those that cross a page's end are written last, when both
   // pages are private copies already: the kernel looks for a fatal signal between two pages, and

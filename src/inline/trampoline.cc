@@ -55,6 +55,20 @@ class Writer {
   }
   void push(Register r) { one_byte(0x50, r); }
   void pop(Register r) { one_byte(0x58, r); }
+  void save(const BodyShape& shape) {
+    for (unsigned n = 0; n < 16; ++n) {
+      const auto r = static_cast<Register>(n);
+      if (r == Register::R10 || !shape.clobbers.has(r)) continue;
+      r == abi::kSavedFlags ? bytes({0x9c}) : push(r);
+    }
+  }
+  void restore(const BodyShape& shape) {
+    for (unsigned n = 16; n-- > 0;) {
+      const auto r = static_cast<Register>(n);
+      if (r == Register::R10 || !shape.clobbers.has(r)) continue;
+      r == abi::kSavedFlags ? bytes({0x9d}) : pop(r);
+    }
+  }
 
  private:
   void one_byte(uint8_t opcode, Register r) {
@@ -87,7 +101,6 @@ class Builder {
   void emit_loader_stub(Writer& out);
   uint32_t emit_owner_check(Writer& out);
   uint32_t emit_busy_check(Writer& out);
-  void emit_body(Writer& out, size_t index);
   void emit_slow_paths();
   Expected<void> describe(const Relocated& relocated);
   [[nodiscard]] uint64_t stub_call(StubCall call) const {
@@ -210,11 +223,16 @@ void Builder::emit_link(Writer& out, uint8_t instruction) {
 void Builder::emit_stub(Writer& out, const Point& point, size_t index) {
   const BodyShape& shape = request_.bodies[index];
   const bool in_flight = point.kind == PointKind::Offset;
+  const bool keeps_flags = shape.clobbers.has(abi::kSavedFlags);
   if (in_flight) {
     out.bytes({0x48, 0x8d, 0x64, 0x24, 0x80});  // lea rsp, [rsp - 128]
     out.bytes({0x9c, 0xfc});                    // pushfq ; cld
   }
   out.push(Register::R10);
+  if (keeps_flags) {
+    out.save(shape);
+    out.bytes({0xfc});  // cld
+  }
   const uint32_t claim = emit_owner_check(out);
   const uint32_t run = out.offset();
   const uint32_t busy = shape.guarded ? emit_busy_check(out) : 0;
@@ -223,13 +241,17 @@ void Builder::emit_stub(Writer& out, const Point& point, size_t index) {
     out.bytes({0x65, 0x48, 0x89, 0x24, 0x25});  // mov gs:[A + busy], rsp
     out.word(environment_.low_address + kBusy);
   }
-  emit_body(out, index);
+  if (!keeps_flags) out.save(shape);
+  result_.body_offsets[index] = out.offset();
+  out.fill(shape.size_bytes, kInt3);
+  if (!keeps_flags) out.restore(shape);
   if (shape.guarded) {
     out.bytes({0x65, 0x48, 0xc7, 0x04, 0x25});  // mov qword gs:[A + busy], 0
     out.word(environment_.low_address + kBusy);
     out.word(0);
   }
   const uint32_t skip = out.offset();
+  if (keeps_flags) out.restore(shape);
   out.pop(Register::R10);
   if (in_flight) {
     out.bytes({0x9d});                                            // popfq
@@ -248,17 +270,26 @@ void Builder::emit_loader_stub(Writer& out) {
 
 // Returns the offset of the jump's displacement.
 uint32_t Builder::emit_owner_check(Writer& out) {
-  if (environment_.fs_base_instruction) {
-    out.bytes({0xf3, 0x49, 0x0f, 0xae, 0xc2});  // rdfsbase r10
-  } else {
-    out.bytes({0x64, 0x4c, 0x8b, 0x14, 0x25});  // mov r10, fs:[0]
-    out.word(0);
+  switch (environment_.owner_check) {
+    case OwnerCheck::SelfPointer:
+      out.bytes({0x64, 0x4c, 0x8b, 0x14, 0x25});  // mov r10, fs:[0]
+      out.word(0);
+      break;
+    case OwnerCheck::Instruction:
+      out.bytes({0xf3, 0x49, 0x0f, 0xae, 0xc2});  // rdfsbase r10
+      break;
+    case OwnerCheck::Claim:
+      break;
   }
-  out.bytes({0x4c, 0x03, 0x14, 0x25});  // add r10, [A + cookie]
-  out.word(environment_.low_address + abi::kCookieOffset);
-  out.bytes({0x65, 0x4c, 0x3b, 0x14, 0x25});  // cmp r10, gs:[A + owner]
-  out.word(environment_.low_address + kOwner);
-  out.bytes({0x0f, 0x85});  // jne claim
+  if (environment_.owner_check == OwnerCheck::Claim) {
+    out.bytes({0xe9});  // jmp claim
+  } else {
+    out.bytes({0x4c, 0x03, 0x14, 0x25});  // add r10, [A + cookie]
+    out.word(environment_.low_address + abi::kCookieOffset);
+    out.bytes({0x65, 0x4c, 0x3b, 0x14, 0x25});  // cmp r10, gs:[A + owner]
+    out.word(environment_.low_address + kOwner);
+    out.bytes({0x0f, 0x85});  // jne claim
+  }
   const uint32_t displacement = out.offset();
   out.word(0);
   return displacement;
@@ -271,20 +302,6 @@ uint32_t Builder::emit_busy_check(Writer& out) {
   const uint32_t displacement = out.offset();
   out.word(0);
   return displacement;
-}
-
-void Builder::emit_body(Writer& out, size_t index) {
-  const BodyShape& shape = request_.bodies[index];
-  for (unsigned n = 0; n < 16; ++n) {
-    const auto r = static_cast<Register>(n);
-    if (r != Register::R10 && shape.clobbers.has(r)) out.push(r);
-  }
-  result_.body_offsets[index] = out.offset();
-  out.fill(shape.size_bytes, kInt3);
-  for (unsigned n = 16; n-- > 0;) {
-    const auto r = static_cast<Register>(n);
-    if (r != Register::R10 && shape.clobbers.has(r)) out.pop(r);
-  }
 }
 
 void Builder::emit_slow_paths() {

@@ -9,10 +9,7 @@
 //   stub, unguarded                     stub, guarded
 //     [lea rsp,[rsp-128] ; pushfq ; cld]  offset points only
 //     push r10                            push r10
-//     mov r10, fs:[0] | rdfsbase r10      …
-//     add r10, [A + cookie]               …
-//     cmp r10, gs:[A + owner]             …
-//     jne claim                           jne claim
+//     owner check                         owner check
 //                                       run:
 //                                         cmp qword gs:[A + busy], 0
 //                                         jne busy
@@ -26,6 +23,15 @@
 //   skip:                               skip:
 //     pop r10                             pop r10
 //     [popfq ; lea rsp,[rsp+128]]
+//
+//   Where flags are a value at an entry or exit (abi/stub.h), they are among what is pushed; the
+//   check of the owner stands behind that, with `cld` in front, and skip in front of the pops.
+//
+//   owner check, by SelfPointer | Instruction                 by Claim
+//     mov r10, fs:[0] | rdfsbase r10                            jmp claim
+//     add r10, [A + cookie]
+//     cmp r10, gs:[A + owner]
+//     jne claim
 //
 //   out of line
 //   claim: call runtime.claim ; jnz run  ; jmp skip
@@ -45,12 +51,19 @@
 
 namespace clew::inline_ {
 
+// How a stub finds out whether the thread owns the slot (abi/slot.h).
+enum class OwnerCheck : uint8_t {
+  SelfPointer,
+  Instruction,
+  Claim,  // Not by itself.
+};
+
 // What all stubs of one session near one extent have in common.
 struct StubEnvironment {
   uint32_t low_address = 0;  // A.
   uint32_t session = 0;
   uint64_t blob_address = 0;  // Of the blob copy in the extent.
-  bool fs_base_instruction = false;
+  OwnerCheck owner_check = OwnerCheck::SelfPointer;
 };
 
 struct TrampolineRequest {

@@ -218,7 +218,12 @@ void Checker::head(std::span<const uint8_t> kept) {
 }
 
 void Checker::owner_check(SlowPath& path) {
-  if (environment_.fs_base_instruction) {
+  if (environment_.owner_check == OwnerCheck::Claim) {
+    expect({kJump}, "jmp claim");
+    path.code = read_target("jmp claim");
+    return;
+  }
+  if (environment_.owner_check == OwnerCheck::Instruction) {
     expect({0xf3, 0x49, 0x0f, 0xae, 0xc2}, "rdfsbase r10");
   } else {
     expect({0x64, 0x4c, 0x8b, 0x14, 0x25, 0, 0, 0, 0}, "mov r10, fs:[0]");
@@ -236,6 +241,10 @@ void Checker::push_or_pop(const BodyShape& shape, bool is_push) {
     const unsigned number = is_push ? i : 15 - i;
     const auto r = static_cast<Register>(number);
     if (r == Register::R10 || !shape.clobbers.has(r)) continue;
+    if (r == abi::kSavedFlags) {
+      expect({static_cast<uint8_t>(is_push ? 0x9c : 0x9d)}, "the saved flags");
+      continue;
+    }
     if (number >= 8) expect({0x41}, "a saved register");
     expect({static_cast<uint8_t>((is_push ? 0x50 : 0x58) + (number & 7))}, "a saved register");
   }
@@ -243,10 +252,16 @@ void Checker::push_or_pop(const BodyShape& shape, bool is_push) {
 
 void Checker::stub(const Point& point, const BodyShape& shape) {
   const bool in_flight = point.kind == PointKind::Offset;
+  const bool keeps_flags = shape.clobbers.has(abi::kSavedFlags);
+  if (point.keeps_flags && !keeps_flags) wrong("flags that are not kept");
   SlowPath claim{.call = StubCall::Claim};
   SlowPath busy{.call = StubCall::Busy};
   if (in_flight) expect({0x48, 0x8d, 0x64, 0x24, 0x80, 0x9c, 0xfc}, "lea rsp ; pushfq ; cld");
   expect({0x41, 0x52}, "push r10");
+  if (keeps_flags) {
+    push_or_pop(shape, true);
+    expect({0xfc}, "cld");
+  }
   owner_check(claim);
   claim.run = here();
   if (shape.guarded) {
@@ -258,15 +273,16 @@ void Checker::stub(const Point& point, const BodyShape& shape) {
     expect({0x65, 0x48, 0x89, 0x24, 0x25}, "mov gs:[busy], rsp");
     slot_operand(offsetof(abi::SlotControl, busy));
   }
-  push_or_pop(shape, true);
+  if (!keeps_flags) push_or_pop(shape, true);
   (void)take(shape.size_bytes, "a body");
-  push_or_pop(shape, false);
+  if (!keeps_flags) push_or_pop(shape, false);
   if (shape.guarded) {
     expect({0x65, 0x48, 0xc7, 0x04, 0x25}, "mov gs:[busy], 0");
     slot_operand(offsetof(abi::SlotControl, busy));
     expect_word(0, "mov gs:[busy], 0");
   }
   claim.skip = busy.skip = here();
+  if (keeps_flags) push_or_pop(shape, false);
   expect({0x41, 0x5a}, "pop r10");
   if (in_flight) {
     expect({0x9d, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0}, "popfq ; lea rsp");

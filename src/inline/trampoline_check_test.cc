@@ -64,11 +64,13 @@ class Trampolines : public testing::Test {
       built.bodies.push_back({.size_bytes = static_cast<uint32_t>(random_() % 40),
                               .clobbers = abi::RegisterSet(random_() & 0xffef),
                               .guarded = (random_() & 1) != 0});
+      const bool may_keep = points[i].kind != PointKind::Offset && random_() % 4 == 0;
+      if (points[i].keeps_flags || may_keep) built.bodies.back().clobbers.add(abi::kSavedFlags);
     }
     built.environment = {.low_address = 0x1000'0000,
                          .session = static_cast<uint32_t>(random_() % 4),
                          .blob_address = kBias + plan.windows.back().address + kDistance,
-                         .fs_base_instruction = (random_() & 1) != 0};
+                         .owner_check = static_cast<OwnerCheck>(random_() % 3)};
     built.request = {.window = &plan.windows[window],
                      .points = points,
                      .bodies = built.bodies,
@@ -98,6 +100,7 @@ std::string kind_of(const Window& window, std::span<const Point> points) {
   for (const Point& point : points) {
     kind += static_cast<char>('0' + static_cast<int>(point.kind));
     kind += static_cast<char>('0' + static_cast<int>(point.side));
+    if (point.keeps_flags) kind += 'f';
   }
   return kind;
 }

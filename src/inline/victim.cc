@@ -213,16 +213,22 @@ Plan plan_of(const Module& module, const std::vector<std::pair<RequestKind, std:
 Expected<InstallReport> install_counters(Attachment& attachment, const Module& module,
                                          const Plan& plan, const CounterOptions& options) {
   const Geometry& geometry = attachment.geometry();
-  abi::RegisterSet clobbers;
-  if (options.guarded) clobbers.add(abi::Register::Rax);
+  const auto clobbers_of = [&](const Point& point) {
+    abi::RegisterSet clobbers;
+    if (options.guarded) clobbers.add(abi::Register::Rax);
+    if (point.keeps_flags) clobbers.add(abi::kSavedFlags);
+    return clobbers;
+  };
   const auto body_of = [&](uint32_t point) {
     const uint32_t index = options.first_cell + (options.shared_cell ? 0 : point);
     return counter_body(geometry.window_address + abi::kFrameEnd + 8 * index, options.guarded);
   };
-  const std::vector<BodyShape> shapes(plan.points.size(),
-                                      {.size_bytes = static_cast<uint32_t>(body_of(0).size()),
-                                       .clobbers = clobbers,
-                                       .guarded = options.guarded});
+  std::vector<BodyShape> shapes;
+  for (const Point& point : plan.points) {
+    shapes.push_back({.size_bytes = static_cast<uint32_t>(body_of(0).size()),
+                      .clobbers = clobbers_of(point),
+                      .guarded = options.guarded});
+  }
   const ModuleRequest request = {.plan = &plan, .load_bias = module.load_bias, .bodies = shapes};
   Layout layout = CLEW_TRY(attachment.lay_out({&request, 1}));
   std::vector<Body> bodies;
@@ -235,7 +241,7 @@ Expected<InstallReport> install_counters(Attachment& attachment, const Module& m
     policy.window_size_log2 = kRegionSizeLog2;
     policy.slot_address = geometry.slot_address;
     policy.generation_address = geometry.generation_address;
-    policy.clobbers = clobbers;
+    policy.clobbers = clobbers_of(plan.points[point]);
     bodies.push_back({0, point, CLEW_TRY(verify::check(body_of(point), policy))});
   }
   return attachment.install(std::move(layout), bodies);

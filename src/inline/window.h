@@ -74,10 +74,10 @@ struct Window {
 
 enum class PointKind : uint8_t {
   Entry,   // Before the first instruction behind endbr64, or behind a check of the stack
-           // (stack_check.h). Flags are dead.
+           // (stack_check.h).
   Offset,  // Before that instruction. Flags and the red zone are alive.
   Exit,    // Before a ret or a tail jump, or where control goes straight on to one: rsp at the
-           // return address. Flags are dead.
+           // return address.
 };
 
 // Where a point lies at its instruction.
@@ -101,8 +101,9 @@ struct Point {
   uint8_t instruction = 0;  // Index in Window::instructions.
   PointKind kind = PointKind::Entry;
   Side side = Side::Before;
-  bool tail_call = false;  // Exit only: leaves by a jump, so rax is not the function's result.
-  uint32_t request = 0;    // Index in the requests that were planned.
+  bool tail_call = false;    // Exit only: leaves by a jump, so rax is not the function's result.
+  bool keeps_flags = false;  // Entry and Exit: flags may be a value there (flag_use.h). Else dead.
+  uint32_t request = 0;      // Index in the requests that were planned.
   // Link-time address of the site or of the exit: of a ret whose calls are caught before it, its
   // own.
   uint64_t address = 0;

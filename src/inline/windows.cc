@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "inline/exits.h"
+#include "inline/flag_use.h"
 #include "inline/kept_instruction.h"
 #include "inline/stack_check.h"
 #include "inline/stack_depth.h"
@@ -30,6 +31,7 @@ struct Anchor {
   PointKind kind = PointKind::Entry;
   Side side = Side::Before;
   bool tail_call = false;
+  bool keeps_flags = false;
   uint8_t kept_bytes = 0;  // Of the instruction, which stays where that is possible.
   uint32_t request = 0;
   uint64_t site = 0;  // Point::address.
@@ -54,7 +56,7 @@ uint64_t entry_site(const ModuleCode& code, uint64_t function) {
 // Requests -> anchors.
 class Resolver {
  public:
-  explicit Resolver(const ModuleCode& code) : code_(code) {}
+  explicit Resolver(const ModuleCode& code) : code_(code), flags_(code) {}
 
   void resolve(const Request& request, uint32_t index) {
     index_ = index;
@@ -98,6 +100,7 @@ class Resolver {
     const auto kept = kept_instruction(code_.text_from(site));
     anchors.push_back({.address = site,
                        .kind = PointKind::Entry,
+                       .keeps_flags = flags_.live_at_entry(site, *function),
                        .kept_bytes = site == address && kept ? kept->length : uint8_t{0},
                        .request = index_,
                        .site = site});
@@ -113,6 +116,7 @@ class Resolver {
                          .kind = PointKind::Exit,
                          .side = exit.side,
                          .tail_call = exit.tail_call,
+                         .keeps_flags = flags_.live_at_exit(exit, *function),
                          .request = index_,
                          .site = exit.address});
     }
@@ -135,6 +139,7 @@ class Resolver {
   }
 
   const ModuleCode& code_;
+  FlagValues flags_;
   uint32_t index_ = 0;
 };
 
@@ -480,6 +485,7 @@ Plan make_plan(const Placer& placer, std::span<const Anchor> anchors) {
                            .kind = anchor.kind,
                            .side = anchor.side,
                            .tail_call = anchor.tail_call,
+                           .keeps_flags = anchor.keeps_flags,
                            .request = anchor.request,
                            .address = anchor.site,
                            .tail = anchor.tail});

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inline/changed_text.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <set>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace clew::inline_ {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr uint8_t kJump = 0xe9;       // jmp rel32
+constexpr uint8_t kShortJump = 0xeb;  // jmp rel8
+constexpr uint8_t kTrap = 0xcc;       // int3
+constexpr size_t kJumpBytes = 5;
+constexpr size_t kShortJumpBytes = 2;
+
+// Looked at before it is opened: the process chooses what is at that place by now, and opening a
+// FIFO waits for its writer, opening a device may do anything. That a file has the inode of another
+// file system's is the process's own affair: its text is compared with it, and nobody else's.
+FileDescriptor open_regular(const FileDescriptor& place, uint64_t inode) {
+  struct stat info = {};
+  if (!place.valid() || fstat(place.get(), &info) != 0) return {};
+  if (!S_ISREG(info.st_mode) || info.st_ino != inode) return {};
+  return FileDescriptor(open(fmt::format("/proc/self/fd/{}", place.get()).c_str(),
+                             O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+}
+
+// Code of a file, of which the process may have copies. A memfd's is made at run time.
+bool is_text(const target::Mapping& map) {
+  return map.executable && !map.shared && map.inode != 0 && map.path.starts_with('/') &&
+         !map.path.starts_with("/memfd:");
+}
+
+// proc(5), pagemap: a page that is there, or swapped out, and no file's.
+bool is_copy(uint64_t entry) {
+  constexpr uint64_t kPresent = uint64_t{1} << 63;
+  constexpr uint64_t kSwapped = uint64_t{1} << 62;
+  constexpr uint64_t kOfFile = uint64_t{1} << 61;
+  return (entry & (kPresent | kSwapped)) != 0 && (entry & kOfFile) == 0;
+}
+
+// By page of the mapping. Where that cannot be known every page may be one.
+std::vector<bool> copies_in(const FileDescriptor& pages, const target::Mapping& map) {
+  const size_t count = map.size_bytes() / kPage;
+  std::vector<uint64_t> entries(count);
+  const auto size = static_cast<ssize_t>(count * sizeof(uint64_t));
+  const auto at = static_cast<off_t>(map.start / kPage * sizeof(uint64_t));
+  const bool is_known =
+      pages.valid() && pread(pages.get(), entries.data(), static_cast<size_t>(size), at) == size;
+  std::vector<bool> copies(count, !is_known);
+  for (size_t i = 0; is_known && i < count; ++i)
+    copies[i] = is_copy(entries[i]);
+  return copies;
+}
+
+// One run of pages as it is now, and what of it is not the file's.
+class Comparison {
+ public:
+  Comparison(uint64_t address, std::span<const uint8_t> here, std::span<const uint8_t> file)
+      : address_(address), here_(here), file_(file) {}
+
+  [[nodiscard]] size_t next_difference(size_t from) const {
+    return static_cast<size_t>(std::mismatch(here_.begin() + static_cast<ptrdiff_t>(from),
+                                             here_.end(),
+                                             file_.begin() + static_cast<ptrdiff_t>(from))
+                                   .first -
+                               here_.begin());
+  }
+  [[nodiscard]] size_t size() const { return here_.size(); }
+
+  // Where the jump that has written byte `at` begins: its first bytes may be the file's, too.
+  [[nodiscard]] std::optional<size_t> jump_over(size_t at, const LeadsToOurs& is_wanted) const {
+    return find(at, kJump, kJumpBytes,
+                [&](size_t start) { return is_wanted(target_of_jump(start)); });
+  }
+  [[nodiscard]] std::optional<size_t> short_jump_over(size_t at,
+                                                      const std::set<uint64_t>& jumps) const {
+    return find(at, kShortJump, kShortJumpBytes,
+                [&](size_t start) { return jumps.contains(target_of_short_jump(start)); });
+  }
+  [[nodiscard]] bool is_trap(size_t at) const {
+    return here_[at] == kTrap && (at + 1 == size() || here_[at + 1] == file_[at + 1]);
+  }
+
+  [[nodiscard]] uint64_t target_of_jump(size_t start) const {
+    int32_t distance = 0;
+    std::memcpy(&distance, &here_[start + 1], sizeof distance);
+    return address_ + start + kJumpBytes + static_cast<uint64_t>(int64_t{distance});
+  }
+  [[nodiscard]] uint64_t target_of_short_jump(size_t start) const {
+    const auto distance = static_cast<int8_t>(here_[start + 1]);
+    return address_ + start + kShortJumpBytes + static_cast<uint64_t>(int64_t{distance});
+  }
+  [[nodiscard]] TextChange change(ChangeKind kind, size_t start, size_t count) const {
+    const auto here = here_.subspan(start, count);
+    const auto file = file_.subspan(start, count);
+    TextChange made;
+    made.address = address_ + start;
+    made.kind = kind;
+    made.here.assign(here.begin(), here.end());
+    made.file.assign(file.begin(), file.end());
+    if (kind == ChangeKind::Jump) made.target = target_of_jump(start);
+    if (kind == ChangeKind::ShortJump) made.target = target_of_short_jump(start);
+    return made;
+  }
+
+ private:
+  template <typename Wanted>
+  [[nodiscard]] std::optional<size_t> find(size_t at, uint8_t opcode, size_t bytes,
+                                           const Wanted& is_wanted) const {
+    for (size_t start = at; start + bytes > at; --start) {
+      const bool begins = here_[start] == opcode && start + bytes <= size() &&
+                          (start == at || file_[start] == opcode);
+      if (begins && is_wanted(start)) return start;
+      if (start == 0) break;
+    }
+    return std::nullopt;
+  }
+
+  uint64_t address_;
+  std::span<const uint8_t> here_;
+  std::span<const uint8_t> file_;
+};
+
+std::set<uint64_t> jumps_in(const Comparison& text, uint64_t address,
+                            const LeadsToOurs& leads_to_ours) {
+  std::set<uint64_t> found;
+  for (size_t at = text.next_difference(0); at < text.size();) {
+    const auto jump = text.jump_over(at, leads_to_ours);
+    if (jump) found.insert(address + *jump);
+    at = text.next_difference(jump ? *jump + kJumpBytes : at + 1);
+  }
+  return found;
+}
+
+// Differences that nothing explains are one where they lie side by side.
+void add_other(const Comparison& text, size_t at, std::vector<TextChange>& found) {
+  TextChange one = text.change(ChangeKind::Other, at, 1);
+  const bool goes_on =
+      !found.empty() && found.back().kind == ChangeKind::Other && found.back().end() == one.address;
+  if (!goes_on) return found.push_back(std::move(one));
+  found.back().here.push_back(one.here.front());
+  found.back().file.push_back(one.file.front());
+}
+
+void add_changes(const Comparison& text, const LeadsToOurs& leads_to_ours,
+                 const std::set<uint64_t>& jumps, std::vector<TextChange>& found) {
+  for (size_t at = text.next_difference(0); at < text.size();) {
+    if (found.size() >= ChangedText::kChangesMax) return;
+    size_t next = at + 1;
+    if (const auto jump = text.jump_over(at, leads_to_ours)) {
+      found.push_back(text.change(ChangeKind::Jump, *jump, kJumpBytes));
+      next = *jump + kJumpBytes;
+    } else if (const auto near = text.short_jump_over(at, jumps)) {
+      found.push_back(text.change(ChangeKind::ShortJump, *near, kShortJumpBytes));
+      next = *near + kShortJumpBytes;
+    } else if (text.is_trap(at)) {
+      found.push_back(text.change(ChangeKind::Trap, at, 1));
+    } else {
+      add_other(text, at, found);
+    }
+    at = text.next_difference(next);
+  }
+}
+
+}  // namespace
+
+FileDescriptor open_text_file(pid_t holder, const target::Mapping& map) {
+  const std::string path = fmt::format("/proc/{}/root{}", holder, map.path);
+  const FileDescriptor place(open(path.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
+  FileDescriptor file = open_regular(place, map.inode);
+  if (file.valid()) return file;
+  const std::string link = fmt::format("/proc/{}/map_files/{:x}-{:x}", holder, map.start, map.end);
+  const FileDescriptor mapped(open(link.c_str(), O_PATH | O_CLOEXEC));
+  return open_regular(mapped, map.inode);
+}
+
+bool leads_nowhere(std::span<const target::Mapping> maps, uint64_t address) {
+  const auto map =
+      std::upper_bound(maps.begin(), maps.end(), address,
+                       [](uint64_t wanted, const target::Mapping& m) { return wanted < m.end; });
+  return map == maps.end() || !map->contains(address) || !map->executable;
+}
+
+ChangedText::ChangedText(pid_t pid) {
+  const pid_t holder = target::memory_holder(pid);
+  const auto maps = target::read_memory_map(pid);
+  memory_ = FileDescriptor(
+      open(fmt::format("/proc/{}/mem", holder).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  pages_ = FileDescriptor(
+      open(fmt::format("/proc/{}/pagemap", holder).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!maps || !memory_.valid()) return;
+  for (const target::Mapping& map : *maps) {
+    if (is_text(map)) add_mapping(holder, map);
+  }
+}
+
+void ChangedText::add_mapping(pid_t holder, const target::Mapping& map) {
+  const std::vector<bool> copies = copies_in(pages_, map);
+  const auto first = std::find(copies.begin(), copies.end(), true);
+  if (first == copies.end()) return;
+  const FileDescriptor file = open_text_file(holder, map);
+  if (!file.valid()) return;
+  for (auto begin = first; begin != copies.end();) {
+    const auto end = std::find(begin, copies.end(), false);
+    const auto offset = static_cast<uint64_t>(begin - copies.begin()) * kPage;
+    add_run(file, map, offset, static_cast<size_t>(end - begin));
+    begin = std::find(end, copies.end(), true);
+  }
+}
+
+void ChangedText::add_run(const FileDescriptor& file, const target::Mapping& map, uint64_t offset,
+                          size_t page_count) {
+  if (page_count > kPagesMax - page_count_) {
+    page_count = kPagesMax - page_count_;
+    is_whole_ = false;
+  }
+  Run run{.address = map.start + offset,
+          .file = std::vector<uint8_t>(page_count * kPage),
+          .path = map.path,
+          .file_offset = map.file_offset + offset};
+  const ssize_t size =
+      pread(file.get(), run.file.data(), run.file.size(), static_cast<off_t>(run.file_offset));
+  if (size <= 0) return;  // Behind the file's end the last page is zero.
+  page_count_ += page_count;
+  runs_.push_back(std::move(run));
+}
+
+std::vector<TextChange> ChangedText::find(const LeadsToOurs& leads_to_ours) const {
+  std::vector<TextChange> found;
+  std::vector<uint8_t> here;
+  for (const Run& run : runs_) {
+    here.resize(run.file.size());
+    const ssize_t size =
+        pread(memory_.get(), here.data(), here.size(), static_cast<off_t>(run.address));
+    if (size != static_cast<ssize_t>(here.size())) continue;  // Unmapped meanwhile.
+    const Comparison text(run.address, here, run.file);
+    const size_t before = found.size();
+    add_changes(text, leads_to_ours, jumps_in(text, run.address, leads_to_ours), found);
+    for (size_t i = before; i < found.size(); ++i) {
+      found[i].path = run.path;
+      found[i].file_offset = run.file_offset + (found[i].address - run.address);
+    }
+  }
+  return found;
+}
+
+std::string describe(const TextChange& change) {
+  constexpr size_t kShownMax = 16;
+  const auto hex = [=](std::span<const uint8_t> bytes) {
+    std::string text;
+    for (const uint8_t byte : bytes.first(std::min(bytes.size(), kShownMax)))
+      text += fmt::format("{}{:02x}", text.empty() ? "" : " ", byte);
+    return bytes.size() > kShownMax ? text + " …" : text;
+  };
+  return fmt::format("{}+{:#x}: {}, not {}", change.path.substr(change.path.rfind('/') + 1),
+                     change.file_offset, hex(change.here), hex(change.file));
+}
+
+}  // namespace clew::inline_

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inline/text_repair.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+
+#include "inline/program_counters.h"
+
+namespace clew::inline_ {
+namespace {
+
+// Bytes between functions (nops, int3, zeros): nobody comes there but by a short jump.
+bool is_padding(const TextChange& jump) {
+  constexpr std::array<uint8_t, 6> kFirst = {0x90, 0x66, 0x0f, 0x2e, 0xcc, 0x00};
+  return std::find(kFirst.begin(), kFirst.end(), jump.file.front()) != kFirst.end();
+}
+
+class Repair {
+ public:
+  Repair(StoppedTarget& target, std::span<const TextChange> jumps)
+      : target_(target), jumps_(jumps), stays_(jumps.size(), false) {
+    for (size_t i = 0; i < jumps_.size(); ++i) {
+      if (jumps_[i].kind == ChangeKind::ShortJump) led_to_by_[jumps_[i].target] = i;
+    }
+  }
+
+  Expected<void> make_way(std::span<const target::Mapping> maps,
+                          std::span<const uint64_t> resting) {
+    std::vector<AddressInterval> intervals;
+    for (const TextChange& jump : jumps_)
+      intervals.push_back({jump.address, jump.end()});
+    for (const ProgramCounter& counter : find_program_counters(target_, maps, intervals, resting)) {
+      const size_t index = index_of(counter.value);
+      const auto out = way_out(index, counter.value);
+      if (!out) {
+        stays_[index] = true;
+      } else if (*out != counter.value) {
+        CLEW_TRY(set_program_counter(target_, counter, *out));
+      }
+    }
+    return target_.write_registers();
+  }
+
+  // The jump to another one goes before what it leads to.
+  Expected<TextRepair> write() {
+    TextRepair result;
+    for (const ChangeKind kind : {ChangeKind::ShortJump, ChangeKind::Jump}) {
+      for (size_t i = 0; i < jumps_.size(); ++i) {
+        if (jumps_[i].kind != kind) continue;
+        if (stays_[i] || is_led_to(jumps_[i])) {
+          stays_[i] = true;
+          result.left.push_back(jumps_[i]);
+          continue;
+        }
+        CLEW_TRY(target_.write(jumps_[i].address, jumps_[i].file));
+        ++result.repaired;
+      }
+    }
+    return result;
+  }
+
+ private:
+  [[nodiscard]] size_t index_of(uint64_t address) const {
+    const auto next = std::upper_bound(
+        jumps_.begin(), jumps_.end(), address,
+        [](uint64_t wanted, const TextChange& jump) { return wanted < jump.address; });
+    return static_cast<size_t>(next - jumps_.begin()) - 1;
+  }
+
+  [[nodiscard]] std::optional<uint64_t> way_out(size_t index, uint64_t pc) const {
+    const TextChange& jump = jumps_[index];
+    if (pc != jump.address) return std::nullopt;
+    const auto origin = led_to_by_.find(pc);
+    if (origin != led_to_by_.end()) return jumps_[origin->second].address;
+    if (jump.kind == ChangeKind::Jump && is_padding(jump)) return std::nullopt;
+    return pc;
+  }
+
+  // By a jump that stays.
+  [[nodiscard]] bool is_led_to(const TextChange& jump) const {
+    const auto origin = led_to_by_.find(jump.address);
+    return origin != led_to_by_.end() && stays_[origin->second];
+  }
+
+  StoppedTarget& target_;
+  std::span<const TextChange> jumps_;
+  std::vector<bool> stays_;
+  std::map<uint64_t, size_t> led_to_by_;  // Short jumps, by where they lead.
+};
+
+}  // namespace
+
+Expected<TextRepair> repair_text(StoppedTarget& target, std::span<const target::Mapping> maps,
+                                 std::span<const uint64_t> resting,
+                                 std::span<const TextChange> jumps) {
+  if (jumps.empty()) return TextRepair{};
+  Repair repair(target, jumps);
+  CLEW_TRY(repair.make_way(maps, resting));
+  return repair.write();
+}
+
+}  // namespace clew::inline_
