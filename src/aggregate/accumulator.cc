@@ -24,6 +24,15 @@ void GroupShape::merge(std::span<uint64_t> into, std::span<const uint64_t> from)
   }
 }
 
+void GroupShape::subtract(std::span<uint64_t> from, std::span<const uint64_t> earlier) const {
+  size_t at = 0;
+  for (const AggregateSpec& spec : cells) {
+    const size_t size = cell_words(spec);
+    aggregate::subtract(spec, from.subspan(at, size), earlier.subspan(at, size));
+    at += size;
+  }
+}
+
 size_t WordsHash::operator()(const std::vector<uint64_t>& words) const {
   return hash_words(words);
 }
@@ -61,6 +70,26 @@ void merge_entry(const GroupShape& shape, KeyedCells& into, std::vector<uint64_t
   shape.merge(row, cells);
 }
 
+void subtract_dense(const DenseShape& shape, std::span<uint64_t> from,
+                    std::span<const uint64_t> earlier) {
+  const size_t words = shape.group.words();
+  for (uint32_t i = 0; i < shape.groups; ++i) {
+    const size_t at = shape.first_word + i * words;
+    shape.group.subtract(from.subspan(at, words), earlier.subspan(at, words));
+  }
+}
+
+void subtract_table(const GroupShape& shape, KeyedCells& from, const KeyedCells& earlier) {
+  for (const auto& [key, cells] : earlier) {
+    const auto found = from.find(key);
+    if (found == from.end()) continue;
+    shape.subtract(found->second, cells);
+    const bool is_nothing = std::all_of(found->second.begin(), found->second.end(),
+                                        [](uint64_t word) { return word == 0; });
+    if (is_nothing) from.erase(found);
+  }
+}
+
 void merge_table(const GroupShape& shape, KeyedCells& into, const KeyedCells& from) {
   for (const auto& [key, cells] : from)
     merge_entry(shape, into, key, cells);
@@ -92,6 +121,17 @@ void Accumulator::merge(const Accumulator& other) {
       merge_dense(shape, state.dense, from.dense);
     for (size_t i = 0; i < from.tables.size(); ++i)
       merge_table(shape_.tables[i].group, state.tables[i], from.tables[i]);
+  }
+}
+
+void Accumulator::subtract(const Accumulator& earlier) {
+  CLEW_ASSERT(dense_words_ == earlier.dense_words_);
+  for (const auto& [process, before] : earlier.states_) {
+    State& state = state_of(process);
+    for (const DenseShape& shape : shape_.dense)
+      subtract_dense(shape, state.dense, before.dense);
+    for (size_t i = 0; i < before.tables.size(); ++i)
+      subtract_table(shape_.tables[i].group, state.tables[i], before.tables[i]);
   }
 }
 

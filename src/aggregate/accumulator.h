@@ -19,6 +19,8 @@ struct GroupShape {
   std::vector<AggregateSpec> cells{};
   [[nodiscard]] uint32_t words() const;
   void merge(std::span<uint64_t> into, std::span<const uint64_t> from) const;
+  // All cells must be subtractable.
+  void subtract(std::span<uint64_t> from, std::span<const uint64_t> earlier) const;
 };
 
 // `groups` groups of the same shape, side by side, `first_word` words after the start of the dense
@@ -55,6 +57,9 @@ class Accumulator final : public collect::CellSink {
              std::span<const uint64_t> cells) override;
   // Both have the same shape.
   void merge(const Accumulator& other);
+  // Takes away what was read of the same state earlier; entries that did not change since then are
+  // gone. All cells must be subtractable.
+  void subtract(const Accumulator& earlier);
   void clear();
 
   // Processes that have counted anything, ascending.

@@ -57,6 +57,31 @@ TEST(Accumulator, MergesTableEntriesByKey) {
   EXPECT_TRUE(sum.table(9, 0).empty());
 }
 
+// Counts by group and by key.
+TEST(Accumulator, WhatWasThereEarlierCanBeTakenAway) {
+  const StateShape counts = {
+      .dense = {{.first_word = 0, .groups = 2, .group = {{AggregateSpec{}}}}},
+      .tables = {{.key_words = 1, .group = {{AggregateSpec{}}}}},
+      .by_process = true};
+  Accumulator before(counts);
+  before.dense({.slot = 0}, Words{3, 4});
+  before.entry({.slot = 0}, 0, Words{7}, Words{1});
+  before.entry({.slot = 0}, 0, Words{8}, Words{2});
+  Accumulator now(counts);
+  now.dense({.slot = 0}, Words{3, 9});
+  now.dense({.slot = 1, .process = 2}, Words{1, 1});
+  now.entry({.slot = 0}, 0, Words{7}, Words{1});
+  now.entry({.slot = 0}, 0, Words{8}, Words{5});
+  now.entry({.slot = 0}, 0, Words{9}, Words{6});
+  now.subtract(before);
+  EXPECT_THAT(now.group(0, 0, 0), ElementsAre(0));
+  EXPECT_THAT(now.group(0, 0, 1), ElementsAre(5));
+  EXPECT_THAT(now.group(2, 0, 1), ElementsAre(1));
+  EXPECT_FALSE(now.table(0, 0).contains({7})) << "nothing has come since";
+  EXPECT_EQ(now.table(0, 0).at({8}), Words{3});
+  EXPECT_EQ(now.table(0, 0).at({9}), Words{6});
+}
+
 TEST(Accumulator, MergeOfTwoIsOneThatSawBoth) {
   Accumulator first(shape(true));
   Accumulator second(shape(true));

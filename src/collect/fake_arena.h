@@ -30,7 +30,7 @@ struct FakeShape {
   std::vector<uint32_t> event_words = {2, 0, 5};
 };
 
-// header page | page of the target | slots
+// header page | pages of the target | slots
 class FakeArena {
  public:
   explicit FakeArena(FakeShape shape = {}) : shape_(std::move(shape)) {
@@ -42,7 +42,7 @@ class FakeArena {
     CLEW_ASSERT(memory != MAP_FAILED);
     memory_ = static_cast<std::byte*>(memory);
     view_.header = std::span(memory_, kPageBytes);
-    view_.target = std::span(memory_ + kPageBytes, kPageBytes);
+    view_.target = std::span(memory_ + kPageBytes, sizeof(abi::TargetPage));
     view_.slots = std::span(memory_ + kHeaderBytes, size_ - kHeaderBytes);
     view_.memory_file = file_.get();
     view_.slots_file_offset = kHeaderBytes;
@@ -87,7 +87,7 @@ class FakeArena {
 
  private:
   static constexpr size_t kPageBytes = 4096;
-  static constexpr size_t kHeaderBytes = 2 * kPageBytes;
+  static constexpr size_t kHeaderBytes = kPageBytes + sizeof(abi::TargetPage);
 
   void lay_out() {
     abi::RegionLayout& layout = view_.layout;

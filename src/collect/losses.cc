@@ -17,14 +17,28 @@ void Losses::merge(const Losses& other) {
   lost.insert(lost.end(), other.lost.begin(), other.lost.end());
   refused.insert(refused.end(), other.refused.begin(), other.refused.end());
   disarmed.insert(disarmed.end(), other.disarmed.begin(), other.disarmed.end());
+  left_out.insert(left_out.end(), other.left_out.begin(), other.left_out.end());
+  open.count += other.open.count;
+  open.oldest_ns = std::max(open.oldest_ns, other.open.oldest_ns);
   sites += other.sites;
   attach_ms = std::max(attach_ms, other.attach_ms);
   stopped_ms = std::max(stopped_ms, other.stopped_ms);
   processes += other.processes;
+  window_ms = std::max(window_ms, other.window_ms);
 }
 
 bool Losses::empty() const {
-  return missed.empty() && dropped.empty() && lost.empty() && refused.empty() && disarmed.empty();
+  return missed.empty() && dropped.empty() && lost.empty() && refused.empty() && disarmed.empty() &&
+         left_out.empty();
+}
+
+void subtract(Causes& causes, const Causes& earlier) {
+  for (const auto& [cause, count] : earlier) {
+    const auto found = causes.find(cause);
+    if (found == causes.end()) continue;
+    found->second -= std::min(found->second, count);
+    if (found->second == 0) causes.erase(found);
+  }
 }
 
 std::string describe(const DisarmedProbe& disarmed) {
@@ -52,7 +66,7 @@ struct Description {
   std::string_view many;
 };
 
-constexpr std::array<Description, 15> kDescriptions = {{
+constexpr std::array<Description, 16> kDescriptions = {{
     {kMissedReentry, "hit while a probe already ran on the thread",
      "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
@@ -74,6 +88,9 @@ constexpr std::array<Description, 15> kDescriptions = {{
      "hits in threads without a slot: too many threads"},
     {kMissedForks, "forked child process not traced (use --follow)",
      "forked child processes not traced (use --follow)"},
+    {kMissedFollowed,
+     "forked child process not followed: there were too many, or it filters its system calls",
+     "forked child processes not followed: there were too many, or they filter their system calls"},
     {kDroppedRing, "event not stored: a ring was full", "events not stored: a ring was full"},
     {kDroppedTable, "update not stored: a table was full", "updates not stored: a table was full"},
     {kDroppedDamaged, "byte of events not readable: the traced program wrote over it",

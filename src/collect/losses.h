@@ -24,6 +24,8 @@ inline constexpr std::string_view kMissedUnreadable = "unreadable";
 inline constexpr std::string_view kMissedTailCall = "tail_call";
 inline constexpr std::string_view kMissedNoSlot = "no_slot";
 inline constexpr std::string_view kMissedForks = "forks_muted";  // Children, not hits.
+// The same with --follow: of more than abi::kProcessesMax, or where system calls are filtered.
+inline constexpr std::string_view kMissedFollowed = "forks_not_followed";
 inline constexpr std::string_view kDroppedRing = "ring_full";
 inline constexpr std::string_view kDroppedTable = "table_full";
 // Bytes of a ring that did not parse: the traced program wrote over it.
@@ -50,6 +52,20 @@ struct DisarmedProbe {
 // For people.
 std::string describe(const DisarmedProbe& disarmed);
 
+// A process that the session was to trace, and does not.
+struct LeftOut {
+  int32_t process = 0;  // Pid.
+  std::string reason{};
+  bool operator==(const LeftOut&) const = default;
+};
+
+// Calls that entered and had not returned at the end, as far as the query's probes pair them.
+struct OpenCalls {
+  uint64_t count = 0;
+  uint64_t oldest_ns = 0;  // Since its entry; 0: not known.
+  bool operator==(const OpenCalls&) const = default;
+};
+
 // Counters by cause; a cause that did not happen is absent. The cause of a cause is its text above.
 using Causes = std::map<std::string, uint64_t, std::less<>>;
 
@@ -59,18 +75,24 @@ struct Losses {
   std::vector<std::string> lost{};  // Sources that went away, one sentence each.
   std::vector<RefusedSite> refused{};
   std::vector<DisarmedProbe> disarmed{};
+  std::vector<LeftOut> left_out{};
+  OpenCalls open{};        // No loss, but what an answer about returns does not show.
   uint64_t sites = 0;      // Armed.
   double attach_ms = 0;    // From command to armed.
   double stopped_ms = 0;   // The longest time a process stood still.
   uint64_t processes = 0;  // That were traced.
+  double window_ms = 0;    // What is counted happened in this time; 0: not known, or one process.
 
   // Adds the counters, appends the lists; times: the maximum.
   void merge(const Losses& other);
-  // True when nothing is missing from the answer (refused sites and muted forks included).
+  // True when nothing is missing from the answer (refused sites and muted forks included; open
+  // calls are none of it).
   [[nodiscard]] bool empty() const;
   bool operator==(const Losses&) const = default;
 };
 
+// Takes away what was counted earlier.
+void subtract(Causes& causes, const Causes& earlier);
 // Adds `count` to a cause, unless it is 0.
 void count_cause(Causes& causes, std::string_view cause, uint64_t count);
 // The sentence for people: "hits missed: a probe was already running on the thread".

@@ -279,7 +279,8 @@ void Reader::add_losses(Losses& losses) {
               load_word(view_.target.data() + offsetof(abi::TargetPage, missed_no_slot) +
                         view_.session * sizeof(uint64_t)));
   const uint32_t muted = load_half(view_.target.data() + offsetof(abi::TargetPage, forks_muted));
-  count_cause(losses.missed, kMissedForks, muted - forks_muted_before_);
+  count_cause(losses.missed, view_.follow_forks ? kMissedFollowed : kMissedForks,
+              muted - forks_muted_before_);
 }
 
 void Reader::clear() {

@@ -21,6 +21,7 @@
 // One thread uses a Reader. It borrows the memory of its SessionView.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -28,6 +29,7 @@
 #include "base/error.h"
 #include "collect/event_batch.h"
 #include "collect/losses.h"
+#include "collect/open_records.h"
 #include "collect/present.h"
 #include "collect/ring.h"
 #include "collect/session_view.h"
@@ -60,6 +62,10 @@ struct TurnResult {
   uint32_t busy = 0;     // Slots whose old half stays undrained: the next turn but one reports it.
 };
 
+// On every thread of the machine that runs: what it did before is visible. Io: there is no
+// membarrier(2).
+Expected<void> barrier_everywhere();
+
 // How long `turn` waits in total for probes that run.
 inline constexpr uint32_t kTurnWaitMaxMs = 50;
 
@@ -77,6 +83,17 @@ class Reader {
   // generations == 2 only: ends the interval, see above. Io: membarrier(2) is not there.
   Expected<TurnResult> turn(CellSink& sink);
 
+  // The same in parts, for the readers of many processes that turn at one moment: send each, wait
+  // for one barrier, drain each.
+  void send_to_other_generation();
+  TurnResult drain_left_generation(CellSink& sink, std::chrono::milliseconds wait_max);
+
+  // generations == 2 only, once: what is counted from now on is not of the session. What was before
+  // is passed on: the rest of earlier intervals now, this one's by read_closed() whenever that is
+  // called; best when no probe runs any more. Neither turn() nor read_cells() after it.
+  void close_generation(CellSink& sink);
+  void read_closed(CellSink& sink);
+
   // Takes all events that are complete. At most one ring's content per slot and call.
   void read_events(EventBatch& batch);
 
@@ -89,6 +106,10 @@ class Reader {
 
   // Hits out of fuel, by SessionView::fuel_words.
   std::vector<uint64_t> read_fuel();
+
+  // The calls that have a record: all that are open, and those that were left by a jump or with
+  // their thread and whose place nobody has used since.
+  std::vector<OpenRecord> read_open_records();
 
   // Frees the slots of dead threads, so that new threads find one; returns how many became free.
   // `threads` is refreshed before each call. It takes three calls: the first two must see the same
@@ -146,6 +167,7 @@ class Reader {
   bool release_slot(uint32_t slot, const Threads& threads, EventBatch& events);
   bool retire_slot(uint32_t slot, const Threads& threads, CellSink& last, EventBatch& events);
   [[nodiscard]] bool only_session() const;
+  void read_slot_records(uint32_t slot, std::vector<OpenRecord>& all);
 
   SessionView view_;
   PresentPages present_;

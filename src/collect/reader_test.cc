@@ -314,6 +314,38 @@ TEST(ReaderTurn, DrainsTheOldHalfAndLeavesItZero) {
   EXPECT_EQ(third.dense_at(1), 0U);
 }
 
+TEST(ReaderTurn, WhatIsCountedAfterTheEndIsNotRead) {
+  FakeArena arena({.generations = 2});
+  FakeThread thread(arena, 0, 100);
+  Reader reader = arena.reader();
+  thread.count(1, 5);
+  SumSink before;
+  ASSERT_TRUE(reader.turn(before));
+  thread.count(1, 3);
+  SumSink left;
+  reader.close_generation(left);
+  thread.count(1, 70);
+  SumSink last;
+  reader.read_closed(last);
+  EXPECT_EQ(left.dense_at(1), 0U);
+  EXPECT_EQ(last.dense_at(1), 3U);
+}
+
+// A probe that was inside at the turn before: its half is passed on with the end.
+TEST(ReaderTurn, WhatABusyThreadKeptIsPassedOnAtTheEnd) {
+  FakeArena arena({.generations = 2});
+  FakeThread thread(arena, 0, 100);
+  Reader reader = arena.reader();
+  thread.count(1, 5);
+  thread.enter();
+  SumSink before;
+  ASSERT_EQ(reader.turn(before)->busy, 1U);
+  thread.leave();
+  SumSink left;
+  reader.close_generation(left);
+  EXPECT_EQ(before.dense_at(1) + left.dense_at(1), 5U);
+}
+
 TEST(ReaderTurn, LeavesTheHalfOfARunningProbeAloneAndReportsItLater) {
   FakeArena arena({.generations = 2});
   FakeThread thread(arena, 0, 100);

@@ -33,6 +33,12 @@ struct PendingSlot {
   uint64_t busy;  // As it was right after the barrier; 0 = idle.
 };
 
+bool left_probe(const std::byte* control, uint64_t busy) {
+  return busy == 0 || load_word(control + offsetof(abi::SlotControl, busy)) != busy;
+}
+
+}  // namespace
+
 Expected<void> barrier_everywhere() {
   if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) != 0) {
     return fail(ErrorCode::Io, fmt::format("membarrier: {}", error_text(errno)));
@@ -40,26 +46,27 @@ Expected<void> barrier_everywhere() {
   return {};
 }
 
-bool left_probe(const std::byte* control, uint64_t busy) {
-  return busy == 0 || load_word(control + offsetof(abi::SlotControl, busy)) != busy;
+Expected<TurnResult> Reader::turn(CellSink& sink) {
+  send_to_other_generation();
+  CLEW_TRY(barrier_everywhere());
+  return drain_left_generation(sink, std::chrono::milliseconds(kTurnWaitMaxMs));
 }
 
-}  // namespace
-
-Expected<TurnResult> Reader::turn(CellSink& sink) {
+void Reader::send_to_other_generation() {
   CLEW_ASSERT(view_.layout.generations == 2);
-  const uint32_t old = generation_;
-  generation_ = 1 - old;
+  generation_ = 1 - generation_;
   store_half(session_entry() + offsetof(abi::SessionEntry, generation), generation_);
-  CLEW_TRY(barrier_everywhere());
+}
 
+TurnResult Reader::drain_left_generation(CellSink& sink, std::chrono::milliseconds wait_max) {
+  const uint32_t old = 1 - generation_;
   std::vector<PendingSlot> pending;
   for (const uint32_t slot : find_used()) {
     const uint64_t busy = load_word(slot_at(slot) + offsetof(abi::SlotControl, busy));
     pending.push_back({.slot = slot, .busy = busy});
   }
   TurnResult result;
-  const auto deadline = Clock::now() + std::chrono::milliseconds(kTurnWaitMaxMs);
+  const auto deadline = Clock::now() + wait_max;
   while (true) {
     const auto drain = [&](const PendingSlot& waiting) {
       if (!left_probe(slot_at(waiting.slot), waiting.busy)) return false;
@@ -74,6 +81,20 @@ Expected<TurnResult> Reader::turn(CellSink& sink) {
   }
   result.busy = static_cast<uint32_t>(pending.size());
   return result;
+}
+
+void Reader::close_generation(CellSink& sink) {
+  CLEW_ASSERT(view_.layout.generations == 2);
+  for (const uint32_t slot : find_used()) {
+    read_generation(slot, 1 - generation_, sink);
+    zero_generation(slot, 1 - generation_);
+  }
+  store_half(session_entry() + offsetof(abi::SessionEntry, generation), 1 - generation_);
+}
+
+void Reader::read_closed(CellSink& sink) {
+  for (const uint32_t slot : find_used())
+    read_generation(slot, generation_, sink);
 }
 
 }  // namespace clew::collect

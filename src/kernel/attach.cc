@@ -2,7 +2,6 @@
 #include "kernel/attach.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <future>
 #include <iterator>
@@ -61,14 +60,6 @@ Expected<void> link_event(const FileDescriptor& program, FileDescriptor event, u
   return {};
 }
 
-// What a uprobe at an instruction that cannot be moved fails with: arch_uprobe_analyze_insn() in
-// arch/x86/kernel/uprobes.c. The first is not in <errno.h>.
-constexpr int kNotSupported = 524;  // ENOTSUPP
-
-bool is_about_instruction(int64_t result) {
-  return result == -kNotSupported || result == -ENOEXEC;
-}
-
 // A link takes all of its places or none, and does not say which one it minds. Each attempt that
 // fails, and the end of each link, waits for all that the kernel's programs do at the time. So the
 // classes of instructions that may be refused are tried all at once, each on its own, and what is
@@ -79,10 +70,15 @@ class UserAttacher {
       : program_(program), places_(places) {}
 
   Expected<void> attach() {
+    classify();
     const std::set<InstructionClass> refused = refused_classes();
     for (size_t i = 0; i < places_.places.size(); ++i) {
       const UserPlace& one = places_.places[i];
-      if (!classes_.empty() && classes_[i] && refused.count(*classes_[i]) != 0) {
+      if (is_misread_[i]) {
+        refused_.push_back(one.cookie);
+        continue;
+      }
+      if (classes_[i] && refused.count(*classes_[i]) != 0) {
         refused_.push_back(one.cookie);
         continue;
       }
@@ -109,7 +105,6 @@ class UserAttacher {
     constexpr size_t kFew = 8;
     constexpr size_t kTriesAtOnce = 32;
     if (places_.places.size() <= kFew) return {};
-    classify();
     std::map<InstructionClass, const UserPlace*> examples;
     for (size_t i = 0; i < classes_.size(); ++i) {
       if (classes_[i]) examples.try_emplace(*classes_[i], &places_.places[i]);
@@ -132,18 +127,15 @@ class UserAttacher {
   [[nodiscard]] bool is_refused(const UserPlace& place) const {
     const int64_t result = link(&place.offset_bytes, nullptr, &place.cookie, 1);
     if (result >= 0) (void)close(static_cast<int>(result));
-    return is_about_instruction(result);
+    return is_about_instruction(-result);
   }
 
   void classify() {
-    constexpr size_t kInstructionBytesMax = 15;
     const FileDescriptor file(open(places_.path.c_str(), O_RDONLY | O_CLOEXEC));
     for (const UserPlace& one : places_.places) {
-      std::array<uint8_t, kInstructionBytesMax> code = {};
-      const ssize_t got =
-          pread(file.get(), code.data(), code.size(), static_cast<off_t>(one.offset_bytes));
-      classes_.push_back(got == static_cast<ssize_t>(code.size()) ? suspect_class(code)
-                                                                  : std::nullopt);
+      const auto code = read_instruction(file, one.offset_bytes);
+      classes_.push_back(code ? suspect_class(*code) : std::nullopt);
+      is_misread_.push_back(code && is_misread(*code));
     }
   }
 
@@ -155,7 +147,7 @@ class UserAttacher {
       const int64_t result = link(range);
       if (result >= 0) {
         links_.emplace_back(static_cast<int>(result));
-      } else if (!is_about_instruction(result)) {
+      } else if (!is_about_instruction(-result)) {
         return refuse(fmt::format("attaching to {} places of {}", offsets_.size(), places_.path),
                       result);
       } else if (range.count == 1) {
@@ -195,7 +187,8 @@ class UserAttacher {
 
   const FileDescriptor& program_;
   const UserPlaces& places_;
-  std::vector<std::optional<InstructionClass>> classes_;  // By place; none when places are few.
+  std::vector<std::optional<InstructionClass>> classes_;  // By place,
+  std::vector<bool> is_misread_;                          // as is this.
   std::vector<uint64_t> offsets_;                         // Of what is left,
   std::vector<uint64_t> semaphores_;                      // and the rest of it.
   std::vector<uint64_t> cookies_;
@@ -266,6 +259,17 @@ Expected<std::vector<uint64_t>> attach_user(const FileDescriptor& program, const
   UserAttacher attacher(program, places);
   CLEW_TRY(attacher.attach());
   return attacher.finish(attachments);
+}
+
+void close_all(Attachments& attachments) {
+  constexpr size_t kAtOnce = 64;
+  for (size_t done = 0; done < attachments.size(); done += kAtOnce) {
+    std::vector<std::future<void>> ends;
+    for (size_t i = done; i < std::min(done + kAtOnce, attachments.size()); ++i) {
+      ends.push_back(std::async(std::launch::async, [&one = attachments[i]] { one = {}; }));
+    }
+  }
+  attachments.clear();
 }
 
 }  // namespace clew::kernel

@@ -21,6 +21,10 @@ constexpr uint64_t cookie_of(uint32_t probe, uint32_t enabling) {
 
 using Attachments = std::vector<FileDescriptor>;
 
+// Takes all of them back. The end of each waits for all that the kernel's programs do at the time:
+// so many wait at once.
+void close_all(Attachments& attachments);
+
 // A program that was loaded for the tracepoint (ProgramType::TypedTracepoint).
 Expected<FileDescriptor> attach_typed_tracepoint(const FileDescriptor& program,
                                                  const std::string& tracepoint);

@@ -19,6 +19,7 @@
 #include "kernel/bpf.h"
 #include "kernel/features.h"
 #include "kernel/links.h"
+#include "kernel/probe_suspects.h"
 
 namespace clew::kernel {
 namespace {
@@ -189,10 +190,18 @@ Expected<FileDescriptor> attach_trampoline(const FileDescriptor& program,
                           function, kNoFunctions, bpf_error(static_cast<int>(-result))));
 }
 
-Expected<void> attach_user_singly(const FileDescriptor& program, const UserPlaces& places,
-                                  Attachments& attachments) {
+Expected<std::vector<uint64_t>> attach_user_singly(const FileDescriptor& program,
+                                                   const UserPlaces& places,
+                                                   Attachments& attachments) {
   const uint32_t type = CLEW_TRY(event_type("uprobe"));
+  const FileDescriptor file(open(places.path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::vector<uint64_t> left_out;
   for (const UserPlace& one : places.places) {
+    const auto code = read_instruction(file, one.offset_bytes);
+    if (code && is_misread(*code)) {
+      left_out.push_back(one.cookie);
+      continue;
+    }
     perf_event_attr attributes{};
     attributes.type = type;
     attributes.config = (places.is_return ? kReturnProbe : 0) | one.semaphore_offset_bytes
@@ -201,13 +210,15 @@ Expected<void> attach_user_singly(const FileDescriptor& program, const UserPlace
     attributes.config2 = one.offset_bytes;
     const int error =
         attach_event(program, attributes, static_cast<pid_t>(places.pid), one.cookie, attachments);
-    if (error != 0) {
+    if (is_about_instruction(error)) {
+      left_out.push_back(one.cookie);
+    } else if (error != 0) {
       return fail(error == ENOENT ? ErrorCode::NotFound : ErrorCode::Refused,
                   fmt::format("attaching to {:#x} of {}: {}", one.offset_bytes, places.path,
                               bpf_error(error)));
     }
   }
-  return {};
+  return left_out;
 }
 
 }  // namespace clew::kernel

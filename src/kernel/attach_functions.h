@@ -27,8 +27,9 @@ Expected<FileDescriptor> attach_trampoline(const FileDescriptor& program,
                                            const std::string& function);
 
 // attach_user() with one perf event for each place.
-Expected<void> attach_user_singly(const FileDescriptor& program, const UserPlaces& places,
-                                  Attachments& attachments);
+Expected<std::vector<uint64_t>> attach_user_singly(const FileDescriptor& program,
+                                                   const UserPlaces& places,
+                                                   Attachments& attachments);
 
 // The type of a kind of perf events ("kprobe", "uprobe"), which the kernel gives out as it starts.
 // Refused when it has none.

@@ -204,6 +204,14 @@ Expected<FileDescriptor> create_ring(const std::string& name, size_t size_bytes)
   return create_map(BPF_MAP_TYPE_RINGBUF, name, attributes);
 }
 
+// In the words of the kernel's verifier, but for the one refusal that is not about the program:
+// what reads memory is not offered under lockdown (LOCKDOWN_BPF_READ_KERNEL, since Linux 5.5).
+std::string reason_of_refusal(const std::string& log) {
+  if (log.find("unknown func bpf_probe_read_kernel") == std::string::npos)
+    return verifier_message(log);
+  return "it reads memory, and the kernel is locked down; boot without lockdown=confidentiality";
+}
+
 // The first try is without a log, which costs time; a refusal is repeated with one.
 Expected<FileDescriptor> load_image(const Image& image, std::string* log) {
   const FileDescriptor types = CLEW_TRY(load_types(image.types));
@@ -217,7 +225,7 @@ Expected<FileDescriptor> load_image(const Image& image, std::string* log) {
   result = call_bpf(BPF_PROG_LOAD, &attributes, sizeof attributes);
   if (result >= 0) return FileDescriptor(static_cast<int>(result));
   words.resize(std::strlen(words.c_str()));
-  const std::string reason = verifier_message(words);
+  const std::string reason = reason_of_refusal(words);
   if (log != nullptr) *log = std::move(words);
   return fail(ErrorCode::Refused,
               fmt::format("the kernel refuses the program '{}': {}", image.name,

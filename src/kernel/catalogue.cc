@@ -121,6 +121,11 @@ Expected<std::vector<uint32_t>> Catalogue::match_file(const ProbePattern& patter
   });
 }
 
+void Catalogue::add_target(pid_t pid) {
+  for (const auto& provider : data_->providers)
+    provider->add_target(pid);
+}
+
 const Probe* Catalogue::find(uint32_t id) const {
   if (id == 0 || id > data_->entries.size()) return nullptr;
   return &data_->entries[id - 1].probe;

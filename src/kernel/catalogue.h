@@ -57,6 +57,9 @@ class Catalogue {
   Expected<std::vector<uint32_t>> match_process(const ProbePattern& pattern, pid_t pid);
   // Of globs: the same for one file, of which the process need not be there any more.
   Expected<std::vector<uint32_t>> match_file(const ProbePattern& pattern, const MappedFile& file);
+  // A process of -p or -c: `pid*` is its provider, too.
+  void add_target(pid_t pid);
+
   // By id. Valid until the next match().
   [[nodiscard]] const Probe* find(uint32_t id) const;
   // Every probe that can be listed (`dtrace -l`), by id: all providers but pidN and USDT, and those

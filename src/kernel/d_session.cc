@@ -49,6 +49,9 @@ std::vector<ClauseStep> steps_of(const DPrograms& programs, const std::vector<ui
   return steps;
 }
 
+// More of them are taken back by several threads.
+constexpr size_t kFewAttachments = 16;
+
 // Programs of processes' probes are loaded only when the kernel is to run them.
 bool is_deferred(AttachKind kind) {
   return kind == AttachKind::UserEntry || kind == AttachKind::UserReturn ||
@@ -58,6 +61,13 @@ bool is_deferred(AttachKind kind) {
 }  // namespace
 
 struct DSession::Data {
+  Data() = default;
+  ~Data() {
+    if (attachments.size() > kFewAttachments) close_all(attachments);
+  }
+  Data(const Data&) = delete;
+  Data& operator=(const Data&) = delete;
+
   DPrograms programs;
   std::vector<DEnabling> enablings;
   ProgramPlan plan;
@@ -116,15 +126,6 @@ struct DSession::Data {
                                   "kernel lets no program write to the memory of processes",
                                   clause_list(group))
                     : fmt::format("clause {}: {}", clause_list(group), error.message));
-  }
-
-  // strtok() keeps what it goes on with in a variable of each thread: the last one.
-  void add_token_variable() {
-    if (!uses(plan, "d_tokenize")) return;
-    abi::DVariable token{};
-    token.value_bytes = static_cast<uint32_t>(8 + programs.string_bytes);
-    token.is_thread = 1;
-    programs.variables.push_back(token);
   }
 
   Expected<void> make_user_stacks() {
@@ -316,11 +317,10 @@ struct DSession::Data {
       places.places.push_back({probe.offset_bytes, probe.semaphore_offset_bytes, cookie(enabling)});
     }
     for (const auto& [file, places] : by_file) {
-      if (!features().has_user_probe_multi) {
-        CLEW_TRY(attach_user_singly(loaded[index], places, attachments));
-        continue;
-      }
-      for (const uint64_t cookie : CLEW_TRY(attach_user(loaded[index], places, attachments))) {
+      const auto cookies = CLEW_TRY(features().has_user_probe_multi
+                                        ? attach_user(loaded[index], places, attachments)
+                                        : attach_user_singly(loaded[index], places, attachments));
+      for (const uint64_t cookie : cookies) {
         left_out.push_back(static_cast<uint32_t>(cookie >> 32));
       }
     }
@@ -406,7 +406,6 @@ Expected<DSession> DSession::load(DPrograms programs, std::vector<DEnabling> ena
   data->everywhere.merge(data->enablings);
   LazyKernelTypes types;
   data->plan = CLEW_TRY(plan_programs(data->programs, data->enablings, types));
-  data->add_token_variable();
   const std::vector<abi::DCodeRange> skipped = skipped_functions(data->plan);
   data->maps = CLEW_TRY(
       DMaps::make(data->programs, data->enablings, data->plan.system_call_tables, skipped));
@@ -536,6 +535,7 @@ void DSession::free_speculation(uint32_t id) {
   if (id == 0 || id > abi::kDSpeculationsMax) return;
   abi::DSpeculation& one = data_->shared().speculations[id - 1];
   one.bytes = 0;
+  ++one.generation;
   __atomic_store_n(&one.state, 0, __ATOMIC_RELEASE);
 }
 

@@ -255,7 +255,7 @@ TEST_F(SessionTest, SpeculationsAreHeldCommittedAndGivenBack) {
   Clause ends;
   ends.call(DAccessor::SpeculateCommit, {1}).call(DAccessor::SpeculateCommit, {1});
   ends.call(DAccessor::SpeculateDiscard, {2}).call(DAccessor::SpeculateDiscard, {0});
-  ends.call(DAccessor::Speculation).record(0).commit(1);
+  ends.call(DAccessor::Speculation).record(0).call(DAccessor::Speculation).record(1).commit(2);
   Clause wrong;
   wrong.call(DAccessor::SpeculateCommit, {1024}).commit(1);
   DPrograms programs =
@@ -272,7 +272,9 @@ TEST_F(SessionTest, SpeculationsAreHeldCommittedAndGivenBack) {
   EXPECT_EQ(records_[2].header.speculation, 1U);
   EXPECT_EQ(records_[3].header.kind, DRecordKind::Discard);
   EXPECT_EQ(records_[3].header.speculation, 2U);
-  EXPECT_EQ(records_[4].word(0), 0U);
+  EXPECT_EQ(records_[4].word(0), 2U);  // Free again as soon as it is discarded.
+  EXPECT_EQ(records_[4].word(1), 0U);
+  EXPECT_EQ(session_->shared().speculations[1].generation, 1U);
   EXPECT_EQ(records_[5].header.kind, DRecordKind::Error);
   EXPECT_EQ(records_[5].word(0), static_cast<uint64_t>(abi::DFault::IllegalOperation));
   EXPECT_EQ(session_->shared().losses.speculation_unavailable, 1U);

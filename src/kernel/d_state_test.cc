@@ -116,14 +116,14 @@ TEST_F(StateTest, ScratchIsZeroedAlignedAndFinite) {
   c.call(DAccessor::Alloca, {8}).record(1);
   c.code().move(Register::R2, Register::R0).move(Register::R3, 8).move(Register::R4, 77);
   c.call_loaded(DAccessor::Store);
-  c.code().load_window(Register::R1, 0x8010).load(Size::Double, Register::R0, Register::R1, 0);
+  c.code().load_window(Register::R1, 0x8420).load(Size::Double, Register::R0, Register::R1, 0);
   c.record(2).commit(3);
   Clause large;
   large.call(DAccessor::Alloca, {0x9000}).commit(0);
   run({c.finish(), large.finish()});
   ASSERT_EQ(records_.size(), 2U);
-  EXPECT_EQ(records_[0].word(0), abi::kDWindowTag | 0x8000U);
-  EXPECT_EQ(records_[0].word(1), abi::kDWindowTag | 0x8010U);
+  EXPECT_EQ(records_[0].word(0), abi::kDWindowTag | 0x8400U);
+  EXPECT_EQ(records_[0].word(1), abi::kDWindowTag | 0x8420U);
   EXPECT_EQ(records_[0].word(2), 77U);
   EXPECT_EQ(records_[1].header.kind, abi::DRecordKind::Error);
   EXPECT_EQ(records_[1].word(0), static_cast<uint64_t>(abi::DFault::NoScratch));

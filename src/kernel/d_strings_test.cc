@@ -123,6 +123,7 @@ TEST_F(StringTest, PathsOfFiles) {
   EXPECT_EQ(clean("/foo/../bar"), "/bar");
   EXPECT_EQ(clean("/../.."), "/");
   EXPECT_EQ(clean("a/b/../../c"), "c");
+  EXPECT_EQ(clean("../../a/../b"), "../../b");
 }
 
 TEST_F(StringTest, CasesAndTokens) {
@@ -204,7 +205,7 @@ TEST_F(StringTest, NetworkAddresses) {
     return records_.empty() ? "" : records_[0].text(0);
   };
   for (const char* text : {"::", "::1", "fe80::1:0:0:2", "1:2:3:4:5:6:7:8",
-                           "2001:db8::", "::ffff:1.2.3.4", "1:0:2:0:3:0:4:0"}) {
+                           "2001:db8::", "::ffff:1.2.3.4", "::1.2.3.4", "1:0:2:0:3:0:4:0"}) {
     char expected[INET6_ADDRSTRLEN] = {};
     in6_addr bytes{};
     inet_pton(AF_INET6, text, &bytes);

@@ -46,8 +46,9 @@ Expected<void> LockEntries::attach(const Probe& probe, const Symbols& symbols,
     const Image image = CLEW_TRY(link(input, {}, symbols));
     program_ = CLEW_TRY(load_image(image, nullptr));
   }
-  if (!features().has_user_probe_multi) return attach_user_singly(program_, places, attachments);
-  (void)CLEW_TRY(attach_user(program_, places, attachments));
+  (void)CLEW_TRY(features().has_user_probe_multi
+                     ? attach_user(program_, places, attachments)
+                     : attach_user_singly(program_, places, attachments));
   return {};
 }
 

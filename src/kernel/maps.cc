@@ -249,7 +249,6 @@ DState DMaps::state(const DPrograms& programs) const {
   process.target_pid = programs.target_pid;
   process.local_begin = programs.local_begin;
   process.local_bytes = programs.local_bytes;
-  process.token_variable = programs.variables.empty() ? 0 : programs.variables.size() - 1;
   return state;
 }
 
@@ -307,7 +306,6 @@ Symbols DMaps::symbols(const DPrograms& programs) const {
   number("d_n_cpus", cpus);
   number("d_n_string_bytes", programs.string_bytes);
   number("d_n_variables", programs.variables.size());
-  number("d_n_token_variable", programs.variables.empty() ? 0 : programs.variables.size() - 1);
   number("d_n_aggregations", programs.aggregations.size());
   number("d_n_globals_bytes", programs.globals.size());
   number("d_n_dynamic_buckets", shape.buckets);

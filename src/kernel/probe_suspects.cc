@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <string_view>
+
+#include <sys/types.h>
+#include <unistd.h>
 
 namespace clew::kernel {
 namespace {
@@ -46,6 +50,14 @@ struct Opcode {
   uint8_t byte = 0;
 };
 
+// Opcodes whose instructions the kernel does by itself, or whose rip it does not mend: push, jumps
+// on conditions, nop, calls, popf, returns, jumps.
+bool is_followed(uint8_t opcode) {
+  constexpr std::array<uint8_t, 15> kFollowed = {0x90, 0x9a, 0x9d, 0xc2, 0xc3, 0xca, 0xcb, 0xcf,
+                                                 0xe8, 0xe9, 0xea, 0xeb, 0xf1, 0xff, 0xf4};
+  return (opcode & 0xf8) == 0x50 || (opcode & 0xf0) == 0x70 || has(kFollowed, opcode);
+}
+
 // `code` begins behind the prefixes.
 std::optional<Opcode> opcode_of(std::span<const uint8_t> code) {
   constexpr size_t kLongest = 5;
@@ -59,6 +71,19 @@ std::optional<Opcode> opcode_of(std::span<const uint8_t> code) {
 }
 
 }  // namespace
+
+// arch_uprobe_analyze_insn() in arch/x86/kernel/uprobes.c. The first is not in <errno.h>.
+bool is_about_instruction(int64_t error) {
+  constexpr int64_t kNotSupported = 524;  // ENOTSUPP
+  return error == kNotSupported || error == ENOEXEC;
+}
+
+std::optional<InstructionBytes> read_instruction(const FileDescriptor& file,
+                                                 uint64_t offset_bytes) {
+  InstructionBytes code = {};
+  const ssize_t got = pread(file.get(), code.data(), code.size(), static_cast<off_t>(offset_bytes));
+  return got == static_cast<ssize_t>(code.size()) ? std::optional(code) : std::nullopt;
+}
 
 std::optional<InstructionClass> suspect_class(std::span<const uint8_t> code) {
   constexpr std::string_view kPrefixes = "\x66\x67\xf2\xf3\x64\x65";
@@ -80,6 +105,15 @@ std::optional<InstructionClass> suspect_class(std::span<const uint8_t> code) {
   if (bad_prefix != 0) return InstructionClass{bad_prefix} << 16;
   if (!is_suspect(opcode->map, opcode->byte)) return std::nullopt;
   return static_cast<InstructionClass>(opcode->map) << 8 | opcode->byte;
+}
+
+bool is_misread(std::span<const uint8_t> code) {
+  constexpr std::string_view kSegments = "\x64\x65";  // What may stand before VEX and EVEX.
+  size_t at = 0;
+  while (at < code.size() && kSegments.find(static_cast<char>(code[at])) != std::string_view::npos)
+    ++at;
+  const auto opcode = opcode_of(code.subspan(at));
+  return opcode && opcode->map == Map::Vector && is_followed(opcode->byte);
 }
 
 }  // namespace clew::kernel

@@ -84,6 +84,8 @@ constexpr Callee kCallees[] = {
     {"d_builtin_caller", number_of(abi::QueryAccessor::Caller), Shape::Machine},
     {"d_commit", number_of(abi::DAccessor::Commit), Shape::Machine},
     {"d_aggregate", number_of(abi::DAccessor::Aggregate), Shape::Machine},
+    {"d_variable_load", number_of(abi::DAccessor::VariableLoad), Shape::Machine},
+    {"d_variable_store", number_of(abi::DAccessor::VariableStore), Shape::Machine},
     {"d_variable_load_bytes", number_of(abi::DAccessor::VariableLoadBytes), Shape::Machine},
     {"d_variable_store_bytes", number_of(abi::DAccessor::VariableStoreBytes), Shape::Machine},
     {"d_variable_delete", number_of(abi::DAccessor::VariableDelete), Shape::Machine},

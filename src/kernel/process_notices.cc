@@ -109,9 +109,14 @@ std::optional<ProcessNotice> notice_of(const perf_event_header& header,
       return task_notice(body, header.type == PERF_RECORD_FORK);
     case PERF_RECORD_COMM: {
       const auto pid = value_at<uint32_t>(body, 0);
-      if ((header.misc & PERF_RECORD_MISC_COMM_EXEC) == 0 || !pid) return std::nullopt;
-      return ProcessNotice{
-          .kind = ProcessNotice::Kind::Exec, .pid = static_cast<pid_t>(*pid), .mapping = {}};
+      constexpr size_t kNameOffset = 8;  // Behind pid and tid.
+      const bool is_exec = (header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
+      if (!is_exec || !pid || body.size() < kNameOffset) return std::nullopt;
+      const auto* name = reinterpret_cast<const char*>(body.data() + kNameOffset);
+      return ProcessNotice{.kind = ProcessNotice::Kind::Exec,
+                           .pid = static_cast<pid_t>(*pid),
+                           .mapping = {},
+                           .name = {name, strnlen(name, body.size() - kNameOffset)}};
     }
     default:
       return std::nullopt;
@@ -127,9 +132,9 @@ Expected<ProcessNotices::Buffer> ProcessNotices::open_buffer(int cpu, Wanted wan
   attributes.config = PERF_COUNT_SW_DUMMY;
   attributes.sample_type = PERF_SAMPLE_TIME;
   attributes.sample_id_all = 1;
-  attributes.mmap = 1;
-  attributes.mmap2 = 1;
-  attributes.comm = wanted == Wanted::All ? 1 : 0;
+  attributes.mmap = wanted == Wanted::Tasks ? 0 : 1;
+  attributes.mmap2 = attributes.mmap;
+  attributes.comm = wanted == Wanted::Mappings ? 0 : 1;
   attributes.comm_exec = attributes.comm;
   attributes.task = attributes.comm;
   attributes.exclude_kernel = 1;

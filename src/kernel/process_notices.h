@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include <sys/types.h>
@@ -23,12 +24,13 @@ struct ProcessNotice {
   pid_t pid = 0;
   pid_t parent = 0;         // Fork
   target::Mapping mapping;  // Map
+  std::string name{};       // Exec: the thread's, which is the program's file name.
   uint64_t time_ns = 0;
 };
 
 class ProcessNotices {
  public:
-  enum class Wanted : uint8_t { All, Mappings };
+  enum class Wanted : uint8_t { All, Mappings, Tasks };  // Tasks: all but mappings.
   // Refused when the kernel does not let us.
   static Expected<ProcessNotices> open(Wanted wanted);
 

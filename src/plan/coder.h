@@ -62,7 +62,7 @@ struct CoderEnvironment {
   std::vector<uint16_t> record_arguments;  // Then come these arguments, in this order.
   // Then, when there are exception sources, what the context does not say at a landing:
   bool records_source = false;  // Index of the source that the record is of.
-  bool records_caller = false;
+  bool records_caller = false;  // Also with open calls, of which it tells that they are open.
   std::vector<SiteConstant> record_constants;
   uint64_t tick_multiplier = 0;  // Nanoseconds = ticks * multiplier >> shift.
   uint32_t tick_shift = 0;
@@ -120,6 +120,8 @@ class Coder {
 
   // Frees this call's record, if there is one.
   void drop_record();
+  // The same, and goes on either way.
+  void forget_record();
   // Remembers that an unwinder's function begins here.
   void note_unwinder();
   // Frees the records of the calls that longjmp leaves.
@@ -221,6 +223,8 @@ class Coder {
   void record_payload(int32_t offset);
   isa::Label without_record(int32_t offset);
   void record_origin(int32_t offset);
+  void record_caller(int32_t offset);
+  void drop_record(isa::Label done);
   void write_out_of_line();
 
   Expected<void> load(const query::Expression& expression);

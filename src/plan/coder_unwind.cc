@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that are left by exceptions: what their records hold beside time and arguments, and the
-// program that runs where the unwinder goes on in an outer frame.
+// Calls that are left by exceptions, or open at the end: what their records hold beside time and
+// arguments; and the program that runs where the unwinder goes on in an outer frame.
 //
 //     next:    r7 = the next record of a call that is left; none: exit
 //     part:    when the record is of this source: its filters and updates; go to next
@@ -63,15 +63,18 @@ uint32_t CoderEnvironment::payload_words() const {
                                record_constants.size());
 }
 
+void Coder::record_caller(int32_t offset) {
+  if (!environment_.records_caller) return;
+  builder_.load(Size::Double, Register::R0, Register::R6, offsetof(abi::Context, caller))
+      .store(Size::Double, Register::R7, offset + environment_.caller_at(), Register::R0);
+}
+
 void Coder::record_origin(int32_t offset) {
+  if (query_.including_open || source_->kind == query::SourceKind::Exception) record_caller(offset);
   if (!environment_.records_source) return;
   const auto index = static_cast<int32_t>(source_ - query_.sources.data());
   builder_.store(Size::Double, Register::R7, offset + environment_.source_at(), index);
   if (source_->kind != query::SourceKind::Exception) return;
-  if (environment_.records_caller) {
-    builder_.load(Size::Double, Register::R0, Register::R6, offsetof(abi::Context, caller))
-        .store(Size::Double, Register::R7, offset + environment_.caller_at(), Register::R0);
-  }
   for (const SiteConstant constant : environment_.record_constants) {
     builder_.load_site_constant(Register::R0, site_constant(constant))
         .store(Size::Double, Register::R7, offset + environment_.constant_at(constant),
@@ -80,12 +83,23 @@ void Coder::record_origin(int32_t offset) {
 }
 
 void Coder::drop_record() {
+  drop_record(exit_);
+}
+
+void Coder::forget_record() {
+  const isa::Label done = builder_.label();
+  drop_record(done);
+  builder_.bind(done);
+}
+
+void Coder::drop_record(isa::Label done) {
   const isa::Label slow = builder_.label();
   const int32_t offset = record_place(Register::R7);
   builder_.load(Size::Double, Register::R3, Register::R7, offset)
       .jump_if(Jump::NotEqual, Register::R3, Register::R1, slow)
       .store(Size::Double, Register::R7, offset, 0);
-  out_of_line([this, slow] { builder_.bind(slow).call(abi::Accessor::RecordDrop).jump(exit_); });
+  out_of_line(
+      [this, slow, done] { builder_.bind(slow).call(abi::Accessor::RecordDrop).jump(done); });
 }
 
 void Coder::note_unwinder() {

@@ -34,6 +34,7 @@ constexpr uint32_t kFrameStart = abi::kFrameEnd;  // sample() words follow in th
 constexpr int32_t kEntryArguments = 6;
 constexpr uint32_t kEntryRecordBytes = 8 * (1 + kEntryArguments);  // Time, then the arguments.
 static_assert(kEntryRecordBytes <= abi::kQueryEntryBytes);
+constexpr int32_t kFamilyVariable = 0;  // By pid: it belongs to the scope.
 constexpr uint32_t kCallKeyBytes = 16;  // Of a function's: the call's frame, the probe.
 
 constexpr uint32_t machine(uint32_t offset) {
@@ -68,6 +69,11 @@ class KernelLowering {
   Expected<void> program(uint16_t source);
   Expected<void> recorder(uint16_t source);
   Expected<void> restrict(Coder& coder, const query::Source& source);
+  Expected<void> restrict_to_family(Coder& coder, const query::Source& source);
+  [[nodiscard]] bool follows() const { return input_.family != nullptr && input_.family->follows; }
+  Expected<void> family();
+  Expected<void> family_begins(const query::Query& begins);
+  Expected<void> family_ends(const query::Query& ends);
   Expected<void> filters(Coder& coder, const query::Source& source);
   Expected<void> provide(Coder& coder, const query::Source& source, const KernelUse& use);
   static void put_call_key(Coder& coder, const query::Source& source);
@@ -314,12 +320,72 @@ Expected<void> KernelLowering::provide(Coder& coder, const query::Source& source
 // Which processes. machine.Function means all, whatever the session traces.
 Expected<void> KernelLowering::restrict(Coder& coder, const query::Source& source) {
   const bool is_everyone = source.scope == query::Scope::Machine;
+  if (!is_everyone && follows()) return restrict_to_family(coder, source);
   const Expression condition =
       pid_condition(is_everyone ? std::vector<int64_t>() : input_.pids, input_.tracer_pid);
   KernelUse use;
   use.words.insert(QueryWord::Pid);
   CLEW_TRY(provide(coder, source, use));
   return coder.require(condition);
+}
+
+// The pids that the session began with, and those that processes of it made since.
+Expected<void> KernelLowering::restrict_to_family(Coder& coder, const query::Source& source) {
+  KernelUse use;
+  use.words.insert(QueryWord::Pid);
+  CLEW_TRY(provide(coder, source, use));
+  isa::Builder& builder = coder.builder();
+  const isa::Label is_one = builder.label();
+  builder.load(Size::Double, Register::R2, Register::R6, context_of(QueryWord::Pid));
+  for (const int64_t pid : input_.pids)
+    builder.jump_if(Jump::Equal, Register::R2, static_cast<int32_t>(pid), is_one);
+  builder.load_window(Register::R3, machine(abi::kDKeyOffset))
+      .store(Size::Double, Register::R3, 0, Register::R2)
+      .move(Register::R2, kFamilyVariable);
+  call(coder, DAccessor::VariableLoad);
+  builder.jump_if(Jump::Equal, Register::R0, 0, coder.exit_label()).bind(is_one);
+  return {};
+}
+
+Expected<void> KernelLowering::family() {
+  if (input_.family == nullptr) return {};
+  CLEW_TRY(family_begins(input_.family->begins));
+  return follows() ? family_ends(input_.family->ends) : Expected<void>{};
+}
+
+// Before the new process runs for the first time.
+Expected<void> KernelLowering::family_begins(const query::Query& begins) {
+  Coder coder(begins, begins.sources[0], environment_);
+  provided_ = {};
+  coder.begin();
+  CLEW_TRY(restrict(coder, begins.sources[0]));
+  for (const Expression& condition : begins.where)
+    CLEW_TRY(coder.require(condition));
+  coder.count_loss(offsetof(abi::RegionHeader, forks));
+  if (follows()) {
+    isa::Builder& builder = coder.builder();
+    builder.load_window(Register::R9, machine(abi::kDKeyOffset));
+    CLEW_TRY(coder.store(begins.values[0].expression, Register::R9, 0));
+    builder.move(Register::R2, kFamilyVariable).move(Register::R3, 1);
+    call(coder, DAccessor::VariableStore);
+  }
+  result_.programs.push_back(
+      {.program = CLEW_TRY(coder.finish("a process begins")), .family = FamilyEvent::Begins});
+  return {};
+}
+
+// Its pid may be another's from now on.
+Expected<void> KernelLowering::family_ends(const query::Query& ends) {
+  Coder coder(ends, ends.sources[0], environment_);
+  coder.begin();
+  isa::Builder& builder = coder.builder();
+  builder.load_window(Register::R9, machine(abi::kDKeyOffset));
+  CLEW_TRY(coder.store(ends.values[0].expression, Register::R9, 0));
+  builder.move(Register::R2, kFamilyVariable);
+  call(coder, DAccessor::VariableDelete);
+  result_.programs.push_back(
+      {.program = CLEW_TRY(coder.finish("a process has ended")), .family = FamilyEvent::Ends});
+  return {};
 }
 
 Expected<void> KernelLowering::filters(Coder& coder, const query::Source& source) {
@@ -483,9 +549,13 @@ Expected<void> KernelLowering::recorder(uint16_t index) {
 
 Expected<KernelLowered> KernelLowering::run() {
   CLEW_TRY(find_state());
+  if (follows()) {
+    result_.variables.push_back({.key_bytes = 8, .value_bytes = 8, .is_thread = 0, .reserved = 0});
+  }
   for (size_t i = 0; i < query_.sources.size(); ++i) {
     if (is_kernel_source(query_.sources[i].kind)) CLEW_TRY(program(static_cast<uint16_t>(i)));
   }
+  CLEW_TRY(family());
   link_functions();
   return std::move(result_);
 }

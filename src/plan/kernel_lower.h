@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,10 +37,20 @@ struct KernelFunction {
   std::vector<isa::Instruction> code;
 };
 
+// What the kernel tells of a process's life, each as a query of one source and one value, a pid:
+// the programs that keep the session's scope are made of them.
+struct KernelFamily {
+  query::Query begins;  // A process was made: fires in the one that made it.
+  query::Query ends;
+  bool follows = false;  // Those that processes of the scope make belong to it; else only counted.
+};
+enum class FamilyEvent : uint8_t { Begins, Ends };
+
 struct KernelProgram {
   isa::Program program;
   uint16_t source = 0;  // Index in query.sources.
   bool is_recorder = false;
+  std::optional<FamilyEvent> family{};  // Of KernelFamily, and of no source.
   std::vector<isa::Reference> calls{};  // Of such functions; behind each is an LDDW of the context.
 };
 
@@ -48,6 +59,7 @@ struct KernelLowerInput {
   int64_t tracer_pid = 0;     // but this one.
   int64_t epoch_ns = 0;       // CLOCK_REALTIME - CLOCK_MONOTONIC.
   std::span<const extension::Extension> extensions{};
+  const KernelFamily* family = nullptr;  // Borrowed; with pids.
 };
 
 struct KernelLowered {

@@ -249,6 +249,8 @@ Expected<void> Lowering::program(uint16_t index) {
   coder.begin();
   if (is_exit_source(source.kind) && use.any()) {
     coder.take_record({.elapsed = use.elapsed, .arguments = !use.arguments.empty()});
+  } else if (pairs_for_open(source)) {
+    coder.forget_record();
   }
   if (is_exit_source(source.kind) && use.elapsed) {
     CLEW_TRY(coder.measure_elapsed(use.time || result_.form == StateForm::Events));
@@ -262,7 +264,8 @@ Expected<void> Lowering::program(uint16_t index) {
   }
   isa::Program program = CLEW_TRY(coder.finish(fmt::format("source {}", index)));
   std::optional<isa::Program> at_tail_call;
-  if (use.return_value) at_tail_call = CLEW_TRY(tail_call_program(source, use.any(), coder));
+  const bool has_record = use.any() || pairs_for_open(source);
+  if (use.return_value) at_tail_call = CLEW_TRY(tail_call_program(source, has_record, coder));
   result_.programs.push_back({.program = std::move(program),
                               .source = index,
                               .point = point_of(source.kind),
@@ -374,7 +377,8 @@ Expected<Lowered> Lowering::run() {
     const auto index = static_cast<uint16_t>(i);
     if (!is_process_source(source.kind)) continue;
     const bool is_exception = source.kind == SourceKind::Exception;
-    const bool records = is_exit_source(source.kind) && use_of(source).any();
+    const bool records =
+        pairs_for_open(source) || (is_exit_source(source.kind) && use_of(source).any());
     if (is_exception || records) CLEW_TRY(recorder(index));
     CLEW_TRY(is_exception ? remover(index) : program(index));
   }

@@ -66,6 +66,9 @@ struct LowerInput {
   uint64_t extension_fuel = extension::kFuel;
   // That have the functions that the query calls.
   std::span<const extension::Extension> extensions = {};
+  // Probes count from when they are armed, one process after the other, and the session begins
+  // later: what was counted before can be taken away.
+  bool begins_later = false;
 };
 
 // What a time stamp means. The tracer computes what Coder::monotonic_time computes in a probe.
@@ -79,11 +82,19 @@ struct Clock {
   [[nodiscard]] uint64_t monotonic_ns(uint64_t ticks) const;
 };
 
+// What the record of an open call holds behind its key: words of the payload.
+struct RecordShape {
+  bool has_time = false;            // Word 0 is the time stamp at entry.
+  std::vector<uint16_t> arguments;  // Then these, in this order.
+  std::optional<uint32_t> caller_word = std::nullopt;
+};
+
 struct Lowered {
   StateForm form = StateForm::Dense;
   std::vector<ProbeProgram> programs;
   abi::RegionLayout layout{};
   uint32_t dense_words = 0;  // Of one generation.
+  RecordShape records;
   aggregate::StateShape state;
   // Events: what each event carries; words_in_event(capture i) words follow those of i - 1. Shape =
   // source.

@@ -25,9 +25,10 @@ bool depends_on_process(const Expression& expression) {
          (expression.kind == ExpressionKind::Field && expression.field == Field::Comm);
 }
 
-// An answer per interval needs the difference of two reads, or a fresh half for each interval.
-bool needs_turns(const query::Query& query) {
-  return query.every_ns &&
+// An answer per interval, or since a common beginning, needs the difference of two reads, or a
+// fresh half for each interval.
+bool needs_turns(const query::Query& query, bool begins_later) {
+  return (query.every_ns || begins_later) &&
          !std::all_of(query.aggregates.begin(), query.aggregates.end(),
                       [](const auto& a) { return aggregate::subtractable(spec_of(a)); });
 }
@@ -109,6 +110,10 @@ void Lowering::find_records(const query::Source& source) {
   for (const uint16_t argument : use.arguments) {
     const bool is_known = std::find(known.begin(), known.end(), argument) != known.end();
     if (!is_known) known.push_back(argument);
+  }
+  if (pairs_for_open(source)) {
+    environment_.records_time = true;
+    environment_.records_caller = true;
   }
   if (source.kind != SourceKind::Exception) return;
   environment_.records_source = true;
@@ -270,7 +275,7 @@ void Lowering::link_function(const extension::Function& function) {
 
 Expected<void> Lowering::lay_out() {
   abi::RegionLayout& layout = result_.layout;
-  layout.generations = needs_turns(query_) ? 2 : 1;
+  layout.generations = needs_turns(query_, input_.begins_later) ? 2 : 1;
   place_dense();
   place_samples();
   CLEW_TRY(place_extensions());
@@ -294,6 +299,11 @@ Expected<void> Lowering::lay_out() {
                             next_ >> 20, 1U << (kRegionSizeLog2Max - 20)));
   }
   environment_.records = layout.records;
+  result_.records = {.has_time = environment_.records_time,
+                     .arguments = environment_.record_arguments};
+  if (environment_.records_caller) {
+    result_.records.caller_word = static_cast<uint32_t>(environment_.caller_at()) / 8;
+  }
   return {};
 }
 

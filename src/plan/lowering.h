@@ -73,6 +73,10 @@ class Lowering {
   Expected<void> unwinder();
   Expected<void> part(Coder& coder, uint16_t source);
   void find_records(const query::Source& source);
+  // Its calls are told apart for those alone that are open at the end.
+  [[nodiscard]] bool pairs_for_open(const query::Source& source) const {
+    return query_.including_open && source.kind == query::SourceKind::Return;
+  }
   Expected<isa::Program> tail_call_program(const query::Source& source, bool has_record,
                                            const Coder& main);
   Expected<void> filters(Coder& coder);

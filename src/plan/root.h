@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "collect/event_batch.h"
 #include "plan/capture.h"
 #include "plan/lower.h"
+#include "plan/open_call.h"
 #include "plan/plan.h"
 #include "plan/sites.h"
 
@@ -62,6 +64,8 @@ class Root {
   std::vector<aggregate::Row> take(const collect::Event& event);
   // The same for a source that fires in the tracer.
   std::vector<aggregate::Row> fire(uint16_t source, int64_t monotonic_ns);
+  // The same for a call that is open at the end. Nothing: memory that it needs cannot be read.
+  std::optional<std::vector<aggregate::Row>> take_open(const OpenCall& call, ProcessMemory& memory);
 
  private:
   Root(const Plan& plan, const Lowered& lowered, const Grouping& grouping, Names& names);
@@ -69,6 +73,7 @@ class Root {
   class EventBindings;
   class RowBindings;
   class HostBindings;
+  class OpenBindings;
 
   void make_columns();
   [[nodiscard]] aggregate::Column column_of(const query::NamedExpression& column) const;

@@ -151,11 +151,12 @@ void add_queue_probes(std::vector<DerivedProbe>& probes) {
     // enqueue_task(queue, task, flags)
     std::vector<DerivedArgument> arguments = thread_arguments(0);
     arguments.push_back({"struct rq *", "cpuinfo_t *", 2});
+    arguments.push_back({"int", "int", 3});
     probes.push_back({.provider = "sched",
                       .name = is_enqueue ? "enqueue" : "dequeue",
                       .kind = AttachKind::FunctionEntry,
                       .symbol = is_enqueue ? "enqueue_task" : "dequeue_task",
-                      .map = {1, 1, 0},
+                      .map = {1, 1, 0, 2},
                       .arguments = std::move(arguments)});
   }
   std::vector<DerivedArgument> priority = thread_arguments(0);

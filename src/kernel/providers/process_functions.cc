@@ -17,11 +17,6 @@ std::string_view file_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// "libc" of "libc.so.6"; the name itself when it has no ".so".
-std::string_view short_name(std::string_view name) {
-  return name.substr(0, name.find(".so"));
-}
-
 // Where an address of the file is in it; nothing for what is not there (.bss).
 std::optional<uint64_t> file_offset(const target::ModuleImage& image, uint64_t address) {
   const target::Section* section = image.section_at(address);
@@ -217,10 +212,18 @@ std::string probe_module_name(const target::CatalogModule& module) {
   return std::string(file_name(module.file.path));
 }
 
+bool matches_file_name(const Glob& glob, std::string_view name) {
+  if (glob.matches(name)) return true;
+  for (size_t dot = name.find(".so"); dot != std::string_view::npos;
+       dot = name.find('.', dot + 1)) {
+    if (glob.matches(name.substr(0, dot))) return true;
+  }
+  return false;
+}
+
 bool matches_module(const Glob& glob, const target::CatalogModule& module) {
-  const std::string_view name = file_name(module.file.path);
-  return glob.matches(name) || glob.matches(module.display_name) ||
-         glob.matches(short_name(name)) || (module.file.is_executable && glob.matches("a.out"));
+  return matches_file_name(glob, file_name(module.file.path)) ||
+         glob.matches(module.display_name) || (module.file.is_executable && glob.matches("a.out"));
 }
 
 Expected<void> match_functions(target::Catalog& catalog, const ProbeGlobs& globs,

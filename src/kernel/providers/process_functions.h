@@ -17,8 +17,9 @@ inline constexpr size_t kInstructionProbesMax = 100'000;
 // How a module of a process is called in probes: the name of its file; of the program, the name
 // that it was started by.
 std::string probe_module_name(const target::CatalogModule& module);
-// Whether a description means the module: by that name, the file's, either without what follows
-// ".so", and `a.out` for the program.
+// "libz.so.1.2" is also libz, libz.so and libz.so.1.
+bool matches_file_name(const Glob& glob, std::string_view name);
+// Whether a description means the module: by that name, the file's, and `a.out` for the program.
 bool matches_module(const Glob& glob, const target::CatalogModule& module);
 
 // Adds what matches in module, function and name; the probes' provider is `provider`.

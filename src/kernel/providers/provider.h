@@ -36,6 +36,8 @@ class Provider {
                                     std::vector<Probe>& /*found*/) {
     return {};
   }
+  // A process that patterns of pid providers (`pid*`) stand for.
+  virtual void add_target(pid_t /*pid*/) {}
   // Of a probe that match() gave.
   virtual Expected<std::vector<ProbeArgument>> arguments(const Probe& probe) = 0;
 };

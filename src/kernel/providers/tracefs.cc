@@ -58,8 +58,12 @@ bool Tracefs::exists(const std::string& path) const {
 Expected<std::string> Tracefs::read(const std::string& path) const {
   const FileDescriptor file(openat(root_.get(), path.c_str(), O_RDONLY | O_CLOEXEC));
   const auto failed = [&path](int error) {
+    // Whose right it is not gets EACCES (tracefs_open(), LOCKDOWN_TRACEFS; since Linux 5.4).
+    const std::string reason =
+        error == EPERM ? "the kernel is locked down; boot without lockdown=confidentiality"
+                       : error_text(error);
     return fail(error == ENOENT ? ErrorCode::NotFound : ErrorCode::Io,
-                fmt::format("cannot read {} of tracefs: {}", path, error_text(error)));
+                fmt::format("cannot read {} of tracefs: {}", path, reason));
   };
   if (!file.valid()) return failed(errno);
   std::string text;

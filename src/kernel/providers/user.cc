@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The providers of processes. pid<N>: functions and instructions of process N. plockstat<N>: its
 // locks. <name><N>: its USDT probes of the provider <name>. A glob that no number ends (python*)
-// looks for USDT probes in every process; pid and plockstat have to be named with theirs.
+// looks for USDT probes in every process; pid and plockstat have to be named with theirs, but for
+// p*d123 and, of the processes that are traced, pid*.
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <map>
 #include <optional>
+#include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -32,6 +35,7 @@ struct ProviderName {
 };
 
 std::optional<ProviderName> split_name(std::string_view provider, size_t digits) {
+  if (digits == 0) return std::nullopt;
   const std::string_view number = provider.substr(provider.size() - digits);
   ProviderName result{.name = provider.substr(0, provider.size() - digits)};
   const auto [end, error] =
@@ -62,8 +66,7 @@ std::string_view file_name(std::string_view path) {
 }
 
 bool matches_file(const Glob& glob, const target::ProcessModule& module) {
-  const std::string_view name = file_name(module.path);
-  return glob.matches(name) || glob.matches(name.substr(0, name.find(".so"))) ||
+  return matches_file_name(glob, file_name(module.path)) ||
          (module.is_executable && glob.matches("a.out"));
 }
 
@@ -99,6 +102,8 @@ class UserProvider final : public Provider {
 
   Expected<void> match(const ProbeGlobs& globs, std::vector<Probe>& found) override {
     if (globs.provider.is_literal()) return match_literal(globs, std::nullopt, found);
+    for (const pid_t pid : processes_of(globs.provider))
+      match_pattern(globs, pid, found);
     const auto processes = CLEW_TRY(target::list_processes());
     for (const target::Process& process : processes) {
       if (process.pid() != getpid()) match_static(globs, process.pid(), found);
@@ -109,6 +114,7 @@ class UserProvider final : public Provider {
   Expected<void> match_process(const ProbeGlobs& globs, pid_t pid,
                                std::vector<Probe>& found) override {
     if (globs.provider.is_literal()) return match_literal(globs, pid, found);
+    if (processes_of(globs.provider).contains(pid)) match_pattern(globs, pid, found);
     if (pid != getpid()) match_static(globs, pid, found);
     return {};
   }
@@ -123,12 +129,18 @@ class UserProvider final : public Provider {
     return {};
   }
 
+  void add_target(pid_t pid) override { targets_.insert(pid); }
+
   Expected<std::vector<ProbeArgument>> arguments(const Probe& probe) override {
     std::vector<ProbeArgument> result;
+    const auto types = types_.find({probe.path, probe.offset_bytes, probe.name});
     for (const auto& argument : target::parse_static_arguments(probe.usdt_arguments)) {
       const std::string type = type_of(argument);
-      result.push_back({.native_type = type,
-                        .translated_type = type,
+      const bool is_typed = types != types_.end() && result.size() < types->second.size();
+      const auto [native, translated] =
+          is_typed ? types->second[result.size()] : target::StaticProbe::Typed{type, type};
+      result.push_back({.native_type = native,
+                        .translated_type = translated,
                         .mapping = static_cast<uint8_t>(result.size()),
                         .is_userland = true});
     }
@@ -158,6 +170,24 @@ class UserProvider final : public Provider {
       if (split && (!only || *only == split->pid)) match_static(globs, split->pid, found);
     }
     return {};
+  }
+
+  // Those whose pid provider a pattern may mean: the one that its last digits name, and the
+  // targets of one that says `pid`.
+  [[nodiscard]] std::set<pid_t> processes_of(const Glob& provider) const {
+    std::set<pid_t> pids;
+    if (provider.text().starts_with("pid")) pids = targets_;
+    const auto named = split_name(provider.text(), trailing_digits(provider.text()));
+    if (named) pids.insert(named->pid);
+    return pids;
+  }
+
+  // Who asks by a pattern is content with what can be used.
+  void match_pattern(const ProbeGlobs& globs, pid_t pid, std::vector<Probe>& found) {
+    const std::string provider = fmt::format("pid{}", pid);
+    if (!globs.provider.matches(provider)) return;
+    const auto catalog = catalog_of(pid);
+    if (catalog) (void)match_functions(**catalog, globs, provider, found);
   }
 
   Expected<target::Catalog*> catalog_of(pid_t pid) {
@@ -217,14 +247,19 @@ class UserProvider final : public Provider {
       probe.offset_bytes = note.file_offset;
       probe.semaphore_offset_bytes = note.semaphore_offset;
       probe.usdt_arguments = note.arguments;
+      if (!note.types.empty()) types_[{probe.path, probe.offset_bytes, probe.name}] = note.types;
       probe.pid = pid;
       probe.is_everywhere = means_any_process(globs.provider, note.provider);
       found.push_back(std::move(probe));
     }
   }
 
+  std::set<pid_t> targets_;
   std::map<pid_t, target::Catalog> catalogs_;
   StaticProbeFiles files_;
+  // Of args[], of the probes that were met and whose file has them: by file, place and name.
+  std::map<std::tuple<std::string, uint64_t, std::string>, std::vector<target::StaticProbe::Typed>>
+      types_;
 };
 
 }  // namespace

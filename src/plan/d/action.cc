@@ -254,6 +254,16 @@ void ClauseCoder::record_shown_address(uint32_t base) {
   code().bind(other).store(isa::Size::Double, Register::R2, 0, Register::R0).bind(end);
 }
 
+// The string in r0; reading one that is NULL is a fault.
+void ClauseCoder::text_of(const Node& argument) {
+  string_of(argument);
+  if (argument.kind == NodeKind::String || argument.storage == query::d::Storage::Builtin) return;
+  const Label fine = code().label();
+  code().jump_if(isa::Jump::NotEqual, Register::R0, 0, fine);
+  emit_.fail_with(abi::DFault::BadAddress, Register::R0);
+  code().bind(fine);
+}
+
 // The value of `argument` to the window at `base`, in the field's form.
 void ClauseCoder::record_at(const Node& argument, const RecordField& field, uint32_t base) {
   switch (field.kind) {
@@ -269,7 +279,7 @@ void ClauseCoder::record_at(const Node& argument, const RecordField& field, uint
     case FieldKind::UserAddress:
       return record_address(argument, field, base);
     case FieldKind::String:
-      string_of(argument);
+      text_of(argument);
       code().move(Register::R3, Register::R0);
       emit_.argument(Register::R2, base);
       emit_.argument(Register::R4, field.size_bytes);

@@ -73,6 +73,10 @@ void ClauseCoder::write_keys(const Node& target, const query::d::KeyLayout& key,
 }
 
 void ClauseCoder::record_key(const Node& operand, const RecordField& field, uint32_t base) {
+  if (field.kind == FieldKind::Bytes) {  // What is behind them in their last word is compared, too.
+    code().load_window(Register::R1, base + (field.size_bytes - 1) / 8 * 8);
+    code().store(isa::Size::Double, Register::R1, 0, 0);
+  }
   if (field.kind != FieldKind::Integer) return record_at(operand, field, base);
   value(operand);
   convert(operand.type, field.type);

@@ -31,7 +31,6 @@ constexpr Row kRows[] = {
     {Subroutine::DPath, DAccessor::DPath, true},
     {Subroutine::Dirname, DAccessor::DirectoryName, true},
     {Subroutine::InetNtoa, DAccessor::InetNtoa, true},
-    {Subroutine::InetNtoa6, DAccessor::InetNtoa6, true},
     {Subroutine::InetNtop, DAccessor::InetNtop, true},
     {Subroutine::Json, DAccessor::Json, true},
     {Subroutine::LinkNtop, DAccessor::LinkNtop, true},
@@ -96,6 +95,7 @@ constexpr DefaultRow kDefaultRows[] = {
     {Subroutine::Substr, DAccessor::Substring, true, 3, std::numeric_limits<int64_t>::max()},
     {Subroutine::Lltostr, DAccessor::NumberToString, true, 2, 0},
     {Subroutine::Strtoll, DAccessor::StringToNumber, false, 2, 10},
+    {Subroutine::InetNtoa6, DAccessor::InetNtoa6, true, 2, 0},
 };
 
 }  // namespace
@@ -198,17 +198,23 @@ void ClauseCoder::copy_in(const Node& node) {
   value(operands[0]);
   convert(operands[0].type, types().integer(8, false));
   const Slot source = emit_.push();
-  value(operands[is_bcopy ? 2 : 1]);
-  const Slot size = emit_.push();
+  value(operands[1]);
+  const Slot second = emit_.push();  // bcopy(): where to; the others: how much.
   if (node.subroutine == Subroutine::Copyin) {
-    code().move(Register::R2, Register::R0);
+    // One byte more, a zero: stringof(copyin(p, n)) is how scripts read a text that has no end.
+    code().move(Register::R2, Register::R0).alu(isa::Alu::Add, Register::R2, 1);
     emit_.call_checked(DAccessor::Alloca);
   } else {
-    value(operands[is_bcopy ? 1 : 2]);
+    value(operands[2]);
+  }
+  const Slot third = emit_.push();
+  const Slot destination = is_bcopy ? second : third;
+  const Slot size = is_bcopy ? third : second;
+  if (node.subroutine != Subroutine::Copyin) {
+    emit_.load(Register::R0, destination);
     check_scratch();
   }
-  const Slot destination = emit_.push();
-  code().move(Register::R2, Register::R0);
+  emit_.load(Register::R2, destination);
   emit_.load(Register::R3, source);
   emit_.load(Register::R4, size);
   emit_.argument(Register::R5, is_bcopy ? 0 : 1);

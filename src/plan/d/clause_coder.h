@@ -96,6 +96,7 @@ class ClauseCoder {
   void binary(const Node& node);
   void logical(const Node& node);
   void compare_strings(const Node& node);
+  void part(const Node& node);
   void arithmetic(query::d::BinaryOperator op, TypeId left, TypeId right, TypeId result);
   void divide(query::d::BinaryOperator op, bool is_signed);
   void compare(query::d::BinaryOperator op, bool is_signed);
@@ -116,6 +117,7 @@ class ClauseCoder {
   void store_text(const Place& at, Slot object);
   void cast(const Node& node);
   void string_of(const Node& node);
+  void text_of(const Node& argument);
   void truth(const Node& node);  // 0 or not 0
   void identifier(const Node& node);
   void convert(TypeId from, TypeId to);
@@ -183,6 +185,7 @@ class ClauseCoder {
   uint32_t temporaries_ = 0;      // Next free byte.
   uint32_t temporaries_end_ = 0;  // The most that any statement needed.
   bool is_too_large_ = false;
+  bool is_part_ = false;     // What binary() computes next is an operand of its like.
   uint64_t copied_max_ = 0;  // The largest of copied().
   uint32_t line_ = 0;
 };

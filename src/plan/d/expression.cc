@@ -185,6 +185,7 @@ uint32_t ClauseCoder::element_bytes(TypeId pointer) const {
 void ClauseCoder::binary(const Node& node) {
   const Node& left = node.operands[0];
   const Node& right = node.operands[1];
+  const bool is_cut = !std::exchange(is_part_, false);
   if (is_one_of(node.binary, BinaryOperator::LogicalAnd, BinaryOperator::LogicalOr,
                 BinaryOperator::LogicalXor)) {
     return logical(node);
@@ -194,28 +195,45 @@ void ClauseCoder::binary(const Node& node) {
       class_of(types(), right.type) == ValueClass::String) {
     return compare_strings(node);
   }
-  value(left);
+  part(left);
   const Slot held = emit_.push();
-  value(right);
+  part(right);
   code().move(Register::R1, Register::R0);
   emit_.load(Register::R0, held);
   emit_.release();
-  arithmetic(node.binary, left.type, right.type, node.type);
+  arithmetic(node.binary, left.type, right.type, query::d::kNoType);
+  if (is_cut) emit_.fit(Register::R0, node.type);
 }
 
-// r0 = r0 op r1.
+// An operand of signed arithmetic that is such itself: what overflows its type is kept. (C leaves
+// that open; unsigned types wrap as it says.)
+void ClauseCoder::part(const Node& node) {
+  const bool is_computed = node.kind == NodeKind::Binary && types().is_integer(node.type) &&
+                           types().is_signed(node.type);
+  is_part_ = is_computed && is_one_of(node.binary, BinaryOperator::Multiply, BinaryOperator::Add,
+                                      BinaryOperator::Subtract, BinaryOperator::ShiftLeft,
+                                      BinaryOperator::Divide, BinaryOperator::Modulo);
+  value(node);
+  is_part_ = false;
+}
+
+// r0 = r0 op r1. Without a result's type the operands are values of theirs, or parts, and nothing
+// is cut.
 void ClauseCoder::arithmetic(BinaryOperator op, TypeId left, TypeId right, TypeId result) {
   const TypeId common = common_type(left, right);
   const bool is_signed = types().is_signed(common);
+  const auto fit = [&](Register value, TypeId type) {
+    if (result != query::d::kNoType) emit_.fit(value, type);
+  };
   if (is_one_of(op, BinaryOperator::Less, BinaryOperator::LessEqual, BinaryOperator::Greater,
                 BinaryOperator::GreaterEqual, BinaryOperator::Equal, BinaryOperator::NotEqual)) {
-    emit_.fit(Register::R0, common);
-    emit_.fit(Register::R1, common);
+    fit(Register::R0, common);
+    fit(Register::R1, common);
     return compare(op, is_signed);
   }
   if (is_one_of(op, BinaryOperator::Divide, BinaryOperator::Modulo)) {
-    emit_.fit(Register::R0, common);
-    emit_.fit(Register::R1, common);
+    fit(Register::R0, common);
+    fit(Register::R1, common);
     divide(op, is_signed);
   } else if (op == BinaryOperator::ShiftRight) {
     const bool is_arithmetic = types().is_signed(left) || types().size_of(left) < 4;
@@ -223,7 +241,7 @@ void ClauseCoder::arithmetic(BinaryOperator op, TypeId left, TypeId right, TypeI
   } else {
     code().alu(plain_operation(op), Register::R0, Register::R1);
   }
-  emit_.fit(Register::R0, result);
+  fit(Register::R0, result);
 }
 
 void ClauseCoder::divide(BinaryOperator op, bool is_signed) {

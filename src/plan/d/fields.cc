@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "plan/d/one_of.h"
 #include "plan/d/storage.h"
+#include "query/d/check_options.h"
 
 namespace clew::plan::d {
 
@@ -20,10 +21,15 @@ namespace {
 
 constexpr uint64_t kFramesMax = 127;  // PERF_MAX_STACK_DEPTH, include/uapi/linux/perf_event.h
 
-// The checker put the option's number there, where none was given.
-uint32_t stack_frames(const Node& call) {
+// The checker put the option's number there, where none was given. maxframes is the most of any.
+uint32_t stack_frames(const Script& script, const Node& call) {
   CLEW_ASSERT(!call.operands.empty() && call.operands[0].kind == NodeKind::Integer);
-  return static_cast<uint32_t>(std::clamp<uint64_t>(call.operands[0].integer, 1, kFramesMax));
+  uint64_t most = kFramesMax;
+  const auto option = script.options.values.find("maxframes");
+  if (option != script.options.values.end())
+    most = std::min(most, query::d::option_bytes(option->second).value_or(most));
+  const uint64_t frames = std::min(call.operands[0].integer, most);
+  return static_cast<uint32_t>(std::max<uint64_t>(frames, 1));
 }
 
 bool is_kernel_stack(Action action) {
@@ -53,10 +59,10 @@ RecordField field_of(const Script& script, const Node& node, uint32_t string_byt
   field.action = dynamic_action(node);
   if (is_kernel_stack(field.action)) {
     field.kind = FieldKind::KernelStack;
-    field.size_bytes = 8 * (stack_frames(node) + 1);
+    field.size_bytes = 8 * (stack_frames(script, node) + 1);
   } else if (is_user_stack(field.action)) {
     field.kind = FieldKind::UserStack;
-    field.size_bytes = 8 * (stack_frames(node) + 2);
+    field.size_bytes = 8 * (stack_frames(script, node) + 2);
   } else if (field.action == Action::Sym || field.action == Action::Mod) {
     field.kind = FieldKind::KernelAddress;
   } else if (field.action != Action::None) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/d/generate.h"
 
+#include <algorithm>
+
 #include "abi/d_buckets.h"
 #include "plan/d/clause_coder.h"
 #include "plan/d/key_layout.h"
@@ -100,6 +102,9 @@ Compiled<Generated> generate(const Script& script,
     generated.clauses.push_back(std::move(*program));
     generated.calls.push_back(std::move(calls));
   }
+  auto& scratch = generated.scratch_begin;
+  if (!scratch.empty())
+    std::fill(scratch.begin(), scratch.end(), *std::max_element(scratch.begin(), scratch.end()));
   return generated;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/d/limits.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "abi/d_tables.h"
@@ -18,7 +20,7 @@ namespace {
 
 // What the kernel's verifier lets an accessor copy from an element of any size class.
 constexpr uint32_t kElementBytesMax = 1024;
-constexpr uint32_t kVariablesMax = abi::kDVariablesMax - 1;  // One is strtok()'s.
+constexpr uint32_t kVariablesMax = abi::kDVariablesMax - 1;
 
 tl::unexpected<CompileError> too_large(std::string message) {
   return tl::unexpected(CompileError{"D_NOMEM", std::move(message), 0, {}, {}});
@@ -62,6 +64,10 @@ Compiled<void> check_aggregation(const Aggregation& aggregation, const abi::DAgg
 }
 
 }  // namespace
+
+uint32_t string_bytes_of(const Script& script) {
+  return std::min(script.string_size_bytes + 1, abi::kDStringBytesMax);
+}
 
 Compiled<void> check_limits(const Script& script, const StoragePlan& storage,
                             const Generated& generated) {

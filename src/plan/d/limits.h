@@ -7,6 +7,9 @@
 
 namespace clew::plan::d {
 
+// Of a string at most: strsize characters, where there is room for them, and the end.
+uint32_t string_bytes_of(const query::d::Script& script);
+
 // Of the variables and aggregations that a script was given; clauses and their records are checked
 // when they are made. Error: D_NOMEM.
 query::d::Compiled<void> check_limits(const query::d::Script& script, const StoragePlan& storage,

@@ -306,6 +306,9 @@ void ClauseCoder::write_key(const Place& place) {
       case ValueClass::Bytes: {
         const uint32_t size = (types().size_of(type) + 7) & ~7U;
         code()
+            .load_window(Register::R1, offset + size - 8)
+            .store(isa::Size::Double, Register::R1, 0, 0);
+        code()
             .move(Register::R2, static_cast<int32_t>(offset))
             .move(Register::R4, static_cast<int32_t>(copied(types().size_of(type))))
             .move(Register::R5, 0);

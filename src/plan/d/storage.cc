@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "plan/d/limits.h"
 #include "plan/d/one_of.h"
 
 namespace clew::plan::d {
@@ -125,8 +126,8 @@ Compiled<StoragePlan> StoragePlan::make(const Script& script,
         {},
         {}});
   }
-  plan.string_size_bytes_ = script.string_size_bytes;
-  plan.string_bytes_ = round_up(script.string_size_bytes);
+  plan.string_size_bytes_ = string_bytes_of(script);
+  plan.string_bytes_ = round_up(plan.string_size_bytes_);
   for (const Variable& variable : script.variables)
     plan.add_variable(script, variable, generated);
   for (const query::d::Clause& clause : script.clauses) {
