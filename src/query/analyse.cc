@@ -141,6 +141,9 @@ Expected<void> Analyser::step(const Step& each) {
     case StepKind::For:
     case StepKind::ForEvents:
       return window(each);
+    case StepKind::IncludingOpen:
+      build_.query.including_open = true;
+      return {};
     case StepKind::Join:
       return join(each);
     case StepKind::From:

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "query/arithmetic.h"
+#include "query/error_numbers.h"
 
 namespace clew::query {
 namespace {
@@ -57,6 +58,10 @@ std::optional<CTypeRef> find_built_in(std::string_view name) {
   CTypeRef found;
   found.base = CTypeRef::Base::BuiltIn;
   if (name == "void") found.base = CTypeRef::Base::Void;
+  if (name == "errno") {
+    found.base = CTypeRef::Base::ErrorNumber;
+    return found;
+  }
   if (name == "double") found.built_in = kFloat64;
   if (name == "float") {
     found.built_in = kFloat64;
@@ -107,6 +112,12 @@ CTypeInfo CTypes::describe(const CTypeRef& type) {
       break;
     case CTypeRef::Base::Foreign:
       return describe_foreign(type.handle);
+    case CTypeRef::Base::ErrorNumber:
+      info.kind = CKind::Enumeration;
+      info.type = error_number();
+      info.size_bytes = info.type.size_bytes;
+      info.name = "errno";
+      break;
     case CTypeRef::Base::BuiltIn:
       info.kind = type.built_in.kind == TypeKind::Float ? CKind::Float : CKind::Integer;
       info.size_bytes = type.built_in.size_bytes;
@@ -134,8 +145,10 @@ CTypeInfo CTypes::describe_foreign(TypeHandle handle) {
     case CKind::Enumeration:
       if (!has_register_size) info.kind = CKind::Other;  // __int128
       info.type = {.size_bytes = size_bytes, .is_signed = type.is_signed};
-      if (info.kind == CKind::Enumeration)
-        info.type.enumeration = enumeration_of(handle, type.name);
+      if (info.kind == CKind::Enumeration) {
+        info.type.enumeration =
+            enumeration_of(type.name, [&] { return source_->enumerators(handle); });
+      }
       break;
     case CKind::Float:
       if (type.size_bytes != 4 && type.size_bytes != 8) info.kind = CKind::Other;  // long double
@@ -154,12 +167,17 @@ CTypeInfo CTypes::describe_foreign(TypeHandle handle) {
   return info;
 }
 
-uint16_t CTypes::enumeration_of(TypeHandle handle, const std::string& name) {
+Type CTypes::error_number() {
+  return {.size_bytes = 4, .enumeration = enumeration_of("errno", error_numbers)};
+}
+
+uint16_t CTypes::enumeration_of(const std::string& name,
+                                const std::function<std::vector<Enumerator>()>& make) {
   for (size_t i = 0; i < enumerations_.size(); ++i) {
     if (enumerations_[i].name == name) return static_cast<uint16_t>(i + 1);
   }
   if (enumerations_.size() == UINT16_MAX) return 0;
-  enumerations_.push_back({.name = name, .enumerators = source_->enumerators(handle)});
+  enumerations_.push_back({.name = name, .enumerators = make()});
   return static_cast<uint16_t>(enumerations_.size());
 }
 

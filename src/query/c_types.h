@@ -3,8 +3,10 @@
 // face: a base (built in, or of the TypeSource) with a number of stars.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "query/query.h"
 #include "query/type_source.h"
@@ -12,8 +14,9 @@
 namespace clew::query {
 
 struct CTypeRef {
-  enum class Base : uint8_t { None, Void, BuiltIn, Foreign };
-  Base base = Base::None;  // None: not known, a raw value.
+  // None: not known, a raw value. ErrorNumber: the enumeration `errno` of Linux's error numbers.
+  enum class Base : uint8_t { None, Void, BuiltIn, ErrorNumber, Foreign };
+  Base base = Base::None;
   Type built_in{};
   bool is_character = false;
   TypeHandle handle = 0;
@@ -43,11 +46,15 @@ class CTypes {
   std::optional<CTypeRef> find(std::string_view name, uint8_t pointers);
   CTypeInfo describe(const CTypeRef& type);
   std::vector<Member> members(const CTypeRef& type);
+  // The type of `errno`: a signed integer of 4 bytes that is shown and compared by name.
+  Type error_number();
   [[nodiscard]] TypeSource* source() const { return source_; }
 
  private:
   CTypeInfo describe_foreign(TypeHandle handle);
-  uint16_t enumeration_of(TypeHandle handle, const std::string& name);
+  // The index of the enumeration of that name, which `make` gives if it is new.
+  uint16_t enumeration_of(const std::string& name,
+                          const std::function<std::vector<Enumerator>()>& make);
 
   TypeSource* source_;
   std::vector<Enumeration>& enumerations_;

@@ -366,7 +366,8 @@ Expected<Value> Evaluator::entry_member(const Value& event, std::string_view nam
   }
   const std::optional<uint64_t> number = argument_number(name);
   if (number) return argument(event, *number, span);
-  if (vector_name(name)) return vector(event, name, span);
+  const bool has_vectors = !is_kernel_source(source_of(event).source.kind);
+  if (vector_name(name) && has_vectors) return vector(event, name, span);
   return parameter(event, name, span);
 }
 

@@ -79,8 +79,9 @@ Expected<Value> Evaluator::error_number(const Value& event, Span span) {
                                            {std::move(below), std::move(above)}, at(span)));
   Expression negated = CLEW_TRY(make_unary(build_.report, UnaryOperator::Negate, result, at(span)));
   Expression none = integer_constant(0, result.type, at(span));
-  return scalar_value(CLEW_TRY(make_conditional(
-      build_.report, {std::move(failed), std::move(negated), std::move(none)}, at(span))));
+  Expression number = CLEW_TRY(make_conditional(
+      build_.report, {std::move(failed), std::move(negated), std::move(none)}, at(span)));
+  return scalar_value(convert(std::move(number), build_.types.error_number()));
 }
 
 tl::unexpected<Error> Evaluator::fail_argument_count(const Value& event, Span span) {

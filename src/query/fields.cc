@@ -95,7 +95,7 @@ constexpr std::array<FieldForm, 10> kForms = {{
     {"xmm0f", "float64", "entry, offset, line, return",
      "xmm0f to xmm7f: the register read as a float"},
     {"GetArg", "int64", "entry, offset, line, syscall, kernel", "GetArg(1) is arg0, as Fay counts"},
-    {"errno", "int64", "syscall_return", "why the call failed; 0 when it did not"},
+    {"errno", "errno", "syscall_return", "why the call failed, by name; 0 when it did not"},
     {"pc", "symbol", "profile", "where the processor was: kernel_pc or user_pc"},
     {"kernel_pc", "symbol", "profile", "the same in the kernel; 0 when it was in a program"},
     {"user_pc", "symbol", "profile", "the same in a program; 0 when it was in the kernel"},

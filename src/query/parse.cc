@@ -46,6 +46,7 @@ void find_place(const SyntaxSource& source, const SyntaxText& text, const Report
     const bool is_of_tracer =
         *kind == SourceKind::Tick || *kind == SourceKind::Begin || *kind == SourceKind::End;
     places.kernel = places.kernel || is_kernel_source(*kind);
+    places.profile = places.profile || *kind == SourceKind::Profile;
     places.process = places.process || (!is_kernel_source(*kind) && !is_of_tracer);
     return;
   }

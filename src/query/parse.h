@@ -32,6 +32,7 @@ Expected<void> check_syntax(const Text& text);
 struct SourcePlaces {
   bool kernel = false;
   bool process = false;
+  bool profile = false;  // Among those of the kernel.
 };
 Expected<SourcePlaces> places_of_sources(const Text& text);
 

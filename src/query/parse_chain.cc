@@ -18,19 +18,30 @@ struct Method {
   StepKind kind;
 };
 
-constexpr std::array<Method, 23> kMethods = {
-    {{"Where", StepKind::Where},       {"Select", StepKind::Select},
-     {"SelectMany", StepKind::From},   {"GroupBy", StepKind::GroupBy},
-     {"OrderBy", StepKind::OrderBy},   {"OrderByDescending", StepKind::OrderBy},
-     {"ThenBy", StepKind::OrderBy},    {"ThenByDescending", StepKind::OrderBy},
-     {"Take", StepKind::Take},         {"Every", StepKind::Every},
-     {"For", StepKind::For},           {"Join", StepKind::Join},
-     {"Distinct", StepKind::Distinct}, {"Aggregate", StepKind::Aggregate},
-     {"Count", StepKind::Aggregate},   {"Sum", StepKind::Aggregate},
-     {"Min", StepKind::Aggregate},     {"Max", StepKind::Aggregate},
-     {"Average", StepKind::Aggregate}, {"Avg", StepKind::Aggregate},
-     {"Stddev", StepKind::Aggregate},  {"Quantize", StepKind::Aggregate},
-     {"Quantile", StepKind::Aggregate}}};
+constexpr std::array<Method, 24> kMethods = {{{"Where", StepKind::Where},
+                                              {"Select", StepKind::Select},
+                                              {"SelectMany", StepKind::From},
+                                              {"GroupBy", StepKind::GroupBy},
+                                              {"OrderBy", StepKind::OrderBy},
+                                              {"OrderByDescending", StepKind::OrderBy},
+                                              {"ThenBy", StepKind::OrderBy},
+                                              {"ThenByDescending", StepKind::OrderBy},
+                                              {"Take", StepKind::Take},
+                                              {"Every", StepKind::Every},
+                                              {"For", StepKind::For},
+                                              {"Join", StepKind::Join},
+                                              {"Distinct", StepKind::Distinct},
+                                              {"Aggregate", StepKind::Aggregate},
+                                              {"Count", StepKind::Aggregate},
+                                              {"Sum", StepKind::Aggregate},
+                                              {"Min", StepKind::Aggregate},
+                                              {"Max", StepKind::Aggregate},
+                                              {"Average", StepKind::Aggregate},
+                                              {"Avg", StepKind::Aggregate},
+                                              {"Stddev", StepKind::Aggregate},
+                                              {"Quantize", StepKind::Aggregate},
+                                              {"Quantile", StepKind::Aggregate},
+                                              {"IncludingOpen", StepKind::IncludingOpen}}};
 
 const Method* find_method(std::string_view name) {
   for (const Method& method : kMethods) {
@@ -104,12 +115,13 @@ Expected<Step> Parser::method_arguments(Step step) {
     case StepKind::OrderBy:
     case StepKind::Distinct:
     case StepKind::Aggregate:
+    case StepKind::IncludingOpen:
       break;
   }
   std::vector<SyntaxExpression> given = CLEW_TRY(arguments());
-  const bool may_be_empty = step.kind == StepKind::Distinct || (step.kind == StepKind::Aggregate);
-  if (given.empty() && may_be_empty) return step;
-  if (step.kind == StepKind::Distinct || given.empty()) {
+  const bool is_empty = step.kind == StepKind::Distinct || step.kind == StepKind::IncludingOpen;
+  if (given.empty() && (is_empty || step.kind == StepKind::Aggregate)) return step;
+  if (is_empty || given.empty()) {
     return report_.fail(step.name_span, fmt::format("'{}' takes {}", step.name,
                                                     given.empty() ? "a lambda, such as e => e.arg0"
                                                                   : "no argument"));

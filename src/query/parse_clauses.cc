@@ -3,6 +3,7 @@
 //
 //     clauses := "from" NAME "in" sources { clause }
 //     clause  := where | let | group | select | orderby | take | every | for | join | from
+//                | including
 #include <fmt/format.h>
 
 #include "query/parser.h"
@@ -45,6 +46,7 @@ Expected<void> Parser::one_clause(SyntaxQuery& query) {
     return add_step(query, join_step());
   }
   if (at_word("from")) return add_step(query, from_step());
+  if (at_word("including")) return add_step(query, including_step());
   return {};
 }
 
@@ -191,6 +193,13 @@ Expected<Step> Parser::for_step() {
   const bool is_events = take_word("events") || take_word("event");
   if (!is_events) return fail_expected("'events' or a unit (ns, us, ms, s, m, h) after the number");
   return step;
+}
+
+// including := "including" "open"
+Expected<Step> Parser::including_step() {
+  take();
+  CLEW_TRY(expect_word("open", "after 'including': the calls that are open at the end"));
+  return Step{.kind = StepKind::IncludingOpen};
 }
 
 // join := ["left"] "join" NAME "in" [filter "("] sources [")"] "on" NAME "->" NAME

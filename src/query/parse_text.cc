@@ -15,14 +15,14 @@
 namespace clew::query {
 namespace {
 
-constexpr std::array<std::string_view, 19> kClauseWords = {
-    "from",    "where", "let",   "group",      "groupby",  "select", "order",
-    "orderby", "take",  "every", "for",        "join",     "left",   "into",
-    "by",      "on",    "as",    "descending", "ascending"};
+constexpr std::array<std::string_view, 20> kClauseWords = {
+    "from",    "where", "let",   "group",      "groupby",   "select",   "order",
+    "orderby", "take",  "every", "for",        "join",      "left",     "into",
+    "by",      "on",    "as",    "descending", "ascending", "including"};
 
-constexpr std::array<std::string_view, 13> kClauseStarts = {
-    "from",    "where", "let",   "group", "groupby", "select",   "order by",
-    "orderby", "take",  "every", "for",   "join",    "left join"};
+constexpr std::array<std::string_view, 14> kClauseStarts = {
+    "from",    "where", "let",   "group", "groupby", "select",    "order by",
+    "orderby", "take",  "every", "for",   "join",    "left join", "including open"};
 
 std::string shown_token(const Token& token) {
   if (token.kind == TokenKind::End) return "the end of the text";
@@ -154,9 +154,19 @@ Expected<SyntaxQuery> Parser::query() {
   const Nesting nesting(nesting_);
   CLEW_TRY(check_nesting());
   const uint32_t begin = peek().span.begin;
+  CLEW_TRY(check_order());
   SyntaxQuery query = at_word("from") ? CLEW_TRY(clauses()) : CLEW_TRY(chain());
   query.span = span_from(begin);
   return query;
+}
+
+// SQL's order begins with what is wanted, and names the source later.
+Expected<void> Parser::check_order() const {
+  const bool is_select = at_word("select") && !at_symbol(".", 1) && !at_symbol("(", 1);
+  if (!is_select) return {};
+  return fail_here(
+      "a query begins with its source, and 'select' stands behind it: "
+      "'from e in entry(\"m!f\") select count()'");
 }
 
 tl::unexpected<Error> Parser::fail_trailing() const {

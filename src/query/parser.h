@@ -61,6 +61,7 @@ class Parser {
   [[nodiscard]] bool at_definition() const;
   Expected<SyntaxDefinition> definition();
   Expected<SyntaxQuery> query();
+  [[nodiscard]] Expected<void> check_order() const;
   [[nodiscard]] tl::unexpected<Error> fail_trailing() const;
 
   // --- parse_clauses.cc
@@ -76,6 +77,7 @@ class Parser {
   Expected<Step> take_step();
   Expected<Step> every_step();
   Expected<Step> for_step();
+  Expected<Step> including_step();
   Expected<Step> join_step();
   Expected<Step> from_step();
   Expected<void> join_sources(Step& step);

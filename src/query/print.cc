@@ -172,6 +172,7 @@ class Printer {
       if (by.descending) order += " descending";
     }
     if (!order.empty()) line("orderby " + order);
+    if (query_.including_open) line("including open");
     if (query_.take) line(fmt::format("take {}", *query_.take));
     if (query_.every_ns) line("every " + print_duration(*query_.every_ns));
     if (query_.for_ns) line("for " + print_duration(*query_.for_ns));

@@ -14,6 +14,7 @@
 //     columns   the answer's columns: expressions over Value(i) and Aggregate(i) only
 //     having    conjuncts over Value(i) and Aggregate(i): rows that stay
 //     order     sort keys over Value(i) and Aggregate(i); then take
+//     including_open  calls of return sources that are open at the end are events, too
 //
 // Everything above the line `columns` is about one event. The normaliser has moved floating-point
 // arithmetic and formatting (hex) out of values and into columns; where they stand in `where`, the
@@ -323,6 +324,7 @@ struct Query {
   std::optional<uint64_t> every_ns;    // A partial answer each interval.
   std::optional<uint64_t> for_ns;      // End of the session, from its start.
   std::optional<uint64_t> for_events;  // End after so many events have passed `where`.
+  bool including_open = false;         // At the end, calls that have not returned are events, too.
   std::vector<Enumeration> enumerations;
 
   bool operator==(const Query&) const = default;

@@ -96,6 +96,7 @@ enum class StepKind : uint8_t {
   Every,      // number in ns
   For,        // number in ns
   ForEvents,  // number
+  IncludingOpen,
   Join,
   From,  // A second from.
   Distinct,

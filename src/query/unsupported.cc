@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "query/fields.h"
+#include "query/open_calls.h"
 #include "query/print.h"
 
 namespace clew::query {
@@ -161,7 +162,7 @@ Expected<void> check_supported(const Query& query, const Reporter& report) {
                            fmt::format("'{}' of floating-point values", name_of(aggregate.kind))));
     }
   }
-  return {};
+  return check_open_calls(query, report);
 }
 
 }  // namespace clew::query

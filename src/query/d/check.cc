@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "query/d/check.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -19,12 +20,6 @@ namespace {
 // is enough; stores of such variables into others take more.
 constexpr int kSearchesMax = 4;
 
-// pid0 is what pid$target becomes without a target.
-bool names_no_process(std::string_view provider) {
-  return provider.size() > 1 && provider.ends_with('0') &&
-         provider.find_first_of("0123456789*?[") == provider.size() - 1;
-}
-
 Compiled<ProbeArguments> arguments_of(Context& context, const ProbeDescription& description) {
   const bool may_be_unmatched =
       context.options.allow_unmatched_probes || context.script.options.is_set("zdefs");
@@ -39,30 +34,21 @@ Compiled<ProbeArguments> arguments_of(Context& context, const ProbeDescription& 
   if (!found && found.error().code == ErrorCode::NotFound && may_be_unmatched) {
     return ProbeArguments{};
   }
-  if (is_missing && !may_be_unmatched && names_no_process(description.provider)) {
-    const bool is_target = description.text.find("$target") != std::string::npos;
-    return compile_error(
-        "D_PROC_GRAB",
-        fmt::format("probe description {} names no process: {}", description.text,
-                    is_target ? "$target is that of -p PID or -c COMMAND" : "none has the pid 0"),
-        description.line, description.span);
-  }
+  const bool is_wrong = !found || (is_missing && !may_be_unmatched);
+  const auto problem = is_wrong ? context.probes.problem(description) : std::nullopt;
+  if (problem)
+    return compile_error(problem->tag, problem->message, description.line, description.span);
   if (!found) {
     const bool is_unmatched = found.error().code == ErrorCode::NotFound;
-    const bool is_of_process = !description.provider.empty() &&
-                               description.provider.back() >= '0' &&
-                               description.provider.back() <= '9';
-    const char* const tag = is_of_process ? "D_PROC_GRAB" : "D_PDESC_ZERO";
-    return compile_error(is_unmatched ? tag : "D_PDESC_INVAL", found.error().message,
+    return compile_error(is_unmatched ? "D_PDESC_ZERO" : "D_PDESC_INVAL", found.error().message,
                          description.line, description.span);
   }
   if (found->matched != 0 || may_be_unmatched) return std::move(*found);
-  const std::string near = context.probes.nearest(description);
-  return compile_error(
-      "D_PDESC_ZERO",
-      fmt::format("probe description {} does not match any probes{}", print(description),
-                  near.empty() ? "" : fmt::format("; did you mean '{}'?", near)),
-      description.line, description.span);
+  return with_nearest(compile_error("D_PDESC_ZERO",
+                                    fmt::format("probe description {} does not match any probes",
+                                                print(description)),
+                                    description.line, description.span),
+                      context.probes.nearest(description));
 }
 
 Compiled<void> check_condition(Context& context, Node& condition) {
@@ -101,12 +87,16 @@ Compiled<void> check_statement(Context& context, Statement& statement) {
     return check_aggregate(context, statement);
   }
   if (node.kind == NodeKind::Aggregation) {
-    return error_at(node, "D_AGG_NULL", "expression has null effect");
+    return error_at(node, "D_AGG_NULL", "expression has null effect: @" + node.name);
   }
   const bool is_call = node.kind == NodeKind::Call && !find_subroutine(node.name);
   const auto action = is_call ? find_action(node.name) : std::nullopt;
   if (action && *action != Action::None) return check_action(context, statement, *action);
-  return check_value(context, node);
+  CLEW_TRY(check_value(context, node));
+  if (node.kind == NodeKind::Translate) {
+    return error_at(node, "D_CG_DYN", "expression cannot evaluate to result of a translated type");
+  }
+  return {};
 }
 
 // A walk that only searches goes on behind errors: what is wrong is found by the one after it.
@@ -132,6 +122,35 @@ Compiled<void> find_arguments(Context& context, const Clause& clause) {
   return {};
 }
 
+bool names(const Node& node, const std::string& name) {
+  if (node.kind == NodeKind::Identifier && node.module.empty() && node.name == name) return true;
+  return std::any_of(node.operands.begin(), node.operands.end(),
+                     [&](const Node& operand) { return names(operand, name); });
+}
+
+// A predicate may name a variable that its own clause's body is the first to assign.
+void know_assigned(Context& context, const Node& predicate, const Node& node) {
+  const bool is_assigning = node.kind == NodeKind::Assign || is_increment(node);
+  if (is_assigning && node.operands[0].kind == NodeKind::Identifier &&
+      node.operands[0].module.empty()) {
+    const std::string& name = node.operands[0].name;
+    const VariableKey key{VariableScope::Global, name};
+    const bool is_other = context.variables.contains(key) || context.inlines.contains(name) ||
+                          find_builtin(name).has_value();
+    if (!is_other && names(predicate, name)) load_unknown(context, key);
+  }
+  for (const Node& operand : node.operands)
+    know_assigned(context, predicate, operand);
+}
+
+void know_assigned(Context& context, const Node& predicate, const std::vector<Statement>& body) {
+  for (const Statement& statement : body) {
+    know_assigned(context, predicate, statement.expression);
+    know_assigned(context, predicate, statement.then_part);
+    know_assigned(context, predicate, statement.else_part);
+  }
+}
+
 // `written` is the clause as it was parsed, `clause` the copy that is checked.
 Compiled<void> check_clause(Context& context, const Clause& written, Clause& clause) {
   CLEW_TRY(find_arguments(context, written));
@@ -139,6 +158,7 @@ Compiled<void> check_clause(Context& context, const Clause& written, Clause& cla
   context.effects = {};
   context.stability = {};
   if (clause.predicate) {
+    know_assigned(context, *clause.predicate, clause.body);
     auto checked = in_region(Region::Predicate, check_condition(context, *clause.predicate));
     if (!checked && !context.is_searching) return checked;
   }
@@ -169,15 +189,56 @@ Compiled<void> check_item(Context& context, const Program& program, Program::Ite
   return {};
 }
 
+// What self->x and this->x are, of which nothing is ever stored, cannot be said.
+Compiled<void> check_loaded(const Context& context) {
+  if (context.is_searching) return {};
+  for (const auto& [index, load] : context.first_loads) {
+    const auto only_loaded = context.is_only_loaded.find(index);
+    if (only_loaded == context.is_only_loaded.end() || !only_loaded->second) continue;
+    const Variable& variable = context.script.variables[index];
+    const bool is_thread = variable.scope == VariableScope::Thread;
+    return compile_error("D_VAR_UNDEF",
+                         fmt::format("{}{} has not yet been declared or assigned",
+                                     is_thread ? "self->" : "this->", variable.name),
+                         load.line, load.span);
+  }
+  return {};
+}
+
+// Pragmas about names: the program's own, which must be there at its end.
+Compiled<void> check_pragmas(const Context& context, const Program& program) {
+  if (context.is_searching) return {};
+  for (const AttributesPragma& pragma : program.attributes) {
+    if (pragma.line == 0) continue;
+    const auto known = context.inlines.find(pragma.name);
+    const bool is_inline = known != context.inlines.end();
+    const bool is_own = (is_inline && !known->second.is_of_library) ||
+                        context.variables.contains({VariableScope::Global, pragma.name}) ||
+                        context.aggregations.contains(pragma.name);
+    if (is_own) continue;
+    if (is_inline || find_builtin(pragma.name) || is_d_function(pragma.name)) {
+      return compile_error("D_PRAGMA_SCOPE",
+                           fmt::format("#pragma {} cannot modify entity defined outside program "
+                                       "scope",
+                                       pragma.pragma),
+                           pragma.line);
+    }
+    return compile_error("D_PRAGMA_UNUSED", fmt::format("unused #pragma {}", pragma.pragma),
+                         pragma.line);
+  }
+  return {};
+}
+
 Compiled<void> walk(Context& context, const Program& program) {
   for (const PragmaOption& option : program.options)
     CLEW_TRY(apply_option(context, option));
   for (const AttributesPragma& pragma : program.attributes)
-    context.attributes[pragma.name] = pragma.stability;
+    if (pragma.pragma == "attributes") context.attributes[pragma.name] = pragma.stability;
   for (const auto& [item, index] : program.order) {
     CLEW_TRY(check_item(context, program, item, index));
   }
-  return {};
+  CLEW_TRY(check_loaded(context));
+  return check_pragmas(context, program);
 }
 
 KnownVariables stored_types(const Context& context) {
@@ -203,6 +264,8 @@ void restart(Context& context, KnownVariables known) {
   context.inlines.clear();
   context.translators.clear();
   context.is_only_loaded.clear();
+  context.first_loads.clear();
+  context.pointer_sources.clear();
   context.loads_precede_stores = false;
   context.known_types = std::move(known);
   context.clause = nullptr;

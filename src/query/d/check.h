@@ -62,6 +62,15 @@ class ProbeSource {
   // Of a description that matches nothing: the one that was probably meant; empty when none is
   // near.
   virtual std::string nearest(const ProbeDescription& /*description*/) { return ""; }
+  // Why a description of a process's probes matches nothing or was refused, if there is a tag
+  // for that.
+  struct Problem {
+    std::string tag;
+    std::string message;
+  };
+  virtual std::optional<Problem> problem(const ProbeDescription& /*description*/) {
+    return std::nullopt;
+  }
 };
 
 Compiled<Script> check(const Program& program, TypeTable types, ProbeSource& probes,

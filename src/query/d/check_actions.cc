@@ -28,26 +28,39 @@ Compiled<void> check_prototype(Context& context, Node& call, Action action) {
   return check_arguments(context, call, {call.name, false}, prototype, call.operands);
 }
 
-std::string upper(std::string_view name) {
-  std::string text(name);
-  for (char& c : text)
-    c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return text;
-}
-
-// trace() and print() take what has a value.
+// trace() takes what has a value.
 Compiled<void> check_traced(Context& context, Node& call) {
   TypeTable& types = context.types();
   const Node& value = call.operands[0];
-  const std::string tag = "D_" + upper(call.name) + "_";
   const auto refused = [&](std::string_view reason, std::string_view kind) {
-    return error_at(value, tag + std::string(reason),
-                    fmt::format("{}( ) may not be applied to {} expression", call.name, kind));
+    return error_at(value, "D_TRACE_" + std::string(reason),
+                    fmt::format("trace( ) may not be applied to {} expression", kind));
   };
-  if (value.kind == NodeKind::Aggregation) return refused("AGG", "an aggregation");
+  if (value.kind == NodeKind::Aggregation || is_dynamic(types, value.type))
+    return refused("DYN", "a dynamic");
   if (is_void(types, value.type)) return refused("VOID", "a void");
-  if (is_dynamic(types, value.type)) return refused("DYN", "a dynamic");
   return {};
+}
+
+// print() takes what has a size.
+Compiled<void> check_printed(Context& context, const Node& call) {
+  const TypeTable& types = context.types();
+  const Node& value = call.operands[0];
+  const bool is_shown = value.kind != NodeKind::Aggregation && !is_dynamic(types, value.type);
+  if (!is_shown) {
+    return error_at(value, "D_PROTO_ARG",
+                    "print( ) argument #1 is incompatible with prototype:\n\tprototype: "
+                    "<any type>\n\t argument: " +
+                        shown_type(types, value));
+  }
+  const TypeId target = pointee(types, value.type);
+  const TypeId shown = target == kNoType ? value.type : target;
+  const TypeKind kind = types.stripped(shown).kind;
+  if (kind != TypeKind::Forward && !is_void(types, value.type)) return {};
+  return error_at(value, "D_PRINT_SIZE",
+                  fmt::format("print( ) argument #1 reference has type '{}' with size 0; cannot "
+                              "print( ) it.",
+                              types.name_of(shown)));
 }
 
 bool is_positive_constant(const TypeTable& types, const Node& node) {
@@ -58,9 +71,11 @@ bool is_positive_constant(const TypeTable& types, const Node& node) {
 Compiled<void> check_tracemem(Context& context, Node& call) {
   TypeTable& types = context.types();
   if (call.operands.size() < 2 || call.operands.size() > 3) {
-    return error_at(call, "D_TRACEMEM_ARGS",
-                    fmt::format("tracemem( ) prototype mismatch: {} args passed, 2 or 3 expected",
-                                call.operands.size()));
+    const size_t count = call.operands.size();
+    return error_at(
+        call, "D_PROTO_LEN",
+        fmt::format("tracemem( ) prototype mismatch: {} arg{} passed, {} expected", count,
+                    count == 1 ? "" : "s", count < 2 ? "at least 2" : "at most 3"));
   }
   Node& address = call.operands[0];
   const bool is_address = address.kind != NodeKind::Aggregation &&
@@ -80,10 +95,33 @@ Compiled<void> check_tracemem(Context& context, Node& call) {
   if (call.operands.size() < 3) return {};
   Node& dynamic_size = call.operands[2];
   if (!types.is_integer(dynamic_size.type)) {
-    return error_at(dynamic_size, "D_TRACEMEM_DYNSIZE",
-                    "tracemem( ) argument #3 must be of integral type");
+    return error_at(dynamic_size, "D_PROTO_ARG",
+                    "tracemem( ) argument #3 is incompatible with prototype:\n\tprototype: "
+                    "size_t\n\t argument: " +
+                        shown_type(types, dynamic_size));
   }
   convert(types, dynamic_size, types.integer(8, true));
+  return {};
+}
+
+// What would be wrong anywhere; here nothing is right.
+Compiled<void> check_pcap(Context& context, Node& call) {
+  const TypeTable& types = context.types();
+  CLEW_TRY(check_values(context, call));
+  const Prototype prototype = parse_prototype(context.types(), "void(@, @)");
+  CLEW_TRY(check_arguments(context, call, {call.name, false}, prototype, call.operands));
+  const Node& packet = call.operands[0];
+  const Node& protocol = call.operands[1];
+  const auto refused = [&](const Node& argument, size_t number, std::string_view wanted) {
+    return error_at(
+        argument, number == 1 ? "D_PCAP_ADDR" : "D_PCAP_PROTO",
+        fmt::format("pcap( ) argument #{} is incompatible with prototype:\n\tprototype: "
+                    "{}\n\t argument: {}",
+                    number, wanted, shown_type(types, argument)));
+  };
+  const bool is_address = packet.kind != NodeKind::Aggregation && is_scalar(types, packet.type);
+  if (!is_address) return refused(packet, 1, "pointer or integer");
+  if (!types.is_integer(protocol.type)) return refused(protocol, 2, "integer");
   return {};
 }
 
@@ -105,14 +143,9 @@ Compiled<void> check_stack(Context& context, Node& node, Action action) {
   TypeTable& types = context.types();
   const bool is_user = action != Action::Stack;
   const std::string tag = is_user ? "D_USTACK_" : "D_STACK_";
-  const size_t most = is_user ? 2 : 1;
-  if (node.operands.size() > most) {
-    return error_at(node, tag + "PROTO",
-                    fmt::format("{}( ) prototype mismatch: too many arguments passed; at most {} "
-                                "expected",
-                                node.name, most));
-  }
-  if (!node.operands.empty() && !is_positive_constant(types, node.operands[0])) {
+  const bool has_frames = !node.operands.empty() && is_positive_constant(types, node.operands[0]);
+  CLEW_TRY(check_prototype(context, node, action));
+  if (!node.operands.empty() && !has_frames) {
     return error_at(
         node.operands[0], tag + (is_user ? "FRAMES" : "SIZE"),
         fmt::format("{}( ) argument #1 must be a non-zero positive integer constant", node.name));
@@ -149,7 +182,8 @@ Compiled<void> check_plain_action(Context& context, Statement& statement, Action
   }
   if (action == Action::Tracemem) return check_tracemem(context, call);
   CLEW_TRY(check_prototype(context, call, action));
-  if (action == Action::Trace || action == Action::Print) return check_traced(context, call);
+  if (action == Action::Trace) return check_traced(context, call);
+  if (action == Action::Print) return check_printed(context, call);
   return {};
 }
 
@@ -174,10 +208,10 @@ bool is_among(std::span<const Action> actions, Action action) {
 }
 
 Compiled<void> check_by_kind(Context& context, Statement& statement, Action action) {
+  if (action == Action::Pcap) CLEW_TRY(check_pcap(context, statement.expression));
   if (is_among(kImpossible, action)) {
-    return error_at(
-        statement.expression, "D_UNKNOWN",
-        fmt::format("{}( ) is not supported on this platform", statement.expression.name));
+    return error_at(statement.expression, "D_UNKNOWN",
+                    fmt::format("{}() is not implemented (yet)", statement.expression.name));
   }
   if (is_among(kFormatted, action)) return check_printf(context, statement);
   if (action == Action::Printa) return check_printa(context, statement);

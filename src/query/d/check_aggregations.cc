@@ -42,9 +42,15 @@ Compiled<void> check_scalars(Context& context, Node& call) {
   for (size_t i = 0; i < call.operands.size(); ++i) {
     Node& operand = call.operands[i];
     const bool is_plain = operand.kind != NodeKind::Aggregation && is_scalar(types, operand.type);
+    if (!is_plain && i > 0) {
+      const size_t number = call.name == "quantize" ? 2 : call.name == "lquantize" ? 5 : 6;
+      return error_at(operand, "D_PROTO_ARG",
+                      fmt::format("{}( ) increment value (argument #{}) must be of scalar type",
+                                  call.name, number));
+    }
     if (!is_plain) {
       return error_at(operand, "D_AGG_SCALAR",
-                      fmt::format("{}( ) argument #{} must be of scalar type", call.name, i + 1));
+                      fmt::format("{}( ) argument #1 must be of scalar type", call.name));
     }
     convert(types, operand, types.integer(8, true));
   }
@@ -98,16 +104,17 @@ Compiled<void> check_redefinition(const Context& context, const Node& assign, Ag
   const Aggregation& known = context.script.aggregations[index];
   if (known.kind == kind) return {};
   return error_at(assign, "D_AGG_REDEF",
-                  fmt::format("aggregation redefined: @{0}\n\t current: @{0} = {1}( ) : line {2}\n"
-                              "\tprevious: @{0} = {3}( ) : line {4}",
-                              known.name, name_of(kind), assign.line, name_of(known.kind),
+                  fmt::format("aggregation redefined: @{0}\n\t current: @{0} = {1}( )\n"
+                              "\tprevious: @{0} = {2}( ) : line {3}",
+                              known.name, name_of(kind), name_of(known.kind),
                               context.aggregation_lines[index]));
 }
 
 Compiled<uint32_t> check_first_use(Context& context, Node& assign, AggregateKind kind) {
   Node& target = assign.operands[0];
   std::vector<TypeId> keys = CLEW_TRY(key_types(context, keys_of(target), "aggregation"));
-  std::vector<int64_t> parameters = CLEW_TRY(take_parameters(assign.operands[1], kind, nullptr));
+  std::vector<int64_t> parameters =
+      CLEW_TRY(take_parameters(context.types(), assign.operands[1], kind, nullptr));
   const uint32_t index = add_aggregation(context, target);
   Aggregation& made = context.script.aggregations[index];
   made.kind = kind;
@@ -125,39 +132,16 @@ Compiled<void> check_later_use(Context& context, Node& assign, AggregateKind kin
   (void)CLEW_TRY(key_types(context, keys_of(target), "aggregation"));
   const Aggregation& known = context.script.aggregations[index];
   CLEW_TRY(check_known_keys(context, target, known));
-  (void)CLEW_TRY(take_parameters(assign.operands[1], kind, &known.parameters));
+  (void)CLEW_TRY(take_parameters(context.types(), assign.operands[1], kind, &known.parameters));
   return {};
 }
 
 // --- actions -------------------------------------------------------------------------------------
 
-struct AggregationAction {
-  Action action;
-  std::string_view tag;
-  size_t least;
-  size_t most;
-};
-constexpr AggregationAction kActions[] = {{Action::Clear, "D_CLEAR_", 1, 1},
-                                          {Action::Trunc, "D_TRUNC_", 1, 2},
-                                          {Action::Normalize, "D_NORMALIZE_", 2, 2},
-                                          {Action::Denormalize, "D_DENORMALIZE_", 1, 1}};
-
-const AggregationAction& rule_of(Action action) {
-  for (const AggregationAction& rule : kActions) {
-    if (rule.action == action) return rule;
-  }
-  return kActions[0];
-}
-
-Compiled<void> check_action_count(const Node& call, const AggregationAction& rule) {
-  const size_t count = call.operands.size();
-  if (count >= rule.least && count <= rule.most) return {};
-  const bool is_range = rule.least != rule.most;
-  const std::string_view bound = !is_range ? "" : count < rule.least ? "at least " : "at most ";
-  return error_at(
-      call, std::string(rule.tag) + "PROTO",
-      fmt::format("{}( ) prototype mismatch: {} arg{} passed, {}{} expected", call.name, count,
-                  count == 1 ? "" : "s", bound, count < rule.least ? rule.least : rule.most));
+// What the tags begin with that are about the aggregation; others are of any function.
+std::string_view tag_of(Action action) {
+  if (action == Action::Clear) return "D_CLEAR_";
+  return action == Action::Trunc ? "D_TRUNC_" : "D_NORMALIZE_";
 }
 
 }  // namespace
@@ -203,19 +187,14 @@ Compiled<uint32_t> named_aggregation(Context& context, const Node& call, size_t 
 Compiled<void> check_aggregation_action(Context& context, Statement& statement) {
   TypeTable& types = context.types();
   Node& call = statement.expression;
-  const AggregationAction& rule = rule_of(statement.action);
-  CLEW_TRY(check_action_count(call, rule));
   CLEW_TRY(check_operands(context, call));
-  statement.aggregation = CLEW_TRY(named_aggregation(context, call, 0, rule.tag));
+  const Prototype prototype = parse_prototype(types, prototype_of(statement.action));
+  CLEW_TRY(check_arguments(context, call, {call.name, false}, prototype, call.operands));
+  statement.aggregation = CLEW_TRY(named_aggregation(context, call, 0, tag_of(statement.action)));
   statement.aggregations = {statement.aggregation};
   call.operands.erase(call.operands.begin());
   if (call.operands.empty()) return {};
-  Node& number = call.operands[0];
-  if (number.kind == NodeKind::Aggregation || !is_scalar(types, number.type)) {
-    return error_at(number, std::string(rule.tag) + "SCALAR",
-                    fmt::format("{}( ) argument #2 must be of scalar type", call.name));
-  }
-  convert(types, number, types.integer(8, true));
+  convert(types, call.operands[0], types.integer(8, true));
   return {};
 }
 

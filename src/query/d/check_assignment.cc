@@ -2,6 +2,7 @@
 // Operators that store: =, op=, ++ and --.
 #include <fmt/format.h>
 
+#include "query/d/check_alloca.h"
 #include "query/d/check_conversion.h"
 #include "query/d/check_expression.h"
 #include "query/d/check_variables.h"
@@ -27,7 +28,8 @@ Compiled<TypeId> stored_type(Context& context, const Node& node, const Node& val
   if (node.kind == NodeKind::Unary || node.is_compound) return named_type(types, "int64_t");
   const bool is_value = value.kind != NodeKind::Aggregation && !is_void(types, value.type) &&
                         !is_dynamic(types, value.type);
-  if (!is_value) return incompatible(context, node, "<unknown>");
+  const bool is_nothing = value.kind != NodeKind::Aggregation && is_void(types, value.type);
+  if (!is_value) return incompatible(context, node, is_nothing ? "void" : "scalar");
   const bool is_text = types.is_string_like(value.type) &&
                        (types.is_string(value.type) || is_array(types, value.type));
   if (is_text) return types.string_type();
@@ -76,9 +78,37 @@ bool is_storable(const TypeTable& types, TypeId target, const Node& value) {
          (types.is_string(target) && is_null_constant(value));
 }
 
+// Which operators take what, in the words of the one that stores.
+Compiled<void> check_compound_types(Context& context, const Node& node) {
+  const TypeTable& types = context.types();
+  const TypeId left = node.operands[0].type;
+  const Node& value = node.operands[1];
+  const bool is_value = value.kind != NodeKind::Aggregation && value.type != kNoType;
+  const bool are_integers = is_value && types.is_integer(left) && types.is_integer(value.type);
+  if (are_integers) return {};
+  const bool is_product =
+      node.binary == BinaryOperator::Multiply || node.binary == BinaryOperator::Divide;
+  const bool is_sum = node.binary == BinaryOperator::Add || node.binary == BinaryOperator::Subtract;
+  if (!is_sum) {
+    return error_at(node, is_product ? "D_OP_ARITH" : "D_OP_INT",
+                    fmt::format("operator {} requires operands of {} type", operator_of(node),
+                                is_product ? "arithmetic" : "integral"));
+  }
+  if (types.is_string(left) || (is_value && types.is_string(value.type)))
+    return incompatible(context, node, shown_type(types, node.operands[0]));
+  const TypeId target = pointee(types, left);
+  const bool is_sized = target != kNoType && !is_void(types, target) &&
+                        types.stripped(target).kind != TypeKind::Function;
+  if (is_sized) return {};
+  return error_at(node, "D_OP_VFPTR",
+                  fmt::format("operator {} requires left-hand scalar operand of known size",
+                              operator_of(node)));
+}
+
 // `a op= b` is checked as `a op b`, and b keeps what the conversions made of it.
 Compiled<void> check_compound(Context& context, Node& node) {
   TypeTable& types = context.types();
+  CLEW_TRY(check_compound_types(context, node));
   Node sum;
   sum.kind = NodeKind::Binary;
   sum.binary = node.binary;
@@ -98,8 +128,10 @@ Compiled<void> check_compound(Context& context, Node& node) {
 Compiled<void> check_assignment(Context& context, Node& node) {
   TypeTable& types = context.types();
   if (is_element_of_aggregation(node.operands[0])) return many_dimensions(node);
-  if (node.operands[0].kind == NodeKind::Aggregation) {
-    return error_at(node, "D_AGG_RVAL", "aggregation may not be assigned inside an expression");
+  const bool is_aggregate = node.operands[0].kind == NodeKind::Assign &&
+                            node.operands[0].operands[0].kind == NodeKind::Aggregation;
+  if (node.operands[0].kind == NodeKind::Aggregation || is_aggregate) {
+    return error_at(node, "D_OP_LVAL", "operator = requires modifiable lvalue as an operand");
   }
   CLEW_TRY(check_value(context, node.operands[1]));
   CLEW_TRY(prepare_target(context, node));
@@ -111,7 +143,7 @@ Compiled<void> check_assignment(Context& context, Node& node) {
     return incompatible(context, node, shown_type(types, node.operands[0]));
   }
   convert_for(types, value, node.type);
-  return {};
+  return note_pointer_source(context, node);
 }
 
 Compiled<void> check_increment(Context& context, Node& node) {
@@ -124,6 +156,12 @@ Compiled<void> check_increment(Context& context, Node& node) {
   if (target == kNoType) {
     return error_at(node, "D_OP_SCALAR",
                     fmt::format("operator {} requires operand of scalar type", operator_of(node)));
+  }
+  const bool is_function = types.stripped(target).kind == TypeKind::Function;
+  if (is_void(types, target) || is_function) {
+    return error_at(
+        node, "D_OP_VFPTR",
+        fmt::format("operator {} requires an operand of known size", operator_of(node)));
   }
   const uint32_t size = types.size_of(types.complete(types.strip(target)));
   if (size != 0) node.integer = size;

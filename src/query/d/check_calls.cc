@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "query/d/check_alloca.h"
 #include "query/d/check_conversion.h"
 #include "query/d/check_expression.h"
 #include "query/d/check_extensions.h"
@@ -30,19 +31,19 @@ Compiled<void> check_subroutine(Context& context, Node& node, Subroutine subrout
   return {};
 }
 
-Compiled<void> check_negative_size(const Node& node, Subroutine subroutine) {
-  if (subroutine != Subroutine::Alloca || node.operands.size() != 1) return {};
-  const Node& size = node.operands[0];
-  if (size.kind != NodeKind::Integer || static_cast<int64_t>(size.integer) >= 0) return {};
-  return error_at(size, "D_ALLOCA_SIZE", "alloca( ) argument #1 must not be negative");
+std::string_view kind_of_name(const Context& context, const std::string& name) {
+  const auto known = context.variables.find({VariableScope::Global, name});
+  if (known == context.variables.end()) return "scalar";
+  return context.script.variables[known->second].is_associative ? "associative array" : "scalar";
 }
 
 Failure unknown_function(Context& context, const Node& node) {
   const bool is_variable = context.variables.contains({VariableScope::Global, node.name}) ||
                            find_builtin(node.name) || context.inlines.contains(node.name);
   if (is_variable) {
-    return error_at(node, "D_FUNC_IDENT",
-                    fmt::format("variable '{}' may not be called as a function", node.name));
+    return error_at(node, "D_FUNC_IDKIND",
+                    fmt::format("{} '{}' may not be referenced as a function",
+                                kind_of_name(context, node.name), node.name));
   }
   return with_nearest(
       error_at(node, "D_FUNC_UNDEF", fmt::format("undefined function name: {}", node.name)),
@@ -61,6 +62,22 @@ bool is_missing(Subroutine subroutine) {
 
 }  // namespace
 
+// What bcopy() and copyinto() write to.
+Compiled<void> check_destination(const Context& context, const Node& node, Subroutine subroutine) {
+  const bool is_bcopy = subroutine == Subroutine::Bcopy;
+  if (!is_bcopy && subroutine != Subroutine::Copyinto) return {};
+  const size_t place = is_bcopy ? 1 : 2;
+  const Node* pointer = &node.operands[place];
+  while (pointer->kind == NodeKind::Cast)
+    pointer = &pointer->operands[0];
+  const bool is_plain = pointer->kind == NodeKind::Identifier || pointer->kind == NodeKind::Integer;
+  if (!is_plain || source_of(context, *pointer) != PointerSource::Other) return {};
+  return error_at(node.operands[place], "D_PROTO_ARG",
+                  fmt::format("{}( ) argument #{} is incompatible with prototype:\n"
+                              "\tprototype: alloca pointer\n\t argument: non-alloca pointer",
+                              node.name, place + 1));
+}
+
 Compiled<void> check_call(Context& context, Node& node) {
   const auto subroutine = find_subroutine(node.name);
   const auto defined = context.inlines.find(node.name);
@@ -71,7 +88,8 @@ Compiled<void> check_call(Context& context, Node& node) {
   if (subroutine && is_missing(*subroutine)) return unknown_function(context, node);
   if (subroutine) {
     CLEW_TRY(check_subroutine(context, node, *subroutine));
-    return check_negative_size(node, *subroutine);
+    CLEW_TRY(check_destination(context, node, *subroutine));
+    return subroutine == Subroutine::Alloca ? check_alloca_size(context, node) : Compiled<void>();
   }
   const auto action = find_action(node.name);
   if (action && is_dynamic_function(*action)) return check_dynamic_function(context, node, *action);
@@ -82,8 +100,10 @@ Compiled<void> check_call(Context& context, Node& node) {
     return {};
   }
   if (find_aggregate(node.name)) {
-    return error_at(node, "D_AGG_NULL",
-                    fmt::format("{}( ) has no effect without an aggregation", node.name));
+    return error_at(node, "D_CG_EXPR",
+                    fmt::format("aggregating function {}( ) may not be called from a D expression "
+                                "(D program context required)",
+                                node.name));
   }
   const ExtensionFunction* const function = find_extension_function(context, node.name);
   if (function != nullptr) return check_extension_call(context, node, *function);

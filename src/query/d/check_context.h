@@ -66,6 +66,14 @@ struct KnownVariable {
 };
 using KnownVariables = std::map<VariableKey, KnownVariable>;
 
+// Where a pointer leads: into scratch memory, or elsewhere.
+enum class PointerSource : uint8_t { Unknown, Alloca, Other };
+
+struct LoadPlace {
+  uint32_t line = 0;
+  Span span;
+};
+
 struct Context {
   Context(Script& made, ProbeSource& probe_source, const CompileOptions& compile_options)
       : script(made), probes(probe_source), options(compile_options) {}
@@ -83,6 +91,8 @@ struct Context {
   // Variables that exist by a load alone (type int until a store says otherwise), and what the
   // stores said in the walk before.
   std::map<uint32_t, bool> is_only_loaded;
+  std::map<uint32_t, LoadPlace> first_loads;          // Of scalars of threads and clauses.
+  std::map<uint32_t, PointerSource> pointer_sources;  // By variable.
   bool loads_precede_stores = false;
   KnownVariables known_types;
   bool is_searching = false;  // This walk is for those types only.

@@ -116,7 +116,10 @@ uint64_t computed(BinaryOperator binary, uint64_t a, uint64_t b, bool is_signed)
   return 0;
 }
 
+// A signed value that its type cannot hold is cut when it is used, and not before.
 void become_integer(TypeTable& types, Node& node, uint64_t value) {
+  const bool is_signed = types.is_integer(node.type) && types.is_signed(node.type);
+  if (is_signed && node.kind == NodeKind::Binary && cut(types, value, node.type) != value) return;
   node = integer_node(node, cut(types, value, node.type), node.type);
 }
 

@@ -16,6 +16,7 @@ Compiled<void> check_index(Context& context, Node& node) {
 Compiled<void> check_comma(Context& context, Node& node) {
   for (Node& operand : node.operands) {
     CLEW_TRY(check_value(context, operand));
+    CLEW_TRY(refuse_dynamic(context, operand, ","));
     CLEW_TRY(refuse_action(operand, "operator , operands cannot be actions"));
   }
   node.type = node.operands.back().type;
@@ -32,13 +33,26 @@ Compiled<void> refuse_action(const Node& node, std::string_view message) {
   return error_at(node, "D_OP_ACT", std::string(message));
 }
 
+Compiled<void> refuse_dynamic(const Context& context, const Node& node,
+                              std::string_view shown_operator) {
+  const bool is_dynamic_value =
+      node.kind == NodeKind::Aggregation || is_dynamic(context.script.types, node.type);
+  if (!is_dynamic_value) return {};
+  return error_at(node, "D_OP_DYN",
+                  fmt::format("operator {} operands cannot be of dynamic type", shown_operator));
+}
+
 bool is_element_of_aggregation(const Node& node) {
   return node.kind == NodeKind::Index && node.operands[0].kind == NodeKind::Aggregation;
 }
 
 Failure many_dimensions(const Node& node) {
+  const Node* aggregation = &node;
+  while (aggregation->kind != NodeKind::Aggregation)
+    aggregation = &aggregation->operands[0];
   return error_at(node, "D_AGG_MDIM",
-                  "improper use of multi-dimensional aggregation: its keys are one list");
+                  fmt::format("improper attempt to reference @{} as a multi-dimensional array",
+                              aggregation->name));
 }
 
 Compiled<void> check_expression(Context& context, Node& node) {
@@ -92,8 +106,14 @@ Compiled<void> check_value(Context& context, Node& node) {
 }
 
 Compiled<void> finish_value(Context& context, Node& node) {
-  return node.kind == NodeKind::Translate ? expand_translated_object(context, node)
-                                          : Compiled<void>();
+  if (node.kind == NodeKind::Translate) return expand_translated_object(context, node);
+  const bool is_symbol = node.kind == NodeKind::Identifier && node.storage == Storage::Memory;
+  if (!is_symbol || !is_void(context.types(), node.type)) return {};
+  const std::string module = node.module == " " ? "vmlinux" : node.module;
+  return error_at(node, "D_SYM_NOTYPES",
+                  fmt::format("no symbolic type information is available for {}`{}: No type "
+                              "information available for symbol",
+                              module, node.name));
 }
 
 }  // namespace clew::query::d::checking

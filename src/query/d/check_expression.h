@@ -14,6 +14,9 @@ Compiled<void> check_value(Context& context, Node& node);
 Compiled<void> finish_value(Context& context, Node& node);
 // Where an action would be part of an expression (check_expression.cc).
 Compiled<void> refuse_action(const Node& node, std::string_view message);
+// What stack() and its kin give, and aggregations.
+Compiled<void> refuse_dynamic(const Context& context, const Node& node,
+                              std::string_view shown_operator);
 [[nodiscard]] bool is_element_of_aggregation(const Node& node);  // @a[1][2]
 Failure many_dimensions(const Node& node);
 

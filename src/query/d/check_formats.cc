@@ -11,7 +11,7 @@ namespace clew::query::d::checking {
 namespace {
 
 // What a conversion takes, in the words of messages.
-enum class Takes : uint8_t { Integer, Float, Address, Text, Stack, Time };
+enum class Takes : uint8_t { Integer, Character, Float, Address, Text, Stack, Time };
 
 Takes taken_by(const FormatPart& part) {
   const std::string& name = part.conversion;
@@ -19,6 +19,7 @@ Takes taken_by(const FormatPart& part) {
   if (name == "a" || name == "A" || name == "p") return Takes::Address;
   if (name == "e" || name == "E" || name == "f" || name == "g" || name == "G") return Takes::Float;
   if (name == "k") return Takes::Stack;
+  if (name == "c" || name == "C") return Takes::Character;
   if (name == "Y" || name == "T") return Takes::Time;
   return Takes::Integer;
 }
@@ -26,7 +27,9 @@ Takes taken_by(const FormatPart& part) {
 std::string_view text_of(Takes takes) {
   switch (takes) {
     case Takes::Integer:
-      return "integer";
+      return "char, short, int, long, or long long";
+    case Takes::Character:
+      return "char, short, or int";
     case Takes::Float:
       return "float, double, or long double";
     case Takes::Address:
@@ -55,8 +58,10 @@ bool fits(const TypeTable& types, TypeId type, const FormatPart& part) {
   switch (taken_by(part)) {
     case Takes::Integer:
       return types.is_integer(type);
+    case Takes::Character:
+      return types.is_integer(type) && types.size_of(type) <= 4;
     case Takes::Float:
-      return is_float(types, type) || types.is_integer(type);
+      return is_float(types, type);
     case Takes::Address:
       return types.is_integer(type) || types.is_pointer(type) || is_dynamic(types, type);
     case Takes::Text:
@@ -64,7 +69,7 @@ bool fits(const TypeTable& types, TypeId type, const FormatPart& part) {
     case Takes::Stack:
       return is_dynamic(types, type);
     case Takes::Time:
-      return types.is_integer(type);
+      return types.is_integer(type) && types.size_of(type) == 8;
   }
   return false;
 }
@@ -86,7 +91,7 @@ struct Matching {
   }
 };
 
-Compiled<void> match_dynamic(Matching& matching, const FormatPart& part, char symbol) {
+Compiled<void> match_dynamic(Matching& matching, const FormatPart& part, std::string_view symbol) {
   TypeTable& types = matching.context.types();
   if (matching.argument >= matching.call.operands.size()) {
     return matching.error("D_PRINTF_DYN_PROTO",
@@ -101,7 +106,7 @@ Compiled<void> match_dynamic(Matching& matching, const FormatPart& part, char sy
   }
   return matching.error("D_PRINTF_DYN_TYPE",
                         fmt::format("argument #{} is incompatible with conversion #{} "
-                                    "prototype:\n\tconversion: %{}{}\n\t prototype: int\n\t  "
+                                    "prototype:\n\tconversion: % {} {}\n\t prototype: int\n\t  "
                                     "argument: {}",
                                     matching.skipped + matching.argument, matching.conversion,
                                     symbol, shown_conversion(part), shown_type(types, value)));
@@ -133,12 +138,13 @@ Compiled<void> match_value(Matching& matching, const FormatPart& part) {
 Compiled<void> match_part(Matching& matching, const FormatPart& part) {
   ++matching.conversion;
   if (part.is_aggregation) {
-    return matching.error("D_PRINTF_AGG_CONV",
-                          fmt::format("conversion #{} (%@{}) may only be used with printa( )",
-                                      matching.conversion, shown_conversion(part)));
+    return error_at(matching.call, "D_PRINTF_AGG_CONV",
+                    fmt::format("%@ conversion requires an aggregation and is not for use with "
+                                "{}( )",
+                                matching.call.name));
   }
-  if (part.has_dynamic_width) CLEW_TRY(match_dynamic(matching, part, '*'));
-  if (part.has_dynamic_precision) CLEW_TRY(match_dynamic(matching, part, '.'));
+  if (part.has_dynamic_width) CLEW_TRY(match_dynamic(matching, part, "*"));
+  if (part.has_dynamic_precision) CLEW_TRY(match_dynamic(matching, part, ".*"));
   return match_value(matching, part);
 }
 
@@ -147,6 +153,18 @@ Failure no_format(Context& context, const Node& call) {
                   fmt::format("{}( ) argument #1 is incompatible with prototype:\n\tprototype: "
                               "string constant\n\t argument: {}",
                               call.name, shown_type(context.types(), call.operands[0])));
+}
+
+// freopen("") goes back to where output went first; to "." it cannot go.
+Compiled<void> check_text(const Node& call) {
+  const Node& format = call.operands[0];
+  const bool is_reopening = find_action(call.name) == Action::Freopen;
+  if (is_reopening && format.text == ".") {
+    return error_at(format, "D_FREOPEN_INVALID", "freopen( ) argument #1 cannot be \".\"");
+  }
+  if (!format.text.empty() || is_reopening) return {};
+  return error_at(format, "D_PRINTF_FMT_EMPTY",
+                  fmt::format("{}( ) format string is empty", call.name));
 }
 
 // Takes the format out of the call.
@@ -162,23 +180,59 @@ Compiled<Format> take_format(Context& context, Statement& statement) {
 
 // --- printa --------------------------------------------------------------------------------------
 
-bool are_same_keys(const TypeTable& types, const Aggregation& a, const Aggregation& b) {
-  if (a.keys.size() != b.keys.size()) return false;
-  for (size_t i = 0; i < a.keys.size(); ++i) {
-    if (!is_same(types, a.keys[i], b.keys[i])) return false;
-    if (a.key_actions[i].action != b.key_actions[i].action) return false;
-  }
-  return true;
+std::string counted_keys(const Aggregation& aggregation) {
+  const size_t count = aggregation.keys.size();
+  return fmt::format("@{} has {} key{}", aggregation.name, count, count == 1 ? "" : "s");
 }
 
+std::string shown_key(const TypeTable& types, const Aggregation& aggregation, size_t key) {
+  const Action action = aggregation.key_actions[key].action;
+  return fmt::format(
+      "{:>9} key #{}: {}", aggregation.name, key + 1,
+      action == Action::None ? types.name_of(aggregation.keys[key]) : std::string(name_of(action)));
+}
+
+bool is_same_key(const TypeTable& types, const Aggregation& a, const Aggregation& b, size_t key) {
+  if (a.key_actions[key].action != b.key_actions[key].action) return false;
+  return is_same(types, a.keys[key], b.keys[key]) ||
+         (types.is_integer(a.keys[key]) && types.is_integer(b.keys[key]) &&
+          types.size_of(a.keys[key]) == types.size_of(b.keys[key]));
+}
+
+Compiled<void> check_same_keys(const Context& context, const Node& call, const Aggregation& a,
+                               const Aggregation& b) {
+  const TypeTable& types = context.script.types;
+  if (a.keys.size() != b.keys.size()) {
+    return error_at(call, "D_PRINTA_AGGKEY",
+                    fmt::format("printa( ): @{} and @{} do not have matching key signatures: {}, "
+                                "{}",
+                                a.name, b.name, counted_keys(a), counted_keys(b)));
+  }
+  for (size_t i = 0; i < a.keys.size(); ++i) {
+    if (is_same_key(types, a, b, i)) continue;
+    return error_at(
+        call, "D_PRINTA_AGGPROTO",
+        fmt::format("printa( ): @{}[ ] key #{} is incompatible with @{}:\n{}\n{}", b.name, i + 1,
+                    a.name, shown_key(types, a, i), shown_key(types, b, i)));
+  }
+  return {};
+}
+
+Failure key_missing(const Node& call, uint32_t conversion, const FormatPart& part) {
+  return error_at(call, "D_PRINTF_ARG_PROTO",
+                  fmt::format("printa( ) prototype mismatch: conversion #{} (%{}) is missing a "
+                              "corresponding value argument",
+                              conversion, shown_conversion(part)));
+}
+
+// `what` is a key, or the aggregation's value.
 Failure key_mismatch(const Node& call, uint32_t conversion, const FormatPart& part,
-                     std::string_view tag) {
-  const bool is_missing = tag == "D_PRINTF_ARG_PROTO";
-  return error_at(
-      call, std::string(tag),
-      fmt::format("printa( ) conversion #{} (%{}) {}", conversion, shown_conversion(part),
-                  is_missing ? "is missing a corresponding aggregation key"
-                             : "is incompatible with its aggregation key"));
+                     const std::array<std::string, 2>& what_and_type) {
+  return error_at(call, "D_PRINTF_ARG_TYPE",
+                  fmt::format("printa( ) {} is incompatible with conversion #{} prototype:\n"
+                              "\tconversion: %{}\n\t prototype: {}\n\t  argument: {}",
+                              what_and_type[0], conversion, shown_conversion(part),
+                              text_of(taken_by(part)), what_and_type[1]));
 }
 
 // Conversions without @ take the keys from left to right; fewer of them than keys is fine.
@@ -191,15 +245,16 @@ Compiled<void> match_keys(Context& context, const Node& call, const Format& form
     if (!part.has_conversion) continue;
     ++conversion;
     key += (part.has_dynamic_width ? 1U : 0U) + (part.has_dynamic_precision ? 1U : 0U);
+    if (part.is_aggregation && taken_by(part) == Takes::Text)
+      return key_mismatch(call, conversion, part, {"aggregating action", "int64_t"});
     if (part.is_aggregation) continue;
-    if (key >= aggregation.keys.size()) {
-      return key_mismatch(call, conversion, part, "D_PRINTF_ARG_PROTO");
-    }
+    if (key >= aggregation.keys.size()) return key_missing(call, conversion, part);
     const TypeId type = aggregation.keys[key];
     // Stacks and symbols are printed by %k, %a, %A and, as text, by %s.
     const bool is_special = is_dynamic(types, type) && taken_by(part) == Takes::Text;
     if (!is_special && !fits(types, type, part)) {
-      return key_mismatch(call, conversion, part, "D_PRINTF_ARG_TYPE");
+      return key_mismatch(call, conversion, part,
+                          {fmt::format("argument #{}", key + 2), types.name_of(type)});
     }
     ++key;
   }
@@ -211,12 +266,8 @@ Compiled<void> take_aggregations(Context& context, Statement& statement, size_t 
   for (size_t i = first; i < call.operands.size(); ++i) {
     const uint32_t index = CLEW_TRY(named_aggregation(context, call, i, "D_PRINTA_"));
     const auto& all = context.script.aggregations;
-    if (i > first && !are_same_keys(context.types(), all[index], all[statement.aggregations[0]])) {
-      return error_at(call, "D_PRINTA_AGGKEY",
-                      fmt::format("printa( ) argument #{} has a key signature that does not match "
-                                  "that of argument #{}",
-                                  i + 1, first + 1));
-    }
+    if (i > first)
+      CLEW_TRY(check_same_keys(context, call, all[statement.aggregations[0]], all[index]));
     statement.aggregations.push_back(index);
   }
   statement.aggregation = statement.aggregations[0];
@@ -235,6 +286,7 @@ Compiled<void> check_printf(Context& context, Statement& statement) {
   for (Node& operand : call.operands)
     CLEW_TRY(check_value(context, operand));
   if (call.operands[0].kind != NodeKind::String) return no_format(context, call);
+  CLEW_TRY(check_text(call));
   const Format format = CLEW_TRY(take_format(context, statement));
   Matching matching{context, call, 0, 0, 1};
   for (const FormatPart& part : format.parts) {
@@ -253,12 +305,13 @@ Compiled<void> check_printa(Context& context, Statement& statement) {
     CLEW_TRY(check_value(context, operand));
   const bool has_format = !call.operands.empty() && call.operands[0].kind == NodeKind::String;
   const size_t first = has_format ? 1 : 0;
+  if (call.operands.empty()) {
+    return error_at(call, "D_PROTO_LEN",
+                    "printa( ) prototype mismatch: 0 args passed, at least 1 expected");
+  }
   if (call.operands.size() <= first) {
-    return error_at(
-        call, "D_PRINTA_PROTO",
-        fmt::format("printa( ) prototype mismatch: {} arg{} passed, at least {} "
-                    "expected",
-                    call.operands.size(), call.operands.size() == 1 ? "" : "s", first + 1));
+    return error_at(call, "D_PRINTA_PROTO",
+                    "printa( ) prototype mismatch: 1 args passed, 2 expected");
   }
   CLEW_TRY(take_aggregations(context, statement, first));
   if (has_format) {

@@ -16,6 +16,9 @@
 namespace clew::query::d::checking {
 namespace {
 
+// R_TRAPNO and its like are the last that have a name.
+constexpr uint64_t kRegistersMax = 64;
+
 Failure bad_reference(const Node& node, std::string_view kind, std::string_view as) {
   return error_at(node, "D_IDENT_BADREF",
                   fmt::format("{} '{}' may not be referenced as {}", kind, node.name, as));
@@ -72,7 +75,10 @@ Compiled<void> check_builtin(Context& context, Node& node, Builtin builtin) {
 Compiled<void> check_scoped_variable(Context& context, Node& node) {
   const VariableKey key = *variable_key(node);
   auto known = context.variables.find(key);
-  if (known == context.variables.end()) known = load_unknown(context, key);
+  if (known == context.variables.end()) {
+    known = load_unknown(context, key);
+    context.first_loads[known->second] = {node.line, node.span};
+  }
   if (context.script.variables[known->second].is_associative) {
     return bad_reference(node, "associative array", "scalar");
   }
@@ -94,9 +100,8 @@ Compiled<void> check_other_name(Context& context, Node& node) {
     node = integer_node(node, static_cast<uint64_t>(enumerator->value), type);
     return {};
   }
-  if (find_subroutine(node.name) || find_action(node.name)) {
-    return bad_reference(node, "function", "scalar");
-  }
+  if (find_subroutine(node.name)) return bad_reference(node, "function", "scalar");
+  if (find_action(node.name)) return bad_reference(node, "tracing function", "scalar");
   if (find_aggregate(node.name)) return bad_reference(node, "aggregating function", "scalar");
   return unknown_name(context, node);
 }
@@ -197,6 +202,12 @@ Compiled<void> check_register(Context& context, Node& node) {
   const std::span<Node> keys(node.operands.data() + 1, node.operands.size() - 1);
   CLEW_TRY(check_arguments(context, node, {"uregs", true}, parse_prototype(types, "uint64_t(int)"),
                            keys));
+  const Node& index = node.operands[1];
+  if (index.kind == NodeKind::Integer && index.integer >= kRegistersMax) {
+    return error_at(index, "D_REGS_IDX",
+                    fmt::format("index {} is out of range for array uregs",
+                                static_cast<int64_t>(index.integer)));
+  }
   node.storage = Storage::Builtin;
   node.builtin = Builtin::Uregs;
   node.type = type_of(types, Builtin::Uregs);

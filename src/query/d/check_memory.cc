@@ -43,25 +43,29 @@ Compiled<TypeId> record_of(Context& context, const Node& node) {
                                          shown));
 }
 
+// An element of what is no array is a sum that is read through.
+Failure not_a_sum(Context& context, const Node& node) {
+  const TypeTable& types = context.types();
+  return error_at(
+      node, "D_OP_INCOMPAT",
+      fmt::format("operands have incompatible types: \"{}\" + \"{}\"",
+                  shown_type(types, node.operands[0]), shown_type(types, node.operands[1])));
+}
+
 Compiled<void> check_base_of_element(Context& context, Node& node) {
   TypeTable& types = context.types();
   Node& base = node.operands[0];
-  const std::string name = base.name;
   CLEW_TRY(check_value(context, base));
+  CLEW_TRY(check_value(context, node.operands[1]));
   if (types.is_string(base.type)) {
     convert(types, base, types.pointer_to(types.integer(1, true)));
   }
   const TypeId element = pointee(types, base.type);
-  if (element == kNoType && base.storage == Storage::Variable) {
-    return error_at(node, "D_IDENT_BADREF",
-                    fmt::format("scalar '{}' may not be referenced as associative array", name));
+  const bool is_integer = types.is_integer(node.operands[1].type);
+  if (element == kNoType && is_integer && types.is_integer(base.type)) {
+    return error_at(node, "D_DEREF_NONPTR", "cannot dereference non-pointer type");
   }
-  if (element == kNoType) {
-    return error_at(node, "D_OP_PTR", "operator [] must be applied to a pointer or array");
-  }
-  if (is_void(types, element)) {
-    return error_at(node, "D_DEREF_VOID", "cannot dereference pointer to void");
-  }
+  if (element == kNoType || !is_integer || is_void(types, element)) return not_a_sum(context, node);
   return {};
 }
 
@@ -142,16 +146,12 @@ Compiled<void> check_element(Context& context, Node& node) {
   const bool is_named = CLEW_TRY(check_named_element(context, node));
   if (is_named) return {};
   if (node.operands.size() != 2) {
-    return error_at(node, "D_IDENT_BADREF",
-                    fmt::format("scalar '{}' may not be referenced as associative array",
-                                node.operands[0].name));
+    return error_at(
+        node, "D_ARR_BADREF",
+        fmt::format("cannot access scalar {} as an associative array", node.operands[0].name));
   }
   CLEW_TRY(check_base_of_element(context, node));
   Node& index = node.operands[1];
-  CLEW_TRY(check_value(context, index));
-  if (!types.is_integer(index.type)) {
-    return error_at(index, "D_OP_INT", "operator [] requires an index of integral type");
-  }
   const Node& base = node.operands[0];
   CLEW_TRY(check_bounds(context, node));
   node.type = completed(types, pointee(types, base.type));
@@ -195,7 +195,9 @@ Compiled<void> check_dereference(Context& context, Node& node) {
 Compiled<void> check_address_of(Context& context, Node& node) {
   TypeTable& types = context.types();
   Node& operand = node.operands[0];
-  CLEW_TRY(check_value(context, operand));
+  CLEW_TRY(
+      check_expression(context, operand));  // The address of a symbol is known, whatever it is.
+  if (operand.kind == NodeKind::Translate) CLEW_TRY(finish_value(context, operand));
   const bool is_builtin =
       operand.storage == Storage::Builtin || operand.storage == Storage::Argument;
   const bool is_whole =
@@ -203,13 +205,13 @@ Compiled<void> check_address_of(Context& context, Node& node) {
       (operand.kind == NodeKind::Index && operand.operands[0].kind == NodeKind::Identifier &&
        context.script.variables[operand.index].is_associative);
   if ((operand.storage == Storage::Variable && is_whole) || is_builtin) {
-    return error_at(node, "D_ADDROF_VAR", "cannot take address of dynamic variable or register");
+    return error_at(node, "D_ADDROF_VAR", "cannot take address of dynamic variable");
   }
   if (!is_lvalue(operand)) {
-    return error_at(node, "D_ADDROF_LVAL", "unary & operator requires an lvalue as an operand");
+    return error_at(node, "D_ADDROF_LVAL", "unacceptable operand for unary & operator");
   }
   if (operand.member.bit_size != 0) {
-    return error_at(node, "D_ADDROF_BITFIELD", "cannot take address of a bit-field");
+    return error_at(node, "D_ADDROF_BITFIELD", "cannot take address of bit-field");
   }
   node.type = types.pointer_to(operand.type);
   node.is_userland = operand.is_userland;

@@ -2,6 +2,7 @@
 // Operators that only compute: C's usual conversions, as D has them.
 #include <fmt/format.h>
 
+#include "query/d/check_alloca.h"
 #include "query/d/check_conversion.h"
 #include "query/d/check_expression.h"
 #include "query/d/print.h"
@@ -43,11 +44,12 @@ OperandRule rule_of(BinaryOperator binary) {
 
 Failure incompatible(Context& context, const Node& node, std::string_view shown_operator) {
   const auto& types = context.types();
-  const size_t first = node.kind == NodeKind::Conditional ? 1 : 0;
+  if (node.kind == NodeKind::Conditional)
+    return error_at(node, "D_OP_INCOMPAT", "operator ?: operands must have compatible types");
   return error_at(node, "D_OP_INCOMPAT",
                   fmt::format("operands have incompatible types: \"{}\" {} \"{}\"",
-                              shown_type(types, node.operands[first]), shown_operator,
-                              shown_type(types, node.operands[first + 1])));
+                              shown_type(types, node.operands[0]), shown_operator,
+                              shown_type(types, node.operands[1])));
 }
 
 Failure needs(const Node& node, std::string_view shown_operator, std::string_view kind) {
@@ -80,12 +82,29 @@ TypeId arithmetic_type(TypeTable& types, const Node& node) {
   return is_narrow_bit_field(node) ? types.integer(4, true) : promoted(types, node.type);
 }
 
+// Between operators values have 64 bits: they are cut to their type where they are stored, cast or
+// passed. Unsigned ones are computed as C does, modulo their size.
+bool is_wide_between(const TypeTable& types, const Node& node) {
+  const bool is_unary = node.kind == NodeKind::Unary &&
+                        (node.unary == UnaryOperator::Plus || node.unary == UnaryOperator::Negate ||
+                         node.unary == UnaryOperator::Complement);
+  return (is_unary || node.kind == NodeKind::Binary) && types.is_integer(node.type) &&
+         types.is_signed(node.type);
+}
+
+void convert_operand(TypeTable& types, Node& node, TypeId type) {
+  const bool takes_all_bits = types.is_signed(type) || types.size_of(type) == 8;
+  if (takes_all_bits && is_wide_between(types, node)) node.type = types.integer(8, true);
+  if (types.size_of(node.type) != 8 || types.size_of(type) == 8) convert(types, node, type);
+}
+
 TypeId to_common_type(TypeTable& types, Node& node, size_t first) {
   Node& a = node.operands[first];
   Node& b = node.operands[first + 1];
   const TypeId common = common_type(types, arithmetic_type(types, a), arithmetic_type(types, b));
-  convert(types, a, common);
-  convert(types, b, common);
+  const auto to_common = node.kind == NodeKind::Conditional ? convert : convert_operand;
+  to_common(types, a, common);
+  to_common(types, b, common);
   return common;
 }
 
@@ -106,8 +125,8 @@ Compiled<void> check_shift(Context& context, Node& node) {
   TypeTable& types = context.types();
   if (!are_integers(types, node)) return needs(node, symbol_of(node.binary), "integral");
   node.type = arithmetic_type(types, node.operands[0]);
-  convert(types, node.operands[0], node.type);
-  convert(types, node.operands[1], arithmetic_type(types, node.operands[1]));
+  convert_operand(types, node.operands[0], node.type);
+  convert_operand(types, node.operands[1], arithmetic_type(types, node.operands[1]));
   fold(types, node);
   return {};
 }
@@ -271,9 +290,25 @@ Compiled<void> check_step_operand(Context& context, Node& node) {
   }
   decay(types, operand);
   node.type = is_logical ? types.integer(4, true) : arithmetic_type(types, operand);
-  if (!is_logical) convert(types, operand, node.type);
+  if (!is_logical) convert_operand(types, operand, node.type);
   fold(types, node);
   return {};
+}
+
+// s + n: what is n characters further on. False when it is another sum.
+bool move_in_string(TypeTable& types, Node& node) {
+  if (node.binary != BinaryOperator::Add) return false;
+  const size_t string = types.is_string(node.operands[0].type) ? 0 : 1;
+  Node& moved = node.operands[string];
+  Node& distance = node.operands[1 - string];
+  if (!types.is_string(moved.type) || !types.is_integer(distance.type)) return false;
+  const TypeId pointer = types.pointer_to(types.integer(1, true));
+  moved.is_userland = false;
+  convert(types, moved, pointer);
+  convert(types, distance, types.integer(8, true));
+  node.type = pointer;
+  convert_to_string(types, node);
+  return true;
 }
 
 }  // namespace
@@ -317,6 +352,7 @@ Compiled<void> check_binary_operands(Context& context, Node& node) {
 Compiled<void> check_binary(Context& context, Node& node) {
   CLEW_TRY(check_value(context, node.operands[0]));
   CLEW_TRY(check_value(context, node.operands[1]));
+  if (move_in_string(context.types(), node)) return {};
   return check_binary_operands(context, node);
 }
 
@@ -324,11 +360,13 @@ Compiled<void> check_conditional(Context& context, Node& node) {
   TypeTable& types = context.types();
   for (Node& operand : node.operands) {
     CLEW_TRY(check_value(context, operand));
+    if (&operand != &node.operands[0]) CLEW_TRY(refuse_dynamic(context, operand, "?:"));
     CLEW_TRY(refuse_action(operand, "action cannot be used in a conditional context"));
   }
   if (!is_scalar(types, node.operands[0].type)) {
-    return error_at(node, "D_OP_SCALAR", "operator ?: requires an expression of scalar type");
+    return error_at(node, "D_OP_SCALAR", "operator ?: expression must be of scalar type");
   }
+  CLEW_TRY(check_alloca_choice(context, node));
   CLEW_TRY(check_choice(context, node));
   fold(types, node);
   return {};
@@ -338,7 +376,8 @@ Compiled<void> check_cast(Context& context, Node& node) {
   TypeTable& types = context.types();
   const TypeId type = node.type;
   Node& operand = node.operands[0];
-  CLEW_TRY(check_value(context, operand));
+  CLEW_TRY(is_void(types, type) ? check_expression(context, operand)
+                                : check_value(context, operand));
   const bool is_value = operand.kind != NodeKind::Aggregation && !is_void(types, operand.type);
   const bool is_symbol = operand.storage == Storage::Memory && is_void(types, operand.type);
   if (!(is_value || (is_symbol && is_void(types, type))) ||

@@ -53,7 +53,7 @@ constexpr std::array<OptionName, 97> kOptions = {{
     {"debugassert", Syntax::TextOrNone},
     {"defaultargs", Syntax::Flag},
     {"define", Syntax::Text},
-    {"disasm", Syntax::Number},
+    {"disasm", Syntax::TextOrNone},
     {"droptags", Syntax::Flag},
     {"dtypes", Syntax::Text},
     {"empty", Syntax::Flag},
@@ -153,29 +153,11 @@ std::optional<uint64_t> leading_number(std::string_view& text) {
 }
 
 bool is_number(std::string_view value) {
-  if (value.starts_with('-')) value.remove_prefix(1);
   return leading_number(value) && value.empty();
 }
 
 bool is_any_of(std::string_view value, std::initializer_list<std::string_view> choices) {
   return std::find(choices.begin(), choices.end(), value) != choices.end();
-}
-
-// "1.2" or "1.2.1", with three digits for each part: 1002000, 1002001.
-std::optional<uint32_t> version_number(std::string_view value) {
-  uint32_t number = 0;
-  for (int part = 0; part < 3; ++part) {
-    const size_t digits = std::min(value.find_first_not_of("0123456789"), value.size());
-    if (digits == 0 || digits > 3) return std::nullopt;
-    uint32_t digit_value = 0;
-    std::from_chars(value.data(), value.data() + digits, digit_value);
-    number = number * 1000 + digit_value;
-    value.remove_prefix(digits);
-    if (value.empty() && part > 0) return part == 1 ? number * 1000 : number;
-    if (!value.starts_with('.')) return std::nullopt;
-    value.remove_prefix(1);
-  }
-  return std::nullopt;
 }
 
 // Programs for older versions of the language are compiled as they are.
@@ -191,8 +173,11 @@ Expected<void> check_version(std::string_view value) {
 
 // Where libraries and the preprocessor's files are is decided before a program is read.
 bool is_of_command_line(std::string_view name) {
-  return is_any_of(name, {"cppargs", "cpphdrs", "cpppath", "define", "incdir", "ldpath", "libdir",
-                          "linkmode", "syslibdir", "undef"});
+  return is_any_of(name,
+                   {"cppargs",     "cpphdrs",    "cpppath",   "ctfpath", "ctypes",      "define",
+                    "dtypes",      "incdir",     "iregs",     "ldpath",  "libdir",      "linkmode",
+                    "linkpath",    "linktype",   "lockmem",   "modpath", "objcopypath", "pgmax",
+                    "preallocate", "procfspath", "syslibdir", "tregs",   "undef"});
 }
 
 bool fits(Syntax syntax, std::optional<std::string_view> value) {
@@ -257,6 +242,22 @@ constexpr uint64_t kSecondNs = 1000000000;
 
 }  // namespace
 
+std::optional<uint32_t> version_number(std::string_view value) {
+  uint32_t number = 0;
+  for (int part = 0; part < 3; ++part) {
+    const size_t digits = std::min(value.find_first_not_of("0123456789"), value.size());
+    if (digits == 0 || digits > 3) return std::nullopt;
+    uint32_t digit_value = 0;
+    std::from_chars(value.data(), value.data() + digits, digit_value);
+    number = number * 1000 + digit_value;
+    value.remove_prefix(digits);
+    if (value.empty() && part > 0) return part == 1 ? number * 1000 : number;
+    if (!value.starts_with('.')) return std::nullopt;
+    value.remove_prefix(1);
+  }
+  return std::nullopt;
+}
+
 std::optional<uint64_t> option_bytes(std::string_view value) {
   const auto number = leading_number(value);
   if (!number) return std::nullopt;
@@ -291,9 +292,12 @@ Expected<void> check_option(std::string_view name, std::optional<std::string_vie
   const auto* option = std::find_if(kOptions.begin(), kOptions.end(), is_named);
   if (option == kOptions.end()) return fail(ErrorCode::NotFound, "Invalid option name");
   // A probe of one processor alone would be another one: better none than that of all.
-  if (name == "cpu") return fail(ErrorCode::InvalidQuery, "Option is not supported");
+  // Output is text; `clew run` writes JSON.
+  if (name == "cpu" || name == "oformat")
+    return fail(ErrorCode::InvalidQuery, "Option is not supported");
   if (option->syntax == Syntax::Version && value) return check_version(*value);
-  if (fits(option->syntax, value)) return {};
+  const bool is_empty_string = name == "strsize" && value && option_bytes(*value) == uint64_t{0};
+  if (fits(option->syntax, value) && !is_empty_string) return {};
   return fail(ErrorCode::InvalidQuery, "Invalid value for specified option");
 }
 

@@ -15,6 +15,8 @@ namespace clew::query::d {
 // InvalidQuery ("Invalid value for specified option").
 Expected<void> check_option(std::string_view name, std::optional<std::string_view> value);
 
+// "1.2" or "1.2.1", with three digits for each part: 1002000, 1002001.
+[[nodiscard]] std::optional<uint32_t> version_number(std::string_view value);
 // 4k, 16m, …: bytes.
 [[nodiscard]] std::optional<uint64_t> option_bytes(std::string_view value);
 // 10hz, 100ms, 1s, …; a number alone counts per second. The time between two, in ns.

@@ -33,7 +33,7 @@ constexpr std::array<SubroutinePrototype, 48> kSubroutines = {{
     {Subroutine::Htons, "uint16_t(uint16_t)"},
     {Subroutine::Index, "int(const char *, const char *, [int])"},
     {Subroutine::InetNtoa, "string(ipaddr_t *)"},
-    {Subroutine::InetNtoa6, "string(struct in6_addr *)"},
+    {Subroutine::InetNtoa6, "string(struct in6_addr *, [int])"},
     {Subroutine::InetNtop, "string(int, void *)"},
     {Subroutine::Json, "string(const char *, const char *)"},
     {Subroutine::LinkNtop, "string(int, void *)"},
@@ -74,18 +74,18 @@ struct ActionPrototype {
 constexpr std::array<ActionPrototype, 34> kActions = {{
     {Action::Breakpoint, "void()"},
     {Action::Chill, "void(int64_t)"},
-    {Action::Clear, "void(...)"},
+    {Action::Clear, "void(@)"},
     {Action::Commit, "void(int)"},
     {Action::Copyout, "void(void *, uintptr_t, size_t)"},
     {Action::Copyoutstr, "void(char *, uintptr_t, [size_t])"},
-    {Action::Denormalize, "void(...)"},
+    {Action::Denormalize, "void(@)"},
     {Action::Discard, "void(int)"},
     {Action::Exit, "void(int)"},
     {Action::Freopen, "void(@, ...)"},
     {Action::Ftruncate, "void()"},
-    {Action::Jstack, "dynamic(...)"},
+    {Action::Jstack, "dynamic([uint32_t], [uint32_t])"},
     {Action::Mod, "dynamic(uintptr_t)"},
-    {Action::Normalize, "void(...)"},
+    {Action::Normalize, "void(@, uint64_t)"},
     {Action::Panic, "void()"},
     {Action::Pcap, "void(void *, int)"},
     {Action::Print, "void(@)"},
@@ -94,17 +94,17 @@ constexpr std::array<ActionPrototype, 34> kActions = {{
     {Action::Raise, "void(int)"},
     {Action::Setopt, "void(const char *, [const char *])"},
     {Action::Speculate, "void(int)"},
-    {Action::Stack, "dynamic(...)"},
+    {Action::Stack, "dynamic([uint32_t])"},
     {Action::Stop, "void()"},
     {Action::Sym, "dynamic(uintptr_t)"},
     {Action::System, "void(@, ...)"},
     {Action::Trace, "void(@)"},
     {Action::Tracemem, "void(@, @, ...)"},
-    {Action::Trunc, "void(...)"},
+    {Action::Trunc, "void(@, [uint64_t])"},
     {Action::Uaddr, "dynamic(uintptr_t)"},
     {Action::Ufunc, "dynamic(uintptr_t)"},
     {Action::Umod, "dynamic(uintptr_t)"},
-    {Action::Ustack, "dynamic(...)"},
+    {Action::Ustack, "dynamic([uint32_t], [uint32_t])"},
     {Action::Usym, "dynamic(uintptr_t)"},
 }};
 
@@ -135,22 +135,25 @@ std::string called_text(const Called& called) {
 Compiled<void> check_count(const Node& place, const Called& called, const Prototype& prototype,
                            size_t count) {
   const size_t most = prototype.parameters.size();
-  const bool is_open = prototype.is_variadic || prototype.required != most;
   if (count >= prototype.required && (prototype.is_variadic || count <= most)) return {};
-  return error_at(
-      place, "D_PROTO_LEN",
-      fmt::format("{} prototype mismatch: {} {}{} passed, {}{} expected", called_text(called),
-                  count, called.is_array ? "key" : "arg", count == 1 ? "" : "s",
-                  is_open ? "at least " : "", prototype.required));
+  const bool is_open = prototype.is_variadic || prototype.required != most;
+  const bool is_short = count < prototype.required;
+  const std::string_view bound = !is_open ? "" : is_short ? "at least " : "at most ";
+  return error_at(place, "D_PROTO_LEN",
+                  fmt::format("{} prototype mismatch: {} {}{} passed, {}{} expected",
+                              called_text(called), count, called.is_array ? "key" : "arg",
+                              count == 1 ? "" : "s", bound, is_short ? prototype.required : most));
 }
 
 Failure incompatible(Context& context, const Node& argument, const Called& called, size_t number,
-                     const std::string& wanted) {
+                     std::string_view wanted) {
+  if (wanted.starts_with("const ")) wanted.remove_prefix(6);  // As types are shown.
+  const char* const word = called.is_array ? "key" : "argument";
   return error_at(argument, "D_PROTO_ARG",
                   fmt::format("{} {} #{} is incompatible with prototype:\n\tprototype: {}\n"
-                              "\t argument: {}",
-                              called_text(called), called.is_array ? "key" : "argument", number,
-                              wanted, shown_type(context.types(), argument)));
+                              "\t{:>9}: {}",
+                              called_text(called), word, number, wanted, word,
+                              shown_type(context.types(), argument)));
 }
 
 }  // namespace
@@ -209,6 +212,11 @@ Compiled<void> check_arguments(Context& context, const Node& place, const Called
   for (size_t i = 0; i < arguments.size() && i < prototype.parameters.size(); ++i) {
     const Prototype::Parameter& parameter = prototype.parameters[i];
     if (parameter.text == "@") continue;
+    const bool may_be_text = i == 0 && called.name == "bcopy";
+    if (may_be_text && types.is_string(arguments[i].type)) {
+      convert(types, arguments[i], parameter.type);
+      continue;
+    }
     if (!is_argument_compatible(types, parameter.type, arguments[i])) {
       return incompatible(context, arguments[i], called, i + 1, parameter.text);
     }

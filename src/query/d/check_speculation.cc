@@ -30,7 +30,6 @@ Compiled<void> note_commit(Context& context, const Statement& statement) {
   const auto refused = [&](std::string_view tag, std::string_view earlier) {
     return may_not_follow(statement, tag, "commit( )", earlier);
   };
-  if (effects.commits) return refused("D_COMM_COMM", "commit( )");
   if (effects.records) return refused("D_COMM_DREC", "data-recording action(s)");
   effects.commits = true;
   return {};

@@ -310,7 +310,11 @@ Compiled<void> define_inline(Context& context, InlineDefinition definition) {
                         (find_subroutine(definition.name) && !is_library) ||
                         find_action(definition.name);
   if (is_taken) {
-    return compile_error("D_DECL_IDRED", fmt::format("identifier redeclared: {}", definition.name),
+    const bool is_inline = known != context.inlines.end();
+    return compile_error("D_DECL_IDRED",
+                         fmt::format("identifier redefined: {}\n\t current: inline definition\n"
+                                     "\tprevious: scalar {}",
+                                     definition.name, is_inline ? "inline" : ""),
                          definition.line);
   }
   Node value = std::move(definition.value);

@@ -53,22 +53,56 @@ const Node& base_of(const Node& node) {
   return node.kind == NodeKind::Index ? node.operands[0] : node;
 }
 
-Failure redeclared(const VariableDeclaration& declaration) {
-  return compile_error("D_DECL_IDRED", fmt::format("identifier redeclared: {}", declaration.name),
+// What D knows by itself is built in; an inline is a program's own.
+Failure redeclared(const VariableDeclaration& declaration, bool is_inline) {
+  const std::string_view kind = is_inline ? "" : "built-in ";
+  return compile_error("D_DECL_IDRED",
+                       fmt::format("{}identifier redeclared: {}", kind, declaration.name),
                        declaration.line);
+}
+
+std::string_view kind_of(bool is_associative) {
+  return is_associative ? "associative array" : "scalar";
+}
+
+Failure declared_otherwise(const VariableDeclaration& declaration, const std::string& current,
+                           const std::string& previous) {
+  return compile_error("D_DECL_IDRED",
+                       fmt::format("identifier redeclared: {}\n\t current: {}\n\tprevious: {}",
+                                   declaration.name, current, previous),
+                       declaration.line);
+}
+
+Compiled<void> check_declared_keys(const TypeTable& types, const VariableDeclaration& declaration,
+                                   const Variable& known) {
+  const size_t count = std::min(declaration.keys.size(), known.keys.size());
+  const auto shown = [&](TypeId key, size_t number) {
+    return fmt::format("{}, key #{} of type {}", kind_of(true), number, types.name_of(key));
+  };
+  for (size_t i = 0; i < count; ++i) {
+    if (is_same(types, known.keys[i], declaration.keys[i])) continue;
+    return declared_otherwise(declaration, shown(declaration.keys[i], i + 1),
+                              shown(known.keys[i], i + 1));
+  }
+  if (declaration.keys.size() == known.keys.size()) return {};
+  const auto counted = [&](TypeId type, size_t length) {
+    return fmt::format("{} of {}, tuple length {}", kind_of(true), types.name_of(type), length);
+  };
+  return declared_otherwise(declaration, counted(declaration.type, declaration.keys.size()),
+                            counted(known.type, known.keys.size()));
 }
 
 Compiled<void> check_redeclaration(Context& context, const VariableDeclaration& declaration,
                                    const Variable& known) {
   const TypeTable& types = context.types();
-  bool is_equal = known.is_associative == declaration.is_associative &&
-                  known.keys.size() == declaration.keys.size() &&
-                  is_same(types, known.type, declaration.type);
-  for (size_t i = 0; is_equal && i < known.keys.size(); ++i) {
-    is_equal = is_same(types, known.keys[i], declaration.keys[i]);
-  }
-  if (!is_equal) return redeclared(declaration);
-  return {};
+  const bool is_equal = known.is_associative == declaration.is_associative &&
+                        is_same(types, known.type, declaration.type);
+  if (is_equal) return check_declared_keys(types, declaration, known);
+  const auto shown = [&](bool is_associative, TypeId type) {
+    return fmt::format("{} {}", kind_of(is_associative), types.name_of(type));
+  };
+  return declared_otherwise(declaration, shown(declaration.is_associative, declaration.type),
+                            shown(known.is_associative, known.type));
 }
 
 Compiled<bool> check_element_target(Context& context, Node& node, TypeId type) {
@@ -131,6 +165,7 @@ Compiled<std::vector<TypeId>> key_types(Context& context, std::span<Node> keys,
     }
     const bool is_key = key.kind != NodeKind::Aggregation &&
                         (is_scalar(types, key.type) || types.is_string(key.type) ||
+                         (types.is_record(key.type) && types.size_of(key.type) != 0) ||
                          (is_dynamic(types, key.type) && kind == "aggregation"));
     if (!is_key) {
       return error_at(key, "D_KEY_TYPE",
@@ -161,8 +196,9 @@ Compiled<void> become_element(Context& context, Node& node, uint32_t index) {
 Compiled<void> make_element(Context& context, Node& node, TypeId type) {
   const VariableKey key = *variable_key(node.operands[0]);
   if (key.first == VariableScope::Clause) {
-    return error_at(node, "D_ARR_LOCAL",
-                    fmt::format("local variable may not be an associative array: {}", key.second));
+    return error_at(
+        node, "D_ARR_LOCAL",
+        fmt::format("local variables may not be used as associative arrays: {}", key.second));
   }
   Variable variable;
   variable.is_associative = true;
@@ -217,7 +253,8 @@ Compiled<void> declare_variable(Context& context, const VariableDeclaration& dec
   const bool is_taken = is_inline || find_builtin(declaration.name) ||
                         find_subroutine(declaration.name) || find_action(declaration.name) ||
                         find_aggregate(declaration.name);
-  if (declaration.scope == VariableScope::Global && is_taken) return redeclared(declaration);
+  if (declaration.scope == VariableScope::Global && is_taken)
+    return redeclared(declaration, is_inline);
   Variable variable;
   variable.type = declaration.type;
   variable.is_associative = declaration.is_associative;

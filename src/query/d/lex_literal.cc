@@ -116,17 +116,13 @@ Compiled<IntegerLiteral> parse_integer(std::string_view text, uint32_t line, Spa
   for (const char c : digits.substr(is_hex ? 2 : 0)) {
     const auto digit = static_cast<unsigned>(digit_value(c));
     if (digit >= base) {
-      return compile_error("D_INT_DIGIT",
-                           fmt::format("integer constant {} contains invalid digit {}", digits, c),
-                           line, span);
+      return compile_error(
+          "D_INT_DIGIT", fmt::format("constant {} contains invalid digit {}", text, c), line, span);
     }
     if (__builtin_mul_overflow(value, uint64_t{base}, &value) ||
         __builtin_add_overflow(value, uint64_t{digit}, &value)) {
-      return compile_error("D_INT_OFLOW",
-                           fmt::format("integer constant {} cannot be represented in any built-in "
-                                       "integral type",
-                                       digits),
-                           line, span);
+      return compile_error(
+          "D_INT_OFLOW", fmt::format("constant {} results in integer overflow", text), line, span);
     }
   }
   return IntegerLiteral{value, type_of(value, *suffix, base == 10)};

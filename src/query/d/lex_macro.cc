@@ -3,6 +3,7 @@
 // a name or a quoted string), $$1 is that as a string.
 #include <array>
 #include <charconv>
+#include <limits>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -71,6 +72,9 @@ uint64_t argument_number(std::string_view digits) {
   return error == std::errc() ? number : UINT64_MAX;
 }
 
+// Numbers of arguments are of type int.
+constexpr uint64_t kArgumentMax = std::numeric_limits<int>::max();
+
 std::string undefined(const MacroName& macro) {
   return macro.is_argument ? fmt::format("macro argument ${} is not defined", macro.name)
                            : fmt::format("macro variable ${} is not defined", macro.name);
@@ -121,7 +125,7 @@ Compiled<Token> Lexer::macro() {
 
 Compiled<Token> Lexer::macro_argument(Token token, std::string_view digits, bool as_string) {
   const uint64_t number = argument_number(digits);
-  if (!mark_used(number)) {
+  if (number > kArgumentMax || !mark_used(number)) {
     if (!default_arguments_) {
       return compile_error("D_MACRO_UNDEF",
                            fmt::format("macro argument ${} is not defined", digits), token.line,
@@ -132,7 +136,8 @@ Compiled<Token> Lexer::macro_argument(Token token, std::string_view digits, bool
     return token;
   }
   const std::string& argument = options_.arguments[number];
-  if (!as_string) return argument_token(std::move(token), argument);
+  const bool is_script_name = number == 0;
+  if (!as_string && !is_script_name) return argument_token(std::move(token), argument);
   token.kind = TokenKind::String;
   token.value = argument;
   return token;
@@ -161,7 +166,14 @@ Compiled<Token> Lexer::argument_token(Token token, std::string_view argument) {
     return compile_error("D_SYNTAX", fmt::format("syntax error near \"{}\"", argument), token.line,
                          token.span);
   }
-  const IntegerLiteral literal = CLEW_TRY(parse_integer(digits, token.line, token.span));
+  Compiled<IntegerLiteral> parsed = parse_integer(digits, token.line, token.span);
+  if (!parsed && parsed.error().tag == "D_INT_OFLOW") {
+    return compile_error("D_MACRO_OFLOW",
+                         fmt::format("macro argument {} constant {} results in integer overflow",
+                                     token.text, digits),
+                         token.line, token.span);
+  }
+  const IntegerLiteral literal = CLEW_TRY(std::move(parsed));
   token.integer = argument.starts_with("-") ? 0 - literal.value : literal.value;
   token.type_name = literal.type_name;
   return token;

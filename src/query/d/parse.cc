@@ -33,11 +33,32 @@ Compiled<Program> parse(std::string_view text, const CompileOptions& options, Ty
   return program;
 }
 
+Compiled<std::vector<ProviderDefinition>> parse_providers(std::string_view text,
+                                                          const CompileOptions& options,
+                                                          TypeTable& types) {
+  if (text.size() > kProgramBytesMax)
+    return compile_error("D_SYNTAX", "program text is too large", 0);
+  Parser parser(text, options, types);
+  CLEW_TRY(parser.run());
+  return parser.take_providers();
+}
+
 // --- tokens --------------------------------------------------------------------------------------
 
 Compiled<void> Parser::advance() {
   last_end_ = here_.span.end;
   here_ = CLEW_TRY(lexer_.next());
+  CLEW_TRY(count_bracket('(', ')', parentheses_));
+  return count_bracket('[', ']', brackets_);
+}
+
+// One that closes nothing has its own words, wherever it stands.
+Compiled<void> Parser::count_bracket(char opening, char closing, uint32_t& depth) {
+  if (here_.kind != TokenKind::Punctuator || here_.text.size() != 1) return {};
+  if (here_.text[0] == opening) ++depth;
+  if (here_.text[0] != closing) return {};
+  if (depth == 0) return fail_here("D_SYNTAX", fmt::format("extra {} in input stream", closing));
+  --depth;
   return {};
 }
 

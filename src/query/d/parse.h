@@ -4,7 +4,9 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
+#include "query/d/provider.h"
 #include "query/d/source.h"
 #include "query/d/syntax.h"
 #include "query/d/types.h"
@@ -14,5 +16,9 @@ namespace clew::query::d {
 // Types that the program defines or names go into `types`. Macro arguments ($1, $$1, $target, …)
 // are replaced by the lexer; one that is given and never used is D_MACRO_UNUSED.
 Compiled<Program> parse(std::string_view text, const CompileOptions& options, TypeTable& types);
+// The provider definitions of a text: what a program that is built with `dtrace -h` and -G has.
+Compiled<std::vector<ProviderDefinition>> parse_providers(std::string_view text,
+                                                          const CompileOptions& options,
+                                                          TypeTable& types);
 
 }  // namespace clew::query::d

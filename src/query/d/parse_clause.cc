@@ -49,10 +49,14 @@ Compiled<void> Parser::clause() {
   if (lexer_.peek() == '{') {
     clause.body = CLEW_TRY(in_region(Region::Actions, body()));
     clause.has_body = true;
-  } else if (!clause.predicate && !lexer_.at_end()) {
+  } else if (clause.predicate) {
+    return compile_error("D_SYNTAX",
+                         "expected actions { } following probe description and predicate",
+                         clause.line, {clause.span.begin, lexer_.offset()});
+  } else if (!lexer_.at_end()) {
     CLEW_TRY(start());
     return syntax_error();
-  } else if (!clause.predicate && options_.form == CompileOptions::Form::File) {
+  } else if (options_.form == CompileOptions::Form::File) {
     return compile_error("D_SYNTAX",
                          "expected predicate and/or actions following probe description",
                          clause.line, {clause.span.begin, last_end_});

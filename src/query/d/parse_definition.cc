@@ -44,6 +44,7 @@ tl::unexpected<CompileError> fail_at(const Declarator& declarator, std::string t
 
 Compiled<void> Parser::declaration() {
   const Specifiers found = CLEW_TRY(specifiers());
+  if (at(";") && !found.is_tagged) return fail_here("D_DECL_USELESS", "useless declaration");
   if (at(";")) return {};
   if (at("->"))
     return fail_here("D_DECL_SCOPE", "cannot specify scope in a variable declaration name");
@@ -61,11 +62,15 @@ Compiled<void> Parser::declare(const Specifiers& specifiers, const Declarator& d
   if (specifiers.storage == StorageClass::Auto || specifiers.storage == StorageClass::Register)
     return fail_at(declarator, "D_DECL_BADCLASS", "specified storage class not appropriate in D");
   if (specifiers.storage != StorageClass::Typedef) return declare_variable(specifiers, declarator);
+  if (names_.contains(declarator.name)) {
+    return fail_at(declarator, "D_DECL_IDRED",
+                   fmt::format("global variable identifier redeclared: {}", declarator.name));
+  }
   const TypeId type = CLEW_TRY(apply(specifiers.type, declarator, 0));
   const bool is_kept = types_.define_typedef(declarator.name, type).has_value() ||
                        is_system_typedef(declarator.name, type);
   if (!is_kept) {
-    return fail_at(declarator, "D_DECL_TYPERED",
+    return fail_at(declarator, "D_DECL_IDRED",
                    fmt::format("typedef redeclared: {}", declarator.name));
   }
   own_typedefs_.insert(declarator.name);
@@ -99,7 +104,7 @@ Compiled<void> Parser::check_object(TypeId type, const Declarator& declarator) c
                    fmt::format("cannot have void object: {}", declarator.name));
   }
   if (kind == TypeKind::Function) {
-    return fail_at(declarator, "D_DECL_FUNCOBJ",
+    return fail_at(declarator, "D_DECL_COMBO",
                    fmt::format("cannot have function object: {}", declarator.name));
   }
   if (kind == TypeKind::Forward) {
@@ -123,22 +128,25 @@ Compiled<void> Parser::declare_variable(const Specifiers& specifiers,
   const bool is_global = variable.scope == VariableScope::Global;
   if (is_global && (has_function_type || specifiers.storage == StorageClass::Extern)) return {};
   variable.type = types_.complete(variable.type);
+  const Type& made = types_.at(variable.type);
+  if (made.kind == TypeKind::Array && made.count == 0) {
+    return fail_at(declarator, "D_DECL_ARRNULL",
+                   fmt::format("array declaration requires array dimension or tuple signature: {}",
+                               declarator.name));
+  }
+  if (own_typedefs_.contains(variable.name)) {
+    return fail_at(declarator, "D_DECL_IDRED",
+                   fmt::format("typedef identifier redeclared: {}", variable.name));
+  }
   CLEW_TRY(check_object(variable.type, declarator));
   if (variable.is_associative && variable.scope == VariableScope::Clause) {
     return fail_at(declarator, "D_DECL_LOCASSC",
-                   fmt::format("cannot declare local associative array: {}", variable.name));
+                   fmt::format("associative arrays may not be declared as local variables: {}",
+                               variable.name));
   }
   if (variable.is_associative) {
     for (const TypeParameter& key : declarator.layers[0].parameters)
       variable.keys.push_back(key.type);
-  }
-  const auto [known, is_new] =
-      variables_.try_emplace({variable.scope, variable.name}, variable.type);
-  if (!is_new && known->second != variable.type) {
-    return fail_at(
-        declarator, "D_DECL_IDRED",
-        fmt::format("identifier redeclared: {}\n\t current: {}\n\tprevious: {}", variable.name,
-                    types_.name_of(variable.type), types_.name_of(known->second)));
   }
   if (is_global) names_.insert(variable.name);
   program_.variables.push_back(std::move(variable));
@@ -155,6 +163,15 @@ Compiled<void> Parser::inline_definition() {
     return fail_here("D_DECL_CLASS", "only one storage class allowed in a declaration");
   Declarator declared = CLEW_TRY(declarator());
   if (declared.name.empty()) return syntax_error();
+  const bool is_array =
+      !declared.layers.empty() && declared.layers[0].kind == DeclaratorLayer::Kind::Array;
+  if (is_array) {
+    return fail_at(declared, "D_DECL_ARRNULL",
+                   fmt::format("inline declaration {}: {}",
+                               declared.layers[0].count == 0 ? "requires array tuple signature"
+                                                             : "cannot be of scalar array type",
+                               declared.name));
+  }
   InlineDefinition definition;
   definition.name = declared.name;
   definition.line = declared.line;
@@ -162,12 +179,19 @@ Compiled<void> Parser::inline_definition() {
   definition.type = CLEW_TRY(apply(found.type, declared, has_parameters ? 1 : 0));
   if (types_.stripped(definition.type).kind == TypeKind::Void) {
     return fail_at(declared, "D_DECL_VOIDOBJ",
-                   fmt::format("cannot have void object: {}", definition.name));
+                   fmt::format("cannot declare void inline: {}", definition.name));
   }
   if (has_parameters) definition.parameters = std::move(declared.layers[0].parameters);
+  std::set<std::string_view> known;
+  size_t number = 0;
   for (const TypeParameter& parameter : definition.parameters) {
-    if (parameter.name.empty())
-      return fail_at(declared, "D_DECL_PROTO_NAME", "inline parameter requires a name");
+    ++number;
+    const bool is_new = parameter.name.empty() || known.insert(parameter.name).second;
+    if (is_new) continue;
+    return fail_at(
+        declared, "D_DECL_PROTO_FORM",
+        fmt::format("parameter is already declared in array prototype: {}, parameter #{}",
+                    parameter.name, number));
   }
   CLEW_TRY(expect("="));
   // A parameter hides a type's name inside the definition, and only there.
@@ -217,26 +241,6 @@ Compiled<void> Parser::translator() {
   program_.translators.push_back(std::move(result));
   add_item(Program::Item::Translator, program_.translators.size());
   return {};
-}
-
-// `provider name { probe name(types); … };` describes probes for the builder of a program; a trace
-// needs nothing of it.
-Compiled<void> Parser::provider() {
-  CLEW_TRY(advance());
-  CLEW_TRY(identifier());
-  CLEW_TRY(expect("{"));
-  while (CLEW_TRY(accept("probe"))) {
-    CLEW_TRY(member_name());
-    CLEW_TRY(expect("("));
-    CLEW_TRY(parameter_layer(")"));
-    if (CLEW_TRY(accept(":"))) {
-      CLEW_TRY(expect("("));
-      CLEW_TRY(parameter_layer(")"));
-    }
-    CLEW_TRY(expect(";"));
-  }
-  CLEW_TRY(expect("}"));
-  return expect_last(";");
 }
 
 }  // namespace clew::query::d

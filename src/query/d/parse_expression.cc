@@ -149,12 +149,22 @@ Compiled<Node> Parser::conditional() {
   return node;
 }
 
+// A slash that no operand follows ends a predicate, whose brackets have to be closed.
+Compiled<void> Parser::check_open_predicate() const {
+  const char next = lexer_.peek_after(0);
+  const bool is_last = next == '\0' || next == '{' || next == ';' || next == '/';
+  if (!is_last || (parentheses_ == 0 && brackets_ == 0)) return {};
+  const char missing = parentheses_ != 0 ? ')' : ']';
+  return fail_here("D_SYNTAX", fmt::format("closing {} expected in predicate before /", missing));
+}
+
 Compiled<Node> Parser::binary(uint32_t precedence_min) {
   Node left = CLEW_TRY(unary());
   for (;;) {
     const BinarySymbol* symbol = find_symbol(kBinarySymbols, here_);
     if (symbol == nullptr || symbol->precedence < precedence_min) return left;
     if (in_predicate_ && at("/") && lexer_.slash_ends_predicate()) return left;
+    if (at("/")) CLEW_TRY(check_open_predicate());
     CLEW_TRY(spend_operator());
     CLEW_TRY(advance());
     Node right = CLEW_TRY(binary(symbol->precedence + 1));

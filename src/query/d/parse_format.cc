@@ -12,8 +12,7 @@ namespace clew::query::d {
 namespace {
 
 constexpr std::string_view kFlags = "#0-+' ";
-constexpr std::array<std::string_view, 9> kLengths = {"hh", "h", "ll", "l", "L",
-                                                      "j",  "z", "t",  "q"};
+constexpr std::array<std::string_view, 5> kLengths = {"hh", "h", "ll", "l", "L"};
 constexpr std::string_view kConversions = "aAcCdeEfgGikopsSTuxXY";
 constexpr std::string_view kSized = "cdeEfgGiosuxX";  // May have a length.
 constexpr int32_t kWidthMax = 1 << 20;
@@ -34,11 +33,11 @@ class FormatParser {
       at_ = percent;
       if (rest().empty()) break;
       ++at_;
+      ++conversion_;
       if (accept('%')) {
         part.literal += '%';
         continue;
       }
-      ++conversion_;
       if (conversion_ > kPartsMax) return fail("format has too many conversions");
       CLEW_TRY(conversion(part));
       format.parts.push_back(std::move(part));
@@ -126,6 +125,20 @@ class FormatParser {
       return fail(fmt::format("format conversion #{} name expected before end of format string",
                               conversion_));
     }
+    if (accept('$')) {
+      return fail(fmt::format("format conversion #{} uses unsupported positional format (%n$)",
+                              conversion_));
+    }
+    if (accept('%')) {
+      return fail(
+          fmt::format("format conversion #{} cannot be combined with other format flags: "
+                      "%%",
+                      conversion_));
+    }
+    if (accept('.')) {
+      return fail(
+          fmt::format("format conversion #{} has more than one '.' specified", conversion_));
+    }
     const bool is_wide = rest().starts_with("wc") || rest().starts_with("ws");
     part.conversion = std::string(rest().substr(0, is_wide ? 2 : 1));
     at_ += part.conversion.size();
@@ -133,8 +146,8 @@ class FormatParser {
     const bool may_have_length =
         part.length.empty() || (!is_wide && kSized.find(part.conversion) != std::string_view::npos);
     if (is_known && may_have_length) return {};
-    return fail(fmt::format("format conversion #{} is not a valid conversion: %{}{}", conversion_,
-                            part.length, part.conversion));
+    return fail(fmt::format("format conversion #{} is undefined: %{}{}", conversion_, part.length,
+                            part.conversion));
   }
 
   const std::string_view text_;

@@ -125,9 +125,11 @@ Compiled<std::string> Parser::member_name() {
 }
 
 Compiled<Node> Parser::postfix(Node node) {
+  if (at("(")) return fail_here("D_FUNC_IDENT", "function designator is not of function type");
   while (at("[") || at(".") || at("->") || at("++") || at("--")) {
     CLEW_TRY(spend_operator());
     node = CLEW_TRY(postfix_step(std::move(node)));
+    if (at("(")) return fail_here("D_FUNC_IDENT", "function designator is not of function type");
   }
   return node;
 }

@@ -46,7 +46,7 @@ Compiled<TypeId> Parser::record_definition(Tag tag, const std::string& name) {
   const Token begin = here_;
   const TypeId known = name.empty() ? kNoType : types_.declare(tag, name);
   if (own_types_.contains(known) && types_.at(known).kind != TypeKind::Forward)
-    return fail_here("D_DECL_TYPERED", fmt::format("{} redeclared", types_.name_of(known)));
+    return fail_here("D_DECL_TYPERED", fmt::format("type redeclared: {}", types_.name_of(known)));
   const TypeId record = own_type(tag, name);
   CLEW_TRY(expect("{"));
   std::vector<TypeMember> list;
@@ -55,12 +55,12 @@ Compiled<TypeId> Parser::record_definition(Tag tag, const std::string& name) {
   CLEW_TRY(advance());
   // A definition inside itself.
   if (types_.at(record).kind != TypeKind::Forward) {
-    return compile_error("D_DECL_TYPERED", fmt::format("{} redeclared", types_.name_of(record)),
-                         begin.line, begin.span);
+    return compile_error("D_DECL_TYPERED",
+                         fmt::format("type redeclared: {}", types_.name_of(record)), begin.line,
+                         begin.span);
   }
   const Expected<void> defined = types_.define_record(record, std::move(list));
-  if (!defined)
-    return compile_error("D_DECL_MEMBER", defined.error().message, begin.line, begin.span);
+  if (!defined) return compile_error("D_UNKNOWN", defined.error().message, begin.line, begin.span);
   return record;
 }
 
@@ -68,9 +68,9 @@ Compiled<TypeId> Parser::record_definition(Tag tag, const std::string& name) {
 Compiled<void> Parser::members(std::vector<TypeMember>& members) {
   const Specifiers found = CLEW_TRY(specifiers());
   if (found.storage != StorageClass::None)
-    return fail_here("D_DECL_MEMCLASS", "storage class may not be used with a struct/union member");
+    return fail_here("D_DECL_BADCLASS", "storage class may not be used with a struct/union member");
   if (at(";") && !types_.is_record(found.type))
-    return fail_here("D_DECL_MNAME", "structs and unions may not contain an unnamed member");
+    return fail_here("D_DECL_MNAME", "member declaration requires a name");
   if (CLEW_TRY(accept(";"))) {
     members.push_back({"", found.type, 0, 0});
     return {};
@@ -92,6 +92,12 @@ Compiled<TypeMember> Parser::member(TypeId base) {
     here_.name = here_.text;
     Declarator derived = CLEW_TRY(declarator());
     if (derived.name.empty()) return syntax_error();
+    const bool is_associative =
+        !derived.layers.empty() && derived.layers[0].kind == DeclaratorLayer::Kind::Associative;
+    if (is_associative) {
+      return fail_here("D_DECL_DYNOBJ",
+                       fmt::format("cannot have dynamic member: {}", derived.name));
+    }
     member.name = derived.name;
     member.type = CLEW_TRY(apply(base, derived, 0));
   }
@@ -106,11 +112,11 @@ Compiled<TypeMember> Parser::member(TypeId base) {
 Compiled<void> Parser::check_member(const TypeMember& member) {
   const TypeKind kind = types_.stripped(member.type).kind;
   if (kind == TypeKind::Function) {
-    return fail_here("D_DECL_FUNCTYPE",
+    return fail_here("D_DECL_COMBO",
                      fmt::format("function may not be a struct/union member: {}", member.name));
   }
   if (kind == TypeKind::Void)
-    return fail_here("D_DECL_VOIDOBJ", fmt::format("cannot have void object: {}", member.name));
+    return fail_here("D_DECL_VOIDOBJ", fmt::format("cannot have void member: {}", member.name));
   if (kind == TypeKind::Forward) {
     return fail_here("D_DECL_INCOMPLETE", fmt::format("incomplete struct/union/enum {}: {}",
                                                       types_.name_of(member.type), member.name));
@@ -120,19 +126,17 @@ Compiled<void> Parser::check_member(const TypeMember& member) {
 
 Compiled<void> Parser::bit_size(TypeMember& member) {
   CLEW_TRY(advance());
+  static const std::string kAnonymous = "(anon)";
   constexpr std::string_view kNoConstant =
       "positive integral constant expression expected as bit-field size";
   const int64_t bits = CLEW_TRY(constant_expression("D_DECL_BFCONST", kNoConstant));
-  if (!types_.is_integer(member.type)) {
-    return fail_here("D_DECL_BFTYPE",
-                     fmt::format("invalid type for bit-field: {}", types_.name_of(member.type)));
-  }
+  const std::string& name = member.name.empty() ? kAnonymous : member.name;
+  if (!types_.is_integer(member.type))
+    return fail_here("D_DECL_BFTYPE", fmt::format("invalid type for bit-field: {}", name));
   if (bits < 0 || (bits == 0 && !member.name.empty()))
     return fail_here("D_DECL_BFCONST", std::string(kNoConstant));
-  if (bits > int64_t{types_.size_of(member.type)} * 8) {
-    return fail_here("D_DECL_BFSIZE", fmt::format("bit-field too big for type: {} > {}", bits,
-                                                  types_.size_of(member.type) * 8));
-  }
+  if (bits > int64_t{types_.size_of(member.type)} * 8)
+    return fail_here("D_DECL_BFSIZE", fmt::format("bit-field too big for type: {}", name));
   member.bit_size = static_cast<uint8_t>(bits);
   return {};
 }
@@ -143,7 +147,7 @@ Compiled<TypeId> Parser::enum_definition(const std::string& name) {
   const Token begin = here_;
   const TypeId known = name.empty() ? kNoType : types_.declare(Tag::Enum, name);
   if (own_types_.contains(known) && types_.at(known).kind != TypeKind::Forward)
-    return fail_here("D_DECL_TYPERED", fmt::format("{} redeclared", types_.name_of(known)));
+    return fail_here("D_DECL_TYPERED", fmt::format("type redeclared: {}", types_.name_of(known)));
   CLEW_TRY(expect("{"));
   std::vector<TypeEnumerator> list;
   const auto* const outer = std::exchange(enumerators_, &list);
@@ -159,8 +163,8 @@ Compiled<TypeId> Parser::enum_definition(const std::string& name) {
     }
     const bool counts_on = next.value == value && !list.empty() && next.value > INT32_MAX;
     if (next.value < INT32_MIN || next.value > int64_t{UINT32_MAX} || counts_on) {
-      return fail_here("D_DECL_ENOFLOW",
-                       fmt::format("enumerator '{}' value overflows INT_MAX", next.name));
+      return fail_here("D_DECL_ENOFLOW", fmt::format("enumerator '{}' value overflows INT_MAX ({})",
+                                                     next.name, INT32_MAX));
     }
     if (!own_enumerators_.insert(next.name).second)
       return fail_here("D_DECL_IDRED", fmt::format("identifier redeclared: {}", next.name));

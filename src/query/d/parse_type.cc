@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -41,6 +42,11 @@ bool is_base_word(const Token& token) {
              kTypeWords.begin() + kBaseWords;
 }
 
+struct TypeProblem {
+  std::string tag;
+  std::string_view text;
+};
+
 // "unsigned long int", counted.
 class BaseWords {
  public:
@@ -51,6 +57,29 @@ class BaseWords {
   }
   [[nodiscard]] bool empty() const {
     return signed_ + unsigned_ + short_ + long_ + int_ + named_ == 0;
+  }
+  // Of a type that takes no sign or no width, but was given one; nothing when there is none such.
+  [[nodiscard]] std::optional<TypeProblem> problem(bool has_other_type) const {
+    const bool has_sign = signed_ + unsigned_ > 0;
+    const bool has_width = short_ + long_ > 0;
+    const bool is_plain = named_ == 0 && !has_other_type;
+    if (is_plain || named_ + (has_other_type ? 1U : 0U) + int_ > 1) return std::nullopt;
+    if (name_ == "char" && has_width) {
+      return TypeProblem{"D_DECL_CHARATTR", "short and long may not be used with char type"};
+    }
+    if (name_ == "void" && (has_sign || has_width)) {
+      return TypeProblem{"D_DECL_VOIDATTR", "attributes may not be used with void type"};
+    }
+    const bool is_float = name_ == "float" || name_ == "double";
+    if (has_sign && name_ != "char") {
+      return TypeProblem{"D_DECL_SIGNINT",
+                         "signed and unsigned may only be used with integer type"};
+    }
+    if (has_width && !is_float) {
+      return TypeProblem{"D_DECL_LONGINT",
+                         "long and long long may only be used with integer or floating-point type"};
+    }
+    return std::nullopt;
   }
   // The base type's name; empty when there is none such.
   [[nodiscard]] std::string name() const {
@@ -122,10 +151,14 @@ Compiled<Specifiers> Parser::specifiers() {
   Specifiers result;
   BaseWords words;
   bool is_userland = false;
+  const auto wrong_words = [this](const std::optional<TypeProblem>& problem) {
+    if (!problem) return fail_here("D_DECL_COMBO", "invalid type combination");
+    return fail_here(problem->tag, fmt::format("invalid type declaration: {}", problem->text));
+  };
   for (;;) {
     if (is_base_word(here_)) {
-      if (result.type != kNoType) return fail_here("D_DECL_COMBO", "invalid type combination");
       words.add(here_.text);
+      if (result.type != kNoType) return wrong_words(words.problem(true));
       CLEW_TRY(advance());
     } else if (at("userland")) {
       is_userland = true;
@@ -133,14 +166,16 @@ Compiled<Specifiers> Parser::specifiers() {
     } else if (!CLEW_TRY(storage_class(result))) {
       if (!words.empty() && here_.kind == TokenKind::Identifier) break;
       if (!CLEW_TRY(type_specifier(result))) break;
-      if (!words.empty()) return fail_here("D_DECL_COMBO", "invalid type combination");
+      if (!words.empty()) return wrong_words(words.problem(true));
     }
   }
   if (!words.empty()) {
     const std::string name = words.name();
-    if (name.empty()) return fail_here("D_DECL_COMBO", "invalid type combination");
+    if (name.empty()) return wrong_words(words.problem(false));
     result.type = types_.find_base(name);
   }
+  const bool is_int = result.storage == StorageClass::Self || result.storage == StorageClass::This;
+  if (result.type == kNoType && is_int) result.type = types_.find_base("int");
   if (result.type == kNoType) return syntax_error();
   if (is_userland) result.type = types_.userland_of(result.type);
   return result;
@@ -171,6 +206,7 @@ Compiled<bool> Parser::type_specifier(Specifiers& result) {
   if (is_tag && result.type != kNoType)
     return fail_here("D_DECL_COMBO", "invalid type combination");
   if (is_tag) {
+    result.is_tagged = true;
     result.type = CLEW_TRY(tagged_type());
     return true;
   }
@@ -208,8 +244,8 @@ Compiled<void> Parser::direct_declarator(Declarator& result) {
     return {};
   }
   if (here_.kind == TokenKind::Identifier) {
-    return fail_here("D_DECL_SCOPE", fmt::format("cannot specify scope in a variable declaration "
-                                                 "name: {}",
+    return fail_here("D_DECL_SCOPE", fmt::format("D scoping operator may not be used in a "
+                                                 "declaration name ({})",
                                                  here_.text));
   }
   if (!at("(")) return {};
@@ -252,7 +288,7 @@ Compiled<DeclaratorLayer> Parser::bracket_layer() {
                      "declaration subscript");
   }
   if (count > static_cast<int64_t>(kTypeBytesMax))
-    return fail_here("D_DECL_ARRBIG", "array dimensions are too large");
+    return fail_here("D_DECL_ARRBIG", "array dimension too big");
   layer.count = static_cast<uint32_t>(count);
   CLEW_TRY(expect("]"));
   return layer;
@@ -267,7 +303,7 @@ Compiled<DeclaratorLayer> Parser::parameter_layer(std::string_view close) {
     if (CLEW_TRY(accept("..."))) {
       if (!is_function) {
         return fail_here("D_DECL_PROTO_VARARGS",
-                         "associative array may not use a variable-length key");
+                         "array prototype may not use a variable-length argument list");
       }
       layer.is_variadic = true;
       CLEW_TRY(expect(close));
@@ -276,18 +312,36 @@ Compiled<DeclaratorLayer> Parser::parameter_layer(std::string_view close) {
     const Token begin = here_;
     TypeParameter next = CLEW_TRY(parameter());
     const bool is_void = types_.strip(next.type) == types_.void_type();
-    const bool is_only = layer.parameters.empty() && next.name.empty() && at(close);
-    if (is_void && !(is_only && is_function)) {
-      return compile_error("D_DECL_PROTO_VOID", "void must be the sole parameter of a function",
-                           begin.line, begin.span);
-    }
+    if (is_void) CLEW_TRY(check_void_parameter(layer, next, {begin, close}));
     if (!is_void) layer.parameters.push_back(std::move(next));
     if (CLEW_TRY(accept(close))) return layer;
     CLEW_TRY(expect(","));
   }
 }
 
+// `void` stands for no parameters, and only a function can have none.
+Compiled<void> Parser::check_void_parameter(const DeclaratorLayer& layer, const TypeParameter& next,
+                                            const ParameterPlace& place) {
+  const auto fail = [&](std::string tag, std::string message) {
+    return compile_error(std::move(tag), std::move(message), place.begin.line, place.begin.span);
+  };
+  if (layer.kind == DeclaratorLayer::Kind::Associative) {
+    return fail(
+        "D_DECL_PROTO_TYPE",
+        fmt::format("array prototype may not use parameter of type void: {}, parameter #{}",
+                    next.name.empty() ? "(anonymous)" : next.name, layer.parameters.size() + 1));
+  }
+  if (!next.name.empty()) {
+    return fail("D_DECL_PROTO_NAME",
+                fmt::format("void parameter may not have a name: {}", next.name));
+  }
+  if (layer.parameters.empty() && at(place.close)) return {};
+  return fail("D_DECL_PROTO_VOID", "void must be sole parameter");
+}
+
 Compiled<TypeParameter> Parser::parameter() {
+  if (here_.kind == TokenKind::Identifier && !at_type())
+    return fail_here("D_DECL_IDENT", "old-style declaration or incorrect type specified");
   const Specifiers found = CLEW_TRY(specifiers());
   if (found.storage != StorageClass::None && found.storage != StorageClass::Register) {
     return fail_here("D_DECL_PARMCLASS",
@@ -315,25 +369,24 @@ Compiled<TypeId> Parser::apply(TypeId base, const Declarator& declarator, size_t
         break;
       case DeclaratorLayer::Kind::Array:
         if (of == TypeKind::Void || of == TypeKind::Function || of == TypeKind::Dynamic) {
-          return fail("D_DECL_ARRTYPE",
-                      fmt::format("cannot have an array of {}", types_.name_of(type)));
+          return fail("D_DECL_VOIDOBJ",
+                      fmt::format("cannot declare array of {}", types_.name_of(type)));
         }
         if (of == TypeKind::Forward) {
           return fail("D_DECL_INCOMPLETE",
                       fmt::format("incomplete struct/union/enum {}", types_.name_of(type)));
         }
         if (uint64_t{types_.size_of(type)} * layer.count > kTypeBytesMax)
-          return fail("D_DECL_ARRBIG", "array dimensions are too large");
+          return fail("D_DECL_ARRBIG", "array dimension too big");
         type = types_.array_of(type, layer.count);
         break;
       case DeclaratorLayer::Kind::Function:
         if (of == TypeKind::Function || of == TypeKind::Array)
-          return fail("D_DECL_FUNCRET", "functions cannot return a function or an array");
+          return fail("D_DECL_COMBO", "functions cannot return a function or an array");
         type = types_.function(type, layer.parameters, layer.is_variadic);
         break;
       case DeclaratorLayer::Kind::Associative:
-        return fail("D_DECL_ARRASSC",
-                    "associative arrays may only be declared as variables, not inside a type");
+        return fail("D_DECL_DYNOBJ", "cannot declare array of associative arrays");
     }
   }
   return type;

@@ -27,6 +27,7 @@ enum class StorageClass : uint8_t { None, Typedef, Extern, Static, Auto, Registe
 struct Specifiers {
   StorageClass storage = StorageClass::None;
   TypeId type = kNoType;
+  bool is_tagged = false;  // By struct, union or enum: that may be all of a declaration.
 };
 
 // What a declarator derives from the type before it, from the name outwards.
@@ -44,12 +45,20 @@ struct Declarator {
   uint32_t line = 0;
 };
 
+// Where a parameter begins, and what ends the list of it.
+struct ParameterPlace {
+  const Token& begin;
+  std::string_view close;
+};
+
 class Parser {
  public:
   Parser(std::string_view text, const CompileOptions& options, TypeTable& types)
       : lexer_(text, options), options_(options), types_(types) {}
 
   Compiled<Program> run();
+  // Of what run() read.
+  [[nodiscard]] std::vector<ProviderDefinition> take_providers() { return std::move(providers_); }
   [[nodiscard]] bool wants_tags() const { return lexer_.wants_tags(); }
 
  private:
@@ -105,7 +114,13 @@ class Parser {
   Compiled<void> skip_body();
   Compiled<void> inline_definition();
   Compiled<void> translator();
+  Compiled<void> count_bracket(char opening, char closing, uint32_t& depth);
+  [[nodiscard]] Compiled<void> check_open_predicate() const;
   Compiled<void> provider();
+  Compiled<ProviderDefinition::Probe> provider_probe();
+  Compiled<void> check_known_provider(const ProviderDefinition& known,
+                                      const ProviderDefinition::Probe& probe,
+                                      const Token& place) const;
 
   // --- clauses (parse_clause.cc) ---
   Compiled<void> clause();
@@ -163,6 +178,8 @@ class Parser {
   Compiled<void> declarator_suffixes(Declarator& result);
   Compiled<DeclaratorLayer> bracket_layer();
   Compiled<DeclaratorLayer> parameter_layer(std::string_view close);
+  Compiled<void> check_void_parameter(const DeclaratorLayer& layer, const TypeParameter& next,
+                                      const ParameterPlace& place);
   Compiled<TypeParameter> parameter();
   // The type of `base` with the layers from `first` on.
   Compiled<TypeId> apply(TypeId base, const Declarator& declarator, size_t first);
@@ -174,14 +191,16 @@ class Parser {
   const CompileOptions& options_;
   TypeTable& types_;
   Program program_;
+  std::vector<ProviderDefinition> providers_;
   Token here_;
-  uint32_t last_end_ = 0;  // Of the token before here_.
+  uint32_t last_end_ = 0;     // Of the token before here_.
+  uint32_t parentheses_ = 0;  // Open, before here_.
+  uint32_t brackets_ = 0;
   uint32_t nesting_ = 0;
   uint32_t operators_ = 0;
   bool in_predicate_ = false;
   uint32_t items_ = 0;
   std::set<std::string, std::less<>> names_;  // Declared here: they hide typedef names.
-  std::map<std::pair<VariableScope, std::string>, TypeId> variables_;
   // Of the enum that is being read: they may use each other.
   const std::vector<TypeEnumerator>* enumerators_ = nullptr;
   std::set<std::string, std::less<>> own_typedefs_;

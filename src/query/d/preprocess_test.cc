@@ -18,7 +18,7 @@ TEST(Preprocess, ProgramsAreExpandedAndKeepTheirLines) {
                  {.arguments = {"-DN=5"}});
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_THAT(result->text, HasSubstr("BEGIN { x = 5; }"));
-  EXPECT_EQ(printed(result->text), "[D_SYNTAX] line 5: syntax error near \")\"");
+  EXPECT_EQ(printed(result->text), "[D_SYNTAX] line 5: extra ) in input stream");
 }
 
 TEST(Preprocess, HeadersOfTheSystemCanBeIncluded) {

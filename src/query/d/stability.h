@@ -56,10 +56,12 @@ ProviderStability stability_of_provider(std::string_view provider);
 constexpr Stability kStabilityOfSymbols = {StabilityLevel::Private, StabilityLevel::Private,
                                            DependencyClass::Unknown};
 
-// #pragma D attributes WORDS NAME
+// #pragma D attributes WORDS NAME; or binding, whose version means nothing here.
 struct AttributesPragma {
   Stability stability;
   std::string name;
+  std::string pragma;  // "attributes", "binding"
+  uint32_t line = 0;   // 0: the library's.
 };
 
 }  // namespace clew::query::d

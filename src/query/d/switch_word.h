@@ -15,8 +15,14 @@ inline std::optional<bool> switch_word(std::string_view value) {
                                                    "true", "set", "enable", "enabled"};
   constexpr std::array<std::string_view, 7> kOff = {"0",     "off",     "no",      "false",
                                                     "unset", "disable", "disabled"};
-  if (std::find(kOn.begin(), kOn.end(), value) != kOn.end()) return true;
-  if (std::find(kOff.begin(), kOff.end(), value) != kOff.end()) return false;
+  const auto is_same_letter = [](char a, char b) {
+    return a == b || (b >= 'A' && b <= 'Z' && a == b - 'A' + 'a');
+  };
+  const auto is_value = [&](std::string_view word) {
+    return std::equal(word.begin(), word.end(), value.begin(), value.end(), is_same_letter);
+  };
+  if (std::any_of(kOn.begin(), kOn.end(), is_value)) return true;
+  if (std::any_of(kOff.begin(), kOff.end(), is_value)) return false;
   return std::nullopt;
 }
 

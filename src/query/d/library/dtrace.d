@@ -27,3 +27,6 @@ inline int AF_UNSPEC = 0;
 inline int AF_UNIX = 1;
 inline int AF_INET = 2;
 inline int AF_INET6 = 10;
+
+inline int ARPHRD_ETHER = 1;
+inline int ARPHRD_INFINIBAND = 32;

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// provider NAME { probe NAME(native parameters) : (translated parameters); ... }: what a program
+// that is built with `dtrace -h` and `-G` gives. A trace has it from the built file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "query/d/types.h"
+
+namespace clew::query::d {
+
+struct ProviderDefinition {
+  std::string name;
+  struct Probe {
+    std::string name;  // As it was written, with "__" where scripts say "-".
+    std::vector<TypeParameter> native;
+    std::vector<TypeParameter> translated;
+    bool is_translated = false;  // Else args[] is what is native.
+  };
+  std::vector<Probe> probes;
+};
+
+}  // namespace clew::query::d
