@@ -30,11 +30,11 @@ constexpr int kFuelFlag = 257;
 constexpr std::array kLongFlags = {option{"ext", required_argument, nullptr, kExtensionFlag},
                                    option{"fuel", required_argument, nullptr, kFuelFlag},
                                    option{nullptr, 0, nullptr, 0}};
-constexpr const char* kFlags = "+:aAb:c:CD:ef:FhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z3:6:";
+constexpr const char* kFlags = "+:aAb:c:CD:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z3:6:";
 
 void print_usage() {
   fmt::print(stderr,
-             "usage: clew dtrace [-CeFHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path]\n"
+             "usage: clew dtrace [-CeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path]\n"
              "           [-L path] [-o output] [-p pid] [-s script] [-U name] [-x opt[=val]]\n"
              "           [--ext file] [--fuel instructions]\n"
              "           [-P provider [[predicate] action]]\n"
@@ -75,6 +75,9 @@ void print_help() {
       "  -e        compile only\n"
       "  -S        show the programs' instructions\n"
       "  -V        show the version\n"
+      "to build a program with probes of its own:\n"
+      "  -h        (with others) the header of the providers of -s\n"
+      "  -G        the object to link with: -G -s probes.d -o probes.o OBJECT...\n"
       "the C preprocessor:\n"
       "  -C        run it over the programs\n"
       "  -D        define a name\n"
@@ -82,7 +85,7 @@ void print_help() {
       "  -I        look for included files there\n"
       "  -H        show which files are included\n"
       "  -L        look for D libraries there\n"
-      "  -h,--help show this\n\n"
+      "  -h,--help alone: show this\n\n"
       "man clew-dtrace has the language, the providers and what differs.\n");
 }
 
@@ -107,6 +110,7 @@ class Reader {
   void add_program(Form form, bool is_file) {
     request_.programs.push_back({form, is_file, optarg});
   }
+  void add_program(int flag);
   void set_option(std::string name, std::string value) {
     request_.options.emplace_back(std::move(name), std::move(value));
   }
@@ -182,6 +186,23 @@ bool Reader::take_fuel() {
   return false;
 }
 
+void Reader::add_program(int flag) {
+  switch (flag) {
+    case 'P':
+      return add_program(Form::Provider, false);
+    case 'm':
+      return add_program(Form::Module, false);
+    case 'f':
+      return add_program(Form::Function, false);
+    case 'n':
+      return add_program(Form::Name, false);
+    case 'i':
+      return add_program(Form::Id, false);
+    default:
+      return add_program(Form::File, true);
+  }
+}
+
 bool Reader::take(int flag) {
   const auto run = [](auto&& effect) {
     effect();
@@ -189,17 +210,13 @@ bool Reader::take(int flag) {
   };
   switch (flag) {
     case 'P':
-      return run([&] { add_program(Form::Provider, false); });
     case 'm':
-      return run([&] { add_program(Form::Module, false); });
     case 'f':
-      return run([&] { add_program(Form::Function, false); });
     case 'n':
-      return run([&] { add_program(Form::Name, false); });
     case 'i':
-      return run([&] { add_program(Form::Id, false); });
     case 's':
-      return run([&] { add_program(Form::File, true); });
+      add_program(flag);
+      return true;
     case 'D':
     case 'U':
     case 'I':
@@ -215,6 +232,10 @@ bool Reader::take(int flag) {
       return run([&] { request_.commands.emplace_back(optarg); });
     case 'o':
       return run([&] { request_.output_path = optarg; });
+    case 'G':
+      return run([&] { request_.product = DtraceRequest::Product::Object; });
+    case 'h':
+      return run([&] { request_.product = DtraceRequest::Product::Header; });
     case 'C':
       return run([&] { request_.preprocess = true; });
     case 'l':

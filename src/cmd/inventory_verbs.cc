@@ -36,8 +36,12 @@ void declare_list(CLI::App& app, ListArguments& arguments) {
   engine::ListRequest& functions = arguments.functions;
   app.add_option("pattern", functions.pattern,
                  "module!function, or a tracepoint, with * ? [..]; all by default");
-  app.add_option("-p,--pid", functions.pid, "functions of this process");
-  app.add_option("-n,--name", functions.name, "functions of the process with this name");
+  app.add_option("-p,--pid", functions.pids, "functions of these processes")
+      ->allow_extra_args(false)
+      ->delimiter(',');
+  app.add_option("-n,--name", functions.name_patterns,
+                 "functions of all processes with this name (pattern)")
+      ->allow_extra_args(false);
   app.add_option("--file", functions.file, "functions of this program or library");
   app.add_flag("--types", functions.types, "names and types of arguments, from debug information");
   app.add_flag("--sites", functions.sites,
@@ -72,7 +76,8 @@ int list_verb(int argument_count, const char* const* arguments) {
   if (parsed.kernel) return print_or_report(engine::list_kernel_events(names));
   std::vector<std::string> vocabularies = default_vocabularies();
   vocabularies.insert(vocabularies.end(), parsed.vocabularies.begin(), parsed.vocabularies.end());
-  const bool has_program = functions.pid || !functions.name.empty() || !functions.file.empty();
+  const bool has_program =
+      !functions.pids.empty() || !functions.name_patterns.empty() || !functions.file.empty();
   if (parsed.tracepoints ||
       (!has_program && engine::names_tracepoints(functions.pattern, vocabularies))) {
     return print_or_report(engine::list_tracepoints(names, vocabularies));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `clew` command: picks the verb.
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -79,11 +80,22 @@ void take_standard_descriptors() {
   }
 }
 
+// A file that would grow over its limit (ulimit -f) is an error of the call, EFBIG. The signal's
+// default would end a session with its probes in a process. Commands are started with no signal
+// blocked.
+void take_file_size_signal() {
+  sigset_t signals;
+  (void)sigemptyset(&signals);
+  (void)sigaddset(&signals, SIGXFSZ);
+  (void)pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
 }  // namespace
 }  // namespace clew::cmd
 
 int main(int argument_count, char** arguments) {
   clew::cmd::take_standard_descriptors();
+  clew::cmd::take_file_size_signal();
   try {
     return clew::cmd::dispatch(argument_count, arguments);
   } catch (const std::exception& problem) {  // std::bad_alloc, and what libraries throw.

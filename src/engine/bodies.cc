@@ -125,7 +125,7 @@ uint32_t fuel_word(const Site& site) {
 Expected<native::Code> translate_site(const plan::ProbeProgram& program, const Site& site,
                                       const plan::Lowered& lowered, inline_::PointKind point,
                                       const inline_::Geometry& geometry) {
-  return translate_point(program_at(program, program.program, site, lowered), point,
+  return translate_point(program_at(program, program.program, site, lowered), {.kind = point},
                          rules_of(lowered, geometry));
 }
 

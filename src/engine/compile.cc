@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "abi/region.h"
+#include "engine/chosen.h"
 #include "engine/clock.h"
 #include "engine/extensions.h"
 #include "engine/kernel/event_types.h"
@@ -52,6 +53,7 @@ class Compiler {
   Expected<void> compile_processes(query::Query query);
   Expected<void> compile_kernel(const query::Query& query);
   Expected<void> find_sites(const query::Query& query);
+  void leave_out(pid_t pid, const std::string& reason);
   [[nodiscard]] tl::unexpected<Error> at_source(const query::Query& query, uint16_t source,
                                                 const std::string& message) const;
   [[nodiscard]] uint16_t largest_source() const;
@@ -64,6 +66,7 @@ class Compiler {
   ClockSample clock_start_;
   query::SourcePlaces places_;
   KernelScope scope_;
+  Tracee::Shared shared_;
   std::optional<Extensions> extensions_;
   kernel::Catalogue catalogue_;  // Of the kernel's probes.
   kernel::TraceEvents events_;
@@ -71,22 +74,17 @@ class Compiler {
 };
 
 Expected<std::vector<pid_t>> Compiler::wanted_pids() {
-  std::vector<pid_t> pids = request_.pids;
-  for (const std::string& pattern : request_.name_patterns) {
-    const std::vector<target::Process> found = CLEW_TRY(target::find_processes(pattern));
-    if (found.empty()) {
-      return fail(ErrorCode::NotFound, fmt::format("no process is called '{}'", pattern));
-    }
-    for (const target::Process& process : found) {
-      pids.push_back(process.pid());
-    }
-  }
+  std::vector<pid_t> pids =
+      CLEW_TRY(find_chosen({.pids = request_.pids, .name_patterns = request_.name_patterns}));
   if (!request_.command.empty()) {
-    result_.launched = CLEW_TRY(inline_::Launched::start({.command = request_.command}));
+    const inline_::LaunchOptions options{.command = request_.command};
+    // Samples of a program are named by what is mapped when they begin.
+    const bool from_exec = !places_.process && !places_.profile;
+    result_.launched = CLEW_TRY(from_exec ? inline_::Launched::start_before_exec(options)
+                                          : inline_::Launched::start(options));
     pids.push_back(result_.launched->pid());
+    std::sort(pids.begin(), pids.end());
   }
-  std::sort(pids.begin(), pids.end());
-  pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
   if (pids.empty() && places_.process) {
     return fail(ErrorCode::NotFound,
                 "no process to trace; use -p PID, --name PATTERN or -c COMMAND");
@@ -101,11 +99,6 @@ Expected<std::vector<pid_t>> Compiler::wanted_pids() {
 // What the kernel's sources cannot do yet.
 Expected<void> Compiler::check_scope() const {
   if (!places_.kernel) return {};
-  if (request_.follow_forks) {
-    return fail(ErrorCode::InvalidQuery,
-                "--follow is for sources in processes; sources in the kernel see all processes, "
-                "and a condition such as e.procName == \"make\" chooses among them");
-  }
   if (!request_.spill_path.empty()) {
     return fail(ErrorCode::InvalidQuery,
                 "--spill of events of the kernel is not part of this version yet");
@@ -118,14 +111,30 @@ Expected<void> Compiler::find_processes() {
   places_.process = places_.process || !places_.kernel;
   CLEW_TRY(check_scope());
   notices_.progress("reading processes and symbols");
-  for (const pid_t pid : CLEW_TRY(wanted_pids())) {
+  const std::vector<pid_t> pids = CLEW_TRY(wanted_pids());
+  std::optional<Error> first;
+  for (const pid_t pid : pids) {
+    const bool is_command = result_.launched && result_.launched->pid() == pid;
+    if (places_.process) {
+      Expected<std::unique_ptr<Tracee>> tracee = Tracee::of_process(pid, shared_);
+      if (!tracee && (is_command || pids.size() == 1)) return tl::unexpected(tracee.error());
+      if (!tracee) {
+        first = first.value_or(tracee.error());
+        leave_out(pid, tracee.error().message);
+        continue;
+      }
+      if (is_command) (*tracee)->set_command();
+      result_.tracees.push_back(std::move(*tracee));
+    }
     if (places_.kernel) scope_.pids.push_back(pid);
-    if (!places_.process) continue;
-    result_.tracees.push_back(CLEW_TRY(Tracee::of_process(pid)));
-    result_.tracees.back()->set_index(static_cast<uint32_t>(result_.tracees.size() - 1));
-    if (result_.launched && result_.launched->pid() == pid) result_.tracees.back()->set_command();
   }
+  if (first && result_.tracees.empty()) return tl::unexpected(*first);
   return {};
+}
+
+void Compiler::leave_out(pid_t pid, const std::string& reason) {
+  notices_.warning(fmt::format("process {} is left out: {}", pid, reason));
+  result_.left_out.push_back({.process = pid, .reason = reason});
 }
 
 Expected<query::Query> Compiler::parse() {
@@ -151,11 +160,24 @@ Expected<query::Query> Compiler::parse() {
 
 Expected<void> Compiler::find_sites(const query::Query& query) {
   size_t count = 0;
-  for (const auto& tracee : result_.tracees) {
-    const Expected<void> found = tracee->find_sites(query, request_.allow_missing);
-    if (!found) return at_source(query, tracee->sites().source_at_fault, found.error().message);
-    count += tracee->sites().sites.size();
+  std::vector<std::unique_ptr<Tracee>> found;
+  tl::unexpected<Error> first{Error{}};
+  for (auto& tracee : result_.tracees) {
+    const Expected<void> sites = tracee->find_sites(query, request_.allow_missing);
+    if (sites) {
+      count += tracee->sites().sites.size();
+      tracee->set_index(static_cast<uint32_t>(found.size()));
+      found.push_back(std::move(tracee));
+      continue;
+    }
+    const tl::unexpected<Error> error =
+        at_source(query, tracee->sites().source_at_fault, sites.error().message);
+    if (result_.tracees.size() == 1 || tracee->is_command()) return error;
+    if (first.value().message.empty()) first = error;
+    leave_out(tracee->pid(), sites.error().message);
   }
+  result_.tracees = std::move(found);
+  if (result_.tracees.empty()) return first;
   if (count > kSitesMax && !request_.is_sure) {
     return at_source(query, largest_source(), too_many(count));
   }
@@ -219,8 +241,15 @@ Expected<void> Compiler::compile_kernel(const query::Query& query) {
   KernelInput input{.index = index,
                     .clock = std::nullopt,
                     .extensions = extensions_->all(),
-                    .fuel = request_.extension_fuel};
+                    .fuel = request_.extension_fuel,
+                    .family = std::nullopt};
   if (index != 0) input.clock = result_.lowered.clock;
+  if (!scope_.pids.empty()) {
+    scope_.follows = request_.follow_forks;
+    EventTypes types(catalogue_, events_, nullptr, true);
+    input.family = CLEW_TRY(
+        find_family({.catalogue = catalogue_, .events = events_, .types = types}, scope_.follows));
+  }
   result_.kernel = CLEW_TRY(KernelTracee::make(query, std::move(*sites), scope_, input));
   if (index != 0) return {};
   result_.plan = result_.kernel->plan();
@@ -257,7 +286,8 @@ Expected<void> Compiler::compile_processes(query::Query query) {
        .group_count = static_cast<uint32_t>(result_.grouping.keys.size()) + spare_groups(),
        .branch_guards = request_.branch_guards,
        .extension_fuel = request_.extension_fuel,
-       .extensions = extensions_->all()}));
+       .extensions = extensions_->all(),
+       .begins_later = result_.tracees.size() > 1 || places_.kernel}));
   return check_function_ids();
 }
 

@@ -32,6 +32,7 @@ struct Compiled {
   plan::Plan plan;  // Without tracees this and what follows is the kernel's.
   plan::Grouping grouping;
   plan::Lowered lowered;
+  std::vector<collect::LeftOut> left_out;  // Processes that cannot be traced, where others can.
 };
 
 Expected<Compiled> compile(const Request& request, Notices& notices);

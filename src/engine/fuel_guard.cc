@@ -31,6 +31,9 @@ std::vector<collect::DisarmedProbe> FuelGuard::look(inline_::Attachment& attachm
     found.push_back(describe(probe, attachment.pid(), counts[word]));
   }
   if (leaving.empty()) return found;
+  // Threads leave such a probe alone by themselves: there is time to wait for another session.
+  const auto hold = attachment.try_hold();
+  if (hold && !*hold) return {};
   const auto done = attachment.disarm(bodies);
   for (Probe* probe : leaving)
     (done ? probe->is_disarmed : probe->is_left) = true;

@@ -26,7 +26,8 @@ class FuelGuard {
   void add(uint32_t word, const std::string& name, uint64_t body);
   [[nodiscard]] bool empty() const { return probes_.empty(); }
   // `counts`: by word, of all threads. Takes out what has had enough, and returns it, once.
-  // What could not be taken out is not tried again; `problems` says why.
+  // While another session changes the process, nothing: look again. What could not be taken out is
+  // not tried again; `problems` says why.
   std::vector<collect::DisarmedProbe> look(inline_::Attachment& attachment,
                                            std::span<const uint64_t> counts,
                                            std::vector<std::string>& problems);

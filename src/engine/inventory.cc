@@ -2,11 +2,14 @@
 #include "engine/inventory.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/nearest.h"
+#include "engine/chosen.h"
+#include "engine/left_text.h"
 #include "engine/sites.h"
 #include "engine/takeable.h"
 #include "inline/attachment.h"
@@ -19,29 +22,24 @@
 namespace clew::engine {
 namespace {
 
-Expected<pid_t> one_process(const std::string& pattern) {
-  const std::vector<target::Process> found = CLEW_TRY(target::find_processes(pattern));
-  if (found.empty()) {
-    return fail(ErrorCode::NotFound, fmt::format("no process is called '{}'", pattern));
-  }
-  if (found.size() > 1) {
-    return fail(ErrorCode::NotFound,
-                fmt::format("{} processes are called '{}'; choose one with -p: {} …", found.size(),
-                            pattern, found[0].pid()));
-  }
-  return found[0].pid();
-}
-
-Expected<target::Catalog> catalog_of(const ListRequest& request) {
+Expected<std::vector<target::Catalog>> catalogs_of(const ListRequest& request) {
   const target::CatalogOptions options = target::default_catalog_options();
-  if (!request.file.empty()) return target::Catalog::of_file(request.file, options);
-  if (!request.pid && request.name.empty()) {
+  std::vector<target::Catalog> catalogs;
+  if (!request.file.empty()) {
+    catalogs.push_back(CLEW_TRY(target::Catalog::of_file(request.file, options)));
+    return catalogs;
+  }
+  const std::vector<pid_t> pids =
+      CLEW_TRY(find_chosen({.pids = request.pids, .name_patterns = request.name_patterns}));
+  if (pids.empty()) {
     return fail(ErrorCode::NotFound,
                 "nothing to list; name a process with -p PID or --name, or a file with --file");
   }
-  const pid_t pid = request.pid ? *request.pid : CLEW_TRY(one_process(request.name));
-  CLEW_TRY(target::check_is_64_bit(pid));
-  return target::Catalog::of_process(pid, options);
+  for (const pid_t pid : pids) {
+    CLEW_TRY(target::check_is_64_bit(pid));
+    catalogs.push_back(CLEW_TRY(target::Catalog::of_process(pid, options)));
+  }
+  return catalogs;
 }
 
 // Signatures are shown without being asked for up to so many functions.
@@ -109,6 +107,7 @@ struct LineOptions {
 
 std::string text_of(const Takeable& takeable) {
   std::string text = fmt::format("  entry: {}, exits: {}", takeable.entry, takeable.exits);
+  if (!takeable.owner.empty()) text += fmt::format(" ({})", takeable.owner);
   if (!takeable.is_taken()) return text;
   return text + fmt::format(", later uprobe: {}", inline_::name(takeable.later_uprobe));
 }
@@ -137,6 +136,7 @@ std::string list_line(target::Catalog& catalog, const target::FunctionMatch& mat
   if (takeable != nullptr) {
     line["entry"] = takeable->entry;
     line["exits"] = takeable->exits;
+    if (!takeable->owner.empty()) line["owner"] = takeable->owner;
     if (takeable->is_taken()) line["later_uprobe"] = inline_::name(takeable->later_uprobe);
   }
   return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -212,12 +212,16 @@ std::string field_text(const query::FieldForm& field, bool json) {
 
 }  // namespace
 
-Expected<std::string> list_functions(const ListRequest& request) {
-  target::Catalog catalog = CLEW_TRY(catalog_of(request));
-  const std::vector<target::FunctionMatch> all = CLEW_TRY(catalog.find(request.pattern));
-  if (all.empty()) return tl::unexpected(catalog.explain_no_match(request.pattern));
+namespace {
+
+// The functions of one process or file, one line each.
+Expected<std::vector<std::string>> lines_of(target::Catalog& catalog,
+                                            const std::vector<target::FunctionMatch>& all,
+                                            const ListRequest& request) {
   CodeCache codes;
-  std::string text;
+  std::vector<std::string> lines;
+  std::vector<ForeignPatch> patches;
+  if (request.sites && catalog.pid() != 0) patches = foreign_patches(catalog.pid());
   for (auto from = all.begin(); from != all.end();) {
     const size_t module = from->module;
     const auto to = std::find_if(from, all.end(), [module](const target::FunctionMatch& match) {
@@ -226,15 +230,34 @@ Expected<std::string> list_functions(const ListRequest& request) {
     std::vector<target::FunctionMatch> matches(from, to);
     sort_for_list(*CLEW_TRY(catalog.image(module)), matches);
     std::vector<Takeable> takeable;
-    if (request.sites) takeable = CLEW_TRY(find_takeable(catalog, codes, matches, module));
+    if (request.sites) takeable = CLEW_TRY(find_takeable(catalog, codes, matches, module, patches));
     for (size_t i = 0; i < matches.size(); ++i) {
-      text += list_line(catalog, matches[i],
-                        {.takeable = request.sites ? &takeable[i] : nullptr,
-                         .types = request.types || all.size() <= kTypesShownMax,
-                         .json = request.json});
+      lines.push_back(list_line(catalog, matches[i],
+                                {.takeable = request.sites ? &takeable[i] : nullptr,
+                                 .types = request.types || all.size() <= kTypesShownMax,
+                                 .json = request.json}));
     }
     from = to;
   }
+  return lines;
+}
+
+}  // namespace
+
+Expected<std::string> list_functions(const ListRequest& request) {
+  std::vector<target::Catalog> catalogs = CLEW_TRY(catalogs_of(request));
+  const bool is_one = catalogs.size() == 1;
+  std::string text;
+  std::set<std::string> listed;
+  bool any = false;
+  for (target::Catalog& catalog : catalogs) {
+    const std::vector<target::FunctionMatch> all = CLEW_TRY(catalog.find(request.pattern));
+    any = any || !all.empty();
+    for (const std::string& line : CLEW_TRY(lines_of(catalog, all, request))) {
+      if (is_one || listed.insert(line).second) text += line;
+    }
+  }
+  if (!any) return tl::unexpected(catalogs.front().explain_no_match(request.pattern));
   if (text.empty()) {
     return fail(ErrorCode::NotFound,
                 fmt::format("'{}' matches only pieces of functions, which cannot be traced",
@@ -296,13 +319,6 @@ std::string program_name(pid_t pid) {
   return path.empty() ? process->comm : path.substr(path.rfind('/') + 1);
 }
 
-std::optional<inline_::ArenaInfo> arena_of(pid_t pid) {
-  for (inline_::ArenaInfo& arena : inline_::ps()) {
-    if (arena.pid == pid) return std::move(arena);
-  }
-  return std::nullopt;
-}
-
 // "clew 12, clew 34"
 std::string live_tracers(const inline_::ArenaInfo& arena) {
   std::string text;
@@ -351,8 +367,26 @@ std::string list_traced(bool json) {
   return fmt::format("{:>8}  {:<20} {:>6}  {}\n", "PID", "PROGRAM", "SITES", "TRACED BY") + text;
 }
 
+namespace {
+
+// What is not the files' and not of ours.
+std::string others_in(pid_t pid, std::span<const inline_::TextChange> strangers) {
+  const auto line = [&](const char* what, const std::vector<inline_::TextChange>& places) {
+    return places.empty() ? "" : fmt::format("{}: {}\n", what, places_of(pid, places));
+  };
+  std::vector<inline_::TextChange> traps(strangers.begin(), strangers.end());
+  const auto code = std::stable_partition(traps.begin(), traps.end(), [](const auto& change) {
+    return change.kind == inline_::ChangeKind::Trap;
+  });
+  const std::vector<inline_::TextChange> others(code, traps.end());
+  traps.erase(code, traps.end());
+  return line("uprobes or breakpoints of others", traps) + line("code that others changed", others);
+}
+
+}  // namespace
+
 Expected<std::string> remove_probes(pid_t pid, bool force) {
-  const std::optional<inline_::ArenaInfo> before = arena_of(pid);
+  const std::optional<inline_::ArenaInfo> before = inline_::look_at(pid);
   const std::string alive = before && !force && !before->residue ? live_tracers(*before) : "";
   if (!alive.empty() && !has_dead_session(*before)) {
     return fail(
@@ -360,6 +394,7 @@ Expected<std::string> remove_probes(pid_t pid, bool force) {
         fmt::format("process {}: a session of {} is alive; stop it, or use --force", pid, alive));
   }
   const inline_::DetachReport report = CLEW_TRY(inline_::clean_up(pid, force));
+  CLEW_TRY(check_left_text(pid, report));
   if (report.residue) {
     return fail(ErrorCode::Refused,
                 fmt::format("process {} keeps a residue: {}", pid, report.residue_reason));
@@ -374,7 +409,7 @@ Expected<std::string> remove_probes(pid_t pid, bool force) {
     text += fmt::format("{} sites were changed by somebody else and left alone\n",
                         report.foreign_patches);
   }
-  return text;
+  return text + others_in(pid, report.strangers);
 }
 
 }  // namespace clew::engine

@@ -16,10 +16,11 @@ namespace clew::engine {
 
 struct ListRequest {
   std::string pattern = "*";  // module!function
-  std::optional<pid_t> pid;
-  std::string name;    // A process by its name, …
-  std::string file;    // … or an ELF file.
-  bool sites = false;  // Also whether entry and exits can be taken, and why not.
+  // Of processes (what several of them have is listed once), …
+  std::vector<pid_t> pids = {};
+  std::vector<std::string> name_patterns = {};
+  std::string file = "";  // … or of an ELF file.
+  bool sites = false;     // Also whether entry and exits can be taken, and why not.
   bool types = false;  // Signatures from debug information; when few match they are shown anyway.
   bool json = false;
 };

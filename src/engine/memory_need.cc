@@ -58,7 +58,10 @@ Expected<void> check_memory(std::span<const pid_t> pids, const abi::RegionLayout
     demand.bytes += kProcessBytes + count * thread_bytes;
   }
   for (const auto& [group, demand] : demands) {
-    if (demand.bytes > demand.room.left_bytes) {
+    // Where not even the machine's room can be read, it is something else that there is too little
+    // of.
+    const bool is_known = !group.empty() || demand.room.limit_bytes != 0;
+    if (is_known && demand.bytes > demand.room.left_bytes) {
       return tl::unexpected(refusal(demand, thread_bytes));
     }
   }

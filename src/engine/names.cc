@@ -24,11 +24,18 @@ std::string process_name_of(pid_t pid) {
   return process ? target::program_name(*process) : "";
 }
 
+// mov $15, %rax; syscall: where the C library lets the kernel return to from a handler.
+bool is_signal_return(pid_t pid, uint64_t address) {
+  constexpr std::array<uint8_t, 9> kReturn = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+  std::array<uint8_t, kReturn.size()> code{};
+  return target::read_memory(pid, address, code).has_value() && code == kReturn;
+}
+
 }  // namespace
 
 ProcessNames::ProcessNames(pid_t pid, target::Catalog& catalog,
                            const std::vector<plan::SiteNames>& names)
-    : pid_(pid), catalog_(catalog), names_(names) {
+    : pid_(pid), catalog_(catalog), made_code_(pid), names_(names) {
   constexpr size_t kHostNameMax = 256;
   std::array<char, kHostNameMax> host{};
   if (gethostname(host.data(), host.size() - 1) == 0) host_ = host.data();
@@ -37,9 +44,8 @@ ProcessNames::ProcessNames(pid_t pid, target::Catalog& catalog,
 
 void ProcessNames::add_child(uint64_t process, pid_t pid) {
   if (!children_.emplace(process, pid).second) return;
-  std::string name = process_name_of(pid);
-  // One that has ended already was a fork of the first.
-  process_names_[process] = name.empty() ? process_names_[0] : std::move(name);
+  // Its rows are of the program that it was forked from: another one that it runs has no probes.
+  process_names_[process] = process_names_[0];
 }
 
 void ProcessNames::refresh_threads() {
@@ -99,8 +105,28 @@ std::string ProcessNames::host() {
 std::string ProcessNames::symbol(uint64_t address) {
   const auto found = symbols_.find(address);
   if (found != symbols_.end()) return found->second;
-  const std::optional<target::SymbolisedAddress> symbol = catalog_.symbolise(address);
-  return symbols_[address] = symbol ? symbol->text : fmt::format("{:#x}", address);
+  return symbols_[address] = name_of(address);
+}
+
+// A return address: behind a call that does not return there may be another function already, so
+// the call's last byte is named. A handler of signals returns to code that nobody called.
+std::string ProcessNames::name_of(uint64_t address) {
+  const uint64_t back = is_signal_return(pid_, address) ? 0 : 1;
+  std::string name;
+  uint64_t offset = 0;
+  const std::optional<target::SymbolisedAddress> symbol = catalog_.symbolise(address - back);
+  if (symbol) {
+    name = symbol->text;
+    offset = symbol->offset;
+    if (offset != 0) name.resize(name.rfind('+'));
+  } else {
+    const std::optional<target::PerfMapPlace> place = made_code_.find(address - back);
+    if (!place) return fmt::format("{:#x}", address);
+    name = fmt::format("{}!{}", target::kMadeCode, place->function);
+    offset = place->offset_bytes;
+  }
+  offset += back;
+  return offset == 0 ? name : fmt::format("{}+{:#x}", name, offset);
 }
 
 }  // namespace clew::engine

@@ -13,6 +13,7 @@
 #include "plan/root.h"
 #include "plan/sites.h"
 #include "target/catalog.h"
+#include "target/perf_map.h"
 
 namespace clew::engine {
 
@@ -39,8 +40,11 @@ class ProcessNames final : public plan::Names {
   std::string symbol(uint64_t address) override;
 
  private:
+  std::string name_of(uint64_t address);
+
   pid_t pid_;
   target::Catalog& catalog_;
+  target::PerfMap made_code_;
   const std::vector<plan::SiteNames>& names_;
   std::map<uint64_t, pid_t> children_;
   std::map<uint64_t, std::string> process_names_;

@@ -42,8 +42,7 @@ Expected<std::vector<native::Code>> translate_module(const ModulePoints& module,
   std::vector<native::Code> codes;
   codes.reserve(module.programs.size());
   for (size_t p = 0; p < module.programs.size(); ++p) {
-    codes.push_back(
-        CLEW_TRY(translate_point(module.programs[p], module.plan->points[p].kind, rules)));
+    codes.push_back(CLEW_TRY(translate_point(module.programs[p], module.plan->points[p], rules)));
   }
   return codes;
 }
@@ -82,13 +81,14 @@ std::vector<inline_::BodyShape> shapes_of(const std::vector<native::Code>& codes
 
 }  // namespace
 
-Expected<native::Code> translate_point(const PointProgram& program, inline_::PointKind point,
+Expected<native::Code> translate_point(const PointProgram& program, const inline_::Point& point,
                                        const BodyRules& rules) {
   native::Environment environment = rules.environment;
-  environment.point = native_point(point);
+  environment.point = native_point(point.kind);
   environment.fuel = program.fuel;
   if (program.fuel_word) environment.missed_fuel_offset = *program.fuel_word;
   environment.saved = program.saved;
+  if (point.keeps_flags) environment.saved.add(abi::kSavedFlags);
   return native::translate(*program.program, environment, program.constants);
 }
 

@@ -64,7 +64,7 @@ Expected<ArmReport> arm_points(inline_::Attachment& attachment,
                                std::span<const ModulePoints> modules, const BodyRules& rules);
 
 // The machine code of one program at one point.
-Expected<native::Code> translate_point(const PointProgram& program, inline_::PointKind point,
+Expected<native::Code> translate_point(const PointProgram& program, const inline_::Point& point,
                                        const BodyRules& rules);
 
 }  // namespace clew::engine

@@ -89,6 +89,10 @@ Expected<void> Replay::plan() {
   if (query.every_ns || request_.every_ns) {
     return fail(ErrorCode::InvalidQuery, "every needs running processes; a file has one answer");
   }
+  if (query.including_open) {
+    return fail(ErrorCode::InvalidQuery,
+                "'including open' needs running processes; a file has no open calls");
+  }
   if (query.shape == query::Shape::Events && query.take) rows_left_ = *query.take;
   plan_ = plan::plain(std::move(query));
   CLEW_TRY(map_sources());

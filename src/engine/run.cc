@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -15,6 +16,7 @@
 #include "collect/event_merge.h"
 #include "collect/spill.h"
 #include "engine/compile.h"
+#include "engine/exec_watch.h"
 #include "engine/memory_need.h"
 #include "engine/recording.h"
 #include "engine/stop_signal.h"
@@ -68,14 +70,13 @@ class Session {
         plan_(std::move(compiled.plan)),
         lowered_(std::move(compiled.lowered)),
         grouping_(std::move(compiled.grouping)),
-        started_(compiled.started) {
-    for (const auto& tracee : tracees_)
-      traced_.push_back(tracee.get());
-    if (kernel_) traced_.push_back(kernel_.get());
+        started_(compiled.started),
+        left_out_(std::move(compiled.left_out)) {
+    list_traced();
   }
 
   Expected<void> check_room() const;
-  Expected<void> arm();
+  Expected<void> arm(int stop_descriptor);
   Expected<void> answer(int stop_descriptor);
   // Keeps the first fault for close().
   void note(Expected<void> done);
@@ -83,9 +84,17 @@ class Session {
   Expected<Outcome> close(int stop_descriptor);
 
  private:
+  void list_traced();
+  Expected<void> attach_all(int stop_descriptor);
+  Expected<void> begin();
+  void end();
+  [[nodiscard]] collect::EventBatch in_window(collect::EventBatch events) const;
   [[nodiscard]] std::string armed_text(const collect::Losses& now) const;
   [[nodiscard]] bool has_events() const;
   void start_windows();
+  void find_open_calls();
+  void push_open_rows();
+  void watch_execs();
   [[nodiscard]] Time::time_point next_wake() const;
   [[nodiscard]] bool wait(int stop_descriptor);
   void fire_ticks();
@@ -97,6 +106,7 @@ class Session {
   Expected<void> end_interval(bool partial);
   [[nodiscard]] bool interval_is_over() const;
   void drain_tables();
+  Expected<void> follow_modules();
   Expected<void> open_spill();
   Expected<void> push_events(bool all);
   Expected<void> push_spilled(bool all);
@@ -118,15 +128,23 @@ class Session {
   plan::Grouping grouping_;
   Time::time_point started_;
   double attach_ms_ = 0;
-  Time::time_point armed_;
+  std::vector<collect::LeftOut> left_out_;
+  Time::time_point armed_;  // And begun.
+  // Of the events that count: where several are traced, in all of them.
+  uint64_t begin_ticks_ = 0;
+  uint64_t end_ticks_ = UINT64_MAX;
+  double window_ms_ = 0;
   std::optional<Time::time_point> end_;
   std::optional<Time::time_point> interval_end_;
   Time::time_point house_ = Time::now();
   std::chrono::milliseconds table_period_ = kTablePeriodMax;
   uint64_t intervals_ = 0;
+  int64_t interval_begin_ns_ = 0;  // Of the time of day.
   uint64_t events_left_ = UINT64_MAX;
   Expected<void> fault_;
   std::vector<std::string> lost_;
+  std::vector<aggregate::Row> open_rows_;
+  std::optional<ExecWatch> execs_;  // With Request::follow_forks, of processes.
   std::vector<HostTick> ticks_;
   collect::EventMerge events_;  // Of all processes.
   // With Request::spill_path.
@@ -147,16 +165,14 @@ Expected<void> Session::check_room() const {
   return fail(room.error().code, room.error().message + "; -y traces it all the same");
 }
 
-Expected<void> Session::arm() {
+Expected<void> Session::arm(int stop_descriptor) {
   notices_.progress("attaching");
   CLEW_TRY(check_room());
-  for (const auto& tracee : tracees_) {
-    CLEW_TRY(tracee->attach(plan_, lowered_, grouping_, request_.follow_forks));
-  }
+  CLEW_TRY(attach_all(stop_descriptor));
   if (kernel_) CLEW_TRY(kernel_->attach());
   CLEW_TRY(open_spill());
-  armed_ = Time::now();
-  attach_ms_ = std::chrono::duration<double, std::milli>(armed_ - started_).count();
+  watch_execs();
+  attach_ms_ = std::chrono::duration<double, std::milli>(Time::now() - started_).count();
   const collect::Losses now = losses();
   if (now.sites == 0 && ticks_.empty() && !now.refused.empty()) {
     const collect::RefusedSite& first = now.refused[0];
@@ -167,11 +183,102 @@ Expected<void> Session::arm() {
                     first.reason, more == 0 ? "" : fmt::format(", like {} more", more),
                     first.kind == "exit" ? "; its entry may be possible: clew list --sites" : ""));
   }
-  if (kernel_) CLEW_TRY(kernel_->start());
+  CLEW_TRY(begin());
   if (launched_) CLEW_TRY(launched_->resume());
   notices_.progress("");
   notices_.armed(armed_text(now));
   return {};
+}
+
+void Session::list_traced() {
+  traced_.clear();
+  for (const auto& tracee : tracees_) {
+    tracee->set_index(static_cast<uint32_t>(traced_.size()));
+    traced_.push_back(tracee.get());
+  }
+  if (!kernel_) return;
+  kernel_->set_index(static_cast<uint32_t>(traced_.size()));
+  traced_.push_back(kernel_.get());
+}
+
+// One of several that cannot be traced is left out.
+Expected<void> Session::attach_all(int stop_descriptor) {
+  std::optional<Error> first;
+  std::vector<std::unique_ptr<Tracee>> attached;
+  for (auto& tracee : tracees_) {
+    tracee->set_wait({.stop_descriptor = stop_descriptor,
+                      .tell = [this](const std::string& text) { notices_.warning(text); }});
+    auto done = tracee->attach(plan_, lowered_, grouping_, request_.follow_forks);
+    if (done) {
+      attached.push_back(std::move(tracee));
+      continue;
+    }
+    if (tracees_.size() == 1 || tracee->is_command()) return done;
+    const std::string& reason = done.error().message;
+    notices_.warning(fmt::format("process {} is left out: {}", tracee->pid(), reason));
+    left_out_.push_back({.process = tracee->pid(), .reason = reason});
+    first = first.value_or(done.error());
+    tracee.reset();
+  }
+  if (first && attached.empty()) return tl::unexpected(*first);
+  tracees_ = std::move(attached);
+  list_traced();
+  return {};
+}
+
+// What is armed one after the other begins at one moment, and ends so.
+Expected<void> Session::begin() {
+  const bool several = traced_.size() > 1;
+  if (several) {
+    for (const auto& tracee : tracees_)
+      tracee->begin_window();
+    begin_ticks_ = __rdtsc();
+  }
+  armed_ = Time::now();
+  if (kernel_) CLEW_TRY(kernel_->start());
+  if (!several || lowered_.layout.generations != 2) return {};
+  // Where the kernel has none (nohz_full), a store of a probe takes far less than what follows.
+  (void)collect::barrier_everywhere();
+  for (const auto& tracee : tracees_)
+    tracee->settle_window();
+  return {};
+}
+
+void Session::end() {
+  if (traced_.size() == 1) return;
+  end_ticks_ = __rdtsc();
+  if (kernel_) kernel_->stop();
+  for (const auto& tracee : tracees_)
+    tracee->end_window();
+  find_open_calls();
+  window_ms_ = std::chrono::duration<double, std::milli>(Time::now() - armed_).count();
+}
+
+void Session::watch_execs() {
+  if (!request_.follow_forks || tracees_.empty()) return;
+  std::vector<pid_t> pids;
+  pids.reserve(tracees_.size());
+  for (const auto& tracee : tracees_)
+    pids.push_back(tracee->pid());
+  execs_ = ExecWatch::of(pids);
+}
+
+// Where one process is traced, when its probes are gone: then all that returned is counted. Others
+// end at their window's end.
+void Session::find_open_calls() {
+  const uint64_t now = traced_.size() == 1 ? __rdtsc() : end_ticks_;
+  for (Traced* each : traced_) {
+    std::vector<aggregate::Row> rows = each->take_open_calls(now);
+    std::move(rows.begin(), rows.end(), std::back_inserter(open_rows_));
+  }
+}
+
+void Session::push_open_rows() {
+  for (const aggregate::Row& row : std::exchange(open_rows_, {})) {
+    if (events_left_ == 0) return;
+    --events_left_;
+    sink_.row(row);
+  }
 }
 
 std::string Session::armed_text(const collect::Losses& now) const {
@@ -200,6 +307,7 @@ void Session::start_windows() {
   const query::Query& query = plan_.query;
   if (query.for_ns) end_ = armed_ + Nanoseconds(*query.for_ns);
   if (query.every_ns) interval_end_ = armed_ + Nanoseconds(*query.every_ns);
+  interval_begin_ns_ = monotonic_now_ns() + lowered_.clock.epoch_ns;
   if (query.for_events) events_left_ = *query.for_events;
   if (query.shape == query::Shape::Events && query.take) {
     events_left_ = std::min(events_left_, *query.take);
@@ -325,12 +433,29 @@ Expected<void> Session::open_spill() {
                 "--spill keeps events, and this query is counted in the probes; select the events "
                 "themselves, and group them with --from");
   }
+  if (plan_.query.including_open) {
+    return fail(ErrorCode::InvalidQuery,
+                "--spill keeps events of probes; calls that are open are none, so leave out "
+                "'including open'");
+  }
   held_ = CLEW_TRY(plan::held_by(plan_));
   spill_ = std::make_unique<collect::SpillWriter>(CLEW_TRY(collect::SpillWriter::create(
       request_.spill_path, {.event_words = lowered_.event_words, .note = note_of(recording())})));
   spilled_ = std::make_unique<collect::SpillReader>(
       CLEW_TRY(collect::SpillReader::open(request_.spill_path)));
   return {};
+}
+
+// Those of processes alone: the kernel begins and ends by itself.
+collect::EventBatch Session::in_window(collect::EventBatch events) const {
+  if (begin_ticks_ == 0) return events;
+  collect::EventBatch kept;
+  for (size_t i = 0; i < events.size(); ++i) {
+    const collect::Event event = events.at(i);
+    const bool is_kernel = event.process >> kTraceeShift >= tracees_.size();
+    if (is_kernel || (event.time >= begin_ticks_ && event.time <= end_ticks_)) kept.push(event);
+  }
+  return kept;
 }
 
 Expected<void> Session::push_spilled(bool all) {
@@ -357,7 +482,7 @@ Expected<void> Session::push_events(bool all) {
     each->read_events(round);
   }
   events_.add(round, start);
-  const collect::EventBatch ready = all ? events_.take_all() : events_.take_ready();
+  const collect::EventBatch ready = in_window(all ? events_.take_all() : events_.take_ready());
   if (spill_ != nullptr) {
     CLEW_TRY(spill_->write(ready, start));
     return push_spilled(all);
@@ -396,7 +521,11 @@ void Session::push_rows(const aggregate::Table& table) {
 
 Expected<void> Session::end_interval(bool partial) {
   if (plan_.query.shape == query::Shape::Groups) push_rows(CLEW_TRY(merged(true)));
-  sink_.end_interval({.number = ++intervals_, .partial = partial});
+  const int64_t now_ns = monotonic_now_ns() + lowered_.clock.epoch_ns;
+  sink_.end_interval({.number = ++intervals_,
+                      .partial = partial,
+                      .begin_ns = std::exchange(interval_begin_ns_, now_ns),
+                      .end_ns = now_ns});
   return {};
 }
 
@@ -420,6 +549,18 @@ bool Session::interval_is_over() const {
   return interval_end_ && Time::now() >= *interval_end_;
 }
 
+// One of several whose new modules cannot be looked at goes on with the old ones.
+Expected<void> Session::follow_modules() {
+  for (const auto& tracee : tracees_) {
+    Expected<void> followed = tracee->follow_modules(plan_, grouping_);
+    if (followed) continue;
+    if (tracees_.size() == 1) return followed;
+    tracee->note_lost(fmt::format("new modules of process {} are not traced: {}", tracee->pid(),
+                                  followed.error().message));
+  }
+  return {};
+}
+
 Expected<void> Session::answer(int stop_descriptor) {
   start_windows();
   const bool groups = plan_.query.shape == query::Shape::Groups;
@@ -428,13 +569,12 @@ Expected<void> Session::answer(int stop_descriptor) {
   fire_all(SourceKind::Begin);
   while (!finished()) {
     if (!wait(stop_descriptor)) break;
-    for (const auto& tracee : tracees_) {
-      CLEW_TRY(tracee->follow_modules(plan_, grouping_));
-    }
+    CLEW_TRY(follow_modules());
     drain_tables();
     CLEW_TRY(push_events(false));
     fire_ticks();
     disarm_spinning();
+    if (execs_) execs_->look();
     keep_house();
     // The one that ends with the session is closed there, whole.
     const bool is_last = end_ && interval_end_ && *interval_end_ >= *end_;
@@ -450,11 +590,15 @@ Expected<void> Session::answer(int stop_descriptor) {
 
 Expected<Outcome> Session::close(int stop_descriptor) {
   Outcome outcome;
+  if (execs_) execs_->look();
   const bool partial = !interval_is_over();
+  end();
   for (Traced* each : traced_) {
     note(each->detach());
   }
+  if (traced_.size() == 1) find_open_calls();
   CLEW_TRY(push_events(true));
+  push_open_rows();
   if (spill_ != nullptr) {
     Recording whole = recording();
     whole.losses = losses();
@@ -489,10 +633,22 @@ void Session::note(Expected<void> done) {
 
 collect::Losses Session::losses() {
   collect::Losses all;
-  for (Traced* each : traced_) {
-    all.merge(each->losses());
+  for (const auto& tracee : tracees_)
+    all.merge(tracee->losses());
+  if (kernel_) {
+    collect::Losses of_kernel = kernel_->losses();
+    // Each child that hits a probe in a process is among those that the kernel's programs count.
+    const auto forks = of_kernel.missed.find(collect::kMissedForks);
+    if (forks != of_kernel.missed.end()) all.missed.erase(forks->first);
+    all.merge(of_kernel);
+  }
+  if (execs_) {
+    const std::vector<std::string> told = execs_->told();
+    all.lost.insert(all.lost.end(), told.begin(), told.end());
   }
   all.attach_ms = attach_ms_;
+  all.window_ms = window_ms_;
+  all.left_out.insert(all.left_out.end(), left_out_.begin(), left_out_.end());
   all.lost.insert(all.lost.end(), lost_.begin(), lost_.end());
   return all;
 }
@@ -502,7 +658,7 @@ collect::Losses Session::losses() {
 Expected<Outcome> run(const Request& request, int stop_descriptor, output::RowSink& sink,
                       Notices& notices) {
   Session session(request, CLEW_TRY(compile(request, notices)), sink, notices);
-  CLEW_TRY(session.arm());
+  CLEW_TRY(session.arm(stop_descriptor));
   session.note(session.answer(stop_descriptor));
   return session.close(stop_descriptor);
 }

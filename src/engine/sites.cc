@@ -22,9 +22,6 @@ using query::SourceKind;
 namespace {
 
 constexpr std::string_view kRaise = "_Unwind_RaiseException";
-constexpr const char* kNoUnwinder =
-    "no call can be seen to be left by an exception: no module of the process has gcc's unwinder "
-    "(_Unwind_RaiseException)";
 
 // Collects the sites of all sources.
 class Finder {
@@ -89,6 +86,12 @@ Expected<void> Finder::add_function(uint16_t source, target::FunctionMatch match
     return {};
   }
   const target::Catalog::IfuncTargets chosen = CLEW_TRY(catalog_.ifunc_targets(match));
+  if (chosen.functions.empty()) {
+    beyond_ = {ErrorCode::NotFound,
+               fmt::format("'{}' is chosen when it is first called (IFUNC), and what may be chosen "
+                           "cannot be told; name the implementation, or attach later",
+                           function.name)};
+  }
   for (const target::FunctionMatch& target : chosen.functions) {
     const target::ModuleImage* implementation = CLEW_TRY(catalog_.image(target.module));
     push(source, target, implementation->functions()[target.function].address);
@@ -294,14 +297,15 @@ bool has_landing(const SiteSet& set, const std::vector<plan::ProbeProgram>& prog
 }
 
 // An unwinder without a landing, or one that cannot be taken, would look like a program that never
-// throws.
-Expected<void> check_landings(const SiteSet& set, const std::vector<plan::ProbeProgram>& programs) {
+// throws. Where there is none at all, nothing throws until a library brings one.
+Expected<void> check_landings(SiteSet& set, const std::vector<plan::ProbeProgram>& programs) {
+  set.has_landing = set.has_landing || has_landing(set, programs);
   const bool armed = std::any_of(set.unwinders.begin(), set.unwinders.end(),
                                  [](const UnwinderFunction& u) { return u.is_armed; });
-  if (!set.needs_landing || armed || has_landing(set, programs)) return {};
+  if (!set.needs_landing || armed || set.has_landing) return {};
   const auto refused = std::find_if(set.refused.begin(), set.refused.end(),
                                     [](const auto& r) { return r.kind == "unwinder"; });
-  if (refused == set.refused.end()) return fail(ErrorCode::Refused, kNoUnwinder);
+  if (refused == set.refused.end()) return {};
   return fail(ErrorCode::Refused,
               fmt::format("no call can be seen to be left by an exception: the unwinder's {} is "
                           "refused ({})",
@@ -327,11 +331,11 @@ Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, b
 }
 
 Expected<const inline_::ModuleCode*> CodeCache::code(target::Catalog& catalog, size_t module) {
-  auto& entry = codes_[module];
+  const target::ModuleImage* image = CLEW_TRY(catalog.image(module));
+  auto& entry = codes_[image];
   if (!entry) {
-    const target::ModuleImage* image = CLEW_TRY(catalog.image(module));
     const inline_::ModuleText text = CLEW_TRY(inline_::text_of(*image));
-    entry = std::make_unique<inline_::ModuleCode>(inline_::analyse(text));
+    entry = std::make_unique<inline_::ModuleCode>(kept_.analyse(text));
   }
   return entry.get();
 }

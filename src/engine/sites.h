@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "collect/losses.h"
 #include "engine/unwinder.h"
+#include "inline/kept_analysis.h"
 #include "inline/module_code.h"
 #include "inline/windows.h"
 #include "plan/lower.h"
@@ -52,6 +53,7 @@ struct SiteSet {
   std::map<std::tuple<uint16_t, size_t, uint64_t>, uint64_t> function_numbers;
   std::vector<UnwinderFunction> unwinders;  // Only when there are exception sources.
   bool needs_landing = false;               // Nothing is asked for that may be loaded later.
+  bool has_landing = false;                 // An unwinder's landing has a probe.
   std::vector<ModulePlan> modules;          // Of the last plan_windows().
   std::vector<collect::RefusedSite> refused;
   uint16_t source_at_fault = 0;  // Of the last error of find_sites().
@@ -65,13 +67,16 @@ inline constexpr size_t kSitesMax = 10'000;  // More ask for --yes.
 Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, bool allow_missing,
                           const std::vector<size_t>& modules, SiteSet& set);
 
-// Decoded code of a process's modules, kept for the session.
+// Decoded code of modules, kept for the session; of processes whose catalogs share their files.
 class CodeCache {
  public:
+  // Analyses are kept in this folder, too, if there is one.
+  explicit CodeCache(const std::string& folder = "") : kept_(folder) {}
   Expected<const inline_::ModuleCode*> code(target::Catalog& catalog, size_t module);
 
  private:
-  std::map<size_t, std::unique_ptr<inline_::ModuleCode>> codes_;
+  inline_::KeptAnalyses kept_;
+  std::map<const target::ModuleImage*, std::unique_ptr<inline_::ModuleCode>> codes_;
 };
 
 // Which windows other sessions have in a module already.

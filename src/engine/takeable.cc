@@ -5,9 +5,27 @@
 
 namespace clew::engine {
 
+namespace {
+
+// Every window that would overwrite that byte.
+void refuse_at(const inline_::Plan& plan, uint64_t address, const ForeignPatch& patch,
+               std::vector<Takeable>& result) {
+  for (const inline_::Point& point : plan.points) {
+    const inline_::Window& window = plan.windows[point.window];
+    if (address - window.address >= window.size_bytes) continue;
+    Takeable& takeable = result[point.request / 2];
+    (point.request % 2 == 0 ? takeable.entry : takeable.exits) =
+        inline_::name(inline_::RefusalReason::ForeignPatch);
+    takeable.owner = patch.owner;
+  }
+}
+
+}  // namespace
+
 Expected<std::vector<Takeable>> find_takeable(target::Catalog& catalog, CodeCache& codes,
                                               const std::vector<target::FunctionMatch>& matches,
-                                              size_t module) {
+                                              size_t module,
+                                              std::span<const ForeignPatch> patches) {
   const target::ModuleImage* image = CLEW_TRY(catalog.image(module));
   const inline_::ModuleCode* code = CLEW_TRY(codes.code(catalog, module));
   std::vector<inline_::Request> requests;
@@ -22,6 +40,9 @@ Expected<std::vector<Takeable>> find_takeable(target::Catalog& catalog, CodeCach
     Takeable& takeable = result[refusal.request / 2];
     (refusal.request % 2 == 0 ? takeable.entry : takeable.exits) = inline_::name(refusal.reason);
   }
+  const uint64_t bias = catalog.modules()[module].file.load_bias;
+  for (const ForeignPatch& patch : patches)
+    refuse_at(plan, patch.address - bias, patch, result);
   for (size_t i = 0; i < result.size(); ++i)
     result[i].later_uprobe = inline_::later_uprobe(*code, plan, requests[2 * i].address);
   return result;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether functions can take probes, by their files alone, and what a uprobe of somebody else does
-// that comes later.
+// Whether functions can take probes, by their files and by what others have set in the process; and
+// what a uprobe of somebody else does that comes later.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "engine/sites.h"
+#include "engine/text_changes.h"
 #include "inline/later_uprobe.h"
 #include "target/catalog.h"
 
@@ -18,15 +20,18 @@ struct Takeable {
   static constexpr const char* kYes = "yes";
   std::string entry = kYes;
   std::string exits = kYes;
+  std::string owner;  // Whose what stands there is, when that is a reason and is known.
   // At the first byte, when both are taken as far as they can be.
   inline_::LaterUprobe later_uprobe = inline_::LaterUprobe::Safe;
 
   [[nodiscard]] bool is_taken() const { return entry == kYes || exits == kYes; }
 };
 
-// Of these functions, which are all of that module; in the same order.
+// Of these functions, which are all of that module; in the same order. `patches` are those of
+// others in the catalog's process.
 Expected<std::vector<Takeable>> find_takeable(target::Catalog& catalog, CodeCache& codes,
                                               const std::vector<target::FunctionMatch>& matches,
-                                              size_t module);
+                                              size_t module,
+                                              std::span<const ForeignPatch> patches = {});
 
 }  // namespace clew::engine

@@ -40,6 +40,9 @@ class Traced {
   virtual Expected<aggregate::Table> total() = 0;
   // The rows of one of the tracer's own sources.
   virtual std::vector<aggregate::Row> fire(uint16_t source, int64_t monotonic_ns) = 0;
+  // Looks for calls that have not returned, once: the losses count them, and with `including open`
+  // they belong to the answer. Rows: of single events.
+  virtual std::vector<aggregate::Row> take_open_calls(uint64_t /*end_ticks*/) { return {}; }
   [[nodiscard]] virtual std::string host() = 0;
   // Takes the probes out; what was counted stays readable.
   virtual Expected<void> detach() = 0;

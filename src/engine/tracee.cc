@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sys/wait.h>
 
+#include "engine/left_text.h"
 #include "engine/session_memory.h"
 #include "isa/opcode.h"
 #include "target/end_status.h"
@@ -54,11 +55,12 @@ std::string end_of(int pid_descriptor, pid_t pid) {
 
 }  // namespace
 
-Expected<std::unique_ptr<Tracee>> Tracee::of_process(pid_t pid) {
+Expected<std::unique_ptr<Tracee>> Tracee::of_process(pid_t pid, const Shared& shared) {
   CLEW_TRY(target::check_is_64_bit(pid));
-  target::Catalog catalog =
-      CLEW_TRY(target::Catalog::of_process(pid, target::default_catalog_options()));
-  return std::make_unique<Tracee>(pid, std::move(catalog));
+  target::CatalogOptions options = target::default_catalog_options();
+  options.files = shared.files;
+  target::Catalog catalog = CLEW_TRY(target::Catalog::of_process(pid, options));
+  return std::make_unique<Tracee>(pid, std::move(catalog), shared.codes);
 }
 
 Expected<void> Tracee::find_sites(const query::Query& query, bool allow_missing) {
@@ -70,17 +72,19 @@ Expected<void> Tracee::find_sites(const query::Query& query, bool allow_missing)
 }
 
 Expected<void> Tracee::plan_windows(const plan::Plan& plan, const plan::Lowered& lowered) {
-  return engine::plan_windows(sites_, catalog_, codes_,
+  return engine::plan_windows(sites_, catalog_, *codes_,
                               {.query = plan.query, .programs = lowered.programs});
 }
 
 Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lowered,
                               const plan::Grouping& grouping, bool follow_forks) {
   lowered_ = &lowered;
+  includes_open_ = plan.query.including_open;
   // Planning needs nothing from the process but what other sessions have put there, so it is done
   // before the first stop.
   CLEW_TRY(plan_windows(plan, lowered));
   inline_::OpenOptions options;
+  options.lock = std::make_shared<inline_::ProcessLock>(pid_, wait_);
   options.follow_modules = follows_modules_;
   options.region = lowered.layout;
   options.fork_policy = follow_forks ? abi::ForkPolicy::Follow : abi::ForkPolicy::Mute;
@@ -94,6 +98,8 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
                             "(PR_SET_TSC); ask for counts, without time, elapsed and events",
                             pid_));
   }
+  // What is installed stays so until this session's windows are there.
+  const inline_::ProcessLock::Hold hold = CLEW_TRY(attachment_->hold());
   std::map<size_t, InstalledWindows> installed;
   for (const ModulePlan& module : sites_.modules) {
     std::vector<inline_::Window> windows =
@@ -104,7 +110,7 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
     sites_.modules.clear();
     sites_.refused.clear();
     CLEW_TRY(engine::plan_windows(
-        sites_, catalog_, codes_,
+        sites_, catalog_, *codes_,
         {.query = plan.query, .programs = lowered.programs, .installed = std::move(installed)}));
   }
   names_ = std::make_unique<ProcessNames>(pid_, catalog_, sites_.names);
@@ -113,6 +119,12 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
   drained_ = std::make_unique<aggregate::Accumulator>(lowered.state);
   CLEW_TRY(make_reader(lowered, follow_forks));
   threads_.watch(0, pid_);
+  for (const pid_t other : attachment_->barred()) {
+    lost_.push_back(
+        fmt::format("process {} runs on the memory and with a thread pointer of process "
+                    "{}: what it calls is not counted (no_slot)",
+                    other, pid_));
+  }
   report_ = CLEW_TRY(arm_sites());
   names_->refresh_threads();
   return {};
@@ -164,7 +176,11 @@ bool Tracee::loader_waits(std::chrono::milliseconds timeout) {
 }
 
 Expected<void> Tracee::follow_modules(const plan::Plan& plan, plan::Grouping& grouping) {
+  if (gone()) modules_changed_ = false;
   if (!modules_changed_) return {};
+  // The loader waits for us no longer than it would for a tracer that is dead: then it goes on.
+  const auto hold = attachment_->try_hold();
+  if (hold && !*hold) return {};
   modules_changed_ = false;
   Expected<void> done = arm_new_modules(plan, grouping);
   // What was loaded may be unloaded again: nobody knows what it called.
@@ -206,7 +222,7 @@ Expected<void> Tracee::arm_new_modules(const plan::Plan& plan, plan::Grouping& g
   }
   refuse_unnumbered(first);
   CLEW_TRY(
-      engine::plan_windows(sites_, catalog_, codes_,
+      engine::plan_windows(sites_, catalog_, *codes_,
                            {.query = plan.query, .programs = lowered_->programs, .first = first}));
   const inline_::InstallReport added = CLEW_TRY(arm_sites());
   report_.points += added.points;
@@ -223,12 +239,16 @@ bool Tracee::drain_tables() {
 void Tracee::meet_children() {
   const inline_::ArenaView arena = attachment_->arena();
   const uint32_t children = std::min<uint32_t>(arena.target->process_count, abi::kProcessesMax);
-  for (uint32_t i = 1; i < children; ++i) {  // 0 is the attached process.
+  for (; children_begun_ < children; ++children_begun_)
+    unmet_.insert(children_begun_);
+  std::erase_if(unmet_, [&](uint32_t i) {
     const auto child = static_cast<pid_t>(arena.target->processes[i].pid);
-    if (child == 0) continue;
+    if (child == 0) return false;  // It is about to write it.
+    children_[i] = child;
     names_->add_child(i, child);
     threads_.watch(i, child);
-  }
+    return true;
+  });
 }
 
 void Tracee::keep_house() {
@@ -263,8 +283,9 @@ RecordedProcess Tracee::description() const {
 uint64_t Tracee::passed() {
   if (!lowered_->passed_dense) return 0;
   aggregate::Accumulator now(lowered_->state);
-  reader_->read_cells(now);
+  read_cells(now);
   now.merge(*drained_);
+  if (before_) now.subtract(*before_);
   return passed_before_ + passed_in(now);
 }
 
@@ -288,8 +309,9 @@ Expected<aggregate::Table> Tracee::total() {
   if (lowered_->form == plan::StateForm::Events) return root_->counted();
   meet_children();
   aggregate::Accumulator all(lowered_->state);
-  reader_->read_cells(all);
+  read_cells(all);
   all.merge(*drained_);
+  if (before_) all.subtract(*before_);
   return with_counted(root_->table_of(all));
 }
 
@@ -299,7 +321,7 @@ Expected<aggregate::Table> Tracee::interval() {
     const auto part =
         std::exchange(drained_, std::make_unique<aggregate::Accumulator>(lowered_->state));
     if (detached_) {
-      reader_->read_cells(*part);  // Both halves: what a busy thread kept from an earlier turn too.
+      read_cells(*part);  // Both halves: what a busy thread kept from an earlier turn too.
     } else {
       CLEW_TRY(reader_->turn(*part));
     }
@@ -318,8 +340,18 @@ std::vector<aggregate::Row> Tracee::fire(uint16_t source, int64_t monotonic_ns) 
   return root_->fire(source, monotonic_ns);
 }
 
+// An answer of 0 must not look as if exceptions had been watched.
+void Tracee::note_unwinders() {
+  if (!sites_.needs_landing || sites_.has_landing) return;
+  lost_.push_back(
+      fmt::format("no module of process {} had gcc's unwinder (_Unwind_RaiseException): no call "
+                  "can have been seen to be left by an exception",
+                  pid_));
+}
+
 Expected<void> Tracee::detach() {
   if (detached_) return {};
+  note_unwinders();
   if (attachment_->state() == inline_::TargetState::Exited) {
     if (!is_command_) {
       lost_.push_back(fmt::format("process {} {} during the session", pid_,
@@ -330,6 +362,10 @@ Expected<void> Tracee::detach() {
         fmt::format("somebody removed the probes from process {} (clew detach --force)", pid_));
   } else if (attachment_->state() == inline_::TargetState::Execed) {
     lost_.push_back(fmt::format("process {} runs another program now", pid_));
+  }
+  if (modules_changed_ && !gone()) {
+    lost_.push_back(
+        fmt::format("new modules of process {} are not traced: other sessions changed it", pid_));
   }
   const Expected<inline_::DetachReport> left = attachment_->detach();
   if (!left) {
@@ -342,13 +378,32 @@ Expected<void> Tracee::detach() {
         fmt::format("process {} keeps a residue: {}; see clew ps", pid_, report.residue_reason));
   }
   detached_ = true;
-  return {};
+  if (report.repaired != 0) {
+    lost_.push_back(fmt::format("{} jumps of earlier sessions were taken out of process {}",
+                                report.repaired, pid_));
+  }
+  return check_left_text(pid_, report);
 }
 
 collect::Losses Tracee::losses() {
   collect::Losses losses;
-  reader_->add_losses(losses);
+  if (lost_at_end_) {
+    losses = *lost_at_end_;
+  } else {
+    reader_->add_losses(losses);
+  }
+  collect::subtract(losses.missed, lost_before_.missed);
+  collect::subtract(losses.dropped, lost_before_.dropped);
+  for (const auto& [cause, count] : open_missed_)
+    collect::count_cause(losses.missed, cause, count);
+  losses.open = open_;
   losses.lost = lost_;
+  if (!attachment_->serves_later_threads() && losses.missed.contains(collect::kMissedNoSlot)) {
+    losses.lost.push_back(
+        fmt::format("process {} forbids itself arch_prctl, and this machine allows no other way to "
+                    "a slot: threads that it made during the session are not counted",
+                    pid_));
+  }
   if (!fuel_guard_.empty()) losses.disarmed = fuel_guard_.disarmed(pid_, reader_->read_fuel());
   losses.refused = sites_.refused;
   losses.sites = report_.points;

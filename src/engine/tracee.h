@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "engine/bodies.h"
 #include "engine/fuel_guard.h"
 #include "engine/names.h"
+#include "engine/open_calls.h"
 #include "engine/sites.h"
 #include "engine/traced.h"
 #include "inline/attachment.h"
@@ -39,14 +41,26 @@ static_assert(abi::kProcessesMax < 1U << kTraceeShift);
 
 class Tracee final : public Traced {
  public:
-  static Expected<std::unique_ptr<Tracee>> of_process(pid_t pid);
-  Tracee(pid_t pid, target::Catalog catalog) : pid_(pid), catalog_(std::move(catalog)) {}
+  // What the processes of a session share: each file is read and decoded once.
+  struct Shared {
+    std::shared_ptr<target::SharedFiles> files = target::make_shared_files();
+    std::shared_ptr<CodeCache> codes =
+        std::make_shared<CodeCache>(target::default_catalog_options().read.cache_directory);
+  };
+  static Expected<std::unique_ptr<Tracee>> of_process(pid_t pid, const Shared& shared);
+  Tracee(pid_t pid, target::Catalog catalog, std::shared_ptr<CodeCache> codes)
+      : pid_(pid), catalog_(std::move(catalog)), codes_(std::move(codes)) {}
   // Its place among the tracees of the session, below kTraceesMax.
   void set_index(uint32_t index) { index_ = index; }
 
   [[nodiscard]] pid_t pid() const { return pid_; }
+  // How attach() waits for other sessions that change the process.
+  void set_wait(inline_::LockWait wait) { wait_ = std::move(wait); }
   // It was started for the session; that it ends is no loss.
   void set_command() { is_command_ = true; }
+  [[nodiscard]] bool is_command() const { return is_command_; }
+  // What is gone after all, one sentence.
+  void note_lost(std::string what) { lost_.push_back(std::move(what)); }
   target::Catalog& catalog() { return catalog_; }
   SiteSet& sites() { return sites_; }
 
@@ -56,6 +70,15 @@ class Tracee final : public Traced {
   // All from here on borrow plan, lowered and grouping.
   Expected<void> attach(const plan::Plan& plan, const plan::Lowered& lowered,
                         const plan::Grouping& grouping, bool follow_forks);
+
+  // --- one window of time for all processes of a session (tracee_window.cc) ---
+  // Processes are armed one after the other. What was counted before the session begins is taken
+  // away, and what is counted after its end is not looked at. For all tracees: begin_window(),
+  // then, when there are generations, collect::barrier_everywhere() and settle_window(); at the end
+  // end_window(), then detach().
+  void begin_window();
+  void settle_window();
+  void end_window();
 
   [[nodiscard]] int pid_descriptor() const { return attachment_->pid_descriptor(); }
   [[nodiscard]] bool gone() const override;
@@ -74,6 +97,7 @@ class Tracee final : public Traced {
   void read_events(collect::EventBatch& round) override;
   std::vector<aggregate::Row> take_event(const collect::Event& event) override;
   uint64_t passed() override;
+  std::vector<aggregate::Row> take_open_calls(uint64_t end_ticks) override;
   Expected<aggregate::Table> interval() override;
   Expected<aggregate::Table> total() override;
   std::vector<aggregate::Row> fire(uint16_t source, int64_t monotonic_ns) override;
@@ -88,17 +112,22 @@ class Tracee final : public Traced {
  private:
   Expected<inline_::InstallReport> arm_sites();
   void meet_children();
+  void note_unwinders();
+  [[nodiscard]] ProcessIds live_processes() const;
+  [[nodiscard]] const Site* site_numbered(uint64_t function_number) const;
   void refuse_unnumbered(size_t first);
   Expected<void> arm_new_modules(const plan::Plan& plan, plan::Grouping& grouping);
   Expected<void> make_reader(const plan::Lowered& lowered, bool follow_forks);
   [[nodiscard]] uint64_t passed_in(const aggregate::Accumulator& cells) const;
   Expected<aggregate::Table> with_counted(aggregate::Table table);
+  void read_cells(aggregate::Accumulator& into);
+  [[nodiscard]] bool counts_in_cells() const { return lowered_->form != plan::StateForm::Events; }
 
   pid_t pid_;
   uint32_t index_ = 0;
   target::Catalog catalog_;
   SiteSet sites_;
-  CodeCache codes_;
+  std::shared_ptr<CodeCache> codes_;  // Of all tracees of the session.
   bool follows_modules_ = false;
   bool modules_changed_ = false;
   bool went_on_loading_ = false;  // Once is said for all.
@@ -108,18 +137,28 @@ class Tracee final : public Traced {
   std::unique_ptr<collect::Reader> reader_;
   FuelGuard fuel_guard_;
   collect::ProcThreads threads_;
+  uint32_t children_begun_ = 1;  // abi::TargetPage::processes; the first one's is free.
+  std::set<uint32_t> unmet_;     // Of them: their pids are not there yet.
+  ProcessIds children_;          // Followed.
   std::unique_ptr<ProcessNames> names_;
   std::unique_ptr<plan::Root> root_;
   // What was taken over already: halves of tables that were full, and freed slots. In a session
   // with generations of this interval, else of the whole session.
   std::unique_ptr<aggregate::Accumulator> drained_;
-  uint64_t passed_before_ = 0;                // With generations: in earlier intervals.
+  uint64_t passed_before_ = 0;                      // With generations: in earlier intervals.
+  std::unique_ptr<aggregate::Accumulator> before_;  // Without: what the session does not count.
+  collect::Losses lost_before_;
+  std::optional<collect::Losses> lost_at_end_;
   std::optional<aggregate::Table> previous_;  // At the end of the last interval.
   collect::EventBatch freed_;                 // Events of freed slots.
   inline_::InstallReport report_;
+  bool includes_open_ = false;
+  collect::OpenCalls open_;
+  collect::Causes open_missed_;
   bool detached_ = false;
   std::vector<std::string> lost_;
   bool is_command_ = false;
+  inline_::LockWait wait_;
 };
 
 }  // namespace clew::engine

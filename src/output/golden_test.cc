@@ -114,6 +114,12 @@ collect::Losses losses_of(const Json& json) {
   for (const Json& site : json.value("refused", Json::array())) {
     losses.refused.push_back({site.at(0), site.at(1), site.at(2)});
   }
+  for (const Json& process : json.value("left_out", Json::array()))
+    losses.left_out.push_back({process.at(0), process.at(1)});
+  losses.open.count = json.value("open_calls", uint64_t{0});
+  losses.open.oldest_ns = json.value("oldest_ns", uint64_t{0});
+  losses.processes = json.value("processes", uint64_t{0});
+  losses.window_ms = json.value("window_ms", 0.0);
   losses.sites = json.value("sites", uint64_t{0});
   losses.attach_ms = json.value("attach_ms", 0.0);
   losses.stopped_ms = json.value("stopped_ms", 0.0);
@@ -139,10 +145,14 @@ std::string output_of(const Json& input, Format format) {
   const bool stream = input.value("mode", "table") == "stream";
   sink->begin(columns, stream ? RowMode::Stream : RowMode::Table);
   push_rows(*sink, columns, input.value("rows", Json::array()));
+  constexpr int64_t kSecond = 1'000'000'000;
   uint64_t interval = 0;
   for (const Json& rows : input.value("intervals", Json::array())) {
     push_rows(*sink, columns, rows);
-    sink->end_interval({.number = ++interval});
+    ++interval;
+    sink->end_interval({.number = interval,
+                        .begin_ns = static_cast<int64_t>(interval - 1) * kSecond,
+                        .end_ns = static_cast<int64_t>(interval) * kSecond});
   }
   if (input.contains("partial")) {
     push_rows(*sink, columns, input.at("partial"));

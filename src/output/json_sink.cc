@@ -92,9 +92,19 @@ Json summary_json(const collect::Losses& losses) {
   summary["refused"] = std::move(refused);
   for (const collect::DisarmedProbe& disarmed : losses.disarmed)
     summary["disarmed"].push_back(disarmed_json(disarmed));
+  for (const collect::LeftOut& process : losses.left_out)
+    summary["left_out"].push_back({{"process", process.process}, {"reason", process.reason}});
+  if (losses.open.count != 0) {
+    summary["open_calls"]["count"] = losses.open.count;
+    if (losses.open.oldest_ns != 0) summary["open_calls"]["oldest_ns"] = losses.open.oldest_ns;
+  }
   summary["sites"] = losses.sites;
   summary["attach_ms"] = losses.attach_ms;
   summary["stopped_ms"] = losses.stopped_ms;
+  if (losses.window_ms != 0) {
+    summary["processes"] = losses.processes;
+    summary["window_ms"] = losses.window_ms;
+  }
   return {{"summary", std::move(summary)}};
 }
 
@@ -127,6 +137,10 @@ class JsonSink final : public RowSink {
   void end_interval(const Interval& interval) override {
     for (const Json& row : std::exchange(rows_, {})) {
       Json object = {{"interval", interval.number}};
+      if (interval.end_ns != 0) {
+        object["interval_begin"] = interval.begin_ns;
+        object["interval_end"] = interval.end_ns;
+      }
       if (interval.partial) object["partial"] = true;
       object.update(row);
       bytes_.write(line_of(object));

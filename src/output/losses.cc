@@ -60,6 +60,26 @@ void append_refused(std::string& text, const collect::Losses& losses) {
   }
 }
 
+void append_left_out(std::string& text, const collect::Losses& losses) {
+  if (losses.left_out.empty()) return;
+  text += fmt::format("left out: {} of {} processes\n", losses.left_out.size(),
+                      losses.processes + losses.left_out.size());
+  for (const collect::LeftOut& process : losses.left_out)
+    text += fmt::format("left out: process {}: {}\n", process.process, printable(process.reason));
+}
+
+void append_open(std::string& text, const collect::OpenCalls& open) {
+  if (open.count == 0) return;
+  const aggregate::Column age{.name = "age",
+                              .type = aggregate::ColumnType::Integer,
+                              .unit = aggregate::Unit::Nanoseconds,
+                              .approximate = false};
+  text += fmt::format("open calls: {} had not returned at the end", open.count);
+  if (open.oldest_ns != 0)
+    text += ", the oldest for " + format_value(static_cast<int64_t>(open.oldest_ns), age);
+  text += '\n';
+}
+
 }  // namespace
 
 std::string format_losses(const collect::Losses& losses) {
@@ -71,6 +91,12 @@ std::string format_losses(const collect::Losses& losses) {
   for (const collect::DisarmedProbe& disarmed : losses.disarmed)
     text += "disarmed: " + printable(collect::describe(disarmed)) + "\n";
   append_refused(text, losses);
+  append_left_out(text, losses);
+  append_open(text, losses.open);
+  if (losses.window_ms != 0) {
+    text += fmt::format("window: {:.3f} s, the same for all {} processes\n",
+                        losses.window_ms / 1000, losses.processes);
+  }
   return text;
 }
 

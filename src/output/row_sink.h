@@ -38,6 +38,9 @@ enum class RowMode : uint8_t {
 struct Interval {
   uint64_t number = 0;   // 1, 2, …
   bool partial = false;  // The session ended before the interval did.
+  // ns of the time of day; what probes saw between these two. Both 0 where nobody knows.
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
 };
 
 class RowSink {

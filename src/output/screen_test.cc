@@ -9,6 +9,7 @@
 
 #include "output/format.h"
 #include "output/sinks.h"
+#include "output/text_table.h"
 
 namespace clew::output {
 namespace {
@@ -53,6 +54,21 @@ TEST(Screen, NeverGoesUpBeyondTheWindow) {
   bytes.take();
   screen.draw("x\n", {.columns = 10, .rows = 3});
   EXPECT_EQ(bytes.take(), "\x1b[2A\r\x1b[Jx\n");
+}
+
+TEST(TextTable, RowsThatAreTooWideForATerminalAreBlocks) {
+  const std::vector<Column> columns = {{.name = "function", .type = ColumnType::String},
+                                       {.name = "n", .type = ColumnType::Unsigned}};
+  const std::vector<std::vector<Value>> rows = {{std::string("a_long_name"), uint64_t{5}},
+                                                {std::string("b"), uint64_t{12}}};
+  const std::string table = "function      n\na_long_name   5\nb            12\n";
+  EXPECT_EQ(format_table(columns, rows), table);
+  EXPECT_EQ(format_table(columns, rows, 15), table);
+  EXPECT_EQ(format_table(columns, rows, 14),
+            "row 1\n  function  a_long_name\n  n         5\n"
+            "\n"
+            "row 2\n  function  b\n  n         12\n");
+  EXPECT_EQ(format_table(columns, {}, 4), "function  n\n");
 }
 
 TEST(TextSink, RedrawsIntervalsInPlaceAndLeavesTheLastOneWhole) {

@@ -70,7 +70,10 @@ void TextSink::write_event(std::span<const Value> values) {
 
 std::string TextSink::draw_table() const {
   const bool chart = options_.format == Format::Chart && can_chart(columns_);
-  return chart ? format_chart(columns_, rows_) : format_table(columns_, rows_);
+  if (chart) return format_chart(columns_, rows_);
+  const bool has_width = options_.terminal >= 0;
+  return format_table(columns_, rows_,
+                      has_width ? size_of_terminal(options_.terminal).columns : SIZE_MAX);
 }
 
 void TextSink::end_interval(const Interval& interval) {

@@ -93,6 +93,13 @@ void TextTable::fit(const Cells& cells) {
   }
 }
 
+size_t TextTable::width() const {
+  size_t width = widths_.empty() ? 0 : kGap * (widths_.size() - 1);
+  for (const size_t column : widths_)
+    width += column;
+  return width;
+}
+
 std::string TextTable::header() const {
   Cells names;
   for (const Column& column : columns_)
@@ -110,8 +117,28 @@ std::string TextTable::line(const Cells& cells) const {
   return result + '\n';
 }
 
-std::string format_table(std::span<const Column> columns,
-                         std::span<const std::vector<Value>> rows) {
+namespace {
+
+std::string format_records(std::span<const Column> columns, const std::vector<Cells>& lines) {
+  size_t name_width = 0;
+  for (const Column& column : columns)
+    name_width = std::max(name_width, display_width(printable(column.name)));
+  std::string text;
+  for (size_t row = 0; row < lines.size(); ++row) {
+    text += fmt::format("{}row {}\n", row == 0 ? "" : "\n", row + 1);
+    for (size_t i = 0; i < columns.size(); ++i) {
+      text.append(kGap, ' ');
+      append_padded(text, printable(columns[i].name), name_width + kGap, false);
+      text += lines[row][i] + '\n';
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string format_table(std::span<const Column> columns, std::span<const std::vector<Value>> rows,
+                         size_t width_max) {
   std::string text;
   if (has_histogram(columns)) {
     for (const auto& row : rows) {
@@ -126,6 +153,7 @@ std::string format_table(std::span<const Column> columns,
     lines.push_back(format_cells(columns, row));
     table.fit(lines.back());
   }
+  if (table.width() > width_max && !lines.empty()) return format_records(columns, lines);
   text += table.header();
   for (const Cells& cells : lines)
     text += table.line(cells);

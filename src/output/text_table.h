@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ class TextTable {
   explicit TextTable(std::span<const aggregate::Column> columns);
   // Makes room for a row.
   void fit(const Cells& cells);
+  [[nodiscard]] size_t width() const;
   [[nodiscard]] std::string header() const;
   // One line with its line feed; no blanks at its end.
   [[nodiscard]] std::string line(const Cells& cells) const;
@@ -33,8 +35,11 @@ class TextTable {
 };
 
 // A whole table: header and rows; or, with a histogram among the columns, one block per row: its
-// other values as "name = value", then the drawings.
+// other values as "name = value", then the drawings. Where a row is wider than `width_max` columns
+// of a terminal, each row is a block of lines "name  value" under its number: a table whose lines
+// are folded cannot be read.
 [[nodiscard]] std::string format_table(std::span<const aggregate::Column> columns,
-                                       std::span<const std::vector<aggregate::Value>> rows);
+                                       std::span<const std::vector<aggregate::Value>> rows,
+                                       size_t width_max = SIZE_MAX);
 
 }  // namespace clew::output

@@ -72,6 +72,17 @@ TEST(DoctorOfAMachine, TellsAnOrdinaryUserWhatNeedsRights) {
   EXPECT_EQ(found(findings, "kprobes").verdict, Verdict::Note);
 }
 
+TEST(DoctorOfAMachine, SaysWhoseProcessesProcHides) {
+  EXPECT_EQ(found(judge(user_machine()), "hidepid").verdict, Verdict::Ok);
+  Machine user = user_machine();
+  user.hides_processes = true;
+  EXPECT_EQ(found(judge(user), "hidepid").verdict, Verdict::Note);
+  EXPECT_THAT(found(judge(user), "hidepid").refused, HasSubstr("others"));
+  Machine root = root_machine();
+  root.hides_processes = true;
+  EXPECT_EQ(found(judge(root), "hidepid").verdict, Verdict::Ok);
+}
+
 TEST(DoctorOfAMachine, KnowsThatUprobesNeedProgramsAsWell) {
   Machine machine = user_machine();
   machine.kernel.uprobe_error = 0;  // CAP_PERFMON alone.
@@ -113,7 +124,8 @@ TEST(DoctorOfAMachine, NamesWhatAnOldOrLockedKernelRefuses) {
   machine.kernel.has_kprobes = false;
   machine.kernel.trampoline_error = EOPNOTSUPP;
   const Findings findings = judge(machine);
-  EXPECT_EQ(found(findings, "fsgsbase").verdict, Verdict::Problem);
+  EXPECT_EQ(found(findings, "fsgsbase").verdict, Verdict::Note);
+  EXPECT_THAT(found(findings, "fsgsbase").detail, HasSubstr("arch_prctl"));
   EXPECT_THAT(found(findings, "executable-memory").remedy, HasSubstr("vm.memfd_noexec=1"));
   EXPECT_EQ(found(findings, "lockdown").verdict, Verdict::Note);
   EXPECT_THAT(found(findings, "shadow-stack").remedy, HasSubstr("GLIBC_TUNABLES"));
@@ -177,6 +189,22 @@ TEST(DoctorOfAProcess, KnowsWhoMaySuspendAFilter) {
   EXPECT_EQ(found(judge(view, filtered), "seccomp").verdict, Verdict::Problem);
   view.facts->seccomp = target::ProcessFacts::Seccomp::Strict;
   EXPECT_EQ(found(judge(view, root_machine()), "seccomp").verdict, Verdict::Problem);
+}
+
+TEST(DoctorOfAProcess, SaysHowThreadsComeByTheirSlots) {
+  ProcessView view = plain_view();
+  view.has_base_instructions = false;
+  Finding bases = found(judge(view, root_machine()), "fsgsbase");
+  EXPECT_EQ(bases.verdict, Verdict::Ok);
+  EXPECT_THAT(bases.detail, HasSubstr("by a system call"));
+  view.stop = inline_::TrialStop{
+      .threads = 3, .keeps_self_pointer = true, .bases = abi::SegmentBases::Tracer};
+  bases = found(judge(view, root_machine()), "fsgsbase");
+  EXPECT_EQ(bases.verdict, Verdict::Note);
+  EXPECT_THAT(bases.refused, HasSubstr("no_slot"));
+  view.stop.reset();
+  view.facts->seccomp = target::ProcessFacts::Seccomp::Filter;
+  EXPECT_THAT(found(judge(view, root_machine()), "fsgsbase").detail, HasSubstr("--stop"));
 }
 
 TEST(DoctorOfAProcess, NamesEachHazardOnce) {

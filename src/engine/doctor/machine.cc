@@ -22,10 +22,11 @@ void judge_system(const Machine& machine, Findings& findings) {
   if (machine.has_fsgsbase) {
     findings.ok("fsgsbase", "programs may set gs: slots are reached without a system call");
   } else {
-    findings.problem("fsgsbase",
-                     {.detail = "the processor or the kernel does not allow wrgsbase",
-                      .refused = "every process [fsgsbase]",
-                      .remedy = "Linux 5.9 or newer, without nofsgsbase, on Ivy Bridge or newer"});
+    findings.note("fsgsbase",
+                  {.detail = "programs may not set gs: a thread's first hit makes a system call "
+                             "(arch_prctl), and each hit of a program without the C library's "
+                             "thread pointer (Go)",
+                   .refused = "later threads of processes whose filter forbids that (no_slot)"});
   }
   if (machine.clock == "tsc") {
     findings.ok("clock", "tsc: the time stamp counter is the kernel's clock as well");
@@ -75,6 +76,18 @@ void judge_ptrace(const Machine& machine, Findings& findings) {
     findings.note("ptrace", {.detail = "allowed for one's own processes",
                              .refused = "processes of others [no-permission]",
                              .remedy = "run as root, or with CAP_SYS_PTRACE"});
+  }
+}
+
+void judge_view(const Machine& machine, Findings& findings) {
+  if (!machine.hides_processes) {
+    findings.ok("hidepid", "/proc shows all processes");
+  } else if (machine.asker.has(Capability::SysPtrace)) {
+    findings.ok("hidepid", "/proc shows users their own processes, and you all");
+  } else {
+    findings.note("hidepid", {.detail = "/proc shows you your own processes alone",
+                              .refused = "processes of others: as if there were none",
+                              .remedy = "run as root, or with CAP_SYS_PTRACE"});
   }
 }
 
@@ -269,6 +282,7 @@ Findings judge(const Machine& machine) {
   judge_system(machine, findings);
   judge_memory(machine, findings);
   judge_ptrace(machine, findings);
+  judge_view(machine, findings);
   judge_rights(machine, findings);
   judge_asker(machine, findings);
   judge_lockdown(machine, findings);

@@ -61,7 +61,8 @@ struct Machine {
   std::optional<int> memfd_noexec = std::nullopt;
   std::optional<int> perf_paranoid = std::nullopt;
   std::optional<int> unprivileged_bpf_disabled = std::nullopt;
-  std::string lockdown = {};  // none, integrity, confidentiality; empty: no such thing.
+  bool hides_processes = false;  // /proc shows a user only their own (hidepid, proc(5)).
+  std::string lockdown = {};     // none, integrity, confidentiality; empty: no such thing.
   Asker asker = {};
   KernelAbilities kernel = {};
 };

@@ -112,6 +112,28 @@ void judge_seccomp(const ProcessView& view, const Machine& machine, Findings& fi
   }
 }
 
+// By which way its threads take their slots.
+void judge_bases(const ProcessView& view, Findings& findings) {
+  if (view.has_base_instructions) {
+    findings.ok("fsgsbase", "its threads take their slots without a system call");
+    return;
+  }
+  const bool stopped = view.stop && *view.stop;
+  const bool forbidden = stopped && (*view.stop)->bases == abi::SegmentBases::Tracer;
+  const bool unknown = !stopped && view.facts->seccomp == Seccomp::Filter;
+  if (forbidden) {
+    findings.note("fsgsbase", {.detail = "its filter forbids arch_prctl: Clew gives slots to the "
+                                         "threads that it has when a session comes",
+                               .refused = "hits of threads that come later (no_slot)"});
+  } else if (unknown) {
+    findings.note("fsgsbase", {.detail = "its threads take their slots by a system call "
+                                         "(arch_prctl), if its filter allows that: see --stop",
+                               .refused = "else, hits of threads that come later (no_slot)"});
+  } else {
+    findings.ok("fsgsbase", "its threads take their slots by a system call (arch_prctl)");
+  }
+}
+
 void judge_namespaces(const ProcessView& view, Findings& findings) {
   if (!view.in_our_pid_namespace) {
     const auto& pids = view.facts->namespace_pids;
@@ -175,10 +197,11 @@ void judge_text(const ProcessView& view, Findings& findings) {
     const std::string more = view.uprobes.size() > kShownMax
                                  ? fmt::format(" and {} more", view.uprobes.size() - kShownMax)
                                  : "";
-    findings.note("uprobes", {.detail = fmt::format("the kernel has set uprobes in it, at {}{}",
-                                                    fmt::join(shown, ", "), more),
-                              .refused = "functions where one stands [foreign-patch]",
-                              .remedy = "end bpftrace, perf and the like first"});
+    findings.note("uprobes",
+                  {.detail = fmt::format("others have set uprobes or breakpoints in it, at {}{}",
+                                         fmt::join(shown, ", "), more),
+                   .refused = "functions where one stands [foreign-patch]",
+                   .remedy = "end bpftrace, perf, gdb and the like first"});
   }
   if (!view.modules) return;
   findings.ok("modules", fmt::format("{} can be read", view.modules->size()));
@@ -231,8 +254,10 @@ void judge_threads(const ProcessView& view, Findings& findings) {
                                      stop->threads, microseconds / 1000, microseconds % 1000));
   if (!stop->keeps_self_pointer) {
     findings.note("thread-pointer",
-                  {.detail = "fs:0 is not the thread's own: each hit is 1 to 2 ns "
-                             "dearer"});
+                  {.detail = stop->bases == abi::SegmentBases::Instructions
+                                 ? "fs:0 is not the thread's own: each hit is 1 to 2 ns dearer"
+                                 : "fs:0 is not the thread's own: each hit asks the kernel for it "
+                                   "(arch_prctl)"});
   }
 }
 
@@ -244,6 +269,7 @@ Findings judge(const ProcessView& view, const Machine& machine) {
   judge_state(view, findings);
   judge_sessions(view, findings);
   judge_seccomp(view, machine, findings);
+  judge_bases(view, findings);
   judge_namespaces(view, findings);
   judge_limits(view, findings);
   judge_memory(view, findings);

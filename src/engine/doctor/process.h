@@ -39,6 +39,7 @@ struct ProcessView {
   uid_t user = 0;  // Effective.
   // errno of opening its memory, for which the kernel asks the same as for ptrace(2); 0 = allowed.
   int memory_error = 0;
+  bool has_base_instructions = true;
   bool is_dumpable = true;  // Its files in /proc are its own.
   Expected<target::ProcessFacts> facts = target::ProcessFacts{};
   bool in_our_user_namespace = true;
@@ -50,7 +51,7 @@ struct ProcessView {
   Limit descriptors = {};
   uint64_t threads = 0;
   target::MemoryRoom memory = {};
-  std::vector<std::string> uprobes;  // Where they are: file+offset.
+  std::vector<std::string> uprobes;  // Where they are: file+offset (owner).
   Expected<std::vector<target::ProcessModule>> modules = std::vector<target::ProcessModule>{};
   LaterUprobes later_uprobes = {};
   std::optional<inline_::ArenaInfo> arena = std::nullopt;

@@ -6,11 +6,11 @@
 #include <system_error>
 
 #include <fmt/format.h>
-#include <sys/auxv.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "engine/doctor/machine.h"
+#include "inline/attachment.h"
 #include "kernel/features.h"
 #include "kernel/providers/tracefs.h"
 #include "target/btf.h"
@@ -19,8 +19,6 @@
 namespace clew::engine::doctor {
 namespace {
 
-// AT_HWCAP2 bit 1 on x86: wrgsbase and friends are allowed (Linux 5.9, asm/hwcap2.h).
-constexpr uint64_t kFsGsBase = 1U << 1;
 // The namespaces that the kernel starts with (linux/proc_ns.h).
 constexpr std::string_view kFirstUserNamespace = "user:[4026531837]";
 constexpr std::string_view kFirstPidNamespace = "pid:[4026531836]";
@@ -66,6 +64,21 @@ bool processor_has(std::string_view flag) {
     return (line + " ").find(fmt::format(" {} ", flag)) != std::string::npos;
   }
   return false;
+}
+
+// Of the /proc that is seen: the last one mounted there. An option that follows the " - " of
+// /proc/self/mountinfo, as a number or since Linux 5.8 as a word; 0 is "off" (proc(5)).
+bool proc_hides_processes() {
+  std::ifstream mounts("/proc/self/mountinfo");
+  bool hides = false;
+  for (std::string line; std::getline(mounts, line);) {
+    if (line.find(" /proc ") == std::string::npos || line.find(" - proc ") == std::string::npos)
+      continue;
+    const size_t option = line.find("hidepid=", line.find(" - proc "));
+    const std::string value = option == std::string::npos ? "off" : line.substr(option + 8);
+    hides = !value.starts_with("off") && !value.starts_with("0");
+  }
+  return hides;
 }
 
 Asker read_asker() {
@@ -121,13 +134,14 @@ Machine read_machine() {
     machine.system = fmt::format("{} {} {}", system.sysname, system.release, system.machine);
     machine.architecture = system.machine;
   }
-  machine.has_fsgsbase = (getauxval(AT_HWCAP2) & kFsGsBase) != 0;
+  machine.has_fsgsbase = inline_::has_base_instructions(getpid());
   machine.has_shadow_stacks = processor_has("user_shstk");
   machine.clock = first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
   machine.yama_scope = number_in("/proc/sys/kernel/yama/ptrace_scope");
   machine.memfd_noexec = number_in("/proc/sys/vm/memfd_noexec");
   machine.perf_paranoid = number_in("/proc/sys/kernel/perf_event_paranoid");
   machine.unprivileged_bpf_disabled = number_in("/proc/sys/kernel/unprivileged_bpf_disabled");
+  machine.hides_processes = proc_hides_processes();
   machine.lockdown = chosen_in("/sys/kernel/security/lockdown");
   machine.asker = read_asker();
   machine.kernel = read_abilities();

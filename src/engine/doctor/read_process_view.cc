@@ -17,6 +17,7 @@
 #include "engine/doctor/process.h"
 #include "engine/sites.h"
 #include "engine/takeable.h"
+#include "engine/text_changes.h"
 #include "target/catalog.h"
 #include "target/proc_file.h"
 
@@ -81,64 +82,12 @@ void look_at_threads(ProcessView& view) {
   }
 }
 
-void find_arena(ProcessView& view) {
-  const auto all = inline_::ps();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const inline_::ArenaInfo& arena) {
-    return arena.pid == view.pid;
-  });
-  if (found != all.end()) view.arena = *found;
-}
-
-bool is_ours(std::span<const inline_::PatchedText> ours, uint64_t address) {
-  return std::any_of(ours.begin(), ours.end(), [address](const inline_::PatchedText& text) {
-    return address - text.address < text.size_bytes;
-  });
-}
-
-// Where the mapping's code is not that of its file, the first byte of each place.
-void find_changes(pid_t pid, const target::Mapping& map, std::span<const inline_::PatchedText> ours,
-                  std::vector<std::string>& found) {
-  constexpr size_t kPieceBytes = 1U << 20;
-  constexpr size_t kFoundMax = 1000;
-  constexpr uint64_t kPlaceBytes = 16;  // No instruction is longer.
-  const FileDescriptor file(
-      open((target::proc_path(pid, "root") + map.path).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return;
-  std::vector<uint8_t> text(kPieceBytes);
-  std::vector<uint8_t> data(kPieceBytes);
-  uint64_t last = 0;
-  for (uint64_t at = map.start; at < map.end; at += kPieceBytes) {
-    const uint64_t file_offset = map.file_offset + (at - map.start);
-    const ssize_t size =
-        pread(file.get(), data.data(), std::min<uint64_t>(kPieceBytes, map.end - at),
-              static_cast<off_t>(file_offset));
-    if (size <= 0) return;
-    text.resize(static_cast<size_t>(size));
-    if (!target::read_memory(pid, at, text)) return;
-    for (size_t i = 0; i < text.size(); ++i) {
-      const bool is_known = text[i] == data[i] || is_ours(ours, at + i);
-      const bool is_same_place = last != 0 && at + i - last < kPlaceBytes;
-      if (is_known || is_same_place) continue;
-      if (found.size() == kFoundMax) return;
-      last = at + i;
-      found.push_back(
-          fmt::format("{}+{:#x}", map.path.substr(map.path.rfind('/') + 1), file_offset + i));
-    }
-  }
-}
-
-// The kernel's page for uprobes stays when they are gone, so the code itself is looked at, too.
+// By the code itself: the kernel's page for uprobes is there for some of them only, and stays.
 std::vector<std::string> uprobes_of(pid_t pid) {
   std::vector<std::string> found;
-  const auto maps = target::read_memory_map(pid);
-  const bool had_some = maps && std::any_of(maps->begin(), maps->end(), [](const auto& map) {
-                          return map.path == "[uprobes]";
-                        });
-  if (!had_some) return found;
-  const std::vector<inline_::PatchedText> ours = inline_::patched_text(pid);
-  for (const target::Mapping& map : *maps) {
-    const bool is_code = map.executable && !map.shared && map.inode != 0 && !map.is_deleted;
-    if (is_code) find_changes(pid, map, ours, found);
+  for (const ForeignPatch& patch : foreign_patches(pid)) {
+    found.push_back(patch.owner.empty() ? patch.place
+                                        : fmt::format("{} ({})", patch.place, patch.owner));
   }
   return found;
 }
@@ -188,6 +137,7 @@ Expected<ProcessView> read_process_view(pid_t pid, bool may_stop) {
   view.pid = pid;
   view.user = CLEW_TRY(target::read_process(pid)).uid;
   view.memory_error = error_of_memory(pid);
+  view.has_base_instructions = inline_::has_base_instructions(pid);
   view.is_dumpable = is_dumpable(pid, view.user);
   view.facts = target::read_facts(pid);
   view.in_our_user_namespace = shares_namespace(pid, "user");
@@ -200,7 +150,7 @@ Expected<ProcessView> read_process_view(pid_t pid, bool may_stop) {
   view.uprobes = uprobes_of(pid);
   view.modules = target::read_modules(pid);
   view.later_uprobes = later_uprobes_of(pid);
-  find_arena(view);
+  view.arena = inline_::look_at(view.pid);
   if (may_stop) view.stop = inline_::try_stop(pid);
   return view;
 }

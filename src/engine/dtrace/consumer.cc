@@ -34,6 +34,11 @@ DRecordHeader header_of(std::span<const uint8_t> record) {
   return header;
 }
 
+// Of two uses of one speculation; generations wrap.
+bool is_older(uint32_t key, uint32_t than) {
+  return than != 0 && static_cast<int32_t>(key - than) < 0;
+}
+
 }  // namespace
 
 DtraceConsumer::DtraceConsumer(const CompiledScript& compiled, const kernel::Catalogue& catalogue,
@@ -100,7 +105,7 @@ void DtraceConsumer::collect(std::span<const uint8_t> bytes) {
 bool DtraceConsumer::is_sound(std::span<const uint8_t> bytes) const {
   const DRecordHeader header = header_of(bytes);
   const bool is_possible = inline_probes_.runs(header.clause) && header.cpu < abi::kDCpusMax &&
-                           header.speculation <= speculations_max_ &&
+                           abi::d_speculation_id(header.speculation) <= speculations_max_ &&
                            header.time_ns <= monotonic_ns();
   if (!is_possible) return false;
   return header.kind != DRecordKind::Data ||
@@ -122,9 +127,7 @@ void DtraceConsumer::take(std::span<const uint8_t> bytes, const DRecordHeader* n
     case DRecordKind::Commit:
       return commit(header.speculation);
     case DRecordKind::Discard:
-      speculations_.erase(header.speculation);
-      session_.free_speculation(header.speculation);
-      return;
+      return discard(header.speculation);
     case DRecordKind::Error:
       return take_error(bytes);
     case DRecordKind::Exit:
@@ -138,16 +141,24 @@ bool DtraceConsumer::is_over() const {
 }
 
 // The probes keep to that size; what a process made up does not grow either.
-void DtraceConsumer::hold(uint32_t speculation, std::span<const uint8_t> bytes) {
-  Held& held = speculations_[speculation];
+void DtraceConsumer::hold(uint32_t key, std::span<const uint8_t> bytes) {
+  Held& held = speculations_[abi::d_speculation_id(key)];
+  if (is_older(key, held.key)) return;
+  if (held.key != key) held = {{}, 0, key};
   if (held.bytes + bytes.size() > speculation_bytes_) return;
   held.bytes += bytes.size();
   held.records.emplace_back(bytes.begin(), bytes.end());
 }
 
-void DtraceConsumer::commit(uint32_t speculation) {
-  const auto found = speculations_.find(speculation);
-  if (found != speculations_.end()) {
+void DtraceConsumer::discard(uint32_t key) {
+  const auto found = speculations_.find(abi::d_speculation_id(key));
+  if (found != speculations_.end() && found->second.key == key) speculations_.erase(found);
+}
+
+void DtraceConsumer::commit(uint32_t key) {
+  const uint32_t id = abi::d_speculation_id(key);
+  const auto found = speculations_.find(id);
+  if (found != speculations_.end() && found->second.key == key) {
     std::vector<Record>& records = found->second.records;
     if (!inline_probes_.empty()) {
       std::stable_sort(records.begin(), records.end(), [](const Record& a, const Record& b) {
@@ -159,7 +170,7 @@ void DtraceConsumer::commit(uint32_t speculation) {
         [this](std::span<const uint8_t> bytes, const DRecordHeader* next) { print(bytes, next); });
     speculations_.erase(found);
   }
-  session_.free_speculation(speculation);
+  session_.free_speculation(id);
 }
 
 void DtraceConsumer::take_error(std::span<const uint8_t> bytes) {

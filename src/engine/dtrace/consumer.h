@@ -53,6 +53,7 @@ class DtraceConsumer final : public output::d::Host {
   struct Held {
     std::vector<Record> records;
     uint64_t bytes = 0;
+    uint32_t key = 0;  // Of the use of the id that they belong to.
   };
   std::vector<kernel::DAggregate> entries(uint32_t aggregation, bool takes);
   void show(uint32_t aggregation, std::vector<kernel::DAggregate> entries);
@@ -60,11 +61,12 @@ class DtraceConsumer final : public output::d::Host {
   void take_in_order(std::span<const uint8_t> bytes);
   void collect(std::span<const uint8_t> bytes);
   [[nodiscard]] bool is_sound(std::span<const uint8_t> bytes) const;
-  void hold(uint32_t speculation, std::span<const uint8_t> bytes);
+  void hold(uint32_t key, std::span<const uint8_t> bytes);
   void take(std::span<const uint8_t> bytes, const abi::DRecordHeader* next);
   void take_error(std::span<const uint8_t> bytes);
   void print(std::span<const uint8_t> record, const abi::DRecordHeader* next);
-  void commit(uint32_t speculation);
+  void commit(uint32_t key);
+  void discard(uint32_t key);
   [[nodiscard]] output::d::ProbeNames names_of(uint32_t probe) const;
 
   const CompiledScript& compiled_;
@@ -81,7 +83,7 @@ class DtraceConsumer final : public output::d::Host {
   FollowedRecords followed_;
   uint64_t speculation_bytes_ = 0;
   uint64_t speculations_max_ = 0;
-  std::map<uint32_t, Held> speculations_;
+  std::map<uint32_t, Held> speculations_;  // By id.
 };
 
 }  // namespace clew::engine

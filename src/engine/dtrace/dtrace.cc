@@ -22,12 +22,15 @@
 #include "engine/dtrace/late_probes.h"
 #include "engine/dtrace/left_out.h"
 #include "engine/dtrace/listing.h"
+#include "engine/dtrace/provider_files.h"
 #include "engine/dtrace/request.h"
 #include "engine/dtrace/script_compiler.h"
 #include "engine/dtrace/script_types.h"
+#include "engine/dtrace/uprobe_locks.h"
 #include "engine/dtrace/uprobe_places.h"
 #include "isa/print.h"
 #include "output/d/listing.h"
+#include "plan/d/limits.h"
 #include "query/d/check_options.h"
 
 namespace clew::engine {
@@ -59,7 +62,7 @@ kernel::DPrograms programs_of(const CompiledScript& compiled, pid_t target) {
   programs.aggregations = generated.aggregations;
   programs.local_begin = generated.local_begin;
   programs.local_bytes = generated.local_bytes;
-  programs.string_bytes = compiled.script.string_size_bytes;
+  programs.string_bytes = plan::d::string_bytes_of(compiled.script);
   programs.principal_bytes = bytes("bufsize", programs.principal_bytes);
   programs.aggregation_bytes = bytes("aggsize", programs.aggregation_bytes);
   programs.dynamic_bytes = bytes("dynvarsize", programs.dynamic_bytes);
@@ -85,8 +88,10 @@ class DtraceRun {
   Expected<void> compile();
   void tell_programs();
   void tell_ended(const std::vector<Commands::Ended>& ended);
+  [[nodiscard]] Expected<void> check_sizes() const;
   Expected<void> enable();
-  Expected<void> arm_inline();
+  Expected<void> arm_inline(const UprobeLocks& locks);
+  [[nodiscard]] inline_::LockWait lock_wait();
   Expected<void> end(DtraceConsumer& consumer);
   void trace(DtraceConsumer& consumer);
   [[nodiscard]] int switch_period_ms() const;
@@ -110,8 +115,10 @@ class DtraceRun {
 Expected<void> DtraceRun::compile() {
   CLEW_TRY(commands_.start(request_.commands));
   CLEW_TRY(commands_.watch(request_.pids));
-  for (const pid_t pid : commands_.pids())
+  for (const pid_t pid : commands_.pids()) {
     types_.add_process(pid);
+    catalogue_.add_target(pid);
+  }
   compiled_ = CLEW_TRY(compile_script(request_, catalogue_, &types_, commands_.first_pid()));
   return {};
 }
@@ -144,8 +151,35 @@ void DtraceRun::tell_ended(const std::vector<Commands::Ended>& ended) {
   }
 }
 
+// What cannot hold one record, or one element, would lose all of them.
+Expected<void> DtraceRun::check_sizes() const {
+  const plan::d::Generated& generated = compiled_->generated;
+  uint64_t record = 1;
+  uint64_t aggregate = 1;
+  uint64_t variable = 2 * sizeof(uint64_t);  // The smallest key and value.
+  for (const query::d::RecordLayout& each : generated.records)
+    record = std::max<uint64_t>(record, each.size_bytes);
+  for (const abi::DAggregation& each : generated.aggregations)
+    aggregate = std::max(aggregate, uint64_t{each.key_bytes} + 8 * uint64_t{each.cell_words});
+  for (const abi::DVariable& each : generated.variables)
+    variable = std::max(variable, uint64_t{each.key_bytes} + each.value_bytes);
+  const auto& values = compiled_->script.options.values;
+  const auto holds = [&](std::string_view name, uint64_t needed) {
+    const auto found = values.find(name);
+    return found == values.end() ||
+           query::d::option_bytes(found->second).value_or(needed) >= needed;
+  };
+  if (holds("bufsize", record) && holds("aggsize", aggregate) && holds("dynvarsize", variable) &&
+      holds("strsize", 1)) {
+    return {};
+  }
+  return fail(ErrorCode::InvalidQuery, "could not enable tracing: Enabling exceeds size of buffer");
+}
+
 Expected<void> DtraceRun::enable() {
   const query::d::Script& script = compiled_->script;
+  if (script.clauses.empty()) return fail(ErrorCode::NotFound, "no probes matched");
+  CLEW_TRY(check_sizes());
   if (script.is_destructive && !script.options.is_set("destructive")) {
     return fail(ErrorCode::Refused, "could not enable tracing: Destructive actions not allowed");
   }
@@ -167,13 +201,17 @@ Expected<void> DtraceRun::enable() {
   }
   session_.emplace(std::move(*session));
   compiled_->enablings.assign(session_->enablings().begin(), session_->enablings().end());
-  if (const auto armed = arm_inline(); !armed) return refused(armed.error());
-  // What is loaded now needs time: the places are looked at afterwards.
+  UprobeLocks locks(lock_wait());
+  if (const auto armed = arm_inline(locks); !armed) return refused(armed.error());
+  // What is loaded now needs time, in which others may come and go: the places are looked at when
+  // nobody can any more.
   auto attached = session_->load_others(inline_probes_.enablings(), &log);
+  if (attached) attached = locks.hold(compiled_->enablings);
   if (attached) {
     attached = check_uprobe_places(compiled_->enablings, inline_probes_.enablings());
   }
   if (attached) attached = session_->attach();
+  locks.let_go();
   if (!attached) {
     if (request_.is_verbose) console_.lines(log);
     return refused(attached.error());
@@ -183,6 +221,7 @@ Expected<void> DtraceRun::enable() {
   console_.lines(*warning);
   if (LateProbes::may_come(*compiled_)) {
     late_.emplace(*compiled_, catalogue_, *session_, inline_probes_, console_);
+    late_->set_wait(lock_wait());
     late_->start();
   }
   return session_->begin();
@@ -191,17 +230,22 @@ Expected<void> DtraceRun::enable() {
 // Before anything else is attached: a uprobe where a jump of ours is to stand keeps it away.
 // Clauses that change things are the kernel's alone: it takes them away when we are killed, and a
 // process cannot falsify there what they were told to do.
-Expected<void> DtraceRun::arm_inline() {
+Expected<void> DtraceRun::arm_inline(const UprobeLocks& locks) {
   if (compiled_->script.options.is_set("useruprobes")) return {};
   if (compiled_->script.is_destructive) {
     if (request_.is_verbose) console_.message("all probes by uprobes: destructive actions");
     return {};
   }
-  inline_probes_.arm(*compiled_, session_->state());
+  inline_probes_.arm(*compiled_, session_->state(), locks);
   for (const std::string& note : inline_probes_.notes()) {
     if (request_.is_verbose) console_.message(note);
   }
   return check_extension_clauses(*compiled_, inline_probes_);
+}
+
+inline_::LockWait DtraceRun::lock_wait() {
+  return {.stop_descriptor = stop_descriptor_,
+          .tell = [this](const std::string& text) { console_.message(text); }};
 }
 
 int DtraceRun::switch_period_ms() const {
@@ -226,7 +270,10 @@ bool DtraceRun::wait(DtraceConsumer& consumer) {
   descriptors.push_back({session_->poll_descriptor(), POLLIN, 0});
   if (late_) late_->add_descriptors(descriptors);
   descriptors.push_back({session_->process_descriptor(), POLLIN, 0});  // -1: left out by poll(2).
-  (void)poll(descriptors.data(), descriptors.size(), switch_period_ms());
+  constexpr int kLockPeriodMs = 5;
+  const bool waits = late_ && late_->waits_for_lock();
+  (void)poll(descriptors.data(), descriptors.size(),
+             waits ? std::min(kLockPeriodMs, switch_period_ms()) : switch_period_ms());
   if (late_) late_->look();
   const auto ended = commands_.note_ended(std::span(descriptors).first(targets));
   keep_house();
@@ -298,7 +345,7 @@ Expected<int> DtraceRun::answer() {
   if (!request_.output_path.empty()) CLEW_TRY(console_.open(request_.output_path));
   if (request_.is_list) return list_probes(request_, catalogue_, types_, console_);
   CLEW_TRY(compile());
-  if (request_.disassemble) {
+  if (request_.disassemble || compiled_->script.options.values.contains("disasm")) {
     for (const isa::Program& program : compiled_->generated.clauses) {
       console_.lines(fmt::format("{}:\n{}\n", program.name, isa::print(program)));
     }
@@ -314,13 +361,17 @@ Expected<int> DtraceRun::answer() {
   consumer.report_drops();
   commands_.leave();
   commands_.pass_on_signal(stop_descriptor_);
-  return consumer.is_over() ? static_cast<int>(session_->shared().exit_code & 0xFF) : kAnswered;
+  const int status =
+      consumer.is_over() ? static_cast<int>(session_->shared().exit_code & 0xFF) : kAnswered;
+  return inline_probes_.leaves_anything() && status == kAnswered ? kFailed : status;
 }
 
 }  // namespace
 
 int run_dtrace(const DtraceRequest& request, int stop_descriptor) {
-  const Expected<int> status = DtraceRun(request, stop_descriptor).run();
+  const bool is_trace = request.product == DtraceRequest::Product::Trace;
+  const Expected<int> status =
+      is_trace ? DtraceRun(request, stop_descriptor).run() : write_provider_files(request);
   if (status) return *status;
   fmt::print(stderr, "dtrace: {}\n", status.error().message);
   return kFailed;

@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 #include <linux/capability.h>
+#include <unistd.h>
 
+#include "engine/left_text.h"
 #include "target/process.h"
 
 namespace clew::engine {
@@ -81,13 +83,22 @@ Expected<bool> install(InlineProcess& process, InlineSitePlanner& planner, const
   return report.refusals.empty();
 }
 
+// One that could not begin, and could not leave either, as a debugger came between.
+bool has_session_of_ours(pid_t pid) {
+  const auto arena = inline_::look_at(pid);
+  return arena &&
+         std::any_of(arena->sessions.begin(), arena->sessions.end(),
+                     [](const inline_::SessionInfo& one) { return one.tracer == getpid(); });
+}
+
 }  // namespace
 
-void InlineProbes::arm(const CompiledScript& compiled, const kernel::DState& state) {
+void InlineProbes::arm(const CompiledScript& compiled, const kernel::DState& state,
+                       const UprobeLocks& locks) {
   private_clauses_ = compiled.generated.privates.clauses;
   InlineFirings firings(compiled);
   for (const pid_t pid : compiled.named_pids)
-    arm_process(pid, compiled, state, firings);
+    arm_process(pid, {compiled, state, locks, firings});
   for (const uint32_t enabling : enablings_) {
     const auto& clauses = compiled.enablings[enabling].clauses;
     clauses_.insert(clauses.begin(), clauses.end());
@@ -97,13 +108,16 @@ void InlineProbes::arm(const CompiledScript& compiled, const kernel::DState& sta
   }
 }
 
-void InlineProbes::arm_process(pid_t pid, const CompiledScript& compiled,
-                               const kernel::DState& state, InlineFirings& firings) {
+void InlineProbes::arm_process(pid_t pid, const Arming& arming) {
+  const CompiledScript& compiled = arming.compiled;
+  const kernel::DState& state = arming.state;
+  InlineFirings& firings = arming.firings;
   const auto give_up = [&](const Error& error) {
     for (uint32_t i = 0; i < compiled.enablings.size(); ++i) {
       if (compiled.enablings[i].probe.pid == pid) refusals_[i] = error.message;
     }
     notes_.push_back(fmt::format("process {}: all probes by uprobes: {}", pid, error.message));
+    given_up_.push_back(pid);
   };
   if (firings.could_be_led_astray(pid) && !is_root_of_machine(pid)) {
     return give_up({ErrorCode::Refused, "it could choose what other clauses read [untrusted]"});
@@ -117,9 +131,12 @@ void InlineProbes::arm_process(pid_t pid, const CompiledScript& compiled,
     refusals_.insert(planner.left_out().begin(), planner.left_out().end());
     if (leaves_out_extension(compiled, planner.left_out())) return;  // It is for nothing.
     if (sites.enablings.empty()) return notes_.push_back(note_of(pid, sites, FiringForm::Shared));
-    auto process =
-        InlineProcess::open(pid, state, InlineCells(compiled.generated, firings.room(), pid));
+    auto process = InlineProcess::open(arming.locks.of(pid), state,
+                                       InlineCells(compiled.generated, firings.room(), pid));
     if (!process) return give_up(process.error());
+    // What is installed stays so until this session's windows are there.
+    const auto hold = (*process)->hold();
+    if (!hold) return give_up(hold.error());
     auto others = installed_in(**process, *catalog);
     if (!others.empty()) {
       planner.set_installed(std::move(others));
@@ -177,10 +194,17 @@ std::vector<std::string> InlineProbes::detach() {
   std::vector<std::string> problems;
   for (const auto& process : processes_) {
     const auto report = process->detach();
+    const auto checked = report ? check_left_text(process->pid(), *report) : Expected<void>();
+    if (!checked) problems.push_back(checked.error().message);
     if (report && !report->residue) continue;
     problems.push_back(fmt::format("process {}: {}; see clew ps", process->pid(),
                                    report ? report->residue_reason : report.error().message));
   }
+  for (const pid_t pid : given_up_) {
+    if (has_session_of_ours(pid))
+      problems.push_back(fmt::format("process {}: memory is left; clew detach {}", pid, pid));
+  }
+  leaves_anything_ = !problems.empty();
   return problems;
 }
 

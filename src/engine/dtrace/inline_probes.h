@@ -14,6 +14,7 @@
 #include "engine/dtrace/inline_process.h"
 #include "engine/dtrace/inline_sites.h"
 #include "engine/dtrace/script_compiler.h"
+#include "engine/dtrace/uprobe_locks.h"
 #include "kernel/d_state.h"
 
 namespace clew::engine {
@@ -22,7 +23,8 @@ class InlineProbes {
  public:
   // Arms what can be inline. What cannot is left to the kernel, and the notes say why, a line for
   // each process. `state` is that of a session whose BEGIN has not fired.
-  void arm(const CompiledScript& compiled, const kernel::DState& state);
+  // `locks` has those of all processes that the script names, held.
+  void arm(const CompiledScript& compiled, const kernel::DState& state, const UprobeLocks& locks);
 
   // Of the script: those that the kernel need not attach.
   [[nodiscard]] const std::set<uint32_t>& enablings() const { return enablings_; }
@@ -48,10 +50,17 @@ class InlineProbes {
   // Afterwards no clause runs in a process. What was recorded stays to be read. A line for each
   // process that could not be left as it was.
   std::vector<std::string> detach();
+  // There was such a line.
+  [[nodiscard]] bool leaves_anything() const { return leaves_anything_; }
 
  private:
-  void arm_process(pid_t pid, const CompiledScript& compiled, const kernel::DState& state,
-                   InlineFirings& firings);
+  struct Arming {
+    const CompiledScript& compiled;
+    const kernel::DState& state;
+    const UprobeLocks& locks;
+    InlineFirings& firings;
+  };
+  void arm_process(pid_t pid, const Arming& arming);
 
   std::vector<std::unique_ptr<InlineProcess>> processes_;
   std::set<uint32_t> enablings_;
@@ -60,6 +69,8 @@ class InlineProbes {
   std::set<pid_t> private_pids_;
   std::vector<std::string> notes_;
   std::map<uint32_t, std::string> refusals_;
+  std::vector<pid_t> given_up_;
+  bool leaves_anything_ = false;
 };
 
 }  // namespace clew::engine

@@ -19,6 +19,7 @@
 #include "engine/dtrace/inline_clock.h"
 #include "engine/memory_need.h"
 #include "engine/session_memory.h"
+#include "inline/file_size_limit.h"
 #include "target/process.h"
 
 namespace clew::engine {
@@ -76,6 +77,10 @@ Expected<void> check_arena(const abi::ArenaHeader& header) {
   if (header.fork_policy != abi::ForkPolicy::Mute) {
     return fail(ErrorCode::Refused, "another session follows the forks of the process [follow]");
   }
+  if (header.bases == abi::SegmentBases::Tracer) {
+    return fail(ErrorCode::Refused,
+                "threads of the process that come later may not set their gs base [fsgsbase]");
+  }
   if (header.tid_offset == abi::kTidFromNobody) {
     return fail(ErrorCode::Refused, "the threads of the process do not know their ids [no-tid]");
   }
@@ -84,9 +89,10 @@ Expected<void> check_arena(const abi::ArenaHeader& header) {
 
 Expected<FileDescriptor> make_file(uint64_t size_bytes) {
   FileDescriptor file(memfd_create(kFileName, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file.valid() || ftruncate(file.get(), static_cast<off_t>(size_bytes)) != 0) {
+  if (!file.valid()) {
     return fail(ErrorCode::Io, fmt::format("memory of a session: {}", error_text(errno)));
   }
+  CLEW_TRY(inline_::FileSizeLimit().set_size(file.get(), size_bytes));
   (void)fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   return file;
 }
@@ -101,6 +107,7 @@ Expected<FileDescriptor> read_only(const FileDescriptor& file) {
 
 Expected<void> write_at(const FileDescriptor& file, uint64_t offset,
                         std::span<const uint8_t> bytes) {
+  const inline_::FileSizeLimit limit;
   const ssize_t done = pwrite(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
   if (done == static_cast<ssize_t>(bytes.size())) return {};
   return fail(ErrorCode::Io, fmt::format("memory of a session: {}", error_text(errno)));
@@ -142,11 +149,13 @@ class Constants {
 
 }  // namespace
 
-Expected<std::unique_ptr<InlineProcess>> InlineProcess::open(pid_t pid, const kernel::DState& state,
-                                                             InlineCells cells) {
+Expected<std::unique_ptr<InlineProcess>> InlineProcess::open(
+    std::shared_ptr<inline_::ProcessLock> lock, const kernel::DState& state, InlineCells cells) {
+  const pid_t pid = lock->pid();
   CLEW_TRY(check_identity(pid));
   inline_::OpenOptions options;
   options.region = region_layout(cells.room());
+  options.lock = std::move(lock);
   CLEW_TRY(check_memory(std::span(&pid, 1), options.region));
   auto process = std::make_unique<InlineProcess>(
       pid, CLEW_TRY(inline_::Attachment::open(pid, options)), std::move(cells));

@@ -22,7 +22,8 @@ class InlineProcess {
  public:
   // Shares the state with the process; no probe is armed yet. Errors: Refused when the process
   // cannot be attached to, or knows itself by other numbers than the kernel's programs do.
-  static Expected<std::unique_ptr<InlineProcess>> open(pid_t pid, const kernel::DState& state,
+  static Expected<std::unique_ptr<InlineProcess>> open(std::shared_ptr<inline_::ProcessLock> lock,
+                                                       const kernel::DState& state,
                                                        InlineCells cells);
 
   // Of open(); shares nothing yet.
@@ -58,6 +59,8 @@ class InlineProcess {
   void keep_house();
   void add_losses(abi::DLosses& losses);
   void add_cells(uint32_t aggregation, bool takes, std::vector<kernel::DAggregate>& entries);
+  // See inline_::Attachment.
+  Expected<inline_::ProcessLock::Hold> hold() { return attachment_.hold(); }
   // Takes the probes and the memory out.
   Expected<inline_::DetachReport> detach() { return attachment_.detach(); }
 

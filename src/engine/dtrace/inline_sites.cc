@@ -156,13 +156,15 @@ void InlineSitePlanner::drop_refused(const InlineModule& planned) {
   }
 }
 
-// A function that leaves by a jump to another one has no result yet.
-void InlineSitePlanner::drop_tail_calls(const InlineModule& planned) {
+// A function that leaves by a jump to another one has no result yet. What the accessors find of the
+// program's registers has no room for flags that must be kept.
+void InlineSitePlanner::drop_unfit(const InlineModule& planned) {
   for (const inline_::Point& point : planned.plan.points) {
     const uint32_t enabling = planned.enablings[point.request];
     if (point.tail_call && firings_.reads_result(enabling_of(enabling).clauses)) {
       leave_out(enabling, "tail-call-result");
     }
+    if (point.keeps_flags) leave_out(enabling, "keeps-flags");
   }
 }
 
@@ -212,7 +214,7 @@ InlineSites InlineSitePlanner::plan() {
       }
       sites.modules.push_back(plan_module(module, **code));
       drop_refused(sites.modules.back());
-      drop_tail_calls(sites.modules.back());
+      drop_unfit(sites.modules.back());
     }
     for (const InlineModule& planned : sites.modules)
       drop_beside_uprobes(planned);

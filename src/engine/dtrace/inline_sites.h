@@ -91,7 +91,7 @@ class InlineSitePlanner {
                                       std::vector<uint64_t>& places);
   InlineModule plan_module(size_t module, const inline_::ModuleCode& code);
   void drop_refused(const InlineModule& planned);
-  void drop_tail_calls(const InlineModule& planned);
+  void drop_unfit(const InlineModule& planned);
   void drop_beside_uprobes(const InlineModule& planned);
   [[nodiscard]] std::set<uint64_t> uprobes_in(size_t module);
   [[nodiscard]] const kernel::DEnabling& enabling_of(uint32_t index) const {

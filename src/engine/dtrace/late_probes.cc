@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <utility>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "engine/dtrace/uprobe_locks.h"
 #include "engine/dtrace/uprobe_places.h"
 
 namespace clew::engine {
@@ -113,6 +115,7 @@ void LateProbes::add_descriptors(std::vector<pollfd>& polled) const {
 
 void LateProbes::look() {
   if (!notices_) return;
+  enable_waiting();
   if (seen_.size() > kFilesMax) seen_.clear();
   std::set<pid_t> changed;
   std::vector<kernel::MappedFile> files;
@@ -207,7 +210,22 @@ void LateProbes::enable(const std::vector<std::pair<uint32_t, const Followed*>>&
     enablings.push_back(std::move(enabling));
   }
   if (enablings.empty()) return;
-  const auto places = check_uprobe_places(enablings, {});
+  if (waiting_.empty()) waiting_since_ = std::chrono::steady_clock::now();
+  std::move(enablings.begin(), enablings.end(), std::back_inserter(waiting_));
+  enable_waiting();
+}
+
+// Those of processes that another session changes wait for the next turn: records are read and
+// printed meanwhile.
+void LateProbes::enable_waiting() {
+  if (waiting_.empty()) return;
+  UprobeLocks locks(wait_);
+  const Expected<bool> held =
+      locks.try_hold(waiting_, std::chrono::steady_clock::now() - waiting_since_);
+  if (held && !*held) return;
+  std::vector<kernel::DEnabling> enablings = std::exchange(waiting_, {});
+  const Expected<void> places =
+      held ? check_uprobe_places(enablings, {}) : Expected<void>(tl::unexpected(held.error()));
   const auto done = places ? session_.add(std::move(enablings)) : places;
   const bool is_gone = !done && done.error().code == ErrorCode::NotFound;
   if (!done && !is_gone) tell_missing(done.error().message);

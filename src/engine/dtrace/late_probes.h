@@ -6,6 +6,7 @@
 // (`python*:::`) and whose file was there from the start misses nothing: it is set in the file.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -18,6 +19,7 @@
 #include "engine/dtrace/console.h"
 #include "engine/dtrace/inline_probes.h"
 #include "engine/dtrace/script_compiler.h"
+#include "inline/process_lock.h"
 #include "kernel/catalogue.h"
 #include "kernel/d_session.h"
 #include "kernel/process_notices.h"
@@ -34,11 +36,15 @@ class LateProbes {
   // All are borrowed.
   LateProbes(const CompiledScript& compiled, kernel::Catalogue& catalogue,
              kernel::DSession& session, const InlineProbes& inline_probes, DtraceConsole& console);
+  // How other sessions are waited for.
+  void set_wait(inline_::LockWait wait) { wait_ = std::move(wait); }
   // From here on nothing is missed. When the kernel does not let us watch, a line says so.
   void start();
   void add_descriptors(std::vector<pollfd>& polled) const;
   // Looks at what was mapped since.
   void look();
+  // Some are found, and another session changes their processes: look again soon.
+  [[nodiscard]] bool waits_for_lock() const { return !waiting_.empty(); }
 
  private:
   // A description, its clause, and the process that it names (0 = a glob).
@@ -60,6 +66,7 @@ class LateProbes {
   void look_at(const kernel::MappedFile& file);
   [[nodiscard]] bool stays_behind(const kernel::Probe& probe, const Followed& followed);
   void enable(const std::vector<std::pair<uint32_t, const Followed*>>& found);
+  void enable_waiting();
 
   kernel::Catalogue& catalogue_;
   kernel::DSession& session_;
@@ -73,6 +80,9 @@ class LateProbes {
   std::set<std::pair<pid_t, uint64_t>> inline_files_;  // Inodes of files with inline probes.
   std::optional<kernel::ProcessNotices> notices_;
   bool has_told_ = false;
+  inline_::LockWait wait_;
+  std::vector<kernel::DEnabling> waiting_;  // For the locks of their processes,
+  std::chrono::steady_clock::time_point waiting_since_;
 };
 
 }  // namespace clew::engine

@@ -49,7 +49,7 @@ bool tell_unmatched(const CompiledScript& compiled, kernel::Catalogue& catalogue
       const std::string near = probes.nearest(d);
       console.message(fmt::format("failed to match {}:{}:{}:{}: No probe matches description{}",
                                   d.provider, d.module, d.function, d.name,
-                                  near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+                                  near.empty() ? "" : fmt::format("\n  did you mean '{}'?", near)));
       is_any = true;
     }
   }
@@ -68,13 +68,15 @@ Expected<int> list_probes(const DtraceRequest& request, kernel::Catalogue& catal
   Commands commands;  // Held, and killed at the end: they are there to be looked at.
   CLEW_TRY(commands.start(request.commands));
   CLEW_TRY(commands.watch(request.pids));
-  for (const pid_t pid : commands.pids())
+  for (const pid_t pid : commands.pids()) {
     types.add_process(pid);
+    catalogue.add_target(pid);
+  }
   const pid_t target = commands.first_pid();
   DtraceRequest lenient = request;  // What matches nothing is told with the four fields.
   lenient.options.emplace_back("zdefs", "");
-  const CompiledScript compiled = CLEW_TRY(compile_script(lenient, catalogue, &types, target));
   Lister lister(request, catalogue, console);
+  const CompiledScript compiled = CLEW_TRY(compile_script(lenient, catalogue, &types, target));
   for (const kernel::DEnabling& enabling : compiled.enablings) {
     lister.show(enabling.probe);
   }

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <set>
 
 #include <fmt/format.h>
@@ -110,6 +113,30 @@ namespace {
 
 using Pattern = kernel::ProbePattern;
 
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool is_glob(const std::string& field) {
+  return field.empty() || field.find_first_of("*?[\\") != std::string::npos;
+}
+
+std::optional<uint64_t> parse_offset(std::string_view text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  const bool is_whole = error == std::errc() && end == text.data() + text.size();
+  return is_whole ? std::optional(value) : std::nullopt;
+}
+
+// The process that the provider's last digits name; 0 when they name none.
+pid_t process_of(const std::string& provider) {
+  const auto begin = std::find_if_not(provider.rbegin(), provider.rend(), is_digit).base();
+  const std::string digits(begin, provider.end());
+  pid_t pid = 0;
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), pid);
+  return parsed.ec == std::errc() ? pid : 0;
+}
+
 // A field of a description, and the same field of a probe.
 struct Field {
   std::string Pattern::*of_pattern;
@@ -126,6 +153,79 @@ bool means_all_offsets(const Pattern& pattern) {
 }
 
 }  // namespace
+
+uint64_t CatalogueProbes::matched_without(
+    ProbeDescription description, std::initializer_list<std::string ProbeDescription::*> fields) {
+  for (std::string ProbeDescription::*const field : fields)
+    (description.*field).clear();
+  if (description.name.empty()) description.name = "entry";
+  const auto ids = match(description);
+  return ids ? ids->size() : 0;
+}
+
+std::optional<query::d::ProbeSource::Problem> CatalogueProbes::problem(
+    const ProbeDescription& description) {
+  const std::string& provider = description.provider;
+  if (description.id || provider.empty() || !is_digit(provider.back())) return std::nullopt;
+  const pid_t pid = process_of(provider);
+  if (pid <= 0) {
+    const bool is_target = description.text.find("$target") != std::string::npos;
+    const std::string_view quote = provider == "pid0" ? "" : "'";
+    return Problem{"D_PROC_BADPID",
+                   fmt::format("{0}{1}{0} does not contain a valid pid{2}", quote, provider,
+                               is_target ? "\n  $target is that of -p PID or -c COMMAND" : "")};
+  }
+  const bool is_of_functions = provider == fmt::format("pid{}", pid);
+  const bool is_of_locks = provider == fmt::format("plockstat{}", pid);
+  if (!is_of_functions && !is_of_locks) return std::nullopt;
+  if (kill(pid, 0) != 0 && errno == ESRCH)
+    return Problem{"D_PROC_GRAB", fmt::format("failed to grab process {}", pid)};
+  return is_of_functions ? problem_of_pid(description) : std::nullopt;
+}
+
+// In the order in which DTrace looks at the fields: `-` stands for a place by its address.
+std::optional<query::d::ProbeSource::Problem> CatalogueProbes::problem_of_pid(
+    const ProbeDescription& description) {
+  using D = ProbeDescription;
+  const std::string& name = description.name;
+  if (description.function == "-") {
+    if (is_glob(name)) {
+      return Problem{"D_PROC_NAME",
+                     "only individual addresses may be specified with the '-' function"};
+    }
+    if (is_glob(description.module) || description.module == "a.out") return std::nullopt;
+    return Problem{"D_PROC_LIB", "only the a.out module is valid with the '-' function"};
+  }
+  const bool is_offset = !is_glob(name) && parse_offset(name);
+  if (!is_glob(name) && !is_offset && name != "entry" && name != "return")
+    return Problem{"D_PROC_NAME", fmt::format("'{}' is an invalid probe name", name)};
+  if (is_glob(description.function)) return std::nullopt;
+  const bool is_function = matched_without(description, {&D::name}) != 0;
+  const bool is_module = !is_glob(description.module);
+  if (!is_function && is_module && matched_without(description, {&D::name, &D::function}) != 0) {
+    return Problem{"D_PROC_FUNC", fmt::format("failed to lookup '{}' in module '{}'",
+                                              description.function, description.module)};
+  }
+  if (!is_function || !is_offset) return std::nullopt;
+  return problem_of_offset(description, *parse_offset(name));
+}
+
+// A place between the function's first and last instruction is none that begins there.
+std::optional<query::d::ProbeSource::Problem> CatalogueProbes::problem_of_offset(
+    ProbeDescription description, uint64_t offset) {
+  description.name = "[0-9a-f]*";
+  const auto ids = match(description);
+  if (!ids) return std::nullopt;
+  uint64_t last = 0;
+  for (const uint32_t id : *ids)
+    last = std::max(last, parse_offset(catalogue_.find(id)->name).value_or(0));
+  if (offset < last) {
+    return Problem{"D_PROC_ALIGN",
+                   fmt::format("offset 0x{:x} is not aligned on an instruction", offset)};
+  }
+  return Problem{"D_PROC_OFF", fmt::format("offset 0x{:x} outside of function '{}'", offset,
+                                           description.function)};
+}
 
 std::string CatalogueProbes::nearest(const ProbeDescription& description) {
   if (description.id) return "";

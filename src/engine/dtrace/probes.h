@@ -23,10 +23,17 @@ class CatalogueProbes final : public query::d::ProbeSource {
   Expected<query::d::ProbeArguments> arguments(
       query::d::TypeTable& table, const query::d::ProbeDescription& description) override;
   std::string nearest(const query::d::ProbeDescription& description) override;
+  std::optional<Problem> problem(const query::d::ProbeDescription& description) override;
   // Ids of all probes that match.
   Expected<std::vector<uint32_t>> match(const query::d::ProbeDescription& description);
 
  private:
+  std::optional<Problem> problem_of_pid(const query::d::ProbeDescription& description);
+  std::optional<Problem> problem_of_offset(query::d::ProbeDescription description, uint64_t offset);
+  // How many probes there are when these fields of the description are not looked at.
+  uint64_t matched_without(query::d::ProbeDescription description,
+                           std::initializer_list<std::string query::d::ProbeDescription::*> fields);
+
   kernel::Catalogue& catalogue_;
 };
 

@@ -2,6 +2,7 @@
 // What `clew dtrace` was asked to do: its command line as one value.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,10 +33,12 @@ struct DtraceRequest {
   std::string output_path;                                   // -o
   bool preprocess = false;                                   // -C
   std::vector<std::string> preprocessor_arguments;           // -D -I -U -H
-  bool is_list = false;                                      // -l
-  bool is_verbose = false;                                   // -v
-  bool compile_only = false;                                 // -e
-  bool disassemble = false;                                  // -S
+  // -h: a header for the builder of a program; -G: an object for it, `arguments` are its objects.
+  enum class Product : uint8_t { Trace, Header, Object } product = Product::Trace;
+  bool is_list = false;       // -l
+  bool is_verbose = false;    // -v
+  bool compile_only = false;  // -e
+  bool disassemble = false;   // -S
 };
 
 // Runs it to its end, or until `stop_descriptor` is readable. The exit status: 0, that of exit(n),

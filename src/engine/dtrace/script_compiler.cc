@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/dtrace/libraries.h"
+#include "engine/dtrace/providers.h"
 #include "engine/dtrace/read_text.h"
 #include "engine/extensions.h"
 #include "query/d/explain.h"
@@ -77,8 +78,11 @@ class ScriptCompiler {
   }
 
   Expected<CompiledScript> compile();
+  Expected<Providers> read_providers();
 
  private:
+  Expected<void> load_extensions();
+  Expected<void> take_text(const DtraceProgram& program);
   Expected<void> add(const DtraceProgram& program);
   [[nodiscard]] bool has_option(std::string_view name) const;
   [[nodiscard]] Expected<std::string> preprocessed(const std::string& text) const;
@@ -107,9 +111,8 @@ class ScriptCompiler {
   std::string text_;                    // Of the last program, as it is parsed.
 };
 
-// Who looks at a terminal is shown the place, below the message.
+// The place, below the message.
 std::string ScriptCompiler::drawing_of(const CompileError& error) const {
-  if (isatty(STDERR_FILENO) == 0) return "";
   const std::string lines = query::d::explain(text_, error);
   return lines.empty() ? "" : "\n" + lines.substr(0, lines.size() - 1);
 }
@@ -146,6 +149,7 @@ CompileOptions ScriptCompiler::options_of(const DtraceProgram& program) {
     if (name == "empty") options.allow_empty_files = is_set;
     if (name == "zdefs") options.allow_unmatched_probes = is_set;
   }
+  if (request_.product != DtraceRequest::Product::Trace) options.allow_empty_files = true;
   return options;
 }
 
@@ -240,7 +244,8 @@ Expected<std::vector<DLibrary>> ScriptCompiler::user_libraries() {
   return all;
 }
 
-Expected<void> ScriptCompiler::add(const DtraceProgram& program) {
+// What is parsed of a program.
+Expected<void> ScriptCompiler::take_text(const DtraceProgram& program) {
   CompiledProgram& compiled = compiled_.programs.emplace_back();
   compiled.name = program.text;
   compiled.is_script = program.is_file;
@@ -249,9 +254,13 @@ Expected<void> ScriptCompiler::add(const DtraceProgram& program) {
                          ? CLEW_TRY(read_text(program.text == "-" ? "/dev/stdin" : program.text))
                          : program.text;
   if (request_.preprocess || has_option("cpp")) text = CLEW_TRY(preprocessed(text));
-  text_ = text;
-  CLEW_TRY(add_definitions(text));
-  auto parsed = query::d::parse(text, options_, types_);
+  text_ = std::move(text);
+  return add_definitions(text_);
+}
+
+Expected<void> ScriptCompiler::add(const DtraceProgram& program) {
+  CLEW_TRY(take_text(program));
+  auto parsed = query::d::parse(text_, options_, types_);
   if (!parsed) return tl::unexpected(error_of(parsed.error()));
   for (const query::d::Dependency& each : parsed->dependencies) {
     if (is_there(each.kind, each.name)) continue;
@@ -318,9 +327,14 @@ Expected<void> ScriptCompiler::enable() {
   return {};
 }
 
-Expected<CompiledScript> ScriptCompiler::compile() {
+Expected<void> ScriptCompiler::load_extensions() {
   extensions_ = CLEW_TRY(Extensions::load(
       request_.extensions, {.folder = request_.extension_folder}, {"D", query::d::is_d_function}));
+  return {};
+}
+
+Expected<CompiledScript> ScriptCompiler::compile() {
+  CLEW_TRY(load_extensions());
   add_command_line_options();
   for (size_t i = 0; i < request_.programs.size(); ++i) {
     CLEW_TRY(add(request_.programs[i]));
@@ -334,7 +348,27 @@ Expected<CompiledScript> ScriptCompiler::compile() {
   return std::move(compiled_);
 }
 
+Expected<Providers> ScriptCompiler::read_providers() {
+  CLEW_TRY(load_extensions());
+  add_command_line_options();
+  Providers all;
+  for (const DtraceProgram& program : request_.programs) {
+    CLEW_TRY(take_text(program));
+    auto parsed = query::d::parse_providers(text_, options_, types_);
+    if (!parsed) return tl::unexpected(error_of(parsed.error()));
+    std::move(parsed->begin(), parsed->end(), std::back_inserter(all.definitions));
+    clause_ends_.push_back(0);
+  }
+  all.types = std::move(types_);
+  return all;
+}
+
 }  // namespace
+
+Expected<Providers> read_providers(const DtraceRequest& request, kernel::Catalogue& catalogue,
+                                   query::d::TypeProvider* types) {
+  return ScriptCompiler(request, catalogue, types, 0).read_providers();
+}
 
 Expected<CompiledScript> compile_script(const DtraceRequest& request, kernel::Catalogue& catalogue,
                                         query::d::TypeProvider* types, pid_t target) {

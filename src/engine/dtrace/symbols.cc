@@ -35,6 +35,20 @@ const target::ModuleImage* LiveSymbols::image_of(const target::CodeFile& file,
 
 std::optional<SymbolPlace> LiveSymbols::user(uint64_t pid, uint64_t address) const {
   const pid_t process = pid == 0 ? target_ : static_cast<pid_t>(pid);
+  std::optional<SymbolPlace> place = in_file(process, address);
+  return place ? place : in_made_code(process, address);
+}
+
+std::optional<SymbolPlace> LiveSymbols::in_made_code(pid_t process, uint64_t address) const {
+  if (process == 0) return std::nullopt;
+  auto place = made_code_.try_emplace(process, process).first->second.find(address);
+  if (!place) return std::nullopt;
+  return SymbolPlace{.module = target::kMadeCode,
+                     .function = std::move(place->function),
+                     .offset_bytes = place->offset_bytes};
+}
+
+std::optional<SymbolPlace> LiveSymbols::in_file(pid_t process, uint64_t address) const {
   const target::AddressSpace* space = spaces_.find(process, address);
   if (space == nullptr && spaces_.look_at(process)) space = spaces_.find(process, address);
   if (space == nullptr) return std::nullopt;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -17,50 +19,97 @@ namespace {
 struct ProcessText {
   std::vector<inline_::PatchedText> patched;
   std::vector<target::Mapping> maps;
+  pid_t debugger = 0;  // Who traces the process.
 };
 
 ProcessText text_of(pid_t pid) {
   ProcessText text{.patched = inline_::patched_text(pid), .maps = {}};
-  if (text.patched.empty()) return text;
+  const auto facts = target::read_facts(pid);
+  if (facts) text.debugger = facts->tracer_pid;
+  if (text.patched.empty() && text.debugger == 0) return text;
   auto maps = target::read_memory_map(pid);
   if (maps) text.maps = std::move(*maps);
   return text;
 }
 
-bool is_patched(const ProcessText& text, const kernel::Probe& probe) {
+// Where the place of the probe is in the process; a file may be there more than once.
+std::vector<uint64_t> addresses_of(const kernel::Probe& probe, const ProcessText& text) {
   struct stat file = {};
-  if (stat(probe.path.c_str(), &file) != 0) return false;
-  return std::any_of(text.maps.begin(), text.maps.end(), [&](const target::Mapping& map) {
+  if (stat(probe.path.c_str(), &file) != 0) return {};
+  std::vector<uint64_t> addresses;
+  for (const target::Mapping& map : text.maps) {
     const uint64_t distance = probe.offset_bytes - map.file_offset;
     const bool is_here = map.executable && map.inode == file.st_ino &&
                          probe.offset_bytes >= map.file_offset && distance < map.size_bytes();
-    const uint64_t address = map.start + distance;
-    return is_here && std::any_of(text.patched.begin(), text.patched.end(),
-                                  [&](const inline_::PatchedText& one) {
-                                    return address - one.address < one.size_bytes;
-                                  });
-  });
+    if (is_here) addresses.push_back(map.start + distance);
+  }
+  return addresses;
+}
+
+bool is_patched(const ProcessText& text, uint64_t address) {
+  return std::any_of(
+      text.patched.begin(), text.patched.end(),
+      [&](const inline_::PatchedText& one) { return address - one.address < one.size_bytes; });
+}
+
+// Of the debugger, or somebody's uprobe; the kernel tells nobody whose it is.
+bool has_breakpoint(pid_t pid, const ProcessText& text, uint64_t address) {
+  constexpr uint8_t kInt3 = 0xcc;
+  uint8_t byte = 0;
+  return text.debugger != 0 && target::read_memory(pid, address, std::span(&byte, 1)) &&
+         byte == kInt3;
+}
+
+std::string reason_against(pid_t pid, const ProcessText& text, const kernel::Probe& probe) {
+  for (const uint64_t address : addresses_of(probe, text)) {
+    if (is_patched(text, address)) {
+      return fmt::format(
+          "a uprobe would end process {}, since a session has a probe of its own "
+          "there (clew ps)",
+          pid);
+    }
+    // The kernel takes its trap for ours, and takes it out when ours goes.
+    if (has_breakpoint(pid, text, address)) {
+      return fmt::format(
+          "process {} (a debugger?) has a breakpoint there in process {}, which "
+          "would be lost with a uprobe; delete it first",
+          text.debugger, pid);
+    }
+  }
+  return "";
+}
+
+// The processes that have jumps of sessions, and those named that a debugger holds.
+std::map<pid_t, ProcessText> processes_to_look_at(std::span<const kernel::DEnabling> enablings) {
+  std::set<pid_t> pids;
+  for (const inline_::ArenaInfo& arena : inline_::ps())
+    pids.insert(arena.pid);
+  for (const kernel::DEnabling& enabling : enablings) {
+    if (enabling.probe.pid != 0) pids.insert(static_cast<pid_t>(enabling.probe.pid));
+  }
+  std::map<pid_t, ProcessText> processes;
+  for (const pid_t pid : pids) {
+    ProcessText text = text_of(pid);
+    if (!text.maps.empty()) processes.emplace(pid, std::move(text));
+  }
+  return processes;
 }
 
 }  // namespace
 
 Expected<void> check_uprobe_places(std::span<const kernel::DEnabling> enablings,
                                    const std::set<uint32_t>& elsewhere) {
-  std::map<pid_t, ProcessText> processes;  // That have jumps of sessions.
-  for (const inline_::ArenaInfo& arena : inline_::ps()) {
-    ProcessText text = text_of(arena.pid);
-    if (!text.patched.empty()) processes.emplace(arena.pid, std::move(text));
-  }
+  const std::map<pid_t, ProcessText> processes = processes_to_look_at(enablings);
   for (uint32_t i = 0; i < enablings.size() && !processes.empty(); ++i) {
     const kernel::Probe& probe = enablings[i].probe;
     if (!kernel::needs_uprobe(probe.kind) || elsewhere.contains(i)) continue;
     for (const auto& [pid, text] : processes) {
       const bool is_of_one = probe.pid != 0 && !probe.is_everywhere;
-      if ((is_of_one && probe.pid != pid) || !is_patched(text, probe)) continue;
-      return fail(ErrorCode::Refused,
-                  fmt::format("{}:{}:{}:{}: a uprobe would end process {}, since a session has a "
-                              "probe of its own there (clew ps)",
-                              probe.provider, probe.module, probe.function, probe.name, pid));
+      if (is_of_one && probe.pid != pid) continue;
+      const std::string reason = reason_against(pid, text, probe);
+      if (reason.empty()) continue;
+      return fail(ErrorCode::Refused, fmt::format("{}:{}:{}:{}: {}", probe.provider, probe.module,
+                                                  probe.function, probe.name, reason));
     }
   }
   return {};

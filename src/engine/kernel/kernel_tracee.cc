@@ -46,6 +46,8 @@ class KernelNames final : public plan::Names {
   std::string host() override { return host_; }
 
   // Code of programs can be named when all events are of one process.
+  [[nodiscard]] bool is_one() const { return scope_.pids.size() == 1 && !scope_.follows; }
+
   std::string symbol(uint64_t address) override {
     if (address == 0) return "";
     const auto known = symbols_.find(address);
@@ -53,7 +55,7 @@ class KernelNames final : public plan::Names {
     const bool is_kernel = static_cast<int64_t>(address) < 0;
     std::optional<output::d::SymbolPlace> place;
     if (is_kernel) place = live_.kernel(address);
-    if (!is_kernel && scope_.pids.size() == 1) {
+    if (!is_kernel && is_one()) {
       place = live_.user(static_cast<uint64_t>(scope_.pids[0]), address);
     }
     return symbols_[address] = shown(address, place);
@@ -62,7 +64,7 @@ class KernelNames final : public plan::Names {
   // Looks at the process now, while it is there.
   void keep() {
     // One that is gone already has no names.
-    if (scope_.pids.size() == 1) (void)spaces_.look_at(scope_.pids[0]);
+    if (is_one()) (void)spaces_.look_at(scope_.pids[0]);
   }
 
  private:
@@ -104,6 +106,8 @@ Expected<std::unique_ptr<KernelTracee>> KernelTracee::make(const query::Query& q
   lowering.tracer_pid = getpid();
   lowering.epoch_ns = epoch_of_monotonic_ns();
   lowering.extensions = input.extensions;
+  tracee->family_ = input.family;
+  if (tracee->family_) lowering.family = &tracee->family_->family;
   tracee->lowered_ = CLEW_TRY(plan::lower_kernel(tracee->plan_, lowering));
   if (input.clock) {
     tracee->lowered_.root.clock = *input.clock;
@@ -175,6 +179,10 @@ std::vector<kernel::DEnabling> KernelTracee::enablings() {
   for (uint32_t clause = 0; clause < lowered_.programs.size(); ++clause) {
     const plan::KernelProgram& program = lowered_.programs[clause];
     program_sources_.push_back(program.source);
+    if (program.family) {
+      enable_family(clause, enablings);
+      continue;
+    }
     for (size_t i = 0; i < sites_.size(); ++i) {
       const KernelSite& site = sites_[i];
       if (site.source != program.source) continue;
@@ -190,9 +198,23 @@ std::vector<kernel::DEnabling> KernelTracee::enablings() {
   return enablings;
 }
 
+void KernelTracee::enable_family(uint32_t clause, std::vector<kernel::DEnabling>& enablings) {
+  const bool begins = *lowered_.programs[clause].family == plan::FamilyEvent::Begins;
+  const KernelSite& site = begins ? family_->begins : family_->ends;
+  kernel::Probe probe = site.probe;
+  probe.id = kFirstProbe + static_cast<uint32_t>(sites_.size() + (begins ? 0 : 1));
+  enablings.push_back({std::move(probe), {clause}});
+  enabled_names_.push_back(site.names);
+  enabled_sites_.push_back(sites_.size());
+}
+
 Expected<void> KernelTracee::watch_processes() {
   for (const pid_t pid : scope_.pids) {
     const auto descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    if (descriptor < 0 && scope_.pids.size() > 1) {
+      left_out_.push_back({pid, "it has ended before the session began"});
+      continue;
+    }
     if (descriptor < 0) {
       return fail(ErrorCode::NotFound, fmt::format("there is no process {}", pid));
     }
@@ -218,8 +240,12 @@ Expected<void> KernelTracee::start() {
   return session_->begin();
 }
 
+void KernelTracee::stop() {
+  if (session_) session_->stop();
+}
+
 bool KernelTracee::gone() const {
-  if (descriptors_.empty()) return false;
+  if (scope_.pids.empty()) return false;
   return std::all_of(descriptors_.begin(), descriptors_.end(), [](const FileDescriptor& each) {
     pollfd ended{.fd = each.get(), .events = POLLIN, .revents = 0};
     return poll(&ended, 1, 0) == 1;
@@ -343,6 +369,7 @@ Expected<void> KernelTracee::detach() {
 collect::Losses KernelTracee::losses() {
   collect::Losses losses;
   losses.sites = armed();
+  losses.left_out = left_out_;
   for (const size_t site : refused_) {
     const KernelSite& one = sites_[site];
     losses.refused.push_back(
@@ -352,12 +379,14 @@ collect::Losses KernelTracee::losses() {
   const abi::DLosses& lost = session_->shared().losses;
   uint64_t unpaired = 0;
   uint64_t unreadable = 0;
+  uint64_t forks = 0;
   for (const abi::DWindow& window : session_->windows()) {
     abi::RegionHeader header{};
     const auto* bytes = reinterpret_cast<const uint8_t*>(&window);
     std::memcpy(&header, bytes + abi::kQueryRegionOffset, sizeof header);
     unpaired += header.missed_unpaired;
     unreadable += header.missed_unreadable;
+    forks += header.forks;
   }
   uint64_t ring = 0;
   uint64_t table = 0;
@@ -365,6 +394,7 @@ collect::Losses KernelTracee::losses() {
     ring += lost.principal[cpu];
     table += lost.aggregation[cpu];
   }
+  if (!scope_.follows) collect::count_cause(losses.missed, collect::kMissedForks, forks);
   collect::count_cause(losses.missed, collect::kMissedReentry, lost.nested);
   collect::count_cause(losses.missed, collect::kMissedFuel, lost.fuel);
   collect::count_cause(losses.missed, collect::kMissedUnpaired, unpaired);

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/file_descriptor.h"
 #include "engine/clock.h"
+#include "engine/kernel/kernel_family.h"
 #include "engine/kernel/kernel_sources.h"
 #include "engine/traced.h"
 #include "extension/extension.h"
@@ -31,6 +32,7 @@ namespace clew::engine {
 // Which processes' events count.
 struct KernelScope {
   std::vector<pid_t> pids;  // Empty: all but Clew itself.
+  bool follows = false;     // Those that they make count, too, with theirs.
 };
 
 // What else of the session it is made from.
@@ -40,6 +42,7 @@ struct KernelInput {
   std::optional<plan::Clock> clock;
   std::span<const extension::Extension> extensions;
   uint64_t fuel = extension::kFuel;
+  std::optional<KernelFamilySites> family{};  // With pids.
 };
 
 class KernelNames;
@@ -57,6 +60,10 @@ class KernelTracee final : public Traced {
   // Loads the programs and attaches them. Nothing fires before start().
   Expected<void> attach();
   Expected<void> start();
+  // Nothing fires any more; detach() takes the programs out.
+  void stop();
+  // Its place behind the session's tracees.
+  void set_index(uint32_t index) { index_ = index; }
 
   [[nodiscard]] const plan::Plan& plan() const { return plan_; }
   [[nodiscard]] const plan::KernelLowered& lowered() const { return lowered_; }
@@ -87,6 +94,7 @@ class KernelTracee final : public Traced {
   [[nodiscard]] kernel::DPrograms programs() const;
   [[nodiscard]] kernel::DExtensions extensions() const;
   [[nodiscard]] std::vector<kernel::DEnabling> enablings();
+  void enable_family(uint32_t clause, std::vector<kernel::DEnabling>& enablings);
   [[nodiscard]] bool has_recorder(uint16_t source) const;
   void take_record(std::span<const uint8_t> record, collect::EventBatch& round);
   [[nodiscard]] uint64_t event_time(uint64_t time_ns) const;
@@ -99,8 +107,9 @@ class KernelTracee final : public Traced {
   uint64_t fuel_ = extension::kFuel;
   plan::Grouping grouping_;
   std::vector<KernelSite> sites_;
+  std::optional<KernelFamilySites> family_;
   std::vector<plan::SiteNames> enabled_names_;  // By enabling, which words of names are.
-  std::vector<size_t> enabled_sites_;           // By enabling: its place in sites_.
+  std::vector<size_t> enabled_sites_;           // By enabling: its place in sites_, or behind them.
   std::set<size_t> refused_;                    // The same, of functions that nobody may probe.
   std::vector<uint16_t> program_sources_;       // By clause.
   KernelScope scope_;
@@ -108,6 +117,7 @@ class KernelTracee final : public Traced {
   bool converts_time_ = false;
   ClockSample now_{};  // At the start of the last round of events.
   std::vector<FileDescriptor> descriptors_;
+  std::vector<collect::LeftOut> left_out_;
   std::unique_ptr<KernelNames> names_;
   std::unique_ptr<plan::Root> root_;
   std::optional<kernel::DSession> session_;

@@ -204,12 +204,12 @@ TEST_F(AggregationsTest, UserSymbolKeysAreNamed) {
 TEST_F(AggregationsTest, StackKeysStandAboveTheirValue) {
   const uint32_t a =
       add(AggregateKind::Count, {{.kind = FieldKind::KernelStack, .size_bytes = 24}});
-  take(a, {{bytes_of({0xffffffff81000004, 0xffffffff81000100, 0}), {6}}});
+  take(a, {{bytes_of({0xffffffff81000004, 0xffffffff81000104, 0}), {6}}});
   EXPECT_EQ(rest(),
             "\n"
             "\n"
             "              vmlinux`vfs_read+0x4\n"
-            "              vmlinux`vfs_write\n"
+            "              vmlinux`vfs_write+0x4\n"
             "                6\n");
 }
 

@@ -117,7 +117,7 @@ std::vector<DistributionRow> log_linear_rows(const abi::DLogLinear& spec) {
   }
   // The middle: everything that is nearer to zero than the first step.
   const int64_t first = abi::log_linear_value(spec, count / 2 + 1);
-  rows[count / 2].label = fmt::format("abs() < {}", first);
+  rows[count / 2].label = spec.low == 0 ? "0" : fmt::format("abs() < {}", first);
   return rows;
 }
 

@@ -203,7 +203,7 @@ TEST(DLogLinearQuantize, MirrorsNegativeValuesAndLabelsItsEnds) {
             "              -4 |                                         0        \n"
             "              -2 |                                         0        \n"
             "              -1 |@@@@@@                                   1        \n"
-            "       abs() < 1 |@@@@@@                                   1        \n"
+            "               0 |@@@@@@                                   1        \n"
             "               1 |@@@@@@                                   1        \n"
             "               2 |                                         0        \n"
             "               4 |                                         0        \n"
@@ -214,7 +214,7 @@ TEST(DLogLinearQuantize, MirrorsNegativeValuesAndLabelsItsEnds) {
 TEST(DLogLinearQuantize, WithoutDataTheMiddleIsShown) {
   EXPECT_EQ(log_linear({10, 0, 2, 10}, {}),
             "              -1 |                                         0        \n"
-            "       abs() < 1 |                                         0        \n"
+            "               0 |                                         0        \n"
             "               1 |                                         0        \n");
 }
 

@@ -299,6 +299,26 @@ std::string address_text(const Datum& datum, const Symbols& symbols) {
   return place_text(place, address, detail);
 }
 
+namespace {
+
+// A call that does not return may be the last instruction of its function (of a `.cold` part, most
+// often): its return address is then where the next function begins, or in none.
+std::optional<SymbolPlace> place_of_return(const Symbols& symbols, bool is_user, uint64_t pid,
+                                           uint64_t address) {
+  const auto place_of = [&](uint64_t at) {
+    return is_user ? symbols.user(pid, at) : symbols.kernel(at);
+  };
+  std::optional<SymbolPlace> place = place_of(address);
+  const bool is_inside = place && !place->function.empty() && place->offset_bytes != 0;
+  if (is_inside) return place;
+  std::optional<SymbolPlace> call = place_of(address - 1);
+  if (!call || call->function.empty()) return place;
+  ++call->offset_bytes;
+  return call;
+}
+
+}  // namespace
+
 void append_stack(const Datum& datum, const Symbols& symbols, const StackLook& look,
                   std::string& out) {
   const bool is_user = datum.kind == FieldKind::UserStack;
@@ -308,7 +328,10 @@ void append_stack(const Datum& datum, const Symbols& symbols, const StackLook& l
   for (size_t i = first; i < kFramesMax + first; ++i) {
     const uint64_t pc = word_at(datum.bytes, i);
     if (pc == 0) break;
-    const auto place = is_user ? symbols.user(pid, pc) : symbols.kernel(pc);
+    const bool is_return = i > first;
+    const auto place = is_return ? place_of_return(symbols, is_user, pid, pc)
+                       : is_user ? symbols.user(pid, pc)
+                                 : symbols.kernel(pc);
     const std::string text = place_text(place, pc, PlaceDetail::Offset);
     out.append(look.indent, ' ');
     append_right(out, text, static_cast<size_t>(std::max(look.width, 0)));

@@ -311,13 +311,25 @@ TEST(DPrintf, AddressesAreNamed) {
 
 TEST(DPrintf, StacksAreNotIndentedUnlessTheWidthIsLeftAligned) {
   const Value stack = {FieldKind::KernelStack, 32, false,
-                       bytes_of({0xffffffff81000008, 0xffffffff81000100, 0, 5})};
-  const Value user_stack = {FieldKind::UserStack, 32, false, bytes_of({7, 0x1001, 0x1100, 0})};
+                       bytes_of({0xffffffff81000008, 0xffffffff81000101, 0, 5})};
+  const Value user_stack = {FieldKind::UserStack, 32, false, bytes_of({7, 0x1001, 0x1102, 0})};
   expect_all({
-      {"%k", {stack}, "\nvmlinux`vfs_read+0x8\nvmlinux`vfs_write\n"},
-      {"%-4k", {stack}, "\n    vmlinux`vfs_read+0x8\n    vmlinux`vfs_write\n"},
-      {"%22k", {stack}, "\n  vmlinux`vfs_read+0x8\n     vmlinux`vfs_write\n"},
-      {"<%k>", {user_stack}, "<\nlibc.so.6`read+0x1\nlibc.so.6`write\n>"},
+      {"%k", {stack}, "\nvmlinux`vfs_read+0x8\nvmlinux`vfs_write+0x1\n"},
+      {"%-4k", {stack}, "\n    vmlinux`vfs_read+0x8\n    vmlinux`vfs_write+0x1\n"},
+      {"%22k", {stack}, "\n  vmlinux`vfs_read+0x8\n vmlinux`vfs_write+0x1\n"},
+      {"<%k>", {user_stack}, "<\nlibc.so.6`read+0x1\nlibc.so.6`write+0x2\n>"},
+  });
+}
+
+// The first frame may stand at a function's first byte; behind a call that does not return stands
+// whatever comes next.
+TEST(DPrintf, ACallerIsTheFunctionWithTheCall) {
+  const Value stack = {FieldKind::KernelStack, 16, false,
+                       bytes_of({0xffffffff81000100, 0xffffffff81000100})};
+  const Value user_stack = {FieldKind::UserStack, 24, false, bytes_of({7, 0x1100, 0x1100})};
+  expect_all({
+      {"%k", {stack}, "\nvmlinux`vfs_write\nvmlinux`vfs_read+0x100\n"},
+      {"%k", {user_stack}, "\nlibc.so.6`write\nlibc.so.6`read+0x100\n"},
   });
 }
 

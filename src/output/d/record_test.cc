@@ -271,17 +271,17 @@ TEST_F(RecordTest, StacksStandBelowTheRow) {
   const Builder builder =
       Builder()
           .action(Action::Stack)
-          .words(FieldKind::KernelStack, {0xffffffff81000010, 0xffffffff81000100, 0x99, 0});
+          .words(FieldKind::KernelStack, {0xffffffff81000010, 0xffffffff81000104, 0x99, 0});
   EXPECT_EQ(row(builder),
             "\n"
             "              vmlinux`vfs_read+0x10\n"
-            "              vmlinux`vfs_write\n"
+            "              vmlinux`vfs_write+0x4\n"
             "              0x99\n"
             "\n");
   EXPECT_EQ(quiet(builder),
             "\n"
             "              vmlinux`vfs_read+0x10\n"
-            "              vmlinux`vfs_write\n"
+            "              vmlinux`vfs_write+0x4\n"
             "              0x99\n");
 }
 

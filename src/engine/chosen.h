@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processes that a user names, by their ids and by patterns of names.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/error.h"
+
+namespace clew::engine {
+
+struct Chosen {
+  std::vector<pid_t> pids = {};
+  std::vector<std::string> name_patterns = {};  // All processes with such a name.
+};
+// Each once, in ascending order. NotFound when nothing has a name.
+Expected<std::vector<pid_t>> find_chosen(const Chosen& chosen);
+
+}  // namespace clew::engine

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/dtrace/uprobe_locks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "target/process.h"
+
+namespace clew::engine {
+namespace {
+
+// Descriptors are few: of processes beyond that, those with lower pids are taken.
+constexpr size_t kLocksMax = 512;
+constexpr std::chrono::milliseconds kBrief{500};  // For all processes that nobody named.
+
+using File = std::pair<uint64_t, uint64_t>;  // Device and inode.
+
+bool maps_one_of(pid_t pid, const std::set<File>& files) {
+  const auto maps = target::read_memory_map(pid);
+  return maps && std::any_of(maps->begin(), maps->end(), [&](const target::Mapping& map) {
+           const uint64_t device = makedev(map.device_major, map.device_minor);
+           return map.executable && files.contains({device, map.inode});
+         });
+}
+
+// By pid, and whether a probe names it.
+std::map<pid_t, bool> processes_of(std::span<const kernel::DEnabling> enablings) {
+  std::map<pid_t, bool> pids;
+  std::set<File> files;
+  for (const kernel::DEnabling& enabling : enablings) {
+    const kernel::Probe& probe = enabling.probe;
+    if (!kernel::needs_uprobe(probe.kind)) continue;
+    if (probe.pid != 0 && !probe.is_everywhere) {
+      pids[static_cast<pid_t>(probe.pid)] = true;
+      continue;
+    }
+    struct stat file = {};
+    if (stat(probe.path.c_str(), &file) == 0) files.emplace(file.st_dev, file.st_ino);
+  }
+  if (files.empty()) return pids;
+  const auto all = target::find_processes("*");
+  for (size_t i = 0; all && i < all->size() && pids.size() < kLocksMax; ++i) {
+    if (maps_one_of((*all)[i].pid(), files)) pids.emplace((*all)[i].pid(), false);
+  }
+  return pids;
+}
+
+}  // namespace
+
+Expected<void> UprobeLocks::hold(std::span<const kernel::DEnabling> enablings) {
+  using Clock = std::chrono::steady_clock;
+  std::chrono::milliseconds left = kBrief;
+  for (const auto& [pid, is_named] : processes_of(enablings)) {
+    const auto lock = is_named ? of(pid) : passing(pid, left);
+    const Clock::time_point begin = Clock::now();
+    auto held = lock->hold();
+    const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
+    if (!is_named) left = std::max(left - waited, std::chrono::milliseconds(0));
+    if (held) {
+      holds_.push_back(std::move(*held));
+    } else if (held.error().code == ErrorCode::Io && is_named) {
+      return tl::unexpected(held.error());
+    } else if (held.error().code == ErrorCode::Io && wait_.tell) {
+      wait_.tell(held.error().message);
+    }
+  }
+  return {};
+}
+
+Expected<bool> UprobeLocks::try_hold(std::span<const kernel::DEnabling> enablings,
+                                     std::chrono::steady_clock::duration waited) {
+  for (const auto& [pid, is_named] : processes_of(enablings)) {
+    auto held = of(pid)->try_hold();
+    if (!held) continue;  // Gone, or not to be traced.
+    if (*held) {
+      holds_.push_back(std::move(**held));
+      continue;
+    }
+    const auto most = is_named ? wait_.timeout : kBrief;
+    if (waited < most) {
+      let_go();
+      return false;
+    }
+    const auto problem = fmt::format("another session changes process {}", pid);
+    if (is_named) return fail(ErrorCode::Io, problem);
+    if (wait_.tell) wait_.tell(problem);
+  }
+  return true;
+}
+
+// One that maps a file with probes, and that nobody asked for: whoever may trace it can hold its
+// lock, or those of many, and must not keep all others from being traced.
+std::shared_ptr<inline_::ProcessLock> UprobeLocks::passing(
+    pid_t pid, std::chrono::milliseconds timeout) const {
+  inline_::LockWait wait = wait_;
+  wait.timeout = timeout;
+  auto& lock = locks_[pid];
+  if (lock == nullptr) lock = std::make_shared<inline_::ProcessLock>(pid, std::move(wait));
+  return lock;
+}
+
+std::shared_ptr<inline_::ProcessLock> UprobeLocks::of(pid_t pid) const {
+  auto& lock = locks_[pid];
+  if (lock == nullptr) lock = std::make_shared<inline_::ProcessLock>(pid, wait_);
+  return lock;
+}
+
+}  // namespace clew::engine

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/left_text.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "target/catalog.h"
+
+namespace clew::engine {
+
+std::string places_of(pid_t pid, std::span<const inline_::TextChange> changes) {
+  constexpr size_t kShownMax = 5;
+  auto catalog = target::Catalog::of_process(pid, target::default_catalog_options());
+  std::string text;
+  for (const inline_::TextChange& change : changes.first(std::min(changes.size(), kShownMax))) {
+    const auto place = catalog ? catalog->symbolise(change.address) : std::nullopt;
+    const bool is_function = place && place->function;
+    text += text.empty() ? "" : "; ";
+    text += is_function ? fmt::format("{} ({})", place->text, inline_::describe(change))
+                        : inline_::describe(change);
+  }
+  if (changes.size() > kShownMax) text += fmt::format("; {} more", changes.size() - kShownMax);
+  return text;
+}
+
+Expected<void> check_left_text(pid_t pid, const inline_::DetachReport& report) {
+  if (report.left.empty()) return {};
+  return fail(ErrorCode::Io, fmt::format("the text of process {} is not its files': {}", pid,
+                                         places_of(pid, report.left)));
+}
+
+}  // namespace clew::engine

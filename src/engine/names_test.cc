@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of return addresses, of this process itself.
+#include "engine/names.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+// The second begins where the call of the first, which does not return, would return to.
+asm(R"(
+    .pushsection .text
+    .type names_test_first, @function
+names_test_first:
+    call abort@PLT
+    .size names_test_first, . - names_test_first
+    .globl names_test_second
+    .type names_test_second, @function
+names_test_second:
+    ret
+    .size names_test_second, . - names_test_second
+    .type names_test_restorer, @function
+    .globl names_test_restorer
+names_test_restorer:
+    mov $15, %rax
+    syscall
+    .size names_test_restorer, . - names_test_restorer
+    .popsection
+)");
+extern "C" void names_test_second();
+extern "C" void names_test_restorer();
+
+namespace clew::engine {
+namespace {
+
+using testing::EndsWith;
+
+std::string name_of(void (*function)()) {
+  auto catalog = target::Catalog::of_process(getpid(), target::default_catalog_options());
+  EXPECT_TRUE(catalog.has_value());
+  const std::vector<plan::SiteNames> none;
+  ProcessNames names(getpid(), *catalog, none);
+  return names.symbol(reinterpret_cast<uint64_t>(function));
+}
+
+TEST(Names, AReturnAddressIsOfTheFunctionThatMadeTheCall) {
+  EXPECT_THAT(name_of(names_test_second), EndsWith("!names_test_first+0x5"));
+}
+
+TEST(Names, AHandlerOfSignalsReturnsToTheCodeThatEndsIt) {
+  EXPECT_THAT(name_of(names_test_restorer), EndsWith("!names_test_restorer"));
+}
+
+}  // namespace
+}  // namespace clew::engine

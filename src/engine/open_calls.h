@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which records of calls (collect/open_records.h) are of calls that are open now. A call that was
+// left by longjmp, or ended with its thread, leaves its record behind; so a record counts when
+//     its thread lives, and
+//     its frame is not below the thread's stack pointer, where that is known: the thread waits, and
+//     the word at its frame is the return address that was there at the entry; where the record
+//     does not hold it, one that a call could have left there.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "collect/open_records.h"
+#include "plan/lower.h"
+#include "plan/open_call.h"
+#include "target/process.h"
+
+namespace clew::engine {
+
+// Processes of a tracee by abi::SlotControl::process.
+using ProcessIds = std::map<uint64_t, pid_t>;
+
+class ReadMemory final : public plan::ProcessMemory {
+ public:
+  explicit ReadMemory(ProcessIds processes) : processes_(std::move(processes)) {}
+  bool read(uint64_t process, uint64_t address, std::span<uint8_t> bytes) override;
+
+ private:
+  ProcessIds processes_;
+};
+
+class OpenRecordCheck {
+ public:
+  // Looks at the threads as they are now.
+  explicit OpenRecordCheck(const ProcessIds& processes);
+  [[nodiscard]] bool is_open(const collect::OpenRecord& record, const plan::RecordShape& shape);
+
+ private:
+  struct Process {
+    pid_t pid = 0;
+    // Stack pointers by thread id as the process knows it; nothing for one that runs.
+    std::map<uint32_t, std::optional<uint64_t>> threads;
+    std::vector<target::Mapping> mappings;
+  };
+  [[nodiscard]] static Process look_at(pid_t pid);
+  [[nodiscard]] static bool follows_call(const Process& process, uint64_t address);
+
+  std::map<uint64_t, Process> processes_;
+};
+
+}  // namespace clew::engine

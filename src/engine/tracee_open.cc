@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls of a process that are open when the session ends.
+#include <algorithm>
+
+#include "engine/open_calls.h"
+#include "engine/tracee.h"
+
+namespace clew::engine {
+
+ProcessIds Tracee::live_processes() const {
+  ProcessIds ids = children_;
+  if (!gone()) ids[0] = pid_;
+  return ids;
+}
+
+// Of several sites with one number, those of one function, any names it.
+const Site* Tracee::site_numbered(uint64_t function_number) const {
+  const auto found = std::find_if(sites_.sites.begin(), sites_.sites.end(), [&](const Site& site) {
+    return site.function_number == function_number && site.group;
+  });
+  return found == sites_.sites.end() ? nullptr : &*found;
+}
+
+std::vector<aggregate::Row> Tracee::take_open_calls(uint64_t end_ticks) {
+  std::vector<aggregate::Row> rows;
+  const std::vector<collect::OpenRecord> records = reader_->read_open_records();
+  const plan::RecordShape& shape = lowered_->records;
+  if (records.empty()) return rows;
+  meet_children();
+  const ProcessIds processes = live_processes();
+  OpenRecordCheck check(processes);
+  ReadMemory memory(processes);
+  for (const collect::OpenRecord& record : records) {
+    const uint64_t entry_ticks = shape.has_time ? record.payload[0] : end_ticks;
+    const Site* const site = site_numbered(record.function_number);
+    if (site == nullptr || entry_ticks > end_ticks || !check.is_open(record, shape)) continue;
+    ++open_.count;
+    const plan::Clock& clock = lowered_->clock;
+    const uint64_t age_ns = clock.monotonic_ns(end_ticks) - clock.monotonic_ns(entry_ticks);
+    open_.oldest_ns = std::max(open_.oldest_ns, age_ns);
+    if (!shape.caller_word || !includes_open_) continue;
+    const plan::OpenCall call{.source = site->source,
+                              .names = site->names,
+                              .process = record.process,
+                              .tid = record.tid,
+                              .end_ticks = end_ticks,
+                              .entry_ticks = entry_ticks,
+                              .caller = record.payload[*shape.caller_word],
+                              .payload = record.payload};
+    const auto some = root_->take_open(call, memory);
+    if (!some) collect::count_cause(open_missed_, collect::kMissedUnreadable, 1);
+    if (some) rows.insert(rows.end(), some->begin(), some->end());
+  }
+  return rows;
+}
+
+}  // namespace clew::engine
