@@ -86,10 +86,30 @@ def memory_maps(bench):
     lines_are(output, r"^ +[0-9a-f]{12} +12288 +1 *$", 15)
 
 
+def own_allocator(bench):
+    """A program with an allocator that is part of it, as jemalloc may be."""
+    source = bench.folder / "own.c"
+    source.write_text("""
+#include <stddef.h>
+#include <sys/mman.h>
+__attribute__((noinline)) void *je_malloc(size_t size)
+{
+  return mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, (long)(size & 0));
+}
+int main(void) { for (int i = 0; i < 50; ++i) *(char *)je_malloc(1000) = 1; return 0; }
+""")
+    subprocess.run(["cc", "-O1", "-o", str(bench.folder / "own"), str(source)], check=True)
+    return str(bench.folder / "own")
+
+
 def heap_growth(bench):
     output, _ = bench.around_victim("heap_growth", "grows", 10)
     sums = [int(it) for it in re.findall(r"^ +(\d+)$", output, re.MULTILINE)]
     expect(sum(sums) >= 10 * 65536, "655360 bytes", output)
+    output, _ = bench.around("heap_growth", own_allocator(bench))
+    expect(str(50 * 4096) in output, "204800 bytes by mmap()", output)
+    output, _ = bench.around("heap_growth", "/bin/sleep 0")
+    expect("\n" in output.strip(), "growth, or that there was none", output)
 
 
 def malloc_sizes(bench):
@@ -108,6 +128,8 @@ def malloc_stacks(bench):
     output, _ = bench.around_victim("malloc_stacks", "allocations", 400)
     sums = [int(it) for it in re.findall(r"^ +(\d+)$", output, re.MULTILINE)]
     expect(400 * 70000 in sums, "28000000 bytes from one place", output)
+    output, _ = bench.around("malloc_stacks", own_allocator(bench))
+    expect("je_malloc" in output and str(50 * 1000) in output, "50000 bytes", output)
 
 
 def direct_writes(bench, count):

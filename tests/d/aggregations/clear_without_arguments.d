@@ -2,7 +2,7 @@
 /* clear() takes one argument. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_CLEAR_PROTO] */
+/* stderr: [D_PROTO_LEN] */
 BEGIN
 {
 	clear();

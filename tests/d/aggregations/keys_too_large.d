@@ -2,7 +2,7 @@
 /* Keys have a limit, and a message. */
 /* flags: -q -xerrtags */
 /* status: 1 */
-/* stderr: [D_NOMEM] keys of '@x' have 6144 bytes; 4096 is the most */
+/* stderr: [D_NOMEM] keys of '@x' have 6168 bytes; 4096 is the most */
 #pragma D option strsize=2k
 BEGIN
 {

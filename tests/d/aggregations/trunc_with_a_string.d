@@ -2,7 +2,7 @@
 /* How many keys to keep is a number. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_TRUNC_SCALAR] */
+/* stderr: [D_PROTO_ARG] */
 BEGIN
 {
 	@a[1] = count();

@@ -2,7 +2,7 @@
 /* trunc() takes one or two arguments. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_TRUNC_PROTO] */
+/* stderr: [D_PROTO_LEN] */
 BEGIN
 {
 	@a[1] = count();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sixteen strings fill the room for a key to its end, and nothing beside it. */
+/* flags: -q -xstrsize=255 */
 BEGIN
 {
 	printf("hello\n");

@@ -2,7 +2,7 @@
 /* A built-in variable is no function. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_FUNC_IDENT] */
+/* stderr: [D_FUNC_IDKIND] */
 BEGIN
 {
 	trace(pid(1));

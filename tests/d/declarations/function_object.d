@@ -2,7 +2,7 @@
 /* There are no variables that are functions. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_DECL_FUNCOBJ] */
+/* stderr: [D_DECL_COMBO] */
 self int f(int);
 BEGIN
 {

@@ -2,7 +2,7 @@
 /* Functions return no functions. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_DECL_FUNCRET] */
+/* stderr: [D_DECL_COMBO] */
 int f(int)(int);
 BEGIN
 {

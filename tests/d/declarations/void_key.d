@@ -2,7 +2,7 @@
 /* void is no key. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_DECL_PROTO_VOID] */
+/* stderr: [D_DECL_PROTO_TYPE] */
 int a[void, int];
 BEGIN
 {

@@ -2,7 +2,7 @@
 /* The divisor is a number. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_NORMALIZE_SCALAR] */
+/* stderr: [D_PROTO_ARG] */
 BEGIN
 {
 	@a = count();

@@ -2,7 +2,7 @@
 /* denormalize() takes one argument. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_DENORMALIZE_PROTO] */
+/* stderr: [D_PROTO_LEN] */
 BEGIN
 {
 	@a = count();

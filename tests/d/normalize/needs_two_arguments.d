@@ -2,7 +2,7 @@
 /* normalize() takes the divisor. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_NORMALIZE_PROTO] */
+/* stderr: [D_PROTO_LEN] */
 BEGIN
 {
 	@a = count();

@@ -2,7 +2,7 @@
 /* $target without a target: the description is shown as it was written. */
 /* flags: -e */
 /* status: 1 */
-/* stderr: probe description pid$target::malloc:entry names no process: $target is that of -p PID or -c COMMAND */
+/* stderr: pid0 does not contain a valid pid */
 pid$target::malloc:entry
 {
 	exit(0);

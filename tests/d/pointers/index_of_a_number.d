@@ -2,7 +2,7 @@
 /* An index is an integer. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_OP_INT] */
+/* stderr: [D_OP_INCOMPAT] */
 BEGIN
 {
 	p = (int *)16;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pragma without anything behind D. */
+/* A pragma without what it wants. */
 /* flags: -xerrtags -e */
 /* status: 1 */
 /* stderr: [D_PRAGMA_MALFORM] */
-#pragma D
+#pragma D option
 BEGIN
 {
 	exit(0);

@@ -2,7 +2,7 @@
 /* printa needs an aggregation. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_PRINTA_PROTO] */
+/* stderr: [D_PROTO_LEN] */
 BEGIN
 {
 	printa();

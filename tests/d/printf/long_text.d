@@ -7,6 +7,6 @@ BEGIN
 	exit(0);
 }
 /* output:
-a format that is longer than a string of the program: 0123456789abcde
+a format that is longer than a string of the program: 0123456789abcdef
 
 */

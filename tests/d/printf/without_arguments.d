@@ -3,7 +3,6 @@
 BEGIN
 {
 	printf("plain\n");
-	printf("");
 	exit(0);
 }
 /* output:

@@ -2,7 +2,8 @@
 /* A name that nobody has is answered with the nearest one. */
 /* flags: -e */
 /* status: 1 */
-/* stderr: probe description syscall::opne:entry does not match any probes; did you mean 'syscall::open:entry'? */
+/* stderr: probe description syscall::opne:entry does not match any probes */
+/* stderr:  did you mean 'syscall::open:entry'? */
 syscall::opne:entry
 {
 	exit(0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Facts 3 and 45: exit() ends tracing also when there is no room for what it records. */
-/* flags: -q -x bufsize=4k -x strsize=4k */
+/* flags: -q -x bufsize=4k -x strsize=3k */
 /* status: 3 */
 /* stderr: drops on CPU */
 BEGIN { trace(""); }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts 39: low lies below high. */
+/* Facts 39: low is not above high. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_LLQUANT_MAGRANGE] */
+/* stderr: [D_LLQUANT_HMAGVAL] */
 BEGIN
 {
 	@ = llquantize(1, 10, 6, 2, 10);

@@ -2,7 +2,7 @@
 /* Facts 39: a step has 16 bits. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_LQUANT_STEPLARGE] */
+/* stderr: [D_LQUANT_STEPVAL] */
 BEGIN
 {
 	@ = lquantize(1, 0, 1000000, 100000);

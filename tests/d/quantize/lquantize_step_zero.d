@@ -2,7 +2,7 @@
 /* Facts 39: a step is not 0. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_LQUANT_STEPVAL] */
+/* stderr: [D_LQUANT_STEPTYPE] */
 BEGIN
 {
 	@ = lquantize(1, 0, 10, 0);

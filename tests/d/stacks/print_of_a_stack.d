@@ -2,7 +2,7 @@
 /* print() takes values. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_PRINT_DYN] */
+/* stderr: [D_PROTO_ARG] */
 BEGIN
 {
 	print(stack());

@@ -2,7 +2,7 @@
 /* stack() has at most one argument. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_STACK_PROTO] */
+/* stderr: [D_PROTO_LEN] */
 BEGIN
 {
 	stack(1, 2);

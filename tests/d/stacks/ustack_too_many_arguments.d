@@ -2,7 +2,7 @@
 /* ustack() has at most two arguments. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_USTACK_PROTO] */
+/* stderr: [D_PROTO_LEN] */
 BEGIN
 {
 	ustack(1, 2, 3);

@@ -7,6 +7,6 @@ BEGIN
 	exit(0);
 }
 /* output:
-abcdefg
+abcdefgh
 
 */

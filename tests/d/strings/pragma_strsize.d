@@ -8,6 +8,6 @@ BEGIN
 	exit(0);
 }
 /* output:
-0123456789abcde 16
+0123456789abcdef 16
 
 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts 21: with strsize 10, nine bytes remain. */
+/* Facts 21: with strsize 10, ten characters remain. */
 /* flags: -q -xstrsize=10 */
 BEGIN
 {
@@ -10,7 +10,7 @@ BEGIN
 	exit(0);
 }
 /* output:
-012345678 9
-012345678 9
+0123456789 10
+0123456789 10
 
 */

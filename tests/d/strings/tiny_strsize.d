@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts 21: with strsize 2, one byte remains. */
+/* Facts 21: with strsize 2, two characters remain. */
 /* flags: -q -xstrsize=2 */
 BEGIN
 {
@@ -8,6 +8,6 @@ BEGIN
 	exit(0);
 }
 /* output:
-a 1
+ab 2
 
 */

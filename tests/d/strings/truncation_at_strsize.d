@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts 21: with strsize 8, seven bytes and the NUL remain. */
+/* Facts 21: with strsize 8, eight characters and the NUL remain. */
 /* flags: -q -xstrsize=8 */
 BEGIN
 {
@@ -8,6 +8,6 @@ BEGIN
 	exit(0);
 }
 /* output:
-0123456 7
+01234567 8
 
 */

@@ -2,7 +2,7 @@
 /* A function is no member. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_DECL_FUNCTYPE] */
+/* stderr: [D_DECL_COMBO] */
 struct s { int f(int); };
 BEGIN
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts 22: strtok() goes on in the next clause. */
+/* Facts 22: strtok() begins anew in each clause. */
 BEGIN
 {
 	this->first = strtok("one two three", " ");
@@ -7,11 +7,11 @@ BEGIN
 BEGIN
 {
 	printf("%s ", this->first);
-	printf("%s ", strtok(NULL, " "));
+	printf("%s ", strtok("four five", " "));
 	printf("%s\n", strtok(NULL, " "));
 	exit(0);
 }
 /* output:
-one two three
+one four five
 
 */

@@ -12,10 +12,10 @@ syscall:::entry
 }
 END
 {
-	printf("%d '%s'\n", returned, seen);
+	printf("%d %d\n", returned, seen == NULL);
 }
 /* output:
 hello
-1 ''
+1 1
 
 */

@@ -2,7 +2,7 @@
 /* Facts 24. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_TRACEMEM_DYNSIZE] */
+/* stderr: [D_PROTO_ARG] */
 BEGIN
 {
 	tracemem(curthread, 16, "x");

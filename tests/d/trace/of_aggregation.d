@@ -2,7 +2,7 @@
 /* Facts 42. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_TRACE_AGG] */
+/* stderr: [D_TRACE_DYN] */
 BEGIN
 {
 	@a = count();

@@ -2,7 +2,7 @@
 /* Facts 24: two or three arguments. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_TRACEMEM_ARGS] */
+/* stderr: [D_PROTO_LEN] */
 BEGIN
 {
 	tracemem(curthread);

@@ -2,7 +2,7 @@
 /* A second typedef of the name with another type. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_DECL_TYPERED] */
+/* stderr: [D_DECL_IDRED] */
 typedef int number_t;
 typedef long number_t;
 BEGIN

@@ -2,7 +2,7 @@
 /* Facts 20: a scalar cannot be indexed like an associative array. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_IDENT_BADREF] */
+/* stderr: [D_OP_INCOMPAT] */
 BEGIN
 {
 	a = 2;

@@ -2,7 +2,7 @@
 /* A variable cannot be called. */
 /* flags: -xerrtags -e */
 /* status: 1 */
-/* stderr: [D_FUNC_IDENT] */
+/* stderr: [D_FUNC_IDKIND] */
 BEGIN
 {
 	a = 2;
