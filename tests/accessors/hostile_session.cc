@@ -12,6 +12,7 @@
 #include "abi/d_buckets.h"
 #include "abi/d_dynamic.h"
 #include "base/assert.h"
+#include "runtime/segments_testing.h"
 
 namespace clew::accessors {
 namespace {
@@ -134,13 +135,13 @@ HostileSession::HostileSession(uint32_t shape)
   describe(shape);
   fill_arena();
   place_ = {.low_address = kLowAddress,
-            .window = kLowAddress + kRegionOffset + abi::kDRegionWindow,
+            .window = kRegionOffset + abi::kDRegionWindow,
             .process = process_.address()};
   enter();
 }
 
 HostileSession::~HostileSession() {
-  asm volatile("wrgsbase %0" : : "r"(uint64_t{0}));
+  runtime::set_own_gs_base(0);
 }
 
 void HostileSession::describe(uint32_t shape) {
@@ -215,12 +216,17 @@ void HostileSession::allow_system_calls(bool allowed) const {
   CLEW_ASSERT(mprotect(low, low_.bytes().size(), PROT_READ | PROT_WRITE) == 0);
   auto& arena = *reinterpret_cast<abi::ArenaHeader*>(low + abi::kHeaderOffset);
   arena.tid_offset = abi::kTidFromKernel;
+  arena.keeps_self_pointer = 1;
+  arena.bases = runtime::own_bases();
+  arena.slot_count = 1;
+  arena.slots_address = slot_.address();
+  arena.slot_stride = kSlotBytes;
   arena.system_calls_allowed = allowed ? 1 : 0;
   low_.forbid_writes();
 }
 
 void HostileSession::enter() const {
-  asm volatile("wrgsbase %0" : : "r"(slot_.address() - kLowAddress));
+  runtime::set_own_gs_base(slot_.address() - kLowAddress);
 }
 
 std::span<uint8_t> HostileSession::part(Part which) const {

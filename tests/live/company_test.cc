@@ -4,12 +4,14 @@
 #include <array>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -23,6 +25,7 @@
 namespace clew::live {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr uint64_t kRounds = 200;
@@ -108,6 +111,34 @@ class Uprobe {
 
 #define NEED_UPROBE(probe) \
   if (!(probe).is_there()) GTEST_SKIP() << "NOT TESTED: no uprobes for us on this machine"
+
+// A program of the kernel at it makes its holder known.
+TEST(Company, ListAndDoctorAgreeAboutAUprobeAndNameItsOwner) {
+  const std::string name = "forms_pie";
+  Victim victim(name);
+  const uint64_t address = victim.ask("addresses 0").at("form_plain");
+  Uprobe probe(victim.pid(), address);
+  NEED_UPROBE(probe);
+  const std::string pid = std::to_string(victim.pid());
+  const auto said = [](const std::vector<std::string>& arguments) {
+    std::vector<std::string> all = {CLEW_COMMAND};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return Child({.arguments = all}).wait_for_end().output;
+  };
+  EXPECT_THAT(said({"list", name + "!form_plain", "--sites", "-p", pid}),
+              HasSubstr("entry: foreign-patch"));
+  EXPECT_THAT(said({"doctor", "-p", pid}), HasSubstr("[foreign-patch]"));
+  probe.remove();
+  EXPECT_THAT(said({"list", name + "!form_plain", "--sites", "-p", pid}), HasSubstr("entry: yes"));
+  Child other({.arguments = {CLEW_COMMAND, "dtrace", "-x", "useruprobes", "-p", pid, "-qn",
+                             "BEGIN { printf(\"go\\n\"); } pid$target:" + name +
+                                 ":form_plain:entry { @ = count(); }"}});
+  ASSERT_TRUE(other.read_line().has_value());
+  const std::string owner = "clew " + std::to_string(other.pid());
+  EXPECT_THAT(said({"list", name + "!form_plain", "--sites", "-p", pid}),
+              AllOf(HasSubstr("entry: foreign-patch"), HasSubstr("(" + owner + ")")));
+  EXPECT_THAT(said({"doctor", "-p", pid}), HasSubstr("(" + owner + ")"));
+}
 
 TEST(Company, OfAnEarlierUprobeIsLeftAlone) {
   const std::string name = "forms_pie";
@@ -260,6 +291,64 @@ TEST(Company, OfALaterUprobeIsWhatTheListOfSitesSays) {
   EXPECT_NE(fates["hides-probe"], 0U);
 }
 
+// --- where a command is stopped at its start
+// ------------------------------------------------------
+
+constexpr const char* kLoader = "/lib64/ld-linux-x86-64.so.2";
+
+// The loader's notice to debuggers, in a process.
+uint64_t notice_of(pid_t pid) {
+  Child list({.arguments = {CLEW_COMMAND, "list", "*!_dl_debug_state", "--json", "--file",
+                            std::filesystem::canonical(kLoader)}});
+  const auto function = nlohmann::json::parse(list.wait_for_end().output);
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("/ld-linux") == std::string::npos) continue;
+    return std::stoull(line, nullptr, 16) + function.at("address").get<uint64_t>();
+  }
+  ADD_FAILURE() << "no loader";
+  return 0;
+}
+
+void expect_command_is_traced() {
+  Child tracer({.arguments = {CLEW_COMMAND, "run", entries_of("forms_pie!form_*"), "--json", "-c",
+                              victim_path("forms_pie")}});
+  tracer.write_line("run 10");
+  tracer.write_line("exit");
+  tracer.close_input();
+  const Child::End end = tracer.wait_for_end();
+  EXPECT_EQ(end.status, 0) << end.error;
+  EXPECT_THAT(end.output, HasSubstr("\"form_plain\""));
+}
+
+// Its trap is the kernel's: nobody else hears of it.
+TEST(Company, OfAUprobeWhereACommandIsStoppedAtItsStart) {
+  Victim victim("forms_pie");
+  Uprobe probe(victim.pid(), notice_of(victim.pid()));
+  NEED_UPROBE(probe);
+  expect_command_is_traced();
+  EXPECT_NE(probe.hits(), 0U);
+}
+
+// The processor has four, which others may have taken.
+TEST(Company, OfSomebodyWhoHasAllBreakpointsOfTheProcessor) {
+  std::vector<FileDescriptor> taken;
+  for (int processor = 0; processor < get_nprocs_conf(); ++processor) {
+    for (uint64_t i = 0; i < 4; ++i) {
+      perf_event_attr attributes{};
+      attributes.type = PERF_TYPE_BREAKPOINT;
+      attributes.bp_type = HW_BREAKPOINT_X;
+      attributes.bp_addr = 0x1000 + 16 * i;
+      attributes.bp_len = sizeof(long);
+      attributes.pinned = 1;
+      FileDescriptor event = open_event(attributes, {.processor = processor});
+      if (!event.valid()) GTEST_SKIP() << "NOT TESTED: no breakpoints for us on this machine";
+      taken.push_back(std::move(event));
+    }
+  }
+  expect_command_is_traced();
+}
+
 // --- a profiler ----------------------------------------------------------------------------------
 
 // Samples stacks by the processor's clock into a ring, as `perf record -g` does.
@@ -300,7 +389,7 @@ class Sampler {
 
 TEST(Company, OfAProfilerBeforeAndAfterCountsExactly) {
   const std::string name = "forms_pie";
-  constexpr uint64_t kLong = 20'000;
+  constexpr uint64_t kLong = 100'000;
   Victim victim(name);
   const uint64_t expected = untraced_result(name, kLong);
   auto first = std::make_unique<Sampler>(victim.pid());

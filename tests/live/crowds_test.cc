@@ -71,6 +71,23 @@ TEST(Crowds, OfSignalsAndChildrenAreUnharmedByComingAndGoing) {
   EXPECT_EQ(victim.run(3), untraced_result("storms", 3));
 }
 
+// One thread, which has a signal to take whenever it is stopped.
+TEST(Crowds, OfFaultsThatAreJumpedOutOfAreUnharmedByComingAndGoing) {
+  Victim victim("faults");
+  const Traced traced = trace_rounds(victim, "faults", entries_of("faults!fault_*"), 3'000);
+  for (const auto& [function, calls] : traced.truth)
+    EXPECT_EQ(traced.counted.at(function), calls) << function;
+  const ProcessState before = ProcessState::of(victim.pid());
+  victim.tell("hunt 0");
+  attach_again_and_again(victim, entries_and_returns_of("faults!fault_*"), 12);
+  victim.tell("counts");
+  (void)victim.answer();  // Of the hunt.
+  (void)victim.answer();
+  expect_text_equals_file(victim.pid());
+  expect_no_residue(before, victim.pid());
+  EXPECT_EQ(victim.run(500), untraced_result("faults", 500));
+}
+
 TEST(Crowds, OfProcessesOfOneProgramAreCountedApart) {
   constexpr size_t kProcesses = 50;
   const std::string name = "forms_pie";

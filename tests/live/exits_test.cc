@@ -74,6 +74,14 @@ TEST(Exits, AnExceptionProbeFiresOncePerCallLeftByOne) {
   }
 }
 
+TEST(Exits, AProgramWithoutAnUnwinderAnswersZeroAndANote) {
+  const Traced left = trace("sites", exceptions_of("sites!*"));
+  EXPECT_TRUE(left.counted.empty());
+  ASSERT_EQ(left.report.summary.at("lost").size(), 1U) << left.report.summary;
+  EXPECT_NE(left.report.summary.at("lost")[0].get<std::string>().find("_Unwind_RaiseException"),
+            std::string::npos);
+}
+
 TEST(Exits, EntriesAreReturnsAndExceptions) {
   const Traced traced = trace("exceptions",
                               "from e in entry(\"exceptions!*_*\"), return(\"exceptions!*_*\"), "
@@ -254,6 +262,20 @@ TEST(Exits, EveryClassOfReturnValueAndEveryRegisterSurvives) {
     if (both.truth.at(name) == 0) continue;  // No AVX-512 here.
     EXPECT_EQ(both.counted.at(name), 2 * both.truth.at(name)) << name;
   }
+}
+
+// Hand-written code: no compiler reads flags behind a call, or at the entry of a function.
+TEST(Exits, FlagsThatAreResultsOrArgumentsSurvive) {
+  expect_exact(trace("flags", entries_of("flags!flag_*")), "entry");
+  expect_exact(trace("flags", returns_of("flags!flag_*")), "exit");
+  const Traced both = trace("flags", both_of("flags!flag_*"));
+  for (const auto& [name, calls] : both.counted)
+    EXPECT_EQ(calls, 2 * both.truth.at(name)) << name;
+  // With pairs of them, whose bodies are guarded and call accessors.
+  expect_exact(trace("flags",
+                     "from r in return(\"flags!flag_*\") group by r.function select new { name = "
+                     "r.function, calls = count(), longest = max(r.elapsed) }"),
+               "exit");
 }
 
 }  // namespace

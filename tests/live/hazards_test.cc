@@ -62,6 +62,28 @@ TEST(Hazards, AThreadThatSleepsInTheKernelIsAReasonToStopNothing) {
   expect_text_equals_file(victim.pid());
 }
 
+// It is not counted, which is said, and the process that it shares with is, exactly.
+TEST(Hazards, AProcessOnTheSameMemoryIsLeftAlone) {
+  Victim victim("sharer");
+  const uint64_t expected = untraced_result("sharer", 1000);
+  const auto sharer = victim.ask("share").at("sharer");
+  Tracer tracer = Tracer::attach(victim.pid(), entries_of("sharer!shared_work"));
+  EXPECT_EQ(victim.run(1000), expected);
+  victim.ask("turn 1000");
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.calls().at("shared_work"), 1000U) << report.summary;
+  EXPECT_GE(report.summary.at("missed").value("no_slot", uint64_t{0}), 900U) << report.summary;
+  EXPECT_THAT(report.summary.at("lost").dump(), testing::HasSubstr(std::to_string(sharer)));
+  expect_text_equals_file(victim.pid());
+  victim.ask("turn 1000");
+  // A second session finds it as the first did.
+  EXPECT_EQ(Tracer::attach(victim.pid(), entries_of("sharer!shared_work")).finish().status, 0);
+  victim.ask("turn 1000");
+  EXPECT_EQ(victim.ask("unshare").at("status"), 0U);
+  EXPECT_EQ(victim.run(1000), expected);
+}
+
 // The words above the return address of the first function on a stack may not be there.
 TEST(Hazards, ArgumentsBehindTheEndOfAStackAreUnreadable) {
   Victim victim("hazards");

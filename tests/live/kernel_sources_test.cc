@@ -81,7 +81,7 @@ TEST_F(KernelSources, GroupsByNamesErrorsAndArguments) {
   ASSERT_EQ(report.rows.size(), 2U);
   EXPECT_EQ(report.calls().at("fchdir"), truth_.at("failures"));
   EXPECT_EQ(report.calls().at("getppid"), 2 * truth_.at("take_parent"));
-  EXPECT_EQ(report.rows[0].at("error"), 9);
+  EXPECT_EQ(report.rows[0].at("error"), "EBADF");
   EXPECT_EQ(report.rows[1].at("error"), 0);
   for (const json& row : report.rows) {
     EXPECT_EQ(row.at("who"), "calls");
@@ -300,10 +300,48 @@ TEST_F(KernelSources, SaysWhatItCannotDo) {
               HasSubstr("kernel(\"vfs_read\") exports no 'cuont'; did you mean 'count'?"));
   EXPECT_THAT(error_of("kernel(\"*\").Count()"), HasSubstr("more than 10000; narrow the pattern"));
   EXPECT_THAT(error_of("profile(9999hz).Count()"), HasSubstr("at most 5000 samples a second"));
-  EXPECT_THAT(error_of("syscall(\"read\").Count()", {"--follow", "-c", "true"}),
-              HasSubstr("--follow is for sources in processes"));
   EXPECT_THAT(error_of("from e in syscall(\"read\") select e.pid", {"--spill", "/tmp/x"}),
               HasSubstr("--spill of events of the kernel"));
+}
+
+// Three programs, each in a process of its own.
+constexpr const char* kChildren = "sh -c '/bin/true; /bin/true; (/bin/true); exit 0'";
+
+TEST_F(KernelSources, ChildrenOfACommandAreCountedAsNotTraced) {
+  const Report report =
+      run_clew({"run", "--json", "-c", kChildren, "syscall_return(\"execve\").Count()"});
+  ASSERT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(number(report, "count"), 1U) << "the command's own";
+  EXPECT_EQ(report.summary.at("missed").value("forks_muted", 0), 3) << report.summary;
+}
+
+TEST_F(KernelSources, ChildrenOfACommandAreFollowed) {
+  const Report report = run_clew({"run", "--json", "--follow", "-c", kChildren,
+                                  "from e in tracepoint(\"sched:sched_process_exec\") "
+                                  "group by e.comm select e.comm, count() as n orderby e.comm"});
+  ASSERT_EQ(report.status, 0) << report.error;
+  ASSERT_EQ(report.rows.size(), 2U) << report.error;
+  EXPECT_EQ(report.rows[0].at("n"), 1) << "sh";
+  EXPECT_EQ(report.rows[1].at("n"), 3) << "true";
+  EXPECT_EQ(report.summary.at("missed"), json::object()) << report.summary;
+}
+
+// And theirs, any number.
+TEST_F(KernelSources, GrandchildrenAreFollowedAsWell) {
+  const Report report =
+      run_clew({"run", "--json", "--follow", "-c",
+                "sh -c 'for i in $(seq 100); do sh -c \"/bin/true; exit 0\"; done'",
+                "from e in tracepoint(\"sched:sched_process_exec\") "
+                "where e.comm == \"true\" select count() as n"});
+  ASSERT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(number(report, "n"), 100U);
+}
+
+TEST_F(KernelSources, ACommandThatCannotBeExecutedIsAnError) {
+  const Report report =
+      run_clew({"run", "--json", "-c", "no-such-command-of-clew", "syscall(\"read\").Count()"});
+  EXPECT_EQ(report.status, 1);
+  EXPECT_THAT(report.error, HasSubstr("cannot start 'no-such-command-of-clew'"));
 }
 
 // A kernel may let no program at its functions, and then it says why; tests/kernel_machine has one

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "live/process_state.h"
 #include "live/tracer.h"
@@ -56,6 +57,56 @@ TEST(Life, FollowedChildrenAreCountedApart) {
   EXPECT_EQ(by_others + report.lost(), children_calls) << report.summary;
 }
 
+// In one session, one after the other.
+TEST(Life, AnyNumberOfChildrenIsFollowed) {
+  constexpr int64_t kForkRounds = 8;  // Of 16 forks.
+  Victim victim("forks");
+  Tracer tracer =
+      Tracer::attach(victim.pid(),
+                     "from e in entry(\"forks!traced_work\") group by e.pid, e.procName "
+                     "select new { process = e.pid, name = e.procName, calls = count() }",
+                     {"--follow"});
+  victim.run(kForkRounds);
+  const uint64_t children_calls = victim.ask("children").at("children_work");
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(static_cast<int64_t>(report.rows.size()), 1 + 16 * kForkRounds);
+  uint64_t by_children = 0;
+  for (const nlohmann::json& row : report.rows) {
+    EXPECT_EQ(row.at("name"), "forks") << "what it was when it made the calls";
+    if (row.at("process") != victim.pid()) by_children += row.at("calls").get<uint64_t>();
+  }
+  EXPECT_EQ(by_children, children_calls) << report.summary;
+  EXPECT_FALSE(report.summary.at("missed").contains("forks_muted")) << report.summary;
+}
+
+// Their programs have no probes, and the answer says so.
+TEST(Life, ProgramsThatFollowedChildrenBeginAreTold) {
+  Victim victim("forks");
+  Tracer tracer = Tracer::attach(victim.pid(), entries_of("forks!traced_work"), {"--follow"});
+  victim.run(1);
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.status, 0) << report.error;
+  const std::string expected = geteuid() == 0 ? "other programs, which --follow does not trace"
+                                              : "are not traced; how many, the kernel tells root";
+  EXPECT_THAT(report.summary.at("lost").dump(), HasSubstr(expected));
+}
+
+// Times since boot are others there, by which a tracer's pid is told from a later process's.
+TEST(Life, ATracerInAnotherTimeNamespaceIsAlive) {
+  if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: making a time namespace needs root";
+  Victim victim("sites");
+  Tracer tracer = Tracer::attach(victim.pid(), "from e in entry(\"sites!*\") select n = count()");
+  Child detach({.arguments = {"/usr/bin/unshare", "--time", "--boottime", "100000", "--fork",
+                              CLEW_COMMAND, "detach", pid_text(victim)}});
+  (void)detach.wait_for_end();
+  victim.run(100);
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.status, 0) << report.error;
+  EXPECT_GT(report.rows.at(0).at("n"), 0) << "the session was taken for a dead one's";
+  EXPECT_TRUE(report.summary.at("lost").empty()) << report.summary;
+}
+
 TEST(Life, AProcessLivesOnWithoutItsFirstThread) {
   Victim victim("leaderless");
   Tracer tracer = Tracer::attach(victim.pid(), R"(from e in entry("leaderless!carry_on")
@@ -67,6 +118,23 @@ TEST(Life, AProcessLivesOnWithoutItsFirstThread) {
   ASSERT_EQ(report.status, 0) << report.error;
   ASSERT_EQ(report.rows.size(), 1U) << report.error;
   EXPECT_EQ(report.rows[0].at("calls").get<uint64_t>(), 300U);
+  EXPECT_TRUE(report.summary.at("lost").empty()) << report.summary;
+  expect_text_equals_file(tid);
+  victim.run(10);
+}
+
+TEST(Life, AProcessWithoutItsFirstThreadIsTracedByItsPid) {
+  Victim victim("leaderless");
+  const auto tid = static_cast<pid_t>(victim.ask("leave").at("tid"));
+  Tracer tracer = Tracer::attach(victim.pid(), R"(from e in entry("leaderless!carry_on")
+                                                  group by e.pid select new {
+                                                  process = e.pid, calls = count() })");
+  victim.run(200);
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.status, 0) << report.error;
+  ASSERT_EQ(report.rows.size(), 1U) << report.error;
+  EXPECT_EQ(report.rows[0].at("calls").get<uint64_t>(), 200U);
+  EXPECT_EQ(report.rows[0].at("process").get<int64_t>(), victim.pid());
   EXPECT_TRUE(report.summary.at("lost").empty()) << report.summary;
   expect_text_equals_file(tid);
   victim.run(10);

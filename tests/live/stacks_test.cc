@@ -3,8 +3,10 @@
 // pointers: known ones of a victim, and those of Debian's programs, which all begin at _start.
 #include <algorithm>
 #include <fstream>
+#include <set>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -21,6 +23,46 @@ using ::testing::ElementsAre;
 using ::testing::SizeIs;
 using Frames = std::vector<std::string>;
 
+std::string output_of_readelf(const char* what, const char* path) {
+  return Child({.arguments = {"readelf", what, path}}).wait_for_end().output;
+}
+
+// How the frame is printed in which the C library begins a thread, without the names that only
+// libc6-dbg has: "libc.so.6+0x1098e1", a function whose caller has no address by its call frame
+// information.
+std::set<std::string> begins_of_threads() {
+  std::istringstream lines(
+      output_of_readelf("--debug-dump=frames", "/lib/x86_64-linux-gnu/libc.so.6"));
+  std::set<std::string> names;
+  uint64_t function = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const size_t place = line.find(" pc=");
+    if (place != std::string::npos) function = std::stoull(line.substr(place + 4), nullptr, 16);
+    const bool has_no_caller = line.find("DW_CFA_undefined: r16 (rip)") != std::string::npos;
+    if (has_no_caller) names.insert(fmt::format("libc.so.6+{:#x}", function));
+  }
+  return names;
+}
+
+// Where the kernel begins a program: the first instruction of the loader, within its page.
+uint64_t begin_of_loader() {
+  const std::string header = output_of_readelf("-h", "/lib64/ld-linux-x86-64.so.2");
+  const std::string label = "Entry point address:";
+  return std::stoull(header.substr(header.find(label) + label.size()), nullptr, 16) % 4096;
+}
+
+bool is_begin_without_a_name(const std::string& frame) {
+  static const std::set<std::string> threads = begins_of_threads();
+  static const uint64_t loader = begin_of_loader();
+  static const std::string in_loader = "ld-linux-x86-64.so.2`0x";
+  if (frame.starts_with(in_loader)) {
+    // Behind its `mov rdi, rsp; call _dl_start`, which are eight bytes.
+    return std::stoull(frame.substr(in_loader.size()), nullptr, 16) % 4096 == loader + 8;
+  }
+  const size_t begin = frame.find('`') + 1;
+  return threads.contains(frame.substr(begin, frame.rfind('+') - begin));
+}
+
 struct Stack {
   Frames frames;
   uint64_t count = 1;  // The line behind the stack, if it is a number.
@@ -34,7 +76,7 @@ struct Stack {
     }
     return names;
   }
-  // The last frame is where the kernel begins a thread; in a stripped file it has no name.
+  // The last frame is where the kernel begins a thread, which has a name in some files.
   [[nodiscard]] bool is_whole() const {
     const auto is_of = [](const std::string& frame, const char* name) {
       return frame.find(std::string("`") + name + "+") != std::string::npos;
@@ -42,7 +84,8 @@ struct Stack {
     const std::string& last = frames.back();
     const std::string& caller = frames.size() < 2 ? last : frames[frames.size() - 2];
     return is_of(last, "_start") || is_of(last, "clone3") || is_of(last, "clone") ||
-           is_of(caller, "__libc_start_main") || is_of(caller, "_dl_start");
+           is_of(caller, "__libc_start_main") || is_of(caller, "_dl_start") ||
+           is_begin_without_a_name(last);
   }
 };
 

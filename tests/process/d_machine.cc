@@ -20,9 +20,11 @@
 #include "kernel/d_session_aggregates.h"
 #include "native/code.h"
 #include "native/print.h"
+#include "plan/d/limits.h"
 #include "query/d/check_testing.h"
 #include "runtime/blob.h"
 #include "runtime/d_blob.h"
+#include "runtime/segments_testing.h"
 #include "verify/verified_code.h"
 
 extern "C" uint64_t clew_native_enter(uint64_t stub, uint64_t* registers,
@@ -155,7 +157,7 @@ kernel::DPrograms DScript::programs() const {
   programs.aggregations = generated.aggregations;
   programs.local_begin = generated.local_begin;
   programs.local_bytes = generated.local_bytes;
-  programs.string_bytes = script.string_size_bytes;
+  programs.string_bytes = plan::d::string_bytes_of(script);
   programs.principal_bytes = 1U << 16;
   programs.aggregation_bytes = 1U << 20;
   programs.speculations = 4;
@@ -163,10 +165,6 @@ kernel::DPrograms DScript::programs() const {
 }
 
 Expected<std::unique_ptr<DMachine>> DMachine::make(kernel::DPrograms programs) {
-  abi::DVariable token{};
-  token.value_bytes = static_cast<uint32_t>(8 + programs.string_bytes);
-  token.is_thread = 1;
-  programs.variables.push_back(token);
   std::unique_ptr<DMachine> machine(new DMachine(std::move(programs)));
   CLEW_TRY(machine->map());
   machine->fill_process();
@@ -238,7 +236,7 @@ void DMachine::fill_process() {
               .local_begin = number("d_n_local_begin"),
               .local_bytes = number("d_n_local_bytes"),
               .error_enabling = 1,
-              .token_variable = number("d_n_token_variable"),
+              .token_variable = 0,
               .stamp = 4711,
               .clock_offset_ns = 0,
               .has_rdpid = has_rdpid() ? 1U : 0U};
@@ -252,6 +250,8 @@ void DMachine::fill_arena() {
   arena.slot_stride = kSlotBytes;
   arena.system_calls_allowed = 1;
   arena.tid_offset = abi::kTidFromKernel;
+  arena.keeps_self_pointer = 1;
+  arena.bases = runtime::own_bases();
   auto& page = *reinterpret_cast<abi::TargetPage*>(low_ + abi::kTargetPageOffset);
   page.process_count = 1;
   arena.sessions[kSession].region_offset = kRegionOffset;
@@ -263,10 +263,9 @@ void DMachine::fill_arena() {
   const size_t place = (blob.bytes.size() + 63) & ~size_t{63};
   const std::span<const uint8_t> d = runtime::d_blob();
   std::memcpy(code_ + place, d.data(), d.size());
-  runtime::set_place({code_ + place, d.size()},
-                     {.low_address = kLowAddress,
-                      .window = kLowAddress + kRegionOffset + abi::kDRegionWindow,
-                      .process = address_of(&process_)});
+  runtime::set_place({code_ + place, d.size()}, {.low_address = kLowAddress,
+                                                 .window = kRegionOffset + abi::kDRegionWindow,
+                                                 .process = address_of(&process_)});
   entries_ = runtime::d_accessor_entries(address_of(code_) + runtime::thunk_offset(kSession, 0),
                                          address_of(code_) + place);
   used_ = static_cast<uint32_t>((place + d.size() + 63) & ~size_t{63});
@@ -297,13 +296,12 @@ uint64_t DMachine::call(abi::DAccessor accessor, uint64_t r2, uint64_t r3, uint6
 }
 
 uint8_t* DMachine::own_slot() {
-  uint64_t base = 0;
-  asm volatile("rdgsbase %0" : "=r"(base));
+  const uint64_t base = runtime::own_gs_base();
   return reinterpret_cast<uint8_t*>(base + kLowAddress);
 }
 
 void DMachine::leave() {
-  asm volatile("wrgsbase %0" : : "r"(uint64_t{0}));
+  runtime::set_own_gs_base(0);
 }
 
 DMachine::~DMachine() {

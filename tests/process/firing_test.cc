@@ -460,7 +460,7 @@ TEST_F(ProcessFiring, ClausesThatNeedTheKernelStayThere) {
   EXPECT_FALSE(runs("a:b:c:entry { trace(execargs); }"));
   EXPECT_FALSE(runs("a:b:c:entry { trace(progenyof(1)); }"));
   EXPECT_FALSE(runs("int *p; a:b:c:entry { trace(*p); }"));
-  EXPECT_FALSE(runs("a:b:c:entry { trace(((struct task_struct *)self->p)->pid); }"));
+  EXPECT_FALSE(runs("a:b:c:entry { trace(((struct task_struct *)self->p)->pid); self->p = 0; }"));
 }
 
 }  // namespace

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// One session over many processes: they are counted for the same time, whatever state a query
+// needs, and one that cannot be traced is named and left out.
+#include <csignal>
+#include <memory>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "live/process_state.h"
+#include "live/tracer.h"
+#include "live/victim.h"
+
+namespace clew::live {
+namespace {
+
+using testing::HasSubstr;
+
+// Programs that call a function which takes a millisecond, one time after the other.
+class ManyProcesses : public testing::Test {
+ protected:
+  static constexpr size_t kProcesses = 12;
+
+  ManyProcesses() {
+    for (size_t i = 0; i < kProcesses; ++i) {
+      victims_.push_back(std::make_unique<Victim>("paced"));
+      (void)victims_.back()->ask("pace");
+    }
+  }
+
+  [[nodiscard]] std::vector<std::string> run_all(const std::string& query) const {
+    std::vector<std::string> arguments = {"run", query, "--json", "--for", "150ms"};
+    for (const auto& victim : victims_) {
+      arguments.insert(arguments.end(), {"-p", std::to_string(victim->pid())});
+    }
+    return arguments;
+  }
+
+  // Of the common beginning and end, as the session says them.
+  static double window_ms(const Report& report) {
+    EXPECT_EQ(report.status, 0) << report.error;
+    EXPECT_EQ(report.summary.value("processes", 0U), kProcesses) << report.summary;
+    const double window = report.summary.value("window_ms", 0.0);
+    EXPECT_GE(window, 150);
+    return window;
+  }
+
+  // The largest number of calls that a process can have ended in the window: each takes 1 ms.
+  static uint64_t calls_max(double window) { return static_cast<uint64_t>(window) + 2; }
+
+  void expect_calls_fit(const Report& report) const {
+    const uint64_t most = calls_max(window_ms(report));
+    std::map<int64_t, uint64_t> calls;
+    for (const nlohmann::json& row : report.rows)
+      calls[row.at("process").get<int64_t>()] += row.at("calls").get<uint64_t>();
+    EXPECT_EQ(calls.size(), kProcesses) << report.summary;
+    for (const auto& [pid, count] : calls)
+      EXPECT_LE(count, most) << pid << ": " << report.summary;
+  }
+
+  std::vector<std::unique_ptr<Victim>> victims_;
+};
+
+TEST_F(ManyProcesses, AreCountedForTheSameTime) {
+  expect_calls_fit(run_clew(run_all(
+      R"(from e in entry("paced!pause_shortly") group by e.pid
+         select new { process = e.pid, calls = count() })")));
+}
+
+TEST_F(ManyProcesses, AreCountedForTheSameTimeByKeysOfTheHit) {
+  expect_calls_fit(run_clew(run_all(
+      R"(from e in entry("paced!pause_shortly") group by e.pid, e.arg0
+         select new { process = e.pid, turn = e.arg0, calls = count() })")));
+}
+
+TEST_F(ManyProcesses, HaveTheirReturnsPairedInTheSameTime) {
+  const Report report = run_clew(run_all(
+      R"(from e in return("paced!pause_shortly") group by e.pid
+         select new { process = e.pid, calls = count(), took = sum(e.elapsed) })"));
+  expect_calls_fit(report);
+  for (const nlohmann::json& row : report.rows) {
+    // The first of them may have begun before the window.
+    const double longest_ms = window_ms(report) + 100;
+    EXPECT_LE(row.at("took").get<double>() / 1e6, longest_ms) << row;
+  }
+}
+
+// Minima cannot be subtracted: what was counted before the beginning is forgotten.
+TEST_F(ManyProcesses, HaveExtremesOfTheSameTime) {
+  const Report report = run_clew(run_all(
+      R"(from e in entry("paced!pause_shortly") group by e.pid
+         select new { process = e.pid, calls = count(),
+                      first = min(e.time), last = max(e.time) })"));
+  expect_calls_fit(report);
+  const auto most_ns = static_cast<int64_t>(window_ms(report) * 1e6) + 5'000'000;
+  int64_t first = INT64_MAX;
+  int64_t last = 0;
+  for (const nlohmann::json& row : report.rows) {
+    first = std::min(first, row.at("first").get<int64_t>());
+    last = std::max(last, row.at("last").get<int64_t>());
+  }
+  EXPECT_LE(last - first, most_ns);
+}
+
+TEST_F(ManyProcesses, HaveEventsOfTheSameTime) {
+  const Report report = run_clew(
+      run_all(R"(from e in entry("paced!pause_shortly") select new { at = e.time, e.pid })"));
+  const auto most_ns = static_cast<int64_t>(window_ms(report) * 1e6) + 5'000'000;
+  std::map<int64_t, uint64_t> calls;
+  int64_t first = INT64_MAX;
+  int64_t last = 0;
+  for (const nlohmann::json& row : report.rows) {
+    ++calls[row.at("pid").get<int64_t>()];
+    first = std::min(first, row.at("at").get<int64_t>());
+    last = std::max(last, row.at("at").get<int64_t>());
+  }
+  EXPECT_LE(last - first, most_ns);
+  EXPECT_EQ(calls.size(), kProcesses);
+}
+
+TEST_F(ManyProcesses, AreCountedForTheSameTimeAsTheKernel) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  const Report report = run_clew(run_all(
+      R"(from e in entry("paced!pause_shortly"), syscall("clock_nanosleep") group by e.probe
+         select new { e.probe, calls = count() })"));
+  const uint64_t most = kProcesses * calls_max(window_ms(report));
+  ASSERT_EQ(report.rows.size(), 2U) << report.error;
+  for (const nlohmann::json& row : report.rows)
+    EXPECT_LE(row.at("calls").get<uint64_t>(), most) << row;
+}
+
+constexpr const char* kPausesByProcess =
+    R"(from e in entry("paced!pause_shortly") group by e.pid
+       select new { process = e.pid, calls = count() })";
+
+// A pid whose process has just ended.
+pid_t ended_pid() {
+  Victim victim("paced");
+  const pid_t pid = victim.pid();
+  victim.child().signal(SIGKILL);
+  victim.child().wait_for_end();
+  return pid;
+}
+
+TEST(Many, AProcessThatIsGoneIsNamedAndLeftOut) {
+  Victim victim("paced");
+  const pid_t gone = ended_pid();
+  Tracer tracer = Tracer::attach(victim.pid(), kPausesByProcess, {"-p", std::to_string(gone)});
+  victim.run(5);
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  ASSERT_EQ(report.rows.size(), 1U) << report.error;
+  EXPECT_EQ(report.rows[0].at("calls").get<uint64_t>(), 5U);
+  EXPECT_THAT(report.error, HasSubstr(std::to_string(gone)));
+  const auto left_out = report.summary.at("left_out");
+  ASSERT_EQ(left_out.size(), 1U) << report.summary;
+  EXPECT_EQ(left_out[0].at("process").get<pid_t>(), gone);
+  EXPECT_FALSE(left_out[0].at("reason").get<std::string>().empty());
+}
+
+TEST(Many, AProcessThatUsesTheGsSegmentDoesNotKeepTheOthersFromBeingTraced) {
+  Victim victim("paced");
+  Victim refused("uses_gs");
+  (void)refused.ask("use_gs");
+  Tracer tracer =
+      Tracer::attach(victim.pid(), R"(from e in entry("libc.so.6!fgets") select calls = count())",
+                     {"-p", std::to_string(refused.pid())});
+  (void)victim.counts();
+  (void)victim.counts();  // By now it has asked for the second.
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  ASSERT_EQ(report.rows.size(), 1U) << report.error;
+  EXPECT_GT(report.rows[0].at("calls").get<uint64_t>(), 0U);
+  const auto left_out = report.summary.at("left_out");
+  ASSERT_EQ(left_out.size(), 1U) << report.summary;
+  EXPECT_EQ(left_out[0].at("process").get<pid_t>(), refused.pid());
+  EXPECT_THAT(left_out[0].at("reason").get<std::string>(), HasSubstr("[gs-in-use]"));
+}
+
+TEST(Many, WhenAllAreRefusedTheReasonIsAnError) {
+  const Report report = run_clew({"run", kPausesByProcess, "--json", "-p",
+                                  std::to_string(ended_pid()), "-p", std::to_string(ended_pid())});
+  EXPECT_NE(report.status, 0);
+  EXPECT_THAT(report.error, HasSubstr("error: "));
+}
+
+}  // namespace
+}  // namespace clew::live
