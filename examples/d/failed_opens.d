@@ -10,7 +10,7 @@
  * recorded is discarded in the kernel and never printed: this is speculative tracing.
  */
 #pragma D option quiet
-#pragma D option nspec=256
+#pragma D option nspec=1024
 #pragma D option specsize=16k
 
 BEGIN
