@@ -247,6 +247,7 @@ struct StartError {
   if (!error.forbidden && path != nullptr) {
     (void)kill(getpid(), SIGSTOP);
     (void)prctl(PR_SET_PDEATHSIG, 0);  // PTRACE_O_EXITKILL does the same until the exec is done.
+    (void)kill(getpid(), SIGSTOP);     // Whoever counts its calls from here on sees the exec first.
     execv(path, arguments.data());
   }
   const bool finds_it = path == nullptr || errno == ENOEXEC;
@@ -313,6 +314,8 @@ Expected<Launched> Launched::start_before_exec(const LaunchOptions& options) {
   }
   ptrace(PTRACE_SETOPTIONS, pid, nullptr,
          reinterpret_cast<void*>(intptr_t{PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC}));
+  ptrace(PTRACE_CONT, pid, nullptr, nullptr);
+  CLEW_TRY(starting.wait_for(SIGSTOP));
   Launched launched(starting.release());
   launched.exec_error_ = std::move(pipe.reader);
   return launched;

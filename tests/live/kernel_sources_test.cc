@@ -307,6 +307,18 @@ TEST_F(KernelSources, SaysWhatItCannotDo) {
 // Three programs, each in a process of its own.
 constexpr const char* kChildren = "sh -c '/bin/true; /bin/true; (/bin/true); exit 0'";
 
+// None of what its process did before is counted, nor the signal by which it waited for its tracer.
+TEST_F(KernelSources, TheFirstCallOfACommandIsItsExec) {
+  for (const char* const call : {"prctl", "kill", "getpid", "getppid", "ptrace"}) {
+    const Report report =
+        run_clew({"run", "--json", "-c", "true", fmt::format("syscall(\"{}\").Count()", call)});
+    EXPECT_EQ(report.status, 0) << report.error;
+    EXPECT_EQ(number(report, "count"), 0U) << call;
+  }
+  const Report report = run_clew({"run", "--json", "-c", "true", "syscall(\"execve\").Count()"});
+  EXPECT_EQ(number(report, "count"), 1U) << report.error;
+}
+
 TEST_F(KernelSources, ChildrenOfACommandAreCountedAsNotTraced) {
   const Report report =
       run_clew({"run", "--json", "-c", kChildren, "syscall_return(\"execve\").Count()"});
