@@ -36,9 +36,9 @@ class HotLoop:
             BURSTS, CALLS // (20 if depth else 1) // threads // share, 0)
         return program.ask(f"time {function} {threads} {depth} {bursts} {calls} {rest}")
 
-    def traced(self, program, query, hits_per_call, **how):
+    def traced(self, program, query, hits_per_call, environment=None, **how):
         """ns per call while traced. The count must be exact, or the figure means nothing."""
-        with Clew(program.pid, query) as session:
+        with Clew(program.pid, query, environment=environment) as session:
             answer = self.time(program, **how)
         expected = answer["calls"] * hits_per_call
         if how.get("events"):

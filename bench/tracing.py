@@ -50,14 +50,15 @@ class Clew:
 
     command = None  # Path of the binary; set by bench/run.
 
-    def __init__(self, pid, query, arguments=()):
+    def __init__(self, pid, query, arguments=(), environment=None):
         self.arguments = [self.command, "run", query, "-p", str(pid), "--json", *arguments]
+        self.environment = {**os.environ, **(environment or {})}
         self.rows, self.summary, self.armed_ms, self.said = [], {}, 0.0, ""
 
     def __enter__(self):
         start = time.monotonic()
         self.output = tempfile.TemporaryFile("w+")  # A full pipe would hold up the collector.
-        self.process = subprocess.Popen(self.arguments, stdout=self.output,
+        self.process = subprocess.Popen(self.arguments, stdout=self.output, env=self.environment,
                                         stderr=subprocess.PIPE, text=True)
         for line in self.process.stderr:
             self.said += line
