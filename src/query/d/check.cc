@@ -10,6 +10,7 @@
 #include "query/d/check_expression.h"
 #include "query/d/check_statement.h"
 #include "query/d/check_variables.h"
+#include "query/d/functions.h"
 #include "query/d/print.h"
 
 namespace clew::query::d {
@@ -79,6 +80,22 @@ Compiled<void> check_branches(Context& context, Statement& statement) {
   return {};
 }
 
+// What an aggregating function gives is nothing that an expression can use, though the types of a
+// comma or a cast to void let it pass.
+Compiled<void> refuse_aggregating(const Node& node) {
+  const bool is_aggregating = node.kind == NodeKind::Call && node.subroutine == Subroutine::None &&
+                              !node.is_extension && find_aggregate(node.name);
+  if (is_aggregating) {
+    return error_at(node, "D_CG_EXPR",
+                    fmt::format("aggregating function {}( ) may not be called from a D expression "
+                                "(D program context required)",
+                                node.name));
+  }
+  for (const Node& operand : node.operands)
+    CLEW_TRY(refuse_aggregating(operand));
+  return {};
+}
+
 Compiled<void> check_statement(Context& context, Statement& statement) {
   if (statement.kind == StatementKind::If) return check_branches(context, statement);
   Node& node = statement.expression;
@@ -93,6 +110,7 @@ Compiled<void> check_statement(Context& context, Statement& statement) {
   const auto action = is_call ? find_action(node.name) : std::nullopt;
   if (action && *action != Action::None) return check_action(context, statement, *action);
   CLEW_TRY(check_value(context, node));
+  CLEW_TRY(refuse_aggregating(node));
   if (node.kind == NodeKind::Translate) {
     return error_at(node, "D_CG_DYN", "expression cannot evaluate to result of a translated type");
   }

@@ -60,6 +60,13 @@ bool is_missing(Subroutine subroutine) {
   return std::find(kNames.begin(), kNames.end(), subroutine) != kNames.end();
 }
 
+Compiled<void> check_without_value(Context& context, Node& call) {
+  for (Node& argument : call.operands)
+    CLEW_TRY(check_value(context, argument));
+  call.type = context.types().void_type();
+  return {};
+}
+
 }  // namespace
 
 // What bcopy() and copyinto() write to.
@@ -93,18 +100,7 @@ Compiled<void> check_call(Context& context, Node& node) {
   }
   const auto action = find_action(node.name);
   if (action && is_dynamic_function(*action)) return check_dynamic_function(context, node, *action);
-  if (action) {
-    for (Node& argument : node.operands)
-      CLEW_TRY(check_value(context, argument));
-    node.type = context.types().void_type();
-    return {};
-  }
-  if (find_aggregate(node.name)) {
-    return error_at(node, "D_CG_EXPR",
-                    fmt::format("aggregating function {}( ) may not be called from a D expression "
-                                "(D program context required)",
-                                node.name));
-  }
+  if (action || find_aggregate(node.name)) return check_without_value(context, node);
   const ExtensionFunction* const function = find_extension_function(context, node.name);
   if (function != nullptr) return check_extension_call(context, node, *function);
   return unknown_function(context, node);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Formats against the values or keys that they print: printf, printa, system, freopen.
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "query/d/check_conversion.h"
@@ -11,11 +13,12 @@ namespace clew::query::d::checking {
 namespace {
 
 // What a conversion takes, in the words of messages.
-enum class Takes : uint8_t { Integer, Character, Float, Address, Text, Stack, Time };
+enum class Takes : uint8_t { Integer, Character, Float, Address, Text, WideText, Stack, Time };
 
 Takes taken_by(const FormatPart& part) {
   const std::string& name = part.conversion;
-  if (name == "s" || name == "S" || name == "ws") return Takes::Text;
+  if (name == "s" || name == "S") return Takes::Text;
+  if (name == "ws") return Takes::WideText;
   if (name == "a" || name == "A" || name == "p") return Takes::Address;
   if (name == "e" || name == "E" || name == "f" || name == "g" || name == "G") return Takes::Float;
   if (name == "k") return Takes::Stack;
@@ -36,6 +39,8 @@ std::string_view text_of(Takes takes) {
       return "pointer or integer";
     case Takes::Text:
       return "char [] or string (or use stringof)";
+    case Takes::WideText:
+      return "wchar_t []";
     case Takes::Stack:
       return "stack";
     case Takes::Time:
@@ -44,12 +49,43 @@ std::string_view text_of(Takes takes) {
   return "";
 }
 
-bool is_text(const TypeTable& types, TypeId type) {
-  return types.is_string_like(type);
-}
-
 bool is_float(const TypeTable& types, TypeId type) {
   return type != kNoType && types.stripped(type).kind == TypeKind::Float;
+}
+
+bool is_element(const TypeTable& types, TypeId type, uint64_t size_bytes) {
+  if (type == kNoType || types.stripped(type).kind != TypeKind::Array) return false;
+  const TypeId element = types.stripped(type).target;
+  return types.is_integer(element) && types.size_of(element) == size_bytes;
+}
+
+// A prefix of the length binds a conversion to the integers of that length; x and X take either
+// sign of them.
+struct Length {
+  std::string_view name;
+  uint64_t size_bytes;
+};
+
+std::optional<Length> length_of(const FormatPart& part) {
+  if (part.length == "h") return Length{"short", 2};
+  if (part.length == "l") return Length{"long", 8};
+  if (part.length == "ll") return Length{"long long", 8};
+  return std::nullopt;
+}
+
+bool is_hexadecimal(const FormatPart& part) {
+  return part.conversion == "x" || part.conversion == "X";
+}
+
+bool is_signed_conversion(const FormatPart& part) {
+  return part.conversion == "d" || part.conversion == "i";
+}
+
+bool fits_integer(const TypeTable& types, TypeId type, const FormatPart& part) {
+  const auto length = length_of(part);
+  if (!types.is_integer(type) || !length) return types.is_integer(type);
+  const bool is_sign = is_hexadecimal(part) || types.is_signed(type) == is_signed_conversion(part);
+  return types.size_of(type) == length->size_bytes && is_sign;
 }
 
 // Does a value (or key) of this type go with the conversion?
@@ -57,7 +93,7 @@ bool fits(const TypeTable& types, TypeId type, const FormatPart& part) {
   if (type == kNoType) return false;
   switch (taken_by(part)) {
     case Takes::Integer:
-      return types.is_integer(type);
+      return fits_integer(types, type, part);
     case Takes::Character:
       return types.is_integer(type) && types.size_of(type) <= 4;
     case Takes::Float:
@@ -65,13 +101,22 @@ bool fits(const TypeTable& types, TypeId type, const FormatPart& part) {
     case Takes::Address:
       return types.is_integer(type) || types.is_pointer(type) || is_dynamic(types, type);
     case Takes::Text:
-      return is_text(types, type) || part.conversion == "ws";
+      return types.is_string(type) || is_element(types, type, 1);
+    case Takes::WideText:
+      return is_element(types, type, 4);
     case Takes::Stack:
       return is_dynamic(types, type);
     case Takes::Time:
       return types.is_integer(type) && types.size_of(type) == 8;
   }
   return false;
+}
+
+std::string prototype_of(const FormatPart& part) {
+  const auto length = taken_by(part) == Takes::Integer ? length_of(part) : std::nullopt;
+  if (!length) return std::string(text_of(taken_by(part)));
+  const bool is_plain = is_hexadecimal(part) || is_signed_conversion(part);
+  return (is_plain ? "" : "unsigned ") + std::string(length->name);
 }
 
 std::string shown_conversion(const FormatPart& part) {
@@ -127,10 +172,9 @@ Compiled<void> match_value(Matching& matching, const FormatPart& part) {
         fmt::format("argument #{} is incompatible with conversion #{} prototype:\n\tconversion: "
                     "%{}\n\t prototype: {}\n\t  argument: {}",
                     matching.skipped + matching.argument, matching.conversion,
-                    shown_conversion(part), text_of(taken_by(part)), shown_type(types, value)));
+                    shown_conversion(part), prototype_of(part), shown_type(types, value)));
   }
-  const bool is_string = taken_by(part) == Takes::Text && part.conversion != "ws";
-  if (is_string) convert_to_string(types, value);
+  if (taken_by(part) == Takes::Text) convert_to_string(types, value);
   if (taken_by(part) == Takes::Address) decay(types, value);
   return {};
 }
@@ -232,7 +276,7 @@ Failure key_mismatch(const Node& call, uint32_t conversion, const FormatPart& pa
                   fmt::format("printa( ) {} is incompatible with conversion #{} prototype:\n"
                               "\tconversion: %{}\n\t prototype: {}\n\t  argument: {}",
                               what_and_type[0], conversion, shown_conversion(part),
-                              text_of(taken_by(part)), what_and_type[1]));
+                              prototype_of(part), what_and_type[1]));
 }
 
 // Conversions without @ take the keys from left to right; fewer of them than keys is fine.

@@ -4,7 +4,7 @@ BEGIN
 {
 	x = 0x123456789abcdef;
 	printf("%d %ld %lld\n", x, x, x);
-	printf("%d %hd %hhd\n", 7, 7, 7);
+	printf("%d %hd %hhd\n", 7, (short)7, 7);
 	exit(0);
 }
 /* output:
