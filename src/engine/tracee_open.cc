@@ -47,7 +47,7 @@ std::vector<aggregate::Row> Tracee::take_open_calls(uint64_t end_ticks) {
                               .entry_ticks = entry_ticks,
                               .caller = record.payload[*shape.caller_word],
                               .payload = record.payload};
-    const auto some = root_->take_open(call, memory);
+    const auto some = root_->take_open(root_->query(), call, memory);
     if (!some) collect::count_cause(open_missed_, collect::kMissedUnreadable, 1);
     if (some) rows.insert(rows.end(), some->begin(), some->end());
   }

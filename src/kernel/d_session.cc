@@ -473,6 +473,11 @@ DState DSession::state() const {
   return state;
 }
 
+std::vector<ThreadValue> DSession::thread_values(uint32_t variable) const {
+  const Mapping& table = data_->maps.dynamic.memory;
+  return read_thread_values(state().process, {table.data(), table.size_bytes()}, variable);
+}
+
 Expected<void> DSession::end() {
   stop();
   data_->wait_for_windows();

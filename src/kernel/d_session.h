@@ -27,6 +27,7 @@
 #include "kernel/d_state.h"
 #include "kernel/extensions.h"
 #include "kernel/probe.h"
+#include "kernel/thread_values.h"
 #include "target/address_space.h"
 
 namespace clew::kernel {
@@ -126,6 +127,9 @@ class DSession {
   [[nodiscard]] std::vector<DAggregate> take(uint32_t aggregation);
   // Forgets what it holds: later snapshots have only newer updates. Atomic for each key.
   void clear(uint32_t aggregation);
+
+  // What threads have in a variable without keys (self->x) now.
+  [[nodiscard]] std::vector<ThreadValue> thread_values(uint32_t variable) const;
 
   // The text of a probe's name that a key has by its place; empty when nothing is there. Valid
   // while the session lives.

@@ -2,7 +2,6 @@
 #include "plan/kernel_lower.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include "isa/opcode.h"
 #include "plan/capture.h"
 #include "plan/kernel_cells.h"
+#include "plan/kernel_functions.h"
 #include "plan/lowering.h"
 #include "plan/update.h"
 
@@ -32,7 +32,8 @@ namespace {
 
 constexpr uint32_t kFrameStart = abi::kFrameEnd;  // sample() words follow in the region.
 constexpr int32_t kEntryArguments = 6;
-constexpr uint32_t kEntryRecordBytes = 8 * (1 + kEntryArguments);  // Time, then the arguments.
+// Time, arguments, id of the probe.
+constexpr uint32_t kEntryRecordBytes = 8 * (1 + kEntryArguments + 1);
 static_assert(kEntryRecordBytes <= abi::kQueryEntryBytes);
 constexpr int32_t kFamilyVariable = 0;  // By pid: it belongs to the scope.
 constexpr uint32_t kCallKeyBytes = 16;  // Of a function's: the call's frame, the probe.
@@ -63,8 +64,6 @@ class KernelLowering {
   [[nodiscard]] std::vector<const Expression*> counted() const;
   Expected<void> place_samples();
   void offer_functions();
-  void link_functions();
-  void link_function(const extension::Function& function, uint32_t state);
 
   Expected<void> program(uint16_t source);
   Expected<void> recorder(uint16_t source);
@@ -76,7 +75,11 @@ class KernelLowering {
   Expected<void> family_ends(const query::Query& ends);
   Expected<void> filters(Coder& coder, const query::Source& source);
   Expected<void> provide(Coder& coder, const query::Source& source, const KernelUse& use);
+  [[nodiscard]] KernelUse use_of(const query::Source& source) const;
+  [[nodiscard]] bool pairs_for_open(const query::Source& source) const;
+  Expected<void> entry(Coder& coder, const query::Source& source, const KernelUse& use);
   static void put_call_key(Coder& coder, const query::Source& source);
+  static void load_probe(Coder& coder);
   void take_entry(Coder& coder, const query::Source& source);
   void load_word(Coder& coder, QueryWord word);
   Expected<void> emit_event(Coder& coder, uint16_t source);
@@ -186,6 +189,7 @@ Expected<void> KernelLowering::find_state() {
   environment_.tick_multiplier = 1;
   result_.root.clock = {.tick_multiplier = 1, .epoch_ns = input_.epoch_ns};
   environment_.for_kernel = true;
+  result_.root.records = {.has_time = true, .arguments = {0, 1, 2, 3, 4, 5}};
   offer_functions();
   if (in_tables) {
     CLEW_TRY(find_table());
@@ -203,40 +207,6 @@ void KernelLowering::offer_functions() {
     for (const extension::Function& function : extension.functions)
       environment_.functions[function.name].function = &function;
   }
-}
-
-// Those that are called, with the variables of their extensions one behind the other.
-void KernelLowering::link_functions() {
-  constexpr uint32_t kAlignment = 64;  // extension.h
-  std::set<std::string, std::less<>> called;
-  for (const KernelProgram& program : result_.programs) {
-    for (const isa::Reference& call : program.calls)
-      called.insert(call.symbol);
-  }
-  for (const extension::Extension& extension : input_.extensions) {
-    const uint32_t state = (result_.function_bytes + kAlignment - 1) / kAlignment * kAlignment;
-    const size_t before = result_.functions.size();
-    for (const extension::Function& function : extension.functions) {
-      if (called.contains(function.name)) link_function(function, state);
-    }
-    if (result_.functions.size() == before) continue;
-    for (const extension::InitialWord& word : extension.initial_words)
-      result_.initial_words.push_back({state + word.offset_bytes, word.value});
-    result_.function_bytes = state + extension.state_bytes;
-  }
-}
-
-void KernelLowering::link_function(const extension::Function& function, uint32_t state) {
-  std::vector<isa::Instruction> code = function.code;
-  for (size_t i = 0; i < code.size(); ++i) {
-    if (code[i].opcode != isa::kLoad64Opcode) continue;
-    const bool is_state = code[i].source() == static_cast<uint8_t>(isa::Load64::Window);
-    if (is_state) code[i].immediate += static_cast<int32_t>(state);
-    ++i;
-  }
-  result_.functions.push_back({.name = function.name,
-                               .parameters = static_cast<uint32_t>(function.parameters.size()),
-                               .code = std::move(code)});
 }
 
 // --- programs ------------------------------------------------------------------------------------
@@ -260,14 +230,51 @@ void KernelLowering::load_word(Coder& coder, QueryWord word) {
 // The key of the variable of open calls of a function.
 void KernelLowering::put_call_key(Coder& coder, const query::Source& source) {
   if (!query::is_kernel_function(source.kind)) return;
-  constexpr auto kProbe = static_cast<uint32_t>(offsetof(abi::DWindowHeader, probe));
   coder.builder()
       .load_window(Register::R2, machine(abi::kDKeyOffset))
       .load(Size::Double, Register::R0, Register::R6, offsetof(abi::Context, frame))
-      .store(Size::Double, Register::R2, 0, Register::R0)
+      .store(Size::Double, Register::R2, 0, Register::R0);
+  load_probe(coder);
+  coder.builder().store(Size::Double, Register::R2, 8, Register::R0);
+}
+
+// r0 = the id of the probe. Uses r3.
+void KernelLowering::load_probe(Coder& coder) {
+  constexpr auto kProbe = static_cast<uint32_t>(offsetof(abi::DWindowHeader, probe));
+  coder.builder()
       .load_window(Register::R3, machine(kProbe))
-      .load(Size::Word, Register::R0, Register::R3, 0)
-      .store(Size::Double, Register::R2, 8, Register::R0);
+      .load(Size::Word, Register::R0, Register::R3, 0);
+}
+
+// What a hit and its filters compute.
+KernelUse KernelLowering::use_of(const query::Source& source) const {
+  KernelUse use;
+  for (const Expression* expression : counted())
+    find_kernel_use(query_, source, *expression, use);
+  for (size_t i = 0; i < query_.where.size(); ++i) {
+    const bool is_here = plan_.pushed(OperatorKind::Filter, static_cast<uint16_t>(i)) &&
+                         !is_site_constant(query_, query_.where[i]);
+    if (is_here) find_kernel_use(query_, source, query_.where[i], use);
+  }
+  return use;
+}
+
+bool KernelLowering::pairs_for_open(const query::Source& source) const {
+  return query_.including_open && source.kind == SourceKind::SyscallReturn;
+}
+
+// Before any filter: a call that has returned is not open, whoever asks for it.
+Expected<void> KernelLowering::entry(Coder& coder, const query::Source& source,
+                                     const KernelUse& use) {
+  if (!use.entry()) {
+    if (!pairs_for_open(source)) return {};
+    coder.builder().move(Register::R2, variable_);
+    call(coder, DAccessor::VariableDelete);
+    return {};
+  }
+  KernelUse first;
+  first.words.insert(QueryWord::Elapsed);
+  return provide(coder, source, first);
 }
 
 // The words of the entry from the thread's variable; leaves when there are none.
@@ -499,10 +506,9 @@ Expected<void> KernelLowering::program(uint16_t index) {
   variable_ = static_cast<int32_t>(result_.variables.size());
   coder.begin();
   CLEW_TRY(restrict(coder, source));
+  const KernelUse use = use_of(source);
+  CLEW_TRY(entry(coder, source, use));
   CLEW_TRY(filters(coder, source));
-  KernelUse use;
-  for (const Expression* expression : counted())
-    find_kernel_use(query_, source, *expression, use);
   CLEW_TRY(provide(coder, source, use));
   if (result_.root.form == StateForm::Events) {
     CLEW_TRY(emit_event(coder, index));
@@ -512,8 +518,7 @@ Expected<void> KernelLowering::program(uint16_t index) {
   result_.programs.push_back({.program = CLEW_TRY(coder.finish(fmt::format("source {}", index))),
                               .source = index,
                               .calls = coder.kernel_calls()});
-  if (provided_.entry()) CLEW_TRY(recorder(index));
-  return {};
+  return use.entry() || pairs_for_open(source) ? recorder(index) : Expected<void>{};
 }
 
 Expected<void> KernelLowering::recorder(uint16_t index) {
@@ -532,6 +537,8 @@ Expected<void> KernelLowering::recorder(uint16_t index) {
               static_cast<int32_t>(offsetof(abi::Context, arguments)) + 8 * i)
         .store(Size::Double, Register::R2, 8 * (1 + i), Register::R0);
   }
+  load_probe(coder);
+  builder.store(Size::Double, Register::R2, 8 * (1 + kEntryArguments), Register::R0);
   put_call_key(coder, source);
   builder.move(Register::R2, variable_)
       .move(Register::R3, static_cast<int32_t>(abi::kQueryEntryOffset));
@@ -539,6 +546,8 @@ Expected<void> KernelLowering::recorder(uint16_t index) {
   result_.programs.push_back({.program = CLEW_TRY(coder.finish(fmt::format("recorder {}", index))),
                               .source = index,
                               .is_recorder = true});
+  if (!query::is_kernel_function(source.kind))
+    result_.calls.push_back({.variable = static_cast<uint32_t>(variable_), .source = index});
   result_.variables.push_back(
       {.key_bytes = query::is_kernel_function(source.kind) ? kCallKeyBytes : 0,
        .value_bytes = kEntryRecordBytes,
@@ -556,7 +565,7 @@ Expected<KernelLowered> KernelLowering::run() {
     if (is_kernel_source(query_.sources[i].kind)) CLEW_TRY(program(static_cast<uint16_t>(i)));
   }
   CLEW_TRY(family());
-  link_functions();
+  link_kernel_functions(input_.extensions, result_);
   return std::move(result_);
 }
 

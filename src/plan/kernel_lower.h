@@ -54,6 +54,13 @@ struct KernelProgram {
   std::vector<isa::Reference> calls{};  // Of such functions; behind each is an LDDW of the context.
 };
 
+// Where a recorder keeps the system calls that a source waits for: a variable of the thread, with
+// the time of the entry, six arguments and the id of the probe.
+struct KernelCalls {
+  uint32_t variable = 0;
+  uint16_t source = 0;  // Index in query.sources.
+};
+
 struct KernelLowerInput {
   std::vector<int64_t> pids;  // Only these processes; empty = all,
   int64_t tracer_pid = 0;     // but this one.
@@ -70,6 +77,7 @@ struct KernelLowered {
   std::vector<abi::DAggregation> aggregations;  // Tables; one count when there is no aggregate.
   std::vector<size_t> table_of;                 // By aggregate, its place in `aggregations`.
   std::vector<abi::DVariable> variables;        // Of recorders.
+  std::vector<KernelCalls> calls;               // Those of them that are of system calls.
   std::vector<KernelFunction> functions;        // That programs call,
   uint32_t function_bytes = 0;                  // and their variables.
   std::vector<extension::InitialWord> initial_words;

@@ -48,6 +48,7 @@ class Root {
   static Root over(const Plan& plan, const Lowered& lowered, const Grouping& grouping, Names& names,
                    Captured captured);
 
+  [[nodiscard]] const query::Query& query() const { return query_; }
   [[nodiscard]] const std::vector<aggregate::Column>& columns() const { return columns_; }
 
   // Shape::Groups. The table of what probes have counted, …
@@ -64,8 +65,10 @@ class Root {
   std::vector<aggregate::Row> take(const collect::Event& event);
   // The same for a source that fires in the tracer.
   std::vector<aggregate::Row> fire(uint16_t source, int64_t monotonic_ns);
-  // The same for a call that is open at the end. Nothing: memory that it needs cannot be read.
-  std::optional<std::vector<aggregate::Row>> take_open(const OpenCall& call, ProcessMemory& memory);
+  // The same for a call that is open at the end, of which `query` says what is computed, as it is
+  // written. Nothing: memory that it needs cannot be read.
+  std::optional<std::vector<aggregate::Row>> take_open(const query::Query& query,
+                                                       const OpenCall& call, ProcessMemory& memory);
 
  private:
   Root(const Plan& plan, const Lowered& lowered, const Grouping& grouping, Names& names);

@@ -18,9 +18,10 @@ using query::Field;
 
 class Root::OpenBindings final : public Bindings {
  public:
-  OpenBindings(Root& root, const OpenCall& call, ProcessMemory& memory)
+  OpenBindings(Root& root, const query::Query& query, const OpenCall& call, ProcessMemory& memory)
       : root_(root),
-        source_(root.query_.sources[call.source]),
+        query_(query),
+        source_(query.sources[call.source]),
         clock_(root.lowered_.clock),
         call_(call),
         memory_(memory) {}
@@ -61,9 +62,7 @@ class Root::OpenBindings final : public Bindings {
     return {};
   }
   Value input(uint16_t index) override { return evaluate(source_.inputs[index], *this); }
-  Value let(uint16_t index) override {
-    return evaluate(root_.query_.lets[index].expression, *this);
-  }
+  Value let(uint16_t index) override { return evaluate(query_.lets[index].expression, *this); }
   Value value(uint16_t) override { return {}; }
   Value aggregate(uint16_t) override { return {}; }
 
@@ -114,6 +113,7 @@ class Root::OpenBindings final : public Bindings {
   }
 
   Root& root_;
+  const query::Query& query_;
   const query::Source& source_;
   const Clock& clock_;
   const OpenCall& call_;
@@ -121,19 +121,20 @@ class Root::OpenBindings final : public Bindings {
   bool is_unreadable_ = false;
 };
 
-std::optional<std::vector<Row>> Root::take_open(const OpenCall& call, ProcessMemory& memory) {
-  OpenBindings bindings(*this, call, memory);
-  const bool pass = std::all_of(query_.where.begin(), query_.where.end(), [&](const Expression& e) {
+std::optional<std::vector<Row>> Root::take_open(const query::Query& query, const OpenCall& call,
+                                                ProcessMemory& memory) {
+  OpenBindings bindings(*this, query, call, memory);
+  const bool pass = std::all_of(query.where.begin(), query.where.end(), [&](const Expression& e) {
     return is_true(evaluate(e, bindings));
   });
   if (bindings.is_unreadable()) return std::nullopt;
   if (!pass) return std::vector<Row>{};
   Row values;
-  for (const query::NamedExpression& value : query_.values) {
+  for (const query::NamedExpression& value : query.values) {
     values.push_back(key_of(evaluate(value.expression, bindings), value.expression.type));
   }
   std::vector<Value> arguments;
-  for (const query::Aggregate& aggregate : query_.aggregates) {
+  for (const query::Aggregate& aggregate : query.aggregates) {
     for (const Expression& e : aggregate.arguments) {
       arguments.push_back(evaluate(e, bindings));
     }

@@ -62,17 +62,18 @@ Expected<void> check_open_calls(const Query& query, const Reporter& report) {
   if (!query.including_open) return {};
   bool is_any = false;
   for (const Source& source : query.sources) {
-    if (source.kind == SourceKind::SyscallReturn || source.kind == SourceKind::KernelReturn) {
+    if (source.kind == SourceKind::KernelReturn) {
       return report.fail(source.span,
-                         "'including open' of calls in the kernel is not part of this version yet");
+                         "'including open' is for functions of processes and for system calls; "
+                         "which functions of the kernel are open is not known");
     }
-    if (source.kind != SourceKind::Return) continue;
+    if (source.kind != SourceKind::Return && source.kind != SourceKind::SyscallReturn) continue;
     is_any = true;
     CLEW_TRY(Checker(query, report).check_all(source));
   }
   if (is_any) return {};
   return report.fail(query.sources[0].span,
-                     "'including open' is for calls, and this is no return(…) of a function");
+                     "'including open' is for calls: return(…), syscall_return(…)");
 }
 
 }  // namespace clew::query

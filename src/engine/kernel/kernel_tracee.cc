@@ -16,6 +16,7 @@
 #include "engine/dtrace/symbols.h"
 #include "engine/tracee.h"
 #include "plan/kernel_cells.h"
+#include "target/process.h"
 
 namespace clew::engine {
 namespace {
@@ -24,7 +25,6 @@ constexpr uint64_t kRingBytesPerCpu = uint64_t{8} << 20;
 constexpr uint64_t kTableBytesPerCpu = uint64_t{4} << 20;
 constexpr uint64_t kBucketBytesPerCpu = uint64_t{12} << 20;  // With quantiles and distinct.
 constexpr uint64_t kEntryBytes = uint64_t{8} << 20;          // Of open calls.
-constexpr uint32_t kFirstProbe = kernel::kErrorProbe + 1;
 
 }  // namespace
 
@@ -41,8 +41,17 @@ class KernelNames final : public plan::Names {
   std::string module(uint64_t index) override { return name_of(index).module; }
   std::string probe(uint64_t index) override { return name_of(index).probe; }
   int64_t pid(uint64_t process) override { return static_cast<int64_t>(process); }
-  std::string process_name(uint64_t) override { return ""; }  // Such names are texts here.
-  std::string thread_name(uint64_t, uint64_t) override { return ""; }
+  // Of open calls; in events such names are texts.
+  std::string process_name(uint64_t process) override {
+    const auto found = target::read_process(static_cast<pid_t>(process));
+    if (!found) return "";
+    return found->executable.empty() ? found->comm
+                                     : found->executable.substr(found->executable.rfind('/') + 1);
+  }
+  std::string thread_name(uint64_t, uint64_t tid) override {
+    const auto found = target::read_process(static_cast<pid_t>(tid));
+    return found ? found->comm : "";
+  }
   std::string host() override { return host_; }
 
   // Code of programs can be named when all events are of one process.
@@ -100,6 +109,7 @@ Expected<std::unique_ptr<KernelTracee>> KernelTracee::make(const query::Query& q
   tracee->scope_ = scope;
   tracee->index_ = input.index;
   tracee->fuel_ = input.fuel;
+  tracee->query_ = query;
   tracee->plan_ = plan::make_kernel_plan(query);
   plan::KernelLowerInput lowering;
   lowering.pids.assign(scope.pids.begin(), scope.pids.end());
@@ -241,7 +251,13 @@ Expected<void> KernelTracee::start() {
 }
 
 void KernelTracee::stop() {
-  if (session_) session_->stop();
+  if (!session_) return;
+  session_->stop();
+  note_end();
+}
+
+void KernelTracee::note_end() {
+  if (!ended_) ended_ = sample_clock();
 }
 
 bool KernelTracee::gone() const {
@@ -363,6 +379,7 @@ std::string KernelTracee::host() {
 Expected<void> KernelTracee::detach() {
   if (detached_ || !session_) return {};
   detached_ = true;
+  stop();
   return session_->end();
 }
 
@@ -402,6 +419,9 @@ collect::Losses KernelTracee::losses() {
   collect::count_cause(losses.missed, collect::kMissedRecords, lost.dynamic);
   collect::count_cause(losses.dropped, collect::kDroppedRing, ring);
   collect::count_cause(losses.dropped, collect::kDroppedTable, table);
+  losses.open = open_;
+  for (const auto& [cause, count] : open_missed_)
+    collect::count_cause(losses.missed, cause, count);
   return losses;
 }
 

@@ -84,11 +84,15 @@ class KernelTracee final : public Traced {
   Expected<aggregate::Table> interval() override;
   Expected<aggregate::Table> total() override;
   std::vector<aggregate::Row> fire(uint16_t source, int64_t monotonic_ns) override;
+  std::vector<aggregate::Row> take_open_calls(uint64_t end_ticks) override;
   [[nodiscard]] std::string host() override;
   Expected<void> detach() override;
   collect::Losses losses() override;
 
  private:
+  // Probes have ids from here on, by their places in sites_.
+  static constexpr uint32_t kFirstProbe = kernel::kErrorProbe + 1;
+
   Expected<void> watch_processes();
   void group_sites();
   [[nodiscard]] kernel::DPrograms programs() const;
@@ -97,11 +101,14 @@ class KernelTracee final : public Traced {
   void enable_family(uint32_t clause, std::vector<kernel::DEnabling>& enablings);
   [[nodiscard]] bool has_recorder(uint16_t source) const;
   void take_record(std::span<const uint8_t> record, collect::EventBatch& round);
+  std::vector<aggregate::Row> take_open_call(uint16_t source, const kernel::ThreadValue& value);
+  void note_end();
   [[nodiscard]] uint64_t event_time(uint64_t time_ns) const;
   Expected<aggregate::Table> counted(bool takes);
   void add_cells(size_t aggregate, const std::vector<kernel::DAggregate>& counted,
                  aggregate::Accumulator& cells) const;
 
+  query::Query query_;  // As it is written; plan_ has it in the kernel's form.
   plan::Plan plan_;
   plan::KernelLowered lowered_;
   uint64_t fuel_ = extension::kFuel;
@@ -115,7 +122,10 @@ class KernelTracee final : public Traced {
   KernelScope scope_;
   uint32_t index_ = 0;
   bool converts_time_ = false;
-  ClockSample now_{};  // At the start of the last round of events.
+  ClockSample now_{};                 // At the start of the last round of events.
+  std::optional<ClockSample> ended_;  // When nothing fired any more.
+  collect::OpenCalls open_;
+  collect::Causes open_missed_;
   std::vector<FileDescriptor> descriptors_;
   std::vector<collect::LeftOut> left_out_;
   std::unique_ptr<KernelNames> names_;
