@@ -101,8 +101,8 @@ struct DLogLinear {
 // `zero` is 0, for loops that the verifier should not count.
 template <typename Visit>
 [[gnu::always_inline]] constexpr void each_order(const DLogLinear& l, uint64_t zero, Visit visit) {
-  uint64_t first = 1;
-  uint64_t before = 0;
+  uint64_t first = zero + 1;
+  uint64_t before = zero;
   uint64_t round = zero;
   for (uint64_t order = zero; order <= l.high && go_on(round, kDOrdersMax); ++order) {
     const uint64_t next = first * l.factor;
