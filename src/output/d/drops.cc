@@ -129,7 +129,7 @@ std::string_view fault_name(abi::DFault fault) {
     case abi::DFault::BadSize:
       return "bad size";
     case abi::DFault::BadIndex:
-      return "bad index";
+      return "index out of bounds";
     case abi::DFault::None:
     case abi::DFault::Dropped:
       break;

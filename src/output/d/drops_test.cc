@@ -104,6 +104,7 @@ TEST(DErrors, NameTheClauseTheProbeAndTheFault) {
       {abi::DFault::KernelPrivilege, 16, "invalid kernel access (0x10)"},
       {abi::DFault::UserPrivilege, 16, "invalid user access (0x10)"},
       {abi::DFault::TupleOverflow, 0, "tuple stack overflow"},
+      {abi::DFault::BadIndex, 5, "index out of bounds (5)"},
       {abi::DFault::None, 0, "unknown fault"},
   };
   for (const Case& each : cases) {

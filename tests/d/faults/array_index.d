@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Facts 17: an index out of bounds that is known at run time only. */
+/* stderr: (dtrace:::BEGIN): index out of bounds (4) at BPF pc */
 struct s { int a[4]; };
 struct s v;
 BEGIN
