@@ -107,23 +107,24 @@ Compiled<void> check_other_name(Context& context, Node& node) {
 }
 
 // The tree's one place that may read probe arguments; all descriptions of the clause must agree.
+// With -Z there may be none of its probes: nobody knows what they will have.
 Compiled<const ProbeArguments*> arguments_of_clause(Context& context, const Node& node) {
   if (context.clause == nullptr || context.arguments.empty()) {
     return error_at(node, "D_ARGS_NONE", "args[ ] may not be referenced outside of a probe clause");
   }
   const ProbeArguments* first = nullptr;
+  bool agree = true;
   for (const ProbeArguments& each : context.arguments) {
     if (each.matched == 0) continue;
     if (first == nullptr) first = &each;
-    const bool agrees = !each.disagree && each.types == first->types &&
-                        each.native_types == first->native_types && each.mapping == first->mapping;
-    if (agrees) continue;
-    return error_at(node, "D_ARGS_MULTI",
-                    fmt::format("args[ ] may not be referenced because probe description {} "
-                                "matches an unstable set of probes",
-                                print(context.clause->probes.front())));
+    agree = agree && !each.disagree && each.types == first->types &&
+            each.native_types == first->native_types && each.mapping == first->mapping;
   }
-  return first == nullptr ? &context.arguments.front() : first;
+  if (agree && first != nullptr) return first;
+  return error_at(node, "D_ARGS_MULTI",
+                  fmt::format("args[ ] may not be referenced because probe description {} "
+                              "matches an unstable set of probes",
+                              print(context.clause->probes.front())));
 }
 
 Compiled<void> become_argument(Context& context, Node& node, const ProbeArguments& arguments,
