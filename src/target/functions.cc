@@ -30,6 +30,11 @@ size_t leading_underscores(std::string_view name) {
   return std::min(name.find_first_not_of('_'), name.size());
 }
 
+SymbolBinding binding_of(const RawSymbol& symbol) {
+  if (symbol.is_local) return SymbolBinding::Local;
+  return symbol.is_weak ? SymbolBinding::Weak : SymbolBinding::Global;
+}
+
 // Among the names of one address, the one a user would say: `malloc`, not `__libc_malloc`.
 bool is_better_name(const RawSymbol& a, const RawSymbol& b) {
   const auto rank = [](const RawSymbol& symbol) {
@@ -303,6 +308,7 @@ class FunctionBuilder {
     const auto [demangled, plain] = share.names[(index - block_first_) % share_size_];
     NameRecord name;
     name.linkage = tables_.add_text(linkage);
+    name.binding = binding_of(list_.symbols[index]);
     const CloneKind kind = clone_kind(linkage);
     const bool is_part = kind == CloneKind::Part || kind == CloneKind::Cold;
     const std::string_view suffix = linkage.substr(clone_suffix_at(linkage));

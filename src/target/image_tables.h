@@ -25,6 +25,8 @@ struct NameRecord {
   TextRecord linkage;
   TextRecord demangled;
   TextRecord plain;
+  SymbolBinding binding = SymbolBinding::Global;
+  uint8_t reserved[3] = {};
 };
 
 struct FunctionRecord {
@@ -96,7 +98,7 @@ struct ImageTables {
 // `text` is addressed with 32 bits.
 inline constexpr uint64_t kTextMaxBytes = uint64_t{3} << 30;
 
-static_assert(sizeof(FunctionRecord) == 40 && sizeof(FdeRecord) == 32 && sizeof(NameRecord) == 24);
+static_assert(sizeof(FunctionRecord) == 40 && sizeof(FdeRecord) == 32 && sizeof(NameRecord) == 28);
 static_assert(sizeof(SectionRecord) == 48);
 
 // Everything from the file; nothing from a cache. In image_reader.cc.

@@ -84,7 +84,8 @@ struct ModuleImage::Data {
     for (const NameRecord& record : tables.names) {
       names.push_back({.plain = tables.view(record.plain),
                        .demangled = tables.view(record.demangled),
-                       .linkage = tables.view(record.linkage)});
+                       .linkage = tables.view(record.linkage),
+                       .binding = record.binding});
     }
     functions.reserve(tables.functions.size());
     reach.reserve(tables.functions.size());

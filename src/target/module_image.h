@@ -66,11 +66,15 @@ enum class FunctionOrigin : uint8_t {
   UnwindEntry,     // .eh_frame only: the name is made up, and it may be a cold part of another
 };
 
+// As the symbol table has it; the earlier ones come first in D's names of a function.
+enum class SymbolBinding : uint8_t { Global, Weak, Local };
+
 // One of the names of a function.
 struct FunctionName {
   std::string_view plain;      // `ns::C::f`: no parameters, return type or clone suffix.
   std::string_view demangled;  // `int ns::C::f(long) const [clone .isra.0]`; equals linkage for C.
   std::string_view linkage;    // `_ZN2ns1C1fEl.isra.0`, without the symbol version.
+  SymbolBinding binding = SymbolBinding::Global;
 };
 
 struct Function {

@@ -18,7 +18,7 @@ namespace {
 // The blocks, in order: identity, reads, their digest, scalars, text, sections, functions, names,
 // cold, fdes, landing pads, code pointers, ifunc slots, restartable sequences, problems.
 constexpr uint64_t kMagic = 0x0a676d6977656c63;  // "clewimg\n"
-constexpr uint64_t kVersion = 3;  // Goes up with every change of a record or of its meaning.
+constexpr uint64_t kVersion = 4;  // Goes up with every change of a record or of its meaning.
 
 struct Scalars {
   TextRecord soname;
@@ -163,7 +163,7 @@ class ConsistencyCheck {
   [[nodiscard]] bool names_are_valid() const {
     return std::all_of(tables_.names.begin(), tables_.names.end(), [&](const NameRecord& name) {
       return text_is_valid(name.linkage) && text_is_valid(name.demangled) &&
-             text_is_valid(name.plain);
+             text_is_valid(name.plain) && name.binding <= SymbolBinding::Local;
     });
   }
   [[nodiscard]] bool functions_are_valid() const {

@@ -67,6 +67,7 @@ class SymbolReader {
                             .source_file = is_local ? source_file : 0,
                             .origin = origin_,
                             .is_local = is_local,
+                            .is_weak = ELF64_ST_BIND(symbol.st_info) == STB_WEAK,
                             .is_ifunc = type == STT_GNU_IFUNC,
                             .is_old_version = has_old_version || is_hidden(versions_, index_),
                             .is_untyped = type == STT_NOTYPE});

@@ -20,6 +20,7 @@ struct RawSymbol {
   uint32_t source_file = 0;  // Local symbols of one source file have the same number; 0 = global.
   FunctionOrigin origin = FunctionOrigin::SymbolTable;
   bool is_local = false;
+  bool is_weak = false;
   bool is_ifunc = false;
   bool is_old_version = false;  // Not the default version of its name: only old programs get it.
   bool is_untyped = false;  // A label of hand-written assembly: a function only if an FDE says so.

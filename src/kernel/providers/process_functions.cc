@@ -33,14 +33,28 @@ std::optional<uint64_t> parse_hex(std::string_view text) {
   return value;
 }
 
-// Which of a function's names a description means: the first that matches, as the linker knows it
-// (a colon of C++ would end the field). Nothing when none does.
+// As the linker knows it: a colon of C++ would end the field. The linker has what it chose for an
+// IFUNC in another place, so that is named as it was asked for.
+std::string_view reported_name(const target::Function& function,
+                               const target::FunctionName& asked) {
+  if (function.is_ifunc) return asked.linkage;
+  const auto best =
+      std::min_element(function.names.begin(), function.names.end(),
+                       [](const target::FunctionName& a, const target::FunctionName& b) {
+                         return a.binding < b.binding;
+                       });
+  return best->linkage;
+}
+
+// What D calls a function that a description means by any of its names: of several at one address
+// the strong one comes before the weak one, then as `names` has them. Nothing when none matches.
 std::optional<std::string_view> matching_name(const Glob& glob, const target::Function& function) {
   // Code without a symbol has a made-up name, which has to be spelled out.
   const bool is_made_up = function.origin == target::FunctionOrigin::UnwindEntry;
   if (is_made_up && !glob.is_literal()) return std::nullopt;
   for (const target::FunctionName& name : function.names) {
-    if (glob.matches(name.linkage) || glob.matches(name.plain)) return name.linkage;
+    if (glob.matches(name.linkage) || glob.matches(name.plain))
+      return reported_name(function, name);
   }
   return std::nullopt;
 }

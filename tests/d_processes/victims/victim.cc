@@ -43,6 +43,9 @@ int d_constructed_before_main = 0;
   asm volatile("" : "+r"(value));
   return value;
 }
+// Further names of its address.
+[[gnu::alias("d_main_reached")]] int __d_main_reached(int value);
+[[gnu::weak, gnu::alias("d_main_reached")]] int d_reached(int value);
 }
 
 namespace {
