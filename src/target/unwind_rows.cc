@@ -8,6 +8,7 @@
 
 #include "target/eh_frame.h"
 #include "target/image_tables.h"
+#include "target/symbols.h"
 #include "target/unwind_expression.h"
 
 namespace clew::target {
@@ -16,6 +17,7 @@ namespace {
 
 constexpr uint64_t kReturnColumn = 16;  // psABI x86-64, figure 3.36.
 constexpr uint64_t kFpColumn = 6;
+constexpr uint8_t kSpColumn = 7;
 constexpr uint64_t kBxColumn = 3;
 constexpr uint64_t kRegisterColumnsMax = 16;  // Those that can be a base.
 constexpr size_t kRememberedMax = 64;
@@ -352,6 +354,62 @@ class RowReader {
   UnwindRows result_;
 };
 
+// The starts of the functions that the file's own symbols name, ascending.
+std::vector<uint64_t> function_starts(const ElfFile& file, const ImageTables& tables) {
+  SymbolList list;
+  for (const uint32_t type : {uint32_t{SHT_SYMTAB}, uint32_t{SHT_DYNSYM}}) {
+    const ElfSection* const symbols = file.find_section_of_type(type);
+    if (symbols != nullptr)
+      (void)add_symbols(file, *symbols, FunctionOrigin::SymbolTable, tables, list);
+  }
+  std::vector<uint64_t> starts;
+  for (const RawSymbol& symbol : list.symbols)
+    if (!symbol.is_untyped) starts.push_back(symbol.address);
+  std::sort(starts.begin(), starts.end());
+  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+  return starts;
+}
+
+uint32_t rule_at(const std::vector<UnwindRow>& rows, uint64_t address) {
+  const auto behind =
+      std::upper_bound(rows.begin(), rows.end(), address,
+                       [](uint64_t wanted, const UnwindRow& row) { return wanted < row.address; });
+  return behind == rows.begin() ? 0 : std::prev(behind)->rule;
+}
+
+// At its first instruction the return address of every function is on top of the stack. Where no
+// call frame information says so (Go, some assembler) the frame pointer is still the caller's, and
+// would lead to the caller's caller.
+void add_starts(const std::vector<uint64_t>& starts, UnwindRows& result) {
+  std::vector<UnwindRow>& rows = result.rows;
+  std::vector<UnwindRow> added;
+  const auto at_start = static_cast<uint32_t>(result.rules.size());
+  for (const uint64_t start : starts) {
+    if (rule_at(rows, start) != 0 || rows.size() + added.size() >= kRowsMax) continue;
+    added.push_back({start, at_start});
+    added.push_back({start + 1, 0});
+  }
+  if (added.empty()) return;
+  result.rules.push_back({.kind = UnwindKind::Base,
+                          .base = kSpColumn,
+                          .offset = 8,
+                          .pc = {SavedAt::Cfa, -8},
+                          .fp = {},
+                          .bx = {}});
+  const auto middle = static_cast<std::ptrdiff_t>(rows.size());
+  rows.insert(rows.end(), added.begin(), added.end());
+  // Of rows of one address the one that knows something counts.
+  const auto is_before = [](const UnwindRow& a, const UnwindRow& b) {
+    return std::pair(a.address, a.rule == 0) < std::pair(b.address, b.rule == 0);
+  };
+  std::inplace_merge(rows.begin(), rows.begin() + middle, rows.end(), is_before);
+  const auto drop = [&rows](auto is_same) {
+    rows.erase(std::unique(rows.begin(), rows.end(), is_same), rows.end());
+  };
+  drop([](const UnwindRow& a, const UnwindRow& b) { return a.address == b.address; });
+  drop([](const UnwindRow& a, const UnwindRow& b) { return a.rule == b.rule; });
+}
+
 UnwindRows rows_of(const ElfFile& file, const std::atomic<bool>* is_over) {
   ImageTables tables;
   read_section_records(file, tables);
@@ -360,6 +418,7 @@ UnwindRows rows_of(const ElfFile& file, const std::atomic<bool>* is_over) {
   std::vector<std::string> problems = file.problems();
   EhFrame frame(find_eh_frame(file, memory), problems);
   UnwindRows rows = RowReader(tables, is_over).read(frame);
+  add_starts(function_starts(file, tables), rows);
   rows.problems = std::move(problems);
   return rows;
 }

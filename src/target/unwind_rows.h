@@ -2,7 +2,8 @@
 // How to get from a frame to its caller's, for each instruction of a file: its call frame
 // information (.eh_frame; DWARF 5, section 6.4) as rows by address, each with one of few rules. A
 // row holds up to the next one. Only what a walk over pc, rsp, rbp and rbx needs is kept; forms
-// that compilers and linkers do not use become Unsupported, and code that no entry covers None.
+// that compilers and linkers do not use become Unsupported, and code that no entry covers None, but
+// for the first instruction of a function that a symbol names.
 //
 // The file is foreign: what cannot be read is left out and named in `problems`.
 #pragma once

@@ -172,15 +172,35 @@ TEST(UnwindRows, OfBrokenFilesAreFewerOrNone) {
   }
 }
 
-TEST(UnwindRows, OfAnEntryWhoseLengthIsTooLongEndThere) {
+// The fixture `shop` with an entry at the begin that is longer than its section.
+UnwindRows rows_without_entries() {
   std::vector<uint8_t> broken = test::read_file(test::fixture("shop"));
   const ElfFile file = *ElfFile::open(test::fixture("shop"));
   const size_t begin = file.find_section(".eh_frame")->header.sh_offset;
   std::fill_n(broken.begin() + static_cast<std::ptrdiff_t>(begin), 4, uint8_t{0x7f});
-  const auto rows = read_unwind_rows(broken);
-  ASSERT_TRUE(rows.has_value());
-  EXPECT_TRUE(rows->rows.empty());
-  EXPECT_FALSE(rows->problems.empty());
+  auto rows = read_unwind_rows(broken);
+  EXPECT_TRUE(rows.has_value());
+  return rows ? std::move(*rows) : UnwindRows();
+}
+
+TEST(UnwindRows, OfAnEntryWhoseLengthIsTooLongEndThere) {
+  const UnwindRows rows = rows_without_entries();
+  EXPECT_LE(rows.rules.size(), 2U);  // Those of the first instructions.
+  EXPECT_FALSE(rows.problems.empty());
+}
+
+TEST(UnwindRows, WithoutAnEntryKnowTheFirstInstructionOfAFunction) {
+  const UnwindRows rows = rows_without_entries();
+  const auto image = ModuleImage::read(test::fixture("shop"), ReadOptions());
+  ASSERT_TRUE(image.has_value());
+  const auto functions = image->functions();
+  const auto main_function = std::find_if(functions.begin(), functions.end(),
+                                          [](const Function& it) { return it.name == "main"; });
+  ASSERT_NE(main_function, functions.end());
+  const UnwindRule& first = rule_at(rows, main_function->address);
+  EXPECT_EQ(cfa_text(first) + " " + saved_text(first.pc), "rsp+8 c-8");
+  EXPECT_EQ(rule_at(rows, main_function->address + 1), UnwindRule());
+  expect_in_order(rows);
 }
 
 TEST(UnwindExpression, KnowsTheFormsThatCompilersMake) {
