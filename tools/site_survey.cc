@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // site_survey FILE…: a developer's command. Prints, for ELF files, how many functions' entries and
-// exits can take a probe without a trap, and why the others cannot. --list names those.
+// exits can take a probe without a trap, and why the others cannot. --list names those. Last, how
+// many that could be taken are not, as a uprobe that somebody sets later would end the process
+// (inline/later_uprobe.h): by what the probe reads.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -76,13 +78,55 @@ void print_windows(const Plan& plan) {
              classes[0], classes[1], classes[2], plan.points.size());
 }
 
-void list_refusals(const Plan& plan, const clew::target::ModuleImage& image) {
+struct Usual {
+  const char* name;
+  RequestKind kind;
+  clew::inline_::ProbeReads reads;
+};
+
+std::vector<Usual> usual_probes() {
+  using clew::abi::Register;
+  using clew::abi::RegisterSet;
+  clew::inline_::ProbeReads first;
+  first.registers.add(Register::Rdi);
+  clew::inline_::ProbeReads text = first;
+  text.memory = true;
+  const RegisterSet arguments(0x03c6);  // rcx, rdx, rsi, rdi, r8, r9
+  return {{"counts, elapsed", RequestKind::Entry, clew::inline_::kReadsNothing},
+          {"arg0", RequestKind::Entry, first},
+          {"text at arg0", RequestKind::Entry, text},
+          {"six arguments", RequestKind::Entry, {.registers = arguments}},
+          {"everything", RequestKind::Entry, clew::inline_::kReadsEverything},
+          {"returns", RequestKind::Exits, clew::inline_::kReadsNothing}};
+}
+
+void list_refusals(const Plan& plan, const clew::target::ModuleImage& image, const char* probe) {
   const auto functions = image.functions();
   for (const auto& refusal : plan.refusals) {
     const auto& function = functions[refusal.request % functions.size()];
     const bool is_entry = refusal.request < functions.size();
-    fmt::print("{:#x} {} {} {} {:#x}\n", function.address, function.name,
-               is_entry ? "entry" : "exits", name(refusal.reason), refusal.address);
+    const char* const what = probe != nullptr ? probe : is_entry ? "entry" : "exits";
+    fmt::print("{:#x} {} {}: {} {:#x}\n", function.address, function.name, what,
+               name(refusal.reason), refusal.address);
+  }
+}
+
+void print_later_uprobes(const clew::inline_::ModuleCode& code,
+                         const clew::target::ModuleImage& image, bool list) {
+  using clew::inline_::LateUprobeDanger;
+  for (const Usual& usual : usual_probes()) {
+    std::vector<Request> requests;
+    for (const clew::target::Function& function : image.functions())
+      requests.push_back({usual.kind, function.address, usual.reads});
+    const size_t all = requests.size();
+    const Plan allowed = plan_windows(code, requests, {}, LateUprobeDanger::Allowed);
+    const Plan plan = plan_windows(code, requests, {}, LateUprobeDanger::Refused);
+    const size_t more = plan.refusals.size() - allowed.refusals.size();
+    fmt::print("  for later uprobes  {:16} {:6} of {:6} = {:6.2f} %\n", usual.name, more,
+               all - allowed.refusals.size(),
+               100.0 * static_cast<double>(more) /
+                   static_cast<double>(std::max<size_t>(all - allowed.refusals.size(), 1)));
+    if (list) list_refusals(plan, image, usual.name);
   }
 }
 
@@ -108,7 +152,8 @@ int survey(const std::string& path, bool list) {
   print_refusals(plan, image->functions().size(), RequestKind::Entry);
   print_refusals(plan, image->functions().size(), RequestKind::Exits);
   print_windows(plan);
-  if (list) list_refusals(plan, *image);
+  print_later_uprobes(code, *image, list);
+  if (list) list_refusals(plan, *image, nullptr);
   return 0;
 }
 

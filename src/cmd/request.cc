@@ -108,6 +108,8 @@ void declare_request(CLI::App& app, RequestArguments& arguments) {
   app.add_flag("-y,--yes", arguments.yes,
                "trace more than 10000 sites, and where memory may run out");
   app.add_flag("-f,--follow", arguments.follow, "count forked children, too");
+  app.add_flag("--allow-late-uprobe-danger", arguments.allow_late_uprobe_danger,
+               "also where a uprobe that others set later would end the process");
 }
 
 namespace {
@@ -175,6 +177,9 @@ Expected<engine::Request> request_of(const RequestArguments& arguments) {
   request.allow_missing = arguments.allow_missing;
   request.is_sure = arguments.yes;
   request.follow_forks = arguments.follow;
+  if (arguments.allow_late_uprobe_danger) {
+    request.late_uprobe_danger = inline_::LateUprobeDanger::Allowed;
+  }
   return request;
 }
 

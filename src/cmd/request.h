@@ -25,6 +25,7 @@ struct RequestArguments {
   bool allow_missing = false;
   bool yes = false;
   bool follow = false;
+  bool allow_late_uprobe_danger = false;
 };
 
 void declare_request(CLI::App& app, RequestArguments& arguments);

@@ -112,6 +112,7 @@ Expected<void> Compiler::find_processes() {
   CLEW_TRY(check_scope());
   notices_.progress("reading processes and symbols");
   const std::vector<pid_t> pids = CLEW_TRY(wanted_pids());
+  shared_.danger = request_.late_uprobe_danger;
   std::optional<Error> first;
   for (const pid_t pid : pids) {
     const bool is_command = result_.launched && result_.launched->pid() == pid;

@@ -64,6 +64,21 @@ std::string counted(size_t count, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
+// inline/kept_instruction.h
+std::string explain_first_instructions(Tracee& tracee) {
+  size_t again = 0;
+  size_t once = 0;
+  for (const ModulePlan& module : tracee.sites().modules) {
+    for (const inline_::Window& window : module.plan.windows)
+      again += window.kept_bytes != 0 ? 1 : 0;
+    for (const inline_::Point& point : module.plan.points)
+      once += inline_::is_behind_first(module.plan, point) ? 1 : 0;
+  }
+  if (again + once == 0) return "";
+  return fmt::format("    first instructions stay: {} done again, {} once, in front of the probe\n",
+                     again, once);
+}
+
 std::string explain_sites(Tracee& tracee) {
   size_t windows = 0;
   size_t points = 0;
@@ -80,6 +95,7 @@ std::string explain_sites(Tracee& tracee) {
                   counted(tracee.sites().sites.size(), "function or place", "functions or places"),
                   counted(points, "point", "points"), counted(windows, "window", "windows"),
                   tracee.sites().refused.size());
+  text += explain_first_instructions(tracee);
   for (const auto& [reason, count] : reasons) {
     text += fmt::format("    refused: {:>5}  {}\n", count, reason);
   }

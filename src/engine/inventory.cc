@@ -5,6 +5,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/nearest.h"
@@ -106,7 +107,11 @@ struct LineOptions {
 };
 
 std::string text_of(const Takeable& takeable) {
-  std::string text = fmt::format("  entry: {}, exits: {}", takeable.entry, takeable.exits);
+  std::string text = fmt::format("  entry: {}", takeable.entry);
+  if (!takeable.entry_without.empty()) {
+    text += fmt::format(" without {}", fmt::join(takeable.entry_without, " "));
+  }
+  text += fmt::format(", exits: {}", takeable.exits);
   if (!takeable.owner.empty()) text += fmt::format(" ({})", takeable.owner);
   if (!takeable.is_taken()) return text;
   return text + fmt::format(", later uprobe: {}", inline_::name(takeable.later_uprobe));
@@ -135,6 +140,7 @@ std::string list_line(target::Catalog& catalog, const target::FunctionMatch& mat
   }
   if (takeable != nullptr) {
     line["entry"] = takeable->entry;
+    if (!takeable->entry_without.empty()) line["entry_without"] = takeable->entry_without;
     line["exits"] = takeable->exits;
     if (!takeable->owner.empty()) line["owner"] = takeable->owner;
     if (takeable->is_taken()) line["later_uprobe"] = inline_::name(takeable->later_uprobe);

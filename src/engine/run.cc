@@ -177,11 +177,10 @@ Expected<void> Session::arm(int stop_descriptor) {
   if (now.sites == 0 && ticks_.empty() && !now.refused.empty()) {
     const collect::RefusedSite& first = now.refused[0];
     const size_t more = now.refused.size() - 1;
-    return fail(
-        ErrorCode::Refused,
-        fmt::format("no site could be taken: '{}' is refused ({}){}{}", first.function,
-                    first.reason, more == 0 ? "" : fmt::format(", like {} more", more),
-                    first.kind == "exit" ? "; its entry may be possible: clew list --sites" : ""));
+    return fail(ErrorCode::Refused,
+                fmt::format("no site could be taken: '{}' is refused ({}){}{}", first.function,
+                            first.reason, more == 0 ? "" : fmt::format(", like {} more", more),
+                            way_out(first)));
   }
   CLEW_TRY(begin());
   if (launched_) CLEW_TRY(launched_->resume());

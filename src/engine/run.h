@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "extension/extension.h"
+#include "inline/windows.h"
 #include "output/row_sink.h"
 #include "query/diagnostic.h"
 
@@ -33,6 +34,8 @@ struct Request {
   bool allow_missing = false;        // A source that matches nothing is a warning.
   bool is_sure = false;       // More than kSitesMax sites are wanted, and memory may run out.
   bool follow_forks = false;  // Children count, marked with their pids.
+  // inline/windows.h: where others' uprobes would end the processes.
+  inline_::LateUprobeDanger late_uprobe_danger = inline_::LateUprobeDanger::Refused;
   // Events are written to this file first, and answered from there as fast as the rows are taken.
   std::string spill_path;
   std::string from_path;  // Only for replay().

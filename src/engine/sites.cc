@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/probe_reads.h"
 #include "engine/type_source.h"
 #include "inline/image_text.h"
 #include "inline/refusal.h"
@@ -187,9 +188,15 @@ inline_::RequestKind request_kind(const plan::ProbeProgram& program) {
 // Plans one module; drops sites with a refused request and plans again until none is refused.
 class ModulePlanner {
  public:
-  ModulePlanner(SiteSet& set, size_t first, const std::vector<plan::ProbeProgram>& programs,
-                const query::Query& query)
-      : set_(set), first_(first), programs_(programs), query_(query) {}
+  ModulePlanner(SiteSet& set, const WindowRequest& request)
+      : set_(set),
+        first_(request.first),
+        programs_(request.programs),
+        query_(request.query),
+        danger_(request.danger) {
+    for (const plan::ProbeProgram& program : programs_)
+      reads_.push_back(probe_reads(program.program));
+  }
 
   ModulePlan plan(size_t module, const inline_::ModuleCode& code,
                   const InstalledWindows& installed);
@@ -205,6 +212,8 @@ class ModulePlanner {
   size_t first_;
   const std::vector<plan::ProbeProgram>& programs_;
   const query::Query& query_;
+  inline_::LateUprobeDanger danger_;
+  std::vector<inline_::ProbeReads> reads_;  // By program.
   std::set<size_t> dropped_;
   std::set<size_t> dropped_unwinders_;
 };
@@ -216,7 +225,8 @@ void ModulePlanner::request(size_t module, ModulePlan& result,
     if (site.module != module || !site.group || dropped_.contains(s)) continue;
     for (size_t p = 0; p < programs_.size(); ++p) {
       if (programs_[p].source != site.source || is_at_unwinder(programs_[p].point)) continue;
-      requests.push_back({.kind = request_kind(programs_[p]), .address = site.address});
+      requests.push_back(
+          {.kind = request_kind(programs_[p]), .address = site.address, .reads = reads_[p]});
       result.requests.push_back({.site = s, .program = p});
     }
   }
@@ -238,7 +248,8 @@ void ModulePlanner::request_unwinders(const inline_::ModuleCode& code, ModulePla
     for (size_t p = 0; p < programs_.size(); ++p) {
       if (!is_at_unwinder(programs_[p].point)) continue;
       if (programs_[p].point == plan::ProgramPoint::UnwindStart) {
-        requests.push_back({.kind = inline_::RequestKind::Entry, .address = function.address});
+        requests.push_back(
+            {.kind = inline_::RequestKind::Entry, .address = function.address, .reads = reads_[p]});
       }
       for (const auto& [point, request] : landings) {
         if (point == programs_[p].point) requests.push_back(request);
@@ -276,7 +287,7 @@ ModulePlan ModulePlanner::plan(size_t module, const inline_::ModuleCode& code,
     result = ModulePlan{.module = module, .requests = {}, .plan = {}};
     request(module, result, requests);
     request_unwinders(code, result, requests);
-    result.plan = inline_::plan_windows(code, requests, installed);
+    result.plan = inline_::plan_windows(code, requests, installed, danger_);
     if (result.plan.refusals.empty()) break;
     const bool has_partners = programs_.size() > 1;
     for (const inline_::Refusal& refusal : result.plan.refusals) {
@@ -330,6 +341,13 @@ Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, b
   return {};
 }
 
+std::string_view way_out(const collect::RefusedSite& site) {
+  if (site.reason == inline_::name(inline_::RefusalReason::LaterUprobe)) {
+    return "; its count may be possible, and --allow-late-uprobe-danger takes it all the same";
+  }
+  return site.kind == "exit" ? "; its entry may be possible: clew list --sites" : "";
+}
+
 Expected<const inline_::ModuleCode*> CodeCache::code(target::Catalog& catalog, size_t module) {
   const target::ModuleImage* image = CLEW_TRY(catalog.image(module));
   auto& entry = codes_[image];
@@ -350,7 +368,7 @@ Expected<void> plan_windows(SiteSet& set, target::Catalog& catalog, CodeCache& c
     if (!function.is_armed) modules.insert(function.module);
   }
   set.modules.clear();
-  ModulePlanner planner(set, request.first, request.programs, request.query);
+  ModulePlanner planner(set, request);
   for (const size_t module : modules) {
     const inline_::ModuleCode* code = CLEW_TRY(codes.code(catalog, module));
     const auto found = request.installed.find(module);

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -67,6 +68,9 @@ inline constexpr size_t kSitesMax = 10'000;  // More ask for --yes.
 Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, bool allow_missing,
                           const std::vector<size_t>& modules, SiteSet& set);
 
+// What to try instead of a site that is refused; may be empty.
+std::string_view way_out(const collect::RefusedSite& site);
+
 // Decoded code of modules, kept for the session; of processes whose catalogs share their files.
 class CodeCache {
  public:
@@ -88,6 +92,7 @@ using InstalledWindows = std::vector<inline_::Window>;
 struct WindowRequest {  // Borrows what it names.
   const query::Query& query;
   const std::vector<plan::ProbeProgram>& programs;
+  inline_::LateUprobeDanger danger = inline_::LateUprobeDanger::Refused;
   size_t first = 0;
   std::map<size_t, InstalledWindows> installed = {};  // By module.
 };

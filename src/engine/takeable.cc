@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/takeable.h"
 
+#include <array>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "abi/context.h"
+#include "inline/kept_instruction.h"
 #include "inline/refusal.h"
 
 namespace clew::engine {
@@ -20,6 +27,34 @@ void refuse_at(const inline_::Plan& plan, uint64_t address, const ForeignPatch& 
   }
 }
 
+// What the first instruction does to values that a probe may ask for.
+std::vector<std::string> changed(std::span<const uint8_t> first) {
+  using abi::Register;
+  constexpr std::array<Register, 6> kArguments = {Register::Rdi, Register::Rsi, Register::Rdx,
+                                                  Register::Rcx, Register::R8,  Register::R9};
+  std::vector<std::string> names;
+  const auto add = [&](const inline_::ProbeReads& reads, std::string name) {
+    if (!inline_::leaves_alone(first, reads)) names.push_back(std::move(name));
+  };
+  for (size_t i = 0; i < kArguments.size(); ++i) {
+    inline_::ProbeReads reads;
+    reads.registers.add(kArguments[i]);
+    add(reads, fmt::format("arg{}", i));
+  }
+  for (unsigned i = 0; i < abi::kVectorArgumentsMax; ++i) {
+    inline_::ProbeReads reads;
+    reads.vectors = static_cast<uint16_t>(1U << i);
+    add(reads, fmt::format("xmm{}", i));
+  }
+  inline_::ProbeReads reads;
+  reads.stack = true;
+  add(reads, "stack");
+  reads = {};
+  reads.memory = true;
+  add(reads, "memory");
+  return names;
+}
+
 }  // namespace
 
 Expected<std::vector<Takeable>> find_takeable(target::Catalog& catalog, CodeCache& codes,
@@ -31,20 +66,27 @@ Expected<std::vector<Takeable>> find_takeable(target::Catalog& catalog, CodeCach
   std::vector<inline_::Request> requests;
   for (const target::FunctionMatch& match : matches) {
     const uint64_t address = image->functions()[match.function].address;
-    requests.push_back({.kind = inline_::RequestKind::Entry, .address = address});
+    requests.push_back(
+        {.kind = inline_::RequestKind::Entry, .address = address, .reads = inline_::kReadsNothing});
     requests.push_back({.kind = inline_::RequestKind::Exits, .address = address});
   }
   std::vector<Takeable> result(matches.size());
-  const inline_::Plan plan = inline_::plan_windows(*code, requests);
+  const inline_::Plan plan =
+      inline_::plan_windows(*code, requests, {}, inline_::LateUprobeDanger::Refused);
   for (const inline_::Refusal& refusal : plan.refusals) {
     Takeable& takeable = result[refusal.request / 2];
     (refusal.request % 2 == 0 ? takeable.entry : takeable.exits) = inline_::name(refusal.reason);
+  }
+  for (const inline_::Point& point : plan.points) {
+    if (point.kind == inline_::PointKind::Entry && inline_::is_behind_first(plan, point)) {
+      result[point.request / 2].entry_without = changed(code->text_from(point.address));
+    }
   }
   const uint64_t bias = catalog.modules()[module].file.load_bias;
   for (const ForeignPatch& patch : patches)
     refuse_at(plan, patch.address - bias, patch, result);
   for (size_t i = 0; i < result.size(); ++i)
-    result[i].later_uprobe = inline_::later_uprobe(*code, plan, requests[2 * i].address);
+    result[i].later_uprobe = inline_::later_uprobe(*code, plan.windows, requests[2 * i].address);
   return result;
 }
 

@@ -21,6 +21,9 @@ struct Takeable {
   std::string entry = kYes;
   std::string exits = kYes;
   std::string owner;  // Whose what stands there is, when that is a reason and is known.
+  // What a probe at the entry may not ask for: "arg0", "xmm0", "stack" (arguments there, caller),
+  // "memory". Its program would be refused with later-uprobe.
+  std::vector<std::string> entry_without;
   // At the first byte, when both are taken as far as they can be.
   inline_::LaterUprobe later_uprobe = inline_::LaterUprobe::Safe;
 

@@ -60,7 +60,7 @@ Expected<std::unique_ptr<Tracee>> Tracee::of_process(pid_t pid, const Shared& sh
   target::CatalogOptions options = target::default_catalog_options();
   options.files = shared.files;
   target::Catalog catalog = CLEW_TRY(target::Catalog::of_process(pid, options));
-  return std::make_unique<Tracee>(pid, std::move(catalog), shared.codes);
+  return std::make_unique<Tracee>(pid, std::move(catalog), shared);
 }
 
 Expected<void> Tracee::find_sites(const query::Query& query, bool allow_missing) {
@@ -72,8 +72,9 @@ Expected<void> Tracee::find_sites(const query::Query& query, bool allow_missing)
 }
 
 Expected<void> Tracee::plan_windows(const plan::Plan& plan, const plan::Lowered& lowered) {
-  return engine::plan_windows(sites_, catalog_, *codes_,
-                              {.query = plan.query, .programs = lowered.programs});
+  return engine::plan_windows(
+      sites_, catalog_, *codes_,
+      {.query = plan.query, .programs = lowered.programs, .danger = late_uprobe_danger_});
 }
 
 Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lowered,
@@ -109,9 +110,11 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
   if (!installed.empty()) {
     sites_.modules.clear();
     sites_.refused.clear();
-    CLEW_TRY(engine::plan_windows(
-        sites_, catalog_, *codes_,
-        {.query = plan.query, .programs = lowered.programs, .installed = std::move(installed)}));
+    CLEW_TRY(engine::plan_windows(sites_, catalog_, *codes_,
+                                  {.query = plan.query,
+                                   .programs = lowered.programs,
+                                   .danger = late_uprobe_danger_,
+                                   .installed = std::move(installed)}));
   }
   names_ = std::make_unique<ProcessNames>(pid_, catalog_, sites_.names);
   root_ =
@@ -221,9 +224,11 @@ Expected<void> Tracee::arm_new_modules(const plan::Plan& plan, plan::Grouping& g
     sites_.sites[s].group = grouping.group_of_site[first_grouped + s - first];
   }
   refuse_unnumbered(first);
-  CLEW_TRY(
-      engine::plan_windows(sites_, catalog_, *codes_,
-                           {.query = plan.query, .programs = lowered_->programs, .first = first}));
+  CLEW_TRY(engine::plan_windows(sites_, catalog_, *codes_,
+                                {.query = plan.query,
+                                 .programs = lowered_->programs,
+                                 .danger = late_uprobe_danger_,
+                                 .first = first}));
   const inline_::InstallReport added = CLEW_TRY(arm_sites());
   report_.points += added.points;
   return {};

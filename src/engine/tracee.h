@@ -46,10 +46,14 @@ class Tracee final : public Traced {
     std::shared_ptr<target::SharedFiles> files = target::make_shared_files();
     std::shared_ptr<CodeCache> codes =
         std::make_shared<CodeCache>(target::default_catalog_options().read.cache_directory);
+    inline_::LateUprobeDanger danger = inline_::LateUprobeDanger::Refused;
   };
   static Expected<std::unique_ptr<Tracee>> of_process(pid_t pid, const Shared& shared);
-  Tracee(pid_t pid, target::Catalog catalog, std::shared_ptr<CodeCache> codes)
-      : pid_(pid), catalog_(std::move(catalog)), codes_(std::move(codes)) {}
+  Tracee(pid_t pid, target::Catalog catalog, const Shared& shared)
+      : pid_(pid),
+        catalog_(std::move(catalog)),
+        codes_(shared.codes),
+        late_uprobe_danger_(shared.danger) {}
   // Its place among the tracees of the session, below kTraceesMax.
   void set_index(uint32_t index) { index_ = index; }
 
@@ -128,6 +132,7 @@ class Tracee final : public Traced {
   target::Catalog catalog_;
   SiteSet sites_;
   std::shared_ptr<CodeCache> codes_;  // Of all tracees of the session.
+  inline_::LateUprobeDanger late_uprobe_danger_;
   bool follows_modules_ = false;
   bool modules_changed_ = false;
   bool went_on_loading_ = false;  // Once is said for all.

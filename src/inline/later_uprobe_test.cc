@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "inline/text_cases.h"
+#include "inline/windows.h"
 
 namespace clew::inline_ {
 namespace {
@@ -13,7 +14,7 @@ LaterUprobe fate_of(const uint8_t* begin, const uint8_t* end) {
   const Request request = {RequestKind::Entry, at(begin)};
   const Plan plan = plan_windows(code, {&request, 1});
   EXPECT_TRUE(plan.refusals.empty());
-  return later_uprobe(code, plan, at(begin));
+  return later_uprobe(code, plan.windows, at(begin));
 }
 #define CLEW_FATE(name) fate_of(name, name##_end)
 
@@ -38,9 +39,18 @@ TEST(LaterUprobe, IsDangerousWhereTheJumpHidesTheSecondInstruction) {
 CLEW_TEXT_CASE(fate_long_case, "movl $7, 4(%rdi)\n mov %rdi, %rax\n ret");
 CLEW_TEXT_CASE(fate_jump_case, "jmp *%rdi\n nop\n nop\n nop\n nop");
 
-TEST(LaterUprobe, HidesTheProbeWhereTheInstructionIsAsLongAsTheJumpOrLeadsAway) {
-  EXPECT_EQ(CLEW_FATE(fate_long_case), LaterUprobe::HidesProbe);
-  EXPECT_EQ(CLEW_FATE(fate_jump_case), LaterUprobe::HidesProbe);
+// When the uprobe leaves, the file's first byte stands in front of the rest of our jump.
+TEST(LaterUprobe, IsDangerousWhereItsFirstByteIsNotThatOfTheJump) {
+  EXPECT_EQ(CLEW_FATE(fate_long_case), LaterUprobe::Dangerous);
+  EXPECT_EQ(CLEW_FATE(fate_jump_case), LaterUprobe::Dangerous);
+}
+
+CLEW_TEXT_CASE(fate_return_case, "ret\n nop\n nop\n nop\n nop");
+CLEW_TEXT_CASE(fate_same_case, ".byte 0xe9, 0, 0, 0, 0\n ret");
+
+TEST(LaterUprobe, HidesTheProbeWhereTheInstructionLeadsAwayAndItsFirstByteDoesNoHarm) {
+  EXPECT_EQ(CLEW_FATE(fate_return_case), LaterUprobe::HidesProbe);
+  EXPECT_EQ(CLEW_FATE(fate_same_case), LaterUprobe::HidesProbe);
 }
 
 TEST(LaterUprobe, IsSafeWhereNoWindowIs) {

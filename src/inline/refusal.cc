@@ -56,6 +56,11 @@ Texts texts(RefusalReason reason) {
       return {"no-near-memory", "no free memory is within reach of a jump"};
     case RefusalReason::WrongTrampoline:
       return {"wrong-trampoline", "the code that would run there is not right: a fault of Clew's"};
+    case RefusalReason::LaterUprobe:
+      return {
+          "later-uprobe",
+          "a uprobe that somebody else sets there later (bpftrace, perf) would end the process, "
+          "as the jump would lie under it; --allow-late-uprobe-danger takes it all the same"};
   }
   return {"unknown", "unknown"};
 }

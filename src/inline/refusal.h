@@ -30,8 +30,9 @@ enum class RefusalReason : uint8_t {
   ForeignPatch,            // foreign-patch
   NoNearMemory,            // no-near-memory
   WrongTrampoline,         // wrong-trampoline
+  LaterUprobe,             // later-uprobe
 };
-inline constexpr unsigned kRefusalReasons = 22;
+inline constexpr unsigned kRefusalReasons = 23;
 
 // The stable name, as in the comments above.
 std::string_view name(RefusalReason reason);

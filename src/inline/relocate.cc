@@ -44,16 +44,15 @@ class Writer {
   [[nodiscard]] uint32_t offset() const { return static_cast<uint32_t>(result_.bytes.size()); }
   [[nodiscard]] uint64_t here() const { return placement_.destination + result_.bytes.size(); }
 
-  // lea rsp, [rsp + n]: takes back what the instruction that stays has done.
+  // lea r, [r + n]: takes back what the instruction that stays has done.
   Expected<void> put_head() {
     if (window_.kept_bytes == 0) return {};
     const auto kept = kept_instruction(std::span(window_.original).first(window_.kept_bytes));
     if (!kept || kept->length != window_.kept_bytes) {
       return fail(ErrorCode::Refused, "the window keeps an instruction that cannot stay");
     }
-    if (kept->stack_bytes == 0) return {};
-    put(std::array<uint8_t, 4>{0x48, 0x8d, 0xa4, 0x24});
-    put_field(kept->stack_bytes, 4);
+    const TakeBack lea = take_back(*kept);
+    put(std::span(lea.bytes).first(lea.size_bytes));
     return {};
   }
 

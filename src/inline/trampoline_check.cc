@@ -203,18 +203,27 @@ class Checker {
 
 // --- the template (trampoline.h)
 
-// By its own reading: push r64, sub rsp with an immediate, or no change of rsp.
+// By its own reading: push r64, add or sub of an immediate, or nothing to be taken back.
 void Checker::head(std::span<const uint8_t> kept) {
   if (kept.size() != request_.window->instructions.front().length) wrong("what stays");
   const bool is_extended = kept.size() == 2 && kept[0] == 0x41;
-  const bool pushes = kept.size() == 1U + is_extended && (kept.back() & 0xf8) == 0x50;
-  const bool subtracts = kept.size() >= 4 && kept[0] == 0x48 && kept[2] == 0xec &&
-                         (kept[1] == 0x83 || kept[1] == 0x81);
-  if (!pushes && !subtracts) return;
-  const unsigned field = kept.size() == 4 ? 1 : 4;
-  const int64_t bytes = pushes ? 8 : signed_field(kept, 3, field);
-  expect({0x48, 0x8d, 0xa4, 0x24}, "lea rsp");
-  expect_word(static_cast<uint32_t>(bytes), "lea rsp");
+  if (kept.size() == 1U + is_extended && (kept.back() & 0xf8) == 0x50) {
+    expect({0x48, 0x8d, 0xa4, 0x24, 8, 0, 0, 0}, "lea rsp");
+    return;
+  }
+  const bool is_wide = kept.size() >= 4 && (kept[0] == 0x48 || kept[0] == 0x49);
+  const bool is_group = is_wide && (kept[1] == 0x83 || kept[1] == 0x81);
+  const unsigned operation = is_group ? kept[2] & 0xf8U : 0;  // With a register: mod is 3.
+  const bool adds = operation == 0xc0;
+  if (!adds && operation != 0xe8) return;
+  const int64_t bytes = signed_field(kept, 3, kept[1] == 0x83 ? 1 : 4);
+  if (bytes == 0) return;
+  const unsigned number = kept[2] & 7U;
+  expect({static_cast<uint8_t>(kept[0] == 0x49 ? 0x4d : 0x48), 0x8d,
+          static_cast<uint8_t>(0x80 | number << 3 | number)},
+         "lea");
+  if (number == 4) expect({0x24}, "lea");
+  expect_word(static_cast<uint32_t>(adds ? -bytes : bytes), "lea");
 }
 
 void Checker::owner_check(SlowPath& path) {

@@ -93,7 +93,7 @@ std::string kind_of(const Window& window, std::span<const Point> points) {
   std::string kind;
   if (window.kept_bytes != 0) {
     const auto kept = kept_instruction(std::span(window.original).first(window.kept_bytes));
-    kind += std::to_string(std::min(kept->stack_bytes, 128U)) + ' ';  // lea's distance.
+    kind += std::to_string(std::min(kept->back_bytes, 128)) + ' ';  // lea's distance.
   }
   for (const Displaced& displaced : window.instructions)
     kind += static_cast<char>('a' + static_cast<int>(displaced.form));

@@ -74,7 +74,8 @@ struct Window {
 
 enum class PointKind : uint8_t {
   Entry,   // Before the first instruction behind endbr64, or behind a check of the stack
-           // (stack_check.h).
+           // (stack_check.h); or behind a first instruction that changes nothing of what the probe
+           // reads (kept_instruction.h).
   Offset,  // Before that instruction. Flags and the red zone are alive.
   Exit,    // Before a ret or a tail jump, or where control goes straight on to one: rsp at the
            // return address.
@@ -105,7 +106,7 @@ struct Point {
   bool keeps_flags = false;  // Entry and Exit: flags may be a value there (flag_use.h). Else dead.
   uint32_t request = 0;      // Index in the requests that were planned.
   // Link-time address of the site or of the exit: of a ret whose calls are caught before it, its
-  // own.
+  // own; of the first instruction, where the point is behind that.
   uint64_t address = 0;
   Tail tail = {};  // Exit behind an instruction only; all points of that side have the same.
 

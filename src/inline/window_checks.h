@@ -80,7 +80,17 @@ inline std::string broken_point(const ModuleCode& code, const Plan& plan, const 
   }
   if (!has_side(instruction, point)) return "a point on no side of its instruction";
   if (point.side != Side::Before && point.kind != PointKind::Exit) return "no exit, but behind";
-  if (point.address == window.address + instruction.offset) return "";
+  const uint64_t at = window.address + instruction.offset;
+  if (point.address == at) return "";
+  // Behind the first instruction, which is done in its place.
+  const auto first = point.kind == PointKind::Exit
+                         ? std::nullopt
+                         : decode_with_zydis(code.text_from(point.address));
+  if (first && point.address + first->length == at) {
+    const bool is_first = code.range_starting_at(point.address) || first->flow == Flow::Nop;
+    if (!is_first) return "behind what is not the first instruction";
+    return code.is_target(at) ? "something leads behind the first instruction" : "";
+  }
   // On a way to a return, which stays as it is.
   const auto ret = code.at(point.address);
   if (!ret || ret->flow != Flow::Return) return "a way to what is no return";

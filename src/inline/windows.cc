@@ -1,147 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The planner: which sites are wanted, where their windows go, what is refused.
+// The planner: where the windows of the wanted sites go, and what is refused.
 #include "inline/windows.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 
+#include "inline/anchors.h"
 #include "inline/exits.h"
-#include "inline/flag_use.h"
-#include "inline/kept_instruction.h"
-#include "inline/stack_check.h"
-#include "inline/stack_depth.h"
+#include "inline/later_uprobe.h"
+#include "inline/unexplained.h"
 #include "inline/window_builder.h"
 
 namespace clew::inline_ {
 
 namespace {
 
-constexpr std::array<uint8_t, 4> kEndbr64 = {0xf3, 0x0f, 0x1e, 0xfa};
 constexpr unsigned kInstructionsBackMax = 12;
 
 // How far a 2-byte jump reaches from the byte behind it.
 constexpr uint64_t kHopBehindMax = 128;
 constexpr uint64_t kHopAheadMax = 127;
-
-// One side of an instruction where one request wants a probe.
-struct Anchor {
-  uint64_t address = 0;
-  PointKind kind = PointKind::Entry;
-  Side side = Side::Before;
-  bool tail_call = false;
-  bool keeps_flags = false;
-  uint8_t kept_bytes = 0;  // Of the instruction, which stays where that is possible.
-  uint32_t request = 0;
-  uint64_t site = 0;  // Point::address.
-  Tail tail = {};
-};
-
-bool operator<(const Anchor& a, const Anchor& b) {
-  if (a.address != b.address) return a.address < b.address;
-  if (a.kind != b.kind) return a.kind < b.kind;
-  if (a.request != b.request) return a.request < b.request;
-  return a.side < b.side;
-}
-
-// Behind endbr64, which must stay where it is.
-uint64_t entry_site(const ModuleCode& code, uint64_t function) {
-  const std::span<const uint8_t> text = code.text_from(function);
-  const bool marked =
-      text.size() >= kEndbr64.size() && std::equal(kEndbr64.begin(), kEndbr64.end(), text.begin());
-  return marked ? function + kEndbr64.size() : function;
-}
-
-// Requests -> anchors.
-class Resolver {
- public:
-  explicit Resolver(const ModuleCode& code) : code_(code), flags_(code) {}
-
-  void resolve(const Request& request, uint32_t index) {
-    index_ = index;
-    switch (request.kind) {
-      case RequestKind::Entry:
-        return resolve_entry(request.address);
-      case RequestKind::Exits:
-        return resolve_exits(request.address);
-      case RequestKind::Offset:
-        return resolve_offset(request.address);
-    }
-  }
-
-  std::vector<Anchor> anchors;
-  std::vector<Refusal> refusals;
-
- private:
-  void refuse(RefusalReason reason, uint64_t address) {
-    refusals.push_back({index_, reason, address});
-  }
-
-  std::optional<uint32_t> find_function(uint64_t address) {
-    const auto function = code_.function_starting_at(address);
-    if (function) return function;
-    RefusalReason reason = RefusalReason::NotAFunction;
-    if (code_.text_from(address).empty()) reason = RefusalReason::NotCode;
-    if (code_.range_starting_at(address)) reason = RefusalReason::ColdPart;
-    refuse(reason, address);
-    return std::nullopt;
-  }
-
-  void resolve_entry(uint64_t address) {
-    const auto function = find_function(address);
-    if (!function) return;
-    if (code_.is_unsafe(*function)) return refuse(RefusalReason::Undecodable, address);
-    uint64_t site = entry_site(code_, address);
-    if (!code_.loop_heads_at(address).empty() || !code_.loop_heads_at(site).empty()) {
-      site = behind_stack_check(code_, address).value_or(0);
-      if (site == 0) return refuse(RefusalReason::EntryIsLoopHead, address);
-    }
-    const auto kept = kept_instruction(code_.text_from(site));
-    anchors.push_back({.address = site,
-                       .kind = PointKind::Entry,
-                       .keeps_flags = flags_.live_at_entry(site, *function),
-                       .kept_bytes = site == address && kept ? kept->length : uint8_t{0},
-                       .request = index_,
-                       .site = site});
-  }
-
-  void resolve_exits(uint64_t address) {
-    const auto function = find_function(address);
-    if (!function) return;
-    const auto exits = find_exits(code_, *function);
-    if (!exits) return refuse(exits.error().reason, exits.error().address);
-    for (const Exit& exit : *exits) {
-      anchors.push_back({.address = exit.address,
-                         .kind = PointKind::Exit,
-                         .side = exit.side,
-                         .tail_call = exit.tail_call,
-                         .keeps_flags = flags_.live_at_exit(exit, *function),
-                         .request = index_,
-                         .site = exit.address});
-    }
-  }
-
-  void resolve_offset(uint64_t address) {
-    if (code_.text_from(address).empty()) return refuse(RefusalReason::NotCode, address);
-    const auto range = code_.range_at(address);
-    if (!range) return refuse(RefusalReason::NotAFunction, address);
-    if (code_.is_unsafe(*range)) return refuse(RefusalReason::Undecodable, address);
-    if (!code_.at(address)) return refuse(RefusalReason::NotAnInstruction, address);
-    const uint64_t site = entry_site(code_, address);
-    // The place of a static probe: also that of others' uprobes.
-    const bool is_nop = site == address && code_.at(address)->flow == Flow::Nop;
-    anchors.push_back({.address = site,
-                       .kind = PointKind::Offset,
-                       .kept_bytes = is_nop ? code_.at(address)->length : uint8_t{0},
-                       .request = index_,
-                       .site = site});
-  }
-
-  const ModuleCode& code_;
-  FlagValues flags_;
-  uint32_t index_ = 0;
-};
 
 // Windows and hops by first byte, never overlapping.
 class Occupied {
@@ -162,7 +41,8 @@ class Occupied {
 // Places windows for a set of addresses; every address that gets none is in `failed`.
 class Placer {
  public:
-  Placer(const ModuleCode& code, std::span<const Window> installed) : code_(code) {
+  Placer(const ModuleCode& code, std::span<const Window> installed, LateUprobeDanger danger)
+      : code_(code), danger_(danger), unexplained_(code) {
     for (const Window& window : installed) {
       installed_[window.address] = &window;
       occupy(window);
@@ -189,9 +69,9 @@ class Placer {
     }
     for (const bool entries : {true, false}) {
       for (const Wanted& want : without_room) {
-        if (want.is_entry == entries && !place_hop(want.address)) {
-          failed[want.address] = want.reason;
-        }
+        was_dangerous_ = false;
+        if (want.is_entry != entries || place_hop(want.address)) continue;
+        failed[want.address] = was_dangerous_ ? RefusalReason::LaterUprobe : want.reason;
       }
     }
   }
@@ -219,6 +99,11 @@ class Placer {
     }
   }
 
+  void vacate(const Window& window) {
+    occupied_.remove(window.address);
+    if (window.hop_address != 0) occupied_.remove(window.hop_address);
+  }
+
   void keep(Window window) {
     occupy(window);
     windows[window.address] = std::move(window);
@@ -226,6 +111,7 @@ class Placer {
 
   bool place(const Wanted& want) {
     const uint64_t address = want.address;
+    was_dangerous_ = false;
     if (covering(address) != nullptr || reuse_installed(address)) return true;
     const WindowWish behind = {address, address, WindowClass::OwnBytes, want.kept_bytes};
     if (want.kept_bytes != 0 && try_at(behind, false)) return true;
@@ -236,7 +122,17 @@ class Placer {
         start = earlier_start(code_, start);
       }
     }
+    if (was_dangerous_) reason_ = RefusalReason::LaterUprobe;
     return false;
+  }
+
+  // Its jump would stand where somebody's uprobe may come, who cannot live with it.
+  bool is_dangerous(const Window& window) {
+    const uint64_t jump = window.jump_address();
+    if (danger_ == LateUprobeDanger::Allowed || !code_.range_starting_at(jump)) return false;
+    const bool is = later_uprobe(code_, {&window, 1}, jump) == LaterUprobe::Dangerous;
+    was_dangerous_ = was_dangerous_ || is;
+    return is;
   }
 
   bool reuse_installed(uint64_t address) {
@@ -275,12 +171,13 @@ class Placer {
       if (first && wish.window_class == WindowClass::OwnBytes) reason_ = window.error();
       return false;
     }
+    if (is_dangerous(*window)) return false;
     if (!unexplained_jump_may_enter(*window)) {
       if (!occupied_.overlaps(window->address, end_of(*window))) {
         keep(std::move(*window));
         return true;
       }
-      if (try_merge(*window)) return true;
+      if (try_merge(*window) || try_merge_right(*window)) return true;
       if (first) reason_ = RefusalReason::WindowInUse;
       return false;
     }
@@ -309,24 +206,30 @@ class Placer {
     return true;
   }
 
-  // A jump that nobody understands may go to any instruction at which the stack is as deep as at
-  // the jump: compilers keep the depth the same along every edge.
-  bool unexplained_jump_may_enter(const Window& window) {
-    if (window.instructions.size() < 2) return false;
-    const uint32_t function = code_.owner_of(*code_.range_at(window.address));
-    if (function != function_) {
-      function_ = function;
-      unexplained_ = unexplained_jumps(code_, function);
-      depths_.reset();
+  // Joins the window with the one on its right that it overlaps, whose jump is not needed then.
+  bool try_merge_right(const Window& window) {
+    const auto found = windows.upper_bound(window.address);
+    if (found == windows.end() || found->first >= end_of(window)) return false;
+    const Window right = found->second;
+    if (installed_.count(right.address) != 0) return false;
+    const uint64_t last = std::max(window.address + window.instructions.back().offset,
+                                   right.address + right.instructions.back().offset);
+    auto merged =
+        build_window(code_, {window.address, last, window.window_class, window.kept_bytes});
+    if (!merged || unexplained_jump_may_enter(*merged)) return false;
+    vacate(right);
+    if (occupied_.overlaps(merged->address, end_of(*merged))) {
+      occupy(right);
+      return false;
     }
-    if (unexplained_.empty()) return false;
-    if (!depths_) depths_.emplace(code_, function);
-    for (const uint64_t jump : unexplained_) {
-      const std::optional<int64_t> depth = depths_->at(jump);
-      for (size_t i = 1; i < window.instructions.size(); ++i) {
-        const auto inside = depths_->at(window.address + window.instructions[i].offset);
-        if (!depth || !inside || *depth == *inside) return true;
-      }
+    windows.erase(right.address);
+    keep(std::move(*merged));
+    return true;
+  }
+
+  bool unexplained_jump_may_enter(const Window& window) {
+    for (size_t i = 1; i < window.instructions.size(); ++i) {
+      if (unexplained_.may_lead_to(window.address + window.instructions[i].offset)) return true;
     }
     return false;
   }
@@ -343,7 +246,7 @@ class Placer {
 
   bool try_hop(const WindowWish& wish) {
     auto window = build_window(code_, wish);
-    if (!window || unexplained_jump_may_enter(*window)) return false;
+    if (!window || is_dangerous(*window) || unexplained_jump_may_enter(*window)) return false;
     if (occupied_.overlaps(window->address, end_of(*window))) return try_merge(*window);
     const uint64_t hop = find_hop(*window);
     if (hop == 0) return false;
@@ -396,9 +299,9 @@ class Placer {
   std::map<uint64_t, const Window*> installed_;  // By address.
   Occupied occupied_;
   RefusalReason reason_ = RefusalReason::TooShort;  // Of the last failure.
-  uint32_t function_ = kNoOwner;                    // Whose data is in the next two.
-  std::vector<uint64_t> unexplained_;
-  std::optional<StackDepths> depths_;
+  LateUprobeDanger danger_;
+  bool was_dangerous_ = false;  // Only therefore there was no room for the last one, perhaps.
+  UnexplainedJumps unexplained_;
 };
 
 std::vector<Placer::Wanted> wanted_addresses(std::span<const Anchor> anchors) {
@@ -439,6 +342,21 @@ std::vector<Anchor> replace_failed_returns(const ModuleCode& code, const Placer&
   return added;
 }
 
+// The entries that got no window, but may get one in another way.
+std::vector<Anchor> turn_failed_entries(Resolver& resolver, const Placer& placer,
+                                        std::span<const Request> requests,
+                                        std::vector<Anchor>& anchors) {
+  std::vector<Anchor> turned;
+  std::erase_if(anchors, [&](const Anchor& anchor) {
+    const bool is_entry = anchor.kind != PointKind::Exit;
+    if (!is_entry || placer.failed.count(anchor.address) == 0) return false;
+    const auto other = resolver.other_way(anchor, requests[anchor.request]);
+    if (other) turned.push_back(*other);
+    return other.has_value();
+  });
+  return turned;
+}
+
 // What an exit is refused with: the detail matters only when it is not about room.
 RefusalReason reported(PointKind kind, RefusalReason reason) {
   const bool is_room = reason == RefusalReason::TooShort ||
@@ -452,8 +370,11 @@ void drop_failed(const Placer& placer, std::vector<Anchor>& anchors,
                  std::vector<Refusal>& refusals) {
   std::map<uint32_t, Refusal> refused;
   for (const Anchor& anchor : anchors) {
-    const auto failure = placer.failed.find(anchor.address);
+    auto failure = placer.failed.find(anchor.address);
     if (failure == placer.failed.end()) continue;
+    // Where the other way failed, too, the first one says why.
+    const auto first = placer.failed.find(anchor.site);
+    if (first != placer.failed.end()) failure = first;
     refused.try_emplace(
         anchor.request,
         Refusal{anchor.request, reported(anchor.kind, failure->second), anchor.site});
@@ -505,16 +426,25 @@ std::span<const Point> Plan::points_of(uint32_t window) const {
   return {first, last};
 }
 
+bool is_behind_first(const Plan& plan, const Point& point) {
+  const Window& window = plan.windows[point.window];
+  const uint64_t at = window.address + window.instructions[point.instruction].offset;
+  return point.kind != PointKind::Exit && at > point.address;
+}
+
 Plan plan_windows(const ModuleCode& code, std::span<const Request> requests,
-                  std::span<const Window> installed) {
+                  std::span<const Window> installed, LateUprobeDanger danger) {
   Resolver resolver(code);
   for (uint32_t i = 0; i < requests.size(); ++i)
     resolver.resolve(requests[i], i);
   std::vector<Anchor>& anchors = resolver.anchors;
   std::sort(anchors.begin(), anchors.end());
-  Placer placer(code, installed);
+  Placer placer(code, installed, danger);
   placer.run(wanted_addresses(anchors));
-  const std::vector<Anchor> moved = replace_failed_returns(code, placer, requests, anchors);
+  std::vector<Anchor> moved = replace_failed_returns(code, placer, requests, anchors);
+  const std::vector<Anchor> turned = turn_failed_entries(resolver, placer, requests, anchors);
+  moved.insert(moved.end(), turned.begin(), turned.end());
+  std::sort(moved.begin(), moved.end());
   placer.run(wanted_addresses(moved));
   anchors.insert(anchors.end(), moved.begin(), moved.end());
   std::sort(anchors.begin(), anchors.end());

@@ -10,6 +10,10 @@
 //   (f) refused.
 // An exit's window may begin at whole instructions before the exit. Windows that would overlap are
 // merged into one. A function's exits are all taken or all refused.
+//
+// The first instruction of a function stays where that can be (kept_instruction.h): the trampoline
+// does it again, or it is done once, in front of the window, when the probe does not read what it
+// changes. Whether a jump may stand over it else is for who asks to say.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +21,7 @@
 #include <vector>
 
 #include "inline/module_code.h"
+#include "inline/probe_reads.h"
 #include "inline/window.h"
 
 namespace clew::inline_ {
@@ -30,7 +35,13 @@ enum class RequestKind : uint8_t {
 struct Request {
   RequestKind kind = RequestKind::Entry;
   uint64_t address = 0;  // Link time.
+  // By the probe. Of use where `address` is a function's.
+  ProbeReads reads = kReadsEverything;
 };
+
+// May a window be one that a uprobe makes deadly, which somebody else sets later at a function's
+// first byte (later_uprobe.h)? Else what needs such a one is refused with LaterUprobe.
+enum class LateUprobeDanger : uint8_t { Allowed, Refused };
 
 struct Refusal {
   uint32_t request = 0;  // Index in the requests.
@@ -46,9 +57,13 @@ struct Plan {
   [[nodiscard]] std::span<const Point> points_of(uint32_t window) const;
 };
 
+// Is the point behind the first instruction, which is done in its place?
+bool is_behind_first(const Plan& plan, const Point& point);
+
 // `installed` are windows already in the process: a site inside one of them is planned as a point
 // of an equal window; what would overlap one otherwise is refused with WindowInUse.
 Plan plan_windows(const ModuleCode& code, std::span<const Request> requests,
-                  std::span<const Window> installed = {});
+                  std::span<const Window> installed = {},
+                  LateUprobeDanger danger = LateUprobeDanger::Allowed);
 
 }  // namespace clew::inline_

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "inline/image_text.h"
+#include "inline/later_uprobe.h"
 #include "inline/window_checks.h"
 #include "inline/windows.h"
 
@@ -94,6 +95,33 @@ TEST_P(InstalledFile, TakesNearlyAllEntriesAndExitsAndKeepsEveryInvariant) {
   EXPECT_LE(static_cast<double>(refused[0]), 0.01 * functions);
   EXPECT_LE(static_cast<double>(shared), 0.01 * functions);
   EXPECT_LE(static_cast<double>(refused[1]), GetParam().refused_exits_max * functions);
+}
+
+// Whoever comes later with a uprobe, at whatever entry, finds no jump there that could end the
+// process; and the same functions answer, but for few.
+TEST_P(InstalledFile, HasNoEntryThatALaterUprobeMakesDeadly) {
+  const auto image = target::ModuleImage::read(GetParam().path);
+  ASSERT_TRUE(image) << image.error().message;
+  const auto text = text_of(*image);
+  ASSERT_TRUE(text);
+  const ModuleCode code = analyse(*text);
+  for (const ProbeReads& reads : {kReadsNothing, kReadsEverything}) {
+    std::vector<Request> requests = all_requests(*image);
+    for (Request& request : requests)
+      request.reads = reads;
+    const Plan plan = plan_windows(code, requests, {}, LateUprobeDanger::Refused);
+    EXPECT_EQ(broken_plan(code, plan), "");
+    EXPECT_EQ(branch_into_window(*image, *text, plan), "");
+    for (const target::Function& function : image->functions()) {
+      ASSERT_NE(later_uprobe(code, plan.windows, function.address), LaterUprobe::Dangerous)
+          << function.name;
+    }
+    const auto refused = std::count_if(
+        plan.refusals.begin(), plan.refusals.end(),
+        [](const Refusal& refusal) { return refusal.reason == RefusalReason::LaterUprobe; });
+    const double most = reads == kReadsNothing ? 0.06 : 0.25;
+    EXPECT_LE(static_cast<double>(refused), most * static_cast<double>(image->functions().size()));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -237,11 +237,12 @@ TEST(DoctorOfAProcess, CountsTheEntriesThatBearLaterUprobes) {
   EXPECT_EQ(judge(view, root_machine()).find("later-uprobes"), nullptr);
   view.later_uprobes = {.safe = 10};
   EXPECT_EQ(found(judge(view, root_machine()), "later-uprobes").verdict, Verdict::Ok);
-  view.later_uprobes = {.safe = 10, .hides_probe = 3, .dangerous = 2};
+  view.later_uprobes = {.safe = 10, .hides_probe = 3, .refused = 2};
   const Findings findings = judge(view, root_machine());
   EXPECT_THAT(found(findings, "later-uprobes").detail,
               HasSubstr("10 of 15 entries bear later uprobes of others; at 3 one hides Clew's "
-                        "probe, at 2 it can end the process"));
+                        "probe"));
+  EXPECT_THAT(found(findings, "later-uprobes").refused, HasSubstr("2 entries"));
   EXPECT_THAT(found(findings, "later-uprobes").remedy, HasSubstr("clew list --sites -p 12"));
   EXPECT_EQ(findings.problems(), 0U);
 }

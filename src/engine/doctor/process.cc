@@ -221,11 +221,15 @@ void judge_later_uprobes(const ProcessView& view, Findings& findings) {
   if (entries.safe == entries.all()) return findings.ok("later-uprobes", bear);
   findings.note(
       "later-uprobes",
-      {.detail = fmt::format("{}; at {} one hides Clew's probe, at {} it can end the process", bear,
-                             entries.hides_probe, entries.dangerous),
-       .remedy = fmt::format("set no uprobes (bpftrace, perf) on functions that Clew counts; clew "
-                             "list --sites -p {} names those",
-                             view.pid)});
+      {.detail = fmt::format("{}; at {} one hides Clew's probe", bear, entries.hides_probe),
+       .refused = entries.refused == 0
+                      ? std::string()
+                      : fmt::format("{} entries, where one would end the process [later-uprobe]",
+                                    entries.refused),
+       .remedy =
+           fmt::format("clew list --sites -p {} names those; --allow-late-uprobe-danger takes "
+                       "them all the same",
+                       view.pid)});
 }
 
 // The message ends with its name in brackets: "… [gs-in-use]".

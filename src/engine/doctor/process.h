@@ -24,14 +24,14 @@ struct Limit {
   uint64_t most = UINT64_MAX;
 };
 
-// Entries of functions that can take probes, by what a uprobe of somebody else does that is set
+// Entries of functions that could take probes, by what a uprobe of somebody else does that is set
 // there later (inline/later_uprobe.h).
 struct LaterUprobes {
   uint32_t safe = 0;
   uint32_t hides_probe = 0;
-  uint32_t dangerous = 0;
+  uint32_t refused = 0;  // For it would end the process.
 
-  [[nodiscard]] uint32_t all() const { return safe + hides_probe + dangerous; }
+  [[nodiscard]] uint32_t all() const { return safe + hides_probe + refused; }
 };
 
 struct ProcessView {

@@ -18,6 +18,7 @@
 #include "engine/sites.h"
 #include "engine/takeable.h"
 #include "engine/text_changes.h"
+#include "inline/refusal.h"
 #include "target/catalog.h"
 #include "target/proc_file.h"
 
@@ -93,6 +94,7 @@ std::vector<std::string> uprobes_of(pid_t pid) {
 }
 
 void add_entry(const Takeable& function, LaterUprobes& sum) {
+  if (function.entry == inline_::name(inline_::RefusalReason::LaterUprobe)) ++sum.refused;
   if (function.entry != Takeable::kYes) return;
   switch (function.later_uprobe) {
     case inline_::LaterUprobe::Safe:
@@ -101,8 +103,7 @@ void add_entry(const Takeable& function, LaterUprobes& sum) {
     case inline_::LaterUprobe::HidesProbe:
       ++sum.hides_probe;
       return;
-    case inline_::LaterUprobe::Dangerous:
-      ++sum.dangerous;
+    case inline_::LaterUprobe::Dangerous:  // None that is planned so.
       return;
   }
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "engine/probe_reads.h"
 #include "inline/refusal.h"
 #include "kernel/attach.h"
 
@@ -137,16 +138,29 @@ bool InlineSitePlanner::has_program(const kernel::DEnabling& enabling) {
                        FiringForm::Shared) != nullptr;
 }
 
+// Its other forms (FiringForm) read no more.
+inline_::ProbeReads InlineSitePlanner::reads_of(uint32_t index, RequestKind kind) {
+  const kernel::DEnabling& enabling = enabling_of(index);
+  const plan::d::Firing* const firing = firings_.find(
+      firing_point(kind), enabling.clauses, enabling.probe.usdt_arguments, FiringForm::Shared);
+  if (firing == nullptr) return inline_::kReadsEverything;
+  const auto known = reads_.find(firing);
+  if (known != reads_.end()) return known->second;
+  return reads_.emplace(firing, probe_reads(firing->program)).first->second;
+}
+
 InlineModule InlineSitePlanner::plan_module(size_t module, const inline_::ModuleCode& code) {
   InlineModule planned;
   planned.module = module;
   std::vector<inline_::Request> requests;
   for (const auto& [enabling, place] : places_) {
     if (place.module != module) continue;
-    requests.push_back({.kind = place.kind, .address = place.address});
+    requests.push_back(
+        {.kind = place.kind, .address = place.address, .reads = reads_of(enabling, place.kind)});
     planned.enablings.push_back(enabling);
   }
-  planned.plan = inline_::plan_windows(code, requests, installed_[module]);
+  planned.plan =
+      inline_::plan_windows(code, requests, installed_[module], inline_::LateUprobeDanger::Refused);
   return planned;
 }
 

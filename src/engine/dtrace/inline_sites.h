@@ -89,6 +89,7 @@ class InlineSitePlanner {
   const plan::d::Firing* find_in_form(uint32_t enabling, FiringForm form, InlineCells& cells,
                                       std::span<const abi::DEnabled> names,
                                       std::vector<uint64_t>& places);
+  inline_::ProbeReads reads_of(uint32_t index, inline_::RequestKind kind);
   InlineModule plan_module(size_t module, const inline_::ModuleCode& code);
   void drop_refused(const InlineModule& planned);
   void drop_unfit(const InlineModule& planned);
@@ -104,6 +105,7 @@ class InlineSitePlanner {
   InlineFirings& firings_;
   std::map<size_t, InstalledWindows> installed_;
   Places places_;
+  std::map<const plan::d::Firing*, inline_::ProbeReads> reads_;  // By what `firings_` keeps.
   std::map<uint32_t, std::string> left_out_;
   bool may_be_private_ = true;
   FiringForm form_ = FiringForm::Cells;
