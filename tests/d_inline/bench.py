@@ -157,6 +157,15 @@ def descriptors(pid):
     return sorted(os.readlink(it) for it in Path(f"/proc/{pid}/fd").iterdir())
 
 
+def address_of(victim, path, function):
+    """Of a program whose first segment begins at its file's first byte."""
+    symbols = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+    offset = re.search(rf"^(\w+) . {function}$", symbols, re.MULTILINE).group(1)
+    lines = Path(f"/proc/{victim.pid}/maps").read_text().splitlines()
+    first = next(it for it in lines if it.endswith(path))
+    return int(first.split("-")[0], 16) + int(offset, 16)
+
+
 def changed_text(pid):
     """Places where the process's code is not that of its files."""
     found = []

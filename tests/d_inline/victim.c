@@ -72,6 +72,16 @@ __asm__(
     "  ret\n"
     ".size branches, . - branches\n");
 
+// Its first instruction changes its argument: low_half(n) = n % 2^32.
+long low_half(long value);
+__asm__(
+    ".text\n.balign 16\n.globl low_half\n.type low_half, @function\nlow_half:\n"
+    "  mov %edi, %edi\n"
+    "  lea (%rdi), %rax\n"
+    "  mov %rax, %rdx\n"
+    "  ret\n"
+    ".size low_half, . - low_half\n");
+
 // The note of a static probe, as <sys/sdt.h> writes it, with a semaphore.
 __attribute__((section(".probes"), used)) volatile unsigned short told_semaphore;
 
@@ -225,6 +235,8 @@ int main(void) {
     if (strcmp(word, "cross") == 0) repeat(crossing, a);
     if (strcmp(word, "tails") == 0) repeat(passes_on, a);
     if (strcmp(word, "offsets") == 0) repeat(branches, a);
+    for (long i = 0; i < a && strcmp(word, "halves") == 0; ++i)
+      low_half((1L << 32) + i);
     if (strcmp(word, "child") == 0) run_child(a);
     if (strcmp(word, "texts") == 0) read_texts(a);
     if (strcmp(word, "spin") == 0) start_spinning(a);

@@ -2,6 +2,8 @@
 // Every query of examples/ gives an answer about a server under load.
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -20,6 +22,14 @@ namespace fs = std::filesystem;
 const std::set<std::string> kQuietFiles = {"opened_files.clew", "slow_calls.clew",
                                            "slow_commands.clew"};
 
+// Of a file's own command line, as its comment has it.
+const std::string kDanger = "--allow-late-uprobe-danger";
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 TEST(Examples, EachAnswersAboutARedisServerUnderLoad) {
   ASSERT_TRUE(present("/usr/bin/redis-server"));
   const Redis redis;
@@ -29,8 +39,10 @@ TEST(Examples, EachAnswersAboutARedisServerUnderLoad) {
     if (file.path().extension() != ".clew") continue;
     SCOPED_TRACE(file.path());
     ++count;
-    const Report report = run_clew({"run", file.path(), "-p", std::to_string(redis.pid()), "--yes",
-                                    "--for", "300ms", "--json"});
+    std::vector<std::string> arguments = {
+        "run", file.path(), "-p", std::to_string(redis.pid()), "--yes", "--for", "300ms", "--json"};
+    if (text_of(file.path()).find(kDanger) != std::string::npos) arguments.push_back(kDanger);
+    const Report report = run_clew(arguments);
     EXPECT_EQ(report.status, 0) << report.error;
     const bool quiet = kQuietFiles.contains(file.path().filename());
     EXPECT_TRUE(quiet || !report.rows.empty());

@@ -17,7 +17,8 @@ constexpr uint64_t kRounds = 2000;
 
 Traced trace(const std::string& name, const std::string& query) {
   Victim victim(name);
-  return trace_rounds(victim, name, query, kRounds);
+  // Every instruction is to be displaced, also where nobody may come later.
+  return trace_rounds(victim, name, query, kRounds, {"--allow-late-uprobe-danger"});
 }
 
 // Functions of one to three bytes without padding between them: when there is nowhere to put a

@@ -116,12 +116,12 @@ std::string returns_of(const std::string& pattern) {
 }
 
 Traced trace_rounds(Victim& victim, const std::string& name, const std::string& query,
-                    uint64_t rounds) {
+                    uint64_t rounds, const std::vector<std::string>& more) {
   Traced traced;
   const uint64_t expected = untraced_result(name, rounds);
   EXPECT_EQ(victim.run(rounds), expected);
   const ProcessState before = ProcessState::of(victim.pid());
-  Tracer tracer = Tracer::attach(victim.pid(), query);
+  Tracer tracer = Tracer::attach(victim.pid(), query, more);
   const Numbers counts_before = victim.counts();
   EXPECT_EQ(victim.run(rounds), expected) << "while traced";
   traced.truth = difference(counts_before, victim.counts());

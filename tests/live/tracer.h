@@ -62,7 +62,7 @@ struct Traced {
   Report report;
 };
 Traced trace_rounds(Victim& victim, const std::string& name, const std::string& query,
-                    uint64_t rounds);
+                    uint64_t rounds, const std::vector<std::string>& more = {});
 
 // Each function of `truth` was counted exactly, or was refused with a reason and is in
 // `may_be_refused`.

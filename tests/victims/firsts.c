@@ -6,6 +6,8 @@
 #include "victim.h"
 
 static volatile uint64_t word = 5;
+// Counted by a first instruction.
+__attribute__((used, visibility("hidden"))) uint64_t firsts_hits = 0;
 
 // body: from rdi, with the first instruction's doing, rax = 2 * rdi + 5.
 #define FIRST(name, first, body)                                                                  \
@@ -36,11 +38,26 @@ FIRST(first_test_and_branch, "test %rdi, %rdi",
 FIRST(first_compare_memory, "cmpq $5, (%rsi)",
       "sete %al\n movzbl %al, %eax\n lea 4(%rax, %rdi, 2), %rax");
 
+// Those that change what the copy cannot do again.
+FIRST(first_argument_is_loaded, "mov (%rsi), %rsi", "lea (%rsi, %rdi, 2), %rax\n nop\n nop");
+FIRST(first_argument_is_cut, "mov %edi, %edi", "lea 5(%rdi, %rdi), %rax\n nop");
+FIRST(first_argument_is_stepped, "sub $8, %rdi", "lea 21(%rdi, %rdi), %rax\n nop");
+FIRST(first_argument_is_long, "mov $5, %esi", "lea (%rsi, %rdi, 2), %rax\n nop");
+FIRST(first_leaves_flags, "neg %rdi",
+      "mov $5, %eax\n jnc 1f\n sub %rdi, %rax\n sub %rdi, %rax\n 1:");
+FIRST(first_counts, "incq firsts_hits(%rip)", "lea 5(%rdi, %rdi), %rax\n nop");
+FIRST(first_red_zone, "mov %rdi, -8(%rsp)", "lea 5(%rdi), %rax\n add -8(%rsp), %rax");
+FIRST(first_of_two, "lea 5(%rdi, %rdi), %rax", "");
+
 #define EACH(call)                                                                             \
   call(first_push_one_byte) call(first_push_two_bytes) call(first_push_argument)               \
       call(first_push_rsp) call(first_small_frame) call(first_large_frame) call(first_one_nop) \
           call(first_five_byte_nop) call(first_clear) call(first_copy) call(first_load)        \
-              call(first_test_and_branch) call(first_compare_memory)
+              call(first_test_and_branch) call(first_compare_memory)                           \
+                  call(first_argument_is_loaded) call(first_argument_is_cut)                   \
+                      call(first_argument_is_stepped) call(first_argument_is_long)             \
+                          call(first_leaves_flags) call(first_counts) call(first_red_zone)     \
+                              call(first_of_two)
 
 static uint64_t expected_of(uint64_t x) {
   return 2 * x + 5;

@@ -14,10 +14,11 @@ VICTIM_COUNTER(form_deep);
 
 enum { kThreads = 4, kDepth = 5 };
 
-// It begins with an instruction that the kernel can move, too: not with the counter's.
+// It begins with two instructions of four bytes that the kernel can move, too, which the counter's
+// is not. They change the third argument.
 VICTIM_FUNCTION uint64_t form_plain(uint64_t x) {
-  uint64_t value = x * 5;
-  __asm__ volatile("" : "+r"(value));
+  uint64_t value = 0;
+  __asm__ volatile("lea 1(%1), %0\n lea 2(%0), %0" : "=d"(value) : "D"(x));
   VICTIM_COUNT(form_plain);
   return victim_mix(value, 3);
 }

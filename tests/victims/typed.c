@@ -17,6 +17,8 @@ struct item {
 };
 
 VICTIM_FUNCTION uint64_t priced(const struct item* item, int count) {
+  // In front of the counter, a write, behind which no probe may look at memory.
+  __asm__ volatile("nop" ::: "memory");
   VICTIM_COUNT(priced);
   if (item->next->price > 1.25) VICTIM_COUNT(priced_high);
   return (uint64_t)(item->price * 4) + (uint64_t)count;

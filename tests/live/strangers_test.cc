@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Uprobes and breakpoints that others set during a session, at every entry, and take away again:
+// the program goes on as if nobody looked, whatever the session's probes read.
+#include <csignal>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "live/process_state.h"
+#include "live/tracer.h"
+#include "live/uprobe.h"
+#include "live/victim.h"
+
+namespace clew::live {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr uint64_t kRounds = 50;
+
+std::string counts_of(const std::string& pattern) {
+  return count_by_function("entry(\"" + pattern + "\"), return(\"" + pattern + "\")");
+}
+
+std::string values_of(const std::string& pattern) {
+  return "from e in entry(\"" + pattern +
+         "\") select calls = count(), first = sum(e.arg0), third = sum(e.arg2)";
+}
+
+// Of a program that begins at its first mapping.
+Numbers functions_of(const Victim& victim, const std::string& pattern) {
+  const std::string pid = std::to_string(victim.pid());
+  Child list({.arguments = {CLEW_COMMAND, "list", pattern, "--json", "-p", pid}});
+  std::istringstream lines(list.wait_for_end().output);
+  std::ifstream maps("/proc/" + pid + "/maps");
+  uint64_t bias = 0;
+  maps >> std::hex >> bias;
+  Numbers functions;
+  for (std::string line; std::getline(lines, line);) {
+    const auto function = nlohmann::json::parse(line);
+    functions[function.at("function")] = bias + function.at("address").get<uint64_t>();
+  }
+  return functions;
+}
+
+struct Visit {
+  std::string name;
+  std::string pattern;
+  std::string query;
+  Uprobe::Kind kind = Uprobe::Kind::Entry;
+};
+
+void expect_harmless(const Visit& visit) {
+  Victim victim(visit.name);
+  const uint64_t expected = untraced_result(visit.name, kRounds);
+  const Numbers functions = functions_of(victim, visit.pattern);
+  ASSERT_GT(functions.size(), 4U) << visit.pattern;
+  Tracer tracer = Tracer::attach(victim.pid(), visit.query);
+  std::vector<Uprobe> probes;
+  probes.reserve(functions.size());
+  for (const auto& [function, address] : functions)
+    probes.emplace_back(victim.pid(), address, visit.kind, Uprobe::Where::ThisProcess);
+  NEED_UPROBE(probes.front());
+  EXPECT_EQ(victim.run(kRounds), expected) << visit.query;
+  probes.clear();
+  EXPECT_EQ(victim.run(kRounds), expected) << "they have left: " << visit.query;
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(victim.run(kRounds), expected) << "all have left: " << visit.query;
+  expect_text_equals_file(victim.pid());
+}
+
+TEST(Strangers, WhoseUprobesComeToEveryEntryAndLeaveHarmNothing) {
+  const std::string firsts = "firsts!first_*";
+  expect_harmless({"firsts", firsts, counts_of(firsts)});
+  expect_harmless({"firsts", firsts, values_of(firsts), Uprobe::Kind::Return});
+  expect_harmless({"sites", "sites!*", values_of("sites!*")});
+}
+
+TEST(Strangers, WhoseBreakpointsComeToEveryEntryAndLeaveHarmNothing) {
+  ASSERT_EQ(access("/usr/bin/gdb", X_OK), 0) << "no gdb";
+  const std::string name = "firsts";
+  Victim victim(name);
+  const uint64_t expected = untraced_result(name, 1);
+  const Numbers functions = victim.ask("addresses 0");
+  Tracer tracer = Tracer::attach(victim.pid(), counts_of("firsts!first_*"));
+  std::vector<std::string> arguments = {"gdb",    "-q", "-nx",
+                                        "-batch", "-p", std::to_string(victim.pid())};
+  const auto tell = [&arguments](std::string command) {
+    arguments.emplace_back("-ex");
+    arguments.push_back(std::move(command));
+  };
+  for (const auto& [function, address] : functions)
+    tell("break *" + std::to_string(address));
+  tell("printf \"set\\n\"");
+  for (size_t i = 0; i <= functions.size(); ++i)
+    tell("continue");
+  tell("detach");
+  // It stops once at each function, and last where it is told to.
+  Child debugger({.arguments = arguments, .environment = {"DEBUGINFOD_URLS="}});
+  for (auto line = debugger.read_line(); line && *line != "set"; line = debugger.read_line()) {
+  }
+  victim.tell("run 1");
+  EXPECT_EQ(victim.answer().at("result"), expected);
+  debugger.signal(SIGINT);
+  debugger.wait_for_end();
+  EXPECT_EQ(victim.run(1), untraced_result(name, 1));
+  const Report report = tracer.finish();
+  const Numbers truth = victim.counts();
+  for (const auto& [function, calls] : truth)
+    EXPECT_EQ(report.calls()[function], 2 * calls) << function << report.error;
+  expect_text_equals_file(victim.pid());
+}
+
+// The kernel does the first instruction, and the probe stands behind it: exact for who does not ask
+// for what it changes.
+TEST(Strangers, ShareFunctionsWhoseFirstInstructionIsDoneOnce) {
+  const std::string name = "firsts";
+  Victim victim(name);
+  const Numbers addresses = victim.ask("addresses 0");
+  Tracer tracer =
+      Tracer::attach(victim.pid(), R"(from e in entry("firsts!first_argument_*") group by e.function
+                      select new { name = e.function, calls = count(), five = min(e.arg2) })");
+  std::vector<Uprobe> probes;
+  for (const auto& [function, address] : addresses)
+    probes.emplace_back(victim.pid(), address, Uprobe::Kind::Entry, Uprobe::Where::ThisProcess);
+  NEED_UPROBE(probes.front());
+  EXPECT_EQ(victim.run(kRounds), untraced_result(name, kRounds));
+  const Report report = tracer.finish();
+  for (const char* function : {"first_argument_is_loaded", "first_argument_is_cut",
+                               "first_argument_is_stepped", "first_argument_is_long"})
+    EXPECT_EQ(report.calls()[function], kRounds) << function << report.error;
+  for (const Uprobe& probe : probes)
+    EXPECT_EQ(probe.hits(), kRounds);
+}
+
+TEST(Strangers, MakeNoProbeReadWhatTheFirstInstructionChangesUnlessThatIsAllowed) {
+  Victim victim("firsts");
+  const std::string pid = std::to_string(victim.pid());
+  const std::string of_second =
+      R"(from e in entry("firsts!first_argument_is_long") select sum(e.arg1))";
+  const Report refused = run_clew({"run", of_second, "-p", pid, "--for", "1s"});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.error,
+              AllOf(HasSubstr("later-uprobe"), HasSubstr("--allow-late-uprobe-danger")));
+  const std::string sums =
+      R"(from e in entry("firsts!first_argument_is_*") select calls = count(), sum = sum(e.arg0))";
+  // Of the four, the one that cuts arg0 is left out.
+  Tracer some = Tracer::attach(victim.pid(), sums);
+  victim.run(kRounds);
+  const Report left_out = some.finish();
+  EXPECT_TRUE(left_out.refused("first_argument_is_cut", "entry")) << left_out.summary;
+  constexpr uint64_t kSum = kRounds * (kRounds - 1) / 2;
+  EXPECT_EQ(left_out.rows.at(0).at("calls"), 3 * kRounds);
+  EXPECT_EQ(left_out.rows.at(0).at("sum"), 3 * kSum);
+  Tracer all = Tracer::attach(victim.pid(), sums, {"--allow-late-uprobe-danger"});
+  victim.run(kRounds);
+  const Report taken = all.finish();
+  EXPECT_EQ(taken.rows.at(0).at("calls"), 4 * kRounds);
+  EXPECT_EQ(taken.rows.at(0).at("sum"), 4 * kSum);
+}
+
+}  // namespace
+}  // namespace clew::live
