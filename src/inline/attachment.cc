@@ -197,12 +197,8 @@ Expected<std::optional<Arena>> join_if_there(pid_t pid) {
   const bool unfinished = mapping && is_unfinished(pid, *mapping);
   if (unfinished || !forgotten_descriptors(pid).empty()) CLEW_TRY(remove_unfinished(pid));
   if (!mapping || unfinished) {
-    const DetachReport report = CLEW_TRY(repair_stray_jumps(pid));
-    if (report.left.empty()) return std::optional<Arena>();
-    return fail(ErrorCode::Refused,
-                fmt::format("process {} has a jump of an earlier session in its text, and a thread "
-                            "stands there: {} [residue]",
-                            pid, describe(report.left.front())));
+    CLEW_TRY(check_stray_jumps(pid));
+    return std::optional<Arena>();
   }
   return std::optional(CLEW_TRY(Arena::join(pid, *mapping)));
 }

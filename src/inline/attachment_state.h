@@ -143,9 +143,9 @@ Expected<void> close_forgotten(StoppedTarget& target, std::span<const int> descr
 bool is_unfinished(pid_t pid, const ArenaMapping& mapping);
 Expected<void> remove_unfinished(pid_t pid);
 
-// Jumps in the text of a process without an arena: the file's bytes come back. With the process's
-// lock.
-Expected<DetachReport> repair_stray_jumps(pid_t pid);
+// Refused when there are jumps of sessions in the text of a process without an arena: nothing is
+// written to the text of a program before somebody has asked for that.
+Expected<void> check_stray_jumps(pid_t pid);
 
 // Sessions whose tracer does not live any more, as bits.
 uint32_t dead_sessions(const Arena& arena);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <set>
 
@@ -10,6 +11,8 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "inline/instruction_start.h"
 
 namespace clew::inline_ {
 namespace {
@@ -60,11 +63,13 @@ std::vector<bool> copies_in(const FileDescriptor& pages, const target::Mapping& 
   return copies;
 }
 
-// One run of pages as it is now, and what of it is not the file's.
+// One run of pages as it is now, and what of it is not the file's. `code`: the file's bytes, with
+// `lead` bytes in front of the run.
 class Comparison {
  public:
-  Comparison(uint64_t address, std::span<const uint8_t> here, std::span<const uint8_t> file)
-      : address_(address), here_(here), file_(file) {}
+  Comparison(uint64_t address, std::span<const uint8_t> here, std::span<const uint8_t> code,
+             size_t lead)
+      : address_(address), here_(here), code_(code), file_(code.subspan(lead)), lead_(lead) {}
 
   [[nodiscard]] size_t next_difference(size_t from) const {
     return static_cast<size_t>(std::mismatch(here_.begin() + static_cast<ptrdiff_t>(from),
@@ -74,6 +79,7 @@ class Comparison {
                                here_.begin());
   }
   [[nodiscard]] size_t size() const { return here_.size(); }
+  [[nodiscard]] uint64_t address_of(size_t at) const { return address_ + at; }
 
   // Where the jump that has written byte `at` begins: its first bytes may be the file's, too.
   [[nodiscard]] std::optional<size_t> jump_over(size_t at, const LeadsToOurs& is_wanted) const {
@@ -81,9 +87,14 @@ class Comparison {
                 [&](size_t start) { return is_wanted(target_of_jump(start)); });
   }
   [[nodiscard]] std::optional<size_t> short_jump_over(size_t at,
-                                                      const std::set<uint64_t>& jumps) const {
-    return find(at, kShortJump, kShortJumpBytes,
-                [&](size_t start) { return jumps.contains(target_of_short_jump(start)); });
+                                                      const std::set<size_t>& jumps) const {
+    return find(at, kShortJump, kShortJumpBytes, [&](size_t start) {
+      return jumps.contains(target_of_short_jump(start) - address_);
+    });
+  }
+  // A uprobe, or a debugger's breakpoint, may stand beside a jump.
+  [[nodiscard]] bool is_the_files_or_a_trap(size_t at) const {
+    return at >= size() || here_[at] == file_[at] || here_[at] == kTrap;
   }
   [[nodiscard]] bool is_trap(size_t at) const {
     return here_[at] == kTrap && (at + 1 == size() || here_[at + 1] == file_[at + 1]);
@@ -118,7 +129,7 @@ class Comparison {
     for (size_t start = at; start + bytes > at; --start) {
       const bool begins = here_[start] == opcode && start + bytes <= size() &&
                           (start == at || file_[start] == opcode);
-      if (begins && is_wanted(start)) return start;
+      if (begins && is_wanted(start) && can_be_patched(code_, lead_ + start, bytes)) return start;
       if (start == 0) break;
     }
     return std::nullopt;
@@ -126,19 +137,64 @@ class Comparison {
 
   uint64_t address_;
   std::span<const uint8_t> here_;
+  std::span<const uint8_t> code_;
   std::span<const uint8_t> file_;
+  size_t lead_;
 };
 
-std::set<uint64_t> jumps_in(const Comparison& text, uint64_t address,
-                            const LeadsToOurs& leads_to_ours) {
-  std::set<uint64_t> found;
-  for (size_t at = text.next_difference(0); at < text.size();) {
-    const auto jump = text.jump_over(at, leads_to_ours);
-    if (jump) found.insert(address + *jump);
-    at = text.next_difference(jump ? *jump + kJumpBytes : at + 1);
+// What of a run of pages sessions have written, and nobody else: a program that writes its own code
+// has bytes that look like a jump, too. Ours begin where an instruction of the file does, or
+// between functions, and what lies in front and behind is the file's, or another one of ours.
+class Jumps {
+ public:
+  Jumps(const Comparison& text, const LeadsToOurs& leads_to_ours) : text_(text) {
+    collect(long_, kJumpBytes, [&](size_t at) { return text_.jump_over(at, leads_to_ours); });
+    collect(short_, kShortJumpBytes, [&](size_t at) { return text_.short_jump_over(at, long_); });
+    while (drop_doubtful(long_, kJumpBytes) || drop_doubtful(short_, kShortJumpBytes)) {
+    }
   }
-  return found;
-}
+
+  // The one that has written byte `at`.
+  [[nodiscard]] std::optional<size_t> long_over(size_t at) const {
+    return over(long_, kJumpBytes, at);
+  }
+  [[nodiscard]] std::optional<size_t> short_over(size_t at) const {
+    return over(short_, kShortJumpBytes, at);
+  }
+
+ private:
+  template <typename Find>
+  void collect(std::set<size_t>& found, size_t bytes, const Find& find) {
+    for (size_t at = text_.next_difference(0); at < text_.size();) {
+      const std::optional<size_t> start = find(at);
+      if (start) found.insert(*start);
+      at = text_.next_difference(start ? *start + bytes : at + 1);
+    }
+  }
+
+  static std::optional<size_t> over(const std::set<size_t>& starts, size_t bytes, size_t at) {
+    const auto next = starts.upper_bound(at);
+    if (next == starts.begin()) return std::nullopt;
+    const size_t start = *std::prev(next);
+    return at < start + bytes ? std::optional(start) : std::nullopt;
+  }
+
+  [[nodiscard]] bool is_explained(size_t at) const {
+    return text_.is_the_files_or_a_trap(at) || long_over(at) || short_over(at);
+  }
+  [[nodiscard]] bool is_doubtful(size_t start, size_t bytes) const {
+    const bool leads_on = bytes == kJumpBytes ||
+                          long_.contains(text_.target_of_short_jump(start) - text_.address_of(0));
+    return !leads_on || (start > 0 && !is_explained(start - 1)) || !is_explained(start + bytes);
+  }
+  bool drop_doubtful(std::set<size_t>& starts, size_t bytes) {
+    return std::erase_if(starts, [&](size_t start) { return is_doubtful(start, bytes); }) != 0;
+  }
+
+  const Comparison& text_;
+  std::set<size_t> long_;
+  std::set<size_t> short_;
+};
 
 // Differences that nothing explains are one where they lie side by side.
 void add_other(const Comparison& text, size_t at, std::vector<TextChange>& found) {
@@ -150,15 +206,14 @@ void add_other(const Comparison& text, size_t at, std::vector<TextChange>& found
   found.back().file.push_back(one.file.front());
 }
 
-void add_changes(const Comparison& text, const LeadsToOurs& leads_to_ours,
-                 const std::set<uint64_t>& jumps, std::vector<TextChange>& found) {
+void add_changes(const Comparison& text, const Jumps& jumps, std::vector<TextChange>& found) {
   for (size_t at = text.next_difference(0); at < text.size();) {
     if (found.size() >= ChangedText::kChangesMax) return;
     size_t next = at + 1;
-    if (const auto jump = text.jump_over(at, leads_to_ours)) {
+    if (const auto jump = jumps.long_over(at)) {
       found.push_back(text.change(ChangeKind::Jump, *jump, kJumpBytes));
       next = *jump + kJumpBytes;
-    } else if (const auto near = text.short_jump_over(at, jumps)) {
+    } else if (const auto near = jumps.short_over(at)) {
       found.push_back(text.change(ChangeKind::ShortJump, *near, kShortJumpBytes));
       next = *near + kShortJumpBytes;
     } else if (text.is_trap(at)) {
@@ -186,7 +241,7 @@ bool leads_nowhere(std::span<const target::Mapping> maps, uint64_t address) {
   const auto map =
       std::upper_bound(maps.begin(), maps.end(), address,
                        [](uint64_t wanted, const target::Mapping& m) { return wanted < m.end; });
-  return map == maps.end() || !map->contains(address) || !map->executable;
+  return map == maps.end() || !map->contains(address);
 }
 
 ChangedText::ChangedText(pid_t pid) {
@@ -222,13 +277,16 @@ void ChangedText::add_run(const FileDescriptor& file, const target::Mapping& map
     page_count = kPagesMax - page_count_;
     is_whole_ = false;
   }
+  const uint64_t file_offset = map.file_offset + offset;
+  const size_t lead = std::min<uint64_t>(file_offset, kCodeInFront);
   Run run{.address = map.start + offset,
-          .file = std::vector<uint8_t>(page_count * kPage),
+          .lead = lead,
+          .code = std::vector<uint8_t>(lead + page_count * kPage),
           .path = map.path,
-          .file_offset = map.file_offset + offset};
+          .file_offset = file_offset};
   const ssize_t size =
-      pread(file.get(), run.file.data(), run.file.size(), static_cast<off_t>(run.file_offset));
-  if (size <= 0) return;  // Behind the file's end the last page is zero.
+      pread(file.get(), run.code.data(), run.code.size(), static_cast<off_t>(file_offset - lead));
+  if (size <= static_cast<ssize_t>(lead)) return;  // Behind the file's end the last page is zero.
   page_count_ += page_count;
   runs_.push_back(std::move(run));
 }
@@ -237,13 +295,13 @@ std::vector<TextChange> ChangedText::find(const LeadsToOurs& leads_to_ours) cons
   std::vector<TextChange> found;
   std::vector<uint8_t> here;
   for (const Run& run : runs_) {
-    here.resize(run.file.size());
+    here.resize(run.code.size() - run.lead);
     const ssize_t size =
         pread(memory_.get(), here.data(), here.size(), static_cast<off_t>(run.address));
     if (size != static_cast<ssize_t>(here.size())) continue;  // Unmapped meanwhile.
-    const Comparison text(run.address, here, run.file);
+    const Comparison text(run.address, here, run.code, run.lead);
     const size_t before = found.size();
-    add_changes(text, leads_to_ours, jumps_in(text, run.address, leads_to_ours), found);
+    add_changes(text, Jumps(text, leads_to_ours), found);
     for (size_t i = before; i < found.size(); ++i) {
       found[i].path = run.path;
       found[i].file_offset = run.file_offset + (found[i].address - run.address);

@@ -23,7 +23,7 @@
 namespace clew::inline_ {
 
 enum class ChangeKind : uint8_t {
-  Jump,       // jmp rel32 that a session left: to code of an arena, or where no code is.
+  Jump,       // jmp rel32 that only a session can have left.
   ShortJump,  // jmp rel8 to such a jump.
   Trap,       // int3 over one byte: a uprobe, or a debugger's breakpoint.
   Other,
@@ -51,7 +51,7 @@ FileDescriptor open_text_file(pid_t holder, const target::Mapping& map);
 
 // Is this an address that only a jump of a session can lead to?
 using LeadsToOurs = std::function<bool(uint64_t)>;
-// An address where nothing can be executed: whoever made it go there is gone.
+// An address where nothing is mapped: whoever made it go there is gone.
 bool leads_nowhere(std::span<const target::Mapping> maps, uint64_t address);
 
 class ChangedText {
@@ -69,7 +69,8 @@ class ChangedText {
  private:
   struct Run {  // Pages of one mapping, one behind the other.
     uint64_t address = 0;
-    std::vector<uint8_t> file;
+    size_t lead = 0;            // Bytes of the file in front of them.
+    std::vector<uint8_t> code;  // Those, then its bytes of the pages.
     std::string path;
     uint64_t file_offset = 0;
   };

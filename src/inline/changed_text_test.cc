@@ -66,13 +66,15 @@ class Texts : public testing::Test {
   }
   // A long nop between functions of a module.
   [[nodiscard]] uint64_t padding(const char* module = "libc.so.6") const {
+    return place_of({0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0}, module);
+  }
+  [[nodiscard]] uint64_t place_of(const Bytes& wanted, const char* module = "libc.so.6") const {
     const auto maps = target::read_memory_map(victim_.pid());
     const auto map = std::find_if(maps->begin(), maps->end(), [&](const target::Mapping& one) {
       return one.executable && one.path.find(module) != std::string::npos;
     });
     const Bytes text = read(map->start, map->size_bytes());
-    const Bytes nop = {0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0};
-    const auto at = std::search(text.begin(), text.end(), nop.begin(), nop.end());
+    const auto at = std::search(text.begin(), text.end(), wanted.begin(), wanted.end());
     EXPECT_NE(at, text.end());
     return map->start + static_cast<uint64_t>(at - text.begin());
   }
@@ -153,13 +155,7 @@ TEST_F(Texts, AShortJumpGoesWithTheJumpThatItLeadsTo) {
 
 // Its bytes may be in part those that were there before.
 TEST_F(Texts, AJumpWhoseOpcodeIsTheFilesIsFound) {
-  const auto maps = target::read_memory_map(victim_.pid());
-  const auto map = std::find_if(maps->begin(), maps->end(), [](const target::Mapping& one) {
-    return one.executable && one.path.find("libc.so.6") != std::string::npos;
-  });
-  const Bytes text = read(map->start, map->size_bytes());
-  const auto at = std::find(text.begin() + 64, text.end(), 0xe9);
-  const uint64_t place = map->start + static_cast<uint64_t>(at - text.begin());
+  const uint64_t place = place_of({0x5b, 0xe9}) + 1;  // pop %rbx; jmp …
   write(place, jump(place, nowhere()));
   const auto changes = find();
   ASSERT_EQ(changes.size(), 1U);
@@ -184,15 +180,36 @@ TEST_F(Texts, ATrapAndOtherCodeAreSomebodyElsesAndStay) {
   write(work(), before);
 }
 
-// A session that comes later would map its arena where the jump leads.
-TEST_F(Texts, AreRepairedBeforeASessionMapsItsArena) {
+// A session that comes later would map its arena where the jump leads. It writes to nobody's text
+// for that.
+TEST_F(Texts, WithJumpsThatAreLeftAreRefusedToTheNextSession) {
   const uint64_t place = padding();
   write(place, jump(place, nowhere()));
-  Attachment attachment = trace_work();
-  EXPECT_EQ(victim_.ask_number("calls 10"), 10);
-  const auto report = attachment.detach();
-  ASSERT_TRUE(report) << report.error().message;
-  EXPECT_TRUE(changed_text(victim_.pid()).empty());
+  const auto attachment = Attachment::open(victim_.pid(), small_options());
+  ASSERT_FALSE(attachment);
+  EXPECT_NE(attachment.error().message.find("clew detach"), std::string::npos);
+  EXPECT_EQ(find().size(), 1U);
+}
+
+// Programs that write their own code have bytes that look like a jump of ours, and lead nowhere.
+TEST_F(Texts, OfAProgramThatWritesItAreItsOwn) {
+  const auto expect_own = [&](uint64_t address, const Bytes& bytes) {
+    const Bytes before = read(address, bytes.size());
+    write(address, bytes);
+    EXPECT_FALSE(look_at(victim_.pid()));
+    const auto report = clean_up(victim_.pid(), false);
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_EQ(report->repaired, 0U);
+    EXPECT_TRUE(report->left.empty());
+    EXPECT_FALSE(report->strangers.empty());
+    EXPECT_EQ(read(address, bytes.size()), bytes);
+    write(address, before);
+  };
+  const uint64_t moved = place_of({0xb8, 0xff, 0xff, 0xff, 0xff, 0xc3});  // mov $-1, %eax; ret
+  expect_own(moved, {0xb8, 0xe9, 0, 0, 0, 0xc3});
+  expect_own(moved, {0xb8, 0xe9, 0, 0x20, 0x30, 0xc3});
+  // As XRay patches its sleds: mov $id, %r10d; call.
+  expect_own(padding("counter_victim"), {0x41, 0xba, 0xe9, 0, 0, 0, 0xe8, 1, 2, 3});
 }
 
 TEST_F(Texts, AJumpIntoTheArenaThatNoJournalKnowsGoesWithTheSession) {

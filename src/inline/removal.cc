@@ -230,9 +230,7 @@ Expected<void> Removal::compare_text(StoppedTarget& target) {
   const ChangedText& text =
       known != texts_.end() ? known->second
                             : texts_.emplace(target.pid(), ChangedText(target.pid())).first->second;
-  const auto leads_to_ours = [&](uint64_t address) {
-    return arena_.contains_code(address) || leads_nowhere(maps_, address);
-  };
+  const auto leads_to_ours = [&](uint64_t address) { return arena_.contains_code(address); };
   const std::vector<AddressInterval> staying = patches_of(false);
   const std::vector<AddressInterval> left = patches_of(true);
   std::vector<TextChange> jumps;

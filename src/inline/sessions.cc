@@ -183,6 +183,19 @@ Expected<void> remove_unfinished(pid_t pid) {
   return Arena::unmap(target);
 }
 
+Expected<void> check_stray_jumps(pid_t pid) {
+  const auto jumps = stray_jumps(ChangedText(pid), pid);
+  if (jumps.empty()) return {};
+  return fail(
+      ErrorCode::Refused,
+      fmt::format("process {0} has jumps of an earlier session in its text, the first is {1}; "
+                  "clew detach {0} takes them out [residue]",
+                  pid, describe(jumps.front())));
+}
+
+namespace {
+
+// The file's bytes come back.
 Expected<DetachReport> repair_stray_jumps(pid_t pid) {
   const ChangedText text(pid);
   DetachReport report;
@@ -197,8 +210,6 @@ Expected<DetachReport> repair_stray_jumps(pid_t pid) {
   report.left = std::move(repair.left);
   return report;
 }
-
-namespace {
 
 // What is not the files' when nothing of ours is in the process any more.
 Expected<void> compare_without_arena(pid_t pid, DetachReport& report) {

@@ -102,11 +102,17 @@ TEST(LeftText, AJumpWithoutAnArenaIsListedAndTakenOut) {
   EXPECT_EQ(victim.run(100), expected);
 }
 
-TEST(LeftText, OfAnEarlierSessionGoesBeforeTheNextOneComes) {
+// Text is written to when that is asked for, and not because of what it looks like.
+TEST(LeftText, OfAnEarlierSessionIsRefusedUntilItIsTakenOut) {
   Victim victim("forms_pie");
   const uint64_t expected = untraced_result("forms_pie", 100);
+  const std::string pid = std::to_string(victim.pid());
   const Memory memory(victim.pid());
   leave_jump(memory, memory.padding());
+  const Report refused = run_clew({"run", "-p", pid, entries_of("forms_pie!form_*")});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.error, AllOf(HasSubstr("clew detach " + pid), HasSubstr("[residue]")));
+  EXPECT_EQ(clew({"detach", pid}).status, 0);
   Tracer tracer = Tracer::attach(victim.pid(), entries_of("forms_pie!form_*"));
   EXPECT_EQ(victim.run(100), expected);
   const Report report = tracer.finish();
