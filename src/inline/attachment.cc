@@ -16,6 +16,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -40,6 +41,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLockTimeout{10'000};
 constexpr uint64_t kStrideMin = 1ULL << 20;
+// For the sessions that come later: of address space there is enough, and nothing else is taken.
+constexpr uint64_t kStrideRoomy = 1ULL << 25;
 constexpr uint32_t kRegionSizeLog2Max = 26;
 constexpr uint64_t kClusterSpan = 1ULL << 30;  // Modules that share one code extent.
 constexpr std::chrono::milliseconds kWaitSlice{5};
@@ -48,8 +51,16 @@ uint64_t region_size(const abi::RegionLayout& layout) {
   return (uint64_t{1} << layout.size_log2) + abi::kWindowSlackBytes;
 }
 
-uint64_t stride_for(const abi::RegionLayout& layout) {
-  uint64_t stride = kStrideMin;
+// Whether the process may map, and the file may have, as much as it likes.
+bool has_room(pid_t pid) {
+  rlimit space = {};
+  rlimit file = {};
+  return prlimit(pid, RLIMIT_AS, nullptr, &space) == 0 && space.rlim_cur == RLIM_INFINITY &&
+         getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur == RLIM_INFINITY;
+}
+
+uint64_t stride_for(pid_t pid, const abi::RegionLayout& layout) {
+  uint64_t stride = has_room(pid) ? kStrideRoomy : kStrideMin;
   while (stride < 2 * region_size(layout) + abi::kSlotControlSizeBytes)
     stride *= 2;
   return stride;
@@ -85,8 +96,10 @@ Expected<Geometry> add_session(const Arena& arena, const OpenOptions& options) {
   const uint64_t offset = find_region_offset(arena, region_size(options.region));
   if (offset == 0) {
     return fail(ErrorCode::Limit,
-                "the other sessions on this process leave no room for the state "
-                "of this one");
+                fmt::format("this session needs {} KiB for each thread of the process, and the "
+                            "others on it leave no room for that (of {} KiB): end one of them, or "
+                            "start this one first (clew ps)",
+                            region_size(options.region) >> 10, arena.shape().slot_stride >> 10));
   }
   abi::SessionEntry& entry = header.sessions[geometry.session];
   entry = {};
@@ -144,7 +157,7 @@ Error residue_error(pid_t pid, const DetachReport& report) {
 
 Expected<Arena> create_arena(StoppedTarget& target, const OpenOptions& options) {
   ArenaOptions wanted;
-  wanted.slot_stride = stride_for(options.region);
+  wanted.slot_stride = stride_for(target.pid(), options.region);
   wanted.fork_policy = options.fork_policy;
   wanted.traits = CLEW_TRY(check_threads(target, nullptr));
   const auto facts = target::read_facts(target.pid());
@@ -364,6 +377,7 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
   }
   const auto process = options.lock != nullptr ? options.lock : std::make_shared<ProcessLock>(pid);
   const ProcessLock::Hold hold = CLEW_TRY(process->hold());
+  CLEW_TRY(check_tracer(pid, options.stop_timeout));
   for (unsigned attempt = 0; attempt < kTriesMax; ++attempt) {
     auto seen = CLEW_TRY(join_if_there(pid));
     std::optional<ArenaLock> lock;

@@ -98,11 +98,6 @@ Expected<void> check_process(pid_t pid) {
     return fail(ErrorCode::NotFound, fmt::format("process {} has exited", pid));
   }
   CLEW_TRY(target::check_is_64_bit(pid));
-  if (facts.tracer_pid != 0) {
-    return fail(ErrorCode::Refused, fmt::format("process {} is traced by process {} (a debugger?); "
-                                                "end that one first [already-traced]",
-                                                pid, facts.tracer_pid));
-  }
   if (facts.seccomp == target::ProcessFacts::Seccomp::Strict) {
     return fail(ErrorCode::Refused,
                 fmt::format("process {} allows no system calls [seccomp]", pid));
@@ -115,6 +110,22 @@ Expected<void> check_process(pid_t pid) {
                             pid));
   }
   return {};
+}
+
+Expected<void> check_tracer(pid_t pid, std::chrono::milliseconds patience) {
+  constexpr std::chrono::microseconds kPause{500};
+  Patience left(patience);
+  while (true) {
+    const target::ProcessFacts facts = CLEW_TRY(target::read_facts(pid));
+    if (facts.tracer_pid == 0) return {};
+    if (left.is_over()) {
+      return fail(ErrorCode::Refused,
+                  fmt::format("process {} is traced by process {} (a debugger?); end that one "
+                              "first [already-traced]",
+                              pid, facts.tracer_pid));
+    }
+    wait_briefly(kPause);
+  }
 }
 
 Expected<TargetTraits> check_threads(StoppedTarget& target, const Arena* arena) {

@@ -3,6 +3,7 @@
 // user's words; nothing has been changed when it is given.
 #pragma once
 
+#include <chrono>
 #include <optional>
 
 #include <sys/types.h>
@@ -15,6 +16,9 @@ namespace clew::inline_ {
 
 // What can be said without stopping it.
 Expected<void> check_process(pid_t pid);
+// Nobody traces it, or not for longer than `patience`: another session, or a doctor, stops it for
+// some milliseconds.
+Expected<void> check_tracer(pid_t pid, std::chrono::milliseconds patience);
 
 // What its threads' registers say. `arena` is the one that is there already, or null.
 Expected<TargetTraits> check_threads(StoppedTarget& target, const Arena* arena);

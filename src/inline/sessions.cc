@@ -42,6 +42,7 @@ std::vector<int> numbers_in(const std::string& folder) {
 
 Expected<TrialStop> try_stop(pid_t pid) {
   CLEW_TRY(check_process(pid));
+  CLEW_TRY(check_tracer(pid, std::chrono::milliseconds(0)));
   std::optional<Arena> arena;
   if (const auto mapping = find_arena(CLEW_TRY(target::read_memory_map(pid)))) {
     arena = CLEW_TRY(Arena::join(pid, *mapping));

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "inline/attachment.h"
+#include "inline/process_lock.h"
 #include "inline/victim.h"
 
 namespace clew::inline_ {
@@ -379,6 +380,38 @@ TEST_F(AwkwardThreads, ALibraryThatIsLoadedLaterIsSeenFromItsConstructorOn) {
   EXPECT_FALSE(report->residue) << report->residue_reason;
   EXPECT_TRUE(changed_text(victim_.pid()).empty());
   EXPECT_EQ(footprint_of(victim_.pid()).descriptors, before.descriptors);
+}
+
+// Another session stops it for a moment, and has let go of the lock: it is waited for.
+TEST_F(AwkwardThreads, WhoTracesItForAMomentIsWaitedFor) {
+  const pid_t pid = victim_.pid();
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const pid_t other = fork();
+  if (other == 0) {
+    if (ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) != 0) _exit(1);
+    (void)!write(ends[1], "t", 1);
+    ProcessLock lock(pid);
+    const auto is_free = [&] {
+      const auto held = lock.try_hold();
+      return held && held->has_value();
+    };
+    while (is_free()) {
+    }
+    ptrace(PTRACE_INTERRUPT, pid, nullptr, nullptr);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    _exit(ptrace(PTRACE_DETACH, pid, nullptr, nullptr) == 0 ? 0 : 2);
+  }
+  char ready = 0;
+  ASSERT_EQ(read(ends[0], &ready, 1), 1);
+  const auto attachment = Attachment::open(pid, small_options());
+  EXPECT_TRUE(attachment.has_value()) << attachment.error().message;
+  int status = 0;
+  ASSERT_EQ(waitpid(other, &status, 0), other);
+  EXPECT_EQ(status, 0);
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST_F(AwkwardThreads, AGdbBreakpointInTheWindowIsNotOverwritten) {

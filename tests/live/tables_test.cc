@@ -53,6 +53,24 @@ TEST(Tables, MoreKeysThanATableHoldsAreCountedExactly) {
   expect_each_once(report, kKeys);
 }
 
+// Who comes first, with a single count, does not say how much others may ask.
+TEST(Tables, ALittleSessionLeavesRoomForLargeOnes) {
+  constexpr uint64_t kKeys = 100;
+  Victim victim("keys");
+  Tracer little = Tracer::attach(victim.pid(), "entry(\"keys!take_key\").Count()");
+  std::vector<Tracer> large;
+  for (const char* const what : {"p99(k.arg0)", "quantize(k.arg0)", "distinct(k.arg0)"}) {
+    large.push_back(Tracer::attach(victim.pid(),
+                                   "from k in entry(\"keys!take_key\") group by k.arg0 select new "
+                                   "{ name = k.arg0, calls = count(), more = " +
+                                       std::string(what) + " }"));
+  }
+  victim.ask("paced " + std::to_string(kKeys));
+  for (Tracer& tracer : large)
+    expect_each_once(tracer.finish(), kKeys);
+  EXPECT_EQ(little.finish().rows.at(0).at("count"), kKeys);
+}
+
 Report report_in(const std::filesystem::path& path) {
   Report report;
   std::ifstream file(path);
