@@ -13,34 +13,42 @@
 #pragma D option quiet
 #pragma D option aggsortpos=1
 
+/* SQLite asks itself, too: a statement may need others, to read the schema. */
 pid$target::sqlite3_prepare_v2:entry
 {
-	self->text = arg1;
-	self->result = arg3;
+	self->prepares++;
+	self->text[self->prepares] = arg1;
+	self->result[self->prepares] = arg3;
 }
 
 /* *ppStmt, the fourth argument, has the statement when the call returns. */
 pid$target::sqlite3_prepare_v2:return
-/self->result/
+/self->prepares/
 {
-	sql[*(uintptr_t *)copyin(self->result, sizeof(uintptr_t))] = copyinstr(self->text);
-	self->result = 0;
-	self->text = 0;
+	this->result = self->result[self->prepares];
+	sql[*(uintptr_t *)copyin(this->result, sizeof(uintptr_t))] =
+	    copyinstr(self->text[self->prepares]);
+	self->result[self->prepares] = 0;
+	self->text[self->prepares] = 0;
+	self->prepares--;
 }
 
 pid$target::sqlite3_step:entry
 {
-	self->statement = arg0;
-	self->start = timestamp;
+	self->steps++;
+	self->statement[self->steps] = arg0;
+	self->start[self->steps] = timestamp;
 }
 
 pid$target::sqlite3_step:return
-/self->start/
+/self->steps/
 {
-	@steps[sql[self->statement]] = count();
-	@time[sql[self->statement]] = sum((timestamp - self->start) / 1000);
-	self->statement = 0;
-	self->start = 0;
+	this->text = sql[self->statement[self->steps]];
+	@steps[this->text] = count();
+	@time[this->text] = sum((timestamp - self->start[self->steps]) / 1000);
+	self->statement[self->steps] = 0;
+	self->start[self->steps] = 0;
+	self->steps--;
 }
 
 END

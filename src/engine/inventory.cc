@@ -319,10 +319,8 @@ bool names_tracepoints(const std::string& pattern,
 namespace {
 
 std::string program_name(pid_t pid) {
-  const Expected<target::Process> process = target::read_process(pid);
-  if (!process) return "";
-  const std::string& path = process->executable;
-  return path.empty() ? process->comm : path.substr(path.rfind('/') + 1);
+  const auto process = target::read_process(pid);
+  return process ? target::program_name(*process) : "";
 }
 
 // "clew 12, clew 34"

@@ -134,6 +134,13 @@ def sqlite_statements(bench):
     output, _ = bench.around("sqlite_statements", f"sqlite3 -init {script} :memory: .quit")
     steps = number(output, r"^ *(\d+) +\d+ select a from t;")
     expect(steps == 4, "3 rows and the end", output)
+    # Of a file: each command's first statement makes SQLite ask for the schema.
+    file = bench.folder / "statements.db"
+    subprocess.run(["sqlite3", str(file), *statements], check=True, capture_output=True)
+    output, _ = bench.around("sqlite_statements",
+                             f"sqlite3 {file} 'select count(*) from t' 'select 22'")
+    for text in ("select count", "select 22"):
+        expect(number(output, rf"^ *(\d+) +\d+ {text}") == 2, f"a row of {text}, the end", output)
 
 
 class Postgres:
