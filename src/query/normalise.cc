@@ -232,7 +232,9 @@ class Normaliser {
 
   static std::string described(const Expression& expression) {
     if (expression.kind != ExpressionKind::Field) return "this";
-    return fmt::format("'{}'", info(expression.field).name);
+    const bool is_numbered = expression.field == Field::Argument;
+    const std::string number = is_numbered ? std::to_string(expression.index) : "";
+    return fmt::format("'{}{}'", info(expression.field).name, number);
   }
 
   // An aggregate that was replaced while the query was read, such as one of a dropped column.
