@@ -65,8 +65,8 @@ class Session {
         sink_(sink),
         notices_(notices),
         launched_(std::move(compiled.launched)),
-        tracees_(std::move(compiled.tracees)),
         kernel_(std::move(compiled.kernel)),
+        tracees_(std::move(compiled.tracees)),
         plan_(std::move(compiled.plan)),
         lowered_(std::move(compiled.lowered)),
         grouping_(std::move(compiled.grouping)),
@@ -120,8 +120,9 @@ class Session {
   output::RowSink& sink_;
   Notices& notices_;
   std::optional<inline_::Launched> launched_;
-  std::vector<std::unique_ptr<Tracee>> tracees_;
   std::unique_ptr<KernelTracee> kernel_;
+  // After it, so that processes are left first: jumps in them are what must not stay.
+  std::vector<std::unique_ptr<Tracee>> tracees_;
   std::vector<Traced*> traced_;  // The tracees, then the kernel.
   plan::Plan plan_;
   plan::Lowered lowered_;

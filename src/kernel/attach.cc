@@ -20,6 +20,7 @@
 #include "kernel/bpf.h"
 #include "kernel/links.h"
 #include "kernel/probe_suspects.h"
+#include "target/side_work.h"
 
 namespace clew::kernel {
 namespace {
@@ -113,9 +114,8 @@ class UserAttacher {
     for (auto next = examples.begin(); next != examples.end();) {
       std::vector<std::pair<InstructionClass, std::future<bool>>> answers;
       for (; next != examples.end() && answers.size() < kTriesAtOnce; ++next) {
-        answers.emplace_back(next->first, std::async(std::launch::async, [this, next] {
-                               return is_refused(*next->second);
-                             }));
+        answers.emplace_back(
+            next->first, target::start_beside([this, next] { return is_refused(*next->second); }));
       }
       for (auto& [instruction, answer] : answers) {
         if (answer.get()) refused.insert(instruction);
@@ -266,7 +266,7 @@ void close_all(Attachments& attachments) {
   for (size_t done = 0; done < attachments.size(); done += kAtOnce) {
     std::vector<std::future<void>> ends;
     for (size_t i = done; i < std::min(done + kAtOnce, attachments.size()); ++i) {
-      ends.push_back(std::async(std::launch::async, [&one = attachments[i]] { one = {}; }));
+      ends.push_back(target::start_beside([&one = attachments[i]] { one = {}; }));
     }
   }
   attachments.clear();

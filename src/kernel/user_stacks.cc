@@ -9,6 +9,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "target/side_work.h"
+
 namespace clew::kernel {
 namespace {
 
@@ -139,7 +141,7 @@ bool UserStacks::is_ready(pid_t pid) {
     if (is_known) continue;
     is_ready = false;
     if (reading_.find(file) != reading_.end() || reading_.size() >= kReadersMax) continue;
-    reading_[file] = std::async(std::launch::async, [this, path = file->open_path] {
+    reading_[file] = target::start_beside([this, path = file->open_path] {
       auto rows = target::read_unwind_rows(path, &is_over_);
       tell_more();
       return rows;

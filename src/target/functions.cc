@@ -2,7 +2,7 @@
 #include "target/functions.h"
 
 #include <algorithm>
-#include <functional>
+#include <future>
 #include <span>
 #include <thread>
 #include <tuple>
@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "target/demangle.h"
+#include "target/side_work.h"
 
 namespace clew::target {
 
@@ -257,18 +258,19 @@ class FunctionBuilder {
     const size_t count = block.size() < kParallelFromNames ? 1 : cpus;
     share_size_ = block.size() / count + 1;
     shares_.resize(count);
-    std::vector<std::thread> threads;
+    std::vector<std::future<void>> others;
     for (size_t i = 0; i < count; ++i) {
       const size_t first = std::min(i * share_size_, block.size());
       const auto part = block.subspan(first, std::min(share_size_, block.size() - first));
       if (i + 1 == count) {
         demangle_share(part, shares_[i]);
       } else {
-        threads.emplace_back(&demangle_share, part, std::ref(shares_[i]));
+        others.push_back(
+            start_beside([part, &share = shares_[i]] { demangle_share(part, share); }));
       }
     }
-    for (std::thread& thread : threads) {
-      thread.join();
+    for (std::future<void>& other : others) {
+      other.get();
     }
   }
 
