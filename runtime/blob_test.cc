@@ -220,6 +220,23 @@ TEST_F(RuntimeBlob, AFollowedChildGetsASlotAndAnIndexOfItsOwn) {
   EXPECT_EQ(owned, 1U);
 }
 
+// Children must not count for ever: at the end of its range the count would begin at indices that
+// are others'.
+TEST_F(RuntimeBlob, AChildBeyondTheLastIndexIsMutedAndLeavesTheCount) {
+  header().fork_policy = abi::ForkPolicy::Follow;
+  for (const uint32_t full : {uint32_t{abi::kProcessesMax}, UINT32_MAX}) {
+    target_page().process_count = full;
+    const uint32_t muted = target_page().forks_muted;
+    const pid_t child = fork();
+    if (child == 0) _exit(!stub(StubCall::Claim) && !stub(StubCall::Claim) ? 0 : 1);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(target_page().process_count, full);
+    EXPECT_EQ(target_page().forks_muted, muted + 1);
+  }
+}
+
 TEST_F(RuntimeBlob, ANestedProbeIsMissedAndAnAbandonedOneIsCleared) {
   ASSERT_TRUE(stub(StubCall::Claim));
   const uint64_t gs = own_gs_base();

@@ -35,14 +35,23 @@ void mute() {
   }
 }
 
+// The index of one more process; kProcessesMax or more when there is none left. Who finds none
+// leaves the count as it is: it never comes further than the children that ask at one time, so it
+// does not begin again at the indices of others.
+uint32_t take_index() {
+  uint32_t& processes = target_page().process_count;
+  const uint32_t seen = __atomic_load_n(&processes, __ATOMIC_RELAXED);
+  if (seen >= abi::kProcessesMax) return seen;
+  return __atomic_fetch_add(&processes, 1U, __ATOMIC_RELAXED);
+}
+
 // The cookie of a forked child that is followed; 0 when it is not.
 uint64_t follow() {
   const abi::ArenaHeader& arena = header();
   abi::TargetPage& page = target_page();
   const bool wanted =
       arena.fork_policy == abi::ForkPolicy::Follow && arena.system_calls_allowed != 0;
-  const uint32_t index =
-      wanted ? __atomic_fetch_add(&page.process_count, 1U, __ATOMIC_RELAXED) : abi::kProcessesMax;
+  const uint32_t index = wanted ? take_index() : abi::kProcessesMax;
   if (index >= abi::kProcessesMax) {
     mute();
     return 0;
