@@ -330,7 +330,8 @@ class Launched {
   Expected<void> resume_before_exec();
   pid_t pid_ = -1;
   bool resumed_ = false;
-  FileDescriptor exec_error_;  // Where the child tells that its exec failed; of start_before_exec.
+  FileDescriptor exec_error_;  // Where the child tells that its exec failed; of start_before_exec,
+  std::string command_;        // as it was named, also.
 };
 
 }  // namespace clew::inline_

@@ -17,6 +17,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -225,7 +226,7 @@ struct StartError {
   bool forbidden;  // Already to be traced.
 };
 
-// `path`: of the command; null: it is looked for, as a shell does it.
+// `path`: where the command seems to be; null: it is looked for, as a shell does it.
 [[noreturn]] void run_child(const LaunchOptions& options, const char* path, pid_t tracer,
                             int error_pipe) {
   std::vector<char*> arguments;
@@ -250,22 +251,29 @@ struct StartError {
     (void)kill(getpid(), SIGSTOP);     // Whoever counts its calls from here on sees the exec first.
     execv(path, arguments.data());
   }
-  const bool finds_it = path == nullptr || errno == ENOEXEC;
-  if (!error.forbidden && finds_it)
-    execvp(path == nullptr ? arguments.front() : path, arguments.data());
+  // A script without its interpreter's name, or what may not be run here: another may stand behind.
+  const bool finds_it = path == nullptr || errno == ENOEXEC || errno == EACCES;
+  if (!error.forbidden && finds_it) execvp(arguments.front(), arguments.data());
   error.number = errno;
   (void)!write(error_pipe, &error, sizeof error);
   _exit(127);
 }
 
-// Where execvp(3) would find it.
+// Folders may be entered, and are no commands.
+bool is_command(const std::string& path) {
+  struct stat file {};
+  return stat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+// Where execvp(3) would find it. An empty element of PATH, also the last one, is the folder that we
+// are in.
 Expected<std::string> find_command(const std::string& name) {
   if (name.find('/') != std::string::npos) return name;
   const char* const path = getenv("PATH");  // NOLINT(concurrency-mt-unsafe): nobody changes it.
-  std::istringstream folders(path == nullptr ? "/bin:/usr/bin" : path);
+  std::istringstream folders((path == nullptr ? "/bin:/usr/bin" : path) + std::string(":"));
   for (std::string folder; std::getline(folders, folder, ':');) {
     std::string file = (folder.empty() ? "." : folder) + "/" + name;
-    if (access(file.c_str(), X_OK) == 0) return file;
+    if (is_command(file)) return file;
   }
   return fail(ErrorCode::NotFound, fmt::format("cannot start '{}': {}", name, error_text(ENOENT)));
 }
@@ -318,6 +326,7 @@ Expected<Launched> Launched::start_before_exec(const LaunchOptions& options) {
   CLEW_TRY(starting.wait_for(SIGSTOP));
   Launched launched(starting.release());
   launched.exec_error_ = std::move(pipe.reader);
+  launched.command_ = options.command.front();
   return launched;
 }
 
@@ -329,7 +338,7 @@ Expected<void> Launched::resume_before_exec() {
   ptrace(PTRACE_CONT, starting.pid(), nullptr, nullptr);
   Expected<void> begun = starting.wait_for_trap();
   if (!begun) {
-    CLEW_TRY(read_exec_error(error, "the command"));
+    CLEW_TRY(read_exec_error(error, command_));
     return begun;
   }
   ptrace(PTRACE_DETACH, starting.pid(), nullptr, nullptr);
@@ -356,12 +365,14 @@ Expected<Launched> Launched::start(const LaunchOptions& options) {
 Launched::Launched(Launched&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
       resumed_(other.resumed_),
-      exec_error_(std::move(other.exec_error_)) {}
+      exec_error_(std::move(other.exec_error_)),
+      command_(std::move(other.command_)) {}
 
 Launched& Launched::operator=(Launched&& other) noexcept {
   std::swap(pid_, other.pid_);
   std::swap(resumed_, other.resumed_);
   std::swap(exec_error_, other.exec_error_);
+  std::swap(command_, other.command_);
   return *this;
 }
 

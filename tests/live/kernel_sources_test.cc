@@ -2,6 +2,7 @@
 // Queries over events of the kernel, against a victim that knows its system calls.
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -354,6 +355,62 @@ TEST_F(KernelSources, ACommandThatCannotBeExecutedIsAnError) {
       run_clew({"run", "--json", "-c", "no-such-command-of-clew", "syscall(\"read\").Count()"});
   EXPECT_EQ(report.status, 1);
   EXPECT_THAT(report.error, HasSubstr("cannot start 'no-such-command-of-clew'"));
+}
+
+// Of a test, gone with it.
+class Folder {
+ public:
+  Folder() {
+    std::string name = std::filesystem::temp_directory_path() / "clew.XXXXXX";
+    path_ = mkdtemp(name.data());
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { std::filesystem::remove_all(path_); }
+  // A command of these lines.
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name) << text;
+    std::filesystem::permissions(path_ / name, std::filesystem::perms::owner_all);
+  }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Of `clew run -c COMMAND` in the folder.
+Child::End run_command(const std::string& command, const std::string& path, const Folder& folder) {
+  Child child({.arguments = {CLEW_COMMAND, "run", "--json", "-c", command,
+                             "syscall(\"exit_group\").Count()"},
+               .environment = {"PATH=" + path},
+               .folder = folder.path()});
+  return child.wait_for_end();
+}
+
+TEST_F(KernelSources, ACommandIsFoundAsAShellFindsIt) {
+  const Folder folder;
+  const std::string here = folder.path();
+  std::filesystem::create_directory(folder.path() / "true");  // Folders are no commands.
+  folder.write("false", "#!/etc/passwd\n");                   // Nor what may not be run.
+  folder.write("tool", "exit 0\n");
+  for (const std::string command : {"true", "false"}) {
+    const Child::End end = run_command(command, here + ":/usr/bin:/bin", folder);
+    EXPECT_EQ(end.status, 0) << end.error;
+    const bool has_failed = end.error.find("exited with status 1") != std::string::npos;
+    EXPECT_EQ(has_failed, command == "false") << end.error;
+  }
+  for (const char* path : {"/no-such-folder:", "", ":/no-such-folder"}) {
+    const Child::End end = run_command("tool", path, folder);
+    EXPECT_EQ(end.status, 0) << end.error;
+  }
+}
+
+TEST_F(KernelSources, ACommandThatCannotBeExecutedIsNamed) {
+  const Folder folder;
+  folder.write("tool", "#!/no/such/interpreter\n");
+  const Child::End end = run_command("tool", folder.path(), folder);
+  EXPECT_EQ(end.status, 1);
+  EXPECT_THAT(end.error, HasSubstr("cannot start 'tool'"));
 }
 
 // A kernel may let no program at its functions, and then it says why; tests/kernel_machine has one
