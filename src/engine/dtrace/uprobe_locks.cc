@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #include "target/process.h"
 
@@ -17,20 +16,19 @@ namespace {
 constexpr size_t kLocksMax = 512;
 constexpr std::chrono::milliseconds kBrief{500};  // For all processes that nobody named.
 
-using File = std::pair<uint64_t, uint64_t>;  // Device and inode.
-
-bool maps_one_of(pid_t pid, const std::set<File>& files) {
+// By inode alone: where a file system makes up devices (btrfs, overlayfs), stat(2) and a process's
+// maps tell two. A file too many is one lock too many; one too few is a process that may die.
+bool maps_one_of(pid_t pid, const std::set<uint64_t>& inodes) {
   const auto maps = target::read_memory_map(pid);
   return maps && std::any_of(maps->begin(), maps->end(), [&](const target::Mapping& map) {
-           const uint64_t device = makedev(map.device_major, map.device_minor);
-           return map.executable && files.contains({device, map.inode});
+           return map.executable && inodes.contains(map.inode);
          });
 }
 
 // By pid, and whether a probe names it.
 std::map<pid_t, bool> processes_of(std::span<const kernel::DEnabling> enablings) {
   std::map<pid_t, bool> pids;
-  std::set<File> files;
+  std::set<uint64_t> inodes;
   for (const kernel::DEnabling& enabling : enablings) {
     const kernel::Probe& probe = enabling.probe;
     if (!kernel::needs_uprobe(probe.kind)) continue;
@@ -39,12 +37,12 @@ std::map<pid_t, bool> processes_of(std::span<const kernel::DEnabling> enablings)
       continue;
     }
     struct stat file = {};
-    if (stat(probe.path.c_str(), &file) == 0) files.emplace(file.st_dev, file.st_ino);
+    if (stat(probe.path.c_str(), &file) == 0) inodes.insert(file.st_ino);
   }
-  if (files.empty()) return pids;
+  if (inodes.empty()) return pids;
   const auto all = target::find_processes("*");
   for (size_t i = 0; all && i < all->size() && pids.size() < kLocksMax; ++i) {
-    if (maps_one_of((*all)[i].pid(), files)) pids.emplace((*all)[i].pid(), false);
+    if (maps_one_of((*all)[i].pid(), inodes)) pids.emplace((*all)[i].pid(), false);
   }
   return pids;
 }
