@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/perf_map.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include <fcntl.h>
@@ -15,6 +16,10 @@ namespace {
 
 constexpr off_t kFileMax = off_t{64} << 20;
 constexpr size_t kFunctionsMax = 1U << 20;
+constexpr size_t kKnownBytesMax = 256;  // By which a file is known again.
+constexpr std::chrono::milliseconds kPauseMin{10};
+constexpr std::chrono::milliseconds kPauseMax{1000};
+constexpr size_t kBytesPerMillisecond = 8192;  // Of reading, so that it is a tenth of the time.
 
 // In the process's own file system, under the pid that it has there.
 FileDescriptor open_map(pid_t pid) {
@@ -30,17 +35,26 @@ FileDescriptor open_map(pid_t pid) {
   return file;
 }
 
-std::string read_all(int file, off_t size_bytes) {
-  std::string text(static_cast<size_t>(size_bytes), '\0');
+std::string read_part(int file, off_t begin, off_t end) {
+  std::string text(static_cast<size_t>(end - begin), '\0');
   size_t done = 0;
   while (done < text.size()) {
     const ssize_t count =
-        pread(file, text.data() + done, text.size() - done, static_cast<off_t>(done));
+        pread(file, text.data() + done, text.size() - done, begin + static_cast<off_t>(done));
     if (count <= 0) break;
     done += static_cast<size_t>(count);
   }
   text.resize(done);
   return text;
+}
+
+bool is_same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+bool is_unchanged(const struct stat& a, const struct stat& b) {
+  return is_same_file(a, b) && a.st_size == b.st_size && a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
+         a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
 }
 
 // Takes a hexadecimal number and the blank behind it.
@@ -55,10 +69,11 @@ std::optional<uint64_t> take_number(std::string_view& line) {
 
 }  // namespace
 
-std::optional<PerfMapPlace> PerfMap::find(uint64_t address) {
+std::optional<PerfMapPlace> PerfMap::find(uint64_t address, Clock::time_point now) {
   std::optional<PerfMapPlace> place = known(address);
-  if (place) return place;
-  read();
+  if (place || now < next_look_) return place;
+  const std::chrono::milliseconds pause(read() / kBytesPerMillisecond);
+  next_look_ = now + std::clamp(pause, kPauseMin, kPauseMax);
   return known(address);
 }
 
@@ -70,23 +85,39 @@ std::optional<PerfMapPlace> PerfMap::known(uint64_t address) const {
   return PerfMapPlace{.function = function->second.name, .offset_bytes = address - function->first};
 }
 
-void PerfMap::read() {
+// Whether what was read is its beginning still: a file may be written anew.
+bool PerfMap::has_grown(int file, const struct stat& status) const {
+  if (!is_same_file(status, last_) || status.st_size <= last_.st_size) return false;
+  const auto line_bytes = static_cast<off_t>(last_line_.size());
+  return read_part(file, done_bytes_ - line_bytes, done_bytes_) == last_line_;
+}
+
+// How many bytes were read.
+size_t PerfMap::read() {
   const FileDescriptor file = open_map(pid_);
   struct stat status {};
-  if (!file.valid() || fstat(file.get(), &status) != 0) return;
-  const bool is_same = status.st_size == size_bytes_ && status.st_mtim.tv_sec == changed_.tv_sec &&
-                       status.st_mtim.tv_nsec == changed_.tv_nsec;
-  if (is_same) return;
-  size_bytes_ = status.st_size;
-  changed_ = status.st_mtim;
-  const std::string text = read_all(file.get(), status.st_size);
-  functions_.clear();
-  std::string_view rest = text;
-  // A last line without its end is one that is being written.
-  for (size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
-    add_line(rest.substr(0, end));
-    rest.remove_prefix(end + 1);
+  if (!file.valid() || fstat(file.get(), &status) != 0 || is_unchanged(status, last_)) return 0;
+  if (!has_grown(file.get(), status)) {
+    functions_.clear();
+    done_bytes_ = 0;
+    last_line_.clear();
   }
+  last_ = status;
+  const std::string text = read_part(file.get(), done_bytes_, status.st_size);
+  add_lines(text);
+  return text.size();
+}
+
+// A last line without its end is one that is being written.
+void PerfMap::add_lines(std::string_view text) {
+  std::string_view last;
+  for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    last = text.substr(0, end + 1);
+    add_line(text.substr(0, end));
+    text.remove_prefix(end + 1);
+    done_bytes_ += static_cast<off_t>(end) + 1;
+  }
+  if (!last.empty()) last_line_ = last.substr(last.size() - std::min(last.size(), kKnownBytesMax));
 }
 
 // A later line is of newer code: what it covers is gone.

@@ -8,6 +8,7 @@
 // its size has a limit.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -33,10 +34,14 @@ class PerfMap {
  public:
   explicit PerfMap(pid_t pid) : pid_(pid) {}
 
+  using Clock = std::chrono::steady_clock;
+
   // The file is read at the first question, and again when it has changed and the address is not
-  // known. Nothing where there is no file, or no function there. What was read outlives the
-  // process.
-  std::optional<PerfMapPlace> find(uint64_t address);
+  // known: what is new in it, unless it is another file. Compilers write without end, and many
+  // addresses are in no map, so after a look there is none for a time that grows with what was
+  // read, up to a second. Nothing where there is no file, or no function there. What was read
+  // outlives the process.
+  std::optional<PerfMapPlace> find(uint64_t address, Clock::time_point now = Clock::now());
 
  private:
   struct Function {
@@ -45,13 +50,17 @@ class PerfMap {
   };
 
   [[nodiscard]] std::optional<PerfMapPlace> known(uint64_t address) const;
-  void read();
+  [[nodiscard]] bool has_grown(int file, const struct stat& status) const;
+  size_t read();
+  void add_lines(std::string_view text);
   void add_line(std::string_view line);
 
   pid_t pid_;
   std::map<uint64_t, Function> functions_;  // By where they begin; they do not overlap.
-  timespec changed_{};                      // Of the file that was read last, …
-  off_t size_bytes_ = -1;                   // … -1 before the first.
+  struct stat last_ {};                     // Of the file that was read last.
+  off_t done_bytes_ = 0;                    // Of it: the lines that have their ends,
+  std::string last_line_;                   // and the end of the last of them.
+  Clock::time_point next_look_{};
 };
 
 }  // namespace clew::target
