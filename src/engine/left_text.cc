@@ -2,8 +2,10 @@
 #include "engine/left_text.h"
 
 #include <algorithm>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "target/catalog.h"
 
@@ -24,10 +26,27 @@ std::string places_of(pid_t pid, std::span<const inline_::TextChange> changes) {
   return text;
 }
 
+namespace {
+
+std::string describe_child(pid_t pid, const inline_::LeftChild& child) {
+  const std::string text = fmt::format("process {}, which process {} forked, keeps probes: {}",
+                                       child.pid, pid, child.reason);
+  return child.left.empty() ? fmt::format("{}; see clew ps", text)
+                            : fmt::format("{}: {}", text, places_of(child.pid, child.left));
+}
+
+}  // namespace
+
 Expected<void> check_left_text(pid_t pid, const inline_::DetachReport& report) {
-  if (report.left.empty()) return {};
-  return fail(ErrorCode::Io, fmt::format("the text of process {} is not its files': {}", pid,
-                                         places_of(pid, report.left)));
+  std::vector<std::string> problems;
+  if (!report.left.empty()) {
+    problems.push_back(fmt::format("the text of process {} is not its files': {}", pid,
+                                   places_of(pid, report.left)));
+  }
+  for (const inline_::LeftChild& child : report.children)
+    problems.push_back(describe_child(pid, child));
+  if (problems.empty()) return {};
+  return fail(ErrorCode::Io, fmt::format("{}", fmt::join(problems, "; ")));
 }
 
 }  // namespace clew::engine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session's life: open, look, leave. Installing is in install.cc.
+// A session's life: open and look. Installing is in install.cc, leaving in leave.cc.
 #include "inline/attachment.h"
 
 #include <algorithm>
@@ -25,6 +25,7 @@
 #include "inline/attachment_state.h"
 #include "inline/brief_wait.h"
 #include "inline/checks.h"
+#include "inline/forked_children.h"
 #include "inline/loader.h"
 #include "inline/permission.h"
 #include "inline/program_counters.h"
@@ -144,11 +145,6 @@ void add_extents(StoppedTarget& target, Arena& arena) {
   close_cluster();
 }
 
-// A thread that gets a signal whenever it may run does not leave a probe while it is let run for
-// moments only; free, it does.
-constexpr unsigned kLeaveRoundsMax = 5;
-constexpr std::chrono::microseconds kLeavePause{20'000};
-
 Error residue_error(pid_t pid, const DetachReport& report) {
   return {ErrorCode::Refused, fmt::format("process {} holds what an earlier session left, and it "
                                           "cannot be removed now: {} [residue]",
@@ -216,37 +212,6 @@ Expected<std::optional<Arena>> join_if_there(pid_t pid) {
   return std::optional(CLEW_TRY(Arena::join(pid, *mapping)));
 }
 
-// Pids of the process's children, and of theirs.
-std::vector<pid_t> descendants_of(pid_t pid) {
-  constexpr size_t kDescendantsMax = 4096;
-  std::vector<pid_t> found = {pid};
-  for (size_t i = 0; i < found.size() && found.size() < kDescendantsMax; ++i) {
-    const auto threads = target::list_threads(found[i]);
-    if (!threads) continue;
-    for (const pid_t tid : *threads) {
-      std::ifstream file(fmt::format("/proc/{}/task/{}/children", found[i], tid));
-      for (pid_t child = 0; file >> child;)
-        found.push_back(child);
-    }
-  }
-  found.erase(found.begin());
-  return found;
-}
-
-// Forked children that have the jumps and the arena of the target.
-std::vector<pid_t> children_with(const Arena& arena, pid_t pid) {
-  std::vector<pid_t> found;
-  struct stat info = {};
-  if (fstat(arena.code_file(), &info) != 0) return found;
-  for (const pid_t child : descendants_of(pid)) {
-    if (shares_memory(pid, child)) continue;  // By vfork, say: not a memory of its own.
-    const auto maps = target::read_memory_map(child);
-    const auto mapping = maps ? find_arena(*maps) : std::nullopt;
-    if (mapping && mapping->inode == info.st_ino) found.push_back(child);
-  }
-  return found;
-}
-
 // The links between the layers of a site are code that forked children share and may be executing.
 Expected<void> check_children(const Arena& arena, pid_t pid) {
   if (live_sessions(arena) == 0 || children_with(arena, pid).empty()) return {};
@@ -265,7 +230,8 @@ void futex_wake(uint32_t* word) {
   syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
 }
 
-// The loader goes on, and waits for us next time, also when it did not this time.
+}  // namespace
+
 void answer_loader(Attachment::State& state) {
   const uint32_t mine = 1U << state.geometry.session;
   const uint32_t before =
@@ -274,17 +240,6 @@ void answer_loader(Attachment::State& state) {
   uint32_t* const answers = &state.arena.header().loader_answers[state.geometry.session];
   __atomic_store_n(answers, state.loader_seen, __ATOMIC_RELEASE);
   futex_wake(answers);
-}
-
-}  // namespace
-
-std::vector<StoppedTarget> stop_children(const Attachment::State& state) {
-  std::vector<StoppedTarget> stopped;
-  for (const pid_t child : children_with(state.arena, state.pid)) {
-    auto target = stop_target(child, state.options.stop_timeout);
-    if (target) stopped.push_back(std::move(*target));
-  }
-  return stopped;
 }
 
 Expected<ArenaLock> ArenaLock::take(const Arena& arena) {
@@ -518,69 +473,6 @@ Event Attachment::wait(std::chrono::milliseconds timeout) {
 bool Attachment::modules_done() {
   answer_loader(*state_);
   return !std::exchange(state_->loader_late, false);
-}
-
-Expected<DetachReport> Attachment::detach() {
-  if (!state_->attached) return DetachReport{};
-  Arena& arena = state_->arena;
-  abi::ArenaHeader& header = arena.header();
-  abi::TargetPage& page = arena.target_page();
-  const uint32_t mine = 1U << state_->geometry.session;
-  // A loader that waits for us goes on, and none waits again.
-  state_->loader_seen =
-      __atomic_load_n(&page.loader_requests[state_->geometry.session], __ATOMIC_ACQUIRE);
-  answer_loader(*state_);
-  __atomic_fetch_and(&page.loader_sessions, ~mine, __ATOMIC_ACQ_REL);
-  if (state() != TargetState::Running) {
-    state_->attached = false;
-    __atomic_store_n(&state_->session().state, 0U, __ATOMIC_RELEASE);
-    return DetachReport{};
-  }
-  const auto hold = state_->lock->hold_to_leave();
-  if (!hold) {
-    if (hold.error().code != ErrorCode::NotFound) return tl::unexpected(hold.error());
-    state_->attached = false;
-    return DetachReport{};
-  }
-  const ArenaLock lock = CLEW_TRY(ArenaLock::take(arena));
-  state_->journal.emplace(arena);
-  const uint32_t leaving = mine | dead_sessions(arena);
-  const bool last = (live_sessions(arena) & ~mine) == 0;
-  Removal removal(arena, *state_->journal, {.leaving = leaving, .everything = last});
-  removal.look_for_resting_frames(state_->pid, state_->gadgets.restorer);
-  removal.look_at_text(state_->pid);
-  for (const pid_t child : children_with(arena, state_->pid))
-    removal.look_at_text(child);
-  // All that run the code are stopped before any of it changes.
-  std::vector<StoppedTarget> children = stop_children(*state_);
-  auto stopped = stop_target(state_->pid, state_->options.stop_timeout);
-  for (StoppedTarget& child : children)
-    (void)removal.run(child);
-  if (!stopped) {
-    if (stopped.error().code != ErrorCode::NotFound) return tl::unexpected(stopped.error());
-    state_->attached = false;
-    return DetachReport{};
-  }
-  stopped->use_gadgets(state_->gadgets);
-  if (leaving != mine) CLEW_TRY(stopped->finish_calls_of_dead_tracers());
-  DetachReport report = CLEW_TRY(removal.run(*stopped));
-  stopped->resume();
-  state_->note_stop(*stopped);
-  for (unsigned round = 0; removal.waits_for_a_thread() && round < kLeaveRoundsMax; ++round) {
-    wait_briefly(kLeavePause);
-    auto again = stop_target(state_->pid, state_->options.stop_timeout);
-    if (!again) break;
-    again->use_gadgets(state_->gadgets);
-    report = CLEW_TRY(removal.run(*again));
-    again->resume();
-    state_->note_stop(*again);
-  }
-  if (!report.residue) removal.forget();
-  state_->attached = false;
-  for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {
-    if ((leaving >> s & 1) != 0) __atomic_store_n(&header.sessions[s].state, 0U, __ATOMIC_RELEASE);
-  }
-  return report;
 }
 
 }  // namespace clew::inline_

@@ -123,6 +123,13 @@ struct InstallReport {
   uint32_t threads = 0;
 };
 
+// A forked child that keeps jumps of the session, or memory, and why.
+struct LeftChild {
+  pid_t pid = 0;
+  std::string reason;
+  std::vector<TextChange> left = {};  // As DetachReport::left.
+};
+
 struct DetachReport {
   bool residue = false;  // A thread could not be moved out of the arena; `clew ps` lists it.
   std::string residue_reason;
@@ -135,6 +142,7 @@ struct DetachReport {
   std::vector<TextChange> left = {};
   // traps and code of others, when all sessions are gone. Only clean_up() says.
   std::vector<TextChange> strangers = {};
+  std::vector<LeftChild> children = {};  // What forked children have, wherever they are now.
 };
 
 enum class TargetState : uint8_t {

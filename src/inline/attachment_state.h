@@ -124,9 +124,8 @@ Expected<void> follow_modules(Attachment::State& state);
 // One window whose only point calls the loader's hook.
 Expected<InstallReport> install_hook(Attachment::State& state, const ModuleRequest& module);
 
-// Stops the forked children that have the jumps. Best effort: what remains of those that do not
-// stop is harmless, and `clew ps` lists it.
-std::vector<StoppedTarget> stop_children(const Attachment::State& state);
+// The loader goes on, and waits for us next time, also when it did not this time.
+void answer_loader(Attachment::State& state);
 
 // Stops the process; waits, bounded, for another Clew that has it stopped.
 Expected<StoppedTarget> stop_target(pid_t pid, std::chrono::milliseconds timeout);

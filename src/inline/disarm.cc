@@ -13,7 +13,10 @@
 #include <iterator>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "inline/attachment_state.h"
+#include "inline/forked_children.h"
 #include "inline/removal.h"
 
 namespace clew::inline_ {
@@ -80,14 +83,22 @@ Expected<DetachReport> Attachment::disarm(std::span<const uint64_t> bodies) {
   const Leave leave = find_leave(*state_, bodies);
   Removal removal(state_->arena, *state_->journal, {.layers = leave.layers});
   removal.look_for_resting_frames(state_->pid, state_->gadgets.restorer);
-  std::vector<StoppedTarget> children = stop_children(*state_);
+  ForkedChildren children(state_->arena, state_->pid);
+  const std::vector<pid_t> known = children.look();
+  for (const pid_t child : known)
+    removal.look_for_resting_frames(child, state_->gadgets.restorer);
+  children.stop(known, state_->options.stop_timeout);
   StoppedTarget target = CLEW_TRY(stop_target(state_->pid, state_->options.stop_timeout));
+  if (!children.stop_those_in_between()) {
+    return fail(ErrorCode::Io,
+                fmt::format("not all forked children of process {} can be stopped", state_->pid));
+  }
   target.use_gadgets(state_->gadgets);
   for (InstalledBody* body : leave.bodies) {
     jump_over(*state_, *body);
     body->is_disarmed = true;
   }
-  for (StoppedTarget& child : children)
+  for (StoppedTarget& child : children.stopped())
     (void)removal.run(child);
   const DetachReport report = CLEW_TRY(removal.run(target));
   target.resume();

@@ -143,11 +143,10 @@ void Removal::look_at_text(pid_t pid) {
 
 void Removal::look_for_resting_frames(pid_t pid, uint64_t restorer) {
   restorer_ = restorer;
-  resting_ = find_resting_frames(pid, restorer);
+  resting_of_[pid] = find_resting_frames(pid, restorer);
 }
 
-// Of a process whose threads ran on: their handlers may have switched away. Those that are known
-// may be another process's.
+// Of a process whose threads ran on: their handlers may have switched away.
 Expected<void> Removal::look_again(const StoppedTarget& target) {
   maps_ = CLEW_TRY(target::read_memory_map(target.pid()));
   for (const uint64_t frame : find_resting_frames(target.pid(), restorer_)) {
@@ -160,6 +159,9 @@ Expected<void> Removal::look_again(const StoppedTarget& target) {
 
 Expected<DetachReport> Removal::run(StoppedTarget& target) {
   report_ = {};
+  const auto known = resting_of_.find(target.pid());
+  resting_ =
+      known != resting_of_.end() ? known->second : find_resting_frames(target.pid(), restorer_);
   maps_ = CLEW_TRY(target::read_memory_map(target.pid()));
   CLEW_TRY(restore_text(target));
   CLEW_TRY(compare_text(target));

@@ -35,7 +35,8 @@ class Removal {
   // Borrows both.
   Removal(const Arena& arena, SiteJournal& journal, const RemovalRequest& request);
 
-  // Before the stop: finds frames of coroutines that rest (see program_counters.h).
+  // Before the stop: finds frames of coroutines that rest (see program_counters.h). Of others that
+  // run() is used for, they are looked for then.
   void look_for_resting_frames(pid_t pid, uint64_t restorer);
 
   // Before the stop: reads what the process's text has to be in the end (see changed_text.h). Of
@@ -93,7 +94,8 @@ class Removal {
   RemovalRequest request_;
   std::vector<Change> changes_;
   std::vector<AddressInterval> code_;  // That nobody may be in afterwards.
-  std::vector<uint64_t> resting_;
+  std::vector<uint64_t> resting_;      // Of the process that run() is used for.
+  std::map<pid_t, std::vector<uint64_t>> resting_of_;
   std::map<uint64_t, uint32_t> hops_;  // Where short windows that go lead first: their sites.
   std::vector<target::Mapping> maps_;
   std::map<pid_t, ChangedText> texts_;

@@ -15,6 +15,11 @@
 //   unload         -> done
 //   family N       a child calls work() N times, and lives until "bury" -> its pid
 //   bury           -> its exit status
+//   orphan N       a process that waits for SIGTERM, calls work() and ends with 7 -> its pid;
+//                  N = 1: a child's child, whose parent has ended
+//   breed N        a thread forks such a child every 2 ms, N in all -> done
+//   bred           -> how many there are
+//   weaned         when it has forked them all -> how many there are
 //   crash, quit
 #define _GNU_SOURCE
 #include <asm/prctl.h>
@@ -144,6 +149,58 @@ static int end_family(void) {
   close(relative_pipe[1]);
   waitpid(relative, &status, 0);
   return status;
+}
+
+static void wait_for_the_end(void) {
+  sigset_t end;
+  sigemptyset(&end);
+  sigaddset(&end, SIGTERM);
+  alarm(60);
+  while (sigwaitinfo(&end, NULL) != SIGTERM) {
+  }
+  call_work(100);
+  _exit(7);
+}
+
+static void block_end(int how) {
+  sigset_t end;
+  sigemptyset(&end);
+  sigaddset(&end, SIGTERM);
+  pthread_sigmask(how, &end, NULL);
+}
+
+static pid_t start_orphan(long generations) {
+  int born[2];
+  if (pipe(born) != 0) return -1;
+  block_end(SIG_BLOCK);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (generations != 0 && fork() != 0) _exit(0);
+    const pid_t self = getpid();
+    if (write(born[1], &self, sizeof self) != sizeof self) _exit(1);
+    wait_for_the_end();
+  }
+  block_end(SIG_UNBLOCK);
+  if (generations != 0) waitpid(child, NULL, 0);
+  pid_t orphan = -1;
+  if (read(born[0], &orphan, sizeof orphan) != sizeof orphan) orphan = -1;
+  close(born[0]);
+  close(born[1]);
+  return orphan;
+}
+
+static atomic_long bred;
+static pthread_t breeder;
+
+static void* breed_main(void* raw) {
+  const struct timespec pause = {.tv_nsec = 2000000};
+  block_end(SIG_BLOCK);
+  for (long left = (long)raw; left > 0; --left) {
+    if (fork() == 0) wait_for_the_end();
+    atomic_fetch_add(&bred, 1);
+    nanosleep(&pause, NULL);
+  }
+  return NULL;
 }
 
 static atomic_int storming;
@@ -487,6 +544,16 @@ int main(int argc, char** argv) {
       printf("done\n");
     } else if (strcmp(word, "family") == 0) {
       printf("%d\n", (int)start_family(a));
+    } else if (strcmp(word, "orphan") == 0) {
+      printf("%d\n", (int)start_orphan(a));
+    } else if (strcmp(word, "breed") == 0) {
+      pthread_create(&breeder, NULL, breed_main, (void*)a);
+      printf("done\n");
+    } else if (strcmp(word, "bred") == 0) {
+      printf("%ld\n", atomic_load(&bred));
+    } else if (strcmp(word, "weaned") == 0) {
+      pthread_join(breeder, NULL);
+      printf("%ld\n", atomic_load(&bred));
     } else if (strcmp(word, "bury") == 0) {
       printf("%d\n", end_family());
     } else if (strcmp(word, "exec") == 0) {
