@@ -8,6 +8,8 @@
 #include <string>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "abi/region.h"
 
@@ -43,15 +45,34 @@ std::optional<uint64_t> waiting_stack(pid_t pid, pid_t tid) {
 
 }  // namespace
 
+std::optional<target::Incarnation> incarnation_of(pid_t pid) {
+  const auto facts = target::read_facts(pid);
+  return facts ? std::optional(facts->incarnation) : std::nullopt;
+}
+
+std::optional<target::Incarnation> sharer_of(int file, pid_t pid) {
+  struct stat wanted = {};
+  if (fstat(file, &wanted) != 0) return std::nullopt;
+  auto life = incarnation_of(pid);  // Before the maps: who came since has not these.
+  const auto maps = target::read_memory_map(pid).value_or(std::vector<target::Mapping>{});
+  const bool has_it = std::any_of(maps.begin(), maps.end(), [&](const target::Mapping& map) {
+    return map.shared && map.inode == wanted.st_ino &&
+           makedev(map.device_major, map.device_minor) == wanted.st_dev;
+  });
+  return has_it ? life : std::nullopt;
+}
+
+// The pid may have changed hands until the memory was read, so it is looked at after that.
 bool ReadMemory::read(uint64_t process, uint64_t address, std::span<uint8_t> bytes) {
   const auto found = processes_.find(process);
   return found != processes_.end() &&
-         target::read_memory(found->second, address, bytes).has_value();
+         target::read_memory(found->second.pid, address, bytes).has_value() &&
+         incarnation_of(found->second.pid) == found->second;
 }
 
 OpenRecordCheck::OpenRecordCheck(const ProcessIds& processes) {
-  for (const auto& [index, pid] : processes)
-    processes_[index] = look_at(pid);
+  for (const auto& [index, life] : processes)
+    processes_[index] = look_at(life.pid);
 }
 
 OpenRecordCheck::Process OpenRecordCheck::look_at(pid_t pid) {

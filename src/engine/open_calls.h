@@ -21,8 +21,14 @@
 
 namespace clew::engine {
 
-// Processes of a tracee by abi::SlotControl::process.
-using ProcessIds = std::map<uint64_t, pid_t>;
+// Processes of a tracee by abi::SlotControl::process: these lives, not who has their pids later.
+using ProcessIds = std::map<uint64_t, target::Incarnation>;
+
+// The life that the pid has now; nothing when it has none.
+std::optional<target::Incarnation> incarnation_of(pid_t pid);
+// The same of a process that has the file mapped, which its descriptor here knows. Pids of followed
+// children are what the target wrote, and nobody else's memory is read for it.
+std::optional<target::Incarnation> sharer_of(int file, pid_t pid);
 
 class ReadMemory final : public plan::ProcessMemory {
  public:

@@ -249,7 +249,7 @@ void Tracee::meet_children() {
   std::erase_if(unmet_, [&](uint32_t i) {
     const auto child = static_cast<pid_t>(arena.target->processes[i].pid);
     if (child == 0) return false;  // It is about to write it.
-    children_[i] = child;
+    if (const auto life = sharer_of(arena.memory_file, child)) children_[i] = *life;
     names_->add_child(i, child);
     threads_.watch(i, child);
     return true;
@@ -357,6 +357,7 @@ void Tracee::note_unwinders() {
 Expected<void> Tracee::detach() {
   if (detached_) return {};
   note_unwinders();
+  meet_children();  // While it can be seen whether they are.
   if (attachment_->state() == inline_::TargetState::Exited) {
     if (!is_command_) {
       lost_.push_back(fmt::format("process {} {} during the session", pid_,

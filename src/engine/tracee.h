@@ -144,7 +144,7 @@ class Tracee final : public Traced {
   collect::ProcThreads threads_;
   uint32_t children_begun_ = 1;  // abi::TargetPage::processes; the first one's is free.
   std::set<uint32_t> unmet_;     // Of them: their pids are not there yet.
-  ProcessIds children_;          // Followed.
+  ProcessIds children_;          // Followed, and known to be.
   std::unique_ptr<ProcessNames> names_;
   std::unique_ptr<plan::Root> root_;
   // What was taken over already: halves of tables that were full, and freed slots. In a session

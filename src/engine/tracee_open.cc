@@ -9,7 +9,9 @@ namespace clew::engine {
 
 ProcessIds Tracee::live_processes() const {
   ProcessIds ids = children_;
-  if (!gone()) ids[0] = pid_;
+  std::erase_if(ids, [](const auto& one) { return incarnation_of(one.second.pid) != one.second; });
+  const auto first = gone() ? std::nullopt : incarnation_of(pid_);
+  if (first) ids[0] = *first;
   return ids;
 }
 

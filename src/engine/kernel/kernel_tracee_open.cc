@@ -50,7 +50,8 @@ std::vector<aggregate::Row> KernelTracee::take_open_call(uint16_t source,
       .entry_ticks = event_time(entry_ns),
       .payload = value.words,
   };
-  ReadMemory memory({{process, *pid}});
+  const auto life = incarnation_of(*pid);
+  ReadMemory memory(life ? ProcessIds{{process, *life}} : ProcessIds{});
   auto some = root_->take_open(query_, call, memory);
   if (!some) collect::count_cause(open_missed_, collect::kMissedUnreadable, 1);
   return some.value_or(std::vector<aggregate::Row>{});
