@@ -120,6 +120,8 @@ class Session {
   output::RowSink& sink_;
   Notices& notices_;
   std::optional<inline_::Launched> launched_;
+  std::shared_ptr<inline_::LeaveTime> leave_time_ =  // Of all tracees together.
+      std::make_shared<inline_::LeaveTime>(inline_::LeaveTime::kUsual);
   std::unique_ptr<KernelTracee> kernel_;
   // After it, so that processes are left first: jumps in them are what must not stay.
   std::vector<std::unique_ptr<Tracee>> tracees_;
@@ -207,7 +209,8 @@ Expected<void> Session::attach_all(int stop_descriptor) {
   std::vector<std::unique_ptr<Tracee>> attached;
   for (auto& tracee : tracees_) {
     tracee->set_wait({.stop_descriptor = stop_descriptor,
-                      .tell = [this](const std::string& text) { notices_.warning(text); }});
+                      .tell = [this](const std::string& text) { notices_.warning(text); },
+                      .leave_time = leave_time_});
     auto done = tracee->attach(plan_, lowered_, grouping_, request_.follow_forks);
     if (done) {
       attached.push_back(std::move(tracee));

@@ -32,8 +32,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPause{2};
 constexpr std::chrono::milliseconds kTellAfter{1000};
-// Who cannot leave leaves probes: a session that loads thousands of uprobes is waited for.
-constexpr std::chrono::minutes kLeaveTimeout{5};
 
 bool is_of_proc(int file) {
   struct statfs system = {};
@@ -179,7 +177,12 @@ Expected<ProcessLock::Hold> ProcessLock::hold() {
 }
 
 Expected<ProcessLock::Hold> ProcessLock::hold_to_leave() {
-  return take({.timeout = kLeaveTimeout});
+  const Clock::time_point begin = Clock::now();
+  LeaveTime& time = *wait_.leave_time;
+  Expected<Hold> hold =
+      take({.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(time.left())});
+  time.take(Clock::now() - begin);
+  return hold;
 }
 
 Expected<std::optional<ProcessLock::Hold>> ProcessLock::try_hold() {

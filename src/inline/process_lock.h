@@ -13,8 +13,12 @@
 // Strangers (gdb, bpftrace) know nothing of it.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,12 +30,31 @@
 
 namespace clew::inline_ {
 
+// How long those who go away wait for others, all of them together: the processes of one session
+// have one, and who has waited for nothing once does not begin again.
+class LeaveTime {
+ public:
+  explicit LeaveTime(std::chrono::nanoseconds time) : left_(time.count()) {}
+  [[nodiscard]] std::chrono::nanoseconds left() const {
+    return std::chrono::nanoseconds(std::max<int64_t>(left_.load(), 0));
+  }
+  void take(std::chrono::nanoseconds waited) { left_ -= waited.count(); }
+
+  // Who cannot leave leaves probes: a session that loads thousands of uprobes is waited for.
+  static constexpr std::chrono::minutes kUsual{5};
+
+ private:
+  std::atomic<int64_t> left_;
+};
+
 // How a holder is waited for.
 struct LockWait {
   std::chrono::milliseconds timeout{30'000};
   int stop_descriptor = -1;  // Readable: no longer. Not when the session leaves.
   // Who is waited for, once, when it takes longer. May be empty.
   std::function<void(const std::string&)> tell = {};
+  // Copies of this have the same.
+  std::shared_ptr<LeaveTime> leave_time = std::make_shared<LeaveTime>(LeaveTime::kUsual);
 };
 
 class ProcessLock {
@@ -63,7 +86,8 @@ class ProcessLock {
   // None when somebody else has it for some milliseconds: for who has other things to do meanwhile,
   // and tries again.
   Expected<std::optional<Hold>> try_hold();
-  // For who goes away: waits longer, and a signal that ends the session does not end the wait.
+  // For who goes away: waits as long as the leave time says, and a signal that ends the session
+  // does not end the wait.
   Expected<Hold> hold_to_leave();
 
  private:

@@ -3,7 +3,9 @@
 #include "inline/process_lock.h"
 
 #include <array>
+#include <chrono>
 #include <csignal>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -59,6 +61,24 @@ TEST(ProcessLock, TheWaitForItEndsWhenTheSessionIsToStopButNotForWhoLeaves) {
     EXPECT_FALSE(other.hold());
   }
   EXPECT_TRUE(other.hold_to_leave());
+}
+
+// Those of one session have one time; nobody begins to wait again.
+TEST(ProcessLock, WhoLeavesWaitsOnceForAllProcesses) {
+  constexpr std::chrono::milliseconds kTime{50};
+  const LockWait wait = {.leave_time = std::make_shared<LeaveTime>(kTime)};
+  ProcessLock mine(getpid());
+  ProcessLock one(getpid(), wait);
+  ProcessLock another(getpid(), wait);
+  {
+    const auto hold = mine.hold();
+    ASSERT_TRUE(hold);
+    EXPECT_FALSE(one.hold_to_leave());
+    EXPECT_EQ(wait.leave_time->left().count(), 0);
+    EXPECT_FALSE(one.hold_to_leave());
+    EXPECT_FALSE(another.hold_to_leave());
+  }
+  EXPECT_TRUE(another.hold_to_leave()) << "it is free: nobody has to wait";
 }
 
 // Holds the lock of its parent, says so, and waits to be killed.

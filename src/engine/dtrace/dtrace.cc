@@ -100,6 +100,8 @@ class DtraceRun {
 
   const DtraceRequest& request_;
   int stop_descriptor_;
+  std::shared_ptr<inline_::LeaveTime> leave_time_ =  // Of all processes together.
+      std::make_shared<inline_::LeaveTime>(inline_::LeaveTime::kUsual);
   DtraceConsole console_;
   kernel::Catalogue catalogue_;
   ScriptTypes types_;
@@ -245,7 +247,8 @@ Expected<void> DtraceRun::arm_inline(const UprobeLocks& locks) {
 
 inline_::LockWait DtraceRun::lock_wait() {
   return {.stop_descriptor = stop_descriptor_,
-          .tell = [this](const std::string& text) { console_.message(text); }};
+          .tell = [this](const std::string& text) { console_.message(text); },
+          .leave_time = leave_time_};
 }
 
 int DtraceRun::switch_period_ms() const {
