@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inline/process_lock.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <fstream>
@@ -8,6 +9,7 @@
 #include <sstream>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -165,6 +167,18 @@ bool is_locked_by_first_thread(pid_t pid) {
   return stat(path.c_str(), &info) == 0 && holder_by_list(info) != 0;
 }
 
+// Whose files are the lock: the first thread's, or those of the others, the oldest of them.
+std::vector<pid_t> holders_of(pid_t pid) {
+  constexpr size_t kHoldersMax = 64;
+  const pid_t holder = target::memory_holder(pid);
+  if (holder == pid) return {pid};
+  std::vector<pid_t> living = target::list_threads(pid).value_or(std::vector<pid_t>{});
+  std::erase_if(living, [](pid_t tid) { return target::memory_holder(tid) != tid; });
+  std::sort(living.begin(), living.end());
+  if (living.size() > kHoldersMax) living.resize(kHoldersMax);
+  return living.empty() ? std::vector{pid} : living;
+}
+
 bool is_readable(int descriptor) {
   pollfd stop = {.fd = descriptor, .events = POLLIN, .revents = 0};
   return descriptor >= 0 && poll(&stop, 1, 0) > 0;
@@ -204,7 +218,7 @@ Expected<std::optional<ProcessLock::Hold>> ProcessLock::try_for(const LockWait& 
   if (holds_ == 0) {
     const Expected<bool> done = wait_for_it(wait);
     if (!done || !*done) {
-      file_.reset();
+      files_.clear();
       if (!done) return tl::unexpected(done.error());
       return std::optional<Hold>();
     }
@@ -213,19 +227,28 @@ Expected<std::optional<ProcessLock::Hold>> ProcessLock::try_for(const LockWait& 
   return std::optional<Hold>(Hold(*this));
 }
 
-// The first thread may have ended, or end now; the others have the memory, and all tracers ask one
-// of them. False when somebody else has the lock.
+// The first thread may have ended, or end now; the others have the memory. Each of them may end
+// while we hold its file's lock: it is had by who has all of them, and keeps others out while one
+// of them lives. False when somebody else has one.
 Expected<bool> ProcessLock::try_lock() {
-  const pid_t holder = target::memory_holder(pid_);
-  if (!file_.valid() || holder != holder_) file_ = CLEW_TRY(open_lock(holder));
-  holder_ = holder;
-  if (flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK || errno == EINTR) return false;
-    return fail(ErrorCode::Io, fmt::format("the lock of process {}: {}", pid_, error_text(errno)));
+  const std::vector<pid_t> holders = holders_of(pid_);
+  std::vector<FileDescriptor> files;
+  for (const pid_t holder : holders) {
+    auto file = open_lock(holder);
+    if (!file && holders_of(pid_) != holders) return false;  // It has just ended.
+    files.push_back(CLEW_TRY(std::move(file)));
+    if (flock(files.back().get(), LOCK_EX | LOCK_NB) == 0) continue;
+    const int error = errno;
+    if (error == EWOULDBLOCK || error == EINTR) {
+      in_the_way_ = std::move(files.back());
+      return false;
+    }
+    return fail(ErrorCode::Io, fmt::format("the lock of process {}: {}", pid_, error_text(error)));
   }
+  const bool has_first = holders.front() == pid_;
   const bool is_ours =
-      target::memory_holder(pid_) == holder && (holder == pid_ || !is_locked_by_first_thread(pid_));
-  if (!is_ours) (void)flock(file_.get(), LOCK_UN);
+      holders_of(pid_) == holders && (has_first || !is_locked_by_first_thread(pid_));
+  if (is_ours) files_ = std::move(files);
   return is_ours;
 }
 
@@ -237,13 +260,13 @@ Expected<bool> ProcessLock::wait_for_it(const LockWait& wait) {
     const auto waited = Clock::now() - begin;
     if (waited > wait.timeout) return false;
     if (is_readable(wait.stop_descriptor)) {
-      return fail(ErrorCode::Io,
-                  fmt::format("stopped while {} changed process {}", holder_of(file_.get()), pid_));
+      return fail(ErrorCode::Io, fmt::format("stopped while {} changed process {}",
+                                             holder_of(in_the_way_.get()), pid_));
     }
     if (!has_told && waited > kTellAfter) {
       has_told = true;
-      wait_.tell(
-          fmt::format("waiting for {}, which changes process {}", holder_of(file_.get()), pid_));
+      wait_.tell(fmt::format("waiting for {}, which changes process {}",
+                             holder_of(in_the_way_.get()), pid_));
     }
     pollfd stop = {.fd = wait.stop_descriptor, .events = POLLIN, .revents = 0};
     (void)poll(&stop, 1, static_cast<int>(kPause.count()));
@@ -252,7 +275,7 @@ Expected<bool> ProcessLock::wait_for_it(const LockWait& wait) {
 }
 
 void ProcessLock::let_go() {
-  if (--holds_ == 0) file_.reset();
+  if (--holds_ == 0) files_.clear();
 }
 
 }  // namespace clew::inline_

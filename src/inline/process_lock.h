@@ -22,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -99,8 +100,8 @@ class ProcessLock {
 
   pid_t pid_;
   LockWait wait_;
-  FileDescriptor file_;
-  pid_t holder_ = 0;  // The thread whose file it is.
+  std::vector<FileDescriptor> files_;  // Locked.
+  FileDescriptor in_the_way_;          // That another one had locked.
   unsigned holds_ = 0;
 };
 

@@ -249,5 +249,33 @@ TEST(ProcessLock, StaysWithItsHolderWhenTheFirstThreadEnds) {
   EXPECT_TRUE(hold) << hold.error().message;
 }
 
+// The one that has the lowest number ends while the lock is held.
+TEST(ProcessLock, StaysWithItsHolderWhenAnotherThreadEndsBehindTheFirst) {
+  const Other other([](int talk) {
+    std::thread([talk] { wait_for_word(talk); }).detach();
+    std::thread([talk] {
+      say(talk, 'y');
+      pause();
+    }).detach();
+    (void)syscall(SYS_exit, 0);  // Of this thread.
+  });
+  ASSERT_TRUE(other.is_ready());
+  while (target::memory_holder(other.pid()) == other.pid())
+    std::this_thread::yield();
+  const pid_t oldest = target::memory_holder(other.pid());
+  ProcessLock mine(other.pid(), at_once());
+  ProcessLock second(other.pid(), at_once());
+  {
+    const auto hold = mine.hold();
+    ASSERT_TRUE(hold) << hold.error().message;
+    other.go_on();
+    while (target::memory_holder(other.pid()) == oldest)
+      std::this_thread::yield();
+    EXPECT_FALSE(second.hold());
+  }
+  const auto hold = second.hold();
+  EXPECT_TRUE(hold) << hold.error().message;
+}
+
 }  // namespace
 }  // namespace clew::inline_
