@@ -73,6 +73,37 @@ Expected<uint64_t> map_unlocked(StoppedTarget& target, const MapRequest& request
   return mapped;
 }
 
+// Maps the large parts of an arena, with as few calls as it takes: a call of a process that shares
+// its processor with others takes long, and all its threads stand still meanwhile.
+class PartMapper {
+ public:
+  // Where the kernel locks what the process maps (VmLck of proc_pid_status(5) grows by it).
+  PartMapper(StoppedTarget& target, bool locks) : target_(target), locks_(locks) {}
+
+  Expected<uint64_t> map(const MapRequest& request) {
+    const uint64_t address =
+        CLEW_TRY(locks_ ? map_unlocked(target_, request) : map_remote(target_, request));
+    parts_.push_back({address, address + request.size});
+    return address;
+  }
+
+  // All of them at once, where they lie side by side.
+  void leave_out_of_dumps() {
+    std::sort(parts_.begin(), parts_.end());
+    for (size_t i = 0; i < parts_.size();) {
+      auto [begin, end] = parts_[i];
+      for (++i; i < parts_.size() && parts_[i].first == end; ++i)
+        end = parts_[i].second;
+      advise(target_, begin, end - begin, MADV_DONTDUMP);
+    }
+  }
+
+ private:
+  StoppedTarget& target_;
+  bool locks_;
+  std::vector<std::pair<uint64_t, uint64_t>> parts_;
+};
+
 Expected<void> read_process(pid_t pid, uint64_t address, std::span<uint8_t> bytes) {
   return target::read_memory(pid, address, bytes);
 }
@@ -126,39 +157,39 @@ struct Files {
 };
 
 // Everything of the target's address space that one arena needs besides the low block.
-Expected<void> map_parts(StoppedTarget& target, abi::ArenaHeader& header, const Files& files) {
-  header.journal_address = CLEW_TRY(map_unlocked(target, {.what = "mapping the journal",
-                                                          .size = abi::kJournalSizeBytes,
-                                                          .protection = PROT_READ,
-                                                          .flags = MAP_SHARED,
-                                                          .fd = files.code,
-                                                          .offset = kJournalOffset}));
-  header.code_address = CLEW_TRY(map_unlocked(target, {.what = "mapping the code area",
-                                                       .size = kCodeSize,
-                                                       .protection = kCodeProtection,
-                                                       .flags = MAP_SHARED,
-                                                       .fd = files.code,
-                                                       .offset = kCodeOffset}));
+Expected<void> map_parts(StoppedTarget& target, abi::ArenaHeader& header, const Files& files,
+                         bool locks) {
+  PartMapper parts(target, locks);
+  header.journal_address = CLEW_TRY(parts.map({.what = "mapping the journal",
+                                               .size = abi::kJournalSizeBytes,
+                                               .protection = PROT_READ,
+                                               .flags = MAP_SHARED,
+                                               .fd = files.code,
+                                               .offset = kJournalOffset}));
+  header.code_address = CLEW_TRY(parts.map({.what = "mapping the code area",
+                                            .size = kCodeSize,
+                                            .protection = kCodeProtection,
+                                            .flags = MAP_SHARED,
+                                            .fd = files.code,
+                                            .offset = kCodeOffset}));
   // Limited address space: fewer slots.
   for (uint32_t count = header.slot_count;; count /= 2) {
     const uint64_t size = count * header.slot_stride;
-    const auto address = map_unlocked(target, {.what = "mapping the slots",
-                                               .size = size,
-                                               .protection = PROT_READ | PROT_WRITE,
-                                               .flags = MAP_SHARED,
-                                               .fd = files.slots,
-                                               .offset = kSlotsOffset});
+    const auto address = parts.map({.what = "mapping the slots",
+                                    .size = size,
+                                    .protection = PROT_READ | PROT_WRITE,
+                                    .flags = MAP_SHARED,
+                                    .fd = files.slots,
+                                    .offset = kSlotsOffset});
     if (address) {
       header.slot_count = count;
       header.slots_address = *address;
-      advise(target, *address, size, MADV_DONTDUMP);
       advise(target, *address, size, MADV_NOHUGEPAGE);
       break;
     }
     if (count <= kSlotsMin) return tl::unexpected(address.error());
   }
-  advise(target, header.journal_address, abi::kJournalSizeBytes, MADV_DONTDUMP);
-  advise(target, header.code_address, kCodeSize, MADV_DONTDUMP);
+  parts.leave_out_of_dumps();
   return {};
 }
 
@@ -267,8 +298,11 @@ Expected<Arena> Arena::create(StoppedTarget& target, const ArenaOptions& options
   arena.journal().magic = abi::kJournalMagic;
   arena.journal().version = abi::kJournalVersion;
   const Files files = {.code = code.theirs.number(), .slots = slots.theirs.number()};
+  const auto locked_before = target::read_locked_bytes(target.pid());
   const auto low = map_low_block(target, files);
-  const auto parts = low ? map_parts(target, header, files) : Expected<void>();
+  const auto locked = target::read_locked_bytes(target.pid());
+  const bool locks = !locked || !locked_before || *locked != *locked_before;
+  const auto parts = low ? map_parts(target, header, files, locks) : Expected<void>();
   // While the arena is unfinished, others know that descriptors may have been left.
   code.theirs.close();
   slots.theirs.close();

@@ -2,6 +2,10 @@
 // Sessions on a live victim. Every count is compared with the victim's own.
 #include "inline/attachment.h"
 
+#include <fstream>
+#include <string>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>
@@ -75,6 +79,28 @@ TEST_F(LiveSession, CountsEveryEntryAndLeavesNothingBehind) {
   EXPECT_EQ(victim_.ask_number("calls 10"), 100010);
   EXPECT_EQ(cell(attachment, 0), 100000U);  // Readable after the end.
   EXPECT_EQ(victim_.finish(), 0);
+}
+
+// A thread leaves its processor at the beginning and at the end of each call that it makes for us.
+uint64_t processor_changes(pid_t tid) {
+  std::ifstream file(fmt::format("/proc/{0}/task/{0}/status", tid));
+  std::string word;
+  uint64_t value = 0;
+  uint64_t sum = 0;
+  while (file >> word) {
+    const bool is_one = word == "voluntary_ctxt_switches:" || word == "nonvoluntary_ctxt_switches:";
+    if (is_one && file >> value) sum += value;
+  }
+  return sum;
+}
+
+// On a busy machine each of them takes its turn, while all threads stand still.
+TEST_F(LiveSession, BeginsWithFewCallsOfTheProcess) {
+  constexpr uint64_t kCallsMax = 22;
+  const uint64_t before = processor_changes(victim_.pid());
+  Attachment attachment = open();
+  EXPECT_LE(processor_changes(victim_.pid()) - before, 2 * kCallsMax + 2);
+  detach(attachment);
 }
 
 TEST_F(LiveSession, CountsExactlyInManyThreads) {

@@ -258,6 +258,13 @@ Expected<ProcessFacts> read_facts(pid_t pid) {
   return facts;
 }
 
+Expected<uint64_t> read_locked_bytes(pid_t pid) {
+  const std::string status = CLEW_TRY(read_proc_file(memory_holder(pid), "status"));
+  const auto kilobytes = number_in<uint64_t>(status_field(status, "VmLck"));
+  if (kilobytes) return *kilobytes << 10;
+  return fail(ErrorCode::Io, fmt::format("/proc/{}/status makes no sense", pid));
+}
+
 Expected<void> read_memory(pid_t pid, uint64_t address, std::span<uint8_t> bytes) {
   const iovec local{.iov_base = bytes.data(), .iov_len = bytes.size()};
   const iovec remote{.iov_base = reinterpret_cast<void*>(address), .iov_len = bytes.size()};
