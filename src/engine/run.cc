@@ -465,7 +465,11 @@ Expected<void> Session::push_spilled(bool all) {
   const bool counts = plan_.query.shape == query::Shape::Groups;
   while (events_left_ > 0 && (all || counts || sink_.ready())) {
     if (next_spilled_ < round_.batch.size()) {
-      push_event(round_.batch.at(next_spilled_++));
+      const collect::Event event = round_.batch.at(next_spilled_++);
+      if (event.process >> kTraceeShift >= traced_.size()) {
+        return fail(ErrorCode::Io, request_.spill_path + ": somebody else writes to this file");
+      }
+      push_event(event);
       continue;
     }
     std::optional<collect::SpillRound> round = CLEW_TRY(spilled_->next());

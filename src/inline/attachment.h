@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // VerifiedCode -> Attachment: one session's presence in one running process. This header is all
-// that the engine needs; the parts are tracee.h (stopping threads, remote system calls), arena.h
-// (memory), trampoline.h (bytes) and journal.h (what is where, for whoever has to clean up).
+// that the engine needs; the parts are stopped_target.h (stopping threads, remote system calls),
+// arena.h (memory), trampoline.h (bytes) and site_journal.h (what is where, for whoever cleans up).
 //
 //     open(pid)            the arena is mapped, or shared with the sessions that are there already
 //     lay_out(requests)    says where each body will be and what it may call; nothing changes

@@ -14,6 +14,7 @@
 #include <optional>
 #include <utility>
 
+#include <cpuid.h>
 #include <fmt/format.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -41,6 +42,9 @@ constexpr uint32_t kXstateMagic1 = 0x46505853;
 constexpr uint32_t kXstateMagic2 = 0x46505845;
 constexpr size_t kXstateSoftwareOffset = 464;
 constexpr size_t kXstateFeaturesOffset = 512;
+constexpr uint32_t kXstateSizeMin = 576;             // The legacy part, and the header.
+constexpr uint64_t kLegacyFeatures = 0b11;           // x87, SSE.
+constexpr uint64_t kProtectionKeys = 1U << 9;        // PKRU.
 constexpr uint64_t kContextFlags = 0x1 | 0x2 | 0x4;  // UC_FP_XSTATE, SIGCONTEXT_SS, STRICT_SS
 
 struct SignalContext {
@@ -106,22 +110,60 @@ SignalContext context_of(const user_regs_struct& r) {
   return c;
 }
 
+// Of a processor without XSAVE: x87 and SSE, and nothing in the software bytes.
+std::vector<uint8_t> legacy_fpu_state_of(pid_t tid) {
+  user_fpregs_struct registers = {};
+  if (ptrace(PTRACE_GETFPREGS, tid, nullptr, &registers) != 0) return {};
+  std::vector<uint8_t> state(sizeof registers);
+  std::memcpy(state.data(), &registers, sizeof registers);
+  std::memset(state.data() + kXstateSoftwareOffset, 0, state.size() - kXstateSoftwareOffset);
+  return state;
+}
+
+// Of the whole state up to the last feature in use, in bytes (SDM volume 1, 13.4: of each feature,
+// its size and its place).
+uint32_t xstate_size_of(uint64_t in_use) {
+  uint32_t size = kXstateSizeMin;
+  for (unsigned feature = 2; feature < 63; ++feature) {
+    if ((in_use >> feature & 1) == 0) continue;
+    uint32_t length = 0;
+    uint32_t offset = 0;
+    uint32_t flags = 0;
+    uint32_t unused = 0;
+    __cpuid_count(0xd, feature, length, offset, flags, unused);
+    size = std::max(size, offset + length);
+  }
+  return size;
+}
+
 // The FPU state of the thread in the form that sigreturn reads; empty when it cannot be had.
+//
+// Only what is in use: what we are shown has room for features that the thread has not asked for
+// (of Intel's AMX, 8 KiB), and the kernel takes no more than the thread's own signals have room
+// for: else it restores x87 and SSE alone (Linux, check_xstate_in_sigframe). What is not in use is
+// made as it was at the beginning, which is what it is.
 std::vector<uint8_t> fpu_state_of(pid_t tid) {
   std::vector<uint8_t> state(kXstateMax);
   iovec io = {.iov_base = state.data(), .iov_len = state.size()};
   const int64_t done = ptrace(static_cast<__ptrace_request>(PTRACE_GETREGSET), tid,
                               reinterpret_cast<void*>(uint64_t{kRegisterSetXstate}), &io);
-  if (done != 0 || io.iov_len < kXstateFeaturesOffset + 64) return {};
-  state.resize(io.iov_len + 4);
+  if (done != 0 || io.iov_len < kXstateSizeMin) return legacy_fpu_state_of(tid);
+  // The kernel leaves the features that it enables in the software bytes.
   XstateSoftware software = {};
-  software.magic1 = kXstateMagic1;
-  software.extended_size = static_cast<uint32_t>(io.iov_len + 4);
-  software.xstate_size = static_cast<uint32_t>(io.iov_len);
-  // The features that the kernel enables, which it also leaves in the software bytes.
   std::memcpy(&software.features, state.data() + kXstateSoftwareOffset, 8);
+  uint64_t in_use = 0;
+  std::memcpy(&in_use, state.data() + kXstateFeaturesOffset, 8);
+  // Its value is there whatever this bit says (Linux, copy_xstate_to_uabi_buf).
+  in_use = (in_use | kProtectionKeys) & software.features;
+  std::memcpy(state.data() + kXstateFeaturesOffset, &in_use, 8);
+  software.magic1 = kXstateMagic1;
+  software.features = in_use | kLegacyFeatures;
+  software.xstate_size = xstate_size_of(in_use);
+  if (software.xstate_size > io.iov_len) return {};
+  software.extended_size = software.xstate_size + uint32_t{sizeof kXstateMagic2};
+  state.resize(software.extended_size);
   std::memcpy(state.data() + kXstateSoftwareOffset, &software, sizeof software);
-  std::memcpy(state.data() + io.iov_len, &kXstateMagic2, 4);
+  std::memcpy(state.data() + software.xstate_size, &kXstateMagic2, sizeof kXstateMagic2);
   return state;
 }
 

@@ -3,24 +3,30 @@
 // like a line of /proc, killed, or that execute another program.
 #include "inline/stopped_target.h"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csetjmp>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <functional>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <cpuid.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/io_uring.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -171,6 +177,107 @@ TEST_F(Stopped, AThreadThatMadeCallsGoesOnWithItsOwn) {
     ASSERT_TRUE(target.run_briefly(which, std::chrono::milliseconds(2)).has_value());
   }
   EXPECT_EQ(victim_.read_line(), "0");
+}
+
+// What XSAVE and XRSTOR work on (SDM volume 1, 13.4).
+struct alignas(64) ProcessorState {
+  std::array<uint8_t, 16384> bytes{};
+};
+constexpr uint64_t kVectorFeatures = 0b1110'0110;  // SSE, AVX, and the three of AVX-512.
+
+struct Cpuid {
+  uint32_t a = 0, b = 0, c = 0, d = 0;
+};
+Cpuid cpuid(uint32_t leaf, uint32_t subleaf) {
+  Cpuid it;
+  __cpuid_count(leaf, subleaf, it.a, it.b, it.c, it.d);
+  return it;
+}
+
+bool has_xsave() {
+  return (cpuid(1, 0).c >> 27 & 1) != 0;
+}
+bool has_protection_keys() {
+  return (cpuid(7, 0).c >> 4 & 1) != 0;  // That the system has enabled.
+}
+
+uint64_t enabled_vectors() {
+  uint32_t low = 0;
+  uint32_t high = 0;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return low & kVectorFeatures;
+}
+
+// Another value in each byte of the vectors that there are.
+void fill_vectors(ProcessorState& state, uint64_t features) {
+  constexpr size_t kSseOffset = 160;
+  constexpr size_t kSseBytes = 256;
+  const auto fill = [&](size_t offset, size_t size) {
+    for (size_t i = offset; i < offset + size; ++i)
+      state.bytes[i] = static_cast<uint8_t>(i * 7 + 1);
+  };
+  fill(kSseOffset, kSseBytes);
+  for (uint32_t feature = 2; feature < 8; ++feature) {
+    const Cpuid place = cpuid(0xd, feature);
+    if ((features >> feature & 1) != 0) fill(place.b, place.a);
+  }
+  const uint32_t kMxcsr = 0x1f80;
+  std::memcpy(state.bytes.data() + 24, &kMxcsr, sizeof kMxcsr);
+  std::memcpy(state.bytes.data() + 512, &features, sizeof features);
+}
+
+// Loads them, waits until it may go on, and compares.
+bool vectors_stay(const std::atomic<int>& go_on) {
+  constexpr uint32_t kKeys = 0x5555'5550;
+  const uint64_t features = enabled_vectors();
+  ProcessorState before;
+  ProcessorState after;
+  fill_vectors(before, features);
+  uint32_t keys = kKeys;
+  if (has_protection_keys()) __asm__ volatile("wrpkru" : : "a"(keys), "c"(0), "d"(0));
+  __asm__ volatile(
+      "xrstor64 %1\n"
+      "1: pause\n cmpl $0, %2\n je 1b\n"
+      "xsave64 %0"
+      : "+m"(after)
+      : "m"(before), "m"(go_on), "a"(static_cast<uint32_t>(features)), "d"(0)
+      : "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
+        "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+  uint32_t high = 0;
+  if (has_protection_keys()) __asm__ volatile("rdpkru" : "=a"(keys), "=d"(high) : "c"(0));
+  // Bytes 464 to 511 are the system's.
+  const auto same = [&](size_t from, size_t to) {
+    return std::equal(before.bytes.begin() + static_cast<ptrdiff_t>(from),
+                      before.bytes.begin() + static_cast<ptrdiff_t>(to),
+                      after.bytes.begin() + static_cast<ptrdiff_t>(from));
+  };
+  return keys == kKeys && same(160, 464) && same(512, before.bytes.size());
+}
+
+TEST(StoppedByOneWhoDies, AThreadHasItsVectorsAndRightsAsBefore) {
+  if (!has_xsave()) GTEST_SKIP() << "no XSAVE";
+  using Flag = std::atomic<int>;
+  constexpr int kShared = MAP_SHARED | MAP_ANONYMOUS;
+  void* const shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, kShared, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  Flag& go_on = *new (shared) Flag(0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    _exit(vectors_stay(go_on) ? 0 : 1);
+  }
+  const pid_t tracer = fork();
+  if (tracer == 0) {
+    auto target = StoppedTarget::stop(pid, kTimeout);
+    const bool began = target && target->call({.number = SYS_getpid}) == pid;
+    if (!began) _exit(1);
+    raise(SIGKILL);
+  }
+  const int died = end_of(tracer);
+  EXPECT_TRUE(WIFSIGNALED(died)) << died;
+  go_on = 1;
+  EXPECT_EQ(end_of(pid), 0);
+  munmap(shared, 4096);
 }
 
 [[noreturn]] void sleep_beside_a_spinning_sharer() {

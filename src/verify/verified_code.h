@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code -> VerifiedCode: the independent machine-code verifier. It reads final bytes at their final
 // address and a Policy, and trusts nobody above it: not the compiler, not the translator, not a
-// peer. It may not see native/ or isa/. Rules R1..R14 are listed in check.cc.
+// peer. It may not see native/ or isa/. Rules R1..R15 are listed in check.cc.
 #pragma once
 
 #include <cstdint>
