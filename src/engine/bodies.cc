@@ -72,9 +72,11 @@ BodyRules rules_of(const plan::Lowered& lowered, const inline_::Geometry& geomet
 
 ModulePoints points_of(const SiteSet& set, const ModulePlan& module, const plan::Lowered& lowered,
                        const target::Catalog& catalog) {
+  const target::ProcessModule& file = catalog.modules()[module.module].file;
   ModulePoints points{.plan = &module.plan,
-                      .load_bias = catalog.modules()[module.module].file.load_bias,
-                      .programs = {}};
+                      .load_bias = file.load_bias,
+                      .programs = {},
+                      .text = file.executable_ranges};
   points.programs.reserve(module.plan.points.size());
   for (const inline_::Point& point : module.plan.points) {
     const PlannedRequest& request = module.requests[point.request];
@@ -87,10 +89,14 @@ ModulePoints points_of(const SiteSet& set, const ModulePlan& module, const plan:
   return points;
 }
 
-void list_refusals(SiteSet& set, const plan::Lowered& lowered,
-                   const std::vector<inline_::PointRefusal>& refusals) {
-  for (const inline_::PointRefusal& refusal : refusals) {
+// What is gone is not refused: it may come back.
+void list_refusals(SiteSet& set, const plan::Lowered& lowered, ArmReport& report) {
+  for (const inline_::PointRefusal& refusal : report.install.refusals) {
     const ModulePlan& module = set.modules[refusal.module];
+    if (refusal.reason == inline_::RefusalReason::ModuleGone) {
+      report.gone.insert(module.module);
+      continue;
+    }
     const inline_::Point& point = module.plan.points[refusal.point];
     const PlannedRequest& request = module.requests[point.request];
     if (is_at_unwinder(lowered.programs[request.program].point)) {
@@ -139,7 +145,7 @@ Expected<ArmReport> arm(inline_::Attachment& attachment, SiteSet& set, const pla
   rules.policy.time_is_readable = attachment.time_is_readable();
   ArmReport report = CLEW_TRY(arm_points(attachment, modules, rules));
   list_bodies(set, lowered, report);
-  list_refusals(set, lowered, report.install.refusals);
+  list_refusals(set, lowered, report);
   for (UnwinderFunction& function : set.unwinders) {
     function.is_armed = true;
   }

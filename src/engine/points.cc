@@ -105,8 +105,10 @@ Expected<ArmReport> arm_points(inline_::Attachment& attachment,
   }
   std::vector<inline_::ModuleRequest> requests;
   for (size_t m = 0; m < modules.size(); ++m) {
-    requests.push_back(
-        {.plan = modules[m].plan, .load_bias = modules[m].load_bias, .bodies = shapes[m]});
+    requests.push_back({.plan = modules[m].plan,
+                        .load_bias = modules[m].load_bias,
+                        .bodies = shapes[m],
+                        .text = modules[m].text});
   }
   inline_::Layout layout = CLEW_TRY(attachment.lay_out(requests));
   std::vector<inline_::Body> bodies;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "inline/windows.h"
 #include "isa/program.h"
 #include "native/code.h"
+#include "target/process.h"
 #include "verify/verified_code.h"
 
 namespace clew::engine {
@@ -31,6 +33,7 @@ struct ModulePoints {
   const inline_::Plan* plan = nullptr;  // Borrowed.
   uint64_t load_bias = 0;
   std::vector<PointProgram> programs;
+  std::span<const target::Mapping> text = {};  // See inline_::ModuleRequest.
 };
 
 // Where bodies run, and what they may do. What differs by point is filled in here.
@@ -56,6 +59,7 @@ struct ArmReport {
   inline_::InstallReport install;
   std::vector<ArmedBody> bodies;  // Those of probes that have a fuel_word.
   std::vector<ArmedSite> sites;   // Of the bodies, for queries.
+  std::set<size_t> gone;          // Modules of the catalog that went before; for queries.
   uint64_t code_bytes = 0;
 };
 

@@ -101,12 +101,10 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
   }
   // What is installed stays so until this session's windows are there.
   const inline_::ProcessLock::Hold hold = CLEW_TRY(attachment_->hold());
-  std::map<size_t, InstalledWindows> installed;
-  for (const ModulePlan& module : sites_.modules) {
-    std::vector<inline_::Window> windows =
-        attachment_->installed(catalog_.modules()[module.module].file.load_bias);
-    if (!windows.empty()) installed[module.module] = std::move(windows);
-  }
+  std::vector<size_t> modules;
+  for (const ModulePlan& module : sites_.modules)
+    modules.push_back(module.module);
+  auto installed = installed_in(modules);
   if (!installed.empty()) {
     sites_.modules.clear();
     sites_.refused.clear();
@@ -133,6 +131,15 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
   return {};
 }
 
+std::map<size_t, InstalledWindows> Tracee::installed_in(std::span<const size_t> modules) const {
+  std::map<size_t, InstalledWindows> installed;
+  for (const size_t module : modules) {
+    auto windows = attachment_->installed(catalog_.modules()[module].file.load_bias);
+    if (!windows.empty()) installed[module] = std::move(windows);
+  }
+  return installed;
+}
+
 Expected<inline_::InstallReport> Tracee::arm_sites() {
   ArmReport report = CLEW_TRY(arm(*attachment_, sites_, *lowered_, catalog_));
   for (const ArmedSite& armed : report.sites) {
@@ -141,7 +148,17 @@ Expected<inline_::InstallReport> Tracee::arm_sites() {
     fuel_guard_.add(fuel_word(site), fmt::format("{} ({})", names.function, names.probe),
                     armed.address);
   }
+  note_gone(report.gone);
   return std::move(report.install);
+}
+
+// They are new ones when they come back, also where nobody has seen that they were away.
+void Tracee::note_gone(const std::set<size_t>& modules) {
+  for (const size_t module : modules) {
+    const target::CatalogModule& gone = catalog_.modules()[module];
+    if (gone_modules_++ == 0) first_gone_ = gone.display_name;
+    catalog_.note_gone(gone.file.load_bias);
+  }
 }
 
 std::vector<collect::DisarmedProbe> Tracee::disarm_spinning() {
@@ -183,7 +200,8 @@ Expected<void> Tracee::follow_modules(const plan::Plan& plan, plan::Grouping& gr
   if (!modules_changed_) return {};
   // The loader waits for us no longer than it would for a tracer that is dead: then it goes on.
   const auto hold = attachment_->try_hold();
-  if (hold && !*hold) return {};
+  others_change_it_ = hold && !*hold;
+  if (others_change_it_) return {};
   modules_changed_ = false;
   Expected<void> done = arm_new_modules(plan, grouping);
   // What was loaded may be unloaded again: nobody knows what it called.
@@ -211,6 +229,8 @@ void Tracee::refuse_unnumbered(size_t first) {
 }
 
 Expected<void> Tracee::arm_new_modules(const plan::Plan& plan, plan::Grouping& grouping) {
+  for (const uint64_t bias : attachment_->reloaded())
+    catalog_.note_gone(bias);
   const std::vector<size_t> modules = CLEW_TRY(catalog_.refresh());
   if (modules.empty()) return {};
   const size_t first = sites_.sites.size();
@@ -228,7 +248,8 @@ Expected<void> Tracee::arm_new_modules(const plan::Plan& plan, plan::Grouping& g
                                 {.query = plan.query,
                                  .programs = lowered_->programs,
                                  .danger = late_uprobe_danger_,
-                                 .first = first}));
+                                 .first = first,
+                                 .installed = installed_in(modules)}));
   const inline_::InstallReport added = CLEW_TRY(arm_sites());
   report_.points += added.points;
   return {};
@@ -370,8 +391,9 @@ Expected<void> Tracee::detach() {
     lost_.push_back(fmt::format("process {} runs another program now", pid_));
   }
   if (modules_changed_ && !gone()) {
-    lost_.push_back(
-        fmt::format("new modules of process {} are not traced: other sessions changed it", pid_));
+    lost_.push_back(fmt::format(
+        "new modules of process {} are not traced: {}", pid_,
+        others_change_it_ ? "other sessions changed it" : "they came when the session ended"));
   }
   const Expected<inline_::DetachReport> left = attachment_->detach();
   if (!left) {
@@ -404,6 +426,13 @@ collect::Losses Tracee::losses() {
     collect::count_cause(losses.missed, cause, count);
   losses.open = open_;
   losses.lost = lost_;
+  if (gone_modules_ != 0) {
+    losses.lost.push_back(
+        fmt::format("process {} closed libraries before their probes were there ({}{}): calls in "
+                    "them may be missing",
+                    pid_, first_gone_,
+                    gone_modules_ == 1 ? "" : fmt::format(", and {} more", gone_modules_ - 1)));
+  }
   if (!attachment_->serves_later_threads() && losses.missed.contains(collect::kMissedNoSlot)) {
     losses.lost.push_back(
         fmt::format("process {} forbids itself arch_prctl, and this machine allows no other way to "

@@ -5,9 +5,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -115,6 +117,9 @@ class Tracee final : public Traced {
 
  private:
   Expected<inline_::InstallReport> arm_sites();
+  [[nodiscard]] std::map<size_t, InstalledWindows> installed_in(
+      std::span<const size_t> modules) const;
+  void note_gone(const std::set<size_t>& modules);
   void meet_children();
   void note_unwinders();
   [[nodiscard]] ProcessIds live_processes() const;
@@ -135,7 +140,10 @@ class Tracee final : public Traced {
   inline_::LateUprobeDanger late_uprobe_danger_;
   bool follows_modules_ = false;
   bool modules_changed_ = false;
-  bool went_on_loading_ = false;  // Once is said for all.
+  bool others_change_it_ = false;  // And that has to wait for them.
+  bool went_on_loading_ = false;   // Once is said for all.
+  uint64_t gone_modules_ = 0;      // Before they were armed,
+  std::string first_gone_;         // and what one of them is called.
   const plan::Lowered* lowered_ = nullptr;
   // Pointers because they come with attach().
   std::unique_ptr<inline_::Attachment> attachment_;

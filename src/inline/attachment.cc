@@ -267,6 +267,14 @@ Expected<StoppedTarget> stop_target(pid_t pid, std::chrono::milliseconds timeout
   }
 }
 
+bool holds(pid_t pid, uint64_t address, std::span<const uint8_t> bytes) {
+  std::array<uint8_t, abi::kPatchSizeMax> now{};
+  CLEW_ASSERT(bytes.size() <= now.size());
+  const auto there = std::span(now).first(bytes.size());
+  return target::read_memory(pid, address, there) &&
+         std::equal(bytes.begin(), bytes.end(), there.begin());
+}
+
 bool has_arena(pid_t pid, const Arena& arena) {
   uint64_t magic = 0;
   const auto bytes = std::span(reinterpret_cast<uint8_t*>(&magic), sizeof magic);
@@ -360,7 +368,7 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
     state->note_stop(target);
     // The attachment owns the session now: it detaches when following fails.
     Attachment attachment(std::move(state));
-    if (options.follow_modules) CLEW_TRY(follow_modules(*attachment.state_));
+    if (options.follow_modules) CLEW_TRY(attachment.follow_modules());
     return attachment;
   }
   return fail(ErrorCode::Io, fmt::format("other sessions come and go on process {}", pid));
@@ -428,10 +436,33 @@ Expected<std::optional<ProcessLock::Hold>> Attachment::try_hold() {
 std::vector<Window> Attachment::installed(uint64_t load_bias) const {
   std::vector<Window> windows;
   const SiteJournal journal(state_->arena);
+  const auto maps = target::read_memory_map(state_->pid);
   for (const auto& [address, site] : journal.by_address()) {
-    if (journal.site(site).load_bias == load_bias) windows.push_back(window_of(journal.site(site)));
+    const abi::SiteRecord& record = journal.site(site);
+    const bool is_there = maps && is_mapped_as_recorded(*maps, record);
+    if (is_there && record.load_bias == load_bias) windows.push_back(window_of(record));
   }
   return windows;
+}
+
+std::vector<uint64_t> Attachment::reloaded() const {
+  std::map<uint64_t, bool> is_reloaded;  // By bias. One site of a module says it for all.
+  for (const auto& [address, site] : state_->journal->by_address()) {
+    const uint64_t bias = state_->journal->site(site).load_bias;
+    if (is_reloaded.contains(bias)) continue;
+    for (const uint32_t index : state_->journal->layers_of(site)) {
+      const abi::LayerRecord& layer = state_->journal->layer(index);
+      if (layer.session != state_->geometry.session) continue;
+      const abi::PatchRecord& patch = layer.patches[0];
+      is_reloaded[bias] =
+          holds(state_->pid, patch.address, std::span(patch.original).first(patch.size_bytes));
+    }
+  }
+  std::vector<uint64_t> biases;
+  for (const auto& [bias, is_new] : is_reloaded) {
+    if (is_new) biases.push_back(bias);
+  }
+  return biases;
 }
 
 TargetState Attachment::state() const {

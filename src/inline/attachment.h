@@ -37,6 +37,7 @@
 #include "inline/refusal.h"
 #include "inline/window.h"
 #include "inline/windows.h"
+#include "target/process.h"
 #include "verify/verified_code.h"
 
 namespace clew::inline_ {
@@ -74,6 +75,9 @@ struct ModuleRequest {
   const Plan* plan = nullptr;
   uint64_t load_bias = 0;             // Load time minus link time.
   std::span<const BodyShape> bodies;  // One per plan->points.
+  // Where the planned file's code is mapped: what is there at the installation must be the same.
+  // Empty = whatever is there.
+  std::span<const target::Mapping> text = {};
 };
 
 // Where one body will run.
@@ -214,12 +218,19 @@ class Attachment {
   // meanwhile, and tries again.
   Expected<std::optional<ProcessLock::Hold>> try_hold();
 
-  // Windows of all sessions in the module with this bias: plan_windows' `installed`.
+  // Windows of all sessions in the module that has this bias now: plan_windows' `installed`.
   [[nodiscard]] std::vector<Window> installed(uint64_t load_bias) const;
+  // The biases of modules where this session's jumps are gone, and the file's bytes are back: each
+  // was closed, and opened again in the same place.
+  [[nodiscard]] std::vector<uint64_t> reloaded() const;
 
   // The session is one of D, and its DProcess (abi/d_process.h) is at this address of the target:
   // bodies may call the D accessors. Before the first lay_out.
   void use_d(uint64_t process);
+
+  // From now on the loader waits for us when modules come and go, as OpenOptions::follow_modules
+  // has it from the start. Refused when there is no room for that.
+  Expected<void> follow_modules();
 
   Expected<Layout> lay_out(std::span<const ModuleRequest> modules);
   // Every placed point needs its body, except those in windows that the caller gives up: a window

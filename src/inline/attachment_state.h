@@ -118,9 +118,6 @@ struct Layout::State {
 Expected<InstallReport> install_windows(Attachment::State& state,
                                         std::vector<PlannedWindow>& windows);
 
-// Makes the loader tell this session when modules come and go (follow_modules.cc).
-Expected<void> follow_modules(Attachment::State& state);
-
 // One window whose only point calls the loader's hook.
 Expected<InstallReport> install_hook(Attachment::State& state, const ModuleRequest& module);
 
@@ -129,6 +126,9 @@ void answer_loader(Attachment::State& state);
 
 // Stops the process; waits, bounded, for another Clew that has it stopped.
 Expected<StoppedTarget> stop_target(pid_t pid, std::chrono::milliseconds timeout);
+
+// Is this, of a patch at most, what the process has there?
+bool holds(pid_t pid, uint64_t address, std::span<const uint8_t> bytes);
 
 // Does the process still have this arena, or does it run another program?
 bool has_arena(pid_t pid, const Arena& arena);

@@ -23,7 +23,8 @@ Expected<target::ProcessModule> module_at(pid_t pid, uint64_t address) {
 
 }  // namespace
 
-Expected<void> follow_modules(Attachment::State& state) {
+Expected<void> Attachment::follow_modules() {
+  State& state = *state_;
   const auto loader = read_loader_state(state.pid);
   if (!loader || loader->notice_address == 0) return {};
   const target::ProcessModule module = CLEW_TRY(module_at(state.pid, loader->notice_address));
@@ -47,8 +48,10 @@ Expected<void> follow_modules(Attachment::State& state) {
   abi::ArenaHeader& header = state.arena.header();
   header.loader_wait_ms = static_cast<uint32_t>(state.options.loader_timeout.count());
   const std::vector<BodyShape> bodies(plan.points.size());
-  const InstallReport report = CLEW_TRY(
-      install_hook(state, {.plan = &plan, .load_bias = module.load_bias, .bodies = bodies}));
+  const InstallReport report = CLEW_TRY(install_hook(state, {.plan = &plan,
+                                                             .load_bias = module.load_bias,
+                                                             .bodies = bodies,
+                                                             .text = module.executable_ranges}));
   if (report.windows == 0) {
     return fail(ErrorCode::Refused,
                 fmt::format("the loader of process {} cannot be followed", state.pid));

@@ -21,7 +21,7 @@ namespace {
 class Installer {
  public:
   Installer(Attachment::State& state, std::vector<PlannedWindow>& windows)
-      : state_(state), windows_(windows), taken_(windows.size(), true) {}
+      : state_(state), windows_(windows), refused_(windows.size()) {}
 
   Expected<InstallReport> run() {
     CLEW_TRY(write_code());
@@ -101,10 +101,10 @@ class Installer {
   Expected<void> change_target(StoppedTarget& target, TextImage& text) {
     text.load(target);
     for (size_t i = 0; i < windows_.size(); ++i)
-      taken_[i] = identify_module(windows_[i]) && text_is_expected(text, windows_[i]);
+      refused_[i] = examine(text, windows_[i]);
     check_counters(target);
     for (size_t i = 0; i < windows_.size(); ++i) {
-      if (!taken_[i]) continue;
+      if (refused_[i]) continue;
       if (windows_[i].existing) {
         state_.journal->relink(state_.journal->layers_of(windows_[i].trampoline.layer.site));
       }
@@ -121,19 +121,20 @@ class Installer {
     return {};
   }
 
-  bool identify_module(const PlannedWindow& window) {
-    const auto next = std::upper_bound(
-        maps_.begin(), maps_.end(), window.site.address,
-        [](uint64_t address, const target::Mapping& m) { return address < m.end; });
-    if (next == maps_.end() || !next->contains(window.site.address) || !next->executable) {
-      return false;
-    }
-    if (window.existing) return true;
+  // What was planned for may be gone by now, with something else in its place.
+  std::optional<RefusalReason> examine(const TextImage& text, const PlannedWindow& window) {
+    if (!has_module(window)) return RefusalReason::ModuleGone;
+    if (text_is_expected(text, window)) return std::nullopt;
+    const bool is_anew = window.existing && window_is_expected(text, window.site);
+    return is_anew ? RefusalReason::ModuleGone : RefusalReason::ForeignPatch;
+  }
+
+  bool has_module(const PlannedWindow& window) {
+    const target::Mapping* const mapping = mapping_at(maps_, window.site.address);
+    if (mapping == nullptr || !mapping->executable) return false;
     abi::SiteRecord site = state_.journal->site(window.trampoline.layer.site);
-    site.map_start = next->start;
-    site.map_inode = next->inode;
-    site.map_device = uint64_t{next->device_major} << 32 | next->device_minor;
-    site.map_offset = next->file_offset;
+    if (site.map_start != 0) return is_mapped_as_recorded(maps_, site);
+    record_mapping(*mapping, site);
     state_.journal->describe_site(window.trampoline.layer.site, site);
     return true;
   }
@@ -199,7 +200,7 @@ class Installer {
       if (instruction_at(windows_[*found], counter.value)) {
         moves_.push_back({counter, *found});
       } else {
-        taken_[*found] = false;
+        refused_[*found] = refused_[*found].value_or(RefusalReason::ThreadInside);
       }
     }
     check_layers_below(target);
@@ -209,7 +210,7 @@ class Installer {
   void check_layers_below(StoppedTarget& target) {
     std::vector<AddressInterval> intervals;
     for (size_t w = 0; w < windows_.size(); ++w) {
-      if (!windows_[w].existing || !taken_[w]) continue;
+      if (!windows_[w].existing || refused_[w]) continue;
       for (const uint32_t index : layers_below(windows_[w])) {
         const abi::LayerRecord& layer = state_.journal->layer(index);
         intervals.push_back({layer.address, layer.address + layer.size_bytes});
@@ -220,8 +221,8 @@ class Installer {
     for (const ProgramCounter& counter :
          find_program_counters(target, maps_, intervals, resting_)) {
       for (size_t w = 0; w < windows_.size(); ++w) {
-        if (windows_[w].existing && taken_[w] && stands_in_head(windows_[w], counter.value)) {
-          taken_[w] = false;
+        if (windows_[w].existing && !refused_[w] && stands_in_head(windows_[w], counter.value)) {
+          refused_[w] = RefusalReason::ThreadInside;
         }
       }
     }
@@ -271,7 +272,7 @@ class Installer {
 
   Expected<void> move_threads(StoppedTarget& target) {
     for (const auto& [counter, index] : moves_) {
-      if (!taken_[index]) continue;
+      if (refused_[index]) continue;
       const PlannedWindow& window = windows_[index];
       const auto instruction = instruction_at(window, counter.value);
       CLEW_ASSERT(instruction.has_value());
@@ -285,7 +286,7 @@ class Installer {
   void finish() {
     for (size_t i = 0; i < windows_.size(); ++i) {
       const PlannedWindow& window = windows_[i];
-      if (taken_[i]) {
+      if (!refused_[i]) {
         state_.journal->set_patched(window.trampoline.layer.site);
         ++report_.windows;
         report_.points += window.wanted_count();
@@ -294,8 +295,7 @@ class Installer {
       drop(window, layers_[i]);
       for (uint32_t p = 0; p < window.point_count; ++p) {
         if (window.left_out[p]) continue;
-        report_.refusals.push_back(
-            {window.module, window.first_point + p, RefusalReason::ForeignPatch});
+        report_.refusals.push_back({window.module, window.first_point + p, *refused_[i]});
       }
     }
   }
@@ -312,7 +312,7 @@ class Installer {
 
   Attachment::State& state_;
   std::vector<PlannedWindow>& windows_;
-  std::vector<bool> taken_;
+  std::vector<std::optional<RefusalReason>> refused_;  // By window.
   std::vector<uint32_t> layers_;
   std::vector<TextImage::Range> ranges_;
   std::vector<size_t> order_;             // Windows by address,

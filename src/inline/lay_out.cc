@@ -154,7 +154,7 @@ class LayoutMaker {
       PlannedWindow planned;
       planned.window = module.plan->windows[w];
       const std::span<const Point> points = module.plan->points_of(w);
-      const auto reason = has_memory ? examine(points, module.load_bias, planned)
+      const auto reason = has_memory ? examine(points, module, planned)
                                      : std::optional(RefusalReason::NoNearMemory);
       for (size_t i = 0; reason && i < points.size(); ++i)
         refused_.try_emplace(points[i].request, *reason);
@@ -172,7 +172,7 @@ class LayoutMaker {
 
   void add_window(const ModuleRequest& module, std::span<const Point> points,
                   PlannedWindow planned) {
-    auto reason = examine(points, module.load_bias, planned);
+    auto reason = examine(points, module, planned);
     if (!reason) reason = place(module, points, planned);
     if (!reason) return;
     for (uint32_t i = 0; i < planned.point_count; ++i) {
@@ -182,11 +182,13 @@ class LayoutMaker {
   }
 
   // Says what the window meets in the process, or why it cannot be installed.
-  std::optional<RefusalReason> examine(std::span<const Point> points, uint64_t load_bias,
+  std::optional<RefusalReason> examine(std::span<const Point> points, const ModuleRequest& module,
                                        PlannedWindow& planned) {
     const Window& window = planned.window;
-    planned.site = record_of(window, load_bias);
-    planned.tails = tails_of(points, load_bias);
+    planned.site = record_of(window, module.load_bias);
+    planned.tails = tails_of(points, module.load_bias);
+    const target::Mapping* const mapping = mapping_at(module.text, planned.site.address);
+    if (mapping != nullptr) record_mapping(*mapping, planned.site);
     const uint64_t begin = planned.site.address;
     const uint64_t size = std::max<uint64_t>(window.size_bytes, kJumpSizeBytes);
     if (state_.journal->meets_other(begin, begin + size) || is_probed(planned.tails)) {

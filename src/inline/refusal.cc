@@ -52,6 +52,11 @@ Texts texts(RefusalReason reason) {
       return {"cold-part", "the code is a part of another function, which has its own entry"};
     case RefusalReason::ForeignPatch:
       return {"foreign-patch", "the bytes in memory are not those of the file"};
+    case RefusalReason::ModuleGone:
+      return {"module-gone",
+              "the module was unloaded, or loaded anew, before its probes were there"};
+    case RefusalReason::ThreadInside:
+      return {"thread-inside", "a thread stands in the bytes to overwrite and cannot be moved"};
     case RefusalReason::NoNearMemory:
       return {"no-near-memory", "no free memory is within reach of a jump"};
     case RefusalReason::WrongTrampoline:

@@ -28,11 +28,13 @@ enum class RefusalReason : uint8_t {
   NotAFunction,            // not-a-function
   ColdPart,                // cold-part
   ForeignPatch,            // foreign-patch
+  ModuleGone,              // module-gone
+  ThreadInside,            // thread-inside
   NoNearMemory,            // no-near-memory
   WrongTrampoline,         // wrong-trampoline
   LaterUprobe,             // later-uprobe
 };
-inline constexpr unsigned kRefusalReasons = 23;
+inline constexpr unsigned kRefusalReasons = 25;
 
 // The stable name, as in the comments above.
 std::string_view name(RefusalReason reason);

@@ -306,11 +306,23 @@ Window window_of(const abi::SiteRecord& record) {
   return window;
 }
 
-bool is_mapped_as_recorded(std::span<const target::Mapping> maps, const abi::SiteRecord& site) {
+const target::Mapping* mapping_at(std::span<const target::Mapping> maps, uint64_t address) {
   const auto map =
-      std::upper_bound(maps.begin(), maps.end(), site.address,
-                       [](uint64_t address, const target::Mapping& m) { return address < m.end; });
-  if (map == maps.end() || !map->contains(site.address)) return false;
+      std::upper_bound(maps.begin(), maps.end(), address,
+                       [](uint64_t wanted, const target::Mapping& m) { return wanted < m.end; });
+  return map == maps.end() || !map->contains(address) ? nullptr : &*map;
+}
+
+void record_mapping(const target::Mapping& mapping, abi::SiteRecord& site) {
+  site.map_start = mapping.start;
+  site.map_inode = mapping.inode;
+  site.map_device = uint64_t{mapping.device_major} << 32 | mapping.device_minor;
+  site.map_offset = mapping.file_offset;
+}
+
+bool is_mapped_as_recorded(std::span<const target::Mapping> maps, const abi::SiteRecord& site) {
+  const target::Mapping* const map = mapping_at(maps, site.address);
+  if (map == nullptr) return false;
   const uint64_t device = uint64_t{map->device_major} << 32 | map->device_minor;
   return map->inode == site.map_inode && device == site.map_device &&
          map->file_offset - map->start == site.map_offset - site.map_start;

@@ -69,6 +69,11 @@ class SiteJournal {
 abi::SiteRecord record_of(const Window& window, uint64_t load_bias);
 Window window_of(const abi::SiteRecord& record);
 
+// Null when nothing is mapped there. Ascending.
+const target::Mapping* mapping_at(std::span<const target::Mapping> maps, uint64_t address);
+// What is mapped at the site.
+void record_mapping(const target::Mapping& mapping, abi::SiteRecord& site);
+
 // Is what was mapped at the site when it was installed still there? Its address may belong to
 // another module by now.
 bool is_mapped_as_recorded(std::span<const target::Mapping> maps, const abi::SiteRecord& site);

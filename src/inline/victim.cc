@@ -229,7 +229,8 @@ Expected<InstallReport> install_counters(Attachment& attachment, const Module& m
                       .clobbers = clobbers_of(point),
                       .guarded = options.guarded});
   }
-  const ModuleRequest request = {.plan = &plan, .load_bias = module.load_bias, .bodies = shapes};
+  const ModuleRequest request = {
+      .plan = &plan, .load_bias = module.load_bias, .bodies = shapes, .text = module.text};
   Layout layout = CLEW_TRY(attachment.lay_out({&request, 1}));
   std::vector<Body> bodies;
   for (uint32_t point = 0; point < plan.points.size(); ++point) {

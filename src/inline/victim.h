@@ -64,6 +64,7 @@ struct Module {
   target::ModuleImage image;
   ModuleCode code;
   uint64_t load_bias;
+  std::vector<target::Mapping> text;  // ModuleRequest::text.
 
   [[nodiscard]] uint64_t address_of(std::string_view function) const;
 };

@@ -151,6 +151,15 @@ struct Catalog::Data {
     states.push_back(std::make_shared<ModuleState>());
   }
 
+  // What came back may have been written over meanwhile: then it is another one.
+  [[nodiscard]] bool is_at(size_t index, const ProcessModule& module) const {
+    const CatalogModule& known = modules[index];
+    if (!is_same_place(known.file, module)) return false;
+    const ModuleImage* const image = states[index]->image.get();
+    return known.is_loaded || image == nullptr ||
+           identity_at(module.open_path) == image->identity();
+  }
+
   Expected<const ModuleImage*> image(size_t index) {
     CLEW_ASSERT(index < modules.size());
     if (states[index]->image) return states[index]->image.get();
@@ -303,7 +312,7 @@ Expected<std::vector<size_t>> Catalog::refresh() {
   std::vector<bool> seen(data_->modules.size(), false);
   for (ProcessModule& module : CLEW_TRY(read_modules(data_->pid))) {
     size_t index = 0;
-    while (index < seen.size() && !is_same_place(data_->modules[index].file, module)) {
+    while (index < seen.size() && !data_->is_at(index, module)) {
       ++index;
     }
     if (index == seen.size()) {
@@ -320,6 +329,12 @@ Expected<std::vector<size_t>> Catalog::refresh() {
   }
   std::sort(added.begin(), added.end());
   return added;
+}
+
+void Catalog::note_gone(uint64_t load_bias) {
+  for (CatalogModule& module : data_->modules) {
+    if (module.file.load_bias == load_bias) module.is_loaded = false;
+  }
 }
 
 Expected<std::vector<size_t>> Catalog::find_modules(std::string_view pattern) {

@@ -87,8 +87,12 @@ class Catalog {
   Expected<const ModuleImage*> image(size_t module);
 
   // Looks at the process again. The indices of modules that were not there before; they come after
-  // those that were. Modules that are gone stay in the list with is_loaded false.
+  // those that were. Modules that are gone stay in the list with is_loaded false, and are theirs
+  // again when the same file, unchanged, comes back to the same place.
   Expected<std::vector<size_t>> refresh();
+  // The modules with this bias went away since the last look, whatever is there now: refresh()
+  // gives them as new ones.
+  void note_gone(uint64_t load_bias);
 
   // All that match, by module and then address; none is an empty list. Modules that cannot be read
   // are left out (image() says why). InvalidQuery for a broken pattern.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include <dlfcn.h>
@@ -207,6 +208,39 @@ TEST(CatalogTest, AModuleThatIsLoadedLaterIsFoundByRefresh) {
   EXPECT_TRUE(catalog.refresh()->empty());
   EXPECT_FALSE(catalog.modules()[module].is_loaded);
   EXPECT_EQ(names(catalog, "plugin_answer"), Names{});
+}
+
+TEST(CatalogTest, AModuleThatComesBackIsTheSameUnlessItsFileWasWrittenOver) {
+  const test::TemporaryDirectory folder;
+  const std::string path = folder.path() + "/libplugin.so";
+  std::filesystem::copy_file(test::fixture("libplugin.so.1.2"), path);
+  Catalog catalog = open_process(getpid());
+  const auto load = [&] {
+    void* plugin = dlopen(path.c_str(), RTLD_NOW);
+    EXPECT_NE(plugin, nullptr) << dlerror();
+    const auto added = catalog.refresh();
+    EXPECT_EQ(added->size(), 1U);
+    EXPECT_TRUE(catalog.image(added->front()));
+    dlclose(plugin);
+    EXPECT_TRUE(catalog.refresh()->empty());
+    return added->front();
+  };
+  const size_t first = load();
+  EXPECT_EQ(load(), first);
+  std::ofstream(path, std::ios::app) << "another";
+  EXPECT_NE(load(), first);
+}
+
+TEST(CatalogTest, AModuleThatNobodySawGoingIsFoundAgain) {
+  void* plugin = dlopen(test::fixture("libplugin.so.1.2").c_str(), RTLD_NOW);
+  ASSERT_NE(plugin, nullptr) << dlerror();
+  Catalog catalog = open_process(getpid());
+  const auto module = catalog.find_modules("libplugin")->front();
+  EXPECT_TRUE(catalog.refresh()->empty());
+  catalog.note_gone(catalog.modules()[module].file.load_bias);
+  EXPECT_EQ(*catalog.refresh(), std::vector<size_t>{module});
+  EXPECT_TRUE(catalog.modules()[module].is_loaded);
+  dlclose(plugin);
 }
 
 TEST(CatalogTest, SourceLinesComeFromDebugInformation) {

@@ -193,6 +193,51 @@ TEST(Life, ALibraryIsTracedEachTimeItIsLoaded) {
   expect_text_equals_file(victim.pid());
 }
 
+// The loader waits for a tracer no longer than for a dead one. What is closed before its probes are
+// there is lost, and nobody's patch.
+TEST(Life, ALibraryThatIsClosedUnderALateTracerIsTold) {
+  constexpr uint64_t kLoads = 20;
+  Victim victim("plugins");
+  const uint64_t expected = untraced_result("plugins", kLoads);
+  Tracer tracer =
+      Tracer::attach(victim.pid(), entries_of("libplugin_a.so!plugin_*"), {"--allow-missing"});
+  for (int i = 0; i < 10; ++i) {
+    tracer.child().signal(SIGSTOP);
+    ASSERT_EQ(victim.run(kLoads), expected);
+    victim.tell("run " + std::to_string(kLoads));
+    tracer.child().signal(SIGCONT);
+    ASSERT_EQ(victim.answer().at("errors"), 0U);
+  }
+  const Numbers truth = victim.counts();
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_TRUE(report.summary.at("refused").empty()) << report.summary;
+  EXPECT_THAT(report.summary.at("lost").dump(), HasSubstr("went on before new modules of it"));
+  EXPECT_LE(report.calls()["plugin_work"], truth.at("plugin_work"));
+  EXPECT_EQ(victim.run(kLoads), expected);
+  expect_text_equals_file(victim.pid());
+}
+
+TEST(Life, TwoSessionsFollowOneLibrary) {
+  constexpr uint64_t kLoads = 50;
+  Victim victim("plugins");
+  const uint64_t expected = untraced_result("plugins", kLoads);
+  const auto attach = [&] {
+    return Tracer::attach(victim.pid(), entries_of("libplugin_a.so!plugin_*"), {"--allow-missing"});
+  };
+  Tracer first = attach();
+  Tracer second = attach();
+  ASSERT_EQ(victim.run(kLoads), expected);
+  for (Tracer* tracer : {&first, &second}) {
+    Report report = tracer->finish();
+    EXPECT_EQ(report.status, 0) << report.error;
+    EXPECT_EQ(report.calls()["plugin_work"], kLoads) << report.summary;
+    EXPECT_EQ(report.lost(), 0U) << report.summary;
+  }
+  EXPECT_EQ(victim.run(kLoads), expected);
+  expect_text_equals_file(victim.pid());
+}
+
 TEST(Life, TwoSessionsCountTheirOwnAndLeaveInAnyOrder) {
   for (const bool first_leaves_first : {true, false}) {
     Victim victim("sites");
