@@ -80,6 +80,23 @@ TEST(Life, AnyNumberOfChildrenIsFollowed) {
   EXPECT_FALSE(report.summary.at("missed").contains("forks_muted")) << report.summary;
 }
 
+TEST(Life, ChildrenOfChildrenAreFollowedHoweverDeep) {
+  constexpr size_t kDepth = 100;
+  Victim victim("forks");
+  Tracer tracer = Tracer::attach(victim.pid(),
+                                 "from e in entry(\"forks!traced_work\") group by e.pid select new "
+                                 "{ process = e.pid, calls = count() }",
+                                 {"--follow"});
+  const Numbers done = victim.ask("chain " + std::to_string(kDepth));
+  EXPECT_EQ(done.at("children_work"), 10 * kDepth);
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.rows.size(), kDepth);
+  for (const nlohmann::json& row : report.rows)
+    EXPECT_EQ(row.at("calls"), 10) << row;
+  EXPECT_EQ(report.lost(), 0U) << report.summary;
+}
+
 // Their programs have no probes, and the answer says so.
 TEST(Life, ProgramsThatFollowedChildrenBeginAreTold) {
   Victim victim("forks");

@@ -117,12 +117,40 @@ static void run_setuid(void) {
   posix_spawn_file_actions_destroy(&actions);
 }
 
+static void share_counts(void) {
+  if (children_calls) return;
+  children_calls = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
+// Calls traced code, and makes a child that does the same: the status of the deepest one.
+static int run_link(uint64_t depth) {
+  uint64_t errors = 0;
+  for (uint64_t i = 0; i < 10; ++i)
+    errors += work_in_child(i) != i * 11 + 3;
+  if (errors != 0) return 1;
+  if (depth <= 1) return 42;
+  const pid_t child = fork();
+  if (child == 0) _exit(run_link(depth - 1));
+  const int status = wait_status(child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+static void chain(uint64_t depth) {
+  share_counts();
+  const pid_t child = fork();
+  if (child == 0) _exit(run_link(depth));
+  const int status = wait_status(child);
+  VICTIM_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+  victim_print("children_work", *children_calls);
+}
+
 static void children_counts(uint64_t unused) {
   (void)unused;
   victim_print("children_work", children_calls ? *children_calls : 0);
 }
 
-const struct VictimCommand victim_commands[] = {{"children", children_counts}, {0}};
+const struct VictimCommand victim_commands[] = {
+    {"children", children_counts}, {"chain", chain}, {0}};
 
 static uint64_t run_round(uint64_t round) {
   pthread_t threads[kThreads];
@@ -144,9 +172,7 @@ static uint64_t run_round(uint64_t round) {
 }
 
 uint64_t victim_run(uint64_t rounds) {
-  if (!children_calls) {
-    children_calls = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  }
+  share_counts();
   uint64_t digest = 0;
   for (uint64_t round = 0; round < rounds; ++round)
     digest = victim_mix(digest, run_round(round));
