@@ -23,7 +23,7 @@
 namespace clew::abi {
 
 inline constexpr uint64_t kJournalMagic = 0x314e4a4552415743;  // "CWAREJN1", little endian.
-inline constexpr uint32_t kJournalVersion = 3;
+inline constexpr uint32_t kJournalVersion = 4;
 inline constexpr uint32_t kExtentsMax = 64;
 inline constexpr uint32_t kSitesMax = 1U << 17;
 inline constexpr uint32_t kLayersMax = 1U << 18;
@@ -124,7 +124,7 @@ enum class SharedKind : uint32_t {
   // of the BPF map, whose descriptor may have stayed behind; 0 = of a file.
   Memory = 0,
   // Of a static probe. Changing: raised or not, as we may die just then. Identity: what it holds
-  // when it is not raised.
+  // when it is not raised. Size: the inode of its file, whose library may be gone by now.
   SemaphoreChanging = 1,
   Semaphore = 2,
   Socket = 3,  // By which descriptors came. Address: its descriptor + 1; identity: the inode.

@@ -32,15 +32,6 @@ bool is_private_code(std::span<const target::Mapping> maps, const abi::PatchReco
   });
 }
 
-// Of a module that may be gone by now.
-bool is_private_data(std::span<const target::Mapping> maps, const abi::SharedRecord& part) {
-  const uint64_t last = part.address + part.size_bytes - 1;
-  return std::any_of(maps.begin(), maps.end(), [&](const target::Mapping& map) {
-    return map.writable && !map.shared && map.inode != 0 && map.contains(part.address) &&
-           map.contains(last);
-  });
-}
-
 bool is_semaphore(const abi::SharedRecord& part) {
   return part.kind == abi::SharedKind::Semaphore || part.kind == abi::SharedKind::SemaphoreChanging;
 }
@@ -418,7 +409,7 @@ Expected<void> Removal::unmap_shared_parts(StoppedTarget& target) {
     abi::SharedRecord* const journaled = is_first ? &arena_.journal().shared[index] : nullptr;
     if (record.kind == abi::SharedKind::Memory) {
       CLEW_TRY(unmap_inside(target, maps, record));
-    } else if (is_semaphore(record) && is_private_data(maps, record)) {
+    } else if (is_semaphore(record) && is_there(maps, record)) {
       CLEW_TRY(lower_semaphore(target, record, journaled));
     }
     if (is_first && !request_.everything) *journaled = {};

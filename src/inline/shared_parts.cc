@@ -259,13 +259,27 @@ Expected<uint16_t> read_semaphore(const StoppedTarget& target, uint64_t address)
   return value;
 }
 
+// Of this session, in modules that are gone, or came back with nobody listening.
+void forget_semaphores(const Arena& arena, uint32_t session, std::span<const target::Mapping> maps,
+                       std::span<const uint64_t> raised_anew) {
+  for (abi::SharedRecord& slot : arena.journal().shared) {
+    const abi::SharedRecord part = copy_once(slot);
+    const bool is_ours =
+        part.address != 0 && part.session == session && part.kind == abi::SharedKind::Semaphore;
+    const bool is_old =
+        std::find(raised_anew.begin(), raised_anew.end(), part.address) != raised_anew.end() ||
+        !is_there(maps, part);
+    if (is_ours && is_old) slot = {};
+  }
+}
+
 Expected<void> raise_one(const StoppedTarget& target, const Arena& arena, uint32_t session,
-                         uint64_t address) {
+                         const target::Mapping& mapping, uint64_t address) {
   const uint16_t value = CLEW_TRY(read_semaphore(target, address));
   if (value == UINT16_MAX) return {};
   abi::SharedRecord* const slot =
       CLEW_TRY(record(arena, {.address = address,
-                              .size_bytes = sizeof value,
+                              .size_bytes = mapping.inode,
                               .identity = value,
                               .session = session,
                               .kind = abi::SharedKind::SemaphoreChanging}));
@@ -282,6 +296,12 @@ Expected<uint64_t> hand_over(StoppedTarget& target, int descriptor) {
   const SocketPair pair = CLEW_TRY(SocketPair::make(target, nullptr, 0));
   const SharedPart part = {.descriptor = descriptor};
   return CLEW_TRY(pass(target, pid_file.get(), pair, {&part, 1})).front();
+}
+
+bool is_there(std::span<const target::Mapping> maps, const abi::SharedRecord& semaphore) {
+  const target::Mapping* const map = mapping_at(maps, semaphore.address);
+  return map != nullptr && map->writable && !map->shared && map->inode != 0 &&
+         map->inode == semaphore.size_bytes && map->contains(semaphore.address + 1);
 }
 
 Expected<void> lower_semaphore(const StoppedTarget& target, const abi::SharedRecord& part,
@@ -307,8 +327,13 @@ Expected<void> Attachment::raise(std::span<const uint64_t> semaphores) {
     return fail(ErrorCode::NotFound,
                 fmt::format("process {} runs another program now", state_->pid));
   }
-  for (const uint64_t address : semaphores)
-    CLEW_TRY(raise_one(target, state_->arena, geometry().session, address));
+  const auto maps = CLEW_TRY(target::read_memory_map(state_->pid));
+  forget_semaphores(state_->arena, geometry().session, maps, semaphores);
+  for (const uint64_t address : semaphores) {
+    const target::Mapping* const mapping = mapping_at(maps, address);
+    if (mapping == nullptr) continue;  // Its module is gone already.
+    CLEW_TRY(raise_one(target, state_->arena, geometry().session, *mapping, address));
+  }
   target.resume();
   state_->note_stop(target);
   return {};

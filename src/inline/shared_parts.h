@@ -25,6 +25,9 @@ inline constexpr std::string_view kSharedFileName = "clew-arena-session";
 // number that it has there. A tracer that is killed meanwhile leaves them behind.
 Expected<uint64_t> hand_over(StoppedTarget& target, int descriptor);
 
+// Of a semaphore: whether its module is still there.
+bool is_there(std::span<const target::Mapping> maps, const abi::SharedRecord& semaphore);
+
 // Takes back what a session added to a semaphore of a static probe, once, however often we are
 // killed meanwhile. `journaled`: the record, null for a forked child, which shares it.
 Expected<void> lower_semaphore(const StoppedTarget& target, const abi::SharedRecord& part,
