@@ -12,7 +12,11 @@
 //   naps N         nap() N times, each of a millisecond at least
 //   heirs N        N times a thread that ends inside of crossing(), and one that gets its memory
 //                  and calls work()
-//   load PATH      loads a library; "plug N" calls the plug() of the last one N times
+//   load PATH      loads a library; "plug N" calls the plug() of the last one N times, "plugged N"
+//                  its plugged()
+//   unload         closes it
+//   mark N         writes N into the semaphore of its probe `inline_plugin:::plugged`
+//   marked         what is there
 //   spin T         T threads call work() until "calm"
 //   calm
 //   many N         many() N times, with ten arguments: i, i + 1, … i + 9
@@ -206,18 +210,30 @@ static void run_heirs(long count) {
 }
 
 static long (*plug)(long);
+static long (*plugged)(long);
+static volatile unsigned short* mark;
 
 static void* library;
 
 static void load(const char* path) {
   library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  *(void**)&plug = library != NULL ? dlsym(library, "plug") : NULL;
+  if (library == NULL) return;
+  *(void**)&plug = dlsym(library, "plug");
+  *(void**)&plugged = dlsym(library, "plugged");
+  mark = dlsym(library, "plugged_semaphore");
 }
 
 static void repeat(long (*function)(long), long count) {
   for (long i = 0; i < count; ++i)
     function(i);
   atomic_fetch_add(&calls, count);
+}
+
+// Not in main(), whose registers scripts print.
+__attribute__((noinline)) static long answer_to(const char* word) {
+  if (strcmp(word, "semaphore") == 0) return told_semaphore;
+  if (strcmp(word, "marked") == 0) return *mark;
+  return atomic_load(&calls);
 }
 
 int main(void) {
@@ -244,6 +260,8 @@ int main(void) {
     if (sscanf(line, "load %199s", path) == 1) load(path);
     if (strcmp(word, "unload") == 0) dlclose(library);
     if (strcmp(word, "plug") == 0) repeat(plug, a);
+    if (strcmp(word, "plugged") == 0) repeat(plugged, a);
+    if (strcmp(word, "mark") == 0) *mark = (unsigned short)a;
     if (strcmp(word, "naps") == 0) repeat(nap, a);
     if (strcmp(word, "heirs") == 0) run_heirs(a);
     if (strcmp(word, "calm") == 0) stop_spinning();
@@ -255,7 +273,7 @@ int main(void) {
       for (long i = 0; i < a; ++i)
         tell(i, "told");
     }
-    printf("%ld\n", strcmp(word, "semaphore") == 0 ? told_semaphore : atomic_load(&calls));
+    printf("%ld\n", answer_to(word));
   }
   return 0;
 }

@@ -96,6 +96,7 @@ class DtraceRun {
   void trace(DtraceConsumer& consumer);
   [[nodiscard]] int switch_period_ms() const;
   [[nodiscard]] bool wait(DtraceConsumer& consumer);
+  int follow_libraries(int wait_ms);
   void keep_house();
 
   const DtraceRequest& request_;
@@ -275,8 +276,8 @@ bool DtraceRun::wait(DtraceConsumer& consumer) {
   descriptors.push_back({session_->process_descriptor(), POLLIN, 0});  // -1: left out by poll(2).
   constexpr int kLockPeriodMs = 5;
   const bool waits = late_ && late_->waits_for_lock();
-  (void)poll(descriptors.data(), descriptors.size(),
-             waits ? std::min(kLockPeriodMs, switch_period_ms()) : switch_period_ms());
+  const int longest = waits ? std::min(kLockPeriodMs, switch_period_ms()) : switch_period_ms();
+  (void)poll(descriptors.data(), descriptors.size(), follow_libraries(longest));
   if (late_) late_->look();
   const auto ended = commands_.note_ended(std::span(descriptors).first(targets));
   keep_house();
@@ -287,6 +288,18 @@ bool DtraceRun::wait(DtraceConsumer& consumer) {
   consumer.report_drops();
   const bool stopped = descriptors[targets].revents != 0;
   return !stopped && !consumer.is_over() && !commands_.all_ended() && console_.failure() == 0;
+}
+
+// How long may be waited for other things then. One process is waited for without delay; several
+// take turns.
+int DtraceRun::follow_libraries(int wait_ms) {
+  constexpr int kLoaderPeriodMs = 2;
+  const size_t processes = inline_probes_.followed();
+  if (processes == 0) return wait_ms;
+  const int share = processes == 1 ? std::min(kLoaderPeriodMs, wait_ms) : 0;
+  for (const std::string& line : inline_probes_.follow_libraries(std::chrono::milliseconds(share)))
+    console_.message(line);
+  return std::min(wait_ms, kLoaderPeriodMs) - share;
 }
 
 void DtraceRun::keep_house() {

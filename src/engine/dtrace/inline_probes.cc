@@ -69,11 +69,7 @@ Expected<bool> install(InlineProcess& process, InlineSitePlanner& planner, const
     modules.push_back(CLEW_TRY(planner.points_of(module, process.cells(), names)));
   const ArmReport armed = CLEW_TRY(process.arm(modules));
   const inline_::InstallReport& report = armed.install;
-  for (const ArmedBody& body : armed.bodies) {
-    const InlineModule& module = sites.modules[body.module];
-    const uint32_t enabling = module.enablings[module.plan.points[body.point].request];
-    process.guard(enabling, planner.name_of(enabling), body.address);
-  }
+  guard_bodies(process, planner, sites.modules, armed);
   CLEW_TRY(process.raise(planner.semaphores()));
   for (const inline_::PointRefusal& refusal : report.refusals) {
     const InlineModule& module = sites.modules[refusal.module];
@@ -96,9 +92,9 @@ bool has_session_of_ours(pid_t pid) {
 void InlineProbes::arm(const CompiledScript& compiled, const kernel::DState& state,
                        const UprobeLocks& locks) {
   private_clauses_ = compiled.generated.privates.clauses;
-  InlineFirings firings(compiled);
+  firings_ = std::make_unique<InlineFirings>(compiled);
   for (const pid_t pid : compiled.named_pids)
-    arm_process(pid, {compiled, state, locks, firings});
+    arm_process(pid, {compiled, state, locks, *firings_});
   for (const uint32_t enabling : enablings_) {
     const auto& clauses = compiled.enablings[enabling].clauses;
     clauses_.insert(clauses.begin(), clauses.end());
@@ -124,8 +120,8 @@ void InlineProbes::arm_process(pid_t pid, const Arming& arming) {
   }
   auto catalog = target::Catalog::of_process(pid, target::default_catalog_options());
   if (!catalog) return give_up(catalog.error());
-  CodeCache codes;
-  InlineSitePlanner planner(compiled, *catalog, codes, firings);
+  auto plans = std::make_unique<InlinePlans>(compiled, std::move(*catalog), firings);
+  InlineSitePlanner& planner = plans->planner;
   for (unsigned round = 0; round < kRoundsMax; ++round) {
     InlineSites sites = planner.plan();
     refusals_.insert(planner.left_out().begin(), planner.left_out().end());
@@ -137,7 +133,7 @@ void InlineProbes::arm_process(pid_t pid, const Arming& arming) {
     // What is installed stays so until this session's windows are there.
     const auto hold = (*process)->hold();
     if (!hold) return give_up(hold.error());
-    auto others = installed_in(**process, *catalog);
+    auto others = installed_in(**process, plans->catalog);
     if (!others.empty()) {
       planner.set_installed(std::move(others));
       sites = planner.plan();
@@ -155,9 +151,24 @@ void InlineProbes::arm_process(pid_t pid, const Arming& arming) {
     notes_.push_back(note_of(pid, sites, planner.form()));
     if (is_private) private_pids_.insert(pid);
     enablings_.insert(sites.enablings.begin(), sites.enablings.end());
+    auto libraries = InlineLibraries::follow(**process, std::move(plans), sites, state.enablings);
+    if (libraries) libraries_.push_back(std::move(libraries));
     return processes_.push_back(std::move(*process));
   }
   give_up({ErrorCode::Refused, "its text changes all the time"});
+}
+
+bool InlineProbes::follows(pid_t pid) const {
+  return std::any_of(libraries_.begin(), libraries_.end(),
+                     [pid](const auto& one) { return one->pid() == pid; });
+}
+
+std::vector<std::string> InlineProbes::follow_libraries(std::chrono::milliseconds timeout) {
+  std::vector<std::string> lines;
+  for (const auto& libraries : libraries_)
+    libraries->look(timeout, lines);
+  std::erase_if(libraries_, [](const auto& one) { return one->is_over(); });
+  return lines;
 }
 
 void InlineProbes::read(const collect::TakeRecord& take) {
@@ -192,6 +203,7 @@ std::vector<std::string> InlineProbes::disarm_spinning() {
 
 std::vector<std::string> InlineProbes::detach() {
   std::vector<std::string> problems;
+  libraries_.clear();
   for (const auto& process : processes_) {
     const auto report = process->detach();
     const auto checked = report ? check_left_text(process->pid(), *report) : Expected<void>();

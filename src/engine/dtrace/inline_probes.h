@@ -3,6 +3,7 @@
 // Only processes that the command line or a description names are touched.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "engine/dtrace/inline_firings.h"
+#include "engine/dtrace/inline_libraries.h"
 #include "engine/dtrace/inline_process.h"
 #include "engine/dtrace/inline_sites.h"
 #include "engine/dtrace/script_compiler.h"
@@ -40,6 +42,13 @@ class InlineProbes {
     return private_pids_.contains(pid) && private_clauses_.contains(clause);
   }
 
+  // Libraries of this process that are closed and opened again have their probes again.
+  [[nodiscard]] bool follows(pid_t pid) const;
+  [[nodiscard]] size_t followed() const { return libraries_.size(); }  // Processes.
+  // Waits so long for each of them to open a library, and arms what it has opened. What is missing
+  // is a line.
+  std::vector<std::string> follow_libraries(std::chrono::milliseconds timeout);
+
   void read(const collect::TakeRecord& take);
   // What an aggregation's cells in processes have, to what its tables have (InlineCells::add).
   void add_cells(uint32_t aggregation, bool takes, std::vector<kernel::DAggregate>& entries);
@@ -62,7 +71,9 @@ class InlineProbes {
   };
   void arm_process(pid_t pid, const Arming& arming);
 
+  std::unique_ptr<InlineFirings> firings_;
   std::vector<std::unique_ptr<InlineProcess>> processes_;
+  std::vector<std::unique_ptr<InlineLibraries>> libraries_;  // Of those that are followed.
   std::set<uint32_t> enablings_;
   std::set<uint32_t> clauses_;
   std::set<uint32_t> private_clauses_;  // Of the script.

@@ -3,8 +3,10 @@
 // are armed, and what its threads record is read.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/file_descriptor.h"
@@ -41,6 +43,22 @@ class InlineProcess {
   [[nodiscard]] InlineCells& cells() { return cells_; }
   // Once; nothing may be read before.
   Expected<ArmReport> arm(std::span<const ModulePoints> modules);
+  // Afterwards, in libraries that were opened since.
+  Expected<ArmReport> arm_more(std::span<const ModulePoints> modules) {
+    return arm_points(attachment_, modules, rules_);
+  }
+
+  // --- libraries that are closed and opened again (inline_::Attachment has the rest) ---
+  Expected<void> follow_modules() { return attachment_.follow_modules(); }
+  // The loader waits for modules_done(). Waits so long for it.
+  [[nodiscard]] bool loader_waits(std::chrono::milliseconds timeout) {
+    return attachment_.wait(timeout) == inline_::Event::ModulesChanged;
+  }
+  bool modules_done() { return attachment_.modules_done(); }
+  [[nodiscard]] bool is_running() const {
+    return attachment_.state() == inline_::TargetState::Running;
+  }
+  [[nodiscard]] std::vector<uint64_t> reloaded() const { return attachment_.reloaded(); }
   // A body of an enabling whose firings may run out of fuel.
   void guard(uint32_t enabling, const std::string& name, uint64_t body) {
     fuel_guard_.add(InlineCells::fuel_word(enabling), name, body);
@@ -61,6 +79,7 @@ class InlineProcess {
   void add_cells(uint32_t aggregation, bool takes, std::vector<kernel::DAggregate>& entries);
   // See inline_::Attachment.
   Expected<inline_::ProcessLock::Hold> hold() { return attachment_.hold(); }
+  Expected<std::optional<inline_::ProcessLock::Hold>> try_hold() { return attachment_.try_hold(); }
   // Takes the probes and the memory out.
   Expected<inline_::DetachReport> detach() { return attachment_.detach(); }
 

@@ -210,6 +210,64 @@ void InlineSitePlanner::drop_beside_uprobes(const InlineModule& planned) {
   }
 }
 
+bool InlineSitePlanner::is_of_one_file(size_t module, size_t other) {
+  if (module == other) return true;
+  const target::ProcessModule& one = catalog_.modules()[module].file;
+  const target::ProcessModule& two = catalog_.modules()[other].file;
+  const bool has_same_numbers = one.inode == two.inode && one.device_major == two.device_major &&
+                                one.device_minor == two.device_minor;
+  if (!has_same_numbers) return false;
+  const auto first = catalog_.image(module);
+  const auto second = catalog_.image(other);
+  return first && second && (*first)->identity() == (*second)->identity();
+}
+
+bool InlineSitePlanner::has_probes_of(size_t module) {
+  return std::any_of(places_.begin(), places_.end(), [&](const auto& place) {
+    return is_of_one_file(place.second.module, module);
+  });
+}
+
+bool InlineSitePlanner::has_probes_of_name(size_t module) const {
+  const auto modules = catalog_.modules();
+  return std::any_of(places_.begin(), places_.end(), [&](const auto& place) {
+    return modules[place.second.module].file.path == modules[module].file.path;
+  });
+}
+
+// The windows of one module's probes that can have some; the places of the others are dropped.
+std::optional<InlineModule> InlineSitePlanner::plan_fitting(size_t module) {
+  const auto code = codes_.code(catalog_, module);
+  if (!code) leave_out_module(module, "not-code");
+  for (size_t before = places_.size() + 1; code && places_.size() != before;) {
+    before = places_.size();
+    InlineModule planned = plan_module(module, **code);
+    drop_refused(planned);
+    drop_unfit(planned);
+    drop_beside_uprobes(planned);
+    if (places_.size() == before) return planned;
+  }
+  return std::nullopt;
+}
+
+// What cannot be there this time may be there the next.
+LateModule InlineSitePlanner::plan_again(size_t module, InstalledWindows installed) {
+  installed_[module] = std::move(installed);
+  for (auto& [enabling, place] : places_) {
+    if (is_of_one_file(place.module, module)) place.module = module;
+  }
+  const Places places = places_;
+  LateModule late;
+  late.planned = plan_fitting(module).value_or(InlineModule{module, {}, {}});
+  for (const auto& [enabling, place] : places) {
+    if (places_.contains(enabling)) continue;
+    ++late.refusals[left_out_.at(enabling)];
+    left_out_.erase(enabling);
+  }
+  places_ = places;
+  return late;
+}
+
 // What is dropped may drop more: its uprobe may stand in a window.
 InlineSites InlineSitePlanner::plan() {
   find_places();
@@ -240,15 +298,23 @@ InlineSites InlineSitePlanner::plan() {
   return sites;
 }
 
-std::vector<uint64_t> InlineSitePlanner::semaphores() {
-  std::set<uint64_t> addresses;
+void InlineSitePlanner::add_semaphores(size_t module, std::set<uint64_t>& addresses) {
+  const auto image = catalog_.image(module);
   for (const auto& [enabling, place] : places_) {
     const kernel::Probe& probe = enabling_of(enabling).probe;
-    const auto image = catalog_.image(place.module);
-    if (probe.semaphore_offset_bytes == 0 || !image) continue;
+    if (!image || place.module != module || probe.semaphore_offset_bytes == 0) continue;
     const auto address = address_in(**image, probe.semaphore_offset_bytes);
-    if (address) addresses.insert(catalog_.runtime_address(place.module, *address));
+    if (address) addresses.insert(catalog_.runtime_address(module, *address));
   }
+}
+
+std::vector<uint64_t> InlineSitePlanner::semaphores() {
+  std::set<size_t> modules;
+  for (const auto& [enabling, place] : places_)
+    modules.insert(place.module);
+  std::set<uint64_t> addresses;
+  for (const size_t module : modules)
+    add_semaphores(module, addresses);
   return {addresses.begin(), addresses.end()};
 }
 
@@ -309,8 +375,10 @@ std::string InlineSitePlanner::name_of(uint32_t enabling) const {
 Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module, InlineCells& cells,
                                                     std::span<const abi::DEnabled> names) {
   ModulePoints points;
+  const target::ProcessModule& file = catalog_.modules()[module.module].file;
   points.plan = &module.plan;
-  points.load_bias = catalog_.modules()[module.module].file.load_bias;
+  points.load_bias = file.load_bias;
+  points.text = file.executable_ranges;
   for (const inline_::Point& point : module.plan.points) {
     const uint32_t index = module.enablings[point.request];
     const Place& place = places_.at(index);

@@ -31,6 +31,12 @@ struct InlineModule {
   inline_::Plan plan;
 };
 
+// A module that came after the others.
+struct LateModule {
+  InlineModule planned;
+  InlineRefusals refusals;  // Of its probes.
+};
+
 struct InlineSites {
   std::vector<InlineModule> modules;
   std::set<uint32_t> enablings;  // All that are inline.
@@ -52,6 +58,12 @@ class InlineSitePlanner {
   void leave_out(uint32_t enabling, const std::string& reason);
 
   InlineSites plan();
+  // Whether probes of the last plan() are of this file, wherever it was mapped then.
+  [[nodiscard]] bool has_probes_of(size_t module);
+  // The same of its name, which may be another file's by now.
+  [[nodiscard]] bool has_probes_of_name(size_t module) const;
+  // The same probes in this module of the same file. Others keep their plans.
+  LateModule plan_again(size_t module, InstalledWindows installed);
   // By enabling: why those of the process that are in no plan are not.
   [[nodiscard]] const std::map<uint32_t, std::string>& left_out() const { return left_out_; }
   // Once the sites are known: variables are the threads' own where all probes of the clauses that
@@ -70,6 +82,8 @@ class InlineSitePlanner {
   [[nodiscard]] std::string name_of(uint32_t enabling) const;
   // What has to be raised in the process while the probes of the plan are armed.
   std::vector<uint64_t> semaphores();
+  // The same for one module.
+  void add_semaphores(size_t module, std::set<uint64_t>& addresses);
 
  private:
   struct Place {
@@ -80,6 +94,8 @@ class InlineSitePlanner {
   using Places = std::map<uint32_t, Place>;  // By enabling.
 
   void leave_out_module(size_t module, const std::string& reason);
+  [[nodiscard]] bool is_of_one_file(size_t module, size_t other);
+  std::optional<InlineModule> plan_fitting(size_t module);
   void find_places();
   [[nodiscard]] std::optional<Place> place_of(const kernel::Probe& probe);
   [[nodiscard]] bool has_program(const kernel::DEnabling& enabling);

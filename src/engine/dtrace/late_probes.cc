@@ -66,8 +66,9 @@ LateProbes::LateProbes(const CompiledScript& compiled, kernel::Catalogue& catalo
 void LateProbes::remember_inline(const CompiledScript& compiled) {
   for (const uint32_t index : inline_probes_.enablings()) {
     const kernel::Probe& probe = compiled.enablings[index].probe;
+    const bool is_followed = inline_probes_.follows(static_cast<pid_t>(probe.pid));
     struct stat file = {};
-    if (stat(probe.path.c_str(), &file) != 0) continue;
+    if (is_followed || stat(probe.path.c_str(), &file) != 0) continue;
     inline_files_.emplace(static_cast<pid_t>(probe.pid), file.st_ino);
   }
 }
