@@ -107,7 +107,7 @@ void declare_request(CLI::App& app, RequestArguments& arguments) {
   app.add_flag("--allow-missing", arguments.allow_missing, "go on when a source matches nothing");
   app.add_flag("-y,--yes", arguments.yes,
                "trace more than 10000 sites, and where memory may run out");
-  app.add_flag("-f,--follow", arguments.follow, "count forked children, too");
+  app.add_flag("-f,--follow", arguments.follow, "count forked children, too, and what they run");
   app.add_flag("--allow-late-uprobe-danger", arguments.allow_late_uprobe_danger,
                "also where a uprobe that others set later would end the process");
 }

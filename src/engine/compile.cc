@@ -44,7 +44,10 @@ class Compiler {
 
   Expected<void> find_processes();
   Expected<void> compile();
-  Compiled take() { return std::move(result_); }
+  Compiled take() {
+    result_.shared = std::move(shared_);
+    return std::move(result_);
+  }
 
  private:
   Expected<std::vector<pid_t>> wanted_pids();
@@ -215,7 +218,8 @@ Expected<void> Compiler::check_function_ids() const {
 }
 
 uint32_t Compiler::spare_groups() const {
-  const bool follow = std::any_of(result_.tracees.begin(), result_.tracees.end(),
+  const bool follow = request_.follow_forks ||
+                      std::any_of(result_.tracees.begin(), result_.tracees.end(),
                                   [](const auto& tracee) { return tracee->follows_modules(); });
   return follow && !result_.plan.query.values.empty() ? kSpareGroups : 0;
 }

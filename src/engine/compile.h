@@ -32,6 +32,7 @@ struct Compiled {
   plan::Plan plan;  // Without tracees this and what follows is the kernel's.
   plan::Grouping grouping;
   plan::Lowered lowered;
+  Tracee::Shared shared;                   // Of the tracees, for more of them.
   std::vector<collect::LeftOut> left_out;  // Processes that cannot be traced, where others can.
 };
 

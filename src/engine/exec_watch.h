@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which programs the children of traced processes begin. --follow goes with forks; a program that a
-// child begins by exec has no probes, and the answer is to say so.
+// Which programs traced processes and their children begin by exec: --follow goes with forks by
+// itself, and needs to be told of these (begun_programs.h).
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -16,23 +16,27 @@
 
 namespace clew::engine {
 
+struct BegunProgram {
+  pid_t pid = 0;
+  uint64_t time_ns = 0;  // CLOCK_MONOTONIC.
+  std::string name;      // By which the kernel calls its first thread.
+};
+
 class ExecWatch {
  public:
   // Where the kernel does not tell us of processes, told() says that.
   static ExecWatch of(const std::vector<pid_t>& pids);
-  // Takes what the kernel has told since the last look.
-  void look();
+  [[nodiscard]] bool is_told() const { return notices_.has_value(); }
+  // Readable when there is something to look at.
+  [[nodiscard]] std::vector<int> descriptors() const;
+  // What the kernel has told since the last look.
+  std::vector<BegunProgram> look();
   // What is not in the answer: sentences for collect::Losses::lost.
   [[nodiscard]] std::vector<std::string> told() const;
 
  private:
-  void take(const kernel::ProcessNotice& notice);
-
   std::optional<kernel::ProcessNotices> notices_;
-  std::set<pid_t> roots_;
-  std::set<pid_t> children_;                  // And theirs.
-  std::map<std::string, uint64_t> programs_;  // By the name that the kernel gives them.
-  uint64_t count_ = 0;
+  std::set<pid_t> processes_;  // The traced ones, their children, and theirs.
   bool is_lossy_ = false;
 };
 

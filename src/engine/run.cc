@@ -15,6 +15,7 @@
 
 #include "collect/event_merge.h"
 #include "collect/spill.h"
+#include "engine/begun_programs.h"
 #include "engine/compile.h"
 #include "engine/exec_watch.h"
 #include "engine/memory_need.h"
@@ -70,6 +71,7 @@ class Session {
         plan_(std::move(compiled.plan)),
         lowered_(std::move(compiled.lowered)),
         grouping_(std::move(compiled.grouping)),
+        shared_(std::move(compiled.shared)),
         started_(compiled.started),
         left_out_(std::move(compiled.left_out)) {
     list_traced();
@@ -95,6 +97,9 @@ class Session {
   void find_open_calls();
   void push_open_rows();
   void watch_execs();
+  void follow_execs(int stop_descriptor);
+  void add_tracee(std::unique_ptr<Tracee> tracee);
+  [[nodiscard]] inline_::LockWait lock_wait(int stop_descriptor);
   [[nodiscard]] Time::time_point next_wake() const;
   [[nodiscard]] bool wait(int stop_descriptor);
   void fire_ticks();
@@ -115,6 +120,7 @@ class Session {
   Expected<aggregate::Table> merged(bool interval);
   void push_rows(const aggregate::Table& table);
   collect::Losses losses();
+  [[nodiscard]] bool has_process_ended(pid_t pid) const;
 
   const Request& request_;
   output::RowSink& sink_;
@@ -125,10 +131,13 @@ class Session {
   std::unique_ptr<KernelTracee> kernel_;
   // After it, so that processes are left first: jumps in them are what must not stay.
   std::vector<std::unique_ptr<Tracee>> tracees_;
-  std::vector<Traced*> traced_;  // The tracees, then the kernel.
+  std::vector<Traced*> traced_;  // The tracees, the kernel, then tracees that came later.
+  size_t kernel_index_ = SIZE_MAX;
+  bool has_window_ = false;  // Of time, for all of them.
   plan::Plan plan_;
   plan::Lowered lowered_;
   plan::Grouping grouping_;
+  Tracee::Shared shared_;
   Time::time_point started_;
   double attach_ms_ = 0;
   std::vector<collect::LeftOut> left_out_;
@@ -147,7 +156,9 @@ class Session {
   Expected<void> fault_;
   std::vector<std::string> lost_;
   std::vector<aggregate::Row> open_rows_;
-  std::optional<ExecWatch> execs_;  // With Request::follow_forks, of processes.
+  // With Request::follow_forks, of processes.
+  std::optional<ExecWatch> execs_;
+  std::optional<BegunPrograms> begun_;
   std::vector<HostTick> ticks_;
   collect::EventMerge events_;  // Of all processes.
   // With Request::spill_path.
@@ -199,8 +210,15 @@ void Session::list_traced() {
     traced_.push_back(tracee.get());
   }
   if (!kernel_) return;
-  kernel_->set_index(static_cast<uint32_t>(traced_.size()));
+  kernel_index_ = traced_.size();
+  kernel_->set_index(static_cast<uint32_t>(kernel_index_));
   traced_.push_back(kernel_.get());
+}
+
+inline_::LockWait Session::lock_wait(int stop_descriptor) {
+  return {.stop_descriptor = stop_descriptor,
+          .tell = [this](const std::string& text) { notices_.warning(text); },
+          .leave_time = leave_time_};
 }
 
 // One of several that cannot be traced is left out.
@@ -208,9 +226,7 @@ Expected<void> Session::attach_all(int stop_descriptor) {
   std::optional<Error> first;
   std::vector<std::unique_ptr<Tracee>> attached;
   for (auto& tracee : tracees_) {
-    tracee->set_wait({.stop_descriptor = stop_descriptor,
-                      .tell = [this](const std::string& text) { notices_.warning(text); },
-                      .leave_time = leave_time_});
+    tracee->set_wait(lock_wait(stop_descriptor));
     auto done = tracee->attach(plan_, lowered_, grouping_, request_.follow_forks);
     if (done) {
       attached.push_back(std::move(tracee));
@@ -231,15 +247,15 @@ Expected<void> Session::attach_all(int stop_descriptor) {
 
 // What is armed one after the other begins at one moment, and ends so.
 Expected<void> Session::begin() {
-  const bool several = traced_.size() > 1;
-  if (several) {
+  has_window_ = traced_.size() > 1;
+  if (has_window_) {
     for (const auto& tracee : tracees_)
       tracee->begin_window();
     begin_ticks_ = __rdtsc();
   }
   armed_ = Time::now();
   if (kernel_) CLEW_TRY(kernel_->start());
-  if (!several || lowered_.layout.generations != 2) return {};
+  if (!has_window_ || lowered_.layout.generations != 2) return {};
   // Where the kernel has none (nohz_full), a store of a probe takes far less than what follows.
   (void)collect::barrier_everywhere();
   for (const auto& tracee : tracees_)
@@ -248,7 +264,7 @@ Expected<void> Session::begin() {
 }
 
 void Session::end() {
-  if (traced_.size() == 1) return;
+  if (!has_window_) return;
   end_ticks_ = __rdtsc();
   if (kernel_) kernel_->stop();
   for (const auto& tracee : tracees_)
@@ -264,12 +280,41 @@ void Session::watch_execs() {
   for (const auto& tracee : tracees_)
     pids.push_back(tracee->pid());
   execs_ = ExecWatch::of(pids);
+  if (!execs_->is_told()) return;
+  begun_.emplace(BegunPrograms::Session{.plan = plan_,
+                                        .lowered = lowered_,
+                                        .grouping = grouping_,
+                                        .shared = shared_,
+                                        .checks_memory = !request_.is_sure});
+  for (const auto& tracee : tracees_)
+    tracee->set_follows_exec();
+}
+
+void Session::follow_execs(int stop_descriptor) {
+  if (!begun_) return;
+  begun_->add(execs_->look());
+  const size_t room = kProcessesMax - std::min(tracees_.size(), kProcessesMax);
+  for (auto& tracee : begun_->arm_ready(lock_wait(stop_descriptor), room))
+    add_tracee(std::move(tracee));
+}
+
+// Its own window begins now.
+void Session::add_tracee(std::unique_ptr<Tracee> tracee) {
+  tracee->set_index(static_cast<uint32_t>(traced_.size()));
+  tracee->set_follows_exec();
+  if (has_window_) tracee->begin_window();
+  if (has_window_ && lowered_.layout.generations == 2) {
+    (void)collect::barrier_everywhere();
+    tracee->settle_window();
+  }
+  traced_.push_back(tracee.get());
+  tracees_.push_back(std::move(tracee));
 }
 
 // Where one process is traced, when its probes are gone: then all that returned is counted. Others
 // end at their window's end.
 void Session::find_open_calls() {
-  const uint64_t now = traced_.size() == 1 ? __rdtsc() : end_ticks_;
+  const uint64_t now = has_window_ ? end_ticks_ : __rdtsc();
   for (Traced* each : traced_) {
     std::vector<aggregate::Row> rows = each->take_open_calls(now);
     std::move(rows.begin(), rows.end(), std::back_inserter(open_rows_));
@@ -352,8 +397,12 @@ bool Session::wait(int stop_descriptor) {
     for (const FileDescriptor& process : kernel_->pid_descriptors())
       descriptors.push_back({.fd = process.get(), .events = POLLIN, .revents = 0});
   }
+  for (const int notices : execs_ ? execs_->descriptors() : std::vector<int>{})
+    descriptors.push_back({.fd = notices, .events = POLLIN, .revents = 0});
   Nanoseconds left = std::max(Nanoseconds(0), Nanoseconds(next_wake() - Time::now()));
+  if (begun_ && !begun_->empty()) left = std::min<Nanoseconds>(left, kLoaderPeriod);
   for (const auto& tracee : tracees_) {
+    if (tracee->gone()) continue;
     // One process is waited for without delay; several take turns.
     const auto share = tracees_.size() == 1 ? kLoaderPeriod : std::chrono::milliseconds(0);
     if (tracee->loader_waits(share)) left = Nanoseconds(0);
@@ -400,6 +449,10 @@ bool Session::finished() {
   }
   const bool counts = plan_.query.shape == query::Shape::Groups;
   if (kernel_ && counts && plan_.query.for_events && kernel_->passed() >= events_left_) return true;
+  if (begun_ && std::any_of(tracees_.begin(), tracees_.end(),
+                            [](const auto& tracee) { return tracee->has_process(); })) {
+    return false;  // What it runs now may begin programs that match.
+  }
   // Processes that are gone have no more events in the kernel either, when it looks at them alone.
   return std::all_of(traced_.begin(), traced_.end(),
                      [](const Traced* each) { return each->gone(); });
@@ -455,7 +508,7 @@ collect::EventBatch Session::in_window(collect::EventBatch events) const {
   collect::EventBatch kept;
   for (size_t i = 0; i < events.size(); ++i) {
     const collect::Event event = events.at(i);
-    const bool is_kernel = event.process >> kTraceeShift >= tracees_.size();
+    const bool is_kernel = event.process >> kTraceeShift == kernel_index_;
     if (is_kernel || (event.time >= begin_ticks_ && event.time <= end_ticks_)) kept.push(event);
   }
   return kept;
@@ -581,7 +634,7 @@ Expected<void> Session::answer(int stop_descriptor) {
     CLEW_TRY(push_events(false));
     fire_ticks();
     disarm_spinning();
-    if (execs_) execs_->look();
+    follow_execs(stop_descriptor);
     keep_house();
     // The one that ends with the session is closed there, whole.
     const bool is_last = end_ && interval_end_ && *interval_end_ >= *end_;
@@ -597,13 +650,12 @@ Expected<void> Session::answer(int stop_descriptor) {
 
 Expected<Outcome> Session::close(int stop_descriptor) {
   Outcome outcome;
-  if (execs_) execs_->look();
   const bool partial = !interval_is_over();
   end();
   for (Traced* each : traced_) {
     note(each->detach());
   }
-  if (traced_.size() == 1) find_open_calls();
+  if (!has_window_) find_open_calls();
   CLEW_TRY(push_events(true));
   push_open_rows();
   if (spill_ != nullptr) {
@@ -622,13 +674,19 @@ Expected<Outcome> Session::close(int stop_descriptor) {
   if (launched_) {
     outcome.command = launched_->pid();
     // A process that has no memory any more is about to end.
-    const bool has_ended = tracees_.empty() ? kernel_->gone() : tracees_[0]->has_ended();
+    const bool has_ended = tracees_.empty() ? kernel_->gone() : has_process_ended(*outcome.command);
     constexpr std::chrono::milliseconds kEndTimeout{2000};
     const bool is_told = !has_ended && pass_on_signal(stop_descriptor, {&*outcome.command, 1});
     outcome.command_status =
         launched_->exit_status(has_ended || is_told ? kEndTimeout : std::chrono::milliseconds{0});
   }
   return outcome;
+}
+
+bool Session::has_process_ended(pid_t pid) const {
+  return std::any_of(tracees_.begin(), tracees_.end(), [pid](const auto& tracee) {
+    return tracee->pid() == pid && (tracee->has_ended() || !tracee->has_process());
+  });
 }
 
 // The answer comes first: what went wrong is a loss beside it, and the error after it.
@@ -651,6 +709,10 @@ collect::Losses Session::losses() {
   }
   if (execs_) {
     const std::vector<std::string> told = execs_->told();
+    all.lost.insert(all.lost.end(), told.begin(), told.end());
+  }
+  if (begun_) {
+    const std::vector<std::string> told = begun_->told();
     all.lost.insert(all.lost.end(), told.begin(), told.end());
   }
   all.attach_ms = attach_ms_;

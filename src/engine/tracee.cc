@@ -183,6 +183,11 @@ bool Tracee::gone() const {
   return attachment_->state() != inline_::TargetState::Running;
 }
 
+bool Tracee::has_process() const {
+  pollfd end = {.fd = pid_descriptor(), .events = POLLIN, .revents = 0};
+  return poll(&end, 1, 0) == 0;
+}
+
 bool Tracee::has_ended() const {
   return attachment_->state() == inline_::TargetState::Exited;
 }
@@ -215,9 +220,20 @@ Expected<void> Tracee::follow_modules(const plan::Plan& plan, plan::Grouping& gr
   return done;
 }
 
+void Tracee::group_sites(const plan::Plan& plan, const plan::Lowered& lowered,
+                         plan::Grouping& grouping, size_t first) {
+  const size_t first_grouped = grouping.group_of_site.size();
+  const uint32_t groups_max = lowered.state.dense.empty() ? 1 : lowered.state.dense[0].groups;
+  plan::group_sites(plan, std::span(sites_.names).subspan(first), groups_max, grouping);
+  for (size_t s = first; s < sites_.sites.size(); ++s) {
+    sites_.sites[s].group = grouping.group_of_site[first_grouped + s - first];
+  }
+  refuse_unnumbered(lowered, first);
+}
+
 // Open calls of functions beyond abi::kFunctionIdsMax could not be told apart.
-void Tracee::refuse_unnumbered(size_t first) {
-  if (lowered_->layout.records.payload_words == 0) return;
+void Tracee::refuse_unnumbered(const plan::Lowered& lowered, size_t first) {
+  if (lowered.layout.records.payload_words == 0) return;
   for (size_t s = first; s < sites_.sites.size(); ++s) {
     Site& site = sites_.sites[s];
     if (site.function_number < abi::kFunctionIdsMax || !site.group) continue;
@@ -237,13 +253,7 @@ Expected<void> Tracee::arm_new_modules(const plan::Plan& plan, plan::Grouping& g
   const size_t unwinders = sites_.unwinders.size();
   CLEW_TRY(engine::find_sites(plan.query, catalog_, true, modules, sites_));
   if (sites_.sites.size() == first && sites_.unwinders.size() == unwinders) return {};
-  const size_t first_grouped = grouping.group_of_site.size();
-  const uint32_t groups_max = lowered_->state.dense.empty() ? 1 : lowered_->state.dense[0].groups;
-  plan::group_sites(plan, std::span(sites_.names).subspan(first), groups_max, grouping);
-  for (size_t s = first; s < sites_.sites.size(); ++s) {
-    sites_.sites[s].group = grouping.group_of_site[first_grouped + s - first];
-  }
-  refuse_unnumbered(first);
+  group_sites(plan, *lowered_, grouping, first);
   CLEW_TRY(engine::plan_windows(sites_, catalog_, *codes_,
                                 {.query = plan.query,
                                  .programs = lowered_->programs,
@@ -387,7 +397,7 @@ Expected<void> Tracee::detach() {
   } else if (attachment_->state() == inline_::TargetState::Removed) {
     lost_.push_back(
         fmt::format("somebody removed the probes from process {} (clew detach --force)", pid_));
-  } else if (attachment_->state() == inline_::TargetState::Execed) {
+  } else if (attachment_->state() == inline_::TargetState::Execed && !follows_exec_) {
     lost_.push_back(fmt::format("process {} runs another program now", pid_));
   }
   if (modules_changed_ && !gone()) {

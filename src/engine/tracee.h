@@ -71,6 +71,9 @@ class Tracee final : public Traced {
   SiteSet& sites() { return sites_; }
 
   Expected<void> find_sites(const query::Query& query, bool allow_missing);
+  // The groups of the sites from `first` on, of a tracee that comes when the state is laid out.
+  void group_sites(const plan::Plan& plan, const plan::Lowered& lowered, plan::Grouping& grouping,
+                   size_t first);
   // Which windows the sites take, as far as it can be known without touching the process.
   Expected<void> plan_windows(const plan::Plan& plan, const plan::Lowered& lowered);
   // All from here on borrow plan, lowered and grouping.
@@ -96,6 +99,10 @@ class Tracee final : public Traced {
   [[nodiscard]] bool follows_modules() const { return follows_modules_; }
   // Takes over what full halves of tables hold; true when there was one.
   bool drain_tables();
+  // The process is there, be it with another program.
+  [[nodiscard]] bool has_process() const;
+  // That it begins another program is no loss: that one is looked at.
+  void set_follows_exec() { follows_exec_ = true; }
   // It is gone, and did not only begin another program.
   [[nodiscard]] bool has_ended() const;
   std::vector<collect::DisarmedProbe> disarm_spinning() override;
@@ -124,7 +131,7 @@ class Tracee final : public Traced {
   void note_unwinders();
   [[nodiscard]] ProcessIds live_processes() const;
   [[nodiscard]] const Site* site_numbered(uint64_t function_number) const;
-  void refuse_unnumbered(size_t first);
+  void refuse_unnumbered(const plan::Lowered& lowered, size_t first);
   Expected<void> arm_new_modules(const plan::Plan& plan, plan::Grouping& grouping);
   Expected<void> make_reader(const plan::Lowered& lowered, bool follow_forks);
   [[nodiscard]] uint64_t passed_in(const aggregate::Accumulator& cells) const;
@@ -171,6 +178,7 @@ class Tracee final : public Traced {
   bool detached_ = false;
   std::vector<std::string> lost_;
   bool is_command_ = false;
+  bool follows_exec_ = false;
   inline_::LockWait wait_;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <optional>
 #include <string_view>
 
@@ -137,6 +138,8 @@ Expected<ProcessNotices::Buffer> ProcessNotices::open_buffer(int cpu, Wanted wan
   attributes.comm = wanted == Wanted::Mappings ? 0 : 1;
   attributes.comm_exec = attributes.comm;
   attributes.task = attributes.comm;
+  attributes.use_clockid = 1;
+  attributes.clockid = CLOCK_MONOTONIC;
   attributes.exclude_kernel = 1;
   attributes.watermark = 1;
   attributes.wakeup_watermark = kWakeBytes;

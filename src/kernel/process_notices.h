@@ -25,7 +25,7 @@ struct ProcessNotice {
   pid_t parent = 0;         // Fork
   target::Mapping mapping;  // Map
   std::string name{};       // Exec: the thread's, which is the program's file name.
-  uint64_t time_ns = 0;
+  uint64_t time_ns = 0;     // CLOCK_MONOTONIC.
 };
 
 class ProcessNotices {

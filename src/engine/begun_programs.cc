@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/begun_programs.h"
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engine/memory_need.h"
+#include "inline/loader.h"
+#include "plan/lowering.h"
+#include "target/process.h"
+
+namespace clew::engine {
+namespace {
+
+constexpr size_t kWaitingMax = 10'000;
+// One without a loader, and one whose loader keeps no record, is looked at then.
+constexpr std::chrono::milliseconds kWithoutLoader{20};
+constexpr std::chrono::milliseconds kWithoutRecord{1000};
+constexpr size_t kNameMax = 15;  // TASK_COMM_LEN, without the zero.
+
+std::chrono::nanoseconds since(const BegunProgram& program) {
+  timespec now{};
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  const int64_t now_ns = static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+  return std::chrono::nanoseconds(
+      std::max<int64_t>(0, now_ns - static_cast<int64_t>(program.time_ns)));
+}
+
+// Of a source that names one file, which is no library: as the kernel names threads.
+std::optional<std::string> program_of(const query::Source& source) {
+  const std::string& module = source.module;
+  const bool is_glob = module.find_first_of("*?[/") != std::string::npos;
+  const bool is_library = module.starts_with("lib") || module.find(".so") != std::string::npos;
+  if (module.empty() || is_glob || is_library) return std::nullopt;
+  return module.substr(0, kNameMax);
+}
+
+std::optional<std::vector<std::string>> programs_of(const query::Query& query) {
+  std::vector<std::string> names;
+  for (const query::Source& source : query.sources) {
+    if (!plan::is_process_source(source.kind)) continue;
+    auto name = program_of(source);
+    if (!name) return std::nullopt;
+    names.push_back(std::move(*name));
+  }
+  return names;
+}
+
+}  // namespace
+
+BegunPrograms::BegunPrograms(Session session)
+    : session_(std::move(session)), only_(programs_of(session_.plan.query)) {}
+
+// Of one that is gone, by its name.
+void BegunPrograms::note_ended(const BegunProgram& program) {
+  if (!only_ || std::find(only_->begin(), only_->end(), program.name) != only_->end()) ++ended_;
+}
+
+void BegunPrograms::add(std::vector<BegunProgram> programs) {
+  for (BegunProgram& program : programs) {
+    // One that begins another one at once: only that is there.
+    const auto before = std::find_if(waiting_.begin(), waiting_.end(),
+                                     [&](const auto& one) { return one.pid == program.pid; });
+    if (before != waiting_.end()) {
+      note_ended(*before);
+      waiting_.erase(before);
+    }
+    if (waiting_.size() < kWaitingMax) {
+      waiting_.push_back(std::move(program));
+    } else {
+      note_refused({ErrorCode::Limit, "too many begin at once"});
+    }
+  }
+}
+
+BegunPrograms::Readiness BegunPrograms::readiness(const BegunProgram& program) {
+  const auto facts = target::read_facts(program.pid);
+  if (!facts || facts->state == 'Z' || facts->state == 'X') return Readiness::Gone;
+  const auto loader = inline_::read_loader_state(program.pid);
+  if (loader && loader->notice_address != 0 && loader->consistent) return Readiness::Ready;
+  const bool has_loader = inline_::read_auxiliary(program.pid).loader_base != 0;
+  const bool is_late = since(program) > (has_loader ? kWithoutRecord : kWithoutLoader);
+  return is_late ? Readiness::Ready : Readiness::Early;
+}
+
+Expected<std::unique_ptr<Tracee>> BegunPrograms::arm(pid_t pid, const inline_::LockWait& wait) {
+  auto tracee = CLEW_TRY(Tracee::of_process(pid, session_.shared));
+  CLEW_TRY(tracee->find_sites(session_.plan.query, true));
+  if (tracee->sites().sites.empty()) return nullptr;
+  if (session_.checks_memory) {
+    CLEW_TRY(check_memory(std::span(&pid, 1), session_.lowered.layout));
+  }
+  tracee->group_sites(session_.plan, session_.lowered, session_.grouping, 0);
+  tracee->set_wait(wait);
+  tracee->set_command();  // That it ends is no loss.
+  CLEW_TRY(tracee->attach(session_.plan, session_.lowered, session_.grouping, true));
+  return tracee;
+}
+
+std::vector<std::unique_ptr<Tracee>> BegunPrograms::arm_ready(const inline_::LockWait& wait,
+                                                              size_t room) {
+  std::vector<std::unique_ptr<Tracee>> armed;
+  for (auto program = waiting_.begin(); program != waiting_.end();) {
+    const Readiness now = readiness(*program);
+    if (now == Readiness::Early) {
+      ++program;
+      continue;
+    }
+    const BegunProgram begun = std::move(*program);
+    program = waiting_.erase(program);
+    if (now == Readiness::Gone) {
+      note_ended(begun);
+      continue;
+    }
+    if (armed.size() >= room) {
+      note_refused({ErrorCode::Limit, "the session traces no more processes"});
+      continue;
+    }
+    auto tracee = arm(begun.pid, wait);
+    // What is about to end has no modules any more in which anything could match.
+    const bool has_none = !tracee || *tracee == nullptr;
+    const bool has_ended = has_none && readiness(begun) == Readiness::Gone;
+    if (has_ended || (!tracee && tracee.error().code == ErrorCode::NotFound)) {
+      note_ended(begun);
+    } else if (!tracee) {
+      note_refused(tracee.error());
+    } else if (*tracee != nullptr) {
+      note_armed(begun);
+      armed.push_back(std::move(*tracee));
+    }
+  }
+  return armed;
+}
+
+void BegunPrograms::note_armed(const BegunProgram& program) {
+  ++armed_;
+  shortest_ = std::min(shortest_, since(program));
+  longest_ = std::max(longest_, since(program));
+}
+
+void BegunPrograms::note_refused(const Error& error) {
+  if (refused_++ == 0) first_reason_ = error.message;
+}
+
+std::vector<std::string> BegunPrograms::told() const {
+  const auto programs = [](uint64_t count) {
+    return fmt::format("{} program{}", count, count == 1 ? "" : "s");
+  };
+  const auto delay = [this] {
+    const auto ms = [](auto time) {
+      return std::chrono::duration<double, std::milli>(time).count();
+    };
+    if (armed_ == 1) return fmt::format("{:.1f} ms", ms(longest_));
+    return fmt::format("{:.1f} to {:.1f} ms", ms(shortest_), ms(longest_));
+  };
+  std::vector<std::string> all;
+  if (armed_ != 0) {
+    all.push_back(
+        fmt::format("{} that processes began by exec had probes only after {}: what was called "
+                    "before is missing",
+                    programs(armed_), delay()));
+  }
+  if (ended_ != 0) {
+    all.push_back(
+        fmt::format("{} that processes began by exec ended before anybody could look: "
+                    "what matches in them is missing",
+                    programs(ended_)));
+  }
+  if (refused_ != 0) {
+    all.push_back(fmt::format("{} that processes began by exec could not be traced: {}",
+                              programs(refused_), first_reason_));
+  }
+  return all;
+}
+
+}  // namespace clew::engine

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that followed processes begin by exec, made tracees of the session as soon as they are
+// seen. Nobody is stopped at its exec, as the parent of a stopped process may wait for just that:
+// what a program calls before it is armed is not counted, and told.
+//
+// One is looked at when its loader has mapped the libraries that it begins with. What none of the
+// sources match is left alone; libraries that match and that such a program opens later are not
+// seen.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "engine/exec_watch.h"
+#include "engine/tracee.h"
+#include "inline/process_lock.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
+
+namespace clew::engine {
+
+class BegunPrograms {
+ public:
+  struct Session {  // Borrowed, but for what is shared.
+    const plan::Plan& plan;
+    const plan::Lowered& lowered;
+    plan::Grouping& grouping;
+    Tracee::Shared shared;
+    bool checks_memory = true;
+  };
+  explicit BegunPrograms(Session session);
+
+  void add(std::vector<BegunProgram> programs);
+  // Whether some wait for their loaders.
+  [[nodiscard]] bool empty() const { return waiting_.empty(); }
+  // Those that are ready, armed; `room`: at most so many.
+  std::vector<std::unique_ptr<Tracee>> arm_ready(const inline_::LockWait& wait, size_t room);
+  // What is not in the answer: sentences for collect::Losses::lost.
+  [[nodiscard]] std::vector<std::string> told() const;
+
+ private:
+  using Time = std::chrono::steady_clock;
+  enum class Readiness : uint8_t { Early, Ready, Gone };
+
+  void note_ended(const BegunProgram& program);
+  [[nodiscard]] static Readiness readiness(const BegunProgram& program);
+  Expected<std::unique_ptr<Tracee>> arm(pid_t pid, const inline_::LockWait& wait);
+  void note_armed(const BegunProgram& program);
+  void note_refused(const Error& error);
+
+  Session session_;
+  // The main programs that sources name, if all of them do.
+  std::optional<std::vector<std::string>> only_;
+  std::list<BegunProgram> waiting_;
+  uint64_t armed_ = 0;
+  std::chrono::nanoseconds shortest_{std::chrono::nanoseconds::max()};  // From exec to arming.
+  std::chrono::nanoseconds longest_{0};
+  uint64_t ended_ = 0;  // Before they could be looked at.
+  uint64_t refused_ = 0;
+  std::string first_reason_;
+};
+
+}  // namespace clew::engine
