@@ -22,8 +22,9 @@ namespace {
 using isa::Instruction;
 
 constexpr Instruction kReturnZero[] = {{0xB7, 0, 0, 0}, {0x95, 0, 0, 0}};
-// r0 = 0 ; may_goto +0 ; exit
-constexpr Instruction kMayGoto[] = {{0xB7, 0, 0, 0}, {0xE5, 0, 0, 0}, {0x95, 0, 0, 0}};
+// r0 = 0 ; may_goto +1 ; r0 = 1 ; exit     (Linux 6.12 refuses a distance of 0)
+constexpr Instruction kMayGoto[] = {
+    {0xB7, 0, 0, 0}, {0xE5, 0, 1, 0}, {0xB7, 0, 0, 1}, {0x95, 0, 0, 0}};
 // call bpf_get_attach_cookie ; exit
 constexpr Instruction kCookie[] = {{0x85, 0, 0, 174}, {0x95, 0, 0, 0}};
 
