@@ -81,9 +81,40 @@ std::optional<Symbol> parse_symbol(std::string_view line) {
   return symbol;
 }
 
+struct Wanted {
+  uint64_t cookie = 0;
+  bool is_changed = false;  // The compiler's name of a function whose parameters it changed.
+};
+
+using WantedNames = std::unordered_map<std::string, Wanted>;
+
+WantedNames wanted_names(std::span<const FunctionPlace> places) {
+  constexpr std::string_view kChanged = ".isra.0";
+  WantedNames wanted;
+  for (const FunctionPlace& one : places) {
+    wanted.emplace(key_of({one.name, one.module}), Wanted{one.cookie});
+    wanted.emplace(key_of({one.name + std::string(kChanged), one.module}),
+                   Wanted{one.cookie, true});
+  }
+  return wanted;
+}
+
+// Changed ones only of what has no function of its own name.
+std::vector<FunctionAddress> choose(std::vector<FunctionAddress> own,
+                                    std::span<const FunctionAddress> changed) {
+  std::unordered_set<uint64_t> found;
+  for (const FunctionAddress& one : own)
+    found.insert(one.cookie);
+  for (const FunctionAddress& one : changed)
+    if (!found.contains(one.cookie)) own.push_back(one);
+  std::sort(own.begin(), own.end(), [](const FunctionAddress& a, const FunctionAddress& b) {
+    return a.address < b.address;
+  });
+  return own;
+}
+
 // Nothing when the kernel does not list them.
-std::optional<std::unordered_set<std::string>> traceable(
-    const std::unordered_map<std::string, uint64_t>& wanted) {
+std::optional<std::unordered_set<std::string>> traceable(const WantedNames& wanted) {
   const Expected<Tracefs> tracefs = Tracefs::open();
   if (!tracefs) return std::nullopt;
   const Expected<std::string> text = tracefs->read("available_filter_functions");
@@ -99,12 +130,11 @@ std::optional<std::unordered_set<std::string>> traceable(
 }  // namespace
 
 Expected<std::vector<FunctionAddress>> find_functions(std::span<const FunctionPlace> places) {
-  std::unordered_map<std::string, uint64_t> wanted;
-  for (const FunctionPlace& one : places)
-    wanted.emplace(key_of({one.name, one.module}), one.cookie);
+  const WantedNames wanted = wanted_names(places);
   const auto allowed = traceable(wanted);
   const std::string text = read_symbols();
-  std::vector<FunctionAddress> found;
+  std::vector<FunctionAddress> own;
+  std::vector<FunctionAddress> changed;
   bool is_hidden = true;
   for_each_line(text, [&](std::string_view line) {
     const std::optional<Symbol> symbol = parse_symbol(line);
@@ -113,16 +143,14 @@ Expected<std::vector<FunctionAddress>> find_functions(std::span<const FunctionPl
     const std::string key = key_of(symbol->name);
     const auto place = wanted.find(key);
     if (place == wanted.end() || symbol->address == 0) return;
-    if (!allowed || allowed->contains(key)) found.push_back({symbol->address, place->second});
+    if (allowed && !allowed->contains(key)) return;
+    (place->second.is_changed ? changed : own).push_back({symbol->address, place->second.cookie});
   });
   if (is_hidden) {
     return fail(ErrorCode::Refused,
                 "the kernel hides the addresses of its functions (/proc/kallsyms)");
   }
-  std::sort(found.begin(), found.end(), [](const FunctionAddress& a, const FunctionAddress& b) {
-    return a.address < b.address;
-  });
-  return found;
+  return choose(std::move(own), changed);
 }
 
 }  // namespace clew::kernel

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the kernel's functions are, as far as it lets them be probed: a name that several static
-// functions have stands for all of them.
+// functions have stands for all of them. A function whose parameters the compiler changed has a
+// name with an ending (`finish_task_switch.isra.0`); its own name finds it, as that is what the
+// kernel's types call it, if they describe it (those of Linux 6.12 do, those of 6.1 do not).
 #pragma once
 
 #include <cstdint>

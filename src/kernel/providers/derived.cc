@@ -163,21 +163,18 @@ class DerivedProvider final : public Provider {
     if (row.kind != AttachKind::RawTracepoint) {
       const auto function = CLEW_TRY(kernel_.find(target::BtfKind::Function, row.symbol));
       if (function.types != nullptr) return true;
-      return row.map.empty() && has_changed_function(probe);
+      return row.map.empty() && has_function(probe);
     }
     const auto tracepoint = CLEW_TRY(kernel_.find_tracepoint(row.symbol));
     if (tracepoint.types == nullptr) return false;
     return CLEW_TRY(kernel_.tracepoint_parameters(tracepoint)).size() >= row.parameters_min;
   }
 
-  // A function whose parameters the compiler changed is not among the types; its name has an
-  // ending.
-  static bool has_changed_function(Probe& probe) {
-    const FunctionPlace place = {probe.module, probe.symbol + ".isra.0", 0};
+  // A function whose parameters the compiler changed may not be among the types.
+  static bool has_function(const Probe& probe) {
+    const FunctionPlace place = {probe.module, probe.symbol, 0};
     const auto found = find_functions(std::span(&place, 1));
-    if (!found || found->empty()) return false;
-    probe.symbol = place.name;
-    return true;
+    return found && !found->empty();
   }
 
   // Nothing when the kernel lacks the enumerator or the member.
