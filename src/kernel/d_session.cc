@@ -400,6 +400,7 @@ DSession::~DSession() = default;
 
 Expected<DSession> DSession::load(DPrograms programs, std::vector<DEnabling> enablings,
                                   std::string* verifier_log) {
+  if (is_too_old()) return fail(ErrorCode::Refused, kTooOld);
   auto data = std::make_unique<Data>();
   data->programs = std::move(programs);
   data->enablings = std::move(enablings);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
@@ -14,6 +15,7 @@
 #include "isa/program.h"
 #include "kernel/attach_functions.h"
 #include "kernel/bpf.h"
+#include "kernel/link_types.h"
 #include "kernel/links.h"
 
 namespace clew::kernel {
@@ -94,6 +96,18 @@ Features try_all() {
 }
 
 }  // namespace
+
+bool is_too_old() {
+  FunctionTypes types;
+  Function any;
+  any.name = "any";
+  (void)types.add(any);
+  const std::vector<uint8_t> bytes = types.finish();
+  bpf_attr attributes{};
+  attributes.btf = address_of(bytes.data());
+  attributes.btf_size = static_cast<uint32_t>(bytes.size());
+  return error_of(call_bpf(BPF_BTF_LOAD, &attributes, sizeof attributes)) == EINVAL;
+}
 
 const Features& features() {
   static const Features kFeatures = try_all();

@@ -16,6 +16,14 @@ struct Features {
   bool has_kernel_probe_multi = false;  // One link for many kprobes, 5.18; needs CONFIG_FPROBE.
 };
 
+// What every session needs is of Linux 5.16, and was tried with 6.1 and later.
+inline constexpr char kTooOld[] =
+    "this kernel is too old: D and queries on the kernel need Linux 6.1";
+
+// Whether the kernel does not know types that every program of ours has (declaration tags, 5.16).
+// Not known without rights: false then. Tried at each call.
+bool is_too_old();
+
 // Tried once per process. Needs the rights that sessions need; without them everything is missing.
 const Features& features();
 

@@ -89,6 +89,16 @@ TEST(DoctorOfAMachine, KnowsThatUprobesNeedProgramsAsWell) {
   EXPECT_THAT(found(judge(machine), "uprobes").detail, HasSubstr("takes no program"));
 }
 
+TEST(DoctorOfAMachine, TellsOfAKernelThatIsTooOldWhatItServes) {
+  Machine machine = root_machine();
+  machine.kernel.is_too_old = true;
+  const Findings findings = judge(machine);
+  EXPECT_EQ(findings.problems(), 0U) << "processes can be traced by jumps";
+  for (const std::string_view check : {"bpf", "uprobes", "kprobes"})
+    EXPECT_THAT(found(findings, check).remedy, HasSubstr("Linux 6.1 or later")) << check;
+  EXPECT_THAT(found(findings, "bpf").detail, HasSubstr("it is older than 6.1"));
+}
+
 TEST(DoctorOfAMachine, KnowsThatSysAdminHoldsTheYoungerCapabilities) {
   const uint64_t admin = uint64_t{1} << static_cast<uint8_t>(Capability::SysAdmin);
   const Findings findings = judge(machine_of(admin, 0));

@@ -165,6 +165,7 @@ void judge_lockdown(const Machine& machine, Findings& findings) {
 }
 
 std::string reason_for_no_programs(const Machine& machine) {
+  if (machine.kernel.is_too_old) return "it is older than 6.1";
   const bool unprivileged =
       !machine.asker.has(Capability::Bpf) && !machine.asker.has(Capability::SysAdmin);
   if (unprivileged && machine.unprivileged_bpf_disabled.value_or(0) != 0) {
@@ -175,13 +176,18 @@ std::string reason_for_no_programs(const Machine& machine) {
   return error_text(machine.kernel.program_error);
 }
 
+std::string remedy_for_programs(const KernelAbilities& kernel) {
+  return kernel.is_too_old ? "a kernel of Linux 6.1 or later"
+                           : "run as root, or with CAP_BPF and CAP_PERFMON";
+}
+
 void judge_bpf(const Machine& machine, Findings& findings) {
   const KernelAbilities& kernel = machine.kernel;
-  if (kernel.program_error != 0) {
+  if (!kernel.takes_programs()) {
     findings.note("bpf", {.detail = fmt::format("the kernel takes no program of ours: {}",
                                                 reason_for_no_programs(machine)),
                           .refused = std::string(kKernelQuestions),
-                          .remedy = "run as root, or with CAP_BPF and CAP_PERFMON"});
+                          .remedy = remedy_for_programs(kernel)});
     return;
   }
   findings.ok("bpf", kernel.has_open_loops ? "programs are taken, with open loops"
@@ -214,11 +220,11 @@ void judge_uprobes(const KernelAbilities& kernel, Findings& findings) {
                                                     error_text(kernel.uprobe_error)),
                               .refused = refused,
                               .remedy = "run as root, or with CAP_BPF and CAP_PERFMON"});
-  } else if (kernel.program_error != 0) {
+  } else if (!kernel.takes_programs()) {
     findings.note("uprobes",
                   {.detail = "you may set some, but the kernel takes no program for them",
                    .refused = refused,
-                   .remedy = "run as root, or with CAP_BPF and CAP_PERFMON"});
+                   .remedy = remedy_for_programs(kernel)});
   } else {
     findings.ok("uprobes", kernel.has_uprobe_multi ? "yes, many at a time (uprobe multi)"
                                                    : "yes, one at a time: older than 6.6");
@@ -233,10 +239,10 @@ void judge_probes(const Machine& machine, Findings& findings) {
     findings.note("kprobes", {.detail = "the kernel has none",
                               .refused = refused,
                               .remedy = "a kernel with CONFIG_KPROBE_EVENTS"});
-  } else if (kernel.program_error != 0) {
+  } else if (!kernel.takes_programs()) {
     findings.note("kprobes", {.detail = "the kernel has them, but takes no program for them",
                               .refused = refused,
-                              .remedy = "run as root, or with CAP_BPF and CAP_PERFMON"});
+                              .remedy = remedy_for_programs(kernel)});
   } else {
     findings.ok("kprobes", kernel.has_kprobe_multi ? "yes, many at a time (kprobe multi)"
                                                    : "yes, one at a time, which takes long");

@@ -38,7 +38,8 @@ struct Asker {
 
 // What the kernel takes of us when it is tried.
 struct KernelAbilities {
-  int program_error = 0;  // errno of loading the simplest program; 0 = it was taken.
+  int program_error = 0;    // errno of loading the simplest program; 0 = it was taken.
+  bool is_too_old = false;  // For programs of ours, whatever our rights.
   bool has_types = false;
   bool has_open_loops = false;
   bool has_uprobes = false;
@@ -49,6 +50,8 @@ struct KernelAbilities {
   bool has_kprobe_multi = false;
   std::optional<int> trampoline_error = std::nullopt;  // fexit; none = not tried.
   bool has_tracepoints = false;                        // Their descriptions in tracefs can be read.
+
+  [[nodiscard]] bool takes_programs() const { return program_error == 0 && !is_too_old; }
 };
 
 struct Machine {

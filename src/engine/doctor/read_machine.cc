@@ -112,6 +112,7 @@ KernelAbilities read_abilities() {
   const kernel::Features& features = kernel::features();
   KernelAbilities kernel;
   kernel.program_error = kernel::error_of_programs();
+  kernel.is_too_old = kernel::is_too_old();
   kernel.has_types = exists("/sys/kernel/btf/vmlinux");
   kernel.has_open_loops = features.has_open_loops;
   kernel.has_uprobes = exists("/sys/bus/event_source/devices/uprobe/type");
@@ -119,7 +120,7 @@ KernelAbilities read_abilities() {
   kernel.has_uprobe_multi = features.has_user_probe_multi;
   kernel.has_kprobes = exists("/sys/bus/event_source/devices/kprobe/type");
   kernel.has_kprobe_multi = features.has_kernel_probe_multi;
-  if (kernel.program_error == 0) kernel.trampoline_error = trampoline_error();
+  if (kernel.takes_programs()) kernel.trampoline_error = trampoline_error();
   const auto tracefs = kernel::Tracefs::open();
   kernel.has_tracepoints = tracefs && tracefs->exists("available_events");
   return kernel;
