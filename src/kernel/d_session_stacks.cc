@@ -8,30 +8,13 @@
 #include <string>
 #include <string_view>
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include "base/file_descriptor.h"
 #include "kernel/to_bpf.h"
+#include "target/kernel_symbols.h"
 
 namespace clew::kernel {
 namespace {
 
-constexpr size_t kChunkBytes = size_t{1} << 20;
 constexpr uint64_t kFunctionBytesMax = 4096;  // Of one of these, when the next symbol is far.
-
-std::string read_symbols() {
-  const FileDescriptor file(open("/proc/kallsyms", O_RDONLY | O_CLOEXEC));
-  std::string text;
-  while (file.valid()) {
-    const size_t size = text.size();
-    text.resize(size + kChunkBytes);
-    const ssize_t got = ::read(file.get(), text.data() + size, kChunkBytes);
-    text.resize(size + static_cast<size_t>(std::max<ssize_t>(0, got)));
-    if (got <= 0) break;
-  }
-  return text;
-}
 
 struct KernelSymbol {
   uint64_t address = 0;
@@ -132,7 +115,7 @@ bool wants_stack_arguments(const ProgramPlan& plan) {
 
 std::vector<abi::DCodeRange> skipped_functions(const ProgramPlan& plan) {
   if (!wants_stack(plan)) return {};
-  const std::string text = read_symbols();
+  const std::string text = target::read_kernel_symbols();
   std::vector<uint64_t> addresses;
   std::vector<uint64_t> wanted;
   for (std::string_view rest = text; !rest.empty();) {

@@ -4,35 +4,18 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
+#include <functional>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include "base/file_descriptor.h"
 #include "kernel/providers/tracefs.h"
+#include "target/kernel_symbols.h"
 
 namespace clew::kernel {
 namespace {
 
-constexpr size_t kChunkBytes = size_t{1} << 20;
 constexpr std::string_view kCore = "vmlinux";
-
-std::string read_symbols() {
-  const FileDescriptor file(open("/proc/kallsyms", O_RDONLY | O_CLOEXEC));
-  std::string text;
-  while (file.valid()) {
-    const size_t size = text.size();
-    text.resize(size + kChunkBytes);
-    const ssize_t got = ::read(file.get(), text.data() + size, kChunkBytes);
-    text.resize(size + static_cast<size_t>(std::max<ssize_t>(0, got)));
-    if (got <= 0) break;
-  }
-  return text;
-}
 
 template <typename Take>
 void for_each_line(std::string_view text, Take take) {
@@ -43,59 +26,61 @@ void for_each_line(std::string_view text, Take take) {
   }
 }
 
-// A name and, behind it in brackets, its module: "vfs_read", "ext4_sync_fs [ext4]".
-struct Name {
-  std::string_view function;
-  std::string_view module = kCore;
-};
-
-Name parse_name(std::string_view text) {
-  Name name;
-  name.function = text.substr(0, text.find_first_of(" \t"));
+// "[ext4]" in what follows a function's name.
+std::string_view module_of(std::string_view text) {
   const size_t open = text.find('[');
-  const size_t close = text.find(']');
-  if (open != std::string_view::npos && close != std::string_view::npos && close > open) {
-    name.module = text.substr(open + 1, close - open - 1);
-  }
-  return name;
-}
-
-std::string key_of(const Name& name) {
-  return std::string(name.module) + ':' + std::string(name.function);
-}
-
-struct Symbol {
-  uint64_t address = 0;
-  Name name;
-};
-
-// "ffffffff81000000 T _text", with the module behind a tab. Nothing for what is no function.
-std::optional<Symbol> parse_symbol(std::string_view line) {
-  const size_t space = line.find(' ');
-  if (space == std::string_view::npos || space + 3 >= line.size()) return std::nullopt;
-  const char kind = line[space + 1];
-  if (std::string_view("tTwW").find(kind) == std::string_view::npos) return std::nullopt;
-  Symbol symbol;
-  (void)std::from_chars(line.data(), line.data() + space, symbol.address, 16);
-  symbol.name = parse_name(line.substr(space + 3));
-  return symbol;
+  const size_t close = text.find(']', open);
+  const bool has_module = open != std::string_view::npos && close != std::string_view::npos;
+  return has_module ? text.substr(open + 1, close - open - 1) : kCore;
 }
 
 struct Wanted {
+  std::string module;
   uint64_t cookie = 0;
   bool is_changed = false;  // The compiler's name of a function whose parameters it changed.
+  bool is_traceable = true;
 };
 
-using WantedNames = std::unordered_map<std::string, Wanted>;
+// By their names, which a view finds: the kernel has hundreds of thousands, of which few are
+// wanted.
+struct HashOfView {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+};
+using WantedFunctions = std::unordered_multimap<std::string, Wanted, HashOfView, std::equal_to<>>;
 
-WantedNames wanted_names(std::span<const FunctionPlace> places) {
+WantedFunctions wanted_functions(std::span<const FunctionPlace> places, bool is_traceable) {
   constexpr std::string_view kChanged = ".isra.0";
-  WantedNames wanted;
+  WantedFunctions wanted;
   for (const FunctionPlace& one : places) {
-    wanted.emplace(key_of({one.name, one.module}), Wanted{one.cookie});
-    wanted.emplace(key_of({one.name + std::string(kChanged), one.module}),
-                   Wanted{one.cookie, true});
+    wanted.emplace(one.name, Wanted{one.module, one.cookie, false, is_traceable});
+    wanted.emplace(one.name + std::string(kChanged),
+                   Wanted{one.module, one.cookie, true, is_traceable});
   }
+  return wanted;
+}
+
+// A name and, behind it in brackets, its module: "vfs_read", "ext4_sync_fs [ext4]". Null if it is
+// not wanted.
+Wanted* find(WantedFunctions& wanted, std::string_view text) {
+  const std::string_view function = text.substr(0, text.find_first_of(" \t"));
+  auto [one, end] = wanted.equal_range(function);
+  for (; one != end; ++one)
+    if (one->second.module == module_of(text.substr(function.size()))) return &one->second;
+  return nullptr;
+}
+
+// What the kernel lists as such; all, when it does not list them.
+WantedFunctions find_traceable(std::span<const FunctionPlace> places) {
+  const Expected<Tracefs> tracefs = Tracefs::open();
+  if (!tracefs) return wanted_functions(places, true);
+  const Expected<std::string> text = tracefs->read("available_filter_functions");
+  if (!text || text->empty()) return wanted_functions(places, true);
+  WantedFunctions wanted = wanted_functions(places, false);
+  for_each_line(*text, [&wanted](std::string_view line) {
+    Wanted* const one = find(wanted, line);
+    if (one != nullptr) one->is_traceable = true;
+  });
   return wanted;
 }
 
@@ -113,38 +98,26 @@ std::vector<FunctionAddress> choose(std::vector<FunctionAddress> own,
   return own;
 }
 
-// Nothing when the kernel does not list them.
-std::optional<std::unordered_set<std::string>> traceable(const WantedNames& wanted) {
-  const Expected<Tracefs> tracefs = Tracefs::open();
-  if (!tracefs) return std::nullopt;
-  const Expected<std::string> text = tracefs->read("available_filter_functions");
-  if (!text || text->empty()) return std::nullopt;
-  std::unordered_set<std::string> names;
-  for_each_line(*text, [&](std::string_view line) {
-    std::string key = key_of(parse_name(line));
-    if (wanted.contains(key)) names.insert(std::move(key));
-  });
-  return names;
-}
-
 }  // namespace
 
 Expected<std::vector<FunctionAddress>> find_functions(std::span<const FunctionPlace> places) {
-  const WantedNames wanted = wanted_names(places);
-  const auto allowed = traceable(wanted);
-  const std::string text = read_symbols();
+  WantedFunctions wanted = find_traceable(places);
+  const std::string text = target::read_kernel_symbols();
   std::vector<FunctionAddress> own;
   std::vector<FunctionAddress> changed;
   bool is_hidden = true;
+  // "ffffffff81000000 T _text", with the module behind a tab.
   for_each_line(text, [&](std::string_view line) {
-    const std::optional<Symbol> symbol = parse_symbol(line);
-    if (!symbol) return;
-    is_hidden = is_hidden && symbol->address == 0;
-    const std::string key = key_of(symbol->name);
-    const auto place = wanted.find(key);
-    if (place == wanted.end() || symbol->address == 0) return;
-    if (allowed && !allowed->contains(key)) return;
-    (place->second.is_changed ? changed : own).push_back({symbol->address, place->second.cookie});
+    constexpr size_t kKindAt = 17;
+    constexpr size_t kNameAt = 19;
+    if (line.size() <= kNameAt) return;
+    is_hidden = is_hidden && line.starts_with("0000000000000000");
+    if (std::string_view("tTwW").find(line[kKindAt]) == std::string_view::npos) return;
+    const Wanted* const one = find(wanted, line.substr(kNameAt));
+    if (one == nullptr || !one->is_traceable) return;
+    uint64_t address = 0;
+    (void)std::from_chars(line.data(), line.data() + kKindAt, address, 16);
+    if (address != 0) (one->is_changed ? changed : own).push_back({address, one->cookie});
   });
   if (is_hidden) {
     return fail(ErrorCode::Refused,

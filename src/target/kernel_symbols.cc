@@ -50,6 +50,18 @@ std::optional<KernelSymbol> parse_kernel_symbol(std::string_view line, std::stri
   return result;
 }
 
+// The kernel gives a page at a time, whatever it is asked for.
+std::string read_kernel_symbols() {
+  const FileDescriptor file(open(kPath, O_RDONLY | O_CLOEXEC));
+  std::string text;
+  std::string buffer(kReadBytes, '\0');
+  for (;;) {
+    const ssize_t got = file.valid() ? read(file.get(), buffer.data(), buffer.size()) : 0;
+    if (got <= 0) return text;
+    text.append(buffer.data(), static_cast<size_t>(got));
+  }
+}
+
 Expected<KernelSymbol> find_kernel_symbol(std::string_view module, std::string_view name) {
   const FileDescriptor file(open(kPath, O_RDONLY | O_CLOEXEC));
   if (!file.valid()) {

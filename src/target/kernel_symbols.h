@@ -21,6 +21,9 @@ struct KernelSymbol {
 // there is none. NotFound; Refused when this user may not see addresses.
 Expected<KernelSymbol> find_kernel_symbol(std::string_view module, std::string_view name);
 
+// All lines of it, some ten megabytes; empty when it cannot be read.
+std::string read_kernel_symbols();
+
 // One line of it: "ffffffff81000000 T _text", with "\t[module]" for a module's. The symbol if it is
 // the one that is looked for.
 std::optional<KernelSymbol> parse_kernel_symbol(std::string_view line, std::string_view module,
