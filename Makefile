@@ -4,6 +4,7 @@ DESTDIR ?=
 JOBS ?= $(shell nproc)
 PRESET ?= release
 FUZZ ?= 600
+KERNEL ?=
 
 .PHONY: all build test test-kernel soak check demo bench install packages format clean
 all: build
@@ -17,12 +18,13 @@ test:  ## Installs what is needed, builds, runs every test.
 	@tools/install_packages build
 	@tools/run_tests $(JOBS)
 
-test-kernel:  ## D and queries on Debian's own kernel, in an emulated machine.
+test-kernel:  ## D and queries on Debian's own kernel, in an emulated machine. KERNEL=PACKAGE[/SUITE] for another.
 	@tools/install_packages build test
-	@tests/kernel_machine/fetch_kernel build/kernel
+	@[ -n "$(KERNEL)" ] || tests/kernel_machine/fetch_kernel build/kernels
 	@cmake --preset test > /dev/null
 	@cmake --build --preset test -j $(JOBS) --target clew engine_test kernel_machine_first victim_bare victim_walled
-	@ctest --preset test -R '^kernel_machine' --verbose
+	@if [ -n "$(KERNEL)" ]; then tests/kernel_machine/run_kernels build/test $(KERNEL); \
+	else ctest --preset test -R '^kernel_machine' --verbose; fi
 
 soak:  ## The long jobs of tools/soak, some hours; needs what `make test` needs. FUZZ=SECONDS.
 	@tools/install_packages build test
