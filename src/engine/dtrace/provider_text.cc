@@ -201,7 +201,8 @@ std::string parameters_of(const Probe& probe) {
   return result;
 }
 
-// A register or a constant: the address of a variable would need the file's symbols.
+// A register or a constant: the address of a variable would need the file's symbols. What they point to
+// is read at the probe, so it must be in memory by then ("memory"), as at a call.
 std::string probe_macro(const ProviderDefinition& provider, const Probe& probe,
                         const TypeTable& types) {
   std::string places;
@@ -213,7 +214,7 @@ std::string probe_macro(const ProviderDefinition& provider, const Probe& probe,
   }
   return fmt::format(
       "#define\t{}({}) \\\n\t__extension__ ({{ __asm__ __volatile__ (_CLEW_SDT(\"{}\", \"{}\", \\\n"
-      "\t\"{}\", \"{}\") : : {}); }})\n",
+      "\t\"{}\", \"{}\") : : {} : \"memory\"); }})\n",
       macro_name(provider.name, probe.name), parameters_of(probe), provider.name, note_name(probe),
       counter_name(provider, probe), places, operands);
 }
