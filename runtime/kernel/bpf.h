@@ -128,6 +128,7 @@ template <typename Symbol>
 
 extern "C" {
 extern const char d_n_cpus;
+extern const char d_n_only_cpu;  // One more than the processor that alone is traced; 0: all are.
 extern const char d_n_string_bytes;
 extern const char d_n_variables;
 extern const char d_n_aggregations;

@@ -72,6 +72,7 @@ namespace {
 [[gnu::always_inline]] inline DWindow* claim() {
   const uint64_t cpu = processor();
   if (cpu >= number(d_n_cpus)) return nullptr;
+  if (number(d_n_only_cpu) != 0 && number(d_n_only_cpu) != cpu + 1) return nullptr;
   DWindow* w = d_windows + cpu * abi::kDWindowsPerCpu;
   if (!take(w)) {
     const uint64_t other = d_take_other(w, cpu);

@@ -228,14 +228,18 @@ Expected<FileDescriptor> attach_raw_tracepoint(const FileDescriptor& program,
   return open_tracepoint(open, tracepoint);
 }
 
-Expected<void> attach_clock(const FileDescriptor& program, const Probe& probe, uint64_t cookie,
+Expected<void> attach_clock(const FileDescriptor& program, const ClockPlace& place, uint64_t cookie,
                             Attachments& attachments) {
+  if (place.only_cpu) {
+    const auto cpu = static_cast<int>(*place.only_cpu);
+    return attach_clock_on(program, cpu, place.probe, cookie, attachments);
+  }
   const auto cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
   for (int cpu = 0; cpu < cpus; ++cpu) {
-    Expected<void> done = attach_clock_on(program, cpu, probe, cookie, attachments);
+    Expected<void> done = attach_clock_on(program, cpu, place.probe, cookie, attachments);
     const bool is_offline = !done && errno == ENODEV;
     if (!done && !is_offline) return done;
-    if (done && probe.kind == AttachKind::Tick) return {};
+    if (done && place.probe.kind == AttachKind::Tick) return {};
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,8 +38,13 @@ Expected<FileDescriptor> attach_raw_tracepoint(const FileDescriptor& program,
 Expected<void> attach_trace_event(const FileDescriptor& program, const Probe& probe,
                                   uint64_t cookie, Attachments& attachments);
 
-// On every CPU that is online, or (Tick) on one.
-Expected<void> attach_clock(const FileDescriptor& program, const Probe& probe, uint64_t cookie,
+struct ClockPlace {
+  const Probe& probe;
+  std::optional<uint64_t> only_cpu;  // Instead of all.
+};
+
+// On every CPU that is online, or (Tick) on one. NotFound when the only one is not online.
+Expected<void> attach_clock(const FileDescriptor& program, const ClockPlace& place, uint64_t cookie,
                             Attachments& attachments);
 
 // Places of one file, for one process (0 = all).

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 #include <linux/bpf.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -113,6 +114,31 @@ bpf_attr attributes_of(const Image& image, const FileDescriptor& types) {
   attributes.attach_btf_id = image.attach_type;
   return attributes;
 }
+
+// This thread on one processor, until it is where it was allowed to be before.
+class OnProcessor {
+ public:
+  OnProcessor() = default;
+  OnProcessor(const OnProcessor&) = delete;
+  OnProcessor& operator=(const OnProcessor&) = delete;
+  ~OnProcessor() {
+    if (is_there_) (void)sched_setaffinity(0, sizeof before_, &before_);
+  }
+
+  // False: errno says why not.
+  [[nodiscard]] bool go(uint64_t processor) {
+    cpu_set_t there;
+    CPU_ZERO(&there);
+    if (processor < CPU_SETSIZE) CPU_SET(processor, &there);  // Of none: EINVAL.
+    is_there_ = sched_getaffinity(0, sizeof before_, &before_) == 0 &&
+                sched_setaffinity(0, sizeof there, &there) == 0;
+    return is_there_;
+  }
+
+ private:
+  cpu_set_t before_{};
+  bool is_there_ = false;
+};
 
 }  // namespace
 
@@ -232,7 +258,12 @@ Expected<FileDescriptor> load_image(const Image& image, std::string* log) {
                           reason.empty() ? bpf_error(static_cast<int>(-result)) : reason));
 }
 
-Expected<uint32_t> run_program(const FileDescriptor& program, uint64_t argument) {
+Expected<uint32_t> run_program(const FileDescriptor& program, uint64_t argument,
+                               std::optional<uint64_t> only_cpu) {
+  OnProcessor there;
+  if (only_cpu && !there.go(*only_cpu)) {
+    return fail(ErrorCode::NotFound, fmt::format("processor {}: {}", *only_cpu, error_text(errno)));
+  }
   uint64_t context[1] = {argument};
   bpf_attr attributes{};
   attributes.test.prog_fd = static_cast<uint32_t>(program.get());

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -72,8 +73,10 @@ struct Image {
 // Refused: the message has the verifier's reason in short; `log`, if not null, gets all its words.
 Expected<FileDescriptor> load_image(const Image& image, std::string* log);
 
-// Runs a RawTracepoint program here and now, with its context's first word. Its result.
-Expected<uint32_t> run_program(const FileDescriptor& program, uint64_t argument);
+// Runs a RawTracepoint program here and now, with its context's first word. Its result. NotFound:
+// this thread cannot run on `only_cpu`.
+Expected<uint32_t> run_program(const FileDescriptor& program, uint64_t argument,
+                               std::optional<uint64_t> only_cpu = std::nullopt);
 
 // How often the kernel left a program out because it ran already on that CPU.
 uint64_t recursion_misses(const FileDescriptor& program);

@@ -151,6 +151,8 @@ struct DSession::Data {
     if (user_stacks) user_stacks->add_symbols(symbols);
     symbols["d_n_enabled"] = {Symbol::Kind::Number, maps.enabled_max};
     symbols["d_n_error_enabling"] = {Symbol::Kind::Number, error_enabling()};
+    symbols["d_n_only_cpu"] = {Symbol::Kind::Number,
+                               programs.only_cpu ? *programs.only_cpu + 1 : 0};
     symbols["d_n_names_bytes"] = {Symbol::Kind::Number, maps.names_bytes};
     symbols["d_n_skipped"] = {Symbol::Kind::Number, maps.skipped_count};
     symbols["d_n_wants_stack"] = {Symbol::Kind::Number, wants_stack(plan) ? 1U : 0U};
@@ -285,8 +287,8 @@ struct DSession::Data {
 
   Expected<void> attach_clocks(uint32_t index) {
     for (const uint32_t enabling : plan.groups[index].enablings) {
-      CLEW_TRY(
-          attach_clock(loaded[index], enablings[enabling].probe, cookie(enabling), attachments));
+      const ClockPlace place{.probe = enablings[enabling].probe, .only_cpu = programs.only_cpu};
+      CLEW_TRY(attach_clock(loaded[index], place, cookie(enabling), attachments));
     }
     return {};
   }
@@ -367,7 +369,7 @@ struct DSession::Data {
       for (const uint32_t enabling : plan.groups[i].enablings) {
         if (enablings[enabling].probe.id != probe) continue;
         if (enablings[enabling].probe.kind != AttachKind::Host) continue;
-        CLEW_TRY(run_program(loaded[i], cookie(enabling)));
+        CLEW_TRY(run_program(loaded[i], cookie(enabling), programs.only_cpu));
       }
     }
     return {};

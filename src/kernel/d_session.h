@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -53,6 +54,7 @@ struct DPrograms {
   uint64_t speculation_bytes = 4U << 20;  // specsize
   uint64_t speculations = 1;              // nspec
   uint64_t target_pid = 0;
+  std::optional<uint64_t> only_cpu;         // Firings on other processors are nobody's.
   uint32_t later_enablings = 0;             // Room for those that DSession::add() brings.
   std::vector<int32_t> target_pids;         // Whose stacks must be right from the start.
   target::AddressSpaces* spaces = nullptr;  // Where processes with stacks are kept, for their

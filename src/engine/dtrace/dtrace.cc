@@ -69,6 +69,7 @@ kernel::DPrograms programs_of(const CompiledScript& compiled, pid_t target) {
   programs.speculation_bytes = bytes("specsize", programs.speculation_bytes);
   programs.speculations = bytes("nspec", programs.speculations);
   programs.target_pid = static_cast<uint64_t>(target);
+  if (compiled.script.options.values.contains("cpu")) programs.only_cpu = bytes("cpu", 0);
   if (LateProbes::may_come(compiled)) programs.later_enablings = LateProbes::kProbesMax;
   return programs;
 }
@@ -89,6 +90,7 @@ class DtraceRun {
   void tell_programs();
   void tell_ended(const std::vector<Commands::Ended>& ended);
   [[nodiscard]] Expected<void> check_sizes() const;
+  [[nodiscard]] Expected<void> check_processor() const;
   Expected<void> enable();
   Expected<void> arm_inline(const UprobeLocks& locks);
   [[nodiscard]] inline_::LockWait lock_wait();
@@ -179,10 +181,22 @@ Expected<void> DtraceRun::check_sizes() const {
   return fail(ErrorCode::InvalidQuery, "could not enable tracing: Enabling exceeds size of buffer");
 }
 
+Expected<void> DtraceRun::check_processor() const {
+  const auto& values = compiled_->script.options.values;
+  const auto found = values.find("cpu");
+  const auto count = static_cast<uint64_t>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)));
+  if (found == values.end() || query::d::option_bytes(found->second).value_or(count) < count) {
+    return {};
+  }
+  return fail(ErrorCode::NotFound,
+              fmt::format("could not enable tracing: there is no processor {}", found->second));
+}
+
 Expected<void> DtraceRun::enable() {
   const query::d::Script& script = compiled_->script;
   if (script.clauses.empty()) return fail(ErrorCode::NotFound, "no probes matched");
   CLEW_TRY(check_sizes());
+  CLEW_TRY(check_processor());
   if (script.is_destructive && !script.options.is_set("destructive")) {
     return fail(ErrorCode::Refused, "could not enable tracing: Destructive actions not allowed");
   }
@@ -231,12 +245,9 @@ Expected<void> DtraceRun::enable() {
 }
 
 // Before anything else is attached: a uprobe where a jump of ours is to stand keeps it away.
-// Clauses that change things are the kernel's alone: it takes them away when we are killed, and a
-// process cannot falsify there what they were told to do.
 Expected<void> DtraceRun::arm_inline(const UprobeLocks& locks) {
-  if (compiled_->script.options.is_set("useruprobes")) return {};
-  if (compiled_->script.is_destructive) {
-    if (request_.is_verbose) console_.message("all probes by uprobes: destructive actions");
+  if (const std::string_view reason = compiled_->kernels_alone(); !reason.empty()) {
+    if (request_.is_verbose) console_.message(fmt::format("all probes by uprobes: {}", reason));
     return {};
   }
   inline_probes_.arm(*compiled_, session_->state(), locks);

@@ -35,7 +35,7 @@ tl::unexpected<Error> refuse(const plan::d::ExtensionCall& call, const kernel::P
 bool is_kernels(const CompiledScript& compiled, const kernel::Probe& probe) {
   return !kernel::needs_uprobe(probe.kind) ||
          !compiled.named_pids.contains(static_cast<pid_t>(probe.pid)) ||
-         compiled.script.options.is_set("useruprobes") || compiled.script.is_destructive;
+         !compiled.kernels_alone().empty();
 }
 
 // A planner's reason. Those of the analysis are in the documentation.

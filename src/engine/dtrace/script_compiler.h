@@ -45,6 +45,14 @@ struct CompiledScript {
   [[nodiscard]] bool wants_process(uint32_t clause) const {
     return !extensions_in_kernel && calls_extension(clause);
   }
+  // Why no clause may run in a process; empty: some may. What changes things the kernel takes away
+  // when we are killed, and a process cannot falsify there what it was told to do. Only the kernel
+  // knows, too, which processor it is on for as long as a probe takes.
+  [[nodiscard]] std::string_view kernels_alone() const {
+    if (script.options.is_set("useruprobes")) return "option useruprobes";
+    if (script.options.values.contains("cpu")) return "option cpu";
+    return script.is_destructive ? "destructive actions" : "";
+  }
 };
 
 // Errors have DTrace's text without the leading "dtrace: ".

@@ -291,10 +291,8 @@ Expected<void> check_option(std::string_view name, std::optional<std::string_vie
   const auto is_named = [&](const OptionName& option) { return option.name == name; };
   const auto* option = std::find_if(kOptions.begin(), kOptions.end(), is_named);
   if (option == kOptions.end()) return fail(ErrorCode::NotFound, "Invalid option name");
-  // A probe of one processor alone would be another one: better none than that of all.
   // Output is text; `clew run` writes JSON.
-  if (name == "cpu" || name == "oformat")
-    return fail(ErrorCode::InvalidQuery, "Option is not supported");
+  if (name == "oformat") return fail(ErrorCode::InvalidQuery, "Option is not supported");
   if (option->syntax == Syntax::Version && value) return check_version(*value);
   const bool is_empty_string = name == "strsize" && value && option_bytes(*value) == uint64_t{0};
   if (fits(option->syntax, value) && !is_empty_string) return {};
