@@ -48,7 +48,7 @@ DtraceConsumer::DtraceConsumer(const CompiledScript& compiled, const kernel::Cat
       session_(sources.session),
       inline_probes_(sources.inline_probes),
       console_(console),
-      symbols_(sources.spaces, sources.target),
+      symbols_(sources.spaces, sources.target, !compiled.script.options.is_set("noresolve")),
       options_(output::d::PrintOptions::from(compiled.script.options)),
       aggregations_(compiled.script, compiled.generated.keys, symbols_, options_),
       printer_({compiled.script, symbols_, aggregations_, options_, *this}),

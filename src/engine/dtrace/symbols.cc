@@ -34,6 +34,7 @@ const target::ModuleImage* LiveSymbols::image_of(const target::CodeFile& file,
 }
 
 std::optional<SymbolPlace> LiveSymbols::user(uint64_t pid, uint64_t address) const {
+  if (!names_processes_) return std::nullopt;
   const pid_t process = pid == 0 ? target_ : static_cast<pid_t>(pid);
   std::optional<SymbolPlace> place = in_file(process, address);
   return place ? place : in_made_code(process, address);

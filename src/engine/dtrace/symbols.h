@@ -19,7 +19,9 @@ namespace clew::engine {
 class LiveSymbols final : public output::d::Symbols {
  public:
   // Borrowed. `target`: the first process of -c and -p, 0 = none; pid 0 stands for it.
-  LiveSymbols(target::AddressSpaces& spaces, pid_t target) : spaces_(spaces), target_(target) {}
+  // `names_processes`: else addresses of processes have no names (-x noresolve).
+  LiveSymbols(target::AddressSpaces& spaces, pid_t target, bool names_processes)
+      : spaces_(spaces), target_(target), names_processes_(names_processes) {}
 
   [[nodiscard]] std::optional<output::d::SymbolPlace> kernel(uint64_t address) const override;
   [[nodiscard]] std::optional<output::d::SymbolPlace> user(uint64_t pid,
@@ -35,6 +37,7 @@ class LiveSymbols final : public output::d::Symbols {
 
   target::AddressSpaces& spaces_;
   pid_t target_;
+  bool names_processes_;
   // What was read so far: questions fill these.
   mutable std::optional<output::d::KernelSymbols> kernel_;
   mutable std::map<const target::CodeFile*, std::unique_ptr<target::ModuleImage>> images_;

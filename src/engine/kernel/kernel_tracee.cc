@@ -93,7 +93,7 @@ class KernelNames final : public plan::Names {
   const KernelScope& scope_;
   std::string host_;
   target::AddressSpaces spaces_;
-  LiveSymbols live_{spaces_, 0};
+  LiveSymbols live_{spaces_, 0, true};
   std::map<uint64_t, std::string> symbols_;
 };
 
