@@ -141,6 +141,13 @@ Expected<uint32_t> event_type(const char* kind) {
   return type;
 }
 
+Expected<void> may_attach_functions() {
+  if (features().has_kernel_probe_multi) return {};
+  const Expected<uint32_t> type = event_type("kprobe");
+  if (type) return {};
+  return fail(type.error().code, fmt::format("{}: {}", kNoFunctions, type.error().message));
+}
+
 Expected<std::vector<uint64_t>> attach_functions(const FileDescriptor& program,
                                                  const FunctionAttach& how,
                                                  std::span<const FunctionPlace> places,
@@ -157,12 +164,10 @@ Expected<std::vector<uint64_t>> attach_functions(const FileDescriptor& program,
   if (features().has_kernel_probe_multi && !how.is_single) {
     is_possible = attacher.attach_many(functions);
   } else {
-    const Expected<uint32_t> type = event_type("kprobe");
-    if (!type) {
-      return fail(type.error().code,
-                  fmt::format("{}: {}: {}", names_of(places), kNoFunctions, type.error().message));
+    if (const auto may = may_attach_functions(); !may) {
+      return fail(may.error().code, fmt::format("{}: {}", names_of(places), may.error().message));
     }
-    is_possible = attacher.attach_singly(functions, *type);
+    is_possible = attacher.attach_singly(functions, CLEW_TRY(event_type("kprobe")));
   }
   if (is_possible && !attacher.attached().empty()) {
     std::vector<uint64_t> left_out;

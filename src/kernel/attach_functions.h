@@ -22,6 +22,9 @@ Expected<std::vector<uint64_t>> attach_functions(const FileDescriptor& program,
                                                  std::span<const FunctionPlace> places,
                                                  Attachments& attachments);
 
+// Refused: this kernel lets no program at its functions, as far as that is known without trying.
+Expected<void> may_attach_functions();
+
 // A program that the kernel knows the function of already (fexit).
 Expected<FileDescriptor> attach_trampoline(const FileDescriptor& program,
                                            const std::string& function);

@@ -5,10 +5,16 @@
 
 #include "engine/dtrace/commands.h"
 #include "engine/dtrace/script_compiler.h"
+#include "kernel/attach_functions.h"
 #include "output/d/listing.h"
 
 namespace clew::engine {
 namespace {
+
+// Of the kernel.
+bool stands_at_function(kernel::AttachKind kind) {
+  return kind == kernel::AttachKind::FunctionEntry || kind == kernel::AttachKind::FunctionReturn;
+}
 
 class Lister {
  public:
@@ -21,6 +27,7 @@ class Lister {
     const output::d::ProbeNames names{probe.id, probe.provider, probe.module, probe.function,
                                       probe.name};
     console_.write(output::d::listing_row(names));
+    functions_ += stands_at_function(probe.kind) ? 1 : 0;
     if (!request_.is_verbose) return;
     std::vector<std::string> types;
     if (const auto arguments = catalogue_.arguments(probe.id)) {
@@ -31,10 +38,20 @@ class Lister {
     console_.write(output::d::listing_details(names, types));
   }
 
+  // What is there, but not for us.
+  void tell_refused() {
+    const auto may = functions_ == 0 ? Expected<void>() : kernel::may_attach_functions();
+    if (may) return;
+    console_.flush();
+    console_.message(
+        fmt::format("{} of these cannot be enabled: {}", functions_, may.error().message));
+  }
+
  private:
   const DtraceRequest& request_;
   const kernel::Catalogue& catalogue_;
   DtraceConsole& console_;
+  uint64_t functions_ = 0;  // Probes that stand at functions of the kernel.
 };
 
 // Of each description without a probe; true when there is one.
@@ -63,6 +80,7 @@ Expected<int> list_probes(const DtraceRequest& request, kernel::Catalogue& catal
   if (request.programs.empty()) {
     Lister lister(request, catalogue, console);
     CLEW_TRY(catalogue.for_each([&](const kernel::Probe& probe) { lister.show(probe); }));
+    lister.tell_refused();
     return 0;
   }
   Commands commands;  // Held, and killed at the end: they are there to be looked at.
@@ -80,6 +98,7 @@ Expected<int> list_probes(const DtraceRequest& request, kernel::Catalogue& catal
   for (const kernel::DEnabling& enabling : compiled.enablings) {
     lister.show(enabling.probe);
   }
+  lister.tell_refused();
   return tell_unmatched(compiled, catalogue, console) ? 1 : 0;
 }
 
