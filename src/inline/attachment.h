@@ -320,13 +320,23 @@ Expected<DetachReport> clean_up(pid_t pid, bool force, const LockWait& wait = {}
 
 // --- commands that Clew starts ------------------------------------------------------------------
 
+// How far a started command has come when it is handed over.
+enum class LaunchPoint : uint8_t {
+  Exec,    // At its first instruction, which is the loader's: no library is mapped.
+  Loaded,  // After its libraries are mapped and before any constructor of them runs (static
+           // programs: at the entry point).
+  Main,    // At the first instruction of main().
+};
+
 struct LaunchOptions {
   std::vector<std::string> command;
+  LaunchPoint point = LaunchPoint::Loaded;
+  // What differs from our environment, in order: NAME=VALUE, or NAME for one that goes.
+  std::vector<std::string> environment = {};
   std::chrono::milliseconds timeout{30'000};  // Until the loader is done, on a busy machine too.
 };
 
-// A started command, stopped after its libraries are mapped and before any constructor of them runs
-// (static programs: at the entry point). open(pid) works on it; resume() lets it run.
+// A started command, stopped. open(pid) works on it; resume() lets it run.
 class Launched {
  public:
   static Expected<Launched> start(const LaunchOptions& options);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts a command and stops it where nothing of it has run yet but the loader: at the loader's own
 // notice to debuggers (_dl_debug_state with r_debug.r_state = RT_CONSISTENT), or at the entry point
-// of a static program. It is then handed over stopped by SIGSTOP and untraced, so that an
-// attachment can trace it like any other process.
+// of a static program; or earlier or later, as it is asked. It is then handed over stopped by
+// SIGSTOP and untraced, so that an attachment can trace it like any other process.
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -69,6 +69,23 @@ uint64_t find_notice(pid_t pid, uint64_t loader_base) {
   return 0;
 }
 
+// Of the program, or of any module of the process; 0 when nothing has that name.
+uint64_t find_function(pid_t pid, std::string_view name, bool in_libraries) {
+  const auto modules = target::read_modules(pid);
+  if (!modules) return 0;
+  for (const target::ProcessModule& module : *modules) {
+    if (module.is_executable == in_libraries || !module.problem.empty()) continue;
+    const auto image = target::ModuleImage::read(module.open_path);
+    if (!image) continue;
+    for (const target::Function& function : image->functions()) {
+      for (const target::FunctionName& each : function.names) {
+        if (each.linkage == name) return module.load_bias + function.address;
+      }
+    }
+  }
+  return 0;
+}
+
 std::optional<uint8_t> byte_of_file(pid_t pid, uint64_t address) {
   const auto maps = target::read_memory_map(pid);
   if (!maps) return std::nullopt;
@@ -95,7 +112,7 @@ class Starting {
     (void)waitpid(pid_, nullptr, __WALL);
   }
 
-  Expected<void> run_to_start();
+  Expected<void> run_to(LaunchPoint point);
   Expected<void> hand_over();
   [[nodiscard]] pid_t release() { return std::exchange(pid_, -1); }
   [[nodiscard]] pid_t pid() const { return pid_; }
@@ -103,6 +120,8 @@ class Starting {
   Expected<void> wait_for(int stop);
 
  private:
+  Expected<void> run_to_start();
+  Expected<void> run_to_main();
   Expected<void> run_to(uint64_t address);
   Expected<int> wait_stop();
   Expected<void> run_to_trap(uint64_t address);
@@ -211,6 +230,26 @@ Expected<void> Starting::run_to_start() {
   return fail(ErrorCode::Io, "the command's loader does not come to its end");
 }
 
+// Programs without symbols have none of main(), but it is the first argument of the C library's
+// function that calls it.
+Expected<void> Starting::run_to_main() {
+  if (const uint64_t own = find_function(pid_, "main", false); own != 0) return run_to(own);
+  const uint64_t caller = find_function(pid_, "__libc_start_main", true);
+  if (caller == 0) {
+    return fail(ErrorCode::NotFound, "the command has no function main() that can be found");
+  }
+  CLEW_TRY(run_to(caller));
+  user_regs_struct registers = {};
+  ptrace(PTRACE_GETREGS, pid_, nullptr, &registers);
+  return run_to(registers.rdi);
+}
+
+Expected<void> Starting::run_to(LaunchPoint point) {
+  if (point == LaunchPoint::Exec) return {};
+  CLEW_TRY(run_to_start());
+  return point == LaunchPoint::Main ? run_to_main() : Expected<void>();
+}
+
 Expected<void> Starting::hand_over() {
   const auto signal = reinterpret_cast<void*>(intptr_t{SIGSTOP});
   if (ptrace(PTRACE_DETACH, pid_, nullptr, signal) != 0) {
@@ -226,6 +265,14 @@ struct StartError {
   bool forbidden;  // Already to be traced.
 };
 
+// In the child, which is a copy with one thread.
+void change_environment(const std::vector<std::string>& changes) {
+  for (const std::string& change : changes) {
+    // putenv(3) of a name alone takes it out (glibc). NOLINTNEXTLINE(concurrency-mt-unsafe)
+    (void)putenv(const_cast<char*>(change.c_str()));
+  }
+}
+
 // `path`: where the command seems to be; null: it is looked for, as a shell does it.
 [[noreturn]] void run_child(const LaunchOptions& options, const char* path, pid_t tracer,
                             int error_pipe) {
@@ -239,6 +286,7 @@ struct StartError {
   sigset_t none;
   (void)sigemptyset(&none);
   (void)pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  change_environment(options.environment);
   // Until it may run; else it would stay stopped for ever when its tracer is killed. See resume().
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   // It was killed already: nobody would ever let us go on.
@@ -357,7 +405,7 @@ Expected<Launched> Launched::start(const LaunchOptions& options) {
   CLEW_TRY(starting.wait_for_trap());  // After execve.
   ptrace(PTRACE_SETOPTIONS, pid, nullptr, reinterpret_cast<void*>(PTRACE_O_EXITKILL));
   CLEW_TRY(target::check_is_64_bit(pid));
-  CLEW_TRY(starting.run_to_start());
+  CLEW_TRY(starting.run_to(options.point));
   CLEW_TRY(starting.hand_over());
   return Launched(starting.release());
 }

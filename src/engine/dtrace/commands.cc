@@ -42,6 +42,22 @@ std::vector<std::string> words_of(const std::string& command) {
   return words;
 }
 
+// Constructors have run when main() begins.
+inline_::LaunchPoint point_of(std::string_view evaltime) {
+  if (evaltime == "exec") return inline_::LaunchPoint::Exec;
+  return evaltime == "preinit" ? inline_::LaunchPoint::Loaded : inline_::LaunchPoint::Main;
+}
+
+// The command line alone can say: the script is compiled with the types of what was started.
+inline_::LaunchOptions launch_options(const DtraceRequest& request) {
+  inline_::LaunchOptions result;
+  for (const auto& [name, value] : request.options) {
+    if (name == "evaltime") result.point = point_of(value);
+    if (name == "setenv" || name == "unsetenv") result.environment.push_back(value);
+  }
+  return result;
+}
+
 }  // namespace
 
 Expected<void> Commands::add(pid_t pid) {
@@ -55,9 +71,9 @@ Expected<void> Commands::add(pid_t pid) {
   return {};
 }
 
-Expected<void> Commands::start(const std::vector<std::string>& commands) {
-  for (const std::string& command : commands) {
-    inline_::LaunchOptions options;
+Expected<void> Commands::start(const DtraceRequest& request) {
+  inline_::LaunchOptions options = launch_options(request);
+  for (const std::string& command : request.commands) {
     options.command = words_of(command);
     if (options.command.empty()) return fail(ErrorCode::NotFound, "failed to create process: ''");
     auto launched = inline_::Launched::start(options);

@@ -13,14 +13,16 @@
 
 #include "base/error.h"
 #include "base/file_descriptor.h"
+#include "engine/dtrace/request.h"
 #include "inline/attachment.h"
 
 namespace clew::engine {
 
 class Commands {
  public:
-  // Each command is split at blanks; quotes keep them together.
-  Expected<void> start(const std::vector<std::string>& commands);
+  // Those of -c, as the options say (evaltime, setenv, unsetenv). Each is split at blanks; quotes
+  // keep them together.
+  Expected<void> start(const DtraceRequest& request);
   Expected<void> watch(const std::vector<pid_t>& pids);
   // $target; 0 = none.
   [[nodiscard]] pid_t first_pid() const { return pids_.empty() ? 0 : pids_.front(); }

@@ -118,7 +118,7 @@ class DtraceRun {
 };
 
 Expected<void> DtraceRun::compile() {
-  CLEW_TRY(commands_.start(request_.commands));
+  CLEW_TRY(commands_.start(request_));
   CLEW_TRY(commands_.watch(request_.pids));
   for (const pid_t pid : commands_.pids()) {
     types_.add_process(pid);

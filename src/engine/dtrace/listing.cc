@@ -84,7 +84,7 @@ Expected<int> list_probes(const DtraceRequest& request, kernel::Catalogue& catal
     return 0;
   }
   Commands commands;  // Held, and killed at the end: they are there to be looked at.
-  CLEW_TRY(commands.start(request.commands));
+  CLEW_TRY(commands.start(request));
   CLEW_TRY(commands.watch(request.pids));
   for (const pid_t pid : commands.pids()) {
     types.add_process(pid);

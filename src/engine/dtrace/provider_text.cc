@@ -201,8 +201,8 @@ std::string parameters_of(const Probe& probe) {
   return result;
 }
 
-// A register or a constant: the address of a variable would need the file's symbols. What they point to
-// is read at the probe, so it must be in memory by then ("memory"), as at a call.
+// A register or a constant: the address of a variable would need the file's symbols. What they
+// point to is read at the probe, so it must be in memory by then ("memory"), as at a call.
 std::string probe_macro(const ProviderDefinition& provider, const Probe& probe,
                         const TypeTable& types) {
   std::string places;

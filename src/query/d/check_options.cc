@@ -23,6 +23,8 @@ enum class Syntax : uint8_t {
   TextOrNone,
   BufferPolicy,
   Resize,
+  Assignment,
+  VariableName,
   EvaluationTime,
   Lateness,
   LinkMode,
@@ -80,7 +82,7 @@ constexpr std::array<OptionName, 97> kOptions = {{
     {"preallocate", Syntax::Size},
     {"procfspath", Syntax::Text},
     {"pspec", Syntax::Flag},
-    {"setenv", Syntax::Text},
+    {"setenv", Syntax::Assignment},
     {"stdc", Syntax::Conformance},
     {"strip", Syntax::Flag},
     {"syslibdir", Syntax::Text},
@@ -89,7 +91,7 @@ constexpr std::array<OptionName, 97> kOptions = {{
     {"udefs", Syntax::Flag},
     {"undef", Syntax::Text},
     {"unodefs", Syntax::Flag},
-    {"unsetenv", Syntax::Text},
+    {"unsetenv", Syntax::VariableName},
     {"useruid", Syntax::Number},
     {"useruprobes", Syntax::Flag},
     {"verbose", Syntax::Flag},
@@ -173,11 +175,11 @@ Expected<void> check_version(std::string_view value) {
 
 // Where libraries and the preprocessor's files are is decided before a program is read.
 bool is_of_command_line(std::string_view name) {
-  return is_any_of(name,
-                   {"cppargs",     "cpphdrs",    "cpppath",   "ctfpath", "ctypes",      "define",
-                    "dtypes",      "incdir",     "iregs",     "ldpath",  "libdir",      "linkmode",
-                    "linkpath",    "linktype",   "lockmem",   "modpath", "objcopypath", "pgmax",
-                    "preallocate", "procfspath", "syslibdir", "tregs",   "undef"});
+  return is_any_of(name, {"cppargs", "cpphdrs",     "cpppath",  "ctfpath",     "ctypes",
+                          "define",  "dtypes",      "incdir",   "iregs",       "ldpath",
+                          "libdir",  "linkmode",    "linkpath", "linktype",    "lockmem",
+                          "modpath", "objcopypath", "pgmax",    "preallocate", "procfspath",
+                          "setenv",  "syslibdir",   "tregs",    "undef",       "unsetenv"});
 }
 
 bool fits(Syntax syntax, std::optional<std::string_view> value) {
@@ -194,6 +196,10 @@ bool fits(Syntax syntax, std::optional<std::string_view> value) {
       return value.has_value();
     case Syntax::TextOrNone:
       return true;
+    case Syntax::Assignment:
+      return value && value->find('=') != std::string_view::npos && value->front() != '=';
+    case Syntax::VariableName:
+      return value && !value->empty() && value->find('=') == std::string_view::npos;
     case Syntax::BufferPolicy:
       return value && is_any_of(*value, {"switch", "ring", "fill"});
     case Syntax::Resize:
