@@ -93,7 +93,7 @@ struct DWindowHeader {
   uint64_t third_result;
   uint64_t ready;          // In a process: DProcess::stamp once the literals are in the window.
   uint64_t random;         // In a process: state of rand().
-  uint64_t frame_address;  // At a function of the kernel: of the call's return address.
+  uint64_t frame_address;  // At a function, in the kernel: of the call's return address.
   uint64_t thread;         // In the kernel: who fires; 0 = not asked yet.
   uint64_t reserved[15];
 };

@@ -284,18 +284,20 @@ template <typename Read, typename Begin>
   return true;
 }
 
-// In a process, whose registers are the context.
+// In a process, whose registers are the context. `above`: how far the stack pointer is above the
+// place of the call's return address.
 template <typename Read>
-[[gnu::always_inline]] inline int fire_in_process(const uint64_t* context, Read read) {
-  fire(read, [context](DWindow* w) {
+[[gnu::always_inline]] inline int fire_in_process(const uint64_t* context, uint64_t above,
+                                                  Read read) {
+  fire(read, [context, above](DWindow* w) {
     w->header.user_pc = context[kRip];
+    w->header.frame_address = context[kRsp] - above;
     return attach_cookie(context);
   });
   return 0;
 }
 
-// At a function of the kernel, the same. `above`: how far the stack pointer is above the place of
-// the call's return address.
+// At a function of the kernel, the same.
 template <typename Read>
 [[gnu::always_inline]] inline int fire_at_function(const uint64_t* context, uint64_t above,
                                                    Read read) {
@@ -385,7 +387,7 @@ int d_main_function_exit(const uint64_t* context) {
 }
 
 int d_main_user_entry(const uint64_t* context) {
-  return fire_in_process(context, [context](uint64_t* arguments) {
+  return fire_in_process(context, 0, [context](uint64_t* arguments) {
     read_function(context, arguments);
     read_stack_arguments(context, arguments);
   });
@@ -393,11 +395,11 @@ int d_main_user_entry(const uint64_t* context) {
 
 int d_main_user_return(const uint64_t* context) {
   return fire_in_process(
-      context, [context](uint64_t* arguments) { read_function_result(context, arguments); });
+      context, 8, [context](uint64_t* arguments) { read_function_result(context, arguments); });
 }
 
 int d_main_user_offset(const uint64_t* context) {
-  return fire_in_process(context, clear_arguments);
+  return fire_in_process(context, 0, clear_arguments);
 }
 
 // Nothing fires here: what the thread enters is kept for when it waits or returns. The cookie is
@@ -412,7 +414,7 @@ int d_main_lock_entry(const uint64_t* context) {
 int d_main_lock_return(const uint64_t* context) {
   const abi::DEntered* entered = entered_by_thread();
   if (entered == nullptr || entered->stack + 8 != context[kRsp]) return 0;
-  return fire_in_process(context, [context, entered](uint64_t* arguments) {
+  return fire_in_process(context, 8, [context, entered](uint64_t* arguments) {
     read_lock_return(context, entered, arguments);
   });
 }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "kernel/providers/boundaries.h"
+#include "kernel/uprobe_place.h"
 
 namespace clew::kernel {
 
@@ -15,15 +16,6 @@ namespace {
 
 std::string_view file_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
-}
-
-// Where an address of the file is in it; nothing for what is not there (.bss).
-std::optional<uint64_t> file_offset(const target::ModuleImage& image, uint64_t address) {
-  const target::Section* section = image.section_at(address);
-  if (section == nullptr || address - section->address >= section->file_size_bytes) {
-    return std::nullopt;
-  }
-  return section->file_offset + (address - section->address);
 }
 
 std::optional<uint64_t> parse_hex(std::string_view text) {
@@ -73,10 +65,10 @@ class ModuleMatcher {
 
   Expected<void> match_function(const target::Function& function, std::string_view name) {
     const auto offset = file_offset(image_, function.address);
-    if (!offset || !is_entered_by_call(function, name)) return {};
+    if (!offset || !is_entered_by_call(image_, function, name)) return {};
     if (globs_.name.matches("entry")) add(name, "entry", AttachKind::UserEntry, *offset);
     if (globs_.name.matches("return")) {
-      const std::string_view problem = return_problem(function);
+      const std::string_view problem = return_problem(image_, function);
       if (problem.empty()) add(name, "return", AttachKind::UserReturn, *offset);
       const bool is_named = globs_.name.is_literal() && globs_.function.is_literal();
       if (!problem.empty() && is_named) {
@@ -117,30 +109,6 @@ class ModuleMatcher {
     probe.offset_bytes = offset;
     probe.pid = pid_;
     found_.push_back(std::move(probe));
-  }
-
-  // A part of a function that is jumped to has a frame already: what the kernel takes for its
-  // return address is something else.
-  [[nodiscard]] bool is_entered_by_call(const target::Function& function,
-                                        std::string_view name) const {
-    if (name.find(".cold") != std::string_view::npos) return false;
-    const auto fdes = image_.fdes();
-    const auto fde = std::lower_bound(
-        fdes.begin(), fdes.end(), function.address,
-        [](const target::Fde& each, uint64_t address) { return each.address < address; });
-    const bool is_described = fde != fdes.end() && fde->address == function.address;
-    return !is_described || fde->cfa_at_start_is_rsp_plus_8;
-  }
-
-  // The kernel puts an address of its own in the place of the return address. Why that would do
-  // harm; empty when it does none.
-  [[nodiscard]] std::string_view return_problem(const target::Function& function) const {
-    if (function.address == image_.entry_address()) return "nothing called it";
-    const auto sections = image_.sections();
-    const bool is_go =
-        std::any_of(sections.begin(), sections.end(),
-                    [](const target::Section& section) { return section.name == ".gopclntab"; });
-    return is_go ? "Go moves its stacks" : "";
   }
 
   [[nodiscard]] tl::unexpected<Error> not_an_instruction(std::string_view place) const {
