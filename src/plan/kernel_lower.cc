@@ -42,6 +42,11 @@ constexpr uint32_t machine(uint32_t offset) {
   return abi::kQueryMachine + offset;
 }
 
+// A thread is in many calls of functions at once, in one system call.
+bool is_nested(const query::Source& source) {
+  return query::is_kernel_function(source.kind) || source.kind == SourceKind::Return;
+}
+
 int32_t context_of(QueryWord word) {
   constexpr auto kFirst = static_cast<int32_t>(QueryWord::Pid);
   return static_cast<int32_t>(offsetof(abi::Context, stack_arguments)) +
@@ -65,6 +70,7 @@ class KernelLowering {
   Expected<void> place_samples();
   void offer_functions();
 
+  [[nodiscard]] bool is_lowered(uint16_t source) const;
   Expected<void> program(uint16_t source);
   Expected<void> recorder(uint16_t source);
   Expected<void> restrict(Coder& coder, const query::Source& source);
@@ -82,6 +88,7 @@ class KernelLowering {
   static void load_probe(Coder& coder);
   void take_entry(Coder& coder, const query::Source& source);
   void load_word(Coder& coder, QueryWord word);
+  static void load_caller(Coder& coder, const query::Source& source);
   Expected<void> emit_event(Coder& coder, uint16_t source);
   Expected<void> update_cells(Coder& coder);
   Expected<void> prepare_value(Coder& coder, const query::Aggregate& aggregate);
@@ -227,9 +234,31 @@ void KernelLowering::load_word(Coder& coder, QueryWord word) {
   builder.store(Size::Double, Register::R6, context_of(word), Register::R0);
 }
 
+// Of a function of a process the return address: at its entry that is on the stack, at its return
+// the thread is there. What cannot be read stays 0.
+void KernelLowering::load_caller(Coder& coder, const query::Source& source) {
+  constexpr auto kCaller = static_cast<int32_t>(offsetof(abi::Context, caller));
+  constexpr auto kPlace = static_cast<uint32_t>(offsetof(abi::DWindowHeader, user_pc));
+  isa::Builder& builder = coder.builder();
+  if (source.kind == SourceKind::Entry) {
+    builder.load_window(Register::R1, machine(abi::kQueryContextOffset + kCaller))
+        .move(Register::R2, 8)
+        .load(Size::Double, Register::R3, Register::R6, offsetof(abi::Context, frame))
+        .call(abi::Accessor::TryRead);
+    return;
+  }
+  if (source.kind == SourceKind::Return) {
+    builder.load_window(Register::R3, machine(kPlace))
+        .load(Size::Double, Register::R0, Register::R3, 0);
+  } else {
+    call(coder, QueryAccessor::Caller);
+  }
+  builder.store(Size::Double, Register::R6, kCaller, Register::R0);
+}
+
 // The key of the variable of open calls of a function.
 void KernelLowering::put_call_key(Coder& coder, const query::Source& source) {
-  if (!query::is_kernel_function(source.kind)) return;
+  if (!is_nested(source)) return;
   coder.builder()
       .load_window(Register::R2, machine(abi::kDKeyOffset))
       .load(Size::Double, Register::R0, Register::R6, offsetof(abi::Context, frame))
@@ -318,8 +347,7 @@ Expected<void> KernelLowering::provide(Coder& coder, const query::Source& source
   }
   if (use.caller && !provided_.caller) {
     provided_.caller = true;
-    call(coder, QueryAccessor::Caller);
-    coder.builder().store(Size::Double, Register::R6, offsetof(abi::Context, caller), Register::R0);
+    load_caller(coder, source);
   }
   return {};
 }
@@ -499,6 +527,11 @@ Expected<void> KernelLowering::update_cells(Coder& coder) {
   return {};
 }
 
+bool KernelLowering::is_lowered(uint16_t source) const {
+  if (!input_.process_sources.empty()) return input_.process_sources.contains(source);
+  return is_kernel_source(query_.sources[source].kind);
+}
+
 Expected<void> KernelLowering::program(uint16_t index) {
   const query::Source& source = query_.sources[index];
   Coder coder(query_, source, environment_);
@@ -546,10 +579,10 @@ Expected<void> KernelLowering::recorder(uint16_t index) {
   result_.programs.push_back({.program = CLEW_TRY(coder.finish(fmt::format("recorder {}", index))),
                               .source = index,
                               .is_recorder = true});
-  if (!query::is_kernel_function(source.kind))
+  if (!is_nested(source))
     result_.calls.push_back({.variable = static_cast<uint32_t>(variable_), .source = index});
   result_.variables.push_back(
-      {.key_bytes = query::is_kernel_function(source.kind) ? kCallKeyBytes : 0,
+      {.key_bytes = is_nested(source) ? kCallKeyBytes : 0,
        .value_bytes = kEntryRecordBytes,
        .is_thread = 1,
        .reserved = 0});
@@ -562,7 +595,8 @@ Expected<KernelLowered> KernelLowering::run() {
     result_.variables.push_back({.key_bytes = 8, .value_bytes = 8, .is_thread = 0, .reserved = 0});
   }
   for (size_t i = 0; i < query_.sources.size(); ++i) {
-    if (is_kernel_source(query_.sources[i].kind)) CLEW_TRY(program(static_cast<uint16_t>(i)));
+    const auto index = static_cast<uint16_t>(i);
+    if (is_lowered(index)) CLEW_TRY(program(index));
   }
   CLEW_TRY(family());
   link_kernel_functions(input_.extensions, result_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plan -> programs of the D machine, for the query's sources in the kernel: what stands in front of
-// the merge. A program is a probe program as lower.h makes them, by the same Coder; where its
+// Plan -> programs of the D machine, for the query's sources in the kernel, or for those of processes
+// whose probes are the kernel's uprobes: what stands in front of the merge. A program is a probe program as lower.h makes them, by the same Coder; where its
 // context and frame are is said by abi/query_window.h. State takes one of two forms:
 //     Table    cells by key in the D machine's tables, one for each aggregate (kernel_cells.h)
 //     Events   captured values go through its ring: a record is a DRecordHeader, then the words
@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -67,6 +68,8 @@ struct KernelLowerInput {
   int64_t epoch_ns = 0;       // CLOCK_REALTIME - CLOCK_MONOTONIC.
   std::span<const extension::Extension> extensions{};
   const KernelFamily* family = nullptr;  // Borrowed; with pids.
+  // Sources of processes, by index (uprobe_form.h): then these are lowered, and none of the kernel.
+  std::set<uint16_t> process_sources{};
 };
 
 struct KernelLowered {

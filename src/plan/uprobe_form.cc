@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/uprobe_form.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace clew::plan {
+namespace {
+
+using query::Expression;
+using query::ExpressionKind;
+using query::Field;
+using query::SourceKind;
+
+using Predicate = std::function<bool(const Expression&)>;
+
+bool is_in(const Expression& expression, const Predicate& is_one) {
+  return is_one(expression) ||
+         std::any_of(expression.operands.begin(), expression.operands.end(),
+                     [&](const Expression& operand) { return is_in(operand, is_one); });
+}
+
+// In what is asked of every source.
+bool asks(const query::Query& query, const Predicate& is_one) {
+  const auto is_in_named = [&](const query::NamedExpression& named) {
+    return is_in(named.expression, is_one);
+  };
+  const auto is_in_this = [&](const Expression& expression) { return is_in(expression, is_one); };
+  return std::any_of(query.lets.begin(), query.lets.end(), is_in_named) ||
+         std::any_of(query.where.begin(), query.where.end(), is_in_this) ||
+         std::any_of(query.values.begin(), query.values.end(), is_in_named) ||
+         std::any_of(query.aggregates.begin(), query.aggregates.end(),
+                     [&](const query::Aggregate& aggregate) {
+                       return std::any_of(aggregate.arguments.begin(), aggregate.arguments.end(),
+                                          is_in_this);
+                     });
+}
+
+bool is_unknown(const Expression& expression) {
+  constexpr uint16_t kInRegisters = 6;
+  if (expression.kind == ExpressionKind::Call) {
+    return expression.function == query::Function::Extension;
+  }
+  if (expression.kind != ExpressionKind::Field) return false;
+  const bool is_argument =
+      expression.field == Field::Argument || expression.field == Field::EntryArgument;
+  const bool is_value = is_argument || expression.field == Field::ReturnValue;
+  return (is_argument && expression.index >= kInRegisters) ||
+         (is_value && expression.type.kind == query::TypeKind::Float);
+}
+
+bool is_served(SourceKind kind) {
+  return kind == SourceKind::Entry || kind == SourceKind::Return || kind == SourceKind::Offset ||
+         kind == SourceKind::Line;
+}
+
+}  // namespace
+
+bool can_be_uprobe(const query::Query& query, const query::Source& source) {
+  if (!is_served(source.kind)) return false;
+  if (query.including_open && source.kind == SourceKind::Return) return false;
+  return !asks(query, is_unknown) &&
+         std::none_of(source.inputs.begin(), source.inputs.end(),
+                      [](const Expression& input) { return is_in(input, is_unknown); });
+}
+
+bool names_code(const query::Query& query) {
+  const Predicate is_symbol = [](const Expression& expression) {
+    return expression.type.kind == query::TypeKind::Symbol;
+  };
+  return asks(query, is_symbol) ||
+         std::any_of(query.sources.begin(), query.sources.end(), [&](const query::Source& source) {
+           return std::any_of(source.inputs.begin(), source.inputs.end(),
+                              [&](const Expression& input) { return is_in(input, is_symbol); });
+         });
+}
+
+}  // namespace clew::plan
