@@ -4,7 +4,7 @@
 
 _clew_options() {
   local request="-p --pid -n --name -c --command --vocabulary --ext --no-branch-guards --fuel \
-    --allow-missing -y --yes -f --follow --allow-late-uprobe-danger"
+    --allow-missing -y --yes -f --follow --allow-late-uprobe-danger --uprobes --no-uprobes"
   local output="--for --every --json --csv --chart -o --output --spill --from -q --quiet"
   case "$1" in
     run) echo "$request $output" ;;

@@ -110,6 +110,10 @@ void declare_request(CLI::App& app, RequestArguments& arguments) {
   app.add_flag("-f,--follow", arguments.follow, "count forked children, too, and what they run");
   app.add_flag("--allow-late-uprobe-danger", arguments.allow_late_uprobe_danger,
                "also where a uprobe that others set later would end the process");
+  auto* const uprobes = app.add_flag("--uprobes", arguments.uprobes,
+                                     "a uprobe of the kernel wherever a site can take no jump");
+  app.add_flag("--no-uprobes", arguments.no_uprobes, "refuse sites that can take no jump")
+      ->excludes(uprobes);
 }
 
 namespace {
@@ -180,6 +184,8 @@ Expected<engine::Request> request_of(const RequestArguments& arguments) {
   if (arguments.allow_late_uprobe_danger) {
     request.late_uprobe_danger = inline_::LateUprobeDanger::Allowed;
   }
+  if (arguments.uprobes) request.uprobes = engine::UprobePolicy::WhereRefused;
+  if (arguments.no_uprobes) request.uprobes = engine::UprobePolicy::Never;
   return request;
 }
 

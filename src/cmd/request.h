@@ -26,6 +26,8 @@ struct RequestArguments {
   bool yes = false;
   bool follow = false;
   bool allow_late_uprobe_danger = false;
+  bool uprobes = false;
+  bool no_uprobes = false;
 };
 
 void declare_request(CLI::App& app, RequestArguments& arguments);

@@ -16,6 +16,7 @@ void Losses::merge(const Losses& other) {
     count_cause(dropped, cause, count);
   lost.insert(lost.end(), other.lost.begin(), other.lost.end());
   refused.insert(refused.end(), other.refused.begin(), other.refused.end());
+  uprobes.insert(uprobes.end(), other.uprobes.begin(), other.uprobes.end());
   disarmed.insert(disarmed.end(), other.disarmed.begin(), other.disarmed.end());
   left_out.insert(left_out.end(), other.left_out.begin(), other.left_out.end());
   open.count += other.open.count;
@@ -30,6 +31,16 @@ void Losses::merge(const Losses& other) {
 bool Losses::empty() const {
   return missed.empty() && dropped.empty() && lost.empty() && refused.empty() && disarmed.empty() &&
          left_out.empty();
+}
+
+std::string describe_uprobes(const std::vector<RefusedSite>& uprobes) {
+  constexpr size_t kNamedMax = 3;
+  std::string names;
+  for (size_t i = 0; i < std::min(uprobes.size(), kNamedMax); ++i)
+    names += (i == 0 ? "" : ", ") + uprobes[i].function;
+  if (uprobes.size() > kNamedMax) names += fmt::format(" and {} more", uprobes.size() - kNamedMax);
+  return fmt::format("by uprobe: {} {} ({}); a hit costs a microsecond instead of nanoseconds",
+                     uprobes.size(), uprobes.size() == 1 ? "site" : "sites", names);
 }
 
 void subtract(Causes& causes, const Causes& earlier) {
@@ -66,7 +77,7 @@ struct Description {
   std::string_view many;
 };
 
-constexpr std::array<Description, 16> kDescriptions = {{
+constexpr std::array<Description, 17> kDescriptions = {{
     {kMissedReentry, "hit while a probe already ran on the thread",
      "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
@@ -91,6 +102,8 @@ constexpr std::array<Description, 16> kDescriptions = {{
     {kMissedFollowed,
      "forked child process not followed: there were too many, or it filters its system calls",
      "forked child processes not followed: there were too many, or they filter their system calls"},
+    {kMissedUprobes, "forked child process not followed by uprobes: only its jumps count",
+     "forked child processes not followed by uprobes: only their jumps count"},
     {kDroppedRing, "event not stored: a ring was full", "events not stored: a ring was full"},
     {kDroppedTable, "update not stored: a table was full", "updates not stored: a table was full"},
     {kDroppedDamaged, "byte of events not readable: the traced program wrote over it",

@@ -26,6 +26,8 @@ inline constexpr std::string_view kMissedNoSlot = "no_slot";
 inline constexpr std::string_view kMissedForks = "forks_muted";  // Children, not hits.
 // The same with --follow: of more than abi::kProcessesMax, or where system calls are filtered.
 inline constexpr std::string_view kMissedFollowed = "forks_not_followed";
+// The same of sites that are uprobes, which stay with the process that they were set in.
+inline constexpr std::string_view kMissedUprobes = "forks_without_uprobes";
 inline constexpr std::string_view kDroppedRing = "ring_full";
 inline constexpr std::string_view kDroppedTable = "table_full";
 // Bytes of a ring that did not parse: the traced program wrote over it.
@@ -41,6 +43,9 @@ struct RefusedSite {
   std::string reason{};  // As `clew doctor` and the summary print it.
   bool operator==(const RefusedSite&) const = default;
 };
+
+// "by uprobe: 3 sites (memcpy, getpid, kill); a hit costs a microsecond instead of nanoseconds"
+std::string describe_uprobes(const std::vector<RefusedSite>& uprobes);
 
 // A probe that was taken out because its hits ran out of fuel.
 struct DisarmedProbe {
@@ -74,6 +79,7 @@ struct Losses {
   Causes dropped{};                 // Records that were not stored.
   std::vector<std::string> lost{};  // Sources that went away, one sentence each.
   std::vector<RefusedSite> refused{};
+  std::vector<RefusedSite> uprobes{};  // No loss: what has a uprobe, and why no jump.
   std::vector<DisarmedProbe> disarmed{};
   std::vector<LeftOut> left_out{};
   OpenCalls open{};        // No loss, but what an answer about returns does not show.

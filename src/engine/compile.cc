@@ -2,6 +2,7 @@
 #include "engine/compile.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include <fmt/format.h>
@@ -12,6 +13,8 @@
 #include "engine/extensions.h"
 #include "engine/kernel/event_types.h"
 #include "engine/type_source.h"
+#include "engine/uprobe_sites.h"
+#include "plan/uprobe_form.h"
 #include "query/diagnostic.h"
 #include "query/parse.h"
 #include "query/vocabulary.h"
@@ -55,6 +58,12 @@ class Compiler {
   Expected<query::Query> parse();
   Expected<void> compile_processes(query::Query query);
   Expected<void> compile_kernel(const query::Query& query);
+  Expected<void> lower();
+  [[nodiscard]] KernelInput kernel_input(size_t index) const;
+  Expected<KernelFamilySites> find_children(bool follows);
+  [[nodiscard]] bool may_have_uprobes() const;
+  Expected<std::vector<KernelSite>> take_uprobes(const query::Query& query);
+  Expected<void> compile_uprobes(const query::Query& query);
   Expected<void> find_sites(const query::Query& query);
   void leave_out(pid_t pid, const std::string& reason);
   [[nodiscard]] tl::unexpected<Error> at_source(const query::Query& query, uint16_t source,
@@ -73,6 +82,7 @@ class Compiler {
   std::optional<Extensions> extensions_;
   kernel::Catalogue catalogue_;  // Of the kernel's probes.
   kernel::TraceEvents events_;
+  bool has_uprobes_ = false;
   Compiled result_;
 };
 
@@ -230,6 +240,61 @@ Expected<void> Compiler::compile() {
   result_.query = query;
   if (places_.process) CLEW_TRY(compile_processes(query));
   if (places_.kernel) CLEW_TRY(compile_kernel(query));
+  if (may_have_uprobes()) CLEW_TRY(compile_uprobes(query));
+  return {};
+}
+
+KernelInput Compiler::kernel_input(size_t index) const {
+  KernelInput input{.index = static_cast<uint32_t>(index),
+                    .clock = std::nullopt,
+                    .extensions = extensions_->all(),
+                    .fuel = request_.extension_fuel};
+  if (index != 0) input.clock = result_.lowered.clock;
+  return input;
+}
+
+Expected<KernelFamilySites> Compiler::find_children(bool follows) {
+  EventTypes types(catalogue_, events_, nullptr, true);
+  return find_family({.catalogue = catalogue_, .events = events_, .types = types}, follows);
+}
+
+// A file of events holds those of processes alone.
+bool Compiler::may_have_uprobes() const {
+  return places_.process && request_.uprobes != UprobePolicy::Never &&
+         request_.spill_path.empty() && may_set_uprobes();
+}
+
+Expected<std::vector<KernelSite>> Compiler::take_uprobes(const query::Query& query) {
+  std::vector<KernelSite> all;
+  for (const auto& tracee : result_.tracees) {
+    CLEW_TRY(tracee->plan_windows(result_.plan, result_.lowered));
+    std::vector<KernelSite> some = CLEW_TRY(take_uprobe_sites(*tracee, query, request_.uprobes));
+    std::move(some.begin(), some.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+// A session with uprobes begins when all are there.
+Expected<void> Compiler::compile_uprobes(const query::Query& query) {
+  if (result_.tracees.size() > 1 && plan::names_code(query)) return {};
+  std::vector<KernelSite> sites = CLEW_TRY(take_uprobes(query));
+  if (sites.empty()) return {};
+  has_uprobes_ = true;
+  CLEW_TRY(lower());
+  KernelScope scope;
+  for (const auto& tracee : result_.tracees) {
+    scope.pids.push_back(tracee->pid());
+    CLEW_TRY(tracee->plan_windows(result_.plan, result_.lowered));
+  }
+  KernelInput input = kernel_input(result_.tracees.size() + (places_.kernel ? 1 : 0));
+  input.family = CLEW_TRY(find_children(false));
+  if (request_.follow_forks) input.child_cause = collect::kMissedUprobes;
+  if (scope.pids.size() == 1) {
+    input.symbol = [tracee = result_.tracees[0].get()](uint64_t address) {
+      return tracee->symbol(address);
+    };
+  }
+  result_.uprobes = CLEW_TRY(KernelTracee::make(query, std::move(sites), scope, input));
   return {};
 }
 
@@ -242,21 +307,13 @@ Expected<void> Compiler::compile_kernel(const query::Query& query) {
       ++counts[site.source];
     return at_source(query, largest_of(counts), too_many(sites->size()));
   }
-  const auto index = static_cast<uint32_t>(result_.tracees.size());
-  KernelInput input{.index = index,
-                    .clock = std::nullopt,
-                    .extensions = extensions_->all(),
-                    .fuel = request_.extension_fuel,
-                    .family = std::nullopt};
-  if (index != 0) input.clock = result_.lowered.clock;
+  KernelInput input = kernel_input(result_.tracees.size());
   if (!scope_.pids.empty()) {
     scope_.follows = request_.follow_forks;
-    EventTypes types(catalogue_, events_, nullptr, true);
-    input.family = CLEW_TRY(
-        find_family({.catalogue = catalogue_, .events = events_, .types = types}, scope_.follows));
+    input.family = CLEW_TRY(find_children(scope_.follows));
   }
   result_.kernel = CLEW_TRY(KernelTracee::make(query, std::move(*sites), scope_, input));
-  if (index != 0) return {};
+  if (input.index != 0) return {};
   result_.plan = result_.kernel->plan();
   result_.lowered = result_.kernel->lowered().root;
   return {};
@@ -280,6 +337,10 @@ Expected<void> Compiler::compile_processes(query::Query query) {
       site.group = result_.grouping.group_of_site[at++];
     }
   }
+  return lower();
+}
+
+Expected<void> Compiler::lower() {
   const Clock clock(clock_start_);
   result_.lowered = CLEW_TRY(plan::lower(
       result_.plan,
@@ -292,7 +353,7 @@ Expected<void> Compiler::compile_processes(query::Query query) {
        .branch_guards = request_.branch_guards,
        .extension_fuel = request_.extension_fuel,
        .extensions = extensions_->all(),
-       .begins_later = result_.tracees.size() > 1 || places_.kernel}));
+       .begins_later = result_.tracees.size() > 1 || places_.kernel || has_uprobes_}));
   return check_function_ids();
 }
 

@@ -28,6 +28,7 @@ struct Compiled {
   std::optional<inline_::Launched> launched;
   std::vector<std::unique_ptr<Tracee>> tracees;  // Their sites are found. None when all sources
   std::unique_ptr<KernelTracee> kernel;          // are in the kernel. Null when none is.
+  std::unique_ptr<KernelTracee> uprobes;  // Of sites of the tracees that can take no jump. Or null.
   query::Query query;
   plan::Plan plan;  // Without tracees this and what follows is the kernel's.
   plan::Grouping grouping;

@@ -15,6 +15,8 @@
 namespace clew::engine {
 namespace {
 
+constexpr std::string_view kInKernel = "in the kernel";
+
 std::string_view form_name(plan::StateForm form) {
   switch (form) {
     case plan::StateForm::Dense:
@@ -77,6 +79,17 @@ std::string explain_first_instructions(Tracee& tracee) {
   if (again + once == 0) return "";
   return fmt::format("    first instructions stay: {} done again, {} once, in front of the probe\n",
                      again, once);
+}
+
+std::string explain_uprobes(const KernelTracee& uprobes, pid_t pid) {
+  std::map<std::string, size_t> reasons;
+  for (const KernelSite& site : uprobes.sites()) {
+    if (site.probe.pid == pid) ++reasons[site.refused->kind + " " + site.refused->reason];
+  }
+  std::string text;
+  for (const auto& [reason, count] : reasons)
+    text += fmt::format("    by uprobe: {:>3}  {}\n", count, reason);
+  return text;
 }
 
 std::string explain_sites(Tracee& tracee) {
@@ -153,12 +166,12 @@ Expected<std::string> explain_program(const plan::ProbeProgram& probe, Tracee& t
 }
 
 // The plan in the query's own words: in the kernel's form, names are arguments.
-std::string explain_kernel(const query::Query& query, const KernelTracee& tracee,
-                           const ExplainOptions& options) {
+std::string explain_kernel(std::string_view title, const query::Query& query,
+                           const KernelTracee& tracee, const ExplainOptions& options) {
   plan::Plan plan = tracee.plan();
   plan.query = query;
   const plan::KernelLowered& lowered = tracee.lowered();
-  std::string text = fmt::format("\nin the kernel\n{}  {}, of {}\n", plan::print(plan, "processor"),
+  std::string text = fmt::format("\n{}\n{}  {}, of {}\n", title, plan::print(plan, "processor"),
                                  counted(tracee.sites().size(), "probe", "probes"),
                                  tracee.scope().pids.empty()
                                      ? std::string("all processes but clew itself")
@@ -199,19 +212,23 @@ Expected<std::string> explain(const Request& request, const ExplainOptions& opti
   const Compiled compiled = CLEW_TRY(compile(request, silent));
   if (compiled.tracees.empty()) {
     return fmt::format("query\n{}\n{}", query::print(compiled.query),
-                       explain_kernel(compiled.query, *compiled.kernel, options));
+                       explain_kernel(kInKernel, compiled.query, *compiled.kernel, options));
   }
   std::string text = fmt::format("query\n{}\n\nplan\n{}\nsites\n", query::print(compiled.query),
                                  plan::print(compiled.plan));
   for (const auto& tracee : compiled.tracees) {
     CLEW_TRY(tracee->plan_windows(compiled.plan, compiled.lowered));
     text += explain_sites(*tracee);
+    if (compiled.uprobes) text += explain_uprobes(*compiled.uprobes, tracee->pid());
   }
   text += "\n" + explain_state(compiled.lowered) + "\n";
   for (const plan::ProbeProgram& probe : compiled.lowered.programs) {
     text += CLEW_TRY(explain_program(probe, *compiled.tracees[0], compiled.lowered, options));
   }
-  if (compiled.kernel) text += explain_kernel(compiled.query, *compiled.kernel, options);
+  if (compiled.kernel) text += explain_kernel(kInKernel, compiled.query, *compiled.kernel, options);
+  if (compiled.uprobes) {
+    text += explain_kernel("in the kernel, at uprobes", compiled.query, *compiled.uprobes, options);
+  }
   return text;
 }
 

@@ -106,12 +106,19 @@ struct LineOptions {
   bool json = false;
 };
 
+// " (uprobe)", " (uprobe with --uprobes)"
+std::string uprobe_text(const std::string& uprobe) {
+  if (uprobe.empty()) return "";
+  return uprobe == Takeable::kYes ? " (uprobe)" : fmt::format(" (uprobe with {})", uprobe);
+}
+
 std::string text_of(const Takeable& takeable) {
-  std::string text = fmt::format("  entry: {}", takeable.entry);
+  std::string text =
+      fmt::format("  entry: {}{}", takeable.entry, uprobe_text(takeable.entry_uprobe));
   if (!takeable.entry_without.empty()) {
     text += fmt::format(" without {}", fmt::join(takeable.entry_without, " "));
   }
-  text += fmt::format(", exits: {}", takeable.exits);
+  text += fmt::format(", exits: {}{}", takeable.exits, uprobe_text(takeable.exits_uprobe));
   if (!takeable.owner.empty()) text += fmt::format(" ({})", takeable.owner);
   if (!takeable.is_taken()) return text;
   return text + fmt::format(", later uprobe: {}", inline_::name(takeable.later_uprobe));
@@ -142,6 +149,8 @@ std::string list_line(target::Catalog& catalog, const target::FunctionMatch& mat
     line["entry"] = takeable->entry;
     if (!takeable->entry_without.empty()) line["entry_without"] = takeable->entry_without;
     line["exits"] = takeable->exits;
+    if (!takeable->entry_uprobe.empty()) line["entry_uprobe"] = takeable->entry_uprobe;
+    if (!takeable->exits_uprobe.empty()) line["exits_uprobe"] = takeable->exits_uprobe;
     if (!takeable->owner.empty()) line["owner"] = takeable->owner;
     if (takeable->is_taken()) line["later_uprobe"] = inline_::name(takeable->later_uprobe);
   }

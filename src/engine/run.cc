@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <numeric>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -22,6 +23,7 @@
 #include "engine/recording.h"
 #include "engine/stop_signal.h"
 #include "engine/tracee.h"
+#include "engine/uprobe_sites.h"
 #include "plan/held.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
@@ -67,6 +69,7 @@ class Session {
         notices_(notices),
         launched_(std::move(compiled.launched)),
         kernel_(std::move(compiled.kernel)),
+        uprobes_(std::move(compiled.uprobes)),
         tracees_(std::move(compiled.tracees)),
         plan_(std::move(compiled.plan)),
         lowered_(std::move(compiled.lowered)),
@@ -88,6 +91,8 @@ class Session {
  private:
   void list_traced();
   Expected<void> attach_all(int stop_descriptor);
+  [[nodiscard]] inline_::LockWait lock_wait(int stop_descriptor);
+  void attach_uprobes(int stop_descriptor);
   Expected<void> begin();
   void end();
   [[nodiscard]] collect::EventBatch in_window(collect::EventBatch events) const;
@@ -107,6 +112,7 @@ class Session {
   void fire(uint16_t source);
   void disarm_spinning();
   void keep_house();
+  [[nodiscard]] uint64_t passed() const;
   [[nodiscard]] bool finished();
   Expected<void> end_interval(bool partial);
   [[nodiscard]] bool interval_is_over() const;
@@ -129,10 +135,14 @@ class Session {
   std::shared_ptr<inline_::LeaveTime> leave_time_ =  // Of all tracees together.
       std::make_shared<inline_::LeaveTime>(inline_::LeaveTime::kUsual);
   std::unique_ptr<KernelTracee> kernel_;
+  std::unique_ptr<KernelTracee> uprobes_;  // In the tracees.
+  std::vector<collect::RefusedSite> without_uprobe_;
   // After it, so that processes are left first: jumps in them are what must not stay.
   std::vector<std::unique_ptr<Tracee>> tracees_;
-  std::vector<Traced*> traced_;  // The tracees, the kernel, then tracees that came later.
-  size_t kernel_index_ = SIZE_MAX;
+  // The tracees, the kernel, the uprobes, then tracees that came later.
+  std::vector<Traced*> traced_;
+  size_t kernel_begin_ = 0;  // Of them, those that are the kernel's.
+  size_t kernel_end_ = 0;
   bool has_window_ = false;  // Of time, for all of them.
   plan::Plan plan_;
   plan::Lowered lowered_;
@@ -184,6 +194,7 @@ Expected<void> Session::arm(int stop_descriptor) {
   CLEW_TRY(check_room());
   CLEW_TRY(attach_all(stop_descriptor));
   if (kernel_) CLEW_TRY(kernel_->attach());
+  if (uprobes_) attach_uprobes(stop_descriptor);
   CLEW_TRY(open_spill());
   watch_execs();
   attach_ms_ = std::chrono::duration<double, std::milli>(Time::now() - started_).count();
@@ -194,7 +205,7 @@ Expected<void> Session::arm(int stop_descriptor) {
     return fail(ErrorCode::Refused,
                 fmt::format("no site could be taken: '{}' is refused ({}){}{}", first.function,
                             first.reason, more == 0 ? "" : fmt::format(", like {} more", more),
-                            way_out(first)));
+                            way_out(first, request_.uprobes)));
   }
   CLEW_TRY(begin());
   if (launched_) CLEW_TRY(launched_->resume());
@@ -209,10 +220,27 @@ void Session::list_traced() {
     tracee->set_index(static_cast<uint32_t>(traced_.size()));
     traced_.push_back(tracee.get());
   }
-  if (!kernel_) return;
-  kernel_index_ = traced_.size();
-  kernel_->set_index(static_cast<uint32_t>(kernel_index_));
-  traced_.push_back(kernel_.get());
+  kernel_begin_ = traced_.size();
+  for (KernelTracee* const each : {kernel_.get(), uprobes_.get()}) {
+    if (each == nullptr) continue;
+    each->set_index(static_cast<uint32_t>(traced_.size()));
+    traced_.push_back(each);
+  }
+  kernel_end_ = traced_.size();
+}
+
+// Behind the jumps, so that no uprobe comes where one of ours is. Sites that get none are refused,
+// as they are without.
+void Session::attach_uprobes(int stop_descriptor) {
+  std::set<pid_t> pids;
+  for (const auto& tracee : tracees_)
+    pids.insert(tracee->pid());
+  const auto attached = uprobes_->attach_in_processes(pids, lock_wait(stop_descriptor));
+  if (attached) return;
+  notices_.warning(fmt::format("no uprobes: {}", attached.error().message));
+  without_uprobe_ = uprobes_->refused_sites();
+  uprobes_.reset();
+  list_traced();
 }
 
 inline_::LockWait Session::lock_wait(int stop_descriptor) {
@@ -255,6 +283,7 @@ Expected<void> Session::begin() {
   }
   armed_ = Time::now();
   if (kernel_) CLEW_TRY(kernel_->start());
+  if (uprobes_) CLEW_TRY(uprobes_->start());
   if (!has_window_ || lowered_.layout.generations != 2) return {};
   // Where the kernel has none (nohz_full), a store of a probe takes far less than what follows.
   (void)collect::barrier_everywhere();
@@ -267,6 +296,7 @@ void Session::end() {
   if (!has_window_) return;
   end_ticks_ = __rdtsc();
   if (kernel_) kernel_->stop();
+  if (uprobes_) uprobes_->stop();
   for (const auto& tracee : tracees_)
     tracee->end_window();
   find_open_calls();
@@ -343,10 +373,13 @@ std::string Session::armed_text(const collect::Losses& now) const {
   }
   const std::string beside =
       in_kernel == 0 ? "" : " and " + counted(in_kernel, "probe", "probes") + " of the kernel";
-  return fmt::format("tracing {} in {}{} {}, stopped for {:.1f} ms)",
+  std::string uprobes = now.uprobes.empty() ? uprobes_of_root(now.refused, request_.uprobes)
+                                            : collect::describe_uprobes(now.uprobes);
+  if (!uprobes.empty()) uprobes.insert(0, "; ");
+  return fmt::format("tracing {} in {}{} {}, stopped for {:.1f} ms){}",
                      counted(now.sites - in_kernel, "site", "sites"),
-                     counted(tracees_.size(), "process", "processes"), beside, took,
-                     now.stopped_ms);
+                     counted(tracees_.size(), "process", "processes"), beside, took, now.stopped_ms,
+                     uprobes);
 }
 
 // --- while it runs -----------------------------------------------------------------------------
@@ -369,7 +402,8 @@ void Session::start_windows() {
 }
 
 bool Session::has_events() const {
-  return lowered_.form == plan::StateForm::Events || (kernel_ && kernel_->has_events());
+  return lowered_.form == plan::StateForm::Events || (kernel_ && kernel_->has_events()) ||
+         (uprobes_ && uprobes_->has_events());
 }
 
 Time::time_point Session::next_wake() const {
@@ -438,17 +472,17 @@ void Session::fire(uint16_t source) {
   }
 }
 
+// Of queries that count, how many hits passed their filters.
+uint64_t Session::passed() const {
+  return std::accumulate(traced_.begin(), traced_.end(), uint64_t{0},
+                         [](uint64_t sum, Traced* each) { return sum + each->passed(); });
+}
+
 bool Session::finished() {
   if (end_ && Time::now() >= *end_) return true;
   if (events_left_ == 0) return true;
-  if (lowered_.passed_dense) {
-    const uint64_t passed =
-        std::accumulate(tracees_.begin(), tracees_.end(), uint64_t{0},
-                        [](uint64_t sum, const auto& tracee) { return sum + tracee->passed(); });
-    if (passed >= events_left_) return true;
-  }
   const bool counts = plan_.query.shape == query::Shape::Groups;
-  if (kernel_ && counts && plan_.query.for_events && kernel_->passed() >= events_left_) return true;
+  if (counts && plan_.query.for_events && passed() >= events_left_) return true;
   if (begun_ && std::any_of(tracees_.begin(), tracees_.end(),
                             [](const auto& tracee) { return tracee->has_process(); })) {
     return false;  // What it runs now may begin programs that match.
@@ -508,7 +542,8 @@ collect::EventBatch Session::in_window(collect::EventBatch events) const {
   collect::EventBatch kept;
   for (size_t i = 0; i < events.size(); ++i) {
     const collect::Event event = events.at(i);
-    const bool is_kernel = event.process >> kTraceeShift == kernel_index_;
+    const uint32_t index = event.process >> kTraceeShift;
+    const bool is_kernel = index >= kernel_begin_ && index < kernel_end_;
     if (is_kernel || (event.time >= begin_ticks_ && event.time <= end_ticks_)) kept.push(event);
   }
   return kept;
@@ -700,13 +735,15 @@ collect::Losses Session::losses() {
   collect::Losses all;
   for (const auto& tracee : tracees_)
     all.merge(tracee->losses());
-  if (kernel_) {
-    collect::Losses of_kernel = kernel_->losses();
+  for (KernelTracee* const each : {kernel_.get(), uprobes_.get()}) {
+    if (each == nullptr) continue;
+    collect::Losses of_kernel = each->losses();
     // Each child that hits a probe in a process is among those that the kernel's programs count.
     const auto forks = of_kernel.missed.find(collect::kMissedForks);
     if (forks != of_kernel.missed.end()) all.missed.erase(forks->first);
     all.merge(of_kernel);
   }
+  all.refused.insert(all.refused.end(), without_uprobe_.begin(), without_uprobe_.end());
   if (execs_) {
     const std::vector<std::string> told = execs_->told();
     all.lost.insert(all.lost.end(), told.begin(), told.end());

@@ -18,6 +18,9 @@
 
 namespace clew::engine {
 
+// Where a site that can take no jump has a uprobe of the kernel (uprobe_sites.h).
+enum class UprobePolicy : uint8_t { Never, WhereLate, WhereRefused };
+
 // What runs, and where.
 struct Request {
   query::Text text;
@@ -36,6 +39,7 @@ struct Request {
   bool follow_forks = false;  // Children count, marked with their pids.
   // inline/windows.h: where others' uprobes would end the processes.
   inline_::LateUprobeDanger late_uprobe_danger = inline_::LateUprobeDanger::Refused;
+  UprobePolicy uprobes = UprobePolicy::WhereLate;
   // Events are written to this file first, and answered from there as fast as the rows are taken.
   std::string spill_path;
   std::string from_path;  // Only for replay().

@@ -272,6 +272,7 @@ void ModulePlanner::refuse(const inline_::Refusal& refusal, const ModulePlan& pl
     return refuse_unwinder(s, inline_::name(refusal.reason));
   }
   if (!dropped_.insert(s).second) return;
+  set_.refused_sites[s] = {.reason = refusal.reason, .place = set_.refused.size()};
   const Site& site = set_.sites[s];
   set_.refused.push_back({.function = set_.names[site.names].function,
                           .kind = kind_name(query_.sources[site.source].kind),
@@ -339,13 +340,6 @@ Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, b
   set.unwinders.insert(set.unwinders.end(), unwinders.begin(), unwinders.end());
   if (modules.empty()) set.needs_landing = !allow_missing;
   return {};
-}
-
-std::string_view way_out(const collect::RefusedSite& site) {
-  if (site.reason == inline_::name(inline_::RefusalReason::LaterUprobe)) {
-    return "; its count may be possible, and --allow-late-uprobe-danger takes it all the same";
-  }
-  return site.kind == "exit" ? "; its entry may be possible: clew list --sites" : "";
 }
 
 Expected<const inline_::ModuleCode*> CodeCache::code(target::Catalog& catalog, size_t module) {

@@ -17,6 +17,7 @@
 #include "engine/unwinder.h"
 #include "inline/kept_analysis.h"
 #include "inline/module_code.h"
+#include "inline/refusal.h"
 #include "inline/windows.h"
 #include "plan/lower.h"
 #include "plan/sites.h"
@@ -46,6 +47,12 @@ struct ModulePlan {
   inline_::Plan plan;
 };
 
+// Why a site has no window, and its place in SiteSet::refused.
+struct SiteRefusal {
+  inline_::RefusalReason reason = inline_::RefusalReason::TooShort;
+  size_t place = 0;
+};
+
 // Grows when modules are loaded later; indices stay.
 struct SiteSet {
   std::vector<Site> sites;
@@ -57,7 +64,8 @@ struct SiteSet {
   bool has_landing = false;                 // An unwinder's landing has a probe.
   std::vector<ModulePlan> modules;          // Of the last plan_windows().
   std::vector<collect::RefusedSite> refused;
-  uint16_t source_at_fault = 0;  // Of the last error of find_sites().
+  std::map<size_t, SiteRefusal> refused_sites;  // Those of them that are sites.
+  uint16_t source_at_fault = 0;                 // Of the last error of find_sites().
 };
 
 inline constexpr size_t kSitesMax = 10'000;  // More ask for --yes.
@@ -67,9 +75,6 @@ inline constexpr size_t kSitesMax = 10'000;  // More ask for --yes.
 // exception source and no unwinder in any module.
 Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, bool allow_missing,
                           const std::vector<size_t>& modules, SiteSet& set);
-
-// What to try instead of a site that is refused; may be empty.
-std::string_view way_out(const collect::RefusedSite& site);
 
 // Decoded code of modules, kept for the session; of processes whose catalogs share their files.
 class CodeCache {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "abi/context.h"
+#include "engine/uprobe_sites.h"
 #include "inline/kept_instruction.h"
 #include "inline/refusal.h"
 
@@ -25,6 +26,11 @@ void refuse_at(const inline_::Plan& plan, uint64_t address, const ForeignPatch& 
         inline_::name(inline_::RefusalReason::ForeignPatch);
     takeable.owner = patch.owner;
   }
+}
+
+std::string uprobe_for(inline_::RefusalReason reason) {
+  if (takes_uprobe(reason, UprobePolicy::WhereLate)) return Takeable::kYes;
+  return takes_uprobe(reason, UprobePolicy::WhereRefused) ? "--uprobes" : "";
 }
 
 // What the first instruction does to values that a probe may ask for.
@@ -75,7 +81,9 @@ Expected<std::vector<Takeable>> find_takeable(target::Catalog& catalog, CodeCach
       inline_::plan_windows(*code, requests, {}, inline_::LateUprobeDanger::Refused);
   for (const inline_::Refusal& refusal : plan.refusals) {
     Takeable& takeable = result[refusal.request / 2];
-    (refusal.request % 2 == 0 ? takeable.entry : takeable.exits) = inline_::name(refusal.reason);
+    const bool is_entry = refusal.request % 2 == 0;
+    (is_entry ? takeable.entry : takeable.exits) = inline_::name(refusal.reason);
+    (is_entry ? takeable.entry_uprobe : takeable.exits_uprobe) = uprobe_for(refusal.reason);
   }
   for (const inline_::Point& point : plan.points) {
     if (point.kind == inline_::PointKind::Entry && inline_::is_behind_first(plan, point)) {

@@ -20,6 +20,10 @@ struct Takeable {
   static constexpr const char* kYes = "yes";
   std::string entry = kYes;
   std::string exits = kYes;
+  // Whether a query has a uprobe of the kernel there instead, as root: "" where it does not, "yes",
+  // or "--uprobes" where it has to be asked for.
+  std::string entry_uprobe;
+  std::string exits_uprobe;
   std::string owner;  // Whose what stands there is, when that is a reason and is known.
   // What a probe at the entry may not ask for: "arg0", "xmm0", "stack" (arguments there, caller),
   // "memory". Its program would be refused with later-uprobe.

@@ -72,6 +72,9 @@ Expected<void> Tracee::find_sites(const query::Query& query, bool allow_missing)
 }
 
 Expected<void> Tracee::plan_windows(const plan::Plan& plan, const plan::Lowered& lowered) {
+  is_planned_ = true;
+  sites_.refused.clear();
+  sites_.refused_sites.clear();
   return engine::plan_windows(
       sites_, catalog_, *codes_,
       {.query = plan.query, .programs = lowered.programs, .danger = late_uprobe_danger_});
@@ -83,7 +86,7 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
   includes_open_ = plan.query.including_open;
   // Planning needs nothing from the process but what other sessions have put there, so it is done
   // before the first stop.
-  CLEW_TRY(plan_windows(plan, lowered));
+  if (!is_planned_) CLEW_TRY(plan_windows(plan, lowered));
   inline_::OpenOptions options;
   options.lock = std::make_shared<inline_::ProcessLock>(pid_, wait_);
   options.follow_modules = follows_modules_;
@@ -108,6 +111,7 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
   if (!installed.empty()) {
     sites_.modules.clear();
     sites_.refused.clear();
+    sites_.refused_sites.clear();
     CLEW_TRY(engine::plan_windows(sites_, catalog_, *codes_,
                                   {.query = plan.query,
                                    .programs = lowered.programs,

@@ -69,12 +69,16 @@ class Tracee final : public Traced {
   void note_lost(std::string what) { lost_.push_back(std::move(what)); }
   target::Catalog& catalog() { return catalog_; }
   SiteSet& sites() { return sites_; }
+  Expected<const inline_::ModuleCode*> code(size_t module) {
+    return codes_->code(catalog_, module);
+  }
 
   Expected<void> find_sites(const query::Query& query, bool allow_missing);
   // The groups of the sites from `first` on, of a tracee that comes when the state is laid out.
   void group_sites(const plan::Plan& plan, const plan::Lowered& lowered, plan::Grouping& grouping,
                    size_t first);
-  // Which windows the sites take, as far as it can be known without touching the process.
+  // Which windows the sites take, as far as it can be known without touching the process. attach()
+  // does it if nobody has.
   Expected<void> plan_windows(const plan::Plan& plan, const plan::Lowered& lowered);
   // All from here on borrow plan, lowered and grouping.
   Expected<void> attach(const plan::Plan& plan, const plan::Lowered& lowered,
@@ -118,6 +122,8 @@ class Tracee final : public Traced {
   // After attach(): the names that are known by now.
   [[nodiscard]] RecordedProcess description() const;
   [[nodiscard]] std::string host() override { return names_->host(); }
+  // What its code at an address is called.
+  [[nodiscard]] std::string symbol(uint64_t address) { return names_->symbol(address); }
 
   Expected<void> detach() override;
   collect::Losses losses() override;
@@ -145,6 +151,7 @@ class Tracee final : public Traced {
   SiteSet sites_;
   std::shared_ptr<CodeCache> codes_;  // Of all tracees of the session.
   inline_::LateUprobeDanger late_uprobe_danger_;
+  bool is_planned_ = false;
   bool follows_modules_ = false;
   bool modules_changed_ = false;
   bool others_change_it_ = false;  // And that has to wait for them.

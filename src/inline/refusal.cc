@@ -65,7 +65,8 @@ Texts texts(RefusalReason reason) {
       return {
           "later-uprobe",
           "a uprobe that somebody else sets there later (bpftrace, perf) would end the process, "
-          "as the jump would lie under it; --allow-late-uprobe-danger takes it all the same"};
+          "as the jump would lie under it; root has a uprobe of the kernel there, and "
+          "--allow-late-uprobe-danger takes it all the same"};
   }
   return {"unknown", "unknown"};
 }

@@ -20,7 +20,6 @@ bool is_entered_by_call(const target::ModuleImage& image, const target::Function
 
 // The kernel puts an address of its own in the place of the return address. Why that would do harm;
 // empty when it does none.
-std::string_view return_problem(const target::ModuleImage& image,
-                                const target::Function& function);
+std::string_view return_problem(const target::ModuleImage& image, const target::Function& function);
 
 }  // namespace clew::kernel

@@ -80,16 +80,21 @@ Json disarmed_json(const collect::DisarmedProbe& disarmed) {
           {"out_of_fuel", disarmed.exhausted}};
 }
 
-Json summary_json(const collect::Losses& losses) {
-  Json refused = Json::array();
-  for (const collect::RefusedSite& site : losses.refused) {
-    refused.push_back({{"function", site.function}, {"kind", site.kind}, {"reason", site.reason}});
+Json sites_json(const std::vector<collect::RefusedSite>& sites) {
+  Json list = Json::array();
+  for (const collect::RefusedSite& site : sites) {
+    list.push_back({{"function", site.function}, {"kind", site.kind}, {"reason", site.reason}});
   }
+  return list;
+}
+
+Json summary_json(const collect::Losses& losses) {
   Json summary = Json::object();
   summary["missed"] = causes_json(losses.missed);
   summary["dropped"] = causes_json(losses.dropped);
   summary["lost"] = losses.lost;
-  summary["refused"] = std::move(refused);
+  summary["refused"] = sites_json(losses.refused);
+  if (!losses.uprobes.empty()) summary["uprobes"] = sites_json(losses.uprobes);
   for (const collect::DisarmedProbe& disarmed : losses.disarmed)
     summary["disarmed"].push_back(disarmed_json(disarmed));
   for (const collect::LeftOut& process : losses.left_out)

@@ -91,6 +91,7 @@ std::string format_losses(const collect::Losses& losses) {
   for (const collect::DisarmedProbe& disarmed : losses.disarmed)
     text += "disarmed: " + printable(collect::describe(disarmed)) + "\n";
   append_refused(text, losses);
+  if (!losses.uprobes.empty()) text += printable(collect::describe_uprobes(losses.uprobes)) + "\n";
   append_left_out(text, losses);
   append_open(text, losses.open);
   if (losses.window_ms != 0) {

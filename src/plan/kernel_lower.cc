@@ -581,11 +581,10 @@ Expected<void> KernelLowering::recorder(uint16_t index) {
                               .is_recorder = true});
   if (!is_nested(source))
     result_.calls.push_back({.variable = static_cast<uint32_t>(variable_), .source = index});
-  result_.variables.push_back(
-      {.key_bytes = is_nested(source) ? kCallKeyBytes : 0,
-       .value_bytes = kEntryRecordBytes,
-       .is_thread = 1,
-       .reserved = 0});
+  result_.variables.push_back({.key_bytes = is_nested(source) ? kCallKeyBytes : 0,
+                               .value_bytes = kEntryRecordBytes,
+                               .is_thread = 1,
+                               .reserved = 0});
   return {};
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plan -> programs of the D machine, for the query's sources in the kernel, or for those of processes
-// whose probes are the kernel's uprobes: what stands in front of the merge. A program is a probe program as lower.h makes them, by the same Coder; where its
-// context and frame are is said by abi/query_window.h. State takes one of two forms:
+// Plan -> programs of the D machine, for the query's sources in the kernel, or for those of
+// processes whose probes are the kernel's uprobes: what stands in front of the merge. A program is
+// a probe program as lower.h makes them, by the same Coder; where its context and frame are is said
+// by abi/query_window.h. State takes one of two forms:
 //     Table    cells by key in the D machine's tables, one for each aggregate (kernel_cells.h)
 //     Events   captured values go through its ring: a record is a DRecordHeader, then the words
 //

@@ -145,14 +145,14 @@ TEST(Strangers, MakeNoProbeReadWhatTheFirstInstructionChangesUnlessThatIsAllowed
   const std::string pid = std::to_string(victim.pid());
   const std::string of_second =
       R"(from e in entry("firsts!first_argument_is_long") select sum(e.arg1))";
-  const Report refused = run_clew({"run", of_second, "-p", pid, "--for", "1s"});
+  const Report refused = run_clew({"run", of_second, "-p", pid, "--for", "1s", "--no-uprobes"});
   EXPECT_EQ(refused.status, 1);
   EXPECT_THAT(refused.error,
               AllOf(HasSubstr("later-uprobe"), HasSubstr("--allow-late-uprobe-danger")));
   const std::string sums =
       R"(from e in entry("firsts!first_argument_is_*") select calls = count(), sum = sum(e.arg0))";
   // Of the four, the one that cuts arg0 is left out.
-  Tracer some = Tracer::attach(victim.pid(), sums);
+  Tracer some = Tracer::attach(victim.pid(), sums, {"--no-uprobes"});
   victim.run(kRounds);
   const Report left_out = some.finish();
   EXPECT_TRUE(left_out.refused("first_argument_is_cut", "entry")) << left_out.summary;

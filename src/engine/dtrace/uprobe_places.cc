@@ -7,14 +7,20 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/file_descriptor.h"
 #include "inline/attachment.h"
+#include "inline/decode.h"
 #include "target/process.h"
 
 namespace clew::engine {
 namespace {
+
+constexpr uint8_t kInt3 = 0xcc;
 
 struct ProcessText {
   std::vector<inline_::PatchedText> patched;
@@ -22,11 +28,12 @@ struct ProcessText {
   pid_t debugger = 0;  // Who traces the process.
 };
 
-ProcessText text_of(pid_t pid) {
+// Maps only where they are needed to say that nothing is in the way.
+ProcessText text_of(pid_t pid, bool is_needed = false) {
   ProcessText text{.patched = inline_::patched_text(pid), .maps = {}};
   const auto facts = target::read_facts(pid);
   if (facts) text.debugger = facts->tracer_pid;
-  if (text.patched.empty() && text.debugger == 0) return text;
+  if (!is_needed && text.patched.empty() && text.debugger == 0) return text;
   auto maps = target::read_memory_map(pid);
   if (maps) text.maps = std::move(*maps);
   return text;
@@ -54,10 +61,31 @@ bool is_patched(const ProcessText& text, uint64_t address) {
 
 // Of the debugger, or somebody's uprobe; the kernel tells nobody whose it is.
 bool has_breakpoint(pid_t pid, const ProcessText& text, uint64_t address) {
-  constexpr uint8_t kInt3 = 0xcc;
   uint8_t byte = 0;
   return text.debugger != 0 && target::read_memory(pid, address, std::span(&byte, 1)) &&
          byte == kInt3;
+}
+
+std::vector<uint8_t> file_bytes(const std::string& path, uint64_t offset, size_t size_bytes) {
+  std::vector<uint8_t> bytes(size_bytes);
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const ssize_t size =
+      file.valid() ? pread(file.get(), bytes.data(), size_bytes, static_cast<off_t>(offset)) : 0;
+  bytes.resize(static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  return bytes;
+}
+
+// But for a trap over its first byte.
+bool is_as_in_file(pid_t pid, uint64_t address, const kernel::Probe& probe) {
+  std::vector<uint8_t> bytes =
+      file_bytes(probe.path, probe.offset_bytes, inline_::kInstructionSizeMax);
+  const auto instruction = inline_::decode(bytes);
+  if (!instruction) return false;
+  bytes.resize(instruction->length);
+  std::vector<uint8_t> memory(bytes.size());
+  if (!target::read_memory(pid, address, memory)) return false;
+  if (memory[0] == kInt3) memory[0] = bytes[0];
+  return memory == bytes;
 }
 
 std::string reason_against(pid_t pid, const ProcessText& text, const kernel::Probe& probe) {
@@ -113,6 +141,27 @@ Expected<void> check_uprobe_places(std::span<const kernel::DEnabling> enablings,
     }
   }
   return {};
+}
+
+std::set<uint32_t> barred_uprobes(std::span<const kernel::DEnabling> enablings) {
+  std::map<pid_t, ProcessText> processes;
+  std::set<uint32_t> barred;
+  for (uint32_t i = 0; i < enablings.size(); ++i) {
+    const kernel::Probe& probe = enablings[i].probe;
+    if (!kernel::needs_uprobe(probe.kind) || probe.pid == 0) continue;
+    const auto pid = static_cast<pid_t>(probe.pid);
+    const auto known = processes.find(pid);
+    const ProcessText& text = known != processes.end()
+                                  ? known->second
+                                  : processes.emplace(pid, text_of(pid, true)).first->second;
+    const std::vector<uint64_t> addresses = addresses_of(probe, text);
+    const bool is_free = !addresses.empty() && reason_against(pid, text, probe).empty() &&
+                         std::all_of(addresses.begin(), addresses.end(), [&](uint64_t address) {
+                           return is_as_in_file(pid, address, probe);
+                         });
+    if (!is_free) barred.insert(i);
+  }
+  return barred;
 }
 
 }  // namespace clew::engine

@@ -16,4 +16,8 @@ namespace clew::engine {
 Expected<void> check_uprobe_places(std::span<const kernel::DEnabling> enablings,
                                    const std::set<uint32_t>& elsewhere);
 
+// Of those that name one process: which may not be set, also where the instruction in memory is not
+// the file's, which is what the kernel would execute. A trap of somebody's uprobe is no hindrance.
+std::set<uint32_t> barred_uprobes(std::span<const kernel::DEnabling> enablings);
+
 }  // namespace clew::engine

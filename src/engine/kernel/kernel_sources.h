@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "collect/losses.h"
 #include "kernel/catalogue.h"
 #include "kernel/probe.h"
 #include "kernel/trace_events.h"
@@ -19,8 +21,10 @@ namespace clew::engine {
 struct KernelSite {
   uint16_t source = 0;
   kernel::Probe probe;
-  kernel::Probe entry;  // Of SyscallReturn and KernelReturn.
+  kernel::Probe entry;  // Of SyscallReturn, KernelReturn and Return.
   plan::SiteNames names;
+  // Of a source of a process: why it has no jump there (uprobe_sites.h).
+  std::optional<collect::RefusedSite> refused{};
 };
 
 // What could not be matched: the message is for the source.

@@ -14,6 +14,8 @@
 #include "abi/query_window.h"
 #include "engine/clock.h"
 #include "engine/dtrace/symbols.h"
+#include "engine/dtrace/uprobe_locks.h"
+#include "engine/dtrace/uprobe_places.h"
 #include "engine/tracee.h"
 #include "plan/kernel_cells.h"
 #include "target/process.h"
@@ -31,8 +33,9 @@ constexpr uint64_t kEntryBytes = uint64_t{8} << 20;          // Of open calls.
 // What the words of its keys and events mean.
 class KernelNames final : public plan::Names {
  public:
-  KernelNames(const std::vector<plan::SiteNames>& enabled, const KernelScope& scope)
-      : enabled_(enabled), scope_(scope) {
+  KernelNames(const std::vector<plan::SiteNames>& enabled, const KernelScope& scope,
+              std::function<std::string(uint64_t)> symbol)
+      : enabled_(enabled), scope_(scope), symbol_(std::move(symbol)) {
     std::array<char, 256> host{};
     if (gethostname(host.data(), host.size() - 1) == 0) host_ = host.data();
   }
@@ -59,6 +62,7 @@ class KernelNames final : public plan::Names {
 
   std::string symbol(uint64_t address) override {
     if (address == 0) return "";
+    if (symbol_) return symbol_(address);
     const auto known = symbols_.find(address);
     if (known != symbols_.end()) return known->second;
     const bool is_kernel = static_cast<int64_t>(address) < 0;
@@ -91,6 +95,7 @@ class KernelNames final : public plan::Names {
 
   const std::vector<plan::SiteNames>& enabled_;
   const KernelScope& scope_;
+  std::function<std::string(uint64_t)> symbol_;  // Of processes; may be empty.
   std::string host_;
   target::AddressSpaces spaces_;
   LiveSymbols live_{spaces_, 0, true};
@@ -116,7 +121,11 @@ Expected<std::unique_ptr<KernelTracee>> KernelTracee::make(const query::Query& q
   lowering.tracer_pid = getpid();
   lowering.epoch_ns = epoch_of_monotonic_ns();
   lowering.extensions = input.extensions;
+  for (const KernelSite& site : tracee->sites_) {
+    if (site.refused) lowering.process_sources.insert(site.source);
+  }
   tracee->family_ = input.family;
+  tracee->child_cause_ = input.child_cause;
   if (tracee->family_) lowering.family = &tracee->family_->family;
   tracee->lowered_ = CLEW_TRY(plan::lower_kernel(tracee->plan_, lowering));
   if (input.clock) {
@@ -124,7 +133,8 @@ Expected<std::unique_ptr<KernelTracee>> KernelTracee::make(const query::Query& q
     tracee->converts_time_ = true;
   }
   tracee->group_sites();
-  tracee->names_ = std::make_unique<KernelNames>(tracee->enabled_names_, tracee->scope_);
+  tracee->names_ =
+      std::make_unique<KernelNames>(tracee->enabled_names_, tracee->scope_, input.symbol);
   tracee->root_ = std::make_unique<plan::Root>(CLEW_TRY(
       plan::Root::make(tracee->plan_, tracee->lowered_.root, tracee->grouping_, *tracee->names_)));
   return tracee;
@@ -233,16 +243,42 @@ Expected<void> KernelTracee::watch_processes() {
   return {};
 }
 
-Expected<void> KernelTracee::attach() {
+Expected<void> KernelTracee::load() {
   CLEW_TRY(watch_processes());
   names_->keep();
   Expected<kernel::DSession> session = kernel::DSession::load(programs(), enablings());
   if (!session) return tl::unexpected(explain_rights(session.error()));
   session_.emplace(std::move(*session));
+  return {};
+}
+
+Expected<void> KernelTracee::attach() {
+  CLEW_TRY(load());
   const Expected<void> attached = session_->attach();
   if (!attached) return tl::unexpected(explain_rights(attached.error()));
   for (const uint32_t enabling : session_->functions_left_out())
     refused_.insert(enabled_sites_[enabling]);
+  return {};
+}
+
+// What is loaded needs time, in which others may come and go: so it is done before.
+Expected<void> KernelTracee::attach_in_processes(const std::set<pid_t>& wanted,
+                                                 inline_::LockWait wait) {
+  std::erase_if(scope_.pids, [&](pid_t pid) { return !wanted.contains(pid); });
+  std::erase_if(sites_, [&](const KernelSite& site) {
+    return !wanted.contains(static_cast<pid_t>(site.probe.pid));
+  });
+  CLEW_TRY(load());
+  CLEW_TRY(session_->load_others({}));
+  UprobeLocks locks(std::move(wait));
+  CLEW_TRY(locks.hold(session_->enablings()));
+  const std::set<uint32_t> barred = barred_uprobes(session_->enablings());
+  CLEW_TRY(session_->load_others(barred));
+  CLEW_TRY(session_->attach());
+  for (const uint32_t enabling : barred)
+    refused_.insert(enabled_sites_[enabling]);
+  for (const uint32_t probe : session_->left_out())
+    refused_.insert(probe - kFirstProbe);
   return {};
 }
 
@@ -383,14 +419,27 @@ Expected<void> KernelTracee::detach() {
   return session_->end();
 }
 
+collect::RefusedSite KernelTracee::refusal_of(const KernelSite& site) const {
+  if (site.refused) return *site.refused;
+  return {.function = site.names.function, .kind = site.probe.name, .reason = "not-traceable"};
+}
+
+std::vector<collect::RefusedSite> KernelTracee::refused_sites() const {
+  std::vector<collect::RefusedSite> refused;
+  for (const KernelSite& site : sites_)
+    refused.push_back(refusal_of(site));
+  return refused;
+}
+
 collect::Losses KernelTracee::losses() {
   collect::Losses losses;
   losses.sites = armed();
   losses.left_out = left_out_;
   for (const size_t site : refused_) {
-    const KernelSite& one = sites_[site];
-    losses.refused.push_back(
-        {.function = one.names.function, .kind = one.probe.name, .reason = "not-traceable"});
+    losses.refused.push_back(refusal_of(sites_[site]));
+  }
+  for (size_t i = 0; i < sites_.size(); ++i) {
+    if (sites_[i].refused && !refused_.contains(i)) losses.uprobes.push_back(*sites_[i].refused);
   }
   if (!session_) return losses;
   const abi::DLosses& lost = session_->shared().losses;
@@ -411,7 +460,7 @@ collect::Losses KernelTracee::losses() {
     ring += lost.principal[cpu];
     table += lost.aggregation[cpu];
   }
-  if (!scope_.follows) collect::count_cause(losses.missed, collect::kMissedForks, forks);
+  if (!scope_.follows) collect::count_cause(losses.missed, child_cause_, forks);
   collect::count_cause(losses.missed, collect::kMissedReentry, lost.nested);
   collect::count_cause(losses.missed, collect::kMissedFuel, lost.fuel);
   collect::count_cause(losses.missed, collect::kMissedUnpaired, unpaired);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel as what a session traces: the query's sources in it as programs of one D session, and
-// what they have counted and emitted as tables and events of the query.
+// what they have counted and emitted as tables and events of the query. So are probes in processes
+// that are uprobes (uprobe_sites.h): a tracee of their own.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -21,6 +23,7 @@
 #include "engine/kernel/kernel_sources.h"
 #include "engine/traced.h"
 #include "extension/extension.h"
+#include "inline/process_lock.h"
 #include "kernel/d_session.h"
 #include "plan/kernel_lower.h"
 #include "plan/plan.h"
@@ -42,7 +45,10 @@ struct KernelInput {
   std::optional<plan::Clock> clock;
   std::span<const extension::Extension> extensions;
   uint64_t fuel = extension::kFuel;
-  std::optional<KernelFamilySites> family{};  // With pids.
+  std::optional<KernelFamilySites> family{};             // With pids.
+  std::string_view child_cause = collect::kMissedForks;  // Of children that are not followed.
+  // How code of the processes is called at an address, when the sites are theirs.
+  std::function<std::string(uint64_t)> symbol{};
 };
 
 class KernelNames;
@@ -59,6 +65,11 @@ class KernelTracee final : public Traced {
 
   // Loads the programs and attaches them. Nothing fires before start().
   Expected<void> attach();
+  // The same of sites in processes, but those that are not `wanted`. The places are looked at while
+  // the processes are locked, and those that are somebody else's refused.
+  Expected<void> attach_in_processes(const std::set<pid_t>& wanted, inline_::LockWait wait);
+  // All its sites, where that has failed.
+  [[nodiscard]] std::vector<collect::RefusedSite> refused_sites() const;
   Expected<void> start();
   // Nothing fires any more; detach() takes the programs out.
   void stop();
@@ -93,7 +104,9 @@ class KernelTracee final : public Traced {
   // Probes have ids from here on, by their places in sites_.
   static constexpr uint32_t kFirstProbe = kernel::kErrorProbe + 1;
 
+  Expected<void> load();
   Expected<void> watch_processes();
+  [[nodiscard]] collect::RefusedSite refusal_of(const KernelSite& site) const;
   void group_sites();
   [[nodiscard]] kernel::DPrograms programs() const;
   [[nodiscard]] kernel::DExtensions extensions() const;
@@ -115,6 +128,7 @@ class KernelTracee final : public Traced {
   plan::Grouping grouping_;
   std::vector<KernelSite> sites_;
   std::optional<KernelFamilySites> family_;
+  std::string_view child_cause_;
   std::vector<plan::SiteNames> enabled_names_;  // By enabling, which words of names are.
   std::vector<size_t> enabled_sites_;           // By enabling: its place in sites_, or behind them.
   std::set<size_t> refused_;                    // The same, of functions that nobody may probe.

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sites of a process that can take no jump, and take the kernel's uprobes in its place: probes of a
+// KernelTracee then, whose programs count as those in the process do.
+//
+//     the site's refusal    by default    with --uprobes    with --no-uprobes
+//     later-uprobe          a uprobe      a uprobe          refused
+//     of its code           refused       a uprobe          refused
+//     of its meaning        refused       refused           refused
+//
+// They are chosen by the files alone, before anything is armed: a site is never both. What others
+// have put there meanwhile is looked at under the process's lock (uprobe_places.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/kernel/kernel_sources.h"
+#include "engine/run.h"
+#include "engine/tracee.h"
+#include "query/query.h"
+
+namespace clew::engine {
+
+// Whether we may set uprobes at all, and know processes by the numbers by which the kernel does.
+bool may_set_uprobes();
+
+// Whether a uprobe is set where a site is refused for this reason.
+bool takes_uprobe(inline_::RefusalReason reason, UprobePolicy policy);
+
+// Those of the tracee's refused sites that become uprobes; it does not plan them any more. Its
+// windows are planned.
+Expected<std::vector<KernelSite>> take_uprobe_sites(Tracee& tracee, const query::Query& query,
+                                                    UprobePolicy policy);
+
+// What to try instead of a site that is refused; may be empty.
+std::string way_out(const collect::RefusedSite& site, UprobePolicy policy);
+
+// Of refused sites: that root would have uprobes for some of them; else empty.
+std::string uprobes_of_root(const std::vector<collect::RefusedSite>& refused, UprobePolicy policy);
+
+}  // namespace clew::engine

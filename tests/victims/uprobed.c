@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Victim `uprobed`: functions whose first instruction changes what a probe at their entry may ask
+// for, so that a jump over it would be needed (later-uprobe): with texts, nested calls and calls
+// that take time; and libc's shortest ones.
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "victim.h"
+
+#define FUNCTION(name, type, parameters, code)                                      \
+  VICTIM_COUNTER(name);                                                             \
+  type name parameters;                                                             \
+  __asm__(".text\n.balign 16\n.globl " #name "\n.type " #name ", @function\n" #name \
+          ":\n.cfi_startproc\n" code "\n.cfi_endproc\n.size " #name ", . - " #name "\n")
+
+// The text's first byte.
+FUNCTION(takes_text, uint64_t, (const char* text),
+         "movzbl (%rdi), %edi\n lea (%rdi), %rax\n nop\n nop\n nop\n ret");
+// Calls itself until the number is 0; so many calls deep.
+FUNCTION(nests, uint64_t, (uint64_t depth),
+         "mov %edi, %edi\n xor %eax, %eax\n test %rdi, %rdi\n jz 1f\n sub $8, %rsp\n"
+         ".cfi_adjust_cfa_offset 8\n dec %rdi\n call nests\n inc %rax\n add $8, %rsp\n"
+         ".cfi_adjust_cfa_offset -8\n 1: ret");
+// Sleeps for so many microseconds.
+FUNCTION(naps, int, (unsigned microseconds),
+         "mov %edi, %edi\n sub $8, %rsp\n .cfi_adjust_cfa_offset 8\n call usleep@PLT\n"
+         "add $8, %rsp\n .cfi_adjust_cfa_offset -8\n ret");
+// Has nothing behind its first instruction that may be copied.
+VICTIM_COUNTER(getpid);
+
+static const char* const kTexts[] = {"alpha", "beta", "gamma"};
+
+uint64_t victim_run(uint64_t rounds) {
+  uint64_t digest = 1;
+  for (uint64_t i = 0; i < rounds; ++i) {
+    VICTIM_COUNT(takes_text);
+    digest = victim_mix(digest, takes_text(kTexts[i % 3]));
+    VICTIM_COUNT(getpid);
+    VICTIM_CHECK(getpid() > 0);
+  }
+  return digest;
+}
+
+static void nest(uint64_t depth) {
+  victim_print("depth", nests(depth));
+}
+
+static void nap(uint64_t times) {
+  for (uint64_t i = 0; i < times; ++i) {
+    VICTIM_COUNT(naps);
+    naps(1000);
+  }
+  victim_print("naps", times);
+}
+
+// A child that calls, too.
+static void fork_and_run(uint64_t rounds) {
+  const pid_t child = fork();
+  if (child == 0) {
+    victim_run(rounds);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  victim_print("status", (uint64_t)status);
+}
+
+const struct VictimCommand victim_commands[] = {
+    {"nest", nest}, {"nap", nap}, {"fork", fork_and_run}, {0}};
