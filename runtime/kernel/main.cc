@@ -398,6 +398,19 @@ int d_main_user_return(const uint64_t* context) {
       context, 8, [context](uint64_t* arguments) { read_function_result(context, arguments); });
 }
 
+// At an instruction that leaves a function: as at its return, which is where the word at the top of
+// the stack says, as long as it can be read.
+int d_main_user_exit(const uint64_t* context) {
+  fire([context](uint64_t* arguments) { read_function_result(context, arguments); },
+       [context](DWindow* w) {
+         const uint64_t frame = context[kRsp];
+         w->header.frame_address = frame;
+         helper<112>(&w->header.user_pc, uint64_t{8}, pointer(frame));
+         return attach_cookie(context);
+       });
+  return 0;
+}
+
 int d_main_user_offset(const uint64_t* context) {
   return fire_in_process(context, 0, clear_arguments);
 }

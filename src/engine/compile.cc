@@ -260,8 +260,7 @@ Expected<KernelFamilySites> Compiler::find_children(bool follows) {
 
 // A file of events holds those of processes alone.
 bool Compiler::may_have_uprobes() const {
-  return places_.process && request_.uprobes != UprobePolicy::Never &&
-         request_.spill_path.empty() && may_set_uprobes();
+  return places_.process && request_.uprobes != UprobePolicy::Never && request_.spill_path.empty();
 }
 
 Expected<std::vector<KernelSite>> Compiler::take_uprobes(const query::Query& query) {

@@ -271,8 +271,10 @@ void ModulePlanner::refuse(const inline_::Refusal& refusal, const ModulePlan& pl
   if (is_at_unwinder(programs_[plan.requests[refusal.request].program].point)) {
     return refuse_unwinder(s, inline_::name(refusal.reason));
   }
-  if (!dropped_.insert(s).second) return;
-  set_.refused_sites[s] = {.reason = refusal.reason, .place = set_.refused.size()};
+  const bool is_new = dropped_.insert(s).second;
+  if (is_new) set_.refused_sites[s].place = set_.refused.size();
+  set_.refused_sites[s].reasons.insert(refusal.reason);
+  if (!is_new) return;
   const Site& site = set_.sites[s];
   set_.refused.push_back({.function = set_.names[site.names].function,
                           .kind = kind_name(query_.sources[site.source].kind),

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -47,10 +48,10 @@ struct ModulePlan {
   inline_::Plan plan;
 };
 
-// Why a site has no window, and its place in SiteSet::refused.
+// Why a site has no windows, by each of its programs, and its place in SiteSet::refused.
 struct SiteRefusal {
-  inline_::RefusalReason reason = inline_::RefusalReason::TooShort;
   size_t place = 0;
+  std::set<inline_::RefusalReason> reasons;
 };
 
 // Grows when modules are loaded later; indices stay.

@@ -8,7 +8,9 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include "inline/exits.h"
 #include "inline/refusal.h"
 #include "kernel/features.h"
 #include "kernel/uprobe_place.h"
@@ -20,7 +22,7 @@ namespace {
 using inline_::RefusalReason;
 using query::SourceKind;
 
-// Why there is no jump, while a breakpoint does no harm there and its hits are calls.
+// Why there is no jump, while a breakpoint may do no harm there and its hits be what is asked for.
 bool is_of_code(RefusalReason reason) {
   switch (reason) {
     case RefusalReason::TooShort:
@@ -65,32 +67,36 @@ class Taker {
  public:
   Taker(Tracee& tracee, const query::Query& query) : tracee_(tracee), query_(query) {}
 
-  // Nothing where a uprobe would not mean the same.
+  // Nothing where uprobes would not mean the same.
   Expected<std::optional<KernelSite>> site_of(const Site& site);
 
  private:
-  [[nodiscard]] Expected<bool> is_call(const Site& site, const target::ModuleImage& image) const;
-  [[nodiscard]] kernel::Probe probe_of(const Site& site, kernel::AttachKind kind,
-                                       uint64_t file_offset) const;
+  [[nodiscard]] bool is_called(const Site& site) const;
+  bool add_exits(const Site& site, KernelSite& result) const;
+  [[nodiscard]] std::optional<kernel::Probe> probe_at(const Site& site, uint64_t address,
+                                                      kernel::AttachKind kind) const;
 
   Tracee& tracee_;
   const query::Query& query_;
+  const target::ModuleImage* image_ = nullptr;  // Of the site's module.
+  const inline_::ModuleCode* code_ = nullptr;
 };
 
-// Whether each pass through the function's first instruction is a call, and a return from it one.
-Expected<bool> Taker::is_call(const Site& site, const target::ModuleImage& image) const {
-  const bool is_return = query_.sources[site.source].kind == SourceKind::Return;
-  const target::Function* const function = image.function_covering(site.address);
-  if (function == nullptr || function->address != site.address) return false;
-  const inline_::ModuleCode* const code = CLEW_TRY(tracee_.code(site.module));
-  return code->loop_heads_at(site.address).empty() &&
-         kernel::is_entered_by_call(image, *function, function->name) &&
-         (!is_return || kernel::return_problem(image, *function).empty());
+// Whether each pass through the function's first instruction is a call.
+bool Taker::is_called(const Site& site) const {
+  const target::Function* const function = image_->function_covering(site.address);
+  return function != nullptr && function->address == site.address &&
+         code_->loop_heads_at(site.address).empty() &&
+         kernel::is_entered_by_call(*image_, *function, function->name);
 }
 
-// At an offset, registers are read as at an entry.
-kernel::Probe Taker::probe_of(const Site& site, kernel::AttachKind kind,
-                              uint64_t file_offset) const {
+std::optional<kernel::Probe> Taker::probe_at(const Site& site, uint64_t address,
+                                             kernel::AttachKind kind) const {
+  const auto offset = kernel::file_offset(*image_, address);
+  const auto instruction = code_->at(address);
+  if (!offset || !instruction || code_->overlaps_rseq(address, instruction->end())) {
+    return std::nullopt;
+  }
   const plan::SiteNames& names = tracee_.sites().names[site.names];
   kernel::Probe probe;
   probe.provider = "pid";
@@ -99,24 +105,47 @@ kernel::Probe Taker::probe_of(const Site& site, kernel::AttachKind kind,
   probe.name = names.probe;
   probe.kind = kind;
   probe.path = tracee_.catalog().modules()[site.module].file.open_path;
-  probe.offset_bytes = file_offset;
+  probe.offset_bytes = *offset;
   probe.pid = tracee_.pid();
   return probe;
 }
 
+// False when calls leave where no uprobe can tell: behind a jump that may not be taken, or with a
+// result that is another function's.
+bool Taker::add_exits(const Site& site, KernelSite& result) const {
+  const auto function = code_->function_starting_at(site.address);
+  if (!function) return false;
+  const auto exits = inline_::find_exits(*code_, *function);
+  if (!exits || exits->empty()) return false;
+  const bool has_result = plan::reads_result(query_, query_.sources[site.source]);
+  for (const inline_::Exit& exit : *exits) {
+    auto probe = probe_at(site, exit.address, kernel::AttachKind::UserExit);
+    if (!probe || exit.side != inline_::Side::Before || (exit.tail_call && has_result)) {
+      return false;
+    }
+    result.more.push_back(std::move(*probe));
+  }
+  result.probe = std::move(result.more.back());
+  result.more.pop_back();
+  return true;
+}
+
+// At an offset, registers are read as at an entry.
 Expected<std::optional<KernelSite>> Taker::site_of(const Site& site) {
   const query::Source& source = query_.sources[site.source];
-  const target::ModuleImage* const image = CLEW_TRY(tracee_.catalog().image(site.module));
-  const auto offset = kernel::file_offset(*image, site.address);
-  const bool is_of_function = source.kind == SourceKind::Entry || source.kind == SourceKind::Return;
-  if (!offset || !plan::can_be_uprobe(query_, source)) return std::nullopt;
-  if (is_of_function && !CLEW_TRY(is_call(site, *image))) return std::nullopt;
+  if (!plan::can_be_uprobe(query_, source)) return std::nullopt;
+  image_ = CLEW_TRY(tracee_.catalog().image(site.module));
+  code_ = CLEW_TRY(tracee_.code(site.module));
   const bool is_return = source.kind == SourceKind::Return;
+  const auto entry = probe_at(site, site.address, kernel::AttachKind::UserEntry);
+  if (!entry) return std::nullopt;
+  if ((is_return || source.kind == SourceKind::Entry) && !is_called(site)) return std::nullopt;
   KernelSite result;
   result.source = site.source;
-  result.entry = probe_of(site, kernel::AttachKind::UserEntry, *offset);
-  result.probe = is_return ? probe_of(site, kernel::AttachKind::UserReturn, *offset) : result.entry;
+  result.entry = *entry;
+  result.probe = *entry;
   result.names = tracee_.sites().names[site.names];
+  if (is_return && !add_exits(site, result)) return std::nullopt;
   return result;
 }
 
@@ -148,7 +177,10 @@ Expected<std::vector<KernelSite>> take_uprobe_sites(Tracee& tracee, const query:
   Taker taker(tracee, query);
   SiteSet& set = tracee.sites();
   for (const auto& [index, refused] : set.refused_sites) {
-    if (!takes_uprobe(refused.reason, policy)) continue;
+    const bool is_taken =
+        std::all_of(refused.reasons.begin(), refused.reasons.end(),
+                    [policy](RefusalReason reason) { return takes_uprobe(reason, policy); });
+    if (!is_taken) continue;
     std::optional<KernelSite> site = CLEW_TRY(taker.site_of(set.sites[index]));
     if (!site) continue;
     site->refused = set.refused[refused.place];
@@ -161,7 +193,7 @@ Expected<std::vector<KernelSite>> take_uprobe_sites(Tracee& tracee, const query:
 std::string way_out(const collect::RefusedSite& site, UprobePolicy policy) {
   std::string text;
   if (would_be_uprobe(site, policy) && !may_set_uprobes()) {
-    text = "; root would have a uprobe there";
+    text = geteuid() == 0 ? "; a uprobe may not be set here" : "; root would have a uprobe there";
   } else if (policy == UprobePolicy::WhereLate &&
              would_be_uprobe(site, UprobePolicy::WhereRefused)) {
     text = "; --uprobes may have a uprobe there";
@@ -177,7 +209,7 @@ std::string uprobes_of_root(const std::vector<collect::RefusedSite>& refused, Up
   const auto count = std::count_if(
       refused.begin(), refused.end(),
       [policy](const collect::RefusedSite& site) { return would_be_uprobe(site, policy); });
-  if (count == 0 || may_set_uprobes()) return "";
+  if (count == 0 || geteuid() == 0) return "";
   return fmt::format("root would have uprobes at {} that {} refused",
                      count == 1 ? "1 site" : fmt::format("{} sites", count),
                      count == 1 ? "is" : "are");

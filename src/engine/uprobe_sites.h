@@ -27,6 +27,9 @@ bool may_set_uprobes();
 // Whether a uprobe is set where a site is refused for this reason.
 bool takes_uprobe(inline_::RefusalReason reason, UprobePolicy policy);
 
+// No return address is changed: returns are uprobes at the instructions that leave the function,
+// and sites whose exits are not known stay refused.
+
 // Those of the tracee's refused sites that become uprobes; it does not plan them any more. Its
 // windows are planned.
 Expected<std::vector<KernelSite>> take_uprobe_sites(Tracee& tracee, const query::Query& query,

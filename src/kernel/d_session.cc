@@ -55,7 +55,7 @@ constexpr size_t kFewAttachments = 16;
 // Programs of processes' probes are loaded only when the kernel is to run them.
 bool is_deferred(AttachKind kind) {
   return kind == AttachKind::UserEntry || kind == AttachKind::UserReturn ||
-         kind == AttachKind::UserOffset || kind == AttachKind::Usdt;
+         kind == AttachKind::UserExit || kind == AttachKind::UserOffset || kind == AttachKind::Usdt;
 }
 
 }  // namespace
@@ -240,6 +240,7 @@ struct DSession::Data {
         return attach_clocks(index);
       case AttachKind::UserEntry:
       case AttachKind::UserReturn:
+      case AttachKind::UserExit:
       case AttachKind::UserOffset:
       case AttachKind::LockReturn:
       case AttachKind::LockWait:

@@ -51,6 +51,8 @@ KindOfProgram program_of(AttachKind kind) {
       return {"d_main_user_entry", user_type()};
     case AttachKind::UserReturn:
       return {"d_main_user_return", user_type()};
+    case AttachKind::UserExit:
+      return {"d_main_user_exit", user_type()};
     case AttachKind::UserOffset:
     case AttachKind::Usdt:
       return {"d_main_user_offset", user_type()};

@@ -64,6 +64,7 @@ bool is_of_one_process(const Probe& probe) {
       return true;
     case AttachKind::UserEntry:
     case AttachKind::UserReturn:
+    case AttachKind::UserExit:
     case AttachKind::UserOffset:
     case AttachKind::Usdt:
     case AttachKind::LockReturn:

@@ -24,13 +24,15 @@ enum class AttachKind : uint8_t {
                    // filter asks for arg2…, fexit: the function's own arguments (lockstat, io)
   UserEntry,       // uprobe at `offset_bytes` of the file `path`, of `pid` (0 = all)
   UserReturn,      // uretprobe
-  UserOffset,      // uprobe inside a function; arg0…: none
-  LockReturn,      // uretprobe of a function that takes a lock (`lock_kind`), its first argument:
-                   // arg0 = the lock, arg1 = the result, arg2 = whether the thread waited,
-                   // arg3 = whether it is for writing, arg4 = whether the thread has it
-  LockWait,        // A thread of `pid` waits in such a function: arg0 = the lock, arg1 = whether it
-                   // is for writing
-  Usdt,            // uprobe with arguments by `usdt_arguments`, `semaphore_offset_bytes`
+  UserExit,    // uprobe at an instruction that leaves a function, the stack pointer at its return
+               // address: as UserReturn, and that address stays what it is
+  UserOffset,  // uprobe inside a function; arg0…: none
+  LockReturn,  // uretprobe of a function that takes a lock (`lock_kind`), its first argument:
+               // arg0 = the lock, arg1 = the result, arg2 = whether the thread waited,
+               // arg3 = whether it is for writing, arg4 = whether the thread has it
+  LockWait,    // A thread of `pid` waits in such a function: arg0 = the lock, arg1 = whether it
+               // is for writing
+  Usdt,        // uprobe with arguments by `usdt_arguments`, `semaphore_offset_bytes`
 };
 
 // Whether it needs a breakpoint of the kernel at `offset_bytes` of `path`.
@@ -38,6 +40,7 @@ constexpr bool needs_uprobe(AttachKind kind) {
   switch (kind) {
     case AttachKind::UserEntry:
     case AttachKind::UserReturn:
+    case AttachKind::UserExit:
     case AttachKind::UserOffset:
     case AttachKind::Usdt:
     case AttachKind::LockReturn:

@@ -21,7 +21,7 @@ bool is_in(const Expression& expression, const Predicate& is_one) {
 }
 
 // In what is asked of every source.
-bool asks(const query::Query& query, const Predicate& is_one) {
+bool asks_all(const query::Query& query, const Predicate& is_one) {
   const auto is_in_named = [&](const query::NamedExpression& named) {
     return is_in(named.expression, is_one);
   };
@@ -34,6 +34,12 @@ bool asks(const query::Query& query, const Predicate& is_one) {
                        return std::any_of(aggregate.arguments.begin(), aggregate.arguments.end(),
                                           is_in_this);
                      });
+}
+
+bool asks(const query::Query& query, const query::Source& source, const Predicate& is_one) {
+  return asks_all(query, is_one) ||
+         std::any_of(source.inputs.begin(), source.inputs.end(),
+                     [&](const Expression& input) { return is_in(input, is_one); });
 }
 
 bool is_unknown(const Expression& expression) {
@@ -59,20 +65,22 @@ bool is_served(SourceKind kind) {
 bool can_be_uprobe(const query::Query& query, const query::Source& source) {
   if (!is_served(source.kind)) return false;
   if (query.including_open && source.kind == SourceKind::Return) return false;
-  return !asks(query, is_unknown) &&
-         std::none_of(source.inputs.begin(), source.inputs.end(),
-                      [](const Expression& input) { return is_in(input, is_unknown); });
+  return !asks(query, source, is_unknown);
+}
+
+bool reads_result(const query::Query& query, const query::Source& source) {
+  return asks(query, source, [](const Expression& expression) {
+    return expression.kind == ExpressionKind::Field && expression.field == Field::ReturnValue;
+  });
 }
 
 bool names_code(const query::Query& query) {
   const Predicate is_symbol = [](const Expression& expression) {
     return expression.type.kind == query::TypeKind::Symbol;
   };
-  return asks(query, is_symbol) ||
-         std::any_of(query.sources.begin(), query.sources.end(), [&](const query::Source& source) {
-           return std::any_of(source.inputs.begin(), source.inputs.end(),
-                              [&](const Expression& input) { return is_in(input, is_symbol); });
-         });
+  return asks_all(query, is_symbol) ||
+         std::any_of(query.sources.begin(), query.sources.end(),
+                     [&](const query::Source& source) { return asks(query, source, is_symbol); });
 }
 
 }  // namespace clew::plan

@@ -13,6 +13,9 @@ namespace clew::plan {
 // by exceptions.
 bool can_be_uprobe(const query::Query& query, const query::Source& source);
 
+// Whether the query asks for the source's result.
+bool reads_result(const query::Query& query, const query::Source& source);
+
 // Whether an answer names code by its address. What a program of the kernel says of an address is
 // not of which process it is.
 bool names_code(const query::Query& query);

@@ -2,6 +2,8 @@
 // Sites that can take no jump and have the kernel's uprobes, beside jumps in the same query: one
 // answer, as if all of them were jumps.
 #include <algorithm>
+#include <array>
+#include <csignal>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -294,13 +296,14 @@ TEST_F(Uprobes, NeedRoot) {
   EXPECT_THAT(report.error, HasSubstr("; root would have uprobes at 1 site that is refused"));
 }
 
-// Where nothing of the code has room for a jump, and what a uprobe cannot say.
+// Where nothing of the code has room for a jump. What a uprobe cannot say stays refused: entries
+// that are loops, exits by which calls of others leave.
 TEST_F(Uprobes, AreSetForOtherReasonsOnRequest) {
   Victim victim("sites");
   const uint64_t expected = untraced_result("sites", kRounds);
   const std::string query = count_by_function(
-      "entry(\"sites!packed_*\"), return(\"sites!packed_*\"), "
-      "entry(\"sites!loop_at_*\"), return(\"sites!jumped_into\")");
+      "entry(\"sites!packed_*\"), return(\"sites!packed_*\"), entry(\"sites!loop_at_*\"), "
+      "entry(\"sites!jumped_into\"), return(\"sites!jumped_into\")");
   Tracer tracer = Tracer::attach(victim.pid(), query, {"--uprobes"});
   EXPECT_EQ(victim.run(kRounds), expected);
   const Numbers truth = victim.counts();
@@ -308,12 +311,88 @@ TEST_F(Uprobes, AreSetForOtherReasonsOnRequest) {
   EXPECT_EQ(report.lost(), 0U) << report.summary;
   for (const char* function : {"packed_ret_a", "packed_ret_b", "packed_ret_c", "packed_zero_a",
                                "packed_load_a", "packed_zero_b", "packed_load_b"})
-    EXPECT_EQ(report.calls()[function], 2 * truth.at(function)) << function;
+    EXPECT_EQ(report.calls()[function], 2 * truth.at(function)) << function << report.summary;
   for (const char* function : {"loop_at_1", "loop_at_2", "loop_at_3", "loop_at_4", "jumped_into"})
-    EXPECT_EQ(report.calls()[function], truth.at(function)) << function;
+    EXPECT_EQ(report.calls()[function], truth.at(function)) << function << report.summary;
   EXPECT_TRUE(report.refused("loop_at_0", "entry")) << report.summary;
+  EXPECT_TRUE(report.refused("jumped_into", "exit")) << report.summary;
   EXPECT_EQ(victim.run(kRounds), expected);
   expect_text_equals_file(victim.pid());
+}
+
+// No address of the kernel's is put on the stacks, which the program changes as it likes.
+TEST_F(Uprobes, LeaveReturnAddressesAlone) {
+  for (const char* const name : {"fibers", "coroutines", "contexts", "exceptions", "tails"}) {
+    Victim victim(name);
+    const uint64_t expected = untraced_result(name, kRounds);
+    const std::string all = fmt::format("{}!*", name);
+    Tracer tracer = Tracer::attach(
+        victim.pid(),
+        fmt::format("from e in return(\"{}\") where e.entry.arg0 != 1 && e.entry.arg1 != 1 && "
+                    "e.entry.arg2 != 1 group by e.function select e.function, max(e.elapsed)",
+                    all),
+        {"--uprobes"});
+    EXPECT_EQ(victim.run(kRounds), expected) << name;
+    const Report report = tracer.finish();
+    EXPECT_EQ(report.status, 0) << report.error;
+    EXPECT_FALSE(by_uprobe(report).empty()) << name;
+    EXPECT_EQ(victim.run(kRounds), expected) << name;
+    expect_text_equals_file(victim.pid());
+  }
+}
+
+// Arguments beyond the registers, functions in C, and a file of events.
+TEST_F(Uprobes, AreNotSetForWhatTheyCannotKnow) {
+  Victim victim("firsts");
+  const std::string pid = std::to_string(victim.pid());
+  const auto is_refused = [&](const std::string& query, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"run", query, "-p", pid, "--for", "1s"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Report report = run_clew(arguments);
+    EXPECT_EQ(report.status, 1) << query << report.error;
+    EXPECT_THAT(report.error, HasSubstr("is refused (later-uprobe)")) << query;
+  };
+  const std::string first = "from e in entry(\"firsts!first_argument_is_cut\") where e.arg0 >= 0 ";
+  is_refused(first + "select sum(e.arg7)");
+  is_refused(first + "select sum(e.xmm0)");
+  is_refused(first + "select e.arg0", {"--spill", "/tmp/clew-uprobes-spill"});
+  is_refused(
+      "from e in return(\"firsts!first_argument_is_cut\") including open "
+      "group by e.entry.arg0 select count()");
+}
+
+// A program that the session starts, from its first call on.
+TEST_F(Uprobes, OfACommandCountFromItsStart) {
+  Child tracer({.arguments = {CLEW_COMMAND, "run", "entry(\"libc*!getpid\").Count()", "--json",
+                              "-c", victim_path("uprobed")}});
+  tracer.write_line("run 70");
+  tracer.write_line("exit");
+  tracer.close_input();
+  const Child::End end = tracer.wait_for_end();
+  EXPECT_EQ(end.status, 0) << end.error;
+  EXPECT_THAT(end.output, HasSubstr("{\"count\":70}"));
+}
+
+TEST_F(Uprobes, OfAProcessThatIsKilledKeepWhatTheyCounted) {
+  Victim victim("uprobed");
+  Tracer tracer = Tracer::attach(victim.pid(), "entry(\"libc*!getpid\").Count()");
+  victim.run(kRounds);
+  victim.child().signal(SIGKILL);
+  const Report report = tracer.wait();
+  EXPECT_EQ(number(report, "count"), kRounds);
+  EXPECT_THAT(report.summary.dump(), HasSubstr("was killed by SIGKILL"));
+}
+
+// The kernel would execute what the file has there.
+TEST_F(Uprobes, AreNotSetWhereTheTextIsNotTheFiles) {
+  Victim victim("uprobed");
+  victim.ask("patch_getpid 0");
+  const std::string pid = std::to_string(victim.pid());
+  const Report report =
+      run_clew({"run", "entry(\"libc*!getpid\").Count()", "-p", pid, "--for", "1s"});
+  EXPECT_EQ(report.status, 1);
+  EXPECT_THAT(report.error, HasSubstr("'getpid' is refused (later-uprobe)"));
+  EXPECT_EQ(victim.ask("patch_getpid 0").at("pid"), 7U) << "as it was patched";
 }
 
 TEST_F(Uprobes, CountDownEvents) {

@@ -3,6 +3,8 @@
 // for, so that a jump over it would be needed (later-uprobe): with texts, nested calls and calls
 // that take time; and libc's shortest ones.
 #include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,5 +68,16 @@ static void fork_and_run(uint64_t rounds) {
   victim_print("status", (uint64_t)status);
 }
 
+// Makes getpid give 7, as a program that changes its own text: mov $7, %eax; ret.
+static void patch_getpid(uint64_t unused) {
+  (void)unused;
+  static const unsigned char kCode[] = {0xb8, 7, 0, 0, 0, 0xc3};
+  const uint64_t page = (uint64_t)&getpid & ~(uint64_t)4095;
+  VICTIM_CHECK(mprotect((void*)page, 8192, PROT_READ | PROT_WRITE) == 0);
+  memcpy((void*)(uint64_t)&getpid, kCode, sizeof kCode);
+  VICTIM_CHECK(mprotect((void*)page, 8192, PROT_READ | PROT_EXEC) == 0);
+  victim_print("pid", (uint64_t)getpid());
+}
+
 const struct VictimCommand victim_commands[] = {
-    {"nest", nest}, {"nap", nap}, {"fork", fork_and_run}, {0}};
+    {"nest", nest}, {"nap", nap}, {"fork", fork_and_run}, {"patch_getpid", patch_getpid}, {0}};

@@ -29,6 +29,7 @@ std::optional<RequestKind> request_kind(AttachKind kind) {
     case AttachKind::UserOffset:
     case AttachKind::Usdt:
       return RequestKind::Offset;
+    case AttachKind::UserExit:
     case AttachKind::Host:
     case AttachKind::RawTracepoint:
     case AttachKind::TraceEvent:

@@ -21,7 +21,8 @@ namespace clew::engine {
 struct KernelSite {
   uint16_t source = 0;
   kernel::Probe probe;
-  kernel::Probe entry;  // Of SyscallReturn, KernelReturn and Return.
+  std::vector<kernel::Probe> more;  // Further exits of a function of a process.
+  kernel::Probe entry;              // Of SyscallReturn, KernelReturn and Return.
   plan::SiteNames names;
   // Of a source of a process: why it has no jump there (uprobe_sites.h).
   std::optional<collect::RefusedSite> refused{};

@@ -193,7 +193,7 @@ bool KernelTracee::has_recorder(uint16_t source) const {
                      [source](const auto& one) { return one.source == source && one.is_recorder; });
 }
 
-// The probes, then those at the entries of their calls. Both of a site have the same id.
+// The probes, then those at the entries of their calls. All of a site have the same id.
 std::vector<kernel::DEnabling> KernelTracee::enablings() {
   std::vector<kernel::DEnabling> enablings;
   for (uint32_t clause = 0; clause < lowered_.programs.size(); ++clause) {
@@ -206,16 +206,24 @@ std::vector<kernel::DEnabling> KernelTracee::enablings() {
     for (size_t i = 0; i < sites_.size(); ++i) {
       const KernelSite& site = sites_[i];
       if (site.source != program.source) continue;
-      kernel::Probe probe = program.is_recorder ? site.entry : site.probe;
-      probe.id = kFirstProbe + static_cast<uint32_t>(i);
-      probe.needs_frame = query::is_kernel_function(plan_.query.sources[site.source].kind) &&
-                          has_recorder(site.source);
-      enablings.push_back({std::move(probe), {clause}});
-      enabled_names_.push_back(site.names);
-      enabled_sites_.push_back(i);
+      std::vector<kernel::Probe> probes{program.is_recorder ? site.entry : site.probe};
+      if (!program.is_recorder) probes.insert(probes.end(), site.more.begin(), site.more.end());
+      for (kernel::Probe& probe : probes) {
+        probe.id = kFirstProbe + static_cast<uint32_t>(i);
+        probe.needs_frame = query::is_kernel_function(plan_.query.sources[site.source].kind) &&
+                            has_recorder(site.source);
+        enable(std::move(probe), clause, i, enablings);
+      }
     }
   }
   return enablings;
+}
+
+void KernelTracee::enable(kernel::Probe probe, uint32_t clause, size_t site,
+                          std::vector<kernel::DEnabling>& enablings) {
+  enablings.push_back({std::move(probe), {clause}});
+  enabled_names_.push_back(sites_[site].names);
+  enabled_sites_.push_back(site);
 }
 
 void KernelTracee::enable_family(uint32_t clause, std::vector<kernel::DEnabling>& enablings) {
@@ -261,6 +269,17 @@ Expected<void> KernelTracee::attach() {
   return {};
 }
 
+// A site is refused whole.
+Expected<void> KernelTracee::refuse_barred() {
+  for (const uint32_t enabling : barred_uprobes(session_->enablings()))
+    refused_.insert(enabled_sites_[enabling]);
+  std::set<uint32_t> elsewhere;
+  for (uint32_t i = 0; i < enabled_sites_.size(); ++i) {
+    if (refused_.contains(enabled_sites_[i])) elsewhere.insert(i);
+  }
+  return session_->load_others(elsewhere);
+}
+
 // What is loaded needs time, in which others may come and go: so it is done before.
 Expected<void> KernelTracee::attach_in_processes(const std::set<pid_t>& wanted,
                                                  inline_::LockWait wait) {
@@ -268,18 +287,41 @@ Expected<void> KernelTracee::attach_in_processes(const std::set<pid_t>& wanted,
   std::erase_if(sites_, [&](const KernelSite& site) {
     return !wanted.contains(static_cast<pid_t>(site.probe.pid));
   });
-  CLEW_TRY(load());
-  CLEW_TRY(session_->load_others({}));
   UprobeLocks locks(std::move(wait));
-  CLEW_TRY(locks.hold(session_->enablings()));
-  const std::set<uint32_t> barred = barred_uprobes(session_->enablings());
-  CLEW_TRY(session_->load_others(barred));
-  CLEW_TRY(session_->attach());
-  for (const uint32_t enabling : barred)
-    refused_.insert(enabled_sites_[enabling]);
-  for (const uint32_t probe : session_->left_out())
-    refused_.insert(probe - kFirstProbe);
+  do {
+    CLEW_TRY(load());
+    CLEW_TRY(session_->load_others({}));
+    CLEW_TRY(locks.hold(session_->enablings()));
+    CLEW_TRY(refuse_barred());
+    CLEW_TRY(session_->attach());
+    locks.let_go();
+  } while (give_up_left_out());
   return {};
+}
+
+// Sites that the kernel can set only in part are not there at all: then the others are set anew.
+// Nothing has fired yet.
+bool KernelTracee::give_up_left_out() {
+  std::set<size_t> left_out;
+  for (const uint32_t probe : session_->left_out())
+    left_out.insert(probe - kFirstProbe);
+  if (left_out.empty()) return false;
+  session_.reset();
+  std::vector<KernelSite> kept;
+  for (size_t i = 0; i < sites_.size(); ++i) {
+    if (left_out.contains(i)) {
+      given_up_.push_back(refusal_of(sites_[i]));
+    } else {
+      kept.push_back(std::move(sites_[i]));
+    }
+  }
+  sites_ = std::move(kept);
+  refused_.clear();
+  enabled_names_.clear();
+  enabled_sites_.clear();
+  program_sources_.clear();
+  descriptors_.clear();
+  return true;
 }
 
 Expected<void> KernelTracee::start() {
@@ -425,7 +467,7 @@ collect::RefusedSite KernelTracee::refusal_of(const KernelSite& site) const {
 }
 
 std::vector<collect::RefusedSite> KernelTracee::refused_sites() const {
-  std::vector<collect::RefusedSite> refused;
+  std::vector<collect::RefusedSite> refused = given_up_;
   for (const KernelSite& site : sites_)
     refused.push_back(refusal_of(site));
   return refused;
@@ -435,6 +477,7 @@ collect::Losses KernelTracee::losses() {
   collect::Losses losses;
   losses.sites = armed();
   losses.left_out = left_out_;
+  losses.refused = given_up_;
   for (const size_t site : refused_) {
     losses.refused.push_back(refusal_of(sites_[site]));
   }

@@ -106,11 +106,15 @@ class KernelTracee final : public Traced {
 
   Expected<void> load();
   Expected<void> watch_processes();
+  Expected<void> refuse_barred();
+  bool give_up_left_out();
   [[nodiscard]] collect::RefusedSite refusal_of(const KernelSite& site) const;
   void group_sites();
   [[nodiscard]] kernel::DPrograms programs() const;
   [[nodiscard]] kernel::DExtensions extensions() const;
   [[nodiscard]] std::vector<kernel::DEnabling> enablings();
+  void enable(kernel::Probe probe, uint32_t clause, size_t site,
+              std::vector<kernel::DEnabling>& enablings);
   void enable_family(uint32_t clause, std::vector<kernel::DEnabling>& enablings);
   [[nodiscard]] bool has_recorder(uint16_t source) const;
   void take_record(std::span<const uint8_t> record, collect::EventBatch& round);
@@ -132,6 +136,7 @@ class KernelTracee final : public Traced {
   std::vector<plan::SiteNames> enabled_names_;  // By enabling, which words of names are.
   std::vector<size_t> enabled_sites_;           // By enabling: its place in sites_, or behind them.
   std::set<size_t> refused_;                    // The same, of functions that nobody may probe.
+  std::vector<collect::RefusedSite> given_up_;  // No sites any more.
   std::vector<uint16_t> program_sources_;       // By clause.
   KernelScope scope_;
   uint32_t index_ = 0;

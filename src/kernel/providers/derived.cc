@@ -62,6 +62,7 @@ std::string_view kind_text(AttachKind kind) {
     case AttachKind::Tick:
     case AttachKind::UserEntry:
     case AttachKind::UserReturn:
+    case AttachKind::UserExit:
     case AttachKind::UserOffset:
     case AttachKind::LockReturn:
     case AttachKind::LockWait:
