@@ -62,7 +62,9 @@ class Compiler {
   [[nodiscard]] KernelInput kernel_input(size_t index) const;
   Expected<KernelFamilySites> find_children(bool follows);
   [[nodiscard]] bool may_have_uprobes() const;
-  Expected<std::vector<KernelSite>> take_uprobes(const query::Query& query);
+  Expected<std::vector<UprobeSite>> find_uprobes(const query::Query& query);
+  Expected<std::unique_ptr<KernelTracee>> make_uprobes(const query::Query& query,
+                                                       const std::vector<UprobeSite>& sites);
   Expected<void> compile_uprobes(const query::Query& query);
   Expected<void> find_sites(const query::Query& query);
   void leave_out(pid_t pid, const std::string& reason);
@@ -76,13 +78,13 @@ class Compiler {
   const Request& request_;
   Notices& notices_;
   ClockSample clock_start_;
+  std::optional<Clock> clock_;  // Of what was lowered.
   query::SourcePlaces places_;
   KernelScope scope_;
   Tracee::Shared shared_;
   std::optional<Extensions> extensions_;
   kernel::Catalogue catalogue_;  // Of the kernel's probes.
   kernel::TraceEvents events_;
-  bool has_uprobes_ = false;
   Compiled result_;
 };
 
@@ -263,28 +265,23 @@ bool Compiler::may_have_uprobes() const {
   return places_.process && request_.uprobes != UprobePolicy::Never && request_.spill_path.empty();
 }
 
-Expected<std::vector<KernelSite>> Compiler::take_uprobes(const query::Query& query) {
-  std::vector<KernelSite> all;
+// None when there may be no uprobes.
+Expected<std::vector<UprobeSite>> Compiler::find_uprobes(const query::Query& query) {
+  std::vector<UprobeSite> all;
   for (const auto& tracee : result_.tracees) {
     CLEW_TRY(tracee->plan_windows(result_.plan, result_.lowered));
-    std::vector<KernelSite> some = CLEW_TRY(take_uprobe_sites(*tracee, query, request_.uprobes));
+    std::vector<UprobeSite> some = CLEW_TRY(find_uprobe_sites(*tracee, query, request_.uprobes));
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }
+  if (!all.empty() && !may_set_uprobes()) all.clear();
   return all;
 }
 
-// A session with uprobes begins when all are there.
-Expected<void> Compiler::compile_uprobes(const query::Query& query) {
-  if (result_.tracees.size() > 1 && plan::names_code(query)) return {};
-  std::vector<KernelSite> sites = CLEW_TRY(take_uprobes(query));
-  if (sites.empty()) return {};
-  has_uprobes_ = true;
-  CLEW_TRY(lower());
+Expected<std::unique_ptr<KernelTracee>> Compiler::make_uprobes(
+    const query::Query& query, const std::vector<UprobeSite>& sites) {
   KernelScope scope;
-  for (const auto& tracee : result_.tracees) {
+  for (const auto& tracee : result_.tracees)
     scope.pids.push_back(tracee->pid());
-    CLEW_TRY(tracee->plan_windows(result_.plan, result_.lowered));
-  }
   KernelInput input = kernel_input(result_.tracees.size() + (places_.kernel ? 1 : 0));
   input.family = CLEW_TRY(find_children(false));
   if (request_.follow_forks) input.child_cause = collect::kMissedUprobes;
@@ -293,7 +290,30 @@ Expected<void> Compiler::compile_uprobes(const query::Query& query) {
       return tracee->symbol(address);
     };
   }
-  result_.uprobes = CLEW_TRY(KernelTracee::make(query, std::move(sites), scope, input));
+  std::vector<KernelSite> probes;
+  probes.reserve(sites.size());
+  for (const UprobeSite& site : sites)
+    probes.push_back(site.probe);
+  return KernelTracee::make(query, std::move(probes), scope, input);
+}
+
+// A session with uprobes begins when all are there. What the kernel's programs cannot do leaves the
+// sites refused.
+Expected<void> Compiler::compile_uprobes(const query::Query& query) {
+  if (result_.tracees.size() > 1 && plan::names_code(query)) return {};
+  const std::vector<UprobeSite> sites = CLEW_TRY(find_uprobes(query));
+  if (sites.empty()) return {};
+  auto uprobes = make_uprobes(query, sites);
+  if (!uprobes) {
+    notices_.warning(fmt::format("no uprobes: {}", uprobes.error().message));
+    return {};
+  }
+  result_.uprobes = std::move(*uprobes);
+  for (const UprobeSite& site : sites)
+    site.tracee->sites().sites[site.index].group.reset();
+  CLEW_TRY(lower());
+  for (const auto& tracee : result_.tracees)
+    CLEW_TRY(tracee->plan_windows(result_.plan, result_.lowered));
   return {};
 }
 
@@ -340,10 +360,10 @@ Expected<void> Compiler::compile_processes(query::Query query) {
 }
 
 Expected<void> Compiler::lower() {
-  const Clock clock(clock_start_);
+  if (!clock_) clock_.emplace(clock_start_);
   result_.lowered = CLEW_TRY(plan::lower(
       result_.plan,
-      {.tick_multiplier = clock.multiplier(),
+      {.tick_multiplier = clock_->multiplier(),
        .tick_shift = kTickShift,
        .base_ticks = clock_start_.ticks,
        .base_ns = static_cast<uint64_t>(clock_start_.monotonic_ns),
@@ -352,7 +372,7 @@ Expected<void> Compiler::lower() {
        .branch_guards = request_.branch_guards,
        .extension_fuel = request_.extension_fuel,
        .extensions = extensions_->all(),
-       .begins_later = result_.tracees.size() > 1 || places_.kernel || has_uprobes_}));
+       .begins_later = result_.tracees.size() > 1 || places_.kernel || result_.uprobes}));
   return check_function_ids();
 }
 

@@ -171,11 +171,11 @@ bool takes_uprobe(RefusalReason reason, UprobePolicy policy) {
   return false;
 }
 
-Expected<std::vector<KernelSite>> take_uprobe_sites(Tracee& tracee, const query::Query& query,
+Expected<std::vector<UprobeSite>> find_uprobe_sites(Tracee& tracee, const query::Query& query,
                                                     UprobePolicy policy) {
-  std::vector<KernelSite> taken;
+  std::vector<UprobeSite> found;
   Taker taker(tracee, query);
-  SiteSet& set = tracee.sites();
+  const SiteSet& set = tracee.sites();
   for (const auto& [index, refused] : set.refused_sites) {
     const bool is_taken =
         std::all_of(refused.reasons.begin(), refused.reasons.end(),
@@ -184,10 +184,9 @@ Expected<std::vector<KernelSite>> take_uprobe_sites(Tracee& tracee, const query:
     std::optional<KernelSite> site = CLEW_TRY(taker.site_of(set.sites[index]));
     if (!site) continue;
     site->refused = set.refused[refused.place];
-    set.sites[index].group.reset();
-    taken.push_back(std::move(*site));
+    found.push_back({.tracee = &tracee, .index = index, .probe = std::move(*site)});
   }
-  return taken;
+  return found;
 }
 
 std::string way_out(const collect::RefusedSite& site, UprobePolicy policy) {

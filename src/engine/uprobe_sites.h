@@ -30,9 +30,15 @@ bool takes_uprobe(inline_::RefusalReason reason, UprobePolicy policy);
 // No return address is changed: returns are uprobes at the instructions that leave the function,
 // and sites whose exits are not known stay refused.
 
-// Those of the tracee's refused sites that become uprobes; it does not plan them any more. Its
-// windows are planned.
-Expected<std::vector<KernelSite>> take_uprobe_sites(Tracee& tracee, const query::Query& query,
+// A site that is refused and may be uprobes.
+struct UprobeSite {
+  Tracee* tracee = nullptr;
+  size_t index = 0;  // In its SiteSet::sites.
+  KernelSite probe;
+};
+
+// Those of the tracee, whose windows are planned.
+Expected<std::vector<UprobeSite>> find_uprobe_sites(Tracee& tracee, const query::Query& query,
                                                     UprobePolicy policy);
 
 // What to try instead of a site that is refused; may be empty.

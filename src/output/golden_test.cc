@@ -114,6 +114,8 @@ collect::Losses losses_of(const Json& json) {
   for (const Json& site : json.value("refused", Json::array())) {
     losses.refused.push_back({site.at(0), site.at(1), site.at(2)});
   }
+  for (const Json& site : json.value("uprobes", Json::array()))
+    losses.uprobes.push_back({site.at(0), site.at(1), site.at(2)});
   for (const Json& process : json.value("left_out", Json::array()))
     losses.left_out.push_back({process.at(0), process.at(1)});
   losses.open.count = json.value("open_calls", uint64_t{0});

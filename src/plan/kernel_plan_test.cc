@@ -3,6 +3,7 @@
 // as those of aggregate/function.h.
 #include <map>
 #include <random>
+#include <set>
 #include <span>
 
 #include <gtest/gtest.h>
@@ -15,6 +16,7 @@
 #include "plan/kernel_form.h"
 #include "plan/kernel_lower.h"
 #include "plan/update.h"
+#include "plan/uprobe_form.h"
 #include "query/fake_types.h"
 #include "query/parse.h"
 
@@ -29,10 +31,11 @@ query::Query parse(const std::string& text) {
   return query ? std::move(*query) : query::Query();
 }
 
-KernelLowered lower(const std::string& text) {
+KernelLowered lower(const std::string& text, const std::set<uint16_t>& process_sources = {}) {
   const Plan plan = make_kernel_plan(parse(text));
-  Expected<KernelLowered> lowered =
-      lower_kernel(plan, {.pids = {}, .tracer_pid = 1, .epoch_ns = 0});
+  KernelLowerInput input{.pids = {}, .tracer_pid = 1, .epoch_ns = 0};
+  input.process_sources = process_sources;
+  Expected<KernelLowered> lowered = lower_kernel(plan, input);
   EXPECT_TRUE(lowered.has_value()) << (lowered ? "" : lowered.error().message);
   return lowered ? std::move(*lowered) : KernelLowered();
 }
@@ -260,6 +263,55 @@ TEST(KernelPlan, SourcesInProcessesHaveNoProgram) {
   EXPECT_EQ(lower("from e in entry(\"shopd!close_card\"), syscall(\"write\") select count()")
                 .programs.size(),
             1U);
+}
+
+TEST(KernelPlan, SourcesInProcessesHaveProgramsWhereTheyAreUprobes) {
+  const KernelLowered lowered = lower(
+      "from e in entry(\"shopd!close_card\"), syscall(\"write\"), return(\"shopd!close_card\") "
+      "where "
+      "e.time != 0 select max(e.tid)",
+      {0, 2});
+  ASSERT_EQ(lowered.programs.size(), 2U);
+  EXPECT_EQ(lowered.programs[0].source, 0U);
+  EXPECT_EQ(lowered.programs[1].source, 2U);
+}
+
+TEST(KernelPlan, OpenCallsOfFunctionsInProcessesAreKnownByTheirFrames) {
+  const KernelLowered lowered = lower(
+      "from e in return(\"shopd!close_card\") where e.entry.arg0 != 1 select max(e.elapsed)", {0});
+  ASSERT_EQ(lowered.programs.size(), 2U);
+  EXPECT_TRUE(lowered.programs[1].is_recorder);
+  ASSERT_EQ(lowered.variables.size(), 1U);
+  EXPECT_EQ(lowered.variables[0].key_bytes, 16U);
+  EXPECT_TRUE(lowered.calls.empty()) << "of system calls";
+}
+
+// --- uprobes -------------------------------------------------------------------------------------
+
+TEST(KernelPlan, UprobesServeWhatIsInRegisters) {
+  const auto is_served = [](const std::string& text) {
+    const query::Query query = parse(text);
+    return can_be_uprobe(query, query.sources[0]);
+  };
+  EXPECT_TRUE(is_served("from e in entry(\"shopd!charge_card\") select e.cents, e.card->number"));
+  EXPECT_TRUE(
+      is_served("from e in return(\"shopd!charge_card\") select e.retval, e.elapsed, "
+                "e.caller, e.entry.arg5, e.comm"));
+  EXPECT_TRUE(is_served("from e in offset(\"shopd!close_card\", 4) select e.arg0"));
+  EXPECT_FALSE(is_served("from e in entry(\"shopd!charge_card\") select e.arg6"));
+  EXPECT_FALSE(is_served("from e in entry(\"shopd!charge_card\") where e.rate > 1 select count()"));
+  EXPECT_FALSE(is_served("from e in return(\"shopd!rate_of\") select sum(e.retval)"));
+  EXPECT_FALSE(is_served("from e in exception(\"shopd!close_card\") select count()"));
+  EXPECT_FALSE(is_served("from e in syscall(\"write\") select count()"));
+}
+
+TEST(KernelPlan, WhoAsksForResultsAndForCodeIsKnown) {
+  const query::Query result = parse("from e in return(\"shopd!find_card\") select e.retval");
+  EXPECT_TRUE(reads_result(result, result.sources[0]));
+  EXPECT_FALSE(names_code(result));
+  const query::Query caller = parse("from e in return(\"shopd!close_card\") select e.caller");
+  EXPECT_FALSE(reads_result(caller, caller.sources[0]));
+  EXPECT_TRUE(names_code(caller));
 }
 
 TEST(KernelPlan, WhatIsTooLargeIsALimit) {

@@ -226,10 +226,10 @@ void judge_later_uprobes(const ProcessView& view, Findings& findings) {
                       ? std::string()
                       : fmt::format("{} entries, where one would end the process [later-uprobe]",
                                     entries.refused),
-       .remedy =
-           fmt::format("clew list --sites -p {} names those; --allow-late-uprobe-danger takes "
-                       "them all the same",
-                       view.pid)});
+       .remedy = fmt::format(
+           "clew list --sites -p {} names those; root's queries have uprobes there, and "
+           "--allow-late-uprobe-danger jumps all the same",
+           view.pid)});
 }
 
 // The message ends with its name in brackets: "… [gs-in-use]".
