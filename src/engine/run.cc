@@ -104,7 +104,6 @@ class Session {
   void watch_execs();
   void follow_execs(int stop_descriptor);
   void add_tracee(std::unique_ptr<Tracee> tracee);
-  [[nodiscard]] inline_::LockWait lock_wait(int stop_descriptor);
   [[nodiscard]] Time::time_point next_wake() const;
   [[nodiscard]] bool wait(int stop_descriptor);
   void fire_ticks();

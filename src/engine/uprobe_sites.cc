@@ -49,6 +49,8 @@ bool is_of_code(RefusalReason reason) {
     case RefusalReason::ForeignPatch:
     case RefusalReason::NoNearMemory:
     case RefusalReason::WrongTrampoline:
+    case RefusalReason::ModuleGone:
+    case RefusalReason::ThreadInside:
       return false;
   }
   return false;
