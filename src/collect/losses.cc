@@ -39,8 +39,9 @@ std::string describe_uprobes(const std::vector<RefusedSite>& uprobes) {
   for (size_t i = 0; i < std::min(uprobes.size(), kNamedMax); ++i)
     names += (i == 0 ? "" : ", ") + uprobes[i].function;
   if (uprobes.size() > kNamedMax) names += fmt::format(" and {} more", uprobes.size() - kNamedMax);
-  return fmt::format("by uprobe: {} {} ({}); a hit costs a microsecond instead of nanoseconds",
-                     uprobes.size(), uprobes.size() == 1 ? "site" : "sites", names);
+  return fmt::format(
+      "by uprobe: {} {} ({}); a hit costs a microsecond or more instead of nanoseconds",
+      uprobes.size(), uprobes.size() == 1 ? "site" : "sites", names);
 }
 
 void subtract(Causes& causes, const Causes& earlier) {

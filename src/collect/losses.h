@@ -44,7 +44,8 @@ struct RefusedSite {
   bool operator==(const RefusedSite&) const = default;
 };
 
-// "by uprobe: 3 sites (memcpy, getpid, kill); a hit costs a microsecond instead of nanoseconds"
+// "by uprobe: 3 sites (memcpy, getpid, kill); a hit costs a microsecond or more instead of
+// nanoseconds"
 std::string describe_uprobes(const std::vector<RefusedSite>& uprobes);
 
 // A probe that was taken out because its hits ran out of fuel.

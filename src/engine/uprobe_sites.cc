@@ -2,10 +2,7 @@
 #include "engine/uprobe_sites.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
-#include <string_view>
-#include <system_error>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -154,10 +151,7 @@ Expected<std::optional<KernelSite>> Taker::site_of(const Site& site) {
 }  // namespace
 
 bool may_set_uprobes() {
-  constexpr std::string_view kFirst = "pid:[4026531836]";  // PROC_PID_INIT_INO
-  std::error_code error;
-  const auto name_space = std::filesystem::read_symlink("/proc/self/ns/pid", error);
-  return name_space == kFirst && kernel::error_of_programs() == 0 &&
+  return kernel::has_kernels_pids(getpid()) && kernel::error_of_programs() == 0 &&
          kernel::error_of_user_probes() == 0;
 }
 
@@ -176,6 +170,7 @@ bool takes_uprobe(RefusalReason reason, UprobePolicy policy) {
 Expected<std::vector<UprobeSite>> find_uprobe_sites(Tracee& tracee, const query::Query& query,
                                                     UprobePolicy policy) {
   std::vector<UprobeSite> found;
+  if (!kernel::has_kernels_pids(tracee.pid())) return found;
   Taker taker(tracee, query);
   const SiteSet& set = tracee.sites();
   for (const auto& [index, refused] : set.refused_sites) {

@@ -2,6 +2,10 @@
 #include "kernel/uprobe_place.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
 
 namespace clew::kernel {
 
@@ -32,6 +36,13 @@ std::string_view return_problem(const target::ModuleImage& image,
       std::any_of(sections.begin(), sections.end(),
                   [](const target::Section& section) { return section.name == ".gopclntab"; });
   return is_go ? "Go moves its stacks" : "";
+}
+
+bool has_kernels_pids(pid_t pid) {
+  constexpr std::string_view kFirst = "pid:[4026531836]";  // PROC_PID_INIT_INO
+  std::error_code error;
+  const auto name_space = std::filesystem::read_symlink(fmt::format("/proc/{}/ns/pid", pid), error);
+  return name_space == kFirst;
 }
 
 }  // namespace clew::kernel

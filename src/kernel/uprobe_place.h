@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include <sys/types.h>
+
 #include "target/catalog.h"
 
 namespace clew::kernel {
@@ -21,5 +23,9 @@ bool is_entered_by_call(const target::ModuleImage& image, const target::Function
 // The kernel puts an address of its own in the place of the return address. Why that would do harm;
 // empty when it does none.
 std::string_view return_problem(const target::ModuleImage& image, const target::Function& function);
+
+// Whether the process is known to itself by the numbers by which the kernel's programs know it and
+// its threads: those of the first pid name space.
+bool has_kernels_pids(pid_t pid);
 
 }  // namespace clew::kernel

@@ -3,10 +3,8 @@
 
 #include <cerrno>
 #include <ctime>
-#include <filesystem>
 #include <numeric>
 #include <string_view>
-#include <system_error>
 
 #include <cpuid.h>
 #include <fcntl.h>
@@ -20,6 +18,7 @@
 #include "engine/memory_need.h"
 #include "engine/session_memory.h"
 #include "inline/file_size_limit.h"
+#include "kernel/uprobe_place.h"
 #include "target/process.h"
 
 namespace clew::engine {
@@ -63,12 +62,8 @@ Expected<void> check_processor(const inline_::Attachment& attachment) {
   return fail(ErrorCode::Refused, "the process may not read its CPU's number [tsc]");
 }
 
-// The kernel's programs know a process and its threads by the ids of the first pid name space.
 Expected<void> check_identity(pid_t pid) {
-  constexpr std::string_view kFirst = "pid:[4026531836]";  // PROC_PID_INIT_INO
-  std::error_code error;
-  const auto name_space = std::filesystem::read_symlink(fmt::format("/proc/{}/ns/pid", pid), error);
-  if (name_space == kFirst) return {};
+  if (kernel::has_kernels_pids(pid)) return {};
   return fail(ErrorCode::Refused,
               fmt::format("process {} has other pids for itself [pid-ns]", pid));
 }
