@@ -305,7 +305,7 @@ TEST(Check, WhatNoKernelProgramCanDoIsRefused) {
   expect_tags({{"BEGIN { panic(); }", "D_UNKNOWN"},
                {"BEGIN { breakpoint(); }", "D_UNKNOWN"},
                {"BEGIN { pcap(0, 1); }", "D_UNKNOWN"},
-               {"#pragma D option cpu=1\nBEGIN { }", "D_PRAGMA_OPTSET"}});
+               {"#pragma D option oformat=json\nBEGIN { }", "D_PRAGMA_OPTSET"}});
 }
 
 TEST(Check, OptionsThatSayOffAreOff) {
