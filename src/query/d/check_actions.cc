@@ -68,6 +68,12 @@ bool is_positive_constant(const TypeTable& types, const Node& node) {
          static_cast<int64_t>(node.integer) > 0;
 }
 
+// 0 is one, too.
+bool is_size_constant(const TypeTable& types, const Node& node) {
+  return node.kind == NodeKind::Integer && types.is_integer(node.type) &&
+         (!types.is_signed(node.type) || static_cast<int64_t>(node.integer) >= 0);
+}
+
 Compiled<void> check_tracemem(Context& context, Node& call) {
   TypeTable& types = context.types();
   if (call.operands.size() < 2 || call.operands.size() > 3) {
@@ -144,13 +150,14 @@ Compiled<void> check_stack(Context& context, Node& node, Action action) {
   const bool is_user = action != Action::Stack;
   const std::string tag = is_user ? "D_USTACK_" : "D_STACK_";
   const bool has_frames = !node.operands.empty() && is_positive_constant(types, node.operands[0]);
+  const bool has_size = node.operands.size() != 2 || is_size_constant(types, node.operands[1]);
   CLEW_TRY(check_prototype(context, node, action));
   if (!node.operands.empty() && !has_frames) {
     return error_at(
         node.operands[0], tag + (is_user ? "FRAMES" : "SIZE"),
         fmt::format("{}( ) argument #1 must be a non-zero positive integer constant", node.name));
   }
-  if (node.operands.size() == 2 && node.operands[1].kind != NodeKind::Integer) {
+  if (!has_size) {
     return error_at(
         node.operands[1], tag + "STRSIZE",
         fmt::format("{}( ) argument #2 must be a positive integer constant", node.name));

@@ -72,8 +72,11 @@ Expected<void> TypeTable::define_record(TypeId record, std::vector<TypeMember> m
     layout.place(member);
     if (layout.size_bytes() > kTypeBytesMax)
       return fail(ErrorCode::Limit, fmt::format("{} is too large", name_of(record)));
-    if (!member.name.empty() && !names.insert(member.name).second)
-      return fail(ErrorCode::InvalidQuery, fmt::format("member {} is declared twice", member.name));
+    if (!member.name.empty() && !names.insert(member.name).second) {
+      return fail(ErrorCode::InvalidQuery,
+                  fmt::format("failed to define member '{}': Duplicate member or variable name",
+                              member.name));
+    }
   }
   std::erase_if(members, [&](const TypeMember& member) { return !layout.is_kept(member); });
   define_record_as_laid_out(record, std::move(members), static_cast<uint32_t>(layout.size_bytes()),
