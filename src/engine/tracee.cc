@@ -105,6 +105,7 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
   // What is installed stays so until this session's windows are there.
   const inline_::ProcessLock::Hold hold = CLEW_TRY(attachment_->hold());
   std::vector<size_t> modules;
+  modules.reserve(sites_.modules.size());
   for (const ModulePlan& module : sites_.modules)
     modules.push_back(module.module);
   auto installed = installed_in(modules);
