@@ -19,6 +19,7 @@
 #include "abi/region.h"
 #include "aggregate/accumulator.h"
 #include "base/error.h"
+#include "collect/event_batch.h"
 #include "extension/extension.h"
 #include "isa/program.h"
 #include "plan/coder.h"
@@ -96,11 +97,11 @@ struct Lowered {
   uint32_t dense_words = 0;  // Of one generation.
   RecordShape records;
   aggregate::StateShape state;
-  // Events: what each event carries; words_in_event(capture i) words follow those of i - 1. Shape =
-  // source.
+  // Events: what each event carries; words_in_event(capture i) words follow those of i - 1, of long
+  // text (has_own_length) a word with the size in bytes of what follows it. Shape = source.
   std::vector<query::Expression> captures;
-  std::vector<uint32_t> event_words;  // By shape.
-  Clock clock;                        // Of the time stamps of events.
+  std::vector<collect::EventWords> event_words;  // By shape.
+  Clock clock;                                   // Of the time stamps of events.
   bool calls_extensions = false;
   bool branch_guards = false;  // As LowerInput has it.
   uint64_t extension_fuel = extension::kFuel;
