@@ -18,7 +18,7 @@ inline constexpr std::string_view kMissedAbandoned = "abandoned";  // Left by lo
 inline constexpr std::string_view kMissedRecords = "records_full";
 inline constexpr std::string_view kMissedUnpaired = "unpaired";  // Exit without recorded entry.
 inline constexpr std::string_view kMissedFuel = "fuel";
-// Hits that were not looked at: their probe had no fuel eight times in their thread.
+// Hits that were not looked at: those of their probe were out of fuel eight times.
 inline constexpr std::string_view kMissedLeftAlone = "left_alone";
 inline constexpr std::string_view kMissedUnreadable = "unreadable";
 inline constexpr std::string_view kMissedTailCall = "tail_call";

@@ -153,7 +153,8 @@ std::string explain_state(const plan::Lowered& lowered) {
 constexpr inline_::Geometry kExampleGeometry{.session = 0,
                                              .slot_address = 0x10000,
                                              .window_address = 0x10000 + abi::kSlotControlSizeBytes,
-                                             .generation_address = 0x11100};
+                                             .generation_address = 0x11100,
+                                             .spent_address = 0x7000'0000};
 
 Expected<std::string> explain_program(const plan::ProbeProgram& probe, Tracee& tracee,
                                       const plan::Lowered& lowered, const ExplainOptions& options) {

@@ -40,8 +40,11 @@ struct Environment {
   uint64_t fuel = 100'000;          // Instructions, for programs with loops.
   // The word of the window that counts the hits that used them up.
   uint32_t missed_fuel_offset = offsetof(abi::RegionHeader, missed_fuel);
-  bool is_d = false;             // A program of D: no branch guards, and the next two.
-  uint32_t globals_address = 0;  // Absolute.
+  // Absolute, among the globals: a 4-byte word that counts them, too, for all threads. 0 = none.
+  uint32_t spent_address = 0;
+  bool is_d = false;  // A program of D: no branch guards, and its own accessors.
+  // Absolute: of D, or of a query the word of `spent_address`.
+  uint32_t globals_address = 0;
   uint32_t globals_bytes = 0;
   bool branch_guards = false;   // Addresses are compared, not masked: shorter chains of loads.
   abi::RegisterSet saved = {};  // What the stub has to save besides what the body writes.

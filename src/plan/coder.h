@@ -37,7 +37,6 @@ enum class SiteConstant : uint8_t {
   FunctionIndex,  // Indices in the tracer's tables of names.
   ModuleIndex,
   ProbeIndex,
-  FuelPointer,  // Window pointer to the count of the probe's hits that ran out of fuel.
 };
 
 // A function of an extension, as programs of this session call it.
@@ -139,7 +138,7 @@ class Coder {
   // Leaves the program, without counting a loss, unless `expression` is true.
   Expected<void> require(const query::Expression& expression);
   // Before the first call of one of these functions: their state begins as their files say; where
-  // one may loop, a thread that has used up its fuel too often leaves.
+  // one may loop, hits of a probe whose threads have used up their fuel too often leave.
   void prepare_extensions(const std::set<std::string>& functions);
   // Placeholders of calls in a program for the kernel.
   [[nodiscard]] const std::vector<isa::Reference>& kernel_calls() const { return kernel_calls_; }

@@ -212,8 +212,6 @@ class Machine {
         return 0;
       case SiteConstant::ProbeIndex:
         return program.source;
-      case SiteConstant::FuelPointer:
-        return lowered_.fuel_pointer(program.source);
     }
     return 0;
   }

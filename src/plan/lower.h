@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "abi/arena.h"
 #include "abi/region.h"
 #include "aggregate/accumulator.h"
 #include "base/error.h"
@@ -113,7 +114,7 @@ struct Lowered {
 
   // Window pointer to the cells of dense group `group`: SiteConstant::GroupPointer.
   [[nodiscard]] uint64_t group_pointer(uint32_t group) const;
-  // Window pointer to the count of one of the probes: SiteConstant::FuelPointer.
+  // Window pointer to the count of one of the probes.
   [[nodiscard]] uint64_t fuel_pointer(uint32_t word) const {
     return fuel_offset + 8 * (uint64_t{1} + word);
   }
@@ -126,8 +127,9 @@ StateForm state_form(const Plan& plan);
 // that cannot be built.
 Expected<Lowered> lower(const Plan& plan, const LowerInput& input);
 
-// Probes beyond share their counts, and are disarmed together.
-inline constexpr uint32_t kFuelWords = 256;
+// Probes beyond share their counts, and are disarmed together. One of abi::kSpentWords is that of
+// landings.
+inline constexpr uint32_t kFuelWords = abi::kSpentWords - 1;
 inline constexpr uint32_t kRegionSizeLog2Max = 26;  // 64 MiB of address space per thread.
 inline constexpr uint32_t kRingSizeLog2 = 20;
 inline constexpr uint32_t kRecordsLog2 = 11;
