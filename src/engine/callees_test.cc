@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "abi/calling.h"
 #include "abi/d_process.h"
 #include "isa/assembler.h"
 #include "native/code.h"
@@ -48,7 +49,8 @@ TEST(Callees, AreThoseOfTheProgramAndOfDivision) {
   const Entries all = entries();
   EXPECT_THAT(addresses(callees_of(program_of(kReads), all)),
               testing::ElementsAre(all[3], all[4], all[5], all[6],
-                                   all[static_cast<size_t>(abi::Accessor::TryRead)]));
+                                   all[static_cast<size_t>(abi::Accessor::TryRead)],
+                                   all[abi::kSparingDoorsBegin]));
 }
 
 // A body that calls any other accessor instead, such as d_raise, is refused.

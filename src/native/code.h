@@ -53,7 +53,7 @@ struct Environment {
 // A call whose 4-byte displacement must be set when the address is known.
 struct CallFixup {
   uint32_t offset_bytes;  // Of the displacement field in Code::bytes.
-  abi::Accessor accessor;
+  uint32_t door;          // abi/calling.h
 };
 
 // What holds of a register wherever a branch leads to a label, which the verifier checks at each.
@@ -78,7 +78,7 @@ Expected<Code> translate(const isa::Program& program, const Environment& environ
                          std::span<const uint64_t> site_constants);
 
 // Sets the call displacements of `bytes`, a copy of code.bytes that will run at `address`.
-// `accessor_entries[k]` is the address of accessor k's entry. False when one is out of rel32 reach.
+// `accessor_entries[k]` is the address of door k. False when one is out of rel32 reach.
 bool relocate(const Code& code, uint64_t address, std::span<const uint64_t> accessor_entries,
               std::span<uint8_t> bytes);
 

@@ -281,7 +281,7 @@ void Lowering::call(uint32_t index) {
   const Operation& op = input_.operations[index];
   if (is_inline(op.accessor)) return inline_call(index);
   load_arguments(index);
-  out_.call(op.accessor);
+  out_.call(abi::door_of(static_cast<uint32_t>(op.accessor), input_.allocation.doors));
   guarded_ = true;
 }
 
