@@ -2,6 +2,7 @@
 #include "engine/bodies.h"
 
 #include <cstddef>
+#include <set>
 
 #include "abi/region.h"
 
@@ -121,6 +122,21 @@ void list_bodies(const SiteSet& set, const plan::Lowered& lowered, ArmReport& re
 }
 
 }  // namespace
+
+std::vector<std::string> left_by_jump(const SiteSet& set, const plan::Lowered& lowered) {
+  std::set<std::string> names;
+  if (!lowered.records.has_time) return {};
+  for (const ModulePlan& module : set.modules) {
+    for (const inline_::Point& point : module.plan.points) {
+      const PlannedRequest& request = module.requests[point.request];
+      const plan::ProbeProgram& probe = lowered.programs[request.program];
+      const bool is_timed = point.tail_call && probe.point == plan::ProgramPoint::Exit;
+      if (!is_timed || probe.is_recorder) continue;
+      names.insert(set.names[set.sites[request.site].names].function);
+    }
+  }
+  return {names.begin(), names.end()};
+}
 
 uint32_t fuel_word(const Site& site) {
   return static_cast<uint32_t>(site.names % plan::kFuelWords);
