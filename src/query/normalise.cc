@@ -2,6 +2,7 @@
 #include "query/normalise.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -298,7 +299,8 @@ class Normaliser {
 
   // Keeps the lets that are used at least twice and are worth a name; the others vanish.
   Expected<void> inline_lets() {
-    std::vector<NamedExpression> lets = std::move(build_.query.lets);
+    std::vector<NamedExpression> lets;
+    std::swap(lets, build_.query.lets);
     std::vector<size_t> uses(lets.size(), 0);
     const auto count = [&](Expression& node) {
       if (node.kind == ExpressionKind::Let) ++uses[node.index];
