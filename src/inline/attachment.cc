@@ -10,7 +10,6 @@
 #include <fstream>
 #include <utility>
 
-#include <cpuid.h>
 #include <fmt/format.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
@@ -111,8 +110,6 @@ Expected<Geometry> add_session(const Arena& arena, const OpenOptions& options) {
   entry.layout = options.region;
   arena.target_page().loader_requests[geometry.session] = 0;
   arena.target_page().missed_no_slot[geometry.session] = 0;
-  for (uint32_t& spent : arena.target_page().spent[geometry.session])
-    spent = 0;
   header.loader_answers[geometry.session] = 0;
   clear_region(arena, offset, region_size(options.region));
   __atomic_store_n(&entry.state, 1U, __ATOMIC_RELEASE);
@@ -123,9 +120,6 @@ Expected<Geometry> add_session(const Arena& arena, const OpenOptions& options) {
                                 static_cast<uint32_t>(offsetof(abi::ArenaHeader, sessions) +
                                                       geometry.session * sizeof(abi::SessionEntry) +
                                                       offsetof(abi::SessionEntry, generation));
-  geometry.spent_address = low + abi::kTargetPageOffset +
-                           static_cast<uint32_t>(offsetof(abi::TargetPage, spent) +
-                                                 geometry.session * 4 * abi::kSpentWords);
   return geometry;
 }
 
@@ -335,16 +329,6 @@ bool may_read_time(StoppedTarget& target) {
   return mode[0] != PR_TSC_SIGSEGV;
 }
 
-bool has_rdtscp() {
-  constexpr unsigned kFunction = 0x80000001;
-  constexpr unsigned kRdtscp = 1U << 27;  // EDX
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  return __get_cpuid(kFunction, &a, &b, &c, &d) != 0 && (d & kRdtscp) != 0;
-}
-
 }  // namespace
 
 Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
@@ -411,10 +395,6 @@ const std::vector<pid_t>& Attachment::barred() const {
 
 bool Attachment::time_is_readable() const {
   return state_->time_is_readable;
-}
-
-bool Attachment::cpu_is_readable() const {
-  return state_->time_is_readable && has_rdtscp();
 }
 
 const Geometry& Attachment::geometry() const {

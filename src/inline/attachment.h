@@ -61,7 +61,6 @@ struct Geometry {
   uint32_t slot_address = 0;        // A: gs displacement of SlotControl.
   uint32_t window_address = 0;      // gs displacement of byte 0 of the session's region.
   uint32_t generation_address = 0;  // Absolute address of SessionEntry::generation.
-  uint32_t spent_address = 0;       // Absolute address of the session's TargetPage::spent.
 };
 
 // What the stub around one body must do.
@@ -199,8 +198,6 @@ class Attachment {
   [[nodiscard]] const Geometry& geometry() const;
   // False when reading the time stamp counter is a signal in the process (PR_SET_TSC).
   [[nodiscard]] bool time_is_readable() const;
-  // The same of rdtscp, which tells the CPU's number, and which old processors lack.
-  [[nodiscard]] bool cpu_is_readable() const;
   // False when threads that come later, in which nobody may set a gs base, are missed (no_slot).
   [[nodiscard]] bool serves_later_threads() const;
   // Threads of other processes on the same memory, and with a thread pointer of the target's own:

@@ -212,6 +212,8 @@ class Machine {
         return 0;
       case SiteConstant::ProbeIndex:
         return program.source;
+      case SiteConstant::FuelPointer:
+        return lowered_.fuel_pointer(program.source);
     }
     return 0;
   }
@@ -258,15 +260,14 @@ class Machine {
     for (uint64_t at = 0; at < head;) {
       const uint64_t record = lowered_.layout.ring.offset + at;
       const auto shape = static_cast<uint32_t>(word(record) >> 32);
-      const auto size = static_cast<uint32_t>(word(record));
-      const std::vector<uint64_t> fields = words(record + 16, (size - 16) / 8);
+      const std::vector<uint64_t> fields = words(record + 16, lowered_.event_words[shape]);
       const std::vector<aggregate::Row> rows = root_.take({.shape = shape,
                                                            .process = slot.process,
                                                            .tid = slot.tid,
                                                            .time = word(record + 8),
                                                            .words = fields});
       answer_.rows.insert(answer_.rows.end(), rows.begin(), rows.end());
-      at += size;
+      at += word(record) & 0xffff'ffff;
     }
   }
 

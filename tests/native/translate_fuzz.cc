@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr std::array<uint64_t, 3> kConstants = {1024, 0x1234'5678'9ABC'DEF0, 3};
   const auto code = native::translate(program, environment, kConstants);
   if (!code) return 0;
-  std::array<uint64_t, clew::abi::kDoorCount> entries;
+  std::array<uint64_t, clew::abi::kAccessorCount> entries;
   for (size_t k = 0; k < entries.size(); ++k)
     entries[k] = 0x5555'0010'0000 + 32 * k;
   std::vector<uint8_t> bytes = code->bytes;
@@ -64,7 +64,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       .fuel_max = environment.fuel,
       .facts = facts,
       .time_is_readable = true,
-      .cpu_is_readable = true,
       .branch_guards = environment.branch_guards};
   const auto checked = verify::check(bytes, policy);
   if (!checked) std::fputs((checked.error().message + "\n" + native::print(*code)).c_str(), stderr);
