@@ -195,7 +195,6 @@ verify::Policy Machine::policy(abi::RegisterSet clobbers) const {
           .fuel_max = options_.fuel,
           .facts = facts_,
           .time_is_readable = true,
-          .cpu_is_readable = true,
           .branch_guards = options_.branch_guards};
 }
 
