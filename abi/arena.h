@@ -36,7 +36,7 @@
 namespace clew::abi {
 
 inline constexpr uint64_t kArenaMagic = 0x31414e4552415743;  // "CWARENA1", little endian.
-inline constexpr uint32_t kArenaVersion = 7;
+inline constexpr uint32_t kArenaVersion = 8;
 inline constexpr uint32_t kSessionsMax = 8;
 inline constexpr uint32_t kProcessesMax = 16'384;  // Followed children, in all of a session.
 inline constexpr uint32_t kCookieOffset = 2048;    // Of PrivatePage::cookie.
@@ -47,7 +47,9 @@ inline constexpr uint32_t kHeaderOffset = kPrivateSizeBytes;        // Of ArenaH
 inline constexpr uint32_t kDirectoryOffset = kHeaderOffset + 4096;  // Of the directory, from A.
 inline constexpr uint32_t kDirectorySizeBytes = 8 * kSlotsMax;
 inline constexpr uint32_t kTargetPageOffset = kDirectoryOffset + kDirectorySizeBytes;  // From A.
-inline constexpr uint32_t kTargetPageSizeBytes = 4096 + 8 * kProcessesMax;
+inline constexpr uint32_t kSpentWords = 256;  // Of a session.
+inline constexpr uint32_t kTargetPageSizeBytes =
+    4096 + 8 * kProcessesMax + 4 * kSpentWords * kSessionsMax;
 inline constexpr uint32_t kLowBlockSizeBytes = kTargetPageOffset + kTargetPageSizeBytes;
 
 struct PrivatePage {
@@ -163,6 +165,9 @@ struct TargetPage {
   uint32_t reserved_word;
   uint8_t reserved[4096 - 16 - 12 * kSessionsMax];
   ProcessEntry processes[kProcessesMax];  // The first one's is free. Touched as far as it is used.
+  // By probe: how many hits of all threads together have used up their fuel (atomic). A probe reads
+  // its word before it calls what may use it up.
+  uint32_t spent[kSessionsMax][kSpentWords];
 };
 static_assert(sizeof(TargetPage) == kTargetPageSizeBytes);
 static_assert(kTargetPageSizeBytes % 4096 == 0);

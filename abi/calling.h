@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a verified body calls an accessor: `call rel32` to an exact entry of the runtime's thunk
-// table. The thunk takes BPF r1..r5 in the registers below, answers in rax, and keeps every general
-// register but those of changed_by(), the stack above its return address and DF; the status flags
-// are dead.
+// table, its door. It takes BPF r1..r5 in the registers below, answers in rax, and keeps every
+// general register but those of changed_by(), the stack above its return address and DF; the status
+// flags are dead.
 //
 // rsp is aligned to 8 at a call (the stub pushes any number of words). The words below rsp are free
 // at entry and exit points, and at offset points after the stub has skipped the red zone. Context
@@ -28,20 +28,61 @@ inline constexpr std::array<Register, 6> kCallRegisters = {
     Register::R15,  // r5
 };
 
-// What a call of this accessor may change: divisions and the accessors of D nothing but the result;
+// Accessors that are C code have two doors. Behind the keeping one, whose index is the accessor's
+// number, the thunk saves what the C code may change. Behind the sparing one nothing is saved: a
+// body that calls there has a stub that saves these registers, once for both, and takes less of the
+// program's stack where it is of many parts.
+enum class Doors : uint8_t { Keeping, Sparing };
+inline constexpr uint32_t kSparingDoorsBegin = kAccessorCount;
+inline constexpr uint32_t kDoorCount = 20;
+
+constexpr bool has_sparing_door(uint32_t accessor) {
+  return accessor >= static_cast<uint32_t>(Accessor::TryRead) &&
+         accessor <= static_cast<uint32_t>(Accessor::RecordDrop);
+}
+constexpr uint32_t door_of(uint32_t accessor, Doors doors) {
+  const bool is_sparing = doors == Doors::Sparing && has_sparing_door(accessor);
+  return is_sparing ? accessor + kSparingDoorsBegin - static_cast<uint32_t>(Accessor::TryRead)
+                    : accessor;
+}
+static_assert(door_of(static_cast<uint32_t>(Accessor::RecordDrop), Doors::Sparing) ==
+              kDoorCount - 1);
+
+constexpr bool is_sparing_door(uint32_t door) {
+  return door >= kSparingDoorsBegin && door < kDoorCount;
+}
+
+constexpr uint32_t accessor_behind(uint32_t door) {
+  return is_sparing_door(door)
+             ? door - kSparingDoorsBegin + static_cast<uint32_t>(Accessor::TryRead)
+             : door;
+}
+
+// What a call of this door may change: divisions and the accessors of D nothing but the result;
 // the others also the scratch register r10 and the registers of their arguments, which BPF leaves
 // undefined. The stub has saved them, so a thunk need not: probes take little of the program's
-// stack.
-constexpr RegisterSet changed_by(uint32_t accessor) {
+// stack. Sparing doors change whatever C code may (System V ABI 3.2.1, and -fcall-used-rbx).
+constexpr RegisterSet changed_by(uint32_t door) {
   RegisterSet set;
   set.add(Register::Rax);
-  if (accessor < static_cast<uint32_t>(Accessor::TryRead) || accessor >= kAccessorCount) return set;
+  if (is_sparing_door(door)) return RegisterSet(0x1FCF);  // All but rsp, rbp and r13 to r15.
+  if (door < static_cast<uint32_t>(Accessor::TryRead) || door >= kAccessorCount) return set;
   set.add(Register::R10);
   set.add(Register::R11);
-  if (accessor >= static_cast<uint32_t>(Accessor::RecordPut)) return set;
+  if (door >= static_cast<uint32_t>(Accessor::RecordPut)) return set;
   set.add(Register::Rbx);
   set.add(Register::R12);
   return set;
+}
+
+// How much of the stack a call takes, return address and all, as runtime/check_stack reads it in
+// the machine code (test runtime_stack); without the landing of exceptions. It only decides which
+// doors a body takes.
+inline constexpr uint32_t kStackBytesWanted = 128;
+constexpr uint32_t call_stack_bytes(uint32_t door) {
+  if (is_sparing_door(door)) return 16;
+  if (door >= static_cast<uint32_t>(Accessor::RecordPut) && door < kAccessorCount) return 80;
+  return door >= static_cast<uint32_t>(Accessor::TryRead) ? 72 : 16;
 }
 
 // Holds the remaining fuel in bodies with loops. An accessor keeps it like any other register.

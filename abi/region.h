@@ -97,7 +97,7 @@ inline constexpr uint32_t kFunctionIdShift = 47;
 inline constexpr uint32_t kFunctionIdsMax = 1U << 17;
 
 // Event ring of 2^size_log2 bytes (0 = none). A record starts 8-aligned at position head & mask and
-// is contiguous: it may run past the end into kRingSlackBytes that follow. A record:
+// is contiguous: it may run past the end into the kEventSizeMax bytes that follow. A record:
 //     0   uint32 size in bytes (multiple of 8, header included), uint32 shape (which fields)
 //     8   time stamp counter
 //     16  field words
@@ -107,8 +107,7 @@ struct RingLayout {
   uint32_t offset;
   uint32_t size_log2;
 };
-inline constexpr uint32_t kRingSlackBytes = 4096;
-inline constexpr uint32_t kEventSizeMax = 4096;
+inline constexpr uint32_t kEventSizeMax = 16'384;
 
 struct RegionLayout {
   uint32_t size_log2;     // The window is 2^size_log2 bytes (+ slack).

@@ -422,6 +422,27 @@ void count_signal(int) {
   if (in_handler) in_handler();
 }
 
+TEST_F(RuntimeBlob, TheSparingDoorsLeadToTheSameAccessors) {
+  ASSERT_TRUE(stub(StubCall::Claim));
+  const char text[] = "hello";
+  const auto address = reinterpret_cast<uint64_t>(text);
+  const char* const to = reinterpret_cast<const char*>(own_region()) + 512;
+  EXPECT_EQ(access_sparingly(Accessor::TryRead, 512, sizeof text, address), 1U);
+  EXPECT_STREQ(to, "hello");
+  EXPECT_EQ(access_sparingly(Accessor::TryReadString, 512, 4, address), 3U);
+  EXPECT_STREQ(to, "hel");
+  const uint64_t cells = access_sparingly(Accessor::TableFind, 0, 512, uint64_t{5} << 61);
+  EXPECT_NE(cells, 0U);
+  EXPECT_EQ(access(Accessor::TableFind, 0, 512, uint64_t{5} << 61), cells);
+  constexpr uint64_t kFrame = 0x7fff'0000'0008;
+  const uint64_t record = access_sparingly(Accessor::RecordPut, kFrame);
+  EXPECT_NE(record, 0U);
+  EXPECT_EQ(access_sparingly(Accessor::RecordTake, kFrame), record);
+  EXPECT_EQ(access_sparingly(Accessor::RecordDrop, kFrame), 0U);
+  EXPECT_EQ(access(Accessor::RecordPut, kFrame), record);
+  EXPECT_EQ(access_sparingly(Accessor::RecordDrop, kFrame), 1U);
+}
+
 TEST_F(RuntimeBlob, ReadsFromNowhereNeedNoHandlerAndRunNone) {
   ASSERT_TRUE(stub(StubCall::Claim));
   const BadMemory memory;

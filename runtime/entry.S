@@ -7,6 +7,7 @@
 //
 //   index 0..13   accessor of that number: BPF arguments in r11, rbx, r12, r14, r15; result in rax;
 //                 what may change is in abi/calling.h
+//   index 14..19  the sparing doors of accessors 7 to 12
 //   index 20      claim: r10 is free; answers in ZF (0 = run, ZF clear) and r10
 //   index 21      busy:  the same, for a guarded probe that found the slot busy
 //   index 22      the loader's hook: r10 is free, no answer
@@ -46,9 +47,12 @@ session = 0
         accessor_thunk record_take
         accessor_thunk record_drop
         accessor_thunk record_take_left
-        .rept 6
-        accessor_thunk answer_zero        // Spare
-        .endr
+        accessor_thunk try_read_sparing
+        accessor_thunk try_read_string_sparing
+        accessor_thunk table_find_sparing
+        accessor_thunk record_put_sparing
+        accessor_thunk record_take_sparing
+        accessor_thunk record_drop_sparing
         stub_thunk claim
         stub_thunk busy
         stub_thunk loader
@@ -204,6 +208,34 @@ record_drop:
         .balign 16, 0xcc
 record_take_left:
         call_record_accessor clew_record_take_left
+
+// The same for a body whose stub has saved what C code changes.
+.macro  spare_accessor body
+        mov     %eax, %edi
+        mov     %r11, %rsi
+        mov     %rbx, %rdx
+        mov     %r12, %rcx
+        jmp     \body
+.endm
+
+        .balign 16, 0xcc
+try_read_sparing:
+        spare_accessor clew_try_read
+        .balign 16, 0xcc
+try_read_string_sparing:
+        spare_accessor clew_try_read_string
+        .balign 16, 0xcc
+table_find_sparing:
+        spare_accessor clew_table_find
+        .balign 16, 0xcc
+record_put_sparing:
+        spare_accessor clew_record_put
+        .balign 16, 0xcc
+record_take_sparing:
+        spare_accessor clew_record_take
+        .balign 16, 0xcc
+record_drop_sparing:
+        spare_accessor clew_record_drop
 
 // Calls \body with the session in edi and the stub's rsp in rsi. Keeps every register but r10.
 .macro  call_stub body

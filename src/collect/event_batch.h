@@ -10,6 +10,16 @@
 
 namespace clew::collect {
 
+// How many words an event has: events with long text have as many as the text needs.
+struct EventWords {
+  uint32_t least = 0;
+  uint32_t most = 0;
+
+  [[nodiscard]] bool allow(uint64_t words) const { return words >= least && words <= most; }
+  [[nodiscard]] bool vary() const { return least != most; }
+  bool operator==(const EventWords&) const = default;
+};
+
 struct Event {
   uint32_t shape = 0;  // Which probe's fields (index into SessionView::event_words).
   uint32_t process = 0;

@@ -27,7 +27,7 @@ struct FakeShape {
   uint32_t cell_words = 1;
   uint32_t entries_log2 = 6;
   uint32_t ring_log2 = 12;
-  std::vector<uint32_t> event_words = {2, 0, 5};
+  std::vector<EventWords> event_words = {{2, 2}, {0, 0}, {5, 5}};
 };
 
 // header page | pages of the target | slots
@@ -103,7 +103,7 @@ class FakeArena {
                         .cell_words = shape_.cell_words};
     at += layout.tables[0].generation_size_bytes() * shape_.generations;
     layout.ring = {.offset = at, .size_log2 = shape_.ring_log2};
-    at += (1U << shape_.ring_log2) + abi::kRingSlackBytes;
+    at += (1U << shape_.ring_log2) + abi::kEventSizeMax;
     layout.size_log2 = static_cast<uint32_t>(std::bit_width(at));
     view_.slot_count = shape_.slot_count;
     view_.session = 1;

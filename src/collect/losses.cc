@@ -19,6 +19,9 @@ void Losses::merge(const Losses& other) {
   uprobes.insert(uprobes.end(), other.uprobes.begin(), other.uprobes.end());
   disarmed.insert(disarmed.end(), other.disarmed.begin(), other.disarmed.end());
   left_out.insert(left_out.end(), other.left_out.begin(), other.left_out.end());
+  left_by_jump.insert(left_by_jump.end(), other.left_by_jump.begin(), other.left_by_jump.end());
+  std::sort(left_by_jump.begin(), left_by_jump.end());
+  left_by_jump.erase(std::unique(left_by_jump.begin(), left_by_jump.end()), left_by_jump.end());
   open.count += other.open.count;
   open.oldest_ns = std::max(open.oldest_ns, other.open.oldest_ns);
   sites += other.sites;

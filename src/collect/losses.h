@@ -18,7 +18,7 @@ inline constexpr std::string_view kMissedAbandoned = "abandoned";  // Left by lo
 inline constexpr std::string_view kMissedRecords = "records_full";
 inline constexpr std::string_view kMissedUnpaired = "unpaired";  // Exit without recorded entry.
 inline constexpr std::string_view kMissedFuel = "fuel";
-// Hits that were not looked at: their probe had no fuel eight times in their thread.
+// Hits that were not looked at: those of their probe were out of fuel eight times.
 inline constexpr std::string_view kMissedLeftAlone = "left_alone";
 inline constexpr std::string_view kMissedUnreadable = "unreadable";
 inline constexpr std::string_view kMissedTailCall = "tail_call";
@@ -83,7 +83,10 @@ struct Losses {
   std::vector<RefusedSite> uprobes{};  // No loss: what has a uprobe, and why no jump.
   std::vector<DisarmedProbe> disarmed{};
   std::vector<LeftOut> left_out{};
-  OpenCalls open{};        // No loss, but what an answer about returns does not show.
+  OpenCalls open{};  // No loss, but what an answer about returns does not show.
+  // Nor is this: functions of which a call may leave by a jump to another function, where a query
+  // about `elapsed` takes it for over.
+  std::vector<std::string> left_by_jump{};
   uint64_t sites = 0;      // Armed.
   double attach_ms = 0;    // From command to armed.
   double stopped_ms = 0;   // The longest time a process stood still.

@@ -533,7 +533,10 @@ TEST(SessionViewCheck, RefusesALayoutThatReachesOutsideItsMemory) {
       {"ring too large", [](SessionView& v) { v.layout.ring.size_log2 = 31; }},
       {"ring at", [](SessionView& v) { v.layout.ring.size_log2 = 20; }},
       {"ring at 9", [](SessionView& v) { v.layout.ring.offset = 9; }},
-      {"larger than 4096", [](SessionView& v) { v.event_words.push_back(511); }},
+      {"larger than 16384",
+       [](SessionView& v) {
+         v.event_words.push_back({0, 2047});
+       }},
   };
   for (const WrongView& each : wrong) {
     FakeArena arena;

@@ -12,18 +12,20 @@ constexpr uint32_t kEventHeaderBytes = 16;
 
 // Size in bytes of the event at `at`, or 0 when what stands there is no event of a known shape
 // within `left` bytes.
-uint32_t checked_size(uint64_t first_word, std::span<const uint32_t> event_words, uint64_t left) {
+uint32_t checked_size(uint64_t first_word, std::span<const EventWords> event_words, uint64_t left) {
   const auto size = static_cast<uint32_t>(first_word);
   const auto shape = static_cast<uint32_t>(first_word >> 32);
-  if (shape >= event_words.size() || size > left) return 0;
-  return size == kEventHeaderBytes + 8 * event_words[shape] ? size : 0;
+  const bool is_whole = size >= kEventHeaderBytes && size % 8 == 0 && size <= left;
+  if (shape >= event_words.size() || !is_whole) return 0;
+  return event_words[shape].allow((size - kEventHeaderBytes) / 8) ? size : 0;
 }
 
 void copy_event(const RingSource& source, const std::byte* at, uint64_t first_word,
                 EventBatch& batch) {
   const auto shape = static_cast<uint32_t>(first_word >> 32);
   std::array<uint64_t, abi::kEventSizeMax / 8> words;
-  const std::span<uint64_t> fields(words.data(), source.event_words[shape]);
+  const std::span<uint64_t> fields(words.data(),
+                                   (static_cast<uint32_t>(first_word) - kEventHeaderBytes) / 8);
   load_words(fields, at + kEventHeaderBytes);
   batch.push({.shape = shape,
               .process = source.process,

@@ -14,9 +14,9 @@
 namespace clew::collect {
 
 struct RingSource {
-  std::byte* region;                      // First byte of the window.
-  abi::RingLayout layout;                 // Checked: it lies inside the window.
-  std::span<const uint32_t> event_words;  // By shape.
+  std::byte* region;                        // First byte of the window.
+  abi::RingLayout layout;                   // Checked: it lies inside the window.
+  std::span<const EventWords> event_words;  // By shape.
   uint32_t process;
   uint32_t tid;
 };

@@ -129,14 +129,14 @@ Expected<void> check_ring(const SessionView& view) {
   if (ring.size_log2 > kWindowLog2Max) {
     return fail(ErrorCode::Limit, "region layout: ring too large");
   }
-  const uint32_t slack = view.has_records ? abi::kDEventBytesMax : abi::kRingSlackBytes;
+  const uint32_t slack = view.has_records ? abi::kDEventBytesMax : abi::kEventSizeMax;
   const uint64_t size = (uint64_t{1} << ring.size_log2) + slack;
   CLEW_TRY(fits({"ring", ring.offset, size},
                 (uint64_t{1} << view.layout.size_log2) + abi::kWindowSlackBytes));
-  for (const uint32_t words : view.event_words) {
-    if (words > kEventWordsMax) {
+  for (const EventWords& words : view.event_words) {
+    if (words.most > kEventWordsMax) {
       return fail(ErrorCode::Limit, fmt::format("an event of {} words is larger than {} bytes",
-                                                words, abi::kEventSizeMax));
+                                                words.most, abi::kEventSizeMax));
     }
   }
   return {};

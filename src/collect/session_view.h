@@ -11,6 +11,7 @@
 
 #include "abi/arena.h"
 #include "base/error.h"
+#include "collect/event_batch.h"
 
 namespace clew::collect {
 
@@ -24,9 +25,9 @@ struct SessionView {
   uint32_t region_offset = 0;  // Of the region, from the first byte of a slot.
   uint32_t dense_words = 0;    // Words of dense cells of one generation, all groups together.
   abi::RegionLayout layout{};
-  uint32_t fuel_offset = 0;             // In the region: hits not looked at, then
-  uint32_t fuel_words = 0;              // so many counts of hits out of fuel. 0 = none of it.
-  std::vector<uint32_t> event_words{};  // Field words of an event, by shape. Sizes are checked.
+  uint32_t fuel_offset = 0;               // In the region: hits not looked at, then
+  uint32_t fuel_words = 0;                // so many counts of hits out of fuel. 0 = none of it.
+  std::vector<EventWords> event_words{};  // By shape. Sizes are checked.
 
   bool has_records = false;  // A D session: its ring has records (abi/d_process.h), no events.
 

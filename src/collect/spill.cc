@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "abi/region.h"
 #include "base/assert.h"
 #include "base/error_text.h"
 #include "collect/crc32c.h"
@@ -118,7 +119,7 @@ uint32_t header_crc_of(const FrameHeader& header) {
 
 }  // namespace
 
-SpillWriter::SpillWriter(FileDescriptor file, std::string path, std::vector<uint32_t> event_words)
+SpillWriter::SpillWriter(FileDescriptor file, std::string path, std::vector<EventWords> event_words)
     : file_(std::move(file)), path_(std::move(path)), event_words_(std::move(event_words)) {}
 
 Expected<SpillWriter> SpillWriter::create(const std::string& path, const SpillStart& start) {
@@ -131,7 +132,7 @@ Expected<SpillWriter> SpillWriter::create(const std::string& path, const SpillSt
   std::vector<std::byte> payload;
   append(payload, kSpillVersion);
   append(payload, static_cast<uint32_t>(start.event_words.size()));
-  append(payload, std::span<const uint32_t>(start.event_words));
+  append(payload, std::span<const EventWords>(start.event_words));
   append(payload, std::span<const char>(start.note));
   CLEW_TRY(writer.write_frame(SpillFrame::Start, payload));
   return writer;
@@ -150,8 +151,8 @@ Expected<void> SpillWriter::write_frame(SpillFrame kind, std::span<const std::by
 }
 
 Expected<void> SpillWriter::write(const EventBatch& batch, uint64_t round_start) {
-  // An event takes at most kEventSizeMax bytes of words and 20 of columns.
-  constexpr size_t kEventsPerFrame = kSpillPayloadMax / 4096 / 2;
+  // An event takes at most kEventSizeMax bytes of words and 24 of columns.
+  constexpr size_t kEventsPerFrame = kSpillPayloadMax / abi::kEventSizeMax / 2;
   for (size_t begin = 0; begin < batch.size(); begin += kEventsPerFrame) {
     const size_t end = std::min(begin + kEventsPerFrame, batch.size());
     CLEW_TRY(write_events(batch, begin, end, round_start));
@@ -172,9 +173,12 @@ Expected<void> SpillWriter::write_events(const EventBatch& batch, size_t begin, 
   for (size_t i = begin; i < end; ++i) {
     const Event event = batch.at(i);
     CLEW_ASSERT(event.shape < event_words_.size());
-    CLEW_ASSERT(event.words.size() == event_words_[event.shape]);
-    append(payload_, event.words);
+    CLEW_ASSERT(event_words_[event.shape].allow(event.words.size()));
+    if (!event_words_[event.shape].vary()) continue;
+    append(payload_, static_cast<uint32_t>(event.words.size()));
   }
+  for (size_t i = begin; i < end; ++i)
+    append(payload_, batch.at(i).words);
   return write_frame(SpillFrame::Events, payload_);
 }
 
@@ -263,7 +267,7 @@ bool SpillReader::parse_start() {
   const auto version = cursor.take<uint32_t>();
   const auto shapes = cursor.take<uint32_t>();
   if (version != kSpillVersion || shapes > kSpillShapesMax) return false;
-  start_.event_words = cursor.take_many<uint32_t>(shapes);
+  start_.event_words = cursor.take_many<EventWords>(shapes);
   const auto note = cursor.rest();
   start_.note.assign(reinterpret_cast<const char*>(note.data()), note.size());
   return !cursor.failed();
@@ -278,9 +282,16 @@ bool SpillReader::parse_events(SpillRound& round) const {
   const auto processes = cursor.take_many<uint32_t>(count);
   const auto tids = cursor.take_many<uint32_t>(count);
   if (cursor.failed()) return false;
+  std::vector<uint32_t> sizes;
+  sizes.reserve(count);
+  for (const uint32_t shape : shapes) {
+    if (shape >= start_.event_words.size()) return false;
+    const EventWords& range = start_.event_words[shape];
+    sizes.push_back(range.vary() ? cursor.take<uint32_t>() : range.most);
+    if (!range.allow(sizes.back())) return false;
+  }
   for (size_t i = 0; i < count; ++i) {
-    if (shapes[i] >= start_.event_words.size()) return false;
-    const auto words = cursor.take_many<uint64_t>(start_.event_words[shapes[i]]);
+    const auto words = cursor.take_many<uint64_t>(sizes[i]);
     if (cursor.failed()) return false;
     round.batch.push({.shape = shapes[i],
                       .process = processes[i],

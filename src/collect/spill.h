@@ -6,13 +6,14 @@
 //     4    uint32 kind (SpillFrame)    20   uint32 CRC-32C of bytes 0..19
 //     8    uint64 payload size         24   payload
 //
-// Start (the first frame): uint32 version, uint32 number of shapes, uint32 field words of each
-// shape, then the note: bytes that only their writer understands (the names and types of fields,
-// the clock). Events: uint64 round start, uint64 count, then the columns time, shape, process, tid,
-// and the words of all events. End: the file is complete, its payload is a second note (names that
-// were not known before); without it the writer was killed. A frame whose payload is damaged is
-// skipped and counted; where no frame begins, the next one is looked for; what is cut off is left
-// out. Each of these is described with its place in the file.
+// Start (the first frame): uint32 version, uint32 number of shapes, of each shape the uint32 least
+// and most words of an event, then the note: bytes that only their writer understands (the names
+// and types of fields, the clock). Events: uint64 round start, uint64 count, then the columns time,
+// shape, process, tid, the uint32 number of words of those events whose shape leaves it open, and
+// the words of all events. End: the file is complete, its payload is a second note (names that were
+// not known before); without it the writer was killed. A frame whose payload is damaged is skipped
+// and counted; where no frame begins, the next one is looked for; what is cut off is left out. Each
+// of these is described with its place in the file.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +30,7 @@
 
 namespace clew::collect {
 
-inline constexpr uint32_t kSpillVersion = 1;
+inline constexpr uint32_t kSpillVersion = 2;
 inline constexpr size_t kSpillPayloadMax = size_t{64} << 20;
 inline constexpr size_t kSpillShapesMax = 65536;
 inline constexpr size_t kSpillProblemsMax = 16;
@@ -37,7 +38,7 @@ inline constexpr size_t kSpillProblemsMax = 16;
 enum class SpillFrame : uint32_t { Start = 1, Events = 2, End = 3 };
 
 struct SpillStart {
-  std::vector<uint32_t> event_words{};
+  std::vector<EventWords> event_words{};
   std::string note{};
   bool operator==(const SpillStart&) const = default;
 };
@@ -51,14 +52,14 @@ class SpillWriter {
   Expected<void> finish(std::string_view note = {});
 
  private:
-  SpillWriter(FileDescriptor file, std::string path, std::vector<uint32_t> event_words);
+  SpillWriter(FileDescriptor file, std::string path, std::vector<EventWords> event_words);
   Expected<void> write_frame(SpillFrame kind, std::span<const std::byte> payload);
   Expected<void> write_events(const EventBatch& batch, size_t begin, size_t end,
                               uint64_t round_start);
 
   FileDescriptor file_;
   std::string path_;
-  std::vector<uint32_t> event_words_;
+  std::vector<EventWords> event_words_;
   std::vector<std::byte> payload_;
 };
 

@@ -37,13 +37,15 @@ class SpillTest : public testing::Test {
   std::string folder_;
 };
 
-const SpillStart kStart{.event_words = {1, 3}, .note = "fields and clock"};
+// Events of the second shape have three words, those of the third what they need.
+const SpillStart kStart{.event_words = {{1, 1}, {3, 3}, {2, 9}}, .note = "fields and clock"};
 
 EventBatch random_batch(std::mt19937_64& random, size_t count) {
   EventBatch batch;
   for (size_t i = 0; i < count; ++i) {
-    const auto shape = static_cast<uint32_t>(random() % 2);
-    std::vector<uint64_t> words(kStart.event_words[shape]);
+    const auto shape = static_cast<uint32_t>(random() % kStart.event_words.size());
+    const EventWords& range = kStart.event_words[shape];
+    std::vector<uint64_t> words(range.least + random() % (1 + range.most - range.least));
     for (uint64_t& word : words)
       word = random();
     batch.push({.shape = shape,

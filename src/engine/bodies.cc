@@ -2,6 +2,7 @@
 #include "engine/bodies.h"
 
 #include <cstddef>
+#include <set>
 
 #include "abi/region.h"
 
@@ -16,10 +17,13 @@ bool is_landing(const plan::ProbeProgram& program) {
 }
 
 // A landing works for calls of all probes, so that its hits are none of one probe.
-uint64_t fuel_pointer(const plan::ProbeProgram& probe, const Site& site,
-                      const plan::Lowered& lowered) {
-  if (is_at_unwinder(probe.point)) return offsetof(abi::RegionHeader, missed_fuel);
-  return lowered.fuel_pointer(fuel_word(site));
+FuelCounts fuel_counts(const plan::ProbeProgram& probe, const Site& site,
+                       const plan::Lowered& lowered) {
+  const bool is_landing = is_at_unwinder(probe.point);
+  const uint64_t of_thread =
+      is_landing ? offsetof(abi::RegionHeader, missed_fuel) : lowered.fuel_pointer(fuel_word(site));
+  return {.of_thread = static_cast<uint32_t>(of_thread),
+          .of_all = 4 * (is_landing ? plan::kFuelWords : fuel_word(site))};
 }
 
 uint64_t constant_of(plan::SiteConstant kind, const Site& site, const plan::Lowered& lowered) {
@@ -32,8 +36,6 @@ uint64_t constant_of(plan::SiteConstant kind, const Site& site, const plan::Lowe
     case plan::SiteConstant::ModuleIndex:
     case plan::SiteConstant::ProbeIndex:
       return site.names;
-    case plan::SiteConstant::FuelPointer:
-      break;  // Depends on the program.
   }
   return 0;
 }
@@ -43,15 +45,11 @@ PointProgram program_at(const plan::ProbeProgram& probe, const isa::Program& pro
   PointProgram result;
   result.program = &program;
   result.constants.reserve(probe.site_constants.size());
-  for (const plan::SiteConstant kind : probe.site_constants) {
-    const bool is_fuel = kind == plan::SiteConstant::FuelPointer;
-    result.constants.push_back(is_fuel ? fuel_pointer(probe, site, lowered)
-                                       : constant_of(kind, site, lowered));
-  }
+  for (const plan::SiteConstant kind : probe.site_constants)
+    result.constants.push_back(constant_of(kind, site, lowered));
   if (lowered.calls_extensions) result.fuel = lowered.extension_fuel;
   if (is_landing(probe)) result.fuel = kLandingFuel;
-  if (lowered.fuel_offset != 0)
-    result.fuel_word = static_cast<uint32_t>(fuel_pointer(probe, site, lowered));
+  if (lowered.fuel_offset != 0) result.fuel_counts = fuel_counts(probe, site, lowered);
   return result;
 }
 
@@ -67,6 +65,7 @@ BodyRules rules_of(const plan::Lowered& lowered, const inline_::Geometry& geomet
   rules.policy.window_size_log2 = lowered.layout.size_log2;
   rules.policy.slot_address = geometry.slot_address;
   rules.policy.generation_address = geometry.generation_address;
+  rules.spent_address = geometry.spent_address;
   return rules;
 }
 
@@ -123,6 +122,21 @@ void list_bodies(const SiteSet& set, const plan::Lowered& lowered, ArmReport& re
 }
 
 }  // namespace
+
+std::vector<std::string> left_by_jump(const SiteSet& set, const plan::Lowered& lowered) {
+  std::set<std::string> names;
+  if (!lowered.records.has_time) return {};
+  for (const ModulePlan& module : set.modules) {
+    for (const inline_::Point& point : module.plan.points) {
+      const PlannedRequest& request = module.requests[point.request];
+      const plan::ProbeProgram& probe = lowered.programs[request.program];
+      const bool is_timed = point.tail_call && probe.point == plan::ProgramPoint::Exit;
+      if (!is_timed || probe.is_recorder) continue;
+      names.insert(set.names[set.sites[request.site].names].function);
+    }
+  }
+  return {names.begin(), names.end()};
+}
 
 uint32_t fuel_word(const Site& site) {
   return static_cast<uint32_t>(site.names % plan::kFuelWords);

@@ -20,6 +20,9 @@ namespace clew::engine {
 Expected<ArmReport> arm(inline_::Attachment& attachment, SiteSet& set, const plan::Lowered& lowered,
                         const target::Catalog& catalog);
 
+// The functions with a time of which a call may leave by a jump to another function.
+std::vector<std::string> left_by_jump(const SiteSet& set, const plan::Lowered& lowered);
+
 // Which of the counts of hits out of fuel is that of the site (plan/lower.h).
 uint32_t fuel_word(const Site& site);
 

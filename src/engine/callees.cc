@@ -17,11 +17,14 @@ std::vector<verify::Callee> callees_of(const isa::Program& program,
                                        abi::Accessor::DivideSigned, abi::Accessor::ModuloSigned})
     call(static_cast<uint64_t>(division));
   for (const isa::Instruction& one : program.code) {
-    if (one.opcode == isa::kCallOpcode) call(static_cast<uint32_t>(one.immediate));
+    if (one.opcode != isa::kCallOpcode) continue;
+    for (const abi::Doors doors : {abi::Doors::Keeping, abi::Doors::Sparing})
+      call(abi::door_of(static_cast<uint32_t>(one.immediate), doors));
   }
   std::vector<verify::Callee> callees;
   for (uint32_t number = 0; number < entries.size(); ++number) {
-    if (is_called[number]) callees.push_back({entries[number], abi::changed_by(number)});
+    if (is_called[number] && entries[number] != 0)
+      callees.push_back({entries[number], abi::changed_by(number)});
   }
   return callees;
 }

@@ -115,6 +115,14 @@ std::string explain_sites(Tracee& tracee) {
   return text;
 }
 
+constexpr size_t kEventHeaderBytes = 16;
+
+std::string event_size(size_t header_bytes, const collect::EventWords& words) {
+  const size_t most = header_bytes + size_t{8} * words.most;
+  if (!words.vary()) return std::to_string(most);
+  return fmt::format("{} to {}", header_bytes + size_t{8} * words.least, most);
+}
+
 std::string explain_state(const plan::Lowered& lowered) {
   std::string text = fmt::format("state: {}\n", form_name(lowered.form));
   if (lowered.dense_words != 0) {
@@ -134,7 +142,8 @@ std::string explain_state(const plan::Lowered& lowered) {
     text +=
         fmt::format("  ring of {} KiB per thread\n", (1U << lowered.layout.ring.size_log2) >> 10);
     for (size_t i = 0; i < lowered.event_words.size(); ++i) {
-      text += fmt::format("  source {}: {} bytes per event\n", i, 16 + 8 * lowered.event_words[i]);
+      text += fmt::format("  source {}: {} bytes per event\n", i,
+                          event_size(kEventHeaderBytes, lowered.event_words[i]));
     }
   }
   return text;
@@ -144,7 +153,8 @@ std::string explain_state(const plan::Lowered& lowered) {
 constexpr inline_::Geometry kExampleGeometry{.session = 0,
                                              .slot_address = 0x10000,
                                              .window_address = 0x10000 + abi::kSlotControlSizeBytes,
-                                             .generation_address = 0x11100};
+                                             .generation_address = 0x11100,
+                                             .spent_address = 0x7000'0000};
 
 Expected<std::string> explain_program(const plan::ProbeProgram& probe, Tracee& tracee,
                                       const plan::Lowered& lowered, const ExplainOptions& options) {
@@ -182,7 +192,7 @@ std::string explain_kernel(std::string_view title, const query::Query& query,
       if (each.is_recorder) continue;
       text += fmt::format(
           "  source {}: {} bytes per event\n", each.source,
-          sizeof(abi::DRecordHeader) + size_t{8} * lowered.root.event_words[each.source]);
+          event_size(sizeof(abi::DRecordHeader), lowered.root.event_words[each.source]));
     }
   } else {
     text += fmt::format("  state: {} of cells by key, per processor\n",

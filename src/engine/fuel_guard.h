@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes the probes of one process out whose hits run out of fuel: a loop that does not end costs
-// the traced program some 100 µs at each hit. A thread leaves such a probe alone by itself after
-// kExhaustedMax hits; this is for all threads together, and it tells the user.
+// the traced program some 100 µs at each hit. The threads leave such a probe alone by themselves
+// after kExhaustedMax hits, of a query together (abi::TargetPage::spent), of D each; this tells the
+// user, and ends what the look at the count costs.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 
 namespace clew::engine {
 
-inline constexpr uint64_t kExhaustedMax = 8;  // As probes count for their thread.
+inline constexpr uint64_t kExhaustedMax = 8;  // As probes count.
 
 class FuelGuard {
  public:

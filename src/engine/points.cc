@@ -79,6 +79,14 @@ std::vector<inline_::BodyShape> shapes_of(const std::vector<native::Code>& codes
   return shapes;
 }
 
+// The absolute address of the count of all threads: all that a program of a query has of globals.
+std::optional<uint32_t> spent_word(const PointProgram& program, const BodyRules& rules) {
+  if (!program.fuel_counts || !program.fuel_counts->of_all) return std::nullopt;
+  return rules.spent_address + *program.fuel_counts->of_all;
+}
+
+constexpr uint32_t kSpentBytes = 4;
+
 }  // namespace
 
 Expected<native::Code> translate_point(const PointProgram& program, const inline_::Point& point,
@@ -86,7 +94,11 @@ Expected<native::Code> translate_point(const PointProgram& program, const inline
   native::Environment environment = rules.environment;
   environment.point = native_point(point.kind);
   environment.fuel = program.fuel;
-  if (program.fuel_word) environment.missed_fuel_offset = *program.fuel_word;
+  if (program.fuel_counts) environment.missed_fuel_offset = program.fuel_counts->of_thread;
+  if (const std::optional<uint32_t> spent = spent_word(program, rules)) {
+    environment.globals_address = environment.spent_address = *spent;
+    environment.globals_bytes = kSpentBytes;
+  }
   environment.saved = program.saved;
   if (point.keeps_flags) environment.saved.add(abi::kSavedFlags);
   return native::translate(*program.program, environment, program.constants);
@@ -116,10 +128,14 @@ Expected<ArmReport> arm_points(inline_::Attachment& attachment,
     for (uint32_t p = 0; p < codes[m].size(); ++p) {
       const std::optional<inline_::BodyPlace> place = layout.place(m, p);
       if (!place) continue;
-      if (modules[m].programs[p].fuel_word) report.bodies.push_back({m, p, place->address});
+      if (modules[m].programs[p].fuel_counts) report.bodies.push_back({m, p, place->address});
       const native::Code& code = codes[m][p];
       verify::Policy policy = rules.policy;
       policy.fuel_max = modules[m].programs[p].fuel;
+      if (const std::optional<uint32_t> spent = spent_word(modules[m].programs[p], rules)) {
+        policy.globals_address = *spent;
+        policy.globals_bytes = kSpentBytes;
+      }
       policy.stack_readable_bytes =
           stack_readable_bytes(modules[m].plan->points[p].kind, code.clobbers);
       policy.stack_mapped_bytes =

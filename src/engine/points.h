@@ -19,13 +19,19 @@
 
 namespace clew::engine {
 
+// Where a probe's hits without fuel are counted.
+struct FuelCounts {
+  uint32_t of_thread = 0;            // In the window.
+  std::optional<uint32_t> of_all{};  // From BodyRules::spent_address.
+};
+
 // What runs at one point.
 struct PointProgram {
   const isa::Program* program = nullptr;  // Borrowed.
   std::vector<uint64_t> constants;        // Of the site.
   uint64_t fuel = verify::Policy{}.fuel_max;
-  std::optional<uint32_t> fuel_word;  // In the window: counts its hits out of fuel.
-  abi::RegisterSet saved{};           // By the stub, besides what the body writes.
+  std::optional<FuelCounts> fuel_counts;
+  abi::RegisterSet saved{};  // By the stub, besides what the body writes.
 };
 
 // The programs of one module's plan, by its points.
@@ -40,6 +46,7 @@ struct ModulePoints {
 struct BodyRules {
   native::Environment environment;
   verify::Policy policy;
+  uint32_t spent_address = 0;  // Absolute: of a query's session.
 };
 
 // The machine code at one point.
@@ -57,7 +64,7 @@ struct ArmedSite {
 
 struct ArmReport {
   inline_::InstallReport install;
-  std::vector<ArmedBody> bodies;  // Those of probes that have a fuel_word.
+  std::vector<ArmedBody> bodies;  // Those of probes that have fuel_counts.
   std::vector<ArmedSite> sites;   // Of the bodies, for queries.
   std::set<size_t> gone;          // Modules of the catalog that went before; for queries.
   uint64_t code_bytes = 0;

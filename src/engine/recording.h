@@ -34,7 +34,6 @@ struct RecordedProcess {
 struct Recording {
   std::vector<std::string> sources{};  // By shape of the events, as query::print writes them.
   std::vector<plan::HeldCapture> held{};
-  std::vector<uint32_t> event_words{};  // By shape.
   plan::Clock clock{};
   std::string host{};
   std::vector<RecordedProcess> processes{};  // By tracee.

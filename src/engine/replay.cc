@@ -52,14 +52,15 @@ Expected<void> Replay::read_description() {
   collect::SpillReader reader = CLEW_TRY(collect::SpillReader::open(request_.from_path));
   while (CLEW_TRY(reader.next())) {
   }
+  const size_t shapes = reader.start().event_words.size();
   Expected<Recording> first = recording_of(reader.start().note);
-  if (!first || first->event_words != reader.start().event_words) {
+  if (!first || first->sources.size() != shapes) {
     return fail(
         ErrorCode::InvalidQuery,
         fmt::format("{}: its description of the events cannot be read", request_.from_path));
   }
   Expected<Recording> last = recording_of(reader.end_note());
-  const bool is_usable = last && last->event_words == first->event_words;
+  const bool is_usable = last && last->sources.size() == shapes;
   recording_ = std::move(is_usable ? *last : *first);
   return {};
 }
@@ -98,7 +99,6 @@ Expected<void> Replay::plan() {
   CLEW_TRY(map_sources());
   lowered_.form = plan::StateForm::Events;
   lowered_.clock = recording_.clock;
-  lowered_.event_words = recording_.event_words;
   const plan::Captured captured = CLEW_TRY(plan::capture_held(plan_, recording_.held, report_));
   for (size_t i = 0; i < recording_.processes.size(); ++i) {
     names_.push_back(std::make_unique<RecordedNames>(recording_, i));

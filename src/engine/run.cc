@@ -504,7 +504,6 @@ Recording Session::recording() {
   Recording recording;
   for (const query::Source& source : plan_.query.sources)
     recording.sources.push_back(query::print(source));
-  recording.event_words = lowered_.event_words;
   recording.clock = lowered_.clock;
   recording.held = held_;
   recording.host = tracees_[0]->host();

@@ -132,6 +132,7 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
                     other, pid_));
   }
   report_ = CLEW_TRY(arm_sites());
+  left_by_jump_ = engine::left_by_jump(sites_, *lowered_);
   names_->refresh_threads();
   return {};
 }
@@ -456,6 +457,7 @@ collect::Losses Tracee::losses() {
   }
   if (!fuel_guard_.empty()) losses.disarmed = fuel_guard_.disarmed(pid_, reader_->read_fuel());
   losses.refused = sites_.refused;
+  losses.left_by_jump = left_by_jump_;
   losses.sites = report_.points;
   losses.stopped_ms = Milliseconds(attachment_->longest_stop()).count();
   losses.processes = 1;

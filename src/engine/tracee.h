@@ -184,6 +184,7 @@ class Tracee final : public Traced {
   collect::Causes open_missed_;
   bool detached_ = false;
   std::vector<std::string> lost_;
+  std::vector<std::string> left_by_jump_;
   bool is_command_ = false;
   bool follows_exec_ = false;
   inline_::LockWait wait_;

@@ -110,6 +110,8 @@ Expected<Geometry> add_session(const Arena& arena, const OpenOptions& options) {
   entry.layout = options.region;
   arena.target_page().loader_requests[geometry.session] = 0;
   arena.target_page().missed_no_slot[geometry.session] = 0;
+  for (uint32_t& spent : arena.target_page().spent[geometry.session])
+    spent = 0;
   header.loader_answers[geometry.session] = 0;
   clear_region(arena, offset, region_size(options.region));
   __atomic_store_n(&entry.state, 1U, __ATOMIC_RELEASE);
@@ -120,6 +122,9 @@ Expected<Geometry> add_session(const Arena& arena, const OpenOptions& options) {
                                 static_cast<uint32_t>(offsetof(abi::ArenaHeader, sessions) +
                                                       geometry.session * sizeof(abi::SessionEntry) +
                                                       offsetof(abi::SessionEntry, generation));
+  geometry.spent_address = low + abi::kTargetPageOffset +
+                           static_cast<uint32_t>(offsetof(abi::TargetPage, spent) +
+                                                 geometry.session * 4 * abi::kSpentWords);
   return geometry;
 }
 

@@ -61,6 +61,7 @@ struct Geometry {
   uint32_t slot_address = 0;        // A: gs displacement of SlotControl.
   uint32_t window_address = 0;      // gs displacement of byte 0 of the session's region.
   uint32_t generation_address = 0;  // Absolute address of SessionEntry::generation.
+  uint32_t spent_address = 0;       // Absolute address of the session's TargetPage::spent.
 };
 
 // What the stub around one body must do.

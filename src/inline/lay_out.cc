@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "abi/calling.h"
 #include "base/assert.h"
 #include "inline/attachment_state.h"
 #include "inline/trampoline_check.h"
@@ -72,8 +73,8 @@ Expected<void> make_entries(Attachment::State& state, uint32_t extent) {
     const auto all = runtime::d_accessor_entries(row, CLEW_TRY(d_copy(state, extent)));
     entries.assign(all.begin(), all.end());
   } else {
-    for (uint32_t k = 0; k < abi::kAccessorCount; ++k)
-      entries.push_back(row + runtime::accessor_offset(0, static_cast<abi::Accessor>(k)));
+    for (uint32_t k = 0; k < abi::kDoorCount; ++k)
+      entries.push_back(row + runtime::thunk_offset(0, k));
   }
   state.accessor_entries.emplace(extent, std::move(entries));
   return {};

@@ -65,7 +65,7 @@ class Builder {
   Builder& load_constant(Register dst, uint64_t value);
   // dst = window pointer to byte `offset_bytes` of the window.
   Builder& load_window(Register dst, uint32_t offset_bytes);
-  // dst = the address of byte `offset_bytes` of the globals of a D session.
+  // dst = the address of byte `offset_bytes` of the globals (native/code.h).
   Builder& load_global(Register dst, uint32_t offset_bytes);
   // dst = the context again, where a call of a function may have changed the register that had it.
   Builder& load_context(Register dst);

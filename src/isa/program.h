@@ -36,7 +36,7 @@ enum class Load64 : uint8_t {
   Immediate = 0,     // A 64-bit constant.
   Window = 1,        // immediate = offset in the window; the value is a window pointer.
   SiteConstant = 2,  // immediate = index; the value differs per site (its function, its cell, …).
-  Global = 3,        // immediate = offset in the globals of a D session; only its engine has them.
+  Global = 3,        // immediate = offset in the globals: a D session's, or what a query shares.
   Context = 4,       // The context again, as r1 has it at entry; immediate = 0.
 };
 

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "abi/calling.h"
-
 namespace clew::native {
 namespace {
 
@@ -31,18 +29,20 @@ struct Demands {
   uint32_t arguments = 0;  // Those that stand where calls take and give them.
   RegisterSet touched;     // What operations write besides their results.
   bool loops = false;
+  abi::Doors doors = abi::Doors::Keeping;
   // Of each BPF register: those that hold something when it is written, and what operations touch
   // while it holds something.
   std::array<uint32_t, kBpfRegisters> conflicts = {};
   std::array<RegisterSet, kBpfRegisters> avoided = {};
 };
 
-RegisterSet touched_by_call(abi::Accessor accessor) {
+RegisterSet touched_by_call(abi::Accessor accessor, abi::Doors doors) {
   using R = Register;
   if (accessor == abi::Accessor::BitLength) return {};
   if (accessor == abi::Accessor::Time) return set_of({R::Rax, R::Rdx});
   if (accessor == abi::Accessor::Cpu) return set_of({R::Rax, R::Rcx, R::Rdx});
-  RegisterSet set = abi::changed_by(static_cast<uint32_t>(accessor));
+  const uint32_t door = abi::door_of(static_cast<uint32_t>(accessor), doors);
+  RegisterSet set = abi::changed_by(door);
   for (uint32_t r = 1; r < abi::kCallRegisters.size(); ++r) {
     if ((argument_registers(accessor) & bit(r)) != 0) set.add(abi::kCallRegisters[r]);
   }
@@ -57,8 +57,8 @@ RegisterSet touched_by_atomic(isa::Atomic atomic) {
 }
 
 // The registers that a translated operation writes besides that of its result and r10.
-RegisterSet touched_by(const Operation& op, const Facts& facts) {
-  if (op.kind == OperationKind::Call) return touched_by_call(op.accessor);
+RegisterSet touched_by(const Operation& op, const Facts& facts, abi::Doors doors) {
+  if (op.kind == OperationKind::Call) return touched_by_call(op.accessor, doors);
   if (op.kind == OperationKind::Atomic) return touched_by_atomic(op.atomic);
   if (divides_by_call(op, facts)) {
     return set_of({abi::kCallRegisters[0], abi::kCallRegisters[1], abi::kCallRegisters[2],
@@ -89,7 +89,7 @@ void add_operation(const Operation& op, const Facts& facts, Demands& demands) {
   const uint32_t written = written_by(op);
   const uint32_t around = facts.live_after | register_reads(op, facts) | written;
   const uint32_t fixed = call_registers(op, facts);
-  const RegisterSet touched = touched_by(op, facts);
+  const RegisterSet touched = touched_by(op, facts, demands.doors);
   demands.used |= around | fixed;
   demands.arguments |= fixed;
   demands.touched = joined(demands.touched, touched);
@@ -100,8 +100,10 @@ void add_operation(const Operation& op, const Facts& facts, Demands& demands) {
   }
 }
 
-Demands find_demands(std::span<const Operation> operations, std::span<const Facts> facts) {
+Demands find_demands(std::span<const Operation> operations, std::span<const Facts> facts,
+                     abi::Doors doors) {
   Demands demands;
+  demands.doors = doors;
   for (size_t i = 0; i < operations.size(); ++i) {
     demands.loops = demands.loops || facts[i].is_loop_head;
     if (facts[i].needed) add_operation(operations[i], facts[i], demands);
@@ -168,11 +170,12 @@ bool divides_by_call(const Operation& op, const Facts& facts) {
 }
 
 Expected<Allocation> allocate(std::span<const Operation> operations, std::span<const Facts> facts,
-                              const Environment& environment) {
-  const Demands demands = find_demands(operations, facts);
+                              const Environment& environment, abi::Doors doors) {
+  const Demands demands = find_demands(operations, facts, doors);
   const std::vector<Register> order = candidates(environment, demands);
   Allocation allocation;
   allocation.has_loops = demands.loops;
+  allocation.doors = doors;
   for (uint32_t r = 0; r < abi::kCallRegisters.size(); ++r) {
     if ((demands.arguments & bit(r)) != 0) allocation.registers[r] = abi::kCallRegisters[r];
   }

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "abi/calling.h"
 #include "abi/stub.h"
 #include "base/error.h"
 #include "native/analysis.h"
@@ -24,6 +25,7 @@ struct Allocation {
   std::array<std::optional<Register>, kBpfRegisters> registers;
   abi::RegisterSet clobbers;  // All that the body may write, r10 included.
   bool has_loops = false;
+  abi::Doors doors = abi::Doors::Keeping;  // By which accessors are called.
 };
 
 // The registers of both.
@@ -31,7 +33,7 @@ abi::RegisterSet joined(abi::RegisterSet a, abi::RegisterSet b);
 
 // Error: Limit when the program needs more registers than there are.
 Expected<Allocation> allocate(std::span<const Operation> operations, std::span<const Facts> facts,
-                              const Environment& environment);
+                              const Environment& environment, abi::Doors doors);
 
 // A division that is a shift or a mask, or has a known result, needs no call.
 bool divides_by_call(const Operation& op, const Facts& facts);

@@ -116,7 +116,7 @@ class Assembler {
   void jump_if(Condition condition, Label target);
   // Goes on only with r <= limit, else to `out`.
   void bound(Register r, int32_t limit, Label out);
-  void call(abi::Accessor accessor);
+  void call(uint32_t door);
   // Puts `sub r13d, cost ; js exhausted` at a label that was just bound; finish() sets the cost.
   void loop_head(Label head, Label exhausted);
 

@@ -98,12 +98,12 @@ void Assembler::jump_if(Condition condition, Label target) {
                     .weight = weight_++});
 }
 
-void Assembler::call(abi::Accessor accessor) {
+void Assembler::call(uint32_t door) {
   byte(0xE8);
-  calls_.push_back({static_cast<uint32_t>(code_.size()), accessor});
+  calls_.push_back({static_cast<uint32_t>(code_.size()), door});
   little_endian(0, 4);
   weight_ += abi::kCallFuel;
-  const abi::RegisterSet changed = abi::changed_by(static_cast<uint32_t>(accessor));
+  const abi::RegisterSet changed = abi::changed_by(door);
   for (unsigned n = 0; n < 16; ++n) {
     const auto r = static_cast<Register>(n);
     if (changed.has(r)) set(r, Interval::unknown());
@@ -207,7 +207,7 @@ void Assembler::finish(Code& code) {
   size_t next_call = 0;
   const auto copy_until = [&](uint32_t end, uint32_t shift) {
     for (; next_call < calls_.size() && calls_[next_call].offset_bytes < end; ++next_call) {
-      code.calls.push_back({calls_[next_call].offset_bytes + shift, calls_[next_call].accessor});
+      code.calls.push_back({calls_[next_call].offset_bytes + shift, calls_[next_call].door});
     }
     bytes.insert(bytes.end(), code_.begin() + copied, code_.begin() + end);
     copied = end;

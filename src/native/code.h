@@ -40,8 +40,11 @@ struct Environment {
   uint64_t fuel = 100'000;          // Instructions, for programs with loops.
   // The word of the window that counts the hits that used them up.
   uint32_t missed_fuel_offset = offsetof(abi::RegionHeader, missed_fuel);
-  bool is_d = false;             // A program of D: no branch guards, and the next two.
-  uint32_t globals_address = 0;  // Absolute.
+  // Absolute, among the globals: a 4-byte word that counts them, too, for all threads. 0 = none.
+  uint32_t spent_address = 0;
+  bool is_d = false;  // A program of D: no branch guards, and its own accessors.
+  // Absolute: of D, or of a query the word of `spent_address`.
+  uint32_t globals_address = 0;
   uint32_t globals_bytes = 0;
   bool branch_guards = false;   // Addresses are compared, not masked: shorter chains of loads.
   abi::RegisterSet saved = {};  // What the stub has to save besides what the body writes.
@@ -50,7 +53,7 @@ struct Environment {
 // A call whose 4-byte displacement must be set when the address is known.
 struct CallFixup {
   uint32_t offset_bytes;  // Of the displacement field in Code::bytes.
-  abi::Accessor accessor;
+  uint32_t door;          // abi/calling.h
 };
 
 // What holds of a register wherever a branch leads to a label, which the verifier checks at each.
@@ -75,7 +78,7 @@ Expected<Code> translate(const isa::Program& program, const Environment& environ
                          std::span<const uint64_t> site_constants);
 
 // Sets the call displacements of `bytes`, a copy of code.bytes that will run at `address`.
-// `accessor_entries[k]` is the address of accessor k's entry. False when one is out of rel32 reach.
+// `accessor_entries[k]` is the address of door k. False when one is out of rel32 reach.
 bool relocate(const Code& code, uint64_t address, std::span<const uint64_t> accessor_entries,
               std::span<uint8_t> bytes);
 

@@ -217,7 +217,7 @@ void Lowering::divide_by_call(uint32_t index) {
   if (keep(1)) out_.move(kSecondScratch, first, true);
   out_.move(first, kScratch, true);
   if (keep(0)) out_.move(kScratch, Register::Rax, true);
-  out_.call(division_accessor(op));
+  out_.call(static_cast<uint32_t>(division_accessor(op)));
   guarded_ = true;
   const Register dst = assigned(op.destination);
   if (dst != Register::Rax || !op.wide) out_.move(dst, Register::Rax, op.wide);

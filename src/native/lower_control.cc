@@ -189,6 +189,7 @@ void Lowering::end() {
   if (has_loops) {
     out_.bind(exhausted_);  // The last block has jumped to the end.
     count(input_.environment.missed_fuel_offset);
+    count_spent();
     if (may_stray_) out_.jump(end_);
   }
   if (may_stray_) {
@@ -196,6 +197,16 @@ void Lowering::end() {
     count(offsetof(abi::RegionHeader, missed_unreadable));
   }
   out_.bind(end_);
+}
+
+// Nothing is needed any more but rsp: the scratch register is free.
+void Lowering::count_spent() {
+  const uint32_t address = input_.environment.spent_address;
+  if (address == 0) return;
+  out_.move_constant(kScratch, 1);
+  out_.locked_alu(
+      Alu::Add, {.space = Address::Space::Absolute, .displacement = static_cast<int32_t>(address)},
+      kScratch, 4);
 }
 
 void Lowering::lower(uint32_t index) {
@@ -270,7 +281,7 @@ void Lowering::call(uint32_t index) {
   const Operation& op = input_.operations[index];
   if (is_inline(op.accessor)) return inline_call(index);
   load_arguments(index);
-  out_.call(op.accessor);
+  out_.call(abi::door_of(static_cast<uint32_t>(op.accessor), input_.allocation.doors));
   guarded_ = true;
 }
 

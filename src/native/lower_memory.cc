@@ -70,7 +70,7 @@ Address Lowering::address(uint32_t index, uint8_t base, uint32_t alignment) {
 bool Lowering::is_global(uint64_t address, uint32_t size_bytes) const {
   const Environment& e = input_.environment;
   const uint64_t offset = address - e.globals_address;
-  return e.is_d && address >= e.globals_address && offset + size_bytes <= e.globals_bytes;
+  return address >= e.globals_address && offset + size_bytes <= e.globals_bytes;
 }
 
 std::optional<Address> Lowering::scratch_address(Register base, const Operation& op) const {

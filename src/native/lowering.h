@@ -50,6 +50,7 @@ class Lowering {
   void lower_block(const Block& block);
   void lower(uint32_t index);
   void end();
+  void count_spent();
   void branch(uint32_t index);
   void jump_if(Condition condition, uint32_t index);
   [[nodiscard]] bool falls_into_target(uint32_t index) const;

@@ -252,7 +252,6 @@ Expected<Operation> Decoder::load64(size_t index) const {
       op.immediate = site_constants[value];
       return op;
     case isa::Load64::Global:
-      if (!environment.is_d) return refuse(index, "globals are those of D");
       if (value >= environment.globals_bytes) return refuse(index, "an address behind the globals");
       op.immediate = uint64_t{environment.globals_address} + value;
       return op;

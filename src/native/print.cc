@@ -7,6 +7,7 @@
 #include <Zydis/Zydis.h>
 #include <fmt/format.h>
 
+#include "abi/calling.h"
 #include "isa/opcode.h"
 
 namespace clew::native {
@@ -21,9 +22,11 @@ std::string one(const ZydisFormatter& formatter, const ZydisDecodedInstruction& 
   return ZYAN_SUCCESS(status) ? std::string(text.data()) : std::string("?");
 }
 
-std::string name_of(abi::Accessor accessor) {
-  const auto number = static_cast<uint32_t>(accessor);
-  if (number < abi::kAccessorCount) return std::string(isa::accessor_name(accessor));
+std::string name_of(uint32_t number) {
+  if (number < abi::kAccessorCount) {
+    return std::string(isa::accessor_name(static_cast<abi::Accessor>(number)));
+  }
+  if (abi::is_sparing_door(number)) return name_of(abi::accessor_behind(number)) + ", sparing";
   return fmt::format("accessor {} of D", number);
 }
 
@@ -55,7 +58,7 @@ std::string print(const Code& code) {
       continue;
     }
     if (const CallFixup* call = call_at(code, offset)) {
-      text += fmt::format("{:5x}  call {}\n", offset, name_of(call->accessor));
+      text += fmt::format("{:5x}  call {}\n", offset, name_of(call->door));
     } else {
       text +=
           fmt::format("{:5x}  {}\n", offset, one(formatter, instruction, operands.data(), offset));

@@ -63,13 +63,14 @@ struct Prepared {
   abi::RegisterSet clobbers;
 };
 
-Expected<Prepared> prepare(std::span<const Operation> operations, const Environment& environment) {
+Expected<Prepared> prepare(std::span<const Operation> operations, const Environment& environment,
+                           abi::Doors doors) {
   abi::RegisterSet clobbers = environment.saved;
   while (true) {  // The set only grows, and has 16 members.
     Prepared prepared;
     prepared.facts = CLEW_TRY(analyse(operations, environment.point, clobbers));
     prepared.blocks = lay_out(operations, prepared.facts);
-    prepared.allocation = CLEW_TRY(allocate(operations, prepared.facts, environment));
+    prepared.allocation = CLEW_TRY(allocate(operations, prepared.facts, environment, doors));
     prepared.clobbers = joined(clobbers, prepared.allocation.clobbers);
     const bool stable = prepared.clobbers == clobbers;
     clobbers = prepared.clobbers;
@@ -104,6 +105,35 @@ Code lower(std::span<const Operation> operations, const Prepared& prepared,
   return finish(second.assembler().expectations_hold() ? second : first);
 }
 
+// What the body's stub and its deepest call take of the program's stack.
+uint32_t stack_bytes(const Code& code) {
+  uint32_t deepest = 0;
+  for (const CallFixup& call : code.calls)
+    deepest = std::max(deepest, abi::call_stack_bytes(call.door));
+  return 8 * abi::saved_count(code.clobbers) + deepest;
+}
+
+Expected<Code> translate_with(std::span<const Operation> operations, const Environment& environment,
+                              abi::Doors doors) {
+  const Prepared prepared = CLEW_TRY(prepare(operations, environment, doors));
+  Code code = lower(operations, prepared, environment, prepared.clobbers);
+  // Fused operations write fewer registers than they were given. The stub saves what is written.
+  const abi::RegisterSet written = joined(code.clobbers, environment.saved);
+  if (written != prepared.clobbers) code = lower(operations, prepared, environment, written);
+  CLEW_ASSERT((code.clobbers.bits() & ~written.bits()) == 0);
+  code.clobbers = written;
+  return code;
+}
+
+// Most bodies call seldom, and save the less the more a call keeps.
+Expected<Code> smallest(std::span<const Operation> operations, const Environment& environment) {
+  Code code = CLEW_TRY(translate_with(operations, environment, abi::Doors::Keeping));
+  if (environment.is_d || stack_bytes(code) <= abi::kStackBytesWanted) return code;
+  Expected<Code> sparing = translate_with(operations, environment, abi::Doors::Sparing);
+  if (sparing && stack_bytes(*sparing) < stack_bytes(code)) return sparing;
+  return code;
+}
+
 }  // namespace
 
 Expected<Code> translate(const isa::Program& program, const Environment& environment,
@@ -111,13 +141,7 @@ Expected<Code> translate(const isa::Program& program, const Environment& environ
   CLEW_TRY(check(environment));
   const std::vector<Operation> operations =
       unroll(CLEW_TRY(decode(program, environment, site_constants)));
-  const Prepared prepared = CLEW_TRY(prepare(operations, environment));
-  Code code = lower(operations, prepared, environment, prepared.clobbers);
-  // Fused operations write fewer registers than they were given. The stub saves what is written.
-  const abi::RegisterSet written = joined(code.clobbers, environment.saved);
-  if (written != prepared.clobbers) code = lower(operations, prepared, environment, written);
-  CLEW_ASSERT((code.clobbers.bits() & ~written.bits()) == 0);
-  code.clobbers = written;
+  Code code = CLEW_TRY(smallest(operations, environment));
   if (code.bytes.size() > kBodySizeMax) {
     return fail(ErrorCode::Limit,
                 fmt::format("a body of {} bytes, more than {}", code.bytes.size(), kBodySizeMax));
@@ -129,11 +153,10 @@ bool relocate(const Code& code, uint64_t address, std::span<const uint64_t> acce
               std::span<uint8_t> bytes) {
   if (bytes.size() != code.bytes.size()) return false;
   for (const CallFixup& call : code.calls) {
-    const auto number = static_cast<uint32_t>(call.accessor);
     const bool inside = call.offset_bytes + 4 <= bytes.size();
-    if (number >= accessor_entries.size() || !inside) return false;
+    if (call.door >= accessor_entries.size() || !inside) return false;
     const uint64_t next = address + call.offset_bytes + 4;
-    const auto distance = static_cast<int64_t>(accessor_entries[number] - next);
+    const auto distance = static_cast<int64_t>(accessor_entries[call.door] - next);
     if (distance != static_cast<int32_t>(distance)) return false;
     for (uint32_t i = 0; i < 4; ++i) {
       bytes[call.offset_bytes + i] =

@@ -120,6 +120,8 @@ collect::Losses losses_of(const Json& json) {
     losses.left_out.push_back({process.at(0), process.at(1)});
   losses.open.count = json.value("open_calls", uint64_t{0});
   losses.open.oldest_ns = json.value("oldest_ns", uint64_t{0});
+  for (const Json& function : json.value("left_by_jump", Json::array()))
+    losses.left_by_jump.push_back(function);
   losses.processes = json.value("processes", uint64_t{0});
   losses.window_ms = json.value("window_ms", 0.0);
   losses.sites = json.value("sites", uint64_t{0});

@@ -103,6 +103,7 @@ Json summary_json(const collect::Losses& losses) {
     summary["open_calls"]["count"] = losses.open.count;
     if (losses.open.oldest_ns != 0) summary["open_calls"]["oldest_ns"] = losses.open.oldest_ns;
   }
+  if (!losses.left_by_jump.empty()) summary["left_by_jump"] = losses.left_by_jump;
   summary["sites"] = losses.sites;
   summary["attach_ms"] = losses.attach_ms;
   summary["stopped_ms"] = losses.stopped_ms;

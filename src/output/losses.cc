@@ -41,14 +41,14 @@ std::vector<Reason> reasons_of(const collect::Losses& losses) {
   return reasons;
 }
 
-std::string names_of(const Reason& reason) {
+std::string names_of(const std::vector<std::string>& functions) {
   std::string names;
-  const size_t shown = std::min(reason.functions.size(), kNamesShownMax);
+  const size_t shown = std::min(functions.size(), kNamesShownMax);
   for (size_t i = 0; i < shown; ++i) {
     if (i > 0) names += ", ";
-    names += printable(reason.functions[i]);
+    names += printable(functions[i]);
   }
-  const size_t rest = reason.functions.size() - shown;
+  const size_t rest = functions.size() - shown;
   return rest == 0 ? names : fmt::format("{} and {} more", names, rest);
 }
 
@@ -56,7 +56,7 @@ void append_refused(std::string& text, const collect::Losses& losses) {
   for (const Reason& reason : reasons_of(losses)) {
     text += fmt::format("refused: {} {} {} ({})\n", reason.functions.size(),
                         reason.functions.size() == 1 ? "site," : "sites,", printable(reason.text),
-                        names_of(reason));
+                        names_of(reason.functions));
   }
 }
 
@@ -80,6 +80,13 @@ void append_open(std::string& text, const collect::OpenCalls& open) {
   text += '\n';
 }
 
+void append_jumps(std::string& text, const std::vector<std::string>& functions) {
+  if (functions.empty()) return;
+  text += fmt::format("may leave by a jump to another function, timed up to there: {} {} ({})\n",
+                      functions.size(), functions.size() == 1 ? "function" : "functions",
+                      names_of(functions));
+}
+
 }  // namespace
 
 std::string format_losses(const collect::Losses& losses) {
@@ -94,6 +101,7 @@ std::string format_losses(const collect::Losses& losses) {
   if (!losses.uprobes.empty()) text += printable(collect::describe_uprobes(losses.uprobes)) + "\n";
   append_left_out(text, losses);
   append_open(text, losses.open);
+  append_jumps(text, losses.left_by_jump);
   if (losses.window_ms != 0) {
     text += fmt::format("window: {:.3f} s, the same for all {} processes\n",
                         losses.window_ms / 1000, losses.processes);

@@ -86,8 +86,21 @@ Expected<Captured> capture(const Plan& plan) {
   return result;
 }
 
-uint32_t words_in_event(const Expression& capture) {
-  return is_time(capture) ? 0 : stored_words(capture);
+collect::EventWords words_in_event(const Expression& capture) {
+  if (is_time(capture)) return {};
+  const uint32_t most = stored_words(capture);
+  if (has_own_length(capture)) return {.least = 1, .most = 1 + most};
+  return {.least = most, .most = most};
+}
+
+collect::EventWords words_of_event(const std::vector<Expression>& captures) {
+  collect::EventWords all;
+  for (const Expression& capture : captures) {
+    const collect::EventWords one = words_in_event(capture);
+    all.least += one.least;
+    all.most += one.most;
+  }
+  return all;
 }
 
 }  // namespace clew::plan

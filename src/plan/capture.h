@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "collect/event_batch.h"
 #include "plan/plan.h"
 
 namespace clew::plan {
@@ -23,7 +24,8 @@ struct Captured {
 // InvalidQuery when an expression needs something that neither probe nor tracer has.
 Expected<Captured> capture(const Plan& plan);
 
-// How many words of an event hold a capture.
-uint32_t words_in_event(const query::Expression& capture);
+// How many words of an event hold a capture, and all of them.
+collect::EventWords words_in_event(const query::Expression& capture);
+collect::EventWords words_of_event(const std::vector<query::Expression>& captures);
 
 }  // namespace clew::plan

@@ -45,14 +45,14 @@ int64_t time_stamps(const Lowered& lowered) {
 TEST(Capture, TheTimeOfAnEventTakesNoWord) {
   const Lowered lowered =
       lowered_of(R"(from e in entry("m!f") let t = e.time select e.time, t as again, e.arg0)");
-  EXPECT_EQ(lowered.event_words.at(0), 1U);
+  EXPECT_EQ(lowered.event_words.at(0), (collect::EventWords{.least = 1, .most = 1}));
   EXPECT_EQ(time_stamps(lowered), 1);
 }
 
 TEST(Capture, ExpressionsOverTheTimeUseTheTimeStampOfTheEvent) {
   const Lowered lowered =
       lowered_of(R"(from e in entry("m!f") select e.time - e.arg0 as age, e.time % 7 as phase)");
-  EXPECT_EQ(lowered.event_words.at(0), 2U);
+  EXPECT_EQ(lowered.event_words.at(0), (collect::EventWords{.least = 2, .most = 2}));
   EXPECT_EQ(time_stamps(lowered), 1);
 }
 

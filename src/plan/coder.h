@@ -37,7 +37,6 @@ enum class SiteConstant : uint8_t {
   FunctionIndex,  // Indices in the tracer's tables of names.
   ModuleIndex,
   ProbeIndex,
-  FuelPointer,  // Window pointer to the count of the probe's hits that ran out of fuel.
 };
 
 // A function of an extension, as programs of this session call it.
@@ -92,6 +91,8 @@ bool probe_can_store(const query::Expression& expression);
 bool is_stored_as_word(const query::Expression& expression);
 // How many words `store` writes.
 uint32_t stored_words(const query::Expression& expression);
+// True for text of which an event holds as much as there is: that may be long.
+bool has_own_length(const query::Expression& expression);
 // How many sample() calls are in it.
 uint32_t count_samples(const query::Expression& expression);
 
@@ -137,7 +138,7 @@ class Coder {
   // Leaves the program, without counting a loss, unless `expression` is true.
   Expected<void> require(const query::Expression& expression);
   // Before the first call of one of these functions: their state begins as their files say; where
-  // one may loop, a thread that has used up its fuel too often leaves.
+  // one may loop, hits of a probe whose threads have used up their fuel too often leave.
   void prepare_extensions(const std::set<std::string>& functions);
   // Placeholders of calls in a program for the kernel.
   [[nodiscard]] const std::vector<isa::Reference>& kernel_calls() const { return kernel_calls_; }
@@ -147,6 +148,9 @@ class Coder {
   // The value as stored_words(expression) words at [base + offset]; text is padded with zeros.
   // `base` is r9 or r10.
   Expected<void> store(const query::Expression& expression, isa::Register base, int32_t offset);
+  // Text that has_own_length, for an event: at [r9 + offset] the size in bytes of what follows,
+  // then the text in whole words. r0 = that size.
+  Expected<void> store_sized_text(const query::Expression& expression, int32_t offset);
   // r0 = the word of an expression that is_stored_as_word.
   Expected<void> word(const query::Expression& expression);
   // r0 = hash of the value (aggregate/buckets.h), for text of its words.
@@ -235,6 +239,17 @@ class Coder {
                              int32_t offset);
   Expected<void> read_memory(const query::Expression& expression, isa::Register base,
                              int32_t offset);
+  // The same of text at the address in r0, without what is behind the text's last word.
+  struct TextPlace {
+    isa::Register base = isa::Register::R10;
+    int32_t offset = 0;
+    uint32_t capacity = 0;  // Bytes.
+  };
+  Expected<void> read_long_text(const TextPlace& to);
+  void read_text(const TextPlace& to);
+  // r0 = the bytes of whole words that the text in [r9 + offset] has.
+  Expected<void> text_with_length(const query::Expression& expression, int32_t offset);
+  Expected<void> choose_text_with_length(const query::Expression& expression, int32_t offset);
   // A comparison of text in the frame with a constant.
   struct TextTest {
     int32_t left = 0;       // Offset from r10.
@@ -243,6 +258,7 @@ class Coder {
     bool prefix = false;
     bool zero_padded = false;  // Behind the first zero byte are only zeros.
   };
+  [[nodiscard]] query::Expression as_compared(const query::Expression& text, size_t bytes) const;
   // Jumps to `target` when the outcome is `when`.
   void test_text(const TextTest& test, bool when, isa::Label target);
   void compare_text(const TextTest& test, isa::Label differ);

@@ -69,8 +69,9 @@ void Coder::prepare_extensions(const std::set<std::string>& functions) {
   }
   if (has_loops) {
     const Label exhausted = builder_.label();
-    load_site(Register::R2, SiteConstant::FuelPointer);
-    builder_.load(Size::Double, Register::R3, Register::R2, 0)
+    builder_
+        .load_global(Register::R2, 0)  // The probe's word of abi::TargetPage::spent.
+        .load(Size::Word, Register::R3, Register::R2, 0)
         .jump_if(Jump::GreaterOrEqual, Register::R3, kExhaustedMax, exhausted);
     out_of_line([this, exhausted] {
       builder_.bind(exhausted)

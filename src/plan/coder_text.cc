@@ -159,6 +159,11 @@ uint32_t stored_words(const Expression& expression) {
   return text_words(expression.type.capacity_bytes);
 }
 
+bool has_own_length(const Expression& expression) {
+  return !is_stored_as_word(expression) && expression.type.kind == TypeKind::String &&
+         expression.type.capacity_bytes > query::kStringDefaultBytes;
+}
+
 uint32_t count_samples(const Expression& expression) {
   uint32_t count =
       expression.kind == ExpressionKind::Call && expression.function == query::Function::Sample ? 1
@@ -216,16 +221,96 @@ Expected<void> Coder::read_memory(const Expression& expression, Register base, i
     const int32_t last = offset + static_cast<int32_t>(8 * (text_words(bytes) - 1));
     builder_.store(Size::Double, base, last, 0);
   }
-  builder_.move(Register::R3, Register::R0)
-      .move(Register::R1, base)
+  builder_.move(Register::R3, Register::R0);
+  if (is_string) {
+    read_text({.base = base, .offset = offset, .capacity = bytes});
+    return {};
+  }
+  builder_.move(Register::R1, base)
       .alu(Alu::Add, Register::R1, offset)
       .move(Register::R2, static_cast<int32_t>(bytes))
-      .call(is_string ? abi::Accessor::TryReadString : abi::Accessor::TryRead);
-  if (is_string) {
-    builder_.jump_if(Jump::SignedLess, Register::R0, 0, unreadable());
-  } else {
-    builder_.jump_if(Jump::Equal, Register::R0, 0, unreadable());
+      .call(abi::Accessor::TryRead)
+      .jump_if(Jump::Equal, Register::R0, 0, unreadable());
+  return {};
+}
+
+// r3 = the address; r0 = the length.
+void Coder::read_text(const TextPlace& to) {
+  builder_.move(Register::R1, to.base)
+      .alu(Alu::Add, Register::R1, to.offset)
+      .move(Register::R2, static_cast<int32_t>(to.capacity))
+      .call(abi::Accessor::TryReadString)
+      .jump_if(Jump::SignedLess, Register::R0, 0, unreadable());
+}
+
+// In two parts, as what is behind a text is written over with zeros: short text does not pay for
+// what it could have been.
+Expected<void> Coder::read_long_text(const TextPlace& to) {
+  constexpr uint32_t kFirstBytes = 256;
+  builder_.move(Register::R3, Register::R0);
+  if (to.capacity <= kFirstBytes) {
+    read_text(to);
+    return {};
   }
+  constexpr auto kFirstLength = static_cast<int32_t>(kFirstBytes) - 1;
+  const int32_t mark = frame_used_;
+  const int32_t address = CLEW_TRY(reserve(8));
+  builder_.store(Size::Double, Register::R10, address, Register::R3);
+  read_text({.base = to.base, .offset = to.offset, .capacity = kFirstBytes});
+  release(mark);
+  const Label more = builder_.label();
+  const Label done = builder_.label();
+  builder_.jump_if(Jump::Equal, Register::R0, kFirstLength, more).bind(done);
+  out_of_line([this, to, address, more, done] {
+    builder_.bind(more)
+        .load(Size::Double, Register::R3, Register::R10, address)
+        .alu(Alu::Add, Register::R3, kFirstLength);
+    read_text({.base = to.base,
+               .offset = to.offset + kFirstLength,
+               .capacity = to.capacity - kFirstBytes + 1});
+    builder_.alu(Alu::Add, Register::R0, kFirstLength).jump(done);
+  });
+  return {};
+}
+
+Expected<void> Coder::store_sized_text(const Expression& expression, int32_t offset) {
+  CLEW_TRY(need_lets(expression));
+  CLEW_TRY(text_with_length(expression, offset + 8));
+  builder_.store(Size::Double, Register::R9, offset, Register::R0);
+  return {};
+}
+
+Expected<void> Coder::text_with_length(const Expression& expression, int32_t offset) {
+  if (expression.kind == ExpressionKind::Input) {
+    return text_with_length(source_->inputs[expression.index], offset);
+  }
+  if (expression.kind == ExpressionKind::Conditional) {
+    return choose_text_with_length(expression, offset);
+  }
+  const auto whole = static_cast<int32_t>(8 * stored_words(expression));
+  if (expression.kind != ExpressionKind::ReadString) {
+    CLEW_TRY(store_text(expression, Register::R9, offset));
+    builder_.move(Register::R0, whole);
+    return {};
+  }
+  const uint32_t bytes = expression.type.capacity_bytes;
+  CLEW_TRY(integer(expression.operands[0]));
+  if (bytes % 8 != 0) builder_.store(Size::Double, Register::R9, offset + whole - 8, 0);
+  CLEW_TRY(read_long_text({.base = Register::R9, .offset = offset, .capacity = bytes}));
+  // The mask is one that the kernel's verifier understands.
+  builder_.alu(Alu::Add, Register::R0, 7)
+      .alu(Alu::And, Register::R0, 2 * query::kStringMaxBytes - 8);
+  return {};
+}
+
+Expected<void> Coder::choose_text_with_length(const Expression& expression, int32_t offset) {
+  const Label otherwise = builder_.label();
+  const Label done = builder_.label();
+  CLEW_TRY(branch(expression.operands[0], false, otherwise));
+  CLEW_TRY(text_with_length(expression.operands[1], offset));
+  builder_.jump(done).bind(otherwise);
+  CLEW_TRY(text_with_length(expression.operands[2], offset));
+  builder_.bind(done);
   return {};
 }
 
@@ -364,8 +449,20 @@ void Coder::test_text(const TextTest& test, bool when, Label target) {
   builder_.jump(target).bind(differ);
 }
 
+// The same text, of which no more is read than a comparison with so many bytes needs.
+Expression Coder::as_compared(const Expression& text, size_t bytes) const {
+  if (text.kind == ExpressionKind::Input) return as_compared(source_->inputs[text.index], bytes);
+  Expression result = text;
+  const size_t needed = (bytes + 2 + 7) / 8 * 8;  // With what follows, and a NUL.
+  const bool is_longer = result.type.capacity_bytes > needed;
+  if (text.kind == ExpressionKind::ReadString && is_longer) {
+    result.type.capacity_bytes = static_cast<uint16_t>(needed);
+  }
+  return result;
+}
+
 Expected<void> Coder::branch_text(const Expression& expression, bool when, Label target) {
-  const Expression& left = expression.operands[0];
+  const Expression left = as_compared(expression.operands[0], expression.operands[1].text.size());
   const bool prefix = expression.kind == ExpressionKind::Call;
   const bool is_equality = prefix || expression.binary == query::BinaryOperator::Equal;
   const int32_t mark = frame_used_;

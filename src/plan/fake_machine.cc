@@ -212,8 +212,6 @@ class Machine {
         return 0;
       case SiteConstant::ProbeIndex:
         return program.source;
-      case SiteConstant::FuelPointer:
-        return lowered_.fuel_pointer(program.source);
     }
     return 0;
   }
@@ -260,14 +258,15 @@ class Machine {
     for (uint64_t at = 0; at < head;) {
       const uint64_t record = lowered_.layout.ring.offset + at;
       const auto shape = static_cast<uint32_t>(word(record) >> 32);
-      const std::vector<uint64_t> fields = words(record + 16, lowered_.event_words[shape]);
+      const auto size = static_cast<uint32_t>(word(record));
+      const std::vector<uint64_t> fields = words(record + 16, (size - 16) / 8);
       const std::vector<aggregate::Row> rows = root_.take({.shape = shape,
                                                            .process = slot.process,
                                                            .tid = slot.tid,
                                                            .time = word(record + 8),
                                                            .words = fields});
       answer_.rows.insert(answer_.rows.end(), rows.begin(), rows.end());
-      at += word(record) & 0xffff'ffff;
+      at += size;
     }
   }
 

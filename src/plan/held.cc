@@ -2,6 +2,7 @@
 #include "plan/held.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -80,6 +81,7 @@ class HeldCapturer {
     if (found != names_.end()) {
       return reference(expression, static_cast<size_t>(found - names_.begin()));
     }
+    if (const std::optional<Expression> longer = from_longer_text(plain)) return *longer;
     if (plain.operands.empty()) return not_held(expression, text);
     Expression result = plain;
     for (Expression& operand : result.operands) {
@@ -91,6 +93,37 @@ class HeldCapturer {
   std::vector<Expression> captures;
 
  private:
+  // The beginning of text that is held longer than it is asked for.
+  [[nodiscard]] std::optional<Expression> from_longer_text(const Expression& plain) const {
+    if (plain.kind != ExpressionKind::ReadString) return std::nullopt;
+    for (size_t i = 0; i < captures.size(); ++i) {
+      const uint16_t held_bytes = captures[i].type.capacity_bytes;
+      if (held_bytes <= plain.type.capacity_bytes) continue;
+      Expression whole = plain;
+      whole.type.capacity_bytes = held_bytes;
+      if (query::print(whole, query_) != names_[i]) continue;
+      return beginning(reference(whole, i), plain);
+    }
+    return std::nullopt;
+  }
+
+  static Expression beginning(Expression whole, const Expression& plain) {
+    Expression cut;
+    cut.kind = ExpressionKind::Call;
+    cut.function = query::Function::Substr;
+    cut.type = plain.type;
+    cut.span = plain.span;
+    cut.operands = {std::move(whole), number(0), number(plain.type.capacity_bytes - 1)};
+    return cut;
+  }
+
+  static Expression number(int64_t value) {
+    Expression constant;
+    constant.kind = ExpressionKind::Integer;
+    constant.integer = value;
+    return constant;
+  }
+
   // Debug information may have given the recorded query another type for the same name.
   [[nodiscard]] Expression reference(const Expression& expression, size_t index) const {
     Expression input;

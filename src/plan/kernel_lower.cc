@@ -436,24 +436,35 @@ Expected<void> KernelLowering::filters(Coder& coder, const query::Source& source
 }
 
 Expected<void> KernelLowering::emit_event(Coder& coder, uint16_t source) {
-  uint32_t words = 0;
-  for (const Expression& capture : captured_.captures)
-    words += words_in_event(capture);
+  constexpr auto kHeaderBytes = static_cast<int32_t>(sizeof(abi::DRecordHeader));
+  const collect::EventWords words = words_of_event(captured_.captures);
   result_.root.event_words[source] = words;
-  const uint32_t size = static_cast<uint32_t>(sizeof(abi::DRecordHeader)) + 8 * words;
+  const uint32_t size = kHeaderBytes + 8 * words.most;
   if (size > abi::kDRecordBytesMax) {
     return fail(ErrorCode::Limit,
-                fmt::format("an event of this query has {} bytes, {} are possible", size,
+                fmt::format("an event of this query may have {} bytes, {} are possible", size,
                             abi::kDRecordBytesMax));
   }
-  coder.builder().load_window(Register::R9, machine(abi::kDRecordOffset));
-  auto at = static_cast<int32_t>(sizeof(abi::DRecordHeader));
+  isa::Builder& builder = coder.builder();
+  builder.load_window(Register::R9, machine(abi::kDRecordOffset));
+  int32_t at = kHeaderBytes;
   for (const Expression& capture : captured_.captures) {
-    if (words_in_event(capture) == 0) continue;
-    CLEW_TRY(coder.store(capture, Register::R9, at));
-    at += static_cast<int32_t>(8 * words_in_event(capture));
+    if (words_in_event(capture).most == 0) continue;
+    if (has_own_length(capture)) {
+      CLEW_TRY(coder.store_sized_text(capture, at));
+      builder.alu(Alu::Add, Register::R9, Register::R0);
+    } else {
+      CLEW_TRY(coder.store(capture, Register::R9, at));
+    }
+    at += static_cast<int32_t>(8 * words_in_event(capture).least);
   }
-  coder.builder().move(Register::R2, static_cast<int32_t>(size));
+  builder.move(Register::R2, at);
+  if (words.vary()) {
+    builder.load_window(Register::R3, machine(abi::kDRecordOffset))
+        .move(Register::R2, Register::R9)
+        .alu(Alu::Subtract, Register::R2, Register::R3)
+        .alu(Alu::Add, Register::R2, at);
+  }
   call(coder, DAccessor::Commit);
   return {};
 }

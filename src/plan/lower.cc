@@ -27,6 +27,7 @@ using query::SourceKind;
 namespace {
 
 constexpr uint32_t kOffsetMax = 32'000;
+constexpr int32_t kEventHeaderBytes = 16;
 
 ProgramPoint point_of(SourceKind kind) {
   if (kind == SourceKind::Entry) return ProgramPoint::Entry;
@@ -191,18 +192,9 @@ Expected<void> Lowering::update_cells(Coder& coder, const query::Source& source)
   return {};
 }
 
-Expected<void> Lowering::emit_event(Coder& coder, uint16_t source) {
-  uint32_t words = 0;
-  for (const Expression& e : captured_.captures) {
-    words += words_in_event(e);
-  }
-  result_.event_words[source] = words;
-  const uint32_t size = 16 + 8 * words;
-  if (size > abi::kEventSizeMax) {
-    return fail(ErrorCode::Limit,
-                fmt::format("an event of this query has {} bytes, {} are possible", size,
-                            abi::kEventSizeMax));
-  }
+// r9 = where the next event goes; leaves when the largest one has no room. Gives the offset of the
+// ring that is not in r9 yet.
+int32_t Lowering::begin_event(Coder& coder, uint32_t size_max) {
   const abi::RingLayout& ring = result_.layout.ring;
   isa::Builder& builder = coder.builder();
   const Label full = builder.label();
@@ -211,34 +203,82 @@ Expected<void> Lowering::emit_event(Coder& coder, uint16_t source) {
       .move(Register::R0, Register::R9)
       .load(Size::Double, Register::R3, Register::R2, 8)
       .alu(Alu::Subtract, Register::R0, Register::R3)
-      .jump_if(Jump::Greater, Register::R0, static_cast<int32_t>((1U << ring.size_log2) - size),
+      .jump_if(Jump::Greater, Register::R0, static_cast<int32_t>((1U << ring.size_log2) - size_max),
                full)
       .alu(Alu::And, Register::R9, static_cast<int32_t>((1U << ring.size_log2) - 1));
-  // Offsets in instructions have 16 bits; a ring near the start of the window needs no addition.
-  int32_t at = 0;
-  if (ring.offset < kOffsetMax - abi::kEventSizeMax) {
-    at = static_cast<int32_t>(ring.offset);
-  } else {
-    builder.load_window(Register::R3, ring.offset).alu(Alu::Add, Register::R9, Register::R3);
-  }
-  builder.load_constant(Register::R0, uint64_t{source} << 32 | size)
-      .store(Size::Double, Register::R9, at, Register::R0);
-  coder.stamp(Register::R9, at + 8);
-  at += 16;
-  for (const Expression& e : captured_.captures) {
-    if (words_in_event(e) == 0) continue;
-    CLEW_TRY(coder.store(e, Register::R9, at));
-    at += static_cast<int32_t>(8 * words_in_event(e));
-  }
-  builder.load_window(Register::R2, offsetof(abi::RegionHeader, ring_head))
-      .load(Size::Double, Register::R3, Register::R2, 0)
-      .alu(Alu::Add, Register::R3, static_cast<int32_t>(size))
-      .store(Size::Double, Register::R2, 0, Register::R3);
   coder.out_of_line([&coder, full] {
     coder.builder().bind(full);
     coder.count_loss(offsetof(abi::RegionHeader, dropped_ring));
     coder.builder().jump(coder.exit_label());
   });
+  // Offsets in instructions have 16 bits; a ring near the start of the window needs no addition.
+  if (ring.offset < kOffsetMax - abi::kEventSizeMax) return static_cast<int32_t>(ring.offset);
+  builder.load_window(Register::R3, ring.offset).alu(Alu::Add, Register::R9, Register::R3);
+  return 0;
+}
+
+Expected<void> Lowering::emit_event(Coder& coder, uint16_t source) {
+  const collect::EventWords words = words_of_event(captured_.captures);
+  result_.event_words[source] = words;
+  const uint32_t size_max = kEventHeaderBytes + 8 * words.most;
+  if (size_max > abi::kEventSizeMax) {
+    return fail(ErrorCode::Limit,
+                fmt::format("an event of this query may have {} bytes, {} are possible", size_max,
+                            abi::kEventSizeMax));
+  }
+  const int32_t at = begin_event(coder, size_max);
+  return words.vary() ? emit_long_event(coder, source, at) : emit_short_event(coder, source, at);
+}
+
+// All events have one size.
+Expected<void> Lowering::emit_short_event(Coder& coder, uint16_t source, int32_t at) {
+  const uint32_t size = kEventHeaderBytes + 8 * result_.event_words[source].most;
+  isa::Builder& builder = coder.builder();
+  builder.load_constant(Register::R0, uint64_t{source} << 32 | size)
+      .store(Size::Double, Register::R9, at, Register::R0);
+  coder.stamp(Register::R9, at + 8);
+  at += kEventHeaderBytes;
+  for (const Expression& e : captured_.captures) {
+    if (words_in_event(e).most == 0) continue;
+    CLEW_TRY(coder.store(e, Register::R9, at));
+    at += static_cast<int32_t>(8 * words_in_event(e).most);
+  }
+  builder.load_window(Register::R2, offsetof(abi::RegionHeader, ring_head))
+      .load(Size::Double, Register::R3, Register::R2, 0)
+      .alu(Alu::Add, Register::R3, static_cast<int32_t>(size))
+      .store(Size::Double, Register::R2, 0, Register::R3);
+  return {};
+}
+
+// The event's size is known when its texts are there. Behind each of them r9 moves on, so that what
+// is needed afterwards is in the frame: where the event begins, and its time.
+Expected<void> Lowering::emit_long_event(Coder& coder, uint16_t source, int32_t at) {
+  isa::Builder& builder = coder.builder();
+  const int32_t begin = CLEW_TRY(coder.reserve(8));
+  builder.store(Size::Double, Register::R10, begin, Register::R9);
+  coder.stamp(Register::R10, CLEW_TRY(coder.reserve(8)));
+  builder.store(Size::Double, Register::R9, at + 8, Register::R0);
+  int32_t next = at + kEventHeaderBytes;
+  for (const Expression& e : captured_.captures) {
+    if (words_in_event(e).most == 0) continue;
+    if (has_own_length(e)) {
+      CLEW_TRY(coder.store_sized_text(e, next));
+      builder.alu(Alu::Add, Register::R9, Register::R0);
+    } else {
+      CLEW_TRY(coder.store(e, Register::R9, next));
+    }
+    next += static_cast<int32_t>(8 * words_in_event(e).least);
+  }
+  builder.load(Size::Double, Register::R1, Register::R10, begin)
+      .alu(Alu::Subtract, Register::R9, Register::R1)
+      .alu(Alu::Add, Register::R9, next - at)
+      .load_constant(Register::R0, uint64_t{source} << 32)
+      .alu(Alu::Or, Register::R0, Register::R9)
+      .store(Size::Double, Register::R1, at, Register::R0)
+      .load_window(Register::R2, offsetof(abi::RegionHeader, ring_head))
+      .load(Size::Double, Register::R3, Register::R2, 0)
+      .alu(Alu::Add, Register::R3, Register::R9)
+      .store(Size::Double, Register::R2, 0, Register::R3);
   return {};
 }
 

@@ -16,9 +16,11 @@
 #include <span>
 #include <vector>
 
+#include "abi/arena.h"
 #include "abi/region.h"
 #include "aggregate/accumulator.h"
 #include "base/error.h"
+#include "collect/event_batch.h"
 #include "extension/extension.h"
 #include "isa/program.h"
 #include "plan/coder.h"
@@ -96,11 +98,11 @@ struct Lowered {
   uint32_t dense_words = 0;  // Of one generation.
   RecordShape records;
   aggregate::StateShape state;
-  // Events: what each event carries; words_in_event(capture i) words follow those of i - 1. Shape =
-  // source.
+  // Events: what each event carries; words_in_event(capture i) words follow those of i - 1, of long
+  // text (has_own_length) a word with the size in bytes of what follows it. Shape = source.
   std::vector<query::Expression> captures;
-  std::vector<uint32_t> event_words;  // By shape.
-  Clock clock;                        // Of the time stamps of events.
+  std::vector<collect::EventWords> event_words;  // By shape.
+  Clock clock;                                   // Of the time stamps of events.
   bool calls_extensions = false;
   bool branch_guards = false;  // As LowerInput has it.
   uint64_t extension_fuel = extension::kFuel;
@@ -112,7 +114,7 @@ struct Lowered {
 
   // Window pointer to the cells of dense group `group`: SiteConstant::GroupPointer.
   [[nodiscard]] uint64_t group_pointer(uint32_t group) const;
-  // Window pointer to the count of one of the probes: SiteConstant::FuelPointer.
+  // Window pointer to the count of one of the probes.
   [[nodiscard]] uint64_t fuel_pointer(uint32_t word) const {
     return fuel_offset + 8 * (uint64_t{1} + word);
   }
@@ -125,8 +127,9 @@ StateForm state_form(const Plan& plan);
 // that cannot be built.
 Expected<Lowered> lower(const Plan& plan, const LowerInput& input);
 
-// Probes beyond share their counts, and are disarmed together.
-inline constexpr uint32_t kFuelWords = 256;
+// Probes beyond share their counts, and are disarmed together. One of abi::kSpentWords is that of
+// landings.
+inline constexpr uint32_t kFuelWords = abi::kSpentWords - 1;
 inline constexpr uint32_t kRegionSizeLog2Max = 26;  // 64 MiB of address space per thread.
 inline constexpr uint32_t kRingSizeLog2 = 20;
 inline constexpr uint32_t kRecordsLog2 = 11;

@@ -289,7 +289,7 @@ Expected<void> Lowering::lay_out() {
   place_table();
   if (result_.form == StateForm::Events) {
     layout.ring.size_log2 = kRingSizeLog2;
-    layout.ring.offset = place((uint64_t{1} << kRingSizeLog2) + abi::kRingSlackBytes, 4096);
+    layout.ring.offset = place((uint64_t{1} << kRingSizeLog2) + abi::kEventSizeMax, 4096);
   }
   layout.size_log2 = static_cast<uint32_t>(std::bit_width(next_ - 1));
   if (layout.size_log2 > kRegionSizeLog2Max) {

@@ -2,9 +2,11 @@
 // What lowering refuses, and what holds for every program.
 #include "plan/lower.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -168,10 +170,85 @@ TEST(Lower, KeysThatDoNotFitTheFrameAreAnError) {
 
 TEST(Lower, EventsThatDoNotFitTheRingAreAnError) {
   std::string text = "from e in entry(\"m!f\") select e.arg0";
-  for (int i = 0; i < 16; ++i) {
-    text += fmt::format(", str(e.arg{}, 256) as s{}", i, i);
+  for (int i = 0; i < 4; ++i) {
+    text += fmt::format(", str(e.arg{}, 4096) as s{}", i, i);
   }
-  expect_limit(plan_of(text), kInput, "an event of this query has");
+  expect_limit(plan_of(text), kInput, "an event of this query may have 16440 bytes");
+}
+
+// Text of so many bytes at each address of a memory of one page.
+std::string text_of(size_t size) {
+  std::string text;
+  for (size_t i = 0; i < size; ++i)
+    text += static_cast<char>('a' + i * i % 26);
+  return text;
+}
+
+// The record of one hit, whose arguments are texts of these sizes.
+std::vector<uint64_t> event_of(std::string_view query, const std::vector<size_t>& sizes) {
+  constexpr uint64_t kPlace = 0x10000;
+  const Plan plan = plan_of(query);
+  const Lowered lowered = *lower(plan, kInput);
+  std::vector<uint8_t> window((size_t{1} << lowered.layout.size_log2) + abi::kWindowSlackBytes);
+  const auto ring = window.begin() + lowered.layout.ring.offset;
+  std::fill(ring, ring + abi::kEventSizeMax, uint8_t{0xEE});  // Of an earlier event.
+  isa::RegionHost host(lowered.layout);
+  host.read_memory = [&](std::span<uint8_t> into, uint64_t address) {
+    const std::string text = text_of(sizes.at(address / kPlace - 1));
+    const size_t from = address % kPlace;
+    for (size_t i = 0; i < into.size(); ++i)
+      into[i] = from + i < text.size() ? static_cast<uint8_t>(text[from + i]) : 0;
+    return true;
+  };
+  abi::Context context{};
+  for (size_t i = 0; i < sizes.size(); ++i)
+    context.arguments[i] = kPlace * (i + 1);
+  const auto done = isa::interpret(lowered.programs.at(0).program,
+                                   {.window = window, .context = &context, .host = &host});
+  EXPECT_TRUE(done.has_value()) << done.error().message;
+  uint64_t head = 0;
+  std::memcpy(&head, window.data() + offsetof(abi::RegionHeader, ring_head), sizeof head);
+  std::vector<uint64_t> words(head / 8);
+  std::memcpy(words.data(), window.data() + lowered.layout.ring.offset, head);
+  EXPECT_EQ(words.at(0) & 0xFFFF'FFFF, head);
+  return words;
+}
+
+TEST(Lower, AnEventHasAsManyWordsAsItsTextsNeed) {
+  constexpr std::string_view kQuery =
+      R"(from e in entry("m!f") select str(e.arg0, 4096) as a, str(e.arg1), e.arg2 as n)";
+  constexpr size_t kOther = 4;  // Header, the sizes of both texts, but for the number.
+  constexpr std::pair<size_t, size_t> kWordsBySize[] = {
+      {0, 0}, {1, 1}, {8, 1}, {9, 2}, {255, 32}, {256, 32}, {257, 33}, {4095, 512}, {9000, 512}};
+  for (const auto& [size, words] : kWordsBySize) {
+    const std::vector<uint64_t> event = event_of(kQuery, {size, 3, 0});
+    ASSERT_EQ(event.size(), kOther + words + 1 + 1) << size;
+    EXPECT_EQ(event.at(2), 8 * words);
+    std::string text(8 * words, '\0');
+    std::memcpy(text.data(), event.data() + 3, text.size());
+    std::string expected = text_of(std::min<size_t>(size, 4095));
+    expected.resize(text.size());
+    EXPECT_EQ(text, expected) << size;
+    EXPECT_EQ(event.at(3 + words), 8U);
+    EXPECT_EQ(event.at(5 + words), 3 * 0x10000U);  // The number behind the texts.
+  }
+}
+
+TEST(Lower, TheSideThatIsChosenSaysHowLongTextIs) {
+  constexpr std::string_view kQuery =
+      R"(from e in entry("m!f") select e.arg1 > 65536 ? str(e.arg0, 1000) : "short" as a)";
+  EXPECT_EQ(event_of(kQuery, {600, 0}).size(), 3 + 75U);
+  constexpr std::string_view kOther =
+      R"(from e in entry("m!f") select e.arg1 == 1 ? str(e.arg0, 1000) : "short" as a)";
+  EXPECT_EQ(event_of(kOther, {600, 0}).size(), 3 + 1U);
+}
+
+// It does not fit the scratch memory of a probe: what it is compared with is little.
+TEST(Lower, LongTextIsComparedWithoutBeingKept) {
+  constexpr std::string_view kQuery =
+      R"(from e in entry("m!f") let a = str(e.arg0, 4096) let b = str(e.arg1, 4096)
+         where startswith(a, "ab") && a != "ab" && b == "abej" select a, b)";
+  EXPECT_EQ(event_of(kQuery, {300, 4}).size(), 2 + 1 + 38 + 1 + 1U);
 }
 
 TEST(Lower, StateThatDoesNotFitTheRegionIsAnError) {

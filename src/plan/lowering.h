@@ -91,6 +91,10 @@ class Lowering {
   Expected<KeyPlace> hash_key(Coder& coder);
   Expected<void> find_entry(Coder& coder);
   Expected<void> emit_event(Coder& coder, uint16_t source);
+  int32_t begin_event(Coder& coder, uint32_t size_max);
+  // `at`: offset of the event from r9.
+  Expected<void> emit_short_event(Coder& coder, uint16_t source, int32_t at);
+  Expected<void> emit_long_event(Coder& coder, uint16_t source, int32_t at);
   void count_passed(Coder& coder);
   void add_generation(Coder& coder, isa::Register pointer, uint32_t half_bytes);
 

@@ -74,11 +74,9 @@ double real_of_bits(uint64_t bits, uint32_t size_bytes) {
 class Root::EventBindings final : public Bindings {
  public:
   EventBindings(Root& root, const collect::Event& event) : root_(root), event_(event) {
-    size_t at = 0;
-    for (const Expression& e : root.captured_.captures) {
-      starts_.push_back(at);
-      at += words_in_event(e);
-    }
+    std::span<const uint64_t> rest = event.words;
+    for (const Expression& e : root.captured_.captures)
+      places_.push_back(take_place(e, rest));
   }
 
   Value field(const Expression&) override { return {}; }
@@ -87,9 +85,8 @@ class Root::EventBindings final : public Bindings {
     if (meaning.kind == ExpressionKind::Field && meaning.field == Field::Time) {
       return static_cast<int64_t>(root_.lowered_.clock.monotonic_ns(event_.time));
     }
-    const size_t words = words_in_event(meaning);
-    if (starts_[index] + words > event_.words.size()) return {};
-    return root_.decode(meaning, event_.words.subspan(starts_[index], words), event_.process);
+    if (!places_[index]) return {};
+    return root_.decode(meaning, *places_[index], event_.process);
   }
   Value let(uint16_t) override { return {}; }
   Value value(uint16_t) override { return {}; }
@@ -97,9 +94,25 @@ class Root::EventBindings final : public Bindings {
   Value memory(const Expression&, uint64_t) override { return {}; }
 
  private:
+  using Words = std::span<const uint64_t>;
+
+  // The words of a capture, off the front of the rest; none when they are not there.
+  static std::optional<Words> take_place(const Expression& capture, Words& rest) {
+    size_t count = words_in_event(capture).least;
+    const bool has_length = has_own_length(capture);
+    if (has_length && !rest.empty()) count += rest[0] / 8;
+    if (count > rest.size()) {
+      rest = {};
+      return std::nullopt;
+    }
+    const Words words = rest.first(count);
+    rest = rest.subspan(count);
+    return has_length ? words.subspan(1) : words;
+  }
+
   Root& root_;
   const collect::Event& event_;
-  std::vector<size_t> starts_;
+  std::vector<std::optional<Words>> places_;
 };
 
 // A finished row: keys, then aggregates.

@@ -21,9 +21,17 @@ inline constexpr size_t kAnalysedStepsMax = 2'000;  // Steps analysed, each use 
 inline constexpr size_t kColumnsMax = 64;
 inline constexpr size_t kAggregatesMax = 64;
 
+// Of text whose size the query does not say.
+struct TextSizes {
+  uint16_t usual_bytes = kStringDefaultBytes;
+  uint16_t array_bytes_max = kKeyStringMaxBytes;  // Of an array of characters.
+  bool are_used = false;
+};
+
 struct Limits {
   size_t nodes = kNodesMax;
   size_t steps = kAnalysedStepsMax;
+  TextSizes text{};
 };
 
 struct Export {

@@ -90,8 +90,8 @@ Expected<Value> Evaluator::evaluate_node(const SyntaxExpression& syntax) {
     case SyntaxKind::Float:
       return scalar_value(float_constant(syntax.real, span));
     case SyntaxKind::String:
-      if (syntax.text.size() >= kStringMaxBytes) {
-        return fail(span, fmt::format("a string has at most {} bytes", kStringMaxBytes - 1));
+      if (syntax.text.size() >= kKeyStringMaxBytes) {
+        return fail(span, fmt::format("a string has at most {} bytes", kKeyStringMaxBytes - 1));
       }
       return scalar_value(string_constant(syntax.text, span));
     case SyntaxKind::Duration: {
@@ -212,8 +212,11 @@ Expected<Expression> Evaluator::to_scalar(Value value, Span span) {
       }
       Expression text;
       text.kind = ExpressionKind::ReadString;
-      const uint64_t capacity = type.count == 0 ? kStringDefaultBytes : type.count;
-      text.type = string_type(std::min<uint64_t>(std::max<uint64_t>(capacity, 2), kStringMaxBytes));
+      TextSizes& sizes = build_.limits.text;
+      sizes.are_used = true;
+      const uint64_t capacity = type.count == 0 ? sizes.usual_bytes : type.count;
+      text.type =
+          string_type(std::clamp<uint64_t>(capacity, kStringMinBytes, sizes.array_bytes_max));
       text.span = at(span);
       text.operands.push_back(std::move(value.expression));
       return text;

@@ -389,11 +389,15 @@ Expected<Value> Evaluator::read_text(const SyntaxExpression& syntax, ExpressionK
   }
   if (is_text) CLEW_TRY(refuse_record(pointer, syntax.kids[1].span));
   Expression address = CLEW_TRY(address_of_value(std::move(pointer), syntax.kids[1].span));
-  int64_t capacity = kStringDefaultBytes;
-  if (syntax.kids.size() == 3) capacity = CLEW_TRY(constant_of(syntax.kids[2], "the size"));
-  if (capacity < (is_text ? 2 : 1) || capacity > kStringMaxBytes) {
+  const bool has_size = syntax.kids.size() == 3;
+  TextSizes& sizes = build_.limits.text;
+  if (!has_size) sizes.are_used = true;
+  int64_t capacity = sizes.usual_bytes;
+  if (has_size) capacity = CLEW_TRY(constant_of(syntax.kids[2], "the size"));
+  const int64_t least = is_text ? kStringMinBytes : 1;
+  if (capacity < least || capacity > kStringMaxBytes) {
     return fail(syntax.kids[2].span,
-                fmt::format("the size is from {} to {} bytes", is_text ? 2 : 1, kStringMaxBytes));
+                fmt::format("the size is from {} to {} bytes", least, kStringMaxBytes));
   }
   Expression read;
   read.kind = kind;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "query/normalise.h"
 
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "query/arithmetic.h"
@@ -50,6 +53,7 @@ class Normaliser {
     drop_unused_aggregates();
     CLEW_TRY(inline_lets());
     CLEW_TRY(check_depth());
+    CLEW_TRY(check_keys());
     return std::move(query);
   }
 
@@ -295,7 +299,8 @@ class Normaliser {
 
   // Keeps the lets that are used at least twice and are worth a name; the others vanish.
   Expected<void> inline_lets() {
-    std::vector<NamedExpression> lets = std::move(build_.query.lets);
+    std::vector<NamedExpression> lets;
+    std::swap(lets, build_.query.lets);
     std::vector<size_t> uses(lets.size(), 0);
     const auto count = [&](Expression& node) {
       if (node.kind == ExpressionKind::Let) ++uses[node.index];
@@ -312,7 +317,7 @@ class Normaliser {
       }
       Expression expression = std::move(lets[i].expression);
       CLEW_TRY(replace(expression, meaning));
-      const bool stays = uses[i] > 1 && !is_leaf(expression);
+      const bool stays = uses[i] > 1 && !is_leaf(expression) && !is_long_text(expression);
       if (!stays) {
         meaning.push_back(std::move(expression));
         continue;
@@ -329,6 +334,23 @@ class Normaliser {
       if (result) result = replace(root, meaning);
     });
     return result;
+  }
+
+  // Text that is not kept in the probe's little scratch memory, but read where it is used.
+  [[nodiscard]] bool is_long_text(const Expression& expression) const {
+    const bool is_group = build_.query.shape == Shape::Groups;
+    const uint16_t kept_max = is_group ? kKeyStringMaxBytes : kStringDefaultBytes;
+    return expression.kind == ExpressionKind::ReadString && !changes_state(expression) &&
+           expression.type.capacity_bytes > kept_max;
+  }
+
+  // Whether it is another value when it is computed again.
+  static bool changes_state(const Expression& expression) {
+    const bool is_call =
+        expression.kind == ExpressionKind::Call &&
+        (expression.function == Function::Sample || expression.function == Function::Extension);
+    return is_call || std::any_of(expression.operands.begin(), expression.operands.end(),
+                                  [](const Expression& each) { return changes_state(each); });
   }
 
   Expected<void> replace(Expression& expression, const std::vector<Expression>& meaning) {
@@ -359,6 +381,25 @@ class Normaliser {
     for_each_root_at_event(check);
     for_each_in_tracer(check);
     return result;
+  }
+
+  [[nodiscard]] Expected<void> check_keys() const {
+    if (build_.query.shape != Shape::Groups) return {};
+    for (const NamedExpression& value : build_.query.values)
+      CLEW_TRY(check_key(value.expression));
+    for (const Aggregate& aggregate : build_.query.aggregates) {
+      for (const Expression& argument : aggregate.arguments)
+        CLEW_TRY(check_key(argument));
+    }
+    return {};
+  }
+
+  [[nodiscard]] Expected<void> check_key(const Expression& expression) const {
+    if (expression.type.capacity_bytes <= kKeyStringMaxBytes) return {};
+    return build_.report.fail(
+        expression.span,
+        fmt::format("text that is grouped by or counted has at most {} bytes, this has up to {}",
+                    kKeyStringMaxBytes, expression.type.capacity_bytes));
   }
 
   Build& build_;

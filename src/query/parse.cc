@@ -94,6 +94,11 @@ Expected<Query> parse_any(const Text& text, const Environment& environment) {
   const Reporter report(text);
   const SyntaxText syntax = CLEW_TRY(syntax_of(text, report));
   Limits limits;
+  Query query =
+      CLEW_TRY(analyse_query(syntax.query, syntax.definitions, report, environment, limits));
+  if (query.shape == Shape::Groups || !limits.text.are_used) return query;
+  // Keys take their whole size at each hit, events what the text has: once more with more of it.
+  limits = {.text = {.usual_bytes = kEventStringDefaultBytes, .array_bytes_max = kStringMaxBytes}};
   return analyse_query(syntax.query, syntax.definitions, report, environment, limits);
 }
 

@@ -61,9 +61,13 @@ struct Type {
   bool operator==(const Type&) const = default;
 };
 
-inline constexpr uint16_t kStringDefaultBytes = 64;  // str(p)
-inline constexpr uint16_t kStringMaxBytes = 256;     // str(p, n), buf(p, n), with the NUL
-inline constexpr uint32_t kArgumentsMax = 16;        // arg0..arg15: abi::Context has them
+// Sizes of text, with its NUL.
+inline constexpr uint16_t kStringMinBytes = 2;
+inline constexpr uint16_t kStringDefaultBytes = 64;        // str(p) of a query with groups
+inline constexpr uint16_t kEventStringDefaultBytes = 256;  // and of one of single events.
+inline constexpr uint16_t kStringMaxBytes = 4096;          // str(p, n), buf(p, n)
+inline constexpr uint16_t kKeyStringMaxBytes = 256;        // As a key, and of constants.
+inline constexpr uint32_t kArgumentsMax = 16;              // arg0..arg15: abi::Context has them
 // The index of xmm0 among the arguments; those up to xmm7 follow.
 inline constexpr uint16_t kVectorArgument = kArgumentsMax;
 inline constexpr uint16_t kVectorArgumentsMax = 8;

@@ -29,13 +29,13 @@ struct Callee {
 
 // What the bytes may do. Numbers come from the arena's layout, not from the code's producer.
 struct Policy {
-  uint64_t address = 0;             // Of the first byte, in the target.
-  uint32_t window_address = 0;      // gs displacement of window byte 0.
-  uint32_t window_size_log2 = 0;    // Window bytes = 2^n, then abi::kWindowSlackBytes.
-  uint32_t slot_address = 0;        // gs displacement of SlotControl: loads only, 256 bytes.
-  uint32_t generation_address = 0;  // Absolute: one 4-byte load.
-  uint32_t globals_address = 0;     // Absolute, of a D session: constant addresses inside, to load
-  uint32_t globals_bytes = 0;       // and to store. 0 = none.
+  uint64_t address = 0;               // Of the first byte, in the target.
+  uint32_t window_address = 0;        // gs displacement of window byte 0.
+  uint32_t window_size_log2 = 0;      // Window bytes = 2^n, then abi::kWindowSlackBytes.
+  uint32_t slot_address = 0;          // gs displacement of SlotControl: loads only, 256 bytes.
+  uint32_t generation_address = 0;    // Absolute: one 4-byte load.
+  uint32_t globals_address = 0;       // Absolute, of a session: constant addresses inside, to load
+  uint32_t globals_bytes = 0;         // and to store. 0 = none.
   uint32_t stack_readable_bytes = 0;  // [rsp + d] loads with d + size <= this. 0 = none.
   uint32_t stack_mapped_bytes = 0;  // Of these, what is there for sure; the rest needs R6's check.
   abi::RegisterSet clobbers;        // The registers that the stub saved: only these may be written.

@@ -253,6 +253,22 @@ TEST(Exits, TailCallsDoNotGrowTheStackAndBothFunctionsAreCounted) {
   expect_exact(returns, "exit");
 }
 
+TEST(Exits, FunctionsThatLeaveByAJumpAreNamedBesideTimes) {
+  const auto named = [](const std::string& columns) {
+    Victim victim("tails");
+    Tracer tracer = Tracer::attach(victim.pid(),
+                                   "from e in return(\"tails!tail_*\") group by "
+                                   "e.function select e.function, " +
+                                       columns);
+    victim.run(10);
+    const Report report = tracer.finish();
+    EXPECT_EQ(report.status, 0) << report.error;
+    return report.summary.value("left_by_jump", nlohmann::json::array());
+  };
+  EXPECT_EQ(named("max(e.elapsed)"), nlohmann::json({"tail_even", "tail_odd"}));
+  EXPECT_TRUE(named("count()").empty());
+}
+
 TEST(Exits, EveryClassOfReturnValueAndEveryRegisterSurvives) {
   Traced entries = trace("returns", entries_of("returns!*"));
   entries.counted["nested"] = entries.counted["nested.0"];  // The compiler's name of it.

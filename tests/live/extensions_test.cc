@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions in C, called at every hit inside a real process.
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -171,6 +172,34 @@ TEST(Extensions, AProbeThatSpinsIsDisarmedForAllThreads) {
   EXPECT_LE(ended + left, calls / 2);  // None in the second run.
   expect_text_equals_file(victim.pid());
   expect_no_residue(before, victim.pid());
+}
+
+// However many threads there are, and while the tracer does not look: a hit that spins is at most
+// the eighth, or began before the eighth had ended. Eight threads at a time make calls here.
+TEST(Extensions, AllThreadsTogetherSpinEightTimes) {
+  constexpr uint64_t kAtOnce = 8;
+  constexpr uint64_t kCalls = 4000;
+  const Source source(
+      "static volatile u64 turns;\n"
+      "u64 spin(u64 n) { for (;;) turns += n; }\n");
+  Victim victim("crowd");
+  victim.run(2);  // With all its threads.
+  Tracer tracer = Tracer::attach(victim.pid(), R"(from e in entry("crowd!crowd_work")
+      select hits = count(), sum(spin(e.arg0)))",
+                                 {"--ext", source.path()});
+  ASSERT_EQ(kill(tracer.child().pid(), SIGSTOP), 0);
+  const uint64_t before = victim.counts().at("crowd_work");
+  victim.ask("rush");
+  while (victim.counts().at("crowd_work") < before + kCalls) {
+  }
+  victim.ask("halt");
+  ASSERT_EQ(kill(tracer.child().pid(), SIGCONT), 0);
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.status, 0) << report.error;
+  const uint64_t ended = report.summary.at("missed").at("fuel").get<uint64_t>();
+  EXPECT_GE(ended, 8U);
+  EXPECT_LE(ended, 8U + kAtOnce - 1) << report.summary.dump();
+  EXPECT_GE(ended + report.summary.at("missed").at("left_alone").get<uint64_t>(), kCalls);
 }
 
 // What needs more gets more.

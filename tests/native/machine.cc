@@ -24,6 +24,7 @@ uint64_t clew_native_enter(uint64_t stub, uint64_t* registers, const uint64_t* a
 void clew_native_thunk();
 void clew_native_thunk_of_records();
 void clew_native_thunk_of_three();
+void clew_native_thunk_of_c();
 }
 
 namespace clew::native {
@@ -63,6 +64,7 @@ std::vector<abi::Register> pushed(abi::RegisterSet clobbers) {
 
 // Behind it everything has changed that may.
 auto thunk_that_changes(abi::RegisterSet set) {
+  if (set.has(abi::Register::R8)) return &clew_native_thunk_of_c;
   if (set.has(abi::Register::R12)) return &clew_native_thunk_of_three;
   return set.has(abi::Register::R11) ? &clew_native_thunk_of_records : &clew_native_thunk;
 }
@@ -121,9 +123,10 @@ Machine::~Machine() {
 // entry: mov rax, &record ; jmp [rip] -> clew_native_thunk
 void Machine::write_entries() {
   std::vector<uint8_t> text;
-  for (uint32_t k = 0; k < abi::kAccessorCount; ++k) {
-    records_[k] = {
-        .handler = &Machine::on_call, .machine = this, .accessor = static_cast<abi::Accessor>(k)};
+  for (uint32_t k = 0; k < abi::kDoorCount; ++k) {
+    records_[k] = {.handler = &Machine::on_call,
+                   .machine = this,
+                   .accessor = static_cast<abi::Accessor>(abi::accessor_behind(k))};
     entries_[k] = reinterpret_cast<uint64_t>(code_.start) + k * kEntrySizeBytes;
     callees_[k] = {entries_[k], abi::changed_by(k)};
     put(text, {0x48, 0xB8});

@@ -12,6 +12,7 @@
 #include <span>
 
 #include "abi/accessor.h"
+#include "abi/calling.h"
 #include "abi/context.h"
 #include "abi/slot.h"
 #include "base/error.h"
@@ -98,9 +99,9 @@ class Machine {
   Mapping low_;
   Mapping slot_;
   Mapping code_;
-  std::array<CallRecord, abi::kAccessorCount> records_;
-  std::array<uint64_t, abi::kAccessorCount> entries_;
-  std::array<verify::Callee, abi::kAccessorCount> callees_;
+  std::array<CallRecord, abi::kDoorCount> records_;
+  std::array<uint64_t, abi::kDoorCount> entries_;
+  std::array<verify::Callee, abi::kDoorCount> callees_;
   std::span<const uint8_t> body_;
   std::vector<verify::DeclaredFact> facts_;
   isa::AccessorHost* host_ = nullptr;

@@ -141,4 +141,18 @@ clew_native_thunk_of_three:
         ret
         .size   clew_native_thunk_of_three, . - clew_native_thunk_of_three
 
+// And what C code may change.
+        .globl  clew_native_thunk_of_c
+        .type   clew_native_thunk_of_c, @function
+clew_native_thunk_of_c:
+        call    clew_native_thunk_of_three
+        mov     rcx, r10
+        mov     rdx, r10
+        mov     rsi, r10
+        mov     rdi, r10
+        mov     r8, r10
+        mov     r9, r10
+        ret
+        .size   clew_native_thunk_of_c, . - clew_native_thunk_of_c
+
         .section .note.GNU-stack, "", @progbits

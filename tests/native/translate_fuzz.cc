@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr std::array<uint64_t, 3> kConstants = {1024, 0x1234'5678'9ABC'DEF0, 3};
   const auto code = native::translate(program, environment, kConstants);
   if (!code) return 0;
-  std::array<uint64_t, clew::abi::kAccessorCount> entries;
+  std::array<uint64_t, clew::abi::kDoorCount> entries;
   for (size_t k = 0; k < entries.size(); ++k)
     entries[k] = 0x5555'0010'0000 + 32 * k;
   std::vector<uint8_t> bytes = code->bytes;

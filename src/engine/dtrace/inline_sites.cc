@@ -394,9 +394,10 @@ Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module, 
       program.constants[static_cast<size_t>(which)] = value;
     };
     set(FiringConstant::Cookie, kernel::cookie_of(enabling.probe.id, index));
-    program.fuel_word = cells.fuel_place(index);
+    const std::optional<uint32_t> fuel_place = cells.fuel_place(index);
+    if (fuel_place) program.fuel_counts = {.of_thread = *fuel_place};
     program.fuel = compiled_.generated.extensions.fuel;
-    set(FiringConstant::Fuel, program.fuel_word.value_or(0));
+    set(FiringConstant::Fuel, fuel_place.value_or(0));
     if (form_ == FiringForm::Private) set(FiringConstant::Tick, firings_.tick());
     set(FiringConstant::ProgramCounter, point.address + points.load_bias);
     set(FiringConstant::ReturnOffset, point.address - place.address);

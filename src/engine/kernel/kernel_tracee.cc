@@ -367,7 +367,7 @@ void KernelTracee::take_record(std::span<const uint8_t> record, collect::EventBa
   collect::Event event;
   event.shape = program_sources_[header.clause];
   words_.resize(std::min<size_t>((record.size() - sizeof header) / 8,
-                                 lowered_.root.event_words[event.shape]));
+                                 lowered_.root.event_words[event.shape].most));
   std::memcpy(words_.data(), record.data() + sizeof header, 8 * words_.size());
   event.process = index_ << kTraceeShift;
   event.time = event_time(header.time_ns);
