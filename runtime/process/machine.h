@@ -117,14 +117,16 @@ uint64_t group_and_user();
 uint64_t random_word(DWindow* w);
 uint64_t send_signal(uint64_t signal);
 
-// Linux: the CPU's number is in IA32_TSC_AUX, the node above it.
+// Linux: the CPU's number is in IA32_TSC_AUX, and the limit of a segment (__CPUNODE_SEG,
+// asm/segment.h); the node above it. Where there is no rdpid there may be no rdtscp either.
 [[gnu::always_inline]] inline uint64_t processor() {
   constexpr uint64_t kCpuMask = 0xFFF;
   uint64_t value = 0;
   if (process().has_rdpid != 0) {
     asm volatile("rdpid %0" : "=r"(value));
   } else {
-    asm volatile("rdtscp" : "=c"(value) : : "rax", "rdx");
+    constexpr uint64_t kNumberSegment = 15 * 8 + 3;
+    asm volatile("lsl %1, %0" : "+r"(value) : "r"(kNumberSegment) : "cc");
   }
   return value & kCpuMask;
 }

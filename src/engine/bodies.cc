@@ -157,6 +157,7 @@ Expected<ArmReport> arm(inline_::Attachment& attachment, SiteSet& set, const pla
     modules.push_back(points_of(set, module, lowered, catalog));
   BodyRules rules = rules_of(lowered, attachment.geometry());
   rules.policy.time_is_readable = attachment.time_is_readable();
+  rules.policy.cpu_is_readable = attachment.cpu_is_readable();
   ArmReport report = CLEW_TRY(arm_points(attachment, modules, rules));
   list_bodies(set, lowered, report);
   list_refusals(set, lowered, report);

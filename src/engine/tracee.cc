@@ -19,9 +19,12 @@
 namespace clew::engine {
 namespace {
 
-bool calls_time(const isa::Program& program) {
-  return std::any_of(program.code.begin(), program.code.end(), [](const isa::Instruction& i) {
-    return i.opcode == isa::kCallOpcode && i.immediate == static_cast<int32_t>(abi::Accessor::Time);
+bool calls(const plan::Lowered& lowered, abi::Accessor accessor) {
+  const auto is_call = [accessor](const isa::Instruction& i) {
+    return i.opcode == isa::kCallOpcode && i.immediate == static_cast<int32_t>(accessor);
+  };
+  return std::any_of(lowered.programs.begin(), lowered.programs.end(), [&](const auto& probe) {
+    return std::any_of(probe.program.code.begin(), probe.program.code.end(), is_call);
   });
 }
 
@@ -80,6 +83,23 @@ Expected<void> Tracee::plan_windows(const plan::Plan& plan, const plan::Lowered&
       {.query = plan.query, .programs = lowered.programs, .danger = late_uprobe_danger_});
 }
 
+Expected<void> Tracee::check_readable(const plan::Lowered& lowered) const {
+  const bool needs_cpu = calls(lowered, abi::Accessor::Cpu);
+  const bool needs_time = needs_cpu || calls(lowered, abi::Accessor::Time);
+  if (needs_time && !attachment_->time_is_readable()) {
+    return fail(ErrorCode::Refused,
+                fmt::format("process {} has forbidden itself to read the time stamp counter "
+                            "(PR_SET_TSC); ask for counts, without time, elapsed, cpu and events",
+                            pid_));
+  }
+  if (needs_cpu && !attachment_->cpu_is_readable()) {
+    return fail(ErrorCode::Refused,
+                "this processor does not tell programs its number (it has no rdtscp); ask "
+                "without cpu");
+  }
+  return {};
+}
+
 Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lowered,
                               const plan::Grouping& grouping, bool follow_forks) {
   lowered_ = &lowered;
@@ -94,14 +114,7 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
   options.fork_policy = follow_forks ? abi::ForkPolicy::Follow : abi::ForkPolicy::Mute;
   attachment_ =
       std::make_unique<inline_::Attachment>(CLEW_TRY(inline_::Attachment::open(pid_, options)));
-  const bool needs_time = std::any_of(lowered.programs.begin(), lowered.programs.end(),
-                                      [](const auto& probe) { return calls_time(probe.program); });
-  if (needs_time && !attachment_->time_is_readable()) {
-    return fail(ErrorCode::Refused,
-                fmt::format("process {} has forbidden itself to read the time stamp counter "
-                            "(PR_SET_TSC); ask for counts, without time, elapsed and events",
-                            pid_));
-  }
+  CLEW_TRY(check_readable(lowered));
   // What is installed stays so until this session's windows are there.
   const inline_::ProcessLock::Hold hold = CLEW_TRY(attachment_->hold());
   std::vector<size_t> modules;

@@ -80,6 +80,7 @@ class Tracee final : public Traced {
   // Which windows the sites take, as far as it can be known without touching the process. attach()
   // does it if nobody has.
   Expected<void> plan_windows(const plan::Plan& plan, const plan::Lowered& lowered);
+  [[nodiscard]] Expected<void> check_readable(const plan::Lowered& lowered) const;
   // All from here on borrow plan, lowered and grouping.
   Expected<void> attach(const plan::Plan& plan, const plan::Lowered& lowered,
                         const plan::Grouping& grouping, bool follow_forks);

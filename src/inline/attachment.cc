@@ -10,6 +10,7 @@
 #include <fstream>
 #include <utility>
 
+#include <cpuid.h>
 #include <fmt/format.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
@@ -334,6 +335,16 @@ bool may_read_time(StoppedTarget& target) {
   return mode[0] != PR_TSC_SIGSEGV;
 }
 
+bool has_rdtscp() {
+  constexpr unsigned kFunction = 0x80000001;
+  constexpr unsigned kRdtscp = 1U << 27;  // EDX
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid(kFunction, &a, &b, &c, &d) != 0 && (d & kRdtscp) != 0;
+}
+
 }  // namespace
 
 Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
@@ -400,6 +411,10 @@ const std::vector<pid_t>& Attachment::barred() const {
 
 bool Attachment::time_is_readable() const {
   return state_->time_is_readable;
+}
+
+bool Attachment::cpu_is_readable() const {
+  return state_->time_is_readable && has_rdtscp();
 }
 
 const Geometry& Attachment::geometry() const {

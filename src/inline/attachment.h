@@ -199,6 +199,8 @@ class Attachment {
   [[nodiscard]] const Geometry& geometry() const;
   // False when reading the time stamp counter is a signal in the process (PR_SET_TSC).
   [[nodiscard]] bool time_is_readable() const;
+  // The same of rdtscp, which tells the CPU's number, and which old processors lack.
+  [[nodiscard]] bool cpu_is_readable() const;
   // False when threads that come later, in which nobody may set a gs base, are missed (no_slot).
   [[nodiscard]] bool serves_later_threads() const;
   // Threads of other processes on the same memory, and with a thread pointer of the target's own:

@@ -3,7 +3,7 @@
 //
 // R1  Single decoding. A linear sweep; every byte belongs to one instruction. At most 64 KiB.
 // R2  Whitelist, by encoding: the table of decode.cc, and Zydis must read the same instruction.
-//     rdtsc and rdtscp only where the policy says that the time is readable.
+//     rdtsc only where the policy says that the time is readable, rdtscp where the CPU's number is.
 // R3  Prefixes: F0, 65, 66, REX as that table takes them, none without effect.
 // R4  Branch targets are instruction starts of the blob or its end.
 // R5  No indirect control flow, no return: the body ends by reaching its last byte + 1 (R11).
@@ -137,6 +137,12 @@ bool reads_time(const Instruction& i) {
   return i.operation == Operation::ReadTime || i.operation == Operation::ReadTimeAndCpu;
 }
 
+// The processor's registers that not every process, nor every processor, lets programs read.
+bool may_read(const Instruction& i, const Policy& policy) {
+  if (i.operation == Operation::ReadTimeAndCpu) return policy.cpu_is_readable;
+  return i.operation != Operation::ReadTime || policy.time_is_readable;
+}
+
 // Of anything but a call.
 abi::RegisterSet written_registers(const Instruction& i) {
   abi::RegisterSet set;
@@ -203,9 +209,7 @@ Expected<void> Checker::decode_all() {
     const auto theirs = decode_by_zydis(bytes_.subspan(offset));
     if (!ours) return refuse(offset, "R2", "not a whitelisted instruction");
     if (!theirs || *ours != *theirs) return refuse(offset, "R2", "the two decoders disagree");
-    if (reads_time(*ours) && !policy_.time_is_readable) {
-      return refuse(offset, "R2", "the time may not be read here");
-    }
+    if (!may_read(*ours, policy_)) return refuse(offset, "R2", "the time may not be read here");
     index_at_[offset] = static_cast<uint32_t>(code_.size());
     offsets_.push_back(offset);
     weights_.push_back(weights_.empty() ? 0 : weights_.back() + weight(code_.back()));

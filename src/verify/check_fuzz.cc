@@ -27,7 +27,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       .clobbers = clew::abi::RegisterSet(static_cast<uint16_t>(data[2] | data[3] << 8)),
       .callees = callees,
       .fuel_max = 1000,
-      .time_is_readable = (data[0] & 32U) != 0};
+      .time_is_readable = (data[0] & 32U) != 0,
+      .cpu_is_readable = (data[0] & 64U) != 0};
   const std::span<const uint8_t> bytes(data + 4, size - 4);
   const auto code = verify::check(bytes, policy);
   if (code) CLEW_ASSERT(std::equal(bytes.begin(), bytes.end(), code->bytes().begin()));

@@ -110,14 +110,21 @@ TEST(VerifyR2, RefusesEveryInstructionThatIsNotListed) {
 }
 
 TEST(VerifyR2, TheTimeIsReadOnlyWhereItMayBe) {
-  const Bytes reads_time[] = {{0x0F, 0x31}, {0x0F, 0x01, 0xF9}};
+  const Bytes reads_time = {0x0F, 0x31};
   Policy forbidden = policy();
   forbidden.time_is_readable = false;
-  for (const Bytes& bytes : reads_time) {
-    EXPECT_FINE(bytes);
-    EXPECT_RULE("R2", bytes, forbidden);
-  }
+  EXPECT_FINE(reads_time);
+  EXPECT_RULE("R2", reads_time, forbidden);
   EXPECT_FALSE(Policy{}.time_is_readable);
+}
+
+TEST(VerifyR2, TheProcessorsNumberIsReadOnlyWhereItMayBe) {
+  const Bytes reads_time_and_cpu = {0x0F, 0x01, 0xF9};
+  Policy forbidden = policy();
+  forbidden.cpu_is_readable = false;
+  EXPECT_FINE(reads_time_and_cpu);
+  EXPECT_RULE("R2", reads_time_and_cpu, forbidden);
+  EXPECT_FALSE(Policy{}.cpu_is_readable);
 }
 
 TEST(VerifyR3, RefusesPrefixesThatAreNotPartOfAListedForm) {

@@ -47,7 +47,8 @@ inline Policy policy() {
           .clobbers = abi::RegisterSet(0xFFEF),
           .callees = kCallees,
           .fuel_max = 1000,
-          .time_is_readable = true};
+          .time_is_readable = true,
+          .cpu_is_readable = true};
 }
 
 // Why `bytes` are refused; empty when they are not.

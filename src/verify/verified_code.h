@@ -42,8 +42,9 @@ struct Policy {
   std::span<const Callee> callees = {};
   uint64_t fuel_max = 100'000;
   std::span<const DeclaredFact> facts = {};  // In the order of their offsets. Not trusted.
-  bool time_is_readable = false;  // Every thread may use rdtsc and rdtscp: see PR_SET_TSC.
-  bool branch_guards = false;     // A compared bound is one: not for code of a fellow tenant's.
+  bool time_is_readable = false;             // Every thread may use rdtsc: see PR_SET_TSC.
+  bool cpu_is_readable = false;  // The processor has rdtscp, and every thread may use it.
+  bool branch_guards = false;    // A compared bound is one: not for code of a fellow tenant's.
 };
 
 // Bytes that passed, bound to the address and policy they were checked for. Only check() makes one.

@@ -198,6 +198,7 @@ verify::Policy Machine::policy(abi::RegisterSet clobbers) const {
           .fuel_max = options_.fuel,
           .facts = facts_,
           .time_is_readable = true,
+          .cpu_is_readable = true,
           .branch_guards = options_.branch_guards};
 }
 

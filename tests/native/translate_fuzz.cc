@@ -64,6 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       .fuel_max = environment.fuel,
       .facts = facts,
       .time_is_readable = true,
+      .cpu_is_readable = true,
       .branch_guards = environment.branch_guards};
   const auto checked = verify::check(bytes, policy);
   if (!checked) std::fputs((checked.error().message + "\n" + native::print(*code)).c_str(), stderr);

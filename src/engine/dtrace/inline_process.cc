@@ -56,12 +56,6 @@ uint64_t session_stamp() {
          1;
 }
 
-// The number of the CPU is part of each record, and of each update of an aggregation.
-Expected<void> check_processor(const inline_::Attachment& attachment) {
-  if (has_rdpid() || attachment.time_is_readable()) return {};
-  return fail(ErrorCode::Refused, "the process may not read its CPU's number [tsc]");
-}
-
 Expected<void> check_identity(pid_t pid) {
   if (kernel::has_kernels_pids(pid)) return {};
   return fail(ErrorCode::Refused,
@@ -155,7 +149,6 @@ Expected<std::unique_ptr<InlineProcess>> InlineProcess::open(
   auto process = std::make_unique<InlineProcess>(
       pid, CLEW_TRY(inline_::Attachment::open(pid, options)), std::move(cells));
   CLEW_TRY(check_arena(*process->attachment_.arena().header));
-  CLEW_TRY(check_processor(process->attachment_));
   CLEW_TRY(process->share(state));
   return process;
 }
@@ -214,6 +207,7 @@ Expected<void> InlineProcess::share(const kernel::DState& state) {
   rules_.policy.globals_address = rules_.environment.globals_address;
   rules_.policy.globals_bytes = rules_.environment.globals_bytes;
   rules_.policy.time_is_readable = attachment_.time_is_readable();
+  rules_.policy.cpu_is_readable = attachment_.cpu_is_readable();
   return {};
 }
 
