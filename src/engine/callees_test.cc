@@ -53,8 +53,8 @@ TEST(Callees, AreThoseOfTheProgramAndOfDivision) {
                                    all[abi::kSparingDoorsBegin]));
 }
 
-// A body that calls any other accessor instead, such as d_raise, is refused; the sparing door of its
-// own, too, as its stub has not saved what that changes.
+// A body that calls any other accessor instead, such as d_raise, is refused; the sparing door of
+// its own, too, as its stub has not saved what that changes.
 TEST(Callees, NoBodyCallsAnythingElse) {
   const Entries all = entries();
   const isa::Program program = program_of(kReads);

@@ -35,6 +35,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../victims/static_probe.h"
+
 enum { kThreadsMax = 64 };
 
 static atomic_long calls;
@@ -93,28 +95,7 @@ __attribute__((noinline)) void tell(long number, const char* text) {
   const long negative = -number;
   const int low = (int)number;
   __asm__ volatile(
-      "990: nop\n"
-      ".pushsection .note.stapsdt,\"?\",\"note\"\n"
-      ".balign 4\n"
-      ".4byte 992f-991f, 994f-993f, 3\n"
-      "991: .asciz \"stapsdt\"\n"
-      "992: .balign 4\n"
-      "993: .8byte 990b\n"
-      ".8byte _.stapsdt.base\n"
-      ".8byte told_semaphore\n"
-      ".asciz \"inline_victim\"\n"
-      ".asciz \"told\"\n"
-      ".asciz \"-8@%0 8@%1 -8@%2 -4@%3 4@$7\"\n"
-      "994: .balign 4\n"
-      ".popsection\n"
-      ".ifndef _.stapsdt.base\n"
-      ".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"
-      ".weak _.stapsdt.base\n"
-      ".hidden _.stapsdt.base\n"
-      "_.stapsdt.base: .space 1\n"
-      ".size _.stapsdt.base, 1\n"
-      ".popsection\n"
-      ".endif\n"
+      VICTIM_STATIC_PROBE("inline_victim", "told", "told_semaphore", "-8@%0 8@%1 -8@%2 -4@%3 4@$7")
       :
       : "r"(number), "r"(text), "m"(negative), "m"(low));
 }

@@ -31,6 +31,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../victims/static_probe.h"
+
 enum { kThreadsMax = 16, kRoundCalls = 20, kRoundsAtOnce = 8, kHourMs = 3600 * 1000 };
 
 // Each on a page of its own, so that arming them takes many writes.
@@ -68,31 +70,9 @@ __asm__(
 __attribute__((section(".probes"), used)) volatile unsigned short told_semaphore;
 
 __attribute__((noinline, noclone)) void tell(uint64_t value) {
-  __asm__ volatile(
-      "990: nop\n"
-      ".pushsection .note.stapsdt,\"?\",\"note\"\n"
-      ".balign 4\n"
-      ".4byte 992f-991f, 994f-993f, 3\n"
-      "991: .asciz \"stapsdt\"\n"
-      "992: .balign 4\n"
-      "993: .8byte 990b\n"
-      ".8byte _.stapsdt.base\n"
-      ".8byte told_semaphore\n"
-      ".asciz \"killed_victim\"\n"
-      ".asciz \"told\"\n"
-      ".asciz \"8@%0\"\n"
-      "994: .balign 4\n"
-      ".popsection\n"
-      ".ifndef _.stapsdt.base\n"
-      ".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"
-      ".weak _.stapsdt.base\n"
-      ".hidden _.stapsdt.base\n"
-      "_.stapsdt.base: .space 1\n"
-      ".size _.stapsdt.base, 1\n"
-      ".popsection\n"
-      ".endif\n"
-      :
-      : "r"(value));
+  __asm__ volatile(VICTIM_STATIC_PROBE("killed_victim", "told", "told_semaphore", "8@%0")
+                   :
+                   : "r"(value));
 }
 
 static uint64_t wanted;  // What a round gives; found before anybody traces.
