@@ -29,7 +29,8 @@ using abi::DBuiltin;
   // Forgotten, since the verifier of Linux 7.3 would have to know exactly which byte it is, and
   // what a quotient's bounds are in each round.
   digits = forgotten(w, digits);
-  for (uint64_t i = zero(w); i < digits && go_on(); ++i) {
+  uint64_t round = 0;
+  for (uint64_t i = zero(w); i < digits && go_on(round, kDigitsMax); ++i) {
     set_byte(w, forgotten(w, text + length + digits - 1 - i), '0' + left % 10);
     left = forgotten(w, left / 10);
   }
