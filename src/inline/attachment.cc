@@ -125,7 +125,7 @@ Expected<Geometry> add_session(const Arena& arena, const OpenOptions& options) {
                                                       offsetof(abi::SessionEntry, generation));
   geometry.spent_address = low + abi::kTargetPageOffset +
                            static_cast<uint32_t>(offsetof(abi::TargetPage, spent) +
-                                                 geometry.session * 4 * abi::kSpentWords);
+                                                 size_t{geometry.session} * 4 * abi::kSpentWords);
   return geometry;
 }
 
