@@ -111,6 +111,7 @@ Expected<MappedFile> MappedFile::map(FileDescriptor file, uint64_t size) {
     return fail(ErrorCode::Io, fmt::format("mapping the arena: {}", error_text(errno)));
   }
   (void)madvise(at, size, MADV_DONTDUMP);
+  (void)madvise(at, size, MADV_DONTFORK);  // Whoever maps an arena is taken for traced.
   MappedFile mapped;
   mapped.file_ = std::move(file);
   mapped.base_ = static_cast<uint8_t*>(at);

@@ -64,7 +64,8 @@ Expected<void> link_event(const FileDescriptor& program, FileDescriptor event, u
 // A link takes all of its places or none, and does not say which one it minds. Each attempt that
 // fails, and the end of each link, waits for all that the kernel's programs do at the time. So the
 // classes of instructions that may be refused are tried all at once, each on its own, and what is
-// left goes into one link. Should that fail, it is halved, and the halves that succeed stay.
+// left goes into one link; the links of those that were not refused stay. Should that fail, it is
+// halved, and the halves that succeed stay.
 class UserAttacher {
  public:
   UserAttacher(const FileDescriptor& program, const UserPlaces& places)
@@ -75,11 +76,8 @@ class UserAttacher {
     const std::set<InstructionClass> refused = refused_classes();
     for (size_t i = 0; i < places_.places.size(); ++i) {
       const UserPlace& one = places_.places[i];
-      if (is_misread_[i]) {
-        refused_.push_back(one.cookie);
-        continue;
-      }
-      if (classes_[i] && refused.count(*classes_[i]) != 0) {
+      if (is_linked_[i]) continue;
+      if (is_misread_[i] || (classes_[i] && refused.count(*classes_[i]) != 0)) {
         refused_.push_back(one.cookie);
         continue;
       }
@@ -106,28 +104,26 @@ class UserAttacher {
     constexpr size_t kFew = 8;
     constexpr size_t kTriesAtOnce = 32;
     if (places_.places.size() <= kFew) return {};
-    std::map<InstructionClass, const UserPlace*> examples;
+    std::map<InstructionClass, size_t> examples;
     for (size_t i = 0; i < classes_.size(); ++i) {
-      if (classes_[i]) examples.try_emplace(*classes_[i], &places_.places[i]);
+      if (classes_[i] && !is_misread_[i]) examples.try_emplace(*classes_[i], i);
     }
     std::set<InstructionClass> refused;
     for (auto next = examples.begin(); next != examples.end();) {
-      std::vector<std::pair<InstructionClass, std::future<bool>>> answers;
-      for (; next != examples.end() && answers.size() < kTriesAtOnce; ++next) {
-        answers.emplace_back(
-            next->first, target::start_beside([this, next] { return is_refused(*next->second); }));
-      }
-      for (auto& [instruction, answer] : answers) {
-        if (answer.get()) refused.insert(instruction);
+      std::vector<std::future<int64_t>> links;
+      auto tried = next;
+      for (; next != examples.end() && links.size() < kTriesAtOnce; ++next)
+        links.push_back(target::start_beside([this, i = next->second] { return link_place(i); }));
+      for (std::future<int64_t>& link : links) {
+        const auto& [instruction, place] = *tried++;
+        const int64_t result = link.get();
+        if (is_about_instruction(-result)) refused.insert(instruction);
+        if (result < 0) continue;
+        links_.emplace_back(static_cast<int>(result));
+        is_linked_[place] = true;
       }
     }
     return refused;
-  }
-
-  [[nodiscard]] bool is_refused(const UserPlace& place) const {
-    const int64_t result = link(&place.offset_bytes, nullptr, &place.cookie, 1);
-    if (result >= 0) (void)close(static_cast<int>(result));
-    return is_about_instruction(-result);
   }
 
   void classify() {
@@ -137,6 +133,7 @@ class UserAttacher {
       classes_.push_back(code ? suspect_class(*code) : std::nullopt);
       is_misread_.push_back(code && is_misread(*code));
     }
+    is_linked_.resize(places_.places.size());
   }
 
   Expected<void> link_all() {
@@ -161,6 +158,13 @@ class UserAttacher {
     return {};
   }
 
+  [[nodiscard]] int64_t link_place(size_t i) const {
+    const UserPlace& place = places_.places[i];
+    const uint64_t* const semaphore =
+        place.semaphore_offset_bytes == 0 ? nullptr : &place.semaphore_offset_bytes;
+    return link(&place.offset_bytes, semaphore, &place.cookie, 1);
+  }
+
   [[nodiscard]] int64_t link(const Range& range) const {
     const auto first = semaphores_.begin() + static_cast<ptrdiff_t>(range.begin);
     const bool has_semaphores = std::any_of(first, first + static_cast<ptrdiff_t>(range.count),
@@ -182,13 +186,14 @@ class UserAttacher {
     link.count = static_cast<uint32_t>(count);
     link.multi_flags = places_.is_return ? kMultiReturn : 0;
     link.pid = static_cast<uint32_t>(places_.pid);
-    return call_bpf(BPF_LINK_CREATE, &link, sizeof link);
+    return create_link(&link, sizeof link);
   }
 
   const FileDescriptor& program_;
   const UserPlaces& places_;
   std::vector<std::optional<InstructionClass>> classes_;  // By place,
-  std::vector<bool> is_misread_;                          // as is this.
+  std::vector<bool> is_misread_;                          // as is this,
+  std::vector<bool> is_linked_;                           // and this.
   std::vector<uint64_t> offsets_;                         // Of what is left,
   std::vector<uint64_t> semaphores_;                      // and the rest of it.
   std::vector<uint64_t> cookies_;
@@ -263,17 +268,6 @@ Expected<std::vector<uint64_t>> attach_user(const FileDescriptor& program, const
   UserAttacher attacher(program, places);
   CLEW_TRY(attacher.attach());
   return attacher.finish(attachments);
-}
-
-void close_all(Attachments& attachments) {
-  constexpr size_t kAtOnce = 64;
-  for (size_t done = 0; done < attachments.size(); done += kAtOnce) {
-    std::vector<std::future<void>> ends;
-    for (size_t i = done; i < std::min(done + kAtOnce, attachments.size()); ++i) {
-      ends.push_back(target::start_beside([&one = attachments[i]] { one = {}; }));
-    }
-  }
-  attachments.clear();
 }
 
 }  // namespace clew::kernel

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binds a loaded program to an attach point. The descriptors that come back hold the attachment;
-// closing them ends it.
+// Binds a loaded program to an attach point.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/file_descriptor.h"
+#include "kernel/attachments.h"
 #include "kernel/probe.h"
 
 namespace clew::kernel {
@@ -19,12 +19,6 @@ namespace clew::kernel {
 constexpr uint64_t cookie_of(uint32_t probe, uint32_t enabling) {
   return uint64_t{probe} << 32 | enabling;
 }
-
-using Attachments = std::vector<FileDescriptor>;
-
-// Takes all of them back. The end of each waits for all that the kernel's programs do at the time:
-// so many wait at once.
-void close_all(Attachments& attachments);
 
 // A program that was loaded for the tracepoint (ProgramType::TypedTracepoint).
 Expected<FileDescriptor> attach_typed_tracepoint(const FileDescriptor& program,

@@ -49,9 +49,6 @@ std::vector<ClauseStep> steps_of(const DPrograms& programs, const std::vector<ui
   return steps;
 }
 
-// More of them are taken back by several threads.
-constexpr size_t kFewAttachments = 16;
-
 // Programs of processes' probes are loaded only when the kernel is to run them.
 bool is_deferred(AttachKind kind) {
   return kind == AttachKind::UserEntry || kind == AttachKind::UserReturn ||
@@ -62,9 +59,7 @@ bool is_deferred(AttachKind kind) {
 
 struct DSession::Data {
   Data() = default;
-  ~Data() {
-    if (attachments.size() > kFewAttachments) close_all(attachments);
-  }
+  ~Data() { close_all(attachments); }
   Data(const Data&) = delete;
   Data& operator=(const Data&) = delete;
 

@@ -126,6 +126,7 @@ class KilledTracer : public testing::TestWithParam<Case> {
   std::optional<live::Tracer> other_;  // Way::Second: the session that lives,
   uint64_t calls_before_ = 0;          // and the calls before it was there.
   std::minstd_rand random_{static_cast<uint32_t>(options().seed)};
+  std::string next_said_;  // What took out the last dead session.
   uint64_t kills_ = 0;
   int failed_ = 0;
   std::chrono::microseconds time_{0};  // That a tracer takes which nobody kills.
@@ -227,6 +228,8 @@ void KilledTracer::clean_up() {
   const bool by_session = GetParam().way == Way::Second || one_in(2);
   KilledRun run = run_and_kill(by_session ? session() : detach(), {});
   EXPECT_EQ(run.tracer.bury(), 0) << "the next session: " << run.read_output();
+  next_said_ = fmt::format("the next {} said: {}", by_session ? "session" : "clew detach",
+                           run.read_output());
 }
 
 void KilledTracer::look_at(KilledRun run) {
@@ -241,6 +244,7 @@ void KilledTracer::look_at(KilledRun run) {
   }
   clean_up();
   if (GetParam().way == Way::Second && (!was_killed || kills_ % kKillsOfOneOther == 0)) end_other();
+  const testing::ScopedTrace trace(__FILE__, __LINE__, next_said_);
   if (!other_) target_->expect_clean(may_leave_pair ? 2 : 0);
   // It may take its time until it notices that a wait has ended.
   target_->expect_unharmed(run.stopping);

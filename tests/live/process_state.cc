@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/file_descriptor.h"
@@ -119,6 +120,45 @@ std::vector<std::filesystem::path> entries_of_folder(const std::string& folder) 
   return entries;
 }
 
+// What a process has of a file as executable memory.
+struct Text {
+  std::string path;
+  std::string memory;
+  std::string file;
+
+  [[nodiscard]] size_t length() const {  // The file may end in the page.
+    return std::min(memory.size(), file.size());
+  }
+  [[nodiscard]] size_t differs_at(size_t from) const {
+    const auto begin = static_cast<ptrdiff_t>(from);
+    const auto end = static_cast<ptrdiff_t>(length());
+    const auto place =
+        std::mismatch(memory.begin() + begin, memory.begin() + end, file.begin() + begin).first;
+    return static_cast<size_t>(place - memory.begin());
+  }
+};
+
+std::vector<Text> texts_of(pid_t pid) {
+  std::vector<Text> texts;
+  for (const Mapping& mapping : mappings_of(pid)) {
+    if (mapping.permissions[2] != 'x' || mapping.inode == 0) continue;
+    const uint64_t size = mapping.end - mapping.start;
+    texts.push_back({.path = mapping.path,
+                     .memory = bytes_at(folder_of(pid) + "/mem", mapping.start, size),
+                     .file = bytes_at(file_of(pid, mapping), mapping.file_offset, size)});
+  }
+  return texts;
+}
+
+// Some bytes from there.
+std::string hex_at(const std::string& bytes, size_t place) {
+  constexpr size_t kShown = 16;
+  std::string shown;
+  for (const char byte : bytes.substr(std::min(place, bytes.size()), kShown))
+    shown += fmt::format("{:02x} ", static_cast<uint8_t>(byte));
+  return shown;
+}
+
 }  // namespace
 
 ProcessState ProcessState::of(pid_t pid) {
@@ -140,21 +180,24 @@ ProcessState ProcessState::of(pid_t pid) {
 }
 
 void expect_text_equals_file(pid_t pid) {
-  size_t compared = 0;
-  for (const Mapping& mapping : mappings_of(pid)) {
-    if (mapping.permissions[2] != 'x' || mapping.inode == 0) continue;
-    const uint64_t size = mapping.end - mapping.start;
-    const std::string memory = bytes_at(folder_of(pid) + "/mem", mapping.start, size);
-    const std::string file = bytes_at(file_of(pid, mapping), mapping.file_offset, size);
-    const size_t length = std::min(memory.size(), file.size());  // The file may end in the page.
-    EXPECT_GT(length, 0U) << mapping.path;
-    const auto place =
-        std::mismatch(memory.begin(), memory.begin() + static_cast<long>(length), file.begin());
-    EXPECT_EQ(place.first - memory.begin(), static_cast<long>(length))
-        << mapping.path << " differs from its file";
-    ++compared;
+  const std::vector<Text> texts = texts_of(pid);
+  EXPECT_FALSE(texts.empty());
+  for (const Text& text : texts) {
+    EXPECT_FALSE(text.file.empty()) << text.path;
+    const size_t place = text.differs_at(0);
+    EXPECT_EQ(place, text.length())
+        << text.path << " differs from its file: " << hex_at(text.memory, place) << "instead of "
+        << hex_at(text.file, place);
   }
-  EXPECT_GT(compared, 0U);
+}
+
+size_t changed_text_bytes(pid_t pid) {
+  size_t changed = 0;
+  for (const Text& text : texts_of(pid)) {
+    for (size_t at = text.differs_at(0); at < text.length(); at = text.differs_at(at + 1))
+      ++changed;
+  }
+  return changed;
 }
 
 void expect_no_residue(const ProcessState& before, pid_t pid) {

@@ -26,6 +26,9 @@ struct ProcessState {
 // Every file-backed executable mapping holds the bytes of its file.
 void expect_text_equals_file(pid_t pid);
 
+// Bytes of file-backed executable mappings that are not those of the file: 0 in a clean process.
+size_t changed_text_bytes(pid_t pid);
+
 // No mapping, descriptor or thread more, and signals as before. For a process that is at rest.
 void expect_no_residue(const ProcessState& before, pid_t pid);
 

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/attachments.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernel/bpf.h"
+
+namespace clew::kernel {
+namespace {
+
+// Each end waits for all that the kernel's programs do at the time, some 50 ms: so many wait at
+// once.
+constexpr size_t kHoldersMax = 64;
+
+// Signals that came to a process of ours as well would be handled twice.
+class WithoutSignals {
+ public:
+  WithoutSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  WithoutSignals(const WithoutSignals&) = delete;
+  WithoutSignals& operator=(const WithoutSignals&) = delete;
+  ~WithoutSignals() { (void)pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+void await_end(pid_t pid) {
+  while (pid > 0 && waitpid(pid, nullptr, __WALL) < 0 && errno == EINTR) {
+  }
+}
+
+struct Pipe {
+  FileDescriptor reading;
+  FileDescriptor writing;
+};
+
+Pipe open_pipe() {
+  int ends[2] = {-1, -1};
+  (void)pipe2(ends, O_CLOEXEC);
+  return {FileDescriptor(ends[0]), FileDescriptor(ends[1])};
+}
+
+// False at the end of what is read.
+bool read_byte(int fd) {
+  char byte = 0;
+  ssize_t got = 0;
+  do
+    got = read(fd, &byte, 1);
+  while (got < 0 && errno == EINTR);
+  return got == 1;
+}
+
+// A process that holds a share of the descriptors, and ends: one that is ending takes no signal any
+// more.
+class Holder {
+ public:
+  Holder(const Attachments& attachments, size_t first, size_t stride, int ready, int over) {
+    std::vector<int> kept = {ready, over};
+    for (size_t i = first; i < attachments.size(); i += stride)
+      kept.push_back(attachments[i].get());
+    std::sort(kept.begin(), kept.end());
+    pid_ = fork();
+    if (pid_ == 0) hold(kept, ready, over);
+  }
+  Holder(Holder&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+  Holder& operator=(Holder&&) = delete;
+  ~Holder() { await_end(pid_); }
+
+  [[nodiscard]] bool is_there() const { return pid_ > 0; }
+
+ private:
+  // Between fork() and the end of a process that may have threads: nothing but system calls.
+  [[noreturn]] static void hold(const std::vector<int>& kept, int ready, int over) {
+    unsigned next = 0;
+    for (const int fd : kept) {
+      const auto number = static_cast<unsigned>(fd);
+      if (number > next) (void)close_range(next, number - 1, 0);
+      next = number + 1;
+    }
+    (void)close_range(next, ~0U, 0);
+    const char byte = 0;
+    (void)write(ready, &byte, 1);
+    (void)read_byte(over);
+    _exit(0);
+  }
+
+  pid_t pid_ = -1;
+};
+
+struct LinkCall {
+  void* attributes = nullptr;
+  size_t size = 0;
+  int64_t result = 0;
+};
+
+int make_call(void* argument) {
+  auto& call = *static_cast<LinkCall*>(argument);
+  call.result = call_bpf(BPF_LINK_CREATE, call.attributes, call.size);
+  return 0;
+}
+
+}  // namespace
+
+// The calling thread waits (CLONE_VFORK), so that its errno can serve both.
+int64_t create_link(void* attributes, size_t size) {
+  constexpr size_t kStackBytes = 32 << 10;
+  alignas(16) std::array<uint8_t, kStackBytes> stack;  // Not filled: nobody reads it.
+  LinkCall call = {.attributes = attributes, .size = size};
+  const WithoutSignals quiet;
+  const pid_t pid =
+      clone(make_call, stack.end(), CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &call);
+  if (pid < 0) (void)make_call(&call);
+  await_end(pid);
+  return call.result;
+}
+
+void close_all(Attachments& attachments) {
+  if (attachments.empty()) return;
+  Pipe ready = open_pipe();
+  Pipe over = open_pipe();
+  std::vector<Holder> holders;
+  const size_t count = std::min(attachments.size(), kHoldersMax);
+  for (size_t i = 0; i < count && over.reading.valid(); ++i) {
+    const WithoutSignals quiet;
+    Holder holder(attachments, i, count, ready.writing.get(), over.reading.get());
+    if (holder.is_there()) holders.push_back(std::move(holder));
+  }
+  ready.writing.reset();
+  for (size_t i = 0; i < holders.size(); ++i)
+    (void)read_byte(ready.reading.get());
+  attachments.clear();  // Ends what nobody could be made to hold.
+  over.writing.reset();
+}
+
+}  // namespace clew::kernel
