@@ -165,8 +165,8 @@ struct TargetPage {
   uint32_t reserved_word;
   uint8_t reserved[4096 - 16 - 12 * kSessionsMax];
   ProcessEntry processes[kProcessesMax];  // The first one's is free. Touched as far as it is used.
-  // By probe: how many hits of all threads together have used up their fuel (atomic). A probe reads
-  // its word before it calls what may use it up.
+  // By probe: how many hits of all threads, of the process and of its followed children together,
+  // have used up their fuel (atomic). A probe reads its word before it calls what may use it up.
   uint32_t spent[kSessionsMax][kSpentWords];
 };
 static_assert(sizeof(TargetPage) == kTargetPageSizeBytes);

@@ -108,6 +108,7 @@ struct RingLayout {
   uint32_t size_log2;
 };
 inline constexpr uint32_t kEventSizeMax = 16'384;
+inline constexpr uint32_t kEventHeaderBytes = 16;
 
 struct RegionLayout {
   uint32_t size_log2;     // The window is 2^size_log2 bytes (+ slack).

@@ -18,21 +18,28 @@ constexpr uint32_t kWriters = 4;
 constexpr uint64_t kHits = 100'000;
 constexpr uint64_t kKeys = 20;
 
-// Runs kWriters threads that each call `hit(thread, i)` kHits times, and `read` until they end.
+// Runs kWriters threads that each call `hit(thread, i)` kHits times, and `read` until they end;
+// none is through with them before the first reading.
 template <typename Hit, typename Read>
 void write_while_reading(FakeArena& arena, Hit hit, Read read) {
   std::atomic<uint32_t> running = kWriters;
+  std::atomic<bool> has_read = false;
   std::vector<std::jthread> writers;
   for (uint32_t writer = 0; writer < kWriters; ++writer) {
-    writers.emplace_back([&arena, &running, hit, writer] {
+    writers.emplace_back([&arena, &running, &has_read, hit, writer] {
       FakeThread thread(arena, writer, 100 + writer);
-      for (uint64_t i = 0; i < kHits; ++i)
+      for (uint64_t i = 0; i < kHits; ++i) {
+        if (i == kHits / 2) has_read.wait(false);
         hit(thread, i);
+      }
       --running;
     });
   }
-  while (running > 0)
+  while (running > 0) {
     read();
+    has_read = true;
+    has_read.notify_all();
+  }
 }
 
 TEST(ConcurrentReading, ReadsGrowAndTheLastOneIsExact) {

@@ -8,25 +8,23 @@
 namespace clew::collect {
 namespace {
 
-constexpr uint32_t kEventHeaderBytes = 16;
-
 // Size in bytes of the event at `at`, or 0 when what stands there is no event of a known shape
 // within `left` bytes.
 uint32_t checked_size(uint64_t first_word, std::span<const EventWords> event_words, uint64_t left) {
   const auto size = static_cast<uint32_t>(first_word);
   const auto shape = static_cast<uint32_t>(first_word >> 32);
-  const bool is_whole = size >= kEventHeaderBytes && size % 8 == 0 && size <= left;
+  const bool is_whole = size >= abi::kEventHeaderBytes && size % 8 == 0 && size <= left;
   if (shape >= event_words.size() || !is_whole) return 0;
-  return event_words[shape].allow((size - kEventHeaderBytes) / 8) ? size : 0;
+  return event_words[shape].allow((size - abi::kEventHeaderBytes) / 8) ? size : 0;
 }
 
 void copy_event(const RingSource& source, const std::byte* at, uint64_t first_word,
                 EventBatch& batch) {
   const auto shape = static_cast<uint32_t>(first_word >> 32);
   std::array<uint64_t, abi::kEventSizeMax / 8> words;
-  const std::span<uint64_t> fields(words.data(),
-                                   (static_cast<uint32_t>(first_word) - kEventHeaderBytes) / 8);
-  load_words(fields, at + kEventHeaderBytes);
+  const std::span<uint64_t> fields(
+      words.data(), (static_cast<uint32_t>(first_word) - abi::kEventHeaderBytes) / 8);
+  load_words(fields, at + abi::kEventHeaderBytes);
   batch.push({.shape = shape,
               .process = source.process,
               .tid = source.tid,

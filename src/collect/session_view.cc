@@ -12,7 +12,7 @@ namespace {
 constexpr uint32_t kWindowLog2Max = 30;
 constexpr uint32_t kEntriesLog2Max = 24;
 constexpr uint32_t kWordsMax = 4096;
-constexpr uint32_t kEventWordsMax = (abi::kEventSizeMax - 16) / 8;
+constexpr uint32_t kEventWordsMax = (abi::kEventSizeMax - abi::kEventHeaderBytes) / 8;
 
 struct Part {
   const char* name;

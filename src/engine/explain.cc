@@ -115,8 +115,6 @@ std::string explain_sites(Tracee& tracee) {
   return text;
 }
 
-constexpr size_t kEventHeaderBytes = 16;
-
 std::string event_size(size_t header_bytes, const collect::EventWords& words) {
   const size_t most = header_bytes + size_t{8} * words.most;
   if (!words.vary()) return std::to_string(most);
@@ -143,7 +141,7 @@ std::string explain_state(const plan::Lowered& lowered) {
         fmt::format("  ring of {} KiB per thread\n", (1U << lowered.layout.ring.size_log2) >> 10);
     for (size_t i = 0; i < lowered.event_words.size(); ++i) {
       text += fmt::format("  source {}: {} bytes per event\n", i,
-                          event_size(kEventHeaderBytes, lowered.event_words[i]));
+                          event_size(abi::kEventHeaderBytes, lowered.event_words[i]));
     }
   }
   return text;

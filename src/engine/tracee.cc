@@ -145,7 +145,7 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
                     other, pid_));
   }
   report_ = CLEW_TRY(arm_sites());
-  left_by_jump_ = engine::left_by_jump(sites_, *lowered_);
+  note_jumps();
   names_->refresh_threads();
   return {};
 }
@@ -281,7 +281,14 @@ Expected<void> Tracee::arm_new_modules(const plan::Plan& plan, plan::Grouping& g
                                  .installed = installed_in(modules)}));
   const inline_::InstallReport added = CLEW_TRY(arm_sites());
   report_.points += added.points;
+  note_jumps();
   return {};
+}
+
+// Of the modules whose windows were planned last.
+void Tracee::note_jumps() {
+  for (std::string& name : engine::left_by_jump(sites_, *lowered_))
+    left_by_jump_.insert(std::move(name));
 }
 
 // While there is no room for more keys, the halves stay full, and the probes count what they drop.
@@ -470,7 +477,7 @@ collect::Losses Tracee::losses() {
   }
   if (!fuel_guard_.empty()) losses.disarmed = fuel_guard_.disarmed(pid_, reader_->read_fuel());
   losses.refused = sites_.refused;
-  losses.left_by_jump = left_by_jump_;
+  losses.left_by_jump.assign(left_by_jump_.begin(), left_by_jump_.end());
   losses.sites = report_.points;
   losses.stopped_ms = Milliseconds(attachment_->longest_stop()).count();
   losses.processes = 1;

@@ -80,7 +80,6 @@ class Tracee final : public Traced {
   // Which windows the sites take, as far as it can be known without touching the process. attach()
   // does it if nobody has.
   Expected<void> plan_windows(const plan::Plan& plan, const plan::Lowered& lowered);
-  [[nodiscard]] Expected<void> check_readable(const plan::Lowered& lowered) const;
   // All from here on borrow plan, lowered and grouping.
   Expected<void> attach(const plan::Plan& plan, const plan::Lowered& lowered,
                         const plan::Grouping& grouping, bool follow_forks);
@@ -140,6 +139,8 @@ class Tracee final : public Traced {
   [[nodiscard]] const Site* site_numbered(uint64_t function_number) const;
   void refuse_unnumbered(const plan::Lowered& lowered, size_t first);
   Expected<void> arm_new_modules(const plan::Plan& plan, plan::Grouping& grouping);
+  [[nodiscard]] Expected<void> check_readable(const plan::Lowered& lowered) const;
+  void note_jumps();
   Expected<void> make_reader(const plan::Lowered& lowered, bool follow_forks);
   [[nodiscard]] uint64_t passed_in(const aggregate::Accumulator& cells) const;
   Expected<aggregate::Table> with_counted(aggregate::Table table);
@@ -185,7 +186,7 @@ class Tracee final : public Traced {
   collect::Causes open_missed_;
   bool detached_ = false;
   std::vector<std::string> lost_;
-  std::vector<std::string> left_by_jump_;
+  std::set<std::string> left_by_jump_;
   bool is_command_ = false;
   bool follows_exec_ = false;
   inline_::LockWait wait_;

@@ -117,12 +117,14 @@ bool Taker::add_exits(const Site& site, KernelSite& result) const {
   const auto exits = inline_::find_exits(*code_, *function);
   if (!exits || exits->empty()) return false;
   const bool has_result = plan::reads_result(query_, query_.sources[site.source]);
+  const bool is_timed = plan::reads_elapsed(query_, query_.sources[site.source]);
   for (const inline_::Exit& exit : *exits) {
     auto probe = probe_at(site, exit.address, kernel::AttachKind::UserExit);
     if (!probe || exit.side != inline_::Side::Before || (exit.tail_call && has_result)) {
       return false;
     }
     result.more.push_back(std::move(*probe));
+    result.is_timed_to_jump |= exit.tail_call && is_timed;
   }
   result.probe = std::move(result.more.back());
   result.more.pop_back();

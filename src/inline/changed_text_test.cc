@@ -64,9 +64,9 @@ class Texts : public testing::Test {
       return leads_nowhere(*maps, address);
     });
   }
-  // A long nop between functions of a module.
+  // A long nop between functions of a module, behind a `ret`: those behind a call are run.
   [[nodiscard]] uint64_t padding(const char* module = "libc.so.6") const {
-    return place_of({0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0}, module);
+    return place_of({0xc3, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0}, module) + 1;
   }
   [[nodiscard]] uint64_t place_of(const Bytes& wanted, const char* module = "libc.so.6") const {
     const auto maps = target::read_memory_map(victim_.pid());

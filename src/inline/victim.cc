@@ -120,6 +120,7 @@ std::ostream& operator<<(std::ostream& out, const Footprint& footprint) {
 std::vector<uint64_t> changed_text(pid_t pid) {
   std::vector<uint64_t> changed;
   const auto maps = target::read_memory_map(pid);
+  EXPECT_TRUE(maps && !maps->empty()) << "process " << pid << " has ended";
   for (const target::Mapping& map : *maps) {
     if (!map.executable || map.shared || map.inode == 0 || map.path.empty() || map.path[0] != '/')
       continue;

@@ -70,6 +70,9 @@ class UserAttacher {
  public:
   UserAttacher(const FileDescriptor& program, const UserPlaces& places)
       : program_(program), places_(places) {}
+  UserAttacher(const UserAttacher&) = delete;
+  UserAttacher& operator=(const UserAttacher&) = delete;
+  ~UserAttacher() { end_uprobes(links_); }
 
   Expected<void> attach() {
     classify();
@@ -90,6 +93,7 @@ class UserAttacher {
 
   std::vector<uint64_t> finish(Attachments& attachments) {
     std::move(links_.begin(), links_.end(), std::back_inserter(attachments));
+    links_.clear();
     return std::move(refused_);
   }
 

@@ -5,6 +5,8 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <future>
+#include <utility>
 
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -13,13 +15,14 @@
 #include <unistd.h>
 
 #include "kernel/bpf.h"
+#include "target/side_work.h"
 
 namespace clew::kernel {
 namespace {
 
-// Each end waits for all that the kernel's programs do at the time, some 50 ms: so many wait at
-// once.
+// Each end takes some 50 ms: so many wait at once.
 constexpr size_t kHoldersMax = 64;
+constexpr size_t kThreadsMax = 64;
 
 // Signals that came to a process of ours as well would be handled twice.
 class WithoutSignals {
@@ -37,6 +40,7 @@ class WithoutSignals {
   sigset_t before_{};
 };
 
+// Until it ends, however many signals come meanwhile.
 void await_end(pid_t pid) {
   while (pid > 0 && waitpid(pid, nullptr, __WALL) < 0 && errno == EINTR) {
   }
@@ -56,15 +60,14 @@ Pipe open_pipe() {
 // False at the end of what is read.
 bool read_byte(int fd) {
   char byte = 0;
-  ssize_t got = 0;
-  do
+  ssize_t got = read(fd, &byte, 1);
+  while (got < 0 && errno == EINTR)
     got = read(fd, &byte, 1);
-  while (got < 0 && errno == EINTR);
   return got == 1;
 }
 
-// A process that holds a share of the descriptors, and ends: one that is ending takes no signal any
-// more.
+// A process that holds a share of the descriptors, and ends. A kill of our process group does not
+// reach it.
 class Holder {
  public:
   Holder(const Attachments& attachments, size_t first, size_t stride, int ready, int over) {
@@ -86,6 +89,7 @@ class Holder {
  private:
   // Between fork() and the end of a process that may have threads: nothing but system calls.
   [[noreturn]] static void hold(const std::vector<int>& kept, int ready, int over) {
+    (void)setpgid(0, 0);
     unsigned next = 0;
     for (const int fd : kept) {
       const auto number = static_cast<unsigned>(fd);
@@ -95,6 +99,7 @@ class Holder {
     (void)close_range(next, ~0U, 0);
     const char byte = 0;
     (void)write(ready, &byte, 1);
+    (void)close(ready);
     (void)read_byte(over);
     _exit(0);
   }
@@ -105,11 +110,13 @@ class Holder {
 struct LinkCall {
   void* attributes = nullptr;
   size_t size = 0;
-  int64_t result = 0;
+  bool is_beside = true;
+  int64_t result = -EINTR;  // Should the process that makes the call be killed.
 };
 
 int make_call(void* argument) {
   auto& call = *static_cast<LinkCall*>(argument);
+  if (call.is_beside) (void)setpgid(0, 0);  // Out of reach of a kill of our process group.
   call.result = call_bpf(BPF_LINK_CREATE, call.attributes, call.size);
   return 0;
 }
@@ -124,27 +131,40 @@ int64_t create_link(void* attributes, size_t size) {
   const WithoutSignals quiet;
   const pid_t pid =
       clone(make_call, stack.end(), CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &call);
-  if (pid < 0) (void)make_call(&call);
+  if (pid < 0) {
+    call.is_beside = false;
+    (void)make_call(&call);
+  }
   await_end(pid);
   return call.result;
 }
 
-void close_all(Attachments& attachments) {
-  if (attachments.empty()) return;
+void end_uprobes(Attachments& uprobes) {
+  if (uprobes.empty()) return;
   Pipe ready = open_pipe();
   Pipe over = open_pipe();
   std::vector<Holder> holders;
-  const size_t count = std::min(attachments.size(), kHoldersMax);
+  const size_t count = std::min(uprobes.size(), kHoldersMax);
   for (size_t i = 0; i < count && over.reading.valid(); ++i) {
     const WithoutSignals quiet;
-    Holder holder(attachments, i, count, ready.writing.get(), over.reading.get());
+    Holder holder(uprobes, i, count, ready.writing.get(), over.reading.get());
     if (holder.is_there()) holders.push_back(std::move(holder));
   }
   ready.writing.reset();
-  for (size_t i = 0; i < holders.size(); ++i)
-    (void)read_byte(ready.reading.get());
-  attachments.clear();  // Ends what nobody could be made to hold.
+  for (size_t told = 0; told < holders.size() && read_byte(ready.reading.get());)
+    ++told;  // One that was killed tells nothing.
+  uprobes.clear();
   over.writing.reset();
+}
+
+void close_all(Attachments& attachments) {
+  for (size_t done = 0; done < attachments.size(); done += kThreadsMax) {
+    std::vector<std::future<void>> ends;
+    for (size_t i = done; i < std::min(done + kThreadsMax, attachments.size()); ++i) {
+      ends.push_back(target::start_beside([&one = attachments[i]] { one = {}; }));
+    }
+  }
+  attachments.clear();
 }
 
 }  // namespace clew::kernel

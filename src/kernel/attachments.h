@@ -16,12 +16,16 @@ namespace clew::kernel {
 // Descriptors of links and events; an attachment ends with the last descriptor of it.
 using Attachments = std::vector<FileDescriptor>;
 
-// BPF_LINK_CREATE. By a process of its own, which goes on when we are killed: it shares our memory
-// and descriptors, and ends with the call. The link's descriptor, or -errno.
+// BPF_LINK_CREATE, of uprobes. By a process of its own, which goes on when we are killed: it shares
+// our memory and descriptors, and ends with the call. The link's descriptor, or -errno.
 int64_t create_link(void* attributes, size_t size);
 
-// Takes all of them back, and returns when they are gone: text has no breakpoint of theirs then,
-// whoever is killed meanwhile. Forks; callers may have threads.
+// Takes them back, and returns when text has no breakpoint of theirs. By processes that hold them
+// and end: one that is ending takes no signal any more. Where none can be made, here.
+void end_uprobes(Attachments& uprobes);
+
+// Takes others back. The end of each waits for all that the kernel's programs do at the time: so
+// many wait at once.
 void close_all(Attachments& attachments);
 
 }  // namespace clew::kernel

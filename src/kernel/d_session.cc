@@ -49,6 +49,9 @@ std::vector<ClauseStep> steps_of(const DPrograms& programs, const std::vector<ui
   return steps;
 }
 
+// More of them are taken back by several threads.
+constexpr size_t kFewAttachments = 16;
+
 // Programs of processes' probes are loaded only when the kernel is to run them.
 bool is_deferred(AttachKind kind) {
   return kind == AttachKind::UserEntry || kind == AttachKind::UserReturn ||
@@ -59,7 +62,10 @@ bool is_deferred(AttachKind kind) {
 
 struct DSession::Data {
   Data() = default;
-  ~Data() { close_all(attachments); }
+  ~Data() {
+    end_uprobes(uprobes);
+    if (attachments.size() > kFewAttachments) close_all(attachments);
+  }
   Data(const Data&) = delete;
   Data& operator=(const Data&) = delete;
 
@@ -75,6 +81,7 @@ struct DSession::Data {
   std::unique_ptr<UserStacks> user_stacks;  // Null when no clause asks for them.
   std::vector<FileDescriptor> loaded;       // By group.
   Attachments attachments;
+  Attachments uprobes;
   std::vector<uint32_t> left_out;            // Ids of probes.
   std::vector<uint32_t> functions_left_out;  // Indices of enablings.
 
@@ -292,7 +299,7 @@ struct DSession::Data {
   Expected<void> attach_process(uint32_t index, std::span<const uint32_t> chosen) {
     if (chosen.empty()) return {};
     for (const uint32_t enabling : chosen)
-      CLEW_TRY(locks.attach(enablings[enabling].probe, symbols, attachments));
+      CLEW_TRY(locks.attach(enablings[enabling].probe, symbols, uprobes));
     if (enablings[chosen.front()].probe.kind != AttachKind::LockWait) {
       return attach_user_places(index, chosen);
     }
@@ -316,8 +323,8 @@ struct DSession::Data {
     }
     for (const auto& [file, places] : by_file) {
       const auto cookies = CLEW_TRY(features().has_user_probe_multi
-                                        ? attach_user(loaded[index], places, attachments)
-                                        : attach_user_singly(loaded[index], places, attachments));
+                                        ? attach_user(loaded[index], places, uprobes)
+                                        : attach_user_singly(loaded[index], places, uprobes));
       for (const uint64_t cookie : cookies) {
         left_out.push_back(static_cast<uint32_t>(cookie >> 32));
       }

@@ -7,7 +7,7 @@
 // `gs:[disp32]`; others are masked to the window first. Context loads become register moves, stack
 // reads `[rsp + x]`, slot reads `gs:[slot_address + x]`, or a read of the arena header `[disp32]`.
 // Programs of D (abi/d_process.h) besides call the D accessors, and reach the session's globals at
-// constant addresses `[disp32]`.
+// constant addresses `[disp32]`; those of queries reach what their threads share there.
 #pragma once
 
 #include <cstddef>

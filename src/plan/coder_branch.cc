@@ -160,13 +160,17 @@ Expected<void> Coder::branch_in(const Expression& expression, bool when, Label t
   const Label found = when ? target : builder_.label();
   const int32_t mark = frame_used_;
   if (is_text(needle.type)) {
-    const int32_t area = CLEW_TRY(text_in_frame(needle));
+    size_t longest = 0;
+    for (size_t i = 1; i < expression.operands.size(); ++i)
+      longest = std::max(longest, expression.operands[i].text.size());
+    const Expression text = as_compared(needle, longest);
+    const int32_t area = CLEW_TRY(text_in_frame(text));
     for (size_t i = 1; i < expression.operands.size(); ++i) {
       test_text({.left = area,
-                 .capacity = 8 * stored_words(needle),
+                 .capacity = 8 * stored_words(text),
                  .right = expression.operands[i].text,
                  .prefix = false,
-                 .zero_padded = needle.type.kind == query::TypeKind::String},
+                 .zero_padded = text.type.kind == query::TypeKind::String},
                 true, found);
     }
   } else {

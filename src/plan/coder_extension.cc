@@ -27,8 +27,8 @@ using query::Expression;
 
 namespace {
 
-// After so many hits of a probe that ran out of fuel in a thread, its hits there end at once, until
-// the tracer has taken the probe out (engine/fuel_guard.h).
+// After so many hits of a probe that ran out of fuel, in all threads together, its hits end at
+// once, until the tracer has taken the probe out (engine/fuel_guard.h).
 constexpr int32_t kExhaustedMax = 8;
 constexpr isa::InlineLimits kLimits = {.calls_max = 4096, .frame_bytes_max = isa::kFrameSizeBytes};
 

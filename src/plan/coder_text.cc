@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text and memory half of Coder, and what a probe can compute at all.
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 
@@ -297,9 +298,10 @@ Expected<void> Coder::text_with_length(const Expression& expression, int32_t off
   CLEW_TRY(integer(expression.operands[0]));
   if (bytes % 8 != 0) builder_.store(Size::Double, Register::R9, offset + whole - 8, 0);
   CLEW_TRY(read_long_text({.base = Register::R9, .offset = offset, .capacity = bytes}));
-  // The mask is one that the kernel's verifier understands.
+  // The mask is one that the kernel's verifier understands: what all texts of an event may have is
+  // less than twice what they were given.
   builder_.alu(Alu::Add, Register::R0, 7)
-      .alu(Alu::And, Register::R0, 2 * query::kStringMaxBytes - 8);
+      .alu(Alu::And, Register::R0, static_cast<int32_t>(2 * std::bit_ceil(bytes) - 8));
   return {};
 }
 
@@ -453,6 +455,13 @@ void Coder::test_text(const TextTest& test, bool when, Label target) {
 Expression Coder::as_compared(const Expression& text, size_t bytes) const {
   if (text.kind == ExpressionKind::Input) return as_compared(source_->inputs[text.index], bytes);
   Expression result = text;
+  if (text.kind == ExpressionKind::Conditional) {
+    result.operands[1] = as_compared(text.operands[1], bytes);
+    result.operands[2] = as_compared(text.operands[2], bytes);
+    result.type.capacity_bytes =
+        std::max(result.operands[1].type.capacity_bytes, result.operands[2].type.capacity_bytes);
+    return result;
+  }
   const size_t needed = (bytes + 2 + 7) / 8 * 8;  // With what follows, and a NUL.
   const bool is_longer = result.type.capacity_bytes > needed;
   if (text.kind == ExpressionKind::ReadString && is_longer) {

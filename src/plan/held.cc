@@ -54,6 +54,46 @@ std::string_view without_event(std::string_view text) {
   return text.starts_with(kEvent) ? text.substr(kEvent.size()) : text;
 }
 
+// Whether it is memory of the traced process, which is not there any more.
+bool reads_memory(const Expression& expression) {
+  return expression.kind == ExpressionKind::Load || expression.kind == ExpressionKind::ReadString ||
+         expression.kind == ExpressionKind::ReadBytes;
+}
+
+// Text without a size is longer in single events than it is in groups. An expression with the one
+// in place of the other; none where that has no such text, or might have another value.
+class Lengthened {
+ public:
+  static std::optional<Expression> of(const Expression& expression) {
+    Lengthened made;
+    Expression result = expression;
+    const bool has_changed = made.lengthen(result);
+    return has_changed && made.is_same_ ? std::optional(std::move(result)) : std::nullopt;
+  }
+
+ private:
+  bool lengthen(Expression& expression) {
+    if (expression.kind == ExpressionKind::String &&
+        expression.text.size() + 1 >= query::kStringDefaultBytes) {
+      is_same_ = false;
+    }
+    if (expression.kind == ExpressionKind::ReadString) {
+      const bool is_usual = expression.type.capacity_bytes == query::kStringDefaultBytes;
+      if (is_usual) expression.type.capacity_bytes = query::kEventStringDefaultBytes;
+      return is_usual;
+    }
+    bool has_changed = false;
+    for (Expression& operand : expression.operands)
+      has_changed |= lengthen(operand);
+    const bool looks_at_all = expression.kind == ExpressionKind::Call &&
+                              expression.function != query::Function::StartsWith;
+    if (has_changed && looks_at_all) is_same_ = false;
+    return has_changed;
+  }
+
+  bool is_same_ = true;
+};
+
 class HeldCapturer {
  public:
   HeldCapturer(const query::Query& query, const std::vector<HeldCapture>& held,
@@ -82,7 +122,8 @@ class HeldCapturer {
       return reference(expression, static_cast<size_t>(found - names_.begin()));
     }
     if (const std::optional<Expression> longer = from_longer_text(plain)) return *longer;
-    if (plain.operands.empty()) return not_held(expression, text);
+    if (const std::optional<Expression> longer = from_lengthened(plain)) return *longer;
+    if (plain.operands.empty() || reads_memory(plain)) return not_held(expression, text);
     Expression result = plain;
     for (Expression& operand : result.operands) {
       operand = CLEW_TRY(rewrite(operand));
@@ -105,6 +146,16 @@ class HeldCapturer {
       return beginning(reference(whole, i), plain);
     }
     return std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<Expression> from_lengthened(const Expression& plain) const {
+    const std::optional<Expression> longer = Lengthened::of(plain);
+    if (!longer) return std::nullopt;
+    const auto found = std::find(names_.begin(), names_.end(), query::print(*longer, query_));
+    if (found == names_.end()) return std::nullopt;
+    Expression whole = reference(*longer, static_cast<size_t>(found - names_.begin()));
+    const bool is_text = plain.type.kind == query::TypeKind::String;
+    return is_text ? beginning(std::move(whole), plain) : whole;
   }
 
   static Expression beginning(Expression whole, const Expression& plain) {

@@ -27,7 +27,7 @@ using query::SourceKind;
 namespace {
 
 constexpr uint32_t kOffsetMax = 32'000;
-constexpr int32_t kEventHeaderBytes = 16;
+constexpr auto kEventHeaderBytes = static_cast<int32_t>(abi::kEventHeaderBytes);
 
 ProgramPoint point_of(SourceKind kind) {
   if (kind == SourceKind::Entry) return ProgramPoint::Entry;

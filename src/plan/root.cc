@@ -221,7 +221,7 @@ Column Root::column_of(const query::NamedExpression& column) const {
   Column result{.name = column.name,
                 .type = column_type(e.type),
                 .unit = unit_of(e.type.unit),
-                .approximate = false};
+                .aggregated = query::has_aggregate(e)};
   if (e.kind == ExpressionKind::Aggregate) {
     const aggregate::AggregateSpec spec = spec_of(query_.aggregates[e.index]);
     result.approximate = aggregate::approximate(spec);

@@ -74,6 +74,12 @@ bool reads_result(const query::Query& query, const query::Source& source) {
   });
 }
 
+bool reads_elapsed(const query::Query& query, const query::Source& source) {
+  return asks(query, source, [](const Expression& expression) {
+    return expression.kind == ExpressionKind::Field && expression.field == Field::Elapsed;
+  });
+}
+
 bool names_code(const query::Query& query) {
   const Predicate is_symbol = [](const Expression& expression) {
     return expression.type.kind == query::TypeKind::Symbol;

@@ -15,6 +15,7 @@ bool can_be_uprobe(const query::Query& query, const query::Source& source);
 
 // Whether the query asks for the source's result.
 bool reads_result(const query::Query& query, const query::Source& source);
+bool reads_elapsed(const query::Query& query, const query::Source& source);
 
 // Whether an answer names code by its address. What a program of the kernel says of an address is
 // not of which process it is.

@@ -42,14 +42,6 @@ size_t count_nodes(const Expression& expression) {
   return count;
 }
 
-bool has_aggregate(const Expression& expression) {
-  if (expression.kind == ExpressionKind::Aggregate) return true;
-  for (const Expression& operand : expression.operands) {
-    if (has_aggregate(operand)) return true;
-  }
-  return false;
-}
-
 tl::unexpected<Error> Evaluator::fail(Span span, std::string_view message) const {
   if (context_.empty()) return build_.report.fail(at(span), message);
   return build_.report.fail(at(span), fmt::format("{}: {}", context_, message));

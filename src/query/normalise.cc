@@ -340,8 +340,13 @@ class Normaliser {
   [[nodiscard]] bool is_long_text(const Expression& expression) const {
     const bool is_group = build_.query.shape == Shape::Groups;
     const uint16_t kept_max = is_group ? kKeyStringMaxBytes : kStringDefaultBytes;
-    return expression.kind == ExpressionKind::ReadString && !changes_state(expression) &&
+    return is_read(expression) && !changes_state(expression) &&
            expression.type.capacity_bytes > kept_max;
+  }
+
+  static bool is_read(const Expression& text) {
+    if (text.kind != ExpressionKind::Conditional) return text.kind == ExpressionKind::ReadString;
+    return is_read(text.operands[1]) || is_read(text.operands[2]);
   }
 
   // Whether it is another value when it is computed again.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Equality of queries (without places), and binding of inputs to one source.
+// Equality of queries (without places), what expressions hold, and binding of inputs to one source.
 #include "query/query.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/assert.h"
@@ -34,6 +35,11 @@ bool Join::operator==(const Join& other) const {
   return name == other.name && left == other.left && filter == other.filter &&
          count == other.count && after == other.after && sources == other.sources &&
          inputs == other.inputs && subquery == other.subquery;
+}
+
+bool has_aggregate(const Expression& expression) {
+  return expression.kind == ExpressionKind::Aggregate ||
+         std::any_of(expression.operands.begin(), expression.operands.end(), has_aggregate);
 }
 
 Expression bind(const Expression& expression, const Source& source) {

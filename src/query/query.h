@@ -334,6 +334,9 @@ struct Query {
   bool operator==(const Query&) const = default;
 };
 
+// Whether an Aggregate node occurs.
+bool has_aggregate(const Expression& expression);
+
 // `expression` for one source: Input nodes replaced by that source's own expressions.
 Expression bind(const Expression& expression, const Source& source);
 

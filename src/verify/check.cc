@@ -15,9 +15,8 @@
 //                          page (stack_page.h) where d + s > stack_mapped_bytes
 //       M5 gs:[d]          load only, inside SlotControl
 //       M6 [d]             one form: 4-byte load of the generation word
-//       M7 [d]             G <= d, d + s <= G + globals_bytes: the globals of a D session, or what
-//       a
-//                          query's threads share
+//       M7 [d]             G <= d, d + s <= G + globals_bytes: the globals of a D session, or
+//                          what the threads of a query share
 //     lea reads no memory; its operand is [register + d], rsp allowed.
 // R7  Facts: range.h. Behind `cmp r64, imm ; ja` r <= imm, if the policy has branch_guards: such a
 //     fact does not hold under speculation.

@@ -53,6 +53,25 @@ TEST(Tables, MoreKeysThanATableHoldsAreCountedExactly) {
   expect_each_once(report, kKeys);
 }
 
+// Also where a number that is a key stands behind it.
+TEST(Tables, AChartDrawsWhatWasCounted) {
+  const std::string query =
+      "from k in entry(\"keys!take_key\") group by odd = k.arg0 % 2 "
+      "select new { calls = count(), odd }";
+  Child tracer({.arguments = {CLEW_COMMAND, "run", query, "--chart", "-c", victim_path("keys")}});
+  tracer.write_line("paced 40");
+  tracer.write_line("exit");
+  tracer.close_input();
+  const Child::End end = tracer.wait_for_end();
+  EXPECT_EQ(end.status, 0) << end.error;
+  std::string bar;
+  for (int i = 0; i < 40; ++i)
+    bar += "\u2588";
+  const size_t first = end.output.find(bar);
+  ASSERT_NE(first, std::string::npos) << end.output;
+  EXPECT_NE(end.output.find(bar, first + bar.size()), std::string::npos) << end.output;
+}
+
 // Who comes first, with a single count, does not say how much others may ask.
 TEST(Tables, ALittleSessionLeavesRoomForLargeOnes) {
   constexpr uint64_t kKeys = 100;

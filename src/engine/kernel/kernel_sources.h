@@ -24,6 +24,8 @@ struct KernelSite {
   std::vector<kernel::Probe> more;  // Further exits of a function of a process.
   kernel::Probe entry;              // Of SyscallReturn, KernelReturn and Return.
   plan::SiteNames names;
+  // Of a Return of a process that is timed: it leaves by a jump to another function.
+  bool is_timed_to_jump = false;
   // Of a source of a process: why it has no jump there (uprobe_sites.h).
   std::optional<collect::RefusedSite> refused{};
 };

@@ -482,7 +482,9 @@ collect::Losses KernelTracee::losses() {
     losses.refused.push_back(refusal_of(sites_[site]));
   }
   for (size_t i = 0; i < sites_.size(); ++i) {
-    if (sites_[i].refused && !refused_.contains(i)) losses.uprobes.push_back(*sites_[i].refused);
+    if (refused_.contains(i)) continue;
+    if (sites_[i].refused) losses.uprobes.push_back(*sites_[i].refused);
+    if (sites_[i].is_timed_to_jump) losses.left_by_jump.push_back(sites_[i].names.function);
   }
   if (!session_) return losses;
   const abi::DLosses& lost = session_->shared().losses;
