@@ -251,6 +251,26 @@ TEST(Lower, LongTextIsComparedWithoutBeingKept) {
   EXPECT_EQ(event_of(kQuery, {300, 4}).size(), 2 + 1 + 38 + 1 + 1U);
 }
 
+TEST(Lower, ChoicesBetweenLongTextsAreReadWhereTheyAreUsed) {
+  constexpr std::string_view kQuery =
+      R"(from e in entry("m!f") let a = e.arg2 != 0 ? str(e.arg0) : "none"
+         let b = e.arg2 != 0 ? str(e.arg1, 4096) : "none"
+         where a != "x" && b == "abej" select a, b)";
+  EXPECT_EQ(event_of(kQuery, {100, 4, 0}).size(), 2 + 1 + 13 + 1 + 1U);
+}
+
+TEST(Lower, MembershipReadsNoMoreThanItNeeds) {
+  constexpr std::string_view kQuery =
+      R"(from e in entry("m!f") let a = str(e.arg0, 4096)
+         where a in ("abe", "abej") && e.arg1 > 0 select a)";
+  EXPECT_EQ(event_of(kQuery, {4, 0}).size(), 2 + 1 + 1U);
+  EXPECT_EQ(event_of(R"(from e in entry("m!f") where str(e.arg0, 4096) not in ("abe", "abej")
+                        select e.arg1)",
+                     {5, 0})
+                .size(),
+            2 + 1U);
+}
+
 TEST(Lower, StateThatDoesNotFitTheRegionIsAnError) {
   LowerInput input = kInput;
   input.group_count = 20'000;

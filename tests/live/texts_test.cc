@@ -104,6 +104,29 @@ TEST(Texts, ComeOutOfFiles) {
   fs::remove_all(folder);
 }
 
+// What was made of text without a size, which has 256 bytes in events and 64 in groups.
+TEST(Texts, ThatWereComparedComeOutOfFiles) {
+  const fs::path folder = fs::temp_directory_path() / ("clew-told-" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  const std::string file = (folder / "events").string();
+  const std::string source = "from e in entry(\"texts!take_text\") ";
+  const std::string told = "str(e.arg0) == \"" + text_of(37) + "\"";
+  ASSERT_EQ(traced(source + "select " + told + " as told, e.arg0", {"--spill", file}).status, 0);
+  const Report counts =
+      run_clew({"run", source + "groupby " + told + " as told select told, calls = count()",
+                "--from", file, "--json"});
+  ASSERT_EQ(counts.status, 0) << counts.error;
+  ASSERT_EQ(counts.rows.size(), 2U);
+  for (const nlohmann::json& row : counts.rows)
+    EXPECT_EQ(row.at("calls"), row.at("told") == 1 ? 1U : kRounds - 1) << counts.rows;
+  // The address is there, the memory is not.
+  const Report other =
+      run_clew({"run", source + "select str(e.arg0, 32) as t", "--from", file, "--json"});
+  EXPECT_EQ(other.status, 1);
+  EXPECT_THAT(other.error, HasSubstr("does not hold"));
+  fs::remove_all(folder);
+}
+
 TEST(Texts, OfTheKernelComeWhole) {
   if (geteuid() != 0) GTEST_SKIP() << "events of the kernel are root's";
   Victim victim("texts");
@@ -122,6 +145,22 @@ TEST(Texts, OfTheKernelComeWhole) {
     EXPECT_EQ(report.rows[row].at("short"), shown(size, 256));
     ++row;
   }
+}
+
+// As many of the usual size as a program of the kernel has room for.
+TEST(Texts, OfTheKernelAreManyInARow) {
+  if (geteuid() != 0) GTEST_SKIP() << "events of the kernel are root's";
+  Victim victim("texts");
+  std::string columns;
+  for (int i = 0; i < 24; ++i)
+    columns += (i == 0 ? "" : ", ") + ("str(e.filename) as t" + std::to_string(i));
+  Tracer tracer = Tracer::attach(victim.pid(), "from e in syscall(\"openat\") select " + columns);
+  victim.ask("opens 40");
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.status, 0) << report.error;
+  ASSERT_EQ(report.rows.size(), 1U) << report.error;
+  EXPECT_EQ(report.rows[0].at("t0"), text_of(40));
+  EXPECT_EQ(report.rows[0].at("t23"), text_of(40));
 }
 
 TEST(Texts, HaveTheirLimits) {
