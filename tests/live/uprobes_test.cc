@@ -175,6 +175,22 @@ TEST_F(Uprobes, TellTheTimeOfACall) {
   EXPECT_EQ(by_uprobe(report), std::vector<std::string>{"naps"});
 }
 
+TEST_F(Uprobes, OfFunctionsThatLeaveByAJumpAreNamedBesideTimes) {
+  const auto named = [](const std::string& column) {
+    Victim victim("uprobed");
+    const Report report = trace(victim,
+                                "from e in return(\"uprobed!passes_on\") where e.entry.arg0 == 10 "
+                                "select count() as n, " +
+                                    column,
+                                "pass 20");
+    EXPECT_EQ(number(report, "n"), 20U);
+    EXPECT_EQ(by_uprobe(report), std::vector<std::string>{"passes_on"});
+    return report.summary.value("left_by_jump", json::array());
+  };
+  EXPECT_EQ(named("min(e.elapsed) as least"), json({"passes_on"}));
+  EXPECT_TRUE(named("max(e.entry.arg0) as most").empty());
+}
+
 // The same places in the program as jumps name.
 TEST_F(Uprobes, NameCallers) {
   Victim victim("uprobed");

@@ -28,6 +28,8 @@ FUNCTION(nests, uint64_t, (uint64_t depth),
 FUNCTION(naps, int, (unsigned microseconds),
          "mov %edi, %edi\n sub $8, %rsp\n .cfi_adjust_cfa_offset 8\n call usleep@PLT\n"
          "add $8, %rsp\n .cfi_adjust_cfa_offset -8\n ret");
+// Leaves by a jump to it.
+FUNCTION(passes_on, int, (unsigned microseconds), "mov %edi, %edi\n jmp naps");
 // Has nothing behind its first instruction that may be copied.
 VICTIM_COUNTER(getpid);
 
@@ -56,6 +58,15 @@ static void nap(uint64_t times) {
   victim_print("naps", times);
 }
 
+static void pass(uint64_t times) {
+  for (uint64_t i = 0; i < times; ++i) {
+    VICTIM_COUNT(passes_on);
+    VICTIM_COUNT(naps);
+    passes_on(10);
+  }
+  victim_print("passed", times);
+}
+
 // A child that calls, too.
 static void fork_and_run(uint64_t rounds) {
   const pid_t child = fork();
@@ -79,5 +90,9 @@ static void patch_getpid(uint64_t unused) {
   victim_print("pid", (uint64_t)getpid());
 }
 
-const struct VictimCommand victim_commands[] = {
-    {"nest", nest}, {"nap", nap}, {"fork", fork_and_run}, {"patch_getpid", patch_getpid}, {0}};
+const struct VictimCommand victim_commands[] = {{"nest", nest},
+                                                {"nap", nap},
+                                                {"pass", pass},
+                                                {"fork", fork_and_run},
+                                                {"patch_getpid", patch_getpid},
+                                                {0}};
