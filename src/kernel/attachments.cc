@@ -110,15 +110,18 @@ class Holder {
 struct LinkCall {
   void* attributes = nullptr;
   size_t size = 0;
-  bool is_beside = true;
   int64_t result = -EINTR;  // Should the process that makes the call be killed.
 };
 
 int make_call(void* argument) {
   auto& call = *static_cast<LinkCall*>(argument);
-  if (call.is_beside) (void)setpgid(0, 0);  // Out of reach of a kill of our process group.
   call.result = call_bpf(BPF_LINK_CREATE, call.attributes, call.size);
   return 0;
+}
+
+int make_call_beside(void* argument) {
+  (void)setpgid(0, 0);  // Out of reach of a kill of our process group.
+  return make_call(argument);
 }
 
 }  // namespace
@@ -130,11 +133,8 @@ int64_t create_link(void* attributes, size_t size) {
   LinkCall call = {.attributes = attributes, .size = size};
   const WithoutSignals quiet;
   const pid_t pid =
-      clone(make_call, stack.end(), CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &call);
-  if (pid < 0) {
-    call.is_beside = false;
-    (void)make_call(&call);
-  }
+      clone(make_call_beside, stack.end(), CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &call);
+  if (pid < 0) (void)make_call(&call);
   await_end(pid);
   return call.result;
 }
