@@ -14,17 +14,17 @@
 
 #include <fmt/format.h>
 
-#include "inline/image_text.h"
-#include "inline/module_code.h"
-#include "inline/windows.h"
+#include "code/image_text.h"
+#include "code/module_code.h"
+#include "code/windows.h"
 #include "target/module_image.h"
 
 namespace {
 
-using clew::inline_::Plan;
-using clew::inline_::Request;
-using clew::inline_::RequestKind;
-using clew::inline_::WindowClass;
+using clew::code::Plan;
+using clew::code::Request;
+using clew::code::RequestKind;
+using clew::code::WindowClass;
 
 // Of the processor: others may use the machine.
 double milliseconds_since(std::clock_t start) {
@@ -52,8 +52,8 @@ void print_refusals(const Plan& plan, size_t functions, RequestKind kind) {
     const bool is_entry = refusal.request < functions;
     if (is_entry == (kind == RequestKind::Entry)) ++counts[name(refusal.reason)];
   }
-  const unsigned parts = counts[name(clew::inline_::RefusalReason::ColdPart)];
-  counts.erase(name(clew::inline_::RefusalReason::ColdPart));
+  const unsigned parts = counts[name(clew::code::RefusalReason::ColdPart)];
+  counts.erase(name(clew::code::RefusalReason::ColdPart));
   size_t refused = 0;
   for (const auto& [reason, count] : counts)
     refused += count;
@@ -81,23 +81,23 @@ void print_windows(const Plan& plan) {
 struct Usual {
   const char* name;
   RequestKind kind;
-  clew::inline_::ProbeReads reads;
+  clew::code::ProbeReads reads;
 };
 
 std::vector<Usual> usual_probes() {
   using clew::abi::Register;
   using clew::abi::RegisterSet;
-  clew::inline_::ProbeReads first;
+  clew::code::ProbeReads first;
   first.registers.add(Register::Rdi);
-  clew::inline_::ProbeReads text = first;
+  clew::code::ProbeReads text = first;
   text.memory = true;
   const RegisterSet arguments(0x03c6);  // rcx, rdx, rsi, rdi, r8, r9
-  return {{"counts, elapsed", RequestKind::Entry, clew::inline_::kReadsNothing},
+  return {{"counts, elapsed", RequestKind::Entry, clew::code::kReadsNothing},
           {"arg0", RequestKind::Entry, first},
           {"text at arg0", RequestKind::Entry, text},
           {"six arguments", RequestKind::Entry, {.registers = arguments}},
-          {"everything", RequestKind::Entry, clew::inline_::kReadsEverything},
-          {"returns", RequestKind::Exits, clew::inline_::kReadsNothing}};
+          {"everything", RequestKind::Entry, clew::code::kReadsEverything},
+          {"returns", RequestKind::Exits, clew::code::kReadsNothing}};
 }
 
 void list_refusals(const Plan& plan, const clew::target::ModuleImage& image, const char* probe) {
@@ -111,9 +111,9 @@ void list_refusals(const Plan& plan, const clew::target::ModuleImage& image, con
   }
 }
 
-void print_later_uprobes(const clew::inline_::ModuleCode& code,
-                         const clew::target::ModuleImage& image, bool list) {
-  using clew::inline_::LateUprobeDanger;
+void print_later_uprobes(const clew::code::ModuleCode& code, const clew::target::ModuleImage& image,
+                         bool list) {
+  using clew::code::LateUprobeDanger;
   for (const Usual& usual : usual_probes()) {
     std::vector<Request> requests;
     for (const clew::target::Function& function : image.functions())
@@ -136,13 +136,13 @@ int survey(const std::string& path, bool list) {
     fmt::print(stderr, "site_survey: error: {}\n", image.error().message);
     return 1;
   }
-  const auto text = clew::inline_::text_of(*image);
+  const auto text = clew::code::text_of(*image);
   if (!text) {
     fmt::print(stderr, "site_survey: error: {}\n", text.error().message);
     return 1;
   }
   const std::clock_t start = std::clock();
-  const clew::inline_::ModuleCode code = clew::inline_::analyse(*text);
+  const clew::code::ModuleCode code = clew::code::analyse(*text);
   const double analysed_ms = milliseconds_since(start);
   const std::clock_t planning = std::clock();
   const std::vector<Request> requests = all_requests(*image);

@@ -182,7 +182,7 @@ Expected<engine::Request> request_of(const RequestArguments& arguments) {
   request.is_sure = arguments.yes;
   request.follow_forks = arguments.follow;
   if (arguments.allow_late_uprobe_danger) {
-    request.late_uprobe_danger = inline_::LateUprobeDanger::Allowed;
+    request.late_uprobe_danger = code::LateUprobeDanger::Allowed;
   }
   if (arguments.uprobes) request.uprobes = engine::UprobePolicy::WhereRefused;
   if (arguments.no_uprobes) request.uprobes = engine::UprobePolicy::Never;

@@ -77,7 +77,7 @@ ModulePoints points_of(const SiteSet& set, const ModulePlan& module, const plan:
                       .programs = {},
                       .text = file.executable_ranges};
   points.programs.reserve(module.plan.points.size());
-  for (const inline_::Point& point : module.plan.points) {
+  for (const code::Point& point : module.plan.points) {
     const PlannedRequest& request = module.requests[point.request];
     const plan::ProbeProgram& probe = lowered.programs[request.program];
     const bool replaced = point.tail_call && probe.at_tail_call;
@@ -92,22 +92,22 @@ ModulePoints points_of(const SiteSet& set, const ModulePlan& module, const plan:
 void list_refusals(SiteSet& set, const plan::Lowered& lowered, ArmReport& report) {
   for (const inline_::PointRefusal& refusal : report.install.refusals) {
     const ModulePlan& module = set.modules[refusal.module];
-    if (refusal.reason == inline_::RefusalReason::ModuleGone) {
+    if (refusal.reason == code::RefusalReason::ModuleGone) {
       report.gone.insert(module.module);
       continue;
     }
-    const inline_::Point& point = module.plan.points[refusal.point];
+    const code::Point& point = module.plan.points[refusal.point];
     const PlannedRequest& request = module.requests[point.request];
     if (is_at_unwinder(lowered.programs[request.program].point)) {
       set.refused.push_back({.function = set.unwinders[request.site].name,
                              .kind = "unwinder",
-                             .reason = std::string(inline_::name(refusal.reason))});
+                             .reason = std::string(code::name(refusal.reason))});
       continue;
     }
     const Site& site = set.sites[request.site];
     set.refused.push_back({.function = set.names[site.names].function,
-                           .kind = point.kind == inline_::PointKind::Exit ? "exit" : "entry",
-                           .reason = std::string(inline_::name(refusal.reason))});
+                           .kind = point.kind == code::PointKind::Exit ? "exit" : "entry",
+                           .reason = std::string(code::name(refusal.reason))});
   }
 }
 
@@ -127,7 +127,7 @@ std::vector<std::string> left_by_jump(const SiteSet& set, const plan::Lowered& l
   std::set<std::string> names;
   if (!lowered.records.has_time) return {};
   for (const ModulePlan& module : set.modules) {
-    for (const inline_::Point& point : module.plan.points) {
+    for (const code::Point& point : module.plan.points) {
       const PlannedRequest& request = module.requests[point.request];
       const plan::ProbeProgram& probe = lowered.programs[request.program];
       const bool is_timed = point.tail_call && probe.point == plan::ProgramPoint::Exit;
@@ -143,7 +143,7 @@ uint32_t fuel_word(const Site& site) {
 }
 
 Expected<native::Code> translate_site(const plan::ProbeProgram& program, const Site& site,
-                                      const plan::Lowered& lowered, inline_::PointKind point,
+                                      const plan::Lowered& lowered, code::PointKind point,
                                       const inline_::Geometry& geometry) {
   return translate_point(program_at(program, program.program, site, lowered), {.kind = point},
                          rules_of(lowered, geometry));

@@ -28,7 +28,7 @@ uint32_t fuel_word(const Site& site);
 
 // The machine code of one program at one site, as `clew explain --code` prints it.
 Expected<native::Code> translate_site(const plan::ProbeProgram& program, const Site& site,
-                                      const plan::Lowered& lowered, inline_::PointKind point,
+                                      const plan::Lowered& lowered, code::PointKind point,
                                       const inline_::Geometry& geometry);
 
 }  // namespace clew::engine

@@ -47,19 +47,19 @@ std::string_view point_name(plan::ProgramPoint point) {
   return "";
 }
 
-inline_::PointKind inline_point(plan::ProgramPoint point) {
+code::PointKind inline_point(plan::ProgramPoint point) {
   switch (point) {
     case plan::ProgramPoint::Entry:
     case plan::ProgramPoint::UnwindStart:
-      return inline_::PointKind::Entry;
+      return code::PointKind::Entry;
     case plan::ProgramPoint::Exit:
-      return inline_::PointKind::Exit;
+      return code::PointKind::Exit;
     case plan::ProgramPoint::Offset:
     case plan::ProgramPoint::Landing:
     case plan::ProgramPoint::Jump:
-      return inline_::PointKind::Offset;
+      return code::PointKind::Offset;
   }
-  return inline_::PointKind::Offset;
+  return code::PointKind::Offset;
 }
 
 std::string counted(size_t count, std::string_view one, std::string_view many) {
@@ -71,10 +71,10 @@ std::string explain_first_instructions(Tracee& tracee) {
   size_t again = 0;
   size_t once = 0;
   for (const ModulePlan& module : tracee.sites().modules) {
-    for (const inline_::Window& window : module.plan.windows)
+    for (const code::Window& window : module.plan.windows)
       again += window.kept_bytes != 0 ? 1 : 0;
-    for (const inline_::Point& point : module.plan.points)
-      once += inline_::is_behind_first(module.plan, point) ? 1 : 0;
+    for (const code::Point& point : module.plan.points)
+      once += code::is_behind_first(module.plan, point) ? 1 : 0;
   }
   if (again + once == 0) return "";
   return fmt::format("    first instructions stay: {} done again, {} once, in front of the probe\n",

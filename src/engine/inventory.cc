@@ -121,7 +121,7 @@ std::string text_of(const Takeable& takeable) {
   text += fmt::format(", exits: {}{}", takeable.exits, uprobe_text(takeable.exits_uprobe));
   if (!takeable.owner.empty()) text += fmt::format(" ({})", takeable.owner);
   if (!takeable.is_taken()) return text;
-  return text + fmt::format(", later uprobe: {}", inline_::name(takeable.later_uprobe));
+  return text + fmt::format(", later uprobe: {}", code::name(takeable.later_uprobe));
 }
 
 std::string list_line(target::Catalog& catalog, const target::FunctionMatch& match,
@@ -152,7 +152,7 @@ std::string list_line(target::Catalog& catalog, const target::FunctionMatch& mat
     if (!takeable->entry_uprobe.empty()) line["entry_uprobe"] = takeable->entry_uprobe;
     if (!takeable->exits_uprobe.empty()) line["exits_uprobe"] = takeable->exits_uprobe;
     if (!takeable->owner.empty()) line["owner"] = takeable->owner;
-    if (takeable->is_taken()) line["later_uprobe"] = inline_::name(takeable->later_uprobe);
+    if (takeable->is_taken()) line["later_uprobe"] = code::name(takeable->later_uprobe);
   }
   return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

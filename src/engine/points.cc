@@ -10,13 +10,13 @@
 namespace clew::engine {
 namespace {
 
-native::PointKind native_point(inline_::PointKind kind) {
+native::PointKind native_point(code::PointKind kind) {
   switch (kind) {
-    case inline_::PointKind::Entry:
+    case code::PointKind::Entry:
       return native::PointKind::Entry;
-    case inline_::PointKind::Exit:
+    case code::PointKind::Exit:
       return native::PointKind::Exit;
-    case inline_::PointKind::Offset:
+    case code::PointKind::Offset:
       return native::PointKind::Offset;
   }
   return native::PointKind::Offset;
@@ -24,15 +24,15 @@ native::PointKind native_point(inline_::PointKind kind) {
 
 // What is above rsp for sure: the saved registers, and where the stack is a function's own, the
 // return address.
-uint32_t stack_mapped_bytes(inline_::PointKind kind, abi::RegisterSet clobbers) {
+uint32_t stack_mapped_bytes(code::PointKind kind, abi::RegisterSet clobbers) {
   const uint32_t saved = 8 * abi::saved_count(clobbers);
-  return kind == inline_::PointKind::Offset ? saved : saved + 8;
+  return kind == code::PointKind::Offset ? saved : saved + 8;
 }
 
 // What a body may read there: at an entry also the words of arguments, if the stack goes on so far.
-uint32_t stack_readable_bytes(inline_::PointKind kind, abi::RegisterSet clobbers) {
+uint32_t stack_readable_bytes(code::PointKind kind, abi::RegisterSet clobbers) {
   const uint32_t mapped = stack_mapped_bytes(kind, clobbers);
-  return kind == inline_::PointKind::Entry ? mapped + 8 * abi::kStackArgumentsMax : mapped;
+  return kind == code::PointKind::Entry ? mapped + 8 * abi::kStackArgumentsMax : mapped;
 }
 
 // The code of all points of one module, in their order.
@@ -89,7 +89,7 @@ constexpr uint32_t kSpentBytes = 4;
 
 }  // namespace
 
-Expected<native::Code> translate_point(const PointProgram& program, const inline_::Point& point,
+Expected<native::Code> translate_point(const PointProgram& program, const code::Point& point,
                                        const BodyRules& rules) {
   native::Environment environment = rules.environment;
   environment.point = native_point(point.kind);

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "code/windows.h"
 #include "inline/attachment.h"
-#include "inline/windows.h"
 #include "isa/program.h"
 #include "native/code.h"
 #include "target/process.h"
@@ -36,7 +36,7 @@ struct PointProgram {
 
 // The programs of one module's plan, by its points.
 struct ModulePoints {
-  const inline_::Plan* plan = nullptr;  // Borrowed.
+  const code::Plan* plan = nullptr;  // Borrowed.
   uint64_t load_bias = 0;
   std::vector<PointProgram> programs;
   std::span<const target::Mapping> text = {};  // See inline_::ModuleRequest.
@@ -75,7 +75,7 @@ Expected<ArmReport> arm_points(inline_::Attachment& attachment,
                                std::span<const ModulePoints> modules, const BodyRules& rules);
 
 // The machine code of one program at one point.
-Expected<native::Code> translate_point(const PointProgram& program, const inline_::Point& point,
+Expected<native::Code> translate_point(const PointProgram& program, const code::Point& point,
                                        const BodyRules& rules);
 
 }  // namespace clew::engine

@@ -20,14 +20,14 @@ constexpr bool has_any(uint32_t words, size_t begin_bytes, size_t end_bytes) {
 
 }  // namespace
 
-inline_::ProbeReads probe_reads(const isa::Program& program) {
+code::ProbeReads probe_reads(const isa::Program& program) {
   const isa::ContextReads all = isa::context_reads(program);
-  if (all.registers) return inline_::kReadsEverything;
+  if (all.registers) return code::kReadsEverything;
   constexpr std::array<Register, 6> kArguments = {Register::Rdi, Register::Rsi, Register::Rdx,
                                                   Register::Rcx, Register::R8,  Register::R9};
   constexpr std::array<Register, 6> kOfCallers = {Register::Rbx, Register::Rbp, Register::R12,
                                                   Register::R13, Register::R14, Register::R15};
-  inline_::ProbeReads reads;
+  code::ProbeReads reads;
   for (size_t i = 0; i < kArguments.size(); ++i) {
     if ((all.words >> i & 1U) != 0) reads.registers.add(kArguments[i]);
   }

@@ -2,11 +2,11 @@
 // What a probe's program looks at of the state at a function's entry, as the window planner asks.
 #pragma once
 
-#include "inline/probe_reads.h"
+#include "code/probe_reads.h"
 #include "isa/program.h"
 
 namespace clew::engine {
 
-inline_::ProbeReads probe_reads(const isa::Program& program);
+code::ProbeReads probe_reads(const isa::Program& program);
 
 }  // namespace clew::engine

@@ -11,8 +11,8 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "code/windows.h"
 #include "extension/extension.h"
-#include "inline/windows.h"
 #include "output/row_sink.h"
 #include "query/diagnostic.h"
 
@@ -38,7 +38,7 @@ struct Request {
   bool is_sure = false;       // More than kSitesMax sites are wanted, and memory may run out.
   bool follow_forks = false;  // Children count, marked with their pids.
   // inline/windows.h: where others' uprobes would end the processes.
-  inline_::LateUprobeDanger late_uprobe_danger = inline_::LateUprobeDanger::Refused;
+  code::LateUprobeDanger late_uprobe_danger = code::LateUprobeDanger::Refused;
   UprobePolicy uprobes = UprobePolicy::WhereLate;
   // Events are written to this file first, and answered from there as fast as the rows are taken.
   std::string spill_path;

@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "code/image_text.h"
+#include "code/refusal.h"
 #include "engine/probe_reads.h"
 #include "engine/type_source.h"
-#include "inline/image_text.h"
-#include "inline/refusal.h"
 #include "query/fields.h"
 #include "query/print.h"
 
@@ -169,20 +169,20 @@ std::string kind_name(SourceKind kind) {
   return kind == SourceKind::Return ? "exit" : std::string(query::name_of(kind));
 }
 
-inline_::RequestKind request_kind(const plan::ProbeProgram& program) {
+code::RequestKind request_kind(const plan::ProbeProgram& program) {
   switch (program.point) {
     case plan::ProgramPoint::Entry:
-      return inline_::RequestKind::Entry;
+      return code::RequestKind::Entry;
     case plan::ProgramPoint::Exit:
-      return inline_::RequestKind::Exits;
+      return code::RequestKind::Exits;
     case plan::ProgramPoint::Offset:
     case plan::ProgramPoint::Landing:
     case plan::ProgramPoint::Jump:
-      return inline_::RequestKind::Offset;
+      return code::RequestKind::Offset;
     case plan::ProgramPoint::UnwindStart:
-      return inline_::RequestKind::Entry;
+      return code::RequestKind::Entry;
   }
-  return inline_::RequestKind::Entry;
+  return code::RequestKind::Entry;
 }
 
 // Plans one module; drops sites with a refused request and plans again until none is refused.
@@ -198,28 +198,27 @@ class ModulePlanner {
       reads_.push_back(probe_reads(program.program));
   }
 
-  ModulePlan plan(size_t module, const inline_::ModuleCode& code,
-                  const InstalledWindows& installed);
+  ModulePlan plan(size_t module, const code::ModuleCode& code, const InstalledWindows& installed);
 
  private:
-  void request(size_t module, ModulePlan& result, std::vector<inline_::Request>& requests);
-  void request_unwinders(const inline_::ModuleCode& code, ModulePlan& result,
-                         std::vector<inline_::Request>& requests);
-  void refuse(const inline_::Refusal& refusal, const ModulePlan& plan);
+  void request(size_t module, ModulePlan& result, std::vector<code::Request>& requests);
+  void request_unwinders(const code::ModuleCode& code, ModulePlan& result,
+                         std::vector<code::Request>& requests);
+  void refuse(const code::Refusal& refusal, const ModulePlan& plan);
   void refuse_unwinder(size_t unwinder, std::string_view reason);
 
   SiteSet& set_;
   size_t first_;
   const std::vector<plan::ProbeProgram>& programs_;
   const query::Query& query_;
-  inline_::LateUprobeDanger danger_;
-  std::vector<inline_::ProbeReads> reads_;  // By program.
+  code::LateUprobeDanger danger_;
+  std::vector<code::ProbeReads> reads_;  // By program.
   std::set<size_t> dropped_;
   std::set<size_t> dropped_unwinders_;
 };
 
 void ModulePlanner::request(size_t module, ModulePlan& result,
-                            std::vector<inline_::Request>& requests) {
+                            std::vector<code::Request>& requests) {
   for (size_t s = first_; s < set_.sites.size(); ++s) {
     const Site& site = set_.sites[s];
     if (site.module != module || !site.group || dropped_.contains(s)) continue;
@@ -233,8 +232,8 @@ void ModulePlanner::request(size_t module, ModulePlan& result,
 }
 
 // Where the module's unwinder begins, and where it lands.
-void ModulePlanner::request_unwinders(const inline_::ModuleCode& code, ModulePlan& result,
-                                      std::vector<inline_::Request>& requests) {
+void ModulePlanner::request_unwinders(const code::ModuleCode& code, ModulePlan& result,
+                                      std::vector<code::Request>& requests) {
   for (size_t u = 0; u < set_.unwinders.size(); ++u) {
     const UnwinderFunction& function = set_.unwinders[u];
     const bool wanted =
@@ -249,7 +248,7 @@ void ModulePlanner::request_unwinders(const inline_::ModuleCode& code, ModulePla
       if (!is_at_unwinder(programs_[p].point)) continue;
       if (programs_[p].point == plan::ProgramPoint::UnwindStart) {
         requests.push_back(
-            {.kind = inline_::RequestKind::Entry, .address = function.address, .reads = reads_[p]});
+            {.kind = code::RequestKind::Entry, .address = function.address, .reads = reads_[p]});
       }
       for (const auto& [point, request] : landings) {
         if (point == programs_[p].point) requests.push_back(request);
@@ -266,10 +265,10 @@ void ModulePlanner::refuse_unwinder(size_t unwinder, std::string_view reason) {
                           .reason = std::string(reason)});
 }
 
-void ModulePlanner::refuse(const inline_::Refusal& refusal, const ModulePlan& plan) {
+void ModulePlanner::refuse(const code::Refusal& refusal, const ModulePlan& plan) {
   const size_t s = plan.requests[refusal.request].site;
   if (is_at_unwinder(programs_[plan.requests[refusal.request].program].point)) {
-    return refuse_unwinder(s, inline_::name(refusal.reason));
+    return refuse_unwinder(s, code::name(refusal.reason));
   }
   const bool is_new = dropped_.insert(s).second;
   if (is_new) set_.refused_sites[s].place = set_.refused.size();
@@ -278,22 +277,22 @@ void ModulePlanner::refuse(const inline_::Refusal& refusal, const ModulePlan& pl
   const Site& site = set_.sites[s];
   set_.refused.push_back({.function = set_.names[site.names].function,
                           .kind = kind_name(query_.sources[site.source].kind),
-                          .reason = std::string(inline_::name(refusal.reason))});
+                          .reason = std::string(code::name(refusal.reason))});
 }
 
-ModulePlan ModulePlanner::plan(size_t module, const inline_::ModuleCode& code,
+ModulePlan ModulePlanner::plan(size_t module, const code::ModuleCode& code,
                                const InstalledWindows& installed) {
   constexpr int kRoundsMax = 8;
   ModulePlan result;
   for (int round = 0; round < kRoundsMax; ++round) {
-    std::vector<inline_::Request> requests;
+    std::vector<code::Request> requests;
     result = ModulePlan{.module = module, .requests = {}, .plan = {}};
     request(module, result, requests);
     request_unwinders(code, result, requests);
-    result.plan = inline_::plan_windows(code, requests, installed, danger_);
+    result.plan = code::plan_windows(code, requests, installed, danger_);
     if (result.plan.refusals.empty()) break;
     const bool has_partners = programs_.size() > 1;
-    for (const inline_::Refusal& refusal : result.plan.refusals) {
+    for (const code::Refusal& refusal : result.plan.refusals) {
       refuse(refusal, result);
     }
     if (!has_partners) break;  // Nobody else depends on what was refused.
@@ -344,12 +343,12 @@ Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, b
   return {};
 }
 
-Expected<const inline_::ModuleCode*> CodeCache::code(target::Catalog& catalog, size_t module) {
+Expected<const code::ModuleCode*> CodeCache::code(target::Catalog& catalog, size_t module) {
   const target::ModuleImage* image = CLEW_TRY(catalog.image(module));
   auto& entry = codes_[image];
   if (!entry) {
-    const inline_::ModuleText text = CLEW_TRY(inline_::text_of(*image));
-    entry = std::make_unique<inline_::ModuleCode>(kept_.analyse(text));
+    const code::ModuleText text = CLEW_TRY(code::text_of(*image));
+    entry = std::make_unique<code::ModuleCode>(kept_.analyse(text));
   }
   return entry.get();
 }
@@ -366,7 +365,7 @@ Expected<void> plan_windows(SiteSet& set, target::Catalog& catalog, CodeCache& c
   set.modules.clear();
   ModulePlanner planner(set, request);
   for (const size_t module : modules) {
-    const inline_::ModuleCode* code = CLEW_TRY(codes.code(catalog, module));
+    const code::ModuleCode* code = CLEW_TRY(codes.code(catalog, module));
     const auto found = request.installed.find(module);
     const bool is_free = found == request.installed.end();
     set.modules.push_back(

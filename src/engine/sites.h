@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "code/kept_analysis.h"
+#include "code/module_code.h"
+#include "code/refusal.h"
+#include "code/windows.h"
 #include "collect/losses.h"
 #include "engine/unwinder.h"
-#include "inline/kept_analysis.h"
-#include "inline/module_code.h"
-#include "inline/refusal.h"
-#include "inline/windows.h"
 #include "plan/lower.h"
 #include "plan/sites.h"
 #include "target/catalog.h"
@@ -45,13 +45,13 @@ struct PlannedRequest {
 struct ModulePlan {
   size_t module = 0;
   std::vector<PlannedRequest> requests;  // Parallel to the planner's requests.
-  inline_::Plan plan;
+  code::Plan plan;
 };
 
 // Why a site has no windows, by each of its programs, and its place in SiteSet::refused.
 struct SiteRefusal {
   size_t place = 0;
-  std::set<inline_::RefusalReason> reasons;
+  std::set<code::RefusalReason> reasons;
 };
 
 // Grows when modules are loaded later; indices stay.
@@ -82,15 +82,15 @@ class CodeCache {
  public:
   // Analyses are kept in this folder, too, if there is one.
   explicit CodeCache(const std::string& folder = "") : kept_(folder) {}
-  Expected<const inline_::ModuleCode*> code(target::Catalog& catalog, size_t module);
+  Expected<const code::ModuleCode*> code(target::Catalog& catalog, size_t module);
 
  private:
-  inline_::KeptAnalyses kept_;
-  std::map<const target::ModuleImage*, std::unique_ptr<inline_::ModuleCode>> codes_;
+  code::KeptAnalyses kept_;
+  std::map<const target::ModuleImage*, std::unique_ptr<code::ModuleCode>> codes_;
 };
 
 // Which windows other sessions have in a module already.
-using InstalledWindows = std::vector<inline_::Window>;
+using InstalledWindows = std::vector<code::Window>;
 
 // Plans the windows for all programs at the sites from `first` on, and at the unwinder's functions
 // that are not armed yet. A site whose recorder or exits are refused is dropped whole and listed.
@@ -98,7 +98,7 @@ using InstalledWindows = std::vector<inline_::Window>;
 struct WindowRequest {  // Borrows what it names.
   const query::Query& query;
   const std::vector<plan::ProbeProgram>& programs;
-  inline_::LateUprobeDanger danger = inline_::LateUprobeDanger::Refused;
+  code::LateUprobeDanger danger = code::LateUprobeDanger::Refused;
   size_t first = 0;
   std::map<size_t, InstalledWindows> installed = {};  // By module.
 };

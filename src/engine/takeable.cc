@@ -7,28 +7,28 @@
 #include <fmt/format.h>
 
 #include "abi/context.h"
+#include "code/kept_instruction.h"
+#include "code/refusal.h"
 #include "engine/uprobe_sites.h"
-#include "inline/kept_instruction.h"
-#include "inline/refusal.h"
 
 namespace clew::engine {
 
 namespace {
 
 // Every window that would overwrite that byte.
-void refuse_at(const inline_::Plan& plan, uint64_t address, const ForeignPatch& patch,
+void refuse_at(const code::Plan& plan, uint64_t address, const ForeignPatch& patch,
                std::vector<Takeable>& result) {
-  for (const inline_::Point& point : plan.points) {
-    const inline_::Window& window = plan.windows[point.window];
+  for (const code::Point& point : plan.points) {
+    const code::Window& window = plan.windows[point.window];
     if (address - window.address >= window.size_bytes) continue;
     Takeable& takeable = result[point.request / 2];
     (point.request % 2 == 0 ? takeable.entry : takeable.exits) =
-        inline_::name(inline_::RefusalReason::ForeignPatch);
+        code::name(code::RefusalReason::ForeignPatch);
     takeable.owner = patch.owner;
   }
 }
 
-std::string uprobe_for(inline_::RefusalReason reason) {
+std::string uprobe_for(code::RefusalReason reason) {
   if (takes_uprobe(reason, UprobePolicy::WhereLate)) return Takeable::kYes;
   return takes_uprobe(reason, UprobePolicy::WhereRefused) ? "--uprobes" : "";
 }
@@ -39,20 +39,20 @@ std::vector<std::string> changed(std::span<const uint8_t> first) {
   constexpr std::array<Register, 6> kArguments = {Register::Rdi, Register::Rsi, Register::Rdx,
                                                   Register::Rcx, Register::R8,  Register::R9};
   std::vector<std::string> names;
-  const auto add = [&](const inline_::ProbeReads& reads, std::string name) {
-    if (!inline_::leaves_alone(first, reads)) names.push_back(std::move(name));
+  const auto add = [&](const code::ProbeReads& reads, std::string name) {
+    if (!code::leaves_alone(first, reads)) names.push_back(std::move(name));
   };
   for (size_t i = 0; i < kArguments.size(); ++i) {
-    inline_::ProbeReads reads;
+    code::ProbeReads reads;
     reads.registers.add(kArguments[i]);
     add(reads, fmt::format("arg{}", i));
   }
   for (unsigned i = 0; i < abi::kVectorArgumentsMax; ++i) {
-    inline_::ProbeReads reads;
+    code::ProbeReads reads;
     reads.vectors = static_cast<uint16_t>(1U << i);
     add(reads, fmt::format("xmm{}", i));
   }
-  inline_::ProbeReads reads;
+  code::ProbeReads reads;
   reads.stack = true;
   add(reads, "stack");
   reads = {};
@@ -68,25 +68,24 @@ Expected<std::vector<Takeable>> find_takeable(target::Catalog& catalog, CodeCach
                                               size_t module,
                                               std::span<const ForeignPatch> patches) {
   const target::ModuleImage* image = CLEW_TRY(catalog.image(module));
-  const inline_::ModuleCode* code = CLEW_TRY(codes.code(catalog, module));
-  std::vector<inline_::Request> requests;
+  const code::ModuleCode* code = CLEW_TRY(codes.code(catalog, module));
+  std::vector<code::Request> requests;
   for (const target::FunctionMatch& match : matches) {
     const uint64_t address = image->functions()[match.function].address;
     requests.push_back(
-        {.kind = inline_::RequestKind::Entry, .address = address, .reads = inline_::kReadsNothing});
-    requests.push_back({.kind = inline_::RequestKind::Exits, .address = address});
+        {.kind = code::RequestKind::Entry, .address = address, .reads = code::kReadsNothing});
+    requests.push_back({.kind = code::RequestKind::Exits, .address = address});
   }
   std::vector<Takeable> result(matches.size());
-  const inline_::Plan plan =
-      inline_::plan_windows(*code, requests, {}, inline_::LateUprobeDanger::Refused);
-  for (const inline_::Refusal& refusal : plan.refusals) {
+  const code::Plan plan = code::plan_windows(*code, requests, {}, code::LateUprobeDanger::Refused);
+  for (const code::Refusal& refusal : plan.refusals) {
     Takeable& takeable = result[refusal.request / 2];
     const bool is_entry = refusal.request % 2 == 0;
-    (is_entry ? takeable.entry : takeable.exits) = inline_::name(refusal.reason);
+    (is_entry ? takeable.entry : takeable.exits) = code::name(refusal.reason);
     (is_entry ? takeable.entry_uprobe : takeable.exits_uprobe) = uprobe_for(refusal.reason);
   }
-  for (const inline_::Point& point : plan.points) {
-    if (point.kind == inline_::PointKind::Entry && inline_::is_behind_first(plan, point)) {
+  for (const code::Point& point : plan.points) {
+    if (point.kind == code::PointKind::Entry && code::is_behind_first(plan, point)) {
       result[point.request / 2].entry_without = changed(code->text_from(point.address));
     }
   }
@@ -94,7 +93,7 @@ Expected<std::vector<Takeable>> find_takeable(target::Catalog& catalog, CodeCach
   for (const ForeignPatch& patch : patches)
     refuse_at(plan, patch.address - bias, patch, result);
   for (size_t i = 0; i < result.size(); ++i)
-    result[i].later_uprobe = inline_::later_uprobe(*code, plan.windows, requests[2 * i].address);
+    result[i].later_uprobe = code::later_uprobe(*code, plan.windows, requests[2 * i].address);
   return result;
 }
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "code/later_uprobe.h"
 #include "engine/sites.h"
 #include "engine/text_changes.h"
-#include "inline/later_uprobe.h"
 #include "target/catalog.h"
 
 namespace clew::engine {
@@ -29,7 +29,7 @@ struct Takeable {
   // "memory". Its program would be refused with later-uprobe.
   std::vector<std::string> entry_without;
   // At the first byte, when both are taken as far as they can be.
-  inline_::LaterUprobe later_uprobe = inline_::LaterUprobe::Safe;
+  code::LaterUprobe later_uprobe = code::LaterUprobe::Safe;
 
   [[nodiscard]] bool is_taken() const { return entry == kYes || exits == kYes; }
 };

@@ -48,7 +48,7 @@ class Tracee final : public Traced {
     std::shared_ptr<target::SharedFiles> files = target::make_shared_files();
     std::shared_ptr<CodeCache> codes =
         std::make_shared<CodeCache>(target::default_catalog_options().read.cache_directory);
-    inline_::LateUprobeDanger danger = inline_::LateUprobeDanger::Refused;
+    code::LateUprobeDanger danger = code::LateUprobeDanger::Refused;
   };
   static Expected<std::unique_ptr<Tracee>> of_process(pid_t pid, const Shared& shared);
   Tracee(pid_t pid, target::Catalog catalog, const Shared& shared)
@@ -69,9 +69,7 @@ class Tracee final : public Traced {
   void note_lost(std::string what) { lost_.push_back(std::move(what)); }
   target::Catalog& catalog() { return catalog_; }
   SiteSet& sites() { return sites_; }
-  Expected<const inline_::ModuleCode*> code(size_t module) {
-    return codes_->code(catalog_, module);
-  }
+  Expected<const code::ModuleCode*> code(size_t module) { return codes_->code(catalog_, module); }
 
   Expected<void> find_sites(const query::Query& query, bool allow_missing);
   // The groups of the sites from `first` on, of a tracee that comes when the state is laid out.
@@ -152,7 +150,7 @@ class Tracee final : public Traced {
   target::Catalog catalog_;
   SiteSet sites_;
   std::shared_ptr<CodeCache> codes_;  // Of all tracees of the session.
-  inline_::LateUprobeDanger late_uprobe_danger_;
+  code::LateUprobeDanger late_uprobe_danger_;
   bool is_planned_ = false;
   bool follows_modules_ = false;
   bool modules_changed_ = false;

@@ -7,11 +7,11 @@
 #include <span>
 #include <string_view>
 
-#include "inline/exits.h"
+#include "code/exits.h"
 
 namespace clew::engine {
 
-using inline_::StackSwitch;
+using code::StackSwitch;
 
 namespace {
 
@@ -37,8 +37,8 @@ Expected<Functions> unnamed_unwinders(const target::ModuleImage& image) {
   for (const target::Section& section : image.sections()) {
     if (!section.executable || section.file_size_bytes == 0) continue;
     const std::span<const uint8_t> text = CLEW_TRY(image.bytes(section));
-    std::vector<size_t> offsets = inline_::find_stack_switches(text, StackSwitch::Unwinder);
-    const std::vector<size_t> jumps = inline_::find_stack_switches(text, StackSwitch::Longjmp);
+    std::vector<size_t> offsets = code::find_stack_switches(text, StackSwitch::Unwinder);
+    const std::vector<size_t> jumps = code::find_stack_switches(text, StackSwitch::Longjmp);
     offsets.insert(offsets.end(), jumps.begin(), jumps.end());
     for (const size_t offset : offsets) {
       const target::Function* function = image.function_covering(section.address + offset);
@@ -74,14 +74,14 @@ Expected<std::vector<UnwinderFunction>> find_unwinders(target::Catalog& catalog,
   return found;
 }
 
-Landings landings_of(const inline_::ModuleCode& code, uint64_t function) {
+Landings landings_of(const code::ModuleCode& code, uint64_t function) {
   Landings landings;
   const auto index = code.function_starting_at(function);
   if (!index) return landings;
   const auto add = [&](plan::ProgramPoint point, StackSwitch kind) {
-    for (const uint64_t address : inline_::find_stack_switches(code, *index, kind)) {
-      landings.emplace_back(
-          point, inline_::Request{.kind = inline_::RequestKind::Offset, .address = address});
+    for (const uint64_t address : code::find_stack_switches(code, *index, kind)) {
+      landings.emplace_back(point,
+                            code::Request{.kind = code::RequestKind::Offset, .address = address});
     }
   };
   add(plan::ProgramPoint::Landing, StackSwitch::Unwinder);

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "inline/module_code.h"
-#include "inline/windows.h"
+#include "code/module_code.h"
+#include "code/windows.h"
 #include "plan/lower.h"
 #include "query/query.h"
 #include "target/catalog.h"
@@ -37,7 +37,7 @@ Expected<std::vector<UnwinderFunction>> find_unwinders(target::Catalog& catalog,
 
 // The places where this function goes on in an outer frame, and the programs for them. Empty: not
 // an unwinder that we know.
-using Landings = std::vector<std::pair<plan::ProgramPoint, inline_::Request>>;
-Landings landings_of(const inline_::ModuleCode& code, uint64_t function);
+using Landings = std::vector<std::pair<plan::ProgramPoint, code::Request>>;
+Landings landings_of(const code::ModuleCode& code, uint64_t function);
 
 }  // namespace clew::engine

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "inline/exits.h"
-#include "inline/refusal.h"
+#include "code/exits.h"
+#include "code/refusal.h"
 #include "kernel/features.h"
 #include "kernel/uprobe_place.h"
 #include "plan/uprobe_form.h"
@@ -16,7 +16,7 @@
 namespace clew::engine {
 namespace {
 
-using inline_::RefusalReason;
+using code::RefusalReason;
 using query::SourceKind;
 
 // Why there is no jump, while a breakpoint may do no harm there and its hits be what is asked for.
@@ -55,9 +55,9 @@ bool is_of_code(RefusalReason reason) {
 
 // As far as its reason says.
 bool would_be_uprobe(const collect::RefusedSite& site, UprobePolicy policy) {
-  for (unsigned i = 0; i < inline_::kRefusalReasons; ++i) {
+  for (unsigned i = 0; i < code::kRefusalReasons; ++i) {
     const auto reason = static_cast<RefusalReason>(i);
-    if (site.reason == inline_::name(reason)) return takes_uprobe(reason, policy);
+    if (site.reason == code::name(reason)) return takes_uprobe(reason, policy);
   }
   return false;
 }
@@ -78,7 +78,7 @@ class Taker {
   Tracee& tracee_;
   const query::Query& query_;
   const target::ModuleImage* image_ = nullptr;  // Of the site's module.
-  const inline_::ModuleCode* code_ = nullptr;
+  const code::ModuleCode* code_ = nullptr;
 };
 
 // Whether each pass through the function's first instruction is a call.
@@ -114,13 +114,13 @@ std::optional<kernel::Probe> Taker::probe_at(const Site& site, uint64_t address,
 bool Taker::add_exits(const Site& site, KernelSite& result) const {
   const auto function = code_->function_starting_at(site.address);
   if (!function) return false;
-  const auto exits = inline_::find_exits(*code_, *function);
+  const auto exits = code::find_exits(*code_, *function);
   if (!exits || exits->empty()) return false;
   const bool has_result = plan::reads_result(query_, query_.sources[site.source]);
   const bool is_timed = plan::reads_elapsed(query_, query_.sources[site.source]);
-  for (const inline_::Exit& exit : *exits) {
+  for (const code::Exit& exit : *exits) {
     auto probe = probe_at(site, exit.address, kernel::AttachKind::UserExit);
-    if (!probe || exit.side != inline_::Side::Before || (exit.tail_call && has_result)) {
+    if (!probe || exit.side != code::Side::Before || (exit.tail_call && has_result)) {
       return false;
     }
     result.more.push_back(std::move(*probe));
@@ -196,7 +196,7 @@ std::string way_out(const collect::RefusedSite& site, UprobePolicy policy) {
              would_be_uprobe(site, UprobePolicy::WhereRefused)) {
     text = "; --uprobes may have a uprobe there";
   }
-  if (site.reason == inline_::name(RefusalReason::LaterUprobe)) {
+  if (site.reason == code::name(RefusalReason::LaterUprobe)) {
     return text +
            "; its count may be possible, and --allow-late-uprobe-danger takes it all the same";
   }

@@ -25,7 +25,7 @@ namespace clew::engine {
 bool may_set_uprobes();
 
 // Whether a uprobe is set where a site is refused for this reason.
-bool takes_uprobe(inline_::RefusalReason reason, UprobePolicy policy);
+bool takes_uprobe(code::RefusalReason reason, UprobePolicy policy);
 
 // No return address is changed: returns are uprobes at the instructions that leave the function,
 // and sites whose exits are not known stay refused.

@@ -3,14 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include "inline/refusal.h"
+#include "code/refusal.h"
 
 namespace clew::engine {
 namespace {
 
-using inline_::RefusalReason;
+using code::RefusalReason;
 
-constexpr RefusalReason kLast = static_cast<RefusalReason>(inline_::kRefusalReasons - 1);
+constexpr RefusalReason kLast = static_cast<RefusalReason>(code::kRefusalReasons - 1);
 
 size_t taken_of_all(UprobePolicy policy) {
   size_t taken = 0;
@@ -29,7 +29,7 @@ TEST(UprobeSites, AreOnRequestThoseWithoutRoomForAJump) {
   constexpr UprobePolicy kPolicy = UprobePolicy::WhereRefused;
   for (const RefusalReason reason : {RefusalReason::LaterUprobe, RefusalReason::TooShort,
                                      RefusalReason::NoRoomForExit, RefusalReason::BranchIntoWindow})
-    EXPECT_TRUE(takes_uprobe(reason, kPolicy)) << inline_::name(reason);
+    EXPECT_TRUE(takes_uprobe(reason, kPolicy)) << code::name(reason);
 }
 
 // Hits would be no calls, or a trap would do harm.
@@ -38,7 +38,7 @@ TEST(UprobeSites, AreNeverThoseWhereATrapMeansSomethingElse) {
   for (const RefusalReason reason :
        {RefusalReason::EntryIsLoopHead, RefusalReason::Rseq, RefusalReason::DataInText,
         RefusalReason::ColdPart, RefusalReason::ForeignPatch, RefusalReason::WindowInUse})
-    EXPECT_FALSE(takes_uprobe(reason, kPolicy)) << inline_::name(reason);
+    EXPECT_FALSE(takes_uprobe(reason, kPolicy)) << code::name(reason);
 }
 
 TEST(UprobeSites, AreToldToWhoIsRefused) {

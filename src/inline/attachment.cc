@@ -453,8 +453,8 @@ Expected<std::optional<ProcessLock::Hold>> Attachment::try_hold() {
   return state_->lock->try_hold();
 }
 
-std::vector<Window> Attachment::installed(uint64_t load_bias) const {
-  std::vector<Window> windows;
+std::vector<code::Window> Attachment::installed(uint64_t load_bias) const {
+  std::vector<code::Window> windows;
   const SiteJournal journal(state_->arena);
   const auto maps = target::read_memory_map(state_->pid);
   for (const auto& [address, site] : journal.by_address()) {

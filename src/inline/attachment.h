@@ -32,11 +32,11 @@
 #include "abi/stub.h"
 #include "base/error.h"
 #include "base/file_descriptor.h"
+#include "code/refusal.h"
+#include "code/window.h"
+#include "code/windows.h"
 #include "inline/changed_text.h"
 #include "inline/process_lock.h"
-#include "inline/refusal.h"
-#include "inline/window.h"
-#include "inline/windows.h"
 #include "target/process.h"
 #include "verify/verified_code.h"
 
@@ -73,7 +73,7 @@ struct BodyShape {
 
 // Windows of one module. Borrows; must live until lay_out returns.
 struct ModuleRequest {
-  const Plan* plan = nullptr;
+  const code::Plan* plan = nullptr;
   uint64_t load_bias = 0;             // Load time minus link time.
   std::span<const BodyShape> bodies;  // One per plan->points.
   // Where the planned file's code is mapped: what is there at the installation must be the same.
@@ -92,7 +92,7 @@ struct BodyPlace {
 struct PointRefusal {
   uint32_t module = 0;  // Index in the requests.
   uint32_t point = 0;   // Index in plan->points.
-  RefusalReason reason = RefusalReason::ForeignPatch;
+  code::RefusalReason reason = code::RefusalReason::ForeignPatch;
 };
 
 // Trampolines at their addresses, without bodies. Made by lay_out, consumed by install.
@@ -222,7 +222,7 @@ class Attachment {
   Expected<std::optional<ProcessLock::Hold>> try_hold();
 
   // Windows of all sessions in the module that has this bias now: plan_windows' `installed`.
-  [[nodiscard]] std::vector<Window> installed(uint64_t load_bias) const;
+  [[nodiscard]] std::vector<code::Window> installed(uint64_t load_bias) const;
   // The biases of modules where this session's jumps are gone, and the file's bytes are back: each
   // was closed, and opened again in the same place.
   [[nodiscard]] std::vector<uint64_t> reloaded() const;

@@ -65,7 +65,7 @@ struct Attachment::State {
 // Text that a trampoline has a copy of, besides its window.
 struct TailText {
   uint64_t address = 0;  // Load time.
-  Tail tail;
+  code::Tail tail;
 };
 
 struct PlannedWindow {
@@ -77,7 +77,7 @@ struct PlannedWindow {
   bool loader_hook = false;
   abi::SiteRecord site{};  // Not yet in the journal when it is new.
   Trampoline trampoline;
-  Window window;
+  code::Window window;
   std::vector<TailText> tails = {};
   std::vector<bool> left_out;  // By point: refused, but others of the window are not.
 

@@ -44,9 +44,9 @@ class LiveSession : public testing::Test {
   }
 
   void install(Attachment& attachment,
-               const std::vector<std::pair<RequestKind, std::string>>& wanted,
+               const std::vector<std::pair<code::RequestKind, std::string>>& wanted,
                const CounterOptions& options = {}) {
-    const Plan plan = plan_of(*module_, wanted, attachment);
+    const code::Plan plan = plan_of(*module_, wanted, attachment);
     EXPECT_TRUE(plan.refusals.empty());
     const auto report = install_counters(attachment, *module_, plan, options);
     ASSERT_TRUE(report.has_value()) << report.error().message;
@@ -69,7 +69,7 @@ TEST_F(LiveSession, CountsEveryEntryAndLeavesNothingBehind) {
   const Footprint before = footprint_of(victim_.pid());
   ASSERT_TRUE(changed_text(victim_.pid()).empty());
   Attachment attachment = open();
-  install(attachment, {{RequestKind::Entry, "work"}});
+  install(attachment, {{code::RequestKind::Entry, "work"}});
   EXPECT_FALSE(changed_text(victim_.pid()).empty());
   EXPECT_EQ(victim_.ask_number("calls 100000"), 100000);
   EXPECT_EQ(cell(attachment, 0), 100000U);
@@ -105,7 +105,7 @@ TEST_F(LiveSession, BeginsWithFewCallsOfTheProcess) {
 
 TEST_F(LiveSession, CountsExactlyInManyThreads) {
   Attachment attachment = open();
-  install(attachment, {{RequestKind::Entry, "work"}}, {.guarded = true});
+  install(attachment, {{code::RequestKind::Entry, "work"}}, {.guarded = true});
   EXPECT_EQ(victim_.ask_number("threads 32 10000"), 320000);
   EXPECT_EQ(cell(attachment, 0), 320000U);
   EXPECT_EQ(header_word(attachment, offsetof(abi::RegionHeader, missed_reentry)), 0U);
@@ -114,15 +114,16 @@ TEST_F(LiveSession, CountsExactlyInManyThreads) {
 
 TEST_F(LiveSession, CountsEveryExit) {
   Attachment attachment = open();
-  const Plan plan = plan_of(
-      *module_, {{RequestKind::Entry, "choose"}, {RequestKind::Exits, "choose"}}, attachment);
+  const code::Plan plan = plan_of(
+      *module_, {{code::RequestKind::Entry, "choose"}, {code::RequestKind::Exits, "choose"}},
+      attachment);
   ASSERT_TRUE(plan.refusals.empty());
   ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
   EXPECT_EQ(victim_.ask_number("exits 30000"), 30000);
   uint64_t entries = 0;
   uint64_t exits = 0;
   for (uint32_t i = 0; i < plan.points.size(); ++i) {
-    (plan.points[i].kind == PointKind::Entry ? entries : exits) += cell(attachment, i);
+    (plan.points[i].kind == code::PointKind::Entry ? entries : exits) += cell(attachment, i);
   }
   EXPECT_EQ(entries, 30000U);
   EXPECT_EQ(exits, 30000U);
@@ -134,7 +135,7 @@ TEST_F(LiveSession, ComesAndGoesUnderAStorm) {
   const Footprint before = footprint_of(victim_.pid());
   for (int round = 0; round < 10; ++round) {
     Attachment attachment = open();
-    install(attachment, {{RequestKind::Entry, "work"}}, {.guarded = round % 2 == 1});
+    install(attachment, {{code::RequestKind::Entry, "work"}}, {.guarded = round % 2 == 1});
     while (cell(attachment, 0) == 0)
       sched_yield();
     detach(attachment);

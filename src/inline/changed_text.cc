@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "inline/instruction_start.h"
+#include "code/instruction_start.h"
 
 namespace clew::inline_ {
 namespace {
@@ -129,7 +129,8 @@ class Comparison {
     for (size_t start = at; start + bytes > at; --start) {
       const bool begins = here_[start] == opcode && start + bytes <= size() &&
                           (start == at || file_[start] == opcode);
-      if (begins && is_wanted(start) && can_be_patched(code_, lead_ + start, bytes)) return start;
+      if (begins && is_wanted(start) && code::can_be_patched(code_, lead_ + start, bytes))
+        return start;
       if (start == 0) break;
     }
     return std::nullopt;
@@ -278,7 +279,7 @@ void ChangedText::add_run(const FileDescriptor& file, const target::Mapping& map
     is_whole_ = false;
   }
   const uint64_t file_offset = map.file_offset + offset;
-  const size_t lead = std::min<uint64_t>(file_offset, kCodeInFront);
+  const size_t lead = std::min<uint64_t>(file_offset, code::kCodeInFront);
   Run run{.address = map.start + offset,
           .lead = lead,
           .code = std::vector<uint8_t>(lead + page_count * kPage),

@@ -98,7 +98,7 @@ class Texts : public testing::Test {
   Attachment trace_work() {
     auto attachment = Attachment::open(victim_.pid(), small_options());
     EXPECT_TRUE(attachment) << attachment.error().message;
-    const Plan plan = plan_of(*module_, {{RequestKind::Entry, "work"}}, *attachment);
+    const code::Plan plan = plan_of(*module_, {{code::RequestKind::Entry, "work"}}, *attachment);
     EXPECT_TRUE(install_counters(*attachment, *module_, plan));
     return std::move(*attachment);
   }
@@ -344,13 +344,13 @@ TEST_F(Texts, AJumpWithAThreadInTheMiddleStaysAndIsNamed) {
 }
 
 // The first function of the module that has only a short window.
-std::optional<Plan> short_plan(const Module& module) {
+std::optional<code::Plan> short_plan(const Module& module) {
   for (const target::Function& function : module.image.functions()) {
-    for (const RequestKind kind : {RequestKind::Entry, RequestKind::Exits}) {
-      const Request request = {.kind = kind, .address = function.address};
-      Plan plan = plan_windows(module.code, {&request, 1}, {});
+    for (const code::RequestKind kind : {code::RequestKind::Entry, code::RequestKind::Exits}) {
+      const code::Request request = {.kind = kind, .address = function.address};
+      code::Plan plan = plan_windows(module.code, {&request, 1}, {});
       const bool is_short =
-          plan.windows.size() == 1 && plan.windows[0].window_class == WindowClass::ShortJump;
+          plan.windows.size() == 1 && plan.windows[0].window_class == code::WindowClass::ShortJump;
       if (is_short) return plan;
     }
   }
@@ -360,9 +360,9 @@ std::optional<Plan> short_plan(const Module& module) {
 // The padding that a short window's jump leads over would lead into the next function.
 TEST_F(Texts, AThreadInPaddingGoesOnAtItsWindowWhenTheSessionLeaves) {
   const auto library = module_of(victim_.pid(), "ld-linux-x86-64.so.2");
-  const std::optional<Plan> plan = short_plan(*library);
+  const std::optional<code::Plan> plan = short_plan(*library);
   ASSERT_TRUE(plan) << "no function has a short window";
-  const Window& window = plan->windows[0];
+  const code::Window& window = plan->windows[0];
   auto attachment = Attachment::open(victim_.pid(), small_options());
   ASSERT_TRUE(attachment) << attachment.error().message;
   const auto installed = install_counters(*attachment, *library, *plan);

@@ -13,9 +13,9 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 
+#include "code/victims/exit_shapes.h"
 #include "inline/attachment.h"
 #include "inline/victim.h"
-#include "inline/victims/exit_shapes.h"
 
 namespace clew::inline_ {
 namespace {
@@ -54,12 +54,12 @@ class ExitSessions : public testing::Test {
   ExitSessions() : victim_(kVictim), module_(module_of(victim_.pid(), "shapes_victim")) {}
 
   // Entries and exits of all shapes.
-  Plan plan(const Attachment& attachment) {
-    std::vector<Request> requests;
+  code::Plan plan(const Attachment& attachment) {
+    std::vector<code::Request> requests;
     for (const char* name : kNames) {
       const uint64_t address = module_->address_of(std::string("shape_") + name);
-      requests.push_back({RequestKind::Entry, address});
-      requests.push_back({RequestKind::Exits, address});
+      requests.push_back({code::RequestKind::Entry, address});
+      requests.push_back({code::RequestKind::Exits, address});
     }
     return plan_windows(module_->code, requests, attachment.installed(module_->load_bias));
   }
@@ -70,8 +70,8 @@ class ExitSessions : public testing::Test {
     return std::move(*attachment);
   }
 
-  Plan install(Attachment& attachment) {
-    Plan made = plan(attachment);
+  code::Plan install(Attachment& attachment) {
+    code::Plan made = plan(attachment);
     EXPECT_TRUE(made.refusals.empty());
     const auto report = install_counters(attachment, *module_, made);
     EXPECT_TRUE(report.has_value()) << report.error().message;
@@ -87,7 +87,8 @@ class ExitSessions : public testing::Test {
     EXPECT_TRUE(changed_text(victim_.pid()).empty());
   }
 
-  static Numbers counted(const Attachment& attachment, const Plan& made, PointKind kind) {
+  static Numbers counted(const Attachment& attachment, const code::Plan& made,
+                         code::PointKind kind) {
     Numbers numbers;
     for (uint32_t i = 0; i < made.points.size(); ++i) {
       if (made.points[i].kind == kind) {
@@ -133,15 +134,15 @@ class ExitSessions : public testing::Test {
 TEST_F(ExitSessions, CountAnExitForEachCall) {
   const Footprint before = footprint_of(victim_.pid());
   Attachment attachment = open();
-  const Plan made = install(attachment);
+  const code::Plan made = install(attachment);
   const Numbers truth = numbers_of(victim_.ask("shapes 10000"));
   EXPECT_EQ(truth.size(), std::size(kNames));
-  EXPECT_EQ(counted(attachment, made, PointKind::Entry), truth);
-  EXPECT_EQ(counted(attachment, made, PointKind::Exit), truth);
+  EXPECT_EQ(counted(attachment, made, code::PointKind::Entry), truth);
+  EXPECT_EQ(counted(attachment, made, code::PointKind::Exit), truth);
   leave(attachment);
   EXPECT_EQ(footprint_of(victim_.pid()), before);
   EXPECT_EQ(numbers_of(victim_.ask("shapes 1")).at("early"), 10001U);
-  EXPECT_EQ(counted(attachment, made, PointKind::Exit), truth);
+  EXPECT_EQ(counted(attachment, made, code::PointKind::Exit), truth);
   EXPECT_EQ(victim_.finish(), 0);
 }
 
@@ -149,8 +150,8 @@ TEST_F(ExitSessions, ComeAndGoUnderAStorm) {
   EXPECT_EQ(victim_.ask("storm 4"), "storming");
   for (int round = 0; round < 20; ++round) {
     Attachment attachment = open();
-    const Plan made = install(attachment);
-    while (counted(attachment, made, PointKind::Exit)["target"] < 100)
+    const code::Plan made = install(attachment);
+    while (counted(attachment, made, code::PointKind::Exit)["target"] < 100)
       sched_yield();
     leave(attachment);
   }
@@ -162,21 +163,21 @@ TEST_F(ExitSessions, ComeAndGoUnderAStorm) {
 // request, or it would count half of a function's exits.
 TEST_F(ExitSessions, OfTwoTracersTheSecondIsRefusedWhatCannotBeShared) {
   Attachment first = open();
-  const Plan mine = install(first);
+  const code::Plan mine = install(first);
   Attachment second = open();
-  const Plan other = plan(second);
+  const code::Plan other = plan(second);
   EXPECT_TRUE(other.refusals.empty());
   const auto report = install_counters(second, *module_, other);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   std::set<uint32_t> refused;
   for (const PointRefusal& refusal : report->refusals) {
-    EXPECT_EQ(refusal.reason, RefusalReason::WindowInUse);
+    EXPECT_EQ(refusal.reason, code::RefusalReason::WindowInUse);
     refused.insert(other.points[refusal.point].request);
   }
   const Numbers truth = numbers_of(victim_.ask("shapes 1000"));
-  EXPECT_EQ(counted(first, mine, PointKind::Exit), truth);
-  const Numbers entries = counted(second, other, PointKind::Entry);
-  const Numbers exits = counted(second, other, PointKind::Exit);
+  EXPECT_EQ(counted(first, mine, code::PointKind::Exit), truth);
+  const Numbers entries = counted(second, other, code::PointKind::Entry);
+  const Numbers exits = counted(second, other, code::PointKind::Exit);
   for (uint32_t i = 0; i < std::size(kNames); ++i) {
     const uint64_t calls = truth.at(kNames[i]);
     EXPECT_EQ(entries.at(kNames[i]), refused.count(2 * i) != 0 ? 0 : calls) << kNames[i];
@@ -212,26 +213,26 @@ TEST_F(ExitSessions, ComeAndGoAtEveryInstruction) {
 // The forms of memcpy and its kin that check a size run on into those that do not.
 TEST_F(ExitSessions, CountExitsOfTheCheckingFunctionsOfTheCLibrary) {
   const auto library = module_of(victim_.pid(), "/libc.so.6");
-  std::vector<Request> exits;
+  std::vector<code::Request> exits;
   for (const target::Function& function : library->image.functions())
-    exits.push_back({RequestKind::Exits, function.address});
-  std::vector<Request> running_on;
-  for (const Point& point : plan_windows(library->code, exits).points) {
-    const bool runs_on = point.side == Side::Passed && point.tail_call;
+    exits.push_back({code::RequestKind::Exits, function.address});
+  std::vector<code::Request> running_on;
+  for (const code::Point& point : plan_windows(library->code, exits).points) {
+    const bool runs_on = point.side == code::Side::Passed && point.tail_call;
     if (!runs_on) continue;
-    running_on.push_back({RequestKind::Entry, exits[point.request].address});
+    running_on.push_back({code::RequestKind::Entry, exits[point.request].address});
     running_on.push_back(exits[point.request]);
   }
   ASSERT_FALSE(running_on.empty());
   Attachment attachment = open();
-  const Plan made = plan_windows(library->code, running_on);
+  const code::Plan made = plan_windows(library->code, running_on);
   EXPECT_TRUE(made.refusals.empty());
   const auto report = install_counters(attachment, *library, made);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_EQ(victim_.ask_number("copies 5000"), 20000);
   Numbers sums;
   for (uint32_t i = 0; i < made.points.size(); ++i)
-    sums[made.points[i].kind == PointKind::Exit ? "exits" : "entries"] += cell(attachment, i);
+    sums[made.points[i].kind == code::PointKind::Exit ? "exits" : "entries"] += cell(attachment, i);
   EXPECT_EQ(sums, (Numbers{{"entries", 20000}, {"exits", 20000}}));
   leave(attachment);
 }
@@ -239,7 +240,7 @@ TEST_F(ExitSessions, CountExitsOfTheCheckingFunctionsOfTheCLibrary) {
 // Hand-written functions share their ends: one jumps into the middle of another.
 bool is_entered_at_its_start_only(const Module& library, uint64_t function) {
   const auto index = library.code.function_starting_at(function);
-  for (const AddressRange& part : library.code.parts_of(*index)) {
+  for (const code::AddressRange& part : library.code.parts_of(*index)) {
     for (uint64_t inside = part.begin; inside < part.end; ++inside) {
       if (inside != function && library.code.is_foreign_target(inside)) return false;
     }
@@ -249,13 +250,14 @@ bool is_entered_at_its_start_only(const Module& library, uint64_t function) {
 
 // Functions of the library that have an exit behind an instruction.
 std::vector<uint64_t> functions_with_ways(const Module& library) {
-  std::vector<Request> exits;
+  std::vector<code::Request> exits;
   for (const target::Function& function : library.image.functions())
-    exits.push_back({RequestKind::Exits, function.address});
+    exits.push_back({code::RequestKind::Exits, function.address});
   std::set<uint64_t> found;
-  for (const Point& point : plan_windows(library.code, exits).points) {
+  for (const code::Point& point : plan_windows(library.code, exits).points) {
     const uint64_t function = exits[point.request].address;
-    if (point.side == Side::Before || !is_entered_at_its_start_only(library, function)) continue;
+    if (point.side == code::Side::Before || !is_entered_at_its_start_only(library, function))
+      continue;
     found.insert(function);
   }
   return {found.begin(), found.end()};
@@ -267,13 +269,13 @@ TEST_F(ExitSessions, OfTheCLibraryChangeNoResultAndAreAsManyAsTheCalls) {
   const std::vector<uint64_t> functions = functions_with_ways(*library);
   EXPECT_GT(functions.size(), 100U);
   const std::string sum = victim_.ask(kCommand);
-  std::map<RequestKind, uint64_t> counts;
-  for (const RequestKind kind : {RequestKind::Entry, RequestKind::Exits}) {
-    std::vector<Request> requests;
+  std::map<code::RequestKind, uint64_t> counts;
+  for (const code::RequestKind kind : {code::RequestKind::Entry, code::RequestKind::Exits}) {
+    std::vector<code::Request> requests;
     for (const uint64_t address : functions)
       requests.push_back({kind, address});
     Attachment attachment = open();
-    const Plan made = plan_windows(library->code, requests);
+    const code::Plan made = plan_windows(library->code, requests);
     EXPECT_TRUE(made.refusals.empty());
     ASSERT_TRUE(install_counters(attachment, *library, made, {.shared_cell = true}).has_value());
     EXPECT_EQ(victim_.ask(kCommand), sum);
@@ -281,8 +283,8 @@ TEST_F(ExitSessions, OfTheCLibraryChangeNoResultAndAreAsManyAsTheCalls) {
     counts[kind] = cell(attachment, 0);
     leave(attachment);
   }
-  EXPECT_GT(counts[RequestKind::Entry], 10'000U);
-  EXPECT_EQ(counts[RequestKind::Entry], counts[RequestKind::Exits]);
+  EXPECT_GT(counts[code::RequestKind::Entry], 10'000U);
+  EXPECT_EQ(counts[code::RequestKind::Entry], counts[code::RequestKind::Exits]);
   EXPECT_EQ(victim_.ask(kCommand), sum);
 }
 

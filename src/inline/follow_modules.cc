@@ -3,11 +3,11 @@
 // for our answer before the module's constructors run (runtime/loader.cc).
 #include <fmt/format.h>
 
+#include "code/image_text.h"
+#include "code/module_code.h"
+#include "code/windows.h"
 #include "inline/attachment_state.h"
-#include "inline/image_text.h"
 #include "inline/loader.h"
-#include "inline/module_code.h"
-#include "inline/windows.h"
 #include "target/module_image.h"
 #include "target/process.h"
 
@@ -29,16 +29,16 @@ Expected<void> Attachment::follow_modules() {
   if (!loader || loader->notice_address == 0) return {};
   const target::ProcessModule module = CLEW_TRY(module_at(state.pid, loader->notice_address));
   const target::ModuleImage image = CLEW_TRY(target::ModuleImage::read(module.open_path));
-  const ModuleCode code = analyse(CLEW_TRY(text_of(image)));
-  const Request request = {.kind = RequestKind::Entry,
-                           .address = loader->notice_address - module.load_bias};
+  const code::ModuleCode code = code::analyse(CLEW_TRY(code::text_of(image)));
+  const code::Request request = {.kind = code::RequestKind::Entry,
+                                 .address = loader->notice_address - module.load_bias};
   const SiteJournal journal(state.arena);
-  std::vector<Window> installed;
+  std::vector<code::Window> installed;
   for (const auto& [address, site] : journal.by_address()) {
     const abi::SiteRecord& record = journal.site(site);
     if (record.load_bias == module.load_bias) installed.push_back(window_of(record));
   }
-  const Plan plan = plan_windows(code, {&request, 1}, installed);
+  const code::Plan plan = plan_windows(code, {&request, 1}, installed);
   if (plan.windows.empty()) {
     return fail(ErrorCode::Refused,
                 fmt::format("the loader of process {} cannot be followed: {}", state.pid,

@@ -37,7 +37,7 @@ class Family : public testing::Test {
     auto opened = Attachment::open(victim_.pid(), small_options());
     EXPECT_TRUE(opened.has_value()) << opened.error().message;
     attachment_.emplace(std::move(*opened));
-    const Plan plan = plan_of(*module, {{RequestKind::Entry, "work"}}, *attachment_);
+    const code::Plan plan = plan_of(*module, {{code::RequestKind::Entry, "work"}}, *attachment_);
     EXPECT_TRUE(install_counters(*attachment_, *module, plan).has_value());
     victim_.ask("calls 10");
   }

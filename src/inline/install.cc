@@ -82,8 +82,8 @@ class Installer {
   void list_ranges() {
     for (const PlannedWindow& window : windows_) {
       const uint64_t begin = window.site.address;
-      ranges_.push_back({begin, std::max<uint32_t>(window.site.size_bytes, kJumpSizeBytes)});
-      for (const Patch& patch : window.trampoline.patches)
+      ranges_.push_back({begin, std::max<uint32_t>(window.site.size_bytes, code::kJumpSizeBytes)});
+      for (const code::Patch& patch : window.trampoline.patches)
         ranges_.push_back({patch.address, patch.size_bytes});
       for (const TailText& copied : window.tails)
         ranges_.push_back({copied.address, copied.tail.size_bytes});
@@ -122,11 +122,11 @@ class Installer {
   }
 
   // What was planned for may be gone by now, with something else in its place.
-  std::optional<RefusalReason> examine(const TextImage& text, const PlannedWindow& window) {
-    if (!has_module(window)) return RefusalReason::ModuleGone;
+  std::optional<code::RefusalReason> examine(const TextImage& text, const PlannedWindow& window) {
+    if (!has_module(window)) return code::RefusalReason::ModuleGone;
     if (text_is_expected(text, window)) return std::nullopt;
     const bool is_anew = window.existing && window_is_expected(text, window.site);
-    return is_anew ? RefusalReason::ModuleGone : RefusalReason::ForeignPatch;
+    return is_anew ? code::RefusalReason::ModuleGone : code::RefusalReason::ForeignPatch;
   }
 
   bool has_module(const PlannedWindow& window) {
@@ -160,7 +160,7 @@ class Installer {
     if (!window_is_expected(text, window.site)) return false;
     return std::all_of(
         window.trampoline.patches.begin(), window.trampoline.patches.end(),
-        [&](const Patch& patch) {
+        [&](const code::Patch& patch) {
           return text.equals(patch.address, {patch.original.data(), patch.size_bytes});
         });
   }
@@ -200,7 +200,7 @@ class Installer {
       if (instruction_at(windows_[*found], counter.value)) {
         moves_.push_back({counter, *found});
       } else {
-        refused_[*found] = refused_[*found].value_or(RefusalReason::ThreadInside);
+        refused_[*found] = refused_[*found].value_or(code::RefusalReason::ThreadInside);
       }
     }
     check_layers_below(target);
@@ -222,7 +222,7 @@ class Installer {
          find_program_counters(target, maps_, intervals, resting_)) {
       for (size_t w = 0; w < windows_.size(); ++w) {
         if (windows_[w].existing && !refused_[w] && stands_in_head(windows_[w], counter.value)) {
-          refused_[w] = RefusalReason::ThreadInside;
+          refused_[w] = code::RefusalReason::ThreadInside;
         }
       }
     }
@@ -266,7 +266,7 @@ class Installer {
   }
 
   static void change_text(TextImage& text, const PlannedWindow& window) {
-    for (const Patch& patch : window.trampoline.patches)
+    for (const code::Patch& patch : window.trampoline.patches)
       text.change(patch.address, {patch.replacement.data(), patch.size_bytes});
   }
 
@@ -312,7 +312,7 @@ class Installer {
 
   Attachment::State& state_;
   std::vector<PlannedWindow>& windows_;
-  std::vector<std::optional<RefusalReason>> refused_;  // By window.
+  std::vector<std::optional<code::RefusalReason>> refused_;  // By window.
   std::vector<uint32_t> layers_;
   std::vector<TextImage::Range> ranges_;
   std::vector<size_t> order_;             // Windows by address,

@@ -32,7 +32,7 @@ class Installed : public testing::Test {
     auto attachment = Attachment::open(victim_.pid(), small_options());
     ASSERT_TRUE(attachment) << attachment.error().message;
     attachment_.emplace(std::move(*attachment));
-    plan_ = plan_of(*module_, {{RequestKind::Entry, "work"}}, *attachment_);
+    plan_ = plan_of(*module_, {{code::RequestKind::Entry, "work"}}, *attachment_);
     ASSERT_EQ(plan_.points.size(), 1U);
   }
 
@@ -80,7 +80,7 @@ class Installed : public testing::Test {
   Victim victim_{CLEW_COUNTER_VICTIM};
   std::unique_ptr<Module> module_ = module_of(victim_.pid(), "counter_victim");
   std::optional<Attachment> attachment_;
-  Plan plan_;
+  code::Plan plan_;
 };
 
 TEST_F(Installed, TheProcessHoldsTheVerifiedBytesAndCannotWriteThem) {

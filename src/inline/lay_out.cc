@@ -26,7 +26,7 @@ constexpr uint64_t kModuleMargin = 64ULL << 20;
 
 CodeRange range_of(const ModuleRequest& module) {
   CodeRange range = {.low = UINT64_MAX, .high = 0};
-  for (const Window& window : module.plan->windows) {
+  for (const code::Window& window : module.plan->windows) {
     range.low = std::min(range.low, window.address + module.load_bias);
     range.high = std::max(range.high, window.address + window.size_bytes + module.load_bias);
   }
@@ -100,7 +100,7 @@ struct Below {
   std::array<uint64_t, abi::kWindowInstructionsMax> probes{};
 };
 
-Below below(const SiteJournal& journal, uint32_t site, std::span<const Point> points) {
+Below below(const SiteJournal& journal, uint32_t site, std::span<const code::Point> points) {
   Below result;
   for (const uint32_t index : journal.layers_of(site)) {
     const abi::LayerRecord& layer = journal.layer(index);
@@ -112,8 +112,9 @@ Below below(const SiteJournal& journal, uint32_t site, std::span<const Point> po
       result.probes[i] = layer.address + layer.instructions[i].probe;
     }
   }
-  const bool behind = std::any_of(points.begin(), points.end(),
-                                  [](const Point& p) { return p.side != Side::Before; });
+  const bool behind = std::any_of(points.begin(), points.end(), [](const code::Point& p) {
+    return p.side != code::Side::Before;
+  });
   if (behind && result.points != 0) result.possible = false;
   return result;
 }
@@ -133,7 +134,7 @@ class LayoutMaker {
     if (extent) CLEW_TRY(make_entries(state_, *extent));
     find_refused(module, extent.has_value());
     for (uint32_t w = 0; w < module.plan->windows.size(); ++w) {
-      const std::span<const Point> points = module.plan->points_of(w);
+      const std::span<const code::Point> points = module.plan->points_of(w);
       if (points.empty()) continue;
       PlannedWindow planned;
       planned.module = index;
@@ -154,15 +155,15 @@ class LayoutMaker {
     for (uint32_t w = 0; w < module.plan->windows.size(); ++w) {
       PlannedWindow planned;
       planned.window = module.plan->windows[w];
-      const std::span<const Point> points = module.plan->points_of(w);
+      const std::span<const code::Point> points = module.plan->points_of(w);
       const auto reason = has_memory ? examine(points, module, planned)
-                                     : std::optional(RefusalReason::NoNearMemory);
+                                     : std::optional(code::RefusalReason::NoNearMemory);
       for (size_t i = 0; reason && i < points.size(); ++i)
         refused_.try_emplace(points[i].request, *reason);
     }
   }
 
-  void leave_out(std::span<const Point> points, PlannedWindow& planned) {
+  void leave_out(std::span<const code::Point> points, PlannedWindow& planned) {
     for (uint32_t i = 0; i < planned.point_count; ++i) {
       const auto found = refused_.find(points[i].request);
       planned.left_out.push_back(found != refused_.end());
@@ -171,7 +172,7 @@ class LayoutMaker {
     }
   }
 
-  void add_window(const ModuleRequest& module, std::span<const Point> points,
+  void add_window(const ModuleRequest& module, std::span<const code::Point> points,
                   PlannedWindow planned) {
     auto reason = examine(points, module, planned);
     if (!reason) reason = place(module, points, planned);
@@ -183,17 +184,17 @@ class LayoutMaker {
   }
 
   // Says what the window meets in the process, or why it cannot be installed.
-  std::optional<RefusalReason> examine(std::span<const Point> points, const ModuleRequest& module,
-                                       PlannedWindow& planned) {
-    const Window& window = planned.window;
+  std::optional<code::RefusalReason> examine(std::span<const code::Point> points,
+                                             const ModuleRequest& module, PlannedWindow& planned) {
+    const code::Window& window = planned.window;
     planned.site = record_of(window, module.load_bias);
     planned.tails = tails_of(points, module.load_bias);
     const target::Mapping* const mapping = mapping_at(module.text, planned.site.address);
     if (mapping != nullptr) record_mapping(*mapping, planned.site);
     const uint64_t begin = planned.site.address;
-    const uint64_t size = std::max<uint64_t>(window.size_bytes, kJumpSizeBytes);
+    const uint64_t size = std::max<uint64_t>(window.size_bytes, code::kJumpSizeBytes);
     if (state_.journal->meets_other(begin, begin + size) || is_probed(planned.tails)) {
-      return RefusalReason::WindowInUse;
+      return code::RefusalReason::WindowInUse;
     }
     const auto site = state_.journal->find(begin);
     if (site && !is_patched(*site)) {
@@ -201,16 +202,16 @@ class LayoutMaker {
     } else if (site) {
       const Below lower = below(*state_.journal, *site, points);
       if (!lower.possible || !same_window(state_.journal->site(*site), window)) {
-        return RefusalReason::WindowInUse;
+        return code::RefusalReason::WindowInUse;
       }
       planned.existing = true;
     }
     return std::nullopt;
   }
 
-  static std::vector<TailText> tails_of(std::span<const Point> points, uint64_t load_bias) {
+  static std::vector<TailText> tails_of(std::span<const code::Point> points, uint64_t load_bias) {
     std::vector<TailText> tails;
-    for (const Point& point : points) {
+    for (const code::Point& point : points) {
       if (point.tail.size_bytes == 0) continue;
       tails.push_back({point.tail_address() + load_bias, point.tail});
     }
@@ -237,8 +238,9 @@ class LayoutMaker {
     return false;
   }
 
-  std::optional<RefusalReason> place(const ModuleRequest& module, std::span<const Point> points,
-                                     PlannedWindow& planned) {
+  std::optional<code::RefusalReason> place(const ModuleRequest& module,
+                                           std::span<const code::Point> points,
+                                           PlannedWindow& planned) {
     const abi::ExtentRecord extent = state_.arena.extents().records[planned.extent];
     const auto site = planned.existing ? state_.journal->find(planned.site.address) : std::nullopt;
     const Below lower = site ? below(*state_.journal, *site, points) : Below{};
@@ -254,15 +256,15 @@ class LayoutMaker {
         .loader_hook = loader_hook_};
     const StubEnvironment environment = environment_of(state_, planned.extent);
     auto trampoline = build_trampoline(request, environment);
-    if (!trampoline) return RefusalReason::NoNearMemory;
+    if (!trampoline) return code::RefusalReason::NoNearMemory;
     if (!check_trampoline(request, environment, trampoline->bytes, trampoline->patches)) {
-      return RefusalReason::WrongTrampoline;
+      return code::RefusalReason::WrongTrampoline;
     }
     if (extent.used_bytes + trampoline->bytes.size() + 16 > extent.size_bytes) {
-      return RefusalReason::NoNearMemory;
+      return code::RefusalReason::NoNearMemory;
     }
     const auto taken = state_.arena.take_code(planned.extent, trampoline->bytes.size());
-    if (taken != request.destination) return RefusalReason::NoNearMemory;
+    if (taken != request.destination) return code::RefusalReason::NoNearMemory;
     planned.trampoline = std::move(*trampoline);
     for (uint32_t i = 0; i < planned.point_count; ++i) {
       if (planned.left_out[i]) continue;
@@ -276,7 +278,7 @@ class LayoutMaker {
   Attachment::State& state_;
   Layout::State& layout_;
   bool loader_hook_;
-  std::map<uint32_t, RefusalReason> refused_;  // Requests of the module.
+  std::map<uint32_t, code::RefusalReason> refused_;  // Requests of the module.
 };
 
 }  // namespace

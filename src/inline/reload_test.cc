@@ -41,7 +41,7 @@ class Reload : public testing::Test {
     auto attachment = Attachment::open(victim_.pid(), small_options());
     ASSERT_TRUE(attachment) << attachment.error().message;
     attachment_.emplace(std::move(*attachment));
-    plan_ = plan_of(*module_, {{RequestKind::Entry, "plugin_work"}}, *attachment_);
+    plan_ = plan_of(*module_, {{code::RequestKind::Entry, "plugin_work"}}, *attachment_);
     ASSERT_EQ(plan_.points.size(), 1U);
     const auto modules = target::read_modules(victim_.pid());
     ASSERT_TRUE(modules);
@@ -60,24 +60,24 @@ class Reload : public testing::Test {
   void load(const std::string& name) { victim_.ask_number("load " + (folder_ / name).string()); }
   void unload() { victim_.ask("unload"); }
 
-  RefusalReason reason_of_installation() {
+  code::RefusalReason reason_of_installation() {
     const auto report = install_counters(*attachment_, *module_, plan_);
     EXPECT_TRUE(report) << report.error().message;
     EXPECT_EQ(report->windows, 0U);
     EXPECT_EQ(report->refusals.size(), 1U);
-    return report->refusals.empty() ? RefusalReason::TooShort : report->refusals[0].reason;
+    return report->refusals.empty() ? code::RefusalReason::TooShort : report->refusals[0].reason;
   }
 
   Victim victim_{CLEW_COUNTER_VICTIM};
   std::filesystem::path folder_;
   std::unique_ptr<Module> module_;
   std::optional<Attachment> attachment_;
-  Plan plan_;
+  code::Plan plan_;
 };
 
 TEST_F(Reload, ALibraryThatIsGoneIsNobodysPatch) {
   unload();
-  EXPECT_EQ(reason_of_installation(), RefusalReason::ModuleGone);
+  EXPECT_EQ(reason_of_installation(), code::RefusalReason::ModuleGone);
 }
 
 // The bytes are the same: what was learned of the one says nothing about the other.
@@ -85,7 +85,7 @@ TEST_F(Reload, AnotherLibraryInItsPlaceGetsNoJumps) {
   unload();
   load("libsecond.so");
   ASSERT_EQ(module_of(victim_.pid(), "libsecond.so")->load_bias, module_->load_bias);
-  EXPECT_EQ(reason_of_installation(), RefusalReason::ModuleGone);
+  EXPECT_EQ(reason_of_installation(), code::RefusalReason::ModuleGone);
   EXPECT_THAT(changed_text(victim_.pid()), IsEmpty());
 }
 

@@ -92,12 +92,12 @@ TEST(AllFunctionsOfAServer, AreCountedWithoutHarm) {
   const Footprint before = footprint_of(server.pid());
   auto attachment = Attachment::open(server.pid(), testing_::small_options());
   ASSERT_TRUE(attachment.has_value()) << attachment.error().message;
-  std::vector<Request> requests;
+  std::vector<code::Request> requests;
   for (const target::Function& function : module->image.functions()) {
-    requests.push_back({.kind = RequestKind::Entry, .address = function.address});
-    requests.push_back({.kind = RequestKind::Exits, .address = function.address});
+    requests.push_back({.kind = code::RequestKind::Entry, .address = function.address});
+    requests.push_back({.kind = code::RequestKind::Exits, .address = function.address});
   }
-  const Plan plan = plan_windows(module->code, requests);
+  const code::Plan plan = plan_windows(module->code, requests);
   // More points than cells: all share one.
   const auto report = install_counters(*attachment, *module, plan, {.shared_cell = true});
   ASSERT_TRUE(report.has_value()) << report.error().message;

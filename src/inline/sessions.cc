@@ -164,7 +164,8 @@ std::vector<PatchedText> patched_text(pid_t pid) {
   if (!arena) return found;
   const SiteJournal journal(*arena);
   for (const auto& [address, site] : journal.by_address()) {
-    found.push_back({address, std::max<uint64_t>(journal.site(site).size_bytes, kJumpSizeBytes)});
+    found.push_back(
+        {address, std::max<uint64_t>(journal.site(site).size_bytes, code::kJumpSizeBytes)});
     for (const uint32_t layer : journal.layers_of(site)) {
       const abi::LayerRecord& record = journal.layer(layer);
       for (uint32_t i = 0; i < record.patch_count; ++i)

@@ -27,7 +27,7 @@ using testing_::small_options;
 using testing_::Victim;
 
 const char* const kVictim = CLEW_COUNTER_VICTIM;
-using Wanted = std::vector<std::pair<RequestKind, std::string>>;
+using Wanted = std::vector<std::pair<code::RequestKind, std::string>>;
 
 class Sessions : public testing::Test {
  protected:
@@ -57,7 +57,7 @@ class Sessions : public testing::Test {
 
 TEST_F(Sessions, ShareASiteAndLeaveInAnyOrder) {
   const Footprint before = footprint_of(victim_.pid());
-  const Wanted entry = {{RequestKind::Entry, "work"}};
+  const Wanted entry = {{code::RequestKind::Entry, "work"}};
   for (const bool first_leaves_first : {true, false}) {
     const long start = victim_.ask_number("calls 0");
     Attachment first = trace(entry);
@@ -84,8 +84,8 @@ TEST_F(Sessions, ShareASiteAndLeaveInAnyOrder) {
 }
 
 TEST_F(Sessions, AnExitAndAnEntryOfDifferentSessionsBothCount) {
-  Attachment exits = trace({{RequestKind::Exits, "work"}});
-  Attachment entries = trace({{RequestKind::Entry, "work"}});
+  Attachment exits = trace({{code::RequestKind::Exits, "work"}});
+  Attachment entries = trace({{code::RequestKind::Entry, "work"}});
   victim_.ask("calls 500");
   EXPECT_EQ(cell(exits, 0), 500U);
   EXPECT_EQ(cell(entries, 0), 500U);
@@ -99,7 +99,8 @@ TEST_F(Sessions, AnExitAndAnEntryOfDifferentSessionsBothCount) {
 // The copy of the return is one byte, and the jump of a layer above has five. The thread is new to
 // both.
 TEST_F(Sessions, ShareAWindowThatEndsWithAReturn) {
-  const Wanted both = {{RequestKind::Entry, "short_work"}, {RequestKind::Exits, "short_work"}};
+  const Wanted both = {{code::RequestKind::Entry, "short_work"},
+                       {code::RequestKind::Exits, "short_work"}};
   Attachment first = trace(both);
   Attachment second = trace(both);
   EXPECT_EQ(victim_.ask("short 100"), "5050");
@@ -117,13 +118,13 @@ TEST_F(Sessions, ShareAWindowThatEndsWithAReturn) {
 // The second probe begins four bytes behind the first one, and the jump of a layer above has five.
 TEST_F(Sessions, ShareASiteWithProbesThatAreCloserThanAJump) {
   const uint64_t start = module_->address_of("short_work");
-  const std::vector<Request> requests = {{RequestKind::Entry, start},
-                                         {RequestKind::Offset, start + 4}};
+  const std::vector<code::Request> requests = {{code::RequestKind::Entry, start},
+                                               {code::RequestKind::Offset, start + 4}};
   std::vector<Attachment> layers;
   for (int i = 0; i < 3; ++i) {
     auto attachment = Attachment::open(victim_.pid(), small_options());
     ASSERT_TRUE(attachment.has_value()) << attachment.error().message;
-    const Plan plan =
+    const code::Plan plan =
         plan_windows(module_->code, requests, attachment->installed(module_->load_bias));
     const auto report = install_counters(*attachment, *module_, plan);
     ASSERT_TRUE(report.has_value() && report->refusals.empty());
@@ -163,7 +164,7 @@ TEST_F(Sessions, ResidueOfAKilledTracerIsListedAndCleanedUp) {
   const Footprint before = footprint_of(victim_.pid());
   kill_tracer(
       [&](int ready) {
-        Attachment attachment = trace({{RequestKind::Entry, "work"}});
+        Attachment attachment = trace({{code::RequestKind::Entry, "work"}});
         (void)!write(ready, "r", 1);
         pause();
       },
@@ -188,12 +189,12 @@ TEST_F(Sessions, ANewSessionReplacesADeadOne) {
   const Footprint before = footprint_of(victim_.pid());
   kill_tracer(
       [&](int ready) {
-        Attachment attachment = trace({{RequestKind::Entry, "work"}});
+        Attachment attachment = trace({{code::RequestKind::Entry, "work"}});
         (void)!write(ready, "r", 1);
         pause();
       },
       std::chrono::microseconds(0));
-  Attachment attachment = trace({{RequestKind::Entry, "work"}});
+  Attachment attachment = trace({{code::RequestKind::Entry, "work"}});
   victim_.ask("calls 77");
   EXPECT_EQ(cell(attachment, 0), 77U);
   leave(attachment);
@@ -210,7 +211,7 @@ TEST_F(Sessions, ATracerKilledAtAnyMomentLeavesARunningProcess) {
         [&](int ready) {
           (void)!write(ready, "r", 1);
           while (true) {
-            Attachment attachment = trace({{RequestKind::Entry, "work"}});
+            Attachment attachment = trace({{code::RequestKind::Entry, "work"}});
             (void)attachment.detach();
           }
         },
@@ -227,7 +228,7 @@ TEST_F(Sessions, ATracerKilledAtAnyMomentLeavesARunningProcess) {
 }
 
 TEST_F(Sessions, AForkedChildIsMutedUnharmedAndCleanedWithItsParent) {
-  Attachment attachment = trace({{RequestKind::Entry, "work"}});
+  Attachment attachment = trace({{code::RequestKind::Entry, "work"}});
   victim_.ask("calls 10");
   EXPECT_EQ(victim_.ask_number("fork 1000"), 0);
   EXPECT_EQ(cell(attachment, 0), 10U);
@@ -246,7 +247,7 @@ void expect_that_children_change_nothing(Victim& victim) {
   auto attachment = Attachment::open(victim.pid(), small_options());
   ASSERT_TRUE(attachment.has_value()) << attachment.error().message;
   EXPECT_EQ(footprint_of(victim.pid()).descriptors, before);
-  const Plan plan = plan_of(*module, {{RequestKind::Entry, "work"}}, *attachment);
+  const code::Plan plan = plan_of(*module, {{code::RequestKind::Entry, "work"}}, *attachment);
   ASSERT_TRUE(install_counters(*attachment, *module, plan).has_value());
   EXPECT_EQ(victim.ask_number("calls 10"), 10);
   EXPECT_EQ(cell(*attachment, 0), 10U);
@@ -276,7 +277,7 @@ TEST(ForkedChildren, CannotChangeItInAnotherRootFolder) {
 }
 
 TEST_F(Sessions, ASecondSessionIsRefusedWhileForkedChildrenHaveTheProbesOfTheFirst) {
-  Attachment first = trace({{RequestKind::Entry, "work"}});
+  Attachment first = trace({{code::RequestKind::Entry, "work"}});
   const auto child = static_cast<pid_t>(victim_.ask_number("family 5"));
   const auto second = Attachment::open(victim_.pid(), small_options());
   ASSERT_FALSE(second.has_value());
@@ -288,7 +289,8 @@ TEST_F(Sessions, ASecondSessionIsRefusedWhileForkedChildrenHaveTheProbesOfTheFir
 }
 
 TEST_F(Sessions, AChildCanBeCleanedAloneAndAfterItsParent) {
-  Attachment first = trace({{RequestKind::Entry, "work"}, {RequestKind::Entry, "choose"}});
+  Attachment first =
+      trace({{code::RequestKind::Entry, "work"}, {code::RequestKind::Entry, "choose"}});
   const auto child = static_cast<pid_t>(victim_.ask_number("family 5"));
   const auto alone = clean_up(child, true);
   ASSERT_TRUE(alone.has_value()) << alone.error().message;
@@ -315,12 +317,12 @@ TEST_F(Sessions, AModuleWithoutMemoryNearItIsRefusedSiteBySite) {
   EXPECT_EQ(victim_.ask("reserve"), "full");
   auto attachment = Attachment::open(victim_.pid(), small_options());
   ASSERT_TRUE(attachment.has_value()) << attachment.error().message;
-  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "work"}}, *attachment);
+  const code::Plan plan = plan_of(*module_, {{code::RequestKind::Entry, "work"}}, *attachment);
   const auto report = install_counters(*attachment, *module_, plan);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_EQ(report->windows, 0U);
   ASSERT_EQ(report->refusals.size(), 1U);
-  EXPECT_EQ(report->refusals[0].reason, RefusalReason::NoNearMemory);
+  EXPECT_EQ(report->refusals[0].reason, code::RefusalReason::NoNearMemory);
   EXPECT_TRUE(changed_text(victim_.pid()).empty());
   leave(*attachment);
 }
@@ -328,7 +330,7 @@ TEST_F(Sessions, AModuleWithoutMemoryNearItIsRefusedSiteBySite) {
 TEST_F(Sessions, AFollowedChildIsCountedApart) {
   OpenOptions options = small_options();
   options.fork_policy = abi::ForkPolicy::Follow;
-  Attachment attachment = trace({{RequestKind::Entry, "work"}}, options);
+  Attachment attachment = trace({{code::RequestKind::Entry, "work"}}, options);
   victim_.ask("calls 10");
   EXPECT_EQ(victim_.ask_number("fork 1000"), 0);
   EXPECT_EQ(cell(attachment, 0), 1010U);
@@ -338,7 +340,7 @@ TEST_F(Sessions, AFollowedChildIsCountedApart) {
 }
 
 TEST_F(Sessions, CountsOutliveTheTarget) {
-  Attachment attachment = trace({{RequestKind::Entry, "work"}});
+  Attachment attachment = trace({{code::RequestKind::Entry, "work"}});
   victim_.ask("calls 123");
   EXPECT_EQ(attachment.state(), TargetState::Running);
   victim_.send("crash");
@@ -349,7 +351,7 @@ TEST_F(Sessions, CountsOutliveTheTarget) {
 }
 
 TEST_F(Sessions, AnExecEndsTheSessionAndIsNoticed) {
-  Attachment attachment = trace({{RequestKind::Entry, "work"}});
+  Attachment attachment = trace({{code::RequestKind::Entry, "work"}});
   victim_.ask("calls 5");
   EXPECT_EQ(victim_.ask("exec"), "ready");
   EXPECT_EQ(attachment.wait(std::chrono::seconds(10)), Event::TargetGone);
@@ -375,7 +377,7 @@ TEST(Launch, StopsBeforeConstructorsAndRunsToTheEnd) {
   ASSERT_TRUE(attachment.has_value()) << attachment.error().message;
   const auto module = module_of(launched->pid(), "counter_victim");
   ASSERT_NE(module, nullptr);
-  const Plan plan = plan_of(*module, {{RequestKind::Entry, "main"}}, *attachment);
+  const code::Plan plan = plan_of(*module, {{code::RequestKind::Entry, "main"}}, *attachment);
   ASSERT_TRUE(install_counters(*attachment, *module, plan).has_value());
   ASSERT_TRUE(launched->resume().has_value());
   const auto status = launched->wait_for_exit();  // Its stdin is ours: at its end, or "quit".

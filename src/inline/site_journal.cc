@@ -18,13 +18,13 @@ namespace {
 bool is_sound(const abi::SiteRecord& record) {
   for (uint32_t i = 0;
        i < std::min<uint32_t>(record.instruction_count, abi::kWindowInstructionsMax); ++i) {
-    if (record.instructions[i].form > static_cast<uint8_t>(Form::IndirectJump)) return false;
+    if (record.instructions[i].form > static_cast<uint8_t>(code::Form::IndirectJump)) return false;
   }
   return record.state != abi::SiteState::Free && record.size_bytes != 0 &&
-         record.size_bytes <= kWindowSizeMax && record.address < kUserEnd &&
+         record.size_bytes <= code::kWindowSizeMax && record.address < kUserEnd &&
          (record.kept_bytes == 0 || record.kept_bytes == record.instructions[0].length) &&
          record.kept_bytes < record.size_bytes &&
-         record.window_class <= static_cast<uint8_t>(WindowClass::ShortJump) &&
+         record.window_class <= static_cast<uint8_t>(code::WindowClass::ShortJump) &&
          record.instruction_count <= abi::kWindowInstructionsMax;
 }
 
@@ -94,7 +94,8 @@ bool SiteJournal::meets_other(uint64_t begin, uint64_t end) const {
   auto next = by_address_.lower_bound(begin);
   if (next != by_address_.begin()) {
     const auto& [address, index] = *std::prev(next);
-    if (address + std::max<uint64_t>(site(index).size_bytes, kJumpSizeBytes) > begin) return true;
+    if (address + std::max<uint64_t>(site(index).size_bytes, code::kJumpSizeBytes) > begin)
+      return true;
   }
   if (next != by_address_.end() && next->first == begin) ++next;
   return next != by_address_.end() && next->first < end;
@@ -255,7 +256,7 @@ void SiteJournal::relink_instruction(std::span<const uint32_t> layers, uint32_t 
   }
 }
 
-abi::SiteRecord record_of(const Window& window, uint64_t load_bias) {
+abi::SiteRecord record_of(const code::Window& window, uint64_t load_bias) {
   abi::SiteRecord record = {};
   record.address = window.address + load_bias;
   record.load_bias = load_bias;
@@ -264,13 +265,13 @@ abi::SiteRecord record_of(const Window& window, uint64_t load_bias) {
   record.kept_bytes = window.kept_bytes;
   record.falls_through = window.falls_through ? 1 : 0;
   record.instruction_count = static_cast<uint8_t>(window.instructions.size());
-  if (window.window_class == WindowClass::ShortJump) {
+  if (window.window_class == code::WindowClass::ShortJump) {
     record.hop_delta = static_cast<int32_t>(delta(window.hop_address, window.address));
     std::copy(window.hop_original.begin(), window.hop_original.end(), record.hop_original);
   }
   std::copy(window.original.begin(), window.original.end(), record.original);
   for (size_t i = 0; i < window.instructions.size() && i < abi::kWindowInstructionsMax; ++i) {
-    const Displaced& from = window.instructions[i];
+    const code::Displaced& from = window.instructions[i];
     record.instructions[i] = {
         .offset = from.offset,
         .length = from.length,
@@ -282,24 +283,25 @@ abi::SiteRecord record_of(const Window& window, uint64_t load_bias) {
   return record;
 }
 
-Window window_of(const abi::SiteRecord& record) {
-  Window window;
+code::Window window_of(const abi::SiteRecord& record) {
+  code::Window window;
   window.address = record.address - record.load_bias;
   window.size_bytes = record.size_bytes;
-  window.window_class = static_cast<WindowClass>(record.window_class);
+  window.window_class = static_cast<code::WindowClass>(record.window_class);
   window.kept_bytes = record.kept_bytes;
   window.falls_through = record.falls_through != 0;
   const auto far = [&](int32_t distance) {
     return window.address + static_cast<uint64_t>(int64_t{distance});
   };
-  if (window.window_class == WindowClass::ShortJump) window.hop_address = far(record.hop_delta);
+  if (window.window_class == code::WindowClass::ShortJump)
+    window.hop_address = far(record.hop_delta);
   std::copy_n(record.hop_original, window.hop_original.size(), window.hop_original.begin());
   std::copy_n(record.original, window.original.size(), window.original.begin());
   for (uint32_t i = 0; i < record.instruction_count; ++i) {
     const abi::DisplacedRecord& from = record.instructions[i];
     window.instructions.push_back({.offset = from.offset,
                                    .length = from.length,
-                                   .form = static_cast<Form>(from.form),
+                                   .form = static_cast<code::Form>(from.form),
                                    .field_offset = from.field_offset,
                                    .target = from.target_delta == 0 ? 0 : far(from.target_delta)});
   }
@@ -328,7 +330,7 @@ bool is_mapped_as_recorded(std::span<const target::Mapping> maps, const abi::Sit
          map->file_offset - map->start == site.map_offset - site.map_start;
 }
 
-bool same_window(const abi::SiteRecord& record, const Window& window) {
+bool same_window(const abi::SiteRecord& record, const code::Window& window) {
   return record.size_bytes == window.size_bytes &&
          record.window_class == static_cast<uint8_t>(window.window_class) &&
          record.kept_bytes == window.kept_bytes &&

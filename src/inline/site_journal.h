@@ -13,8 +13,8 @@
 
 #include "abi/journal.h"
 #include "base/error.h"
+#include "code/window.h"
 #include "inline/arena.h"
-#include "inline/window.h"
 
 namespace clew::inline_ {
 
@@ -66,8 +66,8 @@ class SiteJournal {
 };
 
 // A window at load time addresses as a record, and back to link time addresses.
-abi::SiteRecord record_of(const Window& window, uint64_t load_bias);
-Window window_of(const abi::SiteRecord& record);
+abi::SiteRecord record_of(const code::Window& window, uint64_t load_bias);
+code::Window window_of(const abi::SiteRecord& record);
 
 // Null when nothing is mapped there. Ascending.
 const target::Mapping* mapping_at(std::span<const target::Mapping> maps, uint64_t address);
@@ -79,6 +79,6 @@ void record_mapping(const target::Mapping& mapping, abi::SiteRecord& site);
 bool is_mapped_as_recorded(std::span<const target::Mapping> maps, const abi::SiteRecord& site);
 
 // Is the window of the record this window?
-bool same_window(const abi::SiteRecord& record, const Window& window);
+bool same_window(const abi::SiteRecord& record, const code::Window& window);
 
 }  // namespace clew::inline_

@@ -93,7 +93,7 @@ TEST_F(AwkwardThreads, AThreadStoppedInsideAWindowGoesOnInItsCopy) {
   const uint64_t begin = module_->address_of("short_work") + module_->load_bias;
   stop_inside_window("short 100", begin, begin + 8, SIGSTOP);
   Attachment attachment = open();
-  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+  const code::Plan plan = plan_of(*module_, {{code::RequestKind::Entry, "short_work"}}, attachment);
   const auto report = install_counters(attachment, *module_, plan);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_EQ(report->windows, 1U);
@@ -108,7 +108,7 @@ TEST_F(AwkwardThreads, ASignalHandlerReturnsIntoTheCopy) {
   stop_inside_window("short 100", begin, begin + 8, SIGUSR1);
   ASSERT_EQ(victim_.read_line(), "handler");
   Attachment attachment = open();
-  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+  const code::Plan plan = plan_of(*module_, {{code::RequestKind::Entry, "short_work"}}, attachment);
   const auto report = install_counters(attachment, *module_, plan);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_EQ(report->windows, 1U);
@@ -124,7 +124,7 @@ TEST_F(AwkwardThreads, ACoroutineThatRestsInsideAWindowGoesOnInItsCopy) {
   stop_inside_window("coroutine 100", begin, begin + 8, SIGUSR2);
   ASSERT_EQ(victim_.read_line(), "suspended");
   Attachment attachment = open();
-  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+  const code::Plan plan = plan_of(*module_, {{code::RequestKind::Entry, "short_work"}}, attachment);
   const auto report = install_counters(attachment, *module_, plan);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_EQ(report->windows, 1U);
@@ -135,7 +135,7 @@ TEST_F(AwkwardThreads, ACoroutineThatRestsInsideAWindowGoesOnInItsCopy) {
 // The first instruction stays: a thread has done it, and stands in front of the jump.
 TEST_F(AwkwardThreads, AThreadInFrontOfAJumpIsCountedWhoeverComesAndLeaves) {
   Attachment first = open();
-  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, first);
+  const code::Plan plan = plan_of(*module_, {{code::RequestKind::Entry, "short_work"}}, first);
   ASSERT_EQ(plan.windows[0].kept_bytes, 1U);
   ASSERT_TRUE(install_counters(first, *module_, plan).has_value());
   const uint64_t begin = module_->address_of("short_work") + module_->load_bias;
@@ -144,7 +144,8 @@ TEST_F(AwkwardThreads, AThreadInFrontOfAJumpIsCountedWhoeverComesAndLeaves) {
     std::optional<Attachment> second;
     if (second_comes) {
       second.emplace(open());
-      const Plan again = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, *second);
+      const code::Plan again =
+          plan_of(*module_, {{code::RequestKind::Entry, "short_work"}}, *second);
       const auto report = install_counters(*second, *module_, again);
       ASSERT_TRUE(report.has_value()) << report.error().message;
       EXPECT_EQ(report->windows, 1U);
@@ -163,7 +164,7 @@ TEST_F(AwkwardThreads, AThreadInFrontOfAJumpIsCountedWhoeverComesAndLeaves) {
 
 TEST_F(AwkwardThreads, ACoroutineThatRestsInsideAProbeKeepsItsCode) {
   Attachment attachment = open();
-  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+  const code::Plan plan = plan_of(*module_, {{code::RequestKind::Entry, "short_work"}}, attachment);
   ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
   stop_inside_probe(victim_.pid(), "coroutine 100", SIGUSR2);
   ASSERT_EQ(victim_.read_line(), "suspended");
@@ -182,7 +183,7 @@ TEST_F(AwkwardThreads, AHandlerOnAPooledStackKeepsTheCodeItInterrupted) {
   const auto worker = static_cast<pid_t>(victim_.ask_number("neighbours"));
   ASSERT_GT(worker, 0);
   Attachment attachment = open();
-  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+  const code::Plan plan = plan_of(*module_, {{code::RequestKind::Entry, "short_work"}}, attachment);
   ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
   stop_inside_probe(worker, "work 100", SIGUSR1);
   ASSERT_EQ(victim_.read_line(), "handler");
@@ -197,7 +198,8 @@ TEST_F(AwkwardThreads, AHandlerBelowAStackOfItsThreadKeepsTheCodeItInterrupted) 
   for (const char* const way : {"nested", "switched"}) {
     EXPECT_EQ(victim_.ask_number(way), 0);
     Attachment attachment = open();
-    const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+    const code::Plan plan =
+        plan_of(*module_, {{code::RequestKind::Entry, "short_work"}}, attachment);
     ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
     stop_inside_probe(victim_.pid(), "short 100", SIGUSR1);
     ASSERT_EQ(victim_.read_line(), "handler");
@@ -211,7 +213,7 @@ TEST_F(AwkwardThreads, AHandlerBelowAStackOfItsThreadKeepsTheCodeItInterrupted) 
 TEST_F(AwkwardThreads, AHandlerThatRestsOnItsAlternateStackKeepsTheCodeItInterrupted) {
   EXPECT_EQ(victim_.ask_number("aside"), 0);
   Attachment attachment = open();
-  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+  const code::Plan plan = plan_of(*module_, {{code::RequestKind::Entry, "short_work"}}, attachment);
   ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
   stop_inside_probe(victim_.pid(), "coroutine 100", SIGUSR2);
   ASSERT_EQ(victim_.read_line(), "suspended");
@@ -224,7 +226,7 @@ TEST_F(AwkwardThreads, AHandlerThatRestsOnItsAlternateStackKeepsTheCodeItInterru
 // The signal waits; its handler begins when the detach lets the thread run out of the probe.
 TEST_F(AwkwardThreads, AHandlerThatSwitchesAwayFromADetachKeepsTheCodeItInterrupted) {
   Attachment attachment = open();
-  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+  const code::Plan plan = plan_of(*module_, {{code::RequestKind::Entry, "short_work"}}, attachment);
   ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
   stop_inside_probe(victim_.pid(), "coroutine 100", SIGSTOP);
   kill(victim_.pid(), SIGUSR2);
@@ -239,7 +241,7 @@ TEST_F(AwkwardThreads, AHandlerThatSwitchesAwayFromADetachKeepsTheCodeItInterrup
 TEST_F(AwkwardThreads, WhatAHandlerLeftOnItsStackHoldsNobodyUp) {
   EXPECT_EQ(victim_.ask_number("elsewhere"), 0);
   Attachment attachment = open();
-  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+  const code::Plan plan = plan_of(*module_, {{code::RequestKind::Entry, "short_work"}}, attachment);
   ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
   leave_a_frame_of_a_probe(victim_.pid(), "short 100");
   EXPECT_EQ(cell(attachment, 0), 100U);
@@ -253,7 +255,7 @@ TEST_F(AwkwardThreads, WhatAHandlerLeftBelowAThreadsStackHoldsNobodyUp) {
   const auto worker = static_cast<pid_t>(victim_.ask_number("worker"));
   ASSERT_GT(worker, 0);
   Attachment attachment = open();
-  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "short_work"}}, attachment);
+  const code::Plan plan = plan_of(*module_, {{code::RequestKind::Entry, "short_work"}}, attachment);
   ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
   leave_a_frame_of_a_probe(worker, "work 100");
   EXPECT_EQ(cell(attachment, 0), 100U);
@@ -269,7 +271,7 @@ TEST_F(AwkwardThreads, SystemCallsThatBlockAreNotInterrupted) {
   const auto begin = std::chrono::steady_clock::now();
   for (int round = 0; round < 5; ++round) {
     Attachment attachment = open();
-    const Plan plan = plan_of(*module_, {{RequestKind::Entry, "work"}}, attachment);
+    const code::Plan plan = plan_of(*module_, {{code::RequestKind::Entry, "work"}}, attachment);
     ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
   }
   EXPECT_EQ(victim_.read_line(), "0");
@@ -284,7 +286,8 @@ TEST(AStaticProgram, IsTracedFromItsEntryPointOn) {
   ASSERT_TRUE(attachment.has_value()) << attachment.error().message;
   const auto module = module_of(launched->pid(), "static_victim");
   ASSERT_NE(module, nullptr);
-  const Plan plan = plan_of(*module, {{RequestKind::Entry, "plugin_work"}}, *attachment);
+  const code::Plan plan =
+      plan_of(*module, {{code::RequestKind::Entry, "plugin_work"}}, *attachment);
   const auto report = install_counters(*attachment, *module, plan);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_EQ(report->windows, 1U);
@@ -301,7 +304,8 @@ TEST(AFilteredProcess, IsTracedByRootWithoutHarm) {
   const auto module = module_of(victim.pid(), "filtered_victim");
   auto attachment = Attachment::open(victim.pid(), small_options());
   ASSERT_TRUE(attachment.has_value()) << attachment.error().message;
-  const Plan plan = plan_of(*module, {{RequestKind::Entry, "plugin_work"}}, *attachment);
+  const code::Plan plan =
+      plan_of(*module, {{code::RequestKind::Entry, "plugin_work"}}, *attachment);
   ASSERT_TRUE(install_counters(*attachment, *module, plan).has_value());
   EXPECT_EQ(victim.ask("go"), "done");
   EXPECT_EQ(cell(*attachment, 0), 20U);
@@ -315,7 +319,7 @@ TEST_F(AwkwardThreads, AStoppedProcessStaysStopped) {
   int status = 0;
   ASSERT_EQ(waitpid(victim_.pid(), &status, WUNTRACED), victim_.pid());
   Attachment attachment = open();
-  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "work"}}, attachment);
+  const code::Plan plan = plan_of(*module_, {{code::RequestKind::Entry, "work"}}, attachment);
   ASSERT_TRUE(install_counters(attachment, *module_, plan).has_value());
   victim_.send("calls 10");
   // It is on its way back to sleep when we let go of it.
@@ -337,8 +341,8 @@ TEST_F(AwkwardThreads, AProbeAtAnOffsetKeepsFlagsAndRedZone) {
   for (const bool guarded : {false, true}) {
     Attachment session = open();
     // Behind `mov [rsp-8], rdi`, `std` and `cmp`.
-    const Request request = {.kind = RequestKind::Offset, .address = start + 10};
-    const Plan plan = plan_windows(module_->code, {&request, 1}, {});
+    const code::Request request = {.kind = code::RequestKind::Offset, .address = start + 10};
+    const code::Plan plan = plan_windows(module_->code, {&request, 1}, {});
     ASSERT_EQ(plan.points.size(), 1U);
     const auto report = install_counters(session, *module_, plan, {.guarded = guarded});
     ASSERT_TRUE(report.has_value()) << report.error().message;
@@ -361,7 +365,8 @@ TEST_F(AwkwardThreads, ALibraryThatIsLoadedLaterIsSeenFromItsConstructorOn) {
     {
       const auto plugin = module_of(victim_.pid(), "plugin_victim");
       ASSERT_NE(plugin, nullptr);
-      const Plan plan = plan_of(*plugin, {{RequestKind::Entry, "plugin_work"}}, attachment);
+      const code::Plan plan =
+          plan_of(*plugin, {{code::RequestKind::Entry, "plugin_work"}}, attachment);
       const auto report = install_counters(attachment, *plugin, plan);
       ASSERT_TRUE(report.has_value()) << report.error().message;
       EXPECT_EQ(report->windows, 1U);
@@ -427,12 +432,12 @@ TEST_F(AwkwardThreads, AGdbBreakpointInTheWindowIsNotOverwritten) {
   ptrace(PTRACE_POKETEXT, pid, at, reinterpret_cast<void*>((old & ~0xffL) | 0xcc));
   ptrace(PTRACE_DETACH, pid, nullptr, nullptr);
   Attachment attachment = open();
-  const Plan plan = plan_of(*module_, {{RequestKind::Entry, "work"}}, attachment);
+  const code::Plan plan = plan_of(*module_, {{code::RequestKind::Entry, "work"}}, attachment);
   const auto report = install_counters(attachment, *module_, plan);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_EQ(report->windows, 0U);
   ASSERT_EQ(report->refusals.size(), 1U);
-  EXPECT_EQ(report->refusals[0].reason, RefusalReason::ForeignPatch);
+  EXPECT_EQ(report->refusals[0].reason, code::RefusalReason::ForeignPatch);
   EXPECT_EQ(changed_text(pid).size(), 1U);
 }
 
@@ -446,7 +451,7 @@ int trace_as_nobody() {
   if (tracer == 0) {
     auto attachment = Attachment::open(victim.pid(), small_options());
     if (!attachment) _exit(2);
-    const Plan plan = plan_of(*module, {{RequestKind::Entry, "work"}}, *attachment);
+    const code::Plan plan = plan_of(*module, {{code::RequestKind::Entry, "work"}}, *attachment);
     if (!install_counters(*attachment, *module, plan)) _exit(3);
     if (victim.ask_number("calls 50") != 50 || cell(*attachment, 0) != 50) _exit(4);
     kill(getpid(), SIGKILL);

@@ -93,20 +93,21 @@ class Builder {
   Expected<Trampoline> build();
 
  private:
-  Expected<void> emit(std::span<const Point> points, uint64_t address, std::vector<uint8_t>& code);
+  Expected<void> emit(std::span<const code::Point> points, uint64_t address,
+                      std::vector<uint8_t>& code);
   [[nodiscard]] bool has_probe(unsigned instruction) const;
   void emit_padding(Writer& out, uint8_t instruction);
   void emit_link(Writer& out, uint8_t instruction);
-  void emit_stub(Writer& out, const Point& point, size_t index);
+  void emit_stub(Writer& out, const code::Point& point, size_t index);
   void emit_loader_stub(Writer& out);
   uint32_t emit_owner_check(Writer& out);
   uint32_t emit_busy_check(Writer& out);
   void emit_slow_paths();
-  Expected<void> describe(const Relocated& relocated);
+  Expected<void> describe(const code::Relocated& relocated);
   [[nodiscard]] uint64_t stub_call(StubCall call) const {
     return environment_.blob_address + runtime::stub_call_offset(environment_.session, call);
   }
-  [[nodiscard]] std::optional<size_t> index_of(const Point& point) const;
+  [[nodiscard]] std::optional<size_t> index_of(const code::Point& point) const;
 
   const TrampolineRequest& request_;
   const StubEnvironment& environment_;
@@ -119,11 +120,11 @@ class Builder {
 constexpr uint32_t kLinkOnly = UINT32_MAX;
 
 Expected<Trampoline> Builder::build() {
-  const Window& window = *request_.window;
+  const code::Window& window = *request_.window;
   if (window.instructions.size() > abi::kWindowInstructionsMax) {
     return fail(ErrorCode::Limit, "the window has too many instructions");
   }
-  std::vector<Point> points;
+  std::vector<code::Point> points;
   for (size_t i = 0; i < request_.points.size(); ++i) {
     if (request_.left_out == nullptr || !(*request_.left_out)[i]) {
       points.push_back(request_.points[i]);
@@ -131,17 +132,19 @@ Expected<Trampoline> Builder::build() {
   }
   for (size_t i = 0; i < window.instructions.size(); ++i) {
     const bool linked = (request_.lower_points >> i & 1) != 0;
-    const auto here = [&](const Point& p) { return p.instruction == i && p.side == Side::Before; };
+    const auto here = [&](const code::Point& p) {
+      return p.instruction == i && p.side == code::Side::Before;
+    };
     if (!linked || std::any_of(points.begin(), points.end(), here)) continue;
-    const auto later = [&](const Point& p) { return p.instruction > i; };
+    const auto later = [&](const code::Point& p) { return p.instruction > i; };
     points.insert(std::find_if(points.begin(), points.end(), later),
                   {.instruction = static_cast<uint8_t>(i), .request = kLinkOnly});
   }
-  const ProbeEmitter emitter = [&](std::span<const Point> group, uint64_t address,
-                                   std::vector<uint8_t>& code) {
+  const code::ProbeEmitter emitter = [&](std::span<const code::Point> group, uint64_t address,
+                                         std::vector<uint8_t>& code) {
     return emit(group, address, code);
   };
-  Relocated relocated = CLEW_TRY(
+  code::Relocated relocated = CLEW_TRY(
       relocate(window, points,
                {.destination = request_.destination, .load_bias = request_.load_bias}, emitter));
   result_.bytes = std::move(relocated.bytes);
@@ -153,7 +156,7 @@ Expected<Trampoline> Builder::build() {
   return std::move(result_);
 }
 
-Expected<void> Builder::emit(std::span<const Point> points, uint64_t address,
+Expected<void> Builder::emit(std::span<const code::Point> points, uint64_t address,
                              std::vector<uint8_t>& code) {
   Writer out(code, request_.destination);
   // Offsets count from the trampoline's first byte, wherever `code` begins.
@@ -161,7 +164,7 @@ Expected<void> Builder::emit(std::span<const Point> points, uint64_t address,
   CLEW_ASSERT(offset <= code.size());
   out.set_base(code.size() - offset);
   const uint8_t instruction = points.front().instruction;
-  if (points.front().side == Side::Before) {
+  if (points.front().side == code::Side::Before) {
     emit_padding(out, instruction);
     probe_offsets_[instruction] = out.offset();
     emit_link(out, instruction);
@@ -169,7 +172,7 @@ Expected<void> Builder::emit(std::span<const Point> points, uint64_t address,
     // Inside the copy: a layer above would cut it off.
     result_.layer.conditional |= 1U << instruction;
   }
-  for (const Point& point : points) {
+  for (const code::Point& point : points) {
     if (point.request == kLinkOnly) continue;
     const auto index = index_of(point);
     CLEW_ASSERT(index.has_value());
@@ -183,9 +186,9 @@ Expected<void> Builder::emit(std::span<const Point> points, uint64_t address,
 }
 
 // The relocator may pass copies of our points: they are told apart by everything they say.
-std::optional<size_t> Builder::index_of(const Point& point) const {
+std::optional<size_t> Builder::index_of(const code::Point& point) const {
   for (size_t i = 0; i < request_.points.size(); ++i) {
-    const Point& other = request_.points[i];
+    const code::Point& other = request_.points[i];
     const bool same = other.instruction == point.instruction && other.kind == point.kind &&
                       other.side == point.side && other.request == point.request;
     if (same) return i;
@@ -194,7 +197,7 @@ std::optional<size_t> Builder::index_of(const Point& point) const {
 }
 
 bool Builder::has_probe(unsigned instruction) const {
-  const auto here = [&](const Point& p) { return p.instruction == instruction; };
+  const auto here = [&](const code::Point& p) { return p.instruction == instruction; };
   return (request_.lower_points >> instruction & 1) != 0 ||
          std::any_of(request_.points.begin(), request_.points.end(), here);
 }
@@ -220,9 +223,9 @@ void Builder::emit_link(Writer& out, uint8_t instruction) {
   result_.layer.with_links |= 1U << instruction;
 }
 
-void Builder::emit_stub(Writer& out, const Point& point, size_t index) {
+void Builder::emit_stub(Writer& out, const code::Point& point, size_t index) {
   const BodyShape& shape = request_.bodies[index];
-  const bool in_flight = point.kind == PointKind::Offset;
+  const bool in_flight = point.kind == code::PointKind::Offset;
   const bool keeps_flags = shape.clobbers.has(abi::kSavedFlags);
   if (in_flight) {
     out.bytes({0x48, 0x8d, 0x64, 0x24, 0x80});  // lea rsp, [rsp - 128]
@@ -317,15 +320,15 @@ void Builder::emit_slow_paths() {
   }
 }
 
-Expected<void> Builder::describe(const Relocated& relocated) {
-  const Window& window = *request_.window;
+Expected<void> Builder::describe(const code::Relocated& relocated) {
+  const code::Window& window = *request_.window;
   abi::LayerRecord& layer = result_.layer;
   const size_t count = window.instructions.size();
   CLEW_ASSERT(relocated.boundaries.size() >= count);
   layer.address = request_.destination;
   layer.size_bytes = static_cast<uint32_t>(result_.bytes.size());
   for (size_t i = 0; i < count; ++i) {
-    const Boundary& boundary = relocated.boundaries[i];
+    const code::Boundary& boundary = relocated.boundaries[i];
     const bool probed = probe_offsets_[i] != 0 || boundary.probe_offset != boundary.copy_offset;
     layer.instructions[i].copy = boundary.copy_offset;
     layer.instructions[i].probe = probed ? probe_offsets_[i] : boundary.copy_offset;
@@ -340,7 +343,7 @@ Expected<void> Builder::describe(const Relocated& relocated) {
   }
   layer.patch_count = static_cast<uint32_t>(result_.patches.size());
   for (size_t i = 0; i < result_.patches.size(); ++i) {
-    const Patch& patch = result_.patches[i];
+    const code::Patch& patch = result_.patches[i];
     CLEW_ASSERT(patch.size_bytes <= abi::kPatchSizeMax);
     layer.patches[i].address = patch.address;
     layer.patches[i].size_bytes = patch.size_bytes;

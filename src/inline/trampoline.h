@@ -45,9 +45,9 @@
 #include "abi/journal.h"
 #include "abi/stub.h"
 #include "base/error.h"
+#include "code/relocate.h"
+#include "code/window.h"
 #include "inline/attachment.h"
-#include "inline/relocate.h"
-#include "inline/window.h"
 
 namespace clew::inline_ {
 
@@ -67,8 +67,8 @@ struct StubEnvironment {
 };
 
 struct TrampolineRequest {
-  const Window* window = nullptr;
-  std::span<const Point> points;                // Of the window.
+  const code::Window* window = nullptr;
+  std::span<const code::Point> points;          // Of the window.
   std::span<const BodyShape> bodies;            // One per point.
   const std::vector<bool>* left_out = nullptr;  // By point; null = none.
   uint64_t load_bias = 0;
@@ -83,7 +83,7 @@ struct Trampoline {
   std::vector<uint8_t> bytes;
   std::vector<uint32_t> body_offsets;  // One per point; 0 where it is left out.
   std::vector<BodyShape> bodies;       // The same: for which bodies the stubs were built.
-  std::vector<Patch> patches;
+  std::vector<code::Patch> patches;
   abi::LayerRecord layer{};  // Everything but session, site, lower, upper.
 };
 

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "abi/arena.h"
-#include "inline/decode.h"
+#include "code/decode.h"
 #include "runtime/blob.h"
 
 namespace clew::inline_ {
@@ -31,7 +31,7 @@ constexpr uint8_t kJumpOfGroup = 4;
 // An instruction of the window as the file has it.
 struct Original {
   std::span<const uint8_t> bytes;
-  Decoded decoded;
+  code::Decoded decoded;
   uint64_t next = 0;  // Address behind it, load time.
 
   // Where its displacement leads; of a branch, or relative to rip.
@@ -39,7 +39,7 @@ struct Original {
     const bool has_field = decoded.rip_relative;
     const unsigned at = has_field ? decoded.displacement_offset : decoded.immediate_offset;
     const unsigned size = has_field ? decoded.displacement_size : decoded.immediate_size;
-    return next + static_cast<uint64_t>(signed_field(bytes, at, size));
+    return next + static_cast<uint64_t>(code::signed_field(bytes, at, size));
   }
 };
 
@@ -52,8 +52,8 @@ struct SlowPath {
 };
 
 // A call's copy pushes the address behind the original and jumps.
-bool goes_on(Flow flow) {
-  return flow == Flow::Next || flow == Flow::Nop || flow == Flow::Conditional;
+bool goes_on(code::Flow flow) {
+  return flow == code::Flow::Next || flow == code::Flow::Nop || flow == code::Flow::Conditional;
 }
 
 class Checker {
@@ -63,7 +63,7 @@ class Checker {
       : request_(request), environment_(environment), bytes_(bytes) {}
 
   Expected<void> run() {
-    const Window& window = *request_.window;
+    const code::Window& window = *request_.window;
     if (window.kept_bytes != 0) head(std::span(window.original).first(window.kept_bytes));
     for (unsigned i = 0; i < window.instructions.size(); ++i) {
       before(i);
@@ -124,7 +124,7 @@ class Checker {
   }
   uint64_t read_target(std::string_view what) {
     const auto field = take(4, what);
-    return field.empty() ? 0 : here() + static_cast<uint64_t>(signed_field(field, 0, 4));
+    return field.empty() ? 0 : here() + static_cast<uint64_t>(code::signed_field(field, 0, 4));
   }
   void expect_target(uint64_t wanted, std::string_view what) {
     if (read_target(what) != wanted) wrong(what);
@@ -137,13 +137,13 @@ class Checker {
   }
 
   // --- probes
-  [[nodiscard]] bool is_at(size_t point, unsigned instruction, Side side) const {
+  [[nodiscard]] bool is_at(size_t point, unsigned instruction, code::Side side) const {
     const bool is_wanted = request_.left_out == nullptr || !(*request_.left_out)[point];
-    const Point& one = request_.points[point];
+    const code::Point& one = request_.points[point];
     return is_wanted && one.instruction == instruction && one.side == side;
   }
   // The first of them, or null.
-  [[nodiscard]] const Point* find_point(unsigned instruction, Side side) const {
+  [[nodiscard]] const code::Point* find_point(unsigned instruction, code::Side side) const {
     for (size_t i = 0; i < request_.points.size(); ++i) {
       if (is_at(i, instruction, side)) return &request_.points[i];
     }
@@ -152,16 +152,16 @@ class Checker {
   // The nops that keep the heads of copies apart, the link to the layer below, the stubs.
   void before(unsigned instruction) {
     const bool has_link = (request_.lower_points >> instruction & 1) != 0;
-    if (!has_link && find_point(instruction, Side::Before) == nullptr) return;
+    if (!has_link && find_point(instruction, code::Side::Before) == nullptr) return;
     for (uint32_t i = 0; i + 1 < abi::kCopyHeadBytes && peek() == kNop; ++i)
       ++at_;
     if (has_link) {
       const auto link = link_bytes(here(), request_.lower_probes[instruction]);
       expect(link, "the link to the layer below");
     }
-    stubs(instruction, Side::Before);
+    stubs(instruction, code::Side::Before);
   }
-  void stubs(unsigned instruction, Side side) {
+  void stubs(unsigned instruction, code::Side side) {
     for (size_t i = 0; i < request_.points.size(); ++i) {
       if (!is_at(i, instruction, side)) continue;
       request_.loader_hook ? loader_stub() : stub(request_.points[i], request_.bodies[i]);
@@ -173,7 +173,7 @@ class Checker {
     expect({0x41, 0x5a}, "the loader's hook");
   }
   void head(std::span<const uint8_t> kept);
-  void stub(const Point& point, const BodyShape& shape);
+  void stub(const code::Point& point, const BodyShape& shape);
   void owner_check(SlowPath& path);
   void push_or_pop(const BodyShape& shape, bool is_push);
   void slow_paths();
@@ -188,7 +188,7 @@ class Checker {
   void over_taken(unsigned index, uint64_t target, uint64_t over);
   void taken(unsigned index, uint64_t target);
   void behind(unsigned index);
-  void tail(const Point& point, uint64_t target);
+  void tail(const code::Point& point, uint64_t target);
 
   const TrampolineRequest& request_;
   const StubEnvironment& environment_;
@@ -216,7 +216,7 @@ void Checker::head(std::span<const uint8_t> kept) {
   const unsigned operation = is_group ? kept[2] & 0xf8U : 0;  // With a register: mod is 3.
   const bool adds = operation == 0xc0;
   if (!adds && operation != 0xe8) return;
-  const int64_t bytes = signed_field(kept, 3, kept[1] == 0x83 ? 1 : 4);
+  const int64_t bytes = code::signed_field(kept, 3, kept[1] == 0x83 ? 1 : 4);
   if (bytes == 0) return;
   const unsigned number = kept[2] & 7U;
   expect({static_cast<uint8_t>(kept[0] == 0x49 ? 0x4d : 0x48), 0x8d,
@@ -259,8 +259,8 @@ void Checker::push_or_pop(const BodyShape& shape, bool is_push) {
   }
 }
 
-void Checker::stub(const Point& point, const BodyShape& shape) {
-  const bool in_flight = point.kind == PointKind::Offset;
+void Checker::stub(const code::Point& point, const BodyShape& shape) {
+  const bool in_flight = point.kind == code::PointKind::Offset;
   const bool keeps_flags = shape.clobbers.has(abi::kSavedFlags);
   if (point.keeps_flags && !keeps_flags) wrong("flags that are not kept");
   SlowPath claim{.call = StubCall::Claim};
@@ -314,10 +314,10 @@ void Checker::slow_paths() {
 // --- copies (relocate.h)
 
 void Checker::copy(unsigned index) {
-  const Displaced& displaced = request_.window->instructions[index];
+  const code::Displaced& displaced = request_.window->instructions[index];
   const auto bytes =
       std::span(request_.window->original).subspan(displaced.offset, displaced.length);
-  const auto decoded = decode_with_zydis(bytes);
+  const auto decoded = code::decode_with_zydis(bytes);
   if (!decoded || decoded->length != displaced.length || displaced.offset != copied_) {
     return wrong("no instruction to be copied");
   }
@@ -325,23 +325,23 @@ void Checker::copy(unsigned index) {
   goes_on_ = goes_on(decoded->flow);
   const Original original{bytes, *decoded, load_address(displaced.offset + displaced.length)};
   switch (decoded->flow) {
-    case Flow::Next:
-    case Flow::Nop:
-    case Flow::Return:
-    case Flow::IndirectJump:
+    case code::Flow::Next:
+    case code::Flow::Nop:
+    case code::Flow::Return:
+    case code::Flow::IndirectJump:
       if (decoded->rip_relative) return copy_with_target(original, bytes);
       return expect(bytes, "a copy");
-    case Flow::Jump:
+    case code::Flow::Jump:
       return taken(index, original.target());
-    case Flow::Conditional:
+    case code::Flow::Conditional:
       return copy_conditional(index, original);
-    case Flow::Call:
-    case Flow::IndirectCall:
+    case code::Flow::Call:
+    case code::Flow::IndirectCall:
       return copy_call(original);
-    case Flow::Int3:
-    case Flow::Trap:
-    case Flow::System:
-    case Flow::Bad:
+    case code::Flow::Int3:
+    case code::Flow::Trap:
+    case code::Flow::System:
+    case code::Flow::Bad:
       return wrong("an instruction that is never displaced");
   }
 }
@@ -353,7 +353,7 @@ void Checker::copy_with_target(const Original& original, std::span<const uint8_t
   const auto found = take(4, "a copy's displacement");
   expect(bytes.subspan(field + 4), "a copy");
   if (found.empty()) return;
-  const uint64_t target = here() + static_cast<uint64_t>(signed_field(found, 0, 4));
+  const uint64_t target = here() + static_cast<uint64_t>(code::signed_field(found, 0, 4));
   if (target != original.target()) wrong("what a copy's displacement leads to");
 }
 
@@ -366,7 +366,7 @@ void Checker::copy_conditional(unsigned index, const Original& original) {
     return copy_count_jump(index, original);
   }
   const auto condition = static_cast<uint8_t>(0x80 | (opcode & 15));
-  if (find_point(index, Side::Taken) == nullptr) {
+  if (find_point(index, code::Side::Taken) == nullptr) {
     expect({0x0f, condition}, "a conditional jump");
     return expect_target(original.target(), "where a conditional jump leads");
   }
@@ -377,7 +377,7 @@ void Checker::copy_conditional(unsigned index, const Original& original) {
 
 void Checker::copy_count_jump(unsigned index, const Original& original) {
   expect(original.bytes.first(original.bytes.size() - 1), "a loop");
-  expect({kJumpSizeBytes, kJump}, "a loop");
+  expect({code::kJumpSizeBytes, kJump}, "a loop");
   const uint64_t over = read_target("a loop");
   over_taken(index, original.target(), over);
 }
@@ -389,34 +389,34 @@ void Checker::over_taken(unsigned index, uint64_t target, uint64_t over) {
 
 // probe ; jmp target, or the tail that is there
 void Checker::taken(unsigned index, uint64_t target) {
-  const Point* const point = find_point(index, Side::Taken);
+  const code::Point* const point = find_point(index, code::Side::Taken);
   if (point != nullptr && point->tail.size_bytes != 0) return tail(*point, target);
-  stubs(index, Side::Taken);
+  stubs(index, code::Side::Taken);
   jump_to(target);
 }
 
 void Checker::behind(unsigned index) {
-  const Point* const point = find_point(index, Side::Passed);
+  const code::Point* const point = find_point(index, code::Side::Passed);
   if (point != nullptr && point->tail.size_bytes != 0) return tail(*point, load_address(copied_));
-  stubs(index, Side::Passed);
+  stubs(index, code::Side::Passed);
 }
 
 // Instructions that are the same anywhere ; probe ; ret. That they are the text's is looked at when
 // the process stands still.
-void Checker::tail(const Point& point, uint64_t target) {
-  const Tail& copied = point.tail;
+void Checker::tail(const code::Point& point, uint64_t target) {
+  const code::Tail& copied = point.tail;
   const auto bytes = std::span(copied.bytes).first(copied.size_bytes);
   if (point.tail_address() + request_.load_bias != target) wrong("where a tail is from");
   size_t at = 0;
   while (at < copied.ret_offset) {
-    const auto one = decode_with_zydis(bytes.subspan(at));
-    const bool is_plain =
-        one && (one->flow == Flow::Next || one->flow == Flow::Nop) && !one->rip_relative;
+    const auto one = code::decode_with_zydis(bytes.subspan(at));
+    const bool is_plain = one && (one->flow == code::Flow::Next || one->flow == code::Flow::Nop) &&
+                          !one->rip_relative;
     if (!is_plain) return wrong("an instruction of a tail");
     at += one->length;
   }
-  const auto last = decode_with_zydis(bytes.subspan(at));
-  const bool is_return = at == copied.ret_offset && last && last->flow == Flow::Return &&
+  const auto last = code::decode_with_zydis(bytes.subspan(at));
+  const bool is_return = at == copied.ret_offset && last && last->flow == code::Flow::Return &&
                          at + last->length == bytes.size();
   if (!is_return) return wrong("the end of a tail");
   expect(bytes.first(at), "a tail");
@@ -430,7 +430,7 @@ void Checker::copy_call(const Original& original) {
   expect_word(static_cast<uint32_t>(original.next), "a return address");
   expect({0xc7, 0x44, 0x24, 0x04}, "a return address");
   expect_word(static_cast<uint32_t>(original.next >> 32), "a return address");
-  if (original.decoded.flow == Flow::Call) return jump_to(original.target());
+  if (original.decoded.flow == code::Flow::Call) return jump_to(original.target());
   std::vector<uint8_t> bytes(original.bytes.begin(), original.bytes.end());
   const auto opcode = std::find(bytes.begin(), bytes.end(), kGroupFive);
   if (bytes.end() - opcode < 2 || (opcode[1] >> 3 & 7) != kCallOfGroup) return wrong("a call");
@@ -440,16 +440,19 @@ void Checker::copy_call(const Original& original) {
 }
 
 // The jump, or the hop's jump and the short one to the hop.
-Expected<void> check_patches(const TrampolineRequest& request, std::span<const Patch> patches) {
-  const Window& window = *request.window;
-  const bool has_hop = window.window_class == WindowClass::ShortJump;
-  const auto leads = [&](const Patch& patch, uint64_t from, uint8_t opcode, unsigned field_bytes,
-                         uint64_t to) {
+Expected<void> check_patches(const TrampolineRequest& request,
+                             std::span<const code::Patch> patches) {
+  const code::Window& window = *request.window;
+  const bool has_hop = window.window_class == code::WindowClass::ShortJump;
+  const auto leads = [&](const code::Patch& patch, uint64_t from, uint8_t opcode,
+                         unsigned field_bytes, uint64_t to) {
     const unsigned size = 1 + field_bytes;
     const bool is_here = patch.address == from + request.load_bias && patch.size_bytes == size;
     const std::span<const uint8_t> bytes(patch.replacement);
     return is_here && bytes[0] == opcode &&
-           patch.address + size + static_cast<uint64_t>(signed_field(bytes, 1, field_bytes)) == to;
+           patch.address + size +
+                   static_cast<uint64_t>(code::signed_field(bytes, 1, field_bytes)) ==
+               to;
   };
   const uint64_t hop = has_hop ? window.hop_address : window.jump_address();
   const bool is_right =
@@ -465,7 +468,7 @@ Expected<void> check_patches(const TrampolineRequest& request, std::span<const P
 
 Expected<void> check_trampoline(const TrampolineRequest& request,
                                 const StubEnvironment& environment, std::span<const uint8_t> bytes,
-                                std::span<const Patch> patches) {
+                                std::span<const code::Patch> patches) {
   CLEW_TRY(check_patches(request, patches));
   return Checker(request, environment, bytes).run();
 }

@@ -19,6 +19,6 @@ namespace clew::inline_ {
 // text. Errors: Refused, with the offset of the first byte that is not understood.
 Expected<void> check_trampoline(const TrampolineRequest& request,
                                 const StubEnvironment& environment, std::span<const uint8_t> bytes,
-                                std::span<const Patch> patches);
+                                std::span<const code::Patch> patches);
 
 }  // namespace clew::inline_

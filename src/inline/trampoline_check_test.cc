@@ -10,9 +10,9 @@
 
 #include <gtest/gtest.h>
 
-#include "inline/image_text.h"
-#include "inline/kept_instruction.h"
-#include "inline/windows.h"
+#include "code/image_text.h"
+#include "code/kept_instruction.h"
+#include "code/windows.h"
 #include "target/module_image.h"
 
 namespace clew::inline_ {
@@ -21,17 +21,17 @@ namespace {
 constexpr uint64_t kBias = 0x5555'5555'4000;
 constexpr uint64_t kDistance = 64U << 20;  // Of the arena, behind the module.
 
-Plan plan_of(const std::string& path) {
+code::Plan plan_of(const std::string& path) {
   const auto image = target::ModuleImage::read(path);
   if (!image) return {};
-  const auto text = text_of(*image);
+  const auto text = code::text_of(*image);
   if (!text) return {};
-  const ModuleCode code = analyse(*text);
-  std::vector<Request> requests;
+  const code::ModuleCode code = code::analyse(*text);
+  std::vector<code::Request> requests;
   for (const target::Function& function : image->functions()) {
-    requests.push_back({RequestKind::Entry, function.address});
-    requests.push_back({RequestKind::Exits, function.address});
-    requests.push_back({RequestKind::Offset, function.address});
+    requests.push_back({code::RequestKind::Entry, function.address});
+    requests.push_back({code::RequestKind::Exits, function.address});
+    requests.push_back({code::RequestKind::Offset, function.address});
   }
   return plan_windows(code, requests);
 }
@@ -58,13 +58,13 @@ struct Built {
 
 class Trampolines : public testing::Test {
  protected:
-  void build(const Plan& plan, uint32_t window, Built& built) {
-    const std::span<const Point> points = plan.points_of(window);
+  void build(const code::Plan& plan, uint32_t window, Built& built) {
+    const std::span<const code::Point> points = plan.points_of(window);
     for (size_t i = 0; i < points.size(); ++i) {
       built.bodies.push_back({.size_bytes = static_cast<uint32_t>(random_() % 40),
                               .clobbers = abi::RegisterSet(random_() & 0xffef),
                               .guarded = (random_() & 1) != 0});
-      const bool may_keep = points[i].kind != PointKind::Offset && random_() % 4 == 0;
+      const bool may_keep = points[i].kind != code::PointKind::Offset && random_() % 4 == 0;
       if (points[i].keeps_flags || may_keep) built.bodies.back().clobbers.add(abi::kSavedFlags);
     }
     built.environment = {.low_address = 0x1000'0000,
@@ -76,7 +76,7 @@ class Trampolines : public testing::Test {
                      .bodies = built.bodies,
                      .load_bias = kBias,
                      .destination = built.environment.blob_address + 0x2000};
-    if ((random_() & 3) == 0 && points.front().side == Side::Before) {
+    if ((random_() & 3) == 0 && points.front().side == code::Side::Before) {
       built.request.lower_points = 1U << points.front().instruction;
       built.request.lower_probes[points.front().instruction] = built.request.destination - 0x100;
     }
@@ -89,15 +89,15 @@ class Trampolines : public testing::Test {
 };
 
 // Forms of what a window has, so that one of each kind is changed bit by bit.
-std::string kind_of(const Window& window, std::span<const Point> points) {
+std::string kind_of(const code::Window& window, std::span<const code::Point> points) {
   std::string kind;
   if (window.kept_bytes != 0) {
-    const auto kept = kept_instruction(std::span(window.original).first(window.kept_bytes));
+    const auto kept = code::kept_instruction(std::span(window.original).first(window.kept_bytes));
     kind += std::to_string(std::min(kept->back_bytes, 128)) + ' ';  // lea's distance.
   }
-  for (const Displaced& displaced : window.instructions)
+  for (const code::Displaced& displaced : window.instructions)
     kind += static_cast<char>('a' + static_cast<int>(displaced.form));
-  for (const Point& point : points) {
+  for (const code::Point& point : points) {
     kind += static_cast<char>('0' + static_cast<int>(point.kind));
     kind += static_cast<char>('0' + static_cast<int>(point.side));
     if (point.keeps_flags) kind += 'f';
@@ -109,7 +109,7 @@ TEST_F(Trampolines, OfInstalledBinariesAreRight) {
   size_t checked = 0;
   for (const char* path : {"/lib/x86_64-linux-gnu/libc.so.6", "/usr/bin/redis-server",
                            "/lib/x86_64-linux-gnu/libstdc++.so.6"}) {
-    const Plan plan = plan_of(path);
+    const code::Plan plan = plan_of(path);
     for (uint32_t i = 0; i < plan.windows.size(); ++i) {
       if (plan.points_of(i).empty()) continue;
       Built built;
@@ -124,7 +124,7 @@ TEST_F(Trampolines, OfInstalledBinariesAreRight) {
 }
 
 TEST_F(Trampolines, WithOneWrongBitAreRefused) {
-  const Plan plan = plan_of("/lib/x86_64-linux-gnu/libc.so.6");
+  const code::Plan plan = plan_of("/lib/x86_64-linux-gnu/libc.so.6");
   std::map<std::string, uint32_t> kinds;
   for (uint32_t i = 0; i < plan.windows.size(); ++i) {
     if (!plan.points_of(i).empty()) kinds.emplace(kind_of(plan.windows[i], plan.points_of(i)), i);
@@ -150,20 +150,20 @@ TEST_F(Trampolines, WithOneWrongBitAreRefused) {
 
 // What the window says of its instructions is not what its bytes are.
 TEST_F(Trampolines, OfAWrongAnalysisAreRefused) {
-  const Plan plan = plan_of("/lib/x86_64-linux-gnu/libc.so.6");
+  const code::Plan plan = plan_of("/lib/x86_64-linux-gnu/libc.so.6");
   size_t refused = 0;
   for (uint32_t i = 0; i < plan.windows.size(); ++i) {
-    Plan wrong = {.windows = {plan.windows[i]},
-                  .points = {plan.points_of(i).begin(), plan.points_of(i).end()},
-                  .refusals = {}};
-    for (Point& point : wrong.points)
+    code::Plan wrong = {.windows = {plan.windows[i]},
+                        .points = {plan.points_of(i).begin(), plan.points_of(i).end()},
+                        .refusals = {}};
+    for (code::Point& point : wrong.points)
       point.window = 0;
     // (What a tail stands for is not jumped to.)
     const bool has_tail =
         std::any_of(wrong.points.begin(), wrong.points.end(),
-                    [](const Point& point) { return point.tail.size_bytes != 0; });
+                    [](const code::Point& point) { return point.tail.size_bytes != 0; });
     bool has_target = false;
-    for (Displaced& displaced : wrong.windows[0].instructions) {
+    for (code::Displaced& displaced : wrong.windows[0].instructions) {
       has_target |= displaced.target != 0;
       displaced.target += displaced.target != 0 ? 1 : 0;
     }
@@ -177,12 +177,12 @@ TEST_F(Trampolines, OfAWrongAnalysisAreRefused) {
 }
 
 TEST_F(Trampolines, JumpsThatLeadElsewhereAreRefused) {
-  const Plan plan = plan_of("/lib/x86_64-linux-gnu/libc.so.6");
+  const code::Plan plan = plan_of("/lib/x86_64-linux-gnu/libc.so.6");
   for (uint32_t i = 0; i < 500; ++i) {
     if (plan.points_of(i).empty()) continue;
     Built built;
     build(plan, i, built);
-    for (Patch& patch : built.trampoline.patches) {
+    for (code::Patch& patch : built.trampoline.patches) {
       for (unsigned at = 0; at < patch.size_bytes; ++at) {
         patch.replacement[at] ^= 4;
         EXPECT_FALSE(built.is_right());

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "abi/region.h"
-#include "inline/image_text.h"
+#include "code/image_text.h"
 #include "verify/verified_code.h"
 
 namespace clew::inline_::testing_ {
@@ -155,9 +155,9 @@ std::unique_ptr<Module> module_of(pid_t pid, std::string_view path_part) {
     auto image = target::ModuleImage::read(module.open_path);
     if (!image) continue;
     auto result = std::make_unique<Module>(std::move(*image), module.load_bias);
-    const auto text = text_of(result->image);
+    const auto text = code::text_of(result->image);
     EXPECT_TRUE(text.has_value());
-    result->code = analyse(*text);
+    result->code = code::analyse(*text);
     return result;
   }
   ADD_FAILURE() << "no module " << path_part;
@@ -203,18 +203,19 @@ OpenOptions small_options() {
   return options;
 }
 
-Plan plan_of(const Module& module, const std::vector<std::pair<RequestKind, std::string>>& wanted,
-             const Attachment& attachment) {
-  std::vector<Request> requests;
+code::Plan plan_of(const Module& module,
+                   const std::vector<std::pair<code::RequestKind, std::string>>& wanted,
+                   const Attachment& attachment) {
+  std::vector<code::Request> requests;
   for (const auto& [kind, name] : wanted)
     requests.push_back({.kind = kind, .address = module.address_of(name)});
   return plan_windows(module.code, requests, attachment.installed(module.load_bias));
 }
 
 Expected<InstallReport> install_counters(Attachment& attachment, const Module& module,
-                                         const Plan& plan, const CounterOptions& options) {
+                                         const code::Plan& plan, const CounterOptions& options) {
   const Geometry& geometry = attachment.geometry();
-  const auto clobbers_of = [&](const Point& point) {
+  const auto clobbers_of = [&](const code::Point& point) {
     abi::RegisterSet clobbers;
     if (options.guarded) clobbers.add(abi::Register::Rax);
     if (point.keeps_flags) clobbers.add(abi::kSavedFlags);
@@ -225,7 +226,7 @@ Expected<InstallReport> install_counters(Attachment& attachment, const Module& m
     return counter_body(geometry.window_address + abi::kFrameEnd + 8 * index, options.guarded);
   };
   std::vector<BodyShape> shapes;
-  for (const Point& point : plan.points) {
+  for (const code::Point& point : plan.points) {
     shapes.push_back({.size_bytes = static_cast<uint32_t>(body_of(0).size()),
                       .clobbers = clobbers_of(point),
                       .guarded = options.guarded});

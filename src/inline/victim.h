@@ -14,8 +14,8 @@
 
 #include <sys/types.h>
 
+#include "code/module_code.h"
 #include "inline/attachment.h"
-#include "inline/module_code.h"
 #include "target/module_image.h"
 #include "target/process.h"
 
@@ -62,7 +62,7 @@ struct Module {
   Module(target::ModuleImage i, uint64_t bias) : image(std::move(i)), load_bias(bias) {}
 
   target::ModuleImage image;
-  ModuleCode code;
+  code::ModuleCode code;
   uint64_t load_bias;
   std::vector<target::Mapping> text;  // ModuleRequest::text.
 
@@ -78,7 +78,8 @@ struct CounterOptions {
 
 // Puts a counter at every point of the plan.
 Expected<InstallReport> install_counters(Attachment& attachment, const Module& module,
-                                         const Plan& plan, const CounterOptions& options = {});
+                                         const code::Plan& plan,
+                                         const CounterOptions& options = {});
 
 // The sum over all threads of a counter.
 uint64_t cell(const Attachment& attachment, uint32_t index);
@@ -88,7 +89,8 @@ uint64_t header_word(const Attachment& attachment, uint32_t offset);
 OpenOptions small_options();
 
 // A session on one victim with counters at functions: requests by name.
-Plan plan_of(const Module& module, const std::vector<std::pair<RequestKind, std::string>>& wanted,
-             const Attachment& attachment);
+code::Plan plan_of(const Module& module,
+                   const std::vector<std::pair<code::RequestKind, std::string>>& wanted,
+                   const Attachment& attachment);
 
 }  // namespace clew::inline_::testing_

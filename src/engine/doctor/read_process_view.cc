@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "base/file_descriptor.h"
+#include "code/refusal.h"
 #include "engine/doctor/process.h"
 #include "engine/sites.h"
 #include "engine/takeable.h"
 #include "engine/text_changes.h"
-#include "inline/refusal.h"
 #include "target/catalog.h"
 #include "target/proc_file.h"
 
@@ -94,16 +94,16 @@ std::vector<std::string> uprobes_of(pid_t pid) {
 }
 
 void add_entry(const Takeable& function, LaterUprobes& sum) {
-  if (function.entry == inline_::name(inline_::RefusalReason::LaterUprobe)) ++sum.refused;
+  if (function.entry == code::name(code::RefusalReason::LaterUprobe)) ++sum.refused;
   if (function.entry != Takeable::kYes) return;
   switch (function.later_uprobe) {
-    case inline_::LaterUprobe::Safe:
+    case code::LaterUprobe::Safe:
       ++sum.safe;
       return;
-    case inline_::LaterUprobe::HidesProbe:
+    case code::LaterUprobe::HidesProbe:
       ++sum.hides_probe;
       return;
-    case inline_::LaterUprobe::Dangerous:  // None that is planned so.
+    case code::LaterUprobe::Dangerous:  // None that is planned so.
       return;
   }
 }

@@ -112,16 +112,16 @@ Expected<InlineRefusals> InlineLibraries::install(const LateModule& late) {
       CLEW_TRY(plans_->planner.points_of(planned, process_.cells(), names_));
   const ArmReport armed = CLEW_TRY(process_.arm_more({&points, 1}));
   guard_bodies(process_, plans_->planner, {&planned, 1}, armed);
-  std::map<uint32_t, inline_::RefusalReason> refused;  // By enabling.
+  std::map<uint32_t, code::RefusalReason> refused;  // By enabling.
   for (const inline_::PointRefusal& refusal : armed.install.refusals) {
     refused.emplace(planned.enablings[planned.plan.points[refusal.point].request], refusal.reason);
   }
   InlineRefusals refusals;
   for (const auto& [enabling, reason] : refused) {
-    if (reason == inline_::RefusalReason::ModuleGone) {
+    if (reason == code::RefusalReason::ModuleGone) {
       plans_->catalog.note_gone(points.load_bias);
     } else {
-      ++refusals[std::string(inline_::name(reason))];
+      ++refusals[std::string(code::name(reason))];
     }
   }
   return refusals;

@@ -74,7 +74,7 @@ Expected<bool> install(InlineProcess& process, InlineSitePlanner& planner, const
   for (const inline_::PointRefusal& refusal : report.refusals) {
     const InlineModule& module = sites.modules[refusal.module];
     planner.leave_out(module.enablings[module.plan.points[refusal.point].request],
-                      std::string(inline_::name(refusal.reason)));
+                      std::string(code::name(refusal.reason)));
   }
   return report.refusals.empty();
 }

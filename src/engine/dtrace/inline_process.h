@@ -34,7 +34,7 @@ class InlineProcess {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   // Windows that other sessions have in a module.
-  [[nodiscard]] std::vector<inline_::Window> installed(uint64_t load_bias) const {
+  [[nodiscard]] std::vector<code::Window> installed(uint64_t load_bias) const {
     return attachment_.installed(load_bias);
   }
   // Its threads may read the processor's counter, and the machine's clock is made of it.

@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "code/refusal.h"
 #include "engine/probe_reads.h"
-#include "inline/refusal.h"
 #include "kernel/attach.h"
 
 namespace clew::engine {
 
-using inline_::RequestKind;
+using code::RequestKind;
 using kernel::AttachKind;
 using plan::d::FiringConstant;
 using plan::d::FiringPoint;
@@ -140,20 +140,20 @@ bool InlineSitePlanner::has_program(const kernel::DEnabling& enabling) {
 }
 
 // Its other forms (FiringForm) read no more.
-inline_::ProbeReads InlineSitePlanner::reads_of(uint32_t index, RequestKind kind) {
+code::ProbeReads InlineSitePlanner::reads_of(uint32_t index, RequestKind kind) {
   const kernel::DEnabling& enabling = enabling_of(index);
   const plan::d::Firing* const firing = firings_.find(
       firing_point(kind), enabling.clauses, enabling.probe.usdt_arguments, FiringForm::Shared);
-  if (firing == nullptr) return inline_::kReadsEverything;
+  if (firing == nullptr) return code::kReadsEverything;
   const auto known = reads_.find(firing);
   if (known != reads_.end()) return known->second;
   return reads_.emplace(firing, probe_reads(firing->program)).first->second;
 }
 
-InlineModule InlineSitePlanner::plan_module(size_t module, const inline_::ModuleCode& code) {
+InlineModule InlineSitePlanner::plan_module(size_t module, const code::ModuleCode& code) {
   InlineModule planned;
   planned.module = module;
-  std::vector<inline_::Request> requests;
+  std::vector<code::Request> requests;
   for (const auto& [enabling, place] : places_) {
     if (place.module != module) continue;
     requests.push_back(
@@ -161,20 +161,20 @@ InlineModule InlineSitePlanner::plan_module(size_t module, const inline_::Module
     planned.enablings.push_back(enabling);
   }
   planned.plan =
-      inline_::plan_windows(code, requests, installed_[module], inline_::LateUprobeDanger::Refused);
+      code::plan_windows(code, requests, installed_[module], code::LateUprobeDanger::Refused);
   return planned;
 }
 
 void InlineSitePlanner::drop_refused(const InlineModule& planned) {
-  for (const inline_::Refusal& refusal : planned.plan.refusals) {
-    leave_out(planned.enablings[refusal.request], std::string(inline_::name(refusal.reason)));
+  for (const code::Refusal& refusal : planned.plan.refusals) {
+    leave_out(planned.enablings[refusal.request], std::string(code::name(refusal.reason)));
   }
 }
 
 // A function that leaves by a jump to another one has no result yet. What the accessors find of the
 // program's registers has no room for flags that must be kept.
 void InlineSitePlanner::drop_unfit(const InlineModule& planned) {
-  for (const inline_::Point& point : planned.plan.points) {
+  for (const code::Point& point : planned.plan.points) {
     const uint32_t enabling = planned.enablings[point.request];
     if (point.tail_call && firings_.reads_result(enabling_of(enabling).clauses)) {
       leave_out(enabling, "tail-call-result");
@@ -201,9 +201,9 @@ std::set<uint64_t> InlineSitePlanner::uprobes_in(size_t module) {
 
 void InlineSitePlanner::drop_beside_uprobes(const InlineModule& planned) {
   const std::set<uint64_t> uprobes = uprobes_in(planned.module);
-  for (const inline_::Point& point : planned.plan.points) {
-    const inline_::Window& window = planned.plan.windows[point.window];
-    const uint64_t size = std::max<uint64_t>(window.size_bytes, inline_::kJumpSizeBytes);
+  for (const code::Point& point : planned.plan.points) {
+    const code::Window& window = planned.plan.windows[point.window];
+    const uint64_t size = std::max<uint64_t>(window.size_bytes, code::kJumpSizeBytes);
     const bool beside =
         has_between(uprobes, window.address, window.address + size) ||
         has_between(uprobes, point.tail_address(), point.tail_address() + point.tail.size_bytes);
@@ -380,7 +380,7 @@ Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module, 
   points.plan = &module.plan;
   points.load_bias = file.load_bias;
   points.text = file.executable_ranges;
-  for (const inline_::Point& point : module.plan.points) {
+  for (const code::Point& point : module.plan.points) {
     const uint32_t index = module.enablings[point.request];
     const Place& place = places_.at(index);
     const kernel::DEnabling& enabling = enabling_of(index);

@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "code/windows.h"
 #include "engine/dtrace/inline_cells.h"
 #include "engine/dtrace/inline_firings.h"
 #include "engine/points.h"
 #include "engine/sites.h"
-#include "inline/windows.h"
 #include "target/catalog.h"
 
 namespace clew::engine {
@@ -28,7 +28,7 @@ using InlineRefusals = std::map<std::string, uint32_t>;
 struct InlineModule {
   size_t module = 0;
   std::vector<uint32_t> enablings;  // By request of the plan.
-  inline_::Plan plan;
+  code::Plan plan;
 };
 
 // A module that came after the others.
@@ -89,7 +89,7 @@ class InlineSitePlanner {
   struct Place {
     size_t module = 0;
     uint64_t address = 0;  // Link time.
-    inline_::RequestKind kind = inline_::RequestKind::Entry;
+    code::RequestKind kind = code::RequestKind::Entry;
   };
   using Places = std::map<uint32_t, Place>;  // By enabling.
 
@@ -105,8 +105,8 @@ class InlineSitePlanner {
   const plan::d::Firing* find_in_form(uint32_t enabling, FiringForm form, InlineCells& cells,
                                       std::span<const abi::DEnabled> names,
                                       std::vector<uint64_t>& places);
-  inline_::ProbeReads reads_of(uint32_t index, inline_::RequestKind kind);
-  InlineModule plan_module(size_t module, const inline_::ModuleCode& code);
+  code::ProbeReads reads_of(uint32_t index, code::RequestKind kind);
+  InlineModule plan_module(size_t module, const code::ModuleCode& code);
   void drop_refused(const InlineModule& planned);
   void drop_unfit(const InlineModule& planned);
   void drop_beside_uprobes(const InlineModule& planned);
@@ -121,7 +121,7 @@ class InlineSitePlanner {
   InlineFirings& firings_;
   std::map<size_t, InstalledWindows> installed_;
   Places places_;
-  std::map<const plan::d::Firing*, inline_::ProbeReads> reads_;  // By what `firings_` keeps.
+  std::map<const plan::d::Firing*, code::ProbeReads> reads_;  // By what `firings_` keeps.
   std::map<uint32_t, std::string> left_out_;
   bool may_be_private_ = true;
   FiringForm form_ = FiringForm::Cells;

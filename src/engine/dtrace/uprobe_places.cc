@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/file_descriptor.h"
+#include "code/decode.h"
 #include "inline/attachment.h"
-#include "inline/decode.h"
 #include "target/process.h"
 
 namespace clew::engine {
@@ -78,8 +78,8 @@ std::vector<uint8_t> file_bytes(const std::string& path, uint64_t offset, size_t
 // But for a trap over its first byte.
 bool is_as_in_file(pid_t pid, uint64_t address, const kernel::Probe& probe) {
   std::vector<uint8_t> bytes =
-      file_bytes(probe.path, probe.offset_bytes, inline_::kInstructionSizeMax);
-  const auto instruction = inline_::decode(bytes);
+      file_bytes(probe.path, probe.offset_bytes, code::kInstructionSizeMax);
+  const auto instruction = code::decode(bytes);
   if (!instruction) return false;
   bytes.resize(instruction->length);
   std::vector<uint8_t> memory(bytes.size());

@@ -17,7 +17,7 @@
 #include <wchar.h>
 #include <wctype.h>
 
-#include "exit_shapes.h"
+#include "code/victims/exit_shapes.h"
 
 #define NUMBER_SHAPE(name) kShape_##name,
 enum { CLEW_EXIT_SHAPES(NUMBER_SHAPE) kShapes };
