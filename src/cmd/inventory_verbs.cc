@@ -7,6 +7,7 @@
 #include "cmd/parse_arguments.h"
 #include "cmd/request.h"
 #include "cmd/verbs.h"
+#include "doctor/doctor.h"
 #include "engine/explain.h"
 #include "engine/inventory.h"
 #include "engine/kernel/kernel_list.h"
@@ -100,13 +101,13 @@ int explain_verb(int argument_count, const char* const* arguments) {
 
 int doctor_verb(int argument_count, const char* const* arguments) {
   CLI::App app{"Checks this machine, and a process, for what tracing needs.", "clew doctor"};
-  engine::DoctorRequest request;
+  doctor::Request request;
   CLI::Option* const pid = app.add_option("-p,--pid", request.pid, "also this process");
   app.add_flag("--stop", request.may_stop, "stop it for a moment, to look at its threads")
       ->needs(pid);
   app.add_flag("--json", request.json, "one JSON object a line");
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
-  const engine::Diagnosis diagnosis = engine::diagnose(request);
+  const doctor::Diagnosis diagnosis = doctor::diagnose(request);
   fmt::print("{}", diagnosis.text);
   return diagnosis.problems == 0 ? kExitAnswered : kExitError;
 }

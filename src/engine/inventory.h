@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is there: functions that can be traced, fields, tracepoints; processes that are traced; the
-// state of this machine. Text for people, or one JSON object a line.
+// What is there: functions that can be traced, fields, tracepoints; processes that are traced.
+// Text for people, or one JSON object a line.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,18 +41,5 @@ bool names_tracepoints(const std::string& pattern,
 std::string list_traced(bool json);
 // Removes what dead sessions left in a process; `force` also live ones.
 Expected<std::string> remove_probes(pid_t pid, bool force);
-
-// Checks of the machine and, with a pid, of the process; `problems` counts those that stand in the
-// way of tracing.
-struct DoctorRequest {
-  std::optional<pid_t> pid;
-  bool may_stop = false;  // The process, for a moment: to look at its threads.
-  bool json = false;
-};
-struct Diagnosis {
-  std::string text;
-  uint32_t problems = 0;
-};
-Diagnosis diagnose(const DoctorRequest& request);
 
 }  // namespace clew::engine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/doctor/process.h"
+#include "doctor/process.h"
 
 #include <algorithm>
 #include <span>
@@ -8,7 +8,7 @@
 
 #include "base/error_text.h"
 
-namespace clew::engine::doctor {
+namespace clew::doctor {
 namespace {
 
 using Seccomp = target::ProcessFacts::Seccomp;
@@ -283,4 +283,4 @@ Findings judge(const ProcessView& view, const Machine& machine) {
   return findings;
 }
 
-}  // namespace clew::engine::doctor
+}  // namespace clew::doctor

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/doctor/machine.h"
+#include "doctor/machine.h"
 
 #include <array>
 
@@ -7,7 +7,7 @@
 
 #include "base/error_text.h"
 
-namespace clew::engine::doctor {
+namespace clew::doctor {
 namespace {
 
 constexpr std::string_view kKernelQuestions =
@@ -298,4 +298,4 @@ Findings judge(const Machine& machine) {
   return findings;
 }
 
-}  // namespace clew::engine::doctor
+}  // namespace clew::doctor

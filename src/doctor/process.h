@@ -11,13 +11,13 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "engine/doctor/findings.h"
-#include "engine/doctor/machine.h"
+#include "doctor/findings.h"
+#include "doctor/machine.h"
 #include "inline/attachment.h"
 #include "target/memory_room.h"
 #include "target/process.h"
 
-namespace clew::engine::doctor {
+namespace clew::doctor {
 
 struct Limit {
   uint64_t used = 0;
@@ -63,4 +63,4 @@ struct ProcessView {
 Expected<ProcessView> read_process_view(pid_t pid, bool may_stop);
 Findings judge(const ProcessView& view, const Machine& machine);
 
-}  // namespace clew::engine::doctor
+}  // namespace clew::doctor

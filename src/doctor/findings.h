@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace clew::engine::doctor {
+namespace clew::doctor {
 
 enum class Verdict : uint8_t {
   Ok,
@@ -54,4 +54,4 @@ std::string_view name(Verdict verdict);
 std::string text_of(const std::vector<Finding>& findings);
 std::string json_of(const std::vector<Finding>& findings);
 
-}  // namespace clew::engine::doctor
+}  // namespace clew::doctor

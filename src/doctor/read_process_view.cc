@@ -15,14 +15,14 @@
 
 #include "base/file_descriptor.h"
 #include "code/refusal.h"
-#include "engine/doctor/process.h"
+#include "doctor/process.h"
 #include "engine/sites.h"
 #include "engine/takeable.h"
 #include "engine/text_changes.h"
 #include "target/catalog.h"
 #include "target/proc_file.h"
 
-namespace clew::engine::doctor {
+namespace clew::doctor {
 namespace {
 
 bool shares_namespace(pid_t pid, std::string_view kind) {
@@ -86,16 +86,16 @@ void look_at_threads(ProcessView& view) {
 // By the code itself: the kernel's page for uprobes is there for some of them only, and stays.
 std::vector<std::string> uprobes_of(pid_t pid) {
   std::vector<std::string> found;
-  for (const ForeignPatch& patch : foreign_patches(pid)) {
+  for (const engine::ForeignPatch& patch : engine::foreign_patches(pid)) {
     found.push_back(patch.owner.empty() ? patch.place
                                         : fmt::format("{} ({})", patch.place, patch.owner));
   }
   return found;
 }
 
-void add_entry(const Takeable& function, LaterUprobes& sum) {
+void add_entry(const engine::Takeable& function, LaterUprobes& sum) {
   if (function.entry == code::name(code::RefusalReason::LaterUprobe)) ++sum.refused;
-  if (function.entry != Takeable::kYes) return;
+  if (function.entry != engine::Takeable::kYes) return;
   switch (function.later_uprobe) {
     case code::LaterUprobe::Safe:
       ++sum.safe;
@@ -115,14 +115,14 @@ LaterUprobes later_uprobes_of(pid_t pid) {
   if (!catalog) return sum;
   const auto functions = catalog->find("*");
   if (!functions) return sum;
-  CodeCache codes;
+  engine::CodeCache codes;
   for (auto from = functions->begin(); from != functions->end();) {
     const auto to = std::find_if(
         from, functions->end(),
         [from](const target::FunctionMatch& match) { return match.module != from->module; });
-    const auto takeable = find_takeable(*catalog, codes, {from, to}, from->module);
+    const auto takeable = engine::find_takeable(*catalog, codes, {from, to}, from->module);
     if (takeable) {
-      for (const Takeable& function : *takeable)
+      for (const engine::Takeable& function : *takeable)
         add_entry(function, sum);
     }
     from = to;
@@ -156,4 +156,4 @@ Expected<ProcessView> read_process_view(pid_t pid, bool may_stop) {
   return view;
 }
 
-}  // namespace clew::engine::doctor
+}  // namespace clew::doctor

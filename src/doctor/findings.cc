@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/doctor/findings.h"
+#include "doctor/findings.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-namespace clew::engine::doctor {
+namespace clew::doctor {
 namespace {
 
 std::string_view mark(Verdict verdict) {
@@ -96,4 +96,4 @@ std::string json_of(const std::vector<Finding>& findings) {
   return text;
 }
 
-}  // namespace clew::engine::doctor
+}  // namespace clew::doctor

@@ -9,14 +9,14 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "engine/doctor/machine.h"
+#include "doctor/machine.h"
 #include "inline/attachment.h"
 #include "kernel/features.h"
 #include "kernel/providers/tracefs.h"
 #include "target/btf.h"
 #include "target/process.h"
 
-namespace clew::engine::doctor {
+namespace clew::doctor {
 namespace {
 
 // The namespaces that the kernel starts with (linux/proc_ns.h).
@@ -149,4 +149,4 @@ Machine read_machine() {
   return machine;
 }
 
-}  // namespace clew::engine::doctor
+}  // namespace clew::doctor

@@ -10,9 +10,9 @@
 
 #include <sys/types.h>
 
-#include "engine/doctor/findings.h"
+#include "doctor/findings.h"
 
-namespace clew::engine::doctor {
+namespace clew::doctor {
 
 // Bits of CapEff (linux/capability.h).
 enum class Capability : uint8_t {
@@ -73,4 +73,4 @@ struct Machine {
 Machine read_machine();
 Findings judge(const Machine& machine);
 
-}  // namespace clew::engine::doctor
+}  // namespace clew::doctor

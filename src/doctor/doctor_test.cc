@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "engine/doctor/machine.h"
-#include "engine/doctor/process.h"
+#include "doctor/machine.h"
+#include "doctor/process.h"
 
-namespace clew::engine::doctor {
+namespace clew::doctor {
 namespace {
 
 using testing::HasSubstr;
@@ -283,4 +283,4 @@ TEST(DoctorsWords, AreTextForPeopleAndALineOfJsonForEachFinding) {
 }
 
 }  // namespace
-}  // namespace clew::engine::doctor
+}  // namespace clew::doctor
