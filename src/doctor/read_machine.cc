@@ -12,7 +12,7 @@
 #include "doctor/machine.h"
 #include "inline/attachment.h"
 #include "kernel/features.h"
-#include "kernel/providers/tracefs.h"
+#include "kernel/tracefs.h"
 #include "target/btf.h"
 #include "target/process.h"
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string>
 #include <string_view>
 
@@ -15,22 +14,6 @@ namespace clew::kernel {
 namespace {
 
 constexpr uint64_t kFunctionBytesMax = 4096;  // Of one of these, when the next symbol is far.
-
-struct KernelSymbol {
-  uint64_t address = 0;
-  std::string_view name;
-};
-
-// "ffffffff81000000 T _text"
-KernelSymbol parse(std::string_view line) {
-  KernelSymbol symbol;
-  const size_t space = line.find(' ');
-  if (space == std::string_view::npos || space + 3 > line.size()) return symbol;
-  (void)std::from_chars(line.data(), line.data() + space, symbol.address, 16);
-  symbol.name = line.substr(space + 3);
-  symbol.name = symbol.name.substr(0, symbol.name.find('\t'));
-  return symbol;
-}
 
 // What stands between a program and where its probe fired: of tracepoints, of BEGIN and END, and of
 // uprobes.
@@ -119,14 +102,11 @@ std::vector<abi::DCodeRange> skipped_functions(const ProgramPlan& plan) {
   const std::string text = target::read_kernel_symbols();
   std::vector<uint64_t> addresses;
   std::vector<uint64_t> wanted;
-  for (std::string_view rest = text; !rest.empty();) {
-    const size_t end = rest.find('\n');
-    const KernelSymbol symbol = parse(rest.substr(0, end));
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    if (symbol.address == 0) continue;
+  target::for_each_kernel_symbol(text, [&](const target::KernelSymbolLine& symbol) {
+    if (symbol.address == 0) return;
     addresses.push_back(symbol.address);
     if (is_wanted(symbol.name)) wanted.push_back(symbol.address);
-  }
+  });
   std::sort(addresses.begin(), addresses.end());
   std::sort(wanted.begin(), wanted.end());
   std::vector<abi::DCodeRange> ranges;

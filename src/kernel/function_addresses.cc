@@ -3,19 +3,16 @@
 #include "kernel/function_addresses.h"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "kernel/providers/tracefs.h"
+#include "kernel/tracefs.h"
 #include "target/kernel_symbols.h"
 
 namespace clew::kernel {
 namespace {
-
-constexpr std::string_view kCore = "vmlinux";
 
 template <typename Take>
 void for_each_line(std::string_view text, Take take) {
@@ -31,7 +28,7 @@ std::string_view module_of(std::string_view text) {
   const size_t open = text.find('[');
   const size_t close = text.find(']', open);
   const bool has_module = open != std::string_view::npos && close != std::string_view::npos;
-  return has_module ? text.substr(open + 1, close - open - 1) : kCore;
+  return has_module ? text.substr(open + 1, close - open - 1) : target::kKernelModule;
 }
 
 struct Wanted {
@@ -60,13 +57,11 @@ WantedFunctions wanted_functions(std::span<const FunctionPlace> places, bool is_
   return wanted;
 }
 
-// A name and, behind it in brackets, its module: "vfs_read", "ext4_sync_fs [ext4]". Null if it is
-// not wanted.
-Wanted* find(WantedFunctions& wanted, std::string_view text) {
-  const std::string_view function = text.substr(0, text.find_first_of(" \t"));
+// Null if it is not wanted.
+Wanted* find(WantedFunctions& wanted, std::string_view function, std::string_view module) {
   auto [one, end] = wanted.equal_range(function);
   for (; one != end; ++one)
-    if (one->second.module == module_of(text.substr(function.size()))) return &one->second;
+    if (one->second.module == module) return &one->second;
   return nullptr;
 }
 
@@ -78,7 +73,9 @@ WantedFunctions find_traceable(std::span<const FunctionPlace> places) {
   if (!text || text->empty()) return wanted_functions(places, true);
   WantedFunctions wanted = wanted_functions(places, false);
   for_each_line(*text, [&wanted](std::string_view line) {
-    Wanted* const one = find(wanted, line);
+    // "vfs_read", "ext4_sync_fs [ext4]"
+    const std::string_view function = line.substr(0, line.find_first_of(" \t"));
+    Wanted* const one = find(wanted, function, module_of(line.substr(function.size())));
     if (one != nullptr) one->is_traceable = true;
   });
   return wanted;
@@ -106,18 +103,12 @@ Expected<std::vector<FunctionAddress>> find_functions(std::span<const FunctionPl
   std::vector<FunctionAddress> own;
   std::vector<FunctionAddress> changed;
   bool is_hidden = true;
-  // "ffffffff81000000 T _text", with the module behind a tab.
-  for_each_line(text, [&](std::string_view line) {
-    constexpr size_t kKindAt = 17;
-    constexpr size_t kNameAt = 19;
-    if (line.size() <= kNameAt) return;
-    is_hidden = is_hidden && line.starts_with("0000000000000000");
-    if (std::string_view("tTwW").find(line[kKindAt]) == std::string_view::npos) return;
-    const Wanted* const one = find(wanted, line.substr(kNameAt));
-    if (one == nullptr || !one->is_traceable) return;
-    uint64_t address = 0;
-    (void)std::from_chars(line.data(), line.data() + kKindAt, address, 16);
-    if (address != 0) (one->is_changed ? changed : own).push_back({address, one->cookie});
+  target::for_each_kernel_symbol(text, [&](const target::KernelSymbolLine& symbol) {
+    is_hidden = is_hidden && symbol.address == 0;
+    if (std::string_view("tTwW").find(symbol.type) == std::string_view::npos) return;
+    const Wanted* const one = find(wanted, symbol.name, symbol.module);
+    if (one == nullptr || !one->is_traceable || symbol.address == 0) return;
+    (one->is_changed ? changed : own).push_back({symbol.address, one->cookie});
   });
   if (is_hidden) {
     return fail(ErrorCode::Refused,

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernel/catalogue.h"
+#include "kernel/probe.h"
 
 namespace clew::kernel {
 
@@ -28,7 +28,15 @@ class Glob {
   bool is_literal_ = false;
 };
 
-// The four patterns of a description.
+// The four fields of a description, each a glob, empty = any.
+struct ProbePattern {
+  std::string provider = {};
+  std::string module = {};
+  std::string function = {};
+  std::string name = {};
+};
+
+// The same, ready to match.
 struct ProbeGlobs {
   explicit ProbeGlobs(const ProbePattern& pattern)
       : provider(pattern.provider),

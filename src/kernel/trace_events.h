@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kernel/providers/tracefs.h"
+#include "kernel/tracefs.h"
 
 namespace clew::kernel {
 

@@ -14,10 +14,10 @@
 #include "engine/dtrace/inline_probes.h"
 #include "engine/dtrace/record_merge.h"
 #include "engine/dtrace/script_compiler.h"
-#include "engine/dtrace/symbols.h"
 #include "output/d/aggregations.h"
 #include "output/d/drops.h"
 #include "output/d/record.h"
+#include "target/live_symbolizer.h"
 
 namespace clew::engine {
 
@@ -74,7 +74,7 @@ class DtraceConsumer final : public output::d::Host {
   kernel::DSession& session_;
   InlineProbes& inline_probes_;
   DtraceConsole& console_;
-  LiveSymbols symbols_;
+  target::LiveSymbolizer symbols_;
   output::d::PrintOptions options_;
   output::d::Aggregations aggregations_;
   output::d::RecordPrinter printer_;

@@ -16,7 +16,7 @@
 #include "engine/dtrace/inline_process.h"
 #include "engine/dtrace/inline_sites.h"
 #include "engine/dtrace/script_compiler.h"
-#include "engine/dtrace/uprobe_locks.h"
+#include "engine/uprobe_locks.h"
 #include "kernel/d_state.h"
 
 namespace clew::engine {

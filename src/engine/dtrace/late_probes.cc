@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "engine/dtrace/uprobe_locks.h"
-#include "engine/dtrace/uprobe_places.h"
+#include "engine/uprobe_locks.h"
+#include "engine/uprobe_places.h"
 
 namespace clew::engine {
 namespace {

@@ -20,9 +20,9 @@
 #include "engine/dtrace/inline_probes.h"
 #include "engine/dtrace/script_compiler.h"
 #include "inline/process_lock.h"
-#include "kernel/catalogue.h"
 #include "kernel/d_session.h"
 #include "kernel/process_notices.h"
+#include "kernel/providers/catalogue.h"
 
 namespace clew::engine {
 

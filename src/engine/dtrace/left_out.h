@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "engine/dtrace/script_compiler.h"
-#include "kernel/catalogue.h"
+#include "kernel/providers/catalogue.h"
 
 namespace clew::engine {
 

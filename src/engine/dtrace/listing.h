@@ -6,7 +6,7 @@
 #include "engine/dtrace/console.h"
 #include "engine/dtrace/request.h"
 #include "engine/dtrace/script_types.h"
-#include "kernel/catalogue.h"
+#include "kernel/providers/catalogue.h"
 
 namespace clew::engine {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kernel/catalogue.h"
+#include "kernel/providers/catalogue.h"
 #include "query/d/check.h"
 
 namespace clew::engine {

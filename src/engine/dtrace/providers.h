@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "engine/dtrace/request.h"
-#include "kernel/catalogue.h"
+#include "kernel/providers/catalogue.h"
 #include "query/d/provider.h"
 #include "query/d/types.h"
 

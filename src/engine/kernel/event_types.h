@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernel/catalogue.h"
+#include "kernel/providers/catalogue.h"
 #include "kernel/trace_events.h"
 #include "query/type_source.h"
 #include "target/btf.h"

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "engine/kernel/kernel_sources.h"
-#include "kernel/catalogue.h"
+#include "kernel/providers/catalogue.h"
 #include "kernel/trace_events.h"
 #include "plan/kernel_lower.h"
 #include "query/type_source.h"

@@ -9,8 +9,8 @@
 
 #include "engine/kernel/event_types.h"
 #include "engine/kernel/kernel_sources.h"
-#include "kernel/catalogue.h"
 #include "kernel/glob.h"
+#include "kernel/providers/catalogue.h"
 #include "kernel/trace_events.h"
 #include "query/diagnostic.h"
 #include "query/query.h"

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "collect/losses.h"
-#include "kernel/catalogue.h"
 #include "kernel/probe.h"
+#include "kernel/providers/catalogue.h"
 #include "kernel/trace_events.h"
 #include "plan/sites.h"
 #include "query/query.h"

@@ -13,11 +13,11 @@
 
 #include "abi/query_window.h"
 #include "engine/clock.h"
-#include "engine/dtrace/symbols.h"
-#include "engine/dtrace/uprobe_locks.h"
-#include "engine/dtrace/uprobe_places.h"
 #include "engine/tracee.h"
+#include "engine/uprobe_locks.h"
+#include "engine/uprobe_places.h"
 #include "plan/kernel_cells.h"
+#include "target/live_symbolizer.h"
 #include "target/process.h"
 
 namespace clew::engine {
@@ -66,7 +66,7 @@ class KernelNames final : public plan::Names {
     const auto known = symbols_.find(address);
     if (known != symbols_.end()) return known->second;
     const bool is_kernel = static_cast<int64_t>(address) < 0;
-    std::optional<output::d::SymbolPlace> place;
+    std::optional<target::SymbolPlace> place;
     if (is_kernel) place = live_.kernel(address);
     if (!is_kernel && is_one()) {
       place = live_.user(static_cast<uint64_t>(scope_.pids[0]), address);
@@ -82,7 +82,7 @@ class KernelNames final : public plan::Names {
 
  private:
   // "module!function": where in it differs from sample to sample, and is not asked for.
-  static std::string shown(uint64_t address, const std::optional<output::d::SymbolPlace>& place) {
+  static std::string shown(uint64_t address, const std::optional<target::SymbolPlace>& place) {
     if (!place) return fmt::format("{:#x}", address);
     if (place->function.empty()) return fmt::format("{}+{:#x}", place->module, place->offset_bytes);
     return fmt::format("{}!{}", place->module, place->function);
@@ -98,7 +98,7 @@ class KernelNames final : public plan::Names {
   std::function<std::string(uint64_t)> symbol_;  // Of processes; may be empty.
   std::string host_;
   target::AddressSpaces spaces_;
-  LiveSymbols live_{spaces_, 0, true};
+  target::LiveSymbolizer live_{spaces_, 0, true};
   std::map<uint64_t, std::string> symbols_;
 };
 

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "kernel/providers/provider.h"
-#include "kernel/providers/tracefs.h"
+#include "kernel/tracefs.h"
 #include "target/btf.h"
 
 namespace clew::kernel {

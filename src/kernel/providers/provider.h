@@ -8,8 +8,8 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "kernel/catalogue.h"
 #include "kernel/glob.h"
+#include "kernel/providers/catalogue.h"
 
 namespace clew::kernel {
 

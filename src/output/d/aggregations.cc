@@ -54,7 +54,7 @@ int compare_field(const Datum& a, const Datum& b) {
 }  // namespace
 
 Aggregations::Aggregations(const query::d::Script& script, std::vector<query::d::KeyLayout> layouts,
-                           const Symbols& symbols, const PrintOptions& options)
+                           const target::Symbolizer& symbols, const PrintOptions& options)
     : script_(script),
       layouts_(std::move(layouts)),
       symbols_(symbols),

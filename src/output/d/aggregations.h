@@ -34,7 +34,7 @@ class Aggregations {
  public:
   // All are borrowed; `layouts` has one for each aggregation of the script.
   Aggregations(const query::d::Script& script, std::vector<query::d::KeyLayout> layouts,
-               const Symbols& symbols, const PrintOptions& options);
+               const target::Symbolizer& symbols, const PrintOptions& options);
 
   // Replaces the last snapshot of an aggregation. Entries that do not fit its layout are left out.
   void take(uint32_t aggregation, const std::vector<AggregateEntry>& snapshot);
@@ -88,7 +88,7 @@ class Aggregations {
 
   const query::d::Script& script_;
   std::vector<query::d::KeyLayout> layouts_;
-  const Symbols& symbols_;
+  const target::Symbolizer& symbols_;
   const PrintOptions& options_;
   std::vector<Held> held_;
   // The first address seen of each module, by process (0 = the kernel), for mod() and umod().

@@ -59,8 +59,8 @@ void append_text(std::string_view text, size_t width, std::string& out) {
   append_left(out, text, width);
 }
 
-void append_place(const Datum& datum, const Symbols& symbols, const PrintOptions& options,
-                  std::string& out) {
+void append_place(const Datum& datum, const target::Symbolizer& symbols,
+                  const PrintOptions& options, std::string& out) {
   if (datum.kind == FieldKind::KernelStack || datum.kind == FieldKind::UserStack) {
     append_stack(datum, symbols, {.indent = options.stack_indent}, out);
   } else {
@@ -70,8 +70,8 @@ void append_place(const Datum& datum, const Symbols& symbols, const PrintOptions
 
 }  // namespace
 
-void append_traced(const Datum& datum, const Symbols& symbols, const PrintOptions& options,
-                   std::string& out) {
+void append_traced(const Datum& datum, const target::Symbolizer& symbols,
+                   const PrintOptions& options, std::string& out) {
   if (options.has_raw_bytes && (datum.kind == FieldKind::String || datum.kind == FieldKind::Bytes ||
                                 datum.kind == FieldKind::Integer)) {
     append_byte_table(datum.bytes, out);
@@ -93,8 +93,8 @@ void append_traced(const Datum& datum, const Symbols& symbols, const PrintOption
   }
 }
 
-void append_key_text(const Datum& datum, const Symbols& symbols, const PrintOptions& options,
-                     std::string& out) {
+void append_key_text(const Datum& datum, const target::Symbolizer& symbols,
+                     const PrintOptions& options, std::string& out) {
   const bool is_bytes = datum.kind == FieldKind::Bytes;
   if (datum.kind == FieldKind::Integer) {
     append_key_integer(datum, out);

@@ -11,10 +11,10 @@
 namespace clew::output::d {
 
 // In quiet mode the value alone, else behind the blanks that DTrace gives to its type.
-void append_traced(const Datum& datum, const Symbols& symbols, const PrintOptions& options,
-                   std::string& out);
+void append_traced(const Datum& datum, const target::Symbolizer& symbols,
+                   const PrintOptions& options, std::string& out);
 
-void append_key_text(const Datum& datum, const Symbols& symbols, const PrintOptions& options,
-                     std::string& out);
+void append_key_text(const Datum& datum, const target::Symbolizer& symbols,
+                     const PrintOptions& options, std::string& out);
 
 }  // namespace clew::output::d

@@ -17,22 +17,23 @@ namespace clew::output::d {
 // Kernel: vfs_read at 0xffffffff81000000, vfs_write 0x100 further, ext4_sync in module ext4 at
 // 0xffffffffc0000000. Process 7: read at 0x1000 and write at 0x1100 in libc.so.6, from 0x2000 on
 // only the module a.out.
-class FakeSymbols final : public Symbols {
+class FakeSymbols final : public target::Symbolizer {
  public:
-  [[nodiscard]] std::optional<SymbolPlace> kernel(uint64_t address) const override {
+  [[nodiscard]] std::optional<target::SymbolPlace> kernel(uint64_t address) const override {
     constexpr uint64_t kRead = 0xffffffff81000000;
     constexpr uint64_t kExt4 = 0xffffffffc0000000;
-    if (address >= kExt4) return SymbolPlace{"ext4", "ext4_sync", address - kExt4};
+    if (address >= kExt4) return target::SymbolPlace{"ext4", "ext4_sync", address - kExt4};
     if (address >= kRead + 0x100)
-      return SymbolPlace{"vmlinux", "vfs_write", address - kRead - 0x100};
-    if (address >= kRead) return SymbolPlace{"vmlinux", "vfs_read", address - kRead};
+      return target::SymbolPlace{"vmlinux", "vfs_write", address - kRead - 0x100};
+    if (address >= kRead) return target::SymbolPlace{"vmlinux", "vfs_read", address - kRead};
     return {};
   }
-  [[nodiscard]] std::optional<SymbolPlace> user(uint64_t pid, uint64_t address) const override {
+  [[nodiscard]] std::optional<target::SymbolPlace> user(uint64_t pid,
+                                                        uint64_t address) const override {
     if (pid != 7 || address < 0x1000) return {};
-    if (address < 0x1100) return SymbolPlace{"libc.so.6", "read", address - 0x1000};
-    if (address < 0x2000) return SymbolPlace{"libc.so.6", "write", address - 0x1100};
-    return SymbolPlace{"a.out", "", 0};
+    if (address < 0x1100) return target::SymbolPlace{"libc.so.6", "read", address - 0x1000};
+    if (address < 0x2000) return target::SymbolPlace{"libc.so.6", "write", address - 0x1100};
+    return target::SymbolPlace{"a.out", "", 0};
   }
 };
 

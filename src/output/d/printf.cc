@@ -116,7 +116,7 @@ bool is_stack(FieldKind kind) {
   return kind == FieldKind::KernelStack || kind == FieldKind::UserStack;
 }
 
-std::string text_of(const Datum& datum, const Symbols& symbols) {
+std::string text_of(const Datum& datum, const target::Symbolizer& symbols) {
   switch (datum.kind) {
     case FieldKind::Integer:
       return datum.is_signed ? fmt::format("{}", signed_of(datum))
@@ -286,7 +286,7 @@ std::string_view string_of(const Datum& datum) {
   return bytes.substr(0, bytes.find('\0'));
 }
 
-std::string address_text(const Datum& datum, const Symbols& symbols) {
+std::string address_text(const Datum& datum, const target::Symbolizer& symbols) {
   const PlaceDetail detail = detail_of(datum.action);
   if (datum.kind == FieldKind::UserAddress && datum.bytes.size() >= 16) {
     const uint64_t address = word_at(datum.bytes, 1);
@@ -303,15 +303,15 @@ namespace {
 
 // A call that does not return may be the last instruction of its function (of a `.cold` part, most
 // often): its return address is then where the next function begins, or in none.
-std::optional<SymbolPlace> place_of_return(const Symbols& symbols, bool is_user, uint64_t pid,
-                                           uint64_t address) {
+std::optional<target::SymbolPlace> place_of_return(const target::Symbolizer& symbols, bool is_user,
+                                                   uint64_t pid, uint64_t address) {
   const auto place_of = [&](uint64_t at) {
     return is_user ? symbols.user(pid, at) : symbols.kernel(at);
   };
-  std::optional<SymbolPlace> place = place_of(address);
+  std::optional<target::SymbolPlace> place = place_of(address);
   const bool is_inside = place && !place->function.empty() && place->offset_bytes != 0;
   if (is_inside) return place;
-  std::optional<SymbolPlace> call = place_of(address - 1);
+  std::optional<target::SymbolPlace> call = place_of(address - 1);
   if (!call || call->function.empty()) return place;
   ++call->offset_bytes;
   return call;
@@ -319,7 +319,7 @@ std::optional<SymbolPlace> place_of_return(const Symbols& symbols, bool is_user,
 
 }  // namespace
 
-void append_stack(const Datum& datum, const Symbols& symbols, const StackLook& look,
+void append_stack(const Datum& datum, const target::Symbolizer& symbols, const StackLook& look,
                   std::string& out) {
   const bool is_user = datum.kind == FieldKind::UserStack;
   const uint64_t pid = is_user ? word_at(datum.bytes, 0) : 0;

@@ -34,7 +34,7 @@ uint64_t unsigned_of(const Datum& datum);        // Zero-extended.
 int64_t signed_of(const Datum& datum);           // Sign-extended from its size.
 std::string_view string_of(const Datum& datum);  // Up to the NUL.
 // "m`f+0x1" of an address of the kernel or a process, as its action asks for.
-std::string address_text(const Datum& datum, const Symbols& symbols);
+std::string address_text(const Datum& datum, const target::Symbolizer& symbols);
 
 // Frames, each on a line of its own with `indent` blanks in front and padded to `width` (left when
 // it is negative); an empty line comes first.
@@ -42,13 +42,13 @@ struct StackLook {
   uint32_t indent = 14;
   int32_t width = 0;
 };
-void append_stack(const Datum& datum, const Symbols& symbols, const StackLook& look,
+void append_stack(const Datum& datum, const target::Symbolizer& symbols, const StackLook& look,
                   std::string& out);
 
 struct FormatInput {
   std::span<const Datum> values;
   std::span<const AggregateValue> aggregates;  // printa: each %@ takes the next, the last repeats.
-  const Symbols& symbols;
+  const target::Symbolizer& symbols;
   bool zooms = false;  // aggzoom
 };
 

@@ -54,7 +54,7 @@ class RecordPrinter {
   // All are borrowed. `options` changes with setopt().
   struct Context {
     const query::d::Script& script;
-    const Symbols& symbols;
+    const target::Symbolizer& symbols;
     Aggregations& aggregations;
     PrintOptions& options;
     Host& host;

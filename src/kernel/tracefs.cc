@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/providers/tracefs.h"
+#include "kernel/tracefs.h"
 
 #include <array>
 #include <cerrno>

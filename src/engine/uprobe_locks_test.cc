@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose locks a script with uprobes waits for, and how long.
-#include "engine/dtrace/uprobe_locks.h"
+#include "engine/uprobe_locks.h"
 
 #include <array>
 #include <chrono>

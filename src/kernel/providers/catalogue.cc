@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/catalogue.h"
+#include "kernel/providers/catalogue.h"
 
 #include <deque>
 #include <unordered_map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/dtrace/uprobe_places.h"
+#include "engine/uprobe_places.h"
 
 #include <algorithm>
 #include <map>

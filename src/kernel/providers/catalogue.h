@@ -20,17 +20,10 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "kernel/glob.h"
 #include "kernel/probe.h"
 
 namespace clew::kernel {
-
-// The four fields of a description, each a glob, empty = any.
-struct ProbePattern {
-  std::string provider = {};
-  std::string module = {};
-  std::string function = {};
-  std::string name = {};
-};
 
 // A file that a process, which may be gone, has mapped as code.
 struct MappedFile {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/dtrace/uprobe_locks.h"
+#include "engine/uprobe_locks.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names for addresses of code and data, in the kernel and in processes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace clew::target {
+
+struct SymbolPlace {
+  std::string module;    // "vmlinux", "ext4", "libc.so.6": without folders.
+  std::string function;  // Empty when only the module is known.
+  uint64_t offset_bytes = 0;
+};
+
+class Symbolizer {
+ public:
+  Symbolizer() = default;
+  Symbolizer(const Symbolizer&) = delete;
+  Symbolizer& operator=(const Symbolizer&) = delete;
+  virtual ~Symbolizer() = default;
+  // Nothing when the address lies in no module.
+  [[nodiscard]] virtual std::optional<SymbolPlace> kernel(uint64_t address) const = 0;
+  [[nodiscard]] virtual std::optional<SymbolPlace> user(uint64_t pid, uint64_t address) const = 0;
+};
+
+}  // namespace clew::target
