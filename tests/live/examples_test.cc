@@ -8,6 +8,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "live/process_state.h"
 #include "live/server.h"
@@ -37,6 +38,8 @@ TEST(Examples, EachAnswersAboutARedisServerUnderLoad) {
   size_t count = 0;
   for (const auto& file : fs::recursive_directory_iterator(CLEW_EXAMPLES)) {
     if (file.path().extension() != ".clew") continue;
+    const bool is_of_kernel = file.path().parent_path().filename() == "kernel";
+    if (is_of_kernel && geteuid() != 0) continue;  // The kernel is root's.
     SCOPED_TRACE(file.path());
     ++count;
     std::vector<std::string> arguments = {

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "live/child.h"
 #include "live/victim.h"
@@ -157,7 +158,19 @@ struct Form {
   bool has_library;
 };
 
+void skip_unless_root() {
+  if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: D needs root";
+}
+
+class Stacks : public testing::Test {
+ protected:
+  void SetUp() override { skip_unless_root(); }
+};
+
 class StackForm : public testing::TestWithParam<Form> {
+ public:
+  void SetUp() override { skip_unless_root(); }
+
  protected:
   std::string module_ = std::string("stacks_") + GetParam().name;
 };
@@ -216,7 +229,7 @@ INSTANTIATE_TEST_SUITE_P(Stacks, StackForm,
                                          Form{"static", false}, Form{"static_pie", false}),
                          [](const auto& one) { return one.param.name; });
 
-TEST(Stacks, OfCommandsThatEndAtOnceAreWholeAndNamed) {
+TEST_F(Stacks, OfCommandsThatEndAtOnceAreWholeAndNamed) {
   // The first one's file may not be known yet when it makes its call.
   const std::string run = "for i in 1 2 3 4 5 6 7 8; do " + victim_path("stacks_pie") + "; done";
   Child target({.arguments = {"/bin/sh", "-c", "read line; " + run}});
@@ -237,7 +250,7 @@ TEST(Stacks, OfCommandsThatEndAtOnceAreWholeAndNamed) {
 }
 
 // Those of Debian: each makes system calls in the depth of its own code.
-TEST(Stacks, OfProgramsOfDebianReachTheirBegin) {
+TEST_F(Stacks, OfProgramsOfDebianReachTheirBegin) {
   struct Program {
     const char* path;
     std::string command;

@@ -47,12 +47,16 @@ class Probes : public testing::Test {
       result.push_back(each.translated_type);
     return result;
   }
-  void need_kernel() {
+  Catalogue catalogue_;
+};
+
+// Of the kernel's own lists.
+class KernelProbes : public Probes {
+ protected:
+  void SetUp() override {
     KernelView kernel;
     if (!kernel.types() || !kernel.tracefs()) GTEST_SKIP() << "the kernel's lists cannot be read";
   }
-
-  Catalogue catalogue_;
 };
 
 using Types = std::vector<std::string>;
@@ -122,8 +126,7 @@ TEST_F(Probes, OfSystemCallsAreFoundByTheProgramsNameToo) {
   EXPECT_EQ(stat->number, static_cast<uint32_t>(SYS_fstat));
 }
 
-TEST_F(Probes, OfSystemCallsAreAllThatTheKernelTraces) {
-  need_kernel();
+TEST_F(KernelProbes, OfSystemCallsAreAllThatTheKernelTraces) {
   KernelView kernel;
   const auto text = (*kernel.tracefs())->read("available_events");
   ASSERT_TRUE(text.has_value());
@@ -144,8 +147,7 @@ TEST_F(Probes, OfSystemCallsAreAllThatTheKernelTraces) {
   EXPECT_EQ(count({.provider = "syscall"}), 2 * theirs.size());
 }
 
-TEST_F(Probes, OfSystemCallsHaveTypedArguments) {
-  need_kernel();
+TEST_F(KernelProbes, OfSystemCallsHaveTypedArguments) {
   EXPECT_EQ(types(only({.provider = "syscall", .function = "read", .name = "entry"})->id),
             (Types{"unsigned int", "char *", "size_t"}));
   EXPECT_EQ(types(only({.provider = "syscall", .function = "openat", .name = "entry"})->id),
@@ -156,8 +158,7 @@ TEST_F(Probes, OfSystemCallsHaveTypedArguments) {
             (Types{"long", "long"}));
 }
 
-TEST_F(Probes, OfTracepointsAreRawAndTyped) {
-  need_kernel();
+TEST_F(KernelProbes, OfTracepointsAreRawAndTyped) {
   const Probe* raw = only({.provider = "rawtp", .name = "sched_switch"});
   ASSERT_NE(raw, nullptr);
   EXPECT_EQ(raw->module, "vmlinux");
@@ -170,8 +171,7 @@ TEST_F(Probes, OfTracepointsAreRawAndTyped) {
   EXPECT_EQ(arguments[2], "struct task_struct *");
 }
 
-TEST_F(Probes, OfTraceEventsHaveTheirGroup) {
-  need_kernel();
+TEST_F(KernelProbes, OfTraceEventsHaveTheirGroup) {
   const Probe* event = only({.provider = "sdt", .name = "sched_switch"});
   ASSERT_NE(event, nullptr);
   EXPECT_EQ(event->function, "sched");
@@ -181,8 +181,7 @@ TEST_F(Probes, OfTraceEventsHaveTheirGroup) {
   EXPECT_EQ(count({.provider = "sdt", .module = "irq", .name = "sched_switch"}), 0U);
 }
 
-TEST_F(Probes, OfTracepointsAreAllThatTheKernelHas) {
-  need_kernel();
+TEST_F(KernelProbes, OfTracepointsAreAllThatTheKernelHas) {
   KernelView kernel;
   const target::Btf& btf = **kernel.types();
   size_t raw = 0;
@@ -207,8 +206,7 @@ TEST_F(Probes, OfTracepointsAreAllThatTheKernelHas) {
   EXPECT_EQ(sdt.size() + left_out, events.size());
 }
 
-TEST_F(Probes, OfFunctionsHaveTheTypesOfTheirPrototypes) {
-  need_kernel();
+TEST_F(KernelProbes, OfFunctionsHaveTheTypesOfTheirPrototypes) {
   const Probe* entry = only({.provider = "fbt", .function = "vfs_read", .name = "entry"});
   const Probe* exit = only({.provider = "fbt", .function = "vfs_read", .name = "return"});
   ASSERT_TRUE(entry != nullptr && exit != nullptr);
@@ -221,8 +219,7 @@ TEST_F(Probes, OfFunctionsHaveTheTypesOfTheirPrototypes) {
   EXPECT_GT(count({.provider = "fbt", .function = "vfs_*", .name = "entry"}), 20U);
 }
 
-TEST_F(Probes, OfProcessesStandForTracepointsWithConditions) {
-  need_kernel();
+TEST_F(KernelProbes, OfProcessesStandForTracepointsWithConditions) {
   const Probe* create = only({.provider = "proc", .name = "create"});
   ASSERT_NE(create, nullptr);
   EXPECT_EQ(create->symbol, "task_newtask");
@@ -237,8 +234,7 @@ TEST_F(Probes, OfProcessesStandForTracepointsWithConditions) {
 }
 
 // Each reason is a probe of its own: conditions on the task's exit code, and a constant.
-TEST_F(Probes, OfExitTellTheirReason) {
-  need_kernel();
+TEST_F(KernelProbes, OfExitTellTheirReason) {
   const auto exits = match({.provider = "proc", .name = "exit"});
   ASSERT_EQ(exits.size(), 3U);
   EXPECT_EQ(exits[0]->argument_map, std::vector<uint8_t>{kArgumentNumber + 1});
@@ -250,8 +246,7 @@ TEST_F(Probes, OfExitTellTheirReason) {
   EXPECT_EQ(types(exits[0]->id), Types{"int"});
 }
 
-TEST_F(Probes, OfProvidersOfTheBookExist) {
-  need_kernel();
+TEST_F(KernelProbes, OfProvidersOfTheBookExist) {
   const std::vector<std::pair<std::string, std::string>> names = {
       {"proc", "exec-success"},   {"proc", "lwp-exit"},
       {"proc", "start"},          {"sched", "off-cpu"},
@@ -271,8 +266,7 @@ TEST_F(Probes, OfProvidersOfTheBookExist) {
   EXPECT_GE(count({.provider = "lockstat", .name = "adaptive-acquire"}), 1U);
 }
 
-TEST_F(Probes, ThatTheKernelCannotGiveAreRefusedByName) {
-  need_kernel();
+TEST_F(KernelProbes, ThatTheKernelCannotGiveAreRefusedByName) {
   KernelView kernel;
   if ((*kernel.find_tracepoint("module_load")).types != nullptr) {
     GTEST_SKIP() << "this kernel has modules";
