@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "abi/aggregate.h"
 #include "abi/d_loop.h"
 
 namespace clew::abi {
@@ -166,6 +167,36 @@ constexpr int64_t log_linear_value(const DLogLinear& l, uint64_t bucket) {
     return index >= here;
   });
   return is_negative ? -static_cast<int64_t>(amount) : static_cast<int64_t>(amount);
+}
+
+// Words of a key's cells, besides the one that counts updates. Parameters: those of
+// DAggregation; only those of histograms with bounds are looked at.
+constexpr uint64_t d_cell_words(AggregateFunction function, const int64_t* parameters) {
+  switch (function) {
+    case AggregateFunction::Average:
+      return 2;
+    case AggregateFunction::StandardDeviation:
+    case AggregateFunction::Variance:
+      return 4;
+    case AggregateFunction::Quantize:
+      return kDQuantizeBuckets;
+    case AggregateFunction::Lquantize:
+      return linear_buckets({.base = parameters[0], .limit = parameters[1], .step = parameters[2]});
+    case AggregateFunction::Llquantize:
+      return log_linear_buckets({.factor = static_cast<uint64_t>(parameters[0]),
+                                 .low = static_cast<uint64_t>(parameters[1]),
+                                 .high = static_cast<uint64_t>(parameters[2]),
+                                 .steps = static_cast<uint64_t>(parameters[3])});
+    case AggregateFunction::Count:
+    case AggregateFunction::Sum:
+    case AggregateFunction::Min:
+    case AggregateFunction::Max:
+    case AggregateFunction::Distinct:
+    case AggregateFunction::TopK:
+    case AggregateFunction::Quantile:
+      break;
+  }
+  return 1;
 }
 
 }  // namespace clew::abi

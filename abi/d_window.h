@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "abi/aggregate.h"
 #include "abi/region.h"
 
 namespace clew::abi {
@@ -216,24 +217,12 @@ struct DVariable {
   uint32_t reserved;
 };
 
-enum class DAggregateFunction : uint32_t {
-  Count,
-  Sum,
-  Min,
-  Max,
-  Average,
-  Deviation,
-  Quantize,
-  LinearQuantize,
-  LogLinearQuantize,
-};
-
-// Cells of a key: Count, Sum, Min, Max: 1 word. Average: count, sum. Deviation: count, sum, sum of
-// squares (128 bits, low word first). Quantize: 127 buckets (63 negative, 0, 63 positive).
-// LinearQuantize: (limit - base) / step + 2. LogLinearQuantize: as plan/d counts them.
+// Cells of a key: Count, Sum, Min, Max: 1 word. Average: count, sum. StandardDeviation: count, sum,
+// sum of squares (128 bits, low word first). Quantize: 127 buckets (63 negative, 0, 63 positive).
+// Lquantize, Llquantize: their buckets. How many words: d_cell_words() in abi/d_buckets.h.
 // All of them begin with a word that counts updates, so that an untouched cell is known: cells[0].
 struct DAggregation {
-  DAggregateFunction function;
+  AggregateFunction function;
   uint32_t key_bytes;   // A multiple of 8.
   uint32_t cell_words;  // The word of updates included.
   uint32_t reserved;

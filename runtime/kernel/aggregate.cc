@@ -116,9 +116,9 @@ struct Wanted {
 }
 
 // The cells that are not sums begin with what any value replaces.
-[[gnu::always_inline]] inline uint64_t neutral(abi::DAggregateFunction function) {
-  if (function == abi::DAggregateFunction::Min) return ~(uint64_t{1} << 63);
-  return function == abi::DAggregateFunction::Max ? uint64_t{1} << 63 : 0;
+[[gnu::always_inline]] inline uint64_t neutral(abi::AggregateFunction function) {
+  if (function == abi::AggregateFunction::Min) return ~(uint64_t{1} << 63);
+  return function == abi::AggregateFunction::Max ? uint64_t{1} << 63 : 0;
 }
 
 [[gnu::always_inline]] inline void clear_cells(DWindow* w, uint64_t begin, uint64_t size) {
@@ -219,10 +219,10 @@ struct Probed {
                                                  uint64_t value) {
   const auto number_of = static_cast<int64_t>(value);
   const int64_t* p = t.aggregation.parameters;
-  if (t.aggregation.function == abi::DAggregateFunction::Quantize) {
+  if (t.aggregation.function == abi::AggregateFunction::Quantize) {
     return abi::quantize_bucket(number_of);
   }
-  if (t.aggregation.function == abi::DAggregateFunction::LinearQuantize) {
+  if (t.aggregation.function == abi::AggregateFunction::Lquantize) {
     return abi::linear_bucket({.base = p[0], .limit = p[1], .step = p[2]}, number_of);
   }
   const abi::DLogLinear l{static_cast<uint64_t>(p[0]), static_cast<uint64_t>(p[1]),
@@ -239,18 +239,19 @@ struct Update {
 
 [[gnu::always_inline]] inline void add(DWindow* w, const abi::DAggregationTable& t,
                                        const Update& u) {
-  using abi::DAggregateFunction;
-  const DAggregateFunction function = t.aggregation.function;
-  if (function == DAggregateFunction::Sum) {
+  using abi::AggregateFunction;
+  const AggregateFunction function = t.aggregation.function;
+  if (function == AggregateFunction::Sum) {
     abi::add_word(word(u.cells, 1), u.value);
-  } else if (function == DAggregateFunction::Min || function == DAggregateFunction::Max) {
-    replace(w, u.cells, u.value, function == DAggregateFunction::Max);
-  } else if (function == DAggregateFunction::Average || function == DAggregateFunction::Deviation) {
+  } else if (function == AggregateFunction::Min || function == AggregateFunction::Max) {
+    replace(w, u.cells, u.value, function == AggregateFunction::Max);
+  } else if (function == AggregateFunction::Average ||
+             function == AggregateFunction::StandardDeviation) {
     abi::add_word(word(u.cells, 1), 1);
     abi::add_word(word(u.cells, 2), u.value);
-    if (function == DAggregateFunction::Deviation) add_square(u.cells, u.value);
+    if (function == AggregateFunction::StandardDeviation) add_square(u.cells, u.value);
   } else {
-    const bool is_quantize = function == DAggregateFunction::Quantize;
+    const bool is_quantize = function == AggregateFunction::Quantize;
     uint64_t bucket = 1;
     if (is_quantize) {  // Forgotten: the verifier would follow each bucket on its own.
       bucket += forgotten(w, abi::quantize_bucket(static_cast<int64_t>(u.value)));
@@ -312,7 +313,7 @@ struct Entry {
 
 // A count is its number of updates.
 [[gnu::always_inline]] inline bool is_count(const abi::DAggregationTable& t) {
-  return t.aggregation.function == abi::DAggregateFunction::Count;
+  return t.aggregation.function == abi::AggregateFunction::Count;
 }
 
 #if !defined(__bpf__)

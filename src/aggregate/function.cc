@@ -30,6 +30,8 @@ const Operations& operations_of(const AggregateSpec& spec) {
       return average_operations();
     case AggregateFunction::StandardDeviation:
       return standard_deviation_operations();
+    case AggregateFunction::Variance:
+      return variance_operations();
     case AggregateFunction::Quantize:
       return quantize_operations();
     case AggregateFunction::Lquantize:
@@ -152,45 +154,14 @@ Expected<void> check_parameters(const AggregateSpec& spec) {
 
 Expected<void> check(const AggregateSpec& spec) {
   if (!std::isfinite(spec.scale) || spec.scale <= 0) {
-    return fail(ErrorCode::InvalidQuery,
-                fmt::format("{}: the scale {} is not positive", name(spec.function), spec.scale));
+    return fail(ErrorCode::InvalidQuery, fmt::format("{}: the scale {} is not positive",
+                                                     name_of(spec.function), spec.scale));
   }
   return check_parameters(spec);
 }
 
 uint32_t cell_words(const AggregateSpec& spec) {
   return operations_of(spec).words(spec);
-}
-
-std::string_view name(AggregateFunction function) {
-  switch (function) {
-    case AggregateFunction::Count:
-      return "count";
-    case AggregateFunction::Sum:
-      return "sum";
-    case AggregateFunction::Min:
-      return "min";
-    case AggregateFunction::Max:
-      return "max";
-    case AggregateFunction::Average:
-      return "avg";
-    case AggregateFunction::StandardDeviation:
-      return "stddev";
-    case AggregateFunction::Quantize:
-      return "quantize";
-    case AggregateFunction::Lquantize:
-      return "lquantize";
-    case AggregateFunction::Llquantize:
-      return "llquantize";
-    case AggregateFunction::Distinct:
-      return "distinct";
-    case AggregateFunction::TopK:
-      return "topk";
-    case AggregateFunction::Quantile:
-      return "quantile";
-  }
-  CLEW_ASSERT(false);
-  return "";
 }
 
 ColumnType result_type(const AggregateSpec& spec) {
@@ -206,6 +177,7 @@ ColumnType result_type(const AggregateSpec& spec) {
       return spec.is_signed ? ColumnType::Integer : ColumnType::Unsigned;
     case AggregateFunction::Average:
     case AggregateFunction::StandardDeviation:
+    case AggregateFunction::Variance:
       return ColumnType::Float;
     case AggregateFunction::Quantize:
     case AggregateFunction::Lquantize:

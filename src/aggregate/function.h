@@ -15,7 +15,8 @@
 //   Sum                1      sum mod 2^64
 //   Min, Max           2      value, present (0 or 1; write value first)
 //   Average            2      count, sum mod 2^64
-//   StandardDeviation  4      count, sum mod 2^64, sum of squares: low word, high word
+//   StandardDeviation, 4      count, sum mod 2^64, sum of squares: low word, high word
+//   Variance
 //   Quantize           128    count by bucket: quantize_bucket(value)
 //   Lquantize          n + 2  count by bucket: below low, n steps, from high on
 //   Llquantize         …      count by bucket: below, the steps of each magnitude, from the top on
@@ -24,44 +25,32 @@
 //   Sum is_real        1      sum
 //   Min, Max is_real   2      value, present
 //   Average,           3      count, mean, sum of squared distances from it
-//   StandardDeviation
-//     is_real
+//   StandardDeviation,
+//   Variance is_real
 //   TopK               1      count; its value is part of the key (see Table::fold_top)
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 
+#include "abi/aggregate.h"
 #include "aggregate/value.h"
 #include "base/error.h"
 
 namespace clew::aggregate {
 
-enum class AggregateFunction : uint8_t {
-  Count,
-  Sum,
-  Min,
-  Max,
-  Average,
-  StandardDeviation,
-  Quantize,
-  Lquantize,
-  Llquantize,
-  Distinct,
-  TopK,
-  Quantile,
-};
+using abi::AggregateFunction;
 
 struct AggregateSpec {
   AggregateFunction function = AggregateFunction::Count;
   bool is_signed = true;  // How the 64 bits of a value are read.
-  // The 64 bits are those of a double: Sum, Min, Max, Average, StandardDeviation. Such cells are
-  // the tracer's; probes have none.
+  // The 64 bits are those of a double: Sum, Min, Max, Average, StandardDeviation,
+  // Variance. Such cells are the tracer's; probes have none.
   bool is_real = false;
   Unit unit = Unit::None;
-  // Finished = counted * scale, for Sum, Min, Max, Average, StandardDeviation, Quantile: lets
-  // programs count time in ticks. The result of a scaled integer is rounded. 1 = exact.
+  // Finished = counted * scale (Variance: * scale^2), for Sum, Min, Max, Average,
+  // StandardDeviation, Variance, Quantile: lets programs count time in ticks. The result of a
+  // scaled integer is rounded. 1 = exact.
   double scale = 1.0;
   // Lquantize: low, high, step. Llquantize: the magnitudes low and high are powers of `factor`, and
   // each magnitude has `steps` steps.
@@ -82,8 +71,6 @@ inline constexpr uint32_t kCellWordsMax = 4096;
 Expected<void> check(const AggregateSpec& spec);
 
 [[nodiscard]] uint32_t cell_words(const AggregateSpec& spec);
-// The name in the query language: "count", "avg", …
-[[nodiscard]] std::string_view name(AggregateFunction function);
 // The type of the finished value and whether it is approximate.
 [[nodiscard]] ColumnType result_type(const AggregateSpec& spec);
 [[nodiscard]] bool approximate(const AggregateSpec& spec);

@@ -26,7 +26,7 @@ std::vector<AggregateSpec> all_specs() {
          {AggregateFunction::Count, AggregateFunction::Sum, AggregateFunction::Min,
           AggregateFunction::Max, AggregateFunction::Average, AggregateFunction::StandardDeviation,
           AggregateFunction::Quantize, AggregateFunction::Distinct, AggregateFunction::TopK,
-          AggregateFunction::Quantile}) {
+          AggregateFunction::Quantile, AggregateFunction::Variance}) {
       specs.push_back({.function = function, .is_signed = is_signed});
     }
   }
@@ -85,7 +85,7 @@ TEST(AggregateLaws, MergeOfThePartsIsTheCellOfTheWholeInAnyOrderAndGrouping) {
         cells.pop_back();
         merge(spec, cells.back(), last);
       }
-      ASSERT_EQ(cells[0], cell_of(spec, values)) << name(spec.function);
+      ASSERT_EQ(cells[0], cell_of(spec, values)) << name_of(spec.function);
     }
   }
 }
@@ -98,11 +98,11 @@ TEST(AggregateLaws, MergeIsCommutativeAndAssociativeAndZeroIsItsIdentity) {
       const Words b = cell_of(spec, random_values(random, 30));
       const Words c = cell_of(spec, random_values(random, 30));
       const Words zero(cell_words(spec));
-      ASSERT_EQ(merged(spec, a, b), merged(spec, b, a)) << name(spec.function);
+      ASSERT_EQ(merged(spec, a, b), merged(spec, b, a)) << name_of(spec.function);
       ASSERT_EQ(merged(spec, merged(spec, a, b), c), merged(spec, a, merged(spec, b, c)))
-          << name(spec.function);
-      ASSERT_EQ(merged(spec, a, zero), a) << name(spec.function);
-      ASSERT_EQ(merged(spec, zero, a), a) << name(spec.function);
+          << name_of(spec.function);
+      ASSERT_EQ(merged(spec, a, zero), a) << name_of(spec.function);
+      ASSERT_EQ(merged(spec, zero, a), a) << name_of(spec.function);
     }
   }
 }
@@ -138,6 +138,7 @@ TEST(RealAggregates, OfPartsAreThoseOfTheWhole) {
   EXPECT_NEAR(result(AggregateFunction::Sum), sum, 1e-5);
   EXPECT_NEAR(result(AggregateFunction::Average), mean, 1e-8);
   EXPECT_NEAR(result(AggregateFunction::StandardDeviation), std::sqrt(squares / 1000), 1e-8);
+  EXPECT_NEAR(result(AggregateFunction::Variance), squares / 1000, 1e-6);
   EXPECT_EQ(result(AggregateFunction::Min), *std::min_element(values.begin(), values.end()));
   EXPECT_EQ(result(AggregateFunction::Max), *std::max_element(values.begin(), values.end()));
 }
@@ -164,7 +165,7 @@ TEST(AggregateLaws, ADifferenceOfTwoReadsIsTheIntervalBetweenThem) {
     const Words interval = random_values(random, 100);
     Words all = merged(spec, cell_of(spec, before), cell_of(spec, interval));
     subtract(spec, all, cell_of(spec, before));
-    EXPECT_EQ(all, cell_of(spec, interval)) << name(spec.function);
+    EXPECT_EQ(all, cell_of(spec, interval)) << name_of(spec.function);
   }
 }
 
@@ -173,7 +174,7 @@ TEST(Aggregate, OnlyMinMaxAndDistinctCannotBeSubtracted) {
     const bool expected = spec.function != AggregateFunction::Min &&
                           spec.function != AggregateFunction::Max &&
                           spec.function != AggregateFunction::Distinct;
-    EXPECT_EQ(subtractable(spec), expected) << name(spec.function);
+    EXPECT_EQ(subtractable(spec), expected) << name_of(spec.function);
   }
 }
 
@@ -182,7 +183,7 @@ TEST(Aggregate, NothingCountedGivesNullWhereThereIsNoAnswer) {
        {AggregateFunction::Min, AggregateFunction::Max, AggregateFunction::Average,
         AggregateFunction::StandardDeviation, AggregateFunction::Quantile}) {
     const AggregateSpec spec{.function = function};
-    EXPECT_EQ(finish(spec, Words(cell_words(spec))), Value()) << name(function);
+    EXPECT_EQ(finish(spec, Words(cell_words(spec))), Value()) << name_of(function);
   }
   const AggregateSpec count{};
   EXPECT_EQ(finish(count, Words(1)), Value(uint64_t{0}));
@@ -210,6 +211,7 @@ TEST(Aggregate, AScaleTurnsTicksIntoNanoseconds) {
   EXPECT_EQ(answer(AggregateFunction::Min), Value(uint64_t{400}));
   EXPECT_EQ(answer(AggregateFunction::Average), Value(800.0));
   EXPECT_EQ(answer(AggregateFunction::StandardDeviation), Value(400.0));
+  EXPECT_EQ(answer(AggregateFunction::Variance), Value(160'000.0));
 }
 
 TEST(StandardDeviation, SumsSquaresOfLargeValuesWithoutOverflow) {
@@ -225,6 +227,13 @@ TEST(StandardDeviation, EqualsTheTextbookFormula) {
   const AggregateSpec spec{.function = AggregateFunction::StandardDeviation};
   const Words values = {2, 4, 4, 4, 5, 5, 7, 9};
   EXPECT_DOUBLE_EQ(std::get<double>(finish(spec, cell_of(spec, values))), 2.0);
+}
+
+TEST(Variance, IsTheSquareOfTheDeviation) {
+  const AggregateSpec spec{.function = AggregateFunction::Variance};
+  const Words values = {2, 4, 4, 4, 5, 5, 7, 9};
+  EXPECT_DOUBLE_EQ(std::get<double>(finish(spec, cell_of(spec, values))), 4.0);
+  EXPECT_EQ(finish(spec, Words(cell_words(spec))), Value());
 }
 
 // The bucket by definition: the largest one whose bound is not beyond the value.
@@ -376,7 +385,7 @@ TEST(AggregateCheck, NamesWhatIsWrongWithAParameter) {
 
 TEST(AggregateCheck, AcceptsWhatAllFunctionsUse) {
   for (const AggregateSpec& spec : all_specs()) {
-    EXPECT_TRUE(check(spec)) << name(spec.function);
+    EXPECT_TRUE(check(spec)) << name_of(spec.function);
     EXPECT_LE(cell_words(spec), kCellWordsMax);
   }
 }

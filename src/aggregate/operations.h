@@ -27,6 +27,7 @@ const Operations& min_operations();
 const Operations& max_operations();
 const Operations& average_operations();
 const Operations& standard_deviation_operations();
+const Operations& variance_operations();
 const Operations& quantize_operations();
 const Operations& lquantize_operations();
 const Operations& llquantize_operations();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// sum, min, max, avg and stddev of floating-point values. Words that are not counts hold the bits
-// of doubles, so a cell of zeros is still empty. A sum depends on the order of its parts in the
-// last digits; a value that is no number makes a sum none, and is passed over by min and max.
+// sum, min, max, avg, stddev and variance of floating-point values. Words that are not counts hold
+// the bits of doubles, so a cell of zeros is still empty. A sum depends on the order of its parts
+// in the last digits; a value that is no number makes a sum none, and is passed over by min and
+// max.
 #include <bit>
 #include <cmath>
 
@@ -73,6 +74,10 @@ Value finish_deviation(const AggregateSpec& spec, ConstCell cell) {
   if (cell[0] == 0) return {};
   return std::sqrt(real(cell[2]) / static_cast<double>(cell[0])) * spec.scale;
 }
+Value finish_variance(const AggregateSpec& spec, ConstCell cell) {
+  if (cell[0] == 0) return {};
+  return real(cell[2]) / static_cast<double>(cell[0]) * spec.scale * spec.scale;
+}
 
 // No function can be subtracted: differences of doubles are not what was added between.
 constexpr Operations kSum = {words<1>, add_sum, merge_sum, nullptr, finish_sum};
@@ -82,6 +87,7 @@ constexpr Operations kMax = {words<2>, add_extreme<true>, merge_extreme<true>, n
                              finish_extreme};
 constexpr Operations kMean = {words<3>, add_moment, merge_moments, nullptr, finish_mean};
 constexpr Operations kDeviation = {words<3>, add_moment, merge_moments, nullptr, finish_deviation};
+constexpr Operations kVariance = {words<3>, add_moment, merge_moments, nullptr, finish_variance};
 
 }  // namespace
 
@@ -97,6 +103,8 @@ const Operations* real_operations(AggregateFunction function) {
       return &kMean;
     case AggregateFunction::StandardDeviation:
       return &kDeviation;
+    case AggregateFunction::Variance:
+      return &kVariance;
     case AggregateFunction::Count:
     case AggregateFunction::Quantize:
     case AggregateFunction::Lquantize:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// stddev(x): of the whole population, from the 128-bit sum of squares, as DTrace does.
+// stddev(x) and variance(x): of the whole population, from the 128-bit sum of squares, as DTrace
+// does. Values that are scaled give a variance that is scaled twice.
 //
 //     word 0  count    word 1  sum    word 2  low half of the sum of squares    word 3  high half
 //
@@ -48,23 +49,35 @@ void subtract_cells(Cell from, ConstCell earlier) {
 
 // n * (sum of squares) - sum^2 is exact in long double for the sizes that occur; where it is not,
 // rounding could make it negative.
-Value finish_deviation(const AggregateSpec& spec, ConstCell cell) {
-  if (cell[0] == 0) return {};
+long double variance_of(const AggregateSpec& spec, ConstCell cell) {
   const auto count = static_cast<long double>(cell[0]);
   const long double sum = spec.is_signed ? static_cast<long double>(static_cast<int64_t>(cell[1]))
                                          : static_cast<long double>(cell[1]);
   const long double mean = sum / count;
   const long double variance = static_cast<long double>(squares_of(cell)) / count - mean * mean;
-  return static_cast<double>(std::sqrt(variance > 0 ? variance : 0)) * spec.scale;
+  return variance > 0 ? variance : 0;
 }
 
-constexpr Operations kOperations = {words, add_value, merge_cells, subtract_cells,
-                                    finish_deviation};
+Value finish_deviation(const AggregateSpec& spec, ConstCell cell) {
+  if (cell[0] == 0) return {};
+  return static_cast<double>(std::sqrt(variance_of(spec, cell))) * spec.scale;
+}
+
+Value finish_variance(const AggregateSpec& spec, ConstCell cell) {
+  if (cell[0] == 0) return {};
+  return static_cast<double>(variance_of(spec, cell)) * spec.scale * spec.scale;
+}
+
+constexpr Operations kDeviation = {words, add_value, merge_cells, subtract_cells, finish_deviation};
+constexpr Operations kVariance = {words, add_value, merge_cells, subtract_cells, finish_variance};
 
 }  // namespace
 
 const Operations& standard_deviation_operations() {
-  return kOperations;
+  return kDeviation;
+}
+const Operations& variance_operations() {
+  return kVariance;
 }
 
 }  // namespace clew::aggregate

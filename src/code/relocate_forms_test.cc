@@ -62,11 +62,11 @@ std::string form_of(const ZydisDecodedInstruction& instruction) {
   switch (instruction.encoding) {
     case ZYDIS_INSTRUCTION_ENCODING_VEX:
       put(raw.vex.size);
-      put(raw.vex.W | raw.vex.L << 1 | raw.vex.pp << 2);
+      put(static_cast<unsigned>(raw.vex.W | raw.vex.L << 1 | raw.vex.pp << 2));
       break;
     case ZYDIS_INSTRUCTION_ENCODING_EVEX:
-      put(raw.evex.W | raw.evex.L << 1 | raw.evex.L2 << 2 | raw.evex.pp << 3 | raw.evex.b << 5 |
-          raw.evex.z << 6 | (raw.evex.aaa != 0) << 7);
+      put(static_cast<unsigned>(raw.evex.W | raw.evex.L << 1 | raw.evex.L2 << 2 | raw.evex.pp << 3 |
+                                raw.evex.b << 5 | raw.evex.z << 6 | (raw.evex.aaa != 0) << 7));
       break;
     case ZYDIS_INSTRUCTION_ENCODING_LEGACY:
     case ZYDIS_INSTRUCTION_ENCODING_3DNOW:

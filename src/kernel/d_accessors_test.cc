@@ -14,10 +14,10 @@ using abi::DBuiltin;
 
 // A script with one of everything that accessors look at.
 DPrograms with_everything(DPrograms programs) {
-  using abi::DAggregateFunction;
+  using abi::AggregateFunction;
   programs.globals.resize(64);
   programs.variables = {{.key_bytes = 16, .value_bytes = 256, .is_thread = 0, .reserved = 0}};
-  programs.aggregations = {{.function = DAggregateFunction::Count,
+  programs.aggregations = {{.function = AggregateFunction::Count,
                             .key_bytes = 16,
                             .cell_words = 2,
                             .reserved = 0,

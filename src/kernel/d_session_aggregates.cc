@@ -9,14 +9,14 @@
 namespace clew::kernel {
 namespace {
 
-using abi::DAggregateFunction;
+using abi::AggregateFunction;
 
 constexpr uint64_t kLargest = std::numeric_limits<int64_t>::max();
 constexpr uint64_t kSmallest = uint64_t{1} << 63;
 
-uint64_t neutral(DAggregateFunction function) {
-  if (function == DAggregateFunction::Min) return kLargest;
-  return function == DAggregateFunction::Max ? kSmallest : 0;
+uint64_t neutral(AggregateFunction function) {
+  if (function == AggregateFunction::Min) return kLargest;
+  return function == AggregateFunction::Max ? kSmallest : 0;
 }
 
 uint64_t load(const uint64_t& word) {
@@ -56,7 +56,7 @@ class AggregationReader {
           takes_ ? __atomic_exchange_n(&cells[i], empty, __ATOMIC_SEQ_CST) : load(cells[i]);
       add(sum.cells, i - 1, value);
     }
-    if (table_.aggregation.function == DAggregateFunction::Count) {
+    if (table_.aggregation.function == AggregateFunction::Count) {
       sum.cells[0] += updates;
     }
     if (takes_) (void)__atomic_fetch_sub(&cells[0], updates, __ATOMIC_SEQ_CST);
@@ -80,25 +80,29 @@ class AggregationReader {
     };
     uint64_t& cell = cells[index];
     switch (table_.aggregation.function) {
-      case DAggregateFunction::Min:
+      case AggregateFunction::Min:
         if (is_less(value, cell)) cell = value;
         return;
-      case DAggregateFunction::Max:
+      case AggregateFunction::Max:
         if (is_less(cell, value)) cell = value;
         return;
-      case DAggregateFunction::Deviation: {
+      case AggregateFunction::StandardDeviation: {
         // Cells 2 and 3 are one number of 128 bits.
         cell += value;
         const bool carries = index == 2 && cell < value;
         if (carries) ++cells[3];
         return;
       }
-      case DAggregateFunction::Count:
-      case DAggregateFunction::Sum:
-      case DAggregateFunction::Average:
-      case DAggregateFunction::Quantize:
-      case DAggregateFunction::LinearQuantize:
-      case DAggregateFunction::LogLinearQuantize:
+      case AggregateFunction::Count:
+      case AggregateFunction::Sum:
+      case AggregateFunction::Average:
+      case AggregateFunction::Quantize:
+      case AggregateFunction::Lquantize:
+      case AggregateFunction::Llquantize:
+      case AggregateFunction::Distinct:
+      case AggregateFunction::TopK:
+      case AggregateFunction::Quantile:
+      case AggregateFunction::Variance:
         cell += value;
         return;
     }

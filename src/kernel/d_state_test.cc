@@ -12,8 +12,8 @@
 namespace clew::kernel {
 namespace {
 
+using abi::AggregateFunction;
 using abi::DAccessor;
-using abi::DAggregateFunction;
 using abi::DBuiltin;
 using isa::Alu;
 using isa::Register;
@@ -28,7 +28,7 @@ abi::DVariable variable(uint32_t key_bytes, uint32_t value_bytes, bool is_thread
           .reserved = 0};
 }
 
-abi::DAggregation aggregation(DAggregateFunction function, uint32_t key_bytes, uint32_t cells) {
+abi::DAggregation aggregation(AggregateFunction function, uint32_t key_bytes, uint32_t cells) {
   return {.function = function,
           .key_bytes = key_bytes,
           .cell_words = cells + 1,
@@ -148,20 +148,20 @@ class AggregationTest : public SessionTest {
 TEST_F(AggregationTest, CountsSumsAndExtremes) {
   using V = std::vector<uint64_t>;
   const std::vector<int64_t> values = {5, -7, 100, 0};
-  EXPECT_EQ(cells_of(aggregation(DAggregateFunction::Count, 0, 1), values), V{4});
-  EXPECT_EQ(cells_of(aggregation(DAggregateFunction::Sum, 0, 1), values), V{98});
-  EXPECT_EQ(cells_of(aggregation(DAggregateFunction::Min, 0, 1), values),
+  EXPECT_EQ(cells_of(aggregation(AggregateFunction::Count, 0, 1), values), V{4});
+  EXPECT_EQ(cells_of(aggregation(AggregateFunction::Sum, 0, 1), values), V{98});
+  EXPECT_EQ(cells_of(aggregation(AggregateFunction::Min, 0, 1), values),
             V{static_cast<uint64_t>(-7)});
-  EXPECT_EQ(cells_of(aggregation(DAggregateFunction::Max, 0, 1), values), V{100});
-  EXPECT_EQ(cells_of(aggregation(DAggregateFunction::Max, 0, 1), {-5, -3}),
+  EXPECT_EQ(cells_of(aggregation(AggregateFunction::Max, 0, 1), values), V{100});
+  EXPECT_EQ(cells_of(aggregation(AggregateFunction::Max, 0, 1), {-5, -3}),
             V{static_cast<uint64_t>(-3)});
-  EXPECT_EQ(cells_of(aggregation(DAggregateFunction::Average, 0, 2), values), (V{4, 98}));
+  EXPECT_EQ(cells_of(aggregation(AggregateFunction::Average, 0, 2), values), (V{4, 98}));
 }
 
 TEST_F(AggregationTest, SquaresHave128Bits) {
   const int64_t large = -(int64_t{3} << 61);
   const std::vector<uint64_t> cells =
-      cells_of(aggregation(DAggregateFunction::Deviation, 0, 4), {large, large, 7});
+      cells_of(aggregation(AggregateFunction::StandardDeviation, 0, 4), {large, large, 7});
   ASSERT_EQ(cells.size(), 4U);
   EXPECT_EQ(cells[0], 3U);
   EXPECT_EQ(cells[2], 49U);
@@ -179,11 +179,11 @@ TEST_F(AggregationTest, DistributionsCountInTheirBuckets) {
     for (uint64_t i = 0; i < cells.size(); ++i)
       EXPECT_EQ(cells[i], expected[i]) << i;
   };
-  expect_counted(aggregation(DAggregateFunction::Quantize, 0, abi::kDQuantizeBuckets),
+  expect_counted(aggregation(AggregateFunction::Quantize, 0, abi::kDQuantizeBuckets),
                  [](int64_t value) { return abi::quantize_bucket(value); });
 
   const abi::DLinear linear{.base = -2, .limit = 10, .step = 2};
-  abi::DAggregation a = aggregation(DAggregateFunction::LinearQuantize, 0,
+  abi::DAggregation a = aggregation(AggregateFunction::Lquantize, 0,
                                     static_cast<uint32_t>(abi::linear_buckets(linear)));
   a.parameters[0] = -2;
   a.parameters[1] = 10;
@@ -191,7 +191,7 @@ TEST_F(AggregationTest, DistributionsCountInTheirBuckets) {
   expect_counted(a, [&](int64_t value) { return abi::linear_bucket(linear, value); });
 
   const abi::DLogLinear logarithmic{.factor = 10, .low = 0, .high = 3, .steps = 10};
-  a = aggregation(DAggregateFunction::LogLinearQuantize, 0,
+  a = aggregation(AggregateFunction::Llquantize, 0,
                   static_cast<uint32_t>(abi::log_linear_buckets(logarithmic)));
   a.parameters[0] = 10;
   a.parameters[2] = 3;
@@ -206,7 +206,7 @@ TEST_F(AggregationTest, KeysAreApartAndMergedOverCpus) {
   c.builtin(DBuiltin::Arg0).put(abi::kDKeyOffset);
   c.call(DAccessor::Aggregate, {0, 0, 0});
   DPrograms programs = programs_of({c.finish()});
-  programs.aggregations = {aggregation(DAggregateFunction::Count, 8, 1)};
+  programs.aggregations = {aggregation(AggregateFunction::Count, 8, 1)};
   load(std::move(programs), {{syscall_probe(SYS_dup), {0}}});
   ASSERT_NE(session_, nullptr);
   ASSERT_TRUE(session_->attach());
@@ -230,7 +230,7 @@ TEST_F(AggregationTest, WhatIsTakenIsNotThereAnyMore) {
   Clause c;
   c.call(DAccessor::Aggregate, {0, 3, 1});
   DPrograms programs = programs_of({c.finish()});
-  programs.aggregations = {aggregation(DAggregateFunction::Sum, 0, 1)};
+  programs.aggregations = {aggregation(AggregateFunction::Sum, 0, 1)};
   load(std::move(programs), {{syscall_probe(SYS_getppid), {0}}});
   ASSERT_NE(session_, nullptr);
   ASSERT_TRUE(session_->attach());
@@ -253,7 +253,7 @@ TEST_F(AggregationTest, UpdatesWithoutRoomAreCounted) {
   c.builtin(DBuiltin::Arg0).put(abi::kDKeyOffset);
   c.call(DAccessor::Aggregate, {0, 0, 0});
   DPrograms programs = programs_of({c.finish()});
-  programs.aggregations = {aggregation(DAggregateFunction::Count, 8, 1)};
+  programs.aggregations = {aggregation(AggregateFunction::Count, 8, 1)};
   programs.aggregation_bytes = 40 * 16;
   load(std::move(programs), {{syscall_probe(SYS_dup), {0}}});
   ASSERT_NE(session_, nullptr);

@@ -58,12 +58,12 @@ DynamicShape dynamic_shape(const DPrograms& programs) {
 }
 
 uint64_t cell_steps(const abi::DAggregation& a) {
-  using abi::DAggregateFunction;
+  using abi::AggregateFunction;
   const int64_t* p = a.parameters;
-  if (a.function == DAggregateFunction::LinearQuantize) {
+  if (a.function == AggregateFunction::Lquantize) {
     return abi::linear_steps({.base = p[0], .limit = p[1], .step = std::max<int64_t>(1, p[2])});
   }
-  if (a.function != DAggregateFunction::LogLinearQuantize) return 0;
+  if (a.function != AggregateFunction::Llquantize) return 0;
   return abi::log_linear_steps({static_cast<uint64_t>(p[0]), static_cast<uint64_t>(p[1]),
                                 static_cast<uint64_t>(p[2]), static_cast<uint64_t>(p[3])});
 }

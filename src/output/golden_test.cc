@@ -69,7 +69,7 @@ Value histogram_of(const Json& json) {
                   : json.contains("lquantize") ? AggregateFunction::Lquantize
                                                : AggregateFunction::Llquantize;
   std::vector<uint64_t> cell(aggregate::cell_words(spec));
-  for (const Json& value : json.at(aggregate::name(spec.function))) {
+  for (const Json& value : json.at(name_of(spec.function))) {
     aggregate::add(spec, cell, static_cast<uint64_t>(value.get<int64_t>()));
   }
   return aggregate::finish(spec, cell);

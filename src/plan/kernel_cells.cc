@@ -12,9 +12,8 @@
 
 namespace clew::plan {
 
-using abi::DAggregateFunction;
+using abi::AggregateFunction;
 using aggregate::AggregateSpec;
-using query::AggregateKind;
 
 namespace {
 
@@ -35,54 +34,25 @@ abi::DLogLinear log_linear_of(const AggregateSpec& spec) {
           .steps = spec.steps};
 }
 
-DAggregateFunction function_of(AggregateKind kind) {
-  switch (kind) {
-    case AggregateKind::Sum:
-      return DAggregateFunction::Sum;
-    case AggregateKind::Min:
-      return DAggregateFunction::Min;
-    case AggregateKind::Max:
-      return DAggregateFunction::Max;
-    case AggregateKind::Average:
-      return DAggregateFunction::Average;
-    case AggregateKind::Deviation:
-      return DAggregateFunction::Deviation;
-    case AggregateKind::Quantize:
-      return DAggregateFunction::Quantize;
-    case AggregateKind::LinearQuantize:
-      return DAggregateFunction::LinearQuantize;
-    case AggregateKind::LogLinearQuantize:
-      return DAggregateFunction::LogLinearQuantize;
-    case AggregateKind::Distinct:
-      return DAggregateFunction::Max;
-    case AggregateKind::Count:
-    case AggregateKind::TopK:
-    case AggregateKind::Quantile:
-      break;
-  }
-  return DAggregateFunction::Count;
+// What the D machine counts for it.
+AggregateFunction kernel_form(AggregateFunction function) {
+  if (function == AggregateFunction::Distinct) return AggregateFunction::Max;
+  if (function == AggregateFunction::Variance) return AggregateFunction::StandardDeviation;
+  const bool counts_keys =
+      function == AggregateFunction::TopK || function == AggregateFunction::Quantile;
+  return counts_keys ? AggregateFunction::Count : function;
+}
+
+// Of histograms with bounds, as abi::DAggregation has them.
+std::array<int64_t, 4> parameters_of(const AggregateSpec& spec) {
+  if (spec.function == AggregateFunction::Lquantize) return {spec.low, spec.high, spec.step, 0};
+  if (spec.function != AggregateFunction::Llquantize) return {};
+  return {spec.factor, spec.low, spec.high, spec.steps};
 }
 
 // How many cells the D machine has for it, besides its count of updates.
-uint64_t words_of(DAggregateFunction function, const AggregateSpec& spec) {
-  switch (function) {
-    case DAggregateFunction::Count:
-    case DAggregateFunction::Sum:
-    case DAggregateFunction::Min:
-    case DAggregateFunction::Max:
-      return 1;
-    case DAggregateFunction::Average:
-      return 2;
-    case DAggregateFunction::Deviation:
-      return 4;
-    case DAggregateFunction::Quantize:
-      return abi::kDQuantizeBuckets;
-    case DAggregateFunction::LinearQuantize:
-      return abi::linear_buckets({.base = spec.low, .limit = spec.high, .step = spec.step});
-    case DAggregateFunction::LogLinearQuantize:
-      return abi::log_linear_buckets(log_linear_of(spec));
-  }
-  return 0;
+uint64_t words_of(const AggregateSpec& spec) {
+  return abi::d_cell_words(kernel_form(spec.function), parameters_of(spec).data());
 }
 
 // Both sides cut each order of magnitude in the same steps; the D machine has negative ones too.
@@ -95,34 +65,35 @@ bool has_same_steps(const AggregateSpec& spec) {
 bool has_kernel_cells(const query::Aggregate& aggregate) {
   const AggregateSpec spec = spec_of(aggregate);
   switch (aggregate.kind) {
-    case AggregateKind::Count:
-    case AggregateKind::TopK:
+    case AggregateFunction::Count:
+    case AggregateFunction::TopK:
       return true;
-    case AggregateKind::Sum:
-    case AggregateKind::Average:
+    case AggregateFunction::Sum:
+    case AggregateFunction::Average:
       return !spec.is_real;
-    case AggregateKind::Min:
-    case AggregateKind::Max:
+    case AggregateFunction::Min:
+    case AggregateFunction::Max:
       return !spec.is_real && aggregate.arguments[0].type.kind == query::TypeKind::Integer;
-    case AggregateKind::Deviation:
+    case AggregateFunction::StandardDeviation:
+    case AggregateFunction::Variance:
       return !spec.is_real && !is_wide_unsigned(aggregate);
-    case AggregateKind::Quantize:
+    case AggregateFunction::Quantize:
       return !is_wide_unsigned(aggregate);
-    case AggregateKind::LinearQuantize:
-      return words_of(DAggregateFunction::LinearQuantize, spec) < kCellWordsMax;
-    case AggregateKind::LogLinearQuantize:
-      return has_same_steps(spec) &&
-             words_of(DAggregateFunction::LogLinearQuantize, spec) < kCellWordsMax;
-    case AggregateKind::Distinct:
+    case AggregateFunction::Lquantize:
+      return words_of(spec) < kCellWordsMax;
+    case AggregateFunction::Llquantize:
+      return has_same_steps(spec) && words_of(spec) < kCellWordsMax;
+    case AggregateFunction::Distinct:
       return true;
-    case AggregateKind::Quantile:
+    case AggregateFunction::Quantile:
       return !spec.is_real;
   }
   return false;
 }
 
 bool has_kernel_buckets(const query::Aggregate& aggregate) {
-  return aggregate.kind == AggregateKind::Distinct || aggregate.kind == AggregateKind::Quantile;
+  return aggregate.kind == AggregateFunction::Distinct ||
+         aggregate.kind == AggregateFunction::Quantile;
 }
 
 // Quantiles of the same values differ only in what they are read for.
@@ -135,33 +106,25 @@ bool have_same_cells(const query::Aggregate& a, const query::Aggregate& b) {
 abi::DAggregation kernel_aggregation(const query::Aggregate& aggregate, uint32_t key_bytes) {
   const AggregateSpec spec = spec_of(aggregate);
   abi::DAggregation result{};
-  result.function = function_of(aggregate.kind);
+  result.function = kernel_form(aggregate.kind);
   result.key_bytes = key_bytes + (has_kernel_buckets(aggregate) ? 8 : 0);
-  result.cell_words = static_cast<uint32_t>(1 + words_of(result.function, spec));
-  if (aggregate.kind == AggregateKind::LinearQuantize) {
-    result.parameters[0] = spec.low;
-    result.parameters[1] = spec.high;
-    result.parameters[2] = spec.step;
-  }
-  if (aggregate.kind == AggregateKind::LogLinearQuantize) {
-    result.parameters[0] = spec.factor;
-    result.parameters[1] = spec.low;
-    result.parameters[2] = spec.high;
-    result.parameters[3] = spec.steps;
-  }
+  result.cell_words = static_cast<uint32_t>(1 + words_of(spec));
+  const auto parameters = parameters_of(spec);
+  std::copy(parameters.begin(), parameters.end(), result.parameters);
   return result;
 }
 
 abi::DAggregation kernel_count(uint32_t key_bytes) {
   abi::DAggregation result{};
-  result.function = DAggregateFunction::Count;
+  result.function = AggregateFunction::Count;
   result.key_bytes = key_bytes;
   result.cell_words = 2;
   return result;
 }
 
 uint64_t kernel_bias(const query::Aggregate& aggregate) {
-  const bool orders = aggregate.kind == AggregateKind::Min || aggregate.kind == AggregateKind::Max;
+  const bool orders =
+      aggregate.kind == AggregateFunction::Min || aggregate.kind == AggregateFunction::Max;
   return orders && is_wide_unsigned(aggregate) ? uint64_t{1} << 63 : 0;
 }
 
@@ -170,33 +133,34 @@ std::vector<uint64_t> cells_of(const query::Aggregate& aggregate, std::span<cons
   const AggregateSpec spec = spec_of(aggregate);
   std::vector<uint64_t> cells(aggregate::cell_words(spec));
   switch (aggregate.kind) {
-    case AggregateKind::Min:
-    case AggregateKind::Max:
+    case AggregateFunction::Min:
+    case AggregateFunction::Max:
       cells[0] = counted[0] ^ kernel_bias(aggregate);
       cells[1] = 1;
       return cells;
-    case AggregateKind::LogLinearQuantize: {
+    case AggregateFunction::Llquantize: {
       // All that is below the lowest magnitude, negative numbers included, is one bucket here.
       const size_t zero = counted.size() - (cells.size() - 1) - 1;
       for (size_t i = 0; i < counted.size(); ++i)
         cells[i <= zero ? 0 : i - zero] += counted[i];
       return cells;
     }
-    case AggregateKind::Quantile:
+    case AggregateFunction::Quantile:
       CLEW_ASSERT(bucket < cells.size());
       cells[bucket] = counted[0];
       return cells;
-    case AggregateKind::Distinct:
+    case AggregateFunction::Distinct:
       CLEW_ASSERT(bucket < aggregate::kDistinctRegisters);
       cells[bucket / 8] = counted[0] << (bucket % 8 * 8);
       return cells;
-    case AggregateKind::Count:
-    case AggregateKind::Sum:
-    case AggregateKind::Average:
-    case AggregateKind::Deviation:
-    case AggregateKind::Quantize:
-    case AggregateKind::LinearQuantize:
-    case AggregateKind::TopK:
+    case AggregateFunction::Count:
+    case AggregateFunction::Sum:
+    case AggregateFunction::Average:
+    case AggregateFunction::StandardDeviation:
+    case AggregateFunction::Variance:
+    case AggregateFunction::Quantize:
+    case AggregateFunction::Lquantize:
+    case AggregateFunction::TopK:
       break;
   }
   CLEW_ASSERT(counted.size() <= cells.size());

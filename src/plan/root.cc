@@ -201,7 +201,7 @@ Root Root::over(const Plan& plan, const Lowered& lowered, const Grouping& groupi
     root.schema_.keys.push_back(root.column_of(value));
   }
   for (const query::Aggregate& aggregate : plan.query.aggregates) {
-    if (aggregate.kind == query::AggregateKind::TopK) {
+    if (aggregate.kind == abi::AggregateFunction::TopK) {
       const query::NamedExpression counted{.name = "", .expression = aggregate.arguments[0]};
       root.schema_.keys.push_back(root.column_of(counted));
     }
@@ -331,7 +331,7 @@ void Root::add_table(const aggregate::Accumulator& cells, uint32_t process,
       take_part(value.expression);
     }
     for (const query::Aggregate& aggregate : query_.aggregates) {
-      if (aggregate.kind != query::AggregateKind::TopK) continue;
+      if (aggregate.kind != abi::AggregateFunction::TopK) continue;
       take_part(aggregate.arguments[0]);
       key.back() = named(std::move(key.back()), aggregate.arguments[0].type);
     }
@@ -354,7 +354,7 @@ aggregate::Table Root::table_of(const aggregate::Accumulator& cells) {
 size_t Root::top_index() const {
   const bool counts_values =
       std::any_of(query_.aggregates.begin(), query_.aggregates.end(),
-                  [](const auto& a) { return a.kind == query::AggregateKind::TopK; });
+                  [](const auto& a) { return a.kind == abi::AggregateFunction::TopK; });
   return counts_values ? query_.values.size() : SIZE_MAX;
 }
 
@@ -440,11 +440,11 @@ std::vector<Row> Root::count_or_emit(Row values, std::span<const Value> argument
     const std::span<uint64_t> cell = std::span(cells).subspan(word, count);
     const Value* value = aggregate.arguments.empty() ? nullptr : &arguments[argument++];
     if (value != nullptr && std::holds_alternative<std::monostate>(*value)) return {};
-    if (aggregate.kind == query::AggregateKind::TopK) {
+    if (aggregate.kind == abi::AggregateFunction::TopK) {
       const query::Type& type = aggregate.arguments[0].type;
       values.push_back(named(key_of(*value, type), type));
     }
-    if (aggregate.kind == query::AggregateKind::Distinct) {
+    if (aggregate.kind == abi::AggregateFunction::Distinct) {
       aggregate::add_distinct(cell, hash_of_value(*value, aggregate.arguments[0].type));
     } else {
       aggregate::add(spec, cell, value == nullptr ? 0 : counted_bits(*value, spec.is_real));

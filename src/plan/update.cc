@@ -22,36 +22,6 @@ aggregate::Unit unit_of(query::Unit unit) {
   return unit == query::Unit::Nanoseconds ? aggregate::Unit::Nanoseconds : aggregate::Unit::None;
 }
 
-AggregateFunction function_of(query::AggregateKind kind) {
-  switch (kind) {
-    case query::AggregateKind::Count:
-      return AggregateFunction::Count;
-    case query::AggregateKind::Sum:
-      return AggregateFunction::Sum;
-    case query::AggregateKind::Min:
-      return AggregateFunction::Min;
-    case query::AggregateKind::Max:
-      return AggregateFunction::Max;
-    case query::AggregateKind::Average:
-      return AggregateFunction::Average;
-    case query::AggregateKind::Deviation:
-      return AggregateFunction::StandardDeviation;
-    case query::AggregateKind::Quantize:
-      return AggregateFunction::Quantize;
-    case query::AggregateKind::LinearQuantize:
-      return AggregateFunction::Lquantize;
-    case query::AggregateKind::LogLinearQuantize:
-      return AggregateFunction::Llquantize;
-    case query::AggregateKind::Distinct:
-      return AggregateFunction::Distinct;
-    case query::AggregateKind::TopK:
-      return AggregateFunction::TopK;
-    case query::AggregateKind::Quantile:
-      return AggregateFunction::Quantile;
-  }
-  return AggregateFunction::Count;
-}
-
 // Writes one update; r0 holds the value, r9 the cells, `at` the offset of this one.
 class Update {
  public:
@@ -295,6 +265,7 @@ Expected<void> Update::write() {
       add_word(1, Register::R0);
       return {};
     case AggregateFunction::StandardDeviation:
+    case AggregateFunction::Variance:
       deviation();
       return {};
     case AggregateFunction::Quantize:
@@ -317,7 +288,7 @@ Expected<void> Update::write() {
 
 AggregateSpec spec_of(const query::Aggregate& aggregate) {
   AggregateSpec spec;
-  spec.function = function_of(aggregate.kind);
+  spec.function = aggregate.kind;
   if (!aggregate.arguments.empty()) {
     const query::Type& type = aggregate.arguments[0].type;
     spec.is_signed = type.kind == query::TypeKind::Integer && type.is_signed;
@@ -327,43 +298,43 @@ AggregateSpec spec_of(const query::Aggregate& aggregate) {
     spec.is_signed = false;
   }
   switch (aggregate.kind) {
-    case query::AggregateKind::LinearQuantize:
+    case AggregateFunction::Lquantize:
       spec.low = aggregate.parameters[0];
       spec.high = aggregate.parameters[1];
       spec.step = aggregate.parameters[2];
       break;
-    case query::AggregateKind::LogLinearQuantize:
+    case AggregateFunction::Llquantize:
       spec.factor = static_cast<uint32_t>(aggregate.parameters[0]);
       spec.low = aggregate.parameters[1];
       spec.high = aggregate.parameters[2];
       spec.steps = static_cast<uint32_t>(aggregate.parameters[3]);
       break;
-    case query::AggregateKind::TopK:
+    case AggregateFunction::TopK:
       spec.count_max = static_cast<uint32_t>(aggregate.parameters[0]);
       break;
-    case query::AggregateKind::Quantile:
+    case AggregateFunction::Quantile:
       spec.quantile = aggregate.fraction;
       break;
-    case query::AggregateKind::Count:
-    case query::AggregateKind::Sum:
-    case query::AggregateKind::Min:
-    case query::AggregateKind::Max:
-    case query::AggregateKind::Average:
-    case query::AggregateKind::Deviation:
-    case query::AggregateKind::Quantize:
-    case query::AggregateKind::Distinct:
+    case AggregateFunction::Count:
+    case AggregateFunction::Sum:
+    case AggregateFunction::Min:
+    case AggregateFunction::Max:
+    case AggregateFunction::Average:
+    case AggregateFunction::StandardDeviation:
+    case AggregateFunction::Variance:
+    case AggregateFunction::Quantize:
+    case AggregateFunction::Distinct:
       break;
   }
   return spec;
 }
 
 bool needs_value(const query::Aggregate& aggregate) {
-  return aggregate.kind != query::AggregateKind::Count &&
-         aggregate.kind != query::AggregateKind::TopK;
+  return aggregate.kind != AggregateFunction::Count && aggregate.kind != AggregateFunction::TopK;
 }
 
 Expected<void> compute(Coder& coder, const query::Aggregate& aggregate) {
-  if (aggregate.kind == query::AggregateKind::Distinct) {
+  if (aggregate.kind == AggregateFunction::Distinct) {
     return coder.hash_of(aggregate.arguments[0]);
   }
   return coder.value(aggregate.arguments[0]);

@@ -18,25 +18,26 @@ constexpr uint32_t kWindowBytes = 64 * 1024;
 
 struct Case {
   std::string_view name;
-  query::AggregateKind kind;
+  abi::AggregateFunction kind;
   std::vector<int64_t> parameters{};
   double fraction = 0;
 };
 
 const std::vector<Case> kCases = {
-    {"Count", query::AggregateKind::Count},
-    {"Sum", query::AggregateKind::Sum},
-    {"Min", query::AggregateKind::Min},
-    {"Max", query::AggregateKind::Max},
-    {"Average", query::AggregateKind::Average},
-    {"Deviation", query::AggregateKind::Deviation},
-    {"Quantize", query::AggregateKind::Quantize},
-    {"Linear", query::AggregateKind::LinearQuantize, {-20, 100, 7}},
-    {"LinearWide", query::AggregateKind::LinearQuantize, {INT64_MIN, INT64_MAX, INT64_MAX / 50}},
-    {"LogLinear", query::AggregateKind::LogLinearQuantize, {10, 0, 17, 20}},
-    {"LogLinearHigh", query::AggregateKind::LogLinearQuantize, {2, 3, 61, 8}},
-    {"Distinct", query::AggregateKind::Distinct},
-    {"Quantile", query::AggregateKind::Quantile, {}, 0.9},
+    {"Count", abi::AggregateFunction::Count},
+    {"Sum", abi::AggregateFunction::Sum},
+    {"Min", abi::AggregateFunction::Min},
+    {"Max", abi::AggregateFunction::Max},
+    {"Average", abi::AggregateFunction::Average},
+    {"Deviation", abi::AggregateFunction::StandardDeviation},
+    {"Variance", abi::AggregateFunction::Variance},
+    {"Quantize", abi::AggregateFunction::Quantize},
+    {"Linear", abi::AggregateFunction::Lquantize, {-20, 100, 7}},
+    {"LinearWide", abi::AggregateFunction::Lquantize, {INT64_MIN, INT64_MAX, INT64_MAX / 50}},
+    {"LogLinear", abi::AggregateFunction::Llquantize, {10, 0, 17, 20}},
+    {"LogLinearHigh", abi::AggregateFunction::Llquantize, {2, 3, 61, 8}},
+    {"Distinct", abi::AggregateFunction::Distinct},
+    {"Quantile", abi::AggregateFunction::Quantile, {}, 0.9},
 };
 
 query::Aggregate aggregate_of(const Case& test, bool is_signed) {
@@ -44,7 +45,7 @@ query::Aggregate aggregate_of(const Case& test, bool is_signed) {
   aggregate.kind = test.kind;
   aggregate.parameters = test.parameters;
   aggregate.fraction = test.fraction;
-  if (test.kind == query::AggregateKind::Count) return aggregate;
+  if (test.kind == abi::AggregateFunction::Count) return aggregate;
   query::Expression argument;
   argument.kind = query::ExpressionKind::Field;
   argument.field = query::Field::Argument;
@@ -112,7 +113,7 @@ TEST_P(Updates, LeaveTheWordsOfAdd) {
 }
 
 TEST_P(Updates, LeaveTheSameWordsFromAPreparedArgument) {
-  if (GetParam().kind == query::AggregateKind::Count) return;
+  if (GetParam().kind == abi::AggregateFunction::Count) return;
   expect_equal_words(GetParam(), true, true);
 }
 

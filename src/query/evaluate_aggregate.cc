@@ -16,32 +16,33 @@ namespace {
 
 struct AggregateInfo {
   std::string_view name;
-  AggregateKind kind;
+  AggregateFunction kind;
   uint8_t extra_least;  // Arguments after the first.
   uint8_t extra_most;
   double fraction = 0;
 };
 
-constexpr std::array<AggregateInfo, 19> kAggregates = {
-    {{"count", AggregateKind::Count, 0, 0},
-     {"sum", AggregateKind::Sum, 0, 0},
-     {"min", AggregateKind::Min, 0, 0},
-     {"max", AggregateKind::Max, 0, 0},
-     {"avg", AggregateKind::Average, 0, 0},
-     {"average", AggregateKind::Average, 0, 0},
-     {"stddev", AggregateKind::Deviation, 0, 0},
-     {"quantize", AggregateKind::Quantize, 0, 0},
-     {"lquantize", AggregateKind::LinearQuantize, 2, 3},
-     {"llquantize", AggregateKind::LogLinearQuantize, 4, 4},
-     {"distinct", AggregateKind::Distinct, 0, 0},
-     {"topk", AggregateKind::TopK, 1, 1},
-     {"quantile", AggregateKind::Quantile, 1, 1},
-     {"median", AggregateKind::Quantile, 0, 0, 0.5},
-     {"p50", AggregateKind::Quantile, 0, 0, 0.5},
-     {"p90", AggregateKind::Quantile, 0, 0, 0.9},
-     {"p95", AggregateKind::Quantile, 0, 0, 0.95},
-     {"p99", AggregateKind::Quantile, 0, 0, 0.99},
-     {"p999", AggregateKind::Quantile, 0, 0, 0.999}}};
+constexpr std::array<AggregateInfo, 20> kAggregates = {
+    {{"count", AggregateFunction::Count, 0, 0},
+     {"sum", AggregateFunction::Sum, 0, 0},
+     {"min", AggregateFunction::Min, 0, 0},
+     {"max", AggregateFunction::Max, 0, 0},
+     {"avg", AggregateFunction::Average, 0, 0},
+     {"average", AggregateFunction::Average, 0, 0},
+     {"stddev", AggregateFunction::StandardDeviation, 0, 0},
+     {"variance", AggregateFunction::Variance, 0, 0},
+     {"quantize", AggregateFunction::Quantize, 0, 0},
+     {"lquantize", AggregateFunction::Lquantize, 2, 3},
+     {"llquantize", AggregateFunction::Llquantize, 4, 4},
+     {"distinct", AggregateFunction::Distinct, 0, 0},
+     {"topk", AggregateFunction::TopK, 1, 1},
+     {"quantile", AggregateFunction::Quantile, 1, 1},
+     {"median", AggregateFunction::Quantile, 0, 0, 0.5},
+     {"p50", AggregateFunction::Quantile, 0, 0, 0.5},
+     {"p90", AggregateFunction::Quantile, 0, 0, 0.9},
+     {"p95", AggregateFunction::Quantile, 0, 0, 0.95},
+     {"p99", AggregateFunction::Quantile, 0, 0, 0.99},
+     {"p999", AggregateFunction::Quantile, 0, 0, 0.999}}};
 
 constexpr int64_t kTopMax = 1000;
 constexpr int64_t kLinearLevelsMax = 1000;
@@ -53,15 +54,15 @@ const AggregateInfo* find_aggregate(std::string_view name) {
   return nullptr;
 }
 
-bool takes_any_value(AggregateKind kind) {
-  return kind == AggregateKind::Distinct || kind == AggregateKind::TopK;
+bool takes_any_value(AggregateFunction kind) {
+  return kind == AggregateFunction::Distinct || kind == AggregateFunction::TopK;
 }
 
 }  // namespace
 
-bool is_histogram_kind(AggregateKind kind) {
-  return kind == AggregateKind::Quantize || kind == AggregateKind::LinearQuantize ||
-         kind == AggregateKind::LogLinearQuantize || kind == AggregateKind::TopK;
+bool is_histogram_kind(AggregateFunction kind) {
+  return kind == AggregateFunction::Quantize || kind == AggregateFunction::Lquantize ||
+         kind == AggregateFunction::Llquantize || kind == AggregateFunction::TopK;
 }
 
 bool is_aggregate_name(std::string_view name) {
@@ -109,7 +110,7 @@ Expected<Expression> Evaluator::aggregate(std::string_view name, std::vector<Exp
   made.kind = info->kind;
   made.fraction = info->fraction;
   made.span = at(span);
-  if (info->kind == AggregateKind::Count) {
+  if (info->kind == AggregateFunction::Count) {
     if (arguments.empty()) return add_aggregate(std::move(made));
     return fail(span, "'count' takes no argument; count what holds with sum(condition != 0)");
   }
@@ -132,7 +133,7 @@ Expected<Expression> Evaluator::aggregate(std::string_view name, std::vector<Exp
 }
 
 Expected<void> Evaluator::set_parameters(Aggregate& aggregate, std::vector<Expression> extra) {
-  if (aggregate.kind == AggregateKind::Quantile && !extra.empty()) {
+  if (aggregate.kind == AggregateFunction::Quantile && !extra.empty()) {
     const Expression& fraction = extra[0];
     const bool fits =
         fraction.kind == ExpressionKind::Float && fraction.real > 0 && fraction.real < 1;
@@ -148,10 +149,10 @@ Expected<void> Evaluator::set_parameters(Aggregate& aggregate, std::vector<Expre
     aggregate.parameters.push_back(parameter.integer);
   }
   std::vector<int64_t>& values = aggregate.parameters;
-  if (aggregate.kind == AggregateKind::TopK && (values[0] < 1 || values[0] > kTopMax)) {
+  if (aggregate.kind == AggregateFunction::TopK && (values[0] < 1 || values[0] > kTopMax)) {
     return fail(extra[0].span, fmt::format("'topk' keeps from 1 to {} values", kTopMax));
   }
-  if (aggregate.kind == AggregateKind::LinearQuantize) {
+  if (aggregate.kind == AggregateFunction::Lquantize) {
     if (values.size() == 2) values.push_back(1);
     const bool is_range = values[0] < values[1] && values[2] > 0;
     const auto width = static_cast<uint64_t>(values[1]) - static_cast<uint64_t>(values[0]);
@@ -161,7 +162,7 @@ Expected<void> Evaluator::set_parameters(Aggregate& aggregate, std::vector<Expre
                                               kLinearLevelsMax));
     }
   }
-  if (aggregate.kind == AggregateKind::LogLinearQuantize) {
+  if (aggregate.kind == AggregateFunction::Llquantize) {
     const int64_t factor = values[0];
     const int64_t steps = values[3];
     const bool is_range = factor >= 2 && values[1] >= 0 && values[1] < values[2] &&
@@ -186,28 +187,31 @@ Expected<void> Evaluator::set_argument_type(Aggregate& aggregate) {
   }
   aggregate.type = type;
   switch (aggregate.kind) {
-    case AggregateKind::Sum:
+    case AggregateFunction::Sum:
       if (type.kind == TypeKind::Integer) {
         aggregate.type = type.is_signed ? kInt64 : kUint64;
       } else {
         aggregate.type = kFloat64;
       }
       break;
-    case AggregateKind::Average:
-    case AggregateKind::Deviation:
+    case AggregateFunction::Average:
+    case AggregateFunction::StandardDeviation:
       aggregate.type = kFloat64;
       break;
-    case AggregateKind::Count:
-    case AggregateKind::Distinct:
+    case AggregateFunction::Variance:  // Of durations: their squares, which are none.
+      aggregate.type = kFloat64;
+      return {};
+    case AggregateFunction::Count:
+    case AggregateFunction::Distinct:
       aggregate.type = kInt64;
       return {};
-    case AggregateKind::Min:
-    case AggregateKind::Max:
-    case AggregateKind::Quantize:
-    case AggregateKind::LinearQuantize:
-    case AggregateKind::LogLinearQuantize:
-    case AggregateKind::TopK:
-    case AggregateKind::Quantile:
+    case AggregateFunction::Min:
+    case AggregateFunction::Max:
+    case AggregateFunction::Quantize:
+    case AggregateFunction::Lquantize:
+    case AggregateFunction::Llquantize:
+    case AggregateFunction::TopK:
+    case AggregateFunction::Quantile:
       return {};
   }
   // A sum or mean of durations is a duration; of times or addresses it is just a number.
@@ -218,7 +222,7 @@ Expected<void> Evaluator::set_argument_type(Aggregate& aggregate) {
 // Two uses of the same aggregate are one cell.
 Expected<Expression> Evaluator::add_aggregate(Aggregate aggregate) {
   // Signed, so that a negative sum divided by a count stays negative.
-  if (aggregate.kind == AggregateKind::Count) aggregate.type = kInt64;
+  if (aggregate.kind == AggregateFunction::Count) aggregate.type = kInt64;
   std::vector<Aggregate>& all = build_.query.aggregates;
   size_t index = 0;
   while (index < all.size() && !(all[index] == aggregate))
@@ -264,7 +268,7 @@ Expected<Value> Evaluator::group_method(const Value& group, const SyntaxExpressi
                                               did_you_mean(callee.text, names)));
   }
   const Value* element = find_member(group.members, "");
-  if (info->kind == AggregateKind::Count && syntax.kids.size() == 2) {
+  if (info->kind == AggregateFunction::Count && syntax.kids.size() == 2) {
     return count_where(group, syntax.kids[1], syntax.span);
   }
   std::vector<Expression> arguments;
@@ -274,7 +278,7 @@ Expected<Value> Evaluator::group_method(const Value& group, const SyntaxExpressi
     arguments.push_back(is_parameter ? CLEW_TRY(scalar(kid))
                                      : CLEW_TRY(lambda_scalar(kid, *element)));
   }
-  const bool needs_element = arguments.empty() && info->kind != AggregateKind::Count;
+  const bool needs_element = arguments.empty() && info->kind != AggregateFunction::Count;
   if (needs_element) arguments.push_back(CLEW_TRY(to_scalar(*element, syntax.span)));
   return scalar_value(CLEW_TRY(aggregate(callee.text, std::move(arguments), syntax.span)));
 }

@@ -72,9 +72,10 @@ constexpr std::array<std::string_view, 6> kOtherFunctions = {"str",           "b
                                                              "MovingAverage", "arg", "GetArg"};
 
 std::string function_hint(std::string_view name, ExtensionSource* extensions) {
-  std::vector<std::string_view> names = {"str",  "buf",      "sample",  "arg",        "count",
-                                         "sum",  "avg",      "stddev",  "quantize",   "lquantize",
-                                         "topk", "distinct", "average", "llquantize", "quantile"};
+  std::vector<std::string_view> names = {"str",      "buf",        "sample",   "arg",
+                                         "count",    "sum",        "avg",      "stddev",
+                                         "quantize", "lquantize",  "topk",     "distinct",
+                                         "average",  "llquantize", "quantile", "variance"};
   for (const FunctionInfo& candidate : kFunctions) {
     names.push_back(candidate.name);
   }

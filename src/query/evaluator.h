@@ -164,7 +164,7 @@ uint16_t kernel_arguments(SourceKind kind);
 // Whether `name` is an aggregating function.
 bool is_aggregate_name(std::string_view name);
 // Whether the result is no number: histograms, and the list of topk.
-bool is_histogram_kind(AggregateKind kind);
+bool is_histogram_kind(AggregateFunction kind);
 // A column's name when the query gives none: the last name of a member, `sum(delta)`, or the text.
 std::string derived_name(const SyntaxExpression& syntax, std::string_view text);
 

@@ -318,7 +318,7 @@ class ExpressionPrinter {
     for (const int64_t parameter : aggregate.parameters) {
       arguments += fmt::format(", {}", parameter);
     }
-    if (aggregate.kind == AggregateKind::Quantile) {
+    if (aggregate.kind == AggregateFunction::Quantile) {
       arguments += fmt::format(", {}", aggregate.fraction);
     }
     return fmt::format("{}({})", name_of(aggregate.kind), arguments);
@@ -420,36 +420,6 @@ std::string_view symbol_of(BinaryOperator op) {
       return "&&";
     case BinaryOperator::LogicalOr:
       return "||";
-  }
-  return "";
-}
-
-std::string_view name_of(AggregateKind kind) {
-  switch (kind) {
-    case AggregateKind::Count:
-      return "count";
-    case AggregateKind::Sum:
-      return "sum";
-    case AggregateKind::Min:
-      return "min";
-    case AggregateKind::Max:
-      return "max";
-    case AggregateKind::Average:
-      return "avg";
-    case AggregateKind::Deviation:
-      return "stddev";
-    case AggregateKind::Quantize:
-      return "quantize";
-    case AggregateKind::LinearQuantize:
-      return "lquantize";
-    case AggregateKind::LogLinearQuantize:
-      return "llquantize";
-    case AggregateKind::Distinct:
-      return "distinct";
-    case AggregateKind::TopK:
-      return "topk";
-    case AggregateKind::Quantile:
-      return "quantile";
   }
   return "";
 }

@@ -30,6 +30,7 @@
 #include <string>
 #include <vector>
 
+#include "abi/aggregate.h"
 #include "query/span.h"
 
 namespace clew::query {
@@ -256,24 +257,15 @@ struct NamedExpression {
   bool operator==(const NamedExpression&) const = default;
 };
 
-enum class AggregateKind : uint8_t {
-  Count,  // No argument. int64, so that sum / count keeps its sign.
-  Sum,    // int64 or uint64.
-  Min,    // The argument's type.
-  Max,
-  Average,            // float64
-  Deviation,          // stddev, of the population: float64
-  Quantize,           // Histogram by powers of two. The result has no arithmetic.
-  LinearQuantize,     // parameters: base, limit, step
-  LogLinearQuantize,  // parameters: factor, low magnitude, high magnitude, steps
-  Distinct,           // Estimated number of distinct values: int64.
-  TopK,               // parameters: k. The most frequent values.
-  Quantile,           // fraction in (0, 1). The argument's type.
-};
+// Of the result's types: Count and Distinct int64, so that sum / count keeps its sign; Sum int64,
+// uint64 or float64; Min, Max and Quantile that of the argument; Average, StandardDeviation and
+// Variance float64. Quantize, Lquantize, Llquantize and TopK have no arithmetic.
+using abi::AggregateFunction;
 
 struct Aggregate {
-  AggregateKind kind = AggregateKind::Count;
+  AggregateFunction kind = AggregateFunction::Count;
   std::vector<Expression> arguments;  // None for Count, else one, over the event.
+  // Lquantize: low, high, step. Llquantize: factor, low and high magnitude, steps. TopK: how many.
   std::vector<int64_t> parameters;
   double fraction = 0;  // Quantile
   Type type;            // Of the result; for histograms and TopK, of the values counted.

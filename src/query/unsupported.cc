@@ -76,9 +76,10 @@ Expected<void> check(const Expression& expression, const Reporter& report) {
   return {};
 }
 
-bool counts_real_numbers(AggregateKind kind) {
-  return kind == AggregateKind::Sum || kind == AggregateKind::Min || kind == AggregateKind::Max ||
-         kind == AggregateKind::Average || kind == AggregateKind::Deviation;
+bool counts_real_numbers(AggregateFunction kind) {
+  return kind == AggregateFunction::Sum || kind == AggregateFunction::Min ||
+         kind == AggregateFunction::Max || kind == AggregateFunction::Average ||
+         kind == AggregateFunction::StandardDeviation || kind == AggregateFunction::Variance;
 }
 
 // Keys, and the buckets of histograms, are integers and text.

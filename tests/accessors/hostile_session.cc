@@ -17,7 +17,7 @@
 namespace clew::accessors {
 namespace {
 
-using abi::DAggregateFunction;
+using abi::AggregateFunction;
 
 constexpr uint64_t kLowAddress = 0x2300'0000;
 constexpr uint32_t kRegionOffset = 4096;  // In the slot.
@@ -56,50 +56,27 @@ std::vector<abi::DVariable> variables_of(const Sizes& s) {
           {.key_bytes = 0, .value_bytes = 8 + text, .is_thread = 1, .reserved = 0}};
 }
 
-uint32_t cell_words_of(DAggregateFunction function, const int64_t* p) {
-  switch (function) {
-    case DAggregateFunction::Count:
-    case DAggregateFunction::Sum:
-    case DAggregateFunction::Min:
-    case DAggregateFunction::Max:
-      return 2;
-    case DAggregateFunction::Average:
-      return 3;
-    case DAggregateFunction::Deviation:
-      return 5;
-    case DAggregateFunction::Quantize:
-      return 1 + abi::kDQuantizeBuckets;
-    case DAggregateFunction::LinearQuantize:
-      return 1 + static_cast<uint32_t>(abi::linear_buckets({p[0], p[1], p[2]}));
-    case DAggregateFunction::LogLinearQuantize:
-      return 1 + static_cast<uint32_t>(abi::log_linear_buckets(
-                     {static_cast<uint64_t>(p[0]), static_cast<uint64_t>(p[1]),
-                      static_cast<uint64_t>(p[2]), static_cast<uint64_t>(p[3])}));
-  }
-  return 0;
-}
-
-abi::DAggregation aggregation_of(DAggregateFunction function, const Sizes& s) {
+abi::DAggregation aggregation_of(AggregateFunction function, const Sizes& s) {
   abi::DAggregation made{};
   made.function = function;
-  if (function == DAggregateFunction::LinearQuantize) {
+  if (function == AggregateFunction::Lquantize) {
     const int64_t limit = s.has_many_cells ? 0xFFFF : 100;
     std::copy_n(std::array<int64_t, 3>{0, limit, 1}.begin(), 3, made.parameters);
   }
-  if (function == DAggregateFunction::LogLinearQuantize) {
+  if (function == AggregateFunction::Llquantize) {
     std::copy_n(std::array<int64_t, 4>{10, 0, 6, 20}.begin(), 4, made.parameters);
   }
-  made.cell_words = cell_words_of(function, made.parameters);
+  made.cell_words = static_cast<uint32_t>(1 + abi::d_cell_words(function, made.parameters));
   return made;
 }
 
 // Each function without a key, with a key of few words, and with a long one.
 std::vector<abi::DAggregationTable> aggregations_of(const Sizes& s, uint64_t& cpu_bytes) {
   std::vector<abi::DAggregationTable> tables;
-  for (uint32_t i = 0; i <= static_cast<uint32_t>(DAggregateFunction::LogLinearQuantize); ++i) {
+  for (uint32_t i = 0; i <= static_cast<uint32_t>(AggregateFunction::Llquantize); ++i) {
     for (const uint32_t key_bytes : {0U, 16U, s.key_bytes}) {
       abi::DAggregationTable table{};
-      table.aggregation = aggregation_of(static_cast<DAggregateFunction>(i), s);
+      table.aggregation = aggregation_of(static_cast<AggregateFunction>(i), s);
       table.aggregation.key_bytes = key_bytes;
       const int64_t* p = table.aggregation.parameters;
       table.steps =

@@ -87,7 +87,8 @@ TEST(Types, RealNumbersAreSummed) {
   Tracer tracer =
       Tracer::attach(victim.pid(), R"(from r in return("typed!scaled") group by r.function
         select sum = sum(r.entry.price), mean = avg(r.retval), least = min(r.entry.factor),
-               largest = max(r.retval), deviation = stddev(r.entry.price), calls = count())");
+               largest = max(r.retval), deviation = stddev(r.entry.price), calls = count(),
+               variance = variance(r.entry.price))");
   victim.run(kRounds);
   const Report report = tracer.finish();
   ASSERT_EQ(report.rows.size(), 1U) << report.error;
@@ -96,7 +97,9 @@ TEST(Types, RealNumbersAreSummed) {
   EXPECT_NEAR(row.at("mean").get<double>(), 1.125 * 999 / 2, 1e-9);
   EXPECT_EQ(row.at("least").get<double>(), 0.5);
   EXPECT_EQ(row.at("largest").get<double>(), 1.125 * 999);
-  EXPECT_NEAR(row.at("deviation").get<double>(), std::sqrt((1000.0 * 1000 - 1) / 12) / 4, 1e-9);
+  const double variance = (1000.0 * 1000 - 1) / 12 / 16;
+  EXPECT_NEAR(row.at("deviation").get<double>(), std::sqrt(variance), 1e-9);
+  EXPECT_NEAR(row.at("variance").get<double>(), variance, 1e-6);
   EXPECT_EQ(row.at("calls").get<uint64_t>(), kRounds);
 }
 

@@ -124,7 +124,7 @@ void InlineCells::add(uint32_t aggregation, std::span<const uint64_t> sums, bool
     if (which.first != aggregation || first + described.cell_words > sums.size()) continue;
     const uint64_t updates = sums[first] - taken_[first];
     if (updates == 0) continue;
-    const bool is_count = described.function == abi::DAggregateFunction::Count;
+    const bool is_count = described.function == abi::AggregateFunction::Count;
     auto& cells = entry_of(entries, which.second, described.cell_words - 1).cells;
     if (is_count) cells[0] += updates;
     for (uint32_t i = 1; i < described.cell_words && !is_count; ++i)

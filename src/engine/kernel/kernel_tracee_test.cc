@@ -113,8 +113,8 @@ void judge(const query::Query& query, const char* name, const Call& call, aggreg
     std::vector<uint64_t> own(aggregate::cell_words(spec));
     Value value;
     if (!aggregate.arguments.empty()) value = plan::evaluate(aggregate.arguments[0], bindings);
-    if (aggregate.kind == query::AggregateKind::TopK) key.push_back(value);
-    if (aggregate.kind == query::AggregateKind::Distinct) {
+    if (aggregate.kind == abi::AggregateFunction::TopK) key.push_back(value);
+    if (aggregate.kind == abi::AggregateFunction::Distinct) {
       aggregate::add_distinct(own, plan::hash_of_value(value, aggregate.arguments[0].type));
     } else {
       aggregate::add(spec, own, plan::bits_of(value));
@@ -250,7 +250,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         "select count()", "groupby e.arg2 select e.arg2, count(), sum(e.arg3)",
         "groupby e.arg2 & 3 select min(e.arg3), max(e.arg4), avg(e.arg5), stddev(e.arg3), "
-        "quantize(e.arg3), lquantize(e.arg4, -10, 50, 3), llquantize(e.arg5, 10, 0, 6, 20)",
+        "variance(e.arg3), quantize(e.arg3), lquantize(e.arg4, -10, 50, 3), "
+        "llquantize(e.arg5, 10, 0, 6, 20)",
         "groupby e.arg2 & 3 select sum((unsigned)e.arg2), min((unsigned long)e.arg3), "
         "max((unsigned char)e.arg3), max((unsigned long)e.arg4)",
         "groupby e.arg2 & 1 select distinct(e.arg3), quantile(e.arg4, .5), count()",

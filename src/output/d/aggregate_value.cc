@@ -10,23 +10,12 @@
 namespace clew::output::d {
 namespace {
 
-using query::d::AggregateKind;
+using abi::AggregateFunction;
 
 __extension__ using Wide = unsigned __int128;
 
 // lquantize() and llquantize() without parameters are never drawn: such an aggregation has no
 // cells.
-abi::DLinear linear_of(std::span<const int64_t> parameters) {
-  CLEW_ASSERT(parameters.size() >= 3);
-  return {parameters[0], parameters[1], parameters[2]};
-}
-
-abi::DLogLinear log_linear_of(std::span<const int64_t> parameters) {
-  CLEW_ASSERT(parameters.size() >= 4);
-  return {static_cast<uint64_t>(parameters[0]), static_cast<uint64_t>(parameters[1]),
-          static_cast<uint64_t>(parameters[2]), static_cast<uint64_t>(parameters[3])};
-}
-
 uint64_t magnitude_of(int64_t value) {
   return value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
 }
@@ -96,37 +85,16 @@ int64_t divide(int64_t value, int64_t divisor) {
   return divisor == 0 ? value : value / divisor;
 }
 
-uint32_t cell_words(AggregateKind kind, std::span<const int64_t> parameters) {
-  switch (kind) {
-    case AggregateKind::Count:
-    case AggregateKind::Sum:
-    case AggregateKind::Min:
-    case AggregateKind::Max:
-      return 1;
-    case AggregateKind::Average:
-      return 2;
-    case AggregateKind::Deviation:
-      return 4;
-    case AggregateKind::Quantize:
-      return abi::kDQuantizeBuckets;
-    case AggregateKind::LinearQuantize:
-      return static_cast<uint32_t>(abi::linear_buckets(linear_of(parameters)));
-    case AggregateKind::LogLinearQuantize:
-      return static_cast<uint32_t>(abi::log_linear_buckets(log_linear_of(parameters)));
-  }
-  return 0;
-}
-
-bool is_distribution(AggregateKind kind) {
-  return kind == AggregateKind::Quantize || kind == AggregateKind::LinearQuantize ||
-         kind == AggregateKind::LogLinearQuantize;
+bool is_distribution(AggregateFunction kind) {
+  return kind == AggregateFunction::Quantize || kind == AggregateFunction::Lquantize ||
+         kind == AggregateFunction::Llquantize;
 }
 
 int64_t number_of(const AggregateValue& value) {
-  if (value.kind == AggregateKind::Deviation) {
+  if (value.kind == AggregateFunction::StandardDeviation) {
     return static_cast<int64_t>(deviation(value.cells, value.divisor));
   }
-  if (value.kind != AggregateKind::Average) {
+  if (value.kind != AggregateFunction::Average) {
     return divide(static_cast<int64_t>(value.cells[0]), value.divisor);
   }
   if (value.cells[0] == 0) return 0;
@@ -134,11 +102,12 @@ int64_t number_of(const AggregateValue& value) {
   return divide(sum, static_cast<int64_t>(value.cells[0]));
 }
 
-void merge_cells(AggregateKind kind, std::span<const uint64_t> newer, std::span<uint64_t> cells) {
+void merge_cells(AggregateFunction kind, std::span<const uint64_t> newer,
+                 std::span<uint64_t> cells) {
   CLEW_ASSERT(newer.size() == cells.size());
-  if (kind == AggregateKind::Min || kind == AggregateKind::Max) {
-    merge_extreme(newer, cells, kind == AggregateKind::Min);
-  } else if (kind == AggregateKind::Deviation) {
+  if (kind == AggregateFunction::Min || kind == AggregateFunction::Max) {
+    merge_extreme(newer, cells, kind == AggregateFunction::Min);
+  } else if (kind == AggregateFunction::StandardDeviation) {
     merge_deviation(newer, cells);
   } else {
     for (size_t i = 0; i < cells.size(); ++i)
@@ -148,8 +117,8 @@ void merge_cells(AggregateKind kind, std::span<const uint64_t> newer, std::span<
 
 SortValue sort_value_of(const AggregateValue& value) {
   if (is_distribution(value.kind)) return sort_value_of_distribution(value);
-  if (value.kind == AggregateKind::Average) return {average_of(value.cells)};
-  if (value.kind == AggregateKind::Deviation) {
+  if (value.kind == AggregateFunction::Average) return {average_of(value.cells)};
+  if (value.kind == AggregateFunction::StandardDeviation) {
     return {static_cast<long double>(deviation(value.cells, 1))};
   }
   return {static_cast<long double>(static_cast<int64_t>(value.cells[0]))};

@@ -14,23 +14,22 @@
 namespace clew::output::d {
 
 struct AggregateValue {
-  query::d::AggregateKind kind = query::d::AggregateKind::Count;
-  std::span<const uint64_t> cells;      // cell_words() of them.
+  abi::AggregateFunction kind = abi::AggregateFunction::Count;
+  std::span<const uint64_t> cells;      // abi::d_cell_words() of them.
   std::span<const int64_t> parameters;  // lquantize, llquantize: those of the aggregation.
   int64_t divisor = 1;                  // normalize(); never 0.
 };
 
 // Without the word of updates.
-uint32_t cell_words(query::d::AggregateKind kind, std::span<const int64_t> parameters);
 
 // quantize and its kin are drawn; all others are a number.
-bool is_distribution(query::d::AggregateKind kind);
+bool is_distribution(abi::AggregateFunction kind);
 int64_t number_of(const AggregateValue& value);
 // As normalize() does: wraps where the result is too large.
 int64_t divide(int64_t value, int64_t divisor);
 
 // Adds what was counted later to `cells`. Of min and max, both sides must have been updated.
-void merge_cells(query::d::AggregateKind kind, std::span<const uint64_t> newer,
+void merge_cells(abi::AggregateFunction kind, std::span<const uint64_t> newer,
                  std::span<uint64_t> cells);
 
 // What values are sorted by; normalize() does not matter. Exact: a long double holds 64 bits.
@@ -50,7 +49,7 @@ struct DistributionRow {
   long double value = 0;  // That stands for the bucket in weighted sums.
   bool is_zero = false;   // The bucket of 0 itself.
 };
-std::vector<DistributionRow> distribution_rows(query::d::AggregateKind kind,
+std::vector<DistributionRow> distribution_rows(abi::AggregateFunction kind,
                                                std::span<const int64_t> parameters);
 
 }  // namespace clew::output::d

@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "abi/d_buckets.h"
 #include "base/assert.h"
 
 namespace clew::output::d {
 namespace {
 
+using abi::AggregateFunction;
 using query::d::Action;
-using query::d::AggregateKind;
 using query::d::FieldKind;
 using query::d::RecordField;
 
@@ -67,7 +68,8 @@ Aggregations::Aggregations(const query::d::Script& script, std::vector<query::d:
 
 void Aggregations::take(uint32_t aggregation, const std::vector<AggregateEntry>& snapshot) {
   const query::d::Aggregation& about = script_.aggregations[aggregation];
-  const uint32_t words = cell_words(about.kind, about.parameters);
+  const uint32_t words =
+      static_cast<uint32_t>(abi::d_cell_words(about.kind, about.parameters.data()));
   auto& keys = held_[aggregation].keys;
   for (auto& [key, cells] : keys)
     cells.newest.clear();
@@ -152,7 +154,7 @@ std::vector<uint64_t> Aggregations::cells_of(uint32_t aggregation, const Key* ke
   const auto& keys = held_[aggregation].keys;
   const auto found = key == nullptr ? keys.end() : keys.find(*key);
   if (found == keys.end() || (found->second.base.empty() && found->second.newest.empty())) {
-    return std::vector<uint64_t>(cell_words(about.kind, about.parameters));
+    return std::vector<uint64_t>(abi::d_cell_words(about.kind, about.parameters.data()));
   }
   const Cells& cells = found->second;
   if (cells.base.empty()) return cells.newest;

@@ -10,8 +10,8 @@
 namespace clew::output::d {
 namespace {
 
+using abi::AggregateFunction;
 using query::d::Action;
-using query::d::AggregateKind;
 using query::d::FieldKind;
 using query::d::RecordField;
 
@@ -22,7 +22,7 @@ uint64_t word(int64_t value) {
 // Aggregations by number, with keys of the fields given.
 class AggregationsTest : public testing::Test {
  protected:
-  uint32_t add(AggregateKind kind, std::vector<RecordField> fields,
+  uint32_t add(AggregateFunction kind, std::vector<RecordField> fields,
                std::vector<int64_t> parameters = {}) {
     uint32_t at = 0;
     for (RecordField& field : fields) {
@@ -85,20 +85,20 @@ TEST_F(AggregationsTest, AreSeparatedFromOutputByAnEmptyLineEvenWhenThereAreNone
 }
 
 TEST_F(AggregationsTest, WithoutKeysAreOneNumber) {
-  const uint32_t a = add(AggregateKind::Count, {});
+  const uint32_t a = add(AggregateFunction::Count, {});
   take(a, {{{}, {42}}});
   EXPECT_EQ(rest(), "\n               42\n");
 }
 
 TEST_F(AggregationsTest, NeverUpdatedPrintNothing) {
-  add(AggregateKind::Count, {});
+  add(AggregateFunction::Count, {});
   EXPECT_EQ(rest(), "\n");
   EXPECT_EQ(printa({0}), "\n");
   EXPECT_EQ(printa("%@d\n", {0}), "");
 }
 
 TEST_F(AggregationsTest, AreSortedByValueAndThenByKey) {
-  const uint32_t a = add(AggregateKind::Count, {integer(8)});
+  const uint32_t a = add(AggregateFunction::Count, {integer(8)});
   count(a, {{3, 5}, {1, 7}, {2, 5}, {9, 1}});
   EXPECT_EQ(rest(),
             "\n"
@@ -129,14 +129,14 @@ TEST_F(AggregationsTest, KeyColumnsHaveTheWidthOfTheirType) {
     script_.aggregations.clear();
     layouts_.clear();
     aggregations_.reset();
-    const uint32_t a = add(AggregateKind::Count, {integer(each.size_bytes, each.is_signed)});
+    const uint32_t a = add(AggregateFunction::Count, {integer(each.size_bytes, each.is_signed)});
     count(a, {{each.key, 1}});
     EXPECT_EQ(rest(), "\n" + std::string(each.expected)) << each.size_bytes << ' ' << each.key;
   }
 }
 
 TEST_F(AggregationsTest, StringKeysTakeFiftyColumns) {
-  const uint32_t a = add(AggregateKind::Sum, {string(), integer(4)});
+  const uint32_t a = add(AggregateFunction::Sum, {string(), integer(4)});
   std::vector<uint8_t> key = bytes_of("bash", 16);
   key.resize(24);
   key[16] = 7;
@@ -146,7 +146,7 @@ TEST_F(AggregationsTest, StringKeysTakeFiftyColumns) {
 }
 
 TEST_F(AggregationsTest, BytesAsKeysAreTextOrATable) {
-  const uint32_t a = add(AggregateKind::Count, {{.kind = FieldKind::Bytes, .size_bytes = 8}});
+  const uint32_t a = add(AggregateFunction::Count, {{.kind = FieldKind::Bytes, .size_bytes = 8}});
   take(a, {{bytes_of("eth0", 8), {1}}, {bytes_of({0x0100000000000201}), {2}}});
   EXPECT_EQ(rest(),
             "\n"
@@ -159,7 +159,7 @@ TEST_F(AggregationsTest, BytesAsKeysAreTextOrATable) {
 
 TEST_F(AggregationsTest, SymbolKeysTakeFiftyColumnsAndMergeByFunction) {
   const RecordField function = {.kind = FieldKind::KernelAddress, .action = Action::Sym};
-  const uint32_t a = add(AggregateKind::Count, {function});
+  const uint32_t a = add(AggregateFunction::Count, {function});
   take(a, {{bytes_of({0xffffffff81000004}), {1}},
            {bytes_of({0xffffffff81000008}), {2}},
            {bytes_of({0xffffffff81000100}), {1}},
@@ -173,7 +173,7 @@ TEST_F(AggregationsTest, SymbolKeysTakeFiftyColumnsAndMergeByFunction) {
 
 TEST_F(AggregationsTest, ModuleKeysMergeByModule) {
   const RecordField module = {.kind = FieldKind::KernelAddress, .action = Action::Mod};
-  const uint32_t a = add(AggregateKind::Count, {module});
+  const uint32_t a = add(AggregateFunction::Count, {module});
   take(a, {{bytes_of({0xffffffff81000004}), {1}}, {bytes_of({0xffffffff81000104}), {2}}});
   EXPECT_EQ(rest(), "\n  vmlinux                                                           3\n");
 }
@@ -194,7 +194,7 @@ TEST_F(AggregationsTest, UserSymbolKeysAreNamed) {
     layouts_.clear();
     aggregations_.reset();
     const uint32_t a =
-        add(AggregateKind::Count,
+        add(AggregateFunction::Count,
             {{.kind = FieldKind::UserAddress, .size_bytes = 16, .action = each.action}});
     take(a, {{bytes_of({7, 0x1004}), {1}}});
     EXPECT_EQ(rest(), "\n" + std::string(each.expected));
@@ -203,7 +203,7 @@ TEST_F(AggregationsTest, UserSymbolKeysAreNamed) {
 
 TEST_F(AggregationsTest, StackKeysStandAboveTheirValue) {
   const uint32_t a =
-      add(AggregateKind::Count, {{.kind = FieldKind::KernelStack, .size_bytes = 24}});
+      add(AggregateFunction::Count, {{.kind = FieldKind::KernelStack, .size_bytes = 24}});
   take(a, {{bytes_of({0xffffffff81000004, 0xffffffff81000104, 0}), {6}}});
   EXPECT_EQ(rest(),
             "\n"
@@ -215,7 +215,7 @@ TEST_F(AggregationsTest, StackKeysStandAboveTheirValue) {
 
 TEST_F(AggregationsTest, UserStackKeysFollowOtherKeys) {
   const uint32_t a =
-      add(AggregateKind::Count, {integer(4), {.kind = FieldKind::UserStack, .size_bytes = 24}});
+      add(AggregateFunction::Count, {integer(4), {.kind = FieldKind::UserStack, .size_bytes = 24}});
   take(a, {{bytes_of({5, 7, 0x1001, 0}), {6}}});
   EXPECT_EQ(rest(),
             "\n"
@@ -225,7 +225,7 @@ TEST_F(AggregationsTest, UserStackKeysFollowOtherKeys) {
 }
 
 TEST_F(AggregationsTest, DistributionsAreDrawnBelowTheirKeyWithAnEmptyLineBehind) {
-  const uint32_t a = add(AggregateKind::Quantize, {string()});
+  const uint32_t a = add(AggregateFunction::Quantize, {string()});
   std::vector<uint64_t> cells(127);
   cells[abi::quantize_bucket(1)] = 2;
   take(a, {{bytes_of("cat", 16), cells}});
@@ -240,8 +240,8 @@ TEST_F(AggregationsTest, DistributionsAreDrawnBelowTheirKeyWithAnEmptyLineBehind
 }
 
 TEST_F(AggregationsTest, AppearInTheOrderOfTheScript) {
-  const uint32_t a = add(AggregateKind::Sum, {});
-  const uint32_t b = add(AggregateKind::Count, {});
+  const uint32_t a = add(AggregateFunction::Sum, {});
+  const uint32_t b = add(AggregateFunction::Count, {});
   take(b, {{{}, {1}}});
   take(a, {{{}, {2}}});
   EXPECT_EQ(rest(), "\n                2\n                1\n");
@@ -250,8 +250,8 @@ TEST_F(AggregationsTest, AppearInTheOrderOfTheScript) {
 }
 
 TEST_F(AggregationsTest, PrintedByPrintaAreNotPrintedAtExit) {
-  const uint32_t a = add(AggregateKind::Count, {});
-  const uint32_t b = add(AggregateKind::Count, {});
+  const uint32_t a = add(AggregateFunction::Count, {});
+  const uint32_t b = add(AggregateFunction::Count, {});
   take(a, {{{}, {1}}});
   take(b, {{{}, {2}}});
   EXPECT_EQ(printa({a}), "\n                1\n");
@@ -259,7 +259,7 @@ TEST_F(AggregationsTest, PrintedByPrintaAreNotPrintedAtExit) {
 }
 
 TEST_F(AggregationsTest, PrintaOfNothingDoesNotCountAsPrinted) {
-  const uint32_t a = add(AggregateKind::Count, {});
+  const uint32_t a = add(AggregateFunction::Count, {});
   EXPECT_EQ(printa({a}), "\n");
   take(a, {{{}, {1}}});
   EXPECT_EQ(rest(), "\n                1\n");
@@ -273,7 +273,7 @@ TEST_F(AggregationsTest, KeysOfIntegersSortUnsigned) {
     layouts_.clear();
     aggregations_.reset();
     options_.sorts_by_key = true;
-    const uint32_t a = add(AggregateKind::Count, {integer(size_bytes)});
+    const uint32_t a = add(AggregateFunction::Count, {integer(size_bytes)});
     count(a, {{-1, 1}, {2, 1}, {0, 1}, {-2, 1}, {1, 1}});
     EXPECT_EQ(printa("%d ", {a}), "0 1 2 -2 -1 ") << size_bytes;
   }
@@ -281,7 +281,7 @@ TEST_F(AggregationsTest, KeysOfIntegersSortUnsigned) {
 
 TEST_F(AggregationsTest, KeysOfStringsSortByBytes) {
   options_.sorts_by_key = true;
-  const uint32_t a = add(AggregateKind::Count, {string()});
+  const uint32_t a = add(AggregateFunction::Count, {string()});
   take(a, {{bytes_of("b", 16), {1}},
            {bytes_of("\xc3", 16), {1}},
            {bytes_of("B", 16), {9}},
@@ -292,7 +292,7 @@ TEST_F(AggregationsTest, KeysOfStringsSortByBytes) {
 
 TEST_F(AggregationsTest, KeyPositionDecidesWhichKeyComesFirst) {
   options_.sorts_by_key = true;
-  const uint32_t a = add(AggregateKind::Count, {integer(4), integer(4), integer(4)});
+  const uint32_t a = add(AggregateFunction::Count, {integer(4), integer(4), integer(4)});
   take(a, {{bytes_of({1, 3, 2}), {1}}, {bytes_of({2, 1, 2}), {1}}, {bytes_of({1, 2, 1}), {1}}});
   const auto order = [&](uint32_t position) {
     options_.sort_key_position = position;
@@ -306,7 +306,7 @@ TEST_F(AggregationsTest, KeyPositionDecidesWhichKeyComesFirst) {
 
 TEST_F(AggregationsTest, ReversedSortingTurnsValuesAndKeysAround) {
   options_.sorts_reversed = true;
-  const uint32_t a = add(AggregateKind::Count, {integer(4)});
+  const uint32_t a = add(AggregateFunction::Count, {integer(4)});
   count(a, {{1, 5}, {2, 5}, {3, 6}});
   EXPECT_EQ(printa("%d ", {a}), "3 2 1 ");
   options_.sorts_by_key = true;
@@ -315,13 +315,13 @@ TEST_F(AggregationsTest, ReversedSortingTurnsValuesAndKeysAround) {
 }
 
 TEST_F(AggregationsTest, ValuesSortSigned) {
-  const uint32_t a = add(AggregateKind::Sum, {integer(4)});
+  const uint32_t a = add(AggregateFunction::Sum, {integer(4)});
   count(a, {{1, 5}, {2, -5}, {3, 0}});
   EXPECT_EQ(printa("%d ", {a}), "2 3 1 ");
 }
 
 TEST_F(AggregationsTest, NormalizationDoesNotChangeTheOrder) {
-  const uint32_t a = add(AggregateKind::Sum, {integer(4)});
+  const uint32_t a = add(AggregateFunction::Sum, {integer(4)});
   count(a, {{1, 12}, {2, 11}});
   aggregations().normalize(a, 10);
   EXPECT_EQ(printa("%d=%@d ", {a}), "2=1 1=1 ");
@@ -331,7 +331,7 @@ TEST_F(AggregationsTest, NormalizationDoesNotChangeTheOrder) {
 // -----------------------------------------------------------------
 
 TEST_F(AggregationsTest, AFormatMayUseFewerFieldsThanTheKeyHas) {
-  const uint32_t a = add(AggregateKind::Count, {string(), integer(4)});
+  const uint32_t a = add(AggregateFunction::Count, {string(), integer(4)});
   std::vector<uint8_t> key = bytes_of("cat", 16);
   key.resize(24);
   key[16] = 42;
@@ -343,14 +343,14 @@ TEST_F(AggregationsTest, AFormatMayUseFewerFieldsThanTheKeyHas) {
 }
 
 TEST_F(AggregationsTest, ADynamicWidthIsTakenFromTheKey) {
-  const uint32_t a = add(AggregateKind::Count, {integer(4), integer(4)});
+  const uint32_t a = add(AggregateFunction::Count, {integer(4), integer(4)});
   take(a, {{bytes_of({6, 42}), {1}}});
   EXPECT_EQ(printa("%*d|%@d\n", {a}), "    42|1\n");
 }
 
 TEST_F(AggregationsTest, PrintedTogetherAreJoinedByKey) {
-  const uint32_t a = add(AggregateKind::Count, {integer(4)});
-  const uint32_t b = add(AggregateKind::Sum, {integer(4)});
+  const uint32_t a = add(AggregateFunction::Count, {integer(4)});
+  const uint32_t b = add(AggregateFunction::Sum, {integer(4)});
   count(a, {{1, 5}, {2, 3}});
   count(b, {{2, 30}, {3, 10}});
   EXPECT_EQ(printa("%d %@d %@d\n", {a, b}), "3 0 10\n2 3 30\n1 5 0\n");
@@ -363,8 +363,8 @@ TEST_F(AggregationsTest, PrintedTogetherAreJoinedByKey) {
 }
 
 TEST_F(AggregationsTest, PrintedTogetherAreSortedByTheOneThatAnOptionNames) {
-  const uint32_t a = add(AggregateKind::Count, {integer(4)});
-  const uint32_t b = add(AggregateKind::Sum, {integer(4)});
+  const uint32_t a = add(AggregateFunction::Count, {integer(4)});
+  const uint32_t b = add(AggregateFunction::Sum, {integer(4)});
   count(a, {{1, 5}, {2, 3}, {3, 3}});
   count(b, {{1, 1}, {2, 30}, {3, 10}});
   EXPECT_EQ(printa("%d ", {a, b}), "3 2 1 ");
@@ -375,8 +375,8 @@ TEST_F(AggregationsTest, PrintedTogetherAreSortedByTheOneThatAnOptionNames) {
 }
 
 TEST_F(AggregationsTest, AMissingDistributionIsDrawnEmpty) {
-  const uint32_t a = add(AggregateKind::Count, {integer(4)});
-  const uint32_t b = add(AggregateKind::Quantize, {integer(4)});
+  const uint32_t a = add(AggregateFunction::Count, {integer(4)});
+  const uint32_t b = add(AggregateFunction::Quantize, {integer(4)});
   count(a, {{1, 5}});
   EXPECT_EQ(printa("%d%@d%@d", {a, b}),
             "15\n"
@@ -390,7 +390,7 @@ TEST_F(AggregationsTest, AMissingDistributionIsDrawnEmpty) {
 // -------------------------------------------------------------------------------
 
 TEST_F(AggregationsTest, NormalizeReplacesAndDenormalizeUndoes) {
-  const uint32_t a = add(AggregateKind::Sum, {});
+  const uint32_t a = add(AggregateFunction::Sum, {});
   take(a, {{{}, {1000}}});
   const auto value = [&] { return printa("%@d", {a}); };
   aggregations().normalize(a, 10);
@@ -407,7 +407,7 @@ TEST_F(AggregationsTest, NormalizeReplacesAndDenormalizeUndoes) {
 }
 
 TEST_F(AggregationsTest, ClearKeepsKeysWithoutTheirValues) {
-  const uint32_t a = add(AggregateKind::Count, {integer(4)});
+  const uint32_t a = add(AggregateFunction::Count, {integer(4)});
   count(a, {{1, 5}, {2, 3}});
   aggregations().clear(a);
   EXPECT_EQ(printa("%d=%@d ", {a}), "1=0 2=0 ");
@@ -416,7 +416,7 @@ TEST_F(AggregationsTest, ClearKeepsKeysWithoutTheirValues) {
 }
 
 TEST_F(AggregationsTest, AClearedMinimumIsThatOfWhatCameLater) {
-  const uint32_t a = add(AggregateKind::Min, {});
+  const uint32_t a = add(AggregateFunction::Min, {});
   take(a, {{{}, {3}}});
   aggregations().clear(a);
   EXPECT_EQ(printa("%@d", {a}), "0");
@@ -425,7 +425,7 @@ TEST_F(AggregationsTest, AClearedMinimumIsThatOfWhatCameLater) {
 }
 
 TEST_F(AggregationsTest, TruncRemovesAllKeys) {
-  const uint32_t a = add(AggregateKind::Count, {integer(4)});
+  const uint32_t a = add(AggregateFunction::Count, {integer(4)});
   count(a, {{1, 5}, {2, 3}});
   aggregations().truncate(a);
   EXPECT_EQ(printa("%d=%@d ", {a}), "");
@@ -449,7 +449,7 @@ TEST_F(AggregationsTest, TruncKeepsTheLargestOrTheSmallest) {
     script_.aggregations.clear();
     layouts_.clear();
     aggregations_.reset();
-    const uint32_t a = add(AggregateKind::Count, {integer(4)});
+    const uint32_t a = add(AggregateFunction::Count, {integer(4)});
     count(a, {{1, 5}, {2, 1}, {3, 7}, {4, 9}});
     aggregations().truncate(a, each.count);
     EXPECT_EQ(printa("%d=%@d ", {a}), each.expected) << each.count;
@@ -457,7 +457,7 @@ TEST_F(AggregationsTest, TruncKeepsTheLargestOrTheSmallest) {
 }
 
 TEST_F(AggregationsTest, WhatTruncKeptIsAddedToWhatCameLater) {
-  const uint32_t a = add(AggregateKind::Count, {integer(4)});
+  const uint32_t a = add(AggregateFunction::Count, {integer(4)});
   count(a, {{1, 5}, {2, 1}});
   aggregations().truncate(a, 1);
   count(a, {});
@@ -467,7 +467,7 @@ TEST_F(AggregationsTest, WhatTruncKeptIsAddedToWhatCameLater) {
 }
 
 TEST_F(AggregationsTest, AKeyThatWasClearedAndKeptIsStillWithoutAValue) {
-  const uint32_t a = add(AggregateKind::Min, {integer(4)});
+  const uint32_t a = add(AggregateFunction::Min, {integer(4)});
   count(a, {{1, 5}});
   aggregations().clear(a);
   aggregations().truncate(a, 1);
@@ -477,14 +477,14 @@ TEST_F(AggregationsTest, AKeyThatWasClearedAndKeptIsStillWithoutAValue) {
 }
 
 TEST_F(AggregationsTest, SnapshotsReplaceOneAnother) {
-  const uint32_t a = add(AggregateKind::Count, {integer(4)});
+  const uint32_t a = add(AggregateFunction::Count, {integer(4)});
   count(a, {{1, 5}});
   count(a, {{1, 6}});
   EXPECT_EQ(printa("%d=%@d ", {a}), "1=6 ");
 }
 
 TEST_F(AggregationsTest, EntriesThatDoNotFitAreLeftOut) {
-  const uint32_t a = add(AggregateKind::Average, {});
+  const uint32_t a = add(AggregateFunction::Average, {});
   take(a, {{{}, {1}}, {bytes_of({1, 2, 3}), {2, 10}}});
   EXPECT_EQ(printa("%@d ", {a}), "5 ");
 }

@@ -14,7 +14,7 @@
 namespace clew::output::d {
 namespace {
 
-using query::d::AggregateKind;
+using abi::AggregateFunction;
 
 constexpr size_t kBarWidth = 40;
 constexpr long double kZoomedShareMax = 0.95L;
@@ -26,9 +26,9 @@ struct Rows {
 };
 
 // The place of the middle, whose neighbours are shown when there is nothing to show.
-size_t middle_of(AggregateKind kind, size_t rows) {
-  if (kind == AggregateKind::Quantize) return abi::kDQuantizeZero;
-  return kind == AggregateKind::LogLinearQuantize ? rows / 2 : 1;
+size_t middle_of(AggregateFunction kind, size_t rows) {
+  if (kind == AggregateFunction::Quantize) return abi::kDQuantizeZero;
+  return kind == AggregateFunction::Llquantize ? rows / 2 : 1;
 }
 
 // From one before the first bucket that is not empty to one after the last.
@@ -123,15 +123,15 @@ std::vector<DistributionRow> log_linear_rows(const abi::DLogLinear& spec) {
 
 }  // namespace
 
-std::vector<DistributionRow> distribution_rows(AggregateKind kind,
+std::vector<DistributionRow> distribution_rows(AggregateFunction kind,
                                                std::span<const int64_t> parameters) {
-  if (kind == AggregateKind::Quantize) return quantize_rows();
+  if (kind == AggregateFunction::Quantize) return quantize_rows();
   const auto& p = parameters;
-  if (kind == AggregateKind::LinearQuantize) {
+  if (kind == AggregateFunction::Lquantize) {
     CLEW_ASSERT(p.size() >= 3);
     return linear_rows({p[0], p[1], p[2]});
   }
-  CLEW_ASSERT(kind == AggregateKind::LogLinearQuantize && p.size() >= 4);
+  CLEW_ASSERT(kind == AggregateFunction::Llquantize && p.size() >= 4);
   return log_linear_rows({static_cast<uint64_t>(p[0]), static_cast<uint64_t>(p[1]),
                           static_cast<uint64_t>(p[2]), static_cast<uint64_t>(p[3])});
 }

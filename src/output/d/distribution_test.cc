@@ -7,7 +7,7 @@
 namespace clew::output::d {
 namespace {
 
-using query::d::AggregateKind;
+using abi::AggregateFunction;
 
 constexpr std::string_view kHeading =
     "\n           value  ------------- Distribution ------------- count    \n";
@@ -17,9 +17,9 @@ struct Count {
   int64_t count;
 };
 
-std::string draw(AggregateKind kind, const std::vector<int64_t>& parameters,
+std::string draw(AggregateFunction kind, const std::vector<int64_t>& parameters,
                  const std::vector<Count>& counts, int64_t divisor = 1, bool zooms = false) {
-  std::vector<uint64_t> cells(cell_words(kind, parameters));
+  std::vector<uint64_t> cells(abi::d_cell_words(kind, parameters.data()));
   for (const Count& each : counts)
     cells[each.bucket] += static_cast<uint64_t>(each.count);
   std::string out;
@@ -33,7 +33,7 @@ std::string quantize(const std::vector<std::pair<int64_t, int64_t>>& values, int
   std::vector<Count> counts;
   for (const auto& [value, weight] : values)
     counts.push_back({abi::quantize_bucket(value), weight});
-  return draw(AggregateKind::Quantize, {}, counts, divisor, zooms);
+  return draw(AggregateFunction::Quantize, {}, counts, divisor, zooms);
 }
 
 TEST(DQuantize, ShowsOneEmptyBucketOnEachSide) {
@@ -141,27 +141,27 @@ TEST(DQuantize, LargeCountsWidenTheirColumn) {
 
 TEST(DLinearQuantize, LabelsItsEnds) {
   const std::vector<int64_t> spec = {0, 30, 10};
-  EXPECT_EQ(draw(AggregateKind::LinearQuantize, spec, {{0, 1}, {1, 1}, {4, 2}}),
+  EXPECT_EQ(draw(AggregateFunction::Lquantize, spec, {{0, 1}, {1, 1}, {4, 2}}),
             "             < 0 |@@@@@@@@@@                               1        \n"
             "               0 |@@@@@@@@@@                               1        \n"
             "              10 |                                         0        \n"
             "              20 |                                         0        \n"
             "           >= 30 |@@@@@@@@@@@@@@@@@@@@                     2        \n");
-  EXPECT_EQ(draw(AggregateKind::LinearQuantize, spec, {{2, 1}}),
+  EXPECT_EQ(draw(AggregateFunction::Lquantize, spec, {{2, 1}}),
             "               0 |                                         0        \n"
             "              10 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 1        \n"
             "              20 |                                         0        \n");
 }
 
 TEST(DLinearQuantize, MayBeginBelowZero) {
-  EXPECT_EQ(draw(AggregateKind::LinearQuantize, {-100, 100, 100}, {{1, 1}}),
+  EXPECT_EQ(draw(AggregateFunction::Lquantize, {-100, 100, 100}, {{1, 1}}),
             "          < -100 |                                         0        \n"
             "            -100 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 1        \n"
             "               0 |                                         0        \n");
 }
 
 TEST(DLinearQuantize, WithoutDataTheFirstThreeRowsAreShown) {
-  EXPECT_EQ(draw(AggregateKind::LinearQuantize, {0, 100, 1}, {}),
+  EXPECT_EQ(draw(AggregateFunction::Lquantize, {0, 100, 1}, {}),
             "             < 0 |                                         0        \n"
             "               0 |                                         0        \n"
             "               1 |                                         0        \n");
@@ -176,7 +176,7 @@ std::string log_linear(const std::vector<int64_t>& spec, const std::vector<int64
   std::vector<Count> counts;
   for (const int64_t value : values)
     counts.push_back({abi::log_linear_bucket(l, 0, abi::log_linear_steps(l), value), 1});
-  return draw(AggregateKind::LogLinearQuantize, spec, counts);
+  return draw(AggregateFunction::Llquantize, spec, counts);
 }
 
 TEST(DLogLinearQuantize, CutsEachOrderInSteps) {
@@ -221,16 +221,17 @@ TEST(DLogLinearQuantize, WithoutDataTheMiddleIsShown) {
 // --- what values are worth when rows are sorted --------------------------------------------------
 
 TEST(DAggregateValue, IsSortedByItsMeaning) {
-  const auto worth = [](AggregateKind kind, const std::vector<uint64_t>& cells) {
+  const auto worth = [](AggregateFunction kind, const std::vector<uint64_t>& cells) {
     return sort_value_of({kind, cells, {}});
   };
   const auto minus = [](int64_t value) { return static_cast<uint64_t>(-value); };
-  EXPECT_LT(worth(AggregateKind::Sum, {minus(1)}), worth(AggregateKind::Sum, {0}));
-  EXPECT_LT(worth(AggregateKind::Count, {INT64_MAX - 1}), worth(AggregateKind::Count, {INT64_MAX}));
+  EXPECT_LT(worth(AggregateFunction::Sum, {minus(1)}), worth(AggregateFunction::Sum, {0}));
+  EXPECT_LT(worth(AggregateFunction::Count, {INT64_MAX - 1}),
+            worth(AggregateFunction::Count, {INT64_MAX}));
   // 5 / 2 < 8 / 3, though both are 2 when they are printed.
-  EXPECT_LT(worth(AggregateKind::Average, {2, 5}), worth(AggregateKind::Average, {3, 8}));
-  EXPECT_LT(worth(AggregateKind::Deviation, {2, 2, 4, 0}),
-            worth(AggregateKind::Deviation, {2, 10, 100, 0}));
+  EXPECT_LT(worth(AggregateFunction::Average, {2, 5}), worth(AggregateFunction::Average, {3, 8}));
+  EXPECT_LT(worth(AggregateFunction::StandardDeviation, {2, 2, 4, 0}),
+            worth(AggregateFunction::StandardDeviation, {2, 10, 100, 0}));
 }
 
 TEST(DAggregateValue, DistributionsAreSortedByTheirWeightedSum) {
@@ -238,7 +239,7 @@ TEST(DAggregateValue, DistributionsAreSortedByTheirWeightedSum) {
     std::vector<uint64_t> cells(abi::kDQuantizeBuckets);
     for (const int64_t value : values)
       ++cells[abi::quantize_bucket(value)];
-    return sort_value_of({AggregateKind::Quantize, cells, {}});
+    return sort_value_of({AggregateFunction::Quantize, cells, {}});
   };
   EXPECT_LT(worth({1, 1, 1}), worth({4}));
   EXPECT_LT(worth({-8, 4}), worth({1}));
@@ -247,18 +248,18 @@ TEST(DAggregateValue, DistributionsAreSortedByTheirWeightedSum) {
 }
 
 TEST(DAggregateValue, LaterCountsAreAdded) {
-  const auto merged = [](AggregateKind kind, std::vector<uint64_t> cells,
+  const auto merged = [](AggregateFunction kind, std::vector<uint64_t> cells,
                          const std::vector<uint64_t>& newer) {
     merge_cells(kind, newer, cells);
     return cells;
   };
   const auto minus_5 = static_cast<uint64_t>(-5);
   using Words = std::vector<uint64_t>;
-  EXPECT_EQ(merged(AggregateKind::Count, {3}, {4}), Words{7});
-  EXPECT_EQ(merged(AggregateKind::Min, {3}, {minus_5}), Words{minus_5});
-  EXPECT_EQ(merged(AggregateKind::Max, {3}, {minus_5}), Words{3});
-  EXPECT_EQ(merged(AggregateKind::Average, {1, 3}, {2, 10}), (Words{3, 13}));
-  EXPECT_EQ(merged(AggregateKind::Deviation, {1, 1, UINT64_MAX, 0}, {1, 1, 2, 1}),
+  EXPECT_EQ(merged(AggregateFunction::Count, {3}, {4}), Words{7});
+  EXPECT_EQ(merged(AggregateFunction::Min, {3}, {minus_5}), Words{minus_5});
+  EXPECT_EQ(merged(AggregateFunction::Max, {3}, {minus_5}), Words{3});
+  EXPECT_EQ(merged(AggregateFunction::Average, {1, 3}, {2, 10}), (Words{3, 13}));
+  EXPECT_EQ(merged(AggregateFunction::StandardDeviation, {1, 1, UINT64_MAX, 0}, {1, 1, 2, 1}),
             (Words{2, 2, 1, 2}));
 }
 

@@ -12,8 +12,8 @@
 namespace clew::output::d {
 namespace {
 
+using abi::AggregateFunction;
 using query::d::Action;
-using query::d::AggregateKind;
 using query::d::FieldKind;
 
 // A value that owns its bytes.
@@ -365,7 +365,7 @@ TEST(DPrintf, ConversionsWithoutAValuePrintNothing) {
 
 struct AggregateCase {
   std::string_view format;
-  AggregateKind kind;
+  AggregateFunction kind;
   std::vector<uint64_t> cells;
   int64_t divisor;
   std::string_view expected;
@@ -373,26 +373,30 @@ struct AggregateCase {
 
 TEST(DPrinta, AtSignStandsForTheValue) {
   const AggregateCase cases[] = {
-      {"%@d", AggregateKind::Count, {12}, 1, "12"},
-      {"%@u", AggregateKind::Count, {12}, 1, "12"},
-      {"%@x", AggregateKind::Count, {255}, 1, "ff"},
-      {"%#@x", AggregateKind::Count, {255}, 1, "0xff"},
-      {"%8@d|", AggregateKind::Count, {12}, 1, "      12|"},
-      {"%-8@d|", AggregateKind::Count, {12}, 1, "12      |"},
-      {"%@8d|", AggregateKind::Count, {12}, 1, "      12|"},
-      {"%08@d|", AggregateKind::Count, {12}, 1, "00000012|"},
-      {"%@d %@d", AggregateKind::Count, {12}, 1, "12 12"},
-      {"%@d", AggregateKind::Sum, {static_cast<uint64_t>(-7)}, 1, "-7"},
-      {"%@d", AggregateKind::Sum, {static_cast<uint64_t>(-7)}, 2, "-3"},
-      {"%@d", AggregateKind::Min, {static_cast<uint64_t>(INT64_MIN)}, 1, "-9223372036854775808"},
-      {"%@d", AggregateKind::Average, {4, 10}, 1, "2"},
-      {"%@d", AggregateKind::Average, {4, static_cast<uint64_t>(-10)}, 1, "-2"},
-      {"%@d", AggregateKind::Average, {0, 0}, 1, "0"},
-      {"%@d", AggregateKind::Average, {4, 1000}, 10, "25"},
-      {"%@d", AggregateKind::Deviation, {4, 20, 120, 0}, 1, "2"},
-      {"%@d", AggregateKind::Deviation, {2, 0, 0, 2}, 1, "4294967296"},
-      {"%@d", AggregateKind::Deviation, {4, 2000, 1200000, 0}, 100, "2"},
-      {"%@d", AggregateKind::Deviation, {0, 0, 0, 0}, 1, "0"},
+      {"%@d", AggregateFunction::Count, {12}, 1, "12"},
+      {"%@u", AggregateFunction::Count, {12}, 1, "12"},
+      {"%@x", AggregateFunction::Count, {255}, 1, "ff"},
+      {"%#@x", AggregateFunction::Count, {255}, 1, "0xff"},
+      {"%8@d|", AggregateFunction::Count, {12}, 1, "      12|"},
+      {"%-8@d|", AggregateFunction::Count, {12}, 1, "12      |"},
+      {"%@8d|", AggregateFunction::Count, {12}, 1, "      12|"},
+      {"%08@d|", AggregateFunction::Count, {12}, 1, "00000012|"},
+      {"%@d %@d", AggregateFunction::Count, {12}, 1, "12 12"},
+      {"%@d", AggregateFunction::Sum, {static_cast<uint64_t>(-7)}, 1, "-7"},
+      {"%@d", AggregateFunction::Sum, {static_cast<uint64_t>(-7)}, 2, "-3"},
+      {"%@d",
+       AggregateFunction::Min,
+       {static_cast<uint64_t>(INT64_MIN)},
+       1,
+       "-9223372036854775808"},
+      {"%@d", AggregateFunction::Average, {4, 10}, 1, "2"},
+      {"%@d", AggregateFunction::Average, {4, static_cast<uint64_t>(-10)}, 1, "-2"},
+      {"%@d", AggregateFunction::Average, {0, 0}, 1, "0"},
+      {"%@d", AggregateFunction::Average, {4, 1000}, 10, "25"},
+      {"%@d", AggregateFunction::StandardDeviation, {4, 20, 120, 0}, 1, "2"},
+      {"%@d", AggregateFunction::StandardDeviation, {2, 0, 0, 2}, 1, "4294967296"},
+      {"%@d", AggregateFunction::StandardDeviation, {4, 2000, 1200000, 0}, 100, "2"},
+      {"%@d", AggregateFunction::StandardDeviation, {0, 0, 0, 0}, 1, "0"},
   };
   const FakeSymbols symbols;
   for (const AggregateCase& each : cases) {
@@ -408,7 +412,8 @@ TEST(DPrinta, SeveralAggregationsAreTakenInTurnAndTheLastStays) {
   const FakeSymbols symbols;
   const uint64_t one[] = {1};
   const uint64_t two[] = {2};
-  const AggregateValue values[] = {{AggregateKind::Count, one, {}}, {AggregateKind::Sum, two, {}}};
+  const AggregateValue values[] = {{AggregateFunction::Count, one, {}},
+                                   {AggregateFunction::Sum, two, {}}};
   std::string out;
   append_formatted(parse("%@d %@d %@d"), {.values = {}, .aggregates = values, .symbols = symbols},
                    out);
@@ -419,7 +424,7 @@ TEST(DPrinta, ATableIgnoresWidths) {
   const FakeSymbols symbols;
   std::vector<uint64_t> cells(127);
   cells[64] = 3;
-  const AggregateValue value = {AggregateKind::Quantize, cells, {}};
+  const AggregateValue value = {AggregateFunction::Quantize, cells, {}};
   std::string out;
   append_formatted(parse("<%5@d>"),
                    {.values = {}, .aggregates = std::span(&value, 1), .symbols = symbols}, out);

@@ -5,11 +5,11 @@
 
 namespace clew::plan::d {
 
+using abi::AggregateFunction;
 using isa::Alu;
 using isa::Jump;
 using isa::Label;
 using isa::Size;
-using query::d::AggregateKind;
 using query::d::Builtin;
 using query::d::FieldKind;
 using query::d::Node;
@@ -22,9 +22,9 @@ constexpr auto kZeroBucket = static_cast<int32_t>(abi::kDQuantizeZero);
 constexpr uint64_t kNumberMax = 0x7FFF'FFFF;
 
 // Cells that are sums: differences of them mean something.
-bool has_sums(AggregateKind kind) {
-  return kind == AggregateKind::Count || kind == AggregateKind::Sum ||
-         kind == AggregateKind::Average || kind == AggregateKind::Quantize;
+bool has_sums(AggregateFunction kind) {
+  return kind == AggregateFunction::Count || kind == AggregateFunction::Sum ||
+         kind == AggregateFunction::Average || kind == AggregateFunction::Quantize;
 }
 
 std::optional<KeyPart> part_of(const Node& operand, const query::d::RecordField& field,
@@ -107,13 +107,13 @@ void ClauseCoder::count_in_bucket(const Node& function, uint32_t update) {
 
 void ClauseCoder::code_cells(const Statement& statement, CellUpdate cell_update) {
   const Node& function = statement.expression.operands[1];
-  const AggregateKind kind = script_.aggregations[statement.aggregation].kind;
+  const AggregateFunction kind = script_.aggregations[statement.aggregation].kind;
   const auto update = static_cast<uint32_t>(form_.updates->size());
   form_.updates->push_back(std::move(cell_update));
-  if (kind == AggregateKind::Quantize) {
+  if (kind == AggregateFunction::Quantize) {
     count_in_bucket(function, update);
-  } else if (kind != AggregateKind::Count) {
-    const bool is_average = kind == AggregateKind::Average;
+  } else if (kind != AggregateFunction::Count) {
+    const bool is_average = kind == AggregateFunction::Average;
     value(function.operands[0]);
     add_number(is_average ? 2 : 1, update);
     if (is_average) code().move(Register::R0, 1);

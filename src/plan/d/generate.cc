@@ -11,48 +11,16 @@
 
 namespace clew::plan::d {
 
-using abi::DAggregateFunction;
-using query::d::AggregateKind;
 using query::d::Compiled;
 using query::d::Script;
 
-static_assert(static_cast<int>(DAggregateFunction::Count) ==
-              static_cast<int>(AggregateKind::Count));
-static_assert(static_cast<int>(DAggregateFunction::LogLinearQuantize) ==
-              static_cast<int>(AggregateKind::LogLinearQuantize));
-
 namespace {
-
-// Words of a key's cells, with the one that counts updates.
-uint32_t cell_words(const query::d::Aggregation& aggregation) {
-  const auto& parameters = aggregation.parameters;
-  switch (aggregation.kind) {
-    case AggregateKind::Count:
-    case AggregateKind::Sum:
-    case AggregateKind::Min:
-    case AggregateKind::Max:
-      return 1 + 1;
-    case AggregateKind::Average:
-      return 1 + 2;
-    case AggregateKind::Deviation:
-      return 1 + 4;
-    case AggregateKind::Quantize:
-      return 1 + 127;
-    case AggregateKind::LinearQuantize:
-      return 1 + static_cast<uint32_t>(
-                     abi::linear_buckets({parameters[0], parameters[1], parameters[2]}));
-    case AggregateKind::LogLinearQuantize:
-      return 1 + static_cast<uint32_t>(abi::log_linear_buckets(
-                     {static_cast<uint64_t>(parameters[0]), static_cast<uint64_t>(parameters[1]),
-                      static_cast<uint64_t>(parameters[2]), static_cast<uint64_t>(parameters[3])}));
-  }
-  return 0;
-}
 
 abi::DAggregation describe(const query::d::Aggregation& aggregation) {
   abi::DAggregation described{};
-  described.function = static_cast<DAggregateFunction>(aggregation.kind);
-  described.cell_words = cell_words(aggregation);
+  described.function = aggregation.kind;
+  described.cell_words =
+      static_cast<uint32_t>(1 + abi::d_cell_words(aggregation.kind, aggregation.parameters.data()));
   for (size_t i = 0; i < aggregation.parameters.size() && i < 4; ++i) {
     described.parameters[i] = aggregation.parameters[i];
   }

@@ -15,7 +15,7 @@
 namespace clew::query::d::checking {
 namespace {
 
-Compiled<AggregateKind> function_of(const Node& assign) {
+Compiled<AggregateFunction> function_of(const Node& assign) {
   const Node& target = assign.operands[0];
   const Node& call = assign.operands[1];
   if (call.kind == NodeKind::Call && !assign.is_compound) {
@@ -99,8 +99,8 @@ Compiled<void> check_known_keys(Context& context, Node& target, const Aggregatio
   return {};
 }
 
-Compiled<void> check_redefinition(const Context& context, const Node& assign, AggregateKind kind,
-                                  uint32_t index) {
+Compiled<void> check_redefinition(const Context& context, const Node& assign,
+                                  AggregateFunction kind, uint32_t index) {
   const Aggregation& known = context.script.aggregations[index];
   if (known.kind == kind) return {};
   return error_at(assign, "D_AGG_REDEF",
@@ -110,7 +110,7 @@ Compiled<void> check_redefinition(const Context& context, const Node& assign, Ag
                               context.aggregation_lines[index]));
 }
 
-Compiled<uint32_t> check_first_use(Context& context, Node& assign, AggregateKind kind) {
+Compiled<uint32_t> check_first_use(Context& context, Node& assign, AggregateFunction kind) {
   Node& target = assign.operands[0];
   std::vector<TypeId> keys = CLEW_TRY(key_types(context, keys_of(target), "aggregation"));
   std::vector<int64_t> parameters =
@@ -126,7 +126,8 @@ Compiled<uint32_t> check_first_use(Context& context, Node& assign, AggregateKind
   return index;
 }
 
-Compiled<void> check_later_use(Context& context, Node& assign, AggregateKind kind, uint32_t index) {
+Compiled<void> check_later_use(Context& context, Node& assign, AggregateFunction kind,
+                               uint32_t index) {
   Node& target = assign.operands[0];
   CLEW_TRY(check_redefinition(context, assign, kind, index));
   (void)CLEW_TRY(key_types(context, keys_of(target), "aggregation"));
@@ -149,7 +150,7 @@ std::string_view tag_of(Action action) {
 Compiled<void> check_aggregate(Context& context, Statement& statement) {
   Node& assign = statement.expression;
   statement.kind = StatementKind::Aggregate;
-  const AggregateKind kind = CLEW_TRY(function_of(assign));
+  const AggregateFunction kind = CLEW_TRY(function_of(assign));
   Node& target = assign.operands[0];
   Node& call = assign.operands[1];
   CLEW_TRY(check_operands(context, target));

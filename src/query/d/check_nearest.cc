@@ -40,11 +40,7 @@ std::string nearest_function(std::string_view name, std::span<const std::string>
   std::vector<std::string_view> names(others.begin(), others.end());
   add_names(Subroutine::Toupper, names);
   add_names(Action::Usym, names);
-  for (const auto kind :
-       {AggregateKind::Count, AggregateKind::Sum, AggregateKind::Min, AggregateKind::Max,
-        AggregateKind::Average, AggregateKind::Deviation, AggregateKind::Quantize,
-        AggregateKind::LinearQuantize, AggregateKind::LogLinearQuantize})
-    names.push_back(name_of(kind));
+  add_names(AggregateFunction::Llquantize, names);
   return nearest_name(name, names);
 }
 

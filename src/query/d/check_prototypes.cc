@@ -185,22 +185,27 @@ std::string_view prototype_of(Action action) {
   return "void()";
 }
 
-std::string_view prototype_of(AggregateKind kind) {
+std::string_view prototype_of(AggregateFunction kind) {
   switch (kind) {
-    case AggregateKind::Count:
+    case AggregateFunction::Count:
       return "void()";
-    case AggregateKind::Sum:
-    case AggregateKind::Min:
-    case AggregateKind::Max:
-    case AggregateKind::Average:
-    case AggregateKind::Deviation:
+    case AggregateFunction::Sum:
+    case AggregateFunction::Min:
+    case AggregateFunction::Max:
+    case AggregateFunction::Average:
+    case AggregateFunction::StandardDeviation:
       return "void(@)";
-    case AggregateKind::Quantize:
+    case AggregateFunction::Quantize:
       return "void(@, [@])";
-    case AggregateKind::LinearQuantize:
+    case AggregateFunction::Lquantize:
       return "void(@, @, @, [@], [@])";
-    case AggregateKind::LogLinearQuantize:
+    case AggregateFunction::Llquantize:
       return "void(@, @, @, @, @, [@])";
+    case AggregateFunction::Distinct:
+    case AggregateFunction::TopK:
+    case AggregateFunction::Quantile:
+    case AggregateFunction::Variance:
+      break;  // D has none of them.
   }
   return "void()";
 }

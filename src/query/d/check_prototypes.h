@@ -27,7 +27,7 @@ struct Prototype {
 Prototype parse_prototype(TypeTable& types, std::string_view text);
 [[nodiscard]] std::string_view prototype_of(Subroutine subroutine);
 [[nodiscard]] std::string_view prototype_of(Action action);
-[[nodiscard]] std::string_view prototype_of(AggregateKind kind);
+[[nodiscard]] std::string_view prototype_of(AggregateFunction kind);
 
 // How something is called in messages: "strlen( )", "x[ ]".
 struct Called {

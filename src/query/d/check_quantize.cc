@@ -169,10 +169,10 @@ Compiled<void> check_match(const Call& call, const std::vector<int64_t>& values,
 }  // namespace
 
 Compiled<std::vector<int64_t>> take_parameters(const TypeTable& types, Node& call,
-                                               AggregateKind kind,
+                                               AggregateFunction kind,
                                                const std::vector<int64_t>* known) {
-  const bool is_linear = kind == AggregateKind::LinearQuantize;
-  if (!is_linear && kind != AggregateKind::LogLinearQuantize) return std::vector<int64_t>{};
+  const bool is_linear = kind == AggregateFunction::Lquantize;
+  if (!is_linear && kind != AggregateFunction::Llquantize) return std::vector<int64_t>{};
   const Call place{call, is_linear ? "D_LQUANT_" : "D_LLQUANT_",
                    is_linear ? std::span<const ParameterName>(kLinear)
                              : std::span<const ParameterName>(kLogLinear)};

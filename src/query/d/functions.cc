@@ -115,10 +115,6 @@ constexpr std::array<std::string_view, 35> kActions = {
     "uaddr",      "ufunc",       "umod",      "ustack", "usym"};
 static_assert(kActions.size() == static_cast<size_t>(Action::Usym) + 1);
 
-constexpr std::array<std::string_view, 9> kAggregates = {
-    "count", "sum", "min", "max", "avg", "stddev", "quantize", "lquantize", "llquantize"};
-static_assert(kAggregates.size() == static_cast<size_t>(AggregateKind::LogLinearQuantize) + 1);
-
 template <typename Kind, size_t kCount>
 std::optional<Kind> find(const std::array<std::string_view, kCount>& names, std::string_view name) {
   const auto hit = std::find(names.begin(), names.end(), name);
@@ -141,8 +137,12 @@ std::optional<Action> find_action(std::string_view name) {
   return name == "func" ? Action::Sym : find<Action>(kActions, name);
 }
 
-std::optional<AggregateKind> find_aggregate(std::string_view name) {
-  return find<AggregateKind>(kAggregates, name);
+std::optional<AggregateFunction> find_aggregate(std::string_view name) {
+  for (uint32_t i = 0; i <= static_cast<uint32_t>(AggregateFunction::Llquantize); ++i) {
+    const auto function = static_cast<AggregateFunction>(i);
+    if (name_of(function) == name) return function;
+  }
+  return std::nullopt;
 }
 
 bool is_d_function(std::string_view name) {
@@ -157,9 +157,6 @@ std::string_view name_of(Subroutine subroutine) {
 }
 std::string_view name_of(Action action) {
   return kActions[static_cast<size_t>(action)];
-}
-std::string_view name_of(AggregateKind kind) {
-  return kAggregates[static_cast<size_t>(kind)];
 }
 
 }  // namespace clew::query::d

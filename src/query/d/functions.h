@@ -8,6 +8,8 @@
 #include <optional>
 #include <string_view>
 
+#include "abi/aggregate.h"
+
 namespace clew::query::d {
 
 enum class Builtin : uint8_t {
@@ -146,24 +148,14 @@ enum class Action : uint8_t {
   Usym,
 };
 
-enum class AggregateKind : uint8_t {
-  Count,
-  Sum,
-  Min,
-  Max,
-  Average,
-  Deviation,
-  Quantize,
-  LinearQuantize,
-  LogLinearQuantize,
-};
+using abi::AggregateFunction;  // Up to Llquantize.
 
 // Nothing when the name is none of them. Functions like stack() are both actions and, in keys of
 // aggregations, expressions of dynamic type.
 std::optional<Builtin> find_builtin(std::string_view name);
 std::optional<Subroutine> find_subroutine(std::string_view name);
 std::optional<Action> find_action(std::string_view name);
-std::optional<AggregateKind> find_aggregate(std::string_view name);
+std::optional<AggregateFunction> find_aggregate(std::string_view name);
 
 // Whether D itself has a function of that name, which then is what a call means.
 bool is_d_function(std::string_view name);
@@ -171,6 +163,5 @@ bool is_d_function(std::string_view name);
 std::string_view name_of(Builtin builtin);
 std::string_view name_of(Subroutine subroutine);
 std::string_view name_of(Action action);
-std::string_view name_of(AggregateKind kind);
 
 }  // namespace clew::query::d

@@ -314,8 +314,8 @@ TEST(Functions, EveryNameFindsItselfInItsTable) {
     EXPECT_EQ(find_subroutine(name_of(Subroutine{i})), Subroutine{i});
   for (uint8_t i = 1; i <= static_cast<uint8_t>(Action::Usym); ++i)
     EXPECT_EQ(find_action(name_of(Action{i})), Action{i});
-  for (uint8_t i = 0; i <= static_cast<uint8_t>(AggregateKind::LogLinearQuantize); ++i)
-    EXPECT_EQ(find_aggregate(name_of(AggregateKind{i})), AggregateKind{i});
+  for (uint8_t i = 0; i <= static_cast<uint8_t>(AggregateFunction::Llquantize); ++i)
+    EXPECT_EQ(find_aggregate(name_of(AggregateFunction{i})), AggregateFunction{i});
 }
 
 TEST(Functions, NamesStandForWhatTheyAre) {
@@ -328,8 +328,8 @@ TEST(Functions, NamesStandForWhatTheyAre) {
   EXPECT_EQ(find_subroutine("strtoll"), Subroutine::Strtoll);
   EXPECT_EQ(find_action("printa"), Action::Printa);
   EXPECT_EQ(find_action("uaddr"), Action::Uaddr);
-  EXPECT_EQ(find_aggregate("llquantize"), AggregateKind::LogLinearQuantize);
-  EXPECT_EQ(find_aggregate("avg"), AggregateKind::Average);
+  EXPECT_EQ(find_aggregate("llquantize"), AggregateFunction::Llquantize);
+  EXPECT_EQ(find_aggregate("avg"), AggregateFunction::Average);
   EXPECT_EQ(find_builtin(""), std::nullopt);
   EXPECT_EQ(find_action("nothing"), std::nullopt);
 }
