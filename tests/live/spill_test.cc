@@ -91,13 +91,16 @@ TEST_F(Spill, NothingIsLostWhileNobodyTakesTheRows) {
 }
 
 TEST_F(Spill, TheFileAnswersOtherQueries) {
-  const Report grouped =
-      ask("from k in entry(\"keys!take_key\") where k.arg0 < 10 && k.arg0 % 2 == 0 group by k.tid "
-          "select new { thread = k.tid, n = count(), most = max(k.arg0) }",
-          file());
+  const Report grouped = ask(
+      "from k in entry(\"keys!take_key\") where k.arg0 < 10 && k.arg0 % 2 == 0 group by k.tid "
+      "select new { thread = k.tid, n = count(), most = max(k.arg0), spread = variance(k.arg0) }",
+      file());
   ASSERT_EQ(grouped.status, 0) << grouped.error;
   ASSERT_EQ(grouped.rows.size(), 1U);
-  EXPECT_EQ(grouped.rows[0], nlohmann::json({{"thread", recorded().pid}, {"n", 5}, {"most", 8}}));
+  EXPECT_EQ(grouped.rows[0], nlohmann::json({{"thread", recorded().pid},
+                                             {"n", 5},
+                                             {"most", 8},
+                                             {"spread", 8.0}}));  // Of 0, 2, 4, 6, 8.
   const Report events = ask(
       "from k in entry(\"keys!take_key\") select new { k.time, double_key = 2 * k.arg0 } take 3",
       file());
