@@ -190,11 +190,4 @@ std::vector<Row> Table::rows() const {
   return result;
 }
 
-Expected<bool> PartialMerge::add(const PartialId& id, const Table& partial) {
-  if (seen_.contains(id)) return false;
-  CLEW_TRY(table_.merge(partial));
-  seen_.insert(id);
-  return true;
-}
-
 }  // namespace clew::aggregate

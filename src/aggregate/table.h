@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -72,29 +71,6 @@ class Table {
  private:
   TableSchema schema_;
   CellsByKey cells_;
-};
-
-// Where a partial table comes from. Two partials with equal ids are the same partial.
-struct PartialId {
-  uint64_t session = 0;
-  std::string node{};
-  uint64_t incarnation = 0;  // Of the process: its start time, so that a reused pid is another.
-  uint32_t pid = 0;
-  uint64_t interval = 0;
-  auto operator<=>(const PartialId&) const = default;
-};
-
-// Merges partials; one that came already is left out, so sending twice does no harm.
-class PartialMerge {
- public:
-  explicit PartialMerge(TableSchema schema) : table_(std::move(schema)) {}
-  // True when it was new. InvalidQuery when the schemas differ.
-  Expected<bool> add(const PartialId& id, const Table& partial);
-  [[nodiscard]] const Table& table() const { return table_; }
-
- private:
-  Table table_;
-  std::set<PartialId> seen_;
 };
 
 struct Order {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aggregate/table.h"
 
-#include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -103,39 +102,6 @@ TEST(Table, FoldTopMergesTheAggregatesBesideIt) {
   const TopList sizes{{{int64_t{16}, 9}}};
   const TopList tids{{{int64_t{2}, 12}}};
   EXPECT_THAT(table.fold_top(0), ElementsAre(Row{Value(sizes), Value(int64_t{90}), Value(tids)}));
-}
-
-TEST(PartialMerge, TakesEachPartialOnce) {
-  Table partial(counts_by_function());
-  count(partial, "open", 3);
-  PartialMerge merge(counts_by_function());
-  const PartialId first{.session = 1, .node = "a", .incarnation = 7, .pid = 9, .interval = 1};
-  PartialId reused_pid = first;
-  reused_pid.incarnation = 8;
-  EXPECT_TRUE(*merge.add(first, partial));
-  EXPECT_FALSE(*merge.add(first, partial));
-  EXPECT_TRUE(*merge.add(reused_pid, partial));
-  EXPECT_THAT(merge.table().rows(), ElementsAre(row("open", 6)));
-}
-
-TEST(PartialMerge, GivesTheSameTableInAnyOrderOfArrival) {
-  std::mt19937 random(5);
-  std::vector<std::pair<PartialId, Table>> partials;
-  for (uint64_t i = 0; i < 20; ++i) {
-    Table partial(counts_by_function());
-    count(partial, i % 3 == 0 ? "open" : "close", i);
-    partials.push_back({{.interval = i}, partial});
-    partials.push_back(partials[random() % partials.size()]);
-  }
-  std::vector<Row> expected;
-  for (int round = 0; round < 10; ++round) {
-    std::shuffle(partials.begin(), partials.end(), random);
-    PartialMerge merge(counts_by_function());
-    for (const auto& [id, partial] : partials)
-      ASSERT_TRUE(merge.add(id, partial));
-    if (round == 0) expected = merge.table().rows();
-    EXPECT_EQ(merge.table().rows(), expected);
-  }
 }
 
 TEST(Compare, OrdersNumbersOfAllTypesByTheirValue) {

@@ -81,7 +81,7 @@ struct Description {
   std::string_view many;
 };
 
-constexpr std::array<Description, 17> kDescriptions = {{
+constexpr std::array<Description, 16> kDescriptions = {{
     {kMissedReentry, "hit while a probe already ran on the thread",
      "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
@@ -112,8 +112,6 @@ constexpr std::array<Description, 17> kDescriptions = {{
     {kDroppedTable, "update not stored: a table was full", "updates not stored: a table was full"},
     {kDroppedDamaged, "byte of events not readable: the traced program wrote over it",
      "bytes of events not readable: the traced program wrote over them"},
-    {kDroppedHeld, "event not kept: too many were waiting",
-     "events not kept: too many were waiting"},
     {kDroppedFrames, "frame of the file is damaged, of many events",
      "frames of the file are damaged, each of many events"},
 }};

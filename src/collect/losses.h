@@ -32,8 +32,6 @@ inline constexpr std::string_view kDroppedRing = "ring_full";
 inline constexpr std::string_view kDroppedTable = "table_full";
 // Bytes of a ring that did not parse: the traced program wrote over it.
 inline constexpr std::string_view kDroppedDamaged = "damaged_bytes";
-// Events that a reader of `--spill` or the merge by time had to give up (named limits).
-inline constexpr std::string_view kDroppedHeld = "hold_full";
 // Frames of a file of events that did not have their checksum.
 inline constexpr std::string_view kDroppedFrames = "damaged_frames";
 
