@@ -93,7 +93,10 @@ Expected<FinishedProgram> run_program(std::vector<std::string> words, std::strin
   const int error =
       posix_spawnp(&pid, argv[0], actions.get(), attributes.get(), argv.data(), environ);
   if (error != 0) {
-    return fail(error == ENOENT ? ErrorCode::NotFound : ErrorCode::Io, error_text(error));
+    // Of a name: a folder of PATH, or what it has of that name, is not ours to run.
+    const bool is_barred = error == EACCES && words[0].find('/') == std::string::npos;
+    const bool is_missing = error == ENOENT || is_barred;
+    return fail(is_missing ? ErrorCode::NotFound : ErrorCode::Io, error_text(error));
   }
   const int status = CLEW_TRY(wait_for(pid));
   FinishedProgram result;

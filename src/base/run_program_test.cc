@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/run_program.h"
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 namespace clew {
@@ -29,6 +33,24 @@ TEST(RunProgram, SaysHowItEnded) {
   const auto killed = run_program({"sh", "-c", "kill -9 $$"}, "");
   ASSERT_TRUE(killed);
   EXPECT_FALSE(killed->succeeded);
+}
+
+// As for a user whose PATH has folders of root.
+TEST(RunProgram, ANameThatPathHasButMayNotRunIsNotFound) {
+  std::string folder = testing::TempDir() + "clew-path-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string file = folder + "/clew-no-program";
+  std::ofstream(file) << "no program";
+  // NOLINTBEGIN(concurrency-mt-unsafe): the test has one thread.
+  const std::string before = getenv("PATH");
+  setenv("PATH", folder.c_str(), 1);
+  const auto run = run_program({"clew-no-program"}, "");
+  setenv("PATH", before.c_str(), 1);
+  // NOLINTEND(concurrency-mt-unsafe)
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, ErrorCode::NotFound);
+  EXPECT_EQ(run_program({file}, "").error().code, ErrorCode::Io);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(RunProgram, AProgramThatIsNotThereIsNotFound) {
