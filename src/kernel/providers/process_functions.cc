@@ -41,14 +41,16 @@ std::string_view reported_name(const target::Function& function,
 // What D calls a function that a description means by any of its names: of several at one address
 // the strong one comes before the weak one, then as `names` has them. Nothing when none matches.
 std::optional<std::string_view> matching_name(const Glob& glob, const target::Function& function) {
-  // Code without a symbol has a made-up name, which has to be spelled out.
-  const bool is_made_up = function.origin == target::FunctionOrigin::UnwindEntry;
-  if (is_made_up && !glob.is_literal()) return std::nullopt;
   for (const target::FunctionName& name : function.names) {
     if (glob.matches(name.linkage) || glob.matches(name.plain))
       return reported_name(function, name);
   }
   return std::nullopt;
+}
+
+// Code without a symbol has a made-up name.
+bool has_symbol(const target::Function& function) {
+  return function.origin != target::FunctionOrigin::UnwindEntry;
 }
 
 // Adds the probes of the functions of one module.
@@ -167,22 +169,36 @@ Expected<void> match_ifunc(target::Catalog& catalog, target::FunctionMatch ifunc
   return {};
 }
 
-Expected<void> match_module(target::Catalog& catalog, size_t index, const ProbeGlobs& globs,
-                            ModuleMatcher& matcher) {
-  const target::ModuleImage* image = CLEW_TRY(catalog.image(index));
-  if (globs.function.literal() == "-") {
-    const auto address = parse_hex(globs.name.literal());
-    return address ? matcher.match_address(*address) : Expected<void>();
-  }
-  const auto functions = image->functions();
+// Of those that are `wanted`; whether there were any.
+Expected<bool> match_functions(target::Catalog& catalog, size_t index, const Glob& glob,
+                               ModuleMatcher& matcher, bool (*wanted)(const target::Function&)) {
+  const auto functions = CLEW_TRY(catalog.image(index))->functions();
+  bool any = false;
   for (size_t i = 0; i < functions.size(); ++i) {
-    const auto name = matching_name(globs.function, functions[i]);
+    if (!wanted(functions[i])) continue;
+    const auto name = matching_name(glob, functions[i]);
     if (!name) continue;
+    any = true;
     if (functions[i].is_ifunc) {
       CLEW_TRY(match_ifunc(catalog, {.module = index, .function = i}, *name, matcher));
     } else {
       CLEW_TRY(matcher.match_function(functions[i], *name));
     }
+  }
+  return any;
+}
+
+// Code without symbols is meant where none with a symbol matches: by its own name, or all of a
+// stripped file.
+Expected<void> match_module(target::Catalog& catalog, size_t index, const ProbeGlobs& globs,
+                            ModuleMatcher& matcher) {
+  if (globs.function.literal() == "-") {
+    const auto address = parse_hex(globs.name.literal());
+    return address ? matcher.match_address(*address) : Expected<void>();
+  }
+  if (!CLEW_TRY(match_functions(catalog, index, globs.function, matcher, has_symbol))) {
+    const auto is_made_up = [](const target::Function& one) { return !has_symbol(one); };
+    (void)CLEW_TRY(match_functions(catalog, index, globs.function, matcher, is_made_up));
   }
   return {};
 }
