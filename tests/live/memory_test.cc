@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <span>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -23,17 +24,23 @@ constexpr uint64_t kKibi = 1024;
 constexpr uint64_t kMebi = uint64_t{1} << 20;
 const std::string kByKey = "from e in entry(\"painted!touched\") group by e.arg0 select count()";
 
-// Of version 1 or 2, whichever limits memory here.
+// Of version 1 or 2, whichever has the limit here.
 class ControlGroup {
  public:
-  static std::optional<ControlGroup> make(uint64_t limit_bytes) {
-    constexpr std::pair<const char*, const char*> kKinds[] = {
-        {"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, {"/sys/fs/cgroup", "memory.max"}};
-    for (const auto& [hierarchy, limit] : kKinds) {
+  struct Kind {
+    const char* hierarchy;
+    const char* limit;
+  };
+  static constexpr Kind kMemory[] = {{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
+                                     {"/sys/fs/cgroup", "memory.max"}};
+  static constexpr Kind kProcesses[] = {{"/sys/fs/cgroup/pids", "pids.max"},
+                                        {"/sys/fs/cgroup", "pids.max"}};
+  static std::optional<ControlGroup> make(std::span<const Kind> kinds, uint64_t most) {
+    for (const auto& [hierarchy, limit] : kinds) {
       ControlGroup group(fmt::format("{}/clew-test-{}", hierarchy, getpid()));
       std::error_code error;
       if (!std::filesystem::create_directory(group.directory_, error)) continue;
-      if (group.write(limit, limit_bytes)) return group;
+      if (group.write(limit, most)) return group;
     }
     return std::nullopt;
   }
@@ -63,12 +70,12 @@ class ControlGroup {
   std::string directory_;
 };
 
-#define CLEW_LIMIT_OR_SKIP(group, limit_bytes)                               \
-  const std::optional<ControlGroup> group = ControlGroup::make(limit_bytes); \
-  if (!(group)) GTEST_SKIP() << "no memory control group can be made here"
+#define CLEW_LIMIT_OR_SKIP(group, kind, most)                               \
+  const std::optional<ControlGroup> group = ControlGroup::make(kind, most); \
+  if (!(group)) GTEST_SKIP() << "no control group with this limit can be made here"
 
 TEST(Memory, ASessionThatMightTakeAllOfItIsRefused) {
-  CLEW_LIMIT_OR_SKIP(group, 1280 * kKibi);
+  CLEW_LIMIT_OR_SKIP(group, ControlGroup::kMemory, 1280 * kKibi);
   Victim victim("painted");
   ASSERT_TRUE(group->take(victim.pid()));
   const ProcessState before = ProcessState::of(victim.pid());
@@ -84,7 +91,7 @@ TEST(Memory, ASessionThatMightTakeAllOfItIsRefused) {
 }
 
 TEST(Memory, ASessionThatHasItIsNot) {
-  CLEW_LIMIT_OR_SKIP(group, 64 * kMebi);
+  CLEW_LIMIT_OR_SKIP(group, ControlGroup::kMemory, 64 * kMebi);
   Victim victim("painted");
   ASSERT_TRUE(group->take(victim.pid()));
   Tracer tracer = Tracer::attach(victim.pid(), kByKey);
@@ -93,8 +100,23 @@ TEST(Memory, ASessionThatHasItIsNot) {
   EXPECT_EQ(report.status, 0) << report.error;
 }
 
+// A process that may have no more threads needs none for a session.
+TEST(Memory, AGroupThatMayHaveNoMoreProcessesIsTraced) {
+  CLEW_LIMIT_OR_SKIP(group, ControlGroup::kProcesses, 1);
+  Victim victim("painted");
+  ASSERT_TRUE(group->take(victim.pid()));
+  const ProcessState before = ProcessState::of(victim.pid());
+  Tracer tracer =
+      Tracer::attach(victim.pid(), "from e in entry(\"painted!touched\") select n = count()");
+  victim.run(100);
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.rows.size(), 1U) << report.error;
+  EXPECT_EQ(report.rows[0].at("n"), 100);
+  expect_no_residue(before, victim.pid());
+}
+
 TEST(Memory, DoctorSaysWhatIsLeft) {
-  CLEW_LIMIT_OR_SKIP(group, 2 * kMebi);
+  CLEW_LIMIT_OR_SKIP(group, ControlGroup::kMemory, 2 * kMebi);
   Victim victim("painted");
   ASSERT_TRUE(group->take(victim.pid()));
   const Child::End end =
