@@ -18,11 +18,6 @@ constexpr uint64_t kOriginal = 2 * kPage;  // Where windows run in place, in the
 constexpr uint64_t kCopy = 8 * kPage;      // Where their copies run.
 constexpr uint8_t kInt3 = 0xcc;
 
-// gregset_t order of the hardware registers rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8..r15.
-constexpr std::array<int, 16> kContextIndex = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
-                                               REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
-                                               REG_R12, REG_R13, REG_R14, REG_R15};
-
 // Results depend on time, chance or where the thread runs.
 constexpr ZydisMnemonic kChanging[] = {
     ZYDIS_MNEMONIC_RDTSC,  ZYDIS_MNEMONIC_RDTSCP, ZYDIS_MNEMONIC_RDRAND, ZYDIS_MNEMONIC_RDSEED,

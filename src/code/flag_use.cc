@@ -8,109 +8,13 @@
 #include <Zydis/Zydis.h>
 
 #include "code/decode.h"
+#include "code/flag_effect.h"
 
 namespace clew::code {
 
 namespace {
 
 constexpr unsigned kInstructionsMax = 32;
-
-enum class Use : uint8_t { None, Reads, Writes };
-
-// Intel SDM, volume 2, appendix A: opcodes of the one-byte map.
-constexpr uint8_t kTwoByteMap = 0x0f;
-constexpr uint8_t kThreeByteMap = 0x38;
-constexpr uint8_t kCarryAdd = 0xf6;  // adcx, adox
-
-bool is_prefix(uint8_t byte) {
-  static constexpr uint8_t kPrefixes[] = {0x66, 0x67, 0xf0, 0xf2, 0xf3, 0x26,
-                                          0x2e, 0x36, 0x3e, 0x64, 0x65};
-  return std::find(std::begin(kPrefixes), std::end(kPrefixes), byte) != std::end(kPrefixes) ||
-         (byte & 0xf0) == 0x40;
-}
-
-// add, or, adc, sbb, and, sub, xor, cmp, by number.
-Use use_of_arithmetic(unsigned operation) {
-  return operation == 2 || operation == 3 ? Use::Reads : Use::Writes;
-}
-
-// cmovcc, setcc, adcx and adox read; what the others write is not counted on.
-Use use_of_two_byte(uint8_t opcode, uint8_t next) {
-  const bool conditional = (opcode & 0xf0) == 0x40 || (opcode & 0xf0) == 0x90;
-  const bool carries = opcode == kThreeByteMap && next == kCarryAdd;
-  return conditional || carries ? Use::Reads : Use::None;
-}
-
-Use use_of_one_byte(uint8_t opcode, uint8_t mod_rm) {
-  const unsigned operation = (mod_rm >> 3) & 7U;
-  if (opcode < 0x40 && (opcode & 7) < 6) return use_of_arithmetic(opcode >> 3);
-  if (opcode == 0x80 || opcode == 0x81 || opcode == 0x83) return use_of_arithmetic(operation);
-  if (opcode == 0x84 || opcode == 0x85 || opcode == 0xa8 || opcode == 0xa9) return Use::Writes;
-  if (opcode == 0xf6 || opcode == 0xf7) return operation < 2 ? Use::Writes : Use::None;
-  const bool rotates = opcode == 0xc0 || opcode == 0xc1 || (opcode >= 0xd0 && opcode <= 0xd3);
-  if (rotates) return operation == 2 || operation == 3 ? Use::Reads : Use::None;
-  // pushf, lahf, cmc, salc
-  return opcode == 0x9c || opcode == 0x9f || opcode == 0xf5 || opcode == 0xd6 ? Use::Reads
-                                                                              : Use::None;
-}
-
-Use use_of(std::span<const uint8_t> bytes) {
-  size_t at = 0;
-  while (at + 1 < bytes.size() && is_prefix(bytes[at]))
-    ++at;
-  const auto byte = [&](size_t index) { return index < bytes.size() ? bytes[index] : uint8_t{0}; };
-  if (byte(at) == kTwoByteMap) return use_of_two_byte(byte(at + 1), byte(at + 2));
-  return use_of_one_byte(byte(at), byte(at + 1));
-}
-
-// The status flags of Zydis' sets.
-constexpr ZydisAccessedFlagsMask kStatusFlags = ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF |
-                                                ZYDIS_CPUFLAG_AF | ZYDIS_CPUFLAG_ZF |
-                                                ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF;
-
-struct Effect {
-  ZydisAccessedFlagsMask read = 0;
-  ZydisAccessedFlagsMask written = 0;  // Whatever the operands are.
-};
-
-// Shifts by nothing and comparisons of no bytes write nothing: those by cl, those that repeat.
-bool may_write_none(const ZydisDecodedInstruction& instruction) {
-  constexpr ZydisInstructionAttributes kRepeats =
-      ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE;
-  const bool shifts = instruction.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
-                      (instruction.opcode == 0xd2 || instruction.opcode == 0xd3);
-  const bool shifts_double = instruction.opcode_map == ZYDIS_OPCODE_MAP_0F &&
-                             (instruction.opcode == 0xa5 || instruction.opcode == 0xad);
-  return shifts || shifts_double || (instruction.attributes & kRepeats) != 0;
-}
-
-Effect effect_of(std::span<const uint8_t> bytes) {
-  const Use use = use_of(bytes);
-  if (use == Use::Writes) return {.written = kStatusFlags};
-  ZydisDecoder decoder;
-  ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-  ZydisDecodedInstruction instruction;
-  const bool decodes = ZYAN_SUCCESS(
-      ZydisDecoderDecodeInstruction(&decoder, nullptr, bytes.data(), bytes.size(), &instruction));
-  if (!decodes || instruction.cpu_flags == nullptr) {
-    return {.read = use == Use::Reads ? kStatusFlags : 0};
-  }
-  const ZydisAccessedFlags& flags = *instruction.cpu_flags;
-  Effect effect{.read = flags.tested};
-  if (use == Use::Reads && effect.read == 0) effect.read = kStatusFlags;
-  if (!may_write_none(instruction)) {
-    effect.written = flags.modified | flags.set_0 | flags.set_1 | flags.undefined;
-  }
-  return effect;
-}
-
-// Moves, which are most of what stands at entries and behind calls: the opcode says it all.
-bool is_plainly_neutral(std::span<const uint8_t> bytes) {
-  const size_t at = bytes.size() > 1 && (bytes[0] & 0xf0) == 0x40 ? 1 : 0;
-  const uint8_t opcode = bytes[at];
-  return (opcode >= 0x50 && opcode < 0x60) || (opcode >= 0x88 && opcode <= 0x8d) ||
-         (opcode & 0xf0) == 0xb0 || opcode == 0xc6 || opcode == 0xc7 || opcode == 0x63;
-}
 
 // What a walk does where the flags pass to code that cannot be seen.
 struct Ends {
@@ -139,7 +43,7 @@ class Walk {
   static constexpr unsigned kStepsMax = 64;
   struct Way {
     uint64_t address = 0;
-    ZydisAccessedFlagsMask alive = 0;
+    FlagSet alive = 0;
     bool is_callee = false;
   };
 
@@ -182,7 +86,7 @@ class Walk {
   bool pass(Way way, const Instruction& at) {
     const std::span<const uint8_t> bytes = code_.text_from(at.address).first(at.length);
     if (at.flow != Flow::Nop && !is_plainly_neutral(bytes)) {
-      const Effect effect = effect_of(bytes);
+      const FlagEffect effect = flag_effect(bytes);
       if ((effect.read & way.alive) != 0) return true;
       way.alive &= ~effect.written;
     }
@@ -240,7 +144,7 @@ bool follows_unread_comparison(const ModuleCode& code, uint64_t address) {
     if (!before || (before->flow != Flow::Next && before->flow != Flow::Nop)) return false;
     const std::span<const uint8_t> bytes = code.text_from(before->address).first(before->length);
     if (before->flow == Flow::Next && !is_plainly_neutral(bytes)) {
-      const Effect effect = effect_of(bytes);
+      const FlagEffect effect = flag_effect(bytes);
       if ((effect.written & kStatusFlags) != 0) return only_sets_flags(bytes);
       if ((effect.read & kStatusFlags) != 0) return false;
     }
@@ -265,9 +169,9 @@ bool may_use_flags(const ModuleCode& code, uint64_t address) {
   for (unsigned i = 0; at && i < kInstructionsMax; ++i) {
     switch (at->flow) {
       case Flow::Next:
-        if (const Use use = use_of(code.text_from(at->address).first(at->length));
-            use != Use::None) {
-          return use == Use::Reads;
+        if (const FlagUse use = flag_use(code.text_from(at->address).first(at->length));
+            use != FlagUse::None) {
+          return use == FlagUse::Reads;
         }
         break;
       case Flow::Nop:

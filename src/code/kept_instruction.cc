@@ -8,35 +8,12 @@
 #include <Zydis/Zydis.h>
 
 #include "code/decode.h"
+#include "code/full_decode.h"
 
 namespace clew::code {
 namespace {
 
 constexpr int64_t kBackBytesMax = 1L << 20;
-
-struct Full {
-  ZydisDecodedInstruction instruction{};
-  std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT> all{};
-
-  [[nodiscard]] std::span<const ZydisDecodedOperand> operands() const {
-    return std::span(all).first(instruction.operand_count);
-  }
-};
-
-std::optional<Full> decode_full(std::span<const uint8_t> bytes) {
-  ZydisDecoder decoder;
-  ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-  Full full;
-  const ZyanStatus status = ZydisDecoderDecodeFull(&decoder, bytes.data(), bytes.size(),
-                                                   &full.instruction, full.all.data());
-  return ZYAN_SUCCESS(status) ? std::optional(full) : std::nullopt;
-}
-
-// The flags are a part of nothing.
-ZydisRegister whole(ZydisRegister part) {
-  const ZydisRegister found = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, part);
-  return found == ZYDIS_REGISTER_NONE ? part : found;
-}
 
 bool is_scratch(ZydisRegister written) {
   return written == ZYDIS_REGISTER_RAX || written == ZYDIS_REGISTER_R11 ||

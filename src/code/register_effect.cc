@@ -30,15 +30,24 @@ bool hides_operands(const ZydisDecodedInstruction& instruction) {
   }
 }
 
-// xor r, r and kin: the result is the same whatever was there.
+// xor r, r and kin, or r, -1 and and r, 0: the result is the same whatever was there.
 bool forgets_operands(const Full& full) {
-  const ZydisMnemonic mnemonic = full.instruction.mnemonic;
-  const bool subtracts = mnemonic == ZYDIS_MNEMONIC_XOR || mnemonic == ZYDIS_MNEMONIC_SUB ||
-                         mnemonic == ZYDIS_MNEMONIC_SBB;
-  const auto operands = full.operands();
-  return subtracts && operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-         operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-         operands[0].reg.value == operands[1].reg.value;
+  const ZydisDecodedOperand& to = full.all[0];
+  const ZydisDecodedOperand& from = full.all[1];
+  if (to.type != ZYDIS_OPERAND_TYPE_REGISTER) return false;
+  const bool is_constant = from.type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+  switch (full.instruction.mnemonic) {
+    case ZYDIS_MNEMONIC_XOR:
+    case ZYDIS_MNEMONIC_SUB:
+    case ZYDIS_MNEMONIC_SBB:
+      return from.type == ZYDIS_OPERAND_TYPE_REGISTER && from.reg.value == to.reg.value;
+    case ZYDIS_MNEMONIC_OR:
+      return is_constant && from.imm.value.s == -1;
+    case ZYDIS_MNEMONIC_AND:
+      return is_constant && from.imm.value.s == 0;
+    default:  // Of some 1,700.
+      return false;
+  }
 }
 
 // With a source of 0 they leave the destination as it was (Intel SDM and AMD APM, BSF and BSR); and

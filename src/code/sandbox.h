@@ -11,6 +11,8 @@
 #include <span>
 #include <vector>
 
+#include <sys/ucontext.h>
+
 namespace clew::code {
 
 inline constexpr uint64_t kSandboxCodeSize = uint64_t{16} * 4096;
@@ -26,6 +28,11 @@ struct Registers {
   std::vector<uint8_t> extended;
   bool operator==(const Registers&) const = default;
 };
+
+// Where hardware registers are in `general`: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8..r15.
+inline constexpr std::array<int, 16> kContextIndex = {
+    REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+    REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
 
 struct Outcome {
   int signal = 0;
