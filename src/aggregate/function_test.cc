@@ -229,6 +229,20 @@ TEST(StandardDeviation, EqualsTheTextbookFormula) {
   EXPECT_DOUBLE_EQ(std::get<double>(finish(spec, cell_of(spec, values))), 2.0);
 }
 
+TEST(Variance, OfLargeValuesThatLieCloseTogetherIsExact) {
+  for (const bool is_signed : {true, false}) {
+    const AggregateSpec spec{.function = AggregateFunction::Variance, .is_signed = is_signed};
+    const uint64_t large = 1'000'000'000'000'000;
+    const Words values = {large, large + 1000, large + 2000};
+    const double variance = std::get<double>(finish(spec, cell_of(spec, values)));
+    EXPECT_DOUBLE_EQ(variance, 2'000'000.0 / 3);
+  }
+  const AggregateSpec spec{.function = AggregateFunction::Variance};
+  const Words negative = {static_cast<uint64_t>(-4'000'000'000'000'001),
+                          static_cast<uint64_t>(-4'000'000'000'000'004)};
+  EXPECT_DOUBLE_EQ(std::get<double>(finish(spec, cell_of(spec, negative))), 2.25);
+}
+
 TEST(Variance, IsTheSquareOfTheDeviation) {
   const AggregateSpec spec{.function = AggregateFunction::Variance};
   const Words values = {2, 4, 4, 4, 5, 5, 7, 9};

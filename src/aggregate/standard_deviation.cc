@@ -13,6 +13,7 @@ namespace clew::aggregate {
 namespace {
 
 __extension__ using Wide = unsigned __int128;
+__extension__ using Integer = __int128;
 
 uint32_t words(const AggregateSpec&) {
   return 4;
@@ -47,14 +48,20 @@ void subtract_cells(Cell from, ConstCell earlier) {
   set_squares(from, squares_of(from) - squares_of(earlier));
 }
 
-// n * (sum of squares) - sum^2 is exact in long double for the sizes that occur; where it is not,
-// rounding could make it negative.
+// Sums of squares of large values that lie close together would cancel, so the squares of distances
+// from the integer next to the mean are summed: of integers, exact while they fit 128 bits.
 long double variance_of(const AggregateSpec& spec, ConstCell cell) {
-  const auto count = static_cast<long double>(cell[0]);
-  const long double sum = spec.is_signed ? static_cast<long double>(static_cast<int64_t>(cell[1]))
-                                         : static_cast<long double>(cell[1]);
-  const long double mean = sum / count;
-  const long double variance = static_cast<long double>(squares_of(cell)) / count - mean * mean;
+  const auto count = static_cast<Integer>(cell[0]);
+  const Integer sum = spec.is_signed ? static_cast<Integer>(static_cast<int64_t>(cell[1]))
+                                     : static_cast<Integer>(cell[1]);
+  const Integer middle = sum / count;
+  const Integer rest = sum - middle * count;
+  const auto near = static_cast<Wide>(middle);
+  const Wide squares =
+      squares_of(cell) - 2 * near * static_cast<Wide>(sum) + static_cast<Wide>(count) * near * near;
+  const auto shift = static_cast<long double>(rest) / static_cast<long double>(count);
+  const long double variance =
+      static_cast<long double>(squares) / static_cast<long double>(count) - shift * shift;
   return variance > 0 ? variance : 0;
 }
 

@@ -94,7 +94,8 @@ Expected<FinishedProgram> run_program(std::vector<std::string> words, std::strin
       posix_spawnp(&pid, argv[0], actions.get(), attributes.get(), argv.data(), environ);
   if (error != 0) {
     // Of a name: a folder of PATH, or what it has of that name, is not ours to run.
-    const bool is_barred = error == EACCES && words[0].find('/') == std::string::npos;
+    const bool is_barred =
+        (error == EACCES || error == ENOTDIR) && words[0].find('/') == std::string::npos;
     const bool is_missing = error == ENOENT || is_barred;
     return fail(is_missing ? ErrorCode::NotFound : ErrorCode::Io, error_text(error));
   }

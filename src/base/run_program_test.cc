@@ -45,10 +45,14 @@ TEST(RunProgram, ANameThatPathHasButMayNotRunIsNotFound) {
   const std::string before = getenv("PATH");
   setenv("PATH", folder.c_str(), 1);
   const auto run = run_program({"clew-no-program"}, "");
+  setenv("PATH", file.c_str(), 1);
+  const auto in_file = run_program({"clew-no-program"}, "");
   setenv("PATH", before.c_str(), 1);
   // NOLINTEND(concurrency-mt-unsafe)
   ASSERT_FALSE(run);
   EXPECT_EQ(run.error().code, ErrorCode::NotFound);
+  ASSERT_FALSE(in_file);
+  EXPECT_EQ(in_file.error().code, ErrorCode::NotFound);
   EXPECT_EQ(run_program({file}, "").error().code, ErrorCode::Io);
   std::filesystem::remove_all(folder);
 }

@@ -86,7 +86,8 @@ class AggregationReader {
       case AggregateFunction::Max:
         if (is_less(cell, value)) cell = value;
         return;
-      case AggregateFunction::StandardDeviation: {
+      case AggregateFunction::StandardDeviation:
+      case AggregateFunction::Variance: {
         // Cells 2 and 3 are one number of 128 bits.
         cell += value;
         const bool carries = index == 2 && cell < value;
@@ -102,7 +103,6 @@ class AggregationReader {
       case AggregateFunction::Distinct:
       case AggregateFunction::TopK:
       case AggregateFunction::Quantile:
-      case AggregateFunction::Variance:
         cell += value;
         return;
     }

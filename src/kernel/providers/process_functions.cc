@@ -48,11 +48,6 @@ std::optional<std::string_view> matching_name(const Glob& glob, const target::Fu
   return std::nullopt;
 }
 
-// Code without a symbol has a made-up name.
-bool has_symbol(const target::Function& function) {
-  return function.origin != target::FunctionOrigin::UnwindEntry;
-}
-
 // Adds the probes of the functions of one module.
 class ModuleMatcher {
  public:
@@ -169,36 +164,34 @@ Expected<void> match_ifunc(target::Catalog& catalog, target::FunctionMatch ifunc
   return {};
 }
 
-// Of those that are `wanted`; whether there were any.
-Expected<bool> match_functions(target::Catalog& catalog, size_t index, const Glob& glob,
-                               ModuleMatcher& matcher, bool (*wanted)(const target::Function&)) {
-  const auto functions = CLEW_TRY(catalog.image(index))->functions();
-  bool any = false;
+// Code without a symbol has a made-up name, which has to be spelled out, but in a file that has no
+// symbols at all: there "all functions" means these.
+bool takes_made_up_names(const target::ModuleImage& image, const Glob& glob) {
+  if (!glob.is_any()) return glob.is_literal();
+  const auto functions = image.functions();
+  return std::all_of(functions.begin(), functions.end(), [](const target::Function& one) {
+    return one.origin == target::FunctionOrigin::UnwindEntry;
+  });
+}
+
+Expected<void> match_module(target::Catalog& catalog, size_t index, const ProbeGlobs& globs,
+                            ModuleMatcher& matcher) {
+  const target::ModuleImage* image = CLEW_TRY(catalog.image(index));
+  if (globs.function.literal() == "-") {
+    const auto address = parse_hex(globs.name.literal());
+    return address ? matcher.match_address(*address) : Expected<void>();
+  }
+  const bool takes_made_up = takes_made_up_names(*image, globs.function);
+  const auto functions = image->functions();
   for (size_t i = 0; i < functions.size(); ++i) {
-    if (!wanted(functions[i])) continue;
-    const auto name = matching_name(glob, functions[i]);
+    if (functions[i].origin == target::FunctionOrigin::UnwindEntry && !takes_made_up) continue;
+    const auto name = matching_name(globs.function, functions[i]);
     if (!name) continue;
-    any = true;
     if (functions[i].is_ifunc) {
       CLEW_TRY(match_ifunc(catalog, {.module = index, .function = i}, *name, matcher));
     } else {
       CLEW_TRY(matcher.match_function(functions[i], *name));
     }
-  }
-  return any;
-}
-
-// Code without symbols is meant where none with a symbol matches: by its own name, or all of a
-// stripped file.
-Expected<void> match_module(target::Catalog& catalog, size_t index, const ProbeGlobs& globs,
-                            ModuleMatcher& matcher) {
-  if (globs.function.literal() == "-") {
-    const auto address = parse_hex(globs.name.literal());
-    return address ? matcher.match_address(*address) : Expected<void>();
-  }
-  if (!CLEW_TRY(match_functions(catalog, index, globs.function, matcher, has_symbol))) {
-    const auto is_made_up = [](const target::Function& one) { return !has_symbol(one); };
-    (void)CLEW_TRY(match_functions(catalog, index, globs.function, matcher, is_made_up));
   }
   return {};
 }
