@@ -89,7 +89,17 @@ void Target::forget_waits() {
   first_ = ask("check");
 }
 
+// A tracer that was killed has left processes that take its uprobes out (src/kernel/attachments.h),
+// for which nobody waits: after the kernel's grace periods they are gone.
+void Target::await_uprobes_gone() const {
+  constexpr std::chrono::seconds kPatience{10};
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (live::changed_text_bytes(pid()) != 0 && std::chrono::steady_clock::now() < deadline)
+    sched_yield();
+}
+
 void Target::expect_clean(size_t sockets_left) {
+  await_uprobes_gone();
   live::expect_text_equals_file(pid());
   live::ProcessState now = live::ProcessState::of(pid());
   EXPECT_EQ(now.mappings, state_.mappings);

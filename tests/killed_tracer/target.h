@@ -32,6 +32,7 @@ class Target {
   void expect_clean(size_t sockets_left);
 
  private:
+  void await_uprobes_gone() const;
   void expect_running() const;
 
   live::Child child_;
