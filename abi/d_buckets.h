@@ -117,6 +117,28 @@ template <typename Visit>
   }
 }
 
+// Whether the powers up to factor^(high + 1) fit a signed word.
+constexpr bool powers_fit(const DLogLinear& l) {
+  uint64_t power = 1;
+  for (uint64_t order = 0; order <= l.high; ++order) {
+    if (power > static_cast<uint64_t>(INT64_MAX) / l.factor) return false;
+    power *= l.factor;
+  }
+  return true;
+}
+
+// Whether the steps cut each order into whole parts, one of which begins at the order itself. Only
+// where powers_fit().
+constexpr bool cuts_evenly(const DLogLinear& l) {
+  uint64_t next = 1;
+  for (uint64_t order = 0; order <= l.high; ++order) {
+    next *= l.factor;
+    const uint64_t parts = next < l.steps ? next : l.steps;
+    if (order >= l.low && (next % parts != 0 || parts % l.factor != 0)) return false;
+  }
+  return true;
+}
+
 constexpr uint64_t log_linear_steps(const DLogLinear& l) {
   uint64_t steps = 0;
   each_order(l, 0, [&](uint64_t first, uint64_t next, uint64_t width, uint64_t before) {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "abi/d_buckets.h"
 #include "aggregate/buckets.h"
 #include "aggregate/operations.h"
 #include "base/assert.h"
@@ -72,19 +73,11 @@ Expected<void> check_lquantize(const AggregateSpec& spec) {
   return {};
 }
 
-bool magnitude_divides(const LogLinearMagnitude& magnitude, const AggregateSpec& spec) {
-  const uint64_t split = std::min<uint64_t>(magnitude.until, spec.steps);
-  return magnitude.until % split == 0 && split % spec.factor == 0;
-}
-
-// Powers up to factor^(high+1) must fit a signed 64-bit integer.
-bool powers_fit(uint32_t factor, int64_t high) {
-  uint64_t power = 1;
-  for (int64_t m = 0; m <= high; ++m) {
-    if (power > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) / factor) return false;
-    power *= factor;
-  }
-  return true;
+abi::DLogLinear log_linear_of(const AggregateSpec& spec) {
+  return {.factor = spec.factor,
+          .low = static_cast<uint64_t>(spec.low),
+          .high = static_cast<uint64_t>(spec.high),
+          .steps = spec.steps};
 }
 
 Expected<void> check_llquantize_steps(const AggregateSpec& spec) {
@@ -92,13 +85,7 @@ Expected<void> check_llquantize_steps(const AggregateSpec& spec) {
                                  .low = static_cast<uint32_t>(spec.low),
                                  .high = static_cast<uint32_t>(spec.high),
                                  .steps = spec.steps};
-  LogLinearMagnitude magnitude = first_magnitude(buckets);
-  bool divides = magnitude_divides(magnitude, spec);
-  for (int64_t m = spec.low; m < spec.high; ++m) {
-    magnitude = next_magnitude(buckets, magnitude);
-    divides = divides && magnitude_divides(magnitude, spec);
-  }
-  if (!divides) {
+  if (!abi::cuts_evenly(log_linear_of(spec))) {
     return fail(ErrorCode::InvalidQuery,
                 fmt::format("llquantize: {} steps do not divide the powers of {}; use a multiple "
                             "of {} that divides one of its powers",
@@ -122,7 +109,7 @@ Expected<void> check_llquantize(const AggregateSpec& spec) {
                 fmt::format("llquantize: magnitudes {} to {} are not an ascending range from 0 on",
                             spec.low, spec.high));
   }
-  if (spec.high >= kMagnitudesMax || !powers_fit(spec.factor, spec.high)) {
+  if (spec.high >= kMagnitudesMax || !abi::powers_fit(log_linear_of(spec))) {
     return fail(
         ErrorCode::InvalidQuery,
         fmt::format("llquantize: {} to the power of {} does not fit 64 bits", spec.factor,

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "abi/d_buckets.h"
 #include "base/assert.h"
 #include "query/arithmetic.h"
 #include "query/evaluator.h"
@@ -173,8 +174,28 @@ Expected<void> Evaluator::set_parameters(Aggregate& aggregate, std::vector<Expre
                   "'llquantize' takes (x, factor, low, high, steps): factor >= 2, "
                   "0 <= low < high <= 19, steps a multiple of factor");
     }
+    return check_orders(aggregate);
   }
   return {};
+}
+
+// That what counts can do so: its powers are words, and its buckets are whole.
+Expected<void> Evaluator::check_orders(const Aggregate& aggregate) const {
+  const std::vector<int64_t>& values = aggregate.parameters;
+  const abi::DLogLinear orders = {.factor = static_cast<uint64_t>(values[0]),
+                                  .low = static_cast<uint64_t>(values[1]),
+                                  .high = static_cast<uint64_t>(values[2]),
+                                  .steps = static_cast<uint64_t>(values[3])};
+  if (!abi::powers_fit(orders)) {
+    return fail(aggregate.span,
+                fmt::format("'llquantize': {} to the power of {} does not fit 64 bits",
+                            orders.factor, orders.high + 1));
+  }
+  if (abi::cuts_evenly(orders)) return {};
+  return fail(aggregate.span,
+              fmt::format("'llquantize': {0} steps do not divide the powers of {1}; use a multiple "
+                          "of {1} that divides one of its powers",
+                          orders.steps, orders.factor));
 }
 
 Expected<void> Evaluator::set_argument_type(Aggregate& aggregate) {

@@ -142,6 +142,7 @@ class Evaluator {
   Expected<Value> count_where(const Value& group, const SyntaxExpression& lambda, Span span);
   Expected<Expression> lambda_scalar(const SyntaxExpression& lambda, const Value& element);
   Expected<void> set_parameters(Aggregate& aggregate, std::vector<Expression> extra);
+  [[nodiscard]] Expected<void> check_orders(const Aggregate& aggregate) const;
   Expected<void> set_argument_type(Aggregate& aggregate);
   Expected<Expression> add_aggregate(Aggregate aggregate);
   [[nodiscard]] bool is_histogram(const Expression& expression) const;
