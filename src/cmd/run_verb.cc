@@ -104,7 +104,7 @@ Expected<int> run_query(const RunArguments& arguments) {
                                        .terminal = is_terminal ? file.get() : -1},
                                       bytes, notes);
   if (!arguments.from.empty()) {
-    CLEW_TRY(engine::replay(request, *sink));
+    CLEW_TRY(engine::replay(request, stop.get(), *sink));
   } else {
     Console console(arguments.quiet);
     report_command(CLEW_TRY(engine::run(request, stop.get(), *sink, console)), console);

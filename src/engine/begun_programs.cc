@@ -2,11 +2,11 @@
 #include "engine/begun_programs.h"
 
 #include <algorithm>
-#include <ctime>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/clock_ns.h"
 #include "engine/memory_need.h"
 #include "inline/loader.h"
 #include "plan/lowering.h"
@@ -22,9 +22,7 @@ constexpr std::chrono::milliseconds kWithoutRecord{1000};
 constexpr size_t kNameMax = 15;  // TASK_COMM_LEN, without the zero.
 
 std::chrono::nanoseconds since(const BegunProgram& program) {
-  timespec now{};
-  (void)clock_gettime(CLOCK_MONOTONIC, &now);
-  const int64_t now_ns = static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+  const int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
   return std::chrono::nanoseconds(
       std::max<int64_t>(0, now_ns - static_cast<int64_t>(program.time_ns)));
 }

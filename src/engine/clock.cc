@@ -4,19 +4,14 @@
 #include <cmath>
 #include <limits>
 
-#include <time.h>
 #include <x86intrin.h>
+
+#include "base/clock_ns.h"
 
 namespace clew::engine {
 namespace {
 
 constexpr int kReadings = 16;
-
-int64_t now_ns(clockid_t clock) {
-  timespec now{};
-  (void)clock_gettime(clock, &now);
-  return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
-}
 
 }  // namespace
 
@@ -25,7 +20,7 @@ ClockSample sample_clock() {
   uint64_t best_gap = std::numeric_limits<uint64_t>::max();
   for (int i = 0; i < kReadings; ++i) {
     const uint64_t before = __rdtsc();
-    const int64_t now = now_ns(CLOCK_MONOTONIC);
+    const int64_t now = clock_ns(CLOCK_MONOTONIC);
     const uint64_t after = __rdtsc();
     if (after - before < best_gap) {
       best_gap = after - before;
@@ -40,9 +35,9 @@ int64_t epoch_of_monotonic_ns() {
   int64_t best = 0;
   int64_t best_gap = std::numeric_limits<int64_t>::max();
   for (int i = 0; i < kReadings; ++i) {
-    const int64_t before = now_ns(CLOCK_MONOTONIC);
-    const int64_t wall = now_ns(CLOCK_REALTIME);
-    const int64_t gap = now_ns(CLOCK_MONOTONIC) - before;
+    const int64_t before = clock_ns(CLOCK_MONOTONIC);
+    const int64_t wall = clock_ns(CLOCK_REALTIME);
+    const int64_t gap = clock_ns(CLOCK_MONOTONIC) - before;
     if (gap >= best_gap) continue;
     best_gap = gap;
     best = wall - before - gap / 2;

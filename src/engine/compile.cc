@@ -59,7 +59,7 @@ class Compiler {
   Expected<void> compile_processes(query::Query query);
   Expected<void> compile_kernel(const query::Query& query);
   Expected<void> lower();
-  [[nodiscard]] KernelInput kernel_input(size_t index) const;
+  [[nodiscard]] KernelInput kernel_input() const;
   Expected<KernelFamilySites> find_children(bool follows);
   [[nodiscard]] bool may_have_uprobes() const;
   Expected<std::vector<UprobeSite>> find_uprobes(const query::Query& query);
@@ -182,7 +182,6 @@ Expected<void> Compiler::find_sites(const query::Query& query) {
     const Expected<void> sites = tracee->find_sites(query, request_.allow_missing);
     if (sites) {
       count += tracee->sites().sites.size();
-      tracee->set_index(static_cast<uint32_t>(found.size()));
       found.push_back(std::move(tracee));
       continue;
     }
@@ -246,12 +245,10 @@ Expected<void> Compiler::compile() {
   return {};
 }
 
-KernelInput Compiler::kernel_input(size_t index) const {
-  KernelInput input{.index = static_cast<uint32_t>(index),
-                    .clock = std::nullopt,
-                    .extensions = extensions_->all(),
-                    .fuel = request_.extension_fuel};
-  if (index != 0) input.clock = result_.lowered.clock;
+KernelInput Compiler::kernel_input() const {
+  KernelInput input{
+      .clock = std::nullopt, .extensions = extensions_->all(), .fuel = request_.extension_fuel};
+  if (places_.process) input.clock = result_.lowered.clock;
   return input;
 }
 
@@ -282,7 +279,7 @@ Expected<std::unique_ptr<KernelTracee>> Compiler::make_uprobes(
   KernelScope scope;
   for (const auto& tracee : result_.tracees)
     scope.pids.push_back(tracee->pid());
-  KernelInput input = kernel_input(result_.tracees.size() + (places_.kernel ? 1 : 0));
+  KernelInput input = kernel_input();
   input.family = CLEW_TRY(find_children(false));
   if (request_.follow_forks) input.child_cause = collect::kMissedUprobes;
   if (scope.pids.size() == 1) {
@@ -326,13 +323,13 @@ Expected<void> Compiler::compile_kernel(const query::Query& query) {
       ++counts[site.source];
     return at_source(query, largest_of(counts), too_many(sites->size()));
   }
-  KernelInput input = kernel_input(result_.tracees.size());
+  KernelInput input = kernel_input();
   if (!scope_.pids.empty()) {
     scope_.follows = request_.follow_forks;
     input.family = CLEW_TRY(find_children(scope_.follows));
   }
   result_.kernel = CLEW_TRY(KernelTracee::make(query, std::move(*sites), scope_, input));
-  if (input.index != 0) return {};
+  if (places_.process) return {};
   result_.plan = result_.kernel->plan();
   result_.lowered = result_.kernel->lowered().root;
   return {};

@@ -57,7 +57,7 @@ void ProcessNames::refresh_threads() {
   }
 }
 
-void ProcessNames::describe(RecordedProcess& into) const {
+void ProcessNames::describe(session::RecordedProcess& into) const {
   for (const auto& [process, name] : process_names_) {
     const auto child = children_.find(process);
     into.incarnations[process] = {.pid = child == children_.end() ? pid_ : child->second,

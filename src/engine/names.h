@@ -9,9 +9,9 @@
 
 #include <sys/types.h>
 
-#include "engine/recording.h"
 #include "plan/root.h"
 #include "plan/sites.h"
+#include "session/recording.h"
 #include "target/catalog.h"
 #include "target/perf_map.h"
 
@@ -28,7 +28,7 @@ class ProcessNames final : public plan::Names {
   void refresh_threads();
 
   // All names that are known by now.
-  void describe(RecordedProcess& into) const;
+  void describe(session::RecordedProcess& into) const;
 
   std::string function(uint64_t index) override;
   std::string module(uint64_t index) override;

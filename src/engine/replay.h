@@ -10,8 +10,8 @@
 namespace clew::engine {
 
 // Request::from_path is the file; processes are not looked at. What is damaged or cut off is in the
-// losses, with its place. Errors: InvalidQuery for a file that is none, for a source or an
-// expression that it does not hold; Io.
-Expected<void> replay(const Request& request, output::RowSink& sink);
+// losses, with its place. Ends early when `stop_descriptor` is readable. Errors: InvalidQuery for a
+// file that is none, for a source or an expression that it does not hold; Io.
+Expected<void> replay(const Request& request, int stop_descriptor, output::RowSink& sink);
 
 }  // namespace clew::engine

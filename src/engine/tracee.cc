@@ -13,6 +13,7 @@
 #include "engine/left_text.h"
 #include "engine/session_memory.h"
 #include "isa/opcode.h"
+#include "session/numbers.h"
 #include "target/end_status.h"
 #include "target/process.h"
 
@@ -327,17 +328,15 @@ void Tracee::read_events(collect::EventBatch& round) {
   meet_children();
   collect::EventBatch own = std::exchange(freed_, {});
   reader_->read_events(own);
-  round.append(own, index_ << kTraceeShift);
+  round.append(own, number_ << session::kNumberShift);
 }
 
 std::vector<aggregate::Row> Tracee::take_event(const collect::Event& event) {
-  collect::Event own = event;
-  own.process &= (1U << kTraceeShift) - 1;
-  return root_->take(own);
+  return root_->take(event);
 }
 
-RecordedProcess Tracee::description() const {
-  RecordedProcess process;
+session::RecordedProcess Tracee::description() const {
+  session::RecordedProcess process;
   names_->describe(process);
   return process;
 }

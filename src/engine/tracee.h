@@ -24,7 +24,6 @@
 #include "engine/names.h"
 #include "engine/open_calls.h"
 #include "engine/sites.h"
-#include "engine/traced.h"
 #include "inline/attachment.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
@@ -36,12 +35,7 @@ namespace clew::engine {
 // Keys that the tracer keeps for one process, besides what the process's own memory holds.
 inline constexpr size_t kKeysMax = size_t{1} << 20;
 
-// The process of an event: the index of its tracee, then abi::SlotControl::process.
-inline constexpr uint32_t kTraceeShift = 16;
-inline constexpr uint32_t kTraceesMax = 1U << (32 - kTraceeShift);
-static_assert(abi::kProcessesMax < 1U << kTraceeShift);
-
-class Tracee final : public Traced {
+class Tracee {
  public:
   // What the processes of a session share: each file is read and decoded once.
   struct Shared {
@@ -56,8 +50,8 @@ class Tracee final : public Traced {
         catalog_(std::move(catalog)),
         codes_(shared.codes),
         late_uprobe_danger_(shared.danger) {}
-  // Its place among the tracees of the session, below kTraceesMax.
-  void set_index(uint32_t index) { index_ = index; }
+  // Goes into the processes of its events.
+  void set_number(uint32_t number) { number_ = number; }
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   // How attach() waits for other sessions that change the process.
@@ -92,7 +86,7 @@ class Tracee final : public Traced {
   void end_window();
 
   [[nodiscard]] int pid_descriptor() const { return attachment_->pid_descriptor(); }
-  [[nodiscard]] bool gone() const override;
+  [[nodiscard]] bool gone() const;
   // A loader in the process waits for us to look at new modules. Waits so long for it.
   [[nodiscard]] bool loader_waits(std::chrono::milliseconds timeout);
   // Arms the query's sites in modules that are new, and lets the loader go on.
@@ -107,24 +101,28 @@ class Tracee final : public Traced {
   void set_follows_exec() { follows_exec_ = true; }
   // It is gone, and did not only begin another program.
   [[nodiscard]] bool has_ended() const;
-  std::vector<collect::DisarmedProbe> disarm_spinning() override;
-  void keep_house() override;  // Dead threads, names of threads.
-  void read_events(collect::EventBatch& round) override;
-  std::vector<aggregate::Row> take_event(const collect::Event& event) override;
-  uint64_t passed() override;
-  std::vector<aggregate::Row> take_open_calls(uint64_t end_ticks) override;
-  Expected<aggregate::Table> interval() override;
-  Expected<aggregate::Table> total() override;
-  std::vector<aggregate::Row> fire(uint16_t source, int64_t monotonic_ns) override;
-  plan::Root& root() override { return *root_; }
+  std::vector<collect::DisarmedProbe> disarm_spinning();
+  void keep_house();  // Dead threads, names of threads.
+  void read_events(collect::EventBatch& round);
+  // The rows of one of them, with the process as the tracee numbers it.
+  std::vector<aggregate::Row> take_event(const collect::Event& event);
+  // How many hits passed the filters so far (plans with `for N events`).
+  uint64_t passed();
+  // session/source.h says more.
+  std::vector<aggregate::Row> take_open_calls(uint64_t end_ticks);
+  // The counts of the interval that ends now, or of the whole session.
+  Expected<aggregate::Table> interval();
+  Expected<aggregate::Table> total();
+  std::vector<aggregate::Row> fire(uint16_t source, int64_t monotonic_ns);
+  plan::Root& root() { return *root_; }
   // After attach(): the names that are known by now.
-  [[nodiscard]] RecordedProcess description() const;
-  [[nodiscard]] std::string host() override { return names_->host(); }
+  [[nodiscard]] session::RecordedProcess description() const;
+  [[nodiscard]] std::string host() { return names_->host(); }
   // What its code at an address is called.
   [[nodiscard]] std::string symbol(uint64_t address) { return names_->symbol(address); }
 
-  Expected<void> detach() override;
-  collect::Losses losses() override;
+  Expected<void> detach();
+  collect::Losses losses();
 
  private:
   Expected<inline_::InstallReport> arm_sites();
@@ -146,7 +144,7 @@ class Tracee final : public Traced {
   [[nodiscard]] bool counts_in_cells() const { return lowered_->form != plan::StateForm::Events; }
 
   pid_t pid_;
-  uint32_t index_ = 0;
+  uint32_t number_ = 0;
   target::Catalog catalog_;
   SiteSet sites_;
   std::shared_ptr<CodeCache> codes_;  // Of all tracees of the session.

@@ -2,7 +2,6 @@
 #include "kernel/d_session.h"
 
 #include <algorithm>
-#include <ctime>
 #include <map>
 #include <span>
 
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/clock_ns.h"
 #include "kernel/attach.h"
 #include "kernel/attach_functions.h"
 #include "kernel/bpf.h"
@@ -31,12 +31,6 @@ namespace {
 using abi::DActivity;
 
 constexpr uint32_t kQuietTriesMax = 1U << 20;  // Turns of waiting for programs that run.
-
-int64_t clock_ns(clockid_t clock) {
-  timespec now{};
-  (void)clock_gettime(clock, &now);
-  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
-}
 
 std::vector<ClauseStep> steps_of(const DPrograms& programs, const std::vector<uint32_t>& clauses) {
   std::vector<ClauseStep> steps;

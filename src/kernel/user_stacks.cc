@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock_ns.h"
 #include "target/side_work.h"
 
 namespace clew::kernel {
@@ -32,9 +32,7 @@ constexpr auto kTurnMax = std::chrono::milliseconds(20);  // Of one update().
 constexpr auto kSilence = std::chrono::seconds(1);
 
 std::chrono::nanoseconds cpu_time() {
-  timespec now{};
-  (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+  return std::chrono::nanoseconds(clock_ns(CLOCK_THREAD_CPUTIME_ID));
 }
 
 }  // namespace

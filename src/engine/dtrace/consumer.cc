@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <ctime>
 
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock_ns.h"
 #include "base/spawn_attributes.h"
 #include "output/d/stored_key.h"
 #include "query/d/check_options.h"
@@ -22,10 +22,8 @@ using abi::DRecordKind;
 
 namespace {
 
-uint64_t monotonic_ns() {
-  timespec now{};
-  (void)clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+uint64_t now_ns() {
+  return static_cast<uint64_t>(clock_ns(CLOCK_MONOTONIC));
 }
 
 DRecordHeader header_of(std::span<const uint8_t> record) {
@@ -78,7 +76,7 @@ void DtraceConsumer::take_in_order(std::span<const uint8_t> bytes) {
 
 // See record_merge.h for the order of these steps.
 void DtraceConsumer::read_merged(bool all) {
-  const uint64_t limit = all ? ~uint64_t{0} : monotonic_ns();
+  const uint64_t limit = all ? ~uint64_t{0} : now_ns();
   const auto read_kernel = [this] {
     session_.read([this](std::span<const uint8_t> bytes) { collect(bytes); });
   };
@@ -106,7 +104,7 @@ bool DtraceConsumer::is_sound(std::span<const uint8_t> bytes) const {
   const DRecordHeader header = header_of(bytes);
   const bool is_possible = inline_probes_.runs(header.clause) && header.cpu < abi::kDCpusMax &&
                            abi::d_speculation_id(header.speculation) <= speculations_max_ &&
-                           header.time_ns <= monotonic_ns();
+                           header.time_ns <= now_ns();
   if (!is_possible) return false;
   return header.kind != DRecordKind::Data ||
          bytes.size() == compiled_.generated.records[header.clause].size_bytes;

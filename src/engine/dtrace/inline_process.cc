@@ -2,7 +2,6 @@
 #include "engine/dtrace/inline_process.h"
 
 #include <cerrno>
-#include <ctime>
 #include <numeric>
 #include <string_view>
 
@@ -13,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock_ns.h"
 #include "base/error_text.h"
 #include "engine/dtrace/inline_clock.h"
 #include "engine/memory_need.h"
@@ -50,10 +50,7 @@ bool has_rdpid() {
 }
 
 uint64_t session_stamp() {
-  timespec now{};
-  (void)clock_gettime(CLOCK_MONOTONIC, &now);
-  return (static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec)) |
-         1;
+  return static_cast<uint64_t>(clock_ns(CLOCK_MONOTONIC)) | 1;
 }
 
 Expected<void> check_identity(pid_t pid) {

@@ -10,13 +10,15 @@
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
 #include "abi/query_window.h"
+#include "base/clock_ns.h"
 #include "engine/clock.h"
-#include "engine/tracee.h"
 #include "engine/uprobe_locks.h"
 #include "engine/uprobe_places.h"
 #include "plan/kernel_cells.h"
+#include "session/numbers.h"
 #include "target/live_symbolizer.h"
 #include "target/process.h"
 
@@ -27,6 +29,12 @@ constexpr uint64_t kRingBytesPerCpu = uint64_t{8} << 20;
 constexpr uint64_t kTableBytesPerCpu = uint64_t{4} << 20;
 constexpr uint64_t kBucketBytesPerCpu = uint64_t{12} << 20;  // With quantiles and distinct.
 constexpr uint64_t kEntryBytes = uint64_t{8} << 20;          // Of open calls.
+constexpr std::chrono::milliseconds kEventPeriod{20};
+
+bool has_ended(const FileDescriptor& process) {
+  pollfd ended{.fd = process.get(), .events = POLLIN, .revents = 0};
+  return poll(&ended, 1, 0) == 1;
+}
 
 }  // namespace
 
@@ -112,7 +120,6 @@ Expected<std::unique_ptr<KernelTracee>> KernelTracee::make(const query::Query& q
   auto tracee = std::make_unique<KernelTracee>();
   tracee->sites_ = std::move(sites);
   tracee->scope_ = scope;
-  tracee->index_ = input.index;
   tracee->fuel_ = input.fuel;
   tracee->query_ = query;
   tracee->plan_ = plan::make_kernel_plan(query);
@@ -324,11 +331,11 @@ bool KernelTracee::give_up_left_out() {
   return true;
 }
 
-Expected<void> KernelTracee::start() {
+Expected<void> KernelTracee::start(uint64_t /*begin_ticks*/) {
   return session_->begin();
 }
 
-void KernelTracee::stop() {
+void KernelTracee::stop(uint64_t /*end_ticks*/) {
   if (!session_) return;
   session_->stop();
   note_end();
@@ -339,11 +346,24 @@ void KernelTracee::note_end() {
 }
 
 bool KernelTracee::gone() const {
-  if (scope_.pids.empty()) return false;
-  return std::all_of(descriptors_.begin(), descriptors_.end(), [](const FileDescriptor& each) {
-    pollfd ended{.fd = each.get(), .events = POLLIN, .revents = 0};
-    return poll(&ended, 1, 0) == 1;
-  });
+  return !scope_.pids.empty() && std::all_of(descriptors_.begin(), descriptors_.end(), has_ended);
+}
+
+// One that has ended would wake the session again and again.
+void KernelTracee::add_descriptors(std::vector<pollfd>& descriptors) {
+  for (const FileDescriptor& process : descriptors_) {
+    if (has_ended(process)) continue;
+    descriptors.push_back({.fd = process.get(), .events = POLLIN, .revents = 0});
+  }
+}
+
+std::chrono::nanoseconds KernelTracee::patience() {
+  return has_events() ? kEventPeriod : std::chrono::nanoseconds::max();
+}
+
+uint64_t KernelTracee::now() const {
+  if (converts_time_) return __rdtsc();
+  return static_cast<uint64_t>(clock_ns(CLOCK_MONOTONIC));
 }
 
 // --- events --------------------------------------------------------------------------------------
@@ -369,16 +389,17 @@ void KernelTracee::take_record(std::span<const uint8_t> record, collect::EventBa
   words_.resize(std::min<size_t>((record.size() - sizeof header) / 8,
                                  lowered_.root.event_words[event.shape].most));
   std::memcpy(words_.data(), record.data() + sizeof header, 8 * words_.size());
-  event.process = index_ << kTraceeShift;
+  event.process = number_ << session::kNumberShift;
   event.time = event_time(header.time_ns);
   event.words = words_;
   round.push(event);
 }
 
-void KernelTracee::read_events(collect::EventBatch& round) {
-  if (!has_events() || !session_) return;
+Expected<void> KernelTracee::read_events(collect::EventBatch& round) {
+  if (!has_events() || !session_) return {};
   if (converts_time_) now_ = sample_clock();
   (void)session_->read([&](std::span<const uint8_t> record) { take_record(record, round); });
+  return {};
 }
 
 std::vector<aggregate::Row> KernelTracee::take_event(const collect::Event& event) {
@@ -450,14 +471,10 @@ Expected<aggregate::Table> KernelTracee::interval() {
 
 // --- the end -------------------------------------------------------------------------------------
 
-std::string KernelTracee::host() {
-  return names_->host();
-}
-
 Expected<void> KernelTracee::detach() {
   if (detached_ || !session_) return {};
   detached_ = true;
-  stop();
+  stop(0);
   return session_->end();
 }
 

@@ -4,6 +4,7 @@
 // that are uprobes (uprobe_sites.h): a tracee of their own.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,7 +22,6 @@
 #include "engine/clock.h"
 #include "engine/kernel/kernel_family.h"
 #include "engine/kernel/kernel_sources.h"
-#include "engine/traced.h"
 #include "extension/extension.h"
 #include "inline/process_lock.h"
 #include "kernel/d_session.h"
@@ -29,6 +29,7 @@
 #include "plan/plan.h"
 #include "plan/root.h"
 #include "plan/sites.h"
+#include "session/source.h"
 
 namespace clew::engine {
 
@@ -40,7 +41,6 @@ struct KernelScope {
 
 // What else of the session it is made from.
 struct KernelInput {
-  uint32_t index = 0;  // Its place behind the session's tracees.
   // Of the events of processes in the same session, to whose ticks times are converted.
   std::optional<plan::Clock> clock;
   std::span<const extension::Extension> extensions;
@@ -53,7 +53,7 @@ struct KernelInput {
 
 class KernelNames;
 
-class KernelTracee final : public Traced {
+class KernelTracee final : public session::Source {
  public:
   // Plans and lowers; the kernel is not touched.
   static Expected<std::unique_ptr<KernelTracee>> make(const query::Query& query,
@@ -70,11 +70,8 @@ class KernelTracee final : public Traced {
   Expected<void> attach_in_processes(const std::set<pid_t>& wanted, inline_::LockWait wait);
   // All its sites, where that has failed.
   [[nodiscard]] std::vector<collect::RefusedSite> refused_sites() const;
-  Expected<void> start();
-  // Nothing fires any more; detach() takes the programs out.
-  void stop();
-  // Its place behind the session's tracees.
-  void set_index(uint32_t index) { index_ = index; }
+  // Goes into the processes of its events.
+  void set_number(uint32_t number) { number_ = number; }
 
   [[nodiscard]] const plan::Plan& plan() const { return plan_; }
   [[nodiscard]] const plan::KernelLowered& lowered() const { return lowered_; }
@@ -82,21 +79,25 @@ class KernelTracee final : public Traced {
   // Those of them that fire: all, or, once attached, those that the kernel lets be probed.
   [[nodiscard]] size_t armed() const { return sites_.size() - refused_.size(); }
   [[nodiscard]] const KernelScope& scope() const { return scope_; }
-  [[nodiscard]] bool has_events() const { return lowered_.root.form == plan::StateForm::Events; }
-  // Of the processes in its scope.
-  [[nodiscard]] const std::vector<FileDescriptor>& pid_descriptors() const { return descriptors_; }
 
   plan::Root& root() override { return *root_; }
   [[nodiscard]] bool gone() const override;
-  void keep_house() override {}
-  void read_events(collect::EventBatch& round) override;
+  Expected<void> start(uint64_t begin_ticks) override;
+  // Nothing fires any more; detach() takes the programs out.
+  void stop(uint64_t end_ticks) override;
+  void add_descriptors(std::vector<pollfd>& descriptors) override;
+  std::chrono::nanoseconds patience() override;
+  [[nodiscard]] bool has_events() const override {
+    return lowered_.root.form == plan::StateForm::Events;
+  }
+  [[nodiscard]] uint64_t now() const override;
+  Expected<void> read_events(collect::EventBatch& round) override;
   std::vector<aggregate::Row> take_event(const collect::Event& event) override;
   uint64_t passed() override { return root_->passed(); }
   Expected<aggregate::Table> interval() override;
   Expected<aggregate::Table> total() override;
   std::vector<aggregate::Row> fire(uint16_t source, int64_t monotonic_ns) override;
   std::vector<aggregate::Row> take_open_calls(uint64_t end_ticks) override;
-  [[nodiscard]] std::string host() override;
   Expected<void> detach() override;
   collect::Losses losses() override;
 
@@ -139,7 +140,7 @@ class KernelTracee final : public Traced {
   std::vector<collect::RefusedSite> given_up_;  // No sites any more.
   std::vector<uint16_t> program_sources_;       // By clause.
   KernelScope scope_;
-  uint32_t index_ = 0;
+  uint32_t number_ = 0;
   bool converts_time_ = false;
   ClockSample now_{};                 // At the start of the last round of events.
   std::optional<ClockSample> ended_;  // When nothing fired any more.

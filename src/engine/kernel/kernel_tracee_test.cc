@@ -205,12 +205,12 @@ void compare(const std::string& text, const char* name, const std::vector<Call>&
   const Expected<void> attached = (*tracee)->attach();
   if (is_refused(attached)) GTEST_SKIP() << "NOT TESTED: " << attached.error().message;
   ASSERT_TRUE(attached.has_value()) << attached.error().message;
-  ASSERT_TRUE((*tracee)->start().has_value());
+  ASSERT_TRUE((*tracee)->start(0).has_value());
   for (const Call& call : calls)
     make(call);
   ASSERT_TRUE((*tracee)->detach().has_value());
   collect::EventBatch batch;
-  (*tracee)->read_events(batch);
+  ASSERT_TRUE((*tracee)->read_events(batch).has_value());
   for (size_t i = 0; i < batch.size(); ++i)
     (void)(*tracee)->take_event(batch.at(i));
   const Expected<aggregate::Table> got = (*tracee)->total();

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock_ns.h"
 #include "target/process.h"
 
 namespace clew::engine {
@@ -21,13 +21,6 @@ bool may_be_in(pid_t tid, uint32_t number) {
   std::string first;
   if (!(file >> first) || first == "running") return true;
   return first == std::to_string(number);
-}
-
-int64_t clock_ns(clockid_t clock) {
-  constexpr int64_t kNsPerSecond = 1'000'000'000;
-  timespec now{};
-  (void)clock_gettime(clock, &now);
-  return now.tv_sec * kNsPerSecond + now.tv_nsec;
 }
 
 // Of CLOCK_MONOTONIC, to which the time that the machine slept is no part.

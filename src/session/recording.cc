@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/recording.h"
+#include "session/recording.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-namespace clew::engine {
+namespace clew::session {
 namespace {
 
 using Json = nlohmann::json;
@@ -183,4 +183,4 @@ std::string RecordedNames::symbol(uint64_t address) {
   return found == process_.symbols.end() ? fmt::format("{:#x}", address) : found->second;
 }
 
-}  // namespace clew::engine
+}  // namespace clew::session

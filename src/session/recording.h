@@ -17,7 +17,7 @@
 #include "plan/root.h"
 #include "plan/sites.h"
 
-namespace clew::engine {
+namespace clew::session {
 
 struct RecordedProcess {
   // By abi::SlotControl::process.
@@ -65,4 +65,4 @@ class RecordedNames final : public plan::Names {
   const RecordedProcess& process_;
 };
 
-}  // namespace clew::engine
+}  // namespace clew::session

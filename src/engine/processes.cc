@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/processes.h"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+#include <x86intrin.h>
+
+#include "collect/reader.h"
+#include "engine/compile.h"
+#include "engine/memory_need.h"
+
+namespace clew::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+constexpr milliseconds kEventPeriod{20};
+constexpr milliseconds kFuelPeriod{10};
+constexpr milliseconds kLoaderPeriod{2};
+constexpr milliseconds kPassedPeriod{2};
+// Tables are looked at more often while halves become full.
+constexpr milliseconds kTablePeriodMin{1};
+constexpr milliseconds kTablePeriodMax{8};
+
+}  // namespace
+
+Expected<void> Processes::check_room() const {
+  if (!input_.checks_memory) return {};
+  const std::set<pid_t> all = pids();
+  const auto room = check_memory(std::vector<pid_t>(all.begin(), all.end()), input_.lowered.layout);
+  if (room) return {};
+  return fail(room.error().code, room.error().message + "; -y traces it all the same");
+}
+
+Expected<void> Processes::attach(const inline_::LockWait& wait) {
+  wait_ = wait;
+  table_period_ = kTablePeriodMax;
+  std::optional<Error> first;
+  std::vector<std::unique_ptr<Tracee>> attached;
+  for (auto& tracee : tracees_) {
+    tracee->set_wait(wait_);
+    auto done = tracee->attach(input_.plan, input_.lowered, input_.grouping, input_.follow_forks);
+    if (done) {
+      attached.push_back(std::move(tracee));
+      continue;
+    }
+    if (tracees_.size() == 1 || tracee->is_command()) return done;
+    const std::string& reason = done.error().message;
+    wait_.tell(fmt::format("process {} is left out: {}", tracee->pid(), reason));
+    left_out_.push_back({.process = tracee->pid(), .reason = reason});
+    first = first.value_or(done.error());
+    tracee.reset();
+  }
+  if (first && attached.empty()) return tl::unexpected(*first);
+  tracees_ = std::move(attached);
+  for (const auto& tracee : tracees_)
+    number(*tracee);
+  watch_execs();
+  return {};
+}
+
+void Processes::number(Tracee& tracee) {
+  const uint32_t number = input_.numbers.next(*this);
+  tracee.set_number(number);
+  by_number_.resize(number + 1);
+  by_number_[number] = &tracee;
+}
+
+void Processes::watch_execs() {
+  if (!input_.follow_forks) return;
+  const std::set<pid_t> all = pids();
+  execs_ = ExecWatch::of({all.begin(), all.end()});
+  if (!execs_->is_told()) return;
+  begun_.emplace(BegunPrograms::Session{.plan = input_.plan,
+                                        .lowered = input_.lowered,
+                                        .grouping = input_.grouping,
+                                        .shared = input_.shared,
+                                        .checks_memory = input_.checks_memory});
+  for (const auto& tracee : tracees_)
+    tracee->set_follows_exec();
+}
+
+std::set<pid_t> Processes::pids() const {
+  std::set<pid_t> pids;
+  for (const auto& tracee : tracees_)
+    pids.insert(tracee->pid());
+  return pids;
+}
+
+bool Processes::has_ended(pid_t pid) const {
+  return std::any_of(tracees_.begin(), tracees_.end(), [pid](const auto& tracee) {
+    return tracee->pid() == pid && (tracee->has_ended() || !tracee->has_process());
+  });
+}
+
+bool Processes::gone() const {
+  const bool may_begin_more =
+      begun_ && std::any_of(tracees_.begin(), tracees_.end(),
+                            [](const auto& tracee) { return tracee->has_process(); });
+  return !may_begin_more && std::all_of(tracees_.begin(), tracees_.end(),
+                                        [](const auto& tracee) { return tracee->gone(); });
+}
+
+// --- the window --------------------------------------------------------------------------------
+
+void Processes::begin_window() {
+  has_window_ = true;
+  for (const auto& tracee : tracees_)
+    tracee->begin_window();
+}
+
+Expected<void> Processes::start(uint64_t begin_ticks) {
+  begin_ticks_ = begin_ticks;
+  return {};
+}
+
+// Where the kernel has no barrier (nohz_full), a store of a probe takes far less than what follows.
+void Processes::settle_window() {
+  if (!has_generations()) return;
+  (void)collect::barrier_everywhere();
+  for (const auto& tracee : tracees_)
+    tracee->settle_window();
+}
+
+void Processes::stop(uint64_t end_ticks) {
+  end_ticks_ = end_ticks;
+  for (const auto& tracee : tracees_)
+    tracee->end_window();
+}
+
+// --- while it runs -----------------------------------------------------------------------------
+
+void Processes::add_descriptors(std::vector<pollfd>& descriptors) {
+  for (const auto& tracee : tracees_) {
+    if (tracee->gone()) continue;
+    descriptors.push_back({.fd = tracee->pid_descriptor(), .events = POLLIN, .revents = 0});
+  }
+  for (const int notices : execs_ ? execs_->descriptors() : std::vector<int>{})
+    descriptors.push_back({.fd = notices, .events = POLLIN, .revents = 0});
+}
+
+nanoseconds Processes::patience() {
+  nanoseconds left = nanoseconds::max();
+  const auto at_most = [&left](nanoseconds period) { left = std::min(left, period); };
+  if (has_events()) at_most(kEventPeriod);
+  if (input_.lowered.form == plan::StateForm::Table) at_most(table_period_);
+  if (input_.lowered.fuel_offset != 0) at_most(kFuelPeriod);
+  if (input_.lowered.passed_dense) at_most(kPassedPeriod);
+  if (begun_ && !begun_->empty()) at_most(kLoaderPeriod);
+  // One process is waited for without delay; several take turns.
+  const milliseconds share = tracees_.size() == 1 ? kLoaderPeriod : milliseconds(0);
+  for (const auto& tracee : tracees_) {
+    if (tracee->gone()) continue;
+    if (tracee->loader_waits(share)) at_most(nanoseconds(0));
+    if (tracee->follows_modules()) at_most(kLoaderPeriod - share);
+  }
+  return left;
+}
+
+Expected<void> Processes::turn() {
+  CLEW_TRY(follow_modules());
+  drain_tables();
+  follow_execs();
+  return {};
+}
+
+// One of several whose new modules cannot be looked at goes on with the old ones.
+Expected<void> Processes::follow_modules() {
+  for (const auto& tracee : tracees_) {
+    Expected<void> followed = tracee->follow_modules(input_.plan, input_.grouping);
+    if (followed) continue;
+    if (tracees_.size() == 1) return followed;
+    tracee->note_lost(fmt::format("new modules of process {} are not traced: {}", tracee->pid(),
+                                  followed.error().message));
+  }
+  return {};
+}
+
+void Processes::drain_tables() {
+  if (input_.lowered.form != plan::StateForm::Table) return;
+  bool any = false;
+  for (const auto& tracee : tracees_) {
+    any = tracee->drain_tables() || any;
+  }
+  table_period_ = any ? kTablePeriodMin : std::min(2 * table_period_, kTablePeriodMax);
+}
+
+void Processes::follow_execs() {
+  if (!begun_) return;
+  begun_->add(execs_->look());
+  const size_t room = kProcessesMax - std::min(tracees_.size(), kProcessesMax);
+  for (auto& tracee : begun_->arm_ready(wait_, room))
+    add(std::move(tracee));
+}
+
+// Its own window begins now.
+void Processes::add(std::unique_ptr<Tracee> tracee) {
+  number(*tracee);
+  tracee->set_follows_exec();
+  if (has_window_) tracee->begin_window();
+  if (has_window_ && has_generations()) {
+    (void)collect::barrier_everywhere();
+    tracee->settle_window();
+  }
+  tracees_.push_back(std::move(tracee));
+}
+
+void Processes::keep_house() {
+  for (const auto& tracee : tracees_)
+    tracee->keep_house();
+}
+
+std::vector<collect::DisarmedProbe> Processes::disarm_spinning() {
+  std::vector<collect::DisarmedProbe> all;
+  for (const auto& tracee : tracees_) {
+    auto some = tracee->disarm_spinning();
+    std::move(some.begin(), some.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+// --- events and counts -------------------------------------------------------------------------
+
+bool Processes::has_events() const {
+  return input_.lowered.form == plan::StateForm::Events;
+}
+
+uint64_t Processes::now() const {
+  return __rdtsc();
+}
+
+Expected<void> Processes::read_events(collect::EventBatch& round) {
+  if (begin_ticks_ == 0) {
+    for (const auto& tracee : tracees_)
+      tracee->read_events(round);
+    return {};
+  }
+  collect::EventBatch all;
+  for (const auto& tracee : tracees_)
+    tracee->read_events(all);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const collect::Event event = all.at(i);
+    if (event.time >= begin_ticks_ && event.time <= end_ticks_) round.push(event);
+  }
+  return {};
+}
+
+std::vector<aggregate::Row> Processes::take_event(const collect::Event& event) {
+  return by_number_[session::Numbers::member_of(event)]->take_event(
+      session::Numbers::own_event(event));
+}
+
+uint64_t Processes::passed() {
+  uint64_t sum = 0;
+  for (const auto& tracee : tracees_)
+    sum += tracee->passed();
+  return sum;
+}
+
+Expected<aggregate::Table> Processes::merged(Part part) {
+  aggregate::Table table = CLEW_TRY(((*tracees_[0]).*part)());
+  for (const auto& tracee : std::span(tracees_).subspan(1)) {
+    const aggregate::Table some = CLEW_TRY(((*tracee).*part)());
+    CLEW_TRY(table.merge(some));
+  }
+  return table;
+}
+
+Expected<aggregate::Table> Processes::interval() {
+  return merged(&Tracee::interval);
+}
+
+Expected<aggregate::Table> Processes::total() {
+  return merged(&Tracee::total);
+}
+
+std::vector<aggregate::Row> Processes::fire(uint16_t source, int64_t monotonic_ns) {
+  return tracees_[0]->fire(source, monotonic_ns);
+}
+
+std::vector<aggregate::Row> Processes::take_open_calls(uint64_t end_ticks) {
+  std::vector<aggregate::Row> all;
+  for (const auto& tracee : tracees_) {
+    std::vector<aggregate::Row> rows = tracee->take_open_calls(end_ticks);
+    std::move(rows.begin(), rows.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+// --- the end -----------------------------------------------------------------------------------
+
+// All are left, whatever happens to one.
+Expected<void> Processes::detach() {
+  Expected<void> first;
+  for (const auto& tracee : tracees_) {
+    Expected<void> done = tracee->detach();
+    if (done) continue;
+    if (!first) {
+      tracee->note_lost(done.error().message);
+      continue;
+    }
+    first = std::move(done);
+  }
+  return first;
+}
+
+collect::Losses Processes::losses() {
+  collect::Losses all;
+  for (const auto& tracee : tracees_)
+    all.merge(tracee->losses());
+  const auto tell = [&all](const std::vector<std::string>& told) {
+    all.lost.insert(all.lost.end(), told.begin(), told.end());
+  };
+  if (execs_) tell(execs_->told());
+  if (begun_) tell(begun_->told());
+  all.left_out.insert(all.left_out.end(), left_out_.begin(), left_out_.end());
+  return all;
+}
+
+}  // namespace clew::engine

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The traced processes of a session as its source of events and counts: their arming one after the
+// other, their common window of time, and the programs that they begin.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "engine/begun_programs.h"
+#include "engine/exec_watch.h"
+#include "engine/tracee.h"
+#include "inline/process_lock.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
+#include "session/numbers.h"
+#include "session/source.h"
+
+namespace clew::engine {
+
+// Borrowed, but for what is shared.
+struct ProcessesInput {
+  const plan::Plan& plan;
+  const plan::Lowered& lowered;
+  plan::Grouping& grouping;
+  Tracee::Shared shared;
+  session::Numbers& numbers;
+  bool follow_forks = false;
+  bool checks_memory = true;
+};
+
+class Processes final : public session::Source {
+ public:
+  // `tracees`: at least one, with their sites found.
+  Processes(ProcessesInput input, std::vector<std::unique_ptr<Tracee>> tracees)
+      : input_(std::move(input)), tracees_(std::move(tracees)) {}
+
+  // Refused when what the probes need is more than the machine can give.
+  Expected<void> check_room() const;
+  // One of several that cannot be traced is left out: it is told by `wait`, and in the losses. An
+  // error leaves nothing in any of them, once this object is gone.
+  Expected<void> attach(const inline_::LockWait& wait);
+
+  [[nodiscard]] const std::vector<std::unique_ptr<Tracee>>& tracees() const { return tracees_; }
+  [[nodiscard]] std::set<pid_t> pids() const;
+  [[nodiscard]] bool has_ended(pid_t pid) const;
+
+  plan::Root& root() override { return tracees_[0]->root(); }
+  [[nodiscard]] bool gone() const override;
+  void begin_window() override;
+  Expected<void> start(uint64_t begin_ticks) override;
+  void settle_window() override;
+  void stop(uint64_t end_ticks) override;
+  void add_descriptors(std::vector<pollfd>& descriptors) override;
+  std::chrono::nanoseconds patience() override;
+  Expected<void> turn() override;
+  void keep_house() override;
+  std::vector<collect::DisarmedProbe> disarm_spinning() override;
+  [[nodiscard]] bool has_events() const override;
+  [[nodiscard]] uint64_t now() const override;
+  Expected<void> read_events(collect::EventBatch& round) override;
+  std::vector<aggregate::Row> take_event(const collect::Event& event) override;
+  uint64_t passed() override;
+  Expected<aggregate::Table> interval() override;
+  Expected<aggregate::Table> total() override;
+  std::vector<aggregate::Row> fire(uint16_t source, int64_t monotonic_ns) override;
+  std::vector<aggregate::Row> take_open_calls(uint64_t end_ticks) override;
+  Expected<void> detach() override;
+  collect::Losses losses() override;
+
+ private:
+  using Part = Expected<aggregate::Table> (Tracee::*)();
+
+  void watch_execs();
+  void number(Tracee& tracee);
+  Expected<void> follow_modules();
+  void follow_execs();
+  void add(std::unique_ptr<Tracee> tracee);
+  void drain_tables();
+  Expected<aggregate::Table> merged(Part part);
+  [[nodiscard]] bool has_generations() const { return input_.lowered.layout.generations == 2; }
+
+  ProcessesInput input_;
+  std::vector<std::unique_ptr<Tracee>> tracees_;
+  std::vector<Tracee*> by_number_;  // Null where another source has the number.
+  inline_::LockWait wait_;
+  std::vector<collect::LeftOut> left_out_;
+  // With follow_forks.
+  std::optional<ExecWatch> execs_;
+  std::optional<BegunPrograms> begun_;
+  std::chrono::milliseconds table_period_;
+  bool has_window_ = false;
+  // Events before and after do not count.
+  uint64_t begin_ticks_ = 0;
+  uint64_t end_ticks_ = UINT64_MAX;
+};
+
+}  // namespace clew::engine

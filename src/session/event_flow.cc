@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/event_flow.h"
+
+#include <utility>
+
+namespace clew::session {
+
+Expected<void> EventFlow::keep_in(const std::string& path, const collect::SpillStart& start) {
+  writer_ =
+      std::make_unique<collect::SpillWriter>(CLEW_TRY(collect::SpillWriter::create(path, start)));
+  reader_ = std::make_unique<collect::SpillReader>(CLEW_TRY(collect::SpillReader::open(path)));
+  return {};
+}
+
+Expected<void> EventFlow::finish_file(std::string_view note) {
+  return writer_->finish(note);
+}
+
+Expected<void> EventFlow::add(const collect::EventBatch& round, uint64_t start, bool is_last) {
+  merge_.add(round, start);
+  collect::EventBatch complete = is_last ? merge_.take_all() : merge_.take_ready();
+  if (writer_ != nullptr) return writer_->write(complete, start);
+  add_in_order(std::move(complete));
+  return {};
+}
+
+void EventFlow::add_in_order(collect::EventBatch round) {
+  if (next_ < ready_.size()) return ready_.append(round);
+  ready_ = std::move(round);
+  next_ = 0;
+}
+
+Expected<bool> EventFlow::has_next() {
+  while (next_ >= ready_.size()) {
+    if (reader_ == nullptr) return false;
+    std::optional<collect::SpillRound> round = CLEW_TRY(reader_->next());
+    if (!round) return false;
+    ready_ = std::move(round->batch);
+    next_ = 0;
+  }
+  return true;
+}
+
+}  // namespace clew::session

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way of single events from the sources to the answer: put into the order of their times, kept
+// in a file first if there is one, taken one by one as fast as the answer takes them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "collect/event_batch.h"
+#include "collect/event_merge.h"
+#include "collect/spill.h"
+
+namespace clew::session {
+
+class EventFlow {
+ public:
+  // From the first event on: they are written to this file and read from there, so that what is not
+  // taken yet costs no memory. Errors: Io.
+  Expected<void> keep_in(const std::string& path, const collect::SpillStart& start);
+  [[nodiscard]] bool is_kept() const { return writer_ != nullptr; }
+  // The file is complete. `note`: collect/spill.h.
+  Expected<void> finish_file(std::string_view note);
+
+  // The events of one round of reading; `start`: their clock before it. `is_last`: what was held
+  // back is complete, too.
+  Expected<void> add(const collect::EventBatch& round, uint64_t start, bool is_last);
+  // Events that are in their order already.
+  void add_in_order(collect::EventBatch round);
+
+  // Whether there is a next event that is complete. Errors: Io, where the file is damaged.
+  Expected<bool> has_next();
+  // Valid until has_next() or add() is called.
+  collect::Event take() { return ready_.at(next_++); }
+
+ private:
+  collect::EventMerge merge_;
+  collect::EventBatch ready_;
+  size_t next_ = 0;  // In ready_.
+  std::unique_ptr<collect::SpillWriter> writer_;
+  std::unique_ptr<collect::SpillReader> reader_;
+};
+
+}  // namespace clew::session

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/recorded_file.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "plan/held.h"
+#include "query/print.h"
+
+namespace clew::session {
+
+Expected<std::unique_ptr<RecordedFile>> RecordedFile::open(const std::string& path) {
+  collect::SpillReader whole = CLEW_TRY(collect::SpillReader::open(path));
+  while (CLEW_TRY(whole.next())) {
+  }
+  const size_t shapes = whole.start().event_words.size();
+  Expected<Recording> first = recording_of(whole.start().note);
+  if (!first || first->sources.size() != shapes) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("{}: its description of the events cannot be read", path));
+  }
+  Expected<Recording> last = recording_of(whole.end_note());
+  const bool is_usable = last && last->sources.size() == shapes;
+  Recording recording = std::move(is_usable ? *last : *first);
+  if (recording.processes.empty() || recording.processes.size() > kMembersMax) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("{}: it names {} processes", path, recording.processes.size()));
+  }
+  return std::make_unique<RecordedFile>(path, std::move(recording),
+                                        CLEW_TRY(collect::SpillReader::open(path)));
+}
+
+Expected<void> RecordedFile::find_wanted(const query::Query& query, const query::Reporter& report) {
+  wanted_.assign(recording_.sources.size(), false);
+  const std::vector<std::string_view> known(recording_.sources.begin(), recording_.sources.end());
+  for (const query::Source& source : query.sources) {
+    const std::string text = query::print(source);
+    const auto found = std::find(known.begin(), known.end(), text);
+    if (found == known.end()) {
+      return report.fail(source.span, fmt::format("the file has no events of {}, only of {}", text,
+                                                  fmt::join(known, ", ")));
+    }
+    wanted_[static_cast<size_t>(found - known.begin())] = true;
+  }
+  return {};
+}
+
+Expected<void> RecordedFile::prepare(const plan::Plan& plan, const plan::Lowered& lowered,
+                                     const plan::Grouping& grouping, const query::Reporter& report,
+                                     Numbers& numbers) {
+  CLEW_TRY(find_wanted(plan.query, report));
+  const plan::Captured captured = CLEW_TRY(plan::capture_held(plan, recording_.held, report));
+  for (size_t i = 0; i < recording_.processes.size(); ++i) {
+    (void)numbers.next(*this);
+    names_.push_back(std::make_unique<RecordedNames>(recording_, i));
+    roots_.push_back(plan::Root::over(plan, lowered, grouping, *names_.back(), captured));
+  }
+  return {};
+}
+
+Expected<void> RecordedFile::read_events(collect::EventBatch& round) {
+  const std::optional<collect::SpillRound> read = CLEW_TRY(reader_.next());
+  is_at_end_ = !read;
+  if (!read) return {};
+  for (size_t i = 0; i < read->batch.size(); ++i) {
+    const collect::Event event = read->batch.at(i);
+    if (wanted_[event.shape] && Numbers::member_of(event) < roots_.size()) round.push(event);
+  }
+  return {};
+}
+
+std::vector<aggregate::Row> RecordedFile::take_event(const collect::Event& event) {
+  return roots_[Numbers::member_of(event)].take(Numbers::own_event(event));
+}
+
+uint64_t RecordedFile::passed() {
+  uint64_t sum = 0;
+  for (const plan::Root& root : roots_)
+    sum += root.passed();
+  return sum;
+}
+
+Expected<aggregate::Table> RecordedFile::total() {
+  aggregate::Table table = roots_[0].counted();
+  for (const plan::Root& root : std::span(roots_).subspan(1)) {
+    CLEW_TRY(table.merge(root.counted()));
+  }
+  return table;
+}
+
+collect::Losses RecordedFile::losses() {
+  collect::Losses losses = recording_.losses;
+  if (!is_at_end_) return losses;  // As many rows as were asked for.
+  collect::count_cause(losses.dropped, collect::kDroppedFrames, reader_.damaged_frames());
+  losses.lost = reader_.problems();
+  if (!reader_.complete()) {
+    losses.lost.push_back(
+        fmt::format("{}: it has no end: its writer was killed, or it was cut off "
+                    "({} bytes of a frame are left out)",
+                    path_, reader_.bytes_left_over()));
+  }
+  return losses;
+}
+
+}  // namespace clew::session

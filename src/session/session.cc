@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/session.h"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include <poll.h>
+#include <x86intrin.h>
+
+#include "base/clock_ns.h"
+
+namespace clew::session {
+namespace {
+
+using query::SourceKind;
+using std::chrono::nanoseconds;
+
+constexpr auto kHousePeriod = std::chrono::milliseconds(200);
+
+}  // namespace
+
+Session::Session(Input input) : input_(std::move(input)) {}
+
+// What is armed one after the other begins at one moment, and ends so.
+Expected<void> Session::begin() {
+  uint64_t begin_ticks = 0;
+  if (input_.has_window) {
+    for (Source* each : input_.sources)
+      each->begin_window();
+    begin_ticks = __rdtsc();
+  }
+  begun_ = Time::now();
+  for (Source* each : input_.sources)
+    CLEW_TRY(each->start(begin_ticks));
+  if (!input_.has_window) return {};
+  for (Source* each : input_.sources)
+    each->settle_window();
+  return {};
+}
+
+// --- while it runs -----------------------------------------------------------------------------
+
+Expected<void> Session::answer(int stop_descriptor) {
+  schedule();
+  input_.sink.begin(input_.sources[0]->root().columns(),
+                    counts() ? output::RowMode::Table : output::RowMode::Stream);
+  fire_all(SourceKind::Begin);
+  while (!finished() && wait(stop_descriptor)) {
+    CLEW_TRY(take_turn());
+  }
+  return {};
+}
+
+void Session::schedule() {
+  const query::Query& query = input_.query;
+  if (query.for_ns) end_ = begun_ + nanoseconds(*query.for_ns);
+  if (query.every_ns) interval_end_ = begun_ + nanoseconds(*query.every_ns);
+  interval_begin_ns_ = clock_ns(CLOCK_MONOTONIC) + input_.epoch_ns;
+  if (query.for_events) events_left_ = *query.for_events;
+  if (query.shape == query::Shape::Events && query.take) {
+    events_left_ = std::min(events_left_, *query.take);
+  }
+  for (size_t i = 0; i < query.sources.size(); ++i) {
+    if (query.sources[i].kind != SourceKind::Tick) continue;
+    const nanoseconds period(query.sources[i].period_ns);
+    ticks_.push_back(
+        {.source = static_cast<uint16_t>(i), .period = period, .next = begun_ + period});
+  }
+}
+
+bool Session::finished() {
+  if (end_ && Time::now() >= *end_) return true;
+  if (events_left_ == 0) return true;
+  if (counts() && input_.query.for_events) {
+    const uint64_t passed =
+        std::accumulate(input_.sources.begin(), input_.sources.end(), uint64_t{0},
+                        [](uint64_t sum, Source* each) { return sum + each->passed(); });
+    if (passed >= events_left_) return true;
+  }
+  return std::all_of(input_.sources.begin(), input_.sources.end(),
+                     [](const Source* each) { return each->gone(); });
+}
+
+// Until the next moment at which something is to be done whatever the sources say.
+nanoseconds Session::time_left() const {
+  const Time::time_point now = Time::now();
+  Time::time_point wake = now + kHousePeriod;
+  if (end_) wake = std::min(wake, *end_);
+  if (interval_end_) wake = std::min(wake, *interval_end_);
+  for (const Tick& tick : ticks_)
+    wake = std::min(wake, tick.next);
+  return std::max(nanoseconds(0), nanoseconds(wake - now));
+}
+
+// Waits for the next thing to do; false when the session is to stop.
+bool Session::wait(int stop_descriptor) {
+  std::vector<pollfd> descriptors{{.fd = stop_descriptor, .events = POLLIN, .revents = 0}};
+  nanoseconds patience = nanoseconds::max();
+  for (Source* each : input_.sources) {
+    each->add_descriptors(descriptors);
+    patience = std::min(patience, each->patience());
+  }
+  const nanoseconds left = std::min(patience, time_left());
+  const timespec timeout{.tv_sec = left.count() / 1'000'000'000,
+                         .tv_nsec = left.count() % 1'000'000'000};
+  (void)ppoll(descriptors.data(), descriptors.size(), &timeout, nullptr);
+  return (descriptors[0].revents & POLLIN) == 0;
+}
+
+Expected<void> Session::take_turn() {
+  for (Source* each : input_.sources)
+    CLEW_TRY(each->turn());
+  CLEW_TRY(read_events(false));
+  fire_ticks();
+  disarm_spinning();
+  keep_house();
+  // The one that ends with the session is closed there, whole.
+  const bool is_last = end_ && interval_end_ && *interval_end_ >= *end_;
+  if (!interval_is_over() || is_last) return {};
+  interval_end_ = *interval_end_ + nanoseconds(input_.query.every_ns.value_or(0));
+  return end_interval(false);
+}
+
+void Session::keep_house() {
+  if (Time::now() - house_ < kHousePeriod) return;
+  house_ = Time::now();
+  for (Source* each : input_.sources)
+    each->keep_house();
+}
+
+void Session::disarm_spinning() {
+  for (Source* each : input_.sources) {
+    for (const collect::DisarmedProbe& disarmed : each->disarm_spinning()) {
+      input_.warn(collect::describe(disarmed));
+      input_.sink.disarmed(disarmed);
+    }
+  }
+}
+
+void Session::fire_ticks() {
+  for (Tick& tick : ticks_) {
+    while (tick.next <= Time::now()) {
+      fire(tick.source);
+      tick.next += tick.period;
+    }
+  }
+}
+
+void Session::fire_all(SourceKind kind) {
+  for (size_t i = 0; i < input_.query.sources.size(); ++i) {
+    if (input_.query.sources[i].kind == kind) fire(static_cast<uint16_t>(i));
+  }
+}
+
+void Session::fire(uint16_t source) {
+  push(input_.sources[0]->fire(source, clock_ns(CLOCK_MONOTONIC)));
+}
+
+// --- rows --------------------------------------------------------------------------------------
+
+// Of single events: as many as are asked for.
+void Session::push(const std::vector<aggregate::Row>& rows) {
+  for (const aggregate::Row& row : rows) {
+    if (events_left_ == 0) return;
+    --events_left_;
+    input_.sink.row(row);
+  }
+}
+
+Expected<void> Session::read_events(bool is_last) {
+  if (std::none_of(input_.sources.begin(), input_.sources.end(),
+                   [](const Source* each) { return each->has_events(); })) {
+    return {};
+  }
+  collect::EventBatch round;
+  const uint64_t start = input_.sources[0]->now();
+  for (Source* each : input_.sources)
+    CLEW_TRY(each->read_events(round));
+  const bool is_in_order = input_.sources.size() == 1 && input_.sources[0]->is_in_order();
+  if (is_in_order) {
+    input_.flow.add_in_order(std::move(round));
+  } else {
+    CLEW_TRY(input_.flow.add(round, start, is_last));
+  }
+  return push_events(is_last);
+}
+
+// What is kept in a file waits there for a sink that is slower than the events.
+Expected<void> Session::push_events(bool is_last) {
+  const bool may_wait = input_.flow.is_kept() && !is_last && !counts();
+  while (events_left_ > 0 && (!may_wait || input_.sink.ready())) {
+    if (!CLEW_TRY(input_.flow.has_next())) return {};
+    const collect::Event event = input_.flow.take();
+    Source* const source = input_.numbers.source_of(event);
+    if (source == nullptr) {
+      return fail(ErrorCode::Io, "events of nobody: somebody else writes to the file of events");
+    }
+    push(source->take_event(event));
+  }
+  return {};
+}
+
+Expected<aggregate::Table> Session::merged(bool interval) {
+  const auto part = [interval](Source& source) {
+    return interval ? source.interval() : source.total();
+  };
+  aggregate::Table table = CLEW_TRY(part(*input_.sources[0]));
+  for (Source* each : std::span(input_.sources).subspan(1)) {
+    const aggregate::Table some = CLEW_TRY(part(*each));
+    CLEW_TRY(table.merge(some));
+  }
+  return table;
+}
+
+Expected<void> Session::push_groups(bool interval) {
+  const aggregate::Table table = CLEW_TRY(merged(interval));
+  for (const aggregate::Row& row : input_.sources[0]->root().rows(table))
+    input_.sink.row(row);
+  return {};
+}
+
+bool Session::interval_is_over() const {
+  return interval_end_ && Time::now() >= *interval_end_;
+}
+
+Expected<void> Session::end_interval(bool is_partial) {
+  if (counts()) CLEW_TRY(push_groups(true));
+  const int64_t now_ns = clock_ns(CLOCK_MONOTONIC) + input_.epoch_ns;
+  input_.sink.end_interval({.number = ++intervals_,
+                            .partial = is_partial,
+                            .begin_ns = std::exchange(interval_begin_ns_, now_ns),
+                            .end_ns = now_ns});
+  return {};
+}
+
+// --- the end -----------------------------------------------------------------------------------
+
+// Where one member is traced, when its probes are gone: then all that returned is counted. Others
+// end at their window's end.
+void Session::find_open_calls() {
+  const uint64_t now = input_.has_window ? end_ticks_ : __rdtsc();
+  for (Source* each : input_.sources) {
+    std::vector<aggregate::Row> rows = each->take_open_calls(now);
+    std::move(rows.begin(), rows.end(), std::back_inserter(open_rows_));
+  }
+}
+
+Expected<void> Session::stop() {
+  is_last_partial_ = !interval_is_over();
+  if (input_.has_window) {
+    end_ticks_ = __rdtsc();
+    std::for_each(input_.sources.rbegin(), input_.sources.rend(),
+                  [this](Source* each) { each->stop(end_ticks_); });
+    find_open_calls();
+    window_ms_ = std::chrono::duration<double, std::milli>(Time::now() - begun_).count();
+  }
+  for (Source* each : input_.sources)
+    note(each->detach());
+  if (!input_.has_window) find_open_calls();
+  CLEW_TRY(read_events(true));
+  push(std::exchange(open_rows_, {}));
+  return {};
+}
+
+Expected<void> Session::finish() {
+  fire_all(SourceKind::End);
+  if (input_.query.every_ns) {
+    CLEW_TRY(end_interval(is_last_partial_));
+  } else if (counts()) {
+    CLEW_TRY(push_groups(false));
+  }
+  input_.sink.finish(losses());
+  if (fault_) return tl::unexpected(*fault_);
+  return {};
+}
+
+// The answer comes first: what went wrong is a loss beside it, and the error after it.
+void Session::note(Expected<void> done) {
+  if (done) return;
+  input_.beside.lost.push_back(done.error().message);
+  if (!fault_) fault_ = std::move(done).error();
+}
+
+collect::Losses Session::losses() {
+  collect::Losses all;
+  for (Source* each : input_.sources) {
+    collect::Losses some = each->losses();
+    // A child that two sources see is one child; one of them sees all.
+    const auto forks = some.missed.find(collect::kMissedForks);
+    if (forks != some.missed.end()) {
+      const auto known = all.missed.find(collect::kMissedForks);
+      const uint64_t before = known == all.missed.end() ? 0 : known->second;
+      forks->second -= std::min(before, forks->second);
+    }
+    all.merge(some);
+  }
+  all.merge(input_.beside);
+  all.window_ms = std::max(all.window_ms, window_ms_);
+  return all;
+}
+
+}  // namespace clew::session

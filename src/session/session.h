@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop in which sources answer a query: one for live processes and the kernel, for files, and
+// for tests. It waits for the sources, reads their events, lets ticks fire, closes intervals, and
+// pushes finished rows to a sink until the query's end.
+//
+//   begin(), answer(), stop(), finish()     each once, all by one thread
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "aggregate/table.h"
+#include "base/error.h"
+#include "collect/losses.h"
+#include "output/row_sink.h"
+#include "query/query.h"
+#include "session/event_flow.h"
+#include "session/numbers.h"
+#include "session/source.h"
+
+namespace clew::session {
+
+// All is borrowed until the session is gone.
+struct Input {
+  const query::Query& query;
+  // At least one; the first gives the columns. Processes come before what counts their events in
+  // the kernel: they are stopped last and left first.
+  std::vector<Source*> sources;
+  const Numbers& numbers;
+  output::RowSink& sink;
+  // Of the events, where they go through a file; else a flow of its own.
+  EventFlow& flow;
+  int64_t epoch_ns = 0;  // CLOCK_REALTIME - CLOCK_MONOTONIC.
+  // The sources have several members, which have to begin and end at one moment.
+  bool has_window = false;
+  collect::Losses beside{};  // What else is missing.
+  std::function<void(std::string_view)> warn = [](std::string_view) {};
+};
+
+class Session {
+ public:
+  explicit Session(Input input);
+
+  // All sources count from now on.
+  Expected<void> begin();
+  // Until the query's end, until all sources are gone, until `stop_descriptor` is readable.
+  Expected<void> answer(int stop_descriptor);
+  // Keeps the first fault for finish(), and tells it beside the answer.
+  void note(Expected<void> done);
+  // Takes the probes out; no source has more from now on.
+  Expected<void> stop();
+  // The rest of the answer. Errors: what was noted.
+  Expected<void> finish();
+
+  // Of all sources so far, and what is beside them.
+  collect::Losses losses();
+
+ private:
+  using Time = std::chrono::steady_clock;
+  // A query source that fires in the tracer, and when it does next.
+  struct Tick {
+    uint16_t source;
+    std::chrono::nanoseconds period;
+    Time::time_point next;
+  };
+
+  void schedule();
+  [[nodiscard]] bool wait(int stop_descriptor);
+  [[nodiscard]] std::chrono::nanoseconds time_left() const;
+  Expected<void> take_turn();
+  [[nodiscard]] bool finished();
+  void keep_house();
+  void disarm_spinning();
+  void fire_ticks();
+  void fire_all(query::SourceKind kind);
+  void fire(uint16_t source);
+  Expected<void> read_events(bool is_last);
+  Expected<void> push_events(bool is_last);
+  void push(const std::vector<aggregate::Row>& rows);
+  void find_open_calls();
+  Expected<aggregate::Table> merged(bool interval);
+  Expected<void> push_groups(bool interval);
+  Expected<void> end_interval(bool is_partial);
+  [[nodiscard]] bool interval_is_over() const;
+  [[nodiscard]] bool counts() const { return input_.query.shape == query::Shape::Groups; }
+
+  Input input_;
+  Time::time_point begun_;
+  uint64_t end_ticks_ = 0;
+  double window_ms_ = 0;
+  std::optional<Time::time_point> end_;
+  std::optional<Time::time_point> interval_end_;
+  uint64_t intervals_ = 0;
+  int64_t interval_begin_ns_ = 0;  // Of the time of day.
+  bool is_last_partial_ = false;
+  Time::time_point house_ = Time::now();
+  std::vector<Tick> ticks_;
+  uint64_t events_left_ = UINT64_MAX;
+  std::vector<aggregate::Row> open_rows_;
+  std::optional<Error> fault_;
+};
+
+}  // namespace clew::session

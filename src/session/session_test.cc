@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/session.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/file_descriptor.h"
+#include "plan/evaluate.h"
+#include "session/fake_source.h"
+#include "session/recorded_file.h"
+
+namespace clew::session {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+namespace fs = std::filesystem;
+
+constexpr const char* kEvents = "from e in entry(\"a!f\") select e.arg0";
+constexpr const char* kGroups = "from e in entry(\"a!f\") groupby e.arg0 as k select k, count()";
+
+// Keeps what it gets, a line each.
+class Lines final : public output::RowSink {
+ public:
+  void begin(std::span<const aggregate::Column> columns, output::RowMode) override {
+    columns_ = columns.size();
+  }
+  void row(std::span<const aggregate::Value> values) override {
+    EXPECT_EQ(values.size(), columns_);
+    std::vector<uint64_t> numbers;
+    for (const aggregate::Value& value : values)
+      numbers.push_back(plan::bits_of(value));
+    lines.push_back(fmt::format("{}", fmt::join(numbers, " ")));
+    if (rows_before_wait > 0) --rows_before_wait;
+  }
+  void end_interval(const output::Interval& interval) override {
+    lines.push_back(fmt::format("interval {}{}", interval.number, interval.partial ? " part" : ""));
+  }
+  void finish(const collect::Losses& all) override { losses = all; }
+  [[nodiscard]] bool ready() const override { return rows_before_wait != 0; }
+
+  std::vector<std::string> lines;
+  collect::Losses losses;
+  int rows_before_wait = -1;  // Then it takes none at once. -1: it takes all.
+
+ private:
+  size_t columns_ = 0;
+};
+
+// A session of two fake sources.
+class Sessions : public testing::Test {
+ protected:
+  void ask(const std::string& text) {
+    plan_ = std::make_unique<FakePlan>(text);
+    first_ = std::make_unique<FakeSource>("first", *plan_, numbers_, story_);
+    second_ = std::make_unique<FakeSource>("second", *plan_, numbers_, story_);
+  }
+  Input input() {
+    return {.query = plan_->plan.query,
+            .sources = {first_.get(), second_.get()},
+            .numbers = numbers_,
+            .sink = sink_,
+            .flow = flow_,
+            .has_window = true};
+  }
+  Expected<void> run() { return run(input()); }
+  Expected<void> run(Input what) {
+    Session session(std::move(what));
+    CLEW_TRY(session.begin());
+    session.note(session.answer(stop_.get()));
+    CLEW_TRY(session.stop());
+    return session.finish();
+  }
+
+  FileDescriptor stop_{eventfd(0, EFD_CLOEXEC)};
+  Numbers numbers_;
+  EventFlow flow_;
+  Lines sink_;
+  std::vector<std::string> story_;
+  std::unique_ptr<FakePlan> plan_;
+  std::unique_ptr<FakeSource> first_;
+  std::unique_ptr<FakeSource> second_;
+};
+
+TEST_F(Sessions, GiveTheEventsOfAllSourcesInTheOrderOfTheirTimes) {
+  ask(kEvents);
+  first_->give(10, {1});
+  first_->give(40, {4});
+  second_->give(30, {3});
+  second_->give(20, {2});
+  ASSERT_TRUE(run().has_value());
+  EXPECT_THAT(sink_.lines, ElementsAre("1", "2", "3", "4"));
+}
+
+TEST_F(Sessions, HoldBackWhatAnEarlierEventMayStillPrecede) {
+  ask(kEvents);
+  first_->clock = 15;  // The round began before this event happened.
+  first_->give(30, {3});
+  second_->give(12, {1});
+  second_->give(20, {2});  // Is read a round later.
+  ASSERT_TRUE(run().has_value());
+  EXPECT_THAT(sink_.lines, ElementsAre("1", "2", "3"));
+}
+
+TEST_F(Sessions, TakeAsManyRowsAsAreAskedFor) {
+  ask(std::string(kEvents) + " take 2");
+  first_->ends = false;
+  for (uint64_t i = 0; i < 5; ++i)
+    first_->give(i, {i});
+  ASSERT_TRUE(run().has_value());
+  EXPECT_THAT(sink_.lines, ElementsAre("0", "1"));
+}
+
+TEST_F(Sessions, MergeTheCountsOfAllSources) {
+  ask(kGroups);
+  first_->give(1, {7});
+  first_->give(2, {8});
+  second_->give(3, {7});
+  ASSERT_TRUE(run().has_value());
+  EXPECT_THAT(sink_.lines, testing::UnorderedElementsAre("7 2", "8 1"));
+}
+
+TEST_F(Sessions, CloseIntervalsWithWhatIsInThemAndTheLastOneAsAPart) {
+  ask(std::string(kGroups) + " every 3600s");
+  first_->give(1, {7});
+  ASSERT_TRUE(run().has_value());
+  EXPECT_THAT(sink_.lines, ElementsAre("7 1", "interval 1 part"));
+}
+
+TEST_F(Sessions, EndWhenTheyAreTold) {
+  ask(kEvents);
+  first_->ends = false;
+  second_->ends = false;
+  eventfd_write(stop_.get(), 1);
+  ASSERT_TRUE(run().has_value());
+  EXPECT_THAT(sink_.lines, IsEmpty());
+}
+
+TEST_F(Sessions, BeginAndEndTheWindowOfAllMembersTogether) {
+  ask(kEvents);
+  ASSERT_TRUE(run().has_value());
+  EXPECT_THAT(story_, ElementsAre("first: begin_window", "second: begin_window",
+                                  "first: start in a window", "second: start in a window",
+                                  "first: settle_window", "second: settle_window", "second: stop",
+                                  "first: stop", "first: detach", "second: detach"));
+  EXPECT_GT(sink_.losses.window_ms, 0);
+}
+
+TEST_F(Sessions, HaveNoWindowWhenOneMemberIsTraced) {
+  ask(kEvents);
+  Input one = input();
+  one.sources = {first_.get()};
+  one.has_window = false;
+  ASSERT_TRUE(run(std::move(one)).has_value());
+  EXPECT_THAT(story_, ElementsAre("first: start", "first: detach"));
+  EXPECT_EQ(sink_.losses.window_ms, 0);
+}
+
+TEST_F(Sessions, LeaveAllSourcesThoughOneCannotBeLeftAndAnswerAllTheSame) {
+  ask(kEvents);
+  first_->give(1, {1});
+  first_->problem_at_detach = "it does not let go";
+  const Expected<void> done = run();
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().message, "it does not let go");
+  EXPECT_EQ(story_.back(), "second: detach");
+  EXPECT_THAT(sink_.lines, ElementsAre("1"));
+  EXPECT_THAT(sink_.losses.lost, ElementsAre("it does not let go"));
+}
+
+TEST_F(Sessions, RefuseEventsOfNobody) {
+  ask(kEvents);
+  first_->give(1, {1}, 2);  // There are members 0 and 1.
+  const Expected<void> done = run();
+  ASSERT_FALSE(done.has_value());
+  EXPECT_THAT(done.error().message, HasSubstr("somebody else writes"));
+}
+
+TEST_F(Sessions, CountAChildOnceThatTwoSourcesSee) {
+  ask(kEvents);
+  first_->lost.missed[std::string(collect::kMissedForks)] = 2;
+  first_->lost.missed[std::string(collect::kMissedReentry)] = 1;
+  second_->lost.missed[std::string(collect::kMissedForks)] = 5;
+  second_->lost.missed[std::string(collect::kMissedReentry)] = 1;
+  ASSERT_TRUE(run().has_value());
+  EXPECT_EQ(sink_.losses.missed[std::string(collect::kMissedForks)], 5U);
+  EXPECT_EQ(sink_.losses.missed[std::string(collect::kMissedReentry)], 2U);
+}
+
+// --- through a file ----------------------------------------------------------------------------
+
+class Files : public Sessions {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path() const { return (folder_ / "events").string(); }
+  [[nodiscard]] collect::SpillStart start() const {
+    Recording recording = plan_->recording;
+    recording.sources = {"entry(\"a!f\")"};
+    return {.event_words = {{.least = 1, .most = 1}}, .note = note_of(recording)};
+  }
+  // The answer to `text` from the file.
+  Expected<std::vector<std::string>> from_file(const std::string& text) const {
+    const std::unique_ptr<RecordedFile> file = CLEW_TRY(RecordedFile::open(path()));
+    const query::Text query{.name = "query", .text = text};
+    const plan::Plan plan = plan::plain(CLEW_TRY(query::parse(query, {})));
+    plan::Lowered lowered;
+    lowered.form = plan::StateForm::Events;
+    const plan::Grouping grouping;
+    Numbers numbers;
+    CLEW_TRY(file->prepare(plan, lowered, grouping, query::Reporter(query), numbers));
+    Lines sink;
+    EventFlow flow;
+    Session session({.query = plan.query,
+                     .sources = {file.get()},
+                     .numbers = numbers,
+                     .sink = sink,
+                     .flow = flow});
+    CLEW_TRY(session.begin());
+    CLEW_TRY(session.answer(stop_.get()));
+    CLEW_TRY(session.stop());
+    CLEW_TRY(session.finish());
+    return sink.lines;
+  }
+  void write(const std::vector<collect::Event>& events, const collect::SpillStart& start) const {
+    auto writer = collect::SpillWriter::create(path(), start);
+    ASSERT_TRUE(writer.has_value());
+    collect::EventBatch batch;
+    for (const collect::Event& event : events)
+      batch.push(event);
+    ASSERT_TRUE(writer->write(batch, 0).has_value());
+    ASSERT_TRUE(writer->finish().has_value());
+  }
+
+ private:
+  fs::path folder_ = fs::temp_directory_path() / fmt::format("clew-session-{}", getpid());
+};
+
+TEST_F(Files, KeepWhatTheReaderDoesNotTakeYet) {
+  ask(kEvents);
+  ASSERT_TRUE(flow_.keep_in(path(), start()).has_value());
+  sink_.rows_before_wait = 1;
+  for (uint64_t i = 0; i < 4; ++i)
+    first_->give(i, {i});
+  Session session(input());
+  ASSERT_TRUE(session.begin().has_value());
+  ASSERT_TRUE(session.answer(stop_.get()).has_value());
+  EXPECT_THAT(sink_.lines, ElementsAre("0"));
+  ASSERT_TRUE(session.stop().has_value());
+  EXPECT_THAT(sink_.lines, ElementsAre("0", "1", "2", "3"));
+  ASSERT_TRUE(flow_.finish_file(start().note).has_value());
+  EXPECT_THAT(from_file(kEvents).value(), ElementsAre("0", "1", "2", "3"));
+  EXPECT_THAT(from_file(std::string(kEvents) + " take 1").value(), ElementsAre("0"));
+}
+
+TEST_F(Files, AnswerOnlyFromWhatTheyHold) {
+  ask(kEvents);
+  write({}, start());
+  const auto other = from_file("from e in entry(\"a!g\") select e.arg0");
+  ASSERT_FALSE(other.has_value());
+  EXPECT_THAT(other.error().message,
+              HasSubstr("the file has no events of entry(\"a!g\"), only of entry(\"a!f\")"));
+  EXPECT_FALSE(from_file("from e in entry(\"a!f\") select e.arg1").has_value());
+}
+
+TEST_F(Files, LeaveOutEventsOfProcessesThatTheyDoNotName) {
+  ask(kEvents);
+  const std::vector<uint64_t> words{5};
+  write({{.process = 1U << kNumberShift, .time = 1, .words = words}, {.time = 2, .words = words}},
+        start());
+  EXPECT_THAT(from_file(kEvents).value(), ElementsAre("5"));
+}
+
+TEST_F(Files, ThatNameNoProcessOrTooManyAreRefused) {
+  ask(kEvents);
+  for (const size_t count : {size_t{0}, size_t{kMembersMax} + 1}) {
+    plan_->recording.processes.resize(count);
+    write({}, start());
+    const auto answer = from_file(kEvents);
+    ASSERT_FALSE(answer.has_value());
+    EXPECT_THAT(answer.error().message, HasSubstr(fmt::format("it names {} processes", count)));
+  }
+}
+
+}  // namespace
+}  // namespace clew::session
