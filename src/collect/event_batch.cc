@@ -24,11 +24,18 @@ void EventBatch::clear() {
 }
 
 void EventBatch::append(const EventBatch& other, uint32_t process_bits) {
-  for (size_t i = 0; i < other.size(); ++i) {
-    Event event = other.at(i);
-    event.process |= process_bits;
-    push(event);
-  }
+  const auto add = [](auto& column, const auto& more) {
+    column.insert(column.end(), more.begin(), more.end());
+  };
+  const uint64_t words_before = words_.size();
+  add(times_, other.times_);
+  add(shapes_, other.shapes_);
+  add(tids_, other.tids_);
+  add(words_, other.words_);
+  for (const uint32_t process : other.processes_)
+    processes_.push_back(process | process_bits);
+  for (const uint64_t end : other.word_ends_)
+    word_ends_.push_back(words_before + end);
 }
 
 Event EventBatch::at(size_t index) const {

@@ -28,6 +28,23 @@ struct Event {
   std::span<const uint64_t> words{};  // Fields; borrowed from the batch.
 };
 
+// The upper half of Event::process is the number of the member of the session that it comes from
+// (session/numbers.h), the lower half abi::SlotControl::process.
+inline constexpr uint32_t kMemberShift = 16;
+inline uint32_t member_of(const Event& event) {
+  return event.process >> kMemberShift;
+}
+inline uint32_t process_of(const Event& event) {
+  return event.process & ((1U << kMemberShift) - 1);
+}
+
+// Events of a batch, by index.
+struct EventRange {
+  size_t begin = 0;
+  size_t end = 0;
+  [[nodiscard]] bool empty() const { return begin == end; }
+};
+
 class EventBatch {
  public:
   void push(const Event& event);

@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-#include "plan/root.h"
+#include "answer/names.h"
 #include "plan/sites.h"
 #include "session/recording.h"
 #include "target/catalog.h"
@@ -17,7 +17,7 @@
 
 namespace clew::engine {
 
-class ProcessNames final : public plan::Names {
+class ProcessNames final : public answer::Names {
  public:
   // Borrows both. `names` is indexed by the site constants of names.
   ProcessNames(pid_t pid, target::Catalog& catalog, const std::vector<plan::SiteNames>& names);

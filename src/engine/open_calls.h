@@ -14,9 +14,9 @@
 
 #include <sys/types.h>
 
+#include "answer/open_call.h"
 #include "collect/open_records.h"
 #include "plan/lower.h"
-#include "plan/open_call.h"
 #include "target/process.h"
 
 namespace clew::engine {
@@ -30,7 +30,7 @@ std::optional<target::Incarnation> incarnation_of(pid_t pid);
 // children are what the target wrote, and nobody else's memory is read for it.
 std::optional<target::Incarnation> sharer_of(int file, pid_t pid);
 
-class ReadMemory final : public plan::ProcessMemory {
+class ReadMemory final : public answer::ProcessMemory {
  public:
   explicit ReadMemory(ProcessIds processes) : processes_(std::move(processes)) {}
   bool read(uint64_t process, uint64_t address, std::span<uint8_t> bytes) override;

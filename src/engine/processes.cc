@@ -19,7 +19,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-constexpr milliseconds kEventPeriod{20};
+// Rings are read more often while they fill fast.
+constexpr milliseconds kEventPeriodMin{1};
+constexpr milliseconds kEventPeriodMax{20};
 constexpr milliseconds kFuelPeriod{10};
 constexpr milliseconds kLoaderPeriod{2};
 constexpr milliseconds kPassedPeriod{2};
@@ -147,7 +149,7 @@ void Processes::add_descriptors(std::vector<pollfd>& descriptors) {
 nanoseconds Processes::patience() {
   nanoseconds left = nanoseconds::max();
   const auto at_most = [&left](nanoseconds period) { left = std::min(left, period); };
-  if (has_events()) at_most(kEventPeriod);
+  if (has_events()) at_most(event_period_);
   if (input_.lowered.form == plan::StateForm::Table) at_most(table_period_);
   if (input_.lowered.fuel_offset != 0) at_most(kFuelPeriod);
   if (input_.lowered.passed_dense) at_most(kPassedPeriod);
@@ -234,15 +236,23 @@ uint64_t Processes::now() const {
   return __rdtsc();
 }
 
+// As if all were in one ring: of an eighth of it.
+void Processes::pace_events(const collect::EventBatch& read) {
+  constexpr uint64_t kMuch = uint64_t{1} << (plan::kRingSizeLog2 - 3);
+  const uint64_t bytes = abi::kEventHeaderBytes * read.size() + read.words().size_bytes();
+  event_period_ = bytes > kMuch ? std::max(event_period_ / 2, kEventPeriodMin)
+                                : std::min(2 * event_period_, kEventPeriodMax);
+}
+
 Expected<void> Processes::read_events(collect::EventBatch& round) {
-  if (begin_ticks_ == 0) {
-    for (const auto& tracee : tracees_)
-      tracee->read_events(round);
-    return {};
-  }
   collect::EventBatch all;
   for (const auto& tracee : tracees_)
     tracee->read_events(all);
+  pace_events(all);
+  if (begin_ticks_ == 0) {
+    round.append(all);
+    return {};
+  }
   for (size_t i = 0; i < all.size(); ++i) {
     const collect::Event event = all.at(i);
     if (event.time >= begin_ticks_ && event.time <= end_ticks_) round.push(event);
@@ -250,9 +260,9 @@ Expected<void> Processes::read_events(collect::EventBatch& round) {
   return {};
 }
 
-std::vector<aggregate::Row> Processes::take_event(const collect::Event& event) {
-  return by_number_[session::Numbers::member_of(event)]->take_event(
-      session::Numbers::own_event(event));
+void Processes::take_events(const collect::EventBatch& events, collect::EventRange range,
+                            answer::RowBatch& rows) {
+  by_number_[collect::member_of(events.at(range.begin))]->take_events(events, range, rows);
 }
 
 uint64_t Processes::passed() {
@@ -279,17 +289,13 @@ Expected<aggregate::Table> Processes::total() {
   return merged(&Tracee::total);
 }
 
-std::vector<aggregate::Row> Processes::fire(uint16_t source, int64_t monotonic_ns) {
-  return tracees_[0]->fire(source, monotonic_ns);
+void Processes::fire(uint16_t source, int64_t monotonic_ns, answer::RowBatch& rows) {
+  tracees_[0]->fire(source, monotonic_ns, rows);
 }
 
-std::vector<aggregate::Row> Processes::take_open_calls(uint64_t end_ticks) {
-  std::vector<aggregate::Row> all;
-  for (const auto& tracee : tracees_) {
-    std::vector<aggregate::Row> rows = tracee->take_open_calls(end_ticks);
-    std::move(rows.begin(), rows.end(), std::back_inserter(all));
-  }
-  return all;
+void Processes::take_open_calls(uint64_t end_ticks, answer::RowBatch& rows) {
+  for (const auto& tracee : tracees_)
+    tracee->take_open_calls(end_ticks, rows);
 }
 
 // --- the end -----------------------------------------------------------------------------------

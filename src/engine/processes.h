@@ -52,7 +52,6 @@ class Processes final : public session::Source {
   [[nodiscard]] std::set<pid_t> pids() const;
   [[nodiscard]] bool has_ended(pid_t pid) const;
 
-  plan::Root& root() override { return tracees_[0]->root(); }
   [[nodiscard]] bool gone() const override;
   void begin_window() override;
   Expected<void> start(uint64_t begin_ticks) override;
@@ -66,12 +65,13 @@ class Processes final : public session::Source {
   [[nodiscard]] bool has_events() const override;
   [[nodiscard]] uint64_t now() const override;
   Expected<void> read_events(collect::EventBatch& round) override;
-  std::vector<aggregate::Row> take_event(const collect::Event& event) override;
+  void take_events(const collect::EventBatch& events, collect::EventRange range,
+                   answer::RowBatch& rows) override;
   uint64_t passed() override;
   Expected<aggregate::Table> interval() override;
   Expected<aggregate::Table> total() override;
-  std::vector<aggregate::Row> fire(uint16_t source, int64_t monotonic_ns) override;
-  std::vector<aggregate::Row> take_open_calls(uint64_t end_ticks) override;
+  void fire(uint16_t source, int64_t monotonic_ns, answer::RowBatch& rows) override;
+  void take_open_calls(uint64_t end_ticks, answer::RowBatch& rows) override;
   Expected<void> detach() override;
   collect::Losses losses() override;
 
@@ -84,6 +84,7 @@ class Processes final : public session::Source {
   void follow_execs();
   void add(std::unique_ptr<Tracee> tracee);
   void drain_tables();
+  void pace_events(const collect::EventBatch& read);
   Expected<aggregate::Table> merged(Part part);
   [[nodiscard]] bool has_generations() const { return input_.lowered.layout.generations == 2; }
 
@@ -96,6 +97,7 @@ class Processes final : public session::Source {
   std::optional<ExecWatch> execs_;
   std::optional<BegunPrograms> begun_;
   std::chrono::milliseconds table_period_;
+  std::chrono::milliseconds event_period_{20};  // At first.
   bool has_window_ = false;
   // Events before and after do not count.
   uint64_t begin_ticks_ = 0;

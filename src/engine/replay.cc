@@ -46,11 +46,12 @@ Expected<void> replay(const Request& request, int stop_descriptor, output::RowSi
   session::Numbers numbers;
   CLEW_TRY(file->prepare(plan, lowered, grouping, query::Reporter(request.text), numbers));
   session::EventFlow flow;
-  session::Session session({.query = plan.query,
+  session::Session session({.plan = plan,
                             .sources = {file.get()},
                             .numbers = numbers,
                             .sink = sink,
-                            .flow = flow});
+                            .flow = flow,
+                            .epoch_ns = lowered.clock.epoch_ns});
   CLEW_TRY(session.begin());
   CLEW_TRY(session.answer(stop_descriptor));
   CLEW_TRY(session.stop());

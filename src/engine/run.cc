@@ -136,7 +136,7 @@ session::Recording Run::recording() {
 }
 
 void Run::make_session() {
-  session::Input input{.query = compiled_.plan.query,
+  session::Input input{.plan = compiled_.plan,
                        .sources = {},
                        .numbers = numbers_,
                        .sink = sink_,

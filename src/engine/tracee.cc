@@ -13,7 +13,6 @@
 #include "engine/left_text.h"
 #include "engine/session_memory.h"
 #include "isa/opcode.h"
-#include "session/numbers.h"
 #include "target/end_status.h"
 #include "target/process.h"
 
@@ -134,8 +133,7 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
                                    .installed = std::move(installed)}));
   }
   names_ = std::make_unique<ProcessNames>(pid_, catalog_, sites_.names);
-  root_ =
-      std::make_unique<plan::Root>(CLEW_TRY(plan::Root::make(plan, lowered, grouping, *names_)));
+  intake_ = CLEW_TRY(answer::Intake::make(plan, lowered, grouping, *names_));
   drained_ = std::make_unique<aggregate::Accumulator>(lowered.state);
   CLEW_TRY(make_reader(lowered, follow_forks));
   threads_.watch(0, pid_);
@@ -328,11 +326,7 @@ void Tracee::read_events(collect::EventBatch& round) {
   meet_children();
   collect::EventBatch own = std::exchange(freed_, {});
   reader_->read_events(own);
-  round.append(own, number_ << session::kNumberShift);
-}
-
-std::vector<aggregate::Row> Tracee::take_event(const collect::Event& event) {
-  return root_->take(event);
+  round.append(own, number_ << collect::kMemberShift);
 }
 
 session::RecordedProcess Tracee::description() const {
@@ -362,18 +356,18 @@ uint64_t Tracee::passed_in(const aggregate::Accumulator& cells) const {
 
 // What the tracer's own sources have counted belongs to the answer as well.
 Expected<aggregate::Table> Tracee::with_counted(aggregate::Table table) {
-  CLEW_TRY(table.merge(root_->counted()));
+  CLEW_TRY(table.merge(intake_->counted()));
   return table;
 }
 
 Expected<aggregate::Table> Tracee::total() {
-  if (lowered_->form == plan::StateForm::Events) return root_->counted();
+  if (lowered_->form == plan::StateForm::Events) return intake_->counted();
   meet_children();
   aggregate::Accumulator all(lowered_->state);
   read_cells(all);
   all.merge(*drained_);
   if (before_) all.subtract(*before_);
-  return with_counted(root_->table_of(all));
+  return with_counted(intake_->table_of(all));
 }
 
 Expected<aggregate::Table> Tracee::interval() {
@@ -387,18 +381,14 @@ Expected<aggregate::Table> Tracee::interval() {
       CLEW_TRY(reader_->turn(*part));
     }
     passed_before_ += passed_in(*part);
-    aggregate::Table table = CLEW_TRY(with_counted(root_->table_of(*part)));
-    root_->forget_counted();
+    aggregate::Table table = CLEW_TRY(with_counted(intake_->table_of(*part)));
+    intake_->forget_counted();
     return table;
   }
   aggregate::Table now = CLEW_TRY(total());
   aggregate::Table part = previous_ ? now.since(*previous_) : now;
   previous_ = std::move(now);
   return part;
-}
-
-std::vector<aggregate::Row> Tracee::fire(uint16_t source, int64_t monotonic_ns) {
-  return root_->fire(source, monotonic_ns);
 }
 
 // An answer of 0 must not look as if exceptions had been watched.

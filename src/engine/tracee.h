@@ -15,6 +15,7 @@
 
 #include "aggregate/accumulator.h"
 #include "aggregate/table.h"
+#include "answer/intake.h"
 #include "base/error.h"
 #include "collect/event_batch.h"
 #include "collect/reader.h"
@@ -27,7 +28,6 @@
 #include "inline/attachment.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
-#include "plan/root.h"
 #include "target/catalog.h"
 
 namespace clew::engine {
@@ -104,17 +104,20 @@ class Tracee {
   std::vector<collect::DisarmedProbe> disarm_spinning();
   void keep_house();  // Dead threads, names of threads.
   void read_events(collect::EventBatch& round);
-  // The rows of one of them, with the process as the tracee numbers it.
-  std::vector<aggregate::Row> take_event(const collect::Event& event);
+  // Their rows, and below: session/source.h says more.
+  void take_events(const collect::EventBatch& events, collect::EventRange range,
+                   answer::RowBatch& rows) {
+    intake_->take(events, range, rows);
+  }
   // How many hits passed the filters so far (plans with `for N events`).
   uint64_t passed();
-  // session/source.h says more.
-  std::vector<aggregate::Row> take_open_calls(uint64_t end_ticks);
+  void take_open_calls(uint64_t end_ticks, answer::RowBatch& rows);
   // The counts of the interval that ends now, or of the whole session.
   Expected<aggregate::Table> interval();
   Expected<aggregate::Table> total();
-  std::vector<aggregate::Row> fire(uint16_t source, int64_t monotonic_ns);
-  plan::Root& root() { return *root_; }
+  void fire(uint16_t source, int64_t monotonic_ns, answer::RowBatch& rows) {
+    intake_->fire(source, monotonic_ns, rows);
+  }
   // After attach(): the names that are known by now.
   [[nodiscard]] session::RecordedProcess description() const;
   [[nodiscard]] std::string host() { return names_->host(); }
@@ -166,7 +169,7 @@ class Tracee {
   std::set<uint32_t> unmet_;     // Of them: their pids are not there yet.
   ProcessIds children_;          // Followed, and known to be.
   std::unique_ptr<ProcessNames> names_;
-  std::unique_ptr<plan::Root> root_;
+  std::unique_ptr<answer::Intake> intake_;
   // What was taken over already: halves of tables that were full, and freed slots. In a session
   // with generations of this interval, else of the whole session.
   std::unique_ptr<aggregate::Accumulator> drained_;

@@ -23,11 +23,10 @@ const Site* Tracee::site_numbered(uint64_t function_number) const {
   return found == sites_.sites.end() ? nullptr : &*found;
 }
 
-std::vector<aggregate::Row> Tracee::take_open_calls(uint64_t end_ticks) {
-  std::vector<aggregate::Row> rows;
+void Tracee::take_open_calls(uint64_t end_ticks, answer::RowBatch& rows) {
   const std::vector<collect::OpenRecord> records = reader_->read_open_records();
   const plan::RecordShape& shape = lowered_->records;
-  if (records.empty()) return rows;
+  if (records.empty()) return;
   meet_children();
   const ProcessIds processes = live_processes();
   OpenRecordCheck check(processes);
@@ -41,19 +40,17 @@ std::vector<aggregate::Row> Tracee::take_open_calls(uint64_t end_ticks) {
     const uint64_t age_ns = clock.monotonic_ns(end_ticks) - clock.monotonic_ns(entry_ticks);
     open_.oldest_ns = std::max(open_.oldest_ns, age_ns);
     if (!shape.caller_word || !includes_open_) continue;
-    const plan::OpenCall call{.source = site->source,
-                              .names = site->names,
-                              .process = record.process,
-                              .tid = record.tid,
-                              .end_ticks = end_ticks,
-                              .entry_ticks = entry_ticks,
-                              .caller = record.payload[*shape.caller_word],
-                              .payload = record.payload};
-    const auto some = root_->take_open(root_->query(), call, memory);
-    if (!some) collect::count_cause(open_missed_, collect::kMissedUnreadable, 1);
-    if (some) rows.insert(rows.end(), some->begin(), some->end());
+    const answer::OpenCall call{.source = site->source,
+                                .names = site->names,
+                                .process = record.process,
+                                .tid = record.tid,
+                                .end_ticks = end_ticks,
+                                .entry_ticks = entry_ticks,
+                                .caller = record.payload[*shape.caller_word],
+                                .payload = record.payload};
+    if (!intake_->take_open(intake_->query(), call, memory, rows))
+      collect::count_cause(open_missed_, collect::kMissedUnreadable, 1);
   }
-  return rows;
 }
 
 }  // namespace clew::engine

@@ -88,6 +88,10 @@ class CsvSink final : public RowSink {
   }
 
   [[nodiscard]] bool ready() const override { return bytes_.ready(); }
+  void flush() override {
+    bytes_.flush();
+    notes_.flush();
+  }
 
   void finish(const collect::Losses& losses) override {
     write_header("");

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One JSON object a line (RFC 8259, UTF-8). Integers stay integers; what is no number in JSON (NaN,
 // infinity) and null are null; bytes that are not UTF-8 become U+FFFD.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "output/format.h"
@@ -114,13 +116,54 @@ Json summary_json(const collect::Losses& losses) {
   return {{"summary", std::move(summary)}};
 }
 
+// A value's text, at the end of a line: what a session of many events spends its time on.
+class LineEnd {
+ public:
+  LineEnd(std::string& line, aggregate::ColumnType type) : line_(line), type_(type) {}
+
+  void operator()(std::monostate) const { line_ += "null"; }
+  void operator()(int64_t number) const { append(number); }
+  void operator()(uint64_t number) const {
+    if (type_ != aggregate::ColumnType::Boolean) return append(number);
+    line_ += number != 0 ? "true" : "false";
+  }
+  void operator()(const std::string& text) const {
+    if (!std::all_of(text.begin(), text.end(), is_plain)) return append_json(text);
+    line_ += '"';
+    line_ += text;
+    line_ += '"';
+  }
+  template <typename Other>
+  void operator()(const Other& other) const {
+    append_json(ToJson{type_}(other));
+  }
+
+ private:
+  static bool is_plain(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
+  template <typename Number>
+  void append(Number number) const {
+    const fmt::format_int digits(number);
+    line_.append(digits.data(), digits.size());
+  }
+  void append_json(const Json& json) const {
+    line_ += json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+
+  std::string& line_;
+  aggregate::ColumnType type_;
+};
+
 class JsonSink final : public RowSink {
  public:
   explicit JsonSink(ByteSink& bytes) : bytes_(bytes) {}
 
   void begin(std::span<const Column> columns, RowMode mode) override {
-    columns_.assign(columns.begin(), columns.end());
     mode_ = mode;
+    for (const Column& column : columns) {
+      std::string name = line_of(column.name);
+      name.back() = ':';
+      columns_.push_back({.type = column.type, .name = std::move(name)});
+    }
   }
 
   void disarmed(const collect::DisarmedProbe& disarmed) override {
@@ -129,43 +172,59 @@ class JsonSink final : public RowSink {
 
   // The number of an interval is known at its end only.
   void row(std::span<const Value> values) override {
-    Json object = Json::object();
+    line_.clear();
     for (size_t i = 0; i < columns_.size(); ++i) {
-      object[columns_[i].name] = std::visit(ToJson{columns_[i].type}, values[i]);
+      line_ += i == 0 ? '{' : ',';
+      line_ += columns_[i].name;
+      std::visit(LineEnd(line_, columns_[i].type), values[i]);
     }
+    line_ += "}\n";
     if (mode_ == RowMode::Stream) {
-      bytes_.write(line_of(object));
+      bytes_.write(line_);
     } else {
-      rows_.push_back(std::move(object));
+      rows_.push_back(line_);
     }
   }
 
+  // A column of one of these names stands for itself.
   void end_interval(const Interval& interval) override {
-    for (const Json& row : std::exchange(rows_, {})) {
-      Json object = {{"interval", interval.number}};
-      if (interval.end_ns != 0) {
-        object["interval_begin"] = interval.begin_ns;
-        object["interval_end"] = interval.end_ns;
-      }
-      if (interval.partial) object["partial"] = true;
-      object.update(row);
-      bytes_.write(line_of(object));
+    std::string front = "{";
+    const auto add = [&](const char* name, const std::string& value) {
+      const std::string key = fmt::format("\"{}\":", name);
+      const bool is_column = std::any_of(columns_.begin(), columns_.end(),
+                                         [&](const auto& column) { return column.name == key; });
+      if (!is_column) front += key + value + ",";
+    };
+    add("interval", fmt::to_string(interval.number));
+    if (interval.end_ns != 0) {
+      add("interval_begin", fmt::to_string(interval.begin_ns));
+      add("interval_end", fmt::to_string(interval.end_ns));
     }
+    if (interval.partial) add("partial", "true");
+    for (const std::string& row : std::exchange(rows_, {}))
+      bytes_.write(front + row.substr(1));
   }
 
   [[nodiscard]] bool ready() const override { return bytes_.ready(); }
+  void flush() override { bytes_.flush(); }
 
   void finish(const collect::Losses& losses) override {
-    for (const Json& row : std::exchange(rows_, {}))
-      bytes_.write(line_of(row));
+    for (const std::string& row : std::exchange(rows_, {}))
+      bytes_.write(row);
     bytes_.write(line_of(summary_json(losses)));
   }
 
  private:
+  struct NamedColumn {
+    aggregate::ColumnType type;
+    std::string name;  // As it stands in a line, with the colon.
+  };
+
   ByteSink& bytes_;
   RowMode mode_ = RowMode::Table;
-  std::vector<Column> columns_;
-  std::vector<Json> rows_;
+  std::vector<NamedColumn> columns_;
+  std::vector<std::string> rows_;
+  std::string line_;
 };
 
 }  // namespace

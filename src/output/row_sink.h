@@ -25,6 +25,8 @@ class ByteSink {
   ByteSink& operator=(const ByteSink&) = delete;
   virtual ~ByteSink() = default;
   virtual void write(std::string_view bytes) = 0;
+  // What was written need not be out before; a sink's owner calls it.
+  virtual void flush() {}
   [[nodiscard]] virtual bool failed() const = 0;
   // False while a write of a few rows could have to wait.
   [[nodiscard]] virtual bool ready() const { return true; }
@@ -56,6 +58,8 @@ class RowSink {
   virtual void disarmed(const collect::DisarmedProbe&) {}
   virtual void end_interval(const Interval& interval) = 0;
   virtual void finish(const collect::Losses& losses) = 0;
+  // Lets what came so far be seen.
+  virtual void flush() {}
   // Whether its bytes are taken, see ByteSink.
   [[nodiscard]] virtual bool ready() const { return true; }
 };

@@ -10,6 +10,11 @@
 #include "output/formats.h"
 
 namespace clew::output {
+namespace {
+
+constexpr size_t kUnwrittenMax = size_t{64} << 10;
+
+}  // namespace
 
 std::unique_ptr<RowSink> make_sink(const SinkOptions& options, ByteSink& bytes, ByteSink& notes) {
   switch (options.format) {
@@ -26,6 +31,12 @@ std::unique_ptr<RowSink> make_sink(const SinkOptions& options, ByteSink& bytes, 
 }
 
 void FileSink::write(std::string_view bytes) {
+  unwritten_ += bytes;
+  if (unwritten_.size() >= kUnwrittenMax) flush_all();
+}
+
+void FileSink::flush_all() {
+  std::string_view bytes = unwritten_;
   while (error_ == 0 && !bytes.empty()) {
     const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
     if (written >= 0) {
@@ -37,6 +48,7 @@ void FileSink::write(std::string_view bytes) {
       error_ = errno;
     }
   }
+  unwritten_.clear();
 }
 
 // A pipe is writable while it has room for a page.

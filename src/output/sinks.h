@@ -24,18 +24,24 @@ struct SinkOptions {
 // to `notes`, since a CSV file has no place for them).
 std::unique_ptr<RowSink> make_sink(const SinkOptions& options, ByteSink& bytes, ByteSink& notes);
 
-// Writes to a borrowed file descriptor; short writes are continued, EINTR is retried.
+// Writes to a borrowed file descriptor, at flush(), at its end, or when there is much; short writes
+// are continued, EINTR is retried.
 class FileSink final : public ByteSink {
  public:
   explicit FileSink(int fd) : fd_(fd) {}
+  ~FileSink() override { flush_all(); }
   void write(std::string_view bytes) override;
+  void flush() override { flush_all(); }
   [[nodiscard]] bool failed() const override { return error_ != 0; }
   [[nodiscard]] bool ready() const override;
   [[nodiscard]] int error() const { return error_; }  // errno of the first failure.
 
  private:
+  void flush_all();
+
   int fd_;
   int error_ = 0;
+  std::string unwritten_;
 };
 
 class StringSink final : public ByteSink {

@@ -29,6 +29,7 @@ class TextSink final : public RowSink {
   void end_interval(const Interval& interval) override;
   void finish(const collect::Losses& losses) override;
   [[nodiscard]] bool ready() const override { return bytes_.ready(); }
+  void flush() override { bytes_.flush(); }
 
  private:
   [[nodiscard]] std::string draw_table() const;

@@ -293,6 +293,11 @@ bool is_true(const Value& value) {
   return bits_of(value) != 0;
 }
 
+bool are_true(const std::vector<Expression>& conditions, Bindings& bindings) {
+  return std::all_of(conditions.begin(), conditions.end(),
+                     [&bindings](const Expression& e) { return is_true(evaluate(e, bindings)); });
+}
+
 uint64_t bits_of(const Value& value) {
   if (const auto* i = std::get_if<int64_t>(&value)) return static_cast<uint64_t>(*i);
   if (const auto* u = std::get_if<uint64_t>(&value)) return *u;

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 #include "aggregate/value.h"
 #include "query/query.h"
@@ -32,6 +34,8 @@ class Bindings {
 aggregate::Value evaluate(const query::Expression& expression, Bindings& bindings);
 // True for a number that is not zero.
 bool is_true(const aggregate::Value& value);
+// Of all conditions.
+bool are_true(const std::vector<query::Expression>& conditions, Bindings& bindings);
 // The 64 bits of a number (a double is truncated); 0 for anything else.
 uint64_t bits_of(const aggregate::Value& value);
 // The words of a value as a probe stores it: one for numbers, zero-padded ones for text.

@@ -233,10 +233,10 @@ Plan plain(Query query) {
   if (query.shape == query::Shape::Groups) {
     add(query.values.empty() ? OperatorKind::Aggregate : OperatorKind::Group);
   }
-  add(OperatorKind::Columns);
   if (!query.having.empty()) add(OperatorKind::Having);
   if (!query.order.empty()) add(OperatorKind::Order);
   if (query.take) add(OperatorKind::Take);
+  add(OperatorKind::Columns);
   plan.query = std::move(query);
   return plan;
 }

@@ -38,10 +38,10 @@ enum class OperatorKind : uint8_t {
   Group,             // Cells by key.
   PartialGroup,
   FinalGroup,
-  Columns,  // query.columns
   Having,   // query.having
   Order,    // query.order
   Take,     // query.take
+  Columns,  // query.columns
 };
 
 struct Operator {

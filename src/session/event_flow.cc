@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/event_flow.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace clew::session {
@@ -39,6 +41,21 @@ Expected<bool> EventFlow::has_next() {
     next_ = 0;
   }
   return true;
+}
+
+Expected<collect::EventRange> EventFlow::take(const Share& most) {
+  if (!CLEW_TRY(has_next())) return collect::EventRange{};
+  const uint32_t member = collect::member_of(ready_.at(next_));
+  const size_t begin = next_;
+  const size_t end = std::min(ready_.size(), begin + most.events);
+  size_t words = 0;
+  while (next_ < end) {
+    const collect::Event event = ready_.at(next_);
+    words += event.words.size();
+    if (next_ != begin && (collect::member_of(event) != member || words > most.words)) break;
+    ++next_;
+  }
+  return collect::EventRange{.begin = begin, .end = next_};
 }
 
 }  // namespace clew::session

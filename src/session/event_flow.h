@@ -30,12 +30,20 @@ class EventFlow {
   // Events that are in their order already.
   void add_in_order(collect::EventBatch round);
 
-  // Whether there is a next event that is complete. Errors: Io, where the file is damaged.
-  Expected<bool> has_next();
-  // Valid until has_next() or add() is called.
-  collect::Event take() { return ready_.at(next_++); }
+  // How many of them at once: so many, and no more of them than have so many words; at least one.
+  struct Share {
+    size_t events;
+    size_t words;
+  };
+  // The next events of events() that are complete, all of one member; none when there are none yet.
+  // Errors: Io, where the file is damaged.
+  Expected<collect::EventRange> take(const Share& most);
+  // Valid until take() or add() is called.
+  [[nodiscard]] const collect::EventBatch& events() const { return ready_; }
 
  private:
+  Expected<bool> has_next();
+
   collect::EventMerge merge_;
   collect::EventBatch ready_;
   size_t next_ = 0;  // In ready_.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "answer/intake.h"
 #include "plan/held.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
@@ -54,13 +55,13 @@ class FakeSource final : public Source {
         number_(numbers.next(*this)),
         story_(story),
         names_(plan.recording, 0),
-        root_(plan::Root::over(plan.plan, plan.lowered, plan.grouping, names_, plan.captured)) {}
+        intake_(plan.plan, plan.lowered, plan.grouping, names_, plan.captured) {}
 
   // One more round of reading finds this event; `words`: what the query's events hold.
   void give(uint64_t time, std::vector<uint64_t> words) { give(time, std::move(words), number_); }
   void give(uint64_t time, std::vector<uint64_t> words, uint32_t number) {
     rounds_.emplace_back();
-    rounds_.back().push({.process = number << kNumberShift, .time = time, .words = words});
+    rounds_.back().push({.process = number << collect::kMemberShift, .time = time, .words = words});
   }
   // It is gone when it has given all.
   bool ends = true;
@@ -68,7 +69,6 @@ class FakeSource final : public Source {
   collect::Losses lost;
   uint64_t clock = 1'000'000;
 
-  plan::Root& root() override { return root_; }
   [[nodiscard]] bool gone() const override { return ends && rounds_.empty(); }
   void begin_window() override { note("begin_window"); }
   Expected<void> start(uint64_t begin_ticks) override {
@@ -86,16 +86,17 @@ class FakeSource final : public Source {
     rounds_.pop_front();
     return {};
   }
-  std::vector<aggregate::Row> take_event(const collect::Event& event) override {
-    return root_.take(Numbers::own_event(event));
+  void take_events(const collect::EventBatch& events, collect::EventRange range,
+                   answer::RowBatch& rows) override {
+    intake_.take(events, range, rows);
   }
-  uint64_t passed() override { return root_.passed(); }
+  uint64_t passed() override { return intake_.passed(); }
   Expected<aggregate::Table> interval() override {
-    aggregate::Table table = root_.counted();
-    root_.forget_counted();
+    aggregate::Table table = intake_.counted();
+    intake_.forget_counted();
     return table;
   }
-  Expected<aggregate::Table> total() override { return root_.counted(); }
+  Expected<aggregate::Table> total() override { return intake_.counted(); }
   Expected<void> detach() override {
     note("detach");
     if (problem_at_detach.empty()) return {};
@@ -111,7 +112,7 @@ class FakeSource final : public Source {
   std::vector<std::string>& story_;
   std::deque<collect::EventBatch> rounds_;
   RecordedNames names_;
-  plan::Root root_;
+  answer::Intake intake_;
 };
 
 }  // namespace clew::session

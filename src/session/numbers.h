@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers for what the events of a session come from: each traced process, the kernel, the uprobes.
-// They are the upper half of Event::process. A number is never given twice.
+// Each of their events has it (collect/event_batch.h). A number is never given twice.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,8 @@ namespace clew::session {
 
 class Source;
 
-inline constexpr uint32_t kNumberShift = 16;
-inline constexpr uint32_t kMembersMax = 1U << (32 - kNumberShift);
-static_assert(abi::kProcessesMax < 1U << kNumberShift);
+inline constexpr uint32_t kMembersMax = 1U << (32 - collect::kMemberShift);
+static_assert(abi::kProcessesMax < 1U << collect::kMemberShift);
 
 class Numbers {
  public:
@@ -30,16 +29,8 @@ class Numbers {
   [[nodiscard]] size_t size() const { return sources_.size(); }
   // Null for a number that nobody has.
   [[nodiscard]] Source* source_of(const collect::Event& event) const {
-    const uint32_t number = member_of(event);
+    const uint32_t number = collect::member_of(event);
     return number < sources_.size() ? sources_[number] : nullptr;
-  }
-
-  static uint32_t member_of(const collect::Event& event) { return event.process >> kNumberShift; }
-  // As the member itself numbers its processes.
-  static collect::Event own_event(const collect::Event& event) {
-    collect::Event own = event;
-    own.process &= (1U << kNumberShift) - 1;
-    return own;
   }
 
  private:

@@ -58,7 +58,8 @@ Expected<void> RecordedFile::prepare(const plan::Plan& plan, const plan::Lowered
   for (size_t i = 0; i < recording_.processes.size(); ++i) {
     (void)numbers.next(*this);
     names_.push_back(std::make_unique<RecordedNames>(recording_, i));
-    roots_.push_back(plan::Root::over(plan, lowered, grouping, *names_.back(), captured));
+    intakes_.push_back(
+        std::make_unique<answer::Intake>(plan, lowered, grouping, *names_.back(), captured));
   }
   return {};
 }
@@ -69,26 +70,27 @@ Expected<void> RecordedFile::read_events(collect::EventBatch& round) {
   if (!read) return {};
   for (size_t i = 0; i < read->batch.size(); ++i) {
     const collect::Event event = read->batch.at(i);
-    if (wanted_[event.shape] && Numbers::member_of(event) < roots_.size()) round.push(event);
+    if (wanted_[event.shape] && collect::member_of(event) < intakes_.size()) round.push(event);
   }
   return {};
 }
 
-std::vector<aggregate::Row> RecordedFile::take_event(const collect::Event& event) {
-  return roots_[Numbers::member_of(event)].take(Numbers::own_event(event));
+void RecordedFile::take_events(const collect::EventBatch& events, collect::EventRange range,
+                               answer::RowBatch& rows) {
+  intakes_[collect::member_of(events.at(range.begin))]->take(events, range, rows);
 }
 
 uint64_t RecordedFile::passed() {
   uint64_t sum = 0;
-  for (const plan::Root& root : roots_)
-    sum += root.passed();
+  for (const auto& intake : intakes_)
+    sum += intake->passed();
   return sum;
 }
 
 Expected<aggregate::Table> RecordedFile::total() {
-  aggregate::Table table = roots_[0].counted();
-  for (const plan::Root& root : std::span(roots_).subspan(1)) {
-    CLEW_TRY(table.merge(root.counted()));
+  aggregate::Table table = intakes_[0]->counted();
+  for (const auto& intake : std::span(intakes_).subspan(1)) {
+    CLEW_TRY(table.merge(intake->counted()));
   }
   return table;
 }

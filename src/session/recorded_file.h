@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "answer/intake.h"
 #include "base/error.h"
 #include "collect/spill.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
-#include "plan/root.h"
 #include "plan/sites.h"
 #include "query/diagnostic.h"
 #include "session/numbers.h"
@@ -40,14 +40,14 @@ class RecordedFile final : public Source {
                          const plan::Grouping& grouping, const query::Reporter& report,
                          Numbers& numbers);
 
-  plan::Root& root() override { return roots_[0]; }
   [[nodiscard]] bool gone() const override { return is_at_end_; }
   std::chrono::nanoseconds patience() override { return {}; }
   [[nodiscard]] bool has_events() const override { return true; }
   [[nodiscard]] bool is_in_order() const override { return true; }
   [[nodiscard]] uint64_t now() const override { return 0; }
   Expected<void> read_events(collect::EventBatch& round) override;
-  std::vector<aggregate::Row> take_event(const collect::Event& event) override;
+  void take_events(const collect::EventBatch& events, collect::EventRange range,
+                   answer::RowBatch& rows) override;
   uint64_t passed() override;
   Expected<aggregate::Table> interval() override { return total(); }
   Expected<aggregate::Table> total() override;
@@ -63,7 +63,7 @@ class RecordedFile final : public Source {
   bool is_at_end_ = false;
   std::vector<bool> wanted_;  // By shape.
   std::vector<std::unique_ptr<RecordedNames>> names_;
-  std::vector<plan::Root> roots_;  // By process of the recording.
+  std::vector<std::unique_ptr<answer::Intake>> intakes_;  // By process of the recording.
 };
 
 }  // namespace clew::session

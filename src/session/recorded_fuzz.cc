@@ -82,7 +82,7 @@ void write_events(collect::SpillWriter& writer, std::span<const uint8_t> bytes, 
     collect::Event event;
     event.shape = static_cast<uint32_t>(take<uint16_t>(bytes) % shapes);
     event.process = take<uint16_t>(bytes);
-    event.process = (event.process & 0xF) | (event.process >> 4 << session::kNumberShift);
+    event.process = (event.process & 0xF) | (event.process >> 4 << collect::kMemberShift);
     event.tid = take<uint32_t>(bytes);
     event.time = take<uint64_t>(bytes);
     std::vector<uint64_t> words(take<uint8_t>(bytes) % (kWordsMax + 1));
@@ -110,11 +110,12 @@ Expected<void> answer(const std::string& path, const char* question) {
   const auto sink = output::make_sink({}, bytes, bytes);
   const FileDescriptor stop(eventfd(0, EFD_CLOEXEC));
   session::EventFlow flow;
-  session::Session session({.query = plan.query,
+  session::Session session({.plan = plan,
                             .sources = {file.get()},
                             .numbers = numbers,
                             .sink = *sink,
-                            .flow = flow});
+                            .flow = flow,
+                            .epoch_ns = lowered.clock.epoch_ns});
   CLEW_TRY(session.begin());
   CLEW_TRY(session.answer(stop.get()));
   CLEW_TRY(session.stop());

@@ -10,11 +10,11 @@
 
 #include <sys/types.h>
 
+#include "answer/names.h"
 #include "base/error.h"
 #include "collect/losses.h"
 #include "plan/held.h"
 #include "plan/lower.h"
-#include "plan/root.h"
 #include "plan/sites.h"
 
 namespace clew::session {
@@ -46,7 +46,7 @@ std::string note_of(const Recording& recording);
 Expected<Recording> recording_of(const std::string& note);
 
 // Names of one recorded process. Borrows the recording.
-class RecordedNames final : public plan::Names {
+class RecordedNames final : public answer::Names {
  public:
   RecordedNames(const Recording& recording, size_t process)
       : host_(recording.host), process_(recording.processes[process]) {}

@@ -19,10 +19,19 @@ using query::SourceKind;
 using std::chrono::nanoseconds;
 
 constexpr auto kHousePeriod = std::chrono::milliseconds(200);
+constexpr EventFlow::Share kUsual{.events = answer::RowBatch::kRowsUsual, .words = SIZE_MAX};
+// What a sink that is ready takes without waiting: their text fits into a page of a pipe.
+constexpr EventFlow::Share kOfReadySink{.events = 16, .words = 128};
 
 }  // namespace
 
-Session::Session(Input input) : input_(std::move(input)) {}
+Session::Session(Input input)
+    : input_(std::move(input)),
+      query_(input_.plan.query),
+      to_sink_(input_.sink),
+      answer_(input_.plan, input_.epoch_ns, to_sink_),
+      rows_(query_.values.size()),
+      open_rows_(query_.values.size()) {}
 
 // What is armed one after the other begins at one moment, and ends so.
 Expected<void> Session::begin() {
@@ -45,8 +54,7 @@ Expected<void> Session::begin() {
 
 Expected<void> Session::answer(int stop_descriptor) {
   schedule();
-  input_.sink.begin(input_.sources[0]->root().columns(),
-                    counts() ? output::RowMode::Table : output::RowMode::Stream);
+  input_.sink.begin(answer_.columns(), counts() ? output::RowMode::Table : output::RowMode::Stream);
   fire_all(SourceKind::Begin);
   while (!finished() && wait(stop_descriptor)) {
     CLEW_TRY(take_turn());
@@ -55,17 +63,12 @@ Expected<void> Session::answer(int stop_descriptor) {
 }
 
 void Session::schedule() {
-  const query::Query& query = input_.query;
-  if (query.for_ns) end_ = begun_ + nanoseconds(*query.for_ns);
-  if (query.every_ns) interval_end_ = begun_ + nanoseconds(*query.every_ns);
+  if (query_.for_ns) end_ = begun_ + nanoseconds(*query_.for_ns);
+  if (query_.every_ns) interval_end_ = begun_ + nanoseconds(*query_.every_ns);
   interval_begin_ns_ = clock_ns(CLOCK_MONOTONIC) + input_.epoch_ns;
-  if (query.for_events) events_left_ = *query.for_events;
-  if (query.shape == query::Shape::Events && query.take) {
-    events_left_ = std::min(events_left_, *query.take);
-  }
-  for (size_t i = 0; i < query.sources.size(); ++i) {
-    if (query.sources[i].kind != SourceKind::Tick) continue;
-    const nanoseconds period(query.sources[i].period_ns);
+  for (size_t i = 0; i < query_.sources.size(); ++i) {
+    if (query_.sources[i].kind != SourceKind::Tick) continue;
+    const nanoseconds period(query_.sources[i].period_ns);
     ticks_.push_back(
         {.source = static_cast<uint16_t>(i), .period = period, .next = begun_ + period});
   }
@@ -73,12 +76,12 @@ void Session::schedule() {
 
 bool Session::finished() {
   if (end_ && Time::now() >= *end_) return true;
-  if (events_left_ == 0) return true;
-  if (counts() && input_.query.for_events) {
+  if (is_full()) return true;
+  if (counts() && query_.for_events) {
     const uint64_t passed =
         std::accumulate(input_.sources.begin(), input_.sources.end(), uint64_t{0},
                         [](uint64_t sum, Source* each) { return sum + each->passed(); });
-    if (passed >= events_left_) return true;
+    if (passed >= *query_.for_events) return true;
   }
   return std::all_of(input_.sources.begin(), input_.sources.end(),
                      [](const Source* each) { return each->gone(); });
@@ -119,8 +122,9 @@ Expected<void> Session::take_turn() {
   keep_house();
   // The one that ends with the session is closed there, whole.
   const bool is_last = end_ && interval_end_ && *interval_end_ >= *end_;
+  input_.sink.flush();
   if (!interval_is_over() || is_last) return {};
-  interval_end_ = *interval_end_ + nanoseconds(input_.query.every_ns.value_or(0));
+  interval_end_ = *interval_end_ + nanoseconds(query_.every_ns.value_or(0));
   return end_interval(false);
 }
 
@@ -150,24 +154,27 @@ void Session::fire_ticks() {
 }
 
 void Session::fire_all(SourceKind kind) {
-  for (size_t i = 0; i < input_.query.sources.size(); ++i) {
-    if (input_.query.sources[i].kind == kind) fire(static_cast<uint16_t>(i));
+  for (size_t i = 0; i < query_.sources.size(); ++i) {
+    if (query_.sources[i].kind == kind) fire(static_cast<uint16_t>(i));
   }
 }
 
 void Session::fire(uint16_t source) {
-  push(input_.sources[0]->fire(source, clock_ns(CLOCK_MONOTONIC)));
+  input_.sources[0]->fire(source, clock_ns(CLOCK_MONOTONIC), rows_);
+  push(rows_);
 }
 
 // --- rows --------------------------------------------------------------------------------------
 
-// Of single events: as many as are asked for.
-void Session::push(const std::vector<aggregate::Row>& rows) {
-  for (const aggregate::Row& row : rows) {
-    if (events_left_ == 0) return;
-    --events_left_;
-    input_.sink.row(row);
-  }
+void Session::ToSink::take(answer::RowBatch& rows) {
+  for (size_t i = 0; i < rows.size(); ++i)
+    sink_.row(rows.at(i));
+}
+
+// Of single events; they are taken out of `rows`.
+void Session::push(answer::RowBatch& rows) {
+  if (!rows.empty()) answer_.take(rows);
+  rows.clear();
 }
 
 Expected<void> Session::read_events(bool is_last) {
@@ -191,14 +198,18 @@ Expected<void> Session::read_events(bool is_last) {
 // What is kept in a file waits there for a sink that is slower than the events.
 Expected<void> Session::push_events(bool is_last) {
   const bool may_wait = input_.flow.is_kept() && !is_last && !counts();
-  while (events_left_ > 0 && (!may_wait || input_.sink.ready())) {
-    if (!CLEW_TRY(input_.flow.has_next())) return {};
-    const collect::Event event = input_.flow.take();
-    Source* const source = input_.numbers.source_of(event);
+  const EventFlow::Share most = may_wait ? kOfReadySink : kUsual;
+  while (!is_full() && (!may_wait || input_.sink.ready())) {
+    const collect::EventRange range = CLEW_TRY(input_.flow.take(most));
+    if (range.empty()) return {};
+    const collect::EventBatch& events = input_.flow.events();
+    Source* const source = input_.numbers.source_of(events.at(range.begin));
     if (source == nullptr) {
       return fail(ErrorCode::Io, "events of nobody: somebody else writes to the file of events");
     }
-    push(source->take_event(event));
+    source->take_events(events, range, rows_);
+    push(rows_);
+    if (may_wait) input_.sink.flush();
   }
   return {};
 }
@@ -217,8 +228,7 @@ Expected<aggregate::Table> Session::merged(bool interval) {
 
 Expected<void> Session::push_groups(bool interval) {
   const aggregate::Table table = CLEW_TRY(merged(interval));
-  for (const aggregate::Row& row : input_.sources[0]->root().rows(table))
-    input_.sink.row(row);
+  answer_.take(table);
   return {};
 }
 
@@ -233,6 +243,7 @@ Expected<void> Session::end_interval(bool is_partial) {
                             .partial = is_partial,
                             .begin_ns = std::exchange(interval_begin_ns_, now_ns),
                             .end_ns = now_ns});
+  input_.sink.flush();
   return {};
 }
 
@@ -242,10 +253,8 @@ Expected<void> Session::end_interval(bool is_partial) {
 // end at their window's end.
 void Session::find_open_calls() {
   const uint64_t now = input_.has_window ? end_ticks_ : __rdtsc();
-  for (Source* each : input_.sources) {
-    std::vector<aggregate::Row> rows = each->take_open_calls(now);
-    std::move(rows.begin(), rows.end(), std::back_inserter(open_rows_));
-  }
+  for (Source* each : input_.sources)
+    each->take_open_calls(now, open_rows_);
 }
 
 Expected<void> Session::stop() {
@@ -261,18 +270,19 @@ Expected<void> Session::stop() {
     note(each->detach());
   if (!input_.has_window) find_open_calls();
   CLEW_TRY(read_events(true));
-  push(std::exchange(open_rows_, {}));
+  push(open_rows_);
   return {};
 }
 
 Expected<void> Session::finish() {
   fire_all(SourceKind::End);
-  if (input_.query.every_ns) {
+  if (query_.every_ns) {
     CLEW_TRY(end_interval(is_last_partial_));
   } else if (counts()) {
     CLEW_TRY(push_groups(false));
   }
   input_.sink.finish(losses());
+  input_.sink.flush();
   if (fault_) return tl::unexpected(*fault_);
   return {};
 }

@@ -15,9 +15,13 @@
 #include <vector>
 
 #include "aggregate/table.h"
+#include "answer/answer.h"
+#include "answer/operator.h"
+#include "answer/row_batch.h"
 #include "base/error.h"
 #include "collect/losses.h"
 #include "output/row_sink.h"
+#include "plan/plan.h"
 #include "query/query.h"
 #include "session/event_flow.h"
 #include "session/numbers.h"
@@ -27,15 +31,15 @@ namespace clew::session {
 
 // All is borrowed until the session is gone.
 struct Input {
-  const query::Query& query;
-  // At least one; the first gives the columns. Processes come before what counts their events in
+  const plan::Plan& plan;
+  // At least one. Processes come before what counts their events in
   // the kernel: they are stopped last and left first.
   std::vector<Source*> sources;
   const Numbers& numbers;
   output::RowSink& sink;
   // Of the events, where they go through a file; else a flow of its own.
   EventFlow& flow;
-  int64_t epoch_ns = 0;  // CLOCK_REALTIME - CLOCK_MONOTONIC.
+  int64_t epoch_ns = 0;  // CLOCK_REALTIME - CLOCK_MONOTONIC, of the events.
   // The sources have several members, which have to begin and end at one moment.
   bool has_window = false;
   collect::Losses beside{};  // What else is missing.
@@ -81,15 +85,32 @@ class Session {
   void fire(uint16_t source);
   Expected<void> read_events(bool is_last);
   Expected<void> push_events(bool is_last);
-  void push(const std::vector<aggregate::Row>& rows);
+  void push(answer::RowBatch& rows);
   void find_open_calls();
   Expected<aggregate::Table> merged(bool interval);
   Expected<void> push_groups(bool interval);
   Expected<void> end_interval(bool is_partial);
   [[nodiscard]] bool interval_is_over() const;
-  [[nodiscard]] bool counts() const { return input_.query.shape == query::Shape::Groups; }
+  // No more rows of single events are wanted.
+  [[nodiscard]] bool is_full() const { return !counts() && answer_.is_full(); }
+  [[nodiscard]] bool counts() const { return query_.shape == query::Shape::Groups; }
+
+  // The last operator: gives finished rows to the sink.
+  class ToSink final : public answer::Operator {
+   public:
+    explicit ToSink(output::RowSink& sink) : sink_(sink) {}
+    void take(answer::RowBatch& rows) override;
+    void finish() override {}
+
+   private:
+    output::RowSink& sink_;
+  };
 
   Input input_;
+  const query::Query& query_;
+  ToSink to_sink_;
+  answer::Answer answer_;
+  answer::RowBatch rows_;  // On their way from the sources.
   Time::time_point begun_;
   uint64_t end_ticks_ = 0;
   double window_ms_ = 0;
@@ -100,8 +121,7 @@ class Session {
   bool is_last_partial_ = false;
   Time::time_point house_ = Time::now();
   std::vector<Tick> ticks_;
-  uint64_t events_left_ = UINT64_MAX;
-  std::vector<aggregate::Row> open_rows_;
+  answer::RowBatch open_rows_;
   std::optional<Error> fault_;
 };
 

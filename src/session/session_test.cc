@@ -67,7 +67,7 @@ class Sessions : public testing::Test {
     second_ = std::make_unique<FakeSource>("second", *plan_, numbers_, story_);
   }
   Input input() {
-    return {.query = plan_->plan.query,
+    return {.plan = plan_->plan,
             .sources = {first_.get(), second_.get()},
             .numbers = numbers_,
             .sink = sink_,
@@ -223,11 +223,8 @@ class Files : public Sessions {
     CLEW_TRY(file->prepare(plan, lowered, grouping, query::Reporter(query), numbers));
     Lines sink;
     EventFlow flow;
-    Session session({.query = plan.query,
-                     .sources = {file.get()},
-                     .numbers = numbers,
-                     .sink = sink,
-                     .flow = flow});
+    Session session(
+        {.plan = plan, .sources = {file.get()}, .numbers = numbers, .sink = sink, .flow = flow});
     CLEW_TRY(session.begin());
     CLEW_TRY(session.answer(stop_.get()));
     CLEW_TRY(session.stop());
@@ -278,7 +275,8 @@ TEST_F(Files, AnswerOnlyFromWhatTheyHold) {
 TEST_F(Files, LeaveOutEventsOfProcessesThatTheyDoNotName) {
   ask(kEvents);
   const std::vector<uint64_t> words{5};
-  write({{.process = 1U << kNumberShift, .time = 1, .words = words}, {.time = 2, .words = words}},
+  write({{.process = 1U << collect::kMemberShift, .time = 1, .words = words},
+         {.time = 2, .words = words}},
         start());
   EXPECT_THAT(from_file(kEvents).value(), ElementsAre("5"));
 }

@@ -12,10 +12,10 @@
 #include <poll.h>
 
 #include "aggregate/table.h"
+#include "answer/row_batch.h"
 #include "base/error.h"
 #include "collect/event_batch.h"
 #include "collect/losses.h"
-#include "plan/root.h"
 
 namespace clew::session {
 
@@ -26,8 +26,6 @@ class Source {
   Source& operator=(const Source&) = delete;
   virtual ~Source() = default;
 
-  // Columns and the answer's last steps; the same for each source of a session.
-  virtual plan::Root& root() = 0;
   // Nothing more can come from it.
   [[nodiscard]] virtual bool gone() const = 0;
 
@@ -58,11 +56,12 @@ class Source {
   [[nodiscard]] virtual bool is_in_order() const { return false; }
   // The clock of its events: ticks, or ns of CLOCK_MONOTONIC.
   [[nodiscard]] virtual uint64_t now() const = 0;
-  // Adds the events since the last call. Event::process: the number of the member that it comes
-  // from (numbers.h), then abi::SlotControl::process.
+  // Adds the events since the last call.
   virtual Expected<void> read_events(collect::EventBatch& round) = 0;
-  // The rows of one of them.
-  virtual std::vector<aggregate::Row> take_event(const collect::Event& event) = 0;
+  // Adds the rows of some of them, all of one member. Here and below, rows have the query's values;
+  // a query that counts has none.
+  virtual void take_events(const collect::EventBatch& events, collect::EventRange range,
+                           answer::RowBatch& rows) = 0;
   // How many hits passed the filters so far (plans with `for N events`).
   virtual uint64_t passed() = 0;
 
@@ -70,13 +69,11 @@ class Source {
   virtual Expected<aggregate::Table> interval() = 0;
   virtual Expected<aggregate::Table> total() = 0;
 
-  // The rows of one of the tracer's own query sources (begin, end, tick), which happens now.
-  virtual std::vector<aggregate::Row> fire(uint16_t /*source*/, int64_t /*monotonic_ns*/) {
-    return {};
-  }
+  // One of the tracer's own query sources (begin, end, tick), which happens now.
+  virtual void fire(uint16_t /*source*/, int64_t /*monotonic_ns*/, answer::RowBatch& /*rows*/) {}
   // Looks for calls that have not returned, once: the losses count them, and with `including open`
-  // they belong to the answer. Rows: of single events.
-  virtual std::vector<aggregate::Row> take_open_calls(uint64_t /*end_ticks*/) { return {}; }
+  // they belong to the answer.
+  virtual void take_open_calls(uint64_t /*end_ticks*/, answer::RowBatch& /*rows*/) {}
 
   // Takes the probes out; what was counted stays readable. Called once for each.
   virtual Expected<void> detach() { return {}; }

@@ -18,7 +18,6 @@
 #include "engine/uprobe_locks.h"
 #include "engine/uprobe_places.h"
 #include "plan/kernel_cells.h"
-#include "session/numbers.h"
 #include "target/live_symbolizer.h"
 #include "target/process.h"
 
@@ -39,7 +38,7 @@ bool has_ended(const FileDescriptor& process) {
 }  // namespace
 
 // What the words of its keys and events mean.
-class KernelNames final : public plan::Names {
+class KernelNames final : public answer::Names {
  public:
   KernelNames(const std::vector<plan::SiteNames>& enabled, const KernelScope& scope,
               std::function<std::string(uint64_t)> symbol)
@@ -142,8 +141,8 @@ Expected<std::unique_ptr<KernelTracee>> KernelTracee::make(const query::Query& q
   tracee->group_sites();
   tracee->names_ =
       std::make_unique<KernelNames>(tracee->enabled_names_, tracee->scope_, input.symbol);
-  tracee->root_ = std::make_unique<plan::Root>(CLEW_TRY(
-      plan::Root::make(tracee->plan_, tracee->lowered_.root, tracee->grouping_, *tracee->names_)));
+  tracee->intake_ = CLEW_TRY(answer::Intake::make(tracee->plan_, tracee->lowered_.root,
+                                                  tracee->grouping_, *tracee->names_));
   return tracee;
 }
 
@@ -389,7 +388,7 @@ void KernelTracee::take_record(std::span<const uint8_t> record, collect::EventBa
   words_.resize(std::min<size_t>((record.size() - sizeof header) / 8,
                                  lowered_.root.event_words[event.shape].most));
   std::memcpy(words_.data(), record.data() + sizeof header, 8 * words_.size());
-  event.process = number_ << session::kNumberShift;
+  event.process = number_ << collect::kMemberShift;
   event.time = event_time(header.time_ns);
   event.words = words_;
   round.push(event);
@@ -402,15 +401,17 @@ Expected<void> KernelTracee::read_events(collect::EventBatch& round) {
   return {};
 }
 
-std::vector<aggregate::Row> KernelTracee::take_event(const collect::Event& event) {
+// Of a query that counts: as many as it asks for.
+void KernelTracee::take_events(const collect::EventBatch& events, collect::EventRange range,
+                               answer::RowBatch& rows) {
   const std::optional<uint64_t> most = plan_.query.for_events;
-  const bool counts = plan_.query.shape == query::Shape::Groups;
-  if (counts && most && root_->passed() >= *most) return {};
-  return root_->take(event);
+  if (!most || plan_.query.shape != query::Shape::Groups) return intake_->take(events, range, rows);
+  for (size_t i = range.begin; i < range.end && intake_->passed() < *most; ++i)
+    intake_->take(events, {.begin = i, .end = i + 1}, rows);
 }
 
-std::vector<aggregate::Row> KernelTracee::fire(uint16_t source, int64_t monotonic_ns) {
-  return root_->fire(source, monotonic_ns);
+void KernelTracee::fire(uint16_t source, int64_t monotonic_ns, answer::RowBatch& rows) {
+  intake_->fire(source, monotonic_ns, rows);
 }
 
 // --- counts --------------------------------------------------------------------------------------
@@ -453,19 +454,19 @@ Expected<aggregate::Table> KernelTracee::counted(bool takes) {
     }
     if (lowered_.table_of.empty()) add_cells(0, rows, cells);
   }
-  aggregate::Table table = root_->table_of(cells);
-  CLEW_TRY(table.merge(root_->counted()));
+  aggregate::Table table = intake_->table_of(cells);
+  CLEW_TRY(table.merge(intake_->counted()));
   return table;
 }
 
 Expected<aggregate::Table> KernelTracee::total() {
-  if (has_events()) return root_->counted();
+  if (has_events()) return intake_->counted();
   return counted(false);
 }
 
 Expected<aggregate::Table> KernelTracee::interval() {
-  aggregate::Table table = has_events() ? root_->counted() : CLEW_TRY(counted(true));
-  root_->forget_counted();
+  aggregate::Table table = has_events() ? intake_->counted() : CLEW_TRY(counted(true));
+  intake_->forget_counted();
   return table;
 }
 

@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "aggregate/accumulator.h"
+#include "answer/intake.h"
 #include "base/error.h"
 #include "base/file_descriptor.h"
 #include "engine/clock.h"
@@ -27,7 +28,6 @@
 #include "kernel/d_session.h"
 #include "plan/kernel_lower.h"
 #include "plan/plan.h"
-#include "plan/root.h"
 #include "plan/sites.h"
 #include "session/source.h"
 
@@ -80,7 +80,6 @@ class KernelTracee final : public session::Source {
   [[nodiscard]] size_t armed() const { return sites_.size() - refused_.size(); }
   [[nodiscard]] const KernelScope& scope() const { return scope_; }
 
-  plan::Root& root() override { return *root_; }
   [[nodiscard]] bool gone() const override;
   Expected<void> start(uint64_t begin_ticks) override;
   // Nothing fires any more; detach() takes the programs out.
@@ -92,12 +91,13 @@ class KernelTracee final : public session::Source {
   }
   [[nodiscard]] uint64_t now() const override;
   Expected<void> read_events(collect::EventBatch& round) override;
-  std::vector<aggregate::Row> take_event(const collect::Event& event) override;
-  uint64_t passed() override { return root_->passed(); }
+  void take_events(const collect::EventBatch& events, collect::EventRange range,
+                   answer::RowBatch& rows) override;
+  uint64_t passed() override { return intake_->passed(); }
   Expected<aggregate::Table> interval() override;
   Expected<aggregate::Table> total() override;
-  std::vector<aggregate::Row> fire(uint16_t source, int64_t monotonic_ns) override;
-  std::vector<aggregate::Row> take_open_calls(uint64_t end_ticks) override;
+  void fire(uint16_t source, int64_t monotonic_ns, answer::RowBatch& rows) override;
+  void take_open_calls(uint64_t end_ticks, answer::RowBatch& rows) override;
   Expected<void> detach() override;
   collect::Losses losses() override;
 
@@ -119,7 +119,7 @@ class KernelTracee final : public session::Source {
   void enable_family(uint32_t clause, std::vector<kernel::DEnabling>& enablings);
   [[nodiscard]] bool has_recorder(uint16_t source) const;
   void take_record(std::span<const uint8_t> record, collect::EventBatch& round);
-  std::vector<aggregate::Row> take_open_call(uint16_t source, const kernel::ThreadValue& value);
+  void take_open_call(uint16_t source, const kernel::ThreadValue& value, answer::RowBatch& rows);
   void note_end();
   [[nodiscard]] uint64_t event_time(uint64_t time_ns) const;
   Expected<aggregate::Table> counted(bool takes);
@@ -149,7 +149,7 @@ class KernelTracee final : public session::Source {
   std::vector<FileDescriptor> descriptors_;
   std::vector<collect::LeftOut> left_out_;
   std::unique_ptr<KernelNames> names_;
-  std::unique_ptr<plan::Root> root_;
+  std::unique_ptr<answer::Intake> intake_;
   std::optional<kernel::DSession> session_;
   std::vector<uint64_t> words_;
   bool detached_ = false;

@@ -14,34 +14,30 @@ constexpr size_t kProbeWord = 7;
 
 }  // namespace
 
-std::vector<aggregate::Row> KernelTracee::take_open_calls(uint64_t /*end_ticks*/) {
-  std::vector<aggregate::Row> rows;
-  if (!session_ || !ended_) return rows;
+void KernelTracee::take_open_calls(uint64_t /*end_ticks*/, answer::RowBatch& rows) {
+  if (!session_ || !ended_) return;
   now_ = *ended_;
   for (const plan::KernelCalls& calls : lowered_.calls) {
-    for (const kernel::ThreadValue& value : session_->thread_values(calls.variable)) {
-      const std::vector<aggregate::Row> some = take_open_call(calls.source, value);
-      rows.insert(rows.end(), some.begin(), some.end());
-    }
+    for (const kernel::ThreadValue& value : session_->thread_values(calls.variable))
+      take_open_call(calls.source, value, rows);
   }
-  return rows;
 }
 
-std::vector<aggregate::Row> KernelTracee::take_open_call(uint16_t source,
-                                                         const kernel::ThreadValue& value) {
+void KernelTracee::take_open_call(uint16_t source, const kernel::ThreadValue& value,
+                                  answer::RowBatch& rows) {
   const auto end_ns = static_cast<uint64_t>(ended_->monotonic_ns);
   const uint64_t entry_ns = value.words.at(0);
   const uint64_t place = value.words.at(kProbeWord) - kFirstProbe;
-  if (place >= sites_.size() || entry_ns > end_ns) return {};
+  if (place >= sites_.size() || entry_ns > end_ns) return;
   const auto tid = static_cast<pid_t>(value.thread);
   const auto pid = process_in_call(tid, sites_[place].probe.number, entry_ns);
-  if (!pid) return {};
+  if (!pid) return;
   ++open_.count;
   open_.oldest_ns = std::max(open_.oldest_ns, end_ns - entry_ns);
-  if (!query_.including_open) return {};
+  if (!query_.including_open) return;
   const auto process = static_cast<uint64_t>(*pid);
   const auto enabling = std::find(enabled_sites_.begin(), enabled_sites_.end(), place);
-  const plan::OpenCall call{
+  const answer::OpenCall call{
       .source = source,
       .names = static_cast<uint64_t>(enabling - enabled_sites_.begin()),
       .process = process,
@@ -52,9 +48,8 @@ std::vector<aggregate::Row> KernelTracee::take_open_call(uint16_t source,
   };
   const auto life = incarnation_of(*pid);
   ReadMemory memory(life ? ProcessIds{{process, *life}} : ProcessIds{});
-  auto some = root_->take_open(query_, call, memory);
-  if (!some) collect::count_cause(open_missed_, collect::kMissedUnreadable, 1);
-  return some.value_or(std::vector<aggregate::Row>{});
+  if (!intake_->take_open(query_, call, memory, rows))
+    collect::count_cause(open_missed_, collect::kMissedUnreadable, 1);
 }
 
 }  // namespace clew::engine

@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "answer/answer.h"
+#include "answer/kept_rows.h"
 #include "plan/evaluate.h"
 #include "plan/update.h"
 #include "query/parse.h"
@@ -192,6 +194,12 @@ bool is_refused(const Expected<void>& attached) {
 }
 
 // Compares what the kernel counted of `calls`, which `make` makes, with what the evaluator counts.
+std::vector<aggregate::Row> rows_of(const plan::Plan& plan, const aggregate::Table& table) {
+  answer::KeptRows kept;
+  answer::Answer(plan, 0, kept).take(table);
+  return kept.rows;
+}
+
 template <typename Make>
 void compare(const std::string& text, const char* name, const std::vector<Call>& calls, Make make) {
   const Expected<query::Query> query = query::parse({.name = "query", .text = text}, {});
@@ -211,14 +219,14 @@ void compare(const std::string& text, const char* name, const std::vector<Call>&
   ASSERT_TRUE((*tracee)->detach().has_value());
   collect::EventBatch batch;
   ASSERT_TRUE((*tracee)->read_events(batch).has_value());
-  for (size_t i = 0; i < batch.size(); ++i)
-    (void)(*tracee)->take_event(batch.at(i));
+  answer::RowBatch none(query->values.size());
+  (*tracee)->take_events(batch, {.begin = 0, .end = batch.size()}, none);
   const Expected<aggregate::Table> got = (*tracee)->total();
   ASSERT_TRUE(got.has_value()) << got.error().message;
   aggregate::Table expected(got->schema());
   for (const Call& call : calls)
     judge(*query, name, call, expected);
-  EXPECT_EQ(show((*tracee)->root().rows(*got)), show((*tracee)->root().rows(expected)));
+  EXPECT_EQ(show(rows_of((*tracee)->plan(), *got)), show(rows_of((*tracee)->plan(), expected)));
   EXPECT_TRUE(got->cells() == expected.cells());
   EXPECT_FALSE(expected.cells().empty());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/fake_machine.h"
+#include "answer/fake_machine.h"
 
 #include <algorithm>
 #include <array>
@@ -7,11 +7,24 @@
 #include <iterator>
 #include <random>
 
+#include "answer/answer.h"
+#include "answer/intake.h"
+#include "answer/kept_rows.h"
 #include "isa/accessor_host.h"
 #include "isa/interpreter.h"
 #include "plan/sites.h"
 
-namespace clew::plan {
+namespace clew::answer {
+
+using plan::Grouping;
+using plan::Lowered;
+using plan::Plan;
+using plan::ProbeProgram;
+using plan::ProgramPoint;
+using plan::SiteConstant;
+using plan::SiteNames;
+using plan::StateForm;
+
 namespace {
 
 constexpr std::array<std::string_view, kFakeFunctions> kNames = {"work", "walk", "wait"};
@@ -134,12 +147,14 @@ std::vector<SiteNames> sites_of(const query::Query& query) {
 // One plan, run over the hits of all threads.
 class Machine {
  public:
-  Machine(const Plan& plan, const Lowered& lowered, const Grouping& grouping, Root& root,
+  Machine(const Plan& plan, const Lowered& lowered, const Grouping& grouping, Intake& intake,
           const FakeRun& run)
       : plan_(plan),
         lowered_(lowered),
         grouping_(grouping),
-        root_(root),
+        intake_(intake),
+        last_(plan, 0, kept_),
+        rows_(intake.batch()),
         run_(run),
         cells_(lowered.state) {}
 
@@ -148,9 +163,10 @@ class Machine {
       CLEW_TRY(run_thread(thread));
     }
     if (plan_.query.shape == query::Shape::Groups) {
-      answer_.rows = lowered_.form == StateForm::Events ? root_.rows(root_.counted())
-                                                        : root_.rows(root_.table_of(cells_));
+      last_.take(lowered_.form == StateForm::Events ? intake_.counted() : intake_.table_of(cells_));
+      answer_.rows = kept_.rows;
     } else {
+      answer_.rows = kept_.rows;
       std::stable_sort(answer_.rows.begin(), answer_.rows.end(), aggregate::KeyLess());
     }
     answer_.form = lowered_.form;
@@ -260,12 +276,15 @@ class Machine {
       const auto shape = static_cast<uint32_t>(word(record) >> 32);
       const auto size = static_cast<uint32_t>(word(record));
       const std::vector<uint64_t> fields = words(record + 16, (size - 16) / 8);
-      const std::vector<aggregate::Row> rows = root_.take({.shape = shape,
-                                                           .process = slot.process,
-                                                           .tid = slot.tid,
-                                                           .time = word(record + 8),
-                                                           .words = fields});
-      answer_.rows.insert(answer_.rows.end(), rows.begin(), rows.end());
+      collect::EventBatch one;
+      one.push({.shape = shape,
+                .process = slot.process,
+                .tid = slot.tid,
+                .time = word(record + 8),
+                .words = fields});
+      intake_.take(one, {.begin = 0, .end = 1}, rows_);
+      if (!rows_.empty()) last_.take(rows_);
+      rows_.clear();
       at += size;
     }
   }
@@ -273,7 +292,10 @@ class Machine {
   const Plan& plan_;
   const Lowered& lowered_;
   const Grouping& grouping_;
-  Root& root_;
+  Intake& intake_;
+  KeptRows kept_;
+  Answer last_;
+  RowBatch rows_;
   const FakeRun& run_;
   aggregate::Accumulator cells_;
   std::vector<uint8_t> window_;
@@ -308,17 +330,18 @@ std::vector<FakeThread> random_threads(uint64_t seed, size_t calls) {
   return threads;
 }
 
-Expected<FakeAnswer> answer(const Plan& plan, std::span<const FakeThread> threads,
-                            const FakeRun& run) {
+Expected<FakeAnswer> answer_of(const Plan& plan, std::span<const FakeThread> threads,
+                               const FakeRun& run) {
   const std::vector<SiteNames> sites = sites_of(plan.query);
   Grouping grouping;
-  group_sites(plan, sites, 1000, grouping);
-  LowerInput input{.tick_multiplier = 3, .tick_shift = 6, .base_ticks = 1024, .base_ns = 5'000'000};
+  plan::group_sites(plan, sites, 1000, grouping);
+  plan::LowerInput input{
+      .tick_multiplier = 3, .tick_shift = 6, .base_ticks = 1024, .base_ns = 5'000'000};
   input.group_count = static_cast<uint32_t>(grouping.keys.size());
-  const Lowered lowered = CLEW_TRY(lower(plan, input));
+  const Lowered lowered = CLEW_TRY(plan::lower(plan, input));
   FakeNames names;
-  Root root = CLEW_TRY(Root::make(plan, lowered, grouping, names));
-  return Machine(plan, lowered, grouping, root, run).run(threads);
+  const auto intake = CLEW_TRY(Intake::make(plan, lowered, grouping, names));
+  return Machine(plan, lowered, grouping, *intake, run).run(threads);
 }
 
-}  // namespace clew::plan
+}  // namespace clew::answer

@@ -11,12 +11,24 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "plan/fake_machine.h"
+#include "answer/fake_machine.h"
 #include "query/fake_types.h"
 #include "query/parse.h"
 #include "query/vocabulary.h"
 
-namespace clew::plan {
+namespace clew::answer {
+
+using plan::make;
+using plan::plain;
+using plan::Plan;
+using plan::print;
+using plan::rewrite_aggregate;
+using plan::rewrite_filter;
+using plan::rewrite_group;
+using plan::rewrite_select;
+using plan::state_form;
+using plan::StateForm;
+
 namespace {
 
 constexpr std::string_view kVocabulary = R"toml(
@@ -340,11 +352,11 @@ TEST_P(Rewrites, GiveTheRowsOfThePlainPlan) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     const std::vector<FakeThread> threads = random_threads(seed, 60);
     const FakeRun run{.generation = seed % 2};
-    const Expected<FakeAnswer> expected = answer(plain(*query), threads, run);
+    const Expected<FakeAnswer> expected = answer_of(plain(*query), threads, run);
     ASSERT_TRUE(expected.has_value()) << expected.error().message;
     EXPECT_FALSE(expected->rows.empty());
     for (const Variant& variant : variants(*query)) {
-      const Expected<FakeAnswer> got = answer(variant.plan, threads, run);
+      const Expected<FakeAnswer> got = answer_of(variant.plan, threads, run);
       ASSERT_TRUE(got.has_value()) << variant.name << ": " << got.error().message;
       EXPECT_EQ(show(got->rows), show(expected->rows)) << variant.name << "\n"
                                                        << print(variant.plan);
@@ -383,7 +395,7 @@ TEST(PlainPlan, CountsWhatHappens) {
       "from e in entry(\"app!work\") where e.arg3 >= 2 groupby e.arg2 & 3 as k "
       "select k, count(), max(e.arg4)");
   ASSERT_TRUE(query.has_value()) << query.error().message;
-  const Expected<FakeAnswer> got = answer(plain(*query), threads);
+  const Expected<FakeAnswer> got = answer_of(plain(*query), threads);
   ASSERT_TRUE(got.has_value()) << got.error().message;
   EXPECT_EQ(show(got->rows), show(rows));
 }
@@ -391,7 +403,7 @@ TEST(PlainPlan, CountsWhatHappens) {
 uint64_t count_of(std::string_view text, std::span<const FakeThread> threads) {
   const Expected<query::Query> query = parse(text);
   EXPECT_TRUE(query.has_value()) << query.error().message;
-  const Expected<FakeAnswer> got = answer(make(query.value_or(query::Query{})), threads);
+  const Expected<FakeAnswer> got = answer_of(make(query.value_or(query::Query{})), threads);
   EXPECT_TRUE(got.has_value()) << got.error().message;
   return std::get<uint64_t>(got->rows.at(0).at(0));
 }
@@ -425,7 +437,7 @@ TEST(PlainPlan, PairsExitsWithTheirEntries) {
   const Expected<query::Query> query =
       parse("from e in return(\"app!wait\") select count(), sum(e.elapsed)");
   ASSERT_TRUE(query.has_value()) << query.error().message;
-  const Expected<FakeAnswer> got = answer(plain(*query), threads);
+  const Expected<FakeAnswer> got = answer_of(plain(*query), threads);
   ASSERT_TRUE(got.has_value()) << got.error().message;
   EXPECT_EQ(show(got->rows), show(std::vector<aggregate::Row>{{pairs, elapsed_ns}}));
 }
@@ -434,7 +446,7 @@ TEST(PlainPlan, NamesEnumeratorsInColumnsOnly) {
   const Expected<query::Query> query =
       parse("from e in app.states groupby e.state where e.state != 1 select e.state, count()");
   ASSERT_TRUE(query.has_value()) << query.error().message;
-  const Expected<FakeAnswer> got = answer(make(*query), random_threads(11, 80));
+  const Expected<FakeAnswer> got = answer_of(make(*query), random_threads(11, 80));
   ASSERT_TRUE(got.has_value()) << got.error().message;
   std::vector<std::string> states;
   for (const aggregate::Row& row : got->rows) {
@@ -447,4 +459,4 @@ INSTANTIATE_TEST_SUITE_P(Plan, Rewrites, testing::ValuesIn(kCases),
                          [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
-}  // namespace clew::plan
+}  // namespace clew::answer

@@ -4,25 +4,26 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <vector>
 
+#include "answer/intake.h"
 #include "plan/evaluate.h"
-#include "plan/root.h"
 
-namespace clew::plan {
+namespace clew::answer {
 
-using aggregate::Row;
 using aggregate::Value;
 using query::Expression;
 using query::ExpressionKind;
 using query::Field;
 
-class Root::OpenBindings final : public Bindings {
+class Intake::OpenBindings final : public plan::Bindings {
  public:
-  OpenBindings(Root& root, const query::Query& query, const OpenCall& call, ProcessMemory& memory)
-      : root_(root),
+  OpenBindings(Intake& intake, const query::Query& query, const OpenCall& call,
+               ProcessMemory& memory)
+      : intake_(intake),
         query_(query),
         source_(query.sources[call.source]),
-        clock_(root.lowered_.clock),
+        clock_(intake.lowered_.clock),
         call_(call),
         memory_(memory) {}
 
@@ -44,13 +45,13 @@ class Root::OpenBindings final : public Bindings {
       case Field::Pid:
       case Field::ProcName:
       case Field::Host:
-        return root_.decode_field(expression.field, call_.process, call_.process);
+        return name(expression.field, call_.process);
       case Field::Comm:
-        return root_.decode_field(expression.field, call_.tid, call_.process);
+        return name(expression.field, call_.tid);
       case Field::Function:
       case Field::Module:
       case Field::Probe:
-        return root_.decode_field(expression.field, call_.names, call_.process);
+        return name(expression.field, call_.names);
       case Field::Cpu:
       case Field::Stack:
       case Field::UserStack:
@@ -72,7 +73,8 @@ class Root::OpenBindings final : public Bindings {
     const size_t size = is_number ? expression.type.size_bytes : expression.type.capacity_bytes;
     std::vector<uint64_t> words((size + 7) / 8);
     if (!read(address, {reinterpret_cast<uint8_t*>(words.data()), size})) return {};
-    Value whole = root_.decode(expression, words, call_.process);
+    Value whole;
+    intake_.decoder_.decode(expression, words, call_.process, whole);
     if (!is_number || expression.type.kind == query::TypeKind::Float) return whole;
     Expression narrowed;  // Sign and width.
     narrowed.type = expression.type;
@@ -81,13 +83,21 @@ class Root::OpenBindings final : public Bindings {
   }
 
  private:
+  Value name(Field field, uint64_t word) {
+    Value value;
+    (void)intake_.decoder_.name_field(field, word, call_.process, value);
+    return value;
+  }
+
   Value argument(const Expression& expression) {
-    const RecordShape& shape = root_.lowered_.records;
+    const plan::RecordShape& shape = intake_.lowered_.records;
     const auto found = std::find(shape.arguments.begin(), shape.arguments.end(), expression.index);
     const auto word =
         static_cast<size_t>(found - shape.arguments.begin()) + (shape.has_time ? 1 : 0);
     if (found == shape.arguments.end() || word >= call_.payload.size()) return {};
-    return root_.decode(expression, call_.payload.subspan(word, 1), call_.process);
+    Value value;
+    intake_.decoder_.decode(expression, call_.payload.subspan(word, 1), call_.process, value);
+    return value;
   }
 
   bool read(uint64_t address, std::span<uint8_t> bytes) {
@@ -112,35 +122,26 @@ class Root::OpenBindings final : public Bindings {
     return result;
   }
 
-  Root& root_;
+  Intake& intake_;
   const query::Query& query_;
   const query::Source& source_;
-  const Clock& clock_;
+  const plan::Clock& clock_;
   const OpenCall& call_;
   ProcessMemory& memory_;
   bool is_unreadable_ = false;
 };
 
-std::optional<std::vector<Row>> Root::take_open(const query::Query& query, const OpenCall& call,
-                                                ProcessMemory& memory) {
+bool Intake::take_open(const query::Query& query, const OpenCall& call, ProcessMemory& memory,
+                       RowBatch& rows) {
   OpenBindings bindings(*this, query, call, memory);
-  const bool pass = std::all_of(query.where.begin(), query.where.end(), [&](const Expression& e) {
-    return is_true(evaluate(e, bindings));
-  });
-  if (bindings.is_unreadable()) return std::nullopt;
-  if (!pass) return std::vector<Row>{};
-  Row values;
-  for (const query::NamedExpression& value : query.values) {
-    values.push_back(key_of(evaluate(value.expression, bindings), value.expression.type));
-  }
-  std::vector<Value> arguments;
-  for (const query::Aggregate& aggregate : query.aggregates) {
-    for (const Expression& e : aggregate.arguments) {
-      arguments.push_back(evaluate(e, bindings));
-    }
-  }
-  if (bindings.is_unreadable()) return std::nullopt;
-  return count_or_emit(std::move(values), arguments);
+  const bool pass = plan::are_true(query.where, bindings);
+  if (bindings.is_unreadable()) return false;
+  if (!pass) return true;
+  select(query, bindings, true);
+  if (bindings.is_unreadable()) return false;
+  rows_.set(rows);
+  behind_selection().take(selected_);
+  return true;
 }
 
-}  // namespace clew::plan
+}  // namespace clew::answer

@@ -5,15 +5,23 @@
 
 #include <gtest/gtest.h>
 
+#include "answer/fake_machine.h"
 #include "isa/accessor_host.h"
 #include "isa/interpreter.h"
 #include "plan/coder.h"
 #include "plan/evaluate.h"
-#include "plan/fake_machine.h"
 #include "query/parse.h"
 #include "query/print.h"
 
-namespace clew::plan {
+namespace clew::answer {
+
+using plan::Bindings;
+using plan::bits_of;
+using plan::Coder;
+using plan::CoderEnvironment;
+using plan::evaluate;
+using plan::probe_can;
+
 namespace {
 
 using query::BinaryOperator;
@@ -404,7 +412,7 @@ TEST(Elapsed, IsRightForCallsThatLastForYears) {
                          .text = R"(from e in return("app!work") select sum(e.elapsed))"};
   const Expected<query::Query> query = query::parse(text, {});
   ASSERT_TRUE(query.has_value()) << query.error().message;
-  const Expected<FakeAnswer> got = answer(clew::plan::make(*query), {&thread, 1});
+  const Expected<FakeAnswer> got = answer_of(clew::plan::make(*query), {&thread, 1});
   ASSERT_TRUE(got.has_value()) << got.error().message;
   ASSERT_EQ(got->rows.size(), 1U);
   // The fake clock has 3 / 2^6 nanoseconds a tick.
@@ -412,4 +420,4 @@ TEST(Elapsed, IsRightForCallsThatLastForYears) {
 }
 
 }  // namespace
-}  // namespace clew::plan
+}  // namespace clew::answer

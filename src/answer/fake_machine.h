@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: threads that call functions, without any process. Runs the programs of a lowered plan
-// with the interpreter, each thread with its own window, and hands what they leave to the root of
-// the plan, as the collector does.
+// with the interpreter, each thread with its own window, and hands what they leave to the operators
+// behind the merge, as a session does.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "abi/context.h"
+#include "aggregate/table.h"
+#include "answer/names.h"
 #include "base/error.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
-#include "plan/root.h"
 #include "query/query.h"
 
-namespace clew::plan {
+namespace clew::answer {
 
 // One program point that a thread passes.
 struct Hit {
@@ -60,7 +61,7 @@ class FakeNames final : public Names {
 };
 
 struct FakeAnswer {
-  StateForm form = StateForm::Events;
+  plan::StateForm form = plan::StateForm::Events;
   std::vector<aggregate::Row> rows;
   uint64_t unreadable = 0;    // Hits left out because of memory.
   uint64_t instructions = 0;  // Executed, over all hits.
@@ -73,7 +74,7 @@ struct FakeRun {
 };
 
 // The answer of the plan after all threads have run.
-Expected<FakeAnswer> answer(const Plan& plan, std::span<const FakeThread> threads,
-                            const FakeRun& run = {});
+Expected<FakeAnswer> answer_of(const plan::Plan& plan, std::span<const FakeThread> threads,
+                               const FakeRun& run = {});
 
-}  // namespace clew::plan
+}  // namespace clew::answer

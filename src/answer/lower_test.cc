@@ -13,13 +13,27 @@
 #include <gtest/gtest.h>
 
 #include "abi/context.h"
+#include "answer/fake_machine.h"
 #include "isa/accessor_host.h"
 #include "isa/interpreter.h"
 #include "plan/capture.h"
-#include "plan/fake_machine.h"
 #include "query/parse.h"
 
-namespace clew::plan {
+namespace clew::answer {
+
+using plan::capture;
+using plan::Captured;
+using plan::lower;
+using plan::Lowered;
+using plan::LowerInput;
+using plan::make;
+using plan::plain;
+using plan::Plan;
+using plan::ProbeProgram;
+using plan::ProgramPoint;
+using plan::SiteConstant;
+using plan::StateForm;
+
 namespace {
 
 Plan plan_of(std::string_view text) {
@@ -297,9 +311,9 @@ TEST(Lower, ManyLargeAggregatesAreReached) {
   }
   const Plan plan = plan_of(text);
   const std::vector<FakeThread> threads = random_threads(5, 40);
-  const Expected<FakeAnswer> got = answer(plan, threads);
+  const Expected<FakeAnswer> got = answer_of(plan, threads);
   ASSERT_TRUE(got.has_value()) << got.error().message;
-  const Expected<FakeAnswer> expected = answer(plain(plan.query), threads);
+  const Expected<FakeAnswer> expected = answer_of(plain(plan.query), threads);
   ASSERT_TRUE(expected.has_value()) << expected.error().message;
   EXPECT_EQ(got->form, StateForm::Table);
   EXPECT_TRUE(got->rows == expected->rows);
@@ -311,8 +325,8 @@ TEST(Lower, PassedHitsAreCountedInTheHalfInUse) {
       plan_of(R"(from e in entry("app!work") groupby e.arg2 & 1 select max(e.arg3), count()
                  every 1s for 1000000 events)");
   const std::vector<FakeThread> threads = random_threads(6, 40);
-  const Expected<FakeAnswer> first = answer(plan, threads, {.generation = 0});
-  const Expected<FakeAnswer> second = answer(plan, threads, {.generation = 1});
+  const Expected<FakeAnswer> first = answer_of(plan, threads, {.generation = 0});
+  const Expected<FakeAnswer> second = answer_of(plan, threads, {.generation = 1});
   ASSERT_TRUE(first.has_value() && second.has_value());
   EXPECT_GT(first->passed, 0U);
   EXPECT_EQ(second->passed, first->passed);
@@ -333,7 +347,7 @@ TEST(Lower, UsualProgramsAreShort) {
       {R"(from e in entry("app!work") select e.arg2, e.arg3)", 26}};
   const std::vector<FakeThread> threads = random_threads(7, 400);
   for (const Limit& limit : kLimits) {
-    const Expected<FakeAnswer> got = answer(plan_of(limit.text), threads);
+    const Expected<FakeAnswer> got = answer_of(plan_of(limit.text), threads);
     ASSERT_TRUE(got.has_value()) << got.error().message;
     EXPECT_LE(static_cast<double>(got->instructions) / static_cast<double>(got->runs),
               limit.instructions)
@@ -342,4 +356,4 @@ TEST(Lower, UsualProgramsAreShort) {
 }
 
 }  // namespace
-}  // namespace clew::plan
+}  // namespace clew::answer

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many single events a session takes a second: the processor's time of the tracer, which has a
+core for itself, while a program emits them in bursts that its ring can hold."""
+
+import os
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+from probe_cost import EVENT
+from table import Row, Sample, interleave
+from tracing import Clew, Program
+
+# At most a quarter of a ring at once, some three million a second.
+CALLS, BURSTS, REST_US = 8000, 120, 2500
+
+
+def processor_seconds(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Session:
+    """A session whose rows nobody takes, or that go into a file."""
+
+    def __init__(self, pid, arguments, output):
+        self.arguments = [Clew.command, "run", EVENT, "-p", str(pid), "--json", *arguments]
+        self.output = output
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.arguments, stdout=self.output,
+                                        stderr=subprocess.PIPE, text=True)
+        for line in self.process.stderr:
+            if line.startswith("clew: tracing "):
+                return self
+        raise RuntimeError("clew ended before it was armed")
+
+    def __exit__(self, *unused):
+        self.process.send_signal(signal.SIGINT)
+        if self.process.stdout:
+            self.last = self.process.stdout.read().rstrip().rpartition("\n")[2]
+        said = self.process.communicate(timeout=120)[1]
+        if self.process.returncode != 0:
+            raise RuntimeError(said.strip())
+        dropped = sum(self.summary().get("dropped", {}).values())
+        if dropped:
+            raise RuntimeError(f"{dropped} events were dropped")
+
+
+def millions_per_second(program, arguments, output):
+    with Session(program.pid, arguments, output) as session:
+        before = processor_seconds(session.process.pid)
+        answer = program.ask(f"time empty_frame 1 0 {BURSTS} {CALLS} {REST_US}")
+        taken = processor_seconds(session.process.pid) - before
+    return answer["calls"] / max(taken, 1e-3) / 1e6
+
+
+def rows_rows(folder, repetitions):
+    """The rows of the table about single events."""
+    with Program(folder / "hot_loop") as program, tempfile.TemporaryDirectory() as place:
+        spill, answer = Path(place) / "spill", Path(place) / "answer"
+
+        def to_file():
+            with answer.open("w") as output:
+                return millions_per_second(program, [], output)
+
+        def to_spill():
+            return millions_per_second(program, ["--spill", str(spill)], subprocess.PIPE)
+
+        found = interleave(repetitions, {"json": to_file, "spill": to_spill}, "rows")
+    rows = []
+    for name, what, limit in (("spill", "single events to --spill, of one core", 3),
+                              ("json", "single events to a file as JSON, of one core", 1)):
+        row = Row(what, f">= {limit} M/s", "M/s", limit, at_most=False)
+        sample = found[name]
+        rows.append(row.set(sample.median, sample.spread) if isinstance(sample, Sample)
+                    else row.fail(sample))
+    return rows

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "answer/answer.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "answer/columns.h"
+#include "answer/kept_rows.h"
+#include "query/parse.h"
+
+namespace clew::answer {
+namespace {
+
+using aggregate::Row;
+using aggregate::Value;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+plan::Plan plan_of(const std::string& text) {
+  return plan::plain(query::parse({.name = "query", .text = text}, {}).value());
+}
+
+class Answers : public testing::Test {
+ protected:
+  void ask(const std::string& text) { plan_ = plan_of(text); }
+  // Rows of one value each.
+  static void give(Answer& answer, const std::vector<int64_t>& values) {
+    RowBatch rows(1);
+    for (const int64_t value : values)
+      rows.add()[0] = value;
+    answer.take(rows);
+  }
+  aggregate::Table counts(const std::vector<std::pair<int64_t, uint64_t>>& groups) const {
+    aggregate::Table table(schema_of(plan_.query));
+    for (const auto& [key, count] : groups)
+      table.add({Value(key)}, std::vector<uint64_t>{count});
+    return table;
+  }
+
+  plan::Plan plan_;
+  KeptRows kept_;
+};
+
+TEST_F(Answers, TakeTheFirstRowsOfSingleEvents) {
+  ask("from e in entry(\"a!f\") select e.arg0 take 3");
+  Answer answer(plan_, 0, kept_);
+  give(answer, {1, 2});
+  EXPECT_FALSE(answer.is_full());
+  give(answer, {3, 4});
+  EXPECT_TRUE(answer.is_full());
+  give(answer, {5});
+  EXPECT_THAT(kept_.rows, ElementsAre(Row{int64_t{1}}, Row{int64_t{2}}, Row{int64_t{3}}));
+}
+
+TEST_F(Answers, TakeNoMoreThanTheEventsThatAreAskedFor) {
+  ask("from e in entry(\"a!f\") select e.arg0 take 3 for 2 events");
+  Answer answer(plan_, 0, kept_);
+  give(answer, {1, 2, 3});
+  EXPECT_TRUE(answer.is_full());
+  EXPECT_THAT(kept_.rows, ElementsAre(Row{int64_t{1}}, Row{int64_t{2}}));
+}
+
+TEST_F(Answers, AreOfTheTimeOfDay) {
+  ask("from e in entry(\"a!f\") select e.time");
+  Answer answer(plan_, 1000, kept_);
+  give(answer, {5});
+  EXPECT_THAT(kept_.rows, ElementsAre(Row{int64_t{1005}}));
+}
+
+TEST_F(Answers, OrderAllGroupsThatTheyKeepAndTakeTheFirst) {
+  ask("from e in entry(\"a!f\") groupby e.arg0 as k select k, count() as c where c > 1 "
+      "orderby c descending, k take 2");
+  Answer answer(plan_, 0, kept_);
+  answer.take(counts({{1, 2}, {2, 1}, {3, 7}, {4, 2}}));
+  EXPECT_THAT(kept_.rows, ElementsAre(Row{int64_t{3}, uint64_t{7}}, Row{int64_t{1}, uint64_t{2}}));
+  kept_.rows.clear();
+  answer.take(counts({{9, 3}}));  // The next interval.
+  EXPECT_THAT(kept_.rows, ElementsAre(Row{int64_t{9}, uint64_t{3}}));
+  EXPECT_EQ(kept_.answers, 2U);
+}
+
+TEST_F(Answers, HaveARowOfNothingWhereAllIsCountedInOneGroup) {
+  ask("from e in entry(\"a!f\") select count()");
+  Answer answer(plan_, 0, kept_);
+  answer.take(aggregate::Table(schema_of(plan_.query)));
+  EXPECT_THAT(kept_.rows, ElementsAre(Row{uint64_t{0}}));
+}
+
+TEST_F(Answers, HaveNoRowOfNothingWhereGroupsAreCounted) {
+  ask("from e in entry(\"a!f\") groupby e.arg0 as k select k, count()");
+  Answer answer(plan_, 0, kept_);
+  answer.take(aggregate::Table(schema_of(plan_.query)));
+  EXPECT_THAT(kept_.rows, IsEmpty());
+}
+
+TEST(RowBatches, UseTheirMemoryAgain) {
+  RowBatch rows(1);
+  const std::string text(100, 'x');
+  rows.add()[0] = text;
+  const char* const memory = std::get<std::string>(rows.at(0)[0]).data();
+  rows.clear();
+  rows.add()[0] = text;
+  EXPECT_EQ(std::get<std::string>(rows.at(0)[0]).data(), memory);
+}
+
+}  // namespace
+}  // namespace clew::answer

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "answer/columns.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "plan/evaluate.h"
+#include "plan/update.h"
+
+namespace clew::answer {
+namespace {
+
+using aggregate::Column;
+using aggregate::ColumnType;
+using query::Expression;
+using query::TypeKind;
+
+ColumnType column_type(const query::Type& type) {
+  if (type.unit == query::Unit::Timestamp) return ColumnType::Time;
+  switch (type.kind) {
+    case TypeKind::Integer:
+      if (type.enumeration != 0) return ColumnType::Enum;
+      if (type.unit == query::Unit::Address) return ColumnType::Address;
+      return type.is_signed ? ColumnType::Integer : ColumnType::Unsigned;
+    case TypeKind::Float:
+      return ColumnType::Float;
+    case TypeKind::String:
+    case TypeKind::Bytes:
+    case TypeKind::Symbol:
+    case TypeKind::Stack:
+      return ColumnType::String;
+  }
+  return ColumnType::String;
+}
+
+aggregate::Unit unit_of(query::Unit unit) {
+  return unit == query::Unit::Nanoseconds ? aggregate::Unit::Nanoseconds : aggregate::Unit::None;
+}
+
+Column column_of(const query::Query& query, const query::NamedExpression& column) {
+  const Expression& e = column.expression;
+  Column result{.name = column.name,
+                .type = column_type(e.type),
+                .unit = unit_of(e.type.unit),
+                .aggregated = query::has_aggregate(e)};
+  if (e.kind == query::ExpressionKind::Aggregate) {
+    const aggregate::AggregateSpec spec = plan::spec_of(query.aggregates[e.index]);
+    result.approximate = aggregate::approximate(spec);
+    const ColumnType type = aggregate::result_type(spec);
+    if (type == ColumnType::Histogram || type == ColumnType::TopList) result.type = type;
+  }
+  return result;
+}
+
+}  // namespace
+
+aggregate::TableSchema schema_of(const query::Query& query) {
+  aggregate::TableSchema schema;
+  for (const query::NamedExpression& value : query.values)
+    schema.keys.push_back(column_of(query, value));
+  for (const query::Aggregate& aggregate : query.aggregates) {
+    if (aggregate.kind == abi::AggregateFunction::TopK) {
+      schema.keys.push_back(column_of(query, {.name = "", .expression = aggregate.arguments[0]}));
+    }
+    schema.aggregates.push_back({.name = "", .spec = plan::spec_of(aggregate)});
+  }
+  return schema;
+}
+
+std::vector<Column> columns_of(const query::Query& query) {
+  std::vector<Column> columns;
+  for (const query::NamedExpression& column : query.columns)
+    columns.push_back(column_of(query, column));
+  return columns;
+}
+
+bool has_top(const query::Query& query) {
+  return std::any_of(query.aggregates.begin(), query.aggregates.end(), [](const auto& aggregate) {
+    return aggregate.kind == abi::AggregateFunction::TopK;
+  });
+}
+
+void name_enumerator(const query::Query& query, aggregate::Value& value, const query::Type& type) {
+  if (type.enumeration == 0 || std::holds_alternative<std::monostate>(value)) return;
+  const uint64_t bits = plan::bits_of(value);
+  const auto& list = query.enumerations[type.enumeration - 1U].enumerators;
+  const auto found = std::find_if(list.begin(), list.end(), [bits](const query::Enumerator& e) {
+    return static_cast<uint64_t>(e.value) == bits;
+  });
+  if (found != list.end()) {
+    value = found->name;
+  } else {
+    value = static_cast<int64_t>(bits);
+  }
+}
+
+}  // namespace clew::answer

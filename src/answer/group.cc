@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "answer/group.h"
+
+#include <algorithm>
+#include <bit>
+#include <variant>
+
+#include "answer/columns.h"
+#include "plan/evaluate.h"
+#include "plan/update.h"
+
+namespace clew::answer {
+namespace {
+
+using aggregate::Value;
+
+bool is_null(const Value& value) {
+  return std::holds_alternative<std::monostate>(value);
+}
+
+// A float or a double as it is in memory.
+uint64_t counted_bits(const Value& value, bool is_real) {
+  return is_real ? std::bit_cast<uint64_t>(std::get<double>(value)) : plan::bits_of(value);
+}
+
+void add_to(std::span<uint64_t> cell, const aggregate::AggregateSpec& spec,
+            const query::Aggregate& aggregate, const Value* argument) {
+  if (aggregate.kind == abi::AggregateFunction::Distinct) {
+    aggregate::add_distinct(cell, plan::hash_of_value(*argument, aggregate.arguments[0].type));
+  } else {
+    aggregate::add(spec, cell, argument == nullptr ? 0 : counted_bits(*argument, spec.is_real));
+  }
+}
+
+}  // namespace
+
+Group::Group(const query::Query& query, Decoder& decoder)
+    : query_(query), decoder_(decoder), counted_(schema_of(query)) {
+  key_.resize(counted_.schema().keys.size());
+  cells_.resize(counted_.schema().cell_words());
+}
+
+void Group::take(RowBatch& rows) {
+  for (size_t i = 0; i < rows.size(); ++i)
+    count(rows.at(i));
+}
+
+void Group::count(std::span<const Value> row) {
+  const size_t keys = query_.values.size();
+  const std::span<const Value> arguments = row.subspan(keys);
+  if (std::any_of(arguments.begin(), arguments.end(), is_null)) return;
+  std::copy_n(row.begin(), keys, key_.begin());
+  std::fill(cells_.begin(), cells_.end(), 0);
+  size_t word = 0;
+  size_t argument = 0;
+  size_t top = keys;
+  for (const query::Aggregate& aggregate : query_.aggregates) {
+    const aggregate::AggregateSpec spec = plan::spec_of(aggregate);
+    const size_t count = aggregate::cell_words(spec);
+    const Value* const value = aggregate.arguments.empty() ? nullptr : &arguments[argument++];
+    if (aggregate.kind == abi::AggregateFunction::TopK) {
+      Value& counted = key_[top++];
+      counted = *value;
+      decoder_.make_key(counted, aggregate.arguments[0].type);
+      name_enumerator(query_, counted, aggregate.arguments[0].type);
+    }
+    add_to(std::span(cells_).subspan(word, count), spec, aggregate, value);
+    word += count;
+  }
+  counted_.add(key_, cells_);
+  ++passed_;
+}
+
+}  // namespace clew::answer

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What probes have counted, as a table.
+#include <algorithm>
+
+#include "answer/columns.h"
+#include "answer/intake.h"
+#include "plan/coder.h"
+
+namespace clew::answer {
+
+using query::Expression;
+
+void Intake::add_dense(const aggregate::Accumulator& cells, uint32_t process,
+                       aggregate::Table& table) {
+  for (uint32_t group = 0; group < grouping_.keys.size(); ++group) {
+    const std::span<const uint64_t> words = cells.group(process, 0, group);
+    const bool untouched =
+        std::all_of(words.begin(), words.end(), [](uint64_t word) { return word == 0; });
+    if (untouched && !query_.values.empty()) continue;
+    if (words.empty()) continue;
+    aggregate::Key key = grouping_.keys[group];
+    for (size_t i = 0; i < key.size(); ++i) {
+      const Expression& value = query_.values[i].expression;
+      if (plan::is_process_constant(value))
+        (void)decoder_.name_field(value.field, process, process, key[i]);
+    }
+    table.add(key, words);
+  }
+}
+
+void Intake::add_table(const aggregate::Accumulator& cells, uint32_t process,
+                       aggregate::Table& table) {
+  for (const auto& [words, counts] : cells.table(process, 0)) {
+    aggregate::Key key;
+    std::span<const uint64_t> rest(words);
+    const auto take_part = [&](const Expression& meaning) {
+      const size_t count = plan::stored_words(meaning);
+      decoder_.decode(meaning, rest.first(count), process, key.emplace_back());
+      decoder_.make_key(key.back(), meaning.type);
+      rest = rest.subspan(count);
+    };
+    for (const query::NamedExpression& value : query_.values)
+      take_part(value.expression);
+    for (const query::Aggregate& aggregate : query_.aggregates) {
+      if (aggregate.kind != abi::AggregateFunction::TopK) continue;
+      take_part(aggregate.arguments[0]);
+      name_enumerator(query_, key.back(), aggregate.arguments[0].type);
+    }
+    table.add(key, counts);
+  }
+}
+
+aggregate::Table Intake::table_of(const aggregate::Accumulator& cells) {
+  aggregate::Table table(group_.counted().schema());
+  for (const uint32_t process : cells.processes()) {
+    if (lowered_.form == plan::StateForm::Dense) add_dense(cells, process, table);
+    if (lowered_.form == plan::StateForm::Table) add_table(cells, process, table);
+  }
+  return table;
+}
+
+}  // namespace clew::answer

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What words of events and cells mean that only the tracer can tell. One for each member of a
+// session. `process` is abi::SlotControl::process, `index` that of a site's names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace clew::answer {
+
+class Names {
+ public:
+  Names() = default;
+  Names(const Names&) = delete;
+  Names& operator=(const Names&) = delete;
+  virtual ~Names() = default;
+
+  virtual std::string function(uint64_t index) = 0;
+  virtual std::string module(uint64_t index) = 0;
+  virtual std::string probe(uint64_t index) = 0;
+  virtual int64_t pid(uint64_t process) = 0;
+  virtual std::string process_name(uint64_t process) = 0;
+  virtual std::string thread_name(uint64_t process, uint64_t tid) = 0;
+  virtual std::string host() = 0;
+  virtual std::string symbol(uint64_t address) = 0;
+};
+
+}  // namespace clew::answer
