@@ -219,7 +219,7 @@ struct DVariable {
 
 // Cells of a key: Count, Sum, Min, Max: 1 word. Average: count, sum. StandardDeviation: count, sum,
 // sum of squares (128 bits, low word first). Quantize: 127 buckets (63 negative, 0, 63 positive).
-// Lquantize, Llquantize: their buckets. How many words: d_cell_words() in abi/d_buckets.h.
+// Lquantize, Llquantize: their buckets. How many words: d_cell_words() in abi/buckets.h.
 // All of them begin with a word that counts updates, so that an untouched cell is known: cells[0].
 struct DAggregation {
   AggregateFunction function;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Aggregations: finds or makes the key's entry in this CPU's table (abi/d_tables.h) and adds to its
 // cells. The CPU may be interrupted by a program that does the same, hence atomic cells.
-#include "abi/d_buckets.h"
+#include "abi/buckets.h"
 #include "runtime/kernel/bpf.h"
 
 namespace clew::runtime::kernel {
@@ -223,10 +223,10 @@ struct Probed {
     return abi::quantize_bucket(number_of);
   }
   if (t.aggregation.function == abi::AggregateFunction::Lquantize) {
-    return abi::linear_bucket({.base = p[0], .limit = p[1], .step = p[2]}, number_of);
+    return abi::linear_bucket({.low = p[0], .high = p[1], .step = p[2]}, number_of);
   }
-  const abi::DLogLinear l{static_cast<uint64_t>(p[0]), static_cast<uint64_t>(p[1]),
-                          static_cast<uint64_t>(p[2]), static_cast<uint64_t>(p[3])};
+  const abi::LogLinearBuckets l{static_cast<uint64_t>(p[0]), static_cast<uint64_t>(p[1]),
+                                static_cast<uint64_t>(p[2]), static_cast<uint64_t>(p[3])};
   return abi::log_linear_bucket(l, zero(w), t.steps, number_of);
 }
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "aggregate/buckets.h"
+#include "aggregate/hash.h"
 #include "base/assert.h"
 
 namespace clew::aggregate {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "aggregate/buckets.h"
+#include "aggregate/hash.h"
 #include "aggregate/operations.h"
 
 namespace clew::aggregate {
@@ -14,10 +14,10 @@ namespace {
 
 // Registers hold 0 to kRankMax: a hash has 54 bits besides the index.
 constexpr uint32_t kRankMax = 55;
-constexpr double kRegisters = kDistinctRegisters;
+constexpr double kRegisters = abi::kDistinctRegisters;
 
 uint32_t words(const AggregateSpec&) {
-  return kDistinctWords;
+  return abi::kDistinctWords;
 }
 
 uint32_t register_at(ConstCell cell, uint32_t index) {
@@ -36,7 +36,7 @@ void add_value(const AggregateSpec&, Cell cell, uint64_t value) {
 }
 
 void merge_cells(const AggregateSpec&, Cell into, ConstCell from) {
-  for (uint32_t i = 0; i < kDistinctRegisters; ++i)
+  for (uint32_t i = 0; i < abi::kDistinctRegisters; ++i)
     raise_register(into, i, register_at(from, i));
 }
 
@@ -75,7 +75,7 @@ double tau(double x) {
 
 Value finish_estimate(const AggregateSpec&, ConstCell cell) {
   std::array<uint32_t, kRankMax + 1> histogram{};
-  for (uint32_t i = 0; i < kDistinctRegisters; ++i) {
+  for (uint32_t i = 0; i < abi::kDistinctRegisters; ++i) {
     // A larger rank is not possible, except in memory that the traced program wrote over.
     ++histogram[std::min(register_at(cell, i), kRankMax)];
   }
@@ -92,7 +92,7 @@ constexpr Operations kOperations = {words, add_value, merge_cells, nullptr, fini
 }  // namespace
 
 void add_distinct(std::span<uint64_t> cell, uint64_t hash) {
-  const DistinctUpdate update = distinct_update(hash);
+  const abi::DistinctUpdate update = abi::distinct_update(hash);
   raise_register(cell, update.register_index, update.rank);
 }
 

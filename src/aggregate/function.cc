@@ -7,8 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "abi/d_buckets.h"
-#include "aggregate/buckets.h"
+#include "abi/buckets.h"
 #include "aggregate/operations.h"
 #include "base/assert.h"
 
@@ -60,41 +59,31 @@ Expected<void> check_lquantize(const AggregateSpec& spec) {
                 fmt::format("lquantize: the lower bound {} must be less than the upper bound {}",
                             spec.low, spec.high));
   }
-  const LinearBuckets buckets{.low = spec.low, .high = spec.high, .step = spec.step};
-  if (lquantize_levels(buckets) == 0) {
+  const uint64_t steps = abi::linear_steps(linear_of(spec));
+  if (steps == 0) {
     return fail(ErrorCode::InvalidQuery,
                 fmt::format("lquantize: the step {} is larger than the range {} to {}", spec.step,
                             spec.low, spec.high));
   }
-  if (lquantize_levels(buckets) > kCellWordsMax - 2) {
+  if (steps > kCellWordsMax - 2) {
     return fail(ErrorCode::Limit, fmt::format("lquantize: {} steps are too many; the limit is {}",
-                                              lquantize_levels(buckets), kCellWordsMax - 2));
+                                              steps, kCellWordsMax - 2));
   }
   return {};
 }
 
-abi::DLogLinear log_linear_of(const AggregateSpec& spec) {
-  return {.factor = spec.factor,
-          .low = static_cast<uint64_t>(spec.low),
-          .high = static_cast<uint64_t>(spec.high),
-          .steps = spec.steps};
-}
-
 Expected<void> check_llquantize_steps(const AggregateSpec& spec) {
-  const LogLinearBuckets buckets{.factor = spec.factor,
-                                 .low = static_cast<uint32_t>(spec.low),
-                                 .high = static_cast<uint32_t>(spec.high),
-                                 .steps = spec.steps};
   if (!abi::cuts_evenly(log_linear_of(spec))) {
     return fail(ErrorCode::InvalidQuery,
                 fmt::format("llquantize: {} steps do not divide the powers of {}; use a multiple "
                             "of {} that divides one of its powers",
                             spec.steps, spec.factor, spec.factor));
   }
-  if (llquantize_words(buckets) > kCellWordsMax) {
+  const uint64_t buckets = abi::one_sided_buckets(log_linear_of(spec));
+  if (buckets > kCellWordsMax) {
     return fail(ErrorCode::Limit,
-                fmt::format("llquantize: {} buckets are too many; the limit is {}",
-                            llquantize_words(buckets), kCellWordsMax));
+                fmt::format("llquantize: {} buckets are too many; the limit is {}", buckets,
+                            kCellWordsMax));
   }
   return {};
 }
@@ -109,7 +98,7 @@ Expected<void> check_llquantize(const AggregateSpec& spec) {
                 fmt::format("llquantize: magnitudes {} to {} are not an ascending range from 0 on",
                             spec.low, spec.high));
   }
-  if (spec.high >= kMagnitudesMax || !abi::powers_fit(log_linear_of(spec))) {
+  if (spec.high >= static_cast<int64_t>(abi::kOrdersMax) || !abi::powers_fit(log_linear_of(spec))) {
     return fail(
         ErrorCode::InvalidQuery,
         fmt::format("llquantize: {} to the power of {} does not fit 64 bits", spec.factor,

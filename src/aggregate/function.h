@@ -8,7 +8,7 @@
 //   - merge is associative and commutative;
 //   - merging the cells of the parts of a stream gives the cell of the whole stream.
 // `add` here is the meaning; the programs that src/plan makes must leave the same words. The exact
-// bucket arithmetic is in aggregate/buckets.h.
+// bucket arithmetic is in abi/buckets.h.
 //
 //   function           words  layout of the cell
 //   Count              1      count
@@ -34,6 +34,7 @@
 #include <span>
 
 #include "abi/aggregate.h"
+#include "abi/buckets.h"
 #include "aggregate/value.h"
 #include "base/error.h"
 
@@ -65,6 +66,17 @@ struct AggregateSpec {
 };
 
 inline constexpr uint32_t kCellWordsMax = 4096;
+
+// The bounds of lquantize() and llquantize().
+constexpr abi::LinearBuckets linear_of(const AggregateSpec& spec) {
+  return {.low = spec.low, .high = spec.high, .step = spec.step};
+}
+constexpr abi::LogLinearBuckets log_linear_of(const AggregateSpec& spec) {
+  return {.factor = spec.factor,
+          .low = static_cast<uint64_t>(spec.low),
+          .high = static_cast<uint64_t>(spec.high),
+          .steps = spec.steps};
+}
 
 // InvalidQuery when the parameters make no sense, Limit when the cell is larger than kCellWordsMax
 // words. The functions below demand a checked spec.

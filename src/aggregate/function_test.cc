@@ -11,7 +11,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "aggregate/buckets.h"
+#include "abi/buckets.h"
+#include "aggregate/hash.h"
 
 namespace clew::aggregate {
 namespace {
@@ -253,9 +254,9 @@ TEST(Variance, IsTheSquareOfTheDeviation) {
 // The bucket by definition: the largest one whose bound is not beyond the value.
 uint32_t quantize_by_search(int64_t value) {
   const AggregateSpec spec{.function = AggregateFunction::Quantize};
-  const auto histogram = std::get<Histogram>(finish(spec, Words(kQuantizeWords)));
+  const auto histogram = std::get<Histogram>(finish(spec, Words(abi::kQuantizeBuckets)));
   uint32_t found = 0;
-  for (uint32_t i = 0; i < kQuantizeWords - 1; ++i) {
+  for (uint32_t i = 0; i < abi::kQuantizeBuckets - 1; ++i) {
     const int64_t bound = histogram.buckets[i].low;
     if (value >= 0 && bound >= 0 && bound <= value) found = i;
     if (value < 0 && bound < 0 && value <= bound) return i;
@@ -267,25 +268,25 @@ TEST(Quantize, CountsEachValueInTheBucketOfItsPowerOfTwo) {
   for (int shift = 0; shift < 63; ++shift) {
     const int64_t power = int64_t{1} << shift;
     for (const int64_t value : {power - 1, power, power + 1, -power, 1 - power, -power - 1}) {
-      EXPECT_EQ(quantize_bucket(static_cast<uint64_t>(value), true), quantize_by_search(value))
+      EXPECT_EQ(abi::quantize_bucket(static_cast<uint64_t>(value), true), quantize_by_search(value))
           << value;
     }
   }
-  EXPECT_EQ(quantize_bucket(0, true), kQuantizeZero);
-  EXPECT_EQ(quantize_bucket(static_cast<uint64_t>(INT64_MIN), true), 0U);
-  EXPECT_EQ(quantize_bucket(UINT64_MAX, false), 127U);
+  EXPECT_EQ(abi::quantize_bucket(0, true), abi::kQuantizeZero);
+  EXPECT_EQ(abi::quantize_bucket(static_cast<uint64_t>(INT64_MIN), true), 0U);
+  EXPECT_EQ(abi::quantize_bucket(UINT64_MAX, false), 127U);
 }
 
 TEST(Lquantize, PutsValuesOutsideTheRangeIntoTheOuterBuckets) {
-  const LinearBuckets buckets{.low = -10, .high = 10, .step = 5};
-  EXPECT_EQ(lquantize_bucket(buckets, -11), 0U);
-  EXPECT_EQ(lquantize_bucket(buckets, -10), 1U);
-  EXPECT_EQ(lquantize_bucket(buckets, -6), 1U);
-  EXPECT_EQ(lquantize_bucket(buckets, -5), 2U);
-  EXPECT_EQ(lquantize_bucket(buckets, 9), 4U);
-  EXPECT_EQ(lquantize_bucket(buckets, 10), 5U);
-  EXPECT_EQ(lquantize_bucket(buckets, INT64_MAX), 5U);
-  EXPECT_EQ(lquantize_bucket(buckets, INT64_MIN), 0U);
+  const abi::LinearBuckets buckets{.low = -10, .high = 10, .step = 5};
+  EXPECT_EQ(abi::linear_bucket(buckets, -11), 0U);
+  EXPECT_EQ(abi::linear_bucket(buckets, -10), 1U);
+  EXPECT_EQ(abi::linear_bucket(buckets, -6), 1U);
+  EXPECT_EQ(abi::linear_bucket(buckets, -5), 2U);
+  EXPECT_EQ(abi::linear_bucket(buckets, 9), 4U);
+  EXPECT_EQ(abi::linear_bucket(buckets, 10), 5U);
+  EXPECT_EQ(abi::linear_bucket(buckets, INT64_MAX), 5U);
+  EXPECT_EQ(abi::linear_bucket(buckets, INT64_MIN), 0U);
 }
 
 TEST(Llquantize, BucketsAgreeWithTheirPrintedBounds) {
@@ -293,13 +294,13 @@ TEST(Llquantize, BucketsAgreeWithTheirPrintedBounds) {
       .function = AggregateFunction::Llquantize, .low = 0, .high = 5, .factor = 10, .steps = 20};
   ASSERT_TRUE(check(spec));
   const auto histogram = std::get<Histogram>(finish(spec, Words(cell_words(spec))));
-  const LogLinearBuckets buckets{.factor = 10, .low = 0, .high = 5, .steps = 20};
+  const abi::LogLinearBuckets buckets{.factor = 10, .low = 0, .high = 5, .steps = 20};
   for (int64_t value = -5; value < 1'200'000; value += 1 + value / 50) {
     size_t expected = 0;  // The last bucket that starts at or below the value.
     for (size_t i = 1; i < histogram.buckets.size(); ++i) {
       if (histogram.buckets[i].low <= value) expected = i;
     }
-    ASSERT_EQ(llquantize_bucket(buckets, value), expected) << value;
+    ASSERT_EQ(abi::one_sided_bucket(buckets, value), expected) << value;
   }
 }
 
@@ -363,7 +364,7 @@ TEST(Distinct, OfAWordEqualsDistinctOfItsHash) {
 
 TEST(Distinct, SurvivesRegistersThatNoHashCanSet) {
   const AggregateSpec spec{.function = AggregateFunction::Distinct};
-  EXPECT_GT(std::get<uint64_t>(finish(spec, Words(kDistinctWords, UINT64_MAX))), 0U);
+  EXPECT_GT(std::get<uint64_t>(finish(spec, Words(abi::kDistinctWords, UINT64_MAX))), 0U);
 }
 
 struct WrongSpec {

@@ -1,48 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // llquantize(x, factor, low, high, steps): linear steps within each power of `factor`.
-#include "aggregate/buckets.h"
 #include "aggregate/operations.h"
 
 namespace clew::aggregate {
 namespace {
 
-LogLinearBuckets buckets_of(const AggregateSpec& spec) {
-  return {.factor = spec.factor,
-          .low = static_cast<uint32_t>(spec.low),
-          .high = static_cast<uint32_t>(spec.high),
-          .steps = spec.steps};
-}
-
 uint32_t words(const AggregateSpec& spec) {
-  return llquantize_words(buckets_of(spec));
+  return static_cast<uint32_t>(abi::one_sided_buckets(log_linear_of(spec)));
 }
 
 void add_value(const AggregateSpec& spec, Cell cell, uint64_t value) {
-  ++cell[llquantize_bucket(buckets_of(spec), static_cast<int64_t>(value))];
-}
-
-void push_magnitude(Histogram& histogram, const LogLinearMagnitude& magnitude, ConstCell cell) {
-  for (uint32_t i = 0; i < magnitude.count; ++i) {
-    const uint64_t low = magnitude.from + i * magnitude.width;
-    histogram.buckets.push_back(
-        {.low = static_cast<int64_t>(low), .count = cell[magnitude.first + i]});
-  }
+  ++cell[abi::one_sided_bucket(log_linear_of(spec), static_cast<int64_t>(value))];
 }
 
 Value finish_histogram(const AggregateSpec& spec, ConstCell cell) {
-  const LogLinearBuckets buckets = buckets_of(spec);
   Histogram histogram{.kind = HistogramKind::Llquantize, .buckets = {}};
-  LogLinearMagnitude magnitude = first_magnitude(buckets);
+  histogram.buckets.push_back({.edge = BucketEdge::Below, .count = cell[0]});
+  uint64_t end = 0;
+  const auto push_order = [&](uint64_t first, uint64_t next, uint64_t width, uint64_t before) {
+    if (before == 0) histogram.buckets[0].low = static_cast<int64_t>(first);
+    for (uint64_t low = first; low < next; low += width)
+      histogram.buckets.push_back({.low = static_cast<int64_t>(low), .count = cell[++before]});
+    end = next;
+    return true;
+  };
+  abi::each_order(log_linear_of(spec), 0, push_order);
   histogram.buckets.push_back(
-      {.low = static_cast<int64_t>(magnitude.from), .edge = BucketEdge::Below, .count = cell[0]});
-  push_magnitude(histogram, magnitude, cell);
-  for (uint32_t m = buckets.low; m < buckets.high; ++m) {
-    magnitude = next_magnitude(buckets, magnitude);
-    push_magnitude(histogram, magnitude, cell);
-  }
-  histogram.buckets.push_back({.low = static_cast<int64_t>(magnitude.until),
-                               .edge = BucketEdge::AtLeast,
-                               .count = cell.back()});
+      {.low = static_cast<int64_t>(end), .edge = BucketEdge::AtLeast, .count = cell.back()});
   return histogram;
 }
 

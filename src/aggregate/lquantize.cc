@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // lquantize(x, low, high, step): how many values in each step of a linear scale.
-#include "aggregate/buckets.h"
 #include "aggregate/operations.h"
 
 namespace clew::aggregate {
 namespace {
 
-LinearBuckets buckets_of(const AggregateSpec& spec) {
-  return {.low = spec.low, .high = spec.high, .step = spec.step};
-}
-
 uint32_t words(const AggregateSpec& spec) {
-  return static_cast<uint32_t>(lquantize_levels(buckets_of(spec))) + 2;
+  return static_cast<uint32_t>(abi::linear_buckets(linear_of(spec)));
 }
 
 void add_value(const AggregateSpec& spec, Cell cell, uint64_t value) {
-  ++cell[lquantize_bucket(buckets_of(spec), static_cast<int64_t>(value))];
+  ++cell[abi::linear_bucket(linear_of(spec), static_cast<int64_t>(value))];
 }
 
 Value finish_histogram(const AggregateSpec& spec, ConstCell cell) {
@@ -23,7 +18,7 @@ Value finish_histogram(const AggregateSpec& spec, ConstCell cell) {
   histogram.buckets.push_back({.low = spec.low, .edge = BucketEdge::Below, .count = cell[0]});
   const size_t last = cell.size() - 1;
   for (size_t i = 1; i <= last; ++i) {
-    const int64_t low = spec.low + static_cast<int64_t>(i - 1) * spec.step;
+    const int64_t low = abi::linear_value(linear_of(spec), i);
     const BucketEdge edge = i == last ? BucketEdge::AtLeast : BucketEdge::From;
     histogram.buckets.push_back({.low = low, .edge = edge, .count = cell[i]});
   }

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // quantile(x, p): the smallest value with at least p of all values at or below it, from a
-// log-linear histogram; exact below 32, else within 3.125 % (aggregate/buckets.h).
+// log-linear histogram; exact below 32, else within 3.125 % (abi/buckets.h).
 #include <algorithm>
 #include <cmath>
 
-#include "aggregate/buckets.h"
 #include "aggregate/operations.h"
 
 namespace clew::aggregate {
 namespace {
 
 uint32_t words(const AggregateSpec&) {
-  return kQuantileWords;
+  return abi::kQuantileWords;
 }
 
 void add_value(const AggregateSpec& spec, Cell cell, uint64_t value) {
-  ++cell[quantile_bucket(value, spec.is_signed)];
+  ++cell[abi::quantile_bucket(value, spec.is_signed)];
 }
 
 // The middle of a bucket.
@@ -43,7 +42,7 @@ Value finish_quantile(const AggregateSpec& spec, ConstCell cell) {
   if (count == 0) return {};
   uint64_t left = rank_of(spec.quantile, count);
   uint32_t bucket = 0;
-  while (bucket + 1 < kQuantileWords && cell[bucket] < left)
+  while (bucket + 1 < abi::kQuantileWords && cell[bucket] < left)
     left -= cell[bucket++];
   return scaled_integer(spec, value_of(bucket));
 }

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "abi/d_buckets.h"
+#include "abi/buckets.h"
 #include "kernel/session_testing.h"
 
 namespace clew::kernel {
@@ -182,7 +182,7 @@ TEST_F(AggregationTest, DistributionsCountInTheirBuckets) {
   expect_counted(aggregation(AggregateFunction::Quantize, 0, abi::kDQuantizeBuckets),
                  [](int64_t value) { return abi::quantize_bucket(value); });
 
-  const abi::DLinear linear{.base = -2, .limit = 10, .step = 2};
+  const abi::LinearBuckets linear{.low = -2, .high = 10, .step = 2};
   abi::DAggregation a = aggregation(AggregateFunction::Lquantize, 0,
                                     static_cast<uint32_t>(abi::linear_buckets(linear)));
   a.parameters[0] = -2;
@@ -190,7 +190,7 @@ TEST_F(AggregationTest, DistributionsCountInTheirBuckets) {
   a.parameters[2] = 2;
   expect_counted(a, [&](int64_t value) { return abi::linear_bucket(linear, value); });
 
-  const abi::DLogLinear logarithmic{.factor = 10, .low = 0, .high = 3, .steps = 10};
+  const abi::LogLinearBuckets logarithmic{.factor = 10, .low = 0, .high = 3, .steps = 10};
   a = aggregation(AggregateFunction::Llquantize, 0,
                   static_cast<uint32_t>(abi::log_linear_buckets(logarithmic)));
   a.parameters[0] = 10;

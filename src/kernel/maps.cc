@@ -10,7 +10,7 @@
 #include <linux/bpf.h>
 #include <unistd.h>
 
-#include "abi/d_buckets.h"
+#include "abi/buckets.h"
 #include "abi/d_dynamic.h"
 #include "base/assert.h"
 
@@ -61,7 +61,7 @@ uint64_t cell_steps(const abi::DAggregation& a) {
   using abi::AggregateFunction;
   const int64_t* p = a.parameters;
   if (a.function == AggregateFunction::Lquantize) {
-    return abi::linear_steps({.base = p[0], .limit = p[1], .step = std::max<int64_t>(1, p[2])});
+    return abi::linear_steps({.low = p[0], .high = p[1], .step = std::max<int64_t>(1, p[2])});
   }
   if (a.function != AggregateFunction::Llquantize) return 0;
   return abi::log_linear_steps({static_cast<uint64_t>(p[0]), static_cast<uint64_t>(p[1]),

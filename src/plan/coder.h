@@ -153,7 +153,7 @@ class Coder {
   Expected<void> store_sized_text(const query::Expression& expression, int32_t offset);
   // r0 = the word of an expression that is_stored_as_word.
   Expected<void> word(const query::Expression& expression);
-  // r0 = hash of the value (aggregate/buckets.h), for text of its words.
+  // r0 = hash of the value (aggregate/hash.h), for text of its words.
   Expected<void> hash_of(const query::Expression& expression);
 
   // A frame area, 8-aligned; its offset from r10. Limit when the frame is full.

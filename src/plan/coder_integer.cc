@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "abi/context.h"
-#include "aggregate/buckets.h"
+#include "aggregate/hash.h"
 #include "plan/coder.h"
 #include "plan/coder_parts.h"
 

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "aggregate/buckets.h"
+#include "aggregate/hash.h"
 #include "aggregate/table.h"
 
 namespace clew::plan {

@@ -3,9 +3,8 @@
 
 #include <algorithm>
 
-#include "abi/d_buckets.h"
+#include "abi/buckets.h"
 #include "abi/d_tables.h"
-#include "aggregate/buckets.h"
 #include "aggregate/function.h"
 #include "base/assert.h"
 #include "plan/update.h"
@@ -25,13 +24,6 @@ bool is_wide_unsigned(const query::Aggregate& aggregate) {
   if (aggregate.arguments.empty()) return false;
   const query::Type& type = aggregate.arguments[0].type;
   return !(type.kind == query::TypeKind::Integer && (type.is_signed || type.size_bytes < 8));
-}
-
-abi::DLogLinear log_linear_of(const AggregateSpec& spec) {
-  return {.factor = spec.factor,
-          .low = static_cast<uint64_t>(spec.low),
-          .high = static_cast<uint64_t>(spec.high),
-          .steps = spec.steps};
 }
 
 // What the D machine counts for it.
@@ -55,11 +47,6 @@ uint64_t words_of(const AggregateSpec& spec) {
   return abi::d_cell_words(kernel_form(spec.function), parameters_of(spec).data());
 }
 
-// Both sides cut each order of magnitude in the same steps; the D machine has negative ones too.
-bool has_same_steps(const AggregateSpec& spec) {
-  return abi::log_linear_steps(log_linear_of(spec)) + 2 == aggregate::cell_words(spec);
-}
-
 }  // namespace
 
 bool has_kernel_cells(const query::Aggregate& aggregate) {
@@ -80,9 +67,8 @@ bool has_kernel_cells(const query::Aggregate& aggregate) {
     case AggregateFunction::Quantize:
       return !is_wide_unsigned(aggregate);
     case AggregateFunction::Lquantize:
-      return words_of(spec) < kCellWordsMax;
     case AggregateFunction::Llquantize:
-      return has_same_steps(spec) && words_of(spec) < kCellWordsMax;
+      return words_of(spec) < kCellWordsMax;
     case AggregateFunction::Distinct:
       return true;
     case AggregateFunction::Quantile:
@@ -150,7 +136,7 @@ std::vector<uint64_t> cells_of(const query::Aggregate& aggregate, std::span<cons
       cells[bucket] = counted[0];
       return cells;
     case AggregateFunction::Distinct:
-      CLEW_ASSERT(bucket < aggregate::kDistinctRegisters);
+      CLEW_ASSERT(bucket < abi::kDistinctRegisters);
       cells[bucket / 8] = counted[0] << (bucket % 8 * 8);
       return cells;
     case AggregateFunction::Count:

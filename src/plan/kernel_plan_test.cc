@@ -8,10 +8,10 @@
 
 #include <gtest/gtest.h>
 
-#include "abi/d_buckets.h"
+#include "abi/buckets.h"
 #include "abi/query_window.h"
-#include "aggregate/buckets.h"
 #include "aggregate/function.h"
+#include "aggregate/hash.h"
 #include "plan/kernel_cells.h"
 #include "plan/kernel_form.h"
 #include "plan/kernel_lower.h"
@@ -48,7 +48,7 @@ std::vector<uint64_t> counted(const abi::DAggregation& a, const std::vector<uint
   std::vector<uint64_t> cells(a.cell_words - 1);
   if (a.function == AggregateFunction::Min) cells[0] = INT64_MAX;
   if (a.function == AggregateFunction::Max) cells[0] = uint64_t{1} << 63;
-  const abi::DLogLinear steps{
+  const abi::LogLinearBuckets steps{
       static_cast<uint64_t>(a.parameters[0]), static_cast<uint64_t>(a.parameters[1]),
       static_cast<uint64_t>(a.parameters[2]), static_cast<uint64_t>(a.parameters[3])};
   for (const uint64_t value : values) {
@@ -175,11 +175,11 @@ TEST(KernelBuckets, AddUpToTheWholeCell) {
       aggregate::add(spec, expected, value);
       if (is_distinct) {
         const uint64_t hash = aggregate::hash_step(aggregate::kHashSeed, value);
-        const aggregate::DistinctUpdate update = aggregate::distinct_update(hash);
+        const abi::DistinctUpdate update = abi::distinct_update(hash);
         uint64_t& rank = entries[update.register_index];
         rank = std::max<uint64_t>(rank, update.rank);
       } else {
-        ++entries[aggregate::quantile_bucket(value, spec.is_signed)];
+        ++entries[abi::quantile_bucket(value, spec.is_signed)];
       }
     }
     std::vector<uint64_t> got(expected.size());

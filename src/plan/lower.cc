@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "abi/context.h"
-#include "aggregate/buckets.h"
+#include "aggregate/hash.h"
 #include "plan/lowering.h"
 #include "plan/update.h"
 

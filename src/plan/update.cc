@@ -3,8 +3,6 @@
 
 #include <cstdint>
 
-#include "aggregate/buckets.h"
-
 namespace clew::plan {
 
 using aggregate::AggregateFunction;
@@ -160,7 +158,7 @@ Expected<void> Update::quantize() {
         .negate(Register::R0)
         .move(Register::R1, Register::R0)
         .call(abi::Accessor::BitLength)
-        .move(Register::R2, static_cast<int32_t>(aggregate::kQuantizeZero))
+        .move(Register::R2, static_cast<int32_t>(abi::kQuantizeZero))
         .jump_if(Jump::LessOrEqual, Register::R0, Register::R2, in_range)
         .move(Register::R0, Register::R2)
         .bind(in_range)
@@ -171,7 +169,7 @@ Expected<void> Update::quantize() {
   }
   builder_.move(Register::R1, Register::R0)
       .call(abi::Accessor::BitLength)
-      .alu(Alu::Add, Register::R0, static_cast<int32_t>(aggregate::kQuantizeZero))
+      .alu(Alu::Add, Register::R0, static_cast<int32_t>(abi::kQuantizeZero))
       .bind(done);
   count_bucket();
   return {};
@@ -186,15 +184,14 @@ Expected<void> Update::quantile() {
 void Update::lquantize() {
   const Label below = builder_.label();
   const Label found = builder_.label();
-  const aggregate::LinearBuckets buckets{.low = spec_.low, .high = spec_.high, .step = spec_.step};
-  const uint64_t levels = aggregate::lquantize_levels(buckets);
+  const uint64_t steps = abi::linear_steps(linear_of(spec_));
   builder_.load_constant(Register::R2, static_cast<uint64_t>(spec_.low))
       .jump_if(Jump::SignedLess, Register::R0, Register::R2, below)
       .alu(Alu::Subtract, Register::R0, Register::R2)
       .load_constant(Register::R2, static_cast<uint64_t>(spec_.step))
       .alu(Alu::Divide, Register::R0, Register::R2)
       .alu(Alu::Add, Register::R0, 1)
-      .load_constant(Register::R2, levels + 1)
+      .load_constant(Register::R2, steps + 1)
       .jump_if(Jump::LessOrEqual, Register::R0, Register::R2, found)
       .move(Register::R0, Register::R2)
       .jump(found)
@@ -205,29 +202,29 @@ void Update::lquantize() {
 }
 
 void Update::llquantize() {
-  const aggregate::LogLinearBuckets buckets{.factor = spec_.factor,
-                                            .low = static_cast<uint32_t>(spec_.low),
-                                            .high = static_cast<uint32_t>(spec_.high),
-                                            .steps = spec_.steps};
   const Label below = builder_.label();
   const Label found = builder_.label();
-  aggregate::LogLinearMagnitude magnitude = aggregate::first_magnitude(buckets);
-  builder_.load_constant(Register::R2, magnitude.from)
-      .jump_if(Jump::SignedLess, Register::R0, Register::R2, below);
-  for (uint32_t m = buckets.low; m <= buckets.high; ++m) {
+  uint64_t buckets = 0;
+  const auto write_order = [&](uint64_t first, uint64_t next, uint64_t width, uint64_t before) {
+    if (before == 0) {
+      builder_.load_constant(Register::R2, first)
+          .jump_if(Jump::SignedLess, Register::R0, Register::R2, below);
+    }
     const Label larger = builder_.label();
-    builder_.load_constant(Register::R2, magnitude.until)
+    builder_.load_constant(Register::R2, next)
         .jump_if(Jump::GreaterOrEqual, Register::R0, Register::R2, larger)
-        .load_constant(Register::R2, magnitude.from)
+        .load_constant(Register::R2, first)
         .alu(Alu::Subtract, Register::R0, Register::R2)
-        .load_constant(Register::R2, magnitude.width)
+        .load_constant(Register::R2, width)
         .alu(Alu::Divide, Register::R0, Register::R2)
-        .alu(Alu::Add, Register::R0, static_cast<int32_t>(magnitude.first))
+        .alu(Alu::Add, Register::R0, static_cast<int32_t>(before + 1))
         .jump(found)
         .bind(larger);
-    if (m < buckets.high) magnitude = aggregate::next_magnitude(buckets, magnitude);
-  }
-  builder_.move(Register::R0, static_cast<int32_t>(magnitude.first + magnitude.count))
+    buckets = before + abi::order_steps(first, next, width);
+    return true;
+  };
+  abi::each_order(log_linear_of(spec_), 0, write_order);
+  builder_.move(Register::R0, static_cast<int32_t>(buckets + 1))
       .jump(found)
       .bind(below)
       .move(Register::R0, 0)
@@ -367,7 +364,7 @@ Expected<void> find_distinct_register(Coder& coder) {
   const int32_t index = CLEW_TRY(coder.reserve(8));
   coder.builder()
       .move(Register::R2, Register::R0)
-      .alu(Alu::And, Register::R2, static_cast<int32_t>(aggregate::kDistinctRegisters - 1))
+      .alu(Alu::And, Register::R2, static_cast<int32_t>(abi::kDistinctRegisters - 1))
       .store(Size::Double, Register::R10, index, Register::R2)
       .alu(Alu::ShiftRight, Register::R0, 10)
       .move(Register::R1, Register::R0)

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "abi/d_buckets.h"
+#include "abi/buckets.h"
 #include "base/assert.h"
 #include "query/arithmetic.h"
 #include "query/evaluator.h"
@@ -182,10 +182,10 @@ Expected<void> Evaluator::set_parameters(Aggregate& aggregate, std::vector<Expre
 // That what counts can do so: its powers are words, and its buckets are whole.
 Expected<void> Evaluator::check_orders(const Aggregate& aggregate) const {
   const std::vector<int64_t>& values = aggregate.parameters;
-  const abi::DLogLinear orders = {.factor = static_cast<uint64_t>(values[0]),
-                                  .low = static_cast<uint64_t>(values[1]),
-                                  .high = static_cast<uint64_t>(values[2]),
-                                  .steps = static_cast<uint64_t>(values[3])};
+  const abi::LogLinearBuckets orders = {.factor = static_cast<uint64_t>(values[0]),
+                                        .low = static_cast<uint64_t>(values[1]),
+                                        .high = static_cast<uint64_t>(values[2]),
+                                        .steps = static_cast<uint64_t>(values[3])};
   if (!abi::powers_fit(orders)) {
     return fail(aggregate.span,
                 fmt::format("'llquantize': {} to the power of {} does not fit 64 bits",

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "abi/arena.h"
-#include "abi/d_buckets.h"
+#include "abi/buckets.h"
 #include "abi/d_dynamic.h"
 #include "base/assert.h"
 #include "runtime/segments_testing.h"

@@ -120,7 +120,7 @@ TEST_F(KernelSources, CountsInHistograms) {
     EXPECT_EQ(bucket.at("count"), kRounds / 5) << bucket;
 }
 
-// Sizes 0 to 49, each as often; from 32 on a bucket has two (aggregate/buckets.h). Each interval is
+// Sizes 0 to 49, each as often; from 32 on a bucket has two (abi/buckets.h). Each interval is
 // counted for itself.
 TEST_F(KernelSources, CountsQuantilesAndDistinctValues) {
   const std::string query = fmt::format(

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "abi/d_buckets.h"
+#include "abi/buckets.h"
 #include "base/assert.h"
 
 namespace clew::output::d {

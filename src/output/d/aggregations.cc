@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "abi/d_buckets.h"
+#include "abi/buckets.h"
 #include "base/assert.h"
 
 namespace clew::output::d {

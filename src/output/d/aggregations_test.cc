@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "abi/d_buckets.h"
+#include "abi/buckets.h"
 #include "output/d/fake_host.h"
 #include "query/d/parse_format.h"
 

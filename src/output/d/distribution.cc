@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "abi/d_buckets.h"
+#include "abi/buckets.h"
 #include "base/assert.h"
 #include "output/d/aggregate_value.h"
 #include "output/d/padding.h"
@@ -27,7 +27,7 @@ struct Rows {
 
 // The place of the middle, whose neighbours are shown when there is nothing to show.
 size_t middle_of(AggregateFunction kind, size_t rows) {
-  if (kind == AggregateFunction::Quantize) return abi::kDQuantizeZero;
+  if (kind == AggregateFunction::Quantize) return abi::kQuantizeZero;
   return kind == AggregateFunction::Llquantize ? rows / 2 : 1;
 }
 
@@ -94,10 +94,10 @@ std::vector<DistributionRow> quantize_rows() {
   return rows;
 }
 
-std::vector<DistributionRow> linear_rows(const abi::DLinear& linear) {
+std::vector<DistributionRow> linear_rows(const abi::LinearBuckets& linear) {
   const uint64_t end = abi::linear_steps(linear) + 1;
   std::vector<DistributionRow> rows;
-  rows.push_back({fmt::format("< {}", linear.base), static_cast<long double>(linear.base) - 1});
+  rows.push_back({fmt::format("< {}", linear.low), static_cast<long double>(linear.low) - 1});
   for (uint64_t i = 1; i < end; ++i) {
     const int64_t value = abi::linear_value(linear, i);
     rows.push_back({fmt::format("{}", value), static_cast<long double>(value), value == 0});
@@ -107,7 +107,7 @@ std::vector<DistributionRow> linear_rows(const abi::DLinear& linear) {
   return rows;
 }
 
-std::vector<DistributionRow> log_linear_rows(const abi::DLogLinear& spec) {
+std::vector<DistributionRow> log_linear_rows(const abi::LogLinearBuckets& spec) {
   const uint64_t count = abi::log_linear_buckets(spec);
   std::vector<DistributionRow> rows;
   for (uint64_t i = 0; i < count; ++i) {

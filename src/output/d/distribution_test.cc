@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "abi/d_buckets.h"
+#include "abi/buckets.h"
 #include "output/d/aggregate_value.h"
 
 namespace clew::output::d {
@@ -171,8 +171,8 @@ TEST(DLinearQuantize, WithoutDataTheFirstThreeRowsAreShown) {
 // ----------------
 
 std::string log_linear(const std::vector<int64_t>& spec, const std::vector<int64_t>& values) {
-  const abi::DLogLinear l = {static_cast<uint64_t>(spec[0]), static_cast<uint64_t>(spec[1]),
-                             static_cast<uint64_t>(spec[2]), static_cast<uint64_t>(spec[3])};
+  const abi::LogLinearBuckets l = {static_cast<uint64_t>(spec[0]), static_cast<uint64_t>(spec[1]),
+                                   static_cast<uint64_t>(spec[2]), static_cast<uint64_t>(spec[3])};
   std::vector<Count> counts;
   for (const int64_t value : values)
     counts.push_back({abi::log_linear_bucket(l, 0, abi::log_linear_steps(l), value), 1});

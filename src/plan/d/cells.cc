@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Updates of aggregations in words of the thread's own (CellClause).
-#include "abi/d_buckets.h"
+#include "abi/buckets.h"
 #include "plan/d/clause_coder.h"
 
 namespace clew::plan::d {
@@ -18,7 +18,7 @@ using query::d::StoredForm;
 
 namespace {
 
-constexpr auto kZeroBucket = static_cast<int32_t>(abi::kDQuantizeZero);
+constexpr auto kZeroBucket = static_cast<int32_t>(abi::kQuantizeZero);
 constexpr uint64_t kNumberMax = 0x7FFF'FFFF;
 
 // Cells that are sums: differences of them mean something.

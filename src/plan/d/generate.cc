@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "abi/d_buckets.h"
+#include "abi/buckets.h"
 #include "plan/d/clause_coder.h"
 #include "plan/d/key_layout.h"
 #include "plan/d/limits.h"

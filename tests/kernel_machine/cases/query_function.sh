@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A query on a function of the kernel counts as many calls as a program makes, and reads its
 # arguments by their names, and what they point to. Quantiles are the middles of their buckets
-# (aggregate/buckets.h): 100 to 103, 192 to 199.
+# (abi/buckets.h): 100 to 103, 192 to 199.
 # output:
 # own: 200 reads of 20100 bytes, p50 100, p99 198, 200 sizes
 # {"n":200,"bytes":20100,"most":200,"raw":20100,"p50":102,"p99":196,"sizes":200}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "abi/d_buckets.h"
+#include "abi/buckets.h"
 
 #include <cstdint>
 #include <limits>
@@ -13,7 +13,7 @@ constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
 constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
 
 TEST(Quantize, PutsAValueInTheLargestPowerOfTwoThatIsNotAboveIt) {
-  EXPECT_EQ(quantize_bucket(0), kDQuantizeZero);
+  EXPECT_EQ(quantize_bucket(0), kQuantizeZero);
   for (const int64_t value : {int64_t{1}, int64_t{2}, int64_t{3}, int64_t{4}, int64_t{1000},
                               int64_t{1} << 40, kHighest}) {
     const int64_t label = quantize_value(quantize_bucket(value));
@@ -30,7 +30,7 @@ TEST(Quantize, HasRoomForTheExtremes) {
 }
 
 TEST(LinearQuantize, HasABucketBelowAndOneAbove) {
-  constexpr DLinear kShape{.base = -10, .limit = 100, .step = 10};
+  constexpr LinearBuckets kShape{.low = -10, .high = 100, .step = 10};
   EXPECT_EQ(linear_buckets(kShape), 13U);
   EXPECT_EQ(linear_bucket(kShape, -11), 0U);
   EXPECT_EQ(linear_bucket(kShape, -10), 1U);
@@ -45,9 +45,9 @@ TEST(LinearQuantize, HasABucketBelowAndOneAbove) {
 }
 
 // Orders [1, 10), [10, 100) and [100, 1000): steps of 1, 10 and 100.
-constexpr DLogLinear kTens{.factor = 10, .low = 0, .high = 2, .steps = 10};
+constexpr LogLinearBuckets kTens{.factor = 10, .low = 0, .high = 2, .steps = 10};
 
-uint64_t bucket_in(const DLogLinear& l, int64_t value) {
+uint64_t bucket_in(const LogLinearBuckets& l, int64_t value) {
   return log_linear_bucket(l, 0, log_linear_steps(l), value);
 }
 
@@ -66,8 +66,9 @@ TEST(LogLinearQuantize, CutsEachOrderInEqualSteps) {
 }
 
 TEST(LogLinearQuantize, LabelsABucketByItsFirstValue) {
-  for (const DLogLinear& l : {kTens, DLogLinear{.factor = 2, .low = 0, .high = 3, .steps = 2},
-                              DLogLinear{.factor = 10, .low = 1, .high = 3, .steps = 20}}) {
+  for (const LogLinearBuckets& l :
+       {kTens, LogLinearBuckets{.factor = 2, .low = 0, .high = 3, .steps = 2},
+        LogLinearBuckets{.factor = 10, .low = 1, .high = 3, .steps = 20}}) {
     const uint64_t p = log_linear_steps(l);
     EXPECT_EQ(log_linear_value(l, p + 1), 0);
     for (uint64_t bucket = p + 2; bucket < log_linear_buckets(l); ++bucket) {
