@@ -253,34 +253,20 @@ constexpr DistinctUpdate distinct_update(uint64_t hash) {
           .rank = static_cast<uint8_t>(55 - length)};
 }
 
-// Words of a key's cells, besides the one that counts updates. Parameters: those of
-// DAggregation; only those of histograms with bounds are looked at.
+// Words of a key's cells in the D machine's tables, besides the one that counts updates.
+// Parameters: those of DAggregation; only those of histograms with bounds are looked at.
 constexpr uint64_t d_cell_words(AggregateFunction function, const int64_t* parameters) {
-  switch (function) {
-    case AggregateFunction::Average:
-      return 2;
-    case AggregateFunction::StandardDeviation:
-    case AggregateFunction::Variance:
-      return 4;
-    case AggregateFunction::Quantize:
-      return kDQuantizeBuckets;
-    case AggregateFunction::Lquantize:
-      return linear_buckets({.low = parameters[0], .high = parameters[1], .step = parameters[2]});
-    case AggregateFunction::Llquantize:
-      return log_linear_buckets({.factor = static_cast<uint64_t>(parameters[0]),
-                                 .low = static_cast<uint64_t>(parameters[1]),
-                                 .high = static_cast<uint64_t>(parameters[2]),
-                                 .steps = static_cast<uint64_t>(parameters[3])});
-    case AggregateFunction::Count:
-    case AggregateFunction::Sum:
-    case AggregateFunction::Min:
-    case AggregateFunction::Max:
-    case AggregateFunction::Distinct:
-    case AggregateFunction::TopK:
-    case AggregateFunction::Quantile:
-      break;
+  if (function == AggregateFunction::Lquantize) {
+    return linear_buckets({.low = parameters[0], .high = parameters[1], .step = parameters[2]});
   }
-  return 1;
+  if (function == AggregateFunction::Llquantize) {
+    return log_linear_buckets({.factor = static_cast<uint64_t>(parameters[0]),
+                               .low = static_cast<uint64_t>(parameters[1]),
+                               .high = static_cast<uint64_t>(parameters[2]),
+                               .steps = static_cast<uint64_t>(parameters[3])});
+  }
+  return row_of(function).d_words;
 }
+static_assert(row_of(AggregateFunction::Quantize).d_words == kDQuantizeBuckets);
 
 }  // namespace clew::abi

@@ -115,12 +115,6 @@ struct Wanted {
   return k.key_words == 0 || d_aggregate_is_key(k.w, offset, k.key_words) != 0;
 }
 
-// The cells that are not sums begin with what any value replaces.
-[[gnu::always_inline]] inline uint64_t neutral(abi::AggregateFunction function) {
-  if (function == abi::AggregateFunction::Min) return ~(uint64_t{1} << 63);
-  return function == abi::AggregateFunction::Max ? uint64_t{1} << 63 : 0;
-}
-
 [[gnu::always_inline]] inline void clear_cells(DWindow* w, uint64_t begin, uint64_t size) {
   constexpr uint64_t kPartsMax = 8 * abi::kDCellWordsMax / kCopyBytesMax + 1;
   const uint64_t all = forgotten(w, size);
@@ -151,7 +145,8 @@ struct Wanted {
   copy_own(&word(offset, 2), forgotten(k.w, 8 * k.key_words),
            reinterpret_cast<const uint8_t*>(k.w) + abi::kDKeyOffset);
   clear_cells(k.w, offset + 8 * (cells + 1), 8 * (masked(a.cell_words, kWordsMask / 8) - 1));
-  if (neutral(a.function) != 0) word(offset, cells + 1) = neutral(a.function);
+  const uint64_t neutral = abi::neutral_word(a.function);
+  if (neutral != 0) word(offset, cells + 1) = neutral;
   abi::store_word(word(offset, 0), next);
   return true;
 }

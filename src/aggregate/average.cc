@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// avg(x): the arithmetic mean.
+// avg(x): the arithmetic mean. D divides integers, and sorts by the exact quotient.
+#include "aggregate/d_value.h"
 #include "aggregate/operations.h"
 
 namespace clew::aggregate {
 namespace {
-
-uint32_t words(const AggregateSpec&) {
-  return 2;
-}
 
 void add_value(const AggregateSpec&, Cell cell, uint64_t value) {
   ++cell[0];
@@ -19,12 +16,27 @@ Value finish_average(const AggregateSpec& spec, ConstCell cell) {
   return as_double(spec, cell[1]) / static_cast<double>(cell[0]) * spec.scale;
 }
 
-constexpr Operations kOperations = {words, add_value, merge_sums, subtract_sums, finish_average};
+int64_t d_average(ConstCell cell, int64_t divisor) {
+  if (cell[0] == 0) return 0;
+  const int64_t sum = divide(static_cast<int64_t>(cell[1]), divisor);
+  return divide(sum, static_cast<int64_t>(cell[0]));
+}
+
+long double d_order(ConstCell cell) {
+  if (cell[0] == 0) return 0;
+  return static_cast<long double>(static_cast<int64_t>(cell[1])) /
+         static_cast<long double>(cell[0]);
+}
 
 }  // namespace
 
-const Operations& average_operations() {
-  return kOperations;
-}
+const Operations kAverage = {.words = 2,
+                             .result = ColumnType::Float,
+                             .add = add_value,
+                             .merge = merge_sums,
+                             .subtract = subtract_sums,
+                             .finish = finish_average,
+                             .real = &kRealAverage,
+                             .d = {.number = d_average, .order = d_order}};
 
 }  // namespace clew::aggregate

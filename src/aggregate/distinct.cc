@@ -8,6 +8,7 @@
 
 #include "aggregate/hash.h"
 #include "aggregate/operations.h"
+#include "base/assert.h"
 
 namespace clew::aggregate {
 namespace {
@@ -15,10 +16,6 @@ namespace {
 // Registers hold 0 to kRankMax: a hash has 54 bits besides the index.
 constexpr uint32_t kRankMax = 55;
 constexpr double kRegisters = abi::kDistinctRegisters;
-
-uint32_t words(const AggregateSpec&) {
-  return abi::kDistinctWords;
-}
 
 uint32_t register_at(ConstCell cell, uint32_t index) {
   return static_cast<uint32_t>(cell[index / 8] >> (index % 8 * 8)) & 0xFF;
@@ -87,7 +84,10 @@ Value finish_estimate(const AggregateSpec&, ConstCell cell) {
   return static_cast<uint64_t>(std::llround(std::min(estimate, 9e18)));
 }
 
-constexpr Operations kOperations = {words, add_value, merge_cells, nullptr, finish_estimate};
+void read_d(Cell cell, ConstCell counted, uint64_t bucket) {
+  CLEW_ASSERT(bucket < abi::kDistinctRegisters);
+  cell[bucket / 8] = counted[0] << (bucket % 8 * 8);
+}
 
 }  // namespace
 
@@ -96,8 +96,12 @@ void add_distinct(std::span<uint64_t> cell, uint64_t hash) {
   raise_register(cell, update.register_index, update.rank);
 }
 
-const Operations& distinct_operations() {
-  return kOperations;
-}
+const Operations kDistinct = {.words = abi::kDistinctWords,
+                              .result = ColumnType::Unsigned,
+                              .is_approximate = true,
+                              .add = add_value,
+                              .merge = merge_cells,
+                              .finish = finish_estimate,
+                              .d = {.read = read_d}};
 
 }  // namespace clew::aggregate

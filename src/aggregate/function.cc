@@ -1,52 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the file of each aggregating function, and checks parameters.
+// The table of the aggregating functions, and what their parameters may be.
 #include "aggregate/function.h"
 
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include <fmt/format.h>
 
-#include "abi/buckets.h"
 #include "aggregate/operations.h"
 #include "base/assert.h"
 
 namespace clew::aggregate {
 namespace {
 
-const Operations& operations_of(const AggregateSpec& spec) {
-  const Operations* real = spec.is_real ? real_operations(spec.function) : nullptr;
-  if (real != nullptr) return *real;
-  switch (spec.function) {
-    case AggregateFunction::Count:
-      return count_operations();
-    case AggregateFunction::Sum:
-      return sum_operations();
-    case AggregateFunction::Min:
-      return min_operations();
-    case AggregateFunction::Max:
-      return max_operations();
-    case AggregateFunction::Average:
-      return average_operations();
-    case AggregateFunction::StandardDeviation:
-      return standard_deviation_operations();
-    case AggregateFunction::Variance:
-      return variance_operations();
-    case AggregateFunction::Quantize:
-      return quantize_operations();
-    case AggregateFunction::Lquantize:
-      return lquantize_operations();
-    case AggregateFunction::Llquantize:
-      return llquantize_operations();
-    case AggregateFunction::Distinct:
-      return distinct_operations();
-    case AggregateFunction::TopK:
-      return top_operations();
-    case AggregateFunction::Quantile:
-      return quantile_operations();
-  }
-  CLEW_ASSERT(false);
-  return count_operations();
+// In the order of AggregateFunction.
+constexpr const Operations* kFunctions[] = {
+    &kCount,     &kSum,        &kMin,      &kMax,  &kAverage,  &kStandardDeviation, &kQuantize,
+    &kLquantize, &kLlquantize, &kDistinct, &kTopK, &kQuantile, &kVariance};
+static_assert(std::size(kFunctions) == abi::kAggregateFunctions);
+
+const Operations& operations_for(const AggregateSpec& spec) {
+  const Operations& integers = operations_of(spec.function);
+  return spec.is_real && integers.real != nullptr ? *integers.real : integers;
 }
 
 Expected<void> check_lquantize(const AggregateSpec& spec) {
@@ -136,64 +112,52 @@ Expected<void> check(const AggregateSpec& spec) {
   return check_parameters(spec);
 }
 
+const Operations& operations_of(AggregateFunction function) {
+  const auto index = static_cast<size_t>(function);
+  CLEW_ASSERT(index < std::size(kFunctions));
+  return *kFunctions[index];
+}
+
 uint32_t cell_words(const AggregateSpec& spec) {
-  return operations_of(spec).words(spec);
+  const Operations& operations = operations_for(spec);
+  return operations.words != 0 ? operations.words
+                               : static_cast<uint32_t>(operations.words_of(spec));
 }
 
 ColumnType result_type(const AggregateSpec& spec) {
-  switch (spec.function) {
-    case AggregateFunction::Count:
-    case AggregateFunction::Distinct:
-      return ColumnType::Unsigned;
-    case AggregateFunction::Sum:
-    case AggregateFunction::Min:
-    case AggregateFunction::Max:
-    case AggregateFunction::Quantile:
-      if (spec.is_real) return ColumnType::Float;
-      return spec.is_signed ? ColumnType::Integer : ColumnType::Unsigned;
-    case AggregateFunction::Average:
-    case AggregateFunction::StandardDeviation:
-    case AggregateFunction::Variance:
-      return ColumnType::Float;
-    case AggregateFunction::Quantize:
-    case AggregateFunction::Lquantize:
-    case AggregateFunction::Llquantize:
-      return ColumnType::Histogram;
-    case AggregateFunction::TopK:
-      return ColumnType::TopList;
-  }
-  CLEW_ASSERT(false);
-  return ColumnType::Unsigned;
+  const ColumnType result = operations_for(spec).result;
+  if (result != ColumnType::Integer) return result;
+  if (spec.is_real) return ColumnType::Float;
+  return spec.is_signed ? ColumnType::Integer : ColumnType::Unsigned;
 }
 
 bool approximate(const AggregateSpec& spec) {
-  return spec.function == AggregateFunction::Distinct ||
-         spec.function == AggregateFunction::Quantile;
+  return operations_for(spec).is_approximate;
 }
 
 bool subtractable(const AggregateSpec& spec) {
-  return operations_of(spec).subtract != nullptr;
+  return operations_for(spec).subtract != nullptr;
 }
 
 void add(const AggregateSpec& spec, std::span<uint64_t> cell, uint64_t value) {
-  operations_of(spec).add(spec, cell, value);
+  operations_for(spec).add(spec, cell, value);
 }
 
 void merge(const AggregateSpec& spec, std::span<uint64_t> into, std::span<const uint64_t> from) {
   CLEW_ASSERT(into.size() == from.size());
-  operations_of(spec).merge(spec, into, from);
+  operations_for(spec).merge(spec, into, from);
 }
 
 void subtract(const AggregateSpec& spec, std::span<uint64_t> from,
               std::span<const uint64_t> earlier) {
   CLEW_ASSERT(from.size() == earlier.size());
   CLEW_ASSERT(subtractable(spec));
-  operations_of(spec).subtract(from, earlier);
+  operations_for(spec).subtract(from, earlier);
 }
 
 Value finish(const AggregateSpec& spec, std::span<const uint64_t> cell) {
   CLEW_ASSERT(cell.size() == cell_words(spec));
-  return operations_of(spec).finish(spec, cell);
+  return operations_for(spec).finish(spec, cell);
 }
 
 }  // namespace clew::aggregate

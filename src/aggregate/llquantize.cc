@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// llquantize(x, factor, low, high, steps): linear steps within each power of `factor`.
+// llquantize(x, factor, low, high, steps): linear steps within each power of `factor`. D counts
+// negative values in mirrored steps, and what is nearer to zero than all steps in the middle.
 #include "aggregate/operations.h"
 
 namespace clew::aggregate {
 namespace {
 
-uint32_t words(const AggregateSpec& spec) {
-  return static_cast<uint32_t>(abi::one_sided_buckets(log_linear_of(spec)));
+uint64_t words_of(const AggregateSpec& spec) {
+  return abi::one_sided_buckets(log_linear_of(spec));
 }
 
 void add_value(const AggregateSpec& spec, Cell cell, uint64_t value) {
@@ -30,12 +31,37 @@ Value finish_histogram(const AggregateSpec& spec, ConstCell cell) {
   return histogram;
 }
 
-constexpr Operations kOperations = {words, add_value, merge_sums, subtract_sums, finish_histogram};
+// All that is below the lowest magnitude, negative numbers included, is one bucket for queries.
+void read_d(Cell cell, ConstCell counted, uint64_t) {
+  const size_t middle = counted.size() / 2;
+  for (size_t i = 0; i < counted.size(); ++i)
+    cell[i <= middle ? 0 : i - middle] += counted[i];
+}
+
+Value finish_d(const AggregateSpec& spec, ConstCell cell) {
+  Histogram histogram{.kind = HistogramKind::Llquantize, .buckets = {}};
+  const abi::LogLinearBuckets buckets = log_linear_of(spec);
+  for (size_t i = 0; i < cell.size(); ++i)
+    histogram.buckets.push_back({.low = abi::log_linear_value(buckets, i), .count = cell[i]});
+  histogram.buckets.front().edge = BucketEdge::UpTo;
+  histogram.buckets.back().edge = BucketEdge::AtLeast;
+  const size_t middle = cell.size() / 2;
+  if (spec.low != 0) {
+    histogram.buckets[middle] = {.low = histogram.buckets[middle + 1].low,
+                                 .edge = BucketEdge::Around,
+                                 .count = cell[middle]};
+  }
+  return histogram;
+}
 
 }  // namespace
 
-const Operations& llquantize_operations() {
-  return kOperations;
-}
+const Operations kLlquantize = {.words_of = words_of,
+                                .result = ColumnType::Histogram,
+                                .add = add_value,
+                                .merge = merge_sums,
+                                .subtract = subtract_sums,
+                                .finish = finish_histogram,
+                                .d = {.read = read_d, .finish = finish_d}};
 
 }  // namespace clew::aggregate

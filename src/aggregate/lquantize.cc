@@ -5,8 +5,8 @@
 namespace clew::aggregate {
 namespace {
 
-uint32_t words(const AggregateSpec& spec) {
-  return static_cast<uint32_t>(abi::linear_buckets(linear_of(spec)));
+uint64_t words_of(const AggregateSpec& spec) {
+  return abi::linear_buckets(linear_of(spec));
 }
 
 void add_value(const AggregateSpec& spec, Cell cell, uint64_t value) {
@@ -16,21 +16,19 @@ void add_value(const AggregateSpec& spec, Cell cell, uint64_t value) {
 Value finish_histogram(const AggregateSpec& spec, ConstCell cell) {
   Histogram histogram{.kind = HistogramKind::Lquantize, .buckets = {}};
   histogram.buckets.push_back({.low = spec.low, .edge = BucketEdge::Below, .count = cell[0]});
-  const size_t last = cell.size() - 1;
-  for (size_t i = 1; i <= last; ++i) {
-    const int64_t low = abi::linear_value(linear_of(spec), i);
-    const BucketEdge edge = i == last ? BucketEdge::AtLeast : BucketEdge::From;
-    histogram.buckets.push_back({.low = low, .edge = edge, .count = cell[i]});
-  }
+  for (size_t i = 1; i < cell.size(); ++i)
+    histogram.buckets.push_back({.low = abi::linear_value(linear_of(spec), i), .count = cell[i]});
+  histogram.buckets.back().edge = BucketEdge::AtLeast;
   return histogram;
 }
 
-constexpr Operations kOperations = {words, add_value, merge_sums, subtract_sums, finish_histogram};
-
 }  // namespace
 
-const Operations& lquantize_operations() {
-  return kOperations;
-}
+const Operations kLquantize = {.words_of = words_of,
+                               .result = ColumnType::Histogram,
+                               .add = add_value,
+                               .merge = merge_sums,
+                               .subtract = subtract_sums,
+                               .finish = finish_histogram};
 
 }  // namespace clew::aggregate

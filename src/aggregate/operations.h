@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one aggregating function consists of; one file per function makes one. Private to the
-// folder: others use aggregate/function.h.
+// What one aggregating function does, for queries and for D: beside its facts in abi/aggregate.h.
+// The file of the function has it. Private to the folder: others use aggregate/function.h and
+// aggregate/d_value.h.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +14,53 @@ namespace clew::aggregate {
 using Cell = std::span<uint64_t>;
 using ConstCell = std::span<const uint64_t>;
 
-struct Operations {
-  uint32_t (*words)(const AggregateSpec&);
-  void (*add)(const AggregateSpec&, Cell, uint64_t value);
-  void (*merge)(const AggregateSpec&, Cell into, ConstCell from);
-  void (*subtract)(Cell from, ConstCell earlier);  // Null: not subtractable.
-  Value (*finish)(const AggregateSpec&, ConstCell);
+// What is different in the tables of the D machine (abi/d_tables.h), and in what D makes of their
+// cells. These come without the word of updates. Null: as queries have it, if nothing else is said.
+struct DForm {
+  // Adds one of its cells to an empty one of a query; `bucket`: the end of its key, where it has
+  // one. Null: the words are the same.
+  void (*read)(Cell, ConstCell counted, uint64_t bucket) = nullptr;
+  void (*merge)(Cell into, ConstCell from) = nullptr;
+  int64_t (*number)(ConstCell, int64_t divisor) = nullptr;  // Null: the first word, divided.
+  long double (*order)(ConstCell) = nullptr;                // Null: the number.
+  Value (*finish)(const AggregateSpec&, ConstCell) = nullptr;
 };
 
-const Operations& count_operations();
-const Operations& sum_operations();
-const Operations& min_operations();
-const Operations& max_operations();
-const Operations& average_operations();
-const Operations& standard_deviation_operations();
-const Operations& variance_operations();
-const Operations& quantize_operations();
-const Operations& lquantize_operations();
-const Operations& llquantize_operations();
-const Operations& distinct_operations();
-const Operations& quantile_operations();
-const Operations& top_operations();
-// Of floating-point values; null where there are none.
-const Operations* real_operations(AggregateFunction function);
+struct Operations {
+  uint32_t words = 0;  // Of a cell; 0: as words_of says.
+  uint64_t (*words_of)(const AggregateSpec&) = nullptr;
+  ColumnType result = ColumnType::Integer;  // Integer: as the values are.
+  bool is_approximate = false;
+  void (*add)(const AggregateSpec&, Cell, uint64_t value) = nullptr;
+  void (*merge)(const AggregateSpec&, Cell into, ConstCell from) = nullptr;
+  void (*subtract)(Cell from, ConstCell earlier) = nullptr;  // Null: not subtractable.
+  Value (*finish)(const AggregateSpec&, ConstCell) = nullptr;
+  const Operations* real = nullptr;  // Of floating-point values; null where there are none.
+  DForm d{};
+};
+
+extern const Operations kCount;
+extern const Operations kSum;
+extern const Operations kMin;
+extern const Operations kMax;
+extern const Operations kAverage;
+extern const Operations kStandardDeviation;
+extern const Operations kVariance;
+extern const Operations kQuantize;
+extern const Operations kLquantize;
+extern const Operations kLlquantize;
+extern const Operations kDistinct;
+extern const Operations kTopK;
+extern const Operations kQuantile;
+extern const Operations kRealSum;
+extern const Operations kRealMin;
+extern const Operations kRealMax;
+extern const Operations kRealAverage;
+extern const Operations kRealStandardDeviation;
+extern const Operations kRealVariance;
+
+// Those of integers.
+const Operations& operations_of(AggregateFunction function);
 
 // For cells of which every word is a sum mod 2^64.
 void merge_sums(const AggregateSpec&, Cell into, ConstCell from);

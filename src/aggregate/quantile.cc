@@ -5,13 +5,10 @@
 #include <cmath>
 
 #include "aggregate/operations.h"
+#include "base/assert.h"
 
 namespace clew::aggregate {
 namespace {
-
-uint32_t words(const AggregateSpec&) {
-  return abi::kQuantileWords;
-}
 
 void add_value(const AggregateSpec& spec, Cell cell, uint64_t value) {
   ++cell[abi::quantile_bucket(value, spec.is_signed)];
@@ -47,12 +44,20 @@ Value finish_quantile(const AggregateSpec& spec, ConstCell cell) {
   return scaled_integer(spec, value_of(bucket));
 }
 
-constexpr Operations kOperations = {words, add_value, merge_sums, subtract_sums, finish_quantile};
+void read_d(Cell cell, ConstCell counted, uint64_t bucket) {
+  CLEW_ASSERT(bucket < cell.size());
+  cell[bucket] = counted[0];
+}
 
 }  // namespace
 
-const Operations& quantile_operations() {
-  return kOperations;
-}
+const Operations kQuantile = {.words = abi::kQuantileWords,
+                              .result = ColumnType::Integer,
+                              .is_approximate = true,
+                              .add = add_value,
+                              .merge = merge_sums,
+                              .subtract = subtract_sums,
+                              .finish = finish_quantile,
+                              .d = {.read = read_d}};
 
 }  // namespace clew::aggregate

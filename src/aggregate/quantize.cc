@@ -5,29 +5,29 @@
 namespace clew::aggregate {
 namespace {
 
-uint32_t words(const AggregateSpec&) {
-  return abi::kQuantizeBuckets;
-}
-
 void add_value(const AggregateSpec& spec, Cell cell, uint64_t value) {
   ++cell[abi::quantize_bucket(value, spec.is_signed)];
 }
 
+// D's cells end before the bucket of the largest unsigned values.
 Value finish_histogram(const AggregateSpec&, ConstCell cell) {
   Histogram histogram{.kind = HistogramKind::Quantize, .buckets = {}};
-  histogram.buckets.reserve(abi::kQuantizeBuckets);
-  for (uint32_t i = 0; i < abi::kQuantizeBuckets; ++i)
+  histogram.buckets.reserve(cell.size());
+  for (uint32_t i = 0; i < cell.size(); ++i)
     histogram.buckets.push_back({.low = abi::quantize_value(i), .count = cell[i]});
-  histogram.buckets.back().edge = BucketEdge::FromUnsigned;
+  if (cell.size() == abi::kQuantizeBuckets) {
+    histogram.buckets.back().edge = BucketEdge::FromUnsigned;
+  }
   return histogram;
 }
 
-constexpr Operations kOperations = {words, add_value, merge_sums, subtract_sums, finish_histogram};
-
 }  // namespace
 
-const Operations& quantize_operations() {
-  return kOperations;
-}
+const Operations kQuantize = {.words = abi::kQuantizeBuckets,
+                              .result = ColumnType::Histogram,
+                              .add = add_value,
+                              .merge = merge_sums,
+                              .subtract = subtract_sums,
+                              .finish = finish_histogram};
 
 }  // namespace clew::aggregate

@@ -18,11 +18,6 @@ uint64_t bits(double value) {
   return std::bit_cast<uint64_t>(value);
 }
 
-template <uint32_t kWords>
-uint32_t words(const AggregateSpec&) {
-  return kWords;
-}
-
 void add_sum(const AggregateSpec&, Cell cell, uint64_t value) {
   cell[0] = bits(real(cell[0]) + real(value));
 }
@@ -79,42 +74,35 @@ Value finish_variance(const AggregateSpec& spec, ConstCell cell) {
   return real(cell[2]) / static_cast<double>(cell[0]) * spec.scale * spec.scale;
 }
 
-// No function can be subtracted: differences of doubles are not what was added between.
-constexpr Operations kSum = {words<1>, add_sum, merge_sum, nullptr, finish_sum};
-constexpr Operations kMin = {words<2>, add_extreme<false>, merge_extreme<false>, nullptr,
-                             finish_extreme};
-constexpr Operations kMax = {words<2>, add_extreme<true>, merge_extreme<true>, nullptr,
-                             finish_extreme};
-constexpr Operations kMean = {words<3>, add_moment, merge_moments, nullptr, finish_mean};
-constexpr Operations kDeviation = {words<3>, add_moment, merge_moments, nullptr, finish_deviation};
-constexpr Operations kVariance = {words<3>, add_moment, merge_moments, nullptr, finish_variance};
+constexpr Operations moments(Value (*finish)(const AggregateSpec&, ConstCell)) {
+  return {.words = 3,
+          .result = ColumnType::Float,
+          .add = add_moment,
+          .merge = merge_moments,
+          .finish = finish};
+}
+
+template <bool kLargest>
+constexpr Operations extreme() {
+  return {.words = 2,
+          .result = ColumnType::Float,
+          .add = add_extreme<kLargest>,
+          .merge = merge_extreme<kLargest>,
+          .finish = finish_extreme};
+}
 
 }  // namespace
 
-const Operations* real_operations(AggregateFunction function) {
-  switch (function) {
-    case AggregateFunction::Sum:
-      return &kSum;
-    case AggregateFunction::Min:
-      return &kMin;
-    case AggregateFunction::Max:
-      return &kMax;
-    case AggregateFunction::Average:
-      return &kMean;
-    case AggregateFunction::StandardDeviation:
-      return &kDeviation;
-    case AggregateFunction::Variance:
-      return &kVariance;
-    case AggregateFunction::Count:
-    case AggregateFunction::Quantize:
-    case AggregateFunction::Lquantize:
-    case AggregateFunction::Llquantize:
-    case AggregateFunction::Distinct:
-    case AggregateFunction::TopK:
-    case AggregateFunction::Quantile:
-      break;
-  }
-  return nullptr;
-}
+// None can be subtracted: differences of doubles are not what was added between.
+const Operations kRealSum = {.words = 1,
+                             .result = ColumnType::Float,
+                             .add = add_sum,
+                             .merge = merge_sum,
+                             .finish = finish_sum};
+const Operations kRealMin = extreme<false>();
+const Operations kRealMax = extreme<true>();
+const Operations kRealAverage = moments(finish_mean);
+const Operations kRealStandardDeviation = moments(finish_deviation);
+const Operations kRealVariance = moments(finish_variance);
 
 }  // namespace clew::aggregate

@@ -7,6 +7,7 @@
 // A program squares |v| = a * 2^32 + b as a^2 * 2^64 + 2ab * 2^32 + b^2 and carries by comparing.
 #include <cmath>
 
+#include "aggregate/d_value.h"
 #include "aggregate/operations.h"
 
 namespace clew::aggregate {
@@ -14,10 +15,6 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 __extension__ using Integer = __int128;
-
-uint32_t words(const AggregateSpec&) {
-  return 4;
-}
 
 Wide squares_of(ConstCell cell) {
   return static_cast<Wide>(cell[3]) << 64 | cell[2];
@@ -75,16 +72,58 @@ Value finish_variance(const AggregateSpec& spec, ConstCell cell) {
   return static_cast<double>(variance_of(spec, cell)) * spec.scale * spec.scale;
 }
 
-constexpr Operations kDeviation = {words, add_value, merge_cells, subtract_cells, finish_deviation};
-constexpr Operations kVariance = {words, add_value, merge_cells, subtract_cells, finish_variance};
+// --- as D has it: sqrt(average(x^2) - average(x)^2), each average cut to an integer --------------
+
+uint64_t magnitude_of(int64_t value) {
+  return value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+}
+
+// The largest number whose square is not above `square`, one bit at a time.
+uint64_t square_root(Wide square) {
+  uint64_t root = 0;
+  for (int bit = 63; bit >= 0; --bit) {
+    const uint64_t candidate = root | (uint64_t{1} << bit);
+    if (static_cast<Wide>(candidate) * candidate <= square) root = candidate;
+  }
+  return root;
+}
+
+// The squares are divided by the square of the divisor.
+uint64_t cut_deviation(ConstCell cell, int64_t divisor) {
+  const uint64_t count = cell[0];
+  if (count == 0) return 0;
+  const Wide scale = magnitude_of(divisor);
+  const Wide squares = squares_of(cell) / scale / scale / count;
+  const int64_t sum = divide(static_cast<int64_t>(cell[1]), divisor);
+  const Wide average = magnitude_of(divide(sum, static_cast<int64_t>(count)));
+  return squares > average * average ? square_root(squares - average * average) : 0;
+}
+
+int64_t d_number(ConstCell cell, int64_t divisor) {
+  return static_cast<int64_t>(cut_deviation(cell, divisor));
+}
+
+long double d_order(ConstCell cell) {
+  return static_cast<long double>(cut_deviation(cell, 1));
+}
 
 }  // namespace
 
-const Operations& standard_deviation_operations() {
-  return kDeviation;
-}
-const Operations& variance_operations() {
-  return kVariance;
-}
+const Operations kStandardDeviation = {.words = 4,
+                                       .result = ColumnType::Float,
+                                       .add = add_value,
+                                       .merge = merge_cells,
+                                       .subtract = subtract_cells,
+                                       .finish = finish_deviation,
+                                       .real = &kRealStandardDeviation,
+                                       .d = {.number = d_number, .order = d_order}};
+
+const Operations kVariance = {.words = 4,
+                              .result = ColumnType::Float,
+                              .add = add_value,
+                              .merge = merge_cells,
+                              .subtract = subtract_cells,
+                              .finish = finish_variance,
+                              .real = &kRealVariance};
 
 }  // namespace clew::aggregate

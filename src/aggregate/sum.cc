@@ -5,22 +5,22 @@
 namespace clew::aggregate {
 namespace {
 
-uint32_t words(const AggregateSpec&) {
-  return 1;
-}
 void add_value(const AggregateSpec&, Cell cell, uint64_t value) {
   cell[0] += value;
 }
+
 Value finish_sum(const AggregateSpec& spec, ConstCell cell) {
   return scaled_integer(spec, cell[0]);
 }
 
-constexpr Operations kOperations = {words, add_value, merge_sums, subtract_sums, finish_sum};
-
 }  // namespace
 
-const Operations& sum_operations() {
-  return kOperations;
-}
+const Operations kSum = {.words = 1,
+                         .result = ColumnType::Integer,
+                         .add = add_value,
+                         .merge = merge_sums,
+                         .subtract = subtract_sums,
+                         .finish = finish_sum,
+                         .real = &kRealSum};
 
 }  // namespace clew::aggregate

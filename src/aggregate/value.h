@@ -40,6 +40,8 @@ enum class BucketEdge : uint8_t {
   Below,         // All values below `low`.
   AtLeast,       // All values from `low` on, however large.
   FromUnsigned,  // As From, and `low` holds the bits of a uint64_t.
+  UpTo,          // All values up to `low`, however small.
+  Around,        // All values nearer to 0 than `low`.
 };
 
 struct Bucket {

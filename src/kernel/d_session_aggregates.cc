@@ -2,22 +2,15 @@
 #include "kernel/d_session_aggregates.h"
 
 #include <cstring>
-#include <limits>
 #include <map>
 #include <string_view>
+
+#include "aggregate/d_value.h"
 
 namespace clew::kernel {
 namespace {
 
 using abi::AggregateFunction;
-
-constexpr uint64_t kLargest = std::numeric_limits<int64_t>::max();
-constexpr uint64_t kSmallest = uint64_t{1} << 63;
-
-uint64_t neutral(AggregateFunction function) {
-  if (function == AggregateFunction::Min) return kLargest;
-  return function == AggregateFunction::Max ? kSmallest : 0;
-}
 
 uint64_t load(const uint64_t& word) {
   return __atomic_load_n(&word, __ATOMIC_SEQ_CST);
@@ -50,12 +43,13 @@ class AggregationReader {
     const uint64_t updates = load(cells[0]) & abi::kDUpdatesMask;
     if (updates == 0) return;
     DAggregate& sum = sum_of(reinterpret_cast<const uint8_t*>(words + 2));
-    const uint64_t empty = neutral(table_.aggregation.function);
+    const uint64_t empty = abi::neutral_word(table_.aggregation.function);
+    read_.clear();
     for (uint32_t i = 1; i < table_.aggregation.cell_words; ++i) {
-      const uint64_t value =
-          takes_ ? __atomic_exchange_n(&cells[i], empty, __ATOMIC_SEQ_CST) : load(cells[i]);
-      add(sum.cells, i - 1, value);
+      read_.push_back(takes_ ? __atomic_exchange_n(&cells[i], empty, __ATOMIC_SEQ_CST)
+                             : load(cells[i]));
     }
+    aggregate::merge_cells(table_.aggregation.function, read_, sum.cells);
     if (table_.aggregation.function == AggregateFunction::Count) {
       sum.cells[0] += updates;
     }
@@ -68,49 +62,17 @@ class AggregationReader {
     if (is_new) {
       DAggregate one;
       one.key.assign(text.begin(), text.end());
-      one.cells.assign(table_.aggregation.cell_words - 1, neutral(table_.aggregation.function));
+      one.cells.assign(table_.aggregation.cell_words - 1,
+                       abi::neutral_word(table_.aggregation.function));
       result_.push_back(std::move(one));
     }
     return result_[found->second];
   }
 
-  void add(std::vector<uint64_t>& cells, uint32_t index, uint64_t value) const {
-    const auto is_less = [](uint64_t a, uint64_t b) {
-      return static_cast<int64_t>(a) < static_cast<int64_t>(b);
-    };
-    uint64_t& cell = cells[index];
-    switch (table_.aggregation.function) {
-      case AggregateFunction::Min:
-        if (is_less(value, cell)) cell = value;
-        return;
-      case AggregateFunction::Max:
-        if (is_less(cell, value)) cell = value;
-        return;
-      case AggregateFunction::StandardDeviation:
-      case AggregateFunction::Variance: {
-        // Cells 2 and 3 are one number of 128 bits.
-        cell += value;
-        const bool carries = index == 2 && cell < value;
-        if (carries) ++cells[3];
-        return;
-      }
-      case AggregateFunction::Count:
-      case AggregateFunction::Sum:
-      case AggregateFunction::Average:
-      case AggregateFunction::Quantize:
-      case AggregateFunction::Lquantize:
-      case AggregateFunction::Llquantize:
-      case AggregateFunction::Distinct:
-      case AggregateFunction::TopK:
-      case AggregateFunction::Quantile:
-        cell += value;
-        return;
-    }
-  }
-
   const DMaps& maps_;
   const abi::DAggregationTable& table_;
   bool takes_;
+  std::vector<uint64_t> read_;  // The cells of one entry.
   std::vector<DAggregate> result_;
   std::map<std::string, size_t, std::less<>> places_;
 };

@@ -154,6 +154,10 @@ std::string bucket_label(const aggregate::Bucket& bucket) {
       return fmt::format(">= {}", bucket.low);
     case aggregate::BucketEdge::FromUnsigned:
       return fmt::to_string(static_cast<uint64_t>(bucket.low));
+    case aggregate::BucketEdge::UpTo:
+      return fmt::format("<= {}", bucket.low);
+    case aggregate::BucketEdge::Around:
+      return fmt::format("abs() < {}", bucket.low);
   }
   CLEW_ASSERT(false);
   return {};

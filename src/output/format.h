@@ -3,6 +3,7 @@
 // KiB and more as well; counts are exact. Values of sketches are marked with ~.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -17,9 +18,17 @@ namespace clew::output {
 // "1024", "< 0", ">= 100".
 [[nodiscard]] std::string bucket_label(const aggregate::Bucket& bucket);
 
+// What D's options and its normalize() change.
+struct HistogramStyle {
+  bool has_weights = false;  // Counts are signed; the bars of negative ones grow to the left.
+  bool zooms = false;        // The longest bar fills 95 %, instead of all bars one.
+  int64_t divisor = 1;       // Of weights as they are printed.
+};
+
 // Exactly as DTrace prints quantize, lquantize and llquantize: an empty line, the header line, one
 // row per bucket from one before the first to one after the last that is not empty.
-[[nodiscard]] std::string format_histogram(const aggregate::Histogram& histogram);
+[[nodiscard]] std::string format_histogram(const aggregate::Histogram& histogram,
+                                           const HistogramStyle& style = {});
 
 // A bar of `width` columns for part/whole, in eighths of a column (U+2588 and its kin).
 [[nodiscard]] std::string format_bar(double part, double whole, uint32_t width);

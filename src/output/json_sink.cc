@@ -34,6 +34,10 @@ Json bucket_json(const Bucket& bucket) {
       return {{"below", bucket.low}, {"count", bucket.count}};
     case BucketEdge::AtLeast:
       return {{"at_least", bucket.low}, {"count", bucket.count}};
+    case BucketEdge::UpTo:
+      return {{"at_most", bucket.low}, {"count", bucket.count}};
+    case BucketEdge::Around:
+      return {{"around", bucket.low}, {"count", bucket.count}};
   }
   return {};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Aggregates: as functions over the grouped events (clauses), and as methods of a group (LINQ).
-#include <array>
+#include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -15,48 +16,40 @@
 namespace clew::query {
 namespace {
 
-struct AggregateInfo {
+// Names besides that of the function itself.
+struct Alias {
   std::string_view name;
-  AggregateFunction kind;
-  uint8_t extra_least;  // Arguments after the first.
-  uint8_t extra_most;
-  double fraction = 0;
+  AggregateFunction function;
+  double fraction = 0;  // Of a quantile, which then has no parameter.
 };
 
-constexpr std::array<AggregateInfo, 20> kAggregates = {
-    {{"count", AggregateFunction::Count, 0, 0},
-     {"sum", AggregateFunction::Sum, 0, 0},
-     {"min", AggregateFunction::Min, 0, 0},
-     {"max", AggregateFunction::Max, 0, 0},
-     {"avg", AggregateFunction::Average, 0, 0},
-     {"average", AggregateFunction::Average, 0, 0},
-     {"stddev", AggregateFunction::StandardDeviation, 0, 0},
-     {"variance", AggregateFunction::Variance, 0, 0},
-     {"quantize", AggregateFunction::Quantize, 0, 0},
-     {"lquantize", AggregateFunction::Lquantize, 2, 3},
-     {"llquantize", AggregateFunction::Llquantize, 4, 4},
-     {"distinct", AggregateFunction::Distinct, 0, 0},
-     {"topk", AggregateFunction::TopK, 1, 1},
-     {"quantile", AggregateFunction::Quantile, 1, 1},
-     {"median", AggregateFunction::Quantile, 0, 0, 0.5},
-     {"p50", AggregateFunction::Quantile, 0, 0, 0.5},
-     {"p90", AggregateFunction::Quantile, 0, 0, 0.9},
-     {"p95", AggregateFunction::Quantile, 0, 0, 0.95},
-     {"p99", AggregateFunction::Quantile, 0, 0, 0.99},
-     {"p999", AggregateFunction::Quantile, 0, 0, 0.999}}};
+constexpr Alias kAliases[] = {
+    {"average", AggregateFunction::Average},     {"median", AggregateFunction::Quantile, 0.5},
+    {"p50", AggregateFunction::Quantile, 0.5},   {"p90", AggregateFunction::Quantile, 0.9},
+    {"p95", AggregateFunction::Quantile, 0.95},  {"p99", AggregateFunction::Quantile, 0.99},
+    {"p999", AggregateFunction::Quantile, 0.999}};
 
 constexpr int64_t kTopMax = 1000;
 constexpr int64_t kLinearLevelsMax = 1000;
 
-const AggregateInfo* find_aggregate(std::string_view name) {
-  for (const AggregateInfo& candidate : kAggregates) {
-    if (same_word(candidate.name, name)) return &candidate;
+std::optional<Alias> find_aggregate(std::string_view name) {
+  for (uint32_t i = 0; i < abi::kAggregateFunctions; ++i) {
+    const abi::AggregateRow& row = abi::kAggregateRows[i];
+    if (same_word(row.name, name)) return Alias{row.name, static_cast<AggregateFunction>(i)};
   }
-  return nullptr;
+  for (const Alias& alias : kAliases) {
+    if (same_word(alias.name, name)) return alias;
+  }
+  return std::nullopt;
 }
 
-bool takes_any_value(AggregateFunction kind) {
-  return kind == AggregateFunction::Distinct || kind == AggregateFunction::TopK;
+std::vector<std::string_view> aggregate_names() {
+  std::vector<std::string_view> names;
+  for (const abi::AggregateRow& row : abi::kAggregateRows)
+    names.emplace_back(row.name);
+  for (const Alias& alias : kAliases)
+    names.push_back(alias.name);
+  return names;
 }
 
 }  // namespace
@@ -67,7 +60,7 @@ bool is_histogram_kind(AggregateFunction kind) {
 }
 
 bool is_aggregate_name(std::string_view name) {
-  return find_aggregate(name) != nullptr;
+  return find_aggregate(name).has_value();
 }
 
 bool Evaluator::is_histogram(const Expression& expression) const {
@@ -105,18 +98,19 @@ Expected<Value> Evaluator::aggregate_call(const SyntaxExpression& syntax, std::s
 
 Expected<Expression> Evaluator::aggregate(std::string_view name, std::vector<Expression> arguments,
                                           Span span) {
-  const AggregateInfo* info = find_aggregate(name);
-  CLEW_ASSERT(info != nullptr);
+  const std::optional<Alias> info = find_aggregate(name);
+  CLEW_ASSERT(info.has_value());
   Aggregate made;
-  made.kind = info->kind;
+  made.kind = info->function;
   made.fraction = info->fraction;
   made.span = at(span);
-  if (info->kind == AggregateFunction::Count) {
+  if (info->function == AggregateFunction::Count) {
     if (arguments.empty()) return add_aggregate(std::move(made));
     return fail(span, "'count' takes no argument; count what holds with sum(condition != 0)");
   }
-  const size_t least = 1U + info->extra_least;
-  const size_t most = 1U + info->extra_most;
+  const abi::AggregateRow& row = row_of(info->function);
+  const size_t least = 1U + (info->fraction > 0 ? 0U : row.parameters_min);
+  const size_t most = 1U + (info->fraction > 0 ? 0U : row.parameters_max);
   if (arguments.size() < least || arguments.size() > most) {
     const std::string wanted =
         least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most);
@@ -202,7 +196,7 @@ Expected<void> Evaluator::set_argument_type(Aggregate& aggregate) {
   const Type type = aggregate.arguments[0].type;
   const bool is_numeric = type.kind == TypeKind::Integer || type.kind == TypeKind::Float;
   const bool is_countable = type.kind != TypeKind::Stack;
-  if (!is_numeric && !(takes_any_value(aggregate.kind) && is_countable)) {
+  if (!is_numeric && !(row_of(aggregate.kind).takes == abi::ValueKind::Any && is_countable)) {
     return fail(aggregate.arguments[0].span,
                 fmt::format("'{}' needs a number, not {}", name_of(aggregate.kind), name_of(type)));
   }
@@ -278,18 +272,13 @@ Expected<Expression> Evaluator::lambda_scalar(const SyntaxExpression& lambda,
 // g.Sum(e => e.size), g.Quantile(e => e.elapsed, .99), g.Count()
 Expected<Value> Evaluator::group_method(const Value& group, const SyntaxExpression& syntax) {
   const SyntaxExpression& callee = syntax.kids[0];
-  const AggregateInfo* info = find_aggregate(callee.text);
-  if (info == nullptr) {
-    std::vector<std::string_view> names;
-    names.reserve(std::size(kAggregates));
-    for (const AggregateInfo& candidate : kAggregates) {
-      names.push_back(candidate.name);
-    }
+  const std::optional<Alias> info = find_aggregate(callee.text);
+  if (!info) {
     return fail(callee.name_span, fmt::format("a group has no method '{}'{}", callee.text,
-                                              did_you_mean(callee.text, names)));
+                                              did_you_mean(callee.text, aggregate_names())));
   }
   const Value* element = find_member(group.members, "");
-  if (info->kind == AggregateFunction::Count && syntax.kids.size() == 2) {
+  if (info->function == AggregateFunction::Count && syntax.kids.size() == 2) {
     return count_where(group, syntax.kids[1], syntax.span);
   }
   std::vector<Expression> arguments;
@@ -299,7 +288,7 @@ Expected<Value> Evaluator::group_method(const Value& group, const SyntaxExpressi
     arguments.push_back(is_parameter ? CLEW_TRY(scalar(kid))
                                      : CLEW_TRY(lambda_scalar(kid, *element)));
   }
-  const bool needs_element = arguments.empty() && info->kind != AggregateFunction::Count;
+  const bool needs_element = arguments.empty() && info->function != AggregateFunction::Count;
   if (needs_element) arguments.push_back(CLEW_TRY(to_scalar(*element, syntax.span)));
   return scalar_value(CLEW_TRY(aggregate(callee.text, std::move(arguments), syntax.span)));
 }

@@ -76,12 +76,6 @@ Expected<void> check(const Expression& expression, const Reporter& report) {
   return {};
 }
 
-bool counts_real_numbers(AggregateFunction kind) {
-  return kind == AggregateFunction::Sum || kind == AggregateFunction::Min ||
-         kind == AggregateFunction::Max || kind == AggregateFunction::Average ||
-         kind == AggregateFunction::StandardDeviation || kind == AggregateFunction::Variance;
-}
-
 // Keys, and the buckets of histograms, are integers and text.
 Expected<void> check_cell(const Expression& expression, const Reporter& report,
                           std::string_view what) {
@@ -157,7 +151,7 @@ Expected<void> check_supported(const Query& query, const Reporter& report) {
   for (const Aggregate& aggregate : query.aggregates) {
     for (const Expression& argument : aggregate.arguments) {
       CLEW_TRY(
-          counts_real_numbers(aggregate.kind)
+          row_of(aggregate.kind).takes == abi::ValueKind::Number
               ? check(argument, report)
               : check_cell(argument, report,
                            fmt::format("'{}' of floating-point values", name_of(aggregate.kind))));

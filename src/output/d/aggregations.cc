@@ -82,7 +82,7 @@ void Aggregations::take(uint32_t aggregation, const std::vector<AggregateEntry>&
     if (newest.empty()) {
       newest = entry.cells;
     } else {
-      merge_cells(about.kind, entry.cells, newest);
+      aggregate::merge_cells(about.kind, entry.cells, newest);
     }
   }
 }
@@ -159,15 +159,16 @@ std::vector<uint64_t> Aggregations::cells_of(uint32_t aggregation, const Key* ke
   const Cells& cells = found->second;
   if (cells.base.empty()) return cells.newest;
   std::vector<uint64_t> sum = cells.base;
-  if (!cells.newest.empty()) merge_cells(about.kind, cells.newest, sum);
+  if (!cells.newest.empty()) aggregate::merge_cells(about.kind, cells.newest, sum);
   return sum;
 }
 
 // --- the rows ------------------------------------------------------------------------------------
 
-AggregateValue Aggregations::value_of(uint32_t aggregation, std::span<const uint64_t> cells) const {
+aggregate::DValue Aggregations::value_of(uint32_t aggregation,
+                                         std::span<const uint64_t> cells) const {
   const query::d::Aggregation& about = script_.aggregations[aggregation];
-  return {.kind = about.kind,
+  return {.function = about.kind,
           .cells = cells,
           .parameters = about.parameters,
           .divisor = held_[aggregation].divisor};

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "output/d/aggregate_value.h"
+#include "aggregate/d_value.h"
 #include "output/d/options.h"
 #include "output/d/printf.h"
 #include "output/d/symbols.h"
@@ -70,12 +70,12 @@ class Aggregations {
     const Key* key = nullptr;
     std::vector<Datum> key_data;               // As the first of them shows it.
     std::vector<std::vector<uint64_t>> cells;  // By aggregation.
-    std::vector<SortValue> sort_values;
+    std::vector<aggregate::SortValue> sort_values;
   };
 
   [[nodiscard]] std::vector<uint64_t> cells_of(uint32_t aggregation, const Key* key) const;
-  [[nodiscard]] AggregateValue value_of(uint32_t aggregation,
-                                        std::span<const uint64_t> cells) const;
+  [[nodiscard]] aggregate::DValue value_of(uint32_t aggregation,
+                                           std::span<const uint64_t> cells) const;
   [[nodiscard]] std::vector<Row> rows_of(std::span<const uint32_t> aggregations) const;
   [[nodiscard]] std::vector<Row> sorted_rows(std::span<const uint32_t> aggregations) const;
   [[nodiscard]] int compare_values(const Row& a, const Row& b) const;

@@ -7,6 +7,7 @@
 
 #include "output/d/aggregations.h"
 #include "output/d/default_text.h"
+#include "output/d/distribution.h"
 
 namespace clew::output::d {
 
@@ -38,7 +39,7 @@ void Aggregations::print(const query::d::Format& format, std::span<const uint32_
   if (aggregations.empty()) return;
   const std::vector<Row> rows = sorted_rows(aggregations);
   for (const Row& row : rows) {
-    std::vector<AggregateValue> values;
+    std::vector<aggregate::DValue> values;
     for (size_t i = 0; i < aggregations.size(); ++i)
       values.push_back(value_of(aggregations[i], row.cells[i]));
     append_formatted(format,
@@ -56,8 +57,8 @@ void Aggregations::append_row(std::span<const uint32_t> aggregations, const Row&
   for (const Datum& datum : row.key_data)
     append_key_text(datum, symbols_, options_, out);
   for (size_t i = 0; i < aggregations.size(); ++i) {
-    const AggregateValue value = value_of(aggregations[i], row.cells[i]);
-    if (is_distribution(value.kind)) {
+    const aggregate::DValue value = value_of(aggregations[i], row.cells[i]);
+    if (aggregate::is_distribution(value.function)) {
       append_distribution(value, options_.zooms, out);
     } else {
       out += fmt::format(" {:16}", number_of(value));

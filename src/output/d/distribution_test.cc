@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "output/d/distribution.h"
+
 #include <gtest/gtest.h>
 
 #include "abi/buckets.h"
-#include "output/d/aggregate_value.h"
 
 namespace clew::output::d {
 namespace {
 
 using abi::AggregateFunction;
+using aggregate::merge_cells;
+using aggregate::sort_value_of;
 
 constexpr std::string_view kHeading =
     "\n           value  ------------- Distribution ------------- count    \n";

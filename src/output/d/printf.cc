@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "output/d/distribution.h"
 #include "output/d/padding.h"
 #include "output/d/text.h"
 
@@ -182,8 +183,8 @@ class Runner {
   void append_aggregate(const FormatPart& part, const Look& look) {
     if (input_.aggregates.empty()) return;
     const size_t index = std::min(next_aggregate_++, input_.aggregates.size() - 1);
-    const AggregateValue& value = input_.aggregates[index];
-    if (is_distribution(value.kind)) {
+    const aggregate::DValue& value = input_.aggregates[index];
+    if (aggregate::is_distribution(value.function)) {
       append_distribution(value, input_.zooms, out_);
       return;
     }

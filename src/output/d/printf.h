@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "output/d/aggregate_value.h"
+#include "aggregate/d_value.h"
 #include "output/d/symbols.h"
 #include "query/d/record.h"
 #include "query/d/script.h"
@@ -47,7 +47,8 @@ void append_stack(const Datum& datum, const target::Symbolizer& symbols, const S
 
 struct FormatInput {
   std::span<const Datum> values;
-  std::span<const AggregateValue> aggregates;  // printa: each %@ takes the next, the last repeats.
+  std::span<const aggregate::DValue>
+      aggregates;  // printa: each %@ takes the next, the last repeats.
   const target::Symbolizer& symbols;
   bool zooms = false;  // aggzoom
 };

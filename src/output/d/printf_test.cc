@@ -400,7 +400,7 @@ TEST(DPrinta, AtSignStandsForTheValue) {
   };
   const FakeSymbols symbols;
   for (const AggregateCase& each : cases) {
-    const AggregateValue value = {each.kind, each.cells, {}, each.divisor};
+    const aggregate::DValue value = {each.kind, each.cells, {}, each.divisor};
     std::string out;
     append_formatted(parse(each.format),
                      {.values = {}, .aggregates = std::span(&value, 1), .symbols = symbols}, out);
@@ -412,8 +412,8 @@ TEST(DPrinta, SeveralAggregationsAreTakenInTurnAndTheLastStays) {
   const FakeSymbols symbols;
   const uint64_t one[] = {1};
   const uint64_t two[] = {2};
-  const AggregateValue values[] = {{AggregateFunction::Count, one, {}},
-                                   {AggregateFunction::Sum, two, {}}};
+  const aggregate::DValue values[] = {{AggregateFunction::Count, one, {}},
+                                      {AggregateFunction::Sum, two, {}}};
   std::string out;
   append_formatted(parse("%@d %@d %@d"), {.values = {}, .aggregates = values, .symbols = symbols},
                    out);
@@ -424,7 +424,7 @@ TEST(DPrinta, ATableIgnoresWidths) {
   const FakeSymbols symbols;
   std::vector<uint64_t> cells(127);
   cells[64] = 3;
-  const AggregateValue value = {AggregateFunction::Quantize, cells, {}};
+  const aggregate::DValue value = {AggregateFunction::Quantize, cells, {}};
   std::string out;
   append_formatted(parse("<%5@d>"),
                    {.values = {}, .aggregates = std::span(&value, 1), .symbols = symbols}, out);

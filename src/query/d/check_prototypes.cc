@@ -186,28 +186,7 @@ std::string_view prototype_of(Action action) {
 }
 
 std::string_view prototype_of(AggregateFunction kind) {
-  switch (kind) {
-    case AggregateFunction::Count:
-      return "void()";
-    case AggregateFunction::Sum:
-    case AggregateFunction::Min:
-    case AggregateFunction::Max:
-    case AggregateFunction::Average:
-    case AggregateFunction::StandardDeviation:
-      return "void(@)";
-    case AggregateFunction::Quantize:
-      return "void(@, [@])";
-    case AggregateFunction::Lquantize:
-      return "void(@, @, @, [@], [@])";
-    case AggregateFunction::Llquantize:
-      return "void(@, @, @, @, @, [@])";
-    case AggregateFunction::Distinct:
-    case AggregateFunction::TopK:
-    case AggregateFunction::Quantile:
-    case AggregateFunction::Variance:
-      break;  // D has none of them.
-  }
-  return "void()";
+  return row_of(kind).d_prototype;
 }
 
 Compiled<void> check_arguments(Context& context, const Node& place, const Called& called,

@@ -138,9 +138,9 @@ std::optional<Action> find_action(std::string_view name) {
 }
 
 std::optional<AggregateFunction> find_aggregate(std::string_view name) {
-  for (uint32_t i = 0; i <= static_cast<uint32_t>(AggregateFunction::Llquantize); ++i) {
-    const auto function = static_cast<AggregateFunction>(i);
-    if (name_of(function) == name) return function;
+  for (uint32_t i = 0; i < abi::kAggregateFunctions; ++i) {
+    const abi::AggregateRow& row = abi::kAggregateRows[i];
+    if (row.d_prototype != nullptr && row.name == name) return static_cast<AggregateFunction>(i);
   }
   return std::nullopt;
 }
