@@ -59,7 +59,7 @@ aggregate::TableSchema schema_of(const query::Query& query) {
   for (const query::NamedExpression& value : query.values)
     schema.keys.push_back(column_of(query, value));
   for (const query::Aggregate& aggregate : query.aggregates) {
-    if (aggregate.kind == abi::AggregateFunction::TopK) {
+    if (aggregate.function == abi::AggregateFunction::TopK) {
       schema.keys.push_back(column_of(query, {.name = "", .expression = aggregate.arguments[0]}));
     }
     schema.aggregates.push_back({.name = "", .spec = plan::spec_of(aggregate)});
@@ -76,7 +76,7 @@ std::vector<Column> columns_of(const query::Query& query) {
 
 bool has_top(const query::Query& query) {
   return std::any_of(query.aggregates.begin(), query.aggregates.end(), [](const auto& aggregate) {
-    return aggregate.kind == abi::AggregateFunction::TopK;
+    return aggregate.function == abi::AggregateFunction::TopK;
   });
 }
 

@@ -25,7 +25,7 @@ uint64_t counted_bits(const Value& value, bool is_real) {
 
 void add_to(std::span<uint64_t> cell, const aggregate::AggregateSpec& spec,
             const query::Aggregate& aggregate, const Value* argument) {
-  if (aggregate.kind == abi::AggregateFunction::Distinct) {
+  if (aggregate.function == abi::AggregateFunction::Distinct) {
     aggregate::add_distinct(cell, plan::hash_of_value(*argument, aggregate.arguments[0].type));
   } else {
     aggregate::add(spec, cell, argument == nullptr ? 0 : counted_bits(*argument, spec.is_real));
@@ -58,7 +58,7 @@ void Group::count(std::span<const Value> row) {
     const aggregate::AggregateSpec spec = plan::spec_of(aggregate);
     const size_t count = aggregate::cell_words(spec);
     const Value* const value = aggregate.arguments.empty() ? nullptr : &arguments[argument++];
-    if (aggregate.kind == abi::AggregateFunction::TopK) {
+    if (aggregate.function == abi::AggregateFunction::TopK) {
       Value& counted = key_[top++];
       counted = *value;
       decoder_.make_key(counted, aggregate.arguments[0].type);

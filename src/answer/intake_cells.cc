@@ -42,7 +42,7 @@ void Intake::add_table(const aggregate::Accumulator& cells, uint32_t process,
     for (const query::NamedExpression& value : query_.values)
       take_part(value.expression);
     for (const query::Aggregate& aggregate : query_.aggregates) {
-      if (aggregate.kind != abi::AggregateFunction::TopK) continue;
+      if (aggregate.function != abi::AggregateFunction::TopK) continue;
       take_part(aggregate.arguments[0]);
       name_enumerator(query_, key.back(), aggregate.arguments[0].type);
     }

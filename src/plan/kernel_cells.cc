@@ -26,7 +26,7 @@ bool is_wide_unsigned(const query::Aggregate& aggregate) {
 }
 
 bool is_counted(const query::Aggregate& aggregate, const AggregateSpec& spec) {
-  switch (row_of(aggregate.kind).counted_values) {
+  switch (row_of(aggregate.function).counted_values) {
     case abi::ValueKind::None:
     case abi::ValueKind::Any:
     case abi::ValueKind::Number:
@@ -61,20 +61,20 @@ bool has_kernel_cells(const query::Aggregate& aggregate) {
 }
 
 bool has_kernel_buckets(const query::Aggregate& aggregate) {
-  return row_of(aggregate.kind).is_by_bucket;
+  return row_of(aggregate.function).is_by_bucket;
 }
 
 // Quantiles of the same values differ only in what they are read for.
 bool have_same_cells(const query::Aggregate& a, const query::Aggregate& b) {
   AggregateSpec of_a = spec_of(a);
   of_a.quantile = spec_of(b).quantile;
-  return a.kind == b.kind && a.arguments == b.arguments && of_a == spec_of(b);
+  return a.function == b.function && a.arguments == b.arguments && of_a == spec_of(b);
 }
 
 abi::DAggregation kernel_aggregation(const query::Aggregate& aggregate, uint32_t key_bytes) {
   const AggregateSpec spec = spec_of(aggregate);
   abi::DAggregation result{};
-  result.function = row_of(aggregate.kind).counted;
+  result.function = row_of(aggregate.function).counted;
   result.key_bytes = key_bytes + (has_kernel_buckets(aggregate) ? 8 : 0);
   result.cell_words = static_cast<uint32_t>(1 + words_of(spec));
   const auto parameters = parameters_of(spec);
@@ -92,7 +92,7 @@ abi::DAggregation kernel_count(uint32_t key_bytes) {
 
 uint64_t kernel_bias(const query::Aggregate& aggregate) {
   const bool orders =
-      aggregate.kind == AggregateFunction::Min || aggregate.kind == AggregateFunction::Max;
+      aggregate.function == AggregateFunction::Min || aggregate.function == AggregateFunction::Max;
   return orders && is_wide_unsigned(aggregate) ? uint64_t{1} << 63 : 0;
 }
 

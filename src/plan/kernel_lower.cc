@@ -124,7 +124,8 @@ std::vector<const Expression*> KernelLowering::key_parts() const {
   for (const query::NamedExpression& value : query_.values)
     parts.push_back(&value.expression);
   for (const query::Aggregate& aggregate : query_.aggregates) {
-    if (aggregate.kind == abi::AggregateFunction::TopK) parts.push_back(&aggregate.arguments[0]);
+    if (aggregate.function == abi::AggregateFunction::TopK)
+      parts.push_back(&aggregate.arguments[0]);
   }
   return parts;
 }
@@ -489,7 +490,7 @@ Expected<void> KernelLowering::prepare_value(Coder& coder, const query::Aggregat
 Expected<void> KernelLowering::put_bucket(Coder& coder, const query::Aggregate& aggregate) {
   isa::Builder& builder = coder.builder();
   const int32_t mark = coder.frame_used();
-  if (aggregate.kind == abi::AggregateFunction::Distinct) {
+  if (aggregate.function == abi::AggregateFunction::Distinct) {
     CLEW_TRY(find_distinct_register(coder));
   } else {
     CLEW_TRY(find_quantile_bucket(coder, spec_of(aggregate).is_signed));

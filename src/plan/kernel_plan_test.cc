@@ -167,7 +167,7 @@ TEST(KernelBuckets, AddUpToTheWholeCell) {
   for (const query::Aggregate& aggregate : query.aggregates) {
     ASSERT_TRUE(has_kernel_cells(aggregate) && has_kernel_buckets(aggregate));
     const aggregate::AggregateSpec spec = spec_of(aggregate);
-    const bool is_distinct = aggregate.kind == abi::AggregateFunction::Distinct;
+    const bool is_distinct = aggregate.function == abi::AggregateFunction::Distinct;
     std::vector<uint64_t> expected(aggregate::cell_words(spec));
     std::map<uint64_t, uint64_t> entries;
     for (int i = 0; i < 5000; ++i) {

@@ -73,7 +73,8 @@ std::vector<const Expression*> Lowering::key_parts() const {
     parts.push_back(&value.expression);
   }
   for (const query::Aggregate& aggregate : query_.aggregates) {
-    if (aggregate.kind == abi::AggregateFunction::TopK) parts.push_back(&aggregate.arguments[0]);
+    if (aggregate.function == abi::AggregateFunction::TopK)
+      parts.push_back(&aggregate.arguments[0]);
   }
   return parts;
 }

@@ -145,7 +145,7 @@ Expected<void> Lowering::find_state() {
       std::any_of(query_.values.begin(), query_.values.end(),
                   [](const auto& value) { return depends_on_process(value.expression); }) ||
       std::any_of(query_.aggregates.begin(), query_.aggregates.end(), [](const auto& a) {
-        return a.kind == abi::AggregateFunction::TopK && depends_on_process(a.arguments[0]);
+        return a.function == abi::AggregateFunction::TopK && depends_on_process(a.arguments[0]);
       });
   environment_.tick_multiplier = input_.tick_multiplier;
   environment_.tick_shift = input_.tick_shift;
@@ -192,7 +192,7 @@ void Lowering::place_table() {
   }
   for (const query::Aggregate& aggregate : query_.aggregates) {
     shape.group.cells.push_back(spec_of(aggregate));
-    if (aggregate.kind == abi::AggregateFunction::TopK) {
+    if (aggregate.function == abi::AggregateFunction::TopK) {
       shape.key_words += stored_words(aggregate.arguments[0]);
     }
   }

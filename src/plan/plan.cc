@@ -84,7 +84,7 @@ std::string_view name_of(Tier tier) {
 std::string print_aggregate(const Query& query, const query::Aggregate& aggregate) {
   const std::string argument =
       aggregate.arguments.empty() ? "" : query::print(aggregate.arguments[0], query);
-  return fmt::format("{}({})", name_of(aggregate.kind), argument);
+  return fmt::format("{}({})", name_of(aggregate.function), argument);
 }
 
 std::string describe_groups(const Query& query, std::string_view verb) {
@@ -195,7 +195,7 @@ bool is_process_constant(const Expression& expression) {
 bool keys_known_before(const Query& query) {
   const bool counts_values =
       std::any_of(query.aggregates.begin(), query.aggregates.end(),
-                  [](const auto& a) { return a.kind == abi::AggregateFunction::TopK; });
+                  [](const auto& a) { return a.function == abi::AggregateFunction::TopK; });
   return query.shape == query::Shape::Groups && !counts_values &&
          std::all_of(query.values.begin(), query.values.end(), [&](const auto& value) {
            return is_process_constant(value.expression) ||

@@ -285,7 +285,7 @@ Expected<void> Update::write() {
 
 AggregateSpec spec_of(const query::Aggregate& aggregate) {
   AggregateSpec spec;
-  spec.function = aggregate.kind;
+  spec.function = aggregate.function;
   if (!aggregate.arguments.empty()) {
     const query::Type& type = aggregate.arguments[0].type;
     spec.is_signed = type.kind == query::TypeKind::Integer && type.is_signed;
@@ -294,7 +294,7 @@ AggregateSpec spec_of(const query::Aggregate& aggregate) {
   } else {
     spec.is_signed = false;
   }
-  switch (aggregate.kind) {
+  switch (aggregate.function) {
     case AggregateFunction::Lquantize:
       spec.low = aggregate.parameters[0];
       spec.high = aggregate.parameters[1];
@@ -327,11 +327,12 @@ AggregateSpec spec_of(const query::Aggregate& aggregate) {
 }
 
 bool needs_value(const query::Aggregate& aggregate) {
-  return aggregate.kind != AggregateFunction::Count && aggregate.kind != AggregateFunction::TopK;
+  return aggregate.function != AggregateFunction::Count &&
+         aggregate.function != AggregateFunction::TopK;
 }
 
 Expected<void> compute(Coder& coder, const query::Aggregate& aggregate) {
-  if (aggregate.kind == AggregateFunction::Distinct) {
+  if (aggregate.function == AggregateFunction::Distinct) {
     return coder.hash_of(aggregate.arguments[0]);
   }
   return coder.value(aggregate.arguments[0]);

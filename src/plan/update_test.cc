@@ -42,7 +42,7 @@ const std::vector<Case> kCases = {
 
 query::Aggregate aggregate_of(const Case& test, bool is_signed) {
   query::Aggregate aggregate;
-  aggregate.kind = test.kind;
+  aggregate.function = test.kind;
   aggregate.parameters = test.parameters;
   aggregate.fraction = test.fraction;
   if (test.kind == abi::AggregateFunction::Count) return aggregate;

@@ -386,7 +386,7 @@ Expected<void> Analyser::order(const Step& step) {
   for (const SyntaxItem& item : step.items) {
     Expression by = CLEW_TRY(evaluator_.scalar(item.expression));
     const bool is_histogram = by.kind == ExpressionKind::Aggregate &&
-                              is_histogram_kind(build_.query.aggregates[by.index].kind);
+                              is_histogram_kind(build_.query.aggregates[by.index].function);
     if (is_histogram || by.type.kind == TypeKind::Stack) {
       return build_.report.fail(item.expression.span, "rows cannot be ordered by this");
     }

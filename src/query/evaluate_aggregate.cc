@@ -65,7 +65,7 @@ bool is_aggregate_name(std::string_view name) {
 
 bool Evaluator::is_histogram(const Expression& expression) const {
   return expression.kind == ExpressionKind::Aggregate &&
-         is_histogram_kind(build_.query.aggregates[expression.index].kind);
+         is_histogram_kind(build_.query.aggregates[expression.index].function);
 }
 
 // --- as functions --------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ Expected<Expression> Evaluator::aggregate(std::string_view name, std::vector<Exp
   const std::optional<Alias> info = find_aggregate(name);
   CLEW_ASSERT(info.has_value());
   Aggregate made;
-  made.kind = info->function;
+  made.function = info->function;
   made.fraction = info->fraction;
   made.span = at(span);
   if (info->function == AggregateFunction::Count) {
@@ -128,7 +128,7 @@ Expected<Expression> Evaluator::aggregate(std::string_view name, std::vector<Exp
 }
 
 Expected<void> Evaluator::set_parameters(Aggregate& aggregate, std::vector<Expression> extra) {
-  if (aggregate.kind == AggregateFunction::Quantile && !extra.empty()) {
+  if (aggregate.function == AggregateFunction::Quantile && !extra.empty()) {
     const Expression& fraction = extra[0];
     const bool fits =
         fraction.kind == ExpressionKind::Float && fraction.real > 0 && fraction.real < 1;
@@ -139,15 +139,15 @@ Expected<void> Evaluator::set_parameters(Aggregate& aggregate, std::vector<Expre
   for (const Expression& parameter : extra) {
     if (parameter.kind != ExpressionKind::Integer) {
       return fail(parameter.span, fmt::format("the parameters of '{}' are constant integers",
-                                              name_of(aggregate.kind)));
+                                              name_of(aggregate.function)));
     }
     aggregate.parameters.push_back(parameter.integer);
   }
   std::vector<int64_t>& values = aggregate.parameters;
-  if (aggregate.kind == AggregateFunction::TopK && (values[0] < 1 || values[0] > kTopMax)) {
+  if (aggregate.function == AggregateFunction::TopK && (values[0] < 1 || values[0] > kTopMax)) {
     return fail(extra[0].span, fmt::format("'topk' keeps from 1 to {} values", kTopMax));
   }
-  if (aggregate.kind == AggregateFunction::Lquantize) {
+  if (aggregate.function == AggregateFunction::Lquantize) {
     if (values.size() == 2) values.push_back(1);
     const bool is_range = values[0] < values[1] && values[2] > 0;
     const auto width = static_cast<uint64_t>(values[1]) - static_cast<uint64_t>(values[0]);
@@ -157,7 +157,7 @@ Expected<void> Evaluator::set_parameters(Aggregate& aggregate, std::vector<Expre
                                               kLinearLevelsMax));
     }
   }
-  if (aggregate.kind == AggregateFunction::Llquantize) {
+  if (aggregate.function == AggregateFunction::Llquantize) {
     const int64_t factor = values[0];
     const int64_t steps = values[3];
     const bool is_range = factor >= 2 && values[1] >= 0 && values[1] < values[2] &&
@@ -196,12 +196,13 @@ Expected<void> Evaluator::set_argument_type(Aggregate& aggregate) {
   const Type type = aggregate.arguments[0].type;
   const bool is_numeric = type.kind == TypeKind::Integer || type.kind == TypeKind::Float;
   const bool is_countable = type.kind != TypeKind::Stack;
-  if (!is_numeric && !(row_of(aggregate.kind).takes == abi::ValueKind::Any && is_countable)) {
-    return fail(aggregate.arguments[0].span,
-                fmt::format("'{}' needs a number, not {}", name_of(aggregate.kind), name_of(type)));
+  if (!is_numeric && !(row_of(aggregate.function).takes == abi::ValueKind::Any && is_countable)) {
+    return fail(
+        aggregate.arguments[0].span,
+        fmt::format("'{}' needs a number, not {}", name_of(aggregate.function), name_of(type)));
   }
   aggregate.type = type;
-  switch (aggregate.kind) {
+  switch (aggregate.function) {
     case AggregateFunction::Sum:
       if (type.kind == TypeKind::Integer) {
         aggregate.type = type.is_signed ? kInt64 : kUint64;
@@ -237,7 +238,7 @@ Expected<void> Evaluator::set_argument_type(Aggregate& aggregate) {
 // Two uses of the same aggregate are one cell.
 Expected<Expression> Evaluator::add_aggregate(Aggregate aggregate) {
   // Signed, so that a negative sum divided by a count stays negative.
-  if (aggregate.kind == AggregateFunction::Count) aggregate.type = kInt64;
+  if (aggregate.function == AggregateFunction::Count) aggregate.type = kInt64;
   std::vector<Aggregate>& all = build_.query.aggregates;
   size_t index = 0;
   while (index < all.size() && !(all[index] == aggregate))

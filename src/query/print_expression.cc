@@ -318,10 +318,10 @@ class ExpressionPrinter {
     for (const int64_t parameter : aggregate.parameters) {
       arguments += fmt::format(", {}", parameter);
     }
-    if (aggregate.kind == AggregateFunction::Quantile) {
+    if (aggregate.function == AggregateFunction::Quantile) {
       arguments += fmt::format(", {}", aggregate.fraction);
     }
-    return fmt::format("{}({})", name_of(aggregate.kind), arguments);
+    return fmt::format("{}({})", name_of(aggregate.function), arguments);
   }
 
   const Query& query_;

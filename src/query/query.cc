@@ -26,7 +26,8 @@ bool Source::operator==(const Source& other) const {
 }
 
 bool Aggregate::operator==(const Aggregate& other) const {
-  return kind == other.kind && arguments == other.arguments && parameters == other.parameters &&
+  return function == other.function && arguments == other.arguments &&
+         parameters == other.parameters &&
          std::bit_cast<uint64_t>(fraction) == std::bit_cast<uint64_t>(other.fraction) &&
          type == other.type;
 }

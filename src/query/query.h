@@ -263,7 +263,7 @@ struct NamedExpression {
 using abi::AggregateFunction;
 
 struct Aggregate {
-  AggregateFunction kind = AggregateFunction::Count;
+  AggregateFunction function = AggregateFunction::Count;
   std::vector<Expression> arguments;  // None for Count, else one, over the event.
   // Lquantize: low, high, step. Llquantize: factor, low and high magnitude, steps. TopK: how many.
   std::vector<int64_t> parameters;

@@ -150,11 +150,11 @@ Expected<void> check_supported(const Query& query, const Reporter& report) {
   }
   for (const Aggregate& aggregate : query.aggregates) {
     for (const Expression& argument : aggregate.arguments) {
-      CLEW_TRY(
-          row_of(aggregate.kind).takes == abi::ValueKind::Number
-              ? check(argument, report)
-              : check_cell(argument, report,
-                           fmt::format("'{}' of floating-point values", name_of(aggregate.kind))));
+      CLEW_TRY(row_of(aggregate.function).takes == abi::ValueKind::Number
+                   ? check(argument, report)
+                   : check_cell(argument, report,
+                                fmt::format("'{}' of floating-point values",
+                                            name_of(aggregate.function))));
     }
   }
   return check_open_calls(query, report);

@@ -115,8 +115,8 @@ void judge(const query::Query& query, const char* name, const Call& call, aggreg
     std::vector<uint64_t> own(aggregate::cell_words(spec));
     Value value;
     if (!aggregate.arguments.empty()) value = plan::evaluate(aggregate.arguments[0], bindings);
-    if (aggregate.kind == abi::AggregateFunction::TopK) key.push_back(value);
-    if (aggregate.kind == abi::AggregateFunction::Distinct) {
+    if (aggregate.function == abi::AggregateFunction::TopK) key.push_back(value);
+    if (aggregate.function == abi::AggregateFunction::Distinct) {
       aggregate::add_distinct(own, plan::hash_of_value(value, aggregate.arguments[0].type));
     } else {
       aggregate::add(spec, own, plan::bits_of(value));

@@ -69,7 +69,7 @@ Aggregations::Aggregations(const query::d::Script& script, std::vector<query::d:
 void Aggregations::take(uint32_t aggregation, const std::vector<AggregateEntry>& snapshot) {
   const query::d::Aggregation& about = script_.aggregations[aggregation];
   const uint32_t words =
-      static_cast<uint32_t>(abi::d_cell_words(about.kind, about.parameters.data()));
+      static_cast<uint32_t>(abi::d_cell_words(about.function, about.parameters.data()));
   auto& keys = held_[aggregation].keys;
   for (auto& [key, cells] : keys)
     cells.newest.clear();
@@ -82,7 +82,7 @@ void Aggregations::take(uint32_t aggregation, const std::vector<AggregateEntry>&
     if (newest.empty()) {
       newest = entry.cells;
     } else {
-      aggregate::merge_cells(about.kind, entry.cells, newest);
+      aggregate::merge_cells(about.function, entry.cells, newest);
     }
   }
 }
@@ -154,12 +154,12 @@ std::vector<uint64_t> Aggregations::cells_of(uint32_t aggregation, const Key* ke
   const auto& keys = held_[aggregation].keys;
   const auto found = key == nullptr ? keys.end() : keys.find(*key);
   if (found == keys.end() || (found->second.base.empty() && found->second.newest.empty())) {
-    return std::vector<uint64_t>(abi::d_cell_words(about.kind, about.parameters.data()));
+    return std::vector<uint64_t>(abi::d_cell_words(about.function, about.parameters.data()));
   }
   const Cells& cells = found->second;
   if (cells.base.empty()) return cells.newest;
   std::vector<uint64_t> sum = cells.base;
-  if (!cells.newest.empty()) aggregate::merge_cells(about.kind, cells.newest, sum);
+  if (!cells.newest.empty()) aggregate::merge_cells(about.function, cells.newest, sum);
   return sum;
 }
 
@@ -168,7 +168,7 @@ std::vector<uint64_t> Aggregations::cells_of(uint32_t aggregation, const Key* ke
 aggregate::DValue Aggregations::value_of(uint32_t aggregation,
                                          std::span<const uint64_t> cells) const {
   const query::d::Aggregation& about = script_.aggregations[aggregation];
-  return {.function = about.kind,
+  return {.function = about.function,
           .cells = cells,
           .parameters = about.parameters,
           .divisor = held_[aggregation].divisor};

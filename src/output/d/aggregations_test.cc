@@ -30,7 +30,7 @@ class AggregationsTest : public testing::Test {
       at += (field.size_bytes + 7) / 8 * 8;
     }
     query::d::Aggregation& about = script_.aggregations.emplace_back();
-    about.kind = kind;
+    about.function = kind;
     about.parameters = std::move(parameters);
     layouts_.push_back({.fields = std::move(fields), .size_bytes = at});
     return static_cast<uint32_t>(layouts_.size() - 1);

@@ -46,7 +46,7 @@ std::optional<KeyPart> part_of(const Node& operand, const query::d::RecordField&
 std::optional<CellUpdate> ClauseCoder::cell_update(const Statement& statement) const {
   const Node& target = statement.expression.operands[0];
   const query::d::KeyLayout& layout = generated_.keys[statement.aggregation];
-  if (!has_sums(script_.aggregations[statement.aggregation].kind)) return std::nullopt;
+  if (!has_sums(script_.aggregations[statement.aggregation].function)) return std::nullopt;
   CellUpdate update{.aggregation = statement.aggregation, .key = {}};
   for (size_t i = 0; i < target.operands.size() && i < layout.fields.size(); ++i) {
     const auto part = part_of(target.operands[i], layout.fields[i], layout.stored[i].form);
@@ -107,7 +107,7 @@ void ClauseCoder::count_in_bucket(const Node& function, uint32_t update) {
 
 void ClauseCoder::code_cells(const Statement& statement, CellUpdate cell_update) {
   const Node& function = statement.expression.operands[1];
-  const AggregateFunction kind = script_.aggregations[statement.aggregation].kind;
+  const AggregateFunction kind = script_.aggregations[statement.aggregation].function;
   const auto update = static_cast<uint32_t>(form_.updates->size());
   form_.updates->push_back(std::move(cell_update));
   if (kind == AggregateFunction::Quantize) {

@@ -18,9 +18,9 @@ namespace {
 
 abi::DAggregation describe(const query::d::Aggregation& aggregation) {
   abi::DAggregation described{};
-  described.function = aggregation.kind;
-  described.cell_words =
-      static_cast<uint32_t>(1 + abi::d_cell_words(aggregation.kind, aggregation.parameters.data()));
+  described.function = aggregation.function;
+  described.cell_words = static_cast<uint32_t>(
+      1 + abi::d_cell_words(aggregation.function, aggregation.parameters.data()));
   for (size_t i = 0; i < aggregation.parameters.size() && i < 4; ++i) {
     described.parameters[i] = aggregation.parameters[i];
   }

@@ -102,11 +102,11 @@ Compiled<void> check_known_keys(Context& context, Node& target, const Aggregatio
 Compiled<void> check_redefinition(const Context& context, const Node& assign,
                                   AggregateFunction kind, uint32_t index) {
   const Aggregation& known = context.script.aggregations[index];
-  if (known.kind == kind) return {};
+  if (known.function == kind) return {};
   return error_at(assign, "D_AGG_REDEF",
                   fmt::format("aggregation redefined: @{0}\n\t current: @{0} = {1}( )\n"
                               "\tprevious: @{0} = {2}( ) : line {3}",
-                              known.name, name_of(kind), name_of(known.kind),
+                              known.name, name_of(kind), name_of(known.function),
                               context.aggregation_lines[index]));
 }
 
@@ -117,7 +117,7 @@ Compiled<uint32_t> check_first_use(Context& context, Node& assign, AggregateFunc
       CLEW_TRY(take_parameters(context.types(), assign.operands[1], kind, nullptr));
   const uint32_t index = add_aggregation(context, target);
   Aggregation& made = context.script.aggregations[index];
-  made.kind = kind;
+  made.function = kind;
   made.is_used = true;
   made.keys = std::move(keys);
   made.parameters = std::move(parameters);

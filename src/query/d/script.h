@@ -26,7 +26,7 @@ struct Variable {
 
 struct Aggregation {
   std::string name;  // Without @.
-  AggregateFunction kind = AggregateFunction::Count;
+  AggregateFunction function = AggregateFunction::Count;
   bool is_used = false;  // With an aggregating function; otherwise only named (printa(@never)).
   std::vector<TypeId> keys;
   // A stack() or sym() key has dynamic type; which one, with its frames, by position; None for
