@@ -5,7 +5,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 
 #include <fcntl.h>
@@ -15,6 +14,7 @@
 #include "abi/region.h"
 #include "base/assert.h"
 #include "base/error_text.h"
+#include "collect/bytes.h"
 #include "collect/crc32c.h"
 
 namespace clew::collect {
@@ -31,53 +31,6 @@ struct FrameHeader {
 };
 static_assert(sizeof(FrameHeader) == 24);
 constexpr size_t kCheckedHeaderBytes = 20;
-
-template <typename T>
-void append(std::vector<std::byte>& bytes, std::span<const T> values) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  const auto view = std::as_bytes(values);
-  bytes.insert(bytes.end(), view.begin(), view.end());
-}
-
-template <typename T>
-void append(std::vector<std::byte>& bytes, const T& value) {
-  append(bytes, std::span<const T>(&value, 1));
-}
-
-// Takes values off the front of a payload; a value that is not there sets `failed`.
-class Cursor {
- public:
-  explicit Cursor(std::span<const std::byte> bytes) : bytes_(bytes) {}
-
-  template <typename T>
-  T take() {
-    T value{};
-    if (bytes_.size() < sizeof(T)) {
-      failed_ = true;
-      return value;
-    }
-    std::memcpy(&value, bytes_.data(), sizeof(T));
-    bytes_ = bytes_.subspan(sizeof(T));
-    return value;
-  }
-
-  template <typename T>
-  std::vector<T> take_many(uint64_t count) {
-    if (count > bytes_.size() / sizeof(T)) failed_ = true;
-    if (failed_) return {};
-    std::vector<T> values(count);
-    if (count > 0) std::memcpy(values.data(), bytes_.data(), count * sizeof(T));
-    bytes_ = bytes_.subspan(count * sizeof(T));
-    return values;
-  }
-
-  [[nodiscard]] std::span<const std::byte> rest() const { return bytes_; }
-  [[nodiscard]] bool failed() const { return failed_; }
-
- private:
-  std::span<const std::byte> bytes_;
-  bool failed_ = false;
-};
 
 tl::unexpected<Error> io_error(const std::string& path, const char* call) {
   return fail(ErrorCode::Io, fmt::format("{}: {}: {}", path, call, error_text(errno)));
