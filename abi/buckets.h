@@ -91,7 +91,8 @@ constexpr uint64_t linear_buckets(const LinearBuckets& l) {
 
 // The first value of bucket 1…n + 1.
 constexpr int64_t linear_value(const LinearBuckets& l, uint64_t bucket) {
-  return l.low + static_cast<int64_t>(bucket - 1) * l.step;
+  const uint64_t above = (bucket - 1) * static_cast<uint64_t>(l.step);
+  return static_cast<int64_t>(static_cast<uint64_t>(l.low) + above);
 }
 
 // --- llquantize: equal steps within each order of magnitude --------------------------------------

@@ -91,11 +91,6 @@ Expected<void> check_llquantize(const AggregateSpec& spec) {
 Expected<void> check_parameters(const AggregateSpec& spec) {
   if (spec.function == AggregateFunction::Lquantize) return check_lquantize(spec);
   if (spec.function == AggregateFunction::Llquantize) return check_llquantize(spec);
-  if (spec.function == AggregateFunction::Quantile &&
-      !(spec.quantile >= 0.0 && spec.quantile <= 1.0)) {
-    return fail(ErrorCode::InvalidQuery,
-                fmt::format("quantile: {} is not between 0 and 1", spec.quantile));
-  }
   if (spec.function == AggregateFunction::TopK && spec.count_max == 0) {
     return fail(ErrorCode::InvalidQuery, "topk: 0 values were asked for; use at least 1");
   }
@@ -108,6 +103,10 @@ Expected<void> check(const AggregateSpec& spec) {
   if (!std::isfinite(spec.scale) || spec.scale <= 0) {
     return fail(ErrorCode::InvalidQuery, fmt::format("{}: the scale {} is not positive",
                                                      name_of(spec.function), spec.scale));
+  }
+  if (!(spec.quantile >= 0.0 && spec.quantile <= 1.0)) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("quantile: {} is not between 0 and 1", spec.quantile));
   }
   return check_parameters(spec);
 }

@@ -327,7 +327,7 @@ TEST(Quantile, IsExactForSmallValuesAndWithinTheBoundForAll) {
 TEST(Quantile, TakesTheRankThatPeopleMeanByADecimalFraction) {
   Words values(100);
   std::iota(values.begin(), values.end(), 1);
-  for (const uint64_t percent : {1, 7, 14, 28, 29}) {  // 0.07 * 100 > 7 in binary.
+  for (const uint64_t percent : {1U, 7U, 14U, 28U, 29U}) {  // 0.07 * 100 > 7 in binary.
     const AggregateSpec spec{.function = AggregateFunction::Quantile,
                              .quantile = static_cast<double>(percent) / 100};
     EXPECT_EQ(finish(spec, cell_of(spec, values)), Value(static_cast<int64_t>(percent)));
@@ -344,7 +344,7 @@ TEST(Distinct, EstimatesFromOneToAMillionWithinFourStandardErrors) {
   const AggregateSpec spec{.function = AggregateFunction::Distinct};
   Words cell(cell_words(spec));
   uint64_t added = 0;
-  for (const uint64_t count : {1, 2, 10, 100, 1000, 5000, 30'000, 200'000, 1'000'000}) {
+  for (const uint64_t count : {1U, 2U, 10U, 100U, 1000U, 5000U, 30'000U, 200'000U, 1'000'000U}) {
     for (; added < count; ++added) {
       add(spec, cell, added);
       add(spec, cell, added / 2);  // Seen before.

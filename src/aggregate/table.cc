@@ -70,6 +70,14 @@ void Table::add(const Key& key, std::span<const uint64_t> cells) {
   merge_cells(schema_, row, cells);
 }
 
+bool Table::append(Key key, std::vector<uint64_t> cells) {
+  CLEW_ASSERT(key.size() == schema_.keys.size());
+  CLEW_ASSERT(cells.size() == schema_.cell_words());
+  const bool is_last = cells_.empty() || cells_.key_comp()(cells_.rbegin()->first, key);
+  if (is_last) cells_.emplace_hint(cells_.end(), std::move(key), std::move(cells));
+  return is_last;
+}
+
 Expected<void> Table::merge(const Table& other) {
   if (schema_ != other.schema_) {
     return fail(ErrorCode::InvalidQuery, "tables of different queries cannot be merged");

@@ -47,6 +47,8 @@ class Table {
 
   // Merges `cells` (schema.cell_words() words) into the row of `key`.
   void add(const Key& key, std::span<const uint64_t> cells);
+  // A row behind all others; false, and nothing done, when `key` is not above their keys.
+  bool append(Key key, std::vector<uint64_t> cells);
   // InvalidQuery when the schemas differ. Losses are merged as well.
   Expected<void> merge(const Table& other);
   // This table minus an earlier one of the same stream; rows without any change are left out.

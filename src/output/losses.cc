@@ -16,7 +16,8 @@ constexpr size_t kNamesShownMax = 3;
 
 void append_causes(std::string& text, std::string_view title, const collect::Causes& causes) {
   for (const auto& [cause, count] : causes) {
-    text += fmt::format("{}: {} {}\n", title, count, collect::describe_cause(cause, count));
+    text +=
+        fmt::format("{}: {} {}\n", title, count, printable(collect::describe_cause(cause, count)));
   }
 }
 
