@@ -24,10 +24,11 @@ constexpr uint32_t round_up(uint32_t size_bytes) {
   return (size_bytes + 7) & ~7U;
 }
 
-// Actions that the programs perform themselves, and that leave nothing in the record.
+// Actions that the programs perform themselves, and that leave nothing in the record. speculate()
+// leaves that it was there: alone it speculates the default action.
 bool is_performed_at_once(Action action) {
   return is_one_of(action, Action::Chill, Action::Commit, Action::Copyout, Action::Copyoutstr,
-                   Action::Discard, Action::Raise, Action::Speculate, Action::Stop);
+                   Action::Discard, Action::Raise, Action::Stop);
 }
 
 // What print() shows of memory at most: -xprintsize.
@@ -63,6 +64,10 @@ void ClauseCoder::lay_out_action(const Statement& statement) {
   action.aggregations = statement.aggregations;
   const auto& operands = statement.expression.operands;
   const uint32_t string_bytes = storage_.string_bytes();
+  if (statement.action == Action::Speculate) {
+    layout().actions.push_back(std::move(action));
+    return;
+  }
   if (dynamic_action(statement.expression) != Action::None) {
     action.fields.push_back(field_of(script_, statement.expression, string_bytes));
   } else if (statement.action == Action::Tracemem) {
@@ -143,9 +148,18 @@ void ClauseCoder::code_action(const Statement& statement) {
 void ClauseCoder::code_speculation(const Statement& statement) {
   value(statement.expression.operands[0]);
   code().move(Register::R2, Register::R0);
-  if (statement.action == Action::Speculate) return emit_.call_checked(DAccessor::Speculate);
+  if (statement.action == Action::Speculate) {
+    emit_.call_checked(DAccessor::Speculate);
+    return code_flag(next_action());
+  }
   emit_.call_checked(statement.action == Action::Commit ? DAccessor::SpeculateCommit
                                                         : DAccessor::SpeculateDiscard);
+}
+
+// It was executed.
+void ClauseCoder::code_flag(const RecordedAction& action) {
+  code().load_window(Register::R1, abi::kDRecordOffset + action.flag_offset_bytes);
+  code().store(isa::Size::Byte, Register::R1, 0, 1);
 }
 
 // copyout(buffer, address, size), copyoutstr(string, address, size).
@@ -205,8 +219,7 @@ void ClauseCoder::code_record(const Statement& statement) {
     }
     record_at(*argument, action.fields[i], abi::kDRecordOffset + action.fields[i].offset_bytes);
   }
-  code().load_window(Register::R1, abi::kDRecordOffset + action.flag_offset_bytes);
-  code().store(isa::Size::Byte, Register::R1, 0, 1);
+  code_flag(action);
   if (statement.action == Action::Exit) {
     value(operands[0]);
     code().move(Register::R2, Register::R0);

@@ -63,6 +63,7 @@ class ClauseCoder {
   void code_if(const Statement& statement);
   void code_action(const Statement& statement);
   void code_record(const Statement& statement);
+  void code_flag(const query::d::RecordedAction& action);
   void code_aggregate(const Statement& statement);
   [[nodiscard]] std::optional<CellUpdate> cell_update(const Statement& statement) const;
   void code_cells(const Statement& statement, CellUpdate update);
