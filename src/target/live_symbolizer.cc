@@ -28,13 +28,13 @@ const ModuleImage* LiveSymbolizer::image_of(const CodeFile& file, const std::str
 
 std::optional<SymbolPlace> LiveSymbolizer::user(uint64_t pid, uint64_t address) const {
   if (!names_processes_) return std::nullopt;
-  const pid_t process = pid == 0 ? target_ : static_cast<pid_t>(pid);
+  const pid_t process = pid == kTarget ? target_ : static_cast<pid_t>(pid);
+  if (process == 0) return std::nullopt;
   std::optional<SymbolPlace> place = in_file(process, address);
   return place ? place : in_made_code(process, address);
 }
 
 std::optional<SymbolPlace> LiveSymbolizer::in_made_code(pid_t process, uint64_t address) const {
-  if (process == 0) return std::nullopt;
   auto place = made_code_.try_emplace(process, process).first->second.find(address);
   if (!place) return std::nullopt;
   return SymbolPlace{.module = kMadeCode,

@@ -19,7 +19,7 @@ namespace clew::target {
 
 class LiveSymbolizer final : public Symbolizer {
  public:
-  // Borrowed. `target`: the first process of -c and -p, 0 = none; pid 0 stands for it.
+  // Borrowed. `target`: the first process of -c and -p, 0 = none.
   // `names_processes`: else addresses of processes have no names (-x noresolve).
   LiveSymbolizer(AddressSpaces& spaces, pid_t target, bool names_processes)
       : spaces_(spaces), target_(target), names_processes_(names_processes) {}

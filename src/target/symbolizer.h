@@ -16,6 +16,9 @@ struct SymbolPlace {
 
 class Symbolizer {
  public:
+  // For user(): the first process of -c and -p, whatever its pid is. Pid 0 is the idle thread's.
+  static constexpr uint64_t kTarget = ~uint64_t{0};
+
   Symbolizer() = default;
   Symbolizer(const Symbolizer&) = delete;
   Symbolizer& operator=(const Symbolizer&) = delete;

@@ -15,8 +15,8 @@
 namespace clew::output::d {
 
 // Kernel: vfs_read at 0xffffffff81000000, vfs_write 0x100 further, ext4_sync in module ext4 at
-// 0xffffffffc0000000. Process 7: read at 0x1000 and write at 0x1100 in libc.so.6, from 0x2000 on
-// only the module a.out.
+// 0xffffffffc0000000. Process 7, the target: read at 0x1000 and write at 0x1100 in libc.so.6, from
+// 0x2000 on only the module a.out.
 class FakeSymbols final : public target::Symbolizer {
  public:
   [[nodiscard]] std::optional<target::SymbolPlace> kernel(uint64_t address) const override {
@@ -30,7 +30,7 @@ class FakeSymbols final : public target::Symbolizer {
   }
   [[nodiscard]] std::optional<target::SymbolPlace> user(uint64_t pid,
                                                         uint64_t address) const override {
-    if (pid != 7 || address < 0x1000) return {};
+    if ((pid != 7 && pid != kTarget) || address < 0x1000) return {};
     if (address < 0x1100) return target::SymbolPlace{"libc.so.6", "read", address - 0x1000};
     if (address < 0x2000) return target::SymbolPlace{"libc.so.6", "write", address - 0x1100};
     return target::SymbolPlace{"a.out", "", 0};

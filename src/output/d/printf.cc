@@ -294,9 +294,9 @@ std::string address_text(const Datum& datum, const target::Symbolizer& symbols) 
     return place_text(symbols.user(word_at(datum.bytes, 0), address), address, detail);
   }
   const uint64_t address = unsigned_of(datum);
-  // A user address without its process: pid 0 stands for the target of the command.
-  const auto place =
-      datum.kind == FieldKind::UserAddress ? symbols.user(0, address) : symbols.kernel(address);
+  const auto place = datum.kind == FieldKind::UserAddress
+                         ? symbols.user(target::Symbolizer::kTarget, address)
+                         : symbols.kernel(address);
   return place_text(place, address, detail);
 }
 

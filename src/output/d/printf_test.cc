@@ -304,7 +304,8 @@ TEST(DPrintf, AddressesAreNamed) {
       {"%A", {user(0x1004, Action::Usym)}, "libc.so.6`read"},
       {"%A", {user(0x1004, Action::Umod)}, "libc.so.6"},
       {"%A", {user(0x1004, Action::Uaddr)}, "libc.so.6`read+0x4"},
-      {"%A", {u64(0x1004)}, "0x1004"},
+      {"%A", {u64(0x1004)}, "libc.so.6`read+0x4"},  // Of the target.
+      {"%A", {u64(0x10)}, "0x10"},
       {"%s", {user(0x1004, Action::Ufunc)}, "libc.so.6`read"},
   });
 }

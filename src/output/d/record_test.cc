@@ -325,6 +325,11 @@ TEST_F(RecordTest, SymbolsTakeFiftyColumns) {
       {Action::Uaddr, {7, 0x1004}, "  libc.so.6`read+0x4                                "},
       {Action::Usym, {7, 0x2004}, "  a.out`0x2004                                      "},
       {Action::Usym, {8, 0x1004}, "  0x1004                                            "},
+      // The idle thread, which has no symbols; it is not the target of the command.
+      {Action::Usym, {0, 0x1004}, "  0x1004                                            "},
+      {Action::Ufunc, {0, 0x1004}, "  0x1004                                            "},
+      {Action::Umod, {0, 0x1004}, "  0x1004                                            "},
+      {Action::Uaddr, {0, 0x1004}, "  0x1004                                            "},
   };
   for (const Case& each : cases) {
     const FieldKind kind =
