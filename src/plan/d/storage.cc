@@ -121,7 +121,7 @@ Compiled<StoragePlan> StoragePlan::make(const Script& script,
     return tl::unexpected(CompileError{
         "D_PRAGMA_OPTSET",
         fmt::format("failed to set option 'strsize' to '{}': strings have {} bytes at most",
-                    script.string_size_bytes, abi::kDStringBytesMax),
+                    script.options.values.at("strsize"), abi::kDStringBytesMax),
         0,
         {},
         {}});

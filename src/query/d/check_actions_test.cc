@@ -4,6 +4,7 @@
 
 #include "query/d/check_options.h"
 #include "query/d/check_testing.h"
+#include "query/d/switch_word.h"
 
 namespace clew::query::d {
 namespace {
@@ -318,9 +319,42 @@ TEST(Check, OptionsHaveNamesAndValues) {
   EXPECT_EQ(script->clauses[0].body[0].expression.operands[0].integer, 32U);
 }
 
+TEST(Check, WordsThatMeanOnOrOffDoInAnyCase) {
+  for (const std::string_view off :
+       {"0", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", "disable", "Disable",
+        "DISABLE", "disabled", "Disabled", "DISABLED", "unset", "Unset", "UNSET"}) {
+    EXPECT_EQ(switch_word(off), false) << off;
+  }
+  for (const std::string_view on :
+       {"", "1", "yes", "Yes", "true", "TRUE", "on", "oN", "enable", "ENABLE", "enabled", "set"}) {
+    EXPECT_EQ(switch_word(on), true) << on;
+  }
+  for (const std::string_view neither : {"2", "n", "y", "offf", "of", "no ", "unse", "none", "-1"})
+    EXPECT_EQ(switch_word(neither), std::nullopt) << neither;
+}
+
+TEST(Check, EveryOptionThatIsOnOrOffTakesTheseWords) {
+  for (const std::string_view name :
+       {"aggpercpu",  "aggsortkey",  "aggsortrev",  "aggzoom",  "argref",
+        "cpp",        "defaultargs", "destructive", "droptags", "errtags",
+        "flowindent", "nolibs",      "noresolve",   "quiet",    "quietresize",
+        "rawbytes",   "temporal",    "useruprobes", "verbose",  "zdefs"}) {
+    EXPECT_TRUE(check_option(name, "Disabled")) << name;
+    EXPECT_TRUE(check_option(name, "unset")) << name;
+    EXPECT_FALSE(check_option(name, "perhaps").has_value()) << name;
+  }
+}
+
 TEST(Check, ValuesOfOptionsAreUnderstood) {
   EXPECT_EQ(option_bytes("4k"), 4096U);
   EXPECT_EQ(option_bytes("1G"), 1U << 30U);
+  EXPECT_EQ(option_bytes("3M"), 3U << 20U);
+  EXPECT_EQ(option_bytes("2g"), uint64_t{2} << 30U);
+  EXPECT_EQ(option_bytes("3t"), uint64_t{3} << 40U);
+  EXPECT_EQ(option_bytes("1T"), uint64_t{1} << 40U);
+  EXPECT_EQ(option_bytes("16777215t"), uint64_t{16777215} << 40U);
+  EXPECT_EQ(option_bytes("16777216t"), std::nullopt);
+  EXPECT_EQ(option_bytes("17179869184g"), std::nullopt);
   EXPECT_EQ(option_bytes("4kb"), std::nullopt);
   EXPECT_EQ(option_period_ns("10hz"), 100000000U);
   EXPECT_EQ(option_period_ns("2s"), 2000000000U);
