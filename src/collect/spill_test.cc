@@ -218,5 +218,15 @@ TEST(Crc32c, AgreesWithTheVectorsOfRfc3720) {
   EXPECT_EQ(crc32c(ones), 0x62A8AB43U);
 }
 
+TEST(Crc32c, IsTheSameWithAndWithoutTheInstruction) {
+  if (__builtin_cpu_supports("sse4.2") == 0) GTEST_SKIP() << "NOT TESTED: no SSE4.2";
+  std::mt19937_64 random(3);
+  std::vector<std::byte> bytes;
+  for (size_t size = 0; size < 70; ++size) {
+    EXPECT_EQ(detail::crc32c_by_instruction(7, bytes), detail::crc32c_by_table(7, bytes)) << size;
+    bytes.push_back(static_cast<std::byte>(random()));
+  }
+}
+
 }  // namespace
 }  // namespace clew::collect
