@@ -2,6 +2,7 @@
 """How many single events a session takes a second: the processor's time of the tracer, which has a
 core for itself, while a program emits them in bursts that its ring can hold."""
 
+import json
 import os
 import signal
 import subprocess
@@ -22,15 +23,16 @@ def processor_seconds(pid):
 
 
 class Session:
-    """A session whose rows nobody takes, or that go into a file."""
+    """A session whose rows nobody takes while it runs, or that go into a file."""
 
     def __init__(self, pid, arguments, output):
         self.arguments = [Clew.command, "run", EVENT, "-p", str(pid), "--json", *arguments]
         self.output = output
 
     def __enter__(self):
-        self.process = subprocess.Popen(self.arguments, stdout=self.output,
-                                        stderr=subprocess.PIPE, text=True)
+        stdout = self.output or subprocess.PIPE
+        self.process = subprocess.Popen(self.arguments, stdout=stdout, stderr=subprocess.PIPE,
+                                        text=True)
         for line in self.process.stderr:
             if line.startswith("clew: tracing "):
                 return self
@@ -38,22 +40,26 @@ class Session:
 
     def __exit__(self, *unused):
         self.process.send_signal(signal.SIGINT)
-        if self.process.stdout:
-            self.last = self.process.stdout.read().rstrip().rpartition("\n")[2]
-        said = self.process.communicate(timeout=120)[1]
+        answer, said = self.process.communicate(timeout=120)
         if self.process.returncode != 0:
             raise RuntimeError(said.strip())
-        dropped = sum(self.summary().get("dropped", {}).values())
-        if dropped:
-            raise RuntimeError(f"{dropped} events were dropped")
+        if self.output:
+            self.output.seek(0)
+            answer = self.output.read()
+        summary = json.loads(answer.rstrip().rpartition("\n")[2])["summary"]
+        self.dropped = sum(summary["dropped"].values())
 
 
 def millions_per_second(program, arguments, output):
+    """Of the events that were taken. A machine that is busy otherwise drops some."""
     with Session(program.pid, arguments, output) as session:
         before = processor_seconds(session.process.pid)
         answer = program.ask(f"time empty_frame 1 0 {BURSTS} {CALLS} {REST_US}")
         taken = processor_seconds(session.process.pid) - before
-    return answer["calls"] / max(taken, 1e-3) / 1e6
+    events = answer["calls"] - session.dropped
+    if events < answer["calls"] // 2:
+        raise RuntimeError(f"{session.dropped} of {answer['calls']} events were dropped")
+    return events / max(taken, 1e-3) / 1e6
 
 
 def rows_rows(folder, repetitions):
@@ -62,11 +68,11 @@ def rows_rows(folder, repetitions):
         spill, answer = Path(place) / "spill", Path(place) / "answer"
 
         def to_file():
-            with answer.open("w") as output:
+            with answer.open("w+") as output:
                 return millions_per_second(program, [], output)
 
         def to_spill():
-            return millions_per_second(program, ["--spill", str(spill)], subprocess.PIPE)
+            return millions_per_second(program, ["--spill", str(spill)], None)
 
         found = interleave(repetitions, {"json": to_file, "spill": to_spill}, "rows")
     rows = []
