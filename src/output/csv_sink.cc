@@ -20,7 +20,7 @@ using aggregate::TopItem;
 using aggregate::TopList;
 using aggregate::Value;
 
-std::string quoted(std::string_view text) {
+std::string as_field(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string result = "\"";
   for (const char c : text) {
@@ -35,7 +35,7 @@ struct ToField {
   std::string operator()(int64_t number) const { return fmt::to_string(number); }
   std::string operator()(uint64_t number) const { return fmt::to_string(number); }
   std::string operator()(double number) const { return fmt::format("{}", number); }
-  std::string operator()(const std::string& text) const { return quoted(text); }
+  std::string operator()(const std::string& text) const { return as_field(text); }
   std::string operator()(const Histogram& histogram) const {
     std::string text;
     for (const Bucket& bucket : histogram.buckets) {
@@ -50,7 +50,7 @@ struct ToField {
       text += fmt::format("{}{}:{}", text.empty() ? "" : ";", aggregate::text_of(item.value),
                           item.count);
     }
-    return quoted(text);
+    return as_field(text);
   }
 };
 
@@ -106,7 +106,7 @@ class CsvSink final : public RowSink {
     std::string line(first);
     for (size_t i = 0; i < columns_.size(); ++i) {
       if (i > 0) line += ',';
-      line += quoted(columns_[i].name);
+      line += as_field(columns_[i].name);
     }
     bytes_.write(line + "\r\n");
   }
