@@ -23,6 +23,12 @@ std::vector<aggregate::Row> row_of_nothing(const aggregate::TableSchema& schema)
   return table.rows();
 }
 
+// Wraps: a recording can say any time.
+int64_t of_day(int64_t monotonic_ns, int64_t epoch_ns) {
+  return static_cast<int64_t>(static_cast<uint64_t>(monotonic_ns) +
+                              static_cast<uint64_t>(epoch_ns));
+}
+
 std::vector<aggregate::Row> rows_of(const query::Query& query, const aggregate::Table& table) {
   if (has_top(query)) return table.fold_top(query.values.size());
   if (query.values.empty() && table.size() == 0) return row_of_nothing(table.schema());
@@ -96,9 +102,9 @@ void Answer::show(size_t column, Value& value) const {
   name_enumerator(query_, value, type);
   if (columns_[column].type != aggregate::ColumnType::Time) return;
   if (const auto* ns = std::get_if<double>(&value)) {
-    value = std::llround(*ns) + epoch_ns_;
+    value = of_day(std::llround(*ns), epoch_ns_);
   } else if (const auto* whole = std::get_if<int64_t>(&value)) {
-    value = *whole + epoch_ns_;
+    value = of_day(*whole, epoch_ns_);
   }
 }
 

@@ -48,8 +48,8 @@ constexpr std::array<const char*, 6> kQuestions = {
        select f, count(), sum(e.arg0))",
     R"(from e in return("a!f") select e.caller, e.retval, e.elapsed take 3)",
     R"(from e in return("a!f") groupby e.caller as c
-       select c, quantize(e.elapsed), top(3, e.retval))",
-    R"(from e in entry("a!f") select text(e.arg0), e.module orderby e.time)",
+       select c, quantize(e.elapsed), topk(e.retval, 3))",
+    R"(from e in entry("a!f") select str(e.arg0), e.module)",
 };
 
 // The front of `bytes`, zeros behind their end.

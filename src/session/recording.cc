@@ -143,9 +143,16 @@ std::string note_of(const Recording& recording) {
 // The library throws where a member is missing or of another type; it ends here.
 Expected<Recording> recording_of(const std::string& note) {
   Recording recording;
-  const Json json = Json::parse(note, nullptr, false);
+  // It would make integers of them, of whatever size.
+  bool has_fractions = false;
+  const auto look = [&has_fractions](int, Json::parse_event_t event, const Json& value) {
+    has_fractions |= event == Json::parse_event_t::value && value.is_number_float();
+    return true;
+  };
+  const Json json = Json::parse(note, look, false);
   try {
-    if (!json.is_discarded() && read_recording(json, recording)) return recording;
+    const bool is_note = !json.is_discarded() && !has_fractions;
+    if (is_note && read_recording(json, recording)) return recording;
   } catch (const Json::exception&) {
   }
   return fail(ErrorCode::InvalidQuery, "its description of the events cannot be read");

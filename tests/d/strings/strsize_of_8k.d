@@ -2,7 +2,7 @@
 /* Facts 21 and 46: strings have 4 KB at most; what is larger is said to be refused. */
 /* flags: -q -xerrtags -xstrsize=8k */
 /* status: 1 */
-/* stderr: [D_PRAGMA_OPTSET] failed to set option 'strsize' to '8192': strings have 4096 bytes at most */
+/* stderr: [D_PRAGMA_OPTSET] failed to set option 'strsize' to '8k': strings have 4096 bytes at most */
 BEGIN
 {
 	s = "abc";
