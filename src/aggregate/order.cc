@@ -17,13 +17,14 @@ int three_way(const T& a, const T& b) {
 }
 
 // In ascending order.
-enum class Rank : uint8_t { Null, Number, Text, Histogram, TopList };
+enum class Rank : uint8_t { Null, Number, Text, Histogram, TopList, Stack };
 
 Rank rank_of(const Value& value) {
   if (std::holds_alternative<std::monostate>(value)) return Rank::Null;
   if (std::holds_alternative<std::string>(value)) return Rank::Text;
   if (std::holds_alternative<Histogram>(value)) return Rank::Histogram;
   if (std::holds_alternative<TopList>(value)) return Rank::TopList;
+  if (std::holds_alternative<Stack>(value)) return Rank::Stack;
   return Rank::Number;
 }
 
@@ -92,6 +93,8 @@ int compare(const Value& a, const Value& b) {
       return three_way(total_of(std::get<Histogram>(a)), total_of(std::get<Histogram>(b)));
     case Rank::TopList:
       return three_way(total_of(std::get<TopList>(a)), total_of(std::get<TopList>(b)));
+    case Rank::Stack:
+      return three_way(std::get<Stack>(a), std::get<Stack>(b));
   }
   return 0;
 }

@@ -22,7 +22,7 @@ std::vector<Column> TableSchema::columns() const {
                       .type = result_type(column.spec),
                       .unit = column.spec.unit,
                       .approximate = approximate(column.spec),
-                      .aggregated = true});
+                      .role = ColumnRole::Aggregate});
   }
   return result;
 }
@@ -115,6 +115,7 @@ Scalar scalar_of(const Value& value) {
   if (const auto* number = std::get_if<int64_t>(&value)) return *number;
   if (const auto* number = std::get_if<uint64_t>(&value)) return *number;
   if (const auto* number = std::get_if<double>(&value)) return *number;
+  if (const auto* stack = std::get_if<Stack>(&value)) return text_of(*stack);
   return {};
 }
 

@@ -19,11 +19,16 @@ namespace {
 constexpr uint32_t kMagic = 0x54574C43;  // "CLWT", little endian.
 
 constexpr size_t kSizeOffset = 8;
+constexpr uint8_t kStack = 7;
+static_assert(std::is_same_v<std::variant_alternative_t<kStack, Value>, Stack>);
 
 // --- what there is to write and read: once for both ----------------------------------------------
 
 constexpr auto last_of(ColumnType) {
-  return ColumnType::TopList;
+  return ColumnType::Stack;
+}
+constexpr auto last_of(ColumnRole) {
+  return ColumnRole::Aggregate;
 }
 constexpr auto last_of(Unit) {
   return Unit::Bytes;
@@ -37,8 +42,11 @@ template <typename T>
 auto members_of(T& value) {
   using Plain = std::remove_const_t<T>;
   if constexpr (std::is_same_v<Plain, Column>) {
-    auto& [name, type, unit, is_approximate, is_aggregated] = value;
-    return std::tie(name, type, unit, is_approximate, is_aggregated);
+    auto& [name, type, unit, is_approximate, role] = value;
+    return std::tie(name, type, unit, is_approximate, role);
+  } else if constexpr (std::is_same_v<Plain, Frame>) {
+    auto& [symbol, offset, module, file, line, inlined, address] = value;
+    return std::tie(symbol, offset, module, file, line, inlined, address);
   } else if constexpr (std::is_same_v<Plain, AggregateSpec>) {
     auto& [function, is_signed, is_real, unit, scale, low, high, step, factor, steps, quantile,
            count_max] = value;
@@ -108,6 +116,7 @@ class Writer {
     if (const auto* number = std::get_if<int64_t>(&value)) put(*number);
     if (const auto* number = std::get_if<uint64_t>(&value)) put(*number);
     if (const auto* number = std::get_if<double>(&value)) put(*number);
+    if (const auto* stack = std::get_if<Stack>(&value)) put(stack->frames);
   }
   void put_words(std::span<const uint64_t> words) { collect::append(bytes_, words); }
 
@@ -185,6 +194,9 @@ class Reader {
         return;
       case 4:
         take(value.emplace<std::string>());
+        return;
+      case kStack:
+        take(value.emplace<Stack>().frames);
         return;
       default:
         cursor_.fail();

@@ -4,15 +4,15 @@
 // merged, finished and printed, takes memory in proportion to the bytes, and writes back as it was.
 //
 //     u32 magic "CLWT"    u32 version    u64 size_bytes, of all    u64 interval
-//     keys:        u32 count; of each  name, type, unit, approximate, aggregated
+//     keys:        u32 count; of each  name, type, unit, approximate, role
 //     aggregates:  u32 count; of each  name and the members of AggregateSpec
 //     losses:      the members of collect::Losses
 //     rows:        u64 count, in ascending order of key; of each  its values, its cells as words
 //
 // Little endian, without padding. An enumerator is its number, a bool one byte, a text or a list
-// its u32 count and what it holds, a value of a key u8 alternative (null, i64, u64, double, text)
-// and what that holds. Whatever changes in a member changes the version: only the same version is
-// read.
+// its u32 count and what it holds, a value of a key u8 alternative (null, i64, u64, double, text,
+// stack) and what that holds. Whatever changes in a member changes the version: only the same
+// version is read.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@
 
 namespace clew::aggregate {
 
-inline constexpr uint32_t kTableVersion = 1;
+inline constexpr uint32_t kTableVersion = 2;
 
 // Of keys or of aggregates; far more than a query has.
 inline constexpr uint32_t kTableColumnsMax = 4096;

@@ -57,11 +57,19 @@ std::vector<uint64_t> counted(const TableSchema& schema, std::mt19937_64& random
 
 // Keys of each kind of value, with losses of each kind.
 Table example(uint64_t seed) {
+  const Stack stack{{{.symbol = "serve",
+                      .offset = 9,
+                      .module = "shop",
+                      .file = "serve.c",
+                      .line = 12,
+                      .inlined = true,
+                      .address = 4096},
+                     {}}};
   std::mt19937_64 random(seed);
   Table table(all_functions());
   const Value values[] = {
-      Value(),      int64_t{-3}, uint64_t{UINT64_MAX}, Value(0.5), std::string("a\0b", 3),
-      std::string()};
+      Value(),       int64_t{-3}, uint64_t{UINT64_MAX}, Value(0.5), std::string("a\0b", 3),
+      std::string(), Value(stack)};
   for (const Value& first : values) {
     for (const Value& second : values)
       table.add({first, second}, counted(table.schema(), random));
@@ -167,7 +175,7 @@ TEST(TableBytes, OfAnotherVersionAreRefused) {
   const auto table = table_of(bytes);
   ASSERT_FALSE(table);
   EXPECT_EQ(table.error().code, ErrorCode::Refused);
-  EXPECT_NE(table.error().message.find("version 2"), std::string::npos) << table.error().message;
+  EXPECT_NE(table.error().message.find("version 3"), std::string::npos) << table.error().message;
 }
 
 TEST(TableBytes, SayHowManyTheyAre) {

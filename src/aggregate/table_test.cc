@@ -116,7 +116,11 @@ TEST(Compare, OrdersNumbersOfAllTypesByTheirValue) {
                                         Value(UINT64_MAX),
                                         Value(1e300),
                                         Value(std::string("")),
-                                        Value(std::string("a"))};
+                                        Value(std::string("a")),
+                                        Value(Stack{}),
+                                        Value(Stack{{{.symbol = "main"}}}),
+                                        Value(Stack{{{.symbol = "main"}, {.address = 1}}}),
+                                        Value(Stack{{{.symbol = "open"}}})};
   for (size_t i = 0; i < ascending.size(); ++i) {
     for (size_t j = 0; j < ascending.size(); ++j) {
       EXPECT_EQ(compare(ascending[i], ascending[j]), i < j ? -1 : (i > j ? 1 : 0)) << i << ' ' << j;

@@ -2,6 +2,7 @@
 // A finished value: what a row holds and output prints.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -23,6 +24,13 @@ enum class ColumnType : uint8_t {
   Enum,       // std::string (the enumerator's name) or int64_t (no such enumerator)
   Histogram,  // Histogram
   TopList,    // TopList
+  Stack,      // Stack
+};
+
+enum class ColumnRole : uint8_t {
+  Plain,      // Of an event.
+  Key,        // What rows are grouped by.
+  Aggregate,  // Counted over a group: what a chart draws.
 };
 
 struct Column {
@@ -30,7 +38,7 @@ struct Column {
   ColumnType type = ColumnType::Integer;
   Unit unit = Unit::None;
   bool approximate = false;  // A sketch: text marks its values with ~.
-  bool aggregated = false;   // Counted, not a key: what a chart draws.
+  ColumnRole role = ColumnRole::Plain;
   bool operator==(const Column&) const = default;
 };
 
@@ -77,8 +85,30 @@ struct TopList {
   bool operator==(const TopList&) const = default;
 };
 
+// One call of a stack. What is not known is empty or 0.
+struct Frame {
+  std::string symbol{};
+  uint64_t offset = 0;  // Of `address` in the symbol.
+  std::string module{};
+  std::string file{};
+  uint32_t line = 0;     // 1, 2, …
+  bool inlined = false;  // Into the frame that follows, which has the same address.
+  uint64_t address = 0;
+  auto operator<=>(const Frame&) const = default;
+};
+// "nginx!ngx_http_handler+0x1f (ngx_http.c:812) [inlined]"; the address without a symbol.
+std::string text_of(const Frame& frame);
+
+// The innermost call first.
+struct Stack {
+  std::vector<Frame> frames{};
+  auto operator<=>(const Stack&) const = default;
+};
+// One frame a line, no line feed at the end.
+std::string text_of(const Stack& stack);
+
 // std::monostate is null: no value (avg of nothing, the missing side of a left join).
 using Value =
-    std::variant<std::monostate, int64_t, uint64_t, double, std::string, Histogram, TopList>;
+    std::variant<std::monostate, int64_t, uint64_t, double, std::string, Histogram, TopList, Stack>;
 
 }  // namespace clew::aggregate

@@ -37,12 +37,17 @@ aggregate::Unit unit_of(query::Unit unit) {
   return unit == query::Unit::Nanoseconds ? aggregate::Unit::Nanoseconds : aggregate::Unit::None;
 }
 
+aggregate::ColumnRole role_of(const query::Query& query, const Expression& expression) {
+  if (query::has_aggregate(expression)) return aggregate::ColumnRole::Aggregate;
+  return query.aggregates.empty() ? aggregate::ColumnRole::Plain : aggregate::ColumnRole::Key;
+}
+
 Column column_of(const query::Query& query, const query::NamedExpression& column) {
   const Expression& e = column.expression;
   Column result{.name = column.name,
                 .type = column_type(e.type),
                 .unit = unit_of(e.type.unit),
-                .aggregated = query::has_aggregate(e)};
+                .role = role_of(query, e)};
   if (e.kind == query::ExpressionKind::Aggregate) {
     const aggregate::AggregateSpec spec = plan::spec_of(query.aggregates[e.index]);
     result.approximate = aggregate::approximate(spec);

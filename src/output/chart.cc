@@ -26,7 +26,7 @@ bool is_measure(const Column& column) {
 // The first number that was counted; without any, the last number: keys come first in a row.
 size_t measure_of(std::span<const Column> columns) {
   const auto counted = std::find_if(columns.begin(), columns.end(), [](const Column& column) {
-    return column.aggregated && is_measure(column);
+    return column.role == aggregate::ColumnRole::Aggregate && is_measure(column);
   });
   if (counted != columns.end()) return static_cast<size_t>(counted - columns.begin());
   const auto after_last = std::find_if(columns.rbegin(), columns.rend(), is_measure).base();

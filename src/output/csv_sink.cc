@@ -52,6 +52,9 @@ struct ToField {
     }
     return as_field(text);
   }
+  std::string operator()(const aggregate::Stack& stack) const {
+    return as_field(format_folded(stack));
+  }
 };
 
 class CsvSink final : public RowSink {

@@ -17,6 +17,7 @@ namespace clew::output {
 using aggregate::Column;
 using aggregate::ColumnType;
 using aggregate::Histogram;
+using aggregate::Stack;
 using aggregate::TopList;
 using aggregate::Unit;
 using aggregate::Value;
@@ -123,6 +124,24 @@ std::string format_list(const TopList& list) {
   return result;
 }
 
+// One frame a line.
+std::string format_stack(const Stack& stack) {
+  std::string result;
+  for (const aggregate::Frame& frame : stack.frames) {
+    if (&frame != stack.frames.data()) result += '\n';
+    result += printable(aggregate::text_of(frame));
+  }
+  return result;
+}
+
+std::string folded_name(const aggregate::Frame& frame) {
+  const bool has_symbol = !frame.symbol.empty();
+  std::string name = has_symbol ? printable(frame.symbol) : printable(aggregate::text_of(frame));
+  for (size_t at = name.find(';'); at != std::string::npos; at = name.find(';', at))
+    name.replace(at, 1, "\\x3b");
+  return name;
+}
+
 struct Formatter {
   const Column& column;
 
@@ -140,6 +159,7 @@ struct Formatter {
   std::string operator()(const std::string& text) const { return printable(text); }
   std::string operator()(const Histogram& histogram) const { return format_buckets(histogram); }
   std::string operator()(const TopList& list) const { return format_list(list); }
+  std::string operator()(const Stack& stack) const { return format_stack(stack); }
 };
 
 }  // namespace
@@ -167,6 +187,15 @@ std::string format_value(const Value& value, const Column& column) {
   const std::string text = std::visit(Formatter{column}, value);
   const bool marked = column.approximate && !std::holds_alternative<std::monostate>(value);
   return marked ? "~" + text : text;
+}
+
+std::string format_folded(const Stack& stack) {
+  std::string result;
+  for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
+    if (frame != stack.frames.rbegin()) result += ';';
+    result += folded_name(*frame);
+  }
+  return result;
 }
 
 std::string format_bar(double part, double whole, uint32_t width) {

@@ -33,6 +33,10 @@ struct HistogramStyle {
 // A bar of `width` columns for part/whole, in eighths of a column (U+2588 and its kin).
 [[nodiscard]] std::string format_bar(double part, double whole, uint32_t width);
 
+// "main;serve;read": the outermost call first, names only; a `;` in a name, control characters and
+// what is no UTF-8 as \xNN.
+[[nodiscard]] std::string format_folded(const aggregate::Stack& stack);
+
 // What is missing, one line per cause with its count; empty when nothing is. Refused sites are
 // summed up by reason.
 [[nodiscard]] std::string format_losses(const collect::Losses& losses);

@@ -37,7 +37,8 @@ ColumnType type_of(const std::string& name) {
       {"float", ColumnType::Float},         {"string", ColumnType::String},
       {"boolean", ColumnType::Boolean},     {"address", ColumnType::Address},
       {"time", ColumnType::Time},           {"enum", ColumnType::Enum},
-      {"histogram", ColumnType::Histogram}, {"toplist", ColumnType::TopList}};
+      {"histogram", ColumnType::Histogram}, {"toplist", ColumnType::TopList},
+      {"stack", ColumnType::Stack}};
   return types.at(name);
 }
 
@@ -53,7 +54,8 @@ std::vector<Column> columns_of(const Json& input) {
                        .type = type_of(column.at("type")),
                        .unit = unit_of(column.value("unit", "")),
                        .approximate = column.value("approximate", false),
-                       .aggregated = column.value("aggregated", false)});
+                       .role = column.value("aggregated", false) ? aggregate::ColumnRole::Aggregate
+                                                                 : aggregate::ColumnRole::Plain});
   }
   return columns;
 }
@@ -75,7 +77,22 @@ Value histogram_of(const Json& json) {
   return aggregate::finish(spec, cell);
 }
 
+Value stack_of(const Json& json) {
+  aggregate::Stack stack;
+  for (const Json& frame : json) {
+    stack.frames.push_back({.symbol = frame.value("symbol", ""),
+                            .offset = frame.value("offset", uint64_t{0}),
+                            .module = frame.value("module", ""),
+                            .file = frame.value("file", ""),
+                            .line = frame.value("line", 0U),
+                            .inlined = frame.value("inlined", false),
+                            .address = frame.value("address", uint64_t{0})});
+  }
+  return stack;
+}
+
 Value value_of(const Json& json, ColumnType type) {
+  if (type == ColumnType::Stack && json.is_array()) return stack_of(json);
   if (json.is_null()) return {};
   if (json.is_string()) return json.get<std::string>();
   if (json.is_object()) return histogram_of(json);

@@ -42,6 +42,20 @@ Json bucket_json(const Bucket& bucket) {
   return {};
 }
 
+// What is not known is left out.
+Json frame_json(const aggregate::Frame& frame) {
+  Json object = {{"address", frame.address}};
+  if (!frame.symbol.empty()) {
+    object["symbol"] = frame.symbol;
+    object["offset"] = frame.offset;
+  }
+  if (!frame.module.empty()) object["module"] = frame.module;
+  if (!frame.file.empty()) object["file"] = frame.file;
+  if (frame.line != 0) object["line"] = frame.line;
+  if (frame.inlined) object["inlined"] = true;
+  return object;
+}
+
 struct ToJson {
   aggregate::ColumnType type;
 
@@ -65,6 +79,12 @@ struct ToJson {
     for (const TopItem& item : top.items) {
       list.push_back({{"value", std::visit(*this, item.value)}, {"count", item.count}});
     }
+    return list;
+  }
+  Json operator()(const aggregate::Stack& stack) const {
+    Json list = Json::array();
+    for (const aggregate::Frame& frame : stack.frames)
+      list.push_back(frame_json(frame));
     return list;
   }
 };

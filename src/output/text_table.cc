@@ -32,6 +32,37 @@ void append_padded(std::string& line, std::string_view text, size_t width, bool 
   }
 }
 
+// The part of a cell that stands in one line of its row.
+std::string_view line_of(std::string_view cell, size_t number) {
+  for (; number > 0 && !cell.empty(); --number) {
+    const size_t end = cell.find('\n');
+    cell = end == std::string_view::npos ? std::string_view() : cell.substr(end + 1);
+  }
+  return cell.substr(0, cell.find('\n'));
+}
+
+size_t lines_of(std::string_view cell) {
+  return static_cast<size_t>(std::count(cell.begin(), cell.end(), '\n')) + 1;
+}
+
+// Of its longest line.
+size_t width_of(std::string_view cell) {
+  size_t width = 0;
+  for (size_t i = 0; i < lines_of(cell); ++i)
+    width = std::max(width, display_width(line_of(cell, i)));
+  return width;
+}
+
+// Its further lines under the first.
+std::string indented(std::string_view cell, size_t indent) {
+  std::string text(line_of(cell, 0));
+  for (size_t i = 1; i < lines_of(cell); ++i) {
+    text += '\n' + std::string(indent, ' ');
+    text += line_of(cell, i);
+  }
+  return text;
+}
+
 std::string format_block(std::span<const Column> columns, const std::vector<Value>& row) {
   std::string scalars;
   std::string drawings;
@@ -41,7 +72,7 @@ std::string format_block(std::span<const Column> columns, const std::vector<Valu
       drawings += format_histogram(*histogram);
     } else {
       scalars += fmt::format("{}{} = {}", scalars.empty() ? "" : ", ", printable(columns[i].name),
-                             format_value(row[i], columns[i]));
+                             indented(format_value(row[i], columns[i]), kGap));
     }
   }
   if (!scalars.empty()) scalars += '\n';
@@ -63,6 +94,7 @@ bool is_right_aligned(const Column& column) {
     case ColumnType::Enum:
     case ColumnType::Histogram:
     case ColumnType::TopList:
+    case ColumnType::Stack:
       return false;
   }
   CLEW_ASSERT(false);
@@ -89,7 +121,7 @@ TextTable::TextTable(std::span<const Column> columns) : columns_(columns.begin()
 
 void TextTable::fit(const Cells& cells) {
   for (size_t i = 0; i < cells.size(); ++i) {
-    widths_[i] = std::max(widths_[i], display_width(cells[i]));
+    widths_[i] = std::max(widths_[i], width_of(cells[i]));
   }
 }
 
@@ -108,13 +140,20 @@ std::string TextTable::header() const {
 }
 
 std::string TextTable::line(const Cells& cells) const {
+  size_t lines = 1;
+  for (const std::string& cell : cells)
+    lines = std::max(lines, lines_of(cell));
   std::string result;
-  for (size_t i = 0; i < cells.size(); ++i) {
-    if (i > 0) result.append(kGap, ' ');
-    append_padded(result, cells[i], widths_[i], is_right_aligned(columns_[i]));
+  for (size_t number = 0; number < lines; ++number) {
+    std::string line;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (i > 0) line.append(kGap, ' ');
+      append_padded(line, line_of(cells[i], number), widths_[i], is_right_aligned(columns_[i]));
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    result += line + '\n';
   }
-  result.erase(result.find_last_not_of(' ') + 1);
-  return result + '\n';
+  return result;
 }
 
 namespace {
@@ -129,7 +168,7 @@ std::string format_records(std::span<const Column> columns, const std::vector<Ce
     for (size_t i = 0; i < columns.size(); ++i) {
       text.append(kGap, ' ');
       append_padded(text, printable(columns[i].name), name_width + kGap, false);
-      text += lines[row][i] + '\n';
+      text += indented(lines[row][i], name_width + 2 * kGap) + '\n';
     }
   }
   return text;

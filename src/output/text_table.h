@@ -26,7 +26,7 @@ class TextTable {
   void fit(const Cells& cells);
   [[nodiscard]] size_t width() const;
   [[nodiscard]] std::string header() const;
-  // One line with its line feed; no blanks at its end.
+  // One line with its line feed, more where cells have more; no blanks at their ends.
   [[nodiscard]] std::string line(const Cells& cells) const;
 
  private:
