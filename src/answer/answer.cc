@@ -79,6 +79,7 @@ void Answer::add(const plan::Operator& op) {
 
 void Answer::add_columns() {
   std::vector<const Expression*> expressions;
+  expressions.reserve(query_.columns.size());
   for (const query::NamedExpression& column : query_.columns)
     expressions.push_back(&column.expression);
   operators_.push_back(std::make_unique<Select>(

@@ -74,6 +74,7 @@ aggregate::TableSchema schema_of(const query::Query& query) {
 
 std::vector<Column> columns_of(const query::Query& query) {
   std::vector<Column> columns;
+  columns.reserve(query.columns.size());
   for (const query::NamedExpression& column : query.columns)
     columns.push_back(column_of(query, column));
   return columns;
