@@ -2,6 +2,8 @@
 // clew run: answers a query.
 #include <cerrno>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fcntl.h>
@@ -26,25 +28,40 @@ struct RunArguments {
   RequestArguments request;
   std::string for_text;
   std::string every_text;
-  bool json = false;
-  bool csv = false;
-  bool chart = false;
+  std::string format;
   bool quiet = false;
   std::string output;
   std::string spill;
   std::string from;
 };
 
+// --format NAME, and an option for each format but the usual one.
+void declare_formats(CLI::App& app, RunArguments& arguments) {
+  std::vector<std::string> names;
+  for (const output::FormatRow& row : output::formats())
+    names.emplace_back(row.name);
+  std::vector<CLI::Option*> options = {
+      app.add_option("--format", arguments.format,
+                     fmt::format("how the answer is written: {}", fmt::join(names, ", ")))
+          ->check(CLI::IsMember(names).description(""))};
+  for (const output::FormatRow& row : output::formats()) {
+    if (row.format == output::Format::Text) continue;
+    const std::string name(row.name);
+    auto* option = app.add_flag_callback(
+        "--" + name, [&arguments, name] { arguments.format = name; }, std::string(row.help));
+    for (CLI::Option* other : options)
+      option->excludes(other);
+    options.push_back(option);
+  }
+}
+
 void declare(CLI::App& app, RunArguments& arguments) {
   declare_request(app, arguments.request);
   app.add_option("--for", arguments.for_text, "end after this time: 10s, 500ms, 2m");
   app.add_option("--every", arguments.every_text, "a partial answer each interval");
-  auto* json = app.add_flag("--json", arguments.json, "one JSON object a line");
-  auto* csv = app.add_flag("--csv", arguments.csv, "comma-separated values");
-  auto* chart = app.add_flag("--chart", arguments.chart, "rows as bars");
-  json->excludes(csv)->excludes(chart);
-  csv->excludes(chart);
-  app.add_option("-o,--output", arguments.output, "write the answer to this file");
+  declare_formats(app, arguments);
+  app.add_option("-o,--output", arguments.output,
+                 "write the answer to this file; its extension may say the format");
   auto* spill = app.add_option("--spill", arguments.spill,
                                "write the events to this file, and answer from there");
   auto* from = app.add_option("--from", arguments.from, "ask such a file instead of processes");
@@ -56,9 +73,11 @@ void declare(CLI::App& app, RunArguments& arguments) {
 }
 
 output::Format format_of(const RunArguments& arguments) {
-  if (arguments.json) return output::Format::Json;
-  if (arguments.csv) return output::Format::Csv;
-  return arguments.chart ? output::Format::Chart : output::Format::Text;
+  for (const output::FormatRow& row : output::formats()) {
+    if (row.name == arguments.format) return row.format;
+  }
+  const output::FormatRow* const by_file = output::format_of_file(arguments.output);
+  return by_file == nullptr ? output::Format::Text : by_file->format;
 }
 
 Expected<FileDescriptor> open_output(const std::string& path) {

@@ -124,7 +124,7 @@ class CsvSink final : public RowSink {
 
 }  // namespace
 
-std::unique_ptr<RowSink> make_csv_sink(ByteSink& bytes, ByteSink& notes) {
+std::unique_ptr<RowSink> make_csv_sink(const SinkOptions&, ByteSink& bytes, ByteSink& notes) {
   return std::make_unique<CsvSink>(bytes, notes);
 }
 

@@ -8,8 +8,11 @@
 
 namespace clew::output {
 
-std::unique_ptr<RowSink> make_text_sink(const SinkOptions& options, ByteSink& bytes);
-std::unique_ptr<RowSink> make_json_sink(ByteSink& bytes);
-std::unique_ptr<RowSink> make_csv_sink(ByteSink& bytes, ByteSink& notes);
+std::unique_ptr<RowSink> make_text_sink(const SinkOptions& options, ByteSink& bytes,
+                                        ByteSink& notes);
+std::unique_ptr<RowSink> make_json_sink(const SinkOptions& options, ByteSink& bytes,
+                                        ByteSink& notes);
+std::unique_ptr<RowSink> make_csv_sink(const SinkOptions& options, ByteSink& bytes,
+                                       ByteSink& notes);
 
 }  // namespace clew::output

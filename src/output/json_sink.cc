@@ -253,7 +253,7 @@ class JsonSink final : public RowSink {
 
 }  // namespace
 
-std::unique_ptr<RowSink> make_json_sink(ByteSink& bytes) {
+std::unique_ptr<RowSink> make_json_sink(const SinkOptions&, ByteSink& bytes, ByteSink&) {
   return std::make_unique<JsonSink>(bytes);
 }
 

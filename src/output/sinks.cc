@@ -6,29 +6,12 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "base/assert.h"
-#include "output/formats.h"
-
 namespace clew::output {
 namespace {
 
 constexpr size_t kUnwrittenMax = size_t{64} << 10;
 
 }  // namespace
-
-std::unique_ptr<RowSink> make_sink(const SinkOptions& options, ByteSink& bytes, ByteSink& notes) {
-  switch (options.format) {
-    case Format::Text:
-    case Format::Chart:
-      return make_text_sink(options, bytes);
-    case Format::Json:
-      return make_json_sink(bytes);
-    case Format::Csv:
-      return make_csv_sink(bytes, notes);
-  }
-  CLEW_ASSERT(false);
-  return nullptr;
-}
 
 void FileSink::write(std::string_view bytes) {
   unwritten_ += bytes;

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "output/row_sink.h"
 
@@ -19,6 +21,19 @@ struct SinkOptions {
   // Its size is asked before each redraw, so a resize is seen; -1 = 80 x 24.
   int terminal = -1;
 };
+
+// What options and files of names say of a format. A new one is a row in formats.cc.
+struct FormatRow {
+  Format format;
+  std::string_view name;       // As in --format, and an option of its own.
+  std::string_view extension;  // Of its files, without a dot; empty: no file asks for it.
+  std::string_view help;
+  std::unique_ptr<RowSink> (*make)(const SinkOptions& options, ByteSink& bytes, ByteSink& notes);
+};
+// One for each Format, in its order.
+[[nodiscard]] std::span<const FormatRow> formats();
+// By the extension of the last part of `path`; null when it asks for none.
+[[nodiscard]] const FormatRow* format_of_file(std::string_view path);
 
 // `bytes` is borrowed and must outlive the sink. Losses go to the same place, under the table (Csv:
 // to `notes`, since a CSV file has no place for them).

@@ -106,7 +106,7 @@ void TextSink::finish(const collect::Losses& losses) {
 
 }  // namespace
 
-std::unique_ptr<RowSink> make_text_sink(const SinkOptions& options, ByteSink& bytes) {
+std::unique_ptr<RowSink> make_text_sink(const SinkOptions& options, ByteSink& bytes, ByteSink&) {
   return std::make_unique<TextSink>(options, bytes);
 }
 

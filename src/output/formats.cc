@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The registry of formats.
+#include "output/formats.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/assert.h"
+
+namespace clew::output {
+namespace {
+
+constexpr std::array kFormats = {
+    FormatRow{Format::Text, "text", "txt", "tables, for people", make_text_sink},
+    FormatRow{Format::Json, "json", "json", "one JSON object a line", make_json_sink},
+    FormatRow{Format::Csv, "csv", "csv", "comma-separated values", make_csv_sink},
+    FormatRow{Format::Chart, "chart", "", "rows as bars", make_text_sink},
+};
+
+constexpr bool in_order() {
+  for (size_t i = 0; i < kFormats.size(); ++i) {
+    if (static_cast<size_t>(kFormats.at(i).format) != i) return false;
+  }
+  return true;
+}
+static_assert(in_order());
+
+}  // namespace
+
+std::span<const FormatRow> formats() {
+  return kFormats;
+}
+
+const FormatRow* format_of_file(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos || dot == 0 || dot + 1 == name.size()) return nullptr;
+  const auto row = std::find_if(kFormats.begin(), kFormats.end(), [&](const FormatRow& one) {
+    return one.extension == name.substr(dot + 1);
+  });
+  return row == kFormats.end() ? nullptr : &*row;
+}
+
+std::unique_ptr<RowSink> make_sink(const SinkOptions& options, ByteSink& bytes, ByteSink& notes) {
+  const auto index = static_cast<size_t>(options.format);
+  CLEW_ASSERT(index < kFormats.size());
+  return kFormats.at(index).make(options, bytes, notes);
+}
+
+}  // namespace clew::output
