@@ -339,6 +339,24 @@ TEST_F(KernelSources, ChildrenOfACommandAreFollowed) {
   EXPECT_EQ(report.summary.at("missed"), json::object()) << report.summary;
 }
 
+// Of a process that is there already, which waits for a line before it makes them.
+TEST_F(KernelSources, ChildrenOfAProcessAreCountedOrFollowed) {
+  for (const bool follows : {false, true}) {
+    Child shell({.arguments = {"sh", "-c", "read line; /bin/true; (/bin/true); read line"}});
+    Tracer tracer =
+        Tracer::attach(shell.pid(), "syscall_return(\"execve\").Count()",
+                       follows ? std::vector<std::string>{"--follow"} : std::vector<std::string>{});
+    shell.write_line("go");
+    shell.close_input();
+    (void)shell.wait_for_end();
+    const Report report = tracer.wait();
+    ASSERT_EQ(report.status, 0) << report.error;
+    EXPECT_EQ(number(report, "count"), follows ? 2U : 0U);
+    EXPECT_EQ(report.summary.at("missed").value("forks_muted", 0), follows ? 0 : 2)
+        << report.summary;
+  }
+}
+
 // And theirs, any number.
 TEST_F(KernelSources, GrandchildrenAreFollowedAsWell) {
   const Report report =

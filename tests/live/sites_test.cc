@@ -64,6 +64,14 @@ TEST(Sites, AnIfuncIsCountedThroughPltPointerAndLibrary) {
   EXPECT_EQ(traced.counted.at("copy_word"), traced.truth.at("copy_word"));
 }
 
+TEST(Sites, AnIfuncIsFoundByItsNameAlone) {
+  const Traced traced = trace("aliases", entries_of("copy_bytes"));
+  uint64_t copies = 0;
+  for (const auto& [name, calls] : traced.counted)
+    copies += calls;
+  EXPECT_EQ(copies, traced.truth.at("copy_bytes"));
+}
+
 TEST(Sites, TwoNamesOfOneAddressAreOneProbe) {
   const Traced traced = trace("aliases", entries_of("aliases!twin_*"));
   uint64_t twins = 0;
