@@ -15,6 +15,7 @@
 #include <string>
 #include <system_error>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -24,6 +25,7 @@
 #include "base/error_text.h"
 #include "inline/arena_layout.h"
 #include "inline/attachment_state.h"
+#include "target/process.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -188,10 +190,19 @@ Expected<Descriptors> receive_descriptors(StoppedTarget& target, uint64_t socket
               fmt::format("process {} takes no {} more descriptors", target.pid(), count));
 }
 
-Expected<Descriptors> pass(StoppedTarget& target, int pid_file, SocketPair pair,
+// One of a process's own descriptors. A first thread that has ended has none; then another one is
+// asked (PIDFD_THREAD, Linux 6.9).
+FileDescriptor take_descriptor(pid_t pid, int descriptor) {
+  constexpr unsigned kThread = O_EXCL;
+  const pid_t holder = target::memory_holder(pid);
+  const FileDescriptor process(
+      static_cast<int>(syscall(SYS_pidfd_open, holder, holder == pid ? 0 : kThread)));
+  return FileDescriptor(static_cast<int>(syscall(SYS_pidfd_getfd, process.get(), descriptor, 0)));
+}
+
+Expected<Descriptors> pass(StoppedTarget& target, SocketPair pair,
                            std::span<const SharedPart> parts) {
-  const FileDescriptor ours(
-      static_cast<int>(syscall(SYS_pidfd_getfd, pid_file, pair.descriptors[0], 0)));
+  const FileDescriptor ours = take_descriptor(target.pid(), pair.descriptors[0]);
   const int error = errno;
   pair.close(target, 0);
   Expected<void> sent;
@@ -292,10 +303,9 @@ Expected<void> raise_one(const StoppedTarget& target, const Arena& arena, uint32
 }  // namespace
 
 Expected<uint64_t> hand_over(StoppedTarget& target, int descriptor) {
-  const FileDescriptor pid_file(static_cast<int>(syscall(SYS_pidfd_open, target.pid(), 0)));
   const SocketPair pair = CLEW_TRY(SocketPair::make(target, nullptr, 0));
   const SharedPart part = {.descriptor = descriptor};
-  return CLEW_TRY(pass(target, pid_file.get(), pair, {&part, 1})).front();
+  return CLEW_TRY(pass(target, pair, {&part, 1})).front();
 }
 
 bool is_there(std::span<const target::Mapping> maps, const abi::SharedRecord& semaphore) {
@@ -403,7 +413,7 @@ Expected<std::vector<uint64_t>> Attachment::share(std::span<const SharedPart> pa
   }
   const SocketPair pair =
       CLEW_TRY(SocketPair::make(target, &state_->arena, state_->geometry.session));
-  const Descriptors descriptors = CLEW_TRY(pass(target, state_->pid_file.get(), pair, parts));
+  const Descriptors descriptors = CLEW_TRY(pass(target, pair, parts));
   Expected<void> done;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (done) done = map_part(target, parts[i], places[i], descriptors[i]);

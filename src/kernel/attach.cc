@@ -20,6 +20,7 @@
 #include "kernel/bpf.h"
 #include "kernel/links.h"
 #include "kernel/probe_suspects.h"
+#include "target/process.h"
 #include "target/side_work.h"
 
 namespace clew::kernel {
@@ -269,6 +270,14 @@ Expected<void> attach_trace_event(const FileDescriptor& program, const Probe& pr
 
 Expected<std::vector<uint64_t>> attach_user(const FileDescriptor& program, const UserPlaces& places,
                                             Attachments& attachments) {
+  // The kernel (6.18) compares memory with that of the first thread, and sets them nowhere.
+  const auto pid = static_cast<pid_t>(places.pid);
+  if (pid != 0 && target::memory_holder(pid) != pid) {
+    return fail(ErrorCode::Refused,
+                fmt::format("process {}: its first thread has ended, and the kernel knows a "
+                            "process's uprobes by that one",
+                            pid));
+  }
   UserAttacher attacher(program, places);
   CLEW_TRY(attacher.attach());
   return attacher.finish(attachments);

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "target/process.h"
+
 namespace clew::kernel {
 
 std::optional<uint64_t> file_offset(const target::ModuleImage& image, uint64_t address) {
@@ -41,7 +43,9 @@ std::string_view return_problem(const target::ModuleImage& image,
 bool has_kernels_pids(pid_t pid) {
   constexpr std::string_view kFirst = "pid:[4026531836]";  // PROC_PID_INIT_INO
   std::error_code error;
-  const auto name_space = std::filesystem::read_symlink(fmt::format("/proc/{}/ns/pid", pid), error);
+  const pid_t thread = target::memory_holder(pid);  // A thread that has ended is in no name space.
+  const auto name_space =
+      std::filesystem::read_symlink(fmt::format("/proc/{}/ns/pid", thread), error);
   return name_space == kFirst;
 }
 

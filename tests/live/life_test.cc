@@ -160,6 +160,42 @@ TEST(Life, AProcessWithoutItsFirstThreadIsTracedByItsPid) {
   victim.run(10);
 }
 
+Child count_by_script(const Victim& victim, const std::string& option) {
+  return Child({.arguments = {CLEW_COMMAND, "dtrace", "-q", option, "-p", pid_text(victim), "-n",
+                              "BEGIN { printf(\"armed\\n\"); }"
+                              "pid$target::carry_on:entry { @ = count(); }"
+                              "END { printa(\"%@d\\n\", @); }"}});
+}
+
+TEST(Life, AScriptTracesAProcessWithoutItsFirstThread) {
+  if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: D needs root";
+  Victim victim("leaderless");
+  const auto tid = static_cast<pid_t>(victim.ask("leave").at("tid"));
+  Child script = count_by_script(victim, "-q");
+  if (script.read_line() != "armed") {
+    const std::string error = script.wait_for_end().error;
+    ASSERT_THAT(error, testing::HasSubstr("its first thread has ended"));
+    GTEST_SKIP() << "NOT TESTED: descriptors of a thread need Linux 6.9";
+  }
+  victim.run(200);
+  script.signal(SIGINT);
+  const Child::End end = script.wait_for_end();
+  EXPECT_EQ(end.status, 0) << end.error;
+  EXPECT_THAT(end.output, testing::HasSubstr("200\n")) << end.error;
+  expect_text_equals_file(tid);
+  victim.run(10);
+}
+
+// They would be set nowhere, and count nothing.
+TEST(Life, UprobesOfAProcessWithoutItsFirstThreadAreRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: uprobes need root";
+  Victim victim("leaderless");
+  victim.ask("leave");
+  const Child::End end = count_by_script(victim, "-xuseruprobes").wait_for_end();
+  EXPECT_EQ(end.status, 1);
+  EXPECT_THAT(end.error, testing::HasSubstr("its first thread has ended"));
+}
+
 TEST(Life, ADeadTracersProbesAreRemovedWithoutTheFirstThread) {
   Victim victim("leaderless");
   Tracer tracer = Tracer::attach(victim.pid(), R"(from e in entry("leaderless!carry_on")
