@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "answer/columns.h"
+#include "answer/fake_machine.h"
+#include "answer/intake.h"
 #include "answer/kept_rows.h"
 #include "query/parse.h"
 
@@ -94,6 +96,24 @@ TEST_F(Answers, HaveNoRowOfNothingWhereGroupsAreCounted) {
   Answer answer(plan_, 0, kept_);
   answer.take(aggregate::Table(schema_of(plan_.query)));
   EXPECT_THAT(kept_.rows, IsEmpty());
+}
+
+// Names are those of the process as its member numbers it, whatever the member's own number is.
+TEST(Intakes, AskForNamesByTheProcessOfTheMember) {
+  const plan::Plan plan = plan_of("from e in entry(\"a!f\") select e.comm");
+  const plan::Lowered lowered = plan::lower(plan, {}).value();
+  ASSERT_EQ(lowered.form, plan::StateForm::Events);
+  FakeNames names;
+  const plan::Grouping grouping;
+  const auto intake = Intake::make(plan, lowered, grouping, names);
+  ASSERT_TRUE(intake.has_value());
+  const std::vector<uint64_t> words{7};
+  collect::EventBatch events;
+  events.push({.process = (3U << collect::kMemberShift) + 1, .words = words});
+  RowBatch rows(1);
+  (*intake)->take(events, {.begin = 0, .end = 1}, rows);
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows.at(0)[0], Value("app1/7"));
 }
 
 TEST(RowBatches, UseTheirMemoryAgain) {

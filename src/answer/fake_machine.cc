@@ -154,7 +154,7 @@ class Machine {
         grouping_(grouping),
         intake_(intake),
         last_(plan, 0, kept_),
-        rows_(intake.batch()),
+        rows_(plan.query.values.size()),
         run_(run),
         cells_(lowered.state) {}
 

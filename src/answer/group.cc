@@ -6,8 +6,8 @@
 #include <variant>
 
 #include "answer/columns.h"
+#include "base/assert.h"
 #include "plan/evaluate.h"
-#include "plan/update.h"
 
 namespace clew::answer {
 namespace {
@@ -26,6 +26,7 @@ uint64_t counted_bits(const Value& value, bool is_real) {
 void add_to(std::span<uint64_t> cell, const aggregate::AggregateSpec& spec,
             const query::Aggregate& aggregate, const Value* argument) {
   if (aggregate.function == abi::AggregateFunction::Distinct) {
+    CLEW_ASSERT(argument != nullptr);
     aggregate::add_distinct(cell, plan::hash_of_value(*argument, aggregate.arguments[0].type));
   } else {
     aggregate::add(spec, cell, argument == nullptr ? 0 : counted_bits(*argument, spec.is_real));
@@ -54,11 +55,13 @@ void Group::count(std::span<const Value> row) {
   size_t word = 0;
   size_t argument = 0;
   size_t top = keys;
-  for (const query::Aggregate& aggregate : query_.aggregates) {
-    const aggregate::AggregateSpec spec = plan::spec_of(aggregate);
+  for (size_t i = 0; i < query_.aggregates.size(); ++i) {
+    const query::Aggregate& aggregate = query_.aggregates[i];
+    const aggregate::AggregateSpec& spec = counted_.schema().aggregates[i].spec;
     const size_t count = aggregate::cell_words(spec);
     const Value* const value = aggregate.arguments.empty() ? nullptr : &arguments[argument++];
     if (aggregate.function == abi::AggregateFunction::TopK) {
+      CLEW_ASSERT(value != nullptr);
       Value& counted = key_[top++];
       counted = *value;
       decoder_.make_key(counted, aggregate.arguments[0].type);

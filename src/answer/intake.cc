@@ -2,7 +2,6 @@
 #include "answer/intake.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "answer/columns.h"
@@ -12,7 +11,6 @@
 namespace clew::answer {
 
 using aggregate::Value;
-using plan::OperatorKind;
 using query::Expression;
 using query::Field;
 

@@ -36,12 +36,9 @@ class Intake {
          Names& names, plan::Captured captured);
 
   [[nodiscard]] const query::Query& query() const { return query_; }
-  // For rows of the query's values.
-  [[nodiscard]] RowBatch batch() const { return RowBatch(query_.values.size()); }
 
-  // --- events, of which `process` is abi::SlotControl::process and some bits of the session.
-  // Shape::Events: adds the rows of those that no filter removes. Shape::Groups: counts them, and
-  // leaves `rows` alone.
+  // --- events. Shape::Events: adds the rows of those that no filter removes. Shape::Groups: counts
+  // them, and leaves `rows` alone.
   void take(const collect::EventBatch& events, collect::EventRange range, RowBatch& rows);
   // The same for a source that fires in the tracer.
   void fire(uint16_t source, int64_t monotonic_ns, RowBatch& rows);
