@@ -13,6 +13,7 @@
 #include "plan/capture.h"
 #include "plan/kernel_cells.h"
 #include "plan/kernel_functions.h"
+#include "plan/kernel_lowering.h"
 #include "plan/lowering.h"
 #include "plan/update.h"
 
@@ -35,86 +36,14 @@ constexpr int32_t kEntryArguments = 6;
 // Time, arguments, id of the probe.
 constexpr uint32_t kEntryRecordBytes = 8 * (1 + kEntryArguments + 1);
 static_assert(kEntryRecordBytes <= abi::kQueryEntryBytes);
-constexpr int32_t kFamilyVariable = 0;  // By pid: it belongs to the scope.
 constexpr uint32_t kCallKeyBytes = 16;  // Of a function's: the call's frame, the probe.
-
-constexpr uint32_t machine(uint32_t offset) {
-  return abi::kQueryMachine + offset;
-}
 
 // A thread is in many calls of functions at once, in one system call.
 bool is_nested(const query::Source& source) {
   return query::is_kernel_function(source.kind) || source.kind == SourceKind::Return;
 }
 
-int32_t context_of(QueryWord word) {
-  constexpr auto kFirst = static_cast<int32_t>(QueryWord::Pid);
-  return static_cast<int32_t>(offsetof(abi::Context, stack_arguments)) +
-         8 * (static_cast<int32_t>(word) - kFirst);
-}
-
-class KernelLowering {
- public:
-  KernelLowering(const Plan& plan, const KernelLowerInput& input)
-      : plan_(plan), query_(plan.query), input_(input) {}
-
-  Expected<KernelLowered> run();
-
- private:
-  Expected<void> find_state();
-  Expected<void> find_table();
-  size_t table_for(const query::Aggregate& aggregate, uint32_t key_words);
-  [[nodiscard]] bool shares_table(size_t aggregate) const;
-  [[nodiscard]] std::vector<const Expression*> key_parts() const;
-  [[nodiscard]] std::vector<const Expression*> counted() const;
-  Expected<void> place_samples();
-  void offer_functions();
-
-  [[nodiscard]] bool is_lowered(uint16_t source) const;
-  Expected<void> program(uint16_t source);
-  Expected<void> recorder(uint16_t source);
-  Expected<void> restrict(Coder& coder, const query::Source& source);
-  Expected<void> restrict_to_family(Coder& coder, const query::Source& source);
-  [[nodiscard]] bool follows() const { return input_.family != nullptr && input_.family->follows; }
-  Expected<void> family();
-  Expected<void> family_begins(const query::Query& begins);
-  Expected<void> family_ends(const query::Query& ends);
-  Expected<void> filters(Coder& coder, const query::Source& source);
-  Expected<void> provide(Coder& coder, const query::Source& source, const KernelUse& use);
-  [[nodiscard]] KernelUse use_of(const query::Source& source) const;
-  [[nodiscard]] bool pairs_for_open(const query::Source& source) const;
-  Expected<void> entry(Coder& coder, const query::Source& source, const KernelUse& use);
-  static void put_call_key(Coder& coder, const query::Source& source);
-  static void load_probe(Coder& coder);
-  void take_entry(Coder& coder, const query::Source& source);
-  void load_word(Coder& coder, QueryWord word);
-  static void load_caller(Coder& coder, const query::Source& source);
-  Expected<void> emit_event(Coder& coder, uint16_t source);
-  Expected<void> update_cells(Coder& coder);
-  Expected<void> prepare_value(Coder& coder, const query::Aggregate& aggregate);
-  Expected<void> put_bucket(Coder& coder, const query::Aggregate& aggregate);
-
-  static void call(Coder& coder, DAccessor accessor) { call(coder, number_of(accessor)); }
-  static void call(Coder& coder, QueryAccessor accessor) { call(coder, number_of(accessor)); }
-  static void call(Coder& coder, uint32_t accessor) {
-    coder.builder()
-        .load_window(Register::R1, machine(0))
-        .call(static_cast<abi::Accessor>(accessor));
-  }
-  template <typename Accessor>
-  static uint32_t number_of(Accessor accessor) {
-    return static_cast<uint32_t>(accessor);
-  }
-
-  const Plan& plan_;
-  const query::Query& query_;
-  const KernelLowerInput& input_;
-  KernelLowered result_;
-  CoderEnvironment environment_;
-  Captured captured_;
-  KernelUse provided_;    // In the program that is written.
-  int32_t variable_ = 0;  // Where its source keeps entries.
-};
+}  // namespace
 
 // --- state ---------------------------------------------------------------------------------------
 
@@ -353,77 +282,6 @@ Expected<void> KernelLowering::provide(Coder& coder, const query::Source& source
   return {};
 }
 
-// Which processes. machine.Function means all, whatever the session traces.
-Expected<void> KernelLowering::restrict(Coder& coder, const query::Source& source) {
-  const bool is_everyone = source.scope == query::Scope::Machine;
-  if (!is_everyone && follows()) return restrict_to_family(coder, source);
-  const Expression condition =
-      pid_condition(is_everyone ? std::vector<int64_t>() : input_.pids, input_.tracer_pid);
-  KernelUse use;
-  use.words.insert(QueryWord::Pid);
-  CLEW_TRY(provide(coder, source, use));
-  return coder.require(condition);
-}
-
-// The pids that the session began with, and those that processes of it made since.
-Expected<void> KernelLowering::restrict_to_family(Coder& coder, const query::Source& source) {
-  KernelUse use;
-  use.words.insert(QueryWord::Pid);
-  CLEW_TRY(provide(coder, source, use));
-  isa::Builder& builder = coder.builder();
-  const isa::Label is_one = builder.label();
-  builder.load(Size::Double, Register::R2, Register::R6, context_of(QueryWord::Pid));
-  for (const int64_t pid : input_.pids)
-    builder.jump_if(Jump::Equal, Register::R2, static_cast<int32_t>(pid), is_one);
-  builder.load_window(Register::R3, machine(abi::kDKeyOffset))
-      .store(Size::Double, Register::R3, 0, Register::R2)
-      .move(Register::R2, kFamilyVariable);
-  call(coder, DAccessor::VariableLoad);
-  builder.jump_if(Jump::Equal, Register::R0, 0, coder.exit_label()).bind(is_one);
-  return {};
-}
-
-Expected<void> KernelLowering::family() {
-  if (input_.family == nullptr) return {};
-  CLEW_TRY(family_begins(input_.family->begins));
-  return follows() ? family_ends(input_.family->ends) : Expected<void>{};
-}
-
-// Before the new process runs for the first time.
-Expected<void> KernelLowering::family_begins(const query::Query& begins) {
-  Coder coder(begins, begins.sources[0], environment_);
-  provided_ = {};
-  coder.begin();
-  CLEW_TRY(restrict(coder, begins.sources[0]));
-  for (const Expression& condition : begins.where)
-    CLEW_TRY(coder.require(condition));
-  coder.count_loss(offsetof(abi::RegionHeader, forks));
-  if (follows()) {
-    isa::Builder& builder = coder.builder();
-    builder.load_window(Register::R9, machine(abi::kDKeyOffset));
-    CLEW_TRY(coder.store(begins.values[0].expression, Register::R9, 0));
-    builder.move(Register::R2, kFamilyVariable).move(Register::R3, 1);
-    call(coder, DAccessor::VariableStore);
-  }
-  result_.programs.push_back(
-      {.program = CLEW_TRY(coder.finish("a process begins")), .family = FamilyEvent::Begins});
-  return {};
-}
-
-// Its pid may be another's from now on.
-Expected<void> KernelLowering::family_ends(const query::Query& ends) {
-  Coder coder(ends, ends.sources[0], environment_);
-  coder.begin();
-  isa::Builder& builder = coder.builder();
-  builder.load_window(Register::R9, machine(abi::kDKeyOffset));
-  CLEW_TRY(coder.store(ends.values[0].expression, Register::R9, 0));
-  builder.move(Register::R2, kFamilyVariable);
-  call(coder, DAccessor::VariableDelete);
-  result_.programs.push_back(
-      {.program = CLEW_TRY(coder.finish("a process has ended")), .family = FamilyEvent::Ends});
-  return {};
-}
-
 Expected<void> KernelLowering::filters(Coder& coder, const query::Source& source) {
   for (size_t i = 0; i < query_.where.size(); ++i) {
     if (!plan_.pushed(OperatorKind::Filter, static_cast<uint16_t>(i))) continue;
@@ -613,8 +471,6 @@ Expected<KernelLowered> KernelLowering::run() {
   link_kernel_functions(input_.extensions, result_);
   return std::move(result_);
 }
-
-}  // namespace
 
 Expected<KernelLowered> lower_kernel(const Plan& plan, const KernelLowerInput& input) {
   return KernelLowering(plan, input).run();

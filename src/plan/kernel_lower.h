@@ -74,8 +74,8 @@ struct KernelLowerInput {
 };
 
 struct KernelLowered {
-  // What Root needs: form, captures, words of events, the clock (ns as they are), the table's
-  // shape.
+  // What the tracer needs behind the merge: form, words of events, the clock (ns as they are), the
+  // table's shape.
   Lowered root;
   std::vector<KernelProgram> programs;
   std::vector<abi::DAggregation> aggregations;  // Tables; one count when there is no aggregate.
