@@ -2,7 +2,6 @@
 #include "session/session.h"
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 #include <span>
 #include <utility>

@@ -100,7 +100,7 @@ class CallBindings final : public plan::Bindings {
   const Call& call_;
 };
 
-// Adds a call to the table, as Root counts events.
+// Adds a call to the table, as the tracer counts events.
 void judge(const query::Query& query, const char* name, const Call& call, aggregate::Table& table) {
   CallBindings bindings(query, name, call);
   for (const Expression& condition : query.where) {
