@@ -52,9 +52,21 @@ std::optional<std::vector<std::string>> programs_of(const query::Query& query) {
 BegunPrograms::BegunPrograms(Session session)
     : session_(std::move(session)), only_(programs_of(session_.plan.query)) {}
 
-// Of one that is gone, by its name.
+// By its name alone.
+bool BegunPrograms::may_match(const BegunProgram& program) const {
+  return !only_ || std::find(only_->begin(), only_->end(), program.name) != only_->end();
+}
+
 void BegunPrograms::note_ended(const BegunProgram& program) {
-  if (!only_ || std::find(only_->begin(), only_->end(), program.name) != only_->end()) ++ended_;
+  if (may_match(program)) ++ended_;
+}
+
+void BegunPrograms::end() {
+  for (const BegunProgram& program : waiting_) {
+    if (!may_match(program)) continue;
+    ++(readiness(program) == Readiness::Gone ? ended_ : unlooked_);
+  }
+  waiting_.clear();
 }
 
 void BegunPrograms::add(std::vector<BegunProgram> programs) {
@@ -166,6 +178,12 @@ std::vector<std::string> BegunPrograms::told() const {
         fmt::format("{} that processes began by exec ended before anybody could look: "
                     "what matches in them is missing",
                     programs(ended_)));
+  }
+  if (unlooked_ != 0) {
+    all.push_back(
+        fmt::format("{} that processes began by exec had no probes yet when the session ended: "
+                    "what matches in them is missing",
+                    programs(unlooked_)));
   }
   if (refused_ != 0) {
     all.push_back(fmt::format("{} that processes began by exec could not be traced: {}",

@@ -42,6 +42,8 @@ class BegunPrograms {
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
   // Those that are ready, armed; `room`: at most so many.
   std::vector<std::unique_ptr<Tracee>> arm_ready(const inline_::LockWait& wait, size_t room);
+  // Those that still wait get no probes: the session ends.
+  void end();
   // What is not in the answer: sentences for collect::Losses::lost.
   [[nodiscard]] std::vector<std::string> told() const;
 
@@ -49,6 +51,7 @@ class BegunPrograms {
   using Time = std::chrono::steady_clock;
   enum class Readiness : uint8_t { Early, Ready, Gone };
 
+  [[nodiscard]] bool may_match(const BegunProgram& program) const;
   void note_ended(const BegunProgram& program);
   [[nodiscard]] static Readiness readiness(const BegunProgram& program);
   Expected<std::unique_ptr<Tracee>> arm(pid_t pid, const inline_::LockWait& wait);
@@ -62,7 +65,8 @@ class BegunPrograms {
   uint64_t armed_ = 0;
   std::chrono::nanoseconds shortest_{std::chrono::nanoseconds::max()};  // From exec to arming.
   std::chrono::nanoseconds longest_{0};
-  uint64_t ended_ = 0;  // Before they could be looked at.
+  uint64_t ended_ = 0;     // Before they could be looked at.
+  uint64_t unlooked_ = 0;  // When the session ended.
   uint64_t refused_ = 0;
   std::string first_reason_;
 };

@@ -300,8 +300,16 @@ void Processes::take_open_calls(uint64_t end_ticks, answer::RowBatch& rows) {
 
 // --- the end -----------------------------------------------------------------------------------
 
+// What is traced may have begun one more program since the last look, and ended with it.
+void Processes::end_execs() {
+  if (!begun_) return;
+  begun_->add(execs_->look());
+  begun_->end();
+}
+
 // All are left, whatever happens to one.
 Expected<void> Processes::detach() {
+  end_execs();
   Expected<void> first;
   for (const auto& tracee : tracees_) {
     Expected<void> done = tracee->detach();

@@ -82,6 +82,7 @@ class Processes final : public session::Source {
   void number(Tracee& tracee);
   Expected<void> follow_modules();
   void follow_execs();
+  void end_execs();
   void add(std::unique_ptr<Tracee> tracee);
   void drain_tables();
   void pace_events(const collect::EventBatch& read);

@@ -85,5 +85,17 @@ TEST_F(Begun, ProgramsThatEndAtOnceAreToldOrCounted) {
   EXPECT_EQ(report.summary.at("refused").dump(), "[]");
 }
 
+TEST_F(Begun, AProgramThatHasNotLoadedAsTheSessionEndsIsTold) {
+  const Report report =
+      follow("exec BEGUN held", "from e in entry(\"libc.so.6!fork\") select calls = count()");
+  ASSERT_EQ(report.status, 0) << report.error;
+  int programs = 0;  // Two, whatever became of them.
+  for (const auto& sentence : report.summary.at("lost")) {
+    const std::string text = sentence.get<std::string>();
+    if (text.find("that processes began by exec") != std::string::npos) programs += std::stoi(text);
+  }
+  EXPECT_EQ(programs, 2) << report.summary;
+}
+
 }  // namespace
 }  // namespace clew::live

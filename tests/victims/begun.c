@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Victim `begun N`: a program that others begin by exec. Calls begun_work() N times, as soon as
 // that has a probe; its status says whether it got one. `begun N --` does not wait for that.
+// `begun held` begins another one, which does not get as far as its loader before this one ends.
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { kLooked = 32, kSecondsMax = 20 };
 
@@ -28,7 +32,20 @@ static int wait_for_probe(void) {
   return 0;
 }
 
+// A process that lets its parent trace it stops as its exec is done.
+static int begin_held(void) {
+  const pid_t child = fork();
+  if (child == 0) {
+    ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+    execl("/proc/self/exe", "begun", "1", "--", (char*)NULL);
+    _exit(3);
+  }
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFSTOPPED(status) ? 0 : 3;
+}
+
 int main(int count, char** arguments) {
+  if (count == 2 && strcmp(arguments[1], "held") == 0) return begin_held();
   const long calls = count > 1 ? atol(arguments[1]) : 1;
   const int has_probe = count > 2 || wait_for_probe();
   long sum = 0;
