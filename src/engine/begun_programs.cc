@@ -89,10 +89,11 @@ void BegunPrograms::add(std::vector<BegunProgram> programs) {
 BegunPrograms::Readiness BegunPrograms::readiness(const BegunProgram& program) {
   const auto facts = target::read_facts(program.pid);
   if (!facts || facts->state == 'Z' || facts->state == 'X') return Readiness::Gone;
+  const inline_::AuxiliaryValues values = inline_::read_auxiliary(program.pid);
+  if (values.entry == 0) return Readiness::Gone;  // It is ending, and has no memory any more.
   const auto loader = inline_::read_loader_state(program.pid);
   if (loader && loader->notice_address != 0 && loader->consistent) return Readiness::Ready;
-  const bool has_loader = inline_::read_auxiliary(program.pid).loader_base != 0;
-  const bool is_late = since(program) > (has_loader ? kWithoutRecord : kWithoutLoader);
+  const bool is_late = since(program) > (values.loader_base != 0 ? kWithoutRecord : kWithoutLoader);
   return is_late ? Readiness::Ready : Readiness::Early;
 }
 
