@@ -210,6 +210,66 @@ TEST(Exits, FunctionsLeftInContextsOfTheCLibraryAreCounted) {
   EXPECT_EQ(all.counted["context_step"], 2 * all.truth.at("context_step"));
 }
 
+// Left on the stack of a fiber, in another order than they were entered.
+TEST(Exits, FunctionsLeftInFibersOfBoostAreCounted) {
+  ASSERT_EQ(access(victim_path("boost_fibers").c_str(), X_OK), 0) << "no libboost-context-dev";
+  const Traced both = trace("boost_fibers", both_of("boost_fibers!fiber_*"));
+  for (const char* name : {"fiber_body", "fiber_step"})
+    EXPECT_EQ(both.counted.at(name), 2 * both.truth.at(name)) << name;
+  trace("boost_fibers", both_of("boost_fibers!*"), 100);  // Checks the victim's results.
+}
+
+// A victim and its clock: the sum of the times of all calls is between what it measured from inside
+// and from outside, but for the difference between its clock and the processor's.
+TEST(Exits, EachCallInAFiberOfBoostHasItsOwnTime) {
+  Victim victim("boost_fibers");
+  Tracer tracer = Tracer::attach(victim.pid(), R"(from e in return("boost_fibers!fiber_body")
+                       select calls = count(), took = sum(e.elapsed), least = min(e.elapsed))");
+  victim.run(kRounds);
+  const Numbers truth = victim.counts();
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.status, 0) << report.error;
+  const nlohmann::json& row = report.rows.at(0);
+  EXPECT_EQ(row.at("calls"), truth.at("fiber_body"));
+  EXPECT_EQ(report.lost(), 0U) << report.summary;
+  EXPECT_GE(row.at("took").get<double>(), static_cast<double>(truth.at("inside_ns")) * 0.999);
+  EXPECT_LE(row.at("took").get<double>(), static_cast<double>(truth.at("outside_ns")) * 1.001);
+  EXPECT_GT(row.at("least"), 0);
+}
+
+// Entered on one thread, left on another: counted there, and paired or told to be lost.
+TEST(Exits, FibersOfBoostThatMoveToAnotherThreadAreCounted) {
+  constexpr uint64_t kMoves = 50;
+  Victim victim("boost_fibers");
+  const uint64_t expected = victim.ask("move " + std::to_string(kMoves)).at("result");
+  const Numbers before = victim.counts();
+  Tracer tracer =
+      Tracer::attach(victim.pid(),
+                     "from e in entry(\"boost_fibers!fiber_*\"), return(\"boost_fibers!fiber_*\") "
+                     "group by e.function select new { name = e.function, calls = count() }");
+  EXPECT_EQ(victim.ask("move " + std::to_string(kMoves)).at("result"), expected);
+  const Numbers truth = difference(before, victim.counts());
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  for (const char* name : {"fiber_body", "fiber_step"})
+    EXPECT_EQ(report.calls().at(name), 2 * truth.at(name)) << name;
+  EXPECT_EQ(victim.ask("move " + std::to_string(kMoves)).at("result"), expected);
+  expect_text_equals_file(victim.pid());
+}
+
+// By an exception that the fiber's own code never sees.
+TEST(Exits, AFiberOfBoostThatIsDestroyedLeavesItsCalls) {
+  constexpr uint64_t kFibers = 50;
+  Victim victim("boost_fibers");
+  Tracer tracer = Tracer::attach(victim.pid(), exceptions_of("boost_fibers!fiber_*"));
+  victim.ask("destroy " + std::to_string(kFibers));
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.calls(), (Numbers{{"fiber_destroyed", kFibers}, {"fiber_step", kFibers}}));
+  EXPECT_EQ(victim.counts().at("fiber_unwound"), kFibers);
+  expect_text_equals_file(victim.pid());
+}
+
 // A coroutine is several functions of one name: the one that makes it, the one that runs it, and
 // the one that destroys it. How they call each other is the compiler's.
 TEST(Exits, CoroutinesAreCountedWhereTheyAreMadeResumedAndLeft) {

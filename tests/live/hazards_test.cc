@@ -84,6 +84,39 @@ TEST(Hazards, AProcessOnTheSameMemoryIsLeftAlone) {
   EXPECT_EQ(victim.run(1000), expected);
 }
 
+// The kernel's thread of the ring is one of the process's, and executes nothing of it: it is
+// neither stopped nor waited for, and works on.
+TEST(Hazards, ARingThatTheKernelPollsWorksOnWhileItsProcessIsTraced) {
+  Victim victim("uring");
+  if (victim.ask("begin").at("poller") == 0)
+    GTEST_SKIP() << "NOT TESTED: the kernel makes no io_uring with a thread";
+  const Traced traced = trace_rounds(
+      victim, "uring", count_by_function(R"(entry("uring!ring_*"), return("uring!ring_*"))"), 30);
+  for (const auto& [function, calls] : traced.truth)
+    EXPECT_EQ(traced.counted.at(function), 2 * calls) << function;
+  for (int i = 0; i < 10; ++i) {
+    victim.tell("run 10");
+    EXPECT_EQ(Tracer::attach(victim.pid(), entries_of("uring!*")).finish().status, 0);
+    EXPECT_EQ(victim.answer().at("errors"), 0U);
+  }
+  expect_text_equals_file(victim.pid());
+}
+
+TEST(Hazards, ARingThatIsMadeWhileItsProcessIsTracedGetsItsThread) {
+  Victim victim("uring");
+  const uint64_t expected = untraced_result("uring", 30);
+  Tracer tracer = Tracer::attach(victim.pid(), entries_of("uring!ring_*"));
+  if (victim.ask("begin").at("poller") == 0)
+    GTEST_SKIP() << "NOT TESTED: the kernel makes no io_uring with a thread";
+  EXPECT_EQ(victim.run(30), expected);
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.lost(), 0U) << report.summary;
+  EXPECT_EQ(report.calls(), victim.counts());
+  EXPECT_EQ(victim.run(30), expected);
+  expect_text_equals_file(victim.pid());
+}
+
 // The words above the return address of the first function on a stack may not be there.
 TEST(Hazards, ArgumentsBehindTheEndOfAStackAreUnreadable) {
   Victim victim("hazards");

@@ -2,6 +2,7 @@
 // Stacks of processes in D are the chains of calls that there are, in programs without frame
 // pointers: known ones of a victim, and those of Debian's programs, which all begin at _start.
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -247,6 +248,51 @@ TEST_F(Stacks, OfCommandsThatEndAtOnceAreWholeAndNamed) {
     if (is_first) named += stack.count;
   }
   EXPECT_GE(named, 6U);
+}
+
+// What a script prints at a hit, without blanks around it, up to a line "end".
+Frames next_hit(Child& tracer) {
+  Frames lines;
+  for (auto line = tracer.read_line(); line && *line != "end"; line = tracer.read_line()) {
+    const size_t begin = line->find_first_not_of(' ');
+    if (begin == std::string::npos) continue;
+    lines.push_back(line->substr(begin, line->find_last_not_of(' ') + 1 - begin));
+  }
+  return lines;
+}
+
+// Code that a process makes, some of it while the session runs, and whose names it tells in a file.
+TEST_F(Stacks, OfGeneratedCodeHaveTheNamesOfItsMap) {
+  Victim victim("generated");
+  victim.ask("make 1");
+  const std::string script = R"(
+      BEGIN { printf("armed\n"); }
+      pid$target::at_leaf:entry { ustack(3); usym(ucaller); printf("\nend\n");
+                                  @[ustack(3)] = count(); })";
+  Child tracer({.arguments = {CLEW_COMMAND, "dtrace", "-q", "-x", "switchrate=100hz", "-p",
+                              std::to_string(victim.pid()), "-n", script}});
+  ASSERT_EQ(tracer.read_line(), "armed");
+  victim.run(1);
+  EXPECT_THAT(next_hit(tracer),
+              ElementsAre("generated`at_leaf", "jit`made_1+0x10",
+                          testing::StartsWith("generated`victim_run+"), "jit`made_1"));
+  victim.ask("make 2");
+  // The file is not read for each address that is in no map: only some milliseconds later again.
+  Frames frames;
+  do {
+    victim.run(1);
+    frames = next_hit(tracer);
+    ASSERT_THAT(frames, SizeIs(4));
+  } while (frames[2].starts_with("0x"));
+  EXPECT_THAT(frames,
+              ElementsAre("generated`at_leaf", "jit`made_1+0x10", "jit`made_2+0x10", "jit`made_1"));
+  tracer.signal(SIGINT);
+  const std::vector<Stack> aggregated = parse(tracer.wait_for_end().output);
+  victim.tell("exit");  // It removes its file.
+  victim.child().wait_for_end();
+  ASSERT_THAT(aggregated, SizeIs(2));
+  for (const Stack& stack : aggregated)
+    EXPECT_THAT(stack.functions("jit"), Contains("made_1"));
 }
 
 // Those of Debian: each makes system calls in the depth of its own code.
