@@ -407,11 +407,7 @@ Expected<std::string> remove_probes(pid_t pid, bool force) {
         fmt::format("process {}: a session of {} is alive; stop it, or use --force", pid, alive));
   }
   const inline_::DetachReport report = CLEW_TRY(inline_::clean_up(pid, force));
-  CLEW_TRY(check_left_text(pid, report));
-  if (report.residue) {
-    return fail(ErrorCode::Refused,
-                fmt::format("process {} keeps a residue: {}", pid, report.residue_reason));
-  }
+  CLEW_TRY(check_left(pid, report));
   std::string text =
       fmt::format("process {}: {}\n", pid, before ? "probes removed" : "nothing to remove");
   if (!alive.empty()) {

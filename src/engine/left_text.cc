@@ -37,11 +37,15 @@ std::string describe_child(pid_t pid, const inline_::LeftChild& child) {
 
 }  // namespace
 
-Expected<void> check_left_text(pid_t pid, const inline_::DetachReport& report) {
+Expected<void> check_left(pid_t pid, const inline_::DetachReport& report) {
   std::vector<std::string> problems;
   if (!report.left.empty()) {
     problems.push_back(fmt::format("the text of process {} is not its files': {}", pid,
                                    places_of(pid, report.left)));
+  }
+  if (report.residue) {
+    problems.push_back(
+        fmt::format("process {} keeps a residue: {}; see clew ps", pid, report.residue_reason));
   }
   for (const inline_::LeftChild& child : report.children)
     problems.push_back(describe_child(pid, child));

@@ -426,16 +426,12 @@ Expected<void> Tracee::detach() {
                                                left.error().message, pid_));
   }
   const inline_::DetachReport& report = *left;
-  if (report.residue) {
-    lost_.push_back(
-        fmt::format("process {} keeps a residue: {}; see clew ps", pid_, report.residue_reason));
-  }
   detached_ = true;
   if (report.repaired != 0) {
     lost_.push_back(fmt::format("{} jumps of earlier sessions were taken out of process {}",
                                 report.repaired, pid_));
   }
-  return check_left_text(pid_, report);
+  return check_left(pid_, report);
 }
 
 collect::Losses Tracee::losses() {

@@ -166,7 +166,7 @@ class Leaving {
   void note_left(pid_t child) {
     const Attempt& attempt = attempts_[child];
     const std::string why = attempt.reason.empty() ? "it was made just now" : attempt.reason;
-    report_.children.push_back({.pid = child, .reason = why});
+    report_.children.push_back({.pid = child, .reason = why, .left = attempt.changed});
   }
 
   void note_changed_text() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that is not its files' when sessions have left: the commands name it, and take out what is
-// ours.
+// What is there when sessions have left: text that is not its files', and memory of a thread that
+// rests inside of a probe. The commands name it, and take out what is ours.
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -148,6 +148,85 @@ TEST(LeftText, OfSomebodyElseWhereAScriptWasIsAnErrorWithItsPlace) {
   const Child::End end = tracer.wait_for_end();
   EXPECT_EQ(end.status, 1);
   EXPECT_THAT(end.error, AllOf(HasSubstr("is not its files'"), HasSubstr("form_plain")));
+}
+
+// The query's probe is of more instructions than a movable thread can stand at.
+Tracer trace_interrupted(const Victim& victim) {
+  return Tracer::attach(victim.pid(), R"(from e in return("resting!interrupted")
+                                         select calls = count(), longest = max(e.elapsed))");
+}
+
+// Nobody can say when it goes on.
+TEST(LeftText, MemoryThatACoroutineRestsInIsAnErrorUntilItHasGone) {
+  Victim victim("resting");
+  const std::string pid = std::to_string(victim.pid());
+  Tracer tracer = trace_interrupted(victim);
+  ASSERT_EQ(victim.ask("rest 6").at("rests"), 1U);
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 1);
+  EXPECT_THAT(report.error, AllOf(HasSubstr("error: process " + pid + " keeps a residue: "),
+                                  HasSubstr("the probe at "), HasSubstr("see clew ps")));
+  EXPECT_FALSE(report.summary.is_null()) << "the answer comes all the same";
+  expect_text_equals_file(victim.pid());
+  EXPECT_THAT(clew({"ps"}).output, HasSubstr("residue: clew detach " + pid));
+  EXPECT_EQ(clew({"detach", pid}).status, 1);
+  EXPECT_EQ(victim.ask("resume").at("result"), 1003U);
+  EXPECT_EQ(clew({"detach", pid}).status, 0);
+  EXPECT_EQ(victim.run(100), untraced_result("resting", 100));
+}
+
+TEST(LeftText, MemoryThatACoroutineRestsInAfterAScriptIsAnError) {
+  if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: D needs root";
+  Victim victim("resting");
+  const std::string pid = std::to_string(victim.pid());
+  Child tracer({.arguments = {CLEW_COMMAND, "dtrace", "-q", "-p", pid, "-n",
+                              "BEGIN { printf(\"armed\\n\"); } "
+                              "pid$target:resting:interrupted:entry { @ = sum(arg0); }"}});
+  ASSERT_EQ(tracer.read_line(), "armed");
+  ASSERT_EQ(victim.ask("rest 6").at("rests"), 1U);
+  tracer.signal(SIGINT);
+  const Child::End end = tracer.wait_for_end();
+  EXPECT_EQ(end.status, 1);
+  EXPECT_THAT(end.error, HasSubstr("process " + pid + " keeps a residue: "));
+  EXPECT_EQ(victim.ask("resume").at("result"), 1003U);
+  EXPECT_EQ(clew({"detach", pid}).status, 0);
+}
+
+// The child has the coroutine in its memory, too, and goes on in it when its parent has been left.
+TEST(LeftText, MemoryThatAChildKeepsIsAnErrorWithItsName) {
+  Victim victim("resting");
+  const std::string pid = std::to_string(victim.pid());
+  Tracer tracer = trace_interrupted(victim);
+  ASSERT_EQ(victim.ask("rest 6").at("rests"), 1U);
+  const std::string child = std::to_string(victim.ask("fork").at("child"));
+  EXPECT_EQ(victim.ask("resume").at("result"), 1003U);
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 1);
+  EXPECT_THAT(report.error, AllOf(HasSubstr("process " + child + ", which process " + pid +
+                                            " forked, keeps probes: "),
+                                  HasSubstr("see clew ps"), Not(HasSubstr("keeps a residue"))));
+  expect_text_equals_file(victim.pid());
+  EXPECT_EQ(victim.ask("end_child 1").at("status"), 0U);
+  EXPECT_EQ(victim.run(100), untraced_result("resting", 100));
+}
+
+TEST(LeftText, OfSomebodyElseInAChildIsAnErrorWithItsNameAndPlace) {
+  Victim victim("resting");
+  const uint64_t function = victim.ask("address").at("address");
+  Tracer tracer = Tracer::attach(victim.pid(), entries_of("resting!interrupted"));
+  const auto child = static_cast<pid_t>(victim.ask("fork").at("child"));
+  const Memory memory(child);
+  const uint64_t jump = jump_in(memory, function);
+  const Bytes before = memory.read(jump, 5);
+  memory.write(jump, {0xe8, 0x11, 0x12, 0x13, 0x14});
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 1);
+  EXPECT_THAT(report.error,
+              AllOf(HasSubstr("process " + std::to_string(child) + ", which process " +
+                              std::to_string(victim.pid()) + " forked, keeps probes: "),
+                    HasSubstr("interrupted"), HasSubstr("e8 11 12 13 14, not ")));
+  expect_text_equals_file(victim.pid());
+  EXPECT_EQ(victim.run(100), untraced_result("resting", 100));
 }
 
 TEST(LeftText, TrapsOfOthersAreNamedAndStay) {

@@ -206,11 +206,13 @@ std::vector<std::string> InlineProbes::detach() {
   libraries_.clear();
   for (const auto& process : processes_) {
     const auto report = process->detach();
-    const auto checked = report ? check_left_text(process->pid(), *report) : Expected<void>();
+    if (!report) {
+      problems.push_back(
+          fmt::format("process {}: {}; see clew ps", process->pid(), report.error().message));
+      continue;
+    }
+    const auto checked = check_left(process->pid(), *report);
     if (!checked) problems.push_back(checked.error().message);
-    if (report && !report->residue) continue;
-    problems.push_back(fmt::format("process {}: {}; see clew ps", process->pid(),
-                                   report ? report->residue_reason : report.error().message));
   }
   for (const pid_t pid : given_up_) {
     if (has_session_of_ours(pid))
