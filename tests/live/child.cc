@@ -160,7 +160,7 @@ Child::End Child::wait_for_end() {
   waitpid(pid_, &status, 0);
   pid_ = -1;
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return {code, std::move(output_.pending), std::move(error_.pending)};
+  return {code, std::move(output_.pending), std::move(error_.pending), WIFSIGNALED(status)};
 }
 
 bool Child::running() const {

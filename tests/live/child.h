@@ -44,6 +44,7 @@ class Child {
     int status = 0;
     std::string output;
     std::string error;
+    bool by_signal = false;
   };
   End wait_for_end();
   [[nodiscard]] bool running() const;

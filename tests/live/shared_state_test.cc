@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <fstream>
+#include <memory>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -112,6 +113,56 @@ TEST(SharedState, ACommandThatSandboxesItselfAtItsStartLives) {
       {"run", entries_of("sandbox!sandbox_work"), "--json", "-c", victim_path("sandbox") + " now"});
   EXPECT_EQ(report.status, 0) << report.error;
   EXPECT_EQ(report.calls().at("sandbox_work"), 100U) << report.error;
+}
+
+// They end by themselves, but for the script.
+std::vector<std::vector<std::string>> sessions_on_scribbler() {
+  std::vector<std::vector<std::string>> sessions;
+  for (const char* query :
+       {R"(from e in return("scribbler!scribbled_*") group by e.function for 80ms
+           select new { e.function, calls = count(), took = max(e.elapsed) })",
+        R"(from e in return("scribbler!scribbled_work") group by e.entry.arg0 for 80ms
+           select new { argument = e.entry.arg0, calls = count(), times = quantize(e.elapsed) })",
+        R"(from e in entry("scribbler!scribbled_step") for 80ms
+           select new { e.time, e.tid, e.arg0 })"})
+    sessions.push_back({CLEW_COMMAND, "run", query, "--json"});
+  if (geteuid() == 0) {
+    sessions.push_back(
+        {CLEW_COMMAND, "dtrace", "-q", "-n",
+         "pid$target::scribbled_work:entry { self->x = arg0; @[arg0 % 64] = count(); } "
+         "pid$target::scribbled_work:return /self->x/ { @s = sum(self->x); self->x = 0; } "
+         "pid$target::scribbled_step:entry { @t[tid] = quantize(arg0); trace(arg0); }"});
+  }
+  return sessions;
+}
+
+// While sessions come and go. What they answer is the program's own, a script's exit status
+// included; they end, and it has its own results and its own text: it cannot write where these are
+// decided.
+TEST(SharedState, AProgramThatWritesOverAllOfItNeitherHarmsTracersNorItself) {
+  constexpr uint64_t kRounds = 4;
+  const uint64_t expected = untraced_result("scribbler", 2000);
+  for (uint64_t seed = 1; seed <= kRounds; ++seed) {
+    SCOPED_TRACE(seed);
+    Victim victim("scribbler");
+    victim.ask("scribble " + std::to_string(seed));
+    std::vector<std::unique_ptr<Child>> tracers;
+    for (std::vector<std::string> arguments : sessions_on_scribbler()) {
+      arguments.insert(arguments.end(), {"-p", std::to_string(victim.pid())});
+      tracers.push_back(std::make_unique<Child>(ChildOptions{.arguments = arguments}));
+      for (int i = 0; i < 10; ++i)
+        EXPECT_EQ(victim.run(2000), expected);
+    }
+    for (const auto& tracer : tracers) {
+      EXPECT_EQ(victim.run(2000), expected);
+      if (tracer == tracers.back() && geteuid() == 0) tracer->signal(SIGINT);
+      const Child::End end = tracer->wait_for_end();
+      EXPECT_FALSE(end.by_signal) << end.status << end.error;
+    }
+    EXPECT_GT(victim.ask("stop").at("written"), 0U);
+    EXPECT_EQ(victim.run(2000), expected);
+    expect_text_equals_file(victim.pid());
+  }
 }
 
 // The tracer stands still for longer than the loader waits.
