@@ -329,6 +329,19 @@ TEST(Exits, FunctionsThatLeaveByAJumpAreNamedBesideTimes) {
   EXPECT_TRUE(named("count()").empty());
 }
 
+TEST(Exits, FunctionsOfALaterLibraryThatLeaveByAJumpAreNamed) {
+  Victim victim("plugins");
+  Tracer tracer = Tracer::attach(victim.pid(),
+                                 "from e in return(\"libplugin_a.so!plugin_*\") group by "
+                                 "e.function select e.function, max(e.elapsed)",
+                                 {"--allow-missing"});
+  victim.run(10);
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.summary.value("left_by_jump", nlohmann::json::array()),
+            nlohmann::json({"plugin_jump"}));
+}
+
 TEST(Exits, EveryClassOfReturnValueAndEveryRegisterSurvives) {
   Traced entries = trace("returns", entries_of("returns!*"));
   entries.counted["nested"] = entries.counted["nested.0"];  // The compiler's name of it.

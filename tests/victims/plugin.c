@@ -18,3 +18,8 @@ __attribute__((noinline)) uint64_t plugin_work(uint64_t x) {
   return constructed == 77 ? (y << 4) - y + 2 : 0;
 #endif
 }
+
+// Is left by a jump.
+__attribute__((noinline)) uint64_t plugin_jump(uint64_t x) {
+  return plugin_work(x + 1);
+}
