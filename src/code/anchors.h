@@ -28,10 +28,10 @@ struct Anchor {
 };
 bool operator<(const Anchor& a, const Anchor& b);
 
-// Requests -> anchors. Borrows the code.
+// Requests -> anchors. Borrows both.
 class Resolver {
  public:
-  explicit Resolver(const ModuleCode& code) : code_(code), flags_(code), jumps_(code) {}
+  Resolver(const ModuleCode& code, FlagValues& flags) : code_(code), flags_(flags), jumps_(code) {}
 
   void resolve(const Request& request, uint32_t index);
 
@@ -55,7 +55,7 @@ class Resolver {
   void set_flags(Anchor& anchor);
 
   const ModuleCode& code_;
-  FlagValues flags_;
+  FlagValues& flags_;
   UnexplainedJumps jumps_;
   uint32_t index_ = 0;
 };

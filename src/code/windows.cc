@@ -434,7 +434,13 @@ bool is_behind_first(const Plan& plan, const Point& point) {
 
 Plan plan_windows(const ModuleCode& code, std::span<const Request> requests,
                   std::span<const Window> installed, LateUprobeDanger danger) {
-  Resolver resolver(code);
+  FlagValues flags(code);
+  return plan_windows(code, flags, requests, installed, danger);
+}
+
+Plan plan_windows(const ModuleCode& code, FlagValues& flags, std::span<const Request> requests,
+                  std::span<const Window> installed, LateUprobeDanger danger) {
+  Resolver resolver(code, flags);
   for (uint32_t i = 0; i < requests.size(); ++i)
     resolver.resolve(requests[i], i);
   std::vector<Anchor>& anchors = resolver.anchors;

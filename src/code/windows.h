@@ -20,6 +20,7 @@
 #include <span>
 #include <vector>
 
+#include "code/flag_use.h"
 #include "code/module_code.h"
 #include "code/probe_reads.h"
 #include "code/window.h"
@@ -65,5 +66,8 @@ bool is_behind_first(const Plan& plan, const Point& point);
 Plan plan_windows(const ModuleCode& code, std::span<const Request> requests,
                   std::span<const Window> installed = {},
                   LateUprobeDanger danger = LateUprobeDanger::Allowed);
+// The same for who plans more than once in this code: its callers are looked through once.
+Plan plan_windows(const ModuleCode& code, FlagValues& flags, std::span<const Request> requests,
+                  std::span<const Window> installed, LateUprobeDanger danger);
 
 }  // namespace clew::code

@@ -188,8 +188,9 @@ code::RequestKind request_kind(const plan::ProbeProgram& program) {
 // Plans one module; drops sites with a refused request and plans again until none is refused.
 class ModulePlanner {
  public:
-  ModulePlanner(SiteSet& set, const WindowRequest& request)
+  ModulePlanner(SiteSet& set, CodeCache& codes, const WindowRequest& request)
       : set_(set),
+        codes_(codes),
         first_(request.first),
         programs_(request.programs),
         query_(request.query),
@@ -208,6 +209,7 @@ class ModulePlanner {
   void refuse_unwinder(size_t unwinder, std::string_view reason);
 
   SiteSet& set_;
+  CodeCache& codes_;
   size_t first_;
   const std::vector<plan::ProbeProgram>& programs_;
   const query::Query& query_;
@@ -289,7 +291,7 @@ ModulePlan ModulePlanner::plan(size_t module, const code::ModuleCode& code,
     result = ModulePlan{.module = module, .requests = {}, .plan = {}};
     request(module, result, requests);
     request_unwinders(code, result, requests);
-    result.plan = code::plan_windows(code, requests, installed, danger_);
+    result.plan = codes_.plan(code, requests, installed, danger_);
     if (result.plan.refusals.empty()) break;
     const bool has_partners = programs_.size() > 1;
     for (const code::Refusal& refusal : result.plan.refusals) {
@@ -353,6 +355,12 @@ Expected<const code::ModuleCode*> CodeCache::code(target::Catalog& catalog, size
   return entry.get();
 }
 
+code::Plan CodeCache::plan(const code::ModuleCode& code, std::span<const code::Request> requests,
+                           std::span<const code::Window> installed, code::LateUprobeDanger danger) {
+  code::FlagValues& flags = flags_.try_emplace(&code, code).first->second;
+  return code::plan_windows(code, flags, requests, installed, danger);
+}
+
 Expected<void> plan_windows(SiteSet& set, target::Catalog& catalog, CodeCache& codes,
                             const WindowRequest& request) {
   std::set<size_t> modules;
@@ -363,7 +371,7 @@ Expected<void> plan_windows(SiteSet& set, target::Catalog& catalog, CodeCache& c
     if (!function.is_armed) modules.insert(function.module);
   }
   set.modules.clear();
-  ModulePlanner planner(set, request);
+  ModulePlanner planner(set, codes, request);
   for (const size_t module : modules) {
     const code::ModuleCode* code = CLEW_TRY(codes.code(catalog, module));
     const auto found = request.installed.find(module);

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "code/flag_use.h"
 #include "code/kept_analysis.h"
 #include "code/module_code.h"
 #include "code/refusal.h"
@@ -83,10 +85,14 @@ class CodeCache {
   // Analyses are kept in this folder, too, if there is one.
   explicit CodeCache(const std::string& folder = "") : kept_(folder) {}
   Expected<const code::ModuleCode*> code(target::Catalog& catalog, size_t module);
+  // code::plan_windows in code of this cache. What is the same in all processes is looked for once.
+  code::Plan plan(const code::ModuleCode& code, std::span<const code::Request> requests,
+                  std::span<const code::Window> installed, code::LateUprobeDanger danger);
 
  private:
   code::KeptAnalyses kept_;
   std::map<const target::ModuleImage*, std::unique_ptr<code::ModuleCode>> codes_;
+  std::map<const code::ModuleCode*, code::FlagValues> flags_;
 };
 
 // Which windows other sessions have in a module already.

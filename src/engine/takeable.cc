@@ -77,7 +77,7 @@ Expected<std::vector<Takeable>> find_takeable(target::Catalog& catalog, CodeCach
     requests.push_back({.kind = code::RequestKind::Exits, .address = address});
   }
   std::vector<Takeable> result(matches.size());
-  const code::Plan plan = code::plan_windows(*code, requests, {}, code::LateUprobeDanger::Refused);
+  const code::Plan plan = codes.plan(*code, requests, {}, code::LateUprobeDanger::Refused);
   for (const code::Refusal& refusal : plan.refusals) {
     Takeable& takeable = result[refusal.request / 2];
     const bool is_entry = refusal.request % 2 == 0;

@@ -160,8 +160,7 @@ InlineModule InlineSitePlanner::plan_module(size_t module, const code::ModuleCod
         {.kind = place.kind, .address = place.address, .reads = reads_of(enabling, place.kind)});
     planned.enablings.push_back(enabling);
   }
-  planned.plan =
-      code::plan_windows(code, requests, installed_[module], code::LateUprobeDanger::Refused);
+  planned.plan = codes_.plan(code, requests, installed_[module], code::LateUprobeDanger::Refused);
   return planned;
 }
 
