@@ -39,6 +39,12 @@ static_assert(kQueryEnd < kDWindowBytes);
 
 inline constexpr uint32_t kQueryMachine = 0x100000;
 
+// A stack in an event or a key: the process, 0 for the stack of the kernel, then the code
+// addresses, the innermost first, up to a 0 or `frames` of them.
+constexpr uint32_t stack_words(uint32_t frames) {
+  return 1 + frames + 1;
+}
+
 // What the kernel knows of an event besides its arguments, as further arguments of the context.
 enum class QueryWord : uint16_t {
   Pid = 6,
@@ -59,6 +65,8 @@ enum class QueryAccessor : uint32_t {
   Comm,                      // (w, dst): kQueryCommBytes bytes.
   ProcessName,               // (w, dst): kQueryProcessNameBytes bytes.
   Caller,                    // (w): of a function of the kernel, at its entry.
+  UserStack,                 // (w, dst, frames): stack_words(frames).
+  KernelStack,               // (w, dst, frames): the same without the process.
 };
 
 }  // namespace clew::abi

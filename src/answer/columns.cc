@@ -27,8 +27,9 @@ ColumnType column_type(const query::Type& type) {
     case TypeKind::String:
     case TypeKind::Bytes:
     case TypeKind::Symbol:
-    case TypeKind::Stack:
       return ColumnType::String;
+    case TypeKind::Stack:
+      return ColumnType::Stack;
   }
   return ColumnType::String;
 }

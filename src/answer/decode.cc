@@ -85,7 +85,9 @@ void Decoder::decode(const query::Expression& meaning, std::span<const uint64_t>
     return;
   }
   const query::Type& type = meaning.type;
-  if (type.kind == TypeKind::String || type.kind == TypeKind::Bytes) {
+  if (type.kind == TypeKind::Stack) {
+    into = names_.stack(words);
+  } else if (type.kind == TypeKind::String || type.kind == TypeKind::Bytes) {
     put_text(text_in(words, type), into);
   } else if (type.kind == TypeKind::Integer && type.is_signed) {
     into = static_cast<int64_t>(word);

@@ -294,13 +294,18 @@ TEST(Lower, StateThatDoesNotFitTheRegionIsAnError) {
 
 TEST(Lower, FieldsOfNeitherProbeNorTracerAreAnError) {
   Plan plan = plan_of(R"(from e in entry("m!f") select e.arg0)");
-  plan.query.values[0].expression.field = query::Field::KernelStack;
-  plan.query.values[0].expression.type = {.kind = query::TypeKind::Stack, .is_signed = false};
-  const Plan stacks = make(plan.query);
-  const Expected<Captured> captured = capture(stacks);
+  plan.query.values[0].expression.kind = query::ExpressionKind::JoinColumn;
+  const Plan joined = make(plan.query);
+  const Expected<Captured> captured = capture(joined);
   ASSERT_FALSE(captured.has_value());
   EXPECT_EQ(captured.error().code, ErrorCode::InvalidQuery);
-  EXPECT_EQ(lower(stacks, kInput).error().message, captured.error().message);
+  EXPECT_EQ(lower(joined, kInput).error().message, captured.error().message);
+}
+
+TEST(Lower, StacksAreForProgramsOfTheKernel) {
+  const auto lowered = lower(plan_of(R"(from e in entry("m!f") group by e.ustack)"), kInput);
+  ASSERT_FALSE(lowered.has_value());
+  EXPECT_EQ(lowered.error().code, ErrorCode::InvalidQuery);
 }
 
 // Cells of many large aggregates are further apart than an instruction's offset reaches.

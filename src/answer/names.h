@@ -4,7 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+
+#include "aggregate/value.h"
 
 namespace clew::answer {
 
@@ -23,6 +26,8 @@ class Names {
   virtual std::string thread_name(uint64_t process, uint64_t tid) = 0;
   virtual std::string host() = 0;
   virtual std::string symbol(uint64_t address) = 0;
+  // Of its words (abi/query_window.h). Only events of the kernel's programs have some.
+  virtual aggregate::Stack stack(std::span<const uint64_t> /*words*/) { return {}; }
 };
 
 }  // namespace clew::answer

@@ -6,6 +6,7 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "abi/region.h"
 #include "engine/chosen.h"
@@ -66,6 +67,8 @@ class Compiler {
   Expected<std::unique_ptr<KernelTracee>> make_uprobes(const query::Query& query,
                                                        const std::vector<UprobeSite>& sites);
   Expected<void> compile_uprobes(const query::Query& query);
+  [[nodiscard]] Expected<void> check_walked() const;
+  Expected<void> compile_walked(const query::Query& query);
   Expected<void> find_sites(const query::Query& query);
   void leave_out(pid_t pid, const std::string& reason);
   [[nodiscard]] tl::unexpected<Error> at_source(const query::Query& query, uint16_t source,
@@ -80,6 +83,7 @@ class Compiler {
   ClockSample clock_start_;
   std::optional<Clock> clock_;  // Of what was lowered.
   query::SourcePlaces places_;
+  bool is_walked_ = false;  // Its sources of processes are uprobes, for their stacks.
   KernelScope scope_;
   Tracee::Shared shared_;
   std::optional<Extensions> extensions_;
@@ -93,8 +97,8 @@ Expected<std::vector<pid_t>> Compiler::wanted_pids() {
       CLEW_TRY(find_chosen({.pids = request_.pids, .name_patterns = request_.name_patterns}));
   if (!request_.command.empty()) {
     const inline_::LaunchOptions options{.command = request_.command};
-    // Samples of a program are named by what is mapped when they begin.
-    const bool from_exec = !places_.process && !places_.profile;
+    // Samples and stacks of a program are read by what is mapped when they begin.
+    const bool from_exec = !places_.process && !places_.profile && !places_.stacks;
     result_.launched = CLEW_TRY(from_exec ? inline_::Launched::start_before_exec(options)
                                           : inline_::Launched::start(options));
     pids.push_back(result_.launched->pid());
@@ -239,7 +243,9 @@ Expected<void> Compiler::compile() {
   query::Query query = CLEW_TRY(parse());
   notices_.progress("finding sites");
   result_.query = query;
-  if (places_.process) CLEW_TRY(compile_processes(query));
+  is_walked_ = places_.process && plan::reads_stack(query);
+  if (is_walked_) CLEW_TRY(compile_walked(query));
+  if (places_.process && !is_walked_) CLEW_TRY(compile_processes(query));
   if (places_.kernel) CLEW_TRY(compile_kernel(query));
   if (may_have_uprobes()) CLEW_TRY(compile_uprobes(query));
   return {};
@@ -248,7 +254,7 @@ Expected<void> Compiler::compile() {
 KernelInput Compiler::kernel_input() const {
   KernelInput input{
       .clock = std::nullopt, .extensions = extensions_->all(), .fuel = request_.extension_fuel};
-  if (places_.process) input.clock = result_.lowered.clock;
+  if (places_.process && !is_walked_) input.clock = result_.lowered.clock;
   return input;
 }
 
@@ -259,7 +265,8 @@ Expected<KernelFamilySites> Compiler::find_children(bool follows) {
 
 // A file of events holds those of processes alone.
 bool Compiler::may_have_uprobes() const {
-  return places_.process && request_.uprobes != UprobePolicy::Never && request_.spill_path.empty();
+  return places_.process && !is_walked_ && request_.uprobes != UprobePolicy::Never &&
+         request_.spill_path.empty();
 }
 
 // None when there may be no uprobes.
@@ -282,7 +289,7 @@ Expected<std::unique_ptr<KernelTracee>> Compiler::make_uprobes(
   KernelInput input = kernel_input();
   input.family = CLEW_TRY(find_children(false));
   if (request_.follow_forks) input.child_cause = collect::kMissedUprobes;
-  if (scope.pids.size() == 1) {
+  if (scope.pids.size() == 1 && !is_walked_) {
     input.symbol = [tracee = result_.tracees[0].get()](uint64_t address) {
       return tracee->symbol(address);
     };
@@ -314,6 +321,41 @@ Expected<void> Compiler::compile_uprobes(const query::Query& query) {
   return {};
 }
 
+Expected<void> Compiler::check_walked() const {
+  const char* const why = "stacks of processes are walked by the kernel, at uprobes";
+  if (request_.uprobes == UprobePolicy::Never) {
+    return fail(ErrorCode::Refused, fmt::format("{}, and --no-uprobes forbids them", why));
+  }
+  if (!request_.spill_path.empty()) {
+    return fail(ErrorCode::InvalidQuery, "--spill of stacks is not part of this version yet");
+  }
+  if (may_set_uprobes()) return {};
+  return fail(
+      ErrorCode::Refused,
+      fmt::format("{}, which {}", why, geteuid() == 0 ? "may not be set here" : "root may set"));
+}
+
+// A query of processes whose stacks are asked for: nothing is written into them.
+Expected<void> Compiler::compile_walked(const query::Query& query) {
+  CLEW_TRY(check_walked());
+  CLEW_TRY(find_sites(query));
+  std::vector<UprobeSite> sites;
+  for (const auto& tracee : result_.tracees) {
+    auto some = CLEW_TRY(find_as_uprobes(*tracee, query, result_.refused));
+    std::move(some.begin(), some.end(), std::back_inserter(sites));
+  }
+  if (sites.empty() && !result_.refused.empty()) {
+    return fail(ErrorCode::Refused,
+                fmt::format("no site could be taken: '{}' can have no uprobe, which a stack needs",
+                            result_.refused[0].function));
+  }
+  result_.uprobes = CLEW_TRY(make_uprobes(query, sites));
+  result_.plan = result_.uprobes->plan();
+  result_.lowered = result_.uprobes->lowered().root;
+  result_.tracees.clear();
+  return {};
+}
+
 Expected<void> Compiler::compile_kernel(const query::Query& query) {
   auto sites = find_kernel_sites(query, catalogue_, events_, request_.allow_missing);
   if (!sites) return at_source(query, sites.error().source, sites.error().error.message);
@@ -329,7 +371,7 @@ Expected<void> Compiler::compile_kernel(const query::Query& query) {
     input.family = CLEW_TRY(find_children(scope_.follows));
   }
   result_.kernel = CLEW_TRY(KernelTracee::make(query, std::move(*sites), scope_, input));
-  if (places_.process) return {};
+  if (places_.process) return {};  // The plan is theirs.
   result_.plan = result_.kernel->plan();
   result_.lowered = result_.kernel->lowered().root;
   return {};

@@ -28,13 +28,16 @@ struct Compiled {
   std::optional<inline_::Launched> launched;
   std::vector<std::unique_ptr<Tracee>> tracees;  // Their sites are found. None when all sources
   std::unique_ptr<KernelTracee> kernel;          // are in the kernel. Null when none is.
-  std::unique_ptr<KernelTracee> uprobes;  // Of sites of the tracees that can take no jump. Or null.
+  // Of sites of processes that can take no jump, or, without tracees, whose stacks are asked for.
+  // Or null.
+  std::unique_ptr<KernelTracee> uprobes;
   query::Query query;
   plan::Plan plan;  // Without tracees this and what follows is the kernel's.
   plan::Grouping grouping;
   plan::Lowered lowered;
-  Tracee::Shared shared;                   // Of the tracees, for more of them.
-  std::vector<collect::LeftOut> left_out;  // Processes that cannot be traced, where others can.
+  Tracee::Shared shared;                      // Of the tracees, for more of them.
+  std::vector<collect::RefusedSite> refused;  // That are in none of them.
+  std::vector<collect::LeftOut> left_out;     // Processes that cannot be traced, where others can.
 };
 
 Expected<Compiled> compile(const Request& request, Notices& notices);

@@ -206,6 +206,15 @@ std::string explain_kernel(std::string_view title, const query::Query& query,
   return text;
 }
 
+std::string explain_kernels(const Compiled& compiled, const ExplainOptions& options) {
+  std::string text;
+  if (compiled.kernel) text += explain_kernel(kInKernel, compiled.query, *compiled.kernel, options);
+  if (compiled.uprobes) {
+    text += explain_kernel("in the kernel, at uprobes", compiled.query, *compiled.uprobes, options);
+  }
+  return text;
+}
+
 class Silent final : public Notices {
  public:
   void progress(std::string_view) override {}
@@ -220,7 +229,7 @@ Expected<std::string> explain(const Request& request, const ExplainOptions& opti
   const Compiled compiled = CLEW_TRY(compile(request, silent));
   if (compiled.tracees.empty()) {
     return fmt::format("query\n{}\n{}", query::print(compiled.query),
-                       explain_kernel(kInKernel, compiled.query, *compiled.kernel, options));
+                       explain_kernels(compiled, options));
   }
   std::string text = fmt::format("query\n{}\n\nplan\n{}\nsites\n", query::print(compiled.query),
                                  plan::print(compiled.plan));
@@ -233,11 +242,7 @@ Expected<std::string> explain(const Request& request, const ExplainOptions& opti
   for (const plan::ProbeProgram& probe : compiled.lowered.programs) {
     text += CLEW_TRY(explain_program(probe, *compiled.tracees[0], compiled.lowered, options));
   }
-  if (compiled.kernel) text += explain_kernel(kInKernel, compiled.query, *compiled.kernel, options);
-  if (compiled.uprobes) {
-    text += explain_kernel("in the kernel, at uprobes", compiled.query, *compiled.uprobes, options);
-  }
-  return text;
+  return text + explain_kernels(compiled, options);
 }
 
 }  // namespace clew::engine

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -37,7 +38,7 @@ class Run {
   Expected<Outcome> close(int stop_descriptor);
 
  private:
-  void attach_uprobes(const inline_::LockWait& wait);
+  Expected<void> attach_uprobes(const inline_::LockWait& wait);
   Expected<void> open_spill();
   void make_session();
   [[nodiscard]] Expected<void> check_any_site(const collect::Losses& now) const;
@@ -52,16 +53,20 @@ class Run {
   Compiled compiled_;
   session::Numbers numbers_;
   session::EventFlow flow_;
-  std::vector<collect::RefusedSite> without_uprobe_;
+  std::vector<collect::RefusedSite> refused_;  // That no source knows of.
   double attach_ms_ = 0;
   std::vector<plan::HeldCapture> held_;  // With Request::spill_path.
   // After the kernel's, so that processes are left first: jumps in them are what must not stay.
-  std::unique_ptr<Processes> processes_;  // Null when all sources are in the kernel.
+  std::unique_ptr<Processes> processes_;  // Null when the kernel's programs serve all sources.
   std::optional<session::Session> session_;
 };
 
 Run::Run(const Request& request, Compiled compiled, output::RowSink& sink, Notices& notices)
-    : request_(request), sink_(sink), notices_(notices), compiled_(std::move(compiled)) {
+    : request_(request),
+      sink_(sink),
+      notices_(notices),
+      compiled_(std::move(compiled)),
+      refused_(compiled_.refused) {
   if (compiled_.tracees.empty()) return;
   processes_ = std::make_unique<Processes>(ProcessesInput{.plan = compiled_.plan,
                                                           .lowered = compiled_.lowered,
@@ -82,7 +87,7 @@ Expected<void> Run::arm(int stop_descriptor) {
   if (processes_) CLEW_TRY(processes_->check_room());
   if (processes_) CLEW_TRY(processes_->attach(wait));
   if (compiled_.kernel) CLEW_TRY(compiled_.kernel->attach());
-  if (compiled_.uprobes) attach_uprobes(wait);
+  if (compiled_.uprobes) CLEW_TRY(attach_uprobes(wait));
   CLEW_TRY(open_spill());
   attach_ms_ = std::chrono::duration<double, std::milli>(Time::now() - compiled_.started).count();
   make_session();
@@ -97,12 +102,16 @@ Expected<void> Run::arm(int stop_descriptor) {
 
 // Behind the jumps, so that no uprobe comes where one of ours is. Sites that get none are refused,
 // as they are without.
-void Run::attach_uprobes(const inline_::LockWait& wait) {
-  const auto attached = compiled_.uprobes->attach_in_processes(processes_->pids(), wait);
-  if (attached) return;
+Expected<void> Run::attach_uprobes(const inline_::LockWait& wait) {
+  const std::vector<pid_t>& pids = compiled_.uprobes->scope().pids;
+  const std::set<pid_t> wanted =
+      processes_ ? processes_->pids() : std::set<pid_t>(pids.begin(), pids.end());
+  auto attached = compiled_.uprobes->attach_in_processes(wanted, wait);
+  if (attached || !processes_) return attached;
   notices_.warning(fmt::format("no uprobes: {}", attached.error().message));
-  without_uprobe_ = compiled_.uprobes->refused_sites();
+  refused_ = compiled_.uprobes->refused_sites();
   compiled_.uprobes.reset();
+  return {};
 }
 
 // What the consumer of the rows has not taken yet is in the file.
@@ -136,16 +145,15 @@ session::Recording Run::recording() {
 }
 
 void Run::make_session() {
-  session::Input input{.plan = compiled_.plan,
-                       .sources = {},
-                       .numbers = numbers_,
-                       .sink = sink_,
-                       .flow = flow_,
-                       .epoch_ns = compiled_.lowered.clock.epoch_ns,
-                       .beside = {.refused = without_uprobe_,
-                                  .left_out = compiled_.left_out,
-                                  .attach_ms = attach_ms_},
-                       .warn = [this](std::string_view text) { notices_.warning(text); }};
+  session::Input input{
+      .plan = compiled_.plan,
+      .sources = {},
+      .numbers = numbers_,
+      .sink = sink_,
+      .flow = flow_,
+      .epoch_ns = compiled_.lowered.clock.epoch_ns,
+      .beside = {.refused = refused_, .left_out = compiled_.left_out, .attach_ms = attach_ms_},
+      .warn = [this](std::string_view text) { notices_.warning(text); }};
   if (processes_) input.sources.push_back(processes_.get());
   for (KernelTracee* const each : {compiled_.kernel.get(), compiled_.uprobes.get()}) {
     if (each == nullptr) continue;
@@ -173,25 +181,25 @@ std::string counted(size_t count, const char* one, const char* many) {
 std::string Run::traced_text(const collect::Losses& now) const {
   const size_t in_kernel = compiled_.kernel ? compiled_.kernel->armed() : 0;
   const std::string of_kernel = counted(in_kernel, "probe", "probes") + " of the kernel";
-  if (!processes_) {
+  if (!processes_ && !compiled_.uprobes) {
     const size_t processes = compiled_.kernel->scope().pids.size();
     return fmt::format(
         "{}, of {}", of_kernel,
         processes == 0 ? "all processes" : counted(processes, "process", "processes"));
   }
+  const size_t processes =
+      processes_ ? processes_->tracees().size() : compiled_.uprobes->scope().pids.size();
   return fmt::format("{} in {}{}", counted(now.sites - in_kernel, "site", "sites"),
-                     counted(processes_->tracees().size(), "process", "processes"),
+                     counted(processes, "process", "processes"),
                      in_kernel == 0 ? "" : " and " + of_kernel);
 }
 
 std::string Run::armed_text(const collect::Losses& now) const {
-  const std::string text =
-      fmt::format("tracing {} (armed in {:.0f} ms", traced_text(now), attach_ms_);
-  if (!processes_) return text + ")";
+  std::string text = fmt::format("tracing {} (armed in {:.0f} ms", traced_text(now), attach_ms_);
+  if (processes_) text += fmt::format(", stopped for {:.1f} ms", now.stopped_ms);
   const std::string uprobes = now.uprobes.empty() ? uprobes_of_root(now.refused, request_.uprobes)
                                                   : collect::describe_uprobes(now.uprobes);
-  return fmt::format("{}, stopped for {:.1f} ms){}{}", text, now.stopped_ms,
-                     uprobes.empty() ? "" : "; ", uprobes);
+  return fmt::format("{}){}{}", text, uprobes.empty() ? "" : "; ", uprobes);
 }
 
 Expected<Outcome> Run::close(int stop_descriptor) {
@@ -209,7 +217,9 @@ Outcome Run::end_of_command(int stop_descriptor) {
   constexpr std::chrono::milliseconds kEndTimeout{2000};
   const pid_t command = compiled_.launched->pid();
   // A process that has no memory any more is about to end.
-  const bool has_ended = processes_ ? processes_->has_ended(command) : compiled_.kernel->gone();
+  const bool has_ended = processes_          ? processes_->has_ended(command)
+                         : compiled_.uprobes ? compiled_.uprobes->gone()
+                                             : compiled_.kernel->gone();
   const bool is_told = !has_ended && pass_on_signal(stop_descriptor, {&command, 1});
   return {.command = command,
           .command_status = compiled_.launched->exit_status(

@@ -7,6 +7,8 @@
 //     of its code           refused       a uprobe          refused
 //     of its meaning        refused       refused           refused
 //
+// A query that asks for stacks has uprobes alone: the kernel walks them.
+//
 // They are chosen by the files alone, before anything is armed: a site is never both. What others
 // have put there meanwhile is looked at under the process's lock (uprobe_places.h).
 #pragma once
@@ -40,6 +42,11 @@ struct UprobeSite {
 // Those of the tracee, whose windows are planned.
 Expected<std::vector<UprobeSite>> find_uprobe_sites(Tracee& tracee, const query::Query& query,
                                                     UprobePolicy policy);
+
+// All of the tracee's sites, for a query that only programs of the kernel can serve; those that can
+// be no uprobe are added to `refused`.
+Expected<std::vector<UprobeSite>> find_as_uprobes(Tracee& tracee, const query::Query& query,
+                                                  std::vector<collect::RefusedSite>& refused);
 
 // What to try instead of a site that is refused; may be empty.
 std::string way_out(const collect::RefusedSite& site, UprobePolicy policy);

@@ -15,14 +15,16 @@ namespace {
 
 constexpr uint64_t kFunctionBytesMax = 4096;  // Of one of these, when the next symbol is far.
 
-// What stands between a program and where its probe fired: of tracepoints, of BEGIN and END, and of
-// uprobes.
+// What stands between a program and where its probe fired: of tracepoints and trace events, of
+// BEGIN and END, and of uprobes.
 bool is_wanted(std::string_view name) {
-  constexpr std::array<std::string_view, 8> kPrefixes = {
-      "bpf_trace_run",  "__bpf_trace_",    "__traceiter_",      "__bpf_prog_test_run_raw_tp",
-      "bpf_prog_test_", "uprobe_prog_run", "uprobe_multi_link", "uprobe_handle_trampoline"};
-  constexpr std::array<std::string_view, 4> kNames = {
-      "handler_chain", "uprobe_notify_resume", "__x64_sys_uretprobe", "__ia32_sys_uretprobe"};
+  constexpr std::array<std::string_view, 9> kPrefixes = {
+      "bpf_trace_run",     "__bpf_trace_",    "__traceiter_",
+      "perf_trace_",       "bpf_prog_test_",  "__bpf_prog_test_run_raw_tp",
+      "uprobe_multi_link", "uprobe_prog_run", "uprobe_handle_trampoline"};
+  constexpr std::array<std::string_view, 7> kNames = {
+      "handler_chain",      "uprobe_notify_resume", "__x64_sys_uretprobe", "__ia32_sys_uretprobe",
+      "perf_syscall_enter", "perf_syscall_exit",    "trace_call_bpf"};
   return std::any_of(kPrefixes.begin(), kPrefixes.end(),
                      [name](std::string_view prefix) { return name.starts_with(prefix); }) ||
          std::find(kNames.begin(), kNames.end(), name) != kNames.end();

@@ -82,6 +82,8 @@ constexpr Callee kCallees[] = {
     {"d_query_comm", number_of(abi::QueryAccessor::Comm), Shape::Machine},
     {"d_query_process_name", number_of(abi::QueryAccessor::ProcessName), Shape::Machine},
     {"d_builtin_caller", number_of(abi::QueryAccessor::Caller), Shape::Machine},
+    {"d_user_stack", number_of(abi::QueryAccessor::UserStack), Shape::Machine},
+    {"d_stack", number_of(abi::QueryAccessor::KernelStack), Shape::Machine},
     {"d_commit", number_of(abi::DAccessor::Commit), Shape::Machine},
     {"d_aggregate", number_of(abi::DAccessor::Aggregate), Shape::Machine},
     {"d_variable_load", number_of(abi::DAccessor::VariableLoad), Shape::Machine},

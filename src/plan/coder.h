@@ -87,7 +87,10 @@ bool probe_can(const query::Expression& expression);
 // True when a probe can store it, or words from which the tracer makes it: a process index for
 // `pid` and `procName`, a thread id for `comm`, an index for `function`.
 bool probe_can_store(const query::Expression& expression);
-// True when it is stored as one word, not as text.
+// Of a Stack: how many frames at most. An event or key has abi::stack_words() of it, which only
+// programs for the kernel can store (kernel_lowering.h).
+uint32_t frames_of(const query::Expression& expression);
+// True when it is stored as one word, not as text or a stack.
 bool is_stored_as_word(const query::Expression& expression);
 // How many words `store` writes.
 uint32_t stored_words(const query::Expression& expression);

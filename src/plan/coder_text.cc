@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "abi/context.h"
+#include "abi/query_window.h"
 #include "plan/coder.h"
 #include "plan/coder_parts.h"
 
@@ -33,9 +34,8 @@ uint64_t word_at(std::string_view text, size_t at) {
 }
 
 enum class FieldHome : uint8_t {
-  Probe,    // The probe has its value.
-  Tracer,   // The probe has a word from which the tracer makes it.
-  Nowhere,  // Not in this version.
+  Probe,   // The probe has its value.
+  Tracer,  // The probe has words from which the tracer makes it.
 };
 
 FieldHome home_of(Field field) {
@@ -56,11 +56,10 @@ FieldHome home_of(Field field) {
     case Field::Function:
     case Field::Module:
     case Field::Probe:
-      return FieldHome::Tracer;
     case Field::Stack:
     case Field::UserStack:
     case Field::KernelStack:
-      return FieldHome::Nowhere;
+      return FieldHome::Tracer;
   }
   return {};
 }
@@ -151,12 +150,18 @@ bool probe_can_store(const Expression& expression) {
   return decoded_by_tracer(expression) || loads_real(expression) || probe_can(expression);
 }
 
+uint32_t frames_of(const Expression& expression) {
+  return expression.type.capacity_bytes / 8;
+}
+
 bool is_stored_as_word(const Expression& expression) {
+  if (expression.type.kind == TypeKind::Stack) return false;
   return decoded_by_tracer(expression) || !is_text(expression.type);
 }
 
 uint32_t stored_words(const Expression& expression) {
   if (is_stored_as_word(expression)) return 1;
+  if (expression.type.kind == TypeKind::Stack) return abi::stack_words(frames_of(expression));
   return text_words(expression.type.capacity_bytes);
 }
 

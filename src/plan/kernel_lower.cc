@@ -294,6 +294,45 @@ Expected<void> KernelLowering::filters(Coder& coder, const query::Source& source
   return {};
 }
 
+// Through lets and inputs: a stack is a field, and no part of an expression.
+const Expression& KernelLowering::meaning_of(const query::Source& source,
+                                             const Expression& value) const {
+  if (value.kind == query::ExpressionKind::Let) {
+    return meaning_of(source, query_.lets[value.index].expression);
+  }
+  if (value.kind == query::ExpressionKind::Input) {
+    return meaning_of(source, source.inputs[value.index]);
+  }
+  return value;
+}
+
+// At [r9 + at].
+Expected<void> KernelLowering::store(Coder& coder, const query::Source& source,
+                                     const Expression& value, int32_t at) {
+  if (value.type.kind != query::TypeKind::Stack) return coder.store(value, Register::R9, at);
+  store_stack(coder, source, meaning_of(source, value), at);
+  return {};
+}
+
+void KernelLowering::store_stack(Coder& coder, const query::Source& source, const Expression& stack,
+                                 int32_t at) {
+  const bool is_kernel =
+      stack.field == query::Field::KernelStack ||
+      (stack.field == query::Field::Stack && query::is_kernel_source(source.kind));
+  isa::Builder& builder = coder.builder();
+  if (is_kernel) {
+    builder.store(Size::Double, Register::R9, at, 0);
+    at += 8;
+  }
+  // Where that is in the window.
+  builder.move(Register::R2, Register::R9)
+      .load_window(Register::R3, machine(0))
+      .alu(Alu::Subtract, Register::R2, Register::R3)
+      .alu(Alu::Add, Register::R2, at)
+      .move(Register::R3, static_cast<int32_t>(frames_of(stack)));
+  call(coder, is_kernel ? QueryAccessor::KernelStack : QueryAccessor::UserStack);
+}
+
 Expected<void> KernelLowering::emit_event(Coder& coder, uint16_t source) {
   constexpr auto kHeaderBytes = static_cast<int32_t>(sizeof(abi::DRecordHeader));
   const collect::EventWords words = words_of_event(captured_.captures);
@@ -313,7 +352,7 @@ Expected<void> KernelLowering::emit_event(Coder& coder, uint16_t source) {
       CLEW_TRY(coder.store_sized_text(capture, at));
       builder.alu(Alu::Add, Register::R9, Register::R0);
     } else {
-      CLEW_TRY(coder.store(capture, Register::R9, at));
+      CLEW_TRY(store(coder, query_.sources[source], capture, at));
     }
     at += static_cast<int32_t>(8 * words_in_event(capture).least);
   }
@@ -362,7 +401,7 @@ Expected<void> KernelLowering::put_bucket(Coder& coder, const query::Aggregate& 
 }
 
 // All values are computed before any is added: memory that cannot be read leaves the hit out whole.
-Expected<void> KernelLowering::update_cells(Coder& coder) {
+Expected<void> KernelLowering::update_cells(Coder& coder, const query::Source& source) {
   isa::Builder& builder = coder.builder();
   const auto place = [](size_t aggregate) {
     return machine(abi::kQueryValuesOffset + 8 * static_cast<uint32_t>(aggregate));
@@ -375,7 +414,7 @@ Expected<void> KernelLowering::update_cells(Coder& coder) {
   builder.load_window(Register::R9, machine(abi::kDKeyOffset));
   int32_t at = 0;
   for (const Expression* part : key_parts()) {
-    CLEW_TRY(coder.store(*part, Register::R9, at));
+    CLEW_TRY(store(coder, source, *part, at));
     at += static_cast<int32_t>(8 * stored_words(*part));
   }
   const auto add = [&](size_t table) {
@@ -416,7 +455,7 @@ Expected<void> KernelLowering::program(uint16_t index) {
   if (result_.root.form == StateForm::Events) {
     CLEW_TRY(emit_event(coder, index));
   } else {
-    CLEW_TRY(update_cells(coder));
+    CLEW_TRY(update_cells(coder, source));
   }
   result_.programs.push_back({.program = CLEW_TRY(coder.finish(fmt::format("source {}", index))),
                               .source = index,

@@ -65,9 +65,15 @@ class KernelLowering {
   static void load_probe(Coder& coder);
   void take_entry(Coder& coder, const query::Source& source);
   void load_word(Coder& coder, abi::QueryWord word);
+  Expected<void> store(Coder& coder, const query::Source& source, const query::Expression& value,
+                       int32_t at);
+  void store_stack(Coder& coder, const query::Source& source, const query::Expression& stack,
+                   int32_t at);
+  [[nodiscard]] const query::Expression& meaning_of(const query::Source& source,
+                                                    const query::Expression& value) const;
   static void load_caller(Coder& coder, const query::Source& source);
   Expected<void> emit_event(Coder& coder, uint16_t source);
-  Expected<void> update_cells(Coder& coder);
+  Expected<void> update_cells(Coder& coder, const query::Source& source);
   Expected<void> prepare_value(Coder& coder, const query::Aggregate& aggregate);
   Expected<void> put_bucket(Coder& coder, const query::Aggregate& aggregate);
 

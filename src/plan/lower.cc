@@ -11,6 +11,7 @@
 #include "aggregate/hash.h"
 #include "plan/lowering.h"
 #include "plan/update.h"
+#include "plan/uprobe_form.h"
 
 namespace clew::plan {
 
@@ -410,6 +411,9 @@ Expected<void> Lowering::unwinder() {
 }
 
 Expected<Lowered> Lowering::run() {
+  if (reads_stack(query_)) {
+    return fail(ErrorCode::InvalidQuery, "stacks are walked by programs of the kernel alone");
+  }
   CLEW_TRY(find_state());
   CLEW_TRY(lay_out());
   result_.event_words.resize(query_.sources.size());

@@ -80,6 +80,12 @@ bool reads_elapsed(const query::Query& query, const query::Source& source) {
   });
 }
 
+bool reads_stack(const query::Query& query) {
+  return asks_all(query, [](const Expression& expression) {
+    return expression.type.kind == query::TypeKind::Stack;
+  });
+}
+
 bool names_code(const query::Query& query) {
   const Predicate is_symbol = [](const Expression& expression) {
     return expression.type.kind == query::TypeKind::Symbol;

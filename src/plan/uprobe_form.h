@@ -17,6 +17,9 @@ bool can_be_uprobe(const query::Query& query, const query::Source& source);
 bool reads_result(const query::Query& query, const query::Source& source);
 bool reads_elapsed(const query::Query& query, const query::Source& source);
 
+// Whether the query asks for a stack: the kernel walks those of processes, too.
+bool reads_stack(const query::Query& query);
+
 // Whether an answer names code by its address. What a program of the kernel says of an address is
 // not of which process it is.
 bool names_code(const query::Query& query);

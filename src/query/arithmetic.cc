@@ -404,7 +404,7 @@ Expected<Expression> make_conditional(const Reporter& report, std::vector<Expres
     yes = convert(std::move(yes), type);
     no = convert(std::move(no), type);
     if (yes.type.unit == no.type.unit) type.unit = yes.type.unit;
-  } else if (yes.type.kind != no.type.kind) {
+  } else if (yes.type.kind != no.type.kind || yes.type.kind == TypeKind::Stack) {
     return report.fail(span, fmt::format("'?' cannot choose between {} and {}", name_of(yes.type),
                                          name_of(no.type)));
   }

@@ -68,6 +68,13 @@ constexpr std::array<FayAccessor, 5> kFayAccessors = {{{"GetMachineID", Field::H
                                                        {"GetCurrentCPU", Field::Cpu},
                                                        {"GetTime", Field::Time}}};
 
+// Fields that can be called with a number of frames.
+std::optional<Field> stack_field(std::string_view name) {
+  const FieldInfo* const found = find_field(name);
+  if (found == nullptr || found->type.kind != TypeKind::Stack) return std::nullopt;
+  return found->field;
+}
+
 constexpr std::array<std::string_view, 6> kOtherFunctions = {"str",           "buf", "sample",
                                                              "MovingAverage", "arg", "GetArg"};
 
@@ -146,7 +153,9 @@ Expected<Value> Evaluator::named_call(const SyntaxExpression& syntax, std::strin
   if (same_word(name, "sample")) return sample_call(syntax);
   if (same_word(name, "MovingAverage")) return fay_extension(syntax, kAverageFunction);
   const bool is_argument = same_word(name, "GetArg") || same_word(name, "arg");
-  if (implicit_event_ && is_argument) return event_method(Value(*implicit_event_), syntax);
+  if (implicit_event_ && (is_argument || stack_field(name))) {
+    return event_method(Value(*implicit_event_), syntax);
+  }
   if (const ExtensionFunction* function = find_extension(name))
     return extension_call(syntax, *function);
   return fail(syntax.kids[0].span, fmt::format("no function '{}'{}", name,
@@ -451,12 +460,28 @@ Expected<Value> Evaluator::method_call(const SyntaxExpression& syntax) {
   return fail(callee.name_span, fmt::format("no method '{}' here", callee.text));
 }
 
+// e.ustack(5): at most so many frames.
+Expected<Value> Evaluator::stack_call(const Value& event, Field field,
+                                      const SyntaxExpression& syntax) {
+  CLEW_TRY(check_count(syntax, 1, 1));
+  const int64_t frames = CLEW_TRY(constant_of(syntax.kids[1], "the number of frames"));
+  if (frames < 1 || frames > kStackFramesMax) {
+    return fail(syntax.kids[1].span,
+                fmt::format("the number of frames is from 1 to {}", kStackFramesMax));
+  }
+  Value stack = CLEW_TRY(field_of(event, field, 0, syntax.span));
+  stack.expression.type.capacity_bytes = static_cast<uint16_t>(8 * frames);
+  return stack;
+}
+
 // GetArg counts from 1, as Fay does; arg from 0, as the fields arg0, arg1, … do.
 Expected<Value> Evaluator::event_method(const Value& event, const SyntaxExpression& syntax) {
   const SyntaxExpression& callee = syntax.kids[0];
+  if (const auto stack = stack_field(callee.text)) return stack_call(event, *stack, syntax);
   const bool is_fay_style = same_word(callee.text, "GetArg");
   if (!is_fay_style && !same_word(callee.text, "arg")) {
-    constexpr std::array<std::string_view, 3> kMethods = {"GetArg", "arg", "ToString"};
+    constexpr std::array<std::string_view, 6> kMethods = {"GetArg", "arg",    "ToString",
+                                                          "stack",  "ustack", "kstack"};
     return fail(callee.name_span, fmt::format("an event has no method '{}'{}", callee.text,
                                               did_you_mean(callee.text, kMethods)));
   }

@@ -113,6 +113,7 @@ class Evaluator {
   Expected<Value> named_call(const SyntaxExpression& syntax, std::string_view name);
   Expected<Value> method_call(const SyntaxExpression& syntax);
   Expected<Value> event_method(const Value& event, const SyntaxExpression& syntax);
+  Expected<Value> stack_call(const Value& event, Field field, const SyntaxExpression& syntax);
   Expected<Value> text_method(const SyntaxExpression& syntax);
   Expected<Value> deadline_method(const Value& deadline, const SyntaxExpression& syntax);
   Expected<Value> fay_call(const SyntaxExpression& syntax);

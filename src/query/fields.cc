@@ -23,12 +23,19 @@ constexpr uint32_t kExit = bit(SourceKind::Return) | bit(SourceKind::Exception) 
 constexpr uint32_t kReturn = kExit & ~bit(SourceKind::Exception);
 constexpr uint32_t kPlace = kThread & ~bit(SourceKind::Profile);
 constexpr uint32_t kArguments = kThread & ~kExit;
+constexpr uint32_t kOfKernel = bit(SourceKind::Kernel) | bit(SourceKind::KernelReturn) |
+                               bit(SourceKind::Syscall) | bit(SourceKind::SyscallReturn) |
+                               bit(SourceKind::Tracepoint) | bit(SourceKind::Profile);
+constexpr uint32_t kStacks = kThread & ~bit(SourceKind::Exception);
 constexpr uint32_t kCall = bit(SourceKind::Entry) | bit(SourceKind::Return) |
                            bit(SourceKind::Exception) | bit(SourceKind::Kernel);
 
 constexpr Type kInt32{.size_bytes = 4};
 constexpr Type kInt64{};
-constexpr Type kStack{.kind = TypeKind::Stack, .size_bytes = 0, .is_signed = false};
+constexpr Type kStack{.kind = TypeKind::Stack,
+                      .size_bytes = 0,
+                      .is_signed = false,
+                      .capacity_bytes = 8 * kStackFramesDefault};
 constexpr Type kSymbol{.kind = TypeKind::Symbol, .is_signed = false};
 
 constexpr Type string_of(uint16_t capacity_bytes) {
@@ -62,10 +69,12 @@ constexpr std::array<FieldInfo, 18> kFields = {{
      "the source or tracepoint, as the query names it"},
     {"caller", Field::Caller, kSymbol, "entry, return, exception, kernel", kCall,
      "where the traced function was called from"},
-    {"stack", Field::Stack, kStack, "none yet", kThread,
-     "the call stack of the side where the event is"},
-    {"ustack", Field::UserStack, kStack, "none yet", kThread, "the call stack of the program"},
-    {"kstack", Field::KernelStack, kStack, "none yet", kThread, "the call stack of the kernel"},
+    {"stack", Field::Stack, kStack, "process and kernel sources but exception", kStacks,
+     "the call stack of the side where the event is: ustack in a process, kstack in the kernel"},
+    {"ustack", Field::UserStack, kStack, "process and kernel sources but exception", kStacks,
+     "the call stack of the program, 64 frames at most; ustack(n): n frames, up to 200"},
+    {"kstack", Field::KernelStack, kStack, "kernel sources", kOfKernel,
+     "the call stack of the kernel, as many frames"},
     {"arg", Field::Argument, kInt64, "entry, offset, line, syscall, kernel", kArguments,
      "arg0 to arg15: an argument, with its type where debug information has it, else 8 raw bytes"},
     {"retval", Field::ReturnValue, kInt64, "return, syscall_return, kernel_return", kReturn,

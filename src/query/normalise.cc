@@ -400,7 +400,8 @@ class Normaliser {
   }
 
   [[nodiscard]] Expected<void> check_key(const Expression& expression) const {
-    if (expression.type.capacity_bytes <= kKeyStringMaxBytes) return {};
+    const bool is_stack = expression.type.kind == TypeKind::Stack;
+    if (is_stack || expression.type.capacity_bytes <= kKeyStringMaxBytes) return {};
     return build_.report.fail(
         expression.span,
         fmt::format("text that is grouped by or counted has at most {} bytes, this has up to {}",

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "query/fields.h"
 #include "query/normalise.h"
 #include "query/parser.h"
 #include "query/resolve_source.h"
@@ -25,13 +26,16 @@ Expected<void> check_definitions(const SyntaxText& syntax, const Reporter& repor
   return {};
 }
 
+Expected<std::vector<Token>> tokens_of(const Text& text, const Reporter& report) {
+  return lex(report, {0, static_cast<uint32_t>(text.text.size())});
+}
+
 Expected<SyntaxText> syntax_of(const Text& text, const Reporter& report) {
   if (text.text.size() > kTextMaxBytes) {
     return fail(ErrorCode::Limit,
                 fmt::format("{}: error: a query has at most {} bytes", text.name, kTextMaxBytes));
   }
-  const Span all{0, static_cast<uint32_t>(text.text.size())};
-  std::vector<Token> tokens = CLEW_TRY(lex(report, all));
+  std::vector<Token> tokens = CLEW_TRY(tokens_of(text, report));
   SyntaxText syntax = CLEW_TRY(Parser(report, std::move(tokens)).text());
   CLEW_TRY(check_definitions(syntax, report));
   return syntax;
@@ -77,6 +81,11 @@ Expected<SourcePlaces> places_of_sources(const Text& text) {
   const Reporter report(text);
   const SyntaxText syntax = CLEW_TRY(syntax_of(text, report));
   SourcePlaces places;
+  const std::vector<Token> tokens = CLEW_TRY(tokens_of(text, report));
+  places.stacks = std::any_of(tokens.begin(), tokens.end(), [](const Token& token) {
+    const FieldInfo* const field = find_field(token.text);
+    return field != nullptr && field->type.kind == TypeKind::Stack;
+  });
   find_places(syntax.query, syntax, report, places);
   for (const SyntaxDefinition& definition : syntax.definitions) {
     for (const SyntaxQuery& query : definition.query)

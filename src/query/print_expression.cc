@@ -190,6 +190,10 @@ class ExpressionPrinter {
     if (is_argument) name = argument_name(expression.field, expression.index);
     if (is_real && expression.field == Field::ReturnValue) name = "xmm0";
     if (is_real && expression.type.size_bytes == 4) name += "f";
+    const unsigned frames = expression.type.capacity_bytes / 8U;
+    if (expression.type.kind == TypeKind::Stack && frames != kStackFramesDefault) {
+      name += fmt::format("({})", frames);
+    }
     return event(expression.stream) + name;
   }
 

@@ -44,7 +44,7 @@ enum class TypeKind : uint8_t {
   String,   // At most capacity_bytes with its NUL; longer text is cut.
   Bytes,    // Exactly capacity_bytes.
   Symbol,   // A code address of 8 bytes, shown as module!function+offset.
-  Stack,    // A list of code addresses.
+  Stack,    // At most capacity_bytes / 8 code addresses, the innermost first.
 };
 
 // What an integer or float measures; only output looks at it. Kept by + - and by min, max, sum,
@@ -56,7 +56,7 @@ struct Type {
   uint8_t size_bytes = 8;  // Integer and Float; 8 for Symbol; 0 for the others.
   bool is_signed = true;   // Integer only; false for the others.
   Unit unit = Unit::None;
-  uint16_t capacity_bytes = 0;  // String and Bytes.
+  uint16_t capacity_bytes = 0;  // String, Bytes and Stack.
   uint16_t enumeration = 0;     // Integer: 1 + index in Query::enumerations, 0 = none.
 
   bool operator==(const Type&) const = default;
@@ -69,6 +69,8 @@ inline constexpr uint16_t kEventStringDefaultBytes = 256;  // and of one of sing
 inline constexpr uint16_t kStringMaxBytes = 4096;          // str(p, n), buf(p, n)
 inline constexpr uint16_t kKeyStringMaxBytes = 256;        // As a key, and of constants.
 inline constexpr uint32_t kArgumentsMax = 16;              // arg0..arg15: abi::Context has them
+inline constexpr uint16_t kStackFramesDefault = 64;        // ustack
+inline constexpr uint16_t kStackFramesMax = 200;           // ustack(n): two fit into a key.
 // The index of xmm0 among the arguments; those up to xmm7 follow.
 inline constexpr uint16_t kVectorArgument = kArgumentsMax;
 inline constexpr uint16_t kVectorArgumentsMax = 8;
@@ -100,7 +102,7 @@ enum class Field : uint8_t {
   Module,    // Constant per site.
   Probe,     // What the source was called, constant per source.
   Caller,    // Symbol: the return address of the traced function.
-  Stack,     // The stack of the side where the event is.
+  Stack,     // The stack of the side where the event is: of the kernel's sources kstack.
   UserStack,
   KernelStack,
   Argument,       // arg(index): the raw 8 bytes, signed. Entry, offset and line sources.

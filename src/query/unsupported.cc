@@ -51,35 +51,13 @@ std::optional<std::string_view> refusal_of(const Source& source) {
   return std::nullopt;
 }
 
-std::optional<Refusal> refusal_of_node(const Expression& node) {
-  if (node.type.kind == TypeKind::Stack) return Refusal{node.span, "reading stacks"};
-  return std::nullopt;
-}
-
-std::optional<Refusal> find_refusal(const Expression& expression) {
-  const std::optional<Refusal> here = refusal_of_node(expression);
-  if (here) return here;
-  for (const Expression& operand : expression.operands) {
-    const std::optional<Refusal> below = find_refusal(operand);
-    if (below) return below;
-  }
-  return std::nullopt;
-}
-
 tl::unexpected<Error> fail(const Reporter& report, const Refusal& refusal) {
   return report.fail(refusal.span, fmt::format("{} is not part of this version yet", refusal.what));
 }
 
-Expected<void> check(const Expression& expression, const Reporter& report) {
-  const std::optional<Refusal> refusal = find_refusal(expression);
-  if (refusal) return fail(report, *refusal);
-  return {};
-}
-
-// Keys, and the buckets of histograms, are integers and text.
+// Keys, and the buckets of histograms, are integers, text and stacks.
 Expected<void> check_cell(const Expression& expression, const Reporter& report,
                           std::string_view what) {
-  CLEW_TRY(check(expression, report));
   if (expression.type.kind != TypeKind::Float) return {};
   return fail(report, {expression.span, what});
 }
@@ -137,24 +115,16 @@ Expected<void> check_supported(const Query& query, const Reporter& report) {
     return fail(report,
                 {query.order[0].expression.span, "'orderby' of single events, not of groups,"});
   }
-  for (const NamedExpression& let : query.lets) {
-    CLEW_TRY(check(let.expression, report));
-  }
-  for (const Expression& condition : query.where) {
-    CLEW_TRY(check(condition, report));
-  }
   for (const NamedExpression& value : query.values) {
-    const bool is_key = query.shape == Shape::Groups;
-    CLEW_TRY(is_key ? check_cell(value.expression, report, "a floating-point key")
-                    : check(value.expression, report));
+    if (query.shape == Shape::Groups)
+      CLEW_TRY(check_cell(value.expression, report, "a floating-point key"));
   }
   for (const Aggregate& aggregate : query.aggregates) {
+    if (row_of(aggregate.function).takes == abi::ValueKind::Number) continue;
     for (const Expression& argument : aggregate.arguments) {
-      CLEW_TRY(row_of(aggregate.function).takes == abi::ValueKind::Number
-                   ? check(argument, report)
-                   : check_cell(argument, report,
-                                fmt::format("'{}' of floating-point values",
-                                            name_of(aggregate.function))));
+      CLEW_TRY(
+          check_cell(argument, report,
+                     fmt::format("'{}' of floating-point values", name_of(aggregate.function))));
     }
   }
   return check_open_calls(query, report);

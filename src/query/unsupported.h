@@ -14,7 +14,7 @@ bool is_unsupported(const Source& source);
 tl::unexpected<Error> fail_unsupported(const Reporter& report, const Source& source);
 
 // An error at the first part of the query that this version cannot run: joins, sources of the
-// kernel or of other machines, stacks, extensions, floating-point keys and aggregates.
+// kernel or of other machines, extensions, floating-point keys and aggregates.
 Expected<void> check_supported(const Query& query, const Reporter& report);
 
 // Whether a node itself can only be computed in the tracer: floating-point arithmetic, hex().

@@ -76,7 +76,7 @@ void FunctionTable::add_function(Dwarf_Die& die, UnitFunctions& functions) {
   if (dwarf_entrypc(&die, &stated) == 0) entry = stated;
   functions.by_address.emplace(entry, die);
   for (const AddressRange& range : ranges) {
-    functions.scopes.push_back({range, next_scope_});
+    functions.scopes.push_back({range, next_scope_, die});
   }
   ++next_scope_;
 }
@@ -89,7 +89,7 @@ void FunctionTable::add_inlined(Dwarf_Die& die, UnitFunctions& functions) {
   Dwarf_Die origin = origin_of(die);
   ++inlined_[inline_key(origin)];
   for (const AddressRange& range : ranges) {
-    functions.scopes.push_back({range, next_scope_});
+    functions.scopes.push_back({range, next_scope_, die});
   }
   ++next_scope_;
 }
@@ -118,6 +118,16 @@ std::optional<uint64_t> FunctionTable::inlined_copies(Dwarf_Die function) {
   Dwarf_Die origin = origin_of(function);
   const auto found = inlined_.find(inline_key(origin));
   return found == inlined_.end() ? 0 : found->second;
+}
+
+std::vector<Dwarf_Die> FunctionTable::scopes_at(uint64_t address) {
+  std::vector<Dwarf_Die> dies;
+  const UnitFunctions* functions = unit_functions(file_.unit_at(address));
+  if (functions == nullptr) return dies;
+  for (const Scope& scope : functions->scopes) {
+    if (scope.range.contains(address)) dies.push_back(scope.die);
+  }
+  return dies;
 }
 
 uint64_t FunctionTable::scope_at(uint64_t address) {

@@ -27,11 +27,15 @@ class FunctionTable {
   // The innermost function or inlined copy at an address, as a number that tells them apart; 0 for
   // none.
   uint64_t scope_at(uint64_t address);
+  // The function at an address, and the copies that were inlined into it there, each behind the one
+  // that it is in. Empty when DWARF describes none.
+  std::vector<Dwarf_Die> scopes_at(uint64_t address);
 
  private:
   struct Scope {
     AddressRange range;
     uint64_t id = 0;
+    Dwarf_Die die{};
   };
   struct UnitFunctions {
     bool is_read = false;

@@ -26,9 +26,34 @@ const ModuleImage* LiveSymbolizer::image_of(const CodeFile& file, const std::str
   return kept.get();
 }
 
+// Null when there is none.
+DebugInfo* LiveSymbolizer::debug_of(const CodeFile& file, const std::string& name) const {
+  const auto [known, is_new] = debug_.try_emplace(&file);
+  if (is_new) {
+    const ModuleImage* const image = image_of(file, name);
+    auto debug = image == nullptr ? fail(ErrorCode::NotFound, "no image")
+                                  : DebugInfo::open(*image, default_catalog_options().read);
+    if (debug) known->second.emplace(std::move(*debug));
+  }
+  return known->second ? &*known->second : nullptr;
+}
+
+// 0 for none.
+pid_t LiveSymbolizer::process_of(uint64_t pid) const {
+  if (!names_processes_) return 0;
+  return pid == kTarget ? target_ : static_cast<pid_t>(pid);
+}
+
+std::vector<SourceCall> LiveSymbolizer::source(uint64_t pid, uint64_t address) const {
+  const pid_t process = process_of(pid);
+  const std::optional<Place> place = process == 0 ? std::nullopt : find(process, address);
+  if (!place) return {};
+  DebugInfo* const debug = debug_of(*place->file, place->space->name_of(*place->file));
+  return debug == nullptr ? std::vector<SourceCall>() : debug->calls_at(place->address);
+}
+
 std::optional<SymbolPlace> LiveSymbolizer::user(uint64_t pid, uint64_t address) const {
-  if (!names_processes_) return std::nullopt;
-  const pid_t process = pid == kTarget ? target_ : static_cast<pid_t>(pid);
+  const pid_t process = process_of(pid);
   if (process == 0) return std::nullopt;
   std::optional<SymbolPlace> place = in_file(process, address);
   return place ? place : in_made_code(process, address);
@@ -42,17 +67,23 @@ std::optional<SymbolPlace> LiveSymbolizer::in_made_code(pid_t process, uint64_t 
                      .offset_bytes = place->offset_bytes};
 }
 
-std::optional<SymbolPlace> LiveSymbolizer::in_file(pid_t process, uint64_t address) const {
+std::optional<LiveSymbolizer::Place> LiveSymbolizer::find(pid_t process, uint64_t address) const {
   const AddressSpace* space = spaces_.find(process, address);
   if (space == nullptr && spaces_.look_at(process)) space = spaces_.find(process, address);
   if (space == nullptr) return std::nullopt;
   const CodeRange& range = *space->find(address);
   if (range.file == nullptr) return std::nullopt;
+  return Place{.space = space, .file = range.file, .address = address - range.load_bias};
+}
+
+std::optional<SymbolPlace> LiveSymbolizer::in_file(pid_t process, uint64_t address) const {
+  const std::optional<Place> found = find(process, address);
+  if (!found) return std::nullopt;
   SymbolPlace place;
-  place.module = space->name_of(*range.file);
-  const uint64_t at = address - range.load_bias;
+  place.module = found->space->name_of(*found->file);
+  const uint64_t at = found->address;
   place.offset_bytes = at;
-  const ModuleImage* const image = image_of(*range.file, place.module);
+  const ModuleImage* const image = image_of(*found->file, place.module);
   const Function* const function = image == nullptr ? nullptr : image->function_covering(at);
   if (function == nullptr) return place;
   place.function = function->name;

@@ -14,6 +14,7 @@
 #include "target/module_image.h"
 #include "target/perf_map.h"
 #include "target/symbolizer.h"
+#include "target/types.h"
 
 namespace clew::target {
 
@@ -26,10 +27,20 @@ class LiveSymbolizer final : public Symbolizer {
 
   [[nodiscard]] std::optional<SymbolPlace> kernel(uint64_t address) const override;
   [[nodiscard]] std::optional<SymbolPlace> user(uint64_t pid, uint64_t address) const override;
+  // What debug information says of the code at the address of a process: DebugInfo::calls_at.
+  [[nodiscard]] std::vector<SourceCall> source(uint64_t pid, uint64_t address) const;
 
  private:
+  struct Place {
+    const AddressSpace* space = nullptr;
+    const CodeFile* file = nullptr;
+    uint64_t address = 0;  // In the file's image.
+  };
+  [[nodiscard]] pid_t process_of(uint64_t pid) const;
+  [[nodiscard]] std::optional<Place> find(pid_t process, uint64_t address) const;
   [[nodiscard]] std::optional<SymbolPlace> in_file(pid_t process, uint64_t address) const;
   [[nodiscard]] std::optional<SymbolPlace> in_made_code(pid_t process, uint64_t address) const;
+  [[nodiscard]] DebugInfo* debug_of(const CodeFile& file, const std::string& name) const;
   [[nodiscard]] const ModuleImage* image_of(const CodeFile& file, const std::string& name) const;
 
   AddressSpaces& spaces_;
@@ -38,6 +49,7 @@ class LiveSymbolizer final : public Symbolizer {
   // What was read so far: questions fill these.
   mutable std::optional<KernelSymbols> kernel_;
   mutable std::map<const CodeFile*, std::unique_ptr<ModuleImage>> images_;
+  mutable std::map<const CodeFile*, std::optional<DebugInfo>> debug_;
   mutable std::map<pid_t, PerfMap> made_code_;
 };
 

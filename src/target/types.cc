@@ -2,6 +2,7 @@
 #include "target/types.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -31,6 +32,30 @@ std::vector<uint64_t> clones_of(const ModuleImage& image) {
     if (is_clone) addresses.push_back(function.address);
   }
   return addresses;
+}
+
+std::string function_name(Dwarf_Die& function) {
+  const std::string_view linkage = die_linkage_name(function);
+  Demangler demangler;
+  const std::string_view plain = demangler.demangle(linkage).plain;
+  if (!plain.empty()) return std::string(plain);
+  return std::string(linkage.empty() ? die_name(function) : linkage);
+}
+
+// Where an inlined copy stands in the function around it.
+SourceLine place_of_call(Dwarf_Die& copy) {
+  SourceLine place;
+  Dwarf_Die unit;
+  Dwarf_Files* files = nullptr;
+  const auto file = die_unsigned(copy, DW_AT_call_file);
+  const auto line = die_unsigned(copy, DW_AT_call_line);
+  const bool is_known = file && line && dwarf_diecu(&copy, &unit, nullptr, nullptr) != nullptr &&
+                        dwarf_getsrcfiles(&unit, &files, nullptr) == 0;
+  const char* const path = is_known ? dwarf_filesrc(files, *file, nullptr, nullptr) : nullptr;
+  if (path == nullptr) return place;
+  place.file = path;
+  place.line = static_cast<uint32_t>(*line);
+  return place;
 }
 
 std::vector<AddressRange> code_of(const ModuleImage& image) {
@@ -122,6 +147,20 @@ Expected<std::vector<LineAddress>> DebugInfo::find_line(std::string_view file, u
 
 std::optional<SourceLine> DebugInfo::line_of(uint64_t address) {
   return data_->lines.at(address);
+}
+
+std::vector<SourceCall> DebugInfo::calls_at(uint64_t address) {
+  std::vector<Dwarf_Die> scopes = data_->functions.scopes_at(address);
+  std::vector<SourceCall> calls;
+  SourceLine place = data_->lines.at(address).value_or(SourceLine{});
+  for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope) {
+    const bool is_inlined = dwarf_tag(&*scope) == DW_TAG_inlined_subroutine;
+    calls.push_back({.function = function_name(*scope),
+                     .place = std::exchange(place, place_of_call(*scope)),
+                     .is_inlined = is_inlined});
+    if (!is_inlined) break;
+  }
+  return calls;
 }
 
 Expected<uint64_t> DebugInfo::inlined_copies(uint64_t function_address) {

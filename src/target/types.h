@@ -101,6 +101,13 @@ struct LineAddress {
   SourceLine source;
 };
 
+// A function of the source, and the line in it that is reached.
+struct SourceCall {
+  std::string function;  // As the image calls functions.
+  SourceLine place;      // Without a file where none is known.
+  bool is_inlined = false;
+};
+
 class DebugInfo {
  public:
   // Finds the DWARF of an image; reads none. NotFound when there is none: the message says what
@@ -133,6 +140,9 @@ class DebugInfo {
   // NotFound: no such file (with the nearest); InvalidQuery: the file has no code there.
   Expected<std::vector<LineAddress>> find_line(std::string_view file, uint32_t line);
   std::optional<SourceLine> line_of(uint64_t address);
+  // The function at an address, and in front of it what was inlined there, the innermost first.
+  // Empty when DWARF describes no function there.
+  std::vector<SourceCall> calls_at(uint64_t address);
 
   // Inlined copies of the function that starts at the address: hits there are not seen by a probe
   // on its entry. Reads all of the module's DWARF at the first call.

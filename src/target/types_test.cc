@@ -297,6 +297,30 @@ TEST(DebugInfoTest, ALineOfAnInlinedFunctionIsAtEachCopy) {
   }
 }
 
+TEST(DebugInfoTest, CallsAtAnAddressAreThoseOfTheSource) {
+  const uint32_t line = test::marked_line("kinds.c", "helper");
+  const uint32_t body = test::marked_line("kinds.c", "use_client body");
+  for (const std::string_view name : {"kinds", "kinds_dwarf4"}) {
+    Program program = open_program(name);
+    const auto copies = program.debug.find_line("kinds.c", line);
+    ASSERT_TRUE(copies) << copies.error().message;
+    const auto copy = std::find_if(copies->begin(), copies->end(), [&](const LineAddress& one) {
+      return program.image.function_covering(one.address)->name == "use_client";
+    });
+    ASSERT_NE(copy, copies->end());
+    const std::vector<SourceCall> calls = program.debug.calls_at(copy->address);
+    ASSERT_EQ(calls.size(), 2U) << name;
+    EXPECT_EQ(calls[0].function, "helper");
+    EXPECT_EQ(calls[0].place.line, line);
+    EXPECT_TRUE(calls[0].is_inlined);
+    EXPECT_EQ(calls[1].function, "use_client");
+    EXPECT_EQ(calls[1].place.line, body + 1);
+    EXPECT_TRUE(calls[1].place.file.ends_with("fixtures/kinds.c")) << calls[1].place.file;
+    EXPECT_FALSE(calls[1].is_inlined);
+    EXPECT_TRUE(program.debug.calls_at(1).empty());
+  }
+}
+
 TEST(DebugInfoTest, AFileOrLineThatIsNotThereIsAnErrorWithTheNearest) {
   Program program = open_program("kinds");
   const auto file = program.debug.find_line("kind.c", 10);

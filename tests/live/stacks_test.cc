@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks of processes in D are the chains of calls that there are, in programs without frame
-// pointers: known ones of a victim, and those of Debian's programs, which all begin at _start.
+// Stacks of processes are the chains of calls that there are, in D and in queries, in programs
+// without frame pointers: known ones of a victim, and those of Debian's programs, which all begin
+// at _start.
 #include <algorithm>
 #include <csignal>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "live/child.h"
+#include "live/tracer.h"
 #include "live/victim.h"
 
 namespace clew::live {
@@ -120,6 +122,34 @@ std::vector<Stack> stacks_of(const std::string& script, const std::vector<std::s
   return parse(end.output);
 }
 
+// As D prints it.
+std::string frame_of(const nlohmann::json& frame) {
+  const std::string symbol = frame.value("symbol", "");
+  const auto offset = frame.value("offset", uint64_t{0});
+  const auto address = frame.value("address", uint64_t{0});
+  std::string text = frame.value("module", "");
+  text += symbol.empty() ? fmt::format("`{:#x}", address) : "`" + symbol;
+  return symbol.empty() || offset == 0 ? text : text + fmt::format("+{:#x}", offset);
+}
+
+// Of a query with a column `stack`, and, if it counts, one `count`.
+std::vector<Stack> queried_stacks(const std::string& query, const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"run", "--json"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  arguments.push_back(query);
+  const Report report = run_clew(arguments);
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.lost(), 0U) << report.summary;
+  std::vector<Stack> stacks;
+  for (const nlohmann::json& row : report.rows) {
+    Stack& stack = stacks.emplace_back();
+    stack.count = row.value("count", uint64_t{1});
+    for (const nlohmann::json& frame : row.at("stack"))
+      stack.frames.push_back(frame_of(frame));
+  }
+  return stacks;
+}
+
 constexpr const char* kAtSystemCall = "syscall::getppid:entry /pid == $target/ { ustack(); }";
 constexpr const char* kAtFunction = "pid$target::leaf:entry { ustack(); }";
 
@@ -201,6 +231,50 @@ TEST_P(StackForm, OfAClockAreWhole) {
   const auto stacks = stacks_of(
       "profile-997 /pid == $target && arg1 != 0/ { @[ustack()] = count(); n++; } "
       "profile-997 /n > 200/ { exit(0); }",
+      {"-p", std::to_string(victim.pid())});
+  ASSERT_FALSE(stacks.empty());
+  for (const Stack& stack : stacks) {
+    EXPECT_TRUE(stack.is_whole()) << testing::PrintToString(stack.frames);
+    EXPECT_THAT(stack.functions(module_), Contains("burn_long"));
+  }
+  victim.close_input();
+  EXPECT_EQ(victim.wait_for_end().status, 0);
+}
+
+TEST_P(StackForm, InAQueryAtASystemCallAreTheChainsOfCalls) {
+  const auto stacks =
+      queried_stacks("from s in syscall(\"getppid\") select new { stack = s.ustack(100) }",
+                     {"--follow", "-c", victim_path(module_)});
+  expect_chains(stacks, module_, GetParam().has_library);
+}
+
+TEST_P(StackForm, InAQueryAtAFunctionAreTheChainsOfCalls) {
+  const std::string source = fmt::format("from f in entry(\"{}!leaf\") ", module_);
+  const auto stacks = queried_stacks(source + "select new { f.tid, stack = f.stack(100) }",
+                                     {"-c", victim_path(module_)});
+  ASSERT_FALSE(stacks.empty());
+  EXPECT_EQ(stacks[0].frames[0], module_ + "`leaf");
+  expect_chains(stacks, module_, GetParam().has_library);
+  // The same stacks as keys, each once.
+  std::set<Frames> expected;
+  for (const Stack& stack : stacks)
+    expected.insert(stack.frames);
+  const auto counted = queried_stacks(
+      source + "group by f.ustack(100) select new { stack = f.ustack(100), count = count() }",
+      {"-c", victim_path(module_)});
+  uint64_t sum = 0;
+  for (const Stack& stack : counted)
+    sum += stack.count;
+  EXPECT_EQ(sum, stacks.size());
+  EXPECT_EQ(counted.size(), expected.size());
+}
+
+TEST_P(StackForm, InAQueryOfAClockAreWhole) {
+  Child victim({.arguments = {victim_path(module_), "burn"}});
+  ASSERT_EQ(victim.read_line(), "ready");
+  const auto stacks = queried_stacks(
+      "from s in profile(997hz) where s.user_pc != 0 group by s.ustack "
+      "select new { stack = s.ustack, count = count() } for 300ms",
       {"-p", std::to_string(victim.pid())});
   ASSERT_FALSE(stacks.empty());
   for (const Stack& stack : stacks) {
@@ -293,6 +367,81 @@ TEST_F(Stacks, OfGeneratedCodeHaveTheNamesOfItsMap) {
   ASSERT_THAT(aggregated, SizeIs(2));
   for (const Stack& stack : aggregated)
     EXPECT_THAT(stack.functions("jit"), Contains("made_1"));
+}
+
+// Both sides of one event; a thread of the kernel has no stack of a program.
+TEST_F(Stacks, OfTheKernelInAQueryReachItsEntry) {
+  const Report report =
+      run_clew({"run", "--json", "-c", "/bin/sleep 0.2",
+                "from s in tracepoint(\"sched:sched_switch\") where s.comm == \"sleep\" "
+                "select new { kernel = s.kstack, side = s.stack, program = s.ustack(3) }"});
+  ASSERT_EQ(report.status, 0) << report.error;
+  ASSERT_FALSE(report.rows.empty());
+  bool has_slept = false;
+  for (const nlohmann::json& row : report.rows) {
+    EXPECT_EQ(row.at("kernel"), row.at("side"));
+    EXPECT_LE(row.at("program").size(), 3U);
+    std::set<std::string> names;
+    for (const nlohmann::json& frame : row.at("kernel")) {
+      EXPECT_FALSE(frame.value("symbol", "").empty()) << frame;
+      names.insert(frame.value("symbol", ""));
+    }
+    // The kernel leaves its scheduler's own functions out.
+    has_slept =
+        has_slept || (names.contains("hrtimer_nanosleep") && names.contains("do_syscall_64") &&
+                      row.at("program")[0].at("module") == "libc.so.6");
+    for (const char* const own : {"trace_call_bpf", "perf_trace_sched_switch"})
+      EXPECT_FALSE(names.contains(own)) << row;
+  }
+  EXPECT_TRUE(has_slept) << report.rows.size();
+}
+
+// Of the victim's source.
+int marked_line(const std::string& mark) {
+  std::ifstream source(CLEW_EXAMPLES "/../tests/victims/stacks.c");
+  int number = 1;
+  for (std::string line; std::getline(source, line); ++number) {
+    if (line.ends_with("// MARK " + mark)) return number;
+  }
+  return 0;
+}
+
+TEST_F(Stacks, InAQueryHaveLinesAndWhatWasInlined) {
+  const Report report =
+      run_clew({"run", "--json", "-c", victim_path("stacks_pie"),
+                "from f in entry(\"stacks_pie!leaf\") select new { stack = f.ustack } take 1"});
+  ASSERT_EQ(report.rows.size(), 1U) << report.error;
+  const nlohmann::json& stack = report.rows[0].at("stack");
+  const nlohmann::json& copy = stack.at(1);
+  EXPECT_EQ(copy.at("symbol"), "inlined_call");
+  EXPECT_EQ(copy.at("line"), marked_line("inlined"));
+  EXPECT_TRUE(copy.at("inlined").get<bool>());
+  const nlohmann::json& caller = stack.at(2);
+  EXPECT_EQ(caller.at("symbol"), "recurse");
+  EXPECT_EQ(caller.at("line"), marked_line("caller"));
+  EXPECT_THAT(caller.at("file").get<std::string>(), testing::EndsWith("tests/victims/stacks.c"));
+  EXPECT_EQ(caller.at("address"), copy.at("address"));
+  EXPECT_FALSE(caller.contains("inlined"));
+}
+
+TEST_F(Stacks, InAQueryAreExplained) {
+  Child victim({.arguments = {victim_path("stacks_pie"), "burn"}});
+  ASSERT_EQ(victim.read_line(), "ready");
+  Child command({.arguments = {CLEW_COMMAND, "explain", "-p", std::to_string(victim.pid()),
+                               "from f in entry(\"stacks_pie!leaf\") group by f.ustack(5)"}});
+  const Child::End end = command.wait_for_end();
+  EXPECT_EQ(end.status, 0) << end.error;
+  EXPECT_THAT(end.output, testing::HasSubstr("in the kernel, at uprobes"));
+  EXPECT_THAT(end.output, testing::HasSubstr("keys of 56 bytes"));
+  victim.close_input();
+  EXPECT_EQ(victim.wait_for_end().status, 0);
+}
+
+TEST_F(Stacks, InAQueryAreRefusedWhereNoUprobeMayBe) {
+  const Report report = run_clew({"run", "--no-uprobes", "-c", "/bin/true",
+                                  "from f in entry(\"libc.so.6!exit\") select f.ustack"});
+  EXPECT_EQ(report.status, 1);
+  EXPECT_THAT(report.error, testing::HasSubstr("stacks of processes are walked by the kernel"));
 }
 
 // Those of Debian: each makes system calls in the depth of its own code.

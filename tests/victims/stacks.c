@@ -25,9 +25,14 @@ APART void leaf(void) {
   STAY;
 }
 
+static inline __attribute__((always_inline)) void inlined_call(void) {
+  leaf();  // MARK inlined
+  STAY;
+}
+
 APART void recurse(int depth) {
   if (depth == 0) {
-    leaf();
+    inlined_call();  // MARK caller
   } else {
     recurse(depth - 1);
   }

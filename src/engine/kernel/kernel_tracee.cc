@@ -15,6 +15,7 @@
 #include "abi/query_window.h"
 #include "base/clock_ns.h"
 #include "engine/clock.h"
+#include "engine/stack_names.h"
 #include "engine/uprobe_locks.h"
 #include "engine/uprobe_places.h"
 #include "plan/kernel_cells.h"
@@ -81,11 +82,15 @@ class KernelNames final : public answer::Names {
     return symbols_[address] = shown(address, place);
   }
 
+  aggregate::Stack stack(std::span<const uint64_t> words) override { return stacks_.named(words); }
+
   // Looks at the process now, while it is there.
   void keep() {
     // One that is gone already has no names.
     if (is_one()) (void)spaces_.look_at(scope_.pids[0]);
   }
+  // Of the processes whose code is named.
+  target::AddressSpaces& spaces() { return spaces_; }
 
  private:
   // "module!function": where in it differs from sample to sample, and is not asked for.
@@ -106,6 +111,7 @@ class KernelNames final : public answer::Names {
   std::string host_;
   target::AddressSpaces spaces_;
   target::LiveSymbolizer live_{spaces_, 0, true};
+  StackNames stacks_{live_};
   std::map<uint64_t, std::string> symbols_;
 };
 
@@ -191,6 +197,8 @@ kernel::DPrograms KernelTracee::programs() const {
       std::any_of(aggregates.begin(), aggregates.end(), plan::has_kernel_buckets);
   programs.aggregation_bytes = has_buckets ? kBucketBytesPerCpu : kTableBytesPerCpu;
   programs.dynamic_bytes = kEntryBytes;
+  programs.spaces = &names_->spaces();
+  programs.target_pids.assign(scope_.pids.begin(), scope_.pids.end());
   return programs;
 }
 
@@ -350,6 +358,8 @@ bool KernelTracee::gone() const {
 
 // One that has ended would wake the session again and again.
 void KernelTracee::add_descriptors(std::vector<pollfd>& descriptors) {
+  const int processes = session_ ? session_->process_descriptor() : -1;
+  if (processes >= 0) descriptors.push_back({.fd = processes, .events = POLLIN, .revents = 0});
   for (const FileDescriptor& process : descriptors_) {
     if (has_ended(process)) continue;
     descriptors.push_back({.fd = process.get(), .events = POLLIN, .revents = 0});
@@ -358,6 +368,13 @@ void KernelTracee::add_descriptors(std::vector<pollfd>& descriptors) {
 
 std::chrono::nanoseconds KernelTracee::patience() {
   return has_events() ? kEventPeriod : std::chrono::nanoseconds::max();
+}
+
+// Processes whose stacks are asked for have changed; read_events() sees that itself.
+Expected<void> KernelTracee::turn() {
+  const bool has_stacks = session_ && session_->process_descriptor() >= 0;
+  if (has_stacks && !has_events()) (void)session_->read([](auto) {});
+  return {};
 }
 
 uint64_t KernelTracee::now() const {

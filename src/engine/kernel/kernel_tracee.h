@@ -86,6 +86,7 @@ class KernelTracee final : public session::Source {
   void stop(uint64_t end_ticks) override;
   void add_descriptors(std::vector<pollfd>& descriptors) override;
   std::chrono::nanoseconds patience() override;
+  Expected<void> turn() override;
   [[nodiscard]] bool has_events() const override {
     return lowered_.root.form == plan::StateForm::Events;
   }
