@@ -54,16 +54,16 @@ int report(const Error& error) {
   return kExitError;
 }
 
-Expected<FileDescriptor> signals_as_descriptor() {
+Expected<FileDescriptor> signals_as_descriptor(ReaderGone reader_gone) {
   sigset_t signals;
   (void)sigemptyset(&signals);
-  // SIGPIPE too: when the reader of the answer goes away, the session ends like any other.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     (void)sigaddset(&signals, signal);
   }
   if (const int error = pthread_sigmask(SIG_BLOCK, &signals, nullptr); error != 0) {
     return fail(ErrorCode::Io, fmt::format("pthread_sigmask: {}", error_text(error)));
   }
+  if (reader_gone == ReaderGone::GoesOn) (void)sigdelset(&signals, SIGPIPE);
   FileDescriptor descriptor(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!descriptor.valid()) {
     return fail(ErrorCode::Io, fmt::format("signalfd: {}", error_text(errno)));

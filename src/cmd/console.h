@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string_view>
 
 #include "base/error.h"
@@ -33,8 +34,11 @@ class Console final : public engine::Notices {
 // kExitError.
 int report(const Error& error);
 
-// Blocks SIGINT, SIGTERM and SIGHUP and makes them readable: the session ends with its answer. A
-// second SIGINT ends Clew at once.
-Expected<FileDescriptor> signals_as_descriptor();
+// What becomes of a session when a reader of its answer goes away (SIGPIPE).
+enum class ReaderGone : uint8_t { Ends, GoesOn };
+
+// Blocks SIGINT, SIGTERM, SIGHUP and SIGPIPE and makes them readable: the session ends with its
+// answer. A second SIGINT ends Clew at once.
+Expected<FileDescriptor> signals_as_descriptor(ReaderGone reader_gone);
 
 }  // namespace clew::cmd

@@ -296,7 +296,7 @@ int dtrace_verb(int argument_count, const char* const* arguments) {
     print_usage();
     return kExitUsage;
   }
-  const Expected<FileDescriptor> stop = signals_as_descriptor();
+  const Expected<FileDescriptor> stop = signals_as_descriptor(ReaderGone::Ends);
   if (!stop) return report(stop.error());
   return engine::run_dtrace(request, stop->get());
 }

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // clew run: answers a query.
-#include <cerrno>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/error_text.h"
 #include "cmd/console.h"
 #include "cmd/duration.h"
+#include "cmd/outputs.h"
 #include "cmd/parse_arguments.h"
 #include "cmd/request.h"
 #include "cmd/verbs.h"
@@ -28,9 +25,8 @@ struct RunArguments {
   RequestArguments request;
   std::string for_text;
   std::string every_text;
-  std::string format;
+  OutputArguments output;
   bool quiet = false;
-  std::string output;
   std::string spill;
   std::string from;
 };
@@ -41,14 +37,14 @@ void declare_formats(CLI::App& app, RunArguments& arguments) {
   for (const output::FormatRow& row : output::formats())
     names.emplace_back(row.name);
   std::vector<CLI::Option*> options = {
-      app.add_option("--format", arguments.format,
+      app.add_option("--format", arguments.output.format,
                      fmt::format("how the answer is written: {}", fmt::join(names, ", ")))
           ->check(CLI::IsMember(names).description(""))};
   for (const output::FormatRow& row : output::formats()) {
     if (row.format == output::Format::Text) continue;
     const std::string name(row.name);
     auto* option = app.add_flag_callback(
-        "--" + name, [&arguments, name] { arguments.format = name; }, std::string(row.help));
+        "--" + name, [&arguments, name] { arguments.output.format = name; }, std::string(row.help));
     for (CLI::Option* other : options)
       option->excludes(other);
     options.push_back(option);
@@ -60,8 +56,10 @@ void declare(CLI::App& app, RunArguments& arguments) {
   app.add_option("--for", arguments.for_text, "end after this time: 10s, 500ms, 2m");
   app.add_option("--every", arguments.every_text, "a partial answer each interval");
   declare_formats(app, arguments);
-  app.add_option("-o,--output", arguments.output,
-                 "write the answer to this file; its extension may say the format");
+  app.add_option("-o,--output", arguments.output.files,
+                 "write the answer to this file (-: standard output), whose extension may say the "
+                 "format; may be given several times")
+      ->allow_extra_args(false);
   auto* spill = app.add_option("--spill", arguments.spill,
                                "write the events to this file, and answer from there");
   auto* from = app.add_option("--from", arguments.from, "ask such a file instead of processes");
@@ -70,23 +68,6 @@ void declare(CLI::App& app, RunArguments& arguments) {
     from->excludes(app.get_option(option));
   }
   app.add_flag("-q,--quiet", arguments.quiet, "only the answer and errors");
-}
-
-output::Format format_of(const RunArguments& arguments) {
-  for (const output::FormatRow& row : output::formats()) {
-    if (row.name == arguments.format) return row.format;
-  }
-  const output::FormatRow* const by_file = output::format_of_file(arguments.output);
-  return by_file == nullptr ? output::Format::Text : by_file->format;
-}
-
-Expected<FileDescriptor> open_output(const std::string& path) {
-  if (path.empty()) return FileDescriptor(dup(STDOUT_FILENO));
-  FileDescriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!file.valid()) {
-    return fail(ErrorCode::Io, fmt::format("cannot write {}: {}", path, error_text(errno)));
-  }
-  return file;
 }
 
 // How the command ended, unless it was well; or that it goes on.
@@ -105,6 +86,16 @@ void report_command(const engine::Outcome& outcome, engine::Notices& notices) {
   }
 }
 
+// Where there are several places, those that are left get the rest when a reader of one goes.
+Expected<void> answer(const engine::Request& request, bool is_quiet, Outputs& outputs) {
+  const FileDescriptor stop =
+      CLEW_TRY(signals_as_descriptor(outputs.size() > 1 ? ReaderGone::GoesOn : ReaderGone::Ends));
+  if (!request.from_path.empty()) return engine::replay(request, stop.get(), outputs.sink());
+  Console console(is_quiet);
+  report_command(CLEW_TRY(engine::run(request, stop.get(), outputs.sink(), console)), console);
+  return {};
+}
+
 Expected<int> run_query(const RunArguments& arguments) {
   engine::Request request = CLEW_TRY(request_of(arguments.request));
   if (!arguments.for_text.empty()) request.for_ns = CLEW_TRY(parse_duration(arguments.for_text));
@@ -113,26 +104,14 @@ Expected<int> run_query(const RunArguments& arguments) {
   }
   request.spill_path = arguments.spill;
   request.from_path = arguments.from;
-  const FileDescriptor stop = CLEW_TRY(signals_as_descriptor());
-  const FileDescriptor file = CLEW_TRY(open_output(arguments.output));
-  output::FileSink bytes(file.get());
-  output::FileSink notes(STDERR_FILENO);
-  const bool is_terminal = isatty(file.get()) == 1;
-  const auto sink = output::make_sink({.format = format_of(arguments),
-                                       .redraw = is_terminal,
-                                       .terminal = is_terminal ? file.get() : -1},
-                                      bytes, notes);
-  if (!arguments.from.empty()) {
-    CLEW_TRY(engine::replay(request, stop.get(), *sink));
-  } else {
-    Console console(arguments.quiet);
-    report_command(CLEW_TRY(engine::run(request, stop.get(), *sink, console)), console);
-  }
-  if (bytes.failed() && bytes.error() != EPIPE) {
-    return fail(ErrorCode::Io,
-                fmt::format("cannot write the answer: {}", error_text(bytes.error())));
-  }
-  return kExitAnswered;
+  Outputs outputs;
+  CLEW_TRY(outputs.open(arguments.output));
+  request.accept = [&outputs](output::Columns columns) { return outputs.accept(columns); };
+  const Expected<void> answered = answer(request, arguments.quiet, outputs);
+  int status = answered ? kExitAnswered : report(answered.error());
+  for (const Error& error : outputs.close())
+    status = report(error);
+  return status;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "answer/columns.h"
 #include "plan/plan.h"
 #include "query/parse.h"
 #include "query/vocabulary.h"
@@ -45,6 +46,7 @@ Expected<void> replay(const Request& request, int stop_descriptor, output::RowSi
   const plan::Grouping grouping;
   session::Numbers numbers;
   CLEW_TRY(file->prepare(plan, lowered, grouping, query::Reporter(request.text), numbers));
+  if (request.accept) CLEW_TRY(request.accept(answer::columns_of(plan.query)));
   session::EventFlow flow;
   session::Session session({.plan = plan,
                             .sources = {file.get()},

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "answer/columns.h"
 #include "engine/compile.h"
 #include "engine/processes.h"
 #include "engine/stop_signal.h"
@@ -230,7 +231,9 @@ Outcome Run::end_of_command(int stop_descriptor) {
 
 Expected<Outcome> run(const Request& request, int stop_descriptor, output::RowSink& sink,
                       Notices& notices) {
-  Run run(request, CLEW_TRY(compile(request, notices)), sink, notices);
+  Compiled compiled = CLEW_TRY(compile(request, notices));
+  if (request.accept) CLEW_TRY(request.accept(answer::columns_of(compiled.plan.query)));
+  Run run(request, std::move(compiled), sink, notices);
   CLEW_TRY(run.arm(stop_descriptor));
   run.answer(stop_descriptor);
   return run.close(stop_descriptor);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,6 +44,9 @@ struct Request {
   // Events are written to this file first, and answered from there as fast as the rows are taken.
   std::string spill_path;
   std::string from_path;  // Only for replay().
+  // Is asked once what the columns of the answer will be, before any process is touched; an error
+  // ends the session there. May be empty.
+  std::function<Expected<void>(output::Columns)> accept;
 };
 
 // Who watches: lines for people, never rows.

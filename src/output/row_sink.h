@@ -32,6 +32,9 @@ class ByteSink {
   [[nodiscard]] virtual bool ready() const { return true; }
 };
 
+// Of an answer; borrowed.
+using Columns = std::span<const aggregate::Column>;
+
 enum class RowMode : uint8_t {
   Table,   // Rows of one interval belong together: widths fit, the whole table is drawn at once.
   Stream,  // Each row is an event and is written when it comes.

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the answer of a session goes: standard output, or the files of -o, each in a format of its
+// own. A file that is there stays as it is until the answer begins.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "output/fan_out.h"
+#include "output/sinks.h"
+
+namespace clew::cmd {
+
+inline constexpr std::string_view kStandardOutput = "-";
+
+struct OutputArguments {
+  std::vector<std::string> files;  // kStandardOutput is one; none: that one.
+  std::string format;              // A name of the registry; empty: what the files say.
+};
+
+// Of one file among those of `arguments`. What --format says goes before the extension of a single
+// file; of several it says those whose extension says nothing.
+const output::FormatRow& format_of(const OutputArguments& arguments, const std::string& file);
+
+class Outputs {
+ public:
+  Outputs();
+  Outputs(const Outputs&) = delete;
+  Outputs& operator=(const Outputs&) = delete;
+  ~Outputs();
+
+  // Opens all files, before anything else. Errors: one cannot be written, or is there twice.
+  Expected<void> open(const OutputArguments& arguments);
+  // The answer will have these columns. From here on the files hold it and nothing else.
+  Expected<void> accept(output::Columns columns);
+  // Takes the answer; what cannot be written to one place goes to the others all the same.
+  [[nodiscard]] output::RowSink& sink() { return *sink_; }
+  [[nodiscard]] size_t size() const { return all_.size(); }
+  // Once, after the answer: what could not be written, an error for each place.
+  [[nodiscard]] std::vector<Error> close();
+
+ private:
+  class One;
+  std::vector<std::unique_ptr<One>> all_;
+  std::optional<output::FanOut> sink_;
+};
+
+}  // namespace clew::cmd

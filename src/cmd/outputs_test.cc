@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/outputs.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace clew::cmd {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+const std::vector<aggregate::Column> kColumns = {{.name = "n"}};
+
+void write(const fs::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A folder that goes with the test.
+class OutputFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "clew-outputs-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (folder_ / name).string();
+  }
+
+ private:
+  fs::path folder_;
+};
+
+void answer(Outputs& outputs) {
+  const std::vector<aggregate::Value> row = {int64_t{7}};
+  ASSERT_TRUE(outputs.accept(kColumns));
+  outputs.sink().begin(kColumns, output::RowMode::Table);
+  outputs.sink().row(row);
+  outputs.sink().finish({});
+}
+
+TEST(OutputFormat, OfASingleFileIsWhatTheOptionSays) {
+  EXPECT_EQ(format_of({.files = {"a.csv"}, .format = ""}, "a.csv").name, "csv");
+  EXPECT_EQ(format_of({.files = {"a.csv"}, .format = "json"}, "a.csv").name, "json");
+  EXPECT_EQ(format_of({.files = {"answer"}, .format = "json"}, "answer").name, "json");
+  EXPECT_EQ(format_of({.files = {}, .format = ""}, "-").name, "text");
+}
+
+TEST(OutputFormat, OfSeveralFilesIsThatOfEachExtension) {
+  const OutputArguments several = {.files = {"a.csv", "b.json", "answer", "-"}, .format = "chart"};
+  EXPECT_EQ(format_of(several, "a.csv").name, "csv");
+  EXPECT_EQ(format_of(several, "b.json").name, "json");
+  EXPECT_EQ(format_of(several, "answer").name, "chart");
+  EXPECT_EQ(format_of(several, "-").name, "chart");
+}
+
+TEST_F(OutputFiles, EachHoldTheAnswerInTheirFormat) {
+  write(path("a.csv"), "something that is longer than the answer");
+  Outputs outputs;
+  const Expected<void> opened =
+      outputs.open({.files = {path("a.csv"), path("b.json")}, .format = ""});
+  ASSERT_TRUE(opened) << opened.error().message;
+  answer(outputs);
+  EXPECT_TRUE(outputs.close().empty());
+  EXPECT_EQ(text_of(path("a.csv")), "n\r\n7\r\n");
+  EXPECT_THAT(text_of(path("b.json")), HasSubstr("{\"n\":7}\n{\"summary\":"));
+}
+
+TEST_F(OutputFiles, StayAsTheyWereWithoutAnAnswer) {
+  write(path("a.csv"), "of yesterday");
+  Outputs outputs;
+  const Expected<void> opened = outputs.open({.files = {path("a.csv")}, .format = ""});
+  ASSERT_TRUE(opened);
+  EXPECT_TRUE(outputs.close().empty());
+  EXPECT_EQ(text_of(path("a.csv")), "of yesterday");
+}
+
+TEST_F(OutputFiles, ThatAreOneFileAreRefused) {
+  write(path("a.csv"), "of yesterday");
+  fs::create_hard_link(path("a.csv"), path("same.json"));
+  for (const std::string& second : {path("a.csv"), path("same.json")}) {
+    Outputs outputs;
+    const Expected<void> opened = outputs.open({.files = {path("a.csv"), second}, .format = ""});
+    ASSERT_FALSE(opened);
+    EXPECT_THAT(opened.error().message, HasSubstr("are one file"));
+  }
+  EXPECT_FALSE(Outputs().open({.files = {"-", "-"}, .format = ""}));
+  EXPECT_EQ(text_of(path("a.csv")), "of yesterday");
+}
+
+TEST_F(OutputFiles, ThatCannotBeOpenedAreNamed) {
+  Outputs outputs;
+  const Expected<void> opened =
+      outputs.open({.files = {path("a.csv"), path("no/such/folder.json")}, .format = ""});
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().message, HasSubstr("cannot write " + path("no/such/folder.json")));
+}
+
+TEST_F(OutputFiles, ThatCannotBeWrittenAreNamedAndTheOthersAreWhole) {
+  Outputs outputs;
+  const Expected<void> opened =
+      outputs.open({.files = {"/dev/full", path("b.csv")}, .format = "json"});
+  ASSERT_TRUE(opened) << opened.error().message;
+  answer(outputs);
+  const std::vector<Error> errors = outputs.close();
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_THAT(errors[0].message, HasSubstr("cannot write the answer to /dev/full: No space left"));
+  EXPECT_EQ(text_of(path("b.csv")), "n\r\n7\r\n");
+}
+
+}  // namespace
+}  // namespace clew::cmd

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// One answer in several places, in formats that look at a file or a whole session.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "live/child.h"
+#include "live/process_state.h"
+#include "live/tracer.h"
+#include "live/victim.h"
+
+namespace clew::live {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+namespace fs = std::filesystem;
+
+class Outputs : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "clew-outputs-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (folder_ / name).string();
+  }
+  [[nodiscard]] std::string text_of(const std::string& name) const {
+    std::ifstream file(folder_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  }
+
+ private:
+  fs::path folder_;
+};
+
+constexpr const char* kQuery =
+    "from e in entry(\"sites!rip_lea\") group by e.function select e.function, calls = count()";
+
+TEST_F(Outputs, OneAnswerIsWrittenToSeveralPlaces) {
+  Victim victim("sites");
+  write("a.json", std::string(100'000, 'x'));
+  Tracer tracer =
+      Tracer::attach(victim.pid(), kQuery, {"-o", path("a.json"), "-o", path("b.csv"), "-o", "-"});
+  victim.run(10);
+  const uint64_t calls = victim.counts().at("rip_lea");
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  ASSERT_EQ(report.rows.size(), 1U) << "standard output";
+  EXPECT_EQ(report.rows[0].at("calls"), calls);
+  EXPECT_EQ(text_of("b.csv"), "function,calls\r\nrip_lea," + std::to_string(calls) + "\r\n");
+  EXPECT_THAT(text_of("a.json"),
+              StartsWith("{\"function\":\"rip_lea\",\"calls\":" + std::to_string(calls) + "}\n"));
+}
+
+TEST_F(Outputs, APlaceThatCannotBeWrittenIsAnErrorAndTheOthersHaveTheAnswer) {
+  Victim victim("sites");
+  const Report report = run_clew({"run", kQuery, "-p", std::to_string(victim.pid()), "--for",
+                                  "10ms", "-o", "/dev/full", "-o", path("b.csv")});
+  EXPECT_EQ(report.status, 1);
+  EXPECT_THAT(report.error, HasSubstr("cannot write the answer to /dev/full"));
+  EXPECT_THAT(text_of("b.csv"), StartsWith("function,calls\r\n"));
+}
+
+TEST_F(Outputs, AFileStaysAsItWasWhenTheQueryIsWrong) {
+  Victim victim("sites");
+  write("a.json", "of yesterday");
+  const Report report = run_clew({"run", entries_of("sites!rip_laa"), "-p",
+                                  std::to_string(victim.pid()), "-o", path("a.json")});
+  EXPECT_EQ(report.status, 1);
+  EXPECT_EQ(text_of("a.json"), "of yesterday");
+}
+
+}  // namespace
+}  // namespace clew::live
