@@ -47,7 +47,8 @@ const output::FormatRow& format_of(const OutputArguments& arguments, const std::
 // One place, its format, and the sink that writes it.
 class Outputs::One {
  public:
-  One(std::string file, FileDescriptor descriptor, const output::FormatRow& format)
+  One(std::string file, FileDescriptor descriptor, const output::FormatRow& format,
+      const output::About& about)
       : file_(std::move(file)),
         descriptor_(std::move(descriptor)),
         bytes_(descriptor_.get()),
@@ -55,7 +56,8 @@ class Outputs::One {
     const bool is_terminal = isatty(descriptor_.get()) == 1;
     sink_ = output::make_sink({.format = format.format,
                                .redraw = is_terminal,
-                               .terminal = is_terminal ? descriptor_.get() : -1},
+                               .terminal = is_terminal ? descriptor_.get() : -1,
+                               .about = about},
                               bytes_, notes_);
   }
 
@@ -71,13 +73,16 @@ class Outputs::One {
 
   // Standard output may be a file that a shell appends to.
   Expected<void> empty() {
+    is_empty_ = true;
     struct stat status {};
     if (file_ == kStandardOutput || !is_regular(descriptor_.get(), status)) return {};
     return ftruncate(descriptor_.get(), 0) == 0 ? Expected<void>() : failed(errno);
   }
 
   // A reader that has gone away had enough.
-  Expected<void> close() {
+  Expected<void> close(const Error* problem) {
+    CLEW_TRY(sink_->close(problem));
+    if (!is_empty_ && bytes_.has_more()) CLEW_TRY(empty());
     bytes_.flush();
     const int error = bytes_.error();
     return error == 0 || error == EPIPE ? Expected<void>() : failed(error);
@@ -92,6 +97,7 @@ class Outputs::One {
 
   std::string file_;
   FileDescriptor descriptor_;
+  bool is_empty_ = false;
   output::FileSink bytes_;
   output::FileSink notes_;
   std::unique_ptr<output::RowSink> sink_;
@@ -105,7 +111,8 @@ Expected<void> Outputs::open(const OutputArguments& arguments) {
   if (files.empty()) files.emplace_back(kStandardOutput);
   std::vector<output::RowSink*> sinks;
   for (const std::string& file : files) {
-    auto one = std::make_unique<One>(file, CLEW_TRY(open_file(file)), format_of(arguments, file));
+    auto one = std::make_unique<One>(file, CLEW_TRY(open_file(file)), format_of(arguments, file),
+                                     arguments.about);
     for (const auto& other : all_) {
       if (file != other->file() && !one->is_same_file(*other)) continue;
       return fail(
@@ -125,10 +132,10 @@ Expected<void> Outputs::accept(output::Columns) {
   return {};
 }
 
-std::vector<Error> Outputs::close() {
+std::vector<Error> Outputs::close(const Error* error) {
   std::vector<Error> errors;
   for (const auto& one : all_) {
-    if (auto closed = one->close(); !closed) errors.push_back(std::move(closed).error());
+    if (auto closed = one->close(error); !closed) errors.push_back(std::move(closed).error());
   }
   return errors;
 }

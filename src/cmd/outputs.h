@@ -20,6 +20,7 @@ inline constexpr std::string_view kStandardOutput = "-";
 struct OutputArguments {
   std::vector<std::string> files;  // kStandardOutput is one; none: that one.
   std::string format;              // A name of the registry; empty: what the files say.
+  output::About about{};
 };
 
 // Of one file among those of `arguments`. What --format says goes before the extension of a single
@@ -40,8 +41,9 @@ class Outputs {
   // Takes the answer; what cannot be written to one place goes to the others all the same.
   [[nodiscard]] output::RowSink& sink() { return *sink_; }
   [[nodiscard]] size_t size() const { return all_.size(); }
-  // Once, after the answer: what could not be written, an error for each place.
-  [[nodiscard]] std::vector<Error> close();
+  // Once, after the session, which may have ended with `error`: what could not be written, an error
+  // for each place.
+  [[nodiscard]] std::vector<Error> close(const Error* error);
 
  private:
   class One;

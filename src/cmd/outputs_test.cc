@@ -75,7 +75,7 @@ TEST_F(OutputFiles, EachHoldTheAnswerInTheirFormat) {
       outputs.open({.files = {path("a.csv"), path("b.json")}, .format = ""});
   ASSERT_TRUE(opened) << opened.error().message;
   answer(outputs);
-  EXPECT_TRUE(outputs.close().empty());
+  EXPECT_TRUE(outputs.close(nullptr).empty());
   EXPECT_EQ(text_of(path("a.csv")), "n\r\n7\r\n");
   EXPECT_THAT(text_of(path("b.json")), HasSubstr("{\"n\":7}\n{\"summary\":"));
 }
@@ -85,7 +85,7 @@ TEST_F(OutputFiles, StayAsTheyWereWithoutAnAnswer) {
   Outputs outputs;
   const Expected<void> opened = outputs.open({.files = {path("a.csv")}, .format = ""});
   ASSERT_TRUE(opened);
-  EXPECT_TRUE(outputs.close().empty());
+  EXPECT_TRUE(outputs.close(nullptr).empty());
   EXPECT_EQ(text_of(path("a.csv")), "of yesterday");
 }
 
@@ -116,7 +116,7 @@ TEST_F(OutputFiles, ThatCannotBeWrittenAreNamedAndTheOthersAreWhole) {
       outputs.open({.files = {"/dev/full", path("b.csv")}, .format = "json"});
   ASSERT_TRUE(opened) << opened.error().message;
   answer(outputs);
-  const std::vector<Error> errors = outputs.close();
+  const std::vector<Error> errors = outputs.close(nullptr);
   ASSERT_EQ(errors.size(), 1U);
   EXPECT_THAT(errors[0].message, HasSubstr("cannot write the answer to /dev/full: No space left"));
   EXPECT_EQ(text_of(path("b.csv")), "n\r\n7\r\n");

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clew run: answers a query.
+#include <array>
+#include <climits>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -7,7 +9,9 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/clock_ns.h"
 #include "cmd/console.h"
 #include "cmd/duration.h"
 #include "cmd/outputs.h"
@@ -96,6 +100,23 @@ Expected<void> answer(const engine::Request& request, bool is_quiet, Outputs& ou
   return {};
 }
 
+output::About about(const engine::Request& request, const RunArguments& arguments) {
+  std::array<char, HOST_NAME_MAX + 1> host{};
+  (void)gethostname(host.data(), host.size() - 1);
+  output::About about{.query = request.text.text,
+                      .version = CLEW_VERSION,
+                      .host = host.data(),
+                      .started_ns = clock_ns(CLOCK_REALTIME)};
+  for (const pid_t pid : request.pids)
+    about.targets.emplace_back("pid", std::to_string(pid));
+  for (const std::string& pattern : request.name_patterns)
+    about.targets.emplace_back("name", pattern);
+  const std::string& command = arguments.request.command;
+  if (!command.empty()) about.targets.emplace_back("command", command);
+  if (!request.from_path.empty()) about.targets.emplace_back("file", request.from_path);
+  return about;
+}
+
 Expected<int> run_query(const RunArguments& arguments) {
   engine::Request request = CLEW_TRY(request_of(arguments.request));
   if (!arguments.for_text.empty()) request.for_ns = CLEW_TRY(parse_duration(arguments.for_text));
@@ -104,12 +125,14 @@ Expected<int> run_query(const RunArguments& arguments) {
   }
   request.spill_path = arguments.spill;
   request.from_path = arguments.from;
+  OutputArguments places = arguments.output;
+  places.about = about(request, arguments);
   Outputs outputs;
-  CLEW_TRY(outputs.open(arguments.output));
+  CLEW_TRY(outputs.open(places));
   request.accept = [&outputs](output::Columns columns) { return outputs.accept(columns); };
   const Expected<void> answered = answer(request, arguments.quiet, outputs);
   int status = answered ? kExitAnswered : report(answered.error());
-  for (const Error& error : outputs.close())
+  for (const Error& error : outputs.close(answered ? nullptr : &answered.error()))
     status = report(error);
   return status;
 }

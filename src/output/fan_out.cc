@@ -20,6 +20,17 @@ void FanOut::disarmed(const collect::DisarmedProbe& disarmed) {
     sink->disarmed(disarmed);
 }
 
+bool FanOut::wants_losses() const {
+  return std::any_of(sinks_.begin(), sinks_.end(),
+                     [](const RowSink* sink) { return sink->wants_losses(); });
+}
+
+void FanOut::losses_so_far(const collect::Losses& losses) {
+  for (RowSink* const sink : sinks_) {
+    if (sink->wants_losses()) sink->losses_so_far(losses);
+  }
+}
+
 void FanOut::end_interval(const Interval& interval) {
   for (RowSink* const sink : sinks_)
     sink->end_interval(interval);

@@ -18,6 +18,8 @@ class FanOut final : public RowSink {
   void begin(std::span<const aggregate::Column> columns, RowMode mode) override;
   void row(std::span<const aggregate::Value> values) override;
   void disarmed(const collect::DisarmedProbe& disarmed) override;
+  [[nodiscard]] bool wants_losses() const override;
+  void losses_so_far(const collect::Losses& losses) override;
   void end_interval(const Interval& interval) override;
   void finish(const collect::Losses& losses) override;
   void flush() override;

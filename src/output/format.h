@@ -41,6 +41,8 @@ struct HistogramStyle {
 // summed up by reason.
 [[nodiscard]] std::string format_losses(const collect::Losses& losses);
 
+// No text that a program traced has to be.
+[[nodiscard]] bool is_utf8(std::string_view text);
 // Control characters as \n, \t, \xNN; invalid UTF-8 bytes as \xNN: traced data must not drive the
 // terminal.
 [[nodiscard]] std::string printable(std::string_view text);

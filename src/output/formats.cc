@@ -15,6 +15,8 @@ constexpr std::array kFormats = {
     FormatRow{Format::Json, "json", "json", "one JSON object a line", make_json_sink},
     FormatRow{Format::Csv, "csv", "csv", "comma-separated values", make_csv_sink},
     FormatRow{Format::Chart, "chart", "", "rows as bars", make_text_sink},
+    FormatRow{Format::Stream, "stream", "ndjson", "the result stream, for programs that read along",
+              make_stream_sink},
 };
 
 constexpr bool in_order() {

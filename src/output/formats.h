@@ -14,5 +14,7 @@ std::unique_ptr<RowSink> make_json_sink(const SinkOptions& options, ByteSink& by
                                         ByteSink& notes);
 std::unique_ptr<RowSink> make_csv_sink(const SinkOptions& options, ByteSink& bytes,
                                        ByteSink& notes);
+std::unique_ptr<RowSink> make_stream_sink(const SinkOptions& options, ByteSink& bytes,
+                                          ByteSink& notes);
 
 }  // namespace clew::output

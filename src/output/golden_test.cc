@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Golden files in tests/golden/output: NAME.json holds columns, rows and losses; NAME.text,
-// NAME.jsonl, NAME.csv and NAME.chart hold what each format makes of them. With
+// NAME.jsonl, NAME.csv, NAME.chart and NAME.ndjson hold what each format makes of them. With
 // CLEW_GOLDEN_UPDATE=1 in the environment the expected files are written instead of compared.
 #include <cstdlib>
 #include <filesystem>
@@ -180,6 +180,7 @@ std::string output_of(const Json& input, Format format) {
     sink->end_interval({.number = ++interval, .partial = true});
   }
   sink->finish(losses_of(input.value("losses", Json::object())));
+  EXPECT_TRUE(sink->close(nullptr));
   return bytes.take() + (notes.text().empty() ? "" : "--- notes ---\n" + notes.text());
 }
 
@@ -193,7 +194,8 @@ void check_case(const fs::path& input_path) {
   const std::map<std::string, Format> formats = {{".text", Format::Text},
                                                  {".jsonl", Format::Json},
                                                  {".csv", Format::Csv},
-                                                 {".chart", Format::Chart}};
+                                                 {".chart", Format::Chart},
+                                                 {".ndjson", Format::Stream}};
   for (const auto& [extension, format] : formats) {
     fs::path expected = input_path;
     expected.replace_extension(extension);

@@ -7,137 +7,18 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "output/format.h"
 #include "output/formats.h"
+#include "output/json_value.h"
 
 namespace clew::output {
 namespace {
 
-using Json = nlohmann::ordered_json;
-using aggregate::Bucket;
-using aggregate::BucketEdge;
 using aggregate::Column;
-using aggregate::Histogram;
-using aggregate::TopItem;
-using aggregate::TopList;
 using aggregate::Value;
 
-Json bucket_json(const Bucket& bucket) {
-  switch (bucket.edge) {
-    case BucketEdge::From:
-      return {{"value", bucket.low}, {"count", bucket.count}};
-    case BucketEdge::FromUnsigned:
-      return {{"value", static_cast<uint64_t>(bucket.low)}, {"count", bucket.count}};
-    case BucketEdge::Below:
-      return {{"below", bucket.low}, {"count", bucket.count}};
-    case BucketEdge::AtLeast:
-      return {{"at_least", bucket.low}, {"count", bucket.count}};
-    case BucketEdge::UpTo:
-      return {{"at_most", bucket.low}, {"count", bucket.count}};
-    case BucketEdge::Around:
-      return {{"around", bucket.low}, {"count", bucket.count}};
-  }
-  return {};
-}
-
-// What is not known is left out.
-Json frame_json(const aggregate::Frame& frame) {
-  Json object = {{"address", frame.address}};
-  if (!frame.symbol.empty()) {
-    object["symbol"] = frame.symbol;
-    object["offset"] = frame.offset;
-  }
-  if (!frame.module.empty()) object["module"] = frame.module;
-  if (!frame.file.empty()) object["file"] = frame.file;
-  if (frame.line != 0) object["line"] = frame.line;
-  if (frame.inlined) object["inlined"] = true;
-  return object;
-}
-
-struct ToJson {
-  aggregate::ColumnType type;
-
-  Json operator()(std::monostate) const { return nullptr; }
-  Json operator()(int64_t number) const { return number; }
-  Json operator()(uint64_t number) const {
-    return type == aggregate::ColumnType::Boolean ? Json(number != 0) : Json(number);
-  }
-  Json operator()(double number) const { return number; }
-  Json operator()(const std::string& text) const { return text; }
-  // Empty buckets are left out.
-  Json operator()(const Histogram& histogram) const {
-    Json list = Json::array();
-    for (const Bucket& bucket : histogram.buckets) {
-      if (bucket.count != 0) list.push_back(bucket_json(bucket));
-    }
-    return list;
-  }
-  Json operator()(const TopList& top) const {
-    Json list = Json::array();
-    for (const TopItem& item : top.items) {
-      list.push_back({{"value", std::visit(*this, item.value)}, {"count", item.count}});
-    }
-    return list;
-  }
-  Json operator()(const aggregate::Stack& stack) const {
-    Json list = Json::array();
-    for (const aggregate::Frame& frame : stack.frames)
-      list.push_back(frame_json(frame));
-    return list;
-  }
-};
-
 std::string line_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-Json causes_json(const collect::Causes& causes) {
-  Json object = Json::object();
-  for (const auto& [cause, count] : causes)
-    object[cause] = count;
-  return object;
-}
-
-Json disarmed_json(const collect::DisarmedProbe& disarmed) {
-  return {{"probe", disarmed.probe},
-          {"process", disarmed.process},
-          {"out_of_fuel", disarmed.exhausted}};
-}
-
-Json sites_json(const std::vector<collect::RefusedSite>& sites) {
-  Json list = Json::array();
-  for (const collect::RefusedSite& site : sites) {
-    list.push_back({{"function", site.function}, {"kind", site.kind}, {"reason", site.reason}});
-  }
-  return list;
-}
-
-Json summary_json(const collect::Losses& losses) {
-  Json summary = Json::object();
-  summary["missed"] = causes_json(losses.missed);
-  summary["dropped"] = causes_json(losses.dropped);
-  summary["lost"] = losses.lost;
-  summary["refused"] = sites_json(losses.refused);
-  if (!losses.uprobes.empty()) summary["uprobes"] = sites_json(losses.uprobes);
-  for (const collect::DisarmedProbe& disarmed : losses.disarmed)
-    summary["disarmed"].push_back(disarmed_json(disarmed));
-  for (const collect::LeftOut& process : losses.left_out)
-    summary["left_out"].push_back({{"process", process.process}, {"reason", process.reason}});
-  if (losses.open.count != 0) {
-    summary["open_calls"]["count"] = losses.open.count;
-    if (losses.open.oldest_ns != 0) summary["open_calls"]["oldest_ns"] = losses.open.oldest_ns;
-  }
-  if (!losses.left_by_jump.empty()) summary["left_by_jump"] = losses.left_by_jump;
-  summary["sites"] = losses.sites;
-  summary["attach_ms"] = losses.attach_ms;
-  summary["stopped_ms"] = losses.stopped_ms;
-  if (losses.window_ms != 0) {
-    summary["processes"] = losses.processes;
-    summary["window_ms"] = losses.window_ms;
-  }
-  return {{"summary", std::move(summary)}};
+  return json_text(json) + "\n";
 }
 
 // A value's text, at the end of a line: what a session of many events spends its time on.
@@ -159,7 +40,7 @@ class LineEnd {
   }
   template <typename Other>
   void operator()(const Other& other) const {
-    append_json(ToJson{type_}(other));
+    append_json(to_json(other, type_));
   }
 
  private:
@@ -169,9 +50,7 @@ class LineEnd {
     const fmt::format_int digits(number);
     line_.append(digits.data(), digits.size());
   }
-  void append_json(const Json& json) const {
-    line_ += json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  }
+  void append_json(const Json& json) const { line_ += json_text(json); }
 
   std::string& line_;
   aggregate::ColumnType type_;
@@ -235,7 +114,7 @@ class JsonSink final : public RowSink {
   void finish(const collect::Losses& losses) override {
     for (const std::string& row : std::exchange(rows_, {}))
       bytes_.write(row);
-    bytes_.write(line_of(summary_json(losses)));
+    bytes_.write(line_of({{"summary", losses_json(losses)}}));
   }
 
  private:

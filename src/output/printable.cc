@@ -52,6 +52,15 @@ bool is_control(std::string_view sequence) {
 
 }  // namespace
 
+bool is_utf8(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t size = sequence_size(text, at);
+    if (size == 0) return false;
+    at += size;
+  }
+  return true;
+}
+
 std::string printable(std::string_view text) {
   std::string result;
   result.reserve(text.size());

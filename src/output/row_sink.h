@@ -2,8 +2,8 @@
 // Where rows go. The engine pushes finished rows; a sink turns them into text, JSON, CSV or a
 // chart.
 //
-//   begin, { row… , end_interval }…, finish          with --every
-//   begin, row…, finish                              one answer, or a stream of events
+//   begin, { row… , end_interval }…, finish, close   with --every
+//   begin, row…, finish, close                       one answer, or a stream of events
 #pragma once
 
 #include <cstdint>
@@ -59,12 +59,19 @@ class RowSink {
   virtual void row(std::span<const aggregate::Value> values) = 0;
   // A probe was taken out; the session goes on.
   virtual void disarmed(const collect::DisarmedProbe&) {}
+  // What the answer lacks so far: several times a second and before each end_interval(), to those
+  // that want it.
+  [[nodiscard]] virtual bool wants_losses() const { return false; }
+  virtual void losses_so_far(const collect::Losses&) {}
   virtual void end_interval(const Interval& interval) = 0;
   virtual void finish(const collect::Losses& losses) = 0;
   // Lets what came so far be seen.
   virtual void flush() {}
   // Whether its bytes are taken, see ByteSink.
   [[nodiscard]] virtual bool ready() const { return true; }
+  // The last call, by its owner. `error`: what ended the session, perhaps before begin(), or went
+  // wrong beside its answer; or null. Errors: of what the sink wrote without a ByteSink.
+  virtual Expected<void> close(const Error*) { return {}; }
 };
 
 }  // namespace clew::output

@@ -7,12 +7,24 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "output/row_sink.h"
 
 namespace clew::output {
 
-enum class Format : uint8_t { Text, Json, Csv, Chart };
+enum class Format : uint8_t { Text, Json, Csv, Chart, Stream };
+
+// What a format that stands by itself says of its session.
+struct About {
+  std::string query{};    // As it was asked.
+  std::string version{};  // Of Clew.
+  std::string host{};
+  int64_t started_ns = 0;  // Of the time of day.
+  // What was to be traced: {"pid", "17"}, {"name", "redis-*"}, {"command", "ls -l"}, {"file", "x"}.
+  std::vector<std::pair<std::string, std::string>> targets{};
+};
 
 struct SinkOptions {
   Format format = Format::Text;
@@ -20,6 +32,7 @@ struct SinkOptions {
   bool redraw = false;
   // Its size is asked before each redraw, so a resize is seen; -1 = 80 x 24.
   int terminal = -1;
+  About about{};
 };
 
 // What options and files of names say of a format. A new one is a row in formats.cc.
@@ -49,6 +62,8 @@ class FileSink final : public ByteSink {
   void flush() override { flush_all(); }
   [[nodiscard]] bool failed() const override { return error_ != 0; }
   [[nodiscard]] bool ready() const override;
+  // What was written and is not out yet.
+  [[nodiscard]] bool has_more() const { return !unwritten_.empty(); }
   [[nodiscard]] int error() const { return error_; }  // errno of the first failure.
 
  private:

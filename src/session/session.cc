@@ -130,8 +130,13 @@ Expected<void> Session::take_turn() {
 void Session::keep_house() {
   if (Time::now() - house_ < kHousePeriod) return;
   house_ = Time::now();
+  tell_losses();
   for (Source* each : input_.sources)
     each->keep_house();
+}
+
+void Session::tell_losses() {
+  if (input_.sink.wants_losses()) input_.sink.losses_so_far(losses());
 }
 
 void Session::disarm_spinning() {
@@ -238,6 +243,7 @@ bool Session::interval_is_over() const {
 Expected<void> Session::end_interval(bool is_partial) {
   if (counts()) CLEW_TRY(push_groups(true));
   const int64_t now_ns = clock_ns(CLOCK_MONOTONIC) + input_.epoch_ns;
+  tell_losses();
   input_.sink.end_interval({.number = ++intervals_,
                             .partial = is_partial,
                             .begin_ns = std::exchange(interval_begin_ns_, now_ns),

@@ -79,6 +79,7 @@ class Session {
   Expected<void> take_turn();
   [[nodiscard]] bool finished();
   void keep_house();
+  void tell_losses();
   void disarm_spinning();
   void fire_ticks();
   void fire_all(query::SourceKind kind);

@@ -44,6 +44,10 @@ class Lines final : public output::RowSink {
     lines.push_back(fmt::format("{}", fmt::join(numbers, " ")));
     if (rows_before_wait > 0) --rows_before_wait;
   }
+  [[nodiscard]] bool wants_losses() const override { return is_told_losses; }
+  void losses_so_far(const collect::Losses& all) override {
+    lines.push_back(fmt::format("dropped {}", all.dropped.at("ring_full")));
+  }
   void end_interval(const output::Interval& interval) override {
     lines.push_back(fmt::format("interval {}{}", interval.number, interval.partial ? " part" : ""));
   }
@@ -52,6 +56,7 @@ class Lines final : public output::RowSink {
 
   std::vector<std::string> lines;
   collect::Losses losses;
+  bool is_told_losses = false;
   int rows_before_wait = -1;  // Then it takes none at once. -1: it takes all.
 
  private:
@@ -136,6 +141,15 @@ TEST_F(Sessions, CloseIntervalsWithWhatIsInThemAndTheLastOneAsAPart) {
   first_->give(1, {7});
   ASSERT_TRUE(run().has_value());
   EXPECT_THAT(sink_.lines, ElementsAre("7 1", "interval 1 part"));
+}
+
+TEST_F(Sessions, TellLossesBeforeTheEndOfAnIntervalToASinkThatAsks) {
+  ask(std::string(kGroups) + " every 3600s");
+  first_->give(1, {7});
+  second_->lost.dropped["ring_full"] = 3;
+  sink_.is_told_losses = true;
+  ASSERT_TRUE(run().has_value());
+  EXPECT_THAT(sink_.lines, ElementsAre("7 1", "dropped 3", "interval 1 part"));
 }
 
 TEST_F(Sessions, EndWhenTheyAreTold) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One answer in several places, in formats that look at a file or a whole session.
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <stdexcept>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -79,6 +82,57 @@ TEST_F(Outputs, AFileStaysAsItWasWhenTheQueryIsWrong) {
                                   std::to_string(victim.pid()), "-o", path("a.json")});
   EXPECT_EQ(report.status, 1);
   EXPECT_EQ(text_of("a.json"), "of yesterday");
+}
+
+// The lines of a stream as they come.
+class Stream {
+ public:
+  explicit Stream(Child& child) : child_(child) {}
+  // The value of the next line of this kind.
+  nlohmann::json next(const std::string& kind) {
+    for (;;) {
+      const std::optional<std::string> line = child_.read_line();
+      if (!line) throw std::runtime_error("the stream ended without " + kind);
+      nlohmann::json json = nlohmann::json::parse(*line);
+      EXPECT_EQ(json.at("seq"), seq_++);
+      if (json.contains(kind)) return json.at(kind);
+    }
+  }
+
+ private:
+  Child& child_;
+  uint64_t seq_ = 0;
+};
+
+TEST_F(Outputs, AStreamIsReadWhileTheSessionRuns) {
+  Victim victim("sites");
+  Child clew({.arguments = {CLEW_COMMAND, "run", kQuery, "-p", std::to_string(victim.pid()),
+                            "--stream", "--every", "50ms"}});
+  Stream stream(clew);
+  EXPECT_EQ(stream.next("session").at("targets")[0].at("pid"), std::to_string(victim.pid()));
+  EXPECT_EQ(stream.next("columns")[1].at("role"), "aggregate");
+  victim.run(10);
+  const uint64_t calls = victim.counts().at("rip_lea");
+  uint64_t seen = 0;
+  while (seen < calls)
+    seen += stream.next("rows")[0][1].get<uint64_t>();
+  EXPECT_EQ(seen, calls);
+  EXPECT_FALSE(stream.next("interval").at("partial"));
+  clew.signal(SIGINT);
+  const nlohmann::json end = stream.next("end");
+  EXPECT_EQ(end.at("error"), nullptr);
+  EXPECT_EQ(end.at("losses").at("sites"), 1);
+  EXPECT_EQ(clew.wait_for_end().status, 0);
+}
+
+TEST_F(Outputs, AStreamSaysWhyThereIsNoAnswer) {
+  Victim victim("sites");
+  Child clew({.arguments = {CLEW_COMMAND, "run", entries_of("sites!rip_laa"), "-p",
+                            std::to_string(victim.pid()), "--stream"}});
+  Stream stream(clew);
+  EXPECT_THAT(stream.next("end").at("error").at("message").get<std::string>(),
+              HasSubstr("rip_lea"));
+  EXPECT_EQ(clew.wait_for_end().status, 1);
 }
 
 }  // namespace

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// The result stream, as docs/output-stream.md has it. What values look like is in
+// tests/golden/output.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "output/sinks.h"
+
+namespace clew::output {
+namespace {
+
+using aggregate::Column;
+using aggregate::ColumnType;
+using aggregate::Value;
+using Json = nlohmann::json;
+
+const std::vector<Column> kColumns = {
+    {.name = "function", .type = ColumnType::String, .role = aggregate::ColumnRole::Key},
+    {.name = "p99",
+     .type = ColumnType::Unsigned,
+     .unit = aggregate::Unit::Nanoseconds,
+     .approximate = true,
+     .role = aggregate::ColumnRole::Aggregate}};
+
+class Stream : public testing::Test {
+ protected:
+  void begin(RowMode mode = RowMode::Table) { sink_->begin(kColumns, mode); }
+  void row(const Value& first, const Value& second) {
+    const std::vector<Value> values = {first, second};
+    sink_->row(values);
+  }
+  // What has come since the last call, without the numbers of the lines, which are in order.
+  std::vector<Json> lines() {
+    std::vector<Json> all;
+    std::istringstream text(bytes_.take());
+    for (std::string line; std::getline(text, line);) {
+      Json json = Json::parse(line);
+      EXPECT_EQ(json.at("seq"), seq_++);
+      json.erase("seq");
+      all.push_back(std::move(json));
+    }
+    return all;
+  }
+
+  StringSink bytes_;
+  std::unique_ptr<RowSink> sink_ = make_sink({.format = Format::Stream,
+                                              .about = {.query = "select 1",
+                                                        .version = "0.1",
+                                                        .host = "here",
+                                                        .started_ns = 1'790'000'000'000'000'001,
+                                                        .targets = {{"pid", "7"}}}},
+                                             bytes_, bytes_);
+
+ private:
+  uint64_t seq_ = 0;
+};
+
+TEST_F(Stream, BeginsWithTheSessionAndItsColumns) {
+  begin();
+  const std::vector<Json> head = lines();
+  ASSERT_EQ(head.size(), 2U);
+  EXPECT_EQ(head[0], Json({{"session",
+                            {{"version", 1},
+                             {"clew", "0.1"},
+                             {"query", "select 1"},
+                             {"targets", Json::array({{{"pid", "7"}}})},
+                             {"host", "here"},
+                             {"started", "1790000000000000001"}}}}));
+  EXPECT_EQ(head[1]["mode"], "table");
+  EXPECT_EQ(head[1]["columns"][0],
+            Json({{"name", "function"}, {"type", "string"}, {"role", "key"}}));
+  EXPECT_EQ(head[1]["columns"][1], Json({{"name", "p99"},
+                                         {"type", "unsigned"},
+                                         {"unit", "ns"},
+                                         {"role", "aggregate"},
+                                         {"approximate", true}}));
+}
+
+TEST_F(Stream, SaysRowsBeforeTheEndOfTheirInterval) {
+  begin();
+  (void)lines();
+  row("f", uint64_t{1});
+  row("g", uint64_t{2});
+  sink_->end_interval({.number = 3, .partial = true, .begin_ns = 5, .end_ns = 6});
+  const std::vector<Json> told = lines();
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[0], Json::parse(R"({"rows":[["f",1],["g",2]]})"));
+  EXPECT_EQ(told[1],
+            Json::parse(R"({"interval":{"number":3,"begin":"5","end":"6","partial":true}})"));
+}
+
+TEST_F(Stream, HoldsNoRowBackAtTheEndOfATurn) {
+  begin(RowMode::Stream);
+  EXPECT_EQ(lines()[1]["mode"], "events");
+  row("f", uint64_t{1});
+  EXPECT_TRUE(lines().empty());
+  sink_->flush();
+  EXPECT_EQ(lines().size(), 1U);
+  sink_->flush();
+  EXPECT_TRUE(lines().empty()) << "nothing new";
+}
+
+TEST_F(Stream, HasAtMost256RowsInALine) {
+  begin(RowMode::Stream);
+  (void)lines();
+  for (uint64_t i = 0; i < 600; ++i)
+    row("f", i);
+  sink_->flush();
+  const std::vector<Json> told = lines();
+  ASSERT_EQ(told.size(), 3U);
+  EXPECT_EQ(told[0]["rows"].size(), 256U);
+  EXPECT_EQ(told[2]["rows"].size(), 88U);
+  EXPECT_EQ(told[2]["rows"][87][1], 599);
+}
+
+TEST_F(Stream, RoundsNoNumber) {
+  begin();
+  (void)lines();
+  row("", uint64_t{9007199254740991});
+  row("", uint64_t{9007199254740992});
+  row("", UINT64_MAX);
+  row("", int64_t{-9007199254740991});
+  row("", INT64_MIN);
+  row("", std::numeric_limits<double>::quiet_NaN());
+  row("", -std::numeric_limits<double>::infinity());
+  row("", 0.5);
+  row("", {});
+  sink_->flush();
+  std::vector<Json> numbers;
+  const Json rows = lines().at(0)["rows"];
+  for (const Json& one : rows)
+    numbers.push_back(one[1]);
+  const Json expected = Json::parse(
+      R"([9007199254740991, "9007199254740992", "18446744073709551615", -9007199254740991,
+          "-9223372036854775808", "nan", "-inf", 0.5, null])");
+  EXPECT_EQ(Json(numbers), expected);
+}
+
+TEST_F(Stream, ReplacesNoByteOfAText) {
+  begin();
+  (void)lines();
+  row("a\"\n\x01é", uint64_t{1});
+  row("a\xff", uint64_t{1});
+  sink_->flush();
+  const Json rows = lines().at(0)["rows"];
+  EXPECT_EQ(rows[0][0], "a\"\n\x01é");
+  EXPECT_EQ(rows[1][0], Json({{"hex", "61ff"}}));
+}
+
+TEST_F(Stream, TellsLossesWhenThereAreMore) {
+  begin();
+  (void)lines();
+  collect::Losses losses;
+  sink_->losses_so_far(losses);
+  EXPECT_TRUE(lines().empty()) << "none";
+  losses.dropped["ring_full"] = 4;
+  sink_->losses_so_far(losses);
+  sink_->losses_so_far(losses);
+  const std::vector<Json> told = lines();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0],
+            Json::parse(R"({"losses":{"missed":{},"dropped":{"ring_full":4},"lost":[]}})"));
+}
+
+TEST_F(Stream, EndsWithAllLosses) {
+  begin();
+  row("f", uint64_t{1});
+  collect::Losses losses;
+  losses.missed["reentry"] = 2;
+  losses.sites = 3;
+  sink_->finish(losses);
+  ASSERT_TRUE(sink_->close(nullptr));
+  const Json end = lines().back()["end"];
+  EXPECT_EQ(end["error"], nullptr);
+  EXPECT_EQ(end["losses"]["missed"]["reentry"], 2);
+  EXPECT_EQ(end["losses"]["sites"], 3);
+}
+
+TEST_F(Stream, SaysWhyThereIsNoAnswer) {
+  const Error error{ErrorCode::NotFound, "query:1:3: error: no function 'x'\n  x\n  ^"};
+  ASSERT_TRUE(sink_->close(&error));
+  const std::vector<Json> told = lines();
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_TRUE(told[0].contains("session"));
+  EXPECT_EQ(told[1]["end"]["error"]["message"], error.message);
+  EXPECT_EQ(told[1]["end"]["losses"], nullptr);
+}
+
+}  // namespace
+}  // namespace clew::output
