@@ -31,10 +31,6 @@ Expected<FileDescriptor> open_file(const std::string& file) {
   return fail(ErrorCode::Io, fmt::format("cannot write {}: {}", file, error_text(errno)));
 }
 
-bool is_regular(int fd, struct stat& status) {
-  return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-}
-
 }  // namespace
 
 const output::FormatRow& format_of(const OutputArguments& arguments, const std::string& file) {
@@ -47,18 +43,19 @@ const output::FormatRow& format_of(const OutputArguments& arguments, const std::
 // One place, its format, and the sink that writes it.
 class Outputs::One {
  public:
-  One(std::string file, FileDescriptor descriptor, const output::FormatRow& format,
-      const output::About& about)
-      : file_(std::move(file)),
-        descriptor_(std::move(descriptor)),
-        bytes_(descriptor_.get()),
-        notes_(STDERR_FILENO) {
-    const bool is_terminal = isatty(descriptor_.get()) == 1;
-    sink_ = output::make_sink({.format = format.format,
-                               .redraw = is_terminal,
-                               .terminal = is_terminal ? descriptor_.get() : -1,
-                               .about = about},
-                              bytes_, notes_);
+  explicit One(std::string file) : file_(std::move(file)) {}
+
+  Expected<void> open(const output::FormatRow& format, const output::About& about) {
+    output::SinkOptions options{.format = format.format, .about = about};
+    if (format.open != nullptr) return open_by_name(format, options);
+    descriptor_ = CLEW_TRY(open_file(file_));
+    if (isatty(descriptor_.get()) == 1) {
+      options.redraw = true;
+      options.terminal = descriptor_.get();
+    }
+    bytes_.emplace(descriptor_.get());
+    sink_ = output::make_sink(options, *bytes_, notes_);
+    return {};
   }
 
   [[nodiscard]] output::RowSink* sink() { return sink_.get(); }
@@ -67,28 +64,45 @@ class Outputs::One {
   [[nodiscard]] bool is_same_file(const One& other) const {
     struct stat one {};
     struct stat another {};
-    return is_regular(descriptor_.get(), one) && is_regular(other.descriptor_.get(), another) &&
-           one.st_dev == another.st_dev && one.st_ino == another.st_ino;
+    return is_regular(one) && other.is_regular(another) && one.st_dev == another.st_dev &&
+           one.st_ino == another.st_ino;
   }
 
   // Standard output may be a file that a shell appends to.
   Expected<void> empty() {
     is_empty_ = true;
     struct stat status {};
-    if (file_ == kStandardOutput || !is_regular(descriptor_.get(), status)) return {};
+    if (file_ == kStandardOutput || !bytes_ || !is_regular(status)) return {};
     return ftruncate(descriptor_.get(), 0) == 0 ? Expected<void>() : failed(errno);
   }
 
   // A reader that has gone away had enough.
   Expected<void> close(const Error* problem) {
     CLEW_TRY(sink_->close(problem));
-    if (!is_empty_ && bytes_.has_more()) CLEW_TRY(empty());
-    bytes_.flush();
-    const int error = bytes_.error();
+    if (!bytes_) return {};
+    if (!is_empty_ && bytes_->has_more()) CLEW_TRY(empty());
+    bytes_->flush();
+    const int error = bytes_->error();
     return error == 0 || error == EPIPE ? Expected<void>() : failed(error);
   }
 
  private:
+  Expected<void> open_by_name(const output::FormatRow& format, const output::SinkOptions& options) {
+    if (file_ != kStandardOutput) {
+      sink_ = CLEW_TRY(format.open(options, file_));
+      return {};
+    }
+    return fail(
+        ErrorCode::InvalidQuery,
+        fmt::format("{} is a file, not a text for standard output: name it, say -o answer.{}",
+                    format.name, format.extension));
+  }
+
+  [[nodiscard]] bool is_regular(struct stat& status) const {
+    const int done = bytes_ ? fstat(descriptor_.get(), &status) : stat(file_.c_str(), &status);
+    return done == 0 && S_ISREG(status.st_mode);
+  }
+
   [[nodiscard]] Expected<void> failed(int error) const {
     return fail(ErrorCode::Io,
                 fmt::format("cannot write the answer{}: {}",
@@ -98,8 +112,8 @@ class Outputs::One {
   std::string file_;
   FileDescriptor descriptor_;
   bool is_empty_ = false;
-  output::FileSink bytes_;
-  output::FileSink notes_;
+  std::optional<output::FileSink> bytes_;  // None: the sink has the file itself.
+  output::FileSink notes_{STDERR_FILENO};
   std::unique_ptr<output::RowSink> sink_;
 };
 
@@ -111,8 +125,8 @@ Expected<void> Outputs::open(const OutputArguments& arguments) {
   if (files.empty()) files.emplace_back(kStandardOutput);
   std::vector<output::RowSink*> sinks;
   for (const std::string& file : files) {
-    auto one = std::make_unique<One>(file, CLEW_TRY(open_file(file)), format_of(arguments, file),
-                                     arguments.about);
+    auto one = std::make_unique<One>(file);
+    CLEW_TRY(one->open(format_of(arguments, file), arguments.about));
     for (const auto& other : all_) {
       if (file != other->file() && !one->is_same_file(*other)) continue;
       return fail(

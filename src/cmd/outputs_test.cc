@@ -15,6 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 const std::vector<aggregate::Column> kColumns = {{.name = "n"}};
 
@@ -100,6 +101,22 @@ TEST_F(OutputFiles, ThatAreOneFileAreRefused) {
   }
   EXPECT_FALSE(Outputs().open({.files = {"-", "-"}, .format = ""}));
   EXPECT_EQ(text_of(path("a.csv")), "of yesterday");
+}
+
+TEST_F(OutputFiles, ThatAreDatabasesAreWrittenByName) {
+  Outputs none;
+  const Expected<void> opened = none.open({.files = {}, .format = "sqlite"});
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().message, HasSubstr("-o answer.sqlite"));
+
+  Outputs outputs;
+  ASSERT_TRUE(outputs.open({.files = {path("a.sqlite"), path("b.csv")}, .format = ""}));
+  answer(outputs);
+  EXPECT_TRUE(outputs.close(nullptr).empty());
+  EXPECT_THAT(text_of(path("a.sqlite")), StartsWith("SQLite format 3"));
+  EXPECT_EQ(text_of(path("b.csv")), "n\r\n7\r\n");
+  EXPECT_FALSE(Outputs().open({.files = {path("a.sqlite"), path("./a.sqlite")}, .format = ""}));
+  EXPECT_FALSE(Outputs().open({.files = {path("b.csv")}, .format = "sqlite"})) << "no database";
 }
 
 TEST_F(OutputFiles, ThatCannotBeOpenedAreNamed) {

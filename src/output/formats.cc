@@ -17,15 +17,18 @@ constexpr std::array kFormats = {
     FormatRow{Format::Chart, "chart", "", "rows as bars", make_text_sink},
     FormatRow{Format::Stream, "stream", "ndjson", "the result stream, for programs that read along",
               make_stream_sink},
+    FormatRow{Format::Sqlite, "sqlite", "sqlite", "a database of SQLite, with -o", nullptr,
+              open_sqlite_sink},
 };
 
-constexpr bool in_order() {
+constexpr bool is_whole() {
   for (size_t i = 0; i < kFormats.size(); ++i) {
     if (static_cast<size_t>(kFormats.at(i).format) != i) return false;
+    if ((kFormats.at(i).make == nullptr) == (kFormats.at(i).open == nullptr)) return false;
   }
   return true;
 }
-static_assert(in_order());
+static_assert(is_whole());
 
 }  // namespace
 
@@ -46,6 +49,7 @@ const FormatRow* format_of_file(std::string_view path) {
 std::unique_ptr<RowSink> make_sink(const SinkOptions& options, ByteSink& bytes, ByteSink& notes) {
   const auto index = static_cast<size_t>(options.format);
   CLEW_ASSERT(index < kFormats.size());
+  CLEW_ASSERT(kFormats.at(index).make != nullptr);
   return kFormats.at(index).make(options, bytes, notes);
 }
 

@@ -14,7 +14,7 @@
 
 namespace clew::output {
 
-enum class Format : uint8_t { Text, Json, Csv, Chart, Stream };
+enum class Format : uint8_t { Text, Json, Csv, Chart, Stream, Sqlite };
 
 // What a format that stands by itself says of its session.
 struct About {
@@ -41,15 +41,19 @@ struct FormatRow {
   std::string_view name;       // As in --format, and an option of its own.
   std::string_view extension;  // Of its files, without a dot; empty: no file asks for it.
   std::string_view help;
+  // One of the two: of a format that is a stream of bytes, and of one that writes a file by its
+  // name (never a pipe), which open() may find to be somebody else's.
   std::unique_ptr<RowSink> (*make)(const SinkOptions& options, ByteSink& bytes, ByteSink& notes);
+  Expected<std::unique_ptr<RowSink>> (*open)(const SinkOptions& options,
+                                             const std::string& file) = nullptr;
 };
 // One for each Format, in its order.
 [[nodiscard]] std::span<const FormatRow> formats();
 // By the extension of the last part of `path`; null when it asks for none.
 [[nodiscard]] const FormatRow* format_of_file(std::string_view path);
 
-// `bytes` is borrowed and must outlive the sink. Losses go to the same place, under the table (Csv:
-// to `notes`, since a CSV file has no place for them).
+// Of a format that is a stream of bytes. `bytes` is borrowed and must outlive the sink. Losses go
+// to the same place, under the table (Csv: to `notes`, since a CSV file has no place for them).
 std::unique_ptr<RowSink> make_sink(const SinkOptions& options, ByteSink& bytes, ByteSink& notes);
 
 // Writes to a borrowed file descriptor, at flush(), at its end, or when there is much; short writes

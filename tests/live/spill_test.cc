@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "live/child.h"
 #include "live/tracer.h"
 #include "live/victim.h"
 
@@ -107,6 +108,22 @@ TEST_F(Spill, TheFileAnswersOtherQueries) {
   ASSERT_EQ(events.rows.size(), 3U) << events.error;
   EXPECT_EQ(events.rows[2].at("double_key"), 4);
   EXPECT_EQ(events.rows[2].at("time"), recorded().report.rows[2].at("time"));
+}
+
+TEST_F(Spill, TheFileAnswersIntoADatabase) {
+  const std::string database = (recorded().folder / "keys.sqlite").string();
+  const Report report = run_clew({"run", kEvents, "--from", file().string(), "-o", database});
+  ASSERT_EQ(report.status, 0) << report.error;
+  const Child::End asked =
+      Child(
+          {.arguments = {"sqlite3", database,
+                         "SELECT count(*), min(key), max(key), sum(key), count(DISTINCT time) > 1,"
+                         " min(tid) FROM rows; SELECT value FROM meta WHERE name = 'state'"}})
+          .wait_for_end();
+  EXPECT_EQ(asked.output,
+            "40000|0|39999|799980000|1|" + std::to_string(recorded().pid) + "\nanswered\n");
+  // A second answer replaces the first.
+  EXPECT_EQ(run_clew({"run", kEvents, "--from", file().string(), "-o", database}).status, 0);
 }
 
 TEST_F(Spill, WhatTheFileDoesNotHoldIsNamed) {
