@@ -10,7 +10,7 @@ _clew_options() {
   case "$1" in
     run) echo "$request $output" ;;
     dtrace) echo "-s -n -f -m -P -i -c -p -w -Z -q -F -o -x -b -l -h -G -v -e -S -V -C -D -U -I -H -L --ext \
-      --fuel" ;;
+      --fuel --json" ;;
     list) echo "-p --pid -n --name --file --types --sites --json --fields --tracepoints --kernel \
       --vocabulary" ;;
     explain) echo "$request --programs --code" ;;

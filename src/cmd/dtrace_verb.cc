@@ -27,8 +27,10 @@ using Form = engine::DtraceProgram::Form;
 // No letter is free for them.
 constexpr int kExtensionFlag = 256;
 constexpr int kFuelFlag = 257;
+constexpr int kJsonFlag = 258;
 constexpr std::array kLongFlags = {option{"ext", required_argument, nullptr, kExtensionFlag},
                                    option{"fuel", required_argument, nullptr, kFuelFlag},
+                                   option{"json", no_argument, nullptr, kJsonFlag},
                                    option{nullptr, 0, nullptr, 0}};
 constexpr const char* kFlags = "+:aAb:c:CD:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z3:6:";
 
@@ -36,7 +38,7 @@ void print_usage() {
   fmt::print(stderr,
              "usage: clew dtrace [-CeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path]\n"
              "           [-L path] [-o output] [-p pid] [-s script] [-U name] [-x opt[=val]]\n"
-             "           [--ext file] [--fuel instructions]\n"
+             "           [--ext file] [--fuel instructions] [--json]\n"
              "           [-P provider [[predicate] action]]\n"
              "           [-m [provider:]module [[predicate] action]]\n"
              "           [-f [[provider:]module:]func [[predicate] action]]\n"
@@ -66,6 +68,7 @@ void print_help() {
       "how to print:\n"
       "  -q        only what the program prints\n"
       "  -F        indent by entry and return\n"
+      "  --json    records and aggregations as lines of JSON; implies -q\n"
       "  -o        append to this file\n"
       "  -x        set an option: -x NAME or -x NAME=VALUE\n"
       "  -b        size of the buffer: -x bufsize=SIZE\n"
@@ -228,6 +231,10 @@ bool Reader::take(int flag) {
       return run([&] { request_.extensions.emplace_back(optarg); });
     case kFuelFlag:
       return take_fuel();
+    case kJsonFlag:
+      set_option("json", "");
+      set_option("quiet", "");
+      return true;
     case 'c':
       return run([&] { request_.commands.emplace_back(optarg); });
     case 'o':

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values and losses as JSON (RFC 8259). Private to the folder.
+// Values and losses as JSON (RFC 8259). For src/output and what is in it.
 #pragma once
 
 #include <string>

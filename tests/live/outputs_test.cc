@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 
 #include <gmock/gmock.h>
@@ -133,6 +134,35 @@ TEST_F(Outputs, AStreamSaysWhyThereIsNoAnswer) {
   EXPECT_THAT(stream.next("end").at("error").at("message").get<std::string>(),
               HasSubstr("rip_lea"));
   EXPECT_EQ(clew.wait_for_end().status, 1);
+}
+
+TEST_F(Outputs, AScriptOfDIsLinesOfJson) {
+  if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: D needs root";
+  const std::string script =
+      "pid$target::leaf:entry { printf(\"%s calls\", probefunc); @leaves[probefunc] = count(); "
+      "@again = quantize(8); ustack(2); }  END { printa(@leaves); }";
+  Child command({.arguments = {CLEW_COMMAND, "dtrace", "--json", "-n", script, "-c",
+                               victim_path("stacks_pie")}});
+  const Child::End end = command.wait_for_end();
+  ASSERT_EQ(end.status, 0) << end.error;
+  std::vector<nlohmann::json> lines;
+  std::istringstream text(end.output);
+  for (std::string line; std::getline(text, line);)
+    lines.push_back(nlohmann::json::parse(line));
+  ASSERT_GT(lines.size(), 4U);
+  const uint64_t firings = lines.size() - 3;
+  for (size_t i = 0; i < firings; ++i) {
+    EXPECT_EQ(lines[i].at("probe").at("function"), "leaf");
+    EXPECT_EQ(lines[i].at("values").at(0), "leaf");
+    EXPECT_EQ(lines[i].at("values").at(1).at(0).at("symbol"), "leaf");
+    EXPECT_THAT(lines[i].at("text").get<std::string>(), StartsWith("leaf calls"));
+  }
+  EXPECT_EQ(lines[firings], nlohmann::json({{"aggregation", "leaves"},
+                                            {"key", nlohmann::json::array({"leaf"})},
+                                            {"value", firings}}));
+  EXPECT_EQ(lines[firings + 1].at("value").at(0).at("count"), firings);
+  EXPECT_EQ(lines.back().at("summary").at("exit"), 0);
+  EXPECT_TRUE(lines.back().at("summary").at("drops").empty());
 }
 
 }  // namespace

@@ -221,10 +221,22 @@ void DtraceConsumer::print_aggregations() {
 
 void DtraceConsumer::report_drops() {
   const abi::DLosses& losses = session_.shared().losses;
-  if (inline_probes_.empty()) return console_.lines(drops_.report(losses));
-  abi::DLosses all = losses;
-  inline_probes_.add_losses(all);
-  console_.lines(drops_.report(all));
+  console_.lines(drops_.report(inline_probes_.empty() ? losses : *all_losses()));
+}
+
+// They are large.
+std::unique_ptr<abi::DLosses> DtraceConsumer::all_losses() {
+  auto all = std::make_unique<abi::DLosses>(session_.shared().losses);
+  inline_probes_.add_losses(*all);
+  return all;
+}
+
+void DtraceConsumer::finish(int exit_code) {
+  print_aggregations();
+  report_drops();
+  if (!options_.is_json) return;
+  console_.write(output::d::summary_json(*all_losses(), exit_code));
+  console_.flush();
 }
 
 void DtraceConsumer::run_command(const std::string& command) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,7 +37,8 @@ class DtraceConsumer final : public output::d::Host {
   // Takes all records that wait; those that began when this was called only with `all`.
   void read(bool all = false);
   void report_drops();
-  void print_aggregations();
+  // What the aggregations hold that nothing has printed, and what was lost.
+  void finish(int exit_code);
   // exit() was called.
   [[nodiscard]] bool is_over() const;
 
@@ -55,6 +57,8 @@ class DtraceConsumer final : public output::d::Host {
     uint64_t bytes = 0;
     uint32_t key = 0;  // Of the use of the id that they belong to.
   };
+  void print_aggregations();
+  [[nodiscard]] std::unique_ptr<abi::DLosses> all_losses();
   std::vector<kernel::DAggregate> entries(uint32_t aggregation, bool takes);
   void show(uint32_t aggregation, std::vector<kernel::DAggregate> entries);
   void read_merged(bool all);

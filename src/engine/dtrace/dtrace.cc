@@ -384,12 +384,11 @@ Expected<int> DtraceRun::answer() {
                           {*session_, inline_probes_, spaces_, commands_.first_pid()}, console_);
   trace(consumer);
   CLEW_TRY(end(consumer));
-  consumer.print_aggregations();
-  consumer.report_drops();
-  commands_.leave();
-  commands_.pass_on_signal(stop_descriptor_);
   const int status =
       consumer.is_over() ? static_cast<int>(session_->shared().exit_code & 0xFF) : kAnswered;
+  consumer.finish(status);
+  commands_.leave();
+  commands_.pass_on_signal(stop_descriptor_);
   return inline_probes_.leaves_anything() && status == kAnswered ? kFailed : status;
 }
 

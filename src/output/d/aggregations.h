@@ -53,6 +53,8 @@ class Aggregations {
   void print(std::span<const uint32_t> aggregations, std::string& out);
   void print(const query::d::Format& format, std::span<const uint32_t> aggregations,
              std::string& out);
+  // The same as lines of JSON, one for each key of each (json.h).
+  void print_json(std::span<const uint32_t> aggregations, std::string& out);
 
  private:
   using Key = std::vector<uint8_t>;

@@ -97,6 +97,25 @@ TEST_F(AggregationsTest, NeverUpdatedPrintNothing) {
   EXPECT_EQ(printa("%@d\n", {0}), "");
 }
 
+TEST_F(AggregationsTest, AsJsonAreALineForEachKey) {
+  options_.is_json = true;
+  script_.aggregations.reserve(2);
+  const uint32_t counts = add(AggregateFunction::Count, {integer(8), string()});
+  const uint32_t sizes = add(AggregateFunction::Quantize, {});
+  script_.aggregations[counts].name = "calls";
+  std::vector<uint8_t> key = bytes_of({word(-7)});
+  const std::vector<uint8_t> name = bytes_of("read", 16);
+  key.insert(key.end(), name.begin(), name.end());
+  take(counts, {{key, {word(3)}}});
+  std::vector<uint64_t> cells(abi::d_cell_words(AggregateFunction::Quantize, nullptr));
+  cells[abi::quantize_bucket(int64_t{8})] = 2;
+  take(sizes, {{{}, cells}});
+  EXPECT_EQ(rest(), R"({"aggregation":"calls","key":[-7,"read"],"value":3})"
+                    "\n"
+                    R"({"aggregation":"","key":[],"value":[{"value":8,"count":2}]})"
+                    "\n");
+}
+
 TEST_F(AggregationsTest, AreSortedByValueAndThenByKey) {
   const uint32_t a = add(AggregateFunction::Count, {integer(8)});
   count(a, {{3, 5}, {1, 7}, {2, 5}, {9, 1}});

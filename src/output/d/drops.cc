@@ -2,6 +2,9 @@
 #include "output/d/drops.h"
 
 #include <array>
+#include <cctype>
+#include <iterator>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -104,6 +107,24 @@ std::string DropReporter::report(const abi::DLosses& losses) {
   for (const Counter& counter : kCounters)
     tell(counter.kind, losses.*counter.member, seen_.*counter.member, 0);
   return text;
+}
+
+std::vector<std::pair<std::string, uint64_t>> dropped(const abi::DLosses& losses) {
+  std::vector<std::pair<std::string, uint64_t>> all;
+  const auto add = [&](DropKind kind, uint64_t count) {
+    constexpr std::string_view kPrefix = "DTRACEDROP_";
+    std::string name(words_of(kind).tag.substr(kPrefix.size()));
+    for (char& letter : name)
+      letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    if (count != 0) all.emplace_back(std::move(name), count);
+  };
+  add(DropKind::Principal,
+      std::accumulate(std::begin(losses.principal), std::end(losses.principal), uint64_t{0}));
+  add(DropKind::Aggregation,
+      std::accumulate(std::begin(losses.aggregation), std::end(losses.aggregation), uint64_t{0}));
+  for (const Counter& counter : kCounters)
+    add(counter.kind, losses.*counter.member);
+  return all;
 }
 
 std::string_view fault_name(abi::DFault fault) {

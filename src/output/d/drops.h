@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "abi/d_window.h"
 #include "output/d/record.h"
@@ -47,6 +49,11 @@ class DropReporter {
   bool has_tags_;
   abi::DLosses seen_{};
 };
+
+// Causes with what was lost by each, on all processors: "principal", "aggregation", "dynamic", …
+std::vector<std::pair<std::string, uint64_t>> dropped(const abi::DLosses& losses);
+// The last line of option json (json.h).
+std::string summary_json(const abi::DLosses& losses, int exit_code);
 
 // "invalid address"
 std::string_view fault_name(abi::DFault fault);

@@ -14,8 +14,9 @@ struct Switch {
   std::string_view name;
   bool PrintOptions::*member;
 };
-constexpr std::array<Switch, 7> kSwitches = {{
+constexpr std::array<Switch, 8> kSwitches = {{
     {"quiet", &PrintOptions::is_quiet},
+    {"json", &PrintOptions::is_json},
     {"flowindent", &PrintOptions::has_flow_indent},
     {"rawbytes", &PrintOptions::has_raw_bytes},
     {"droptags", &PrintOptions::has_drop_tags},

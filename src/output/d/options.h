@@ -12,6 +12,7 @@ namespace clew::output::d {
 
 struct PrintOptions {
   bool is_quiet = false;
+  bool is_json = false;  // Records and aggregations are lines of JSON (json.h); not DTrace's.
   bool has_flow_indent = false;
   bool has_raw_bytes = false;  // trace() never shows bytes as a string.
   uint32_t stack_indent = 14;

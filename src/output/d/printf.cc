@@ -320,24 +320,49 @@ std::optional<target::SymbolPlace> place_of_return(const target::Symbolizer& sym
 
 }  // namespace
 
-void append_stack(const Datum& datum, const target::Symbolizer& symbols, const StackLook& look,
-                  std::string& out) {
+namespace {
+
+// (place, address) of each frame.
+template <typename Visit>
+void for_each_frame(const Datum& datum, const target::Symbolizer& symbols, Visit visit) {
   const bool is_user = datum.kind == FieldKind::UserStack;
   const uint64_t pid = is_user ? word_at(datum.bytes, 0) : 0;
   const size_t first = is_user ? 1 : 0;
-  out += '\n';
   for (size_t i = first; i < kFramesMax + first; ++i) {
     const uint64_t pc = word_at(datum.bytes, i);
     if (pc == 0) break;
     const bool is_return = i > first;
-    const auto place = is_return ? place_of_return(symbols, is_user, pid, pc)
-                       : is_user ? symbols.user(pid, pc)
-                                 : symbols.kernel(pc);
-    const std::string text = place_text(place, pc, PlaceDetail::Offset);
+    visit(is_return ? place_of_return(symbols, is_user, pid, pc)
+          : is_user ? symbols.user(pid, pc)
+                    : symbols.kernel(pc),
+          pc);
+  }
+}
+
+}  // namespace
+
+aggregate::Stack stack_of(const Datum& datum, const target::Symbolizer& symbols) {
+  aggregate::Stack stack;
+  for_each_frame(datum, symbols, [&](const auto& place, uint64_t address) {
+    aggregate::Frame& frame = stack.frames.emplace_back();
+    frame.address = address;
+    if (!place) return;
+    frame.module = place->module;
+    frame.symbol = place->function;
+    if (!place->function.empty()) frame.offset = place->offset_bytes;
+  });
+  return stack;
+}
+
+void append_stack(const Datum& datum, const target::Symbolizer& symbols, const StackLook& look,
+                  std::string& out) {
+  out += '\n';
+  for_each_frame(datum, symbols, [&](const auto& place, uint64_t address) {
+    const std::string text = place_text(place, address, PlaceDetail::Offset);
     out.append(look.indent, ' ');
     append_right(out, text, static_cast<size_t>(std::max(look.width, 0)));
     out += '\n';
-  }
+  });
 }
 
 void append_formatted(const query::d::Format& format, const FormatInput& input, std::string& out) {

@@ -36,6 +36,9 @@ std::string_view string_of(const Datum& datum);  // Up to the NUL.
 // "m`f+0x1" of an address of the kernel or a process, as its action asks for.
 std::string address_text(const Datum& datum, const target::Symbolizer& symbols);
 
+// Of a KernelStack or UserStack.
+aggregate::Stack stack_of(const Datum& datum, const target::Symbolizer& symbols);
+
 // Frames, each on a line of its own with `indent` blanks in front and padded to `width` (left when
 // it is negative); an empty line comes first.
 struct StackLook {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "output/d/default_text.h"
+#include "output/d/effect.h"
 #include "output/d/padding.h"
 #include "output/d/printf.h"
 #include "output/d/structure.h"
@@ -16,7 +17,6 @@ namespace clew::output::d {
 namespace {
 
 using query::d::Action;
-using query::d::FieldKind;
 using query::d::RecordedAction;
 using query::d::RecordField;
 
@@ -29,71 +29,6 @@ bool is_named(std::string_view name, std::string_view kind) {
   if (!name.ends_with(kind)) return false;
   name.remove_suffix(kind.size());
   return name.empty() || name.back() == '-';
-}
-
-// What the handler of an action does.
-enum class Effect : uint8_t {
-  None,          // Done where the probe fired, or nothing to print.
-  Text,          // Each field as trace() and its kin print it.
-  Memory,        // tracemem
-  Printed,       // print
-  Formatted,     // printf
-  Aggregations,  // printa
-  Change,        // Of aggregations.
-  Host,
-};
-
-Effect effect_of(Action action) {
-  switch (action) {
-    case Action::Trace:
-    case Action::Stack:
-    case Action::Ustack:
-    case Action::Jstack:
-    case Action::Sym:
-    case Action::Mod:
-    case Action::Uaddr:
-    case Action::Ufunc:
-    case Action::Umod:
-    case Action::Usym:
-      return Effect::Text;
-    case Action::Tracemem:
-      return Effect::Memory;
-    case Action::Print:
-      return Effect::Printed;
-    case Action::Printf:
-      return Effect::Formatted;
-    case Action::Printa:
-      return Effect::Aggregations;
-    case Action::Clear:
-    case Action::Trunc:
-    case Action::Normalize:
-    case Action::Denormalize:
-      return Effect::Change;
-    case Action::System:
-    case Action::Freopen:
-    case Action::Ftruncate:
-    case Action::Setopt:
-      return Effect::Host;
-    case Action::None:
-    case Action::Breakpoint:
-    case Action::Chill:
-    case Action::Commit:
-    case Action::Copyout:
-    case Action::Copyoutstr:
-    case Action::Discard:
-    case Action::Exit:
-    case Action::Panic:
-    case Action::Pcap:
-    case Action::Raise:
-    case Action::Speculate:
-    case Action::Stop:
-      return Effect::None;
-  }
-  return Effect::None;
-}
-
-bool is_executed(const RecordedAction& action, std::span<const uint8_t> record) {
-  return action.flag_offset_bytes < record.size() && record[action.flag_offset_bytes] != 0;
 }
 
 }  // namespace
@@ -109,6 +44,7 @@ void RecordPrinter::print(std::span<const uint8_t> record, const query::d::Recor
       std::none_of(layout.actions.begin(), layout.actions.end(), executed)) {
     return;
   }
+  if (context_.options.is_json) return print_json(header, record, layout, probe);
   append_heading();
   append_row_start(header, probe, next);
   for (const RecordedAction& action : layout.actions) {

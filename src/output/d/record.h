@@ -75,6 +75,8 @@ class RecordPrinter {
     bool has_last = false;
   };
 
+  void print_json(const abi::DRecordHeader& header, std::span<const uint8_t> record,
+                  const query::d::RecordLayout& layout, const ProbeNames& probe);
   void append_heading();
   void append_row_start(const abi::DRecordHeader& header, const ProbeNames& probe,
                         const abi::DRecordHeader* next);
