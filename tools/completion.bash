@@ -12,7 +12,7 @@ _clew_options() {
     dtrace) echo "-s -n -f -m -P -i -c -p -w -Z -q -F -o -x -b -l -h -G -v -e -S -V -C -D -U -I -H -L --ext \
       --fuel --json" ;;
     list) echo "-p --pid -n --name --file --types --sites --json --fields --tracepoints --kernel \
-      --vocabulary" ;;
+      --usdt --vocabulary" ;;
     explain) echo "$request --programs --code" ;;
     doctor) echo "-p --pid --stop --json" ;;
     ps) echo "--json" ;;

@@ -11,6 +11,7 @@
 #include "engine/explain.h"
 #include "engine/inventory.h"
 #include "engine/kernel/kernel_list.h"
+#include "engine/usdt_sites.h"
 
 namespace clew::cmd {
 namespace {
@@ -31,6 +32,7 @@ struct ListArguments {
   bool fields = false;
   bool tracepoints = false;
   bool kernel = false;
+  bool usdt = false;
 };
 
 void declare_list(CLI::App& app, ListArguments& arguments) {
@@ -53,6 +55,10 @@ void declare_list(CLI::App& app, ListArguments& arguments) {
       app.add_flag("--tracepoints", arguments.tracepoints, "named tracepoints of the vocabulary");
   auto* kernel = app.add_flag("--kernel", arguments.kernel,
                               "system calls, tracepoints and functions of the kernel");
+  auto* usdt = app.add_flag("--usdt", arguments.usdt,
+                            "static probes (USDT) by \"provider:name\", of processes or a file");
+  for (const char* other : {"--types", "--sites", "--fields", "--tracepoints", "--kernel"})
+    usdt->excludes(app.get_option(other));
   // These are the same for all processes.
   for (CLI::Option* const one : {fields, tracepoints, kernel}) {
     for (const char* other : {"--pid", "--name", "--file", "--types", "--sites"})
@@ -74,6 +80,7 @@ int list_verb(int argument_count, const char* const* arguments) {
   const engine::ListRequest& functions = parsed.functions;
   const engine::NameRequest names{.pattern = functions.pattern, .json = functions.json};
   if (parsed.fields) return print_or_report(engine::list_fields(names));
+  if (parsed.usdt) return print_or_report(engine::list_usdt(parsed.functions));
   if (parsed.kernel) return print_or_report(engine::list_kernel_events(names));
   std::vector<std::string> vocabularies = default_vocabularies();
   vocabularies.insert(vocabularies.end(), parsed.vocabularies.begin(), parsed.vocabularies.end());

@@ -15,6 +15,7 @@
 #include "engine/kernel/event_types.h"
 #include "engine/type_source.h"
 #include "engine/uprobe_sites.h"
+#include "engine/usdt_sites.h"
 #include "plan/uprobe_form.h"
 #include "query/diagnostic.h"
 #include "query/parse.h"
@@ -65,10 +66,11 @@ class Compiler {
   [[nodiscard]] bool may_have_uprobes() const;
   Expected<std::vector<UprobeSite>> find_uprobes(const query::Query& query);
   Expected<std::unique_ptr<KernelTracee>> make_uprobes(const query::Query& query,
-                                                       const std::vector<UprobeSite>& sites);
+                                                       std::vector<KernelSite> sites);
+  Expected<std::vector<KernelSite>> find_usdt(const query::Query& query, pid_t pid);
   Expected<void> compile_uprobes(const query::Query& query);
-  [[nodiscard]] Expected<void> check_walked() const;
-  Expected<void> compile_walked(const query::Query& query);
+  [[nodiscard]] Expected<void> check_uprobes() const;
+  Expected<void> compile_as_uprobes(const query::Query& query);
   Expected<void> find_sites(const query::Query& query);
   void leave_out(pid_t pid, const std::string& reason);
   [[nodiscard]] tl::unexpected<Error> at_source(const query::Query& query, uint16_t source,
@@ -83,7 +85,8 @@ class Compiler {
   ClockSample clock_start_;
   std::optional<Clock> clock_;  // Of what was lowered.
   query::SourcePlaces places_;
-  bool is_walked_ = false;  // Its sources of processes are uprobes, for their stacks.
+  bool is_kernels_ = false;  // Its sources of processes are all uprobes, for this reason.
+  std::string_view kernels_reason_;
   KernelScope scope_;
   Tracee::Shared shared_;
   std::optional<Extensions> extensions_;
@@ -243,9 +246,11 @@ Expected<void> Compiler::compile() {
   query::Query query = CLEW_TRY(parse());
   notices_.progress("finding sites");
   result_.query = query;
-  is_walked_ = places_.process && plan::reads_stack(query);
-  if (is_walked_) CLEW_TRY(compile_walked(query));
-  if (places_.process && !is_walked_) CLEW_TRY(compile_processes(query));
+  if (plan::reads_stack(query)) kernels_reason_ = "stacks of processes are walked by the kernel";
+  if (has_usdt(query)) kernels_reason_ = "arguments of USDT probes are read by the kernel";
+  is_kernels_ = places_.process && !kernels_reason_.empty();
+  if (is_kernels_) CLEW_TRY(compile_as_uprobes(query));
+  if (places_.process && !is_kernels_) CLEW_TRY(compile_processes(query));
   if (places_.kernel) CLEW_TRY(compile_kernel(query));
   if (may_have_uprobes()) CLEW_TRY(compile_uprobes(query));
   return {};
@@ -254,7 +259,7 @@ Expected<void> Compiler::compile() {
 KernelInput Compiler::kernel_input() const {
   KernelInput input{
       .clock = std::nullopt, .extensions = extensions_->all(), .fuel = request_.extension_fuel};
-  if (places_.process && !is_walked_) input.clock = result_.lowered.clock;
+  if (places_.process && !is_kernels_) input.clock = result_.lowered.clock;
   return input;
 }
 
@@ -265,7 +270,7 @@ Expected<KernelFamilySites> Compiler::find_children(bool follows) {
 
 // A file of events holds those of processes alone.
 bool Compiler::may_have_uprobes() const {
-  return places_.process && !is_walked_ && request_.uprobes != UprobePolicy::Never &&
+  return places_.process && !is_kernels_ && request_.uprobes != UprobePolicy::Never &&
          request_.spill_path.empty();
 }
 
@@ -281,24 +286,20 @@ Expected<std::vector<UprobeSite>> Compiler::find_uprobes(const query::Query& que
   return all;
 }
 
-Expected<std::unique_ptr<KernelTracee>> Compiler::make_uprobes(
-    const query::Query& query, const std::vector<UprobeSite>& sites) {
+Expected<std::unique_ptr<KernelTracee>> Compiler::make_uprobes(const query::Query& query,
+                                                               std::vector<KernelSite> sites) {
   KernelScope scope;
   for (const auto& tracee : result_.tracees)
     scope.pids.push_back(tracee->pid());
   KernelInput input = kernel_input();
   input.family = CLEW_TRY(find_children(false));
   if (request_.follow_forks) input.child_cause = collect::kMissedUprobes;
-  if (scope.pids.size() == 1 && !is_walked_) {
+  if (scope.pids.size() == 1 && !is_kernels_) {
     input.symbol = [tracee = result_.tracees[0].get()](uint64_t address) {
       return tracee->symbol(address);
     };
   }
-  std::vector<KernelSite> probes;
-  probes.reserve(sites.size());
-  for (const UprobeSite& site : sites)
-    probes.push_back(site.probe);
-  return KernelTracee::make(query, std::move(probes), scope, input);
+  return KernelTracee::make(query, std::move(sites), scope, input);
 }
 
 // A session with uprobes begins when all are there. What the kernel's programs cannot do leaves the
@@ -307,7 +308,11 @@ Expected<void> Compiler::compile_uprobes(const query::Query& query) {
   if (result_.tracees.size() > 1 && plan::names_code(query)) return {};
   const std::vector<UprobeSite> sites = CLEW_TRY(find_uprobes(query));
   if (sites.empty()) return {};
-  auto uprobes = make_uprobes(query, sites);
+  std::vector<KernelSite> probes;
+  probes.reserve(sites.size());
+  for (const UprobeSite& site : sites)
+    probes.push_back(site.probe);
+  auto uprobes = make_uprobes(query, std::move(probes));
   if (!uprobes) {
     notices_.warning(fmt::format("no uprobes: {}", uprobes.error().message));
     return {};
@@ -321,13 +326,14 @@ Expected<void> Compiler::compile_uprobes(const query::Query& query) {
   return {};
 }
 
-Expected<void> Compiler::check_walked() const {
-  const char* const why = "stacks of processes are walked by the kernel, at uprobes";
+Expected<void> Compiler::check_uprobes() const {
+  const std::string why = fmt::format("{}, at uprobes", kernels_reason_);
   if (request_.uprobes == UprobePolicy::Never) {
     return fail(ErrorCode::Refused, fmt::format("{}, and --no-uprobes forbids them", why));
   }
   if (!request_.spill_path.empty()) {
-    return fail(ErrorCode::InvalidQuery, "--spill of stacks is not part of this version yet");
+    return fail(ErrorCode::InvalidQuery,
+                "--spill of stacks and of USDT probes is not part of this version yet");
   }
   if (may_set_uprobes()) return {};
   return fail(
@@ -335,21 +341,36 @@ Expected<void> Compiler::check_walked() const {
       fmt::format("{}, which {}", why, geteuid() == 0 ? "may not be set here" : "root may set"));
 }
 
-// A query of processes whose stacks are asked for: nothing is written into them.
-Expected<void> Compiler::compile_walked(const query::Query& query) {
-  CLEW_TRY(check_walked());
+Expected<std::vector<KernelSite>> Compiler::find_usdt(const query::Query& query, pid_t pid) {
+  std::vector<KernelSite> sites;
+  for (size_t i = 0; i < query.sources.size(); ++i) {
+    if (query.sources[i].kind != query::SourceKind::Usdt) continue;
+    const auto source = static_cast<uint16_t>(i);
+    auto some = find_usdt_sites(query, source, catalogue_, pid);
+    if (!some && some.error().code == ErrorCode::NotFound && request_.allow_missing) continue;
+    if (!some) return at_source(query, source, some.error().message);
+    std::move(some->begin(), some->end(), std::back_inserter(sites));
+  }
+  return sites;
+}
+
+// A query of processes that programs of the kernel alone can serve: nothing is written into them.
+Expected<void> Compiler::compile_as_uprobes(const query::Query& query) {
+  CLEW_TRY(check_uprobes());
   CLEW_TRY(find_sites(query));
-  std::vector<UprobeSite> sites;
+  std::vector<KernelSite> sites;
   for (const auto& tracee : result_.tracees) {
-    auto some = CLEW_TRY(find_as_uprobes(*tracee, query, result_.refused));
+    for (UprobeSite& site : CLEW_TRY(find_as_uprobes(*tracee, query, result_.refused)))
+      sites.push_back(std::move(site.probe));
+    auto some = CLEW_TRY(find_usdt(query, tracee->pid()));
     std::move(some.begin(), some.end(), std::back_inserter(sites));
   }
   if (sites.empty() && !result_.refused.empty()) {
     return fail(ErrorCode::Refused,
-                fmt::format("no site could be taken: '{}' can have no uprobe, which a stack needs",
-                            result_.refused[0].function));
+                fmt::format("no site could be taken: '{}' can have no uprobe, and {}",
+                            result_.refused[0].function, kernels_reason_));
   }
-  result_.uprobes = CLEW_TRY(make_uprobes(query, sites));
+  result_.uprobes = CLEW_TRY(make_uprobes(query, std::move(sites)));
   result_.plan = result_.uprobes->plan();
   result_.lowered = result_.uprobes->lowered().root;
   result_.tracees.clear();

@@ -155,8 +155,8 @@ Expected<void> Finder::add(uint16_t source) {
     case SourceKind::SyscallReturn:
     case SourceKind::Tracepoint:
     case SourceKind::Profile:
+    case SourceKind::Usdt:  // usdt_sites.h
       return {};
-    case SourceKind::Usdt:
     case SourceKind::Kernel:
     case SourceKind::KernelReturn:
       break;  // query::parse has refused them.

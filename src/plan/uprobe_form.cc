@@ -57,7 +57,7 @@ bool is_unknown(const Expression& expression) {
 
 bool is_served(SourceKind kind) {
   return kind == SourceKind::Entry || kind == SourceKind::Return || kind == SourceKind::Offset ||
-         kind == SourceKind::Line;
+         kind == SourceKind::Line || kind == SourceKind::Usdt;
 }
 
 }  // namespace
@@ -78,6 +78,17 @@ bool reads_elapsed(const query::Query& query, const query::Source& source) {
   return asks(query, source, [](const Expression& expression) {
     return expression.kind == ExpressionKind::Field && expression.field == Field::Elapsed;
   });
+}
+
+unsigned arguments_asked(const query::Query& query, const query::Source& source) {
+  unsigned count = 0;
+  (void)asks(query, source, [&count](const Expression& expression) {
+    const bool is_argument =
+        expression.kind == ExpressionKind::Field && expression.field == Field::Argument;
+    if (is_argument) count = std::max(count, expression.index + 1U);
+    return false;
+  });
+  return count;
 }
 
 bool reads_stack(const query::Query& query) {

@@ -17,6 +17,9 @@ bool can_be_uprobe(const query::Query& query, const query::Source& source);
 bool reads_result(const query::Query& query, const query::Source& source);
 bool reads_elapsed(const query::Query& query, const query::Source& source);
 
+// How many of its arguments the query reads, the last one included: 0 = none.
+unsigned arguments_asked(const query::Query& query, const query::Source& source);
+
 // Whether the query asks for a stack: the kernel walks those of processes, too.
 bool reads_stack(const query::Query& query);
 

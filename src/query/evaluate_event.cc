@@ -308,7 +308,10 @@ const Expected<std::vector<Parameter>>& Evaluator::parameters_of(const Value& ev
   ResolvedSource& source = source_of(event);
   if (!source.parameters) {
     TypeSource* types = build_.environment.types;
-    if (types == nullptr) {
+    if (source.source.kind == SourceKind::Usdt) {
+      source.parameters = Expected<std::vector<Parameter>>(clew::fail(
+          ErrorCode::NotFound, "arguments of USDT probes have no names but arg0 to arg5"));
+    } else if (types == nullptr) {
       source.parameters = Expected<std::vector<Parameter>>(clew::fail(
           ErrorCode::NotFound, "names of arguments need debug information of a process"));
     } else {

@@ -75,7 +75,7 @@ constexpr std::array<FieldInfo, 18> kFields = {{
      "the call stack of the program, 64 frames at most; ustack(n): n frames, up to 200"},
     {"kstack", Field::KernelStack, kStack, "kernel sources", kOfKernel,
      "the call stack of the kernel, as many frames"},
-    {"arg", Field::Argument, kInt64, "entry, offset, line, syscall, kernel", kArguments,
+    {"arg", Field::Argument, kInt64, "entry, offset, line, usdt, syscall, kernel", kArguments,
      "arg0 to arg15: an argument, with its type where debug information has it, else 8 raw bytes"},
     {"retval", Field::ReturnValue, kInt64, "return, syscall_return, kernel_return", kReturn,
      "the return value, with its type where debug information has it, else 8 raw bytes; xmm0, "
@@ -103,7 +103,8 @@ constexpr std::array<FieldForm, 10> kForms = {{
      "entry.xmm0 to entry.xmm7: the same at the entry"},
     {"xmm0f", "float64", "entry, offset, line, return",
      "xmm0f to xmm7f: the register read as a float"},
-    {"GetArg", "int64", "entry, offset, line, syscall, kernel", "GetArg(1) is arg0, as Fay counts"},
+    {"GetArg", "int64", "entry, offset, line, usdt, syscall, kernel",
+     "GetArg(1) is arg0, as Fay counts"},
     {"errno", "errno", "syscall_return", "why the call failed, by name; 0 when it did not"},
     {"pc", "symbol", "profile", "where the processor was: kernel_pc or user_pc"},
     {"kernel_pc", "symbol", "profile", "the same in the kernel; 0 when it was in a program"},

@@ -204,7 +204,7 @@ enum class SourceKind : uint8_t {
   Tick,       // Every period_ns, in the tracer.
   Begin,      // Once, when all probes are armed.
   End,        // Once, before they are taken away.
-  Usdt,       // Parsed and typed, but refused by this version (query/unsupported.h).
+  Usdt,       // A static probe: function is "provider:name".
   // Of the kernel:
   Syscall,
   SyscallReturn,

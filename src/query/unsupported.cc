@@ -29,25 +29,6 @@ std::optional<std::string_view> refusal_of(const Source& source) {
     case Scope::Process:
       break;
   }
-  switch (source.kind) {
-    case SourceKind::Usdt:
-      return "tracing USDT probes";
-    case SourceKind::Kernel:
-    case SourceKind::KernelReturn:
-    case SourceKind::Syscall:
-    case SourceKind::SyscallReturn:
-    case SourceKind::Tracepoint:
-    case SourceKind::Profile:
-    case SourceKind::Entry:
-    case SourceKind::Return:
-    case SourceKind::Exception:
-    case SourceKind::Offset:
-    case SourceKind::Line:
-    case SourceKind::Tick:
-    case SourceKind::Begin:
-    case SourceKind::End:
-      break;
-  }
   return std::nullopt;
 }
 
