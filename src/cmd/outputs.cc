@@ -46,6 +46,7 @@ class Outputs::One {
   explicit One(std::string file) : file_(std::move(file)) {}
 
   Expected<void> open(const output::FormatRow& format, const output::About& about) {
+    format_ = &format;
     output::SinkOptions options{.format = format.format, .about = about};
     if (format.open != nullptr) return open_by_name(format, options);
     descriptor_ = CLEW_TRY(open_file(file_));
@@ -59,6 +60,7 @@ class Outputs::One {
   }
 
   [[nodiscard]] output::RowSink* sink() { return sink_.get(); }
+  [[nodiscard]] const output::FormatRow& format() const { return *format_; }
   [[nodiscard]] const std::string& file() const { return file_; }
 
   [[nodiscard]] bool is_same_file(const One& other) const {
@@ -110,6 +112,7 @@ class Outputs::One {
   }
 
   std::string file_;
+  const output::FormatRow* format_ = nullptr;  // In the registry.
   FileDescriptor descriptor_;
   bool is_empty_ = false;
   std::optional<output::FileSink> bytes_;  // None: the sink has the file itself.
@@ -140,7 +143,9 @@ Expected<void> Outputs::open(const OutputArguments& arguments) {
   return {};
 }
 
-Expected<void> Outputs::accept(output::Columns) {
+Expected<void> Outputs::accept(output::Columns columns) {
+  for (const auto& one : all_)
+    CLEW_TRY(output::check_columns(one->format(), columns));
   for (const auto& one : all_)
     CLEW_TRY(one->empty());
   return {};

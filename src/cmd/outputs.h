@@ -36,7 +36,8 @@ class Outputs {
 
   // Opens all files, before anything else. Errors: one cannot be written, or is there twice.
   Expected<void> open(const OutputArguments& arguments);
-  // The answer will have these columns. From here on the files hold it and nothing else.
+  // The answer will have these columns. Errors: a format cannot write such an answer. From here on
+  // the files hold it and nothing else.
   Expected<void> accept(output::Columns columns);
   // Takes the answer; what cannot be written to one place goes to the others all the same.
   [[nodiscard]] output::RowSink& sink() { return *sink_; }

@@ -90,6 +90,17 @@ TEST_F(OutputFiles, StayAsTheyWereWithoutAnAnswer) {
   EXPECT_EQ(text_of(path("a.csv")), "of yesterday");
 }
 
+TEST_F(OutputFiles, StayAsTheyWereWhenOneFormatCannotTakeTheAnswer) {
+  write(path("a.csv"), "of yesterday");
+  Outputs outputs;
+  ASSERT_TRUE(outputs.open({.files = {path("a.csv"), path("b.folded")}, .format = ""}));
+  const Expected<void> accepted = outputs.accept(kColumns);
+  ASSERT_FALSE(accepted);
+  EXPECT_THAT(accepted.error().message, HasSubstr("folded needs a column of stacks"));
+  EXPECT_TRUE(outputs.close(&accepted.error()).empty());
+  EXPECT_EQ(text_of(path("a.csv")), "of yesterday");
+}
+
 TEST_F(OutputFiles, ThatAreOneFileAreRefused) {
   write(path("a.csv"), "of yesterday");
   fs::create_hard_link(path("a.csv"), path("same.json"));

@@ -134,14 +134,6 @@ std::string format_stack(const Stack& stack) {
   return result;
 }
 
-std::string folded_name(const aggregate::Frame& frame) {
-  const bool has_symbol = !frame.symbol.empty();
-  std::string name = has_symbol ? printable(frame.symbol) : printable(aggregate::text_of(frame));
-  for (size_t at = name.find(';'); at != std::string::npos; at = name.find(';', at))
-    name.replace(at, 1, "\\x3b");
-  return name;
-}
-
 struct Formatter {
   const Column& column;
 
@@ -187,6 +179,17 @@ std::string format_value(const Value& value, const Column& column) {
   const std::string text = std::visit(Formatter{column}, value);
   const bool marked = column.approximate && !std::holds_alternative<std::monostate>(value);
   return marked ? "~" + text : text;
+}
+
+std::string folded_text(std::string_view text) {
+  std::string name = printable(text);
+  for (size_t at = name.find(';'); at != std::string::npos; at = name.find(';', at))
+    name.replace(at, 1, "\\x3b");
+  return name;
+}
+
+std::string folded_name(const aggregate::Frame& frame) {
+  return folded_text(frame.symbol.empty() ? aggregate::text_of(frame) : frame.symbol);
 }
 
 std::string format_folded(const Stack& stack) {

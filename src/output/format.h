@@ -37,6 +37,10 @@ struct HistogramStyle {
 // what is no UTF-8 as \xNN.
 [[nodiscard]] std::string format_folded(const aggregate::Stack& stack);
 
+// One name of it, and any text in the place of one.
+[[nodiscard]] std::string folded_name(const aggregate::Frame& frame);
+[[nodiscard]] std::string folded_text(std::string_view text);
+
 // What is missing, one line per cause with its count; empty when nothing is. Refused sites are
 // summed up by reason.
 [[nodiscard]] std::string format_losses(const collect::Losses& losses);

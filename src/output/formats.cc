@@ -4,8 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "base/assert.h"
+#include "output/folding.h"
+#include "output/format.h"
+#include "output/names.h"
 
 namespace clew::output {
 namespace {
@@ -19,6 +26,8 @@ constexpr std::array kFormats = {
               make_stream_sink},
     FormatRow{Format::Sqlite, "sqlite", "sqlite", "a database of SQLite, with -o", nullptr,
               open_sqlite_sink},
+    FormatRow{Format::Folded, "folded", "folded", "a line for each stack, for flame graphs",
+              make_folded_sink, nullptr, true},
 };
 
 constexpr bool is_whole() {
@@ -34,6 +43,19 @@ static_assert(is_whole());
 
 std::span<const FormatRow> formats() {
   return kFormats;
+}
+
+Expected<void> check_columns(const FormatRow& format, Columns columns) {
+  if (!format.needs_stacks || folded_columns(columns)) return {};
+  std::vector<std::string> there;
+  for (const aggregate::Column& column : columns) {
+    there.push_back(fmt::format("{} ({}{})", printable(column.name), name_of(column.type),
+                                column.approximate ? ", approximate" : ""));
+  }
+  return fail(ErrorCode::InvalidQuery,
+              fmt::format("{} needs a column of stacks, and one of whole numbers that are counted "
+                          "exactly, such as count(); the answer has {}",
+                          format.name, fmt::join(there, ", ")));
 }
 
 const FormatRow* format_of_file(std::string_view path) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Golden files in tests/golden/output: NAME.json holds columns, rows and losses; NAME.text,
-// NAME.jsonl, NAME.csv, NAME.chart and NAME.ndjson hold what each format makes of them. With
-// CLEW_GOLDEN_UPDATE=1 in the environment the expected files are written instead of compared.
+// NAME.jsonl, NAME.csv, NAME.chart, NAME.ndjson and (of stacks) NAME.folded hold what each format
+// makes of them. With CLEW_GOLDEN_UPDATE=1 in the environment the expected files are written
+// instead of compared.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -191,12 +192,12 @@ std::string text_of(const fs::path& path) {
 
 void check_case(const fs::path& input_path) {
   const Json input = Json::parse(text_of(input_path));
-  const std::map<std::string, Format> formats = {{".text", Format::Text},
-                                                 {".jsonl", Format::Json},
-                                                 {".csv", Format::Csv},
-                                                 {".chart", Format::Chart},
-                                                 {".ndjson", Format::Stream}};
-  for (const auto& [extension, format] : formats) {
+  const std::map<std::string, Format> written = {
+      {".text", Format::Text},   {".jsonl", Format::Json},    {".csv", Format::Csv},
+      {".chart", Format::Chart}, {".ndjson", Format::Stream}, {".folded", Format::Folded}};
+  for (const auto& [extension, format] : written) {
+    const std::vector<Column> columns = columns_of(input);
+    if (!check_columns(formats()[static_cast<size_t>(format)], columns)) continue;
     fs::path expected = input_path;
     expected.replace_extension(extension);
     const std::string output = output_of(input, format);

@@ -14,7 +14,7 @@
 
 namespace clew::output {
 
-enum class Format : uint8_t { Text, Json, Csv, Chart, Stream, Sqlite };
+enum class Format : uint8_t { Text, Json, Csv, Chart, Stream, Sqlite, Folded };
 
 // What a format that stands by itself says of its session.
 struct About {
@@ -46,9 +46,12 @@ struct FormatRow {
   std::unique_ptr<RowSink> (*make)(const SinkOptions& options, ByteSink& bytes, ByteSink& notes);
   Expected<std::unique_ptr<RowSink>> (*open)(const SinkOptions& options,
                                              const std::string& file) = nullptr;
+  bool needs_stacks = false;  // And a number for each, see folding.h.
 };
 // One for each Format, in its order.
 [[nodiscard]] std::span<const FormatRow> formats();
+// Whether an answer of these columns can be written so; the error says what is missing.
+Expected<void> check_columns(const FormatRow& format, Columns columns);
 // By the extension of the last part of `path`; null when it asks for none.
 [[nodiscard]] const FormatRow* format_of_file(std::string_view path);
 

@@ -85,6 +85,20 @@ TEST_F(Outputs, AFileStaysAsItWasWhenTheQueryIsWrong) {
   EXPECT_EQ(text_of("a.json"), "of yesterday");
 }
 
+TEST_F(Outputs, AFormatOfStacksIsRefusedBeforeAnyProcessIsTouched) {
+  Victim victim("sites");
+  const ProcessState before = ProcessState::of(victim.pid());
+  write("a.folded", "of yesterday");
+  const Report report =
+      run_clew({"run", kQuery, "-p", std::to_string(victim.pid()), "-o", path("a.folded")});
+  EXPECT_EQ(report.status, 1);
+  EXPECT_THAT(report.error, HasSubstr("the answer has function (string), calls (integer)"));
+  EXPECT_THAT(report.error, testing::Not(HasSubstr("clew: tracing"))) << "never armed";
+  EXPECT_EQ(text_of("a.folded"), "of yesterday");
+  expect_text_equals_file(victim.pid());
+  expect_no_residue(before, victim.pid());
+}
+
 // The lines of a stream as they come.
 class Stream {
  public:
