@@ -5,7 +5,7 @@
 _clew_options() {
   local request="-p --pid -n --name -c --command --vocabulary --ext --no-branch-guards --fuel \
     --allow-missing -y --yes -f --follow --allow-late-uprobe-danger --uprobes --no-uprobes"
-  local output="--for --every --format --json --csv --chart --stream --sqlite --folded \
+  local output="--for --every --format --json --csv --chart --stream --sqlite --folded --svg \
     -o --output --spill --from -q --quiet"
   case "$1" in
     run) echo "$request $output" ;;
@@ -30,7 +30,7 @@ _clew_value() {
       mapfile -t COMPREPLY < <(compgen -W "$(cat /proc/[0-9]*/comm 2>/dev/null | sort -u)" \
         -- "$2") ;;
     -c | --command) mapfile -t COMPREPLY < <(compgen -c -- "$2") ;;
-    --format) mapfile -t COMPREPLY < <(compgen -W "text json csv chart stream sqlite folded" -- "$2") ;;
+    --format) mapfile -t COMPREPLY < <(compgen -W "text json csv chart stream sqlite folded svg" -- "$2") ;;
     --for | --every) mapfile -t COMPREPLY < <(compgen -W "100ms 1s 5s 10s 1m" -- "$2") ;;
     -o | --output | --spill | --from | --file | --vocabulary | --ext)
       mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;

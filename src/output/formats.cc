@@ -28,6 +28,7 @@ constexpr std::array kFormats = {
               open_sqlite_sink},
     FormatRow{Format::Folded, "folded", "folded", "a line for each stack, for flame graphs",
               make_folded_sink, nullptr, true},
+    FormatRow{Format::Svg, "svg", "svg", "a flame graph of stacks", make_svg_sink, nullptr, true},
 };
 
 constexpr bool is_whole() {

@@ -14,7 +14,7 @@
 
 namespace clew::output {
 
-enum class Format : uint8_t { Text, Json, Csv, Chart, Stream, Sqlite, Folded };
+enum class Format : uint8_t { Text, Json, Csv, Chart, Stream, Sqlite, Folded, Svg };
 
 // What a format that stands by itself says of its session.
 struct About {
