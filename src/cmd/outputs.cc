@@ -40,10 +40,25 @@ const output::FormatRow& format_of(const OutputArguments& arguments, const std::
   return by_file == nullptr ? output::formats().front() : *by_file;
 }
 
+// Standard error, where several formats say the same of one answer.
+class Outputs::Notes final : public output::ByteSink {
+ public:
+  void write(std::string_view text) override {
+    if (text != last_) bytes_.write(text);
+    last_ = text;
+  }
+  void flush() override { bytes_.flush(); }
+  [[nodiscard]] bool failed() const override { return bytes_.failed(); }
+
+ private:
+  output::FileSink bytes_{STDERR_FILENO};
+  std::string last_;
+};
+
 // One place, its format, and the sink that writes it.
 class Outputs::One {
  public:
-  explicit One(std::string file) : file_(std::move(file)) {}
+  One(std::string file, Notes& notes) : file_(std::move(file)), notes_(notes) {}
 
   Expected<void> open(const output::FormatRow& format, const output::About& about) {
     format_ = &format;
@@ -116,11 +131,11 @@ class Outputs::One {
   FileDescriptor descriptor_;
   bool is_empty_ = false;
   std::optional<output::FileSink> bytes_;  // None: the sink has the file itself.
-  output::FileSink notes_{STDERR_FILENO};
+  Notes& notes_;
   std::unique_ptr<output::RowSink> sink_;
 };
 
-Outputs::Outputs() = default;
+Outputs::Outputs() : notes_(std::make_unique<Notes>()) {}
 Outputs::~Outputs() = default;
 
 Expected<void> Outputs::open(const OutputArguments& arguments) {
@@ -128,7 +143,7 @@ Expected<void> Outputs::open(const OutputArguments& arguments) {
   if (files.empty()) files.emplace_back(kStandardOutput);
   std::vector<output::RowSink*> sinks;
   for (const std::string& file : files) {
-    auto one = std::make_unique<One>(file);
+    auto one = std::make_unique<One>(file, *notes_);
     CLEW_TRY(one->open(format_of(arguments, file), arguments.about));
     for (const auto& other : all_) {
       if (file != other->file() && !one->is_same_file(*other)) continue;

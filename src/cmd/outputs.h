@@ -47,7 +47,9 @@ class Outputs {
   [[nodiscard]] std::vector<Error> close(const Error* error);
 
  private:
+  class Notes;
   class One;
+  std::unique_ptr<Notes> notes_;
   std::vector<std::unique_ptr<One>> all_;
   std::optional<output::FanOut> sink_;
 };

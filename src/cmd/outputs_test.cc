@@ -130,6 +130,17 @@ TEST_F(OutputFiles, ThatAreDatabasesAreWrittenByName) {
   EXPECT_FALSE(Outputs().open({.files = {path("b.csv")}, .format = "sqlite"})) << "no database";
 }
 
+TEST_F(OutputFiles, HaveTheLossesBesideThemOnce) {
+  Outputs outputs;
+  ASSERT_TRUE(outputs.open({.files = {path("a.csv"), path("b"), path("c")}, .format = "csv"}));
+  collect::Losses losses;
+  losses.lost.emplace_back("process 7 is gone");
+  testing::internal::CaptureStderr();
+  outputs.sink().finish(losses);
+  outputs.sink().flush();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "lost: process 7 is gone\n");
+}
+
 TEST_F(OutputFiles, ThatCannotBeOpenedAreNamed) {
   Outputs outputs;
   const Expected<void> opened =

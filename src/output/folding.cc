@@ -91,15 +91,14 @@ void Folding::add(std::span<const Value> values) {
   frames.reserve(which_.keys.size());
   for (const size_t key : which_.keys)
     frames.push_back(frame_of(values[key], columns_[key]));
+  const size_t begin = frames.size();
   for (const size_t index : which_.stacks) {
     const auto* const stack = std::get_if<aggregate::Stack>(&values[index]);
-    if (stack == nullptr || stack->frames.empty()) {
-      frames.emplace_back(kNoStack);
-    } else {
-      std::transform(stack->frames.rbegin(), stack->frames.rend(), std::back_inserter(frames),
-                     folded_name);
-    }
+    if (stack == nullptr) continue;
+    std::transform(stack->frames.rbegin(), stack->frames.rend(), std::back_inserter(frames),
+                   folded_name);
   }
+  if (frames.size() == begin) frames.emplace_back(kNoStack);
   if (stacks_.size() >= stacks_max_ && !stacks_.contains(frames)) frames = {kOthers};
   uint64_t& sum = stacks_[std::move(frames)];
   sum = saturated(sum, *weight);

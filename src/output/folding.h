@@ -30,7 +30,7 @@ class Folding {
   // What does not fit is summed up as one stack, kOthers.
   static constexpr size_t kStacksMax = 1'000'000;
   static constexpr const char* kOthers = "[other stacks]";
-  // In the place of a stack that has no call.
+  // In the place of stacks that have no call at all.
   static constexpr const char* kNoStack = "[no stack]";
 
   explicit Folding(size_t stacks_max = kStacksMax) : stacks_max_(stacks_max) {}

@@ -89,6 +89,13 @@ TEST(Folded, KeepsOneLineForWhateverNames) {
             "a\\x3bb\\nc;x\\x3by\\x1b[2J 1\n");
 }
 
+TEST(Folded, LeavesOutOneOfSeveralStacksThatHasNoCall) {
+  const Column kernel = {.name = "kernel", .type = ColumnType::Stack, .role = ColumnRole::Key};
+  EXPECT_EQ(folded({kStack, kernel, kCalls},
+                   {{stack({"main"}), Stack{}, uint64_t{1}}, {{}, stack({"idle"}), uint64_t{2}}}),
+            "idle 2\nmain 1\n");
+}
+
 TEST(Folded, CountsARowWithoutAStack) {
   EXPECT_EQ(folded({kStack, kCalls}, {{Stack{}, uint64_t{2}}, {{}, uint64_t{3}}}),
             "[no stack] 5\n");

@@ -11,6 +11,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "live/child.h"
 #include "live/process_state.h"
@@ -20,6 +21,7 @@
 namespace clew::live {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 namespace fs = std::filesystem;
@@ -97,6 +99,33 @@ TEST_F(Outputs, AFormatOfStacksIsRefusedBeforeAnyProcessIsTouched) {
   EXPECT_EQ(text_of("a.folded"), "of yesterday");
   expect_text_equals_file(victim.pid());
   expect_no_residue(before, victim.pid());
+}
+
+// The same answer in three formats: each has all calls, under the function that made them.
+TEST_F(Outputs, StacksAreFoldedAndDrawn) {
+  if (geteuid() != 0) GTEST_SKIP() << "stacks of processes need root";
+  const Report report = run_clew(
+      {"run", "-c", victim_path("stacks_pie"),
+       "from f in entry(\"stacks_pie!leaf\") group by f.comm, f.ustack select f.comm, f.ustack, "
+       "calls = count()",
+       "-o", "-", "-o", path("a.folded"), "-o", path("a.svg"), "--format", "json"});
+  ASSERT_EQ(report.status, 0) << report.error;
+  uint64_t calls = 0;
+  for (const nlohmann::json& row : report.rows)
+    calls += row.at("calls").get<uint64_t>();
+  ASSERT_GT(calls, 0U);
+  uint64_t folded = 0;
+  std::istringstream lines(text_of("a.folded"));
+  for (std::string line; std::getline(lines, line);) {
+    const size_t blank = line.rfind(' ');
+    EXPECT_THAT(line, StartsWith("stacks_pie;"));
+    EXPECT_THAT(line.substr(0, blank), testing::EndsWith(";leaf"));
+    folded += std::stoull(line.substr(blank + 1));
+  }
+  EXPECT_EQ(folded, calls);
+  EXPECT_THAT(text_of("a.svg"),
+              AllOf(HasSubstr("<title>all\n" + std::to_string(calls) + " calls (100.00 %)"),
+                    HasSubstr("<title>stacks_pie\n"), HasSubstr("<title>leaf\n")));
 }
 
 // The lines of a stream as they come.
