@@ -20,6 +20,11 @@ TEST(Formats, HaveNamesAndExtensionsOfTheirOwn) {
   }
 }
 
+TEST(Formats, AreEitherBytesOrAFileByName) {
+  for (const FormatRow& row : formats())
+    EXPECT_NE(row.make == nullptr, row.open == nullptr) << row.name;
+}
+
 TEST(Formats, AreFoundByTheExtensionOfAFile) {
   for (const FormatRow& row : formats()) {
     if (row.extension.empty()) continue;

@@ -67,13 +67,12 @@ class Svg : public testing::Test {
     }
     return all;
   }
-  const Drawn& frame(const std::string& name) {
-    drawn_ = frames();
-    for (const Drawn& one : drawn_) {
+  Drawn frame(const std::string& name) {
+    for (const Drawn& one : frames()) {
       if (one.name.starts_with(name + "\n")) return one;
     }
     ADD_FAILURE() << "no frame " << name;
-    return drawn_.emplace_back();
+    return {};
   }
 
   StringSink notes_;
@@ -86,7 +85,6 @@ class Svg : public testing::Test {
   std::unique_ptr<RowSink> sink_ =
       make_sink({.format = Format::Svg, .about = {.query = "from e in\n  entry(\"<f>\") & more"}},
                 bytes_, notes_);
-  std::vector<Drawn> drawn_;
 };
 
 TEST_F(Svg, GivesEachFrameItsShareAboveItsCaller) {
