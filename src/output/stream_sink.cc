@@ -2,6 +2,7 @@
 // The whole result stream, one JSON object a line, for programs that read while the session runs:
 // docs/output-stream.md is the contract. What a JavaScript number cannot hold is a string, text
 // that is no UTF-8 is {"hex": …}: nothing is rounded, nothing replaced.
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -178,16 +179,28 @@ class StreamSink final : public RowSink {
 
   // What most events are made of needs no tree of JSON.
   void append(const Value& value, ColumnType type) {
-    const auto* const number = std::get_if<uint64_t>(&value);
-    if (number != nullptr && type != ColumnType::Boolean && *number <= uint64_t{kExactMax}) {
-      const fmt::format_int digits(*number);
-      rows_.append(digits.data(), digits.size());
-    } else if (const auto* const real = std::get_if<double>(&value)) {
-      rows_ += json_text(exact(*real));
+    if (const auto* const number = std::get_if<int64_t>(&value)) {
+      append_digits(*number, *number >= -kExactMax && *number <= kExactMax);
+    } else if (const auto* const whole = std::get_if<uint64_t>(&value);
+               whole != nullptr && type != ColumnType::Boolean) {
+      append_digits(*whole, *whole <= uint64_t{kExactMax});
+    } else if (const auto* const text = std::get_if<std::string>(&value);
+               text != nullptr && std::all_of(text->begin(), text->end(), is_plain)) {
+      rows_ += '"';
+      rows_ += *text;
+      rows_ += '"';
     } else {
       rows_ += json_text(exact(to_json(value, type)));
     }
   }
+  template <typename Number>
+  void append_digits(Number number, bool is_exact) {
+    const fmt::format_int digits(number);
+    if (!is_exact) rows_ += '"';
+    rows_.append(digits.data(), digits.size());
+    if (!is_exact) rows_ += '"';
+  }
+  static bool is_plain(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
 
   About about_;
   ByteSink& bytes_;
