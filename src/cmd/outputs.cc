@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include <fcntl.h>
@@ -85,16 +86,15 @@ class Outputs::One {
            one.st_ino == another.st_ino;
   }
 
-  // Standard output may be a file that a shell appends to.
-  Expected<void> empty() {
-    is_empty_ = true;
-    struct stat status {};
-    if (file_ == kStandardOutput || !bytes_ || !is_regular(status)) return {};
-    return ftruncate(descriptor_.get(), 0) == 0 ? Expected<void>() : failed(errno);
+  // The answer begins: the file holds it and nothing else.
+  void begin() {
+    if (auto done = empty(); !done) problem_ = std::move(done).error();
   }
 
-  // A reader that has gone away had enough.
+  // A reader that has gone away had enough. A file keeps what it has where no answer began.
   Expected<void> close(const Error* problem) {
+    if (problem_) return tl::unexpected(*problem_);
+    if (problem != nullptr && !is_empty_ && has_old_answer()) return {};
     CLEW_TRY(sink_->close(problem));
     if (!bytes_) return {};
     if (!is_empty_ && bytes_->has_more()) CLEW_TRY(empty());
@@ -104,6 +104,14 @@ class Outputs::One {
   }
 
  private:
+  // Standard output may be a file that a shell appends to.
+  Expected<void> empty() {
+    is_empty_ = true;
+    struct stat status {};
+    if (file_ == kStandardOutput || !bytes_ || !is_regular(status)) return {};
+    return ftruncate(descriptor_.get(), 0) == 0 ? Expected<void>() : failed(errno);
+  }
+
   Expected<void> open_by_name(const output::FormatRow& format, const output::SinkOptions& options) {
     if (file_ != kStandardOutput) {
       sink_ = CLEW_TRY(format.open(options, file_));
@@ -113,6 +121,11 @@ class Outputs::One {
         ErrorCode::InvalidQuery,
         fmt::format("{} is a file, not a text for standard output: name it, say -o answer.{}",
                     format.name, format.extension));
+  }
+
+  [[nodiscard]] bool has_old_answer() const {
+    struct stat status {};
+    return bytes_ && file_ != kStandardOutput && is_regular(status) && status.st_size > 0;
   }
 
   [[nodiscard]] bool is_regular(struct stat& status) const {
@@ -130,9 +143,21 @@ class Outputs::One {
   const output::FormatRow* format_ = nullptr;  // In the registry.
   FileDescriptor descriptor_;
   bool is_empty_ = false;
+  std::optional<Error> problem_;           // As it was emptied.
   std::optional<output::FileSink> bytes_;  // None: the sink has the file itself.
   Notes& notes_;
   std::unique_ptr<output::RowSink> sink_;
+};
+
+// Empties the files as the answer begins.
+class Outputs::Beginning final : public output::FanOut {
+ public:
+  Beginning(Outputs& outputs, std::vector<output::RowSink*> sinks)
+      : FanOut(std::move(sinks)), outputs_(outputs) {}
+  void begin(output::Columns columns, output::RowMode mode) override;
+
+ private:
+  Outputs& outputs_;
 };
 
 Outputs::Outputs() : notes_(std::make_unique<Notes>()) {}
@@ -154,16 +179,24 @@ Expected<void> Outputs::open(const OutputArguments& arguments) {
     sinks.push_back(one->sink());
     all_.push_back(std::move(one));
   }
-  sink_.emplace(std::move(sinks));
+  sink_ = std::make_unique<Beginning>(*this, std::move(sinks));
   return {};
 }
 
-Expected<void> Outputs::accept(output::Columns columns) {
+output::RowSink& Outputs::sink() {
+  return *sink_;
+}
+
+Expected<void> Outputs::accept(output::Columns columns) const {
   for (const auto& one : all_)
     CLEW_TRY(output::check_columns(one->format(), columns));
-  for (const auto& one : all_)
-    CLEW_TRY(one->empty());
   return {};
+}
+
+void Outputs::Beginning::begin(output::Columns columns, output::RowMode mode) {
+  for (const auto& one : outputs_.all_)
+    one->begin();
+  FanOut::begin(columns, mode);
 }
 
 std::vector<Error> Outputs::close(const Error* error) {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,11 +35,11 @@ class Outputs {
 
   // Opens all files, before anything else. Errors: one cannot be written, or is there twice.
   Expected<void> open(const OutputArguments& arguments);
-  // The answer will have these columns. Errors: a format cannot write such an answer. From here on
-  // the files hold it and nothing else.
-  Expected<void> accept(output::Columns columns);
-  // Takes the answer; what cannot be written to one place goes to the others all the same.
-  [[nodiscard]] output::RowSink& sink() { return *sink_; }
+  // The answer will have these columns. Errors: a format cannot write such an answer.
+  Expected<void> accept(output::Columns columns) const;
+  // Takes the answer: once it has begun, the files hold it and nothing else. What cannot be written
+  // to one place goes to the others all the same.
+  [[nodiscard]] output::RowSink& sink();
   [[nodiscard]] size_t size() const { return all_.size(); }
   // Once, after the session, which may have ended with `error`: what could not be written, an error
   // for each place.
@@ -49,9 +48,10 @@ class Outputs {
  private:
   class Notes;
   class One;
+  class Beginning;
   std::unique_ptr<Notes> notes_;
   std::vector<std::unique_ptr<One>> all_;
-  std::optional<output::FanOut> sink_;
+  std::unique_ptr<Beginning> sink_;
 };
 
 }  // namespace clew::cmd

@@ -102,6 +102,10 @@ Expected<std::vector<pid_t>> Compiler::wanted_pids() {
     const inline_::LaunchOptions options{.command = request_.command};
     // Samples and stacks of a program are read by what is mapped when they begin.
     const bool from_exec = !places_.process && !places_.profile && !places_.stacks;
+    if (places_.stacks && places_.kernel) {
+      result_.lost.emplace_back(
+          "what the command did before its main program began is not in the answer");
+    }
     result_.launched = CLEW_TRY(from_exec ? inline_::Launched::start_before_exec(options)
                                           : inline_::Launched::start(options));
     pids.push_back(result_.launched->pid());
@@ -360,7 +364,8 @@ Expected<void> Compiler::compile_as_uprobes(const query::Query& query) {
   CLEW_TRY(find_sites(query));
   std::vector<KernelSite> sites;
   for (const auto& tracee : result_.tracees) {
-    for (UprobeSite& site : CLEW_TRY(find_as_uprobes(*tracee, query, result_.refused)))
+    for (UprobeSite& site : CLEW_TRY(
+             find_as_uprobes(*tracee, query, has_usdt(query) ? "usdt" : "stack", result_.refused)))
       sites.push_back(std::move(site.probe));
     auto some = CLEW_TRY(find_usdt(query, tracee->pid()));
     std::move(some.begin(), some.end(), std::back_inserter(sites));

@@ -37,6 +37,7 @@ struct Compiled {
   plan::Lowered lowered;
   Tracee::Shared shared;                      // Of the tracees, for more of them.
   std::vector<collect::RefusedSite> refused;  // That are in none of them.
+  std::vector<std::string> lost;              // Sentences for collect::Losses::lost.
   std::vector<collect::LeftOut> left_out;     // Processes that cannot be traced, where others can.
 };
 

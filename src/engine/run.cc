@@ -155,6 +155,9 @@ void Run::make_session() {
       .epoch_ns = compiled_.lowered.clock.epoch_ns,
       .beside = {.refused = refused_, .left_out = compiled_.left_out, .attach_ms = attach_ms_},
       .warn = [this](std::string_view text) { notices_.warning(text); }};
+  input.beside.lost = compiled_.lost;
+  if (!processes_ && compiled_.uprobes)
+    input.beside.processes = compiled_.uprobes->scope().pids.size();
   if (processes_) input.sources.push_back(processes_.get());
   for (KernelTracee* const each : {compiled_.kernel.get(), compiled_.uprobes.get()}) {
     if (each == nullptr) continue;

@@ -164,11 +164,6 @@ Expected<void> Finder::add(uint16_t source) {
   return fail(ErrorCode::Refused, "a kind of source is not part of this version");
 }
 
-// What a refused site was wanted for.
-std::string kind_name(SourceKind kind) {
-  return kind == SourceKind::Return ? "exit" : std::string(query::name_of(kind));
-}
-
 code::RequestKind request_kind(const plan::ProbeProgram& program) {
   switch (program.point) {
     case plan::ProgramPoint::Entry:
@@ -328,6 +323,10 @@ Expected<void> check_landings(SiteSet& set, const std::vector<plan::ProbeProgram
 }
 
 }  // namespace
+
+std::string kind_name(SourceKind kind) {
+  return kind == SourceKind::Return ? "exit" : std::string(query::name_of(kind));
+}
 
 Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, bool allow_missing,
                           const std::vector<size_t>& modules, SiteSet& set) {

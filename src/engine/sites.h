@@ -95,6 +95,9 @@ class CodeCache {
   std::map<const code::ModuleCode*, code::FlagValues> flags_;
 };
 
+// What a site of the source is called where it is refused: "entry", "exit", …
+std::string kind_name(query::SourceKind kind);
+
 // Which windows other sessions have in a module already.
 using InstalledWindows = std::vector<code::Window>;
 

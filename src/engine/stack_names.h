@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks of events as frames with names. Each address of a process is looked up once.
+// Stacks of events as frames with names. Each place in a file is looked up once.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <span>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "aggregate/value.h"
@@ -24,13 +24,20 @@ class StackNames {
  private:
   using Frames = std::vector<aggregate::Frame>;
 
-  // `is_call`: the address is where a call returns to, so that its code is before it. Several where
-  // calls were inlined.
-  const Frames& frames(uint64_t process, uint64_t address, bool is_call);
-  [[nodiscard]] Frames made(uint64_t process, uint64_t address, bool is_call) const;
+  // Of one address. `is_call`: it is where a call returns to, so that its code is before it.
+  struct Address {
+    uint64_t process = 0;
+    uint64_t address = 0;
+    bool is_call = false;
+  };
+  Frames frames(const Address& of);
+  [[nodiscard]] Frames made(const Address& of) const;
+  [[nodiscard]] Frames made_in_kernel(const Address& of) const;
 
   const target::LiveSymbolizer& symbols_;
-  std::map<std::tuple<uint64_t, uint64_t, bool>, Frames> known_;
+  // By where the code is and is_call: what an address of a process means changes with exec.
+  std::map<std::pair<target::LiveSymbolizer::CodePlace, bool>, Frames> known_;
+  std::map<std::pair<uint64_t, bool>, Frames> in_kernel_;
 };
 
 }  // namespace clew::engine

@@ -188,18 +188,17 @@ Expected<std::vector<UprobeSite>> find_uprobe_sites(Tracee& tracee, const query:
   return found;
 }
 
-// Named "stack" where the others are named by what refuses a jump.
 Expected<std::vector<UprobeSite>> find_as_uprobes(Tracee& tracee, const query::Query& query,
+                                                  std::string_view reason,
                                                   std::vector<collect::RefusedSite>& refused) {
   std::vector<UprobeSite> found;
   Taker taker(tracee, query);
   const SiteSet& set = tracee.sites();
   for (size_t i = 0; i < set.sites.size(); ++i) {
     const Site& site = set.sites[i];
-    const bool is_return = query.sources[site.source].kind == SourceKind::Return;
     const collect::RefusedSite name{.function = set.names[site.names].function,
-                                    .kind = is_return ? "exit" : "entry",
-                                    .reason = "stack"};
+                                    .kind = kind_name(query.sources[site.source].kind),
+                                    .reason = std::string(reason)};
     std::optional<KernelSite> probe = CLEW_TRY(taker.site_of(site));
     if (!probe) {
       refused.push_back(name);

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/kernel/kernel_sources.h"
@@ -43,9 +44,10 @@ struct UprobeSite {
 Expected<std::vector<UprobeSite>> find_uprobe_sites(Tracee& tracee, const query::Query& query,
                                                     UprobePolicy policy);
 
-// All of the tracee's sites, for a query that only programs of the kernel can serve; those that can
-// be no uprobe are added to `refused`.
+// All of the tracee's sites, for a query that only programs of the kernel can serve, for this
+// `reason`; those that can be no uprobe are added to `refused`.
 Expected<std::vector<UprobeSite>> find_as_uprobes(Tracee& tracee, const query::Query& query,
+                                                  std::string_view reason,
                                                   std::vector<collect::RefusedSite>& refused);
 
 // What to try instead of a site that is refused; may be empty.

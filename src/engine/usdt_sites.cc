@@ -41,17 +41,11 @@ class UsdtFinder {
   UsdtFinder(kernel::Catalogue& catalogue, pid_t pid) : catalogue_(catalogue), pid_(pid) {}
 
   // In DTrace's spelling the provider ends with the process's number already.
-  Expected<std::vector<Probe>> match(std::string_view provider, std::string_view name) {
+  Expected<std::vector<Probe>> match(const std::string& provider, const std::string& name) {
     const std::string number = std::to_string(pid_);
-    std::string pattern(provider);
-    if (!pattern.ends_with(number)) pattern += number;
-    std::vector<Probe> found;
-    for (const uint32_t id : CLEW_TRY(catalogue_.match_process(
-             {.provider = std::move(pattern), .name = std::string(name)}, pid_))) {
-      const Probe* const probe = catalogue_.find(id);
-      if (probe->kind == kernel::AttachKind::Usdt) found.push_back(*probe);
-    }
-    return found;
+    std::vector<Probe> found = CLEW_TRY(match_whole(provider + number, name));
+    if (!found.empty() || !provider.ends_with(number)) return found;
+    return match_whole(provider, name);
   }
 
   Expected<void> none(const Source& source) {
@@ -68,6 +62,16 @@ class UsdtFinder {
   }
 
  private:
+  Expected<std::vector<Probe>> match_whole(const std::string& provider, const std::string& name) {
+    std::vector<Probe> found;
+    for (const uint32_t id :
+         CLEW_TRY(catalogue_.match_process({.provider = provider, .name = name}, pid_))) {
+      const Probe* const probe = catalogue_.find(id);
+      if (probe->kind == kernel::AttachKind::Usdt) found.push_back(*probe);
+    }
+    return found;
+  }
+
   kernel::Catalogue& catalogue_;
   pid_t pid_;
 };
@@ -176,9 +180,9 @@ bool has_usdt(const query::Query& query) {
 Expected<std::vector<KernelSite>> find_usdt_sites(const query::Query& query, uint16_t source,
                                                   kernel::Catalogue& catalogue, pid_t pid) {
   const Source& from = query.sources[source];
-  const std::string_view text = from.function;
+  const std::string& text = from.function;
   const size_t colon = text.find(':');
-  if (colon == std::string_view::npos) {
+  if (colon == std::string::npos) {
     return fail(ErrorCode::InvalidQuery, "a USDT probe is written as usdt(\"provider:name\")");
   }
   UsdtFinder finder(catalogue, pid);

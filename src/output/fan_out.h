@@ -10,7 +10,7 @@
 
 namespace clew::output {
 
-class FanOut final : public RowSink {
+class FanOut : public RowSink {
  public:
   // Borrowed; none is null. Each is closed by its owner.
   explicit FanOut(std::vector<RowSink*> sinks) : sinks_(std::move(sinks)) {}

@@ -55,6 +55,13 @@ std::optional<uint64_t> weight_of(const Value& value) {
   return static_cast<uint64_t>(*number);
 }
 
+size_t bytes_of(const std::vector<std::string>& frames) {
+  size_t bytes = 0;
+  for (const std::string& frame : frames)
+    bytes += sizeof frame + frame.capacity();
+  return bytes;
+}
+
 uint64_t saturated(uint64_t one, uint64_t other) {
   return one > UINT64_MAX - other ? UINT64_MAX : one + other;
 }
@@ -99,7 +106,9 @@ void Folding::add(std::span<const Value> values) {
                    folded_name);
   }
   if (frames.size() == begin) frames.emplace_back(kNoStack);
-  if (stacks_.size() >= stacks_max_ && !stacks_.contains(frames)) frames = {kOthers};
+  const bool is_full = stacks_.size() >= stacks_max_ || bytes_ >= kBytesMax;
+  if (is_full && !stacks_.contains(frames)) frames = {kOthers};
+  if (!stacks_.contains(frames)) bytes_ += bytes_of(frames);
   uint64_t& sum = stacks_[std::move(frames)];
   sum = saturated(sum, *weight);
   total_ = saturated(total_, *weight);

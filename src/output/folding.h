@@ -29,6 +29,7 @@ class Folding {
   using Stacks = std::map<std::vector<std::string>, uint64_t>;
   // What does not fit is summed up as one stack, kOthers.
   static constexpr size_t kStacksMax = 1'000'000;
+  static constexpr size_t kBytesMax = size_t{256} << 20;
   static constexpr const char* kOthers = "[other stacks]";
   // In the place of stacks that have no call at all.
   static constexpr const char* kNoStack = "[no stack]";
@@ -50,6 +51,7 @@ class Folding {
   std::vector<aggregate::Column> columns_;
   FoldedColumns which_;
   Stacks stacks_;
+  size_t bytes_ = 0;  // Of their names.
   uint64_t total_ = 0;
   uint64_t left_out_ = 0;
 };

@@ -4,6 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "output/format.h"
+
 namespace clew::output {
 namespace {
 
@@ -33,7 +37,8 @@ Json bucket_json(const Bucket& bucket) {
 
 // What is not known is left out.
 Json frame_json(const aggregate::Frame& frame) {
-  Json object = {{"address", frame.address}};
+  Json object = Json::object();
+  if (frame.address != 0) object["address"] = frame.address;
   if (!frame.symbol.empty()) {
     object["symbol"] = frame.symbol;
     object["offset"] = frame.offset;
@@ -133,6 +138,14 @@ Json losses_json(const collect::Losses& losses) {
 
 Json to_json(const aggregate::Value& value, aggregate::ColumnType type) {
   return std::visit(ToJson{type}, value);
+}
+
+Json exact_text(const std::string& text) {
+  if (is_utf8(text)) return text;
+  std::string digits;
+  for (const char byte : text)
+    digits += fmt::format("{:02x}", static_cast<uint8_t>(byte));
+  return {{"hex", std::move(digits)}};
 }
 
 std::string json_text(const Json& json) {

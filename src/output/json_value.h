@@ -15,6 +15,8 @@ using Json = nlohmann::ordered_json;
 
 // Empty buckets of histograms and what is not known of a frame are left out.
 [[nodiscard]] Json to_json(const aggregate::Value& value, aggregate::ColumnType type);
+// Bytes that are no UTF-8 are an object with `hex`.
+[[nodiscard]] Json exact_text(const std::string& text);
 [[nodiscard]] Json disarmed_json(const collect::DisarmedProbe& disarmed);
 [[nodiscard]] Json losses_json(const collect::Losses& losses);
 

@@ -28,14 +28,6 @@ constexpr int kVersion = 1;
 constexpr size_t kRowsInLineMax = 256;
 constexpr int64_t kExactMax = (int64_t{1} << 53) - 1;  // Number.MAX_SAFE_INTEGER
 
-Json exact(const std::string& text) {
-  if (is_utf8(text)) return text;
-  std::string digits;
-  for (const char byte : text)
-    digits += fmt::format("{:02x}", static_cast<uint8_t>(byte));
-  return {{"hex", std::move(digits)}};
-}
-
 Json exact(double number) {
   if (std::isfinite(number)) return number;
   return std::isnan(number) ? "nan" : (number < 0 ? "-inf" : "inf");
@@ -53,7 +45,7 @@ Json exact(Json json) {
     case Json::value_t::number_float:
       return exact(json.get<double>());
     case Json::value_t::string:
-      return exact(json.get<std::string>());
+      return exact_text(json.get<std::string>());
     case Json::value_t::array:
     case Json::value_t::object:
       for (auto& part : json)
@@ -69,7 +61,7 @@ Json exact(Json json) {
 }
 
 Json column_json(const Column& column) {
-  Json json = {{"name", exact(column.name)}, {"type", name_of(column.type)}};
+  Json json = {{"name", exact_text(column.name)}, {"type", name_of(column.type)}};
   if (column.unit != Unit::None) json["unit"] = name_of(column.unit);
   json["role"] = name_of(column.role);
   if (column.approximate) json["approximate"] = true;

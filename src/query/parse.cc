@@ -84,7 +84,7 @@ Expected<SourcePlaces> places_of_sources(const Text& text) {
   const std::vector<Token> tokens = CLEW_TRY(tokens_of(text, report));
   places.stacks = std::any_of(tokens.begin(), tokens.end(), [](const Token& token) {
     const FieldInfo* const field = find_field(token.text);
-    return field != nullptr && field->type.kind == TypeKind::Stack;
+    return field != nullptr && field->field == Field::UserStack;
   });
   find_places(syntax.query, syntax, report, places);
   for (const SyntaxDefinition& definition : syntax.definitions) {

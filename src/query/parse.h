@@ -33,7 +33,7 @@ struct SourcePlaces {
   bool kernel = false;
   bool process = false;
   bool profile = false;  // Among those of the kernel.
-  bool stacks = false;   // The text has a word for a stack.
+  bool stacks = false;   // The text has the word for a stack of a program.
 };
 Expected<SourcePlaces> places_of_sources(const Text& text);
 

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/live_symbolizer.h"
 
+#include <cstring>
 #include <string>
 
 #include "target/catalog.h"
 
 namespace clew::target {
+namespace {
+
+// `mov $15, %rax` and the first byte of `syscall`: rt_sigreturn(2), by which a handler's caller
+// goes back (glibc, sysdeps/unix/sysv/linux/x86_64/libc_sigaction.c); as abi/d_unwind.h has it.
+constexpr uint64_t kSignalReturnCode = 0x0f00'0000'0fc0'c748;
+
+}  // namespace
 
 std::optional<SymbolPlace> LiveSymbolizer::kernel(uint64_t address) const {
   if (!kernel_) {
@@ -44,9 +52,28 @@ pid_t LiveSymbolizer::process_of(uint64_t pid) const {
   return pid == kTarget ? target_ : static_cast<pid_t>(pid);
 }
 
-std::vector<SourceCall> LiveSymbolizer::source(uint64_t pid, uint64_t address) const {
+std::optional<LiveSymbolizer::CodePlace> LiveSymbolizer::code_at(uint64_t pid,
+                                                                 uint64_t address) const {
   const pid_t process = process_of(pid);
-  const std::optional<Place> place = process == 0 ? std::nullopt : find(process, address);
+  return process == 0 ? std::nullopt : find(process, address);
+}
+
+bool LiveSymbolizer::is_signal_return(uint64_t pid, uint64_t address) const {
+  const std::optional<CodePlace> place = code_at(pid, address);
+  if (!place) return false;
+  const ModuleImage* const image = image_of(*place->file, place->space->name_of(*place->file));
+  const Section* const section = image == nullptr ? nullptr : image->section_at(place->address);
+  if (section == nullptr) return false;
+  const auto bytes = image->bytes(*section);
+  const uint64_t at = place->address - section->address;
+  uint64_t code = 0;
+  if (!bytes || at + sizeof code > bytes->size()) return false;
+  std::memcpy(&code, bytes->data() + at, sizeof code);
+  return code == kSignalReturnCode;
+}
+
+std::vector<SourceCall> LiveSymbolizer::source(uint64_t pid, uint64_t address) const {
+  const std::optional<CodePlace> place = code_at(pid, address);
   if (!place) return {};
   DebugInfo* const debug = debug_of(*place->file, place->space->name_of(*place->file));
   return debug == nullptr ? std::vector<SourceCall>() : debug->calls_at(place->address);
@@ -67,17 +94,18 @@ std::optional<SymbolPlace> LiveSymbolizer::in_made_code(pid_t process, uint64_t 
                      .offset_bytes = place->offset_bytes};
 }
 
-std::optional<LiveSymbolizer::Place> LiveSymbolizer::find(pid_t process, uint64_t address) const {
+std::optional<LiveSymbolizer::CodePlace> LiveSymbolizer::find(pid_t process,
+                                                              uint64_t address) const {
   const AddressSpace* space = spaces_.find(process, address);
   if (space == nullptr && spaces_.look_at(process)) space = spaces_.find(process, address);
   if (space == nullptr) return std::nullopt;
   const CodeRange& range = *space->find(address);
   if (range.file == nullptr) return std::nullopt;
-  return Place{.space = space, .file = range.file, .address = address - range.load_bias};
+  return CodePlace{.space = space, .file = range.file, .address = address - range.load_bias};
 }
 
 std::optional<SymbolPlace> LiveSymbolizer::in_file(pid_t process, uint64_t address) const {
-  const std::optional<Place> found = find(process, address);
+  const std::optional<CodePlace> found = find(process, address);
   if (!found) return std::nullopt;
   SymbolPlace place;
   place.module = found->space->name_of(*found->file);

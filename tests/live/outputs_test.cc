@@ -179,6 +179,18 @@ TEST_F(Outputs, AStreamSaysWhyThereIsNoAnswer) {
   EXPECT_EQ(clew.wait_for_end().status, 1);
 }
 
+TEST_F(Outputs, AnOldAnswerStaysWhereNoNewOneBegins) {
+  write("old.ndjson", "old\n");
+  write("old.json", "old\n");
+  Victim victim("sites");
+  const Report refused =
+      run_clew({"run", "-p", std::to_string(victim.pid()), "-o", path("old.ndjson"), "-o",
+                path("old.json"), "from e in entry(\"sites!nosuch\") select count()"});
+  EXPECT_NE(refused.status, 0);
+  EXPECT_EQ(text_of("old.ndjson"), "old\n");
+  EXPECT_EQ(text_of("old.json"), "old\n");
+}
+
 TEST_F(Outputs, AScriptOfDIsLinesOfJson) {
   if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: D needs root";
   const std::string script =

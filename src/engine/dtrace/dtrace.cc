@@ -384,12 +384,13 @@ Expected<int> DtraceRun::answer() {
                           {*session_, inline_probes_, spaces_, commands_.first_pid()}, console_);
   trace(consumer);
   CLEW_TRY(end(consumer));
-  const int status =
+  int status =
       consumer.is_over() ? static_cast<int>(session_->shared().exit_code & 0xFF) : kAnswered;
+  if (inline_probes_.leaves_anything() && status == kAnswered) status = kFailed;
   consumer.finish(status);
   commands_.leave();
   commands_.pass_on_signal(stop_descriptor_);
-  return inline_probes_.leaves_anything() && status == kAnswered ? kFailed : status;
+  return status;
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ Json datum_json(const Datum& datum, const target::Symbolizer& symbols) {
     case FieldKind::Integer:
       return datum.is_signed ? Json(signed_of(datum)) : Json(unsigned_of(datum));
     case FieldKind::String:
-      return std::string(string_of(datum));
+      return exact_text(std::string(string_of(datum)));
     case FieldKind::Bytes:
       return hex_of(datum.bytes);
     case FieldKind::KernelStack:
