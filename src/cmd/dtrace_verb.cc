@@ -108,6 +108,10 @@ class Reader {
   bool take(int flag);
   bool take_preprocessor(int flag);
   bool take_option();
+  void ask_for_json() {
+    set_option("json", "");
+    set_option("quiet", "");
+  }
   bool take_pid();
   bool take_fuel();
   void add_program(Form form, bool is_file) {
@@ -232,9 +236,7 @@ bool Reader::take(int flag) {
     case kFuelFlag:
       return take_fuel();
     case kJsonFlag:
-      set_option("json", "");
-      set_option("quiet", "");
-      return true;
+      return run([&] { ask_for_json(); });
     case 'c':
       return run([&] { request_.commands.emplace_back(optarg); });
     case 'o':
@@ -269,7 +271,7 @@ bool Reader::take(int flag) {
       return run([&] { set_option("libdir", optarg); });
     case 'X':  // How far C is a standard one.
       return run([&] { set_option("stdc", optarg); });
-    case '3':  // -32 and -64: there is one data model.
+    case '3':  // -32, -64: one data model.
     case '6':
       return true;
     case 'x':

@@ -58,7 +58,7 @@ std::optional<uint64_t> weight_of(const Value& value) {
 size_t bytes_of(const std::vector<std::string>& frames) {
   size_t bytes = 0;
   for (const std::string& frame : frames)
-    bytes += sizeof frame + frame.capacity();
+    bytes += sizeof(std::string) + frame.capacity();
   return bytes;
 }
 
