@@ -38,10 +38,15 @@ bool Losses::empty() const {
 
 std::string describe_uprobes(const std::vector<RefusedSite>& uprobes) {
   constexpr size_t kNamedMax = 3;
-  std::string names;
-  for (size_t i = 0; i < std::min(uprobes.size(), kNamedMax); ++i)
-    names += (i == 0 ? "" : ", ") + uprobes[i].function;
-  if (uprobes.size() > kNamedMax) names += fmt::format(" and {} more", uprobes.size() - kNamedMax);
+  std::vector<std::string_view> functions;  // Once each, though several processes have them.
+  for (const RefusedSite& site : uprobes) {
+    if (std::find(functions.begin(), functions.end(), site.function) == functions.end())
+      functions.push_back(site.function);
+  }
+  const size_t named = std::min(functions.size(), kNamedMax);
+  std::string names = fmt::format(
+      "{}", fmt::join(functions.begin(), functions.begin() + static_cast<ptrdiff_t>(named), ", "));
+  if (functions.size() > named) names += fmt::format(" and {} more", functions.size() - named);
   return fmt::format(
       "by uprobe: {} {} ({}); a hit costs a microsecond or more instead of nanoseconds",
       uprobes.size(), uprobes.size() == 1 ? "site" : "sites", names);
@@ -106,8 +111,8 @@ constexpr std::array<Description, 16> kDescriptions = {{
     {kMissedFollowed,
      "forked child process not followed: there were too many, or it filters its system calls",
      "forked child processes not followed: there were too many, or they filter their system calls"},
-    {kMissedUprobes, "forked child process not followed by uprobes: only its jumps count",
-     "forked child processes not followed by uprobes: only their jumps count"},
+    {kMissedUprobes, "forked child process not followed by uprobes: only its jumps count, if any",
+     "forked child processes not followed by uprobes: only their jumps count, if any"},
     {kDroppedRing, "event not stored: a ring was full", "events not stored: a ring was full"},
     {kDroppedTable, "update not stored: a table was full", "updates not stored: a table was full"},
     {kDroppedDamaged, "byte of events not readable: the traced program wrote over it",

@@ -102,7 +102,7 @@ Expected<std::vector<pid_t>> Compiler::wanted_pids() {
     const inline_::LaunchOptions options{.command = request_.command};
     // Samples and stacks of a program are read by what is mapped when they begin.
     const bool from_exec = !places_.process && !places_.profile && !places_.stacks;
-    if (places_.stacks && places_.kernel) {
+    if (!from_exec && places_.kernel) {
       result_.lost.emplace_back(
           "what the command did before its main program began is not in the answer");
     }
@@ -297,7 +297,8 @@ Expected<std::unique_ptr<KernelTracee>> Compiler::make_uprobes(const query::Quer
     scope.pids.push_back(tracee->pid());
   KernelInput input = kernel_input();
   input.family = CLEW_TRY(find_children(false));
-  if (request_.follow_forks) input.child_cause = collect::kMissedUprobes;
+  // --follow goes after jumps alone.
+  if (request_.follow_forks || is_kernels_) input.child_cause = collect::kMissedUprobes;
   if (scope.pids.size() == 1 && !is_kernels_) {
     input.symbol = [tracee = result_.tracees[0].get()](uint64_t address) {
       return tracee->symbol(address);

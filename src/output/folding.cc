@@ -106,7 +106,7 @@ void Folding::add(std::span<const Value> values) {
                    folded_name);
   }
   if (frames.size() == begin) frames.emplace_back(kNoStack);
-  const bool is_full = stacks_.size() >= stacks_max_ || bytes_ >= kBytesMax;
+  const bool is_full = stacks_.size() >= stacks_max_ || bytes_ >= bytes_max_;
   if (is_full && !stacks_.contains(frames)) frames = {kOthers};
   if (!stacks_.contains(frames)) bytes_ += bytes_of(frames);
   uint64_t& sum = stacks_[std::move(frames)];

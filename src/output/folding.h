@@ -34,7 +34,8 @@ class Folding {
   // In the place of stacks that have no call at all.
   static constexpr const char* kNoStack = "[no stack]";
 
-  explicit Folding(size_t stacks_max = kStacksMax) : stacks_max_(stacks_max) {}
+  explicit Folding(size_t stacks_max = kStacksMax, size_t bytes_max = kBytesMax)
+      : stacks_max_(stacks_max), bytes_max_(bytes_max) {}
 
   // The columns must have folded_columns().
   void begin(Columns columns);
@@ -48,6 +49,7 @@ class Folding {
 
  private:
   size_t stacks_max_;
+  size_t bytes_max_;  // Of the names of all.
   std::vector<aggregate::Column> columns_;
   FoldedColumns which_;
   Stacks stacks_;

@@ -154,14 +154,26 @@ TEST(Folded, AreRefusedWhereAStackOrANumberIsMissing) {
   EXPECT_EQ(refusal(Format::Csv, {sketch}), "");
 }
 
-TEST(Folding, SumsUpWhatDoesNotFit) {
-  Folding folding(2);
+void fold(Folding& folding, const std::vector<std::string>& names) {
   const std::vector<Column> columns = {kStack, kCalls};
   folding.begin(columns);
-  for (const char* name : {"a", "b", "c", "d", "a"}) {
+  for (const std::string& name : names) {
     const std::vector<Value> row = {stack({name}), uint64_t{1}};
     folding.add(row);
   }
+}
+
+TEST(Folding, SumsUpWhatHasNoRoom) {
+  Folding folding(Folding::kStacksMax, 3000);
+  fold(folding, {std::string(2000, 'a'), std::string(2000, 'b'), "c", std::string(2000, 'a')});
+  EXPECT_EQ(folding.stacks().size(), 3U);
+  EXPECT_EQ(folding.stacks().at({Folding::kOthers}), 1U);
+  EXPECT_EQ(folding.total(), 4U);
+}
+
+TEST(Folding, SumsUpWhatDoesNotFit) {
+  Folding folding(2);
+  fold(folding, {"a", "b", "c", "d", "a"});
   const Folding::Stacks expected = {{{"a"}, 2}, {{"b"}, 1}, {{Folding::kOthers}, 2}};
   EXPECT_EQ(folding.stacks(), expected);
   EXPECT_EQ(folding.total(), 5U);

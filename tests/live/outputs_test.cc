@@ -103,7 +103,7 @@ TEST_F(Outputs, AFormatOfStacksIsRefusedBeforeAnyProcessIsTouched) {
 
 // The same answer in three formats: each has all calls, under the function that made them.
 TEST_F(Outputs, StacksAreFoldedAndDrawn) {
-  if (geteuid() != 0) GTEST_SKIP() << "stacks of processes need root";
+  if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: stacks of processes need root";
   const Report report = run_clew(
       {"run", "-c", victim_path("stacks_pie"),
        "from f in entry(\"stacks_pie!leaf\") group by f.comm, f.ustack select f.comm, f.ustack, "

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <sstream>
 
@@ -225,20 +226,28 @@ TEST_P(StackForm, WhereProbesHideReturnAddressesAreWhole) {
   expect_chains(stacks, module_, GetParam().has_library);
 }
 
-TEST_P(StackForm, OfAClockAreWhole) {
-  Child victim({.arguments = {victim_path(module_), "burn"}});
+// `take` looks at the process that burns time.
+void expect_burning(const std::string& module,
+                    const std::function<std::vector<Stack>(const std::string& pid)>& take) {
+  Child victim({.arguments = {victim_path(module), "burn"}});
   ASSERT_EQ(victim.read_line(), "ready");
-  const auto stacks = stacks_of(
-      "profile-997 /pid == $target && arg1 != 0/ { @[ustack()] = count(); n++; } "
-      "profile-997 /n > 200/ { exit(0); }",
-      {"-p", std::to_string(victim.pid())});
+  const std::vector<Stack> stacks = take(std::to_string(victim.pid()));
   ASSERT_FALSE(stacks.empty());
   for (const Stack& stack : stacks) {
     EXPECT_TRUE(stack.is_whole()) << testing::PrintToString(stack.frames);
-    EXPECT_THAT(stack.functions(module_), Contains("burn_long"));
+    EXPECT_THAT(stack.functions(module), Contains("burn_long"));
   }
   victim.close_input();
   EXPECT_EQ(victim.wait_for_end().status, 0);
+}
+
+TEST_P(StackForm, OfAClockAreWhole) {
+  expect_burning(module_, [](const std::string& pid) {
+    return stacks_of(
+        "profile-997 /pid == $target && arg1 != 0/ { @[ustack()] = count(); n++; } "
+        "profile-997 /n > 200/ { exit(0); }",
+        {"-p", pid});
+  });
 }
 
 TEST_P(StackForm, InAQueryAtASystemCallAreTheChainsOfCalls) {
@@ -270,19 +279,12 @@ TEST_P(StackForm, InAQueryAtAFunctionAreTheChainsOfCalls) {
 }
 
 TEST_P(StackForm, InAQueryOfAClockAreWhole) {
-  Child victim({.arguments = {victim_path(module_), "burn"}});
-  ASSERT_EQ(victim.read_line(), "ready");
-  const auto stacks = queried_stacks(
-      "from s in profile(997hz) where s.user_pc != 0 group by s.ustack "
-      "select new { stack = s.ustack, count = count() } for 300ms",
-      {"-p", std::to_string(victim.pid())});
-  ASSERT_FALSE(stacks.empty());
-  for (const Stack& stack : stacks) {
-    EXPECT_TRUE(stack.is_whole()) << testing::PrintToString(stack.frames);
-    EXPECT_THAT(stack.functions(module_), Contains("burn_long"));
-  }
-  victim.close_input();
-  EXPECT_EQ(victim.wait_for_end().status, 0);
+  expect_burning(module_, [](const std::string& pid) {
+    return queried_stacks(
+        "from s in profile(997hz) where s.user_pc != 0 group by s.ustack "
+        "select new { stack = s.ustack, count = count() } for 300ms",
+        {"-p", pid});
+  });
 }
 
 TEST_P(StackForm, HaveADepthAndACaller) {

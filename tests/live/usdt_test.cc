@@ -107,6 +107,19 @@ TEST_F(Usdt, BesideFunctionsAndTheKernelInOneQuery) {
   EXPECT_EQ(counts, (Numbers{{"probe", 100}, {"function", 50}})) << report.error;
 }
 
+TEST_F(Usdt, WhatCannotBeServedBesideIsRefusedByItsKind) {
+  Victim victim("usdt");
+  Tracer tracer = Tracer::attach(victim.pid(),
+                                 "from e in usdt(\"clew_victim:twice\"), exception(\"usdt!tell\"), "
+                                 "syscall(\"getppid\") group by e.probe select count()");
+  const Report report = tracer.finish();
+  const nlohmann::json& refused = report.summary.at("refused");
+  ASSERT_EQ(refused.size(), 1U) << report.summary;
+  EXPECT_EQ(refused[0].at("kind"), "exception");
+  EXPECT_EQ(refused[0].at("reason"), "usdt");
+  EXPECT_EQ(report.summary.at("processes"), 1);  // Of which all has one window.
+}
+
 // The kernel takes out what a tracer that is killed leaves, and counts its listener out.
 TEST_F(Usdt, ATracerThatIsKilledLeavesNoListener) {
   Victim victim("usdt");
@@ -120,6 +133,15 @@ TEST_F(Usdt, ATracerThatIsKilledLeavesNoListener) {
   }
   EXPECT_EQ(victim.run(10), untraced_result("usdt", 10));
   expect_text_equals_file(victim.pid());
+}
+
+// What --follow would not change is not advised.
+TEST_F(Usdt, ChildrenAreTold) {
+  const Report report =
+      run_clew({"run", "--json", "-c", "sh -c 'ls / > /dev/null; true'",
+                "from e in entry(\"libc.so.6!malloc\") group by e.ustack(2) select count()"});
+  EXPECT_EQ(report.summary.at("missed").value("forks_without_uprobes", 0), 1) << report.summary;
+  EXPECT_FALSE(report.summary.at("missed").contains("forks_muted"));
 }
 
 TEST_F(Usdt, AreListedWithTheirPlacesAndArguments) {

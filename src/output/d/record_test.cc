@@ -145,6 +145,13 @@ TEST_F(RecordTest, AsJsonHaveTheirValuesAndTheirText) {
             "\n");
 }
 
+TEST_F(RecordTest, AsJsonTextsThatAreNoUtf8StayApart) {
+  options_.is_json = options_.is_quiet = true;
+  fire(Builder().action(Action::Trace).string("a\xff"));
+  const auto line = nlohmann::json::parse(written());
+  EXPECT_EQ(line.at("values").at(0), nlohmann::json({{"hex", "61ff"}}));
+}
+
 TEST_F(RecordTest, AsJsonStacksAreLists) {
   options_.is_json = options_.is_quiet = true;
   fire(Builder().action(Action::Ustack).words(FieldKind::UserStack, {7, 0x1000, 0x1104, 0}));
