@@ -36,8 +36,15 @@ enum class Accessor : uint32_t {
   RecordTakeLeft = 13,  // r1 = an address on this stack: takes the innermost record whose frame
                         // lies between RegionHeader::unwind_from and it (the record of a call that
                         // the unwinder leaves). r0 as RecordTake, but 0 is the end, no loss.
+  WalkStack =
+      14,  // r1 = window pointer to stack_words(r2) words (abi/query_window.h), r2 = how many
+           // frames at most (0..kStackFramesMax), r3 = address of a return address, r4 and
+           // r5 = rbp and rbx there: the pid, then where that call returns to and its
+           // callers' calls, then zeros. r0 = a hash of the words, never 0; 0 when the
+           // session has no tables (abi/machine/unwind.h): then all words are 0.
 };
 
-inline constexpr uint32_t kAccessorCount = 14;
+inline constexpr uint32_t kAccessorCount = 15;
+inline constexpr uint32_t kStackFramesMax = 250;  // An entry of a table with it fits the slack.
 
 }  // namespace clew::abi

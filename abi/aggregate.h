@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The aggregating functions: of queries and of D, in processes and in the kernel. One row has the
 // facts of a function that both languages, the probes and the kernel go by. What a function does
-// with its words is said in src/aggregate/function.h, and for D's tables in abi/d_window.h.
+// with its words is said in src/aggregate/function.h, and for D's tables in abi/machine/window.h.
 //
 // A new function is a name and a row here, its operations in src/aggregate (operations.h), and its
 // update in a probe (src/plan/update.cc).

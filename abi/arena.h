@@ -36,7 +36,7 @@
 namespace clew::abi {
 
 inline constexpr uint64_t kArenaMagic = 0x31414e4552415743;  // "CWARENA1", little endian.
-inline constexpr uint32_t kArenaVersion = 8;
+inline constexpr uint32_t kArenaVersion = 9;
 inline constexpr uint32_t kSessionsMax = 8;
 inline constexpr uint32_t kProcessesMax = 16'384;  // Followed children, in all of a session.
 inline constexpr uint32_t kCookieOffset = 2048;    // Of PrivatePage::cookie.
@@ -62,6 +62,8 @@ struct PrivatePage {
   uint32_t pid;
   uint8_t reserved_high[4096 - kCookieOffset - 16];
 };
+static_assert(offsetof(PrivatePage, muted) == 2056);
+static_assert(offsetof(PrivatePage, pid) == 2060);
 static_assert(offsetof(PrivatePage, cookie) == kCookieOffset);
 static_assert(sizeof(PrivatePage) == 4096);
 
@@ -77,6 +79,11 @@ struct Reading {
   uint64_t end;
   uint64_t reserved[2];
 };
+static_assert(offsetof(Reading, to_size) == 8);
+static_assert(offsetof(Reading, from) == 16);
+static_assert(offsetof(Reading, from_size) == 24);
+static_assert(offsetof(Reading, begin) == 32);
+static_assert(offsetof(Reading, end) == 40);
 static_assert(sizeof(Reading) * kSlotsMax == kReadingsSizeBytes);
 
 enum class ForkPolicy : uint32_t {
@@ -102,7 +109,15 @@ struct SessionEntry {
   uint32_t region_offset;      // In the slot, from its first byte.
   uint32_t generation;         // 0 or 1.
   RegionLayout layout;
+  uint64_t unwind_tables;  // In the target, as abi/machine/unwind.h has them in a file; 0 = none.
+  uint64_t unwind_rows;    // Room for so many.
 };
+static_assert(offsetof(SessionEntry, tracer_pid) == 4);
+static_assert(offsetof(SessionEntry, tracer_start_time) == 8);
+static_assert(offsetof(SessionEntry, region_offset) == 16);
+static_assert(offsetof(SessionEntry, generation) == 20);
+static_assert(offsetof(SessionEntry, layout) == 24);
+static_assert(offsetof(SessionEntry, unwind_tables) == 24 + sizeof(RegionLayout));
 
 // Values of ArenaHeader::tid_offset. A program that sandboxes itself after the attach may die of a
 // system call that it does not expect, so the C library's own note of the tid is read if it is
@@ -138,7 +153,24 @@ struct ArenaHeader {
   uint64_t tid_offset;  // Of a thread's tid, from its thread pointer, or one of the two below.
   uint8_t reserved[4096 - 128 - 4 * kSessionsMax - kSessionsMax * sizeof(SessionEntry)];
 };
-static_assert(sizeof(SessionEntry) == 24 + sizeof(RegionLayout));
+static_assert(offsetof(ArenaHeader, version) == 8);
+static_assert(offsetof(ArenaHeader, low_address) == 32);
+static_assert(offsetof(ArenaHeader, slots_file_offset) == 40);
+static_assert(offsetof(ArenaHeader, fork_policy) == 48);
+static_assert(offsetof(ArenaHeader, system_calls_allowed) == 52);
+static_assert(offsetof(ArenaHeader, keeps_self_pointer) == 56);
+static_assert(offsetof(ArenaHeader, lock_owner) == 60);
+static_assert(offsetof(ArenaHeader, pid) == 64);
+static_assert(offsetof(ArenaHeader, bases) == 68);
+static_assert(offsetof(ArenaHeader, loader_answers) == 1800);
+static_assert(offsetof(ArenaHeader, loader_wait_ms) == 1832);
+static_assert(offsetof(ArenaHeader, journal_address) == 1840);
+static_assert(offsetof(ArenaHeader, journal_file_offset) == 1848);
+static_assert(offsetof(ArenaHeader, code_address) == 1856);
+static_assert(offsetof(ArenaHeader, code_file_offset) == 1864);
+static_assert(offsetof(ArenaHeader, code_size_bytes) == 1872);
+static_assert(offsetof(ArenaHeader, tid_offset) == 1880);
+static_assert(sizeof(SessionEntry) == 24 + sizeof(RegionLayout) + 16);
 static_assert(offsetof(ArenaHeader, sessions) == 72);
 static_assert(offsetof(ArenaHeader, slot_count) == 12);
 static_assert(offsetof(ArenaHeader, slots_address) == 16);
@@ -149,6 +181,8 @@ struct ProcessEntry {
   uint32_t pid;  // 0 = free.
   uint32_t parent;
 };
+static_assert(offsetof(ProcessEntry, parent) == 4);
+static_assert(sizeof(ProcessEntry) == 8);
 
 // Any of the processes that share the arena may write anything here: nothing in it is an address or
 // decides where somebody reads or writes.
@@ -163,12 +197,19 @@ struct TargetPage {
   uint32_t loader_requests[kSessionsMax];  // Futexes.
   uint32_t loader_sessions;                // Bit s: session s wants to be waited for.
   uint32_t reserved_word;
-  uint8_t reserved[4096 - 16 - 12 * kSessionsMax];
+  uint32_t unknown_code[kSessionsMax];  // Stacks that met code without a segment (atomic).
+  uint8_t reserved[4096 - 16 - 16 * kSessionsMax];
   ProcessEntry processes[kProcessesMax];  // The first one's is free. Touched as far as it is used.
   // By probe: how many hits of all threads, of the process and of its followed children together,
   // have used up their fuel (atomic). A probe reads its word before it calls what may use it up.
   uint32_t spent[kSessionsMax][kSpentWords];
 };
+static_assert(offsetof(TargetPage, forks_muted) == 4);
+static_assert(offsetof(TargetPage, missed_no_slot) == 8);
+static_assert(offsetof(TargetPage, loader_requests) == 72);
+static_assert(offsetof(TargetPage, loader_sessions) == 104);
+static_assert(offsetof(TargetPage, processes) == 4096);
+static_assert(offsetof(TargetPage, spent) == 135168);
 static_assert(sizeof(TargetPage) == kTargetPageSizeBytes);
 static_assert(kTargetPageSizeBytes % 4096 == 0);
 static_assert(kProcessesMax < 0xFFFF);  // Cookies and SlotControl::process.

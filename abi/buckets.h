@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "abi/aggregate.h"
-#include "abi/d_loop.h"
+#include "abi/machine/loop.h"
 
 namespace clew::abi {
 
@@ -40,7 +40,7 @@ constexpr uint32_t bit_length(uint64_t value) {
 
 inline constexpr uint32_t kQuantizeZero = 63;
 inline constexpr uint32_t kQuantizeBuckets = 128;
-inline constexpr uint32_t kDQuantizeBuckets = 127;
+inline constexpr uint32_t kMachineQuantizeBuckets = 127;
 
 [[gnu::always_inline]] constexpr uint32_t quantize_bucket(int64_t value) {
   if (value == 0) return kQuantizeZero;
@@ -255,8 +255,8 @@ constexpr DistinctUpdate distinct_update(uint64_t hash) {
 }
 
 // Words of a key's cells in the D machine's tables, besides the one that counts updates.
-// Parameters: those of DAggregation; only those of histograms with bounds are looked at.
-constexpr uint64_t d_cell_words(AggregateFunction function, const int64_t* parameters) {
+// Parameters: those of MachineAggregation; only those of histograms with bounds are looked at.
+constexpr uint64_t machine_cell_words(AggregateFunction function, const int64_t* parameters) {
   if (function == AggregateFunction::Lquantize) {
     return linear_buckets({.low = parameters[0], .high = parameters[1], .step = parameters[2]});
   }
@@ -268,6 +268,6 @@ constexpr uint64_t d_cell_words(AggregateFunction function, const int64_t* param
   }
   return row_of(function).d_words;
 }
-static_assert(row_of(AggregateFunction::Quantize).d_words == kDQuantizeBuckets);
+static_assert(row_of(AggregateFunction::Quantize).d_words == kMachineQuantizeBuckets);
 
 }  // namespace clew::abi

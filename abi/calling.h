@@ -34,7 +34,7 @@ inline constexpr std::array<Register, 6> kCallRegisters = {
 // program's stack where it is of many parts.
 enum class Doors : uint8_t { Keeping, Sparing };
 inline constexpr uint32_t kSparingDoorsBegin = kAccessorCount;
-inline constexpr uint32_t kDoorCount = 20;
+inline constexpr uint32_t kDoorCount = 21;
 
 constexpr bool has_sparing_door(uint32_t accessor) {
   return accessor >= static_cast<uint32_t>(Accessor::TryRead) &&
@@ -69,7 +69,9 @@ constexpr RegisterSet changed_by(uint32_t door) {
   if (door < static_cast<uint32_t>(Accessor::TryRead) || door >= kAccessorCount) return set;
   set.add(Register::R10);
   set.add(Register::R11);
-  if (door >= static_cast<uint32_t>(Accessor::RecordPut)) return set;
+  const bool has_one_argument = door >= static_cast<uint32_t>(Accessor::RecordPut) &&
+                                door != static_cast<uint32_t>(Accessor::WalkStack);
+  if (has_one_argument) return set;
   set.add(Register::Rbx);
   set.add(Register::R12);
   return set;
@@ -81,6 +83,7 @@ constexpr RegisterSet changed_by(uint32_t door) {
 inline constexpr uint32_t kStackBytesWanted = 128;
 constexpr uint32_t call_stack_bytes(uint32_t door) {
   if (is_sparing_door(door)) return 16;
+  if (door == static_cast<uint32_t>(Accessor::WalkStack)) return 344;
   if (door >= static_cast<uint32_t>(Accessor::RecordPut) && door < kAccessorCount) return 80;
   return door >= static_cast<uint32_t>(Accessor::TryRead) ? 72 : 16;
 }

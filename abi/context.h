@@ -24,11 +24,19 @@ struct Context {
   uint64_t stack_arguments[kStackArgumentsMax];  // arg6.. : the words above the return address.
   // The low halves of xmm0 to xmm7: arguments at function entry, xmm0 the result at an exit.
   uint64_t vectors[kVectorArgumentsMax];
+  uint64_t base_pointer;  // rbp
+  uint64_t rbx;           // Of these two, walks along call frame information begin.
 };
+static_assert(offsetof(Context, return_value_high) == 56);
+static_assert(offsetof(Context, caller) == 72);
+static_assert(offsetof(Context, tid) == 80);
+static_assert(offsetof(Context, process) == 88);
+static_assert(offsetof(Context, stack_arguments) == 104);
+static_assert(offsetof(Context, vectors) == 184);
 
 static_assert(offsetof(Context, return_value) == 48);
 static_assert(offsetof(Context, frame) == 64);
 static_assert(offsetof(Context, generation) == 96);
-static_assert(sizeof(Context) == 104 + 8 * (kStackArgumentsMax + kVectorArgumentsMax));
+static_assert(sizeof(Context) == 104 + 8 * (kStackArgumentsMax + kVectorArgumentsMax + 2));
 
 }  // namespace clew::abi

@@ -14,6 +14,10 @@
 //     layer:   [link_i: jmp lower.probe_i, or nop5] [stubs_i] [copy_i: displaced instruction i] …
 //     lower:   its copy_i begins with `jmp upper.stubs_i` while an upper layer is there
 //
+// A window that serves both ways (code/both_ways.h) has one more instruction in its layers, behind
+// the last: where a thread arrives that has done the first one. Its probes count the hit as lost,
+// and its copy is the jump to the second instruction's probes.
+//
 // Bodies never move, so leaving in any order is a matter of these 5-byte jumps.
 #pragma once
 
@@ -23,13 +27,13 @@
 namespace clew::abi {
 
 inline constexpr uint64_t kJournalMagic = 0x314e4a4552415743;  // "CWAREJN1", little endian.
-inline constexpr uint32_t kJournalVersion = 4;
+inline constexpr uint32_t kJournalVersion = 5;
 inline constexpr uint32_t kExtentsMax = 64;
 inline constexpr uint32_t kSitesMax = 1U << 17;
 inline constexpr uint32_t kLayersMax = 1U << 18;
 inline constexpr uint32_t kWindowInstructionsMax = 16;
 inline constexpr uint32_t kPatchesMax = 2;
-inline constexpr uint32_t kPatchSizeMax = 8;
+inline constexpr uint32_t kPatchSizeMax = 12;
 inline constexpr uint32_t kCopyHeadBytes = 5;  // A jmp rel32 over the start of a copy.
 
 // Code in the target. Mapped before it is recorded: an unrecorded mapping is found by its name.
@@ -39,6 +43,10 @@ struct ExtentRecord {
   uint64_t file_offset;
   uint64_t used_bytes;  // Grows only.
 };
+static_assert(offsetof(ExtentRecord, size_bytes) == 8);
+static_assert(offsetof(ExtentRecord, file_offset) == 16);
+static_assert(offsetof(ExtentRecord, used_bytes) == 24);
+static_assert(sizeof(ExtentRecord) == 32);
 
 enum class SiteState : uint32_t {
   Free = 0,
@@ -54,6 +62,11 @@ struct DisplacedRecord {
   uint8_t field_offset;
   int32_t target_delta;  // 0 = no target.
 };
+static_assert(offsetof(DisplacedRecord, length) == 1);
+static_assert(offsetof(DisplacedRecord, form) == 2);
+static_assert(offsetof(DisplacedRecord, field_offset) == 3);
+static_assert(offsetof(DisplacedRecord, target_delta) == 4);
+static_assert(sizeof(DisplacedRecord) == 8);
 
 struct SiteRecord {
   SiteState state;
@@ -77,6 +90,21 @@ struct SiteRecord {
   uint8_t original[32];
   DisplacedRecord instructions[kWindowInstructionsMax];
 };
+static_assert(offsetof(SiteRecord, address) == 8);
+static_assert(offsetof(SiteRecord, load_bias) == 16);
+static_assert(offsetof(SiteRecord, map_start) == 24);
+static_assert(offsetof(SiteRecord, map_inode) == 32);
+static_assert(offsetof(SiteRecord, map_device) == 40);
+static_assert(offsetof(SiteRecord, map_offset) == 48);
+static_assert(offsetof(SiteRecord, size_bytes) == 56);
+static_assert(offsetof(SiteRecord, window_class) == 57);
+static_assert(offsetof(SiteRecord, falls_through) == 58);
+static_assert(offsetof(SiteRecord, instruction_count) == 59);
+static_assert(offsetof(SiteRecord, kept_bytes) == 60);
+static_assert(offsetof(SiteRecord, hop_delta) == 64);
+static_assert(offsetof(SiteRecord, hop_original) == 68);
+static_assert(offsetof(SiteRecord, original) == 80);
+static_assert(offsetof(SiteRecord, instructions) == 112);
 static_assert(sizeof(SiteRecord) == 112 + 8 * kWindowInstructionsMax);
 
 // Bytes written over the program's text, compared before each change.
@@ -87,13 +115,18 @@ struct PatchRecord {
   uint8_t original[kPatchSizeMax];
   uint8_t written[kPatchSizeMax];
 };
-static_assert(sizeof(PatchRecord) == 32);
+static_assert(offsetof(PatchRecord, size_bytes) == 8);
+static_assert(offsetof(PatchRecord, original) == 16);
+static_assert(offsetof(PatchRecord, written) == 28);
+static_assert(sizeof(PatchRecord) == 40);
 
 // One instruction's places in a trampoline, as offsets from its start.
 struct LayerInstruction {
   uint32_t probe;  // Link slot (layers with a layer below), then stubs; = copy when there is none.
   uint32_t copy;   // The displaced instruction.
 };
+static_assert(offsetof(LayerInstruction, copy) == 4);
+static_assert(sizeof(LayerInstruction) == 8);
 
 struct LayerRecord {
   uint32_t in_use;
@@ -114,7 +147,21 @@ struct LayerRecord {
   // The first bytes of each copy, to be put back when the layer above leaves.
   uint8_t copy_head[kWindowInstructionsMax][kCopyHeadBytes];
 };
-static_assert(sizeof(LayerRecord) == 56 + 32 * kPatchesMax + 8 * kWindowInstructionsMax +
+static_assert(offsetof(LayerRecord, session) == 4);
+static_assert(offsetof(LayerRecord, site) == 8);
+static_assert(offsetof(LayerRecord, order) == 12);
+static_assert(offsetof(LayerRecord, size_bytes) == 20);
+static_assert(offsetof(LayerRecord, address) == 24);
+static_assert(offsetof(LayerRecord, with_points) == 32);
+static_assert(offsetof(LayerRecord, with_links) == 36);
+static_assert(offsetof(LayerRecord, conditional) == 40);
+static_assert(offsetof(LayerRecord, back_offset) == 44);
+static_assert(offsetof(LayerRecord, patch_count) == 48);
+static_assert(offsetof(LayerRecord, point_count) == 52);
+static_assert(offsetof(LayerRecord, patches) == 56);
+static_assert(offsetof(LayerRecord, instructions) == 136);
+static_assert(offsetof(LayerRecord, copy_head) == 264);
+static_assert(sizeof(LayerRecord) == 56 + 40 * kPatchesMax + 8 * kWindowInstructionsMax +
                                          kCopyHeadBytes * kWindowInstructionsMax);
 
 // What one session has in the target besides sites; written before the change, where that can be.
@@ -136,6 +183,10 @@ struct SharedRecord {
   uint32_t session;
   SharedKind kind;
 };
+static_assert(offsetof(SharedRecord, size_bytes) == 8);
+static_assert(offsetof(SharedRecord, identity) == 16);
+static_assert(offsetof(SharedRecord, session) == 24);
+static_assert(offsetof(SharedRecord, kind) == 28);
 static_assert(sizeof(SharedRecord) == 32);
 
 struct JournalHeader {
@@ -151,6 +202,13 @@ struct JournalHeader {
   SharedRecord shared[kSharedPartsMax];
   ExtentRecord extents[kExtentsMax];
 };
+static_assert(offsetof(JournalHeader, version) == 8);
+static_assert(offsetof(JournalHeader, extent_count) == 12);
+static_assert(offsetof(JournalHeader, site_count) == 16);
+static_assert(offsetof(JournalHeader, layer_count) == 20);
+static_assert(offsetof(JournalHeader, next_order) == 24);
+static_assert(offsetof(JournalHeader, shared) == 128);
+static_assert(offsetof(JournalHeader, extents) == 2048);
 static_assert(sizeof(JournalHeader) == 4096);
 
 inline constexpr uint64_t kJournalSitesOffset = sizeof(JournalHeader);

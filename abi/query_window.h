@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // A query's probe in the kernel: how the program of a query (src/plan), which is written for a
 // region and a context (abi/region.h, abi/context.h), lies in a window of the D machine
-// (abi/d_window.h). src/kernel/probe_to_bpf.cc translates addresses by this table.
+// (abi/machine/window.h). src/kernel/probe_to_bpf.cc translates addresses by this table.
 //
 //     in the program                        in the window
-//     argument 0 to 5 of the context        DWindowHeader::arguments
-//     return value of the context           DWindowHeader::arguments[1]
-//     frame of the context                  DWindowHeader::frame_address
+//     argument 0 to 5 of the context        MachineWindowHeader::arguments
+//     return value of the context           MachineWindowHeader::arguments[1]
+//     frame of the context                  MachineWindowHeader::frame_address
 //     the context's other words             kQueryContextOffset + their offset there
 //     window pointer p below kQueryMachine  kQueryRegionOffset + p: header and frame of a region
 //     window pointer kQueryMachine + p      p itself
-//     site constant                         DWindowHeader::enabling
+//     site constant                         MachineWindowHeader::enabling
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "abi/context.h"
-#include "abi/d_window.h"
+#include "abi/machine/window.h"
 #include "abi/region.h"
 
 namespace clew::abi {
 
-inline constexpr uint32_t kQueryRegionOffset = kDLocalOffset;
+inline constexpr uint32_t kQueryRegionOffset = kMachineLocalOffset;
 inline constexpr uint32_t kQueryRegionBytes = 0x800;  // Behind the frame: the words of sample().
 inline constexpr uint32_t kQueryContextOffset = kQueryRegionOffset + kQueryRegionBytes;
 inline constexpr uint32_t kQueryCommOffset = kQueryContextOffset + 0x200;
@@ -35,7 +35,7 @@ inline constexpr uint32_t kQueryValuesOffset = kQueryEntryOffset + kQueryEntryBy
 inline constexpr uint32_t kQueryValuesMax = 64;  // Arguments of aggregates.
 inline constexpr uint32_t kQueryEnd = kQueryValuesOffset + 8 * kQueryValuesMax;
 static_assert(sizeof(Context) <= kQueryCommOffset - kQueryContextOffset);
-static_assert(kQueryEnd < kDWindowBytes);
+static_assert(kQueryEnd < kMachineWindowBytes);
 
 inline constexpr uint32_t kQueryMachine = 0x100000;
 
@@ -56,7 +56,7 @@ enum class QueryWord : uint16_t {
 };
 static_assert(static_cast<uint32_t>(QueryWord::EntryArgument5) < 6 + kStackArgumentsMax);
 
-// Accessors of such programs besides those of abi/accessor.h and abi/d_accessor.h; r1 is the
+// Accessors of such programs besides those of abi/accessor.h and abi/machine/accessor.h; r1 is the
 // window, dst an offset in it.
 inline constexpr uint32_t kQueryAccessorBase = 192;
 enum class QueryAccessor : uint32_t {

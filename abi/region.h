@@ -45,6 +45,19 @@ struct RegionHeader {
   uint64_t forks;  // In the kernel: processes that those in the session's scope have made.
   uint64_t reserved[1];
 };
+static_assert(offsetof(RegionHeader, missed_reentry) == 16);
+static_assert(offsetof(RegionHeader, missed_abandoned) == 24);
+static_assert(offsetof(RegionHeader, missed_records) == 32);
+static_assert(offsetof(RegionHeader, missed_unpaired) == 40);
+static_assert(offsetof(RegionHeader, missed_fuel) == 48);
+static_assert(offsetof(RegionHeader, dropped_table) == 64);
+static_assert(offsetof(RegionHeader, ring_tail) == 136);
+static_assert(offsetof(RegionHeader, missed_unreadable) == 144);
+static_assert(offsetof(RegionHeader, missed_tail_call) == 152);
+static_assert(offsetof(RegionHeader, unwind_from) == 160);
+static_assert(offsetof(RegionHeader, table_half) == 168);
+static_assert(offsetof(RegionHeader, tables_drained) == 232);
+static_assert(offsetof(RegionHeader, forks) == 240);
 static_assert(sizeof(RegionHeader) == 256);
 static_assert(offsetof(RegionHeader, dropped_ring) == 56);
 static_assert(offsetof(RegionHeader, ring_head) == 128);
@@ -73,6 +86,9 @@ struct TableLayout {
   // Both halves of one generation.
   [[nodiscard]] constexpr uint32_t generation_size_bytes() const { return 2 * half_size_bytes(); }
 };
+static_assert(offsetof(TableLayout, entries_log2) == 4);
+static_assert(offsetof(TableLayout, key_words) == 8);
+static_assert(offsetof(TableLayout, cell_words) == 12);
 static_assert(sizeof(TableLayout) == 16);
 inline constexpr uint32_t kTableProbesMax = 8;
 
@@ -90,6 +106,9 @@ struct RecordLayout {
 
   [[nodiscard]] constexpr uint32_t record_size_bytes() const { return 8 * (1 + payload_words); }
 };
+static_assert(offsetof(RecordLayout, records_log2) == 4);
+static_assert(offsetof(RecordLayout, payload_words) == 8);
+static_assert(sizeof(RecordLayout) == 16);
 inline constexpr uint32_t kRecordProbesMax = 8;
 inline constexpr uint64_t kStackSpanBytes = 8ULL << 20;
 inline constexpr uint64_t kUnwindSpanBytes = 1ULL << 30;  // No exception passes more stack.
@@ -107,6 +126,8 @@ struct RingLayout {
   uint32_t offset;
   uint32_t size_log2;
 };
+static_assert(offsetof(RingLayout, size_log2) == 4);
+static_assert(sizeof(RingLayout) == 8);
 inline constexpr uint32_t kEventSizeMax = 16'384;
 inline constexpr uint32_t kEventHeaderBytes = 16;
 
@@ -119,8 +140,15 @@ struct RegionLayout {
   RingLayout ring;
   RecordLayout records;
   TableLayout tables[kTablesMax];
-  uint32_t reserved;
+  uint32_t walk_offset;  // Of the ProcessWalk (abi/machine/unwind.h) of programs that walk stacks.
 };
+static_assert(offsetof(RegionLayout, cells_offset) == 4);
+static_assert(offsetof(RegionLayout, cells_half_bytes) == 8);
+static_assert(offsetof(RegionLayout, generations) == 12);
+static_assert(offsetof(RegionLayout, table_count) == 16);
+static_assert(offsetof(RegionLayout, ring) == 20);
+static_assert(offsetof(RegionLayout, records) == 28);
+static_assert(offsetof(RegionLayout, tables) == 44);
 static_assert(sizeof(RegionLayout) == 20 + 8 + 16 + 16 * kTablesMax + 4);
 
 }  // namespace clew::abi

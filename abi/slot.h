@@ -33,6 +33,8 @@ struct SlotControl {
   uint32_t reserved_word;
   uint64_t reserved[27];
 };
+static_assert(offsetof(SlotControl, process) == 20);
+static_assert(offsetof(SlotControl, claims) == 24);
 static_assert(offsetof(SlotControl, busy) == 8);
 static_assert(offsetof(SlotControl, tid) == 16);
 static_assert(offsetof(SlotControl, index) == 32);

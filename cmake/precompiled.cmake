@@ -1,14 +1,13 @@
-# Headers that many files include, parsed once. A file that forgot to include such a header is
-# compiled all the same; so what is compiled with them is also compiled without them:
+# Headers that many files include, parsed once. No compiler misses the include of one then;
+# tools/check_layers does.
 #
-#   preset        src/                 tests
-#   release, dev  none                 none
-#   test          none                 <gtest/gtest.h>; tools/check_layers sees who forgot that one
-#   fuzz          those listed below   those, <gmock/gmock.h>, <gtest/gtest.h>
+#   preset                src/                 tests
+#   dev, asan, tsan, tidy none                 none
+#   release, test, fuzz   those listed below   those, <gmock/gmock.h>, <gtest/gtest.h>
 #
-# clew_precompile(NAME): the target, a library or a fuzzer, uses them where the preset says so.
+# clew_precompile(NAME): the target, a library or a program, uses them where the preset says so.
 # clew_test_program(NAME SOURCES a_test.cc … USES lib …): a program of GoogleTest, which does too.
-set(CLEW_PRECOMPILED "none" CACHE STRING "Headers parsed once: none, those of tests, all")
+option(CLEW_PRECOMPILED "Headers of others are parsed once" OFF)
 set(CLEW_TEST_OPTIONS "" CACHE STRING "How tests are compiled, but not what they test")
 set(every_header <algorithm> <array> <charconv> <cstdint> <filesystem> <fstream> <functional> <map>
     <memory> <optional> <set> <span> <string> <string_view> <utility> <variant> <vector>
@@ -25,14 +24,12 @@ function(clew_precompiled name)
   endif()
 endfunction()
 
-if(CLEW_PRECOMPILED STREQUAL "all")
+if(CLEW_PRECOMPILED)
   clew_precompiled(clew_headers HEADERS ${every_header})
-  set(test_headers ${every_header} <gmock/gmock.h>)
-else()
-  set(test_headers)
 endif()
-if(CLEW_TESTS AND NOT CLEW_PRECOMPILED STREQUAL "none")
-  clew_precompiled(clew_test_headers HEADERS ${test_headers} <gtest/gtest.h> USES GTest::gtest)
+if(CLEW_TESTS AND CLEW_PRECOMPILED)
+  clew_precompiled(clew_test_headers HEADERS ${every_header} <gmock/gmock.h> <gtest/gtest.h>
+                  USES GTest::gtest)
   target_compile_options(clew_test_headers PRIVATE ${CLEW_TEST_OPTIONS})
 endif()
 

@@ -14,7 +14,7 @@ inline constexpr uint32_t kThunkSizeBytes = 16;
 inline constexpr uint32_t kThunksPerSession = 24;
 
 // What a stub may call besides the accessors; index of the thunk in its session's row.
-enum class StubCall : uint32_t { Claim = 20, Busy = 21, Loader = 22 };
+enum class StubCall : uint32_t { Claim = 21, Busy = 22, Loader = 23 };
 
 struct Blob {
   std::span<const uint8_t> bytes;

@@ -3,6 +3,7 @@
 // process.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 
@@ -92,28 +93,32 @@ class RuntimeBlob : public testing::Test {
 
   // Calls an accessor like a verified body; `kept_` says whether the registers survived that it may
   // not change.
-  uint64_t access(Accessor accessor, uint64_t r1, uint64_t r2 = 0, uint64_t r3 = 0) {
-    return call_door(static_cast<uint32_t>(accessor), r1, r2, r3);
+  uint64_t access(Accessor accessor, uint64_t r1, uint64_t r2 = 0, uint64_t r3 = 0, uint64_t r4 = 0,
+                  uint64_t r5 = 0) {
+    return call_door(static_cast<uint32_t>(accessor), {r1, r2, r3, r4, r5});
   }
   // The same by the door that keeps no more than C code does.
   uint64_t access_sparingly(Accessor accessor, uint64_t r1, uint64_t r2 = 0, uint64_t r3 = 0) {
-    return call_door(abi::door_of(static_cast<uint32_t>(accessor), abi::Doors::Sparing), r1, r2,
-                     r3);
+    return call_door(abi::door_of(static_cast<uint32_t>(accessor), abi::Doors::Sparing),
+                     {r1, r2, r3, 0, 0});
   }
-  uint64_t call_door(uint32_t door, uint64_t r1, uint64_t r2, uint64_t r3) {
+  uint64_t call_door(uint32_t door, const std::array<uint64_t, 5>& r) {
     uint64_t result = 0;
     uint64_t kept = 0;
     const uint64_t entry = reinterpret_cast<uint64_t>(code_) + thunk_offset(kSession, door);
     asm volatile(
-        "mov %[a], %%r11\n mov %[c], %%r12\n mov %[b], %%rbx\n"
+        "mov %[a], %%r11\n mov %[c], %%r12\n mov %[d], %%r14\n mov %[e], %%r15\n"
+        "mov %[b], %%rbx\n"
         "mov $11, %%rdi\n mov $22, %%rsi\n mov $33, %%rcx\n mov $44, %%rdx\n mov $55, %%r8\n"
         "mov $66, %%r9\n"
         "call *%[entry]\n"
         "lea (%%rdi,%%rsi), %%rdi\n add %%rcx, %%rdi\n add %%rdx, %%rdi\n add %%r8, %%rdi\n"
         "add %%r9, %%rdi\n mov %%rdi, %[kept]\n"
         : "=a"(result), [kept] "=m"(kept)
-        : [a] "m"(r1), [b] "m"(r2), [c] "m"(r3), [entry] "m"(entry)
-        : "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "memory", "cc");
+        : [a] "m"(r[0]), [b] "m"(r[1]), [c] "m"(r[2]), [d] "m"(r[3]), [e] "m"(r[4]),
+          [entry] "m"(entry)
+        : "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r14", "r15",
+          "memory", "cc");
     kept_ = kept == 231;
     return result;
   }

@@ -5,12 +5,12 @@
 // which is the program's: the C code is compiled for one that is aligned to 8, and by GCC so that
 // it changes rbx and r12, too, without saving them.
 //
-//   index 0..13   accessor of that number: BPF arguments in r11, rbx, r12, r14, r15; result in rax;
+//   index 0..14   accessor of that number: BPF arguments in r11, rbx, r12, r14, r15; result in rax;
 //                 what may change is in abi/calling.h
-//   index 14..19  the sparing doors of accessors 7 to 12
-//   index 20      claim: r10 is free; answers in ZF (0 = run, ZF clear) and r10
-//   index 21      busy:  the same, for a guarded probe that found the slot busy
-//   index 22      the loader's hook: r10 is free, no answer
+//   index 15..20  the sparing doors of accessors 7 to 12
+//   index 21      claim: r10 is free; answers in ZF (0 = run, ZF clear) and r10
+//   index 22      busy:  the same, for a guarded probe that found the slot busy
+//   index 23      the loader's hook: r10 is free, no answer
 
 #define COOKIE_OFFSET 2048
 #define MUTED_OFFSET 2056
@@ -47,6 +47,7 @@ session = 0
         accessor_thunk record_take
         accessor_thunk record_drop
         accessor_thunk record_take_left
+        accessor_thunk walk_stack
         accessor_thunk try_read_sparing
         accessor_thunk try_read_string_sparing
         accessor_thunk table_find_sparing
@@ -56,7 +57,6 @@ session = 0
         stub_thunk claim
         stub_thunk busy
         stub_thunk loader
-        stub_thunk claim                  // spare
 session = session + 1
 .endr
 
@@ -83,25 +83,33 @@ clew_restorer:
 
         .text
 
-// Calls \body with the session in edi. Changes rax, which has the answer, r10, r11, rbx and r12.
-.macro  call_accessor body
+// The registers of C's arguments, which a body keeps.
+.macro  push_arguments
         push    %rcx
         push    %rdx
         push    %rsi
         push    %rdi
         push    %r8
         push    %r9
-        mov     %eax, %edi
-        mov     %r11, %rsi
-        mov     %rbx, %rdx
-        mov     %r12, %rcx
-        call    \body
+.endm
+.macro  pop_arguments
         pop     %r9
         pop     %r8
         pop     %rdi
         pop     %rsi
         pop     %rdx
         pop     %rcx
+.endm
+
+// Calls \body with the session in edi. Changes rax, which has the answer, r10, r11, rbx and r12.
+.macro  call_accessor body
+        push_arguments
+        mov     %eax, %edi
+        mov     %r11, %rsi
+        mov     %rbx, %rdx
+        mov     %r12, %rcx
+        call    \body
+        pop_arguments
         ret
 .endm
 
@@ -109,21 +117,11 @@ clew_restorer:
 .macro  call_record_accessor body
         push    %rbx
         push    %r12
-        push    %rcx
-        push    %rdx
-        push    %rsi
-        push    %rdi
-        push    %r8
-        push    %r9
+        push_arguments
         mov     %eax, %edi
         mov     %r11, %rsi
         call    \body
-        pop     %r9
-        pop     %r8
-        pop     %rdi
-        pop     %rsi
-        pop     %rdx
-        pop     %rcx
+        pop_arguments
         pop     %r12
         pop     %rbx
         ret
@@ -208,6 +206,20 @@ record_drop:
         .balign 16, 0xcc
 record_take_left:
         call_record_accessor clew_record_take_left
+        .balign 16, 0xcc
+walk_stack:
+        push_arguments
+        push    %r15                      // A WalkCall (runtime/walk_stack.cc).
+        push    %r14
+        push    %r12
+        push    %rbx
+        push    %r11
+        push    %rax
+        mov     %rsp, %rdi
+        call    clew_walk_stack
+        add     $48, %rsp
+        pop_arguments
+        ret
 
 // The same for a body whose stub has saved what C code changes.
 .macro  spare_accessor body

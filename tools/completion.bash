@@ -6,17 +6,17 @@ _clew_options() {
   local request="-p --pid -n --name -c --command --vocabulary --ext --no-branch-guards --fuel \
     --allow-missing -y --yes -f --follow --allow-late-uprobe-danger --uprobes --no-uprobes"
   local output="--for --every --format --json --csv --chart --stream --sqlite --folded --svg \
-    -o --output --spill --from -q --quiet"
+    -o --output --spill --from -q --quiet -v --verbose"
   case "$1" in
     run) echo "$request $output" ;;
     dtrace) echo "-s -n -f -m -P -i -c -p -w -Z -q -F -o -x -b -l -h -G -v -e -S -V -C -D -U -I -H -L --ext \
-      --fuel --json" ;;
+      --fuel --format --json" ;;
     list) echo "-p --pid -n --name --file --types --sites --json --fields --tracepoints --kernel \
-      --usdt --vocabulary" ;;
-    explain) echo "$request --programs --code" ;;
-    doctor) echo "-p --pid --stop --json" ;;
-    ps) echo "--json" ;;
-    detach) echo "--force" ;;
+      --usdt --vocabulary -v --verbose" ;;
+    explain) echo "$request --programs --code -v --verbose" ;;
+    doctor) echo "-p --pid --stop --json -v --verbose" ;;
+    ps) echo "--json -v --verbose" ;;
+    detach) echo "--force -v --verbose" ;;
   esac
   echo "-h --help"
 }

@@ -64,7 +64,7 @@ void print_refusals(const Plan& plan, size_t functions, RequestKind kind) {
 }
 
 void print_windows(const Plan& plan) {
-  std::array<size_t, 3> classes{};
+  std::array<size_t, 4> classes{};
   size_t keeping = 0;
   for (const auto& window : plan.windows) {
     ++classes[static_cast<size_t>(window.window_class)];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The D accessors (abi/d_accessor.h) and the main programs, for the kernel: one BPF object, since
-// nothing links BPF objects before the session does. Each extern "C" function is a *global* BPF
-// function, which the verifier looks at once and alone; its first argument is a window that is not
-// null (src/kernel/link.h writes the types that say so).
+// The D accessors (abi/machine/accessor.h) and the main programs, for the kernel: one BPF object,
+// since nothing links BPF objects before the session does. Each extern "C" function is a *global*
+// BPF function, which the verifier looks at once and alone; its first argument is a window that is
+// not null (src/kernel/link.h writes the types that say so).
 #include "runtime/kernel/aggregate.cc"
 #include "runtime/kernel/builtins.cc"
 #include "runtime/kernel/extensions.cc"

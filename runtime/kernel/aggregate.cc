@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregations: finds or makes the key's entry in this CPU's table (abi/d_tables.h) and adds to its
-// cells. The CPU may be interrupted by a program that does the same, hence atomic cells.
+// Aggregations: finds or makes the key's entry in this CPU's table (abi/machine/tables.h) and adds
+// to its cells. The CPU may be interrupted by a program that does the same, hence atomic cells.
 #include "abi/buckets.h"
 #include "runtime/kernel/bpf.h"
 
 namespace clew::runtime::kernel {
 
 extern "C" {
-uint64_t d_aggregate_hash(DWindow* w, uint64_t key_words);
-uint64_t d_aggregate_find(DWindow* w, uint64_t aggregation, uint64_t hash);
-uint64_t d_aggregate_take(DWindow* w, uint64_t aggregation, uint64_t hash, uint64_t entry);
-uint64_t d_aggregate_bucket(DWindow* w, uint64_t aggregation, uint64_t value);
-uint64_t d_aggregate_is_key(DWindow* w, uint64_t entry, uint64_t key_words);
+uint64_t d_aggregate_hash(MachineWindow* w, uint64_t key_words);
+uint64_t d_aggregate_find(MachineWindow* w, uint64_t aggregation, uint64_t hash);
+uint64_t d_aggregate_take(MachineWindow* w, uint64_t aggregation, uint64_t hash, uint64_t entry);
+uint64_t d_aggregate_bucket(MachineWindow* w, uint64_t aggregation, uint64_t value);
+uint64_t d_aggregate_is_key(MachineWindow* w, uint64_t entry, uint64_t key_words);
 }
 
 namespace {
 
-inline constexpr uint64_t kUsed = static_cast<uint64_t>(abi::DAggregateState::Used);
-inline constexpr uint64_t kClaimed = static_cast<uint64_t>(abi::DAggregateState::Claimed);
+inline constexpr uint64_t kUsed = static_cast<uint64_t>(abi::MachineAggregateState::Used);
+inline constexpr uint64_t kClaimed = static_cast<uint64_t>(abi::MachineAggregateState::Claimed);
 inline constexpr int64_t kLowest = static_cast<int64_t>(uint64_t{1} << 63);
 inline constexpr uint64_t kSwapsMax = 16;
 // A CPU's table has one writer in the kernel, and what interrupts it; in processes the threads that
@@ -27,20 +27,20 @@ inline constexpr uint64_t kTakesMax = 1;
 #else
 inline constexpr uint64_t kTakesMax = 8;
 #endif
-inline constexpr uint64_t kKeyWordsMax = abi::kDKeyBytesMax / 8;
+inline constexpr uint64_t kKeyWordsMax = abi::kMachineKeyBytesMax / 8;
 
 // The masks say to the verifier that words are aligned; an entry ends within the second.
 inline constexpr uint64_t kWordsMask = 0xF'FFF8;
-static_assert(8 * (abi::kDCellWordsMax + kKeyWordsMax + 2) < kWordsMask &&
-              2 * kWordsMask < abi::kDAggregateSlackBytes);
+static_assert(8 * (abi::kMachineCellWordsMax + kKeyWordsMax + 2) < kWordsMask &&
+              2 * kWordsMask < abi::kMachineAggregateSlackBytes);
 [[gnu::always_inline]] inline uint64_t& word(uint64_t offset, uint64_t index) {
   return *reinterpret_cast<uint64_t*>(aggregates() + masked(offset, 0x3FFF'FFF8) +
                                       masked(index * 8, kWordsMask));
 }
 
-[[gnu::always_inline]] inline uint64_t key_word(DWindow* w, uint64_t index) {
-  return *reinterpret_cast<const uint64_t*>(reinterpret_cast<const uint8_t*>(w) + abi::kDKeyOffset +
-                                            masked(index * 8, 0xFF8));
+[[gnu::always_inline]] inline uint64_t key_word(MachineWindow* w, uint64_t index) {
+  return *reinterpret_cast<const uint64_t*>(reinterpret_cast<const uint8_t*>(w) +
+                                            abi::kMachineKeyOffset + masked(index * 8, 0xFF8));
 }
 
 inline constexpr uint64_t kHashBegin = 0x9E37'79B9'7F4A'7C15;
@@ -56,7 +56,7 @@ inline constexpr uint64_t kFactors[4] = {0x9E37'79B9'7F4A'7C15, 0xC2B2'AE3D'27D4
 }
 
 // Four words a turn: most keys of many words are texts.
-[[gnu::always_inline]] inline uint64_t hash_of(DWindow* w, uint64_t words) {
+[[gnu::always_inline]] inline uint64_t hash_of(MachineWindow* w, uint64_t words) {
   uint64_t hash = kHashBegin;
   uint64_t round = zero(w);
   uint64_t i = zero(w);
@@ -85,14 +85,14 @@ template <typename Visit>
   if (words > 3) visit(3);
 }
 
-[[gnu::always_inline]] inline uint64_t hash_of_few(DWindow* w, uint64_t words) {
+[[gnu::always_inline]] inline uint64_t hash_of_few(MachineWindow* w, uint64_t words) {
   uint64_t hash = kHashBegin;
   each_of_few(words, [&](uint64_t i) { hash = mix(hash, key_word(w, i)); });
   return end_hash(hash);
 }
 
 struct Wanted {
-  DWindow* w;
+  MachineWindow* w;
   uint64_t hash;
   uint64_t key_words;
 };
@@ -101,11 +101,11 @@ struct Wanted {
   return bounded(offset, number(d_n_aggregates_cpu_bytes) * number(d_n_cpus));
 }
 
-[[gnu::always_inline]] inline const abi::DAggregationTable& table_of(uint64_t aggregation) {
+[[gnu::always_inline]] inline const abi::MachineAggregationTable& table_of(uint64_t aggregation) {
   return aggregations()[index_below(aggregation, number(d_n_aggregations))];
 }
 
-[[gnu::always_inline]] inline uint64_t key_words_of(const abi::DAggregationTable& t) {
+[[gnu::always_inline]] inline uint64_t key_words_of(const abi::MachineAggregationTable& t) {
   constexpr uint64_t kMask = 2 * kKeyWordsMax - 1;  // kKeyWordsMax itself is a number of words.
   return masked(t.aggregation.key_bytes / 8, kMask);
 }
@@ -115,8 +115,8 @@ struct Wanted {
   return k.key_words == 0 || d_aggregate_is_key(k.w, offset, k.key_words) != 0;
 }
 
-[[gnu::always_inline]] inline void clear_cells(DWindow* w, uint64_t begin, uint64_t size) {
-  constexpr uint64_t kPartsMax = 8 * abi::kDCellWordsMax / kCopyBytesMax + 1;
+[[gnu::always_inline]] inline void clear_cells(MachineWindow* w, uint64_t begin, uint64_t size) {
+  constexpr uint64_t kPartsMax = 8 * abi::kMachineCellWordsMax / kCopyBytesMax + 1;
   const uint64_t all = forgotten(w, size);
   for (uint64_t i = zero(w); i < kPartsMax && go_on(); ++i) {
     const uint64_t done = forgotten(w, i * kCopyBytesMax);
@@ -127,7 +127,7 @@ struct Wanted {
 }
 
 // An empty entry becomes this key's, with one update pending.
-[[gnu::always_inline]] inline bool take_entry(const Wanted& k, const abi::DAggregation& a,
+[[gnu::always_inline]] inline bool take_entry(const Wanted& k, const abi::MachineAggregation& a,
                                               uint64_t offset, uint64_t state) {
   const uint64_t version = state & ~uint64_t{3};
   const uint64_t next = (version + 4) | kUsed;
@@ -136,14 +136,14 @@ struct Wanted {
   const uint64_t before = abi::load_word(word(offset, cells));
   const bool is_ours =
       abi::is_untouched(before) &&
-      abi::swap_word(word(offset, cells), before, abi::kDPending | abi::tag_of(next));
+      abi::swap_word(word(offset, cells), before, abi::kMachinePending | abi::tag_of(next));
   if (!is_ours) {
     abi::store_word(word(offset, 0), state);
     return false;
   }
   word(offset, 1) = k.hash;
   copy_own(&word(offset, 2), forgotten(k.w, 8 * k.key_words),
-           reinterpret_cast<const uint8_t*>(k.w) + abi::kDKeyOffset);
+           reinterpret_cast<const uint8_t*>(k.w) + abi::kMachineKeyOffset);
   clear_cells(k.w, offset + 8 * (cells + 1), 8 * (masked(a.cell_words, kWordsMask / 8) - 1));
   const uint64_t neutral = abi::neutral_word(a.function);
   if (neutral != 0) word(offset, cells + 1) = neutral;
@@ -158,13 +158,13 @@ struct Probed {
   uint64_t state;  // Under which the key was seen.
 };
 
-[[gnu::always_inline]] inline Probed search(const Wanted& k, const abi::DAggregationTable& t,
+[[gnu::always_inline]] inline Probed search(const Wanted& k, const abi::MachineAggregationTable& t,
                                             uint64_t cpu_begin) {
   Probed result{0, 0, 0};
   const uint64_t entries = masked(t.entries, 0xFFFFFF);
   const uint64_t end = number(d_n_aggregates_cpu_bytes);
   const uint64_t home = ((k.hash & 0xFFFF'FFFF) * entries) >> 32;
-  for (uint64_t probe = zero(k.w); probe < abi::kDProbesMax && probe < entries && go_on();
+  for (uint64_t probe = zero(k.w); probe < abi::kMachineProbesMax && probe < entries && go_on();
        ++probe) {
     const uint64_t index = home + probe >= entries ? home + probe - entries : home + probe;
     uint64_t place = t.begin + index * t.entry_bytes;
@@ -186,7 +186,7 @@ struct Probed {
   return result;
 }
 
-[[gnu::always_inline]] inline void replace(DWindow* w, uint64_t cells, uint64_t value,
+[[gnu::always_inline]] inline void replace(MachineWindow* w, uint64_t cells, uint64_t value,
                                            bool is_max) {
   for (uint64_t turn = zero(w); turn < kSwapsMax && go_on(); ++turn) {
     const uint64_t old = abi::load_word(word(cells, 1));
@@ -210,7 +210,8 @@ struct Probed {
   abi::add_word(word(cells, 4), high * high + (middle >> 31) + carry + overflow);
 }
 
-[[gnu::always_inline]] inline uint64_t bucket_of(DWindow* w, const abi::DAggregationTable& t,
+[[gnu::always_inline]] inline uint64_t bucket_of(MachineWindow* w,
+                                                 const abi::MachineAggregationTable& t,
                                                  uint64_t value) {
   const auto number_of = static_cast<int64_t>(value);
   const int64_t* p = t.aggregation.parameters;
@@ -232,7 +233,7 @@ struct Update {
   uint64_t weight;
 };
 
-[[gnu::always_inline]] inline void add(DWindow* w, const abi::DAggregationTable& t,
+[[gnu::always_inline]] inline void add(MachineWindow* w, const abi::MachineAggregationTable& t,
                                        const Update& u) {
   using abi::AggregateFunction;
   const AggregateFunction function = t.aggregation.function;
@@ -258,14 +259,16 @@ struct Update {
 }
 
 // That of an aggregation without a key, once it is used.
-[[gnu::always_inline]] inline Probed only_entry(const abi::DAggregationTable& t, uint64_t cpu) {
+[[gnu::always_inline]] inline Probed only_entry(const abi::MachineAggregationTable& t,
+                                                uint64_t cpu) {
   const uint64_t place = in_tables(t.begin + times(cpu, number(d_n_aggregates_cpu_bytes)));
   const uint64_t state = abi::load_word(word(place, 0));
   return {(state & 3) == kUsed ? place + 1 : 0, 0, state};
 }
 
 // That of a key of few words, when it is where its hash points; most are.
-[[gnu::always_inline]] inline Probed home_entry(const Wanted& k, const abi::DAggregationTable& t,
+[[gnu::always_inline]] inline Probed home_entry(const Wanted& k,
+                                                const abi::MachineAggregationTable& t,
                                                 uint64_t cpu) {
   const uint64_t home = ((k.hash & 0xFFFF'FFFF) * masked(t.entries, 0xFFFFFF)) >> 32;
   const uint64_t place =
@@ -285,7 +288,8 @@ struct Entry {
   bool is_fresh;  // Taken just now: one update is pending.
 };
 
-[[gnu::always_inline]] inline Entry find_or_take(DWindow* w, const abi::DAggregationTable& t,
+[[gnu::always_inline]] inline Entry find_or_take(MachineWindow* w,
+                                                 const abi::MachineAggregationTable& t,
                                                  uint64_t aggregation, uint64_t cpu) {
   const uint64_t key_words = key_words_of(t);
   uint64_t hash = 0;
@@ -307,7 +311,7 @@ struct Entry {
 }
 
 // A count is its number of updates.
-[[gnu::always_inline]] inline bool is_count(const abi::DAggregationTable& t) {
+[[gnu::always_inline]] inline bool is_count(const abi::MachineAggregationTable& t) {
   return t.aggregation.function == abi::AggregateFunction::Count;
 }
 
@@ -316,8 +320,8 @@ struct Entry {
 [[gnu::always_inline]] inline bool change_updates(uint64_t cells, uint64_t state, uint64_t change) {
   for (uint64_t turn = 0; turn < kSwapsMax; ++turn) {
     const uint64_t before = abi::load_word(word(cells, 0));
-    const bool is_pinned = (before & abi::kDPinMask) == abi::kDPinMask;
-    if ((before & abi::kDTagMask) != abi::tag_of(state) || is_pinned) return false;
+    const bool is_pinned = (before & abi::kMachinePinMask) == abi::kMachinePinMask;
+    if ((before & abi::kMachineTagMask) != abi::tag_of(state) || is_pinned) return false;
     if (abi::swap_word(word(cells, 0), before, before + change)) return true;
   }
   return false;
@@ -325,27 +329,27 @@ struct Entry {
 #endif
 
 // False when the entry is another key's by now.
-[[gnu::always_inline]] inline bool update(DWindow* w, const abi::DAggregationTable& t,
+[[gnu::always_inline]] inline bool update(MachineWindow* w, const abi::MachineAggregationTable& t,
                                           const Entry& place, const Update& u) {
 #if defined(__bpf__)
   bool is_fresh = place.is_fresh;
   const uint64_t before = abi::load_word(word(u.cells, 0));
   if (abi::is_untouched(before)) {
-    is_fresh = abi::swap_word(word(u.cells, 0), before, before | abi::kDPending);
+    is_fresh = abi::swap_word(word(u.cells, 0), before, before | abi::kMachinePending);
   }
   if (!is_count(t)) add(w, t, u);
-  abi::add_word(word(u.cells, 0), is_fresh ? abi::kDPending + 1 : 1);
+  abi::add_word(word(u.cells, 0), is_fresh ? abi::kMachinePending + 1 : 1);
 #else
   if (!place.is_fresh && is_count(t)) return change_updates(u.cells, place.state, 1);
-  if (!place.is_fresh && !change_updates(u.cells, place.state, abi::kDPin)) return false;
+  if (!place.is_fresh && !change_updates(u.cells, place.state, abi::kMachinePin)) return false;
   if (!is_count(t)) add(w, t, u);
-  abi::add_word(word(u.cells, 0), place.is_fresh ? abi::kDPending + 1 : 1 - abi::kDPin);
+  abi::add_word(word(u.cells, 0), place.is_fresh ? abi::kMachinePending + 1 : 1 - abi::kMachinePin);
 #endif
   return true;
 }
 
 [[gnu::always_inline]] inline uint64_t lose(uint64_t cpu) {
-  if (cpu < abi::kDCpusMax) abi::add_word(shared().losses.aggregation[cpu], 1);
+  if (cpu < abi::kMachineCpusMax) abi::add_word(shared().losses.aggregation[cpu], 1);
   return 0;
 }
 
@@ -353,7 +357,8 @@ struct Entry {
 
 extern "C" {
 
-[[gnu::noinline]] uint64_t d_aggregate_is_key(DWindow* w, uint64_t entry, uint64_t key_words) {
+[[gnu::noinline]] uint64_t d_aggregate_is_key(MachineWindow* w, uint64_t entry,
+                                              uint64_t key_words) {
   const uint64_t offset = in_tables(entry);
   uint64_t difference = 0;
   uint64_t round = zero(w);
@@ -370,14 +375,14 @@ extern "C" {
   return difference == 0 ? 1 : 0;
 }
 
-[[gnu::noinline]] uint64_t d_aggregate_hash(DWindow* w, uint64_t key_words) {
+[[gnu::noinline]] uint64_t d_aggregate_hash(MachineWindow* w, uint64_t key_words) {
   return hash_of(w, key_words);
 }
 
 // The key's entry + 1, or 0; the first empty entry + 1, and the state under which the key was seen,
 // come back in the window.
-[[gnu::noinline]] uint64_t d_aggregate_find(DWindow* w, uint64_t aggregation, uint64_t hash) {
-  const abi::DAggregationTable& t = table_of(aggregation);
+[[gnu::noinline]] uint64_t d_aggregate_find(MachineWindow* w, uint64_t aggregation, uint64_t hash) {
+  const abi::MachineAggregationTable& t = table_of(aggregation);
   const uint64_t cpu = processor();
   if (cpu >= number(d_n_cpus)) return 0;
   const Probed result =
@@ -388,21 +393,22 @@ extern "C" {
 }
 
 // Whether the empty entry could be taken for the key.
-[[gnu::noinline]] uint64_t d_aggregate_take(DWindow* w, uint64_t aggregation, uint64_t hash,
+[[gnu::noinline]] uint64_t d_aggregate_take(MachineWindow* w, uint64_t aggregation, uint64_t hash,
                                             uint64_t entry) {
-  const abi::DAggregationTable& t = table_of(aggregation);
+  const abi::MachineAggregationTable& t = table_of(aggregation);
   const uint64_t place = in_tables(entry);
   const uint64_t state = abi::load_word(word(place, 0));
   if ((state & 3) == kClaimed) return 0;
   return take_entry({w, hash, key_words_of(t)}, t.aggregation, place, state) ? 1 : 0;
 }
 
-[[gnu::noinline]] uint64_t d_aggregate_bucket(DWindow* w, uint64_t aggregation, uint64_t value) {
+[[gnu::noinline]] uint64_t d_aggregate_bucket(MachineWindow* w, uint64_t aggregation,
+                                              uint64_t value) {
   return bucket_of(w, table_of(aggregation), value);
 }
 
-uint64_t d_aggregate(DWindow* w, uint64_t aggregation, uint64_t value, uint64_t weight) {
-  const abi::DAggregationTable& t = table_of(aggregation);
+uint64_t d_aggregate(MachineWindow* w, uint64_t aggregation, uint64_t value, uint64_t weight) {
+  const abi::MachineAggregationTable& t = table_of(aggregation);
   const uint64_t cpu = processor();
   for (uint64_t turn = 0; turn < kTakesMax; ++turn) {
     const Entry place = find_or_take(w, t, aggregation, cpu);

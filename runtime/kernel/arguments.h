@@ -73,7 +73,7 @@ template <typename Read>
                                           number(d_n_filter_3_value)});
 }
 
-[[gnu::always_inline]] inline void map_arguments(DWindow* w, const uint64_t* from) {
+[[gnu::always_inline]] inline void map_arguments(MachineWindow* w, const uint64_t* from) {
 #pragma unroll
   for (uint32_t i = 0; i < kArguments; ++i) {
     const uint64_t map = i < 8 ? number(d_n_argument_map_low) >> (8 * i)
@@ -90,7 +90,7 @@ template <typename Read>
 }
 
 template <typename Read>
-[[gnu::always_inline]] inline void put_arguments(DWindow* w, Read read) {
+[[gnu::always_inline]] inline void put_arguments(MachineWindow* w, Read read) {
   if (number(d_n_wants_arguments) == 0) return;
   if (number(d_n_has_argument_map) == 0) {
     [[clang::always_inline]] read(w->header.arguments);

@@ -6,18 +6,18 @@
 
 #include <cstdint>
 
-#include "abi/d_loop.h"
-#include "abi/d_tables.h"
-#include "abi/d_window.h"
+#include "abi/machine/loop.h"
+#include "abi/machine/tables.h"
+#include "abi/machine/window.h"
 #if !defined(__bpf__)  // The D accessors of a process: the same names for its own machine.
 #include "runtime/process/machine.h"
 #endif
 
 namespace clew::runtime::kernel {
 
-using abi::DFault;
-using abi::DWindow;
 using abi::go_on;
+using abi::MachineFault;
+using abi::MachineWindow;
 
 #if defined(__bpf__)
 
@@ -42,7 +42,7 @@ template <uint64_t kNumber, typename... Arguments>
 [[gnu::always_inline]] inline uint64_t group_and_user() {
   return static_cast<uint64_t>(helper<15>());
 }
-[[gnu::always_inline]] inline uint64_t random_word(DWindow*) {
+[[gnu::always_inline]] inline uint64_t random_word(MachineWindow*) {
   return static_cast<uint64_t>(helper<7>()) & 0xFFFF'FFFF;
 }
 // To the process.
@@ -68,24 +68,25 @@ template <uint64_t kNumber, typename... Arguments>
 // ------------------------------------------------------------------------------------------
 
 extern "C" {
-extern DWindow d_windows[];  // kDWindowsPerCpu for each CPU.
-extern abi::DShared d_shared;
+extern MachineWindow d_windows[];  // kMachineWindowsPerCpu for each CPU.
+extern abi::MachineShared d_shared;
 extern uint8_t d_globals[];
-extern uint8_t d_dynamic[];     // abi/d_dynamic.h
-extern uint8_t d_aggregates[];  // abi/d_tables.h
-extern abi::DVariable d_variables[];
-extern abi::DAggregationTable d_aggregations[];
-extern abi::DEnabled d_enabled[];    // By index of the enabling.
-extern uint8_t d_names[];            // Texts of probes' names.
-extern uint64_t d_system_calls[];    // By number: enabling + 1.
-extern abi::DCodeRange d_skipped[];  // Functions of the kernel that stacks leave out.
+extern uint8_t d_dynamic[];     // abi/machine/dynamic.h
+extern uint8_t d_aggregates[];  // abi/machine/tables.h
+extern abi::MachineVariable d_variables[];
+extern abi::MachineAggregationTable d_aggregations[];
+extern abi::MachineEnabled d_enabled[];    // By index of the enabling.
+extern uint8_t d_names[];                  // Texts of probes' names.
+extern uint64_t d_system_calls[];          // By number: enabling + 1.
+extern abi::MachineCodeRange d_skipped[];  // Functions of the kernel that stacks leave out.
 extern const uint8_t d_zeros[];
 extern uint8_t d_records;  // The ring: only its map is meant.
-extern uint8_t d_entered;  // A hash of abi::DEntered by process and thread: only its map is meant.
+extern uint8_t
+    d_entered;  // A hash of abi::MachineEntered by process and thread: only its map is meant.
 }
 
 // What is shared with processes, too.
-[[gnu::always_inline]] inline abi::DShared& shared() {
+[[gnu::always_inline]] inline abi::MachineShared& shared() {
   return d_shared;
 }
 [[gnu::always_inline]] inline uint8_t* globals() {
@@ -97,13 +98,13 @@ extern uint8_t d_entered;  // A hash of abi::DEntered by process and thread: onl
 [[gnu::always_inline]] inline uint8_t* aggregates() {
   return d_aggregates;
 }
-[[gnu::always_inline]] inline const abi::DVariable* variables() {
+[[gnu::always_inline]] inline const abi::MachineVariable* variables() {
   return d_variables;
 }
-[[gnu::always_inline]] inline const abi::DAggregationTable* aggregations() {
+[[gnu::always_inline]] inline const abi::MachineAggregationTable* aggregations() {
   return d_aggregations;
 }
-[[gnu::always_inline]] inline const abi::DEnabled* enabled_probes() {
+[[gnu::always_inline]] inline const abi::MachineEnabled* enabled_probes() {
   return d_enabled;
 }
 [[gnu::always_inline]] inline const uint8_t* names() {
@@ -111,7 +112,7 @@ extern uint8_t d_entered;  // A hash of abi::DEntered by process and thread: onl
 }
 
 // The kernel wakes the reader only when it had read all there was.
-[[gnu::always_inline]] inline bool put_record(DWindow*, const void* record, uint64_t size) {
+[[gnu::always_inline]] inline bool put_record(MachineWindow*, const void* record, uint64_t size) {
   return helper<130>(&d_records, record, size, uint64_t{0}) == 0;
 }
 
@@ -207,9 +208,9 @@ extern const char d_n_mm_arg_end;
   return value;
 }
 
-// 0, which the verifier does not know: loops must begin with such a value (abi/d_loop.h). Where it
-// walks through the rounds, one that only the compiler does not know.
-[[gnu::always_inline]] inline uint64_t zero(const DWindow* w) {
+// 0, which the verifier does not know: loops must begin with such a value (abi/machine/loop.h).
+// Where it walks through the rounds, one that only the compiler does not know.
+[[gnu::always_inline]] inline uint64_t zero(const MachineWindow* w) {
 #if defined(CLEW_COUNTED_LOOPS)
   // `w` is named, so that the compiler passes it to functions that need it for this alone.
   uint64_t value = 0;
@@ -223,7 +224,7 @@ extern const char d_n_mm_arg_end;
 // The same value, of which the verifier forgets where it came from. The size of a copy has to be
 // exact for it, which it then asks of all that the size was computed from: of a loop's counter,
 // too, and then it would walk through each round.
-[[gnu::always_inline]] inline uint64_t forgotten(DWindow* w, uint64_t value) {
+[[gnu::always_inline]] inline uint64_t forgotten(MachineWindow* w, uint64_t value) {
   volatile uint64_t& place = w->header.forgotten;
   place = value;
   return place;
@@ -275,7 +276,7 @@ extern const char d_n_mm_arg_end;
 // --- the window
 // ------------------------------------------------------------------------------------
 
-inline constexpr uint64_t kCopyBytesMax = abi::kDCopyBytesMax;
+inline constexpr uint64_t kCopyBytesMax = abi::kMachineCopyBytesMax;
 
 // An offset of which the verifier knows nothing, since a function was given or gave it: a multiple
 // of 8 below `limit`, else 0.
@@ -294,42 +295,43 @@ inline constexpr uint64_t kCopyBytesMax = abi::kDCopyBytesMax;
   return kept;
 }
 
-[[gnu::always_inline]] inline uint8_t* at(DWindow* w, uint64_t offset) {
+[[gnu::always_inline]] inline uint8_t* at(MachineWindow* w, uint64_t offset) {
   return reinterpret_cast<uint8_t*>(w) + masked(offset, 0xFFFF);
 }
 
-[[gnu::always_inline]] inline uint64_t fail(DWindow* w, DFault fault, uint64_t value) {
+[[gnu::always_inline]] inline uint64_t fail(MachineWindow* w, MachineFault fault, uint64_t value) {
   w->header.fault_value = value;
   w->header.fault = static_cast<uint64_t>(fault);
   return 0;
 }
 
 [[gnu::always_inline]] inline bool is_tagged(uint64_t address) {
-  return (address & abi::kDWindowTagMask) == abi::kDWindowTag;
+  return (address & abi::kMachineWindowTagMask) == abi::kMachineWindowTag;
 }
 
 [[gnu::always_inline]] inline bool is_global_pointer(uint64_t address) {
-  return (address & abi::kDWindowTagMask) == abi::kDGlobalTag;
+  return (address & abi::kMachineWindowTagMask) == abi::kMachineGlobalTag;
 }
 
 // A part of the globals that D may touch; null when it is none.
 [[gnu::always_inline]] inline uint8_t* global_at(uint64_t address, uint64_t size) {
-  const uint64_t offset = address & ~abi::kDWindowTagMask;
+  const uint64_t offset = address & ~abi::kMachineWindowTagMask;
   const uint64_t end = number(d_n_globals_bytes);
   if (size > kCopyBytesMax || offset >= end || end - offset < size) return nullptr;
   return globals() + offset;
 }
 
-// Parts of DWindowHeader::alloca_top, whose lower half is the next free byte of scratch: whether
-// strtok() has a text to go on with, and how many pieces alloca() gave to this clause. It is set to
-// scratch_begin before each clause. Where each piece begins, and its size, are in pieces().
+// Parts of MachineWindowHeader::alloca_top, whose lower half is the next free byte of scratch:
+// whether strtok() has a text to go on with, and how many pieces alloca() gave to this clause. It
+// is set to scratch_begin before each clause. Where each piece begins, and its size, are in
+// pieces().
 inline constexpr uint64_t kHasToken = uint64_t{1} << 63;
 inline constexpr uint64_t kPieceCountShift = 32;
 inline constexpr uint64_t kPieceCountMask = 0xFF;
 inline constexpr uint64_t kPiecesMax = 30;
 inline constexpr uint64_t kPieceShift = 16;
 inline constexpr uint64_t kPieceBytesMask = 0xFFFF;
-[[gnu::always_inline]] inline uint32_t* pieces(DWindow* w) {
+[[gnu::always_inline]] inline uint32_t* pieces(MachineWindow* w) {
   static_assert(kPiecesMax * sizeof(uint32_t) <= sizeof(w->header.reserved));
   return reinterpret_cast<uint32_t*>(w->header.reserved);
 }
@@ -339,7 +341,7 @@ inline constexpr uint64_t kPieceBytesMask = 0xFFFF;
 }
 
 // Zeroes `size` <= kCopyBytesMax bytes of the window.
-[[gnu::always_inline]] inline void clear(DWindow* w, uint64_t offset, uint64_t size) {
+[[gnu::always_inline]] inline void clear(MachineWindow* w, uint64_t offset, uint64_t size) {
   zero_bytes(at(w, offset), size);
 }
 

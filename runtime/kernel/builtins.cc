@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Built-in variables that the kernel and a process know alike. The others are in task.cc.
-#include "abi/d_accessor.h"
+#include "abi/machine/accessor.h"
 #include "runtime/kernel/text.h"
 #include "runtime/kernel/thread.h"
 #include "runtime/kernel/times.h"
@@ -8,9 +8,9 @@
 namespace clew::runtime::kernel {
 namespace {
 
-using abi::DBuiltin;
+using abi::MachineBuiltin;
 
-[[gnu::always_inline]] inline const abi::DEnabled& enabled_probe(DWindow* w) {
+[[gnu::always_inline]] inline const abi::MachineEnabled& enabled_probe(MachineWindow* w) {
   const uint64_t last = number(d_n_enabled) - 1;
   const uint64_t enabling =
       w->header.in_error != 0 ? number(d_n_error_enabling) : w->header.enabling;
@@ -18,7 +18,8 @@ using abi::DBuiltin;
 }
 
 // Appends the pid of who fires to a text of `length` bytes; gives the new length.
-[[gnu::always_inline]] inline uint64_t append_pid(DWindow* w, uint64_t text, uint64_t length) {
+[[gnu::always_inline]] inline uint64_t append_pid(MachineWindow* w, uint64_t text,
+                                                  uint64_t length) {
   constexpr uint64_t kDigitsMax = 10;
   const uint64_t pid = process_and_thread() >> 32;
   uint64_t digits = zero(w) + 1;
@@ -37,8 +38,9 @@ using abi::DBuiltin;
   return length + digits;
 }
 
-[[gnu::always_inline]] inline uint64_t enabled_name(DWindow* w, uint64_t dst, uint32_t which) {
-  const abi::DEnabled& enabled = enabled_probe(w);
+[[gnu::always_inline]] inline uint64_t enabled_name(MachineWindow* w, uint64_t dst,
+                                                    uint32_t which) {
+  const abi::MachineEnabled& enabled = enabled_probe(w);
   uint64_t offset = enabled.names[which];
   const uint64_t end = number(d_n_names_bytes) - 1;
   if (offset > end) offset = end;
@@ -57,63 +59,63 @@ extern "C" {
 
 // BuiltinInteger and BuiltinString: src/kernel/to_bpf.cc chooses the function by the constant in
 // r2.
-uint64_t d_builtin_argument(DWindow* w, uint64_t builtin) {
+uint64_t d_builtin_argument(MachineWindow* w, uint64_t builtin) {
   constexpr uint64_t kArguments = sizeof w->header.arguments / sizeof w->header.arguments[0];
-  const uint64_t index = masked(builtin - static_cast<uint64_t>(DBuiltin::Arg0), 0xF);
+  const uint64_t index = masked(builtin - static_cast<uint64_t>(MachineBuiltin::Arg0), 0xF);
   return index < kArguments ? w->header.arguments[index] : 0;
 }
-uint64_t d_builtin_cpu(DWindow*) {
+uint64_t d_builtin_cpu(MachineWindow*) {
   return processor();
 }
-uint64_t d_builtin_epid(DWindow* w) {
+uint64_t d_builtin_epid(MachineWindow* w) {
   return w->header.clause + 1;
 }
-uint64_t d_builtin_errno(DWindow* w) {
+uint64_t d_builtin_errno(MachineWindow* w) {
   return w->header.errno_value;
 }
-uint64_t d_builtin_gid(DWindow*) {
+uint64_t d_builtin_gid(MachineWindow*) {
   return group_and_user() >> 32;
 }
-uint64_t d_builtin_uid(DWindow*) {
+uint64_t d_builtin_uid(MachineWindow*) {
   return group_and_user() & 0xFFFF'FFFF;
 }
-uint64_t d_builtin_id(DWindow* w) {
+uint64_t d_builtin_id(MachineWindow* w) {
   return w->header.probe;
 }
-uint64_t d_builtin_ipl(DWindow*) {
+uint64_t d_builtin_ipl(MachineWindow*) {
   return 0;
 }
-uint64_t d_builtin_pid(DWindow* w) {
+uint64_t d_builtin_pid(MachineWindow* w) {
   return firing_thread(w) >> 32;
 }
-uint64_t d_builtin_tid(DWindow* w) {
+uint64_t d_builtin_tid(MachineWindow* w) {
   return firing_thread(w) & 0xFFFF'FFFF;
 }
-uint64_t d_builtin_timestamp(DWindow* w) {
+uint64_t d_builtin_timestamp(MachineWindow* w) {
   return timestamp(w);
 }
-uint64_t d_builtin_walltimestamp(DWindow* w) {
+uint64_t d_builtin_walltimestamp(MachineWindow* w) {
   return timestamp(w) + shared().wall_offset_ns;
 }
 
-uint64_t d_builtin_probeprov(DWindow* w, uint64_t, uint64_t dst) {
+uint64_t d_builtin_probeprov(MachineWindow* w, uint64_t, uint64_t dst) {
   return enabled_name(w, dst, 0);
 }
-uint64_t d_builtin_probemod(DWindow* w, uint64_t, uint64_t dst) {
+uint64_t d_builtin_probemod(MachineWindow* w, uint64_t, uint64_t dst) {
   return enabled_name(w, dst, 1);
 }
-uint64_t d_builtin_probefunc(DWindow* w, uint64_t, uint64_t dst) {
+uint64_t d_builtin_probefunc(MachineWindow* w, uint64_t, uint64_t dst) {
   return enabled_name(w, dst, 2);
 }
-uint64_t d_builtin_probename(DWindow* w, uint64_t, uint64_t dst) {
+uint64_t d_builtin_probename(MachineWindow* w, uint64_t, uint64_t dst) {
   return enabled_name(w, dst, 3);
 }
 
-uint64_t d_probe_name(DWindow* w, uint64_t builtin) {
-  const abi::DEnabled& enabled = enabled_probe(w);
-  if (builtin == static_cast<uint64_t>(DBuiltin::Probemod)) return enabled.names[1];
-  return builtin == static_cast<uint64_t>(DBuiltin::Probefunc) ? enabled.names[2]
-                                                               : enabled.names[3];
+uint64_t d_probe_name(MachineWindow* w, uint64_t builtin) {
+  const abi::MachineEnabled& enabled = enabled_probe(w);
+  if (builtin == static_cast<uint64_t>(MachineBuiltin::Probemod)) return enabled.names[1];
+  return builtin == static_cast<uint64_t>(MachineBuiltin::Probefunc) ? enabled.names[2]
+                                                                     : enabled.names[3];
 }
 
 }  // extern "C"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What functions of extensions call (src/kernel/extension_to_bpf.h). Their addresses are offsets in
-// the thread's area (abi/d_extension.h).
-#include "abi/d_extension.h"
+// the thread's area (abi/machine/extension.h).
+#include "abi/machine/extension.h"
 #include "runtime/kernel/bpf.h"
 
 namespace clew::runtime::kernel {
@@ -17,7 +17,7 @@ namespace {
 [[gnu::always_inline]] inline uint8_t* extension_area() {
   auto* state = reinterpret_cast<uint8_t*>(
       helper<156>(&d_extension_states, current_task(), uint64_t{0}, uint64_t{0}));
-  return state == nullptr ? nullptr : state + sizeof(abi::DExtensionHead);
+  return state == nullptr ? nullptr : state + sizeof(abi::MachineExtensionHead);
 }
 
 [[gnu::always_inline]] inline bool is_of_kernel(uint64_t address) {
@@ -29,7 +29,7 @@ namespace {
 extern "C" {
 
 // 1, or 0 and the destination zeroed.
-uint64_t d_extension_read(DWindow*, uint64_t to, uint64_t size, uint64_t address) {
+uint64_t d_extension_read(MachineWindow*, uint64_t to, uint64_t size, uint64_t address) {
   uint8_t* const area = extension_area();
   if (area == nullptr || size == 0 || size > kCopyBytesMax) return 0;
   uint8_t* const place = area + (to & number(d_n_extension_mask));
@@ -39,7 +39,7 @@ uint64_t d_extension_read(DWindow*, uint64_t to, uint64_t size, uint64_t address
 }
 
 // The length without NUL, or -1; the rest is zeroed.
-uint64_t d_extension_read_string(DWindow*, uint64_t to, uint64_t size, uint64_t address) {
+uint64_t d_extension_read_string(MachineWindow*, uint64_t to, uint64_t size, uint64_t address) {
   uint8_t* const area = extension_area();
   if (area == nullptr || size == 0 || size > kCopyBytesMax) return ~uint64_t{0};
   uint8_t* const place = area + (to & number(d_n_extension_mask));
@@ -50,22 +50,22 @@ uint64_t d_extension_read_string(DWindow*, uint64_t to, uint64_t size, uint64_t 
   return length == 0 ? 0 : static_cast<uint64_t>(length) - 1;
 }
 
-uint64_t d_extension_time(DWindow*) {
+uint64_t d_extension_time(MachineWindow*) {
   return monotonic_ns();
 }
 
 // The firing ends here, with all its clauses.
-uint64_t d_extension_end(DWindow* w, uint64_t why) {
-  abi::DLosses& losses = shared().losses;
-  if (why == static_cast<uint64_t>(abi::DExtensionEnd::Fuel)) {
+uint64_t d_extension_end(MachineWindow* w, uint64_t why) {
+  abi::MachineLosses& losses = shared().losses;
+  if (why == static_cast<uint64_t>(abi::MachineExtensionEnd::Fuel)) {
     abi::add_word(losses.fuel, 1);
-  } else if (why == static_cast<uint64_t>(abi::DExtensionEnd::Nested)) {
+  } else if (why == static_cast<uint64_t>(abi::MachineExtensionEnd::Nested)) {
     abi::add_word(losses.nested, 1);
   } else {
     abi::add_word(losses.dynamic, 1);
   }
   w->header.run_when = ~uint64_t{0};  // No clause of the firing runs then.
-  return fail(w, DFault::Dropped, 0);
+  return fail(w, MachineFault::Dropped, 0);
 }
 
 }  // extern "C"

@@ -24,7 +24,7 @@ inline constexpr uint64_t kStepsMax = 64;  // Components of a path.
 
 extern "C" {
 
-[[gnu::noinline]] uint64_t d_json_space(DWindow* w, uint64_t place) {
+[[gnu::noinline]] uint64_t d_json_space(MachineWindow* w, uint64_t place) {
   const uint64_t limit = string_bytes();
   uint64_t i = zero(w);
   for (; i < limit && go_on(); ++i) {
@@ -34,7 +34,7 @@ extern "C" {
 }
 
 // Behind the closing quote of the text that begins at `place`.
-[[gnu::noinline]] uint64_t d_json_text_end(DWindow* w, uint64_t place) {
+[[gnu::noinline]] uint64_t d_json_text_end(MachineWindow* w, uint64_t place) {
   const uint64_t limit = string_bytes();
   uint64_t i = zero(w) + 1;
   for (; i < limit && go_on(); ++i) {
@@ -47,7 +47,7 @@ extern "C" {
 }
 
 // Behind the value that begins at `place`.
-[[gnu::noinline]] uint64_t d_json_end(DWindow* w, uint64_t place) {
+[[gnu::noinline]] uint64_t d_json_end(MachineWindow* w, uint64_t place) {
   const uint64_t limit = string_bytes();
   uint64_t depth = zero(w);
   uint64_t here = zero(w) + place;
@@ -64,7 +64,7 @@ extern "C" {
 }
 
 // Whether the text at `place`, of as many bytes, is the `length` bytes at `key`.
-[[gnu::noinline]] uint64_t d_json_is_key(DWindow* w, uint64_t place, uint64_t key,
+[[gnu::noinline]] uint64_t d_json_is_key(MachineWindow* w, uint64_t place, uint64_t key,
                                          uint64_t length) {
   uint64_t round = zero(w);
   uint64_t i = zero(w);
@@ -75,7 +75,7 @@ extern "C" {
 }
 
 // The value of a member of the object at `place`.
-[[gnu::noinline]] uint64_t d_json_member(DWindow* w, uint64_t place, uint64_t key,
+[[gnu::noinline]] uint64_t d_json_member(MachineWindow* w, uint64_t place, uint64_t key,
                                          uint64_t length) {
   if (byte(w, place) != '{') return 0;
   // No text goes on behind that: a window without any byte 0 does not, either.
@@ -99,7 +99,7 @@ extern "C" {
 }
 
 // Element `index` of the array at `place`.
-[[gnu::noinline]] uint64_t d_json_element(DWindow* w, uint64_t place, uint64_t index) {
+[[gnu::noinline]] uint64_t d_json_element(MachineWindow* w, uint64_t place, uint64_t index) {
   if (byte(w, place) != '[') return 0;
   const uint64_t end = place + string_bytes();
   uint64_t here = d_json_space(w, place + 1);
@@ -114,7 +114,7 @@ extern "C" {
 }
 
 // The length of the path's first component: up to a dot, a bracket or the end.
-[[gnu::noinline]] uint64_t d_json_component(DWindow* w, uint64_t key) {
+[[gnu::noinline]] uint64_t d_json_component(MachineWindow* w, uint64_t key) {
   const uint64_t limit = string_bytes();
   uint64_t i = zero(w);
   for (; i < limit && go_on(); ++i) {
@@ -124,7 +124,7 @@ extern "C" {
   return i;
 }
 
-[[gnu::noinline]] uint64_t d_json_index(DWindow* w, uint64_t key, uint64_t length) {
+[[gnu::noinline]] uint64_t d_json_index(MachineWindow* w, uint64_t key, uint64_t length) {
   uint64_t value = zero(w);
   uint64_t round = zero(w);
   for (uint64_t i = zero(w); i < length && go_on(round, string_bytes()); ++i)
@@ -132,7 +132,7 @@ extern "C" {
   return value;
 }
 
-uint64_t d_json(DWindow* w, uint64_t dst, uint64_t string, uint64_t key) {
+uint64_t d_json(MachineWindow* w, uint64_t dst, uint64_t string, uint64_t key) {
   if (is_null(w, string) || is_null(w, key)) return 0;
   uint64_t here = d_json_space(w, string);
   uint64_t rest = zero(w) + key;

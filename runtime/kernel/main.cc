@@ -5,15 +5,15 @@
 //
 // A main program may be interrupted by another one, or preempted by one in another thread: each has
 // a window of its own, and when a CPU has none left, the firing is lost and counted.
-#include "abi/d_extension.h"
+#include "abi/machine/extension.h"
 #include "runtime/kernel/arguments.h"
 
 namespace clew::runtime::kernel {
 
 extern "C" {
-uint64_t d_run(DWindow* w);
-uint64_t d_clear_local(DWindow* w);
-uint64_t d_static_arguments(DWindow* w);
+uint64_t d_run(MachineWindow* w);
+uint64_t d_clear_local(MachineWindow* w);
+uint64_t d_static_arguments(MachineWindow* w);
 }
 
 namespace {
@@ -38,11 +38,11 @@ inline constexpr uint64_t kErrnoMax = 4095;
   return abi::load_word(d_shared.activity) == number(d_n_run_when);
 }
 
-[[gnu::always_inline]] inline void release(DWindow* w) {
+[[gnu::always_inline]] inline void release(MachineWindow* w) {
   abi::store_word(w->header.busy, 0);
 }
 
-[[gnu::always_inline]] inline bool take(DWindow* w) {
+[[gnu::always_inline]] inline bool take(MachineWindow* w) {
   return abi::load_word(w->header.busy) == 0 && abi::swap_word(w->header.busy, 0, 1);
 }
 
@@ -52,10 +52,11 @@ extern "C" {
 
 // Another window than the CPU's first, by its place among the CPU's; 0, and counted, when none is
 // free.
-[[gnu::noinline]] uint64_t d_take_other(DWindow* w, uint64_t cpu) {
+[[gnu::noinline]] uint64_t d_take_other(MachineWindow* w, uint64_t cpu) {
   if (cpu >= number(d_n_cpus)) return 0;
-  for (uint64_t i = zero(w) + 1; i < abi::kDWindowsPerCpu && go_on(); ++i) {
-    if (take(d_windows + (cpu * abi::kDWindowsPerCpu + masked(i, abi::kDWindowsPerCpu - 1)))) {
+  for (uint64_t i = zero(w) + 1; i < abi::kMachineWindowsPerCpu && go_on(); ++i) {
+    if (take(d_windows +
+             (cpu * abi::kMachineWindowsPerCpu + masked(i, abi::kMachineWindowsPerCpu - 1)))) {
       return i;
     }
   }
@@ -69,15 +70,16 @@ namespace {
 
 // A free window of this CPU, or none; none also when no clause may run now. That is asked behind
 // the claim, so that who ends tracing may wait until no window is busy.
-[[gnu::always_inline]] inline DWindow* claim() {
+[[gnu::always_inline]] inline MachineWindow* claim() {
   const uint64_t cpu = processor();
   if (cpu >= number(d_n_cpus)) return nullptr;
   if (number(d_n_only_cpu) != 0 && number(d_n_only_cpu) != cpu + 1) return nullptr;
-  DWindow* w = d_windows + cpu * abi::kDWindowsPerCpu;
+  MachineWindow* w = d_windows + cpu * abi::kMachineWindowsPerCpu;
   if (!take(w)) {
     const uint64_t other = d_take_other(w, cpu);
     if (other == 0) return nullptr;
-    w = d_windows + (cpu * abi::kDWindowsPerCpu + masked(other, abi::kDWindowsPerCpu - 1));
+    w = d_windows +
+        (cpu * abi::kMachineWindowsPerCpu + masked(other, abi::kMachineWindowsPerCpu - 1));
   }
   if (may_run()) return w;
   release(w);
@@ -85,7 +87,7 @@ namespace {
 }
 
 // `cookie`: the probe's id, above the index of its enabling.
-[[gnu::always_inline]] inline void run(DWindow* w, uint64_t cookie) {
+[[gnu::always_inline]] inline void run(MachineWindow* w, uint64_t cookie) {
   w->header.probe = static_cast<uint32_t>(cookie >> 32);
   w->header.enabling = cookie & 0xFFFF'FFFF;
   w->header.timestamp = 0;
@@ -95,13 +97,13 @@ namespace {
   w->header.exit_pending = 0;
   w->header.in_error = 0;
   if (number(d_n_extension_fuel) != 0) {
-    w->header.frame[abi::kDExtensionFuelWord] = number(d_n_extension_fuel);
+    w->header.frame[abi::kMachineExtensionFuelWord] = number(d_n_extension_fuel);
   }
   if (number(d_n_local_bytes) != 0) d_clear_local(w);
   d_run(w);
 }
 
-[[gnu::always_inline]] inline void no_registers(DWindow* w) {
+[[gnu::always_inline]] inline void no_registers(MachineWindow* w) {
   w->header.kernel_pc = 0;
   w->header.user_pc = 0;
   w->header.errno_value = 0;
@@ -109,7 +111,7 @@ namespace {
 }
 
 // Only the context knows where the kernel was interrupted.
-[[gnu::always_inline]] inline void take_stack(DWindow* w, const uint64_t* context) {
+[[gnu::always_inline]] inline void take_stack(MachineWindow* w, const uint64_t* context) {
   if (number(d_n_wants_stack) == 0) return;
   const int64_t bytes = helper<67>(context, w->clock_stack, sizeof w->clock_stack, uint64_t{0});
   w->header.has_stack = 1;
@@ -133,7 +135,7 @@ namespace {
 
 // The enabling of a system call, or 0. The table's other words are 0, too.
 [[gnu::always_inline]] inline uint64_t cookie_of(uint64_t system_call) {
-  if (system_call >= abi::kDSystemCallsMax) return 0;
+  if (system_call >= abi::kMachineSystemCallsMax) return 0;
   return d_system_calls[number(d_n_system_calls_begin) + system_call];
 }
 
@@ -179,20 +181,20 @@ namespace {
 
 inline constexpr uint64_t kFutexCall = 202;
 
-[[gnu::always_inline]] inline abi::DEntered* entered_by_thread() {
+[[gnu::always_inline]] inline abi::MachineEntered* entered_by_thread() {
   const uint64_t thread = process_and_thread();
-  return reinterpret_cast<abi::DEntered*>(helper<1>(&d_entered, &thread));
+  return reinterpret_cast<abi::MachineEntered*>(helper<1>(&d_entered, &thread));
 }
 
-[[gnu::always_inline]] inline uint64_t is_writer(const abi::DEntered* entered) {
-  const uint64_t kind = entered->function & ((1 << abi::kDLockKindBits) - 1);
-  return kind == static_cast<uint64_t>(abi::DLockKind::Write) ? 1 : 0;
+[[gnu::always_inline]] inline uint64_t is_writer(const abi::MachineEntered* entered) {
+  const uint64_t kind = entered->function & ((1 << abi::kMachineLockKindBits) - 1);
+  return kind == static_cast<uint64_t>(abi::MachineLockKind::Write) ? 1 : 0;
 }
 
 // arg0: the lock; arg1: the result; arg2: whether the thread waited; arg3: whether it writes;
 // arg4: whether it has the lock.
 [[gnu::always_inline]] inline void read_lock_return(const uint64_t* context,
-                                                    const abi::DEntered* entered,
+                                                    const abi::MachineEntered* entered,
                                                     uint64_t* arguments) {
   clear_arguments(arguments);
   const uint64_t result = context[kRax] & 0xFFFF'FFFF;
@@ -204,7 +206,7 @@ inline constexpr uint64_t kFutexCall = 202;
 }
 
 // What the thread entered, when its futex(2) is the first wait for that lock.
-[[gnu::always_inline]] inline abi::DEntered* waiting_for_lock() {
+[[gnu::always_inline]] inline abi::MachineEntered* waiting_for_lock() {
   constexpr uint64_t kCommandMask = 0x7F;
   constexpr uint64_t kWait = 0;
   constexpr uint64_t kLockPi = 6;
@@ -216,10 +218,10 @@ inline constexpr uint64_t kFutexCall = 202;
   if (command != kWait && command != kWaitBitset && command != kLockPi && command != kLockPi2) {
     return nullptr;
   }
-  abi::DEntered* entered = entered_by_thread();
+  abi::MachineEntered* entered = entered_by_thread();
   if (entered == nullptr || entered->has_waited != 0) return nullptr;
-  if (registers[kRdi] - entered->lock >= abi::kDLockBytesMax) return nullptr;
-  if (entered->function >> abi::kDLockKindBits != number(d_n_lock_function)) return nullptr;
+  if (registers[kRdi] - entered->lock >= abi::kMachineLockBytesMax) return nullptr;
+  if (entered->function >> abi::kMachineLockKindBits != number(d_n_lock_function)) return nullptr;
   return entered;
 }
 
@@ -255,7 +257,7 @@ template <uint32_t kIndex>
 }
 
 // All that code of a process may use to say where its arguments are, in the order of pt_regs.
-[[gnu::always_inline]] inline void copy_registers(DWindow* w, const uint64_t* context) {
+[[gnu::always_inline]] inline void copy_registers(MachineWindow* w, const uint64_t* context) {
   auto* registers = reinterpret_cast<uint64_t*>(w->scratch);
 #pragma unroll
   for (uint32_t i = 0; i <= kRsp; ++i)
@@ -273,7 +275,7 @@ template <uint32_t kIndex>
 template <typename Read, typename Begin>
 [[gnu::always_inline]] inline bool fire(Read read, Begin begin) {
   if (!passes_filters(read)) return false;
-  DWindow* w = claim();
+  MachineWindow* w = claim();
   if (w == nullptr) return false;
   no_registers(w);
   uint64_t cookie = 0;
@@ -289,7 +291,7 @@ template <typename Read, typename Begin>
 template <typename Read>
 [[gnu::always_inline]] inline int fire_in_process(const uint64_t* context, uint64_t above,
                                                   Read read) {
-  fire(read, [context, above](DWindow* w) {
+  fire(read, [context, above](MachineWindow* w) {
     w->header.user_pc = context[kRip];
     w->header.frame_address = context[kRsp] - above;
     return attach_cookie(context);
@@ -301,7 +303,7 @@ template <typename Read>
 template <typename Read>
 [[gnu::always_inline]] inline int fire_at_function(const uint64_t* context, uint64_t above,
                                                    Read read) {
-  fire(read, [context, above](DWindow* w) {
+  fire(read, [context, above](MachineWindow* w) {
     w->header.kernel_pc = context[kRip];
     w->header.frame_address = context[kRsp] - above;
     take_stack(w, context);
@@ -315,12 +317,12 @@ template <typename Read>
 extern "C" {
 
 int d_main_host(const uint64_t* context) {
-  return fire(clear_arguments, [context](DWindow*) { return context[0]; }) ? 1 : 0;
+  return fire(clear_arguments, [context](MachineWindow*) { return context[0]; }) ? 1 : 0;
 }
 
 int d_main_raw_tracepoint(const uint64_t* context) {
   fire([context](uint64_t* arguments) { read_context(context, arguments); },
-       [context](DWindow*) { return cookie_at(context); });
+       [context](MachineWindow*) { return cookie_at(context); });
   return 0;
 }
 
@@ -328,7 +330,7 @@ int d_main_syscall_entry(const uint64_t* context) {
   const uint64_t cookie = cookie_of(context[1]);
   if (cookie == 0) return 0;
   fire([context](uint64_t* arguments) { read_call(call_registers(context), arguments); },
-       [cookie](DWindow*) { return cookie; });
+       [cookie](MachineWindow*) { return cookie; });
   return 0;
 }
 
@@ -337,7 +339,7 @@ int d_main_syscall_return(const uint64_t* context) {
   const uint64_t result = context[1];
   if (cookie == 0) return 0;
   fire([result](uint64_t* arguments) { read_result(result, arguments); },
-       [cookie, result](DWindow* w) {
+       [cookie, result](MachineWindow* w) {
          if (result >= ~kErrnoMax + 1) w->header.errno_value = ~result + 1;
          return cookie;
        });
@@ -351,7 +353,7 @@ int d_main_profile(const uint64_t* context) {
     clear_arguments(arguments);
     arguments[is_user ? 1 : 0] = pc;
   };
-  fire(read, [context, pc, is_user](DWindow* w) {
+  fire(read, [context, pc, is_user](MachineWindow* w) {
     if (is_user) w->header.user_pc = pc;
     if (!is_user) w->header.kernel_pc = pc;
     take_stack(w, context);
@@ -373,7 +375,7 @@ int d_main_function_return(const uint64_t* context) {
 // A return with the function's arguments (fexit); the program is for one enabling.
 int d_main_function_exit(const uint64_t* context) {
   fire([context](uint64_t* arguments) { read_exit(context, arguments); },
-       [](DWindow*) { return number(d_n_cookie); });
+       [](MachineWindow*) { return number(d_n_cookie); });
   return 0;
 }
 
@@ -402,7 +404,7 @@ int d_main_user_return(const uint64_t* context) {
 // the stack says, as long as it can be read.
 int d_main_user_exit(const uint64_t* context) {
   fire([context](uint64_t* arguments) { read_function_result(context, arguments); },
-       [context](DWindow* w) {
+       [context](MachineWindow* w) {
          const uint64_t frame = context[kRsp];
          w->header.frame_address = frame;
          helper<112>(&w->header.user_pc, uint64_t{8}, pointer(frame));
@@ -416,16 +418,16 @@ int d_main_user_offset(const uint64_t* context) {
 }
 
 // Nothing fires here: what the thread enters is kept for when it waits or returns. The cookie is
-// DEntered::function.
+// MachineEntered::function.
 int d_main_lock_entry(const uint64_t* context) {
   const uint64_t thread = process_and_thread();
-  const abi::DEntered entered = {context[kRdi], context[kRsp], attach_cookie(context), 0};
+  const abi::MachineEntered entered = {context[kRdi], context[kRsp], attach_cookie(context), 0};
   helper<2>(&d_entered, &thread, &entered, uint64_t{0});
   return 0;
 }
 
 int d_main_lock_return(const uint64_t* context) {
-  const abi::DEntered* entered = entered_by_thread();
+  const abi::MachineEntered* entered = entered_by_thread();
   if (entered == nullptr || entered->stack + 8 != context[kRsp]) return 0;
   return fire_in_process(context, 8, [context, entered](uint64_t* arguments) {
     read_lock_return(context, entered, arguments);
@@ -435,7 +437,7 @@ int d_main_lock_return(const uint64_t* context) {
 // At the begin of all system calls: a thread that waits for the lock whose function it is in.
 int d_main_lock_wait(const uint64_t* context) {
   if (context[1] != kFutexCall) return 0;
-  abi::DEntered* entered = waiting_for_lock();
+  abi::MachineEntered* entered = waiting_for_lock();
   if (entered == nullptr) return 0;
   entered->has_waited = 1;
   const auto read = [entered](uint64_t* arguments) {
@@ -443,13 +445,13 @@ int d_main_lock_wait(const uint64_t* context) {
     arguments[0] = entered->lock;
     arguments[1] = is_writer(entered);
   };
-  fire(read, [context](DWindow*) { return cookie_at(context); });
+  fire(read, [context](MachineWindow*) { return cookie_at(context); });
   return 0;
 }
 
 // d_static_arguments is made of the probe's own words for where its arguments are.
 int d_main_static(const uint64_t* context) {
-  DWindow* w = claim();
+  MachineWindow* w = claim();
   if (w == nullptr) return 0;
   no_registers(w);
   w->header.user_pc = context[kRip];

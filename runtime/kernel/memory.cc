@@ -12,7 +12,7 @@ inline constexpr uint64_t kGapBytes = 16;
 inline constexpr uint64_t kGapBeforeBytes = 1024;
 
 // The same for pieces that there is no entry for: they belong to the last one that has one.
-[[gnu::always_inline]] inline void note_piece(DWindow* w, uint64_t begin, uint64_t size) {
+[[gnu::always_inline]] inline void note_piece(MachineWindow* w, uint64_t begin, uint64_t size) {
   const uint64_t top = w->header.alloca_top;
   uint64_t count = top >> kPieceCountShift & kPieceCountMask;
   uint64_t first = begin;
@@ -45,9 +45,9 @@ inline constexpr uint64_t kGapBeforeBytes = 1024;
 }
 
 // Zeroes any part of the window.
-[[gnu::always_inline]] inline void clear_long(DWindow* w, uint64_t offset, uint64_t size) {
+[[gnu::always_inline]] inline void clear_long(MachineWindow* w, uint64_t offset, uint64_t size) {
   const uint64_t all = forgotten(w, size);
-  for (uint64_t i = zero(w); i < abi::kDWindowBytes / kCopyBytesMax && go_on(); ++i) {
+  for (uint64_t i = zero(w); i < abi::kMachineWindowBytes / kCopyBytesMax && go_on(); ++i) {
     const uint64_t done = forgotten(w, i * kCopyBytesMax);
     if (done >= all) break;
     const uint64_t left = all - done;
@@ -61,10 +61,10 @@ extern "C" {
 
 // How many bytes of the window D may touch from a tagged address on: to the end of what a pointer
 // to a variable or a literal may reach, or to that of the piece of scratch that it is in.
-[[gnu::noinline]] uint64_t d_window_room(DWindow* w, uint64_t address) {
-  const uint64_t offset = address & ~abi::kDWindowTagMask;
+[[gnu::noinline]] uint64_t d_window_room(MachineWindow* w, uint64_t address) {
+  const uint64_t offset = address & ~abi::kMachineWindowTagMask;
   const uint64_t scratch = w->header.scratch_begin;
-  if (offset < abi::kDRecordOffset || offset >= abi::kDWindowBytes) return 0;
+  if (offset < abi::kMachineRecordOffset || offset >= abi::kMachineWindowBytes) return 0;
   if (offset < scratch) return scratch - offset;
   const uint64_t count = w->header.alloca_top >> kPieceCountShift & kPieceCountMask;
   for (uint64_t i = zero(w); i < kPiecesMax && go_on(); ++i) {
@@ -77,11 +77,11 @@ extern "C" {
   return 0;
 }
 
-uint64_t d_load(DWindow* w, uint64_t address, uint64_t size, uint64_t user) {
+uint64_t d_load(MachineWindow* w, uint64_t address, uint64_t size, uint64_t user) {
   uint64_t value = 0;
-  if (size > 8) return fail(w, DFault::BadSize, size);
+  if (size > 8) return fail(w, MachineFault::BadSize, size);
   if (is_tagged(address)) {
-    if (d_window_room(w, address) < size) return fail(w, DFault::BadAddress, address);
+    if (d_window_room(w, address) < size) return fail(w, MachineFault::BadAddress, address);
     copy_own(&value, masked(size, 0xF), at(w, address));
     return value;
   }
@@ -89,108 +89,110 @@ uint64_t d_load(DWindow* w, uint64_t address, uint64_t size, uint64_t user) {
   if (bytes > 8) return 0;
   if (is_global_pointer(address)) {
     const uint8_t* from = global_at(address, size);
-    if (from == nullptr) return fail(w, DFault::BadAddress, address);
+    if (from == nullptr) return fail(w, MachineFault::BadAddress, address);
     copy_own(&value, bytes, from);
     return value;
   }
-  if (!copy_any(&value, bytes, address, user)) return fail(w, DFault::BadAddress, address);
+  if (!copy_any(&value, bytes, address, user)) return fail(w, MachineFault::BadAddress, address);
   return value;
 }
 
-uint64_t d_store(DWindow* w, uint64_t address, uint64_t size, uint64_t value) {
+uint64_t d_store(MachineWindow* w, uint64_t address, uint64_t size, uint64_t value) {
   if (is_global_pointer(address)) {
     uint8_t* const to = global_at(address, size);
-    if (to == nullptr) return fail(w, DFault::BadAddress, address);
+    if (to == nullptr) return fail(w, MachineFault::BadAddress, address);
     store_sized(to, size, value);
     return 0;
   }
   if (!is_tagged(address) || d_window_room(w, address) < size) {
-    return fail(w, DFault::BadAddress, address);
+    return fail(w, MachineFault::BadAddress, address);
   }
   store_sized(at(w, address), size, value);
   return 0;
 }
 
-uint64_t d_copy(DWindow* w, uint64_t dst, uint64_t address, uint64_t size, uint64_t user) {
-  const uint64_t place = dst & ~abi::kDWindowTagMask;
-  if (size > kCopyBytesMax) return fail(w, DFault::BadSize, size);
-  if (place < abi::kDKeyOffset || place + size > abi::kDWindowBytes) {
-    return fail(w, DFault::BadAddress, dst);
+uint64_t d_copy(MachineWindow* w, uint64_t dst, uint64_t address, uint64_t size, uint64_t user) {
+  const uint64_t place = dst & ~abi::kMachineWindowTagMask;
+  if (size > kCopyBytesMax) return fail(w, MachineFault::BadSize, size);
+  if (place < abi::kMachineKeyOffset || place + size > abi::kMachineWindowBytes) {
+    return fail(w, MachineFault::BadAddress, dst);
   }
   // A program's own destination; the others are the compiler's.
-  if (is_tagged(dst) && d_window_room(w, dst) < size) return fail(w, DFault::BadAddress, dst);
+  if (is_tagged(dst) && d_window_room(w, dst) < size) return fail(w, MachineFault::BadAddress, dst);
   if (is_tagged(address)) {
-    if (d_window_room(w, address) < size) return fail(w, DFault::BadAddress, address);
+    if (d_window_room(w, address) < size) return fail(w, MachineFault::BadAddress, address);
     copy_own(at(w, place), size, at(w, address));
     return 0;
   }
   if (is_global_pointer(address)) {
     const uint8_t* const from = global_at(address, size);
-    if (from == nullptr) return fail(w, DFault::BadAddress, address);
+    if (from == nullptr) return fail(w, MachineFault::BadAddress, address);
     copy_own(at(w, place), size, from);
     return 0;
   }
-  if (!copy_any(at(w, place), size, address, user)) return fail(w, DFault::BadAddress, address);
+  if (!copy_any(at(w, place), size, address, user))
+    return fail(w, MachineFault::BadAddress, address);
   return 0;
 }
 
-uint64_t d_read_string(DWindow* w, uint64_t dst, uint64_t address, uint64_t size_max,
+uint64_t d_read_string(MachineWindow* w, uint64_t dst, uint64_t address, uint64_t size_max,
                        uint64_t user) {
-  if (address == 0) return fail(w, DFault::BadAddress, 0);
+  if (address == 0) return fail(w, MachineFault::BadAddress, 0);
   const uint64_t limit = number(d_n_string_bytes);
   const uint64_t size = size_max < limit ? size_max : limit;
   int64_t length = 0;
   if (is_tagged(address)) {
     const uint64_t room = d_window_room(w, address);
-    if (room == 0) return fail(w, DFault::BadAddress, address);
+    if (room == 0) return fail(w, MachineFault::BadAddress, address);
     const uint64_t most = forgotten(w, size <= room ? size : room + 1);
     length = copy_own_text(at(w, dst), most, at(w, address));
     // It has no end where it may be read.
     if (length > static_cast<int64_t>(room)) length = -1;
   } else if (is_global_pointer(address)) {
     const uint8_t* const from = global_at(address, 1);
-    if (from == nullptr) return fail(w, DFault::BadAddress, address);
+    if (from == nullptr) return fail(w, MachineFault::BadAddress, address);
     length = copy_own_text(at(w, dst), size, from);
   } else if (user != 0) {
     length = copy_user_text(at(w, dst), size, pointer(address));
   } else {
     length = copy_kernel_text(at(w, dst), size, pointer(address));
   }
-  if (length < 0) return fail(w, DFault::BadAddress, address);
+  if (length < 0) return fail(w, MachineFault::BadAddress, address);
   if (size == 0) set_byte(w, dst, 0);  // Nothing was written, not even its end.
   pad(w, dst, size == 0 ? 1 : static_cast<uint64_t>(length));
   return dst;
 }
 
 // Only where the kernel lets programs write to processes (not with lockdown).
-uint64_t d_copy_out(DWindow* w, uint64_t address, uint64_t src, uint64_t size) {
-  if (size > kCopyBytesMax) return fail(w, DFault::BadSize, size);
-  if (number(d_n_may_write_user) == 0) return fail(w, DFault::UserPrivilege, address);
+uint64_t d_copy_out(MachineWindow* w, uint64_t address, uint64_t src, uint64_t size) {
+  if (size > kCopyBytesMax) return fail(w, MachineFault::BadSize, size);
+  if (number(d_n_may_write_user) == 0) return fail(w, MachineFault::UserPrivilege, address);
   if (size == 0) return 0;
-  if (write_user(address, at(w, src), size) != 0) return fail(w, DFault::BadAddress, address);
+  if (write_user(address, at(w, src), size) != 0) return fail(w, MachineFault::BadAddress, address);
   return 0;
 }
 
-uint64_t d_alloca(DWindow* w, uint64_t size) {
+uint64_t d_alloca(MachineWindow* w, uint64_t size) {
   const uint64_t top = w->header.alloca_top;
   const uint64_t gap =
       (top >> kPieceCountShift & kPieceCountMask) == 0 ? kGapBeforeBytes : kGapBytes;
   const uint64_t begin = ((top & 0xFFFF'FFFF) + gap + 7) & ~uint64_t{7};
-  const uint64_t room = abi::kDWindowBytes - begin;
-  if (begin > abi::kDWindowBytes || size > room) return fail(w, DFault::NoScratch, size);
+  const uint64_t room = abi::kMachineWindowBytes - begin;
+  if (begin > abi::kMachineWindowBytes || size > room)
+    return fail(w, MachineFault::NoScratch, size);
   clear_long(w, begin, size);
   note_piece(w, begin, size);
-  return abi::kDWindowTag | begin;
+  return abi::kMachineWindowTag | begin;
 }
 
-uint64_t d_move_string(DWindow* w, uint64_t dst, uint64_t string) {
+uint64_t d_move_string(MachineWindow* w, uint64_t dst, uint64_t string) {
   if (string == 0) return 0;
   const int64_t length = copy_own_text(at(w, dst), number(d_n_string_bytes), at(w, string));
   pad(w, dst, static_cast<uint64_t>(length));
   return dst;
 }
 
-uint64_t d_pad_string(DWindow* w, uint64_t dst, uint64_t string, uint64_t size) {
+uint64_t d_pad_string(MachineWindow* w, uint64_t dst, uint64_t string, uint64_t size) {
   if (size > kCopyBytesMax) return 0;
   uint64_t length = 0;
   if (string != 0) {
@@ -202,7 +204,7 @@ uint64_t d_pad_string(DWindow* w, uint64_t dst, uint64_t string, uint64_t size) 
 }
 
 // Zeroes this-> variables before a firing's first clause.
-uint64_t d_clear_local(DWindow* w) {
+uint64_t d_clear_local(MachineWindow* w) {
   clear_long(w, number(d_n_local_begin), number(d_n_local_bytes));
   return 0;
 }

@@ -22,9 +22,9 @@ inline constexpr uint64_t kNoDigit = 255;
 
 extern "C" {
 
-uint64_t d_number_to_string(DWindow* w, uint64_t dst, uint64_t value, uint64_t base_or_0) {
+uint64_t d_number_to_string(MachineWindow* w, uint64_t dst, uint64_t value, uint64_t base_or_0) {
   const uint64_t base = base_or_0 == 0 ? 10 : base_or_0;
-  if (base < 2 || base > 36) return fail(w, DFault::IllegalOperation, base);
+  if (base < 2 || base > 36) return fail(w, MachineFault::IllegalOperation, base);
   const bool is_negative = base == 10 && static_cast<int64_t>(value) < 0;
   uint64_t left = is_negative ? ~value + 1 : value;
   uint64_t begin = zero(w) + kDigitsMax;
@@ -45,9 +45,9 @@ uint64_t d_number_to_string(DWindow* w, uint64_t dst, uint64_t value, uint64_t b
   return finish(w, dst, out + digits);
 }
 
-uint64_t d_string_to_number(DWindow* w, uint64_t string, uint64_t base_or_0) {
+uint64_t d_string_to_number(MachineWindow* w, uint64_t string, uint64_t base_or_0) {
   if (is_null(w, string)) return 0;
-  if (base_or_0 == 1 || base_or_0 > 36) return fail(w, DFault::IllegalOperation, base_or_0);
+  if (base_or_0 == 1 || base_or_0 > 36) return fail(w, MachineFault::IllegalOperation, base_or_0);
   const uint64_t limit = string_bytes();
   uint64_t i = zero(w);
   for (; i < limit && go_on(); ++i) {
@@ -74,27 +74,27 @@ uint64_t d_string_to_number(DWindow* w, uint64_t string, uint64_t base_or_0) {
   return sign == '-' ? ~value + 1 : value;
 }
 
-uint64_t d_random(DWindow* w) {
+uint64_t d_random(MachineWindow* w) {
   const uint64_t high = random_word(w);
   return high << 32 | random_word(w);
 }
 
 // Division as RFC 9669 defines it: by 0 gives 0, and the remainder is the dividend.
-uint64_t d_divide_unsigned(DWindow*, uint64_t a, uint64_t b) {
+uint64_t d_divide_unsigned(MachineWindow*, uint64_t a, uint64_t b) {
   return b == 0 ? 0 : a / b;
 }
-uint64_t d_modulo_unsigned(DWindow*, uint64_t a, uint64_t b) {
+uint64_t d_modulo_unsigned(MachineWindow*, uint64_t a, uint64_t b) {
   return b == 0 ? a : a % b;
 }
 
-uint64_t d_divide_signed(DWindow*, uint64_t a, uint64_t b) {
+uint64_t d_divide_signed(MachineWindow*, uint64_t a, uint64_t b) {
   const bool is_negative = (static_cast<int64_t>(a) < 0) != (static_cast<int64_t>(b) < 0);
   const uint64_t divisor = static_cast<int64_t>(b) < 0 ? ~b + 1 : b;
   const uint64_t dividend = static_cast<int64_t>(a) < 0 ? ~a + 1 : a;
   const uint64_t result = divisor == 0 ? 0 : dividend / divisor;
   return is_negative ? ~result + 1 : result;
 }
-uint64_t d_modulo_signed(DWindow*, uint64_t a, uint64_t b) {
+uint64_t d_modulo_signed(MachineWindow*, uint64_t a, uint64_t b) {
   const uint64_t divisor = static_cast<int64_t>(b) < 0 ? ~b + 1 : b;
   const uint64_t dividend = static_cast<int64_t>(a) < 0 ? ~a + 1 : a;
   const uint64_t result = divisor == 0 ? dividend : dividend % divisor;

@@ -29,7 +29,8 @@ struct Place {
 }
 
 // Puts "/name" in front of what begins at `begin`; gives the new begin, or 0 without room.
-[[gnu::always_inline]] inline uint64_t put_component(DWindow* w, uint64_t begin, uint64_t entry) {
+[[gnu::always_inline]] inline uint64_t put_component(MachineWindow* w, uint64_t begin,
+                                                     uint64_t entry) {
   const uint64_t name = entry + number(d_n_dentry_name);  // struct qstr: hash, length, text
   uint64_t length = read_pointer(name) >> 32;
   if (length > kNameBytesMax) length = kNameBytesMax;
@@ -47,7 +48,7 @@ struct Place {
 }
 
 // The name of `path` below `root`.
-[[gnu::always_inline]] inline uint64_t write_path(DWindow* w, uint64_t dst, uint64_t path,
+[[gnu::always_inline]] inline uint64_t write_path(MachineWindow* w, uint64_t dst, uint64_t path,
                                                   const Place& root) {
   Place here = place_of(path);
   uint64_t begin = zero(w) + kPathBytesMax - 1;
@@ -83,19 +84,19 @@ struct Place {
 
 extern "C" {
 
-uint64_t d_path(DWindow* w, uint64_t dst, uint64_t address) {
+uint64_t d_path(MachineWindow* w, uint64_t dst, uint64_t address) {
   uint64_t mount = 0;
   if (helper<113>(&mount, uint64_t{8}, pointer(address)) != 0) {
-    return fail(w, DFault::BadAddress, address);
+    return fail(w, MachineFault::BadAddress, address);
   }
   return write_path(w, dst, address, root_directory());
 }
 
-uint64_t d_builtin_cwd(DWindow* w, uint64_t, uint64_t dst) {
+uint64_t d_builtin_cwd(MachineWindow* w, uint64_t, uint64_t dst) {
   return write_path(w, dst, current_directories() + number(d_n_fs_pwd), root_directory());
 }
 
-uint64_t d_builtin_root(DWindow* w, uint64_t, uint64_t dst) {
+uint64_t d_builtin_root(MachineWindow* w, uint64_t, uint64_t dst) {
   // From the top of all mounts: of a process in a chroot, the directory that it takes for "/".
   return write_path(w, dst, current_directories() + number(d_n_fs_root), {0, 0});
 }

@@ -23,7 +23,7 @@ namespace {
 }
 
 // Zeroes what is left of `size` bytes behind the first `length`.
-[[gnu::always_inline]] inline void clear_rest(DWindow* w, uint64_t dst, uint64_t length,
+[[gnu::always_inline]] inline void clear_rest(MachineWindow* w, uint64_t dst, uint64_t length,
                                               uint64_t size) {
   const uint64_t left = length < size ? size - length : 0;
   clear(w, dst + length, forgotten(w, left));
@@ -33,11 +33,11 @@ namespace {
 
 extern "C" {
 
-uint64_t d_query_time(DWindow* w) {
+uint64_t d_query_time(MachineWindow* w) {
   return timestamp(w);
 }
 
-uint64_t d_query_bit_length(DWindow*, uint64_t value) {
+uint64_t d_query_bit_length(MachineWindow*, uint64_t value) {
   uint64_t length = value != 0 ? 1 : 0;
 #pragma unroll
   for (uint32_t step = 32; step != 0; step /= 2) {
@@ -50,7 +50,7 @@ uint64_t d_query_bit_length(DWindow*, uint64_t value) {
 }
 
 // 1, or 0 and the destination zeroed.
-uint64_t d_query_read(DWindow* w, uint64_t dst, uint64_t size, uint64_t address) {
+uint64_t d_query_read(MachineWindow* w, uint64_t dst, uint64_t size, uint64_t address) {
   if (size > kCopyBytesMax) return 0;
   int64_t result = 0;
   if (is_tagged(address)) {
@@ -65,7 +65,7 @@ uint64_t d_query_read(DWindow* w, uint64_t dst, uint64_t size, uint64_t address)
 
 // The length without NUL, or -1. Of an empty text of a program the kernel says 0 (Linux 6.1,
 // strncpy_from_user_nofault) or, with its NUL, 1.
-uint64_t d_query_read_text(DWindow* w, uint64_t dst, uint64_t size, uint64_t address) {
+uint64_t d_query_read_text(MachineWindow* w, uint64_t dst, uint64_t size, uint64_t address) {
   if (size > kCopyBytesMax || size == 0) return ~uint64_t{0};
   int64_t length = 0;
   if (is_tagged(address)) {
@@ -80,7 +80,7 @@ uint64_t d_query_read_text(DWindow* w, uint64_t dst, uint64_t size, uint64_t add
   return length == 0 ? 0 : static_cast<uint64_t>(length) - 1;
 }
 
-uint64_t d_query_comm(DWindow* w, uint64_t dst) {
+uint64_t d_query_comm(MachineWindow* w, uint64_t dst) {
   clear(w, dst, abi::kQueryCommBytes);
   helper<16>(at(w, dst), uint64_t{abi::kQueryCommBytes});
   return 0;
@@ -88,7 +88,7 @@ uint64_t d_query_comm(DWindow* w, uint64_t dst) {
 
 // The last part of the path of the process's program. A thread of the kernel has none; its own name
 // stands for it.
-uint64_t d_query_process_name(DWindow* w, uint64_t dst) {
+uint64_t d_query_process_name(MachineWindow* w, uint64_t dst) {
   constexpr uint64_t kNameText = 8;  // In struct qstr.
   clear(w, dst, abi::kQueryProcessNameBytes);
   const uint64_t task = current_task_address();
@@ -106,7 +106,7 @@ uint64_t d_query_process_name(DWindow* w, uint64_t dst) {
 
 // A trace event, as its format file describes it: arg0 is the address of its record.
 int d_main_trace_event(const uint64_t* context) {
-  DWindow* w = claim();
+  MachineWindow* w = claim();
   if (w == nullptr) return 0;
   no_registers(w);
   clear_arguments(w->header.arguments);

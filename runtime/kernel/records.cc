@@ -5,9 +5,9 @@
 namespace clew::runtime::kernel {
 namespace {
 
-using abi::DActivity;
-using abi::DRecordHeader;
-using abi::DRecordKind;
+using abi::MachineActivity;
+using abi::MachineRecordHeader;
+using abi::MachineRecordKind;
 
 inline constexpr uint64_t kSpinRounds = 256;  // Of each of three loops.
 inline constexpr uint64_t kFree = 0;
@@ -17,11 +17,12 @@ inline constexpr uint64_t kDiscarding = 3;
 
 [[gnu::always_inline]] inline uint64_t lose() {
   const uint64_t cpu = processor();
-  if (cpu < abi::kDCpusMax) abi::add_word(shared().losses.principal[cpu], 1);
+  if (cpu < abi::kMachineCpusMax) abi::add_word(shared().losses.principal[cpu], 1);
   return 0;
 }
 
-[[gnu::always_inline]] inline void fill(DWindow* w, DRecordHeader& h, DRecordKind kind) {
+[[gnu::always_inline]] inline void fill(MachineWindow* w, MachineRecordHeader& h,
+                                        MachineRecordKind kind) {
   h.size_bytes = sizeof h;
   h.kind = kind;
   h.probe = w->header.probe;
@@ -31,19 +32,19 @@ inline constexpr uint64_t kDiscarding = 3;
   h.time_ns = timestamp(w);
 }
 
-[[gnu::always_inline]] inline abi::DSpeculation& speculation(uint64_t id) {
-  return shared().speculations[masked(id - 1, abi::kDSpeculationsMax - 1)];
+[[gnu::always_inline]] inline abi::MachineSpeculation& speculation(uint64_t id) {
+  return shared().speculations[masked(id - 1, abi::kMachineSpeculationsMax - 1)];
 }
 
 [[gnu::always_inline]] inline uint32_t key_of(uint64_t id) {
-  return abi::d_speculation_key(id, abi::load_word(speculation(id).generation));
+  return abi::machine_speculation_key(id, abi::load_word(speculation(id).generation));
 }
 
 // Whether the record of `size` bytes may go to the clause's speculation.
-[[gnu::always_inline]] inline bool admit(DWindow* w, uint64_t size) {
+[[gnu::always_inline]] inline bool admit(MachineWindow* w, uint64_t size) {
   const auto key = static_cast<uint32_t>(w->header.speculation);
-  const uint64_t id = abi::d_speculation_id(key);
-  abi::DSpeculation& s = speculation(id);
+  const uint64_t id = abi::machine_speculation_id(key);
+  abi::MachineSpeculation& s = speculation(id);
   if (abi::load_word(s.state) != kActive || key_of(id) != key) return false;
   const uint64_t held = abi::add_word(s.bytes, size);
   if (held + size <= number(d_n_speculation_bytes)) return true;
@@ -53,30 +54,30 @@ inline constexpr uint64_t kDiscarding = 3;
 }
 
 // 1 when the id names a speculation; 0 when it is to be ignored, or a fault.
-[[gnu::always_inline]] inline bool is_speculation(DWindow* w, uint64_t id) {
+[[gnu::always_inline]] inline bool is_speculation(MachineWindow* w, uint64_t id) {
   if (id == 0) return false;
   if (id <= number(d_n_speculations)) return true;
-  fail(w, DFault::IllegalOperation, id);
+  fail(w, MachineFault::IllegalOperation, id);
   return false;
 }
 
 // What the collector holds of it goes when it reads of that, or of the next use.
 [[gnu::always_inline]] inline void release(uint64_t id) {
-  abi::DSpeculation& s = speculation(id);
+  abi::MachineSpeculation& s = speculation(id);
   abi::store_word(s.bytes, 0);
   abi::add_word(s.generation, 1);
   abi::store_word(s.state, kFree);
 }
 
-[[gnu::always_inline]] inline uint64_t end_speculation(DWindow* w, uint64_t id, uint64_t state,
-                                                       DRecordKind kind) {
+[[gnu::always_inline]] inline uint64_t end_speculation(MachineWindow* w, uint64_t id,
+                                                       uint64_t state, MachineRecordKind kind) {
   if (!is_speculation(w, id)) return 0;
   if (!abi::swap_word(speculation(id).state, kActive, state)) return 0;
-  DRecordHeader h;
+  MachineRecordHeader h;
   fill(w, h, kind);
   h.speculation = key_of(id);
-  if (kind == DRecordKind::Discard) release(id);
-  if (put_record(w, &h, sizeof h) || kind == DRecordKind::Discard) return 0;
+  if (kind == MachineRecordKind::Discard) release(id);
+  if (put_record(w, &h, sizeof h) || kind == MachineRecordKind::Discard) return 0;
   abi::swap_word(speculation(id).state, state, kActive);
   return lose();
 }
@@ -85,20 +86,20 @@ inline constexpr uint64_t kDiscarding = 3;
 
 extern "C" {
 
-uint64_t d_commit(DWindow* w, uint64_t size) {
-  auto& h = *reinterpret_cast<DRecordHeader*>(at(w, abi::kDRecordOffset));
+uint64_t d_commit(MachineWindow* w, uint64_t size) {
+  auto& h = *reinterpret_cast<MachineRecordHeader*>(at(w, abi::kMachineRecordOffset));
   const uint64_t key = w->header.speculation;
   if (key != 0 && !admit(w, size)) return 0;
-  fill(w, h, DRecordKind::Data);
+  fill(w, h, MachineRecordKind::Data);
   h.size_bytes = static_cast<uint32_t>(size);
   h.speculation = static_cast<uint32_t>(key);
-  if (size > abi::kDRecordBytesMax) return lose();
+  if (size > abi::kMachineRecordBytesMax) return lose();
   const uint64_t bytes = masked(size, 0x7FFF);
-  if (bytes > abi::kDRecordBytesMax) return 0;
+  if (bytes > abi::kMachineRecordBytesMax) return 0;
   return put_record(w, &h, bytes) ? 0 : lose();
 }
 
-uint64_t d_speculation(DWindow* w) {
+uint64_t d_speculation(MachineWindow* w) {
   const uint64_t count = number(d_n_speculations);
   bool is_busy = false;
   for (uint64_t id = zero(w) + 1; id <= count && go_on(); ++id) {
@@ -115,28 +116,28 @@ uint64_t d_speculation(DWindow* w) {
 }
 
 // Of what is no speculation the rest of the clause does not happen.
-uint64_t d_speculate(DWindow* w, uint64_t id) {
+uint64_t d_speculate(MachineWindow* w, uint64_t id) {
   const bool is_known = id != 0 && id <= number(d_n_speculations);
   if (!is_known || abi::load_word(speculation(id).state) != kActive) {
-    return fail(w, DFault::Dropped, id);
+    return fail(w, MachineFault::Dropped, id);
   }
   w->header.speculation = key_of(id);
   return 0;
 }
 
-uint64_t d_speculate_commit(DWindow* w, uint64_t id) {
-  return end_speculation(w, id, kCommitting, DRecordKind::Commit);
+uint64_t d_speculate_commit(MachineWindow* w, uint64_t id) {
+  return end_speculation(w, id, kCommitting, MachineRecordKind::Commit);
 }
 
-uint64_t d_speculate_discard(DWindow* w, uint64_t id) {
-  return end_speculation(w, id, kDiscarding, DRecordKind::Discard);
+uint64_t d_speculate_discard(MachineWindow* w, uint64_t id) {
+  return end_speculation(w, id, kDiscarding, MachineRecordKind::Discard);
 }
 
 // The first exit() stops all other probes; its record follows the clause's own (d_after_clause).
-uint64_t d_exit(DWindow* w, uint64_t code) {
+uint64_t d_exit(MachineWindow* w, uint64_t code) {
   const uint64_t when = w->header.run_when;
-  const uint64_t next = static_cast<uint64_t>(DActivity::Draining);
-  const bool ends = static_cast<DActivity>(when) == DActivity::Stopped ||
+  const uint64_t next = static_cast<uint64_t>(MachineActivity::Draining);
+  const bool ends = static_cast<MachineActivity>(when) == MachineActivity::Stopped ||
                     abi::swap_word(shared().activity, when, next);
   if (!ends) return 0;
   shared().exit_code = code;
@@ -146,22 +147,22 @@ uint64_t d_exit(DWindow* w, uint64_t code) {
 }
 
 // What a clause leaves to do: an exit() or a fault. Gives 1 when the ERROR clauses are to run.
-uint64_t d_after_clause(DWindow* w) {
+uint64_t d_after_clause(MachineWindow* w) {
   if (w->header.exit_pending != 0) {
     w->header.exit_pending = 0;
-    DRecordHeader h;
-    fill(w, h, DRecordKind::Exit);
+    MachineRecordHeader h;
+    fill(w, h, MachineRecordKind::Exit);
     (void)put_record(w, &h, sizeof h);  // It only wakes the reader, whom a full ring wakes, too.
   }
   const uint64_t fault = w->header.fault;
   w->header.fault = 0;
-  if (fault == 0 || fault == static_cast<uint64_t>(DFault::Dropped)) return 0;
+  if (fault == 0 || fault == static_cast<uint64_t>(MachineFault::Dropped)) return 0;
   if (w->header.in_error != 0) {
     abi::add_word(shared().losses.error_in_error, 1);
     return 0;
   }
-  abi::DErrorRecord record;
-  fill(w, record.header, DRecordKind::Error);
+  abi::MachineErrorRecord record;
+  fill(w, record.header, MachineRecordKind::Error);
   record.header.size_bytes = sizeof record;
   record.fault = fault;
   record.value = w->header.fault_value;
@@ -182,7 +183,7 @@ uint64_t d_after_clause(DWindow* w) {
   return 1;
 }
 
-uint64_t d_after_error(DWindow* w) {
+uint64_t d_after_error(MachineWindow* w) {
   for (uint32_t i = 0; i < 6; ++i)
     w->header.arguments[i] = w->header.kept_arguments[i];
   w->header.probe = static_cast<uint32_t>(w->header.kept_probe);
@@ -191,19 +192,19 @@ uint64_t d_after_error(DWindow* w) {
   return 0;
 }
 
-uint64_t d_raise(DWindow*, uint64_t signal) {
+uint64_t d_raise(MachineWindow*, uint64_t signal) {
   return send_signal(signal);
 }
 
 // Loops in loops, for verifiers that walk through the rounds of each. 0 while it is too early.
-[[gnu::noinline]] uint64_t d_spin_shortly(DWindow* w, uint64_t until) {
+[[gnu::noinline]] uint64_t d_spin_shortly(MachineWindow* w, uint64_t until) {
   for (uint64_t i = zero(w); i < kSpinRounds && go_on(); ++i) {
     if (monotonic_ns() >= until) return 1;
   }
   return 0;
 }
 
-[[gnu::noinline]] uint64_t d_spin(DWindow* w, uint64_t until) {
+[[gnu::noinline]] uint64_t d_spin(MachineWindow* w, uint64_t until) {
   for (uint64_t i = zero(w); i < kSpinRounds && go_on(); ++i) {
     if (d_spin_shortly(w, until) != 0) return 1;
   }
@@ -211,7 +212,7 @@ uint64_t d_raise(DWindow*, uint64_t signal) {
 }
 
 // Spins; the kernel allows no program to wait. At most half a second.
-uint64_t d_chill(DWindow* w, uint64_t nanoseconds) {
+uint64_t d_chill(MachineWindow* w, uint64_t nanoseconds) {
   constexpr uint64_t kLongest = 500'000'000;
   const uint64_t wanted = nanoseconds < kLongest ? nanoseconds : kLongest;
   const uint64_t until = monotonic_ns() + wanted;

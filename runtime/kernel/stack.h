@@ -18,14 +18,14 @@ struct Frames {
   uint64_t count;
 };
 
-[[gnu::always_inline]] inline uint64_t frame_at(DWindow* w, uint64_t index) {
+[[gnu::always_inline]] inline uint64_t frame_at(MachineWindow* w, uint64_t index) {
   return *reinterpret_cast<const uint64_t*>(w->scratch + masked(index * 8, 0x1FF8));
 }
 
 // Whether the address is in one of the functions by which the kernel calls programs; the table is
 // sorted, (begin, end) by (begin, end). Looks for the last one that begins at it or below, in steps
 // that become half as long each turn.
-[[gnu::always_inline]] inline bool is_skipped(DWindow* w, uint64_t address) {
+[[gnu::always_inline]] inline bool is_skipped(MachineWindow* w, uint64_t address) {
   const uint64_t count = number(d_n_skipped);
   uint64_t place = zero(w);
   uint64_t step = uint64_t{1} << (kSkippedTurns - 1);
@@ -41,18 +41,18 @@ struct Frames {
 
 #if defined(CLEW_COUNTED_LOOPS)
 // A loop in another one has to be looked at by itself there; elsewhere it must not be.
-extern "C" [[gnu::noinline]] uint64_t d_is_skipped(DWindow* w, uint64_t address) {
+extern "C" [[gnu::noinline]] uint64_t d_is_skipped(MachineWindow* w, uint64_t address) {
   return is_skipped(w, address) ? 1 : 0;
 }
 #else
-[[gnu::always_inline]] inline uint64_t d_is_skipped(DWindow* w, uint64_t address) {
+[[gnu::always_inline]] inline uint64_t d_is_skipped(MachineWindow* w, uint64_t address) {
   return is_skipped(w, address) ? 1 : 0;
 }
 #endif
 
 // The first frame behind those of the functions that called the program. It is kept in the window,
 // where the verifier does not tell one round's from another's.
-[[gnu::always_inline]] inline uint64_t first_frame(DWindow* w, uint64_t count) {
+[[gnu::always_inline]] inline uint64_t first_frame(MachineWindow* w, uint64_t count) {
   volatile uint64_t& first = w->header.second_result;
   first = 0;
   for (uint64_t i = zero(w); i < kOwnFramesMax && i < count && go_on(); ++i) {
@@ -62,14 +62,14 @@ extern "C" [[gnu::noinline]] uint64_t d_is_skipped(DWindow* w, uint64_t address)
 }
 
 // What a clock's main program took.
-[[gnu::always_inline]] inline Frames clock_frames(DWindow* w, uint64_t limit) {
+[[gnu::always_inline]] inline Frames clock_frames(MachineWindow* w, uint64_t limit) {
   const uint64_t count = w->header.stack_bytes / 8;
   const uint64_t taken = forgotten(w, count < limit ? count : limit);
   copy_kernel(w->scratch, 8 * taken, w->clock_stack);
   return {0, taken};
 }
 
-[[gnu::always_inline]] inline Frames capture(DWindow* w, uint64_t wanted) {
+[[gnu::always_inline]] inline Frames capture(MachineWindow* w, uint64_t wanted) {
   const uint64_t limit = wanted < kFramesMax ? wanted : kFramesMax;
   if (w->header.has_stack != 0) return clock_frames(w, limit);
   const uint64_t size = masked((limit + kOwnFramesMax) * 8, 0x1FF8);

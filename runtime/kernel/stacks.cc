@@ -6,7 +6,7 @@ namespace clew::runtime::kernel {
 
 extern "C" {
 
-uint64_t d_stack(DWindow* w, uint64_t dst, uint64_t frames) {
+uint64_t d_stack(MachineWindow* w, uint64_t dst, uint64_t frames) {
   const uint64_t limit = frames < kFramesMax ? frames : kFramesMax;
   const Frames taken = capture(w, limit);
   copy_kernel(at(w, dst), taken.count * 8, w->scratch + masked(taken.first * 8, 0xFF8));
@@ -17,7 +17,7 @@ uint64_t d_stack(DWindow* w, uint64_t dst, uint64_t frames) {
   return 0;
 }
 
-uint64_t d_stack_depth(DWindow* w) {
+uint64_t d_stack_depth(MachineWindow* w) {
   return capture(w, kFramesMax).count;
 }
 

@@ -5,7 +5,7 @@
 namespace clew::runtime::kernel {
 
 // By itself, so that the verifier looks at one loop at a time.
-extern "C" [[gnu::noinline]] uint64_t d_is_at(DWindow* w, uint64_t place, uint64_t needle,
+extern "C" [[gnu::noinline]] uint64_t d_is_at(MachineWindow* w, uint64_t place, uint64_t needle,
                                               uint64_t needle_bytes) {
   uint64_t round = zero(w);
   uint64_t same = zero(w);
@@ -51,7 +51,7 @@ struct RollingHash {
   }
 };
 
-uint64_t search_long(DWindow* w, const Search& s, uint64_t size, bool is_forward) {
+uint64_t search_long(MachineWindow* w, const Search& s, uint64_t size, bool is_forward) {
   RollingHash hash;
   const uint64_t first = is_forward ? s.from : s.to;
   const uint64_t last = size - 1;
@@ -74,7 +74,7 @@ uint64_t search_long(DWindow* w, const Search& s, uint64_t size, bool is_forward
 }
 #endif
 
-[[gnu::always_inline]] inline uint64_t search_forward(DWindow* w, const Search& s) {
+[[gnu::always_inline]] inline uint64_t search_forward(MachineWindow* w, const Search& s) {
   const uint64_t needle_bytes = length_of(w, s.needle);
 #if !defined(__bpf__)
   if (needle_bytes > kNeedleBytesMax && s.from <= s.to) {
@@ -88,7 +88,7 @@ uint64_t search_long(DWindow* w, const Search& s, uint64_t size, bool is_forward
   return kAbsent;
 }
 
-[[gnu::always_inline]] inline uint64_t search_backward(DWindow* w, const Search& s) {
+[[gnu::always_inline]] inline uint64_t search_backward(MachineWindow* w, const Search& s) {
   const uint64_t needle_bytes = length_of(w, s.needle);
 #if !defined(__bpf__)
   if (needle_bytes > kNeedleBytesMax && s.from <= s.to) {
@@ -106,12 +106,12 @@ uint64_t search_long(DWindow* w, const Search& s, uint64_t size, bool is_forward
 
 extern "C" {
 
-uint64_t d_string_length(DWindow* w, uint64_t string) {
+uint64_t d_string_length(MachineWindow* w, uint64_t string) {
   if (is_null(w, string)) return 0;
   return length_of(w, string);
 }
 
-uint64_t d_string_compare(DWindow* w, uint64_t a, uint64_t b) {
+uint64_t d_string_compare(MachineWindow* w, uint64_t a, uint64_t b) {
   if (a == 0 || b == 0) {
     if (a == b) return 0;
     return a == 0 ? kAbsent : 1;
@@ -128,7 +128,7 @@ uint64_t d_string_compare(DWindow* w, uint64_t a, uint64_t b) {
   return left < right ? kAbsent : 1;
 }
 
-uint64_t d_find_string(DWindow* w, uint64_t string, uint64_t needle, uint64_t from) {
+uint64_t d_find_string(MachineWindow* w, uint64_t string, uint64_t needle, uint64_t from) {
   if (is_null(w, string) || is_null(w, needle)) return 0;
   const uint64_t size = length_of(w, string);
   const uint64_t needle_bytes = length_of(w, needle);
@@ -139,7 +139,7 @@ uint64_t d_find_string(DWindow* w, uint64_t string, uint64_t needle, uint64_t fr
   return search_forward(w, {string, needle, first, size - needle_bytes});
 }
 
-uint64_t d_find_last_string(DWindow* w, uint64_t string, uint64_t needle, uint64_t from) {
+uint64_t d_find_last_string(MachineWindow* w, uint64_t string, uint64_t needle, uint64_t from) {
   if (is_null(w, string) || is_null(w, needle)) return 0;
   const uint64_t size = length_of(w, string);
   const uint64_t needle_bytes = length_of(w, needle);
@@ -151,7 +151,7 @@ uint64_t d_find_last_string(DWindow* w, uint64_t string, uint64_t needle, uint64
   return search_backward(w, {string, needle, 0, from < last ? from : last});
 }
 
-uint64_t d_string_from(DWindow* w, uint64_t dst, uint64_t string, uint64_t needle) {
+uint64_t d_string_from(MachineWindow* w, uint64_t dst, uint64_t string, uint64_t needle) {
   if (is_null(w, string) || is_null(w, needle)) return 0;
   const uint64_t size = length_of(w, string);
   const uint64_t needle_bytes = length_of(w, needle);
@@ -161,7 +161,7 @@ uint64_t d_string_from(DWindow* w, uint64_t dst, uint64_t string, uint64_t needl
 }
 
 // The NUL at the end can be looked for, too, as in C.
-uint64_t d_string_at(DWindow* w, uint64_t dst, uint64_t string, uint64_t character) {
+uint64_t d_string_at(MachineWindow* w, uint64_t dst, uint64_t string, uint64_t character) {
   if (is_null(w, string)) return 0;
   const uint64_t size = length_of(w, string);
   uint64_t round = zero(w);
@@ -171,7 +171,7 @@ uint64_t d_string_at(DWindow* w, uint64_t dst, uint64_t string, uint64_t charact
   return 0;
 }
 
-uint64_t d_string_at_last(DWindow* w, uint64_t dst, uint64_t string, uint64_t character) {
+uint64_t d_string_at_last(MachineWindow* w, uint64_t dst, uint64_t string, uint64_t character) {
   if (is_null(w, string)) return 0;
   const uint64_t size = length_of(w, string);
   uint64_t round = zero(w);

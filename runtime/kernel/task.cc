@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Built-in variables of the thread that runs, as the kernel knows it: its task, its stacks and its
 // registers. runtime/process/task.cc is the same for a process.
-#include "abi/d_accessor.h"
+#include "abi/machine/accessor.h"
 #include "runtime/kernel/stack.h"
 #include "runtime/kernel/text.h"
 #include "runtime/kernel/walk.h"
@@ -29,7 +29,7 @@ template <typename Value>
   return field<uint32_t>(task, number(d_n_task_tgid));
 }
 
-[[gnu::always_inline]] inline uint64_t frame(DWindow* w, uint64_t index) {
+[[gnu::always_inline]] inline uint64_t frame(MachineWindow* w, uint64_t index) {
   const Frames frames = capture(w, 8);
   return frames.count > index ? frame_at(w, frames.first + index) : 0;
 }
@@ -46,7 +46,7 @@ template <typename Value>
 }
 
 // The arguments of the process, NULs between them as spaces.
-[[gnu::always_inline]] inline uint64_t program_arguments(DWindow* w, uint64_t dst) {
+[[gnu::always_inline]] inline uint64_t program_arguments(MachineWindow* w, uint64_t dst) {
   const auto* mm = field<const uint8_t*>(current_task(), number(d_n_task_mm));
   uint64_t size = 0;
   if (mm != nullptr) {
@@ -67,27 +67,27 @@ template <typename Value>
 
 extern "C" {
 
-uint64_t d_builtin_caller(DWindow* w) {
+uint64_t d_builtin_caller(MachineWindow* w) {
   return frame(w, 1);
 }
 // The tracer's own probes (BEGIN, END, ERROR: src/kernel/probe.h) are on nobody's stack.
-uint64_t d_builtin_stackdepth(DWindow* w) {
+uint64_t d_builtin_stackdepth(MachineWindow* w) {
   constexpr uint32_t kLastOfTracer = 3;
   if (w->header.probe <= kLastOfTracer) return 0;
   return capture(w, kDepthMax).count;
 }
-uint64_t d_builtin_task(DWindow*) {
+uint64_t d_builtin_task(MachineWindow*) {
   return current_task_address();
 }
-uint64_t d_builtin_ppid(DWindow*) {
+uint64_t d_builtin_ppid(MachineWindow*) {
   return parent();
 }
 // A tick may be between two questions of a firing.
-uint64_t d_builtin_vtimestamp(DWindow* w) {
+uint64_t d_builtin_vtimestamp(MachineWindow* w) {
   if (w->header.vtimestamp == 0) w->header.vtimestamp = run_time();
   return w->header.vtimestamp;
 }
-uint64_t d_builtin_execname(DWindow* w, uint64_t, uint64_t dst) {
+uint64_t d_builtin_execname(MachineWindow* w, uint64_t, uint64_t dst) {
   const uint64_t comm = number(d_n_task_comm);
   if (comm == 0) {  // A kernel that does not show its types.
     helper<16>(at(w, dst), uint64_t{16});
@@ -101,30 +101,30 @@ uint64_t d_builtin_execname(DWindow* w, uint64_t, uint64_t dst) {
   to[1] = first_nul(first) == 0 ? until_nul(second) : 0;
   return dst;
 }
-uint64_t d_builtin_execargs(DWindow* w, uint64_t, uint64_t dst) {
+uint64_t d_builtin_execargs(MachineWindow* w, uint64_t, uint64_t dst) {
   return program_arguments(w, dst);
 }
 
-uint64_t d_user_register(DWindow* w, uint64_t index) {
-  if (index >= kRegistersMax) return fail(w, DFault::IllegalOperation, index);
+uint64_t d_user_register(MachineWindow* w, uint64_t index) {
+  if (index >= kRegistersMax) return fail(w, MachineFault::IllegalOperation, index);
   uint64_t value = 0;
   helper<113>(&value, uint64_t{8}, user_registers() + index);
   return value;
 }
 
 // Beyond those in registers: above the return address on the stack.
-uint64_t d_user_argument(DWindow* w, uint64_t index) {
+uint64_t d_user_argument(MachineWindow* w, uint64_t index) {
   if (index < kRegisterArguments) return w->header.arguments[masked(index, 0x7)];
   const uint64_t address = user_registers()[kRegisterSp] + 8 * (index - kRegisterArguments + 1);
   uint64_t value = 0;
   if (helper<112>(&value, uint64_t{8}, pointer(address)) != 0) {
-    return fail(w, DFault::BadAddress, address);
+    return fail(w, MachineFault::BadAddress, address);
   }
   return value;
 }
 
 // Whether the process is `pid` or one of its descendants; as far up as 64 generations.
-uint64_t d_progenyof(DWindow* w, uint64_t pid) {
+uint64_t d_progenyof(MachineWindow* w, uint64_t pid) {
   constexpr uint64_t kGenerationsMax = 64;
   uint64_t task = current_task_address();
   for (uint64_t i = zero(w); i < kGenerationsMax && go_on(); ++i) {

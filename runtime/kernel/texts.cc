@@ -8,7 +8,7 @@ namespace clew::runtime::kernel {
 extern "C" {
 
 #if defined(__bpf__)
-[[gnu::noinline]] uint64_t d_contains(DWindow* w, uint64_t set, uint64_t character) {
+[[gnu::noinline]] uint64_t d_contains(MachineWindow* w, uint64_t set, uint64_t character) {
   const uint64_t limit = string_bytes();
   for (uint64_t i = zero(w); i < limit && go_on(); ++i) {
     const uint64_t one = byte(w, set + i);
@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 // The begin of the last component of a path that ends at `end`.
-[[gnu::noinline]] uint64_t d_component(DWindow* w, uint64_t string, uint64_t end) {
+[[gnu::noinline]] uint64_t d_component(MachineWindow* w, uint64_t string, uint64_t end) {
   uint64_t round = zero(w);
   uint64_t first = zero(w) + end;
   for (; first > 0 && go_on(round, string_bytes()); --first) {
@@ -30,7 +30,7 @@ extern "C" {
 }
 
 // The end of the component that begins at `begin`.
-[[gnu::noinline]] uint64_t d_component_end(DWindow* w, uint64_t string, uint64_t begin,
+[[gnu::noinline]] uint64_t d_component_end(MachineWindow* w, uint64_t string, uint64_t begin,
                                            uint64_t size) {
   uint64_t round = zero(w);
   uint64_t end = zero(w) + begin;
@@ -52,7 +52,7 @@ inline constexpr int64_t kBeforeAll = -(int64_t{1} << 62);
 // process each character is a bit of the scratch room, so that the text is read once.
 class Characters {
  public:
-  [[gnu::always_inline]] Characters(DWindow* w, uint64_t text) : w_(w), text_(text) {
+  [[gnu::always_inline]] Characters(MachineWindow* w, uint64_t text) : w_(w), text_(text) {
 #if !defined(__bpf__)
     zero_bytes(w->scratch, 256 / 8);
     const uint64_t limit = string_bytes();
@@ -73,16 +73,16 @@ class Characters {
   }
 
  private:
-  DWindow* w_;
+  MachineWindow* w_;
   [[maybe_unused]] uint64_t text_;  // In a process its bytes are not looked at again.
 };
 
 // strtok()'s text is kept outside of D's part of the window, until the clause ends.
-[[gnu::always_inline]] inline uint64_t token_byte(DWindow* w, uint64_t place) {
+[[gnu::always_inline]] inline uint64_t token_byte(MachineWindow* w, uint64_t place) {
   return w->token_text[masked(place, 0xFFF)];
 }
 
-[[gnu::always_inline]] inline void change_case(DWindow* w, uint64_t dst, uint64_t first) {
+[[gnu::always_inline]] inline void change_case(MachineWindow* w, uint64_t dst, uint64_t first) {
   const uint64_t limit = string_bytes();
   for (uint64_t i = zero(w); i < limit && go_on(); ++i) {
     const uint64_t character = byte(w, dst + i);
@@ -91,8 +91,8 @@ class Characters {
   }
 }
 
-[[gnu::always_inline]] inline uint64_t change_case_to(DWindow* w, uint64_t dst, uint64_t string,
-                                                      uint64_t first) {
+[[gnu::always_inline]] inline uint64_t change_case_to(MachineWindow* w, uint64_t dst,
+                                                      uint64_t string, uint64_t first) {
   if (is_null(w, string)) return 0;
   copy_own_text(at(w, dst), string_bytes(), at(w, string));
   change_case(w, dst, first);
@@ -100,7 +100,8 @@ class Characters {
 }
 
 // The end of a path without its trailing slashes; 0 when it is all slashes.
-[[gnu::always_inline]] inline uint64_t without_slashes(DWindow* w, uint64_t string, uint64_t end) {
+[[gnu::always_inline]] inline uint64_t without_slashes(MachineWindow* w, uint64_t string,
+                                                       uint64_t end) {
   uint64_t round = zero(w);
   uint64_t last = zero(w) + end;
   for (; last > 0 && go_on(round, string_bytes()); --last) {
@@ -109,7 +110,8 @@ class Characters {
   return forgotten(w, last);
 }
 
-[[gnu::always_inline]] inline uint64_t one_byte(DWindow* w, uint64_t dst, uint64_t character) {
+[[gnu::always_inline]] inline uint64_t one_byte(MachineWindow* w, uint64_t dst,
+                                                uint64_t character) {
   set_byte(w, dst, character);
   return finish(w, dst, 1);
 }
@@ -118,7 +120,7 @@ class Characters {
 
 extern "C" {
 
-uint64_t d_string_join(DWindow* w, uint64_t dst, uint64_t a, uint64_t b) {
+uint64_t d_string_join(MachineWindow* w, uint64_t dst, uint64_t a, uint64_t b) {
   if (is_null(w, a) || is_null(w, b)) return 0;
   const int64_t copied = copy_own_text(at(w, dst), string_bytes(), at(w, a));
   const uint64_t size = copied <= 0 ? 0 : static_cast<uint64_t>(copied) - 1;
@@ -127,7 +129,8 @@ uint64_t d_string_join(DWindow* w, uint64_t dst, uint64_t a, uint64_t b) {
   return finish(w, dst, size + (added <= 0 ? 0 : static_cast<uint64_t>(added) - 1));
 }
 
-uint64_t d_substring(DWindow* w, uint64_t dst, uint64_t string, uint64_t first, uint64_t count) {
+uint64_t d_substring(MachineWindow* w, uint64_t dst, uint64_t string, uint64_t first,
+                     uint64_t count) {
   if (is_null(w, string)) return 0;
   const auto size = static_cast<int64_t>(length_of(w, string));
   auto begin = static_cast<int64_t>(first);
@@ -151,14 +154,14 @@ uint64_t d_substring(DWindow* w, uint64_t dst, uint64_t string, uint64_t first, 
   return slice(w, dst, string + static_cast<uint64_t>(begin), string + static_cast<uint64_t>(end));
 }
 
-uint64_t d_tokenize(DWindow* w, uint64_t dst, uint64_t string, uint64_t delimiters) {
+uint64_t d_tokenize(MachineWindow* w, uint64_t dst, uint64_t string, uint64_t delimiters) {
   if (is_null(w, delimiters)) return 0;
   if (string != 0) {
     copy_own_text(w->token_text, string_bytes(), at(w, string));
     w->header.token_offset = 0;
     w->header.alloca_top |= kHasToken;
   } else if ((w->header.alloca_top & kHasToken) == 0) {
-    return fail(w, DFault::BadAddress, 0);
+    return fail(w, MachineFault::BadAddress, 0);
   }
   const Characters set(w, delimiters);
   const uint64_t limit = string_bytes();
@@ -181,15 +184,15 @@ uint64_t d_tokenize(DWindow* w, uint64_t dst, uint64_t string, uint64_t delimite
   return finish(w, dst, end - begin);
 }
 
-uint64_t d_to_lower(DWindow* w, uint64_t dst, uint64_t string) {
+uint64_t d_to_lower(MachineWindow* w, uint64_t dst, uint64_t string) {
   return change_case_to(w, dst, string, 'A');
 }
 
-uint64_t d_to_upper(DWindow* w, uint64_t dst, uint64_t string) {
+uint64_t d_to_upper(MachineWindow* w, uint64_t dst, uint64_t string) {
   return change_case_to(w, dst, string, 'a');
 }
 
-uint64_t d_base_name(DWindow* w, uint64_t dst, uint64_t string) {
+uint64_t d_base_name(MachineWindow* w, uint64_t dst, uint64_t string) {
   if (is_null(w, string)) return 0;
   const uint64_t size = length_of(w, string);
   if (size == 0) return one_byte(w, dst, '.');
@@ -198,7 +201,7 @@ uint64_t d_base_name(DWindow* w, uint64_t dst, uint64_t string) {
   return slice(w, dst, string + d_component(w, string, end), string + end);
 }
 
-uint64_t d_directory_name(DWindow* w, uint64_t dst, uint64_t string) {
+uint64_t d_directory_name(MachineWindow* w, uint64_t dst, uint64_t string) {
   if (is_null(w, string)) return 0;
   const uint64_t size = length_of(w, string);
   if (size == 0) return one_byte(w, dst, '.');
@@ -214,8 +217,8 @@ uint64_t d_directory_name(DWindow* w, uint64_t dst, uint64_t string) {
 // Adds a component to the clean path at `dst`, which has `out` bytes, or takes one away for "..".
 // Gives how many bytes it has then. `shape`: the component's length, above whether the path begins
 // at the root.
-[[gnu::noinline]] uint64_t d_clean_component(DWindow* w, uint64_t dst, uint64_t out, uint64_t place,
-                                             uint64_t shape) {
+[[gnu::noinline]] uint64_t d_clean_component(MachineWindow* w, uint64_t dst, uint64_t out,
+                                             uint64_t place, uint64_t shape) {
   const uint64_t rooted = shape >> 32;
   const uint64_t length = forgotten(w, shape & 0xFFFF'FFFF);
   const bool dotted = byte(w, place) == '.';
@@ -238,7 +241,7 @@ uint64_t d_directory_name(DWindow* w, uint64_t dst, uint64_t string) {
 }
 
 // Removes "//", "/./" and "dir/..": what is written is a stack of components.
-uint64_t d_clean_path(DWindow* w, uint64_t dst, uint64_t string) {
+uint64_t d_clean_path(MachineWindow* w, uint64_t dst, uint64_t string) {
   if (is_null(w, string)) return 0;
   const uint64_t size = length_of(w, string);
   const uint64_t rooted = byte(w, string) == '/' ? 1 : 0;

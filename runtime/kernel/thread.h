@@ -7,7 +7,7 @@
 namespace clew::runtime::kernel {
 
 // The process above the thread's number, in the first name space.
-[[gnu::always_inline]] inline uint64_t firing_thread([[maybe_unused]] DWindow* w) {
+[[gnu::always_inline]] inline uint64_t firing_thread([[maybe_unused]] MachineWindow* w) {
 #if defined(__bpf__)
   if (w->header.thread == 0) w->header.thread = process_and_thread();
   return w->header.thread;

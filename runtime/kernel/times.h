@@ -6,7 +6,7 @@
 
 namespace clew::runtime::kernel {
 
-[[gnu::always_inline]] inline uint64_t timestamp(DWindow* w) {
+[[gnu::always_inline]] inline uint64_t timestamp(MachineWindow* w) {
   if (w->header.timestamp == 0) w->header.timestamp = monotonic_ns();
   return w->header.timestamp;
 }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the stack of the process by the tables of abi/d_unwind.h, or, while the tracer has not
-// looked at the process yet, lets the kernel follow its frame pointers and asks the tracer to.
+// Walks the stack of the process by the tables of abi/machine/unwind.h, or, while the tracer has
+// not looked at the process yet, lets the kernel follow its frame pointers and asks the tracer to.
 #pragma once
 
-#include "abi/d_unwind.h"
+#include "abi/machine/unwind.h"
 #include "runtime/kernel/stack.h"
 #include "runtime/kernel/walk.h"
 
 namespace clew::runtime::kernel {
 
-using abi::DUnwindProcess;
+using abi::MachineUnwindProcess;
 
 extern "C" {
-extern DUnwindProcess d_unwind_processes[];
-extern abi::DUnwindSegment d_unwind_segments[];
-extern abi::DUnwindRow d_unwind_rows[];
-extern abi::DUnwindRule d_unwind_rules[];
-extern abi::DUnwindFile d_unwind_files[];
+extern MachineUnwindProcess d_unwind_processes[];
+extern abi::MachineUnwindSegment d_unwind_segments[];
+extern abi::MachineUnwindRow d_unwind_rows[];
+extern abi::MachineUnwindRule d_unwind_rules[];
+extern abi::MachineUnwindFile d_unwind_files[];
 extern uint8_t d_unwind_asked;  // The ring of pids that the tracer is to look at.
 extern const char d_n_unwind_rows;
 extern const char d_n_task_utask;
@@ -35,7 +35,7 @@ extern const char d_n_inode_number;
 extern const char d_n_inode_super;
 extern const char d_n_super_device;
 
-[[gnu::always_inline]] inline uint64_t d_user_mapping(DWindow* w, uint64_t address);
+[[gnu::always_inline]] inline uint64_t d_user_mapping(MachineWindow* w, uint64_t address);
 }
 
 // struct pt_regs, in words.
@@ -50,22 +50,22 @@ inline constexpr uint64_t kNestedReturnsMax = 64;
 // Indices are forgotten: the verifier would have to know exactly what they were computed from.
 class UserStackHost {
  public:
-  [[gnu::always_inline]] explicit UserStackHost(DWindow* w) : w_(w) {}
+  [[gnu::always_inline]] explicit UserStackHost(MachineWindow* w) : w_(w) {}
 
   [[gnu::always_inline]] static bool read(uint64_t address, uint64_t& word) {
     return helper<112>(&word, uint64_t{8}, pointer(address)) == 0;
   }
-  [[gnu::always_inline]] const abi::DUnwindSegment& segment(uint64_t index) const {
-    return d_unwind_segments[masked(forgotten(w_, index), abi::kDUnwindSegments - 1)];
+  [[gnu::always_inline]] const abi::MachineUnwindSegment& segment(uint64_t index) const {
+    return d_unwind_segments[masked(forgotten(w_, index), abi::kMachineUnwindSegments - 1)];
   }
-  [[gnu::always_inline]] const abi::DUnwindRow& row(uint64_t index) const {
+  [[gnu::always_inline]] const abi::MachineUnwindRow& row(uint64_t index) const {
     uint64_t bounded_index = forgotten(w_, index);
     if (bounded_index >= number(d_n_unwind_rows)) bounded_index = 0;
     asm volatile("" : "+r"(bounded_index));
     return d_unwind_rows[bounded_index];
   }
-  [[gnu::always_inline]] const abi::DUnwindRule& rule(uint64_t index) const {
-    return d_unwind_rules[masked(forgotten(w_, index), abi::kDUnwindRules - 1)];
+  [[gnu::always_inline]] const abi::MachineUnwindRule& rule(uint64_t index) const {
+    return d_unwind_rules[masked(forgotten(w_, index), abi::kMachineUnwindRules - 1)];
   }
   // DWARF's numbers in the order of struct pt_regs, four bits each: rax rdx rcx rbx rsi rdi rbp rsp
   // r8 … r15.
@@ -89,6 +89,8 @@ class UserStackHost {
     }
     return 0;
   }
+  [[gnu::always_inline]] static bool recall_rule(uint64_t, uint64_t&) { return false; }
+  [[gnu::always_inline]] static void note_rule(uint64_t, uint64_t) {}
   [[gnu::always_inline]] bool find_mapping(uint64_t address) const {
     return d_user_mapping(w_, address) != 0;
   }
@@ -98,7 +100,7 @@ class UserStackHost {
   [[gnu::always_inline]] uint64_t zero() const { return kernel::zero(w_); }
 
  private:
-  DWindow* w_;
+  MachineWindow* w_;
 };
 
 }  // namespace clew::runtime::kernel

@@ -6,7 +6,7 @@ namespace clew::runtime::kernel {
 namespace {
 
 inline constexpr uint64_t kWalkOffset = 8 * kFramesMax;
-inline constexpr uint64_t kMessageOffset = kWalkOffset + sizeof(abi::DWalk);
+inline constexpr uint64_t kMessageOffset = kWalkOffset + sizeof(abi::MachineWalk);
 
 inline constexpr uint64_t kExecutable = 4;  // VM_EXEC
 inline constexpr uint64_t kPageBytes = 4096;
@@ -32,16 +32,17 @@ struct FoundMapping {
 }
 
 // Null when the tracer does not know the file.
-[[gnu::always_inline]] inline const abi::DUnwindFile* find_file(DWindow* w, uint64_t file) {
+[[gnu::always_inline]] inline const abi::MachineUnwindFile* find_file(MachineWindow* w,
+                                                                      uint64_t file) {
   const uint64_t inode = inode_of(file);
   const uint64_t id = read_pointer(inode + number(d_n_inode_number));
   const uint64_t super = read_pointer(inode + number(d_n_inode_super));
   uint64_t device = 0;
   read_kernel(&device, 4, super + number(d_n_super_device));
-  for (uint64_t i = zero(w); i < abi::kDUnwindSlotsMax && go_on(); ++i) {
-    const abi::DUnwindFile* one =
+  for (uint64_t i = zero(w); i < abi::kMachineUnwindSlotsMax && go_on(); ++i) {
+    const abi::MachineUnwindFile* one =
         d_unwind_files +
-        masked(abi::unwind_slot(id, i, abi::kDUnwindFiles), abi::kDUnwindFiles - 1);
+        masked(abi::unwind_slot(id, i, abi::kMachineUnwindFiles), abi::kMachineUnwindFiles - 1);
     const uint64_t found = abi::load_word(one->inode);
     if (found == 0) return nullptr;
     if (found == id && one->device == device) return one;
@@ -50,11 +51,11 @@ struct FoundMapping {
 }
 
 // The process's entry; null when it has none.
-[[gnu::always_inline]] inline DUnwindProcess* find_process(DWindow* w, uint64_t pid) {
-  for (uint64_t i = zero(w); i < abi::kDUnwindSlotsMax && go_on(); ++i) {
-    DUnwindProcess* process =
-        d_unwind_processes +
-        masked(abi::unwind_slot(pid, i, abi::kDUnwindProcesses), abi::kDUnwindProcesses - 1);
+[[gnu::always_inline]] inline MachineUnwindProcess* find_process(MachineWindow* w, uint64_t pid) {
+  for (uint64_t i = zero(w); i < abi::kMachineUnwindSlotsMax && go_on(); ++i) {
+    MachineUnwindProcess* process =
+        d_unwind_processes + masked(abi::unwind_slot(pid, i, abi::kMachineUnwindProcesses),
+                                    abi::kMachineUnwindProcesses - 1);
     const uint64_t found = abi::load_word(process->pid);
     if (found == pid) return process;
     if (found == 0) return nullptr;
@@ -63,36 +64,37 @@ struct FoundMapping {
 }
 
 // Behind the frames.
-[[gnu::always_inline]] inline abi::DWalk& walk_of(DWindow* w) {
-  return *reinterpret_cast<abi::DWalk*>(w->scratch + kWalkOffset);
+[[gnu::always_inline]] inline abi::MachineWalk& walk_of(MachineWindow* w) {
+  return *reinterpret_cast<abi::MachineWalk*>(w->scratch + kWalkOffset);
 }
 
-[[gnu::always_inline]] inline void tell_tracer(DWindow* w, uint64_t pid) {
+[[gnu::always_inline]] inline void tell_tracer(MachineWindow* w, uint64_t pid) {
   auto* message = reinterpret_cast<uint64_t*>(w->scratch + kMessageOffset);
   *message = pid;
   helper<130>(&d_unwind_asked, message, uint64_t{8}, uint64_t{0});
 }
 
 // A new entry, without segments.
-[[gnu::always_inline]] inline void add_process(DWindow* w, uint64_t pid) {
-  for (uint64_t i = zero(w); i < abi::kDUnwindSlotsMax && go_on(); ++i) {
-    DUnwindProcess* process =
-        d_unwind_processes +
-        masked(abi::unwind_slot(pid, i, abi::kDUnwindProcesses), abi::kDUnwindProcesses - 1);
+[[gnu::always_inline]] inline void add_process(MachineWindow* w, uint64_t pid) {
+  for (uint64_t i = zero(w); i < abi::kMachineUnwindSlotsMax && go_on(); ++i) {
+    MachineUnwindProcess* process =
+        d_unwind_processes + masked(abi::unwind_slot(pid, i, abi::kMachineUnwindProcesses),
+                                    abi::kMachineUnwindProcesses - 1);
     const uint64_t found = abi::load_word(process->pid);
-    if (found != 0 && found != abi::kDUnwindRemoved) continue;
+    if (found != 0 && found != abi::kMachineUnwindRemoved) continue;
     if (!abi::swap_word(process->pid, found, pid)) continue;
     abi::store_word(process->asked, 1);
     return tell_tracer(w, pid);
   }
 }
 
-[[gnu::always_inline]] inline void ask_again(DWindow* w, DUnwindProcess* process, uint64_t pid) {
+[[gnu::always_inline]] inline void ask_again(MachineWindow* w, MachineUnwindProcess* process,
+                                             uint64_t pid) {
   if (abi::load_word(process->asked) != 0) return;
   if (abi::swap_word(process->asked, 0, 1)) tell_tracer(w, pid);
 }
 
-[[gnu::always_inline]] inline uint64_t follow_frame_pointers(DWindow* w, uint64_t limit) {
+[[gnu::always_inline]] inline uint64_t follow_frame_pointers(MachineWindow* w, uint64_t limit) {
   const uint64_t size = masked(limit * 8, 0x1FF8);
   const int64_t bytes = helper<141>(current_task(), w->scratch, size, kUserFlag);
   return bytes <= 0 ? 0 : static_cast<uint64_t>(bytes) / 8;
@@ -102,16 +104,16 @@ struct FoundMapping {
 
 extern "C" {
 
-uint64_t d_user_frame(DWindow* w);
+uint64_t d_user_frame(MachineWindow* w);
 
 }  // extern "C"
 
 namespace {
 
-[[gnu::always_inline]] inline uint64_t walk_frames(DWindow* w, uint64_t first, uint64_t count,
+[[gnu::always_inline]] inline uint64_t walk_frames(MachineWindow* w, uint64_t first, uint64_t count,
                                                    uint64_t limit) {
   const uint64_t* registers = user_registers();
-  abi::DWalk& walk = walk_of(w);
+  abi::MachineWalk& walk = walk_of(w);
   walk.frame = {registers[kUserIp], registers[kUserSp], registers[kUserBp], registers[kUserBx], 0};
   walk.first_segment = first;
   walk.segment_count = count;
@@ -141,15 +143,15 @@ int64_t d_callback_mapping(const uint8_t*, const uint8_t* mapping, FoundMapping*
 // Sets the walk's segment to the executable mapping at the address. (No function of its own: the
 // stack of a chain of calls has 512 bytes.) Not where interrupts are off: there the kernel may not
 // look at more than one mapping.
-[[gnu::always_inline]] inline uint64_t d_user_mapping(DWindow* w, uint64_t address) {
+[[gnu::always_inline]] inline uint64_t d_user_mapping(MachineWindow* w, uint64_t address) {
   FoundMapping found{};
   if (helper<180>(current_task(), address, &d_callback_mapping, &found, uint64_t{0}) != 0) return 0;
   if ((found.flags & kExecutable) == 0) return 0;
-  abi::DUnwindSegment& segment = walk_of(w).segment;
+  abi::MachineUnwindSegment& segment = walk_of(w).segment;
   segment.begin = found.start;
   segment.end = found.end;
   segment.row_count = 0;
-  const abi::DUnwindFile* file = found.file == 0 ? nullptr : find_file(w, found.file);
+  const abi::MachineUnwindFile* file = found.file == 0 ? nullptr : find_file(w, found.file);
   if (file == nullptr) return 1;
   segment.origin = found.start - found.page * kPageBytes + file->delta;
   segment.first_row = file->first_row;
@@ -158,7 +160,7 @@ int64_t d_callback_mapping(const uint8_t*, const uint8_t* mapping, FoundMapping*
 }
 
 // One frame of the walk in the scratch room; whether there are more.
-uint64_t d_user_frame(DWindow* w) {
+uint64_t d_user_frame(MachineWindow* w) {
   UserStackHost host(w);
   return abi::FrameVisitor<UserStackHost>(host, walk_of(w)).visit() ? 1 : 0;
 }
@@ -168,13 +170,13 @@ uint64_t d_user_frame(DWindow* w) {
 namespace {
 
 // Puts up to `wanted` frames at the start of the scratch room; how many.
-[[gnu::always_inline]] inline uint64_t put_frames(DWindow* w, uint64_t wanted) {
+[[gnu::always_inline]] inline uint64_t put_frames(MachineWindow* w, uint64_t wanted) {
   const uint64_t limit = wanted < kFramesMax ? wanted : kFramesMax;
   const uint64_t code = user_registers()[kUserCs];
   if ((code & 3) == 0) return 0;  // A thread of the kernel.
   if (code != kUserCode64) return follow_frame_pointers(w, limit);
   const uint64_t pid = process_and_thread() >> 32;
-  DUnwindProcess* process = find_process(w, pid);
+  MachineUnwindProcess* process = find_process(w, pid);
   if (process == nullptr) {
     add_process(w, pid);
     return walk_frames(w, 0, 0, limit);
@@ -193,12 +195,12 @@ namespace {
 
 extern "C" {
 
-uint64_t d_user_frames(DWindow* w, uint64_t wanted) {
+uint64_t d_user_frames(MachineWindow* w, uint64_t wanted) {
   return put_frames(w, wanted);
 }
 
 // (By no call, as above.)
-uint64_t d_user_stack(DWindow* w, uint64_t dst, uint64_t wanted) {
+uint64_t d_user_stack(MachineWindow* w, uint64_t dst, uint64_t wanted) {
   *reinterpret_cast<uint64_t*>(at(w, dst)) = process_and_thread() >> 32;
   const uint64_t out = dst + 8;
   const uint64_t limit = wanted < kFramesMax ? wanted : kFramesMax;
@@ -212,14 +214,14 @@ uint64_t d_user_stack(DWindow* w, uint64_t dst, uint64_t wanted) {
   return 0;
 }
 
-uint64_t d_user_stack_depth(DWindow* w) {
+uint64_t d_user_stack_depth(MachineWindow* w) {
   return d_user_frames(w, kFramesMax);
 }
 
-uint64_t d_builtin_ucaller(DWindow* w) {
+uint64_t d_builtin_ucaller(MachineWindow* w) {
   return d_user_frames(w, 2) > 1 ? frame_at(w, 1) : 0;
 }
-uint64_t d_builtin_ustackdepth(DWindow* w) {
+uint64_t d_builtin_ustackdepth(MachineWindow* w) {
   return d_user_frames(w, kFramesMax);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dynamic variables (abi/d_dynamic.h) and the bytes of globals.
-#include "abi/d_dynamic.h"
+// Dynamic variables (abi/machine/dynamic.h) and the bytes of globals.
+#include "abi/machine/dynamic.h"
 #include "runtime/kernel/thread.h"
 
 namespace clew::runtime::kernel {
@@ -18,7 +18,8 @@ namespace {
 template <typename Self>
 class TableOf : public abi::DynamicTable<Self> {
  public:
-  [[gnu::always_inline]] TableOf(DWindow* w, uint64_t identity) : w_(w), identity_(identity) {}
+  [[gnu::always_inline]] TableOf(MachineWindow* w, uint64_t identity)
+      : w_(w), identity_(identity) {}
 
   [[gnu::always_inline]] uint64_t zero() const { return kernel::zero(w_); }
   [[gnu::always_inline]] uint64_t buckets() const { return number(d_n_dynamic_buckets); }
@@ -26,21 +27,22 @@ class TableOf : public abi::DynamicTable<Self> {
   [[gnu::always_inline]] uint64_t key_bytes_max() const { return number(d_n_dynamic_key_bytes); }
   [[gnu::always_inline]] uint64_t identity() const { return identity_; }
   [[gnu::always_inline]] uint64_t way_offset(uint64_t way) const {
-    return times(masked(way, abi::kDWays - 1), entry_bytes());
+    return times(masked(way, abi::kMachineWays - 1), entry_bytes());
   }
   [[gnu::always_inline]] uint64_t& word(uint64_t offset, uint64_t index) const {
     return *reinterpret_cast<uint64_t*>(dynamic() + offset + masked(index * 8, 0x1FF8));
   }
 
  protected:
-  DWindow* w_;
+  MachineWindow* w_;
   uint64_t identity_;
 };
 
 // The key is the key area of the window, with its variable's number and the thread.
 class Table : public TableOf<Table> {
  public:
-  [[gnu::always_inline]] Table(DWindow* w, uint64_t identity, uint64_t key_words, uint64_t bucket)
+  [[gnu::always_inline]] Table(MachineWindow* w, uint64_t identity, uint64_t key_words,
+                               uint64_t bucket)
       : TableOf(w, identity), key_words_(key_words), bucket_(bucket) {}
 
   [[gnu::always_inline]] uint64_t key_words() const { return key_words_; }
@@ -48,10 +50,10 @@ class Table : public TableOf<Table> {
   [[gnu::always_inline]] uint64_t home_way() const { return 0; }
   [[gnu::always_inline]] uint64_t key_word(uint64_t index) const {
     return *reinterpret_cast<const uint64_t*>(reinterpret_cast<const uint8_t*>(w_) +
-                                              abi::kDKeyOffset + masked(index * 8, 0xFF8));
+                                              abi::kMachineKeyOffset + masked(index * 8, 0xFF8));
   }
-  [[gnu::always_inline]] abi::DFound find() const;
-  [[gnu::always_inline]] abi::DFound claim_new() const;
+  [[gnu::always_inline]] abi::MachineFound find() const;
+  [[gnu::always_inline]] abi::MachineFound claim_new() const;
 
  private:
   uint64_t key_words_;
@@ -61,7 +63,7 @@ class Table : public TableOf<Table> {
 // A variable without a key (self->x): so little is to be compared that nothing is called.
 class ThreadTable : public TableOf<ThreadTable> {
  public:
-  [[gnu::always_inline]] ThreadTable(DWindow* w, uint64_t identity) : TableOf(w, identity) {
+  [[gnu::always_inline]] ThreadTable(MachineWindow* w, uint64_t identity) : TableOf(w, identity) {
     bucket_ = in_table(find_bucket());  // Older verifiers lose its bounds in the product.
   }
 
@@ -69,10 +71,10 @@ class ThreadTable : public TableOf<ThreadTable> {
   [[gnu::always_inline]] uint64_t key_word(uint64_t) const { return 0; }
   [[gnu::always_inline]] uint64_t bucket() const { return bucket_; }
   [[gnu::always_inline]] uint64_t home_way() const { return hashed_way(); }
-  [[gnu::always_inline]] abi::DFound find() const { return find_here(); }
-  [[gnu::always_inline]] abi::DFound claim_new() const { return claim_new_here(); }
+  [[gnu::always_inline]] abi::MachineFound find() const { return find_here(); }
+  [[gnu::always_inline]] abi::MachineFound claim_new() const { return claim_new_here(); }
 
-  [[gnu::always_inline]] uint64_t& value(const abi::DFound& found) const {
+  [[gnu::always_inline]] uint64_t& value(const abi::MachineFound& found) const {
     return word(value_offset(found), 0);
   }
 
@@ -81,7 +83,7 @@ class ThreadTable : public TableOf<ThreadTable> {
 };
 
 // A found entry's state comes back in the window.
-[[gnu::always_inline]] inline uint64_t give(DWindow* w, const abi::DFound& found) {
+[[gnu::always_inline]] inline uint64_t give(MachineWindow* w, const abi::MachineFound& found) {
   w->header.second_result = found.state;
   return found.offset;
 }
@@ -90,16 +92,17 @@ class ThreadTable : public TableOf<ThreadTable> {
 
 extern "C" {
 
-[[gnu::noinline]] uint64_t d_dynamic_bucket(DWindow* w, uint64_t identity, uint64_t key_words) {
+[[gnu::noinline]] uint64_t d_dynamic_bucket(MachineWindow* w, uint64_t identity,
+                                            uint64_t key_words) {
   return Table(w, identity, key_words, 0).find_bucket();
 }
 
-[[gnu::noinline]] uint64_t d_dynamic_find(DWindow* w, uint64_t identity, uint64_t key_words,
+[[gnu::noinline]] uint64_t d_dynamic_find(MachineWindow* w, uint64_t identity, uint64_t key_words,
                                           uint64_t bucket) {
   return give(w, Table(w, identity, key_words, in_table(bucket)).find_here());
 }
 
-[[gnu::noinline]] uint64_t d_dynamic_claim(DWindow* w, uint64_t identity, uint64_t key_words,
+[[gnu::noinline]] uint64_t d_dynamic_claim(MachineWindow* w, uint64_t identity, uint64_t key_words,
                                            uint64_t bucket) {
   return give(w, Table(w, identity, key_words, in_table(bucket)).claim_new_here());
 }
@@ -108,17 +111,17 @@ extern "C" {
 
 namespace {
 
-[[gnu::always_inline]] inline abi::DFound Table::find() const {
+[[gnu::always_inline]] inline abi::MachineFound Table::find() const {
   const uint64_t offset = d_dynamic_find(w_, identity_, key_words_, bucket_);
   return {in_table(offset), w_->header.second_result};
 }
 
-[[gnu::always_inline]] inline abi::DFound Table::claim_new() const {
+[[gnu::always_inline]] inline abi::MachineFound Table::claim_new() const {
   const uint64_t offset = d_dynamic_claim(w_, identity_, key_words_, bucket_);
   return {in_table(offset), w_->header.second_result};
 }
 
-[[gnu::always_inline]] inline const abi::DVariable& descriptor(uint64_t variable) {
+[[gnu::always_inline]] inline const abi::MachineVariable& descriptor(uint64_t variable) {
   return variables()[index_below(variable, number(d_n_variables))];
 }
 
@@ -127,31 +130,31 @@ namespace {
 // has one.
 inline constexpr uint64_t kIdleThreads = uint64_t{1} << 31;
 
-[[gnu::always_inline]] inline uint64_t current_thread(DWindow* w) {
+[[gnu::always_inline]] inline uint64_t current_thread(MachineWindow* w) {
   const uint64_t thread = firing_thread(w) & 0xFFFF'FFFF;
   return thread != 0 ? thread : kIdleThreads | processor();
 }
 
-[[gnu::always_inline]] inline uint64_t identity_of(DWindow* w, const abi::DVariable& d,
+[[gnu::always_inline]] inline uint64_t identity_of(MachineWindow* w, const abi::MachineVariable& d,
                                                    uint64_t variable) {
   const uint64_t thread = d.is_thread != 0 ? current_thread(w) : 0;
   return (variable + 1) << 32 | thread;
 }
 
-[[gnu::always_inline]] inline Table table_of(DWindow* w, uint64_t variable) {
-  const abi::DVariable& d = descriptor(variable);
+[[gnu::always_inline]] inline Table table_of(MachineWindow* w, uint64_t variable) {
+  const abi::MachineVariable& d = descriptor(variable);
   const uint64_t identity = identity_of(w, d, variable);
   const uint64_t key_words = d.key_bytes / 8;
   return Table(w, identity, key_words, in_table(d_dynamic_bucket(w, identity, key_words)));
 }
 
-[[gnu::always_inline]] inline bool is_own(const abi::DVariable& d) {
+[[gnu::always_inline]] inline bool is_own(const abi::MachineVariable& d) {
   return d.key_bytes == 0 && d.is_thread != 0;
 }
 
-[[gnu::always_inline]] inline uint64_t drop(DWindow* w) {
+[[gnu::always_inline]] inline uint64_t drop(MachineWindow* w) {
   abi::add_word(shared().losses.dynamic, 1);
-  return fail(w, DFault::Dropped, 0);
+  return fail(w, MachineFault::Dropped, 0);
 }
 
 // Behind the globals are kCopyBytesMax bytes that nobody reads.
@@ -164,14 +167,14 @@ inline constexpr uint64_t kIdleThreads = uint64_t{1} << 31;
 extern "C" {
 
 // Variables with keys, and the others where their entry is not at home.
-[[gnu::noinline]] uint64_t d_element_load(DWindow* w, uint64_t variable) {
-  const abi::DVariable& d = descriptor(variable);
+[[gnu::noinline]] uint64_t d_element_load(MachineWindow* w, uint64_t variable) {
+  const abi::MachineVariable& d = descriptor(variable);
   if (is_own(d)) return ThreadTable(w, identity_of(w, d, variable)).load();
   return table_of(w, variable).load();
 }
 
-[[gnu::noinline]] uint64_t d_element_store(DWindow* w, uint64_t variable, uint64_t value) {
-  const abi::DVariable& d = descriptor(variable);
+[[gnu::noinline]] uint64_t d_element_store(MachineWindow* w, uint64_t variable, uint64_t value) {
+  const abi::MachineVariable& d = descriptor(variable);
   const auto put = [value](uint64_t offset) {
     *reinterpret_cast<uint64_t*>(dynamic() + offset) = value;
   };
@@ -180,8 +183,8 @@ extern "C" {
   return stored ? 0 : drop(w);
 }
 
-[[gnu::noinline]] uint64_t d_element_delete(DWindow* w, uint64_t variable) {
-  const abi::DVariable& d = descriptor(variable);
+[[gnu::noinline]] uint64_t d_element_delete(MachineWindow* w, uint64_t variable) {
+  const abi::MachineVariable& d = descriptor(variable);
   if (is_own(d)) {
     ThreadTable(w, identity_of(w, d, variable)).remove();
   } else {
@@ -190,42 +193,42 @@ extern "C" {
   return 0;
 }
 
-uint64_t d_variable_load(DWindow* w, uint64_t variable) {
-  const abi::DVariable& d = descriptor(variable);
+uint64_t d_variable_load(MachineWindow* w, uint64_t variable) {
+  const abi::MachineVariable& d = descriptor(variable);
   if (!is_own(d)) return d_element_load(w, variable);
   const ThreadTable table(w, identity_of(w, d, variable));
-  const abi::DFound found = table.find_home();
+  const abi::MachineFound found = table.find_home();
   if (found.offset == 0) return d_element_load(w, variable);
-  if (abi::state_of(found.state) == abi::DEntryState::Free) return 0;
+  if (abi::state_of(found.state) == abi::MachineEntryState::Free) return 0;
   const uint64_t value = abi::load_word(table.value(found));
-  const bool is_live = abi::state_of(found.state) == abi::DEntryState::Live;
+  const bool is_live = abi::state_of(found.state) == abi::MachineEntryState::Live;
   return is_live && table.is_unchanged(found) ? value : d_element_load(w, variable);
 }
 
-uint64_t d_variable_store(DWindow* w, uint64_t variable, uint64_t value) {
-  const abi::DVariable& d = descriptor(variable);
+uint64_t d_variable_store(MachineWindow* w, uint64_t variable, uint64_t value) {
+  const abi::MachineVariable& d = descriptor(variable);
   if (!is_own(d)) return d_element_store(w, variable, value);
   const ThreadTable table(w, identity_of(w, d, variable));
-  const abi::DFound found = table.find_home();
+  const abi::MachineFound found = table.find_home();
   if (found.offset == 0 || !table.take_home(found)) return d_element_store(w, variable, value);
   table.value(found) = value;
   table.publish(found);
   return 0;
 }
 
-uint64_t d_variable_delete(DWindow* w, uint64_t variable) {
-  const abi::DVariable& d = descriptor(variable);
+uint64_t d_variable_delete(MachineWindow* w, uint64_t variable) {
+  const abi::MachineVariable& d = descriptor(variable);
   if (!is_own(d)) return d_element_delete(w, variable);
   const ThreadTable table(w, identity_of(w, d, variable));
-  const abi::DFound found = table.find_home();
-  const bool is_free = abi::state_of(found.state) == abi::DEntryState::Free;
+  const abi::MachineFound found = table.find_home();
+  const bool is_free = abi::state_of(found.state) == abi::MachineEntryState::Free;
   if (found.offset != 0 && is_free) return 0;
-  const bool is_live = abi::state_of(found.state) == abi::DEntryState::Live;
+  const bool is_live = abi::state_of(found.state) == abi::MachineEntryState::Live;
   if (found.offset != 0 && is_live && table.set_free(found)) return 0;
   return d_element_delete(w, variable);
 }
 
-uint64_t d_variable_load_bytes(DWindow* w, uint64_t variable, uint64_t dst) {
+uint64_t d_variable_load_bytes(MachineWindow* w, uint64_t variable, uint64_t dst) {
   const uint64_t size = descriptor(variable).value_bytes;
   const bool loaded = table_of(w, variable).load_bytes([w, dst, size](uint64_t offset) {
     copy_own(at(w, dst), size, dynamic() + offset);
@@ -234,7 +237,7 @@ uint64_t d_variable_load_bytes(DWindow* w, uint64_t variable, uint64_t dst) {
   return loaded ? 1 : 0;
 }
 
-uint64_t d_variable_store_bytes(DWindow* w, uint64_t variable, uint64_t src) {
+uint64_t d_variable_store_bytes(MachineWindow* w, uint64_t variable, uint64_t src) {
   const uint64_t size = descriptor(variable).value_bytes;
   const bool stored = table_of(w, variable).store([w, src, size](uint64_t offset) {
     copy_own(dynamic() + offset, size, at(w, src));
@@ -242,12 +245,12 @@ uint64_t d_variable_store_bytes(DWindow* w, uint64_t variable, uint64_t src) {
   return stored ? 0 : drop(w);
 }
 
-uint64_t d_global_load_bytes(DWindow* w, uint64_t dst, uint64_t offset, uint64_t size) {
+uint64_t d_global_load_bytes(MachineWindow* w, uint64_t dst, uint64_t offset, uint64_t size) {
   if (is_global(offset, size)) copy_own(at(w, dst), size, globals() + offset);
   return 0;
 }
 
-uint64_t d_global_store_bytes(DWindow* w, uint64_t offset, uint64_t src, uint64_t size) {
+uint64_t d_global_store_bytes(MachineWindow* w, uint64_t offset, uint64_t src, uint64_t size) {
   if (is_global(offset, size)) copy_own(globals() + offset, size, at(w, src));
   return 0;
 }

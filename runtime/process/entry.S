@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The doors of the D runtime: one thunk of kDThunkSizeBytes for each number from kDAccessorBase on
-// (abi/d_accessor.h, then abi/d_process.h), at the blob's first byte. BPF arguments are in rbx,
-// r12, r14, r15 (r1 is the window in any case); the result is in rax; every other register is
-// kept (abi/calling.h).
+// The doors of the D runtime: one thunk of kDThunkSizeBytes for each number from
+// kMachineAccessorBase on (abi/machine/accessors.def, then abi/machine/process.h), at the blob's
+// first byte. BPF arguments are in rbx, r12, r14, r15 (r1 is the window in any case); the result is
+// in rax; every other register is kept (abi/calling.h).
 
 // Where what is (abi/slot.h, abi/arena.h; d_blob.cc compares the numbers).
 #define SLOT_INDEX 32
@@ -80,29 +80,13 @@ clew_d_thunks:
         .endif
 .endm
 
-        // 64: memory
-        rows    d_load, d_store, d_copy, d_read_string, d_copy_out, d_alloca, d_move_string
-        rows    d_pad_string
-        // variables
-        rows    d_variable_load, d_variable_store, d_variable_load_bytes, d_variable_store_bytes
-        rows    d_variable_delete, d_global_load_bytes, d_global_store_bytes
-        // built-in variables: those of a number that is no constant do not exist
-        rows    d_refuse, d_refuse, d_user_register, d_user_argument
-        // strings
-        rows    d_string_length, d_string_compare, d_string_join, d_substring, d_tokenize
-        rows    d_find_string, d_find_last_string, d_string_at, d_string_at_last, d_string_from
-        rows    d_base_name, d_directory_name, d_clean_path, d_to_lower, d_to_upper
-        rows    d_number_to_string, d_string_to_number, d_json
-        rows    d_inet_ntoa, d_inet_ntoa6, d_inet_ntop, d_link_ntop, d_refuse
-        rows    d_random, d_refuse
-        // aggregations, records
-        rows    d_aggregate, d_commit, d_speculation, d_speculate, d_speculate_commit
-        rows    d_speculate_discard, d_stack, d_stack_depth, d_exit, d_raise, d_chill
-        rows    d_probe_name
-        // DProcessAccessor
+        // MachineAccessor
+#define CLEW_MACHINE_ACCESSOR(name, in_kernel, in_process, arguments) row in_process;
+#include "abi/machine/accessors.def"
+        // MachineProcessAccessor
         rows    d_begin, d_begin_with_registers, d_stack_arguments, d_after_clause
         rows    d_after_error, d_thread, d_clear
-        // DBuiltin 0 to 63
+        // MachineBuiltin 0 to 63
         rows    d_refuse
         .rept   10
         row     d_builtin_argument
@@ -122,7 +106,7 @@ clew_d_thunks:
         .globl  clew_d_thunks_end
 clew_d_thunks_end:
 
-        // abi::DPlace, set by the tracer in each copy before it is used.
+        // abi::MachinePlace, set by the tracer in each copy before it is used.
         .hidden clew_d_place
         .globl  clew_d_place
         .hidden clew_low_address

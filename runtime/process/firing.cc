@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The begin of a firing in a process (abi/d_process.h). The stub has claimed the slot and marked it
-// busy, so the window is this firing's; d_after_clause and the rest are shared with the kernel.
+// The begin of a firing in a process (abi/machine/process.h). The stub has claimed the slot and
+// marked it busy, so the window is this firing's; d_after_clause and the rest are shared with the
+// kernel.
 #include <cstddef>
 
 #include "runtime/kernel/bpf.h"
@@ -8,7 +9,7 @@
 namespace clew::runtime::kernel {
 
 extern "C" {
-uint64_t d_clear_local(DWindow* w);
+uint64_t d_clear_local(MachineWindow* w);
 }
 
 namespace {
@@ -18,7 +19,7 @@ struct ThunkFrame {
   uint64_t rbp;
   uint64_t inside[8];  // r11 to rcx, as the body has them.
   uint64_t return_address;
-  uint64_t r15;  // abi::kDSavedRegisters
+  uint64_t r15;  // abi::kMachineSavedRegisters
   uint64_t r14;
   uint64_t r13;
   uint64_t r12;
@@ -39,17 +40,17 @@ constexpr uint64_t kUserCode = 0x33;  // Selectors of 64-bit processes.
 constexpr uint64_t kUserData = 0x2B;
 
 // The first firing of a thread in this session.
-[[gnu::noinline]] void make_ready(DWindow* w) {
+[[gnu::noinline]] void make_ready(MachineWindow* w) {
   __builtin_memset(&w->header, 0, sizeof w->header);
   const auto* const literals = reinterpret_cast<const uint8_t*>(process().literals);
   const uint64_t bytes = process().literals_bytes;
-  if (bytes <= abi::kDWindowBytes - abi::kDLocalOffset) {
-    __builtin_memcpy(reinterpret_cast<uint8_t*>(w) + abi::kDLocalOffset, literals, bytes);
+  if (bytes <= abi::kMachineWindowBytes - abi::kMachineLocalOffset) {
+    __builtin_memcpy(reinterpret_cast<uint8_t*>(w) + abi::kMachineLocalOffset, literals, bytes);
   }
   w->header.ready = process().stamp;
 }
 
-[[gnu::always_inline]] inline uint64_t begin(DWindow* w, uint64_t cookie, uint64_t run_when) {
+[[gnu::always_inline]] inline uint64_t begin(MachineWindow* w, uint64_t cookie, uint64_t run_when) {
   if (abi::load_word(shared().activity) != run_when) return 0;
   if (w->header.ready != process().stamp) make_ready(w);
   w->header.probe = static_cast<uint32_t>(cookie >> 32);
@@ -68,15 +69,15 @@ constexpr uint64_t kUserData = 0x2B;
 
 extern "C" {
 
-uint64_t d_begin(DWindow* w, uint64_t cookie, uint64_t run_when) {
+uint64_t d_begin(MachineWindow* w, uint64_t cookie, uint64_t run_when) {
   return begin(w, cookie, run_when);
 }
 
 // The registers come in the order of struct pt_regs (arch/x86/include/asm/ptrace.h).
-uint64_t d_begin_with_registers(DWindow* w, uint64_t cookie, uint64_t when_and_where, uint64_t pc,
-                                uint64_t, const ThunkFrame* f) {
+uint64_t d_begin_with_registers(MachineWindow* w, uint64_t cookie, uint64_t when_and_where,
+                                uint64_t pc, uint64_t, const ThunkFrame* f) {
   if (begin(w, cookie, when_and_where & 0xFF) == 0) return 0;
-  const bool at_offset = (when_and_where & abi::kDAtOffset) != 0;
+  const bool at_offset = (when_and_where & abi::kMachineAtOffset) != 0;
   const uint64_t top = address_of(&f->above);
   uint64_t* next = registers_of(w);
   *next++ = f->r15;
@@ -105,19 +106,19 @@ uint64_t d_begin_with_registers(DWindow* w, uint64_t cookie, uint64_t when_and_w
   return 1;
 }
 
-uint64_t d_thread(DWindow*) {
+uint64_t d_thread(MachineWindow*) {
   return process_and_thread();
 }
 
 // Anybody may have made the numbers.
-uint64_t d_clear(DWindow* w, uint64_t offset, uint64_t size) {
-  if (offset > abi::kDWindowBytes || size > abi::kDWindowBytes - offset) return 0;
+uint64_t d_clear(MachineWindow* w, uint64_t offset, uint64_t size) {
+  if (offset > abi::kMachineWindowBytes || size > abi::kMachineWindowBytes - offset) return 0;
   __builtin_memset(reinterpret_cast<uint8_t*>(w) + offset, 0, size);
   return 0;
 }
 
 // The words above the return address of a function's entry.
-uint64_t d_stack_arguments(DWindow* w) {
+uint64_t d_stack_arguments(MachineWindow* w) {
   constexpr uint32_t kInRegisters = 6;
   constexpr uint32_t kAll = 10;
   const uint64_t first = registers_of(w)[kRegisterSp] + 8;

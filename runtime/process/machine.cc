@@ -109,7 +109,7 @@ uint64_t group_and_user() {
 }
 
 // xorshift64*; begun by where and when it is first asked.
-uint64_t random_word(DWindow* w) {
+uint64_t random_word(MachineWindow* w) {
   uint64_t state = w->header.random;
   if (state == 0) state = (monotonic_ns() ^ address_of(w)) | 1;
   state ^= state >> 12;
@@ -126,20 +126,21 @@ uint64_t send_signal(uint64_t signal) {
 }
 
 // As abi/region.h tells producers, with room behind the ring for the largest record.
-bool put_record(DWindow* w, const void* record, uint64_t size) {
-  constexpr uint64_t kRingBytes = uint64_t{1} << abi::kDRingSizeLog2;
-  uint8_t* const region = reinterpret_cast<uint8_t*>(w) - abi::kDRegionWindow;
+bool put_record(MachineWindow* w, const void* record, uint64_t size) {
+  constexpr uint64_t kRingBytes = uint64_t{1} << abi::kMachineRingSizeLog2;
+  uint8_t* const region = reinterpret_cast<uint8_t*>(w) - abi::kMachineRegionWindow;
   auto& region_header = *reinterpret_cast<abi::RegionHeader*>(region);
   const uint64_t head = region_header.ring_head & ~uint64_t{7};
-  const uint64_t bytes = abi::kDEventHeadBytes + ((size + 7) & ~uint64_t{7});
+  const uint64_t bytes = abi::kMachineEventHeadBytes + ((size + 7) & ~uint64_t{7});
   const uint64_t held = head - abi::load_word(region_header.ring_tail);
-  if (bytes > abi::kDEventBytesMax || held > kRingBytes || held + bytes > kRingBytes) return false;
-  uint8_t* const place = region + abi::kDRegionRing + (head & (kRingBytes - 1));
-  const auto* const as_record = static_cast<const abi::DRecordHeader*>(record);
+  if (bytes > abi::kMachineEventBytesMax || held > kRingBytes || held + bytes > kRingBytes)
+    return false;
+  uint8_t* const place = region + abi::kMachineRegionRing + (head & (kRingBytes - 1));
+  const auto* const as_record = static_cast<const abi::MachineRecordHeader*>(record);
   auto* const words = reinterpret_cast<uint64_t*>(place);
-  words[0] = bytes | uint64_t{abi::kDEventShape} << 32;
+  words[0] = bytes | uint64_t{abi::kMachineEventShape} << 32;
   words[1] = as_record->time_ns;
-  __builtin_memcpy(place + abi::kDEventHeadBytes, record, size);
+  __builtin_memcpy(place + abi::kMachineEventHeadBytes, record, size);
   abi::store_word(region_header.ring_head, head + bytes);
   return true;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the D accessors need of the machine, in a process: runtime/kernel/bpf.h for code that is no
-// BPF program. The session's memory and numbers come from its DProcess, whose address is a
+// BPF program. The session's memory and numbers come from its MachineProcess, whose address is a
 // constant of this copy of the code; system calls only where the process allows them.
 //
 // Interrupted by: signal handlers, whose own probes are counted and not run (the slot is busy);
@@ -9,31 +9,31 @@
 
 #include <cstdint>
 
-#include "abi/d_loop.h"
-#include "abi/d_process.h"
-#include "abi/d_tables.h"
-#include "abi/d_window.h"
+#include "abi/machine/loop.h"
+#include "abi/machine/process.h"
+#include "abi/machine/tables.h"
+#include "abi/machine/window.h"
 #include "runtime/raw.h"
 #include "runtime/state.h"
 
 // Lies in the blob; the tracer sets it when it copies the blob.
-extern "C" __attribute__((visibility("hidden"))) const clew::abi::DPlace clew_d_place;
+extern "C" __attribute__((visibility("hidden"))) const clew::abi::MachinePlace clew_d_place;
 
 namespace clew::runtime::kernel {
 
-using abi::DFault;
-using abi::DWindow;
 using abi::go_on;
+using abi::MachineFault;
+using abi::MachineWindow;
 
 // --- the session's memory
 // ------------------------------------------------------------------------------------------
 
-[[gnu::always_inline]] inline const abi::DProcess& process() {
-  return *reinterpret_cast<const abi::DProcess*>(clew_d_place.process);
+[[gnu::always_inline]] inline const abi::MachineProcess& process() {
+  return *reinterpret_cast<const abi::MachineProcess*>(clew_d_place.process);
 }
 
-[[gnu::always_inline]] inline abi::DShared& shared() {
-  return *reinterpret_cast<abi::DShared*>(process().shared);
+[[gnu::always_inline]] inline abi::MachineShared& shared() {
+  return *reinterpret_cast<abi::MachineShared*>(process().shared);
 }
 [[gnu::always_inline]] inline uint8_t* globals() {
   return reinterpret_cast<uint8_t*>(process().globals);
@@ -44,14 +44,14 @@ using abi::go_on;
 [[gnu::always_inline]] inline uint8_t* aggregates() {
   return reinterpret_cast<uint8_t*>(process().aggregates);
 }
-[[gnu::always_inline]] inline const abi::DVariable* variables() {
-  return reinterpret_cast<const abi::DVariable*>(process().variables);
+[[gnu::always_inline]] inline const abi::MachineVariable* variables() {
+  return reinterpret_cast<const abi::MachineVariable*>(process().variables);
 }
-[[gnu::always_inline]] inline const abi::DAggregationTable* aggregations() {
-  return reinterpret_cast<const abi::DAggregationTable*>(process().aggregations);
+[[gnu::always_inline]] inline const abi::MachineAggregationTable* aggregations() {
+  return reinterpret_cast<const abi::MachineAggregationTable*>(process().aggregations);
 }
-[[gnu::always_inline]] inline const abi::DEnabled* enabled_probes() {
-  return reinterpret_cast<const abi::DEnabled*>(process().enabled);
+[[gnu::always_inline]] inline const abi::MachineEnabled* enabled_probes() {
+  return reinterpret_cast<const abi::MachineEnabled*>(process().enabled);
 }
 [[gnu::always_inline]] inline const uint8_t* names() {
   return reinterpret_cast<const uint8_t*>(process().names);
@@ -60,30 +60,30 @@ using abi::go_on;
 // --- numbers
 // ---------------------------------------------------------------------------------------
 
-using Number = uint64_t abi::DProcess::*;
+using Number = uint64_t abi::MachineProcess::*;
 
 [[gnu::always_inline]] inline uint64_t number(Number which) {
   return process().*which;
 }
 
-inline constexpr Number d_n_cpus = &abi::DProcess::cpus;
-inline constexpr Number d_n_string_bytes = &abi::DProcess::string_bytes;
-inline constexpr Number d_n_variables = &abi::DProcess::variable_count;
-inline constexpr Number d_n_aggregations = &abi::DProcess::aggregation_count;
-inline constexpr Number d_n_enabled = &abi::DProcess::enabled_count;
-inline constexpr Number d_n_names_bytes = &abi::DProcess::names_bytes;
-inline constexpr Number d_n_globals_bytes = &abi::DProcess::globals_bytes;
-inline constexpr Number d_n_dynamic_buckets = &abi::DProcess::dynamic_buckets;
-inline constexpr Number d_n_dynamic_entry_bytes = &abi::DProcess::dynamic_entry_bytes;
-inline constexpr Number d_n_dynamic_key_bytes = &abi::DProcess::dynamic_key_bytes;
-inline constexpr Number d_n_aggregates_cpu_bytes = &abi::DProcess::aggregates_cpu_bytes;
-inline constexpr Number d_n_speculations = &abi::DProcess::speculations;
-inline constexpr Number d_n_speculation_bytes = &abi::DProcess::speculation_bytes;
-inline constexpr Number d_n_may_write_user = &abi::DProcess::may_write_user;
-inline constexpr Number d_n_local_begin = &abi::DProcess::local_begin;
-inline constexpr Number d_n_local_bytes = &abi::DProcess::local_bytes;
-inline constexpr Number d_n_error_enabling = &abi::DProcess::error_enabling;
-inline constexpr Number d_n_token_variable = &abi::DProcess::token_variable;
+inline constexpr Number d_n_cpus = &abi::MachineProcess::cpus;
+inline constexpr Number d_n_string_bytes = &abi::MachineProcess::string_bytes;
+inline constexpr Number d_n_variables = &abi::MachineProcess::variable_count;
+inline constexpr Number d_n_aggregations = &abi::MachineProcess::aggregation_count;
+inline constexpr Number d_n_enabled = &abi::MachineProcess::enabled_count;
+inline constexpr Number d_n_names_bytes = &abi::MachineProcess::names_bytes;
+inline constexpr Number d_n_globals_bytes = &abi::MachineProcess::globals_bytes;
+inline constexpr Number d_n_dynamic_buckets = &abi::MachineProcess::dynamic_buckets;
+inline constexpr Number d_n_dynamic_entry_bytes = &abi::MachineProcess::dynamic_entry_bytes;
+inline constexpr Number d_n_dynamic_key_bytes = &abi::MachineProcess::dynamic_key_bytes;
+inline constexpr Number d_n_aggregates_cpu_bytes = &abi::MachineProcess::aggregates_cpu_bytes;
+inline constexpr Number d_n_speculations = &abi::MachineProcess::speculations;
+inline constexpr Number d_n_speculation_bytes = &abi::MachineProcess::speculation_bytes;
+inline constexpr Number d_n_may_write_user = &abi::MachineProcess::may_write_user;
+inline constexpr Number d_n_local_begin = &abi::MachineProcess::local_begin;
+inline constexpr Number d_n_local_bytes = &abi::MachineProcess::local_bytes;
+inline constexpr Number d_n_error_enabling = &abi::MachineProcess::error_enabling;
+inline constexpr Number d_n_token_variable = &abi::MachineProcess::token_variable;
 
 // --- plain arithmetic: there is no verifier to be told
 // ---------------------------------------------------------------------------------------
@@ -91,13 +91,13 @@ inline constexpr Number d_n_token_variable = &abi::DProcess::token_variable;
 [[gnu::always_inline]] inline uint64_t masked(uint64_t value, uint64_t mask) {
   return value & mask;
 }
-[[gnu::always_inline]] inline uint64_t zero(const DWindow*) {
+[[gnu::always_inline]] inline uint64_t zero(const MachineWindow*) {
   return 0;
 }
 [[gnu::always_inline]] inline uint64_t times(uint64_t value, uint64_t count) {
   return value * count;
 }
-[[gnu::always_inline]] inline uint64_t forgotten(DWindow*, uint64_t value) {
+[[gnu::always_inline]] inline uint64_t forgotten(MachineWindow*, uint64_t value) {
   return value;
 }
 
@@ -114,7 +114,7 @@ uint64_t thread_ns();  // How long the thread ran.
 // Above the thread's number, in the first name space.
 uint64_t process_and_thread();
 uint64_t group_and_user();
-uint64_t random_word(DWindow* w);
+uint64_t random_word(MachineWindow* w);
 uint64_t send_signal(uint64_t signal);
 
 // Linux: the CPU's number is in IA32_TSC_AUX, and the limit of a segment (__CPUNODE_SEG,
@@ -135,7 +135,7 @@ uint64_t send_signal(uint64_t signal);
 // ---------------------------------------------------------------------------------------
 
 // Into the thread's ring. False when there is no room.
-bool put_record(DWindow* w, const void* record, uint64_t size);
+bool put_record(MachineWindow* w, const void* record, uint64_t size);
 
 // --- copies; `size` is masked
 // ---------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ inline constexpr uint32_t kRegisterSp = 19;
 inline constexpr uint64_t kRegistersAtFrame = 1;  // rsp points to a return address.
 inline constexpr uint64_t kRegistersAtOffset = 2;
 inline constexpr uint64_t kRedZoneBytes = 128;
-[[gnu::always_inline]] inline uint64_t* registers_of(DWindow* w) {
+[[gnu::always_inline]] inline uint64_t* registers_of(MachineWindow* w) {
   return reinterpret_cast<uint64_t*>(w->clock_stack);
 }
 

@@ -2,7 +2,7 @@
 // Built-in variables of the thread that runs, as its process knows it: runtime/kernel/task.cc for
 // processes. What only the kernel knows is not here (src/plan/d/firing.h keeps such clauses there),
 // or empty: no stack of the kernel belongs to the firing.
-#include "abi/d_accessor.h"
+#include "abi/machine/accessor.h"
 #include "runtime/kernel/text.h"
 #include "runtime/process/user_stack.h"
 
@@ -14,7 +14,7 @@ constexpr uint64_t kUserStack = 1;
 constexpr uint64_t kRegisterArguments = 6;
 constexpr uint64_t kGetName = 16;  // PR_GET_NAME
 
-uint64_t user_frame(DWindow* w, uint64_t index) {
+uint64_t user_frame(MachineWindow* w, uint64_t index) {
   const uint64_t count = walk_user_stack(w, index + 1);
   return count > index ? user_frames(w)[index] : 0;
 }
@@ -24,39 +24,39 @@ uint64_t user_frame(DWindow* w, uint64_t index) {
 extern "C" {
 
 // An accessor that a process does not have.
-uint64_t d_refuse(DWindow* w) {
-  return fail(w, DFault::IllegalOperation, 0);
+uint64_t d_refuse(MachineWindow* w) {
+  return fail(w, MachineFault::IllegalOperation, 0);
 }
 
-uint64_t d_builtin_caller(DWindow*) {
+uint64_t d_builtin_caller(MachineWindow*) {
   return 0;
 }
-uint64_t d_builtin_ucaller(DWindow* w) {
+uint64_t d_builtin_ucaller(MachineWindow* w) {
   return user_frame(w, 1);
 }
-uint64_t d_builtin_stackdepth(DWindow*) {
+uint64_t d_builtin_stackdepth(MachineWindow*) {
   return 0;
 }
-uint64_t d_builtin_ustackdepth(DWindow* w) {
+uint64_t d_builtin_ustackdepth(MachineWindow* w) {
   return walk_user_stack(w, kDepthMax);
 }
-uint64_t d_builtin_ppid(DWindow*) {
+uint64_t d_builtin_ppid(MachineWindow*) {
   return may_call() ? static_cast<uint64_t>(call({kSysGetppid})) : 0;
 }
 // Within a firing it stands still, as `timestamp` does.
-uint64_t d_builtin_vtimestamp(DWindow* w) {
+uint64_t d_builtin_vtimestamp(MachineWindow* w) {
   if (w->header.vtimestamp == 0) w->header.vtimestamp = thread_ns();
   return w->header.vtimestamp;
 }
 
-uint64_t d_builtin_execname(DWindow* w, uint64_t, uint64_t dst) {
+uint64_t d_builtin_execname(MachineWindow* w, uint64_t, uint64_t dst) {
   uint64_t name[2] = {};
   if (may_call()) call({kSysPrctl, {kGetName, address_of(name)}});
   copy_own(at(w, dst), sizeof name, name);
   return finish(w, dst, length_of(w, dst));
 }
 
-uint64_t d_builtin_cwd(DWindow* w, uint64_t, uint64_t dst) {
+uint64_t d_builtin_cwd(MachineWindow* w, uint64_t, uint64_t dst) {
   const uint64_t room = string_bytes();
   int64_t size = 0;  // With the NUL.
   if (may_call()) size = call({kSysGetcwd, {address_of(w->scratch), sizeof w->scratch}});
@@ -65,30 +65,30 @@ uint64_t d_builtin_cwd(DWindow* w, uint64_t, uint64_t dst) {
   return finish(w, dst, static_cast<uint64_t>(size) - 1);
 }
 
-uint64_t d_builtin_root(DWindow* w, uint64_t, uint64_t dst) {
+uint64_t d_builtin_root(MachineWindow* w, uint64_t, uint64_t dst) {
   set_byte(w, dst, '/');
   return finish(w, dst, 1);
 }
 
-uint64_t d_user_register(DWindow* w, uint64_t index) {
+uint64_t d_user_register(MachineWindow* w, uint64_t index) {
   if (index >= kRegisterWords || w->header.registers == 0) {
-    return fail(w, DFault::IllegalOperation, index);
+    return fail(w, MachineFault::IllegalOperation, index);
   }
   return registers_of(w)[index];
 }
 
 // Beyond those in registers: above the return address on the stack.
-uint64_t d_user_argument(DWindow* w, uint64_t index) {
+uint64_t d_user_argument(MachineWindow* w, uint64_t index) {
   if (index < kRegisterArguments) return w->header.arguments[index];
   const uint64_t address = registers_of(w)[kRegisterSp] + 8 * (index - kRegisterArguments + 1);
   uint64_t value = 0;
   if (w->header.registers == 0 || copy_user(&value, 8, pointer(address)) != 0) {
-    return fail(w, DFault::BadAddress, address);
+    return fail(w, MachineFault::BadAddress, address);
   }
   return value;
 }
 
-uint64_t d_stack(DWindow* w, uint64_t dst, uint64_t frames, uint64_t kind) {
+uint64_t d_stack(MachineWindow* w, uint64_t dst, uint64_t frames, uint64_t kind) {
   uint64_t out = dst;
   uint64_t count = 0;
   const uint64_t limit = frames < kUserFramesMax ? frames : kUserFramesMax;
@@ -103,7 +103,7 @@ uint64_t d_stack(DWindow* w, uint64_t dst, uint64_t frames, uint64_t kind) {
   return 0;
 }
 
-uint64_t d_stack_depth(DWindow* w, uint64_t kind) {
+uint64_t d_stack_depth(MachineWindow* w, uint64_t kind) {
   return kind == kUserStack ? walk_user_stack(w, kUserFramesMax) : 0;
 }
 

@@ -13,13 +13,13 @@ inline constexpr uint64_t kUserFramesMax = 512;
 
 // The frames lie in the first half of the window's scratch room, the page of the stack that was
 // read last in the second.
-[[gnu::always_inline]] inline uint64_t* user_frames(DWindow* w) {
+[[gnu::always_inline]] inline uint64_t* user_frames(MachineWindow* w) {
   return reinterpret_cast<uint64_t*>(w->scratch);
 }
 
 class StackReader {
  public:
-  explicit StackReader(DWindow* w)
+  explicit StackReader(MachineWindow* w)
       : page_bytes_(w->scratch + kPageBytes), own_page_(page_of(stack_pointer())) {}
 
   // False when the word cannot be read.
@@ -44,12 +44,12 @@ class StackReader {
   uint64_t own_page_;
   uint64_t page_ = ~uint64_t{0};
 };
-static_assert(sizeof(DWindow::scratch) == 2 * 4096);
+static_assert(sizeof(MachineWindow::scratch) == 2 * 4096);
 static_assert(kUserFramesMax * 8 <= 4096);
 
 // Up to `limit` program counters to user_frames(): where the probe is, its caller where rsp points
 // to that, then along the frame pointers. Returns how many.
-inline uint64_t walk_user_stack(DWindow* w, uint64_t limit) {
+inline uint64_t walk_user_stack(MachineWindow* w, uint64_t limit) {
   const uint64_t* const registers = registers_of(w);
   uint64_t* const frames = user_frames(w);
   uint64_t count = 0;

@@ -16,21 +16,27 @@ uint32_t GroupShape::words() const {
 }
 
 void GroupShape::merge(std::span<uint64_t> into, std::span<const uint64_t> from) const {
+  CLEW_ASSERT(into.size() == from.size());
   size_t at = 0;
   for (const AggregateSpec& spec : cells) {
     const size_t size = cell_words(spec);
+    CLEW_ASSERT(at + size <= into.size());
     aggregate::merge(spec, into.subspan(at, size), from.subspan(at, size));
     at += size;
   }
+  CLEW_ASSERT(at == into.size());
 }
 
 void GroupShape::subtract(std::span<uint64_t> from, std::span<const uint64_t> earlier) const {
+  CLEW_ASSERT(from.size() == earlier.size());
   size_t at = 0;
   for (const AggregateSpec& spec : cells) {
     const size_t size = cell_words(spec);
+    CLEW_ASSERT(at + size <= from.size());
     aggregate::subtract(spec, from.subspan(at, size), earlier.subspan(at, size));
     at += size;
   }
+  CLEW_ASSERT(at == from.size());
 }
 
 size_t WordsHash::operator()(const std::vector<uint64_t>& words) const {
@@ -49,6 +55,8 @@ Accumulator::State& Accumulator::state_of(uint32_t process) {
     state.dense.resize(dense_words_);
     state.tables.resize(shape_.tables.size());
   }
+  CLEW_ASSERT(state.dense.size() == dense_words_);
+  CLEW_ASSERT(state.tables.size() == shape_.tables.size());
   return state;
 }
 
@@ -57,6 +65,8 @@ namespace {
 void merge_dense(const DenseShape& shape, std::span<uint64_t> into,
                  std::span<const uint64_t> from) {
   const size_t words = shape.group.words();
+  CLEW_ASSERT(shape.first_word + shape.groups * words <= into.size());
+  CLEW_ASSERT(shape.first_word + shape.groups * words <= from.size());
   for (uint32_t i = 0; i < shape.groups; ++i) {
     const size_t at = shape.first_word + i * words;
     shape.group.merge(into.subspan(at, words), from.subspan(at, words));
@@ -66,6 +76,7 @@ void merge_dense(const DenseShape& shape, std::span<uint64_t> into,
 void merge_entry(const GroupShape& shape, KeyedCells& into, std::vector<uint64_t> key,
                  std::span<const uint64_t> cells) {
   std::vector<uint64_t>& row = into[std::move(key)];
+  CLEW_ASSERT(row.empty() || row.size() == cells.size());
   row.resize(cells.size());
   shape.merge(row, cells);
 }
@@ -73,6 +84,8 @@ void merge_entry(const GroupShape& shape, KeyedCells& into, std::vector<uint64_t
 void subtract_dense(const DenseShape& shape, std::span<uint64_t> from,
                     std::span<const uint64_t> earlier) {
   const size_t words = shape.group.words();
+  CLEW_ASSERT(shape.first_word + shape.groups * words <= from.size());
+  CLEW_ASSERT(shape.first_word + shape.groups * words <= earlier.size());
   for (uint32_t i = 0; i < shape.groups; ++i) {
     const size_t at = shape.first_word + i * words;
     shape.group.subtract(from.subspan(at, words), earlier.subspan(at, words));
@@ -114,7 +127,10 @@ void Accumulator::entry(const collect::SlotIdentity& slot, uint32_t table,
 }
 
 void Accumulator::merge(const Accumulator& other) {
+  CLEW_ASSERT(&other != this);  // Tables grow while they are read.
   CLEW_ASSERT(dense_words_ == other.dense_words_);
+  CLEW_ASSERT(shape_.tables.size() == other.shape_.tables.size());
+  CLEW_ASSERT(shape_.by_process == other.shape_.by_process);
   for (const auto& [process, from] : other.states_) {
     State& state = state_of(process);
     for (const DenseShape& shape : shape_.dense)
@@ -125,7 +141,10 @@ void Accumulator::merge(const Accumulator& other) {
 }
 
 void Accumulator::subtract(const Accumulator& earlier) {
+  CLEW_ASSERT(&earlier != this);
   CLEW_ASSERT(dense_words_ == earlier.dense_words_);
+  CLEW_ASSERT(shape_.tables.size() == earlier.shape_.tables.size());
+  CLEW_ASSERT(shape_.by_process == earlier.shape_.by_process);
   for (const auto& [process, before] : earlier.states_) {
     State& state = state_of(process);
     for (const DenseShape& shape : shape_.dense)
@@ -159,6 +178,7 @@ std::vector<uint32_t> Accumulator::processes() const {
 std::span<const uint64_t> Accumulator::group(uint32_t process, uint32_t dense_index,
                                              uint32_t group_index) const {
   const auto found = states_.find(process);
+  CLEW_ASSERT(dense_index < shape_.dense.size());
   if (found == states_.end()) return {};
   const DenseShape& shape = shape_.dense[dense_index];
   CLEW_ASSERT(group_index < shape.groups);
@@ -168,6 +188,7 @@ std::span<const uint64_t> Accumulator::group(uint32_t process, uint32_t dense_in
 
 const KeyedCells& Accumulator::table(uint32_t process, uint32_t table_index) const {
   const auto found = states_.find(process);
+  CLEW_ASSERT(table_index < shape_.tables.size());
   if (found == states_.end()) return empty_;
   return found->second.tables[table_index];
 }

@@ -77,7 +77,8 @@ int64_t number_of(const DValue& value) {
 
 Histogram histogram_of(const DValue& value) {
   CLEW_ASSERT(is_distribution(value.function));
-  CLEW_ASSERT(value.cells.size() == abi::d_cell_words(value.function, value.parameters.data()));
+  CLEW_ASSERT(value.cells.size() ==
+              abi::machine_cell_words(value.function, value.parameters.data()));
   const Operations& operations = operations_of(value.function);
   const auto finish = operations.d.finish != nullptr ? operations.d.finish : operations.finish;
   return std::get<Histogram>(finish(spec_of(value), value.cells));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an aggregating function of D holds for one key: words, as abi/d_window.h lays them out
+// What an aggregating function of D holds for one key: words, as abi/machine/window.h lays them out
 // without the word that counts updates; how two merge, what number or histogram they mean, how two
 // are ordered. A query's cells are in aggregate/function.h; one that was counted in the D machine's
 // tables is read out of them here.
@@ -16,7 +16,7 @@ namespace clew::aggregate {
 
 struct DValue {
   AggregateFunction function = AggregateFunction::Count;
-  std::span<const uint64_t> cells;      // abi::d_cell_words() of them.
+  std::span<const uint64_t> cells;      // abi::machine_cell_words() of them.
   std::span<const int64_t> parameters;  // lquantize, llquantize: those of the aggregation.
   int64_t divisor = 1;                  // normalize(); never 0.
 };

@@ -139,17 +139,20 @@ bool subtractable(const AggregateSpec& spec) {
 }
 
 void add(const AggregateSpec& spec, std::span<uint64_t> cell, uint64_t value) {
+  CLEW_ASSERT(cell.size() == cell_words(spec));
   operations_for(spec).add(spec, cell, value);
 }
 
 void merge(const AggregateSpec& spec, std::span<uint64_t> into, std::span<const uint64_t> from) {
   CLEW_ASSERT(into.size() == from.size());
+  CLEW_ASSERT(into.size() == cell_words(spec));
   operations_for(spec).merge(spec, into, from);
 }
 
 void subtract(const AggregateSpec& spec, std::span<uint64_t> from,
               std::span<const uint64_t> earlier) {
   CLEW_ASSERT(from.size() == earlier.size());
+  CLEW_ASSERT(from.size() == cell_words(spec));
   CLEW_ASSERT(subtractable(spec));
   operations_for(spec).subtract(from, earlier);
 }

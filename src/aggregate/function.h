@@ -86,6 +86,10 @@ Expected<void> check(const AggregateSpec& spec);
 // The type of the finished value and whether it is approximate.
 [[nodiscard]] ColumnType result_type(const AggregateSpec& spec);
 [[nodiscard]] bool approximate(const AggregateSpec& spec);
+// Whether the finished values of several groups may be added up.
+constexpr bool adds_up(AggregateFunction function) {
+  return function == AggregateFunction::Count || function == AggregateFunction::Sum;
+}
 // True when every word is a plain sum: the cell of an interval is the difference of two reads.
 [[nodiscard]] bool subtractable(const AggregateSpec& spec);
 

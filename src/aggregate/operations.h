@@ -14,8 +14,9 @@ namespace clew::aggregate {
 using Cell = std::span<uint64_t>;
 using ConstCell = std::span<const uint64_t>;
 
-// What is different in the tables of the D machine (abi/d_tables.h), and in what D makes of their
-// cells. These come without the word of updates. Null: as queries have it, if nothing else is said.
+// What is different in the tables of the D machine (abi/machine/tables.h), and in what D makes of
+// their cells. These come without the word of updates. Null: as queries have it, if nothing else is
+// said.
 struct DForm {
   // Adds one of its cells to an empty one of a query; `bucket`: the end of its key, where it has
   // one. Null: the words are the same.

@@ -31,22 +31,28 @@ namespace {
 
 void merge_cells(const TableSchema& schema, std::span<uint64_t> into,
                  std::span<const uint64_t> from) {
+  CLEW_ASSERT(into.size() == from.size());
   size_t at = 0;
   for (const AggregateColumn& column : schema.aggregates) {
     const size_t size = cell_words(column.spec);
+    CLEW_ASSERT(at + size <= into.size());
     merge(column.spec, into.subspan(at, size), from.subspan(at, size));
     at += size;
   }
+  CLEW_ASSERT(at == into.size());
 }
 
 void subtract_cells(const TableSchema& schema, std::span<uint64_t> from,
                     std::span<const uint64_t> earlier) {
+  CLEW_ASSERT(from.size() == earlier.size());
   size_t at = 0;
   for (const AggregateColumn& column : schema.aggregates) {
     const size_t size = cell_words(column.spec);
+    CLEW_ASSERT(at + size <= from.size());
     subtract(column.spec, from.subspan(at, size), earlier.subspan(at, size));
     at += size;
   }
+  CLEW_ASSERT(at == from.size());
 }
 
 bool all_zero(std::span<const uint64_t> words) {
@@ -66,6 +72,7 @@ void Table::add(const Key& key, std::span<const uint64_t> cells) {
   CLEW_ASSERT(key.size() == schema_.keys.size());
   CLEW_ASSERT(cells.size() == schema_.cell_words());
   std::vector<uint64_t>& row = cells_[key];
+  CLEW_ASSERT(row.empty() || row.size() == cells.size());
   row.resize(cells.size());
   merge_cells(schema_, row, cells);
 }
@@ -79,6 +86,7 @@ bool Table::append(Key key, std::vector<uint64_t> cells) {
 }
 
 Expected<void> Table::merge(const Table& other) {
+  CLEW_ASSERT(&other != this);
   if (schema_ != other.schema_) {
     return fail(ErrorCode::InvalidQuery, "tables of different queries cannot be merged");
   }
@@ -150,6 +158,8 @@ void fold(const TableSchema& schema, std::span<const Value> top_values,
     }
     at += cell_words(column.spec);
   }
+  CLEW_ASSERT(at == cells.size());
+  CLEW_ASSERT(top == top_values.size());  // Each TopK has its key.
 }
 
 void finish_folded(const TableSchema& schema, const Folded& folded, Row& row) {
@@ -158,12 +168,14 @@ void finish_folded(const TableSchema& schema, const Folded& folded, Row& row) {
   for (const AggregateColumn& column : schema.aggregates) {
     const size_t size = cell_words(column.spec);
     if (column.spec.function == AggregateFunction::TopK) {
+      CLEW_ASSERT(top < folded.tops.size());
       row.emplace_back(largest(folded.tops[top++], column.spec.count_max));
     } else {
       row.push_back(finish(column.spec, std::span(folded.cells).subspan(at, size)));
     }
     at += size;
   }
+  CLEW_ASSERT(at == folded.cells.size());
 }
 
 }  // namespace
@@ -194,6 +206,8 @@ std::vector<Row> Table::rows() const {
       row.push_back(finish(column.spec, std::span(cells).subspan(at, size)));
       at += size;
     }
+    CLEW_ASSERT(at == cells.size());
+    CLEW_ASSERT(row.size() == schema_.keys.size() + schema_.aggregates.size());
     result.push_back(std::move(row));
   }
   return result;

@@ -4,7 +4,8 @@
 // merged, finished and printed, takes memory in proportion to the bytes, and writes back as it was.
 //
 //     u32 magic "CLWT"    u32 version    u64 size_bytes, of all    u64 interval
-//     keys:        u32 count; of each  name, type, unit, approximate, role
+//     keys:        u32 count; of each  name, type, unit, approximate, role, adds_up,
+//                                  of_kernel
 //     aggregates:  u32 count; of each  name and the members of AggregateSpec
 //     losses:      the members of collect::Losses
 //     rows:        u64 count, in ascending order of key; of each  its values, its cells as words
@@ -25,7 +26,7 @@
 
 namespace clew::aggregate {
 
-inline constexpr uint32_t kTableVersion = 2;
+inline constexpr uint32_t kTableVersion = 3;
 
 // Of keys or of aggregates; far more than a query has.
 inline constexpr uint32_t kTableColumnsMax = 4096;

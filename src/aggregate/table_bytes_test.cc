@@ -175,7 +175,7 @@ TEST(TableBytes, OfAnotherVersionAreRefused) {
   const auto table = table_of(bytes);
   ASSERT_FALSE(table);
   EXPECT_EQ(table.error().code, ErrorCode::Refused);
-  EXPECT_NE(table.error().message.find("version 3"), std::string::npos) << table.error().message;
+  EXPECT_NE(table.error().message.find("version 4"), std::string::npos) << table.error().message;
 }
 
 TEST(TableBytes, SayHowManyTheyAre) {

@@ -39,6 +39,9 @@ struct Column {
   Unit unit = Unit::None;
   bool approximate = false;  // A sketch: text marks its values with ~.
   ColumnRole role = ColumnRole::Plain;
+  // Whether a sum of its values says something: it does of counts and sums, not of a maximum.
+  bool adds_up = true;
+  bool of_kernel = false;  // Of stacks: calls in the kernel, which those of a process have called.
   bool operator==(const Column&) const = default;
 };
 

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "answer/columns.h"
+#include "base/assert.h"
 
 namespace clew::answer {
 
@@ -99,6 +100,8 @@ bool Answer::is_full() const {
 }
 
 void Answer::show(size_t column, Value& value) const {
+  CLEW_ASSERT(column < query_.columns.size());
+  CLEW_ASSERT(column < columns_.size());
   const query::Type& type = query_.columns[column].expression.type;
   name_enumerator(query_, value, type);
   if (columns_[column].type != aggregate::ColumnType::Time) return;
@@ -115,8 +118,10 @@ void Answer::take(RowBatch& rows) {
 
 void Answer::take(const aggregate::Table& table) {
   RowBatch rows(layout_.keys + query_.aggregates.size());
-  for (aggregate::Row& row : rows_of(query_, table))
+  for (aggregate::Row& row : rows_of(query_, table)) {
+    CLEW_ASSERT(row.size() == rows.width());
     std::move(row.begin(), row.end(), rows.add().begin());
+  }
   if (!rows.empty()) first().take(rows);
   first().finish();
 }

@@ -99,6 +99,32 @@ TEST_F(Answers, HaveNoRowOfNothingWhereGroupsAreCounted) {
 }
 
 // Names are those of the process as its member numbers it, whatever the member's own number is.
+TEST(Columns, AddUpWhereTheyCountOrSumUp) {
+  const plan::Plan plan = plan_of(
+      "from e in entry(\"a!f\") groupby e.tid select e.tid, count(), sum(e.arg0), max(e.arg0), "
+      "avg(e.arg0), sum(e.arg0) / 8, sum(e.arg0) - 2 * count(), sum(e.arg0) / count(), "
+      "-count(), count() + 1");
+  std::vector<bool> add_up;
+  for (const aggregate::Column& column : columns_of(plan.query))
+    add_up.push_back(column.adds_up);
+  EXPECT_THAT(add_up, ElementsAre(true, true, true, false, false, true, true, false, true, false));
+}
+
+TEST(Columns, SayWhichStackIsTheKernels) {
+  const auto of_kernel = [](const std::string& text) {
+    std::vector<bool> result;
+    const plan::Plan plan = plan_of(text);
+    for (const aggregate::Column& column : columns_of(plan.query))
+      result.push_back(column.of_kernel);
+    return result;
+  };
+  EXPECT_THAT(
+      of_kernel("from e in syscall(\"read\") groupby e.kstack as k, e.ustack as u, e.stack as s "
+                "select k, u, s, count()"),
+      ElementsAre(true, false, true, false));
+  EXPECT_THAT(of_kernel("from e in entry(\"a!f\") select e.stack"), ElementsAre(false));
+}
+
 TEST(Intakes, AskForNamesByTheProcessOfTheMember) {
   const plan::Plan plan = plan_of("from e in entry(\"a!f\") select e.comm");
   const plan::Lowered lowered = plan::lower(plan, {}).value();

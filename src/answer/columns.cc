@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <variant>
 
+#include "aggregate/function.h"
+#include "plan/coder.h"
 #include "plan/evaluate.h"
 #include "plan/update.h"
 
@@ -58,6 +60,41 @@ Column column_of(const query::Query& query, const query::NamedExpression& column
   return result;
 }
 
+// Counts and sums do, and so do sums and multiples of what does.
+bool adds_up(const query::Query& query, const Expression& e) {
+  using query::BinaryOperator;
+  if (e.kind == query::ExpressionKind::Aggregate) {
+    return aggregate::adds_up(query.aggregates[e.index].function);
+  }
+  if (e.kind == query::ExpressionKind::Unary) {
+    return e.unary == query::UnaryOperator::Negate && adds_up(query, e.operands[0]);
+  }
+  if (e.kind == query::ExpressionKind::Convert) return adds_up(query, e.operands[0]);
+  if (e.kind != query::ExpressionKind::Binary) return false;
+  const Expression& left = e.operands[0];
+  const Expression& right = e.operands[1];
+  const auto multiple = [&](const Expression& one, const Expression& other) {
+    return adds_up(query, one) && !query::has_aggregate(other);
+  };
+  if (e.binary == BinaryOperator::Add || e.binary == BinaryOperator::Subtract) {
+    return adds_up(query, left) && adds_up(query, right);
+  }
+  if (e.binary == BinaryOperator::Divide) return multiple(left, right);
+  return e.binary == BinaryOperator::Multiply && (multiple(left, right) || multiple(right, left));
+}
+
+// At all of its sources.
+bool is_of_kernel(const query::Query& query, const Expression& column) {
+  if (column.type.kind != TypeKind::Stack) return false;
+  const Expression& e =
+      column.kind == query::ExpressionKind::Value ? query.values[column.index].expression : column;
+  return std::all_of(query.sources.begin(), query.sources.end(), [&](const query::Source& source) {
+    const Expression& stack = plan::meaning_of(query, source, e);
+    return stack.field == query::Field::KernelStack ||
+           (stack.field == query::Field::Stack && query::is_kernel_source(source.kind));
+  });
+}
+
 }  // namespace
 
 aggregate::TableSchema schema_of(const query::Query& query) {
@@ -76,8 +113,12 @@ aggregate::TableSchema schema_of(const query::Query& query) {
 std::vector<Column> columns_of(const query::Query& query) {
   std::vector<Column> columns;
   columns.reserve(query.columns.size());
-  for (const query::NamedExpression& column : query.columns)
-    columns.push_back(column_of(query, column));
+  for (const query::NamedExpression& column : query.columns) {
+    Column& made = columns.emplace_back(column_of(query, column));
+    const bool is_counted = made.role == aggregate::ColumnRole::Aggregate;
+    made.adds_up = !is_counted || adds_up(query, column.expression);
+    made.of_kernel = is_of_kernel(query, column.expression);
+  }
   return columns;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random typed expressions: what a probe program computes is what `evaluate` says.
+#include <algorithm>
 #include <cstring>
 #include <random>
 

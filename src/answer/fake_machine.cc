@@ -226,6 +226,8 @@ class Machine {
         return hit.function;
       case SiteConstant::ModuleIndex:
         return 0;
+      case SiteConstant::SiteAddress:
+        return hit.function;
       case SiteConstant::ProbeIndex:
         return program.source;
     }

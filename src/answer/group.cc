@@ -27,6 +27,7 @@ void add_to(std::span<uint64_t> cell, const aggregate::AggregateSpec& spec,
             const query::Aggregate& aggregate, const Value* argument) {
   if (aggregate.function == abi::AggregateFunction::Distinct) {
     CLEW_ASSERT(argument != nullptr);
+    CLEW_ASSERT(!aggregate.arguments.empty());
     aggregate::add_distinct(cell, plan::hash_of_value(*argument, aggregate.arguments[0].type));
   } else {
     aggregate::add(spec, cell, argument == nullptr ? 0 : counted_bits(*argument, spec.is_real));
@@ -39,6 +40,7 @@ Group::Group(const query::Query& query, Decoder& decoder)
     : query_(query), decoder_(decoder), counted_(schema_of(query)) {
   key_.resize(counted_.schema().keys.size());
   cells_.resize(counted_.schema().cell_words());
+  CLEW_ASSERT(counted_.schema().aggregates.size() == query_.aggregates.size());
 }
 
 void Group::take(RowBatch& rows) {
@@ -48,6 +50,8 @@ void Group::take(RowBatch& rows) {
 
 void Group::count(std::span<const Value> row) {
   const size_t keys = query_.values.size();
+  CLEW_ASSERT(row.size() >= keys);
+  CLEW_ASSERT(key_.size() >= keys);
   const std::span<const Value> arguments = row.subspan(keys);
   if (std::any_of(arguments.begin(), arguments.end(), is_null)) return;
   std::copy_n(row.begin(), keys, key_.begin());
@@ -59,9 +63,12 @@ void Group::count(std::span<const Value> row) {
     const query::Aggregate& aggregate = query_.aggregates[i];
     const aggregate::AggregateSpec& spec = counted_.schema().aggregates[i].spec;
     const size_t count = aggregate::cell_words(spec);
+    CLEW_ASSERT(aggregate.arguments.empty() || argument < arguments.size());
+    CLEW_ASSERT(word + count <= cells_.size());
     const Value* const value = aggregate.arguments.empty() ? nullptr : &arguments[argument++];
     if (aggregate.function == abi::AggregateFunction::TopK) {
       CLEW_ASSERT(value != nullptr);
+      CLEW_ASSERT(top < key_.size());
       Value& counted = key_[top++];
       counted = *value;
       decoder_.make_key(counted, aggregate.arguments[0].type);
@@ -70,6 +77,9 @@ void Group::count(std::span<const Value> row) {
     add_to(std::span(cells_).subspan(word, count), spec, aggregate, value);
     word += count;
   }
+  CLEW_ASSERT(word == cells_.size());
+  CLEW_ASSERT(argument == arguments.size());  // No value stands for another.
+  CLEW_ASSERT(top == key_.size());
   counted_.add(key_, cells_);
   ++passed_;
 }

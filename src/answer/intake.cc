@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "answer/columns.h"
+#include "base/assert.h"
 #include "plan/evaluate.h"
 #include "query/print.h"
 
@@ -97,11 +98,16 @@ void Intake::build() {
 }
 
 void Intake::Rows::take(RowBatch& rows) {
+  CLEW_ASSERT(into_ != nullptr);
+  CLEW_ASSERT(into_ != &rows);
+  CLEW_ASSERT(rows.empty() || into_->width() == rows.width());
   for (size_t i = 0; i < rows.size(); ++i)
     std::swap_ranges(rows.at(i).begin(), rows.at(i).end(), into_->add().begin());
 }
 
 void Intake::take(const collect::EventBatch& events, collect::EventRange range, RowBatch& rows) {
+  CLEW_ASSERT(range.begin <= range.end);
+  CLEW_ASSERT(range.end <= events.size());
   rows_.set(rows);
   scanned_.clear();
   for (size_t i = range.begin; i < range.end; ++i)
@@ -114,6 +120,7 @@ void Intake::take(const collect::EventBatch& events, collect::EventRange range, 
 
 // One row of what `bindings` say, to what stands behind the selection.
 void Intake::select(const query::Query& query, plan::Bindings& bindings, bool are_keys) {
+  CLEW_ASSERT(query.values.size() + argument_count(query) == selected_.width());
   selected_.clear();
   const std::span<Value> row = selected_.add();
   size_t at = 0;
@@ -126,9 +133,11 @@ void Intake::select(const query::Query& query, plan::Bindings& bindings, bool ar
     for (const Expression& argument : aggregate.arguments)
       row[at++] = evaluate(argument, bindings);
   }
+  CLEW_ASSERT(at == row.size());
 }
 
 void Intake::fire(uint16_t source, int64_t monotonic_ns, RowBatch& rows) {
+  CLEW_ASSERT(source < query_.sources.size());
   HostBindings bindings(*this, source, monotonic_ns);
   if (!plan::are_true(query_.where, bindings)) return;
   select(query_, bindings, false);

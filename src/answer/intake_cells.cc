@@ -4,6 +4,7 @@
 
 #include "answer/columns.h"
 #include "answer/intake.h"
+#include "base/assert.h"
 #include "plan/coder.h"
 
 namespace clew::answer {
@@ -19,6 +20,7 @@ void Intake::add_dense(const aggregate::Accumulator& cells, uint32_t process,
     if (untouched && !query_.values.empty()) continue;
     if (words.empty()) continue;
     aggregate::Key key = grouping_.keys[group];
+    CLEW_ASSERT(key.size() == query_.values.size());
     for (size_t i = 0; i < key.size(); ++i) {
       const Expression& value = query_.values[i].expression;
       if (plan::is_process_constant(value))
@@ -35,6 +37,7 @@ void Intake::add_table(const aggregate::Accumulator& cells, uint32_t process,
     std::span<const uint64_t> rest(words);
     const auto take_part = [&](const Expression& meaning) {
       const size_t count = plan::stored_words(meaning);
+      CLEW_ASSERT(count <= rest.size());
       decoder_.decode(meaning, rest.first(count), process, key.emplace_back());
       decoder_.make_key(key.back(), meaning.type);
       rest = rest.subspan(count);
@@ -46,6 +49,7 @@ void Intake::add_table(const aggregate::Accumulator& cells, uint32_t process,
       take_part(aggregate.arguments[0]);
       name_enumerator(query_, key.back(), aggregate.arguments[0].type);
     }
+    CLEW_ASSERT(rest.empty());  // The key has no words of which nobody knows the meaning.
     table.add(key, counts);
   }
 }

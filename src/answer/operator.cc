@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/assert.h"
+
 namespace clew::answer {
 
 using aggregate::Value;
@@ -13,10 +15,12 @@ using query::ExpressionKind;
 
 const Value* RowBindings::leaf(const Expression& expression) const {
   if (expression.kind == ExpressionKind::Input || expression.kind == ExpressionKind::Value) {
+    CLEW_ASSERT(expression.index < row_.size());
     return &row_[expression.index];
   }
-  if (expression.kind == ExpressionKind::Aggregate) return &row_[layout_.keys + expression.index];
-  return nullptr;
+  if (expression.kind != ExpressionKind::Aggregate) return nullptr;
+  CLEW_ASSERT(layout_.keys + expression.index < row_.size());
+  return &row_[layout_.keys + expression.index];
 }
 
 void RowBindings::evaluate(const Expression& expression, Value& into) {
@@ -42,6 +46,7 @@ void Select::take(RowBatch& rows) {
   for (size_t i = 0; i < rows.size(); ++i) {
     bindings_.set(rows.at(i));
     const std::span<Value> values = out_.add();
+    CLEW_ASSERT(values.size() == expressions_.size());
     for (size_t k = 0; k < expressions_.size(); ++k) {
       bindings_.evaluate(*expressions_[k], values[k]);
       change_(k, values[k]);
@@ -51,6 +56,7 @@ void Select::take(RowBatch& rows) {
 }
 
 void Order::take(RowBatch& rows) {
+  CLEW_ASSERT(kept_.empty() || width_ == rows.width());
   width_ = rows.width();
   for (size_t i = 0; i < rows.size(); ++i) {
     bindings_.set(rows.at(i));
@@ -69,6 +75,7 @@ void Order::finish() {
   aggregate::sort_rows(kept_, orders);
   RowBatch sorted(width_);
   for (aggregate::Row& row : kept_) {
+    CLEW_ASSERT(row.size() == width_ + order_.size());
     std::move(row.begin(), row.begin() + static_cast<ptrdiff_t>(width_), sorted.add().begin());
   }
   kept_.clear();
@@ -78,6 +85,7 @@ void Order::finish() {
 
 void Take::take(RowBatch& rows) {
   if (rows.size() > left_) rows.shorten(left_);
+  CLEW_ASSERT(rows.size() <= left_);
   left_ -= rows.size();
   if (!rows.empty()) next_.take(rows);
 }

@@ -31,7 +31,7 @@ class RowBatch {
     return at(size_++);
   }
   [[nodiscard]] std::span<aggregate::Value> at(size_t index) {
-    CLEW_ASSERT(index <= size_);
+    CLEW_ASSERT(index < size_);
     return std::span(values_).subspan(index * width_, width_);
   }
   // Leaves the first `size` rows.
@@ -41,6 +41,7 @@ class RowBatch {
   }
   void clear() { size_ = 0; }
   void swap_rows(size_t a, size_t b) {
+    CLEW_ASSERT(a < size_ && b < size_);
     if (a == b) return;
     for (size_t i = 0; i < width_; ++i)
       std::swap(values_[a * width_ + i], values_[b * width_ + i]);

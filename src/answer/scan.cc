@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "answer/scan.h"
 
+#include "base/assert.h"
 #include "plan/coder.h"
 
 namespace clew::answer {
@@ -28,10 +29,12 @@ std::optional<std::span<const uint64_t>> Scan::take(const Place& place,
   }
   const std::span<const uint64_t> words = rest.first(count);
   rest = rest.subspan(count);
+  CLEW_ASSERT(!place.has_length || place.words != 0);  // The length has a word.
   return place.has_length ? words.subspan(1) : words;
 }
 
 void Scan::read(const collect::Event& event, std::span<aggregate::Value> into) {
+  CLEW_ASSERT(into.size() == places_.size());
   std::span<const uint64_t> rest = event.words;
   for (size_t i = 0; i < places_.size(); ++i) {
     const Place& place = places_[i];

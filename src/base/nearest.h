@@ -9,8 +9,8 @@
 namespace clew {
 
 // The nearest candidate, or an empty string when none is near (distance over a third of the
-// length). Case-insensitive; transpositions count as one edit. Bounded: names over 200 bytes are
-// cut.
+// length). Case-insensitive. A transposition counts as one edit, and so does all that is left out
+// in front of a `::` (`Cart::add` of `shop::Cart::add`). Names over 200 bytes are cut.
 std::string nearest_name(std::string_view name, std::span<const std::string_view> candidates);
 
 // Damerau-Levenshtein distance (optimal string alignment), or `limit` + 1 when it is larger.

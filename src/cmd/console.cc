@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error_text.h"
+#include "base/log.h"
 #include "cmd/verbs.h"
 
 namespace clew::cmd {
@@ -27,7 +28,8 @@ void Console::erase() {
 }
 
 void Console::progress(std::string_view text) {
-  if (quiet_ || !is_terminal_) return;
+  // A log has lines of its own, which would be written over this one.
+  if (quiet_ || !is_terminal_ || is_logged(LogLevel::Steps)) return;
   erase();
   if (text.empty()) return;
   fmt::print(stderr, "clew: {} …", text);

@@ -28,9 +28,11 @@ using Form = engine::DtraceProgram::Form;
 constexpr int kExtensionFlag = 256;
 constexpr int kFuelFlag = 257;
 constexpr int kJsonFlag = 258;
+constexpr int kFormatFlag = 259;
 constexpr std::array kLongFlags = {option{"ext", required_argument, nullptr, kExtensionFlag},
                                    option{"fuel", required_argument, nullptr, kFuelFlag},
                                    option{"json", no_argument, nullptr, kJsonFlag},
+                                   option{"format", required_argument, nullptr, kFormatFlag},
                                    option{nullptr, 0, nullptr, 0}};
 constexpr const char* kFlags = "+:aAb:c:CD:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z3:6:";
 
@@ -38,7 +40,7 @@ void print_usage() {
   fmt::print(stderr,
              "usage: clew dtrace [-CeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path]\n"
              "           [-L path] [-o output] [-p pid] [-s script] [-U name] [-x opt[=val]]\n"
-             "           [--ext file] [--fuel instructions] [--json]\n"
+             "           [--ext file] [--fuel instructions] [--format name | --json]\n"
              "           [-P provider [[predicate] action]]\n"
              "           [-m [provider:]module [[predicate] action]]\n"
              "           [-f [[provider:]module:]func [[predicate] action]]\n"
@@ -69,6 +71,8 @@ void print_help() {
       "  -q        only what the program prints\n"
       "  -F        indent by entry and return\n"
       "  --json    records and aggregations as lines of JSON; implies -q\n"
+      "  --format  aggregations as csv, chart (bars), folded or svg (a flame graph; -o FILE.svg\n"
+      "            says so, too), or json; implies -q\n"
       "  -o        append to this file\n"
       "  -x        set an option: -x NAME or -x NAME=VALUE\n"
       "  -b        size of the buffer: -x bufsize=SIZE\n"
@@ -108,12 +112,13 @@ class Reader {
   bool take(int flag);
   bool take_preprocessor(int flag);
   bool take_option();
-  void ask_for_json() {
-    set_option("json", "");
+  void ask_for(std::string format) {
+    set_option("format", std::move(format));
     set_option("quiet", "");
   }
   bool take_pid();
   bool take_fuel();
+  bool take_output();
   void add_program(Form form, bool is_file) {
     request_.programs.push_back({form, is_file, optarg});
   }
@@ -193,6 +198,16 @@ bool Reader::take_fuel() {
   return false;
 }
 
+bool Reader::take_output() {
+  if (request_.output_path.empty()) {
+    request_.output_path = optarg;
+    return true;
+  }
+  fmt::print(stderr, "dtrace: -o names the one file for all output, not two: {}, {}\n",
+             request_.output_path, optarg);
+  return false;
+}
+
 void Reader::add_program(int flag) {
   switch (flag) {
     case 'P':
@@ -236,11 +251,13 @@ bool Reader::take(int flag) {
     case kFuelFlag:
       return take_fuel();
     case kJsonFlag:
-      return run([&] { ask_for_json(); });
+      return run([&] { ask_for("json"); });
+    case kFormatFlag:
+      return run([&] { ask_for(optarg); });
     case 'c':
       return run([&] { request_.commands.emplace_back(optarg); });
     case 'o':
-      return run([&] { request_.output_path = optarg; });
+      return take_output();
     case 'G':
       return run([&] { request_.product = DtraceRequest::Product::Object; });
     case 'h':

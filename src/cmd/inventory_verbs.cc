@@ -43,7 +43,7 @@ void declare_list(CLI::App& app, ListArguments& arguments) {
       ->allow_extra_args(false)
       ->delimiter(',');
   app.add_option("-n,--name", functions.name_patterns,
-                 "functions of all processes with this name (pattern)")
+                 "functions of all processes with this name (pattern); may be given several times")
       ->allow_extra_args(false);
   app.add_option("--file", functions.file, "functions of this program or library");
   app.add_flag("--types", functions.types, "names and types of arguments, from debug information");

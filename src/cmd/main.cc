@@ -3,6 +3,7 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -11,7 +12,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/nearest.h"
+#include "cmd/console.h"
 #include "cmd/verbs.h"
 
 namespace clew::cmd {
@@ -41,6 +44,14 @@ void print_usage(std::FILE* file) {
   fmt::print(file, "\nclew VERB --help has the options; man clew has everything.\n");
 }
 
+// Who runs us with more rights than their own does not name a file that we write: secure_getenv(3)
+// gives nothing then.
+Expected<void> open_log_file() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread.
+  const char* const path = secure_getenv("CLEW_LOG");
+  return path == nullptr || *path == '\0' ? Expected<void>() : log_to_file(path);
+}
+
 int dispatch(int argument_count, const char* const* arguments) {
   if (argument_count < 2) {
     print_usage(stderr);
@@ -48,7 +59,9 @@ int dispatch(int argument_count, const char* const* arguments) {
   }
   const std::string_view name = arguments[1];
   for (const Verb& verb : kVerbs) {
-    if (verb.name == name) return verb.run(argument_count - 1, arguments + 1);
+    if (verb.name != name) continue;
+    if (const Expected<void> opened = open_log_file(); !opened) return report(opened.error());
+    return verb.run(argument_count - 1, arguments + 1);
   }
   if (name == "--help" || name == "-h" || name == "help") {
     print_usage(stdout);

@@ -94,7 +94,8 @@ void declare_request(CLI::App& app, RequestArguments& arguments) {
     return app.add_option(name, values, what)->allow_extra_args(false);
   };
   repeated("-p,--pid", arguments.pids, "trace these processes")->delimiter(',');
-  repeated("-n,--name", arguments.names, "trace all processes with this name (pattern)");
+  repeated("-n,--name", arguments.names,
+           "trace all processes with this name (pattern); may be given several times");
   app.add_option("-c,--command", arguments.command, "start this command and trace it");
   repeated("--vocabulary", arguments.vocabularies, "more files or directories of tracepoints");
   repeated("--ext", arguments.extensions,
@@ -109,7 +110,7 @@ void declare_request(CLI::App& app, RequestArguments& arguments) {
                "trace more than 10000 sites, and where memory may run out");
   app.add_flag("-f,--follow", arguments.follow, "count forked children, too, and what they run");
   app.add_flag("--allow-late-uprobe-danger", arguments.allow_late_uprobe_danger,
-               "also where a uprobe that others set later would end the process");
+               "also put jumps where a uprobe set later would end the process");
   auto* const uprobes = app.add_flag("--uprobes", arguments.uprobes,
                                      "a uprobe of the kernel wherever a site can take no jump");
   app.add_flag("--no-uprobes", arguments.no_uprobes, "refuse sites that can take no jump")

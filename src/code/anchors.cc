@@ -5,6 +5,7 @@
 #include <array>
 #include <span>
 
+#include "code/both_ways.h"
 #include "code/exits.h"
 #include "code/kept_instruction.h"
 #include "code/stack_check.h"
@@ -12,6 +13,7 @@
 namespace clew::code {
 namespace {
 
+constexpr uint64_t kPage = 4096;
 constexpr std::array<uint8_t, 4> kEndbr64 = {0xf3, 0x0f, 0x1e, 0xfa};
 
 // Behind endbr64, which must stay where it is.
@@ -75,19 +77,39 @@ void Resolver::resolve_entry(const Request& request) {
     if (site == 0) return refuse(RefusalReason::EntryIsLoopHead, address);
   }
   Anchor anchor = {.address = site, .kind = PointKind::Entry, .request = index_, .site = site};
-  if (site == address) keep_first(anchor, request.reads);
+  if (site == address) keep_first(anchor, request);
   set_flags(anchor);
   anchors.push_back(anchor);
 }
 
 // A trap of others may come to its first byte.
-void Resolver::keep_first(Anchor& anchor, const ProbeReads& reads) {
+void Resolver::keep_first(Anchor& anchor, const Request& request) {
   const auto kept = kept_instruction(code_.text_from(anchor.site));
   if (kept) {
     anchor.kept_bytes = kept->length;
   } else {
-    go_behind(anchor, reads);
+    anchor.serves_both =
+        !go_behind(anchor, request.reads) && request.may_serve_both && may_serve_both(anchor);
   }
+}
+
+bool Resolver::is_only_way_to(uint64_t behind, uint64_t site) {
+  return behind < code_.run_end(site) && code_.at(behind) && !code_.is_target(behind) &&
+         !jumps_.may_lead_to(behind);
+}
+
+// The marks of the two ways are flags. They are written in one piece, which the kernel does within
+// a page.
+bool Resolver::may_serve_both(const Anchor& anchor) {
+  const std::optional<Instruction> first = code_.at(anchor.site);
+  const bool fits = anchor.kind == PointKind::Entry && first && first->flow == Flow::Next &&
+                    anchor.site % kPage + kBothWaysSizeBytes <= kPage &&
+                    can_serve_both(code_.text_from(anchor.site)) &&
+                    is_only_way_to(first->end(), anchor.site);
+  if (!fits) return false;
+  const uint32_t function = code_.owner_of(*code_.range_at(anchor.site));
+  return !flags_.live_at_entry(anchor.site, function) &&
+         !flags_.live_at_entry(first->end(), function);
 }
 
 // False when the probe must see what the first instruction changes, or something else than the
@@ -96,9 +118,8 @@ bool Resolver::go_behind(Anchor& anchor, const ProbeReads& reads) {
   const std::optional<Instruction> first = code_.at(anchor.site);
   if (!first || (first->flow != Flow::Next && first->flow != Flow::Nop)) return false;
   const uint64_t behind = first->end();
-  const bool is_only_way = behind < code_.run_end(anchor.site) && code_.at(behind) &&
-                           !code_.is_target(behind) && !jumps_.may_lead_to(behind);
-  if (!is_only_way || !leaves_alone(code_.text_from(anchor.site), reads)) return false;
+  if (!is_only_way_to(behind, anchor.site) || !leaves_alone(code_.text_from(anchor.site), reads))
+    return false;
   anchor.address = behind;
   anchor.is_behind = true;
   return true;
@@ -139,7 +160,7 @@ void Resolver::resolve_offset(const Request& request) {
   const bool is_nop = site == address && code_.at(address)->flow == Flow::Nop;
   if (is_nop) anchor.kept_bytes = code_.at(address)->length;
   const bool is_first = site == address && code_.range_starting_at(address);
-  if (is_first && !is_nop) keep_first(anchor, request.reads);
+  if (is_first && !is_nop) keep_first(anchor, request);
   anchors.push_back(anchor);
 }
 

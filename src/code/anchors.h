@@ -20,8 +20,9 @@ struct Anchor {
   Side side = Side::Before;
   bool tail_call = false;
   bool keeps_flags = false;
-  uint8_t kept_bytes = 0;  // Of the instruction, which stays where that is possible.
-  bool is_behind = false;  // `address`: behind the instruction at `site`, which is done in place.
+  uint8_t kept_bytes = 0;    // Of the instruction, which stays where that is possible.
+  bool serves_both = false;  // Bytes that serve both ways may stand here (both_ways.h).
+  bool is_behind = false;    // `address`: behind the instruction at `site`, which is done in place.
   uint32_t request = 0;
   uint64_t site = 0;  // Point::address.
   Tail tail = {};
@@ -50,8 +51,10 @@ class Resolver {
   void resolve_entry(const Request& request);
   void resolve_exits(uint64_t address);
   void resolve_offset(const Request& request);
-  void keep_first(Anchor& anchor, const ProbeReads& reads);
+  void keep_first(Anchor& anchor, const Request& request);
   bool go_behind(Anchor& anchor, const ProbeReads& reads);
+  [[nodiscard]] bool is_only_way_to(uint64_t behind, uint64_t site);
+  bool may_serve_both(const Anchor& anchor);
   void set_flags(Anchor& anchor);
 
   const ModuleCode& code_;

@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 
+#include "base/log.h"
 #include "target/file_identity.h"
 #include "target/sha256.h"
 
@@ -206,7 +207,10 @@ ModuleCode KeptAnalyses::analyse(const ModuleText& text) const {
   if (const auto file = folder_.open(name)) {
     ModuleCode kept = ModuleCode::of_sections(text);
     target::BlockReader blocks(file->descriptor.get(), file->size_bytes);
-    if (AnalysisFile::read(blocks, kept)) return kept;
+    if (AnalysisFile::read(blocks, kept)) {
+      log_detail(0, "took the analysis of {} KiB of code from the cache", size >> 10);
+      return kept;
+    }
   }
   ModuleCode made = code::analyse(text);
   folder_.store(name, [&](int fd) { return AnalysisFile::write(made, fd); });

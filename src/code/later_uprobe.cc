@@ -31,6 +31,8 @@ std::string_view name(LaterUprobe fate) {
       return "safe";
     case LaterUprobe::HidesProbe:
       return "hides-probe";
+    case LaterUprobe::HidesValues:
+      return "hides-values";
     case LaterUprobe::Dangerous:
       return "dangerous";
   }
@@ -47,7 +49,9 @@ LaterUprobe later_uprobe(const ModuleCode& code, std::span<const Window> windows
       [](const Window& window, uint64_t address) { return window.address < address; });
   if (after == windows.begin()) return LaterUprobe::Safe;
   const Window& window = *std::prev(after);
-  if (jump_end(window) <= function || window.jump_address() >= first->end()) {
+  const bool is_both = window.window_class == WindowClass::BothWays;
+  if (is_both && window.address == function) return LaterUprobe::HidesValues;
+  if (jump_end(window) <= function || (!is_both && window.jump_address() >= first->end())) {
     return LaterUprobe::Safe;
   }
   return outlasts(code, *first, window) ? LaterUprobe::HidesProbe : LaterUprobe::Dangerous;

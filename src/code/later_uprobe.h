@@ -16,10 +16,12 @@
 namespace clew::code {
 
 enum class LaterUprobe : uint8_t {
-  Safe,        // Both are run at each call.
-  HidesProbe,  // Its trap stands in our jump, which is not taken: our probe misses the calls.
-  Dangerous,   // Control goes on in the middle of our jump, or the file's first byte stands in
-               // front of the rest of it: the process may end.
+  Safe,         // Both are run at each call.
+  HidesProbe,   // Its trap stands in our jump, which is not taken: our probe misses the calls.
+  HidesValues,  // Its trap stands at bytes that serve both ways (both_ways.h): probes that read
+                // what the first instruction changes miss the calls, and each is counted.
+  Dangerous,    // Control goes on in the middle of our jump, or the file's first byte stands in
+                // front of the rest of it: the process may end.
 };
 std::string_view name(LaterUprobe fate);
 

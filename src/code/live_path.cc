@@ -18,6 +18,8 @@ constexpr uint64_t kPage = 4096;
 constexpr size_t kBytesMax = 3000;
 constexpr unsigned kBlocksMax = 12;
 constexpr uint8_t kInt3 = 0xcc;
+constexpr auto kStackPointer = static_cast<unsigned>(abi::Register::Rsp);
+constexpr int64_t kUserAddresses = 0x7fff'ffff'ffff;
 
 uint64_t address_of(const uint8_t* pointer) {
   return reinterpret_cast<uint64_t>(pointer);
@@ -201,6 +203,8 @@ std::string LivePath::run() {
     if (!live.registers.has(static_cast<abi::Register>(number)))
       value_of(scrambled, number) = random_value();
   }
+  // Some machines come back from a signal with no other value in it: they fault at once.
+  value_of(scrambled, kStackPointer) &= kUserAddresses;
   scrambled.flags ^= random_() & kStatusFlags & ~live.flags;
   const Outcome actual = run_from(scrambled, data);
   came_to_trap_ = expected.signal == SIGTRAP;
@@ -254,7 +258,7 @@ Registers LivePath::random_registers() {
   }
   for (size_t i = instructions_.size(); i-- > 0;)
     aim(instructions_[i].second, registers);
-  value_of(registers, static_cast<unsigned>(abi::Register::Rsp)) = data_middle() + int64_t{kPage};
+  value_of(registers, kStackPointer) = data_middle() + int64_t{kPage};
   return registers;
 }
 

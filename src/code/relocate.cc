@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "code/both_ways.h"
 #include "code/decode.h"
 #include "code/kept_instruction.h"
 
@@ -19,6 +20,7 @@ namespace {
 constexpr uint8_t kJumpRel8 = 0xeb;
 constexpr uint8_t kJumpRel32 = 0xe9;
 constexpr uint8_t kPushImmediate = 0x68;
+constexpr uint8_t kCarry = 2;          // The condition of jc.
 constexpr uint8_t kCallToJump = 0x30;  // ModRM.reg of the group FF: 2 = call, 4 = jmp.
 
 class Writer {
@@ -44,8 +46,12 @@ class Writer {
   [[nodiscard]] uint32_t offset() const { return static_cast<uint32_t>(result_.bytes.size()); }
   [[nodiscard]] uint64_t here() const { return placement_.destination + result_.bytes.size(); }
 
-  // lea r, [r + n]: takes back what the instruction that stays has done.
+  // lea r, [r + n]: takes back what the instruction that stays has done. Or the two ways part.
   Expected<void> put_head() {
+    if (window_.window_class == WindowClass::BothWays) {
+      (void)put_open_conditional(kCarry);
+      CLEW_ASSERT(offset() == kBehindField + 4);
+    }
     if (window_.kept_bytes == 0) return {};
     const auto kept = kept_instruction(std::span(window_.original).first(window_.kept_bytes));
     if (!kept || kept->length != window_.kept_bytes) {
@@ -254,6 +260,7 @@ class Writer {
   }
 
   Expected<void> make_patches() {
+    if (window_.window_class == WindowClass::BothWays) return make_both_ways();
     const bool hop = window_.window_class == WindowClass::ShortJump;
     const uint64_t jump_address = hop ? window_.hop_address : window_.jump_address();
     Patch jump{.address = jump_address + placement_.load_bias, .size_bytes = kJumpSizeBytes};
@@ -272,6 +279,21 @@ class Writer {
     const uint64_t distance = window_.hop_address - (window_.address + kShortJumpSizeBytes);
     to_hop.replacement = {kJumpRel8, static_cast<uint8_t>(distance)};
     result_.patches.push_back(to_hop);
+    return {};
+  }
+
+  // In one piece: it may be the last thing that we do.
+  Expected<void> make_both_ways() {
+    Patch patch{.address = window_.address + placement_.load_bias,
+                .size_bytes = kBothWaysSizeBytes};
+    std::copy_n(window_.original.begin(), kBothWaysSizeBytes, patch.original.begin());
+    const auto mark = mark_over(window_.original, window_.instructions.front().length);
+    std::copy(mark.begin(), mark.end(), patch.replacement.begin());
+    const uint32_t field =
+        CLEW_TRY(displacement(placement_.destination, patch.address + kBothWaysSizeBytes));
+    patch.replacement[kMarkSizeBytes] = kJumpRel32;
+    std::memcpy(&patch.replacement[kMarkSizeBytes + 1], &field, 4);
+    result_.patches.push_back(patch);
     return {};
   }
 

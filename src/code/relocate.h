@@ -4,6 +4,7 @@
 // end. Bytes are copied and fields patched; nothing is ever re-encoded (Zydis 4.0 drops prefixes).
 //
 //   displaced            becomes
+//   of both ways         [jc behind] in front of all; where that is, the caller says (both_ways.h)
 //   what stays in place  [lea rsp, [rsp + n] in front of all, which takes it back] the same bytes
 //   [rip + x] operands   the same bytes with another displacement
 //   jmp / jcc rel8       jmp / jcc rel32; with a point on its taken side:
@@ -33,6 +34,9 @@ namespace clew::code {
 using ProbeEmitter = std::function<Expected<void>(std::span<const Point> points, uint64_t address,
                                                   std::vector<uint8_t>& code)>;
 
+// Of the displacement of `jc behind`, in the copy of a window that serves both ways.
+inline constexpr uint32_t kBehindField = 2;
+
 // Where instruction i of the window is in the copy. A thread that stops exactly at `copy_offset` is
 // as if it had stopped at the original instruction, behind the probe; at `probe_offset`, before it.
 // Elsewhere it is inside a probe or an emulated instruction, and can be stepped out.
@@ -46,8 +50,8 @@ struct Boundary {
 struct Patch {
   uint64_t address = 0;  // Load time.
   uint8_t size_bytes = 0;
-  std::array<uint8_t, 8> original{};
-  std::array<uint8_t, 8> replacement{};
+  std::array<uint8_t, 12> original{};
+  std::array<uint8_t, 12> replacement{};
 };
 
 struct Relocated {

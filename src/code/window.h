@@ -28,6 +28,9 @@ namespace clew::code {
 inline constexpr unsigned kJumpSizeBytes = 5;       // jmp rel32
 inline constexpr unsigned kShortJumpSizeBytes = 2;  // jmp rel8
 inline constexpr unsigned kWindowSizeMax = 32;      // Displaced bytes. Merged windows stop here.
+// Of WindowClass::BothWays: what is done first, and a jump.
+inline constexpr unsigned kMarkSizeBytes = 5;
+inline constexpr unsigned kBothWaysSizeBytes = kMarkSizeBytes + kJumpSizeBytes;
 
 // What relocation must do with a displaced instruction. Everything not named is copied as it is.
 enum class Form : uint8_t {
@@ -56,6 +59,9 @@ enum class WindowClass : uint8_t {
   OwnBytesAndPadding,  // It also covers proven padding behind the last one.
   ShortJump,           // jmp rel8 to `hop_address`, where 5 dead bytes take the jump. May cover one
                        // byte of padding behind a `ret`.
+  BothWays,            // Bytes that lead to the copy from the first one on, and from behind the
+                       // first instruction, too, if the file's has been done (both_ways.h). May
+                       // cover padding.
 };
 
 struct Window {
@@ -69,7 +75,9 @@ struct Window {
   std::array<uint8_t, kWindowSizeMax> original{};  // max(size_bytes, bytes overwritten) of them.
   std::array<uint8_t, kJumpSizeBytes> hop_original{};  // ShortJump only.
 
-  [[nodiscard]] uint64_t jump_address() const { return address + kept_bytes; }
+  [[nodiscard]] uint64_t jump_address() const {
+    return address + (window_class == WindowClass::BothWays ? kMarkSizeBytes : kept_bytes);
+  }
 };
 
 enum class PointKind : uint8_t {

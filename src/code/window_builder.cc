@@ -20,6 +20,8 @@ unsigned overwritten_bytes(WindowClass window_class) {
       return kJumpSizeBytes;
     case WindowClass::ShortJump:
       return kShortJumpSizeBytes;
+    case WindowClass::BothWays:
+      return kBothWaysSizeBytes;
   }
   return kJumpSizeBytes;
 }

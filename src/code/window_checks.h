@@ -13,6 +13,7 @@ namespace clew::code {
 
 inline uint64_t overwritten_end(const Window& window) {
   const bool hop = window.window_class == WindowClass::ShortJump;
+  if (window.window_class == WindowClass::BothWays) return window.address + 10;
   return window.address + (hop ? kShortJumpSizeBytes : kJumpSizeBytes);
 }
 
@@ -37,6 +38,8 @@ inline std::string broken_window(const ModuleCode& code, const Window& window) {
   if (window.window_class == WindowClass::OwnBytes && next < kJumpSizeBytes) {
     return "overwrites a neighbour";
   }
+  const unsigned first = window.instructions.front().length;
+  if (window.window_class == WindowClass::BothWays && (first < 2 || first > 4)) return "no mark";
   const uint64_t own_end = window.address + next;
   if (own_end < overwritten_end(window) && padding_end(code, own_end) < overwritten_end(window)) {
     return "overwrites what is no padding";

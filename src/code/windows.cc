@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "base/assert.h"
 #include "code/anchors.h"
 #include "code/exits.h"
 #include "code/later_uprobe.h"
@@ -44,6 +45,7 @@ class Placer {
   Placer(const ModuleCode& code, std::span<const Window> installed, LateUprobeDanger danger)
       : code_(code), danger_(danger), unexplained_(code) {
     for (const Window& window : installed) {
+      if (occupied_.overlaps(window.address, end_of(window))) continue;  // A false journal.
       installed_[window.address] = &window;
       occupy(window);
     }
@@ -53,13 +55,14 @@ class Placer {
     uint64_t address = 0;
     bool is_entry = false;
     uint8_t kept_bytes = 0;                          // Where there is room.
+    bool serves_both = false;                        // All that is wanted there can live with it.
     RefusalReason reason = RefusalReason::TooShort;  // When it failed.
   };
 
   void run(std::span<const Wanted> wanted) {
     std::vector<Wanted> without_room;
     for (const Wanted& want : wanted) {
-      if (may_be_copied(want.address)) {
+      if (may_be_copied(want.address) || contradicts_installed(want)) {
         failed[want.address] = RefusalReason::WindowInUse;
         continue;
       }
@@ -105,6 +108,8 @@ class Placer {
   }
 
   void keep(Window window) {
+    CLEW_ASSERT(!window.instructions.empty());
+    CLEW_ASSERT(!occupied_.overlaps(window.address, end_of(window)));
     occupy(window);
     windows[window.address] = std::move(window);
   }
@@ -122,8 +127,9 @@ class Placer {
         start = earlier_start(code_, start);
       }
     }
-    if (was_dangerous_) reason_ = RefusalReason::LaterUprobe;
-    return false;
+    if (!was_dangerous_) return false;
+    reason_ = RefusalReason::LaterUprobe;
+    return want.serves_both && try_at({address, address, WindowClass::BothWays}, false);
   }
 
   // Its jump would stand where somebody's uprobe may come, who cannot live with it.
@@ -147,6 +153,20 @@ class Placer {
     if (after == installed_.begin()) return nullptr;
     const Window& window = *std::prev(after)->second;
     return address - window.address < window.size_bytes ? &window : nullptr;
+  }
+
+  // The file has changed in place since another session took the window, or its journal is false.
+  // Or flags are asked for where that window has marks in them.
+  [[nodiscard]] bool contradicts_installed(const Wanted& want) const {
+    const uint64_t address = want.address;
+    const Window* const window = installed_at(address);
+    if (window == nullptr) return false;
+    const bool is_marked =
+        window->window_class == WindowClass::BothWays && address == window->address;
+    if (is_marked && !want.serves_both) return true;
+    return std::none_of(
+        window->instructions.begin(), window->instructions.end(),
+        [&](const Displaced& displaced) { return window->address + displaced.offset == address; });
   }
 
   // Is the instruction in what another session may have copied for the ways to a return? Calls that
@@ -308,8 +328,9 @@ std::vector<Placer::Wanted> wanted_addresses(std::span<const Anchor> anchors) {
   std::vector<Placer::Wanted> wanted;
   for (const Anchor& anchor : anchors) {
     if (wanted.empty() || wanted.back().address != anchor.address) {
-      wanted.push_back({.address = anchor.address});
+      wanted.push_back({.address = anchor.address, .serves_both = true});
     }
+    wanted.back().serves_both &= anchor.serves_both;
     wanted.back().is_entry |= anchor.kind == PointKind::Entry;
     wanted.back().kept_bytes = std::max(wanted.back().kept_bytes, anchor.kept_bytes);
   }
@@ -390,6 +411,7 @@ uint8_t instruction_index(const Window& window, uint64_t address) {
   const auto found = std::find_if(
       window.instructions.begin(), window.instructions.end(),
       [&](const Displaced& displaced) { return window.address + displaced.offset == address; });
+  CLEW_ASSERT(found != window.instructions.end());  // A probe stands at an instruction.
   return static_cast<uint8_t>(found - window.instructions.begin());
 }
 
@@ -397,7 +419,9 @@ uint8_t instruction_index(const Window& window, uint64_t address) {
 Plan make_plan(const Placer& placer, std::span<const Anchor> anchors) {
   Plan plan;
   for (const Anchor& anchor : anchors) {
-    const Window& window = *placer.covering(anchor.address);
+    const Window* const found = placer.covering(anchor.address);
+    CLEW_ASSERT(found != nullptr);  // What has none was dropped.
+    const Window& window = *found;
     if (plan.windows.empty() || plan.windows.back().address != window.address) {
       plan.windows.push_back(window);
     }
@@ -427,7 +451,9 @@ std::span<const Point> Plan::points_of(uint32_t window) const {
 }
 
 bool is_behind_first(const Plan& plan, const Point& point) {
+  CLEW_ASSERT(point.window < plan.windows.size());
   const Window& window = plan.windows[point.window];
+  CLEW_ASSERT(point.instruction < window.instructions.size());
   const uint64_t at = window.address + window.instructions[point.instruction].offset;
   return point.kind != PointKind::Exit && at > point.address;
 }
@@ -456,6 +482,7 @@ Plan plan_windows(const ModuleCode& code, FlagValues& flags, std::span<const Req
   std::sort(anchors.begin(), anchors.end());
   drop_failed(placer, anchors, resolver.refusals);
   Plan plan = make_plan(placer, anchors);
+  CLEW_ASSERT(plan.points.size() == anchors.size());
   plan.refusals = std::move(resolver.refusals);
   std::sort(plan.refusals.begin(), plan.refusals.end(),
             [](const Refusal& a, const Refusal& b) { return a.request < b.request; });

@@ -13,7 +13,8 @@
 //
 // The first instruction of a function stays where that can be (kept_instruction.h): the trampoline
 // does it again, or it is done once, in front of the window, when the probe does not read what it
-// changes. Whether a jump may stand over it else is for who asks to say.
+// changes. Or bytes that serve both ways stand over it (both_ways.h). Whether a jump may stand over
+// it else is for who asks to say.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +39,8 @@ struct Request {
   uint64_t address = 0;  // Link time.
   // By the probe. Of use where `address` is a function's.
   ProbeReads reads = kReadsEverything;
+  // By bytes that serve both ways (both_ways.h), if it must be: hits may be lost and counted.
+  bool may_serve_both = true;
 };
 
 // May a window be one that a uprobe makes deadly, which somebody else sets later at a function's

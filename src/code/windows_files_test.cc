@@ -4,6 +4,8 @@
 #include <array>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -61,9 +63,25 @@ std::string branch_into_window(const target::ModuleImage& image, const ModuleTex
   return "";
 }
 
+// What is asked for at all functions of a file, from the least on: nothing (counts, times), the
+// first argument, all of the state; and, at their exits, nothing.
+constexpr size_t kKinds = 4;
+std::array<std::pair<RequestKind, ProbeReads>, kKinds> usual_probes() {
+  ProbeReads first;
+  first.registers.add(abi::Register::Rdi);
+  return {{{RequestKind::Entry, kReadsNothing},
+           {RequestKind::Entry, first},
+           {RequestKind::Entry, kReadsEverything},
+           {RequestKind::Exits, kReadsNothing}}};
+}
+
 struct FileGoal {
   const char* path;
   double refused_exits_max;  // A share of the functions.
+  // By usual_probes(): of all places that can take a jump, the per mille that get none for the sake
+  // of uprobes that come later. As root they have a uprobe of our own, else they are refused.
+  // Measured, and rounded up: what is above has become worse.
+  std::array<double, kKinds> later_uprobe_max;
 };
 
 class InstalledFile : public testing::TestWithParam<FileGoal> {};
@@ -98,7 +116,7 @@ TEST_P(InstalledFile, TakesNearlyAllEntriesAndExitsAndKeepsEveryInvariant) {
 }
 
 // Whoever comes later with a uprobe, at whatever entry, finds no jump there that could end the
-// process; and the same functions answer, but for few.
+// process.
 TEST_P(InstalledFile, HasNoEntryThatALaterUprobeMakesDeadly) {
   const auto image = target::ModuleImage::read(GetParam().path);
   ASSERT_TRUE(image) << image.error().message;
@@ -116,22 +134,44 @@ TEST_P(InstalledFile, HasNoEntryThatALaterUprobeMakesDeadly) {
       ASSERT_NE(later_uprobe(code, plan.windows, function.address), LaterUprobe::Dangerous)
           << function.name;
     }
-    const auto refused = std::count_if(
-        plan.refusals.begin(), plan.refusals.end(),
-        [](const Refusal& refusal) { return refusal.reason == RefusalReason::LaterUprobe; });
-    const double most = reads == kReadsNothing ? 0.06 : 0.25;
-    EXPECT_LE(static_cast<double>(refused), most * static_cast<double>(image->functions().size()));
+  }
+}
+
+// The same functions answer by jumps, but for few. What is asked for decides: a first instruction
+// that changes nothing of it stays in its place, and the jump lies behind it; over one that does,
+// bytes may stand that serve both ways. Over 23 programs and 8 libraries it is 0.44 % of the
+// entries for counts and 1.23 % for the first argument (docs/decisions/kept-instructions.md); libc,
+// with its system calls of two instructions, is the one that has most.
+TEST_P(InstalledFile, LeavesFewPlacesToUprobes) {
+  const auto image = target::ModuleImage::read(GetParam().path);
+  ASSERT_TRUE(image) << image.error().message;
+  const auto text = text_of(*image);
+  ASSERT_TRUE(text);
+  const ModuleCode code = analyse(*text);
+  const auto probes = usual_probes();
+  for (size_t kind = 0; kind < kKinds; ++kind) {
+    std::vector<Request> requests;
+    for (const target::Function& function : image->functions())
+      requests.push_back({probes[kind].first, function.address, probes[kind].second});
+    const auto refused = [&](LateUprobeDanger danger) {
+      return plan_windows(code, requests, {}, danger).refusals.size();
+    };
+    const size_t unfit = refused(LateUprobeDanger::Allowed);
+    const size_t left = refused(LateUprobeDanger::Refused) - unfit;
+    const double share =
+        1000.0 * static_cast<double>(left) / static_cast<double>(requests.size() - unfit);
+    EXPECT_LE(share, GetParam().later_uprobe_max[kind]) << kind << ": " << left;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Windows, InstalledFile,
-    testing::Values(FileGoal{"/usr/bin/redis-server", 0.005},
-                    FileGoal{"/lib/x86_64-linux-gnu/libc.so.6", 0.005},
-                    FileGoal{"/usr/lib/x86_64-linux-gnu/libstdc++.so.6", 0.005},
-                    FileGoal{"/usr/sbin/nginx", 0.005},
-                    FileGoal{"/usr/lib/x86_64-linux-gnu/libsqlite3.so.0", 0.005},
-                    FileGoal{"/usr/bin/lua5.4", 0.01}));
+    testing::Values(FileGoal{"/usr/bin/redis-server", 0.005, {2, 9, 56, 2}},
+                    FileGoal{"/lib/x86_64-linux-gnu/libc.so.6", 0.005, {48, 59, 113, 0}},
+                    FileGoal{"/usr/lib/x86_64-linux-gnu/libstdc++.so.6", 0.005, {1, 1, 2, 0}},
+                    FileGoal{"/usr/sbin/nginx", 0.005, {2, 2, 19, 0}},
+                    FileGoal{"/usr/lib/x86_64-linux-gnu/libsqlite3.so.0", 0.005, {3, 5, 34, 3}},
+                    FileGoal{"/usr/bin/lua5.4", 0.01, {9, 9, 41, 3}}));
 
 }  // namespace
 }  // namespace clew::code

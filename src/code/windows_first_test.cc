@@ -3,44 +3,24 @@
 // over one.
 #include <gtest/gtest.h>
 
-#include "code/later_uprobe.h"
-#include "code/window_checks.h"
-#include "code/windows_testing.h"
+#include "code/planned_testing.h"
 
 namespace clew::code {
 namespace {
 
 using abi::Register;
 
-ProbeReads reads_of(Register one) {
-  ProbeReads reads;
-  reads.registers.add(one);
-  return reads;
-}
-
 struct Asked {
   RequestKind kind = RequestKind::Entry;
   ProbeReads reads = kReadsNothing;
   LateUprobeDanger danger = LateUprobeDanger::Refused;
+  bool may_serve_both = true;
 };
-
-struct Planned {
-  ModuleCode code;
-  Plan plan;
-  LaterUprobe fate;
-};
-
-// Behind the function is room: padding.
-constexpr ptrdiff_t kPaddingBytes = 8;
 
 Planned planned(const uint8_t* begin, const uint8_t* end, const Asked& asked) {
-  const TextCase text = TextCase(begin, end + kPaddingBytes).function(begin, end);
-  Planned result = {analyse(text.text), {}, {}};
-  const Request request = {asked.kind, at(begin), asked.reads};
-  result.plan = plan_windows(result.code, {&request, 1}, {}, asked.danger);
-  EXPECT_EQ(broken_plan(result.code, result.plan), "");
-  result.fate = later_uprobe(result.code, result.plan.windows, at(begin));
-  return result;
+  return planned(begin, end,
+                 {.kind = asked.kind, .reads = asked.reads, .may_serve_both = asked.may_serve_both},
+                 asked.danger);
 }
 #define CLEW_PLANNED(name, ...) planned(name, name##_end, Asked{__VA_ARGS__})
 
@@ -57,7 +37,8 @@ TEST(FirstInstruction, IsDoneOnceForProbesThatDoNotReadWhatItChanges) {
 }
 
 TEST(FirstInstruction, IsCoveredForProbesThatReadWhatItChangesOnlyWhereThatIsAllowed) {
-  const auto refused = CLEW_PLANNED(first_argument_case, .reads = reads_of(Register::Rdi));
+  const auto refused =
+      CLEW_PLANNED(first_argument_case, .reads = reads_of(Register::Rdi), .may_serve_both = false);
   EXPECT_EQ(refusals(refused.plan), "later-uprobe");
   const auto allowed = CLEW_PLANNED(first_argument_case, .reads = reads_of(Register::Rdi),
                                     .danger = LateUprobeDanger::Allowed);
@@ -197,7 +178,7 @@ TEST(FirstInstruction, IsForEachProbeOfASessionAsThatReads) {
   const ModuleCode code = analyse(text.text);
   const std::vector<Request> both = {
       {RequestKind::Entry, at(first_argument_case), kReadsNothing},
-      {RequestKind::Entry, at(first_argument_case), reads_of(Register::Rdi)}};
+      {RequestKind::Entry, at(first_argument_case), reads_of(Register::Rdi), false}};
   const Plan refused = plan_windows(code, both, {}, LateUprobeDanger::Refused);
   EXPECT_EQ(refusals(refused), "later-uprobe");
   EXPECT_EQ(refused.refusals[0].request, 1U);

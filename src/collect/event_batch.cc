@@ -12,6 +12,7 @@ void EventBatch::push(const Event& event) {
   tids_.push_back(event.tid);
   words_.insert(words_.end(), event.words.begin(), event.words.end());
   word_ends_.push_back(words_.size());
+  CLEW_ASSERT(word_ends_.size() == times_.size());
 }
 
 void EventBatch::clear() {
@@ -24,6 +25,8 @@ void EventBatch::clear() {
 }
 
 void EventBatch::append(const EventBatch& other, uint32_t process_bits) {
+  CLEW_ASSERT(&other != this);
+  CLEW_ASSERT((process_bits & ((1U << kMemberShift) - 1)) == 0);  // A member's number alone.
   const auto add = [](auto& column, const auto& more) {
     column.insert(column.end(), more.begin(), more.end());
   };
@@ -36,11 +39,14 @@ void EventBatch::append(const EventBatch& other, uint32_t process_bits) {
     processes_.push_back(process | process_bits);
   for (const uint64_t end : other.word_ends_)
     word_ends_.push_back(words_before + end);
+  CLEW_ASSERT(word_ends_.size() == times_.size());
+  CLEW_ASSERT(word_ends_.empty() || word_ends_.back() == words_.size());
 }
 
 Event EventBatch::at(size_t index) const {
   CLEW_ASSERT(index < size());
   const uint64_t begin = index == 0 ? 0 : word_ends_[index - 1];
+  CLEW_ASSERT(begin <= word_ends_[index]);
   return {.shape = shapes_[index],
           .process = processes_[index],
           .tid = tids_[index],

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
+
 namespace clew::collect {
 
 void EventMerge::add(const EventBatch& round, uint64_t round_start) {
@@ -35,6 +37,7 @@ EventBatch EventMerge::take_until(uint64_t watermark) {
   const auto times = held_.times();
   std::stable_sort(ready.begin(), ready.end(),
                    [times](size_t a, size_t b) { return times[a] < times[b]; });
+  CLEW_ASSERT(ready.size() + rest.size() == held_.size());
   EventBatch result;
   for (const size_t i : ready) {
     if (times[i] < last_taken_) ++late_;

@@ -5,6 +5,8 @@
 
 #include <unistd.h>
 
+#include "base/assert.h"
+
 namespace clew::collect {
 namespace {
 
@@ -37,6 +39,8 @@ void PresentPages::refresh() {
 }
 
 bool PresentPages::any(uint64_t begin, uint64_t end) const {
+  CLEW_ASSERT(begin <= end);
+  CLEW_ASSERT(end <= size_bytes_);
   const auto first =
       std::upper_bound(ranges_.begin(), ranges_.end(), begin,
                        [](uint64_t at, const PageRange& range) { return at < range.end; });
@@ -44,6 +48,8 @@ bool PresentPages::any(uint64_t begin, uint64_t end) const {
 }
 
 std::vector<PageRange> PresentPages::within(uint64_t begin, uint64_t end) const {
+  CLEW_ASSERT(begin <= end);
+  CLEW_ASSERT(end <= size_bytes_);
   std::vector<PageRange> result;
   auto range =
       std::upper_bound(ranges_.begin(), ranges_.end(), begin,

@@ -33,6 +33,7 @@ Reader::Reader(SessionView view)
 }
 
 std::byte* Reader::slot_at(uint32_t slot) const {
+  CLEW_ASSERT(slot < view_.slot_count);
   return view_.slots.data() + slot * view_.slot_stride_bytes;
 }
 
@@ -122,6 +123,9 @@ uint32_t Reader::drain_slot_tables(uint32_t slot, CellSink& sink) {
 
 // From the first byte of a slot.
 uint64_t Reader::offset_of(const TableHalf& which) const {
+  CLEW_ASSERT(which.table < view_.layout.table_count);
+  CLEW_ASSERT(which.generation < view_.layout.generations);
+  CLEW_ASSERT(which.half < 2);
   const abi::TableLayout& layout = view_.layout.tables[which.table];
   const uint64_t half = uint64_t{layout.entry_size_bytes()} << layout.entries_log2;
   return view_.region_offset + layout.offset + (2 * which.generation + which.half) * half;
@@ -131,6 +135,8 @@ void Reader::read_dense(const SlotIdentity& identity, uint32_t generation, CellS
   const uint64_t begin = identity.slot * view_.slot_stride_bytes + view_.region_offset +
                          view_.layout.cells_offset +
                          uint64_t{generation} * view_.layout.cells_half_bytes;
+  CLEW_ASSERT(generation < view_.layout.generations);
+  CLEW_ASSERT(scratch_.size() >= view_.dense_words);
   const auto ranges = present_.within(begin, begin + uint64_t{view_.dense_words} * 8);
   if (ranges.empty()) return;
   const std::span<uint64_t> words(scratch_.data(), view_.dense_words);
@@ -149,6 +155,8 @@ void Reader::read_table(const SlotIdentity& identity, const TableHalf& which, Ce
   const uint64_t size = layout.entry_size_bytes();
   const uint64_t half = size << layout.entries_log2;
   const uint64_t begin = identity.slot * view_.slot_stride_bytes + offset_of(which);
+  CLEW_ASSERT(scratch_.size() >= size / 8);
+  CLEW_ASSERT(begin % 8 == 0);
   const std::span<uint64_t> entry(scratch_.data(), size / 8);
   for (const PageRange& range : present_.within(begin, begin + half)) {
     const uint64_t end = (range.end - begin + size - 1) / size;
@@ -163,6 +171,8 @@ void Reader::read_table(const SlotIdentity& identity, const TableHalf& which, Ce
 }
 
 void Reader::zero_part(uint32_t slot, uint64_t offset, uint64_t size_bytes) {
+  CLEW_ASSERT(slot < view_.slot_count);
+  CLEW_ASSERT(offset + size_bytes <= view_.slot_stride_bytes);  // Never the next thread's.
   const uint64_t begin = slot * view_.slot_stride_bytes + offset;
   for (const PageRange& range : present_.within(begin, begin + size_bytes)) {
     zero_words(view_.slots.data() + range.begin, range.end - range.begin);
@@ -258,6 +268,7 @@ void Reader::add_slot_losses(uint32_t slot, Losses& losses) const {
 void Reader::add_slot_fuel(uint32_t slot, std::vector<uint64_t>& sums) const {
   const uint64_t begin = slot * view_.slot_stride_bytes + view_.region_offset + view_.fuel_offset;
   if (!present_.any(begin, begin + 8 * (uint64_t{1} + view_.fuel_words))) return;
+  CLEW_ASSERT(sums.size() >= view_.fuel_words);
   const std::byte* const words = region_at(slot) + view_.fuel_offset + 8;
   for (size_t i = 0; i < view_.fuel_words; ++i)
     sums[i] += load_word(words + 8 * i);

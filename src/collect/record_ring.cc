@@ -3,28 +3,28 @@
 #include <array>
 #include <cstring>
 
-#include "abi/d_process.h"
+#include "abi/machine/process.h"
 #include "collect/ring.h"
 #include "collect/shared_words.h"
 
 namespace clew::collect {
 namespace {
 
-constexpr uint32_t kSmallest = abi::kDEventHeadBytes + sizeof(abi::DRecordHeader);
+constexpr uint32_t kSmallest = abi::kMachineEventHeadBytes + sizeof(abi::MachineRecordHeader);
 
 // Size in bytes of the event that begins with this word, or 0 when none of a D session does.
 uint32_t event_size(uint64_t first_word, uint64_t left) {
   const auto size = static_cast<uint32_t>(first_word);
-  const bool is_ours = static_cast<uint32_t>(first_word >> 32) == abi::kDEventShape;
-  const bool fits = size >= kSmallest && size <= abi::kDEventBytesMax && size % 8 == 0;
+  const bool is_ours = static_cast<uint32_t>(first_word >> 32) == abi::kMachineEventShape;
+  const bool fits = size >= kSmallest && size <= abi::kMachineEventBytesMax && size % 8 == 0;
   return is_ours && fits && size <= left ? size : 0;
 }
 
 // Does the copy of a record say the same size of itself?
 bool is_sound(std::span<const uint8_t> record) {
-  abi::DRecordHeader header{};
+  abi::MachineRecordHeader header{};
   std::memcpy(&header, record.data(), sizeof header);
-  return header.size_bytes == record.size() && header.kind <= abi::DRecordKind::Exit;
+  return header.size_bytes == record.size() && header.kind <= abi::MachineRecordKind::Exit;
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ void read_records(const RingSource& source, RingState& state, const TakeRecord& 
     state.damaged_bytes += size;
     state.tail = head;
   }
-  std::array<uint64_t, abi::kDRecordBytesMax / 8> words;
+  std::array<uint64_t, abi::kMachineRecordBytesMax / 8> words;
   while (state.tail != head) {
     const std::byte* at = source.region + source.layout.offset + (state.tail & (size - 1));
     const uint32_t event = event_size(load_word(at), head - state.tail);
@@ -49,8 +49,8 @@ void read_records(const RingSource& source, RingState& state, const TakeRecord& 
       state.tail = head;
       break;
     }
-    const std::span<uint64_t> copy(words.data(), (event - abi::kDEventHeadBytes) / 8);
-    load_words(copy, at + abi::kDEventHeadBytes);
+    const std::span<uint64_t> copy(words.data(), (event - abi::kMachineEventHeadBytes) / 8);
+    load_words(copy, at + abi::kMachineEventHeadBytes);
     state.tail += event;
     const std::span<const uint8_t> record(reinterpret_cast<const uint8_t*>(copy.data()),
                                           copy.size_bytes());

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "abi/d_process.h"
+#include "abi/machine/process.h"
 #include "collect/ring.h"
 
 namespace clew::collect {
@@ -17,24 +17,24 @@ constexpr uint32_t kRingOffset = 4096;
 // A region with a ring, and what follows it.
 class RecordRing : public testing::Test {
  protected:
-  RecordRing() : memory_(kRingOffset + kRingBytes + abi::kDEventBytesMax, std::byte{0}) {}
+  RecordRing() : memory_(kRingOffset + kRingBytes + abi::kMachineEventBytesMax, std::byte{0}) {}
 
   abi::RegionHeader& header() { return *reinterpret_cast<abi::RegionHeader*>(memory_.data()); }
 
   // As a firing puts it: `size_bytes` with its header.
   void put(uint32_t size_bytes, uint64_t time_ns) {
-    abi::DRecordHeader record{};
+    abi::MachineRecordHeader record{};
     record.size_bytes = size_bytes;
     record.time_ns = time_ns;
-    put_event(abi::kDEventHeadBytes + size_bytes, record);
+    put_event(abi::kMachineEventHeadBytes + size_bytes, record);
   }
 
-  void put_event(uint32_t event_bytes, const abi::DRecordHeader& record,
-                 uint32_t shape = abi::kDEventShape) {
+  void put_event(uint32_t event_bytes, const abi::MachineRecordHeader& record,
+                 uint32_t shape = abi::kMachineEventShape) {
     std::byte* const at = memory_.data() + kRingOffset + (header().ring_head & (kRingBytes - 1));
     std::memcpy(at, &event_bytes, 4);
     std::memcpy(at + 4, &shape, 4);
-    std::memcpy(at + abi::kDEventHeadBytes, &record, sizeof record);
+    std::memcpy(at + abi::kMachineEventHeadBytes, &record, sizeof record);
     header().ring_head += event_bytes;
   }
 
@@ -47,7 +47,7 @@ class RecordRing : public testing::Test {
                             .process = 0,
                             .tid = 1};
     read_records(source, state_, [&](std::span<const uint8_t> record) {
-      abi::DRecordHeader copy{};
+      abi::MachineRecordHeader copy{};
       std::memcpy(&copy, record.data(), sizeof copy);
       EXPECT_EQ(copy.size_bytes, record.size());
       times.push_back(copy.time_ns);
@@ -77,7 +77,7 @@ TEST_F(RecordRing, ReadsARecordThatRunsPastTheEnd) {
 }
 
 TEST_F(RecordRing, GivesUpWhatHasNoSizeThatCanBe) {
-  for (const uint32_t size : {0U, 8U, 44U, abi::kDEventBytesMax + 8, ~uint32_t{0}}) {
+  for (const uint32_t size : {0U, 8U, 44U, abi::kMachineEventBytesMax + 8, ~uint32_t{0}}) {
     state_ = {};
     header().ring_tail = header().ring_head = 0;
     put_event(size, {});
@@ -88,11 +88,11 @@ TEST_F(RecordRing, GivesUpWhatHasNoSizeThatCanBe) {
 }
 
 TEST_F(RecordRing, GivesUpWhatIsNoRecord) {
-  abi::DRecordHeader record{};
+  abi::MachineRecordHeader record{};
   record.size_bytes = 4096;  // More than its event has.
   put_event(64, record);
   record.size_bytes = 48;
-  record.kind = static_cast<abi::DRecordKind>(77);
+  record.kind = static_cast<abi::MachineRecordKind>(77);
   put_event(64, record);
   EXPECT_EQ(read(), std::vector<uint64_t>{});
   EXPECT_EQ(state_.damaged_bytes, 128U);

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "base/assert.h"
 #include "collect/shared_words.h"
 
 namespace clew::collect {
@@ -24,6 +25,7 @@ void copy_event(const RingSource& source, const std::byte* at, uint64_t first_wo
   std::array<uint64_t, abi::kEventSizeMax / 8> words;
   const std::span<uint64_t> fields(
       words.data(), (static_cast<uint32_t>(first_word) - abi::kEventHeaderBytes) / 8);
+  CLEW_ASSERT(fields.size() <= words.size());  // checked_size() has allowed it.
   load_words(fields, at + abi::kEventHeaderBytes);
   batch.push({.shape = shape,
               .process = source.process,
@@ -37,6 +39,8 @@ void copy_event(const RingSource& source, const std::byte* at, uint64_t first_wo
 void read_ring(const RingSource& source, RingState& state, EventBatch& batch) {
   std::byte* const shared_head = source.region + offsetof(abi::RegionHeader, ring_head);
   std::byte* const shared_tail = source.region + offsetof(abi::RegionHeader, ring_tail);
+  CLEW_ASSERT(source.layout.size_log2 != 0);
+  CLEW_ASSERT(source.layout.size_log2 < 64);
   const uint64_t size = uint64_t{1} << source.layout.size_log2;
   const uint64_t head = load_word(shared_head) & ~uint64_t{7};
   if (!state.known) state.tail = load_word(shared_tail) & ~uint64_t{7};

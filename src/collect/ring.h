@@ -29,8 +29,8 @@ struct RingState {
 
 void read_ring(const RingSource& source, RingState& state, EventBatch& batch);
 
-// The same for the ring of a D session (abi/d_process.h): each record, which says its own size. The
-// bytes are private and valid during the call.
+// The same for the ring of a D session (abi/machine/process.h): each record, which says its own
+// size. The bytes are private and valid during the call.
 using TakeRecord = std::function<void(std::span<const uint8_t>)>;
 void read_records(const RingSource& source, RingState& state, const TakeRecord& take);
 

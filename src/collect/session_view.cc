@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "abi/d_process.h"
+#include "abi/machine/process.h"
 
 namespace clew::collect {
 namespace {
@@ -129,7 +129,7 @@ Expected<void> check_ring(const SessionView& view) {
   if (ring.size_log2 > kWindowLog2Max) {
     return fail(ErrorCode::Limit, "region layout: ring too large");
   }
-  const uint32_t slack = view.has_records ? abi::kDEventBytesMax : abi::kEventSizeMax;
+  const uint32_t slack = view.has_records ? abi::kMachineEventBytesMax : abi::kEventSizeMax;
   const uint64_t size = (uint64_t{1} << ring.size_log2) + slack;
   CLEW_TRY(fits({"ring", ring.offset, size},
                 (uint64_t{1} << view.layout.size_log2) + abi::kWindowSlackBytes));

@@ -29,7 +29,8 @@ struct SessionView {
   uint32_t fuel_words = 0;                // so many counts of hits out of fuel. 0 = none of it.
   std::vector<EventWords> event_words{};  // By shape. Sizes are checked.
 
-  bool has_records = false;  // A D session: its ring has records (abi/d_process.h), no events.
+  bool has_records =
+      false;  // A D session: its ring has records (abi/machine/process.h), no events.
 
   // The memfd behind `slots`, borrowed; -1 = none. With it, pages that nobody has touched are not
   // read, so that reading does not allocate memory. The file must be sealed against shrinking

@@ -103,7 +103,8 @@ void add_entry(const engine::Takeable& function, LaterUprobes& sum) {
     case code::LaterUprobe::HidesProbe:
       ++sum.hides_probe;
       return;
-    case code::LaterUprobe::Dangerous:  // None that is planned so.
+    case code::LaterUprobe::HidesValues:  // Of probes that ask for values.
+    case code::LaterUprobe::Dangerous:    // None that is planned so.
       return;
   }
 }

@@ -62,7 +62,7 @@ void BegunPrograms::note_ended(const BegunProgram& program) {
 }
 
 void BegunPrograms::end() {
-  for (const BegunProgram& program : waiting_) {
+  for (BegunProgram& program : waiting_) {
     if (!may_match(program)) continue;
     ++(readiness(program) == Readiness::Gone ? ended_ : unlooked_);
   }
@@ -86,21 +86,30 @@ void BegunPrograms::add(std::vector<BegunProgram> programs) {
   }
 }
 
-BegunPrograms::Readiness BegunPrograms::readiness(const BegunProgram& program) {
-  const auto facts = target::read_facts(program.pid);
-  if (!facts || facts->state == 'Z' || facts->state == 'X') return Readiness::Gone;
-  const inline_::AuxiliaryValues values = inline_::read_auxiliary(program.pid);
-  if (values.entry == 0) return Readiness::Gone;  // It is ending, and has no memory any more.
+BegunPrograms::Readiness BegunPrograms::readiness(BegunProgram& program) {
+  const auto life = target::read_life(program.pid);
+  if (life && !program.life) program.life = life->incarnation;
+  const bool is_there = life && life->incarnation == program.life;
+  if (!is_there) return Readiness::Gone;
+  const bool is_over = life->state == 'Z' || life->state == 'X';  // Of its first thread.
+  if (is_over && target::memory_holder(program.pid) == program.pid) return Readiness::Gone;
+  const auto values = inline_::read_auxiliary(program.pid);
+  if (!values) return Readiness::Gone;
+  if (values->entry == 0) return Readiness::Early;
   const auto loader = inline_::read_loader_state(program.pid);
   if (loader && loader->notice_address != 0 && loader->consistent) return Readiness::Ready;
-  const bool is_late = since(program) > (values.loader_base != 0 ? kWithoutRecord : kWithoutLoader);
+  const bool is_late =
+      since(program) > (values->loader_base != 0 ? kWithoutRecord : kWithoutLoader);
   return is_late ? Readiness::Ready : Readiness::Early;
 }
 
-Expected<std::unique_ptr<Tracee>> BegunPrograms::arm(pid_t pid, const inline_::LockWait& wait) {
+// Null when nothing in it matches, or when it is about to begin the next program.
+Expected<std::unique_ptr<Tracee>> BegunPrograms::arm(BegunProgram& program,
+                                                     const inline_::LockWait& wait) {
+  const pid_t pid = program.pid;
   auto tracee = CLEW_TRY(Tracee::of_process(pid, session_.shared));
   CLEW_TRY(tracee->find_sites(session_.plan.query, true));
-  if (tracee->sites().sites.empty()) return nullptr;
+  if (tracee->sites().sites.empty() || readiness(program) != Readiness::Ready) return nullptr;
   if (session_.checks_memory) {
     CLEW_TRY(check_memory(std::span(&pid, 1), session_.lowered.layout));
   }
@@ -111,8 +120,8 @@ Expected<std::unique_ptr<Tracee>> BegunPrograms::arm(pid_t pid, const inline_::L
   return tracee;
 }
 
-std::vector<std::unique_ptr<Tracee>> BegunPrograms::arm_ready(const inline_::LockWait& wait,
-                                                              size_t room) {
+std::vector<std::unique_ptr<Tracee>> BegunPrograms::arm_ready(
+    const inline_::LockWait& wait, size_t room, const std::function<bool(pid_t)>& is_traced) {
   std::vector<std::unique_ptr<Tracee>> armed;
   for (auto program = waiting_.begin(); program != waiting_.end();) {
     const Readiness now = readiness(*program);
@@ -120,21 +129,23 @@ std::vector<std::unique_ptr<Tracee>> BegunPrograms::arm_ready(const inline_::Loc
       ++program;
       continue;
     }
-    const BegunProgram begun = std::move(*program);
+    BegunProgram begun = std::move(*program);
     program = waiting_.erase(program);
     if (now == Readiness::Gone) {
       note_ended(begun);
       continue;
     }
+    if (is_traced(begun.pid)) continue;
     if (armed.size() >= room) {
       note_refused({ErrorCode::Limit, "the session traces no more processes"});
       continue;
     }
-    auto tracee = arm(begun.pid, wait);
-    // What is about to end has no modules any more in which anything could match.
+    auto tracee = arm(begun, wait);
+    // What is about to end, or to begin the next program, has no modules any more in which anything
+    // could match.
     const bool has_none = !tracee || *tracee == nullptr;
-    const bool has_ended = has_none && readiness(begun) == Readiness::Gone;
-    if (has_ended || (!tracee && tracee.error().code == ErrorCode::NotFound)) {
+    const bool has_left = has_none && readiness(begun) != Readiness::Ready;
+    if (has_left || (!tracee && tracee.error().code == ErrorCode::NotFound)) {
       note_ended(begun);
     } else if (!tracee) {
       note_refused(tracee.error());

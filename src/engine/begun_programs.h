@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -40,8 +41,10 @@ class BegunPrograms {
   void add(std::vector<BegunProgram> programs);
   // Whether some wait for their loaders.
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
-  // Those that are ready, armed; `room`: at most so many.
-  std::vector<std::unique_ptr<Tracee>> arm_ready(const inline_::LockWait& wait, size_t room);
+  // Those that are ready, armed; `room`: at most so many. `is_traced`: of the program that a
+  // process has now; one that was looked at while it began the next has probes in that already.
+  std::vector<std::unique_ptr<Tracee>> arm_ready(const inline_::LockWait& wait, size_t room,
+                                                 const std::function<bool(pid_t)>& is_traced);
   // Those that still wait get no probes: the session ends.
   void end();
   // What is not in the answer: sentences for collect::Losses::lost.
@@ -53,8 +56,8 @@ class BegunPrograms {
 
   [[nodiscard]] bool may_match(const BegunProgram& program) const;
   void note_ended(const BegunProgram& program);
-  [[nodiscard]] static Readiness readiness(const BegunProgram& program);
-  Expected<std::unique_ptr<Tracee>> arm(pid_t pid, const inline_::LockWait& wait);
+  [[nodiscard]] static Readiness readiness(BegunProgram& program);
+  Expected<std::unique_ptr<Tracee>> arm(BegunProgram& program, const inline_::LockWait& wait);
   void note_armed(const BegunProgram& program);
   void note_refused(const Error& error);
 

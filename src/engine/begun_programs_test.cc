@@ -48,7 +48,7 @@ class BegunProgramsTest : public testing::Test {
 
 TEST_F(BegunProgramsTest, WhatHasNoMemoryAnyMoreHasEnded) {
   add(kWithoutMemory);
-  EXPECT_THAT(begun_->arm_ready({}, 1), IsEmpty());
+  EXPECT_THAT(begun_->arm_ready({}, 1, [](pid_t) { return false; }), IsEmpty());
   EXPECT_TRUE(begun_->empty());
   EXPECT_THAT(begun_->told(), ElementsAre(StartsWith("1 program that processes began by exec "
                                                      "ended before anybody could look")));

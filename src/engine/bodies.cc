@@ -5,6 +5,7 @@
 #include <set>
 
 #include "abi/region.h"
+#include "base/assert.h"
 
 namespace clew::engine {
 namespace {
@@ -26,8 +27,18 @@ FuelCounts fuel_counts(const plan::ProbeProgram& probe, const Site& site,
           .of_all = 4 * (is_landing ? plan::kFuelWords : fuel_word(site))};
 }
 
-uint64_t constant_of(plan::SiteConstant kind, const Site& site, const plan::Lowered& lowered) {
+// Where the module of the site is.
+struct PlacedSite {
+  Site site;
+  uint64_t load_bias = 0;
+};
+
+uint64_t constant_of(plan::SiteConstant kind, const PlacedSite& placed,
+                     const plan::Lowered& lowered) {
+  const Site& site = placed.site;
   switch (kind) {
+    case plan::SiteConstant::SiteAddress:
+      return site.address + placed.load_bias;
     case plan::SiteConstant::GroupPointer:
       return lowered.group_pointer(site.group.value_or(0));
     case plan::SiteConstant::RecordTag:
@@ -41,12 +52,13 @@ uint64_t constant_of(plan::SiteConstant kind, const Site& site, const plan::Lowe
 }
 
 PointProgram program_at(const plan::ProbeProgram& probe, const isa::Program& program,
-                        const Site& site, const plan::Lowered& lowered) {
+                        const PlacedSite& placed, const plan::Lowered& lowered) {
+  const Site& site = placed.site;
   PointProgram result;
   result.program = &program;
   result.constants.reserve(probe.site_constants.size());
   for (const plan::SiteConstant kind : probe.site_constants)
-    result.constants.push_back(constant_of(kind, site, lowered));
+    result.constants.push_back(constant_of(kind, placed, lowered));
   if (lowered.calls_extensions) result.fuel = lowered.extension_fuel;
   if (is_landing(probe)) result.fuel = kLandingFuel;
   if (lowered.fuel_offset != 0) result.fuel_counts = fuel_counts(probe, site, lowered);
@@ -71,6 +83,7 @@ BodyRules rules_of(const plan::Lowered& lowered, const inline_::Geometry& geomet
 
 ModulePoints points_of(const SiteSet& set, const ModulePlan& module, const plan::Lowered& lowered,
                        const target::Catalog& catalog) {
+  CLEW_ASSERT(module.module < catalog.modules().size());
   const target::ProcessModule& file = catalog.modules()[module.module].file;
   ModulePoints points{.plan = &module.plan,
                       .load_bias = file.load_bias,
@@ -78,12 +91,15 @@ ModulePoints points_of(const SiteSet& set, const ModulePlan& module, const plan:
                       .text = file.executable_ranges};
   points.programs.reserve(module.plan.points.size());
   for (const code::Point& point : module.plan.points) {
+    CLEW_ASSERT(point.request < module.requests.size());
     const PlannedRequest& request = module.requests[point.request];
+    CLEW_ASSERT(request.program < lowered.programs.size());
     const plan::ProbeProgram& probe = lowered.programs[request.program];
+    CLEW_ASSERT(is_at_unwinder(probe.point) || request.site < set.sites.size());
     const bool replaced = point.tail_call && probe.at_tail_call;
     const Site site = is_at_unwinder(probe.point) ? Site{} : set.sites[request.site];
-    points.programs.push_back(
-        program_at(probe, replaced ? *probe.at_tail_call : probe.program, site, lowered));
+    points.programs.push_back(program_at(probe, replaced ? *probe.at_tail_call : probe.program,
+                                         {.site = site, .load_bias = file.load_bias}, lowered));
   }
   return points;
 }
@@ -91,7 +107,9 @@ ModulePoints points_of(const SiteSet& set, const ModulePlan& module, const plan:
 // What is gone is not refused: it may come back.
 void list_refusals(SiteSet& set, const plan::Lowered& lowered, ArmReport& report) {
   for (const inline_::PointRefusal& refusal : report.install.refusals) {
+    CLEW_ASSERT(refusal.module < set.modules.size());
     const ModulePlan& module = set.modules[refusal.module];
+    CLEW_ASSERT(refusal.point < module.plan.points.size());
     if (refusal.reason == code::RefusalReason::ModuleGone) {
       report.gone.insert(module.module);
       continue;
@@ -114,7 +132,9 @@ void list_refusals(SiteSet& set, const plan::Lowered& lowered, ArmReport& report
 // Which sites the bodies belong to; those at the unwinder are of none.
 void list_bodies(const SiteSet& set, const plan::Lowered& lowered, ArmReport& report) {
   for (const ArmedBody& body : report.bodies) {
+    CLEW_ASSERT(body.module < set.modules.size());
     const ModulePlan& module = set.modules[body.module];
+    CLEW_ASSERT(body.point < module.plan.points.size());
     const PlannedRequest& request = module.requests[module.plan.points[body.point].request];
     if (is_at_unwinder(lowered.programs[request.program].point)) continue;
     report.sites.push_back({.site = request.site, .address = body.address});
@@ -145,8 +165,8 @@ uint32_t fuel_word(const Site& site) {
 Expected<native::Code> translate_site(const plan::ProbeProgram& program, const Site& site,
                                       const plan::Lowered& lowered, code::PointKind point,
                                       const inline_::Geometry& geometry) {
-  return translate_point(program_at(program, program.program, site, lowered), {.kind = point},
-                         rules_of(lowered, geometry));
+  return translate_point(program_at(program, program.program, {.site = site}, lowered),
+                         {.kind = point}, rules_of(lowered, geometry));
 }
 
 Expected<ArmReport> arm(inline_::Attachment& attachment, SiteSet& set, const plan::Lowered& lowered,

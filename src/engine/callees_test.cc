@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "abi/calling.h"
-#include "abi/d_process.h"
+#include "abi/machine/process.h"
 #include "isa/assembler.h"
 #include "native/code.h"
 #include "verify/verified_code.h"
@@ -20,7 +20,7 @@ namespace {
 constexpr uint64_t kBody = 0x4000'0000;
 constexpr uint32_t kWindow = 0x1000'1000;
 
-using Entries = std::array<uint64_t, abi::kDProcessAccessorsEnd>;
+using Entries = std::array<uint64_t, abi::kMachineProcessAccessorsEnd>;
 
 Entries entries() {
   Entries all;
@@ -91,8 +91,9 @@ TEST(Callees, NoBodyCallsAnythingElse) {
     ++refused;
   }
   EXPECT_EQ(refused, all.size() - allowed.size() + 1);
-  EXPECT_THAT(addresses(allowed),
-              testing::Not(testing::Contains(all[static_cast<size_t>(abi::DAccessor::Raise)])));
+  EXPECT_THAT(
+      addresses(allowed),
+      testing::Not(testing::Contains(all[static_cast<size_t>(abi::MachineAccessor::Raise)])));
 }
 
 }  // namespace

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "abi/region.h"
+#include "base/log.h"
 #include "engine/chosen.h"
 #include "engine/clock.h"
 #include "engine/extensions.h"
@@ -17,6 +19,7 @@
 #include "engine/uprobe_sites.h"
 #include "engine/usdt_sites.h"
 #include "plan/uprobe_form.h"
+#include "query/check_sources.h"
 #include "query/diagnostic.h"
 #include "query/parse.h"
 #include "query/vocabulary.h"
@@ -67,11 +70,15 @@ class Compiler {
   Expected<std::vector<UprobeSite>> find_uprobes(const query::Query& query);
   Expected<std::unique_ptr<KernelTracee>> make_uprobes(const query::Query& query,
                                                        std::vector<KernelSite> sites);
-  Expected<std::vector<KernelSite>> find_usdt(const query::Query& query, pid_t pid);
+  [[nodiscard]] Expected<void> check_usdt(const query::Query& query, const SiteSet& set) const;
   Expected<void> compile_uprobes(const query::Query& query);
   [[nodiscard]] Expected<void> check_uprobes() const;
   Expected<void> compile_as_uprobes(const query::Query& query);
   Expected<void> find_sites(const query::Query& query);
+  [[nodiscard]] std::string way_to_wait(Tracee& tracee, const query::Source& source,
+                                        const Error& error) const;
+  template <typename Sites>
+  void note_unmatched(const query::Query& query, bool in_kernel, const Sites& sites);
   void leave_out(pid_t pid, const std::string& reason);
   [[nodiscard]] tl::unexpected<Error> at_source(const query::Query& query, uint16_t source,
                                                 const std::string& message) const;
@@ -84,6 +91,7 @@ class Compiler {
   Notices& notices_;
   ClockSample clock_start_;
   std::optional<Clock> clock_;  // Of what was lowered.
+  query::Vocabulary vocabulary_;
   query::SourcePlaces places_;
   bool is_kernels_ = false;  // Its sources of processes are all uprobes, for this reason.
   std::string_view kernels_reason_;
@@ -133,6 +141,9 @@ Expected<void> Compiler::check_scope() const {
 }
 
 Expected<void> Compiler::find_processes() {
+  for (const std::string& path : request_.vocabulary_paths)
+    CLEW_TRY(vocabulary_.load(path));
+  CLEW_TRY(query::check_sources(request_.text, vocabulary_));
   places_ = CLEW_TRY(query::places_of_sources(request_.text));
   places_.process = places_.process || !places_.kernel;
   CLEW_TRY(check_scope());
@@ -160,15 +171,12 @@ Expected<void> Compiler::find_processes() {
 }
 
 void Compiler::leave_out(pid_t pid, const std::string& reason) {
+  log_step(pid, "is left out: {}", reason);
   notices_.warning(fmt::format("process {} is left out: {}", pid, reason));
   result_.left_out.push_back({.process = pid, .reason = reason});
 }
 
 Expected<query::Query> Compiler::parse() {
-  query::Vocabulary vocabulary;
-  for (const std::string& path : request_.vocabulary_paths) {
-    CLEW_TRY(vocabulary.load(path));
-  }
   std::optional<CatalogTypes> program;
   if (!result_.tracees.empty()) program.emplace(result_.tracees[0]->catalog());
   EventTypes types(catalogue_, events_, program ? &*program : nullptr, places_.kernel);
@@ -176,7 +184,7 @@ Expected<query::Query> Compiler::parse() {
       CLEW_TRY(Extensions::load(request_.extensions, {.folder = request_.extension_folder},
                                 {"the query language", query::is_language_function}));
   query::Query query = CLEW_TRY(query::parse(
-      request_.text, {.vocabulary = &vocabulary, .types = &types, .extensions = &*extensions_}));
+      request_.text, {.vocabulary = &vocabulary_, .types = &types, .extensions = &*extensions_}));
   if (request_.for_ns) {
     query.for_ns = request_.for_ns;
     query.for_events.reset();
@@ -196,8 +204,9 @@ Expected<void> Compiler::find_sites(const query::Query& query) {
       found.push_back(std::move(tracee));
       continue;
     }
-    const tl::unexpected<Error> error =
-        at_source(query, tracee->sites().source_at_fault, sites.error().message);
+    const uint16_t source = tracee->sites().source_at_fault;
+    const std::string way = way_to_wait(*tracee, query.sources[source], sites.error());
+    const tl::unexpected<Error> error = at_source(query, source, sites.error().message + way);
     if (result_.tracees.size() == 1 || tracee->is_command()) return error;
     if (first.value().message.empty()) first = error;
     leave_out(tracee->pid(), sites.error().message);
@@ -208,6 +217,26 @@ Expected<void> Compiler::find_sites(const query::Query& query) {
     return at_source(query, largest_source(), too_many(count));
   }
   return {};
+}
+
+// How to go on without what may come later: with a program that is begun, or by itself.
+std::string Compiler::way_to_wait(Tracee& tracee, const query::Source& source,
+                                  const Error& error) const {
+  if (error.code != ErrorCode::NotFound) return "";
+  if (request_.follow_forks) return "; --allow-missing waits for a program that has it";
+  if (source.module.empty()) return "";
+  const auto modules = tracee.catalog().find_modules(source.module);
+  return modules && modules->empty() ? "; --allow-missing waits until it is loaded" : "";
+}
+
+// Of processes, or of the kernel: what is missing there now comes no more.
+template <typename Sites>
+void Compiler::note_unmatched(const query::Query& query, bool in_kernel, const Sites& sites) {
+  std::set<uint16_t> matched;
+  for (const auto& site : sites)
+    matched.insert(site.source);
+  for (std::string& told : unmatched_sources(query, in_kernel, matched))
+    result_.lost.push_back(std::move(told));
 }
 
 // The message with the source's place in the query.
@@ -250,8 +279,14 @@ Expected<void> Compiler::compile() {
   query::Query query = CLEW_TRY(parse());
   notices_.progress("finding sites");
   result_.query = query;
-  if (plan::reads_stack(query)) kernels_reason_ = "stacks of processes are walked by the kernel";
-  if (has_usdt(query)) kernels_reason_ = "arguments of USDT probes are read by the kernel";
+  if (plan::reads_stack(query) && !request_.spill_path.empty()) {
+    return fail(ErrorCode::InvalidQuery, "--spill of stacks is not part of this version yet");
+  }
+  if (plan::reads_stack(query) && !plan::can_walk_in_processes(query)) {
+    kernels_reason_ = "stacks of other places than entries and returns are walked by the kernel";
+  }
+  if (reads_usdt_arguments(query))
+    kernels_reason_ = "arguments of USDT probes are read by the kernel";
   is_kernels_ = places_.process && !kernels_reason_.empty();
   if (is_kernels_) CLEW_TRY(compile_as_uprobes(query));
   if (places_.process && !is_kernels_) CLEW_TRY(compile_processes(query));
@@ -338,7 +373,7 @@ Expected<void> Compiler::check_uprobes() const {
   }
   if (!request_.spill_path.empty()) {
     return fail(ErrorCode::InvalidQuery,
-                "--spill of stacks and of USDT probes is not part of this version yet");
+                "--spill of arguments of USDT probes is not part of this version yet");
   }
   if (may_set_uprobes()) return {};
   return fail(
@@ -346,17 +381,13 @@ Expected<void> Compiler::check_uprobes() const {
       fmt::format("{}, which {}", why, geteuid() == 0 ? "may not be set here" : "root may set"));
 }
 
-Expected<std::vector<KernelSite>> Compiler::find_usdt(const query::Query& query, pid_t pid) {
-  std::vector<KernelSite> sites;
-  for (size_t i = 0; i < query.sources.size(); ++i) {
-    if (query.sources[i].kind != query::SourceKind::Usdt) continue;
-    const auto source = static_cast<uint16_t>(i);
-    auto some = find_usdt_sites(query, source, catalogue_, pid);
-    if (!some && some.error().code == ErrorCode::NotFound && request_.allow_missing) continue;
-    if (!some) return at_source(query, source, some.error().message);
-    std::move(some->begin(), some->end(), std::back_inserter(sites));
+Expected<void> Compiler::check_usdt(const query::Query& query, const SiteSet& set) const {
+  for (const Site& site : set.sites) {
+    if (site.static_probe == nullptr) continue;
+    const Expected<void> checked = check_usdt_uprobe(query, set, site);
+    if (!checked) return at_source(query, site.source, checked.error().message);
   }
-  return sites;
+  return {};
 }
 
 // A query of processes that programs of the kernel alone can serve: nothing is written into them.
@@ -364,19 +395,20 @@ Expected<void> Compiler::compile_as_uprobes(const query::Query& query) {
   CLEW_TRY(check_uprobes());
   CLEW_TRY(find_sites(query));
   std::vector<KernelSite> sites;
+  const std::string_view reason = reads_usdt_arguments(query) ? "usdt" : "stack";
   for (const auto& tracee : result_.tracees) {
-    for (UprobeSite& site : CLEW_TRY(
-             find_as_uprobes(*tracee, query, has_usdt(query) ? "usdt" : "stack", result_.refused)))
+    CLEW_TRY(check_usdt(query, tracee->sites()));
+    for (UprobeSite& site : CLEW_TRY(find_as_uprobes(*tracee, query, reason, result_.refused)))
       sites.push_back(std::move(site.probe));
-    auto some = CLEW_TRY(find_usdt(query, tracee->pid()));
-    std::move(some.begin(), some.end(), std::back_inserter(sites));
   }
   if (sites.empty() && !result_.refused.empty()) {
     return fail(ErrorCode::Refused,
                 fmt::format("no site could be taken: '{}' can have no uprobe, and {}",
                             result_.refused[0].function, kernels_reason_));
   }
+  if (result_.refused.empty()) note_unmatched(query, false, sites);
   result_.uprobes = CLEW_TRY(make_uprobes(query, std::move(sites)));
+  result_.all_uprobes = kernels_reason_;
   result_.plan = result_.uprobes->plan();
   result_.lowered = result_.uprobes->lowered().root;
   result_.tracees.clear();
@@ -392,6 +424,7 @@ Expected<void> Compiler::compile_kernel(const query::Query& query) {
       ++counts[site.source];
     return at_source(query, largest_of(counts), too_many(sites->size()));
   }
+  note_unmatched(query, true, *sites);
   KernelInput input = kernel_input();
   if (!scope_.pids.empty()) {
     scope_.follows = request_.follow_forks;
@@ -445,10 +478,12 @@ Expected<void> Compiler::lower() {
 }  // namespace
 
 Expected<Compiled> compile(const Request& request, Notices& notices) {
+  const StepTime time;
   CLEW_TRY(query::check_syntax(request.text));  // Before anything is started or looked at.
   Compiler compiler(request, notices);
   CLEW_TRY(compiler.find_processes());
   CLEW_TRY(compiler.compile());
+  log_step(0, "compiled the query ({:.1f} ms)", time.ms());
   return compiler.take();
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -31,6 +32,7 @@ struct Compiled {
   // Of sites of processes that can take no jump, or, without tracees, whose stacks are asked for.
   // Or null.
   std::unique_ptr<KernelTracee> uprobes;
+  std::string_view all_uprobes;  // Why all that is in processes is; empty: it is not.
   query::Query query;
   plan::Plan plan;  // Without tracees this and what follows is the kernel's.
   plan::Grouping grouping;

@@ -13,13 +13,15 @@
 #include <sys/types.h>
 
 #include "kernel/process_notices.h"
+#include "target/process.h"
 
 namespace clew::engine {
 
 struct BegunProgram {
   pid_t pid = 0;
-  uint64_t time_ns = 0;  // CLOCK_MONOTONIC.
-  std::string name;      // By which the kernel calls its first thread.
+  uint64_t time_ns = 0;                       // CLOCK_MONOTONIC.
+  std::string name;                           // By which the kernel calls its first thread.
+  std::optional<target::Incarnation> life{};  // As it was seen first: others may get the pid.
 };
 
 class ExecWatch {

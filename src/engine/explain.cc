@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/explain.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -70,15 +72,43 @@ std::string counted(size_t count, std::string_view one, std::string_view many) {
 std::string explain_first_instructions(Tracee& tracee) {
   size_t again = 0;
   size_t once = 0;
+  size_t both = 0;
   for (const ModulePlan& module : tracee.sites().modules) {
-    for (const code::Window& window : module.plan.windows)
+    for (const code::Window& window : module.plan.windows) {
       again += window.kept_bytes != 0 ? 1 : 0;
+      both += window.window_class == code::WindowClass::BothWays ? 1 : 0;
+    }
     for (const code::Point& point : module.plan.points)
       once += code::is_behind_first(module.plan, point) ? 1 : 0;
   }
-  if (again + once == 0) return "";
-  return fmt::format("    first instructions stay: {} done again, {} once, in front of the probe\n",
-                     again, once);
+  std::string text;
+  if (again + once != 0) {
+    text =
+        fmt::format("    first instructions stay: {} done again, {} once, in front of the probe\n",
+                    again, once);
+  }
+  if (both == 0) return text;
+  return text +
+         fmt::format(
+             "    first instructions have bytes over them that serve both ways: {}; a uprobe "
+             "of others takes values there (unreadable)\n",
+             both);
+}
+
+// Others are among the refused, or by uprobe.
+std::string explain_static_probes(Tracee& tracee) {
+  std::set<size_t> sites;
+  for (const ModulePlan& module : tracee.sites().modules) {
+    for (const code::Point& point : module.plan.points)
+      sites.insert(module.requests[point.request].site);
+  }
+  const auto is_static = [&](size_t site) {
+    return site < tracee.sites().sites.size() && tracee.sites().sites[site].static_probe != nullptr;
+  };
+  const auto count = std::count_if(sites.begin(), sites.end(), is_static);
+  if (count == 0) return "";
+  return fmt::format("    static probes: {} inline, at {}\n", count,
+                     count == 1 ? "its nop" : "their nops");
 }
 
 std::string explain_uprobes(const KernelTracee& uprobes, pid_t pid) {
@@ -109,6 +139,7 @@ std::string explain_sites(Tracee& tracee) {
                   counted(points, "point", "points"), counted(windows, "window", "windows"),
                   tracee.sites().refused.size());
   text += explain_first_instructions(tracee);
+  text += explain_static_probes(tracee);
   for (const auto& [reason, count] : reasons) {
     text += fmt::format("    refused: {:>5}  {}\n", count, reason);
   }
@@ -190,7 +221,7 @@ std::string explain_kernel(std::string_view title, const query::Query& query,
       if (each.is_recorder) continue;
       text += fmt::format(
           "  source {}: {} bytes per event\n", each.source,
-          event_size(sizeof(abi::DRecordHeader), lowered.root.event_words[each.source]));
+          event_size(sizeof(abi::MachineRecordHeader), lowered.root.event_words[each.source]));
     }
   } else {
     text += fmt::format("  state: {} of cells by key, per processor\n",
@@ -210,7 +241,10 @@ std::string explain_kernels(const Compiled& compiled, const ExplainOptions& opti
   std::string text;
   if (compiled.kernel) text += explain_kernel(kInKernel, compiled.query, *compiled.kernel, options);
   if (compiled.uprobes) {
-    text += explain_kernel("in the kernel, at uprobes", compiled.query, *compiled.uprobes, options);
+    const std::string_view reason = compiled.all_uprobes;
+    const std::string title =
+        fmt::format("in the kernel, at uprobes{}{}", reason.empty() ? "" : ": ", reason);
+    text += explain_kernel(title, compiled.query, *compiled.uprobes, options);
   }
   return text;
 }

@@ -108,6 +108,10 @@ std::string ProcessNames::symbol(uint64_t address) {
   return symbols_[address] = name_of(address);
 }
 
+aggregate::Stack ProcessNames::stack(std::span<const uint64_t> words) {
+  return stacks_ == nullptr ? aggregate::Stack() : stacks_->named(words);
+}
+
 // A return address: behind a call that does not return there may be another function already, so
 // the call's last byte is named. A handler of signals returns to code that nobody called.
 std::string ProcessNames::name_of(uint64_t address) {

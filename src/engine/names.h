@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "answer/names.h"
+#include "engine/process_stacks.h"
 #include "plan/sites.h"
 #include "session/recording.h"
 #include "target/catalog.h"
@@ -22,6 +23,8 @@ class ProcessNames final : public answer::Names {
   // Borrows both. `names` is indexed by the site constants of names.
   ProcessNames(pid_t pid, target::Catalog& catalog, const std::vector<plan::SiteNames>& names);
 
+  // Where stacks get their names. Borrowed.
+  void set_stacks(ProcessStacks& stacks) { stacks_ = &stacks; }
   // The pid of followed child `process` (1, 2, …).
   void add_child(uint64_t process, pid_t pid);
   // Reads the names of all threads that live now, so that they are known when they are gone.
@@ -38,6 +41,7 @@ class ProcessNames final : public answer::Names {
   std::string thread_name(uint64_t process, uint64_t tid) override;
   std::string host() override;
   std::string symbol(uint64_t address) override;
+  aggregate::Stack stack(std::span<const uint64_t> words) override;
 
  private:
   std::string name_of(uint64_t address);
@@ -51,6 +55,7 @@ class ProcessNames final : public answer::Names {
   std::unordered_map<uint64_t, std::string> thread_names_;
   std::unordered_map<uint64_t, std::string> symbols_;
   std::string host_;
+  ProcessStacks* stacks_ = nullptr;
 };
 
 }  // namespace clew::engine

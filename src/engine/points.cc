@@ -5,6 +5,7 @@
 
 #include "abi/context.h"
 #include "base/assert.h"
+#include "base/log.h"
 #include "engine/callees.h"
 
 namespace clew::engine {
@@ -107,6 +108,7 @@ Expected<native::Code> translate_point(const PointProgram& program, const code::
 Expected<ArmReport> arm_points(inline_::Attachment& attachment,
                                std::span<const ModulePoints> modules, const BodyRules& rules) {
   std::vector<std::vector<native::Code>> codes;
+  const StepTime time;
   std::vector<std::vector<inline_::BodyShape>> shapes;
   ArmReport report;
   for (const ModulePoints& module : modules) {
@@ -122,6 +124,8 @@ Expected<ArmReport> arm_points(inline_::Attachment& attachment,
                         .bodies = shapes[m],
                         .text = modules[m].text});
   }
+  log_step(attachment.pid(), "translated programs for {} modules: {} bytes of code ({:.1f} ms)",
+           modules.size(), report.code_bytes, time.ms());
   inline_::Layout layout = CLEW_TRY(attachment.lay_out(requests));
   std::vector<inline_::Body> bodies;
   for (uint32_t m = 0; m < modules.size(); ++m) {
@@ -146,6 +150,7 @@ Expected<ArmReport> arm_points(inline_::Attachment& attachment,
                         .code = CLEW_TRY(place_and_verify(program, code, *place, policy))});
     }
   }
+  log_step(attachment.pid(), "verified {} bodies ({:.1f} ms)", bodies.size(), time.ms());
   report.install = CLEW_TRY(attachment.install(std::move(layout), bodies));
   return report;
 }

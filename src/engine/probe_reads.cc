@@ -12,9 +12,9 @@ namespace {
 
 using abi::Register;
 
-constexpr bool has_any(uint32_t words, size_t begin_bytes, size_t end_bytes) {
-  const uint32_t below_end = (1U << (end_bytes / 8)) - 1;
-  const uint32_t below_begin = (1U << (begin_bytes / 8)) - 1;
+constexpr bool has_any(uint64_t words, size_t begin_bytes, size_t end_bytes) {
+  const uint64_t below_end = (uint64_t{1} << (end_bytes / 8)) - 1;
+  const uint64_t below_begin = (uint64_t{1} << (begin_bytes / 8)) - 1;
   return (words & below_end & ~below_begin) != 0;
 }
 
@@ -29,7 +29,7 @@ code::ProbeReads probe_reads(const isa::Program& program) {
                                                   Register::R13, Register::R14, Register::R15};
   code::ProbeReads reads;
   for (size_t i = 0; i < kArguments.size(); ++i) {
-    if ((all.words >> i & 1U) != 0) reads.registers.add(kArguments[i]);
+    if ((all.words >> i & 1) != 0) reads.registers.add(kArguments[i]);
   }
   // At other places than entries.
   constexpr size_t kResult = offsetof(abi::Context, return_value);
@@ -42,7 +42,12 @@ code::ProbeReads probe_reads(const isa::Program& program) {
   constexpr size_t kVectors = offsetof(abi::Context, vectors);
   reads.stack = all.arguments || all.unwinds || has_any(all.words, kCaller, kCaller + 8) ||
                 has_any(all.words, kStack, kVectors);
-  reads.vectors = static_cast<uint16_t>(all.words >> (kVectors / 8));
+  constexpr size_t kBasePointer = offsetof(abi::Context, base_pointer);
+  constexpr size_t kRbx = offsetof(abi::Context, rbx);
+  if (has_any(all.words, kBasePointer, kBasePointer + 8)) reads.registers.add(Register::Rbp);
+  if (has_any(all.words, kRbx, kRbx + 8)) reads.registers.add(Register::Rbx);
+  constexpr uint64_t kAllVectors = (uint64_t{1} << abi::kVectorArgumentsMax) - 1;
+  reads.vectors = static_cast<uint16_t>(all.words >> (kVectors / 8) & kAllVectors);
   reads.memory = all.memory;
   return reads;
 }

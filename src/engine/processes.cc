@@ -196,7 +196,12 @@ void Processes::follow_execs() {
   if (!begun_) return;
   begun_->add(execs_->look());
   const size_t room = kProcessesMax - std::min(tracees_.size(), kProcessesMax);
-  for (auto& tracee : begun_->arm_ready(wait_, room))
+  const auto is_traced = [this](pid_t pid) {
+    return std::any_of(tracees_.begin(), tracees_.end(), [pid](const auto& tracee) {
+      return tracee->pid() == pid && !tracee->gone();
+    });
+  };
+  for (auto& tracee : begun_->arm_ready(wait_, room, is_traced))
     add(std::move(tracee));
 }
 
@@ -307,9 +312,20 @@ void Processes::end_execs() {
   begun_->end();
 }
 
+// Only with allow_missing: what a source waited for may have come until now.
+void Processes::note_unmatched() {
+  std::set<uint16_t> matched;
+  for (const auto& tracee : tracees_) {
+    for (const Site& site : tracee->sites().sites)
+      matched.insert(site.source);
+  }
+  unmatched_ = unmatched_sources(input_.plan.query, false, matched);
+}
+
 // All are left, whatever happens to one.
 Expected<void> Processes::detach() {
   end_execs();
+  note_unmatched();
   Expected<void> first;
   for (const auto& tracee : tracees_) {
     Expected<void> done = tracee->detach();
@@ -330,6 +346,7 @@ collect::Losses Processes::losses() {
   const auto tell = [&all](const std::vector<std::string>& told) {
     all.lost.insert(all.lost.end(), told.begin(), told.end());
   };
+  tell(unmatched_);
   if (execs_) tell(execs_->told());
   if (begun_) tell(begun_->told());
   all.left_out.insert(all.left_out.end(), left_out_.begin(), left_out_.end());

@@ -83,6 +83,7 @@ class Processes final : public session::Source {
   Expected<void> follow_modules();
   void follow_execs();
   void end_execs();
+  void note_unmatched();
   void add(std::unique_ptr<Tracee> tracee);
   void drain_tables();
   void pace_events(const collect::EventBatch& read);
@@ -94,6 +95,7 @@ class Processes final : public session::Source {
   std::vector<Tracee*> by_number_;  // Null where another source has the number.
   inline_::LockWait wait_;
   std::vector<collect::LeftOut> left_out_;
+  std::vector<std::string> unmatched_;  // Sources, at the end.
   // With follow_forks.
   std::optional<ExecWatch> execs_;
   std::optional<BegunPrograms> begun_;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "answer/columns.h"
+#include "base/log.h"
 #include "engine/compile.h"
 #include "engine/processes.h"
 #include "engine/stop_signal.h"
@@ -95,6 +96,7 @@ Expected<void> Run::arm(int stop_descriptor) {
   const collect::Losses now = session_->losses();
   CLEW_TRY(check_any_site(now));
   CLEW_TRY(session_->begin());
+  log_step(0, "the session begins: {}", traced_text(now));
   if (compiled_.launched) CLEW_TRY(compiled_.launched->resume());
   notices_.progress("");
   notices_.armed(armed_text(now));
@@ -175,7 +177,7 @@ Expected<void> Run::check_any_site(const collect::Losses& now) const {
   return fail(ErrorCode::Refused,
               fmt::format("no site could be taken: '{}' is refused ({}){}{}", first.function,
                           first.reason, more == 0 ? "" : fmt::format(", like {} more", more),
-                          way_out(first, request_.uprobes)));
+                          way_out(first, compiled_.plan.query, request_.uprobes)));
 }
 
 std::string counted(size_t count, const char* one, const char* many) {
@@ -201,12 +203,14 @@ std::string Run::traced_text(const collect::Losses& now) const {
 std::string Run::armed_text(const collect::Losses& now) const {
   std::string text = fmt::format("tracing {} (armed in {:.0f} ms", traced_text(now), attach_ms_);
   if (processes_) text += fmt::format(", stopped for {:.1f} ms", now.stopped_ms);
-  const std::string uprobes = now.uprobes.empty() ? uprobes_of_root(now.refused, request_.uprobes)
-                                                  : collect::describe_uprobes(now.uprobes);
+  const std::string uprobes =
+      now.uprobes.empty() ? uprobes_of_root(now.refused, compiled_.plan.query, request_.uprobes)
+                          : collect::describe_uprobes(now.uprobes);
   return fmt::format("{}){}{}", text, uprobes.empty() ? "" : "; ", uprobes);
 }
 
 Expected<Outcome> Run::close(int stop_descriptor) {
+  log_step(0, "the session ends");
   CLEW_TRY(session_->stop());
   if (flow_.is_kept()) {
     session::Recording whole = recording();
@@ -214,6 +218,7 @@ Expected<Outcome> Run::close(int stop_descriptor) {
     CLEW_TRY(flow_.finish_file(session::note_of(whole)));
   }
   CLEW_TRY(session_->finish());
+  log_step(0, "answered");
   return compiled_.launched ? end_of_command(stop_descriptor) : Outcome{};
 }
 

@@ -9,10 +9,12 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
 #include "code/image_text.h"
 #include "code/refusal.h"
 #include "engine/probe_reads.h"
 #include "engine/type_source.h"
+#include "engine/usdt_sites.h"
 #include "query/fields.h"
 #include "query/print.h"
 
@@ -37,7 +39,10 @@ class Finder {
   Expected<void> add_functions(uint16_t source);
   Expected<void> add_function(uint16_t source, target::FunctionMatch match);
   Expected<void> add_lines(uint16_t source);
+  Expected<void> add_static(uint16_t source);
   void push(uint16_t source, target::FunctionMatch match, uint64_t address);
+  // Also where nobody knows the function: null then.
+  void push(uint16_t source, size_t module, const target::Function* function, uint64_t address);
 
   const query::Query& query_;
   target::Catalog& catalog_;
@@ -53,20 +58,24 @@ void Finder::push(uint16_t source, target::FunctionMatch match, uint64_t address
   const bool wanted = modules_.empty() ||
                       std::find(modules_.begin(), modules_.end(), match.module) != modules_.end();
   if (!wanted || !catalog_.modules()[match.module].is_loaded) return;
-  // Two names of a pattern can lead to one place: an IFUNC and the implementation it chose.
-  if (!places_.emplace(source, match.module, address).second) return;
-  const query::Source& from = query_.sources[source];
   const target::ModuleImage* image = *catalog_.image(match.module);
-  const target::Function& function = image->functions()[match.function];
+  push(source, match.module, &image->functions()[match.function], address);
+}
+
+void Finder::push(uint16_t source, size_t module, const target::Function* function,
+                  uint64_t address) {
+  // Two names of a pattern can lead to one place: an IFUNC and the implementation it chose.
+  if (!places_.emplace(source, module, address).second) return;
+  const query::Source& from = query_.sources[source];
   auto& numbers = set_.function_numbers;
-  const auto number =
-      numbers.emplace(std::tuple(source, match.module, function.address), numbers.size());
+  const uint64_t begin = function == nullptr ? address : function->address;
+  const auto number = numbers.emplace(std::tuple(source, module, begin), numbers.size());
   set_.names.push_back({.source = source,
-                        .function = std::string(function.name),
-                        .module = catalog_.modules()[match.module].display_name,
+                        .function = function == nullptr ? "" : std::string(function->name),
+                        .module = catalog_.modules()[module].display_name,
                         .probe = from.label.empty() ? query::print(from) : from.label});
   set_.sites.push_back({.source = source,
-                        .module = match.module,
+                        .module = module,
                         .address = address,
                         .function_number = number.first->second,
                         .names = set_.names.size() - 1,
@@ -137,6 +146,18 @@ Expected<void> Finder::add_lines(uint16_t source) {
   return {};
 }
 
+Expected<void> Finder::add_static(uint16_t source) {
+  for (const StaticSite& found :
+       CLEW_TRY(find_static_sites(query_.sources[source], catalog_, modules_))) {
+    const target::ModuleImage* const image = CLEW_TRY(catalog_.image(found.module));
+    const size_t before = set_.sites.size();
+    push(source, found.module, image->function_covering(found.probe->address),
+         found.probe->address);
+    if (set_.sites.size() != before) set_.sites.back().static_probe = found.probe;
+  }
+  return {};
+}
+
 Expected<void> Finder::add(uint16_t source) {
   matched_ = false;
   beyond_.reset();
@@ -148,6 +169,8 @@ Expected<void> Finder::add(uint16_t source) {
       return add_functions(source);
     case SourceKind::Line:
       return add_lines(source);
+    case SourceKind::Usdt:
+      return add_static(source);
     case SourceKind::Tick:  // In the tracer.
     case SourceKind::Begin:
     case SourceKind::End:
@@ -155,7 +178,6 @@ Expected<void> Finder::add(uint16_t source) {
     case SourceKind::SyscallReturn:
     case SourceKind::Tracepoint:
     case SourceKind::Profile:
-    case SourceKind::Usdt:  // usdt_sites.h
       return {};
     case SourceKind::Kernel:
     case SourceKind::KernelReturn:
@@ -183,8 +205,10 @@ code::RequestKind request_kind(const plan::ProbeProgram& program) {
 // Plans one module; drops sites with a refused request and plans again until none is refused.
 class ModulePlanner {
  public:
-  ModulePlanner(SiteSet& set, CodeCache& codes, const WindowRequest& request)
+  ModulePlanner(SiteSet& set, const target::Catalog& catalog, CodeCache& codes,
+                const WindowRequest& request)
       : set_(set),
+        catalog_(catalog),
         codes_(codes),
         first_(request.first),
         programs_(request.programs),
@@ -200,16 +224,19 @@ class ModulePlanner {
   void request(size_t module, ModulePlan& result, std::vector<code::Request>& requests);
   void request_unwinders(const code::ModuleCode& code, ModulePlan& result,
                          std::vector<code::Request>& requests);
+  bool note_trapped(const ModulePlan& plan, const InstalledWindows& installed);
   void refuse(const code::Refusal& refusal, const ModulePlan& plan);
   void refuse_unwinder(size_t unwinder, std::string_view reason);
 
   SiteSet& set_;
+  const target::Catalog& catalog_;
   CodeCache& codes_;
   size_t first_;
   const std::vector<plan::ProbeProgram>& programs_;
   const query::Query& query_;
   code::LateUprobeDanger danger_;
-  std::vector<code::ProbeReads> reads_;  // By program.
+  std::vector<code::ProbeReads> reads_;            // By program.
+  std::set<std::pair<size_t, uint64_t>> trapped_;  // Modules, and functions of them.
   std::set<size_t> dropped_;
   std::set<size_t> dropped_unwinders_;
 };
@@ -221,8 +248,10 @@ void ModulePlanner::request(size_t module, ModulePlan& result,
     if (site.module != module || !site.group || dropped_.contains(s)) continue;
     for (size_t p = 0; p < programs_.size(); ++p) {
       if (programs_[p].source != site.source || is_at_unwinder(programs_[p].point)) continue;
-      requests.push_back(
-          {.kind = request_kind(programs_[p]), .address = site.address, .reads = reads_[p]});
+      requests.push_back({.kind = request_kind(programs_[p]),
+                          .address = site.address,
+                          .reads = reads_[p],
+                          .may_serve_both = !trapped_.contains({module, site.address})});
       result.requests.push_back({.site = s, .program = p});
     }
   }
@@ -245,7 +274,10 @@ void ModulePlanner::request_unwinders(const code::ModuleCode& code, ModulePlan& 
       if (!is_at_unwinder(programs_[p].point)) continue;
       if (programs_[p].point == plan::ProgramPoint::UnwindStart) {
         requests.push_back(
-            {.kind = code::RequestKind::Entry, .address = function.address, .reads = reads_[p]});
+            {.kind = code::RequestKind::Entry,
+             .address = function.address,
+             .reads = reads_[p],
+             .may_serve_both = false});  // A lost hit would be an open call for ever.
       }
       for (const auto& [point, request] : landings) {
         if (point == programs_[p].point) requests.push_back(request);
@@ -262,6 +294,25 @@ void ModulePlanner::refuse_unwinder(size_t unwinder, std::string_view reason) {
                           .reason = std::string(reason)});
 }
 
+// Bytes that serve both ways are of no use where a trap of somebody is there before: each hit would
+// be lost. True when there are more such places than were known.
+bool ModulePlanner::note_trapped(const ModulePlan& plan, const InstalledWindows& installed) {
+  constexpr uint8_t kTrap = 0xcc;
+  const size_t known = trapped_.size();
+  const uint64_t bias = catalog_.modules()[plan.module].file.load_bias;
+  for (const code::Window& window : plan.plan.windows) {
+    if (window.window_class != code::WindowClass::BothWays) continue;
+    const bool is_there =
+        std::any_of(installed.begin(), installed.end(),
+                    [&](const code::Window& one) { return one.address == window.address; });
+    uint8_t first = 0;
+    const bool is_read =
+        !is_there && target::read_memory(catalog_.pid(), window.address + bias, {&first, 1});
+    if (is_read && first == kTrap) trapped_.insert({plan.module, window.address});
+  }
+  return trapped_.size() != known;
+}
+
 void ModulePlanner::refuse(const code::Refusal& refusal, const ModulePlan& plan) {
   const size_t s = plan.requests[refusal.request].site;
   if (is_at_unwinder(programs_[plan.requests[refusal.request].program].point)) {
@@ -272,7 +323,7 @@ void ModulePlanner::refuse(const code::Refusal& refusal, const ModulePlan& plan)
   set_.refused_sites[s].reasons.insert(refusal.reason);
   if (!is_new) return;
   const Site& site = set_.sites[s];
-  set_.refused.push_back({.function = set_.names[site.names].function,
+  set_.refused.push_back({.function = shown_name(set_, site),
                           .kind = kind_name(query_.sources[site.source].kind),
                           .reason = std::string(code::name(refusal.reason))});
 }
@@ -287,6 +338,7 @@ ModulePlan ModulePlanner::plan(size_t module, const code::ModuleCode& code,
     request(module, result, requests);
     request_unwinders(code, result, requests);
     result.plan = codes_.plan(code, requests, installed, danger_);
+    if (note_trapped(result, installed)) continue;
     if (result.plan.refusals.empty()) break;
     const bool has_partners = programs_.size() > 1;
     for (const code::Refusal& refusal : result.plan.refusals) {
@@ -328,6 +380,11 @@ std::string kind_name(SourceKind kind) {
   return kind == SourceKind::Return ? "exit" : std::string(query::name_of(kind));
 }
 
+std::string shown_name(const SiteSet& set, const Site& site) {
+  return site.static_probe == nullptr ? set.names[site.names].function
+                                      : target::d_name_of(site.static_probe->name);
+}
+
 Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, bool allow_missing,
                           const std::vector<size_t>& modules, SiteSet& set) {
   Finder finder(query, catalog, modules, set);
@@ -344,12 +401,31 @@ Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, b
   return {};
 }
 
+std::vector<std::string> unmatched_sources(const query::Query& query, bool in_kernel,
+                                           const std::set<uint16_t>& matched) {
+  std::vector<std::string> told;
+  for (size_t i = 0; i < query.sources.size(); ++i) {
+    const query::Source& source = query.sources[i];
+    const bool has_sites = source.kind != SourceKind::Tick && source.kind != SourceKind::Begin &&
+                           source.kind != SourceKind::End;
+    const bool is_wanted = has_sites && query::is_kernel_source(source.kind) == in_kernel;
+    if (!is_wanted || matched.contains(static_cast<uint16_t>(i))) continue;
+    const std::string name = source.label.empty() ? query::print(source) : source.label;
+    told.push_back(fmt::format("{} matched nothing in {}", name,
+                               in_kernel ? "the kernel" : "any program that was traced"));
+  }
+  return told;
+}
+
 Expected<const code::ModuleCode*> CodeCache::code(target::Catalog& catalog, size_t module) {
   const target::ModuleImage* image = CLEW_TRY(catalog.image(module));
   auto& entry = codes_[image];
   if (!entry) {
+    const StepTime time;
     const code::ModuleText text = CLEW_TRY(code::text_of(*image));
     entry = std::make_unique<code::ModuleCode>(kept_.analyse(text));
+    log_detail(0, "analysed the code of {}: {} functions ({:.1f} ms)", image->path(),
+               entry->functions().size(), time.ms());
   }
   return entry.get();
 }
@@ -370,7 +446,7 @@ Expected<void> plan_windows(SiteSet& set, target::Catalog& catalog, CodeCache& c
     if (!function.is_armed) modules.insert(function.module);
   }
   set.modules.clear();
-  ModulePlanner planner(set, codes, request);
+  ModulePlanner planner(set, catalog, codes, request);
   for (const size_t module : modules) {
     const code::ModuleCode* code = CLEW_TRY(codes.code(catalog, module));
     const auto found = request.installed.find(module);

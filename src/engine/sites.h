@@ -36,6 +36,7 @@ struct Site {
   uint64_t function_number = 0;  // Small and distinct per function and source: record tags.
   size_t names = 0;              // Index in SiteSet::names.
   std::optional<uint32_t> group;
+  const target::StaticProbe* static_probe = nullptr;  // Of the catalog; null at other places.
 };
 
 // One request to the window planner: a program at a site, or at a function of the unwinder.
@@ -79,6 +80,11 @@ inline constexpr size_t kSitesMax = 10'000;  // More ask for --yes.
 Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, bool allow_missing,
                           const std::vector<size_t>& modules, SiteSet& set);
 
+// A sentence for each source of the query, of those in processes or in the kernel, that none of the
+// sites is of.
+std::vector<std::string> unmatched_sources(const query::Query& query, bool in_kernel,
+                                           const std::set<uint16_t>& matched);
+
 // Decoded code of modules, kept for the session; of processes whose catalogs share their files.
 class CodeCache {
  public:
@@ -97,6 +103,8 @@ class CodeCache {
 
 // What a site of the source is called where it is refused: "entry", "exit", …
 std::string kind_name(query::SourceKind kind);
+// And by which name: the function's, or the static probe's.
+std::string shown_name(const SiteSet& set, const Site& site);
 
 // Which windows other sessions have in a module already.
 using InstalledWindows = std::vector<code::Window>;

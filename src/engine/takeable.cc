@@ -61,6 +61,25 @@ std::vector<std::string> changed(std::span<const uint8_t> first) {
   return names;
 }
 
+// Where the entry is behind the first instruction, and bytes that serve both ways have no room.
+void note_lacking(CodeCache& codes, const code::ModuleCode& code, const code::Plan& plan,
+                  std::vector<Takeable>& result) {
+  std::vector<code::Request> requests;
+  std::vector<size_t> places;
+  for (const code::Point& point : plan.points) {
+    const bool is_behind =
+        point.kind == code::PointKind::Entry && code::is_behind_first(plan, point);
+    if (!is_behind) continue;
+    requests.push_back({.kind = code::RequestKind::Entry, .address = point.address});
+    places.push_back(point.request / 2);
+  }
+  const code::Plan whole = codes.plan(code, requests, {}, code::LateUprobeDanger::Refused);
+  for (const code::Refusal& refusal : whole.refusals) {
+    const uint64_t function = requests[refusal.request].address;
+    result[places[refusal.request]].entry_without = changed(code.text_from(function));
+  }
+}
+
 }  // namespace
 
 Expected<std::vector<Takeable>> find_takeable(target::Catalog& catalog, CodeCache& codes,
@@ -84,11 +103,7 @@ Expected<std::vector<Takeable>> find_takeable(target::Catalog& catalog, CodeCach
     (is_entry ? takeable.entry : takeable.exits) = code::name(refusal.reason);
     (is_entry ? takeable.entry_uprobe : takeable.exits_uprobe) = uprobe_for(refusal.reason);
   }
-  for (const code::Point& point : plan.points) {
-    if (point.kind == code::PointKind::Entry && code::is_behind_first(plan, point)) {
-      result[point.request / 2].entry_without = changed(code->text_from(point.address));
-    }
-  }
+  note_lacking(codes, *code, plan, result);
   const uint64_t bias = catalog.modules()[module].file.load_bias;
   for (const ForeignPatch& patch : patches)
     refuse_at(plan, patch.address - bias, patch, result);

@@ -10,9 +10,12 @@
 #include <poll.h>
 #include <sys/wait.h>
 
+#include "base/assert.h"
+#include "base/log.h"
 #include "engine/left_text.h"
 #include "engine/session_memory.h"
 #include "isa/opcode.h"
+#include "plan/uprobe_form.h"
 #include "target/end_status.h"
 #include "target/process.h"
 
@@ -67,10 +70,12 @@ Expected<std::unique_ptr<Tracee>> Tracee::of_process(pid_t pid, const Shared& sh
 }
 
 Expected<void> Tracee::find_sites(const query::Query& query, bool allow_missing) {
+  const StepTime time;
   CLEW_TRY(engine::find_sites(query, catalog_, allow_missing, {}, sites_));
+  log_step(pid_, "the query has {} sites in it ({:.1f} ms)", sites_.sites.size(), time.ms());
   // An unwinder may come with a library that is loaded later; C programs load libgcc_s so.
-  follows_modules_ =
-      allow_missing || has_exception_source(query) || names_other_modules(query, catalog_, sites_);
+  follows_modules_ = allow_missing || has_exception_source(query) || plan::reads_stack(query) ||
+                     names_other_modules(query, catalog_, sites_);
   return {};
 }
 
@@ -78,9 +83,21 @@ Expected<void> Tracee::plan_windows(const plan::Plan& plan, const plan::Lowered&
   is_planned_ = true;
   sites_.refused.clear();
   sites_.refused_sites.clear();
-  return engine::plan_windows(
-      sites_, catalog_, *codes_,
+  return plan_all_windows(
       {.query = plan.query, .programs = lowered.programs, .danger = late_uprobe_danger_});
+}
+
+Expected<void> Tracee::plan_all_windows(const WindowRequest& request) {
+  const StepTime time;
+  CLEW_TRY(engine::plan_windows(sites_, catalog_, *codes_, request));
+  size_t windows = 0;
+  for (const ModulePlan& module : sites_.modules)
+    windows += module.plan.windows.size();
+  log_step(pid_, "planned {} windows in {} modules, refused {} sites ({:.1f} ms)", windows,
+           sites_.modules.size(), sites_.refused.size(), time.ms());
+  for (const collect::RefusedSite& site : sites_.refused)
+    log_detail(pid_, "{} of {} is refused: {}", site.kind, site.function, site.reason);
+  return {};
 }
 
 Expected<void> Tracee::check_readable(const plan::Lowered& lowered) const {
@@ -126,13 +143,16 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
     sites_.modules.clear();
     sites_.refused.clear();
     sites_.refused_sites.clear();
-    CLEW_TRY(engine::plan_windows(sites_, catalog_, *codes_,
-                                  {.query = plan.query,
-                                   .programs = lowered.programs,
-                                   .danger = late_uprobe_danger_,
-                                   .installed = std::move(installed)}));
+    CLEW_TRY(plan_all_windows({.query = plan.query,
+                               .programs = lowered.programs,
+                               .danger = late_uprobe_danger_,
+                               .installed = std::move(installed)}));
   }
   names_ = std::make_unique<ProcessNames>(pid_, catalog_, sites_.names);
+  if (lowered.walks_stacks) {
+    CLEW_TRY(stacks_->share(*attachment_));
+    names_->set_stacks(*stacks_);
+  }
   intake_ = CLEW_TRY(answer::Intake::make(plan, lowered, grouping, *names_));
   drained_ = std::make_unique<aggregate::Accumulator>(lowered.state);
   CLEW_TRY(make_reader(lowered, follow_forks));
@@ -158,16 +178,35 @@ std::map<size_t, InstalledWindows> Tracee::installed_in(std::span<const size_t> 
   return installed;
 }
 
+// A child that is forked between the two has no jumps, and its copy is lowered by detach.
 Expected<inline_::InstallReport> Tracee::arm_sites() {
+  CLEW_TRY(attachment_->raise(semaphores()));
   ArmReport report = CLEW_TRY(arm(*attachment_, sites_, *lowered_, catalog_));
   for (const ArmedSite& armed : report.sites) {
+    CLEW_ASSERT(armed.site < sites_.sites.size());
     const Site& site = sites_.sites[armed.site];
+    CLEW_ASSERT(site.names < sites_.names.size());
     const plan::SiteNames& names = sites_.names[site.names];
     fuel_guard_.add(fuel_word(site), fmt::format("{} ({})", names.function, names.probe),
                     armed.address);
   }
   note_gone(report.gone);
   return std::move(report.install);
+}
+
+// Of the static probes whose windows were planned last; where several share one it counts once.
+std::vector<uint64_t> Tracee::semaphores() const {
+  std::set<uint64_t> addresses;
+  for (const ModulePlan& module : sites_.modules) {
+    for (const code::Point& point : module.plan.points) {
+      const PlannedRequest& request = module.requests[point.request];
+      if (is_at_unwinder(lowered_->programs[request.program].point)) continue;
+      const target::StaticProbe* const probe = sites_.sites[request.site].static_probe;
+      if (probe == nullptr || probe->semaphore_address == 0) continue;
+      addresses.insert(catalog_.runtime_address(module.module, probe->semaphore_address));
+    }
+  }
+  return {addresses.begin(), addresses.end()};
 }
 
 // They are new ones when they come back, also where nobody has seen that they were away.
@@ -240,9 +279,11 @@ Expected<void> Tracee::follow_modules(const plan::Plan& plan, plan::Grouping& gr
 
 void Tracee::group_sites(const plan::Plan& plan, const plan::Lowered& lowered,
                          plan::Grouping& grouping, size_t first) {
+  CLEW_ASSERT(first <= sites_.sites.size() && sites_.names.size() == sites_.sites.size());
   const size_t first_grouped = grouping.group_of_site.size();
   const uint32_t groups_max = lowered.state.dense.empty() ? 1 : lowered.state.dense[0].groups;
   plan::group_sites(plan, std::span(sites_.names).subspan(first), groups_max, grouping);
+  CLEW_ASSERT(grouping.group_of_site.size() == first_grouped + sites_.sites.size() - first);
   for (size_t s = first; s < sites_.sites.size(); ++s) {
     sites_.sites[s].group = grouping.group_of_site[first_grouped + s - first];
   }
@@ -266,18 +307,20 @@ Expected<void> Tracee::arm_new_modules(const plan::Plan& plan, plan::Grouping& g
   for (const uint64_t bias : attachment_->reloaded())
     catalog_.note_gone(bias);
   const std::vector<size_t> modules = CLEW_TRY(catalog_.refresh());
+  if (lowered_->walks_stacks) stacks_->look_at(pid_);
+  for (const size_t module : modules)
+    log_step(pid_, "has loaded {}", catalog_.modules()[module].file.path);
   if (modules.empty()) return {};
   const size_t first = sites_.sites.size();
   const size_t unwinders = sites_.unwinders.size();
   CLEW_TRY(engine::find_sites(plan.query, catalog_, true, modules, sites_));
   if (sites_.sites.size() == first && sites_.unwinders.size() == unwinders) return {};
   group_sites(plan, *lowered_, grouping, first);
-  CLEW_TRY(engine::plan_windows(sites_, catalog_, *codes_,
-                                {.query = plan.query,
-                                 .programs = lowered_->programs,
-                                 .danger = late_uprobe_danger_,
-                                 .first = first,
-                                 .installed = installed_in(modules)}));
+  CLEW_TRY(plan_all_windows({.query = plan.query,
+                             .programs = lowered_->programs,
+                             .danger = late_uprobe_danger_,
+                             .first = first,
+                             .installed = installed_in(modules)}));
   const inline_::InstallReport added = CLEW_TRY(arm_sites());
   report_.points += added.points;
   note_jumps();
@@ -306,14 +349,27 @@ void Tracee::meet_children() {
     const auto child = static_cast<pid_t>(arena.target->processes[i].pid);
     if (child == 0) return false;  // It is about to write it.
     if (const auto life = sharer_of(arena.memory_file, child)) children_[i] = *life;
+    log_step(pid_, "has forked process {}, which is traced with it", child);
     names_->add_child(i, child);
+    stacks_->add_child(pid_, child);
     threads_.watch(i, child);
     return true;
   });
 }
 
+// Of code that stacks met and that nothing was known of: compilers at run time make it.
+void Tracee::keep_stacks() {
+  if (!lowered_->walks_stacks || detached_) return;
+  const uint32_t now =
+      __atomic_load_n(&attachment_->arena().target->unknown_code[attachment_->geometry().session],
+                      __ATOMIC_RELAXED);
+  if (std::exchange(unknown_code_, now) != now) stacks_->look_at(pid_);
+  stacks_->update();
+}
+
 void Tracee::keep_house() {
   meet_children();
+  keep_stacks();
   threads_.refresh();
   collect::EventBatch batch;
   (void)reader_->free_dead_slots(threads_, *drained_, batch);

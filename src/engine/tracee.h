@@ -24,6 +24,7 @@
 #include "engine/fuel_guard.h"
 #include "engine/names.h"
 #include "engine/open_calls.h"
+#include "engine/process_stacks.h"
 #include "engine/sites.h"
 #include "inline/attachment.h"
 #include "plan/lower.h"
@@ -42,6 +43,7 @@ class Tracee {
     std::shared_ptr<target::SharedFiles> files = target::make_shared_files();
     std::shared_ptr<CodeCache> codes =
         std::make_shared<CodeCache>(target::default_catalog_options().read.cache_directory);
+    std::shared_ptr<ProcessStacks> stacks = std::make_shared<ProcessStacks>();
     code::LateUprobeDanger danger = code::LateUprobeDanger::Refused;
   };
   static Expected<std::unique_ptr<Tracee>> of_process(pid_t pid, const Shared& shared);
@@ -49,6 +51,7 @@ class Tracee {
       : pid_(pid),
         catalog_(std::move(catalog)),
         codes_(shared.codes),
+        stacks_(shared.stacks),
         late_uprobe_danger_(shared.danger) {}
   // Goes into the processes of its events.
   void set_number(uint32_t number) { number_ = number; }
@@ -128,11 +131,14 @@ class Tracee {
   collect::Losses losses();
 
  private:
+  Expected<void> plan_all_windows(const WindowRequest& request);
   Expected<inline_::InstallReport> arm_sites();
   [[nodiscard]] std::map<size_t, InstalledWindows> installed_in(
       std::span<const size_t> modules) const;
+  [[nodiscard]] std::vector<uint64_t> semaphores() const;
   void note_gone(const std::set<size_t>& modules);
   void meet_children();
+  void keep_stacks();
   void note_unwinders();
   [[nodiscard]] ProcessIds live_processes() const;
   [[nodiscard]] const Site* site_numbered(uint64_t function_number) const;
@@ -151,6 +157,8 @@ class Tracee {
   target::Catalog catalog_;
   SiteSet sites_;
   std::shared_ptr<CodeCache> codes_;  // Of all tracees of the session.
+  std::shared_ptr<ProcessStacks> stacks_;
+  uint32_t unknown_code_ = 0;  // abi::TargetPage::unknown_code, as it was looked at last.
   code::LateUprobeDanger late_uprobe_danger_;
   bool is_planned_ = false;
   bool follows_modules_ = false;

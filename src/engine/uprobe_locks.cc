@@ -26,10 +26,10 @@ bool maps_one_of(pid_t pid, const std::set<uint64_t>& inodes) {
 }
 
 // By pid, and whether a probe names it.
-std::map<pid_t, bool> processes_of(std::span<const kernel::DEnabling> enablings) {
+std::map<pid_t, bool> processes_of(std::span<const kernel::MachineEnabling> enablings) {
   std::map<pid_t, bool> pids;
   std::set<uint64_t> inodes;
-  for (const kernel::DEnabling& enabling : enablings) {
+  for (const kernel::MachineEnabling& enabling : enablings) {
     const kernel::Probe& probe = enabling.probe;
     if (!kernel::needs_uprobe(probe.kind)) continue;
     if (probe.pid != 0 && !probe.is_everywhere) {
@@ -49,7 +49,7 @@ std::map<pid_t, bool> processes_of(std::span<const kernel::DEnabling> enablings)
 
 }  // namespace
 
-Expected<void> UprobeLocks::hold(std::span<const kernel::DEnabling> enablings) {
+Expected<void> UprobeLocks::hold(std::span<const kernel::MachineEnabling> enablings) {
   using Clock = std::chrono::steady_clock;
   std::chrono::milliseconds left = kBrief;
   for (const auto& [pid, is_named] : processes_of(enablings)) {
@@ -69,7 +69,7 @@ Expected<void> UprobeLocks::hold(std::span<const kernel::DEnabling> enablings) {
   return {};
 }
 
-Expected<bool> UprobeLocks::try_hold(std::span<const kernel::DEnabling> enablings,
+Expected<bool> UprobeLocks::try_hold(std::span<const kernel::MachineEnabling> enablings,
                                      std::chrono::steady_clock::duration waited) {
   for (const auto& [pid, is_named] : processes_of(enablings)) {
     auto held = of(pid)->try_hold();

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "inline/process_lock.h"
-#include "kernel/d_session.h"
+#include "kernel/machine_session.h"
 
 namespace clew::engine {
 
@@ -25,10 +25,10 @@ class UprobeLocks {
   // are of all processes. Ascending by pid, so that two sessions do not wait for each other.
   // Errors: of ProcessLock::hold(), but that a process is gone, or may not be traced: nobody has
   // jumps in it then that we could see.
-  Expected<void> hold(std::span<const kernel::DEnabling> enablings);
+  Expected<void> hold(std::span<const kernel::MachineEnabling> enablings);
   // The same for who has waited so long already, and tries again: false when a session has one of
   // them, and none is held then.
-  Expected<bool> try_hold(std::span<const kernel::DEnabling> enablings,
+  Expected<bool> try_hold(std::span<const kernel::MachineEnabling> enablings,
                           std::chrono::steady_clock::duration waited);
   void let_go() { holds_.clear(); }
 

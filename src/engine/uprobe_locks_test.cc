@@ -84,8 +84,8 @@ bool map_from_overlay(const std::string& folder) {
   return code != MAP_FAILED;
 }
 
-kernel::DEnabling probe_of_this_program(pid_t pid) {
-  kernel::DEnabling enabling;
+kernel::MachineEnabling probe_of_this_program(pid_t pid) {
+  kernel::MachineEnabling enabling;
   enabling.probe.kind = kernel::AttachKind::UserEntry;
   enabling.probe.path = "/proc/self/exe";
   enabling.probe.pid = pid;
@@ -107,7 +107,8 @@ TEST(UprobeLocks, OfProcessesThatNobodyNamedAreWaitedForBrieflyHoweverManyTheyAr
   size_t named = 0;
   for (const Hoarder* one : {&first, &second, &third}) {
     for (const std::string& text : told) {
-      if (text.find(" changes process " + std::to_string(one->pid())) != std::string::npos) {
+      if (text.find(" has been changing process " + std::to_string(one->pid())) !=
+          std::string::npos) {
         ++named;
         break;
       }
@@ -128,11 +129,12 @@ TEST(UprobeLocks, AreOfProcessesWhoseFileHasADeviceOfItsOwn) {
     }
     std::string told;
     UprobeLocks locks({.tell = [&](const std::string& text) { told += text; }});
-    kernel::DEnabling probe = probe_of_this_program(0);
+    kernel::MachineEnabling probe = probe_of_this_program(0);
     probe.probe.path = "/proc/" + std::to_string(hoarder.pid()) + "/root" + folder + "/both/code";
     const auto held = locks.hold(std::vector{probe});
     EXPECT_TRUE(held) << held.error().message;
-    EXPECT_NE(told.find(" changes process " + std::to_string(hoarder.pid())), std::string::npos);
+    EXPECT_NE(told.find(" has been changing process " + std::to_string(hoarder.pid())),
+              std::string::npos);
   }
   std::filesystem::remove_all(folder);
 }

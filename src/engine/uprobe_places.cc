@@ -108,11 +108,12 @@ std::string reason_against(pid_t pid, const ProcessText& text, const kernel::Pro
 }
 
 // The processes that have jumps of sessions, and those named that a debugger holds.
-std::map<pid_t, ProcessText> processes_to_look_at(std::span<const kernel::DEnabling> enablings) {
+std::map<pid_t, ProcessText> processes_to_look_at(
+    std::span<const kernel::MachineEnabling> enablings) {
   std::set<pid_t> pids;
   for (const inline_::ArenaInfo& arena : inline_::ps())
     pids.insert(arena.pid);
-  for (const kernel::DEnabling& enabling : enablings) {
+  for (const kernel::MachineEnabling& enabling : enablings) {
     if (enabling.probe.pid != 0) pids.insert(static_cast<pid_t>(enabling.probe.pid));
   }
   std::map<pid_t, ProcessText> processes;
@@ -125,7 +126,7 @@ std::map<pid_t, ProcessText> processes_to_look_at(std::span<const kernel::DEnabl
 
 }  // namespace
 
-Expected<void> check_uprobe_places(std::span<const kernel::DEnabling> enablings,
+Expected<void> check_uprobe_places(std::span<const kernel::MachineEnabling> enablings,
                                    const std::set<uint32_t>& elsewhere) {
   const std::map<pid_t, ProcessText> processes = processes_to_look_at(enablings);
   for (uint32_t i = 0; i < enablings.size() && !processes.empty(); ++i) {
@@ -143,7 +144,7 @@ Expected<void> check_uprobe_places(std::span<const kernel::DEnabling> enablings,
   return {};
 }
 
-std::set<uint32_t> barred_uprobes(std::span<const kernel::DEnabling> enablings) {
+std::set<uint32_t> barred_uprobes(std::span<const kernel::MachineEnabling> enablings) {
   std::map<pid_t, ProcessText> processes;
   std::set<uint32_t> barred;
   for (uint32_t i = 0; i < enablings.size(); ++i) {

@@ -8,16 +8,16 @@
 #include <span>
 
 #include "base/error.h"
-#include "kernel/d_session.h"
+#include "kernel/machine_session.h"
 
 namespace clew::engine {
 
 // Of all enablings but those of `elsewhere`. Errors: Refused, with the probe's name.
-Expected<void> check_uprobe_places(std::span<const kernel::DEnabling> enablings,
+Expected<void> check_uprobe_places(std::span<const kernel::MachineEnabling> enablings,
                                    const std::set<uint32_t>& elsewhere);
 
 // Of those that name one process: which may not be set, also where the instruction in memory is not
 // the file's, which is what the kernel would execute. A trap of somebody's uprobe is no hindrance.
-std::set<uint32_t> barred_uprobes(std::span<const kernel::DEnabling> enablings);
+std::set<uint32_t> barred_uprobes(std::span<const kernel::MachineEnabling> enablings);
 
 }  // namespace clew::engine

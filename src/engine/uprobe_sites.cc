@@ -9,6 +9,7 @@
 
 #include "code/exits.h"
 #include "code/refusal.h"
+#include "engine/usdt_sites.h"
 #include "kernel/features.h"
 #include "kernel/uprobe_place.h"
 #include "plan/uprobe_form.h"
@@ -53,8 +54,23 @@ bool is_of_code(RefusalReason reason) {
   return false;
 }
 
-// As far as its reason says.
-bool would_be_uprobe(const collect::RefusedSite& site, UprobePolicy policy) {
+UprobePolicy policy_at(std::string_view kind, UprobePolicy policy) {
+  const bool is_static = kind == kind_name(SourceKind::Usdt);
+  return is_static && policy == UprobePolicy::WhereLate ? UprobePolicy::WhereRefused : policy;
+}
+
+// Whether programs of the kernel can serve a source of this kind.
+bool can_be_uprobe(const query::Query& query, std::string_view kind) {
+  return std::any_of(query.sources.begin(), query.sources.end(), [&](const query::Source& source) {
+    return kind_name(source.kind) == kind && plan::can_be_uprobe(query, source);
+  });
+}
+
+// As far as its reason and the query say.
+bool would_be_uprobe(const collect::RefusedSite& site, const query::Query& query,
+                     UprobePolicy asked) {
+  if (!can_be_uprobe(query, site.kind)) return false;
+  const UprobePolicy policy = policy_at(site.kind, asked);
   for (unsigned i = 0; i < code::kRefusalReasons; ++i) {
     const auto reason = static_cast<RefusalReason>(i);
     if (site.reason == code::name(reason)) return takes_uprobe(reason, policy);
@@ -70,6 +86,7 @@ class Taker {
   Expected<std::optional<KernelSite>> site_of(const Site& site);
 
  private:
+  [[nodiscard]] KernelSite static_site(const Site& site) const;
   [[nodiscard]] bool is_called(const Site& site) const;
   bool add_exits(const Site& site, KernelSite& result) const;
   [[nodiscard]] std::optional<kernel::Probe> probe_at(const Site& site, uint64_t address,
@@ -131,10 +148,20 @@ bool Taker::add_exits(const Site& site, KernelSite& result) const {
   return true;
 }
 
+KernelSite Taker::static_site(const Site& site) const {
+  KernelSite result;
+  result.source = site.source;
+  result.probe = usdt_uprobe(tracee_.catalog(), tracee_.sites(), site);
+  result.entry = result.probe;
+  result.names = tracee_.sites().names[site.names];
+  return result;
+}
+
 // At an offset, registers are read as at an entry.
 Expected<std::optional<KernelSite>> Taker::site_of(const Site& site) {
   const query::Source& source = query_.sources[site.source];
   if (!plan::can_be_uprobe(query_, source)) return std::nullopt;
+  if (site.static_probe != nullptr) return static_site(site);
   image_ = CLEW_TRY(tracee_.catalog().image(site.module));
   code_ = CLEW_TRY(tracee_.code(site.module));
   const bool is_return = source.kind == SourceKind::Return;
@@ -176,9 +203,10 @@ Expected<std::vector<UprobeSite>> find_uprobe_sites(Tracee& tracee, const query:
   Taker taker(tracee, query);
   const SiteSet& set = tracee.sites();
   for (const auto& [index, refused] : set.refused_sites) {
+    const UprobePolicy here = policy_at(set.refused[refused.place].kind, policy);
     const bool is_taken =
         std::all_of(refused.reasons.begin(), refused.reasons.end(),
-                    [policy](RefusalReason reason) { return takes_uprobe(reason, policy); });
+                    [here](RefusalReason reason) { return takes_uprobe(reason, here); });
     if (!is_taken) continue;
     std::optional<KernelSite> site = CLEW_TRY(taker.site_of(set.sites[index]));
     if (!site) continue;
@@ -196,7 +224,7 @@ Expected<std::vector<UprobeSite>> find_as_uprobes(Tracee& tracee, const query::Q
   const SiteSet& set = tracee.sites();
   for (size_t i = 0; i < set.sites.size(); ++i) {
     const Site& site = set.sites[i];
-    const collect::RefusedSite name{.function = set.names[site.names].function,
+    const collect::RefusedSite name{.function = shown_name(set, site),
                                     .kind = kind_name(query.sources[site.source].kind),
                                     .reason = std::string(reason)};
     std::optional<KernelSite> probe = CLEW_TRY(taker.site_of(site));
@@ -210,25 +238,28 @@ Expected<std::vector<UprobeSite>> find_as_uprobes(Tracee& tracee, const query::Q
   return found;
 }
 
-std::string way_out(const collect::RefusedSite& site, UprobePolicy policy) {
+std::string way_out(const collect::RefusedSite& site, const query::Query& query,
+                    UprobePolicy policy) {
   std::string text;
-  if (would_be_uprobe(site, policy) && !may_set_uprobes()) {
-    text = geteuid() == 0 ? "; a uprobe may not be set here" : "; root would have a uprobe there";
-  } else if (policy == UprobePolicy::WhereLate &&
-             would_be_uprobe(site, UprobePolicy::WhereRefused)) {
+  if (would_be_uprobe(site, query, policy)) {
+    if (!may_set_uprobes()) {
+      text = geteuid() == 0 ? "; a uprobe may not be set here" : "; root would have a uprobe there";
+    }
+  } else if (policy_at(site.kind, policy) == UprobePolicy::WhereLate &&
+             would_be_uprobe(site, query, UprobePolicy::WhereRefused)) {
     text = "; --uprobes may have a uprobe there";
   }
   if (site.reason == code::name(RefusalReason::LaterUprobe)) {
-    return text +
-           "; its count may be possible, and --allow-late-uprobe-danger takes it all the same";
+    return text + "; ask for its count alone, or put a jump there with --allow-late-uprobe-danger";
   }
   return site.kind == "exit" ? text + "; its entry may be possible: clew list --sites" : text;
 }
 
-std::string uprobes_of_root(const std::vector<collect::RefusedSite>& refused, UprobePolicy policy) {
+std::string uprobes_of_root(const std::vector<collect::RefusedSite>& refused,
+                            const query::Query& query, UprobePolicy policy) {
   const auto count = std::count_if(
       refused.begin(), refused.end(),
-      [policy](const collect::RefusedSite& site) { return would_be_uprobe(site, policy); });
+      [&](const collect::RefusedSite& site) { return would_be_uprobe(site, query, policy); });
   if (count == 0 || geteuid() == 0) return "";
   return fmt::format("root would have uprobes at {} that {} refused",
                      count == 1 ? "1 site" : fmt::format("{} sites", count),

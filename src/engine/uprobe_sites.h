@@ -7,7 +7,9 @@
 //     of its code           refused       a uprobe          refused
 //     of its meaning        refused       refused           refused
 //
-// A query that asks for stacks has uprobes alone: the kernel walks them.
+// A query that asks for stacks, or for arguments of static probes, has uprobes alone: the kernel
+// walks the first, and its programs know the forms of the others. A static probe without room for a
+// jump has a uprobe also without --uprobes: a nop is made for one.
 //
 // They are chosen by the files alone, before anything is armed: a site is never both. What others
 // have put there meanwhile is looked at under the process's lock (uprobe_places.h).
@@ -50,10 +52,13 @@ Expected<std::vector<UprobeSite>> find_as_uprobes(Tracee& tracee, const query::Q
                                                   std::string_view reason,
                                                   std::vector<collect::RefusedSite>& refused);
 
-// What to try instead of a site that is refused; may be empty.
-std::string way_out(const collect::RefusedSite& site, UprobePolicy policy);
+// What to try instead of a site of the query that is refused; may be empty. Uprobes are no way out
+// where they cannot serve what the query asks for.
+std::string way_out(const collect::RefusedSite& site, const query::Query& query,
+                    UprobePolicy policy);
 
 // Of refused sites: that root would have uprobes for some of them; else empty.
-std::string uprobes_of_root(const std::vector<collect::RefusedSite>& refused, UprobePolicy policy);
+std::string uprobes_of_root(const std::vector<collect::RefusedSite>& refused,
+                            const query::Query& query, UprobePolicy policy);
 
 }  // namespace clew::engine

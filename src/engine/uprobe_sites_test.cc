@@ -41,13 +41,41 @@ TEST(UprobeSites, AreNeverThoseWhereATrapMeansSomethingElse) {
     EXPECT_FALSE(takes_uprobe(reason, kPolicy)) << code::name(reason);
 }
 
+query::Query query_of(query::SourceKind kind) {
+  query::Query query;
+  query.sources.emplace_back().kind = kind;
+  return query;
+}
+
+const collect::RefusedSite kLate{.function = "f", .kind = "entry", .reason = "later-uprobe"};
+const collect::RefusedSite kNoRoom{.function = "f", .kind = "exit", .reason = "no-room-for-exit"};
+const collect::RefusedSite kShort{.function = "f", .kind = "entry", .reason = "too-short"};
+
 TEST(UprobeSites, AreToldToWhoIsRefused) {
-  const collect::RefusedSite late{.function = "f", .kind = "entry", .reason = "later-uprobe"};
-  const collect::RefusedSite no_room{.function = "f", .kind = "exit", .reason = "no-room-for-exit"};
-  EXPECT_EQ(way_out(late, UprobePolicy::Never),
-            "; its count may be possible, and --allow-late-uprobe-danger takes it all the same");
-  EXPECT_EQ(way_out(no_room, UprobePolicy::WhereLate),
+  EXPECT_EQ(way_out(kLate, query_of(query::SourceKind::Entry), UprobePolicy::Never),
+            "; ask for its count alone, or put a jump there with --allow-late-uprobe-danger");
+  EXPECT_EQ(way_out(kNoRoom, query_of(query::SourceKind::Return), UprobePolicy::WhereLate),
             "; --uprobes may have a uprobe there; its entry may be possible: clew list --sites");
+  EXPECT_EQ(way_out(kShort, query_of(query::SourceKind::Entry), UprobePolicy::WhereLate),
+            "; --uprobes may have a uprobe there");
+}
+
+TEST(UprobeSites, AreNotToldWhereTheyAreSetAnyway) {
+  const std::string told =
+      way_out(kLate, query_of(query::SourceKind::Entry), UprobePolicy::WhereLate);
+  EXPECT_EQ(told.find("--uprobes"), std::string::npos) << told;
+}
+
+TEST(UprobeSites, AreNotToldWhereTheyCannotServeTheQuery) {
+  query::Query query = query_of(query::SourceKind::Entry);
+  query::Expression& argument = query.where.emplace_back();
+  argument.kind = query::ExpressionKind::Field;
+  argument.field = query::Field::Argument;
+  argument.type.kind = query::TypeKind::Float;
+  EXPECT_EQ(way_out(kShort, query, UprobePolicy::WhereLate), "");
+  EXPECT_EQ(way_out(kLate, query, UprobePolicy::WhereLate),
+            "; ask for its count alone, or put a jump there with --allow-late-uprobe-danger");
+  EXPECT_EQ(uprobes_of_root({kLate, kShort}, query, UprobePolicy::WhereRefused), "");
 }
 
 }  // namespace

@@ -22,58 +22,64 @@
 namespace clew::engine {
 namespace {
 
-using kernel::Probe;
 using query::Source;
 using query::SourceKind;
-
-// Without the number of the process.
-std::string provider_of(const Probe& probe) {
-  const std::string number = std::to_string(probe.pid);
-  return probe.provider.substr(0, probe.provider.size() - number.size());
-}
+using target::StaticProbe;
 
 std::string file_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-class UsdtFinder {
- public:
-  UsdtFinder(kernel::Catalogue& catalogue, pid_t pid) : catalogue_(catalogue), pid_(pid) {}
+std::string full_name(const StaticProbe& probe) {
+  return fmt::format("{}:{}", probe.provider, target::d_name_of(probe.name));
+}
 
-  // In DTrace's spelling the provider ends with the process's number already.
-  Expected<std::vector<Probe>> match(const std::string& provider, const std::string& name) {
-    const std::string number = std::to_string(pid_);
-    std::vector<Probe> found = CLEW_TRY(match_whole(provider + number, name));
+class StaticSearch {
+ public:
+  StaticSearch(target::Catalog& catalog, const std::vector<size_t>& modules)
+      : catalog_(catalog), modules_(modules) {}
+
+  // In DTrace's spelling the provider ends with the process's number.
+  std::vector<StaticSite> run(std::string provider, const std::string& name) {
+    std::vector<StaticSite> found = match(provider, name);
+    const std::string number = std::to_string(catalog_.pid());
     if (!found.empty() || !provider.ends_with(number)) return found;
-    return match_whole(provider, name);
+    provider.resize(provider.size() - number.size());
+    return match(provider, name);
   }
 
-  Expected<void> none(const Source& source) {
+  [[nodiscard]] Error none(const std::string& asked) {
     std::set<std::string> known;
-    for (const Probe& probe : CLEW_TRY(match("*", "*")))
-      known.insert(fmt::format("{}:{}", provider_of(probe), probe.name));
+    for (const StaticSite& site : match("*", "*"))
+      known.insert(full_name(*site.probe));
     if (known.empty()) {
-      return fail(ErrorCode::NotFound, fmt::format("process {} has no USDT probes", pid_));
+      return {ErrorCode::NotFound, fmt::format("process {} has no USDT probes", catalog_.pid())};
     }
     const std::vector<std::string_view> names(known.begin(), known.end());
-    return fail(ErrorCode::NotFound,
-                fmt::format("process {} has no USDT probe '{}'{}", pid_, source.function,
-                            query::did_you_mean(source.function, names)));
+    return {ErrorCode::NotFound, fmt::format("process {} has no USDT probe '{}'{}", catalog_.pid(),
+                                             asked, query::did_you_mean(asked, names))};
   }
 
  private:
-  Expected<std::vector<Probe>> match_whole(const std::string& provider, const std::string& name) {
-    std::vector<Probe> found;
-    for (const uint32_t id :
-         CLEW_TRY(catalogue_.match_process({.provider = provider, .name = name}, pid_))) {
-      const Probe* const probe = catalogue_.find(id);
-      if (probe->kind == kernel::AttachKind::Usdt) found.push_back(*probe);
+  std::vector<StaticSite> match(const std::string& provider, const std::string& name) {
+    const kernel::Glob providers(provider);
+    const kernel::Glob names(name);
+    std::vector<StaticSite> found;
+    for (size_t module = 0; module < catalog_.modules().size(); ++module) {
+      const bool is_wanted =
+          modules_.empty() || std::find(modules_.begin(), modules_.end(), module) != modules_.end();
+      if (!is_wanted || !catalog_.modules()[module].is_loaded) continue;
+      for (const StaticProbe& probe : catalog_.static_probes(module)) {
+        const bool is_named =
+            names.matches(probe.name) || names.matches(target::d_name_of(probe.name));
+        if (is_named && providers.matches(probe.provider)) found.push_back({module, &probe});
+      }
     }
     return found;
   }
 
-  kernel::Catalogue& catalogue_;
-  pid_t pid_;
+  target::Catalog& catalog_;
+  const std::vector<size_t>& modules_;
 };
 
 class UsdtLister {
@@ -155,53 +161,57 @@ class UsdtLister {
   std::set<std::string> known_;
 };
 
-Expected<void> check_arguments(const query::Query& query, const Source& source,
-                               const Probe& probe) {
+}  // namespace
+
+bool reads_usdt_arguments(const query::Query& query) {
+  return std::any_of(query.sources.begin(), query.sources.end(), [&](const Source& source) {
+    return source.kind == SourceKind::Usdt && plan::arguments_asked(query, source) != 0;
+  });
+}
+
+Expected<std::vector<StaticSite>> find_static_sites(const Source& source, target::Catalog& catalog,
+                                                    const std::vector<size_t>& modules) {
+  const std::string& text = source.function;
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos) {
+    return fail(ErrorCode::InvalidQuery, "a USDT probe is written as usdt(\"provider:name\")");
+  }
+  StaticSearch search(catalog, modules);
+  std::vector<StaticSite> sites = search.run(text.substr(0, colon), text.substr(colon + 1));
+  if (sites.empty()) return tl::unexpected(search.none(text));
+  return sites;
+}
+
+Expected<void> check_usdt_uprobe(const query::Query& query, const SiteSet& set, const Site& site) {
+  const Source& source = query.sources[site.source];
   if (!plan::can_be_uprobe(query, source)) {
     return fail(ErrorCode::InvalidQuery,
                 "a USDT probe has arg0 to arg5, no floating-point arguments, and no functions of "
                 "extensions");
   }
-  const size_t has = target::parse_static_arguments(probe.usdt_arguments).size();
+  const StaticProbe& probe = *site.static_probe;
+  const size_t has = target::parse_static_arguments(probe.arguments).size();
   const unsigned asked = plan::arguments_asked(query, source);
   if (asked <= has) return {};
   return fail(ErrorCode::InvalidQuery,
-              fmt::format("{}:{} of {} has {} argument{}, and no arg{}", provider_of(probe),
-                          probe.name, probe.module, has, has == 1 ? "" : "s", asked - 1));
+              fmt::format("{} of {} has {} argument{}, and no arg{}", full_name(probe),
+                          set.names[site.names].module, has, has == 1 ? "" : "s", asked - 1));
 }
 
-}  // namespace
-
-bool has_usdt(const query::Query& query) {
-  return std::any_of(query.sources.begin(), query.sources.end(),
-                     [](const Source& source) { return source.kind == SourceKind::Usdt; });
-}
-
-Expected<std::vector<KernelSite>> find_usdt_sites(const query::Query& query, uint16_t source,
-                                                  kernel::Catalogue& catalogue, pid_t pid) {
-  const Source& from = query.sources[source];
-  const std::string& text = from.function;
-  const size_t colon = text.find(':');
-  if (colon == std::string::npos) {
-    return fail(ErrorCode::InvalidQuery, "a USDT probe is written as usdt(\"provider:name\")");
-  }
-  UsdtFinder finder(catalogue, pid);
-  std::vector<KernelSite> sites;
-  for (const Probe& probe : CLEW_TRY(finder.match(text.substr(0, colon), text.substr(colon + 1)))) {
-    CLEW_TRY(check_arguments(query, from, probe));
-    KernelSite site;
-    site.source = source;
-    site.probe = probe;
-    site.entry = probe;
-    site.names = {.source = source,
-                  .function = probe.function,
-                  .module = probe.module,
-                  .probe = from.label.empty() ? query::print(from) : from.label};
-    site.refused = collect::RefusedSite{.function = probe.name, .kind = "usdt", .reason = "usdt"};
-    sites.push_back(std::move(site));
-  }
-  if (sites.empty()) CLEW_TRY(finder.none(from));
-  return sites;
+kernel::Probe usdt_uprobe(target::Catalog& catalog, const SiteSet& set, const Site& site) {
+  const StaticProbe& note = *site.static_probe;
+  kernel::Probe probe;
+  probe.provider = note.provider + std::to_string(catalog.pid());
+  probe.module = set.names[site.names].module;
+  probe.function = set.names[site.names].function;
+  probe.name = target::d_name_of(note.name);
+  probe.kind = kernel::AttachKind::Usdt;
+  probe.path = catalog.modules()[site.module].file.open_path;
+  probe.offset_bytes = note.file_offset;
+  probe.semaphore_offset_bytes = note.semaphore_offset;
+  probe.usdt_arguments = note.arguments;
+  probe.pid = catalog.pid();
+  return probe;
 }
 
 Expected<std::string> list_usdt(const ListRequest& request) {

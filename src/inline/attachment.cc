@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/log.h"
 #include "inline/attachment_state.h"
 #include "inline/brief_wait.h"
 #include "inline/checks.h"
@@ -273,6 +274,12 @@ Expected<StoppedTarget> stop_target(pid_t pid, std::chrono::milliseconds timeout
   }
 }
 
+void log_stop(const StoppedTarget& target, std::string_view why) {
+  const std::chrono::duration<double, std::milli> time = target.stood_still();
+  log_step(target.pid(), "stopped {} threads to {} ({:.2f} ms)", target.threads_let_go(), why,
+           time.count());
+}
+
 bool holds(pid_t pid, uint64_t address, std::span<const uint8_t> bytes) {
   std::array<uint8_t, abi::kPatchSizeMax> now{};
   CLEW_ASSERT(bytes.size() <= now.size());
@@ -335,6 +342,23 @@ bool may_read_time(StoppedTarget& target) {
   return mode[0] != PR_TSC_SIGSEGV;
 }
 
+void log_opened(const Attachment::State& state, bool is_shared, const StoppedTarget& target) {
+  log_stop(target, is_shared ? "join the arena that is there" : "map an arena");
+  const Arena& arena = state.arena;
+  log_step(state.pid, "has session {} at {:#x}: region at offset {} of each slot",
+           state.geometry.session, state.geometry.slot_address,
+           state.geometry.window_address - state.geometry.slot_address);
+  log_detail(state.pid, "arena: low block at {:#x}, {} slots of {} KiB in {}", arena.low_address(),
+             arena.shape().slot_count, arena.shape().slot_stride >> 10,
+             arena.shared() ? "shared memory" : "memory of its own");
+  const ArenaExtents extents = arena.extents();
+  for (uint32_t i = 0; i < extents.count; ++i) {
+    const abi::ExtentRecord& extent = extents.records[i];
+    log_detail(state.pid, "arena: code extent at {:#x}, {} KiB", extent.address,
+               extent.size_bytes >> 10);
+  }
+}
+
 bool has_rdtscp() {
   constexpr unsigned kFunction = 0x80000001;
   constexpr unsigned kRdtscp = 1U << 27;  // EDX
@@ -368,6 +392,7 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
     lock.reset();  // Nobody else can change the target while we have it.
     auto arena = CLEW_TRY(get_arena(target, options, std::move(seen)));
     if (!arena) continue;
+    const bool is_shared = live_sessions(*arena) != 0;
     auto state = std::make_unique<State>(std::move(*arena), process);
     state->options = options;
     state->gadgets = gadgets;
@@ -382,6 +407,7 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
     state->pid_file = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
     target.resume();
     state->note_stop(target);
+    log_opened(*state, is_shared, target);
     // The attachment owns the session now: it detaches when following fails.
     Attachment attachment(std::move(state));
     if (options.follow_modules) CLEW_TRY(attachment.follow_modules());

@@ -85,7 +85,7 @@ struct ModuleRequest {
 struct BodyPlace {
   uint64_t address = 0;
   // Number of an accessor -> address of this session's entry near the body; for relocation and
-  // policy. abi::Accessor; in a session of D also DAccessor and DProcessAccessor.
+  // policy. abi::Accessor; in a session of D also MachineAccessor and MachineProcessAccessor.
   std::span<const uint64_t> accessor_entries;
 };
 
@@ -227,9 +227,13 @@ class Attachment {
   // was closed, and opened again in the same place.
   [[nodiscard]] std::vector<uint64_t> reloaded() const;
 
-  // The session is one of D, and its DProcess (abi/d_process.h) is at this address of the target:
-  // bodies may call the D accessors. Before the first lay_out.
+  // The session is one of D, and its MachineProcess (abi/machine/process.h) is at this address of
+  // the target: bodies may call the D accessors. Before the first lay_out.
   void use_d(uint64_t process);
+
+  // Probes walk stacks by these tables (abi/machine/unwind.h), which the target has at this
+  // address, with room for so many rows.
+  void use_unwind_tables(uint64_t tables, uint64_t rows);
 
   // From now on the loader waits for us when modules come and go, as OpenOptions::follow_modules
   // has it from the start. Refused when there is no room for that.

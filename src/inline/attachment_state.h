@@ -124,6 +124,12 @@ Expected<InstallReport> install_hook(Attachment::State& state, const ModuleReque
 // The loader goes on, and waits for us next time, also when it did not this time.
 void answer_loader(Attachment::State& state);
 
+// What became of the text of a process that was left, and of so many sites in it.
+void log_detached(pid_t pid, const DetachReport& report, size_t sites);
+
+// The line of a stop that is over: nobody stands any more.
+void log_stop(const StoppedTarget& target, std::string_view why);
+
 // Stops the process; waits, bounded, for another Clew that has it stopped.
 Expected<StoppedTarget> stop_target(pid_t pid, std::chrono::milliseconds timeout);
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "code/both_ways.h"
 #include "code/instruction_start.h"
 
 namespace clew::inline_ {
@@ -23,6 +24,8 @@ constexpr uint8_t kShortJump = 0xeb;  // jmp rel8
 constexpr uint8_t kTrap = 0xcc;       // int3
 constexpr size_t kJumpBytes = 5;
 constexpr size_t kShortJumpBytes = 2;
+constexpr size_t kMarkBytes = code::kMarkSizeBytes;
+constexpr size_t kBothWaysBytes = code::kBothWaysSizeBytes;
 
 // Looked at before it is opened: the process chooses what is at that place by now, and opening a
 // FIFO waits for its writer, opening a device may do anything. That a file has the inode of another
@@ -92,6 +95,19 @@ class Comparison {
       return jumps.contains(target_of_short_jump(start) - address_);
     });
   }
+  // With a jump behind it. The first byte may be a trap, or the file's, where a uprobe was.
+  [[nodiscard]] std::optional<size_t> both_ways_over(size_t at,
+                                                     const LeadsToOurs& is_wanted) const {
+    for (size_t back = 0; back < kBothWaysBytes && back <= at; ++back) {
+      const size_t start = at - back;
+      if (start + kBothWaysBytes > size() || here_[start + kMarkBytes] != kJump) continue;
+      if (has_mark(start) && is_wanted(target_of_jump(start + kMarkBytes)) &&
+          code::can_be_patched(code_, lead_ + start, kBothWaysBytes)) {
+        return start;
+      }
+    }
+    return std::nullopt;
+  }
   // A uprobe, or a debugger's breakpoint, may stand beside a jump.
   [[nodiscard]] bool is_the_files_or_a_trap(size_t at) const {
     return at >= size() || here_[at] == file_[at] || here_[at] == kTrap;
@@ -117,12 +133,26 @@ class Comparison {
     made.kind = kind;
     made.here.assign(here.begin(), here.end());
     made.file.assign(file.begin(), file.end());
-    if (kind == ChangeKind::Jump) made.target = target_of_jump(start);
+    if (kind == ChangeKind::Jump) made.target = target_of_jump(start + count - kJumpBytes);
     if (kind == ChangeKind::ShortJump) made.target = target_of_short_jump(start);
     return made;
   }
 
  private:
+  // As it would be over a first instruction of any length.
+  [[nodiscard]] bool has_mark(size_t start) const {
+    for (uint8_t length = 2; length < kMarkBytes; ++length) {
+      const auto mark = code::mark_over(file_.subspan(start, kMarkBytes), length);
+      const bool known_first =
+          here_[start] == mark[0] || here_[start] == file_[start] || here_[start] == kTrap;
+      if (known_first && std::equal(mark.begin() + 1, mark.end(),
+                                    here_.begin() + static_cast<ptrdiff_t>(start) + 1)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   template <typename Wanted>
   [[nodiscard]] std::optional<size_t> find(size_t at, uint8_t opcode, size_t bytes,
                                            const Wanted& is_wanted) const {
@@ -149,9 +179,14 @@ class Comparison {
 class Jumps {
  public:
   Jumps(const Comparison& text, const LeadsToOurs& leads_to_ours) : text_(text) {
-    collect(long_, kJumpBytes, [&](size_t at) { return text_.jump_over(at, leads_to_ours); });
+    collect(both_, kBothWaysBytes,
+            [&](size_t at) { return text_.both_ways_over(at, leads_to_ours); });
+    collect(long_, kJumpBytes, [&](size_t at) -> std::optional<size_t> {
+      return both_over(at) ? std::nullopt : text_.jump_over(at, leads_to_ours);
+    });
     collect(short_, kShortJumpBytes, [&](size_t at) { return text_.short_jump_over(at, long_); });
-    while (drop_doubtful(long_, kJumpBytes) || drop_doubtful(short_, kShortJumpBytes)) {
+    while (drop_doubtful(both_, kBothWaysBytes) || drop_doubtful(long_, kJumpBytes) ||
+           drop_doubtful(short_, kShortJumpBytes)) {
     }
   }
 
@@ -161,6 +196,9 @@ class Jumps {
   }
   [[nodiscard]] std::optional<size_t> short_over(size_t at) const {
     return over(short_, kShortJumpBytes, at);
+  }
+  [[nodiscard]] std::optional<size_t> both_over(size_t at) const {
+    return over(both_, kBothWaysBytes, at);
   }
 
  private:
@@ -181,10 +219,10 @@ class Jumps {
   }
 
   [[nodiscard]] bool is_explained(size_t at) const {
-    return text_.is_the_files_or_a_trap(at) || long_over(at) || short_over(at);
+    return text_.is_the_files_or_a_trap(at) || long_over(at) || short_over(at) || both_over(at);
   }
   [[nodiscard]] bool is_doubtful(size_t start, size_t bytes) const {
-    const bool leads_on = bytes == kJumpBytes ||
+    const bool leads_on = bytes >= kJumpBytes ||
                           long_.contains(text_.target_of_short_jump(start) - text_.address_of(0));
     return !leads_on || (start > 0 && !is_explained(start - 1)) || !is_explained(start + bytes);
   }
@@ -193,6 +231,7 @@ class Jumps {
   }
 
   const Comparison& text_;
+  std::set<size_t> both_;
   std::set<size_t> long_;
   std::set<size_t> short_;
 };
@@ -211,7 +250,10 @@ void add_changes(const Comparison& text, const Jumps& jumps, std::vector<TextCha
   for (size_t at = text.next_difference(0); at < text.size();) {
     if (found.size() >= ChangedText::kChangesMax) return;
     size_t next = at + 1;
-    if (const auto jump = jumps.long_over(at)) {
+    if (const auto both = jumps.both_over(at)) {
+      found.push_back(text.change(ChangeKind::Jump, *both, kBothWaysBytes));
+      next = *both + kBothWaysBytes;
+    } else if (const auto jump = jumps.long_over(at)) {
       found.push_back(text.change(ChangeKind::Jump, *jump, kJumpBytes));
       next = *jump + kJumpBytes;
     } else if (const auto near = jumps.short_over(at)) {

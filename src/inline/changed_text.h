@@ -23,7 +23,8 @@
 namespace clew::inline_ {
 
 enum class ChangeKind : uint8_t {
-  Jump,       // jmp rel32 that only a session can have left.
+  Jump,       // jmp rel32 that only a session can have left; or with what serves both ways in front
+              // of it (code/both_ways.h), together.
   ShortJump,  // jmp rel8 to such a jump.
   Trap,       // int3 over one byte: a uprobe, or a debugger's breakpoint.
   Other,

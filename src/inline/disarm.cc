@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
 #include "inline/attachment_state.h"
 #include "inline/forked_children.h"
 #include "inline/removal.h"
@@ -103,6 +104,8 @@ Expected<DetachReport> Attachment::disarm(std::span<const uint64_t> bodies) {
   const DetachReport report = CLEW_TRY(removal.run(target));
   target.resume();
   state_->note_stop(target);
+  children.resume();
+  log_stop(target, "take out single probes");
   if (!report.residue) removal.forget();
   return report;
 }

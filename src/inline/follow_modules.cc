@@ -3,6 +3,7 @@
 // for our answer before the module's constructors run (runtime/loader.cc).
 #include <fmt/format.h>
 
+#include "base/log.h"
 #include "code/image_text.h"
 #include "code/module_code.h"
 #include "code/windows.h"
@@ -48,6 +49,7 @@ Expected<void> Attachment::follow_modules() {
   abi::ArenaHeader& header = state.arena.header();
   header.loader_wait_ms = static_cast<uint32_t>(state.options.loader_timeout.count());
   const std::vector<BodyShape> bodies(plan.points.size());
+  log_step(state.pid, "its loader will wait for us, {} ms at most", header.loader_wait_ms);
   const InstallReport report = CLEW_TRY(install_hook(state, {.plan = &plan,
                                                              .load_bias = module.load_bias,
                                                              .bodies = bodies,

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "base/assert.h"
+#include "base/log.h"
 #include "inline/attachment_state.h"
 #include "inline/program_counters.h"
 #include "inline/segment_bases.h"
@@ -17,6 +18,8 @@
 
 namespace clew::inline_ {
 namespace {
+
+constexpr uint8_t kInt3 = 0xcc;
 
 class Installer {
  public:
@@ -42,10 +45,13 @@ class Installer {
     target.use_gadgets(state_.gadgets);
     maps_ = CLEW_TRY(target::read_memory_map(state_.pid));
     CLEW_TRY(change_target(target, text));
+    CLEW_ASSERT(layers_.size() == windows_.size() && refused_.size() == windows_.size());
     report_.threads = static_cast<uint32_t>(target.threads().size());
     target.resume();
     state_.note_stop(target);
+    log_stop(target, "write jumps");
     finish();
+    log_installed();
     return report_;
   }
 
@@ -82,7 +88,7 @@ class Installer {
   void list_ranges() {
     for (const PlannedWindow& window : windows_) {
       const uint64_t begin = window.site.address;
-      ranges_.push_back({begin, std::max<uint32_t>(window.site.size_bytes, code::kJumpSizeBytes)});
+      ranges_.push_back({begin, static_cast<uint32_t>(end_of(window.site) - begin)});
       for (const code::Patch& patch : window.trampoline.patches)
         ranges_.push_back({patch.address, patch.size_bytes});
       for (const TailText& copied : window.tails)
@@ -153,7 +159,7 @@ class Installer {
       const abi::LayerRecord& top = state_.journal->layer(lower.back());
       for (uint32_t i = 0; i < top.patch_count; ++i) {
         const abi::PatchRecord& patch = top.patches[i];
-        if (!text.equals(patch.address, {patch.written, patch.size_bytes})) return false;
+        if (!holds(text, patch, serves_both_ways(window.site))) return false;
       }
       return true;
     }
@@ -165,10 +171,20 @@ class Installer {
         });
   }
 
+  // What serves both ways may have a trap at its first byte, or the file's, of a uprobe that was
+  // there.
+  static bool holds(const TextImage& text, const abi::PatchRecord& patch, bool serves_both) {
+    const bool other_first =
+        serves_both && (text.equals(patch.address, {&kInt3, 1}) ||
+                        text.equals(patch.address, std::span(patch.original).first(1)));
+    const size_t from = other_first ? 1 : 0;
+    return text.equals(patch.address + from,
+                       std::span(patch.written).subspan(from, patch.size_bytes - from));
+  }
+
   // Where the first instruction stays, a uprobe or a breakpoint may stand on it: whoever takes the
   // trap does the instruction and goes on behind it.
   static bool window_is_expected(const TextImage& text, const abi::SiteRecord& site) {
-    constexpr uint8_t kInt3 = 0xcc;
     const std::span<const uint8_t> original(site.original, site.size_bytes);
     const bool trapped = site.kept_bytes != 0 && text.equals(site.address, {&kInt3, 1});
     const size_t from = trapped ? 1 : 0;
@@ -184,7 +200,10 @@ class Installer {
   }
 
   static bool stands_at_jump(const PlannedWindow& window, uint64_t pc) {
-    return pc == window.site.address + window.site.kept_bytes;
+    const abi::SiteRecord& site = window.site;
+    if (!serves_both_ways(site)) return pc == site.address + site.kept_bytes;
+    return pc == site.address + site.instructions[0].length ||
+           pc == site.address + code::kMarkSizeBytes;
   }
 
   // Finds who stands inside the windows (behind the first instruction), and gives up windows where
@@ -195,6 +214,7 @@ class Installer {
         const abi::SiteRecord& site = windows_[i].site;
         return counter.value > site.address && counter.value < site.address + site.size_bytes;
       });
+      CLEW_ASSERT(found != order_.end());  // It was looked for in these places alone.
       // In front of a jump that is there, behind an instruction that stays, nobody is in the way.
       if (windows_[*found].existing && stands_at_jump(windows_[*found], counter.value)) continue;
       if (instruction_at(windows_[*found], counter.value)) {
@@ -231,6 +251,7 @@ class Installer {
   // Without the new one.
   [[nodiscard]] std::vector<uint32_t> layers_below(const PlannedWindow& window) const {
     std::vector<uint32_t> layers = state_.journal->layers_of(window.trampoline.layer.site);
+    CLEW_ASSERT(!layers.empty());  // record() has added one.
     layers.pop_back();
     return layers;
   }
@@ -238,6 +259,7 @@ class Installer {
   [[nodiscard]] bool stands_in_head(const PlannedWindow& window, uint64_t pc) const {
     for (const uint32_t index : layers_below(window)) {
       const abi::LayerRecord& layer = state_.journal->layer(index);
+      CLEW_ASSERT(window.site.instruction_count <= std::size(layer.instructions));
       for (uint32_t i = 0; i < window.site.instruction_count; ++i) {
         const uint64_t copy = layer.address + layer.instructions[i].copy;
         if (pc > copy && pc < copy + abi::kCopyHeadBytes) return true;
@@ -266,8 +288,14 @@ class Installer {
   }
 
   static void change_text(TextImage& text, const PlannedWindow& window) {
-    for (const code::Patch& patch : window.trampoline.patches)
-      text.change(patch.address, {patch.replacement.data(), patch.size_bytes});
+    for (const code::Patch& patch : window.trampoline.patches) {
+      const auto bytes = std::span(patch.replacement).first(patch.size_bytes);
+      if (serves_both_ways(window.site)) {
+        text.change_but_traps(patch.address, patch.original, bytes);
+      } else {
+        text.change(patch.address, bytes);
+      }
+    }
   }
 
   Expected<void> move_threads(StoppedTarget& target) {
@@ -296,6 +324,22 @@ class Installer {
       for (uint32_t p = 0; p < window.point_count; ++p) {
         if (window.left_out[p]) continue;
         report_.refusals.push_back({window.module, window.first_point + p, *refused_[i]});
+      }
+    }
+  }
+
+  void log_installed() const {
+    const pid_t pid = state_.pid;
+    log_step(pid,
+             "wrote the jumps of {} windows for {} probes, moved {} threads, refused {} windows",
+             report_.windows, report_.points, moves_.size(), windows_.size() - report_.windows);
+    for (size_t i = 0; i < windows_.size(); ++i) {
+      const abi::SiteRecord& site = windows_[i].site;
+      if (refused_[i]) {
+        log_detail(pid, "site {:#x} is refused: {}", site.address, code::name(*refused_[i]));
+      } else {
+        log_detail(pid, "site {:#x}: jump over {} bytes to {:#x}", site.address, site.size_bytes,
+                   windows_[i].trampoline.layer.address);
       }
     }
   }

@@ -25,10 +25,12 @@
 
 #include "base/error_text.h"
 #include "base/file_descriptor.h"
+#include "base/log.h"
 #include "inline/attachment.h"
 #include "inline/attachment_state.h"
 #include "inline/brief_wait.h"
 #include "inline/changed_text.h"
+#include "inline/debug_registers.h"
 #include "inline/loader.h"
 #include "inline/permission.h"
 #include "inline/stopped_target.h"
@@ -42,7 +44,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kStoppedByUs = SIGTRAP;
 constexpr uint8_t kInt3 = 0xcc;
-constexpr size_t kDebugControl = 7;  // DR7
 constexpr unsigned kNoticesMax = 64;
 
 template <typename T>
@@ -125,9 +126,8 @@ class Starting {
   Expected<void> run_to(uint64_t address);
   Expected<int> wait_stop();
   Expected<void> run_to_trap(uint64_t address);
+  Expected<void> step_to(uint64_t address);
   bool write_byte(uint64_t address, uint8_t byte);
-  bool set_breakpoint(uint64_t address);
-  bool set_debug_register(size_t index, uint64_t value);
 
   pid_t pid_;
   Clock::time_point deadline_;
@@ -144,7 +144,7 @@ Expected<int> Starting::wait_stop() {
       return fail(ErrorCode::NotFound, "the command ended before it began");
     }
     if (Clock::now() > deadline_) {
-      return fail(ErrorCode::Io, "the command's loader does not come to its end");
+      return fail(ErrorCode::Io, "the command's loader did not finish in time");
     }
     wait_briefly(kPause);
   }
@@ -170,37 +170,40 @@ bool Starting::write_byte(uint64_t address, uint8_t byte) {
                 reinterpret_cast<void*>(word)) == 0;
 }
 
-bool Starting::set_debug_register(size_t index, uint64_t value) {
-  const size_t place = offsetof(struct user, u_debugreg) + index * sizeof(uint64_t);
-  return ptrace(PTRACE_POKEUSER, pid_, reinterpret_cast<void*>(place),
-                reinterpret_cast<void*>(value)) == 0;
-}
-
-// By the processor, which changes no text: a uprobe that stands there, or comes, keeps its trap.
-// Others may have taken all of its breakpoints.
-bool Starting::set_breakpoint(uint64_t address) {
-  constexpr uint64_t kExecuteAtFirst = 1;  // DR7: breakpoint 0, of one thread, on execution.
-  return set_debug_register(0, address) && set_debug_register(kDebugControl, kExecuteAtFirst);
-}
-
 // Runs until the instruction at `address` is next.
 Expected<void> Starting::run_to(uint64_t address) {
-  if (!set_breakpoint(address)) return run_to_trap(address);
+  if (!set_breakpoint(pid_, address)) return run_to_trap(address);
   ptrace(PTRACE_CONT, pid_, nullptr, nullptr);
   CLEW_TRY(wait_for_trap());
   user_regs_struct registers = {};
   ptrace(PTRACE_GETREGS, pid_, nullptr, &registers);
-  const bool cleared = set_debug_register(kDebugControl, 0);
+  const bool cleared = clear_breakpoint(pid_);
   if (cleared && registers.rip == address) return {};
   return fail(ErrorCode::Io, "the command stopped at an unexpected place");
 }
 
-// The same by an instruction, where only the file's own stands: the trap of a uprobe is the
-// kernel's, we would not be told.
+// Slow: a loader has some 100,000 instructions. The trap of a uprobe is the kernel's, we would not
+// be told of it.
+Expected<void> Starting::step_to(uint64_t address) {
+  user_regs_struct registers = {};
+  do {
+    ptrace(PTRACE_SINGLESTEP, pid_, nullptr, nullptr);
+    CLEW_TRY(wait_for_trap());
+    if (ptrace(PTRACE_GETREGS, pid_, nullptr, &registers) != 0) {
+      return fail(ErrorCode::Io, fmt::format("cannot stop the command at {:#x}", address));
+    }
+  } while (registers.rip != address);
+  return {};
+}
+
+// The same by an instruction, where only the file's own stands.
 Expected<void> Starting::run_to_trap(uint64_t address) {
   const std::optional<uint8_t> old = byte_of_file(pid_, address);
   uint8_t now = 0;
-  if (!old || !read_object(pid_, address, now) || now != *old || !write_byte(address, kInt3)) {
+  if (old && read_object(pid_, address, now) && now == kInt3 && now != *old) {
+    return step_to(address);
+  }
+  if (!old || now != *old || !write_byte(address, kInt3)) {
     return fail(ErrorCode::Io, fmt::format("cannot stop the command at {:#x}", address));
   }
   ptrace(PTRACE_CONT, pid_, nullptr, nullptr);
@@ -216,7 +219,7 @@ Expected<void> Starting::run_to_trap(uint64_t address) {
 }
 
 Expected<void> Starting::run_to_start() {
-  const AuxiliaryValues values = read_auxiliary(pid_);
+  const AuxiliaryValues values = read_auxiliary(pid_).value_or(AuxiliaryValues{});
   const uint64_t notice = values.loader_base == 0 ? 0 : find_notice(pid_, values.loader_base);
   if (notice == 0) return run_to(values.entry);
   for (unsigned i = 0; i < kNoticesMax; ++i) {
@@ -227,7 +230,7 @@ Expected<void> Starting::run_to_start() {
     ptrace(PTRACE_SINGLESTEP, pid_, nullptr, nullptr);
     CLEW_TRY(wait_for_trap());
   }
-  return fail(ErrorCode::Io, "the command's loader does not come to its end");
+  return fail(ErrorCode::Io, "the command's loader did not finish in time");
 }
 
 // Programs without symbols have none of main(), but it is the first argument of the C library's
@@ -407,6 +410,7 @@ Expected<Launched> Launched::start(const LaunchOptions& options) {
   CLEW_TRY(target::check_is_64_bit(pid));
   CLEW_TRY(starting.run_to(options.point));
   CLEW_TRY(starting.hand_over());
+  log_step(pid, "is the command {}, stopped before its own code", options.command.front());
   return Launched(starting.release());
 }
 
@@ -440,6 +444,8 @@ Expected<void> Launched::resume() {
   // From here on its life is its own. Stopped by us only, it goes on also if we die here.
   CLEW_TRY(target.checked_call("prctl", {.number = SYS_prctl, .arguments = {PR_SET_PDEATHSIG, 0}}));
   resumed_ = true;
+  target.resume();
+  log_step(pid_, "the command runs");
   return {};
 }
 

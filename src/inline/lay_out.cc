@@ -48,7 +48,10 @@ Expected<uint32_t> extent_for(Attachment::State& state, const ModuleRequest& mod
   const auto there = state.arena.find_extent(range, size);
   if (there) return *there;
   StoppedTarget target = CLEW_TRY(stop_target(state.pid, state.options.stop_timeout));
-  return state.arena.add_extent(target, range, size);
+  auto extent = state.arena.add_extent(target, range, size);
+  target.resume();
+  log_stop(target, "map memory for code");
+  return extent;
 }
 
 // Nobody runs it before the first body that calls it is installed.
@@ -87,10 +90,13 @@ OwnerCheck owner_check_of(const ArenaShape& shape) {
 }
 
 StubEnvironment environment_of(const Attachment::State& state, uint32_t extent) {
-  return {.low_address = state.geometry.slot_address,
-          .session = state.geometry.session,
-          .blob_address = state.arena.extents().records[extent].address,
-          .owner_check = owner_check_of(state.arena.shape())};
+  return {
+      .low_address = state.geometry.slot_address,
+      .session = state.geometry.session,
+      .blob_address = state.arena.extents().records[extent].address,
+      .owner_check = owner_check_of(state.arena.shape()),
+      .unreadable_address = state.geometry.window_address +
+                            static_cast<uint32_t>(offsetof(abi::RegionHeader, missed_unreadable))};
 }
 
 // What the layers that are at this site already mean for a new one on top.
@@ -192,8 +198,7 @@ class LayoutMaker {
     const target::Mapping* const mapping = mapping_at(module.text, planned.site.address);
     if (mapping != nullptr) record_mapping(*mapping, planned.site);
     const uint64_t begin = planned.site.address;
-    const uint64_t size = std::max<uint64_t>(window.size_bytes, code::kJumpSizeBytes);
-    if (state_.journal->meets_other(begin, begin + size) || is_probed(planned.tails)) {
+    if (state_.journal->meets_other(begin, end_of(planned.site)) || is_probed(planned.tails)) {
       return code::RefusalReason::WindowInUse;
     }
     const auto site = state_.journal->find(begin);
@@ -322,8 +327,14 @@ void Attachment::use_d(uint64_t process) {
   state_->d_code.assign(blob.begin(), blob.end());
   runtime::set_place(state_->d_code, {.low_address = geometry().slot_address,
                                       .window = geometry().window_address -
-                                                geometry().slot_address + abi::kDRegionWindow,
+                                                geometry().slot_address + abi::kMachineRegionWindow,
                                       .process = process});
+}
+
+void Attachment::use_unwind_tables(uint64_t tables, uint64_t rows) {
+  abi::SessionEntry& entry = state_->arena.header().sessions[geometry().session];
+  entry.unwind_rows = rows;
+  __atomic_store_n(&entry.unwind_tables, tables, __ATOMIC_RELEASE);
 }
 
 Expected<Layout> Attachment::lay_out(std::span<const ModuleRequest> modules) {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
 #include "inline/attachment_state.h"
 #include "inline/brief_wait.h"
 #include "inline/forked_children.h"
@@ -38,6 +39,8 @@ class Leaving {
     for (const pid_t child : left_)
       note_left(child);
     note_changed_text();
+    if (has_first_) log_detached(state_.pid, report_, removal_->sites());
+    if (!has_first_) log_step(state_.pid, "is gone: there is nothing to take out");
     state_.attached = false;
     for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {
       uint32_t* const there = &arena_.header().sessions[s].state;
@@ -90,6 +93,7 @@ class Leaving {
       take_out_of_child(child);
     if (first) CLEW_TRY(take_out_of_first(*first));
     children_.resume();
+    if (first) log_stop(*first, "take out the jumps");
     return {};
   }
 

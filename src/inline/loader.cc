@@ -56,21 +56,24 @@ uint64_t find_debug_record(pid_t pid, const AuxiliaryValues& values) {
 
 }  // namespace
 
-AuxiliaryValues read_auxiliary(pid_t pid) {
-  AuxiliaryValues values;
+std::optional<AuxiliaryValues> read_auxiliary(pid_t pid) {
+  std::optional<AuxiliaryValues> values;
   std::ifstream file(fmt::format("/proc/{}/auxv", target::memory_holder(pid)), std::ios::binary);
   uint64_t entry[2] = {};
   while (file.read(reinterpret_cast<char*>(entry), sizeof entry)) {
-    if (entry[0] == AT_BASE) values.loader_base = entry[1];
-    if (entry[0] == AT_ENTRY) values.entry = entry[1];
-    if (entry[0] == AT_PHDR) values.headers = entry[1];
-    if (entry[0] == AT_PHNUM) values.header_count = entry[1];
+    if (!values) values.emplace();
+    if (entry[0] == AT_BASE) values->loader_base = entry[1];
+    if (entry[0] == AT_ENTRY) values->entry = entry[1];
+    if (entry[0] == AT_PHDR) values->headers = entry[1];
+    if (entry[0] == AT_PHNUM) values->header_count = entry[1];
   }
   return values;
 }
 
 std::optional<LoaderState> read_loader_state(pid_t pid) {
-  const uint64_t address = find_debug_record(pid, read_auxiliary(pid));
+  const auto values = read_auxiliary(pid);
+  if (!values) return std::nullopt;
+  const uint64_t address = find_debug_record(pid, *values);
   DebugRecord record = {};
   if (address == 0 || !read_object(pid, address, record)) return std::nullopt;
   return LoaderState{.notice_address = record.notice, .consistent = record.state == kConsistent};

@@ -17,7 +17,10 @@ struct AuxiliaryValues {
   uint64_t headers = 0;
   uint64_t header_count = 0;
 };
-AuxiliaryValues read_auxiliary(pid_t pid);
+// None of a process without memory, which is about to end. `entry` is 0 while an exec is under way:
+// the kernel tells of it when the memory is new, and fills that afterwards (Linux 6.18,
+// begin_new_exec() and create_elf_tables()).
+std::optional<AuxiliaryValues> read_auxiliary(pid_t pid);
 
 struct LoaderState {
   uint64_t notice_address = 0;  // Called after each change; 0 = not set yet.

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/error_text.h"
+#include "base/log.h"
 #include "inline/permission.h"
 #include "target/process.h"
 
@@ -210,14 +211,17 @@ Expected<ProcessLock::Hold> ProcessLock::take(const LockWait& wait) {
   if (hold) return std::move(*hold);
   const FileDescriptor file = CLEW_TRY(open_lock(target::memory_holder(pid_)));
   const auto waited = std::chrono::ceil<std::chrono::seconds>(Clock::now() - begin);
-  return fail(ErrorCode::Io, fmt::format("{} changes process {} since {} seconds",
+  return fail(ErrorCode::Io, fmt::format("{} has been changing process {} for {} seconds",
                                          holder_of(file.get()), pid_, waited.count()));
 }
 
 Expected<std::optional<ProcessLock::Hold>> ProcessLock::try_for(const LockWait& wait) {
   if (holds_ == 0) {
+    const StepTime time;
     const Expected<bool> done = wait_for_it(wait);
+    if (done && *done) log_step(pid_, "is locked against other sessions ({:.1f} ms)", time.ms());
     if (!done || !*done) {
+      log_step(pid_, "is locked by another session ({:.1f} ms)", time.ms());
       files_.clear();
       if (!done) return tl::unexpected(done.error());
       return std::optional<Hold>();
@@ -256,12 +260,17 @@ Expected<bool> ProcessLock::try_lock() {
 Expected<bool> ProcessLock::wait_for_it(const LockWait& wait) {
   const Clock::time_point begin = Clock::now();
   bool has_told = !wait_.tell;
+  bool has_logged = !is_logged(LogLevel::Steps);
   while (!CLEW_TRY(try_lock())) {
     const auto waited = Clock::now() - begin;
     if (waited > wait.timeout) return false;
     if (is_readable(wait.stop_descriptor)) {
       return fail(ErrorCode::Io, fmt::format("stopped while {} changed process {}",
                                              holder_of(in_the_way_.get()), pid_));
+    }
+    if (!has_logged) {
+      has_logged = true;
+      log_step(pid_, "waits for {}", holder_of(in_the_way_.get()));
     }
     if (!has_told && waited > kTellAfter) {
       has_told = true;
@@ -275,7 +284,9 @@ Expected<bool> ProcessLock::wait_for_it(const LockWait& wait) {
 }
 
 void ProcessLock::let_go() {
-  if (--holds_ == 0) files_.clear();
+  if (--holds_ != 0) return;
+  files_.clear();
+  log_detail(pid_, "is unlocked");
 }
 
 }  // namespace clew::inline_

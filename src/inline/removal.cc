@@ -192,9 +192,33 @@ std::vector<TextImage::Range> Removal::text_ranges() const {
 Expected<void> Removal::restore_text(StoppedTarget& target) {
   TextImage text(text_ranges());
   text.load(target);
+  CLEW_TRY(leave_both_ways(target, text));
   for (const Change& change : changes_)
     restore_site(text, change);
   return text.flush(target);
+}
+
+// Bytes that serve both ways are two instructions. Who stands in front of the second, a jump, has
+// flags that say how to go on, and follows it: the trampoline knows.
+Expected<void> Removal::leave_both_ways(StoppedTarget& target, const TextImage& text) {
+  std::map<uint64_t, uint64_t> jumps;  // Where they lead, ascending.
+  for (const Change& change : changes_) {
+    const bool ends = !change.leaving.empty() && change.staying.empty() &&
+                      serves_both_ways(journal_.site(change.site)) &&
+                      is_mapped_as_recorded(maps_, journal_.site(change.site));
+    if (!ends) continue;
+    const abi::LayerRecord& top = journal_.layer(change.leaving.back());
+    const auto jump = std::span(top.patches[0].written).subspan(code::kMarkSizeBytes);
+    const uint64_t at = journal_.site(change.site).address + code::kMarkSizeBytes;
+    if (text.equals(at, jump.first(code::kJumpSizeBytes))) jumps[at] = top.address;
+  }
+  if (jumps.empty()) return {};
+  std::vector<AddressInterval> places;
+  for (const auto& [at, target_of] : jumps)
+    places.push_back({at, at + 1});
+  for (const ProgramCounter& counter : find_program_counters(target, maps_, places, resting_))
+    CLEW_TRY(set_program_counter(target, counter, jumps.at(counter.value)));
+  return target.write_registers();  // Before the text: we may be killed.
 }
 
 std::vector<AddressInterval> Removal::patches_of(bool leaving) const {
@@ -241,7 +265,8 @@ Expected<void> Removal::compare_text(StoppedTarget& target) {
   return {};
 }
 
-// The text holds what one of the layers wrote, or a part of it, or the original bytes.
+// The text holds what one of the layers wrote, or a part of it (also of one that stays, where a
+// uprobe has been), or the original bytes.
 void Removal::restore_site(TextImage& text, const Change& change) {
   if (!is_mapped_as_recorded(maps_, journal_.site(change.site))) {
     ++report_.vanished;
@@ -261,7 +286,8 @@ void Removal::restore_site(TextImage& text, const Change& change) {
     const bool fits = wanted.size() == patch.size_bytes && is_private_code(maps_, patch) &&
                       (top == nullptr || top->patches[i].address == patch.address);
     if (fits && text.equals(patch.address, wanted)) continue;
-    if (fits && is_ours(text, change, i)) {
+    if (fits &&
+        (is_ours(text, change, i) || text.is_mix_of(patch.address, original(patch), wanted))) {
       text.change_but_traps(patch.address, original(patch), wanted);
     } else {
       foreign = true;
@@ -349,7 +375,10 @@ std::optional<uint64_t> Removal::way_out(uint64_t pc) const {
 
 std::optional<uint64_t> Removal::way_out_of(const abi::LayerRecord& layer, uint64_t pc) const {
   const abi::SiteRecord& site = journal_.site(layer.site);
-  if (pc == layer.address) return site.address + site.kept_bytes;  // Nothing has run yet.
+  if (pc == layer.address) {                          // Nothing has run yet.
+    if (serves_both_ways(site)) return std::nullopt;  // Or the first instruction has: it knows.
+    return site.address + site.kept_bytes;
+  }
   for (uint32_t i = 0; i < site.instruction_count; ++i) {
     if (pc == layer.address + layer.instructions[i].copy) return continue_at(layer, i);
   }

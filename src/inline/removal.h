@@ -50,6 +50,9 @@ class Removal {
   // After a run that left residue: is a thread inside that will leave? Nobody comes in any more.
   [[nodiscard]] bool waits_for_a_thread() const { return thread_is_inside_; }
 
+  // Whose text changes.
+  [[nodiscard]] size_t sites() const { return changes_.size(); }
+
   // Takes what is gone out of the journal, when sessions stay. Not after a removal that left
   // residue.
   void forget();
@@ -70,6 +73,7 @@ class Removal {
   [[nodiscard]] bool leaves_layer(uint32_t index) const;
   [[nodiscard]] bool takes_memory() const;
   Expected<void> restore_text(StoppedTarget& target);
+  Expected<void> leave_both_ways(StoppedTarget& target, const TextImage& text);
   void restore_site(TextImage& text, const Change& change);
   Expected<void> compare_text(StoppedTarget& target);
   [[nodiscard]] std::vector<AddressInterval> patches_of(bool leaving) const;

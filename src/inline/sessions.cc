@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "inline/attachment.h"
 #include "inline/attachment_state.h"
 #include "inline/changed_text.h"
@@ -51,6 +52,7 @@ Expected<TrialStop> try_stop(pid_t pid) {
   const TargetTraits traits = CLEW_TRY(check_threads(target, arena ? &*arena : nullptr));
   const auto threads = static_cast<uint32_t>(target.threads().size());
   target.resume();
+  log_stop(target, "look at them");
   return TrialStop{.threads = threads,
                    .stood_still = target.stood_still(),
                    .keeps_self_pointer = traits.keeps_self_pointer,
@@ -147,11 +149,16 @@ std::optional<ArenaInfo> look_at(pid_t pid) {
 }
 
 std::vector<ArenaInfo> ps() {
+  const StepTime time;
   std::vector<ArenaInfo> found;
   for (const int pid : numbers_in("/proc")) {
     auto info = look_at(pid);
-    if (info) found.push_back(std::move(*info));
+    if (!info) continue;
+    log_detail(pid, "holds an arena or jumps: {} sessions, {} sites", info->sessions.size(),
+               info->sites);
+    found.push_back(std::move(*info));
   }
+  log_step(0, "looked at all processes ({:.1f} ms)", time.ms());
   return found;
 }
 
@@ -164,8 +171,7 @@ std::vector<PatchedText> patched_text(pid_t pid) {
   if (!arena) return found;
   const SiteJournal journal(*arena);
   for (const auto& [address, site] : journal.by_address()) {
-    found.push_back(
-        {address, std::max<uint64_t>(journal.site(site).size_bytes, code::kJumpSizeBytes)});
+    found.push_back({address, end_of(journal.site(site)) - address});
     for (const uint32_t layer : journal.layers_of(site)) {
       const abi::LayerRecord& record = journal.layer(layer);
       for (uint32_t i = 0; i < record.patch_count; ++i)
@@ -175,6 +181,23 @@ std::vector<PatchedText> patched_text(pid_t pid) {
   return found;
 }
 
+void log_detached(pid_t pid, const DetachReport& report, size_t sites) {
+  log_step(pid, "restored the text of {} sites", sites);
+  log_step(pid,
+           "compared the text with its files: {} jumps that no journal knew of, {} sites of "
+           "others, {} sites gone with their modules, {} places not the files'",
+           report.repaired, report.foreign_patches, report.vanished, report.left.size());
+  for (const TextChange& change : report.left)
+    log_detail(pid, "is not as its file: {}", describe(change));
+  for (const LeftChild& child : report.children)
+    log_step(child.pid, "is a forked child that keeps probes: {}", child.reason);
+  if (report.residue) {
+    log_step(pid, "keeps the arena: {}", report.residue_reason);
+  } else if (report.left.empty()) {
+    log_step(pid, "is left: the text is restored, nothing of the session remains");
+  }
+}
+
 Expected<void> remove_unfinished(pid_t pid) {
   // Stopped first: a thread whose tracer died in a system call has finished that by then.
   StoppedTarget target = CLEW_TRY(stop_target(pid, kStopTimeout));
@@ -182,7 +205,10 @@ Expected<void> remove_unfinished(pid_t pid) {
   const auto mapping = find_arena(CLEW_TRY(target::read_memory_map(pid)));
   if (mapping && !is_unfinished(pid, *mapping)) return {};  // Another tracer was faster.
   CLEW_TRY(close_forgotten(target, forgotten_descriptors(pid)));
-  return Arena::unmap(target);
+  Expected<void> unmapped = Arena::unmap(target);
+  target.resume();
+  log_stop(target, "look for an arena that was not finished");
+  return unmapped;
 }
 
 Expected<void> check_stray_jumps(pid_t pid) {
@@ -208,6 +234,8 @@ Expected<DetachReport> repair_stray_jumps(pid_t pid) {
   StoppedTarget target = CLEW_TRY(stop_target(pid, kStopTimeout));
   const auto maps = CLEW_TRY(target::read_memory_map(pid));
   TextRepair repair = CLEW_TRY(repair_text(target, maps, resting, stray_jumps(text, pid)));
+  target.resume();
+  log_stop(target, "take out jumps that no arena knows of");
   report.repaired = repair.repaired;
   report.left = std::move(repair.left);
   return report;
@@ -233,6 +261,7 @@ Expected<void> compare_without_arena(pid_t pid, DetachReport& report) {
 Expected<DetachReport> clean_up(pid_t pid, bool force, const LockWait& wait) {
   ProcessLock process(pid, wait);
   const ProcessLock::Hold hold = CLEW_TRY(process.hold());
+  log_step(pid, "is cleaned up: {}", force ? "all sessions" : "sessions of dead tracers");
   const auto maps = target::read_memory_map(pid);
   if (!maps) return tl::unexpected(maps.error());
   const auto mapping = find_arena(*maps);
@@ -240,6 +269,7 @@ Expected<DetachReport> clean_up(pid_t pid, bool force, const LockWait& wait) {
     CLEW_TRY(remove_unfinished(pid));
     DetachReport report;
     CLEW_TRY(compare_without_arena(pid, report));
+    log_detached(pid, report, 0);
     return report;
   }
   const Arena arena = CLEW_TRY(Arena::join(pid, *mapping));
@@ -261,7 +291,9 @@ Expected<DetachReport> clean_up(pid_t pid, bool force, const LockWait& wait) {
   const bool is_first = arena.header().pid == static_cast<uint32_t>(pid);
   if (!is_first || report.residue) {
     target.resume();
+    log_stop(target, "take out the jumps");
     if (!report.residue && everything) CLEW_TRY(compare_without_arena(pid, report));
+    log_detached(pid, report, removal.sites());
     return report;
   }
   for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {
@@ -269,8 +301,10 @@ Expected<DetachReport> clean_up(pid_t pid, bool force, const LockWait& wait) {
     if ((leaving >> s & 1) != 0) __atomic_store_n(state, 0U, __ATOMIC_RELEASE);
   }
   target.resume();
+  log_stop(target, "take out the jumps");
   removal.forget();
   if (everything) CLEW_TRY(compare_without_arena(pid, report));
+  log_detached(pid, report, removal.sites());
   return report;
 }
 

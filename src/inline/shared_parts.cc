@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/error_text.h"
+#include "base/log.h"
 #include "inline/arena_layout.h"
 #include "inline/attachment_state.h"
 #include "target/process.h"
@@ -346,6 +347,7 @@ Expected<void> Attachment::raise(std::span<const uint64_t> semaphores) {
   }
   target.resume();
   state_->note_stop(target);
+  log_stop(target, "raise semaphores of static probes");
   return {};
 }
 
@@ -421,6 +423,9 @@ Expected<std::vector<uint64_t>> Attachment::share(std::span<const SharedPart> pa
   }
   target.resume();
   state_->note_stop(target);
+  log_stop(target, "share memory of the tracer");
+  for (size_t i = 0; i < parts.size(); ++i)
+    log_detail(pid(), "shares {} KiB at {:#x}", parts[i].size_bytes >> 10, places[i]);
   if (!done) return tl::unexpected(done.error());
   return places;
 }

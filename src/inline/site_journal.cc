@@ -15,17 +15,32 @@
 namespace clew::inline_ {
 namespace {
 
-bool is_sound(const abi::SiteRecord& record) {
-  for (uint32_t i = 0;
-       i < std::min<uint32_t>(record.instruction_count, abi::kWindowInstructionsMax); ++i) {
-    if (record.instructions[i].form > static_cast<uint8_t>(code::Form::IndirectJump)) return false;
+// They follow each other from the window's first byte on.
+bool has_sound_instructions(const abi::SiteRecord& record) {
+  if (record.instruction_count == 0 || record.instruction_count > abi::kWindowInstructionsMax) {
+    return false;
   }
-  return record.state != abi::SiteState::Free && record.size_bytes != 0 &&
-         record.size_bytes <= code::kWindowSizeMax && record.address < kUserEnd &&
+  uint32_t end = 0;
+  for (uint32_t i = 0; i < record.instruction_count; ++i) {
+    const abi::DisplacedRecord& one = record.instructions[i];
+    if (one.form > static_cast<uint8_t>(code::Form::IndirectJump)) return false;
+    if (one.length == 0 || one.offset != end) return false;
+    end += one.length;
+  }
+  return end <= record.size_bytes;
+}
+
+bool is_sound(const abi::SiteRecord& record) {
+  return has_sound_instructions(record) && record.state != abi::SiteState::Free &&
+         record.size_bytes != 0 && record.size_bytes <= code::kWindowSizeMax &&
+         record.address < kUserEnd &&
          (record.kept_bytes == 0 || record.kept_bytes == record.instructions[0].length) &&
          record.kept_bytes < record.size_bytes &&
-         record.window_class <= static_cast<uint8_t>(code::WindowClass::ShortJump) &&
-         record.instruction_count <= abi::kWindowInstructionsMax;
+         (serves_both_ways(record)
+              ? record.instruction_count >= 2 && record.kept_bytes == 0 &&
+                    record.instruction_count < abi::kWindowInstructionsMax &&
+                    record.instructions[0].length < code::kMarkSizeBytes
+              : record.window_class <= static_cast<uint8_t>(code::WindowClass::ShortJump));
 }
 
 bool is_sound(const abi::PatchRecord& patch) {
@@ -94,8 +109,7 @@ bool SiteJournal::meets_other(uint64_t begin, uint64_t end) const {
   auto next = by_address_.lower_bound(begin);
   if (next != by_address_.begin()) {
     const auto& [address, index] = *std::prev(next);
-    if (address + std::max<uint64_t>(site(index).size_bytes, code::kJumpSizeBytes) > begin)
-      return true;
+    if (end_of(site(index)) > begin) return true;
   }
   if (next != by_address_.end() && next->first == begin) ++next;
   return next != by_address_.end() && next->first < end;
@@ -129,6 +143,7 @@ Expected<uint32_t> SiteJournal::add_site(const abi::SiteRecord& record) {
 }
 
 void SiteJournal::describe_site(uint32_t index, const abi::SiteRecord& record) {
+  CLEW_ASSERT(index < sites_.size() && is_sound(record));
   sites_[index] = record;
   abi::SiteRecord copy = record;
   copy.state = abi::SiteState::Free;
@@ -138,6 +153,7 @@ void SiteJournal::describe_site(uint32_t index, const abi::SiteRecord& record) {
 }
 
 void SiteJournal::set_patched(uint32_t index) {
+  CLEW_ASSERT(index < sites_.size() && sites_[index].state != abi::SiteState::Free);
   sites_[index].state = abi::SiteState::Patched;
   std::atomic_ref(arena_.sites()[index].state)
       .store(abi::SiteState::Patched, std::memory_order_release);
@@ -164,12 +180,14 @@ Expected<uint32_t> SiteJournal::add_layer(const abi::LayerRecord& record) {
   if (index + 1 == records_.size()) {
     __atomic_store_n(&log.layer_count, index + 1, __ATOMIC_RELEASE);
   }
+  CLEW_ASSERT(record.site < sites_.size());
   layers_[record.site].push_back(index);
   layer_by_address_[record.address] = index;
   return index;
 }
 
 void SiteJournal::drop_layer(uint32_t index) {
+  CLEW_ASSERT(index < records_.size() && records_[index].in_use != 0);
   abi::LayerRecord& record = records_[index];
   std::erase(layers_[record.site], index);
   layer_by_address_.erase(record.address);
@@ -179,6 +197,8 @@ void SiteJournal::drop_layer(uint32_t index) {
 }
 
 void SiteJournal::drop_site(uint32_t index) {
+  CLEW_ASSERT(index < sites_.size());
+  if (site(index).state == abi::SiteState::Free) return;  // Of two windows at one address.
   by_address_.erase(site(index).address);
   layers_.erase(index);
   sites_[index].state = abi::SiteState::Free;
@@ -216,7 +236,9 @@ void SiteJournal::write_code(uint64_t address, std::span<const uint8_t> bytes) c
 
 void SiteJournal::relink(std::span<const uint32_t> layers) const {
   if (layers.empty()) return;
-  const uint32_t count = site(layer(layers.front()).site).instruction_count;
+  const abi::SiteRecord& record = site(layer(layers.front()).site);
+  // Where both ways lead here, the way from behind the first one is the last.
+  const uint32_t count = record.instruction_count + (serves_both_ways(record) ? 1U : 0U);
   restore_copies(layers, count);
   for (uint32_t i = 0; i < count; ++i)
     relink_instruction(layers, i);
@@ -328,6 +350,16 @@ bool is_mapped_as_recorded(std::span<const target::Mapping> maps, const abi::Sit
   const uint64_t device = uint64_t{map->device_major} << 32 | map->device_minor;
   return map->inode == site.map_inode && device == site.map_device &&
          map->file_offset - map->start == site.map_offset - site.map_start;
+}
+
+uint64_t end_of(const abi::SiteRecord& record) {
+  const unsigned written =
+      serves_both_ways(record) ? code::kBothWaysSizeBytes : code::kJumpSizeBytes;
+  return record.address + std::max<uint64_t>(record.size_bytes, written);
+}
+
+bool serves_both_ways(const abi::SiteRecord& record) {
+  return record.window_class == static_cast<uint8_t>(code::WindowClass::BothWays);
 }
 
 bool same_window(const abi::SiteRecord& record, const code::Window& window) {

@@ -78,6 +78,10 @@ void record_mapping(const target::Mapping& mapping, abi::SiteRecord& site);
 // another module by now.
 bool is_mapped_as_recorded(std::span<const target::Mapping> maps, const abi::SiteRecord& site);
 
+// Behind the last byte that belongs to the site at its own place, padding included.
+uint64_t end_of(const abi::SiteRecord& record);
+bool serves_both_ways(const abi::SiteRecord& record);
+
 // Is the window of the record this window?
 bool same_window(const abi::SiteRecord& record, const code::Window& window);
 

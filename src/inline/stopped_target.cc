@@ -190,6 +190,7 @@ StoppedTarget::StoppedTarget(StoppedTarget&& other) noexcept
       stopped_at_(other.stopped_at_),
       resumed_at_(other.resumed_at_),
       memory_(std::move(other.memory_)),
+      threads_let_go_(other.threads_let_go_),
       threads_(std::exchange(other.threads_, {})),
       seized_(std::exchange(other.seized_, {})),
       sharers_(std::move(other.sharers_)),
@@ -434,6 +435,7 @@ void StoppedTarget::resume() {
     const auto signal = static_cast<uint64_t>(thread.pending_signal);
     if (trace(PTRACE_DETACH, thread.tid, signal) == 0) std::erase(seized_, thread.tid);
   }
+  threads_let_go_ = std::max(threads_let_go_, threads_.size());
   threads_.clear();
   let_go_of_stragglers();
   memory_.reset();

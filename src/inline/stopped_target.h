@@ -113,6 +113,8 @@ class StoppedTarget {
 
   // From before the first thread was asked to stop until all ran again, or until now.
   [[nodiscard]] std::chrono::nanoseconds stood_still() const;
+  // Threads that stood when resume() let them go.
+  [[nodiscard]] size_t threads_let_go() const { return threads_let_go_; }
 
   static constexpr uint64_t kScratchBytes = 256;
 
@@ -142,6 +144,7 @@ class StoppedTarget {
   std::chrono::steady_clock::time_point stopped_at_;
   std::chrono::steady_clock::time_point resumed_at_;  // 0 before that.
   FileDescriptor memory_;
+  size_t threads_let_go_ = 0;
   std::vector<StoppedThread> threads_;
   std::vector<pid_t> seized_;   // Everything we trace, stopped or not.
   std::vector<pid_t> sharers_;  // Processes that run on the same memory.

@@ -6,10 +6,13 @@
 #include <map>
 #include <optional>
 
+#include "code/window.h"
 #include "inline/program_counters.h"
 
 namespace clew::inline_ {
 namespace {
+
+constexpr uint8_t kTrap = 0xcc;
 
 // Bytes between functions (nops, int3, zeros): nobody comes there but by a short jump.
 bool is_padding(const TextChange& jump) {
@@ -54,7 +57,7 @@ class Repair {
           result.left.push_back(jumps_[i]);
           continue;
         }
-        CLEW_TRY(target_.write(jumps_[i].address, jumps_[i].file));
+        CLEW_TRY(write_back(jumps_[i]));
         ++result.repaired;
       }
     }
@@ -62,6 +65,12 @@ class Repair {
   }
 
  private:
+  // A trap is somebody's who writes back the file's byte.
+  Expected<void> write_back(const TextChange& jump) {
+    const size_t from = jump.here.front() == kTrap ? 1 : 0;
+    return target_.write(jump.address + from, std::span(jump.file).subspan(from));
+  }
+
   [[nodiscard]] size_t index_of(uint64_t address) const {
     const auto next = std::upper_bound(
         jumps_.begin(), jumps_.end(), address,
@@ -71,6 +80,9 @@ class Repair {
 
   [[nodiscard]] std::optional<uint64_t> way_out(size_t index, uint64_t pc) const {
     const TextChange& jump = jumps_[index];
+    // Behind the file's first instruction; where the jump is, flags say how to go on.
+    const bool is_behind_first = pc > jump.address && pc < jump.end() - code::kJumpSizeBytes;
+    if (is_behind_first) return pc;
     if (pc != jump.address) return std::nullopt;
     const auto origin = led_to_by_.find(pc);
     if (origin != led_to_by_.end()) return jumps_[origin->second].address;

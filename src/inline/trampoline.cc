@@ -100,6 +100,8 @@ class Builder {
   void emit_link(Writer& out, uint8_t instruction);
   void emit_stub(Writer& out, const code::Point& point, size_t index);
   void emit_loader_stub(Writer& out);
+  Expected<void> emit_way_behind(uint64_t second);
+  void emit_loss(Writer& out);
   uint32_t emit_owner_check(Writer& out);
   uint32_t emit_busy_check(Writer& out);
   void emit_slow_paths();
@@ -121,7 +123,11 @@ constexpr uint32_t kLinkOnly = UINT32_MAX;
 
 Expected<Trampoline> Builder::build() {
   const code::Window& window = *request_.window;
-  if (window.instructions.size() > abi::kWindowInstructionsMax) {
+  const bool is_both = window.window_class == code::WindowClass::BothWays;
+  if (is_both && window.instructions.size() < 2) {
+    return fail(ErrorCode::Refused, "the window has no second instruction");
+  }
+  if (window.instructions.size() + (is_both ? 1 : 0) > abi::kWindowInstructionsMax) {
     return fail(ErrorCode::Limit, "the window has too many instructions");
   }
   std::vector<code::Point> points;
@@ -151,6 +157,9 @@ Expected<Trampoline> Builder::build() {
   result_.patches = std::move(relocated.patches);
   // The last copy may be one byte, and a layer above needs five there.
   result_.bytes.insert(result_.bytes.end(), abi::kCopyHeadBytes, kInt3);
+  if (is_both) {
+    CLEW_TRY(emit_way_behind(relocated.boundaries[1].probe_offset));
+  }
   emit_slow_paths();
   CLEW_TRY(describe(relocated));
   return std::move(result_);
@@ -269,6 +278,45 @@ void Builder::emit_loader_stub(Writer& out) {
   out.bytes({0xe8});  // call runtime.loader
   out.relative(stub_call(StubCall::Loader));
   out.pop(Register::R10);
+}
+
+// Where a thread arrives that has done the first instruction. In the layer it is one more
+// instruction, so that layers above and below have theirs.
+Expected<void> Builder::emit_way_behind(uint64_t second) {
+  const auto index = static_cast<uint8_t>(request_.window->instructions.size());
+  Writer out(result_.bytes, request_.destination);
+  out.set_word(code::kBehindField, out.offset() - (code::kBehindField + 4));
+  probe_offsets_[index] = out.offset();
+  emit_link(out, index);
+  for (size_t i = 0; i < request_.points.size(); ++i) {
+    const code::Point& point = request_.points[i];
+    if (point.instruction != 0) continue;
+    // Its probe would be passed by, and its flags are not the program's.
+    if (point.side != code::Side::Before || point.kind != code::PointKind::Entry) {
+      return fail(ErrorCode::Refused, "a probe that cannot be at bytes that serve both ways");
+    }
+    if (request_.left_out == nullptr || !(*request_.left_out)[i]) emit_loss(out);
+  }
+  abi::LayerInstruction& places = result_.layer.instructions[index];
+  places = {.probe = probe_offsets_[index], .copy = out.offset()};
+  if (places.probe != places.copy) result_.layer.with_points |= 1U << index;
+  out.bytes({0xe9});  // jmp
+  out.relative(request_.destination + second);
+  std::memcpy(result_.layer.copy_head[index], result_.bytes.data() + places.copy,
+              abi::kCopyHeadBytes);
+  return {};
+}
+
+void Builder::emit_loss(Writer& out) {
+  out.push(Register::R10);
+  const uint32_t claim = emit_owner_check(out);
+  const uint32_t run = out.offset();
+  out.bytes({0x65, 0x48, 0x83, 0x04, 0x25});  // add qword gs:[missed_unreadable], 1
+  out.word(environment_.unreadable_address);
+  out.bytes({0x01});
+  const uint32_t skip = out.offset();
+  out.pop(Register::R10);
+  slow_paths_.push_back({claim, StubCall::Claim, run, skip});
 }
 
 // Returns the offset of the jump's displacement.

@@ -6,6 +6,8 @@
 //   [lea rsp, [rsp + n]]   once, in front of all, when the first instruction stays in its place and
 //                          has moved rsp (kept_instruction.h)
 //
+//   [jc behind]            in front of all, where bytes serve both ways (code/both_ways.h)
+//
 //   stub, unguarded                     stub, guarded
 //     [lea rsp,[rsp-128] ; pushfq ; cld]  offset points only
 //     push r10                            push r10
@@ -34,6 +36,9 @@
 //     jne claim
 //
 //   out of line
+//   behind: for each probe at the first instruction, which has lost what it reads:
+//             push r10 ; owner check ; run: add qword gs:[missed_unreadable], 1 ; skip: pop r10
+//           jmp to the second instruction's probes
 //   claim: call runtime.claim ; jnz run  ; jmp skip
 //   busy:  call runtime.busy  ; jnz free ; jmp skip
 #pragma once
@@ -64,6 +69,7 @@ struct StubEnvironment {
   uint32_t session = 0;
   uint64_t blob_address = 0;  // Of the blob copy in the extent.
   OwnerCheck owner_check = OwnerCheck::SelfPointer;
+  uint32_t unreadable_address = 0;  // Of the session's missed_unreadable; by gs.
 };
 
 struct TrampolineRequest {

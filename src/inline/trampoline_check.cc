@@ -64,6 +64,11 @@ class Checker {
 
   Expected<void> run() {
     const code::Window& window = *request_.window;
+    const bool is_both = window.window_class == code::WindowClass::BothWays;
+    if (is_both) {
+      expect({0x0f, 0x82}, "jc behind");
+      behind_ = read_target("jc behind");
+    }
     if (window.kept_bytes != 0) head(std::span(window.original).first(window.kept_bytes));
     for (unsigned i = 0; i < window.instructions.size(); ++i) {
       before(i);
@@ -75,6 +80,7 @@ class Checker {
     if (window.falls_through) jump_to(load_address(window.size_bytes));
     for (uint32_t i = 0; i < abi::kCopyHeadBytes; ++i)
       expect({kInt3}, "room for a jump");
+    if (is_both) way_behind();
     slow_paths();
     if (at_ != bytes_.size()) wrong("bytes behind the end");
     if (wrong_.empty()) return {};
@@ -152,6 +158,7 @@ class Checker {
   // The nops that keep the heads of copies apart, the link to the layer below, the stubs.
   void before(unsigned instruction) {
     const bool has_link = (request_.lower_points >> instruction & 1) != 0;
+    if (instruction == 1) second_ = here();
     if (!has_link && find_point(instruction, code::Side::Before) == nullptr) return;
     for (uint32_t i = 0; i + 1 < abi::kCopyHeadBytes && peek() == kNop; ++i)
       ++at_;
@@ -173,6 +180,7 @@ class Checker {
     expect({0x41, 0x5a}, "the loader's hook");
   }
   void head(std::span<const uint8_t> kept);
+  void way_behind();
   void stub(const code::Point& point, const BodyShape& shape);
   void owner_check(SlowPath& path);
   void push_or_pop(const BodyShape& shape, bool is_push);
@@ -199,6 +207,8 @@ class Checker {
   std::string wrong_;
   size_t wrong_at_ = 0;
   std::vector<SlowPath> slow_paths_;
+  uint64_t behind_ = 0;  // Where the thread goes on that has done the first instruction,
+  uint64_t second_ = 0;  // and from there: in front of what belongs to the second.
 };
 
 // --- the template (trampoline.h)
@@ -224,6 +234,34 @@ void Checker::head(std::span<const uint8_t> kept) {
          "lea");
   if (number == 4) expect({0x24}, "lea");
   expect_word(static_cast<uint32_t>(adds ? -bytes : bytes), "lea");
+}
+
+// For each probe at the first instruction a lost hit; then on to the second.
+void Checker::way_behind() {
+  const auto index = static_cast<uint32_t>(request_.window->instructions.size());
+  if (behind_ != here() || index < 2) wrong("where jc leads");
+  if ((request_.lower_points >> index & 1) != 0) {
+    expect(link_bytes(here(), request_.lower_probes[index]), "the link to the layer below");
+  }
+  for (size_t i = 0; i < request_.points.size(); ++i) {
+    const code::Point& point = request_.points[i];
+    const bool is_entry = point.kind == code::PointKind::Entry && !point.keeps_flags;
+    if (point.instruction == 0 && (!is_entry || point.side != code::Side::Before)) {
+      wrong("a probe that cannot be at bytes that serve both ways");
+    }
+    if (!is_at(i, 0, code::Side::Before)) continue;
+    SlowPath claim{.call = StubCall::Claim};
+    expect({0x41, 0x52}, "push r10");
+    owner_check(claim);
+    claim.run = here();
+    expect({0x65, 0x48, 0x83, 0x04, 0x25}, "add gs:[unreadable], 1");
+    expect_word(environment_.unreadable_address, "add gs:[unreadable], 1");
+    expect({0x01}, "add gs:[unreadable], 1");
+    claim.skip = here();
+    expect({0x41, 0x5a}, "pop r10");
+    slow_paths_.push_back(claim);
+  }
+  jump_to(second_);
 }
 
 void Checker::owner_check(SlowPath& path) {
@@ -439,7 +477,24 @@ void Checker::copy_call(const Original& original) {
   expect(bytes, "a call");
 }
 
-// The jump, or the hop's jump and the short one to the hop.
+// By its own reading: test eax with the file's bytes, which ends behind the jump's first neighbour;
+// a stc of what is left behind the first instruction; the jump.
+bool serves_both(const TrampolineRequest& request, const code::Patch& patch) {
+  const code::Window& window = *request.window;
+  const std::span<const uint8_t> bytes(patch.replacement);
+  const auto first = code::decode_with_zydis(window.original);
+  const bool fits = first && first->flow == code::Flow::Next && first->length > 1 &&
+                    first->length < code::kMarkSizeBytes && patch.size_bytes == 10 &&
+                    patch.address == window.address + request.load_bias;
+  if (!fits || bytes[0] != 0xa9 || bytes[4] != 0xf9 || bytes[5] != kJump) return false;
+  for (unsigned i = 1; i < 4; ++i) {
+    if (bytes[i] != (i < first->length ? window.original[i] : 0x66)) return false;
+  }
+  return patch.address + 10 + static_cast<uint64_t>(code::signed_field(bytes, 6, 4)) ==
+         request.destination;
+}
+
+// The jump, or the hop's jump and the short one to the hop, or what serves both ways.
 Expected<void> check_patches(const TrampolineRequest& request,
                              std::span<const code::Patch> patches) {
   const code::Window& window = *request.window;
@@ -455,10 +510,13 @@ Expected<void> check_patches(const TrampolineRequest& request,
                to;
   };
   const uint64_t hop = has_hop ? window.hop_address : window.jump_address();
+  const bool is_both = window.window_class == code::WindowClass::BothWays;
   const bool is_right =
-      patches.size() == (has_hop ? 2 : 1) &&
-      leads(patches[0], hop, kJump, 4, request.destination) &&
-      (!has_hop || leads(patches[1], window.address, 0xeb, 1, hop + request.load_bias));
+      is_both
+          ? patches.size() == 1 && serves_both(request, patches[0])
+          : patches.size() == (has_hop ? 2 : 1) &&
+                leads(patches[0], hop, kJump, 4, request.destination) &&
+                (!has_hop || leads(patches[1], window.address, 0xeb, 1, hop + request.load_bias));
   if (is_right) return {};
   return fail(ErrorCode::Refused, fmt::format("the jump at {:#x} leads to something else",
                                               window.address + request.load_bias));

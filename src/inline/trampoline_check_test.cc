@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "code/image_text.h"
@@ -18,10 +19,12 @@
 namespace clew::inline_ {
 namespace {
 
+constexpr const char* kLibrary = "/lib/x86_64-linux-gnu/libc.so.6";
 constexpr uint64_t kBias = 0x5555'5555'4000;
 constexpr uint64_t kDistance = 64U << 20;  // Of the arena, behind the module.
 
-code::Plan plan_of(const std::string& path) {
+code::Plan plan_of(const std::string& path,
+                   code::LateUprobeDanger danger = code::LateUprobeDanger::Allowed) {
   const auto image = target::ModuleImage::read(path);
   if (!image) return {};
   const auto text = code::text_of(*image);
@@ -31,9 +34,10 @@ code::Plan plan_of(const std::string& path) {
   for (const target::Function& function : image->functions()) {
     requests.push_back({code::RequestKind::Entry, function.address});
     requests.push_back({code::RequestKind::Exits, function.address});
+    if (danger == code::LateUprobeDanger::Refused) continue;  // None serves both ways beside it.
     requests.push_back({code::RequestKind::Offset, function.address});
   }
-  return plan_windows(code, requests);
+  return plan_windows(code, requests, {}, danger);
 }
 
 // One window of a plan as the arena of a process would get it.
@@ -70,7 +74,8 @@ class Trampolines : public testing::Test {
     built.environment = {.low_address = 0x1000'0000,
                          .session = static_cast<uint32_t>(random_() % 4),
                          .blob_address = kBias + plan.windows.back().address + kDistance,
-                         .owner_check = static_cast<OwnerCheck>(random_() % 3)};
+                         .owner_check = static_cast<OwnerCheck>(random_() % 3),
+                         .unreadable_address = 0x1100'0090};
     built.request = {.window = &plan.windows[window],
                      .points = points,
                      .bodies = built.bodies,
@@ -80,10 +85,19 @@ class Trampolines : public testing::Test {
       built.request.lower_points = 1U << points.front().instruction;
       built.request.lower_probes[points.front().instruction] = built.request.destination - 0x100;
     }
+    const code::Window& built_for = plan.windows[window];
+    if (built_for.window_class == code::WindowClass::BothWays && (random_() & 1) == 0) {
+      const size_t behind = built_for.instructions.size();
+      built.request.lower_points |= 1U << behind;
+      built.request.lower_probes[behind] = built.request.destination - 0x200;
+    }
     auto trampoline = build_trampoline(built.request, built.environment);
     ASSERT_TRUE(trampoline.has_value()) << trampoline.error().message;
     built.trampoline = std::move(*trampoline);
   }
+
+  // One window of each kind.
+  void expect_wrong_bits_refused(const code::Plan& plan);
 
   std::mt19937_64 random_{11};
 };
@@ -95,6 +109,9 @@ std::string kind_of(const code::Window& window, std::span<const code::Point> poi
     const auto kept = code::kept_instruction(std::span(window.original).first(window.kept_bytes));
     kind += std::to_string(std::min(kept->back_bytes, 128)) + ' ';  // lea's distance.
   }
+  if (window.window_class == code::WindowClass::BothWays) {
+    kind = fmt::format("both ways {} ", window.instructions.front().length);
+  }
   for (const code::Displaced& displaced : window.instructions)
     kind += static_cast<char>('a' + static_cast<int>(displaced.form));
   for (const code::Point& point : points) {
@@ -105,26 +122,7 @@ std::string kind_of(const code::Window& window, std::span<const code::Point> poi
   return kind;
 }
 
-TEST_F(Trampolines, OfInstalledBinariesAreRight) {
-  size_t checked = 0;
-  for (const char* path : {"/lib/x86_64-linux-gnu/libc.so.6", "/usr/bin/redis-server",
-                           "/lib/x86_64-linux-gnu/libstdc++.so.6"}) {
-    const code::Plan plan = plan_of(path);
-    for (uint32_t i = 0; i < plan.windows.size(); ++i) {
-      if (plan.points_of(i).empty()) continue;
-      Built built;
-      build(plan, i, built);
-      const auto answer = check_trampoline(built.request, built.environment, built.trampoline.bytes,
-                                           built.trampoline.patches);
-      ASSERT_TRUE(answer.has_value()) << path << ": " << answer.error().message;
-      ++checked;
-    }
-  }
-  EXPECT_GT(checked, 5000U);
-}
-
-TEST_F(Trampolines, WithOneWrongBitAreRefused) {
-  const code::Plan plan = plan_of("/lib/x86_64-linux-gnu/libc.so.6");
+void Trampolines::expect_wrong_bits_refused(const code::Plan& plan) {
   std::map<std::string, uint32_t> kinds;
   for (uint32_t i = 0; i < plan.windows.size(); ++i) {
     if (!plan.points_of(i).empty()) kinds.emplace(kind_of(plan.windows[i], plan.points_of(i)), i);
@@ -146,6 +144,31 @@ TEST_F(Trampolines, WithOneWrongBitAreRefused) {
     }
   }
   EXPECT_GT(changed, 50'000U);
+}
+
+TEST_F(Trampolines, OfInstalledBinariesAreRight) {
+  size_t checked = 0;
+  for (const char* path : {"/lib/x86_64-linux-gnu/libc.so.6", "/usr/bin/redis-server",
+                           "/lib/x86_64-linux-gnu/libstdc++.so.6"}) {
+    for (const auto danger : {code::LateUprobeDanger::Allowed, code::LateUprobeDanger::Refused}) {
+      const code::Plan plan = plan_of(path, danger);
+      for (uint32_t i = 0; i < plan.windows.size(); ++i) {
+        if (plan.points_of(i).empty()) continue;
+        Built built;
+        build(plan, i, built);
+        const auto answer = check_trampoline(built.request, built.environment,
+                                             built.trampoline.bytes, built.trampoline.patches);
+        ASSERT_TRUE(answer.has_value()) << path << ": " << answer.error().message;
+        ++checked;
+      }
+    }
+  }
+  EXPECT_GT(checked, 10'000U);
+}
+
+TEST_F(Trampolines, WithOneWrongBitAreRefused) {
+  expect_wrong_bits_refused(plan_of(kLibrary));
+  expect_wrong_bits_refused(plan_of(kLibrary, code::LateUprobeDanger::Refused));
 }
 
 // What the window says of its instructions is not what its bytes are.
@@ -177,9 +200,10 @@ TEST_F(Trampolines, OfAWrongAnalysisAreRefused) {
 }
 
 TEST_F(Trampolines, JumpsThatLeadElsewhereAreRefused) {
-  const code::Plan plan = plan_of("/lib/x86_64-linux-gnu/libc.so.6");
-  for (uint32_t i = 0; i < 500; ++i) {
-    if (plan.points_of(i).empty()) continue;
+  const code::Plan plan = plan_of(kLibrary, code::LateUprobeDanger::Refused);
+  for (uint32_t i = 0; i < plan.windows.size(); ++i) {
+    const bool is_both = plan.windows[i].window_class == code::WindowClass::BothWays;
+    if (plan.points_of(i).empty() || (i >= 500 && !is_both)) continue;
     Built built;
     build(plan, i, built);
     for (code::Patch& patch : built.trampoline.patches) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "abi/query_window.h"
 #include "base/assert.h"
 
 namespace clew::isa {
@@ -78,6 +79,8 @@ Expected<uint64_t> RegionHost::call(abi::Accessor accessor, const Arguments& arg
       return record_drop(arguments[0], window);
     case abi::Accessor::RecordTakeLeft:
       return record_take_left(arguments[0], window);
+    case abi::Accessor::WalkStack:
+      return walk_stack(arguments, window);
     case abi::Accessor::BitLength:
     case abi::Accessor::DivideUnsigned:
     case abi::Accessor::ModuloUnsigned:
@@ -108,6 +111,19 @@ Expected<uint64_t> RegionHost::try_read_string(const Arguments& arguments, Windo
     if (destination[k] == 0) return k;
   }
   return length_max;
+}
+
+// The pid, and no frame.
+Expected<uint64_t> RegionHost::walk_stack(const Arguments& arguments, Window& window) const {
+  const auto [to, frames, from, base_pointer, rbx] = arguments;
+  const uint64_t words = abi::stack_words(static_cast<uint32_t>(frames));
+  if (frames > abi::kStackFramesMax || !window.holds(to, kWord * words)) {
+    return fail(ErrorCode::Refused, "the destination of a stack is outside the window");
+  }
+  const std::span<uint8_t> bytes = window.at(to, kWord * words);
+  std::fill(bytes.begin(), bytes.end(), uint8_t{0});
+  if (pid != 0) window.store(to, kWord, pid);
+  return pid;
 }
 
 namespace {

@@ -65,6 +65,7 @@ class RegionHost final : public AccessorHost {
   uint64_t cpu = 0;
   uint64_t generation = 0;  // The half of the tables that is updated, if they have two.
   ReadMemory read_memory;   // Empty: nothing can be read.
+  uint64_t pid = 0;         // Of stacks, which have no frames here; 0: no stack can be walked.
 
  private:
   Expected<uint64_t> try_read(const Arguments& arguments, Window& window) const;
@@ -74,6 +75,7 @@ class RegionHost final : public AccessorHost {
   Expected<uint64_t> record_take(uint64_t key, Window& window) const;
   Expected<uint64_t> record_drop(uint64_t key, Window& window) const;
   Expected<uint64_t> record_take_left(uint64_t to, Window& window) const;
+  Expected<uint64_t> walk_stack(const Arguments& arguments, Window& window) const;
 
   abi::RegionLayout layout_;
 };

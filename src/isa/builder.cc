@@ -2,6 +2,7 @@
 // Encodes instructions (RFC 9669, 3) and resolves labels.
 #include "isa/builder.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
@@ -117,6 +118,13 @@ Builder& Builder::move_signed(Register dst, Register src, uint32_t from_bits, Wi
              static_cast<int32_t>(from_bits), 0);
 }
 
+Builder& Builder::extend(Register dst, uint32_t size_bytes, bool is_signed) {
+  if (size_bytes == 8) return *this;
+  if (is_signed) return move_signed(dst, dst, 8 * size_bytes);
+  if (size_bytes == 4) return move(dst, dst, Width::Bits32);
+  return alu(Alu::And, dst, (1 << (8 * size_bytes)) - 1);
+}
+
 Builder& Builder::swap_bytes(Register dst, uint32_t swapped_bits) {
   return put_swap(opcode(bits(Class::Alu64), bits(Alu::Swap)), dst, swapped_bits);
 }
@@ -165,6 +173,13 @@ Builder& Builder::load_signed(Size size, Register dst, Register base, int32_t of
   if (size == Size::Double) remember("a sign-extending load of 8 bytes");
   return put(opcode(bits(Class::Ldx), bits(Mode::MemorySigned), bits(size)), pack(dst, base),
              offset, 0);
+}
+
+Builder& Builder::load_number(Register dst, Register base, int32_t offset, uint32_t size_bytes,
+                              bool is_signed) {
+  const Size size = size_of(size_bytes);
+  const bool extends_sign = is_signed && size != Size::Double;
+  return extends_sign ? load_signed(size, dst, base, offset) : load(size, dst, base, offset);
 }
 
 Builder& Builder::store(Size size, Register base, int32_t offset, Register src) {

@@ -55,6 +55,9 @@ class Builder {
   // dst = the low `from_bits` (8, 16, or 32 with Width::Bits64) of src, sign-extended.
   Builder& move_signed(Register dst, Register src, uint32_t from_bits, Width width = Width::Bits64);
 
+  // The low `size_bytes` (1, 2, 4 or 8) of dst, extended to 64 bits.
+  Builder& extend(Register dst, uint32_t size_bytes, bool is_signed);
+
   // Reverses the low `bits` (16, 32, 64) of dst and clears the others.
   Builder& swap_bytes(Register dst, uint32_t bits);
   // The low `bits` from this machine's byte order to the named one; clears the others.
@@ -75,6 +78,9 @@ class Builder {
   // Loads zero-extend; load_signed() sign-extends Byte, Half and Word to 64 bits.
   Builder& load(Size size, Register dst, Register base, int32_t offset);
   Builder& load_signed(Size size, Register dst, Register base, int32_t offset);
+  // dst = 1, 2, 4 or 8 bytes, extended to 64 bits.
+  Builder& load_number(Register dst, Register base, int32_t offset, uint32_t size_bytes,
+                       bool is_signed);
   Builder& store(Size size, Register base, int32_t offset, Register src);
   Builder& store(Size size, Register base, int32_t offset, int32_t immediate);
   // Word or Double. The address must be a multiple of the size.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "abi/context.h"
-#include "abi/d_process.h"
+#include "abi/machine/process.h"
 #include "isa/opcode.h"
 
 namespace clew::isa {
@@ -31,38 +31,40 @@ using Kind = Value::Kind;
 using Values = std::array<Value, kRegisterCount>;
 
 // Those that work on the window, on variables and on records leave the program alone.
-constexpr abi::DAccessor kOfTheSession[] = {abi::DAccessor::VariableLoad,
-                                            abi::DAccessor::VariableStore,
-                                            abi::DAccessor::VariableLoadBytes,
-                                            abi::DAccessor::VariableStoreBytes,
-                                            abi::DAccessor::VariableDelete,
-                                            abi::DAccessor::GlobalLoadBytes,
-                                            abi::DAccessor::GlobalStoreBytes,
-                                            abi::DAccessor::MoveString,
-                                            abi::DAccessor::PadString,
-                                            abi::DAccessor::StringLength,
-                                            abi::DAccessor::StringCompare,
-                                            abi::DAccessor::StringJoin,
-                                            abi::DAccessor::NumberToString,
-                                            abi::DAccessor::StringToNumber,
-                                            abi::DAccessor::Random,
-                                            abi::DAccessor::Aggregate,
-                                            abi::DAccessor::Commit,
-                                            abi::DAccessor::Speculation,
-                                            abi::DAccessor::Speculate,
-                                            abi::DAccessor::SpeculateCommit,
-                                            abi::DAccessor::SpeculateDiscard,
-                                            abi::DAccessor::Exit,
-                                            abi::DAccessor::ProbeName};
+constexpr abi::MachineAccessor kOfTheSession[] = {abi::MachineAccessor::VariableLoad,
+                                                  abi::MachineAccessor::VariableStore,
+                                                  abi::MachineAccessor::VariableLoadBytes,
+                                                  abi::MachineAccessor::VariableStoreBytes,
+                                                  abi::MachineAccessor::VariableDelete,
+                                                  abi::MachineAccessor::GlobalLoadBytes,
+                                                  abi::MachineAccessor::GlobalStoreBytes,
+                                                  abi::MachineAccessor::MoveString,
+                                                  abi::MachineAccessor::PadString,
+                                                  abi::MachineAccessor::StringLength,
+                                                  abi::MachineAccessor::StringCompare,
+                                                  abi::MachineAccessor::StringJoin,
+                                                  abi::MachineAccessor::NumberToString,
+                                                  abi::MachineAccessor::StringToNumber,
+                                                  abi::MachineAccessor::Random,
+                                                  abi::MachineAccessor::Aggregate,
+                                                  abi::MachineAccessor::Commit,
+                                                  abi::MachineAccessor::Speculation,
+                                                  abi::MachineAccessor::Speculate,
+                                                  abi::MachineAccessor::SpeculateCommit,
+                                                  abi::MachineAccessor::SpeculateDiscard,
+                                                  abi::MachineAccessor::Exit,
+                                                  abi::MachineAccessor::ProbeName};
 
 // The thread's, the machine's or the session's.
-constexpr abi::DBuiltin kNotOfTheStack[] = {
-    abi::DBuiltin::Cpu,          abi::DBuiltin::Epid,      abi::DBuiltin::Execname,
-    abi::DBuiltin::Gid,          abi::DBuiltin::Id,        abi::DBuiltin::Pid,
-    abi::DBuiltin::Ppid,         abi::DBuiltin::Probefunc, abi::DBuiltin::Probemod,
-    abi::DBuiltin::Probename,    abi::DBuiltin::Probeprov, abi::DBuiltin::Tid,
-    abi::DBuiltin::Timestamp,    abi::DBuiltin::Uid,       abi::DBuiltin::Vtimestamp,
-    abi::DBuiltin::Walltimestamp};
+constexpr abi::MachineBuiltin kNotOfTheStack[] = {
+    abi::MachineBuiltin::Cpu,        abi::MachineBuiltin::Epid,
+    abi::MachineBuiltin::Execname,   abi::MachineBuiltin::Gid,
+    abi::MachineBuiltin::Id,         abi::MachineBuiltin::Pid,
+    abi::MachineBuiltin::Ppid,       abi::MachineBuiltin::Probefunc,
+    abi::MachineBuiltin::Probemod,   abi::MachineBuiltin::Probename,
+    abi::MachineBuiltin::Probeprov,  abi::MachineBuiltin::Tid,
+    abi::MachineBuiltin::Timestamp,  abi::MachineBuiltin::Uid,
+    abi::MachineBuiltin::Vtimestamp, abi::MachineBuiltin::Walltimestamp};
 
 template <typename Enum, size_t kCount>
 bool is_one_of(Enum value, const Enum (&all)[kCount]) {
@@ -116,7 +118,7 @@ class Reads {
 
   void give_up() {
     reads_ = {
-        .words = UINT32_MAX, .arguments = true, .memory = true, .unwinds = true, .registers = true};
+        .words = UINT64_MAX, .arguments = true, .memory = true, .unwinds = true, .registers = true};
   }
 
   // What is not understood stays as it was only where no register is written.
@@ -178,21 +180,22 @@ class Reads {
     const Value& base = values[i.source()];
     if (base.kind != Kind::Context) return {};
     const auto word = static_cast<uint32_t>(i.offset) / 8;
-    reads_.words |= 1U << word;
+    reads_.words |= uint64_t{1} << word;
     return {.kind = word == kFrameWord ? Kind::AboveFrame : Kind::Other};
   }
 
   void note_call(int32_t number, const Values& values) {
-    if (number < static_cast<int32_t>(abi::kDAccessorBase)) {
+    if (number < static_cast<int32_t>(abi::kMachineAccessorBase)) {
       return note_read(static_cast<abi::Accessor>(number), values);
     }
-    if (number < static_cast<int32_t>(abi::DAccessor::End)) {
-      return note_d_call(static_cast<abi::DAccessor>(number));
+    if (number < static_cast<int32_t>(abi::MachineAccessor::End)) {
+      return note_d_call(static_cast<abi::MachineAccessor>(number));
     }
-    note_process_call(static_cast<abi::DProcessAccessor>(number));
+    note_process_call(static_cast<abi::MachineProcessAccessor>(number));
   }
 
   void note_read(abi::Accessor accessor, const Values& values) {
+    if (accessor == abi::Accessor::WalkStack) reads_.unwinds = true;
     const bool reads =
         accessor == abi::Accessor::TryRead || accessor == abi::Accessor::TryReadString;
     if (!reads) return;
@@ -204,38 +207,38 @@ class Reads {
     (is_argument ? reads_.arguments : reads_.memory) = true;
   }
 
-  void note_d_call(abi::DAccessor accessor) {
-    const bool is_register =
-        accessor == abi::DAccessor::UserRegister || accessor == abi::DAccessor::UserArgument;
+  void note_d_call(abi::MachineAccessor accessor) {
+    const bool is_register = accessor == abi::MachineAccessor::UserRegister ||
+                             accessor == abi::MachineAccessor::UserArgument;
     if (is_register) return give_up();
-    if (accessor == abi::DAccessor::Stack || accessor == abi::DAccessor::StackDepth) {
+    if (accessor == abi::MachineAccessor::Stack || accessor == abi::MachineAccessor::StackDepth) {
       reads_.unwinds = true;
     } else if (!is_one_of(accessor, kOfTheSession)) {
       reads_.memory = true;  // Anything with an address.
     }
   }
 
-  void note_process_call(abi::DProcessAccessor accessor) {
+  void note_process_call(abi::MachineProcessAccessor accessor) {
     switch (accessor) {
-      case abi::DProcessAccessor::BeginWithRegisters:  // For what is called later.
-      case abi::DProcessAccessor::Begin:
-      case abi::DProcessAccessor::AfterClause:
-      case abi::DProcessAccessor::AfterError:
-      case abi::DProcessAccessor::Thread:
-      case abi::DProcessAccessor::Clear:
+      case abi::MachineProcessAccessor::BeginWithRegisters:  // For what is called later.
+      case abi::MachineProcessAccessor::Begin:
+      case abi::MachineProcessAccessor::AfterClause:
+      case abi::MachineProcessAccessor::AfterError:
+      case abi::MachineProcessAccessor::Thread:
+      case abi::MachineProcessAccessor::Clear:
         return;
-      case abi::DProcessAccessor::StackArguments:
+      case abi::MachineProcessAccessor::StackArguments:
         reads_.arguments = true;
         return;
-      case abi::DProcessAccessor::Builtin:
-      case abi::DProcessAccessor::End:
+      case abi::MachineProcessAccessor::Builtin:
+      case abi::MachineProcessAccessor::End:
         break;
     }
-    const int32_t first = static_cast<int32_t>(abi::DProcessAccessor::Builtin);
-    note_builtin(static_cast<abi::DBuiltin>(static_cast<int32_t>(accessor) - first));
+    const int32_t first = static_cast<int32_t>(abi::MachineProcessAccessor::Builtin);
+    note_builtin(static_cast<abi::MachineBuiltin>(static_cast<int32_t>(accessor) - first));
   }
 
-  void note_builtin(abi::DBuiltin builtin) {
+  void note_builtin(abi::MachineBuiltin builtin) {
     if (!is_one_of(builtin, kNotOfTheStack)) reads_.unwinds = reads_.memory = true;
   }
 

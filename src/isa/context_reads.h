@@ -10,7 +10,7 @@
 namespace clew::isa {
 
 struct ContextReads {
-  uint32_t words = 0;      // Bit i: word i of abi::Context.
+  uint64_t words = 0;      // Bit i: word i of abi::Context.
   bool arguments = false;  // Words above Context::frame, as far as stack_arguments go, by accessor.
   bool memory = false;     // Anywhere else.
   bool unwinds = false;    // The stack of its caller.

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "abi/context.h"
-#include "abi/d_process.h"
+#include "abi/machine/process.h"
 #include "isa/builder.h"
 
 namespace clew::isa {
@@ -97,21 +97,21 @@ ContextReads of_call(Accessor accessor) {
 }
 
 TEST(ContextReads, OfDAreThoseOfItsAccessors) {
-  using abi::DAccessor;
-  using abi::DProcessAccessor;
-  EXPECT_EQ(of_call(DAccessor::Aggregate), ContextReads{});
-  EXPECT_EQ(of_call(DAccessor::Commit), ContextReads{});
-  EXPECT_EQ(of_call(DProcessAccessor::Begin), ContextReads{});
-  EXPECT_EQ(of_call(DAccessor::ReadString), ContextReads{.memory = true});
-  EXPECT_EQ(of_call(DAccessor::Stack), ContextReads{.unwinds = true});
-  EXPECT_EQ(of_call(DProcessAccessor::StackArguments), ContextReads{.arguments = true});
-  EXPECT_TRUE(of_call(DAccessor::UserRegister).registers);
-  const auto builtin = [](abi::DBuiltin which) {
-    const auto first = static_cast<uint64_t>(DProcessAccessor::Builtin);
+  using abi::MachineAccessor;
+  using abi::MachineProcessAccessor;
+  EXPECT_EQ(of_call(MachineAccessor::Aggregate), ContextReads{});
+  EXPECT_EQ(of_call(MachineAccessor::Commit), ContextReads{});
+  EXPECT_EQ(of_call(MachineProcessAccessor::Begin), ContextReads{});
+  EXPECT_EQ(of_call(MachineAccessor::ReadString), ContextReads{.memory = true});
+  EXPECT_EQ(of_call(MachineAccessor::Stack), ContextReads{.unwinds = true});
+  EXPECT_EQ(of_call(MachineProcessAccessor::StackArguments), ContextReads{.arguments = true});
+  EXPECT_TRUE(of_call(MachineAccessor::UserRegister).registers);
+  const auto builtin = [](abi::MachineBuiltin which) {
+    const auto first = static_cast<uint64_t>(MachineProcessAccessor::Builtin);
     return of_call(first + static_cast<uint64_t>(which));
   };
-  EXPECT_EQ(builtin(abi::DBuiltin::Timestamp), ContextReads{});
-  EXPECT_TRUE(builtin(abi::DBuiltin::Ucaller).unwinds);
+  EXPECT_EQ(builtin(abi::MachineBuiltin::Timestamp), ContextReads{});
+  EXPECT_TRUE(builtin(abi::MachineBuiltin::Ucaller).unwinds);
 }
 
 }  // namespace

@@ -318,6 +318,7 @@ class Machine {
       case abi::Accessor::RecordTake:
       case abi::Accessor::RecordDrop:
       case abi::Accessor::RecordTakeLeft:
+      case abi::Accessor::WalkStack:
         break;
     }
     if (!environment_.host) return stop(ErrorCode::Refused, "no host for this accessor");

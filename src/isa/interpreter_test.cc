@@ -75,7 +75,7 @@ TEST_F(Interpreter, LoadsFromTheContext) {
   EXPECT_EQ(result_of("ldxsw %r0, [%r1+16]\nexit"), 0xFFFF'FFFF'8000'0001U);
   EXPECT_EQ(result_of("ldxb %r0, [%r1+23]\nexit"), 0xFFU);
   EXPECT_EQ(result_of("ldxdw %r0, [%r1+176]\nexit"), 77U);
-  EXPECT_THAT(error_of("ldxdw %r0, [%r1+248]\nexit"), HasSubstr("outside the window"));
+  EXPECT_THAT(error_of("ldxdw %r0, [%r1+264]\nexit"), HasSubstr("outside the window"));
   EXPECT_THAT(error_of("stdw [%r1], 0\nexit"), HasSubstr("instruction 0: store of 8 bytes"));
 }
 

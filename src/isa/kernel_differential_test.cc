@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interpreter against the kernel's own BPF. tests/native/three_way_test.cc has native code
 // besides; this one needs no translator.
+#include <algorithm>
 #include <random>
 #include <string>
 

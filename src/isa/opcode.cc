@@ -4,6 +4,7 @@
 #include "isa/opcode.h"
 
 #include <array>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -160,6 +161,7 @@ constexpr auto kAccessors = std::to_array<AccessorRow>({
     {"record_take", 1},
     {"record_drop", 1},
     {"record_take_left", 1},
+    {"walk_stack", 5},
 });
 static_assert(kAccessors.size() == abi::kAccessorCount);
 
@@ -285,6 +287,20 @@ std::string_view accessor_name(abi::Accessor accessor) {
 
 uint32_t accessor_argument_count(abi::Accessor accessor) {
   return row_of(accessor).argument_count;
+}
+
+Jump opposite(Jump compare) {
+  constexpr std::pair<Jump, Jump> kOpposites[] = {{Jump::Equal, Jump::NotEqual},
+                                                  {Jump::Greater, Jump::LessOrEqual},
+                                                  {Jump::GreaterOrEqual, Jump::Less},
+                                                  {Jump::SignedGreater, Jump::SignedLessOrEqual},
+                                                  {Jump::SignedGreaterOrEqual, Jump::SignedLess}};
+  for (const auto& [one, other] : kOpposites) {
+    if (compare == one) return other;
+    if (compare == other) return one;
+  }
+  CLEW_ASSERT(false);
+  return compare;
 }
 
 }  // namespace clew::isa

@@ -135,6 +135,18 @@ constexpr uint32_t size_bytes(Size size) {
   return 0;
 }
 
+constexpr Size size_of(uint32_t bytes) {
+  if (bytes == 1) return Size::Byte;
+  if (bytes == 2) return Size::Half;
+  return bytes == 4 ? Size::Word : Size::Double;
+}
+
+// Those that compare two numbers; each has an opposite, which holds where it does not.
+constexpr bool is_compare(Jump jump) {
+  return jump != Jump::Always && jump != Jump::BitsSet && jump != Jump::Call && jump != Jump::Exit;
+}
+Jump opposite(Jump compare);
+
 // Which fields an instruction uses. A field that is neither an operand nor the selector is 0.
 //   form             operands                       selector (the field that names the operation)
 enum class Form : uint8_t {

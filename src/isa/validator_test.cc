@@ -237,7 +237,7 @@ TEST(ProbeValidator, TheContextIsOnlyLoadedFromOrCopied) {
 
 TEST(ProbeValidator, LoadsFromTheContextAreAlignedAndInside) {
   for (const char* load : {"ldxdw %r0, [%r1-8]", "ldxdw %r0, [%r1+4]", "ldxh %r0, [%r1+1]",
-                           "ldxdw %r0, [%r1+248]", "ldxb %r0, [%r1+248]"}) {
+                           "ldxdw %r0, [%r1+264]", "ldxb %r0, [%r1+264]"}) {
     EXPECT_THAT(probe_verdict(fmt::format("{}\nexit", load)), breaks(Rule::Context, 0)) << load;
   }
   EXPECT_EQ(probe_verdict("ldxdw %r0, [%r1+176]\nexit"), "valid");

@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <string>
 #include <thread>
 
 #include <fcntl.h>

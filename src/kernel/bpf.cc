@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error_text.h"
+#include "base/log.h"
 #include "kernel/link_types.h"
 #include "kernel/links.h"
 #include "kernel/verifier_message.h"
@@ -240,9 +241,12 @@ std::string reason_of_refusal(const std::string& log) {
 
 // The first try is without a log, which costs time; a refusal is repeated with one.
 Expected<FileDescriptor> load_image(const Image& image, std::string* log) {
+  const StepTime time;
   const FileDescriptor types = CLEW_TRY(load_types(image.types));
   bpf_attr attributes = attributes_of(image, types);
   int64_t result = call_bpf(BPF_PROG_LOAD, &attributes, sizeof attributes);
+  log_detail(0, "the kernel {} a program of {} instructions ({:.1f} ms)",
+             result >= 0 ? "took" : "refused", attributes.insn_cnt, time.ms());
   if (result >= 0) return FileDescriptor(static_cast<int>(result));
   std::string words(kLogBytes, '\0');
   attributes.log_buf = address_of(words.data());

@@ -27,7 +27,7 @@ struct Function : isa::Body {
 
 using Functions = std::map<std::string, Function, std::less<>>;
 
-// How the kernel's verifier deals with loops (abi/d_loop.h).
+// How the kernel's verifier deals with loops (abi/machine/loop.h).
 enum class LoopKind : uint8_t { Open, Counted };
 
 // The accessors for one way, read when they are first asked for. Any thread.

@@ -24,7 +24,7 @@ TEST(Quantize, PutsAValueInTheLargestPowerOfTwoThatIsNotAboveIt) {
 }
 
 TEST(Quantize, HasRoomForTheExtremes) {
-  EXPECT_EQ(quantize_bucket(kHighest), kDQuantizeBuckets - 1);
+  EXPECT_EQ(quantize_bucket(kHighest), kMachineQuantizeBuckets - 1);
   EXPECT_EQ(quantize_bucket(kLowest), 0U);
   EXPECT_EQ(quantize_bucket(-kHighest), 0U);
 }

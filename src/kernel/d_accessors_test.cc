@@ -9,11 +9,11 @@
 namespace clew::kernel {
 namespace {
 
-using abi::DAccessor;
-using abi::DBuiltin;
+using abi::MachineAccessor;
+using abi::MachineBuiltin;
 
 // A script with one of everything that accessors look at.
-DPrograms with_everything(DPrograms programs) {
+MachinePrograms with_everything(MachinePrograms programs) {
   using abi::AggregateFunction;
   programs.globals.resize(64);
   programs.variables = {{.key_bytes = 16, .value_bytes = 256, .is_thread = 0, .reserved = 0}};
@@ -28,7 +28,7 @@ DPrograms with_everything(DPrograms programs) {
 
 class EveryAccessor : public SessionTest, public testing::WithParamInterface<uint32_t> {
  protected:
-  void expect_taken(DAccessor accessor, const std::vector<uint64_t>& arguments) {
+  void expect_taken(MachineAccessor accessor, const std::vector<uint64_t>& arguments) {
     Clause c;
     c.call(accessor, arguments);
     load(with_everything(programs_of({c.finish()})), {{begin_probe(), {0}}});
@@ -36,18 +36,18 @@ class EveryAccessor : public SessionTest, public testing::WithParamInterface<uin
 };
 
 TEST_P(EveryAccessor, IsTakenByTheVerifier) {
-  const auto accessor = static_cast<DAccessor>(GetParam());
+  const auto accessor = static_cast<MachineAccessor>(GetParam());
   const bool is_builtin =
-      accessor == DAccessor::BuiltinInteger || accessor == DAccessor::BuiltinString;
-  if (!is_builtin && accessor != DAccessor::CopyOut) expect_taken(accessor, {0, 0, 0, 0});
+      accessor == MachineAccessor::BuiltinInteger || accessor == MachineAccessor::BuiltinString;
+  if (!is_builtin && accessor != MachineAccessor::CopyOut) expect_taken(accessor, {0, 0, 0, 0});
 }
 
 // A kernel that is locked down says so when the program is loaded.
 TEST_F(SessionTest, WritingToAProcessIsPossibleOrRefusedInWords) {
   Clause c;
-  c.call(DAccessor::CopyOut, {0, kTestRoom, 8});
-  const Expected<DSession> session =
-      DSession::load(programs_of({c.finish()}), {{begin_probe(), {0}}});
+  c.call(MachineAccessor::CopyOut, {0, kTestRoom, 8});
+  const Expected<MachineSession> session =
+      MachineSession::load(programs_of({c.finish()}), {{begin_probe(), {0}}});
   if (session) return;
   EXPECT_EQ(session.error().code, ErrorCode::Refused);
   EXPECT_EQ(session.error().message,
@@ -56,19 +56,20 @@ TEST_F(SessionTest, WritingToAProcessIsPossibleOrRefusedInWords) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryAccessor,
-                         testing::Range(abi::kDAccessorBase,
-                                        static_cast<uint32_t>(DAccessor::End)));
+                         testing::Range(abi::kMachineAccessorBase,
+                                        static_cast<uint32_t>(MachineAccessor::End)));
 
 using EveryBuiltin = EveryAccessor;
 
 TEST_P(EveryBuiltin, IsTakenByTheVerifier) {
   constexpr uint32_t kNone[] = {11, 23, 39};  // args[], fds[], uregs[]
   if (std::count(std::begin(kNone), std::end(kNone), GetParam()) != 0) return;
-  expect_taken(DAccessor::BuiltinString, {GetParam(), kTestRoom});
+  expect_taken(MachineAccessor::BuiltinString, {GetParam(), kTestRoom});
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryBuiltin,
-                         testing::Range(1U, static_cast<uint32_t>(DBuiltin::Walltimestamp) + 1));
+                         testing::Range(1U,
+                                        static_cast<uint32_t>(MachineBuiltin::Walltimestamp) + 1));
 
 }  // namespace
 }  // namespace clew::kernel

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "abi/d_dynamic.h"
-
 #include <cstdint>
 #include <cstring>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "abi/machine/dynamic.h"
 
 namespace clew::abi {
 namespace {
@@ -35,8 +35,8 @@ class Lookup : public DynamicTable<Lookup> {
   [[nodiscard]] uint64_t& word(uint64_t offset, uint64_t index) const {
     return words_[offset / 8 + index];
   }
-  [[nodiscard]] DFound find() const { return find_here(); }
-  [[nodiscard]] DFound claim_new() const { return claim_new_here(); }
+  [[nodiscard]] MachineFound find() const { return find_here(); }
+  [[nodiscard]] MachineFound claim_new() const { return claim_new_here(); }
 
  private:
   std::vector<uint64_t>& words_;
@@ -80,14 +80,14 @@ TEST(DynamicTable, KeepsWhatIsStoredUntilItIsDeleted) {
 
 TEST(DynamicTable, DropsWhatHasNoRoomAndHasRoomAgainAfterADelete) {
   HostTable table(1);
-  for (uint64_t key = 0; key < kDWays; ++key)
+  for (uint64_t key = 0; key < kMachineWays; ++key)
     ASSERT_TRUE(table.store(1, key, key + 1));
-  EXPECT_FALSE(table.store(1, kDWays, 1));
-  for (uint64_t key = 0; key < kDWays; ++key)
+  EXPECT_FALSE(table.store(1, kMachineWays, 1));
+  for (uint64_t key = 0; key < kMachineWays; ++key)
     EXPECT_EQ(table.load(1, key), key + 1);
   table.remove(1, 3);
-  EXPECT_TRUE(table.store(1, kDWays, 99));
-  EXPECT_EQ(table.load(1, kDWays), 99U);
+  EXPECT_TRUE(table.store(1, kMachineWays, 99));
+  EXPECT_EQ(table.load(1, kMachineWays), 99U);
   EXPECT_EQ(table.load(1, 3), 0U);
 }
 
@@ -95,9 +95,9 @@ TEST(DynamicTable, DropsWhatHasNoRoomAndHasRoomAgainAfterADelete) {
 TEST(DynamicTable, GivesUpOnAnEntryThatNobodyReleases) {
   HostTable table(1);
   ASSERT_TRUE(table.store(1, 1, 5));
-  const DFound found = table.at(1, 1).find();
+  const MachineFound found = table.at(1, 1).find();
   ASSERT_NE(found.offset, 0U);
-  table.word(found.offset, 0) = with_state(found.state, DEntryState::Updating);
+  table.word(found.offset, 0) = with_state(found.state, MachineEntryState::Updating);
   EXPECT_FALSE(table.store(1, 1, 6));
   EXPECT_EQ(table.load(1, 1), 5U);
 }
@@ -178,8 +178,8 @@ class Own : public DynamicTable<Own> {
   [[nodiscard]] uint64_t& word(uint64_t offset, uint64_t index) const {
     return words_[offset / 8 + index];
   }
-  [[nodiscard]] DFound find() const { return find_here(); }
-  [[nodiscard]] DFound claim_new() const { return claim_new_here(); }
+  [[nodiscard]] MachineFound find() const { return find_here(); }
+  [[nodiscard]] MachineFound claim_new() const { return claim_new_here(); }
 
   [[nodiscard]] bool store_value(uint64_t value) const {
     return store([&](uint64_t offset) { words_[offset / 8] = value; });
@@ -187,8 +187,8 @@ class Own : public DynamicTable<Own> {
   // In how many entries its name is.
   [[nodiscard]] uint64_t places() const {
     uint64_t places = 0;
-    for (uint64_t way = 0; way < kDWays; ++way)
-      places += word(kDBucketHeadBytes + way * kEntryBytes, 1) == identity() ? 1 : 0;
+    for (uint64_t way = 0; way < kMachineWays; ++way)
+      places += word(kMachineBucketHeadBytes + way * kEntryBytes, 1) == identity() ? 1 : 0;
     return places;
   }
 
@@ -208,7 +208,7 @@ TEST_F(OwnVariables, AThreadTakesItsFreePlaceAgainWithoutTheLock) {
   ASSERT_TRUE(of(7).store_value(1));
   of(7).remove();
   words_[0] = 1;  // Somebody has the lock.
-  const DFound home = of(7).find_home();
+  const MachineFound home = of(7).find_home();
   ASSERT_NE(home.offset, 0U);
   ASSERT_TRUE(of(7).take_home(home));
   of(7).word(of(7).value_offset(home), 0) = 2;
@@ -221,8 +221,8 @@ TEST_F(OwnVariables, AThreadTakesItsFreePlaceAgainWithoutTheLock) {
 TEST_F(OwnVariables, AFreePlaceThatAnotherThreadTookIsNotTakenBack) {
   ASSERT_TRUE(of(7).store_value(1));
   of(7).remove();
-  const DFound home = of(7).find_home();
-  for (uint64_t thread = 10; thread < 10 + kDWays; ++thread)
+  const MachineFound home = of(7).find_home();
+  for (uint64_t thread = 10; thread < 10 + kMachineWays; ++thread)
     ASSERT_TRUE(of(thread).store_value(thread));
   EXPECT_FALSE(of(7).take_home(home));
   EXPECT_EQ(of(7).find_home().offset, 0U);
@@ -236,13 +236,13 @@ TEST_F(OwnVariables, AFreePlaceThatAnotherThreadTookIsNotTakenBack) {
 
 TEST_F(OwnVariables, EachIsInOnePlaceWhereverThatIs) {
   for (uint64_t round = 0; round < 3; ++round) {
-    for (uint64_t thread = 1; thread <= kDWays; ++thread) {
+    for (uint64_t thread = 1; thread <= kMachineWays; ++thread) {
       ASSERT_TRUE(of(thread).store_value(100 * round + thread));
       EXPECT_EQ(of(thread).places(), 1U);
     }
-    for (uint64_t thread = 1; thread <= kDWays; ++thread)
+    for (uint64_t thread = 1; thread <= kMachineWays; ++thread)
       EXPECT_EQ(of(thread).load(), 100 * round + thread);
-    for (uint64_t thread = kDWays; thread >= 1; --thread)
+    for (uint64_t thread = kMachineWays; thread >= 1; --thread)
       of(thread).remove();
   }
 }

@@ -99,7 +99,7 @@ TEST_F(FilterTest, ArgumentsAreMappedAlsoToTheTaskErrnoAndNumbers) {
   c.only_ours(other);
   for (uint32_t i = 0; i < 6; ++i)
     c.argument(i).record(i);
-  c.builtin(abi::DBuiltin::Curthread).record(6).commit(7);
+  c.builtin(abi::MachineBuiltin::Curthread).record(6).commit(7);
   c.code().bind(other);
   start(c.finish(), p);
   EXPECT_EQ(close(-1), -1);
@@ -140,7 +140,8 @@ TEST_F(FilterTest, TooManyConditionsAreRefused) {
   Probe p = any_call();
   p.filter_mask = 1;
   p.more_filters.resize(kProbeFiltersMax + 1);
-  const Expected<DSession> session = DSession::load(programs_of({record_arguments(1)}), {{p, {0}}});
+  const Expected<MachineSession> session =
+      MachineSession::load(programs_of({record_arguments(1)}), {{p, {0}}});
   ASSERT_FALSE(session);
   EXPECT_EQ(session.error().code, ErrorCode::Limit);
 }

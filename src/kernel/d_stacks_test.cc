@@ -11,8 +11,8 @@
 namespace clew::kernel {
 namespace {
 
-using abi::DAccessor;
-using abi::DBuiltin;
+using abi::MachineAccessor;
+using abi::MachineBuiltin;
 using isa::Jump;
 using isa::Register;
 
@@ -25,8 +25,9 @@ isa::Program record_stack() {
   const isa::Label user = c.code().label();
   c.argument(0);
   c.code().jump_if(Jump::Equal, Register::R0, 0, user);
-  c.record(0).builtin(DBuiltin::Caller).record(1);
-  c.call(DAccessor::Stack, {Clause::word_offset(2), kFrames, kKernelStack}).commit(3 + kFrames);
+  c.record(0).builtin(MachineBuiltin::Caller).record(1);
+  c.call(MachineAccessor::Stack, {Clause::word_offset(2), kFrames, kKernelStack})
+      .commit(3 + kFrames);
   c.code().bind(user);
   return c.finish();
 }

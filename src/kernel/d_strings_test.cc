@@ -9,8 +9,8 @@
 namespace clew::kernel {
 namespace {
 
-using abi::DAccessor;
-using abi::DBuiltin;
+using abi::MachineAccessor;
+using abi::MachineBuiltin;
 using isa::Register;
 
 constexpr uint32_t kA = 0x6000;
@@ -29,23 +29,24 @@ class StringTest : public SessionTest {
     uint64_t fault = 0;
   };
 
-  Result ask(DAccessor accessor, const std::vector<uint64_t>& arguments, const std::string& a = "",
-             const std::string& b = "") {
+  Result ask(MachineAccessor accessor, const std::vector<uint64_t>& arguments,
+             const std::string& a = "", const std::string& b = "") {
     Clause c;
     put_text(c, kA, a);
     put_text(c, kB, b);
     put_text(c, kResult, "");
     c.call(accessor, arguments).record(0);
-    c.call(DAccessor::PadString, {Clause::word_offset(1), kResult, 8 * kTextWords});
+    c.call(MachineAccessor::PadString, {Clause::word_offset(1), kResult, 8 * kTextWords});
     c.commit(1 + kTextWords);
     records_.clear();
     run({c.finish()});
     if (records_.empty()) return {};
-    if (records_[0].header.kind == abi::DRecordKind::Error) return {0, "", records_[0].word(0)};
+    if (records_[0].header.kind == abi::MachineRecordKind::Error)
+      return {0, "", records_[0].word(0)};
     return {records_[0].word(0), records_[0].text(1), 0};
   }
 
-  std::string text_of(DAccessor accessor, const std::vector<uint64_t>& arguments,
+  std::string text_of(MachineAccessor accessor, const std::vector<uint64_t>& arguments,
                       const std::string& a = "", const std::string& b = "") {
     return ask(accessor, arguments, a, b).text;
   }
@@ -57,19 +58,19 @@ class StringTest : public SessionTest {
 };
 
 TEST_F(StringTest, LengthsAndComparisons) {
-  EXPECT_EQ(ask(DAccessor::StringLength, {kA}, "hello, world").value, 12U);
-  EXPECT_EQ(ask(DAccessor::StringLength, {kA}, "").value, 0U);
-  EXPECT_EQ(ask(DAccessor::StringLength, {0}).fault, 1U);
-  EXPECT_EQ(ask(DAccessor::StringCompare, {kA, kB}, "abc", "abc").value, 0U);
-  EXPECT_EQ(ask(DAccessor::StringCompare, {kA, kB}, "abd", "abc").value, 1U);
-  EXPECT_EQ(ask(DAccessor::StringCompare, {kA, kB}, "ab", "abc").value, ~uint64_t{0});
-  EXPECT_EQ(ask(DAccessor::StringCompare, {0, kB}, "", "").value, ~uint64_t{0});
-  EXPECT_EQ(ask(DAccessor::StringCompare, {0, 0}).value, 0U);
+  EXPECT_EQ(ask(MachineAccessor::StringLength, {kA}, "hello, world").value, 12U);
+  EXPECT_EQ(ask(MachineAccessor::StringLength, {kA}, "").value, 0U);
+  EXPECT_EQ(ask(MachineAccessor::StringLength, {0}).fault, 1U);
+  EXPECT_EQ(ask(MachineAccessor::StringCompare, {kA, kB}, "abc", "abc").value, 0U);
+  EXPECT_EQ(ask(MachineAccessor::StringCompare, {kA, kB}, "abd", "abc").value, 1U);
+  EXPECT_EQ(ask(MachineAccessor::StringCompare, {kA, kB}, "ab", "abc").value, ~uint64_t{0});
+  EXPECT_EQ(ask(MachineAccessor::StringCompare, {0, kB}, "", "").value, ~uint64_t{0});
+  EXPECT_EQ(ask(MachineAccessor::StringCompare, {0, 0}).value, 0U);
 }
 
 TEST_F(StringTest, Substrings) {
   const auto substr = [&](int64_t first, uint64_t count) {
-    return text_of(DAccessor::Substring, {kResult, kA, static_cast<uint64_t>(first), count},
+    return text_of(MachineAccessor::Substring, {kResult, kA, static_cast<uint64_t>(first), count},
                    "foobarbaz");
   };
   EXPECT_EQ(substr(3, kToTheEnd), "barbaz");
@@ -82,32 +83,33 @@ TEST_F(StringTest, Substrings) {
 }
 
 TEST_F(StringTest, JoinsAreCutAtTheStringsSize) {
-  EXPECT_EQ(text_of(DAccessor::StringJoin, {kResult, kA, kB}, "foo", "bar"), "foobar");
-  EXPECT_EQ(text_of(DAccessor::StringJoin, {kResult, kA, kB}, "", ""), "");
+  EXPECT_EQ(text_of(MachineAccessor::StringJoin, {kResult, kA, kB}, "foo", "bar"), "foobar");
+  EXPECT_EQ(text_of(MachineAccessor::StringJoin, {kResult, kA, kB}, "", ""), "");
 }
 
 TEST_F(StringTest, Searches) {
-  EXPECT_EQ(ask(DAccessor::FindString, {kA, kB, kNowhere}, "foobarbaz", "ba").value, 3U);
-  EXPECT_EQ(ask(DAccessor::FindString, {kA, kB, 4}, "foobarbaz", "ba").value, 6U);
-  EXPECT_EQ(ask(DAccessor::FindString, {kA, kB, kNowhere}, "foobarbaz", "no").value, ~uint64_t{0});
-  EXPECT_EQ(ask(DAccessor::FindLastString, {kA, kB, kNowhere}, "foobarbaz", "ba").value, 6U);
-  EXPECT_EQ(ask(DAccessor::FindLastString, {kA, kB, 5}, "foobarbaz", "ba").value, 3U);
-  EXPECT_EQ(text_of(DAccessor::StringAt, {kResult, kA, 'o'}, "foobar"), "oobar");
-  EXPECT_EQ(text_of(DAccessor::StringAtLast, {kResult, kA, 'o'}, "foobar"), "obar");
-  EXPECT_EQ(ask(DAccessor::StringAt, {kResult, kA, 'z'}, "foobar").value, 0U);
-  EXPECT_EQ(text_of(DAccessor::StringFrom, {kResult, kA, kB}, "foobar", "bar"), "bar");
-  EXPECT_EQ(ask(DAccessor::StringFrom, {kResult, kA, kB}, "foobar", "baz").value, 0U);
+  EXPECT_EQ(ask(MachineAccessor::FindString, {kA, kB, kNowhere}, "foobarbaz", "ba").value, 3U);
+  EXPECT_EQ(ask(MachineAccessor::FindString, {kA, kB, 4}, "foobarbaz", "ba").value, 6U);
+  EXPECT_EQ(ask(MachineAccessor::FindString, {kA, kB, kNowhere}, "foobarbaz", "no").value,
+            ~uint64_t{0});
+  EXPECT_EQ(ask(MachineAccessor::FindLastString, {kA, kB, kNowhere}, "foobarbaz", "ba").value, 6U);
+  EXPECT_EQ(ask(MachineAccessor::FindLastString, {kA, kB, 5}, "foobarbaz", "ba").value, 3U);
+  EXPECT_EQ(text_of(MachineAccessor::StringAt, {kResult, kA, 'o'}, "foobar"), "oobar");
+  EXPECT_EQ(text_of(MachineAccessor::StringAtLast, {kResult, kA, 'o'}, "foobar"), "obar");
+  EXPECT_EQ(ask(MachineAccessor::StringAt, {kResult, kA, 'z'}, "foobar").value, 0U);
+  EXPECT_EQ(text_of(MachineAccessor::StringFrom, {kResult, kA, kB}, "foobar", "bar"), "bar");
+  EXPECT_EQ(ask(MachineAccessor::StringFrom, {kResult, kA, kB}, "foobar", "baz").value, 0U);
 }
 
 TEST_F(StringTest, PathsOfFiles) {
   const auto base = [&](const std::string& a) {
-    return text_of(DAccessor::BaseName, {kResult, kA}, a);
+    return text_of(MachineAccessor::BaseName, {kResult, kA}, a);
   };
   const auto dir = [&](const std::string& a) {
-    return text_of(DAccessor::DirectoryName, {kResult, kA}, a);
+    return text_of(MachineAccessor::DirectoryName, {kResult, kA}, a);
   };
   const auto clean = [&](const std::string& a) {
-    return text_of(DAccessor::CleanPath, {kResult, kA}, a);
+    return text_of(MachineAccessor::CleanPath, {kResult, kA}, a);
   };
   EXPECT_EQ(base("/foo/bar/baz"), "baz");
   EXPECT_EQ(base("/foo/bar///"), "bar");
@@ -127,11 +129,11 @@ TEST_F(StringTest, PathsOfFiles) {
 }
 
 TEST_F(StringTest, CasesAndTokens) {
-  EXPECT_EQ(text_of(DAccessor::ToLower, {kResult, kA}, "FoO-Bar9"), "foo-bar9");
-  EXPECT_EQ(text_of(DAccessor::ToUpper, {kResult, kA}, "FoO-Bar9"), "FOO-BAR9");
-  EXPECT_EQ(text_of(DAccessor::Tokenize, {kResult, kA, kB}, ", foo, bar", ", "), "foo");
-  EXPECT_EQ(ask(DAccessor::Tokenize, {kResult, kA, kB}, " , ", ", ").value, 0U);
-  EXPECT_EQ(ask(DAccessor::Tokenize, {kResult, 0, kB}, "", ", ").fault, 1U);
+  EXPECT_EQ(text_of(MachineAccessor::ToLower, {kResult, kA}, "FoO-Bar9"), "foo-bar9");
+  EXPECT_EQ(text_of(MachineAccessor::ToUpper, {kResult, kA}, "FoO-Bar9"), "FOO-BAR9");
+  EXPECT_EQ(text_of(MachineAccessor::Tokenize, {kResult, kA, kB}, ", foo, bar", ", "), "foo");
+  EXPECT_EQ(ask(MachineAccessor::Tokenize, {kResult, kA, kB}, " , ", ", ").value, 0U);
+  EXPECT_EQ(ask(MachineAccessor::Tokenize, {kResult, 0, kB}, "", ", ").fault, 1U);
 }
 
 TEST_F(StringTest, TokensGoOnWhereTheyEnded) {
@@ -139,8 +141,8 @@ TEST_F(StringTest, TokensGoOnWhereTheyEnded) {
   put_text(c, kA, "a,bc,,d");
   put_text(c, kB, ",");
   for (uint32_t i = 0; i < 4; ++i) {
-    c.call(DAccessor::Tokenize, {kResult, i == 0 ? kA : 0, kB}).record(2 * i);
-    if (i < 3) c.call(DAccessor::PadString, {Clause::word_offset(2 * i + 1), kResult, 8});
+    c.call(MachineAccessor::Tokenize, {kResult, i == 0 ? kA : 0, kB}).record(2 * i);
+    if (i < 3) c.call(MachineAccessor::PadString, {Clause::word_offset(2 * i + 1), kResult, 8});
   }
   c.commit(8);
   run({c.finish()});
@@ -153,7 +155,7 @@ TEST_F(StringTest, TokensGoOnWhereTheyEnded) {
 
 TEST_F(StringTest, NumbersToTextAndBack) {
   const auto text = [&](uint64_t value, uint64_t base) {
-    return text_of(DAccessor::NumberToString, {kResult, value, base});
+    return text_of(MachineAccessor::NumberToString, {kResult, value, base});
   };
   EXPECT_EQ(text(0, 0), "0");
   EXPECT_EQ(text(1234567890123, 0), "1234567890123");
@@ -162,7 +164,7 @@ TEST_F(StringTest, NumbersToTextAndBack) {
   EXPECT_EQ(text(0xCAFE, 16), "0xcafe");
   EXPECT_EQ(text(8, 8), "010");
   const auto number = [&](const std::string& a, uint64_t base) {
-    return static_cast<int64_t>(ask(DAccessor::StringToNumber, {kA, base}, a).value);
+    return static_cast<int64_t>(ask(MachineAccessor::StringToNumber, {kA, base}, a).value);
   };
   EXPECT_EQ(number("  -123abc", 10), -123);
   EXPECT_EQ(number("0x1F", 0), 31);
@@ -174,7 +176,7 @@ TEST_F(StringTest, NumbersToTextAndBack) {
 TEST_F(StringTest, ElementsOfJson) {
   const std::string text = R"({"a": {"b": [1, {"c" : "x,y"}, -2.5e3 ]}, "d":"q\"r", "e":true})";
   const auto json = [&](const std::string& key) {
-    return text_of(DAccessor::Json, {kResult, kA, kB}, text, key);
+    return text_of(MachineAccessor::Json, {kResult, kA, kB}, text, key);
   };
   EXPECT_EQ(json("a.b[0]"), "1");
   EXPECT_EQ(json("a.b[1].c"), "x,y");
@@ -182,13 +184,14 @@ TEST_F(StringTest, ElementsOfJson) {
   EXPECT_EQ(json("a.b[1]"), R"({"c" : "x,y"})");
   EXPECT_EQ(json("d"), R"(q\"r)");
   EXPECT_EQ(json("e"), "true");
-  EXPECT_EQ(ask(DAccessor::Json, {kResult, kA, kB}, text, "a.b[3]").value, 0U);
-  EXPECT_EQ(ask(DAccessor::Json, {kResult, kA, kB}, text, "a.x").value, 0U);
+  EXPECT_EQ(ask(MachineAccessor::Json, {kResult, kA, kB}, text, "a.b[3]").value, 0U);
+  EXPECT_EQ(ask(MachineAccessor::Json, {kResult, kA, kB}, text, "a.x").value, 0U);
 }
 
 TEST_F(StringTest, NetworkAddresses) {
-  const uint64_t address = abi::kDWindowTag | kA;
-  EXPECT_EQ(text_of(DAccessor::InetNtoa, {kResult, address}, "\x7f\x01\x02\xff"), "127.1.2.255");
+  const uint64_t address = abi::kMachineWindowTag | kA;
+  EXPECT_EQ(text_of(MachineAccessor::InetNtoa, {kResult, address}, "\x7f\x01\x02\xff"),
+            "127.1.2.255");
   const auto inet6 = [&](const char* text) {
     in6_addr bytes{};
     inet_pton(AF_INET6, text, &bytes);
@@ -198,8 +201,8 @@ TEST_F(StringTest, NetworkAddresses) {
       std::memcpy(&word, bytes.s6_addr + 8 * i, 8);
       c.put(kA + 8 * i, word);
     }
-    c.call(DAccessor::InetNtop, {kResult, AF_INET6, address});
-    c.call(DAccessor::PadString, {Clause::word_offset(0), kResult, 64}).commit(8);
+    c.call(MachineAccessor::InetNtop, {kResult, AF_INET6, address});
+    c.call(MachineAccessor::PadString, {Clause::word_offset(0), kResult, 64}).commit(8);
     records_.clear();
     run({c.finish()});
     return records_.empty() ? "" : records_[0].text(0);
@@ -215,31 +218,31 @@ TEST_F(StringTest, NetworkAddresses) {
 }
 
 TEST_F(StringTest, BuiltInTexts) {
-  const auto builtin = [&](DBuiltin which) {
-    return text_of(DAccessor::BuiltinString, {static_cast<uint64_t>(which), kResult});
+  const auto builtin = [&](MachineBuiltin which) {
+    return text_of(MachineAccessor::BuiltinString, {static_cast<uint64_t>(which), kResult});
   };
-  EXPECT_EQ(builtin(DBuiltin::Probeprov), "dtrace");
-  EXPECT_EQ(builtin(DBuiltin::Probename), "BEGIN");
-  EXPECT_EQ(builtin(DBuiltin::Probefunc), "");
+  EXPECT_EQ(builtin(MachineBuiltin::Probeprov), "dtrace");
+  EXPECT_EQ(builtin(MachineBuiltin::Probename), "BEGIN");
+  EXPECT_EQ(builtin(MachineBuiltin::Probefunc), "");
   char name[64] = {};
   FILE* comm = fopen("/proc/self/comm", "re");
   ASSERT_NE(comm, nullptr);
   ASSERT_NE(fgets(name, sizeof name, comm), nullptr);
   (void)fclose(comm);
-  EXPECT_EQ(builtin(DBuiltin::Execname) + "\n", name);
+  EXPECT_EQ(builtin(MachineBuiltin::Execname) + "\n", name);
   char directory[4096] = {};
   ASSERT_NE(getcwd(directory, sizeof directory), nullptr);
-  EXPECT_EQ(builtin(DBuiltin::Cwd), directory);
-  EXPECT_EQ(builtin(DBuiltin::Root), "/");
-  EXPECT_NE(builtin(DBuiltin::Execargs).find("test"), std::string::npos);
+  EXPECT_EQ(builtin(MachineBuiltin::Cwd), directory);
+  EXPECT_EQ(builtin(MachineBuiltin::Root), "/");
+  EXPECT_NE(builtin(MachineBuiltin::Execargs).find("test"), std::string::npos);
 }
 
 TEST_F(StringTest, BuiltInNumbers) {
   Clause c;
-  c.builtin(DBuiltin::Ppid).record(0).builtin(DBuiltin::Uid).record(1);
-  c.builtin(DBuiltin::Tid).record(2).builtin(DBuiltin::Walltimestamp).record(3);
-  c.builtin(DBuiltin::Timestamp).record(4).builtin(DBuiltin::Vtimestamp).record(5);
-  c.builtin(DBuiltin::Timestamp).record(6).builtin(DBuiltin::Stackdepth).record(7);
+  c.builtin(MachineBuiltin::Ppid).record(0).builtin(MachineBuiltin::Uid).record(1);
+  c.builtin(MachineBuiltin::Tid).record(2).builtin(MachineBuiltin::Walltimestamp).record(3);
+  c.builtin(MachineBuiltin::Timestamp).record(4).builtin(MachineBuiltin::Vtimestamp).record(5);
+  c.builtin(MachineBuiltin::Timestamp).record(6).builtin(MachineBuiltin::Stackdepth).record(7);
   c.commit(8);
   run({c.finish()});
   ASSERT_EQ(records_.size(), 1U);

@@ -47,9 +47,9 @@ bool EverywherePlaces::resolve(Probe& probe, Place& place) {
   return true;
 }
 
-void EverywherePlaces::merge(std::span<DEnabling> enablings) {
-  std::map<Place, DEnabling*> added;
-  for (DEnabling& one : enablings) {
+void EverywherePlaces::merge(std::span<MachineEnabling> enablings) {
+  std::map<Place, MachineEnabling*> added;
+  for (MachineEnabling& one : enablings) {
     if (!one.probe.is_everywhere) continue;
     Place place;
     const bool is_there = resolve(one.probe, place) && known_.count(place) == 0;

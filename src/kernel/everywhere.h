@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Probes that stand for a place of a file in every process (Probe::is_everywhere). The catalogue
 // names one for each process that has the place now; here they become one enabling for the place.
-// Internal to d_session.
+// Internal to machine_session.
 #pragma once
 
 #include <compare>
@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/file_descriptor.h"
-#include "kernel/d_session.h"
+#include "kernel/machine_session.h"
 
 namespace clew::kernel {
 
@@ -22,7 +22,7 @@ class EverywherePlaces {
   // Takes the clauses from what stands for a place that was here before, and from what is gone. The
   // rest get pid 0 and a path that stays good when their process ends, while this object is there.
   // Other enablings are as they were.
-  void merge(std::span<DEnabling> enablings);
+  void merge(std::span<MachineEnabling> enablings);
 
  private:
   struct Place {

@@ -10,15 +10,15 @@
 #include <fmt/format.h>
 #include <linux/bpf.h>
 
-#include "abi/d_extension.h"
+#include "abi/machine/extension.h"
 #include "isa/opcode.h"
 #include "kernel/to_bpf_reach.h"
 
 namespace clew::kernel {
 namespace {
 
-using abi::DExtensionEnd;
-using abi::DExtensionHead;
+using abi::MachineExtensionEnd;
+using abi::MachineExtensionHead;
 using isa::Class;
 using isa::Instruction;
 
@@ -59,12 +59,12 @@ constexpr int64_t kCallCost = 64;  // Of an accessor: abi::kCallFuel.
 // The head, seen from the area's begin.
 constexpr int16_t head(size_t offset) {
   return static_cast<int16_t>(static_cast<int64_t>(offset) -
-                              static_cast<int64_t>(sizeof(DExtensionHead)));
+                              static_cast<int64_t>(sizeof(MachineExtensionHead)));
 }
-constexpr int16_t kBusy = head(offsetof(DExtensionHead, busy));
-constexpr int16_t kExhausted = head(offsetof(DExtensionHead, exhausted));
-constexpr int16_t kZero = head(offsetof(DExtensionHead, zero));
-constexpr int16_t kForgotten = head(offsetof(DExtensionHead, forgotten));
+constexpr int16_t kBusy = head(offsetof(MachineExtensionHead, busy));
+constexpr int16_t kExhausted = head(offsetof(MachineExtensionHead, exhausted));
+constexpr int16_t kZero = head(offsetof(MachineExtensionHead, zero));
+constexpr int16_t kForgotten = head(offsetof(MachineExtensionHead, forgotten));
 
 // Where a branch leads: an instruction of the extension's function, or one of these.
 constexpr int64_t kDone = -1;
@@ -108,7 +108,7 @@ int64_t cost_of(const Instruction& i) {
 
 class Translator {
  public:
-  Translator(const DExtensionFunction& function, const DExtensions& extensions)
+  Translator(const MachineExtensionFunction& function, const MachineExtensions& extensions)
       : source_(function),
         extensions_(extensions),
         area_bytes_(extensions.area_bytes()),
@@ -233,10 +233,10 @@ class Translator {
     set(4, kCreate);
     put({isa::kCallOpcode, 0, 0, kTaskStorage});
     load(1, kFrame, kWindowPlace);
-    set(2, static_cast<int32_t>(DExtensionEnd::NoRoom));
+    set(2, static_cast<int32_t>(MachineExtensionEnd::NoRoom));
     put_branch({kJumpEqual, 0, 0, 0}, kEnd);
-    put({kAddImmediate, 0, 0, int32_t{sizeof(DExtensionHead)}});
-    set(2, static_cast<int32_t>(DExtensionEnd::Nested));
+    put({kAddImmediate, 0, 0, int32_t{sizeof(MachineExtensionHead)}});
+    set(2, static_cast<int32_t>(MachineExtensionEnd::Nested));
     load(3, 0, kBusy);
     put_branch({kJumpNotEqual, 3, 0, 0}, kEnd);
     if (has_loops_) put_fuel();
@@ -248,10 +248,10 @@ class Translator {
 
   // What is left of the firing's; a thread that had none too often is left alone.
   void put_fuel() {
-    set(2, static_cast<int32_t>(DExtensionEnd::Fuel));
+    set(2, static_cast<int32_t>(MachineExtensionEnd::Fuel));
     load(3, 0, kExhausted);
-    put_branch({kJumpGreaterOrEqual, 3, 0, int32_t{abi::kDExtensionExhaustedMax}}, kEnd);
-    load(3, 1, abi::kDExtensionFuel);
+    put_branch({kJumpGreaterOrEqual, 3, 0, int32_t{abi::kMachineExtensionExhaustedMax}}, kEnd);
+    load(3, 1, abi::kMachineExtensionFuel);
     store(kFrame, kFuelPlace, 3);
   }
 
@@ -260,7 +260,7 @@ class Translator {
     move(window, 1);
     for (uint8_t i = 0; i < source_.parameters; ++i) {
       load(static_cast<uint8_t>(i + 1), window,
-           static_cast<int16_t>(abi::kDExtensionArguments + 8 * i));
+           static_cast<int16_t>(abi::kMachineExtensionArguments + 8 * i));
     }
     for (uint8_t reg = kKeptFirst; reg <= kKeptLast; ++reg) {
       if (reg != area_) set(reg, 0);
@@ -275,7 +275,7 @@ class Translator {
     if (has_loops_) {
       load(1, kFrame, kWindowPlace);
       load(2, kFrame, kFuelPlace);
-      store(1, abi::kDExtensionFuel, 2);
+      store(1, abi::kMachineExtensionFuel, 2);
     }
     put({isa::kExitOpcode, 0, 0, 0});
   }
@@ -288,7 +288,7 @@ class Translator {
     put({kAddImmediate, 2, 0, 1});
     store(1, kExhausted, 2);
     load(1, kFrame, kWindowPlace);
-    set(2, static_cast<int32_t>(DExtensionEnd::Fuel));
+    set(2, static_cast<int32_t>(MachineExtensionEnd::Fuel));
   }
 
   void put_end() {
@@ -334,7 +334,7 @@ class Translator {
         return {};
       case isa::Load64::Window:
         put_number(low.destination(), low.immediate - static_cast<int32_t>(extensions_.begin) +
-                                          static_cast<int32_t>(abi::kDExtensionVariables));
+                                          static_cast<int32_t>(abi::kMachineExtensionVariables));
         return {};
       case isa::Load64::SiteConstant:
       case isa::Load64::Global:
@@ -421,7 +421,7 @@ class Translator {
 
   // At a place that the verifier knows.
   Expected<void> put_frame_access(const Instruction& i, bool is_load) {
-    if (i.offset < -int32_t{abi::kDExtensionFrameBytes} || i.offset >= 0)
+    if (i.offset < -int32_t{abi::kMachineExtensionFrameBytes} || i.offset >= 0)
       return refuse("it reaches out of its frame");
     const uint32_t used = 1U << i.destination() | 1U << i.source();
     uint8_t area = area_;
@@ -508,8 +508,8 @@ class Translator {
     return places_[static_cast<size_t>(target)];
   }
 
-  const DExtensionFunction& source_;
-  const DExtensions& extensions_;
+  const MachineExtensionFunction& source_;
+  const MachineExtensions& extensions_;
   uint32_t area_bytes_;
   const std::vector<Instruction>& code_;
   bool has_loops_;
@@ -525,16 +525,16 @@ class Translator {
 
 }  // namespace
 
-Expected<Function> extension_to_bpf(const DExtensionFunction& function,
-                                    const DExtensions& extensions, bool can_loop) {
+Expected<Function> extension_to_bpf(const MachineExtensionFunction& function,
+                                    const MachineExtensions& extensions, bool can_loop) {
   const auto refuse = [&](std::string why) {
     return fail(ErrorCode::Refused,
                 fmt::format("{}() cannot run in the kernel: {}", function.name, why));
   };
   if (branches_back(function.code) && !can_loop)
     return refuse("it has loops, which the kernel's verifier can end from Linux 6.9 on");
-  const uint32_t most =
-      abi::kDExtensionAreaMax - abi::kDExtensionVariables - abi::kDExtensionFrameBytes;
+  const uint32_t most = abi::kMachineExtensionAreaMax - abi::kMachineExtensionVariables -
+                        abi::kMachineExtensionFrameBytes;
   if (extensions.variables_bytes > most) {
     return refuse(fmt::format("the variables of all extensions are {} bytes; {} is the most there",
                               extensions.variables_bytes, most));

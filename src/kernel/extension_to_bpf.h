@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A function of an extension as a BPF function of the window, which the kernel's verifier takes
 // whatever the function does: it has no pointers. Its addresses are numbers, offsets in the
-// thread's area (abi/d_extension.h); each access masks one and adds the area's real address.
+// thread's area (abi/machine/extension.h); each access masks one and adds the area's real address.
 //
 //     in the function                in the kernel's
 //     (its begin)                    the thread's memory; refused when it is busy, or exhausted
@@ -28,7 +28,7 @@ namespace clew::kernel {
 
 // `can_loop`: the kernel has may_goto (Linux 6.9). Errors: Refused, with the function's name and
 // the reason.
-Expected<Function> extension_to_bpf(const DExtensionFunction& function,
-                                    const DExtensions& extensions, bool can_loop);
+Expected<Function> extension_to_bpf(const MachineExtensionFunction& function,
+                                    const MachineExtensions& extensions, bool can_loop);
 
 }  // namespace clew::kernel

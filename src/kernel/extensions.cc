@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <linux/bpf.h>
 
-#include "abi/d_extension.h"
+#include "abi/machine/extension.h"
 #include "base/assert.h"
 #include "isa/inline_calls.h"
 #include "isa/opcode.h"
@@ -26,12 +26,12 @@ constexpr isa::InlineLimits kLimits = {.calls_max = 4096, .frame_bytes_max = isa
 
 // More arguments than registers are left beside the window: all of them go by way of it.
 //     [r6 + …] = r1 … ; r1 = r6 ; call
-isa::Body calling_body(const DExtensionFunction& function) {
+isa::Body calling_body(const MachineExtensionFunction& function) {
   isa::Body body;
   for (uint8_t i = 0; i < function.parameters; ++i) {
     const auto registers = static_cast<uint8_t>(kWindowRegister | (i + 1) << 4);
-    body.code.push_back(
-        {kStoreDouble, registers, static_cast<int16_t>(abi::kDExtensionArguments + 8 * i), 0});
+    body.code.push_back({kStoreDouble, registers,
+                         static_cast<int16_t>(abi::kMachineExtensionArguments + 8 * i), 0});
   }
   body.code.push_back({kMove, 1 | kWindowRegister << 4, 0, 0});
   const auto call = static_cast<uint32_t>(body.code.size());
@@ -43,14 +43,15 @@ isa::Body calling_body(const DExtensionFunction& function) {
 
 }  // namespace
 
-uint32_t DExtensions::area_bytes() const {
-  return std::bit_ceil(abi::kDExtensionVariables + variables_bytes + abi::kDExtensionFrameBytes);
+uint32_t MachineExtensions::area_bytes() const {
+  return std::bit_ceil(abi::kMachineExtensionVariables + variables_bytes +
+                       abi::kMachineExtensionFrameBytes);
 }
 
-std::vector<uint8_t> DExtensions::first_state() const {
+std::vector<uint8_t> MachineExtensions::first_state() const {
   std::vector<uint8_t> state(abi::extension_state_bytes(area_bytes()));
-  const size_t variables = sizeof(abi::DExtensionHead) + abi::kDExtensionVariables;
-  for (const DExtensionWord& word : initial_words) {
+  const size_t variables = sizeof(abi::MachineExtensionHead) + abi::kMachineExtensionVariables;
+  for (const MachineExtensionWord& word : initial_words) {
     const size_t at = variables + word.offset - begin;
     CLEW_ASSERT(word.offset >= begin && at + 8 <= state.size());
     std::memcpy(state.data() + at, &word.value, 8);
@@ -71,10 +72,9 @@ std::string extension_function_in(const std::string& message) {
   return message.substr(name, message.find(')', name) - name);
 }
 
-Expected<void> put_extension_calls(Function& clause, const DExtensions& extensions,
-                                   uint32_t number) {
+Expected<void> put_extension_calls(Function& clause, const MachineExtensions& extensions) {
   std::map<std::string, isa::Body> bodies;
-  for (const DExtensionFunction& one : extensions.functions)
+  for (const MachineExtensionFunction& one : extensions.functions)
     bodies.emplace(one.name, calling_body(one));
   isa::Body& body = clause;
   body = isa::with_inlined_calls(
@@ -86,8 +86,7 @@ Expected<void> put_extension_calls(Function& clause, const DExtensions& extensio
       [&bodies](std::string_view callee) { return bodies.contains(std::string(callee)); }, kLimits);
   for (const Reference& one : clause.references) {
     if (!bodies.contains(one.symbol)) continue;
-    return fail(ErrorCode::Limit,
-                fmt::format("clause {}: no room for the call of {}()", number, one.symbol));
+    return fail(ErrorCode::Limit, fmt::format("no room for the call of {}()", one.symbol));
   }
   return {};
 }

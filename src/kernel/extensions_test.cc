@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <sys/syscall.h>
 
-#include "abi/d_extension.h"
+#include "abi/machine/extension.h"
 #include "isa/opcode.h"
 #include "kernel/extension_to_bpf.h"
 #include "kernel/session_testing.h"
@@ -26,14 +26,14 @@ using testing::HasSubstr;
 
 constexpr uint32_t kBegin = 0x400;  // Where LDDWs of these tests think that the variables are.
 
-DExtensionFunction function(const std::string& name, uint32_t parameters, Builder& b) {
-  DExtensionFunction made{.name = name, .parameters = parameters, .code = {}};
+MachineExtensionFunction function(const std::string& name, uint32_t parameters, Builder& b) {
+  MachineExtensionFunction made{.name = name, .parameters = parameters, .code = {}};
   made.code = b.exit().finish(name)->code;
   return made;
 }
 
 // The first variable += r1; gives it.
-DExtensionFunction sum() {
+MachineExtensionFunction sum() {
   Builder b;
   b.load_window(Register::R2, kBegin)
       .load(Size::Double, Register::R0, Register::R2, 0)
@@ -43,7 +43,7 @@ DExtensionFunction sum() {
 }
 
 // The numbers below r1, added up in the frame; all registers have a value that is wanted later.
-DExtensionFunction triangle() {
+MachineExtensionFunction triangle() {
   Builder b;
   const Label head = b.label();
   const Label end = b.label();
@@ -72,7 +72,7 @@ DExtensionFunction triangle() {
   return function("triangle", 1, b);
 }
 
-DExtensionFunction endless() {
+MachineExtensionFunction endless() {
   Builder b;
   const Label head = b.label();
   b.bind(head).alu(Alu::Add, Register::R1, 1).jump(head);
@@ -80,7 +80,7 @@ DExtensionFunction endless() {
 }
 
 // Writes its second parameter to its first, wherever that is, and reads it there.
-DExtensionFunction wild() {
+MachineExtensionFunction wild() {
   Builder b;
   b.store(Size::Double, Register::R1, 0, Register::R2)
       .store(Size::Byte, Register::R1, 32767, 1)
@@ -104,8 +104,8 @@ class KernelExtensions : public SessionTest {
     clause.check_fault().record(word);
   }
 
-  DPrograms with(Clause& clause, std::vector<DExtensionFunction> functions) {
-    DPrograms programs = programs_of({clause.finish()});
+  MachinePrograms with(Clause& clause, std::vector<MachineExtensionFunction> functions) {
+    MachinePrograms programs = programs_of({clause.finish()});
     programs.extensions = {.functions = std::move(functions),
                            .calls = {calls_},
                            .begin = kBegin,
@@ -115,7 +115,7 @@ class KernelExtensions : public SessionTest {
     return programs;
   }
 
-  std::vector<DExtensionCall> calls_;
+  std::vector<MachineExtensionCall> calls_;
 };
 
 TEST_F(KernelExtensions, KeepVariablesFromCallToCall) {
@@ -169,7 +169,7 @@ TEST_F(KernelExtensions, WithoutFuelTheFiringEndsAndIsCounted) {
   clause.commit(1);
   Clause second;
   second.commit(0);
-  DPrograms programs = with(clause, {triangle()});
+  MachinePrograms programs = with(clause, {triangle()});
   programs.clauses.push_back(second.finish());
   programs.scratch_begin.push_back(0x8000);
   run(std::move(programs));
@@ -220,11 +220,11 @@ TEST_F(KernelExtensions, CompareExchangeOf32Bits) {
       .alu(Alu::ShiftLeft, Register::R0, 32)
       .move(Register::R3, 9)
       .atomic(isa::Atomic::CompareExchange, Size::Word, Register::R2, 0, Register::R3);
-  const DExtensionFunction exchange = function("exchange", 0, b);
+  const MachineExtensionFunction exchange = function("exchange", 0, b);
   Clause clause;
   call(clause, "exchange", {}, 0);
   clause.commit(1);
-  DPrograms programs = with(clause, {exchange});
+  MachinePrograms programs = with(clause, {exchange});
   const auto made = extension_to_bpf(exchange, programs.extensions, true);
   ASSERT_TRUE(made) << made.error().message;
   const auto atomic = std::find_if(made->code.begin(), made->code.end(),
@@ -265,7 +265,7 @@ TEST_F(KernelExtensions, RefusalsSayWhichAndWhy) {
   ASSERT_FALSE(with_loop);
   EXPECT_THAT(with_loop.error().message, HasSubstr("endless() cannot run in the kernel: it has "
                                                    "loops"));
-  DExtensions large;
+  MachineExtensions large;
   large.variables_bytes = 40'000;
   const auto too_large = extension_to_bpf(sum(), large, true);
   ASSERT_FALSE(too_large);
@@ -277,7 +277,7 @@ TEST_F(KernelExtensions, RefusalsSayWhichAndWhy) {
   call(clause, "empty", {}, 0);
   clause.commit(1);
   const auto session =
-      DSession::load(with(clause, {function("empty", 0, b)}), {{begin_probe(), {0}}}, &log_);
+      MachineSession::load(with(clause, {function("empty", 0, b)}), {{begin_probe(), {0}}}, &log_);
   ASSERT_FALSE(session);
   EXPECT_THAT(session.error().message, HasSubstr("line 7: empty()"));
   EXPECT_THAT(session.error().message, HasSubstr("R5 !read_ok"));

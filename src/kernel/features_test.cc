@@ -28,7 +28,8 @@ TEST_F(SessionTest, AFunctionOfTheKernelIsProbedOrRefusedInWords) {
   probe.function = probe.symbol = "vfs_read";
   probe.name = "entry";
   probe.kind = AttachKind::FunctionEntry;
-  Expected<DSession> session = DSession::load(programs_of({c.finish()}), {{probe, {0}}});
+  Expected<MachineSession> session =
+      MachineSession::load(programs_of({c.finish()}), {{probe, {0}}});
   ASSERT_TRUE(session) << session.error().message;
   const Expected<void> attached = session->attach();
   if (attached) return;

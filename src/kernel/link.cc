@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <linux/bpf.h>
 
-#include "abi/d_window.h"
+#include "abi/machine/window.h"
 #include "base/assert.h"
 #include "isa/builder.h"
 #include "isa/inline_calls.h"
@@ -61,15 +61,16 @@ constexpr int32_t header(size_t offset) {
 
 // Makes the window ready for the clause of `step`. It is in r6, and then in r1.
 void put_preparation(FunctionBuilder& b, const ClauseStep& step) {
-  using abi::DWindowHeader;
+  using abi::MachineWindowHeader;
   const auto scratch = static_cast<int32_t>(step.scratch_begin);
   b.code()
-      .store(Size::Word, Register::R6, header(offsetof(DWindowHeader, clause)),
+      .store(Size::Word, Register::R6, header(offsetof(MachineWindowHeader, clause)),
              static_cast<int32_t>(step.clause))
-      .store(Size::Double, Register::R6, header(offsetof(DWindowHeader, fault)), 0)
-      .store(Size::Double, Register::R6, header(offsetof(DWindowHeader, speculation)), 0)
-      .store(Size::Double, Register::R6, header(offsetof(DWindowHeader, alloca_top)), scratch)
-      .store(Size::Double, Register::R6, header(offsetof(DWindowHeader, scratch_begin)), scratch)
+      .store(Size::Double, Register::R6, header(offsetof(MachineWindowHeader, fault)), 0)
+      .store(Size::Double, Register::R6, header(offsetof(MachineWindowHeader, speculation)), 0)
+      .store(Size::Double, Register::R6, header(offsetof(MachineWindowHeader, alloca_top)), scratch)
+      .store(Size::Double, Register::R6, header(offsetof(MachineWindowHeader, scratch_begin)),
+             scratch)
       .move(Register::R1, Register::R6);
 }
 
@@ -80,11 +81,12 @@ void put_clause(FunctionBuilder& b, const ClauseStep& step) {
 
 // Leaves a fault or an exit to d_after_clause; most clauses have neither.
 void put_aftermath(FunctionBuilder& b, bool runs_errors) {
-  using abi::DWindowHeader;
+  using abi::MachineWindowHeader;
   const Label fine = b.code().label();
   b.code()
-      .load(Size::Double, Register::R1, Register::R6, header(offsetof(DWindowHeader, fault)))
-      .load(Size::Double, Register::R2, Register::R6, header(offsetof(DWindowHeader, exit_pending)))
+      .load(Size::Double, Register::R1, Register::R6, header(offsetof(MachineWindowHeader, fault)))
+      .load(Size::Double, Register::R2, Register::R6,
+            header(offsetof(MachineWindowHeader, exit_pending)))
       .alu(isa::Alu::Or, Register::R1, Register::R2)
       .jump_if(Jump::Equal, Register::R1, 0, fine)
       .move(Register::R1, Register::R6);
@@ -108,9 +110,10 @@ Expected<Function> make_run(std::span<const ClauseStep> clauses, bool has_errors
       // exit() stops the clauses that follow, too.
       b.load_symbol(Register::R1, "d_shared");
       b.code()
-          .load(Size::Double, Register::R1, Register::R1, header(offsetof(abi::DShared, activity)))
+          .load(Size::Double, Register::R1, Register::R1,
+                header(offsetof(abi::MachineShared, activity)))
           .load(Size::Double, Register::R2, Register::R6,
-                header(offsetof(abi::DWindowHeader, run_when)))
+                header(offsetof(abi::MachineWindowHeader, run_when)))
           .jump_if(Jump::NotEqual, Register::R1, Register::R2, end);
     }
     is_first = false;

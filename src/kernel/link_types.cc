@@ -6,7 +6,7 @@
 
 #include <linux/btf.h>
 
-#include "abi/d_window.h"
+#include "abi/machine/window.h"
 
 namespace clew::kernel {
 namespace {
@@ -48,7 +48,8 @@ std::vector<uint8_t> storage_types(size_t value_bytes) {
 
 FunctionTypes::FunctionTypes() : texts_(1, '\0') {
   number_ = put({text("uint64_t"), info(BTF_KIND_INT, 0), 8, kIntegerEncoding});
-  const uint32_t window = put({text("DWindow"), info(BTF_KIND_STRUCT, 0), sizeof(abi::DWindow)});
+  const uint32_t window =
+      put({text("MachineWindow"), info(BTF_KIND_STRUCT, 0), sizeof(abi::MachineWindow)});
   window_ = put({0, info(BTF_KIND_PTR, 0), window});
 }
 

@@ -17,7 +17,7 @@ class FunctionTypes {
  public:
   FunctionTypes();
 
-  // The type of a function: (DWindow* not null, number, …) -> number, or of a main program.
+  // The type of a function: (MachineWindow* not null, number, …) -> number, or of a main program.
   uint32_t add(const Function& function);
   [[nodiscard]] std::vector<uint8_t> finish() const;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/lock_entries.h"
 
-#include "abi/d_tables.h"
+#include "abi/machine/tables.h"
 #include "kernel/attach_functions.h"
 #include "kernel/bpf.h"
 #include "kernel/features.h"
@@ -19,8 +19,8 @@ bool is_of_lock(const Probe& probe) {
 
 Expected<void> LockEntries::prepare(const Probe& probe, Symbols& symbols) {
   if (!is_of_lock(probe) || entered_.valid()) return {};
-  entered_ =
-      CLEW_TRY(create_hash("d_entered", sizeof(uint64_t), sizeof(abi::DEntered), kThreadsMax));
+  entered_ = CLEW_TRY(
+      create_hash("d_entered", sizeof(uint64_t), sizeof(abi::MachineEntered), kThreadsMax));
   symbols["d_entered"] = {Symbol::Kind::Map, static_cast<uint32_t>(entered_.get())};
   return {};
 }
@@ -32,7 +32,7 @@ Expected<void> LockEntries::attach(const Probe& probe, const Symbols& symbols,
   if (!places_.insert({probe.path, probe.pid, probe.offset_bytes}).second) return {};
   places.places.push_back({.offset_bytes = probe.offset_bytes,
                            .semaphore_offset_bytes = 0,
-                           .cookie = probe.offset_bytes << abi::kDLockKindBits |
+                           .cookie = probe.offset_bytes << abi::kMachineLockKindBits |
                                      static_cast<uint64_t>(probe.lock_kind)});
   if (!program_.valid()) {
     const LinkInput input{.name = "clew_d_lock",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hidden half of lock probes (AttachKind::LockReturn, LockWait): a program at the entries of
 // the functions that take locks, which keeps for each thread what it asked for. Internal to
-// d_session.
+// machine_session.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/file_descriptor.h"
 #include "kernel/attach.h"
-#include "kernel/d_session.h"
 #include "kernel/link.h"
+#include "kernel/machine_session.h"
 
 namespace clew::kernel {
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "abi/buckets.h"
-#include "abi/d_dynamic.h"
+#include "abi/machine/dynamic.h"
 #include "base/assert.h"
 
 namespace clew::kernel {
@@ -29,7 +29,7 @@ size_t page_bytes() {
 
 uint32_t possible_cpus() {
   const int64_t cpus = sysconf(_SC_NPROCESSORS_CONF);
-  return std::clamp<uint32_t>(static_cast<uint32_t>(cpus), 1, abi::kDCpusMax);
+  return std::clamp<uint32_t>(static_cast<uint32_t>(cpus), 1, abi::kMachineCpusMax);
 }
 
 template <typename Value>
@@ -43,10 +43,10 @@ struct DynamicShape {
   uint64_t buckets = 0;
 };
 
-DynamicShape dynamic_shape(const DPrograms& programs) {
+DynamicShape dynamic_shape(const MachinePrograms& programs) {
   DynamicShape shape;
   uint64_t value_bytes = 8;
-  for (const abi::DVariable& one : programs.variables) {
+  for (const abi::MachineVariable& one : programs.variables) {
     shape.key_bytes = std::max<uint64_t>(shape.key_bytes, one.key_bytes);
     value_bytes = std::max<uint64_t>(value_bytes, one.value_bytes);
   }
@@ -57,7 +57,7 @@ DynamicShape dynamic_shape(const DPrograms& programs) {
   return shape;
 }
 
-uint64_t cell_steps(const abi::DAggregation& a) {
+uint64_t cell_steps(const abi::MachineAggregation& a) {
   using abi::AggregateFunction;
   const int64_t* p = a.parameters;
   if (a.function == AggregateFunction::Lquantize) {
@@ -68,21 +68,21 @@ uint64_t cell_steps(const abi::DAggregation& a) {
                                 static_cast<uint64_t>(p[2]), static_cast<uint64_t>(p[3])});
 }
 
-uint64_t entry_bytes(const abi::DAggregation& a) {
-  return sizeof(abi::DAggregateHead) + a.key_bytes + uint64_t{8} * a.cell_words;
+uint64_t entry_bytes(const abi::MachineAggregation& a) {
+  return sizeof(abi::MachineAggregateHead) + a.key_bytes + uint64_t{8} * a.cell_words;
 }
 
 // Aggregations with keys get the same number of entries each, those without one entry.
-std::vector<abi::DAggregationTable> lay_out(const DPrograms& programs, uint64_t cpu_bytes,
-                                            uint64_t& used_bytes) {
+std::vector<abi::MachineAggregationTable> lay_out(const MachinePrograms& programs,
+                                                  uint64_t cpu_bytes, uint64_t& used_bytes) {
   uint64_t keyed_bytes = 0;
-  for (const abi::DAggregation& one : programs.aggregations) {
+  for (const abi::MachineAggregation& one : programs.aggregations) {
     if (one.key_bytes != 0) keyed_bytes += entry_bytes(one);
   }
   const uint64_t share = keyed_bytes == 0 ? 1 : std::max<uint64_t>(1, cpu_bytes / keyed_bytes);
-  std::vector<abi::DAggregationTable> tables;
+  std::vector<abi::MachineAggregationTable> tables;
   used_bytes = 0;
-  for (const abi::DAggregation& one : programs.aggregations) {
+  for (const abi::MachineAggregation& one : programs.aggregations) {
     const uint64_t entries = one.key_bytes == 0 ? 1 : std::min<uint64_t>(share, 0xFFFFFF);
     tables.push_back({one, used_bytes, entries, entry_bytes(one), cell_steps(one)});
     used_bytes += entries * entry_bytes(one);
@@ -156,26 +156,29 @@ uint64_t Ring::read(const std::function<void(std::span<const uint8_t>)>& take) {
   return count;
 }
 
-Expected<DMaps> DMaps::make(const DPrograms& programs, std::span<const DEnabling> enablings,
-                            uint32_t system_call_tables,
-                            std::span<const abi::DCodeRange> skipped_code) {
-  DMaps maps;
+Expected<MachineMaps> MachineMaps::make(const MachinePrograms& programs,
+                                        std::span<const MachineEnabling> enablings,
+                                        uint32_t system_call_tables,
+                                        std::span<const abi::MachineCodeRange> skipped_code) {
+  MachineMaps maps;
   maps.cpus = possible_cpus();
-  const uint64_t window_count = uint64_t{maps.cpus} * abi::kDWindowsPerCpu;
-  maps.windows = CLEW_TRY(SharedArray::make("d_windows", window_count * sizeof(abi::DWindow)));
+  const uint64_t window_count = uint64_t{maps.cpus} * abi::kMachineWindowsPerCpu;
+  maps.windows =
+      CLEW_TRY(SharedArray::make("d_windows", window_count * sizeof(abi::MachineWindow)));
   for (uint64_t i = 0; i < window_count && !programs.literals.empty(); ++i) {
-    std::memcpy(maps.windows.memory.data() + i * sizeof(abi::DWindow) + abi::kDLocalOffset,
-                programs.literals.data(), programs.literals.size());
+    std::memcpy(
+        maps.windows.memory.data() + i * sizeof(abi::MachineWindow) + abi::kMachineLocalOffset,
+        programs.literals.data(), programs.literals.size());
   }
-  maps.shared = CLEW_TRY(SharedArray::make("d_shared", sizeof(abi::DShared)));
+  maps.shared = CLEW_TRY(SharedArray::make("d_shared", sizeof(abi::MachineShared)));
   maps.globals = CLEW_TRY(
       SharedArray::make("d_globals", programs.globals.size() + kZeroBytes, programs.globals));
   const DynamicShape shape = dynamic_shape(programs);
-  maps.dynamic = CLEW_TRY(SharedArray::make(
-      "d_dynamic",
-      shape.buckets * abi::dynamic_bucket_bytes(shape.entry_bytes) + abi::kDDynamicSlackBytes));
-  const uint64_t cpu_bytes_max = (kArrayBytesMax - abi::kDAggregateSlackBytes) / maps.cpus;
-  const std::vector<abi::DAggregationTable> tables = lay_out(
+  maps.dynamic = CLEW_TRY(
+      SharedArray::make("d_dynamic", shape.buckets * abi::dynamic_bucket_bytes(shape.entry_bytes) +
+                                         abi::kMachineDynamicSlackBytes));
+  const uint64_t cpu_bytes_max = (kArrayBytesMax - abi::kMachineAggregateSlackBytes) / maps.cpus;
+  const std::vector<abi::MachineAggregationTable> tables = lay_out(
       programs, std::min(programs.aggregation_bytes, cpu_bytes_max), maps.aggregates_cpu_bytes);
   if (maps.aggregates_cpu_bytes > cpu_bytes_max) {
     return fail(ErrorCode::Limit,
@@ -184,21 +187,23 @@ Expected<DMaps> DMaps::make(const DPrograms& programs, std::span<const DEnabling
                             maps.aggregates_cpu_bytes, cpu_bytes_max));
   }
   maps.aggregates = CLEW_TRY(SharedArray::make(
-      "d_aggregates", maps.aggregates_cpu_bytes * maps.cpus + abi::kDAggregateSlackBytes));
+      "d_aggregates", maps.aggregates_cpu_bytes * maps.cpus + abi::kMachineAggregateSlackBytes));
   maps.aggregations = CLEW_TRY(SharedArray::make_constant("d_aggregations", bytes_of(tables)));
   maps.variables =
       CLEW_TRY(SharedArray::make_constant("d_variables", bytes_of(programs.variables)));
   maps.enabled_max = enablings.size() + programs.later_enablings;
-  maps.enabled = CLEW_TRY(SharedArray::make("d_enabled", maps.enabled_max * sizeof(abi::DEnabled)));
+  maps.enabled =
+      CLEW_TRY(SharedArray::make("d_enabled", maps.enabled_max * sizeof(abi::MachineEnabled)));
   maps.names_bytes = kNameBytesEach * programs.later_enablings + 1;
-  for (const DEnabling& one : enablings)
+  for (const MachineEnabling& one : enablings)
     maps.names_bytes += name_bytes(one.probe);
   maps.names = CLEW_TRY(SharedArray::make("d_names", maps.names_bytes));
   for (uint32_t i = 0; i < enablings.size(); ++i)
     CLEW_ASSERT(maps.add_enabled(i, enablings[i].probe));
   maps.skipped_count = skipped_code.size();
-  maps.system_calls = CLEW_TRY(SharedArray::make(
-      "d_system_calls", uint64_t{8} * abi::kDSystemCallsMax * std::max(1U, system_call_tables)));
+  maps.system_calls =
+      CLEW_TRY(SharedArray::make("d_system_calls", uint64_t{8} * abi::kMachineSystemCallsMax *
+                                                       std::max(1U, system_call_tables)));
   maps.skipped = CLEW_TRY(SharedArray::make(
       "d_skipped", 0,
       {reinterpret_cast<const uint8_t*>(skipped_code.data()), skipped_code.size_bytes()}));
@@ -212,11 +217,11 @@ Expected<DMaps> DMaps::make(const DPrograms& programs, std::span<const DEnabling
   return maps;
 }
 
-DState DMaps::state(const DPrograms& programs) const {
+MachineState MachineMaps::state(const MachinePrograms& programs) const {
   const auto array = [](const SharedArray& one) {
-    return DStateArray{.map = one.map.get(), .size_bytes = one.memory.size_bytes()};
+    return MachineStateArray{.map = one.map.get(), .size_bytes = one.memory.size_bytes()};
   };
-  DState state;
+  MachineState state;
   state.shared = array(shared);
   state.globals = array(globals);
   state.dynamic = array(dynamic);
@@ -224,15 +229,15 @@ DState DMaps::state(const DPrograms& programs) const {
   const auto bytes = [](const SharedArray& one, uint64_t size_bytes) {
     return std::span<const uint8_t>(one.memory.data(), size_bytes);
   };
-  state.variables = bytes(variables, programs.variables.size() * sizeof(abi::DVariable));
+  state.variables = bytes(variables, programs.variables.size() * sizeof(abi::MachineVariable));
   state.aggregations =
-      bytes(aggregations, programs.aggregations.size() * sizeof(abi::DAggregationTable));
-  state.enablings = {enabled.as<const abi::DEnabled>(), enabled_max};
+      bytes(aggregations, programs.aggregations.size() * sizeof(abi::MachineAggregationTable));
+  state.enablings = {enabled.as<const abi::MachineEnabled>(), enabled_max};
   state.names = bytes(names, names_used_bytes);
   state.literals = programs.literals;
   const DynamicShape shape = dynamic_shape(programs);
-  abi::DProcess& process = state.process;
-  process.magic = abi::kDProcessMagic;
+  abi::MachineProcess& process = state.process;
+  process.magic = abi::kMachineProcessMagic;
   process.cpus = cpus;
   process.string_bytes = programs.string_bytes;
   process.variable_count = programs.variables.size();
@@ -244,7 +249,7 @@ DState DMaps::state(const DPrograms& programs) const {
   process.dynamic_entry_bytes = shape.entry_bytes;
   process.dynamic_key_bytes = shape.key_bytes;
   process.aggregates_cpu_bytes = aggregates_cpu_bytes;
-  process.speculations = std::min<uint64_t>(programs.speculations, abi::kDSpeculationsMax);
+  process.speculations = std::min<uint64_t>(programs.speculations, abi::kMachineSpeculationsMax);
   process.speculation_bytes = programs.speculation_bytes;
   process.target_pid = programs.target_pid;
   process.local_begin = programs.local_begin;
@@ -252,7 +257,7 @@ DState DMaps::state(const DPrograms& programs) const {
   return state;
 }
 
-bool DMaps::add_enabled(uint32_t index, const Probe& probe) {
+bool MachineMaps::add_enabled(uint32_t index, const Probe& probe) {
   const uint64_t end = names_used_bytes + name_bytes(probe);
   if (index >= enabled_max || end >= names_bytes) return false;
   const auto put = [&](const std::string& text) {
@@ -263,7 +268,7 @@ bool DMaps::add_enabled(uint32_t index, const Probe& probe) {
     names_used_bytes += text.size() + 1;
     return offset;
   };
-  abi::DEnabled& entry = enabled.as<abi::DEnabled>()[index];
+  abi::MachineEnabled& entry = enabled.as<abi::MachineEnabled>()[index];
   entry.probe = probe.id;
   entry.names[0] = put(probe.provider);
   entry.names[1] = put(probe.module);
@@ -273,7 +278,7 @@ bool DMaps::add_enabled(uint32_t index, const Probe& probe) {
   return true;
 }
 
-Symbols DMaps::symbols(const DPrograms& programs) const {
+Symbols MachineMaps::symbols(const MachinePrograms& programs) const {
   Symbols symbols;
   const auto address = [&](const char* name, const FileDescriptor& map) {
     symbols[name] = {Symbol::Kind::MapAddress, static_cast<uint32_t>(map.get())};
@@ -312,7 +317,8 @@ Symbols DMaps::symbols(const DPrograms& programs) const {
   number("d_n_dynamic_entry_bytes", shape.entry_bytes);
   number("d_n_dynamic_key_bytes", shape.key_bytes);
   number("d_n_aggregates_cpu_bytes", aggregates_cpu_bytes);
-  number("d_n_speculations", std::min<uint64_t>(programs.speculations, abi::kDSpeculationsMax));
+  number("d_n_speculations",
+         std::min<uint64_t>(programs.speculations, abi::kMachineSpeculationsMax));
   number("d_n_speculation_bytes", programs.speculation_bytes);
   number("d_n_target_pid", programs.target_pid);
   number("d_n_local_begin", programs.local_begin);

@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "abi/d_tables.h"
-#include "abi/d_window.h"
+#include "abi/machine/tables.h"
+#include "abi/machine/window.h"
 #include "base/error.h"
 #include "kernel/bpf.h"
-#include "kernel/d_session.h"
 #include "kernel/link.h"
+#include "kernel/machine_session.h"
 
 namespace clew::kernel {
 
@@ -51,7 +51,7 @@ class Ring {
   size_t size_bytes_ = 0;
 };
 
-struct DMaps {
+struct MachineMaps {
   uint32_t cpus = 1;
   SharedArray windows;
   SharedArray shared;
@@ -76,17 +76,18 @@ struct DMaps {
   std::map<std::string, uint32_t> name_places;  // Equal names of probes are in one place.
 
   // `system_call_tables`: how many programs have one; `skipped_code`: left out of stacks.
-  static Expected<DMaps> make(const DPrograms& programs, std::span<const DEnabling> enablings,
-                              uint32_t system_call_tables,
-                              std::span<const abi::DCodeRange> skipped_code);
+  static Expected<MachineMaps> make(const MachinePrograms& programs,
+                                    std::span<const MachineEnabling> enablings,
+                                    uint32_t system_call_tables,
+                                    std::span<const abi::MachineCodeRange> skipped_code);
 
   // The maps as others can map them, and the same numbers.
-  [[nodiscard]] DState state(const DPrograms& programs) const;
+  [[nodiscard]] MachineState state(const MachinePrograms& programs) const;
   // Describes one more enabling to the programs; false without room. `index` is its number.
   bool add_enabled(uint32_t index, const Probe& probe);
 
   // Those of the maps and of the numbers that describe them.
-  [[nodiscard]] Symbols symbols(const DPrograms& programs) const;
+  [[nodiscard]] Symbols symbols(const MachinePrograms& programs) const;
 };
 
 }  // namespace clew::kernel

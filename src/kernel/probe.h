@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "abi/d_tables.h"
+#include "abi/machine/tables.h"
 
 namespace clew::kernel {
 
@@ -95,7 +95,7 @@ struct Probe {
   uint64_t semaphore_offset_bytes = 0;
   std::string usdt_arguments;
   int64_t pid = 0;
-  abi::DLockKind lock_kind = abi::DLockKind::Mutex;
+  abi::MachineLockKind lock_kind = abi::MachineLockKind::Mutex;
   // A USDT probe that a glob for any process met: it stands for this place of the file in every
   // process, also in those that start later. `pid` is one that has it.
   bool is_everywhere = false;

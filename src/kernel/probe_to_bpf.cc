@@ -10,7 +10,7 @@
 #include <linux/bpf.h>
 
 #include "abi/accessor.h"
-#include "abi/d_accessor.h"
+#include "abi/machine/accessor.h"
 #include "abi/query_window.h"
 #include "isa/opcode.h"
 #include "kernel/to_bpf.h"
@@ -41,12 +41,13 @@ constexpr int32_t kFrameEnd = abi::kQueryRegionOffset + abi::kFrameEnd;
 
 // Of a word of the context, in the window; nothing for what no event of the kernel has.
 std::optional<int32_t> context_place(int32_t offset) {
-  constexpr auto kArguments = static_cast<int32_t>(offsetof(abi::DWindowHeader, arguments));
+  constexpr auto kArguments = static_cast<int32_t>(offsetof(abi::MachineWindowHeader, arguments));
   constexpr auto kRegisters = static_cast<int32_t>(sizeof(abi::Context::arguments));
   if (offset < 0) return std::nullopt;
   if (offset < kRegisters) return kArguments + offset;
   if (offset == offsetof(abi::Context, return_value)) return kArguments + 8;
-  if (offset == offsetof(abi::Context, frame)) return offsetof(abi::DWindowHeader, frame_address);
+  if (offset == offsetof(abi::Context, frame))
+    return offsetof(abi::MachineWindowHeader, frame_address);
   if (offset >= static_cast<int32_t>(offsetof(abi::Context, vectors))) return std::nullopt;
   return static_cast<int32_t>(abi::kQueryContextOffset) + offset;
 }
@@ -84,18 +85,19 @@ constexpr Callee kCallees[] = {
     {"d_builtin_caller", number_of(abi::QueryAccessor::Caller), Shape::Machine},
     {"d_user_stack", number_of(abi::QueryAccessor::UserStack), Shape::Machine},
     {"d_stack", number_of(abi::QueryAccessor::KernelStack), Shape::Machine},
-    {"d_commit", number_of(abi::DAccessor::Commit), Shape::Machine},
-    {"d_aggregate", number_of(abi::DAccessor::Aggregate), Shape::Machine},
-    {"d_variable_load", number_of(abi::DAccessor::VariableLoad), Shape::Machine},
-    {"d_variable_store", number_of(abi::DAccessor::VariableStore), Shape::Machine},
-    {"d_variable_load_bytes", number_of(abi::DAccessor::VariableLoadBytes), Shape::Machine},
-    {"d_variable_store_bytes", number_of(abi::DAccessor::VariableStoreBytes), Shape::Machine},
-    {"d_variable_delete", number_of(abi::DAccessor::VariableDelete), Shape::Machine},
+    {"d_commit", number_of(abi::MachineAccessor::Commit), Shape::Machine},
+    {"d_aggregate", number_of(abi::MachineAccessor::Aggregate), Shape::Machine},
+    {"d_variable_load", number_of(abi::MachineAccessor::VariableLoad), Shape::Machine},
+    {"d_variable_store", number_of(abi::MachineAccessor::VariableStore), Shape::Machine},
+    {"d_variable_load_bytes", number_of(abi::MachineAccessor::VariableLoadBytes), Shape::Machine},
+    {"d_variable_store_bytes", number_of(abi::MachineAccessor::VariableStoreBytes), Shape::Machine},
+    {"d_variable_delete", number_of(abi::MachineAccessor::VariableDelete), Shape::Machine},
 };
 
 class Translator {
  public:
-  Translator(const isa::Program& program, uint32_t clause, std::span<const DExtensionCall> calls)
+  Translator(const isa::Program& program, uint32_t clause,
+             std::span<const MachineExtensionCall> calls)
       : code_(program.code), clause_(clause), calls_(calls) {
     function_.name = clause_name(clause);
   }
@@ -141,7 +143,7 @@ class Translator {
         return {};
       case isa::Load64::SiteConstant:
         put({kLoadDouble, static_cast<uint8_t>(to | kWindow << 4),
-             static_cast<int16_t>(offsetof(abi::DWindowHeader, enabling)), 0});
+             static_cast<int16_t>(offsetof(abi::MachineWindowHeader, enabling)), 0});
         return {};
       case isa::Load64::Context:
         if (to != kWindow) break;
@@ -207,7 +209,7 @@ class Translator {
 
   Expected<void> jump(size_t at) {
     const Instruction& i = code_[at];
-    const auto is_here = [at](const DExtensionCall& one) { return one.instruction == at; };
+    const auto is_here = [at](const MachineExtensionCall& one) { return one.instruction == at; };
     const auto found = std::find_if(calls_.begin(), calls_.end(), is_here);
     if (found != calls_.end()) {
       function_.references.push_back({size(), true, found->function});
@@ -271,7 +273,7 @@ class Translator {
 
   const std::vector<Instruction>& code_;
   uint32_t clause_;
-  std::span<const DExtensionCall> calls_;
+  std::span<const MachineExtensionCall> calls_;
   Function function_;
   std::vector<uint32_t> place_;  // Of each instruction, in the function.
   std::vector<Branch> branches_;
@@ -280,7 +282,7 @@ class Translator {
 }  // namespace
 
 Expected<Function> probe_to_bpf(const isa::Program& program, uint32_t clause,
-                                std::span<const DExtensionCall> calls) {
+                                std::span<const MachineExtensionCall> calls) {
   return Translator(program, clause, calls).translate();
 }
 

@@ -16,6 +16,6 @@ namespace clew::kernel {
 
 // Its name is that of a clause (to_bpf.h). Errors: Refused for what has no meaning in the kernel.
 Expected<Function> probe_to_bpf(const isa::Program& program, uint32_t clause,
-                                std::span<const DExtensionCall> calls = {});
+                                std::span<const MachineExtensionCall> calls = {});
 
 }  // namespace clew::kernel

@@ -35,12 +35,13 @@ TEST(ProbeToBpf, FindsArgumentsAndFrameInTheWindow) {
   ASSERT_TRUE(function.has_value()) << function.error().message;
   EXPECT_EQ(function->name, "dt_clause_3");
   const std::vector<Instruction>& code = function->code;
-  const auto first = static_cast<int16_t>(offsetof(abi::DWindowHeader, arguments));
+  const auto first = static_cast<int16_t>(offsetof(abi::MachineWindowHeader, arguments));
   const int32_t frame = abi::kQueryRegionOffset + abi::kFrameEnd;
   EXPECT_EQ(code[1].offset, first + 16);
   EXPECT_EQ(code[2].offset, first + 8);
   EXPECT_EQ(code[3].offset, abi::kQueryContextOffset + offsetof(abi::Context, tid));
-  EXPECT_EQ(code[4].offset, static_cast<int16_t>(offsetof(abi::DWindowHeader, frame_address)));
+  EXPECT_EQ(code[4].offset,
+            static_cast<int16_t>(offsetof(abi::MachineWindowHeader, frame_address)));
   EXPECT_EQ(code[5].destination(), 6);
   EXPECT_EQ(code[5].offset, frame - 8);
   EXPECT_EQ(code[6].source(), 6);
@@ -75,7 +76,7 @@ TEST(ProbeToBpf, KeepsBranchesAtTheirTargets) {
   // mov; mov, mov, call; jeq end; ldx; jeq again; mov, call; end: mov, exit
   ASSERT_EQ(code.size(), 11U);
   EXPECT_EQ(code[4].offset, 9 - 5);
-  EXPECT_EQ(code[5].offset, static_cast<int16_t>(offsetof(abi::DWindowHeader, enabling)));
+  EXPECT_EQ(code[5].offset, static_cast<int16_t>(offsetof(abi::MachineWindowHeader, enabling)));
   EXPECT_EQ(code[6].offset, 0 - 7);
   ASSERT_EQ(function->references.size(), 2U);
   EXPECT_EQ(function->references[0].symbol, "d_query_bit_length");

@@ -14,12 +14,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "abi/d_accessor.h"
-#include "abi/d_tables.h"
-#include "abi/d_window.h"
+#include "abi/machine/accessor.h"
+#include "abi/machine/tables.h"
+#include "abi/machine/window.h"
 #include "isa/builder.h"
 #include "kernel/bpf.h"
-#include "kernel/d_session.h"
+#include "kernel/machine_session.h"
 
 namespace clew::kernel {
 
@@ -33,14 +33,14 @@ class Clause {
   isa::Builder& code() { return b_; }
 
   // r2… = constants, then the call; the result is in r0. A fault ends the clause.
-  Clause& call(abi::DAccessor accessor, const std::vector<uint64_t>& arguments = {}) {
+  Clause& call(abi::MachineAccessor accessor, const std::vector<uint64_t>& arguments = {}) {
     auto to = static_cast<unsigned>(Register::R2);
     for (const uint64_t value : arguments)
       b_.load_constant(static_cast<Register>(to++), value);
     return call_loaded(accessor);
   }
   // The same with r2… as they are.
-  Clause& call_loaded(abi::DAccessor accessor) {
+  Clause& call_loaded(abi::MachineAccessor accessor) {
     b_.load_window(Register::R1, 0).call(static_cast<abi::Accessor>(accessor));
     return check_fault();
   }
@@ -48,23 +48,24 @@ class Clause {
     const isa::Label fine = b_.label();
     b_.load_window(Register::R1, 0)
         .load(isa::Size::Double, Register::R1, Register::R1,
-              static_cast<int32_t>(offsetof(abi::DWindowHeader, fault)))
+              static_cast<int32_t>(offsetof(abi::MachineWindowHeader, fault)))
         .jump_if(isa::Jump::Equal, Register::R1, 0, fine)
         .move(Register::R2, static_cast<int32_t>(b_.size()))
         .jump(fault_)
         .bind(fine);
     return *this;
   }
-  Clause& builtin(abi::DBuiltin builtin) {
-    return call(abi::DAccessor::BuiltinInteger, {static_cast<uint64_t>(builtin)});
+  Clause& builtin(abi::MachineBuiltin builtin) {
+    return call(abi::MachineAccessor::BuiltinInteger, {static_cast<uint64_t>(builtin)});
   }
   // r0 = arg<index>
   Clause& argument(uint32_t index) {
-    return builtin(static_cast<abi::DBuiltin>(static_cast<uint32_t>(abi::DBuiltin::Arg0) + index));
+    return builtin(
+        static_cast<abi::MachineBuiltin>(static_cast<uint32_t>(abi::MachineBuiltin::Arg0) + index));
   }
   // Goes to `other` in all processes but this one.
   Clause& only_ours(isa::Label other) {
-    builtin(abi::DBuiltin::Pid);
+    builtin(abi::MachineBuiltin::Pid);
     b_.jump_if(isa::Jump::NotEqual, Register::R0, static_cast<int32_t>(getpid()), other);
     return *this;
   }
@@ -87,7 +88,7 @@ class Clause {
     return put(offset, word);
   }
   Clause& commit(uint32_t words) {
-    return call(abi::DAccessor::Commit, {sizeof(abi::DRecordHeader) + 8 * words});
+    return call(abi::MachineAccessor::Commit, {sizeof(abi::MachineRecordHeader) + 8 * words});
   }
 
   isa::Program finish() {
@@ -96,7 +97,7 @@ class Clause {
         .bind(fault_)
         .load_window(Register::R5, 0)
         .store(isa::Size::Double, Register::R5,
-               static_cast<int32_t>(offsetof(abi::DWindowHeader, fault_pc)), Register::R2)
+               static_cast<int32_t>(offsetof(abi::MachineWindowHeader, fault_pc)), Register::R2)
         .bind(end)
         .move(Register::R0, 0)
         .exit();
@@ -104,7 +105,8 @@ class Clause {
   }
 
   static constexpr uint32_t word_offset(uint32_t index) {
-    return abi::kDRecordOffset + static_cast<uint32_t>(sizeof(abi::DRecordHeader)) + 8 * index;
+    return abi::kMachineRecordOffset + static_cast<uint32_t>(sizeof(abi::MachineRecordHeader)) +
+           8 * index;
   }
 
  private:
@@ -138,17 +140,17 @@ inline Probe syscall_probe(uint32_t number, bool is_return = false) {
 }
 
 struct Record {
-  abi::DRecordHeader header{};
+  abi::MachineRecordHeader header{};
   std::vector<uint8_t> bytes;  // With the header.
 
   [[nodiscard]] uint64_t word(uint32_t index) const {
     uint64_t value = 0;
-    const size_t offset = sizeof(abi::DRecordHeader) + 8 * size_t{index};
+    const size_t offset = sizeof(abi::MachineRecordHeader) + 8 * size_t{index};
     if (offset + 8 <= bytes.size()) std::memcpy(&value, bytes.data() + offset, 8);
     return value;
   }
   [[nodiscard]] std::string text(uint32_t index) const {
-    const size_t offset = sizeof(abi::DRecordHeader) + 8 * size_t{index};
+    const size_t offset = sizeof(abi::MachineRecordHeader) + 8 * size_t{index};
     const auto* begin = reinterpret_cast<const char*>(bytes.data() + offset);
     return {begin, strnlen(begin, bytes.size() - offset)};
   }
@@ -164,26 +166,27 @@ class SessionTest : public testing::Test {
     if (!array) GTEST_SKIP() << "NOT TESTED IN THE KERNEL: " << array.error().message;
   }
 
-  static DPrograms programs_of(std::vector<isa::Program> clauses) {
-    DPrograms programs;
+  static MachinePrograms programs_of(std::vector<isa::Program> clauses) {
+    MachinePrograms programs;
     programs.clauses = std::move(clauses);
     programs.scratch_begin.assign(programs.clauses.size(), 0x8000);
     programs.principal_bytes = 1U << 20;
     programs.aggregation_bytes = 1U << 20;
-    programs.local_begin = abi::kDLocalOffset;
+    programs.local_begin = abi::kMachineLocalOffset;
     return programs;
   }
 
-  void load(DPrograms programs, std::vector<DEnabling> enablings) {
-    Expected<DSession> session = DSession::load(std::move(programs), std::move(enablings), &log_);
+  void load(MachinePrograms programs, std::vector<MachineEnabling> enablings) {
+    Expected<MachineSession> session =
+        MachineSession::load(std::move(programs), std::move(enablings), &log_);
     ASSERT_TRUE(session) << session.error().message << '\n'
                          << log_.substr(log_.size() - std::min<size_t>(log_.size(), 12000));
-    session_ = std::make_unique<DSession>(std::move(*session));
+    session_ = std::make_unique<MachineSession>(std::move(*session));
   }
 
   // Loads, fires BEGIN with these clauses, and reads.
   void run(std::vector<isa::Program> clauses) { run(programs_of(std::move(clauses))); }
-  void run(DPrograms programs) {
+  void run(MachinePrograms programs) {
     std::vector<uint32_t> all;
     for (uint32_t i = 0; i < programs.clauses.size(); ++i) {
       const auto& errors = programs.error_clauses;
@@ -206,7 +209,7 @@ class SessionTest : public testing::Test {
   }
 
   std::string log_;
-  std::unique_ptr<DSession> session_;
+  std::unique_ptr<MachineSession> session_;
   std::vector<Record> records_;
 };
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/static_arguments.h"
 
+#include <algorithm>
 #include <string>
 
-#include "abi/d_window.h"
+#include "abi/machine/window.h"
 #include "base/assert.h"
 #include "isa/builder.h"
 #include "target/static_place.h"
@@ -22,20 +23,13 @@ using target::StaticPlace;
 constexpr uint32_t kProbeReadUser = 112;  // Of the kernel's helpers.
 constexpr size_t kArgumentsMax = 10;
 
-size_t count_words(std::string_view text) {
-  size_t count = 0;
-  for (size_t i = 0; i < text.size(); ++i)
-    count += text[i] != ' ' && (i == 0 || text[i - 1] == ' ') ? 1 : 0;
-  return count;
-}
-
 class Coder {
  public:
   Coder() { b_.move(Register::R6, Register::R1); }
 
   void add(size_t index, const target::StaticArgument& argument, const StaticPlace& place) {
-    const auto to =
-        static_cast<int32_t>(offsetof(abi::DWindowHeader, arguments) + sizeof(uint64_t) * index);
+    const auto to = static_cast<int32_t>(offsetof(abi::MachineWindowHeader, arguments) +
+                                         sizeof(uint64_t) * index);
     if (place.is_memory) {
       load_memory(place, argument.size_bytes, to);
     } else if (place.base) {
@@ -58,7 +52,7 @@ class Coder {
  private:
   void load_register(Register to, const StaticPlace::Part& part) {
     b_.move(to, Register::R6)
-        .alu(Alu::Add, to, static_cast<int32_t>(offsetof(abi::DWindow, scratch)))
+        .alu(Alu::Add, to, static_cast<int32_t>(offsetof(abi::MachineWindow, scratch)))
         .load(Size::Double, to, to, 8 * part.word);
     if (part.shift != 0) b_.alu(Alu::ShiftRight, to, part.shift);
   }
@@ -107,7 +101,7 @@ Function make_static_arguments(std::string_view text) {
 uint32_t unreadable_static_arguments(std::string_view text) {
   // An argument of no known form ends the list: what follows it is not known either.
   const auto arguments = target::parse_static_arguments(text);
-  const size_t count = std::min(count_words(text), kArgumentsMax);
+  const size_t count = std::min(target::count_static_arguments(text), kArgumentsMax);
   uint32_t unreadable = 0;
   for (size_t i = 0; i < count; ++i) {
     const bool is_known = i < arguments.size() && target::parse_static_place(arguments[i].place);

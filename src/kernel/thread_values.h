@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "abi/d_process.h"
+#include "abi/machine/process.h"
 
 namespace clew::kernel {
 
@@ -15,9 +15,9 @@ struct ThreadValue {
   std::vector<uint64_t> words;  // As many as the session's largest value has.
 };
 
-// `table`: the session's dynamic variables (abi/d_dynamic.h), of the shape that `numbers` tell. A
-// value that changes meanwhile is left out.
-std::vector<ThreadValue> read_thread_values(const abi::DProcess& numbers,
+// `table`: the session's dynamic variables (abi/machine/dynamic.h), of the shape that `numbers`
+// tell. A value that changes meanwhile is left out.
+std::vector<ThreadValue> read_thread_values(const abi::MachineProcess& numbers,
                                             std::span<const uint8_t> table, uint32_t variable);
 
 }  // namespace clew::kernel

@@ -9,16 +9,16 @@
 #include <fmt/format.h>
 #include <linux/bpf.h>
 
-#include "abi/d_accessor.h"
-#include "abi/d_window.h"
+#include "abi/machine/accessor.h"
+#include "abi/machine/window.h"
 #include "isa/opcode.h"
 #include "kernel/to_bpf_reach.h"
 
 namespace clew::kernel {
 namespace {
 
-using abi::DAccessor;
-using abi::DBuiltin;
+using abi::MachineAccessor;
+using abi::MachineBuiltin;
 using isa::Instruction;
 
 constexpr uint8_t kWindowRegister = 6;
@@ -30,63 +30,11 @@ constexpr uint8_t kAddImmediate = 0x07;
 constexpr uint8_t kMoveImmediate = 0xB7;
 constexpr uint8_t kMoveImmediate32 = 0xB4;
 
-// By DAccessor, from kDAccessorBase on; empty: chosen by its argument.
-constexpr std::array<std::string_view, abi::kDAccessorCount> kAccessors = {"d_load",
-                                                                           "d_store",
-                                                                           "d_copy",
-                                                                           "d_read_string",
-                                                                           "d_copy_out",
-                                                                           "d_alloca",
-                                                                           "d_move_string",
-                                                                           "d_pad_string",
-                                                                           "d_variable_load",
-                                                                           "d_variable_store",
-                                                                           "d_variable_load_bytes",
-                                                                           "d_variable_store_bytes",
-                                                                           "d_variable_delete",
-                                                                           "d_global_load_bytes",
-                                                                           "d_global_store_bytes",
-                                                                           "",
-                                                                           "",
-                                                                           "d_user_register",
-                                                                           "d_user_argument",
-                                                                           "d_string_length",
-                                                                           "d_string_compare",
-                                                                           "d_string_join",
-                                                                           "d_substring",
-                                                                           "d_tokenize",
-                                                                           "d_find_string",
-                                                                           "d_find_last_string",
-                                                                           "d_string_at",
-                                                                           "d_string_at_last",
-                                                                           "d_string_from",
-                                                                           "d_base_name",
-                                                                           "d_directory_name",
-                                                                           "d_clean_path",
-                                                                           "d_to_lower",
-                                                                           "d_to_upper",
-                                                                           "d_number_to_string",
-                                                                           "d_string_to_number",
-                                                                           "d_json",
-                                                                           "d_inet_ntoa",
-                                                                           "d_inet_ntoa6",
-                                                                           "d_inet_ntop",
-                                                                           "d_link_ntop",
-                                                                           "d_path",
-                                                                           "d_random",
-                                                                           "d_progenyof",
-                                                                           "d_aggregate",
-                                                                           "d_commit",
-                                                                           "d_speculation",
-                                                                           "d_speculate",
-                                                                           "d_speculate_commit",
-                                                                           "d_speculate_discard",
-                                                                           "",
-                                                                           "",
-                                                                           "d_exit",
-                                                                           "d_raise",
-                                                                           "d_chill",
-                                                                           "d_probe_name"};
+// By MachineAccessor, from kMachineAccessorBase on.
+constexpr std::array<std::string_view, abi::kMachineAccessorCount> kAccessors = {
+#define CLEW_MACHINE_ACCESSOR(name, in_kernel, in_process, arguments) #in_kernel,
+#include "abi/machine/accessors.def"
+};
 
 std::string_view division(abi::Accessor accessor) {
   switch (static_cast<uint32_t>(accessor)) {
@@ -104,45 +52,45 @@ std::string_view division(abi::Accessor accessor) {
 }
 
 struct NamedBuiltin {
-  DBuiltin builtin;
+  MachineBuiltin builtin;
   std::string_view function;
 };
 
 constexpr NamedBuiltin kBuiltins[] = {
-    {DBuiltin::Caller, "d_builtin_caller"},
-    {DBuiltin::Cpu, "d_builtin_cpu"},
-    {DBuiltin::Curcpu, "d_builtin_cpu"},
-    {DBuiltin::Curlwpsinfo, "d_builtin_task"},
-    {DBuiltin::Curpsinfo, "d_builtin_task"},
-    {DBuiltin::Curthread, "d_builtin_task"},
-    {DBuiltin::Cwd, "d_builtin_cwd"},
-    {DBuiltin::Epid, "d_builtin_epid"},
-    {DBuiltin::Errno, "d_builtin_errno"},
-    {DBuiltin::Execargs, "d_builtin_execargs"},
-    {DBuiltin::Execname, "d_builtin_execname"},
-    {DBuiltin::Gid, "d_builtin_gid"},
-    {DBuiltin::Id, "d_builtin_id"},
-    {DBuiltin::Ipl, "d_builtin_ipl"},
-    {DBuiltin::Pid, "d_builtin_pid"},
-    {DBuiltin::Ppid, "d_builtin_ppid"},
-    {DBuiltin::Probefunc, "d_builtin_probefunc"},
-    {DBuiltin::Probemod, "d_builtin_probemod"},
-    {DBuiltin::Probename, "d_builtin_probename"},
-    {DBuiltin::Probeprov, "d_builtin_probeprov"},
-    {DBuiltin::Root, "d_builtin_root"},
-    {DBuiltin::Stackdepth, "d_builtin_stackdepth"},
-    {DBuiltin::Tid, "d_builtin_tid"},
-    {DBuiltin::Timestamp, "d_builtin_timestamp"},
-    {DBuiltin::Ucaller, "d_builtin_ucaller"},
-    {DBuiltin::Uid, "d_builtin_uid"},
-    {DBuiltin::Ustackdepth, "d_builtin_ustackdepth"},
-    {DBuiltin::Vtimestamp, "d_builtin_vtimestamp"},
-    {DBuiltin::Walltimestamp, "d_builtin_walltimestamp"},
+    {MachineBuiltin::Caller, "d_builtin_caller"},
+    {MachineBuiltin::Cpu, "d_builtin_cpu"},
+    {MachineBuiltin::Curcpu, "d_builtin_cpu"},
+    {MachineBuiltin::Curlwpsinfo, "d_builtin_task"},
+    {MachineBuiltin::Curpsinfo, "d_builtin_task"},
+    {MachineBuiltin::Curthread, "d_builtin_task"},
+    {MachineBuiltin::Cwd, "d_builtin_cwd"},
+    {MachineBuiltin::Epid, "d_builtin_epid"},
+    {MachineBuiltin::Errno, "d_builtin_errno"},
+    {MachineBuiltin::Execargs, "d_builtin_execargs"},
+    {MachineBuiltin::Execname, "d_builtin_execname"},
+    {MachineBuiltin::Gid, "d_builtin_gid"},
+    {MachineBuiltin::Id, "d_builtin_id"},
+    {MachineBuiltin::Ipl, "d_builtin_ipl"},
+    {MachineBuiltin::Pid, "d_builtin_pid"},
+    {MachineBuiltin::Ppid, "d_builtin_ppid"},
+    {MachineBuiltin::Probefunc, "d_builtin_probefunc"},
+    {MachineBuiltin::Probemod, "d_builtin_probemod"},
+    {MachineBuiltin::Probename, "d_builtin_probename"},
+    {MachineBuiltin::Probeprov, "d_builtin_probeprov"},
+    {MachineBuiltin::Root, "d_builtin_root"},
+    {MachineBuiltin::Stackdepth, "d_builtin_stackdepth"},
+    {MachineBuiltin::Tid, "d_builtin_tid"},
+    {MachineBuiltin::Timestamp, "d_builtin_timestamp"},
+    {MachineBuiltin::Ucaller, "d_builtin_ucaller"},
+    {MachineBuiltin::Uid, "d_builtin_uid"},
+    {MachineBuiltin::Ustackdepth, "d_builtin_ustackdepth"},
+    {MachineBuiltin::Vtimestamp, "d_builtin_vtimestamp"},
+    {MachineBuiltin::Walltimestamp, "d_builtin_walltimestamp"},
 };
 
 std::string builtin_function(uint64_t builtin) {
-  constexpr auto kFirst = static_cast<uint64_t>(DBuiltin::Arg0);
-  constexpr auto kLast = static_cast<uint64_t>(DBuiltin::Arg9);
+  constexpr auto kFirst = static_cast<uint64_t>(MachineBuiltin::Arg0);
+  constexpr auto kLast = static_cast<uint64_t>(MachineBuiltin::Arg9);
   if (builtin >= kFirst && builtin <= kLast) {
     return "d_builtin_argument";
   }
@@ -159,9 +107,9 @@ bool is_branch(const Instruction& i) {
 
 // Two functions, so that a script of the kernel's stacks does not load what walks those of
 // processes.
-std::string stack_function(DAccessor accessor, uint64_t kind) {
+std::string stack_function(MachineAccessor accessor, uint64_t kind) {
   if (kind > 1) return {};
-  if (accessor == DAccessor::Stack) return kind == 0 ? "d_stack" : "d_user_stack";
+  if (accessor == MachineAccessor::Stack) return kind == 0 ? "d_stack" : "d_user_stack";
   return kind == 0 ? "d_stack_depth" : "d_user_stack_depth";
 }
 
@@ -182,8 +130,9 @@ std::optional<uint64_t> constant_before(const std::vector<Instruction>& code, si
 
 class Rewriter {
  public:
-  Rewriter(const isa::Program& program, uint32_t clause, std::span<const DExtensionCall> calls)
-      : program_(program), clause_(clause), calls_(calls) {
+  Rewriter(const isa::Program& program, uint32_t clause,
+           std::span<const MachineExtensionCall> calls)
+      : program_(program), calls_(calls) {
     function_.name = clause_name(clause);
   }
 
@@ -191,7 +140,7 @@ class Rewriter {
     function_.code.push_back({kMoveRegister, kWindowRegister | 1 << 4, 0, 0});
     for (size_t at = 0; at < program_.code.size(); ++at) {
       const Instruction& i = program_.code[at];
-      if (const DExtensionCall* const call = extension_call(at); call != nullptr) {
+      if (const MachineExtensionCall* const call = extension_call(at); call != nullptr) {
         rewrite_extension_call(*call);
         at += 2;
       } else if (i.opcode == isa::kLoad64Opcode) {
@@ -209,7 +158,7 @@ class Rewriter {
 
  private:
   [[nodiscard]] auto refuse(std::string_view what) const {
-    return fail(ErrorCode::Refused, fmt::format("clause {}: {}", clause_, what));
+    return fail(ErrorCode::Refused, std::string(what));
   }
 
   void refer_to(std::string symbol, bool is_call) {
@@ -217,15 +166,15 @@ class Rewriter {
     function_.references.push_back({place, is_call, std::move(symbol)});
   }
 
-  [[nodiscard]] const DExtensionCall* extension_call(size_t at) const {
-    const auto found = std::find_if(calls_.begin(), calls_.end(), [at](const DExtensionCall& one) {
-      return one.instruction == at;
-    });
+  [[nodiscard]] const MachineExtensionCall* extension_call(size_t at) const {
+    const auto found =
+        std::find_if(calls_.begin(), calls_.end(),
+                     [at](const MachineExtensionCall& one) { return one.instruction == at; });
     return found == calls_.end() ? nullptr : &*found;
   }
 
   // r6 is kept by the call.
-  void rewrite_extension_call(const DExtensionCall& call) {
+  void rewrite_extension_call(const MachineExtensionCall& call) {
     refer_to(call.function, true);
     function_.code.push_back({isa::kCallOpcode, BPF_PSEUDO_CALL << 4, 0, -1});
     for (int half = 0; half < 2; ++half)
@@ -271,20 +220,21 @@ class Rewriter {
     const auto number = static_cast<uint32_t>(program_.code[at].immediate);
     const std::string_view divides = division(static_cast<abi::Accessor>(number));
     if (!divides.empty()) return std::string(divides);
-    if (number < abi::kDAccessorBase || number - abi::kDAccessorBase >= abi::kDAccessorCount) {
+    if (number < abi::kMachineAccessorBase ||
+        number - abi::kMachineAccessorBase >= abi::kMachineAccessorCount) {
       return refuse(fmt::format("accessor {} is none of the kernel's", number));
     }
-    const std::string_view name = kAccessors[number - abi::kDAccessorBase];
-    if (!name.empty()) return std::string(name);
-    std::string function = chosen(static_cast<DAccessor>(number), at);
+    const std::string_view name = kAccessors[number - abi::kMachineAccessorBase];
+    if (name != "chosen") return std::string(name);
+    std::string function = chosen(static_cast<MachineAccessor>(number), at);
     if (function.empty()) return refuse("a built-in variable that the kernel does not have");
     return function;
   }
 
   // By a constant argument; empty: there is none.
-  [[nodiscard]] std::string chosen(DAccessor accessor, size_t at) const {
-    const bool is_stack = accessor == DAccessor::Stack;
-    if (is_stack || accessor == DAccessor::StackDepth) {
+  [[nodiscard]] std::string chosen(MachineAccessor accessor, size_t at) const {
+    const bool is_stack = accessor == MachineAccessor::Stack;
+    if (is_stack || accessor == MachineAccessor::StackDepth) {
       const auto kind =
           constant_before(program_.code, at, is_stack ? kStackKindRegister : kDepthKindRegister);
       return kind ? stack_function(accessor, *kind) : std::string();
@@ -294,8 +244,7 @@ class Rewriter {
   }
 
   const isa::Program& program_;
-  uint32_t clause_;
-  std::span<const DExtensionCall> calls_;
+  std::span<const MachineExtensionCall> calls_;
   Function function_;
 };
 
@@ -306,15 +255,15 @@ std::string clause_name(uint32_t clause) {
 }
 
 Expected<Function> to_bpf(const isa::Program& program, uint32_t clause,
-                          std::span<const DExtensionCall> calls) {
+                          std::span<const MachineExtensionCall> calls) {
   return Rewriter(program, clause, calls).rewrite();
 }
 
 // The window is given by r6 plus a constant; any load at an offset of the arguments may be one.
 uint32_t arguments_read(const Function& function) {
   constexpr uint32_t kAll = (1U << 10) - 1;
-  constexpr int32_t kBegin = offsetof(abi::DWindowHeader, arguments);
-  constexpr int32_t kEnd = offsetof(abi::DWindowHeader, probe);
+  constexpr int32_t kBegin = offsetof(abi::MachineWindowHeader, arguments);
+  constexpr int32_t kEnd = offsetof(abi::MachineWindowHeader, probe);
   const auto is_inside = [](int32_t offset) { return offset >= kBegin && offset < kEnd; };
   const auto bit = [](int32_t offset) { return 1U << ((offset - kBegin) / 8); };
   uint32_t read = 0;
@@ -328,7 +277,7 @@ uint32_t arguments_read(const Function& function) {
     if (one.symbol != "d_builtin_argument") continue;
     const auto builtin = constant_before(function.code, one.instruction, kBuiltinRegister);
     if (!builtin) return kAll;
-    read |= 1U << (*builtin - static_cast<uint64_t>(DBuiltin::Arg0));
+    read |= 1U << (*builtin - static_cast<uint64_t>(MachineBuiltin::Arg0));
   }
   return read;
 }

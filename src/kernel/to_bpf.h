@@ -25,7 +25,7 @@ namespace clew::kernel {
 
 // Errors: Refused for what no D program has: site constants, other accessors, r6.
 Expected<Function> to_bpf(const isa::Program& program, uint32_t clause,
-                          std::span<const DExtensionCall> calls = {});
+                          std::span<const MachineExtensionCall> calls = {});
 
 // "dt_clause_3"
 std::string clause_name(uint32_t clause);

@@ -4,14 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "abi/d_accessor.h"
-#include "abi/d_window.h"
+#include "abi/machine/accessor.h"
+#include "abi/machine/window.h"
 #include "isa/builder.h"
 
 namespace clew::kernel {
 namespace {
 
-using abi::DAccessor;
+using abi::MachineAccessor;
 using isa::Builder;
 using isa::Jump;
 using isa::Label;
@@ -29,14 +29,14 @@ std::vector<std::string> symbols_of(const Function& function) {
   return symbols;
 }
 
-Builder& call(Builder& b, DAccessor accessor) {
+Builder& call(Builder& b, MachineAccessor accessor) {
   return b.call(static_cast<abi::Accessor>(accessor));
 }
 
 TEST(ToBpf, WindowPointersBecomeSumsAndCallsBecomeFunctions) {
   Builder b;
   b.load_window(Register::R1, 0x40).load_global(Register::R2, 8);
-  call(b, DAccessor::Commit).move(Register::R0, 0).exit();
+  call(b, MachineAccessor::Commit).move(Register::R0, 0).exit();
   const Expected<Function> function = converted(b);
   ASSERT_TRUE(function) << function.error().message;
   EXPECT_EQ(function->name, "dt_clause_3");
@@ -50,8 +50,8 @@ TEST(ToBpf, WindowPointersBecomeSumsAndCallsBecomeFunctions) {
 
 TEST(ToBpf, ABuiltInVariableIsChosenByItsConstant) {
   Builder b;
-  b.move(Register::R2, static_cast<int32_t>(abi::DBuiltin::Pid)).load_window(Register::R1, 0);
-  call(b, DAccessor::BuiltinInteger).exit();
+  b.move(Register::R2, static_cast<int32_t>(abi::MachineBuiltin::Pid)).load_window(Register::R1, 0);
+  call(b, MachineAccessor::BuiltinInteger).exit();
   const Expected<Function> function = converted(b);
   ASSERT_TRUE(function) << function.error().message;
   EXPECT_THAT(symbols_of(*function), testing::ElementsAre("d_builtin_pid"));
@@ -60,7 +60,7 @@ TEST(ToBpf, ABuiltInVariableIsChosenByItsConstant) {
 TEST(ToBpf, ABuiltInVariableThatIsNoConstantIsRefused) {
   Builder b;
   b.move(Register::R2, Register::R7);
-  call(b, DAccessor::BuiltinInteger).exit();
+  call(b, MachineAccessor::BuiltinInteger).exit();
   const Expected<Function> function = converted(b);
   ASSERT_FALSE(function);
   EXPECT_EQ(function.error().code, ErrorCode::Refused);
@@ -98,12 +98,13 @@ TEST(ToBpf, UnreachableInstructionsAreRemoved) {
 TEST(ToBpf, LoadsOfArgumentsAreSeen) {
   Builder reads;
   reads.load_window(Register::R1, 0)
-      .load(Size::Double, Register::R0, Register::R1, offsetof(abi::DWindowHeader, arguments) + 16)
+      .load(Size::Double, Register::R0, Register::R1,
+            offsetof(abi::MachineWindowHeader, arguments) + 16)
       .exit();
   EXPECT_EQ(arguments_read(*converted(reads)), 1U << 2);
   Builder does_not;
   does_not.load_window(Register::R1, 0)
-      .load(Size::Double, Register::R0, Register::R1, offsetof(abi::DWindowHeader, timestamp))
+      .load(Size::Double, Register::R0, Register::R1, offsetof(abi::MachineWindowHeader, timestamp))
       .exit();
   EXPECT_EQ(arguments_read(*converted(does_not)), 0U);
 }

@@ -7,53 +7,55 @@
 #include <limits>
 #include <string_view>
 
+#include "base/assert.h"
+
 namespace clew::kernel {
 namespace {
 
-using abi::DUnwindKind;
-using abi::DUnwindProcess;
-using abi::DUnwindRule;
-using abi::DUnwindSegment;
+using abi::MachineUnwindKind;
+using abi::MachineUnwindProcess;
+using abi::MachineUnwindRule;
+using abi::MachineUnwindSegment;
 using target::UnwindKind;
 using target::UnwindRule;
 
 constexpr uint32_t kUnsupportedRule = 1;
 constexpr uint32_t kClassMin = 4;  // 16 segments.
 
-DUnwindKind packed_kind(UnwindKind kind) {
+MachineUnwindKind packed_kind(UnwindKind kind) {
   switch (kind) {
     case UnwindKind::None:
-      return DUnwindKind::None;
+      return MachineUnwindKind::None;
     case UnwindKind::End:
-      return DUnwindKind::End;
+      return MachineUnwindKind::End;
     case UnwindKind::Unsupported:
-      return DUnwindKind::Unsupported;
+      return MachineUnwindKind::Unsupported;
     case UnwindKind::Base:
-      return DUnwindKind::Base;
+      return MachineUnwindKind::Base;
     case UnwindKind::Plt:
-      return DUnwindKind::Plt;
+      return MachineUnwindKind::Plt;
   }
-  return DUnwindKind::Unsupported;
+  return MachineUnwindKind::Unsupported;
 }
 
-abi::DSaved packed_place(target::SavedAt at) {
+abi::MachineSaved packed_place(target::SavedAt at) {
   switch (at) {
     case target::SavedAt::Same:
-      return abi::DSaved::Same;
+      return abi::MachineSaved::Same;
     case target::SavedAt::Lost:
-      return abi::DSaved::Lost;
+      return abi::MachineSaved::Lost;
     case target::SavedAt::Cfa:
-      return abi::DSaved::AtCfa;
+      return abi::MachineSaved::AtCfa;
     case target::SavedAt::Sp:
-      return abi::DSaved::AtSp;
+      return abi::MachineSaved::AtSp;
     case target::SavedAt::Fp:
-      return abi::DSaved::AtFp;
+      return abi::MachineSaved::AtFp;
   }
-  return abi::DSaved::Lost;
+  return abi::MachineSaved::Lost;
 }
 
-DUnwindRule packed(const UnwindRule& rule) {
-  DUnwindRule packed{};
+MachineUnwindRule packed(const UnwindRule& rule) {
+  MachineUnwindRule packed{};
   packed.kind = packed_kind(rule.kind);
   packed.base = rule.base;
   packed.is_loaded = rule.is_loaded ? 1 : 0;
@@ -69,63 +71,85 @@ DUnwindRule packed(const UnwindRule& rule) {
   return packed;
 }
 
-uint64_t hash_of(const DUnwindRule& rule) {
+uint64_t hash_of(const MachineUnwindRule& rule) {
   return std::hash<std::string_view>{}({reinterpret_cast<const char*>(&rule), sizeof rule});
 }
 
-bool is_same(const DUnwindSegment& a, const DUnwindSegment& b) {
+bool is_same(const MachineUnwindSegment& a, const MachineUnwindSegment& b) {
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
 }  // namespace
 
 Expected<UnwindTables> UnwindTables::make(size_t rows_max) {
-  using abi::kDUnwindProcesses;
-  using abi::kDUnwindRules;
-  using abi::kDUnwindSegments;
+  using abi::kMachineUnwindProcesses;
+  using abi::kMachineUnwindRules;
+  using abi::kMachineUnwindSegments;
   UnwindTables tables;
   tables.rows_max_ = std::max<size_t>(1, rows_max);
-  tables.processes_ =
-      CLEW_TRY(SharedArray::make("d_unwind_procs", kDUnwindProcesses * sizeof(DUnwindProcess)));
-  tables.segments_ =
-      CLEW_TRY(SharedArray::make("d_unwind_segs", kDUnwindSegments * sizeof(DUnwindSegment)));
-  tables.files_ =
-      CLEW_TRY(SharedArray::make("d_unwind_files", abi::kDUnwindFiles * sizeof(abi::DUnwindFile)));
-  tables.rows_ =
-      CLEW_TRY(SharedArray::make("d_unwind_rows", tables.rows_max_ * sizeof(abi::DUnwindRow)));
-  tables.rules_ =
-      CLEW_TRY(SharedArray::make("d_unwind_rules", kDUnwindRules * sizeof(DUnwindRule)));
-  auto* rules = tables.rules_.as<DUnwindRule>();
-  rules[0].kind = DUnwindKind::None;
-  rules[kUnsupportedRule].kind = DUnwindKind::Unsupported;
-  tables.rules_used_ = kUnsupportedRule + 1;
+  Maps& maps = tables.maps_.emplace();
+  maps.processes = CLEW_TRY(
+      SharedArray::make("d_unwind_procs", kMachineUnwindProcesses * sizeof(MachineUnwindProcess)));
+  maps.segments = CLEW_TRY(
+      SharedArray::make("d_unwind_segs", kMachineUnwindSegments * sizeof(MachineUnwindSegment)));
+  maps.files = CLEW_TRY(SharedArray::make(
+      "d_unwind_files", abi::kMachineUnwindFiles * sizeof(abi::MachineUnwindFile)));
+  maps.rows = CLEW_TRY(
+      SharedArray::make("d_unwind_rows", tables.rows_max_ * sizeof(abi::MachineUnwindRow)));
+  maps.rules = CLEW_TRY(
+      SharedArray::make("d_unwind_rules", kMachineUnwindRules * sizeof(MachineUnwindRule)));
+  tables.processes_ = maps.processes.as<MachineUnwindProcess>();
+  tables.segments_ = maps.segments.as<MachineUnwindSegment>();
+  tables.files_ = maps.files.as<abi::MachineUnwindFile>();
+  tables.rows_ = maps.rows.as<abi::MachineUnwindRow>();
+  tables.rules_ = maps.rules.as<MachineUnwindRule>();
+  tables.begin_rules();
   return tables;
+}
+
+UnwindTables UnwindTables::make(size_t rows_max, std::span<uint8_t> memory) {
+  CLEW_ASSERT(memory.size() >= size_bytes(rows_max));
+  UnwindTables tables;
+  tables.rows_max_ = rows_max;
+  tables.processes_ =
+      reinterpret_cast<MachineUnwindProcess*>(memory.data() + abi::kUnwindProcessesOffset);
+  tables.segments_ =
+      reinterpret_cast<MachineUnwindSegment*>(memory.data() + abi::kUnwindSegmentsOffset);
+  tables.rules_ = reinterpret_cast<MachineUnwindRule*>(memory.data() + abi::kUnwindRulesOffset);
+  tables.rows_ = reinterpret_cast<abi::MachineUnwindRow*>(memory.data() + abi::kUnwindRowsOffset);
+  tables.begin_rules();
+  return tables;
+}
+
+void UnwindTables::begin_rules() {
+  rules_[0].kind = MachineUnwindKind::None;
+  rules_[kUnsupportedRule].kind = MachineUnwindKind::Unsupported;
+  rules_used_ = kUnsupportedRule + 1;
 }
 
 void UnwindTables::add_symbols(Symbols& symbols) const {
   const auto address = [&](const char* name, const SharedArray& array) {
     symbols[name] = {Symbol::Kind::MapAddress, static_cast<uint32_t>(array.map.get())};
   };
-  address("d_unwind_processes", processes_);
-  address("d_unwind_segments", segments_);
-  address("d_unwind_files", files_);
-  address("d_unwind_rows", rows_);
-  address("d_unwind_rules", rules_);
+  address("d_unwind_processes", maps_->processes);
+  address("d_unwind_segments", maps_->segments);
+  address("d_unwind_files", maps_->files);
+  address("d_unwind_rows", maps_->rows);
+  address("d_unwind_rules", maps_->rules);
   symbols["d_n_unwind_rows"] = {Symbol::Kind::Number, rows_max_};
 }
 
 uint32_t UnwindTables::rule_index(const UnwindRule& rule) {
   if (rule.kind == UnwindKind::None) return 0;
   if (rule.kind == UnwindKind::Unsupported) return kUnsupportedRule;
-  auto* rules = rules_.as<DUnwindRule>();
-  const DUnwindRule wanted = packed(rule);
+  const MachineUnwindRule wanted = packed(rule);
   const uint64_t hash = hash_of(wanted);
   const auto [begin, end] = rules_by_hash_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
-    if (std::memcmp(&rules[it->second], &wanted, sizeof wanted) == 0) return it->second;
+    if (std::memcmp(&rules_[it->second], &wanted, sizeof wanted) == 0) return it->second;
   }
-  if (rules_used_ == abi::kDUnwindRules) return kUnsupportedRule;
-  rules[rules_used_] = wanted;
+  if (rules_used_ == abi::kMachineUnwindRules) return kUnsupportedRule;
+  rules_[rules_used_] = wanted;
   rules_by_hash_.emplace(hash, rules_used_);
   return rules_used_++;
 }
@@ -140,17 +164,18 @@ UnwindTables::Place UnwindTables::add(const target::UnwindRows& rows) {
   indices.reserve(rows.rules.size());
   for (const UnwindRule& rule : rows.rules)
     indices.push_back(rule_index(rule));
-  auto* to = rows_.as<abi::DUnwindRow>() + rows_used_;
+  abi::MachineUnwindRow* to = rows_ + rows_used_;
   for (const target::UnwindRow& row : rows.rows)
     *to++ = {static_cast<uint32_t>(row.address - place.base), indices[row.rule]};
   rows_used_ += rows.rows.size();
   return place;
 }
 
-void UnwindTables::add(const abi::DUnwindFile& file) {
-  auto* files = files_.as<abi::DUnwindFile>();
-  for (uint64_t turn = 0; turn < abi::kDUnwindSlotsMax; ++turn) {
-    abi::DUnwindFile& one = files[abi::unwind_slot(file.inode, turn, abi::kDUnwindFiles)];
+void UnwindTables::add(const abi::MachineUnwindFile& file) {
+  if (files_ == nullptr) return;
+  for (uint64_t turn = 0; turn < abi::kMachineUnwindSlotsMax; ++turn) {
+    abi::MachineUnwindFile& one =
+        files_[abi::unwind_slot(file.inode, turn, abi::kMachineUnwindFiles)];
     if (one.inode == file.inode && one.device == file.device) return;
     if (one.inode != 0) continue;
     one.device = file.device;
@@ -161,10 +186,10 @@ void UnwindTables::add(const abi::DUnwindFile& file) {
   }
 }
 
-DUnwindProcess* UnwindTables::find(uint64_t pid) const {
-  auto* processes = processes_.as<DUnwindProcess>();
-  for (uint64_t turn = 0; turn < abi::kDUnwindSlotsMax; ++turn) {
-    DUnwindProcess& one = processes[abi::unwind_slot(pid, turn, abi::kDUnwindProcesses)];
+MachineUnwindProcess* UnwindTables::find(uint64_t pid) const {
+  for (uint64_t turn = 0; turn < abi::kMachineUnwindSlotsMax; ++turn) {
+    MachineUnwindProcess& one =
+        processes_[abi::unwind_slot(pid, turn, abi::kMachineUnwindProcesses)];
     const uint64_t found = abi::load_word(one.pid);
     if (found == pid) return &one;
     if (found == 0) return nullptr;
@@ -172,14 +197,14 @@ DUnwindProcess* UnwindTables::find(uint64_t pid) const {
   return nullptr;
 }
 
-DUnwindProcess* UnwindTables::claim(uint64_t pid) const {
-  DUnwindProcess* const known = find(pid);
+MachineUnwindProcess* UnwindTables::claim(uint64_t pid) const {
+  MachineUnwindProcess* const known = find(pid);
   if (known != nullptr) return known;
-  auto* processes = processes_.as<DUnwindProcess>();
-  for (uint64_t turn = 0; turn < abi::kDUnwindSlotsMax; ++turn) {
-    DUnwindProcess& one = processes[abi::unwind_slot(pid, turn, abi::kDUnwindProcesses)];
+  for (uint64_t turn = 0; turn < abi::kMachineUnwindSlotsMax; ++turn) {
+    MachineUnwindProcess& one =
+        processes_[abi::unwind_slot(pid, turn, abi::kMachineUnwindProcesses)];
     const uint64_t found = abi::load_word(one.pid);
-    if (found != 0 && found != abi::kDUnwindRemoved) continue;
+    if (found != 0 && found != abi::kMachineUnwindRemoved) continue;
     if (abi::swap_word(one.pid, found, pid)) return &one;
   }
   return nullptr;
@@ -196,7 +221,7 @@ bool UnwindTables::reserve(uint64_t pid, size_t count) {
   if (!free_[wanted].empty()) {
     room.first = free_[wanted].back();
     free_[wanted].pop_back();
-  } else if (segments_used_ + (1U << wanted) <= abi::kDUnwindSegments) {
+  } else if (segments_used_ + (1U << wanted) <= abi::kMachineUnwindSegments) {
     segments_used_ += 1U << wanted;
   } else {
     return false;
@@ -207,11 +232,11 @@ bool UnwindTables::reserve(uint64_t pid, size_t count) {
 }
 
 bool UnwindTables::put(uint64_t pid, uint64_t program,
-                       const std::vector<DUnwindSegment>& segments) {
-  DUnwindProcess* const process = claim(pid);
+                       const std::vector<MachineUnwindSegment>& segments) {
+  MachineUnwindProcess* const process = claim(pid);
   if (process == nullptr) return false;
-  auto* all = segments_.as<DUnwindSegment>();
-  const DUnwindSegment* old = all + process->first_segment;
+  MachineUnwindSegment* const all = segments_;
+  const MachineUnwindSegment* old = all + process->first_segment;
   if (process->segment_count == segments.size() && process->program == program &&
       std::equal(segments.begin(), segments.end(), old, is_same)) {
     return false;
@@ -232,13 +257,13 @@ bool UnwindTables::put(uint64_t pid, uint64_t program,
 }
 
 void UnwindTables::remove(uint64_t pid) {
-  DUnwindProcess* const process = find(pid);
+  MachineUnwindProcess* const process = find(pid);
   if (process == nullptr) return;
   const uint64_t version = process->version;
   abi::store_word(process->version, version | 1);
   process->segment_count = 0;
   abi::store_word(process->version, (version | 1) + 1);
-  abi::store_word(process->pid, abi::kDUnwindRemoved);
+  abi::store_word(process->pid, abi::kMachineUnwindRemoved);
   const auto room = rooms_.find(pid);
   if (room == rooms_.end()) return;
   free_[room->second.size_class].push_back(room->second.first);
@@ -246,7 +271,7 @@ void UnwindTables::remove(uint64_t pid) {
 }
 
 void UnwindTables::allow_questions(uint64_t pid) {
-  DUnwindProcess* const process = find(pid);
+  MachineUnwindProcess* const process = find(pid);
   if (process != nullptr) abi::store_word(process->asked, 0);
 }
 

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of abi/d_unwind.h in maps of one session: rows of files are put in once, the segments
-// of processes as they change. Nothing is ever taken from the rows: when they are full, later files
-// have none, and their frames are found by frame pointers. Internal to user_stacks.
+// The tables of abi/machine/unwind.h of one session, in maps for programs of the kernel, or in
+// memory that processes may read: rows of files are put in once, the segments of processes as they
+// change. Nothing is ever taken from the rows: when they are full, later files have none, and their
+// frames are found by frame pointers. Internal to user_stacks.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
-#include "abi/d_unwind.h"
+#include "abi/machine/unwind.h"
 #include "base/error.h"
 #include "kernel/link.h"
 #include "kernel/maps.h"
@@ -28,14 +31,20 @@ class UnwindTables {
   };
 
   static Expected<UnwindTables> make(size_t rows_max);
+  // In zeroed memory of size_bytes(rows_max), laid out as a file of them is. Borrowed.
+  static UnwindTables make(size_t rows_max, std::span<uint8_t> memory);
+  static constexpr size_t size_bytes(size_t rows_max) {
+    return abi::kUnwindRowsOffset + rows_max * sizeof(abi::MachineUnwindRow);
+  }
+  // Of those in maps.
   void add_symbols(Symbols& symbols) const;
 
   // Without rows when there is no room, or when they do not fit a table.
   Place add(const target::UnwindRows& rows);
   // For mappings of the file that are not in a process's segments yet.
-  void add(const abi::DUnwindFile& file);
+  void add(const abi::MachineUnwindFile& file);
   // Whether the process's segments are others than before. `program`: the inode that it runs.
-  bool put(uint64_t pid, uint64_t program, const std::vector<abi::DUnwindSegment>& segments);
+  bool put(uint64_t pid, uint64_t program, const std::vector<abi::MachineUnwindSegment>& segments);
   void remove(uint64_t pid);
   // The process may ask for another look.
   void allow_questions(uint64_t pid);
@@ -48,16 +57,26 @@ class UnwindTables {
     uint32_t size_class = 0;
   };
 
-  abi::DUnwindProcess* find(uint64_t pid) const;
-  abi::DUnwindProcess* claim(uint64_t pid) const;
+  abi::MachineUnwindProcess* find(uint64_t pid) const;
+  abi::MachineUnwindProcess* claim(uint64_t pid) const;
   bool reserve(uint64_t pid, size_t count);
   uint32_t rule_index(const target::UnwindRule& rule);
 
-  SharedArray processes_;
-  SharedArray segments_;
-  SharedArray files_;
-  SharedArray rows_;
-  SharedArray rules_;
+  struct Maps {
+    SharedArray processes;
+    SharedArray segments;
+    SharedArray files;
+    SharedArray rows;
+    SharedArray rules;
+  };
+  void begin_rules();
+
+  std::optional<Maps> maps_;
+  abi::MachineUnwindProcess* processes_ = nullptr;
+  abi::MachineUnwindSegment* segments_ = nullptr;
+  abi::MachineUnwindFile* files_ = nullptr;  // Null where nobody finds mappings of his own.
+  abi::MachineUnwindRow* rows_ = nullptr;
+  abi::MachineUnwindRule* rules_ = nullptr;
   size_t rows_max_ = 0;
   size_t rows_used_ = 0;
   uint32_t rules_used_ = 0;

@@ -14,7 +14,7 @@
 namespace clew::kernel {
 namespace {
 
-using abi::DUnwindSegment;
+using abi::MachineUnwindSegment;
 using target::AddressSpace;
 using target::CodeFile;
 using target::CodeRange;
@@ -51,6 +51,7 @@ Expected<std::unique_ptr<UserStacks>> UserStacks::make(const Options& options) {
 }
 
 Expected<void> UserStacks::open_sources() {
+  if (options_.memory) return {};
   asked_.emplace(CLEW_TRY(Ring::make(kAskedBytes)));
   poll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
   more_ = FileDescriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
@@ -111,8 +112,13 @@ Expected<void> UserStacks::make_tables() {
   size_t rows = 0;
   for (const auto& [file, read] : waiting_)
     rows += read.rows.size();
-  tables_.emplace(
-      CLEW_TRY(UnwindTables::make(std::clamp(2 * rows, kRowsMin, std::max(rows, kRowsMax)))));
+  rows_max_ = std::clamp(2 * rows, kRowsMin, std::max(rows, kRowsMax));
+  if (options_.memory) {
+    const size_t size_bytes = UnwindTables::size_bytes(rows_max_);
+    tables_.emplace(UnwindTables::make(rows_max_, CLEW_TRY(options_.memory(size_bytes))));
+  } else {
+    tables_.emplace(CLEW_TRY(UnwindTables::make(rows_max_)));
+  }
   const std::vector<pid_t> living = options_.spaces->living();
   for (const pid_t pid : living) {
     if (is_read(pid)) put(pid);
@@ -183,9 +189,9 @@ UnwindTables::Place UserStacks::place_of(const CodeFile& file) {
   return place;
 }
 
-void UserStacks::add_file(const CodeRange& range, const DUnwindSegment& segment) {
+void UserStacks::add_file(const CodeRange& range, const MachineUnwindSegment& segment) {
   if (range.file->inode == 0) return;  // The vDSO.
-  abi::DUnwindFile file{};
+  abi::MachineUnwindFile file{};
   file.inode = range.file->inode;
   file.device = uint64_t{range.file->device_major} << 20 | range.file->device_minor;  // MKDEV
   file.delta = segment.origin - (range.begin - range.file_offset);
@@ -201,10 +207,10 @@ void UserStacks::put(pid_t pid) {
     delayed_.insert(pid);
     return;
   }
-  std::vector<DUnwindSegment> segments;
+  std::vector<MachineUnwindSegment> segments;
   segments.reserve(space->ranges.size());
   for (const CodeRange& range : space->ranges) {
-    DUnwindSegment segment{};
+    MachineUnwindSegment segment{};
     segment.begin = range.begin;
     segment.end = range.end;
     if (range.file != nullptr) {
@@ -264,6 +270,16 @@ void UserStacks::answer_questions(std::set<pid_t>& changed) {
   });
 }
 
+void UserStacks::add_target(pid_t pid) {
+  followed_.insert(pid);
+  read_files_of(pid);
+  put(pid);
+}
+
+void UserStacks::look_at(pid_t pid) {
+  if (options_.spaces->look_at(pid)) put(pid);
+}
+
 void UserStacks::tell_more() const {
   (void)eventfd_write(more_.get(), 1);
 }
@@ -290,7 +306,7 @@ void UserStacks::update() {
     for (const ProcessNotice& notice : notices_->read(is_lossy))
       apply(notice, changed);
   }
-  answer_questions(changed);
+  if (asked_) answer_questions(changed);
   if (is_lossy) {
     for (const pid_t pid : options_.spaces->living()) {
       if (options_.spaces->look_at(pid)) changed.insert(pid);

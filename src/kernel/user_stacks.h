@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the tables by which a session's programs walk the stacks of processes (abi/d_unwind.h) in
-// step with the processes: those of the targets before the first probe fires, those of all others
-// that run, if the script may fire in them, as far as a short time allows, and what the kernel
-// tells of afterwards. A program that meets a process or code without tables says so, and is
-// answered here. Internal to d_session.
+// Keeps the tables by which a session's programs walk the stacks of processes
+// (abi/machine/unwind.h) in step with the processes: those of the targets before the first probe
+// fires, those of all others that run, if the script may fire in them, as far as a short time
+// allows, and what the kernel tells of afterwards. A program that meets a process or code without
+// tables says so, and is answered here. Programs in processes walk by tables in memory
+// (Options::memory): then nobody tells of changes but look_at().
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include <sys/types.h>
@@ -34,6 +37,9 @@ class UserStacks {
     target::AddressSpaces* spaces = nullptr;  // Borrowed.
     std::vector<pid_t> targets;
     bool wants_all = false;  // Probes may fire in any process.
+    // Gives zeroed memory for tables that processes read, which outlives this. Empty: they are
+    // maps, and what changes is told by the kernel.
+    std::function<Expected<std::span<uint8_t>>(size_t size_bytes)> memory = {};
   };
 
   static Expected<std::unique_ptr<UserStacks>> make(const Options& options);
@@ -47,6 +53,11 @@ class UserStacks {
   }
 
   void add_symbols(Symbols& symbols) const;
+  // One more target, whose files are read now.
+  void add_target(pid_t pid);
+  // The process may have mapped something.
+  void look_at(pid_t pid);
+  [[nodiscard]] size_t rows_max() const { return rows_max_; }
   // Readable when update() has something to do.
   [[nodiscard]] int poll_descriptor() const { return poll_.get(); }
   void update();
@@ -66,7 +77,7 @@ class UserStacks {
   Expected<void> make_tables();
   void apply(const ProcessNotice& notice, std::set<pid_t>& changed);
   void answer_questions(std::set<pid_t>& changed);
-  void add_file(const target::CodeRange& range, const abi::DUnwindSegment& segment);
+  void add_file(const target::CodeRange& range, const abi::MachineUnwindSegment& segment);
   void put(pid_t pid);
   [[nodiscard]] bool follows(pid_t pid) const;
   UnwindTables::Place place_of(const target::CodeFile& file);
@@ -79,6 +90,7 @@ class UserStacks {
   std::atomic<bool> is_over_ = false;
   std::map<const target::CodeFile*, std::future<Expected<target::UnwindRows>>> reading_;
   std::set<pid_t> delayed_;
+  size_t rows_max_ = 0;
   std::optional<UnwindTables> tables_;
   std::optional<Ring> asked_;
   std::optional<ProcessNotices> notices_;

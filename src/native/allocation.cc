@@ -125,7 +125,7 @@ std::vector<Register> candidates(const Environment& environment, const Demands& 
     order.erase(std::remove(order.begin(), order.end(), r), order.end());
   };
   // What the D accessors find in a register is the program's, or saved where they know.
-  if (environment.is_d) drop(R::Rbp);
+  if (environment.is_machine) drop(R::Rbp);
   if (demands.loops) drop(abi::kFuelRegister);
   std::stable_partition(order.begin(), order.end(), [&](R r) { return demands.touched.has(r); });
   return order;

@@ -481,10 +481,14 @@ std::optional<ContextWord> context_word(PointKind point, uint32_t offset_bytes) 
   }
   if (word == offsetof(abi::Context, generation)) return ContextWord{Where::Generation};
   constexpr uint32_t kVectors = offsetof(abi::Context, vectors);
-  if (word >= kVectors && word < sizeof(abi::Context)) {
+  if (word >= kVectors && word < offsetof(abi::Context, base_pointer)) {
     return ContextWord{.where = Where::Vector,
                        .vector = static_cast<uint8_t>((word - kVectors) / 8)};
   }
+  if (word == offsetof(abi::Context, base_pointer)) {
+    return ContextWord{Where::Argument, Register::Rbp};
+  }
+  if (word == offsetof(abi::Context, rbx)) return ContextWord{Where::Argument, Register::Rbx};
   const bool on_stack = word >= offsetof(abi::Context, stack_arguments) && word < kVectors &&
                         point == PointKind::Entry;
   if (!on_stack) return std::nullopt;

@@ -6,8 +6,8 @@
 // Memory. Window pointer p lives at gs:[window_address + p]. Constant addresses become
 // `gs:[disp32]`; others are masked to the window first. Context loads become register moves, stack
 // reads `[rsp + x]`, slot reads `gs:[slot_address + x]`, or a read of the arena header `[disp32]`.
-// Programs of D (abi/d_process.h) besides call the D accessors, and reach the session's globals at
-// constant addresses `[disp32]`; those of queries reach what their threads share there.
+// Programs of D (abi/machine/process.h) besides call the D accessors, and reach the session's
+// globals at constant addresses `[disp32]`; those of queries reach what their threads share there.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ struct Environment {
   uint32_t missed_fuel_offset = offsetof(abi::RegionHeader, missed_fuel);
   // Absolute, among the globals: a 4-byte word that counts them, too, for all threads. 0 = none.
   uint32_t spent_address = 0;
-  bool is_d = false;  // A program of D: no branch guards, and its own accessors.
+  bool is_machine = false;  // A program of the machine (D): no branch guards, its own accessors.
   // Absolute: of D, or of a query the word of `spent_address`.
   uint32_t globals_address = 0;
   uint32_t globals_bytes = 0;

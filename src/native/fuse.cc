@@ -20,45 +20,6 @@ bool updates_memory(isa::Alu op) {
          op == isa::Alu::And || op == isa::Alu::Xor;
 }
 
-Alu alu_of(isa::Alu op) {
-  if (op == isa::Alu::Add) return Alu::Add;
-  if (op == isa::Alu::Subtract) return Alu::Subtract;
-  if (op == isa::Alu::Or) return Alu::Or;
-  return op == isa::Alu::And ? Alu::And : Alu::Xor;
-}
-
-// The x86 condition after `cmp memory, x`, for the conditions that are compares.
-std::optional<Condition> compare_condition(isa::Jump jump) {
-  switch (jump) {
-    case isa::Jump::Equal:
-      return Condition::Equal;
-    case isa::Jump::NotEqual:
-      return Condition::NotEqual;
-    case isa::Jump::Greater:
-      return Condition::Above;
-    case isa::Jump::GreaterOrEqual:
-      return Condition::AboveOrEqual;
-    case isa::Jump::Less:
-      return Condition::Below;
-    case isa::Jump::LessOrEqual:
-      return Condition::BelowOrEqual;
-    case isa::Jump::SignedGreater:
-      return Condition::Greater;
-    case isa::Jump::SignedGreaterOrEqual:
-      return Condition::GreaterOrEqual;
-    case isa::Jump::SignedLess:
-      return Condition::Less;
-    case isa::Jump::SignedLessOrEqual:
-      return Condition::LessOrEqual;
-    case isa::Jump::BitsSet:
-    case isa::Jump::Always:
-    case isa::Jump::Call:
-    case isa::Jump::Exit:
-      return std::nullopt;
-  }
-  return std::nullopt;
-}
-
 bool is_whole_load(const Operation& op) {
   return op.kind == Kind::Load && !op.is_signed && op.size_bytes >= 4;
 }
@@ -132,11 +93,10 @@ std::optional<uint32_t> Lowering::fuse_update(uint32_t load, uint32_t change) {
 std::optional<uint32_t> Lowering::fuse_compare(uint32_t load, uint32_t branch) {
   const Operation& from = input_.operations[load];
   const Operation& op = input_.operations[branch];
-  const auto condition = compare_condition(op.jump);
   const bool left_only =
       op.destination == from.destination && (!op.has_source || op.source != from.destination);
   const bool same_width = op.wide == (from.size_bytes == 8);
-  if (!condition || !left_only || !same_width) return std::nullopt;
+  if (!isa::is_compare(op.jump) || !left_only || !same_width) return std::nullopt;
   if (!is_dead_after(branch, from.destination)) return std::nullopt;
   const Operand right = operand(branch);
   if (right.is_constant && !fits_immediate(right.constant, op.wide)) return std::nullopt;
@@ -147,7 +107,7 @@ std::optional<uint32_t> Lowering::fuse_compare(uint32_t load, uint32_t branch) {
   } else {
     out_.alu_memory(Alu::Compare, place, right.in, from.size_bytes);
   }
-  jump_if(*condition, branch);
+  jump_if(condition_of(op.jump), branch);
   return branch;
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/assert.h"
+
 namespace clew::native {
 namespace {
 
@@ -43,8 +45,11 @@ class Layout {
 
 Block Layout::block_at(uint32_t first) const {
   uint32_t last = first;
-  while (!ends_block(operations_[last], facts_[last]) && !facts_[last + 1].is_target)
+  while (!ends_block(operations_[last], facts_[last])) {
+    CLEW_ASSERT(last + 1 < operations_.size());  // The last one ends a block.
+    if (facts_[last + 1].is_target) break;
     ++last;
+  }
   return {first, last};
 }
 
@@ -91,6 +96,7 @@ void Layout::mark() {
 }
 
 std::vector<Block> Layout::run() {
+  CLEW_ASSERT(facts_.size() >= operations_.size());
   search();
   mark();
   return std::move(order_);

@@ -13,6 +13,19 @@ namespace {
 
 using Kind = OperationKind;
 
+Shift shift_of(isa::Alu op) {
+  if (op == isa::Alu::ShiftLeft) return Shift::Left;
+  return op == isa::Alu::ShiftRight ? Shift::Right : Shift::RightSigned;
+}
+
+abi::Accessor division_accessor(const Operation& op) {
+  const bool divide = op.alu == isa::Alu::Divide;
+  if (op.is_signed) return divide ? abi::Accessor::DivideSigned : abi::Accessor::ModuloSigned;
+  return divide ? abi::Accessor::DivideUnsigned : abi::Accessor::ModuloUnsigned;
+}
+
+}  // namespace
+
 Alu alu_of(isa::Alu op) {
   switch (op) {
     case isa::Alu::Add:
@@ -39,19 +52,6 @@ Alu alu_of(isa::Alu op) {
   CLEW_ASSERT(false);
   return Alu::Add;
 }
-
-Shift shift_of(isa::Alu op) {
-  if (op == isa::Alu::ShiftLeft) return Shift::Left;
-  return op == isa::Alu::ShiftRight ? Shift::Right : Shift::RightSigned;
-}
-
-abi::Accessor division_accessor(const Operation& op) {
-  const bool divide = op.alu == isa::Alu::Divide;
-  if (op.is_signed) return divide ? abi::Accessor::DivideSigned : abi::Accessor::ModuloSigned;
-  return divide ? abi::Accessor::DivideUnsigned : abi::Accessor::ModuloUnsigned;
-}
-
-}  // namespace
 
 void Lowering::materialise(Register dst, const Value& value) {
   if (value.kind == Value::Kind::Live) return out_.move(dst, value.live, true);

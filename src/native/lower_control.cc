@@ -21,38 +21,6 @@ namespace {
 
 using Kind = OperationKind;
 
-Condition condition_of(isa::Jump jump) {
-  switch (jump) {
-    case isa::Jump::Equal:
-      return Condition::Equal;
-    case isa::Jump::NotEqual:
-    case isa::Jump::BitsSet:
-      return Condition::NotEqual;
-    case isa::Jump::Greater:
-      return Condition::Above;
-    case isa::Jump::GreaterOrEqual:
-      return Condition::AboveOrEqual;
-    case isa::Jump::Less:
-      return Condition::Below;
-    case isa::Jump::LessOrEqual:
-      return Condition::BelowOrEqual;
-    case isa::Jump::SignedGreater:
-      return Condition::Greater;
-    case isa::Jump::SignedGreaterOrEqual:
-      return Condition::GreaterOrEqual;
-    case isa::Jump::SignedLess:
-      return Condition::Less;
-    case isa::Jump::SignedLessOrEqual:
-      return Condition::LessOrEqual;
-    case isa::Jump::Always:
-    case isa::Jump::Call:
-    case isa::Jump::Exit:
-      break;
-  }
-  CLEW_ASSERT(false);
-  return Condition::Equal;
-}
-
 // a > b is b < a.
 isa::Jump mirrored(isa::Jump jump) {
   switch (jump) {
@@ -84,6 +52,38 @@ isa::Jump mirrored(isa::Jump jump) {
 }
 
 }  // namespace
+
+Condition condition_of(isa::Jump jump) {
+  switch (jump) {
+    case isa::Jump::Equal:
+      return Condition::Equal;
+    case isa::Jump::NotEqual:
+    case isa::Jump::BitsSet:
+      return Condition::NotEqual;
+    case isa::Jump::Greater:
+      return Condition::Above;
+    case isa::Jump::GreaterOrEqual:
+      return Condition::AboveOrEqual;
+    case isa::Jump::Less:
+      return Condition::Below;
+    case isa::Jump::LessOrEqual:
+      return Condition::BelowOrEqual;
+    case isa::Jump::SignedGreater:
+      return Condition::Greater;
+    case isa::Jump::SignedGreaterOrEqual:
+      return Condition::GreaterOrEqual;
+    case isa::Jump::SignedLess:
+      return Condition::Less;
+    case isa::Jump::SignedLessOrEqual:
+      return Condition::LessOrEqual;
+    case isa::Jump::Always:
+    case isa::Jump::Call:
+    case isa::Jump::Exit:
+      break;
+  }
+  CLEW_ASSERT(false);
+  return Condition::Equal;
+}
 
 bool fits_immediate(uint64_t value, bool wide) {
   if (!wide) return true;
@@ -318,6 +318,7 @@ void Lowering::inline_call(uint32_t index) {
     case abi::Accessor::RecordTake:
     case abi::Accessor::RecordDrop:
     case abi::Accessor::RecordTakeLeft:
+    case abi::Accessor::WalkStack:
       return;
   }
 }

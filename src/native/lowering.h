@@ -36,6 +36,9 @@ struct LoweringInput {
   std::vector<LabelFacts> expected = {};  // Of a pass before.
 };
 
+Alu alu_of(isa::Alu op);                 // Of those that are one instruction of both machines.
+Condition condition_of(isa::Jump jump);  // After a `cmp`, or of BitsSet after a `test`.
+
 class Lowering {
  public:
   explicit Lowering(const LoweringInput& input);

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "abi/d_process.h"
+#include "abi/machine/process.h"
 
 namespace clew::native {
 namespace {
@@ -17,30 +17,24 @@ using isa::Instruction;
 constexpr uint32_t kNoTarget = std::numeric_limits<uint32_t>::max();
 constexpr uint8_t kFramePointer = 10;
 
-bool is_d_accessor(uint32_t number) {
-  return number >= abi::kDAccessorBase && number < abi::kDProcessAccessorsEnd;
+bool is_machine_accessor(uint32_t number) {
+  return number >= abi::kMachineAccessorBase && number < abi::kMachineProcessAccessorsEnd;
 }
 
 // How many of r2 to r5 an accessor of D reads.
-uint32_t d_argument_count(uint32_t number) {
-  using abi::DAccessor;
-  using abi::DProcessAccessor;
-  constexpr auto kFirst = static_cast<uint32_t>(DProcessAccessor::Begin);
+uint32_t machine_argument_count(uint32_t number) {
+  using abi::MachineAccessor;
+  using abi::MachineProcessAccessor;
+  constexpr auto kFirst = static_cast<uint32_t>(MachineProcessAccessor::Begin);
   if (number >= kFirst) {
     constexpr uint8_t kOfProcess[] = {2, 3, 0, 0, 0, 0, 2};  // Begin to Clear.
     return number - kFirst < std::size(kOfProcess) ? kOfProcess[number - kFirst] : 2;
   }
-  // By DAccessor, as abi/d_accessor.h lists them.
-  constexpr uint8_t kCounts[] = {3, 3, 4, 4, 3, 1, 2, 3,           // memory
-                                 1, 2, 2, 2, 1, 3, 3,              // variables
-                                 1, 2, 1, 1,                       // built-in variables
-                                 1, 2, 3, 4, 3, 3, 3, 3, 3, 3, 2,  // strings, to BaseName
-                                 2, 2, 2, 2, 3, 2, 3, 2, 2, 3, 3,  // to LinkNtop
-                                 2, 0, 1,                          // DPath, Random, Progenyof
-                                 3, 1, 0, 1, 1, 1, 3, 1, 1, 1, 1,  // aggregations, records
-                                 1};                               // ProbeName
-  static_assert(std::size(kCounts) == abi::kDAccessorCount);
-  return kCounts[number - abi::kDAccessorBase];
+  constexpr uint8_t kCounts[] = {
+#define CLEW_MACHINE_ACCESSOR(name, in_kernel, in_process, arguments) arguments,
+#include "abi/machine/accessors.def"
+  };
+  return kCounts[number - abi::kMachineAccessorBase];
 }
 
 uint64_t sign_extend(int32_t value) {
@@ -135,8 +129,8 @@ Expected<Operation> Decoder::call(size_t index, const Instruction& i) const {
   if (i.source() != static_cast<uint8_t>(isa::CallKind::Accessor)) {
     return refuse(index, "a call of a function of the program; inline it");
   }
-  const bool is_d = environment.is_d && is_d_accessor(number);
-  if (number >= abi::kAccessorCount && !is_d) {
+  const bool is_machine = environment.is_machine && is_machine_accessor(number);
+  if (number >= abi::kAccessorCount && !is_machine) {
     return refuse(index, "a call of an unknown accessor");
   }
   Operation op;
@@ -374,6 +368,8 @@ uint32_t argument_count(abi::Accessor accessor) {
     case abi::Accessor::TryReadString:
     case abi::Accessor::TableFind:
       return 3;
+    case abi::Accessor::WalkStack:
+      return 5;
   }
   return 0;
 }
@@ -382,9 +378,9 @@ uint32_t argument_count(abi::Accessor accessor) {
 
 uint16_t argument_registers(abi::Accessor accessor) {
   const auto number = static_cast<uint32_t>(accessor);
-  const bool is_d = is_d_accessor(number);
-  const uint32_t first = is_d ? 2 : 1;
-  const uint32_t count = is_d ? d_argument_count(number) : argument_count(accessor);
+  const bool is_machine = is_machine_accessor(number);
+  const uint32_t first = is_machine ? 2 : 1;
+  const uint32_t count = is_machine ? machine_argument_count(number) : argument_count(accessor);
   return static_cast<uint16_t>(((1U << count) - 1) << first);
 }
 

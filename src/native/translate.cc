@@ -50,7 +50,7 @@ Expected<void> check(const Environment& environment) {
   if (environment.window_address % 8 != 0) {
     return fail(ErrorCode::InvalidQuery, "a window that is not 8-byte aligned");
   }
-  if (environment.is_d && environment.branch_guards) {
+  if (environment.is_machine && environment.branch_guards) {
     return fail(ErrorCode::InvalidQuery, "branch guards in a program of D, which counts no strays");
   }
   return {};
@@ -128,7 +128,7 @@ Expected<Code> translate_with(std::span<const Operation> operations, const Envir
 // Most bodies call seldom, and save the less the more a call keeps.
 Expected<Code> smallest(std::span<const Operation> operations, const Environment& environment) {
   Code code = CLEW_TRY(translate_with(operations, environment, abi::Doors::Keeping));
-  if (environment.is_d || stack_bytes(code) <= abi::kStackBytesWanted) return code;
+  if (environment.is_machine || stack_bytes(code) <= abi::kStackBytesWanted) return code;
   Expected<Code> sparing = translate_with(operations, environment, abi::Doors::Sparing);
   if (sparing && stack_bytes(*sparing) < stack_bytes(code)) return sparing;
   return code;

@@ -5,7 +5,7 @@
 
 #include "abi/calling.h"
 #include "abi/context.h"
-#include "abi/d_process.h"
+#include "abi/machine/process.h"
 #include "isa/builder.h"
 #include "native/code.h"
 #include "native/print.h"
@@ -23,10 +23,10 @@ constexpr uint32_t kGlobals = 0x4000'0000;
 Environment environment() {
   return {.point = PointKind::Entry,
           .window_address = 0x1000'1000,
-          .window_size_log2 = abi::kDWindowSizeLog2,
+          .window_size_log2 = abi::kMachineWindowSizeLog2,
           .slot_address = 0x1000'0000,
           .generation_address = 0x1000'0F00,
-          .is_d = true,
+          .is_machine = true,
           .globals_address = kGlobals,
           .globals_bytes = 64};
 }
@@ -69,24 +69,24 @@ TEST(TranslateD, GlobalsAreAtAbsoluteAddresses) {
 }
 
 TEST(TranslateD, AccessorsOfDAreCalledByD) {
-  constexpr auto kLast = abi::kDProcessAccessorsEnd - 1;
-  EXPECT_EQ(error_of(calling(static_cast<uint32_t>(abi::DAccessor::Load))), "");
+  constexpr auto kLast = abi::kMachineProcessAccessorsEnd - 1;
+  EXPECT_EQ(error_of(calling(static_cast<uint32_t>(abi::MachineAccessor::Load))), "");
   EXPECT_EQ(error_of(calling(kLast)), "");
   EXPECT_THAT(error_of(calling(kLast + 1)), HasSubstr("unknown accessor"));
   EXPECT_THAT(error_of(calling(abi::kAccessorCount)), HasSubstr("unknown accessor"));
-  EXPECT_THAT(error_of(calling(abi::kDAccessorBase - 1)), HasSubstr("unknown accessor"));
+  EXPECT_THAT(error_of(calling(abi::kMachineAccessorBase - 1)), HasSubstr("unknown accessor"));
   Environment query = environment();
-  query.is_d = false;
-  EXPECT_THAT(error_of(calling(abi::kDAccessorBase), query), HasSubstr("unknown accessor"));
+  query.is_machine = false;
+  EXPECT_THAT(error_of(calling(abi::kMachineAccessorBase), query), HasSubstr("unknown accessor"));
 }
 
 // Aggregate reads r2 to r4, Random none.
 TEST(TranslateD, OnlyTheArgumentsThatAreReadAreLoaded) {
-  Builder random = calling(static_cast<uint32_t>(abi::DAccessor::Random));
+  Builder random = calling(static_cast<uint32_t>(abi::MachineAccessor::Random));
   const auto code = translate(finished(random), environment(), {});
   ASSERT_TRUE(code);
   EXPECT_EQ(code->bytes.size(), 5U);
-  Builder aggregate = calling(static_cast<uint32_t>(abi::DAccessor::Aggregate));
+  Builder aggregate = calling(static_cast<uint32_t>(abi::MachineAccessor::Aggregate));
   const auto more = translate(finished(aggregate), environment(), {});
   ASSERT_TRUE(more);
   EXPECT_TRUE(more->clobbers.has(abi::Register::R14));   // r4
@@ -97,8 +97,8 @@ TEST(TranslateD, OnlyTheArgumentsThatAreReadAreLoaded) {
 
 TEST(TranslateD, WhatTheStubSavesMayBeMoreThanWhatIsWritten) {
   Environment with = environment();
-  with.saved = abi::kDSavedRegisters;
-  Builder b = calling(static_cast<uint32_t>(abi::DAccessor::Random));
+  with.saved = abi::kMachineSavedRegisters;
+  Builder b = calling(static_cast<uint32_t>(abi::MachineAccessor::Random));
   const auto code = translate(finished(b), with, {});
   ASSERT_TRUE(code);
   EXPECT_EQ(code->clobbers.bits() & ~(1U << 10), with.saved.bits());
@@ -107,7 +107,7 @@ TEST(TranslateD, WhatTheStubSavesMayBeMoreThanWhatIsWritten) {
 TEST(TranslateD, ArgumentsAreThoseOfTheProgramAfterACall) {
   Builder b;
   b.move(Register::R6, Register::R1);
-  b.call(static_cast<abi::Accessor>(abi::DAccessor::Random));
+  b.call(static_cast<abi::Accessor>(abi::MachineAccessor::Random));
   b.load(Size::Double, Register::R2, Register::R6, offsetof(abi::Context, arguments))
       .load_window(Register::R3, 0x6000)
       .store(Size::Double, Register::R3, 0, Register::R2);

@@ -25,24 +25,9 @@ bool has_target(const Operation& op) {
   return op.kind == Kind::Branch || op.kind == Kind::Jump;
 }
 
-// The condition that holds where this one does not.
-std::optional<isa::Jump> inverted(isa::Jump jump) {
-  using J = isa::Jump;
-  constexpr std::pair<J, J> kOpposites[] = {{J::Equal, J::NotEqual},
-                                            {J::Greater, J::LessOrEqual},
-                                            {J::GreaterOrEqual, J::Less},
-                                            {J::SignedGreater, J::SignedLessOrEqual},
-                                            {J::SignedGreaterOrEqual, J::SignedLess}};
-  for (const auto& [one, other] : kOpposites) {
-    if (jump == one) return other;
-    if (jump == other) return one;
-  }
-  return std::nullopt;
-}
-
 bool may_be_twice(const std::vector<Operation>& operations, const Loop& loop) {
   const Operation& back = operations[loop.last];
-  if (back.kind == Kind::Branch && !inverted(back.jump)) return false;
+  if (back.kind == Kind::Branch && !isa::is_compare(back.jump)) return false;
   uint32_t count = 0;
   for (uint32_t i = loop.head; i <= loop.last; ++i) {
     const Operation& op = operations[i];
@@ -74,7 +59,7 @@ std::vector<Operation> twice(const std::vector<Operation>& operations, const Loo
   }
   Operation& first_back = result[loop.last];
   if (first_back.kind == Kind::Branch) {
-    first_back.jump = *inverted(first_back.jump);
+    first_back.jump = isa::opposite(first_back.jump);
     first_back.target = loop.last + 1 + loop.size();
   } else {
     first_back = {};

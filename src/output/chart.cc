@@ -36,8 +36,30 @@ size_t measure_of(std::span<const Column> columns) {
 double number_of(const Value& value) {
   if (const auto* number = std::get_if<int64_t>(&value)) return static_cast<double>(*number);
   if (const auto* number = std::get_if<uint64_t>(&value)) return static_cast<double>(*number);
-  if (const auto* number = std::get_if<double>(&value)) return std::isnan(*number) ? 0 : *number;
+  if (const auto* number = std::get_if<double>(&value)) return std::isfinite(*number) ? *number : 0;
   return 0;
+}
+
+struct Range {
+  double low = 0;   // Of all numbers and 0.
+  double high = 0;  // Likewise.
+};
+
+// Bars of negative numbers grow to the left from where 0 is, on the same scale as the others.
+std::string bar_of(double number, const Range& range) {
+  const double whole = range.high - range.low;
+  const std::string right = format_bar(number, whole, kBarWidth);
+  if (!(range.low < 0)) return right;
+  const auto halves = [&](double size) {
+    return static_cast<uint32_t>(std::lround(size / whole * 2 * kBarWidth));
+  };
+  const uint32_t left_width = (halves(-range.low) + 1) / 2;
+  const uint32_t length = halves(std::max(-number, 0.0));
+  std::string bar(left_width - (length + 1) / 2, ' ');
+  if (length % 2 != 0) bar += "\u2590";  // The right half of a column.
+  for (uint32_t i = 0; i < length / 2; ++i)
+    bar += "\u2588";
+  return bar + "|" + right;
 }
 
 }  // namespace
@@ -50,9 +72,11 @@ std::string format_chart(std::span<const Column> columns,
                          std::span<const std::vector<Value>> rows) {
   CLEW_ASSERT(can_chart(columns));
   const size_t measure = measure_of(columns);
-  double largest = 0;
-  for (const auto& row : rows)
-    largest = std::max(largest, number_of(row[measure]));
+  Range range;
+  for (const auto& row : rows) {
+    range.low = std::min(range.low, number_of(row[measure]));
+    range.high = std::max(range.high, number_of(row[measure]));
+  }
 
   std::vector<Column> drawn(columns.begin(), columns.end());
   const Column bar_column{.name = "", .type = ColumnType::String};
@@ -61,7 +85,7 @@ std::string format_chart(std::span<const Column> columns,
   std::vector<Cells> lines;
   for (const auto& row : rows) {
     lines.push_back(format_cells(columns, row));
-    lines.back().push_back(format_bar(number_of(row[measure]), largest, kBarWidth));
+    lines.back().push_back(bar_of(number_of(row[measure]), range));
     table.fit(lines.back());
   }
   std::string text = table.header();

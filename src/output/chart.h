@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bar chart of a table: its rows, with a bar for the first number that was counted. Private to
-// the folder.
+// A bar chart of a table: its rows, with a bar for the first number that was counted. Where some
+// are negative a | stands at 0, between their bars and the others. Private to the folder.
 #pragma once
 
 #include <span>

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comma-separated values (RFC 4180: CRLF, quotes doubled), with a header line. Numbers are exact
-// and without units; null is an empty field. Losses go to the notes.
+// and without units; null is an empty field. Losses, and which columns are approximate, go to the
+// notes.
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "output/format.h"
 #include "output/formats.h"
 
@@ -53,7 +55,7 @@ struct ToField {
     return as_field(text);
   }
   std::string operator()(const aggregate::Stack& stack) const {
-    return as_field(format_folded(stack));
+    return as_field(format_calls(stack));
   }
 };
 
@@ -69,6 +71,7 @@ class CsvSink final : public RowSink {
 
   // Whether there is an interval column is known when the first interval ends.
   void row(std::span<const Value> values) override {
+    CLEW_ASSERT(values.size() == columns_.size());
     std::string line;
     for (size_t i = 0; i < values.size(); ++i) {
       if (i > 0) line += ',';
@@ -100,7 +103,7 @@ class CsvSink final : public RowSink {
     write_header("");
     for (const std::string& row : std::exchange(rows_, {}))
       bytes_.write(row);
-    notes_.write(format_losses(losses));
+    notes_.write(format_approximate(columns_) + format_losses(losses));
   }
 
  private:

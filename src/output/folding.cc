@@ -34,7 +34,7 @@ std::optional<size_t> number_of(Columns columns) {
   std::optional<size_t> number;
   for (size_t i = 0; i < columns.size(); ++i) {
     if (!is_whole_number(columns[i])) continue;
-    if (columns[i].role == ColumnRole::Aggregate) return i;
+    if (columns[i].role == ColumnRole::Aggregate && columns[i].adds_up) return i;
     if (is_one_event) number = i;
   }
   return number;
@@ -77,6 +77,8 @@ std::optional<FoldedColumns> folded_columns(Columns columns) {
       which.keys.push_back(i);
     }
   }
+  std::stable_partition(which.stacks.begin(), which.stacks.end(),
+                        [&](size_t index) { return !columns[index].of_kernel; });
   const std::optional<size_t> number = number_of(columns);
   if (which.stacks.empty() || !number) return std::nullopt;
   which.number = *number;
@@ -91,6 +93,8 @@ void Folding::begin(Columns columns) {
 }
 
 void Folding::add(std::span<const Value> values) {
+  CLEW_ASSERT(values.size() == columns_.size());
+  CLEW_ASSERT(which_.number < values.size());
   const std::optional<uint64_t> weight = weight_of(values[which_.number]);
   if (!weight) ++left_out_;
   if (weight.value_or(0) == 0) return;

@@ -13,10 +13,10 @@
 namespace clew::output {
 
 // Which columns of an answer become stacks. What is summed up is the first whole number that was
-// counted and is exact; among single events the last whole number.
+// counted, is exact and adds up; among single events the last whole number.
 struct FoldedColumns {
   std::vector<size_t> keys;    // Other than stacks: they stand in front, outermost of all.
-  std::vector<size_t> stacks;  // One behind the other; at least one.
+  std::vector<size_t> stacks;  // One behind the other, those of the kernel last; at least one.
   size_t number = 0;
 };
 // Nothing when there is no stack, or no such number.
@@ -24,8 +24,8 @@ struct FoldedColumns {
 
 class Folding {
  public:
-  // The outermost call first, as format_folded() writes them. In this order those that begin with
-  // the same calls stand together.
+  // The outermost call first, by names alone. In this order those that begin with the same calls
+  // stand together.
   using Stacks = std::map<std::vector<std::string>, uint64_t>;
   // What does not fit is summed up as one stack, kOthers.
   static constexpr size_t kStacksMax = 1'000'000;

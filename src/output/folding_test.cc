@@ -83,6 +83,27 @@ TEST(Folded, PutsOtherKeysInFrontAndStacksBehindEachOther) {
             "redis;tid 7;main;write;entry;vfs_write 1\n");
 }
 
+TEST(Folded, PutsTheKernelsStackBehindThatOfTheProcess) {
+  const Column kernel = {
+      .name = "kernel", .type = ColumnType::Stack, .role = ColumnRole::Key, .of_kernel = true};
+  EXPECT_EQ(folded({kernel, kStack, kCalls},
+                   {{stack({"vfs_write", "entry"}), stack({"write", "main"}), uint64_t{1}}}),
+            "main;write;entry;vfs_write 1\n");
+}
+
+TEST(Folded, TakesNoNumberWhoseSumSaysNothing) {
+  const Column largest = {.name = "largest",
+                          .type = ColumnType::Integer,
+                          .role = ColumnRole::Aggregate,
+                          .adds_up = false};
+  EXPECT_THAT(
+      refusal(Format::Svg, {kStack, largest}),
+      AllOf(HasSubstr("svg needs"), HasSubstr("largest (integer, whose sum says nothing)")));
+  const std::vector<Column> columns = {kStack, largest, kCalls};
+  ASSERT_TRUE(folded_columns(columns));
+  EXPECT_EQ(folded_columns(columns)->number, 2U);
+}
+
 TEST(Folded, KeepsOneLineForWhateverNames) {
   EXPECT_EQ(folded({key("comm", ColumnType::String), kStack, kCalls},
                    {{"a;b\nc", stack({"x;y\x1b[2J"}), uint64_t{1}}}),

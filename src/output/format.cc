@@ -181,6 +181,15 @@ std::string format_value(const Value& value, const Column& column) {
   return marked ? "~" + text : text;
 }
 
+std::string format_approximate(std::span<const Column> columns) {
+  std::string names;
+  for (const Column& column : columns) {
+    if (!column.approximate) continue;
+    names += fmt::format("{}{}", names.empty() ? "approximate: " : ", ", printable(column.name));
+  }
+  return names.empty() ? names : names + "\n";
+}
+
 std::string folded_text(std::string_view text) {
   std::string name = printable(text);
   for (size_t at = name.find(';'); at != std::string::npos; at = name.find(';', at))
@@ -192,11 +201,11 @@ std::string folded_name(const aggregate::Frame& frame) {
   return folded_text(frame.symbol.empty() ? aggregate::text_of(frame) : frame.symbol);
 }
 
-std::string format_folded(const Stack& stack) {
+std::string format_calls(const Stack& stack) {
   std::string result;
   for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
     if (frame != stack.frames.rbegin()) result += ';';
-    result += folded_name(*frame);
+    result += folded_text(aggregate::text_of(*frame));
   }
   return result;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -33,13 +34,18 @@ struct HistogramStyle {
 // A bar of `width` columns for part/whole, in eighths of a column (U+2588 and its kin).
 [[nodiscard]] std::string format_bar(double part, double whole, uint32_t width);
 
-// "main;serve;read": the outermost call first, names only; a `;` in a name, control characters and
-// what is no UTF-8 as \xNN.
-[[nodiscard]] std::string format_folded(const aggregate::Stack& stack);
+// "shop!main+0x10;shop!serve+0x40 (serve.c:120)": the outermost call first, all that is known of
+// each, so that two stacks are one text only if they are equal.
+[[nodiscard]] std::string format_calls(const aggregate::Stack& stack);
 
-// One name of it, and any text in the place of one.
+// The name of a call where only names count, and any text in the place of one: a `;`, control
+// characters and what is no UTF-8 as \xNN.
 [[nodiscard]] std::string folded_name(const aggregate::Frame& frame);
 [[nodiscard]] std::string folded_text(std::string_view text);
+
+// "approximate: p99, users": the columns whose values are those of sketches, for formats that do
+// not mark each value; empty without any.
+[[nodiscard]] std::string format_approximate(std::span<const aggregate::Column> columns);
 
 // What is missing, one line per cause with its count; empty when nothing is. Refused sites are
 // summed up by reason.

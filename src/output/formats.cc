@@ -45,16 +45,24 @@ std::span<const FormatRow> formats() {
   return kFormats;
 }
 
+const FormatRow& row_of(Format format) {
+  const auto index = static_cast<size_t>(format);
+  CLEW_ASSERT(index < kFormats.size());
+  return kFormats.at(index);
+}
+
 Expected<void> check_columns(const FormatRow& format, Columns columns) {
   if (!format.needs_stacks || folded_columns(columns)) return {};
   std::vector<std::string> there;
   for (const aggregate::Column& column : columns) {
-    there.push_back(fmt::format("{} ({}{})", printable(column.name), name_of(column.type),
-                                column.approximate ? ", approximate" : ""));
+    const char* const why = column.approximate ? ", approximate"
+                            : column.adds_up   ? ""
+                                               : ", whose sum says nothing";
+    there.push_back(fmt::format("{} ({}{})", printable(column.name), name_of(column.type), why));
   }
   return fail(ErrorCode::InvalidQuery,
               fmt::format("{} needs a column of stacks, and one of whole numbers that are counted "
-                          "exactly, such as count(); the answer has {}",
+                          "exactly and add up, as count() and sum() do; the answer has {}",
                           format.name, fmt::join(there, ", ")));
 }
 
@@ -69,10 +77,9 @@ const FormatRow* format_of_file(std::string_view path) {
 }
 
 std::unique_ptr<RowSink> make_sink(const SinkOptions& options, ByteSink& bytes, ByteSink& notes) {
-  const auto index = static_cast<size_t>(options.format);
-  CLEW_ASSERT(index < kFormats.size());
-  CLEW_ASSERT(kFormats.at(index).make != nullptr);
-  return kFormats.at(index).make(options, bytes, notes);
+  const FormatRow& row = row_of(options.format);
+  CLEW_ASSERT(row.make != nullptr);
+  return row.make(options, bytes, notes);
 }
 
 }  // namespace clew::output

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "output/formats.h"
 #include "output/json_value.h"
 
@@ -66,6 +67,7 @@ class JsonSink final : public RowSink {
       std::string name = line_of(column.name);
       name.back() = ':';
       columns_.push_back({.type = column.type, .name = std::move(name)});
+      if (column.approximate) approximate_.push_back(column.name);
     }
   }
 
@@ -75,6 +77,7 @@ class JsonSink final : public RowSink {
 
   // The number of an interval is known at its end only.
   void row(std::span<const Value> values) override {
+    CLEW_ASSERT(values.size() == columns_.size());
     line_.clear();
     for (size_t i = 0; i < columns_.size(); ++i) {
       line_ += i == 0 ? '{' : ',';
@@ -114,7 +117,9 @@ class JsonSink final : public RowSink {
   void finish(const collect::Losses& losses) override {
     for (const std::string& row : std::exchange(rows_, {}))
       bytes_.write(row);
-    bytes_.write(line_of({{"summary", losses_json(losses)}}));
+    Json summary = losses_json(losses);
+    if (!approximate_.empty()) summary["approximate"] = approximate_;
+    bytes_.write(line_of({{"summary", std::move(summary)}}));
   }
 
  private:
@@ -126,6 +131,7 @@ class JsonSink final : public RowSink {
   ByteSink& bytes_;
   RowMode mode_ = RowMode::Table;
   std::vector<NamedColumn> columns_;
+  std::vector<std::string> approximate_;  // Names of columns.
   std::vector<std::string> rows_;
   std::string line_;
 };

@@ -104,8 +104,10 @@ std::string format_losses(const collect::Losses& losses) {
   append_open(text, losses.open);
   append_jumps(text, losses.left_by_jump);
   if (losses.window_ms != 0) {
-    text += fmt::format("window: {:.3f} s, the same for all {} processes\n",
-                        losses.window_ms / 1000, losses.processes);
+    const std::string all = losses.processes < 2
+                                ? ""
+                                : fmt::format(", the same for all {} processes", losses.processes);
+    text += fmt::format("window: {:.3f} s{}\n", losses.window_ms / 1000, all);
   }
   return text;
 }

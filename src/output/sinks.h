@@ -50,6 +50,7 @@ struct FormatRow {
 };
 // One for each Format, in its order.
 [[nodiscard]] std::span<const FormatRow> formats();
+[[nodiscard]] const FormatRow& row_of(Format format);
 // Whether an answer of these columns can be written so; the error says what is missing.
 Expected<void> check_columns(const FormatRow& format, Columns columns);
 // By the extension of the last part of `path`; null when it asks for none.

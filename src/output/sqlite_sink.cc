@@ -28,6 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/error_text.h"
 #include "base/file_descriptor.h"
 #include "output/format.h"
@@ -283,6 +284,7 @@ class SqliteSink final : public RowSink {
   }
 
   void row(std::span<const Value> values) override {
+    CLEW_ASSERT(values.size() == columns_.size());
     for (size_t i = 0; i < values.size(); ++i)
       std::visit(AddValue{row_, columns_[i].type}, values[i]);
     row_.run();

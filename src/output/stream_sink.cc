@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "output/format.h"
 #include "output/formats.h"
 #include "output/json_value.h"
@@ -93,6 +94,7 @@ class StreamSink final : public RowSink {
   }
 
   void row(std::span<const Value> values) override {
+    CLEW_ASSERT(values.size() == types_.size());
     rows_ += rows_count_ == 0 ? "[" : ",[";
     for (size_t i = 0; i < values.size(); ++i) {
       if (i > 0) rows_ += ',';

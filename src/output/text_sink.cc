@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "output/chart.h"
 #include "output/format.h"
 #include "output/formats.h"
@@ -55,6 +56,7 @@ void TextSink::begin(std::span<const Column> columns, RowMode mode) {
 }
 
 void TextSink::row(std::span<const Value> values) {
+  CLEW_ASSERT(values.size() == columns_.size());
   if (mode_ == RowMode::Table) {
     rows_.emplace_back(values.begin(), values.end());
   } else {

@@ -64,6 +64,7 @@ std::string indented(std::string_view cell, size_t indent) {
 }
 
 std::string format_block(std::span<const Column> columns, const std::vector<Value>& row) {
+  CLEW_ASSERT(row.size() == columns.size());
   std::string scalars;
   std::string drawings;
   for (size_t i = 0; i < columns.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "plan/coder.h"
+#include "query/arithmetic.h"
 
 namespace clew::plan {
 
@@ -21,10 +22,7 @@ class Capturer {
   explicit Capturer(const Plan& plan) : query_(plan.query) {}
 
   Expected<Expression> rewrite(const Expression& expression) {
-    const bool is_constant = expression.kind == ExpressionKind::Integer ||
-                             expression.kind == ExpressionKind::Float ||
-                             expression.kind == ExpressionKind::String;
-    if (is_constant) return expression;
+    if (query::is_constant(expression)) return expression;
     if (const Expression* time = as_time(expression)) return take(*time);
     if (all_probes_can_store(query_, expression)) return take(expression);
     if (expression.kind == ExpressionKind::Let) {
@@ -101,6 +99,22 @@ collect::EventWords words_of_event(const std::vector<Expression>& captures) {
     all.most += one.most;
   }
   return all;
+}
+
+Expected<int32_t> store_captures(Coder& coder, const std::vector<Expression>& captures, int32_t at,
+                                 const StoreCapture& store) {
+  for (const Expression& capture : captures) {
+    const collect::EventWords words = words_in_event(capture);
+    if (words.most == 0) continue;
+    if (has_own_length(capture)) {
+      CLEW_TRY(coder.store_sized_text(capture, at));
+      coder.builder().alu(isa::Alu::Add, isa::Register::R9, isa::Register::R0);
+    } else {
+      CLEW_TRY(store(capture, at));
+    }
+    at += static_cast<int32_t>(8 * words.least);
+  }
+  return at;
 }
 
 }  // namespace clew::plan

@@ -6,10 +6,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "base/error.h"
 #include "collect/event_batch.h"
+#include "plan/coder.h"
 #include "plan/plan.h"
 
 namespace clew::plan {
@@ -27,5 +29,12 @@ Expected<Captured> capture(const Plan& plan);
 // How many words of an event hold a capture, and all of them.
 collect::EventWords words_in_event(const query::Expression& capture);
 collect::EventWords words_of_event(const std::vector<query::Expression>& captures);
+
+// Writes the code that stores them at [r9 + at]; `store` that of one that has no length of its own.
+// Behind each that has one r9 moves on: what is given back is where an event of the least size
+// ends.
+using StoreCapture = std::function<Expected<void>(const query::Expression& capture, int32_t at)>;
+Expected<int32_t> store_captures(Coder& coder, const std::vector<query::Expression>& captures,
+                                 int32_t at, const StoreCapture& store);
 
 }  // namespace clew::plan

@@ -37,6 +37,7 @@ enum class SiteConstant : uint8_t {
   FunctionIndex,  // Indices in the tracer's tables of names.
   ModuleIndex,
   ProbeIndex,
+  SiteAddress,  // In the process.
 };
 
 // A function of an extension, as programs of this session call it.
@@ -87,8 +88,7 @@ bool probe_can(const query::Expression& expression);
 // True when a probe can store it, or words from which the tracer makes it: a process index for
 // `pid` and `procName`, a thread id for `comm`, an index for `function`.
 bool probe_can_store(const query::Expression& expression);
-// Of a Stack: how many frames at most. An event or key has abi::stack_words() of it, which only
-// programs for the kernel can store (kernel_lowering.h).
+// Of a Stack: how many frames at most. An event or key has abi::stack_words() of it.
 uint32_t frames_of(const query::Expression& expression);
 // True when it is stored as one word, not as text or a stack.
 bool is_stored_as_word(const query::Expression& expression);
@@ -96,6 +96,9 @@ bool is_stored_as_word(const query::Expression& expression);
 uint32_t stored_words(const query::Expression& expression);
 // True for text of which an event holds as much as there is: that may be long.
 bool has_own_length(const query::Expression& expression);
+// What it is behind lets and inputs.
+const query::Expression& meaning_of(const query::Query& query, const query::Source& source,
+                                    const query::Expression& expression);
 // How many sample() calls are in it.
 uint32_t count_samples(const query::Expression& expression);
 
@@ -151,6 +154,9 @@ class Coder {
   // The value as stored_words(expression) words at [base + offset]; text is padded with zeros.
   // `base` is r9 or r10.
   Expected<void> store(const query::Expression& expression, isa::Register base, int32_t offset);
+  // The same of a stack; r0 = a hash of it. Leaves when the stack cannot be walked. Changes r0 to
+  // r5.
+  void store_stack(const query::Expression& stack, isa::Register base, int32_t offset);
   // Text that has_own_length, for an event: at [r9 + offset] the size in bytes of what follows,
   // then the text in whole words. r0 = that size.
   Expected<void> store_sized_text(const query::Expression& expression, int32_t offset);

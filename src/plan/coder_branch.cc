@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conditions: jumps that depend on an expression, and values that depend on a condition.
+#include <algorithm>
+
 #include "plan/coder.h"
 #include "plan/coder_parts.h"
+#include "plan/operation.h"
 
 namespace clew::plan {
 
@@ -10,76 +13,6 @@ using isa::Label;
 using isa::Register;
 using query::Expression;
 using query::ExpressionKind;
-
-namespace {
-
-Jump inverse(Jump jump) {
-  switch (jump) {
-    case Jump::Equal:
-      return Jump::NotEqual;
-    case Jump::NotEqual:
-      return Jump::Equal;
-    case Jump::Greater:
-      return Jump::LessOrEqual;
-    case Jump::GreaterOrEqual:
-      return Jump::Less;
-    case Jump::Less:
-      return Jump::GreaterOrEqual;
-    case Jump::LessOrEqual:
-      return Jump::Greater;
-    case Jump::SignedGreater:
-      return Jump::SignedLessOrEqual;
-    case Jump::SignedGreaterOrEqual:
-      return Jump::SignedLess;
-    case Jump::SignedLess:
-      return Jump::SignedGreaterOrEqual;
-    case Jump::SignedLessOrEqual:
-      return Jump::SignedGreater;
-    case Jump::Always:
-    case Jump::BitsSet:
-    case Jump::Call:
-    case Jump::Exit:
-      break;
-  }
-  return jump;
-}
-
-Jump comparison(query::BinaryOperator op, bool is_signed) {
-  switch (op) {
-    case query::BinaryOperator::Less:
-      return is_signed ? Jump::SignedLess : Jump::Less;
-    case query::BinaryOperator::LessEqual:
-      return is_signed ? Jump::SignedLessOrEqual : Jump::LessOrEqual;
-    case query::BinaryOperator::Greater:
-      return is_signed ? Jump::SignedGreater : Jump::Greater;
-    case query::BinaryOperator::GreaterEqual:
-      return is_signed ? Jump::SignedGreaterOrEqual : Jump::GreaterOrEqual;
-    case query::BinaryOperator::Equal:
-      return Jump::Equal;
-    case query::BinaryOperator::NotEqual:
-      return Jump::NotEqual;
-    case query::BinaryOperator::Multiply:
-    case query::BinaryOperator::Divide:
-    case query::BinaryOperator::Modulo:
-    case query::BinaryOperator::Add:
-    case query::BinaryOperator::Subtract:
-    case query::BinaryOperator::ShiftLeft:
-    case query::BinaryOperator::ShiftRight:
-    case query::BinaryOperator::And:
-    case query::BinaryOperator::Xor:
-    case query::BinaryOperator::Or:
-    case query::BinaryOperator::LogicalAnd:
-    case query::BinaryOperator::LogicalOr:
-      return Jump::Always;
-  }
-  return {};
-}
-
-}  // namespace
-
-bool is_comparison(query::BinaryOperator op) {
-  return comparison(op, false) != Jump::Always;
-}
 
 Expected<void> Coder::conditional(const Expression& expression) {
   const Label otherwise = builder_.label();
@@ -101,7 +34,6 @@ Expected<void> Coder::truth(const Expression& expression) {
 }
 
 Expected<void> Coder::branch(const Expression& expression, bool when, Label target) {
-  using query::BinaryOperator;
   if (expression.kind == ExpressionKind::Unary && expression.unary == query::UnaryOperator::Not) {
     return branch(expression.operands[0], !when, target);
   }
@@ -111,11 +43,8 @@ Expected<void> Coder::branch(const Expression& expression, bool when, Label targ
     return branch_text(expression, when, target);
   }
   if (expression.kind == ExpressionKind::Binary) {
-    const BinaryOperator op = expression.binary;
-    if (op == BinaryOperator::LogicalAnd || op == BinaryOperator::LogicalOr) {
-      return branch_logical(expression, when, target);
-    }
-    if (is_comparison(op)) {
+    if (query::is_logical(expression.binary)) return branch_logical(expression, when, target);
+    if (query::is_comparison(expression.binary)) {
       return is_text(expression.operands[0].type) ? branch_text(expression, when, target)
                                                   : branch_compare(expression, when, target);
     }
@@ -142,8 +71,8 @@ Expected<void> Coder::branch_logical(const Expression& expression, bool when, La
 Expected<void> Coder::branch_compare(const Expression& expression, bool when, Label target) {
   const Expression& right = expression.operands[1];
   const bool is_signed = expression.operands[0].type.is_signed;
-  Jump jump = comparison(expression.binary, is_signed);
-  if (!when) jump = inverse(jump);
+  Jump jump = jump_of(expression.binary, is_signed);
+  if (!when) jump = isa::opposite(jump);
   // The immediate of a comparison is sign-extended, whatever the comparison.
   if (right.kind == ExpressionKind::Integer && fits_immediate(right.integer)) {
     CLEW_TRY(integer(expression.operands[0]));
@@ -195,7 +124,7 @@ Expected<void> Coder::choose_extreme(const Expression& expression) {
   const bool smaller = expression.function == query::Function::Min;
   const Label done = builder_.label();
   const auto op = smaller ? query::BinaryOperator::LessEqual : query::BinaryOperator::GreaterEqual;
-  builder_.jump_if(comparison(op, expression.type.is_signed), Register::R0, Register::R2, done)
+  builder_.jump_if(jump_of(op, expression.type.is_signed), Register::R0, Register::R2, done)
       .move(Register::R0, Register::R2)
       .bind(done);
   return {};

@@ -108,7 +108,8 @@ Expected<void> Coder::extension_call(const Expression& expression) {
   builder_.call_local(exit_).load_context(kContext);
   if (environment_.for_kernel) {
     // The function may have ended the hit.
-    builder_.load_window(Register::R1, abi::kQueryMachine + offsetof(abi::DWindowHeader, fault))
+    builder_
+        .load_window(Register::R1, abi::kQueryMachine + offsetof(abi::MachineWindowHeader, fault))
         .load(Size::Double, Register::R1, Register::R1, 0)
         .jump_if(Jump::NotEqual, Register::R1, 0, exit_);
   }

@@ -7,6 +7,7 @@
 #include "aggregate/hash.h"
 #include "plan/coder.h"
 #include "plan/coder_parts.h"
+#include "plan/operation.h"
 
 namespace clew::plan {
 
@@ -22,82 +23,21 @@ using query::Field;
 
 namespace {
 
-Alu alu_of(query::BinaryOperator op, bool is_signed) {
-  switch (op) {
-    case query::BinaryOperator::Multiply:
-      return Alu::Multiply;
-    case query::BinaryOperator::Divide:
-      return Alu::Divide;
-    case query::BinaryOperator::Modulo:
-      return Alu::Modulo;
-    case query::BinaryOperator::Add:
-      return Alu::Add;
-    case query::BinaryOperator::Subtract:
-      return Alu::Subtract;
-    case query::BinaryOperator::ShiftLeft:
-      return Alu::ShiftLeft;
-    case query::BinaryOperator::ShiftRight:
-      return is_signed ? Alu::ShiftRightSigned : Alu::ShiftRight;
-    case query::BinaryOperator::And:
-      return Alu::And;
-    case query::BinaryOperator::Xor:
-      return Alu::Xor;
-    case query::BinaryOperator::Or:
-      return Alu::Or;
-    case query::BinaryOperator::Less:
-    case query::BinaryOperator::LessEqual:
-    case query::BinaryOperator::Greater:
-    case query::BinaryOperator::GreaterEqual:
-    case query::BinaryOperator::Equal:
-    case query::BinaryOperator::NotEqual:
-    case query::BinaryOperator::LogicalAnd:
-    case query::BinaryOperator::LogicalOr:
-      break;
-  }
-  return Alu::Move;
-}
-
-bool divides(query::BinaryOperator op) {
-  return op == query::BinaryOperator::Divide || op == query::BinaryOperator::Modulo;
-}
-
-bool shifts(query::BinaryOperator op) {
-  return op == query::BinaryOperator::ShiftLeft || op == query::BinaryOperator::ShiftRight;
-}
-
 // Whether the right operand can stand in the instruction.
 bool has_immediate(const Expression& binary) {
   const Expression& right = binary.operands[1];
   if (right.kind != ExpressionKind::Integer || !fits_immediate(right.integer)) return false;
-  return !divides(binary.binary) || right.integer > 0;
+  return !query::divides(binary.binary) || right.integer > 0;
 }
 
 // Whether canonical operands give a canonical result without more ado.
 bool stays_canonical(const Expression& binary) {
-  switch (binary.binary) {
-    case query::BinaryOperator::And:
-    case query::BinaryOperator::Or:
-    case query::BinaryOperator::Xor:
-    case query::BinaryOperator::ShiftRight:
-    case query::BinaryOperator::Modulo:
-      return true;
-    case query::BinaryOperator::Divide:  // INT_MIN / -1 leaves the range.
-      return !binary.type.is_signed;
-    case query::BinaryOperator::Multiply:
-    case query::BinaryOperator::Add:
-    case query::BinaryOperator::Subtract:
-    case query::BinaryOperator::ShiftLeft:
-    case query::BinaryOperator::Less:
-    case query::BinaryOperator::LessEqual:
-    case query::BinaryOperator::Greater:
-    case query::BinaryOperator::GreaterEqual:
-    case query::BinaryOperator::Equal:
-    case query::BinaryOperator::NotEqual:
-    case query::BinaryOperator::LogicalAnd:
-    case query::BinaryOperator::LogicalOr:
-      break;
-  }
-  return false;
+  using query::BinaryOperator;
+  const BinaryOperator op = binary.binary;
+  // INT_MIN / -1 leaves the range.
+  if (op == BinaryOperator::Divide) return !binary.type.is_signed;
+  return op == BinaryOperator::Modulo || op == BinaryOperator::ShiftRight ||
+         op == BinaryOperator::And || op == BinaryOperator::Xor || op == BinaryOperator::Or;
 }
 
 // Whether each value of `from` has the same 64 bits as a value of `to`.
@@ -181,15 +121,8 @@ Expected<void> Coder::integer(const Expression& expression) {
 }
 
 void Coder::canonical(const query::Type& type) {
-  if (type.kind != query::TypeKind::Integer || type.size_bytes == 8) return;
-  const uint32_t bits = 8U * type.size_bytes;
-  if (type.is_signed) {
-    builder_.move_signed(Register::R0, Register::R0, bits);
-  } else if (bits == 32) {
-    builder_.move(Register::R0, Register::R0, Width::Bits32);
-  } else {
-    builder_.alu(Alu::And, Register::R0, static_cast<int32_t>((1U << bits) - 1));
-  }
+  if (type.kind != query::TypeKind::Integer) return;
+  builder_.extend(Register::R0, type.size_bytes, type.is_signed);
 }
 
 bool Coder::leaf(const Expression& expression, Register into) {
@@ -295,7 +228,7 @@ Expected<void> Coder::unary(const Expression& expression) {
 
 template <typename Operand>
 void Coder::put(const Expression& binary, Alu alu, Operand right) {
-  if (divides(binary.binary) && binary.type.is_signed) {
+  if (query::divides(binary.binary) && binary.type.is_signed) {
     builder_.alu_signed(alu, Register::R0, right);
   } else {
     builder_.alu(alu, Register::R0, right);
@@ -303,20 +236,17 @@ void Coder::put(const Expression& binary, Alu alu, Operand right) {
 }
 
 Expected<void> Coder::binary(const Expression& expression) {
-  using query::BinaryOperator;
-  const BinaryOperator op = expression.binary;
-  if (is_comparison(op) || op == BinaryOperator::LogicalAnd || op == BinaryOperator::LogicalOr) {
-    return truth(expression);
-  }
+  const query::BinaryOperator op = expression.binary;
+  if (query::is_comparison(op) || query::is_logical(op)) return truth(expression);
   const Alu alu = alu_of(op, expression.type.is_signed);
   const int32_t count_mask = 8 * expression.type.size_bytes - 1;
   if (has_immediate(expression)) {
     CLEW_TRY(integer(expression.operands[0]));
     const auto number = static_cast<int32_t>(expression.operands[1].integer);
-    put(expression, alu, shifts(op) ? number & count_mask : number);
+    put(expression, alu, query::is_shift(op) ? number & count_mask : number);
   } else {
     CLEW_TRY(operands(expression.operands[0], expression.operands[1]));
-    if (shifts(op)) builder_.alu(Alu::And, Register::R2, count_mask);
+    if (query::is_shift(op)) builder_.alu(Alu::And, Register::R2, count_mask);
     put(expression, alu, Register::R2);
   }
   if (!stays_canonical(expression)) canonical(expression.type);

@@ -38,7 +38,4 @@ inline bool is_text(const query::Type& type) {
   return type.kind == query::TypeKind::String || type.kind == query::TypeKind::Bytes;
 }
 
-// Whether the result of the operator is a truth. In coder_branch.cc.
-bool is_comparison(query::BinaryOperator op);
-
 }  // namespace clew::plan

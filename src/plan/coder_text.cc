@@ -9,6 +9,7 @@
 #include "abi/query_window.h"
 #include "plan/coder.h"
 #include "plan/coder_parts.h"
+#include "query/walk.h"
 
 namespace clew::plan {
 
@@ -91,9 +92,8 @@ bool computes_function(query::Function function) {
 
 // Text comparisons are between text in memory and a constant, for equality only.
 bool computes_text_comparison(const Expression& expression) {
-  const bool equality = expression.binary == query::BinaryOperator::Equal ||
-                        expression.binary == query::BinaryOperator::NotEqual;
-  return equality && expression.operands[1].kind == ExpressionKind::String;
+  return query::is_equality(expression.binary) &&
+         expression.operands[1].kind == ExpressionKind::String;
 }
 
 uint32_t text_words(uint32_t bytes) {
@@ -171,12 +171,12 @@ bool has_own_length(const Expression& expression) {
 }
 
 uint32_t count_samples(const Expression& expression) {
-  uint32_t count =
-      expression.kind == ExpressionKind::Call && expression.function == query::Function::Sample ? 1
-                                                                                                : 0;
-  for (const Expression& operand : expression.operands) {
-    count += count_samples(operand);
-  }
+  uint32_t count = 0;
+  query::visit(expression, [&count](const Expression& node) {
+    const bool is_sample =
+        node.kind == ExpressionKind::Call && node.function == query::Function::Sample;
+    if (is_sample) ++count;
+  });
   return count;
 }
 
@@ -197,23 +197,8 @@ Expected<void> Coder::load(const Expression& expression) {
   const int32_t area = CLEW_TRY(reserve(8));
   CLEW_TRY(read_memory(expression, Register::R10, area));
   release(mark);
-  const auto size = [&] {
-    switch (expression.type.size_bytes) {
-      case 1:
-        return Size::Byte;
-      case 2:
-        return Size::Half;
-      case 4:
-        return Size::Word;
-      default:
-        return Size::Double;
-    }
-  }();
-  if (expression.type.is_signed && size != Size::Double) {
-    builder_.load_signed(size, Register::R0, Register::R10, area);
-  } else {
-    builder_.load(size, Register::R0, Register::R10, area);
-  }
+  builder_.load_number(Register::R0, Register::R10, area, expression.type.size_bytes,
+                       expression.type.is_signed);
   return {};
 }
 
@@ -408,6 +393,10 @@ Expected<void> Coder::word(const Expression& expression) {
 }
 
 Expected<void> Coder::store(const Expression& expression, Register base, int32_t offset) {
+  if (expression.type.kind == TypeKind::Stack) {
+    store_stack(meaning_of(query_, *source_, expression), base, offset);
+    return {};
+  }
   CLEW_TRY(need_lets(expression));
   if (expression.kind == ExpressionKind::Input) {
     return store(source_->inputs[expression.index], base, offset);

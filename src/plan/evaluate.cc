@@ -13,6 +13,7 @@
 
 #include "aggregate/hash.h"
 #include "aggregate/table.h"
+#include "query/arithmetic.h"
 
 namespace clew::plan {
 
@@ -38,12 +39,9 @@ double real_of(const Value& value) {
 
 // `bits` as a value of an integer type.
 Value integer_value(uint64_t bits, const Type& type) {
-  const unsigned width = type.kind == TypeKind::Integer ? 8U * type.size_bytes : 64U;
-  const unsigned unused = 64 - width;
-  if (type.kind == TypeKind::Integer && type.is_signed) {
-    return static_cast<int64_t>(bits << unused) >> unused;
-  }
-  return bits << unused >> unused;
+  if (type.kind != TypeKind::Integer) return bits;
+  bits = wrapped(bits, query::integer_type(type));
+  return type.is_signed ? Value(static_cast<int64_t>(bits)) : Value(bits);
 }
 
 Value truth_value(bool truth) {
@@ -62,123 +60,12 @@ Value convert(const Value& value, const Type& type) {
   return integer_value(bits_of(Value(*real)), type);
 }
 
-Value shift(const Expression& e, uint64_t left, uint64_t right) {
-  const uint64_t count = right & (8U * e.type.size_bytes - 1);
-  if (e.binary == BinaryOperator::ShiftLeft) return integer_value(left << count, e.type);
-  if (e.type.is_signed) {
-    return integer_value(static_cast<uint64_t>(static_cast<int64_t>(left) >> count), e.type);
-  }
-  return integer_value(left >> count, e.type);
-}
-
-Value divide(const Expression& e, uint64_t left, uint64_t right) {
-  const bool quotient = e.binary == BinaryOperator::Divide;
-  if (right == 0) return integer_value(quotient ? 0 : left, e.type);
-  if (!e.type.is_signed) return integer_value(quotient ? left / right : left % right, e.type);
-  const auto a = static_cast<int64_t>(left);
-  const auto b = static_cast<int64_t>(right);
-  if (b == -1) return integer_value(quotient ? 0 - left : 0, e.type);
-  return integer_value(static_cast<uint64_t>(quotient ? a / b : a % b), e.type);
-}
-
-Value integer_arithmetic(const Expression& e, uint64_t left, uint64_t right) {
-  switch (e.binary) {
-    case BinaryOperator::Multiply:
-      return integer_value(left * right, e.type);
-    case BinaryOperator::Add:
-      return integer_value(left + right, e.type);
-    case BinaryOperator::Subtract:
-      return integer_value(left - right, e.type);
-    case BinaryOperator::And:
-      return integer_value(left & right, e.type);
-    case BinaryOperator::Xor:
-      return integer_value(left ^ right, e.type);
-    case BinaryOperator::Or:
-      return integer_value(left | right, e.type);
-    case BinaryOperator::ShiftLeft:
-    case BinaryOperator::ShiftRight:
-      return shift(e, left, right);
-    case BinaryOperator::Divide:
-    case BinaryOperator::Modulo:
-      return divide(e, left, right);
-    case BinaryOperator::Less:
-    case BinaryOperator::LessEqual:
-    case BinaryOperator::Greater:
-    case BinaryOperator::GreaterEqual:
-    case BinaryOperator::Equal:
-    case BinaryOperator::NotEqual:
-    case BinaryOperator::LogicalAnd:
-    case BinaryOperator::LogicalOr:
-      return {};
-  }
-  return {};
-}
-
 Value real_arithmetic(const Expression& e, double left, double right) {
-  switch (e.binary) {
-    case BinaryOperator::Multiply:
-      return left * right;
-    case BinaryOperator::Add:
-      return left + right;
-    case BinaryOperator::Subtract:
-      return left - right;
-    case BinaryOperator::Divide:
-      return right == 0 ? Value() : Value(left / right);
-    case BinaryOperator::Modulo:
-      return right == 0 ? Value() : Value(std::fmod(left, right));
-    case BinaryOperator::ShiftLeft:
-    case BinaryOperator::ShiftRight:
-    case BinaryOperator::Less:
-    case BinaryOperator::LessEqual:
-    case BinaryOperator::Greater:
-    case BinaryOperator::GreaterEqual:
-    case BinaryOperator::Equal:
-    case BinaryOperator::NotEqual:
-    case BinaryOperator::And:
-    case BinaryOperator::Xor:
-    case BinaryOperator::Or:
-    case BinaryOperator::LogicalAnd:
-    case BinaryOperator::LogicalOr:
-      return {};
-  }
-  return {};
-}
-
-bool compares(BinaryOperator op, int order) {
-  switch (op) {
-    case BinaryOperator::Less:
-      return order < 0;
-    case BinaryOperator::LessEqual:
-      return order <= 0;
-    case BinaryOperator::Greater:
-      return order > 0;
-    case BinaryOperator::GreaterEqual:
-      return order >= 0;
-    case BinaryOperator::Equal:
-      return order == 0;
-    case BinaryOperator::NotEqual:
-      return order != 0;
-    case BinaryOperator::Multiply:
-    case BinaryOperator::Divide:
-    case BinaryOperator::Modulo:
-    case BinaryOperator::Add:
-    case BinaryOperator::Subtract:
-    case BinaryOperator::ShiftLeft:
-    case BinaryOperator::ShiftRight:
-    case BinaryOperator::And:
-    case BinaryOperator::Xor:
-    case BinaryOperator::Or:
-    case BinaryOperator::LogicalAnd:
-    case BinaryOperator::LogicalOr:
-      return false;
-  }
-  return {};
-}
-
-bool is_comparison(BinaryOperator op) {
-  return op == BinaryOperator::Less || op == BinaryOperator::LessEqual ||
-         op == BinaryOperator::Greater || op == BinaryOperator::GreaterEqual ||
-         op == BinaryOperator::Equal || op == BinaryOperator::NotEqual;
+  if (e.binary == BinaryOperator::Multiply) return left * right;
+  if (e.binary == BinaryOperator::Add) return left + right;
+  if (e.binary == BinaryOperator::Subtract) return left - right;
+  if (!query::divides(e.binary) || right == 0) return {};
+  return e.binary == BinaryOperator::Divide ? left / right : std::fmod(left, right);
 }
 
 // No number compares with anything (IEEE 754).
@@ -197,27 +84,21 @@ Value binary(const Expression& e, Bindings& bindings) {
   }
   const Value right = evaluate(e.operands[1], bindings);
   if (is_null(left) || is_null(right)) return {};
-  if (is_comparison(e.binary)) {
+  if (query::is_comparison(e.binary)) {
     if (is_nan(left) || is_nan(right)) return truth_value(e.binary == BinaryOperator::NotEqual);
-    return truth_value(compares(e.binary, aggregate::compare(left, right)));
+    return truth_value(query::holds(e.binary, aggregate::compare(left, right), 0));
   }
   if (e.type.kind == TypeKind::Float) return real_arithmetic(e, real_of(left), real_of(right));
-  return integer_arithmetic(e, bits_of(left), bits_of(right));
+  return integer_value(
+      computed(e.binary, bits_of(left), bits_of(right), query::integer_type(e.type)), e.type);
 }
 
 Value unary(const Expression& e, Bindings& bindings) {
   Value operand = evaluate(e.operands[0], bindings);
   if (is_null(operand)) return operand;
-  switch (e.unary) {
-    case query::UnaryOperator::Negate:
-      if (e.type.kind == TypeKind::Float) return -real_of(operand);
-      return integer_value(0 - bits_of(operand), e.type);
-    case query::UnaryOperator::Complement:
-      return integer_value(~bits_of(operand), e.type);
-    case query::UnaryOperator::Not:
-      return truth_value(!is_true(operand));
-  }
-  return {};
+  if (e.unary == query::UnaryOperator::Not) return truth_value(!is_true(operand));
+  if (e.type.kind == TypeKind::Float) return -real_of(operand);
+  return integer_value(computed(e.unary, bits_of(operand), query::integer_type(e.type)), e.type);
 }
 
 std::string text_of(const Value& value) {

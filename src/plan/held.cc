@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "query/arithmetic.h"
 #include "query/print.h"
+#include "query/walk.h"
 
 namespace clew::plan {
 
@@ -20,22 +22,15 @@ namespace {
 
 // Lets written out, and the exports of a single source.
 Expression written_out(const Expression& expression, const query::Query& query) {
-  if (expression.kind == ExpressionKind::Let) {
-    return written_out(query.lets[expression.index].expression, query);
-  }
-  if (expression.kind == ExpressionKind::Input && query.sources.size() == 1) {
-    return written_out(query.sources[0].inputs[expression.index], query);
-  }
   Expression result = expression;
-  for (Expression& operand : result.operands) {
-    operand = written_out(operand, query);
-  }
+  query::transform(result, [&](Expression& node) {
+    const bool is_input = node.kind == ExpressionKind::Input && query.sources.size() == 1;
+    if (node.kind != ExpressionKind::Let && !is_input) return false;
+    node = written_out(
+        is_input ? query.sources[0].inputs[node.index] : query.lets[node.index].expression, query);
+    return true;
+  });
   return result;
-}
-
-bool is_constant(const Expression& expression) {
-  return expression.kind == ExpressionKind::Integer || expression.kind == ExpressionKind::Float ||
-         expression.kind == ExpressionKind::String;
 }
 
 // The name that a capture has in another query, where debug information does not give it a type:
@@ -52,12 +47,6 @@ const Expression& without_conversions(const Expression& expression) {
 std::string_view without_event(std::string_view text) {
   constexpr std::string_view kEvent = "e.";
   return text.starts_with(kEvent) ? text.substr(kEvent.size()) : text;
-}
-
-// Whether it is memory of the traced process, which is not there any more.
-bool reads_memory(const Expression& expression) {
-  return expression.kind == ExpressionKind::Load || expression.kind == ExpressionKind::ReadString ||
-         expression.kind == ExpressionKind::ReadBytes;
 }
 
 // Text without a size is longer in single events than it is in groups. An expression with the one
@@ -114,7 +103,7 @@ class HeldCapturer {
   }
 
   Expected<Expression> rewrite(const Expression& expression) {
-    if (is_constant(expression)) return expression;
+    if (query::is_constant(expression)) return expression;
     const Expression plain = written_out(expression, query_);
     const std::string text = query::print(plain, query_);
     const auto found = std::find(names_.begin(), names_.end(), text);
@@ -123,7 +112,8 @@ class HeldCapturer {
     }
     if (const std::optional<Expression> longer = from_longer_text(plain)) return *longer;
     if (const std::optional<Expression> longer = from_lengthened(plain)) return *longer;
-    if (plain.operands.empty() || reads_memory(plain)) return not_held(expression, text);
+    // Memory of the traced process is not there any more.
+    if (plain.operands.empty() || query::reads_memory(plain)) return not_held(expression, text);
     Expression result = plain;
     for (Expression& operand : result.operands) {
       operand = CLEW_TRY(rewrite(operand));

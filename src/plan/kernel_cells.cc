@@ -2,9 +2,10 @@
 #include "plan/kernel_cells.h"
 
 #include <algorithm>
+#include <array>
 
 #include "abi/buckets.h"
-#include "abi/d_tables.h"
+#include "abi/machine/tables.h"
 #include "aggregate/d_value.h"
 #include "plan/update.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 // More would leave room for a few groups only: they are counted in the tracer.
 constexpr uint64_t kCellWordsMax = 0x1000;
-static_assert(kCellWordsMax <= abi::kDCellWordsMax);
+static_assert(kCellWordsMax <= abi::kMachineCellWordsMax);
 
 bool is_wide_unsigned(const query::Aggregate& aggregate) {
   if (aggregate.arguments.empty()) return false;
@@ -41,7 +42,7 @@ bool is_counted(const query::Aggregate& aggregate, const AggregateSpec& spec) {
   return false;
 }
 
-// Of histograms with bounds, as abi::DAggregation has them.
+// Of histograms with bounds, as abi::MachineAggregation has them.
 std::array<int64_t, 4> parameters_of(const AggregateSpec& spec) {
   if (spec.function == AggregateFunction::Lquantize) return {spec.low, spec.high, spec.step, 0};
   if (spec.function != AggregateFunction::Llquantize) return {};
@@ -50,7 +51,7 @@ std::array<int64_t, 4> parameters_of(const AggregateSpec& spec) {
 
 // How many cells the D machine has for it, besides its count of updates.
 uint64_t words_of(const AggregateSpec& spec) {
-  return abi::d_cell_words(row_of(spec.function).counted, parameters_of(spec).data());
+  return abi::machine_cell_words(row_of(spec.function).counted, parameters_of(spec).data());
 }
 
 }  // namespace
@@ -71,9 +72,9 @@ bool have_same_cells(const query::Aggregate& a, const query::Aggregate& b) {
   return a.function == b.function && a.arguments == b.arguments && of_a == spec_of(b);
 }
 
-abi::DAggregation kernel_aggregation(const query::Aggregate& aggregate, uint32_t key_bytes) {
+abi::MachineAggregation kernel_aggregation(const query::Aggregate& aggregate, uint32_t key_bytes) {
   const AggregateSpec spec = spec_of(aggregate);
-  abi::DAggregation result{};
+  abi::MachineAggregation result{};
   result.function = row_of(aggregate.function).counted;
   result.key_bytes = key_bytes + (has_kernel_buckets(aggregate) ? 8 : 0);
   result.cell_words = static_cast<uint32_t>(1 + words_of(spec));
@@ -82,8 +83,8 @@ abi::DAggregation kernel_aggregation(const query::Aggregate& aggregate, uint32_t
   return result;
 }
 
-abi::DAggregation kernel_count(uint32_t key_bytes) {
-  abi::DAggregation result{};
+abi::MachineAggregation kernel_count(uint32_t key_bytes) {
+  abi::MachineAggregation result{};
   result.function = AggregateFunction::Count;
   result.key_bytes = key_bytes;
   result.cell_words = 2;

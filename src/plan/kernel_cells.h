@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The aggregates of a query in the tables that the D machine keeps in the kernel (abi/d_tables.h):
-// which of them it has, how they are described to it, and what its cells are as cells of
-// aggregate/function.h.
+// The aggregates of a query in the tables that the D machine keeps in the kernel
+// (abi/machine/tables.h): which of them it has, how they are described to it, and what its cells
+// are as cells of aggregate/function.h.
 //
 // The D machine's values are signed. Unsigned numbers of 8 bytes keep their order when their top
 // bit is turned round: so does kernel_bias say for min and max.
@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "abi/d_window.h"
+#include "abi/machine/window.h"
 #include "query/query.h"
 
 namespace clew::plan {
@@ -26,11 +26,11 @@ bool has_kernel_cells(const query::Aggregate& aggregate);
 bool has_kernel_buckets(const query::Aggregate& aggregate);
 
 // `key_bytes`: of the query's keys, without a bucket. The aggregate has_kernel_cells.
-abi::DAggregation kernel_aggregation(const query::Aggregate& aggregate, uint32_t key_bytes);
+abi::MachineAggregation kernel_aggregation(const query::Aggregate& aggregate, uint32_t key_bytes);
 // Whether one table does for both.
 bool have_same_cells(const query::Aggregate& a, const query::Aggregate& b);
 // A count of hits, for queries that have keys and no aggregates.
-abi::DAggregation kernel_count(uint32_t key_bytes);
+abi::MachineAggregation kernel_count(uint32_t key_bytes);
 
 // What the program turns round in a value before it adds it; 0 = nothing.
 uint64_t kernel_bias(const query::Aggregate& aggregate);

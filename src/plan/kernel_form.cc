@@ -7,6 +7,7 @@
 #include "plan/coder.h"
 #include "plan/kernel_cells.h"
 #include "plan/update.h"
+#include "query/at_event.h"
 
 namespace clew::plan {
 
@@ -69,30 +70,21 @@ std::optional<Expression> as_argument(const Expression& field) {
   return std::nullopt;
 }
 
-void rewrite(Expression& expression) {
-  for (Expression& operand : expression.operands)
-    rewrite(operand);
-  if (expression.kind != ExpressionKind::Field) return;
-  std::optional<Expression> argument = as_argument(expression);
-  if (!argument) return;
-  argument->span = expression.span;
-  expression = std::move(*argument);
+void rewrite(Expression& root) {
+  query::visit(root, [](Expression& node) {
+    if (node.kind != ExpressionKind::Field) return;
+    std::optional<Expression> argument = as_argument(node);
+    if (!argument) return;
+    argument->span = node.span;
+    node = std::move(*argument);
+  });
 }
 
 // One Select that programs can compute moves before the merge.
 bool rewrite_kernel_select(Plan& plan) {
-  const size_t merge = plan.merge_position();
-  for (size_t i = merge + 1; i < plan.operators.size(); ++i) {
-    Operator op = plan.operators[i];
-    const bool can = op.kind == OperatorKind::Select &&
-                     all_probes_can_store(plan.query, plan.query.values[op.index].expression);
-    if (!can) continue;
-    op.tier = Tier::Probe;
-    plan.operators.erase(plan.operators.begin() + static_cast<ptrdiff_t>(i));
-    plan.operators.insert(plan.operators.begin() + static_cast<ptrdiff_t>(merge), op);
-    return true;
-  }
-  return false;
+  return push_first(plan, OperatorKind::Select, [&plan](const Operator& op) {
+    return all_probes_can_store(plan.query, plan.query.values[op.index].expression);
+  });
 }
 
 bool counts_in_kernel(const query::Query& query) {
@@ -105,14 +97,7 @@ bool counts_in_kernel(const query::Query& query) {
 query::Query kernel_form(query::Query query) {
   for (query::NamedExpression& let : query.lets)
     rewrite(let.expression);
-  for (Expression& condition : query.where)
-    rewrite(condition);
-  for (query::NamedExpression& value : query.values)
-    rewrite(value.expression);
-  for (query::Aggregate& aggregate : query.aggregates) {
-    for (Expression& argument : aggregate.arguments)
-      rewrite(argument);
-  }
+  query::visit_at_event(query, rewrite);
   for (query::Source& source : query.sources) {
     for (Expression& input : source.inputs)
       rewrite(input);
@@ -135,21 +120,15 @@ bool KernelUse::entry() const {
 
 void find_kernel_use(const query::Query& query, const query::Source& source,
                      const Expression& expression, KernelUse& use) {
-  if (expression.kind == ExpressionKind::Let) {
-    find_kernel_use(query, source, query.lets[expression.index].expression, use);
-  }
-  if (expression.kind == ExpressionKind::Input) {
-    find_kernel_use(query, source, source.inputs[expression.index], use);
-  }
-  if (expression.kind == ExpressionKind::Field) {
-    const bool is_word = expression.field == Field::Argument &&
-                         expression.index >= static_cast<uint16_t>(QueryWord::Pid);
-    if (is_word) use.words.insert(static_cast<QueryWord>(expression.index));
-    if (expression.field == Field::Tid) use.tid = true;
-    if (expression.field == Field::Caller) use.caller = true;
-  }
-  for (const Expression& operand : expression.operands)
-    find_kernel_use(query, source, operand, use);
+  query::find_meaning(query, source, expression, [&use](const Expression& node) {
+    if (node.kind != ExpressionKind::Field) return false;
+    const bool is_word =
+        node.field == Field::Argument && node.index >= static_cast<uint16_t>(QueryWord::Pid);
+    if (is_word) use.words.insert(static_cast<QueryWord>(node.index));
+    if (node.field == Field::Tid) use.tid = true;
+    if (node.field == Field::Caller) use.caller = true;
+    return false;
+  });
 }
 
 Expression pid_condition(const std::vector<int64_t>& pids, int64_t except) {

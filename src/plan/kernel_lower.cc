@@ -7,8 +7,9 @@
 #include <fmt/format.h>
 
 #include "abi/context.h"
-#include "abi/d_accessor.h"
+#include "abi/machine/accessor.h"
 #include "abi/query_window.h"
+#include "base/assert.h"
 #include "isa/opcode.h"
 #include "plan/capture.h"
 #include "plan/kernel_cells.h"
@@ -19,7 +20,7 @@
 
 namespace clew::plan {
 
-using abi::DAccessor;
+using abi::MachineAccessor;
 using abi::QueryAccessor;
 using abi::QueryWord;
 using isa::Alu;
@@ -47,18 +48,6 @@ bool is_nested(const query::Source& source) {
 
 // --- state ---------------------------------------------------------------------------------------
 
-std::vector<const Expression*> KernelLowering::key_parts() const {
-  std::vector<const Expression*> parts;
-  parts.reserve(query_.values.size());
-  for (const query::NamedExpression& value : query_.values)
-    parts.push_back(&value.expression);
-  for (const query::Aggregate& aggregate : query_.aggregates) {
-    if (aggregate.function == abi::AggregateFunction::TopK)
-      parts.push_back(&aggregate.arguments[0]);
-  }
-  return parts;
-}
-
 // What a hit that passes its filters computes.
 std::vector<const Expression*> KernelLowering::counted() const {
   std::vector<const Expression*> all;
@@ -67,7 +56,7 @@ std::vector<const Expression*> KernelLowering::counted() const {
       all.push_back(&capture);
     return all;
   }
-  all = key_parts();
+  all = key_parts(query_);
   for (const query::Aggregate& aggregate : query_.aggregates) {
     for (const Expression& argument : aggregate.arguments)
       all.push_back(&argument);
@@ -85,20 +74,15 @@ size_t KernelLowering::table_for(const query::Aggregate& aggregate, uint32_t key
 }
 
 Expected<void> KernelLowering::find_table() {
-  uint32_t key_words = 0;
-  for (const Expression* part : key_parts())
-    key_words += stored_words(*part);
-  constexpr uint32_t kKeyBytesMax = abi::kDKeyBytesMax - 8;  // A bucket may follow.
+  aggregate::TableShape shape = table_shape(query_);
+  const uint32_t key_words = shape.key_words;
+  constexpr uint32_t kKeyBytesMax = abi::kMachineKeyBytesMax - 8;  // A bucket may follow.
   if (8 * key_words > kKeyBytesMax) {
     return fail(ErrorCode::Limit, fmt::format("a key of this query has {} bytes, {} are possible",
                                               8 * key_words, kKeyBytesMax));
   }
-  aggregate::TableShape shape;
-  shape.key_words = key_words;
-  for (const query::Aggregate& aggregate : query_.aggregates) {
-    shape.group.cells.push_back(spec_of(aggregate));
+  for (const query::Aggregate& aggregate : query_.aggregates)
     result_.table_of.push_back(table_for(aggregate, key_words));
-  }
   if (query_.aggregates.empty()) result_.aggregations.push_back(kernel_count(8 * key_words));
   result_.root.state.tables.push_back(std::move(shape));
   return {};
@@ -153,7 +137,7 @@ void KernelLowering::load_word(Coder& coder, QueryWord word) {
   const auto address = [&](QueryAccessor accessor, uint32_t offset) {
     builder.move(Register::R2, static_cast<int32_t>(offset));
     call(coder, accessor);
-    builder.load_constant(Register::R0, abi::kDWindowTag | offset);
+    builder.load_constant(Register::R0, abi::kMachineWindowTag | offset);
   };
   if (word >= QueryWord::Elapsed) return;  // take_entry() has them.
   if (word == QueryWord::Pid) call(coder, QueryAccessor::Pid);
@@ -168,7 +152,7 @@ void KernelLowering::load_word(Coder& coder, QueryWord word) {
 // the thread is there. What cannot be read stays 0.
 void KernelLowering::load_caller(Coder& coder, const query::Source& source) {
   constexpr auto kCaller = static_cast<int32_t>(offsetof(abi::Context, caller));
-  constexpr auto kPlace = static_cast<uint32_t>(offsetof(abi::DWindowHeader, user_pc));
+  constexpr auto kPlace = static_cast<uint32_t>(offsetof(abi::MachineWindowHeader, user_pc));
   isa::Builder& builder = coder.builder();
   if (source.kind == SourceKind::Entry) {
     builder.load_window(Register::R1, machine(abi::kQueryContextOffset + kCaller))
@@ -190,7 +174,7 @@ void KernelLowering::load_caller(Coder& coder, const query::Source& source) {
 void KernelLowering::put_call_key(Coder& coder, const query::Source& source) {
   if (!is_nested(source)) return;
   coder.builder()
-      .load_window(Register::R2, machine(abi::kDKeyOffset))
+      .load_window(Register::R2, machine(abi::kMachineKeyOffset))
       .load(Size::Double, Register::R0, Register::R6, offsetof(abi::Context, frame))
       .store(Size::Double, Register::R2, 0, Register::R0);
   load_probe(coder);
@@ -199,7 +183,7 @@ void KernelLowering::put_call_key(Coder& coder, const query::Source& source) {
 
 // r0 = the id of the probe. Uses r3.
 void KernelLowering::load_probe(Coder& coder) {
-  constexpr auto kProbe = static_cast<uint32_t>(offsetof(abi::DWindowHeader, probe));
+  constexpr auto kProbe = static_cast<uint32_t>(offsetof(abi::MachineWindowHeader, probe));
   coder.builder()
       .load_window(Register::R3, machine(kProbe))
       .load(Size::Word, Register::R0, Register::R3, 0);
@@ -210,11 +194,8 @@ KernelUse KernelLowering::use_of(const query::Source& source) const {
   KernelUse use;
   for (const Expression* expression : counted())
     find_kernel_use(query_, source, *expression, use);
-  for (size_t i = 0; i < query_.where.size(); ++i) {
-    const bool is_here = plan_.pushed(OperatorKind::Filter, static_cast<uint16_t>(i)) &&
-                         !is_site_constant(query_, query_.where[i]);
-    if (is_here) find_kernel_use(query_, source, query_.where[i], use);
-  }
+  for (const Expression* condition : plan_.program_filters())
+    find_kernel_use(query_, source, *condition, use);
   return use;
 }
 
@@ -228,7 +209,7 @@ Expected<void> KernelLowering::entry(Coder& coder, const query::Source& source,
   if (!use.entry()) {
     if (!pairs_for_open(source)) return {};
     coder.builder().move(Register::R2, variable_);
-    call(coder, DAccessor::VariableDelete);
+    call(coder, MachineAccessor::VariableDelete);
     return {};
   }
   KernelUse first;
@@ -243,9 +224,9 @@ void KernelLowering::take_entry(Coder& coder, const query::Source& source) {
   put_call_key(coder, source);
   builder.move(Register::R2, variable_)
       .move(Register::R3, static_cast<int32_t>(abi::kQueryEntryOffset));
-  call(coder, DAccessor::VariableLoadBytes);
+  call(coder, MachineAccessor::VariableLoadBytes);
   builder.jump_if(Jump::Equal, Register::R0, 0, unpaired).move(Register::R2, variable_);
-  call(coder, DAccessor::VariableDelete);
+  call(coder, MachineAccessor::VariableDelete);
   builder.call(abi::Accessor::Time)
       .load_window(Register::R2, machine(abi::kQueryEntryOffset))
       .load(Size::Double, Register::R3, Register::R2, 0)
@@ -283,34 +264,20 @@ Expected<void> KernelLowering::provide(Coder& coder, const query::Source& source
 }
 
 Expected<void> KernelLowering::filters(Coder& coder, const query::Source& source) {
-  for (size_t i = 0; i < query_.where.size(); ++i) {
-    if (!plan_.pushed(OperatorKind::Filter, static_cast<uint16_t>(i))) continue;
-    if (is_site_constant(query_, query_.where[i])) continue;  // Probes that fail it are not there.
+  for (const Expression* condition : plan_.program_filters()) {
     KernelUse use;
-    find_kernel_use(query_, source, query_.where[i], use);
+    find_kernel_use(query_, source, *condition, use);
     CLEW_TRY(provide(coder, source, use));
-    CLEW_TRY(coder.require(query_.where[i]));
+    CLEW_TRY(coder.require(*condition));
   }
   return {};
-}
-
-// Through lets and inputs: a stack is a field, and no part of an expression.
-const Expression& KernelLowering::meaning_of(const query::Source& source,
-                                             const Expression& value) const {
-  if (value.kind == query::ExpressionKind::Let) {
-    return meaning_of(source, query_.lets[value.index].expression);
-  }
-  if (value.kind == query::ExpressionKind::Input) {
-    return meaning_of(source, source.inputs[value.index]);
-  }
-  return value;
 }
 
 // At [r9 + at].
 Expected<void> KernelLowering::store(Coder& coder, const query::Source& source,
                                      const Expression& value, int32_t at) {
   if (value.type.kind != query::TypeKind::Stack) return coder.store(value, Register::R9, at);
-  store_stack(coder, source, meaning_of(source, value), at);
+  store_stack(coder, source, meaning_of(query_, source, value), at);
   return {};
 }
 
@@ -334,41 +301,37 @@ void KernelLowering::store_stack(Coder& coder, const query::Source& source, cons
 }
 
 Expected<void> KernelLowering::emit_event(Coder& coder, uint16_t source) {
-  constexpr auto kHeaderBytes = static_cast<int32_t>(sizeof(abi::DRecordHeader));
+  constexpr auto kHeaderBytes = static_cast<int32_t>(sizeof(abi::MachineRecordHeader));
   const collect::EventWords words = words_of_event(captured_.captures);
   result_.root.event_words[source] = words;
   const uint32_t size = kHeaderBytes + 8 * words.most;
-  if (size > abi::kDRecordBytesMax) {
+  if (size > abi::kMachineRecordBytesMax) {
     return fail(ErrorCode::Limit,
                 fmt::format("an event of this query may have {} bytes, {} are possible", size,
-                            abi::kDRecordBytesMax));
+                            abi::kMachineRecordBytesMax));
   }
   isa::Builder& builder = coder.builder();
-  builder.load_window(Register::R9, machine(abi::kDRecordOffset));
-  int32_t at = kHeaderBytes;
-  for (const Expression& capture : captured_.captures) {
-    if (words_in_event(capture).most == 0) continue;
-    if (has_own_length(capture)) {
-      CLEW_TRY(coder.store_sized_text(capture, at));
-      builder.alu(Alu::Add, Register::R9, Register::R0);
-    } else {
-      CLEW_TRY(store(coder, query_.sources[source], capture, at));
-    }
-    at += static_cast<int32_t>(8 * words_in_event(capture).least);
-  }
+  builder.load_window(Register::R9, machine(abi::kMachineRecordOffset));
+  const int32_t at = CLEW_TRY(store_captures(
+      coder, captured_.captures, kHeaderBytes, [&](const Expression& capture, int32_t place) {
+        return store(coder, query_.sources[source], capture, place);
+      }));
+  CLEW_ASSERT(at == kHeaderBytes + static_cast<int32_t>(8 * words.least));
   builder.move(Register::R2, at);
   if (words.vary()) {
-    builder.load_window(Register::R3, machine(abi::kDRecordOffset))
+    builder.load_window(Register::R3, machine(abi::kMachineRecordOffset))
         .move(Register::R2, Register::R9)
         .alu(Alu::Subtract, Register::R2, Register::R3)
         .alu(Alu::Add, Register::R2, at);
   }
-  call(coder, DAccessor::Commit);
+  call(coder, MachineAccessor::Commit);
   return {};
 }
 
 // Whether an earlier aggregate is counted in the same table.
 bool KernelLowering::shares_table(size_t aggregate) const {
+  CLEW_ASSERT(result_.table_of.size() == query_.aggregates.size());
+  CLEW_ASSERT(aggregate < result_.table_of.size());
   const auto end = result_.table_of.begin() + static_cast<ptrdiff_t>(aggregate);
   return std::find(result_.table_of.begin(), end, result_.table_of[aggregate]) != end;
 }
@@ -395,7 +358,7 @@ Expected<void> KernelLowering::put_bucket(Coder& coder, const query::Aggregate& 
   }
   coder.release(mark);
   const uint32_t key_bytes = 8 * result_.root.state.tables[0].key_words;
-  builder.load_window(Register::R1, machine(abi::kDKeyOffset + key_bytes))
+  builder.load_window(Register::R1, machine(abi::kMachineKeyOffset + key_bytes))
       .store(Size::Double, Register::R1, 0, Register::R2);
   return {};
 }
@@ -411,15 +374,16 @@ Expected<void> KernelLowering::update_cells(Coder& coder, const query::Source& s
     CLEW_TRY(prepare_value(coder, query_.aggregates[i]));
     builder.load_window(Register::R2, place(i)).store(Size::Double, Register::R2, 0, Register::R0);
   }
-  builder.load_window(Register::R9, machine(abi::kDKeyOffset));
+  builder.load_window(Register::R9, machine(abi::kMachineKeyOffset));
   int32_t at = 0;
-  for (const Expression* part : key_parts()) {
+  for (const Expression* part : key_parts(query_)) {
     CLEW_TRY(store(coder, source, *part, at));
     at += static_cast<int32_t>(8 * stored_words(*part));
   }
+  CLEW_ASSERT(at <= static_cast<int32_t>(abi::kMachineKeyBytesMax));
   const auto add = [&](size_t table) {
     builder.move(Register::R2, static_cast<int32_t>(table)).move(Register::R4, 1);
-    call(coder, DAccessor::Aggregate);
+    call(coder, MachineAccessor::Aggregate);
   };
   for (size_t i = 0; i < query_.aggregates.size(); ++i) {
     if (shares_table(i)) continue;
@@ -442,6 +406,7 @@ bool KernelLowering::is_lowered(uint16_t source) const {
 }
 
 Expected<void> KernelLowering::program(uint16_t index) {
+  CLEW_ASSERT(index < query_.sources.size() && is_lowered(index));
   const query::Source& source = query_.sources[index];
   Coder coder(query_, source, environment_);
   provided_ = {};
@@ -467,6 +432,7 @@ Expected<void> KernelLowering::recorder(uint16_t index) {
   const query::Source& source = query_.sources[index];
   Coder coder(query_, source, environment_);
   provided_ = {};
+  CLEW_ASSERT(variable_ == static_cast<int32_t>(result_.variables.size()));  // The next one.
   coder.begin();
   CLEW_TRY(restrict(coder, source));
   isa::Builder& builder = coder.builder();
@@ -484,7 +450,7 @@ Expected<void> KernelLowering::recorder(uint16_t index) {
   put_call_key(coder, source);
   builder.move(Register::R2, variable_)
       .move(Register::R3, static_cast<int32_t>(abi::kQueryEntryOffset));
-  call(coder, DAccessor::VariableStoreBytes);
+  call(coder, MachineAccessor::VariableStoreBytes);
   result_.programs.push_back({.program = CLEW_TRY(coder.finish(fmt::format("recorder {}", index))),
                               .source = index,
                               .is_recorder = true});
@@ -499,6 +465,7 @@ Expected<void> KernelLowering::recorder(uint16_t index) {
 
 Expected<KernelLowered> KernelLowering::run() {
   CLEW_TRY(find_state());
+  CLEW_ASSERT(result_.variables.empty());
   if (follows()) {
     result_.variables.push_back({.key_bytes = 8, .value_bytes = 8, .is_thread = 0, .reserved = 0});
   }

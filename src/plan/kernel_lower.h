@@ -4,7 +4,8 @@
 // a probe program as lower.h makes them, by the same Coder; where its context and frame are is said
 // by abi/query_window.h. State takes one of two forms:
 //     Table    cells by key in the D machine's tables, one for each aggregate (kernel_cells.h)
-//     Events   captured values go through its ring: a record is a DRecordHeader, then the words
+//     Events   captured values go through its ring: a record is a MachineRecordHeader, then the
+//     words
 //
 // A source that asks for the entry of a call (elapsed, entry.argN) gets a second program there, the
 // recorder, which keeps time and arguments in a variable of the thread. A thread is in one system
@@ -20,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "abi/d_window.h"
+#include "abi/machine/window.h"
 #include "base/error.h"
 #include "extension/extension.h"
 #include "isa/inline_calls.h"
@@ -78,9 +79,10 @@ struct KernelLowered {
   // table's shape.
   Lowered root;
   std::vector<KernelProgram> programs;
-  std::vector<abi::DAggregation> aggregations;  // Tables; one count when there is no aggregate.
+  std::vector<abi::MachineAggregation>
+      aggregations;                             // Tables; one count when there is no aggregate.
   std::vector<size_t> table_of;                 // By aggregate, its place in `aggregations`.
-  std::vector<abi::DVariable> variables;        // Of recorders.
+  std::vector<abi::MachineVariable> variables;  // Of recorders.
   std::vector<KernelCalls> calls;               // Those of them that are of system calls.
   std::vector<KernelFunction> functions;        // That programs call,
   uint32_t function_bytes = 0;                  // and their variables.

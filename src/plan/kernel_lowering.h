@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "abi/context.h"
-#include "abi/d_accessor.h"
+#include "abi/machine/accessor.h"
 #include "abi/query_window.h"
 #include "plan/capture.h"
 #include "plan/coder.h"
@@ -42,7 +42,6 @@ class KernelLowering {
   Expected<void> find_table();
   size_t table_for(const query::Aggregate& aggregate, uint32_t key_words);
   [[nodiscard]] bool shares_table(size_t aggregate) const;
-  [[nodiscard]] std::vector<const query::Expression*> key_parts() const;
   [[nodiscard]] std::vector<const query::Expression*> counted() const;
   Expected<void> place_samples();
   void offer_functions();
@@ -69,15 +68,15 @@ class KernelLowering {
                        int32_t at);
   void store_stack(Coder& coder, const query::Source& source, const query::Expression& stack,
                    int32_t at);
-  [[nodiscard]] const query::Expression& meaning_of(const query::Source& source,
-                                                    const query::Expression& value) const;
   static void load_caller(Coder& coder, const query::Source& source);
   Expected<void> emit_event(Coder& coder, uint16_t source);
   Expected<void> update_cells(Coder& coder, const query::Source& source);
   Expected<void> prepare_value(Coder& coder, const query::Aggregate& aggregate);
   Expected<void> put_bucket(Coder& coder, const query::Aggregate& aggregate);
 
-  static void call(Coder& coder, abi::DAccessor accessor) { call(coder, number_of(accessor)); }
+  static void call(Coder& coder, abi::MachineAccessor accessor) {
+    call(coder, number_of(accessor));
+  }
   static void call(Coder& coder, abi::QueryAccessor accessor) { call(coder, number_of(accessor)); }
   static void call(Coder& coder, uint32_t accessor) {
     coder.builder()

@@ -43,7 +43,8 @@ KernelLowered lower(const std::string& text, const std::set<uint16_t>& process_s
 // --- cells ---------------------------------------------------------------------------------------
 
 // What runtime/kernel/aggregate.cc leaves for these values.
-std::vector<uint64_t> counted(const abi::DAggregation& a, const std::vector<uint64_t>& values) {
+std::vector<uint64_t> counted(const abi::MachineAggregation& a,
+                              const std::vector<uint64_t>& values) {
   using abi::AggregateFunction;
   std::vector<uint64_t> cells(a.cell_words - 1);
   if (a.function == AggregateFunction::Min) cells[0] = INT64_MAX;
@@ -124,7 +125,7 @@ TEST_P(KernelCells, MeanWhatTheTracerCounts) {
   ASSERT_EQ(query.aggregates.size(), 1U);
   const query::Aggregate& aggregate = query.aggregates[0];
   ASSERT_TRUE(has_kernel_cells(aggregate));
-  const abi::DAggregation machine = kernel_aggregation(aggregate, 0);
+  const abi::MachineAggregation machine = kernel_aggregation(aggregate, 0);
   const aggregate::AggregateSpec spec = spec_of(aggregate);
   std::mt19937_64 random(7);
   for (int round = 0; round < 50; ++round) {

@@ -7,7 +7,7 @@
 
 namespace clew::plan {
 
-using abi::DAccessor;
+using abi::MachineAccessor;
 using abi::QueryWord;
 using isa::Jump;
 using isa::Register;
@@ -43,10 +43,10 @@ Expected<void> KernelLowering::restrict_to_family(Coder& coder, const query::Sou
   builder.load(Size::Double, Register::R2, Register::R6, context_of(QueryWord::Pid));
   for (const int64_t pid : input_.pids)
     builder.jump_if(Jump::Equal, Register::R2, static_cast<int32_t>(pid), is_one);
-  builder.load_window(Register::R3, machine(abi::kDKeyOffset))
+  builder.load_window(Register::R3, machine(abi::kMachineKeyOffset))
       .store(Size::Double, Register::R3, 0, Register::R2)
       .move(Register::R2, kFamilyVariable);
-  call(coder, DAccessor::VariableLoad);
+  call(coder, MachineAccessor::VariableLoad);
   builder.jump_if(Jump::Equal, Register::R0, 0, coder.exit_label()).bind(is_one);
   return {};
 }
@@ -68,10 +68,10 @@ Expected<void> KernelLowering::family_begins(const query::Query& begins) {
   coder.count_loss(offsetof(abi::RegionHeader, forks));
   if (follows()) {
     isa::Builder& builder = coder.builder();
-    builder.load_window(Register::R9, machine(abi::kDKeyOffset));
+    builder.load_window(Register::R9, machine(abi::kMachineKeyOffset));
     CLEW_TRY(coder.store(begins.values[0].expression, Register::R9, 0));
     builder.move(Register::R2, kFamilyVariable).move(Register::R3, 1);
-    call(coder, DAccessor::VariableStore);
+    call(coder, MachineAccessor::VariableStore);
   }
   result_.programs.push_back(
       {.program = CLEW_TRY(coder.finish("a process begins")), .family = FamilyEvent::Begins});
@@ -83,10 +83,10 @@ Expected<void> KernelLowering::family_ends(const query::Query& ends) {
   Coder coder(ends, ends.sources[0], environment_);
   coder.begin();
   isa::Builder& builder = coder.builder();
-  builder.load_window(Register::R9, machine(abi::kDKeyOffset));
+  builder.load_window(Register::R9, machine(abi::kMachineKeyOffset));
   CLEW_TRY(coder.store(ends.values[0].expression, Register::R9, 0));
   builder.move(Register::R2, kFamilyVariable);
-  call(coder, DAccessor::VariableDelete);
+  call(coder, MachineAccessor::VariableDelete);
   result_.programs.push_back(
       {.program = CLEW_TRY(coder.finish("a process has ended")), .family = FamilyEvent::Ends});
   return {};

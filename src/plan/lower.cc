@@ -9,6 +9,7 @@
 
 #include "abi/context.h"
 #include "aggregate/hash.h"
+#include "base/assert.h"
 #include "plan/lowering.h"
 #include "plan/update.h"
 #include "plan/uprobe_form.h"
@@ -38,16 +39,14 @@ ProgramPoint point_of(SourceKind kind) {
 }  // namespace
 
 Expected<void> Lowering::filters(Coder& coder) {
-  for (size_t i = 0; i < query_.where.size(); ++i) {
-    if (!plan_.pushed(OperatorKind::Filter, static_cast<uint16_t>(i))) continue;
-    if (is_site_constant(query_, query_.where[i])) continue;  // Sites that fail it are not armed.
-    CLEW_TRY(coder.require(query_.where[i]));
-  }
+  for (const Expression* condition : plan_.program_filters())
+    CLEW_TRY(coder.require(*condition));
   return {};
 }
 
 void Lowering::count_passed(Coder& coder) {
   if (!result_.passed_dense) return;
+  CLEW_ASSERT(passed_offset_ >= result_.layout.cells_offset);
   coder.builder().load_window(Register::R2, passed_offset_);
   add_generation(coder, Register::R2, result_.layout.cells_half_bytes);
   coder.builder()
@@ -66,24 +65,51 @@ void Lowering::add_generation(Coder& coder, Register pointer, uint32_t half_byte
       .alu(Alu::Add, pointer, Register::R3);
 }
 
-// What makes the key, in order.
-std::vector<const Expression*> Lowering::key_parts() const {
-  std::vector<const Expression*> parts;
-  parts.reserve(query_.values.size());
-  for (const query::NamedExpression& value : query_.values) {
-    parts.push_back(&value.expression);
+// A key with a stack is in the region, from where the runtime looks it up: the frame has no room,
+// and the program would be long. r9 = the entry of the key.
+Expected<void> Lowering::find_long_entry(Coder& coder) {
+  isa::Builder& builder = coder.builder();
+  const int32_t hash = CLEW_TRY(coder.reserve(8));
+  builder.load_constant(Register::R0, aggregate::kHashSeed)
+      .store(Size::Double, Register::R10, hash, Register::R0)
+      .load_window(Register::R9, key_offset_);
+  const auto add_word = [&] {
+    builder.load(Size::Double, Register::R0, Register::R10, hash);
+    coder.hash_step();
+    builder.store(Size::Double, Register::R10, hash, Register::R0);
+  };
+  int32_t at = 0;
+  for (const Expression* part : key_parts(query_)) {
+    const bool is_stack = part->type.kind == query::TypeKind::Stack;
+    const auto end = at + static_cast<int32_t>(8 * stored_words(*part));
+    CLEW_TRY(coder.store(*part, Register::R9, at));
+    if (is_stack) {
+      builder.move(Register::R2, Register::R0);
+      add_word();
+    }
+    for (; !is_stack && at < end; at += 8) {
+      builder.load(Size::Double, Register::R2, Register::R9, at);
+      add_word();
+    }
+    at = end;
   }
-  for (const query::Aggregate& aggregate : query_.aggregates) {
-    if (aggregate.function == abi::AggregateFunction::TopK)
-      parts.push_back(&aggregate.arguments[0]);
-  }
-  return parts;
+  builder.move(Register::R1, 0)
+      .load_window(Register::R2, key_offset_)
+      .load(Size::Double, Register::R3, Register::R10, hash)
+      .call(abi::Accessor::TableFind)
+      .jump_if(Jump::Equal, Register::R0, 0, coder.exit_label())
+      .move(Register::R9, Register::R0)
+      .alu(Alu::Subtract, Register::R9,
+           static_cast<int32_t>(8 + 8 * result_.layout.tables[0].key_words));
+  CLEW_ASSERT(at == static_cast<int32_t>(8 * result_.layout.tables[0].key_words));
+  return {};
 }
 
 // The key in the frame, or in r5 when it is one word; r0 = its hash.
 Expected<Lowering::KeyPlace> Lowering::hash_key(Coder& coder) {
   const uint32_t words = result_.layout.tables[0].key_words;
-  const std::vector<const Expression*> parts = key_parts();
+  CLEW_ASSERT(words > 0);  // Without a key the counts are dense.
+  const std::vector<const Expression*> parts = key_parts(query_);
   const KeyPlace key{.area = CLEW_TRY(coder.reserve(8 * words)),
                      .in_register = words == 1 && is_stored_as_word(*parts[0])};
   isa::Builder& builder = coder.builder();
@@ -98,6 +124,7 @@ Expected<Lowering::KeyPlace> Lowering::hash_key(Coder& coder) {
     CLEW_TRY(coder.store(*part, Register::R10, at));
     at += static_cast<int32_t>(8 * stored_words(*part));
   }
+  CLEW_ASSERT(at == key.area + static_cast<int32_t>(8 * words));
   builder.load_constant(Register::R0, aggregate::kHashSeed);
   for (at = key.area; at < key.area + static_cast<int32_t>(8 * words); at += 8) {
     builder.load(Size::Double, Register::R2, Register::R10, at);
@@ -174,11 +201,12 @@ Expected<std::vector<std::optional<int32_t>>> Lowering::read_arguments(
 Expected<void> Lowering::update_cells(Coder& coder, const query::Source& source) {
   const auto prepared = CLEW_TRY(read_arguments(coder, source));
   if (result_.form == StateForm::Table) {
-    CLEW_TRY(find_entry(coder));
+    CLEW_TRY(result_.walks_stacks ? find_long_entry(coder) : find_entry(coder));
   } else {
     coder.load_site(Register::R9, SiteConstant::GroupPointer);
     add_generation(coder, Register::R9, result_.layout.cells_half_bytes);
   }
+  CLEW_ASSERT(prepared.size() == query_.aggregates.size());
   // Offsets in instructions have 16 bits; r9 moves on when they are used up.
   uint32_t offset =
       result_.form == StateForm::Table ? 8 + 8 * result_.layout.tables[0].key_words : 0;
@@ -198,6 +226,7 @@ Expected<void> Lowering::update_cells(Coder& coder, const query::Source& source)
 // ring that is not in r9 yet.
 int32_t Lowering::begin_event(Coder& coder, uint32_t size_max) {
   const abi::RingLayout& ring = result_.layout.ring;
+  CLEW_ASSERT(ring.size_log2 > 0 && size_max <= abi::kEventSizeMax);
   isa::Builder& builder = coder.builder();
   const Label full = builder.label();
   builder.load_window(Register::R2, offsetof(abi::RegionHeader, ring_head))
@@ -232,6 +261,14 @@ Expected<void> Lowering::emit_event(Coder& coder, uint16_t source) {
   return words.vary() ? emit_long_event(coder, source, at) : emit_short_event(coder, source, at);
 }
 
+// Behind the header of the event at [r9 + at].
+Expected<int32_t> Lowering::store_event(Coder& coder, int32_t at) {
+  return store_captures(coder, captured_.captures, at + kEventHeaderBytes,
+                        [&coder](const Expression& capture, int32_t place) {
+                          return coder.store(capture, Register::R9, place);
+                        });
+}
+
 // All events have one size.
 Expected<void> Lowering::emit_short_event(Coder& coder, uint16_t source, int32_t at) {
   const uint32_t size = kEventHeaderBytes + 8 * result_.event_words[source].most;
@@ -239,12 +276,8 @@ Expected<void> Lowering::emit_short_event(Coder& coder, uint16_t source, int32_t
   builder.load_constant(Register::R0, uint64_t{source} << 32 | size)
       .store(Size::Double, Register::R9, at, Register::R0);
   coder.stamp(Register::R9, at + 8);
-  at += kEventHeaderBytes;
-  for (const Expression& e : captured_.captures) {
-    if (words_in_event(e).most == 0) continue;
-    CLEW_TRY(coder.store(e, Register::R9, at));
-    at += static_cast<int32_t>(8 * words_in_event(e).most);
-  }
+  const int32_t end = CLEW_TRY(store_event(coder, at));
+  CLEW_ASSERT(end - at == static_cast<int32_t>(size));
   builder.load_window(Register::R2, offsetof(abi::RegionHeader, ring_head))
       .load(Size::Double, Register::R3, Register::R2, 0)
       .alu(Alu::Add, Register::R3, static_cast<int32_t>(size))
@@ -260,20 +293,12 @@ Expected<void> Lowering::emit_long_event(Coder& coder, uint16_t source, int32_t 
   builder.store(Size::Double, Register::R10, begin, Register::R9);
   coder.stamp(Register::R10, CLEW_TRY(coder.reserve(8)));
   builder.store(Size::Double, Register::R9, at + 8, Register::R0);
-  int32_t next = at + kEventHeaderBytes;
-  for (const Expression& e : captured_.captures) {
-    if (words_in_event(e).most == 0) continue;
-    if (has_own_length(e)) {
-      CLEW_TRY(coder.store_sized_text(e, next));
-      builder.alu(Alu::Add, Register::R9, Register::R0);
-    } else {
-      CLEW_TRY(coder.store(e, Register::R9, next));
-    }
-    next += static_cast<int32_t>(8 * words_in_event(e).least);
-  }
+  const int32_t end = CLEW_TRY(store_event(coder, at));
+  CLEW_ASSERT(end - at ==
+              kEventHeaderBytes + static_cast<int32_t>(8 * result_.event_words[source].least));
   builder.load(Size::Double, Register::R1, Register::R10, begin)
       .alu(Alu::Subtract, Register::R9, Register::R1)
-      .alu(Alu::Add, Register::R9, next - at)
+      .alu(Alu::Add, Register::R9, end - at)
       .load_constant(Register::R0, uint64_t{source} << 32)
       .alu(Alu::Or, Register::R0, Register::R9)
       .store(Size::Double, Register::R1, at, Register::R0)
@@ -282,6 +307,17 @@ Expected<void> Lowering::emit_long_event(Coder& coder, uint16_t source, int32_t 
       .alu(Alu::Add, Register::R3, Register::R9)
       .store(Size::Double, Register::R2, 0, Register::R3);
   return {};
+}
+
+// What is done for a hit, when the record of its call is there.
+Expected<void> Lowering::count(Coder& coder, uint16_t index, const Use& use) {
+  const query::Source& source = query_.sources[index];
+  if (is_exit_source(source.kind) && use.elapsed) {
+    CLEW_TRY(coder.measure_elapsed(use.time || result_.form == StateForm::Events));
+  }
+  coder.prepare_extensions(use.functions);
+  CLEW_TRY(filters(coder));
+  return result_.form == StateForm::Events ? emit_event(coder, index) : update_cells(coder, source);
 }
 
 Expected<void> Lowering::program(uint16_t index) {
@@ -294,16 +330,8 @@ Expected<void> Lowering::program(uint16_t index) {
   } else if (pairs_for_open(source)) {
     coder.forget_record();
   }
-  if (is_exit_source(source.kind) && use.elapsed) {
-    CLEW_TRY(coder.measure_elapsed(use.time || result_.form == StateForm::Events));
-  }
-  coder.prepare_extensions(use.functions);
-  CLEW_TRY(filters(coder));
-  if (result_.form == StateForm::Events) {
-    CLEW_TRY(emit_event(coder, index));
-  } else {
-    CLEW_TRY(update_cells(coder, source));
-  }
+  CLEW_TRY(count(coder, index, use));
+  CLEW_ASSERT(index < query_.sources.size() && is_process_source(source.kind));
   isa::Program program = CLEW_TRY(coder.finish(fmt::format("source {}", index)));
   std::optional<isa::Program> at_tail_call;
   const bool has_record = use.any() || pairs_for_open(source);
@@ -325,22 +353,28 @@ Expected<isa::Program> Lowering::tail_call_program(const query::Source& source, 
   }
   coder.begin();
   if (has_record) coder.take_record({});
+  CLEW_ASSERT(coder.site_constants() == main.site_constants());
   coder.count_loss(offsetof(abi::RegionHeader, missed_tail_call));
   return coder.finish("tail call");
 }
 
-Expected<void> Lowering::recorder(uint16_t index) {
-  const query::Source& source = query_.sources[index];
-  Coder coder(query_, source, environment_);
-  coder.begin();
-  coder.put_record();
-  isa::Program program = CLEW_TRY(coder.finish(fmt::format("recorder {}", index)));
+// `coder` has written what is counted nowhere, but keeps the records of calls.
+Expected<void> Lowering::add_recorder(Coder& coder, std::string_view name, uint16_t source,
+                                      ProgramPoint point) {
+  isa::Program program = CLEW_TRY(coder.finish(fmt::format("{} {}", name, source)));
   result_.programs.push_back({.program = std::move(program),
-                              .source = index,
-                              .point = ProgramPoint::Entry,
+                              .source = source,
+                              .point = point,
                               .is_recorder = true,
                               .site_constants = coder.site_constants()});
   return {};
+}
+
+Expected<void> Lowering::recorder(uint16_t index) {
+  Coder coder(query_, query_.sources[index], environment_);
+  coder.begin();
+  coder.put_record();
+  return add_recorder(coder, "recorder", index, ProgramPoint::Entry);
 }
 
 // At the exits of the functions of an exception source: the call is not left by an exception.
@@ -348,13 +382,7 @@ Expected<void> Lowering::remover(uint16_t index) {
   Coder coder(query_, query_.sources[index], environment_);
   coder.begin();
   coder.drop_record();
-  isa::Program program = CLEW_TRY(coder.finish(fmt::format("remover {}", index)));
-  result_.programs.push_back({.program = std::move(program),
-                              .source = index,
-                              .point = ProgramPoint::Exit,
-                              .is_recorder = true,
-                              .site_constants = coder.site_constants()});
-  return {};
+  return add_recorder(coder, "remover", index, ProgramPoint::Exit);
 }
 
 // What is done for a call of this source that is left by an exception.
@@ -362,16 +390,7 @@ Expected<void> Lowering::part(Coder& coder, uint16_t index) {
   const query::Source& source = query_.sources[index];
   const Use use = use_of(source);
   coder.begin_part(source, use.elapsed);
-  if (use.elapsed) {
-    CLEW_TRY(coder.measure_elapsed(use.time || result_.form == StateForm::Events));
-  }
-  coder.prepare_extensions(use.functions);
-  CLEW_TRY(filters(coder));
-  if (result_.form == StateForm::Events) {
-    CLEW_TRY(emit_event(coder, index));
-  } else {
-    CLEW_TRY(update_cells(coder, source));
-  }
+  CLEW_TRY(count(coder, index, use));
   coder.end_part();
   return {};
 }
@@ -411,8 +430,8 @@ Expected<void> Lowering::unwinder() {
 }
 
 Expected<Lowered> Lowering::run() {
-  if (reads_stack(query_)) {
-    return fail(ErrorCode::InvalidQuery, "stacks are walked by programs of the kernel alone");
+  if (reads_stack(query_) && !can_walk_in_processes(query_)) {
+    return fail(ErrorCode::InvalidQuery, "the kernel alone can walk these stacks");
   }
   CLEW_TRY(find_state());
   CLEW_TRY(lay_out());
@@ -428,6 +447,7 @@ Expected<Lowered> Lowering::run() {
     CLEW_TRY(is_exception ? remover(index) : program(index));
   }
   CLEW_TRY(unwinder());
+  CLEW_ASSERT(next_ <= uint64_t{1} << result_.layout.size_log2);  // Nothing was placed since.
   return std::move(result_);
 }
 
@@ -440,6 +460,7 @@ uint64_t Clock::monotonic_ns(uint64_t ticks) const {
 }
 
 uint64_t Lowered::group_pointer(uint32_t group) const {
+  CLEW_ASSERT(state.dense.empty() || group < state.dense[0].groups || form != StateForm::Dense);
   const uint32_t words = state.dense.empty() ? 0 : state.dense[0].group.words();
   return layout.cells_offset + uint64_t{8} * words * group;
 }

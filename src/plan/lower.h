@@ -104,6 +104,7 @@ struct Lowered {
   std::vector<collect::EventWords> event_words;  // By shape.
   Clock clock;                                   // Of the time stamps of events.
   bool calls_extensions = false;
+  bool walks_stacks = false;  // Of the process, by tables that it must have (abi/machine/unwind.h).
   bool branch_guards = false;  // As LowerInput has it.
   uint64_t extension_fuel = extension::kFuel;
   // In the window, when functions with loops are called: the count of hits that were not looked at,

@@ -6,9 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "abi/machine/unwind.h"
+#include "base/assert.h"
 #include "isa/opcode.h"
 #include "plan/lowering.h"
 #include "plan/update.h"
+#include "plan/uprobe_form.h"
+#include "query/arithmetic.h"
+#include "query/at_event.h"
 
 namespace clew::plan {
 
@@ -18,6 +23,8 @@ using query::Field;
 using query::SourceKind;
 
 namespace {
+
+constexpr uint32_t kKeyWordsEnd = 256;  // runtime/accessors.cc, kEntryWordsMax
 
 // What its stored word means differs from process to process.
 bool depends_on_process(const Expression& expression) {
@@ -33,10 +40,8 @@ bool needs_turns(const query::Query& query, bool begins_later) {
                       [](const auto& a) { return aggregate::subtractable(spec_of(a)); });
 }
 
-}  // namespace
-
-void find_use(const query::Query& query, const query::Source& source, const Expression& expression,
-              Use& use) {
+// Of the node itself.
+void find_own_use(const Expression& expression, Use& use) {
   if (expression.kind == ExpressionKind::Field) {
     if (expression.field == Field::Elapsed) use.elapsed = true;
     if (expression.field == Field::Time) use.time = true;
@@ -47,24 +52,24 @@ void find_use(const query::Query& query, const query::Source& source, const Expr
     if (expression.field == Field::Probe) use.constants.insert(SiteConstant::ProbeIndex);
     if (expression.field == Field::EntryArgument) use.arguments.insert(expression.index);
   }
-  if (expression.kind == ExpressionKind::Let) {
-    find_use(query, source, query.lets[expression.index].expression, use);
-  }
-  if (expression.kind == ExpressionKind::Input) {
-    find_use(query, source, source.inputs[expression.index], use);
-  }
   const bool calls_extension =
       expression.kind == ExpressionKind::Call && expression.function == query::Function::Extension;
   if (calls_extension) use.functions.insert(expression.text);
-  use.memory |= expression.kind == ExpressionKind::Load ||
-                expression.kind == ExpressionKind::ReadString ||
-                expression.kind == ExpressionKind::ReadBytes;
-  for (const Expression& operand : expression.operands) {
-    find_use(query, source, operand, use);
-  }
+  use.memory |= query::reads_memory(expression);
+}
+
+}  // namespace
+
+void find_use(const query::Query& query, const query::Source& source, const Expression& expression,
+              Use& use) {
+  query::find_meaning(query, source, expression, [&use](const Expression& node) {
+    find_own_use(node, use);
+    return false;
+  });
 }
 
 uint32_t Lowering::place(uint64_t size_bytes, uint32_t alignment) {
+  CLEW_ASSERT(std::has_single_bit(alignment));
   next_ = (next_ + alignment - 1) / alignment * alignment;
   const uint64_t at = next_;
   next_ += size_bytes;
@@ -181,21 +186,13 @@ void Lowering::place_dense() {
   result_.layout.cells_offset =
       place(uint64_t{8} * result_.dense_words * result_.layout.generations, 8);
   result_.layout.cells_half_bytes = 8 * result_.dense_words;
+  CLEW_ASSERT(!result_.passed_dense || *result_.passed_dense + 1 == result_.state.dense.size());
   passed_offset_ = result_.layout.cells_offset + 8 * (result_.dense_words - 1);
 }
 
 void Lowering::place_table() {
   if (result_.form != StateForm::Table) return;
-  aggregate::TableShape shape;
-  for (const query::NamedExpression& value : query_.values) {
-    shape.key_words += stored_words(value.expression);
-  }
-  for (const query::Aggregate& aggregate : query_.aggregates) {
-    shape.group.cells.push_back(spec_of(aggregate));
-    if (aggregate.function == abi::AggregateFunction::TopK) {
-      shape.key_words += stored_words(aggregate.arguments[0]);
-    }
-  }
+  aggregate::TableShape shape = table_shape(query_);
   abi::TableLayout& table = result_.layout.tables[0];
   table.key_words = shape.key_words;
   table.cell_words = shape.group.words();
@@ -203,9 +200,23 @@ void Lowering::place_table() {
   while (table.half_size_bytes() > kTableBytesMax && table.entries_log2 > kTableEntriesLog2Min) {
     --table.entries_log2;
   }
+  CLEW_ASSERT(table.key_words > 0 && table.half_size_bytes() > 0);
   table.offset = place(uint64_t{table.generation_size_bytes()} * result_.layout.generations, 4096);
   result_.layout.table_count = 1;
   result_.state.tables.push_back(std::move(shape));
+}
+
+Expected<void> Lowering::place_walk() {
+  result_.walks_stacks = reads_stack(query_);
+  if (!result_.walks_stacks) return {};
+  result_.layout.walk_offset = place(sizeof(abi::ProcessWalk));
+  if (result_.form != StateForm::Table) return {};
+  const uint32_t words = result_.layout.tables[0].key_words;
+  key_offset_ = place(uint64_t{8} * words);
+  if (words < kKeyWordsEnd) return {};
+  return fail(ErrorCode::Limit,
+              fmt::format("a key of {} bytes, {} are possible; ask for fewer frames: ustack(n)",
+                          8 * words, 8 * (kKeyWordsEnd - 1)));
 }
 
 void Lowering::place_samples() {
@@ -261,15 +272,18 @@ void Lowering::place_state(const extension::Extension& extension) {
 
 void Lowering::link_function(const extension::Function& function) {
   const std::vector<LinkedState>& states = environment_.extension_states;
+  CLEW_ASSERT(!states.empty());
   LinkedFunction linked{.function = &function, .body = {.code = function.code, .references = {}}};
   linked.extension = static_cast<uint16_t>(states.size() - 1);
   std::vector<isa::Instruction>& code = linked.body.code;
   for (size_t i = 0; i < code.size(); ++i) {
     if (code[i].opcode != isa::kLoad64Opcode) continue;
+    CLEW_ASSERT(i + 1 < code.size());  // They come in pairs.
     const bool is_state = code[i].source() == static_cast<uint8_t>(isa::Load64::Window);
     if (is_state) code[i].immediate += static_cast<int32_t>(states.back().offset);
     ++i;
   }
+  CLEW_ASSERT(!environment_.functions.contains(function.name));
   environment_.functions.emplace(function.name, std::move(linked));
 }
 
@@ -287,10 +301,12 @@ Expected<void> Lowering::lay_out() {
         place(uint64_t{layout.records.record_size_bytes()} << layout.records.records_log2);
   }
   place_table();
+  CLEW_TRY(place_walk());
   if (result_.form == StateForm::Events) {
     layout.ring.size_log2 = kRingSizeLog2;
     layout.ring.offset = place((uint64_t{1} << kRingSizeLog2) + abi::kEventSizeMax, 4096);
   }
+  CLEW_ASSERT(next_ > sizeof(abi::RegionHeader));
   layout.size_log2 = static_cast<uint32_t>(std::bit_width(next_ - 1));
   if (layout.size_log2 > kRegionSizeLog2Max) {
     return fail(ErrorCode::Limit,

@@ -60,6 +60,7 @@ class Lowering {
   Expected<void> lay_out();
   void place_dense();
   void place_table();
+  Expected<void> place_walk();
   void place_samples();
   Expected<void> place_extensions();
   void place_state(const extension::Extension& extension);
@@ -68,6 +69,9 @@ class Lowering {
   [[nodiscard]] std::vector<query::Expression> probe_expressions(const query::Source& source) const;
 
   Expected<void> program(uint16_t source);
+  Expected<void> count(Coder& coder, uint16_t source, const Use& use);
+  Expected<void> add_recorder(Coder& coder, std::string_view name, uint16_t source,
+                              ProgramPoint point);
   Expected<void> recorder(uint16_t source);
   Expected<void> remover(uint16_t source);
   Expected<void> unwinder();
@@ -87,14 +91,15 @@ class Lowering {
     int32_t area = 0;  // Offset from r10.
     bool in_register = false;
   };
-  [[nodiscard]] std::vector<const query::Expression*> key_parts() const;
   Expected<KeyPlace> hash_key(Coder& coder);
   Expected<void> find_entry(Coder& coder);
+  Expected<void> find_long_entry(Coder& coder);
   Expected<void> emit_event(Coder& coder, uint16_t source);
   int32_t begin_event(Coder& coder, uint32_t size_max);
   // `at`: offset of the event from r9.
   Expected<void> emit_short_event(Coder& coder, uint16_t source, int32_t at);
   Expected<void> emit_long_event(Coder& coder, uint16_t source, int32_t at);
+  Expected<int32_t> store_event(Coder& coder, int32_t at);
   void count_passed(Coder& coder);
   void add_generation(Coder& coder, isa::Register pointer, uint32_t half_bytes);
 
@@ -109,6 +114,7 @@ class Lowering {
   Captured captured_;
   uint64_t next_ = abi::kFrameEnd;
   uint32_t passed_offset_ = 0;
+  uint32_t key_offset_ = 0;  // Of keys with stacks.
 };
 
 }  // namespace clew::plan

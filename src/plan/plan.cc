@@ -174,6 +174,15 @@ bool Plan::pushed(OperatorKind kind, uint16_t index) const {
                      [&](const Operator& op) { return op.kind == kind && op.index == index; });
 }
 
+std::vector<const Expression*> Plan::program_filters() const {
+  std::vector<const Expression*> filters;
+  for (size_t i = 0; i < query.where.size(); ++i) {
+    const bool is_in_front = pushed(OperatorKind::Filter, static_cast<uint16_t>(i));
+    if (is_in_front && !is_site_constant(query, query.where[i])) filters.push_back(&query.where[i]);
+  }
+  return filters;
+}
+
 bool all_probes_can(const Query& query, const Expression& expression) {
   return holds(query, expression, probe_can, probe_can);
 }
@@ -215,6 +224,30 @@ bool can_group_in_probes(const Plan& plan) {
     return std::all_of(aggregate.arguments.begin(), aggregate.arguments.end(),
                        [&](const Expression& e) { return all_probes_can(query, e); });
   });
+}
+
+bool push_first(Plan& plan, OperatorKind kind, const std::function<bool(const Operator&)>& can) {
+  std::vector<Operator>& all = plan.operators;
+  const auto merge = all.begin() + static_cast<ptrdiff_t>(plan.merge_position());
+  const auto found = std::find_if(merge, all.end(),
+                                  [&](const Operator& op) { return op.kind == kind && can(op); });
+  if (found == all.end()) return false;
+  found->tier = Tier::Probe;
+  std::rotate(merge, found, found + 1);
+  return true;
+}
+
+// The threads of a process meet on the process tier, processes at the node.
+bool split_first(Plan& plan, const Split& split) {
+  std::vector<Operator>& all = plan.operators;
+  const auto merge = all.begin() + static_cast<ptrdiff_t>(plan.merge_position());
+  const auto found =
+      std::find_if(merge, all.end(), [&](const Operator& op) { return op.kind == split.whole; });
+  if (found == all.end() || !can_group_in_probes(plan)) return false;
+  found->kind = split.rest;
+  merge->tier = Tier::Process;
+  all.insert(merge, {.kind = split.partial, .tier = Tier::Probe, .index = 0});
+  return true;
 }
 
 Plan plain(Query query) {

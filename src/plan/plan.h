@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,12 +62,26 @@ struct Plan {
   [[nodiscard]] size_t merge_position() const;
   // Whether the operator stands before the merge.
   [[nodiscard]] bool pushed(OperatorKind kind, uint16_t index) const;
+  // The conditions that programs compute: of those in front of the merge all that hold at some hits
+  // of a site and not at others. Sites that fail the others are not armed.
+  [[nodiscard]] std::vector<const query::Expression*> program_filters() const;
 };
 
 // The plan without any rewrite.
 Plan plain(query::Query query);
 // The plan that runs: all rewrites, until none applies.
 Plan make(query::Query query);
+
+// What the rewrites do. The first operator of `kind` behind the merge that can moves in front of
+// it.
+bool push_first(Plan& plan, OperatorKind kind, const std::function<bool(const Operator&)>& can);
+// `whole` becomes `partial` in the probes and `rest` behind the merge, on the process tier.
+struct Split {
+  OperatorKind whole;
+  OperatorKind partial;
+  OperatorKind rest;
+};
+bool split_first(Plan& plan, const Split& split);
 
 // The rewrites. Each applies once and says whether it did.
 bool rewrite_filter(Plan& plan);

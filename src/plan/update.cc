@@ -283,6 +283,26 @@ Expected<void> Update::write() {
 
 }  // namespace
 
+std::vector<const query::Expression*> key_parts(const query::Query& query) {
+  std::vector<const query::Expression*> parts;
+  parts.reserve(query.values.size() + query.aggregates.size());
+  for (const query::NamedExpression& value : query.values)
+    parts.push_back(&value.expression);
+  for (const query::Aggregate& aggregate : query.aggregates) {
+    if (aggregate.function == AggregateFunction::TopK) parts.push_back(&aggregate.arguments[0]);
+  }
+  return parts;
+}
+
+aggregate::TableShape table_shape(const query::Query& query) {
+  aggregate::TableShape shape;
+  for (const query::Expression* part : key_parts(query))
+    shape.key_words += stored_words(*part);
+  for (const query::Aggregate& aggregate : query.aggregates)
+    shape.group.cells.push_back(spec_of(aggregate));
+  return shape;
+}
+
 AggregateSpec spec_of(const query::Aggregate& aggregate) {
   AggregateSpec spec;
   spec.function = aggregate.function;

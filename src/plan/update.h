@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
+#include "aggregate/accumulator.h"
 #include "aggregate/function.h"
 #include "base/error.h"
 #include "plan/coder.h"
@@ -17,6 +19,10 @@ aggregate::AggregateSpec spec_of(const query::Aggregate& aggregate);
 
 // Whether its update looks at a value. TopK counts, and its value is part of the key.
 bool needs_value(const query::Aggregate& aggregate);
+
+// What makes the key of a group, in order; the words of it, and the cells of its table.
+std::vector<const query::Expression*> key_parts(const query::Query& query);
+aggregate::TableShape table_shape(const query::Query& query);
 
 // r0 = what is added: the value, or the hash of what is distinct.
 Expected<void> compute(Coder& coder, const query::Aggregate& aggregate);

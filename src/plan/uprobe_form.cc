@@ -2,7 +2,8 @@
 #include "plan/uprobe_form.h"
 
 #include <algorithm>
-#include <functional>
+
+#include "query/at_event.h"
 
 namespace clew::plan {
 namespace {
@@ -12,34 +13,20 @@ using query::ExpressionKind;
 using query::Field;
 using query::SourceKind;
 
-using Predicate = std::function<bool(const Expression&)>;
-
-bool is_in(const Expression& expression, const Predicate& is_one) {
-  return is_one(expression) ||
-         std::any_of(expression.operands.begin(), expression.operands.end(),
-                     [&](const Expression& operand) { return is_in(operand, is_one); });
-}
-
 // In what is asked of every source.
+template <typename Predicate>
 bool asks_all(const query::Query& query, const Predicate& is_one) {
-  const auto is_in_named = [&](const query::NamedExpression& named) {
-    return is_in(named.expression, is_one);
-  };
-  const auto is_in_this = [&](const Expression& expression) { return is_in(expression, is_one); };
-  return std::any_of(query.lets.begin(), query.lets.end(), is_in_named) ||
-         std::any_of(query.where.begin(), query.where.end(), is_in_this) ||
-         std::any_of(query.values.begin(), query.values.end(), is_in_named) ||
-         std::any_of(query.aggregates.begin(), query.aggregates.end(),
-                     [&](const query::Aggregate& aggregate) {
-                       return std::any_of(aggregate.arguments.begin(), aggregate.arguments.end(),
-                                          is_in_this);
-                     });
+  return std::any_of(query.lets.begin(), query.lets.end(),
+                     [&](const auto& let) { return query::contains(let.expression, is_one); }) ||
+         query::any_at_event(query,
+                             [&](const Expression& root) { return query::contains(root, is_one); });
 }
 
+template <typename Predicate>
 bool asks(const query::Query& query, const query::Source& source, const Predicate& is_one) {
   return asks_all(query, is_one) ||
          std::any_of(source.inputs.begin(), source.inputs.end(),
-                     [&](const Expression& input) { return is_in(input, is_one); });
+                     [&](const Expression& input) { return query::contains(input, is_one); });
 }
 
 bool is_unknown(const Expression& expression) {
@@ -97,8 +84,16 @@ bool reads_stack(const query::Query& query) {
   });
 }
 
+bool can_walk_in_processes(const query::Query& query) {
+  const bool knows_callers =
+      std::all_of(query.sources.begin(), query.sources.end(), [](const query::Source& source) {
+        return source.kind == SourceKind::Entry || source.kind == SourceKind::Return;
+      });
+  return knows_callers && !query.including_open;
+}
+
 bool names_code(const query::Query& query) {
-  const Predicate is_symbol = [](const Expression& expression) {
+  const auto is_symbol = [](const Expression& expression) {
     return expression.type.kind == query::TypeKind::Symbol;
   };
   return asks_all(query, is_symbol) ||

@@ -22,43 +22,9 @@ Expression make(ExpressionKind kind, Type type, std::vector<Expression> operands
   return result;
 }
 
-bool is_comparison(BinaryOperator op) {
-  switch (op) {
-    case BinaryOperator::Less:
-    case BinaryOperator::LessEqual:
-    case BinaryOperator::Greater:
-    case BinaryOperator::GreaterEqual:
-    case BinaryOperator::Equal:
-    case BinaryOperator::NotEqual:
-      return true;
-    case BinaryOperator::Multiply:
-    case BinaryOperator::Divide:
-    case BinaryOperator::Modulo:
-    case BinaryOperator::Add:
-    case BinaryOperator::Subtract:
-    case BinaryOperator::ShiftLeft:
-    case BinaryOperator::ShiftRight:
-    case BinaryOperator::And:
-    case BinaryOperator::Xor:
-    case BinaryOperator::Or:
-    case BinaryOperator::LogicalAnd:
-    case BinaryOperator::LogicalOr:
-      return false;
-  }
-  return false;
-}
-
-bool is_integer_only(BinaryOperator op) {
-  return op == BinaryOperator::Modulo || op == BinaryOperator::ShiftLeft ||
-         op == BinaryOperator::ShiftRight || op == BinaryOperator::And ||
-         op == BinaryOperator::Or || op == BinaryOperator::Xor ||
-         op == BinaryOperator::LogicalAnd || op == BinaryOperator::LogicalOr;
-}
-
 // The unit of a result: a difference of times is a duration, a time plus a duration is a time.
 Unit result_unit(BinaryOperator op, Unit a, Unit b) {
-  const bool is_sum = op == BinaryOperator::Add || op == BinaryOperator::Subtract;
-  if (!is_sum) return Unit::None;
+  if (!is_sum(op)) return Unit::None;
   if (a == Unit::Timestamp && b == Unit::Timestamp) {
     return op == BinaryOperator::Subtract ? Unit::Nanoseconds : Unit::None;
   }
@@ -69,10 +35,6 @@ Unit result_unit(BinaryOperator op, Unit a, Unit b) {
   return Unit::None;
 }
 
-uint32_t width_bits(const Type& type) {
-  return type.size_bytes * 8U;
-}
-
 double folded_real(BinaryOperator op, double a, double b) {
   if (op == BinaryOperator::Add) return a + b;
   if (op == BinaryOperator::Subtract) return a - b;
@@ -80,19 +42,9 @@ double folded_real(BinaryOperator op, double a, double b) {
   return a / b;
 }
 
-bool compare(BinaryOperator op, auto a, auto b) {
-  if (op == BinaryOperator::Less) return a < b;
-  if (op == BinaryOperator::LessEqual) return a <= b;
-  if (op == BinaryOperator::Greater) return a > b;
-  if (op == BinaryOperator::GreaterEqual) return a >= b;
-  if (op == BinaryOperator::Equal) return a == b;
-  return a != b;
-}
-
 bool folded_comparison(BinaryOperator op, const Expression& a, const Expression& b) {
-  if (a.kind == ExpressionKind::Float) return compare(op, a.real, b.real);
-  if (a.type.is_signed) return compare(op, a.integer, b.integer);
-  return compare(op, static_cast<uint64_t>(a.integer), static_cast<uint64_t>(b.integer));
+  if (a.kind == ExpressionKind::Float) return holds(op, a.real, b.real);
+  return folded(op, a.integer, b.integer, a.type) != 0;
 }
 
 Expected<Expression> comparison(const Reporter& report, BinaryOperator op,
@@ -100,8 +52,7 @@ Expected<Expression> comparison(const Reporter& report, BinaryOperator op,
   Expression& a = operands[0];
   Expression& b = operands[1];
   const bool is_text = a.type.kind == TypeKind::String && b.type.kind == TypeKind::String;
-  const bool is_equality = op == BinaryOperator::Equal || op == BinaryOperator::NotEqual;
-  const bool is_symbol = is_equality && a.type.kind == TypeKind::Symbol &&
+  const bool is_symbol = is_equality(op) && a.type.kind == TypeKind::Symbol &&
                          (is_integer(b) || b.type.kind == TypeKind::Symbol);
   if (!is_text && !is_symbol && !(is_number(a) && is_number(b))) {
     return report.fail(span,
@@ -138,9 +89,7 @@ Expected<Expression> logical(BinaryOperator op, std::vector<Expression> operands
   const Expression& a = operands[0];
   const Expression& b = operands[1];
   if (is_constant(a) && is_constant(b)) {
-    const bool is_and = op == BinaryOperator::LogicalAnd;
-    const bool value = is_and ? a.integer != 0 && b.integer != 0 : a.integer != 0 || b.integer != 0;
-    return integer_constant(value ? 1 : 0, kInt32, span);
+    return integer_constant(folded(op, a.integer, b.integer, kInt64), kInt32, span);
   }
   Expression result = make(ExpressionKind::Binary, kInt32, std::move(operands), span);
   result.binary = op;
@@ -155,8 +104,7 @@ Expected<Expression> arithmetic(const Reporter& report, BinaryOperator op,
   const Unit unit = result_unit(op, a.type.unit, b.type.unit);
   a = convert(std::move(a), type);
   b = convert(std::move(b), type);
-  const bool divides = op == BinaryOperator::Divide || op == BinaryOperator::Modulo;
-  if (divides && b.kind == ExpressionKind::Integer && b.integer == 0) {
+  if (divides(op) && b.kind == ExpressionKind::Integer && b.integer == 0) {
     return report.fail(b.span, "division by zero");
   }
   const bool is_real = type.kind == TypeKind::Float;
@@ -199,9 +147,14 @@ bool is_constant(const Expression& expression) {
          expression.kind == ExpressionKind::String;
 }
 
+bool reads_memory(const Expression& node) {
+  return node.kind == ExpressionKind::Load || node.kind == ExpressionKind::ReadString ||
+         node.kind == ExpressionKind::ReadBytes;
+}
+
 Expression integer_constant(int64_t value, Type type, Span span) {
   Expression result = make(ExpressionKind::Integer, type, {}, span);
-  result.integer = wrapped(value, type);
+  result.integer = static_cast<int64_t>(wrapped(static_cast<uint64_t>(value), integer_type(type)));
   return result;
 }
 
@@ -233,70 +186,9 @@ Expression call(Function function, Type type, std::vector<Expression> operands, 
 
 // --- conversions ---------------------------------------------------------------------------------
 
-int64_t wrapped(int64_t value, const Type& type) {
-  if (type.size_bytes >= 8) return value;
-  const unsigned shift = 64 - width_bits(type);
-  const uint64_t high = static_cast<uint64_t>(value) << shift;
-  if (!type.is_signed) return static_cast<int64_t>(high >> shift);
-  return static_cast<int64_t>(high) >> shift;
-}
-
 int64_t folded(BinaryOperator op, int64_t a, int64_t b, const Type& type) {
-  const auto x = static_cast<uint64_t>(a);
-  const auto y = static_cast<uint64_t>(b);
-  const uint64_t amount = y & (width_bits(type) - 1);
-  uint64_t result = 0;
-  switch (op) {
-    case BinaryOperator::Multiply:
-      result = x * y;
-      break;
-    case BinaryOperator::Divide:
-      // INT64_MIN / -1 wraps, as the accessor does it.
-      if (type.is_signed) {
-        result = b == -1 ? 0 - x : static_cast<uint64_t>(a / b);
-      } else {
-        result = x / y;
-      }
-      break;
-    case BinaryOperator::Modulo:
-      if (type.is_signed) {
-        result = b == -1 ? 0 : static_cast<uint64_t>(a % b);
-      } else {
-        result = x % y;
-      }
-      break;
-    case BinaryOperator::Add:
-      result = x + y;
-      break;
-    case BinaryOperator::Subtract:
-      result = x - y;
-      break;
-    case BinaryOperator::ShiftLeft:
-      result = x << amount;
-      break;
-    case BinaryOperator::ShiftRight:
-      result = type.is_signed ? static_cast<uint64_t>(a >> amount) : x >> amount;
-      break;
-    case BinaryOperator::And:
-      result = x & y;
-      break;
-    case BinaryOperator::Xor:
-      result = x ^ y;
-      break;
-    case BinaryOperator::Or:
-      result = x | y;
-      break;
-    case BinaryOperator::Less:
-    case BinaryOperator::LessEqual:
-    case BinaryOperator::Greater:
-    case BinaryOperator::GreaterEqual:
-    case BinaryOperator::Equal:
-    case BinaryOperator::NotEqual:
-    case BinaryOperator::LogicalAnd:
-    case BinaryOperator::LogicalOr:
-      break;
-  }
-  return wrapped(static_cast<int64_t>(result), type);
+  return static_cast<int64_t>(
+      computed(op, static_cast<uint64_t>(a), static_cast<uint64_t>(b), integer_type(type)));
 }
 
 Type promoted(Type type) {
@@ -359,10 +251,7 @@ Expected<Expression> make_unary(const Reporter& report, UnaryOperator op, Expres
   }
   if (operand.kind == ExpressionKind::Float) return float_constant(-operand.real, span);
   if (operand.kind == ExpressionKind::Integer) {
-    const auto bits = static_cast<uint64_t>(operand.integer);
-    uint64_t value = operand.integer == 0 ? 1 : 0;
-    if (op == UnaryOperator::Negate) value = 0 - bits;
-    if (op == UnaryOperator::Complement) value = ~bits;
+    const uint64_t value = computed(op, static_cast<uint64_t>(operand.integer), integer_type(type));
     return integer_constant(static_cast<int64_t>(value), type, span);
   }
   Expression result = make(ExpressionKind::Unary, type, {std::move(operand)}, span);
@@ -376,16 +265,14 @@ Expected<Expression> make_binary(const Reporter& report, BinaryOperator op,
   if (is_comparison(op)) return comparison(report, op, std::move(operands), span);
   const Expression& a = operands[0];
   const Expression& b = operands[1];
-  const bool needs_integers = is_integer_only(op);
+  const bool needs_integers = op == BinaryOperator::Modulo || precedence_of(op) < Precedence::Sum;
   if (needs_integers ? !is_integer(a) || !is_integer(b) : !is_number(a) || !is_number(b)) {
     return report.fail(span, fmt::format("'{}' needs {}, not {} and {}", symbol_of(op),
                                          needs_integers ? "integers" : "numbers", name_of(a.type),
                                          name_of(b.type)));
   }
-  const bool is_shift = op == BinaryOperator::ShiftLeft || op == BinaryOperator::ShiftRight;
-  const bool is_logical = op == BinaryOperator::LogicalAnd || op == BinaryOperator::LogicalOr;
-  if (is_shift) return shift(op, std::move(operands), span);
-  if (is_logical) return logical(op, std::move(operands), span);
+  if (is_shift(op)) return shift(op, std::move(operands), span);
+  if (is_logical(op)) return logical(op, std::move(operands), span);
   return arithmetic(report, op, std::move(operands), span);
 }
 

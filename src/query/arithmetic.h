@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "query/c_arithmetic.h"
 #include "query/diagnostic.h"
 #include "query/query.h"
 
@@ -20,6 +21,7 @@ bool same_representation(const Type& a, const Type& b);  // Equal but for unit a
 bool is_integer(const Expression& expression);
 bool is_number(const Expression& expression);  // Integer or Float.
 bool is_constant(const Expression& expression);
+bool reads_memory(const Expression& node);  // Of the traced program; itself, not its operands.
 
 Expression integer_constant(int64_t value, Type type, Span span);
 Expression float_constant(double value, Span span);
@@ -43,9 +45,11 @@ Expected<Expression> make_binary(const Reporter& report, BinaryOperator op,
 Expected<Expression> make_conditional(const Reporter& report, std::vector<Expression> operands,
                                       Span span);
 
-// Sign- or zero-extends the low bytes of `value`, as a type of `type`'s width holds it.
-int64_t wrapped(int64_t value, const Type& type);
-// op(a, b) in `type`; division by zero must be excluded before.
+inline IntegerType integer_type(const Type& type) {
+  return {type.size_bytes, type.is_signed};
+}
+
+// op(a, b) in `type`, an integer.
 int64_t folded(BinaryOperator op, int64_t a, int64_t b, const Type& type);
 
 }  // namespace clew::query

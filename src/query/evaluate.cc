@@ -11,16 +11,12 @@
 #include "query/fields.h"
 #include "query/print.h"
 #include "query/token.h"
+#include "query/walk.h"
 
 namespace clew::query {
 namespace {
 
 constexpr int64_t kNsPerSecond = 1'000'000'000;
-
-bool is_relational(BinaryOperator op) {
-  return op == BinaryOperator::Less || op == BinaryOperator::LessEqual ||
-         op == BinaryOperator::Greater || op == BinaryOperator::GreaterEqual;
-}
 
 }  // namespace
 
@@ -35,10 +31,8 @@ const Value* find_member(const std::vector<NamedValue>& members, std::string_vie
 }
 
 size_t count_nodes(const Expression& expression) {
-  size_t count = 1;
-  for (const Expression& operand : expression.operands) {
-    count += count_nodes(operand);
-  }
+  size_t count = 0;
+  visit(expression, [&count](const Expression& /*node*/) { ++count; });
   return count;
 }
 
@@ -326,7 +320,7 @@ Expected<Value> Evaluator::binary(const SyntaxExpression& syntax) {
 
 // Now + 5m
 Expected<Value> Evaluator::deadline_sum(const SyntaxExpression& syntax, const Value& deadline) {
-  const bool is_bound = is_relational(syntax.binary);
+  const bool is_bound = precedence_of(syntax.binary) == Precedence::Comparison;
   if (is_bound || syntax.binary != BinaryOperator::Add) {
     return fail(syntax.kids[0].span,
                 "Now can only bound the session: 'e.time < Now.AddMinutes(5)'");

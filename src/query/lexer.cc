@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text -> tokens. It knows numbers with units, strings, and the typographic quotes and minus that
 // text copied from a paper has.
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>

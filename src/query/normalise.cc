@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "query/arithmetic.h"
+#include "query/at_event.h"
 #include "query/fields.h"
 #include "query/unsupported.h"
 
@@ -111,12 +112,9 @@ class Normaliser {
   }
 
   [[nodiscard]] bool has_tracer_part(const Expression& expression) const {
-    if (runs_in_tracer_only(expression)) return true;
-    if (expression.kind == ExpressionKind::Let && is_tracer_let(expression)) return true;
-    for (const Expression& operand : expression.operands) {
-      if (has_tracer_part(operand)) return true;
-    }
-    return false;
+    return contains(expression, [this](const Expression& node) {
+      return runs_in_tracer_only(node) || (node.kind == ExpressionKind::Let && is_tracer_let(node));
+    });
   }
 
   uint16_t add_value(const std::string& name, Expression expression) {
@@ -130,10 +128,9 @@ class Normaliser {
   }
 
   [[nodiscard]] bool has_value_named(const std::string& name) const {
-    for (const NamedExpression& value : build_.query.values) {
-      if (value.name == name) return true;
-    }
-    return false;
+    const auto& values = build_.query.values;
+    return std::any_of(values.begin(), values.end(),
+                       [&](const NamedExpression& value) { return value.name == name; });
   }
 
   static Expression value_node(size_t index, const Expression& of) {
@@ -259,43 +256,17 @@ class Normaliser {
     });
   }
 
-  template <typename Visit>
-  static void walk(Expression& expression, const Visit& visit) {
-    visit(expression);
-    for (Expression& operand : expression.operands) {
-      walk(operand, visit);
-    }
-  }
-
-  template <typename Visit>
-  void for_each_in_tracer(const Visit& visit) {
-    for (NamedExpression& column : build_.query.columns) {
-      walk(column.expression, visit);
-    }
-    for (Expression& condition : build_.query.having) {
-      walk(condition, visit);
-    }
-    for (OrderBy& by : build_.query.order) {
-      walk(by.expression, visit);
-    }
+  template <typename Visitor>
+  void for_each_in_tracer(const Visitor& visitor) {
+    for (NamedExpression& column : build_.query.columns)
+      visit(column.expression, visitor);
+    for (Expression& condition : build_.query.having)
+      visit(condition, visitor);
+    for (OrderBy& by : build_.query.order)
+      visit(by.expression, visitor);
   }
 
   // --- what runs at the event ------------------------------------------------------------------
-
-  template <typename Visit>
-  void for_each_root_at_event(const Visit& visit) {
-    for (Expression& condition : build_.query.where) {
-      visit(condition);
-    }
-    for (NamedExpression& value : build_.query.values) {
-      visit(value.expression);
-    }
-    for (Aggregate& aggregate : build_.query.aggregates) {
-      for (Expression& argument : aggregate.arguments) {
-        visit(argument);
-      }
-    }
-  }
 
   // Keeps the lets that are used at least twice and are worth a name; the others vanish.
   Expected<void> inline_lets() {
@@ -305,9 +276,9 @@ class Normaliser {
     const auto count = [&](Expression& node) {
       if (node.kind == ExpressionKind::Let) ++uses[node.index];
     };
-    for_each_root_at_event([&](Expression& root) { walk(root, count); });
+    visit_at_event(build_.query, [&](Expression& root) { visit(root, count); });
     for (size_t i = lets.size(); i > 0; --i) {
-      if (uses[i - 1] > 0) walk(lets[i - 1].expression, count);
+      if (uses[i - 1] > 0) visit(lets[i - 1].expression, count);
     }
     std::vector<Expression> meaning;
     for (size_t i = 0; i < lets.size(); ++i) {
@@ -330,7 +301,7 @@ class Normaliser {
       build_.query.lets.push_back({.name = lets[i].name, .expression = std::move(expression)});
     }
     Expected<void> result;
-    for_each_root_at_event([&](Expression& root) {
+    visit_at_event(build_.query, [&](Expression& root) {
       if (result) result = replace(root, meaning);
     });
     return result;
@@ -351,11 +322,10 @@ class Normaliser {
 
   // Whether it is another value when it is computed again.
   static bool changes_state(const Expression& expression) {
-    const bool is_call =
-        expression.kind == ExpressionKind::Call &&
-        (expression.function == Function::Sample || expression.function == Function::Extension);
-    return is_call || std::any_of(expression.operands.begin(), expression.operands.end(),
-                                  [](const Expression& each) { return changes_state(each); });
+    return contains(expression, [](const Expression& node) {
+      return node.kind == ExpressionKind::Call &&
+             (node.function == Function::Sample || node.function == Function::Extension);
+    });
   }
 
   Expected<void> replace(Expression& expression, const std::vector<Expression>& meaning) {
@@ -383,7 +353,7 @@ class Normaliser {
     const auto check = [&](Expression& root) {
       if (result) result = check_depth(root);
     };
-    for_each_root_at_event(check);
+    visit_at_event(build_.query, check);
     for_each_in_tracer(check);
     return result;
   }

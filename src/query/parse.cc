@@ -45,8 +45,9 @@ Expected<SyntaxText> syntax_of(const Text& text, const Reporter& report) {
 // end, or a query whose own sources are met.
 void find_place(const SyntaxSource& source, const SyntaxText& text, const Reporter& report,
                 SourcePlaces& places) {
-  const std::optional<SourceKind> kind = kind_of(source, report);
-  if (kind) {
+  if (source.is_call) {
+    const Expected<SourceKind> kind = kind_of(source, report);
+    if (!kind) return;  // check_sources() says it.
     const bool is_of_tracer =
         *kind == SourceKind::Tick || *kind == SourceKind::Begin || *kind == SourceKind::End;
     places.kernel = places.kernel || is_kernel_source(*kind);

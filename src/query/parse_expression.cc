@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expressions: C's operators and precedence, with `in`, `like`, lambdas and `new { … }`.
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -8,33 +9,6 @@
 
 namespace clew::query {
 namespace {
-
-struct Operator {
-  std::string_view symbol;
-  BinaryOperator meaning;
-  int precedence;
-};
-
-constexpr int kComparison = 7;  // Of < and of `in` and `like`.
-
-constexpr std::array<Operator, 18> kOperators = {{{"||", BinaryOperator::LogicalOr, 1},
-                                                  {"&&", BinaryOperator::LogicalAnd, 2},
-                                                  {"|", BinaryOperator::Or, 3},
-                                                  {"^", BinaryOperator::Xor, 4},
-                                                  {"&", BinaryOperator::And, 5},
-                                                  {"==", BinaryOperator::Equal, 6},
-                                                  {"!=", BinaryOperator::NotEqual, 6},
-                                                  {"<", BinaryOperator::Less, kComparison},
-                                                  {"<=", BinaryOperator::LessEqual, kComparison},
-                                                  {">", BinaryOperator::Greater, kComparison},
-                                                  {">=", BinaryOperator::GreaterEqual, kComparison},
-                                                  {"<<", BinaryOperator::ShiftLeft, 8},
-                                                  {">>", BinaryOperator::ShiftRight, 8},
-                                                  {"+", BinaryOperator::Add, 9},
-                                                  {"-", BinaryOperator::Subtract, 9},
-                                                  {"*", BinaryOperator::Multiply, 10},
-                                                  {"/", BinaryOperator::Divide, 10},
-                                                  {"%", BinaryOperator::Modulo, 10}}};
 
 struct Prefix {
   std::string_view symbol;
@@ -84,7 +58,7 @@ Expected<SyntaxExpression> Parser::expression() {
   CLEW_TRY(check_nesting());
   if (at_lambda()) return lambda();
   const uint32_t begin = peek().span.begin;
-  SyntaxExpression condition = CLEW_TRY(binary_expression(1));
+  SyntaxExpression condition = CLEW_TRY(binary_expression(Precedence::LogicalOr));
   if (!take_symbol("?")) return condition;
   SyntaxExpression yes = CLEW_TRY(expression());
   CLEW_TRY(expect_symbol(":", "and the other value of '?'"));
@@ -93,31 +67,27 @@ Expected<SyntaxExpression> Parser::expression() {
               {std::move(condition), std::move(yes), std::move(no)});
 }
 
-Expected<SyntaxExpression> Parser::binary_expression(int precedence_min) {
-  return binary_tail(CLEW_TRY(unary()), precedence_min);
+Expected<SyntaxExpression> Parser::binary_expression(Precedence least) {
+  return binary_tail(CLEW_TRY(unary()), least);
 }
 
-Expected<SyntaxExpression> Parser::binary_tail(SyntaxExpression left, int precedence_min) {
+Expected<SyntaxExpression> Parser::binary_tail(SyntaxExpression left, Precedence least) {
   for (;;) {
-    const bool is_comparison = precedence_min <= kComparison;
+    const bool may_compare = least <= Precedence::Comparison;
     const bool is_not_in = at_word("not") && (at_word("in", 1) || at_word("like", 1));
-    if (is_comparison && (at_word("in") || at_word("like") || is_not_in)) {
+    if (may_compare && (at_word("in") || at_word("like") || is_not_in)) {
       left = CLEW_TRY(membership(std::move(left)));
       continue;
     }
     if (at_symbol("=")) return fail_here("'=' gives a name; compare with '=='");
-    const Operator* found = nullptr;
-    for (const Operator& candidate : kOperators) {
-      const bool is_word = (candidate.symbol == "&&" && at_word("and")) ||
-                           (candidate.symbol == "||" && at_word("or"));
-      if (at_symbol(candidate.symbol) || is_word) found = &candidate;
-    }
-    if (found == nullptr || found->precedence < precedence_min) return left;
+    const std::string_view symbol = at_word("and") ? "&&" : at_word("or") ? "||" : peek().text;
+    const BinaryOperator* found = find_binary(symbol);
+    if (found == nullptr || precedence_of(*found) < least) return left;
     take();
-    SyntaxExpression right = CLEW_TRY(binary_expression(found->precedence + 1));
+    SyntaxExpression right = CLEW_TRY(binary_expression(tighter(precedence_of(*found))));
     const uint32_t begin = left.span.begin;
     left = CLEW_TRY(node(SyntaxKind::Binary, begin, {std::move(left), std::move(right)}));
-    left.binary = found->meaning;
+    left.binary = *found;
   }
 }
 
@@ -127,7 +97,7 @@ Expected<SyntaxExpression> Parser::membership(SyntaxExpression left) {
   const bool is_negated = take_word("not");
   SyntaxExpression result;
   if (take_word("like")) {
-    SyntaxExpression pattern = CLEW_TRY(binary_expression(kComparison + 1));
+    SyntaxExpression pattern = CLEW_TRY(binary_expression(tighter(Precedence::Comparison)));
     result = CLEW_TRY(node(SyntaxKind::Like, begin, {std::move(left), std::move(pattern)}));
   } else {
     take();  // in

@@ -108,8 +108,8 @@ class Parser {
 
   // --- parse_expression.cc
   Expected<SyntaxExpression> expression();
-  Expected<SyntaxExpression> binary_expression(int precedence_min);
-  Expected<SyntaxExpression> binary_tail(SyntaxExpression left, int precedence);
+  Expected<SyntaxExpression> binary_expression(Precedence least);
+  Expected<SyntaxExpression> binary_tail(SyntaxExpression left, Precedence least);
   Expected<SyntaxExpression> membership(SyntaxExpression left);
   Expected<SyntaxExpression> unary();
   Expected<SyntaxExpression> postfix();

@@ -17,8 +17,6 @@ std::string print(const Expression& expression, const Query& query);
 // One source: entry("m!f").
 std::string print(const Source& source);
 
-std::string_view symbol_of(UnaryOperator op);
-std::string_view symbol_of(BinaryOperator op);
 std::string_view name_of(Function function);
 // "10s", "1500us": the largest unit that divides it.
 std::string print_duration(uint64_t ns);

@@ -14,62 +14,6 @@
 namespace clew::query {
 namespace {
 
-// As in parse_expression.cc; higher binds closer.
-enum class Precedence : uint8_t {
-  Conditional,
-  LogicalOr,
-  LogicalAnd,
-  Or,
-  Xor,
-  And,
-  Equality,
-  Comparison,
-  Shift,
-  Sum,
-  Product,
-  Unary,
-  Primary,
-};
-
-// The next one that binds closer.
-Precedence tighter(Precedence precedence) {
-  return static_cast<Precedence>(static_cast<uint8_t>(precedence) + 1);
-}
-
-Precedence precedence_of(BinaryOperator op) {
-  switch (op) {
-    case BinaryOperator::LogicalOr:
-      return Precedence::LogicalOr;
-    case BinaryOperator::LogicalAnd:
-      return Precedence::LogicalAnd;
-    case BinaryOperator::Or:
-      return Precedence::Or;
-    case BinaryOperator::Xor:
-      return Precedence::Xor;
-    case BinaryOperator::And:
-      return Precedence::And;
-    case BinaryOperator::Equal:
-    case BinaryOperator::NotEqual:
-      return Precedence::Equality;
-    case BinaryOperator::Less:
-    case BinaryOperator::LessEqual:
-    case BinaryOperator::Greater:
-    case BinaryOperator::GreaterEqual:
-      return Precedence::Comparison;
-    case BinaryOperator::ShiftLeft:
-    case BinaryOperator::ShiftRight:
-      return Precedence::Shift;
-    case BinaryOperator::Add:
-    case BinaryOperator::Subtract:
-      return Precedence::Sum;
-    case BinaryOperator::Multiply:
-    case BinaryOperator::Divide:
-    case BinaryOperator::Modulo:
-      return Precedence::Product;
-  }
-  return Precedence::Primary;
-}
-
 Precedence precedence_of(const Expression& expression) {
   switch (expression.kind) {
     case ExpressionKind::Conditional:
@@ -372,60 +316,6 @@ std::string input_name(const std::vector<Input>& inputs, size_t index) {
   const auto same =
       std::count_if(inputs.begin(), inputs.end(), [&](const Input& i) { return i.name == name; });
   return is_good && same == 1 ? name : fmt::format("input{}", index);
-}
-
-std::string_view symbol_of(UnaryOperator op) {
-  switch (op) {
-    case UnaryOperator::Negate:
-      return "-";
-    case UnaryOperator::Complement:
-      return "~";
-    case UnaryOperator::Not:
-      return "!";
-  }
-  return "";
-}
-
-std::string_view symbol_of(BinaryOperator op) {
-  switch (op) {
-    case BinaryOperator::Multiply:
-      return "*";
-    case BinaryOperator::Divide:
-      return "/";
-    case BinaryOperator::Modulo:
-      return "%";
-    case BinaryOperator::Add:
-      return "+";
-    case BinaryOperator::Subtract:
-      return "-";
-    case BinaryOperator::ShiftLeft:
-      return "<<";
-    case BinaryOperator::ShiftRight:
-      return ">>";
-    case BinaryOperator::Less:
-      return "<";
-    case BinaryOperator::LessEqual:
-      return "<=";
-    case BinaryOperator::Greater:
-      return ">";
-    case BinaryOperator::GreaterEqual:
-      return ">=";
-    case BinaryOperator::Equal:
-      return "==";
-    case BinaryOperator::NotEqual:
-      return "!=";
-    case BinaryOperator::And:
-      return "&";
-    case BinaryOperator::Xor:
-      return "^";
-    case BinaryOperator::Or:
-      return "|";
-    case BinaryOperator::LogicalAnd:
-      return "&&";
-    case BinaryOperator::LogicalOr:
-      return "||";
-  }
-  return "";
 }
 
 std::string_view name_of(Function function) {

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "base/assert.h"
+#include "query/walk.h"
 
 namespace clew::query {
 
@@ -39,19 +40,18 @@ bool Join::operator==(const Join& other) const {
 }
 
 bool has_aggregate(const Expression& expression) {
-  return expression.kind == ExpressionKind::Aggregate ||
-         std::any_of(expression.operands.begin(), expression.operands.end(), has_aggregate);
+  return contains(expression,
+                  [](const Expression& node) { return node.kind == ExpressionKind::Aggregate; });
 }
 
 Expression bind(const Expression& expression, const Source& source) {
-  if (expression.kind == ExpressionKind::Input) {
-    CLEW_ASSERT(expression.index < source.inputs.size());
-    return source.inputs[expression.index];
-  }
   Expression bound = expression;
-  for (Expression& operand : bound.operands) {
-    operand = bind(operand, source);
-  }
+  transform(bound, [&](Expression& node) {
+    if (node.kind != ExpressionKind::Input) return false;
+    CLEW_ASSERT(node.index < source.inputs.size());
+    node = source.inputs[node.index];
+    return true;
+  });
   return bound;
 }
 

@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "abi/aggregate.h"
+#include "query/operators.h"
 #include "query/span.h"
 
 namespace clew::query {
@@ -109,29 +110,6 @@ enum class Field : uint8_t {
   ReturnValue,    // retval: the raw 8 bytes, signed. Return sources.
   Elapsed,        // ns since the entry of the same call. Return and exception sources.
   EntryArgument,  // entry.arg(index): the argument as it was at entry. Return and exception.
-};
-
-enum class UnaryOperator : uint8_t { Negate, Complement, Not };
-
-enum class BinaryOperator : uint8_t {
-  Multiply,
-  Divide,  // By zero: 0 at the event (the accessors' rule), no value in a column.
-  Modulo,
-  Add,
-  Subtract,
-  ShiftLeft,   // The right operand is unsigned 8 bytes and taken modulo the left one's width.
-  ShiftRight,  // Arithmetic when the left operand is signed.
-  Less,
-  LessEqual,
-  Greater,
-  GreaterEqual,
-  Equal,  // Comparisons take two operands of one type, also String; the result is int32.
-  NotEqual,
-  And,
-  Xor,
-  Or,
-  LogicalAnd,  // Short-circuit; operands are any Integer; the result is int32.
-  LogicalOr,
 };
 
 enum class Function : uint8_t {

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "query/check_sources.h"
 #include "query/diagnostic.h"
 #include "query/fake_types.h"
 #include "query/fields.h"
@@ -54,6 +55,28 @@ TEST(Query, EqualityIgnoresPlaces) {
   ASSERT_TRUE(one && two && other);
   EXPECT_TRUE(*one == *two);
   EXPECT_FALSE(*one == *other);
+}
+
+std::string source_error(const std::string& text) {
+  Vocabulary vocabulary;
+  EXPECT_TRUE(vocabulary.load_text(
+      "test.toml", "[[tracepoint]]\nname = \"shop.pay\"\nfunction = \"shop!pay\"\n"));
+  const auto checked = check_sources({.name = "query", .text = text}, vocabulary);
+  return checked ? "" : checked.error().message;
+}
+
+// Before anybody looks for the processes that would have them.
+TEST(Query, ASourceThatNobodyKnowsIsToldWithTheNearest) {
+  EXPECT_THAT(source_error("from e in syscal(\"read\") select count()"),
+              HasSubstr("no provider 'syscal'; did you mean 'syscall'?"));
+  EXPECT_THAT(source_error("from e in shop.pya select count()"),
+              HasSubstr("no tracepoint or query 'shop.pya'; did you mean 'shop.pay'?"));
+  EXPECT_THAT(source_error("from e in probe(\"sycall::read:entry\") select count()"),
+              HasSubstr("did you mean 'syscall'?"));
+  EXPECT_EQ(source_error("from e in shop.pay, entry(\"f\") select count()"), "");
+  EXPECT_EQ(source_error("var slow = from e in shop.pay where e.tid > 1; "
+                         "from s in slow select count()"),
+            "");
 }
 
 TEST(Query, ATextOverTheLimitIsRefused) {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "query/token.h"
 #include "query/vocabulary.h"
 
@@ -422,6 +423,20 @@ Expected<std::vector<ResolvedSource>> named_source(const SyntaxSource& syntax, B
     return std::vector<ResolvedSource>{std::move(resolved)};
   }
   if (found != nullptr) return from_tracepoint(*found, syntax.span);
+  return unknown_source(syntax, build.report, vocabulary, query_names);
+}
+
+}  // namespace
+
+Expected<SourceKind> kind_of(const SyntaxSource& syntax, const Reporter& report) {
+  CLEW_ASSERT(syntax.is_call);
+  const Source source = CLEW_TRY(SourceResolver(syntax, report).call());
+  return source.kind;
+}
+
+tl::unexpected<Error> unknown_source(const SyntaxSource& syntax, const Reporter& report,
+                                     const Vocabulary* vocabulary,
+                                     std::span<const std::string_view> query_names) {
   std::vector<std::string_view> names(query_names.begin(), query_names.end());
   if (vocabulary != nullptr) {
     for (const TracepointDefinition& candidate : vocabulary->tracepoints()) {
@@ -431,17 +446,8 @@ Expected<std::vector<ResolvedSource>> named_source(const SyntaxSource& syntax, B
   const std::string hint = did_you_mean(syntax.name, names);
   const std::string_view help =
       hint.empty() ? "; a function is traced with entry(\"module!function\")" : "";
-  return build.report.fail(syntax.name_span,
-                           fmt::format("no tracepoint or query '{}'{}{}", syntax.name, hint, help));
-}
-
-}  // namespace
-
-std::optional<SourceKind> kind_of(const SyntaxSource& syntax, const Reporter& report) {
-  if (!syntax.is_call) return std::nullopt;
-  const Expected<Source> source = SourceResolver(syntax, report).call();
-  if (!source) return std::nullopt;
-  return source->kind;
+  return report.fail(syntax.name_span,
+                     fmt::format("no tracepoint or query '{}'{}{}", syntax.name, hint, help));
 }
 
 bool split_function(std::string_view text, Source& source) {

@@ -3,7 +3,7 @@
 // fields, and the tracepoints of vocabularies.
 #pragma once
 
-#include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -18,8 +18,13 @@ namespace clew::query {
 Expected<std::vector<ResolvedSource>> resolve_source(const SyntaxSource& syntax, Build& build,
                                                      std::span<const std::string_view> query_names);
 
-// What a source written as a call is; nothing when it is none, or wrong.
-std::optional<SourceKind> kind_of(const SyntaxSource& syntax, const Reporter& report);
+// What a source written as a call is.
+Expected<SourceKind> kind_of(const SyntaxSource& syntax, const Reporter& report);
+
+// Of a name that is no tracepoint of the vocabulary, which may be null, and no query.
+tl::unexpected<Error> unknown_source(const SyntaxSource& syntax, const Reporter& report,
+                                     const Vocabulary* vocabulary,
+                                     std::span<const std::string_view> query_names);
 
 // "module!function" into the two patterns; a name of C++'s operator! is not split. False when one
 // of the two is missing.

@@ -110,7 +110,7 @@ class Reader {
     if (node == nullptr) return fail_at(table, fmt::format("a tracepoint needs '{}'", key));
     const toml::value<std::string>* value = node->as_string();
     if (value == nullptr || value->get().empty()) {
-      return fail_at(*node, fmt::format("'{}' is a string that is not empty", key));
+      return fail_at(*node, fmt::format("'{}' must be a non-empty string", key));
     }
     return value->get();
   }
@@ -169,8 +169,7 @@ class Reader {
   Expected<Source> source_of(const toml::node& node, std::string_view key, SourceKind kind) const {
     const toml::value<std::string>* value = node.as_string();
     if (value == nullptr || value->get().empty()) {
-      return fail_at(node,
-                     fmt::format("'{}' is a string that is not empty, or a list of them", key));
+      return fail_at(node, fmt::format("'{}' must be a non-empty string, or a list of them", key));
     }
     Source source;
     source.kind = kind;

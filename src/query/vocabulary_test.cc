@@ -68,7 +68,8 @@ TEST(Vocabulary, EveryMistakeHasAMessageWithAPlace) {
   EXPECT_THAT(error_of("tracepoint = 3\n"), HasSubstr("expected [[tracepoint]]"));
   EXPECT_THAT(error_of("tracepoint = [3]\n"), HasSubstr("expected a table"));
   EXPECT_THAT(error_of("[[tracepoint]]\nfunction = \"f\"\n"), HasSubstr("needs 'name'"));
-  EXPECT_THAT(error_of("[[tracepoint]]\nname = 3\n"), HasSubstr("'name' is a string"));
+  EXPECT_THAT(error_of("[[tracepoint]]\nname = 3\n"),
+              HasSubstr("'name' must be a non-empty string"));
   EXPECT_THAT(error_of("[[tracepoint]]\nname = \"a b\"\nfunction = \"f\"\n"),
               HasSubstr("v.toml:2:8: error: 'a b' is not a dotted name"));
   EXPECT_THAT(error_of("[[tracepoint]]\nname = \"a.\"\nfunction = \"f\"\n"),
@@ -76,7 +77,8 @@ TEST(Vocabulary, EveryMistakeHasAMessageWithAPlace) {
   EXPECT_THAT(error_of(tracepoint("")), HasSubstr("needs 'function'"));
   EXPECT_THAT(error_of(tracepoint("at = \"line\"\nfunction = \"f\"\n")), HasSubstr("needs 'line'"));
   EXPECT_THAT(error_of(tracepoint("funtcion = \"f\"\n")), HasSubstr("did you mean 'function'?"));
-  EXPECT_THAT(error_of(tracepoint("function = 3\n")), HasSubstr("'function' is a string"));
+  EXPECT_THAT(error_of(tracepoint("function = 3\n")),
+              HasSubstr("'function' must be a non-empty string"));
   EXPECT_THAT(error_of(tracepoint("function = []\n")), HasSubstr("lists from 1 to"));
   EXPECT_THAT(error_of(tracepoint("function = \"m!\"\n")), HasSubstr("'!' stands between"));
   EXPECT_THAT(error_of(tracepoint("line = \"a.c\"\n")), HasSubstr("expected a file and a line"));

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/assert.h"
+
 namespace clew::session {
 
 Expected<void> EventFlow::keep_in(const std::string& path, const collect::SpillStart& start) {
@@ -15,10 +17,12 @@ Expected<void> EventFlow::keep_in(const std::string& path, const collect::SpillS
 }
 
 Expected<void> EventFlow::finish_file(std::string_view note) {
+  CLEW_ASSERT(writer_ != nullptr);
   return writer_->finish(note);
 }
 
 Expected<void> EventFlow::add(const collect::EventBatch& round, uint64_t start, bool is_last) {
+  CLEW_ASSERT(&round != &ready_);
   merge_.add(round, start);
   collect::EventBatch complete = is_last ? merge_.take_all() : merge_.take_ready();
   if (writer_ != nullptr) return writer_->write(complete, start);
@@ -46,6 +50,7 @@ Expected<bool> EventFlow::has_next() {
 Expected<collect::EventRange> EventFlow::take(const Share& most) {
   if (!CLEW_TRY(has_next())) return collect::EventRange{};
   const uint32_t member = collect::member_of(ready_.at(next_));
+  CLEW_ASSERT(most.events != 0);
   const size_t begin = next_;
   const size_t end = std::min(ready_.size(), begin + most.events);
   size_t words = 0;
@@ -55,6 +60,7 @@ Expected<collect::EventRange> EventFlow::take(const Share& most) {
     if (next_ != begin && (collect::member_of(event) != member || words > most.words)) break;
     ++next_;
   }
+  CLEW_ASSERT(next_ > begin);  // Else nobody gets on.
   return collect::EventRange{.begin = begin, .end = next_};
 }
 

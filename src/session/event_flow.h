@@ -38,6 +38,8 @@ class EventFlow {
   // The next events of events() that are complete, all of one member; none when there are none yet.
   // Errors: Io, where the file is damaged.
   Expected<collect::EventRange> take(const Share& most);
+  // How many came after later ones had been taken: they are out of order.
+  [[nodiscard]] uint64_t late() const { return merge_.late(); }
   // Valid until take() or add() is called.
   [[nodiscard]] const collect::EventBatch& events() const { return ready_; }
 

@@ -6,9 +6,10 @@
 #include <span>
 #include <utility>
 
-#include <poll.h>
+#include <fmt/format.h>
 #include <x86intrin.h>
 
+#include "base/assert.h"
 #include "base/clock_ns.h"
 
 namespace clew::session {
@@ -17,7 +18,6 @@ namespace {
 using query::SourceKind;
 using std::chrono::nanoseconds;
 
-constexpr auto kHousePeriod = std::chrono::milliseconds(200);
 constexpr EventFlow::Share kUsual{.events = answer::RowBatch::kRowsUsual, .words = SIZE_MAX};
 // What a sink that is ready takes without waiting: their text fits into a page of a pipe.
 constexpr EventFlow::Share kOfReadySink{.events = 16, .words = 128};
@@ -26,6 +26,7 @@ constexpr EventFlow::Share kOfReadySink{.events = 16, .words = 128};
 
 Session::Session(Input input)
     : input_(std::move(input)),
+      loop_({input_.sources.begin(), input_.sources.end()}),
       query_(input_.plan.query),
       to_sink_(input_.sink),
       answer_(input_.plan, input_.epoch_ns, to_sink_),
@@ -34,6 +35,7 @@ Session::Session(Input input)
 
 // What is armed one after the other begins at one moment, and ends so.
 Expected<void> Session::begin() {
+  CLEW_ASSERT(!input_.sources.empty());
   uint64_t begin_ticks = 0;
   if (input_.has_window) {
     for (Source* each : input_.sources)
@@ -55,7 +57,7 @@ Expected<void> Session::answer(int stop_descriptor) {
   schedule();
   input_.sink.begin(answer_.columns(), counts() ? output::RowMode::Table : output::RowMode::Stream);
   fire_all(SourceKind::Begin);
-  while (!finished() && wait(stop_descriptor)) {
+  while (!finished() && loop_.wait(stop_descriptor, next_moment())) {
     CLEW_TRY(take_turn());
   }
   return {};
@@ -68,6 +70,7 @@ void Session::schedule() {
   for (size_t i = 0; i < query_.sources.size(); ++i) {
     if (query_.sources[i].kind != SourceKind::Tick) continue;
     const nanoseconds period(query_.sources[i].period_ns);
+    CLEW_ASSERT(period.count() > 0);  // Else a turn never ends.
     ticks_.push_back(
         {.source = static_cast<uint16_t>(i), .period = period, .next = begun_ + period});
   }
@@ -86,39 +89,21 @@ bool Session::finished() {
                      [](const Source* each) { return each->gone(); });
 }
 
-// Until the next moment at which something is to be done whatever the sources say.
-nanoseconds Session::time_left() const {
-  const Time::time_point now = Time::now();
-  Time::time_point wake = now + kHousePeriod;
-  if (end_) wake = std::min(wake, *end_);
-  if (interval_end_) wake = std::min(wake, *interval_end_);
+// At which something is to be done whatever the sources say.
+Session::Time::time_point Session::next_moment() const {
+  Time::time_point next = end_.value_or(Time::time_point::max());
+  if (interval_end_) next = std::min(next, *interval_end_);
   for (const Tick& tick : ticks_)
-    wake = std::min(wake, tick.next);
-  return std::max(nanoseconds(0), nanoseconds(wake - now));
-}
-
-// Waits for the next thing to do; false when the session is to stop.
-bool Session::wait(int stop_descriptor) {
-  std::vector<pollfd> descriptors{{.fd = stop_descriptor, .events = POLLIN, .revents = 0}};
-  nanoseconds patience = nanoseconds::max();
-  for (Source* each : input_.sources) {
-    each->add_descriptors(descriptors);
-    patience = std::min(patience, each->patience());
-  }
-  const nanoseconds left = std::min(patience, time_left());
-  const timespec timeout{.tv_sec = left.count() / 1'000'000'000,
-                         .tv_nsec = left.count() % 1'000'000'000};
-  (void)ppoll(descriptors.data(), descriptors.size(), &timeout, nullptr);
-  return (descriptors[0].revents & POLLIN) == 0;
+    next = std::min(next, tick.next);
+  return next;
 }
 
 Expected<void> Session::take_turn() {
-  for (Source* each : input_.sources)
-    CLEW_TRY(each->turn());
+  CLEW_TRY(loop_.give_turns());
   CLEW_TRY(read_events(false));
   fire_ticks();
   disarm_spinning();
-  keep_house();
+  if (loop_.keep_house()) tell_losses();
   // The one that ends with the session is closed there, whole.
   const bool is_last = end_ && interval_end_ && *interval_end_ >= *end_;
   input_.sink.flush();
@@ -127,24 +112,14 @@ Expected<void> Session::take_turn() {
   return end_interval(false);
 }
 
-void Session::keep_house() {
-  if (Time::now() - house_ < kHousePeriod) return;
-  house_ = Time::now();
-  tell_losses();
-  for (Source* each : input_.sources)
-    each->keep_house();
-}
-
 void Session::tell_losses() {
   if (input_.sink.wants_losses()) input_.sink.losses_so_far(losses());
 }
 
 void Session::disarm_spinning() {
-  for (Source* each : input_.sources) {
-    for (const collect::DisarmedProbe& disarmed : each->disarm_spinning()) {
-      input_.warn(collect::describe(disarmed));
-      input_.sink.disarmed(disarmed);
-    }
+  for (const collect::DisarmedProbe& disarmed : loop_.disarm_spinning()) {
+    input_.warn(collect::describe(disarmed));
+    input_.sink.disarmed(disarmed);
   }
 }
 
@@ -281,6 +256,7 @@ Expected<void> Session::stop() {
 
 Expected<void> Session::finish() {
   fire_all(SourceKind::End);
+  tell_late();
   if (query_.every_ns) {
     CLEW_TRY(end_interval(is_last_partial_));
   } else if (counts()) {
@@ -290,6 +266,14 @@ Expected<void> Session::finish() {
   input_.sink.flush();
   if (fault_) return tl::unexpected(*fault_);
   return {};
+}
+
+// Of rows alone: counts have no order.
+void Session::tell_late() {
+  const uint64_t late = counts() ? 0 : input_.flow.late();
+  if (late == 0) return;
+  input_.warn(fmt::format("{} event{} came so late that later ones stand before {}", late,
+                          late == 1 ? "" : "s", late == 1 ? "it" : "them"));
 }
 
 // The answer comes first: what went wrong is a loss beside it, and the error after it.

@@ -24,6 +24,7 @@
 #include "plan/plan.h"
 #include "query/query.h"
 #include "session/event_flow.h"
+#include "session/loop.h"
 #include "session/numbers.h"
 #include "session/source.h"
 
@@ -74,12 +75,11 @@ class Session {
   };
 
   void schedule();
-  [[nodiscard]] bool wait(int stop_descriptor);
-  [[nodiscard]] std::chrono::nanoseconds time_left() const;
+  [[nodiscard]] Time::time_point next_moment() const;
   Expected<void> take_turn();
   [[nodiscard]] bool finished();
-  void keep_house();
   void tell_losses();
+  void tell_late();
   void disarm_spinning();
   void fire_ticks();
   void fire_all(query::SourceKind kind);
@@ -108,6 +108,7 @@ class Session {
   };
 
   Input input_;
+  Loop loop_;
   const query::Query& query_;
   ToSink to_sink_;
   answer::Answer answer_;
@@ -120,7 +121,6 @@ class Session {
   uint64_t intervals_ = 0;
   int64_t interval_begin_ns_ = 0;  // Of the time of day.
   bool is_last_partial_ = false;
-  Time::time_point house_ = Time::now();
   std::vector<Tick> ticks_;
   answer::RowBatch open_rows_;
   std::optional<Error> fault_;

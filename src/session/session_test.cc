@@ -118,6 +118,19 @@ TEST_F(Sessions, HoldBackWhatAnEarlierEventMayStillPrecede) {
   EXPECT_THAT(sink_.lines, ElementsAre("1", "2", "3"));
 }
 
+TEST_F(Sessions, SayWhenAnEventCameTooLateForItsPlace) {
+  ask(kEvents);
+  first_->give(30, {3});
+  first_->give(40, {4});
+  first_->give(12, {1});  // Both are taken when it comes.
+  std::string warnings;
+  Input what = input();
+  what.warn = [&warnings](std::string_view text) { warnings += text; };
+  ASSERT_TRUE(run(std::move(what)).has_value());
+  EXPECT_THAT(sink_.lines, ElementsAre("3", "4", "1"));
+  EXPECT_EQ(warnings, "1 event came so late that later ones stand before it");
+}
+
 TEST_F(Sessions, TakeAsManyRowsAsAreAskedFor) {
   ask(std::string(kEvents) + " take 2");
   first_->ends = false;

@@ -4,28 +4,19 @@
 // it from then on. All functions are called by one thread.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <string>
-#include <vector>
-
-#include <poll.h>
 
 #include "aggregate/table.h"
 #include "answer/row_batch.h"
 #include "base/error.h"
 #include "collect/event_batch.h"
 #include "collect/losses.h"
+#include "session/driven.h"
 
 namespace clew::session {
 
-class Source {
+class Source : public Driven {
  public:
-  Source() = default;
-  Source(const Source&) = delete;
-  Source& operator=(const Source&) = delete;
-  virtual ~Source() = default;
-
   // Nothing more can come from it.
   [[nodiscard]] virtual bool gone() const = 0;
 
@@ -37,18 +28,6 @@ class Source {
   virtual Expected<void> start(uint64_t /*begin_ticks*/) { return {}; }
   virtual void settle_window() {}
   virtual void stop(uint64_t /*end_ticks*/) {}
-
-  // --- while it runs
-  // What becomes readable when it wants a turn before its patience is over.
-  virtual void add_descriptors(std::vector<pollfd>& /*descriptors*/) {}
-  // How long it may be left alone. May itself wait some milliseconds for what has no descriptor.
-  virtual std::chrono::nanoseconds patience() = 0;
-  // Its turn: takes over what cannot wait.
-  virtual Expected<void> turn() { return {}; }
-  // Five times a second.
-  virtual void keep_house() {}
-  // Takes out probes whose hits ran out of fuel; each is told once.
-  virtual std::vector<collect::DisarmedProbe> disarm_spinning() { return {}; }
 
   // --- single events
   [[nodiscard]] virtual bool has_events() const = 0;

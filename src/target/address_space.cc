@@ -24,6 +24,7 @@ constexpr size_t kEndedMax = 4096;     // Processes whose spaces are kept beyond
 constexpr size_t kSpacesMax = 16;      // Of one pid.
 constexpr size_t kOpenFilesMax = 700;  // Below the common limit of 1024 descriptors.
 constexpr size_t kRangesMax = 4096;    // Of a space.
+constexpr size_t kFormerMax = 256;
 
 // Code that only the kernel uses: where it steps over probes, and what returns lead to that it
 // probes.
@@ -38,6 +39,19 @@ bool has_program_name(const Process& process, std::string_view name) {
 // Whether it is the space of the same program, so that it takes the old one's place.
 bool is_continued(const AddressSpace& old, const AddressSpace& fresh) {
   return old.ranges.empty() || (!old.has_ended && old.program == fresh.program);
+}
+
+// What the old one had of files, and the fresh one has not, so that it keeps its names.
+std::vector<CodeRange> former_of(AddressSpace& old, const AddressSpace& fresh) {
+  std::vector<CodeRange> former = std::move(old.former);
+  for (const CodeRange& range : old.ranges) {
+    const bool is_there =
+        std::find(fresh.ranges.begin(), fresh.ranges.end(), range) != fresh.ranges.end();
+    if (range.file != nullptr && !is_there) former.push_back(range);
+  }
+  const size_t too_many = former.size() - std::min(former.size(), kFormerMax);
+  former.erase(former.begin(), former.begin() + static_cast<std::ptrdiff_t>(too_many));
+  return former;
 }
 
 bool is_inode(const FileDescriptor& file, uint64_t inode) {
@@ -86,8 +100,11 @@ const CodeRange* AddressSpace::find(uint64_t address) const {
   const auto after = std::upper_bound(
       ranges.begin(), ranges.end(), address,
       [](uint64_t wanted, const CodeRange& range) { return wanted < range.begin; });
-  if (after == ranges.begin() || address >= (after - 1)->end) return nullptr;
-  return &*(after - 1);
+  if (after != ranges.begin() && address < (after - 1)->end) return &*(after - 1);
+  const auto gone = std::find_if(former.rbegin(), former.rend(), [&](const CodeRange& range) {
+    return range.begin <= address && address < range.end;
+  });
+  return gone == former.rend() ? nullptr : &*gone;
 }
 
 AddressSpaces::AddressSpaces() = default;
@@ -132,6 +149,7 @@ Expected<const AddressSpace*> AddressSpaces::look_at(pid_t pid) {
   const auto known = spaces_.find(pid);
   const bool is_same = known != spaces_.end() && is_continued(*known->second.back(), fresh);
   AddressSpace& space = is_same ? *known->second.back() : add(pid);
+  fresh.former = former_of(space, fresh);
   space = std::move(fresh);
   return &space;
 }

@@ -48,11 +48,12 @@ struct CodeRange {
 struct AddressSpace {
   pid_t pid = 0;
   std::vector<CodeRange> ranges;  // By address, not overlapping.
+  std::vector<CodeRange> former;  // Of files: what look_at() found gone, in the order of going.
   const CodeFile* program = nullptr;
   std::string program_name;  // What the user calls the main program.
   bool has_ended = false;
 
-  // Null when no range has the address.
+  // Of now, or else the last that was there. Null when none has the address.
   [[nodiscard]] const CodeRange* find(uint64_t address) const;
   [[nodiscard]] const std::string& name_of(const CodeFile& file) const {
     return &file == program ? program_name : file.name;

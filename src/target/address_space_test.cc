@@ -3,7 +3,9 @@
 
 #include <filesystem>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -72,6 +74,32 @@ TEST(AddressSpaces, AreThereWhenTheProcessAndItsFileAreGone) {
   EXPECT_EQ(space->program_name, "gone");
   EXPECT_TRUE(ModuleImage::read(space->find(address)->file->open_path).has_value());
   EXPECT_TRUE(spaces.living().empty());
+}
+
+// A library that was closed keeps its names until another one is at its addresses.
+TEST(AddressSpaces, KnowWhatWasThereBefore) {
+  const auto map = [](const std::string& path, void* where) {
+    const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const int flags = MAP_PRIVATE | (where != nullptr ? MAP_FIXED : 0);
+    return mmap(where, 4096, PROT_READ | PROT_EXEC, flags, file.get(), 0);
+  };
+  void* const code = map(test::fixture("shop"), nullptr);
+  ASSERT_NE(code, MAP_FAILED);
+  const auto address = reinterpret_cast<uint64_t>(code);
+  const auto name = [&](AddressSpaces& spaces) {
+    const auto space = spaces.look_at(getpid());
+    const CodeRange* const range = space ? (*space)->find(address) : nullptr;
+    return range == nullptr || range->file == nullptr ? "" : range->file->name;
+  };
+  AddressSpaces spaces;
+  EXPECT_EQ(name(spaces), "shop");
+  ASSERT_EQ(munmap(code, 4096), 0);
+  EXPECT_EQ(name(spaces), "shop");
+  EXPECT_EQ(spaces.find(getpid())->former.size(), 1U);
+  ASSERT_EQ(map("/bin/true", code), code);
+  EXPECT_EQ(name(spaces), "true");
+  ASSERT_EQ(munmap(code, 4096), 0);
+  EXPECT_EQ(name(spaces), "true");
 }
 
 TEST(AddressSpaces, FollowWhatTheyAreTold) {

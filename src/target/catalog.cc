@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/log.h"
 #include "base/nearest.h"
 #include "target/debug_file.h"
 #include "target/ifunc.h"
@@ -77,6 +78,14 @@ struct ModuleState {
   std::optional<Error> debug_error;
 };
 
+using StaticProbes = std::shared_ptr<const std::vector<StaticProbe>>;  // Of all who have the file.
+
+StaticProbes read_probes(const std::string& path) {
+  auto probes = read_static_probes(path);
+  return std::make_shared<const std::vector<StaticProbe>>(probes ? std::move(*probes)
+                                                                 : std::vector<StaticProbe>());
+}
+
 }  // namespace
 
 // Held by every catalog that uses it, and holding what any of them has read.
@@ -95,9 +104,18 @@ class SharedFiles {
     states_.emplace(Key{state->image->identity(), name}, state);
   }
 
+  StaticProbes static_probes(const std::string& path) {
+    const auto identity = identity_at(path);
+    if (!identity) return read_probes(path);
+    StaticProbes& probes = probes_[*identity];
+    if (!probes) probes = read_probes(path);
+    return probes;
+  }
+
  private:
   using Key = std::pair<FileIdentity, std::string>;
   std::map<Key, std::shared_ptr<ModuleState>> states_;
+  std::map<FileIdentity, StaticProbes> probes_;
 };
 
 std::shared_ptr<SharedFiles> make_shared_files() {
@@ -124,6 +142,7 @@ struct Catalog::Data {
   CatalogOptions options;
   std::vector<CatalogModule> modules;
   std::vector<std::shared_ptr<ModuleState>> states;  // One for each module; shared with others.
+  std::map<size_t, StaticProbes> probes;             // By module.
 
   [[nodiscard]] std::string root() const {
     return pid == 0 ? "" : proc_path(memory_holder(pid), "root");
@@ -194,6 +213,14 @@ struct Catalog::Data {
     if (!image) return image.error();
     states[index]->image = std::make_unique<ModuleImage>(std::move(*image));
     return std::nullopt;
+  }
+
+  std::span<const StaticProbe> static_probes(size_t index) {
+    StaticProbes& known = probes[index];
+    const ProcessModule& file = modules[index].file;
+    if (!known && options.files) known = options.files->static_probes(file.open_path);
+    if (!known) known = read_probes(file.open_path);
+    return *known;
   }
 
   // By cheap names first: the soname needs the image, and links need a look at directories.
@@ -271,6 +298,9 @@ Expected<Catalog> Catalog::of_process(pid_t pid, const CatalogOptions& options) 
   for (ProcessModule& module : CLEW_TRY(read_modules(pid))) {
     data->add(std::move(module));
   }
+  log_step(pid, "is {}, with {} modules", data->process.comm, data->modules.size());
+  for (const CatalogModule& module : data->modules)
+    log_detail(pid, "has {} with bias {:#x}", module.file.path, module.file.load_bias);
   return Catalog(std::move(data));
 }
 
@@ -298,6 +328,10 @@ std::span<const CatalogModule> Catalog::modules() const {
 }
 Expected<const ModuleImage*> Catalog::image(size_t module) {
   return data_->image(module);
+}
+
+std::span<const StaticProbe> Catalog::static_probes(size_t module) {
+  return data_->static_probes(module);
 }
 
 Expected<std::vector<size_t>> Catalog::refresh() {
@@ -448,9 +482,13 @@ std::optional<SymbolisedAddress> Catalog::symbolise(uint64_t address) {
       if (range.contains(at)) result.offset = at - range.address;
     }
   }
-  const bool made_up = function->origin == FunctionOrigin::UnwindEntry;
-  result.text = made_up ? std::string(function->name)
-                        : fmt::format("{}!{}{}", found.display_name, function->name, part);
+  // Its name is where it begins: one offset is enough.
+  if (function->origin == FunctionOrigin::UnwindEntry) {
+    result.offset = at;
+    result.text = fmt::format("{}+{:#x}", found.display_name, at);
+    return result;
+  }
+  result.text = fmt::format("{}!{}{}", found.display_name, function->name, part);
   if (result.offset != 0) result.text += fmt::format("+{:#x}", result.offset);
   return result;
 }

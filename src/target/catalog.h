@@ -27,6 +27,7 @@
 #include "target/module_image.h"
 #include "target/process.h"
 #include "target/types.h"
+#include "target/usdt.h"
 
 namespace clew::target {
 
@@ -64,7 +65,7 @@ struct SymbolisedAddress {
   size_t module = 0;
   std::optional<size_t> function;  // Nothing: between functions.
   uint64_t offset = 0;   // From the function's address; in a cold part it may wrap (use `is_cold`).
-                         // Without a function: from the module's load bias.
+                         // Without a function, or a name of it: from the module's load bias.
   bool is_cold = false;  // In a cold part: `offset` is from the start of that part.
   std::string text;      // `redis-server!lookupKey+0x1c`
 };
@@ -85,6 +86,10 @@ class Catalog {
   // The image, read at the first call; its error is kept and given again. Valid as long as the
   // catalog (or the files that it shares), also when the catalog is moved.
   Expected<const ModuleImage*> image(size_t module);
+
+  // The static probes of a module, read at the first call; none when the file cannot be read. Valid
+  // as long as the catalog, also when it is moved.
+  std::span<const StaticProbe> static_probes(size_t module);
 
   // Looks at the process again. The indices of modules that were not there before; they come after
   // those that were. Modules that are gone stay in the list with is_loaded false, and are theirs

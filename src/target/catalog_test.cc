@@ -186,6 +186,23 @@ TEST(CatalogTest, AddressesAreGivenInWords) {
   EXPECT_FALSE(catalog.symbolise(8));
 }
 
+TEST(CatalogTest, AFunctionThatIsCalledAfterItsPlaceHasOneOffset) {
+  const test::TemporaryDirectory directory;
+  const std::string stripped = directory.file("kinds");
+  test::run("strip -o " + stripped + " " + test::fixture("kinds"));
+  Catalog full = open_file(test::fixture("kinds"));
+  const FunctionMatch match = full.find("many")->front();
+  const uint64_t address = (*full.image(match.module))->functions()[match.function].address;
+  CatalogOptions options;
+  options.read.debug_directory = directory.path();
+  auto catalog = Catalog::of_file(stripped, options);
+  ASSERT_TRUE(catalog) << catalog.error().message;
+  const auto place = catalog->symbolise(address + 4);
+  ASSERT_TRUE(place && place->function);
+  EXPECT_EQ(place->text, fmt::format("kinds+{:#x}", address + 4));
+  EXPECT_EQ(place->offset, address + 4);
+}
+
 TEST(CatalogTest, AModuleThatIsLoadedLaterIsFoundByRefresh) {
   Catalog catalog = open_process(getpid());
   EXPECT_EQ(names(catalog, "plugin_answer"), Names{});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/debug_file.h"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 

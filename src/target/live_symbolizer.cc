@@ -10,7 +10,8 @@ namespace clew::target {
 namespace {
 
 // `mov $15, %rax` and the first byte of `syscall`: rt_sigreturn(2), by which a handler's caller
-// goes back (glibc, sysdeps/unix/sysv/linux/x86_64/libc_sigaction.c); as abi/d_unwind.h has it.
+// goes back (glibc, sysdeps/unix/sysv/linux/x86_64/libc_sigaction.c); as abi/machine/unwind.h has
+// it.
 constexpr uint64_t kSignalReturnCode = 0x0f00'0000'0fc0'c748;
 
 }  // namespace
@@ -52,8 +53,7 @@ pid_t LiveSymbolizer::process_of(uint64_t pid) const {
   return pid == kTarget ? target_ : static_cast<pid_t>(pid);
 }
 
-std::optional<LiveSymbolizer::CodePlace> LiveSymbolizer::code_at(uint64_t pid,
-                                                                 uint64_t address) const {
+std::optional<CodePlace> LiveSymbolizer::code_at(uint64_t pid, uint64_t address) const {
   const pid_t process = process_of(pid);
   return process == 0 ? std::nullopt : find(process, address);
 }
@@ -94,8 +94,7 @@ std::optional<SymbolPlace> LiveSymbolizer::in_made_code(pid_t process, uint64_t 
                      .offset_bytes = place->offset_bytes};
 }
 
-std::optional<LiveSymbolizer::CodePlace> LiveSymbolizer::find(pid_t process,
-                                                              uint64_t address) const {
+std::optional<CodePlace> LiveSymbolizer::find(pid_t process, uint64_t address) const {
   const AddressSpace* space = spaces_.find(process, address);
   if (space == nullptr && spaces_.look_at(process)) space = spaces_.find(process, address);
   if (space == nullptr) return std::nullopt;

@@ -14,7 +14,6 @@
 #include "target/module_image.h"
 #include "target/perf_map.h"
 #include "target/symbolizer.h"
-#include "target/types.h"
 
 namespace clew::target {
 
@@ -27,18 +26,9 @@ class LiveSymbolizer final : public Symbolizer {
 
   [[nodiscard]] std::optional<SymbolPlace> kernel(uint64_t address) const override;
   [[nodiscard]] std::optional<SymbolPlace> user(uint64_t pid, uint64_t address) const override;
-  // Where code is, whatever process has it; nothing for code that is in no file.
-  struct CodePlace {
-    const AddressSpace* space = nullptr;
-    const CodeFile* file = nullptr;
-    uint64_t address = 0;  // In the file's image.
-    auto operator<=>(const CodePlace&) const = default;
-  };
-  [[nodiscard]] std::optional<CodePlace> code_at(uint64_t pid, uint64_t address) const;
-  // Whether a handler of a signal returns to this address: its caller was interrupted there.
-  [[nodiscard]] bool is_signal_return(uint64_t pid, uint64_t address) const;
-  // What debug information says of the code at the address of a process: DebugInfo::calls_at.
-  [[nodiscard]] std::vector<SourceCall> source(uint64_t pid, uint64_t address) const;
+  [[nodiscard]] std::optional<CodePlace> code_at(uint64_t pid, uint64_t address) const override;
+  [[nodiscard]] bool is_signal_return(uint64_t pid, uint64_t address) const override;
+  [[nodiscard]] std::vector<SourceCall> source(uint64_t pid, uint64_t address) const override;
 
  private:
   [[nodiscard]] pid_t process_of(uint64_t pid) const;

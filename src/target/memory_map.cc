@@ -3,6 +3,7 @@
 //   start-end perms offset major:minor inode [spaces path]
 // with numbers in hex but for the inode (proc(5)). The path is the rest of the line; the kernel
 // writes a newline in it as \012 and nothing else is escaped.
+#include <algorithm>
 #include <charconv>
 #include <optional>
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "base/log.h"
 #include "target/debug_file.h"
 #include "target/dynamic.h"
 #include "target/elf_file.h"
@@ -26,7 +27,7 @@ struct ColdPart {
 
 // The tables as they were made from the same bytes before, or made now.
 Expected<ImageTables> read_cached(ElfFile& file, const std::string& path,
-                                  const ReadOptions& options) {
+                                  const ReadOptions& options, bool& was_kept) {
   const bool use_cache = !options.cache_directory.empty() &&
                          file.size_bytes() >= options.cache_from_bytes && !file.build_id().empty();
   if (!use_cache) return read_tables(file, path, options);
@@ -39,7 +40,9 @@ Expected<ImageTables> read_cached(ElfFile& file, const std::string& path,
                            .module_name = options.name,
                            .debug_path = debug ? debug->path : "",
                            .files = {&file, debug ? &debug->file : nullptr}};
-  if (auto cached = cache.load(entry)) return std::move(*cached);
+  auto cached = cache.load(entry);
+  was_kept = cached.has_value();
+  if (cached) return std::move(*cached);
   ReadLog log;
   CLEW_TRY(file.log_to(log, 0));
   auto tables = read_tables(file, path, options);
@@ -153,8 +156,12 @@ ModuleImage::~ModuleImage() = default;
 Expected<ModuleImage> ModuleImage::read(const std::string& path, const ReadOptions& options) {
   ReadOptions named = options;
   if (named.name.empty()) named.name = file_name_of(path);
+  const StepTime time;
   ElfFile file = CLEW_TRY(ElfFile::open(path));
-  ImageTables tables = CLEW_TRY(read_cached(file, path, named));
+  bool was_kept = false;
+  ImageTables tables = CLEW_TRY(read_cached(file, path, named, was_kept));
+  log_detail(0, "read the symbols of {}: {} functions, {} ({:.1f} ms)", path,
+             tables.functions.size(), was_kept ? "from the cache" : "from the file", time.ms());
   return ModuleImage(
       std::make_unique<Data>(path, std::move(named), std::move(file), std::move(tables)));
 }

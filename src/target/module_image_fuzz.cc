@@ -2,6 +2,7 @@
 // Any bytes are an ELF file to someone: reading them gives an image or an error, and everything
 // that an image offers can be used. Also the other readers of foreign bytes: memory maps, names,
 // cache entries' tables.
+#include <algorithm>
 #include <string>
 #include <string_view>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/module_names.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/process.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -228,6 +229,11 @@ Expected<void> check_has_program(pid_t pid) {
                             process.comm));
   }
   return {};
+}
+
+Expected<Life> read_life(pid_t pid) {
+  const Stat stat = CLEW_TRY(read_stat(pid));
+  return Life{.incarnation = {.pid = pid, .start_ticks = stat.start_ticks}, .state = stat.state};
 }
 
 Expected<ProcessFacts> read_facts(pid_t pid) {

@@ -35,6 +35,15 @@ struct Incarnation {
 // R running, S sleeping, D disk sleep, T stopped, t traced, Z zombie, X dead, I idle (proc(5)).
 using ProcessState = char;
 
+// Which life of a pid there is, and the state of its first thread: of /proc/PID/stat alone, so that
+// no file or memory of the process can keep the reader waiting.
+struct Life {
+  Incarnation incarnation;
+  ProcessState state = 'R';
+};
+
+Expected<Life> read_life(pid_t pid);
+
 struct Process {
   Incarnation incarnation;
   pid_t parent_pid = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/sha256.h"
 
+#include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/symbol_cache.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include <gtest/gtest.h>

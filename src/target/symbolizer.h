@@ -5,13 +5,27 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "target/types.h"
 
 namespace clew::target {
+
+struct AddressSpace;
+struct CodeFile;
 
 struct SymbolPlace {
   std::string module;    // "vmlinux", "ext4", "libc.so.6": without folders.
   std::string function;  // Empty when only the module is known.
   uint64_t offset_bytes = 0;
+};
+
+// Where code is, whatever process has it.
+struct CodePlace {
+  const AddressSpace* space = nullptr;
+  const CodeFile* file = nullptr;
+  uint64_t address = 0;  // In the file's image.
+  auto operator<=>(const CodePlace&) const = default;
 };
 
 class Symbolizer {
@@ -26,6 +40,12 @@ class Symbolizer {
   // Nothing when the address lies in no module.
   [[nodiscard]] virtual std::optional<SymbolPlace> kernel(uint64_t address) const = 0;
   [[nodiscard]] virtual std::optional<SymbolPlace> user(uint64_t pid, uint64_t address) const = 0;
+  // Nothing for code that is in no file.
+  [[nodiscard]] virtual std::optional<CodePlace> code_at(uint64_t pid, uint64_t address) const = 0;
+  // Whether a handler of a signal returns to this address: its caller was interrupted there.
+  [[nodiscard]] virtual bool is_signal_return(uint64_t pid, uint64_t address) const = 0;
+  // What debug information says of the code at the address of a process: DebugInfo::calls_at.
+  [[nodiscard]] virtual std::vector<SourceCall> source(uint64_t pid, uint64_t address) const = 0;
 };
 
 }  // namespace clew::target

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/symbols.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/test_support.h"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>

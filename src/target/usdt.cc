@@ -17,6 +17,7 @@ namespace {
 constexpr uint32_t kNoteType = 3;  // NT_STAPSDT
 constexpr std::string_view kNoteOwner = "stapsdt";
 constexpr uint32_t kTypesType = 1;
+constexpr uint32_t kStabilityType = 2;
 constexpr std::string_view kTypesOwner = "clewdt";
 constexpr size_t kTypedArgumentsMax = 64;
 constexpr size_t kProbesMax = 1U << 16;
@@ -151,6 +152,7 @@ class NoteReader {
     const auto counter = file_.place_of(semaphore + moved);
     if (!counter) return std::nullopt;
     probe.semaphore_offset = counter->offset;
+    probe.semaphore_address = semaphore + moved;
     return probe;
   }
 
@@ -187,7 +189,7 @@ void read_notes(std::span<const uint8_t> notes, const NoteReader& description,
   });
 }
 
-// --- types of arguments --------------------------------------------------------------------------
+// --- types of arguments, stability --------------------------------------------------------------
 
 struct TypedArgument {
   size_t from = 0;  // Of the probe's own arguments.
@@ -209,6 +211,20 @@ void read_types(std::span<const uint8_t> notes, TypesOfProbes& all) {
       one.types.translated_type = reader.read_string();
     }
     if (!reader.failed()) all.try_emplace({provider, name}, std::move(arguments));
+    return all.size() < kProbesMax;
+  });
+}
+
+using StabilityOfProviders = std::map<std::string, StaticProbe::Stability>;
+
+void read_stability(std::span<const uint8_t> notes, StabilityOfProviders& all) {
+  for_each_note(notes, kTypesOwner, kStabilityType, [&](std::span<const uint8_t> content) {
+    ByteReader reader(content);
+    std::string provider(reader.read_string());
+    StaticProbe::Stability stability;
+    stability.probes = reader.read_string();
+    stability.arguments = reader.read_string();
+    if (!reader.failed()) all.try_emplace(std::move(provider), std::move(stability));
     return all.size() < kProbesMax;
   });
 }
@@ -245,6 +261,7 @@ Expected<std::vector<StaticProbe>> read_static_probes(const std::string& path) {
   const NoteReader description(file);
   VariableNames names(file);
   TypesOfProbes types;
+  StabilityOfProviders stability;
   for (const ElfSection& section : file.sections()) {
     const bool has_probes = section.name == ".note.stapsdt";
     if (section.header.sh_type != SHT_NOTE || !(has_probes || section.name == ".note.clewdt"))
@@ -254,14 +271,25 @@ Expected<std::vector<StaticProbe>> read_static_probes(const std::string& path) {
       read_notes(notes.view(), description, probes);
     } else {
       read_types(notes.view(), types);
+      read_stability(notes.view(), stability);
     }
   }
   for (StaticProbe& probe : probes) {
     resolve_variables(probe, names);
     const auto typed = types.find({probe.provider, probe.name});
     if (typed != types.end()) add_types(probe, typed->second);
+    const auto told = stability.find(probe.provider);
+    if (told != stability.end()) probe.stability = told->second;
   }
   return probes;
+}
+
+std::string d_name_of(std::string_view note_name) {
+  std::string result(note_name);
+  for (size_t at = result.find("__"); at != std::string::npos; at = result.find("__", at)) {
+    result.replace(at, 2, "-");
+  }
+  return result;
 }
 
 namespace {
@@ -286,6 +314,13 @@ std::optional<StaticArgument> parse_size(std::string_view text) {
 }
 
 }  // namespace
+
+size_t count_static_arguments(std::string_view text) {
+  size_t count = 0;
+  for (size_t i = 0; i < text.size(); ++i)
+    count += text[i] != ' ' && (i == 0 || text[i - 1] == ' ') ? 1 : 0;
+  return count;
+}
 
 std::vector<StaticArgument> parse_static_arguments(std::string_view text) {
   std::vector<StaticArgument> result;

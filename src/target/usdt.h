@@ -22,6 +22,7 @@ struct StaticProbe {
   uint64_t address = 0;           // Of the nop, as the file counts addresses.
   uint64_t file_offset = 0;       // The same place in the file.
   uint64_t semaphore_offset = 0;  // In the file; 0: there is none.
+  uint64_t semaphore_address = 0;
 
   // What `clew dtrace -h` and `-G` add in notes of the owner clewdt, type 1, in .note.clewdt:
   // provider, name, then for each of args[] which of the probe's own arguments it is made of, that
@@ -32,11 +33,21 @@ struct StaticProbe {
     std::string translated_type;
   };
   std::vector<Typed> types;
+  // In notes of type 2: provider, and how stable its probes and their arguments are, as D writes
+  // it ("Evolving/Evolving/Common"). Empty where the provider's file does not say it.
+  struct Stability {
+    std::string probes;
+    std::string arguments;
+  };
+  Stability stability;
 };
 
 // In the order of the file; empty when it has none. Notes that are damaged, or that point outside
 // the file, are left out. Errors as of ElfFile::open.
 Expected<std::vector<StaticProbe>> read_static_probes(const std::string& path);
+
+// How D writes a name: query-start for query__start.
+std::string d_name_of(std::string_view note_name);
 
 // One argument of a probe's text: its size, what it is, and where (the text behind the `@`).
 struct StaticArgument {
@@ -47,5 +58,7 @@ struct StaticArgument {
 };
 // Arguments whose text is of no known form stop the list.
 std::vector<StaticArgument> parse_static_arguments(std::string_view text);
+// Those of any form.
+size_t count_static_arguments(std::string_view text);
 
 }  // namespace clew::target

@@ -44,14 +44,17 @@ TEST_P(StaticProbes, OfARealFileAreThoseThatReadelfShows) {
   ASSERT_TRUE(probes.has_value()) << probes.error().message;
   std::vector<std::string> ours;
   for (const StaticProbe& probe : *probes) {
-    // None of these files was moved by prelink: the address is the note's own.
-    ours.push_back(fmt::format("{} {} 0x{:016x}, Base", probe.provider, probe.name, probe.address));
+    // None of these files was moved by prelink: the addresses are the note's own.
+    ours.push_back(fmt::format("{} {} 0x{:016x} semaphore 0x{:016x}", probe.provider, probe.name,
+                               probe.address, probe.semaphore_address));
   }
   std::vector<std::string> theirs = notes_of_readelf(path);
   for (size_t i = 0; i < theirs.size() && i < probes->size(); ++i) {
     const bool has_variables = theirs[i].find("(%rip)") != std::string::npos;
     EXPECT_TRUE(has_variables || theirs[i].ends_with(" " + (*probes)[i].arguments)) << theirs[i];
-    theirs[i] = theirs[i].substr(0, theirs[i].find(", Base") + 6);
+    const size_t semaphore = theirs[i].find("Semaphore: ") + 11;
+    theirs[i] = fmt::format("{} semaphore {}", theirs[i].substr(0, theirs[i].find(", Base")),
+                            theirs[i].substr(semaphore, 18));
   }
   EXPECT_EQ(ours, theirs);
 }

@@ -15,16 +15,16 @@
 #include <ucontext.h>
 #include <x86intrin.h>
 
-#include "abi/d_accessor.h"
-#include "abi/d_dynamic.h"
+#include "abi/machine/accessor.h"
+#include "abi/machine/dynamic.h"
 #include "blob_copy.h"
 #include "hostile_session.h"
 
 namespace clew::accessors {
 namespace {
 
-using abi::DAccessor;
-using abi::DProcessAccessor;
+using abi::MachineAccessor;
+using abi::MachineProcessAccessor;
 using Arguments = std::array<uint64_t, 4>;
 
 constexpr uint64_t kDst = 0x6000;
@@ -35,7 +35,7 @@ constexpr uint64_t kNowhere = uint64_t{1} << 63;
 
 template <typename Accessor>
 constexpr uint32_t index_of(Accessor accessor) {
-  return static_cast<uint32_t>(accessor) - abi::kDAccessorBase;
+  return static_cast<uint32_t>(accessor) - abi::kMachineAccessorBase;
 }
 
 struct Cost {
@@ -143,12 +143,12 @@ TEST_F(AccessorTime, OfTextsIsLinear) {
       {kDst, kText, kOther, 0},
       {kText, kOther, kNowhere, 0},
       {kDst, kText, 0, kNowhere - 1},
-      {kDst, abi::kDWindowTag | kText, 4096, 0},
+      {kDst, abi::kMachineWindowTag | kText, 4096, 0},
       {kDst, reinterpret_cast<uint64_t>(&session_->window()) + kText, 4096, 1},
       {kText, 36, 0, 0}};
   std::map<uint32_t, Case> slowest;
   const auto is_of_texts = [](uint32_t index) {
-    return index != index_of(DAccessor::Raise) && index != index_of(DAccessor::Chill);
+    return index != index_of(MachineAccessor::Raise) && index != index_of(MachineAccessor::Chill);
   };
   const auto try_all = [&](const std::string& text, const std::string& other, uint64_t bytes) {
     for (uint32_t index = 0; index < kAccessorCount; ++index) {
@@ -172,14 +172,16 @@ TEST_F(AccessorTime, OfTextsIsLinear) {
     fill(kText, worst.text, kTextBytes);
     fill(kOther, worst.other, worst.other_bytes);
     const Cost cost = cost_of(index, worst.arguments);
-    RecordProperty(std::to_string(index + abi::kDAccessorBase), std::to_string(cost.instructions));
+    RecordProperty(std::to_string(index + abi::kMachineAccessorBase),
+                   std::to_string(cost.instructions));
     // Two clear as much of the window as they are told.
-    const bool clears =
-        index == index_of(DAccessor::Alloca) || index == index_of(DProcessAccessor::Clear);
-    EXPECT_LE(cost.instructions, of_text + (clears ? abi::kDWindowBytes : 0))
-        << "accessor " << index + abi::kDAccessorBase << " of " << worst.text.substr(0, 16)
+    const bool clears = index == index_of(MachineAccessor::Alloca) ||
+                        index == index_of(MachineProcessAccessor::Clear);
+    EXPECT_LE(cost.instructions, of_text + (clears ? abi::kMachineWindowBytes : 0))
+        << "accessor " << index + abi::kMachineAccessorBase << " of " << worst.text.substr(0, 16)
         << " and " << worst.other.substr(0, 16);
-    EXPECT_LE(cost.system_calls, kSystemCallsMax) << "accessor " << index + abi::kDAccessorBase;
+    EXPECT_LE(cost.system_calls, kSystemCallsMax)
+        << "accessor " << index + abi::kMachineAccessorBase;
   }
 }
 
@@ -188,21 +190,21 @@ TEST_F(AccessorTime, OfTextsIsLinear) {
 TEST_F(AccessorTime, OfVariablesIsBoundedByTheirTries) {
   constexpr uint64_t kEachWord = 14;
   begin(0);
-  const abi::DProcess& process = session_->process();
-  const uint64_t limit = abi::kDTriesMax * abi::kDWays * (40 + kEachWord * 2);
+  const abi::MachineProcess& process = session_->process();
+  const uint64_t limit = abi::kMachineTriesMax * abi::kMachineWays * (40 + kEachWord * 2);
   const std::span<uint8_t> table = session_->part(Part::Dynamic);
   const uint64_t bucket_bytes = abi::dynamic_bucket_bytes(process.dynamic_entry_bytes);
   for (uint64_t variable = 0; variable < process.variable_count; ++variable) {
-    const abi::DVariable& described = session_->variables()[variable];
+    const abi::MachineVariable& described = session_->variables()[variable];
     const auto thread = static_cast<uint64_t>(described.is_thread != 0 ? gettid() : 0);
     for (const bool is_locked : {false, true}) {
-      for (uint64_t way = 0; way < process.dynamic_buckets * abi::kDWays; ++way) {
-        uint8_t* const bucket = &table[way / abi::kDWays * bucket_bytes];
-        uint8_t* const entry =
-            bucket + abi::kDBucketHeadBytes + way % abi::kDWays * process.dynamic_entry_bytes;
-        const bool is_last = way % abi::kDWays == abi::kDWays - 1;
-        const abi::DEntryHead head{static_cast<uint64_t>(abi::DEntryState::Updating),
-                                   (variable + 1) << 32 | thread};
+      for (uint64_t way = 0; way < process.dynamic_buckets * abi::kMachineWays; ++way) {
+        uint8_t* const bucket = &table[way / abi::kMachineWays * bucket_bytes];
+        uint8_t* const entry = bucket + abi::kMachineBucketHeadBytes +
+                               way % abi::kMachineWays * process.dynamic_entry_bytes;
+        const bool is_last = way % abi::kMachineWays == abi::kMachineWays - 1;
+        const abi::MachineEntryHead head{static_cast<uint64_t>(abi::MachineEntryState::Updating),
+                                         (variable + 1) << 32 | thread};
         const uint64_t last_word = is_last && !is_locked ? 0 : 1;
         std::memcpy(entry, &head, sizeof head);
         if (described.key_bytes != 0) {
@@ -210,11 +212,11 @@ TEST_F(AccessorTime, OfVariablesIsBoundedByTheirTries) {
         }
         *reinterpret_cast<uint64_t*>(bucket) = is_locked ? 1 : 0;
       }
-      for (uint32_t index = index_of(DAccessor::VariableLoad);
-           index <= index_of(DAccessor::VariableDelete); ++index) {
+      for (uint32_t index = index_of(MachineAccessor::VariableLoad);
+           index <= index_of(MachineAccessor::VariableDelete); ++index) {
         const Cost cost = cost_of(index, {variable, kText, 0, 0});
         EXPECT_LE(cost.instructions, limit)
-            << "variable " << variable << " accessor " << index + abi::kDAccessorBase;
+            << "variable " << variable << " accessor " << index + abi::kMachineAccessorBase;
       }
     }
   }
@@ -225,15 +227,15 @@ TEST_F(AccessorTime, OfVariablesIsBoundedByTheirTries) {
 TEST_F(AccessorTime, OfAggregationsIsBoundedByTheirTries) {
   constexpr uint64_t kTakesMax = 8;  // Of runtime/kernel/aggregate.cc.
   constexpr uint64_t kEachWord = 10;
-  constexpr uint64_t kUsed = 4 | static_cast<uint64_t>(abi::DAggregateState::Used);
-  const auto aggregate = index_of(DAccessor::Aggregate);
+  constexpr uint64_t kUsed = 4 | static_cast<uint64_t>(abi::MachineAggregateState::Used);
+  const auto aggregate = index_of(MachineAccessor::Aggregate);
   for (const auto& [shape, i] : {std::pair{3U, 2U}, {3U, 26U}, {5U, 21U}, {5U, 22U}}) {
     begin(shape);
     const std::span<uint8_t> all = session_->part(Part::Aggregates);
-    const abi::DAggregationTable& t = session_->aggregations()[i];
+    const abi::MachineAggregationTable& t = session_->aggregations()[i];
     const uint64_t key_words = t.aggregation.key_bytes / 8;
-    const uint64_t limit =
-        8 * t.aggregation.cell_words + kTakesMax * abi::kDProbesMax * (60 + kEachWord * key_words);
+    const uint64_t limit = 8 * t.aggregation.cell_words +
+                           kTakesMax * abi::kMachineProbesMax * (60 + kEachWord * key_words);
     const Cost inserted = cost_of(aggregate, {i, 5, 1, 0});
     EXPECT_LE(inserted.instructions, limit) << "new entry, aggregation " << i;
     std::vector<uint64_t*> entries;
@@ -249,10 +251,10 @@ TEST_F(AccessorTime, OfAggregationsIsBoundedByTheirTries) {
       entry[0] = kUsed;
       entry[1] = hash;
       if (key_words != 0) entry[1 + key_words] = 1;
-      entry[2 + key_words] = abi::kDPinMask | 1;
+      entry[2 + key_words] = abi::kMachinePinMask | 1;
     }
     const Cost refused = cost_of(aggregate, {i, 5, 1, 0});
-    EXPECT_GT(refused.instructions, key_words * abi::kDProbesMax) << "aggregation " << i;
+    EXPECT_GT(refused.instructions, key_words * abi::kMachineProbesMax) << "aggregation " << i;
     EXPECT_LE(refused.instructions, limit) << "aggregation " << i;
   }
 }
@@ -273,7 +275,8 @@ TEST_F(AccessorTime, OfStacksIsBoundedByTheirFrames) {
   registers[4] = reinterpret_cast<uint64_t>(frame);
   registers[19] = reinterpret_cast<uint64_t>(frame + 1);
   for (const Arguments& arguments : {Arguments{kDst, 600, 1, 0}, Arguments{1, 0, 0, 0}}) {
-    for (const uint32_t index : {index_of(DAccessor::Stack), index_of(DAccessor::StackDepth)}) {
+    for (const uint32_t index :
+         {index_of(MachineAccessor::Stack), index_of(MachineAccessor::StackDepth)}) {
       const Cost cost = cost_of(index, arguments);
       EXPECT_LE(cost.instructions, kLimit);
       EXPECT_LE(cost.system_calls, 2 * kFramesMax + 4);

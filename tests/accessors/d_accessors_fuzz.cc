@@ -28,7 +28,7 @@ using clew::accessors::HostileSession;
 using clew::accessors::kShapes;
 
 // The constants of the accessors lie beside their thunks, in the program's code.
-void set_place(const clew::abi::DPlace& place) {
+void set_place(const clew::abi::MachinePlace& place) {
   constexpr uintptr_t kPage = 4096;
   auto* const page =
       reinterpret_cast<uint8_t*>(reinterpret_cast<uintptr_t>(clew_d_place) & ~(kPage - 1));

@@ -97,7 +97,8 @@ TEST(HostileAccessors, AForgedStackPointerIsNotRead) {
       session.window().header.registers = 1;
       registers[kBp] = address;
       registers[kSp] = address;
-      const auto index = static_cast<uint32_t>(abi::DAccessor::StackDepth) - abi::kDAccessorBase;
+      const auto index =
+          static_cast<uint32_t>(abi::MachineAccessor::StackDepth) - abi::kMachineAccessorBase;
       if (session.call(index, {1, 0, 0, 0}) != 1) _exit(1);  // The place of the probe alone.
     }
   });
@@ -106,11 +107,12 @@ TEST(HostileAccessors, AForgedStackPointerIsNotRead) {
 
 // What writes to the program, signals it or waits is for the kernel alone.
 TEST(HostileAccessors, TheDestructiveOnesHaveNoEntry) {
-  using abi::DAccessor;
+  using abi::MachineAccessor;
   constexpr uint64_t kThunks = 0x1000;
   constexpr uint64_t kCopy = 0x10000;
   const auto entries = runtime::d_accessor_entries(kThunks, kCopy);
-  for (const DAccessor one : {DAccessor::CopyOut, DAccessor::Raise, DAccessor::Chill}) {
+  for (const MachineAccessor one :
+       {MachineAccessor::CopyOut, MachineAccessor::Raise, MachineAccessor::Chill}) {
     const auto number = static_cast<uint32_t>(one);
     EXPECT_EQ(entries[number], kThunks);
     EXPECT_FALSE(std::ranges::count(entries, kCopy + runtime::d_accessor_offset(number)));

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "abi/d_accessor.h"
+#include "abi/machine/accessor.h"
 
 namespace clew::accessors {
 namespace {
@@ -48,9 +48,9 @@ class Reader {
       case 1:
         return number(2);
       case 2:
-        return abi::kDWindowTag | number(2);
+        return abi::kMachineWindowTag | number(2);
       case 3:
-        return abi::kDGlobalTag | number(1);
+        return abi::kMachineGlobalTag | number(1);
       case 4:
         return reinterpret_cast<uint64_t>(&session_.window()) + number(3);
       case 5:
@@ -100,14 +100,14 @@ void write(Reader& from, uint64_t what) {
 }
 
 void call(const HostileSession& session, Reader& from) {
-  using abi::DAccessor;
+  using abi::MachineAccessor;
   const auto index = static_cast<uint32_t>(from.number(1) % kAccessorCount);
   std::array<uint64_t, 4> arguments;
   for (uint64_t& one : arguments)
     one = from.value();
-  const auto accessor = static_cast<DAccessor>(abi::kDAccessorBase + index);
-  if (accessor == DAccessor::Raise) return;  // It would end the process that asks.
-  if (accessor == DAccessor::Chill) arguments[0] &= kNanosecondsMax;
+  const auto accessor = static_cast<MachineAccessor>(abi::kMachineAccessorBase + index);
+  if (accessor == MachineAccessor::Raise) return;  // It would end the process that asks.
+  if (accessor == MachineAccessor::Chill) arguments[0] &= kNanosecondsMax;
   (void)session.call(index, arguments);
 }
 

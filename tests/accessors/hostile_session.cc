@@ -10,7 +10,7 @@
 
 #include "abi/arena.h"
 #include "abi/buckets.h"
-#include "abi/d_dynamic.h"
+#include "abi/machine/dynamic.h"
 #include "base/assert.h"
 #include "runtime/segments_testing.h"
 
@@ -21,7 +21,7 @@ using abi::AggregateFunction;
 
 constexpr uint64_t kLowAddress = 0x2300'0000;
 constexpr uint32_t kRegionOffset = 4096;  // In the slot.
-constexpr size_t kSlotBytes = kRegionOffset + (size_t{1} << abi::kDRegionSizeLog2);
+constexpr size_t kSlotBytes = kRegionOffset + (size_t{1} << abi::kMachineRegionSizeLog2);
 constexpr size_t kGlobalsBytes = 200;
 constexpr size_t kGlobalsSlackBytes = 0x2000;
 constexpr char kNames[] = "\0pid\0a module\0a_function_of_it\0entry";
@@ -47,7 +47,7 @@ constexpr Sizes sizes_of(uint32_t shape) {
           .has_one_cpu = shape == 6};
 }
 
-std::vector<abi::DVariable> variables_of(const Sizes& s) {
+std::vector<abi::MachineVariable> variables_of(const Sizes& s) {
   const auto text = static_cast<uint32_t>(s.string_bytes);
   return {{.key_bytes = 0, .value_bytes = 8, .is_thread = 1, .reserved = 0},
           {.key_bytes = 0, .value_bytes = 8, .is_thread = 0, .reserved = 0},
@@ -56,8 +56,8 @@ std::vector<abi::DVariable> variables_of(const Sizes& s) {
           {.key_bytes = 0, .value_bytes = 8 + text, .is_thread = 1, .reserved = 0}};
 }
 
-abi::DAggregation aggregation_of(AggregateFunction function, const Sizes& s) {
-  abi::DAggregation made{};
+abi::MachineAggregation aggregation_of(AggregateFunction function, const Sizes& s) {
+  abi::MachineAggregation made{};
   made.function = function;
   if (function == AggregateFunction::Lquantize) {
     const int64_t limit = s.has_many_cells ? 0xFFFF : 100;
@@ -66,16 +66,16 @@ abi::DAggregation aggregation_of(AggregateFunction function, const Sizes& s) {
   if (function == AggregateFunction::Llquantize) {
     std::copy_n(std::array<int64_t, 4>{10, 0, 6, 20}.begin(), 4, made.parameters);
   }
-  made.cell_words = static_cast<uint32_t>(1 + abi::d_cell_words(function, made.parameters));
+  made.cell_words = static_cast<uint32_t>(1 + abi::machine_cell_words(function, made.parameters));
   return made;
 }
 
 // Each function without a key, with a key of few words, and with a long one.
-std::vector<abi::DAggregationTable> aggregations_of(const Sizes& s, uint64_t& cpu_bytes) {
-  std::vector<abi::DAggregationTable> tables;
+std::vector<abi::MachineAggregationTable> aggregations_of(const Sizes& s, uint64_t& cpu_bytes) {
+  std::vector<abi::MachineAggregationTable> tables;
   for (uint32_t i = 0; i <= static_cast<uint32_t>(AggregateFunction::Llquantize); ++i) {
     for (const uint32_t key_bytes : {0U, 16U, s.key_bytes}) {
-      abi::DAggregationTable table{};
+      abi::MachineAggregationTable table{};
       table.aggregation = aggregation_of(static_cast<AggregateFunction>(i), s);
       table.aggregation.key_bytes = key_bytes;
       const int64_t* p = table.aggregation.parameters;
@@ -83,8 +83,8 @@ std::vector<abi::DAggregationTable> aggregations_of(const Sizes& s, uint64_t& cp
           i < 8 ? 0
                 : abi::log_linear_steps({static_cast<uint64_t>(p[0]), static_cast<uint64_t>(p[1]),
                                          static_cast<uint64_t>(p[2]), static_cast<uint64_t>(p[3])});
-      table.entry_bytes =
-          sizeof(abi::DAggregateHead) + key_bytes + uint64_t{8} * table.aggregation.cell_words;
+      table.entry_bytes = sizeof(abi::MachineAggregateHead) + key_bytes +
+                          uint64_t{8} * table.aggregation.cell_words;
       table.entries = key_bytes == 0 ? 1 : s.has_many_cells ? 2 : s.entries;
       table.begin = cpu_bytes;
       cpu_bytes += table.entries * table.entry_bytes;
@@ -106,13 +106,13 @@ std::unique_ptr<GuardedMemory> constant(const std::vector<Value>& values) {
 
 HostileSession::HostileSession(uint32_t shape)
     : low_(abi::kLowBlockSizeBytes, kLowAddress),
-      process_(sizeof(abi::DProcess)),
+      process_(sizeof(abi::MachineProcess)),
       slot_(kSlotBytes),
-      shared_(sizeof(abi::DShared)) {
+      shared_(sizeof(abi::MachineShared)) {
   describe(shape);
   fill_arena();
   place_ = {.low_address = kLowAddress,
-            .window = kRegionOffset + abi::kDRegionWindow,
+            .window = kRegionOffset + abi::kMachineRegionWindow,
             .process = process_.address()};
   enter();
 }
@@ -124,58 +124,59 @@ HostileSession::~HostileSession() {
 void HostileSession::describe(uint32_t shape) {
   const Sizes sizes = sizes_of(shape % kShapes);
   uint64_t cpu_bytes = 0;
-  const std::vector<abi::DVariable> variables = variables_of(sizes);
-  const std::vector<abi::DAggregationTable> tables = aggregations_of(sizes, cpu_bytes);
+  const std::vector<abi::MachineVariable> variables = variables_of(sizes);
+  const std::vector<abi::MachineAggregationTable> tables = aggregations_of(sizes, cpu_bytes);
   const uint64_t cpus =
       sizes.has_one_cpu ? 1 : static_cast<uint64_t>(sysconf(_SC_NPROCESSORS_CONF));
   const uint64_t key_bytes = std::max<uint64_t>(sizes.key_bytes, 16);
   const uint64_t entry_bytes = abi::dynamic_entry_bytes(key_bytes, 8 + sizes.string_bytes);
   globals_ = std::make_unique<GuardedMemory>(kGlobalsBytes + kGlobalsSlackBytes);
   dynamic_ = std::make_unique<GuardedMemory>(
-      sizes.buckets * abi::dynamic_bucket_bytes(entry_bytes) + abi::kDDynamicSlackBytes);
-  aggregates_ = std::make_unique<GuardedMemory>(cpu_bytes * cpus + abi::kDAggregateSlackBytes);
+      sizes.buckets * abi::dynamic_bucket_bytes(entry_bytes) + abi::kMachineDynamicSlackBytes);
+  aggregates_ =
+      std::make_unique<GuardedMemory>(cpu_bytes * cpus + abi::kMachineAggregateSlackBytes);
   constants_.push_back(constant(variables));
   constants_.push_back(constant(tables));
   constants_.push_back(
-      constant<abi::DEnabled>({{.probe = 77, .names = {1, 5, 14, 31}, .provider_has_pid = 1},
-                               {.probe = 3, .names = {0, 0, 0, 31}, .provider_has_pid = 0}}));
+      constant<abi::MachineEnabled>({{.probe = 77, .names = {1, 5, 14, 31}, .provider_has_pid = 1},
+                                     {.probe = 3, .names = {0, 0, 0, 31}, .provider_has_pid = 0}}));
   constants_.push_back(constant(std::vector<char>(kNames, kNames + sizeof kNames)));
   constants_.push_back(constant(std::vector<uint8_t>(48, 'x')));
-  *process_.as<abi::DProcess>() = {.magic = abi::kDProcessMagic,
-                                   .shared = shared_.address(),
-                                   .globals = globals_->address(),
-                                   .dynamic = dynamic_->address(),
-                                   .aggregates = aggregates_->address(),
-                                   .variables = constants_[0]->address(),
-                                   .aggregations = constants_[1]->address(),
-                                   .enabled = constants_[2]->address(),
-                                   .names = constants_[3]->address(),
-                                   .literals = constants_[4]->address(),
-                                   .clock = 0,
-                                   .cpus = cpus,
-                                   .string_bytes = sizes.string_bytes,
-                                   .variable_count = variables.size(),
-                                   .aggregation_count = tables.size(),
-                                   .enabled_count = 2,
-                                   .names_bytes = sizeof kNames,
-                                   .globals_bytes = kGlobalsBytes,
-                                   .literals_bytes = 48,
-                                   .dynamic_buckets = sizes.buckets,
-                                   .dynamic_entry_bytes = entry_bytes,
-                                   .dynamic_key_bytes = key_bytes,
-                                   .aggregates_cpu_bytes = cpu_bytes,
-                                   .speculations = 4,
-                                   .speculation_bytes = 4096,
-                                   .target_pid = 0,
-                                   .pid = static_cast<uint64_t>(getpid()),
-                                   .may_write_user = 0,
-                                   .local_begin = abi::kDLocalOffset + 48,
-                                   .local_bytes = 64,
-                                   .error_enabling = 1,
-                                   .token_variable = variables.size() - 1,
-                                   .stamp = 4711,
-                                   .clock_offset_ns = 0,
-                                   .has_rdpid = 0};
+  *process_.as<abi::MachineProcess>() = {.magic = abi::kMachineProcessMagic,
+                                         .shared = shared_.address(),
+                                         .globals = globals_->address(),
+                                         .dynamic = dynamic_->address(),
+                                         .aggregates = aggregates_->address(),
+                                         .variables = constants_[0]->address(),
+                                         .aggregations = constants_[1]->address(),
+                                         .enabled = constants_[2]->address(),
+                                         .names = constants_[3]->address(),
+                                         .literals = constants_[4]->address(),
+                                         .clock = 0,
+                                         .cpus = cpus,
+                                         .string_bytes = sizes.string_bytes,
+                                         .variable_count = variables.size(),
+                                         .aggregation_count = tables.size(),
+                                         .enabled_count = 2,
+                                         .names_bytes = sizeof kNames,
+                                         .globals_bytes = kGlobalsBytes,
+                                         .literals_bytes = 48,
+                                         .dynamic_buckets = sizes.buckets,
+                                         .dynamic_entry_bytes = entry_bytes,
+                                         .dynamic_key_bytes = key_bytes,
+                                         .aggregates_cpu_bytes = cpu_bytes,
+                                         .speculations = 4,
+                                         .speculation_bytes = 4096,
+                                         .target_pid = 0,
+                                         .pid = static_cast<uint64_t>(getpid()),
+                                         .may_write_user = 0,
+                                         .local_begin = abi::kMachineLocalOffset + 48,
+                                         .local_bytes = 64,
+                                         .error_enabling = 1,
+                                         .token_variable = variables.size() - 1,
+                                         .stamp = 4711,
+                                         .clock_offset_ns = 0,
+                                         .has_rdpid = 0};
   process_.forbid_writes();
 }
 
@@ -210,7 +211,7 @@ std::span<uint8_t> HostileSession::part(Part which) const {
   const std::span<uint8_t> region = slot_.bytes().subspan(kRegionOffset);
   switch (which) {
     case Part::Window:
-      return region.subspan(abi::kDRegionWindow, sizeof(abi::DWindow));
+      return region.subspan(abi::kMachineRegionWindow, sizeof(abi::MachineWindow));
     case Part::Region:
       return region;
     case Part::Shared:
@@ -225,16 +226,16 @@ std::span<uint8_t> HostileSession::part(Part which) const {
   return {};
 }
 
-abi::DWindow& HostileSession::window() const {
-  return *reinterpret_cast<abi::DWindow*>(part(Part::Window).data());
+abi::MachineWindow& HostileSession::window() const {
+  return *reinterpret_cast<abi::MachineWindow*>(part(Part::Window).data());
 }
 
-std::span<const abi::DAggregationTable> HostileSession::aggregations() const {
-  return {constants_[1]->as<abi::DAggregationTable>(), process().aggregation_count};
+std::span<const abi::MachineAggregationTable> HostileSession::aggregations() const {
+  return {constants_[1]->as<abi::MachineAggregationTable>(), process().aggregation_count};
 }
 
-std::span<const abi::DVariable> HostileSession::variables() const {
-  return {constants_[0]->as<abi::DVariable>(), process().variable_count};
+std::span<const abi::MachineVariable> HostileSession::variables() const {
+  return {constants_[0]->as<abi::MachineVariable>(), process().variable_count};
 }
 
 std::array<const GuardedMemory*, 4> HostileSession::arrays() const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Test support: a D session in this process whose memory anybody may have written. What the tracer
-// describes (DProcess, variables, aggregations, names) is right and read-only; what programs and
-// other processes write is for the test to fill; each part ends before a page that nobody may
+// describes (MachineProcess, variables, aggregations, names) is right and read-only; what programs
+// and other processes write is for the test to fill; each part ends before a page that nobody may
 // touch. One at a time: the arena's low block has a fixed address, and gs is the thread's.
 #pragma once
 
@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "abi/d_process.h"
-#include "abi/d_tables.h"
+#include "abi/machine/process.h"
+#include "abi/machine/tables.h"
 #include "guarded_memory.h"
 
 namespace clew::accessors {
@@ -24,7 +24,8 @@ inline constexpr uint32_t kShapes = 8;
 enum class Part : uint8_t { Window, Region, Shared, Globals, Dynamic, Aggregates };
 inline constexpr uint32_t kParts = 6;
 
-inline constexpr uint32_t kAccessorCount = abi::kDProcessAccessorsEnd - abi::kDAccessorBase;
+inline constexpr uint32_t kAccessorCount =
+    abi::kMachineProcessAccessorsEnd - abi::kMachineAccessorBase;
 
 class HostileSession {
  public:
@@ -34,16 +35,18 @@ class HostileSession {
   ~HostileSession();
 
   // For a copy of the D runtime, whose thunks then begin at this address.
-  [[nodiscard]] const abi::DPlace& place() const { return place_; }
+  [[nodiscard]] const abi::MachinePlace& place() const { return place_; }
   void set_thunks(uint64_t address) { thunks_ = address; }
   // gs of the calling thread; the constructor does so for its own.
   void enter() const;
 
   [[nodiscard]] std::span<uint8_t> part(Part which) const;
-  [[nodiscard]] abi::DWindow& window() const;
-  [[nodiscard]] const abi::DProcess& process() const { return *process_.as<abi::DProcess>(); }
-  [[nodiscard]] std::span<const abi::DAggregationTable> aggregations() const;
-  [[nodiscard]] std::span<const abi::DVariable> variables() const;
+  [[nodiscard]] abi::MachineWindow& window() const;
+  [[nodiscard]] const abi::MachineProcess& process() const {
+    return *process_.as<abi::MachineProcess>();
+  }
+  [[nodiscard]] std::span<const abi::MachineAggregationTable> aggregations() const;
+  [[nodiscard]] std::span<const abi::MachineVariable> variables() const;
   // All parts are zero again.
   void clear() const;
   void allow_system_calls(bool allowed) const;
@@ -67,7 +70,7 @@ class HostileSession {
   std::unique_ptr<GuardedMemory> dynamic_;
   std::unique_ptr<GuardedMemory> aggregates_;
   std::vector<std::unique_ptr<GuardedMemory>> constants_;
-  abi::DPlace place_{};
+  abi::MachinePlace place_{};
   uint64_t thunks_ = 0;
 };
 

@@ -301,6 +301,60 @@ TEST(Command, ListTakesSeveralProcessesAndNamesAFunctionOnce) {
   EXPECT_EQ(clew({"list", "*", "-n", "no_such_program"}).status, 1);
 }
 
+// A victim under a name that no other process of the machine has.
+class Named {
+ public:
+  Named(const std::string& victim, const std::string& name)
+      : path_(fs::temp_directory_path() / name),
+        victim_({.arguments = {copied(victim_path(victim), path_)}}, Victim::Place::Started) {}
+  Named(const Named&) = delete;
+  Named& operator=(const Named&) = delete;
+  ~Named() { fs::remove(path_); }
+
+ private:
+  static std::string copied(const std::string& from, const fs::path& to) {
+    fs::copy_file(from, to, fs::copy_options::overwrite_existing);
+    return to.string();
+  }
+  fs::path path_;
+  Victim victim_;
+};
+
+// -n once for each name, and a comma is a character of it, as a name may have one; -p has them.
+TEST(Command, ListTakesSeveralNamesAsRunDoes) {
+  const std::string sites = fmt::format("s{}", getpid());
+  const std::string keys = fmt::format("k{}", getpid());
+  const std::string comma = sites + "," + keys.substr(0, 3);
+  const Named first("sites", sites);
+  const Named second("keys", keys);
+  const auto listed = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"list", "*!*_[lk]e[ay]"});
+    return clew(more);
+  };
+  const std::string site = sites + "!rip_lea";
+  const std::string key = keys + "!take_key";
+  EXPECT_THAT(listed({"-n", sites}).output, AllOf(HasSubstr(site), Not(HasSubstr(key))));
+  EXPECT_THAT(listed({"-n", sites, "-n", keys}).output, AllOf(HasSubstr(site), HasSubstr(key)));
+  EXPECT_THAT(listed({"--name", sites, "--name=" + keys}).output,
+              AllOf(HasSubstr(site), HasSubstr(key)));
+  const std::string query = "from e in entry(\"libc.so.6!free\") select count() for 1ms";
+  const Report report = run_clew({"run", "--json", query, "-n", sites, "-n", keys});
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.summary.at("sites"), 2U);  // One in each.
+  // One of several that is nobody's name.
+  const auto expect_nobody = [](const Child::End& end, const std::string& name) {
+    EXPECT_EQ(end.status, 1);
+    EXPECT_THAT(end.error, HasSubstr(fmt::format("no process is called '{}'", name)));
+  };
+  expect_nobody(listed({"-n", sites + "," + keys}), sites + "," + keys);
+  expect_nobody(clew({"run", query, "-n", sites + "," + keys}), sites + "," + keys);
+  expect_nobody(listed({"-n", sites, "-n", "no_such_program"}), "no_such_program");
+  expect_nobody(clew({"run", query, "-n", sites, "-n", "no_such_program"}), "no_such_program");
+  const Named third("keys", comma);
+  EXPECT_THAT(listed({"-n", comma}).output,
+              AllOf(HasSubstr(comma + "!take_key"), Not(HasSubstr(site))));
+}
+
 TEST(Command, ADottedPatternListsTracepointsWithoutAProcess) {
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"list", "libc.*"}, {"list", "--tracepoints", "libc.*"}}) {
@@ -374,7 +428,7 @@ TEST(Command, PsCountsTheSitesThatTheSessionNamed) {
     return session.finish().summary.at("sites").get<uint64_t>();
   };
   EXPECT_EQ(sites, named(other) + named(tracer));
-  EXPECT_EQ(sites, 63U);  // 21 functions.
+  EXPECT_EQ(sites, 72U);  // 24 functions.
 }
 
 TEST(Command, DetachSaysWhenThereIsNothingToRemoveAndWhenASessionIsAlive) {
@@ -441,6 +495,15 @@ TEST(Command, HowTheCommandEndedIsSaidAndIsNoLoss) {
   EXPECT_TRUE(killed.summary.at("lost").empty()) << killed.summary;
   const Report failed = run_clew({"run", kMallocs, "--json", "-c", "/bin/sh -c 'exit 3'"});
   EXPECT_THAT(failed.error, HasSubstr("exited with status 3"));
+}
+
+TEST(Command, StartsWhereTheBreakpointsOfTheProcessorDoNotWork) {
+  setenv("CLEW_NO_DEBUG_REGISTERS", "1", 1);  // NOLINT(concurrency-mt-unsafe)
+  const Report report = run_clew({"run", kMallocs, "-v", "--json", "-c", "/bin/sh -c 'exit 3'"});
+  unsetenv("CLEW_NO_DEBUG_REGISTERS");  // NOLINT(concurrency-mt-unsafe)
+  EXPECT_THAT(report.error, HasSubstr("breakpoints of the processor do not work"));
+  EXPECT_THAT(report.error, HasSubstr("exited with status 3"));
+  EXPECT_TRUE(report.summary.at("lost").empty()) << report.summary;
 }
 
 TEST(Command, ASyntaxErrorIsFoundBeforeAnythingIsStarted) {

@@ -2,8 +2,11 @@
 // The life of a traced process and of its tracers: children, libraries that come and go, a
 // debugger, several sessions, a tracer that is killed, a target that ends.
 #include <csignal>
+#include <fstream>
+#include <string>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
@@ -254,6 +257,27 @@ TEST(Life, ALibraryIsTracedEachTimeItIsLoaded) {
 
 // The loader waits for a tracer no longer than for a dead one. What is closed before its probes are
 // there is lost, and nobody's patch.
+// The value of a line of /proc/PID/status.
+std::string status_of(pid_t pid, const std::string& name) {
+  std::ifstream status(fmt::format("/proc/{}/status", pid));
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(name + ":\t")) return line.substr(name.size() + 2);
+  }
+  return "";
+}
+
+// Stops the tracer at a moment at which it does not hold the victim, which would stand still as
+// long.
+void stop_beside(Child& tracer, pid_t victim) {
+  for (;;) {
+    tracer.signal(SIGSTOP);
+    while (!status_of(tracer.pid(), "State").starts_with('T')) {
+    }
+    if (status_of(victim, "TracerPid") == "0") return;
+    tracer.signal(SIGCONT);
+  }
+}
+
 TEST(Life, ALibraryThatIsClosedUnderALateTracerIsTold) {
   constexpr uint64_t kLoads = 20;
   Victim victim("plugins");
@@ -261,7 +285,7 @@ TEST(Life, ALibraryThatIsClosedUnderALateTracerIsTold) {
   Tracer tracer =
       Tracer::attach(victim.pid(), entries_of("libplugin_a.so!plugin_*"), {"--allow-missing"});
   for (int i = 0; i < 10; ++i) {
-    tracer.child().signal(SIGSTOP);
+    stop_beside(tracer.child(), victim.pid());
     ASSERT_EQ(victim.run(kLoads), expected);
     victim.tell("run " + std::to_string(kLoads));
     tracer.child().signal(SIGCONT);

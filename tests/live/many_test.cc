@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One session over many processes: they are counted for the same time, whatever state a query
 // needs, and one that cannot be traced is named and left out.
+#include <algorithm>
 #include <csignal>
 #include <iostream>
 #include <memory>

@@ -195,7 +195,7 @@ TEST(Open, WhatAnOpenCallDoesNotHaveIsRefusedAtItsPlace) {
   const Report report = run_clew(
       {"run", "-p", std::to_string(victim.pid()), kBlocked + "select e.retval including open"});
   EXPECT_EQ(report.status, 1);
-  EXPECT_THAT(report.error, HasSubstr("a call that is open has not a result yet"));
+  EXPECT_THAT(report.error, HasSubstr("an open call has no result yet"));
 }
 
 }  // namespace

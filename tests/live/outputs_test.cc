@@ -6,9 +6,11 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <regex>
 #include <sstream>
 #include <stdexcept>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -103,12 +105,11 @@ TEST_F(Outputs, AFormatOfStacksIsRefusedBeforeAnyProcessIsTouched) {
 
 // The same answer in three formats: each has all calls, under the function that made them.
 TEST_F(Outputs, StacksAreFoldedAndDrawn) {
-  if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: stacks of processes need root";
-  const Report report = run_clew(
-      {"run", "-c", victim_path("stacks_pie"),
-       "from f in entry(\"stacks_pie!leaf\") group by f.comm, f.ustack select f.comm, f.ustack, "
-       "calls = count()",
-       "-o", "-", "-o", path("a.folded"), "-o", path("a.svg"), "--format", "json"});
+  const Report report =
+      run_clew({"run", "-c", victim_path("stacks_pie"),
+                "from f in entry(\"stacks_pie!leaf\") group by f.procName, f.ustack "
+                "select f.procName, f.ustack, calls = count()",
+                "-o", "-", "-o", path("a.folded"), "-o", path("a.svg"), "--format", "json"});
   ASSERT_EQ(report.status, 0) << report.error;
   uint64_t calls = 0;
   for (const nlohmann::json& row : report.rows)
@@ -191,8 +192,15 @@ TEST_F(Outputs, AnOldAnswerStaysWhereNoNewOneBegins) {
   EXPECT_EQ(text_of("old.json"), "old\n");
 }
 
-TEST_F(Outputs, AScriptOfDIsLinesOfJson) {
-  if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: D needs root";
+class OutputsOfD : public Outputs {
+ protected:
+  void SetUp() override {
+    Outputs::SetUp();
+    if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: D needs root";
+  }
+};
+
+TEST_F(OutputsOfD, AScriptOfDIsLinesOfJson) {
   const std::string script =
       "pid$target::leaf:entry { printf(\"%s calls\", probefunc); @leaves[probefunc] = count(); "
       "@again = quantize(8); ustack(2); }  END { printa(@leaves); }";
@@ -218,6 +226,142 @@ TEST_F(Outputs, AScriptOfDIsLinesOfJson) {
   EXPECT_EQ(lines[firings + 1].at("value").at(0).at("count"), firings);
   EXPECT_EQ(lines.back().at("summary").at("exit"), 0);
   EXPECT_TRUE(lines.back().at("summary").at("drops").empty());
+}
+
+// What the script prints by itself is no part of the table.
+Child::End dtrace_in(const std::string& format, const std::string& script,
+                     const std::string& file = "") {
+  std::vector<std::string> arguments = {
+      CLEW_COMMAND, "dtrace", "--format", format, "-n", script, "-c", victim_path("stacks_pie")};
+  if (!file.empty()) arguments.insert(arguments.end(), {"-o", file});
+  return Child({.arguments = std::move(arguments)}).wait_for_end();
+}
+
+// Of "N calls" among what a script said.
+uint64_t calls_in(const std::string& text) {
+  std::smatch found;
+  const bool is_there = std::regex_search(text, found, std::regex("([0-9]+) calls"));
+  EXPECT_TRUE(is_there) << text;
+  return is_there ? std::stoull(found[1].str()) : 0;
+}
+
+TEST_F(OutputsOfD, AggregationsOfDAreTables) {
+  const std::string script =
+      "pid$target::leaf:entry { @[probefunc, 1] = count(); @sizes = quantize(8); n++; } "
+      "END { printf(\"%d calls\", n); }";
+  const Child::End csv = dtrace_in("csv", script);
+  ASSERT_EQ(csv.status, 0) << csv.error;
+  const uint64_t calls = calls_in(csv.error);
+  EXPECT_GT(calls, 0U);
+  EXPECT_EQ(csv.output,
+            fmt::format("probefunc,1,count\r\nleaf,1,{0}\r\n\r\n@sizes\r\n8:{0}\r\n", calls));
+  const Child::End chart = dtrace_in("chart", script);
+  EXPECT_THAT(chart.output, testing::StartsWith(fmt::format("{} calls", calls)));
+  EXPECT_THAT(chart.output, HasSubstr("\u2588"));
+}
+
+TEST_F(OutputsOfD, StacksOfDAreFlameGraphs) {
+  const std::string script =
+      "pid$target::leaf:entry { @[ustack(3)] = count(); n++; } END { printf(\"%d calls\", n); }";
+  const Child::End folded = dtrace_in("folded", script);
+  ASSERT_EQ(folded.status, 0) << folded.error;
+  uint64_t calls = 0;
+  std::istringstream lines(folded.output);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_THAT(line, HasSubstr(";leaf "));
+    calls += std::stoull(line.substr(line.rfind(' ')));
+  }
+  EXPECT_EQ(calls, calls_in(folded.error));
+  write("leaf.svg", "old");
+  EXPECT_EQ(dtrace_in("svg", script, path("leaf.svg")).status, 0);
+  EXPECT_THAT(text_of("leaf.svg"), testing::StartsWith("<?xml"));
+}
+
+// What is not in the picture, and what was printed of it before the end, is text beside it.
+TEST_F(OutputsOfD, AFlameGraphOfDTakesNothingAway) {
+  const Child::End end =
+      dtrace_in("folded",
+                "BEGIN { @s[stack(1)] = count(); @n[\"other\"] = count(); printa(@s); } "
+                "END { trunc(@s); setopt(\"format\", \"csv\"); }");
+  EXPECT_EQ(end.status, 0);
+  EXPECT_EQ(end.output, "");
+  EXPECT_THAT(end.error, HasSubstr("other"));
+  EXPECT_THAT(end.error, testing::ContainsRegex("`[^\n]*\n *1\n"));
+  EXPECT_THAT(end.error, HasSubstr("couldn't set option \"format\""));
+}
+
+TEST_F(OutputsOfD, WhatDCannotDrawIsSaidBeforeItBegins) {
+  const auto error_of = [](const std::string& format, const std::string& script) {
+    const Child::End end = dtrace_in(format, script);
+    EXPECT_EQ(end.status, 1);
+    EXPECT_EQ(end.output, "");
+    return end.error;
+  };
+  EXPECT_THAT(error_of("svg", "BEGIN { @a[ustack()] = count(); @b[stack()] = count(); }"),
+              HasSubstr("the script has @a, @b"));
+  EXPECT_THAT(error_of("folded", "BEGIN { @a[execname] = count(); }"),
+              HasSubstr("the script has none"));
+  EXPECT_THAT(error_of("svg", "BEGIN { @a[ustack()] = max(1); @b[stack(), 1] = quantize(2); }"),
+              HasSubstr("the script has none, as the values of @a (max), @b (quantize) do not add "
+                        "up"));
+  EXPECT_THAT(error_of("table", "BEGIN { exit(0); }"),
+              HasSubstr("'table' is no format of D: it has text, json, csv, chart"));
+}
+
+Child::End dtrace(const std::vector<std::string>& arguments) {
+  std::vector<std::string> all = {CLEW_COMMAND, "dtrace"};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return Child({.arguments = std::move(all)}).wait_for_end();
+}
+
+// What a script prints by itself is what it is, however its file is called.
+TEST_F(OutputsOfD, AFileMayAskForAPicture) {
+  const std::string draws = "BEGIN { @[stack(1)] = count(); exit(0); }";
+  EXPECT_EQ(dtrace({"-n", draws, "-o", path("a.svg")}).status, 0);
+  EXPECT_THAT(text_of("a.svg"), StartsWith("<?xml"));
+  EXPECT_EQ(dtrace({"-n", draws, "-o", path("a.folded")}).status, 0);
+  EXPECT_THAT(text_of("a.folded"), testing::EndsWith(" 1\n"));
+  EXPECT_EQ(dtrace({"-n", draws, "--format", "text", "-o", path("b.svg")}).status, 0);
+  EXPECT_THAT(text_of("b.svg"), HasSubstr("`"));
+  EXPECT_EQ(dtrace({"-qn", "BEGIN { printf(\"{}\"); exit(0); }", "-o", path("a.json")}).status, 0);
+  EXPECT_THAT(text_of("a.json"), testing::StartsWith("{}\n"));
+  const Child::End end = dtrace({"-n", "BEGIN { exit(0); }", "-o", path("c.svg")});
+  EXPECT_EQ(end.status, 1);
+  EXPECT_THAT(end.error, HasSubstr("the script has none; --format text writes text to"));
+}
+
+TEST_F(OutputsOfD, TwoFilesAreRefused) {
+  const Child::End end =
+      dtrace({"-n", "BEGIN { exit(0); }", "-o", path("a.txt"), "-o", path("b.txt")});
+  EXPECT_EQ(end.status, 2);
+  EXPECT_THAT(end.error, HasSubstr("-o names the one file for all output, not two"));
+  EXPECT_FALSE(fs::exists(path("a.txt")) || fs::exists(path("b.txt")));
+}
+
+TEST_F(OutputsOfD, TheCommandLineSaysTheFormatBeforeTheScriptDoes) {
+  const std::string script = "#pragma D option format=svg\nBEGIN { @n[1] = count(); exit(0); }";
+  const Child::End csv = dtrace({"--format", "csv", "-n", script});
+  EXPECT_EQ(csv.status, 0) << csv.error;
+  EXPECT_EQ(csv.output, "1,@n\r\n1,1\r\n");
+  EXPECT_EQ(dtrace({"-n", script}).status, 1);
+}
+
+TEST_F(OutputsOfD, TheKernelStandsOnTheProcessThatCalledIt) {
+  const Child::End end =
+      dtrace({"--format", "folded", "-n",
+              "syscall::write:entry /pid == $target/ { @[stack(), ustack()] = count(); }", "-c",
+              "/bin/echo word"});
+  ASSERT_EQ(end.status, 0) << end.error;
+  std::istringstream lines(end.output);
+  size_t found = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const size_t process = line.find("write;");
+    const size_t kernel = line.find("do_syscall_64");
+    if (process == std::string::npos || kernel == std::string::npos) continue;
+    EXPECT_LT(process, kernel) << line;
+    ++found;
+  }
+  EXPECT_GT(found, 0U) << end.output;
 }
 
 }  // namespace

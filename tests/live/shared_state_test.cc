@@ -51,7 +51,10 @@ TEST_P(FalseArenas, LeadTheTracerNowhere) {
   const std::optional<std::string> pid = liar.read_line();
   ASSERT_TRUE(pid.has_value());
   for (const std::vector<std::string>& verb :
-       {std::vector<std::string>{"ps"}, {"detach", *pid}, {"detach", "--force", *pid}}) {
+       {std::vector<std::string>{"ps"},
+        {"run", "-p", *pid, "--for", "10ms", "from e in entry(\"false_arena!*\") select count()"},
+        {"detach", *pid},
+        {"detach", "--force", *pid}}) {
     std::vector<std::string> arguments = {CLEW_COMMAND};
     arguments.insert(arguments.end(), verb.begin(), verb.end());
     Child clew({.arguments = arguments});
@@ -68,7 +71,8 @@ INSTANTIATE_TEST_SUITE_P(SharedState, FalseArenas,
                          testing::Values("unsealed", "unsealed_slots", "few_slots", "file_offset",
                                          "extent_size", "patch_size", "patch_address",
                                          "patch_in_data", "layer_size", "layer_site", "window_size",
-                                         "stride", "region", "nothing"));
+                                         "no_instructions", "instruction_offset",
+                                         "instruction_length", "stride", "region", "nothing"));
 
 TEST(SharedState, AProgramThatLocksItsMemoryDoesNotLockTheArena) {
   if (geteuid() != 0) GTEST_SKIP() << "locking memory needs root";

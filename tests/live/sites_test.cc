@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sites that are hard to take: short and packed functions, branches into windows, operands relative
 // to the instruction pointer, several names at one address, no room in reach.
+#include <csignal>
+#include <sstream>
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include "live/child.h"
 #include "live/process_state.h"
 #include "live/tracer.h"
 #include "live/victim.h"
@@ -70,6 +76,26 @@ TEST(Sites, AnIfuncIsFoundByItsNameAlone) {
   for (const auto& [name, calls] : traced.counted)
     copies += calls;
   EXPECT_EQ(copies, traced.truth.at("copy_bytes"));
+}
+
+// A glob of D that has an IFUNC and what it chose.
+TEST(Sites, AnIfuncAndWhatItChoseAreOneProbeOfD) {
+  if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: D needs root";
+  Victim victim("aliases");
+  Child tracer(
+      {.arguments = {CLEW_COMMAND, "dtrace", "-q", "-p", std::to_string(victim.pid()), "-n",
+                     "BEGIN { printf(\"ready\\n\"); } "
+                     "pid$target:libifunc_library.so:copy_*:entry { @[probefunc] = count(); }"}});
+  ASSERT_EQ(tracer.read_line(), "ready");
+  victim.run(10);
+  const Numbers truth = victim.counts();
+  tracer.signal(SIGINT);
+  std::istringstream lines(tracer.wait_for_end().output);
+  uint64_t copies = 0;
+  std::string name;
+  for (uint64_t calls = 0; lines >> name >> calls;)
+    copies += name == "copy_word" ? 0 : calls;
+  EXPECT_EQ(copies, truth.at("copy_bytes"));
 }
 
 TEST(Sites, TwoNamesOfOneAddressAreOneProbe) {

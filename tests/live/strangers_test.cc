@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -30,7 +31,36 @@ std::string counts_of(const std::string& pattern) {
 
 std::string values_of(const std::string& pattern) {
   return "from e in entry(\"" + pattern +
-         "\") select calls = count(), first = sum(e.arg0), third = sum(e.arg2)";
+         "\") select calls = count(), first = sum(e.arg0), second = max(e.arg1), "
+         "third = sum(e.arg2)";
+}
+
+// By function, of those whose bytes serve both ways.
+constexpr const char* kBothWays =
+    R"(from e in entry("firsts!first_both_*") group by e.function
+       select new { name = e.function, calls = count(), sum = sum(e.arg0) })";
+constexpr uint64_t kBothFunctions = 3;
+
+// So many calls with the numbers from 0 on, each.
+void expect_values(const Report& report, uint64_t rounds, uint64_t times = 1) {
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_TRUE(report.summary.at("refused").empty()) << report.summary;
+  EXPECT_EQ(report.rows.size(), kBothFunctions);
+  for (const auto& row : report.rows) {
+    EXPECT_EQ(row.at("calls"), times * rounds) << row;
+    EXPECT_EQ(row.at("sum"), times * rounds * (rounds - 1) / 2) << row;
+  }
+}
+
+uint64_t unreadable(const Report& report) {
+  return report.summary.at("missed").value("unreadable", uint64_t{0});
+}
+
+Numbers both_ways_functions(Victim& victim) {
+  Numbers functions = victim.ask("addresses 0");
+  std::erase_if(functions, [](const auto& one) { return !one.first.starts_with("first_both"); });
+  EXPECT_EQ(functions.size(), kBothFunctions);
+  return functions;
 }
 
 // Of a program that begins at its first mapping.
@@ -83,13 +113,10 @@ TEST(Strangers, WhoseUprobesComeToEveryEntryAndLeaveHarmNothing) {
   expect_harmless({"sites", "sites!*", values_of("sites!*")});
 }
 
-TEST(Strangers, WhoseBreakpointsComeToEveryEntryAndLeaveHarmNothing) {
+// A debugger has its breakpoints there while the victim runs one round.
+void run_under_debugger(Victim& victim, const Numbers& functions) {
   ASSERT_EQ(access("/usr/bin/gdb", X_OK), 0) << "no gdb";
-  const std::string name = "firsts";
-  Victim victim(name);
-  const uint64_t expected = untraced_result(name, 1);
-  const Numbers functions = victim.ask("addresses 0");
-  Tracer tracer = Tracer::attach(victim.pid(), counts_of("firsts!first_*"));
+  const uint64_t expected = untraced_result("firsts", 1);
   std::vector<std::string> arguments = {"gdb",    "-q", "-nx",
                                         "-batch", "-p", std::to_string(victim.pid())};
   const auto tell = [&arguments](std::string command) {
@@ -110,12 +137,134 @@ TEST(Strangers, WhoseBreakpointsComeToEveryEntryAndLeaveHarmNothing) {
   EXPECT_EQ(victim.answer().at("result"), expected);
   debugger.signal(SIGINT);
   debugger.wait_for_end();
+}
+
+TEST(Strangers, WhoseBreakpointsComeToEveryEntryAndLeaveHarmNothing) {
+  const std::string name = "firsts";
+  Victim victim(name);
+  Tracer tracer = Tracer::attach(victim.pid(), counts_of("firsts!first_*"));
+  run_under_debugger(victim, victim.ask("addresses 0"));
   EXPECT_EQ(victim.run(1), untraced_result(name, 1));
   const Report report = tracer.finish();
   const Numbers truth = victim.counts();
   for (const auto& [function, calls] : truth)
     EXPECT_EQ(report.calls()[function], 2 * calls) << function << report.error;
   expect_text_equals_file(victim.pid());
+}
+
+// A debugger steps over what it has found there, so that no value is lost.
+TEST(Strangers, WhoseBreakpointsComeToBytesThatServeBothWaysTakeNoValue) {
+  Victim victim("firsts");
+  Tracer tracer = Tracer::attach(victim.pid(), kBothWays);
+  run_under_debugger(victim, both_ways_functions(victim));
+  EXPECT_EQ(victim.run(kRounds), untraced_result("firsts", kRounds));
+  const Report report = tracer.finish();
+  EXPECT_EQ(unreadable(report), 0U) << report.summary;
+  for (const auto& row : report.rows) {
+    EXPECT_EQ(row.at("calls"), kRounds + 1) << row;
+    EXPECT_EQ(row.at("sum"), kRounds * (kRounds - 1) / 2) << row;
+  }
+  expect_text_equals_file(victim.pid());
+}
+
+// Their hits are counted on both sides; those of the session's as lost, since the kernel does the
+// first instruction. When they have gone its first byte is the file's, until the session's end.
+TEST(Strangers, WhoComeToBytesThatServeBothWaysTakeValuesAndEachIsCounted) {
+  for (const Uprobe::Kind kind : {Uprobe::Kind::Entry, Uprobe::Kind::Return}) {
+    Victim victim("firsts");
+    const uint64_t expected = untraced_result("firsts", kRounds);
+    Tracer tracer = Tracer::attach(victim.pid(), kBothWays, {"--no-uprobes"});
+    EXPECT_EQ(victim.run(kRounds), expected);
+    std::vector<Uprobe> probes;
+    for (const auto& [function, address] : both_ways_functions(victim))
+      probes.emplace_back(victim.pid(), address, kind, Uprobe::Where::ThisProcess);
+    NEED_UPROBE(probes.front());
+    EXPECT_EQ(victim.run(kRounds), expected);
+    for (const Uprobe& probe : probes)
+      EXPECT_EQ(probe.hits(), kRounds);
+    probes.clear();
+    EXPECT_EQ(victim.run(kRounds), expected);
+    const Report report = tracer.finish();
+    expect_values(report, kRounds);
+    EXPECT_EQ(unreadable(report), 2 * kRounds * kBothFunctions) << report.summary;
+    EXPECT_EQ(victim.run(kRounds), expected);
+    expect_text_equals_file(victim.pid());
+  }
+}
+
+// The session leaves while they are there: its jumps go, their traps stay.
+TEST(Strangers, WhoStayAtBytesThatServeBothWaysHarmNothing) {
+  Victim victim("firsts");
+  const uint64_t expected = untraced_result("firsts", kRounds);
+  Tracer tracer = Tracer::attach(victim.pid(), kBothWays, {"--no-uprobes"});
+  std::vector<Uprobe> probes;
+  for (const auto& [function, address] : both_ways_functions(victim))
+    probes.emplace_back(victim.pid(), address, Uprobe::Kind::Entry, Uprobe::Where::ThisProcess);
+  NEED_UPROBE(probes.front());
+  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(tracer.finish().status, 0);
+  EXPECT_EQ(victim.run(kRounds), expected);
+  for (const Uprobe& probe : probes)
+    EXPECT_EQ(probe.hits(), 2 * kRounds);
+  probes.clear();
+  EXPECT_EQ(victim.run(kRounds), expected);
+  expect_text_equals_file(victim.pid());
+}
+
+// Where they are first there are uprobes of the session's own, as before: no value is lost.
+TEST(Strangers, WhoAreThereFirstShareWithAUprobeOfTheSession) {
+  Victim victim("firsts");
+  const uint64_t expected = untraced_result("firsts", kRounds);
+  std::vector<Uprobe> probes;
+  for (const auto& [function, address] : both_ways_functions(victim))
+    probes.emplace_back(victim.pid(), address, Uprobe::Kind::Entry, Uprobe::Where::ThisProcess);
+  NEED_UPROBE(probes.front());
+  Tracer tracer = Tracer::attach(victim.pid(), kBothWays);
+  EXPECT_EQ(victim.run(kRounds), expected);
+  const Report report = tracer.finish();
+  expect_values(report, kRounds);
+  EXPECT_EQ(unreadable(report), 0U) << report.summary;
+  for (const Uprobe& probe : probes)
+    EXPECT_EQ(probe.hits(), kRounds);
+  probes.clear();
+  EXPECT_EQ(victim.run(kRounds), expected);
+  expect_text_equals_file(victim.pid());
+}
+
+// Of a tracer that is killed, whether a uprobe has come and gone meanwhile or not.
+TEST(Strangers, FindBytesThatServeBothWaysTakenBackByDetach) {
+  for (const bool uprobes_have_gone : {false, true}) {
+    Victim victim("firsts");
+    const uint64_t expected = untraced_result("firsts", kRounds);
+    const std::string pid = std::to_string(victim.pid());
+    Tracer tracer = Tracer::attach(victim.pid(), kBothWays, {"--no-uprobes"});
+    EXPECT_EQ(victim.run(kRounds), expected);
+    if (uprobes_have_gone) {
+      for (const auto& [function, address] : both_ways_functions(victim))
+        Uprobe(victim.pid(), address, Uprobe::Kind::Entry, Uprobe::Where::ThisProcess).remove();
+    }
+    tracer.child().signal(SIGKILL);
+    tracer.child().wait_for_end();
+    EXPECT_EQ(victim.run(kRounds), expected) << "without a tracer";
+    EXPECT_EQ(Child({.arguments = {CLEW_COMMAND, "detach", pid}}).wait_for_end().status, 0);
+    expect_text_equals_file(victim.pid());
+    EXPECT_EQ(victim.run(kRounds), expected);
+  }
+}
+
+// Also a child that is forked while they are there.
+TEST(Strangers, WhoAreNotThereLeaveTheValuesOfChildren) {
+  for (const bool follows : {false, true}) {
+    Victim victim("firsts");
+    Tracer tracer = follows ? Tracer::attach(victim.pid(), kBothWays, {"--no-uprobes", "--follow"})
+                            : Tracer::attach(victim.pid(), kBothWays, {"--no-uprobes"});
+    EXPECT_EQ(victim.ask(fmt::format("fork {}", kRounds)).at("status"), 0U);
+    EXPECT_EQ(victim.run(kRounds), untraced_result("firsts", kRounds));
+    const Report report = tracer.finish();
+    expect_values(report, kRounds, follows ? 2 : 1);
+    EXPECT_EQ(unreadable(report), 0U) << report.summary;
+    expect_text_equals_file(victim.pid());
+  }
 }
 
 // The kernel does the first instruction, and the probe stands behind it: exact for who does not ask

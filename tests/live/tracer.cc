@@ -5,6 +5,7 @@
 #include <csignal>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 
 #include <gtest/gtest.h>
 

@@ -107,16 +107,15 @@ TEST_F(Usdt, BesideFunctionsAndTheKernelInOneQuery) {
   EXPECT_EQ(counts, (Numbers{{"probe", 100}, {"function", 50}})) << report.error;
 }
 
-TEST_F(Usdt, WhatCannotBeServedBesideIsRefusedByItsKind) {
+TEST_F(Usdt, BesideExceptionsWhereNoArgumentIsRead) {
   Victim victim("usdt");
   Tracer tracer = Tracer::attach(victim.pid(),
                                  "from e in usdt(\"clew_victim:twice\"), exception(\"usdt!tell\"), "
-                                 "syscall(\"getppid\") group by e.probe select count()");
+                                 "syscall(\"getppid\") select n = count()");
+  victim.run(50);
   const Report report = tracer.finish();
-  const nlohmann::json& refused = report.summary.at("refused");
-  ASSERT_EQ(refused.size(), 1U) << report.summary;
-  EXPECT_EQ(refused[0].at("kind"), "exception");
-  EXPECT_EQ(refused[0].at("reason"), "usdt");
+  EXPECT_TRUE(report.summary.at("refused").empty()) << report.summary;
+  EXPECT_EQ(report.rows.at(0).at("n"), 100);
   EXPECT_EQ(report.summary.at("processes"), 1);  // Of which all has one window.
 }
 
@@ -139,7 +138,7 @@ TEST_F(Usdt, ATracerThatIsKilledLeavesNoListener) {
 TEST_F(Usdt, ChildrenAreTold) {
   const Report report =
       run_clew({"run", "--json", "-c", "sh -c 'ls / > /dev/null; true'",
-                "from e in entry(\"libc.so.6!malloc\") group by e.ustack(2) select count()"});
+                "from e in offset(\"libc.so.6!malloc\", 0) group by e.ustack(2) select count()"});
   EXPECT_EQ(report.summary.at("missed").value("forks_without_uprobes", 0), 1) << report.summary;
   EXPECT_FALSE(report.summary.at("missed").contains("forks_muted"));
 }
@@ -172,6 +171,166 @@ TEST_F(Usdt, WrongNamesAndArgumentsAreErrorsWithTheirPlace) {
               HasSubstr("clew_victim:twice of usdt has 1 argument, and no arg1"));
   EXPECT_THAT(error_of("from t in usdt(\"clew_victim\") select t.pid"),
               HasSubstr("usdt(\"provider:name\")"));
+}
+
+// --- at the nop --------------------------------------------------------------------------------
+
+constexpr const char* kByProbe =
+    "from t in usdt(\"clew_victim:*\") group by t.function select new { t.function, n = count() }";
+constexpr const char* kPlugged = "from t in usdt(\"clew_plugin:plugged\") select n = count()";
+constexpr const char* kGuarded =
+    "from t in usdt(\"clew_guarded:passed\") group by t.pid "
+    "select new { process = t.pid, n = count() }";
+
+uint64_t sum_of(const Report& report) {
+  uint64_t sum = 0;
+  for (const nlohmann::json& row : report.rows)
+    sum += row.at("n").get<uint64_t>();
+  return sum;
+}
+
+void expect_child(const Numbers& child, uint64_t passed, uint64_t listeners) {
+  EXPECT_EQ(child.at("passed"), passed);
+  EXPECT_EQ(child.at("listeners"), listeners);
+}
+
+TEST(UsdtInline, CountsAreTheProgramsOwnAndNeedNoRoot) {
+  ChildOptions options{
+      .arguments = {victim_path("usdt")}, .folder = "/", .as_nobody = geteuid() == 0};
+  Victim victim(options, Victim::Place::Started);
+  const ProcessState before = ProcessState::of(victim.pid());
+  Tracer tracer = Tracer::attach(victim.pid(), kByProbe, {"--no-uprobes"}, options.as_nobody);
+  const uint64_t result = victim.run(100);
+  EXPECT_EQ(victim.ask("listeners").at("listeners"), 1U);
+  const Report report = tracer.finish();
+  EXPECT_EQ(victim.ask("listeners").at("listeners"), 0U);
+  EXPECT_EQ(result, untraced_result("usdt", 100));
+  EXPECT_EQ(report.lost(), 0U) << report.summary;
+  EXPECT_FALSE(report.summary.contains("uprobes")) << report.summary;
+  Numbers counts;
+  for (const nlohmann::json& row : report.rows)
+    counts[row.at("function")] = row.at("n").get<uint64_t>();
+  EXPECT_EQ(counts, (Numbers{{"tell", 100}, {"first_place", 100}, {"second_place", 100}}));
+  expect_text_equals_file(victim.pid());
+  expect_no_residue(before, victim.pid());
+}
+
+TEST(UsdtInline, SessionsAreCountedAsListenersEachByItself) {
+  Victim victim("usdt");
+  Tracer first = Tracer::attach(victim.pid(), kByProbe);
+  Tracer second = Tracer::attach(victim.pid(), kByProbe);
+  EXPECT_EQ(victim.ask("listeners").at("listeners"), 2U);
+  victim.run(10);
+  EXPECT_EQ(sum_of(first.finish()), 30U);
+  EXPECT_EQ(victim.ask("listeners").at("listeners"), 1U);
+  EXPECT_EQ(sum_of(second.finish()), 30U);
+  EXPECT_EQ(victim.ask("listeners").at("listeners"), 0U);
+}
+
+TEST(UsdtInline, ALibraryThatIsLoadedLaterIsListenedToEachTime) {
+  Victim victim("usdt");
+  Tracer tracer = Tracer::attach(victim.pid(), kPlugged, {"--allow-missing"});
+  for (int i = 0; i < 5; ++i) {
+    expect_child(victim.ask("plug 20"), 20, 1);
+    victim.ask("unplug");
+  }
+  expect_child(victim.ask("plug 20"), 20, 1);
+  const Report report = tracer.finish();
+  expect_child(victim.ask("plug 20"), 0, 0);
+  EXPECT_EQ(sum_of(report), 120U) << report.summary;
+  EXPECT_EQ(report.lost(), 0U) << report.summary;
+  expect_text_equals_file(victim.pid());
+}
+
+TEST(UsdtInline, AFollowedChildIsCountedAndItsListenersAreTakenBack) {
+  Victim victim("usdt");
+  Tracer tracer = Tracer::attach(victim.pid(), kGuarded, {"--follow"});
+  expect_child(victim.ask("child 30"), 30, 1);
+  const pid_t child = only_child_of(victim.pid());
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.rows.size(), 1U) << report.summary;
+  EXPECT_EQ(report.rows[0], (nlohmann::json{{"process", child}, {"n", 30}}));
+  EXPECT_EQ(report.lost(), 0U) << report.summary;
+  expect_text_equals_file(child);
+  expect_child(victim.ask("end_child"), 30, 0);
+  EXPECT_EQ(victim.ask("listeners").at("listeners"), 0U);
+}
+
+TEST(UsdtInline, AChildThatIsNotFollowedHasNoListenersAfterwardsEither) {
+  Victim victim("usdt");
+  Tracer tracer = Tracer::attach(victim.pid(), kGuarded);
+  expect_child(victim.ask("child 30"), 30, 1);
+  const Report report = tracer.finish();
+  EXPECT_EQ(sum_of(report), 0U);
+  EXPECT_EQ(report.summary.at("missed").value("forks_muted", 0), 1) << report.summary;
+  expect_child(victim.ask("end_child"), 30, 0);
+}
+
+// Of a session that is still there, the child keeps its listener.
+TEST(UsdtInline, AChildOfTwoSessionsLosesOneListenerAtATime) {
+  Victim victim("usdt");
+  Tracer first = Tracer::attach(victim.pid(), kGuarded, {"--follow"});
+  Tracer second = Tracer::attach(victim.pid(), kGuarded, {"--follow"});
+  expect_child(victim.ask("child 10"), 10, 2);
+  EXPECT_EQ(sum_of(first.finish()), 10U);
+  expect_child(victim.ask("end_child"), 10, 1);
+  EXPECT_EQ(sum_of(second.finish()), 10U);
+  EXPECT_EQ(victim.ask("listeners").at("listeners"), 0U);
+}
+
+TEST(UsdtInline, WhatAKilledTracerLeavesIsTakenBackByDetach) {
+  Victim victim("usdt");
+  Tracer tracer = Tracer::attach(victim.pid(), kGuarded, {"--follow"});
+  expect_child(victim.ask("child 10"), 10, 1);
+  tracer.child().signal(SIGKILL);
+  tracer.child().wait_for_end();
+  EXPECT_EQ(victim.ask("listeners").at("listeners"), 1U);
+  for (const pid_t pid : {victim.pid(), only_child_of(victim.pid())}) {
+    Child detach({.arguments = {CLEW_COMMAND, "detach", std::to_string(pid)}});
+    EXPECT_EQ(detach.wait_for_end().status, 0);
+  }
+  EXPECT_EQ(victim.ask("listeners").at("listeners"), 0U);
+  expect_child(victim.ask("end_child"), 10, 0);
+  expect_text_equals_file(victim.pid());
+}
+
+TEST_F(Usdt, AChildThatIsForkedBesideUprobesHasNoListenersAfterwards) {
+  Victim victim("usdt");
+  Tracer tracer =
+      Tracer::attach(victim.pid(), "from t in usdt(\"clew_guarded:passed\") select n = t.arg0");
+  EXPECT_EQ(victim.ask("child 30").at("passed"), 30U);
+  (void)tracer.finish();
+  expect_child(victim.ask("end_child"), 30, 0);
+  EXPECT_EQ(victim.ask("listeners").at("listeners"), 0U);
+}
+
+TEST_F(Usdt, WhereAJumpHasNoRoomIsAUprobe) {
+  Victim victim("usdt");
+  const std::string query = "from t in usdt(\"clew_narrow:begun\") select n = count()";
+  Tracer tracer = Tracer::attach(victim.pid(), query);
+  victim.ask("narrow 50");
+  EXPECT_EQ(victim.ask("listeners").at("listeners"), 1U);
+  const Report report = tracer.finish();
+  EXPECT_EQ(sum_of(report), 50U) << report.summary;
+  EXPECT_EQ(report.summary.at("uprobes").at(0).at("kind"), "usdt") << report.summary;
+  EXPECT_EQ(victim.ask("listeners").at("listeners"), 0U);
+  EXPECT_THAT(run_clew({"run", "-p", std::to_string(victim.pid()), query, "--no-uprobes"}).error,
+              HasSubstr("'begun' is refused (later-uprobe)"));
+}
+
+TEST_F(Usdt, ThePlanTellsWhichWayAProbeTakes) {
+  Victim victim("usdt");
+  const auto explained = [&](const std::string& query) {
+    Child command(
+        {.arguments = {CLEW_COMMAND, "explain", "-p", std::to_string(victim.pid()), query}});
+    return command.wait_for_end().output;
+  };
+  const std::string source = "from t in usdt(\"clew_victim:t*\") ";
+  EXPECT_THAT(explained(source + "select count()"), HasSubstr("static probes: 3 inline"));
+  EXPECT_THAT(explained(source + "select sum(t.arg0)"),
+              HasSubstr("at uprobes: arguments of USDT probes are read by the kernel"));
+  EXPECT_THAT(explained("from t in usdt(\"clew_narrow:begun\") select count()"),
+              HasSubstr("by uprobe:   1  usdt later-uprobe"));
 }
 
 }  // namespace

@@ -106,6 +106,8 @@ abi::Context context_of(const RegisterFile& registers, PointKind point, uint64_t
     context.stack_arguments[i] = seed * (i + 3);
   for (uint64_t i = 0; i < abi::kVectorArgumentsMax; ++i)
     context.vectors[i] = seed * 0xBF58'476D'1CE4'E5B9 + i;
+  context.base_pointer = registers[5];
+  context.rbx = registers[3];
   return context;
 }
 

@@ -171,6 +171,7 @@ uint64_t Machine::answer(abi::Accessor accessor, const isa::Arguments& arguments
     case abi::Accessor::RecordTake:
     case abi::Accessor::RecordDrop:
     case abi::Accessor::RecordTakeLeft:
+    case abi::Accessor::WalkStack:
       break;
   }
   if (host_ == nullptr) return 0;

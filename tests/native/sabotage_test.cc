@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A translator that goes wrong is caught. Every body of many programs is spoilt in every place
 // where one kind of mistake can be made; the verifier must refuse each single one.
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <vector>

@@ -17,7 +17,7 @@
 #include "abi/context.h"
 #include "base/assert.h"
 #include "engine/callees.h"
-#include "kernel/d_session_aggregates.h"
+#include "kernel/machine_session_aggregates.h"
 #include "native/code.h"
 #include "native/print.h"
 #include "plan/d/limits.h"
@@ -37,7 +37,7 @@ using abi::Register;
 
 constexpr uint64_t kLowAddress = 0x2100'0000;
 constexpr uint32_t kRegionOffset = 4096;
-constexpr size_t kSlotBytes = kRegionOffset + (size_t{1} << abi::kDRegionSizeLog2) + 4096;
+constexpr size_t kSlotBytes = kRegionOffset + (size_t{1} << abi::kMachineRegionSizeLog2) + 4096;
 constexpr uint32_t kSlots = 8;
 constexpr size_t kCodeBytes = 1U << 20;
 constexpr uint32_t kSession = 2;
@@ -146,8 +146,8 @@ Expected<DScript> DScript::compile(std::string_view text, engine::Extensions* ex
   return made;
 }
 
-kernel::DPrograms DScript::programs() const {
-  kernel::DPrograms programs;
+kernel::MachinePrograms DScript::programs() const {
+  kernel::MachinePrograms programs;
   programs.clauses = generated.clauses;
   programs.error_clauses = error_clauses;
   programs.scratch_begin = generated.scratch_begin;
@@ -164,14 +164,14 @@ kernel::DPrograms DScript::programs() const {
   return programs;
 }
 
-Expected<std::unique_ptr<DMachine>> DMachine::make(kernel::DPrograms programs) {
+Expected<std::unique_ptr<DMachine>> DMachine::make(kernel::MachinePrograms programs) {
   std::unique_ptr<DMachine> machine(new DMachine(std::move(programs)));
   CLEW_TRY(machine->map());
   machine->fill_process();
   machine->fill_arena();
   CLEW_ASSERT(mprotect(machine->code_, kCodeBytes, PROT_READ | PROT_EXEC) == 0);
   CLEW_TRY(machine->claim());
-  machine->shared().activity = static_cast<uint64_t>(abi::DActivity::Active);
+  machine->shared().activity = static_cast<uint64_t>(abi::MachineActivity::Active);
   return machine;
 }
 
@@ -186,8 +186,8 @@ Expected<void> DMachine::map() {
   error.id = kernel::kErrorProbe;
   error.provider = "dtrace";
   error.name = "ERROR";
-  const std::vector<kernel::DEnabling> enablings = {{probe, {}}, {error, {}}};
-  maps_ = CLEW_TRY(kernel::DMaps::make(programs_, enablings, 0, {}));
+  const std::vector<kernel::MachineEnabling> enablings = {{probe, {}}, {error, {}}};
+  maps_ = CLEW_TRY(kernel::MachineMaps::make(programs_, enablings, 0, {}));
   low_ = clew::process::map(kLowAddress, abi::kLowBlockSizeBytes, MAP_FIXED_NOREPLACE);
   slots_ = clew::process::map(0, kSlots * kSlotBytes, 0);
   code_ = clew::process::map(0, kCodeBytes, 0);
@@ -205,7 +205,7 @@ Expected<void> DMachine::map() {
 void DMachine::fill_process() {
   const kernel::Symbols symbols = maps_.symbols(programs_);
   const auto number = [&](const char* name) { return symbols.at(name).value; };
-  process_ = {.magic = abi::kDProcessMagic,
+  process_ = {.magic = abi::kMachineProcessMagic,
               .shared = address_of(low_shared_),
               .globals = address_of(low_globals_),
               .dynamic = address_of(maps_.dynamic.memory.data()),
@@ -255,7 +255,7 @@ void DMachine::fill_arena() {
   auto& page = *reinterpret_cast<abi::TargetPage*>(low_ + abi::kTargetPageOffset);
   page.process_count = 1;
   arena.sessions[kSession].region_offset = kRegionOffset;
-  arena.sessions[kSession].layout.size_log2 = abi::kDRegionSizeLog2;
+  arena.sessions[kSession].layout.size_log2 = abi::kMachineRegionSizeLog2;
   const runtime::Blob blob = runtime::runtime_blob();
   std::memcpy(code_, blob.bytes.data(), blob.bytes.size());
   const auto low = static_cast<uint32_t>(kLowAddress);
@@ -263,9 +263,10 @@ void DMachine::fill_arena() {
   const size_t place = (blob.bytes.size() + 63) & ~size_t{63};
   const std::span<const uint8_t> d = runtime::d_blob();
   std::memcpy(code_ + place, d.data(), d.size());
-  runtime::set_place({code_ + place, d.size()}, {.low_address = kLowAddress,
-                                                 .window = kRegionOffset + abi::kDRegionWindow,
-                                                 .process = address_of(&process_)});
+  runtime::set_place({code_ + place, d.size()},
+                     {.low_address = kLowAddress,
+                      .window = kRegionOffset + abi::kMachineRegionWindow,
+                      .process = address_of(&process_)});
   entries_ = runtime::d_accessor_entries(address_of(code_) + runtime::thunk_offset(kSession, 0),
                                          address_of(code_) + place);
   used_ = static_cast<uint32_t>((place + d.size() + 63) & ~size_t{63});
@@ -283,7 +284,7 @@ Expected<void> DMachine::claim() {
   return {};
 }
 
-uint64_t DMachine::call(abi::DAccessor accessor, uint64_t r2, uint64_t r3, uint64_t r4) {
+uint64_t DMachine::call(abi::MachineAccessor accessor, uint64_t r2, uint64_t r3, uint64_t r4) {
   uint64_t result = 0;
   const uint64_t entry = entries_.at(static_cast<size_t>(accessor));
   asm volatile(
@@ -319,8 +320,9 @@ abi::ArenaHeader& DMachine::header() const {
 abi::RegionHeader& DMachine::region() const {
   return *reinterpret_cast<abi::RegionHeader*>(own_slot() + kRegionOffset);
 }
-abi::DWindow& DMachine::window() const {
-  return *reinterpret_cast<abi::DWindow*>(own_slot() + kRegionOffset + abi::kDRegionWindow);
+abi::MachineWindow& DMachine::window() const {
+  return *reinterpret_cast<abi::MachineWindow*>(own_slot() + kRegionOffset +
+                                                abi::kMachineRegionWindow);
 }
 
 uint64_t& DMachine::out_of_fuel() const {
@@ -352,15 +354,15 @@ Expected<InstalledFiring> DMachine::install(const FiringSite& site,
   const auto low = static_cast<uint32_t>(kLowAddress);
   const auto globals = static_cast<uint32_t>(address_of(low_globals_));
   const auto globals_bytes = static_cast<uint32_t>(programs_.globals.size());
-  const auto saved = firing.wants_registers ? abi::kDSavedRegisters : abi::RegisterSet{};
+  const auto saved = firing.wants_registers ? abi::kMachineSavedRegisters : abi::RegisterSet{};
   const native::Environment environment{
       .point = native_point(site.point),
-      .window_address = low + kRegionOffset + abi::kDRegionWindow,
-      .window_size_log2 = abi::kDWindowSizeLog2,
+      .window_address = low + kRegionOffset + abi::kMachineRegionWindow,
+      .window_size_log2 = abi::kMachineWindowSizeLog2,
       .slot_address = low,
       .generation_address = static_cast<uint32_t>(address_of(low_shared_)),
       .missed_fuel_offset = kFuelWord,
-      .is_d = true,
+      .is_machine = true,
       .globals_address = globals,
       .globals_bytes = globals_bytes,
       .saved = saved};
@@ -417,17 +419,17 @@ RegisterFile DMachine::fire(const InstalledFiring& firing, const RegisterFile& r
 }
 
 std::vector<kernel::Record> DMachine::read_records() {
-  constexpr uint64_t kMask = (uint64_t{1} << abi::kDRingSizeLog2) - 1;
+  constexpr uint64_t kMask = (uint64_t{1} << abi::kMachineRingSizeLog2) - 1;
   std::vector<kernel::Record> records;
   abi::RegionHeader& counters = region();
-  const uint8_t* const ring = own_slot() + kRegionOffset + abi::kDRegionRing;
+  const uint8_t* const ring = own_slot() + kRegionOffset + abi::kMachineRegionRing;
   while (counters.ring_tail != counters.ring_head) {
     const uint8_t* const event = ring + (counters.ring_tail & kMask);
     uint32_t head[2];
     std::memcpy(head, event, sizeof head);
-    if (head[1] != abi::kDEventShape || head[0] <= abi::kDEventHeadBytes) break;
+    if (head[1] != abi::kMachineEventShape || head[0] <= abi::kMachineEventHeadBytes) break;
     kernel::Record record;
-    record.bytes.assign(event + abi::kDEventHeadBytes, event + head[0]);
+    record.bytes.assign(event + abi::kMachineEventHeadBytes, event + head[0]);
     std::memcpy(&record.header, record.bytes.data(), sizeof record.header);
     records.push_back(std::move(record));
     counters.ring_tail += head[0];
@@ -435,11 +437,11 @@ std::vector<kernel::Record> DMachine::read_records() {
   return records;
 }
 
-std::vector<kernel::DAggregate> DMachine::aggregate(uint32_t aggregation) const {
+std::vector<kernel::MachineAggregate> DMachine::aggregate(uint32_t aggregation) const {
   return kernel::read_aggregation(maps_, aggregation, false);
 }
 
-std::vector<kernel::DAggregate> DMachine::take(uint32_t aggregation) {
+std::vector<kernel::MachineAggregate> DMachine::take(uint32_t aggregation) {
   return kernel::read_aggregation(maps_, aggregation, true);
 }
 

@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "abi/arena.h"
-#include "abi/d_process.h"
+#include "abi/machine/process.h"
 #include "base/error.h"
 #include "engine/extensions.h"
-#include "kernel/d_session.h"
+#include "kernel/machine_session.h"
 #include "kernel/maps.h"
 #include "kernel/session_testing.h"
 #include "plan/d/firing.h"
@@ -39,7 +39,7 @@ struct DScript {
 
   // `extensions` have the functions that are not D's own; null: there are none.
   static Expected<DScript> compile(std::string_view text, engine::Extensions* extensions = nullptr);
-  [[nodiscard]] kernel::DPrograms programs() const;
+  [[nodiscard]] kernel::MachinePrograms programs() const;
 };
 
 // What a site is.
@@ -61,7 +61,7 @@ struct InstalledFiring {
 
 class DMachine {
  public:
-  static Expected<std::unique_ptr<DMachine>> make(kernel::DPrograms programs);
+  static Expected<std::unique_ptr<DMachine>> make(kernel::MachinePrograms programs);
   DMachine(const DMachine&) = delete;
   DMachine& operator=(const DMachine&) = delete;
   ~DMachine();
@@ -84,27 +84,29 @@ class DMachine {
                     const std::array<uint64_t, 10>& stack = {});
 
   // Calls an accessor as a body does: the arguments behind the window. Between runs.
-  uint64_t call(abi::DAccessor accessor, uint64_t r2, uint64_t r3, uint64_t r4);
+  uint64_t call(abi::MachineAccessor accessor, uint64_t r2, uint64_t r3, uint64_t r4);
 
   // Records of this thread since the last call.
   std::vector<kernel::Record> read_records();
-  [[nodiscard]] std::vector<kernel::DAggregate> aggregate(uint32_t aggregation) const;
+  [[nodiscard]] std::vector<kernel::MachineAggregate> aggregate(uint32_t aggregation) const;
   // The same, and takes it out.
-  std::vector<kernel::DAggregate> take(uint32_t aggregation);
-  [[nodiscard]] abi::DShared& shared() const { return *maps_.shared.as<abi::DShared>(); }
+  std::vector<kernel::MachineAggregate> take(uint32_t aggregation);
+  [[nodiscard]] abi::MachineShared& shared() const {
+    return *maps_.shared.as<abi::MachineShared>();
+  }
   [[nodiscard]] uint8_t* globals() const { return maps_.globals.memory.data(); }
   // The probe's name at this place of the session's names.
   [[nodiscard]] std::string name_at(uint64_t place) const {
     return reinterpret_cast<const char*>(maps_.names.memory.data() + place);
   }
-  [[nodiscard]] abi::DWindow& window() const;
+  [[nodiscard]] abi::MachineWindow& window() const;
   [[nodiscard]] abi::ArenaHeader& header() const;
   [[nodiscard]] abi::RegionHeader& region() const;
   // Of the last run: the address of the return address.
   [[nodiscard]] uint64_t frame() const { return frame_; }
 
  private:
-  explicit DMachine(kernel::DPrograms programs) : programs_(std::move(programs)) {}
+  explicit DMachine(kernel::MachinePrograms programs) : programs_(std::move(programs)) {}
   Expected<void> map();
   void fill_process();
   void fill_arena();
@@ -112,9 +114,9 @@ class DMachine {
   [[nodiscard]] std::vector<plan::d::FiringClause> clauses_of(
       const std::vector<uint32_t>& clauses) const;
 
-  kernel::DPrograms programs_;
-  kernel::DMaps maps_;
-  abi::DProcess process_{};
+  kernel::MachinePrograms programs_;
+  kernel::MachineMaps maps_;
+  abi::MachineProcess process_{};
   uint8_t* low_ = nullptr;
   uint8_t* slots_ = nullptr;
   uint8_t* code_ = nullptr;
@@ -124,7 +126,7 @@ class DMachine {
   size_t shared_size_ = 0;
   uint32_t used_ = 0;  // Of the code.
   const plan::d::Generated* extensions_ = nullptr;
-  std::array<uint64_t, abi::kDProcessAccessorsEnd> entries_{};
+  std::array<uint64_t, abi::kMachineProcessAccessorsEnd> entries_{};
   uint64_t frame_ = 0;
   pid_t thread_ = gettid();
 };

@@ -298,7 +298,7 @@ TEST_F(ExtensionFiring, AHeaderThatAFunctionHasFilledDoesNoHarm) {
   bool was_filled = false;
   for (uint64_t seed = 1; seed < 3000; ++seed) {
     before[kRdi] = seed * 0x9E37'79B9'7F4A'7C15U;
-    machine_->shared().activity = static_cast<uint64_t>(abi::DActivity::Active);
+    machine_->shared().activity = static_cast<uint64_t>(abi::MachineActivity::Active);
     EXPECT_EQ(machine_->fire(firing, before), before);
     static_cast<void>(machine_->read_records());
     was_filled |= machine_->window().header.reserved_null[0] != 0;
@@ -328,9 +328,9 @@ TEST_F(ExtensionFiring, TheKernelIsShownProgramsWithoutCalls) {
   ASSERT_EQ(script_.generated.calls[0].size(), 1U);
   EXPECT_EQ(script_.generated.calls[0][0].function, "is_new");
   EXPECT_EQ(script_.generated.calls[0][0].line, 1U);
-  kernel::DPrograms programs = script_.programs();
+  kernel::MachinePrograms programs = script_.programs();
   programs.clauses = {program};
-  EXPECT_TRUE(kernel::DSession::load(std::move(programs), {}));
+  EXPECT_TRUE(kernel::MachineSession::load(std::move(programs), {}));
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST_F(ProcessFiring, RecordsArgumentsAndBuiltins) {
   EXPECT_LE(field(6), monotonic_ns());
   EXPECT_EQ(records_[0].header.time_ns, field(6));
   EXPECT_EQ(records_[0].header.probe, 77U);
-  EXPECT_EQ(records_[0].header.kind, abi::DRecordKind::Data);
+  EXPECT_EQ(records_[0].header.kind, abi::MachineRecordKind::Data);
 }
 
 TEST_F(ProcessFiring, ReturnsHaveTheirOffsetAndTheResult) {
@@ -216,8 +216,8 @@ TEST_F(ProcessFiring, UserMemoryIsReadAndBadAddressesAreFaults) {
   machine_->fire(firing, with(kRdi, 0x10));
   records_ = machine_->read_records();
   ASSERT_EQ(records_.size(), 1U);
-  EXPECT_EQ(records_[0].header.kind, abi::DRecordKind::Error);
-  EXPECT_EQ(records_[0].word(0), static_cast<uint64_t>(abi::DFault::BadAddress));
+  EXPECT_EQ(records_[0].header.kind, abi::MachineRecordKind::Error);
+  EXPECT_EQ(records_[0].word(0), static_cast<uint64_t>(abi::MachineFault::BadAddress));
   EXPECT_EQ(records_[0].word(1), 0x10U);
 }
 
@@ -232,7 +232,7 @@ TEST_F(ProcessFiring, AccessorsEndSoonWhateverTheWindowHolds) {
   const auto fill = [&](uint64_t from, uint64_t size, uint8_t byte) {
     std::memset(reinterpret_cast<uint8_t*>(&machine_->window()) + from, byte, size);
   };
-  const auto took_ns = [&](abi::DAccessor accessor, uint64_t a, uint64_t b, uint64_t c) {
+  const auto took_ns = [&](abi::MachineAccessor accessor, uint64_t a, uint64_t b, uint64_t c) {
     const uint64_t begin = cpu_time_ns();
     (void)machine_->call(accessor, a, b, c);
     return cpu_time_ns() - begin;
@@ -243,14 +243,15 @@ TEST_F(ProcessFiring, AccessorsEndSoonWhateverTheWindowHolds) {
   const std::string path = "[18446744073709551615]";
   std::memcpy(reinterpret_cast<uint8_t*>(&machine_->window()) + kOther, path.c_str(),
               path.size() + 1);
-  EXPECT_LT(took_ns(abi::DAccessor::Json, 0x4000, kText, kOther), kLimitNs);
+  EXPECT_LT(took_ns(abi::MachineAccessor::Json, 0x4000, kText, kOther), kLimitNs);
   fill(kText, 0x1000, 'a');
   fill(kText + 0xfff, 1, 0);
   fill(kOther, 0x7ff, 'a');
   fill(kOther + 0x7fe, 1, 'b');
   fill(kOther + 0x7ff, 1, 0);
-  EXPECT_LT(took_ns(abi::DAccessor::FindString, kText, kOther, uint64_t{1} << 63), kLimitNs);
-  EXPECT_LT(took_ns(abi::DAccessor::FindLastString, kText, kOther, uint64_t{1} << 63), kLimitNs);
+  EXPECT_LT(took_ns(abi::MachineAccessor::FindString, kText, kOther, uint64_t{1} << 63), kLimitNs);
+  EXPECT_LT(took_ns(abi::MachineAccessor::FindLastString, kText, kOther, uint64_t{1} << 63),
+            kLimitNs);
 }
 
 TEST_F(ProcessFiring, LongTextsAreFoundWhereTheyAre) {
@@ -274,9 +275,9 @@ TEST_F(ProcessFiring, LongTextsAreFoundWhereTheyAre) {
     put(kOther, needle);
     const uint64_t from = round % 2 == 0 ? uint64_t{1} << 63 : random() % 40;
     const size_t begin = from >> 63 != 0 ? 0 : from;
-    EXPECT_EQ(machine_->call(abi::DAccessor::FindString, kText, kOther, from),
+    EXPECT_EQ(machine_->call(abi::MachineAccessor::FindString, kText, kOther, from),
               uint64_t{text.find(needle, begin)});
-    EXPECT_EQ(machine_->call(abi::DAccessor::FindLastString, kText, kOther, from),
+    EXPECT_EQ(machine_->call(abi::MachineAccessor::FindLastString, kText, kOther, from),
               uint64_t{text.rfind(needle, from >> 63 != 0 ? text.npos : from)});
   }
 }
@@ -289,7 +290,7 @@ TEST_F(ProcessFiring, WithoutSystemCallsMemoryIsAFault) {
   machine_->fire(firing, with(kRdi, reinterpret_cast<uint64_t>("text")));
   records_ = machine_->read_records();
   ASSERT_EQ(records_.size(), 1U);
-  EXPECT_EQ(records_[0].header.kind, abi::DRecordKind::Error);
+  EXPECT_EQ(records_[0].header.kind, abi::MachineRecordKind::Error);
 }
 
 TEST_F(ProcessFiring, ErrorClausesRunAndLaterClausesFollow) {
@@ -298,8 +299,8 @@ TEST_F(ProcessFiring, ErrorClausesRunAndLaterClausesFollow) {
       with(kRsi, 8));
   if (machine_ == nullptr) return;
   ASSERT_EQ(records_.size(), 3U);
-  EXPECT_EQ(records_[0].header.kind, abi::DRecordKind::Error);
-  EXPECT_EQ(records_[0].word(0), static_cast<uint64_t>(abi::DFault::DivideByZero));
+  EXPECT_EQ(records_[0].header.kind, abi::MachineRecordKind::Error);
+  EXPECT_EQ(records_[0].word(0), static_cast<uint64_t>(abi::MachineFault::DivideByZero));
   EXPECT_EQ(records_[1].header.clause, 2U);
   EXPECT_EQ(records_[1].header.probe, 3U);
   EXPECT_EQ(records_[2].header.clause, 1U);
@@ -307,7 +308,7 @@ TEST_F(ProcessFiring, ErrorClausesRunAndLaterClausesFollow) {
   const auto all = records_;
   records_ = {all[1]};
   EXPECT_EQ(field(0), 77U);
-  EXPECT_EQ(field(1), static_cast<uint64_t>(abi::DFault::DivideByZero));
+  EXPECT_EQ(field(1), static_cast<uint64_t>(abi::MachineFault::DivideByZero));
   EXPECT_EQ(text_field(2), "ERROR");
   records_ = {all[2]};
   EXPECT_EQ(field(0), 8U);
@@ -318,12 +319,12 @@ TEST_F(ProcessFiring, ExitEndsTheSessionAndLaterClauses) {
   if (machine_ == nullptr) return;
   const InstalledFiring firing = install({}, script_.clauses);
   machine_->fire(firing);
-  EXPECT_EQ(machine_->shared().activity, static_cast<uint64_t>(abi::DActivity::Draining));
+  EXPECT_EQ(machine_->shared().activity, static_cast<uint64_t>(abi::MachineActivity::Draining));
   EXPECT_EQ(machine_->shared().exit_code, 3U);
   records_ = machine_->read_records();
   ASSERT_EQ(records_.size(), 2U);
-  EXPECT_EQ(records_[0].header.kind, abi::DRecordKind::Data);
-  EXPECT_EQ(records_[1].header.kind, abi::DRecordKind::Exit);
+  EXPECT_EQ(records_[0].header.kind, abi::MachineRecordKind::Data);
+  EXPECT_EQ(records_[1].header.kind, abi::MachineRecordKind::Exit);
   machine_->fire(firing);
   EXPECT_TRUE(machine_->read_records().empty());
 }
@@ -338,12 +339,12 @@ TEST_F(ProcessFiring, SpeculationsAreCommittedOrNot) {
   const InstalledFiring firing = install({}, script_.clauses);
   machine_->fire(firing, with(kRdi, 1));
   machine_->fire(firing, with(kRdi, 2));
-  std::vector<abi::DRecordKind> kinds;
+  std::vector<abi::MachineRecordKind> kinds;
   for (const auto& record : machine_->read_records()) {
     if (record.header.speculation != 0) kinds.push_back(record.header.kind);
   }
-  EXPECT_THAT(kinds, ElementsAre(abi::DRecordKind::Data, abi::DRecordKind::Commit,
-                                 abi::DRecordKind::Data, abi::DRecordKind::Discard));
+  EXPECT_THAT(kinds, ElementsAre(abi::MachineRecordKind::Data, abi::MachineRecordKind::Commit,
+                                 abi::MachineRecordKind::Data, abi::MachineRecordKind::Discard));
 }
 
 TEST_F(ProcessFiring, StringsAreTheKernelsOwn) {
@@ -437,7 +438,7 @@ TEST_F(ProcessFiring, NothingRunsBeforeTracingBegins) {
   load("a:b:c:entry { @ = count(); }");
   if (machine_ == nullptr) return;
   const InstalledFiring firing = install({}, script_.clauses);
-  machine_->shared().activity = static_cast<uint64_t>(abi::DActivity::Inactive);
+  machine_->shared().activity = static_cast<uint64_t>(abi::MachineActivity::Inactive);
   machine_->fire(firing);
   EXPECT_TRUE(machine_->aggregate(0).empty());
 }

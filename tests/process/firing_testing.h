@@ -32,7 +32,7 @@ class ProcessFiring : public testing::Test {
     auto script = DScript::compile(text);
     ASSERT_TRUE(script) << script.error().message;
     script_ = std::move(*script);
-    kernel::DPrograms programs = script_.programs();
+    kernel::MachinePrograms programs = script_.programs();
     programs.aggregation_bytes = aggregation_bytes;
     auto machine = DMachine::make(std::move(programs));
     ASSERT_TRUE(machine) << machine.error().message;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Victim `begun N`: a program that others begin by exec. Calls begun_work() N times, as soon as
-// that has a probe; its status says whether it got one. `begun N --` does not wait for that.
+// Victim `begun N`: a program that others begin by exec. Calls begun_work() N times, and passes
+// the static probe clew_begun:told as often, as soon as one of them has a probe; its status says
+// whether one got one, and that the second was passed always or never. `begun N --` does not wait.
 // `begun held` begins another one, which does not get as far as its loader before this one ends.
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "static_probe.h"
 
 enum { kLooked = 32, kSecondsMax = 20 };
 
@@ -17,17 +20,34 @@ __attribute__((noinline)) long begun_work(long value) {
   return twice * 3 + value;
 }
 
+__attribute__((section(".probes"), used)) volatile unsigned short begun_semaphore;
+
+// Whether somebody listens.
+__attribute__((noinline)) long begun_told(long value) {
+  if (begun_semaphore == 0) return 0;
+  __asm__ volatile(VICTIM_STATIC_PROBE("clew_begun", "told", "begun_semaphore", "-8@%0")
+                   :
+                   : "r"(value));
+  return 1;
+}
+
+static int has_changed(const unsigned char* before, const volatile unsigned char* now) {
+  for (int i = 0; i < kLooked; ++i) {
+    if (before[i] != now[i]) return 1;
+  }
+  return 0;
+}
+
 // Whether somebody writes a jump there before the time is over.
 static int wait_for_probe(void) {
-  unsigned char before[kLooked];
-  const volatile unsigned char* const now = (const volatile unsigned char*)&begun_work;
-  for (int i = 0; i < kLooked; ++i)
-    before[i] = now[i];
+  unsigned char before[2][kLooked];
+  const volatile unsigned char* const works[] = {(const volatile unsigned char*)&begun_work,
+                                                 (const volatile unsigned char*)&begun_told};
+  for (int i = 0; i < 2 * kLooked; ++i)
+    before[i / kLooked][i % kLooked] = works[i / kLooked][i % kLooked];
   const time_t end = time(NULL) + kSecondsMax;
   while (time(NULL) < end) {
-    for (int i = 0; i < kLooked; ++i) {
-      if (before[i] != now[i]) return 1;
-    }
+    if (has_changed(before[0], works[0]) || has_changed(before[1], works[1])) return 1;
   }
   return 0;
 }
@@ -49,7 +69,11 @@ int main(int count, char** arguments) {
   const long calls = count > 1 ? atol(arguments[1]) : 1;
   const int has_probe = count > 2 || wait_for_probe();
   long sum = 0;
-  for (long i = 0; i < calls; ++i)
+  long told = 0;
+  for (long i = 0; i < calls; ++i) {
     sum += begun_work(i);
-  return has_probe && sum == 7 * calls * (calls - 1) / 2 ? 0 : 3;
+    told += begun_told(i);
+  }
+  const int is_right = sum == 7 * calls * (calls - 1) / 2 && (told == 0 || told == calls);
+  return has_probe && is_right ? 0 : 3;
 }

@@ -28,6 +28,8 @@ constexpr uint64_t kStride = 1 << 20;
 constexpr uint64_t kLow = 0x5000'0000;
 constexpr uint64_t kExtent = 0x7000'0000'0000;
 
+extern "C" const char __ehdr_start;  // Of ld: where this program is loaded.
+
 extern "C" __attribute__((noinline)) int site(int x) {
   asm volatile("nop;nop;nop;nop;nop;nop;nop;nop");
   return x + 1;
@@ -53,6 +55,7 @@ void write_header(ArenaHeader& header) {
 void write_records(SiteRecord& at, LayerRecord& layer) {
   at.state = SiteState::Patched;
   at.address = reinterpret_cast<uint64_t>(&site) + 4;
+  at.load_bias = reinterpret_cast<uint64_t>(&__ehdr_start);
   at.size_bytes = 5;
   at.instruction_count = 1;
   at.instructions[0].length = 5;
@@ -136,6 +139,9 @@ int main(int argc, char** argv) {
   if (lie == "layer_size") layers[0].size_bytes = UINT32_MAX;
   if (lie == "layer_site") layers[1].site = kSitesMax - 1;
   if (lie == "window_size") place.size_bytes = 255;
+  if (lie == "no_instructions") place.instruction_count = 0;
+  if (lie == "instruction_offset") place.instructions[0].offset = 1;
+  if (lie == "instruction_length") place.instructions[0].length = 255;
   if (lie == "stride") header.slot_stride = 0;
   if (lie == "region") header.sessions[1].layout.size_log2 = 255;
   printf("%d\n", getpid());

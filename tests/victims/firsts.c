@@ -2,6 +2,8 @@
 // Victim `firsts`: functions that differ in their first instruction, which is where others put
 // their breakpoints. Each gives expected_of() of its argument; what it does first matters to that.
 #include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "victim.h"
 
@@ -40,7 +42,7 @@ FIRST(first_compare_memory, "cmpq $5, (%rsi)",
 
 // Those that change what the copy cannot do again.
 FIRST(first_argument_is_loaded, "mov (%rsi), %rsi", "lea (%rsi, %rdi, 2), %rax\n nop\n nop");
-FIRST(first_argument_is_cut, "mov %edi, %edi", "lea 5(%rdi, %rdi), %rax\n nop");
+FIRST(first_argument_is_cut, "{disp32} lea (%edi), %edi", "lea 5(%rdi, %rdi), %rax\n nop");
 FIRST(first_argument_is_stepped, "sub $8, %rdi", "lea 21(%rdi, %rdi), %rax\n nop");
 FIRST(first_argument_is_long, "mov $5, %esi", "lea (%rsi, %rdi, 2), %rax\n nop");
 FIRST(first_leaves_flags, "neg %rdi",
@@ -48,6 +50,10 @@ FIRST(first_leaves_flags, "neg %rdi",
 FIRST(first_counts, "incq firsts_hits(%rip)", "lea 5(%rdi, %rdi), %rax\n nop");
 FIRST(first_red_zone, "mov %rdi, -8(%rsp)", "lea 5(%rdi), %rax\n add -8(%rsp), %rax");
 FIRST(first_of_two, "lea 5(%rdi, %rdi), %rax", "");
+// So short that bytes of a session may serve both ways (code/both_ways.h).
+FIRST(first_both_two, "mov %edi, %edi", "lea 5(%rdi, %rdi), %rax\n nop");
+FIRST(first_both_three, "movslq %edi, %rdi", "lea 5(%rdi, %rdi), %rax\n nop");
+FIRST(first_both_four, "lea 8(%rdi), %rdi", "lea -11(%rdi, %rdi), %rax\n nop");
 
 #define EACH(call)                                                                             \
   call(first_push_one_byte) call(first_push_two_bytes) call(first_push_argument)               \
@@ -57,7 +63,8 @@ FIRST(first_of_two, "lea 5(%rdi, %rdi), %rax", "");
                   call(first_argument_is_loaded) call(first_argument_is_cut)                   \
                       call(first_argument_is_stepped) call(first_argument_is_long)             \
                           call(first_leaves_flags) call(first_counts) call(first_red_zone)     \
-                              call(first_of_two)
+                              call(first_of_two) call(first_both_two) call(first_both_three)   \
+                                  call(first_both_four)
 
 static uint64_t expected_of(uint64_t x) {
   return 2 * x + 5;
@@ -78,10 +85,23 @@ uint64_t victim_run(uint64_t rounds) {
   return digest;
 }
 
+// A child that calls, too.
+static void fork_and_run(uint64_t rounds) {
+  const pid_t child = fork();
+  if (child == 0) {
+    victim_run(rounds);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  victim_print("status", (uint64_t)status);
+}
+
 static void print_addresses(uint64_t unused) {
   (void)unused;
 #define PRINT(name) victim_print(#name, (uint64_t) & (name));
   EACH(PRINT)
 }
 
-const struct VictimCommand victim_commands[] = {{"addresses", print_addresses}, {0}};
+const struct VictimCommand victim_commands[] = {
+    {"addresses", print_addresses}, {"fork", fork_and_run}, {0}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Victim `uprobed`: functions whose first instruction changes what a probe at their entry may ask
 // for, so that a jump over it would be needed (later-uprobe): with texts, nested calls and calls
-// that take time; and libc's shortest ones.
+// that take time; and libc's shortest ones. It is too long for bytes that serve both ways.
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,18 +18,18 @@
 
 // The text's first byte.
 FUNCTION(takes_text, uint64_t, (const char* text),
-         "movzbl (%rdi), %edi\n lea (%rdi), %rax\n nop\n nop\n nop\n ret");
+         "{disp32} movzbl (%rdi), %edi\n lea (%rdi), %rax\n nop\n nop\n nop\n ret");
 // Calls itself until the number is 0; so many calls deep.
 FUNCTION(nests, uint64_t, (uint64_t depth),
-         "mov %edi, %edi\n xor %eax, %eax\n test %rdi, %rdi\n jz 1f\n sub $8, %rsp\n"
+         "{disp32} lea (%edi), %edi\n xor %eax, %eax\n test %rdi, %rdi\n jz 1f\n sub $8, %rsp\n"
          ".cfi_adjust_cfa_offset 8\n dec %rdi\n call nests\n inc %rax\n add $8, %rsp\n"
          ".cfi_adjust_cfa_offset -8\n 1: ret");
 // Sleeps for so many microseconds.
 FUNCTION(naps, int, (unsigned microseconds),
-         "mov %edi, %edi\n sub $8, %rsp\n .cfi_adjust_cfa_offset 8\n call usleep@PLT\n"
+         "{disp32} lea (%edi), %edi\n sub $8, %rsp\n .cfi_adjust_cfa_offset 8\n call usleep@PLT\n"
          "add $8, %rsp\n .cfi_adjust_cfa_offset -8\n ret");
 // Leaves by a jump to it.
-FUNCTION(passes_on, int, (unsigned microseconds), "mov %edi, %edi\n jmp naps");
+FUNCTION(passes_on, int, (unsigned microseconds), "{disp32} lea (%edi), %edi\n jmp naps");
 // Has nothing behind its first instruction that may be copied.
 VICTIM_COUNTER(getpid);
 

@@ -115,13 +115,10 @@ void Commands::pass_on_signal(int stop_descriptor) {
   }
 }
 
-std::vector<pollfd> Commands::descriptors() const {
-  std::vector<pollfd> polled;
-  polled.reserve(descriptors_.size() + 2);  // Room for those of the caller.
-  for (const FileDescriptor& descriptor : descriptors_) {
-    polled.push_back({descriptor.get(), POLLIN, 0});
+void Commands::add_descriptors(std::vector<pollfd>& descriptors) {
+  for (const FileDescriptor& descriptor : descriptors_) {  // poll(2) leaves out -1.
+    descriptors.push_back({.fd = descriptor.get(), .events = POLLIN, .revents = 0});
   }
-  return polled;
 }
 
 // Commands come before other processes.
@@ -131,15 +128,17 @@ std::optional<int> Commands::status_of(size_t index) const {
   return target::end_status(descriptors_[index].get(), pids_[index]);
 }
 
-std::vector<Commands::Ended> Commands::note_ended(std::span<const pollfd> polled) {
-  std::vector<Ended> ended;
-  for (size_t i = 0; i < polled.size() && i < descriptors_.size(); ++i) {
+Expected<void> Commands::turn() {
+  std::vector<pollfd> polled;
+  add_descriptors(polled);
+  if (poll(polled.data(), polled.size(), 0) <= 0) return {};
+  for (size_t i = 0; i < polled.size(); ++i) {
     if (polled[i].revents == 0) continue;
-    ended.push_back({pids_[i], status_of(i)});
-    descriptors_[i] = FileDescriptor();  // poll(2) leaves out -1.
+    untold_.push_back({pids_[i], status_of(i)});
+    descriptors_[i] = FileDescriptor();
     ++ended_;
   }
-  return ended;
+  return {};
 }
 
 }  // namespace clew::engine

@@ -3,9 +3,10 @@
 // ends when all have ended.
 #pragma once
 
+#include <chrono>
 #include <optional>
-#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <poll.h>
@@ -15,10 +16,11 @@
 #include "base/file_descriptor.h"
 #include "engine/dtrace/request.h"
 #include "inline/attachment.h"
+#include "session/driven.h"
 
 namespace clew::engine {
 
-class Commands {
+class Commands final : public session::Driven {
  public:
   // Those of -c, as the options say (evaltime, setenv, unsetenv). Each is split at blanks; quotes
   // keep them together.
@@ -31,13 +33,15 @@ class Commands {
 
   void resume();
   // Readable when a process ends.
-  [[nodiscard]] std::vector<pollfd> descriptors() const;
-  // Those that ended since, of what descriptors() gave.
+  void add_descriptors(std::vector<pollfd>& descriptors) override;
+  std::chrono::nanoseconds patience() override { return std::chrono::nanoseconds::max(); }
+  Expected<void> turn() override;
+  // Those that ended since this was asked.
   struct Ended {
     pid_t pid = 0;
     std::optional<int> status;  // As of waitpid(2), where it is known.
   };
-  std::vector<Ended> note_ended(std::span<const pollfd> polled);
+  std::vector<Ended> take_ended() { return std::exchange(untold_, {}); }
   // False when there are none to wait for.
   [[nodiscard]] bool all_ended() const { return !pids_.empty() && ended_ == pids_.size(); }
   // Commands that run get the signal that ended the session (stop_signal.h), and end before us if
@@ -54,6 +58,7 @@ class Commands {
   std::vector<pid_t> pids_;
   std::vector<FileDescriptor> descriptors_;  // Of pidfd_open; closed when the process has ended.
   size_t ended_ = 0;
+  std::vector<Ended> untold_;
   bool resumed_ = false;
 };
 

@@ -28,6 +28,10 @@ class DtraceConsole {
   void flush();
   void reopen(const std::string& path);  // Empty: the first output again.
   void truncate();
+  // What a file has from before is gone; standard output stays as it is.
+  void begin_anew() {
+    if (file_ != stdout) truncate();
+  }
   // Output is lost: the reader is gone (EPIPE), the disk is full, …; 0 as long as it is not.
   [[nodiscard]] int failure() const { return failure_; }
 

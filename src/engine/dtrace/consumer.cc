@@ -17,8 +17,8 @@
 
 namespace clew::engine {
 
-using abi::DRecordHeader;
-using abi::DRecordKind;
+using abi::MachineRecordHeader;
+using abi::MachineRecordKind;
 
 namespace {
 
@@ -26,10 +26,21 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(clock_ns(CLOCK_MONOTONIC));
 }
 
-DRecordHeader header_of(std::span<const uint8_t> record) {
-  DRecordHeader header{};
+MachineRecordHeader header_of(std::span<const uint8_t> record) {
+  MachineRecordHeader header{};
   std::memcpy(&header, record.data(), sizeof header);
   return header;
+}
+
+// How long records may wait (option switchrate).
+std::chrono::nanoseconds switch_period(const query::d::Options& options) {
+  constexpr std::chrono::nanoseconds kShortest = std::chrono::milliseconds(1);
+  constexpr std::chrono::nanoseconds kLongest = std::chrono::seconds(1);
+  const auto found = options.values.find("switchrate");
+  const auto period_ns =
+      found == options.values.end() ? std::nullopt : query::d::option_period_ns(found->second);
+  if (!period_ns || *period_ns > static_cast<uint64_t>(kLongest.count())) return kLongest;
+  return std::max(kShortest, std::chrono::nanoseconds(*period_ns));
 }
 
 // Of two uses of one speculation; generations wrap.
@@ -47,12 +58,25 @@ DtraceConsumer::DtraceConsumer(const CompiledScript& compiled, const kernel::Cat
       inline_probes_(sources.inline_probes),
       console_(console),
       symbols_(sources.spaces, sources.target, !compiled.script.options.is_set("noresolve")),
+      switch_period_(switch_period(compiled.script.options)),
       options_(output::d::PrintOptions::from(compiled.script.options)),
       aggregations_(compiled.script, compiled.generated.keys, symbols_, options_),
       printer_({compiled.script, symbols_, aggregations_, options_, *this}),
       drops_(options_.has_drop_tags),
       speculation_bytes_(sources.session.state().process.speculation_bytes),
       speculations_max_(sources.session.state().process.speculations) {}
+
+void DtraceConsumer::add_descriptors(std::vector<pollfd>& descriptors) {
+  for (const int descriptor : {session_.poll_descriptor(), session_.process_descriptor()}) {
+    // -1: left out by poll(2).
+    descriptors.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
+  }
+}
+
+Expected<void> DtraceConsumer::turn() {
+  read();
+  return {};
+}
 
 void DtraceConsumer::read(bool all) {
   const size_t waiting = followed_.size();
@@ -61,15 +85,16 @@ void DtraceConsumer::read(bool all) {
   } else {
     read_merged(all);
   }
-  followed_.take(
-      all ? followed_.size() : waiting,
-      [this](std::span<const uint8_t> bytes, const DRecordHeader* next) { take(bytes, next); });
+  followed_.take(all ? followed_.size() : waiting,
+                 [this](std::span<const uint8_t> bytes, const MachineRecordHeader* next) {
+                   take(bytes, next);
+                 });
   console_.flush();
 }
 
 // At once, unless it matters what follows.
 void DtraceConsumer::take_in_order(std::span<const uint8_t> bytes) {
-  if (bytes.size() < sizeof(DRecordHeader)) return;
+  if (bytes.size() < sizeof(MachineRecordHeader)) return;
   if (!options_.has_flow_indent) return take(bytes, nullptr);
   followed_.add(bytes);
 }
@@ -90,9 +115,9 @@ void DtraceConsumer::read_merged(bool all) {
 
 // What a speculation holds is in no order yet.
 void DtraceConsumer::collect(std::span<const uint8_t> bytes) {
-  if (bytes.size() < sizeof(DRecordHeader)) return;
-  const DRecordHeader header = header_of(bytes);
-  if (header.kind == DRecordKind::Data && header.speculation != 0) {
+  if (bytes.size() < sizeof(MachineRecordHeader)) return;
+  const MachineRecordHeader header = header_of(bytes);
+  if (header.kind == MachineRecordKind::Data && header.speculation != 0) {
     return hold(header.speculation, bytes);
   }
   merge_.add(bytes);
@@ -101,12 +126,13 @@ void DtraceConsumer::collect(std::span<const uint8_t> bytes) {
 // A process can write anything into its own rings: only what a clause that runs there could have
 // recorded is looked at.
 bool DtraceConsumer::is_sound(std::span<const uint8_t> bytes) const {
-  const DRecordHeader header = header_of(bytes);
-  const bool is_possible = inline_probes_.runs(header.clause) && header.cpu < abi::kDCpusMax &&
-                           abi::d_speculation_id(header.speculation) <= speculations_max_ &&
+  const MachineRecordHeader header = header_of(bytes);
+  const bool is_possible = inline_probes_.runs(header.clause) &&
+                           header.cpu < abi::kMachineCpusMax &&
+                           abi::machine_speculation_id(header.speculation) <= speculations_max_ &&
                            header.time_ns <= now_ns();
   if (!is_possible) return false;
-  return header.kind != DRecordKind::Data ||
+  return header.kind != MachineRecordKind::Data ||
          bytes.size() == compiled_.generated.records[header.clause].size_bytes;
 }
 
@@ -116,19 +142,19 @@ output::d::ProbeNames DtraceConsumer::names_of(uint32_t probe) const {
   return {probe, found->provider, found->module, found->function, found->name};
 }
 
-void DtraceConsumer::take(std::span<const uint8_t> bytes, const DRecordHeader* next) {
-  const DRecordHeader header = header_of(bytes);
+void DtraceConsumer::take(std::span<const uint8_t> bytes, const MachineRecordHeader* next) {
+  const MachineRecordHeader header = header_of(bytes);
   switch (header.kind) {
-    case DRecordKind::Data:
+    case MachineRecordKind::Data:
       if (header.speculation == 0) return print(bytes, next);
       return hold(header.speculation, bytes);
-    case DRecordKind::Commit:
+    case MachineRecordKind::Commit:
       return commit(header.speculation);
-    case DRecordKind::Discard:
+    case MachineRecordKind::Discard:
       return discard(header.speculation);
-    case DRecordKind::Error:
+    case MachineRecordKind::Error:
       return take_error(bytes);
-    case DRecordKind::Exit:
+    case MachineRecordKind::Exit:
       return;
   }
 }
@@ -140,7 +166,7 @@ bool DtraceConsumer::is_over() const {
 
 // The probes keep to that size; what a process made up does not grow either.
 void DtraceConsumer::hold(uint32_t key, std::span<const uint8_t> bytes) {
-  Held& held = speculations_[abi::d_speculation_id(key)];
+  Held& held = speculations_[abi::machine_speculation_id(key)];
   if (is_older(key, held.key)) return;
   if (held.key != key) held = {{}, 0, key};
   if (held.bytes + bytes.size() > speculation_bytes_) return;
@@ -149,12 +175,12 @@ void DtraceConsumer::hold(uint32_t key, std::span<const uint8_t> bytes) {
 }
 
 void DtraceConsumer::discard(uint32_t key) {
-  const auto found = speculations_.find(abi::d_speculation_id(key));
+  const auto found = speculations_.find(abi::machine_speculation_id(key));
   if (found != speculations_.end() && found->second.key == key) speculations_.erase(found);
 }
 
 void DtraceConsumer::commit(uint32_t key) {
-  const uint32_t id = abi::d_speculation_id(key);
+  const uint32_t id = abi::machine_speculation_id(key);
   const auto found = speculations_.find(id);
   if (found != speculations_.end() && found->second.key == key) {
     std::vector<Record>& records = found->second.records;
@@ -163,23 +189,24 @@ void DtraceConsumer::commit(uint32_t key) {
         return header_of(a).time_ns < header_of(b).time_ns;
       });
     }
-    follow(
-        records, records.size(),
-        [this](std::span<const uint8_t> bytes, const DRecordHeader* next) { print(bytes, next); });
+    follow(records, records.size(),
+           [this](std::span<const uint8_t> bytes, const MachineRecordHeader* next) {
+             print(bytes, next);
+           });
     speculations_.erase(found);
   }
   session_.free_speculation(id);
 }
 
 void DtraceConsumer::take_error(std::span<const uint8_t> bytes) {
-  abi::DErrorRecord error{};
+  abi::MachineErrorRecord error{};
   if (bytes.size() < sizeof error) return;
   std::memcpy(&error, bytes.data(), sizeof error);
   console_.lines(output::d::error_text(error, names_of(error.header.probe)));
 }
 
-void DtraceConsumer::print(std::span<const uint8_t> record, const DRecordHeader* next) {
-  const DRecordHeader header = header_of(record);
+void DtraceConsumer::print(std::span<const uint8_t> record, const MachineRecordHeader* next) {
+  const MachineRecordHeader header = header_of(record);
   if (header.clause >= compiled_.generated.records.size()) return;
   printer_.print(record, compiled_.generated.records[header.clause], names_of(header.probe), next);
 }
@@ -192,18 +219,18 @@ void DtraceConsumer::take_out(uint32_t aggregation) {
   show(aggregation, entries(aggregation, true));
 }
 
-std::vector<kernel::DAggregate> DtraceConsumer::entries(uint32_t aggregation, bool takes) {
+std::vector<kernel::MachineAggregate> DtraceConsumer::entries(uint32_t aggregation, bool takes) {
   auto found = takes ? session_.take(aggregation) : session_.aggregate(aggregation);
   inline_probes_.add_cells(aggregation, takes, found);
   return found;
 }
 
-void DtraceConsumer::show(uint32_t aggregation, std::vector<kernel::DAggregate> entries) {
+void DtraceConsumer::show(uint32_t aggregation, std::vector<kernel::MachineAggregate> entries) {
   std::vector<output::d::AggregateEntry> snapshot;
   snapshot.reserve(entries.size());
   const query::d::KeyLayout& layout = compiled_.generated.keys[aggregation];
   const auto name_at = [this](uint64_t place) { return session_.probe_name(place); };
-  for (kernel::DAggregate& entry : entries) {
+  for (kernel::MachineAggregate& entry : entries) {
     snapshot.push_back({output::d::whole_key(layout, entry.key, name_at), std::move(entry.cells)});
   }
   aggregations_.take(aggregation, snapshot);
@@ -213,20 +240,82 @@ void DtraceConsumer::print_aggregations() {
   for (uint32_t i = 0; i < compiled_.script.aggregations.size(); ++i) {
     refresh(i);
   }
-  std::string text;
-  aggregations_.print_rest(text);
-  console_.write(text);
+  if (options_.has_tables()) {
+    draw_rest();
+  } else {
+    std::string text;
+    aggregations_.print_rest(text);
+    console_.write(text);
+  }
   console_.flush();
 }
 
+// In the order of print_rest(). Where one table is all of the output, it is drawn whatever was
+// printed of it before; others are text.
+void DtraceConsumer::draw_rest() {
+  const auto count = static_cast<uint32_t>(compiled_.script.aggregations.size());
+  const output::FormatRow& format = output::row_of(options_.format);
+  for (uint32_t turn = 0; turn < count; ++turn) {
+    const uint32_t i = options_.sorts_reversed ? count - 1 - turn : turn;
+    const bool is_printed = aggregations_.is_printed(i);
+    if (!compiled_.script.aggregations[i].is_used) continue;
+    if (is_printed && !options_.draws_at_end()) continue;
+    const auto columns = output::d::columns_of(compiled_.script, compiled_.generated.keys, {&i, 1});
+    if (output::check_columns(format, columns)) {
+      const output::d::Table table = aggregations_.table({&i, 1});
+      if (options_.draws_at_end() || !table.rows.empty()) draw(table);
+    } else if (!is_printed) {
+      std::string text;
+      aggregations_.print({&i, 1}, text);
+      write(text);
+    }
+  }
+}
+
+void DtraceConsumer::write(std::string_view text) {
+  if (options_.keeps_text_apart()) {
+    console_.lines(text);
+  } else {
+    console_.write(text);
+  }
+}
+
+void DtraceConsumer::draw(const output::d::Table& table) {
+  if (options_.draws_at_end()) {
+    console_.begin_anew();
+  } else if (std::exchange(has_drawn_, true)) {
+    console_.write(options_.format == output::Format::Csv ? "\r\n" : "\n");
+  }
+  collect::Losses losses;
+  if (options_.format == output::Format::Svg) {  // Beside other formats, report_drops() says it.
+    for (const auto& [cause, count] : output::d::dropped(*all_losses()))
+      losses.dropped[cause] = count;
+  }
+  const std::string title = compiled_.programs.empty() ? "" : compiled_.programs[0].name;
+  const output::d::Drawn drawn =
+      output::d::draw(table, {.format = options_.format, .about = {.query = title}}, losses);
+  console_.write(drawn.text);
+  console_.lines(drawn.notes);
+}
+
+void DtraceConsumer::reopen(const std::string& path) {
+  console_.reopen(path);
+  has_drawn_ = false;
+}
+
+void DtraceConsumer::truncate_output() {
+  console_.truncate();
+  has_drawn_ = false;
+}
+
 void DtraceConsumer::report_drops() {
-  const abi::DLosses& losses = session_.shared().losses;
+  const abi::MachineLosses& losses = session_.shared().losses;
   console_.lines(drops_.report(inline_probes_.empty() ? losses : *all_losses()));
 }
 
 // They are large.
-std::unique_ptr<abi::DLosses> DtraceConsumer::all_losses() {
-  auto all = std::make_unique<abi::DLosses>(session_.shared().losses);
+std::unique_ptr<abi::MachineLosses> DtraceConsumer::all_losses() {
+  auto all = std::make_unique<abi::MachineLosses>(session_.shared().losses);
   inline_probes_.add_losses(*all);
   return all;
 }
@@ -234,7 +323,7 @@ std::unique_ptr<abi::DLosses> DtraceConsumer::all_losses() {
 void DtraceConsumer::finish(int exit_code) {
   print_aggregations();
   report_drops();
-  if (!options_.is_json) return;
+  if (!options_.is_json()) return;
   console_.write(output::d::summary_json(*all_losses(), exit_code));
   console_.flush();
 }

@@ -3,6 +3,7 @@
 // error's message.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -18,14 +19,15 @@
 #include "output/d/aggregations.h"
 #include "output/d/drops.h"
 #include "output/d/record.h"
+#include "session/driven.h"
 #include "target/live_symbolizer.h"
 
 namespace clew::engine {
 
-class DtraceConsumer final : public output::d::Host {
+class DtraceConsumer final : public session::Driven, public output::d::Host {
  public:
   struct Sources {
-    kernel::DSession& session;
+    kernel::MachineSession& session;
     InlineProbes& inline_probes;
     target::AddressSpaces& spaces;
     pid_t target;  // The first of -c and -p; 0 = none.
@@ -34,6 +36,9 @@ class DtraceConsumer final : public output::d::Host {
   DtraceConsumer(const CompiledScript& compiled, const kernel::Catalogue& catalogue,
                  const Sources& sources, DtraceConsole& console);
 
+  void add_descriptors(std::vector<pollfd>& descriptors) override;
+  std::chrono::nanoseconds patience() override { return switch_period_; }
+  Expected<void> turn() override;
   // Takes all records that wait; those that began when this was called only with `all`.
   void read(bool all = false);
   void report_drops();
@@ -42,10 +47,11 @@ class DtraceConsumer final : public output::d::Host {
   // exit() was called.
   [[nodiscard]] bool is_over() const;
 
-  void write(std::string_view text) override { console_.write(text); }
+  void write(std::string_view text) override;
+  void draw(const output::d::Table& table) override;
   void run_command(const std::string& command) override;
-  void reopen(const std::string& path) override { console_.reopen(path); }
-  void truncate_output() override { console_.truncate(); }
+  void reopen(const std::string& path) override;
+  void truncate_output() override;
   void refuse_option(const std::string& name, const std::string& value) override;
   void refresh(uint32_t aggregation) override;
   void take_out(uint32_t aggregation) override;
@@ -58,31 +64,34 @@ class DtraceConsumer final : public output::d::Host {
     uint32_t key = 0;  // Of the use of the id that they belong to.
   };
   void print_aggregations();
-  [[nodiscard]] std::unique_ptr<abi::DLosses> all_losses();
-  std::vector<kernel::DAggregate> entries(uint32_t aggregation, bool takes);
-  void show(uint32_t aggregation, std::vector<kernel::DAggregate> entries);
+  void draw_rest();
+  [[nodiscard]] std::unique_ptr<abi::MachineLosses> all_losses();
+  std::vector<kernel::MachineAggregate> entries(uint32_t aggregation, bool takes);
+  void show(uint32_t aggregation, std::vector<kernel::MachineAggregate> entries);
   void read_merged(bool all);
   void take_in_order(std::span<const uint8_t> bytes);
   void collect(std::span<const uint8_t> bytes);
   [[nodiscard]] bool is_sound(std::span<const uint8_t> bytes) const;
   void hold(uint32_t key, std::span<const uint8_t> bytes);
-  void take(std::span<const uint8_t> bytes, const abi::DRecordHeader* next);
+  void take(std::span<const uint8_t> bytes, const abi::MachineRecordHeader* next);
   void take_error(std::span<const uint8_t> bytes);
-  void print(std::span<const uint8_t> record, const abi::DRecordHeader* next);
+  void print(std::span<const uint8_t> record, const abi::MachineRecordHeader* next);
   void commit(uint32_t key);
   void discard(uint32_t key);
   [[nodiscard]] output::d::ProbeNames names_of(uint32_t probe) const;
 
   const CompiledScript& compiled_;
   const kernel::Catalogue& catalogue_;
-  kernel::DSession& session_;
+  kernel::MachineSession& session_;
   InlineProbes& inline_probes_;
   DtraceConsole& console_;
   target::LiveSymbolizer symbols_;
+  std::chrono::nanoseconds switch_period_;
   output::d::PrintOptions options_;
   output::d::Aggregations aggregations_;
   output::d::RecordPrinter printer_;
   output::d::DropReporter drops_;
+  bool has_drawn_ = false;  // To where output goes now.
   RecordMerge merge_;
   FollowedRecords followed_;
   uint64_t speculation_bytes_ = 0;

@@ -2,17 +2,15 @@
 // A D script from its command line to its last line of output.
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <chrono>
 #include <optional>
-#include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "abi/aggregate.h"
 #include "base/error_text.h"
 #include "base/file_descriptor.h"
 #include "engine/dtrace/commands.h"
@@ -30,8 +28,10 @@
 #include "engine/uprobe_places.h"
 #include "isa/print.h"
 #include "output/d/listing.h"
+#include "output/d/table.h"
 #include "plan/d/limits.h"
 #include "query/d/check_options.h"
+#include "session/loop.h"
 
 namespace clew::engine {
 namespace {
@@ -39,14 +39,14 @@ namespace {
 constexpr int kAnswered = 0;
 constexpr int kFailed = 1;
 
-kernel::DPrograms programs_of(const CompiledScript& compiled, pid_t target) {
+kernel::MachinePrograms programs_of(const CompiledScript& compiled, pid_t target) {
   const plan::d::Generated& generated = compiled.generated;
   const auto bytes = [&](std::string_view name, uint64_t otherwise) {
     const auto found = compiled.script.options.values.find(name);
     if (found == compiled.script.options.values.end()) return otherwise;
     return query::d::option_bytes(found->second).value_or(otherwise);
   };
-  kernel::DPrograms programs;
+  kernel::MachinePrograms programs;
   for (size_t i = 0; i < generated.clauses.size(); ++i) {
     const isa::Program& program = generated.clauses[i];
     programs.clauses.push_back(compiled.extensions_in_kernel
@@ -91,15 +91,14 @@ class DtraceRun {
   void tell_ended(const std::vector<Commands::Ended>& ended);
   [[nodiscard]] Expected<void> check_sizes() const;
   [[nodiscard]] Expected<void> check_processor() const;
+  void take_format_of_file();
+  [[nodiscard]] Expected<void> check_format() const;
   Expected<void> enable();
   Expected<void> arm_inline(const UprobeLocks& locks);
   [[nodiscard]] inline_::LockWait lock_wait();
   Expected<void> end(DtraceConsumer& consumer);
-  void trace(DtraceConsumer& consumer);
-  [[nodiscard]] int switch_period_ms() const;
-  [[nodiscard]] bool wait(DtraceConsumer& consumer);
-  int follow_libraries(int wait_ms);
-  void keep_house();
+  Expected<void> trace(DtraceConsumer& consumer);
+  [[nodiscard]] bool is_over(const DtraceConsumer& consumer) const;
 
   const DtraceRequest& request_;
   int stop_descriptor_;
@@ -110,10 +109,10 @@ class DtraceRun {
   ScriptTypes types_;
   Commands commands_;
   std::optional<CompiledScript> compiled_;
+  bool is_format_of_file_ = false;
   target::AddressSpaces spaces_;  // Of processes whose addresses may be printed.
-  std::optional<kernel::DSession> session_;
-  InlineProbes inline_probes_;
-  std::chrono::steady_clock::time_point house_;
+  std::optional<kernel::MachineSession> session_;
+  InlineProbes inline_probes_{[this](std::string_view line) { console_.message(line); }};
   std::optional<LateProbes> late_;
 };
 
@@ -125,7 +124,8 @@ Expected<void> DtraceRun::compile() {
     catalogue_.add_target(pid);
   }
   compiled_ = CLEW_TRY(compile_script(request_, catalogue_, &types_, commands_.first_pid()));
-  return {};
+  take_format_of_file();
+  return check_format();
 }
 
 // Before it is known whether all of it can be enabled.
@@ -164,9 +164,9 @@ Expected<void> DtraceRun::check_sizes() const {
   uint64_t variable = 2 * sizeof(uint64_t);  // The smallest key and value.
   for (const query::d::RecordLayout& each : generated.records)
     record = std::max<uint64_t>(record, each.size_bytes);
-  for (const abi::DAggregation& each : generated.aggregations)
+  for (const abi::MachineAggregation& each : generated.aggregations)
     aggregate = std::max(aggregate, uint64_t{each.key_bytes} + 8 * uint64_t{each.cell_words});
-  for (const abi::DVariable& each : generated.variables)
+  for (const abi::MachineVariable& each : generated.variables)
     variable = std::max(variable, uint64_t{each.key_bytes} + each.value_bytes);
   const auto& values = compiled_->script.options.values;
   const auto holds = [&](std::string_view name, uint64_t needed) {
@@ -192,6 +192,60 @@ Expected<void> DtraceRun::check_processor() const {
               fmt::format("could not enable tracing: there is no processor {}", found->second));
 }
 
+Expected<void> check_format_name(std::string_view name) {
+  if (output::d::format_named(name) != nullptr) return {};
+  return fail(ErrorCode::InvalidQuery,
+              fmt::format("'{}' is no format of D: it has {}", name, output::d::format_names()));
+}
+
+// Where no option says it, the name of the file does, if it is that of a picture: what a script
+// prints by itself, as csv for instance, is nobody else's to change.
+void DtraceRun::take_format_of_file() {
+  auto& values = compiled_->script.options.values;
+  if (values.contains("format") || values.contains("json")) return;
+  const output::FormatRow* const named = output::format_of_file(request_.output_path);
+  if (named == nullptr || !named->needs_stacks) return;
+  values["format"] = named->name;
+  values["quiet"] = "";
+  is_format_of_file_ = true;
+}
+
+// Whether the output of this script can have the form that is wanted.
+Expected<void> DtraceRun::check_format() const {
+  const query::d::Script& script = compiled_->script;
+  const auto named = script.options.values.find("format");
+  if (named != script.options.values.end()) CLEW_TRY(check_format_name(named->second));
+  const output::FormatRow& format =
+      output::row_of(output::d::PrintOptions::from(script.options).format);
+  if (!format.needs_stacks) return {};
+  std::vector<std::string> names;
+  std::vector<std::string> others;  // By stacks, too.
+  for (uint32_t i = 0; i < script.aggregations.size(); ++i) {
+    const query::d::Aggregation& each = script.aggregations[i];
+    if (!each.is_used) continue;
+    const auto columns = output::d::columns_of(script, compiled_->generated.keys, {&i, 1});
+    const bool has_stack = std::any_of(columns.begin(), columns.end(), [](const auto& column) {
+      return column.type == aggregate::ColumnType::Stack;
+    });
+    if (output::check_columns(format, columns)) {
+      names.push_back("@" + each.name);
+    } else if (has_stack) {
+      others.push_back(fmt::format("@{} ({})", each.name, abi::name_of(each.function)));
+    }
+  }
+  if (names.size() == 1) return {};
+  std::string found = names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+  if (names.empty() && !others.empty())
+    found += fmt::format(", as the values of {} do not add up", fmt::join(others, ", "));
+  return fail(ErrorCode::InvalidQuery,
+              fmt::format("{} draws one aggregation by stacks that counts or sums up, such as "
+                          "@[ustack()] = count(); the script has {}{}",
+                          format.name, found,
+                          is_format_of_file_ ? fmt::format("; --format text writes text to {}",
+                                                           request_.output_path)
+                                             : ""));
+}
+
 Expected<void> DtraceRun::enable() {
   const query::d::Script& script = compiled_->script;
   if (script.clauses.empty()) return fail(ErrorCode::NotFound, "no probes matched");
@@ -208,10 +262,10 @@ Expected<void> DtraceRun::enable() {
   // Their names will be wanted when they may have ended.
   for (const pid_t pid : commands_.pids())
     (void)spaces_.look_at(pid);
-  kernel::DPrograms programs = programs_of(*compiled_, commands_.first_pid());
+  kernel::MachinePrograms programs = programs_of(*compiled_, commands_.first_pid());
   programs.target_pids = commands_.pids();
   programs.spaces = &spaces_;
-  auto session = kernel::DSession::load(std::move(programs), compiled_->enablings, &log);
+  auto session = kernel::MachineSession::load(std::move(programs), compiled_->enablings, &log);
   if (!session) {
     if (request_.is_verbose) console_.lines(log);  // The kernel's own words.
     return refused(session.error());
@@ -263,71 +317,28 @@ inline_::LockWait DtraceRun::lock_wait() {
           .leave_time = leave_time_};
 }
 
-int DtraceRun::switch_period_ms() const {
-  // Processes do not wake us when they have recorded something.
-  constexpr uint64_t kLongestInline = 20;
-  constexpr uint64_t kMillisecond = 1'000'000;
-  constexpr uint64_t kLongest = 1000;
-  const auto& values = compiled_->script.options.values;
-  const auto found = values.find("switchrate");
-  const auto period_ns =
-      found == values.end() ? std::nullopt : query::d::option_period_ns(found->second);
-  const uint64_t period_ms = period_ns.value_or(kLongest * kMillisecond) / kMillisecond;
-  const uint64_t longest = inline_probes_.empty() ? kLongest : kLongestInline;
-  return static_cast<int>(std::clamp<uint64_t>(period_ms, 1, longest));
-}
-
-// True as long as there is something to wait for.
-bool DtraceRun::wait(DtraceConsumer& consumer) {
-  std::vector<pollfd> descriptors = commands_.descriptors();
-  const size_t targets = descriptors.size();
-  descriptors.push_back({stop_descriptor_, POLLIN, 0});
-  descriptors.push_back({session_->poll_descriptor(), POLLIN, 0});
-  if (late_) late_->add_descriptors(descriptors);
-  descriptors.push_back({session_->process_descriptor(), POLLIN, 0});  // -1: left out by poll(2).
-  constexpr int kLockPeriodMs = 5;
-  const bool waits = late_ && late_->waits_for_lock();
-  const int longest = waits ? std::min(kLockPeriodMs, switch_period_ms()) : switch_period_ms();
-  (void)poll(descriptors.data(), descriptors.size(), follow_libraries(longest));
-  if (late_) late_->look();
-  const auto ended = commands_.note_ended(std::span(descriptors).first(targets));
-  keep_house();
-  for (const std::string& line : inline_probes_.disarm_spinning())
-    console_.message(line);
+Expected<void> DtraceRun::trace(DtraceConsumer& consumer) {
   consumer.read();
-  tell_ended(ended);
-  consumer.report_drops();
-  const bool stopped = descriptors[targets].revents != 0;
-  return !stopped && !consumer.is_over() && !commands_.all_ended() && console_.failure() == 0;
-}
-
-// How long may be waited for other things then. One process is waited for without delay; several
-// take turns.
-int DtraceRun::follow_libraries(int wait_ms) {
-  constexpr int kLoaderPeriodMs = 2;
-  const size_t processes = inline_probes_.followed();
-  if (processes == 0) return wait_ms;
-  const int share = processes == 1 ? std::min(kLoaderPeriodMs, wait_ms) : 0;
-  for (const std::string& line : inline_probes_.follow_libraries(std::chrono::milliseconds(share)))
-    console_.message(line);
-  return std::min(wait_ms, kLoaderPeriodMs) - share;
-}
-
-void DtraceRun::keep_house() {
-  constexpr auto kPeriod = std::chrono::milliseconds(200);
-  const auto now = std::chrono::steady_clock::now();
-  if (now - house_ < kPeriod) return;
-  house_ = now;
-  inline_probes_.keep_house();
-}
-
-void DtraceRun::trace(DtraceConsumer& consumer) {
-  consumer.read();
-  if (!consumer.is_over()) {
-    commands_.resume();
-    while (wait(consumer)) {
-    }
+  if (consumer.is_over()) return {};
+  commands_.resume();
+  std::vector<session::Driven*> driven = {&commands_, &inline_probes_, &consumer};
+  if (late_) driven.insert(driven.begin(), &*late_);
+  session::Loop loop(std::move(driven));
+  bool is_stopped = false;
+  while (!is_stopped && !is_over(consumer)) {
+    is_stopped = !loop.wait(stop_descriptor_);
+    CLEW_TRY(loop.give_turns());
+    for (const collect::DisarmedProbe& disarmed : loop.disarm_spinning())
+      console_.message(collect::describe(disarmed));
+    loop.keep_house();
+    tell_ended(commands_.take_ended());
+    consumer.report_drops();
   }
+  return {};
+}
+
+bool DtraceRun::is_over(const DtraceConsumer& consumer) const {
+  return consumer.is_over() || commands_.all_ended() || console_.failure() != 0;
 }
 
 // END fires when all other probes are quiet: those in processes are taken out before it.
@@ -343,6 +354,7 @@ Expected<void> DtraceRun::end(DtraceConsumer& consumer) {
 
 Expected<void> DtraceRun::check_options() const {
   for (const auto& [name, value] : request_.options) {
+    if (name == "format") CLEW_TRY(check_format_name(value));
     const auto checked = query::d::check_option(
         name, value.empty() ? std::nullopt : std::optional<std::string_view>(value));
     if (!checked) {
@@ -382,12 +394,13 @@ Expected<int> DtraceRun::answer() {
   CLEW_TRY(enable());
   DtraceConsumer consumer(*compiled_, catalogue_,
                           {*session_, inline_probes_, spaces_, commands_.first_pid()}, console_);
-  trace(consumer);
+  const Expected<void> traced = trace(consumer);
   CLEW_TRY(end(consumer));
   int status =
       consumer.is_over() ? static_cast<int>(session_->shared().exit_code & 0xFF) : kAnswered;
   if (inline_probes_.leaves_anything() && status == kAnswered) status = kFailed;
   consumer.finish(status);
+  if (!traced) return tl::unexpected(traced.error());
   commands_.leave();
   commands_.pass_on_signal(stop_descriptor_);
   return status;

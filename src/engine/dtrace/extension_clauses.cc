@@ -13,7 +13,7 @@ namespace {
 
 // The first clause of a probe that calls a function.
 const plan::d::ExtensionCall* call_of(const CompiledScript& compiled,
-                                      const kernel::DEnabling& enabling) {
+                                      const kernel::MachineEnabling& enabling) {
   const auto found =
       std::find_if(enabling.clauses.begin(), enabling.clauses.end(),
                    [&](uint32_t clause) { return compiled.calls_extension(clause); });
@@ -47,14 +47,15 @@ std::string in_words(const std::string& reason) {
 }  // namespace
 
 bool extensions_belong_to_kernel(const CompiledScript& compiled) {
-  return std::any_of(
-      compiled.enablings.begin(), compiled.enablings.end(), [&](const kernel::DEnabling& enabling) {
-        return call_of(compiled, enabling) != nullptr && is_kernels(compiled, enabling.probe);
-      });
+  return std::any_of(compiled.enablings.begin(), compiled.enablings.end(),
+                     [&](const kernel::MachineEnabling& enabling) {
+                       return call_of(compiled, enabling) != nullptr &&
+                              is_kernels(compiled, enabling.probe);
+                     });
 }
 
-kernel::DExtensions kernel_extensions(const CompiledScript& compiled) {
-  kernel::DExtensions result;
+kernel::MachineExtensions kernel_extensions(const CompiledScript& compiled) {
+  kernel::MachineExtensions result;
   if (!compiled.extensions_in_kernel) return result;
   const plan::d::ExtensionState& state = compiled.generated.extensions;
   for (const auto& [name, function] : state.functions) {

@@ -14,7 +14,7 @@ namespace clew::engine {
 bool extensions_belong_to_kernel(const CompiledScript& compiled);
 
 // What the kernel is to run; nothing when it is none of its business.
-kernel::DExtensions kernel_extensions(const CompiledScript& compiled);
+kernel::MachineExtensions kernel_extensions(const CompiledScript& compiled);
 
 // For processes: whether `probes` armed all of them. Else the caller gives up what it did. Errors:
 // Refused, with the function, its line and the probe.

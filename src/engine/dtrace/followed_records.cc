@@ -9,12 +9,12 @@
 
 namespace clew::engine {
 
-using abi::DRecordHeader;
+using abi::MachineRecordHeader;
 
 namespace {
 
-DRecordHeader header_of(std::span<const uint8_t> record) {
-  DRecordHeader header{};
+MachineRecordHeader header_of(std::span<const uint8_t> record) {
+  MachineRecordHeader header{};
   CLEW_ASSERT(record.size() >= sizeof header);
   std::memcpy(&header, record.data(), sizeof header);
   return header;
@@ -24,13 +24,13 @@ DRecordHeader header_of(std::span<const uint8_t> record) {
 
 void follow(std::span<const FollowedRecords::Record> records, size_t count,
             const FollowedRecords::Take& take) {
-  std::vector<const DRecordHeader*> nexts(records.size());
-  std::vector<DRecordHeader> headers(records.size());
-  std::map<uint32_t, const DRecordHeader*> by_cpu;
+  std::vector<const MachineRecordHeader*> nexts(records.size());
+  std::vector<MachineRecordHeader> headers(records.size());
+  std::map<uint32_t, const MachineRecordHeader*> by_cpu;
   for (size_t i = records.size(); i-- > 0;) {
     headers[i] = header_of(records[i]);
-    if (headers[i].kind != abi::DRecordKind::Data) continue;
-    const DRecordHeader*& next = by_cpu[headers[i].cpu];
+    if (headers[i].kind != abi::MachineRecordKind::Data) continue;
+    const MachineRecordHeader*& next = by_cpu[headers[i].cpu];
     nexts[i] = next;
     next = &headers[i];
   }

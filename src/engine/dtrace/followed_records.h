@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "abi/d_window.h"
+#include "abi/machine/window.h"
 
 namespace clew::engine {
 
@@ -19,9 +19,9 @@ class FollowedRecords {
  public:
   using Record = std::vector<uint8_t>;
   // `next` is null when nothing is known to follow.
-  using Take = std::function<void(std::span<const uint8_t>, const abi::DRecordHeader* next)>;
+  using Take = std::function<void(std::span<const uint8_t>, const abi::MachineRecordHeader* next)>;
 
-  // Begins with a DRecordHeader.
+  // Begins with a MachineRecordHeader.
   void add(std::span<const uint8_t> record) { waiting_.emplace_back(record.begin(), record.end()); }
   [[nodiscard]] size_t size() const { return waiting_.size(); }
   // Passes on the first `count`.

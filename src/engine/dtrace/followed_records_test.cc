@@ -10,18 +10,18 @@
 namespace clew::engine {
 namespace {
 
-using abi::DRecordHeader;
-using abi::DRecordKind;
+using abi::MachineRecordHeader;
+using abi::MachineRecordKind;
 
 struct Made {
   uint32_t cpu = 0;
   uint32_t probe = 0;
   uint32_t clause = 0;
-  DRecordKind kind = DRecordKind::Data;
+  MachineRecordKind kind = MachineRecordKind::Data;
 };
 
 void add(FollowedRecords& records, const Made& made) {
-  DRecordHeader header{};
+  MachineRecordHeader header{};
   header.size_bytes = sizeof header;
   header.kind = made.kind;
   header.cpu = made.cpu;
@@ -33,8 +33,8 @@ void add(FollowedRecords& records, const Made& made) {
 // "clause>clause that follows" for each record that is passed on.
 std::string taken(FollowedRecords& records, size_t count) {
   std::string text;
-  records.take(count, [&](std::span<const uint8_t> bytes, const DRecordHeader* next) {
-    DRecordHeader header{};
+  records.take(count, [&](std::span<const uint8_t> bytes, const MachineRecordHeader* next) {
+    MachineRecordHeader header{};
     std::memcpy(&header, bytes.data(), sizeof header);
     text +=
         fmt::format("{}>{} ", header.clause, next == nullptr ? "-" : std::to_string(next->clause));
@@ -55,7 +55,7 @@ TEST(FollowedRecords, TheNextIsThatOfTheSameProcessor) {
 TEST(FollowedRecords, OnlyDataFollows) {
   FollowedRecords records;
   add(records, {.clause = 1});
-  add(records, {.clause = 2, .kind = DRecordKind::Commit});
+  add(records, {.clause = 2, .kind = MachineRecordKind::Commit});
   add(records, {.clause = 3});
   EXPECT_EQ(taken(records, 3), "1>3 2>- 3>- ");
 }

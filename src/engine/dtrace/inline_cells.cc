@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "abi/d_accessor.h"
+#include "abi/machine/accessor.h"
 #include "base/assert.h"
 
 namespace clew::engine {
@@ -24,29 +24,29 @@ uint64_t bytes_of(const plan::d::Generated& generated, uint32_t clause) {
   return 8 * words;
 }
 
-uint64_t name_of(uint64_t builtin, const abi::DEnabled& names) {
-  const auto which = static_cast<abi::DBuiltin>(builtin);
-  if (which == abi::DBuiltin::Probemod) return names.names[1];
-  if (which == abi::DBuiltin::Probefunc) return names.names[2];
-  CLEW_ASSERT(which == abi::DBuiltin::Probename);
+uint64_t name_of(uint64_t builtin, const abi::MachineEnabled& names) {
+  const auto which = static_cast<abi::MachineBuiltin>(builtin);
+  if (which == abi::MachineBuiltin::Probemod) return names.names[1];
+  if (which == abi::MachineBuiltin::Probefunc) return names.names[2];
+  CLEW_ASSERT(which == abi::MachineBuiltin::Probename);
   return names.names[3];
 }
 
-kernel::DAggregate& entry_of(std::vector<kernel::DAggregate>& entries,
-                             const std::vector<uint8_t>& key, size_t cells) {
+kernel::MachineAggregate& entry_of(std::vector<kernel::MachineAggregate>& entries,
+                                   const std::vector<uint8_t>& key, size_t cells) {
   const auto found =
       std::find_if(entries.begin(), entries.end(),
-                   [&](const kernel::DAggregate& entry) { return entry.key == key; });
+                   [&](const kernel::MachineAggregate& entry) { return entry.key == key; });
   if (found != entries.end()) return *found;
-  return entries.emplace_back(kernel::DAggregate{key, std::vector<uint64_t>(cells)});
+  return entries.emplace_back(kernel::MachineAggregate{key, std::vector<uint64_t>(cells)});
 }
 
 }  // namespace
 
 CellRoom cell_room(const plan::d::Generated& generated,
-                   std::span<const kernel::DEnabling> enablings) {
+                   std::span<const kernel::MachineEnabling> enablings) {
   uint64_t wanted = 0;
-  for (const kernel::DEnabling& enabling : enablings) {
+  for (const kernel::MachineEnabling& enabling : enablings) {
     if (!kernel::needs_uprobe(enabling.probe.kind)) continue;
     for (const uint32_t clause : enabling.clauses)
       wanted += bytes_of(generated, clause);
@@ -54,7 +54,7 @@ CellRoom cell_room(const plan::d::Generated& generated,
   const auto& scratch = generated.scratch_begin;
   const uint32_t begin =
       scratch.empty() ? 0 : (*std::max_element(scratch.begin(), scratch.end()) + 7) & ~7U;
-  constexpr uint32_t kEnd = abi::kDWindowBytes - kAllocaBytesMin;
+  constexpr uint32_t kEnd = abi::kMachineWindowBytes - kAllocaBytesMin;
   const uint32_t own = fuel_bytes(generated);
   if (begin >= kEnd) return {begin, begin + own};
   wanted += own;
@@ -63,7 +63,8 @@ CellRoom cell_room(const plan::d::Generated& generated,
 }
 
 // As the table's entries have it.
-InlineCells::Key InlineCells::key_of(const CellUpdate& update, const abi::DEnabled& names) const {
+InlineCells::Key InlineCells::key_of(const CellUpdate& update,
+                                     const abi::MachineEnabled& names) const {
   std::vector<uint64_t> words;
   for (const KeyPart& part : update.key) {
     switch (part.kind) {
@@ -84,7 +85,8 @@ InlineCells::Key InlineCells::key_of(const CellUpdate& update, const abi::DEnabl
   return key;
 }
 
-std::optional<uint32_t> InlineCells::place(const CellUpdate& update, const abi::DEnabled& names) {
+std::optional<uint32_t> InlineCells::place(const CellUpdate& update,
+                                           const abi::MachineEnabled& names) {
   const auto pointer = [this](uint32_t word) { return room_.begin + 8 * word; };
   const std::pair wanted{update.aggregation, key_of(update, names)};
   const auto found = places_.find(wanted);
@@ -117,9 +119,9 @@ uint64_t InlineCells::left_alone(std::span<const uint64_t> sums) const {
 
 // Updates count themselves last: what belongs to those that are counted is in the other words.
 void InlineCells::add(uint32_t aggregation, std::span<const uint64_t> sums, bool takes,
-                      std::vector<kernel::DAggregate>& entries) {
+                      std::vector<kernel::MachineAggregate>& entries) {
   taken_.resize(words_);
-  const abi::DAggregation& described = generated_.aggregations[aggregation];
+  const abi::MachineAggregation& described = generated_.aggregations[aggregation];
   for (const auto& [which, first] : places_) {
     if (which.first != aggregation || first + described.cell_words > sums.size()) continue;
     const uint64_t updates = sums[first] - taken_[first];

@@ -13,8 +13,8 @@
 
 #include <sys/types.h>
 
-#include "kernel/d_session.h"
-#include "kernel/d_state.h"
+#include "kernel/machine_session.h"
+#include "kernel/machine_state.h"
 #include "plan/d/generate.h"
 
 namespace clew::engine {
@@ -32,7 +32,7 @@ struct CellRoom {
 // called, there is room for the words of fuel at least: the first counts the firings that were not
 // begun, the others, by enabling, those that ran out of fuel.
 CellRoom cell_room(const plan::d::Generated& generated,
-                   std::span<const kernel::DEnabling> enablings);
+                   std::span<const kernel::MachineEnabling> enablings);
 
 inline constexpr uint32_t kFuelWords = 256;
 // What the words of fuel need.
@@ -46,7 +46,8 @@ class InlineCells {
 
   // The window pointer to an update's cells where a probe has these names; nothing without room.
   // Updates of one key have one place.
-  std::optional<uint32_t> place(const plan::d::CellUpdate& update, const abi::DEnabled& names);
+  std::optional<uint32_t> place(const plan::d::CellUpdate& update,
+                                const abi::MachineEnabled& names);
   [[nodiscard]] uint32_t words() const { return words_; }
   // Of an enabling: which of the words of fuel is its.
   static uint32_t fuel_word(uint32_t enabling) { return enabling % kFuelWords; }
@@ -61,12 +62,13 @@ class InlineCells {
   // `sums`: the words of all threads added up, as they are now. Adds the keys of an aggregation to
   // what the tables have; with `takes`, what is added is not seen again.
   void add(uint32_t aggregation, std::span<const uint64_t> sums, bool takes,
-           std::vector<kernel::DAggregate>& entries);
+           std::vector<kernel::MachineAggregate>& entries);
 
  private:
   using Key = std::vector<uint8_t>;
 
-  [[nodiscard]] Key key_of(const plan::d::CellUpdate& update, const abi::DEnabled& names) const;
+  [[nodiscard]] Key key_of(const plan::d::CellUpdate& update,
+                           const abi::MachineEnabled& names) const;
 
   const plan::d::Generated& generated_;
   CellRoom room_;

@@ -86,7 +86,7 @@ bool InlineFirings::could_be_led_astray(pid_t pid) const {
   const auto& errors = compiled_.error_clauses;
   return std::any_of(errors.begin(), errors.end(), is_led) ||
          std::any_of(compiled_.enablings.begin(), compiled_.enablings.end(),
-                     [&](const kernel::DEnabling& one) {
+                     [&](const kernel::MachineEnabling& one) {
                        return one.probe.pid != pid &&
                               std::any_of(one.clauses.begin(), one.clauses.end(), is_led);
                      });

@@ -35,10 +35,9 @@ void guard_bodies(InlineProcess& process, const InlineSitePlanner& planner,
   }
 }
 
-std::unique_ptr<InlineLibraries> InlineLibraries::follow(InlineProcess& process,
-                                                         std::unique_ptr<InlinePlans> plans,
-                                                         const InlineSites& sites,
-                                                         std::span<const abi::DEnabled> names) {
+std::unique_ptr<InlineLibraries> InlineLibraries::follow(
+    InlineProcess& process, std::unique_ptr<InlinePlans> plans, const InlineSites& sites,
+    std::span<const abi::MachineEnabled> names) {
   const bool can_come_back = std::any_of(
       sites.modules.begin(), sites.modules.end(),
       [&](const InlineModule& module) { return can_be_closed(plans->catalog, module.module); });

@@ -36,7 +36,7 @@ class InlineLibraries {
   static std::unique_ptr<InlineLibraries> follow(InlineProcess& process,
                                                  std::unique_ptr<InlinePlans> plans,
                                                  const InlineSites& sites,
-                                                 std::span<const abi::DEnabled> names);
+                                                 std::span<const abi::MachineEnabled> names);
 
   [[nodiscard]] pid_t pid() const { return process_.pid(); }
   [[nodiscard]] bool is_over() const { return !process_.is_running(); }
@@ -45,7 +45,7 @@ class InlineLibraries {
 
   // Of follow().
   InlineLibraries(InlineProcess& process, std::unique_ptr<InlinePlans> plans,
-                  std::span<const abi::DEnabled> names)
+                  std::span<const abi::MachineEnabled> names)
       : process_(process), plans_(std::move(plans)), names_(names) {}
 
  private:
@@ -56,7 +56,7 @@ class InlineLibraries {
 
   InlineProcess& process_;
   std::unique_ptr<InlinePlans> plans_;
-  std::span<const abi::DEnabled> names_;
+  std::span<const abi::MachineEnabled> names_;
   bool loader_waits_ = false;
   bool went_on_loading_ = false;  // Told once.
 };

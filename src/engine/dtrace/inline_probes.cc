@@ -62,7 +62,7 @@ bool leaves_out_extension(const CompiledScript& compiled,
 
 // False when some points were refused; they are left out of the next plan.
 Expected<bool> install(InlineProcess& process, InlineSitePlanner& planner, const InlineSites& sites,
-                       std::span<const abi::DEnabled> names) {
+                       std::span<const abi::MachineEnabled> names) {
   std::vector<ModulePoints> modules;
   modules.reserve(sites.modules.size());
   for (const InlineModule& module : sites.modules)
@@ -89,7 +89,7 @@ bool has_session_of_ours(pid_t pid) {
 
 }  // namespace
 
-void InlineProbes::arm(const CompiledScript& compiled, const kernel::DState& state,
+void InlineProbes::arm(const CompiledScript& compiled, const kernel::MachineState& state,
                        const UprobeLocks& locks) {
   private_clauses_ = compiled.generated.privates.clauses;
   firings_ = std::make_unique<InlineFirings>(compiled);
@@ -106,7 +106,7 @@ void InlineProbes::arm(const CompiledScript& compiled, const kernel::DState& sta
 
 void InlineProbes::arm_process(pid_t pid, const Arming& arming) {
   const CompiledScript& compiled = arming.compiled;
-  const kernel::DState& state = arming.state;
+  const kernel::MachineState& state = arming.state;
   InlineFirings& firings = arming.firings;
   const auto give_up = [&](const Error& error) {
     for (uint32_t i = 0; i < compiled.enablings.size(); ++i) {
@@ -163,12 +163,25 @@ bool InlineProbes::follows(pid_t pid) const {
                      [pid](const auto& one) { return one->pid() == pid; });
 }
 
-std::vector<std::string> InlineProbes::follow_libraries(std::chrono::milliseconds timeout) {
+// Processes do not wake us when they have recorded something. One that may open libraries is waited
+// for without delay; several take turns.
+std::chrono::nanoseconds InlineProbes::patience() {
+  constexpr std::chrono::milliseconds kRecordPeriod{20};
+  constexpr std::chrono::milliseconds kLoaderPeriod{2};
+  if (processes_.empty()) return std::chrono::nanoseconds::max();
+  if (libraries_.empty()) return kRecordPeriod;
+  const std::chrono::milliseconds share{libraries_.size() == 1 ? kLoaderPeriod.count() : 0};
+  follow_libraries(share);
+  return kLoaderPeriod - share;
+}
+
+void InlineProbes::follow_libraries(std::chrono::milliseconds timeout) {
   std::vector<std::string> lines;
   for (const auto& libraries : libraries_)
     libraries->look(timeout, lines);
   std::erase_if(libraries_, [](const auto& one) { return one->is_over(); });
-  return lines;
+  for (const std::string& line : lines)
+    tell_(line);
 }
 
 void InlineProbes::read(const collect::TakeRecord& take) {
@@ -177,12 +190,12 @@ void InlineProbes::read(const collect::TakeRecord& take) {
 }
 
 void InlineProbes::add_cells(uint32_t aggregation, bool takes,
-                             std::vector<kernel::DAggregate>& entries) {
+                             std::vector<kernel::MachineAggregate>& entries) {
   for (const auto& process : processes_)
     process->add_cells(aggregation, takes, entries);
 }
 
-void InlineProbes::add_losses(abi::DLosses& losses) {
+void InlineProbes::add_losses(abi::MachineLosses& losses) {
   for (const auto& process : processes_)
     process->add_losses(losses);
 }
@@ -192,13 +205,16 @@ void InlineProbes::keep_house() {
     process->keep_house();
 }
 
-std::vector<std::string> InlineProbes::disarm_spinning() {
-  std::vector<std::string> lines;
+std::vector<collect::DisarmedProbe> InlineProbes::disarm_spinning() {
+  std::vector<collect::DisarmedProbe> all;
+  std::vector<std::string> problems;
   for (const auto& process : processes_) {
-    for (std::string& line : process->disarm_spinning())
-      lines.push_back(std::move(line));
+    for (collect::DisarmedProbe& disarmed : process->disarm_spinning(problems))
+      all.push_back(std::move(disarmed));
   }
-  return lines;
+  for (const std::string& problem : problems)
+    tell_(problem);
+  return all;
 }
 
 std::vector<std::string> InlineProbes::detach() {

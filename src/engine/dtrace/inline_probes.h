@@ -9,6 +9,8 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/dtrace/inline_firings.h"
@@ -17,16 +19,21 @@
 #include "engine/dtrace/inline_sites.h"
 #include "engine/dtrace/script_compiler.h"
 #include "engine/uprobe_locks.h"
-#include "kernel/d_state.h"
+#include "kernel/machine_state.h"
+#include "session/driven.h"
 
 namespace clew::engine {
 
-class InlineProbes {
+class InlineProbes final : public session::Driven {
  public:
+  // `tell` takes a line about what is missing.
+  explicit InlineProbes(std::function<void(std::string_view)> tell) : tell_(std::move(tell)) {}
+
   // Arms what can be inline. What cannot is left to the kernel, and the notes say why, a line for
   // each process. `state` is that of a session whose BEGIN has not fired.
   // `locks` has those of all processes that the script names, held.
-  void arm(const CompiledScript& compiled, const kernel::DState& state, const UprobeLocks& locks);
+  void arm(const CompiledScript& compiled, const kernel::MachineState& state,
+           const UprobeLocks& locks);
 
   // Of the script: those that the kernel need not attach.
   [[nodiscard]] const std::set<uint32_t>& enablings() const { return enablings_; }
@@ -44,18 +51,15 @@ class InlineProbes {
 
   // Libraries of this process that are closed and opened again have their probes again.
   [[nodiscard]] bool follows(pid_t pid) const;
-  [[nodiscard]] size_t followed() const { return libraries_.size(); }  // Processes.
-  // Waits so long for each of them to open a library, and arms what it has opened. What is missing
-  // is a line.
-  std::vector<std::string> follow_libraries(std::chrono::milliseconds timeout);
 
+  // Waits for processes to open libraries, and arms what they have opened.
+  std::chrono::nanoseconds patience() override;
   void read(const collect::TakeRecord& take);
   // What an aggregation's cells in processes have, to what its tables have (InlineCells::add).
-  void add_cells(uint32_t aggregation, bool takes, std::vector<kernel::DAggregate>& entries);
-  void add_losses(abi::DLosses& losses);
-  void keep_house();
-  // Probes whose firings ran out of fuel are taken out; a line for each.
-  std::vector<std::string> disarm_spinning();
+  void add_cells(uint32_t aggregation, bool takes, std::vector<kernel::MachineAggregate>& entries);
+  void add_losses(abi::MachineLosses& losses);
+  void keep_house() override;
+  std::vector<collect::DisarmedProbe> disarm_spinning() override;
   // Afterwards no clause runs in a process. What was recorded stays to be read. A line for each
   // process that could not be left as it was.
   std::vector<std::string> detach();
@@ -65,12 +69,14 @@ class InlineProbes {
  private:
   struct Arming {
     const CompiledScript& compiled;
-    const kernel::DState& state;
+    const kernel::MachineState& state;
     const UprobeLocks& locks;
     InlineFirings& firings;
   };
   void arm_process(pid_t pid, const Arming& arming);
+  void follow_libraries(std::chrono::milliseconds timeout);
 
+  std::function<void(std::string_view)> tell_;
   std::unique_ptr<InlineFirings> firings_;
   std::vector<std::unique_ptr<InlineProcess>> processes_;
   std::vector<std::unique_ptr<InlineLibraries>> libraries_;  // Of those that are followed.

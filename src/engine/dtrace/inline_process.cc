@@ -16,6 +16,7 @@
 #include "base/error_text.h"
 #include "engine/dtrace/inline_clock.h"
 #include "engine/memory_need.h"
+#include "engine/session_file.h"
 #include "engine/session_memory.h"
 #include "inline/file_size_limit.h"
 #include "kernel/uprobe_place.h"
@@ -23,20 +24,19 @@
 
 namespace clew::engine {
 
-static_assert(offsetof(abi::DShared, activity) == 0);
+static_assert(offsetof(abi::MachineShared, activity) == 0);
 
 namespace {
 
 constexpr uint64_t kPage = 4096;
-constexpr const char* kFileName = "clew-arena-session";  // inline/shared_parts.h
 
 abi::RegionLayout region_layout(CellRoom room) {
   abi::RegionLayout layout{};
-  layout.cells_offset = abi::kDRegionWindow + room.begin;
+  layout.cells_offset = abi::kMachineRegionWindow + room.begin;
   layout.cells_half_bytes = room.size_bytes();
-  layout.size_log2 = abi::kDRegionSizeLog2;
+  layout.size_log2 = abi::kMachineRegionSizeLog2;
   layout.generations = 1;
-  layout.ring = {.offset = abi::kDRegionRing, .size_log2 = abi::kDRingSizeLog2};
+  layout.ring = {.offset = abi::kMachineRegionRing, .size_log2 = abi::kMachineRingSizeLog2};
   return layout;
 }
 
@@ -56,7 +56,7 @@ uint64_t session_stamp() {
 Expected<void> check_identity(pid_t pid) {
   if (kernel::has_kernels_pids(pid)) return {};
   return fail(ErrorCode::Refused,
-              fmt::format("process {} has other pids for itself [pid-ns]", pid));
+              fmt::format("process {} is in another pid namespace [pid-ns]", pid));
 }
 
 Expected<void> check_arena(const abi::ArenaHeader& header) {
@@ -65,30 +65,12 @@ Expected<void> check_arena(const abi::ArenaHeader& header) {
   }
   if (header.bases == abi::SegmentBases::Tracer) {
     return fail(ErrorCode::Refused,
-                "threads of the process that come later may not set their gs base [fsgsbase]");
+                "later threads of the process cannot set their gs base [fsgsbase]");
   }
   if (header.tid_offset == abi::kTidFromNobody) {
     return fail(ErrorCode::Refused, "the threads of the process do not know their ids [no-tid]");
   }
   return {};
-}
-
-Expected<FileDescriptor> make_file(uint64_t size_bytes) {
-  FileDescriptor file(memfd_create(kFileName, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file.valid()) {
-    return fail(ErrorCode::Io, fmt::format("memory of a session: {}", error_text(errno)));
-  }
-  CLEW_TRY(inline_::FileSizeLimit().set_size(file.get(), size_bytes));
-  (void)fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-  return file;
-}
-
-// The process gets no descriptor by which it could write.
-Expected<FileDescriptor> read_only(const FileDescriptor& file) {
-  FileDescriptor reader(
-      open(fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDONLY | O_CLOEXEC));
-  if (reader.valid()) return reader;
-  return fail(ErrorCode::Io, fmt::format("memory of a session: {}", error_text(errno)));
 }
 
 Expected<void> write_at(const FileDescriptor& file, uint64_t offset,
@@ -99,7 +81,7 @@ Expected<void> write_at(const FileDescriptor& file, uint64_t offset,
   return fail(ErrorCode::Io, fmt::format("memory of a session: {}", error_text(errno)));
 }
 
-inline_::SharedPart part_of(const kernel::DStateArray& array, bool is_low) {
+inline_::SharedPart part_of(const kernel::MachineStateArray& array, bool is_low) {
   return {.descriptor = array.map,
           .size_bytes = array.size_bytes,
           .is_writable = true,
@@ -111,20 +93,20 @@ std::span<const uint8_t> bytes_of(std::span<const Value> values) {
   return {reinterpret_cast<const uint8_t*>(values.data()), values.size_bytes()};
 }
 
-// What a process gets to read, one after the other, behind the DProcess.
+// What a process gets to read, one after the other, behind the MachineProcess.
 class Constants {
  public:
   // Its offset in the file.
   uint64_t add(std::span<const uint8_t> piece) {
-    const uint64_t offset = sizeof(abi::DProcess) + bytes_.size();
+    const uint64_t offset = sizeof(abi::MachineProcess) + bytes_.size();
     bytes_.insert(bytes_.end(), piece.begin(), piece.end());
     bytes_.resize((bytes_.size() + 7) & ~size_t{7});
     return offset;
   }
   [[nodiscard]] uint64_t file_bytes() const {
-    return (sizeof(abi::DProcess) + bytes_.size() + kPage - 1) / kPage * kPage;
+    return (sizeof(abi::MachineProcess) + bytes_.size() + kPage - 1) / kPage * kPage;
   }
-  Expected<void> write(const FileDescriptor& file, const abi::DProcess& process) const {
+  Expected<void> write(const FileDescriptor& file, const abi::MachineProcess& process) const {
     CLEW_TRY(write_at(file, 0, bytes_of(std::span(&process, 1))));
     return write_at(file, sizeof process, bytes_);
   }
@@ -136,7 +118,8 @@ class Constants {
 }  // namespace
 
 Expected<std::unique_ptr<InlineProcess>> InlineProcess::open(
-    std::shared_ptr<inline_::ProcessLock> lock, const kernel::DState& state, InlineCells cells) {
+    std::shared_ptr<inline_::ProcessLock> lock, const kernel::MachineState& state,
+    InlineCells cells) {
   const pid_t pid = lock->pid();
   CLEW_TRY(check_identity(pid));
   inline_::OpenOptions options;
@@ -154,15 +137,15 @@ bool InlineProcess::has_counter() const {
   return attachment_.time_is_readable() && counter_is_the_clock();
 }
 
-Expected<void> InlineProcess::share(const kernel::DState& state) {
+Expected<void> InlineProcess::share(const kernel::MachineState& state) {
   Constants constants;
   const uint64_t variables = constants.add(state.variables);
   const uint64_t aggregations = constants.add(state.aggregations);
   const uint64_t enablings = constants.add(bytes_of(state.enablings));
   const uint64_t names = constants.add(state.names);
   const uint64_t literals = constants.add(state.literals);
-  own_file_ = CLEW_TRY(make_file(constants.file_bytes()));
-  const FileDescriptor reader = CLEW_TRY(read_only(own_file_));
+  own_file_ = CLEW_TRY(make_session_file(constants.file_bytes()));
+  const FileDescriptor reader = CLEW_TRY(open_read_only(own_file_));
   const std::vector<inline_::SharedPart> parts = {
       part_of(state.shared, true),
       part_of(state.globals, true),
@@ -171,7 +154,7 @@ Expected<void> InlineProcess::share(const kernel::DState& state) {
       {.descriptor = reader.get(), .size_bytes = constants.file_bytes(), .is_low = true}};
   const std::vector<uint64_t> places = CLEW_TRY(attachment_.share(parts));
   const uint64_t own = places.back();
-  abi::DProcess process = state.process;
+  abi::MachineProcess process = state.process;
   process.shared = places[0];
   process.globals = places[1];
   process.dynamic = places[2];
@@ -190,9 +173,9 @@ Expected<void> InlineProcess::share(const kernel::DState& state) {
   CLEW_TRY(constants.write(own_file_, process));
   attachment_.use_d(own);
   const inline_::Geometry& geometry = attachment_.geometry();
-  rules_.environment.is_d = true;
-  rules_.environment.window_address = geometry.window_address + abi::kDRegionWindow;
-  rules_.environment.window_size_log2 = abi::kDWindowSizeLog2;
+  rules_.environment.is_machine = true;
+  rules_.environment.window_address = geometry.window_address + abi::kMachineRegionWindow;
+  rules_.environment.window_size_log2 = abi::kMachineWindowSizeLog2;
   rules_.environment.slot_address = geometry.slot_address;
   rules_.environment.generation_address = static_cast<uint32_t>(process.shared);
   rules_.environment.globals_address = static_cast<uint32_t>(process.globals);
@@ -222,13 +205,11 @@ Expected<ArmReport> InlineProcess::arm(std::span<const ModulePoints> modules) {
   return arm_points(attachment_, modules, rules_);
 }
 
-std::vector<std::string> InlineProcess::disarm_spinning() {
+std::vector<collect::DisarmedProbe> InlineProcess::disarm_spinning(
+    std::vector<std::string>& problems) {
   if (fuel_guard_.empty()) return {};
   const std::vector<uint64_t> sums = read_sums();
-  std::vector<std::string> lines;
-  for (const auto& disarmed : fuel_guard_.look(attachment_, cells_.out_of_fuel(sums), lines))
-    lines.push_back(collect::describe(disarmed));
-  return lines;
+  return fuel_guard_.look(attachment_, cells_.out_of_fuel(sums), problems);
 }
 
 namespace {
@@ -260,7 +241,7 @@ void InlineProcess::keep_house() {
 }
 
 void InlineProcess::add_cells(uint32_t aggregation, bool takes,
-                              std::vector<kernel::DAggregate>& entries) {
+                              std::vector<kernel::MachineAggregate>& entries) {
   cells_.add(aggregation, read_sums(), takes, entries);
 }
 
@@ -272,7 +253,7 @@ std::vector<uint64_t> InlineProcess::read_sums() {
 
 // Records without room are counted where the kernel's programs count theirs; what the stubs leave
 // out is a probe inside of a probe, or one in a thread too many.
-void InlineProcess::add_losses(abi::DLosses& losses) {
+void InlineProcess::add_losses(abi::MachineLosses& losses) {
   collect::Losses all;
   reader_->add_losses(all);
   for (const std::string_view cause :

@@ -16,7 +16,7 @@
 #include "engine/fuel_guard.h"
 #include "engine/points.h"
 #include "inline/attachment.h"
-#include "kernel/d_state.h"
+#include "kernel/machine_state.h"
 
 namespace clew::engine {
 
@@ -25,7 +25,7 @@ class InlineProcess {
   // Shares the state with the process; no probe is armed yet. Errors: Refused when the process
   // cannot be attached to, or knows itself by other numbers than the kernel's programs do.
   static Expected<std::unique_ptr<InlineProcess>> open(std::shared_ptr<inline_::ProcessLock> lock,
-                                                       const kernel::DState& state,
+                                                       const kernel::MachineState& state,
                                                        InlineCells cells);
 
   // Of open(); shares nothing yet.
@@ -63,8 +63,8 @@ class InlineProcess {
   void guard(uint32_t enabling, const std::string& name, uint64_t body) {
     fuel_guard_.add(InlineCells::fuel_word(enabling), name, body);
   }
-  // Takes out probes whose firings ran out of fuel; a line for each.
-  std::vector<std::string> disarm_spinning();
+  // Takes out probes whose firings ran out of fuel; a line for each that could not be.
+  std::vector<collect::DisarmedProbe> disarm_spinning(std::vector<std::string>& problems);
 
   // Semaphores of static probes, until detach().
   Expected<void> raise(std::span<const uint64_t> semaphores) {
@@ -75,8 +75,8 @@ class InlineProcess {
   void read(const collect::TakeRecord& take) { reader_->read_records(take); }
   // Slots of ended threads are given to new ones.
   void keep_house();
-  void add_losses(abi::DLosses& losses);
-  void add_cells(uint32_t aggregation, bool takes, std::vector<kernel::DAggregate>& entries);
+  void add_losses(abi::MachineLosses& losses);
+  void add_cells(uint32_t aggregation, bool takes, std::vector<kernel::MachineAggregate>& entries);
   // See inline_::Attachment.
   Expected<inline_::ProcessLock::Hold> hold() { return attachment_.hold(); }
   Expected<std::optional<inline_::ProcessLock::Hold>> try_hold() { return attachment_.try_hold(); }
@@ -84,7 +84,7 @@ class InlineProcess {
   Expected<inline_::DetachReport> detach() { return attachment_.detach(); }
 
  private:
-  Expected<void> share(const kernel::DState& state);
+  Expected<void> share(const kernel::MachineState& state);
   Expected<void> make_reader();
   // The cells' words, of all threads.
   std::vector<uint64_t> read_sums();
@@ -92,7 +92,7 @@ class InlineProcess {
   pid_t pid_;
   inline_::Attachment attachment_;
   InlineCells cells_;
-  FileDescriptor own_file_;  // The DProcess and what it names that is constant.
+  FileDescriptor own_file_;  // The MachineProcess and what it names that is constant.
   BodyRules rules_;
   FuelGuard fuel_guard_;
   std::unique_ptr<collect::Reader> reader_;

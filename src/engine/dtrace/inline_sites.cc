@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "code/refusal.h"
+#include "code/window_builder.h"
 #include "engine/probe_reads.h"
 #include "kernel/attach.h"
 
@@ -132,7 +133,7 @@ void InlineSitePlanner::find_places() {
 }
 
 // One that machine code can be made of, too.
-bool InlineSitePlanner::has_program(const kernel::DEnabling& enabling) {
+bool InlineSitePlanner::has_program(const kernel::MachineEnabling& enabling) {
   const auto kind = request_kind(enabling.probe.kind);
   return kind && firings_.can_run(enabling.clauses) &&
          firings_.find(firing_point(*kind), enabling.clauses, enabling.probe.usdt_arguments,
@@ -141,7 +142,7 @@ bool InlineSitePlanner::has_program(const kernel::DEnabling& enabling) {
 
 // Its other forms (FiringForm) read no more.
 code::ProbeReads InlineSitePlanner::reads_of(uint32_t index, RequestKind kind) {
-  const kernel::DEnabling& enabling = enabling_of(index);
+  const kernel::MachineEnabling& enabling = enabling_of(index);
   const plan::d::Firing* const firing = firings_.find(
       firing_point(kind), enabling.clauses, enabling.probe.usdt_arguments, FiringForm::Shared);
   if (firing == nullptr) return code::kReadsEverything;
@@ -156,8 +157,10 @@ InlineModule InlineSitePlanner::plan_module(size_t module, const code::ModuleCod
   std::vector<code::Request> requests;
   for (const auto& [enabling, place] : places_) {
     if (place.module != module) continue;
-    requests.push_back(
-        {.kind = place.kind, .address = place.address, .reads = reads_of(enabling, place.kind)});
+    requests.push_back({.kind = place.kind,
+                        .address = place.address,
+                        .reads = reads_of(enabling, place.kind),
+                        .may_serve_both = false});  // A uprobe loses no hit.
     planned.enablings.push_back(enabling);
   }
   planned.plan = codes_.plan(code, requests, installed_[module], code::LateUprobeDanger::Refused);
@@ -202,7 +205,7 @@ void InlineSitePlanner::drop_beside_uprobes(const InlineModule& planned) {
   const std::set<uint64_t> uprobes = uprobes_in(planned.module);
   for (const code::Point& point : planned.plan.points) {
     const code::Window& window = planned.plan.windows[point.window];
-    const uint64_t size = std::max<uint64_t>(window.size_bytes, code::kJumpSizeBytes);
+    const uint64_t size = code::end_of(window) - window.address;
     const bool beside =
         has_between(uprobes, window.address, window.address + size) ||
         has_between(uprobes, point.tail_address(), point.tail_address() + point.tail.size_bytes);
@@ -319,7 +322,7 @@ std::vector<uint64_t> InlineSitePlanner::semaphores() {
 }
 
 void InlineSitePlanner::choose_form(const InlineSites& sites, InlineCells& cells,
-                                    std::span<const abi::DEnabled> names, bool has_counter) {
+                                    std::span<const abi::MachineEnabled> names, bool has_counter) {
   form_ = FiringForm::Cells;
   const plan::d::PrivateVariables& privates = compiled_.generated.privates;
   // Probes that match nothing yet may come.
@@ -327,7 +330,7 @@ void InlineSitePlanner::choose_form(const InlineSites& sites, InlineCells& cells
   if (!may_be_private_ || is_open || (!has_counter && !privates.times.empty())) return;
   bool has_any = false;
   for (uint32_t i = 0; i < compiled_.enablings.size(); ++i) {
-    const kernel::DEnabling& enabling = enabling_of(i);
+    const kernel::MachineEnabling& enabling = enabling_of(i);
     const bool is_here = enabling.probe.pid == catalog_.pid();
     if (!is_here || !firings_.names_privates(enabling.clauses)) continue;
     std::vector<uint64_t> places;
@@ -342,9 +345,9 @@ void InlineSitePlanner::choose_form(const InlineSites& sites, InlineCells& cells
 // Null when there is no room for its updates: `places` of these.
 const plan::d::Firing* InlineSitePlanner::find_in_form(uint32_t index, FiringForm form,
                                                        InlineCells& cells,
-                                                       std::span<const abi::DEnabled> names,
+                                                       std::span<const abi::MachineEnabled> names,
                                                        std::vector<uint64_t>& places) {
-  const kernel::DEnabling& enabling = enabling_of(index);
+  const kernel::MachineEnabling& enabling = enabling_of(index);
   const FiringPoint point = firing_point(places_.at(index).kind);
   const plan::d::Firing* const firing =
       firings_.find(point, enabling.clauses, enabling.probe.usdt_arguments, form);
@@ -358,7 +361,7 @@ const plan::d::Firing* InlineSitePlanner::find_in_form(uint32_t index, FiringFor
 }
 
 const plan::d::Firing* InlineSitePlanner::find_firing(uint32_t index, InlineCells& cells,
-                                                      std::span<const abi::DEnabled> names,
+                                                      std::span<const abi::MachineEnabled> names,
                                                       std::vector<uint64_t>& places) {
   const bool has_privates = firings_.names_privates(enabling_of(index).clauses);
   const FiringForm form = has_privates ? form_ : FiringForm::Cells;
@@ -373,7 +376,7 @@ std::string InlineSitePlanner::name_of(uint32_t enabling) const {
 }
 
 Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module, InlineCells& cells,
-                                                    std::span<const abi::DEnabled> names) {
+                                                    std::span<const abi::MachineEnabled> names) {
   ModulePoints points;
   const target::ProcessModule& file = catalog_.modules()[module.module].file;
   points.plan = &module.plan;
@@ -382,7 +385,7 @@ Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module, 
   for (const code::Point& point : module.plan.points) {
     const uint32_t index = module.enablings[point.request];
     const Place& place = places_.at(index);
-    const kernel::DEnabling& enabling = enabling_of(index);
+    const kernel::MachineEnabling& enabling = enabling_of(index);
     std::vector<uint64_t> cell_places;
     const plan::d::Firing* const firing = find_firing(index, cells, names, cell_places);
     if (firing == nullptr) return fail(ErrorCode::InvalidQuery, "clauses without a program");
@@ -401,7 +404,7 @@ Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module, 
     set(FiringConstant::ProgramCounter, point.address + points.load_bias);
     set(FiringConstant::ReturnOffset, point.address - place.address);
     program.constants.insert(program.constants.end(), cell_places.begin(), cell_places.end());
-    if (firing->wants_registers) program.saved = abi::kDSavedRegisters;
+    if (firing->wants_registers) program.saved = abi::kMachineSavedRegisters;
   }
   return points;
 }

@@ -70,14 +70,14 @@ class InlineSitePlanner {
   // name them are inline, and `cells` has room for these. `has_counter`: the processor's counter
   // goes with the machine's clock, and may be read.
   void choose_form(const InlineSites& sites, InlineCells& cells,
-                   std::span<const abi::DEnabled> names, bool has_counter);
+                   std::span<const abi::MachineEnabled> names, bool has_counter);
   // From now on no variables are.
   void share_variables() { may_be_private_ = false; }
   [[nodiscard]] FiringForm form() const { return form_; }
   // The programs at a module's points, whose updates have their places in `cells`. `names` of the
   // enablings, by index.
   Expected<ModulePoints> points_of(const InlineModule& module, InlineCells& cells,
-                                   std::span<const abi::DEnabled> names);
+                                   std::span<const abi::MachineEnabled> names);
   // As messages name its probe.
   [[nodiscard]] std::string name_of(uint32_t enabling) const;
   // What has to be raised in the process while the probes of the plan are armed.
@@ -98,12 +98,12 @@ class InlineSitePlanner {
   std::optional<InlineModule> plan_fitting(size_t module);
   void find_places();
   [[nodiscard]] std::optional<Place> place_of(const kernel::Probe& probe);
-  [[nodiscard]] bool has_program(const kernel::DEnabling& enabling);
+  [[nodiscard]] bool has_program(const kernel::MachineEnabling& enabling);
   const plan::d::Firing* find_firing(uint32_t enabling, InlineCells& cells,
-                                     std::span<const abi::DEnabled> names,
+                                     std::span<const abi::MachineEnabled> names,
                                      std::vector<uint64_t>& places);
   const plan::d::Firing* find_in_form(uint32_t enabling, FiringForm form, InlineCells& cells,
-                                      std::span<const abi::DEnabled> names,
+                                      std::span<const abi::MachineEnabled> names,
                                       std::vector<uint64_t>& places);
   code::ProbeReads reads_of(uint32_t index, code::RequestKind kind);
   InlineModule plan_module(size_t module, const code::ModuleCode& code);
@@ -111,7 +111,7 @@ class InlineSitePlanner {
   void drop_unfit(const InlineModule& planned);
   void drop_beside_uprobes(const InlineModule& planned);
   [[nodiscard]] std::set<uint64_t> uprobes_in(size_t module);
-  [[nodiscard]] const kernel::DEnabling& enabling_of(uint32_t index) const {
+  [[nodiscard]] const kernel::MachineEnabling& enabling_of(uint32_t index) const {
     return compiled_.enablings[index];
   }
 

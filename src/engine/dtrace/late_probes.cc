@@ -49,7 +49,7 @@ bool LateProbes::may_come(const CompiledScript& compiled) {
 }
 
 LateProbes::LateProbes(const CompiledScript& compiled, kernel::Catalogue& catalogue,
-                       kernel::DSession& session, const InlineProbes& inline_probes,
+                       kernel::MachineSession& session, const InlineProbes& inline_probes,
                        DtraceConsole& console)
     : catalogue_(catalogue), session_(session), inline_probes_(inline_probes), console_(console) {
   for (uint32_t i = 0; i < compiled.script.clauses.size(); ++i) {
@@ -58,7 +58,7 @@ LateProbes::LateProbes(const CompiledScript& compiled, kernel::Catalogue& catalo
       follow(description, {.clause = i, .is_for_process = compiled.wants_process(i)});
     }
   }
-  for (const kernel::DEnabling& enabling : compiled.enablings)
+  for (const kernel::MachineEnabling& enabling : compiled.enablings)
     enabled_.insert(enabling.probe.id);
   remember_inline(compiled);
 }
@@ -108,15 +108,26 @@ void LateProbes::start() {
   look_again();  // At what came since the descriptions were matched.
 }
 
-void LateProbes::add_descriptors(std::vector<pollfd>& polled) const {
+void LateProbes::add_descriptors(std::vector<pollfd>& descriptors) {
   if (!notices_) return;
   for (const int descriptor : notices_->descriptors())
-    polled.push_back({descriptor, POLLIN, 0});
+    descriptors.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
+}
+
+// Nothing becomes readable when another session lets go of a process.
+std::chrono::nanoseconds LateProbes::patience() {
+  constexpr std::chrono::milliseconds kLockPeriod{5};
+  return waiting_.empty() ? std::chrono::nanoseconds::max() : kLockPeriod;
+}
+
+Expected<void> LateProbes::turn() {
+  if (!notices_) return {};
+  enable_waiting();
+  look();
+  return {};
 }
 
 void LateProbes::look() {
-  if (!notices_) return;
-  enable_waiting();
   if (seen_.size() > kFilesMax) seen_.clear();
   std::set<pid_t> changed;
   std::vector<kernel::MappedFile> files;
@@ -195,17 +206,17 @@ bool LateProbes::stays_behind(const kernel::Probe& probe, const Followed& follow
 }
 
 void LateProbes::enable(const std::vector<std::pair<uint32_t, const Followed*>>& found) {
-  std::map<uint32_t, kernel::DEnabling> added;
+  std::map<uint32_t, kernel::MachineEnabling> added;
   for (const auto& [id, followed] : found) {
     const kernel::Probe& probe = *catalogue_.find(id);
     if (enabled_.count(id) != 0 || stays_behind(probe, *followed)) continue;
-    kernel::DEnabling& enabling = added[id];
+    kernel::MachineEnabling& enabling = added[id];
     enabling.probe = probe;
     // Descriptions come in the order of their clauses.
     auto& clauses = enabling.clauses;
     if (clauses.empty() || clauses.back() != followed->clause) clauses.push_back(followed->clause);
   }
-  std::vector<kernel::DEnabling> enablings;
+  std::vector<kernel::MachineEnabling> enablings;
   for (auto& [id, enabling] : added) {
     enabled_.insert(id);
     enablings.push_back(std::move(enabling));
@@ -224,7 +235,7 @@ void LateProbes::enable_waiting() {
   const Expected<bool> held =
       locks.try_hold(waiting_, std::chrono::steady_clock::now() - waiting_since_);
   if (held && !*held) return;
-  std::vector<kernel::DEnabling> enablings = std::exchange(waiting_, {});
+  std::vector<kernel::MachineEnabling> enablings = std::exchange(waiting_, {});
   const Expected<void> places =
       held ? check_uprobe_places(enablings, {}) : Expected<void>(tl::unexpected(held.error()));
   const auto done = places ? session_.add(std::move(enablings)) : places;

@@ -20,13 +20,14 @@
 #include "engine/dtrace/inline_probes.h"
 #include "engine/dtrace/script_compiler.h"
 #include "inline/process_lock.h"
-#include "kernel/d_session.h"
+#include "kernel/machine_session.h"
 #include "kernel/process_notices.h"
 #include "kernel/providers/catalogue.h"
+#include "session/driven.h"
 
 namespace clew::engine {
 
-class LateProbes {
+class LateProbes final : public session::Driven {
  public:
   static constexpr uint32_t kProbesMax = 8192;
 
@@ -35,16 +36,16 @@ class LateProbes {
 
   // All are borrowed.
   LateProbes(const CompiledScript& compiled, kernel::Catalogue& catalogue,
-             kernel::DSession& session, const InlineProbes& inline_probes, DtraceConsole& console);
+             kernel::MachineSession& session, const InlineProbes& inline_probes,
+             DtraceConsole& console);
   // How other sessions are waited for.
   void set_wait(inline_::LockWait wait) { wait_ = std::move(wait); }
   // From here on nothing is missed. When the kernel does not let us watch, a line says so.
   void start();
-  void add_descriptors(std::vector<pollfd>& polled) const;
+  void add_descriptors(std::vector<pollfd>& descriptors) override;
+  std::chrono::nanoseconds patience() override;
   // Looks at what was mapped since.
-  void look();
-  // Some are found, and another session changes their processes: look again soon.
-  [[nodiscard]] bool waits_for_lock() const { return !waiting_.empty(); }
+  Expected<void> turn() override;
 
  private:
   // A description, its clause, and the process that it names (0 = a glob).
@@ -58,6 +59,7 @@ class LateProbes {
       std::tuple<uint64_t, uint64_t, pid_t>;  // Device, inode, and a process that is named.
 
   void follow(const query::d::ProbeDescription& description, Followed followed);
+  void look();
   void remember_inline(const CompiledScript& compiled);
   void tell_loaded_again(const kernel::ProcessNotice& notice);
   void tell_missing(std::string_view why);
@@ -69,7 +71,7 @@ class LateProbes {
   void enable_waiting();
 
   kernel::Catalogue& catalogue_;
-  kernel::DSession& session_;
+  kernel::MachineSession& session_;
   const InlineProbes& inline_probes_;
   DtraceConsole& console_;
   std::vector<Followed> followed_;
@@ -81,7 +83,7 @@ class LateProbes {
   std::optional<kernel::ProcessNotices> notices_;
   bool has_told_ = false;
   inline_::LockWait wait_;
-  std::vector<kernel::DEnabling> waiting_;  // For the locks of their processes,
+  std::vector<kernel::MachineEnabling> waiting_;  // For the locks of their processes,
   std::chrono::steady_clock::time_point waiting_since_;
 };
 

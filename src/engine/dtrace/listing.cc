@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "engine/dtrace/commands.h"
+#include "engine/dtrace/probes.h"
 #include "engine/dtrace/script_compiler.h"
 #include "kernel/attach_functions.h"
 #include "output/d/listing.h"
@@ -35,7 +36,7 @@ class Lister {
         types.push_back(argument.translated_type);
       }
     }
-    console_.write(output::d::listing_details(names, types));
+    console_.write(output::d::listing_details(stability_of(catalogue_, probe), types));
   }
 
   // What is there, but not for us.
@@ -95,7 +96,7 @@ Expected<int> list_probes(const DtraceRequest& request, kernel::Catalogue& catal
   lenient.options.emplace_back("zdefs", "");
   Lister lister(request, catalogue, console);
   const CompiledScript compiled = CLEW_TRY(compile_script(lenient, catalogue, &types, target));
-  for (const kernel::DEnabling& enabling : compiled.enablings) {
+  for (const kernel::MachineEnabling& enabling : compiled.enablings) {
     lister.show(enabling.probe);
   }
   lister.tell_refused();

@@ -79,6 +79,16 @@ TypeId type_by_text(TypeTable& table, std::string_view text) {
   return type;
 }
 
+query::d::ProviderStability stability_of(const kernel::Catalogue& catalogue,
+                                         const kernel::Probe& probe) {
+  query::d::ProviderStability stability = query::d::stability_of_provider(probe.provider);
+  const auto told = catalogue.stability(probe.id);
+  if (!told) return stability;
+  stability.probes = query::d::parse_stability(told->probe).value_or(stability.probes);
+  stability.arguments = query::d::parse_stability(told->arguments).value_or(stability.arguments);
+  return stability;
+}
+
 Expected<std::vector<uint32_t>> CatalogueProbes::match(const ProbeDescription& description) {
   if (description.id) {
     const auto id = static_cast<uint32_t>(*description.id);
@@ -99,6 +109,7 @@ Expected<ProbeArguments> CatalogueProbes::arguments(TypeTable& table,
   ProbeArguments arguments;
   arguments.matched = ids.size();
   if (ids.empty()) return arguments;
+  arguments.stability = stability_of(catalogue_, *catalogue_.find(ids.front()));
   const auto first = catalogue_.arguments(ids.front());
   if (!first) return arguments;
   for (size_t i = 1; i < ids.size() && !arguments.disagree; ++i) {

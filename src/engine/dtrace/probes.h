@@ -16,6 +16,10 @@ namespace clew::engine {
 // it is not known.
 query::d::TypeId type_by_text(query::d::TypeTable& table, std::string_view text);
 
+// Of a probe and its arguments: what the file of its provider says, else what is known of the name.
+query::d::ProviderStability stability_of(const kernel::Catalogue& catalogue,
+                                         const kernel::Probe& probe);
+
 class CatalogueProbes final : public query::d::ProbeSource {
  public:
   explicit CatalogueProbes(kernel::Catalogue& catalogue) : catalogue_(catalogue) {}

@@ -107,11 +107,20 @@ void add_string(Lines& lines, std::string_view text) {
   lines.push_back(fmt::format(".asciz \"{}\"", text));
 }
 
-// Type 1 of target/usdt.h.
+// Those of target/usdt.h.
+void begin_note(Lines& lines, int type) {
+  lines.insert(lines.end(), {".balign 4", fmt::format(".4byte 992f-991f, 994f-993f, {}", type),
+                             "991: .asciz \"clewdt\"", "992: .balign 4", "993:"});
+}
+
+void end_note(Lines& lines) {
+  lines.emplace_back("994: .balign 4");
+}
+
+// Type 1.
 void add_types(Lines& lines, const ProviderDefinition& provider, const Probe& probe,
                TypeTable& types) {
-  lines.insert(lines.end(), {".balign 4", ".4byte 992f-991f, 994f-993f, 1"});
-  lines.insert(lines.end(), {"991: .asciz \"clewdt\"", "992: .balign 4", "993:"});
+  begin_note(lines, 1);
   add_string(lines, provider.name);
   add_string(lines, note_name(probe));
   const size_t count = probe.is_translated ? probe.translated.size() : probe.native.size();
@@ -123,7 +132,17 @@ void add_types(Lines& lines, const ProviderDefinition& provider, const Probe& pr
     add_string(lines, type_text(types, native));
     add_string(lines, type_text(types, probe.is_translated ? probe.translated[i].type : native));
   }
-  lines.insert(lines.end(), {"994: .balign 4"});
+  end_note(lines);
+}
+
+// Type 2.
+void add_stability(Lines& lines, const ProviderDefinition& provider) {
+  if (!provider.stability) return;
+  begin_note(lines, 2);
+  add_string(lines, provider.name);
+  add_string(lines, text_of(provider.stability->probes));
+  add_string(lines, text_of(provider.stability->arguments));
+  end_note(lines);
 }
 
 void add_counter(Lines& lines, const std::string& name) {
@@ -143,6 +162,7 @@ Lines shared_lines(const ProviderDefinition& provider, TypeTable& types) {
       fmt::format(".pushsection .note.clewdt,\"G\",@note,.clewdt.{},comdat", provider.name));
   for (const Probe& probe : provider.probes)
     add_types(lines, provider, probe, types);
+  add_stability(lines, provider);
   lines.emplace_back(".popsection");
   for (const Probe& probe : provider.probes)
     add_counter(lines, counter_name(provider, probe));

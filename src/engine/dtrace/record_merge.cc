@@ -10,7 +10,7 @@
 namespace clew::engine {
 
 void RecordMerge::add(std::span<const uint8_t> record) {
-  abi::DRecordHeader header{};
+  abi::MachineRecordHeader header{};
   CLEW_ASSERT(record.size() >= sizeof header);
   std::memcpy(&header, record.data(), sizeof header);
   waiting_.push_back({header.time_ns, {record.begin(), record.end()}});

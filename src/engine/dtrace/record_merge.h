@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-#include "abi/d_window.h"
+#include "abi/machine/window.h"
 
 namespace clew::engine {
 
@@ -26,7 +26,7 @@ class RecordMerge {
  public:
   using Take = std::function<void(std::span<const uint8_t>)>;
 
-  // Begins with a DRecordHeader.
+  // Begins with a MachineRecordHeader.
   void add(std::span<const uint8_t> record);
   // Passes on, in order, what began at `limit_ns` or before.
   void take(uint64_t limit_ns, const Take& take);

@@ -17,7 +17,7 @@ struct Made {
 
 void add(RecordMerge& merge, std::vector<Made> records) {
   for (const Made& made : records) {
-    abi::DRecordHeader header{};
+    abi::MachineRecordHeader header{};
     header.size_bytes = sizeof header;
     header.time_ns = made.time_ns;
     header.probe = made.probe;
@@ -28,7 +28,7 @@ void add(RecordMerge& merge, std::vector<Made> records) {
 std::vector<uint32_t> taken(RecordMerge& merge, uint64_t limit_ns) {
   std::vector<uint32_t> probes;
   merge.take(limit_ns, [&](std::span<const uint8_t> bytes) {
-    abi::DRecordHeader header{};
+    abi::MachineRecordHeader header{};
     std::memcpy(&header, bytes.data(), sizeof header);
     probes.push_back(header.probe);
   });

@@ -315,7 +315,7 @@ Expected<void> ScriptCompiler::enable() {
         clauses[id].push_back(i);
         note_process(description, *catalogue_.find(id));
         ++owner.matched;
-        const auto provider = query::d::stability_of_provider(catalogue_.find(id)->provider);
+        const auto provider = stability_of(catalogue_, *catalogue_.find(id));
         owner.probes = query::d::least_stable(owner.probes, provider.probes);
       }
     }

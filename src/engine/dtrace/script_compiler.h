@@ -13,7 +13,7 @@
 #include "engine/dtrace/probes.h"
 #include "engine/dtrace/request.h"
 #include "extension/extension.h"
-#include "kernel/d_session.h"
+#include "kernel/machine_session.h"
 #include "plan/d/generate.h"
 #include "query/d/script.h"
 
@@ -31,7 +31,7 @@ struct CompiledScript {
   query::d::Script script;
   plan::d::Generated generated;
   std::vector<CompiledProgram> programs;
-  std::vector<kernel::DEnabling> enablings;
+  std::vector<kernel::MachineEnabling> enablings;
   std::vector<uint32_t> error_clauses;
   std::set<pid_t> named_pids;  // Of the probes whose provider a description spells out: pid123.
 

@@ -15,9 +15,9 @@
 #include "abi/query_window.h"
 #include "base/clock_ns.h"
 #include "engine/clock.h"
-#include "engine/stack_names.h"
 #include "engine/uprobe_locks.h"
 #include "engine/uprobe_places.h"
+#include "output/stack_names.h"
 #include "plan/kernel_cells.h"
 #include "target/live_symbolizer.h"
 #include "target/process.h"
@@ -111,7 +111,7 @@ class KernelNames final : public answer::Names {
   std::string host_;
   target::AddressSpaces spaces_;
   target::LiveSymbolizer live_{spaces_, 0, true};
-  StackNames stacks_{live_};
+  output::StackNames stacks_{live_};
   std::map<uint64_t, std::string> symbols_;
 };
 
@@ -166,8 +166,8 @@ void KernelTracee::group_sites() {
   sites_ = std::move(kept);
 }
 
-kernel::DExtensions KernelTracee::extensions() const {
-  kernel::DExtensions result;
+kernel::MachineExtensions KernelTracee::extensions() const {
+  kernel::MachineExtensions result;
   for (const plan::KernelFunction& one : lowered_.functions)
     result.functions.push_back({one.name, one.parameters, one.code});
   for (const plan::KernelProgram& program : lowered_.programs) {
@@ -182,8 +182,8 @@ kernel::DExtensions KernelTracee::extensions() const {
   return result;
 }
 
-kernel::DPrograms KernelTracee::programs() const {
-  kernel::DPrograms programs;
+kernel::MachinePrograms KernelTracee::programs() const {
+  kernel::MachinePrograms programs;
   programs.are_probes = true;
   for (const plan::KernelProgram& one : lowered_.programs)
     programs.clauses.push_back(one.program);
@@ -208,8 +208,8 @@ bool KernelTracee::has_recorder(uint16_t source) const {
 }
 
 // The probes, then those at the entries of their calls. All of a site have the same id.
-std::vector<kernel::DEnabling> KernelTracee::enablings() {
-  std::vector<kernel::DEnabling> enablings;
+std::vector<kernel::MachineEnabling> KernelTracee::enablings() {
+  std::vector<kernel::MachineEnabling> enablings;
   for (uint32_t clause = 0; clause < lowered_.programs.size(); ++clause) {
     const plan::KernelProgram& program = lowered_.programs[clause];
     program_sources_.push_back(program.source);
@@ -234,13 +234,13 @@ std::vector<kernel::DEnabling> KernelTracee::enablings() {
 }
 
 void KernelTracee::enable(kernel::Probe probe, uint32_t clause, size_t site,
-                          std::vector<kernel::DEnabling>& enablings) {
+                          std::vector<kernel::MachineEnabling>& enablings) {
   enablings.push_back({std::move(probe), {clause}});
   enabled_names_.push_back(sites_[site].names);
   enabled_sites_.push_back(site);
 }
 
-void KernelTracee::enable_family(uint32_t clause, std::vector<kernel::DEnabling>& enablings) {
+void KernelTracee::enable_family(uint32_t clause, std::vector<kernel::MachineEnabling>& enablings) {
   const bool begins = *lowered_.programs[clause].family == plan::FamilyEvent::Begins;
   const KernelSite& site = begins ? family_->begins : family_->ends;
   kernel::Probe probe = site.probe;
@@ -268,7 +268,7 @@ Expected<void> KernelTracee::watch_processes() {
 Expected<void> KernelTracee::load() {
   CLEW_TRY(watch_processes());
   names_->keep();
-  Expected<kernel::DSession> session = kernel::DSession::load(programs(), enablings());
+  Expected<kernel::MachineSession> session = kernel::MachineSession::load(programs(), enablings());
   if (!session) return tl::unexpected(explain_rights(session.error()));
   session_.emplace(std::move(*session));
   return {};
@@ -396,10 +396,11 @@ uint64_t KernelTracee::event_time(uint64_t time_ns) const {
 }
 
 void KernelTracee::take_record(std::span<const uint8_t> record, collect::EventBatch& round) {
-  abi::DRecordHeader header{};
+  abi::MachineRecordHeader header{};
   if (record.size() < sizeof header) return;
   std::memcpy(&header, record.data(), sizeof header);
-  if (header.kind != abi::DRecordKind::Data || header.clause >= program_sources_.size()) return;
+  if (header.kind != abi::MachineRecordKind::Data || header.clause >= program_sources_.size())
+    return;
   collect::Event event;
   event.shape = program_sources_[header.clause];
   words_.resize(std::min<size_t>((record.size() - sizeof header) / 8,
@@ -433,12 +434,12 @@ void KernelTracee::fire(uint16_t source, int64_t monotonic_ns, answer::RowBatch&
 
 // --- counts --------------------------------------------------------------------------------------
 
-void KernelTracee::add_cells(size_t aggregate, const std::vector<kernel::DAggregate>& counted,
+void KernelTracee::add_cells(size_t aggregate, const std::vector<kernel::MachineAggregate>& counted,
                              aggregate::Accumulator& cells) const {
   const query::Query& query = plan_.query;
   const aggregate::TableShape& table = lowered_.root.state.tables[0];
   aggregate::KeyedCells groups;
-  for (const kernel::DAggregate& one : counted) {
+  for (const kernel::MachineAggregate& one : counted) {
     std::vector<uint64_t> key(one.key.size() / 8);
     std::memcpy(key.data(), one.key.data(), 8 * key.size());
     const uint64_t bucket = key.size() > table.key_words ? key.back() : 0;
@@ -464,7 +465,7 @@ Expected<aggregate::Table> KernelTracee::counted(bool takes) {
   aggregate::Accumulator cells(lowered_.root.state);
   for (size_t table = 0; table < lowered_.aggregations.size(); ++table) {
     const auto number = static_cast<uint32_t>(table);
-    const std::vector<kernel::DAggregate> rows =
+    const std::vector<kernel::MachineAggregate> rows =
         takes ? session_->take(number) : session_->aggregate(number);
     for (size_t i = 0; i < lowered_.table_of.size(); ++i) {
       if (lowered_.table_of[i] == table) add_cells(i, rows, cells);
@@ -522,11 +523,11 @@ collect::Losses KernelTracee::losses() {
     if (sites_[i].is_timed_to_jump) losses.left_by_jump.push_back(sites_[i].names.function);
   }
   if (!session_) return losses;
-  const abi::DLosses& lost = session_->shared().losses;
+  const abi::MachineLosses& lost = session_->shared().losses;
   uint64_t unpaired = 0;
   uint64_t unreadable = 0;
   uint64_t forks = 0;
-  for (const abi::DWindow& window : session_->windows()) {
+  for (const abi::MachineWindow& window : session_->windows()) {
     abi::RegionHeader header{};
     const auto* bytes = reinterpret_cast<const uint8_t*>(&window);
     std::memcpy(&header, bytes + abi::kQueryRegionOffset, sizeof header);
@@ -536,7 +537,7 @@ collect::Losses KernelTracee::losses() {
   }
   uint64_t ring = 0;
   uint64_t table = 0;
-  for (uint32_t cpu = 0; cpu < abi::kDCpusMax; ++cpu) {
+  for (uint32_t cpu = 0; cpu < abi::kMachineCpusMax; ++cpu) {
     ring += lost.principal[cpu];
     table += lost.aggregation[cpu];
   }

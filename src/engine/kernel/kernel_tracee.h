@@ -25,7 +25,7 @@
 #include "engine/kernel/kernel_sources.h"
 #include "extension/extension.h"
 #include "inline/process_lock.h"
-#include "kernel/d_session.h"
+#include "kernel/machine_session.h"
 #include "plan/kernel_lower.h"
 #include "plan/plan.h"
 #include "plan/sites.h"
@@ -112,19 +112,19 @@ class KernelTracee final : public session::Source {
   bool give_up_left_out();
   [[nodiscard]] collect::RefusedSite refusal_of(const KernelSite& site) const;
   void group_sites();
-  [[nodiscard]] kernel::DPrograms programs() const;
-  [[nodiscard]] kernel::DExtensions extensions() const;
-  [[nodiscard]] std::vector<kernel::DEnabling> enablings();
+  [[nodiscard]] kernel::MachinePrograms programs() const;
+  [[nodiscard]] kernel::MachineExtensions extensions() const;
+  [[nodiscard]] std::vector<kernel::MachineEnabling> enablings();
   void enable(kernel::Probe probe, uint32_t clause, size_t site,
-              std::vector<kernel::DEnabling>& enablings);
-  void enable_family(uint32_t clause, std::vector<kernel::DEnabling>& enablings);
+              std::vector<kernel::MachineEnabling>& enablings);
+  void enable_family(uint32_t clause, std::vector<kernel::MachineEnabling>& enablings);
   [[nodiscard]] bool has_recorder(uint16_t source) const;
   void take_record(std::span<const uint8_t> record, collect::EventBatch& round);
   void take_open_call(uint16_t source, const kernel::ThreadValue& value, answer::RowBatch& rows);
   void note_end();
   [[nodiscard]] uint64_t event_time(uint64_t time_ns) const;
   Expected<aggregate::Table> counted(bool takes);
-  void add_cells(size_t aggregate, const std::vector<kernel::DAggregate>& counted,
+  void add_cells(size_t aggregate, const std::vector<kernel::MachineAggregate>& counted,
                  aggregate::Accumulator& cells) const;
 
   query::Query query_;  // As it is written; plan_ has it in the kernel's form.
@@ -151,7 +151,7 @@ class KernelTracee final : public session::Source {
   std::vector<collect::LeftOut> left_out_;
   std::unique_ptr<KernelNames> names_;
   std::unique_ptr<answer::Intake> intake_;
-  std::optional<kernel::DSession> session_;
+  std::optional<kernel::MachineSession> session_;
   std::vector<uint64_t> words_;
   bool detached_ = false;
 };

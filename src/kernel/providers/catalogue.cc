@@ -146,4 +146,10 @@ Expected<std::vector<Catalogue::Argument>> Catalogue::arguments(uint32_t id) con
   return entry.provider->arguments(entry.probe);
 }
 
+std::optional<Catalogue::Stability> Catalogue::stability(uint32_t id) const {
+  if (find(id) == nullptr) return std::nullopt;
+  const Data::Entry& entry = data_->entries[id - 1];
+  return entry.provider->stability(entry.probe);
+}
+
 }  // namespace clew::kernel

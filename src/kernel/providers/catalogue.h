@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,6 +71,14 @@ class Catalogue {
     bool is_userland = false;     // A pointer, and it points into the process.
   };
   [[nodiscard]] Expected<std::vector<Argument>> arguments(uint32_t id) const;
+
+  // How stable a probe and its arguments are, as D writes it ("Evolving/Evolving/Common"), where
+  // the file of its provider says it; else its provider's name does.
+  struct Stability {
+    std::string probe;
+    std::string arguments;
+  };
+  [[nodiscard]] std::optional<Stability> stability(uint32_t id) const;
 
  private:
   struct Data;

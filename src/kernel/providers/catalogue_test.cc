@@ -345,7 +345,7 @@ TEST_F(Probes, OfLocksStandForFunctionsOfTheLibrary) {
       only({.provider = provider, .function = "pthread_rwlock_wrlock", .name = "rw-block"});
   ASSERT_NE(block, nullptr);
   EXPECT_EQ(block->kind, AttachKind::LockWait);
-  EXPECT_EQ(block->lock_kind, abi::DLockKind::Write);
+  EXPECT_EQ(block->lock_kind, abi::MachineLockKind::Write);
   EXPECT_EQ(count({.provider = provider, .function = "pthread_mutex_lock"}), 4U);
   EXPECT_EQ(count({.provider = provider, .name = "mutex-error"}), 5U);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/providers/kernel_view.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace clew::kernel {

@@ -11,32 +11,32 @@ namespace clew::kernel {
 
 namespace {
 
-using abi::DLockKind;
+using abi::MachineLockKind;
 
 enum class Verb : uint8_t { Lock, Try, Unlock };
 
 struct LockFunction {
   std::string_view function;
-  DLockKind kind;
+  MachineLockKind kind;
   Verb verb;
 };
 
 constexpr std::array kFunctions = {
-    LockFunction{"pthread_mutex_lock", DLockKind::Mutex, Verb::Lock},
-    LockFunction{"pthread_mutex_timedlock", DLockKind::Mutex, Verb::Lock},
-    LockFunction{"pthread_mutex_clocklock", DLockKind::Mutex, Verb::Lock},
-    LockFunction{"pthread_mutex_trylock", DLockKind::Mutex, Verb::Try},
-    LockFunction{"pthread_mutex_unlock", DLockKind::Mutex, Verb::Unlock},
-    LockFunction{"pthread_rwlock_rdlock", DLockKind::Read, Verb::Lock},
-    LockFunction{"pthread_rwlock_timedrdlock", DLockKind::Read, Verb::Lock},
-    LockFunction{"pthread_rwlock_clockrdlock", DLockKind::Read, Verb::Lock},
-    LockFunction{"pthread_rwlock_tryrdlock", DLockKind::Read, Verb::Try},
-    LockFunction{"pthread_rwlock_wrlock", DLockKind::Write, Verb::Lock},
-    LockFunction{"pthread_rwlock_timedwrlock", DLockKind::Write, Verb::Lock},
-    LockFunction{"pthread_rwlock_clockwrlock", DLockKind::Write, Verb::Lock},
-    LockFunction{"pthread_rwlock_trywrlock", DLockKind::Write, Verb::Try},
+    LockFunction{"pthread_mutex_lock", MachineLockKind::Mutex, Verb::Lock},
+    LockFunction{"pthread_mutex_timedlock", MachineLockKind::Mutex, Verb::Lock},
+    LockFunction{"pthread_mutex_clocklock", MachineLockKind::Mutex, Verb::Lock},
+    LockFunction{"pthread_mutex_trylock", MachineLockKind::Mutex, Verb::Try},
+    LockFunction{"pthread_mutex_unlock", MachineLockKind::Mutex, Verb::Unlock},
+    LockFunction{"pthread_rwlock_rdlock", MachineLockKind::Read, Verb::Lock},
+    LockFunction{"pthread_rwlock_timedrdlock", MachineLockKind::Read, Verb::Lock},
+    LockFunction{"pthread_rwlock_clockrdlock", MachineLockKind::Read, Verb::Lock},
+    LockFunction{"pthread_rwlock_tryrdlock", MachineLockKind::Read, Verb::Try},
+    LockFunction{"pthread_rwlock_wrlock", MachineLockKind::Write, Verb::Lock},
+    LockFunction{"pthread_rwlock_timedwrlock", MachineLockKind::Write, Verb::Lock},
+    LockFunction{"pthread_rwlock_clockwrlock", MachineLockKind::Write, Verb::Lock},
+    LockFunction{"pthread_rwlock_trywrlock", MachineLockKind::Write, Verb::Try},
     // Unlocks what is held, of either kind.
-    LockFunction{"pthread_rwlock_unlock", DLockKind::Read, Verb::Unlock},
+    LockFunction{"pthread_rwlock_unlock", MachineLockKind::Read, Verb::Unlock},
 };
 
 // Arguments of LockReturn and LockWait: kernel/probe.h.
@@ -119,7 +119,7 @@ class LockMatcher {
 
  private:
   Expected<void> match_probe(const LockFunction& function, const LockProbe& lock) {
-    const bool is_mutex = function.kind == DLockKind::Mutex;
+    const bool is_mutex = function.kind == MachineLockKind::Mutex;
     const std::string name = (is_mutex ? "mutex-" : "rw-") + std::string(lock.name);
     if (!globs_.name.matches(name) || !globs_.function.matches(function.function)) return {};
     for (Probe& probe : CLEW_TRY(places_of(function))) {

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -151,14 +154,16 @@ class ModuleMatcher {
   pid_t pid_ = 0;
 };
 
-// An IFUNC's symbol is its resolver; what programs call is what that chose.
+// An IFUNC's symbol is its resolver; what programs call is what that chose. `matched` are functions
+// of the module that have their probes, by their own names or by another IFUNC.
 Expected<void> match_ifunc(target::Catalog& catalog, target::FunctionMatch ifunc,
-                           std::string_view name, ModuleMatcher& matcher) {
+                           std::string_view name, ModuleMatcher& matcher,
+                           std::set<size_t>& matched) {
   const auto targets = catalog.ifunc_targets(ifunc);
   if (!targets) return {};
   const target::ModuleImage* image = CLEW_TRY(catalog.image(ifunc.module));
   for (const target::FunctionMatch& each : targets->functions) {
-    if (each.module != ifunc.module) continue;
+    if (each.module != ifunc.module || !matched.insert(each.function).second) continue;
     CLEW_TRY(matcher.match_function(image->functions()[each.function], name));
   }
   return {};
@@ -183,16 +188,21 @@ Expected<void> match_module(target::Catalog& catalog, size_t index, const ProbeG
   }
   const bool takes_made_up = takes_made_up_names(*image, globs.function);
   const auto functions = image->functions();
+  std::set<size_t> matched;
+  std::vector<std::pair<size_t, std::string_view>> ifuncs;
   for (size_t i = 0; i < functions.size(); ++i) {
     if (functions[i].origin == target::FunctionOrigin::UnwindEntry && !takes_made_up) continue;
     const auto name = matching_name(globs.function, functions[i]);
     if (!name) continue;
     if (functions[i].is_ifunc) {
-      CLEW_TRY(match_ifunc(catalog, {.module = index, .function = i}, *name, matcher));
+      ifuncs.emplace_back(i, *name);
     } else {
+      matched.insert(i);
       CLEW_TRY(matcher.match_function(functions[i], *name));
     }
   }
+  for (const auto& [i, name] : ifuncs)
+    CLEW_TRY(match_ifunc(catalog, {.module = index, .function = i}, name, matcher, matched));
   return {};
 }
 

@@ -2,6 +2,7 @@
 // Provider: what the catalogue asks each provider for.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -40,6 +41,9 @@ class Provider {
   virtual void add_target(pid_t /*pid*/) {}
   // Of a probe that match() gave.
   virtual Expected<std::vector<ProbeArgument>> arguments(const Probe& probe) = 0;
+  virtual std::optional<Catalogue::Stability> stability(const Probe& /*probe*/) {
+    return std::nullopt;
+  }
 };
 
 }  // namespace clew::kernel

@@ -52,15 +52,6 @@ size_t trailing_digits(std::string_view text) {
   return static_cast<size_t>(end - text.rbegin());
 }
 
-// As D writes names: `query__start` in the program's source is query-start.
-std::string probe_name(std::string_view note_name) {
-  std::string result(note_name);
-  for (size_t at = result.find("__"); at != std::string::npos; at = result.find("__", at)) {
-    result.replace(at, 2, "-");
-  }
-  return result;
-}
-
 std::string_view file_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
@@ -133,7 +124,7 @@ class UserProvider final : public Provider {
 
   Expected<std::vector<ProbeArgument>> arguments(const Probe& probe) override {
     std::vector<ProbeArgument> result;
-    const auto types = types_.find({probe.path, probe.offset_bytes, probe.name});
+    const auto types = types_.find(key_of(probe));
     for (const auto& argument : target::parse_static_arguments(probe.usdt_arguments)) {
       const std::string type = type_of(argument);
       const bool is_typed = types != types_.end() && result.size() < types->second.size();
@@ -147,7 +138,17 @@ class UserProvider final : public Provider {
     return result;
   }
 
+  std::optional<Catalogue::Stability> stability(const Probe& probe) override {
+    const auto told = stability_.find(key_of(probe));
+    if (told == stability_.end()) return std::nullopt;
+    return Catalogue::Stability{told->second.probes, told->second.arguments};
+  }
+
  private:
+  // A probe of a file: by file, place and name.
+  using Key = std::tuple<std::string, uint64_t, std::string>;
+  static Key key_of(const Probe& probe) { return {probe.path, probe.offset_bytes, probe.name}; }
+
   static std::string type_of(const target::StaticArgument& argument) {
     if (argument.is_float) return argument.size_bytes == 4 ? "float" : "double";
     const std::string bits = std::to_string(8 * argument.size_bytes);
@@ -232,7 +233,7 @@ class UserProvider final : public Provider {
     for (size_t i = 0; i < notes.size(); ++i) {
       const target::StaticProbe& note = notes[i];
       const std::string provider = note.provider + std::to_string(pid);
-      const std::string name = probe_name(note.name);
+      const std::string name = target::d_name_of(note.name);
       if (!globs.provider.matches(provider)) continue;
       if (!globs.name.matches(name) && !globs.name.matches(note.name)) continue;
       const std::string& function = files_.function_of(module, i);
@@ -247,7 +248,8 @@ class UserProvider final : public Provider {
       probe.offset_bytes = note.file_offset;
       probe.semaphore_offset_bytes = note.semaphore_offset;
       probe.usdt_arguments = note.arguments;
-      if (!note.types.empty()) types_[{probe.path, probe.offset_bytes, probe.name}] = note.types;
+      if (!note.types.empty()) types_[key_of(probe)] = note.types;
+      if (!note.stability.probes.empty()) stability_[key_of(probe)] = note.stability;
       probe.pid = pid;
       probe.is_everywhere = means_any_process(globs.provider, note.provider);
       found.push_back(std::move(probe));
@@ -257,9 +259,9 @@ class UserProvider final : public Provider {
   std::set<pid_t> targets_;
   std::map<pid_t, target::Catalog> catalogs_;
   StaticProbeFiles files_;
-  // Of args[], of the probes that were met and whose file has them: by file, place and name.
-  std::map<std::tuple<std::string, uint64_t, std::string>, std::vector<target::StaticProbe::Typed>>
-      types_;
+  // Of the probes that were met and whose file has them: of args[], and of the provider.
+  std::map<Key, std::vector<target::StaticProbe::Typed>> types_;
+  std::map<Key, target::StaticProbe::Stability> stability_;
 };
 
 }  // namespace

@@ -69,7 +69,7 @@ Aggregations::Aggregations(const query::d::Script& script, std::vector<query::d:
 void Aggregations::take(uint32_t aggregation, const std::vector<AggregateEntry>& snapshot) {
   const query::d::Aggregation& about = script_.aggregations[aggregation];
   const uint32_t words =
-      static_cast<uint32_t>(abi::d_cell_words(about.function, about.parameters.data()));
+      static_cast<uint32_t>(abi::machine_cell_words(about.function, about.parameters.data()));
   auto& keys = held_[aggregation].keys;
   for (auto& [key, cells] : keys)
     cells.newest.clear();
@@ -154,7 +154,7 @@ std::vector<uint64_t> Aggregations::cells_of(uint32_t aggregation, const Key* ke
   const auto& keys = held_[aggregation].keys;
   const auto found = key == nullptr ? keys.end() : keys.find(*key);
   if (found == keys.end() || (found->second.base.empty() && found->second.newest.empty())) {
-    return std::vector<uint64_t>(abi::d_cell_words(about.function, about.parameters.data()));
+    return std::vector<uint64_t>(abi::machine_cell_words(about.function, about.parameters.data()));
   }
   const Cells& cells = found->second;
   if (cells.base.empty()) return cells.newest;

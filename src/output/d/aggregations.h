@@ -3,8 +3,8 @@
 // what normalize(), clear(), trunc() and printing did to them.
 //
 // The kernel's counts arrive as snapshots that hold everything since one was last taken out of it.
-// clear() and trunc() need a snapshot that is taken out (kernel::DSession::take); what stays is
-// kept here as `base`, and a value is base + newest snapshot.
+// clear() and trunc() need a snapshot that is taken out (kernel::MachineSession::take); what stays
+// is kept here as `base`, and a value is base + newest snapshot.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@
 #include "output/d/options.h"
 #include "output/d/printf.h"
 #include "output/d/symbols.h"
+#include "output/d/table.h"
 #include "query/d/record.h"
 #include "query/d/script.h"
 
@@ -53,6 +54,11 @@ class Aggregations {
   void print(std::span<const uint32_t> aggregations, std::string& out);
   void print(const query::d::Format& format, std::span<const uint32_t> aggregations,
              std::string& out);
+  // As rows, joined likewise.
+  Table table(std::span<const uint32_t> aggregations);
+  [[nodiscard]] bool is_printed(uint32_t aggregation) const {
+    return held_[aggregation].is_printed;
+  }
   // The same as lines of JSON, one for each key of each (json.h).
   void print_json(std::span<const uint32_t> aggregations, std::string& out);
 

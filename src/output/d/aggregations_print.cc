@@ -12,7 +12,7 @@
 namespace clew::output::d {
 
 void Aggregations::print_rest(std::string& out) {
-  if (!options_.is_json) out += '\n';
+  if (!options_.is_json()) out += '\n';
   std::vector<uint32_t> order(held_.size());
   std::iota(order.begin(), order.end(), 0U);
   // DTrace sorts the rows of all aggregations in one go, so the option turns them around as well.
@@ -20,7 +20,7 @@ void Aggregations::print_rest(std::string& out) {
   for (const uint32_t aggregation : order) {
     if (held_[aggregation].is_printed) continue;
     const uint32_t only[] = {aggregation};
-    if (options_.is_json) {
+    if (options_.is_json()) {
       print_json(only, out);
       continue;
     }

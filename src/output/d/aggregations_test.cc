@@ -98,7 +98,7 @@ TEST_F(AggregationsTest, NeverUpdatedPrintNothing) {
 }
 
 TEST_F(AggregationsTest, AsJsonAreALineForEachKey) {
-  options_.is_json = true;
+  options_.format = Format::Json;
   script_.aggregations.reserve(2);
   const uint32_t counts = add(AggregateFunction::Count, {integer(8), string()});
   const uint32_t sizes = add(AggregateFunction::Quantize, {});
@@ -107,7 +107,7 @@ TEST_F(AggregationsTest, AsJsonAreALineForEachKey) {
   const std::vector<uint8_t> name = bytes_of("read", 16);
   key.insert(key.end(), name.begin(), name.end());
   take(counts, {{key, {word(3)}}});
-  std::vector<uint64_t> cells(abi::d_cell_words(AggregateFunction::Quantize, nullptr));
+  std::vector<uint64_t> cells(abi::machine_cell_words(AggregateFunction::Quantize, nullptr));
   cells[abi::quantize_bucket(int64_t{8})] = 2;
   take(sizes, {{{}, cells}});
   EXPECT_EQ(rest(), R"({"aggregation":"calls","key":[-7,"read"],"value":3})"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output/d/distribution.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "abi/buckets.h"
@@ -22,7 +24,7 @@ struct Count {
 
 std::string draw(AggregateFunction kind, const std::vector<int64_t>& parameters,
                  const std::vector<Count>& counts, int64_t divisor = 1, bool zooms = false) {
-  std::vector<uint64_t> cells(abi::d_cell_words(kind, parameters.data()));
+  std::vector<uint64_t> cells(abi::machine_cell_words(kind, parameters.data()));
   for (const Count& each : counts)
     cells[each.bucket] += static_cast<uint64_t>(each.count);
   std::string out;
@@ -239,7 +241,7 @@ TEST(DAggregateValue, IsSortedByItsMeaning) {
 
 TEST(DAggregateValue, DistributionsAreSortedByTheirWeightedSum) {
   const auto worth = [](const std::vector<int64_t>& values) {
-    std::vector<uint64_t> cells(abi::kDQuantizeBuckets);
+    std::vector<uint64_t> cells(abi::kMachineQuantizeBuckets);
     for (const int64_t value : values)
       ++cells[abi::quantize_bucket(value)];
     return sort_value_of({AggregateFunction::Quantize, cells, {}});

@@ -60,25 +60,25 @@ DropWords words_of(DropKind kind) {
 
 struct Counter {
   DropKind kind;
-  uint64_t abi::DLosses::*member;
+  uint64_t abi::MachineLosses::*member;
 };
 constexpr std::array<Counter, 9> kCounters = {{
-    {DropKind::Dynamic, &abi::DLosses::dynamic},
-    {DropKind::Speculative, &abi::DLosses::speculative},
-    {DropKind::SpeculationBusy, &abi::DLosses::speculation_busy},
-    {DropKind::SpeculationUnavailable, &abi::DLosses::speculation_unavailable},
-    {DropKind::StackOverflow, &abi::DLosses::stack_overflow},
-    {DropKind::ErrorInError, &abi::DLosses::error_in_error},
-    {DropKind::Nested, &abi::DLosses::nested},
-    {DropKind::Fuel, &abi::DLosses::fuel},
-    {DropKind::LeftAlone, &abi::DLosses::left_alone},
+    {DropKind::Dynamic, &abi::MachineLosses::dynamic},
+    {DropKind::Speculative, &abi::MachineLosses::speculative},
+    {DropKind::SpeculationBusy, &abi::MachineLosses::speculation_busy},
+    {DropKind::SpeculationUnavailable, &abi::MachineLosses::speculation_unavailable},
+    {DropKind::StackOverflow, &abi::MachineLosses::stack_overflow},
+    {DropKind::ErrorInError, &abi::MachineLosses::error_in_error},
+    {DropKind::Nested, &abi::MachineLosses::nested},
+    {DropKind::Fuel, &abi::MachineLosses::fuel},
+    {DropKind::LeftAlone, &abi::MachineLosses::left_alone},
 }};
 
 // Faults whose value is the address that was asked for.
-bool has_address(abi::DFault fault) {
-  return fault == abi::DFault::BadAddress || fault == abi::DFault::BadAlignment ||
-         fault == abi::DFault::KernelPrivilege || fault == abi::DFault::UserPrivilege ||
-         fault == abi::DFault::BadStack;
+bool has_address(abi::MachineFault fault) {
+  return fault == abi::MachineFault::BadAddress || fault == abi::MachineFault::BadAlignment ||
+         fault == abi::MachineFault::KernelPrivilege || fault == abi::MachineFault::UserPrivilege ||
+         fault == abi::MachineFault::BadStack;
 }
 
 }  // namespace
@@ -94,13 +94,13 @@ std::string drop_text(const Drop& drop, bool has_tags) {
   return text + '\n';
 }
 
-std::string DropReporter::report(const abi::DLosses& losses) {
+std::string DropReporter::report(const abi::MachineLosses& losses) {
   std::string text;
   const auto tell = [&](DropKind kind, uint64_t now, uint64_t& seen, uint32_t cpu) {
     if (now != seen) text += drop_text({kind, now - seen, cpu}, has_tags_);
     seen = now;
   };
-  for (uint32_t cpu = 0; cpu < abi::kDCpusMax; ++cpu) {
+  for (uint32_t cpu = 0; cpu < abi::kMachineCpusMax; ++cpu) {
     tell(DropKind::Principal, losses.principal[cpu], seen_.principal[cpu], cpu);
     tell(DropKind::Aggregation, losses.aggregation[cpu], seen_.aggregation[cpu], cpu);
   }
@@ -109,7 +109,7 @@ std::string DropReporter::report(const abi::DLosses& losses) {
   return text;
 }
 
-std::vector<std::pair<std::string, uint64_t>> dropped(const abi::DLosses& losses) {
+std::vector<std::pair<std::string, uint64_t>> dropped(const abi::MachineLosses& losses) {
   std::vector<std::pair<std::string, uint64_t>> all;
   const auto add = [&](DropKind kind, uint64_t count) {
     constexpr std::string_view kPrefix = "DTRACEDROP_";
@@ -127,43 +127,43 @@ std::vector<std::pair<std::string, uint64_t>> dropped(const abi::DLosses& losses
   return all;
 }
 
-std::string_view fault_name(abi::DFault fault) {
+std::string_view fault_name(abi::MachineFault fault) {
   switch (fault) {
-    case abi::DFault::BadAddress:
+    case abi::MachineFault::BadAddress:
       return "invalid address";
-    case abi::DFault::BadAlignment:
+    case abi::MachineFault::BadAlignment:
       return "invalid alignment";
-    case abi::DFault::IllegalOperation:
+    case abi::MachineFault::IllegalOperation:
       return "illegal operation";
-    case abi::DFault::DivideByZero:
+    case abi::MachineFault::DivideByZero:
       return "divide-by-zero";
-    case abi::DFault::NoScratch:
+    case abi::MachineFault::NoScratch:
       return "out of scratch space";
-    case abi::DFault::KernelPrivilege:
+    case abi::MachineFault::KernelPrivilege:
       return "invalid kernel access";
-    case abi::DFault::UserPrivilege:
+    case abi::MachineFault::UserPrivilege:
       return "invalid user access";
-    case abi::DFault::TupleOverflow:
+    case abi::MachineFault::TupleOverflow:
       return "tuple stack overflow";
-    case abi::DFault::BadStack:
+    case abi::MachineFault::BadStack:
       return "bad stack";
-    case abi::DFault::BadSize:
+    case abi::MachineFault::BadSize:
       return "bad size";
-    case abi::DFault::BadIndex:
+    case abi::MachineFault::BadIndex:
       return "index out of bounds";
-    case abi::DFault::None:
-    case abi::DFault::Dropped:
+    case abi::MachineFault::None:
+    case abi::MachineFault::Dropped:
       break;
   }
   return "unknown fault";
 }
 
-std::string error_text(const abi::DErrorRecord& error, const ProbeNames& probe) {
-  const auto fault = static_cast<abi::DFault>(error.fault);
+std::string error_text(const abi::MachineErrorRecord& error, const ProbeNames& probe) {
+  const auto fault = static_cast<abi::MachineFault>(error.fault);
   std::string details;
   if (has_address(fault)) {
     details = fmt::format(" ({:#x})", error.value);
-  } else if (fault == abi::DFault::BadSize || fault == abi::DFault::BadIndex) {
+  } else if (fault == abi::MachineFault::BadSize || fault == abi::MachineFault::BadIndex) {
     details = fmt::format(" ({})", static_cast<int64_t>(error.value));
   }
   return fmt::format(

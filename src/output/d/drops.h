@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "abi/d_window.h"
+#include "abi/machine/window.h"
 #include "output/d/record.h"
 
 namespace clew::output::d {
@@ -43,21 +43,21 @@ std::string drop_text(const Drop& drop, bool has_tags);
 class DropReporter {
  public:
   explicit DropReporter(bool has_tags) : has_tags_(has_tags) {}
-  std::string report(const abi::DLosses& losses);
+  std::string report(const abi::MachineLosses& losses);
 
  private:
   bool has_tags_;
-  abi::DLosses seen_{};
+  abi::MachineLosses seen_{};
 };
 
 // Causes with what was lost by each, on all processors: "principal", "aggregation", "dynamic", …
-std::vector<std::pair<std::string, uint64_t>> dropped(const abi::DLosses& losses);
+std::vector<std::pair<std::string, uint64_t>> dropped(const abi::MachineLosses& losses);
 // The last line of option json (json.h).
-std::string summary_json(const abi::DLosses& losses, int exit_code);
+std::string summary_json(const abi::MachineLosses& losses, int exit_code);
 
 // "invalid address"
-std::string_view fault_name(abi::DFault fault);
+std::string_view fault_name(abi::MachineFault fault);
 // "dtrace: error in dt_clause_1 for probe ID 1 (dtrace:::BEGIN): invalid address (0x0) at BPF pc 1"
-std::string error_text(const abi::DErrorRecord& error, const ProbeNames& probe);
+std::string error_text(const abi::MachineErrorRecord& error, const ProbeNames& probe);
 
 }  // namespace clew::output::d

@@ -57,7 +57,7 @@ TEST(DDrops, HaveTagsWhenAskedFor) {
 }
 
 TEST(DDrops, AreToldOnce) {
-  const auto losses = std::make_unique<abi::DLosses>();
+  const auto losses = std::make_unique<abi::MachineLosses>();
   DropReporter reporter(false);
   EXPECT_EQ(reporter.report(*losses), "");
   losses->principal[1] = 3;
@@ -78,8 +78,9 @@ TEST(DDrops, AreToldOnce) {
 
 constexpr ProbeNames kBegin = {1, "dtrace", "", "", "BEGIN"};
 
-abi::DErrorRecord record_of(abi::DFault fault, uint64_t value, uint64_t pc, uint32_t clause) {
-  abi::DErrorRecord record{};
+abi::MachineErrorRecord record_of(abi::MachineFault fault, uint64_t value, uint64_t pc,
+                                  uint32_t clause) {
+  abi::MachineErrorRecord record{};
   record.header.clause = clause;
   record.fault = static_cast<uint64_t>(fault);
   record.value = value;
@@ -90,22 +91,22 @@ abi::DErrorRecord record_of(abi::DFault fault, uint64_t value, uint64_t pc, uint
 TEST(DErrors, NameTheClauseTheProbeAndTheFault) {
   const std::string start = "dtrace: error in dt_clause_1 for probe ID 1 (dtrace:::BEGIN): ";
   struct Case {
-    abi::DFault fault;
+    abi::MachineFault fault;
     uint64_t value;
     std::string_view expected;
   };
   const Case cases[] = {
-      {abi::DFault::BadAddress, 0, "invalid address (0x0)"},
-      {abi::DFault::BadAddress, 0xffff0000, "invalid address (0xffff0000)"},
-      {abi::DFault::BadAlignment, 3, "invalid alignment (0x3)"},
-      {abi::DFault::IllegalOperation, 0, "illegal operation"},
-      {abi::DFault::DivideByZero, 0, "divide-by-zero"},
-      {abi::DFault::NoScratch, 0, "out of scratch space"},
-      {abi::DFault::KernelPrivilege, 16, "invalid kernel access (0x10)"},
-      {abi::DFault::UserPrivilege, 16, "invalid user access (0x10)"},
-      {abi::DFault::TupleOverflow, 0, "tuple stack overflow"},
-      {abi::DFault::BadIndex, 5, "index out of bounds (5)"},
-      {abi::DFault::None, 0, "unknown fault"},
+      {abi::MachineFault::BadAddress, 0, "invalid address (0x0)"},
+      {abi::MachineFault::BadAddress, 0xffff0000, "invalid address (0xffff0000)"},
+      {abi::MachineFault::BadAlignment, 3, "invalid alignment (0x3)"},
+      {abi::MachineFault::IllegalOperation, 0, "illegal operation"},
+      {abi::MachineFault::DivideByZero, 0, "divide-by-zero"},
+      {abi::MachineFault::NoScratch, 0, "out of scratch space"},
+      {abi::MachineFault::KernelPrivilege, 16, "invalid kernel access (0x10)"},
+      {abi::MachineFault::UserPrivilege, 16, "invalid user access (0x10)"},
+      {abi::MachineFault::TupleOverflow, 0, "tuple stack overflow"},
+      {abi::MachineFault::BadIndex, 5, "index out of bounds (5)"},
+      {abi::MachineFault::None, 0, "unknown fault"},
   };
   for (const Case& each : cases) {
     EXPECT_EQ(error_text(record_of(each.fault, each.value, 123, 1), kBegin),
@@ -114,7 +115,7 @@ TEST(DErrors, NameTheClauseTheProbeAndTheFault) {
 }
 
 TEST(DErrors, HaveAllFieldsOfTheProbe) {
-  EXPECT_EQ(error_text(record_of(abi::DFault::DivideByZero, 0, 9, 0),
+  EXPECT_EQ(error_text(record_of(abi::MachineFault::DivideByZero, 0, 9, 0),
                        {88, "syscall", "vmlinux", "read", "entry"}),
             "dtrace: error in dt_clause_0 for probe ID 88 (syscall:vmlinux:read:entry): "
             "divide-by-zero at BPF pc 9\n");

@@ -35,11 +35,21 @@ class FakeSymbols final : public target::Symbolizer {
     if (address < 0x2000) return target::SymbolPlace{"libc.so.6", "write", address - 0x1100};
     return target::SymbolPlace{"a.out", "", 0};
   }
+  [[nodiscard]] std::optional<target::CodePlace> code_at(uint64_t, uint64_t) const override {
+    return {};
+  }
+  [[nodiscard]] bool is_signal_return(uint64_t, uint64_t) const override { return false; }
+  [[nodiscard]] std::vector<target::SourceCall> source(uint64_t, uint64_t) const override {
+    return {};
+  }
 };
 
 class FakeHost final : public Host {
  public:
   void write(std::string_view text) override { log += text; }
+  void draw(const Table& table) override {
+    log += output::d::draw(table, {.format = Format::Csv}).text;
+  }
   void run_command(const std::string& command) override { log += "<run " + command + ">"; }
   void reopen(const std::string& path) override { log += "<open " + path + ">"; }
   void truncate_output() override { log += "<truncate>"; }
@@ -62,8 +72,8 @@ struct Firing {
   uint32_t probe = 1;
   uint32_t clause = 0;
 
-  [[nodiscard]] abi::DRecordHeader header() const {
-    abi::DRecordHeader header{};
+  [[nodiscard]] abi::MachineRecordHeader header() const {
+    abi::MachineRecordHeader header{};
     header.cpu = cpu;
     header.probe = probe;
     header.clause = clause;

@@ -19,19 +19,19 @@ using query::d::RecordField;
 
 namespace {
 
-std::string hex_of(std::span<const uint8_t> bytes) {
-  std::string text;
-  for (const uint8_t byte : bytes)
-    text += fmt::format("{:02x}", byte);
-  return text;
-}
-
 bool has_values(Effect effect) {
   return effect == Effect::Text || effect == Effect::Memory || effect == Effect::Printed ||
          effect == Effect::Formatted;
 }
 
 }  // namespace
+
+std::string hex_of(std::span<const uint8_t> bytes) {
+  std::string text;
+  for (const uint8_t byte : bytes)
+    text += fmt::format("{:02x}", byte);
+  return text;
+}
 
 Json datum_json(const Datum& datum, const target::Symbolizer& symbols) {
   switch (datum.kind) {
@@ -64,7 +64,7 @@ Json value_json(const aggregate::DValue& value) {
   return to_json(aggregate::histogram_of(value), aggregate::ColumnType::Histogram);
 }
 
-std::string summary_json(const abi::DLosses& losses, int exit_code) {
+std::string summary_json(const abi::MachineLosses& losses, int exit_code) {
   Json drops = Json::object();
   for (const auto& [name, count] : dropped(losses))
     drops[name] = count;
@@ -74,7 +74,8 @@ std::string summary_json(const abi::DLosses& losses, int exit_code) {
 
 // Aggregations that it prints follow it, each row on a line of its own. What goes to the host comes
 // behind what the record has shown before.
-void RecordPrinter::print_json(const abi::DRecordHeader& header, std::span<const uint8_t> record,
+void RecordPrinter::print_json(const abi::MachineRecordHeader& header,
+                               std::span<const uint8_t> record,
                                const query::d::RecordLayout& layout, const ProbeNames& probe) {
   Json values = Json::array();
   std::string aggregations;

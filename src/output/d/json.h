@@ -11,6 +11,10 @@
 // its kin as they are printed. Private to the folder.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <string>
+
 #include <nlohmann/json.hpp>
 
 #include "aggregate/d_value.h"
@@ -21,6 +25,7 @@
 namespace clew::output::d {
 
 Json datum_json(const Datum& datum, const target::Symbolizer& symbols);
+std::string hex_of(std::span<const uint8_t> bytes);
 Json probe_json(const ProbeNames& probe);
 // A number, or the buckets of a distribution.
 Json value_json(const aggregate::DValue& value);

@@ -49,8 +49,8 @@ std::string listing_row(const ProbeNames& probe) {
   return row(fmt::format("{}", probe.id), probe);
 }
 
-std::string listing_details(const ProbeNames& probe, std::span<const std::string> argument_types) {
-  const ProviderStability stability = query::d::stability_of_provider(probe.provider);
+std::string listing_details(const ProviderStability& stability,
+                            std::span<const std::string> argument_types) {
   std::string text = stability_text("Probe Description Attributes", stability.probes) +
                      stability_text("Argument Attributes", stability.arguments) +
                      "\n\tArgument Types\n";

@@ -16,7 +16,8 @@ namespace clew::output::d {
 std::string listing_heading();
 std::string listing_row(const ProbeNames& probe);
 // Under the row with -v: how stable the probe and its arguments are, and the arguments' types.
-std::string listing_details(const ProbeNames& probe, std::span<const std::string> argument_types);
+std::string listing_details(const query::d::ProviderStability& stability,
+                            std::span<const std::string> argument_types);
 
 // What was given: -s is a script, -n and its kin are descriptions.
 enum class ProgramForm : uint8_t { Script, Description };

@@ -21,7 +21,7 @@ TEST(DListing, HasColumns) {
 
 TEST(DListing, DetailsHaveStabilitiesAndTypes) {
   const std::string types[] = {"struct task_struct *", "int"};
-  EXPECT_EQ(listing_details({9, "sched", "vmlinux", "", "on-cpu"}, types),
+  EXPECT_EQ(listing_details(query::d::stability_of_provider("sched"), types),
             "\n\tProbe Description Attributes\n"
             "\t\tIdentifier Names: Private\n"
             "\t\tData Semantics:   Private\n"
@@ -34,7 +34,7 @@ TEST(DListing, DetailsHaveStabilitiesAndTypes) {
             "\t\targs[0]: struct task_struct *\n"
             "\t\targs[1]: int\n"
             "\n");
-  EXPECT_EQ(listing_details({1, "dtrace", "", "", "BEGIN"}, {}),
+  EXPECT_EQ(listing_details(query::d::stability_of_provider("dtrace"), {}),
             "\n\tProbe Description Attributes\n"
             "\t\tIdentifier Names: Stable\n"
             "\t\tData Semantics:   Stable\n"

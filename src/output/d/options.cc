@@ -5,6 +5,8 @@
 #include <array>
 #include <charconv>
 
+#include "output/d/table.h"
+
 namespace clew::output::d {
 namespace {
 
@@ -14,9 +16,8 @@ struct Switch {
   std::string_view name;
   bool PrintOptions::*member;
 };
-constexpr std::array<Switch, 8> kSwitches = {{
+constexpr std::array<Switch, 7> kSwitches = {{
     {"quiet", &PrintOptions::is_quiet},
-    {"json", &PrintOptions::is_json},
     {"flowindent", &PrintOptions::has_flow_indent},
     {"rawbytes", &PrintOptions::has_raw_bytes},
     {"droptags", &PrintOptions::has_drop_tags},
@@ -41,10 +42,19 @@ PrintOptions PrintOptions::from(const query::d::Options& options) {
   PrintOptions result;
   for (const auto& [name, value] : options.values)
     result.set(name, value);
+  // Which names more than json does, and cannot change while tables are on their way.
+  const auto wanted = options.values.find("format");
+  if (wanted == options.values.end()) return result;
+  if (const FormatRow* const row = format_named(wanted->second)) result.format = row->format;
   return result;
 }
 
 bool PrintOptions::set(std::string_view name, std::string_view value) {
+  if (name == "json") {
+    const std::optional<bool> wanted = query::d::switch_word(value);
+    if (wanted) format = *wanted ? Format::Json : Format::Text;
+    return wanted.has_value();
+  }
   for (const Switch& entry : kSwitches) {
     if (entry.name != name) continue;
     const std::optional<bool> wanted = query::d::switch_word(value);

@@ -6,13 +6,16 @@
 #include <cstdint>
 #include <string_view>
 
+#include "output/sinks.h"
 #include "query/d/script.h"
 
 namespace clew::output::d {
 
 struct PrintOptions {
   bool is_quiet = false;
-  bool is_json = false;  // Records and aggregations are lines of JSON (json.h); not DTrace's.
+  // Not DTrace's. Json: records and aggregations are lines (json.h). Others: aggregations without a
+  // format of their own are tables (table.h).
+  Format format = Format::Text;
   bool has_flow_indent = false;
   bool has_raw_bytes = false;  // trace() never shows bytes as a string.
   uint32_t stack_indent = 14;
@@ -24,6 +27,13 @@ struct PrintOptions {
   bool zooms = false;  // The longest bar of a table takes 95 % of the room.
 
   static PrintOptions from(const query::d::Options& options);
+  [[nodiscard]] bool is_json() const { return format == Format::Json; }
+  [[nodiscard]] bool has_tables() const { return format != Format::Text && !is_json(); }
+  // The output is for programs, and has no room for what the script prints by itself.
+  [[nodiscard]] bool keeps_text_apart() const { return has_tables() && format != Format::Chart; }
+  // One table, of the whole session.
+  [[nodiscard]] bool draws_at_end() const { return row_of(format).needs_stacks; }
+
   // False when the option is none of these, or the value none of its. An empty value sets a switch.
   bool set(std::string_view name, std::string_view value);
 };

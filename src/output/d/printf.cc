@@ -5,12 +5,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "output/d/distribution.h"
 #include "output/d/padding.h"
 #include "output/d/text.h"
+#include "output/stack_names.h"
 
 namespace clew::output::d {
 namespace {
@@ -302,67 +304,31 @@ std::string address_text(const Datum& datum, const target::Symbolizer& symbols) 
 
 namespace {
 
-// A call that does not return may be the last instruction of its function (of a `.cold` part, most
-// often): its return address is then where the next function begins, or in none.
-std::optional<target::SymbolPlace> place_of_return(const target::Symbolizer& symbols, bool is_user,
-                                                   uint64_t pid, uint64_t address) {
-  const auto place_of = [&](uint64_t at) {
-    return is_user ? symbols.user(pid, at) : symbols.kernel(at);
-  };
-  std::optional<target::SymbolPlace> place = place_of(address);
-  const bool is_inside = place && !place->function.empty() && place->offset_bytes != 0;
-  if (is_inside) return place;
-  std::optional<target::SymbolPlace> call = place_of(address - 1);
-  if (!call || call->function.empty()) return place;
-  ++call->offset_bytes;
-  return call;
-}
-
-}  // namespace
-
-namespace {
-
-// (place, address) of each frame.
-template <typename Visit>
-void for_each_frame(const Datum& datum, const target::Symbolizer& symbols, Visit visit) {
+// As abi/query_window.h has a stack: a record has no process in front of the kernel's.
+std::vector<uint64_t> words_of(const Datum& datum) {
   const bool is_user = datum.kind == FieldKind::UserStack;
-  const uint64_t pid = is_user ? word_at(datum.bytes, 0) : 0;
-  const size_t first = is_user ? 1 : 0;
-  for (size_t i = first; i < kFramesMax + first; ++i) {
-    const uint64_t pc = word_at(datum.bytes, i);
-    if (pc == 0) break;
-    const bool is_return = i > first;
-    visit(is_return ? place_of_return(symbols, is_user, pid, pc)
-          : is_user ? symbols.user(pid, pc)
-                    : symbols.kernel(pc),
-          pc);
-  }
+  std::vector<uint64_t> words;
+  if (!is_user) words.push_back(0);
+  for (size_t i = 0; i < kFramesMax + (is_user ? 1 : 0); ++i)
+    words.push_back(word_at(datum.bytes, i));
+  return words;
 }
 
 }  // namespace
 
 aggregate::Stack stack_of(const Datum& datum, const target::Symbolizer& symbols) {
-  aggregate::Stack stack;
-  for_each_frame(datum, symbols, [&](const auto& place, uint64_t address) {
-    aggregate::Frame& frame = stack.frames.emplace_back();
-    frame.address = address;
-    if (!place) return;
-    frame.module = place->module;
-    frame.symbol = place->function;
-    if (!place->function.empty()) frame.offset = place->offset_bytes;
-  });
-  return stack;
+  return StackNames(symbols).named(words_of(datum));
 }
 
 void append_stack(const Datum& datum, const target::Symbolizer& symbols, const StackLook& look,
                   std::string& out) {
   out += '\n';
-  for_each_frame(datum, symbols, [&](const auto& place, uint64_t address) {
-    const std::string text = place_text(place, address, PlaceDetail::Offset);
+  for (const StackAddress& at : stack_addresses(symbols, words_of(datum))) {
+    const std::string text = place_text(place_of(symbols, at), at.address, PlaceDetail::Offset);
     out.append(look.indent, ' ');
     append_right(out, text, static_cast<size_t>(std::max(look.width, 0)));
     out += '\n';
-  });
+  }
 }
 
 void append_formatted(const query::d::Format& format, const FormatInput& input, std::string& out) {

@@ -34,8 +34,8 @@ bool is_named(std::string_view name, std::string_view kind) {
 }  // namespace
 
 void RecordPrinter::print(std::span<const uint8_t> record, const query::d::RecordLayout& layout,
-                          const ProbeNames& probe, const abi::DRecordHeader* next) {
-  abi::DRecordHeader header{};
+                          const ProbeNames& probe, const abi::MachineRecordHeader* next) {
+  abi::MachineRecordHeader header{};
   if (record.size() < sizeof header) return;
   std::memcpy(&header, record.data(), sizeof header);
   const auto executed = [&](const RecordedAction& action) { return is_executed(action, record); };
@@ -44,7 +44,7 @@ void RecordPrinter::print(std::span<const uint8_t> record, const query::d::Recor
       std::none_of(layout.actions.begin(), layout.actions.end(), executed)) {
     return;
   }
-  if (context_.options.is_json) return print_json(header, record, layout, probe);
+  if (context_.options.is_json()) return print_json(header, record, layout, probe);
   append_heading();
   append_row_start(header, probe, next);
   for (const RecordedAction& action : layout.actions) {
@@ -71,8 +71,9 @@ void RecordPrinter::append_heading() {
   }
 }
 
-void RecordPrinter::append_row_start(const abi::DRecordHeader& header, const ProbeNames& probe,
-                                     const abi::DRecordHeader* next) {
+void RecordPrinter::append_row_start(const abi::MachineRecordHeader& header,
+                                     const ProbeNames& probe,
+                                     const abi::MachineRecordHeader* next) {
   if (context_.options.has_flow_indent) {
     append_flow_start(header, probe, next);
   } else if (!context_.options.is_quiet) {
@@ -82,8 +83,9 @@ void RecordPrinter::append_row_start(const abi::DRecordHeader& header, const Pro
   }
 }
 
-void RecordPrinter::append_flow_start(const abi::DRecordHeader& header, const ProbeNames& probe,
-                                      const abi::DRecordHeader* next) {
+void RecordPrinter::append_flow_start(const abi::MachineRecordHeader& header,
+                                      const ProbeNames& probe,
+                                      const abi::MachineRecordHeader* next) {
   CpuFlow& cpu = flows_[header.cpu];
   const Flow flow = flow_of(cpu, header, probe, next);
   const bool is_syscall = probe.provider == "syscall";
@@ -106,9 +108,10 @@ void RecordPrinter::append_flow_start(const abi::DRecordHeader& header, const Pr
 }
 
 // Of several clauses of one probe, only the first indents and only the last unindents.
-RecordPrinter::Flow RecordPrinter::flow_of(const CpuFlow& cpu, const abi::DRecordHeader& header,
+RecordPrinter::Flow RecordPrinter::flow_of(const CpuFlow& cpu,
+                                           const abi::MachineRecordHeader& header,
                                            const ProbeNames& probe,
-                                           const abi::DRecordHeader* next) const {
+                                           const abi::MachineRecordHeader* next) const {
   if (is_named(probe.name, "entry")) {
     const bool is_again =
         cpu.has_last && cpu.last_probe == header.probe && cpu.last_clause != header.clause;
@@ -199,11 +202,25 @@ void RecordPrinter::append_aggregations(const RecordedAction& action) {
   for (const uint32_t aggregation : action.aggregations)
     context_.host.refresh(aggregation);
   const auto& formats = context_.script.formats;
-  if (action.format && *action.format < formats.size()) {
+  const bool has_format = action.format && *action.format < formats.size();
+  const PrintOptions& options = context_.options;
+  // Where one table is drawn at the end, what is printed before is text beside it.
+  if (options.has_tables() && !options.draws_at_end() && !has_format) {
+    return draw_aggregations(action);
+  }
+  if (has_format) {
     context_.aggregations.print(formats[*action.format], action.aggregations, text_);
   } else {
     context_.aggregations.print(action.aggregations, text_);
   }
+}
+
+void RecordPrinter::draw_aggregations(const RecordedAction& action) {
+  if (action.aggregations.empty()) return;
+  const Table table = context_.aggregations.table(action.aggregations);
+  if (table.rows.empty()) return;
+  flush();
+  context_.host.draw(table);
 }
 
 void RecordPrinter::change_aggregations(const RecordedAction& action,

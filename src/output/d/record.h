@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "abi/d_window.h"
+#include "abi/machine/window.h"
 #include "output/d/aggregations.h"
 #include "output/d/options.h"
 #include "output/d/symbols.h"
@@ -38,6 +38,7 @@ class Host {
 
   // To where output goes now. Everything before an action below was written before it is called.
   virtual void write(std::string_view text) = 0;
+  virtual void draw(const Table& table) = 0;                 // With PrintOptions::has_tables().
   virtual void run_command(const std::string& command) = 0;  // system()
   virtual void reopen(const std::string& path) = 0;  // freopen(); empty: the first output again.
   virtual void truncate_output() = 0;                // ftruncate()
@@ -45,7 +46,7 @@ class Host {
   virtual void refuse_option(const std::string& name, const std::string& value) = 0;
   // The newest snapshot of an aggregation is wanted: Aggregations::take.
   virtual void refresh(uint32_t aggregation) = 0;
-  // The same, and the kernel forgets what is in it and nothing else: DSession::take.
+  // The same, and the kernel forgets what is in it and nothing else: MachineSession::take.
   virtual void take_out(uint32_t aggregation) = 0;
 };
 
@@ -64,7 +65,7 @@ class RecordPrinter {
   // A Data record. `next` is the header of the one that follows it on its CPU, if there is one
   // already: with -F, it tells whether a return is the last clause of its probe.
   void print(std::span<const uint8_t> record, const query::d::RecordLayout& layout,
-             const ProbeNames& probe, const abi::DRecordHeader* next = nullptr);
+             const ProbeNames& probe, const abi::MachineRecordHeader* next = nullptr);
 
  private:
   enum class Flow : uint8_t { None, Entry, Return };
@@ -75,21 +76,22 @@ class RecordPrinter {
     bool has_last = false;
   };
 
-  void print_json(const abi::DRecordHeader& header, std::span<const uint8_t> record,
+  void print_json(const abi::MachineRecordHeader& header, std::span<const uint8_t> record,
                   const query::d::RecordLayout& layout, const ProbeNames& probe);
   void append_heading();
-  void append_row_start(const abi::DRecordHeader& header, const ProbeNames& probe,
-                        const abi::DRecordHeader* next);
-  void append_flow_start(const abi::DRecordHeader& header, const ProbeNames& probe,
-                         const abi::DRecordHeader* next);
-  Flow flow_of(const CpuFlow& cpu, const abi::DRecordHeader& header, const ProbeNames& probe,
-               const abi::DRecordHeader* next) const;
+  void append_row_start(const abi::MachineRecordHeader& header, const ProbeNames& probe,
+                        const abi::MachineRecordHeader* next);
+  void append_flow_start(const abi::MachineRecordHeader& header, const ProbeNames& probe,
+                         const abi::MachineRecordHeader* next);
+  Flow flow_of(const CpuFlow& cpu, const abi::MachineRecordHeader& header, const ProbeNames& probe,
+               const abi::MachineRecordHeader* next) const;
 
   void perform(const query::d::RecordedAction& action, std::span<const uint8_t> record);
   void append_text(const query::d::RecordedAction& action, std::span<const uint8_t> record);
   void append_memory(const query::d::RecordedAction& action, std::span<const uint8_t> record);
   void append_printed(const query::d::RecordedAction& action, std::span<const uint8_t> record);
   void append_aggregations(const query::d::RecordedAction& action);
+  void draw_aggregations(const query::d::RecordedAction& action);
   void change_aggregations(const query::d::RecordedAction& action, std::span<const uint8_t> record);
   void act_on_host(const query::d::RecordedAction& action, std::span<const uint8_t> record);
   [[nodiscard]] std::string formatted(const query::d::RecordedAction& action,

@@ -2,10 +2,8 @@
 #include "output/d/record.h"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
-#include "output/d/fake_host.h"
-#include "query/d/parse_format.h"
+#include "output/d/record_testing.h"
 
 namespace clew::output::d {
 namespace {
@@ -15,178 +13,6 @@ using query::d::FieldKind;
 using query::d::RecordedAction;
 using query::d::RecordField;
 using query::d::RecordLayout;
-
-constexpr std::string_view kHeading = "CPU     ID                    FUNCTION:NAME\n";
-constexpr std::string_view kBeginRow = "  0      1                           :BEGIN ";
-constexpr ProbeNames kBegin = {1, "dtrace", "", "", "BEGIN"};
-
-// Builds the layout of a clause together with one record of it.
-class Builder {
- public:
-  Builder() { bytes_.resize(sizeof(abi::DRecordHeader)); }
-
-  Builder& action(Action action, bool is_executed = true) {
-    RecordedAction& recorded = layout_.actions.emplace_back();
-    recorded.action = action;
-    recorded.flag_offset_bytes = static_cast<uint32_t>(bytes_.size());
-    bytes_.resize(bytes_.size() + 8);
-    bytes_[bytes_.size() - 8] = is_executed ? 1 : 0;
-    return *this;
-  }
-  Builder& field(RecordField field, std::span<const uint8_t> bytes) {
-    field.offset_bytes = static_cast<uint32_t>(bytes_.size());
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-    bytes_.resize((bytes_.size() + 7) / 8 * 8);
-    last().fields.push_back(field);
-    return *this;
-  }
-  Builder& integer(int64_t value, uint32_t size_bytes = 8, bool is_signed = true) {
-    return field({.size_bytes = size_bytes, .is_signed = is_signed},
-                 bytes_of({static_cast<uint64_t>(value)}));
-  }
-  Builder& string(std::string_view text) {
-    return field({.kind = FieldKind::String, .size_bytes = 32}, bytes_of(text, 32));
-  }
-  Builder& memory(std::string_view bytes) {
-    return field({.kind = FieldKind::Bytes, .size_bytes = static_cast<uint32_t>(bytes.size())},
-                 bytes_of(bytes, bytes.size()));
-  }
-  Builder& words(FieldKind kind, const std::vector<uint64_t>& words, Action action = Action::None) {
-    return field(
-        {.kind = kind, .size_bytes = static_cast<uint32_t>(words.size() * 8), .action = action},
-        bytes_of(words));
-  }
-  Builder& format(uint32_t format) {
-    last().format = format;
-    return *this;
-  }
-  Builder& of(const std::vector<uint32_t>& aggregations) {
-    last().aggregations = aggregations;
-    return *this;
-  }
-
-  [[nodiscard]] RecordLayout layout() const {
-    RecordLayout result = layout_;
-    result.size_bytes = static_cast<uint32_t>(bytes_.size());
-    return result;
-  }
-  [[nodiscard]] std::vector<uint8_t> record(const abi::DRecordHeader& header) const {
-    std::vector<uint8_t> result = bytes_;
-    std::memcpy(result.data(), &header, sizeof header);
-    return result;
-  }
-
- private:
-  RecordedAction& last() { return layout_.actions.back(); }
-  RecordLayout layout_;
-  std::vector<uint8_t> bytes_;
-};
-
-class RecordTest : public testing::Test {
- protected:
-  void SetUp() override {
-    script_.aggregations.emplace_back();
-    aggregations_.emplace(script_, std::vector<query::d::KeyLayout>(1), symbols_, options_);
-    printer_.emplace(RecordPrinter::Context{script_, symbols_, *aggregations_, options_, host_});
-  }
-
-  uint32_t add_format(std::string_view text) {
-    script_.formats.push_back(*query::d::parse_format(text, 1, {}));
-    return static_cast<uint32_t>(script_.formats.size() - 1);
-  }
-
-  void fire(const Builder& builder, const ProbeNames& probe = kBegin, const Firing& firing = {},
-            const abi::DRecordHeader* next = nullptr) {
-    printer_->print(builder.record(firing.header()), builder.layout(), probe, next);
-  }
-  std::string written() { return std::exchange(host_.log, {}); }
-  // Behind the column heading and the start of the row.
-  std::string row(const Builder& builder) {
-    fire(builder);
-    std::string text = written();
-    for (const std::string_view start : {kHeading, kBeginRow}) {
-      if (text.starts_with(start)) text.erase(0, start.size());
-    }
-    return text;
-  }
-  std::string quiet(const Builder& builder) {
-    options_.is_quiet = true;
-    fire(builder);
-    return written();
-  }
-
-  query::d::Script script_;
-  FakeSymbols symbols_;
-  PrintOptions options_;
-  FakeHost host_;
-  std::optional<Aggregations> aggregations_;
-  std::optional<RecordPrinter> printer_;
-};
-
-// --- lines of JSON -------------------------------------------------------------------------------
-
-TEST_F(RecordTest, AsJsonHaveTheirValuesAndTheirText) {
-  options_.is_json = options_.is_quiet = true;
-  const uint32_t format = add_format("%s has %d\n");
-  fire(Builder()
-           .action(Action::Printf)
-           .format(format)
-           .string("a \"b\"")
-           .integer(-3, 4)
-           .action(Action::Trace)
-           .integer(255, 1, false)
-           .action(Action::Trace, false)
-           .integer(9),
-       {4096, "syscall", "vmlinux", "read", "entry"}, Firing{12});
-  EXPECT_EQ(written(),
-            R"({"probe":{"id":4096,"provider":"syscall","module":"vmlinux","function":"read",)"
-            R"("name":"entry"},"cpu":12,"time":0,"values":["a \"b\"",-3,255],)"
-            R"("text":"a \"b\" has -3\n255"})"
-            "\n");
-}
-
-TEST_F(RecordTest, AsJsonTextsThatAreNoUtf8StayApart) {
-  options_.is_json = options_.is_quiet = true;
-  fire(Builder().action(Action::Trace).string("a\xff"));
-  const auto line = nlohmann::json::parse(written());
-  EXPECT_EQ(line.at("values").at(0), nlohmann::json({{"hex", "61ff"}}));
-}
-
-TEST_F(RecordTest, AsJsonStacksAreLists) {
-  options_.is_json = options_.is_quiet = true;
-  fire(Builder().action(Action::Ustack).words(FieldKind::UserStack, {7, 0x1000, 0x1104, 0}));
-  const auto line = nlohmann::json::parse(written());
-  const nlohmann::json& stack = line.at("values").at(0);
-  ASSERT_EQ(stack.size(), 2U);
-  EXPECT_EQ(stack[0].at("symbol"), "read");
-  EXPECT_EQ(stack[1].at("symbol"), "write");
-  EXPECT_EQ(stack[1].at("offset"), 4);
-  EXPECT_EQ(stack[1].at("module"), "libc.so.6");
-}
-
-TEST_F(RecordTest, AsJsonWhatTheHostDoesComesBehindWhatWasShownBefore) {
-  options_.is_json = options_.is_quiet = true;
-  fire(Builder()
-           .action(Action::Trace)
-           .integer(1)
-           .action(Action::System)
-           .format(add_format("date"))
-           .action(Action::Trace)
-           .integer(2));
-  const std::string text = written();
-  const size_t run = text.find("<run date>");
-  ASSERT_NE(run, std::string::npos);
-  EXPECT_EQ(nlohmann::json::parse(text.substr(0, run)).at("values").dump(), "[1]");
-  EXPECT_EQ(nlohmann::json::parse(text.substr(run + 10)).at("values").dump(), "[2]");
-}
-
-TEST_F(RecordTest, AsJsonAnEmptyClauseIsALineAndChangesOfAggregationsAreNone) {
-  options_.is_json = options_.is_quiet = true;
-  fire({});
-  EXPECT_EQ(nlohmann::json::parse(written()).at("probe").at("name"), "BEGIN");
-  fire(Builder().action(Action::Clear).of({0}));
-  EXPECT_EQ(written(), "");
-}
 
 // --- rows ----------------------------------------------------------------------------------------
 
@@ -239,7 +65,7 @@ TEST_F(RecordTest, RecordsThatAreTooShortPrintNothingWrong) {
   std::vector<uint8_t> record = builder.record({});
   printer_->print(std::span(record).first(16), builder.layout(), kBegin);
   EXPECT_EQ(written(), "");
-  printer_->print(std::span(record).first(sizeof(abi::DRecordHeader) + 10), builder.layout(),
+  printer_->print(std::span(record).first(sizeof(abi::MachineRecordHeader) + 10), builder.layout(),
                   kBegin);
   EXPECT_EQ(written(), std::string(kHeading) + std::string(kBeginRow) +
                            "  he                               \n");
@@ -573,7 +399,7 @@ TEST_F(FlowTest, SeveralClausesOfOneProbeIndentOnce) {
   fire({}, entry, Firing{0, 1, 0});
   fire({}, entry, Firing{0, 1, 1});
   const Firing last = {0, 2, 3};
-  const abi::DRecordHeader last_header = last.header();
+  const abi::MachineRecordHeader last_header = last.header();
   fire({}, leave, Firing{0, 2, 2}, &last_header);
   fire({}, leave, last);
   EXPECT_EQ(written(),

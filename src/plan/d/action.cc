@@ -2,6 +2,7 @@
 // Actions: the layout of what a clause records, and the code that fills it.
 #include <csignal>
 
+#include "base/assert.h"
 #include "plan/d/clause_coder.h"
 #include "plan/d/fields.h"
 #include "plan/d/one_of.h"
@@ -9,7 +10,7 @@
 
 namespace clew::plan::d {
 
-using abi::DAccessor;
+using abi::MachineAccessor;
 using isa::Label;
 using query::d::Action;
 using query::d::FieldKind;
@@ -109,7 +110,7 @@ void ClauseCoder::lay_out_print(const Node& operand, RecordedAction& action) {
 
 void ClauseCoder::place_fields() {
   query::d::RecordLayout& record = layout();
-  uint32_t offset = sizeof(abi::DRecordHeader);
+  uint32_t offset = sizeof(abi::MachineRecordHeader);
   for (RecordedAction& action : record.actions) {
     action.flag_offset_bytes = offset++;
   }
@@ -121,7 +122,7 @@ void ClauseCoder::place_fields() {
     }
   }
   record.size_bytes = round_up(offset);
-  if (record.size_bytes > abi::kDRecordBytesMax) is_too_large_ = true;
+  if (record.size_bytes > abi::kMachineRecordBytesMax) is_too_large_ = true;
 }
 
 // --- code ----------------------------------------------------------------------------------------
@@ -135,12 +136,13 @@ void ClauseCoder::code_action(const Statement& statement) {
   if (is_one_of(action, Action::Copyout, Action::Copyoutstr)) return code_copy_out(statement);
   if (action == Action::Stop) {
     emit_.argument(Register::R2, SIGSTOP);
-    return emit_.call_checked(DAccessor::Raise);
+    return emit_.call_checked(MachineAccessor::Raise);
   }
   if (is_one_of(action, Action::Raise, Action::Chill)) {
     value(operands[0]);
     code().move(Register::R2, Register::R0);
-    return emit_.call_checked(action == Action::Raise ? DAccessor::Raise : DAccessor::Chill);
+    return emit_.call_checked(action == Action::Raise ? MachineAccessor::Raise
+                                                      : MachineAccessor::Chill);
   }
   if (!is_performed_at_once(action)) code_record(statement);
 }
@@ -149,16 +151,16 @@ void ClauseCoder::code_speculation(const Statement& statement) {
   value(statement.expression.operands[0]);
   code().move(Register::R2, Register::R0);
   if (statement.action == Action::Speculate) {
-    emit_.call_checked(DAccessor::Speculate);
+    emit_.call_checked(MachineAccessor::Speculate);
     return code_flag(next_action());
   }
-  emit_.call_checked(statement.action == Action::Commit ? DAccessor::SpeculateCommit
-                                                        : DAccessor::SpeculateDiscard);
+  emit_.call_checked(statement.action == Action::Commit ? MachineAccessor::SpeculateCommit
+                                                        : MachineAccessor::SpeculateDiscard);
 }
 
 // It was executed.
 void ClauseCoder::code_flag(const RecordedAction& action) {
-  code().load_window(Register::R1, abi::kDRecordOffset + action.flag_offset_bytes);
+  code().load_window(Register::R1, abi::kMachineRecordOffset + action.flag_offset_bytes);
   code().store(isa::Size::Byte, Register::R1, 0, 1);
 }
 
@@ -184,13 +186,13 @@ void ClauseCoder::code_copy_out(const Statement& statement) {
   emit_.load(Register::R3, source);
   emit_.release();
   emit_.release();
-  emit_.call_checked(DAccessor::CopyOut);
+  emit_.call_checked(MachineAccessor::CopyOut);
 }
 
 // r0 = the bytes of a string with its end, `most` of them at most.
 void ClauseCoder::text_bytes(Slot string, const Node* most) {
   emit_.load(Register::R2, string);
-  emit_.call_checked(DAccessor::StringLength);
+  emit_.call_checked(MachineAccessor::StringLength);
   code().alu(isa::Alu::Add, Register::R0, 1);
   if (most == nullptr) return;
   const Slot length = emit_.push();
@@ -217,13 +219,16 @@ void ClauseCoder::code_record(const Statement& statement) {
     } else if (!is_dynamic) {
       argument = &operands[i];
     }
-    record_at(*argument, action.fields[i], abi::kDRecordOffset + action.fields[i].offset_bytes);
+    CLEW_ASSERT(argument == &statement.expression ||
+                static_cast<size_t>(argument - operands.data()) < operands.size());
+    record_at(*argument, action.fields[i],
+              abi::kMachineRecordOffset + action.fields[i].offset_bytes);
   }
   code_flag(action);
   if (statement.action == Action::Exit) {
     value(operands[0]);
     code().move(Register::R2, Register::R0);
-    emit_.call(DAccessor::Exit);
+    emit_.call(MachineAccessor::Exit);
   }
 }
 
@@ -232,12 +237,12 @@ void ClauseCoder::record_printed(const Node& operand, const std::vector<RecordFi
   value(operand);
   convert(operand.type, types().integer(8, false));
   const Slot address = emit_.push();
-  record_shown_address(abi::kDRecordOffset + fields[0].offset_bytes);
+  record_shown_address(abi::kMachineRecordOffset + fields[0].offset_bytes);
   emit_.load(Register::R3, address);
-  emit_.argument(Register::R2, abi::kDRecordOffset + fields[1].offset_bytes);
+  emit_.argument(Register::R2, abi::kMachineRecordOffset + fields[1].offset_bytes);
   emit_.argument(Register::R4, fields[1].size_bytes);
   emit_.argument(Register::R5, operand.is_userland ? 1 : 0);
-  emit_.call_checked(DAccessor::Copy);
+  emit_.call_checked(MachineAccessor::Copy);
   emit_.release();
 }
 
@@ -254,12 +259,12 @@ void ClauseCoder::record_shown_address(uint32_t base) {
                    otherwise);
   };
   code().load_window(Register::R2, base);
-  unless_tagged(abi::kDWindowTag, global);
-  code().alu(isa::Alu::And, Register::R0, static_cast<int32_t>(abi::kDWindowBytes - 1));
+  unless_tagged(abi::kMachineWindowTag, global);
+  code().alu(isa::Alu::And, Register::R0, static_cast<int32_t>(abi::kMachineWindowBytes - 1));
   code().load_window(Register::R1, 0).alu(isa::Alu::Add, Register::R1, Register::R0);
   code().store(isa::Size::Double, Register::R2, 0, Register::R1).jump(end).bind(global);
   if (!generated_.globals.empty()) {
-    unless_tagged(abi::kDGlobalTag, other);
+    unless_tagged(abi::kMachineGlobalTag, other);
     code().alu(isa::Alu::And, Register::R0, kGlobalsMask);
     code().load_global(Register::R1, 0).alu(isa::Alu::Add, Register::R1, Register::R0);
     code().store(isa::Size::Double, Register::R2, 0, Register::R1).jump(end);
@@ -273,7 +278,7 @@ void ClauseCoder::text_of(const Node& argument) {
   if (argument.kind == NodeKind::String || argument.storage == query::d::Storage::Builtin) return;
   const Label fine = code().label();
   code().jump_if(isa::Jump::NotEqual, Register::R0, 0, fine);
-  emit_.fail_with(abi::DFault::BadAddress, Register::R0);
+  emit_.fail_with(abi::MachineFault::BadAddress, Register::R0);
   code().bind(fine);
 }
 
@@ -286,7 +291,7 @@ void ClauseCoder::record_at(const Node& argument, const RecordField& field, uint
       emit_.argument(Register::R2, base);
       emit_.argument(Register::R3, field.size_bytes / 8 - (is_user ? 2 : 1));
       emit_.argument(Register::R4, is_user ? 1 : 0);
-      return emit_.call(DAccessor::Stack);
+      return emit_.call(MachineAccessor::Stack);
     }
     case FieldKind::KernelAddress:
     case FieldKind::UserAddress:
@@ -296,7 +301,7 @@ void ClauseCoder::record_at(const Node& argument, const RecordField& field, uint
       code().move(Register::R3, Register::R0);
       emit_.argument(Register::R2, base);
       emit_.argument(Register::R4, field.size_bytes);
-      return emit_.call(DAccessor::PadString);
+      return emit_.call(MachineAccessor::PadString);
     case FieldKind::Bytes:
       value(argument);
       convert(argument.type, types().integer(8, false));
@@ -304,7 +309,7 @@ void ClauseCoder::record_at(const Node& argument, const RecordField& field, uint
       emit_.argument(Register::R2, base);
       emit_.argument(Register::R4, copied(field.size_bytes));
       emit_.argument(Register::R5, argument.is_userland ? 1 : 0);
-      return emit_.call_checked(DAccessor::Copy);
+      return emit_.call_checked(MachineAccessor::Copy);
     case FieldKind::Integer:
       value(argument);
       if (class_of(types(), argument.type) == ValueClass::String) {
@@ -322,7 +327,7 @@ void ClauseCoder::record_address(const Node& argument, const RecordField& field,
   code().store(isa::Size::Double, Register::R1, 0, Register::R0);
   if (offset == 0) return;
   emit_.argument(Register::R2, static_cast<uint32_t>(query::d::Builtin::Pid));
-  emit_.call_checked(DAccessor::BuiltinInteger);
+  emit_.call_checked(MachineAccessor::BuiltinInteger);
   code().load_window(Register::R1, base);
   code().store(isa::Size::Double, Register::R1, 0, Register::R0);
 }

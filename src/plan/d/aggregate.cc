@@ -2,12 +2,13 @@
 // Aggregations: the key, and the update.
 #include <algorithm>
 
+#include "base/assert.h"
 #include "plan/d/clause_coder.h"
 #include "plan/d/fields.h"
 
 namespace clew::plan::d {
 
-using abi::DAccessor;
+using abi::MachineAccessor;
 using query::d::FieldKind;
 using query::d::Node;
 using query::d::RecordField;
@@ -33,6 +34,7 @@ void ClauseCoder::code_aggregate(const Statement& statement) {
   if (update) return code_cells(statement, std::move(*update));
   const Node& target = statement.expression.operands[0];
   const Node& function = statement.expression.operands[1];
+  CLEW_ASSERT(statement.aggregation < generated_.keys.size());
   const query::d::KeyLayout& key = generated_.keys[statement.aggregation];
   const auto argument = [&](size_t index, int32_t otherwise) {
     if (function.operands.size() > index) {
@@ -43,7 +45,7 @@ void ClauseCoder::code_aggregate(const Statement& statement) {
     return emit_.push();
   };
   const bool is_direct = std::all_of(target.operands.begin(), target.operands.end(), is_constant);
-  const uint32_t room = is_direct ? abi::kDKeyOffset : temporary(key.stored_bytes + 8);
+  const uint32_t room = is_direct ? abi::kMachineKeyOffset : temporary(key.stored_bytes + 8);
   if (!is_direct) write_keys(target, key, room);
   const Slot first = argument(0, 1);
   const Slot weight = argument(1, 1);
@@ -57,12 +59,15 @@ void ClauseCoder::code_aggregate(const Statement& statement) {
   emit_.load(Register::R4, weight);
   emit_.release();
   emit_.release();
-  emit_.call(DAccessor::Aggregate);
+  emit_.call(MachineAccessor::Aggregate);
 }
 
 void ClauseCoder::write_keys(const Node& target, const query::d::KeyLayout& key, uint32_t base) {
-  for (size_t i = 0; i < target.operands.size() && i < key.fields.size(); ++i) {
+  CLEW_ASSERT(target.operands.size() == key.fields.size());
+  CLEW_ASSERT(key.stored.size() == key.fields.size());
+  for (size_t i = 0; i < key.fields.size(); ++i) {
     const query::d::StoredField& stored = key.stored[i];
+    CLEW_ASSERT(stored.offset_bytes + stored.size_bytes <= key.stored_bytes);
     const uint32_t at = base + stored.offset_bytes;
     if (stored.form == StoredForm::Whole) {
       record_key(target.operands[i], key.fields[i], at);
@@ -88,9 +93,9 @@ void ClauseCoder::record_short_key(const Node& operand, StoredForm form, uint32_
   emit_.argument(Register::R2, static_cast<uint32_t>(operand.builtin));
   if (form == StoredForm::CommandName) {
     emit_.argument(Register::R3, base);
-    return emit_.call(DAccessor::BuiltinString);
+    return emit_.call(MachineAccessor::BuiltinString);
   }
-  emit_.call(DAccessor::ProbeName);
+  emit_.call(MachineAccessor::ProbeName);
   code().load_window(Register::R1, base);
   code().store(isa::Size::Double, Register::R1, 0, Register::R0);
 }
@@ -98,16 +103,16 @@ void ClauseCoder::record_short_key(const Node& operand, StoredForm form, uint32_
 void ClauseCoder::copy_key(uint32_t from, uint32_t size_bytes) {
   constexpr uint32_t kInlineBytes = 32;
   if (size_bytes > kInlineBytes) {
-    code().load_constant(Register::R3, abi::kDWindowTag + from);
-    emit_.argument(Register::R2, abi::kDKeyOffset);
+    code().load_constant(Register::R3, abi::kMachineWindowTag + from);
+    emit_.argument(Register::R2, abi::kMachineKeyOffset);
     emit_.argument(Register::R4, size_bytes);
     emit_.argument(Register::R5, 0);
-    return emit_.call(DAccessor::Copy);
+    return emit_.call(MachineAccessor::Copy);
   }
   for (uint32_t done = 0; done < size_bytes; done += 8) {
     code().load_window(Register::R2, from + done);
     code().load(isa::Size::Double, Register::R2, Register::R2, 0);
-    code().load_window(Register::R1, abi::kDKeyOffset + done);
+    code().load_window(Register::R1, abi::kMachineKeyOffset + done);
     code().store(isa::Size::Double, Register::R1, 0, Register::R2);
   }
 }

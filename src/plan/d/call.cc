@@ -7,7 +7,7 @@
 
 namespace clew::plan::d {
 
-using abi::DAccessor;
+using abi::MachineAccessor;
 using query::d::Builtin;
 using query::d::NodeKind;
 using query::d::Storage;
@@ -21,31 +21,31 @@ constexpr uint32_t kArgumentsMax = 4;
 // A subroutine that is one call: strings as offsets, numbers and addresses as they are.
 struct Row {
   Subroutine subroutine;
-  DAccessor accessor;
+  MachineAccessor accessor;
   bool has_destination;  // r2 = a temporary string; the arguments follow.
 };
 
 constexpr Row kRows[] = {
-    {Subroutine::Basename, DAccessor::BaseName, true},
-    {Subroutine::Cleanpath, DAccessor::CleanPath, true},
-    {Subroutine::DPath, DAccessor::DPath, true},
-    {Subroutine::Dirname, DAccessor::DirectoryName, true},
-    {Subroutine::InetNtoa, DAccessor::InetNtoa, true},
-    {Subroutine::InetNtop, DAccessor::InetNtop, true},
-    {Subroutine::Json, DAccessor::Json, true},
-    {Subroutine::LinkNtop, DAccessor::LinkNtop, true},
-    {Subroutine::Progenyof, DAccessor::Progenyof, false},
-    {Subroutine::Rand, DAccessor::Random, false},
-    {Subroutine::Speculation, DAccessor::Speculation, false},
-    {Subroutine::Strchr, DAccessor::StringAt, true},
-    {Subroutine::Strjoin, DAccessor::StringJoin, true},
-    {Subroutine::Strlen, DAccessor::StringLength, false},
-    {Subroutine::Strrchr, DAccessor::StringAtLast, true},
-    {Subroutine::Strstr, DAccessor::StringFrom, true},
-    {Subroutine::Strtok, DAccessor::Tokenize, true},
-    {Subroutine::Tolower, DAccessor::ToLower, true},
-    {Subroutine::Toupper, DAccessor::ToUpper, true},
-    {Subroutine::Alloca, DAccessor::Alloca, false},
+    {Subroutine::Basename, MachineAccessor::BaseName, true},
+    {Subroutine::Cleanpath, MachineAccessor::CleanPath, true},
+    {Subroutine::DPath, MachineAccessor::DPath, true},
+    {Subroutine::Dirname, MachineAccessor::DirectoryName, true},
+    {Subroutine::InetNtoa, MachineAccessor::InetNtoa, true},
+    {Subroutine::InetNtop, MachineAccessor::InetNtop, true},
+    {Subroutine::Json, MachineAccessor::Json, true},
+    {Subroutine::LinkNtop, MachineAccessor::LinkNtop, true},
+    {Subroutine::Progenyof, MachineAccessor::Progenyof, false},
+    {Subroutine::Rand, MachineAccessor::Random, false},
+    {Subroutine::Speculation, MachineAccessor::Speculation, false},
+    {Subroutine::Strchr, MachineAccessor::StringAt, true},
+    {Subroutine::Strjoin, MachineAccessor::StringJoin, true},
+    {Subroutine::Strlen, MachineAccessor::StringLength, false},
+    {Subroutine::Strrchr, MachineAccessor::StringAtLast, true},
+    {Subroutine::Strstr, MachineAccessor::StringFrom, true},
+    {Subroutine::Strtok, MachineAccessor::Tokenize, true},
+    {Subroutine::Tolower, MachineAccessor::ToLower, true},
+    {Subroutine::Toupper, MachineAccessor::ToUpper, true},
+    {Subroutine::Alloca, MachineAccessor::Alloca, false},
 };
 
 const Row* find_row(Subroutine subroutine) {
@@ -83,19 +83,20 @@ uint32_t swapped_bits(Subroutine subroutine) {
 // A subroutine whose last argument may be left out, and what it then is.
 struct DefaultRow {
   Subroutine subroutine;
-  DAccessor accessor;
+  MachineAccessor accessor;
   bool has_destination;
   uint32_t argument_count;
   int64_t missing;
 };
 
 constexpr DefaultRow kDefaultRows[] = {
-    {Subroutine::Index, DAccessor::FindString, false, 3, std::numeric_limits<int64_t>::min()},
-    {Subroutine::Rindex, DAccessor::FindLastString, false, 3, std::numeric_limits<int64_t>::min()},
-    {Subroutine::Substr, DAccessor::Substring, true, 3, std::numeric_limits<int64_t>::max()},
-    {Subroutine::Lltostr, DAccessor::NumberToString, true, 2, 0},
-    {Subroutine::Strtoll, DAccessor::StringToNumber, false, 2, 10},
-    {Subroutine::InetNtoa6, DAccessor::InetNtoa6, true, 2, 0},
+    {Subroutine::Index, MachineAccessor::FindString, false, 3, std::numeric_limits<int64_t>::min()},
+    {Subroutine::Rindex, MachineAccessor::FindLastString, false, 3,
+     std::numeric_limits<int64_t>::min()},
+    {Subroutine::Substr, MachineAccessor::Substring, true, 3, std::numeric_limits<int64_t>::max()},
+    {Subroutine::Lltostr, MachineAccessor::NumberToString, true, 2, 0},
+    {Subroutine::Strtoll, MachineAccessor::StringToNumber, false, 2, 10},
+    {Subroutine::InetNtoa6, MachineAccessor::InetNtoa6, true, 2, 0},
 };
 
 }  // namespace
@@ -104,30 +105,32 @@ void ClauseCoder::builtin(const Node& node) {
   if (node.builtin == Builtin::Uregs && node.kind == NodeKind::Index) {
     value(node.operands[1]);
     code().move(Register::R2, Register::R0);
-    return emit_.call_checked(DAccessor::UserRegister);
+    return emit_.call_checked(MachineAccessor::UserRegister);
   }
   if (node.storage == Storage::Argument) {
-    emit_.load_header(Register::R0, static_cast<uint32_t>(offsetof(abi::DWindowHeader, arguments) +
-                                                          8 * std::min<uint64_t>(node.integer, 9)));
+    emit_.load_header(Register::R0,
+                      static_cast<uint32_t>(offsetof(abi::MachineWindowHeader, arguments) +
+                                            8 * std::min<uint64_t>(node.integer, 9)));
     return emit_.fit(Register::R0, node.type);
   }
   const Builtin which = node.builtin;
   if (which >= Builtin::Arg0 && which <= Builtin::Arg9) {
     const auto index = static_cast<uint32_t>(which) - static_cast<uint32_t>(Builtin::Arg0);
     return emit_.load_header(
-        Register::R0, static_cast<uint32_t>(offsetof(abi::DWindowHeader, arguments)) + 8 * index);
+        Register::R0,
+        static_cast<uint32_t>(offsetof(abi::MachineWindowHeader, arguments)) + 8 * index);
   }
   emit_.argument(Register::R2, static_cast<uint32_t>(which));
   if (is_string_builtin(which)) {
     emit_.argument(Register::R3, string_temporary());
-    return emit_.call_checked(DAccessor::BuiltinString);
+    return emit_.call_checked(MachineAccessor::BuiltinString);
   }
-  emit_.call_checked(DAccessor::BuiltinInteger);
+  emit_.call_checked(MachineAccessor::BuiltinInteger);
   emit_.fit(Register::R0, node.type);
 }
 
 // Evaluates all arguments, then loads them into r2… and calls.
-void ClauseCoder::call_with(const Node& node, DAccessor accessor, bool has_destination) {
+void ClauseCoder::call_with(const Node& node, MachineAccessor accessor, bool has_destination) {
   const uint32_t strings = string_arguments(node.subroutine);
   std::vector<Slot> slots;
   for (size_t i = 0; i < node.operands.size(); ++i) {
@@ -165,13 +168,13 @@ void ClauseCoder::check_scratch() {
   const isa::Label fine = code().label();
   code().move(Register::R1, Register::R0).alu(isa::Alu::ShiftRight, Register::R1, kTagShift);
   code().jump_if(isa::Jump::NotEqual, Register::R1,
-                 static_cast<int32_t>(abi::kDWindowTag >> kTagShift), bad);
+                 static_cast<int32_t>(abi::kMachineWindowTag >> kTagShift), bad);
   code()
-      .load_constant(Register::R2, ~abi::kDWindowTagMask)
+      .load_constant(Register::R2, ~abi::kMachineWindowTagMask)
       .alu(isa::Alu::And, Register::R2, Register::R0);
-  emit_.load_header(Register::R1, offsetof(abi::DWindowHeader, scratch_begin));
+  emit_.load_header(Register::R1, offsetof(abi::MachineWindowHeader, scratch_begin));
   code().jump_if(isa::Jump::GreaterOrEqual, Register::R2, Register::R1, fine).bind(bad);
-  emit_.fail_with(abi::DFault::BadAddress, Register::R0);
+  emit_.fail_with(abi::MachineFault::BadAddress, Register::R0);
   code().bind(fine);
 }
 
@@ -192,7 +195,7 @@ void ClauseCoder::copy_in(const Node& node) {
     emit_.release();
     emit_.argument(Register::R2, string_temporary());
     emit_.argument(Register::R5, 1);
-    return emit_.call_checked(DAccessor::ReadString);
+    return emit_.call_checked(MachineAccessor::ReadString);
   }
   const bool is_bcopy = node.subroutine == Subroutine::Bcopy;
   value(operands[0]);
@@ -203,7 +206,7 @@ void ClauseCoder::copy_in(const Node& node) {
   if (node.subroutine == Subroutine::Copyin) {
     // One byte more, a zero: stringof(copyin(p, n)) is how scripts read a text that has no end.
     code().move(Register::R2, Register::R0).alu(isa::Alu::Add, Register::R2, 1);
-    emit_.call_checked(DAccessor::Alloca);
+    emit_.call_checked(MachineAccessor::Alloca);
   } else {
     value(operands[2]);
   }
@@ -218,7 +221,7 @@ void ClauseCoder::copy_in(const Node& node) {
   emit_.load(Register::R3, source);
   emit_.load(Register::R4, size);
   emit_.argument(Register::R5, is_bcopy ? 0 : 1);
-  emit_.call_checked(DAccessor::Copy);
+  emit_.call_checked(MachineAccessor::Copy);
   emit_.load(Register::R0, destination);
   emit_.release();
   emit_.release();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Updates of aggregations in words of the thread's own (CellClause).
 #include "abi/buckets.h"
+#include "base/assert.h"
 #include "plan/d/clause_coder.h"
 
 namespace clew::plan::d {
@@ -48,7 +49,8 @@ std::optional<CellUpdate> ClauseCoder::cell_update(const Statement& statement) c
   const query::d::KeyLayout& layout = generated_.keys[statement.aggregation];
   if (!has_sums(script_.aggregations[statement.aggregation].function)) return std::nullopt;
   CellUpdate update{.aggregation = statement.aggregation, .key = {}};
-  for (size_t i = 0; i < target.operands.size() && i < layout.fields.size(); ++i) {
+  CLEW_ASSERT(target.operands.size() == layout.fields.size());
+  for (size_t i = 0; i < layout.fields.size(); ++i) {
     const auto part = part_of(target.operands[i], layout.fields[i], layout.stored[i].form);
     if (!part) return std::nullopt;
     update.key.push_back(*part);
@@ -107,6 +109,7 @@ void ClauseCoder::count_in_bucket(const Node& function, uint32_t update) {
 
 void ClauseCoder::code_cells(const Statement& statement, CellUpdate cell_update) {
   const Node& function = statement.expression.operands[1];
+  CLEW_ASSERT(statement.aggregation < script_.aggregations.size() && form_.updates != nullptr);
   const AggregateFunction kind = script_.aggregations[statement.aggregation].function;
   const auto update = static_cast<uint32_t>(form_.updates->size());
   form_.updates->push_back(std::move(cell_update));

@@ -5,7 +5,7 @@
 
 namespace clew::plan::d {
 
-using abi::DAccessor;
+using abi::MachineAccessor;
 using isa::Jump;
 using isa::Label;
 using query::d::Compiled;
@@ -38,7 +38,7 @@ uint32_t ClauseCoder::temporary(uint32_t size_bytes) {
   const uint32_t begin = temporaries_;
   temporaries_ += (size_bytes + 7) & ~7U;
   temporaries_end_ = std::max(temporaries_end_, temporaries_);
-  if (temporaries_end_ > abi::kDWindowBytes) is_too_large_ = true;
+  if (temporaries_end_ > abi::kMachineWindowBytes) is_too_large_ = true;
   return begin;
 }
 
@@ -50,7 +50,7 @@ uint32_t ClauseCoder::string_temporary() {
 
 uint32_t ClauseCoder::copied(uint64_t size_bytes) {
   copied_max_ = std::max(copied_max_, size_bytes);
-  return static_cast<uint32_t>(std::min<uint64_t>(size_bytes, abi::kDCopyBytesMax));
+  return static_cast<uint32_t>(std::min<uint64_t>(size_bytes, abi::kMachineCopyBytesMax));
 }
 
 Compiled<isa::Program> ClauseCoder::code(const query::d::Clause& clause) {
@@ -68,17 +68,17 @@ Compiled<isa::Program> ClauseCoder::code(const query::d::Clause& clause) {
   code_body(clause.body);
   if (has_record) {
     emit_.argument(Register::R2, layout().size_bytes);
-    emit_.call(DAccessor::Commit);
+    emit_.call(MachineAccessor::Commit);
   }
   emit_.bind_fault();
   code().bind(end).move(Register::R0, 0).exit();
-  generated_.scratch_begin[clause_] = std::min(temporaries_end_, abi::kDWindowBytes);
+  generated_.scratch_begin[clause_] = std::min(temporaries_end_, abi::kMachineWindowBytes);
   auto program = code().finish(fmt::format("dt_clause_{}", clause_));
-  if (copied_max_ > abi::kDCopyBytesMax) {
+  if (copied_max_ > abi::kMachineCopyBytesMax) {
     return tl::unexpected(CompileError{"D_NOMEM",
                                        fmt::format("the clause copies {} bytes at once; {} is the "
                                                    "most",
-                                                   copied_max_, abi::kDCopyBytesMax),
+                                                   copied_max_, abi::kMachineCopyBytesMax),
                                        clause.line,
                                        clause.span,
                                        {}});
@@ -99,8 +99,9 @@ Compiled<isa::Program> ClauseCoder::code(const query::d::Clause& clause) {
 void ClauseCoder::clear_flags() {
   const auto count = static_cast<uint32_t>(layout().actions.size());
   for (uint32_t done = 0; done < count; done += 8) {
-    code().load_window(Register::R1, abi::kDRecordOffset +
-                                         static_cast<uint32_t>(sizeof(abi::DRecordHeader)) + done);
+    code().load_window(
+        Register::R1,
+        abi::kMachineRecordOffset + static_cast<uint32_t>(sizeof(abi::MachineRecordHeader)) + done);
     code().store(isa::Size::Double, Register::R1, 0, 0);
   }
 }

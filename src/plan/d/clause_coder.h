@@ -162,7 +162,7 @@ class ClauseCoder {
   void builtin(const Node& node);
   void subroutine(const Node& node);
   void extension_call(const Node& node);  // extension_code.cc
-  void call_with(const Node& node, abi::DAccessor accessor, bool has_destination);
+  void call_with(const Node& node, abi::MachineAccessor accessor, bool has_destination);
   void copy_in(const Node& node);
   void check_scratch();
   void swap_bytes(const Node& node, uint32_t bits);

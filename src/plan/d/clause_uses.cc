@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/d/clause_uses.h"
 
-#include "abi/d_accessor.h"
-#include "abi/d_window.h"
+#include "abi/machine/accessor.h"
+#include "abi/machine/window.h"
 #include "isa/opcode.h"
 #include "plan/d/one_of.h"
 
 namespace clew::plan::d {
 
-using abi::DAccessor;
-using abi::DBuiltin;
+using abi::MachineAccessor;
+using abi::MachineBuiltin;
 using isa::Instruction;
 
 namespace {
@@ -39,7 +39,7 @@ std::optional<uint64_t> constant_of(const isa::Program& program, size_t at) {
 }
 
 bool is_tagged(uint64_t address) {
-  return (address & abi::kDWindowTagMask) == abi::kDWindowTag;
+  return (address & abi::kMachineWindowTagMask) == abi::kMachineWindowTag;
 }
 
 class Reader {
@@ -68,7 +68,7 @@ class Reader {
   // The window is given by a constant that is 0 where its header is meant; what is not an argument
   // but looks like one costs a store.
   void argument(int64_t offset) {
-    constexpr int64_t kBegin = offsetof(abi::DWindowHeader, arguments);
+    constexpr int64_t kBegin = offsetof(abi::MachineWindowHeader, arguments);
     if (offset < kBegin || offset >= kBegin + int64_t{8} * kArguments) return;
     uses_.arguments |= 1U << ((offset - kBegin) / 8);
   }
@@ -85,26 +85,27 @@ class Reader {
       uses_.follows_user_pointers = true;  // Perhaps, and no others.
       return;
     }
-    const auto accessor = static_cast<DAccessor>(program_.code[at].immediate);
-    if (is_one_of(accessor, DAccessor::BuiltinInteger, DAccessor::BuiltinString)) {
+    const auto accessor = static_cast<MachineAccessor>(program_.code[at].immediate);
+    if (is_one_of(accessor, MachineAccessor::BuiltinInteger, MachineAccessor::BuiltinString)) {
       return builtin(constant_before(program_, at, 2));
     }
-    if (is_one_of(accessor, DAccessor::DPath, DAccessor::Progenyof)) uses_.needs_kernel = true;
-    if (is_one_of(accessor, DAccessor::VariableLoad, DAccessor::VariableLoadBytes,
-                  DAccessor::GlobalLoadBytes)) {
+    if (is_one_of(accessor, MachineAccessor::DPath, MachineAccessor::Progenyof))
+      uses_.needs_kernel = true;
+    if (is_one_of(accessor, MachineAccessor::VariableLoad, MachineAccessor::VariableLoadBytes,
+                  MachineAccessor::GlobalLoadBytes)) {
       uses_.reads_variables = true;
     }
-    if (is_one_of(accessor, DAccessor::UserRegister, DAccessor::UserArgument)) {
+    if (is_one_of(accessor, MachineAccessor::UserRegister, MachineAccessor::UserArgument)) {
       uses_.needs_registers = true;
       uses_.arguments |= (1U << kArguments) - 1;
     }
-    const bool is_stack = is_one_of(accessor, DAccessor::Stack, DAccessor::StackDepth);
-    const uint8_t kind = accessor == DAccessor::Stack ? 4 : 2;
+    const bool is_stack = is_one_of(accessor, MachineAccessor::Stack, MachineAccessor::StackDepth);
+    const uint8_t kind = accessor == MachineAccessor::Stack ? 4 : 2;
     if (is_stack && constant_before(program_, at, kind) != 0) walk_user_stack();
-    if (accessor == DAccessor::Load) pointer(at, 2, 4);
-    if (is_one_of(accessor, DAccessor::Copy, DAccessor::ReadString)) pointer(at, 3, 5);
-    if (is_one_of(accessor, DAccessor::InetNtoa, DAccessor::InetNtoa6, DAccessor::InetNtop,
-                  DAccessor::LinkNtop)) {
+    if (accessor == MachineAccessor::Load) pointer(at, 2, 4);
+    if (is_one_of(accessor, MachineAccessor::Copy, MachineAccessor::ReadString)) pointer(at, 3, 5);
+    if (is_one_of(accessor, MachineAccessor::InetNtoa, MachineAccessor::InetNtoa6,
+                  MachineAccessor::InetNtop, MachineAccessor::LinkNtop)) {
       uses_.follows_pointers = true;
     }
   }
@@ -120,18 +121,18 @@ class Reader {
   }
 
   void builtin(std::optional<uint64_t> which) {
-    if (!which || *which > static_cast<uint64_t>(DBuiltin::Walltimestamp)) {
+    if (!which || *which > static_cast<uint64_t>(MachineBuiltin::Walltimestamp)) {
       uses_.needs_kernel = true;
       return;
     }
-    const auto known = static_cast<DBuiltin>(*which);
-    const auto first = static_cast<uint64_t>(DBuiltin::Arg0);
-    if (*which >= first && known <= DBuiltin::Arg9) uses_.arguments |= 1U << (*which - first);
-    if (is_one_of(known, DBuiltin::Curthread, DBuiltin::Curpsinfo, DBuiltin::Curlwpsinfo,
-                  DBuiltin::Execargs)) {
+    const auto known = static_cast<MachineBuiltin>(*which);
+    const auto first = static_cast<uint64_t>(MachineBuiltin::Arg0);
+    if (*which >= first && known <= MachineBuiltin::Arg9) uses_.arguments |= 1U << (*which - first);
+    if (is_one_of(known, MachineBuiltin::Curthread, MachineBuiltin::Curpsinfo,
+                  MachineBuiltin::Curlwpsinfo, MachineBuiltin::Execargs)) {
       uses_.needs_kernel = true;
     }
-    if (is_one_of(known, DBuiltin::Ucaller, DBuiltin::Ustackdepth)) walk_user_stack();
+    if (is_one_of(known, MachineBuiltin::Ucaller, MachineBuiltin::Ustackdepth)) walk_user_stack();
   }
 
   void walk_user_stack() {

@@ -5,7 +5,7 @@
 
 namespace clew::plan::d {
 
-using abi::DWindowHeader;
+using abi::MachineWindowHeader;
 using isa::Alu;
 using isa::Jump;
 using isa::Size;
@@ -14,19 +14,6 @@ namespace {
 
 constexpr int32_t frame_offset(uint32_t slot) {
   return -8 * static_cast<int32_t>(slot + 1);
-}
-
-constexpr Size size_of(uint32_t size_bytes) {
-  switch (size_bytes) {
-    case 1:
-      return Size::Byte;
-    case 2:
-      return Size::Half;
-    case 4:
-      return Size::Word;
-    default:
-      return Size::Double;
-  }
 }
 
 }  // namespace
@@ -61,11 +48,11 @@ void Emitter::pop(Register destination) {
   release();
 }
 
-void Emitter::call(abi::DAccessor accessor) {
+void Emitter::call(abi::MachineAccessor accessor) {
   builder_.load_window(Register::R1, 0).call(static_cast<abi::Accessor>(accessor));
 }
 
-void Emitter::call_checked(abi::DAccessor accessor) {
+void Emitter::call_checked(abi::MachineAccessor accessor) {
   call(accessor);
   check_fault();
 }
@@ -73,18 +60,18 @@ void Emitter::call_checked(abi::DAccessor accessor) {
 void Emitter::check_fault() {
   may_fault_ = true;
   const isa::Label fine = builder_.label();
-  load_header(Register::R1, offsetof(DWindowHeader, fault));
+  load_header(Register::R1, offsetof(MachineWindowHeader, fault));
   builder_.jump_if(Jump::Equal, Register::R1, 0, fine)
       .move(Register::R2, static_cast<int32_t>(builder_.size()))
       .jump(fault_)
       .bind(fine);
 }
 
-void Emitter::fail_with(abi::DFault fault, Register value) {
-  store_header(offsetof(DWindowHeader, fault_value), value);
+void Emitter::fail_with(abi::MachineFault fault, Register value) {
+  store_header(offsetof(MachineWindowHeader, fault_value), value);
   may_fault_ = true;
   builder_.move(Register::R2, static_cast<int32_t>(fault));
-  store_header(offsetof(DWindowHeader, fault), Register::R2);
+  store_header(offsetof(MachineWindowHeader, fault), Register::R2);
   builder_.move(Register::R2, static_cast<int32_t>(builder_.size())).jump(fault_);
 }
 
@@ -100,33 +87,18 @@ void Emitter::store_header(uint32_t offset, Register source) {
 
 void Emitter::fit(Register value, query::d::TypeId type) {
   const uint32_t size_bytes = types_.is_integer(type) ? types_.size_of(type) : 8;
-  if (size_bytes >= 8 || size_bytes == 0) return;
-  if (types_.is_signed(type)) {
-    builder_.move_signed(value, value, 8 * size_bytes);
-  } else if (size_bytes == 4) {
-    builder_.move(value, value, isa::Width::Bits32);
-  } else {
-    builder_.alu(Alu::And, value, (1 << (8 * size_bytes)) - 1);
-  }
-}
-
-void Emitter::load_sized(Register destination, Register base, uint32_t size_bytes, bool is_signed) {
-  if (is_signed && size_bytes < 8) {
-    builder_.load_signed(size_of(size_bytes), destination, base, 0);
-  } else {
-    builder_.load(size_of(size_bytes), destination, base, 0);
-  }
+  if (size_bytes < 8 && size_bytes != 0) builder_.extend(value, size_bytes, types_.is_signed(type));
 }
 
 void Emitter::store_sized(Register base, uint32_t size_bytes, Register source) {
-  builder_.store(size_of(size_bytes), base, 0, source);
+  builder_.store(isa::size_of(size_bytes), base, 0, source);
 }
 
 void Emitter::bind_fault() {
   if (!may_fault_) return;
   const isa::Label end = builder_.label();
   builder_.jump(end).bind(fault_);
-  store_header(offsetof(DWindowHeader, fault_pc), Register::R2);
+  store_header(offsetof(MachineWindowHeader, fault_pc), Register::R2);
   builder_.bind(end);
 }
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
-#include "abi/d_accessor.h"
-#include "abi/d_window.h"
+#include "abi/machine/accessor.h"
+#include "abi/machine/window.h"
 #include "isa/builder.h"
 #include "query/d/types.h"
 
@@ -39,13 +39,13 @@ class Emitter {
   void pop(Register destination);
 
   // Calls with r2… set; r1 becomes the window. r0 is the result.
-  void call(abi::DAccessor accessor);
+  void call(abi::MachineAccessor accessor);
   // The same, and ends the clause when it failed.
-  void call_checked(abi::DAccessor accessor);
+  void call_checked(abi::MachineAccessor accessor);
   // The clause ends if there was a fault. r0 stays.
   void check_fault();
   // Ends the clause with a fault; the register has what the message names.
-  void fail_with(abi::DFault fault, Register value);
+  void fail_with(abi::MachineFault fault, Register value);
 
   // A word of the window's header.
   void load_header(Register destination, uint32_t offset);
@@ -58,7 +58,6 @@ class Emitter {
 
   // Cuts `value` to the type's size and extends it by its sign.
   void fit(Register value, query::d::TypeId type);
-  void load_sized(Register destination, Register base, uint32_t size_bytes, bool is_signed);
   void store_sized(Register base, uint32_t size_bytes, Register source);
 
   // Binds the place to which faults jump, and stores where they came from; nothing when none does.

@@ -5,10 +5,11 @@
 #include "base/assert.h"
 #include "plan/d/clause_coder.h"
 #include "plan/d/one_of.h"
+#include "plan/operation.h"
 
 namespace clew::plan::d {
 
-using abi::DAccessor;
+using abi::MachineAccessor;
 using isa::Alu;
 using isa::Jump;
 using isa::Label;
@@ -17,40 +18,6 @@ using query::d::NodeKind;
 using query::d::Storage;
 using query::d::TypeKind;
 using query::d::UnaryOperator;
-
-namespace {
-
-// Operations that are one instruction for all types.
-Alu plain_operation(BinaryOperator op) {
-  constexpr std::pair<BinaryOperator, Alu> kRows[] = {{BinaryOperator::Multiply, Alu::Multiply},
-                                                      {BinaryOperator::Add, Alu::Add},
-                                                      {BinaryOperator::Subtract, Alu::Subtract},
-                                                      {BinaryOperator::ShiftLeft, Alu::ShiftLeft},
-                                                      {BinaryOperator::And, Alu::And},
-                                                      {BinaryOperator::Xor, Alu::Xor},
-                                                      {BinaryOperator::Or, Alu::Or}};
-  for (const auto& [known, alu] : kRows) {
-    if (known == op) return alu;
-  }
-  CLEW_ASSERT(false);
-  return Alu::Add;
-}
-
-Jump condition(BinaryOperator op, bool is_signed) {
-  if (op == BinaryOperator::Equal) return Jump::Equal;
-  if (op == BinaryOperator::Less) return is_signed ? Jump::SignedLess : Jump::Less;
-  if (op == BinaryOperator::LessEqual) {
-    return is_signed ? Jump::SignedLessOrEqual : Jump::LessOrEqual;
-  }
-  if (op == BinaryOperator::Greater) return is_signed ? Jump::SignedGreater : Jump::Greater;
-  if (op == BinaryOperator::GreaterEqual) {
-    return is_signed ? Jump::SignedGreaterOrEqual : Jump::GreaterOrEqual;
-  }
-  CLEW_ASSERT(op == BinaryOperator::NotEqual);
-  return Jump::NotEqual;
-}
-
-}  // namespace
 
 void ClauseCoder::value(const Node& node) {
   if (node.line != 0) line_ = node.line;
@@ -186,10 +153,7 @@ void ClauseCoder::binary(const Node& node) {
   const Node& left = node.operands[0];
   const Node& right = node.operands[1];
   const bool is_cut = !std::exchange(is_part_, false);
-  if (is_one_of(node.binary, BinaryOperator::LogicalAnd, BinaryOperator::LogicalOr,
-                BinaryOperator::LogicalXor)) {
-    return logical(node);
-  }
+  if (query::is_logical(node.binary)) return logical(node);
   if (const auto since = tick_word(elapsed_since(script_, node))) return elapsed(*since, node.type);
   if (class_of(types(), left.type) == ValueClass::String ||
       class_of(types(), right.type) == ValueClass::String) {
@@ -225,21 +189,18 @@ void ClauseCoder::arithmetic(BinaryOperator op, TypeId left, TypeId right, TypeI
   const auto fit = [&](Register value, TypeId type) {
     if (result != query::d::kNoType) emit_.fit(value, type);
   };
-  if (is_one_of(op, BinaryOperator::Less, BinaryOperator::LessEqual, BinaryOperator::Greater,
-                BinaryOperator::GreaterEqual, BinaryOperator::Equal, BinaryOperator::NotEqual)) {
+  if (query::is_comparison(op)) {
     fit(Register::R0, common);
     fit(Register::R1, common);
     return compare(op, is_signed);
   }
-  if (is_one_of(op, BinaryOperator::Divide, BinaryOperator::Modulo)) {
+  if (query::divides(op)) {
     fit(Register::R0, common);
     fit(Register::R1, common);
     divide(op, is_signed);
-  } else if (op == BinaryOperator::ShiftRight) {
+  } else {  // A shift has the type of its left operand.
     const bool is_arithmetic = types().is_signed(left) || types().size_of(left) < 4;
-    code().alu(is_arithmetic ? Alu::ShiftRightSigned : Alu::ShiftRight, Register::R0, Register::R1);
-  } else {
-    code().alu(plain_operation(op), Register::R0, Register::R1);
+    code().alu(alu_of(op, is_arithmetic), Register::R0, Register::R1);
   }
   fit(Register::R0, result);
 }
@@ -247,9 +208,9 @@ void ClauseCoder::arithmetic(BinaryOperator op, TypeId left, TypeId right, TypeI
 void ClauseCoder::divide(BinaryOperator op, bool is_signed) {
   const Label fine = code().label();
   code().jump_if(Jump::NotEqual, Register::R1, 0, fine);
-  emit_.fail_with(abi::DFault::DivideByZero, Register::R1);
+  emit_.fail_with(abi::MachineFault::DivideByZero, Register::R1);
   code().bind(fine);
-  const Alu alu = op == BinaryOperator::Divide ? Alu::Divide : Alu::Modulo;
+  const Alu alu = alu_of(op, is_signed);
   if (is_signed) {
     code().alu_signed(alu, Register::R0, Register::R1);
   } else {
@@ -258,7 +219,7 @@ void ClauseCoder::divide(BinaryOperator op, bool is_signed) {
 }
 
 void ClauseCoder::compare(BinaryOperator op, bool is_signed) {
-  const Jump jump = condition(op, is_signed);
+  const Jump jump = jump_of(op, is_signed);
   const Label holds = code().label();
   code().move(Register::R2, Register::R0).move(Register::R0, 1);
   code().jump_if(jump, Register::R2, Register::R1, holds).move(Register::R0, 0).bind(holds);
@@ -272,7 +233,7 @@ void ClauseCoder::compare_strings(const Node& node) {
   code().move(Register::R3, Register::R0);
   emit_.load(Register::R2, left);
   emit_.release();
-  emit_.call(DAccessor::StringCompare);
+  emit_.call(MachineAccessor::StringCompare);
   code().move(Register::R1, 0);
   compare(node.binary, true);
 }
@@ -373,8 +334,8 @@ void ClauseCoder::object_or_value(const Node& node) {
   emit_.argument(Register::R2, room);
   emit_.argument(Register::R4, size);
   emit_.argument(Register::R5, 1);
-  emit_.call_checked(DAccessor::Copy);
-  code().load_constant(Register::R0, abi::kDWindowTag + room);
+  emit_.call_checked(MachineAccessor::Copy);
+  code().load_constant(Register::R0, abi::kMachineWindowTag + room);
 }
 
 // A translated object lives in scratch, until the clause ends: its value is its address.
@@ -382,7 +343,7 @@ void ClauseCoder::translated(const Node& node) {
   const query::d::Type& type = types().stripped(node.type);
   const TypeId record = type.kind == TypeKind::Pointer ? type.target : node.type;
   emit_.argument(Register::R2, std::max(1U, types().size_of(record)));
-  emit_.call_checked(DAccessor::Alloca);
+  emit_.call_checked(MachineAccessor::Alloca);
   const Slot object = emit_.push();
   for (const Node& member : node.operands) {
     store_member(object, member);
@@ -411,9 +372,9 @@ void ClauseCoder::store_text(const Place& at, Slot object) {
   code().move(Register::R3, Register::R0);
   emit_.load(Register::R2, object);
   code().alu(Alu::Add, Register::R2, static_cast<int32_t>(at.offset));
-  code().alu(Alu::And, Register::R2, static_cast<int32_t>(abi::kDWindowBytes - 1));
+  code().alu(Alu::And, Register::R2, static_cast<int32_t>(abi::kMachineWindowBytes - 1));
   emit_.argument(Register::R4, room);
-  emit_.call(DAccessor::PadString);
+  emit_.call(MachineAccessor::PadString);
 }
 
 // A struct or array is assigned 0: an element ends to exist, other variables become all zero.
@@ -422,14 +383,14 @@ void ClauseCoder::remove(const Node& target) {
   if (at.kind == Place::Kind::Dynamic && !at.is_member) {
     write_key(at);
     emit_.argument(Register::R2, storage_.home(at.variable).number);
-    emit_.call(DAccessor::VariableDelete);
+    emit_.call(MachineAccessor::VariableDelete);
   } else {
     const uint32_t size = types().size_of(at.type);
     const uint32_t room = temporary(size);
     for (uint32_t done = 0; done < size; done += 8) {
       code().load_window(Register::R1, room + done).store(isa::Size::Double, Register::R1, 0, 0);
     }
-    code().load_constant(Register::R0, abi::kDWindowTag + room);
+    code().load_constant(Register::R0, abi::kMachineWindowTag + room);
     const Slot zeros = emit_.push();
     store(at, zeros);
     emit_.release();
@@ -446,7 +407,7 @@ void ClauseCoder::convert(TypeId from, TypeId to) {
     // A string as a pointer: its tagged address, NULL stays 0.
     const Label null = code().label();
     code().jump_if(Jump::Equal, Register::R0, 0, null);
-    code().load_constant(Register::R1, abi::kDWindowTag);
+    code().load_constant(Register::R1, abi::kMachineWindowTag);
     code().alu(Alu::Or, Register::R0, Register::R1).bind(null);
     return;
   }
@@ -490,7 +451,7 @@ void ClauseCoder::string_of(const Node& node) {
       .move(Register::R2, static_cast<int32_t>(string_temporary()))
       .move(Register::R4, static_cast<int32_t>(size))
       .move(Register::R5, node.is_userland ? 1 : 0);
-  emit_.call_checked(DAccessor::ReadString);
+  emit_.call_checked(MachineAccessor::ReadString);
 }
 
 }  // namespace clew::plan::d

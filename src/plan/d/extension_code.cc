@@ -26,6 +26,7 @@ void ClauseCoder::extension_call(const Node& node) {
     emit_.load(argument_register(i), slots[i]);
   for (size_t i = 0; i < slots.size(); ++i)
     emit_.release();
+  CLEW_ASSERT(node.index < script_.extension_functions.size() && form_.calls != nullptr);
   const isa::Label behind = code().label();
   form_.calls->push_back({code().size(), script_.extension_functions[node.index], node.line});
   code().call_local(behind).bind(behind).load_context(Register::R6);

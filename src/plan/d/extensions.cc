@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "abi/d_process.h"
+#include "abi/machine/process.h"
 #include "isa/opcode.h"
 
 namespace clew::plan::d {
@@ -26,10 +26,10 @@ constexpr const char* kRead = "(read)";
 constexpr const char* kReadString = "(read string)";
 
 // The common accessors know the thread's region, in which the window of D is not the first byte:
-//     r1 += kDRegionWindow ; call
+//     r1 += kMachineRegionWindow ; call
 isa::Body read_body(abi::Accessor accessor) {
   constexpr uint8_t kAddImmediate = 0x07;
-  return {.code = {{kAddImmediate, 1, 0, int32_t{abi::kDRegionWindow}},
+  return {.code = {{kAddImmediate, 1, 0, int32_t{abi::kMachineRegionWindow}},
                    {isa::kCallOpcode, 0, 0, static_cast<int32_t>(accessor)},
                    {isa::kExitOpcode, 0, 0, 0}},
           .references = {}};

@@ -62,7 +62,7 @@ Extension walk() {
           .initial_words = {}};
 }
 
-class DExtensions : public testing::Test {
+class MachineExtensions : public testing::Test {
  protected:
   query::d::Compiled<Generated> generated(const std::string& body,
                                           const std::vector<Extension>& extensions) {
@@ -78,14 +78,14 @@ class DExtensions : public testing::Test {
   }
 };
 
-TEST_F(DExtensions, NothingIsPlacedForScriptsThatCallNone) {
+TEST_F(MachineExtensions, NothingIsPlacedForScriptsThatCallNone) {
   const auto made = generated("{ trace(arg0); }", {sketch(64)});
   ASSERT_TRUE(made.has_value());
   EXPECT_TRUE(made->extensions.empty());
   EXPECT_EQ(made->extensions.end, made->private_area.end());
 }
 
-TEST_F(DExtensions, VariablesAreBehindTheWordsOfTheirThread) {
+TEST_F(MachineExtensions, VariablesAreBehindTheWordsOfTheirThread) {
   const auto made = generated("{ trace(sketch_sample(1)); }", {walk(), sketch(100)});
   ASSERT_TRUE(made.has_value());
   const ExtensionState& state = made->extensions;
@@ -102,7 +102,7 @@ TEST_F(DExtensions, VariablesAreBehindTheWordsOfTheirThread) {
   EXPECT_GE(made->scratch_begin[0], state.end);
 }
 
-TEST_F(DExtensions, AClauseHasPlaceholdersWithTheirLines) {
+TEST_F(MachineExtensions, AClauseHasPlaceholdersWithTheirLines) {
   const auto made = generated("\n/sketch_sample(arg0)/\n{ trace(moving_average(2)); }",
                               {sketch(16),
                                {.name = "average",
@@ -126,7 +126,7 @@ TEST_F(DExtensions, AClauseHasPlaceholdersWithTheirLines) {
     EXPECT_NE(without.code[call.instruction].opcode, isa::kCallOpcode);
 }
 
-TEST_F(DExtensions, AFiringHasTheCodeAndNoPlaceholders) {
+TEST_F(MachineExtensions, AFiringHasTheCodeAndNoPlaceholders) {
   const auto made = generated("{ trace(walk(arg0, 8)); }", {walk()});
   ASSERT_TRUE(made.has_value());
   const FiringState state{.extensions = &made->extensions, .left_alone_offset = 0xF000};
@@ -144,7 +144,7 @@ TEST_F(DExtensions, AFiringHasTheCodeAndNoPlaceholders) {
   }));
 }
 
-TEST_F(DExtensions, WhatDoesNotFitOrIsNotThereIsAnError) {
+TEST_F(MachineExtensions, WhatDoesNotFitOrIsNotThereIsAnError) {
   const auto large = generated("{ trace(sketch_sample(1)); }", {sketch(40000)});
   ASSERT_FALSE(large.has_value());
   EXPECT_EQ(large.error().tag, "D_NOMEM");
@@ -154,7 +154,7 @@ TEST_F(DExtensions, WhatDoesNotFitOrIsNotThereIsAnError) {
   EXPECT_EQ(missing.error().tag, "D_FUNC_UNDEF");
 }
 
-TEST_F(DExtensions, AFrameThatIsTooLargeIsAnError) {
+TEST_F(MachineExtensions, AFrameThatIsTooLargeIsAnError) {
   Extension deep = walk();
   for (isa::Instruction& i : deep.functions[0].code) {
     if (i.immediate == -8) i.immediate = -500;

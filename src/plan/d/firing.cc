@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "abi/context.h"
-#include "abi/d_process.h"
+#include "abi/machine/process.h"
 #include "base/assert.h"
 #include "isa/builder.h"
 #include "isa/opcode.h"
@@ -17,9 +17,9 @@
 
 namespace clew::plan::d {
 
-using abi::DAccessor;
-using abi::DProcessAccessor;
-using abi::DWindowHeader;
+using abi::MachineAccessor;
+using abi::MachineProcessAccessor;
+using abi::MachineWindowHeader;
 using isa::Builder;
 using isa::Instruction;
 using isa::Jump;
@@ -32,10 +32,10 @@ namespace {
 constexpr uint32_t kRegisterArguments = 6;
 constexpr uint32_t kArguments = 10;
 constexpr auto kSiteNumbers = static_cast<uint32_t>(FiringConstant::Count);
-constexpr auto kRunWhen = static_cast<int32_t>(abi::DActivity::Active);
+constexpr auto kRunWhen = static_cast<int32_t>(abi::MachineActivity::Active);
 
 constexpr int32_t argument_offset(uint32_t index) {
-  return static_cast<int32_t>(offsetof(DWindowHeader, arguments) + 8 * size_t{index});
+  return static_cast<int32_t>(offsetof(MachineWindowHeader, arguments) + 8 * size_t{index});
 }
 
 ClauseUses uses_of_all(std::span<const FiringClause> clauses,
@@ -55,7 +55,7 @@ bool is_for_process(const ClauseUses& uses) {
   return !uses.needs_kernel && !may_read_kernel;
 }
 
-void call(Builder& b, DProcessAccessor accessor) {
+void call(Builder& b, MachineProcessAccessor accessor) {
   b.call(static_cast<abi::Accessor>(accessor));
 }
 
@@ -63,11 +63,12 @@ void call(Builder& b, DProcessAccessor accessor) {
 // where r2 has a constant.
 int32_t entry_of(const isa::Program& program, size_t at) {
   const int32_t number = program.code[at].immediate;
-  const auto accessor = static_cast<DAccessor>(number);
-  if (!is_one_of(accessor, DAccessor::BuiltinInteger, DAccessor::BuiltinString)) return number;
+  const auto accessor = static_cast<MachineAccessor>(number);
+  if (!is_one_of(accessor, MachineAccessor::BuiltinInteger, MachineAccessor::BuiltinString))
+    return number;
   const auto builtin = constant_before(program, at, static_cast<uint8_t>(Register::R2));
   CLEW_ASSERT(builtin.has_value());
-  return static_cast<int32_t>(static_cast<uint64_t>(DProcessAccessor::Builtin) + *builtin);
+  return static_cast<int32_t>(static_cast<uint64_t>(MachineProcessAccessor::Builtin) + *builtin);
 }
 
 bool is_call(const Instruction& i) {
@@ -93,7 +94,7 @@ bool is_pure(const isa::Program& program, const PrivateArea& privates) {
   for (size_t at = 0; at < program.code.size(); ++at) {
     const Instruction& i = program.code[at];
     const bool is_accessor = is_call(i) && !calls_function(i);
-    if (is_accessor && i.immediate >= int32_t{abi::kDAccessorBase}) return false;
+    if (is_accessor && i.immediate >= int32_t{abi::kMachineAccessorBase}) return false;
     if (i.opcode != isa::kLoad64Opcode) continue;
     const bool is_pointer = i.source() == static_cast<uint8_t>(isa::Load64::Window);
     const bool is_private = privates.contains(static_cast<uint32_t>(i.immediate));
@@ -209,12 +210,13 @@ class Composer {
     constant(Register::R2, FiringConstant::Cookie);
     if (firing_.wants_registers) {
       const bool at_offset = point_ == FiringPoint::Offset;
-      b.move(Register::R3, at_offset ? kRunWhen | static_cast<int32_t>(abi::kDAtOffset) : kRunWhen);
+      b.move(Register::R3,
+             at_offset ? kRunWhen | static_cast<int32_t>(abi::kMachineAtOffset) : kRunWhen);
       constant(Register::R4, FiringConstant::ProgramCounter);
-      call(b, DProcessAccessor::BeginWithRegisters);
+      call(b, MachineProcessAccessor::BeginWithRegisters);
     } else {
       b.move(Register::R3, kRunWhen);
-      call(b, DProcessAccessor::Begin);
+      call(b, MachineProcessAccessor::Begin);
     }
     b.jump_if(Jump::NotEqual, Register::R0, 0, runs).exit().bind(runs);
     own_state(b);
@@ -223,7 +225,7 @@ class Composer {
     } else if (!put_static_arguments(b, static_arguments_, uses_.arguments)) {
       return fail(ErrorCode::InvalidQuery, "the probe's arguments are not understood");
     }
-    if (has_stack_arguments_) call(b, DProcessAccessor::StackArguments);
+    if (has_stack_arguments_) call(b, MachineProcessAccessor::StackArguments);
     return append(b);
   }
 
@@ -237,7 +239,7 @@ class Composer {
   // Goes to `owned` when the words from `begin` (r5) on are this thread's, whose id is the first.
   // Else whoever clears them stores the id (r0) last: a signal's longjmp may be in between.
   static void check_owner(Builder& b, uint32_t begin, Label owned) {
-    call(b, DProcessAccessor::Thread);
+    call(b, MachineProcessAccessor::Thread);
     b.load_window(Register::R5, begin).load(Size::Double, Register::R1, Register::R5, 0);
     b.jump_if(Jump::Equal, Register::R1, Register::R0, owned);
   }
@@ -259,13 +261,13 @@ class Composer {
     check_owner(b, area.begin, owned);
     b.load_constant(Register::R2, area.begin + 8)
         .load_constant(Register::R3, area.end - area.begin - 8);
-    call(b, DProcessAccessor::Clear);
+    call(b, MachineProcessAccessor::Clear);
     for (const extension::InitialWord& word : area.initial_words) {
       b.load_window(Register::R2, word.offset_bytes)
           .load_constant(Register::R3, word.value)
           .store(Size::Double, Register::R2, 0, Register::R3);
     }
-    call(b, DProcessAccessor::Thread);
+    call(b, MachineProcessAccessor::Thread);
     b.load_window(Register::R5, area.begin)
         .store(Size::Double, Register::R5, 0, Register::R0)
         .bind(owned);
@@ -326,12 +328,14 @@ class Composer {
     const auto scratch = static_cast<int32_t>(one.scratch_begin);
     const auto header = [](size_t offset) { return static_cast<int32_t>(offset); };
     b.load_window(Register::R5, 0)
-        .store(Size::Word, Register::R5, header(offsetof(DWindowHeader, clause)),
+        .store(Size::Word, Register::R5, header(offsetof(MachineWindowHeader, clause)),
                static_cast<int32_t>(one.clause))
-        .store(Size::Double, Register::R5, header(offsetof(DWindowHeader, fault)), 0)
-        .store(Size::Double, Register::R5, header(offsetof(DWindowHeader, speculation)), 0)
-        .store(Size::Double, Register::R5, header(offsetof(DWindowHeader, alloca_top)), scratch)
-        .store(Size::Double, Register::R5, header(offsetof(DWindowHeader, scratch_begin)), scratch);
+        .store(Size::Double, Register::R5, header(offsetof(MachineWindowHeader, fault)), 0)
+        .store(Size::Double, Register::R5, header(offsetof(MachineWindowHeader, speculation)), 0)
+        .store(Size::Double, Register::R5, header(offsetof(MachineWindowHeader, alloca_top)),
+               scratch)
+        .store(Size::Double, Register::R5, header(offsetof(MachineWindowHeader, scratch_begin)),
+               scratch);
     CLEW_TRY(append(b));
     append_program(one);
     return {};
@@ -376,12 +380,12 @@ class Composer {
     const Label fine = b.label();
     const Label found = b.label();
     b.load_window(Register::R5, 0)
-        .load(Size::Double, Register::R1, Register::R5, offsetof(DWindowHeader, fault))
+        .load(Size::Double, Register::R1, Register::R5, offsetof(MachineWindowHeader, fault))
         .jump_if(Jump::NotEqual, Register::R1, 0, found)
-        .load(Size::Double, Register::R1, Register::R5, offsetof(DWindowHeader, exit_pending))
+        .load(Size::Double, Register::R1, Register::R5, offsetof(MachineWindowHeader, exit_pending))
         .jump_if(Jump::Equal, Register::R1, 0, fine)
         .bind(found);
-    call(b, DProcessAccessor::AfterClause);
+    call(b, MachineProcessAccessor::AfterClause);
     if (!has_errors) {
       b.bind(fine);
       return append(b);
@@ -398,7 +402,7 @@ class Composer {
       CLEW_TRY(append_aftermath(false));
     }
     Builder after;
-    call(after, DProcessAccessor::AfterError);
+    call(after, MachineProcessAccessor::AfterError);
     CLEW_TRY(append(after));
     auto& code = firing_.program.code;
     code[place] = {isa::kJumpFarOpcode, 0, 0, static_cast<int32_t>(code.size() - place - 1)};

@@ -64,8 +64,8 @@ struct FiringState {
 
 struct Firing {
   isa::Program program;
-  // The stub has to save abi::kDSavedRegisters (native::Environment::saved): something in it looks
-  // at the stack or the registers of the traced program.
+  // The stub has to save abi::kMachineSavedRegisters (native::Environment::saved): something in it
+  // looks at the stack or the registers of the traced program.
   bool wants_registers = false;
   // Those of all clauses. Site constant FiringConstant::Count + i is where updates[i] has its
   // cells.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "abi/buckets.h"
+#include "base/assert.h"
 #include "plan/d/clause_coder.h"
 #include "plan/d/key_layout.h"
 #include "plan/d/limits.h"
@@ -16,11 +17,11 @@ using query::d::Script;
 
 namespace {
 
-abi::DAggregation describe(const query::d::Aggregation& aggregation) {
-  abi::DAggregation described{};
+abi::MachineAggregation describe(const query::d::Aggregation& aggregation) {
+  abi::MachineAggregation described{};
   described.function = aggregation.function;
   described.cell_words = static_cast<uint32_t>(
-      1 + abi::d_cell_words(aggregation.function, aggregation.parameters.data()));
+      1 + abi::machine_cell_words(aggregation.function, aggregation.parameters.data()));
   for (size_t i = 0; i < aggregation.parameters.size() && i < 4; ++i) {
     described.parameters[i] = aggregation.parameters[i];
   }
@@ -39,6 +40,7 @@ Compiled<Generated> generate(const Script& script,
     generated.aggregations.push_back(describe(aggregation));
   }
   generated.keys = lay_out_keys(script, storage->string_bytes());
+  CLEW_ASSERT(generated.keys.size() == generated.aggregations.size());
   for (size_t i = 0; i < generated.keys.size(); ++i)
     generated.aggregations[i].key_bytes = generated.keys[i].stored_bytes;
   CLEW_TRY(check_limits(script, *storage, generated));
@@ -70,6 +72,9 @@ Compiled<Generated> generate(const Script& script,
     generated.clauses.push_back(std::move(*program));
     generated.calls.push_back(std::move(calls));
   }
+  CLEW_ASSERT(generated.clauses.size() == script.clauses.size());
+  CLEW_ASSERT(generated.calls.size() == script.clauses.size());
+  CLEW_ASSERT(generated.cell_clauses.size() == script.clauses.size());
   auto& scratch = generated.scratch_begin;
   if (!scratch.empty())
     std::fill(scratch.begin(), scratch.end(), *std::max_element(scratch.begin(), scratch.end()));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Script -> Generated: one probe program per clause, the layout of what it records, and the
-// descriptors of the state that it uses. The programs see one window per firing (abi/d_window.h)
-// and call the D accessors; the engine that runs them, in the kernel or in a process, is none of
-// their business.
+// descriptors of the state that it uses. The programs see one window per firing
+// (abi/machine/window.h) and call the D accessors; the engine that runs them, in the kernel or in a
+// process, is none of their business.
 //
 // A value is one register: an integer extended by its own type's sign, an address for pointers,
 // arrays and structs, a window offset for strings (0 = NULL). Expressions leave theirs in r0;
@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "abi/d_window.h"
+#include "abi/machine/window.h"
 #include "isa/program.h"
 #include "plan/d/extensions.h"
 #include "plan/d/private_variables.h"
@@ -27,7 +27,7 @@ namespace clew::plan::d {
 struct KeyPart {
   enum class Kind : uint8_t {
     Number,
-    ProbeName,  // What DAccessor::ProbeName gives for the DBuiltin `value`.
+    ProbeName,  // What MachineAccessor::ProbeName gives for the MachineBuiltin `value`.
     Pid,
   };
   Kind kind = Kind::Number;
@@ -81,14 +81,14 @@ struct Generated {
   // for a process where all probes of the clauses that name one of these are inline.
   std::vector<CellClause> private_clauses;
   PrivateVariables privates;
-  std::vector<query::d::RecordLayout> records;  // By clause.
-  std::vector<uint32_t> scratch_begin;          // By clause: the first byte for alloca().
-  std::vector<abi::DVariable> variables;        // Thread-local and associative ones.
-  std::vector<abi::DAggregation> aggregations;  // By aggregation of the script.
-  std::vector<query::d::KeyLayout> keys;        // By aggregation.
-  std::vector<uint8_t> globals;                 // All zero: nothing is stored yet.
-  std::vector<uint8_t> literals;                // At abi::kDLocalOffset of each window.
-  uint32_t local_begin = 0;                     // this-> variables, zeroed before each firing.
+  std::vector<query::d::RecordLayout> records;        // By clause.
+  std::vector<uint32_t> scratch_begin;                // By clause: the first byte for alloca().
+  std::vector<abi::MachineVariable> variables;        // Thread-local and associative ones.
+  std::vector<abi::MachineAggregation> aggregations;  // By aggregation of the script.
+  std::vector<query::d::KeyLayout> keys;              // By aggregation.
+  std::vector<uint8_t> globals;                       // All zero: nothing is stored yet.
+  std::vector<uint8_t> literals;                      // At abi::kMachineLocalOffset of each window.
+  uint32_t local_begin = 0;  // this-> variables, zeroed before each firing.
   uint32_t local_bytes = 0;
   PrivateArea private_area;
   ExtensionState extensions;

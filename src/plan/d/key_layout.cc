@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/d/key_layout.h"
 
+#include "base/assert.h"
 #include "plan/d/fields.h"
 #include "plan/d/one_of.h"
 
@@ -39,26 +40,22 @@ class KeyPlanner {
 
   std::vector<KeyLayout> plan() {
     for (const query::d::Clause& clause : script_.clauses)
-      add(clause.body);
+      query::d::visit_statements(clause.body, [this](const Statement& each) { add(each); });
     for (KeyLayout& layout : layouts_)
       place(layout);
     return std::move(layouts_);
   }
 
  private:
-  void add(const std::vector<Statement>& body) {
-    for (const Statement& statement : body) {
-      if (statement.kind == StatementKind::Aggregate) {
-        add_use(statement.aggregation, statement.expression.operands[0]);
-      }
-      add(statement.then_part);
-      add(statement.else_part);
-    }
+  void add(const Statement& statement) {
+    if (statement.kind != StatementKind::Aggregate) return;
+    add_use(statement.aggregation, statement.expression.operands[0]);
   }
 
   // The first use decides on the fields; the checker saw to it that all others agree. A short form
   // needs all uses.
   void add_use(uint32_t aggregation, const Node& target) {
+    CLEW_ASSERT(aggregation < layouts_.size());
     KeyLayout& layout = layouts_[aggregation];
     const bool is_first = layout.fields.empty();
     for (size_t i = 0; i < target.operands.size(); ++i) {
@@ -66,7 +63,10 @@ class KeyPlanner {
       if (is_first) {
         layout.fields.push_back(field(aggregation, target.operands[i], i));
         layout.stored.push_back({.form = form});
-      } else if (i < layout.stored.size() && layout.stored[i].form != form) {
+        continue;
+      }
+      CLEW_ASSERT(i < layout.stored.size());
+      if (layout.stored[i].form != form) {
         layout.stored[i].form = StoredForm::Whole;
       }
     }

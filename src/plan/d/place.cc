@@ -6,7 +6,7 @@
 
 namespace clew::plan::d {
 
-using abi::DAccessor;
+using abi::MachineAccessor;
 using isa::Alu;
 using isa::Jump;
 using isa::Label;
@@ -50,6 +50,7 @@ bool ClauseCoder::is_associative_element(const Node& node) const {
 }
 
 Place ClauseCoder::variable_place(const Node& node, uint32_t variable) {
+  CLEW_ASSERT(variable < script_.variables.size());
   const VariableHome& home = storage_.home(variable);
   Place at{.type = script_.variables[variable].type, .offset = home.offset};
   at.variable = variable;
@@ -125,7 +126,7 @@ void ClauseCoder::check_index(const query::d::Type& array) {
   const Label fine = code().label();
   code().load_constant(Register::R1, array.count);
   code().jump_if(Jump::Less, Register::R0, Register::R1, fine);
-  emit_.fail_with(abi::DFault::BadIndex, Register::R0);
+  emit_.fail_with(abi::MachineFault::BadIndex, Register::R0);
   code().bind(fine);
 }
 
@@ -148,7 +149,7 @@ Place ClauseCoder::element_place(const Node& node) {
   code().alu(Alu::Multiply, Register::R0, static_cast<int32_t>(size));
   switch (at.kind) {
     case Kind::Window:
-      code().load_constant(Register::R1, abi::kDWindowTag + at.offset);
+      code().load_constant(Register::R1, abi::kMachineWindowTag + at.offset);
       code().alu(Alu::Add, Register::R0, Register::R1);
       at.kind = Kind::Address;
       at.offset = 0;
@@ -184,7 +185,7 @@ Place ClauseCoder::element_place(const Node& node) {
 void ClauseCoder::address_of(const Place& place) {
   switch (place.kind) {
     case Kind::Window:
-      code().load_constant(Register::R0, abi::kDWindowTag + place.offset);
+      code().load_constant(Register::R0, abi::kMachineWindowTag + place.offset);
       return;
     case Kind::Address:
       emit_.load(Register::R0, place.slot);
@@ -193,11 +194,11 @@ void ClauseCoder::address_of(const Place& place) {
       }
       return;
     case Kind::Global:
-      code().load_constant(Register::R0, abi::kDGlobalTag + place.offset);
+      code().load_constant(Register::R0, abi::kMachineGlobalTag + place.offset);
       return;
     case Kind::GlobalIndexed:
       emit_.load(Register::R0, place.slot);
-      code().load_constant(Register::R1, abi::kDGlobalTag + place.offset);
+      code().load_constant(Register::R1, abi::kMachineGlobalTag + place.offset);
       code().alu(Alu::Add, Register::R0, Register::R1);
       return;
     case Kind::Dynamic:
@@ -212,18 +213,18 @@ void ClauseCoder::address_of_copy(const Place& place) {
   load(place);
   const Slot loaded = emit_.push();
   emit_.argument(Register::R2, size);
-  emit_.call_checked(DAccessor::Alloca);
+  emit_.call_checked(MachineAccessor::Alloca);
   const Slot copy = emit_.push();
   code().move(Register::R2, Register::R0);
   if (is_scalar) {
     emit_.argument(Register::R3, size);
     emit_.load(Register::R4, loaded);
-    emit_.call_checked(DAccessor::Store);
+    emit_.call_checked(MachineAccessor::Store);
   } else {
     emit_.load(Register::R3, loaded);
     emit_.argument(Register::R4, size);
     emit_.argument(Register::R5, 0);
-    emit_.call_checked(DAccessor::Copy);
+    emit_.call_checked(MachineAccessor::Copy);
   }
   emit_.load(Register::R0, copy);
   emit_.release();
@@ -245,12 +246,14 @@ void ClauseCoder::load(const Place& place) {
     case Kind::Window:
       if (kind != ValueClass::Scalar) return address_of(place);
       code().load_window(Register::R0, place.offset);
-      return emit_.load_sized(Register::R0, Register::R0, size, is_signed);
+      code().load_number(Register::R0, Register::R0, 0, size, is_signed);
+      return;
     case Kind::Global:
     case Kind::GlobalIndexed: {
       if (kind == ValueClass::Scalar && place.kind == Kind::Global) {
         code().load_global(Register::R0, place.offset);
-        return emit_.load_sized(Register::R0, Register::R0, size, is_signed);
+        code().load_number(Register::R0, Register::R0, 0, size, is_signed);
+        return;
       }
       const uint32_t room = temporary(copied(size));
       code().move(Register::R3, static_cast<int32_t>(place.offset));
@@ -261,13 +264,14 @@ void ClauseCoder::load(const Place& place) {
       code()
           .move(Register::R2, static_cast<int32_t>(room))
           .move(Register::R4, static_cast<int32_t>(size));
-      emit_.call(DAccessor::GlobalLoadBytes);
+      emit_.call(MachineAccessor::GlobalLoadBytes);
       if (kind != ValueClass::Scalar) {
-        code().load_constant(Register::R0, abi::kDWindowTag + room);
+        code().load_constant(Register::R0, abi::kMachineWindowTag + room);
         return;
       }
       code().load_window(Register::R0, room);
-      return emit_.load_sized(Register::R0, Register::R0, size, is_signed);
+      code().load_number(Register::R0, Register::R0, 0, size, is_signed);
+      return;
     }
     case Kind::Address:
       address_of(place);
@@ -276,7 +280,7 @@ void ClauseCoder::load(const Place& place) {
           .move(Register::R2, Register::R0)
           .move(Register::R3, static_cast<int32_t>(size))
           .move(Register::R4, place.is_userland ? 1 : 0);
-      emit_.call_checked(DAccessor::Load);
+      emit_.call_checked(MachineAccessor::Load);
       return emit_.fit(Register::R0, place.type);
     case Kind::Dynamic:
       return load_dynamic(place);
@@ -284,8 +288,10 @@ void ClauseCoder::load(const Place& place) {
 }
 
 void ClauseCoder::write_key(const Place& place) {
+  CLEW_ASSERT(place.variable < script_.variables.size());
   const query::d::Variable& variable = script_.variables[place.variable];
-  uint32_t offset = abi::kDKeyOffset;
+  CLEW_ASSERT(place.keys.size() <= variable.keys.size());
+  uint32_t offset = abi::kMachineKeyOffset;
   for (size_t i = 0; i < place.keys.size(); ++i) {
     const TypeId type = variable.keys[i];
     emit_.load(Register::R3, place.keys[i]);
@@ -300,7 +306,7 @@ void ClauseCoder::write_key(const Place& place) {
         code()
             .move(Register::R2, static_cast<int32_t>(offset))
             .move(Register::R4, static_cast<int32_t>(storage_.string_bytes()));
-        emit_.call(DAccessor::PadString);
+        emit_.call(MachineAccessor::PadString);
         offset += storage_.string_bytes();
         break;
       case ValueClass::Bytes: {
@@ -312,7 +318,7 @@ void ClauseCoder::write_key(const Place& place) {
             .move(Register::R2, static_cast<int32_t>(offset))
             .move(Register::R4, static_cast<int32_t>(copied(types().size_of(type))))
             .move(Register::R5, 0);
-        emit_.call_checked(DAccessor::Copy);
+        emit_.call_checked(MachineAccessor::Copy);
         offset += size;
         break;
       }
@@ -329,7 +335,7 @@ Place ClauseCoder::in_copy(const Place& place, uint32_t room) {
   copy.bit_size = place.bit_size;
   if (!place.is_indexed) return copy;
   emit_.load(Register::R0, place.slot);
-  code().load_constant(Register::R1, abi::kDWindowTag + copy.offset);
+  code().load_constant(Register::R1, abi::kMachineWindowTag + copy.offset);
   code().alu(Alu::Add, Register::R0, Register::R1);
   copy.kind = Kind::Address;
   copy.offset = 0;
@@ -343,12 +349,12 @@ void ClauseCoder::load_dynamic(const Place& place) {
   write_key(place);
   code().move(Register::R2, static_cast<int32_t>(home.number));
   if (kind == ValueClass::Scalar && !place.is_member) {
-    emit_.call(DAccessor::VariableLoad);
+    emit_.call(MachineAccessor::VariableLoad);
     return emit_.fit(Register::R0, place.type);
   }
   const uint32_t room = temporary(home.size_bytes);
   code().move(Register::R3, static_cast<int32_t>(room));
-  emit_.call(DAccessor::VariableLoadBytes);
+  emit_.call(MachineAccessor::VariableLoadBytes);
   load(in_copy(place, room));
   if (place.is_indexed) emit_.release();
 }
@@ -364,9 +370,9 @@ void ClauseCoder::store_dynamic(const Place& place, Slot value) {
     emit_.load(Register::R3, value);
     code().move(Register::R2, static_cast<int32_t>(home.number));
     code().jump_if(Jump::Equal, Register::R3, 0, remove);
-    emit_.call_checked(DAccessor::VariableStore);
+    emit_.call_checked(MachineAccessor::VariableStore);
     code().jump(end).bind(remove);
-    emit_.call(DAccessor::VariableDelete);
+    emit_.call(MachineAccessor::VariableDelete);
     code().bind(end);
     return;
   }
@@ -376,14 +382,14 @@ void ClauseCoder::store_dynamic(const Place& place, Slot value) {
   code()
       .move(Register::R2, static_cast<int32_t>(home.number))
       .move(Register::R3, static_cast<int32_t>(room));
-  emit_.call(DAccessor::VariableLoadBytes);
+  emit_.call(MachineAccessor::VariableLoadBytes);
   store(in_copy(place, room), value);
   if (place.is_indexed) emit_.release();
   write_key(place);
   code()
       .move(Register::R2, static_cast<int32_t>(home.number))
       .move(Register::R3, static_cast<int32_t>(room));
-  emit_.call_checked(DAccessor::VariableStoreBytes);
+  emit_.call_checked(MachineAccessor::VariableStoreBytes);
 }
 
 void ClauseCoder::load_bits(const Place& place) {
@@ -442,7 +448,7 @@ void ClauseCoder::store(const Place& place, Slot value) {
       address_of(place);
       code().move(Register::R2, Register::R0).move(Register::R3, static_cast<int32_t>(size));
       emit_.load(Register::R4, value);
-      return emit_.call_checked(DAccessor::Store);
+      return emit_.call_checked(MachineAccessor::Store);
     }
     if (place.kind == Kind::Window) {
       code().load_window(Register::R1, place.offset);
@@ -470,7 +476,7 @@ void ClauseCoder::store_bytes(const Place& place, Slot value) {
         .move(Register::R2, static_cast<int32_t>(room))
         .move(Register::R4, static_cast<int32_t>(size))
         .move(Register::R5, 0);
-    emit_.call_checked(DAccessor::Copy);
+    emit_.call_checked(MachineAccessor::Copy);
   }
   if (place.kind == Kind::Window) return;
   if (place.kind == Kind::Address) return store_room(place, room, size);
@@ -482,7 +488,7 @@ void ClauseCoder::store_bytes(const Place& place, Slot value) {
   code()
       .move(Register::R3, static_cast<int32_t>(room))
       .move(Register::R4, static_cast<int32_t>(size));
-  emit_.call(DAccessor::GlobalStoreBytes);
+  emit_.call(MachineAccessor::GlobalStoreBytes);
 }
 
 // The bytes at `room` to an address.
@@ -495,8 +501,8 @@ void ClauseCoder::store_room(const Place& place, uint32_t room, uint32_t size) {
     code().alu(Alu::Add, Register::R2, static_cast<int32_t>(done));
     emit_.argument(Register::R3, step);
     code().load_window(Register::R4, room + done);
-    emit_.load_sized(Register::R4, Register::R4, step, false);
-    emit_.call_checked(DAccessor::Store);
+    code().load_number(Register::R4, Register::R4, 0, step, false);
+    emit_.call_checked(MachineAccessor::Store);
     done += step;
   }
 }

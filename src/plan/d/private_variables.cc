@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/assert.h"
 #include "plan/d/one_of.h"
 #include "plan/d/storage.h"
 
@@ -59,14 +60,13 @@ bool is_binary(const Node& node, BinaryOperator operation) {
 }
 
 bool is_logical(const Node& node) {
-  return is_binary(node, BinaryOperator::LogicalAnd) ||
-         is_binary(node, BinaryOperator::LogicalOr) || is_binary(node, BinaryOperator::LogicalXor);
+  return node.kind == NodeKind::Binary && query::is_logical(node.binary);
 }
 
 // x == 0, x != 0, !x
 bool asks_for_zero(const Node& node) {
   if (node.kind == NodeKind::Unary) return node.unary == UnaryOperator::Not;
-  return (is_binary(node, BinaryOperator::Equal) || is_binary(node, BinaryOperator::NotEqual)) &&
+  return node.kind == NodeKind::Binary && query::is_equality(node.binary) &&
          is_number(node.operands[1], 0);
 }
 
@@ -188,6 +188,7 @@ class Reader {
 };
 
 std::set<uint32_t> find_words(const Script& script, const std::vector<ClauseTimes>& clauses) {
+  CLEW_ASSERT(clauses.size() == script.clauses.size());
   std::set<uint32_t> words;
   for (const ClauseTimes& one : clauses)
     words.insert(one.named.begin(), one.named.end());

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/d/static_arguments.h"
 
-#include "abi/d_accessor.h"
-#include "abi/d_window.h"
+#include "abi/machine/accessor.h"
+#include "abi/machine/window.h"
 #include "target/static_place.h"
 #include "target/usdt.h"
 
 namespace clew::plan::d {
 
-using abi::DWindowHeader;
+using abi::MachineWindowHeader;
 using isa::Alu;
 using isa::Register;
 using isa::Size;
@@ -26,7 +26,7 @@ class Putter {
  public:
   Putter(isa::Builder& b, uint32_t index)
       : b_(b),
-        word_(static_cast<int32_t>(offsetof(DWindowHeader, arguments) + 8 * size_t{index})) {}
+        word_(static_cast<int32_t>(offsetof(MachineWindowHeader, arguments) + 8 * size_t{index})) {}
 
   void put(const StaticArgument& argument, const StaticPlace& place) {
     if (place.is_memory) {
@@ -45,11 +45,11 @@ class Putter {
     b_.load_window(Register::R5, 0).store(Size::Double, Register::R5, word_, Register::R0);
   }
 
-  void call(abi::DAccessor accessor) { b_.call(static_cast<abi::Accessor>(accessor)); }
+  void call(abi::MachineAccessor accessor) { b_.call(static_cast<abi::Accessor>(accessor)); }
 
   void call_register(const StaticPlace::Part& part) {
     b_.move(Register::R2, part.word);
-    call(abi::DAccessor::UserRegister);
+    call(abi::MachineAccessor::UserRegister);
     if (part.shift != 0) b_.alu(Alu::ShiftRight, Register::R0, part.shift);
   }
 
@@ -72,7 +72,7 @@ class Putter {
         .load(Size::Double, Register::R2, Register::R5, word_)
         .move(Register::R3, size_bytes)
         .move(Register::R4, kOfProcess);
-    call(abi::DAccessor::Load);  // Each clause begins without a fault.
+    call(abi::MachineAccessor::Load);  // Each clause begins without a fault.
   }
 
   void cut(const StaticArgument& argument) {
@@ -86,18 +86,11 @@ class Putter {
   int32_t word_;
 };
 
-size_t count_words(std::string_view text) {
-  size_t count = 0;
-  for (size_t i = 0; i < text.size(); ++i)
-    count += text[i] != ' ' && (i == 0 || text[i - 1] == ' ') ? 1 : 0;
-  return count;
-}
-
 }  // namespace
 
 bool put_static_arguments(isa::Builder& b, std::string_view text, uint32_t wanted) {
   const auto arguments = target::parse_static_arguments(text);
-  if (arguments.size() != count_words(text)) return false;
+  if (arguments.size() != target::count_static_arguments(text)) return false;
   for (uint32_t i = 0; i < kArguments; ++i) {
     if ((wanted >> i & 1U) == 0) continue;
     Putter putter(b, i);

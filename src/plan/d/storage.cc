@@ -7,6 +7,7 @@
 
 #include "plan/d/limits.h"
 #include "plan/d/one_of.h"
+#include "query/walk.h"
 
 namespace clew::plan::d {
 
@@ -92,36 +93,28 @@ void StoragePlan::add_variable(const Script& script, const Variable& variable,
   homes_.push_back(home);
 }
 
-void StoragePlan::add_literals(const Node& node, Generated& generated) {
-  if (node.kind == NodeKind::String && literals_.find(node.text) == literals_.end()) {
-    const auto offset = static_cast<uint32_t>(generated.literals.size());
-    literals_[node.text] = abi::kDLocalOffset + offset;
-    const auto size = std::min(static_cast<uint32_t>(node.text.size()), string_size_bytes_ - 1);
-    generated.literals.resize(offset + round_up(size + 1));
-    std::copy_n(node.text.begin(), size, generated.literals.begin() + offset);
-  }
-  for (const Node& operand : node.operands) {
-    add_literals(operand, generated);
-  }
+void StoragePlan::add_literal(const Node& node, Generated& generated) {
+  if (node.kind != NodeKind::String || literals_.find(node.text) != literals_.end()) return;
+  const auto offset = static_cast<uint32_t>(generated.literals.size());
+  literals_[node.text] = abi::kMachineLocalOffset + offset;
+  const auto size = std::min(static_cast<uint32_t>(node.text.size()), string_size_bytes_ - 1);
+  generated.literals.resize(offset + round_up(size + 1));
+  std::copy_n(node.text.begin(), size, generated.literals.begin() + offset);
 }
 
-void StoragePlan::add_literals(const std::vector<Statement>& body, Generated& generated) {
-  for (const Statement& statement : body) {
-    add_literals(statement.expression, generated);
-    add_literals(statement.then_part, generated);
-    add_literals(statement.else_part, generated);
-  }
+void StoragePlan::add_literals(const Node& expression, Generated& generated) {
+  query::visit(expression, [&](const Node& node) { add_literal(node, generated); });
 }
 
 Compiled<StoragePlan> StoragePlan::make(const Script& script,
                                         std::span<const extension::Extension> extensions,
                                         Generated& generated) {
   StoragePlan plan;
-  if (script.string_size_bytes > abi::kDStringBytesMax) {
+  if (script.string_size_bytes > abi::kMachineStringBytesMax) {
     return tl::unexpected(CompileError{
         "D_PRAGMA_OPTSET",
         fmt::format("failed to set option 'strsize' to '{}': strings have {} bytes at most",
-                    script.options.values.at("strsize"), abi::kDStringBytesMax),
+                    script.options.values.at("strsize"), abi::kMachineStringBytesMax),
         0,
         {},
         {}});
@@ -132,11 +125,14 @@ Compiled<StoragePlan> StoragePlan::make(const Script& script,
     plan.add_variable(script, variable, generated);
   for (const query::d::Clause& clause : script.clauses) {
     if (clause.predicate) plan.add_literals(*clause.predicate, generated);
-    plan.add_literals(clause.body, generated);
+    query::d::visit_statements(clause.body, [&](const Statement& statement) {
+      plan.add_literals(statement.expression, generated);
+    });
   }
   CLEW_TRY(plan.check_room(generated));
   generated.globals.resize(plan.global_bytes_);
-  generated.local_begin = abi::kDLocalOffset + static_cast<uint32_t>(generated.literals.size());
+  generated.local_begin =
+      abi::kMachineLocalOffset + static_cast<uint32_t>(generated.literals.size());
   generated.local_bytes = static_cast<uint32_t>(plan.local_bytes_);
   generated.private_area = {
       .begin = generated.local_begin + generated.local_bytes,
@@ -144,7 +140,7 @@ Compiled<StoragePlan> StoragePlan::make(const Script& script,
   };
   generated.extensions = CLEW_TRY(place_extensions(
       script, extensions,
-      {.begin = generated.private_area.end(), .end = abi::kDWindowBytes - kScratchMin}));
+      {.begin = generated.private_area.end(), .end = abi::kMachineWindowBytes - kScratchMin}));
   plan.temporaries_begin_ = generated.extensions.end;
   for (VariableHome& home : plan.homes_) {
     if (home.place == VariableHome::Place::Window) home.offset += generated.local_begin;
@@ -158,9 +154,9 @@ Compiled<void> StoragePlan::check_room(const Generated& generated) const {
     return too_large(fmt::format("global variables have {} bytes; {} is the most", global_bytes_,
                                  kGlobalBytesMax));
   }
-  const uint64_t used = abi::kDLocalOffset + generated.literals.size() + local_bytes_ +
+  const uint64_t used = abi::kMachineLocalOffset + generated.literals.size() + local_bytes_ +
                         8 * (PrivateArea::kOwnWords + uint64_t{PrivateVariables::kWordsMax});
-  if (used + kScratchMin <= abi::kDWindowBytes) return {};
+  if (used + kScratchMin <= abi::kMachineWindowBytes) return {};
   return too_large("this-> variables and string literals need more than a clause may have");
 }
 

@@ -56,8 +56,8 @@ class StoragePlan {
   void add_variable(const query::d::Script& script, const query::d::Variable& variable,
                     Generated& generated);
   [[nodiscard]] query::d::Compiled<void> check_room(const Generated& generated) const;
-  void add_literals(const query::d::Node& node, Generated& generated);
-  void add_literals(const std::vector<query::d::Statement>& body, Generated& generated);
+  void add_literal(const query::d::Node& node, Generated& generated);
+  void add_literals(const query::d::Node& expression, Generated& generated);
 
   std::vector<VariableHome> homes_;
   std::map<std::string, uint32_t> literals_;

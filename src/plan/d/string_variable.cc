@@ -5,7 +5,7 @@
 
 namespace clew::plan::d {
 
-using abi::DAccessor;
+using abi::MachineAccessor;
 using isa::Jump;
 using isa::Label;
 using Kind = Place::Kind;
@@ -38,7 +38,7 @@ void ClauseCoder::load_string_variable(const Place& place) {
     write_key(place);
     emit_.argument(Register::R2, storage_.home(place.variable).number);
     emit_.argument(Register::R3, room);
-    emit_.call(DAccessor::VariableLoadBytes);
+    emit_.call(MachineAccessor::VariableLoadBytes);
     code().jump_if(Jump::Equal, Register::R0, 0, null);
     emit_.argument(Register::R0, room);
     code().bind(null);
@@ -52,7 +52,7 @@ void ClauseCoder::load_string_variable(const Place& place) {
     emit_.argument(Register::R2, room);
     emit_.argument(Register::R3, text);
     emit_.argument(Register::R4, storage_.string_bytes());
-    emit_.call(DAccessor::GlobalLoadBytes);
+    emit_.call(MachineAccessor::GlobalLoadBytes);
     text = room;
   }
   emit_.argument(Register::R0, text);
@@ -64,7 +64,7 @@ void ClauseCoder::pad_string(uint32_t room, Slot value) {
   emit_.load(Register::R3, value);
   emit_.argument(Register::R2, room);
   emit_.argument(Register::R4, storage_.string_bytes());
-  emit_.call(DAccessor::PadString);
+  emit_.call(MachineAccessor::PadString);
 }
 
 void ClauseCoder::store_string_variable(const Place& place, Slot value) {
@@ -76,7 +76,7 @@ void ClauseCoder::store_string_variable(const Place& place, Slot value) {
     emit_.argument(Register::R2, text);
     emit_.argument(Register::R3, room);
     emit_.argument(Register::R4, storage_.string_bytes());
-    emit_.call(DAccessor::GlobalStoreBytes);
+    emit_.call(MachineAccessor::GlobalStoreBytes);
   }
   store_string_flag(place, value);
 }
@@ -92,10 +92,10 @@ void ClauseCoder::store_string_element(const Place& place, Slot value) {
   pad_string(room, value);
   emit_.argument(Register::R2, number);
   emit_.argument(Register::R3, room);
-  emit_.call_checked(DAccessor::VariableStoreBytes);
+  emit_.call_checked(MachineAccessor::VariableStoreBytes);
   code().jump(end).bind(remove);
   emit_.argument(Register::R2, number);
-  emit_.call(DAccessor::VariableDelete);
+  emit_.call(MachineAccessor::VariableDelete);
   code().bind(end);
 }
 
@@ -115,7 +115,7 @@ void ClauseCoder::load_string_part(const Place& place) {
       global_offset(Register::R3, place);
       emit_.argument(Register::R2, room);
       emit_.argument(Register::R4, size);
-      emit_.call(DAccessor::GlobalLoadBytes);
+      emit_.call(MachineAccessor::GlobalLoadBytes);
       return emit_.argument(Register::R0, room);
     }
     case Kind::Address:
@@ -124,7 +124,7 @@ void ClauseCoder::load_string_part(const Place& place) {
       emit_.argument(Register::R2, string_temporary());
       emit_.argument(Register::R4, size);
       emit_.argument(Register::R5, place.is_userland ? 1 : 0);
-      return emit_.call_checked(DAccessor::ReadString);
+      return emit_.call_checked(MachineAccessor::ReadString);
   }
 }
 
@@ -143,13 +143,13 @@ void ClauseCoder::store_string_part(const Place& place, Slot value) {
   emit_.load(Register::R3, value);
   emit_.argument(Register::R2, room);
   emit_.argument(Register::R4, size);
-  emit_.call(DAccessor::PadString);
+  emit_.call(MachineAccessor::PadString);
   if (place.kind == Kind::Window) return;
   if (place.kind == Kind::Address) return store_room(place, room, size);
   global_offset(Register::R2, place);
   emit_.argument(Register::R3, room);
   emit_.argument(Register::R4, size);
-  emit_.call(DAccessor::GlobalStoreBytes);
+  emit_.call(MachineAccessor::GlobalStoreBytes);
 }
 
 }  // namespace clew::plan::d

@@ -12,6 +12,7 @@
 #include "query/d/check_variables.h"
 #include "query/d/functions.h"
 #include "query/d/print.h"
+#include "query/walk.h"
 
 namespace clew::query::d {
 namespace checking {
@@ -37,8 +38,12 @@ Compiled<ProbeArguments> arguments_of(Context& context, const ProbeDescription& 
   }
   const bool is_wrong = !found || (is_missing && !may_be_unmatched);
   const auto problem = is_wrong ? context.probes.problem(description) : std::nullopt;
-  if (problem)
-    return compile_error(problem->tag, problem->message, description.line, description.span);
+  if (problem) {
+    const bool is_name = problem->tag == "D_PROC_FUNC" || problem->tag == "D_PROC_NAME";
+    return with_nearest(
+        compile_error(problem->tag, problem->message, description.line, description.span),
+        is_name ? context.probes.nearest(description) : "");
+  }
   if (!found) {
     const bool is_unmatched = found.error().code == ErrorCode::NotFound;
     return compile_error(is_unmatched ? "D_PDESC_ZERO" : "D_PDESC_INVAL", found.error().message,
@@ -83,17 +88,15 @@ Compiled<void> check_branches(Context& context, Statement& statement) {
 // What an aggregating function gives is nothing that an expression can use, though the types of a
 // comma or a cast to void let it pass.
 Compiled<void> refuse_aggregating(const Node& node) {
-  const bool is_aggregating = node.kind == NodeKind::Call && node.subroutine == Subroutine::None &&
-                              !node.is_extension && find_aggregate(node.name);
-  if (is_aggregating) {
-    return error_at(node, "D_CG_EXPR",
-                    fmt::format("aggregating function {}( ) may not be called from a D expression "
-                                "(D program context required)",
-                                node.name));
-  }
-  for (const Node& operand : node.operands)
-    CLEW_TRY(refuse_aggregating(operand));
-  return {};
+  const Node* aggregating = find_node(node, [](const Node& each) {
+    return each.kind == NodeKind::Call && each.subroutine == Subroutine::None &&
+           !each.is_extension && find_aggregate(each.name);
+  });
+  if (aggregating == nullptr) return {};
+  return error_at(*aggregating, "D_CG_EXPR",
+                  fmt::format("aggregating function {}( ) may not be called from a D expression "
+                              "(D program context required)",
+                              aggregating->name));
 }
 
 Compiled<void> check_statement(Context& context, Statement& statement) {
@@ -140,33 +143,30 @@ Compiled<void> find_arguments(Context& context, const Clause& clause) {
   return {};
 }
 
-bool names(const Node& node, const std::string& name) {
-  if (node.kind == NodeKind::Identifier && node.module.empty() && node.name == name) return true;
-  return std::any_of(node.operands.begin(), node.operands.end(),
-                     [&](const Node& operand) { return names(operand, name); });
+bool names(const Node& root, const std::string& name) {
+  return contains(root, [&](const Node& node) {
+    return node.kind == NodeKind::Identifier && node.module.empty() && node.name == name;
+  });
 }
 
 // A predicate may name a variable that its own clause's body is the first to assign.
 void know_assigned(Context& context, const Node& predicate, const Node& node) {
   const bool is_assigning = node.kind == NodeKind::Assign || is_increment(node);
-  if (is_assigning && node.operands[0].kind == NodeKind::Identifier &&
-      node.operands[0].module.empty()) {
-    const std::string& name = node.operands[0].name;
-    const VariableKey key{VariableScope::Global, name};
-    const bool is_other = context.variables.contains(key) || context.inlines.contains(name) ||
-                          find_builtin(name).has_value();
-    if (!is_other && names(predicate, name)) load_unknown(context, key);
+  if (!is_assigning || node.operands[0].kind != NodeKind::Identifier ||
+      !node.operands[0].module.empty()) {
+    return;
   }
-  for (const Node& operand : node.operands)
-    know_assigned(context, predicate, operand);
+  const std::string& name = node.operands[0].name;
+  const VariableKey key{VariableScope::Global, name};
+  const bool is_other = context.variables.contains(key) || context.inlines.contains(name) ||
+                        find_builtin(name).has_value();
+  if (!is_other && names(predicate, name)) load_unknown(context, key);
 }
 
 void know_assigned(Context& context, const Node& predicate, const std::vector<Statement>& body) {
-  for (const Statement& statement : body) {
-    know_assigned(context, predicate, statement.expression);
-    know_assigned(context, predicate, statement.then_part);
-    know_assigned(context, predicate, statement.else_part);
-  }
+  visit_statements(body, [&](const Statement& statement) {
+    visit(statement.expression, [&](const Node& node) { know_assigned(context, predicate, node); });
+  });
 }
 
 // `written` is the clause as it was parsed, `clause` the copy that is checked.
@@ -247,9 +247,21 @@ Compiled<void> check_pragmas(const Context& context, const Program& program) {
   return {};
 }
 
+bool is_of_form(const PragmaOption& option) {
+  return option.name == "format" || option.name == "json";
+}
+
+// Who runs a program says how its answer is written; what the program says counts without that.
+bool is_overruled(const Program& program, const PragmaOption& option) {
+  return option.line != 0 && is_of_form(option) &&
+         std::any_of(program.options.begin(), program.options.end(),
+                     [](const PragmaOption& each) { return each.line == 0 && is_of_form(each); });
+}
+
 Compiled<void> walk(Context& context, const Program& program) {
-  for (const PragmaOption& option : program.options)
-    CLEW_TRY(apply_option(context, option));
+  for (const PragmaOption& option : program.options) {
+    if (!is_overruled(program, option)) CLEW_TRY(apply_option(context, option));
+  }
   for (const AttributesPragma& pragma : program.attributes)
     if (pragma.pragma == "attributes") context.attributes[pragma.name] = pragma.stability;
   for (const auto& [item, index] : program.order) {

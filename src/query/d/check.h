@@ -36,6 +36,7 @@
 
 #include "query/d/script.h"
 #include "query/d/source.h"
+#include "query/d/stability.h"
 #include "query/d/syntax.h"
 
 namespace clew::query::d {
@@ -50,6 +51,8 @@ struct ProbeArguments {
   std::vector<uint8_t> mapping;  // args[i] is made of arg<mapping[i]>; empty: of arg<i>.
   bool disagree = false;         // D_ARGS_MULTI when args[] is used.
   bool is_userland = false;      // Pointers among arg0… are the traced program's.
+  // Of the first probe; without it what is known of its provider's name.
+  std::optional<ProviderStability> stability;
 };
 
 // What the checker asks about probes; the engine answers from its catalogue of providers.

@@ -11,6 +11,7 @@
 #include "query/d/check_quantize.h"
 #include "query/d/check_statement.h"
 #include "query/d/check_variables.h"
+#include "query/d/print.h"
 
 namespace clew::query::d::checking {
 namespace {
@@ -121,8 +122,10 @@ Compiled<uint32_t> check_first_use(Context& context, Node& assign, AggregateFunc
   made.is_used = true;
   made.keys = std::move(keys);
   made.parameters = std::move(parameters);
-  for (const Node& key : target.operands)
+  for (const Node& key : target.operands) {
     made.key_actions.push_back(key_action(key));
+    made.key_texts.push_back(print(key, context.types()));
+  }
   return index;
 }
 

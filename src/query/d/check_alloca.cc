@@ -11,7 +11,7 @@
 namespace clew::query::d::checking {
 namespace {
 
-// Half of what a firing has for itself (abi/d_window.h).
+// Half of what a firing has for itself (abi/machine/window.h).
 constexpr uint64_t kScratchBytesMax = 0x2000;
 
 PointerSource united(PointerSource a, PointerSource b) {

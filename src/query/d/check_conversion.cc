@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "query/c_arithmetic.h"
+
 namespace clew::query::d::checking {
 namespace {
 
@@ -55,93 +57,11 @@ void wrap(Node& node, NodeKind kind, TypeId type) {
   node = std::move(outer);
 }
 
-uint64_t divided(uint64_t a, uint64_t b, bool is_signed, bool want_rest) {
-  if (!is_signed) return want_rest ? a % b : a / b;
-  const auto signed_a = static_cast<int64_t>(a);
-  const auto signed_b = static_cast<int64_t>(b);
-  if (signed_b == -1) return want_rest ? 0 : 0 - a;  // INT64_MIN / -1 wraps.
-  return static_cast<uint64_t>(want_rest ? signed_a % signed_b : signed_a / signed_b);
-}
-
-uint64_t shifted_right(uint64_t a, uint64_t count, bool is_signed) {
-  count &= 63U;
-  return is_signed ? static_cast<uint64_t>(static_cast<int64_t>(a) >> count) : a >> count;
-}
-
-bool is_less(uint64_t a, uint64_t b, bool is_signed) {
-  return is_signed ? static_cast<int64_t>(a) < static_cast<int64_t>(b) : a < b;
-}
-
-uint64_t computed(BinaryOperator binary, uint64_t a, uint64_t b, bool is_signed) {
-  switch (binary) {
-    case BinaryOperator::Multiply:
-      return a * b;
-    case BinaryOperator::Divide:
-      return divided(a, b, is_signed, false);
-    case BinaryOperator::Modulo:
-      return divided(a, b, is_signed, true);
-    case BinaryOperator::Add:
-      return a + b;
-    case BinaryOperator::Subtract:
-      return a - b;
-    case BinaryOperator::ShiftLeft:
-      return a << (b & 63U);
-    case BinaryOperator::ShiftRight:
-      return shifted_right(a, b, is_signed);
-    case BinaryOperator::Less:
-      return is_less(a, b, is_signed) ? 1 : 0;
-    case BinaryOperator::LessEqual:
-      return is_less(b, a, is_signed) ? 0 : 1;
-    case BinaryOperator::Greater:
-      return is_less(b, a, is_signed) ? 1 : 0;
-    case BinaryOperator::GreaterEqual:
-      return is_less(a, b, is_signed) ? 0 : 1;
-    case BinaryOperator::Equal:
-      return a == b ? 1 : 0;
-    case BinaryOperator::NotEqual:
-      return a != b ? 1 : 0;
-    case BinaryOperator::And:
-      return a & b;
-    case BinaryOperator::Xor:
-      return a ^ b;
-    case BinaryOperator::Or:
-      return a | b;
-    case BinaryOperator::LogicalAnd:
-      return a != 0 && b != 0 ? 1 : 0;
-    case BinaryOperator::LogicalXor:
-      return (a != 0) != (b != 0) ? 1 : 0;
-    case BinaryOperator::LogicalOr:
-      return a != 0 || b != 0 ? 1 : 0;
-  }
-  return 0;
-}
-
 // A signed value that its type cannot hold is cut when it is used, and not before.
 void become_integer(TypeTable& types, Node& node, uint64_t value) {
   const bool is_signed = types.is_integer(node.type) && types.is_signed(node.type);
   if (is_signed && node.kind == NodeKind::Binary && cut(types, value, node.type) != value) return;
   node = integer_node(node, cut(types, value, node.type), node.type);
-}
-
-void fold_unary(TypeTable& types, Node& node) {
-  const uint64_t value = node.operands[0].integer;
-  switch (node.unary) {
-    case UnaryOperator::Plus:
-      return become_integer(types, node, value);
-    case UnaryOperator::Negate:
-      return become_integer(types, node, 0 - value);
-    case UnaryOperator::Complement:
-      return become_integer(types, node, ~value);
-    case UnaryOperator::Not:
-      return become_integer(types, node, value == 0 ? 1 : 0);
-    case UnaryOperator::Dereference:
-    case UnaryOperator::AddressOf:
-    case UnaryOperator::PreIncrement:
-    case UnaryOperator::PreDecrement:
-    case UnaryOperator::PostIncrement:
-    case UnaryOperator::PostDecrement:
-      return;
-  }
 }
 
 }  // namespace
@@ -287,10 +207,8 @@ uint64_t cut(const TypeTable& types, uint64_t value, TypeId type) {
   const uint32_t size = types.size_of(type);
   if (types.stripped(type).name == "_Bool") return value != 0 ? 1 : 0;
   if (size == 0 || size >= 8) return value;
-  const uint32_t unused_bits = 64 - 8 * size;
-  const uint64_t high = value << unused_bits;
-  if (!types.is_integer(type) || !types.is_signed(type)) return high >> unused_bits;
-  return static_cast<uint64_t>(static_cast<int64_t>(high) >> unused_bits);
+  return wrapped(
+      value, {.size_bytes = size, .is_signed = types.is_integer(type) && types.is_signed(type)});
 }
 
 void convert(TypeTable& types, Node& node, TypeId type) {
@@ -337,7 +255,9 @@ void convert_for(TypeTable& types, Node& node, TypeId type) {
 void fold(TypeTable& types, Node& node) {
   const auto is_constant = [](const Node& operand) { return operand.kind == NodeKind::Integer; };
   if (!std::all_of(node.operands.begin(), node.operands.end(), is_constant)) return;
-  if (node.kind == NodeKind::Unary) return fold_unary(types, node);
+  if (node.kind == NodeKind::Unary && is_computed(node.unary)) {
+    return become_integer(types, node, computed(node.unary, node.operands[0].integer, {}));
+  }
   if (node.kind == NodeKind::Conditional) {
     const uint64_t value = node.operands[node.operands[0].integer != 0 ? 1 : 2].integer;
     return become_integer(types, node, value);
@@ -345,8 +265,9 @@ void fold(TypeTable& types, Node& node) {
   if (node.kind != NodeKind::Binary) return;
   const Node& left = node.operands[0];
   const bool is_signed = types.is_integer(left.type) && types.is_signed(left.type);
-  become_integer(types, node,
-                 computed(node.binary, left.integer, node.operands[1].integer, is_signed));
+  become_integer(
+      types, node,
+      computed(node.binary, left.integer, node.operands[1].integer, {.is_signed = is_signed}));
 }
 
 }  // namespace clew::query::d::checking

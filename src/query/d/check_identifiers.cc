@@ -135,8 +135,9 @@ Compiled<void> become_argument(Context& context, Node& node, const ProbeArgument
     return error_at(node, "D_ARGS_TYPE",
                     fmt::format("failed to resolve native type for args[{}]", number));
   }
-  const auto stability = stability_of_provider(context.clause->probes.front().provider).arguments;
-  CLEW_TRY(note_stability(context, node, stability, "associative array args"));
+  const ProviderStability stability =
+      arguments.stability.value_or(stability_of_provider(context.clause->probes.front().provider));
+  CLEW_TRY(note_stability(context, node, stability.arguments, "associative array args"));
   const TypeId native = arguments.native_types.empty() ? type : arguments.native_types[number];
   Node argument;
   argument.kind = NodeKind::Identifier;

@@ -10,38 +10,6 @@
 namespace clew::query::d::checking {
 namespace {
 
-enum class OperandRule : uint8_t { Arithmetic, Shift, Additive, Comparison, Logical };
-
-OperandRule rule_of(BinaryOperator binary) {
-  switch (binary) {
-    case BinaryOperator::Multiply:
-    case BinaryOperator::Divide:
-    case BinaryOperator::Modulo:
-    case BinaryOperator::And:
-    case BinaryOperator::Xor:
-    case BinaryOperator::Or:
-      return OperandRule::Arithmetic;
-    case BinaryOperator::ShiftLeft:
-    case BinaryOperator::ShiftRight:
-      return OperandRule::Shift;
-    case BinaryOperator::Add:
-    case BinaryOperator::Subtract:
-      return OperandRule::Additive;
-    case BinaryOperator::Less:
-    case BinaryOperator::LessEqual:
-    case BinaryOperator::Greater:
-    case BinaryOperator::GreaterEqual:
-    case BinaryOperator::Equal:
-    case BinaryOperator::NotEqual:
-      return OperandRule::Comparison;
-    case BinaryOperator::LogicalAnd:
-    case BinaryOperator::LogicalXor:
-    case BinaryOperator::LogicalOr:
-      return OperandRule::Logical;
-  }
-  return OperandRule::Logical;
-}
-
 Failure incompatible(Context& context, const Node& node, std::string_view shown_operator) {
   const auto& types = context.types();
   if (node.kind == NodeKind::Conditional)
@@ -72,9 +40,7 @@ std::string_view kind_wanted(const Node& node) {
 }
 
 Compiled<void> check_no_zero_divisor(const Node& node) {
-  const bool divides =
-      node.binary == BinaryOperator::Divide || node.binary == BinaryOperator::Modulo;
-  if (!divides || !is_null_constant(node.operands[1])) return {};
+  if (!divides(node.binary) || !is_null_constant(node.operands[1])) return {};
   return error_at(node, "D_DIV_ZERO", "expression contains division by zero");
 }
 
@@ -334,19 +300,11 @@ Compiled<void> check_unary(Context& context, Node& node) {
 }
 
 Compiled<void> check_binary_operands(Context& context, Node& node) {
-  switch (rule_of(node.binary)) {
-    case OperandRule::Arithmetic:
-      return check_arithmetic(context, node);
-    case OperandRule::Shift:
-      return check_shift(context, node);
-    case OperandRule::Additive:
-      return check_additive(context, node);
-    case OperandRule::Comparison:
-      return check_comparison(context, node);
-    case OperandRule::Logical:
-      return check_logical(context, node);
-  }
-  return {};
+  if (is_logical(node.binary)) return check_logical(context, node);
+  if (is_comparison(node.binary)) return check_comparison(context, node);
+  if (is_shift(node.binary)) return check_shift(context, node);
+  if (is_sum(node.binary)) return check_additive(context, node);
+  return check_arithmetic(context, node);
 }
 
 Compiled<void> check_binary(Context& context, Node& node) {

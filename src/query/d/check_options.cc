@@ -39,7 +39,7 @@ struct OptionName {
   Syntax syntax;
 };
 
-constexpr std::array<OptionName, 98> kOptions = {{
+constexpr std::array<OptionName, 99> kOptions = {{
     // What the compiler obeys.
     {"aggpercpu", Syntax::Flag},
     {"amin", Syntax::Attributes},
@@ -131,6 +131,7 @@ constexpr std::array<OptionName, 98> kOptions = {{
     {"aggsortrev", Syntax::Flag},
     {"aggzoom", Syntax::Flag},
     {"flowindent", Syntax::Flag},
+    {"format", Syntax::Text},
     {"json", Syntax::Flag},
     {"oformat", Syntax::Text},
     {"quiet", Syntax::Flag},

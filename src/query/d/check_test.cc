@@ -284,10 +284,40 @@ TEST(Check, DescriptionsMustMatch) {
   EXPECT_EQ(error_of("::naer:none { }"),
             "D_PDESC_ZERO: probe description ::naer:none does not match any probes");
   EXPECT_EQ(error_of("::f:bad { }"), "D_PDESC_INVAL: probe cannot be used here");
+  const auto function = compiled("pid77:shop:naer:entry { }");
+  ASSERT_FALSE(function);
+  EXPECT_EQ(function.error().tag, "D_PROC_FUNC");
+  EXPECT_EQ(function.error().nearest, "::near:none");
   CompileOptions options = script_options();
   options.allow_unmatched_probes = true;
   EXPECT_TRUE(compiled("::f:none { }", options).has_value());
   expect_tags({{"#pragma D option zdefs\n::f:none { }", "ok"}});
+}
+
+// As the command line has one: without a line, in front.
+std::string format_of(const std::string& text, const std::vector<PragmaOption>& command_line) {
+  TypeTable types;
+  FakeProbes probes;
+  auto program = parse(text, script_options(), types);
+  EXPECT_TRUE(program) << program.error().message;
+  program->options.insert(program->options.begin(), command_line.begin(), command_line.end());
+  const auto script = check(std::move(*program), std::move(types), probes, script_options());
+  EXPECT_TRUE(script) << script.error().message;
+  const Options& options = script->options;
+  const auto format = options.values.find("format");
+  return (format == options.values.end() ? "-" : format->second) +
+         (options.is_set("json") ? " json" : "");
+}
+
+TEST(Check, TheCommandLineSaysTheFormatBeforeTheProgramDoes) {
+  const std::string program = "#pragma D option format=csv\nBEGIN { }";
+  EXPECT_EQ(format_of(program, {}), "csv");
+  EXPECT_EQ(format_of(program, {{.name = "format", .value = "chart"}}), "chart");
+  EXPECT_EQ(format_of(program, {{.name = "json", .value = {}}}), "- json");
+  EXPECT_EQ(format_of("#pragma D option json\nBEGIN { }", {{.name = "format", .value = "csv"}}),
+            "csv");
+  EXPECT_EQ(format_of("#pragma D option format=csv\n#pragma D option format=chart\nBEGIN { }", {}),
+            "chart");
 }
 
 TEST(Check, DefinitionsMayNotGrowWithoutEnd) {

@@ -48,7 +48,7 @@ class FakeProbes final : public ProbeSource {
   Expected<ProbeArguments> arguments(TypeTable& types, const ProbeDescription& probe) override {
     ProbeArguments found;
     found.matched = 1;
-    if (probe.name == "none") found.matched = 0;
+    if (probe.name == "none" || probe.provider == "pid77") found.matched = 0;
     if (probe.name == "bad") return fail(ErrorCode::Refused, "probe cannot be used here");
     const TypeId type_int = types.find_base("int");
     if (probe.name == "typed") found.types = {type_int, types.pointer_to(types.find_base("char"))};
@@ -66,6 +66,10 @@ class FakeProbes final : public ProbeSource {
       found.mapping = {3, 2};
     }
     return found;
+  }
+  std::optional<Problem> problem(const ProbeDescription& probe) override {
+    if (probe.provider != "pid77") return std::nullopt;
+    return Problem{"D_PROC_FUNC", "failed to lookup '" + probe.function + "'"};
   }
   std::string nearest(const ProbeDescription& probe) override {
     return probe.function == "naer" ? "::near:none" : "";

@@ -11,6 +11,7 @@
 #include "query/d/check_conversion.h"
 #include "query/d/check_expression.h"
 #include "query/d/check_prototypes.h"
+#include "query/walk.h"
 
 namespace clew::query::d::checking {
 namespace {
@@ -25,15 +26,16 @@ bool is_of_library(uint32_t line) {
   return line == 0;
 }
 
-void substitute(Node& node, const Node& place, std::span<const Node> arguments) {
-  if (node.storage == Storage::Parameter) {
-    node = arguments[node.index];
-    return;
-  }
-  node.span = place.span;
-  node.line = place.line;
-  for (Node& operand : node.operands)
-    substitute(operand, place, arguments);
+void substitute(Node& value, const Node& place, std::span<const Node> arguments) {
+  transform(value, [&](Node& node) {
+    if (node.storage == Storage::Parameter) {
+      node = arguments[node.index];
+      return true;
+    }
+    node.span = place.span;
+    node.line = place.line;
+    return false;
+  });
 }
 
 // Of a value whose parameters have these sizes.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control lines: a # that is the first thing on its line. #line and `# 12 "file"` (which cpp
 // leaves) number what follows; #pragma D sets options; what only Solaris's stability system
-// needs (binding, and the attributes of a provider) is accepted and has no effect.
+// needs (binding) is accepted and has no effect.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -159,7 +159,10 @@ Compiled<void> Lexer::pragma_attributes(const std::vector<std::string>& words, s
     return {};
   }
   const bool is_complete = words.size() == 7 && is_provider_part(words[6]);
-  if (is_complete) return {};
+  if (is_complete) {
+    provider_pragmas_.push_back({*stability, words[5], words[6]});
+    return {};
+  }
   return fail_at(begin, "D_PRAGMA_MALFORM",
                  "malformed #pragma attributes <attributes> provider <name> "
                  "<provider|module|function|name|args>");

@@ -82,6 +82,7 @@ class Lexer {
   [[nodiscard]] bool wants_tags() const { return wants_tags_; }
   std::vector<Dependency> take_dependencies() { return std::move(dependencies_); }
   std::vector<AttributesPragma> take_attributes() { return std::move(attributes_); }
+  std::vector<ProviderPragma> take_provider_pragmas() { return std::move(provider_pragmas_); }
   // Error: an argument was given that the text does not mention.
   [[nodiscard]] Compiled<void> check_arguments() const;
 
@@ -132,6 +133,7 @@ class Lexer {
   std::vector<PragmaOption> pragma_options_;
   std::vector<Dependency> dependencies_;
   std::vector<AttributesPragma> attributes_;
+  std::vector<ProviderPragma> provider_pragmas_;
 };
 
 // Of the digits and the suffix as they stand; everything must be used up.

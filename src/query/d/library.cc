@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "query/d/parse.h"
+#include "query/walk.h"
 
 namespace clew::query::d {
 namespace {
@@ -86,10 +87,8 @@ std::vector<bool> needed_pieces(std::string_view text) {
   return needed;
 }
 
-void forget_lines(Node& node) {
-  node.line = 0;
-  for (Node& operand : node.operands)
-    forget_lines(operand);
+void forget_lines(Node& value) {
+  visit(value, [](Node& node) { node.line = 0; });
 }
 
 void forget_lines(Program& program) {

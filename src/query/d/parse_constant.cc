@@ -2,6 +2,7 @@
 // Constants that declarations need at once: array sizes, bit-field sizes, enumerators.
 #include <optional>
 
+#include "query/c_arithmetic.h"
 #include "query/d/parser.h"
 
 namespace clew::query::d {
@@ -70,75 +71,19 @@ class ConstantFolder {
   std::optional<int64_t> unary(const Node& node) {
     const std::optional<int64_t> operand = fold(node.operands[0]);
     if (!operand) return std::nullopt;
-    switch (node.unary) {
-      case UnaryOperator::Plus:
-        return operand;
-      case UnaryOperator::Negate:
-        return static_cast<int64_t>(0 - static_cast<uint64_t>(*operand));
-      case UnaryOperator::Complement:
-        return ~*operand;
-      case UnaryOperator::Not:
-        return *operand == 0 ? 1 : 0;
-      case UnaryOperator::Dereference:
-      case UnaryOperator::AddressOf:
-      case UnaryOperator::PreIncrement:
-      case UnaryOperator::PreDecrement:
-      case UnaryOperator::PostIncrement:
-      case UnaryOperator::PostDecrement:
-        return std::nullopt;
-    }
-    return std::nullopt;
+    if (!is_computed(node.unary)) return std::nullopt;
+    return static_cast<int64_t>(computed(node.unary, static_cast<uint64_t>(*operand), {}));
   }
 
   std::optional<int64_t> binary(const Node& node) {
     const std::optional<int64_t> left = fold(node.operands[0]);
     const std::optional<int64_t> right = fold(node.operands[1]);
     if (!left || !right) return std::nullopt;
-    const auto a = static_cast<uint64_t>(*left);
-    const auto b = static_cast<uint64_t>(*right);
     const bool can_divide = *right != 0 && !(*left == INT64_MIN && *right == -1);
-    const bool can_shift = b < 64;
-    switch (node.binary) {
-      case BinaryOperator::Multiply:
-        return static_cast<int64_t>(a * b);
-      case BinaryOperator::Divide:
-        return can_divide ? std::optional(*left / *right) : std::nullopt;
-      case BinaryOperator::Modulo:
-        return can_divide ? std::optional(*left % *right) : std::nullopt;
-      case BinaryOperator::Add:
-        return static_cast<int64_t>(a + b);
-      case BinaryOperator::Subtract:
-        return static_cast<int64_t>(a - b);
-      case BinaryOperator::ShiftLeft:
-        return can_shift ? static_cast<int64_t>(a << b) : 0;
-      case BinaryOperator::ShiftRight:
-        return can_shift ? *left >> b : 0;
-      case BinaryOperator::Less:
-        return *left < *right;
-      case BinaryOperator::LessEqual:
-        return *left <= *right;
-      case BinaryOperator::Greater:
-        return *left > *right;
-      case BinaryOperator::GreaterEqual:
-        return *left >= *right;
-      case BinaryOperator::Equal:
-        return *left == *right;
-      case BinaryOperator::NotEqual:
-        return *left != *right;
-      case BinaryOperator::And:
-        return *left & *right;
-      case BinaryOperator::Xor:
-        return *left ^ *right;
-      case BinaryOperator::Or:
-        return *left | *right;
-      case BinaryOperator::LogicalAnd:
-        return *left != 0 && *right != 0;
-      case BinaryOperator::LogicalXor:
-        return (*left != 0) != (*right != 0);
-      case BinaryOperator::LogicalOr:
-        return *left != 0 || *right != 0;
-    }
-    return std::nullopt;
+    if (divides(node.binary) && !can_divide) return std::nullopt;
+    const auto b = static_cast<uint64_t>(*right);
+    if (is_shift(node.binary) && b >= 64) return 0;
+    return static_cast<int64_t>(computed(node.binary, static_cast<uint64_t>(*left), b, {}));
   }
 
   std::optional<int64_t> conditional(const Node& node) {
@@ -150,10 +95,8 @@ class ConstantFolder {
   std::optional<int64_t> cast(const Node& node) {
     const std::optional<int64_t> operand = fold(node.operands[0]);
     if (!operand || !types_.is_integer(node.type)) return std::nullopt;
-    const uint32_t unused_bits = 64 - types_.size_of(node.type) * 8;
-    const uint64_t raised = static_cast<uint64_t>(*operand) << unused_bits;
-    if (types_.is_signed(node.type)) return static_cast<int64_t>(raised) >> unused_bits;
-    return static_cast<int64_t>(raised >> unused_bits);
+    const IntegerType type{types_.size_of(node.type), types_.is_signed(node.type)};
+    return static_cast<int64_t>(wrapped(static_cast<uint64_t>(*operand), type));
   }
 
   std::optional<int64_t> size_of(const Node& node) {

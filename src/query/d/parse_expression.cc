@@ -10,46 +10,6 @@
 namespace clew::query::d {
 namespace {
 
-struct BinarySymbol {
-  std::string_view symbol;
-  BinaryOperator op;
-  uint32_t precedence;
-};
-constexpr std::array<BinarySymbol, 19> kBinarySymbols = {{{"||", BinaryOperator::LogicalOr, 1},
-                                                          {"^^", BinaryOperator::LogicalXor, 2},
-                                                          {"&&", BinaryOperator::LogicalAnd, 3},
-                                                          {"|", BinaryOperator::Or, 4},
-                                                          {"^", BinaryOperator::Xor, 5},
-                                                          {"&", BinaryOperator::And, 6},
-                                                          {"==", BinaryOperator::Equal, 7},
-                                                          {"!=", BinaryOperator::NotEqual, 7},
-                                                          {"<", BinaryOperator::Less, 8},
-                                                          {"<=", BinaryOperator::LessEqual, 8},
-                                                          {">", BinaryOperator::Greater, 8},
-                                                          {">=", BinaryOperator::GreaterEqual, 8},
-                                                          {"<<", BinaryOperator::ShiftLeft, 9},
-                                                          {">>", BinaryOperator::ShiftRight, 9},
-                                                          {"+", BinaryOperator::Add, 10},
-                                                          {"-", BinaryOperator::Subtract, 10},
-                                                          {"*", BinaryOperator::Multiply, 11},
-                                                          {"/", BinaryOperator::Divide, 11},
-                                                          {"%", BinaryOperator::Modulo, 11}}};
-
-struct AssignSymbol {
-  std::string_view symbol;
-  BinaryOperator op;
-};
-constexpr std::array<AssignSymbol, 10> kAssignSymbols = {{{"*=", BinaryOperator::Multiply},
-                                                          {"/=", BinaryOperator::Divide},
-                                                          {"%=", BinaryOperator::Modulo},
-                                                          {"+=", BinaryOperator::Add},
-                                                          {"-=", BinaryOperator::Subtract},
-                                                          {"<<=", BinaryOperator::ShiftLeft},
-                                                          {">>=", BinaryOperator::ShiftRight},
-                                                          {"&=", BinaryOperator::And},
-                                                          {"^=", BinaryOperator::Xor},
-                                                          {"|=", BinaryOperator::Or}}};
-
 struct PrefixSymbol {
   std::string_view symbol;
   UnaryOperator op;
@@ -69,6 +29,14 @@ const typename Table::value_type* find_symbol(const Table& table, const Token& t
   for (const auto& entry : table)
     if (token.text == entry.symbol) return &entry;
   return nullptr;
+}
+
+// Of an assignment that computes: "+=".
+const BinaryOperator* find_compound(const Token& token) {
+  if (token.kind != TokenKind::Punctuator || !token.text.ends_with('=')) return nullptr;
+  const std::string_view text = token.text;
+  const BinaryOperator* op = find_binary(text.substr(0, text.size() - 1));
+  return op == nullptr || is_comparison(*op) || is_logical(*op) ? nullptr : op;
 }
 
 }  // namespace
@@ -116,14 +84,14 @@ Compiled<Node> Parser::assignment() {
   const Nested nested(nesting_);
   CLEW_TRY(check_nesting());
   Node target = CLEW_TRY(conditional());
-  const AssignSymbol* compound = find_symbol(kAssignSymbols, here_);
+  const BinaryOperator* compound = find_compound(here_);
   if (compound == nullptr && !at("=")) return target;
   CLEW_TRY(advance());
   note_assigned(target);
   Node value = CLEW_TRY(assignment());
   Node node = combine(NodeKind::Assign, std::move(target), std::move(value));
   node.is_compound = compound != nullptr;
-  if (compound != nullptr) node.binary = compound->op;
+  if (compound != nullptr) node.binary = *compound;
   return node;
 }
 
@@ -137,7 +105,7 @@ void Parser::note_assigned(const Node& target) {
 }
 
 Compiled<Node> Parser::conditional() {
-  Node condition = CLEW_TRY(binary(1));
+  Node condition = CLEW_TRY(binary(Precedence::LogicalOr));
   if (!CLEW_TRY(accept("?"))) return condition;
   const Nested nested(nesting_);
   CLEW_TRY(check_nesting());
@@ -158,18 +126,19 @@ Compiled<void> Parser::check_open_predicate() const {
   return fail_here("D_SYNTAX", fmt::format("closing {} expected in predicate before /", missing));
 }
 
-Compiled<Node> Parser::binary(uint32_t precedence_min) {
+Compiled<Node> Parser::binary(Precedence least) {
   Node left = CLEW_TRY(unary());
   for (;;) {
-    const BinarySymbol* symbol = find_symbol(kBinarySymbols, here_);
-    if (symbol == nullptr || symbol->precedence < precedence_min) return left;
+    const bool is_symbol = here_.kind == TokenKind::Punctuator;
+    const BinaryOperator* op = is_symbol ? find_binary(here_.text) : nullptr;
+    if (op == nullptr || precedence_of(*op) < least) return left;
     if (in_predicate_ && at("/") && lexer_.slash_ends_predicate()) return left;
     if (at("/")) CLEW_TRY(check_open_predicate());
     CLEW_TRY(spend_operator());
     CLEW_TRY(advance());
-    Node right = CLEW_TRY(binary(symbol->precedence + 1));
+    Node right = CLEW_TRY(binary(tighter(precedence_of(*op))));
     left = combine(NodeKind::Binary, std::move(left), std::move(right));
-    left.binary = symbol->op;
+    left.binary = *op;
   }
 }
 

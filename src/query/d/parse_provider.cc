@@ -88,6 +88,13 @@ Compiled<void> Parser::check_known_provider(const ProviderDefinition& known, con
   return {};
 }
 
+std::vector<ProviderDefinition> Parser::take_providers() {
+  const std::vector<ProviderPragma> pragmas = lexer_.take_provider_pragmas();
+  for (ProviderDefinition& provider : providers_)
+    provider.stability = stability_by(pragmas, provider.name);
+  return std::move(providers_);
+}
+
 Compiled<void> Parser::provider() {
   ProviderDefinition result;
   CLEW_TRY(advance());

@@ -58,7 +58,7 @@ class Parser {
 
   Compiled<Program> run();
   // Of what run() read.
-  [[nodiscard]] std::vector<ProviderDefinition> take_providers() { return std::move(providers_); }
+  [[nodiscard]] std::vector<ProviderDefinition> take_providers();
   [[nodiscard]] bool wants_tags() const { return lexer_.wants_tags(); }
 
  private:
@@ -138,7 +138,7 @@ class Parser {
   Compiled<Node> assignment();
   void note_assigned(const Node& target);
   Compiled<Node> conditional();
-  Compiled<Node> binary(uint32_t precedence_min);
+  Compiled<Node> binary(Precedence least);
   Compiled<Node> unary();
   Compiled<Node> prefix(UnaryOperator op);
   Compiled<Node> parenthesised();

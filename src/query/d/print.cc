@@ -9,12 +9,6 @@
 namespace clew::query::d {
 namespace {
 
-constexpr std::array<std::string_view, 10> kUnarySymbols = {"+", "-",  "~",  "!",  "*",
-                                                            "&", "++", "--", "++", "--"};
-constexpr std::array<std::string_view, 19> kBinarySymbols = {
-    "*",  "/",  "%",  "+", "-", "<<", ">>", "<",  "<=", ">",
-    ">=", "==", "!=", "&", "^", "|",  "&&", "^^", "||"};
-
 std::string suffix_of(std::string_view type_name) {
   if (type_name == "unsigned int") return "u";
   if (type_name == "long") return "l";
@@ -168,14 +162,6 @@ std::string option(const PragmaOption& option) {
 }
 
 }  // namespace
-
-std::string_view symbol_of(UnaryOperator op) {
-  return kUnarySymbols[static_cast<size_t>(op)];
-}
-
-std::string_view symbol_of(BinaryOperator op) {
-  return kBinarySymbols[static_cast<size_t>(op)];
-}
 
 std::string escape(std::string_view text) {
   constexpr std::string_view kPlain = "abtnvfr";  // Of the bytes 7 to 13.

@@ -15,8 +15,6 @@ std::string print(const Statement& statement, const TypeTable& types);
 std::string print(const Program& program, const TypeTable& types);
 std::string print(const ProbeDescription& description);  // All four fields, or the number.
 
-std::string_view symbol_of(UnaryOperator op);
-std::string_view symbol_of(BinaryOperator op);
 // `text` with what a string literal must escape escaped; without quotes.
 std::string escape(std::string_view text);
 

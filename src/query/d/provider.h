@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "query/d/stability.h"
 #include "query/d/types.h"
 
 namespace clew::query::d {
@@ -20,6 +22,7 @@ struct ProviderDefinition {
     bool is_translated = false;  // Else args[] is what is native.
   };
   std::vector<Probe> probes;
+  std::optional<ProviderStability> stability;  // That of #pragma D attributes in its file.
 };
 
 }  // namespace clew::query::d

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a clause records in a firing: src/plan/d lays it out and makes the programs that fill it,
-// src/output/d prints it. Offsets count from the start of the record (abi::DRecordHeader).
+// src/output/d prints it. Offsets count from the start of the record (abi::MachineRecordHeader).
 #pragma once
 
 #include <cstdint>

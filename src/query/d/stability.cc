@@ -95,6 +95,26 @@ ProviderStability stability_of_provider(std::string_view provider) {
   return found == kProviders.end() ? ProviderStability{kPrivate, kPrivate} : found->stability;
 }
 
+std::optional<ProviderStability> stability_by(std::span<const ProviderPragma> pragmas,
+                                              std::string_view provider) {
+  constexpr std::array<std::string_view, 5> kParts = {"provider", "module", "function", "name",
+                                                      "args"};
+  std::array<Stability, kParts.size()> parts{};
+  parts.fill(kPrivate);
+  bool is_named = false;
+  for (const ProviderPragma& pragma : pragmas) {
+    const auto part = std::find(kParts.begin(), kParts.end(), pragma.part);
+    if (pragma.provider != provider || part == kParts.end()) continue;
+    parts[static_cast<size_t>(part - kParts.begin())] = pragma.stability;
+    is_named = true;
+  }
+  if (!is_named) return std::nullopt;
+  ProviderStability result{parts[0], parts.back()};
+  for (size_t i = 1; i + 1 < parts.size(); ++i)
+    result.probes = least_stable(result.probes, parts[i]);
+  return result;
+}
+
 // Where it leads to is a structure of the kernel.
 Stability stability_of(Builtin builtin) {
   if (builtin != Builtin::Curthread) return kStable;

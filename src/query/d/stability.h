@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -46,9 +47,21 @@ std::optional<Stability> parse_stability(std::string_view text);
 struct ProviderStability {
   Stability probes;
   Stability arguments;
+  bool operator==(const ProviderStability&) const = default;
 };
 // As the guide gives it in the provider's chapter. "pid123" is provider pid.
 ProviderStability stability_of_provider(std::string_view provider);
+
+// #pragma D attributes WORDS provider NAME PART, in a provider's file.
+struct ProviderPragma {
+  Stability stability;
+  std::string provider;
+  std::string part;  // "provider", "module", "function", "name": of its probes; "args"
+};
+// What these say of a provider: its probes are as stable as the least stable part of their names,
+// and a part of which nothing is said is as a symbol. Nothing when they do not name it.
+std::optional<ProviderStability> stability_by(std::span<const ProviderPragma> pragmas,
+                                              std::string_view provider);
 
 [[nodiscard]] Stability stability_of(Builtin builtin);
 [[nodiscard]] Stability stability_of(Subroutine subroutine);

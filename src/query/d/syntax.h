@@ -11,6 +11,7 @@
 #include "query/d/functions.h"
 #include "query/d/stability.h"
 #include "query/d/types.h"
+#include "query/operators.h"
 #include "query/span.h"
 
 namespace clew::query::d {
@@ -37,40 +38,9 @@ enum class NodeKind : uint8_t {
   Translate,    // xlate <type>(operands[0]); [check] see check.h
 };
 
-enum class UnaryOperator : uint8_t {
-  Plus,
-  Negate,
-  Complement,
-  Not,
-  Dereference,
-  AddressOf,
-  PreIncrement,
-  PreDecrement,
-  PostIncrement,
-  PostDecrement,
-};
-
-enum class BinaryOperator : uint8_t {
-  Multiply,
-  Divide,
-  Modulo,
-  Add,
-  Subtract,
-  ShiftLeft,
-  ShiftRight,
-  Less,
-  LessEqual,
-  Greater,
-  GreaterEqual,
-  Equal,
-  NotEqual,
-  And,
-  Xor,
-  Or,
-  LogicalAnd,
-  LogicalXor,  // D's ^^
-  LogicalOr,
-};
+// Those of C, and D's ^^.
+using query::BinaryOperator;
+using query::UnaryOperator;
 
 // What an identifier, element or member turned out to be. [check]
 enum class Storage : uint8_t {
@@ -145,6 +115,16 @@ struct Statement {
   std::vector<uint32_t> aggregations;  // printa
   std::optional<uint32_t> format;      // index in Script::formats: printf, printa, system, freopen
 };
+
+// All of them, an If before its parts.
+template <typename Visitor>
+void visit_statements(const std::vector<Statement>& body, const Visitor& visitor) {
+  for (const Statement& statement : body) {
+    visitor(statement);
+    visit_statements(statement.then_part, visitor);
+    visit_statements(statement.else_part, visitor);
+  }
+}
 
 // --- declarations --------------------------------------------------------------------------------
 

@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* curlwpsinfo->pr_syscall is the number of the call that the thread is in. */
 /* flags: -q -c /bin/true */
-syscall::exit_group:entry, syscall::mmap:entry
-/pid == $target && !seen[probefunc]++/
+syscall::exit_group:entry
+/pid == $target/
 {
-	@[probefunc, curlwpsinfo->pr_syscall] = count();
-}
-pid$target:libc.so.6:exit:entry
-{
-	@[probefunc, curlwpsinfo->pr_syscall] = count();
-}
-END
-{
-	printa("%s %d\n", @);
+	printf("%s %d\n", probefunc, curlwpsinfo->pr_syscall);
 }
 /* output:
-exit -1
 exit_group 231
 
 */
