@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/outputs.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -18,13 +17,6 @@
 namespace clew::cmd {
 namespace {
 
-const output::FormatRow* format_named(std::string_view name) {
-  const auto rows = output::formats();
-  const auto row =
-      std::find_if(rows.begin(), rows.end(), [&](const auto& one) { return one.name == name; });
-  return row == rows.end() ? nullptr : &*row;
-}
-
 Expected<FileDescriptor> open_file(const std::string& file) {
   if (file == kStandardOutput) return FileDescriptor(dup(STDOUT_FILENO));
   FileDescriptor descriptor(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
@@ -35,7 +27,7 @@ Expected<FileDescriptor> open_file(const std::string& file) {
 }  // namespace
 
 const output::FormatRow& format_of(const OutputArguments& arguments, const std::string& file) {
-  const output::FormatRow* const named = format_named(arguments.format);
+  const output::FormatRow* const named = output::format_named(arguments.format);
   const output::FormatRow* const by_file = output::format_of_file(file);
   if (named != nullptr && (arguments.files.size() <= 1 || by_file == nullptr)) return *named;
   return by_file == nullptr ? output::formats().front() : *by_file;

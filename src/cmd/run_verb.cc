@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // clew run: answers a query.
-#include <array>
-#include <climits>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -11,7 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock_ns.h"
 #include "cmd/console.h"
 #include "cmd/duration.h"
 #include "cmd/outputs.h"
@@ -101,12 +98,7 @@ Expected<void> answer(const engine::Request& request, bool is_quiet, Outputs& ou
 }
 
 output::About about(const engine::Request& request, const RunArguments& arguments) {
-  std::array<char, HOST_NAME_MAX + 1> host{};
-  (void)gethostname(host.data(), host.size() - 1);
-  output::About about{.query = request.text.text,
-                      .version = CLEW_VERSION,
-                      .host = host.data(),
-                      .started_ns = clock_ns(CLOCK_REALTIME)};
+  output::About about = output::about_here(request.text.text);
   for (const pid_t pid : request.pids)
     about.targets.emplace_back("pid", std::to_string(pid));
   for (const std::string& pattern : request.name_patterns)

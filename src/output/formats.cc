@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/assert.h"
+#include "base/clock_ns.h"
 #include "output/folding.h"
 #include "output/format.h"
 #include "output/names.h"
@@ -23,9 +27,9 @@ constexpr std::array kFormats = {
     FormatRow{Format::Csv, "csv", "csv", "comma-separated values", make_csv_sink},
     FormatRow{Format::Chart, "chart", "", "rows as bars", make_text_sink},
     FormatRow{Format::Stream, "stream", "ndjson", "the result stream, for programs that read along",
-              make_stream_sink},
+              make_stream_sink, nullptr, false, true},
     FormatRow{Format::Sqlite, "sqlite", "sqlite", "a database of SQLite, with -o", nullptr,
-              open_sqlite_sink},
+              open_sqlite_sink, false, true},
     FormatRow{Format::Folded, "folded", "folded", "a line for each stack, for flame graphs",
               make_folded_sink, nullptr, true},
     FormatRow{Format::Svg, "svg", "svg", "a flame graph of stacks", make_svg_sink, nullptr, true},
@@ -40,6 +44,15 @@ constexpr bool in_order() {
 static_assert(in_order());
 
 }  // namespace
+
+About about_here(std::string query) {
+  std::array<char, HOST_NAME_MAX + 1> host{};
+  (void)gethostname(host.data(), host.size() - 1);
+  return {.query = std::move(query),
+          .version = CLEW_VERSION,
+          .host = host.data(),
+          .started_ns = clock_ns(CLOCK_REALTIME)};
+}
 
 std::span<const FormatRow> formats() {
   return kFormats;
@@ -64,6 +77,19 @@ Expected<void> check_columns(const FormatRow& format, Columns columns) {
               fmt::format("{} needs a column of stacks, and one of whole numbers that are counted "
                           "exactly and add up, as count() and sum() do; the answer has {}",
                           format.name, fmt::join(there, ", ")));
+}
+
+const FormatRow* format_named(std::string_view name) {
+  const auto row = std::find_if(kFormats.begin(), kFormats.end(),
+                                [&](const FormatRow& one) { return one.name == name; });
+  return row == kFormats.end() ? nullptr : &*row;
+}
+
+std::string format_names() {
+  std::vector<std::string_view> names;
+  for (const FormatRow& row : kFormats)
+    names.push_back(row.name);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 const FormatRow* format_of_file(std::string_view path) {

@@ -25,6 +25,13 @@ TEST(Formats, AreEitherBytesOrAFileByName) {
     EXPECT_NE(row.make == nullptr, row.open == nullptr) << row.name;
 }
 
+TEST(Formats, AreFoundByTheirNames) {
+  for (const FormatRow& row : formats())
+    EXPECT_EQ(format_named(row.name), &row);
+  EXPECT_EQ(format_named("xml"), nullptr);
+  EXPECT_EQ(format_names(), "text, json, csv, chart, stream, sqlite, folded, svg");
+}
+
 TEST(Formats, AreFoundByTheExtensionOfAFile) {
   for (const FormatRow& row : formats()) {
     if (row.extension.empty()) continue;

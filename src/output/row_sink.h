@@ -4,14 +4,18 @@
 //
 //   begin, { row… , end_interval }…, finish, close   with --every
 //   begin, row…, finish, close                       one answer, or a stream of events
+//   begin_tables, { choose, row… , end_interval }…, finish, close     several tables (D)
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "aggregate/value.h"
+#include "base/assert.h"
 #include "base/error.h"
 #include "collect/losses.h"
 
@@ -40,6 +44,13 @@ enum class RowMode : uint8_t {
   Stream,  // Each row is an event and is written when it comes.
 };
 
+// One of the tables of an answer that has several. Its name is a word of letters, digits and _.
+struct TableShape {
+  std::string name;
+  std::vector<aggregate::Column> columns;
+  RowMode mode = RowMode::Table;
+};
+
 struct Interval {
   uint64_t number = 0;   // 1, 2, …
   bool partial = false;  // The session ended before the interval did.
@@ -55,6 +66,10 @@ class RowSink {
   RowSink& operator=(const RowSink&) = delete;
   virtual ~RowSink() = default;
   virtual void begin(std::span<const aggregate::Column> columns, RowMode mode) = 0;
+  // Instead of begin(), where FormatRow::has_tables. What follows is of the chosen one, at first
+  // of the first.
+  virtual void begin_tables(std::span<const TableShape>) { CLEW_ASSERT(false); }
+  virtual void choose(size_t) { CLEW_ASSERT(false); }
   // As many values as columns.
   virtual void row(std::span<const aggregate::Value> values) = 0;
   // A probe was taken out; the session goes on.

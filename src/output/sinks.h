@@ -26,6 +26,9 @@ struct About {
   std::vector<std::pair<std::string, std::string>> targets{};
 };
 
+// Of this machine and version, which begins now; without targets.
+[[nodiscard]] About about_here(std::string query);
+
 struct SinkOptions {
   Format format = Format::Text;
   // Redraw each interval in place (ANSI). Only for Text and Chart on a terminal.
@@ -47,12 +50,17 @@ struct FormatRow {
   Expected<std::unique_ptr<RowSink>> (*open)(const SinkOptions& options,
                                              const std::string& file) = nullptr;
   bool needs_stacks = false;  // And a number for each, see folding.h.
+  bool has_tables = false;    // An answer may have several, RowSink::begin_tables().
 };
 // One for each Format, in its order.
 [[nodiscard]] std::span<const FormatRow> formats();
 [[nodiscard]] const FormatRow& row_of(Format format);
 // Whether an answer of these columns can be written so; the error says what is missing.
 Expected<void> check_columns(const FormatRow& format, Columns columns);
+// Null: none has this name.
+[[nodiscard]] const FormatRow* format_named(std::string_view name);
+// All of them, as a list for messages.
+[[nodiscard]] std::string format_names();
 // By the extension of the last part of `path`; null when it asks for none.
 [[nodiscard]] const FormatRow* format_of_file(std::string_view path);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A database of SQLite, for questions to an answer. clew(1) says what a value becomes.
 //
-//   meta       name, value                                   the query, versions, how it went
-//   columns    number, name, type, unit, role, approximate   of `rows`, as the query has them
-//   rows       interval, the columns of the query
-//   intervals  number, begin_ns, end_ns, partial
+//   meta       name, value                     the query, versions, how it went
+//   columns    number, name, type, unit, role, approximate, table_name
+//   rows       interval, the columns of the query; of a D script, its tables by their names
+//   intervals  number, begin_ns, end_ns, partial, table_name
 //   losses     kind, what, why, count
 //
 // An interval is one transaction, and so are kRowsInTransaction events: somebody who reads
@@ -45,7 +45,7 @@ using aggregate::Value;
 
 // "Clew", in the header of each file of ours: four bytes, the highest first.
 constexpr uint32_t kApplicationId = 0x436C6577;
-constexpr int kTablesVersion = 1;
+constexpr int kTablesVersion = 2;
 constexpr uint32_t kRowsInTransaction = 1000;
 // How long somebody who reads the file may keep us waiting, at the begin and at the end.
 constexpr int kPatienceMs = 5000;
@@ -235,9 +235,11 @@ struct AddValue {
   }
 };
 
-// Names of SQLite's own stay its own, and case makes no other name.
-class ColumnNames {
+// Of columns, or of tables. Case makes no other name.
+class Names {
  public:
+  explicit Names(std::set<std::string> taken) : taken_(std::move(taken)) {}
+
   std::string add(const std::string& wanted) {
     std::string name = printable(wanted);
     for (uint32_t i = 2; !taken_.insert(folded(name)).second; ++i)
@@ -252,10 +254,10 @@ class ColumnNames {
     return name;
   }
 
-  std::set<std::string> taken_ = {"interval", "rowid", "oid", "_rowid_"};
+  std::set<std::string> taken_;
 };
 
-std::string quoted(const std::string& name) {
+std::string sql_name(const std::string& name) {
   std::string text = "\"";
   for (const char c : name)
     text += c == '"' ? std::string("\"\"") : std::string(1, c);
@@ -268,9 +270,15 @@ class SqliteSink final : public RowSink {
       : about_(std::move(about)), file_(file), database_(file) {}
 
   void begin(std::span<const Column> columns, RowMode mode) override {
-    mode_ = mode;
+    const TableShape rows{
+        .name = "rows", .columns = {columns.begin(), columns.end()}, .mode = mode};
+    begin_tables({&rows, 1});
+    meta("mode", mode == RowMode::Table ? "table" : "events");
+    commit();
+  }
+
+  void begin_tables(std::span<const TableShape> tables) override {
     has_begun_ = true;
-    columns_.assign(columns.begin(), columns.end());
     database_.wait_for_readers(kPatienceMs);
     // What was committed outlives the tracer; a loss of power it need not outlive.
     database_.run("PRAGMA synchronous = OFF");
@@ -278,35 +286,45 @@ class SqliteSink final : public RowSink {
     database_.run("BEGIN IMMEDIATE");
     database_.run(fmt::format("PRAGMA application_id = {}", kApplicationId));
     make_tables();
+    for (const TableShape& table : tables)
+      add_table(table);
     describe_session();
     commit();
     database_.wait_for_readers(0);
   }
 
+  void choose(size_t table) override {
+    CLEW_ASSERT(table < tables_.size());
+    current_ = table;
+  }
+
   void row(std::span<const Value> values) override {
-    CLEW_ASSERT(values.size() == columns_.size());
+    Table& table = tables_[current_];
+    CLEW_ASSERT(values.size() == table.types.size());
     for (size_t i = 0; i < values.size(); ++i)
-      std::visit(AddValue{row_, columns_[i].type}, values[i]);
-    row_.run();
-    last_row_ = database_.last_row();
-    if (++rows_ % kRowsInTransaction == 0 && mode_ == RowMode::Stream) commit();
+      std::visit(AddValue{table.insert, table.types[i]}, values[i]);
+    table.insert.run();
+    table.last_row = database_.last_row();
+    if (++rows_ % kRowsInTransaction == 0 && table.mode == RowMode::Stream) commit();
   }
 
   // Whose rows these were is known at the end of an interval.
   void end_interval(const Interval& interval) override {
+    Table& table = tables_[current_];
     const auto number = static_cast<int64_t>(interval.number);
     const bool is_known = interval.end_ns != 0;
-    Insert insert(database_, "INSERT INTO intervals VALUES (?, ?, ?, ?)");
+    Insert insert(database_, "INSERT INTO intervals VALUES (?, ?, ?, ?, ?)");
     insert.add(number);
     for (const int64_t moment : {interval.begin_ns, interval.end_ns})
       is_known ? insert.add(moment) : insert.add(std::monostate{});
-    insert.add(int64_t{interval.partial ? 1 : 0}).run();
-    if (mode_ == RowMode::Table) {
-      Insert(database_, "UPDATE rows SET interval = ? WHERE rowid > ?")
+    insert.add(int64_t{interval.partial ? 1 : 0}).add(table.name).run();
+    if (table.mode == RowMode::Table) {
+      Insert(database_,
+             fmt::format("UPDATE {} SET interval = ? WHERE rowid > ?", sql_name(table.name)))
           .add(number)
-          .add(rows_before_)
+          .add(table.rows_before)
           .run();
-      rows_before_ = last_row_;
+      table.rows_before = table.last_row;
     }
     commit();
   }
@@ -338,7 +356,17 @@ class SqliteSink final : public RowSink {
   }
 
  private:
+  struct Table {
+    std::string name;
+    RowMode mode = RowMode::Table;
+    std::vector<ColumnType> types{};
+    Insert insert{};
+    int64_t last_row = 0;     // The rowid of the last one.
+    int64_t rows_before = 0;  // The same, of the last one of earlier intervals.
+  };
+
   void make_tables();
+  void add_table(const TableShape& shape);
   void describe_session();
   void write_losses(const collect::Losses& losses);
 
@@ -355,38 +383,41 @@ class SqliteSink final : public RowSink {
   About about_;
   std::string file_;
   Database database_;
-  RowMode mode_ = RowMode::Table;
-  std::vector<Column> columns_;
-  Insert row_;
-  uint64_t rows_ = 0;
-  int64_t last_row_ = 0;     // The rowid of the last one.
-  int64_t rows_before_ = 0;  // The same, of the last one of earlier intervals.
+  Names names_{{"meta", "columns", "intervals", "losses"}};  // Of tables.
+  std::vector<Table> tables_;
+  size_t current_ = 0;  // Of them.
+  uint64_t rows_ = 0;   // Of all.
   bool has_begun_ = false;
 };
 
 void SqliteSink::make_tables() {
   database_.run("CREATE TABLE meta (name TEXT PRIMARY KEY, value)");
   database_.run(
-      "CREATE TABLE columns (number INTEGER PRIMARY KEY, name TEXT, type TEXT, unit TEXT, "
-      "role TEXT, approximate INTEGER)");
+      "CREATE TABLE columns (number INTEGER, name TEXT, type TEXT, unit TEXT, role TEXT, "
+      "approximate INTEGER, table_name TEXT, PRIMARY KEY (table_name, number))");
   database_.run(
       "CREATE TABLE intervals (number INTEGER PRIMARY KEY, begin_ns INTEGER, end_ns INTEGER, "
-      "partial INTEGER)");
+      "partial INTEGER, table_name TEXT)");
   database_.run("CREATE TABLE losses (kind TEXT, what TEXT, why TEXT, count INTEGER)");
-  std::string table = "CREATE TABLE rows (interval INTEGER";
-  std::string values = "INSERT INTO rows VALUES (NULL";
-  Insert insert(database_, "INSERT INTO columns VALUES (?, ?, ?, ?, ?, ?)");
-  ColumnNames names;
-  for (size_t i = 0; i < columns_.size(); ++i) {
-    const Column& column = columns_[i];
+}
+
+void SqliteSink::add_table(const TableShape& shape) {
+  Table& table = tables_.emplace_back(Table{.name = names_.add(shape.name), .mode = shape.mode});
+  std::string definition = fmt::format("CREATE TABLE {} (interval INTEGER", sql_name(table.name));
+  std::string values = fmt::format("INSERT INTO {} VALUES (NULL", sql_name(table.name));
+  Insert insert(database_, "INSERT INTO columns VALUES (?, ?, ?, ?, ?, ?, ?)");
+  Names names({"interval", "rowid", "oid", "_rowid_"});  // SQLite's own stay its own.
+  for (const Column& column : shape.columns) {
+    table.types.push_back(column.type);
     const std::string name = names.add(column.name);
-    table += ", " + quoted(name) + sql_type(column.type);
+    definition += ", " + sql_name(name) + sql_type(column.type);
     values += ", ?";
-    insert.add(uint64_t{i + 1}).add(name).add(name_of(column.type)).add(name_of(column.unit));
-    insert.add(name_of(column.role)).add(int64_t{column.approximate ? 1 : 0}).run();
+    insert.add(uint64_t{table.types.size()}).add(name).add(name_of(column.type));
+    insert.add(name_of(column.unit)).add(name_of(column.role));
+    insert.add(int64_t{column.approximate ? 1 : 0}).add(table.name).run();
   }
-  database_.run(table + ")");
-  row_ = Insert(database_, values + ")");
+  database_.run(definition + ")");
+  table.insert = Insert(database_, values + ")");
 }
 
 void SqliteSink::describe_session() {
@@ -399,7 +430,6 @@ void SqliteSink::describe_session() {
   meta("targets", json_text(targets));
   meta("host", about_.host);
   meta("started_ns", about_.started_ns);
-  meta("mode", mode_ == RowMode::Table ? "table" : "events");
   meta("state", "running");
 }
 

@@ -165,7 +165,8 @@ TEST_F(Sqlite, GivesRowsTheirIntervalAndShowsWholeOnes) {
   sink_->end_interval({.number = 3, .partial = true, .begin_ns = 30, .end_ns = 35});
   end();
   EXPECT_THAT(ask("SELECT interval, n FROM rows"), ElementsAre("1|1", "1|2", "3|3"));
-  EXPECT_THAT(ask("SELECT * FROM intervals"), ElementsAre("1|10|20|0", "2|20|30|0", "3|30|35|1"));
+  EXPECT_THAT(ask("SELECT * FROM intervals"),
+              ElementsAre("1|10|20|0|rows", "2|20|30|0|rows", "3|30|35|1|rows"));
 }
 
 TEST_F(Sqlite, ShowsEventsAThousandAtATime) {
@@ -250,7 +251,36 @@ TEST_F(Sqlite, IsNotHinderedByAReaderThatStays) {
   ASSERT_EQ(sqlite3_close(other), SQLITE_OK);
   end();
   EXPECT_THAT(ask("SELECT interval, n FROM rows"), ElementsAre("2|2", "3|3"));
-  EXPECT_THAT(ask("SELECT * FROM intervals WHERE number = 1"), ElementsAre("1|NULL|NULL|0"));
+  EXPECT_THAT(ask("SELECT * FROM intervals WHERE number = 1"), ElementsAre("1|NULL|NULL|0|rows"));
+}
+
+TEST_F(Sqlite, OfSeveralTablesHasThemByTheirNames) {
+  auto sink = row_of_sqlite().open({.format = Format::Sqlite}, file());
+  ASSERT_TRUE(sink) << sink.error().message;
+  sink_ = std::move(*sink);
+  const std::vector<TableShape> tables = {
+      {.name = "calls", .columns = kNumber},
+      {.name = "Calls", .columns = kNumber},
+      {.name = "meta", .columns = kNumber, .mode = RowMode::Stream}};
+  sink_->begin_tables(tables);
+  row({uint64_t{1}});
+  sink_->end_interval({.number = 1, .begin_ns = 4, .end_ns = 5});
+  sink_->choose(2);
+  row({uint64_t{7}});
+  sink_->choose(1);
+  row({uint64_t{2}});
+  sink_->end_interval({.number = 2});
+  sink_->choose(0);
+  row({uint64_t{3}});
+  sink_->end_interval({.number = 3});
+  end();
+  EXPECT_THAT(ask("SELECT interval, n FROM calls"), ElementsAre("1|1", "3|3"));
+  EXPECT_THAT(ask("SELECT interval, n FROM Calls_2"), ElementsAre("2|2"));
+  EXPECT_THAT(ask("SELECT interval, n FROM meta_2"), ElementsAre("NULL|7"));
+  EXPECT_THAT(ask("SELECT number, table_name, begin_ns, end_ns FROM intervals"),
+              ElementsAre("1|calls|4|5", "2|Calls_2|NULL|NULL", "3|calls|NULL|NULL"));
+  EXPECT_THAT(ask("SELECT table_name, number, name FROM columns"),
+              ElementsAre("calls|1|n", "Calls_2|1|n", "meta_2|1|n"));
 }
 
 }  // namespace

@@ -85,20 +85,28 @@ class StreamSink final : public RowSink {
 
   void begin(std::span<const Column> columns, RowMode mode) override {
     write_session();
-    Json list = Json::array();
-    for (const Column& column : columns) {
-      types_.push_back(column.type);
-      list.push_back(column_json(column));
-    }
-    write({{"columns", std::move(list)}, {"mode", mode == RowMode::Table ? "table" : "events"}});
+    write_table({}, columns, mode);
+  }
+
+  void begin_tables(std::span<const TableShape> tables) override {
+    write_session();
+    for (const TableShape& table : tables)
+      write_table(table.name, table.columns, table.mode);
+  }
+
+  void choose(size_t table) override {
+    CLEW_ASSERT(table < tables_.size());
+    if (table != current_) write_rows();
+    current_ = table;
   }
 
   void row(std::span<const Value> values) override {
-    CLEW_ASSERT(values.size() == types_.size());
+    const std::vector<ColumnType>& types = tables_[current_].types;
+    CLEW_ASSERT(values.size() == types.size());
     rows_ += rows_count_ == 0 ? "[" : ",[";
     for (size_t i = 0; i < values.size(); ++i) {
       if (i > 0) rows_ += ',';
-      append(values[i], types_[i]);
+      append(values[i], types[i]);
     }
     rows_ += ']';
     if (++rows_count_ == kRowsInLineMax) write_rows();
@@ -123,7 +131,7 @@ class StreamSink final : public RowSink {
       json["end"] = time_json(interval.end_ns);
     }
     json["partial"] = interval.partial;
-    write({{"interval", std::move(json)}});
+    write(of_table({{"interval", std::move(json)}}));
   }
 
   [[nodiscard]] bool ready() const override { return bytes_.ready(); }
@@ -156,6 +164,25 @@ class StreamSink final : public RowSink {
              {"started", time_json(about_.started_ns)}}}});
   }
 
+  // Without a name it is the only one.
+  void write_table(std::string_view name, Columns columns, RowMode mode) {
+    Json list = Json::array();
+    current_ = tables_.size();
+    Table& table = tables_.emplace_back(Table{.name = std::string(name), .types = {}});
+    for (const Column& column : columns) {
+      table.types.push_back(column.type);
+      list.push_back(column_json(column));
+    }
+    write(of_table({{"columns", std::move(list)},  //
+                    {"mode", mode == RowMode::Table ? "table" : "events"}}));
+    current_ = 0;
+  }
+
+  Json of_table(Json json) const {
+    if (!tables_[current_].name.empty()) json["table"] = tables_[current_].name;
+    return json;
+  }
+
   // Rows come before what is said after them.
   void write(Json json) {
     write_rows();
@@ -166,7 +193,9 @@ class StreamSink final : public RowSink {
 
   void write_rows() {
     if (rows_count_ == 0) return;
-    bytes_.write(fmt::format("{{\"seq\":{},\"rows\":[{}]}}\n", number_++, rows_));
+    const std::string& table = tables_[current_].name;
+    const std::string of = table.empty() ? "" : fmt::format(",\"table\":\"{}\"", table);
+    bytes_.write(fmt::format("{{\"seq\":{},\"rows\":[{}]{}}}\n", number_++, rows_, of));
     rows_.clear();
     rows_count_ = 0;
   }
@@ -196,11 +225,17 @@ class StreamSink final : public RowSink {
   }
   static bool is_plain(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
 
+  struct Table {
+    std::string name;
+    std::vector<ColumnType> types;
+  };
+
   About about_;
   ByteSink& bytes_;
   uint64_t number_ = 0;  // Of the next line.
-  std::vector<ColumnType> types_;
-  std::string rows_;  // Of the line that is being filled, with commas between them.
+  std::vector<Table> tables_;
+  size_t current_ = 0;  // Of them, that of the rows.
+  std::string rows_;    // Of the line that is being filled, with commas between them.
   size_t rows_count_ = 0;
   Json counters_ = counters_json({});
   Json losses_;

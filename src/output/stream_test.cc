@@ -193,5 +193,33 @@ TEST_F(Stream, SaysWhyThereIsNoAnswer) {
   EXPECT_EQ(told[1]["end"]["losses"], nullptr);
 }
 
+TEST_F(Stream, OfSeveralTablesNamesThem) {
+  const std::vector<TableShape> tables = {{.name = "calls", .columns = kColumns},
+                                          {.name = "clause_0",
+                                           .columns = {{.name = "n", .type = ColumnType::Unsigned}},
+                                           .mode = RowMode::Stream}};
+  sink_->begin_tables(tables);
+  sink_->choose(1);
+  const std::vector<Value> one = {uint64_t{1}};
+  sink_->row(one);
+  sink_->row(one);
+  sink_->choose(0);
+  row("f", uint64_t{2});
+  sink_->end_interval({.number = 1, .begin_ns = 4, .end_ns = 5});
+  sink_->choose(1);
+  sink_->row(one);
+  sink_->flush();
+  const std::vector<Json> all = lines();
+  ASSERT_EQ(all.size(), 7U);
+  EXPECT_EQ(all[1].at("table"), "calls");
+  EXPECT_EQ(all[2].at("table"), "clause_0");
+  EXPECT_EQ(all[2].at("mode"), "events");
+  EXPECT_EQ(all[3], Json::parse(R"({"rows":[[1],[1]],"table":"clause_0"})"));
+  EXPECT_EQ(all[4], Json::parse(R"({"rows":[["f",2]],"table":"calls"})"));
+  EXPECT_EQ(all[5], Json::parse(R"({"interval":{"number":1,"begin":"4","end":"5","partial":false},)"
+                                R"("table":"calls"})"));
+  EXPECT_EQ(all[6], Json::parse(R"({"rows":[[1]],"table":"clause_0"})"));
+}
+
 }  // namespace
 }  // namespace clew::output

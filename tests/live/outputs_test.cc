@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <regex>
 #include <sstream>
@@ -277,6 +278,61 @@ TEST_F(OutputsOfD, StacksOfDAreFlameGraphs) {
   EXPECT_THAT(text_of("leaf.svg"), testing::StartsWith("<?xml"));
 }
 
+// A line of a clause of the victim, and what it counts, whose sum says how many lines there must
+// be.
+constexpr const char* kRecordsAndCounts =
+    "pid$target::leaf:entry { printf(\"%s %d\", probefunc, 7); @calls[execname] = count(); n++; } "
+    "END { printf(\"%d calls\", n); }";
+
+TEST_F(OutputsOfD, AreOneStreamOfSeveralTables) {
+  const Child::End end = dtrace_in("stream", kRecordsAndCounts);
+  ASSERT_EQ(end.status, 0) << end.error;
+  EXPECT_EQ(end.error, "");
+  std::map<std::string, std::vector<nlohmann::json>> rows;
+  nlohmann::json last;
+  uint64_t lines_count = 0;
+  std::istringstream lines(end.output);
+  for (std::string line; std::getline(lines, line); ++lines_count) {
+    last = nlohmann::json::parse(line);
+    EXPECT_EQ(last.at("seq"), lines_count);
+    if (lines_count == 0) {
+      EXPECT_THAT(last.at("session").at("query").get<std::string>(), HasSubstr("execname"));
+    }
+    if (!last.contains("rows")) continue;
+    auto& of_table = rows[last.at("table")];
+    of_table.insert(of_table.end(), last.at("rows").begin(), last.at("rows").end());
+  }
+  EXPECT_TRUE(last.at("end").at("error").is_null());
+  ASSERT_EQ(rows["clause_1"].size(), 1U);
+  const uint64_t calls = calls_in(rows["clause_1"][0].back());
+  EXPECT_GT(calls, 0U);
+  EXPECT_EQ(rows["clause_0"].size(), calls);
+  const nlohmann::json& row = rows["clause_0"].at(0);
+  EXPECT_THAT(row.at(2).get<std::string>(), testing::EndsWith(":leaf:entry"));
+  EXPECT_EQ(row.at(3), "leaf");
+  EXPECT_EQ(row.at(4), 7);
+  EXPECT_EQ(row.at(5), "leaf 7");
+  ASSERT_EQ(rows["calls"].size(), 1U);
+  EXPECT_EQ(rows["calls"][0], nlohmann::json({"stacks_pie", calls}));
+}
+
+TEST_F(OutputsOfD, AreADatabaseOfSeveralTables) {
+  ASSERT_EQ(dtrace_in("sqlite", kRecordsAndCounts, path("d.sqlite")).status, 0);
+  const Child::End asked =
+      Child({.arguments = {"sqlite3", path("d.sqlite"),
+                           "select (select count(*) from clause_0) = calls, execname, "
+                           "(select max(text) from clause_0), (select distinct probefunc from "
+                           "clause_0), (select value from meta where name = 'state') from calls"}})
+          .wait_for_end();
+  EXPECT_EQ(asked.output, "1|stacks_pie|leaf 7|leaf|answered\n") << asked.error;
+  const Child::End without = dtrace_in("sqlite", "BEGIN { exit(0); }");
+  EXPECT_EQ(without.status, 1);
+  EXPECT_THAT(without.error, HasSubstr("sqlite needs a file: -o FILE.sqlite"));
+  write("mine.sqlite", "mine");
+  EXPECT_EQ(dtrace_in("sqlite", "BEGIN { exit(0); }", path("mine.sqlite")).status, 1);
+  EXPECT_EQ(text_of("mine.sqlite"), "mine");
+}
+
 // What is not in the picture, and what was printed of it before the end, is text beside it.
 TEST_F(OutputsOfD, AFlameGraphOfDTakesNothingAway) {
   const Child::End end =
@@ -305,7 +361,7 @@ TEST_F(OutputsOfD, WhatDCannotDrawIsSaidBeforeItBegins) {
               HasSubstr("the script has none, as the values of @a (max), @b (quantize) do not add "
                         "up"));
   EXPECT_THAT(error_of("table", "BEGIN { exit(0); }"),
-              HasSubstr("'table' is no format of D: it has text, json, csv, chart"));
+              HasSubstr("'table' is no format: there are text, json, csv, chart"));
 }
 
 Child::End dtrace(const std::vector<std::string>& arguments) {

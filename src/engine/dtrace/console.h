@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "output/row_sink.h"
 
 namespace clew::engine {
 
@@ -41,6 +42,18 @@ class DtraceConsole {
   std::FILE* first_ = stdout;
   std::FILE* file_ = stdout;
   int failure_ = 0;
+};
+
+// For sinks of rows.
+class ConsoleBytes final : public output::ByteSink {
+ public:
+  explicit ConsoleBytes(DtraceConsole& console) : console_(console) {}
+  void write(std::string_view bytes) override { console_.write(bytes); }
+  void flush() override { console_.flush(); }
+  [[nodiscard]] bool failed() const override { return console_.failure() != 0; }
+
+ private:
+  DtraceConsole& console_;
 };
 
 }  // namespace clew::engine

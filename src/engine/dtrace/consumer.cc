@@ -51,7 +51,8 @@ bool is_older(uint32_t key, uint32_t than) {
 }  // namespace
 
 DtraceConsumer::DtraceConsumer(const CompiledScript& compiled, const kernel::Catalogue& catalogue,
-                               const Sources& sources, DtraceConsole& console)
+                               const Sources& sources, DtraceConsole& console,
+                               output::RowSink* sink)
     : compiled_(compiled),
       catalogue_(catalogue),
       session_(sources.session),
@@ -63,8 +64,13 @@ DtraceConsumer::DtraceConsumer(const CompiledScript& compiled, const kernel::Cat
       aggregations_(compiled.script, compiled.generated.keys, symbols_, options_),
       printer_({compiled.script, symbols_, aggregations_, options_, *this}),
       drops_(options_.has_drop_tags),
+      sink_(sink),
       speculation_bytes_(sources.session.state().process.speculation_bytes),
-      speculations_max_(sources.session.state().process.speculations) {}
+      speculations_max_(sources.session.state().process.speculations) {
+  if (sink_ != nullptr) {
+    tables_.emplace(compiled.script, compiled.generated.records, compiled.generated.keys, *sink_);
+  }
+}
 
 void DtraceConsumer::add_descriptors(std::vector<pollfd>& descriptors) {
   for (const int descriptor : {session_.poll_descriptor(), session_.process_descriptor()}) {
@@ -89,6 +95,11 @@ void DtraceConsumer::read(bool all) {
                  [this](std::span<const uint8_t> bytes, const MachineRecordHeader* next) {
                    take(bytes, next);
                  });
+  flush();
+}
+
+void DtraceConsumer::flush() {
+  if (sink_ != nullptr) sink_->flush();
   console_.flush();
 }
 
@@ -247,7 +258,7 @@ void DtraceConsumer::print_aggregations() {
     aggregations_.print_rest(text);
     console_.write(text);
   }
-  console_.flush();
+  flush();
 }
 
 // In the order of print_rest(). Where one table is all of the output, it is drawn whatever was
@@ -263,7 +274,7 @@ void DtraceConsumer::draw_rest() {
     const auto columns = output::d::columns_of(compiled_.script, compiled_.generated.keys, {&i, 1});
     if (output::check_columns(format, columns)) {
       const output::d::Table table = aggregations_.table({&i, 1});
-      if (options_.draws_at_end() || !table.rows.empty()) draw(table);
+      if (options_.draws_at_end() || !table.rows.empty()) draw({&i, 1}, table);
     } else if (!is_printed) {
       std::string text;
       aggregations_.print({&i, 1}, text);
@@ -280,30 +291,45 @@ void DtraceConsumer::write(std::string_view text) {
   }
 }
 
-void DtraceConsumer::draw(const output::d::Table& table) {
+void DtraceConsumer::draw(std::span<const uint32_t> aggregations, const output::d::Table& table) {
+  if (!tables_) return draw_alone(table);
+  for (const uint32_t aggregation : aggregations)
+    tables_->add_rows(aggregation, table);
+}
+
+void DtraceConsumer::add_record(const MachineRecordHeader& header,
+                                const output::d::ProbeNames& probe,
+                                std::vector<aggregate::Value> values, std::string text) {
+  if (tables_) tables_->add_record(header, probe, std::move(values), std::move(text));
+}
+
+void DtraceConsumer::draw_alone(const output::d::Table& table) {
   if (options_.draws_at_end()) {
     console_.begin_anew();
   } else if (std::exchange(has_drawn_, true)) {
     console_.write(options_.format == output::Format::Csv ? "\r\n" : "\n");
   }
-  collect::Losses losses;
-  if (options_.format == output::Format::Svg) {  // Beside other formats, report_drops() says it.
-    for (const auto& [cause, count] : output::d::dropped(*all_losses()))
-      losses.dropped[cause] = count;
-  }
+  // Beside other formats, report_drops() says what was lost.
   const std::string title = compiled_.programs.empty() ? "" : compiled_.programs[0].name;
   const output::d::Drawn drawn =
-      output::d::draw(table, {.format = options_.format, .about = {.query = title}}, losses);
+      output::d::draw(table, {.format = options_.format, .about = {.query = title}},
+                      options_.format == output::Format::Svg ? losses() : collect::Losses());
   console_.write(drawn.text);
   console_.lines(drawn.notes);
 }
 
 void DtraceConsumer::reopen(const std::string& path) {
+  if (tables_) {
+    return console_.message(
+        fmt::format("freopen(\"{}\") has no effect: {} is one answer, in one place", path,
+                    output::row_of(options_.format).name));
+  }
   console_.reopen(path);
   has_drawn_ = false;
 }
 
 void DtraceConsumer::truncate_output() {
+  if (tables_) return;
   console_.truncate();
   has_drawn_ = false;
 }
@@ -311,6 +337,14 @@ void DtraceConsumer::truncate_output() {
 void DtraceConsumer::report_drops() {
   const abi::MachineLosses& losses = session_.shared().losses;
   console_.lines(drops_.report(inline_probes_.empty() ? losses : *all_losses()));
+  if (sink_ != nullptr && sink_->wants_losses()) sink_->losses_so_far(this->losses());
+}
+
+collect::Losses DtraceConsumer::losses() {
+  collect::Losses losses;
+  for (const auto& [cause, count] : output::d::dropped(*all_losses()))
+    losses.dropped[cause] = count;
+  return losses;
 }
 
 // They are large.
@@ -323,6 +357,7 @@ std::unique_ptr<abi::MachineLosses> DtraceConsumer::all_losses() {
 void DtraceConsumer::finish(int exit_code) {
   print_aggregations();
   report_drops();
+  if (sink_ != nullptr) sink_->finish(losses());
   if (!options_.is_json()) return;
   console_.write(output::d::summary_json(*all_losses(), exit_code));
   console_.flush();

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "output/d/aggregations.h"
 #include "output/d/drops.h"
 #include "output/d/record.h"
+#include "output/d/script_tables.h"
 #include "session/driven.h"
 #include "target/live_symbolizer.h"
 
@@ -32,9 +34,9 @@ class DtraceConsumer final : public session::Driven, public output::d::Host {
     target::AddressSpaces& spaces;
     pid_t target;  // The first of -c and -p; 0 = none.
   };
-  // All are borrowed.
+  // All are borrowed. `sink`: of a format with several tables; null for the others.
   DtraceConsumer(const CompiledScript& compiled, const kernel::Catalogue& catalogue,
-                 const Sources& sources, DtraceConsole& console);
+                 const Sources& sources, DtraceConsole& console, output::RowSink* sink);
 
   void add_descriptors(std::vector<pollfd>& descriptors) override;
   std::chrono::nanoseconds patience() override { return switch_period_; }
@@ -48,7 +50,9 @@ class DtraceConsumer final : public session::Driven, public output::d::Host {
   [[nodiscard]] bool is_over() const;
 
   void write(std::string_view text) override;
-  void draw(const output::d::Table& table) override;
+  void draw(std::span<const uint32_t> aggregations, const output::d::Table& table) override;
+  void add_record(const abi::MachineRecordHeader& header, const output::d::ProbeNames& probe,
+                  std::vector<aggregate::Value> values, std::string text) override;
   void run_command(const std::string& command) override;
   void reopen(const std::string& path) override;
   void truncate_output() override;
@@ -65,6 +69,9 @@ class DtraceConsumer final : public session::Driven, public output::d::Host {
   };
   void print_aggregations();
   void draw_rest();
+  void draw_alone(const output::d::Table& table);
+  void flush();
+  [[nodiscard]] collect::Losses losses();
   [[nodiscard]] std::unique_ptr<abi::MachineLosses> all_losses();
   std::vector<kernel::MachineAggregate> entries(uint32_t aggregation, bool takes);
   void show(uint32_t aggregation, std::vector<kernel::MachineAggregate> entries);
@@ -92,6 +99,8 @@ class DtraceConsumer final : public session::Driven, public output::d::Host {
   output::d::RecordPrinter printer_;
   output::d::DropReporter drops_;
   bool has_drawn_ = false;  // To where output goes now.
+  output::RowSink* sink_;
+  std::optional<output::d::ScriptTables> tables_;  // Of the sink.
   RecordMerge merge_;
   FollowedRecords followed_;
   uint64_t speculation_bytes_ = 0;

@@ -84,6 +84,7 @@ class DtraceRun {
 
  private:
   Expected<int> answer();
+  Expected<void> close_sink(const Error* error);
   [[nodiscard]] Expected<void> check_options() const;
   Expected<void> check_output();
   Expected<void> compile();
@@ -92,6 +93,8 @@ class DtraceRun {
   [[nodiscard]] Expected<void> check_sizes() const;
   [[nodiscard]] Expected<void> check_processor() const;
   void take_format_of_file();
+  Expected<void> open_output();
+  [[nodiscard]] output::About about() const;
   [[nodiscard]] Expected<void> check_format() const;
   Expected<void> enable();
   Expected<void> arm_inline(const UprobeLocks& locks);
@@ -105,6 +108,8 @@ class DtraceRun {
   std::shared_ptr<inline_::LeaveTime> leave_time_ =  // Of all processes together.
       std::make_shared<inline_::LeaveTime>(inline_::LeaveTime::kUsual);
   DtraceConsole console_;
+  ConsoleBytes bytes_{console_};
+  std::unique_ptr<output::RowSink> sink_;  // Of a format with several tables.
   kernel::Catalogue catalogue_;
   ScriptTypes types_;
   Commands commands_;
@@ -193,18 +198,18 @@ Expected<void> DtraceRun::check_processor() const {
 }
 
 Expected<void> check_format_name(std::string_view name) {
-  if (output::d::format_named(name) != nullptr) return {};
+  if (output::format_named(name) != nullptr) return {};
   return fail(ErrorCode::InvalidQuery,
-              fmt::format("'{}' is no format of D: it has {}", name, output::d::format_names()));
+              fmt::format("'{}' is no format: there are {}", name, output::format_names()));
 }
 
-// Where no option says it, the name of the file does, if it is that of a picture: what a script
-// prints by itself, as csv for instance, is nobody else's to change.
+// Where no option says it, the name of the file does, if it is that of a picture or a database:
+// what a script prints by itself, as csv for instance, is nobody else's to change.
 void DtraceRun::take_format_of_file() {
   auto& values = compiled_->script.options.values;
   if (values.contains("format") || values.contains("json")) return;
   const output::FormatRow* const named = output::format_of_file(request_.output_path);
-  if (named == nullptr || !named->needs_stacks) return;
+  if (named == nullptr || (!named->needs_stacks && named->open == nullptr)) return;
   values["format"] = named->name;
   values["quiet"] = "";
   is_format_of_file_ = true;
@@ -217,6 +222,10 @@ Expected<void> DtraceRun::check_format() const {
   if (named != script.options.values.end()) CLEW_TRY(check_format_name(named->second));
   const output::FormatRow& format =
       output::row_of(output::d::PrintOptions::from(script.options).format);
+  if (format.open != nullptr && request_.output_path.empty()) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("{} needs a file: -o FILE.{}", format.name, format.extension));
+  }
   if (!format.needs_stacks) return {};
   std::vector<std::string> names;
   std::vector<std::string> others;  // By stacks, too.
@@ -244,6 +253,31 @@ Expected<void> DtraceRun::check_format() const {
                           is_format_of_file_ ? fmt::format("; --format text writes text to {}",
                                                            request_.output_path)
                                              : ""));
+}
+
+Expected<void> DtraceRun::open_output() {
+  const output::FormatRow& format =
+      output::row_of(output::d::PrintOptions::from(compiled_->script.options).format);
+  const output::SinkOptions options{.format = format.format, .about = about()};
+  if (format.open != nullptr) {
+    sink_ = CLEW_TRY(format.open(options, request_.output_path));
+    return {};
+  }
+  if (!request_.output_path.empty()) CLEW_TRY(console_.open(request_.output_path));
+  if (format.has_tables) sink_ = format.make(options, bytes_, bytes_);
+  return {};
+}
+
+output::About DtraceRun::about() const {
+  std::vector<std::string> programs;
+  for (const CompiledProgram& program : compiled_->programs)
+    programs.push_back((program.is_script ? "-s " : "") + program.name);
+  output::About about = output::about_here(fmt::format("{}", fmt::join(programs, "\n")));
+  for (const pid_t pid : request_.pids)
+    about.targets.emplace_back("pid", std::to_string(pid));
+  for (const std::string& command : request_.commands)
+    about.targets.emplace_back("command", command);
+  return about;
 }
 
 Expected<void> DtraceRun::enable() {
@@ -365,6 +399,12 @@ Expected<void> DtraceRun::check_options() const {
   return {};
 }
 
+// The end of an answer of several tables says what ended it.
+Expected<void> DtraceRun::close_sink(const Error* error) {
+  if (sink_ == nullptr) return {};
+  return std::exchange(sink_, nullptr)->close(error);
+}
+
 // A reader that has seen enough is no error.
 Expected<void> DtraceRun::check_output() {
   console_.flush();
@@ -374,16 +414,20 @@ Expected<void> DtraceRun::check_output() {
 }
 
 Expected<int> DtraceRun::run() {
-  const int status = CLEW_TRY(answer());
+  const Expected<int> status = answer();
+  CLEW_TRY(close_sink(status ? nullptr : &status.error()));
   CLEW_TRY(check_output());
   return status;
 }
 
 Expected<int> DtraceRun::answer() {
   CLEW_TRY(check_options());
-  if (!request_.output_path.empty()) CLEW_TRY(console_.open(request_.output_path));
-  if (request_.is_list) return list_probes(request_, catalogue_, types_, console_);
+  if (request_.is_list) {
+    if (!request_.output_path.empty()) CLEW_TRY(console_.open(request_.output_path));
+    return list_probes(request_, catalogue_, types_, console_);
+  }
   CLEW_TRY(compile());
+  CLEW_TRY(open_output());
   if (request_.disassemble || compiled_->script.options.values.contains("disasm")) {
     for (const isa::Program& program : compiled_->generated.clauses) {
       console_.lines(fmt::format("{}:\n{}\n", program.name, isa::print(program)));
@@ -393,7 +437,8 @@ Expected<int> DtraceRun::answer() {
   if (request_.compile_only) return kAnswered;
   CLEW_TRY(enable());
   DtraceConsumer consumer(*compiled_, catalogue_,
-                          {*session_, inline_probes_, spaces_, commands_.first_pid()}, console_);
+                          {*session_, inline_probes_, spaces_, commands_.first_pid()}, console_,
+                          sink_.get());
   const Expected<void> traced = trace(consumer);
   CLEW_TRY(end(consumer));
   int status =

@@ -54,6 +54,18 @@ Effect effect_of(Action action) {
   return Effect::None;
 }
 
+bool has_values(Effect effect) {
+  return effect == Effect::Text || effect == Effect::Memory || effect == Effect::Printed ||
+         effect == Effect::Formatted;
+}
+
+Datum recorded(const query::d::RecordedAction& action, const query::d::RecordField& field,
+               std::span<const uint8_t> record) {
+  Datum datum = datum_of(field, record);
+  if (datum.action == Action::None) datum.action = action.action;
+  return datum;
+}
+
 bool is_executed(const query::d::RecordedAction& action, std::span<const uint8_t> record) {
   return action.flag_offset_bytes < record.size() && record[action.flag_offset_bytes] != 0;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "output/d/printf.h"
 #include "query/d/record.h"
 
 namespace clew::output::d {
@@ -21,6 +22,13 @@ enum class Effect : uint8_t {
 };
 
 Effect effect_of(query::d::Action action);
+
+// Whether it shows its fields, each of which is a value of the record.
+bool has_values(Effect effect);
+
+// A field as its action shows it.
+Datum recorded(const query::d::RecordedAction& action, const query::d::RecordField& field,
+               std::span<const uint8_t> record);
 
 // Whether its branch was taken.
 bool is_executed(const query::d::RecordedAction& action, std::span<const uint8_t> record);

@@ -47,8 +47,14 @@ class FakeSymbols final : public target::Symbolizer {
 class FakeHost final : public Host {
  public:
   void write(std::string_view text) override { log += text; }
-  void draw(const Table& table) override {
+  void draw(std::span<const uint32_t> aggregations, const Table& table) override {
+    calls += "draw " + std::to_string(aggregations.size()) + ";";
     log += output::d::draw(table, {.format = Format::Csv}).text;
+  }
+  void add_record(const abi::MachineRecordHeader&, const ProbeNames&,
+                  std::vector<aggregate::Value> values, std::string text) override {
+    rows.push_back(std::move(values));
+    rows.back().emplace_back(std::move(text));
   }
   void run_command(const std::string& command) override { log += "<run " + command + ">"; }
   void reopen(const std::string& path) override { log += "<open " + path + ">"; }
@@ -64,6 +70,7 @@ class FakeHost final : public Host {
   }
   std::string log;
   std::string calls;
+  std::vector<std::vector<aggregate::Value>> rows;  // Each with its text as the last value.
 };
 
 // Of a record on a CPU.

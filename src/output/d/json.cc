@@ -17,15 +17,6 @@ using query::d::FieldKind;
 using query::d::RecordedAction;
 using query::d::RecordField;
 
-namespace {
-
-bool has_values(Effect effect) {
-  return effect == Effect::Text || effect == Effect::Memory || effect == Effect::Printed ||
-         effect == Effect::Formatted;
-}
-
-}  // namespace
-
 std::string hex_of(std::span<const uint8_t> bytes) {
   std::string text;
   for (const uint8_t byte : bytes)
@@ -98,11 +89,8 @@ void RecordPrinter::print_json(const abi::MachineRecordHeader& header,
     if (effect == Effect::Host) write();
     perform(action, record);
     if (!has_values(effect)) continue;
-    for (const RecordField& field : action.fields) {
-      Datum datum = datum_of(field, record);
-      if (datum.action == Action::None) datum.action = action.action;
-      values.push_back(datum_json(datum, context_.symbols));
-    }
+    for (const RecordField& field : action.fields)
+      values.push_back(datum_json(recorded(action, field, record), context_.symbols));
   }
   write();
   if (!aggregations.empty()) context_.host.write(aggregations);

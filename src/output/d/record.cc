@@ -45,6 +45,7 @@ void RecordPrinter::print(std::span<const uint8_t> record, const query::d::Recor
     return;
   }
   if (context_.options.is_json()) return print_json(header, record, layout, probe);
+  if (context_.options.records_are_rows()) return add_row(header, record, layout, probe);
   append_heading();
   append_row_start(header, probe, next);
   for (const RecordedAction& action : layout.actions) {
@@ -54,7 +55,26 @@ void RecordPrinter::print(std::span<const uint8_t> record, const query::d::Recor
   flush();
 }
 
+// One that only prints or changes aggregations, or calls on the host, is no row.
+void RecordPrinter::add_row(const abi::MachineRecordHeader& header, std::span<const uint8_t> record,
+                            const query::d::RecordLayout& layout, const ProbeNames& probe) {
+  std::vector<aggregate::Value> values;
+  for (const RecordedAction& action : layout.actions) {
+    const bool executed = is_executed(action, record);
+    if (executed) perform(action, record);
+    if (!has_values(effect_of(action.action))) continue;
+    for (const RecordField& field : action.fields) {
+      values.push_back(executed ? value_of(recorded(action, field, record), context_.symbols)
+                                : aggregate::Value());
+    }
+  }
+  if (values.empty() && text_.empty() && !layout.actions.empty()) return;
+  context_.host.add_record(header, probe, std::move(values), std::exchange(text_, {}));
+}
+
+// The text of a row waits for it.
 void RecordPrinter::flush() {
+  if (context_.options.records_are_rows()) return;
   if (!text_.empty()) context_.host.write(text_);
   text_.clear();
 }
@@ -154,11 +174,8 @@ void RecordPrinter::perform(const RecordedAction& action, std::span<const uint8_
 }
 
 void RecordPrinter::append_text(const RecordedAction& action, std::span<const uint8_t> record) {
-  for (const RecordField& field : action.fields) {
-    Datum datum = datum_of(field, record);
-    if (datum.action == Action::None) datum.action = action.action;
-    append_traced(datum, context_.symbols, context_.options, text_);
-  }
+  for (const RecordField& field : action.fields)
+    append_traced(recorded(action, field, record), context_.symbols, context_.options, text_);
 }
 
 // tracemem(address, size[, used]): the third argument says how many of the bytes are shown.
@@ -216,11 +233,14 @@ void RecordPrinter::append_aggregations(const RecordedAction& action) {
 }
 
 void RecordPrinter::draw_aggregations(const RecordedAction& action) {
-  if (action.aggregations.empty()) return;
-  const Table table = context_.aggregations.table(action.aggregations);
-  if (table.rows.empty()) return;
-  flush();
-  context_.host.draw(table);
+  const std::span<const uint32_t> all = action.aggregations;
+  const size_t together = context_.options.records_are_rows() ? 1 : all.size();
+  for (size_t i = 0; i < all.size(); i += together) {
+    const Table table = context_.aggregations.table(all.subspan(i, together));
+    if (table.rows.empty()) continue;
+    flush();
+    context_.host.draw(all.subspan(i, together), table);
+  }
 }
 
 void RecordPrinter::change_aggregations(const RecordedAction& action,

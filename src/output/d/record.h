@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "abi/machine/window.h"
 #include "output/d/aggregations.h"
@@ -38,7 +39,11 @@ class Host {
 
   // To where output goes now. Everything before an action below was written before it is called.
   virtual void write(std::string_view text) = 0;
-  virtual void draw(const Table& table) = 0;                 // With PrintOptions::has_tables().
+  // With PrintOptions::has_tables().
+  virtual void draw(std::span<const uint32_t> aggregations, const Table& table) = 0;
+  // With PrintOptions::records_are_rows(): what the record has (script_tables.h).
+  virtual void add_record(const abi::MachineRecordHeader& header, const ProbeNames& probe,
+                          std::vector<aggregate::Value> values, std::string text) = 0;
   virtual void run_command(const std::string& command) = 0;  // system()
   virtual void reopen(const std::string& path) = 0;  // freopen(); empty: the first output again.
   virtual void truncate_output() = 0;                // ftruncate()
@@ -78,6 +83,8 @@ class RecordPrinter {
 
   void print_json(const abi::MachineRecordHeader& header, std::span<const uint8_t> record,
                   const query::d::RecordLayout& layout, const ProbeNames& probe);
+  void add_row(const abi::MachineRecordHeader& header, std::span<const uint8_t> record,
+               const query::d::RecordLayout& layout, const ProbeNames& probe);
   void append_heading();
   void append_row_start(const abi::MachineRecordHeader& header, const ProbeNames& probe,
                         const abi::MachineRecordHeader* next);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output/d/table.h"
 
-#include <algorithm>
-
 #include "abi/aggregate.h"
 #include "aggregate/function.h"
 #include "base/assert.h"
@@ -17,10 +15,6 @@ using aggregate::ColumnRole;
 using aggregate::ColumnType;
 using aggregate::Value;
 using query::d::FieldKind;
-
-bool is_for_d(const FormatRow& row) {
-  return row.make != nullptr && row.format != Format::Stream;
-}
 
 ColumnType type_of(const query::d::RecordField& field) {
   switch (field.kind) {
@@ -38,7 +32,26 @@ ColumnType type_of(const query::d::RecordField& field) {
   return ColumnType::String;
 }
 
-Value key_value(const Datum& datum, const target::Symbolizer& symbols) {
+Value counted_value(const aggregate::DValue& value) {
+  if (aggregate::is_distribution(value.function)) return aggregate::histogram_of(value);
+  return aggregate::number_of(value);
+}
+
+// As in the script: "@calls"; "count" of one without a name.
+std::string name_of_value(const query::d::Aggregation& aggregation) {
+  return aggregation.name.empty() ? abi::name_of(aggregation.function) : "@" + aggregation.name;
+}
+
+}  // namespace
+
+Column column_of(const query::d::RecordField& field, ColumnRole role) {
+  return {.name = field.text,
+          .type = type_of(field),
+          .role = role,
+          .of_kernel = field.kind == FieldKind::KernelStack};
+}
+
+Value value_of(const Datum& datum, const target::Symbolizer& symbols) {
   switch (datum.kind) {
     case FieldKind::Integer:
       return datum.is_signed ? Value(signed_of(datum)) : Value(unsigned_of(datum));
@@ -56,32 +69,13 @@ Value key_value(const Datum& datum, const target::Symbolizer& symbols) {
   return {};
 }
 
-Value counted_value(const aggregate::DValue& value) {
-  if (aggregate::is_distribution(value.function)) return aggregate::histogram_of(value);
-  return aggregate::number_of(value);
-}
-
-// As in the script: "@calls"; "count" of one without a name.
-std::string name_of_value(const query::d::Aggregation& aggregation) {
-  return aggregation.name.empty() ? abi::name_of(aggregation.function) : "@" + aggregation.name;
-}
-
-}  // namespace
-
 std::vector<Column> columns_of(const query::d::Script& script,
                                std::span<const query::d::KeyLayout> layouts,
                                std::span<const uint32_t> aggregations) {
   CLEW_ASSERT(!aggregations.empty());
   std::vector<Column> columns;
-  const query::d::Aggregation& first = script.aggregations[aggregations[0]];
-  const auto& fields = layouts[aggregations[0]].fields;
-  for (size_t i = 0; i < fields.size(); ++i) {
-    const std::string name = i < first.key_texts.size() ? first.key_texts[i] : "";
-    columns.push_back({.name = name,
-                       .type = type_of(fields[i]),
-                       .role = ColumnRole::Key,
-                       .of_kernel = fields[i].kind == FieldKind::KernelStack});
-  }
+  for (const query::d::RecordField& field : layouts[aggregations[0]].fields)
+    columns.push_back(column_of(field, ColumnRole::Key));
   for (const uint32_t index : aggregations) {
     const query::d::Aggregation& each = script.aggregations[index];
     const bool is_drawn = aggregate::is_distribution(each.function);
@@ -98,29 +92,12 @@ Table Aggregations::table(std::span<const uint32_t> aggregations) {
   for (const Row& row : sorted_rows(aggregations)) {
     std::vector<Value>& values = table.rows.emplace_back();
     for (const Datum& datum : row.key_data)
-      values.push_back(key_value(datum, symbols_));
+      values.push_back(d::value_of(datum, symbols_));
     for (size_t i = 0; i < aggregations.size(); ++i)
       values.push_back(counted_value(value_of(aggregations[i], row.cells[i])));
   }
   if (!table.rows.empty()) mark_printed(aggregations);
   return table;
-}
-
-const FormatRow* format_named(std::string_view name) {
-  const auto all = formats();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const FormatRow& row) {
-    return is_for_d(row) && row.name == name;
-  });
-  return found == all.end() ? nullptr : &*found;
-}
-
-std::string format_names() {
-  std::string names;
-  for (const FormatRow& row : formats()) {
-    if (!is_for_d(row)) continue;
-    names += (names.empty() ? "" : ", ") + std::string(row.name);
-  }
-  return names;
 }
 
 Drawn draw(const Table& table, const SinkOptions& options, const collect::Losses& losses) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "aggregate/value.h"
+#include "output/d/printf.h"
 #include "output/sinks.h"
 #include "query/d/record.h"
 #include "query/d/script.h"
@@ -22,16 +23,15 @@ struct Table {
   std::vector<std::vector<aggregate::Value>> rows;
 };
 
+// As its expression in the script is named.
+aggregate::Column column_of(const query::d::RecordField& field, aggregate::ColumnRole role);
+// Of the type of its column.
+aggregate::Value value_of(const Datum& datum, const target::Symbolizer& symbols);
+
 // By position, of Script::aggregations and of `layouts`; at least one.
 std::vector<aggregate::Column> columns_of(const query::d::Script& script,
                                           std::span<const query::d::KeyLayout> layouts,
                                           std::span<const uint32_t> aggregations);
-
-// What `clew dtrace --format` takes: those of the registry that are a stream of bytes and need no
-// session of a query. Null: none of these.
-const FormatRow* format_named(std::string_view name);
-// format_named(), as a list for messages.
-std::string format_names();
 
 struct Drawn {
   std::string text;

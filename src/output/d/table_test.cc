@@ -24,10 +24,10 @@ class TableTest : public testing::Test {
     made.name = name;
     made.function = function;
     made.is_used = true;
-    made.key_texts = {"arg0", "execname"};
     layouts_.push_back(
-        {.fields = {{.kind = FieldKind::Integer, .size_bytes = 8, .is_signed = true},
-                    {.kind = FieldKind::String, .offset_bytes = 8, .size_bytes = 16}},
+        {.fields =
+             {{.kind = FieldKind::Integer, .size_bytes = 8, .is_signed = true, .text = "arg0"},
+              {.kind = FieldKind::String, .offset_bytes = 8, .size_bytes = 16, .text = "execname"}},
          .size_bytes = 24});
     return static_cast<uint32_t>(layouts_.size() - 1);
   }
@@ -93,12 +93,6 @@ TEST_F(TableTest, ChartsAreBarsOfTheValueAndNotOfTheKey) {
   };
   EXPECT_EQ(blocks(line_of_x), 10U) << chart;
   EXPECT_EQ(blocks(line_of_y), 40U) << chart;
-}
-
-TEST(FormatNames, AreThoseThatNeedNoSessionOfAQuery) {
-  EXPECT_EQ(format_names(), "text, json, csv, chart, folded, svg");
-  EXPECT_EQ(format_named("sqlite"), nullptr);
-  EXPECT_EQ(format_named("chart")->format, Format::Chart);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "plan/d/fields.h"
 #include "plan/d/one_of.h"
 #include "query/d/check_options.h"
+#include "query/d/print.h"
 
 namespace clew::plan::d {
 
@@ -76,6 +77,7 @@ void ClauseCoder::lay_out_action(const Statement& statement) {
     field.kind = FieldKind::Bytes;
     field.size_bytes = copied(operands[1].integer);
     field.type = operands[0].type;
+    field.text = print(operands[0], types());
     action.fields.push_back(field);
     if (operands.size() > 2) action.fields.push_back(field_of(script_, operands[2], string_bytes));
   } else if (statement.action == Action::Print) {
@@ -97,12 +99,14 @@ void ClauseCoder::lay_out_print(const Node& operand, RecordedAction& action) {
   }
   RecordField address;
   address.type = operand.type;
+  address.text = field.text;
   action.fields.push_back(address);
   TypeId target = operand.type;
   if (types().stripped(operand.type).kind == query::d::TypeKind::Pointer) {
     target = types().stripped(operand.type).target;
   }
   field.kind = FieldKind::Bytes;
+  field.text.insert(0, "*");
   field.type = target;
   field.size_bytes = std::min(types().size_of(target), print_bytes(script_));
   if (field.size_bytes != 0) action.fields.push_back(field);

@@ -7,6 +7,7 @@
 #include "plan/d/one_of.h"
 #include "plan/d/storage.h"
 #include "query/d/check_options.h"
+#include "query/d/print.h"
 
 namespace clew::plan::d {
 
@@ -57,6 +58,7 @@ RecordField field_of(const Script& script, const Node& node, uint32_t string_byt
   RecordField field;
   field.type = node.type;
   field.action = dynamic_action(node);
+  field.text = print(node, script.types);
   if (is_kernel_stack(field.action)) {
     field.kind = FieldKind::KernelStack;
     field.size_bytes = 8 * (stack_frames(script, node) + 1);

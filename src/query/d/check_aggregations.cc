@@ -122,10 +122,8 @@ Compiled<uint32_t> check_first_use(Context& context, Node& assign, AggregateFunc
   made.is_used = true;
   made.keys = std::move(keys);
   made.parameters = std::move(parameters);
-  for (const Node& key : target.operands) {
+  for (const Node& key : target.operands)
     made.key_actions.push_back(key_action(key));
-    made.key_texts.push_back(print(key, context.types()));
-  }
   return index;
 }
 

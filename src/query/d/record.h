@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "query/d/functions.h"
@@ -29,6 +30,7 @@ struct RecordField {
   bool is_signed = false;
   TypeId type = kNoType;         // As the checker saw it.
   Action action = Action::None;  // Which of sym, mod, usym, …, stack, ustack, jstack it was.
+  std::string text{};            // Of its expression, as print() gives it.
 };
 
 // One action of the body, in its order. `flag_offset_bytes` is a byte that is 1 when it was

@@ -36,7 +36,6 @@ struct Aggregation {
     uint32_t frames = 0;
   };
   std::vector<Key> key_actions;
-  std::vector<std::string> key_texts;  // Each as print() gives it, where it is used first.
   // lquantize: base, limit, step. llquantize: factor, low, high, steps.
   std::vector<int64_t> parameters;
 };
