@@ -48,6 +48,7 @@ class Compiler {
   Compiler(const Request& request, Notices& notices)
       : request_(request), notices_(notices), clock_start_(sample_clock()) {
     result_.started = std::chrono::steady_clock::now();
+    shared_.stacks = std::make_shared<ProcessStacks>(!request.spill_path.empty());
   }
 
   Expected<void> find_processes();
@@ -279,9 +280,6 @@ Expected<void> Compiler::compile() {
   query::Query query = CLEW_TRY(parse());
   notices_.progress("finding sites");
   result_.query = query;
-  if (plan::reads_stack(query) && !request_.spill_path.empty()) {
-    return fail(ErrorCode::InvalidQuery, "--spill of stacks is not part of this version yet");
-  }
   if (plan::reads_stack(query) && !plan::can_walk_in_processes(query)) {
     kernels_reason_ = "stacks of other places than entries and returns are walked by the kernel";
   }
@@ -373,7 +371,7 @@ Expected<void> Compiler::check_uprobes() const {
   }
   if (!request_.spill_path.empty()) {
     return fail(ErrorCode::InvalidQuery,
-                "--spill of arguments of USDT probes is not part of this version yet");
+                "--spill of what the kernel reads at uprobes is not part of this version yet");
   }
   if (may_set_uprobes()) return {};
   return fail(

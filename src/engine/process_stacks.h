@@ -14,6 +14,7 @@
 #include "inline/attachment.h"
 #include "kernel/bpf.h"
 #include "kernel/user_stacks.h"
+#include "output/kept_stacks.h"
 #include "output/stack_names.h"
 #include "target/address_space.h"
 #include "target/live_symbolizer.h"
@@ -22,6 +23,9 @@ namespace clew::engine {
 
 class ProcessStacks {
  public:
+  // `keeps_all`: for kept().
+  explicit ProcessStacks(bool keeps_all) : keeps_all_(keeps_all) {}
+
   // Reads the files of the process, which takes as long as they are large, and gives it the tables.
   // Before its probes are armed.
   Expected<void> share(inline_::Attachment& attachment);
@@ -38,7 +42,12 @@ class ProcessStacks {
     if (tables_) tables_->update();
   }
 
-  aggregate::Stack named(std::span<const uint64_t> words) { return names_.named(words); }
+  aggregate::Stack named(std::span<const uint64_t> words) {
+    if (keeps_all_) kept_.keep(words, names_);
+    return names_.named(words);
+  }
+  // What was known of all that were named.
+  [[nodiscard]] const output::KeptStacks& kept() const { return kept_; }
 
  private:
   Expected<std::span<uint8_t>> make_memory(size_t size_bytes);
@@ -48,6 +57,8 @@ class ProcessStacks {
   target::AddressSpaces spaces_;
   target::LiveSymbolizer symbols_{spaces_, 0, true};
   output::StackNames names_{symbols_};
+  bool keeps_all_;
+  output::KeptStacks kept_;
   std::unique_ptr<kernel::UserStacks> tables_;  // Last: it has threads that use the rest.
 };
 

@@ -142,6 +142,7 @@ session::Recording Run::recording() {
   recording.clock = compiled_.lowered.clock;
   recording.held = held_;
   recording.host = processes_->tracees()[0]->host();
+  recording.stacks = compiled_.shared.stacks->kept();
   for (const auto& tracee : processes_->tracees())
     recording.processes.push_back(tracee->description());
   return recording;

@@ -43,7 +43,7 @@ class Tracee {
     std::shared_ptr<target::SharedFiles> files = target::make_shared_files();
     std::shared_ptr<CodeCache> codes =
         std::make_shared<CodeCache>(target::default_catalog_options().read.cache_directory);
-    std::shared_ptr<ProcessStacks> stacks = std::make_shared<ProcessStacks>();
+    std::shared_ptr<ProcessStacks> stacks = std::make_shared<ProcessStacks>(false);
     code::LateUprobeDanger danger = code::LateUprobeDanger::Refused;
   };
   static Expected<std::unique_ptr<Tracee>> of_process(pid_t pid, const Shared& shared);

@@ -36,7 +36,7 @@ std::optional<SymbolPlace> place_of(const target::Symbolizer& symbols, const Sta
 
 aggregate::Stack StackNames::named(std::span<const uint64_t> words) {
   aggregate::Stack stack;
-  for (const StackAddress& at : stack_addresses(symbols_, words)) {
+  for (const StackAddress& at : addresses(words)) {
     const Frames some = frames(at);
     stack.frames.insert(stack.frames.end(), some.begin(), some.end());
   }

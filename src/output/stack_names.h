@@ -38,13 +38,20 @@ class StackNames {
   // Borrowed.
   explicit StackNames(const target::Symbolizer& symbols) : symbols_(symbols) {}
 
-  // `words`: as above. Empty for a thread that has no such stack.
-  aggregate::Stack named(std::span<const uint64_t> words);
-
- private:
   using Frames = std::vector<aggregate::Frame>;
 
+  // `words`: as above. Empty for a thread that has no such stack.
+  aggregate::Stack named(std::span<const uint64_t> words);
+  // Its parts: several frames where calls were inlined.
+  [[nodiscard]] std::vector<StackAddress> addresses(std::span<const uint64_t> words) const {
+    return stack_addresses(symbols_, words);
+  }
+  [[nodiscard]] bool is_signal_return(const StackAddress& at) const {
+    return at.process != 0 && symbols_.is_signal_return(at.process, at.address);
+  }
   Frames frames(const StackAddress& at);
+
+ private:
   [[nodiscard]] Frames made(const StackAddress& at) const;
 
   const target::Symbolizer& symbols_;

@@ -60,6 +60,51 @@ std::map<uint64_t, std::string> read_names(const Json& list) {
   return names;
 }
 
+Json json_of(const std::optional<output::StackNames::Frames>& frames) {
+  if (!frames) return nullptr;
+  Json list = Json::array();
+  for (const aggregate::Frame& frame : *frames) {
+    list.push_back({frame.symbol, frame.offset, frame.module, frame.file, frame.line, frame.inlined,
+                    frame.address});
+  }
+  return list;
+}
+
+std::optional<output::StackNames::Frames> read_frames(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  output::StackNames::Frames frames;
+  for (const Json& item : json) {
+    frames.push_back({.symbol = item.at(0).get<std::string>(),
+                      .offset = item.at(1).get<uint64_t>(),
+                      .module = item.at(2).get<std::string>(),
+                      .file = item.at(3).get<std::string>(),
+                      .line = item.at(4).get<uint32_t>(),
+                      .inlined = item.at(5).get<bool>(),
+                      .address = item.at(6).get<uint64_t>()});
+  }
+  return frames;
+}
+
+Json json_of(const output::KeptStacks& stacks) {
+  Json list = Json::array();
+  for (const auto& [place, kept] : stacks.addresses()) {
+    list.push_back(
+        {place.first, place.second, json_of(kept.code), json_of(kept.call), kept.is_signal_return});
+  }
+  return list;
+}
+
+output::KeptStacks read_stacks(const Json& list) {
+  output::KeptStacks stacks;
+  for (const Json& item : list) {
+    stacks.put({item.at(0).get<uint64_t>(), item.at(1).get<uint64_t>()},
+               {.code = read_frames(item.at(2)),
+                .call = read_frames(item.at(3)),
+                .is_signal_return = item.at(4).get<bool>()});
+  }
+  return stacks;
+}
+
 Json json_of(const RecordedProcess& process) {
   Json incarnations = Json::array();
   for (const auto& [number, incarnation] : process.incarnations)
@@ -104,6 +149,8 @@ bool read_recording(const Json& json, Recording& recording) {
   }
   for (const Json& item : json.at("processes"))
     recording.processes.push_back(read_process(item));
+  // Files of earlier versions have none.
+  if (json.contains("stacks")) recording.stacks = read_stacks(json.at("stacks"));
   for (const auto& [cause, count] : json.at("missed").items())
     collect::count_cause(recording.losses.missed, cause, count.get<uint64_t>());
   for (const auto& [cause, count] : json.at("dropped").items())
@@ -151,6 +198,7 @@ std::string note_of(const Recording& recording) {
        {clock.tick_multiplier, clock.tick_shift, clock.base_ticks, clock.base_ns, clock.epoch_ns}},
       {"host", recording.host},
       {"processes", std::move(processes)},
+      {"stacks", json_of(recording.stacks)},
       {"missed", json_of(recording.losses.missed)},
       {"dropped", json_of(recording.losses.dropped)}};
   return note.dump(-1, ' ', false, Json::error_handler_t::replace);

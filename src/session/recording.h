@@ -13,6 +13,7 @@
 #include "answer/names.h"
 #include "base/error.h"
 #include "collect/losses.h"
+#include "output/kept_stacks.h"
 #include "plan/held.h"
 #include "plan/lower.h"
 #include "plan/sites.h"
@@ -37,6 +38,7 @@ struct Recording {
   plan::Clock clock{};
   std::string host{};
   std::vector<RecordedProcess> processes{};  // By tracee.
+  output::KeptStacks stacks{};               // Of all of them.
   collect::Losses losses{};                  // The counters of the recording session.
 };
 
@@ -49,7 +51,7 @@ Expected<Recording> recording_of(const std::string& note);
 class RecordedNames final : public answer::Names {
  public:
   RecordedNames(const Recording& recording, size_t process)
-      : host_(recording.host), process_(recording.processes[process]) {}
+      : host_(recording.host), stacks_(recording.stacks), process_(recording.processes[process]) {}
 
   std::string function(uint64_t index) override;
   std::string module(uint64_t index) override;
@@ -59,9 +61,11 @@ class RecordedNames final : public answer::Names {
   std::string thread_name(uint64_t process, uint64_t tid) override;
   std::string host() override { return host_; }
   std::string symbol(uint64_t address) override;
+  aggregate::Stack stack(std::span<const uint64_t> words) override { return stacks_.named(words); }
 
  private:
   const std::string& host_;
+  const output::KeptStacks& stacks_;
   const RecordedProcess& process_;
 };
 

@@ -3,6 +3,8 @@
 // and that they need no root. That they are the chains of calls that there are is in
 // stacks_test.cc.
 #include <csignal>
+#include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -122,11 +124,28 @@ TEST(StacksInProcesses, NeedNoRoot) {
   EXPECT_THAT(symbols_of(report.rows[0].at("stack")), testing::IsSupersetOf({"leaf", "main"}));
 }
 
-TEST(StacksInProcesses, CannotBeRecordedYet) {
-  const Report report = run_clew({"run", "--spill", "/tmp/clew-no-such-file", "-c", "/bin/true",
-                                  "from f in entry(\"libc.so.6!exit\") select f.ustack"});
-  EXPECT_EQ(report.status, 1);
-  EXPECT_THAT(report.error, testing::HasSubstr("--spill of stacks"));
+// With a handler of a signal among them, and calls that were inlined.
+TEST(StacksInProcesses, OfAFileAreThoseOfItsProcess) {
+  const std::string folder = testing::TempDir();
+  const std::string file = folder + "/stacks.events";
+  const std::string events = "from f in entry(\"stacks_pie!leaf\") select new { stack = f.ustack }";
+  const Report recorded =
+      run_clew({"run", "--json", "--spill", file, "-c", victim_path("stacks_pie"), events});
+  ASSERT_GT(recorded.rows.size(), 10U) << recorded.error;
+  const Report replayed = run_clew({"run", "--json", "--from", file, events});
+  EXPECT_EQ(replayed.rows, recorded.rows) << replayed.error;
+  const Report grouped = run_clew({"run", "--json", "--from", file,
+                                   "from f in entry(\"stacks_pie!leaf\") group by f.ustack select "
+                                   "new { stack = f.ustack, calls = count() }"});
+  ASSERT_EQ(grouped.status, 0) << grouped.error;
+  std::map<nlohmann::json, uint64_t> expected;
+  for (const nlohmann::json& row : recorded.rows)
+    ++expected[row.at("stack")];
+  std::map<nlohmann::json, uint64_t> counted;
+  for (const nlohmann::json& row : grouped.rows)
+    counted[row.at("stack")] = row.at("calls");
+  EXPECT_EQ(counted, expected);
+  std::filesystem::remove(file);
 }
 
 }  // namespace
