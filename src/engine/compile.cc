@@ -329,8 +329,13 @@ Expected<std::unique_ptr<KernelTracee>> Compiler::make_uprobes(const query::Quer
   for (const auto& tracee : result_.tracees)
     scope.pids.push_back(tracee->pid());
   KernelInput input = kernel_input();
-  input.family = CLEW_TRY(find_children(false));
-  // --follow goes after jumps alone.
+  // Beside jumps, --follow goes after these alone.
+  scope.follows = request_.follow_forks && is_kernels_;
+  if (scope.follows) {
+    for (KernelSite& site : sites)
+      set_everywhere(site);
+  }
+  input.family = CLEW_TRY(find_children(scope.follows));
   if (request_.follow_forks || is_kernels_) input.child_cause = collect::kMissedUprobes;
   if (scope.pids.size() == 1 && !is_kernels_) {
     input.symbol = [tracee = result_.tracees[0].get()](uint64_t address) {

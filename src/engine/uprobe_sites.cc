@@ -238,6 +238,13 @@ Expected<std::vector<UprobeSite>> find_as_uprobes(Tracee& tracee, const query::Q
   return found;
 }
 
+void set_everywhere(KernelSite& site) {
+  for (kernel::Probe* const probe : {&site.probe, &site.entry})
+    probe->is_everywhere = true;
+  for (kernel::Probe& probe : site.more)
+    probe.is_everywhere = true;
+}
+
 std::string way_out(const collect::RefusedSite& site, const query::Query& query,
                     UprobePolicy policy) {
   std::string text;

@@ -52,6 +52,10 @@ Expected<std::vector<UprobeSite>> find_as_uprobes(Tracee& tracee, const query::Q
                                                   std::string_view reason,
                                                   std::vector<collect::RefusedSite>& refused);
 
+// A process that is forked begins with the place of its parent: so the site is set in the file, for
+// all processes, and the programs tell which of them count.
+void set_everywhere(KernelSite& site);
+
 // What to try instead of a site of the query that is refused; may be empty. Uprobes are no way out
 // where they cannot serve what the query asks for.
 std::string way_out(const collect::RefusedSite& site, const query::Query& query,

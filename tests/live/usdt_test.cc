@@ -134,6 +134,31 @@ TEST_F(Usdt, ATracerThatIsKilledLeavesNoListener) {
   expect_text_equals_file(victim.pid());
 }
 
+// From their first instruction on: the probes are in the file.
+TEST_F(Usdt, OfFollowedChildrenHaveArguments) {
+  Victim victim("usdt");
+  Tracer tracer =
+      Tracer::attach(victim.pid(),
+                     "from t in usdt(\"clew_guarded:passed\") group by t.pid select new "
+                     "{ process = t.pid, n = count(), most = max(t.arg0) }",
+                     {"--follow"});
+  const auto child = victim.ask("child 40");
+  EXPECT_EQ(child.at("passed"), 40U);
+  EXPECT_EQ(victim.ask("end_child").at("listeners"), 1U);
+  Victim other("usdt");  // Has the probes, and is not counted.
+  EXPECT_EQ(other.ask("child 5").at("passed"), 5U);
+  other.ask("end_child");
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.status, 0) << report.error;
+  ASSERT_EQ(report.rows.size(), 1U) << report.error;
+  EXPECT_EQ(report.rows[0].at("n"), 40);
+  EXPECT_NE(report.rows[0].at("process"), victim.pid());
+  EXPECT_EQ(report.lost(), 0U) << report.summary;
+  EXPECT_EQ(victim.ask("child 1").at("listeners"), 0U);
+  expect_text_equals_file(victim.pid());
+  expect_text_equals_file(other.pid());
+}
+
 // What --follow would not change is not advised.
 TEST_F(Usdt, ChildrenAreTold) {
   const Report report =

@@ -291,6 +291,8 @@ Expected<void> KernelTracee::refuse_barred() {
   for (uint32_t i = 0; i < enabled_sites_.size(); ++i) {
     if (refused_.contains(enabled_sites_[i])) elsewhere.insert(i);
   }
+  // Those of files are in processes that nobody named, too.
+  if (scope_.follows) CLEW_TRY(check_uprobe_places(session_->enablings(), elsewhere));
   return session_->load_others(elsewhere);
 }
 
