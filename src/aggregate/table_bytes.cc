@@ -31,7 +31,7 @@ constexpr auto last_of(ColumnRole) {
   return ColumnRole::Aggregate;
 }
 constexpr auto last_of(Unit) {
-  return Unit::Bytes;
+  return Unit::Nanoseconds;
 }
 constexpr auto last_of(AggregateFunction) {
   return static_cast<AggregateFunction>(abi::kAggregateFunctions - 1);

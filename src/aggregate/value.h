@@ -11,7 +11,7 @@
 
 namespace clew::aggregate {
 
-enum class Unit : uint8_t { None, Nanoseconds, Bytes };
+enum class Unit : uint8_t { None, Nanoseconds };
 
 enum class ColumnType : uint8_t {
   Integer,    // int64_t

@@ -46,19 +46,16 @@ struct Scale {
   const char* unit;
 };
 
-// The first step whose scaled number is below 999.5 (which would print as 1000), or the last.
-template <size_t N>
-std::string format_scaled(double number, const std::array<Scale, N>& scales) {
-  size_t i = 0;
-  while (i + 1 < N && std::fabs(number) / scales[i].size >= 999.5)
-    ++i;
-  return fmt::format("{} {}", three_digits(number / scales[i].size), scales[i].unit);
-}
-
 constexpr std::array<Scale, 4> kTimeScales = {{{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9, "s"}}};
-constexpr std::array<Scale, 4> kSizeScales = {
-    {{1024, "KiB"}, {0x1p20, "MiB"}, {0x1p30, "GiB"}, {0x1p40, "TiB"}}};
-constexpr double kExactBytesMax = 100 * 1024;
+
+// The first step whose scaled number is below 999.5 (which would print as 1000), or the last.
+std::string format_scaled(double nanoseconds) {
+  size_t i = 0;
+  while (i + 1 < kTimeScales.size() && std::fabs(nanoseconds) / kTimeScales.at(i).size >= 999.5)
+    ++i;
+  const Scale& scale = kTimeScales.at(i);
+  return fmt::format("{} {}", three_digits(nanoseconds / scale.size), scale.unit);
+}
 
 template <typename Integer>
 std::string format_integer(Integer number, Unit unit) {
@@ -68,10 +65,7 @@ std::string format_integer(Integer number, Unit unit) {
       return fmt::to_string(number);
     case Unit::Nanoseconds:
       if (std::fabs(approximate) < 1000) return fmt::format("{} ns", number);
-      return format_scaled(approximate, kTimeScales);
-    case Unit::Bytes:
-      if (std::fabs(approximate) < kExactBytesMax) return fmt::format("{} B", number);
-      return format_scaled(approximate, kSizeScales);
+      return format_scaled(approximate);
   }
   CLEW_ASSERT(false);
   return {};
@@ -83,10 +77,7 @@ std::string format_float(double number, Unit unit) {
     case Unit::None:
       return format_double(number);
     case Unit::Nanoseconds:
-      return format_scaled(number, kTimeScales);
-    case Unit::Bytes:
-      if (std::fabs(number) < kExactBytesMax) return format_double(number) + " B";
-      return format_scaled(number, kSizeScales);
+      return format_scaled(number);
   }
   CLEW_ASSERT(false);
   return {};

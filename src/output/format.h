@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values as text for people. A time is scaled to three significant digits (1.23 us), sizes of 100
-// KiB and more as well; counts are exact. Values of sketches are marked with ~.
+// Values as text for people. A time is scaled to three significant digits (1.23 us); counts are
+// exact. Values of sketches are marked with ~.
 #pragma once
 
 #include <cstdint>

@@ -44,8 +44,7 @@ ColumnType type_of(const std::string& name) {
 }
 
 Unit unit_of(const std::string& name) {
-  if (name == "ns") return Unit::Nanoseconds;
-  return name == "bytes" ? Unit::Bytes : Unit::None;
+  return name == "ns" ? Unit::Nanoseconds : Unit::None;
 }
 
 std::vector<Column> columns_of(const Json& input) {

@@ -41,8 +41,6 @@ const char* name_of(Unit unit) {
       return "";
     case Unit::Nanoseconds:
       return "ns";
-    case Unit::Bytes:
-      return "bytes";
   }
   return "";
 }
