@@ -32,6 +32,12 @@ namespace clew::code {
 // a probe is concerned that reads nothing (kept_instruction.h)?
 bool can_serve_both(std::span<const uint8_t> bytes);
 
+// Whether a thread with these flags, at the jump or at the first instruction of what it leads to,
+// has done the first instruction.
+constexpr bool has_done_first(uint64_t flags) {
+  return (flags & 1) != 0;  // CF
+}
+
 // What stands in front of the jump, over a first instruction of `length` bytes.
 std::array<uint8_t, kMarkSizeBytes> mark_over(std::span<const uint8_t> original, uint8_t length);
 

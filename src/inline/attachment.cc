@@ -500,8 +500,9 @@ std::vector<uint64_t> Attachment::reloaded() const {
       const abi::LayerRecord& layer = state_->journal->layer(index);
       if (layer.session != state_->geometry.session) continue;
       const abi::PatchRecord& patch = layer.patches[0];
-      is_reloaded[bias] =
-          holds(state_->pid, patch.address, std::span(patch.original).first(patch.size_bytes));
+      const size_t from = told_from(state_->journal->site(site));
+      const auto original = std::span(patch.original).first(patch.size_bytes).subspan(from);
+      is_reloaded[bias] = holds(state_->pid, patch.address + from, original);
     }
   }
   std::vector<uint64_t> biases;

@@ -136,6 +136,20 @@ class BothWays : public testing::Test {
     ptrace(PTRACE_DETACH, pid, nullptr, reinterpret_cast<void*>(intptr_t{SIGSTOP}));
   }
 
+  // The one thread, which is stopped, with the carry flag like this.
+  void put_thread(uint64_t address, bool carry) {
+    const pid_t pid = victim_.pid();
+    int status = 0;
+    ASSERT_EQ(ptrace(PTRACE_ATTACH, pid, nullptr, nullptr), 0);
+    ASSERT_EQ(waitpid(pid, &status, 0), pid);
+    user_regs_struct registers = {};
+    ptrace(PTRACE_GETREGS, pid, nullptr, &registers);
+    registers.rip = address;
+    registers.eflags = (registers.eflags & ~uint64_t{1}) | (carry ? 1 : 0);
+    ptrace(PTRACE_SETREGS, pid, nullptr, &registers);
+    ptrace(PTRACE_DETACH, pid, nullptr, reinterpret_cast<void*>(intptr_t{SIGSTOP}));
+  }
+
   void go_on(const std::string& when) {
     kill(victim_.pid(), SIGCONT);
     ++calls_;
@@ -309,6 +323,66 @@ TEST_F(BothWays, AreFoundAndTakenBackWithoutAJournal) {
     }
   }
   run(10);
+}
+
+// A tracer that is killed between its record and its bytes leaves a layer that nobody has jumped
+// to.
+TEST_F(BothWays, EndAlsoWhereTheLastSessionHasWrittenNothing) {
+  using Bytes = std::array<uint8_t, code::kBothWaysSizeBytes>;
+  constexpr unsigned kSteps = 5;
+  for (const bool from_behind : {false, true}) {
+    for (unsigned step = 0; step < kSteps; ++step) {
+      const Session first = open();
+      std::map<std::string, Bytes> written;
+      for (const std::string name : kNames)
+        ASSERT_TRUE(target::read_memory(victim_.pid(), address_of(name.c_str()), written[name]));
+      const Session second = open();
+      for (const auto& [name, bytes] : written)
+        write(address_of(name.c_str()), bytes);
+      if (from_behind) put_back_first_bytes();
+      ASSERT_NO_FATAL_FAILURE(stop_at(step));
+      const auto report = clean_up(victim_.pid(), true);
+      ASSERT_TRUE(report) << report.error().message;
+      EXPECT_TRUE(report->left.empty());
+      EXPECT_TRUE(changed_text(victim_.pid()).empty());
+      ASSERT_NO_FATAL_FAILURE(go_on(fmt::format("removed at step {}", step)));
+    }
+  }
+  EXPECT_EQ(victim_.finish(), 0);
+}
+
+// The flags say how, where neither arena nor journal does.
+TEST_F(BothWays, LetAThreadInFrontOfALostJumpGoOn) {
+  const uint64_t address = address_of(kNames[0]);
+  std::array<uint8_t, code::kBothWaysSizeBytes> ours{};
+  Session session = open();
+  ASSERT_TRUE(target::read_memory(victim_.pid(), address, ours));
+  leave(session);
+  for (const bool has_done_first : {false, true}) {
+    ASSERT_NO_FATAL_FAILURE(stop_at(has_done_first ? 1 : 0));
+    write(address, ours);
+    ASSERT_NO_FATAL_FAILURE(put_thread(address + code::kMarkSizeBytes, has_done_first));
+    const auto report = clean_up(victim_.pid(), false);
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_EQ(report->repaired, 1U);
+    EXPECT_TRUE(report->left.empty());
+    ASSERT_NO_FATAL_FAILURE(go_on(has_done_first ? "behind the first" : "in front of it"));
+  }
+  EXPECT_EQ(victim_.finish(), 0);
+}
+
+// A file that is mapped anew has the traps of uprobes, and none of our bytes.
+TEST_F(BothWays, OfAFileThatCameBackAreMissedUnderATrap) {
+  Session session = open();
+  EXPECT_THAT(session.attachment.reloaded(), testing::IsEmpty());
+  for (const char* name : kNames) {
+    const auto file = module_->code.text_from(module_->address_of(name));
+    write(address_of(name), file.first(code::kBothWaysSizeBytes));
+    write(address_of(name), {&kTrap, 1});
+  }
+  EXPECT_THAT(session.attachment.reloaded(), testing::ElementsAre(module_->load_bias));
+  put_back_first_bytes();
+  leave(session);
 }
 
 }  // namespace

@@ -148,5 +148,24 @@ TEST_F(Installed, WhatOthersWriteBesideAChangeStays) {
   EXPECT_EQ(now[0], 0xe9);
 }
 
+// At the first byte of what is changed.
+TEST_F(Installed, ATrapThatComesWhileTheTextIsPreparedStays) {
+  constexpr std::array<uint8_t, 5> kBytes = {0xa9, 1, 2, 3, 4};
+  const uint64_t changed = module_->address_of("work") + module_->load_bias;
+  auto target = stop_target(victim_.pid(), std::chrono::seconds(5));
+  ASSERT_TRUE(target) << target.error().message;
+  const TextImage::Range range = {changed, kBytes.size()};
+  TextImage text({&range, 1});
+  text.load(*target);
+  std::array<uint8_t, 5> file{};
+  ASSERT_TRUE(target->read(changed, file));
+  text.change_but_traps(changed, file, kBytes);
+  ASSERT_TRUE(target->write(changed, std::array<uint8_t, 1>{0xcc}));
+  ASSERT_TRUE(text.flush(*target));
+  std::array<uint8_t, 5> now{};
+  ASSERT_TRUE(target->read(changed, now));
+  EXPECT_EQ(now, (std::array<uint8_t, 5>{0xcc, 1, 2, 3, 4}));
+}
+
 }  // namespace
 }  // namespace clew::inline_

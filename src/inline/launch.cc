@@ -117,8 +117,9 @@ class Starting {
   Expected<void> hand_over();
   [[nodiscard]] pid_t release() { return std::exchange(pid_, -1); }
   [[nodiscard]] pid_t pid() const { return pid_; }
-  Expected<void> wait_for_trap() { return wait_for(kStoppedByUs); }
-  Expected<void> wait_for(int stop);
+  Expected<void> wait_for_trap() { return wait_for(kStoppedByUs, PTRACE_CONT); }
+  // Signals for the command go to it, and it goes on by `resume`.
+  Expected<void> wait_for(int stop, __ptrace_request resume);
 
  private:
   Expected<void> run_to_start();
@@ -126,6 +127,7 @@ class Starting {
   Expected<void> run_to(uint64_t address);
   Expected<int> wait_stop();
   Expected<void> run_to_trap(uint64_t address);
+  Expected<void> step();
   Expected<void> step_to(uint64_t address);
   bool write_byte(uint64_t address, uint8_t byte);
 
@@ -133,9 +135,11 @@ class Starting {
   Clock::time_point deadline_;
 };
 
+// A step is over at one of the first looks.
 Expected<int> Starting::wait_stop() {
   constexpr std::chrono::microseconds kPause{200};
-  while (true) {
+  constexpr unsigned kBriskLooks = 1000;
+  for (unsigned looks = 0;; ++looks) {
     int status = 0;
     const pid_t waited = waitpid(pid_, &status, __WALL | WNOHANG | WUNTRACED);
     if (waited == pid_ && WIFSTOPPED(status)) return WSTOPSIG(status);
@@ -146,17 +150,16 @@ Expected<int> Starting::wait_stop() {
     if (Clock::now() > deadline_) {
       return fail(ErrorCode::Io, "the command's loader did not finish in time");
     }
-    wait_briefly(kPause);
+    if (looks > kBriskLooks) wait_briefly(kPause);
   }
 }
 
-// Signals for the command go to it.
-Expected<void> Starting::wait_for(int stop) {
+Expected<void> Starting::wait_for(int stop, __ptrace_request resume) {
   constexpr unsigned kSignalsMax = 1000;
   for (unsigned i = 0; i < kSignalsMax; ++i) {
     const int signal = CLEW_TRY(wait_stop());
     if (signal == stop) return {};
-    ptrace(PTRACE_CONT, pid_, nullptr, reinterpret_cast<void*>(static_cast<intptr_t>(signal)));
+    ptrace(resume, pid_, nullptr, reinterpret_cast<void*>(static_cast<intptr_t>(signal)));
   }
   return fail(ErrorCode::Io, "the command gets signals without end");
 }
@@ -182,13 +185,18 @@ Expected<void> Starting::run_to(uint64_t address) {
   return fail(ErrorCode::Io, "the command stopped at an unexpected place");
 }
 
+// A signal that comes is handled from its first instruction on, in steps as well.
+Expected<void> Starting::step() {
+  ptrace(PTRACE_SINGLESTEP, pid_, nullptr, nullptr);
+  return wait_for(kStoppedByUs, PTRACE_SINGLESTEP);
+}
+
 // Slow: a loader has some 100,000 instructions. The trap of a uprobe is the kernel's, we would not
 // be told of it.
 Expected<void> Starting::step_to(uint64_t address) {
   user_regs_struct registers = {};
   do {
-    ptrace(PTRACE_SINGLESTEP, pid_, nullptr, nullptr);
-    CLEW_TRY(wait_for_trap());
+    CLEW_TRY(step());
     if (ptrace(PTRACE_GETREGS, pid_, nullptr, &registers) != 0) {
       return fail(ErrorCode::Io, fmt::format("cannot stop the command at {:#x}", address));
     }
@@ -227,8 +235,7 @@ Expected<void> Starting::run_to_start() {
     const auto state = read_loader_state(pid_);
     if (state && state->consistent) return {};
     // Step off the instruction, so that it can be stopped at again.
-    ptrace(PTRACE_SINGLESTEP, pid_, nullptr, nullptr);
-    CLEW_TRY(wait_for_trap());
+    CLEW_TRY(step());
   }
   return fail(ErrorCode::Io, "the command's loader did not finish in time");
 }
@@ -366,7 +373,7 @@ Expected<Launched> Launched::start_before_exec(const LaunchOptions& options) {
   const pid_t pid = CLEW_TRY(fork_child(options, path.c_str(), pipe.writer.get()));
   pipe.writer.reset();
   Starting starting(pid, Clock::now() + options.timeout);
-  const Expected<void> stopped = starting.wait_for(SIGSTOP);
+  const Expected<void> stopped = starting.wait_for(SIGSTOP, PTRACE_CONT);
   if (!stopped) {
     CLEW_TRY(read_exec_error(pipe.reader, options.command.front()));
     return tl::unexpected(stopped.error());
@@ -374,7 +381,7 @@ Expected<Launched> Launched::start_before_exec(const LaunchOptions& options) {
   ptrace(PTRACE_SETOPTIONS, pid, nullptr,
          reinterpret_cast<void*>(intptr_t{PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC}));
   ptrace(PTRACE_CONT, pid, nullptr, nullptr);
-  CLEW_TRY(starting.wait_for(SIGSTOP));
+  CLEW_TRY(starting.wait_for(SIGSTOP, PTRACE_CONT));
   Launched launched(starting.release());
   launched.exec_error_ = std::move(pipe.reader);
   launched.command_ = options.command.front();

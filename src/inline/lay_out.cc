@@ -236,9 +236,10 @@ class LayoutMaker {
     for (const uint32_t index : state_.journal->layers_of(site)) {
       const abi::PatchRecord& patch = state_.journal->layer(index).patches[0];
       std::array<uint8_t, abi::kPatchSizeMax> now{};
-      const auto bytes = std::span(now).first(patch.size_bytes);
-      if (!target::read_memory(state_.pid, patch.address, bytes)) return false;
-      if (!std::equal(bytes.begin(), bytes.end(), patch.original)) return true;
+      const size_t from = told_from(state_.journal->site(site));
+      const auto bytes = std::span(now).first(patch.size_bytes).subspan(from);
+      if (!target::read_memory(state_.pid, patch.address + from, bytes)) return false;
+      if (!std::equal(bytes.begin(), bytes.end(), patch.original + from)) return true;
     }
     return false;
   }

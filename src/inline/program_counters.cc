@@ -6,6 +6,7 @@
 //     +24   the alternate stack that was in force: address,
 //     +40   and size
 //     +176  saved rip
+//     +184  saved flags
 //     +192  saved cs = 0x33
 #include "inline/program_counters.h"
 
@@ -25,6 +26,7 @@ namespace {
 constexpr uint64_t kAlternateStack = 24;
 constexpr uint64_t kAlternateSize = 40;
 constexpr uint64_t kSavedRip = 176;
+constexpr uint64_t kSavedFlags = 184;
 constexpr uint64_t kSavedSegments = 192;
 constexpr uint64_t kFrameHead = 200;
 constexpr uint64_t kContextFlagsMax = 7;
@@ -267,6 +269,14 @@ std::vector<uint64_t> find_resting_frames(pid_t pid, uint64_t restorer) {
       found.push_back(map.start + static_cast<uint64_t>(at - words.begin()) * 8 + kSavedRip);
   }
   return found;
+}
+
+std::optional<uint64_t> flags_of(StoppedTarget& target, const ProgramCounter& counter) {
+  if (counter.saved_at == 0) return target.threads()[counter.thread].registers.eflags;
+  uint64_t flags = 0;
+  const auto bytes = std::span(reinterpret_cast<uint8_t*>(&flags), sizeof flags);
+  if (!target.read(counter.saved_at - kSavedRip + kSavedFlags, bytes)) return std::nullopt;
+  return flags;
 }
 
 Expected<void> set_program_counter(StoppedTarget& target, const ProgramCounter& counter,

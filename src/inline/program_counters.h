@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,6 +42,9 @@ std::vector<ProgramCounter> find_program_counters(StoppedTarget& target,
                                                   std::span<const target::Mapping> maps,
                                                   std::span<const AddressInterval> intervals,
                                                   std::span<const uint64_t> resting);
+
+// The flags with which it will go on. Nothing where a frame cannot be read.
+std::optional<uint64_t> flags_of(StoppedTarget& target, const ProgramCounter& counter);
 
 // The thread, or the frame, will go on at `value`.
 Expected<void> set_program_counter(StoppedTarget& target, const ProgramCounter& counter,

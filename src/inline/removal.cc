@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <sys/syscall.h>
 
+#include "code/both_ways.h"
 #include "inline/attachment_state.h"
 #include "inline/shared_parts.h"
 #include "inline/text_repair.h"
@@ -198,27 +199,41 @@ Expected<void> Removal::restore_text(StoppedTarget& target) {
   return text.flush(target);
 }
 
-// Bytes that serve both ways are two instructions. Who stands in front of the second, a jump, has
-// flags that say how to go on, and follows it: the trampoline knows.
+// Bytes that serve both ways are two instructions, of which the second is a jump that any of the
+// layers may have written. Who stands in front of it has flags that say how to go on.
 Expected<void> Removal::leave_both_ways(StoppedTarget& target, const TextImage& text) {
-  std::map<uint64_t, uint64_t> jumps;  // Where they lead, ascending.
+  std::map<uint64_t, uint32_t> sites;  // By where the jump is, ascending.
   for (const Change& change : changes_) {
-    const bool ends = !change.leaving.empty() && change.staying.empty() &&
-                      serves_both_ways(journal_.site(change.site)) &&
-                      is_mapped_as_recorded(maps_, journal_.site(change.site));
+    const abi::SiteRecord& site = journal_.site(change.site);
+    const bool ends = !change.leaving.empty() && change.staying.empty() && serves_both_ways(site) &&
+                      is_mapped_as_recorded(maps_, site);
     if (!ends) continue;
-    const abi::LayerRecord& top = journal_.layer(change.leaving.back());
-    const auto jump = std::span(top.patches[0].written).subspan(code::kMarkSizeBytes);
-    const uint64_t at = journal_.site(change.site).address + code::kMarkSizeBytes;
-    if (text.equals(at, jump.first(code::kJumpSizeBytes))) jumps[at] = top.address;
+    const uint64_t at = site.address + code::kMarkSizeBytes;
+    const bool is_there =
+        std::any_of(change.leaving.begin(), change.leaving.end(), [&](uint32_t index) {
+          const auto written = std::span(journal_.layer(index).patches[0].written);
+          return text.equals(at, written.subspan(code::kMarkSizeBytes, code::kJumpSizeBytes));
+        });
+    if (is_there) sites[at] = change.site;
   }
-  if (jumps.empty()) return {};
+  if (sites.empty()) return {};
   std::vector<AddressInterval> places;
-  for (const auto& [at, target_of] : jumps)
+  for (const auto& [at, site] : sites)
     places.push_back({at, at + 1});
-  for (const ProgramCounter& counter : find_program_counters(target, maps_, places, resting_))
-    CLEW_TRY(set_program_counter(target, counter, jumps.at(counter.value)));
+  for (const ProgramCounter& counter : find_program_counters(target, maps_, places, resting_)) {
+    const auto out = way_of_flags(target, counter, journal_.site(sites.at(counter.value)));
+    if (!out) return fail(ErrorCode::Io, "a thread in front of a probe has no flags");
+    CLEW_TRY(set_program_counter(target, counter, *out));
+  }
   return target.write_registers();  // Before the text: we may be killed.
+}
+
+// Of a thread at the jump, or in front of the trampoline's first instruction.
+std::optional<uint64_t> Removal::way_of_flags(StoppedTarget& target, const ProgramCounter& counter,
+                                              const abi::SiteRecord& site) {
+  const auto flags = flags_of(target, counter);
+  if (!flags) return std::nullopt;
+  return site.address + (code::has_done_first(*flags) ? site.instructions[0].length : 0);
 }
 
 std::vector<AddressInterval> Removal::patches_of(bool leaving) const {
@@ -314,7 +329,7 @@ Expected<std::optional<std::vector<size_t>>> Removal::move_out(StoppedTarget& ta
   // Also threads in a handler that interrupted a probe: most handlers soon return.
   std::vector<size_t> running;
   for (const ProgramCounter& counter : find_program_counters(target, maps_, code_, resting_)) {
-    if (const auto out = way_out(counter.value)) {
+    if (const auto out = way_out(target, counter)) {
       CLEW_TRY(set_program_counter(target, counter, *out));
       continue;
     }
@@ -362,7 +377,9 @@ Expected<bool> Removal::drain(StoppedTarget& target) {
   return false;
 }
 
-std::optional<uint64_t> Removal::way_out(uint64_t pc) const {
+std::optional<uint64_t> Removal::way_out(StoppedTarget& target,
+                                         const ProgramCounter& counter) const {
+  const uint64_t pc = counter.value;
   const auto hop = hops_.find(pc);
   if (hop != hops_.end()) {
     const abi::SiteRecord& site = journal_.site(hop->second);
@@ -370,15 +387,15 @@ std::optional<uint64_t> Removal::way_out(uint64_t pc) const {
   }
   const auto index = journal_.layer_at(pc);
   if (!index) return std::nullopt;
-  return way_out_of(journal_.layer(*index), pc);
+  const abi::LayerRecord& layer = journal_.layer(*index);
+  const abi::SiteRecord& site = journal_.site(layer.site);
+  if (pc == layer.address && serves_both_ways(site)) return way_of_flags(target, counter, site);
+  return way_out_of(layer, pc);
 }
 
 std::optional<uint64_t> Removal::way_out_of(const abi::LayerRecord& layer, uint64_t pc) const {
   const abi::SiteRecord& site = journal_.site(layer.site);
-  if (pc == layer.address) {                          // Nothing has run yet.
-    if (serves_both_ways(site)) return std::nullopt;  // Or the first instruction has: it knows.
-    return site.address + site.kept_bytes;
-  }
+  if (pc == layer.address) return site.address + site.kept_bytes;  // Nothing has run yet.
   for (uint32_t i = 0; i < site.instruction_count; ++i) {
     if (pc == layer.address + layer.instructions[i].copy) return continue_at(layer, i);
   }

@@ -82,7 +82,10 @@ class Removal {
   // For the user.
   [[nodiscard]] std::string who_stays(StoppedTarget& target, const ProgramCounter& counter) const;
   Expected<bool> drain(StoppedTarget& target);
-  [[nodiscard]] std::optional<uint64_t> way_out(uint64_t pc) const;
+  [[nodiscard]] std::optional<uint64_t> way_out(StoppedTarget& target,
+                                                const ProgramCounter& counter) const;
+  static std::optional<uint64_t> way_of_flags(StoppedTarget& target, const ProgramCounter& counter,
+                                              const abi::SiteRecord& site);
   [[nodiscard]] std::optional<uint64_t> way_out_of(const abi::LayerRecord& layer,
                                                    uint64_t pc) const;
   [[nodiscard]] std::optional<uint64_t> continue_at(const abi::LayerRecord& layer,

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "code/both_ways.h"
+#include "code/decode.h"
 #include "inline/arena_layout.h"
 #include "inline/trampoline.h"
 
@@ -16,6 +18,13 @@ namespace clew::inline_ {
 namespace {
 
 // They follow each other from the window's first byte on.
+// As relocate.cc takes a call for one: ff, and an operand.
+bool is_indirect_call(const abi::SiteRecord& record, const abi::DisplacedRecord& one) {
+  const auto bytes = std::span(record.original).subspan(one.offset, one.length);
+  const unsigned opcode = code::opcode_offset(bytes);
+  return opcode + 2 <= bytes.size() && bytes[opcode] == 0xff;
+}
+
 bool has_sound_instructions(const abi::SiteRecord& record) {
   if (record.instruction_count == 0 || record.instruction_count > abi::kWindowInstructionsMax) {
     return false;
@@ -26,8 +35,18 @@ bool has_sound_instructions(const abi::SiteRecord& record) {
     if (one.form > static_cast<uint8_t>(code::Form::IndirectJump)) return false;
     if (one.length == 0 || one.offset != end) return false;
     end += one.length;
+    if (end > sizeof record.original) return false;
+    const auto form = static_cast<code::Form>(one.form);
+    const bool is_call = form == code::Form::IndirectCall || form == code::Form::RipIndirectCall;
+    if (is_call && !is_indirect_call(record, one)) return false;
   }
   return end <= record.size_bytes;
+}
+
+bool has_first_for_both(const abi::SiteRecord& record) {
+  const auto first = code::decode(record.original);
+  return first && first->length == record.instructions[0].length &&
+         code::can_serve_both(record.original);
 }
 
 bool is_sound(const abi::SiteRecord& record) {
@@ -39,7 +58,7 @@ bool is_sound(const abi::SiteRecord& record) {
          (serves_both_ways(record)
               ? record.instruction_count >= 2 && record.kept_bytes == 0 &&
                     record.instruction_count < abi::kWindowInstructionsMax &&
-                    record.instructions[0].length < code::kMarkSizeBytes
+                    has_first_for_both(record)
               : record.window_class <= static_cast<uint8_t>(code::WindowClass::ShortJump));
 }
 
@@ -360,6 +379,10 @@ uint64_t end_of(const abi::SiteRecord& record) {
 
 bool serves_both_ways(const abi::SiteRecord& record) {
   return record.window_class == static_cast<uint8_t>(code::WindowClass::BothWays);
+}
+
+size_t told_from(const abi::SiteRecord& record) {
+  return serves_both_ways(record) ? code::kMarkSizeBytes : 0;
 }
 
 bool same_window(const abi::SiteRecord& record, const code::Window& window) {

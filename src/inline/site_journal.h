@@ -81,6 +81,9 @@ bool is_mapped_as_recorded(std::span<const target::Mapping> maps, const abi::Sit
 // Behind the last byte that belongs to the site at its own place, padding included.
 uint64_t end_of(const abi::SiteRecord& record);
 bool serves_both_ways(const abi::SiteRecord& record);
+// From which byte on its first patch tells whether it is there: a stranger's trap, which the kernel
+// sets also where a file is mapped anew, may be at the function's first.
+size_t told_from(const abi::SiteRecord& record);
 
 // Is the window of the record this window?
 bool same_window(const abi::SiteRecord& record, const code::Window& window);

@@ -94,6 +94,7 @@ void TextImage::change_but_traps(uint64_t address, std::span<const uint8_t> file
   const bool is_trap = first != nullptr && *first == kTrap && file[0] != kTrap;
   const size_t from = is_trap ? 1 : 0;
   change(address + from, bytes.subspan(from));
+  changes_.back().spares_trap = from == 0 && file[0] != kTrap;
 }
 
 void TextImage::change(uint64_t address, std::span<const uint8_t> bytes) {
@@ -102,7 +103,7 @@ void TextImage::change(uint64_t address, std::span<const uint8_t> bytes) {
     CLEW_ASSERT(page < pages_.size());
     bytes_[page * kPage + (address + i) % kPage] = bytes[i];
   }
-  changes_.push_back({address, {bytes.begin(), bytes.end()}});
+  changes_.push_back({.address = address, .bytes = {bytes.begin(), bytes.end()}});
 }
 
 Expected<void> TextImage::flush(const StoppedTarget& target) const {
@@ -111,7 +112,12 @@ Expected<void> TextImage::flush(const StoppedTarget& target) const {
   };
   for (const bool crossing : {false, true}) {
     for (const Change& change : changes_) {
-      if (crosses(change) == crossing) CLEW_TRY(target.write(change.address, change.bytes));
+      if (crosses(change) != crossing) continue;
+      uint8_t now = 0;
+      const bool has_come =
+          change.spares_trap && target.read(change.address, std::span(&now, 1)) && now == kTrap;
+      const size_t from = has_come ? 1 : 0;
+      CLEW_TRY(target.write(change.address + from, std::span(change.bytes).subspan(from)));
     }
   }
   return {};

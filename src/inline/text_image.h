@@ -47,6 +47,9 @@ class TextImage {
   struct Change {
     uint64_t address = 0;
     std::vector<uint8_t> bytes;
+    // A trap that has come to the first byte since load() stays: the kernel sets uprobes in
+    // processes that are stopped, too.
+    bool spares_trap = false;
   };
   [[nodiscard]] size_t index_of(uint64_t address) const;
   [[nodiscard]] const uint8_t* byte_at(uint64_t address) const;

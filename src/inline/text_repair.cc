@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 
+#include "code/both_ways.h"
+#include "code/decode.h"
 #include "code/window.h"
 #include "inline/program_counters.h"
 
@@ -36,7 +38,7 @@ class Repair {
       intervals.push_back({jump.address, jump.end()});
     for (const ProgramCounter& counter : find_program_counters(target_, maps, intervals, resting)) {
       const size_t index = index_of(counter.value);
-      const auto out = way_out(index, counter.value);
+      const auto out = way_out(index, counter);
       if (!out) {
         stays_[index] = true;
       } else if (*out != counter.value) {
@@ -78,16 +80,28 @@ class Repair {
     return static_cast<size_t>(next - jumps_.begin()) - 1;
   }
 
-  [[nodiscard]] std::optional<uint64_t> way_out(size_t index, uint64_t pc) const {
+  [[nodiscard]] std::optional<uint64_t> way_out(size_t index, const ProgramCounter& counter) const {
     const TextChange& jump = jumps_[index];
+    const uint64_t pc = counter.value;
+    const bool serves_both = jump.here.size() == code::kBothWaysSizeBytes;
     // Behind the file's first instruction; where the jump is, flags say how to go on.
-    const bool is_behind_first = pc > jump.address && pc < jump.end() - code::kJumpSizeBytes;
-    if (is_behind_first) return pc;
+    const uint64_t at_jump = jump.end() - code::kJumpSizeBytes;
+    if (pc > jump.address && pc < at_jump) return pc;
+    if (serves_both && pc == at_jump) return way_of_flags(jump, counter);
+    if (serves_both && pc == jump.address) return pc;
     if (pc != jump.address) return std::nullopt;
     const auto origin = led_to_by_.find(pc);
     if (origin != led_to_by_.end()) return jumps_[origin->second].address;
     if (jump.kind == ChangeKind::Jump && is_padding(jump)) return std::nullopt;
     return pc;
+  }
+
+  [[nodiscard]] std::optional<uint64_t> way_of_flags(const TextChange& jump,
+                                                     const ProgramCounter& counter) const {
+    const auto flags = flags_of(target_, counter);
+    const auto first = code::decode(jump.file);
+    if (!flags || !first) return std::nullopt;
+    return jump.address + (code::has_done_first(*flags) ? first->length : 0);
   }
 
   // By a jump that stays.
