@@ -329,11 +329,19 @@ Expected<std::unique_ptr<KernelTracee>> Compiler::make_uprobes(const query::Quer
   for (const auto& tracee : result_.tracees)
     scope.pids.push_back(tracee->pid());
   KernelInput input = kernel_input();
+  for (const KernelSite& site : sites)
+    input.process_sources.insert(site.source);
+  if (is_kernels_) {
+    for (uint16_t i = 0; i < query.sources.size(); ++i)
+      if (plan::can_be_uprobe(query, query.sources[i])) input.process_sources.insert(i);
+    if (reads_usdt_arguments(query)) input.later = std::make_unique<LaterUsdt>(query);
+  }
   // Beside jumps, --follow goes after these alone.
   scope.follows = request_.follow_forks && is_kernels_;
   if (scope.follows) {
     for (KernelSite& site : sites)
       set_everywhere(site);
+    CLEW_TRY(check_one_each(sites));
   }
   input.family = CLEW_TRY(find_children(scope.follows));
   if (request_.follow_forks || is_kernels_) input.child_cause = collect::kMissedUprobes;
@@ -342,7 +350,7 @@ Expected<std::unique_ptr<KernelTracee>> Compiler::make_uprobes(const query::Quer
       return tracee->symbol(address);
     };
   }
-  return KernelTracee::make(query, std::move(sites), scope, input);
+  return KernelTracee::make(query, std::move(sites), scope, std::move(input));
 }
 
 // A session with uprobes begins when all are there. What the kernel's programs cannot do leaves the
@@ -409,7 +417,7 @@ Expected<void> Compiler::compile_as_uprobes(const query::Query& query) {
                 fmt::format("no site could be taken: '{}' can have no uprobe, and {}",
                             result_.refused[0].function, kernels_reason_));
   }
-  if (result_.refused.empty()) note_unmatched(query, false, sites);
+  if (result_.refused.empty() && !reads_usdt_arguments(query)) note_unmatched(query, false, sites);
   result_.uprobes = CLEW_TRY(make_uprobes(query, std::move(sites)));
   result_.all_uprobes = kernels_reason_;
   result_.plan = result_.uprobes->plan();
@@ -433,7 +441,7 @@ Expected<void> Compiler::compile_kernel(const query::Query& query) {
     scope_.follows = request_.follow_forks;
     input.family = CLEW_TRY(find_children(scope_.follows));
   }
-  result_.kernel = CLEW_TRY(KernelTracee::make(query, std::move(*sites), scope_, input));
+  result_.kernel = CLEW_TRY(KernelTracee::make(query, std::move(*sites), scope_, std::move(input)));
   if (places_.process) return {};  // The plan is theirs.
   result_.plan = result_.kernel->plan();
   result_.lowered = result_.kernel->lowered().root;

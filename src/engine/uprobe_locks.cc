@@ -32,10 +32,8 @@ std::map<pid_t, bool> processes_of(std::span<const kernel::MachineEnabling> enab
   for (const kernel::MachineEnabling& enabling : enablings) {
     const kernel::Probe& probe = enabling.probe;
     if (!kernel::needs_uprobe(probe.kind)) continue;
-    if (probe.pid != 0 && !probe.is_everywhere) {
-      pids[static_cast<pid_t>(probe.pid)] = true;
-      continue;
-    }
+    if (probe.pid != 0) pids[static_cast<pid_t>(probe.pid)] = true;
+    if (probe.pid != 0 && !probe.is_everywhere) continue;
     struct stat file = {};
     if (stat(probe.path.c_str(), &file) == 0) inodes.insert(file.st_ino);
   }

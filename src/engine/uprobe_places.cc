@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <fcntl.h>
@@ -124,6 +125,31 @@ std::map<pid_t, ProcessText> processes_to_look_at(
   return processes;
 }
 
+// One that is everywhere is also in processes that nobody named, and with all that stand for its
+// place.
+void bar_everywhere(std::span<const kernel::MachineEnabling> enablings,
+                    std::set<uint32_t>& barred) {
+  using Place = std::tuple<dev_t, ino_t, uint64_t>;
+  std::map<Place, std::vector<uint32_t>> places;
+  std::set<Place> barred_places;
+  const auto processes = processes_to_look_at(enablings);
+  for (uint32_t i = 0; i < enablings.size(); ++i) {
+    const kernel::Probe& probe = enablings[i].probe;
+    struct stat file = {};
+    if (!probe.is_everywhere || stat(probe.path.c_str(), &file) != 0) continue;
+    const Place place = {file.st_dev, file.st_ino, probe.offset_bytes};
+    places[place].push_back(i);
+    const bool is_barred =
+        barred.contains(i) ||
+        std::any_of(processes.begin(), processes.end(), [&](const auto& process) {
+          return !reason_against(process.first, process.second, probe).empty();
+        });
+    if (is_barred) barred_places.insert(place);
+  }
+  for (const Place& place : barred_places)
+    barred.insert(places[place].begin(), places[place].end());
+}
+
 }  // namespace
 
 Expected<void> check_uprobe_places(std::span<const kernel::MachineEnabling> enablings,
@@ -145,16 +171,15 @@ Expected<void> check_uprobe_places(std::span<const kernel::MachineEnabling> enab
 }
 
 std::set<uint32_t> barred_uprobes(std::span<const kernel::MachineEnabling> enablings) {
-  std::map<pid_t, ProcessText> processes;
+  std::map<pid_t, ProcessText> named;
   std::set<uint32_t> barred;
   for (uint32_t i = 0; i < enablings.size(); ++i) {
     const kernel::Probe& probe = enablings[i].probe;
     if (!kernel::needs_uprobe(probe.kind) || probe.pid == 0) continue;
     const auto pid = static_cast<pid_t>(probe.pid);
-    const auto known = processes.find(pid);
-    const ProcessText& text = known != processes.end()
-                                  ? known->second
-                                  : processes.emplace(pid, text_of(pid, true)).first->second;
+    const auto known = named.find(pid);
+    const ProcessText& text =
+        known != named.end() ? known->second : named.emplace(pid, text_of(pid, true)).first->second;
     const std::vector<uint64_t> addresses = addresses_of(probe, text);
     const bool is_free = !addresses.empty() && reason_against(pid, text, probe).empty() &&
                          std::all_of(addresses.begin(), addresses.end(), [&](uint64_t address) {
@@ -162,6 +187,7 @@ std::set<uint32_t> barred_uprobes(std::span<const kernel::MachineEnabling> enabl
                          });
     if (!is_free) barred.insert(i);
   }
+  bar_everywhere(enablings, barred);
   return barred;
 }
 

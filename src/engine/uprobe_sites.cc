@@ -2,9 +2,14 @@
 #include "engine/uprobe_sites.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "code/exits.h"
@@ -86,7 +91,6 @@ class Taker {
   Expected<std::optional<KernelSite>> site_of(const Site& site);
 
  private:
-  [[nodiscard]] KernelSite static_site(const Site& site) const;
   [[nodiscard]] bool is_called(const Site& site) const;
   bool add_exits(const Site& site, KernelSite& result) const;
   [[nodiscard]] std::optional<kernel::Probe> probe_at(const Site& site, uint64_t address,
@@ -148,20 +152,13 @@ bool Taker::add_exits(const Site& site, KernelSite& result) const {
   return true;
 }
 
-KernelSite Taker::static_site(const Site& site) const {
-  KernelSite result;
-  result.source = site.source;
-  result.probe = usdt_uprobe(tracee_.catalog(), tracee_.sites(), site);
-  result.entry = result.probe;
-  result.names = tracee_.sites().names[site.names];
-  return result;
-}
-
 // At an offset, registers are read as at an entry.
 Expected<std::optional<KernelSite>> Taker::site_of(const Site& site) {
   const query::Source& source = query_.sources[site.source];
   if (!plan::can_be_uprobe(query_, source)) return std::nullopt;
-  if (site.static_probe != nullptr) return static_site(site);
+  if (site.static_probe != nullptr) {
+    return static_site(tracee_.catalog(), tracee_.sites(), site);
+  }
   image_ = CLEW_TRY(tracee_.catalog().image(site.module));
   code_ = CLEW_TRY(tracee_.code(site.module));
   const bool is_return = source.kind == SourceKind::Return;
@@ -243,6 +240,28 @@ void set_everywhere(KernelSite& site) {
     probe->is_everywhere = true;
   for (kernel::Probe& probe : site.more)
     probe.is_everywhere = true;
+}
+
+Expected<void> check_one_each(const std::vector<KernelSite>& everywhere) {
+  using File = std::pair<dev_t, ino_t>;
+  std::map<std::pair<off_t, std::string>, File> files;  // By size and name.
+  for (const KernelSite& site : everywhere) {
+    struct stat file {};
+    struct statfs system {};
+    const char* const path = site.probe.path.c_str();
+    const bool is_on_overlay = stat(path, &file) == 0 && statfs(path, &system) == 0 &&
+                               system.f_type == OVERLAYFS_SUPER_MAGIC;
+    if (!is_on_overlay) continue;
+    const File own = {file.st_dev, file.st_ino};
+    const auto [known, is_new] = files.try_emplace({file.st_size, site.names.module}, own);
+    if (is_new || known->second == own) continue;
+    return fail(
+        ErrorCode::InvalidQuery,
+        fmt::format("{} of several containers may be one file, whose hits would count twice "
+                    "with --follow; trace one of them, or leave out --follow",
+                    site.names.module));
+  }
+  return {};
 }
 
 std::string way_out(const collect::RefusedSite& site, const query::Query& query,

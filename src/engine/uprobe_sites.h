@@ -56,6 +56,10 @@ Expected<std::vector<UprobeSite>> find_as_uprobes(Tracee& tracee, const query::Q
 // all processes, and the programs tell which of them count.
 void set_everywhere(KernelSite& site);
 
+// Files of overlays (of containers) are another one in each, and one to the kernel's uprobes: sites
+// of two of them, which may be one place, would count each hit twice. InvalidQuery.
+Expected<void> check_one_each(const std::vector<KernelSite>& everywhere);
+
 // What to try instead of a site of the query that is refused; may be empty. Uprobes are no way out
 // where they cannot serve what the query asks for.
 std::string way_out(const collect::RefusedSite& site, const query::Query& query,

@@ -198,9 +198,10 @@ Expected<void> check_usdt_uprobe(const query::Query& query, const SiteSet& set, 
                           set.names[site.names].module, has, has == 1 ? "" : "s", asked - 1));
 }
 
-kernel::Probe usdt_uprobe(target::Catalog& catalog, const SiteSet& set, const Site& site) {
+KernelSite static_site(target::Catalog& catalog, const SiteSet& set, const Site& site) {
   const StaticProbe& note = *site.static_probe;
-  kernel::Probe probe;
+  KernelSite result;
+  kernel::Probe& probe = result.probe;
   probe.provider = note.provider + std::to_string(catalog.pid());
   probe.module = set.names[site.names].module;
   probe.function = set.names[site.names].function;
@@ -211,7 +212,10 @@ kernel::Probe usdt_uprobe(target::Catalog& catalog, const SiteSet& set, const Si
   probe.semaphore_offset_bytes = note.semaphore_offset;
   probe.usdt_arguments = note.arguments;
   probe.pid = catalog.pid();
-  return probe;
+  result.source = site.source;
+  result.entry = probe;
+  result.names = set.names[site.names];
+  return result;
 }
 
 Expected<std::string> list_usdt(const ListRequest& request) {

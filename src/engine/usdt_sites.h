@@ -17,8 +17,8 @@
 
 #include "base/error.h"
 #include "engine/inventory.h"
+#include "engine/kernel/kernel_sources.h"
 #include "engine/sites.h"
-#include "kernel/probe.h"
 #include "query/query.h"
 #include "target/catalog.h"
 
@@ -41,7 +41,7 @@ Expected<std::vector<StaticSite>> find_static_sites(const query::Source& source,
 // The site of one as a uprobe. InvalidQuery when the query asks for an argument that it does not
 // have, or for what no program of the kernel can have.
 Expected<void> check_usdt_uprobe(const query::Query& query, const SiteSet& set, const Site& site);
-kernel::Probe usdt_uprobe(target::Catalog& catalog, const SiteSet& set, const Site& site);
+KernelSite static_site(target::Catalog& catalog, const SiteSet& set, const Site& site);
 
 // `clew list --usdt`: those of processes or of a file whose "provider:name" matches, with their
 // places and arguments. Errors: NotFound with the nearest name.

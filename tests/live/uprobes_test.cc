@@ -411,6 +411,21 @@ TEST_F(Uprobes, AreNotSetWhereTheTextIsNotTheFiles) {
   EXPECT_EQ(victim.ask("patch_getpid 0").at("pid"), 7U) << "as it was patched";
 }
 
+// Nor in the file then, where --follow wants them.
+TEST_F(Uprobes, OfAFileAreNotSetWhereTheTextIsNotTheFiles) {
+  Victim victim("uprobed");
+  for (const bool is_patched : {false, true}) {
+    if (is_patched) victim.ask("patch_getpid 0");
+    const Report report =
+        run_clew({"run", "--json", "--follow", "--for", "1s", "-p", std::to_string(victim.pid()),
+                  "from f in offset(\"libc.so.6!getpid\", 0) group by f.ustack(1) select "
+                  "new { calls = count() }"});
+    const bool is_there = report.summary.is_object() && report.summary.value("sites", 0) == 1;
+    EXPECT_EQ(is_there, !is_patched) << report.error;
+    EXPECT_EQ(report.status, is_patched ? 1 : 0);
+  }
+}
+
 TEST_F(Uprobes, CountDownEvents) {
   Victim victim("uprobed");
   Tracer tracer = Tracer::attach(victim.pid(),

@@ -134,6 +134,34 @@ TEST_F(Usdt, ATracerThatIsKilledLeavesNoListener) {
   expect_text_equals_file(victim.pid());
 }
 
+// With what they are given; a library that comes back has them still.
+TEST_F(Usdt, OfALibraryThatIsLoadedLaterHaveArguments) {
+  Victim victim("usdt");
+  Tracer tracer =
+      Tracer::attach(victim.pid(),
+                     "from t in usdt(\"clew_plugin:plugged\") group by t.function select new "
+                     "{ t.function, n = count(), most = max(t.arg0) }",
+                     {"--allow-missing"});
+  uint64_t first = 0;  // Its probes come some milliseconds after it.
+  for (bool is_there = false; !is_there;) {
+    const Numbers said = victim.ask("plug 1");
+    first += said.at("passed");
+    is_there = said.at("listeners") != 0;
+  }
+  EXPECT_EQ(victim.ask("plug 1000").at("passed"), 1000U);
+  victim.ask("unplug");
+  EXPECT_EQ(victim.ask("plug 500").at("passed"), 500U);
+  victim.ask("unplug");
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.status, 0) << report.error;
+  ASSERT_EQ(report.rows.size(), 1U) << report.error;
+  EXPECT_EQ(report.rows[0].at("function"), "plugged");
+  EXPECT_GE(report.rows[0].at("n"), 1500);
+  EXPECT_LE(report.rows[0].at("n"), 1500 + first);
+  EXPECT_EQ(report.rows[0].at("most"), 999);
+  EXPECT_TRUE(report.summary.at("lost").empty()) << report.summary;
+}
+
 // From their first instruction on: the probes are in the file.
 TEST_F(Usdt, OfFollowedChildrenHaveArguments) {
   Victim victim("usdt");

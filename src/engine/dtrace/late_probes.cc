@@ -3,15 +3,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
 #include <map>
 #include <utility>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
-
-#include "engine/uprobe_locks.h"
-#include "engine/uprobe_places.h"
 
 namespace clew::engine {
 namespace {
@@ -114,10 +110,8 @@ void LateProbes::add_descriptors(std::vector<pollfd>& descriptors) {
     descriptors.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
 }
 
-// Nothing becomes readable when another session lets go of a process.
 std::chrono::nanoseconds LateProbes::patience() {
-  constexpr std::chrono::milliseconds kLockPeriod{5};
-  return waiting_.empty() ? std::chrono::nanoseconds::max() : kLockPeriod;
+  return waiting_.patience();
 }
 
 Expected<void> LateProbes::turn() {
@@ -221,26 +215,12 @@ void LateProbes::enable(const std::vector<std::pair<uint32_t, const Followed*>>&
     enabled_.insert(id);
     enablings.push_back(std::move(enabling));
   }
-  if (enablings.empty()) return;
-  if (waiting_.empty()) waiting_since_ = std::chrono::steady_clock::now();
-  std::move(enablings.begin(), enablings.end(), std::back_inserter(waiting_));
+  waiting_.add(std::move(enablings));
   enable_waiting();
 }
 
-// Those of processes that another session changes wait for the next turn: records are read and
-// printed meanwhile.
 void LateProbes::enable_waiting() {
-  if (waiting_.empty()) return;
-  UprobeLocks locks(wait_);
-  const Expected<bool> held =
-      locks.try_hold(waiting_, std::chrono::steady_clock::now() - waiting_since_);
-  if (held && !*held) return;
-  std::vector<kernel::MachineEnabling> enablings = std::exchange(waiting_, {});
-  const Expected<void> places =
-      held ? check_uprobe_places(enablings, {}) : Expected<void>(tl::unexpected(held.error()));
-  const auto done = places ? session_.add(std::move(enablings)) : places;
-  const bool is_gone = !done && done.error().code == ErrorCode::NotFound;
-  if (!done && !is_gone) tell_missing(done.error().message);
+  if (const auto done = waiting_.set(session_); !done) tell_missing(done.error().message);
 }
 
 // Once.

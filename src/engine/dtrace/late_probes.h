@@ -19,6 +19,7 @@
 #include "engine/dtrace/console.h"
 #include "engine/dtrace/inline_probes.h"
 #include "engine/dtrace/script_compiler.h"
+#include "engine/waiting_uprobes.h"
 #include "inline/process_lock.h"
 #include "kernel/machine_session.h"
 #include "kernel/process_notices.h"
@@ -39,7 +40,7 @@ class LateProbes final : public session::Driven {
              kernel::MachineSession& session, const InlineProbes& inline_probes,
              DtraceConsole& console);
   // How other sessions are waited for.
-  void set_wait(inline_::LockWait wait) { wait_ = std::move(wait); }
+  void set_wait(inline_::LockWait wait) { waiting_.set_wait(std::move(wait)); }
   // From here on nothing is missed. When the kernel does not let us watch, a line says so.
   void start();
   void add_descriptors(std::vector<pollfd>& descriptors) override;
@@ -82,9 +83,7 @@ class LateProbes final : public session::Driven {
   std::set<std::pair<pid_t, uint64_t>> inline_files_;  // Inodes of files with inline probes.
   std::optional<kernel::ProcessNotices> notices_;
   bool has_told_ = false;
-  inline_::LockWait wait_;
-  std::vector<kernel::MachineEnabling> waiting_;  // For the locks of their processes,
-  std::chrono::steady_clock::time_point waiting_since_;
+  WaitingUprobes waiting_;
 };
 
 }  // namespace clew::engine

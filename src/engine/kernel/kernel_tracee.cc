@@ -30,6 +30,7 @@ constexpr uint64_t kTableBytesPerCpu = uint64_t{4} << 20;
 constexpr uint64_t kBucketBytesPerCpu = uint64_t{12} << 20;  // With quantiles and distinct.
 constexpr uint64_t kEntryBytes = uint64_t{8} << 20;          // Of open calls.
 constexpr std::chrono::milliseconds kEventPeriod{20};
+constexpr uint32_t kLaterMax = 1024;
 
 bool has_ended(const FileDescriptor& process) {
   pollfd ended{.fd = process.get(), .events = POLLIN, .revents = 0};
@@ -121,7 +122,7 @@ KernelTracee::~KernelTracee() = default;
 Expected<std::unique_ptr<KernelTracee>> KernelTracee::make(const query::Query& query,
                                                            std::vector<KernelSite> sites,
                                                            const KernelScope& scope,
-                                                           const KernelInput& input) {
+                                                           KernelInput input) {
   auto tracee = std::make_unique<KernelTracee>();
   tracee->sites_ = std::move(sites);
   tracee->scope_ = scope;
@@ -133,9 +134,8 @@ Expected<std::unique_ptr<KernelTracee>> KernelTracee::make(const query::Query& q
   lowering.tracer_pid = getpid();
   lowering.epoch_ns = epoch_of_monotonic_ns();
   lowering.extensions = input.extensions;
-  for (const KernelSite& site : tracee->sites_) {
-    if (site.refused) lowering.process_sources.insert(site.source);
-  }
+  lowering.process_sources = input.process_sources;
+  tracee->later_ = std::move(input.later);
   tracee->family_ = input.family;
   tracee->child_cause_ = input.child_cause;
   if (tracee->family_) lowering.family = &tracee->family_->family;
@@ -199,6 +199,7 @@ kernel::MachinePrograms KernelTracee::programs() const {
   programs.dynamic_bytes = kEntryBytes;
   programs.spaces = &names_->spaces();
   programs.target_pids.assign(scope_.pids.begin(), scope_.pids.end());
+  if (later_ != nullptr) programs.later_enablings = kLaterMax;
   return programs;
 }
 
@@ -244,10 +245,10 @@ void KernelTracee::enable_family(uint32_t clause, std::vector<kernel::MachineEna
   const bool begins = *lowered_.programs[clause].family == plan::FamilyEvent::Begins;
   const KernelSite& site = begins ? family_->begins : family_->ends;
   kernel::Probe probe = site.probe;
-  probe.id = kFirstProbe + static_cast<uint32_t>(sites_.size() + (begins ? 0 : 1));
+  probe.id = kFamilyProbe + (begins ? 0 : 1);
   enablings.push_back({std::move(probe), {clause}});
   enabled_names_.push_back(site.names);
-  enabled_sites_.push_back(sites_.size());
+  enabled_sites_.push_back(SIZE_MAX);
 }
 
 Expected<void> KernelTracee::watch_processes() {
@@ -268,7 +269,8 @@ Expected<void> KernelTracee::watch_processes() {
 Expected<void> KernelTracee::load() {
   CLEW_TRY(watch_processes());
   names_->keep();
-  Expected<kernel::MachineSession> session = kernel::MachineSession::load(programs(), enablings());
+  wanted_ = enablings();
+  Expected<kernel::MachineSession> session = kernel::MachineSession::load(programs(), wanted_);
   if (!session) return tl::unexpected(explain_rights(session.error()));
   session_.emplace(std::move(*session));
   return {};
@@ -285,14 +287,12 @@ Expected<void> KernelTracee::attach() {
 
 // A site is refused whole.
 Expected<void> KernelTracee::refuse_barred() {
-  for (const uint32_t enabling : barred_uprobes(session_->enablings()))
+  for (const uint32_t enabling : barred_uprobes(wanted_))
     refused_.insert(enabled_sites_[enabling]);
   std::set<uint32_t> elsewhere;
   for (uint32_t i = 0; i < enabled_sites_.size(); ++i) {
     if (refused_.contains(enabled_sites_[i])) elsewhere.insert(i);
   }
-  // Those of files are in processes that nobody named, too.
-  if (scope_.follows) CLEW_TRY(check_uprobe_places(session_->enablings(), elsewhere));
   return session_->load_others(elsewhere);
 }
 
@@ -303,15 +303,19 @@ Expected<void> KernelTracee::attach_in_processes(const std::set<pid_t>& wanted,
   std::erase_if(sites_, [&](const KernelSite& site) {
     return !wanted.contains(static_cast<pid_t>(site.probe.pid));
   });
+  waiting_.set_wait(wait);
   UprobeLocks locks(std::move(wait));
   do {
     CLEW_TRY(load());
     CLEW_TRY(session_->load_others({}));
-    CLEW_TRY(locks.hold(session_->enablings()));
+    CLEW_TRY(locks.hold(wanted_));
     CLEW_TRY(refuse_barred());
     CLEW_TRY(session_->attach());
     locks.let_go();
   } while (give_up_left_out());
+  if (later_ == nullptr) return {};
+  if (const auto started = later_->start(scope_.pids, sites_); !started)
+    later_problem_ = started.error().message;
   return {};
 }
 
@@ -362,6 +366,10 @@ bool KernelTracee::gone() const {
 void KernelTracee::add_descriptors(std::vector<pollfd>& descriptors) {
   const int processes = session_ ? session_->process_descriptor() : -1;
   if (processes >= 0) descriptors.push_back({.fd = processes, .events = POLLIN, .revents = 0});
+  if (later_ != nullptr) {
+    for (const int descriptor : later_->descriptors())
+      descriptors.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
+  }
   for (const FileDescriptor& process : descriptors_) {
     if (has_ended(process)) continue;
     descriptors.push_back({.fd = process.get(), .events = POLLIN, .revents = 0});
@@ -369,11 +377,12 @@ void KernelTracee::add_descriptors(std::vector<pollfd>& descriptors) {
 }
 
 std::chrono::nanoseconds KernelTracee::patience() {
-  return has_events() ? kEventPeriod : std::chrono::nanoseconds::max();
+  return has_events() ? std::chrono::nanoseconds(kEventPeriod) : waiting_.patience();
 }
 
 // Processes whose stacks are asked for have changed; read_events() sees that itself.
 Expected<void> KernelTracee::turn() {
+  add_later();
   const bool has_stacks = session_ && session_->process_descriptor() >= 0;
   if (has_stacks && !has_events()) (void)session_->read([](auto) {});
   return {};
@@ -515,6 +524,7 @@ collect::Losses KernelTracee::losses() {
   collect::Losses losses;
   losses.sites = armed();
   losses.left_out = left_out_;
+  note_later(losses);
   losses.refused = given_up_;
   for (const size_t site : refused_) {
     losses.refused.push_back(refusal_of(sites_[site]));

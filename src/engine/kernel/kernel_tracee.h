@@ -23,6 +23,8 @@
 #include "engine/clock.h"
 #include "engine/kernel/kernel_family.h"
 #include "engine/kernel/kernel_sources.h"
+#include "engine/later_usdt.h"
+#include "engine/waiting_uprobes.h"
 #include "extension/extension.h"
 #include "inline/process_lock.h"
 #include "kernel/machine_session.h"
@@ -47,6 +49,10 @@ struct KernelInput {
   uint64_t fuel = extension::kFuel;
   std::optional<KernelFamilySites> family{};             // With pids.
   std::string_view child_cause = collect::kMissedForks;  // Of children that are not followed.
+  // Sources that are uprobes of processes; those of the kernel are not meant then.
+  std::set<uint16_t> process_sources{};
+  // What of them may come while the session runs; or null.
+  std::unique_ptr<LaterUsdt> later{};
   // How code of the processes is called at an address, when the sites are theirs.
   std::function<std::string(uint64_t)> symbol{};
 };
@@ -58,8 +64,7 @@ class KernelTracee final : public session::Source {
   // Plans and lowers; the kernel is not touched.
   static Expected<std::unique_ptr<KernelTracee>> make(const query::Query& query,
                                                       std::vector<KernelSite> sites,
-                                                      const KernelScope& scope,
-                                                      const KernelInput& input);
+                                                      const KernelScope& scope, KernelInput input);
   KernelTracee();  // For make().
   ~KernelTracee() override;
 
@@ -103,13 +108,17 @@ class KernelTracee final : public session::Source {
   collect::Losses losses() override;
 
  private:
-  // Probes have ids from here on, by their places in sites_.
-  static constexpr uint32_t kFirstProbe = kernel::kErrorProbe + 1;
+  // Of the family's probes, then of the others, by their places in sites_.
+  static constexpr uint32_t kFamilyProbe = kernel::kErrorProbe + 1;
+  static constexpr uint32_t kFirstProbe = kFamilyProbe + 2;
 
   Expected<void> load();
   Expected<void> watch_processes();
   Expected<void> refuse_barred();
   bool give_up_left_out();
+  void add_later();
+  void take_added();
+  void note_later(collect::Losses& losses) const;
   [[nodiscard]] collect::RefusedSite refusal_of(const KernelSite& site) const;
   void group_sites();
   [[nodiscard]] kernel::MachinePrograms programs() const;
@@ -135,6 +144,8 @@ class KernelTracee final : public session::Source {
   std::vector<KernelSite> sites_;
   std::optional<KernelFamilySites> family_;
   std::string_view child_cause_;
+  // Enablings as they are asked for: of those that are one place of a file each has its process.
+  std::vector<kernel::MachineEnabling> wanted_;
   std::vector<plan::SiteNames> enabled_names_;  // By enabling, which words of names are.
   std::vector<size_t> enabled_sites_;           // By enabling: its place in sites_, or behind them.
   std::set<size_t> refused_;                    // The same, of functions that nobody may probe.
@@ -152,6 +163,9 @@ class KernelTracee final : public session::Source {
   std::unique_ptr<KernelNames> names_;
   std::unique_ptr<answer::Intake> intake_;
   std::optional<kernel::MachineSession> session_;
+  std::unique_ptr<LaterUsdt> later_;
+  WaitingUprobes waiting_;
+  std::string later_problem_;  // Why some that came later are missing.
   std::vector<uint64_t> words_;
   bool detached_ = false;
 };
