@@ -66,8 +66,8 @@ class RowSink {
   RowSink& operator=(const RowSink&) = delete;
   virtual ~RowSink() = default;
   virtual void begin(std::span<const aggregate::Column> columns, RowMode mode) = 0;
-  // Instead of begin(), where FormatRow::has_tables. What follows is of the chosen one, at first
-  // of the first.
+  // Instead of begin(), where FormatRow::has_several_tables. What follows is of the chosen one, at
+  // first of the first.
   virtual void begin_tables(std::span<const TableShape>) { CLEW_ASSERT(false); }
   virtual void choose(size_t) { CLEW_ASSERT(false); }
   // As many values as columns.
@@ -82,6 +82,8 @@ class RowSink {
   virtual void finish(const collect::Losses& losses) = 0;
   // Lets what came so far be seen.
   virtual void flush() {}
+  // What it wrote without a ByteSink is lost, and what comes will be: close() says why.
+  [[nodiscard]] virtual bool failed() const { return false; }
   // Whether its bytes are taken, see ByteSink.
   [[nodiscard]] virtual bool ready() const { return true; }
   // The last call, by its owner. `error`: what ended the session, perhaps before begin(), or went

@@ -49,8 +49,8 @@ struct FormatRow {
   std::unique_ptr<RowSink> (*make)(const SinkOptions& options, ByteSink& bytes, ByteSink& notes);
   Expected<std::unique_ptr<RowSink>> (*open)(const SinkOptions& options,
                                              const std::string& file) = nullptr;
-  bool needs_stacks = false;  // And a number for each, see folding.h.
-  bool has_tables = false;    // An answer may have several, RowSink::begin_tables().
+  bool needs_stacks = false;        // And a number for each, see folding.h.
+  bool has_several_tables = false;  // An answer may have several, RowSink::begin_tables().
 };
 // One for each Format, in its order.
 [[nodiscard]] std::span<const FormatRow> formats();

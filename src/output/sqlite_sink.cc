@@ -235,6 +235,12 @@ struct AddValue {
   }
 };
 
+std::string lower_case(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
+
 // Of columns, or of tables. Case makes no other name.
 class Names {
  public:
@@ -242,18 +248,12 @@ class Names {
 
   std::string add(const std::string& wanted) {
     std::string name = printable(wanted);
-    for (uint32_t i = 2; !taken_.insert(folded(name)).second; ++i)
+    for (uint32_t i = 2; !taken_.insert(lower_case(name)).second; ++i)
       name = fmt::format("{}_{}", printable(wanted), i);
     return name;
   }
 
  private:
-  static std::string folded(std::string name) {
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return name;
-  }
-
   std::set<std::string> taken_;
 };
 
@@ -339,6 +339,8 @@ class SqliteSink final : public RowSink {
     meta("window_ms", losses.window_ms);
   }
 
+  [[nodiscard]] bool failed() const override { return database_.failed(); }
+
   Expected<void> close(const Error* error) override {
     if (has_begun_) {
       meta("state", error == nullptr ? "answered" : "failed");
@@ -402,7 +404,9 @@ void SqliteSink::make_tables() {
 }
 
 void SqliteSink::add_table(const TableShape& shape) {
-  Table& table = tables_.emplace_back(Table{.name = names_.add(shape.name), .mode = shape.mode});
+  const bool is_reserved = lower_case(shape.name).starts_with("sqlite_");  // SQLite's own.
+  Table& table = tables_.emplace_back(
+      Table{.name = names_.add(is_reserved ? "_" + shape.name : shape.name), .mode = shape.mode});
   std::string definition = fmt::format("CREATE TABLE {} (interval INTEGER", sql_name(table.name));
   std::string values = fmt::format("INSERT INTO {} VALUES (NULL", sql_name(table.name));
   Insert insert(database_, "INSERT INTO columns VALUES (?, ?, ?, ?, ?, ?, ?)");

@@ -316,6 +316,36 @@ TEST_F(OutputsOfD, AreOneStreamOfSeveralTables) {
   EXPECT_EQ(rows["calls"][0], nlohmann::json({"stacks_pie", calls}));
 }
 
+// Nothing that comes from elsewhere stands between the lines, whatever the script does.
+TEST_F(OutputsOfD, AStreamHasNothingButItsLines) {
+  const Child::End end =
+      Child({.arguments = {CLEW_COMMAND, "dtrace", "-v", "-w", "-x", "format=stream", "-n",
+                           "BEGIN { trace(1); system(\"echo from elsewhere\"); "
+                           "setopt(\"json\"); freopen(\"/dev/null\"); trace(2); } "
+                           "BEGIN { @a = count(); printa(@a); trace(walltimestamp); exit(3); }"}})
+          .wait_for_end();
+  EXPECT_EQ(end.status, 3) << end.error;
+  uint64_t lines_count = 0;
+  std::string tables;
+  nlohmann::json last;
+  std::istringstream lines(end.output);
+  for (std::string line; std::getline(lines, line); ++lines_count) {
+    last = nlohmann::json::parse(line, nullptr, false);
+    ASSERT_FALSE(last.is_discarded()) << line;
+    EXPECT_EQ(last.at("seq"), lines_count);
+    if (!last.contains("rows")) continue;
+    tables += last.at("table").get<std::string>() + " ";
+    const nlohmann::json& row = last.at("rows").at(0);
+    if (last.at("table") == "clause_1") {
+      EXPECT_EQ(row.at(0), row.at(3)) << "its walltimestamp";
+    }
+  }
+  EXPECT_EQ(tables, "clause_0 a clause_1 ");
+  EXPECT_EQ(last.at("end").at("losses").at("sites"), 1);
+  EXPECT_THAT(end.error, AllOf(HasSubstr("from elsewhere"), HasSubstr("freopen("),
+                               HasSubstr("couldn't set option \"json\""), HasSubstr("Stability")));
+}
+
 TEST_F(OutputsOfD, AreADatabaseOfSeveralTables) {
   ASSERT_EQ(dtrace_in("sqlite", kRecordsAndCounts, path("d.sqlite")).status, 0);
   const Child::End asked =
@@ -328,6 +358,9 @@ TEST_F(OutputsOfD, AreADatabaseOfSeveralTables) {
   const Child::End without = dtrace_in("sqlite", "BEGIN { exit(0); }");
   EXPECT_EQ(without.status, 1);
   EXPECT_THAT(without.error, HasSubstr("sqlite needs a file: -o FILE.sqlite"));
+  const Child::End reserved =
+      dtrace_in("sqlite", "BEGIN { @sqlite_calls = count(); exit(0); }", path("r.sqlite"));
+  EXPECT_EQ(reserved.status, 0) << reserved.error;
   write("mine.sqlite", "mine");
   EXPECT_EQ(dtrace_in("sqlite", "BEGIN { exit(0); }", path("mine.sqlite")).status, 1);
   EXPECT_EQ(text_of("mine.sqlite"), "mine");

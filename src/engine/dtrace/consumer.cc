@@ -51,8 +51,7 @@ bool is_older(uint32_t key, uint32_t than) {
 }  // namespace
 
 DtraceConsumer::DtraceConsumer(const CompiledScript& compiled, const kernel::Catalogue& catalogue,
-                               const Sources& sources, DtraceConsole& console,
-                               output::RowSink* sink)
+                               const Sources& sources, DtraceConsole& console, const Rows& rows)
     : compiled_(compiled),
       catalogue_(catalogue),
       session_(sources.session),
@@ -64,12 +63,11 @@ DtraceConsumer::DtraceConsumer(const CompiledScript& compiled, const kernel::Cat
       aggregations_(compiled.script, compiled.generated.keys, symbols_, options_),
       printer_({compiled.script, symbols_, aggregations_, options_, *this}),
       drops_(options_.has_drop_tags),
-      sink_(sink),
+      rows_(rows),
       speculation_bytes_(sources.session.state().process.speculation_bytes),
       speculations_max_(sources.session.state().process.speculations) {
-  if (sink_ != nullptr) {
-    tables_.emplace(compiled.script, compiled.generated.records, compiled.generated.keys, *sink_);
-  }
+  if (rows_.tables != nullptr)
+    rows_.tables->set_wall_offset(sources.session.shared().wall_offset_ns);
 }
 
 void DtraceConsumer::add_descriptors(std::vector<pollfd>& descriptors) {
@@ -99,7 +97,7 @@ void DtraceConsumer::read(bool all) {
 }
 
 void DtraceConsumer::flush() {
-  if (sink_ != nullptr) sink_->flush();
+  if (rows_.sink != nullptr) rows_.sink->flush();
   console_.flush();
 }
 
@@ -251,7 +249,7 @@ void DtraceConsumer::print_aggregations() {
   for (uint32_t i = 0; i < compiled_.script.aggregations.size(); ++i) {
     refresh(i);
   }
-  if (options_.has_tables()) {
+  if (options_.draws_aggregations()) {
     draw_rest();
   } else {
     std::string text;
@@ -292,15 +290,17 @@ void DtraceConsumer::write(std::string_view text) {
 }
 
 void DtraceConsumer::draw(std::span<const uint32_t> aggregations, const output::d::Table& table) {
-  if (!tables_) return draw_alone(table);
+  if (rows_.tables == nullptr) return draw_alone(table);
+  tell_losses();
   for (const uint32_t aggregation : aggregations)
-    tables_->add_rows(aggregation, table);
+    rows_.tables->add_rows(aggregation, table);
 }
 
 void DtraceConsumer::add_record(const MachineRecordHeader& header,
                                 const output::d::ProbeNames& probe,
                                 std::vector<aggregate::Value> values, std::string text) {
-  if (tables_) tables_->add_record(header, probe, std::move(values), std::move(text));
+  if (rows_.tables != nullptr)
+    rows_.tables->add_record(header, probe, std::move(values), std::move(text));
 }
 
 void DtraceConsumer::draw_alone(const output::d::Table& table) {
@@ -319,7 +319,7 @@ void DtraceConsumer::draw_alone(const output::d::Table& table) {
 }
 
 void DtraceConsumer::reopen(const std::string& path) {
-  if (tables_) {
+  if (rows_.tables != nullptr) {
     return console_.message(
         fmt::format("freopen(\"{}\") has no effect: {} is one answer, in one place", path,
                     output::row_of(options_.format).name));
@@ -329,7 +329,7 @@ void DtraceConsumer::reopen(const std::string& path) {
 }
 
 void DtraceConsumer::truncate_output() {
-  if (tables_) return;
+  if (rows_.tables != nullptr) return;
   console_.truncate();
   has_drawn_ = false;
 }
@@ -337,11 +337,31 @@ void DtraceConsumer::truncate_output() {
 void DtraceConsumer::report_drops() {
   const abi::MachineLosses& losses = session_.shared().losses;
   console_.lines(drops_.report(inline_probes_.empty() ? losses : *all_losses()));
-  if (sink_ != nullptr && sink_->wants_losses()) sink_->losses_so_far(this->losses());
+}
+
+void DtraceConsumer::tell_losses() {
+  if (rows_.sink != nullptr && rows_.sink->wants_losses()) rows_.sink->losses_so_far(losses());
+}
+
+void DtraceConsumer::tell_disarmed(const collect::DisarmedProbe& disarmed) {
+  console_.message(collect::describe(disarmed));
+  if (rows_.sink != nullptr) rows_.sink->disarmed(disarmed);
+  disarmed_.push_back(disarmed);
 }
 
 collect::Losses DtraceConsumer::losses() {
   collect::Losses losses;
+  losses.disarmed = disarmed_;
+  const std::vector<uint32_t>& left_out = session_.left_out();
+  for (const kernel::MachineEnabling& each : session_.enablings()) {
+    if (each.clauses.empty()) continue;
+    const bool is_there =
+        std::find(left_out.begin(), left_out.end(), each.probe.id) == left_out.end();
+    losses.sites += is_there ? 1 : 0;
+    if (is_there) continue;
+    losses.refused.push_back(
+        {.function = each.probe.function, .kind = each.probe.name, .reason = "not-traceable"});
+  }
   for (const auto& [cause, count] : output::d::dropped(*all_losses()))
     losses.dropped[cause] = count;
   return losses;
@@ -357,22 +377,28 @@ std::unique_ptr<abi::MachineLosses> DtraceConsumer::all_losses() {
 void DtraceConsumer::finish(int exit_code) {
   print_aggregations();
   report_drops();
-  if (sink_ != nullptr) sink_->finish(losses());
+  if (rows_.sink != nullptr) rows_.sink->finish(losses());
   if (!options_.is_json()) return;
   console_.write(output::d::summary_json(*all_losses(), exit_code));
   console_.flush();
 }
 
 void DtraceConsumer::run_command(const std::string& command) {
-  console_.flush();
+  flush();
   const std::array<const char*, 4> words = {"sh", "-c", command.c_str(), nullptr};
   const SpawnAttributes attributes;
+  posix_spawn_file_actions_t files{};
+  (void)posix_spawn_file_actions_init(&files);
+  // What it says is text beside the answer, too.
+  if (options_.keeps_text_apart())
+    (void)posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
   pid_t pid = 0;
   // The program's own command line, which -w allowed: it is a shell's by the language.
-  if (posix_spawn(&pid, "/bin/sh", nullptr, attributes.get(),
-                  const_cast<char* const*>(words.data()), environ) == 0) {
+  if (posix_spawn(&pid, "/bin/sh", &files, attributes.get(), const_cast<char* const*>(words.data()),
+                  environ) == 0) {
     (void)waitpid(pid, nullptr, 0);
   }
+  (void)posix_spawn_file_actions_destroy(&files);
 }
 
 void DtraceConsumer::refuse_option(const std::string& name, const std::string& value) {

@@ -34,16 +34,24 @@ class DtraceConsumer final : public session::Driven, public output::d::Host {
     target::AddressSpaces& spaces;
     pid_t target;  // The first of -c and -p; 0 = none.
   };
-  // All are borrowed. `sink`: of a format with several tables; null for the others.
+  // Where the answer has several tables; nulls otherwise.
+  struct Rows {
+    output::RowSink* sink = nullptr;
+    output::d::ScriptTables* tables = nullptr;
+  };
+  // All are borrowed.
   DtraceConsumer(const CompiledScript& compiled, const kernel::Catalogue& catalogue,
-                 const Sources& sources, DtraceConsole& console, output::RowSink* sink);
+                 const Sources& sources, DtraceConsole& console, const Rows& rows);
 
   void add_descriptors(std::vector<pollfd>& descriptors) override;
   std::chrono::nanoseconds patience() override { return switch_period_; }
   Expected<void> turn() override;
+  void keep_house() override { tell_losses(); }
   // Takes all records that wait; those that began when this was called only with `all`.
   void read(bool all = false);
   void report_drops();
+  // A probe was taken out.
+  void tell_disarmed(const collect::DisarmedProbe& disarmed);
   // What the aggregations hold that nothing has printed, and what was lost.
   void finish(int exit_code);
   // exit() was called.
@@ -71,6 +79,7 @@ class DtraceConsumer final : public session::Driven, public output::d::Host {
   void draw_rest();
   void draw_alone(const output::d::Table& table);
   void flush();
+  void tell_losses();
   [[nodiscard]] collect::Losses losses();
   [[nodiscard]] std::unique_ptr<abi::MachineLosses> all_losses();
   std::vector<kernel::MachineAggregate> entries(uint32_t aggregation, bool takes);
@@ -99,13 +108,13 @@ class DtraceConsumer final : public session::Driven, public output::d::Host {
   output::d::RecordPrinter printer_;
   output::d::DropReporter drops_;
   bool has_drawn_ = false;  // To where output goes now.
-  output::RowSink* sink_;
-  std::optional<output::d::ScriptTables> tables_;  // Of the sink.
+  Rows rows_;
   RecordMerge merge_;
   FollowedRecords followed_;
   uint64_t speculation_bytes_ = 0;
   uint64_t speculations_max_ = 0;
   std::map<uint32_t, Held> speculations_;  // By id.
+  std::vector<collect::DisarmedProbe> disarmed_;
 };
 
 }  // namespace clew::engine

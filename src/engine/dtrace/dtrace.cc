@@ -28,6 +28,8 @@
 #include "engine/uprobe_places.h"
 #include "isa/print.h"
 #include "output/d/listing.h"
+#include "output/d/options.h"
+#include "output/d/script_tables.h"
 #include "output/d/table.h"
 #include "plan/d/limits.h"
 #include "query/d/check_options.h"
@@ -94,6 +96,7 @@ class DtraceRun {
   [[nodiscard]] Expected<void> check_processor() const;
   void take_format_of_file();
   Expected<void> open_output();
+  Expected<void> begin_tables();
   [[nodiscard]] output::About about() const;
   [[nodiscard]] Expected<void> check_format() const;
   Expected<void> enable();
@@ -109,7 +112,8 @@ class DtraceRun {
       std::make_shared<inline_::LeaveTime>(inline_::LeaveTime::kUsual);
   DtraceConsole console_;
   ConsoleBytes bytes_{console_};
-  std::unique_ptr<output::RowSink> sink_;  // Of a format with several tables.
+  std::unique_ptr<output::RowSink> sink_;          // Of a format with several tables,
+  std::optional<output::d::ScriptTables> tables_;  // and these.
   kernel::Catalogue catalogue_;
   ScriptTypes types_;
   Commands commands_;
@@ -148,7 +152,10 @@ void DtraceRun::tell_programs() {
     const std::string name = program.name.substr(0, end);
     if (tells_matches) console_.lines(output::d::matched_text(form, name, program.matched));
     if (tells_stability) {
-      console_.write(output::d::program_stability(form, name, program.probes, program.statements));
+      const std::string text =
+          output::d::program_stability(form, name, program.probes, program.statements);
+      const bool is_apart = output::d::PrintOptions::from(options).keeps_text_apart();
+      is_apart ? console_.lines(text) : console_.write(text);
     }
   }
   if (tells_matches && options.is_set("destructive")) console_.lines(output::d::destructive_text());
@@ -264,8 +271,16 @@ Expected<void> DtraceRun::open_output() {
     return {};
   }
   if (!request_.output_path.empty()) CLEW_TRY(console_.open(request_.output_path));
-  if (format.has_tables) sink_ = format.make(options, bytes_, bytes_);
+  if (format.has_several_tables) sink_ = format.make(options, bytes_, bytes_);
   return {};
+}
+
+// Before anything is armed: a database that cannot be begun is told in time.
+Expected<void> DtraceRun::begin_tables() {
+  if (sink_ == nullptr) return {};
+  tables_.emplace(compiled_->script, compiled_->generated.records, compiled_->generated.keys,
+                  *sink_);
+  return sink_->failed() ? close_sink(nullptr) : Expected<void>();
 }
 
 output::About DtraceRun::about() const {
@@ -363,7 +378,7 @@ Expected<void> DtraceRun::trace(DtraceConsumer& consumer) {
     is_stopped = !loop.wait(stop_descriptor_);
     CLEW_TRY(loop.give_turns());
     for (const collect::DisarmedProbe& disarmed : loop.disarm_spinning())
-      console_.message(collect::describe(disarmed));
+      consumer.tell_disarmed(disarmed);
     loop.keep_house();
     tell_ended(commands_.take_ended());
     consumer.report_drops();
@@ -372,7 +387,8 @@ Expected<void> DtraceRun::trace(DtraceConsumer& consumer) {
 }
 
 bool DtraceRun::is_over(const DtraceConsumer& consumer) const {
-  return consumer.is_over() || commands_.all_ended() || console_.failure() != 0;
+  return consumer.is_over() || commands_.all_ended() || console_.failure() != 0 ||
+         (sink_ != nullptr && sink_->failed());
 }
 
 // END fires when all other probes are quiet: those in processes are taken out before it.
@@ -415,7 +431,12 @@ Expected<void> DtraceRun::check_output() {
 
 Expected<int> DtraceRun::run() {
   const Expected<int> status = answer();
-  CLEW_TRY(close_sink(status ? nullptr : &status.error()));
+  const Expected<void> closed = close_sink(status ? nullptr : &status.error());
+  if (!status) {
+    if (!closed) console_.message(closed.error().message);
+    return status;
+  }
+  CLEW_TRY(closed);
   CLEW_TRY(check_output());
   return status;
 }
@@ -435,10 +456,11 @@ Expected<int> DtraceRun::answer() {
   }
   tell_programs();
   if (request_.compile_only) return kAnswered;
+  CLEW_TRY(begin_tables());
   CLEW_TRY(enable());
   DtraceConsumer consumer(*compiled_, catalogue_,
                           {*session_, inline_probes_, spaces_, commands_.first_pid()}, console_,
-                          sink_.get());
+                          {.sink = sink_.get(), .tables = tables_ ? &*tables_ : nullptr});
   const Expected<void> traced = trace(consumer);
   CLEW_TRY(end(consumer));
   int status =

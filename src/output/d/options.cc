@@ -51,6 +51,7 @@ PrintOptions PrintOptions::from(const query::d::Options& options) {
 
 bool PrintOptions::set(std::string_view name, std::string_view value) {
   if (name == "json") {
+    if (draws_aggregations()) return false;  // The output has begun in another form.
     const std::optional<bool> wanted = query::d::switch_word(value);
     if (wanted) format = *wanted ? Format::Json : Format::Text;
     return wanted.has_value();

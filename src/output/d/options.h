@@ -29,10 +29,12 @@ struct PrintOptions {
   static PrintOptions from(const query::d::Options& options);
   [[nodiscard]] bool is_json() const { return format == Format::Json; }
   // Records, too: the output is an answer of several tables (script_tables.h).
-  [[nodiscard]] bool records_are_rows() const { return row_of(format).has_tables; }
-  [[nodiscard]] bool has_tables() const { return format != Format::Text && !is_json(); }
+  [[nodiscard]] bool records_are_rows() const { return row_of(format).has_several_tables; }
+  [[nodiscard]] bool draws_aggregations() const { return format != Format::Text && !is_json(); }
   // The output is for programs, and has no room for what the script prints by itself.
-  [[nodiscard]] bool keeps_text_apart() const { return has_tables() && format != Format::Chart; }
+  [[nodiscard]] bool keeps_text_apart() const {
+    return draws_aggregations() && format != Format::Chart;
+  }
   // One table, of the whole session.
   [[nodiscard]] bool draws_at_end() const { return row_of(format).needs_stacks; }
 

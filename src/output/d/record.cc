@@ -222,7 +222,7 @@ void RecordPrinter::append_aggregations(const RecordedAction& action) {
   const bool has_format = action.format && *action.format < formats.size();
   const PrintOptions& options = context_.options;
   // Where one table is drawn at the end, what is printed before is text beside it.
-  if (options.has_tables() && !options.draws_at_end() && !has_format) {
+  if (options.draws_aggregations() && !options.draws_at_end() && !has_format) {
     return draw_aggregations(action);
   }
   if (has_format) {

@@ -39,7 +39,7 @@ class Host {
 
   // To where output goes now. Everything before an action below was written before it is called.
   virtual void write(std::string_view text) = 0;
-  // With PrintOptions::has_tables().
+  // With PrintOptions::draws_aggregations().
   virtual void draw(std::span<const uint32_t> aggregations, const Table& table) = 0;
   // With PrintOptions::records_are_rows(): what the record has (script_tables.h).
   virtual void add_record(const abi::MachineRecordHeader& header, const ProbeNames& probe,

@@ -23,11 +23,12 @@ using aggregate::Value;
 ScriptTables::ScriptTables(const query::d::Script& script,
                            std::span<const query::d::RecordLayout> records,
                            std::span<const query::d::KeyLayout> keys, RowSink& sink)
-    : sink_(sink),
-      begin_ns_(clock_ns(CLOCK_REALTIME)),
-      to_time_of_day_ns_(begin_ns_ - clock_ns(CLOCK_MONOTONIC)) {
-  for (uint32_t i = 0; i < script.aggregations.size(); ++i) {
-    if (script.aggregations[i].is_used) add_aggregation(script, keys, i);
+    : sink_(sink), begin_ns_(clock_ns(CLOCK_REALTIME)) {
+  for (const bool is_named : {true, false}) {
+    for (uint32_t i = 0; i < script.aggregations.size(); ++i) {
+      const query::d::Aggregation& each = script.aggregations[i];
+      if (each.is_used && each.name.empty() != is_named) add_aggregation(script, keys, i);
+    }
   }
   for (uint32_t i = 0; i < records.size(); ++i) {
     if (records[i].size_bytes != 0) add_clause(records[i], i);
@@ -43,7 +44,16 @@ void ScriptTables::add_aggregation(const query::d::Script& script,
   std::vector<Column> columns = columns_of(script, keys, {&index, 1});
   columns.back().name = name;  // Without the @, which SQL would want in quotes.
   of_aggregation_[index] = shapes_.size();
-  shapes_.push_back({.name = name, .columns = std::move(columns), .mode = RowMode::Table});
+  shapes_.push_back(
+      {.name = free_name(name), .columns = std::move(columns), .mode = RowMode::Table});
+}
+
+// Aggregations without a name, and clauses, make way for those that have one.
+std::string ScriptTables::free_name(std::string name) const {
+  const auto is_taken = [&](const TableShape& shape) { return shape.name == name; };
+  while (std::any_of(shapes_.begin(), shapes_.end(), is_taken))
+    name += '_';
+  return name;
 }
 
 void ScriptTables::add_clause(const query::d::RecordLayout& layout, uint32_t index) {
@@ -56,13 +66,10 @@ void ScriptTables::add_clause(const query::d::RecordLayout& layout, uint32_t ind
       columns.push_back(column_of(field, ColumnRole::Plain));
   }
   columns.push_back({.name = "text", .type = ColumnType::String});
-  std::string name = fmt::format("clause_{}", index);
-  const auto is_taken = [&](const TableShape& shape) { return shape.name == name; };
-  while (std::any_of(shapes_.begin(), shapes_.end(), is_taken))  // By an aggregation.
-    name += '_';
   of_clause_[index] = shapes_.size();
-  shapes_.push_back(
-      {.name = std::move(name), .columns = std::move(columns), .mode = RowMode::Stream});
+  shapes_.push_back({.name = free_name(fmt::format("clause_{}", index)),
+                     .columns = std::move(columns),
+                     .mode = RowMode::Stream});
 }
 
 void ScriptTables::add_record(const abi::MachineRecordHeader& header, const ProbeNames& probe,
@@ -70,7 +77,7 @@ void ScriptTables::add_record(const abi::MachineRecordHeader& header, const Prob
   const auto table = of_clause_.find(header.clause);
   CLEW_ASSERT(table != of_clause_.end());
   std::vector<Value> row = {
-      static_cast<int64_t>(header.time_ns) + to_time_of_day_ns_, uint64_t{header.cpu},
+      static_cast<int64_t>(header.time_ns + wall_offset_ns_), uint64_t{header.cpu},
       fmt::format("{}:{}:{}:{}", probe.provider, probe.module, probe.function, probe.name)};
   std::move(values.begin(), values.end(), std::back_inserter(row));
   row.emplace_back(std::move(text));

@@ -30,7 +30,9 @@ class ScriptTables {
   ScriptTables(const query::d::Script& script, std::span<const query::d::RecordLayout> records,
                std::span<const query::d::KeyLayout> keys, RowSink& sink);
 
-  // The values of a record, by value_of_datum() and null where they were not recorded.
+  // abi::MachineShared::wall_offset_ns, before the first record.
+  void set_wall_offset(uint64_t nanoseconds) { wall_offset_ns_ = nanoseconds; }
+  // The values of a record, by value_of() and null where they were not recorded.
   void add_record(const abi::MachineRecordHeader& header, const ProbeNames& probe,
                   std::vector<aggregate::Value> values, std::string text);
   // The rows of one aggregation, which were printed now.
@@ -40,10 +42,11 @@ class ScriptTables {
   void add_aggregation(const query::d::Script& script, std::span<const query::d::KeyLayout> keys,
                        uint32_t index);
   void add_clause(const query::d::RecordLayout& layout, uint32_t index);
+  [[nodiscard]] std::string free_name(std::string name) const;
 
   RowSink& sink_;
   int64_t begin_ns_;
-  int64_t to_time_of_day_ns_;  // From the monotonic clock of records.
+  uint64_t wall_offset_ns_ = 0;
   std::vector<TableShape> shapes_;
   std::map<uint32_t, size_t> of_aggregation_;  // In shapes_.
   std::map<uint32_t, size_t> of_clause_;
