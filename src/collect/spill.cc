@@ -92,7 +92,10 @@ Expected<SpillWriter> SpillWriter::create(const std::string& path, const SpillSt
 }
 
 Expected<void> SpillWriter::write_frame(SpillFrame kind, std::span<const std::byte> payload) {
-  CLEW_ASSERT(payload.size() <= kSpillPayloadMax);
+  if (payload.size() > kSpillPayloadMax) {
+    return fail(ErrorCode::Limit, fmt::format("{}: {} bytes of names, more than a file can hold",
+                                              path_, payload.size()));
+  }
   FrameHeader header{.magic = kMagic,
                      .kind = static_cast<uint32_t>(kind),
                      .size_bytes = payload.size(),

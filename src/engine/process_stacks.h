@@ -43,8 +43,7 @@ class ProcessStacks {
   }
 
   aggregate::Stack named(std::span<const uint64_t> words) {
-    if (keeps_all_) kept_.keep(words, names_);
-    return names_.named(words);
+    return keeps_all_ ? kept_.named_now(words, names_) : names_.named(words);
   }
   // What was known of all that were named.
   [[nodiscard]] const output::KeptStacks& kept() const { return kept_; }

@@ -217,6 +217,10 @@ Expected<Outcome> Run::close(int stop_descriptor) {
     session::Recording whole = recording();
     whole.losses = session_->losses();
     CLEW_TRY(flow_.finish_file(session::note_of(whole)));
+    if (const uint64_t left_out = whole.stacks.left_out(); left_out != 0) {
+      notices_.warning(fmt::format("{} frames of stacks have no names in {}, only addresses",
+                                   left_out, request_.spill_path));
+    }
   }
   CLEW_TRY(session_->finish());
   log_step(0, "answered");

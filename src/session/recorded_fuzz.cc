@@ -41,7 +41,7 @@ namespace session = clew::session;
 
 constexpr uint32_t kWordsMax = 4;
 
-constexpr std::array<const char*, 6> kQuestions = {
+constexpr std::array<const char*, 7> kQuestions = {
     R"(from e in entry("a!f") select e.arg0)",
     R"(from e in entry("a!f") select e.time, e.pid, e.tid, e.comm, e.procName, e.function, e.host)",
     R"(from e in entry("a!f") where e.arg0 > 3 groupby e.function as f
@@ -50,6 +50,7 @@ constexpr std::array<const char*, 6> kQuestions = {
     R"(from e in return("a!f") groupby e.caller as c
        select c, quantize(e.elapsed), topk(e.retval, 3))",
     R"(from e in entry("a!f") select str(e.arg0), e.module)",
+    R"(from e in entry("a!f") groupby e.ustack(3) as s select s, count())",
 };
 
 // The front of `bytes`, zeros behind their end.

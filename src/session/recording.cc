@@ -60,19 +60,18 @@ std::map<uint64_t, std::string> read_names(const Json& list) {
   return names;
 }
 
-Json json_of(const std::optional<output::StackNames::Frames>& frames) {
-  if (!frames) return nullptr;
+// Each frame as a list, in the order of its members.
+Json json_of(const output::KeptStacks::Frames& frames) {
   Json list = Json::array();
-  for (const aggregate::Frame& frame : *frames) {
+  for (const aggregate::Frame& frame : frames) {
     list.push_back({frame.symbol, frame.offset, frame.module, frame.file, frame.line, frame.inlined,
                     frame.address});
   }
   return list;
 }
 
-std::optional<output::StackNames::Frames> read_frames(const Json& json) {
-  if (json.is_null()) return std::nullopt;
-  output::StackNames::Frames frames;
+output::KeptStacks::Frames read_frames(const Json& json) {
+  output::KeptStacks::Frames frames;
   for (const Json& item : json) {
     frames.push_back({.symbol = item.at(0).get<std::string>(),
                       .offset = item.at(1).get<uint64_t>(),
@@ -85,24 +84,36 @@ std::optional<output::StackNames::Frames> read_frames(const Json& json) {
   return frames;
 }
 
+// What places mean, each once; and the places, with numbers of these.
 Json json_of(const output::KeptStacks& stacks) {
-  Json list = Json::array();
-  for (const auto& [place, kept] : stacks.addresses()) {
-    list.push_back(
-        {place.first, place.second, json_of(kept.code), json_of(kept.call), kept.is_signal_return});
+  Json frames = Json::array();
+  for (const output::KeptStacks::Frames& each : stacks.all_frames())
+    frames.push_back(json_of(each));
+  Json places = Json::array();
+  for (const auto& [place, meaning] : stacks.places()) {
+    places.push_back(
+        {place.process, place.address, place.is_call, meaning.frames, meaning.is_signal_return});
   }
-  return list;
+  return {{"frames", std::move(frames)}, {"places", std::move(places)}};
 }
 
-output::KeptStacks read_stacks(const Json& list) {
-  output::KeptStacks stacks;
-  for (const Json& item : list) {
-    stacks.put({item.at(0).get<uint64_t>(), item.at(1).get<uint64_t>()},
-               {.code = read_frames(item.at(2)),
-                .call = read_frames(item.at(3)),
-                .is_signal_return = item.at(4).get<bool>()});
+// False where there is more than was ever kept.
+bool read_stacks(const Json& json, output::KeptStacks& stacks) {
+  std::vector<output::KeptStacks::Frames> frames;
+  for (const Json& item : json.at("frames")) {
+    if (item.size() > output::KeptStacks::kFramesMax) return false;
+    frames.push_back(read_frames(item));
   }
-  return stacks;
+  for (const Json& item : json.at("places")) {
+    const auto number = item.at(3).get<uint64_t>();
+    const bool is_put =
+        number < frames.size() && stacks.put({.process = item.at(0).get<uint64_t>(),
+                                              .address = item.at(1).get<uint64_t>(),
+                                              .is_call = item.at(2).get<bool>()},
+                                             frames[number], item.at(4).get<bool>());
+    if (!is_put) return false;
+  }
+  return true;
 }
 
 Json json_of(const RecordedProcess& process) {
@@ -150,7 +161,7 @@ bool read_recording(const Json& json, Recording& recording) {
   for (const Json& item : json.at("processes"))
     recording.processes.push_back(read_process(item));
   // Files of earlier versions have none.
-  if (json.contains("stacks")) recording.stacks = read_stacks(json.at("stacks"));
+  if (json.contains("stacks") && !read_stacks(json.at("stacks"), recording.stacks)) return false;
   for (const auto& [cause, count] : json.at("missed").items())
     collect::count_cause(recording.losses.missed, cause, count.get<uint64_t>());
   for (const auto& [cause, count] : json.at("dropped").items())
