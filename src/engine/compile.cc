@@ -331,6 +331,7 @@ Expected<std::unique_ptr<KernelTracee>> Compiler::make_uprobes(const query::Quer
   KernelInput input = kernel_input();
   for (const KernelSite& site : sites)
     input.process_sources.insert(site.source);
+  input.all_are_uprobes = is_kernels_;
   if (is_kernels_) {
     for (uint16_t i = 0; i < query.sources.size(); ++i)
       if (plan::can_be_uprobe(query, query.sources[i])) input.process_sources.insert(i);
@@ -344,7 +345,7 @@ Expected<std::unique_ptr<KernelTracee>> Compiler::make_uprobes(const query::Quer
     CLEW_TRY(check_one_each(sites));
   }
   input.family = CLEW_TRY(find_children(scope.follows));
-  if (request_.follow_forks || is_kernels_) input.child_cause = collect::kMissedUprobes;
+  if (request_.follow_forks) input.child_cause = collect::kMissedUprobes;
   if (scope.pids.size() == 1 && !is_kernels_) {
     input.symbol = [tracee = result_.tracees[0].get()](uint64_t address) {
       return tracee->symbol(address);

@@ -53,7 +53,10 @@ class StaticSearch {
     for (const StaticSite& site : match("*", "*"))
       known.insert(full_name(*site.probe));
     if (known.empty()) {
-      return {ErrorCode::NotFound, fmt::format("process {} has no USDT probes", catalog_.pid())};
+      return {ErrorCode::NotFound,
+              fmt::format("process {} has no USDT probes; --allow-missing waits for "
+                          "those of libraries that are loaded later",
+                          catalog_.pid())};
     }
     const std::vector<std::string_view> names(known.begin(), known.end());
     return {ErrorCode::NotFound, fmt::format("process {} has no USDT probe '{}'{}", catalog_.pid(),

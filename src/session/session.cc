@@ -91,6 +91,7 @@ bool Session::finished() {
 
 // At which something is to be done whatever the sources say.
 Session::Time::time_point Session::next_moment() const {
+  if (has_more_) return Time::now();
   Time::time_point next = end_.value_or(Time::time_point::max());
   if (interval_end_) next = std::min(next, *interval_end_);
   for (const Tick& tick : ticks_)
@@ -174,10 +175,14 @@ Expected<void> Session::read_events(bool is_last) {
   return push_events(is_last);
 }
 
-// What is kept in a file waits there for a sink that is slower than the events.
+// What is kept in a file waits there for a sink, or names of stacks, that are slower than the
+// events: those that probes write meanwhile come first.
 Expected<void> Session::push_events(bool is_last) {
+  constexpr std::chrono::milliseconds kTurn{1};
   const bool may_wait = input_.flow.is_kept() && !is_last && !counts();
   const EventFlow::Share most = may_wait ? kOfReadySink : kUsual;
+  const Time::time_point until = Time::now() + kTurn;
+  has_more_ = false;
   while (!is_full() && (!may_wait || input_.sink.ready())) {
     const collect::EventRange range = CLEW_TRY(input_.flow.take(most));
     if (range.empty()) return {};
@@ -189,6 +194,8 @@ Expected<void> Session::push_events(bool is_last) {
     source->take_events(events, range, rows_);
     push(rows_);
     if (may_wait) input_.sink.flush();
+    has_more_ = may_wait && Time::now() >= until;
+    if (has_more_) return {};
   }
   return {};
 }

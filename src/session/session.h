@@ -113,6 +113,7 @@ class Session {
   ToSink to_sink_;
   answer::Answer answer_;
   answer::RowBatch rows_;  // On their way from the sources.
+  bool has_more_ = false;  // Rows that could be pushed at once.
   Time::time_point begun_;
   uint64_t end_ticks_ = 0;
   double window_ms_ = 0;

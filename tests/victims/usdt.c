@@ -6,6 +6,7 @@
 //     plug N      loads libusdt_plugin.so, if it is not there, and calls its probe N times: prints
 //                 how often the probe was passed, and its listeners
 //     unplug      unloads it
+//     wide N      passes a probe at a nop of five bytes N times: prints a sum, and the place
 //     child N     forks a child, which passes the guarded probe N times and stays: prints how often
 //                 it found a listener, and its listeners
 //     end_child   ends it: prints its listeners before that
@@ -70,6 +71,17 @@ VICTIM_FUNCTION uint64_t narrow(uint64_t rounds) {
       : "+r"(rounds));
   return rounds;
 }
+
+// At a nop of five bytes.
+VICTIM_FUNCTION uint64_t wide(uint64_t number) {
+  __asm__ volatile(
+      VICTIM_STATIC_PROBE_AT(".globl wide_place\nwide_place: .byte 0x0f, 0x1f, 0x44, 0, 0",
+                             "clew_wide", "passed", "0", "8@%0")
+      :
+      : "r"(number));
+  return number + 1;
+}
+extern const char wide_place[];
 
 static const char* const kTexts[] = {"alpha", "beta", "gamma"};
 
@@ -170,6 +182,14 @@ static void end_child(uint64_t unused) {
   close(child.tells);
 }
 
+static void pass_wide(uint64_t rounds) {
+  uint64_t sum = 0;
+  for (uint64_t i = 0; i < rounds; ++i)
+    sum += wide(i);
+  victim_print("sum", sum);
+  victim_print("place", (uint64_t)wide_place);
+}
+
 const struct VictimCommand victim_commands[] = {
-    {"narrow", run_narrow}, {"listeners", print_listeners}, {"plug", plug}, {"unplug", unplug},
-    {"child", begin_child}, {"end_child", end_child},       {0, 0}};
+    {"wide", pass_wide}, {"narrow", run_narrow}, {"listeners", print_listeners}, {"plug", plug},
+    {"unplug", unplug},  {"child", begin_child}, {"end_child", end_child},       {0, 0}};

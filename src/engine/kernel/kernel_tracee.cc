@@ -136,6 +136,7 @@ Expected<std::unique_ptr<KernelTracee>> KernelTracee::make(const query::Query& q
   lowering.extensions = input.extensions;
   lowering.process_sources = input.process_sources;
   tracee->later_ = std::move(input.later);
+  tracee->all_are_uprobes_ = input.all_are_uprobes;
   tracee->family_ = input.family;
   tracee->child_cause_ = input.child_cause;
   if (tracee->family_) lowering.family = &tracee->family_->family;
@@ -330,7 +331,7 @@ bool KernelTracee::give_up_left_out() {
   std::vector<KernelSite> kept;
   for (size_t i = 0; i < sites_.size(); ++i) {
     if (left_out.contains(i)) {
-      given_up_.push_back(refusal_of(sites_[i]));
+      given_up_.push_back(refusal_of(sites_[i], "not-traceable"));
     } else {
       kept.push_back(std::move(sites_[i]));
     }
@@ -508,15 +509,21 @@ Expected<void> KernelTracee::detach() {
   return session_->end();
 }
 
-collect::RefusedSite KernelTracee::refusal_of(const KernelSite& site) const {
-  if (site.refused) return *site.refused;
-  return {.function = site.names.function, .kind = site.probe.name, .reason = "not-traceable"};
+// What asked for a uprobe says nothing of why there is none.
+collect::RefusedSite KernelTracee::refusal_of(const KernelSite& site, std::string_view why) const {
+  collect::RefusedSite refused{
+      .function = site.names.function, .kind = site.probe.name, .reason = std::string(why)};
+  if (!site.refused) return refused;
+  if (!all_are_uprobes()) return *site.refused;
+  refused.function = site.refused->function;
+  refused.kind = site.refused->kind;
+  return refused;
 }
 
 std::vector<collect::RefusedSite> KernelTracee::refused_sites() const {
   std::vector<collect::RefusedSite> refused = given_up_;
   for (const KernelSite& site : sites_)
-    refused.push_back(refusal_of(site));
+    refused.push_back(refusal_of(site, "not-traceable"));
   return refused;
 }
 
@@ -526,8 +533,10 @@ collect::Losses KernelTracee::losses() {
   losses.left_out = left_out_;
   note_later(losses);
   losses.refused = given_up_;
+  // Functions of the kernel are refused by itself, places in processes because of what is there.
+  const std::string_view site_refusal = all_are_uprobes() ? "foreign-patch" : "not-traceable";
   for (const size_t site : refused_) {
-    losses.refused.push_back(refusal_of(sites_[site]));
+    losses.refused.push_back(refusal_of(sites_[site], site_refusal));
   }
   for (size_t i = 0; i < sites_.size(); ++i) {
     if (refused_.contains(i)) continue;

@@ -51,6 +51,7 @@ struct KernelInput {
   std::string_view child_cause = collect::kMissedForks;  // Of children that are not followed.
   // Sources that are uprobes of processes; those of the kernel are not meant then.
   std::set<uint16_t> process_sources{};
+  bool all_are_uprobes = false;  // And the query could have nothing else.
   // What of them may come while the session runs; or null.
   std::unique_ptr<LaterUsdt> later{};
   // How code of the processes is called at an address, when the sites are theirs.
@@ -119,7 +120,9 @@ class KernelTracee final : public session::Source {
   void add_later();
   void take_added();
   void note_later(collect::Losses& losses) const;
-  [[nodiscard]] collect::RefusedSite refusal_of(const KernelSite& site) const;
+  [[nodiscard]] collect::RefusedSite refusal_of(const KernelSite& site, std::string_view why) const;
+  // Because of what the query asks for: a site's `refused` says that, and nothing of the site.
+  [[nodiscard]] bool all_are_uprobes() const { return all_are_uprobes_; }
   void group_sites();
   [[nodiscard]] kernel::MachinePrograms programs() const;
   [[nodiscard]] kernel::MachineExtensions extensions() const;
@@ -167,6 +170,7 @@ class KernelTracee final : public session::Source {
   WaitingUprobes waiting_;
   std::string later_problem_;  // Why some that came later are missing.
   std::vector<uint64_t> words_;
+  bool all_are_uprobes_ = false;
   bool detached_ = false;
 };
 
