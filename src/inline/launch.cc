@@ -194,14 +194,14 @@ Expected<void> Starting::step() {
 // Slow: a loader has some 100,000 instructions. The trap of a uprobe is the kernel's, we would not
 // be told of it.
 Expected<void> Starting::step_to(uint64_t address) {
-  user_regs_struct registers = {};
-  do {
-    CLEW_TRY(step());
+  while (true) {
+    user_regs_struct registers = {};
     if (ptrace(PTRACE_GETREGS, pid_, nullptr, &registers) != 0) {
       return fail(ErrorCode::Io, fmt::format("cannot stop the command at {:#x}", address));
     }
-  } while (registers.rip != address);
-  return {};
+    if (registers.rip == address) return {};  // A static program is there as it begins.
+    CLEW_TRY(step());
+  }
 }
 
 // The same by an instruction, where only the file's own stands.
