@@ -3,6 +3,7 @@
 // what uprobes of others leave there.
 #include "code/both_ways.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -15,8 +16,10 @@
 #include <sys/wait.h>
 
 #include "abi/region.h"
+#include "inline/arena.h"
 #include "inline/attachment.h"
 #include "inline/changed_text.h"
+#include "inline/site_journal.h"
 #include "inline/victim.h"
 
 namespace clew::inline_ {
@@ -382,6 +385,33 @@ TEST_F(BothWays, OfAFileThatCameBackAreMissedUnderATrap) {
   }
   EXPECT_THAT(session.attachment.reloaded(), testing::ElementsAre(module_->load_bias));
   put_back_first_bytes();
+  leave(session);
+}
+
+// The program can write its journal.
+TEST_F(BothWays, OfARecordThatWasMadeUpAreNone) {
+  Session session = open();
+  const auto maps = target::read_memory_map(victim_.pid());
+  ASSERT_TRUE(maps);
+  const auto mapping = find_arena(*maps);
+  ASSERT_TRUE(mapping);
+  const auto arena = Arena::join(victim_.pid(), *mapping);
+  ASSERT_TRUE(arena) << arena.error().message;
+  const auto sites = arena->sites();
+  const auto used = std::find_if(sites.begin(), sites.end(), [](const abi::SiteRecord& one) {
+    return one.state != abi::SiteState::Free;
+  });
+  ASSERT_NE(used, sites.end());
+  const abi::SiteRecord right = *used;
+  EXPECT_TRUE(SiteJournal(*arena).find(right.address));
+  abi::DisplacedRecord* const parts = used->instructions;
+  parts[1].length = static_cast<uint8_t>(parts[1].length + parts[0].length - 1);
+  parts[0].length = parts[1].offset = 1;
+  EXPECT_FALSE(SiteJournal(*arena).find(right.address)) << "a first instruction of one byte";
+  *used = right;
+  parts[1].form = static_cast<uint8_t>(code::Form::IndirectCall);
+  EXPECT_FALSE(SiteJournal(*arena).find(right.address)) << "a call without its byte";
+  *used = right;
   leave(session);
 }
 
