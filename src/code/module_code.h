@@ -96,6 +96,9 @@ class ModuleCode {
   // Behind the first instruction of a function's range: where code that is not the function's jumps
   // to, or anybody calls. By address; of functions() all together.
   [[nodiscard]] std::span<const uint64_t> side_entries(const AddressRange& range) const;
+  // Where others may set uprobes besides functions' entries: static probes. Ascending.
+  void set_probe_places(std::vector<uint64_t> places) { probe_places_ = std::move(places); }
+  [[nodiscard]] std::span<const uint64_t> probe_places() const { return probe_places_; }
   // Every call that was decoded, direct or not.
   void each_call(const std::function<void(const Instruction&)>& visit) const;
 
@@ -128,6 +131,7 @@ class ModuleCode {
   std::vector<std::vector<uint64_t>> table_lists_;
   std::vector<uint64_t> code_pointers_;  // By address.
   std::vector<uint64_t> side_entries_;   // By address.
+  std::vector<uint64_t> probe_places_;
 };
 
 // Never fails: what cannot be read is refused later, site by site.

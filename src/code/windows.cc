@@ -135,10 +135,25 @@ class Placer {
   // Its jump would stand where somebody's uprobe may come, who cannot live with it.
   bool is_dangerous(const Window& window) {
     const uint64_t jump = window.jump_address();
-    if (danger_ == LateUprobeDanger::Allowed || !code_.range_starting_at(jump)) return false;
-    const bool is = later_uprobe(code_, {&window, 1}, jump) == LaterUprobe::Dangerous;
+    if (danger_ == LateUprobeDanger::Allowed) return false;
+    const bool is_deadly = code_.range_starting_at(jump) &&
+                           later_uprobe(code_, {&window, 1}, jump) == LaterUprobe::Dangerous;
+    const bool is = is_deadly || covers_probe_place(window);
     was_dangerous_ = was_dangerous_ || is;
     return is;
+  }
+
+  // A trap in the middle of a jump is its end. At its first byte, Linux from 6.18 on replaces a nop
+  // of five bytes, and our jump with it (arch/x86/kernel/uprobes.c, arch_uprobe_optimize); before,
+  // hits would be the others' alone.
+  [[nodiscard]] bool covers_probe_place(const Window& window) const {
+    const auto places = code_.probe_places();
+    const uint64_t begin =
+        window.window_class == WindowClass::BothWays ? window.address : window.jump_address();
+    const uint64_t size =
+        window.window_class == WindowClass::ShortJump ? kShortJumpSizeBytes : kJumpSizeBytes;
+    const auto next = std::lower_bound(places.begin(), places.end(), begin);
+    return next != places.end() && *next < window.jump_address() + size;
   }
 
   bool reuse_installed(uint64_t address) {

@@ -195,5 +195,28 @@ TEST(FirstInstruction, IsForEachProbeOfASessionAsThatReads) {
   EXPECT_EQ(again.windows[0].address, refused.windows[0].address);
 }
 
+CLEW_TEXT_CASE(first_before_probe_case,
+               "mov %edi, %eax\n nop\n inc %eax\n inc %eax\n inc %eax\n inc %eax\n ret");
+
+// A trap there would be in the middle of the jump.
+TEST(FirstInstruction, HasNoJumpBehindItWhereAStaticProbeIs) {
+  const uint8_t* const begin = first_before_probe_case;
+  const uint8_t* const end = first_before_probe_case_end;
+  const TextCase text = TextCase(begin, end + kPaddingBytes).function(begin, end);
+  ModuleCode code = analyse(text.text);
+  const Request request = {
+      .kind = RequestKind::Entry, .address = at(begin), .reads = kReadsNothing};
+  const auto plan = [&](LateUprobeDanger danger) {
+    return plan_windows(code, {&request, 1}, {}, danger);
+  };
+  EXPECT_EQ(refusals(plan(LateUprobeDanger::Refused)), "");
+  EXPECT_EQ(plan(LateUprobeDanger::Refused).windows.at(0).jump_address(), at(begin) + 2);
+  code.set_probe_places({at(begin) + 2});
+  EXPECT_EQ(refusals(plan(LateUprobeDanger::Refused)), "later-uprobe");
+  EXPECT_EQ(refusals(plan(LateUprobeDanger::Allowed)), "");
+  code.set_probe_places({at(begin) + 7});  // Behind the jump.
+  EXPECT_EQ(refusals(plan(LateUprobeDanger::Refused)), "");
+}
+
 }  // namespace
 }  // namespace clew::code

@@ -2,7 +2,6 @@
 #include "engine/sites.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -16,7 +15,6 @@
 #include "engine/probe_reads.h"
 #include "engine/type_source.h"
 #include "engine/usdt_sites.h"
-#include "kernel/features.h"
 #include "query/fields.h"
 #include "query/print.h"
 
@@ -223,14 +221,11 @@ class ModulePlanner {
   ModulePlan plan(size_t module, const code::ModuleCode& code, const InstalledWindows& installed);
 
  private:
-  void request(const code::ModuleCode& code, ModulePlan& result,
-               std::vector<code::Request>& requests);
-  [[nodiscard]] bool is_replaced_whole(const code::ModuleCode& code, const Site& site) const;
+  void request(size_t module, ModulePlan& result, std::vector<code::Request>& requests);
   void request_unwinders(const code::ModuleCode& code, ModulePlan& result,
                          std::vector<code::Request>& requests);
   bool note_trapped(const ModulePlan& plan, const InstalledWindows& installed);
   void refuse(const code::Refusal& refusal, const ModulePlan& plan);
-  void refuse_site(size_t index, code::RefusalReason reason);
   void refuse_unwinder(size_t unwinder, std::string_view reason);
 
   SiteSet& set_;
@@ -246,27 +241,11 @@ class ModulePlanner {
   std::set<size_t> dropped_unwinders_;
 };
 
-// Since Linux 6.18 the kernel writes a call over all of such a nop where somebody has a uprobe, and
-// the nop when that goes (arch/x86/kernel/uprobes.c, arch_uprobe_optimize): a jump of ours would be
-// gone without a word.
-bool ModulePlanner::is_replaced_whole(const code::ModuleCode& code, const Site& site) const {
-  constexpr std::array<uint8_t, 5> kNop = {0x0f, 0x1f, 0x44, 0x00, 0x00};
-  if (site.static_probe == nullptr || danger_ == code::LateUprobeDanger::Allowed) return false;
-  const auto bytes = code.text_from(site.address);
-  return bytes.size() >= kNop.size() && std::equal(kNop.begin(), kNop.end(), bytes.begin()) &&
-         kernel::replaces_nops();
-}
-
-void ModulePlanner::request(const code::ModuleCode& code, ModulePlan& result,
+void ModulePlanner::request(size_t module, ModulePlan& result,
                             std::vector<code::Request>& requests) {
-  const size_t module = result.module;
   for (size_t s = first_; s < set_.sites.size(); ++s) {
     const Site& site = set_.sites[s];
     if (site.module != module || !site.group || dropped_.contains(s)) continue;
-    if (is_replaced_whole(code, site)) {
-      refuse_site(s, code::RefusalReason::LaterUprobe);
-      continue;
-    }
     for (size_t p = 0; p < programs_.size(); ++p) {
       if (programs_[p].source != site.source || is_at_unwinder(programs_[p].point)) continue;
       requests.push_back({.kind = request_kind(programs_[p]),
@@ -339,18 +318,14 @@ void ModulePlanner::refuse(const code::Refusal& refusal, const ModulePlan& plan)
   if (is_at_unwinder(programs_[plan.requests[refusal.request].program].point)) {
     return refuse_unwinder(s, code::name(refusal.reason));
   }
-  refuse_site(s, refusal.reason);
-}
-
-void ModulePlanner::refuse_site(size_t index, code::RefusalReason reason) {
-  const bool is_new = dropped_.insert(index).second;
-  if (is_new) set_.refused_sites[index].place = set_.refused.size();
-  set_.refused_sites[index].reasons.insert(reason);
+  const bool is_new = dropped_.insert(s).second;
+  if (is_new) set_.refused_sites[s].place = set_.refused.size();
+  set_.refused_sites[s].reasons.insert(refusal.reason);
   if (!is_new) return;
-  const Site& site = set_.sites[index];
+  const Site& site = set_.sites[s];
   set_.refused.push_back({.function = shown_name(set_, site),
                           .kind = kind_name(query_.sources[site.source].kind),
-                          .reason = std::string(code::name(reason))});
+                          .reason = std::string(code::name(refusal.reason))});
 }
 
 ModulePlan ModulePlanner::plan(size_t module, const code::ModuleCode& code,
@@ -360,7 +335,7 @@ ModulePlan ModulePlanner::plan(size_t module, const code::ModuleCode& code,
   for (int round = 0; round < kRoundsMax; ++round) {
     std::vector<code::Request> requests;
     result = ModulePlan{.module = module, .requests = {}, .plan = {}};
-    request(code, result, requests);
+    request(module, result, requests);
     request_unwinders(code, result, requests);
     result.plan = codes_.plan(code, requests, installed, danger_);
     if (note_trapped(result, installed)) continue;
@@ -442,6 +417,18 @@ std::vector<std::string> unmatched_sources(const query::Query& query, bool in_ke
   return told;
 }
 
+namespace {
+
+std::vector<uint64_t> places_of(std::span<const target::StaticProbe> probes) {
+  std::vector<uint64_t> places;
+  for (const target::StaticProbe& probe : probes)
+    places.push_back(probe.address);
+  std::sort(places.begin(), places.end());
+  return places;
+}
+
+}  // namespace
+
 Expected<const code::ModuleCode*> CodeCache::code(target::Catalog& catalog, size_t module) {
   const target::ModuleImage* image = CLEW_TRY(catalog.image(module));
   auto& entry = codes_[image];
@@ -449,6 +436,7 @@ Expected<const code::ModuleCode*> CodeCache::code(target::Catalog& catalog, size
     const StepTime time;
     const code::ModuleText text = CLEW_TRY(code::text_of(*image));
     entry = std::make_unique<code::ModuleCode>(kept_.analyse(text));
+    entry->set_probe_places(places_of(catalog.static_probes(module)));
     log_detail(0, "analysed the code of {}: {} functions ({:.1f} ms)", image->path(),
                entry->functions().size(), time.ms());
   }

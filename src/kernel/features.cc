@@ -4,13 +4,11 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <span>
 #include <vector>
 
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/file_descriptor.h"
@@ -149,14 +147,6 @@ int error_of_trampoline(uint32_t function) {
 
 bool takes_typed_tracepoint(uint32_t type) {
   return load(BPF_PROG_TYPE_TRACING, kReturnZero, BPF_TRACE_RAW_TP, type).valid();
-}
-
-bool replaces_nops() {
-  utsname names{};
-  unsigned major = 0;
-  unsigned minor = 0;
-  if (uname(&names) != 0 || std::sscanf(names.release, "%u.%u", &major, &minor) != 2) return true;
-  return major > 6 || (major == 6 && minor >= 18);
 }
 
 }  // namespace clew::kernel

@@ -38,10 +38,6 @@ int error_of_user_probes();
 // its type among the kernel's), and taking it away; 0 = it was there.
 int error_of_trampoline(uint32_t function);
 
-// Whether a uprobe at a nop of five bytes replaces all of it (Linux 6.18). By the version: what
-// there is to be tried is a process of its own.
-bool replaces_nops();
-
 // Whether a program may be loaded for the tracepoint whose type among the kernel's has that number
 // (Linux 5.5; some kernels refuse programs of that kind). Tried at each call.
 bool takes_typed_tracepoint(uint32_t type);
