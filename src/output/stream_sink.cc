@@ -178,7 +178,7 @@ class StreamSink final : public RowSink {
     current_ = 0;
   }
 
-  Json of_table(Json json) const {
+  [[nodiscard]] Json of_table(Json json) const {
     if (!tables_[current_].name.empty()) json["table"] = tables_[current_].name;
     return json;
   }
