@@ -111,6 +111,7 @@ class Reader {
   // The letter, or the word of a long one.
   [[nodiscard]] std::string wrong_flag() const;
   bool take(int flag);
+  bool take_switch(int flag);
   bool take_preprocessor(int flag);
   bool take_option();
   void ask_for(std::string format) {
@@ -232,14 +233,6 @@ bool Reader::take(int flag) {
     return true;
   };
   switch (flag) {
-    case 'P':
-    case 'm':
-    case 'f':
-    case 'n':
-    case 'i':
-    case 's':
-      add_program(flag);
-      return true;
     case 'D':
     case 'U':
     case 'I':
@@ -263,6 +256,33 @@ bool Reader::take(int flag) {
       return run([&] { request_.product = DtraceRequest::Product::Object; });
     case 'h':
       return run([&] { request_.product = DtraceRequest::Product::Header; });
+    case 'b':
+      return run([&] { set_option("bufsize", optarg); });
+    case 'L':
+      return run([&] { set_option("libdir", optarg); });
+    case 'X':  // How far C is a standard one.
+      return run([&] { set_option("stdc", optarg); });
+    case 'x':
+      return take_option();
+    default:
+      return take_switch(flag);
+  }
+}
+
+// Those without an argument, and the programs.
+bool Reader::take_switch(int flag) {
+  const auto run = [](auto&& effect) {
+    effect();
+    return true;
+  };
+  switch (flag) {
+    case 'P':
+    case 'm':
+    case 'f':
+    case 'n':
+    case 'i':
+    case 's':
+      return run([&] { add_program(flag); });
     case 'C':
       return run([&] { request_.preprocess = true; });
     case 'l':
@@ -275,8 +295,6 @@ bool Reader::take(int flag) {
       return run([&] { request_.disassemble = true; });
     case 'V':
       return run([&] { wants_version_ = true; });
-    case 'b':
-      return run([&] { set_option("bufsize", optarg); });
     case 'q':
       return run([&] { set_option("quiet", ""); });
     case 'F':
@@ -285,15 +303,9 @@ bool Reader::take(int flag) {
       return run([&] { set_option("destructive", ""); });
     case 'Z':
       return run([&] { set_option("zdefs", ""); });
-    case 'L':
-      return run([&] { set_option("libdir", optarg); });
-    case 'X':  // How far C is a standard one.
-      return run([&] { set_option("stdc", optarg); });
     case '3':  // -32, -64: one data model.
     case '6':
       return true;
-    case 'x':
-      return take_option();
     default:
       fmt::print(stderr, "dtrace: -{} is not supported\n", static_cast<char>(flag));
       return false;

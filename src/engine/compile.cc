@@ -333,8 +333,10 @@ Expected<std::unique_ptr<KernelTracee>> Compiler::make_uprobes(const query::Quer
     input.process_sources.insert(site.source);
   input.all_are_uprobes = is_kernels_;
   if (is_kernels_) {
-    for (uint16_t i = 0; i < query.sources.size(); ++i)
-      if (plan::can_be_uprobe(query, query.sources[i])) input.process_sources.insert(i);
+    for (size_t i = 0; i < query.sources.size(); ++i) {
+      if (plan::can_be_uprobe(query, query.sources[i]))
+        input.process_sources.insert(static_cast<uint16_t>(i));
+    }
     if (reads_usdt_arguments(query)) input.later = std::make_unique<LaterUsdt>(query);
   }
   // Beside jumps, --follow goes after these alone.

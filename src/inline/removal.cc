@@ -218,6 +218,7 @@ Expected<void> Removal::leave_both_ways(StoppedTarget& target, const TextImage& 
   }
   if (sites.empty()) return {};
   std::vector<AddressInterval> places;
+  places.reserve(sites.size());
   for (const auto& [at, site] : sites)
     places.push_back({at, at + 1});
   for (const ProgramCounter& counter : find_program_counters(target, maps_, places, resting_)) {

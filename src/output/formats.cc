@@ -87,6 +87,7 @@ const FormatRow* format_named(std::string_view name) {
 
 std::string format_names() {
   std::vector<std::string_view> names;
+  names.reserve(kFormats.size());
   for (const FormatRow& row : kFormats)
     names.push_back(row.name);
   return fmt::format("{}", fmt::join(names, ", "));

@@ -430,7 +430,7 @@ Expected<void> DtraceRun::check_output() {
 }
 
 Expected<int> DtraceRun::run() {
-  const Expected<int> status = answer();
+  Expected<int> status = answer();
   const Expected<void> closed = close_sink(status ? nullptr : &status.error());
   if (!status) {
     if (!closed) console_.message(closed.error().message);
