@@ -138,7 +138,8 @@ class Placer {
     if (danger_ == LateUprobeDanger::Allowed) return false;
     const bool is_deadly = code_.range_starting_at(jump) &&
                            later_uprobe(code_, {&window, 1}, jump) == LaterUprobe::Dangerous;
-    const bool is = is_deadly || covers_probe_place(window);
+    const bool is =
+        is_deadly || (danger_ == LateUprobeDanger::Refused && covers_probe_place(window));
     was_dangerous_ = was_dangerous_ || is;
     return is;
   }

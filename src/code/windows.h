@@ -44,8 +44,9 @@ struct Request {
 };
 
 // May a window be one that a uprobe makes deadly, which somebody else sets later at a function's
-// first byte (later_uprobe.h)? Else what needs such a one is refused with LaterUprobe.
-enum class LateUprobeDanger : uint8_t { Allowed, Refused };
+// first byte (later_uprobe.h)? Or cover the place of a static probe, where that uprobe may come as
+// well? Else what needs such a one is refused with LaterUprobe.
+enum class LateUprobeDanger : uint8_t { Allowed, AtStaticProbes, Refused };
 
 struct Refusal {
   uint32_t request = 0;  // Index in the requests.

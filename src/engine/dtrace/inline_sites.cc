@@ -163,7 +163,9 @@ InlineModule InlineSitePlanner::plan_module(size_t module, const code::ModuleCod
                         .may_serve_both = false});  // A uprobe loses no hit.
     planned.enablings.push_back(enabling);
   }
-  planned.plan = codes_.plan(code, requests, installed_[module], code::LateUprobeDanger::Refused);
+  // At a static probe a program of the kernel could not read what the program has not touched yet.
+  planned.plan =
+      codes_.plan(code, requests, installed_[module], code::LateUprobeDanger::AtStaticProbes);
   return planned;
 }
 
