@@ -20,7 +20,10 @@ Expected<void> LaterUsdt::start(const std::vector<pid_t>& pids,
     known_.insert(place_of(site));
   for (const pid_t pid : pids) {
     auto catalog = target::Catalog::of_process(pid, target::default_catalog_options());
-    if (!catalog) continue;  // It has ended.
+    if (!catalog) {
+      if (catalog.error().code != ErrorCode::NotFound) problem_ = catalog.error().message;
+      continue;  // It has ended.
+    }
     processes_.emplace(pid, Process{std::move(*catalog), {}});
     changed_.insert(pid);
   }
@@ -56,11 +59,15 @@ void LaterUsdt::look_at(Process& process, std::vector<KernelSite>& found) {
   if (auto added = process.catalog.refresh())
     modules.insert(modules.end(), added->begin(), added->end());
   if (modules.empty()) return;
-  // What of other sources is not there is no matter here.
-  (void)find_sites(query_, process.catalog, true, modules, process.sites);
+  if (const auto all = find_sites(query_, process.catalog, true, modules, process.sites); !all)
+    problem_ = all.error().message;
   for (size_t i = first; i < process.sites.sites.size(); ++i) {
     const Site& site = process.sites.sites[i];
-    if (site.static_probe == nullptr || !check_usdt_uprobe(query_, process.sites, site)) continue;
+    if (site.static_probe == nullptr) continue;
+    if (const auto fits = check_usdt_uprobe(query_, process.sites, site); !fits) {
+      problem_ = fits.error().message;
+      continue;
+    }
     KernelSite made = static_site(process.catalog, process.sites, site);
     made.refused = {.function = shown_name(process.sites, site),
                     .kind = kind_name(query::SourceKind::Usdt),

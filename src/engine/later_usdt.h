@@ -31,6 +31,8 @@ class LaterUsdt {
   [[nodiscard]] std::vector<int> descriptors() const;
   // What was mapped since the last call; the probes have no ids.
   std::vector<KernelSite> take();
+  // Why something that came is not among them; empty when all is.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
   struct Process {
@@ -46,6 +48,7 @@ class LaterUsdt {
   std::map<pid_t, Process> processes_;
   std::set<Place> known_;
   std::set<pid_t> changed_;
+  std::string problem_;
   std::optional<kernel::ProcessNotices> notices_;
 };
 

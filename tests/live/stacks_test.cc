@@ -299,7 +299,7 @@ Frames next_hit(Child& tracer) {
 // A file is read while the first of its processes run, which may be over before that. From then on
 // each is known, though it has ended when its stacks are printed.
 TEST_F(Stacks, OfCommandsThatEndAtOnceAreWholeAndNamed) {
-  constexpr int kUnknownMax = 200;
+  constexpr int kUnknownMax = 3;
   constexpr int kKnown = 8;
   const std::string run = "while read line; do " + victim_path("stacks_pie") + "; echo over; done";
   Child target({.arguments = {"/bin/sh", "-c", run}});

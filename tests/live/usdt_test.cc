@@ -163,6 +163,16 @@ TEST_F(Usdt, OfALibraryThatIsLoadedLaterHaveArguments) {
   EXPECT_TRUE(report.summary.at("lost").empty()) << report.summary;
 }
 
+TEST_F(Usdt, OfALibraryThatIsLoadedLaterWithoutTheArgumentAreTold) {
+  Victim victim("usdt");
+  Tracer tracer =
+      Tracer::attach(victim.pid(), "from t in usdt(\"clew_plugin:plugged\") select n = t.arg3",
+                     {"--allow-missing"});
+  victim.ask("plug 1");
+  const Report report = tracer.finish();
+  EXPECT_THAT(report.summary.at("lost").dump(), HasSubstr("has 1 argument, and no arg3"));
+}
+
 // From their first instruction on: the probes are in the file.
 TEST_F(Usdt, OfFollowedChildrenHaveArguments) {
   Victim victim("usdt");

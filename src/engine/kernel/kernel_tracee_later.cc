@@ -47,9 +47,10 @@ void KernelTracee::take_added() {
 
 void KernelTracee::note_later(collect::Losses& losses) const {
   if (later_ == nullptr) return;
-  if (!later_problem_.empty()) {
+  for (const std::string& problem : {later_problem_, later_->problem()}) {
+    if (problem.empty()) continue;
     losses.lost.push_back(
-        fmt::format("probes of libraries that came later are missing: {}", later_problem_));
+        fmt::format("probes of libraries that came later are missing: {}", problem));
   }
   std::set<uint16_t> matched;
   for (const KernelSite& site : sites_)
