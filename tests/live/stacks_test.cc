@@ -285,26 +285,6 @@ INSTANTIATE_TEST_SUITE_P(Stacks, StackForm,
                                          Form{"static", false}, Form{"static_pie", false}),
                          [](const auto& one) { return one.param.name; });
 
-TEST_F(Stacks, OfCommandsThatEndAtOnceAreWholeAndNamed) {
-  // The first one's file may not be known yet when it makes its call.
-  const std::string run = "for i in 1 2 3 4 5 6 7 8; do " + victim_path("stacks_pie") + "; done";
-  Child target({.arguments = {"/bin/sh", "-c", "read line; " + run}});
-  Child command({.arguments = {CLEW_COMMAND, "dtrace", "-q", "-n",
-                               "BEGIN { printf(\"ready\\n\"); } syscall::getppid:entry "
-                               "/execname == \"stacks_pie\"/ { @[ustack(100)] = count(); }",
-                               "-p", std::to_string(target.pid())}});
-  ASSERT_EQ(command.read_line(), "ready");
-  target.write_line("");
-  const auto stacks = parse(command.wait_for_end().output);
-  uint64_t named = 0;
-  for (const Stack& stack : stacks) {
-    const Frames functions = stack.functions("stacks_pie");
-    const bool is_first = functions == Frames{"leaf", "compare", "sort", "main", "_start"};
-    if (is_first) named += stack.count;
-  }
-  EXPECT_GE(named, 6U);
-}
-
 // What a script prints at a hit, without blanks around it, up to a line "end".
 Frames next_hit(Child& tracer) {
   Frames lines;
@@ -316,37 +296,63 @@ Frames next_hit(Child& tracer) {
   return lines;
 }
 
-// A file is read while the first of its processes run, which may be over before that. From then on
-// each is known, though it has ended when its stacks are printed.
-TEST_F(Stacks, OfCommandsOneByOneHaveNamesOnceTheirFileIsKnown) {
-  constexpr int kUnknownMax = 3;
-  constexpr int kKnown = 8;
-  const std::string run = "while read line; do " + victim_path("stacks_pie") + "; echo over; done";
-  Child target({.arguments = {"/bin/sh", "-c", run}});
-  Child tracer({.arguments = {CLEW_COMMAND, "dtrace", "-q", "-x", "switchrate=100hz", "-n",
-                              "BEGIN { printf(\"ready\\n\"); } "
-                              "syscall::getppid:entry /execname == \"stacks_pie\"/ "
-                              "{ ustack(100); printf(\"\\nend\\n\"); } "
-                              "syscall::exit_group:entry /execname == \"stacks_pie\"/ "
-                              "{ printf(\"over\\nend\\n\"); }",
-                              "-p", std::to_string(target.pid())}});
-  ASSERT_EQ(tracer.read_line(), "ready");
-  const Frames chain = {"leaf", "compare", "sort", "main", "_start"};
-  const auto is_named_when_over = [&] {
-    target.write_line("");
-    EXPECT_EQ(target.read_line(), "over");
-    bool is_named = false;
-    for (Frames lines = next_hit(tracer); !lines.empty() && lines[0] != "over";
-         lines = next_hit(tracer)) {
-      is_named = is_named || Stack{.frames = lines}.functions("stacks_pie") == chain;
+// Commands that end at once, one behind the other, below a shell that is traced.
+class BriefCommands {
+ public:
+  BriefCommands() : shell_({.arguments = {"/bin/sh", "-c", run_of_lines()}}), tracer_(trace()) {}
+
+  [[nodiscard]] bool is_traced() { return tracer_.read_line() == "ready"; }
+
+  // Starts so many. How many of them have their stack whole, with all its names.
+  int run(int count) {
+    std::string words;
+    for (int i = 0; i < count; ++i)
+      words += " x";
+    shell_.write_line(words);
+    EXPECT_EQ(shell_.read_line(), "over");
+    const Frames chain = {"leaf", "compare", "sort", "main", "_start"};
+    int named = 0;
+    for (int over = 0; over < count;) {
+      const Frames lines = next_hit(tracer_);
+      if (lines.empty()) break;  // The tracer is gone.
+      if (lines[0] == "over") ++over;
+      if (Stack{.frames = lines}.functions("stacks_pie") == chain) ++named;
     }
-    return is_named;
-  };
+    return named;
+  }
+
+ private:
+  static std::string run_of_lines() {
+    return "while read line; do for i in $line; do " + victim_path("stacks_pie") +
+           "; done; echo over; done";
+  }
+  [[nodiscard]] ChildOptions trace() const {
+    return {.arguments = {CLEW_COMMAND, "dtrace", "-q", "-x", "switchrate=100hz", "-n",
+                          "BEGIN { printf(\"ready\\n\"); } "
+                          "syscall::getppid:entry /execname == \"stacks_pie\"/ "
+                          "{ ustack(100); printf(\"\\nend\\n\"); } "
+                          "syscall::exit_group:entry /execname == \"stacks_pie\"/ "
+                          "{ printf(\"over\\nend\\n\"); }",
+                          "-p", std::to_string(shell_.pid())}};
+  }
+
+  Child shell_;
+  Child tracer_;
+};
+
+// A file is read while the first of its processes run, which may be over before the tracer has a
+// processor. From then on each is known, though it has ended when its stack is printed, and though
+// the tracer may not run while they do.
+TEST_F(Stacks, OfCommandsThatEndAtOnceAreWholeAndNamedOnceTheirFileIsKnown) {
+  constexpr int kUnknownMax = 10;
+  BriefCommands commands;
+  ASSERT_TRUE(commands.is_traced());
   int unknown = 0;
-  while (!is_named_when_over())
+  while (commands.run(1) == 0)
     ASSERT_LT(++unknown, kUnknownMax);
-  for (int i = 0; i < kKnown; ++i)
-    EXPECT_TRUE(is_named_when_over()) << i;
+  for (int i = 0; i < 8; ++i)
+    EXPECT_EQ(commands.run(1), 1) << i;
+  EXPECT_EQ(commands.run(16), 16);
 }
 
 // Code that a process makes, some of it while the session runs, and whose names it tells in a file.
