@@ -36,7 +36,7 @@
 namespace clew::abi {
 
 inline constexpr uint64_t kArenaMagic = 0x31414e4552415743;  // "CWARENA1", little endian.
-inline constexpr uint32_t kArenaVersion = 9;
+inline constexpr uint32_t kArenaVersion = 10;
 inline constexpr uint32_t kSessionsMax = 8;
 inline constexpr uint32_t kProcessesMax = 16'384;  // Followed children, in all of a session.
 inline constexpr uint32_t kCookieOffset = 2048;    // Of PrivatePage::cookie.
@@ -69,7 +69,7 @@ static_assert(sizeof(PrivatePage) == 4096);
 
 // What a thread's accessor hands to process_vm_readv(2), by slot: not on the program's stack, of
 // which there may be little, and not in the slot, where others may write between its stores and the
-// call. Two iovecs, and the whole destination.
+// call. Two iovecs, and the whole destination. Loads (runtime/load.h) go by it, too.
 struct Reading {
   uint64_t to;
   uint64_t to_size;
@@ -151,7 +151,12 @@ struct ArenaHeader {
   uint64_t code_file_offset;
   uint64_t code_size_bytes;
   uint64_t tid_offset;  // Of a thread's tid, from its thread pointer, or one of the two below.
-  uint8_t reserved[4096 - 128 - 4 * kSessionsMax - kSessionsMax * sizeof(SessionEntry)];
+  // Of the load without a fault (inline/vdso_load.h), in the target; 0 = the kernel reads memory.
+  uint64_t load_address;
+  // Where the first thread's stack is and may grow.
+  uint64_t stack_low;
+  uint64_t stack_high;
+  uint8_t reserved[4096 - 152 - 4 * kSessionsMax - kSessionsMax * sizeof(SessionEntry)];
 };
 static_assert(offsetof(ArenaHeader, version) == 8);
 static_assert(offsetof(ArenaHeader, low_address) == 32);
@@ -170,6 +175,9 @@ static_assert(offsetof(ArenaHeader, code_address) == 1856);
 static_assert(offsetof(ArenaHeader, code_file_offset) == 1864);
 static_assert(offsetof(ArenaHeader, code_size_bytes) == 1872);
 static_assert(offsetof(ArenaHeader, tid_offset) == 1880);
+static_assert(offsetof(ArenaHeader, load_address) == 1888);
+static_assert(offsetof(ArenaHeader, stack_low) == 1896);
+static_assert(offsetof(ArenaHeader, stack_high) == 1904);
 static_assert(sizeof(SessionEntry) == 24 + sizeof(RegionLayout) + 16);
 static_assert(offsetof(ArenaHeader, sessions) == 72);
 static_assert(offsetof(ArenaHeader, slot_count) == 12);

@@ -27,7 +27,7 @@
 namespace clew::abi {
 
 inline constexpr uint64_t kJournalMagic = 0x314e4a4552415743;  // "CWAREJN1", little endian.
-inline constexpr uint32_t kJournalVersion = 5;
+inline constexpr uint32_t kJournalVersion = 6;
 inline constexpr uint32_t kExtentsMax = 64;
 inline constexpr uint32_t kSitesMax = 1U << 17;
 inline constexpr uint32_t kLayersMax = 1U << 18;
@@ -189,6 +189,19 @@ static_assert(offsetof(SharedRecord, session) == 24);
 static_assert(offsetof(SharedRecord, kind) == 28);
 static_assert(sizeof(SharedRecord) == 32);
 
+// What the process's vDSO had where the load without a fault is written (inline/vdso_load.h): five
+// bytes and two.
+struct LoadRecord {
+  uint64_t load;  // Addresses in the target; 0 = nothing is written.
+  uint64_t landing;
+  uint8_t load_original[8];
+  uint8_t landing_original[8];
+};
+static_assert(offsetof(LoadRecord, landing) == 8);
+static_assert(offsetof(LoadRecord, load_original) == 16);
+static_assert(offsetof(LoadRecord, landing_original) == 24);
+static_assert(sizeof(LoadRecord) == 32);
+
 struct JournalHeader {
   uint64_t magic;
   uint32_t version;
@@ -197,7 +210,8 @@ struct JournalHeader {
   uint32_t layer_count;  // Highest index used + 1.
   uint32_t next_order;   // Of the next layer.
   uint32_t reserved_word;
-  uint8_t reserved[4096 - 32 - kExtentsMax * sizeof(ExtentRecord) -
+  LoadRecord load;
+  uint8_t reserved[4096 - 32 - sizeof(LoadRecord) - kExtentsMax * sizeof(ExtentRecord) -
                    kSharedPartsMax * sizeof(SharedRecord)];
   SharedRecord shared[kSharedPartsMax];
   ExtentRecord extents[kExtentsMax];
@@ -207,6 +221,7 @@ static_assert(offsetof(JournalHeader, extent_count) == 12);
 static_assert(offsetof(JournalHeader, site_count) == 16);
 static_assert(offsetof(JournalHeader, layer_count) == 20);
 static_assert(offsetof(JournalHeader, next_order) == 24);
+static_assert(offsetof(JournalHeader, load) == 32);
 static_assert(offsetof(JournalHeader, shared) == 128);
 static_assert(offsetof(JournalHeader, extents) == 2048);
 static_assert(sizeof(JournalHeader) == 4096);

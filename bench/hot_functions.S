@@ -33,6 +33,7 @@ end_function \name
 .endm
 
 empty_function empty_frame
+empty_function empty_memory
 
 // With optimisation, and one instruction of its own.
 function empty_leaf

@@ -27,10 +27,44 @@ uint64_t empty_nop(uint64_t x);
 uint64_t one_stamp(uint64_t x);
 uint64_t two_stamps(uint64_t x);
 uint64_t many_0000(uint64_t x);
+uint64_t empty_memory(uint64_t address);
 
 // The kernel does next to nothing here: what is left is the way into it and back.
 static uint64_t system_call(uint64_t x) {
   return (uint64_t)syscall(SYS_getppid, x);
+}
+
+// Words that lead from one to the next, and texts, one of each length.
+struct Memory {
+  const void* next;
+  char text[1024];
+};
+static struct Memory chain[5];
+static struct Memory short_text, middle_text, long_text;
+
+static void fill(struct Memory* memory, size_t length) {
+  memset(memory->text, 'x', length);
+}
+
+static void fill_memory(void) {
+  for (int i = 0; i < 4; ++i)
+    chain[i].next = &chain[i + 1];
+  fill(&short_text, 16);
+  fill(&middle_text, 100);
+  fill(&long_text, 1000);
+}
+
+static uint64_t with_chain(uint64_t x) {
+  return empty_memory((uint64_t)chain) + x;
+}
+static uint64_t with_short_text(uint64_t x) {
+  return empty_memory((uint64_t)short_text.text) + x;
+}
+static uint64_t with_middle_text(uint64_t x) {
+  return empty_memory((uint64_t)middle_text.text) + x;
+}
+static uint64_t with_long_text(uint64_t x) {
+  return empty_memory((uint64_t)long_text.text) + x;
 }
 
 struct Job {
@@ -110,6 +144,10 @@ static Function* find(const char* name) {
   if (strcmp(name, "two_stamps") == 0) return two_stamps;
   if (strcmp(name, "many_0000") == 0) return many_0000;
   if (strcmp(name, "system_call") == 0) return system_call;
+  if (strcmp(name, "with_chain") == 0) return with_chain;
+  if (strcmp(name, "with_short_text") == 0) return with_short_text;
+  if (strcmp(name, "with_middle_text") == 0) return with_middle_text;
+  if (strcmp(name, "with_long_text") == 0) return with_long_text;
   fprintf(stderr, "no function %s\n", name);
   exit(2);
 }
@@ -137,6 +175,7 @@ static void run(const struct Job* job, int threads) {
 int main(void) {
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
   setvbuf(stdout, NULL, _IOLBF, 1 << 12);
+  fill_memory();
   puts("ready");
   char line[256], name[64];
   while (fgets(line, sizeof line, stdin)) {

@@ -57,6 +57,31 @@ uint64_t frame_of(uint64_t key) {
   return key & ((uint64_t{1} << abi::kFunctionIdShift) - 1);
 }
 
+// The same two by loads, a word after the other.
+[[gnu::noinline]] uint64_t load_bytes(abi::Reading& reading, uint64_t place) {
+  for (Loaded loaded = load_some(reading, place); loaded.count != 0;
+       loaded = load_some(reading, place))
+    store_some(reading, loaded);
+  const uint64_t end = get(reading.end);
+  if (end != 0 && get(reading.to) == end) return 1;
+  zero_from(reading.begin, reading);
+  return 0;
+}
+
+// The last byte of the destination is for the zero.
+[[gnu::noinline]] uint64_t load_string(abi::Reading& reading, uint64_t place) {
+  while (get(reading.to) + 1 < get(reading.end)) {
+    Loaded loaded = load_some(reading, place, 1);
+    if (loaded.count == 0) return fail_string(reading);
+    const uint64_t length = bytes_to_zero(loaded.bytes);
+    const bool has_end = length < loaded.count;
+    if (has_end) loaded.count = length;
+    store_some(reading, loaded);
+    if (has_end) break;
+  }
+  return end_string(reading);
+}
+
 // A record is dead when its frame lies below `frame` on the same stack.
 bool is_dead(uint64_t key, uint64_t frame) {
   const uint64_t other = frame_of(key);
@@ -223,6 +248,7 @@ extern "C" __attribute__((visibility("hidden"))) uint64_t clew_try_read(uint32_t
                                                                         uint64_t from) {
   if (size == 0) return 1;
   abi::Reading& reading = begin_reading(session, to, size, from);
+  if (const uint64_t place = load_for(from, size)) return load_bytes(reading, place);
   const uint64_t copied = copy_next(reading, size <= kReadSizeMax ? size : kReadSizeMax);
   if (copied != 0 && copied == reading.to_size) return 1;
   zero_from(reading.to, reading);
@@ -233,7 +259,9 @@ extern "C" __attribute__((visibility("hidden"))) uint64_t clew_try_read_string(u
                                                                                uint64_t to,
                                                                                uint64_t size,
                                                                                uint64_t from) {
-  return read_on(begin_reading(session, to, size, from));
+  abi::Reading& reading = begin_reading(session, to, size, from);
+  if (const uint64_t place = load_for(from, size)) return load_string(reading, place);
+  return read_on(reading);
 }
 
 extern "C" __attribute__((visibility("hidden"))) uint64_t clew_table_find(uint32_t session,

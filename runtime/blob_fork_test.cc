@@ -2,6 +2,7 @@
 // A signal handler may fork in the middle of an accessor, and its child goes on there: with pages
 // of its own that are zero (MADV_WIPEONFORK).
 #include <csignal>
+#include <cstring>
 #include <functional>
 #include <iterator>
 
@@ -56,6 +57,18 @@ class ForkedInside : public RuntimeBlob {
     sigaction(SIGTRAP, &before_, nullptr);
     RuntimeBlob::TearDown();
   }
+  // In front of each of the call's instructions.
+  void expect_children_go_on(const std::function<void()>& call) {
+    constexpr int kInstructionsMax = 3000;
+    int instruction = 1;
+    while (instruction < kInstructionsMax && fork_at(instruction, call)) {
+      ASSERT_TRUE(WIFEXITED(stepper.status))
+          << "instruction " << instruction << ", signal " << WTERMSIG(stepper.status);
+      ++instruction;
+    }
+    EXPECT_GT(instruction, 10);
+    EXPECT_LT(instruction, kInstructionsMax);
+  }
   // False when the call has fewer instructions.
   template <typename Call>
   bool fork_at(int instruction, const Call& call) {
@@ -96,15 +109,28 @@ TEST_F(ForkedInside, AChildGoesOnFromEachInstructionOfAnAccessorOrAClaim) {
       claim_again,
       [&] { (void)stub(StubCall::Busy); }};
   for (size_t i = 0; i < std::size(calls); ++i) {
-    constexpr int kInstructionsMax = 3000;
-    int instruction = 1;
-    while (instruction < kInstructionsMax && fork_at(instruction, calls[i])) {
-      ASSERT_TRUE(WIFEXITED(stepper.status)) << "call " << i << ", instruction " << instruction
-                                             << ", signal " << WTERMSIG(stepper.status);
-      ++instruction;
-    }
-    EXPECT_GT(instruction, 10);
-    EXPECT_LT(instruction, kInstructionsMax);
+    SCOPED_TRACE(testing::Message() << "call " << i);
+    expect_children_go_on(calls[i]);
+  }
+}
+
+// The same where memory is read by loads (runtime/load.h).
+TEST_F(ForkedInside, AChildGoesOnFromEachInstructionOfALoad) {
+  ASSERT_TRUE(stub(StubCall::Claim));
+  // `test %rdi, %rdi; jz 1f; mov (%rdi), %rax; clc; ret; 1: stc; ret`, and one that says no.
+  const uint8_t load[] = {0x48, 0x85, 0xFF, 0x74, 5, 0x48, 0x8B, 0x07, 0xF8, 0xC3, 0xF9, 0xC3};
+  const uint8_t refusal[] = {0xF9, 0xC3};
+  uint8_t* const places = code_ + 65536 - 32;
+  ASSERT_EQ(mprotect(code_, 65536, PROT_READ | PROT_WRITE), 0);
+  std::memcpy(places, load, sizeof load);
+  std::memcpy(places + 16, refusal, sizeof refusal);
+  ASSERT_EQ(mprotect(code_, 65536, PROT_READ | PROT_EXEC), 0);
+  alignas(8) static const char kText[] = "forked in the middle of a word";
+  const auto text = reinterpret_cast<uint64_t>(kText) + 3;
+  for (const uint8_t* place : {places, places + 16}) {
+    header().load_address = reinterpret_cast<uint64_t>(place);
+    expect_children_go_on([&] { access(Accessor::TryRead, 512, sizeof kText - 3, text); });
+    expect_children_go_on([&] { access(Accessor::TryReadString, 512, 64, text); });
   }
 }
 

@@ -2,7 +2,7 @@
 // The accessor WalkStack: the walk of abi/machine/unwind.h by a thread over its own stack. What it
 // notes lies in the region, where others may write, so that nothing is read because it says that it
 // is there: the page that this code's own stack is in can be read, which mostly holds the frames;
-// all others by the kernel, each as a whole.
+// others by loads that cannot fault, or else by the kernel, each as a whole.
 #include "abi/accessor.h"
 #include "abi/machine/unwind.h"
 #include "abi/query_window.h"
@@ -52,6 +52,12 @@ class ProcessHost {
       word = *reinterpret_cast<const volatile uint64_t*>(address);
       return true;
     }
+    if (const uint64_t place = load_for(address, kWordBytes)) {
+      return load_word(place, address, word);
+    }
+    return read_by_page(address, word);
+  }
+  [[gnu::noinline]] bool read_by_page(uint64_t address, uint64_t& word) const {
     if (state().page != page_of(address) && !copy_page(page_of(address))) return false;
     word = *reinterpret_cast<const uint64_t*>(state().bytes + address % kPageBytes);
     return true;

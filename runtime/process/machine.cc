@@ -2,6 +2,8 @@
 // The slow or long parts of machine.h.
 #include "runtime/process/machine.h"
 
+#include "runtime/load.h"
+
 namespace clew::runtime::kernel {
 namespace {
 
@@ -58,6 +60,69 @@ uint64_t length_until_nul(const uint8_t* bytes, uint64_t size) {
   while (length < size && bytes[length] != 0)
     ++length;
   return length;
+}
+
+// Copies by loads that cannot fault (runtime/load.h), up to the first that gives nothing. How many
+// bytes.
+uint64_t load_bytes(uint64_t place, uint8_t* out, uint64_t size, uint64_t from) {
+  uint64_t done = 0;
+  while (done < size) {
+    const uint64_t skipped = (from + done) % kWordBytes;
+    uint64_t word = 0;
+    if (!runtime::load_word(place, from + done - skipped, word)) break;
+    word >>= 8 * skipped;
+    if (skipped == 0 && size - done >= kWordBytes) {
+      store_word(out + done, word);
+      done += kWordBytes;
+      continue;
+    }
+    const uint64_t end = done + kWordBytes - skipped;
+    for (; done < size && done < end; ++done, word >>= 8)
+      out[done] = static_cast<uint8_t>(word);
+  }
+  return done;
+}
+
+// The same up to a zero, which is not copied. False where there is none and not all could be read.
+bool load_text(uint64_t place, uint8_t* out, uint64_t size, uint64_t from, uint64_t& length) {
+  length = 0;
+  while (length < size) {
+    const uint64_t skipped = (from + length) % kWordBytes;
+    uint64_t word = 0;
+    if (!runtime::load_word(place, from + length - skipped, word)) return false;
+    word >>= 8 * skipped;
+    const uint64_t before_zero = bytes_to_zero(word);
+    const uint64_t found = kWordBytes - skipped;
+    if (before_zero == kWordBytes && size - length >= kWordBytes) {
+      store_word(out + length, word);
+      length += kWordBytes;
+      continue;
+    }
+    const uint64_t end = length + (before_zero < found ? before_zero : found);
+    for (; length < size && length < end; ++length, word >>= 8)
+      out[length] = static_cast<uint8_t>(word);
+    if (before_zero < found) break;
+  }
+  return true;
+}
+
+// Page by page, so that a text that ends before an unmapped page is read whole. False where there
+// is no zero and not all could be read.
+bool copy_text_by_pages(uint8_t* out, uint64_t size, uint64_t from, uint64_t& length) {
+  length = 0;
+  while (length < size) {
+    const uint64_t address = from + length;
+    const uint64_t to_page_end = kPageBytes - (address & (kPageBytes - 1));
+    const uint64_t left = size - length;
+    const uint64_t wanted = left < to_page_end ? left : to_page_end;
+    const uint64_t copied =
+        transfer(kSysProcessVmReadv, {address_of(out + length), wanted}, {address, wanted});
+    const uint64_t found = length_until_nul(out + length, copied);
+    length += found;
+    if (found < copied) break;
+    if (copied != wanted) return false;
+  }
+  return true;
 }
 
 uint64_t call_clock(uint64_t clock) {
@@ -198,30 +263,25 @@ void zero_bytes(void* to, uint64_t size) {
 int64_t copy_user(void* to, uint64_t size, const void* from) {
   const uint64_t bytes = size & kSizeMask;
   if (bytes == 0) return 0;
+  const uint64_t place = load_for(address_of(from), bytes);
   const uint64_t copied =
-      transfer(kSysProcessVmReadv, {address_of(to), bytes}, {address_of(from), bytes});
+      place != 0 ? load_bytes(place, static_cast<uint8_t*>(to), bytes, address_of(from))
+                 : transfer(kSysProcessVmReadv, {address_of(to), bytes}, {address_of(from), bytes});
   if (copied == bytes) return 0;
   zero_bytes(to, bytes);
   return kBadAddress;
 }
 
-// Page by page, so that a text that ends before an unmapped page is read whole.
 int64_t copy_user_text(void* to, uint64_t size, const void* from) {
   const uint64_t room = size & kSizeMask;
   auto* const out = static_cast<uint8_t*>(to);
   if (room == 0) return 0;
+  const uint64_t address = address_of(from);
+  const uint64_t place = load_for(address, room);
   uint64_t length = 0;
-  while (length + 1 < room) {
-    const uint64_t address = address_of(from) + length;
-    const uint64_t to_page_end = kPageBytes - (address & (kPageBytes - 1));
-    const uint64_t left = room - 1 - length;
-    const uint64_t wanted = left < to_page_end ? left : to_page_end;
-    const uint64_t copied =
-        transfer(kSysProcessVmReadv, {address_of(out + length), wanted}, {address, wanted});
-    const uint64_t found = length_until_nul(out + length, copied);
-    length += found;
-    if (found < copied) break;
-    if (copied == wanted) continue;
+  const bool is_whole = place != 0 ? load_text(place, out, room - 1, address, length)
+                                   : copy_text_by_pages(out, room - 1, address, length);
+  if (!is_whole) {
     zero_bytes(to, room);
     return kBadAddress;
   }

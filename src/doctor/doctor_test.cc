@@ -128,6 +128,7 @@ TEST(DoctorOfAMachine, KnowsTheScopesOfYama) {
 TEST(DoctorOfAMachine, NamesWhatAnOldOrLockedKernelRefuses) {
   Machine machine = root_machine();
   machine.has_fsgsbase = false;
+  machine.load_refusal = "the vDSO has no exception table";
   machine.memfd_noexec = 2;
   machine.lockdown = "confidentiality";
   machine.has_shadow_stacks = true;
@@ -136,6 +137,7 @@ TEST(DoctorOfAMachine, NamesWhatAnOldOrLockedKernelRefuses) {
   const Findings findings = judge(machine);
   EXPECT_EQ(found(findings, "fsgsbase").verdict, Verdict::Note);
   EXPECT_THAT(found(findings, "fsgsbase").detail, HasSubstr("arch_prctl"));
+  EXPECT_THAT(found(findings, "memory-reads").detail, HasSubstr("no exception table"));
   EXPECT_THAT(found(findings, "executable-memory").remedy, HasSubstr("vm.memfd_noexec=1"));
   EXPECT_EQ(found(findings, "lockdown").verdict, Verdict::Note);
   EXPECT_THAT(found(findings, "shadow-stack").remedy, HasSubstr("GLIBC_TUNABLES"));
@@ -215,6 +217,16 @@ TEST(DoctorOfAProcess, SaysHowThreadsComeByTheirSlots) {
   view.stop.reset();
   view.facts->seccomp = target::ProcessFacts::Seccomp::Filter;
   EXPECT_THAT(found(judge(view, root_machine()), "fsgsbase").detail, HasSubstr("--stop"));
+}
+
+TEST(DoctorOfAProcess, SaysHowItsMemoryIsRead) {
+  ProcessView view = plain_view();
+  EXPECT_THAT(found(judge(view, root_machine()), "memory-reads").detail, HasSubstr("by loads"));
+  view.facts->seccomp = target::ProcessFacts::Seccomp::Filter;
+  EXPECT_EQ(found(judge(view, root_machine()), "seccomp").refused, "");
+  view.load_refusal = "it maps the device /dev/mem";
+  EXPECT_THAT(found(judge(view, root_machine()), "memory-reads").detail, HasSubstr("/dev/mem"));
+  EXPECT_THAT(found(judge(view, root_machine()), "seccomp").refused, HasSubstr("read memory"));
 }
 
 TEST(DoctorOfAProcess, NamesEachHazardOnce) {

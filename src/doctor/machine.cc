@@ -28,6 +28,15 @@ void judge_system(const Machine& machine, Findings& findings) {
                              "thread pointer (Go)",
                    .refused = "later threads of processes whose filter forbids that (no_slot)"});
   }
+  if (machine.load_refusal.empty()) {
+    findings.ok("memory-reads",
+                "probes read memory by loads that cannot fault (the vDSO's exception table)");
+  } else {
+    findings.note("memory-reads",
+                  {.detail = fmt::format("probes read memory by system calls, about a microsecond "
+                                         "each: {}",
+                                         machine.load_refusal)});
+  }
   if (machine.clock == "tsc") {
     findings.ok("clock", "tsc: the time stamp counter is the kernel's clock as well");
   } else {

@@ -58,6 +58,7 @@ struct Machine {
   std::string system;        // "Linux 6.1.0 x86_64"
   std::string architecture;  // "x86_64"
   bool has_fsgsbase = true;
+  std::string load_refusal;  // Why memory is not read by loads (inline/vdso_load.h); empty: it is.
   bool has_shadow_stacks = false;
   std::string clock = "tsc";
   std::optional<int> yama_scope = std::nullopt;  // None: no Yama. The same for the others.

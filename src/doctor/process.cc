@@ -108,7 +108,20 @@ void judge_seccomp(const ProcessView& view, const Machine& machine, Findings& fi
     findings.note("seccomp",
                   {.detail = "it filters its system calls; if the filter forbids "
                              "restart_syscall, a stop lets sleeps and polls begin again",
-                   .refused = "probes that read memory (text, pointers): they make system calls"});
+                   .refused = view.load_refusal.empty()
+                                  ? ""
+                                  : "probes that read memory (text, pointers): they make system "
+                                    "calls"});
+  }
+}
+
+// By which way its probes read its memory.
+void judge_reading(const ProcessView& view, Findings& findings) {
+  if (view.load_refusal.empty()) {
+    findings.ok("memory-reads", "its memory is read by loads that cannot fault");
+  } else {
+    findings.ok("memory-reads",
+                fmt::format("its memory is read by system calls: {}", view.load_refusal));
   }
 }
 
@@ -274,6 +287,7 @@ Findings judge(const ProcessView& view, const Machine& machine) {
   judge_sessions(view, findings);
   judge_seccomp(view, machine, findings);
   judge_bases(view, findings);
+  judge_reading(view, findings);
   judge_namespaces(view, findings);
   judge_limits(view, findings);
   judge_memory(view, findings);

@@ -40,7 +40,8 @@ struct ProcessView {
   // errno of opening its memory, for which the kernel asks the same as for ptrace(2); 0 = allowed.
   int memory_error = 0;
   bool has_base_instructions = true;
-  bool is_dumpable = true;  // Its files in /proc are its own.
+  std::string load_refusal;  // As in Machine.
+  bool is_dumpable = true;   // Its files in /proc are its own.
   Expected<target::ProcessFacts> facts = target::ProcessFacts{};
   bool in_our_user_namespace = true;
   bool in_our_pid_namespace = true;

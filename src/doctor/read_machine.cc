@@ -11,6 +11,7 @@
 
 #include "doctor/machine.h"
 #include "inline/attachment.h"
+#include "inline/vdso_load.h"
 #include "kernel/features.h"
 #include "kernel/tracefs.h"
 #include "target/btf.h"
@@ -136,6 +137,9 @@ Machine read_machine() {
     machine.architecture = system.machine;
   }
   machine.has_fsgsbase = inline_::has_base_instructions(getpid());
+  if (const auto& places = inline_::load_places_here(); !places) {
+    machine.load_refusal = places.error().message;
+  }
   machine.has_shadow_stacks = processor_has("user_shstk");
   machine.clock = first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
   machine.yama_scope = number_in("/proc/sys/kernel/yama/ptrace_scope");

@@ -19,6 +19,7 @@
 #include "engine/sites.h"
 #include "engine/takeable.h"
 #include "engine/text_changes.h"
+#include "inline/vdso_load.h"
 #include "target/catalog.h"
 #include "target/proc_file.h"
 
@@ -140,6 +141,10 @@ Expected<ProcessView> read_process_view(pid_t pid, bool may_stop) {
   view.user = CLEW_TRY(target::read_process(pid)).uid;
   view.memory_error = error_of_memory(pid);
   view.has_base_instructions = inline_::has_base_instructions(pid);
+  if (const auto maps = target::read_memory_map(pid)) {
+    if (const auto load = inline_::find_load(pid, *maps); !load)
+      view.load_refusal = load.error().message;
+  }
   view.is_dumpable = is_dumpable(pid, view.user);
   view.facts = target::read_facts(pid);
   view.in_our_user_namespace = shares_namespace(pid, "user");

@@ -31,10 +31,12 @@
 #include "inline/loader.h"
 #include "inline/permission.h"
 #include "inline/program_counters.h"
+#include "inline/reading_way.h"
 #include "inline/removal.h"
 #include "inline/segment_bases.h"
 #include "inline/stopped_target.h"
 #include "inline/stuck_thread.h"
+#include "inline/vdso_load.h"
 #include "runtime/blob.h"
 
 namespace clew::inline_ {
@@ -387,6 +389,7 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
     if (seen) lock.emplace(CLEW_TRY(ArenaLock::take(*seen)));
     if (seen) CLEW_TRY(check_children(*seen, pid));
     const Gadgets gadgets = CLEW_TRY(find_gadgets(pid));
+    const auto load = find_load(pid, CLEW_TRY(target::read_memory_map(pid)));
     StoppedTarget target = CLEW_TRY(stop_target(pid, options.stop_timeout));
     target.use_gadgets(gadgets);
     lock.reset();  // Nobody else can change the target while we have it.
@@ -397,6 +400,7 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
     state->options = options;
     state->gadgets = gadgets;
     state->geometry = CLEW_TRY(add_session(state->arena, options));
+    if (load && !is_shared) begin_loads(target, state->arena, *load);
     add_extents(target, state->arena);
     // Where it is not allowed, stopping all threads has to be enough (it is, on x86).
     (void)target.call({.number = SYS_membarrier,
@@ -549,6 +553,7 @@ Event Attachment::wait(std::chrono::milliseconds timeout) {
 }
 
 bool Attachment::modules_done() {
+  look_for_odd_mappings(state_->pid, state_->arena);
   answer_loader(*state_);
   return !std::exchange(state_->loader_late, false);
 }

@@ -108,6 +108,21 @@ void Removal::list_hops() {
   }
 }
 
+// What the runtime calls, in the process's vDSO.
+void Removal::list_load() {
+  const abi::LoadRecord record = arena_.journal().load;
+  load_.reset();
+  if (record.load == 0 || !is_in_vdso(record, maps_)) return;
+  load_ = record;
+  const bool is_listed = std::any_of(code_.begin(), code_.end(), [&](const AddressInterval& one) {
+    return one.begin == record.load;
+  });
+  if (is_listed || !(request_.everything || takes_memory())) return;
+  code_.push_back({record.load, record.load + kLoadCode.size()});
+  code_.push_back({record.landing, record.landing + kLandingCode.size()});
+  sort_code();
+}
+
 void Removal::list_code() {
   for (const auto& [address, site] : hops_)
     code_.push_back({address, address + 1});
@@ -125,6 +140,10 @@ void Removal::list_code() {
       }
     }
   }
+  sort_code();
+}
+
+void Removal::sort_code() {
   std::sort(code_.begin(), code_.end(),
             [](const AddressInterval& a, const AddressInterval& b) { return a.begin < b.begin; });
 }
@@ -155,6 +174,7 @@ Expected<DetachReport> Removal::run(StoppedTarget& target) {
   resting_ =
       known != resting_of_.end() ? known->second : find_resting_frames(target.pid(), restorer_);
   maps_ = CLEW_TRY(target::read_memory_map(target.pid()));
+  list_load();
   CLEW_TRY(restore_text(target));
   CLEW_TRY(compare_text(target));
   report_.residue = !CLEW_TRY(drain(target));
@@ -173,6 +193,7 @@ Expected<DetachReport> Removal::run(StoppedTarget& target) {
   // Nobody is sent out of code that is gone already, or whose data is.
   CLEW_TRY(target.write_registers());
   CLEW_TRY(unmap_shared_parts(target));
+  if (request_.everything && load_) CLEW_TRY(remove_load(target, *load_));
   if (request_.everything) CLEW_TRY(Arena::unmap(target));
   return report_;
 }

@@ -19,6 +19,7 @@
 #include "inline/site_journal.h"
 #include "inline/stopped_target.h"
 #include "inline/text_image.h"
+#include "inline/vdso_load.h"
 
 namespace clew::inline_ {
 
@@ -67,6 +68,8 @@ class Removal {
   void list_changes();
   void list_code();
   void list_hops();
+  void list_load();
+  void sort_code();
   Expected<void> look_again(const StoppedTarget& target);
   [[nodiscard]] std::vector<TextImage::Range> text_ranges() const;
   [[nodiscard]] bool leaves(uint32_t session) const;
@@ -105,6 +108,7 @@ class Removal {
   std::map<pid_t, std::vector<uint64_t>> resting_of_;
   std::map<uint64_t, uint32_t> hops_;  // Where short windows that go lead first: their sites.
   std::vector<target::Mapping> maps_;
+  std::optional<abi::LoadRecord> load_;  // In the process.
   std::map<pid_t, ChangedText> texts_;
   DetachReport report_;
   uint32_t repaired_ = 0;

@@ -505,6 +505,7 @@ Expected<aggregate::Table> KernelTracee::interval() {
 Expected<void> KernelTracee::detach() {
   if (detached_ || !session_) return {};
   detached_ = true;
+  meet_last();
   stop(0);
   return session_->end();
 }

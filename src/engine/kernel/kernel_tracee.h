@@ -119,6 +119,7 @@ class KernelTracee final : public session::Source {
   bool give_up_left_out();
   void add_later();
   void take_added();
+  void meet_last();
   void note_later(collect::Losses& losses) const;
   [[nodiscard]] collect::RefusedSite refusal_of(const KernelSite& site, std::string_view why) const;
   // Because of what the query asks for: a site's `refused` says that, and nothing of the site.
@@ -168,7 +169,8 @@ class KernelTracee final : public session::Source {
   std::optional<kernel::MachineSession> session_;
   std::unique_ptr<LaterUsdt> later_;
   WaitingUprobes waiting_;
-  std::string later_problem_;  // Why some that came later are missing.
+  std::string later_problem_;    // Why some that came later are missing.
+  std::set<uint16_t> met_last_;  // Sources of probes that came too late to be set.
   std::vector<uint64_t> words_;
   bool all_are_uprobes_ = false;
   bool detached_ = false;

@@ -45,6 +45,13 @@ void KernelTracee::take_added() {
   }
 }
 
+// What came since the last turn has no probes, but it is known what it was.
+void KernelTracee::meet_last() {
+  if (later_ == nullptr) return;
+  for (const KernelSite& site : later_->take())
+    met_last_.insert(site.source);
+}
+
 void KernelTracee::note_later(collect::Losses& losses) const {
   if (later_ == nullptr) return;
   for (const std::string& problem : {later_problem_, later_->problem()}) {
@@ -52,7 +59,7 @@ void KernelTracee::note_later(collect::Losses& losses) const {
     losses.lost.push_back(
         fmt::format("probes of libraries that came later are missing: {}", problem));
   }
-  std::set<uint16_t> matched;
+  std::set<uint16_t> matched = met_last_;
   for (const KernelSite& site : sites_)
     matched.insert(site.source);
   if (!refused_.empty() || !given_up_.empty()) return;

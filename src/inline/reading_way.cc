@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inline/reading_way.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/log.h"
+#include "target/odd_mappings.h"
+#include "target/process.h"
+
+namespace clew::inline_ {
+namespace {
+
+struct StackRange {
+  uint64_t low = 0;
+  uint64_t high = 0;
+};
+
+// The first thread's, with all that it can grow into: up to the mapping below it.
+StackRange find_stack(std::span<const target::Mapping> maps) {
+  const auto stack = std::find_if(maps.begin(), maps.end(),
+                                  [](const target::Mapping& map) { return map.path == "[stack]"; });
+  if (stack == maps.end()) return {};
+  const uint64_t below = stack == maps.begin() ? 0 : (stack - 1)->end;
+  return {.low = below, .high = stack->end};
+}
+
+Expected<void> write_all(StoppedTarget& target, const Arena& arena, const abi::LoadRecord& record) {
+  const auto maps = CLEW_TRY(target::read_memory_map(target.pid()));
+  arena.journal().load = record;  // First: we may be killed.
+  CLEW_TRY(write_load(target, record));
+  const StackRange stack = find_stack(maps);
+  abi::ArenaHeader& header = arena.header();
+  header.stack_low = stack.low;
+  header.stack_high = stack.high;
+  __atomic_store_n(&header.load_address, record.load, __ATOMIC_RELEASE);
+  return {};
+}
+
+}  // namespace
+
+void begin_loads(StoppedTarget& target, const Arena& arena, const abi::LoadRecord& record) {
+  const auto written = write_all(target, arena, record);
+  if (written) {
+    log_step(target.pid(), "its memory is read by loads ({:#x})", record.load);
+  } else {
+    log_step(target.pid(), "its memory is read by the kernel: {}", written.error().message);
+  }
+}
+
+void look_for_odd_mappings(pid_t pid, const Arena& arena) {
+  abi::ArenaHeader& header = arena.header();
+  if (header.load_address == 0) return;
+  const auto maps = target::read_memory_map(pid);
+  if (!maps) return;
+  const auto reason = target::find_odd_mapping(pid, *maps);
+  if (!reason) return;
+  __atomic_store_n(&header.load_address, uint64_t{0}, __ATOMIC_RELEASE);
+  log_step(pid, "its memory is read by the kernel from now on: {}", *reason);
+}
+
+}  // namespace clew::inline_

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/odd_mappings.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "target/proc_file.h"
+
+namespace clew::target {
+namespace {
+
+using Device = std::pair<uint32_t, uint32_t>;
+
+bool is_zero_device(const struct stat& info) {
+  constexpr unsigned kMemoryMajor = 1;  // Documentation/admin-guide/devices.txt
+  constexpr unsigned kZero = 5;
+  return major(info.st_rdev) == kMemoryMajor && minor(info.st_rdev) == kZero;
+}
+
+// Files of these wait for a process, or are no files.
+bool is_odd_file_system(std::string_view type) {
+  constexpr std::array<std::string_view, 4> kOdd = {"proc", "sysfs", "debugfs", "resctrl"};
+  return type == "fuse" || type.starts_with("fuse.") || type == "fuseblk" ||
+         std::find(kOdd.begin(), kOdd.end(), type) != kOdd.end();
+}
+
+// By device, as the process sees them. A line: ID PARENT MAJOR:MINOR ROOT POINT OPTIONS … - TYPE
+// SOURCE OPTIONS (proc(5)).
+std::map<Device, std::string> odd_file_systems(pid_t pid) {
+  std::map<Device, std::string> found;
+  const auto text = read_proc_file(pid, "mountinfo");
+  std::istringstream lines(text ? *text : std::string());
+  for (std::string line; std::getline(lines, line);) {
+    const size_t dash = line.find(" - ");
+    if (dash == std::string::npos) continue;
+    std::istringstream front(line.substr(0, dash));
+    std::istringstream back(line.substr(dash + 3));
+    std::string skipped;
+    std::string type;
+    Device device;
+    char colon = 0;
+    front >> skipped >> skipped >> device.first >> colon >> device.second;
+    back >> type;
+    if (is_odd_file_system(type)) found[device] = type;
+  }
+  return found;
+}
+
+// What maps calls by a name and is no file: memory that the kernel shares with the process.
+bool is_plain_pseudo_file(std::string_view path) {
+  constexpr std::array<std::string_view, 7> kPlain = {"/memfd:",
+                                                      "/SYSV",
+                                                      "/dev/zero",
+                                                      "/anon_hugepage",
+                                                      "anon_inode:bpf-map",
+                                                      "anon_inode:[perf_event]",
+                                                      "anon_inode:[io_uring]"};
+  return std::any_of(kPlain.begin(), kPlain.end(),
+                     [path](std::string_view one) { return path.starts_with(one); });
+}
+
+// A character device, other than /dev/zero.
+bool is_device(pid_t pid, const Mapping& map) {
+  const std::string range = fmt::format("map_files/{:x}-{:x}", map.start, map.end);
+  struct stat info = {};
+  const bool is_known = stat(proc_path(pid, range).c_str(), &info) == 0 ||
+                        stat((proc_path(pid, "root") + map.path).c_str(), &info) == 0;
+  return is_known && S_ISCHR(info.st_mode) && !is_zero_device(info);
+}
+
+std::optional<std::string> odd_file(pid_t pid, const Mapping& map,
+                                    const std::map<Device, std::string>& odd) {
+  const auto type = odd.find({map.device_major, map.device_minor});
+  if (type != odd.end()) {
+    return fmt::format("it maps {}, of a file system of type {}", map.path, type->second);
+  }
+  if (map.path.starts_with("anon_inode:") || map.path.starts_with("/dmabuf"))
+    return fmt::format("it maps {}", map.path);
+  if (is_device(pid, map)) return fmt::format("it maps the device {}", map.path);
+  return std::nullopt;
+}
+
+bool has_fault_descriptor(pid_t pid) {
+  const std::string folder = proc_path(pid, "fd");
+  DIR* const names = opendir(folder.c_str());
+  if (names == nullptr) return false;
+  bool found = false;
+  while (const dirent* const name = readdir(names)) {  // NOLINT(concurrency-mt-unsafe)
+    std::array<char, 64> link{};
+    const ssize_t size =
+        readlinkat(dirfd(names), static_cast<const char*>(name->d_name), link.data(), link.size());
+    found = size > 0 &&
+            std::string_view(link.data(), static_cast<size_t>(size)) == "anon_inode:[userfaultfd]";
+    if (found) break;
+  }
+  (void)closedir(names);
+  return found;
+}
+
+}  // namespace
+
+std::optional<std::string> find_odd_mapping(pid_t pid, std::span<const Mapping> maps) {
+  const auto odd = odd_file_systems(pid);
+  std::set<std::tuple<uint32_t, uint32_t, uint64_t>> seen;
+  for (const Mapping& map : maps) {
+    if (map.path.empty() || map.path.front() == '[' || is_plain_pseudo_file(map.path)) continue;
+    if (!seen.emplace(map.device_major, map.device_minor, map.inode).second) continue;
+    if (auto reason = odd_file(pid, map, odd)) return reason;
+  }
+  if (has_fault_descriptor(pid)) return "it serves faults of its memory itself (userfaultfd)";
+  return std::nullopt;
+}
+
+}  // namespace clew::target

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mappings that a plain load must not read for somebody else: reading them has effects (a device),
+// or may wait for a process (a file system in user space, memory that userfaultfd(2) serves), or
+// makes them grow (a stack of the program's own making).
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include <sys/types.h>
+
+#include "target/process.h"
+
+namespace clew::target {
+
+// What the process has of that, said for the user: the first that is found. Nothing: none, or the
+// process is gone. Asks the file systems of mapped files that are no such ones; of userfaultfd(2)
+// it knows what the process has a descriptor of.
+std::optional<std::string> find_odd_mapping(pid_t pid, std::span<const Mapping> maps);
+
+}  // namespace clew::target

@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A page that another thread maps, protects, cuts off and unmaps meanwhile.
+# output:
+# inline: True
+# lost: 0
+# left: 0
+# values that were never there: 0
+# hits of all calls
+"$HERE/trace_victim" pointers \
+  'from e in entry("pointers!take_node") group by e.args.node->value
+   select new { value = e.args.node->value, n = count() }' "race ${ROUNDS:-200000}" |
+  python3 "$HERE/loads/judge_hits.py"
