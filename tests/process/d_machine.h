@@ -21,9 +21,11 @@
 #include "kernel/machine_session.h"
 #include "kernel/maps.h"
 #include "kernel/session_testing.h"
+#include "kernel/user_stacks.h"
 #include "plan/d/firing.h"
 #include "plan/d/generate.h"
 #include "query/d/script.h"
+#include "target/address_space.h"
 
 namespace clew::process {
 
@@ -86,6 +88,11 @@ class DMachine {
   // Calls an accessor as a body does: the arguments behind the window. Between runs.
   uint64_t call(abi::MachineAccessor accessor, uint64_t r2, uint64_t r3, uint64_t r4);
 
+  // Walks of stacks find the code of this process.
+  Expected<void> know_stacks();
+  // Walks that met code which nobody knows.
+  [[nodiscard]] uint32_t unknown_code() const;
+
   // Records of this thread since the last call.
   std::vector<kernel::Record> read_records();
   [[nodiscard]] std::vector<kernel::MachineAggregate> aggregate(uint32_t aggregation) const;
@@ -116,6 +123,9 @@ class DMachine {
 
   kernel::MachinePrograms programs_;
   kernel::MachineMaps maps_;
+  target::AddressSpaces spaces_;
+  std::vector<uint8_t> tables_;
+  std::unique_ptr<kernel::UserStacks> stacks_;
   abi::MachineProcess process_{};
   uint8_t* low_ = nullptr;
   uint8_t* slots_ = nullptr;

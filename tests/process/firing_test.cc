@@ -376,10 +376,20 @@ TEST_F(ProcessFiring, ClauseLocalVariablesAreZeroInEachFiring) {
   }
 }
 
-TEST_F(ProcessFiring, StacksFollowFramePointers) {
-  load("a:b:c:entry { ustack(4); trace(ucaller); trace(uregs[0]); }");
+// A function, of whose frames this program's call frame information knows.
+[[gnu::noinline]] uint64_t known_function(uint64_t x) {
+  asm volatile("" : "+r"(x));
+  return x + 1;
+}
+
+// The code that fires has no such information, so that its frame is left by the frame pointer; what
+// that leads to is no code at all.
+TEST_F(ProcessFiring, StacksGoByCallFrameInformation) {
+  load("a:b:c:entry { ustack(6); trace(ucaller); trace(ustackdepth); trace(uregs[0]); }");
   if (machine_ == nullptr) return;
-  const InstalledFiring firing = install({.program_counter = 0xABCD}, script_.clauses);
+  const auto known = reinterpret_cast<uint64_t>(&known_function);
+  const InstalledFiring firing = install({.program_counter = known}, script_.clauses);
+  ASSERT_TRUE(machine_->know_stacks());
   uint64_t outer[2] = {0, 0x3333};
   uint64_t inner[2] = {reinterpret_cast<uint64_t>(outer), 0x2222};
   RegisterFile r = with(kRbp, reinterpret_cast<uint64_t>(inner));
@@ -388,12 +398,38 @@ TEST_F(ProcessFiring, StacksFollowFramePointers) {
   records_ = machine_->read_records();
   ASSERT_EQ(records_.size(), 1U);
   const auto& fields = script_.generated.records[0].actions[0].fields;
-  uint64_t frames[6] = {};
+  uint64_t frames[8] = {};
   std::memcpy(frames, records_[0].bytes.data() + fields[0].offset_bytes, sizeof frames);
   EXPECT_THAT(frames,
-              ElementsAre(static_cast<uint64_t>(getpid()), 0xABCD, frames[2], 0x2222, 0x3333, 0));
+              ElementsAre(static_cast<uint64_t>(getpid()), known, frames[2], 0x2222, 0, 0, 0, 0));
   EXPECT_EQ(field(1), frames[2]);
-  EXPECT_EQ(field(2), 0x1515U);
+  EXPECT_EQ(field(2), 3U);
+  EXPECT_EQ(field(3), 0x1515U);
+  EXPECT_EQ(machine_->unknown_code(), 2U);  // ucaller goes no further than it needs.
+}
+
+TEST_F(ProcessFiring, StacksOfReturnsBeginAtTheCaller) {
+  load("a:b:c:return { ustack(1); trace(ucaller); trace(uregs[19]); }");
+  if (machine_ == nullptr) return;
+  const auto known = reinterpret_cast<uint64_t>(&known_function);
+  const InstalledFiring firing =
+      install({.point = FiringPoint::Return, .program_counter = known}, script_.clauses);
+  ASSERT_TRUE(machine_->know_stacks());
+  machine_->fire(firing, {});
+  records_ = machine_->read_records();
+  ASSERT_EQ(records_.size(), 1U);
+  const auto& fields = script_.generated.records[0].actions[0].fields;
+  uint64_t frames[3] = {};
+  std::memcpy(frames, records_[0].bytes.data() + fields[0].offset_bytes, sizeof frames);
+  EXPECT_NE(frames[1], known);
+  EXPECT_EQ(frames[2], 0U);
+  EXPECT_EQ(field(2), machine_->frame() + 8);
+}
+
+// Nobody has told of the process.
+TEST_F(ProcessFiring, StacksWithoutTablesAreEmpty) {
+  run("a:b:c:entry { ustack(2); trace(ustackdepth); }");
+  EXPECT_EQ(field(1), 0U);
 }
 
 TEST_F(ProcessFiring, OffsetsKeepFlagsAndRedZone) {

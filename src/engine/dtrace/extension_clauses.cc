@@ -41,7 +41,7 @@ bool is_kernels(const CompiledScript& compiled, const kernel::Probe& probe) {
 // A planner's reason. Those of the analysis are in the documentation.
 std::string in_words(const std::string& reason) {
   if (reason != "kernel-clause") return reason;
-  return reason + ", a clause there asks for what only the kernel knows, as ustack() does";
+  return reason + ", a clause there asks for what only the kernel knows, as stack() does";
 }
 
 }  // namespace

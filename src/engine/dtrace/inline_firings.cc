@@ -60,11 +60,7 @@ bool InlineFirings::commands_tracer(uint32_t clause) const {
 bool InlineFirings::can_run(const Clauses& clauses) const {
   const bool commands = std::any_of(clauses.begin(), clauses.end(),
                                     [this](uint32_t clause) { return commands_tracer(clause); });
-  // A stack in a process would be one by frame pointers, which few programs have.
-  const bool stacks = std::any_of(clauses.begin(), clauses.end(), [this](uint32_t clause) {
-    return plan::d::uses_of(compiled_.generated.clauses[clause]).walks_user_stack;
-  });
-  return !commands && !stacks && !calls_kernel(clauses) &&
+  return !commands && !calls_kernel(clauses) &&
          plan::d::runs_in_process(steps_of(clauses, FiringForm::Shared), error_clauses_);
 }
 

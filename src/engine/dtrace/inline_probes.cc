@@ -201,8 +201,10 @@ void InlineProbes::add_losses(abi::MachineLosses& losses) {
 }
 
 void InlineProbes::keep_house() {
-  for (const auto& process : processes_)
+  for (const auto& process : processes_) {
     process->keep_house();
+    if (process->has_met_unknown_code()) look_at_(process->pid());
+  }
 }
 
 std::vector<collect::DisarmedProbe> InlineProbes::disarm_spinning() {

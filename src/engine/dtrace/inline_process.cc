@@ -146,14 +146,21 @@ Expected<void> InlineProcess::share(const kernel::MachineState& state) {
   const uint64_t literals = constants.add(state.literals);
   own_file_ = CLEW_TRY(make_session_file(constants.file_bytes()));
   const FileDescriptor reader = CLEW_TRY(open_read_only(own_file_));
-  const std::vector<inline_::SharedPart> parts = {
+  std::vector<inline_::SharedPart> parts = {
       part_of(state.shared, true),
       part_of(state.globals, true),
       part_of(state.dynamic, false),
       part_of(state.aggregates, false),
       {.descriptor = reader.get(), .size_bytes = constants.file_bytes(), .is_low = true}};
+  const size_t own_index = parts.size() - 1;
+  const bool walks_stacks = state.unwind_rows.map >= 0;
+  if (walks_stacks) {
+    for (const kernel::MachineStateArray& table :
+         {state.unwind_processes, state.unwind_segments, state.unwind_rules, state.unwind_rows})
+      parts.push_back({.descriptor = table.map, .size_bytes = table.size_bytes});
+  }
   const std::vector<uint64_t> places = CLEW_TRY(attachment_.share(parts));
-  const uint64_t own = places.back();
+  const uint64_t own = places[own_index];
   abi::MachineProcess process = state.process;
   process.shared = places[0];
   process.globals = places[1];
@@ -166,6 +173,13 @@ Expected<void> InlineProcess::share(const kernel::MachineState& state) {
   process.names = own + names;
   process.literals = own + literals;
   process.pid = static_cast<uint64_t>(pid_);
+  process.session = attachment_.geometry().session;
+  if (walks_stacks) {
+    process.unwind_processes = places[own_index + 1];
+    process.unwind_segments = places[own_index + 2];
+    process.unwind_rules = places[own_index + 3];
+    process.unwind_rows = places[own_index + 4];
+  }
   process.stamp = session_stamp();
   process.has_rdpid = has_rdpid() ? 1 : 0;
   process.clock = attachment_.time_is_readable() ? find_process_clock(pid_) : 0;
@@ -210,6 +224,12 @@ std::vector<collect::DisarmedProbe> InlineProcess::disarm_spinning(
   if (fuel_guard_.empty()) return {};
   const std::vector<uint64_t> sums = read_sums();
   return fuel_guard_.look(attachment_, cells_.out_of_fuel(sums), problems);
+}
+
+bool InlineProcess::has_met_unknown_code() {
+  const uint32_t now = __atomic_load_n(
+      &attachment_.arena().target->unknown_code[attachment_.geometry().session], __ATOMIC_RELAXED);
+  return std::exchange(unknown_code_, now) != now;
 }
 
 namespace {

@@ -66,6 +66,9 @@ class InlineProcess {
   // Takes out probes whose firings ran out of fuel; a line for each that could not be.
   std::vector<collect::DisarmedProbe> disarm_spinning(std::vector<std::string>& problems);
 
+  // Since the last call, a walk of a stack ended at code that the tables do not know.
+  bool has_met_unknown_code();
+
   // Semaphores of static probes, until detach().
   Expected<void> raise(std::span<const uint64_t> semaphores) {
     return attachment_.raise(semaphores);
@@ -95,6 +98,7 @@ class InlineProcess {
   FileDescriptor own_file_;  // The MachineProcess and what it names that is constant.
   BodyRules rules_;
   FuelGuard fuel_guard_;
+  uint32_t unknown_code_ = 0;
   std::unique_ptr<collect::Reader> reader_;
   collect::ProcThreads threads_;
 };

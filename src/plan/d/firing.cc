@@ -199,6 +199,18 @@ class Composer {
     return {};
   }
 
+  [[nodiscard]] int32_t place_bit() const {
+    switch (point_) {
+      case FiringPoint::Entry:
+        return 0;
+      case FiringPoint::Return:
+        return static_cast<int32_t>(abi::kMachineAtReturn);
+      case FiringPoint::Offset:
+        return static_cast<int32_t>(abi::kMachineAtOffset);
+    }
+    return 0;
+  }
+
   // An exit in a piece of our own ends the firing.
   Expected<void> append_begin() {
     CLEW_TRY(append_activity_check());
@@ -209,9 +221,7 @@ class Composer {
     };
     constant(Register::R2, FiringConstant::Cookie);
     if (firing_.wants_registers) {
-      const bool at_offset = point_ == FiringPoint::Offset;
-      b.move(Register::R3,
-             at_offset ? kRunWhen | static_cast<int32_t>(abi::kMachineAtOffset) : kRunWhen);
+      b.move(Register::R3, kRunWhen | place_bit());
       constant(Register::R4, FiringConstant::ProgramCounter);
       call(b, MachineProcessAccessor::BeginWithRegisters);
     } else {
