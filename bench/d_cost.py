@@ -209,20 +209,23 @@ def many_row(repetitions):
     return row.set(found.median, found.spread, note=note)
 
 
-# (what, limit in ns, the script, its peer, firings for each call)
+# (what, limit in ns, the script, its peer, firings for each call, frames below the function)
 USER = [
     ("D: count of a function's calls, inline", 5,
      "pid$target:hot_loop:empty_frame:entry { @ = count(); }",
-     "uprobe:PROGRAM:empty_frame { @ = count(); }", 1),
+     "uprobe:PROGRAM:empty_frame { @ = count(); }", 1, 0),
     ("D: count by probefunc, inline", 15,
      "pid$target:hot_loop:empty_frame:entry { @[probefunc] = count(); }",
-     "uprobe:PROGRAM:empty_frame { @[probe] = count(); }", 1),
+     "uprobe:PROGRAM:empty_frame { @[probe] = count(); }", 1, 0),
     ("D: elapsed, entry and return, inline", 35,
      "pid$target:hot_loop:empty_frame:entry { self->ts = timestamp; } "
      "pid$target:hot_loop:empty_frame:return /self->ts/ "
      "{ @ = count(); @t = sum(timestamp - self->ts); self->ts = 0; }",
      "uprobe:PROGRAM:empty_frame { @t[tid] = nsecs; } uretprobe:PROGRAM:empty_frame /@t[tid]/ "
-     "{ @ = count(); @s = sum(nsecs - @t[tid]); delete(@t[tid]); }", 2),
+     "{ @ = count(); @s = sum(nsecs - @t[tid]); delete(@t[tid]); }", 2, 0),
+    ("D: count by ustack(10), inline", 1500,
+     "pid$target:hot_loop:empty_frame:entry { @[ustack(10)] = count(); }",
+     "uprobe:PROGRAM:empty_frame { @[ustack(10)] = count(); }", 1, 20),
 ]
 
 
@@ -230,8 +233,10 @@ class Functions(HotLoop):
     """A function in a hot loop: net cost of a D program per call, inside the process and by the
     kernel's uprobes."""
 
+    depth = 0
+
     def loop(self, program, calls):
-        return program.ask(f"time empty_frame 1 0 {BURSTS} {calls} 0")
+        return program.ask(f"time empty_frame 1 {self.depth} {BURSTS} {calls} 0")
 
     def traced(self, program, query, calls, flags=()):
         """ns per call. The first aggregation counts, and must be exact."""
@@ -243,8 +248,9 @@ class Functions(HotLoop):
             raise RuntimeError(f"counted {counts} of {answer['calls']} {session.losses()}".strip())
         return answer["ns_per_call"]
 
-    def row(self, what, limit, query, peer, firings):
-        row = Row(what, f"<= {limit} ns", "ns", limit)
+    def row(self, what, limit, query, peer, firings, depth):
+        row = Row(what, f"<= {limit:,} ns", "ns", limit)
+        self.depth = depth
         with Program(self.path) as program:
             self.loop(program, INLINE_CALLS)  # Warm.
             measures = {
