@@ -156,7 +156,9 @@ struct ArenaHeader {
   // Where the first thread's stack is and may grow.
   uint64_t stack_low;
   uint64_t stack_high;
-  uint8_t reserved[4096 - 152 - 4 * kSessionsMax - kSessionsMax * sizeof(SessionEntry)];
+  // Zero: the caller's frame of who is inside the load, for unwinders of the program.
+  uint64_t no_frame[4];
+  uint8_t reserved[4096 - 184 - 4 * kSessionsMax - kSessionsMax * sizeof(SessionEntry)];
 };
 static_assert(offsetof(ArenaHeader, version) == 8);
 static_assert(offsetof(ArenaHeader, low_address) == 32);
@@ -178,6 +180,7 @@ static_assert(offsetof(ArenaHeader, tid_offset) == 1880);
 static_assert(offsetof(ArenaHeader, load_address) == 1888);
 static_assert(offsetof(ArenaHeader, stack_low) == 1896);
 static_assert(offsetof(ArenaHeader, stack_high) == 1904);
+static_assert(offsetof(ArenaHeader, no_frame) == 1912);
 static_assert(sizeof(SessionEntry) == 24 + sizeof(RegionLayout) + 16);
 static_assert(offsetof(ArenaHeader, sessions) == 72);
 static_assert(offsetof(ArenaHeader, slot_count) == 12);

@@ -17,18 +17,29 @@ inline constexpr uint64_t kWordBytes = 8;
 // The place of the load for memory at [from, from + size); 0: the kernel must read it.
 [[gnu::always_inline]] inline uint64_t load_for(uint64_t from, uint64_t size) {
   const abi::ArenaHeader& arena = header();
-  if (from + size <= arena.stack_low || from >= arena.stack_high) return arena.load_address;
+  const bool is_in_stack =
+      from < arena.stack_high && (from >= arena.stack_low || size > arena.stack_low - from);
+  if (!is_in_stack) return arena.load_address;
   const uint64_t own = stack_pointer();
   return own >= arena.stack_low && own <= from ? arena.load_address : 0;
 }
 
-// False: nothing can be read there. `address` is aligned.
+// False: nothing can be read there. `address` is aligned. A signal handler of the program may
+// unwind from inside, by call frame information that the vDSO has for what was there: the caller's
+// frame is where rbp points (arch/x86/entry/vdso/vsgx.S). So rbp points to zeros meanwhile, which
+// end every walk.
 [[gnu::always_inline]] inline bool load_word(uint64_t place, uint64_t address, uint64_t& word) {
   bool failed = false;
-  asm volatile("call *%[place]"
-               : "=a"(word), "=@ccc"(failed), "+D"(address)
-               : [place] "r"(place)
-               : "rsi", "rdx", "memory");
+  uint64_t zeros = address_of(&header().no_frame[1]);
+  word = place;
+  asm volatile(
+      "mov %%rbp, %%rcx\n"
+      "mov %%rdx, %%rbp\n"
+      "call *%%rax\n"
+      "mov %%rcx, %%rbp\n"
+      : "+a"(word), "=@ccc"(failed), "+D"(address), "+d"(zeros)
+      :
+      : "rcx", "rsi", "memory");
   return !failed;
 }
 

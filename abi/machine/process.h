@@ -128,14 +128,8 @@ struct MachineProcess {
   uint64_t clock_offset_ns;  // Added to CLOCK_MONOTONIC here: another time namespace; else 0.
   uint64_t has_rdpid;        // The CPU has rdpid (CPUID 7.0 ECX bit 22).
   uint64_t session;          // Its index in the arena.
-  // Addresses of the tables of abi/machine/unwind.h; 0 when no clause asks for a user stack.
-  uint64_t unwind_processes;
-  uint64_t unwind_segments;
-  uint64_t unwind_rules;
-  uint64_t unwind_rows;
-  uint64_t unwind_row_count;  // Room for so many.
 };
-static_assert(sizeof(MachineProcess) == 328);
+static_assert(sizeof(MachineProcess) == 288);
 
 // The constants of a copy of the D runtime.
 struct MachinePlace {

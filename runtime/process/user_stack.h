@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the stack of the thread that runs the firing, by the tables that the kernel's programs of
-// the session have, too (abi/machine/unwind.h), from the registers that BeginWithRegisters noted.
-// All of this is memory where others may write: nothing is read because it says that it is there.
-// The page that this code's own stack is in can be read, which mostly is the program's; others by
-// loads that cannot fault, or else by the kernel, each as a whole.
+// Walks the stack of the thread that runs the firing, from the registers that BeginWithRegisters
+// noted. They and the notes of the walk are in the window, where others may write.
 #pragma once
 
-#include "abi/machine/unwind.h"
 #include "runtime/kernel/bpf.h"
-#include "runtime/load.h"
+#include "runtime/table_walk.h"
 
 namespace clew::runtime::kernel {
 
@@ -33,54 +29,17 @@ inline constexpr uint64_t kUserWalkOffset = 256;
 static_assert(kUserWalkOffset >= kRegisterWords * 8);
 static_assert(kUserWalkOffset + sizeof(UserWalk) <= sizeof(MachineWindow::clock_stack));
 
-class UserStackHost {
+class UserStackHost : public TableWalk<UserStackHost> {
  public:
-  explicit UserStackHost(MachineWindow* w) : w_(w) {}
+  explicit UserStackHost(MachineWindow* w)
+      : TableWalk(static_cast<uint32_t>(process().session)), w_(w) {}
 
   [[nodiscard]] UserWalk& state() const {
     return *reinterpret_cast<UserWalk*>(w_->clock_stack + kUserWalkOffset);
   }
-
-  // A walk that ends at unknown code notes nothing: it will be known.
-  [[gnu::always_inline]] bool recall_rule(uint64_t code, uint64_t& rule) const {
-    const abi::KnownRule& known = known_rule(code);
-    rule = known.rule;
-    return known.code == code;
-  }
-  [[gnu::always_inline]] void note_rule(uint64_t code, uint64_t rule) const {
-    if (state().walk.is_stale != 0) return;
-    known_rule(code).rule = rule;
-    known_rule(code).code = code;
-  }
-  // Code that the tracer has not heard of yet: nothing is known of its frames, so that the walk
-  // ends there.
-  [[gnu::always_inline]] bool find_mapping(uint64_t) const {
-    count(target_page().unknown_code[process().session % abi::kSessionsMax]);
-    state().walk.segment = {};
-    return true;
-  }
-  [[gnu::noinline]] bool read(uint64_t address, uint64_t& word) const {
-    if (address % 8 != 0 || state().walk.is_stale != 0) return false;
-    if (page_of(address) == page_of(stack_pointer())) {
-      word = *reinterpret_cast<const volatile uint64_t*>(address);
-      return true;
-    }
-    if (const uint64_t place = load_for(address, kWordBytes)) {
-      return runtime::load_word(place, address, word);
-    }
-    return read_by_page(address, word);
-  }
-  [[gnu::always_inline]] static const abi::MachineUnwindSegment& segment(uint64_t index) {
-    return table<abi::MachineUnwindSegment>(
-        process().unwind_segments)[index & (abi::kMachineUnwindSegments - 1)];
-  }
-  [[gnu::always_inline]] static const abi::MachineUnwindRow& row(uint64_t index) {
-    return table<abi::MachineUnwindRow>(
-        process().unwind_rows)[index < process().unwind_row_count ? index : 0];
-  }
-  [[gnu::always_inline]] static const abi::MachineUnwindRule& rule(uint64_t index) {
-    return table<abi::MachineUnwindRule>(
-        process().unwind_rules)[index & (abi::kMachineUnwindRules - 1)];
+  [[nodiscard]] WalkNotes notes() const {
+    UserWalk& state = this->state();
+    return {.walk = state.walk, .known_version = state.known_version, .known = state.known};
   }
   // DWARF's numbers in the order of struct pt_regs, four bits each: rax rdx rcx rbx rsi rdi rbp rsp
   // r8 … r15. (rsp's place is beyond: no rule asks for it so.)
@@ -88,50 +47,8 @@ class UserStackHost {
     constexpr uint64_t kFirst = 0x0123'6789'04ed'5bcaULL;
     return registers_of(w_)[kFirst >> (4 * (dwarf & 15)) & 15];
   }
-  [[gnu::always_inline]] static uint64_t hidden_return(uint64_t) { return 0; }
   [[gnu::always_inline]] void put(uint64_t index, uint64_t pc) const {
     user_frames(w_)[index % kUserFramesMax] = pc;
-  }
-  [[gnu::always_inline]] static uint64_t zero() { return 0; }
-
-  // False when the tracer knows nothing of the process.
-  [[nodiscard]] bool begin() {
-    if (process().unwind_processes == 0) return false;
-    for (uint64_t turn = 0; turn < abi::kMachineUnwindSlotsMax; ++turn) {
-      const abi::MachineUnwindProcess& one =
-          table<abi::MachineUnwindProcess>(process().unwind_processes)[abi::unwind_slot(
-              process().pid, turn, abi::kMachineUnwindProcesses)];
-      const uint64_t pid = abi::load_word(one.pid);
-      if (pid == 0) break;
-      if (pid != process().pid) continue;
-      process_ = &one;
-      version_ = abi::load_word(one.version);
-      if (state().known_version != version_) forget_rules();
-      state().walk.first_segment = one.first_segment;
-      state().walk.segment_count = one.segment_count;
-      return true;
-    }
-    return false;
-  }
-  // Whether the tables were the same all the time.
-  [[nodiscard]] bool is_right() const {
-    return (version_ & 1) == 0 && abi::load_word(process_->version) == version_;
-  }
-
- private:
-  static constexpr uint64_t kPageBytes = 4096;
-  static constexpr uint64_t page_of(uint64_t address) { return address & ~(kPageBytes - 1); }
-  template <typename Row>
-  [[nodiscard]] static const Row* table(uint64_t address) {
-    return reinterpret_cast<const Row*>(address);
-  }
-  [[nodiscard]] abi::KnownRule& known_rule(uint64_t code) const {
-    return state().known[(code ^ code >> 7) & (abi::kKnownRules - 1)];
-  }
-  [[gnu::noinline]] void forget_rules() const {
-    for (uint64_t i = 0; i < abi::kKnownRules; ++i)
-      *const_cast<volatile uint64_t*>(&state().known[i].code) = 0;
-    state().known_version = version_;
   }
   [[gnu::noinline]] bool read_by_page(uint64_t address, uint64_t& word) const {
     uint8_t* const bytes = w_->scratch + kPageBytes;
@@ -145,9 +62,8 @@ class UserStackHost {
     return true;
   }
 
+ private:
   MachineWindow* w_;
-  const abi::MachineUnwindProcess* process_ = nullptr;
-  uint64_t version_ = 0;
 };
 static_assert(sizeof(MachineWindow::scratch) == 2 * 4096);
 static_assert(kUserFramesMax * 8 <= 4096);
@@ -159,6 +75,7 @@ extern "C" [[gnu::noinline, gnu::visibility("hidden")]] inline bool d_walk_once(
   UserStackHost host(w);
   depth = 0;
   if (!host.begin()) return true;
+  if (host.is_changing()) return false;
   const uint64_t* const registers = registers_of(w);
   abi::MachineWalk& walk = host.state().walk;
   host.state().page = ~uint64_t{0};

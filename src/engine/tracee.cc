@@ -370,6 +370,7 @@ void Tracee::keep_stacks() {
 void Tracee::keep_house() {
   meet_children();
   keep_stacks();
+  attachment_->look_at_mappings();
   threads_.refresh();
   collect::EventBatch batch;
   (void)reader_->free_dead_slots(threads_, *drained_, batch);

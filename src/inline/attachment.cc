@@ -114,6 +114,7 @@ Expected<Geometry> add_session(const Arena& arena, const OpenOptions& options) {
   entry.layout = options.region;
   arena.target_page().loader_requests[geometry.session] = 0;
   arena.target_page().missed_no_slot[geometry.session] = 0;
+  arena.target_page().unknown_code[geometry.session] = 0;
   for (uint32_t& spent : arena.target_page().spent[geometry.session])
     spent = 0;
   header.loader_answers[geometry.session] = 0;
@@ -401,6 +402,7 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
     state->gadgets = gadgets;
     state->geometry = CLEW_TRY(add_session(state->arena, options));
     if (load && !is_shared) begin_loads(target, state->arena, *load);
+    if (!load) stop_loads(state->arena);
     add_extents(target, state->arena);
     // Where it is not allowed, stopping all threads has to be enough (it is, on x86).
     (void)target.call({.number = SYS_membarrier,
@@ -412,6 +414,7 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
     target.resume();
     state->note_stop(target);
     log_opened(*state, is_shared, target);
+    if (!load) log_detail(pid, "its memory is read by the kernel: {}", load.error().message);
     // The attachment owns the session now: it detaches when following fails.
     Attachment attachment(std::move(state));
     if (options.follow_modules) CLEW_TRY(attachment.follow_modules());
@@ -552,8 +555,15 @@ Event Attachment::wait(std::chrono::milliseconds timeout) {
   }
 }
 
-bool Attachment::modules_done() {
+void Attachment::look_at_mappings() {
+  constexpr auto kPeriod = std::chrono::seconds(1);
+  const Clock::time_point now = Clock::now();
+  if (now - state_->mappings_seen < kPeriod || !state_->attached) return;
+  state_->mappings_seen = now;
   look_for_odd_mappings(state_->pid, state_->arena);
+}
+
+bool Attachment::modules_done() {
   answer_loader(*state_);
   return !std::exchange(state_->loader_late, false);
 }

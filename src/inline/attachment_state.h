@@ -57,6 +57,7 @@ struct Attachment::State {
   std::map<uint64_t, std::vector<InstalledBody>> bodies;  // By address of their layer.
   uint32_t loader_seen = 0;                               // The request that wait() reported last.
   bool loader_late = false;                               // The loader went on without our answer.
+  std::chrono::steady_clock::time_point mappings_seen;
   bool attached = true;
   mutable TargetState last_state = TargetState::Running;
 };

@@ -21,12 +21,17 @@ StackRange find_stack(std::span<const target::Mapping> maps) {
   const auto stack = std::find_if(maps.begin(), maps.end(),
                                   [](const target::Mapping& map) { return map.path == "[stack]"; });
   if (stack == maps.end()) return {};
-  const uint64_t below = stack == maps.begin() ? 0 : (stack - 1)->end;
+  // Parts of it may have other rights, and no name.
+  auto first = stack;
+  while (first != maps.begin() && (first - 1)->end == first->start)
+    --first;
+  const uint64_t below = first == maps.begin() ? 0 : (first - 1)->end;
   return {.low = below, .high = stack->end};
 }
 
 Expected<void> write_all(StoppedTarget& target, const Arena& arena, const abi::LoadRecord& record) {
   const auto maps = CLEW_TRY(target::read_memory_map(target.pid()));
+  if (!is_in_vdso(record, maps)) return fail(ErrorCode::Refused, "its vDSO is another one by now");
   arena.journal().load = record;  // First: we may be killed.
   CLEW_TRY(write_load(target, record));
   const StackRange stack = find_stack(maps);
@@ -48,14 +53,17 @@ void begin_loads(StoppedTarget& target, const Arena& arena, const abi::LoadRecor
   }
 }
 
+void stop_loads(const Arena& arena) {
+  __atomic_store_n(&arena.header().load_address, uint64_t{0}, __ATOMIC_RELEASE);
+}
+
 void look_for_odd_mappings(pid_t pid, const Arena& arena) {
-  abi::ArenaHeader& header = arena.header();
-  if (header.load_address == 0) return;
+  if (arena.header().load_address == 0) return;
   const auto maps = target::read_memory_map(pid);
   if (!maps) return;
   const auto reason = target::find_odd_mapping(pid, *maps);
   if (!reason) return;
-  __atomic_store_n(&header.load_address, uint64_t{0}, __ATOMIC_RELEASE);
+  stop_loads(arena);
   log_step(pid, "its memory is read by the kernel from now on: {}", *reason);
 }
 

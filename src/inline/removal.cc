@@ -11,6 +11,7 @@
 
 #include "code/both_ways.h"
 #include "inline/attachment_state.h"
+#include "inline/reading_way.h"
 #include "inline/shared_parts.h"
 #include "inline/text_repair.h"
 
@@ -193,7 +194,10 @@ Expected<DetachReport> Removal::run(StoppedTarget& target) {
   // Nobody is sent out of code that is gone already, or whose data is.
   CLEW_TRY(target.write_registers());
   CLEW_TRY(unmap_shared_parts(target));
-  if (request_.everything && load_) CLEW_TRY(remove_load(target, *load_));
+  if (request_.everything && load_) {
+    stop_loads(arena_);  // Should memory stay, nobody is led there.
+    CLEW_TRY(remove_load(target, *load_));
+  }
   if (request_.everything) CLEW_TRY(Arena::unmap(target));
   return report_;
 }

@@ -6,7 +6,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <fcntl.h>
@@ -29,7 +31,6 @@ namespace {
 
 constexpr std::array<uint8_t, 3> kEnclu = {0x0F, 0x01, 0xD7};
 constexpr size_t kSweepMax = 512;  // Bytes of the function behind the ENCLU; it has some 120.
-constexpr const char* kDevice = "/dev/sgx_enclave";
 
 Error not_here(std::string reason) {
   return {ErrorCode::NotFound, std::move(reason)};
@@ -64,8 +65,12 @@ std::optional<uint64_t> find_landing(std::span<const uint8_t> vdso, uint64_t fro
   return std::nullopt;
 }
 
-// --- trying them
-// -----------------------------------------------------------------------------------
+const std::vector<uint8_t>& own_vdso() {
+  static const std::vector<uint8_t> kBytes = target::read_vdso();
+  return kBytes;
+}
+
+// --- trying them --------------------------------------------------------------------------------
 
 struct Tried {
   uint64_t value = 0;
@@ -94,7 +99,7 @@ bool write_own(int memory, uint64_t address, std::span<const uint8_t> bytes) {
 // In a child, which has its own copy of the vDSO: it ends by a signal where this is no place of the
 // table.
 [[noreturn]] void try_in_child(const LoadPlaces& places) {
-  constexpr rlimit kNoCore{};
+  constexpr rlimit kNoCore{1, 1};  // Programs that take cores from a pipe ignore 0 (core(5)).
   (void)setrlimit(RLIMIT_CORE, &kNoCore);
   (void)prctl(PR_SET_DUMPABLE, 1);  // Else /proc/self/mem is root's.
   for (const int signal : {SIGSEGV, SIGBUS, SIGILL})
@@ -119,10 +124,23 @@ bool write_own(int memory, uint64_t address, std::span<const uint8_t> bytes) {
 bool works(const LoadPlaces& places) {
   const pid_t child = fork();
   if (child == 0) try_in_child(places);
+  if (child < 0) return false;
   int status = 0;
-  while (child > 0 && waitpid(child, &status, __WALL) < 0 && errno == EINTR) {
+  pid_t ended = 0;
+  do {
+    ended = waitpid(child, &status, __WALL);
+  } while (ended < 0 && errno == EINTR);
+  // Where children are not waited for (SIGCHLD is ignored) nobody says how it ended.
+  return ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+// By the kernel's list of devices, which is the same in all containers. A line: NUMBER NAME.
+bool has_enclaves() {
+  std::ifstream devices("/proc/misc");
+  for (std::string line; std::getline(devices, line);) {
+    if (line.ends_with(" sgx_enclave")) return true;
   }
-  return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return false;
 }
 
 Expected<LoadPlaces> find_here() {
@@ -130,27 +148,19 @@ Expected<LoadPlaces> find_here() {
   if (none != nullptr && std::strcmp(none, "1") == 0) {
     return tl::unexpected(not_here("CLEW_NO_FAULT_FREE_LOAD is set"));
   }
-  if (access(kDevice, F_OK) == 0) {
-    return tl::unexpected(not_here(fmt::format("this machine has enclaves ({})", kDevice)));
-  }
-  const LoadPlaces places = CLEW_TRY(find_load_places(target::read_vdso()));
+  if (has_enclaves()) return tl::unexpected(not_here("this machine has enclaves (SGX)"));
+  const LoadPlaces places = CLEW_TRY(find_load_places(own_vdso()));
   const uint64_t base = getauxval(AT_SYSINFO_EHDR);
   if (works({.load = base + places.load, .landing = base + places.landing})) return places;
   return tl::unexpected(not_here("the vDSO's exception table does not serve it"));
 }
 
-// --- of a process
-// ----------------------------------------------------------------------------------
+// --- of a process -------------------------------------------------------------------------------
 
 const target::Mapping* vdso_of(std::span<const target::Mapping> maps) {
   const auto vdso = std::find_if(maps.begin(), maps.end(),
                                  [](const target::Mapping& map) { return map.path == "[vdso]"; });
   return vdso == maps.end() ? nullptr : &*vdso;
-}
-
-const std::vector<uint8_t>& own_vdso() {
-  static const std::vector<uint8_t> kBytes = target::read_vdso();
-  return kBytes;
 }
 
 struct Part {

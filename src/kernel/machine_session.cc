@@ -487,12 +487,7 @@ MachineState MachineSession::state() const {
   state.process.enabled_count = data_->maps.enabled_max;
   state.process.error_enabling = data_->error_enabling();
   state.process.may_write_user = uses(data_->plan, "d_copy_out") ? 1 : 0;
-  if (data_->user_stacks) data_->user_stacks->add_to(state);
   return state;
-}
-
-void MachineSession::look_at(pid_t pid) {
-  if (data_->user_stacks) data_->user_stacks->look_at(pid);
 }
 
 std::vector<ThreadValue> MachineSession::thread_values(uint32_t variable) const {

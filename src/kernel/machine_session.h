@@ -114,8 +114,6 @@ class MachineSession {
 
   // What others need to work on the session's memory. Valid while the session lives.
   [[nodiscard]] MachineState state() const;
-  // Programs elsewhere have met code of the process that the tables of stacks do not know.
-  void look_at(pid_t pid);
 
   // A descriptor that polls readable when records wait.
   [[nodiscard]] int poll_descriptor() const;

@@ -23,11 +23,6 @@ struct MachineState {
   MachineStateArray globals;
   MachineStateArray dynamic;
   MachineStateArray aggregates;
-  // abi/machine/unwind.h, for reading; no map when no clause asks for a user stack.
-  MachineStateArray unwind_processes;
-  MachineStateArray unwind_segments;
-  MachineStateArray unwind_rules;
-  MachineStateArray unwind_rows;
   // Who runs programs elsewhere gets copies of these: the tracer reads them, too. Valid while the
   // session lives.
   std::span<const uint8_t> variables;     // MachineVariable[]

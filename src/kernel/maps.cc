@@ -218,11 +218,14 @@ Expected<MachineMaps> MachineMaps::make(const MachinePrograms& programs,
 }
 
 MachineState MachineMaps::state(const MachinePrograms& programs) const {
+  const auto array = [](const SharedArray& one) {
+    return MachineStateArray{.map = one.map.get(), .size_bytes = one.memory.size_bytes()};
+  };
   MachineState state;
-  state.shared = array_of(shared);
-  state.globals = array_of(globals);
-  state.dynamic = array_of(dynamic);
-  state.aggregates = array_of(aggregates);
+  state.shared = array(shared);
+  state.globals = array(globals);
+  state.dynamic = array(dynamic);
+  state.aggregates = array(aggregates);
   const auto bytes = [](const SharedArray& one, uint64_t size_bytes) {
     return std::span<const uint8_t>(one.memory.data(), size_bytes);
   };

@@ -17,7 +17,6 @@
 #include "kernel/bpf.h"
 #include "kernel/link.h"
 #include "kernel/machine_session.h"
-#include "kernel/machine_state.h"
 
 namespace clew::kernel {
 
@@ -37,11 +36,6 @@ struct SharedArray {
     return reinterpret_cast<Value*>(memory.data());
   }
 };
-
-// For others who map it.
-inline MachineStateArray array_of(const SharedArray& array) {
-  return {.map = array.map.get(), .size_bytes = array.memory.size_bytes()};
-}
 
 // BPF_MAP_TYPE_RINGBUF from the reader's side. One thread reads.
 class Ring {

@@ -139,14 +139,6 @@ void UnwindTables::add_symbols(Symbols& symbols) const {
   symbols["d_n_unwind_rows"] = {Symbol::Kind::Number, rows_max_};
 }
 
-void UnwindTables::add_to(MachineState& state) const {
-  state.unwind_processes = array_of(maps_->processes);
-  state.unwind_segments = array_of(maps_->segments);
-  state.unwind_rules = array_of(maps_->rules);
-  state.unwind_rows = array_of(maps_->rows);
-  state.process.unwind_row_count = rows_max_;
-}
-
 uint32_t UnwindTables::rule_index(const UnwindRule& rule) {
   if (rule.kind == UnwindKind::None) return 0;
   if (rule.kind == UnwindKind::Unsupported) return kUnsupportedRule;

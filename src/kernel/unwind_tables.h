@@ -15,7 +15,6 @@
 #include "abi/machine/unwind.h"
 #include "base/error.h"
 #include "kernel/link.h"
-#include "kernel/machine_state.h"
 #include "kernel/maps.h"
 #include "target/address_space.h"
 #include "target/unwind_rows.h"
@@ -39,7 +38,6 @@ class UnwindTables {
   }
   // Of those in maps.
   void add_symbols(Symbols& symbols) const;
-  void add_to(MachineState& state) const;
 
   // Without rows when there is no room, or when they do not fit a table.
   Place add(const target::UnwindRows& rows);

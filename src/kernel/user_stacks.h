@@ -53,8 +53,6 @@ class UserStacks {
   }
 
   void add_symbols(Symbols& symbols) const;
-  // For processes that walk by the same tables.
-  void add_to(MachineState& state) const { tables_->add_to(state); }
   // One more target, whose files are read now.
   void add_target(pid_t pid);
   // The process may have mapped something.

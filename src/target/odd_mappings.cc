@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "target/proc_file.h"
@@ -24,10 +23,10 @@ namespace {
 
 using Device = std::pair<uint32_t, uint32_t>;
 
-bool is_zero_device(const struct stat& info) {
+bool is_zero_device(const struct statx& info) {
   constexpr unsigned kMemoryMajor = 1;  // Documentation/admin-guide/devices.txt
   constexpr unsigned kZero = 5;
-  return major(info.st_rdev) == kMemoryMajor && minor(info.st_rdev) == kZero;
+  return info.stx_rdev_major == kMemoryMajor && info.stx_rdev_minor == kZero;
 }
 
 // Files of these wait for a process, or are no files.
@@ -37,12 +36,13 @@ bool is_odd_file_system(std::string_view type) {
          std::find(kOdd.begin(), kOdd.end(), type) != kOdd.end();
 }
 
-// By device, as the process sees them. A line: ID PARENT MAJOR:MINOR ROOT POINT OPTIONS … - TYPE
-// SOURCE OPTIONS (proc(5)).
-std::map<Device, std::string> odd_file_systems(pid_t pid) {
+// By device, as the process sees them; nothing where they cannot be read. A line: ID PARENT
+// MAJOR:MINOR ROOT POINT OPTIONS … - TYPE SOURCE OPTIONS (proc(5)).
+std::optional<std::map<Device, std::string>> odd_file_systems(pid_t pid) {
   std::map<Device, std::string> found;
   const auto text = read_proc_file(pid, "mountinfo");
-  std::istringstream lines(text ? *text : std::string());
+  if (!text) return std::nullopt;
+  std::istringstream lines(*text);
   for (std::string line; std::getline(lines, line);) {
     const size_t dash = line.find(" - ");
     if (dash == std::string::npos) continue;
@@ -72,13 +72,19 @@ bool is_plain_pseudo_file(std::string_view path) {
                      [path](std::string_view one) { return path.starts_with(one); });
 }
 
-// A character device, other than /dev/zero.
+// A character device, other than /dev/zero; also what cannot be looked at and is shared. Asks no
+// server of files.
 bool is_device(pid_t pid, const Mapping& map) {
-  const std::string range = fmt::format("map_files/{:x}-{:x}", map.start, map.end);
-  struct stat info = {};
-  const bool is_known = stat(proc_path(pid, range).c_str(), &info) == 0 ||
-                        stat((proc_path(pid, "root") + map.path).c_str(), &info) == 0;
-  return is_known && S_ISCHR(info.st_mode) && !is_zero_device(info);
+  constexpr int kFlags = AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT;
+  const std::string range = proc_path(pid, fmt::format("map_files/{:x}-{:x}", map.start, map.end));
+  const std::string path = proc_path(pid, "root") + map.path;
+  struct statx info = {};
+  const auto knows = [&](const std::string& name) {
+    return statx(AT_FDCWD, name.c_str(), kFlags, STATX_TYPE, &info) == 0;
+  };
+  const bool is_known = knows(range) || (map.shared && knows(path));
+  if (!is_known) return map.shared;
+  return S_ISCHR(info.stx_mode) && !is_zero_device(info);
 }
 
 std::optional<std::string> odd_file(pid_t pid, const Mapping& map,
@@ -93,10 +99,11 @@ std::optional<std::string> odd_file(pid_t pid, const Mapping& map,
   return std::nullopt;
 }
 
-bool has_fault_descriptor(pid_t pid) {
+// Also where its descriptors cannot be seen.
+bool may_serve_faults(pid_t pid) {
   const std::string folder = proc_path(pid, "fd");
   DIR* const names = opendir(folder.c_str());
-  if (names == nullptr) return false;
+  if (names == nullptr) return true;
   bool found = false;
   while (const dirent* const name = readdir(names)) {  // NOLINT(concurrency-mt-unsafe)
     std::array<char, 64> link{};
@@ -113,14 +120,16 @@ bool has_fault_descriptor(pid_t pid) {
 }  // namespace
 
 std::optional<std::string> find_odd_mapping(pid_t pid, std::span<const Mapping> maps) {
-  const auto odd = odd_file_systems(pid);
+  const pid_t holder = memory_holder(pid);  // Where the first thread has ended, it shows nothing.
+  const auto odd = odd_file_systems(holder);
+  if (!odd) return "its file systems cannot be seen";
   std::set<std::tuple<uint32_t, uint32_t, uint64_t>> seen;
   for (const Mapping& map : maps) {
     if (map.path.empty() || map.path.front() == '[' || is_plain_pseudo_file(map.path)) continue;
     if (!seen.emplace(map.device_major, map.device_minor, map.inode).second) continue;
-    if (auto reason = odd_file(pid, map, odd)) return reason;
+    if (auto reason = odd_file(holder, map, *odd)) return reason;
   }
-  if (has_fault_descriptor(pid)) return "it serves faults of its memory itself (userfaultfd)";
+  if (may_serve_faults(holder)) return "it may serve faults of its memory itself (userfaultfd)";
   return std::nullopt;
 }
 

@@ -14,9 +14,9 @@
 
 namespace clew::target {
 
-// What the process has of that, said for the user: the first that is found. Nothing: none, or the
-// process is gone. Asks the file systems of mapped files that are no such ones; of userfaultfd(2)
-// it knows what the process has a descriptor of.
+// What the process has of that, or may have, as it cannot be seen; said for the user: the first
+// that is found. Nothing: none. Asks no server of files. Of userfaultfd(2) it knows what the
+// process has a descriptor of.
 std::optional<std::string> find_odd_mapping(pid_t pid, std::span<const Mapping> maps);
 
 }  // namespace clew::target

@@ -105,31 +105,27 @@ std::unique_ptr<GuardedMemory> constant(const std::vector<Value>& values) {
   return made;
 }
 
-// Tables of stacks in which anything may stand, as in what other processes can write to. One for
-// all sessions: they are large.
+constexpr uint32_t kSession = 7;
+
+// Tables of stacks in which anything may stand. One for all sessions: they are large.
 struct StackTables {
-  static constexpr uint64_t kRows = 1000;
+  static constexpr uint64_t kRows = 1024;
 
   StackTables() {
     std::mt19937_64 random(17);
-    for (const GuardedMemory* table : {&processes, &segments, &rules, &rows}) {
-      for (uint64_t& word : std::span(table->as<uint64_t>(), table->bytes().size() / 8))
-        word = random() % 4 == 0 ? random() : random() % 0x1000;
-    }
+    for (uint64_t& word : std::span(memory.as<uint64_t>(), memory.bytes().size() / 8))
+      word = random() % 4 == 0 ? random() : random() % 0x1000;
     // The process is found at once, at a moment when nobody changes its entry.
     const auto pid = static_cast<uint64_t>(getpid());
-    auto& own = processes.as<abi::MachineUnwindProcess>()[abi::unwind_slot(
-        pid, 0, abi::kMachineUnwindProcesses)];
+    auto* const processes = reinterpret_cast<abi::MachineUnwindProcess*>(
+        memory.bytes().data() + abi::kUnwindProcessesOffset);
+    auto& own = processes[abi::unwind_slot(pid, 0, abi::kMachineUnwindProcesses)];
     own.pid = pid;
     own.version = 2;
-    for (const GuardedMemory* table : {&processes, &segments, &rules, &rows})
-      table->forbid_writes();
+    memory.forbid_writes();
   }
 
-  GuardedMemory processes{abi::kMachineUnwindProcesses * sizeof(abi::MachineUnwindProcess)};
-  GuardedMemory segments{abi::kMachineUnwindSegments * sizeof(abi::MachineUnwindSegment)};
-  GuardedMemory rules{abi::kMachineUnwindRules * sizeof(abi::MachineUnwindRule)};
-  GuardedMemory rows{(kRows * sizeof(abi::MachineUnwindRow) + 4095) & ~uint64_t{4095}};
+  GuardedMemory memory{abi::kUnwindRowsOffset + kRows * sizeof(abi::MachineUnwindRow)};
 };
 
 const StackTables& stack_tables() {
@@ -212,12 +208,7 @@ void HostileSession::describe(uint32_t shape) {
                                          .stamp = 4711,
                                          .clock_offset_ns = 0,
                                          .has_rdpid = 0,
-                                         .session = 7,
-                                         .unwind_processes = stack_tables().processes.address(),
-                                         .unwind_segments = stack_tables().segments.address(),
-                                         .unwind_rules = stack_tables().rules.address(),
-                                         .unwind_rows = stack_tables().rows.address(),
-                                         .unwind_row_count = StackTables::kRows};
+                                         .session = kSession};
   process_.forbid_writes();
 }
 
@@ -237,6 +228,9 @@ void HostileSession::allow_system_calls(bool allowed) const {
   arena.tid_offset = abi::kTidFromKernel;
   arena.keeps_self_pointer = 1;
   arena.bases = runtime::own_bases();
+  arena.pid = static_cast<uint32_t>(getpid());
+  arena.sessions[kSession].unwind_tables = stack_tables().memory.address();
+  arena.sessions[kSession].unwind_rows = StackTables::kRows;
   arena.slot_count = 1;
   arena.slots_address = slot_.address();
   arena.slot_stride = kSlotBytes;

@@ -240,12 +240,7 @@ void DMachine::fill_process() {
               .stamp = 4711,
               .clock_offset_ns = 0,
               .has_rdpid = has_rdpid() ? 1U : 0U,
-              .session = kSession,
-              .unwind_processes = 0,
-              .unwind_segments = 0,
-              .unwind_rules = 0,
-              .unwind_rows = 0,
-              .unwind_row_count = 0};
+              .session = kSession};
 }
 
 void DMachine::fill_arena() {
@@ -432,13 +427,9 @@ Expected<void> DMachine::know_stacks() {
          tables_.resize(size_bytes);
          return std::span<uint8_t>(tables_);
        }}));
-  const uint64_t tables = address_of(tables_.data());
-  process_.session = kSession;
-  process_.unwind_processes = tables + abi::kUnwindProcessesOffset;
-  process_.unwind_segments = tables + abi::kUnwindSegmentsOffset;
-  process_.unwind_rules = tables + abi::kUnwindRulesOffset;
-  process_.unwind_rows = tables + abi::kUnwindRowsOffset;
-  process_.unwind_row_count = stacks_->rows_max();
+  header().pid = static_cast<uint32_t>(getpid());
+  header().sessions[kSession].unwind_tables = address_of(tables_.data());
+  header().sessions[kSession].unwind_rows = stacks_->rows_max();
   return {};
 }
 

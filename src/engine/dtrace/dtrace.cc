@@ -121,8 +121,7 @@ class DtraceRun {
   bool is_format_of_file_ = false;
   target::AddressSpaces spaces_;  // Of processes whose addresses may be printed.
   std::optional<kernel::MachineSession> session_;
-  InlineProbes inline_probes_{[this](std::string_view line) { console_.message(line); },
-                              [this](pid_t pid) { session_->look_at(pid); }};
+  InlineProbes inline_probes_{[this](std::string_view line) { console_.message(line); }};
   std::optional<LateProbes> late_;
 };
 

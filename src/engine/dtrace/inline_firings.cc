@@ -64,6 +64,12 @@ bool InlineFirings::can_run(const Clauses& clauses) const {
          plan::d::runs_in_process(steps_of(clauses, FiringForm::Shared), error_clauses_);
 }
 
+bool InlineFirings::walk_stacks() const {
+  const auto& clauses = compiled_.generated.clauses;
+  return std::any_of(clauses.begin(), clauses.end(),
+                     [](const auto& one) { return plan::d::uses_of(one).walks_user_stack; });
+}
+
 // A fault in a process would run the ERROR clauses there.
 bool InlineFirings::calls_kernel(const Clauses& clauses) const {
   if (!compiled_.extensions_in_kernel) return false;

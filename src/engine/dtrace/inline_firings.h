@@ -40,6 +40,8 @@ class InlineFirings {
   // shared variables: a clause that fires elsewhere follows pointers, and reads variables.
   [[nodiscard]] bool could_be_led_astray(pid_t pid) const;
   [[nodiscard]] bool reads_result(const Clauses& clauses) const;
+  // Some clause of the script asks for a user stack.
+  [[nodiscard]] bool walk_stacks() const;
   [[nodiscard]] bool names_privates(const Clauses& clauses) const;
   // Null when there is no program for them. But for Shared, its updates want places.
   const plan::d::Firing* find(plan::d::FiringPoint point, const Clauses& clauses,

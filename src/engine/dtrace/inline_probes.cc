@@ -128,7 +128,8 @@ void InlineProbes::arm_process(pid_t pid, const Arming& arming) {
     if (leaves_out_extension(compiled, planner.left_out())) return;  // It is for nothing.
     if (sites.enablings.empty()) return notes_.push_back(note_of(pid, sites, FiringForm::Shared));
     auto process = InlineProcess::open(arming.locks.of(pid), state,
-                                       InlineCells(compiled.generated, firings.room(), pid));
+                                       InlineCells(compiled.generated, firings.room(), pid),
+                                       firings.walk_stacks());
     if (!process) return give_up(process.error());
     // What is installed stays so until this session's windows are there.
     const auto hold = (*process)->hold();
@@ -201,10 +202,8 @@ void InlineProbes::add_losses(abi::MachineLosses& losses) {
 }
 
 void InlineProbes::keep_house() {
-  for (const auto& process : processes_) {
+  for (const auto& process : processes_)
     process->keep_house();
-    if (process->has_met_unknown_code()) look_at_(process->pid());
-  }
 }
 
 std::vector<collect::DisarmedProbe> InlineProbes::disarm_spinning() {

@@ -26,9 +26,8 @@ namespace clew::engine {
 
 class InlineProbes final : public session::Driven {
  public:
-  // `tell` takes a line about what is missing, `look_at` a process whose stacks met unknown code.
-  InlineProbes(std::function<void(std::string_view)> tell, std::function<void(pid_t)> look_at)
-      : tell_(std::move(tell)), look_at_(std::move(look_at)) {}
+  // `tell` takes a line about what is missing.
+  explicit InlineProbes(std::function<void(std::string_view)> tell) : tell_(std::move(tell)) {}
 
   // Arms what can be inline. What cannot is left to the kernel, and the notes say why, a line for
   // each process. `state` is that of a session whose BEGIN has not fired.
@@ -78,7 +77,6 @@ class InlineProbes final : public session::Driven {
   void follow_libraries(std::chrono::milliseconds timeout);
 
   std::function<void(std::string_view)> tell_;
-  std::function<void(pid_t)> look_at_;
   std::unique_ptr<InlineFirings> firings_;
   std::vector<std::unique_ptr<InlineProcess>> processes_;
   std::vector<std::unique_ptr<InlineLibraries>> libraries_;  // Of those that are followed.

@@ -119,7 +119,7 @@ class Constants {
 
 Expected<std::unique_ptr<InlineProcess>> InlineProcess::open(
     std::shared_ptr<inline_::ProcessLock> lock, const kernel::MachineState& state,
-    InlineCells cells) {
+    InlineCells cells, bool walks_stacks) {
   const pid_t pid = lock->pid();
   CLEW_TRY(check_identity(pid));
   inline_::OpenOptions options;
@@ -130,6 +130,7 @@ Expected<std::unique_ptr<InlineProcess>> InlineProcess::open(
       pid, CLEW_TRY(inline_::Attachment::open(pid, options)), std::move(cells));
   CLEW_TRY(check_arena(*process->attachment_.arena().header));
   CLEW_TRY(process->share(state));
+  if (walks_stacks) CLEW_TRY(process->stacks_.emplace(false).share(process->attachment_));
   return process;
 }
 
@@ -146,21 +147,14 @@ Expected<void> InlineProcess::share(const kernel::MachineState& state) {
   const uint64_t literals = constants.add(state.literals);
   own_file_ = CLEW_TRY(make_session_file(constants.file_bytes()));
   const FileDescriptor reader = CLEW_TRY(open_read_only(own_file_));
-  std::vector<inline_::SharedPart> parts = {
+  const std::vector<inline_::SharedPart> parts = {
       part_of(state.shared, true),
       part_of(state.globals, true),
       part_of(state.dynamic, false),
       part_of(state.aggregates, false),
       {.descriptor = reader.get(), .size_bytes = constants.file_bytes(), .is_low = true}};
-  const size_t own_index = parts.size() - 1;
-  const bool walks_stacks = state.unwind_rows.map >= 0;
-  if (walks_stacks) {
-    for (const kernel::MachineStateArray& table :
-         {state.unwind_processes, state.unwind_segments, state.unwind_rules, state.unwind_rows})
-      parts.push_back({.descriptor = table.map, .size_bytes = table.size_bytes});
-  }
   const std::vector<uint64_t> places = CLEW_TRY(attachment_.share(parts));
-  const uint64_t own = places[own_index];
+  const uint64_t own = places.back();
   abi::MachineProcess process = state.process;
   process.shared = places[0];
   process.globals = places[1];
@@ -174,12 +168,6 @@ Expected<void> InlineProcess::share(const kernel::MachineState& state) {
   process.literals = own + literals;
   process.pid = static_cast<uint64_t>(pid_);
   process.session = attachment_.geometry().session;
-  if (walks_stacks) {
-    process.unwind_processes = places[own_index + 1];
-    process.unwind_segments = places[own_index + 2];
-    process.unwind_rules = places[own_index + 3];
-    process.unwind_rows = places[own_index + 4];
-  }
   process.stamp = session_stamp();
   process.has_rdpid = has_rdpid() ? 1 : 0;
   process.clock = attachment_.time_is_readable() ? find_process_clock(pid_) : 0;
@@ -226,10 +214,18 @@ std::vector<collect::DisarmedProbe> InlineProcess::disarm_spinning(
   return fuel_guard_.look(attachment_, cells_.out_of_fuel(sums), problems);
 }
 
-bool InlineProcess::has_met_unknown_code() {
-  const uint32_t now = __atomic_load_n(
+// A walk that ends at code without tables says so, also where there is none: not more often than
+// once in a second.
+void InlineProcess::look_at_code() {
+  constexpr auto kSilence = std::chrono::seconds(1);
+  const auto now = std::chrono::steady_clock::now();
+  if (!stacks_ || now - looked_ < kSilence) return;
+  const uint32_t met = __atomic_load_n(
       &attachment_.arena().target->unknown_code[attachment_.geometry().session], __ATOMIC_RELAXED);
-  return std::exchange(unknown_code_, now) != now;
+  if (std::exchange(unknown_code_, met) == met) return;
+  looked_ = now;
+  stacks_->look_at(pid_);
+  stacks_->update();
 }
 
 namespace {
@@ -258,6 +254,8 @@ void InlineProcess::keep_house() {
   collect::EventBatch events;
   threads_.refresh();
   (void)reader_->free_dead_slots(threads_, cells, events);
+  look_at_code();
+  attachment_.look_at_mappings();
 }
 
 void InlineProcess::add_cells(uint32_t aggregation, bool takes,

@@ -15,6 +15,7 @@
 #include "engine/dtrace/inline_cells.h"
 #include "engine/fuel_guard.h"
 #include "engine/points.h"
+#include "engine/process_stacks.h"
 #include "inline/attachment.h"
 #include "kernel/machine_state.h"
 
@@ -26,7 +27,7 @@ class InlineProcess {
   // cannot be attached to, or knows itself by other numbers than the kernel's programs do.
   static Expected<std::unique_ptr<InlineProcess>> open(std::shared_ptr<inline_::ProcessLock> lock,
                                                        const kernel::MachineState& state,
-                                                       InlineCells cells);
+                                                       InlineCells cells, bool walks_stacks);
 
   // Of open(); shares nothing yet.
   InlineProcess(pid_t pid, inline_::Attachment attachment, InlineCells cells)
@@ -45,6 +46,7 @@ class InlineProcess {
   Expected<ArmReport> arm(std::span<const ModulePoints> modules);
   // Afterwards, in libraries that were opened since.
   Expected<ArmReport> arm_more(std::span<const ModulePoints> modules) {
+    if (stacks_) stacks_->look_at(pid_);
     return arm_points(attachment_, modules, rules_);
   }
 
@@ -66,8 +68,8 @@ class InlineProcess {
   // Takes out probes whose firings ran out of fuel; a line for each that could not be.
   std::vector<collect::DisarmedProbe> disarm_spinning(std::vector<std::string>& problems);
 
-  // Since the last call, a walk of a stack ended at code that the tables do not know.
-  bool has_met_unknown_code();
+  // Has the process other code than before? Stacks would end there.
+  void look_at_code();
 
   // Semaphores of static probes, until detach().
   Expected<void> raise(std::span<const uint64_t> semaphores) {
@@ -98,6 +100,8 @@ class InlineProcess {
   FileDescriptor own_file_;  // The MachineProcess and what it names that is constant.
   BodyRules rules_;
   FuelGuard fuel_guard_;
+  std::optional<ProcessStacks> stacks_;  // When a clause walks them. Of this process alone.
+  std::chrono::steady_clock::time_point looked_;
   uint32_t unknown_code_ = 0;
   std::unique_ptr<collect::Reader> reader_;
   collect::ProcThreads threads_;

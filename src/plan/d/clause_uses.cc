@@ -101,7 +101,7 @@ class Reader {
     }
     const bool is_stack = is_one_of(accessor, MachineAccessor::Stack, MachineAccessor::StackDepth);
     const uint8_t kind = accessor == MachineAccessor::Stack ? 4 : 2;
-    if (is_stack && constant_before(program_, at, kind) != 0) uses_.needs_registers = true;
+    if (is_stack && constant_before(program_, at, kind) != 0) walk_user_stack();
     if (accessor == MachineAccessor::Load) pointer(at, 2, 4);
     if (is_one_of(accessor, MachineAccessor::Copy, MachineAccessor::ReadString)) pointer(at, 3, 5);
     if (is_one_of(accessor, MachineAccessor::InetNtoa, MachineAccessor::InetNtoa6,
@@ -132,9 +132,12 @@ class Reader {
                   MachineBuiltin::Curlwpsinfo, MachineBuiltin::Execargs)) {
       uses_.needs_kernel = true;
     }
-    if (is_one_of(known, MachineBuiltin::Ucaller, MachineBuiltin::Ustackdepth)) {
-      uses_.needs_registers = true;
-    }
+    if (is_one_of(known, MachineBuiltin::Ucaller, MachineBuiltin::Ustackdepth)) walk_user_stack();
+  }
+
+  void walk_user_stack() {
+    uses_.needs_registers = true;
+    uses_.walks_user_stack = true;
   }
 
   const isa::Program& program_;
@@ -151,6 +154,7 @@ ClauseUses& ClauseUses::operator|=(const ClauseUses& other) {
   arguments |= other.arguments;
   needs_registers = needs_registers || other.needs_registers;
   needs_kernel = needs_kernel || other.needs_kernel;
+  walks_user_stack = walks_user_stack || other.walks_user_stack;
   has_kernel_constant = has_kernel_constant || other.has_kernel_constant;
   follows_pointers = follows_pointers || other.follows_pointers;
   follows_user_pointers = follows_user_pointers || other.follows_user_pointers;

@@ -14,6 +14,7 @@ struct ClauseUses {
   uint32_t arguments = 0;            // Bit i: arg<i>.
   bool needs_registers = false;      // ustack(), ucaller, uregs[], arguments on the stack.
   bool needs_kernel = false;         // What only the kernel can give.
+  bool walks_user_stack = false;     // ustack(), ucaller, ustackdepth
   bool has_kernel_constant = false;  // The address of a variable of the kernel, perhaps.
   bool follows_pointers = false;     // Loads by a pointer that is not known to be the window's, nor
                                      // meant to be the process's.
