@@ -74,9 +74,10 @@ struct Loaded {
   if (loaded.count == kWordBytes) {
     *reinterpret_cast<Unaligned*>(loaded.to) = loaded.bytes;
   } else {
-    for (uint64_t i = 0; i < loaded.count; ++i)
+    for (uint64_t i = 0; i < loaded.count; ++i) {
       *reinterpret_cast<volatile uint8_t*>(loaded.to + i) =
           static_cast<uint8_t>(loaded.bytes >> 8 * i);
+    }
   }
   set(reading.to, loaded.to + loaded.count);
   set(reading.from, get(reading.from) + loaded.count);

@@ -40,7 +40,7 @@ class TableWalk {
   }
   // What no segment has is code that the tracer has not heard of yet; nothing is known of its
   // frames, so that the walk ends there.
-  [[gnu::always_inline]] bool find_mapping(uint64_t) const {
+  [[nodiscard, gnu::always_inline]] bool find_mapping(uint64_t) const {
     count(target_page().unknown_code[session_ % abi::kSessionsMax]);
     self().notes().walk.segment = {};
     return true;
@@ -56,15 +56,15 @@ class TableWalk {
     }
     return self().read_by_page(address, word);
   }
-  [[gnu::always_inline]] const abi::MachineUnwindSegment& segment(uint64_t index) const {
+  [[nodiscard, gnu::always_inline]] const abi::MachineUnwindSegment& segment(uint64_t index) const {
     return table<abi::MachineUnwindSegment>(
         abi::kUnwindSegmentsOffset)[index & (abi::kMachineUnwindSegments - 1)];
   }
-  [[gnu::always_inline]] const abi::MachineUnwindRow& row(uint64_t index) const {
+  [[nodiscard, gnu::always_inline]] const abi::MachineUnwindRow& row(uint64_t index) const {
     return table<abi::MachineUnwindRow>(
         abi::kUnwindRowsOffset)[index < entry().unwind_rows ? index : 0];
   }
-  [[gnu::always_inline]] const abi::MachineUnwindRule& rule(uint64_t index) const {
+  [[nodiscard, gnu::always_inline]] const abi::MachineUnwindRule& rule(uint64_t index) const {
     return table<abi::MachineUnwindRule>(
         abi::kUnwindRulesOffset)[index & (abi::kMachineUnwindRules - 1)];
   }
