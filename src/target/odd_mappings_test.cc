@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mappings of this process that a plain load must not read for others.
+// Mappings of this process that a plain load must not read for others. Devices are in
+// tests/kernel_machine/loads.
 #include "target/odd_mappings.h"
 
 #include <string>
@@ -60,12 +61,6 @@ TEST(OddMappings, AreFilesThatTheKernelMakesUp) {
   const MappedPage types("/sys/kernel/btf/vmlinux");  // Can be mapped since Linux 6.16.
   if (!types.is_there()) GTEST_SKIP() << "no file of /sys can be mapped here";
   EXPECT_THAT(odd_mapping_of_ours(), Optional(HasSubstr("of a file system of type sysfs")));
-}
-
-TEST(OddMappings, AreDevices) {
-  const MappedPage memory("/dev/mem", MAP_SHARED);
-  if (!memory.is_there()) GTEST_SKIP() << "no device can be mapped here";
-  EXPECT_THAT(odd_mapping_of_ours(), Optional(HasSubstr("device /dev/mem")));
 }
 
 TEST(OddMappings, AreWhereTheProcessServesItsOwnFaults) {
