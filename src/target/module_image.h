@@ -125,6 +125,12 @@ struct ImportSlot {
   std::string symbol;
 };
 
+// A word that the loader fills with an address in the module's own code.
+struct CodePointerSlot {
+  uint64_t slot_address = 0;
+  uint64_t value = 0;
+};
+
 struct ReadOptions {
   // Where separate debug files are looked for; empty = nowhere.
   std::string debug_directory = "/usr/lib/debug";
@@ -184,6 +190,9 @@ class ModuleImage {
   [[nodiscard]] std::span<const IfuncSlot> ifunc_slots() const;
   // The slots for one symbol name (JUMP_SLOT, GLOB_DAT, 64). Reads the file.
   [[nodiscard]] Expected<std::vector<ImportSlot>> import_slots(std::string_view symbol) const;
+  // The words that hold code_pointers() in position-independent files, by relocation. Ascending by
+  // slot. Reads the file.
+  [[nodiscard]] std::vector<CodePointerSlot> code_pointer_slots() const;
 
  private:
   struct Data;

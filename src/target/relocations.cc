@@ -86,6 +86,28 @@ uint64_t word_at(FileMemory& memory, uint64_t address) {
   return ByteReader(memory.from(address)).read<uint64_t>();
 }
 
+// 0 for symbols of other modules.
+uint64_t symbol_value(const Buffer& symbols, uint64_t index) {
+  if (index >= symbols.view().size() / sizeof(Elf64_Sym)) return 0;
+  return ByteReader(symbols.view(), index * sizeof(Elf64_Sym)).read<Elf64_Sym>().st_value;
+}
+
+// The words that the loader fills with an address of the file, which it is told in one of three
+// ways. Those of other modules' symbols have no value here, but their addend.
+template <typename Visit>
+void for_each_word(const ElfFile& file, const DynamicTable& dynamic, FileMemory& memory,
+                   const std::vector<Buffer>& relocations, Visit visit) {
+  const Buffer symbols = read_named_symbols(file, dynamic, relocations);
+  for_each_rela(relocations, [&](const Elf64_Rela& rela) {
+    const auto addend = static_cast<uint64_t>(rela.r_addend);
+    const auto type = ELF64_R_TYPE(rela.r_info);
+    if (type == R_X86_64_RELATIVE) visit(rela.r_offset, addend);
+    if (type != R_X86_64_64) return;
+    visit(rela.r_offset, symbol_value(symbols, ELF64_R_SYM(rela.r_info)) + addend);
+  });
+  for_each_relr(file, dynamic, [&](uint64_t slot) { visit(slot, word_at(memory, slot)); });
+}
+
 class RelocationReader {
  public:
   RelocationReader(const ElfFile& file, const DynamicTable& dynamic, FileMemory& memory,
@@ -95,10 +117,9 @@ class RelocationReader {
   void read() {
     find_sequence_sections();
     const std::vector<Buffer> relocations = read_rela_tables(file_, dynamic_);
-    symbols_ = read_named_symbols(file_, dynamic_, relocations);
-    for_each_rela(relocations, [this](const Elf64_Rela& rela) { add(rela); });
-    for_each_relr(file_, dynamic_,
-                  [this](uint64_t slot) { note_value(slot, word_at(memory_, slot)); });
+    for_each_rela(relocations, [this](const Elf64_Rela& rela) { add_resolver(rela); });
+    for_each_word(file_, dynamic_, memory_, relocations,
+                  [this](uint64_t slot, uint64_t value) { note_value(slot, value); });
     if (!tables_.is_position_independent) scan_data();
     auto& pointers = tables_.code_pointers;
     std::sort(pointers.begin(), pointers.end());
@@ -113,25 +134,11 @@ class RelocationReader {
     }
   }
 
-  void add(const Elf64_Rela& rela) {
-    const auto addend = static_cast<uint64_t>(rela.r_addend);
-    switch (ELF64_R_TYPE(rela.r_info)) {
-      case R_X86_64_RELATIVE:
-        return note_value(rela.r_offset, addend);
-      case R_X86_64_IRELATIVE:
-        tables_.ifunc_slots.push_back({.slot_address = rela.r_offset, .resolver_address = addend});
-        return note_pointer(addend);
-      case R_X86_64_64:
-        return note_value(rela.r_offset, symbol_value(ELF64_R_SYM(rela.r_info)) + addend);
-      default:
-        return;
-    }
-  }
-
-  // 0 for symbols of other modules.
-  [[nodiscard]] uint64_t symbol_value(uint64_t index) const {
-    if (index >= symbols_.view().size() / sizeof(Elf64_Sym)) return 0;
-    return ByteReader(symbols_.view(), index * sizeof(Elf64_Sym)).read<Elf64_Sym>().st_value;
+  void add_resolver(const Elf64_Rela& rela) {
+    if (ELF64_R_TYPE(rela.r_info) != R_X86_64_IRELATIVE) return;
+    const auto resolver = static_cast<uint64_t>(rela.r_addend);
+    tables_.ifunc_slots.push_back({.slot_address = rela.r_offset, .resolver_address = resolver});
+    note_pointer(resolver);
   }
 
   void note_pointer(uint64_t value) {
@@ -194,7 +201,6 @@ class RelocationReader {
   ImageTables& tables_;
   std::vector<SectionRecord> sequences_;
   std::unordered_map<uint64_t, uint64_t> relocated_;  // Only words of the sequences.
-  Buffer symbols_;
 };
 
 }  // namespace
@@ -202,6 +208,21 @@ class RelocationReader {
 void read_relocations(const ElfFile& file, const DynamicTable& dynamic, FileMemory& memory,
                       ImageTables& tables) {
   RelocationReader(file, dynamic, memory, tables).read();
+}
+
+std::vector<CodePointerSlot> find_code_pointer_slots(const ElfFile& file,
+                                                     const DynamicTable& dynamic,
+                                                     FileMemory& memory,
+                                                     const ImageTables& tables) {
+  std::vector<CodePointerSlot> slots;
+  const auto add = [&](uint64_t slot, uint64_t value) {
+    if (tables.code_section_at(value) != nullptr) slots.push_back({slot, value});
+  };
+  for_each_word(file, dynamic, memory, read_rela_tables(file, dynamic), add);
+  std::sort(slots.begin(), slots.end(), [](const CodePointerSlot& a, const CodePointerSlot& b) {
+    return a.slot_address < b.slot_address;
+  });
+  return slots;
 }
 
 Expected<std::vector<ImportSlot>> find_import_slots(const ElfFile& file,

@@ -18,6 +18,11 @@ namespace clew::target {
 void read_relocations(const ElfFile& file, const DynamicTable& dynamic, FileMemory& memory,
                       ImageTables& tables);
 
+// The words that the loader fills with an address in the file's code. Ascending by slot.
+std::vector<CodePointerSlot> find_code_pointer_slots(const ElfFile& file,
+                                                     const DynamicTable& dynamic,
+                                                     FileMemory& memory, const ImageTables& tables);
+
 // The slots that the loader fills with the address of `symbol`.
 Expected<std::vector<ImportSlot>> find_import_slots(const ElfFile& file,
                                                     const DynamicTable& dynamic,

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "copy/check.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "code/decode.h"
+#include "code/full_decode.h"
+
+namespace clew::copy {
+
+namespace {
+
+using code::Block;
+using code::Flow;
+using code::Full;
+using code::Instruction;
+
+class Checker {
+ public:
+  Checker(const Facts& facts, std::span<const Proved> proved, const ModuleCopy& copy)
+      : facts_(facts), code_(facts.code), proved_(proved), copy_(copy) {}
+
+  Expected<void> run() {
+    CLEW_TRY(check_shape());
+    note_originals();
+    CLEW_TRY(note_copies());
+    for (const Proved& one : proved_) {
+      names_ = &one.switches;
+      for (const Block& block : one.blocks.blocks())
+        CLEW_TRY(check_block(one, block));
+    }
+    CLEW_TRY(check_glue());
+    for (const Proved& one : proved_)
+      CLEW_TRY(check_tables(one.switches));
+    CLEW_TRY(check_functions());
+    return check_fixups();
+  }
+
+ private:
+  [[nodiscard]] tl::unexpected<Error> differs(uint64_t original, std::string_view what) const {
+    return fail(ErrorCode::Refused,
+                fmt::format("the copy of the instruction at {:#x} is wrong: {}", original, what));
+  }
+
+  // So that no later step reads outside.
+  Expected<void> check_shape() const {
+    if (copy_.code_size > copy_.bytes.size()) return differs(0, "the code is cut");
+    uint64_t next = 0;
+    for (const CopiedPc& pc : copy_.pcs) {
+      if (pc.offset < next || pc.offset >= copy_.code_size)
+        return differs(pc.original, "its place");
+      next = uint64_t{pc.offset} + 1;
+    }
+    for (const Fixup& fixup : copy_.fixups) {
+      const uint64_t size = fixup.kind == FixupKind::Absolute64 ? 8 : 4;
+      if (fixup.offset + size > copy_.bytes.size()) return differs(0, "a fix-up is outside");
+    }
+    return {};
+  }
+
+  void note_originals() {
+    for (const Proved& one : proved_) {
+      for (const Block& block : one.blocks.blocks()) {
+        for (auto at = code_.at(block.begin); at && at->address < block.end;
+             at = code_.at(at->end())) {
+          reached_.emplace(at->address, UINT32_MAX);
+        }
+      }
+    }
+  }
+
+  Expected<void> note_copies() {
+    size_t found = 0;
+    for (const CopiedPc& pc : copy_.pcs) {
+      const auto at = reached_.find(pc.original);
+      if (at == reached_.end()) {
+        glue_.emplace(pc.offset, pc.original);
+        continue;
+      }
+      if (at->second != UINT32_MAX) return differs(pc.original, "it is there twice");
+      at->second = pc.offset;
+      ++found;
+    }
+    if (found != reached_.size()) return differs(0, "some are missing");
+    return {};
+  }
+
+  // Where the copy of what the original leads to is.
+  [[nodiscard]] uint64_t image_of(uint64_t original) const {
+    const auto at = reached_.find(original);
+    return at == reached_.end() ? original : copy_.address + at->second;
+  }
+
+  [[nodiscard]] std::span<const uint8_t> bytes_at(uint64_t offset) const {
+    return std::span(copy_.bytes).first(copy_.code_size).subspan(offset);
+  }
+
+  Expected<void> check_block(const Proved& owner, const Block& block) {
+    uint64_t end = 0;  // Behind the last one, in the copy.
+    for (auto at = code_.at(block.begin); at && at->address < block.end; at = code_.at(at->end())) {
+      const uint32_t offset = reached_.at(at->address);
+      if (at->address != block.begin && copy_.address + offset != end) {
+        return differs(at->address, "it does not follow");
+      }
+      end = CLEW_TRY(check_instruction(*at, offset));
+    }
+    return check_run_on(owner, block, end);
+  }
+
+  // The end of the copy.
+  Expected<uint64_t> check_instruction(const Instruction& at, uint32_t offset) {
+    const std::span<const uint8_t> original = code_.text_from(at.address).first(at.length);
+    const bool is_direct =
+        at.flow == Flow::Call || at.flow == Flow::Jump || at.flow == Flow::Conditional;
+    if (is_direct) return check_branch(at, original, offset);
+    const std::span<const uint8_t> copied = bytes_at(offset);
+    if (copied.size() < at.length) return differs(at.address, "it is cut");
+    const auto decoded = code::decode_with_zydis(original);
+    if (!decoded || decoded->length != at.length) return differs(at.address, "the original");
+    const auto name = name_at(at.address);
+    const bool has_field = decoded->rip_relative || name;
+    const unsigned field = decoded->displacement_offset;
+    for (unsigned i = 0; i < at.length; ++i) {
+      const bool in_field = has_field && i >= field && i < field + 4;
+      if (!in_field && copied[i] != original[i]) return differs(at.address, "its bytes");
+    }
+    if (has_field) CLEW_TRY(check_field(at, offset, field, name));
+    return copy_.address + offset + at.length;
+  }
+
+  Expected<void> check_field(const Instruction& at, uint32_t offset, unsigned field,
+                             const std::optional<TableName>& name) {
+    const auto was =
+        static_cast<uint64_t>(code::signed_field(code_.text_from(at.address), field, 4));
+    const auto now = static_cast<uint64_t>(code::signed_field(bytes_at(offset), field, 4));
+    const uint64_t here = copy_.address + offset + at.length;
+    if (!name) {
+      wanted_.push_back({offset + field, FixupKind::Outward, false});
+      if (here + now != at.end() + was) return differs(at.address, "its address");
+      return {};
+    }
+    const uint64_t table = name->is_absolute ? was : at.end() + was;
+    const uint64_t clone = name->is_absolute ? now : here + now;
+    if (name->is_absolute) wanted_.push_back({offset + field, FixupKind::Absolute32, false});
+    const ClonedTable* known = clone_at(clone);
+    if (known == nullptr || known->original != table) return differs(at.address, "its table");
+    return {};
+  }
+
+  Expected<uint64_t> check_branch(const Instruction& at, std::span<const uint8_t> original,
+                                  uint32_t offset) {
+    const auto was = code::decode_full(original);
+    const auto now = code::decode_full(bytes_at(offset));
+    const unsigned in_front = code::opcode_offset(original);
+    if (!was || !now || was->instruction.mnemonic != now->instruction.mnemonic ||
+        !std::equal(original.begin(), original.begin() + in_front, bytes_at(offset).begin())) {
+      return differs(at.address, "it is another branch");
+    }
+    uint64_t end = copy_.address + offset + now->instruction.length;
+    uint64_t target = end + static_cast<uint64_t>(now->all[0].imm.value.s);
+    const uint64_t wanted = image_of(code::branch_target(code_, at));
+    if (target != wanted && at.flow == Flow::Conditional && now->instruction.raw.imm[0].size == 8) {
+      // loop taken ; jmp over ; taken: jmp target ; over:
+      const uint64_t taken = end + 2;
+      const auto over = code::decode_full(bytes_at(end - copy_.address));
+      const auto far = code::decode_full(bytes_at(taken - copy_.address));
+      if (!over || !far || !is_jump(*over) || !is_jump(*far) || target != taken) {
+        return differs(at.address, "its target");
+      }
+      const uint64_t behind = taken + far->instruction.length;
+      if (over->instruction.length != 2 || taken + over->all[0].imm.value.u != behind) {
+        return differs(at.address, "its other way");
+      }
+      end = behind;
+      target = end + static_cast<uint64_t>(far->all[0].imm.value.s);
+    }
+    if (target != wanted) return differs(at.address, "its target");
+    note_outward(wanted, end);
+    return end;
+  }
+
+  // Of a branch that ends there with a displacement of 4 bytes.
+  void note_outward(uint64_t target, uint64_t end) {
+    const bool is_inside = target - copy_.address < copy_.code_size;
+    if (is_inside) return;
+    wanted_.push_back({static_cast<uint32_t>(end - copy_.address - 4), FixupKind::Outward, false});
+  }
+
+  static bool is_jump(const Full& full) {
+    return full.instruction.mnemonic == ZYDIS_MNEMONIC_JMP &&
+           full.all[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+  }
+
+  Expected<void> check_run_on(const Proved& owner, const Block& block, uint64_t end) {
+    const auto last = code_.at(block.last);
+    const auto edges = owner.blocks.edges_of(block);
+    const bool calls = last->flow == Flow::Call || last->flow == Flow::IndirectCall;
+    std::optional<uint64_t> next;
+    if (calls) {
+      next = edges.empty() ? block.end : edges.front().target;
+    } else if (last->flow == Flow::Conditional) {
+      next = edges.back().target;
+    } else if (last->flow == Flow::Next || last->flow == Flow::Nop) {
+      next = edges.front().target;
+    }
+    if (!next || end == image_of(*next)) return {};
+    const auto glue = glue_.find(static_cast<uint32_t>(end - copy_.address));
+    if (glue == glue_.end()) return differs(block.last, "what it runs on to");
+    const auto jump = code::decode_full(bytes_at(glue->first));
+    if (!jump || !is_jump(*jump)) return differs(block.last, "the jump behind it");
+    const uint64_t behind = end + jump->instruction.length;
+    const uint64_t target = behind + static_cast<uint64_t>(jump->all[0].imm.value.s);
+    if (target != image_of(*next)) return differs(block.last, "where it runs on to");
+    note_outward(target, behind);
+    glue_.erase(glue);
+    return {};
+  }
+
+  // Nothing is left that nobody runs on to.
+  Expected<void> check_glue() const {
+    if (!glue_.empty()) return differs(glue_.begin()->second, "nothing leads to it");
+    return {};
+  }
+
+  Expected<void> check_tables(const Switches& switches) {
+    for (const SwitchTable& table : switches.tables) {
+      const auto clone =
+          std::find_if(copy_.tables.begin(), copy_.tables.end(),
+                       [&](const ClonedTable& one) { return one.original == table.address; });
+      if (clone == copy_.tables.end() || clone->kind != table.kind ||
+          clone->entries != table.targets.size()) {
+        return differs(table.address, "its table is not there");
+      }
+      for (size_t i = 0; i < table.targets.size(); ++i)
+        CLEW_TRY(check_entry(*clone, i, image_of(table.targets[i])));
+    }
+    return {};
+  }
+
+  Expected<void> check_entry(const ClonedTable& clone, size_t index, uint64_t wanted) {
+    const bool is_offset = clone.kind == TableKind::Offsets;
+    const unsigned size = is_offset ? 4 : 8;
+    const uint64_t place = clone.copy - copy_.address + index * size;
+    if (place < copy_.code_size || place + size > copy_.bytes.size()) {
+      return differs(clone.original, "its table is outside");
+    }
+    const auto word =
+        static_cast<uint64_t>(code::signed_field(std::span(copy_.bytes).subspan(place), 0, size));
+    const bool is_inside = wanted - copy_.address < copy_.code_size;
+    const auto field = static_cast<uint32_t>(place);
+    if (!is_offset) {
+      wanted_.push_back({field, FixupKind::Absolute64, !is_inside});
+    } else if (!is_inside) {
+      wanted_.push_back({field, FixupKind::Outward, false});
+    }
+    if ((is_offset ? clone.copy + word : word) != wanted) {
+      return differs(clone.original, "an entry of its table");
+    }
+    return {};
+  }
+
+  Expected<void> check_functions() const {
+    for (const CopiedFunction& one : copy_.functions) {
+      if (one.original != code_.functions()[one.function].address ||
+          one.copy != image_of(one.original) || one.copy == one.original) {
+        return differs(one.original, "where its function begins");
+      }
+    }
+    if (copy_.functions.size() != proved_.size()) return differs(0, "a function is missing");
+    return {};
+  }
+
+  // Shared tables are wanted by each of their functions.
+  Expected<void> check_fixups() {
+    std::vector<Fixup> listed = copy_.fixups;
+    for (std::vector<Fixup>* all : {&listed, &wanted_}) {
+      std::sort(all->begin(), all->end(),
+                [](const Fixup& a, const Fixup& b) { return a.offset < b.offset; });
+    }
+    const auto same = [](const Fixup& a, const Fixup& b) {
+      return a.offset == b.offset && a.kind == b.kind && a.is_in_module == b.is_in_module;
+    };
+    wanted_.erase(std::unique(wanted_.begin(), wanted_.end(), same), wanted_.end());
+    if (!std::equal(listed.begin(), listed.end(), wanted_.begin(), wanted_.end(), same)) {
+      return differs(0, "its fix-ups");
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::optional<TableName> name_at(uint64_t address) const {
+    for (const TableName& name : names_->names) {
+      if (name.instruction == address) return name;
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] const ClonedTable* clone_at(uint64_t address) const {
+    for (const ClonedTable& table : copy_.tables) {
+      if (table.copy == address) return &table;
+    }
+    return nullptr;
+  }
+
+  const Facts& facts_;
+  const code::ModuleCode& code_;
+  std::span<const Proved> proved_;
+  const ModuleCopy& copy_;
+  std::unordered_map<uint64_t, uint32_t> reached_;  // Original to offset.
+  std::unordered_map<uint32_t, uint64_t> glue_;     // Offset to where the original ran on.
+  const Switches* names_ = nullptr;                 // Of the function that is looked at.
+  std::vector<Fixup> wanted_;
+};
+
+}  // namespace
+
+Expected<CheckedCopy> check(const Facts& facts, std::span<const Proved> proved, ModuleCopy copy) {
+  CLEW_TRY(Checker(facts, proved, copy).run());
+  return CheckedCopy(std::move(copy));
+}
+
+Expected<void> CheckedCopy::move_to(uint64_t load_bias, uint64_t shift) {
+  const uint64_t apart = load_bias - shift;  // How much further the module is from the copy.
+  for (const Fixup& fixup : copy_.fixups) {
+    uint8_t* field = copy_.bytes.data() + fixup.offset;
+    if (fixup.kind == FixupKind::Absolute64) {
+      uint64_t word = 0;
+      std::memcpy(&word, field, sizeof(word));
+      word += fixup.is_in_module ? load_bias : shift;
+      std::memcpy(field, &word, sizeof(word));
+      continue;
+    }
+    int32_t word = 0;
+    std::memcpy(&word, field, sizeof(word));
+    const auto moved = static_cast<int64_t>(static_cast<uint64_t>(int64_t{word}) +
+                                            (fixup.kind == FixupKind::Absolute32 ? shift : apart));
+    if (moved < INT32_MIN || moved > INT32_MAX) {
+      return fail(ErrorCode::Limit, "the copies of the module's functions are too far from it");
+    }
+    word = static_cast<int32_t>(moved);
+    std::memcpy(field, &word, sizeof(word));
+  }
+  copy_.address += shift;
+  for (CopiedFunction& function : copy_.functions)
+    function.copy += shift;
+  for (ClonedTable& table : copy_.tables)
+    table.copy += shift;
+  return {};
+}
+
+}  // namespace clew::copy

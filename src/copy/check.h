@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does a copy do what the originals do? The final bytes are decoded once more, and nothing of how
+// they were written is believed:
+//   - each instruction that control reaches in a proved function is in the copy, once;
+//   - it has the same bytes but for its displacement, or is the same jump with another length;
+//   - what it leads to is the copy of what the original leads to, or that itself when it has none;
+//   - behind it stands what control runs on to, or a jump there;
+//   - tables have the same entries, by the same rule, and are named by nobody else;
+//   - every field that holds a distance to the module or an address is among the fix-ups.
+// Only what passes is put into a process.
+#pragma once
+
+#include <span>
+
+#include "base/error.h"
+#include "copy/module_copy.h"
+
+namespace clew::copy {
+
+class CheckedCopy {
+ public:
+  [[nodiscard]] const ModuleCopy& copy() const { return copy_; }
+  // Moves its bytes to where they will be: `shift` is added to the link-time addresses of the copy,
+  // `load_bias` to those of the module. Errors: Limit when that is too far away.
+  Expected<void> move_to(uint64_t load_bias, uint64_t shift);
+
+ private:
+  friend Expected<CheckedCopy> check(const Facts& facts, std::span<const Proved> proved,
+                                     ModuleCopy copy);
+  explicit CheckedCopy(ModuleCopy copy) : copy_(std::move(copy)) {}
+  ModuleCopy copy_;
+};
+
+// Errors: Refused, with the first place that differs.
+Expected<CheckedCopy> check(const Facts& facts, std::span<const Proved> proved, ModuleCopy copy);
+
+}  // namespace clew::copy

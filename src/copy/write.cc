@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a layout to bytes.
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "code/decode.h"
+#include "copy/layout.h"
+#include "copy/module_copy.h"
+
+namespace clew::copy {
+
+namespace {
+
+constexpr uint8_t kInt3 = 0xcc;
+constexpr uint8_t kJumpRel8 = 0xeb;
+constexpr uint8_t kJumpRel32 = 0xe9;
+constexpr uint64_t kTableAlignment = 64;
+
+class CopyWriter {
+ public:
+  CopyWriter(const Facts& facts, std::span<const Proved> proved, uint64_t address)
+      : facts_(facts), proved_(proved), layout_(facts, proved, address) {
+    result_.address = address;
+  }
+
+  Expected<ModuleCopy> run() {
+    place_tables();
+    for (const Item& item : layout_.items())
+      CLEW_TRY(put(item));
+    CLEW_ASSERT(result_.bytes.size() == layout_.code_size());
+    result_.code_size = layout_.code_size();
+    CLEW_TRY(put_tables());
+    for (const Proved& one : proved_) {
+      const uint64_t original = facts_.code.functions()[one.function].address;
+      result_.functions.push_back({one.function, original, layout_.resolve(original)});
+    }
+    std::sort(result_.functions.begin(), result_.functions.end(),
+              [](const auto& a, const auto& b) { return a.original < b.original; });
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] uint32_t offset() const { return static_cast<uint32_t>(result_.bytes.size()); }
+  [[nodiscard]] uint64_t here() const { return result_.address + result_.bytes.size(); }
+
+  // Each table once, also where functions share one.
+  void place_tables() {
+    uint64_t at = round_up(result_.address + layout_.code_size());
+    for (const Proved& one : proved_) {
+      for (const SwitchTable& table : one.switches.tables) {
+        const auto [known, is_new] = tables_.try_emplace(table.address, Placed{&table, at});
+        if (!is_new) continue;
+        at = round_up(at + table.targets.size() * entry_size(table.kind));
+      }
+    }
+  }
+
+  static uint64_t round_up(uint64_t address) {
+    return (address + kTableAlignment - 1) / kTableAlignment * kTableAlignment;
+  }
+  static uint64_t entry_size(TableKind kind) { return kind == TableKind::Offsets ? 4 : 8; }
+
+  Expected<void> put(const Item& item) {
+    if (item.form == ItemForm::Gap) {
+      result_.bytes.insert(result_.bytes.end(), item.size, kInt3);
+      return {};
+    }
+    result_.pcs.push_back({offset(), item.original});
+    const std::span<const uint8_t> bytes = facts_.code.text_from(item.original).first(item.length);
+    switch (item.form) {
+      case ItemForm::Plain:
+        result_.bytes.insert(result_.bytes.end(), bytes.begin(), bytes.end());
+        return {};
+      case ItemForm::RipRelative:
+        return put_displaced(item, bytes, item.target);
+      case ItemForm::TableName:
+        return put_displaced(item, bytes, tables_.at(item.target).copy);
+      case ItemForm::AbsoluteTable:
+        return put_absolute(item, bytes);
+      case ItemForm::Call:
+      case ItemForm::Jump:
+        return put_branch(item, bytes);
+      case ItemForm::CountJump:
+        return put_count_jump(item, bytes);
+      case ItemForm::RunOn:
+        result_.bytes.push_back(kJumpRel32);
+        return put_distance(item.target);
+      case ItemForm::Gap:
+        break;
+    }
+    return {};
+  }
+
+  Expected<void> put_displaced(const Item& item, std::span<const uint8_t> bytes, uint64_t target) {
+    const uint32_t field = offset() + item.field;
+    result_.bytes.insert(result_.bytes.end(), bytes.begin(), bytes.end());
+    if (item.form == ItemForm::RipRelative) result_.fixups.push_back({field, FixupKind::Outward});
+    return set_distance(field, target, here());
+  }
+
+  Expected<void> put_absolute(const Item& item, std::span<const uint8_t> bytes) {
+    const uint32_t field = offset() + item.field;
+    result_.bytes.insert(result_.bytes.end(), bytes.begin(), bytes.end());
+    const uint64_t table = tables_.at(item.target).copy;
+    if (table > INT32_MAX) return far();
+    result_.fixups.push_back({field, FixupKind::Absolute32});
+    set<uint32_t>(field, static_cast<uint32_t>(table));
+    return {};
+  }
+
+  Expected<void> put_branch(const Item& item, std::span<const uint8_t> bytes) {
+    const unsigned in_front = code::opcode_offset(bytes);
+    if (item.size == item.length) {
+      const auto decoded = code::decode(bytes);
+      CLEW_ASSERT(decoded && decoded->immediate_offset != 0);
+      result_.bytes.insert(result_.bytes.end(), bytes.begin(),
+                           bytes.begin() + decoded->immediate_offset);
+      if (decoded->immediate_size == 1) return put_short_distance(item.target);
+      return put_distance(item.target);
+    }
+    result_.bytes.insert(result_.bytes.end(), bytes.begin(), bytes.begin() + in_front);
+    const uint8_t opcode = bytes[in_front];
+    if (opcode == kJumpRel8) {
+      result_.bytes.push_back(kJumpRel32);
+    } else {
+      result_.bytes.push_back(0x0f);
+      result_.bytes.push_back(static_cast<uint8_t>(opcode + 0x10));  // 70+cc to 0f 80+cc
+    }
+    return put_distance(item.target);
+  }
+
+  // loop taken ; jmp over ; taken: jmp target ; over:
+  Expected<void> put_count_jump(const Item& item, std::span<const uint8_t> bytes) {
+    const unsigned in_front = code::opcode_offset(bytes);
+    result_.bytes.insert(result_.bytes.end(), bytes.begin(), bytes.begin() + in_front + 1);
+    if (Layout::is_short(item)) return put_short_distance(item.target);
+    result_.bytes.insert(result_.bytes.end(), {2, kJumpRel8, kJumpBytes, kJumpRel32});
+    return put_distance(item.target);
+  }
+
+  Expected<void> put_short_distance(uint64_t target) {
+    const auto distance = static_cast<int64_t>(layout_.resolve(target) - (here() + 1));
+    CLEW_ASSERT(distance >= INT8_MIN && distance <= INT8_MAX);
+    result_.bytes.push_back(static_cast<uint8_t>(distance));
+    return {};
+  }
+
+  Expected<void> put_distance(uint64_t target) {
+    const uint32_t field = offset();
+    result_.bytes.resize(field + 4);
+    if (!layout_.is_copied(target)) result_.fixups.push_back({field, FixupKind::Outward});
+    return set_distance(field, layout_.resolve(target), here());
+  }
+
+  Expected<void> set_distance(uint32_t field, uint64_t target, uint64_t from) {
+    const auto distance = static_cast<int64_t>(target - from);
+    if (distance < INT32_MIN || distance > INT32_MAX) return far();
+    set<int32_t>(field, static_cast<int32_t>(distance));
+    return {};
+  }
+
+  template <typename Word>
+  void set(uint32_t field, Word value) {
+    std::memcpy(result_.bytes.data() + field, &value, sizeof(value));
+  }
+
+  static tl::unexpected<Error> far() {
+    return fail(ErrorCode::Limit, "a copy of the module's functions would be too far from it");
+  }
+
+  Expected<void> put_tables() {
+    std::vector<Placed> order;
+    for (const auto& [address, placed] : tables_)
+      order.push_back(placed);
+    std::sort(order.begin(), order.end(),
+              [](const Placed& a, const Placed& b) { return a.copy < b.copy; });
+    for (const Placed& placed : order) {
+      const SwitchTable& table = *placed.table;
+      result_.bytes.resize(placed.copy - result_.address);
+      result_.tables.push_back(
+          {table.address, placed.copy, table.kind, static_cast<uint32_t>(table.targets.size())});
+      for (const uint64_t target : table.targets)
+        CLEW_TRY(put_entry(table.kind, placed.copy, target));
+    }
+    return {};
+  }
+
+  Expected<void> put_entry(TableKind kind, uint64_t table, uint64_t target) {
+    const uint32_t field = offset();
+    result_.bytes.resize(field + entry_size(kind));
+    const bool is_copied = layout_.is_copied(target);
+    if (kind == TableKind::Offsets) {
+      if (!is_copied) result_.fixups.push_back({field, FixupKind::Outward});
+      return set_distance(field, layout_.resolve(target), table);
+    }
+    result_.fixups.push_back({field, FixupKind::Absolute64, !is_copied});
+    set<uint64_t>(field, layout_.resolve(target));
+    return {};
+  }
+
+  struct Placed {
+    const SwitchTable* table = nullptr;
+    uint64_t copy = 0;
+  };
+
+  const Facts& facts_;
+  std::span<const Proved> proved_;
+  Layout layout_;
+  std::map<uint64_t, Placed> tables_;  // By original.
+  ModuleCopy result_;
+};
+
+}  // namespace
+
+Expected<ModuleCopy> write_copy(const Facts& facts, std::span<const Proved> proved,
+                                uint64_t address) {
+  return CopyWriter(facts, proved, address).run();
+}
+
+std::optional<uint64_t> ModuleCopy::function_copy(uint64_t original) const {
+  const auto found = std::lower_bound(
+      functions.begin(), functions.end(), original,
+      [](const CopiedFunction& one, uint64_t value) { return one.original < value; });
+  if (found == functions.end() || found->original != original) return std::nullopt;
+  return found->copy;
+}
+
+std::optional<uint64_t> ModuleCopy::original_of(uint64_t at) const {
+  if (at < address || at - address >= code_size) return std::nullopt;
+  const auto offset = static_cast<uint32_t>(at - address);
+  const auto after =
+      std::upper_bound(pcs.begin(), pcs.end(), offset,
+                       [](uint32_t value, const CopiedPc& one) { return value < one.offset; });
+  if (after == pcs.begin()) return std::nullopt;
+  return (after - 1)->original;
+}
+
+}  // namespace clew::copy
