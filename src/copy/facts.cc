@@ -31,10 +31,10 @@ std::vector<uint64_t> resolvers_of(const target::ModuleImage& image) {
 Expected<std::unique_ptr<Facts>> Facts::of(const target::ModuleImage& image) {
   const code::ModuleText text = CLEW_TRY(code::text_of(image));
   std::vector<uint64_t> never = CLEW_TRY(code::noreturn_slots(image));
-  return std::unique_ptr<Facts>(new Facts(image, text, std::move(never)));
+  return std::make_unique<Facts>(Key(), image, text, std::move(never));
 }
 
-Facts::Facts(const target::ModuleImage& image, const code::ModuleText& text,
+Facts::Facts(Key, const target::ModuleImage& image, const code::ModuleText& text,
              std::vector<uint64_t> noreturn_slots)
     : code(code::analyse(text)),
       noreturn(code, std::move(noreturn_slots)),

@@ -16,9 +16,15 @@ namespace clew::copy {
 
 // Borrows the image. Not to be moved: its parts refer to each other.
 class Facts {
+  struct Key {
+    explicit Key() = default;
+  };
+
  public:
   // Errors: Io when the file was truncated since it was read.
   static Expected<std::unique_ptr<Facts>> of(const target::ModuleImage& image);
+  Facts(Key, const target::ModuleImage& image, const code::ModuleText& text,
+        std::vector<uint64_t> noreturn_slots);
 
   const code::ModuleCode code;
   const code::NoReturn noreturn;
@@ -29,10 +35,6 @@ class Facts {
   const std::vector<uint64_t> landing_pads;  // Of exception tables. Ascending.
   const std::vector<uint64_t> resolvers;     // Of IFUNCs. Ascending.
   const bool is_position_independent;
-
- private:
-  Facts(const target::ModuleImage& image, const code::ModuleText& text,
-        std::vector<uint64_t> noreturn_slots);
 };
 
 }  // namespace clew::copy

@@ -39,6 +39,7 @@ struct CopiedFunction {
 struct CopiedPc {
   uint32_t offset = 0;    // In bytes.
   uint64_t original = 0;  // A thread that stops at the one is where another would be at this one.
+  bool runs_on = false;   // No instruction, but a jump there.
 };
 
 struct ClonedTable {
@@ -76,8 +77,21 @@ struct ModuleCopy {
   [[nodiscard]] uint64_t end() const { return address + bytes.size(); }
   // Where the copy of that instruction is; nothing when it is not copied.
   [[nodiscard]] std::optional<uint64_t> function_copy(uint64_t original) const;
-  // The instruction that a byte of the code is a part of.
+  // The instruction that a byte of the code is a part of. As the others, of the addresses that the
+  // copy has now.
   [[nodiscard]] std::optional<uint64_t> original_of(uint64_t address) const;
+};
+
+// Where the copy of each instruction is. Borrows nothing.
+class CopyMap {
+ public:
+  explicit CopyMap(const ModuleCopy& copy);
+  // Of an instruction of the file; nothing when it is not copied.
+  [[nodiscard]] std::optional<uint64_t> copy_of(uint64_t original) const;
+
+ private:
+  std::vector<CopiedPc> by_original_;
+  uint64_t address_;
 };
 
 // Of all that was proved, in any order. Errors: Limit when something would be out of reach of a

@@ -69,7 +69,7 @@ class CopyWriter {
       result_.bytes.insert(result_.bytes.end(), item.size, kInt3);
       return {};
     }
-    result_.pcs.push_back({offset(), item.original});
+    result_.pcs.push_back({offset(), item.original, item.form == ItemForm::RunOn});
     const std::span<const uint8_t> bytes = facts_.code.text_from(item.original).first(item.length);
     switch (item.form) {
       case ItemForm::Plain:
@@ -227,6 +227,22 @@ std::optional<uint64_t> ModuleCopy::function_copy(uint64_t original) const {
       [](const CopiedFunction& one, uint64_t value) { return one.original < value; });
   if (found == functions.end() || found->original != original) return std::nullopt;
   return found->copy;
+}
+
+CopyMap::CopyMap(const ModuleCopy& copy) : address_(copy.address) {
+  for (const CopiedPc& pc : copy.pcs) {
+    if (!pc.runs_on) by_original_.push_back(pc);
+  }
+  std::sort(by_original_.begin(), by_original_.end(),
+            [](const CopiedPc& a, const CopiedPc& b) { return a.original < b.original; });
+}
+
+std::optional<uint64_t> CopyMap::copy_of(uint64_t original) const {
+  const auto found =
+      std::lower_bound(by_original_.begin(), by_original_.end(), original,
+                       [](const CopiedPc& one, uint64_t value) { return one.original < value; });
+  if (found == by_original_.end() || found->original != original) return std::nullopt;
+  return address_ + found->offset;
 }
 
 std::optional<uint64_t> ModuleCopy::original_of(uint64_t at) const {

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Test support: runs a command with the functions of its modules on copies, without any probe.
+//
+//     run_on_copies [--report FILE] [--without NAME,...] COMMAND [ARGUMENT...]
+//
+// The exit status is the command's; a signal that kills it kills this, too. FILE gets a line for
+// each module: its path, functions copied, entries that lead there, bytes.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "copy/check.h"
+#include "copy/prove_module.h"
+#include "inline/attachment.h"
+#include "inline/copies.h"
+
+namespace {
+
+using namespace clew;
+
+struct Options {
+  std::string report;
+  // Beginnings of file names. The loader calls itself by its own ways, the C library and the
+  // unwinder look at return addresses.
+  std::vector<std::string> without = {"ld-linux", "libc.so", "libgcc_s"};
+  std::vector<std::string> command;
+};
+
+[[noreturn]] void give_up(std::string_view what) {
+  fmt::print(stderr, "run_on_copies: {}\n", what);
+  std::exit(125);  // NOLINT(concurrency-mt-unsafe): one thread.
+}
+
+template <typename T>
+T expect(Expected<T> result, std::string_view what) {
+  if (!result) give_up(fmt::format("{}: {}", what, result.error().message));
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+Options parse(int count, char** arguments) {
+  Options options;
+  int i = 1;
+  for (; i + 1 < count; i += 2) {
+    const std::string_view name = arguments[i];
+    if (name == "--report") {
+      options.report = arguments[i + 1];
+    } else if (name == "--without") {
+      options.without.emplace_back(arguments[i + 1]);
+    } else {
+      break;
+    }
+  }
+  options.command.assign(arguments + i, arguments + count);
+  if (options.command.empty()) give_up("no command");
+  return options;
+}
+
+bool is_left_out(const Options& options, std::string_view path) {
+  const std::string_view file = path.substr(path.rfind('/') + 1);
+  for (const std::string& prefix : options.without) {
+    if (file.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
+std::string copy_module(inline_::StoppedTarget& target, const target::ProcessModule& module) {
+  const auto image = target::ModuleImage::read(module.open_path);
+  if (!image) return fmt::format("{}: {}\n", module.path, image.error().message);
+  const auto facts = expect(copy::Facts::of(*image), module.path);
+  const copy::ModuleProof proof = copy::prove_module(*facts);
+  if (proof.proved.empty()) return "";
+  const uint64_t behind = image->sections().back().end() + 0x10000;
+  copy::ModuleCopy written = expect(copy::write_copy(*facts, proof.proved, behind), module.path);
+  copy::CheckedCopy checked =
+      expect(copy::check(*facts, proof.proved, std::move(written)), module.path);
+  const auto installed =
+      expect(inline_::install_copy(target, module, *facts, checked), module.path);
+  return fmt::format("{} functions={} entries={} bytes={} of={} at={:#x}\n", module.path,
+                     installed.functions, installed.entries, proof.proved_bytes,
+                     proof.proved_bytes + proof.refused_bytes, installed.address);
+}
+
+void copy_all(pid_t pid, const Options& options) {
+  inline_::StoppedTarget target =
+      expect(inline_::StoppedTarget::stop(pid, std::chrono::seconds(10)), "stop");
+  std::string report;
+  for (const target::ProcessModule& module : expect(target::read_modules(pid), "modules")) {
+    if (is_left_out(options, module.path) || !module.problem.empty()) continue;
+    report += copy_module(target, module);
+  }
+  target.resume();
+  if (options.report.empty()) return;
+  FILE* const file = std::fopen(options.report.c_str(), "w");
+  if (file == nullptr) give_up(options.report);
+  std::fwrite(report.data(), 1, report.size(), file);
+  std::fclose(file);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const Options options = parse(count, arguments);
+  auto launched = expect(inline_::Launched::start({.command = options.command}), "start");
+  copy_all(launched.pid(), options);
+  expect(launched.resume(), "resume");
+  const int status = expect(launched.wait_for_exit(), "wait");
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  const struct rlimit none {};
+  (void)setrlimit(RLIMIT_CORE, &none);
+  (void)raise(WTERMSIG(status));
+  return 128 + WTERMSIG(status);
+}
