@@ -23,8 +23,9 @@ using code::Instruction;
 
 class Checker {
  public:
-  Checker(const Facts& facts, std::span<const Proved> proved, const ModuleCopy& copy)
-      : facts_(facts), code_(facts.code), proved_(proved), copy_(copy) {}
+  Checker(const Facts& facts, std::span<const Proved> proved, const Insertions& insertions,
+          const ModuleCopy& copy)
+      : code_(facts.code), proved_(proved), insertions_(insertions), copy_(copy) {}
 
   Expected<void> run() {
     CLEW_TRY(check_shape());
@@ -78,34 +79,56 @@ class Checker {
   Expected<void> note_copies() {
     size_t found = 0;
     for (const CopiedPc& pc : copy_.pcs) {
-      const auto at = reached_.find(pc.original);
-      if (at == reached_.end()) {
-        glue_.emplace(pc.offset, pc.original);
+      if (pc.kind != PcKind::Instruction) {
+        (pc.kind == PcKind::RunsOn ? glue_ : inserted_).emplace(pc.offset, pc.original);
         continue;
       }
+      const auto at = reached_.find(pc.original);
+      if (at == reached_.end()) return differs(pc.original, "nobody gets there");
       if (at->second != UINT32_MAX) return differs(pc.original, "it is there twice");
       at->second = pc.offset;
       ++found;
     }
     if (found != reached_.size()) return differs(0, "some are missing");
+    for (const auto& [original, bytes] : insertions_.before) {
+      const auto at = reached_.find(original);
+      if (at == reached_.end()) return differs(original, "what is inserted is nowhere");
+      if (at->second < bytes.size()) return differs(original, "what is in front of it");
+      CLEW_TRY(take_inserted(original, static_cast<uint32_t>(at->second - bytes.size()), bytes));
+    }
     return {};
   }
 
-  // Where the copy of what the original leads to is.
+  // Are these bytes there, and a whole entry of the map of places?
+  Expected<void> take_inserted(uint64_t original, uint64_t offset,
+                               const std::vector<uint8_t>& bytes) {
+    const auto at = inserted_.find(static_cast<uint32_t>(offset));
+    const bool is_there = at != inserted_.end() && offset + bytes.size() <= copy_.code_size &&
+                          std::equal(bytes.begin(), bytes.end(), bytes_at(offset).begin());
+    if (!is_there) return differs(original, "what is inserted there");
+    inserted_.erase(at);
+    return {};
+  }
+
+  // Where the copy of what the original leads to is, with what is inserted in front of it.
   [[nodiscard]] uint64_t image_of(uint64_t original) const {
     const auto at = reached_.find(original);
-    return at == reached_.end() ? original : copy_.address + at->second;
+    if (at == reached_.end()) return original;
+    const auto before = insertions_.before.find(original);
+    const uint64_t size = before == insertions_.before.end() ? 0 : before->second.size();
+    return copy_.address + at->second - size;
   }
 
   [[nodiscard]] std::span<const uint8_t> bytes_at(uint64_t offset) const {
-    return std::span(copy_.bytes).first(copy_.code_size).subspan(offset);
+    const std::span<const uint8_t> code = std::span(copy_.bytes).first(copy_.code_size);
+    return code.subspan(std::min<uint64_t>(offset, code.size()));
   }
 
   Expected<void> check_block(const Proved& owner, const Block& block) {
     uint64_t end = 0;  // Behind the last one, in the copy.
     for (auto at = code_.at(block.begin); at && at->address < block.end; at = code_.at(at->end())) {
       const uint32_t offset = reached_.at(at->address);
-      if (at->address != block.begin && copy_.address + offset != end) {
+      if (at->address != block.begin && image_of(at->address) != end) {
         return differs(at->address, "it does not follow");
       }
       end = CLEW_TRY(check_instruction(*at, offset));
@@ -164,7 +187,7 @@ class Checker {
     }
     uint64_t end = copy_.address + offset + now->instruction.length;
     uint64_t target = end + static_cast<uint64_t>(now->all[0].imm.value.s);
-    const uint64_t wanted = image_of(code::branch_target(code_, at));
+    const uint64_t wanted = CLEW_TRY(way_of(at, target));
     if (target != wanted && at.flow == Flow::Conditional && now->instruction.raw.imm[0].size == 8) {
       // loop taken ; jmp over ; taken: jmp target ; over:
       const uint64_t taken = end + 2;
@@ -183,6 +206,40 @@ class Checker {
     if (target != wanted) return differs(at.address, "its target");
     note_outward(wanted, end);
     return end;
+  }
+
+  // Where a branch that leads there must lead: to the image of its target, or to the stub there,
+  // which goes on to it.
+  Expected<uint64_t> way_of(const Instruction& at, uint64_t target) {
+    const uint64_t image = image_of(code::branch_target(code_, at));
+    const auto taken = insertions_.taken.find(at.address);
+    if (taken == insertions_.taken.end()) return image;
+    // A loop that is far leads to a jump behind it first.
+    uint64_t stub = target;
+    const auto first = jump_at(stub);
+    if (first && inserted_.find(static_cast<uint32_t>(stub - copy_.address)) == inserted_.end()) {
+      stub = first->target;
+    }
+    CLEW_TRY(take_inserted(at.address, stub - copy_.address, taken->second));
+    const uint64_t behind = stub + taken->second.size();
+    const auto jump = jump_at(behind);
+    const bool leads_on = jump && jump->target == image &&
+                          glue_.erase(static_cast<uint32_t>(behind - copy_.address)) == 1;
+    if (!leads_on) return differs(at.address, "the way behind what is inserted");
+    note_outward(image, jump->end);
+    return stub;
+  }
+
+  struct MetJump {
+    uint64_t end = 0;
+    uint64_t target = 0;
+  };
+  [[nodiscard]] std::optional<MetJump> jump_at(uint64_t address) const {
+    if (address - copy_.address >= copy_.code_size) return std::nullopt;
+    const auto full = code::decode_full(bytes_at(address - copy_.address));
+    if (!full || !is_jump(*full)) return std::nullopt;
+    const uint64_t end = address + full->instruction.length;
+    return MetJump{end, end + static_cast<uint64_t>(full->all[0].imm.value.s)};
   }
 
   // Of a branch that ends there with a displacement of 4 bytes.
@@ -209,15 +266,19 @@ class Checker {
     } else if (last->flow == Flow::Next || last->flow == Flow::Nop) {
       next = edges.front().target;
     }
+    if (const auto passed = insertions_.passed.find(block.last);
+        passed != insertions_.passed.end()) {
+      CLEW_TRY(take_inserted(block.last, end - copy_.address, passed->second));
+      end += passed->second.size();
+    }
     if (!next || end == image_of(*next)) return {};
     const auto glue = glue_.find(static_cast<uint32_t>(end - copy_.address));
     if (glue == glue_.end()) return differs(block.last, "what it runs on to");
-    const auto jump = code::decode_full(bytes_at(glue->first));
-    if (!jump || !is_jump(*jump)) return differs(block.last, "the jump behind it");
-    const uint64_t behind = end + jump->instruction.length;
-    const uint64_t target = behind + static_cast<uint64_t>(jump->all[0].imm.value.s);
-    if (target != image_of(*next)) return differs(block.last, "where it runs on to");
-    note_outward(target, behind);
+    const auto jump = jump_at(end);
+    if (!jump || jump->target != image_of(*next)) {
+      return differs(block.last, "where it runs on to");
+    }
+    note_outward(jump->target, jump->end);
     glue_.erase(glue);
     return {};
   }
@@ -225,6 +286,7 @@ class Checker {
   // Nothing is left that nobody runs on to.
   Expected<void> check_glue() const {
     if (!glue_.empty()) return differs(glue_.begin()->second, "nothing leads to it");
+    if (!inserted_.empty()) return differs(inserted_.begin()->second, "nobody wanted it");
     return {};
   }
 
@@ -307,20 +369,23 @@ class Checker {
     return nullptr;
   }
 
-  const Facts& facts_;
   const code::ModuleCode& code_;
   std::span<const Proved> proved_;
+  const Insertions& insertions_;
   const ModuleCopy& copy_;
   std::unordered_map<uint64_t, uint32_t> reached_;  // Original to offset.
-  std::unordered_map<uint32_t, uint64_t> glue_;     // Offset to where the original ran on.
+  // By offset, and so is the next one: what nothing has led to yet.
+  std::unordered_map<uint32_t, uint64_t> glue_;
+  std::unordered_map<uint32_t, uint64_t> inserted_;
   const Switches* names_ = nullptr;                 // Of the function that is looked at.
   std::vector<Fixup> wanted_;
 };
 
 }  // namespace
 
-Expected<CheckedCopy> check(const Facts& facts, std::span<const Proved> proved, ModuleCopy copy) {
-  CLEW_TRY(Checker(facts, proved, copy).run());
+Expected<CheckedCopy> check(const Facts& facts, std::span<const Proved> proved,
+                            const Insertions& insertions, ModuleCopy copy) {
+  CLEW_TRY(Checker(facts, proved, insertions, copy).run());
   return CheckedCopy(std::move(copy));
 }
 

@@ -5,6 +5,7 @@
 //   - it has the same bytes but for its displacement, or is the same jump with another length;
 //   - what it leads to is the copy of what the original leads to, or that itself when it has none;
 //   - behind it stands what control runs on to, or a jump there;
+//   - what is inserted is where it is wanted, and nowhere else;
 //   - tables have the same entries, by the same rule, and are named by nobody else;
 //   - every field that holds a distance to the module or an address is among the fix-ups.
 // Only what passes is put into a process.
@@ -26,12 +27,13 @@ class CheckedCopy {
 
  private:
   friend Expected<CheckedCopy> check(const Facts& facts, std::span<const Proved> proved,
-                                     ModuleCopy copy);
+                                     const Insertions& insertions, ModuleCopy copy);
   explicit CheckedCopy(ModuleCopy copy) : copy_(std::move(copy)) {}
   ModuleCopy copy_;
 };
 
 // Errors: Refused, with the first place that differs.
-Expected<CheckedCopy> check(const Facts& facts, std::span<const Proved> proved, ModuleCopy copy);
+Expected<CheckedCopy> check(const Facts& facts, std::span<const Proved> proved,
+                            const Insertions& insertions, ModuleCopy copy);
 
 }  // namespace clew::copy

@@ -57,8 +57,9 @@ std::optional<uint64_t> runs_on_to(const Facts& facts, const code::Blocks& block
 
 }  // namespace
 
-Layout::Layout(const Facts& facts, std::span<const Proved> proved, uint64_t address)
-    : facts_(facts), address_(address) {
+Layout::Layout(const Facts& facts, std::span<const Proved> proved, const Insertions& insertions,
+               uint64_t address)
+    : facts_(facts), insertions_(insertions), address_(address) {
   std::vector<OwnBlock> all;
   for (const Proved& owner : proved) {
     for (const Block& block : owner.blocks.blocks())
@@ -68,6 +69,7 @@ Layout::Layout(const Facts& facts, std::span<const Proved> proved, uint64_t addr
             [](const OwnBlock& a, const OwnBlock& b) { return a.block->begin < b.block->begin; });
   for (size_t i = 0; i < all.size(); ++i) {
     add_block(all[i]);
+    add_passed(all[i]);
     const uint64_t next = i + 1 < all.size() ? all[i + 1].block->begin : 0;
     CLEW_ASSERT(next == 0 || next >= all[i].block->end);
     add_run_on(all[i], next);
@@ -83,8 +85,34 @@ void Layout::add_block(const OwnBlock& own) {
   if (is_behind_gap) items_.push_back({.original = begin, .form = ItemForm::Gap});
   for (auto at = facts_.code.at(begin); at && at->address < own.block->end;
        at = facts_.code.at(at->end())) {
+    add_before(at->address);
     items_.push_back(item_of(*at, *own.owner));
+    if (const auto on_way = insertions_.taken.find(at->address); on_way != insertions_.taken.end()) {
+      Item& jump = items_.back();
+      CLEW_ASSERT(jump.form == ItemForm::Jump || jump.form == ItemForm::CountJump);
+      jump.stub = static_cast<uint32_t>(stubs_.size());
+      const size_t size = on_way->second.size() + kJumpBytes;
+      stubs_.push_back({at->address, jump.target, 0, static_cast<uint32_t>(size)});
+    }
   }
+}
+
+void Layout::add_before(uint64_t original) {
+  const auto found = insertions_.before.find(original);
+  if (found == insertions_.before.end()) return;
+  CLEW_ASSERT(found->second.size() <= kInsertionBytesMax);
+  items_.push_back({.original = original,
+                    .form = ItemForm::Before,
+                    .size = static_cast<uint8_t>(found->second.size())});
+}
+
+void Layout::add_passed(const OwnBlock& own) {
+  const auto found = insertions_.passed.find(own.block->last);
+  if (found == insertions_.passed.end()) return;
+  CLEW_ASSERT(found->second.size() <= kInsertionBytesMax);
+  items_.push_back({.original = own.block->end,
+                    .form = ItemForm::Passed,
+                    .size = static_cast<uint8_t>(found->second.size())});
 }
 
 void Layout::add_run_on(const OwnBlock& own, uint64_t next) {
@@ -138,6 +166,10 @@ bool Layout::place() {
     if (item.form == ItemForm::Gap) item.size = static_cast<uint8_t>(gap_before(item, offset));
     offset += item.size;
   }
+  for (Stub& stub : stubs_) {
+    stub.offset = offset;
+    offset += stub.size;
+  }
   code_size_ = offset;
   bool grows = false;
   for (Item& item : items_) {
@@ -161,8 +193,12 @@ uint32_t Layout::gap_before(const Item& next, uint32_t offset) const {
 
 bool Layout::reaches_shortly(const Item& item) const {
   const uint64_t end = address_ + item.offset + item.length;
-  const auto distance = static_cast<int64_t>(resolve(item.target) - end);
+  const auto distance = static_cast<int64_t>(target_of(item) - end);
   return distance >= INT8_MIN && distance <= INT8_MAX;
+}
+
+uint64_t Layout::target_of(const Item& item) const {
+  return item.stub == kNoStub ? resolve(item.target) : address_ + stubs_[item.stub].offset;
 }
 
 uint64_t Layout::resolve(uint64_t target) const {
@@ -174,9 +210,10 @@ std::optional<size_t> Layout::item_at(uint64_t original) const {
   auto at =
       std::lower_bound(items_.begin(), items_.end(), original,
                        [](const Item& one, uint64_t address) { return one.original < address; });
-  // A run on and a gap may have the address of the instruction behind them.
+  // What stands in front of an instruction and is not passed on the way to it has its address, too.
   while (at != items_.end() && at->original == original &&
-         (at->form == ItemForm::Gap || at->form == ItemForm::RunOn)) {
+         (at->form == ItemForm::Gap || at->form == ItemForm::RunOn ||
+          at->form == ItemForm::Passed)) {
     ++at;
   }
   if (at == items_.end() || at->original != original) return std::nullopt;

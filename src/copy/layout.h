@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "copy/facts.h"
+#include "copy/insertions.h"
 #include "copy/prove.h"
 
 namespace clew::copy {
@@ -24,7 +25,11 @@ enum class ItemForm : uint8_t {
   Call,           // call rel32
   RunOn,          // No instruction: a jmp to `target`, to which the one in front of it runs on.
   Gap,            // Nothing gets here. What follows is aligned as its original is.
+  Before,         // What is inserted in front of the instruction at `original`,
+  Passed,         // or behind the conditional jump that ends there, when it is not taken.
 };
+
+inline constexpr uint32_t kNoStub = UINT32_MAX;
 
 struct Item {
   uint64_t original = 0;  // The instruction's; of a RunOn, where it would be.
@@ -34,6 +39,15 @@ struct Item {
   uint8_t length = 0;  // Of the original.
   uint8_t size = 0;    // In the copy. Of a Gap, how many bytes it leaves, up to 63.
   uint8_t field = 0;   // Where the displacement is, in the original.
+  uint32_t stub = kNoStub;  // Of a Jump or CountJump: what it passes on its way, when it is taken.
+};
+
+// What is inserted where a jump is taken: bytes, and a jmp to its target. Behind all else.
+struct Stub {
+  uint64_t branch = 0;  // Originals, both.
+  uint64_t target = 0;
+  uint32_t offset = 0;
+  uint32_t size = 0;
 };
 
 // jmp rel32 behind a RunOn, and the forms that CountJump becomes when its target is far.
@@ -42,13 +56,19 @@ inline constexpr uint8_t kFarCountJumpBytes = 9;  // Behind its own prefixes and
 
 class Layout {
  public:
-  Layout(const Facts& facts, std::span<const Proved> proved, uint64_t address);
+  // Borrows all.
+  Layout(const Facts& facts, std::span<const Proved> proved, const Insertions& insertions,
+         uint64_t address);
 
   // By original, and so by offset.
   [[nodiscard]] const std::vector<Item>& items() const { return items_; }
+  [[nodiscard]] const std::vector<Stub>& stubs() const { return stubs_; }
   [[nodiscard]] uint32_t code_size() const { return code_size_; }
+  // Where a jump leads when it is taken.
+  [[nodiscard]] uint64_t target_of(const Item& item) const;
   // The copy's address of what a jump or call leads to: the item's, or the original.
   [[nodiscard]] uint64_t resolve(uint64_t target) const;
+  // Is there a copy of the instruction?
   [[nodiscard]] bool is_copied(uint64_t target) const { return item_at(target).has_value(); }
   // Whether a Jump or CountJump is written in its short form.
   [[nodiscard]] static bool is_short(const Item& item);
@@ -61,6 +81,8 @@ class Layout {
   };
   void add_block(const OwnBlock& own);
   void add_run_on(const OwnBlock& own, uint64_t next);
+  void add_before(uint64_t original);
+  void add_passed(const OwnBlock& own);
   [[nodiscard]] Item item_of(const code::Instruction& at, const Proved& owner) const;
   bool place();
   [[nodiscard]] uint32_t gap_before(const Item& next, uint32_t offset) const;
@@ -68,8 +90,10 @@ class Layout {
   [[nodiscard]] std::optional<size_t> item_at(uint64_t original) const;
 
   const Facts& facts_;
+  const Insertions& insertions_;
   uint64_t address_;
   std::vector<Item> items_;
+  std::vector<Stub> stubs_;
   uint32_t code_size_ = 0;
 };
 

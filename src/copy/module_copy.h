@@ -12,6 +12,7 @@
 //   names of tables       the table's clone
 //   runs on into what is  jmp to it
 //   no longer behind it
+//   what is inserted      where it is wanted (insertions.h)
 //   all else              the same bytes
 //
 // Bytes are copied and fields patched, nothing is encoded anew: what an assembler would choose, and
@@ -25,6 +26,7 @@
 
 #include "base/error.h"
 #include "copy/facts.h"
+#include "copy/insertions.h"
 #include "copy/prove.h"
 
 namespace clew::copy {
@@ -35,11 +37,17 @@ struct CopiedFunction {
   uint64_t copy = 0;
 };
 
+enum class PcKind : uint8_t {
+  Instruction,
+  Inserted,  // Some that are inserted, in front of it or on a way to it.
+  RunsOn,    // A jump there.
+};
+
 // An instruction of the copy; its bytes go up to the next one, or to where the code ends.
 struct CopiedPc {
   uint32_t offset = 0;    // In bytes.
   uint64_t original = 0;  // A thread that stops at the one is where another would be at this one.
-  bool runs_on = false;   // No instruction, but a jump there.
+  PcKind kind = PcKind::Instruction;
 };
 
 struct ClonedTable {
@@ -86,7 +94,8 @@ struct ModuleCopy {
 class CopyMap {
  public:
   explicit CopyMap(const ModuleCopy& copy);
-  // Of an instruction of the file; nothing when it is not copied.
+  // Of an instruction of the file, behind what is inserted in front of it; nothing when it is not
+  // copied.
   [[nodiscard]] std::optional<uint64_t> copy_of(uint64_t original) const;
 
  private:
@@ -97,6 +106,6 @@ class CopyMap {
 // Of all that was proved, in any order. Errors: Limit when something would be out of reach of a
 // displacement of 32 bits.
 Expected<ModuleCopy> write_copy(const Facts& facts, std::span<const Proved> proved,
-                                uint64_t address);
+                                const Insertions& insertions, uint64_t address);
 
 }  // namespace clew::copy

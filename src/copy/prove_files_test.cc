@@ -40,10 +40,10 @@ TEST_P(ProveFiles, NearlyAllOfTheTextIsProvedAndItsCopyIsRight) {
       << reasons_of(**facts, proof);
 
   const uint64_t behind = image->sections().back().end() + 0x10000;
-  auto copy = write_copy(**facts, proof.proved, behind);
+  auto copy = write_copy(**facts, proof.proved, {}, behind);
   ASSERT_TRUE(copy) << copy.error().message;
   RecordProperty("copied_bytes", static_cast<int>(copy->bytes.size()));
-  const auto checked = check(**facts, proof.proved, std::move(*copy));
+  const auto checked = check(**facts, proof.proved, {}, std::move(*copy));
   ASSERT_TRUE(checked) << checked.error().message;
   fmt::print("{} {} {}\n", GetParam(), checked->copy().bytes.size(), proof.proved_bytes);
 }

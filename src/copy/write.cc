@@ -22,8 +22,12 @@ constexpr uint64_t kTableAlignment = 64;
 
 class CopyWriter {
  public:
-  CopyWriter(const Facts& facts, std::span<const Proved> proved, uint64_t address)
-      : facts_(facts), proved_(proved), layout_(facts, proved, address) {
+  CopyWriter(const Facts& facts, std::span<const Proved> proved, const Insertions& insertions,
+             uint64_t address)
+      : facts_(facts),
+        proved_(proved),
+        insertions_(insertions),
+        layout_(facts, proved, insertions, address) {
     result_.address = address;
   }
 
@@ -31,6 +35,8 @@ class CopyWriter {
     place_tables();
     for (const Item& item : layout_.items())
       CLEW_TRY(put(item));
+    for (const Stub& stub : layout_.stubs())
+      CLEW_TRY(put_stub(stub));
     CLEW_ASSERT(result_.bytes.size() == layout_.code_size());
     result_.code_size = layout_.code_size();
     CLEW_TRY(put_tables());
@@ -69,7 +75,7 @@ class CopyWriter {
       result_.bytes.insert(result_.bytes.end(), item.size, kInt3);
       return {};
     }
-    result_.pcs.push_back({offset(), item.original, item.form == ItemForm::RunOn});
+    result_.pcs.push_back({offset(), item.original, kind_of(item)});
     const std::span<const uint8_t> bytes = facts_.code.text_from(item.original).first(item.length);
     switch (item.form) {
       case ItemForm::Plain:
@@ -89,10 +95,34 @@ class CopyWriter {
       case ItemForm::RunOn:
         result_.bytes.push_back(kJumpRel32);
         return put_distance(item.target);
+      case ItemForm::Before:
+        return put_inserted(insertions_.before.at(item.original));
+      case ItemForm::Passed:
+        return put_inserted(insertions_.passed.at(branch_));
       case ItemForm::Gap:
         break;
     }
     return {};
+  }
+
+  static PcKind kind_of(const Item& item) {
+    if (item.form == ItemForm::RunOn) return PcKind::RunsOn;
+    const bool is_inserted = item.form == ItemForm::Before || item.form == ItemForm::Passed;
+    return is_inserted ? PcKind::Inserted : PcKind::Instruction;
+  }
+
+  Expected<void> put_inserted(const std::vector<uint8_t>& bytes) {
+    result_.bytes.insert(result_.bytes.end(), bytes.begin(), bytes.end());
+    return {};
+  }
+
+  Expected<void> put_stub(const Stub& stub) {
+    CLEW_ASSERT(offset() == stub.offset);
+    result_.pcs.push_back({offset(), stub.target, PcKind::Inserted});
+    CLEW_TRY(put_inserted(insertions_.taken.at(stub.branch)));
+    result_.pcs.push_back({offset(), stub.target, PcKind::RunsOn});
+    result_.bytes.push_back(kJumpRel32);
+    return put_distance(stub.target);
   }
 
   Expected<void> put_displaced(const Item& item, std::span<const uint8_t> bytes, uint64_t target) {
@@ -113,14 +143,15 @@ class CopyWriter {
   }
 
   Expected<void> put_branch(const Item& item, std::span<const uint8_t> bytes) {
+    branch_ = item.original;
     const unsigned in_front = code::opcode_offset(bytes);
     if (item.size == item.length) {
       const auto decoded = code::decode(bytes);
       CLEW_ASSERT(decoded && decoded->immediate_offset != 0);
       result_.bytes.insert(result_.bytes.end(), bytes.begin(),
                            bytes.begin() + decoded->immediate_offset);
-      if (decoded->immediate_size == 1) return put_short_distance(item.target);
-      return put_distance(item.target);
+      if (decoded->immediate_size == 1) return put_short_distance(item);
+      return put_way(item);
     }
     result_.bytes.insert(result_.bytes.end(), bytes.begin(), bytes.begin() + in_front);
     const uint8_t opcode = bytes[in_front];
@@ -130,23 +161,32 @@ class CopyWriter {
       result_.bytes.push_back(0x0f);
       result_.bytes.push_back(static_cast<uint8_t>(opcode + 0x10));  // 70+cc to 0f 80+cc
     }
-    return put_distance(item.target);
+    return put_way(item);
   }
 
   // loop taken ; jmp over ; taken: jmp target ; over:
   Expected<void> put_count_jump(const Item& item, std::span<const uint8_t> bytes) {
+    branch_ = item.original;
     const unsigned in_front = code::opcode_offset(bytes);
     result_.bytes.insert(result_.bytes.end(), bytes.begin(), bytes.begin() + in_front + 1);
-    if (Layout::is_short(item)) return put_short_distance(item.target);
+    if (Layout::is_short(item)) return put_short_distance(item);
     result_.bytes.insert(result_.bytes.end(), {2, kJumpRel8, kJumpBytes, kJumpRel32});
-    return put_distance(item.target);
+    return put_way(item);
   }
 
-  Expected<void> put_short_distance(uint64_t target) {
-    const auto distance = static_cast<int64_t>(layout_.resolve(target) - (here() + 1));
+  Expected<void> put_short_distance(const Item& item) {
+    const auto distance = static_cast<int64_t>(layout_.target_of(item) - (here() + 1));
     CLEW_ASSERT(distance >= INT8_MIN && distance <= INT8_MAX);
     result_.bytes.push_back(static_cast<uint8_t>(distance));
     return {};
+  }
+
+  // To where the jump leads when it is taken, by a stub that may be on the way.
+  Expected<void> put_way(const Item& item) {
+    if (item.stub == kNoStub) return put_distance(item.target);
+    const uint32_t field = offset();
+    result_.bytes.resize(field + 4);
+    return set_distance(field, layout_.target_of(item), here());
   }
 
   Expected<void> put_distance(uint64_t target) {
@@ -209,7 +249,9 @@ class CopyWriter {
 
   const Facts& facts_;
   std::span<const Proved> proved_;
+  const Insertions& insertions_;
   Layout layout_;
+  uint64_t branch_ = 0;  // The last one that was put.
   std::map<uint64_t, Placed> tables_;  // By original.
   ModuleCopy result_;
 };
@@ -217,8 +259,8 @@ class CopyWriter {
 }  // namespace
 
 Expected<ModuleCopy> write_copy(const Facts& facts, std::span<const Proved> proved,
-                                uint64_t address) {
-  return CopyWriter(facts, proved, address).run();
+                                const Insertions& insertions, uint64_t address) {
+  return CopyWriter(facts, proved, insertions, address).run();
 }
 
 std::optional<uint64_t> ModuleCopy::function_copy(uint64_t original) const {
@@ -231,7 +273,7 @@ std::optional<uint64_t> ModuleCopy::function_copy(uint64_t original) const {
 
 CopyMap::CopyMap(const ModuleCopy& copy) : address_(copy.address) {
   for (const CopiedPc& pc : copy.pcs) {
-    if (!pc.runs_on) by_original_.push_back(pc);
+    if (pc.kind == PcKind::Instruction) by_original_.push_back(pc);
   }
   std::sort(by_original_.begin(), by_original_.end(),
             [](const CopiedPc& a, const CopiedPc& b) { return a.original < b.original; });

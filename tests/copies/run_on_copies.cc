@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Test support: runs a command with the functions of its modules on copies, without any probe.
 //
-//     run_on_copies [--report FILE] [--without NAME,...] COMMAND [ARGUMENT...]
+//     run_on_copies [--report FILE] [--without NAME] [--insert BYTES] COMMAND [ARGUMENT...]
 //
 // The exit status is the command's; a signal that kills it kills this, too. FILE gets a line for
 // each module: its path, functions copied, entries that lead there, bytes.
@@ -31,6 +31,9 @@ struct Options {
   // Beginnings of file names. The loader calls itself by its own ways, the C library and the
   // unwinder look at return addresses.
   std::vector<std::string> without = {"ld-linux", "libc.so", "libgcc_s"};
+  // So many bytes that do nothing are inserted in front of each block, and on both ways behind each
+  // conditional jump.
+  size_t inserted_bytes = 0;
   std::vector<std::string> command;
 };
 
@@ -54,6 +57,8 @@ Options parse(int count, char** arguments) {
       options.report = arguments[i + 1];
     } else if (name == "--without") {
       options.without.emplace_back(arguments[i + 1]);
+    } else if (name == "--insert") {
+      options.inserted_bytes = std::stoul(arguments[i + 1]);
     } else {
       break;
     }
@@ -71,16 +76,34 @@ bool is_left_out(const Options& options, std::string_view path) {
   return false;
 }
 
-std::string copy_module(inline_::StoppedTarget& target, const target::ProcessModule& module) {
+copy::Insertions insertions_of(const copy::Facts& facts, const copy::ModuleProof& proof,
+                               size_t size) {
+  copy::Insertions insertions;
+  if (size == 0) return insertions;
+  const std::vector<uint8_t> nops(size, 0x90);
+  for (const copy::Proved& proved : proof.proved) {
+    for (const code::Block& block : proved.blocks.blocks()) {
+      insertions.before.emplace(block.begin, nops);
+      if (facts.code.at(block.last)->flow != code::Flow::Conditional) continue;
+      insertions.taken.emplace(block.last, nops);
+      insertions.passed.emplace(block.last, nops);
+    }
+  }
+  return insertions;
+}
+
+std::string copy_module(inline_::StoppedTarget& target, const target::ProcessModule& module,
+                        const Options& options) {
   const auto image = target::ModuleImage::read(module.open_path);
   if (!image) return fmt::format("{}: {}\n", module.path, image.error().message);
   const auto facts = expect(copy::Facts::of(*image), module.path);
   const copy::ModuleProof proof = copy::prove_module(*facts);
   if (proof.proved.empty()) return "";
   const uint64_t behind = image->sections().back().end() + 0x10000;
-  copy::ModuleCopy written = expect(copy::write_copy(*facts, proof.proved, behind), module.path);
+  const copy::Insertions insertions = insertions_of(*facts, proof, options.inserted_bytes);
+  copy::ModuleCopy written = expect(copy::write_copy(*facts, proof.proved, insertions, behind), module.path);
   copy::CheckedCopy checked =
-      expect(copy::check(*facts, proof.proved, std::move(written)), module.path);
+      expect(copy::check(*facts, proof.proved, insertions, std::move(written)), module.path);
   const auto installed =
       expect(inline_::install_copy(target, module, *facts, checked), module.path);
   return fmt::format("{} functions={} entries={} bytes={} of={} at={:#x}\n", module.path,
@@ -94,7 +117,7 @@ void copy_all(pid_t pid, const Options& options) {
   std::string report;
   for (const target::ProcessModule& module : expect(target::read_modules(pid), "modules")) {
     if (is_left_out(options, module.path) || !module.problem.empty()) continue;
-    report += copy_module(target, module);
+    report += copy_module(target, module, options);
   }
   target.resume();
   if (options.report.empty()) return;

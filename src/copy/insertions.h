@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Code that a copy has and its original has not: probes. They are bytes that run wherever they
+// stand, and go on behind themselves.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace clew::copy {
+
+inline constexpr size_t kInsertionBytesMax = 120;
+
+struct Insertions {
+  // In front of the instruction at this address, whatever way control comes to it.
+  std::unordered_map<uint64_t, std::vector<uint8_t>> before;
+  // Behind a conditional jump: when it is taken, or when it is not. By the jump's address.
+  std::unordered_map<uint64_t, std::vector<uint8_t>> taken;
+  std::unordered_map<uint64_t, std::vector<uint8_t>> passed;
+};
+
+}  // namespace clew::copy
