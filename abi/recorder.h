@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flight recorder's words: what probes in copied functions write into a thread's lobe, and
+// readers find there after the thread was killed at any instruction.
+//
+//     bit 31                 0: the record of a DAG
+//     bits 30..11            its id; 0 and the largest are none
+//     bits 10..0             path bits
+//
+//     bit 31                 1: a word of an extended record. Its first and its last word, alike:
+//     bits 30..24            ExtendedRecord
+//     bits 23..16            how many words it has, with both
+//     bits 15..0             a value
+//
+// A lobe is a ring of kLobeWords. A DAG's head writes its record and a zero behind it by one store
+// of 8 bytes, so the newest word is the one in front of the zero; an extended record's first word
+// is written last, over that zero.
+#pragma once
+
+#include <cstdint>
+
+namespace clew::abi {
+
+inline constexpr uint32_t kPathBits = 11;
+inline constexpr uint32_t kDagIdBits = 20;
+inline constexpr uint32_t kDagIdMax = (1U << kDagIdBits) - 2;  // The smallest is 1.
+inline constexpr uint32_t kLobeWords = 16'384;
+inline constexpr uint32_t kLobeBytes = kLobeWords * sizeof(uint32_t);
+inline constexpr uint32_t kExtendedBit = 1U << 31;
+
+static_assert(1 + kDagIdBits + kPathBits == 32);
+static_assert(kLobeBytes == 1U << 16, "A 16-bit addition wraps the cursor.");
+
+enum class ExtendedRecord : uint8_t {
+  Start = 1,   // The thread claimed the lobe.
+  End = 2,     // It ended.
+  Time = 3,    // The time stamp counter.
+  Signal = 4,  // A handler begins.
+  Throw = 5,   // An exception is thrown.
+  Sync = 6,    // A message to or from another logical thread.
+  Module = 7,  // What ids mean has changed.
+  Out = 8,     // The activation goes on in the original.
+  Switch = 9,  // The records go on in another lobe.
+  Gap = 10,    // Records were lost.
+};
+
+constexpr bool is_extended(uint32_t word) {
+  return (word & kExtendedBit) != 0;
+}
+constexpr uint32_t dag_record(uint32_t id) {
+  return id << kPathBits;
+}
+constexpr uint32_t dag_id(uint32_t record) {
+  return (record & ~kExtendedBit) >> kPathBits;
+}
+constexpr uint32_t path_bits(uint32_t record) {
+  return record & ((1U << kPathBits) - 1);
+}
+// Neither a word that was never written, nor a reserved id.
+constexpr bool is_dag_record(uint32_t word) {
+  return !is_extended(word) && dag_id(word) != 0 && dag_id(word) <= kDagIdMax;
+}
+
+constexpr uint32_t extended_word(ExtendedRecord type, uint8_t words, uint16_t value) {
+  return kExtendedBit | static_cast<uint32_t>(type) << 24 | static_cast<uint32_t>(words) << 16 |
+         value;
+}
+constexpr ExtendedRecord extended_type(uint32_t word) {
+  return static_cast<ExtendedRecord>(word >> 24 & 0x7f);
+}
+constexpr uint32_t extended_words(uint32_t word) {
+  return word >> 16 & 0xff;
+}
+constexpr uint16_t extended_value(uint32_t word) {
+  return static_cast<uint16_t>(word);
+}
+
+}  // namespace clew::abi

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recorder/futures.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace clew::recorder {
+
+namespace {
+
+// The record of a copied function's entry, and those of other heads by their block. A function that
+// jumps to its own first instruction writes the same record as one that calls itself.
+constexpr uint32_t kEntryBit = 1U << 31;
+
+struct Frame {
+  uint32_t block = 0;
+  uint32_t way = 0;
+};
+
+}  // namespace
+
+void Next::add(const Next& other) {
+  any = any || other.any;
+  std::vector<uint32_t> sum;
+  if (!any) {
+    std::set_union(records.begin(), records.end(), other.records.begin(), other.records.end(),
+                   std::back_inserter(sum));
+    any = sum.size() > kNextMax;
+  }
+  if (any) sum.clear();
+  records = std::move(sum);
+}
+
+bool Next::surely_differs_from(const Next& other) const {
+  if (any || other.any) return false;
+  std::vector<uint32_t> both;
+  std::set_intersection(records.begin(), records.end(), other.records.begin(), other.records.end(),
+                        std::back_inserter(both));
+  return both.empty();
+}
+
+Futures::Futures(const Flow& flow, const std::vector<bool>& is_head)
+    : flow_(flow),
+      is_head_(is_head),
+      next_(flow.nodes().size()),
+      needs_bit_(flow.nodes().size()),
+      decides_(flow.nodes().size()) {
+  sort_blocks();
+  for (const uint32_t block : order_)
+    find(block);
+  std::reverse(order_.begin(), order_.end());
+}
+
+// Depth first, what is done first first.
+void Futures::sort_blocks() {
+  std::vector<bool> seen(flow_.nodes().size());
+  std::vector<Frame> open;
+  for (uint32_t root = 0; root < seen.size(); ++root) {
+    if (seen[root]) continue;
+    seen[root] = true;
+    open.push_back({root});
+    while (!open.empty()) {
+      Frame& top = open.back();
+      const auto ways = flow_.ways_of(top.block);
+      if (top.way == ways.size()) {
+        order_.push_back(top.block);
+        open.pop_back();
+        continue;
+      }
+      const uint32_t to = ways[top.way++].block;
+      if (to == kNone || is_head_[to] || seen[to]) continue;
+      seen[to] = true;
+      open.push_back({to});
+    }
+  }
+}
+
+Next Futures::next_of(const Way& way) const {
+  switch (way.kind) {
+    case WayKind::Return:
+    case WayKind::TailOut:
+      return {true, {}};
+    case WayKind::Tail:
+      return {false, {way.function | kEntryBit}};
+    case WayKind::Block:
+      break;
+  }
+  if (!is_head_[way.block]) return next_[way.block];
+  if (way.block == flow_.entry()) return {false, {flow_.function() | kEntryBit}};
+  return {false, {way.block}};
+}
+
+bool Futures::is_undecided(uint32_t block) const {
+  if (!flow_.nodes()[block].is_branch) return false;
+  const auto ways = flow_.ways_of(block);
+  return ways[0] != ways[1] && !next_of(ways[0]).surely_differs_from(next_of(ways[1]));
+}
+
+void Futures::find(uint32_t block) {
+  const Node& node = flow_.nodes()[block];
+  Next& next = next_[block];
+  if (node.call == CallKind::Copied) {
+    next.records = {node.callee | kEntryBit};
+    return;
+  }
+  const auto ways = flow_.ways_of(block);
+  next.any = ways.empty();
+  needs_bit_[block] = is_undecided(block);
+  decides_[block] = needs_bit_[block];
+  for (const Way& way : ways) {
+    next.add(next_of(way));
+    if (way.block != kNone && !is_head_[way.block] && decides_[way.block]) decides_[block] = true;
+  }
+}
+
+}  // namespace clew::recorder
