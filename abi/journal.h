@@ -27,7 +27,7 @@
 namespace clew::abi {
 
 inline constexpr uint64_t kJournalMagic = 0x314e4a4552415743;  // "CWAREJN1", little endian.
-inline constexpr uint32_t kJournalVersion = 6;
+inline constexpr uint32_t kJournalVersion = 7;
 inline constexpr uint32_t kExtentsMax = 64;
 inline constexpr uint32_t kSitesMax = 1U << 17;
 inline constexpr uint32_t kLayersMax = 1U << 18;
@@ -209,7 +209,9 @@ struct JournalHeader {
   uint32_t site_count;   // Highest index used + 1.
   uint32_t layer_count;  // Highest index used + 1.
   uint32_t next_order;   // Of the next layer.
-  uint32_t reserved_word;
+  // Modules whose functions run on copies in the extents: nobody can take these out while the
+  // process lives, as return addresses lead there. Set before the first entry leads to one.
+  uint32_t copied_modules;
   LoadRecord load;
   uint8_t reserved[4096 - 32 - sizeof(LoadRecord) - kExtentsMax * sizeof(ExtentRecord) -
                    kSharedPartsMax * sizeof(SharedRecord)];
@@ -221,6 +223,7 @@ static_assert(offsetof(JournalHeader, extent_count) == 12);
 static_assert(offsetof(JournalHeader, site_count) == 16);
 static_assert(offsetof(JournalHeader, layer_count) == 20);
 static_assert(offsetof(JournalHeader, next_order) == 24);
+static_assert(offsetof(JournalHeader, copied_modules) == 28);
 static_assert(offsetof(JournalHeader, load) == 32);
 static_assert(offsetof(JournalHeader, shared) == 128);
 static_assert(offsetof(JournalHeader, extents) == 2048);

@@ -25,6 +25,9 @@ inline constexpr uint32_t kDagIdBits = 20;
 inline constexpr uint32_t kDagIdMax = (1U << kDagIdBits) - 2;  // The smallest is 1.
 inline constexpr uint32_t kLobeWords = 16'384;
 inline constexpr uint32_t kLobeBytes = kLobeWords * sizeof(uint32_t);
+inline constexpr uint32_t kRecordBytes = sizeof(uint32_t);
+// From lobe to lobe: a record's zero may stand in the page behind.
+inline constexpr uint32_t kLobeStrideLog2 = 17;
 inline constexpr uint32_t kExtendedBit = 1U << 31;
 
 static_assert(1 + kDagIdBits + kPathBits == 32);

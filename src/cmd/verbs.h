@@ -14,6 +14,8 @@ int dtrace_verb(int argument_count, const char* const* arguments);
 int list_verb(int argument_count, const char* const* arguments);
 int explain_verb(int argument_count, const char* const* arguments);
 int doctor_verb(int argument_count, const char* const* arguments);
+int record_verb(int argument_count, const char* const* arguments);
+int show_verb(int argument_count, const char* const* arguments);
 int ps_verb(int argument_count, const char* const* arguments);
 int detach_verb(int argument_count, const char* const* arguments);
 

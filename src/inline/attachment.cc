@@ -185,6 +185,12 @@ Expected<std::optional<Arena>> get_arena(StoppedTarget& target, const OpenOption
   const auto mapping = find_arena(CLEW_TRY(target::read_memory_map(target.pid())));
   if (!mapping) return std::optional(CLEW_TRY(create_arena(target, options)));
   if (!seen) return std::optional<Arena>();
+  if (seen->journal().copied_modules != 0) {
+    return fail(ErrorCode::Refused,
+                fmt::format("process {} is recorded: its functions run on copies, where probes of "
+                            "others would not be seen [recorded]",
+                            target.pid()));
+  }
   if (dead_sessions(*seen) != 0) CLEW_TRY(target.finish_calls_of_dead_tracers());
   SiteJournal journal(*seen);
   const uint32_t live = live_sessions(*seen);

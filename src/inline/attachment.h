@@ -33,6 +33,7 @@
 #include "base/error.h"
 #include "base/file_descriptor.h"
 #include "code/refusal.h"
+#include "code/relocate.h"
 #include "code/window.h"
 #include "code/windows.h"
 #include "inline/changed_text.h"
@@ -179,10 +180,20 @@ struct ArenaView {
 struct SharedPart {
   int descriptor = -1;       // Borrowed; may be mapped MAP_SHARED from offset 0 on.
   uint64_t size_bytes = 0;   // Whole pages.
-  bool is_writable = false;  // For the process; a child that it forks later does not have it.
+  bool is_writable = false;  // For the process; a child that it forks later does not have it,
+  bool is_inherited = false;  // but for this.
   bool is_low = false;       // Below 2 GiB.
 };
 inline constexpr size_t kSharedPartsAtOnceMax = 16;
+
+// Where copies of functions go (copy/module_copy.h), and what code there needs to know.
+struct CopyRoom {
+  uint64_t address = 0;
+  uint64_t size_bytes = 0;
+  uint64_t claim = 0;  // The runtime's, as stubs call it: r10 and the flags are free; answers in ZF.
+  bool keeps_self_pointer = false;    // fs:0 of each thread; else rdfsbase, where that is allowed:
+  bool has_base_instructions = false;
+};
 
 class Attachment {
  public:
@@ -252,6 +263,15 @@ class Attachment {
   // reach the target by a socket and are closed again. After an error nothing is sure but that
   // detach() removes what there is. Errors: Refused when there is no room for it; Io; Limit.
   Expected<std::vector<uint64_t>> share(std::span<const SharedPart> parts);
+
+  // Room for code near [low, high) of the target, whose first address is `residue` modulo 64.
+  Expected<CopyRoom> take_copy_room(uint64_t low, uint64_t high, uint64_t size_bytes,
+                                    uint64_t residue);
+  // Puts copies of functions there, and makes the originals' entries lead to them: for a command
+  // that has not begun. They stay as long as the process lives; sessions that come later are
+  // refused. Errors: Refused, with nothing changed, when an entry is not as the file has it.
+  Expected<void> install_copies(const CopyRoom& room, std::span<const uint8_t> bytes,
+                                std::span<const code::Patch> entries);
 
   // Adds 1 to each of these counters of 16 bits, which say that somebody listens to a static probe;
   // detach() takes it back. Addresses in the target.
@@ -358,6 +378,10 @@ class Launched {
   ~Launched();  // Kills the command when it was never resumed.
 
   [[nodiscard]] pid_t pid() const { return pid_; }
+  // In place of resume(), for a tracer that seizes the command first: what happens to us is none of
+  // its business any more; then it goes on.
+  Expected<void> set_free();
+  Expected<void> go_on();
   // NotFound also when a command that was started before its exec cannot be executed.
   Expected<void> resume();
   // The status of waitpid(2); the command is our child.

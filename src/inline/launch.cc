@@ -441,6 +441,23 @@ Launched::~Launched() {
   (void)waitpid(pid_, nullptr, 0);
 }
 
+Expected<void> Launched::set_free() {
+  constexpr std::chrono::milliseconds kTimeout{2000};
+  StoppedTarget target = CLEW_TRY(stop_target(pid_, kTimeout));
+  CLEW_TRY(target.checked_call("prctl", {.number = SYS_prctl, .arguments = {PR_SET_PDEATHSIG, 0}}));
+  target.resume();
+  return {};
+}
+
+Expected<void> Launched::go_on() {
+  if (kill(pid_, SIGCONT) != 0) {
+    return fail(ErrorCode::NotFound, fmt::format("process {} is gone", pid_));
+  }
+  resumed_ = true;
+  log_step(pid_, "the command runs");
+  return {};
+}
+
 Expected<void> Launched::resume() {
   if (exec_error_.valid()) return resume_before_exec();
   constexpr std::chrono::milliseconds kTimeout{2000};

@@ -171,6 +171,11 @@ Expected<void> Removal::look_again(const StoppedTarget& target) {
 
 Expected<DetachReport> Removal::run(StoppedTarget& target) {
   report_ = {};
+  if (arena_.journal().copied_modules != 0) {
+    report_.residue = true;
+    report_.residue_reason = "its functions run on copies, to which return addresses lead";
+    return report_;
+  }
   const auto known = resting_of_.find(target.pid());
   resting_ =
       known != resting_of_.end() ? known->second : find_resting_frames(target.pid(), restorer_);

@@ -257,7 +257,7 @@ Expected<void> map_part(StoppedTarget& target, const SharedPart& part, uint64_t 
     (void)target.call({.number = SYS_munmap, .arguments = {got, part.size_bytes}});
     return fail(ErrorCode::Io, "mapping the session's memory: the kernel chose another address");
   }
-  if (!part.is_writable) return {};
+  if (!part.is_writable || part.is_inherited) return {};
   // A forked child may have fewer rights, and runs no probe that would want it (ForkPolicy::Mute).
   CLEW_TRY(target.checked_call(
       "madvise(MADV_DONTFORK)",

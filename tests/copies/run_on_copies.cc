@@ -20,7 +20,7 @@
 #include "copy/check.h"
 #include "copy/prove_module.h"
 #include "inline/attachment.h"
-#include "inline/copies.h"
+#include "recorder/entries.h"
 
 namespace {
 
@@ -92,7 +92,7 @@ copy::Insertions insertions_of(const copy::Facts& facts, const copy::ModuleProof
   return insertions;
 }
 
-std::string copy_module(inline_::StoppedTarget& target, const target::ProcessModule& module,
+std::string copy_module(inline_::Attachment& attachment, const target::ProcessModule& module,
                         const Options& options) {
   const auto image = target::ModuleImage::read(module.open_path);
   if (!image) return fmt::format("{}: {}\n", module.path, image.error().message);
@@ -104,22 +104,33 @@ std::string copy_module(inline_::StoppedTarget& target, const target::ProcessMod
   copy::ModuleCopy written = expect(copy::write_copy(*facts, proof.proved, insertions, behind), module.path);
   copy::CheckedCopy checked =
       expect(copy::check(*facts, proof.proved, insertions, std::move(written)), module.path);
-  const auto installed =
-      expect(inline_::install_copy(target, module, *facts, checked), module.path);
+  const uint64_t copied = (checked.copy().bytes.size() + 63) / 64 * 64;
+  const uint64_t size = copied + 64 * checked.copy().functions.size();
+  const inline_::CopyRoom room = expect(
+      attachment.take_copy_room(module.executable_ranges.front().start,
+                                module.executable_ranges.back().end, size,
+                                checked.copy().address % 64),
+      module.path);
+  expect(checked.move_to(module.load_bias, room.address - checked.copy().address), module.path);
+  const auto entries = expect(recorder::make_entries(*facts, checked.copy(), {}, {},
+                                                     module.load_bias, room.address + copied),
+                              module.path);
+  std::vector<uint8_t> bytes = checked.copy().bytes;
+  bytes.resize(copied);
+  bytes.insert(bytes.end(), entries.bytes.begin(), entries.bytes.end());
+  expect(attachment.install_copies(room, bytes, entries.patches), module.path);
   return fmt::format("{} functions={} entries={} bytes={} of={} at={:#x}\n", module.path,
-                     installed.functions, installed.entries, proof.proved_bytes,
-                     proof.proved_bytes + proof.refused_bytes, installed.address);
+                     checked.copy().functions.size(),
+                     checked.copy().functions.size() - entries.unreachable.size(), proof.proved_bytes,
+                     proof.proved_bytes + proof.refused_bytes, room.address);
 }
 
-void copy_all(pid_t pid, const Options& options) {
-  inline_::StoppedTarget target =
-      expect(inline_::StoppedTarget::stop(pid, std::chrono::seconds(10)), "stop");
+void copy_all(inline_::Attachment& attachment, pid_t pid, const Options& options) {
   std::string report;
   for (const target::ProcessModule& module : expect(target::read_modules(pid), "modules")) {
     if (is_left_out(options, module.path) || !module.problem.empty()) continue;
-    report += copy_module(target, module, options);
+    report += copy_module(attachment, module, options);
   }
-  target.resume();
   if (options.report.empty()) return;
   FILE* const file = std::fopen(options.report.c_str(), "w");
   if (file == nullptr) give_up(options.report);
@@ -132,7 +143,10 @@ void copy_all(pid_t pid, const Options& options) {
 int main(int count, char** arguments) {
   const Options options = parse(count, arguments);
   auto launched = expect(inline_::Launched::start({.command = options.command}), "start");
-  copy_all(launched.pid(), options);
+  inline_::OpenOptions open;
+  open.region.size_log2 = 12;
+  auto attachment = expect(inline_::Attachment::open(launched.pid(), open), "open");
+  copy_all(attachment, launched.pid(), options);
   expect(launched.resume(), "resume");
   const int status = expect(launched.wait_for_exit(), "wait");
   if (WIFEXITED(status)) return WEXITSTATUS(status);

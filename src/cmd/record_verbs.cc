@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// clew record and clew show.
+#include <csignal>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "cmd/console.h"
+#include "cmd/parse_arguments.h"
+#include "cmd/verbs.h"
+#include "engine/record/record.h"
+#include "recorder/show.h"
+#include "recorder/snap.h"
+#include "recorder/walk.h"
+
+namespace clew::cmd {
+namespace {
+
+std::string signal_name(int signal) {
+  const char* const name = sigabbrev_np(signal);
+  return name == nullptr ? fmt::format("signal {}", signal) : fmt::format("SIG{}", name);
+}
+
+// As the command ended, so do we.
+int end_as(int status) {
+  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+  const struct rlimit none {};
+  (void)setrlimit(RLIMIT_CORE, &none);
+  (void)std::signal(WTERMSIG(status), SIG_DFL);
+  (void)raise(WTERMSIG(status));
+  return 128 + WTERMSIG(status);
+}
+
+std::string place_of(const recorder::ShownLine& line) {
+  const size_t folder = line.file.rfind('/');
+  if (line.file.empty()) return fmt::format("{}+{:#x}", line.module, line.address);
+  return fmt::format("{}:{}", folder == std::string::npos ? line.file : line.file.substr(folder + 1),
+                     line.line);
+}
+
+std::string marks_of(uint8_t marks) {
+  std::string text;
+  if ((marks & recorder::kGap) != 0) text += " [gap]";
+  if ((marks & recorder::kViolation) != 0) text += " [violation]";
+  if ((marks & recorder::kUncertain) != 0) text += " [something may be missing before]";
+  if ((marks & recorder::kUnwound) != 0) text += " [unwound]";
+  return text;
+}
+
+void print_thread(const recorder::ShownThread& thread) {
+  fmt::print("\nthread {}{}: {} records\n", thread.thread, thread.is_reason ? " (the signal's)" : "",
+             thread.records);
+  int32_t least = INT32_MAX;
+  for (const recorder::ShownLine& line : thread.lines)
+    least = std::min(least, line.depth);
+  for (size_t i = 0; i < thread.lines.size(); ++i) {
+    const recorder::ShownLine& line = thread.lines[i];
+    const bool is_last = i + 1 == thread.lines.size() && thread.stopped_in.empty();
+    const auto indent = static_cast<int>(std::min(line.depth - least, 30));
+    fmt::print("{} {:<28} {:{}}{}{}{}\n", is_last ? "=>" : "  ", place_of(line), "", indent * 2,
+               line.function, line.is_inlined ? " (inlined)" : "", marks_of(line.marks));
+  }
+  if (!thread.stopped_in.empty()) {
+    fmt::print("=> {} outside of what is recorded\n", thread.stopped_in);
+  }
+  if (thread.violations != 0 || thread.gaps != 0) {
+    fmt::print("   {} records fit no path, {} gaps\n", thread.violations, thread.gaps);
+  }
+}
+
+void print_shown(const recorder::Snap& snap, const recorder::Shown& shown) {
+  fmt::print("{} (process {})", fmt::join(snap.command, " "), snap.pid);
+  if (snap.reason.signal != 0) {
+    fmt::print(": {}", signal_name(snap.reason.signal));
+    if (snap.reason.signal == SIGSEGV || snap.reason.signal == SIGBUS) {
+      fmt::print(" at address {:#x}", snap.reason.address);
+    }
+    fmt::print(" in thread {}", snap.reason.thread);
+  }
+  fmt::print("\n");
+  for (const recorder::ShownThread& thread : shown.threads)
+    print_thread(thread);
+}
+
+void print_json(const recorder::Snap& snap, const recorder::Shown& shown) {
+  nlohmann::ordered_json all;
+  all["command"] = snap.command;
+  all["process"] = snap.pid;
+  all["signal"] = snap.reason.signal;
+  all["address"] = snap.reason.address;
+  all["threads"] = nlohmann::ordered_json::array();
+  for (const recorder::ShownThread& thread : shown.threads) {
+    nlohmann::ordered_json one;
+    one["thread"] = thread.thread;
+    one["got_signal"] = thread.is_reason;
+    one["records"] = thread.records;
+    one["violations"] = thread.violations;
+    one["uncertain"] = thread.uncertain;
+    one["gaps"] = thread.gaps;
+    if (!thread.stopped_in.empty()) one["stopped_outside"] = thread.stopped_in;
+    one["lines"] = nlohmann::ordered_json::array();
+    for (const recorder::ShownLine& line : thread.lines) {
+      one["lines"].push_back({{"module", line.module},
+                              {"function", line.function},
+                              {"file", line.file},
+                              {"line", line.line},
+                              {"address", line.address},
+                              {"depth", line.depth},
+                              {"inlined", line.is_inlined},
+                              {"marks", line.marks}});
+    }
+    all["threads"].push_back(std::move(one));
+  }
+  fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+Expected<void> show_snap(const std::string& path, const recorder::ShowOptions& wanted,
+                         bool wants_json) {
+  const recorder::Snap snap = CLEW_TRY(recorder::read_snap(path));
+  Console console(false);
+  recorder::ShowOptions options = wanted;
+  options.progress = [&console](std::string_view text) { console.progress(text); };
+  const recorder::Shown shown = CLEW_TRY(recorder::show(snap, options));
+  for (const std::string& problem : shown.problems)
+    console.warning(problem);
+  wants_json ? print_json(snap, shown) : print_shown(snap, shown);
+  return {};
+}
+
+}  // namespace
+
+int record_verb(int argument_count, const char* const* arguments) {
+  engine::RecordRequest request;
+  bool is_quiet = false;
+  CLI::App app("Runs a command that records its control flow, for the moment when it crashes.",
+               "clew record");
+  app.add_option("-o,--output", request.directory, "the folder for snaps; else the current one");
+  app.add_flag("--each", request.each_iteration,
+               "also record each iteration of loops that decide nothing");
+  app.add_flag("-q,--quiet", is_quiet, "only errors and what the command prints");
+  app.add_option("command", request.command, "what to run: clew record -- COMMAND ARGUMENT...")
+      ->required();
+  app.positionals_at_end();
+  if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
+  Console console(is_quiet);
+  const auto outcome = engine::record(request, console);
+  if (!outcome) return report(outcome.error());
+  for (const std::string& snap : outcome->snaps)
+    console.warning(fmt::format("recorded: {} (clew show {})", snap, snap));
+  return end_as(outcome->status);
+}
+
+int show_verb(int argument_count, const char* const* arguments) {
+  std::string path;
+  recorder::ShowOptions options;
+  bool wants_json = false;
+  CLI::App app("Shows what a recorded process ran before its end.", "clew show");
+  app.add_option("snap", path, "the file that clew record wrote")->required();
+  app.add_option("--last", options.last, "so many lines of each thread; else 50");
+  app.add_option("--thread", options.thread, "this thread alone");
+  app.add_flag("--json", wants_json, "as JSON");
+  if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
+  const auto shown = show_snap(path, options, wants_json);
+  return shown ? kExitAnswered : report(shown.error());
+}
+
+}  // namespace clew::cmd

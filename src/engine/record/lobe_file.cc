@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/record/lobe_file.h"
+
+#include <cerrno>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "abi/recorder.h"
+#include "base/assert.h"
+#include "base/error_text.h"
+
+namespace clew::engine {
+
+namespace {
+
+constexpr uint64_t kStride = uint64_t{1} << abi::kLobeStrideLog2;
+
+tl::unexpected<Error> no_memory(const char* what) {
+  return fail(ErrorCode::Io, fmt::format("memory for lobes: {}: {}", what, error_text(errno)));
+}
+
+}  // namespace
+
+// One stride more, to align the first in the process.
+Expected<LobeFile> LobeFile::create(uint32_t slots) {
+  const uint64_t size = (uint64_t{slots} + 1) * kStride;
+  FileDescriptor file(memfd_create("clew-lobes", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file.valid()) return no_memory("memfd_create");
+  if (ftruncate(file.get(), static_cast<off_t>(size)) != 0) return no_memory("ftruncate");
+  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  if (fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return no_memory("seals");
+  void* const view = mmap(nullptr, size, PROT_READ, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
+  if (view == MAP_FAILED) return no_memory("mmap");
+  return LobeFile(std::move(file), size, static_cast<uint8_t*>(view));
+}
+
+LobeFile::LobeFile(LobeFile&& other) noexcept
+    : file_(std::move(other.file_)),
+      size_bytes_(other.size_bytes_),
+      view_(std::exchange(other.view_, nullptr)),
+      address_(other.address_),
+      first_lobe_(other.first_lobe_) {}
+
+LobeFile::~LobeFile() {
+  if (view_ != nullptr) (void)munmap(view_, size_bytes_);
+}
+
+void LobeFile::place(uint64_t address) {
+  address_ = address;
+  first_lobe_ = (address + kStride - 1) / kStride * kStride;
+}
+
+uint64_t LobeFile::offset_of(uint32_t slot) const {
+  const uint64_t offset = first_lobe_ - address_ + slot * kStride;
+  CLEW_ASSERT(offset + kStride <= size_bytes_);
+  return offset;
+}
+
+std::span<const uint32_t> LobeFile::words(uint32_t slot) const {
+  return {reinterpret_cast<const uint32_t*>(view_ + offset_of(slot)), abi::kLobeWords};
+}
+
+bool LobeFile::is_used(uint32_t slot) const {
+  const auto offset = static_cast<off_t>(offset_of(slot));
+  const off_t data = lseek(file_.get(), offset, SEEK_DATA);
+  return data >= 0 && data < offset + static_cast<off_t>(abi::kLobeBytes);
+}
+
+}  // namespace clew::engine

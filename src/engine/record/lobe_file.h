@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lobes of a recorded process: memory of ours that it has, too, and that outlives it. A lobe
+// for each slot of its arena (abi/slot.h, abi/recorder.h).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/error.h"
+#include "base/file_descriptor.h"
+
+namespace clew::engine {
+
+class LobeFile {
+ public:
+  // Errors: Io.
+  static Expected<LobeFile> create(uint32_t slots);
+  LobeFile(LobeFile&& other) noexcept;
+  LobeFile& operator=(LobeFile&&) = delete;
+  ~LobeFile();
+
+  [[nodiscard]] int descriptor() const { return file_.get(); }
+  [[nodiscard]] uint64_t size_bytes() const { return size_bytes_; }
+  // Where lobe 0 is in the process, of the file mapped at `address`: lobes are aligned.
+  void place(uint64_t address);
+  [[nodiscard]] uint64_t first_lobe() const { return first_lobe_; }
+  // The words of a slot's lobe, which the process writes. Valid while the object lives, after
+  // place().
+  [[nodiscard]] std::span<const uint32_t> words(uint32_t slot) const;
+  // Has anything been written there? Reads no page that is not there.
+  [[nodiscard]] bool is_used(uint32_t slot) const;
+
+ private:
+  LobeFile(FileDescriptor file, uint64_t size, uint8_t* view)
+      : file_(std::move(file)), size_bytes_(size), view_(view) {}
+  [[nodiscard]] uint64_t offset_of(uint32_t slot) const;
+
+  FileDescriptor file_;
+  uint64_t size_bytes_ = 0;
+  uint8_t* view_ = nullptr;
+  uint64_t address_ = 0;
+  uint64_t first_lobe_ = 0;
+};
+
+}  // namespace clew::engine

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/record/record.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "abi/arena.h"
+#include "abi/region.h"
+#include "abi/slot.h"
+#include "base/log.h"
+#include "engine/record/lobe_file.h"
+#include "engine/record/watch.h"
+#include "inline/attachment.h"
+#include "recorder/entries.h"
+#include "recorder/recorded_module.h"
+#include "recorder/snap.h"
+#include "target/process.h"
+
+namespace clew::engine {
+
+namespace {
+
+constexpr uint32_t kRegionSizeLog2 = 12;
+constexpr uint32_t kCursorOffset = abi::kFrameEnd;  // In the session's region.
+
+// Modules that stay as they are, by the beginnings of their names: the loader calls itself in its
+// own ways, and the C library looks at who calls it.
+constexpr std::array<std::string_view, 3> kLeftOut = {"ld-linux", "libc.so", "libgcc_s"};
+
+std::string_view file_of(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+bool is_left_out(std::string_view path) {
+  return std::any_of(kLeftOut.begin(), kLeftOut.end(), [&](std::string_view prefix) {
+    return file_of(path).starts_with(prefix);
+  });
+}
+
+// Do exceptions go through its functions? An unwinder knows nothing of copies.
+bool unwinds(const target::ModuleImage& image) {
+  const auto fdes = image.fdes();
+  const bool has_tables = std::any_of(fdes.begin(), fdes.end(),
+                                      [](const target::Fde& fde) { return fde.has_lsda; });
+  if (has_tables) return true;
+  for (const char* name : {"__cxa_throw", "_Unwind_Resume", "_Unwind_RaiseException"}) {
+    const auto slots = image.import_slots(name);
+    if (slots && !slots->empty()) return true;
+  }
+  return false;
+}
+
+class Recorder {
+ public:
+  Recorder(const RecordRequest& request, Notices& notices) : request_(request), notices_(notices) {}
+
+  Expected<RecordOutcome> run() {
+    inline_::Launched launched =
+        CLEW_TRY(inline_::Launched::start({.command = request_.command}));
+    CLEW_TRY(attach(launched.pid()));
+    CLEW_TRY(record_modules(launched.pid()));
+    CLEW_TRY(launched.set_free());
+    Watch watch = CLEW_TRY(Watch::seize(launched.pid()));
+    // The terminal's signals are meant for the command.
+    (void)std::signal(SIGINT, SIG_IGN);
+    (void)std::signal(SIGQUIT, SIG_IGN);
+    CLEW_TRY(launched.go_on());
+    outcome_.status = CLEW_TRY(watch.run([this](const Crash& crash) { take_snap(crash); },
+                                         [this](pid_t pid) { tell_exec(pid); }));
+    return std::move(outcome_);
+  }
+
+ private:
+  struct Installed {
+    std::unique_ptr<recorder::RecordedModule> module;
+    recorder::SnapModule described;
+  };
+
+  Expected<void> attach(pid_t pid) {
+    inline_::OpenOptions options;
+    options.region.size_log2 = kRegionSizeLog2;
+    options.fork_policy = abi::ForkPolicy::Follow;
+    attachment_.emplace(CLEW_TRY(inline_::Attachment::open(pid, options)));
+    lobes_.emplace(CLEW_TRY(LobeFile::create(attachment_->arena().slot_count)));
+    const inline_::SharedPart part = {.descriptor = lobes_->descriptor(),
+                                      .size_bytes = lobes_->size_bytes(),
+                                      .is_writable = true,
+                                      .is_inherited = true};
+    lobes_->place(CLEW_TRY(attachment_->share(std::span(&part, 1))).front());
+    return {};
+  }
+
+  Expected<void> record_modules(pid_t pid) {
+    for (const target::ProcessModule& module : CLEW_TRY(target::read_modules(pid))) {
+      if (is_left_out(module.path) || !module.problem.empty()) continue;
+      notices_.progress(fmt::format("preparing {}", file_of(module.path)));
+      const Expected<void> recorded = record_module(module);
+      if (recorded) continue;
+      if (module.is_executable) return recorded;
+      notices_.warning(
+          fmt::format("{} is not recorded: {}", file_of(module.path), recorded.error().message));
+    }
+    notices_.progress("");
+    if (installed_.empty()) {
+      return fail(ErrorCode::Refused, "no function of the command can be recorded");
+    }
+    return {};
+  }
+
+  Expected<void> record_module(const target::ProcessModule& module) {
+    const auto image = CLEW_TRY(target::ModuleImage::read(module.open_path));
+    if (unwinds(image)) {
+      return fail(ErrorCode::Refused,
+                  fmt::format("exceptions go through {}, and cannot go through copies of its "
+                              "functions yet [unwinding]",
+                              file_of(module.path)));
+    }
+    const recorder::Recipe recipe = {
+        .first_id = next_id_,
+        .cursor = attachment_->geometry().window_address + kCursorOffset,
+        .loops = request_.each_iteration ? recorder::Loops::Each : recorder::Loops::Once};
+    auto recorded = CLEW_TRY(recorder::RecordedModule::make(image, recipe));
+    if (recorded->proof().proved.empty()) return {};
+    CLEW_TRY(install(module, *recorded));
+    next_id_ += recorded->tiling().dag_count;
+    const copy::ModuleCopy& copy = recorded->copy().copy();
+    recorder::SnapModule described = {.load_bias = module.load_bias,
+                                      .copy_address = copy.address,
+                                      .code_size = copy.code_size,
+                                      .recipe = recipe,
+                                      .id_count = recorded->tiling().dag_count,
+                                      .digest = recorded->digest(),
+                                      .build_id = module.build_id,
+                                      .path = module.path};
+    const copy::ModuleProof& proof = recorded->proof();
+    log_step(attachment_->pid(), "{}: {} of {} functions record ({} heads, {} bits)", module.path,
+             proof.proved.size(), proof.proved.size() + proof.refused.size(),
+             recorded->probes().counts.heads, recorded->probes().counts.bits);
+    installed_.push_back({std::move(recorded), std::move(described)});
+    return {};
+  }
+
+  // Room for the entries is not known before they are written, and they are written for a place.
+  Expected<void> install(const target::ProcessModule& module, recorder::RecordedModule& recorded) {
+    constexpr uint64_t kEntryBytesMax = 320;
+    copy::CheckedCopy& copy = recorded.copy();
+    const uint64_t copied = (copy.copy().bytes.size() + 63) / 64 * 64;
+    const uint64_t size = copied + 256 + kEntryBytesMax * copy.copy().functions.size();
+    const uint64_t low = module.executable_ranges.front().start;
+    const uint64_t high = module.executable_ranges.back().end;
+    const inline_::CopyRoom room =
+        CLEW_TRY(attachment_->take_copy_room(low, high, size, copy.copy().address % 64));
+    CLEW_TRY(copy.move_to(module.load_bias, room.address - copy.copy().address));
+    const recorder::HeadPlaces places = places_of(room);
+    const recorder::Entries entries = CLEW_TRY(recorder::make_entries(
+        recorded.facts(), copy.copy(), recorded.probes().insertions.before, places,
+        module.load_bias, room.address + copied));
+    std::vector<uint8_t> bytes = copy.copy().bytes;
+    bytes.resize(copied);
+    bytes.insert(bytes.end(), entries.bytes.begin(), entries.bytes.end());
+    return attachment_->install_copies(room, bytes, entries.patches);
+  }
+
+  [[nodiscard]] recorder::HeadPlaces places_of(const inline_::CopyRoom& room) const {
+    const inline_::Geometry& geometry = attachment_->geometry();
+    const auto in_slot = [&](size_t offset) {
+      return geometry.slot_address + static_cast<uint32_t>(offset);
+    };
+    return {.owner = in_slot(offsetof(abi::SlotControl, owner)),
+            .index = in_slot(offsetof(abi::SlotControl, index)),
+            .tid = in_slot(offsetof(abi::SlotControl, tid)),
+            .cookie = in_slot(abi::kCookieOffset),
+            .cursor = geometry.window_address + kCursorOffset,
+            .claim = room.claim,
+            .lobes = lobes_->first_lobe(),
+            .keeps_self_pointer = room.keeps_self_pointer,
+            .has_base_instructions = room.has_base_instructions};
+  }
+
+  void tell_exec(pid_t pid) {
+    if (pid != attachment_->pid()) return;
+    notices_.warning("the command runs another program now, which is not recorded");
+  }
+
+  void take_snap(const Crash& crash) {
+    recorder::Snap snap;
+    snap.reason = {.signal = crash.signal,
+                   .code = crash.code,
+                   .thread = crash.thread,
+                   .address = crash.address,
+                   .time_ns = static_cast<uint64_t>(
+                       std::chrono::system_clock::now().time_since_epoch().count())};
+    snap.pid = crash.process;
+    snap.command = request_.command;
+    for (const Installed& one : installed_)
+      snap.modules.push_back(one.described);
+    add_lobes(crash, snap);
+    for (const WatchedThread& thread : crash.threads)
+      snap.threads.push_back({thread.thread, slot_of(snap, thread.thread), thread.registers});
+    save(snap);
+  }
+
+  void add_lobes(const Crash& crash, recorder::Snap& snap) const {
+    const inline_::ArenaView arena = attachment_->arena();
+    for (uint32_t slot = 0; slot < arena.slot_count; ++slot) {
+      if (!lobes_->is_used(slot)) continue;
+      abi::SlotControl control{};
+      std::memcpy(&control, arena.slots + slot * arena.slot_stride_bytes, sizeof(control));
+      const std::span<const uint32_t> words = lobes_->words(slot);
+      snap.lobes.push_back({slot, static_cast<int32_t>(control.tid),
+                            std::vector<uint32_t>(words.begin(), words.end())});
+    }
+    (void)crash;
+  }
+
+  static uint32_t slot_of(const recorder::Snap& snap, pid_t thread) {
+    for (const recorder::SnapLobe& lobe : snap.lobes) {
+      if (lobe.thread == thread) return lobe.slot;
+    }
+    return recorder::kNoSlot;
+  }
+
+  // NAME.snap, or NAME-PID.snap, … where that is somebody else's.
+  void save(const recorder::Snap& snap) {
+    constexpr unsigned kNamesMax = 1000;
+    const std::string name(file_of(request_.command.front()));
+    std::string path = fmt::format("{}/{}.snap", request_.directory, name);
+    for (unsigned i = 0; access(path.c_str(), F_OK) == 0 && i < kNamesMax; ++i) {
+      path = fmt::format("{}/{}-{}{}.snap", request_.directory, name, snap.pid,
+                         i == 0 ? "" : fmt::format("-{}", i));
+    }
+    if (path.starts_with("./")) path.erase(0, 2);
+    const Expected<void> written = recorder::write_snap(path, snap);
+    if (!written) return notices_.warning(fmt::format("no snap: {}", written.error().message));
+    outcome_.snaps.push_back(path);
+  }
+
+  const RecordRequest& request_;
+  Notices& notices_;
+  std::optional<LobeFile> lobes_;
+  std::optional<inline_::Attachment> attachment_;
+  std::vector<Installed> installed_;
+  uint32_t next_id_ = 1;
+  RecordOutcome outcome_;
+};
+
+}  // namespace
+
+Expected<RecordOutcome> record(const RecordRequest& request, Notices& notices) {
+  return Recorder(request, notices).run();
+}
+
+}  // namespace clew::engine

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits for a recorded process and what it forks, and looks at it once more in front of the signal
+// that kills it: all its threads are stopped then, and lobes and registers are of one moment.
+//
+// The process is seized (ptrace(2)), and so debuggers cannot trace it. Each signal that it gets
+// stops the thread for some microseconds. When we end, or are killed, it runs on untraced.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include "base/error.h"
+
+namespace clew::engine {
+
+struct WatchedThread {
+  pid_t thread = 0;
+  user_regs_struct registers{};
+};
+
+// A signal whose default action it is to kill the process and to dump core, and that nothing
+// catches, ignores or blocks.
+struct Crash {
+  pid_t process = 0;
+  pid_t thread = 0;
+  int signal = 0;
+  int code = 0;  // siginfo_t's.
+  uint64_t address = 0;
+  std::vector<WatchedThread> threads;  // Of the process; the one above is the first.
+};
+
+class Watch {
+ public:
+  // The process, with one thread, stands still. Errors: Refused when it may not be traced.
+  static Expected<Watch> seize(pid_t pid);
+
+  // Until the process has ended: its status of waitpid(2). `crashed` is called while all threads
+  // stand. A process that runs another program is left alone; `left` is told.
+  Expected<int> run(const std::function<void(const Crash&)>& crashed,
+                    const std::function<void(pid_t)>& left);
+
+ private:
+  struct Stop {
+    pid_t thread = 0;
+    int status = 0;
+  };
+  explicit Watch(pid_t pid) : pid_(pid) {}
+  Expected<Stop> next();
+  void handle(const Stop& stop, const std::function<void(const Crash&)>& crashed,
+              const std::function<void(pid_t)>& left);
+  Crash look_at(pid_t process, pid_t thread, int signal);
+  bool stop_thread(pid_t thread);
+
+  pid_t pid_;
+  std::vector<Stop> held_;  // Came while we waited for others.
+};
+
+}  // namespace clew::engine

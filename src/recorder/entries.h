@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// How calls come from the originals of functions to their copies: by pointers, from other modules,
+// and from functions that are not copied. At each entry a thread shows that it has a slot, and so a
+// lobe; one that gets none runs the original.
+//
+//   original:   jmp entry                           (a window as any probe's)
+//   entry:      push r10 ; owner check ; jne slow
+//   run:        pop r10 ; [the entry's own probe] ; jmp copy
+//   slow:       call claim ; jnz run
+//   plain:      pop r10 ; displaced instructions ; jmp original behind them
+//
+// The probe and where the copy is entered depend on what stays in front of the jump: nothing, or
+// the first instruction. Bytes that serve both ways (code/both_ways.h) have an entry for each.
+//
+//   claim:      the runtime's; then, for a slot without a cursor: the last word of its lobe, as
+//               the first record goes to the one behind; and a Start record
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.h"
+#include "code/relocate.h"
+#include "copy/facts.h"
+#include "copy/module_copy.h"
+
+namespace clew::recorder {
+
+// What code in the target uses; gs displacements, but for `cookie`, `claim` and `lobes`.
+struct HeadPlaces {
+  uint32_t owner = 0;
+  uint32_t index = 0;
+  uint32_t tid = 0;
+  uint32_t cookie = 0;  // An absolute address.
+  uint32_t cursor = 0;
+  uint64_t claim = 0;
+  uint64_t lobes = 0;  // 0: nothing is recorded, and no thread needs a slot.
+  bool keeps_self_pointer = false;
+  bool has_base_instructions = false;
+};
+
+struct Entries {
+  std::vector<uint8_t> bytes;         // For `address`.
+  std::vector<code::Patch> patches;   // Of the originals; load time.
+  std::vector<uint64_t> unreachable;  // Originals without a window: link time, ascending.
+};
+
+// `copy` is where it will be, and so is `address`. `probes`: what is inserted in front of
+// functions' first instructions, by original. Errors: Limit when something is out of reach.
+Expected<Entries> make_entries(const copy::Facts& facts, const copy::ModuleCopy& copy,
+                               const std::unordered_map<uint64_t, std::vector<uint8_t>>& probes,
+                               const HeadPlaces& places, uint64_t load_bias, uint64_t address);
+
+}  // namespace clew::recorder

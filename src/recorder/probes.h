@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the probes of a tiling are in the copy: which bytes, and where.
+//
+//   head    mov R, gs:[cursor] ; lea R16, [R + 4] ; mov gs:[cursor], R ; mov qword [R], record
+//   bit     mov R, gs:[cursor] ; or byte [R + n], bit
+//
+// R is a register that is dead there (code/liveness.h). The 16-bit sum wraps in the lobe, which is
+// aligned to its size. Where flags are live, a bit is added by lea instead, through a second
+// register: it is set once in a record. Where no register is dead, rax is pushed below the red
+// zone. So nothing of the program's state is changed, and a signal may come at any instruction:
+// what its handler records between the two accesses to the cursor is overwritten then.
+#pragma once
+
+#include <cstdint>
+
+#include "copy/facts.h"
+#include "copy/insertions.h"
+#include "copy/prove_module.h"
+#include "recorder/tile.h"
+
+namespace clew::recorder {
+
+struct ProbeCounts {
+  uint32_t heads = 0;
+  uint32_t bits = 0;
+  uint32_t spilled = 0;  // Of both, those without a dead register.
+};
+
+struct Probes {
+  copy::Insertions insertions;
+  ProbeCounts counts;
+};
+
+// `first_id`: of the module's first DAG. `cursor`: gs displacement. The facts' flag values are
+// looked up.
+Probes make_probes(copy::Facts& facts, const copy::ModuleProof& proof, const ModuleTiling& tiling,
+                   uint32_t first_id, uint32_t cursor);
+
+}  // namespace clew::recorder

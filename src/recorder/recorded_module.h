@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A module as it is recorded: what was proved, tiled and written. It follows from the file and from
+// the few values of Recipe alone, so that whoever reads a recording makes it anew, and compares
+// `digest`.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "copy/check.h"
+#include "copy/facts.h"
+#include "copy/prove_module.h"
+#include "recorder/probes.h"
+#include "recorder/tile.h"
+#include "target/module_image.h"
+#include "target/sha256.h"
+
+namespace clew::recorder {
+
+struct Recipe {
+  uint32_t first_id = 1;  // Of the module's DAGs.
+  uint32_t cursor = 0;    // gs displacement.
+  Loops loops = Loops::Once;
+};
+
+using Digest = target::Digest;
+
+class RecordedModule {
+  struct Key {
+    explicit Key() = default;
+  };
+
+ public:
+  explicit RecordedModule(Key) {}
+  // Errors: Io; Refused when the copy does not pass its check; Limit when ids run out. The image is
+  // borrowed.
+  static Expected<std::unique_ptr<RecordedModule>> make(const target::ModuleImage& image,
+                                                        const Recipe& recipe);
+
+  [[nodiscard]] copy::Facts& facts() const { return *facts_; }
+  [[nodiscard]] const copy::ModuleProof& proof() const { return proof_; }
+  [[nodiscard]] const ModuleTiling& tiling() const { return tiling_; }
+  [[nodiscard]] const Probes& probes() const { return probes_; }
+  [[nodiscard]] copy::CheckedCopy& copy() { return *copy_; }
+  [[nodiscard]] const Recipe& recipe() const { return recipe_; }
+  // SHA-256 of the copy's bytes as they were written, before they were moved.
+  [[nodiscard]] const Digest& digest() const { return digest_; }
+
+ private:
+  Recipe recipe_;
+  std::unique_ptr<copy::Facts> facts_;
+  copy::ModuleProof proof_;
+  ModuleTiling tiling_;
+  Probes probes_;
+  std::optional<copy::CheckedCopy> copy_;
+  Digest digest_{};
+};
+
+}  // namespace clew::recorder

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recorder/show.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "recorder/walk.h"
+#include "target/types.h"
+
+namespace clew::recorder {
+
+namespace {
+
+std::string_view file_of(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// A module of the snap, made anew.
+struct ReadModule {
+  const SnapModule* described = nullptr;
+  std::unique_ptr<target::ModuleImage> image;
+  std::unique_ptr<RecordedModule> recorded;
+  std::unique_ptr<ModulePaths> paths;
+  std::optional<target::DebugInfo> debug;
+
+  [[nodiscard]] bool has_id(uint32_t word) const {
+    if (!abi::is_dag_record(word)) return false;
+    return abi::dag_id(word) - described->recipe.first_id < described->id_count;
+  }
+};
+
+Expected<ReadModule> read_module(const SnapModule& described) {
+  ReadModule module;
+  module.described = &described;
+  module.image = std::make_unique<target::ModuleImage>(
+      CLEW_TRY(target::ModuleImage::read(described.path)));
+  if (module.image->build_id() != described.build_id) {
+    return fail(ErrorCode::Refused, fmt::format("{} is another file now", described.path));
+  }
+  module.recorded = CLEW_TRY(RecordedModule::make(*module.image, described.recipe));
+  copy::CheckedCopy& copy = module.recorded->copy();
+  if (module.recorded->digest() != described.digest ||
+      module.recorded->tiling().dag_count != described.id_count) {
+    return fail(ErrorCode::Refused,
+                fmt::format("{} is not as it was recorded: another file, or another Clew",
+                            described.path));
+  }
+  CLEW_TRY(copy.move_to(described.load_bias, described.copy_address - copy.copy().address));
+  module.paths =
+      std::make_unique<ModulePaths>(module.recorded->facts(), module.recorded->proof(),
+                                    module.recorded->tiling());
+  if (auto debug = target::DebugInfo::open(*module.image)) module.debug.emplace(std::move(*debug));
+  return module;
+}
+
+// The ring's words, oldest first; without the zero that the newest one stands in front of.
+std::vector<uint32_t> unroll(const std::vector<uint32_t>& ring) {
+  const auto zero = std::find(ring.begin(), ring.end(), 0U);
+  std::vector<uint32_t> words;
+  const auto from = zero == ring.end() ? ring.begin() : zero + 1;
+  std::copy_if(from, ring.end(), std::back_inserter(words), [](uint32_t word) { return word != 0; });
+  if (zero != ring.end()) words.insert(words.end(), ring.begin(), zero);
+  return words;
+}
+
+class ThreadShower {
+ public:
+  ThreadShower(std::vector<ReadModule>& modules, const Snap& snap, size_t last)
+      : modules_(modules), snap_(snap), last_(last) {}
+
+  ShownThread run(const SnapThread& thread) {
+    result_.thread = thread.thread;
+    result_.is_reason = thread.thread == snap_.reason.thread && snap_.reason.signal != 0;
+    const auto lobe =
+        std::find_if(snap_.lobes.begin(), snap_.lobes.end(),
+                     [&](const SnapLobe& one) { return one.slot == thread.slot; });
+    if (lobe != snap_.lobes.end()) show_words(unroll(lobe->words), thread.registers.rip);
+    if (result_.lines.size() > last_) {
+      result_.lines.erase(result_.lines.begin(), result_.lines.end() - static_cast<long>(last_));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  // Stretches of one module each; only the last one is sure to end where the thread stopped.
+  void show_words(const std::vector<uint32_t>& words, uint64_t pc) {
+    for (size_t i = 0; i < words.size();) {
+      ReadModule* const module = module_of(words[i]);
+      size_t end = i + 1;
+      while (end < words.size() && module_of(words[end]) == module)
+        ++end;
+      if (module != nullptr) {
+        const auto stretch = std::span(words).subspan(i, end - i);
+        show_stretch(*module, stretch, end == words.size() ? original_of(*module, pc)
+                                                           : std::nullopt);
+      }
+      i = end;
+    }
+    if (!ends_at_pc_) result_.stopped_in = fmt::format("{:#x}", pc);
+  }
+
+  ReadModule* module_of(uint32_t word) {
+    for (ReadModule& module : modules_) {
+      if (module.has_id(word)) return &module;
+    }
+    return nullptr;
+  }
+
+  std::optional<uint64_t> original_of(ReadModule& module, uint64_t pc) {
+    const auto original = module.recorded->copy().copy().original_of(pc);
+    ends_at_pc_ = original.has_value();
+    return original;
+  }
+
+  void show_stretch(ReadModule& module, std::span<const uint32_t> words,
+                    std::optional<uint64_t> stopped_at) {
+    const Walk steps = walk(*module.paths, {.words = words,
+                                            .first_id = module.described->recipe.first_id,
+                                            .stopped_at = stopped_at});
+    result_.records += steps.records;
+    result_.violations += steps.violations;
+    result_.uncertain += steps.uncertain;
+    result_.gaps += steps.gaps;
+    // What stands in front of the last lines is not looked up.
+    const size_t first = steps.steps.size() > kStepsShownMax ? steps.steps.size() - kStepsShownMax
+                                                             : size_t{0};
+    for (size_t i = first; i < steps.steps.size(); ++i) {
+      const bool is_last = i + 1 == steps.steps.size();
+      show_step(module, steps.steps[i], is_last ? stopped_at : std::nullopt);
+    }
+  }
+
+  // A block, up to the instruction at which the thread stopped.
+  void show_step(ReadModule& module, const Step& step, std::optional<uint64_t> stopped_at) {
+    const copy::Facts& facts = module.recorded->facts();
+    const copy::Proved& proved = module.recorded->proof().proved[step.function];
+    const code::Block& block = proved.blocks.blocks()[step.block];
+    uint8_t marks = step.marks;
+    for (auto at = facts.code.at(block.begin); at && at->address < block.end;
+         at = facts.code.at(at->end())) {
+      add(module, at->address, step.depth, std::exchange(marks, uint8_t{0}));
+      if (stopped_at && at->address == *stopped_at) return;
+    }
+  }
+
+  void add(ReadModule& module, uint64_t address, int32_t depth, uint8_t marks) {
+    ShownLine line = line_of(module, address);
+    line.depth = depth;
+    line.marks = marks;
+    if (!result_.lines.empty() && marks == 0) {
+      const ShownLine& before = result_.lines.back();
+      const bool same = before.function == line.function && before.file == line.file &&
+                        before.line == line.line && before.depth == depth;
+      if (same) return;
+    }
+    result_.lines.push_back(std::move(line));
+    if (result_.lines.size() > 2 * last_) {
+      result_.lines.erase(result_.lines.begin(), result_.lines.end() - static_cast<long>(last_));
+    }
+  }
+
+  ShownLine line_of(ReadModule& module, uint64_t address) {
+    const auto known = lines_.find({&module, address});
+    if (known != lines_.end()) return known->second;
+    ShownLine line;
+    line.module = std::string(file_of(module.described->path));
+    line.address = address;
+    const std::vector<target::SourceCall> calls =
+        module.debug ? module.debug->calls_at(address) : std::vector<target::SourceCall>();
+    if (!calls.empty()) {
+      line.function = calls.front().function;
+      line.file = calls.front().place.file;
+      line.line = calls.front().place.line;
+      line.is_inlined = calls.front().is_inlined;
+    } else if (const target::Function* function = module.image->function_covering(address)) {
+      line.function = std::string(function->name);
+    } else {
+      line.function = fmt::format("{}+{:#x}", line.module, address);
+    }
+    return lines_.emplace(std::pair(&module, address), line).first->second;
+  }
+
+  static constexpr size_t kStepsShownMax = 20'000;
+
+  std::vector<ReadModule>& modules_;
+  const Snap& snap_;
+  size_t last_;
+  bool ends_at_pc_ = false;
+  std::map<std::pair<const ReadModule*, uint64_t>, ShownLine> lines_;
+  ShownThread result_;
+};
+
+}  // namespace
+
+Expected<Shown> show(const Snap& snap, const ShowOptions& options) {
+  Shown shown;
+  std::vector<ReadModule> modules;
+  for (const SnapModule& described : snap.modules) {
+    if (options.progress) options.progress(fmt::format("reading {}", file_of(described.path)));
+    auto module = read_module(described);
+    if (module) {
+      modules.push_back(std::move(*module));
+    } else {
+      shown.problems.push_back(module.error().message);
+    }
+  }
+  if (options.progress) options.progress("");
+  for (const SnapThread& thread : snap.threads) {
+    if (options.thread != 0 && thread.thread != options.thread) continue;
+    shown.threads.push_back(ThreadShower(modules, snap, options.last).run(thread));
+  }
+  if (options.thread != 0 && shown.threads.empty()) {
+    return fail(ErrorCode::NotFound, fmt::format("the snap has no thread {}", options.thread));
+  }
+  return shown;
+}
+
+}  // namespace clew::recorder

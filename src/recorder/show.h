@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Snap -> what each thread ran, as source lines: a line for each stretch of code of one line of one
+// function, newest last. Where there is no debug information, a line for each function that was
+// entered or returned to, with the offset.
+//
+// Modules are read again from their files, and must be the ones that were recorded: their copies
+// are made anew and compared. What is not there, or is another, is told, and its records are a gap.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "recorder/snap.h"
+
+namespace clew::recorder {
+
+struct ShownLine {
+  std::string module;    // Without folders.
+  std::string function;  // Without a symbol: module+0x12.
+  std::string file;      // Empty where it is not known.
+  uint32_t line = 0;
+  uint64_t address = 0;  // Of the first instruction, in the module's file.
+  int32_t depth = 0;     // Calls in progress, relative to the others of the thread.
+  bool is_inlined = false;
+  // In front of it something may be missing: see marks in walk.h.
+  uint8_t marks = 0;
+};
+
+struct ShownThread {
+  int32_t thread = 0;
+  bool is_reason = false;  // It got the signal.
+  std::vector<ShownLine> lines;
+  // Where it stopped, if that is not where the lines end: outside of what is recorded.
+  std::string stopped_in;
+  uint64_t records = 0;
+  uint64_t violations = 0;
+  uint64_t uncertain = 0;
+  uint64_t gaps = 0;
+};
+
+struct Shown {
+  std::vector<ShownThread> threads;   // The reason's first.
+  std::vector<std::string> problems;  // Modules that could not be used, and why.
+};
+
+struct ShowOptions {
+  size_t last = 50;     // Lines of each thread.
+  int32_t thread = 0;   // This one alone; 0: all.
+  std::function<void(std::string_view)> progress = {};
+};
+
+Expected<Shown> show(const Snap& snap, const ShowOptions& options);
+
+}  // namespace clew::recorder

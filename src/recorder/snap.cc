@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recorder/snap.h"
+
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error_text.h"
+#include "base/file_descriptor.h"
+
+namespace clew::recorder {
+
+namespace {
+
+constexpr uint64_t kMagic = 0x50414e5357454c43;  // "CLEWSNAP"
+constexpr uint32_t kVersion = 1;
+constexpr uint64_t kHeaderBytes = 16;
+constexpr uint64_t kSectionBytes = 24;
+constexpr uint32_t kSectionsMax = 64;
+constexpr uint64_t kFileBytesMax = uint64_t{1} << 32;
+
+enum class SectionType : uint32_t { Reason = 1, Process = 2, Modules = 3, Threads = 4, Lobes = 5 };
+
+class Bytes {
+ public:
+  template <typename T>
+  void put(const T& value) {
+    const auto* const from = reinterpret_cast<const uint8_t*>(&value);
+    bytes_.insert(bytes_.end(), from, from + sizeof(value));
+  }
+  void put_text(const std::string& text) {
+    put(static_cast<uint32_t>(text.size()));
+    bytes_.insert(bytes_.end(), text.begin(), text.end());
+  }
+  void put_words(const std::vector<uint32_t>& words) {
+    const auto* const from = reinterpret_cast<const uint8_t*>(words.data());
+    bytes_.insert(bytes_.end(), from, from + words.size() * sizeof(uint32_t));
+  }
+  void put_bytes(const std::vector<uint8_t>& bytes) {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
+  [[nodiscard]] size_t size() const { return bytes_.size(); }
+  std::vector<uint8_t> take() { return std::move(bytes_); }
+
+ private:
+  std::vector<uint8_t> bytes_;
+};
+
+std::vector<uint8_t> process_of(const Snap& snap) {
+  Bytes out;
+  out.put(snap.pid);
+  out.put(static_cast<uint32_t>(snap.command.size()));
+  for (const std::string& word : snap.command)
+    out.put_text(word);
+  return out.take();
+}
+
+std::vector<uint8_t> reason_of(const Snap& snap) {
+  Bytes out;
+  out.put(snap.reason.signal);
+  out.put(snap.reason.code);
+  out.put(snap.reason.thread);
+  out.put(uint32_t{0});
+  out.put(snap.reason.address);
+  out.put(snap.reason.time_ns);
+  return out.take();
+}
+
+std::vector<uint8_t> modules_of(const Snap& snap) {
+  Bytes out;
+  out.put(static_cast<uint32_t>(snap.modules.size()));
+  out.put(uint32_t{0});
+  for (const SnapModule& module : snap.modules) {
+    out.put(module.load_bias);
+    out.put(module.copy_address);
+    out.put(module.code_size);
+    out.put(module.recipe.cursor);
+    out.put(module.recipe.first_id);
+    out.put(module.id_count);
+    out.put(static_cast<uint32_t>(module.recipe.loops));
+    out.put(module.digest);
+    out.put_text(module.build_id);
+    out.put_text(module.path);
+  }
+  return out.take();
+}
+
+std::vector<uint8_t> threads_of(const Snap& snap) {
+  Bytes out;
+  out.put(static_cast<uint32_t>(snap.threads.size()));
+  out.put(uint32_t{0});
+  for (const SnapThread& thread : snap.threads) {
+    out.put(thread.thread);
+    out.put(thread.slot);
+    out.put(thread.registers);
+  }
+  return out.take();
+}
+
+std::vector<uint8_t> lobes_of(const Snap& snap) {
+  Bytes out;
+  out.put(static_cast<uint32_t>(snap.lobes.size()));
+  out.put(uint32_t{0});
+  for (const SnapLobe& lobe : snap.lobes) {
+    out.put(lobe.slot);
+    out.put(lobe.thread);
+    out.put_words(lobe.words);
+  }
+  return out.take();
+}
+
+// Takes values off the front; one that is not there makes it fail.
+class Reader {
+ public:
+  explicit Reader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+
+  template <typename T>
+  T take() {
+    T value{};
+    if (bytes_.size() < sizeof(T)) {
+      failed_ = true;
+      return value;
+    }
+    std::memcpy(&value, bytes_.data(), sizeof(T));
+    bytes_ = bytes_.subspan(sizeof(T));
+    return value;
+  }
+  // How many things of at least that size there are.
+  uint32_t take_count(size_t size) {
+    const auto count = take<uint32_t>();
+    if (count > bytes_.size() / size) failed_ = true;
+    return failed_ ? 0 : count;
+  }
+  std::string take_text() {
+    const uint32_t size = take_count(1);
+    const std::string text(bytes_.begin(), bytes_.begin() + size);
+    bytes_ = bytes_.subspan(size);
+    return text;
+  }
+  std::vector<uint32_t> take_words(size_t count) {
+    if (bytes_.size() / sizeof(uint32_t) < count) failed_ = true;
+    if (failed_) return {};
+    std::vector<uint32_t> words(count);
+    std::memcpy(words.data(), bytes_.data(), count * sizeof(uint32_t));
+    bytes_ = bytes_.subspan(count * sizeof(uint32_t));
+    return words;
+  }
+  [[nodiscard]] bool failed() const { return failed_; }
+
+ private:
+  std::span<const uint8_t> bytes_;
+  bool failed_ = false;
+};
+
+void read_reason(Reader& in, Snap& snap) {
+  snap.reason.signal = in.take<int32_t>();
+  snap.reason.code = in.take<int32_t>();
+  snap.reason.thread = in.take<int32_t>();
+  (void)in.take<uint32_t>();
+  snap.reason.address = in.take<uint64_t>();
+  snap.reason.time_ns = in.take<uint64_t>();
+}
+
+void read_process(Reader& in, Snap& snap) {
+  snap.pid = in.take<int32_t>();
+  const uint32_t count = in.take_count(sizeof(uint32_t));
+  for (uint32_t i = 0; i < count && !in.failed(); ++i)
+    snap.command.push_back(in.take_text());
+}
+
+void read_modules(Reader& in, Snap& snap) {
+  constexpr size_t kModuleBytes = 3 * 8 + 4 * 4 + sizeof(Digest) + 2 * 4;
+  const uint32_t count = in.take_count(kModuleBytes);
+  (void)in.take<uint32_t>();
+  for (uint32_t i = 0; i < count && !in.failed(); ++i) {
+    SnapModule module;
+    module.load_bias = in.take<uint64_t>();
+    module.copy_address = in.take<uint64_t>();
+    module.code_size = in.take<uint64_t>();
+    module.recipe.cursor = in.take<uint32_t>();
+    module.recipe.first_id = in.take<uint32_t>();
+    module.id_count = in.take<uint32_t>();
+    module.recipe.loops = in.take<uint32_t>() == 0 ? Loops::Once : Loops::Each;
+    module.digest = in.take<Digest>();
+    module.build_id = in.take_text();
+    module.path = in.take_text();
+    snap.modules.push_back(std::move(module));
+  }
+}
+
+void read_threads(Reader& in, Snap& snap) {
+  const uint32_t count = in.take_count(2 * 4 + sizeof(user_regs_struct));
+  (void)in.take<uint32_t>();
+  for (uint32_t i = 0; i < count && !in.failed(); ++i) {
+    SnapThread thread;
+    thread.thread = in.take<int32_t>();
+    thread.slot = in.take<uint32_t>();
+    thread.registers = in.take<user_regs_struct>();
+    snap.threads.push_back(thread);
+  }
+}
+
+void read_lobes(Reader& in, Snap& snap) {
+  const uint32_t count = in.take_count(2 * 4 + abi::kLobeBytes);
+  (void)in.take<uint32_t>();
+  for (uint32_t i = 0; i < count && !in.failed(); ++i) {
+    SnapLobe lobe;
+    lobe.slot = in.take<uint32_t>();
+    lobe.thread = in.take<int32_t>();
+    lobe.words = in.take_words(abi::kLobeWords);
+    snap.lobes.push_back(std::move(lobe));
+  }
+}
+
+bool read_section(SectionType type, std::span<const uint8_t> bytes, Snap& snap) {
+  Reader in(bytes);
+  switch (type) {
+    case SectionType::Reason:
+      read_reason(in, snap);
+      break;
+    case SectionType::Process:
+      read_process(in, snap);
+      break;
+    case SectionType::Modules:
+      read_modules(in, snap);
+      break;
+    case SectionType::Threads:
+      read_threads(in, snap);
+      break;
+    case SectionType::Lobes:
+      read_lobes(in, snap);
+      break;
+    default:  // Of a later version.
+      break;
+  }
+  return !in.failed();
+}
+
+Expected<std::vector<uint8_t>> read_file(const std::string& path) {
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  struct stat status {};
+  if (!file.valid() || fstat(file.get(), &status) != 0) {
+    return fail(ErrorCode::Io, fmt::format("{}: {}", path, error_text(errno)));
+  }
+  const auto size = static_cast<uint64_t>(status.st_size);
+  if (!S_ISREG(status.st_mode) || size > kFileBytesMax) {
+    return fail(ErrorCode::Refused, fmt::format("{} is no snap", path));
+  }
+  std::vector<uint8_t> bytes(size);
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t got = read(file.get(), bytes.data() + done, bytes.size() - done);
+    if (got <= 0) break;
+    done += static_cast<size_t>(got);
+  }
+  bytes.resize(done);
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<uint8_t> snap_bytes(const Snap& snap) {
+  const std::vector<std::pair<SectionType, std::vector<uint8_t>>> sections = {
+      {SectionType::Reason, reason_of(snap)},   {SectionType::Process, process_of(snap)},
+      {SectionType::Modules, modules_of(snap)}, {SectionType::Threads, threads_of(snap)},
+      {SectionType::Lobes, lobes_of(snap)},
+  };
+  Bytes out;
+  out.put(kMagic);
+  out.put(kVersion);
+  out.put(static_cast<uint32_t>(sections.size()));
+  uint64_t offset = kHeaderBytes + sections.size() * kSectionBytes;
+  for (const auto& [type, bytes] : sections) {
+    out.put(type);
+    out.put(uint32_t{0});
+    out.put(offset);
+    out.put(uint64_t{bytes.size()});
+    offset += bytes.size();
+  }
+  for (const auto& [type, bytes] : sections)
+    out.put_bytes(bytes);
+  return out.take();
+}
+
+Expected<Snap> parse_snap(std::span<const uint8_t> bytes) {
+  Reader in(bytes);
+  if (in.take<uint64_t>() != kMagic) return fail(ErrorCode::Refused, "it is no snap");
+  const auto version = in.take<uint32_t>();
+  if (version != kVersion) {
+    return fail(ErrorCode::Refused,
+                fmt::format("it has version {} of snaps, and {} is known", version, kVersion));
+  }
+  const auto count = in.take<uint32_t>();
+  if (count > kSectionsMax) return fail(ErrorCode::Refused, "it is damaged");
+  Snap snap;
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto type = in.take<SectionType>();
+    (void)in.take<uint32_t>();
+    const auto offset = in.take<uint64_t>();
+    const auto size = in.take<uint64_t>();
+    const bool is_inside = offset <= bytes.size() && size <= bytes.size() - offset;
+    if (in.failed() || !is_inside || !read_section(type, bytes.subspan(offset, size), snap)) {
+      return fail(ErrorCode::Refused, "it is cut or damaged");
+    }
+  }
+  return snap;
+}
+
+Expected<void> write_snap(const std::string& path, const Snap& snap) {
+  constexpr mode_t kOwnerOnly = 0600;
+  const std::vector<uint8_t> bytes = snap_bytes(snap);
+  const FileDescriptor file(
+      open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kOwnerOnly));
+  if (!file.valid()) return fail(ErrorCode::Io, fmt::format("{}: {}", path, error_text(errno)));
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t put = write(file.get(), bytes.data() + done, bytes.size() - done);
+    if (put < 0) return fail(ErrorCode::Io, fmt::format("{}: {}", path, error_text(errno)));
+    done += static_cast<size_t>(put);
+  }
+  return {};
+}
+
+Expected<Snap> read_snap(const std::string& path) {
+  const std::vector<uint8_t> bytes = CLEW_TRY(read_file(path));
+  Expected<Snap> snap = parse_snap(bytes);
+  if (!snap) return fail(snap.error().code, fmt::format("{}: {}", path, snap.error().message));
+  return snap;
+}
+
+}  // namespace clew::recorder

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// A snap: what is known of a process at one moment, in one file. Sections, each with its length;
+// all numbers little-endian. A reader takes nothing for granted: lengths and counts are checked.
+//
+//     magic 8, version 4, sections 4, then {type 4, flags 4, offset 8, size 8} for each
+//
+//     Reason    signal 4, code 4, thread 4, 0 4, address 8, time 8 (ns since 1970)
+//     Process   pid 4, words 4, then the command's words, each ended by 0
+//     Modules   count 4, 0 4, then for each: load bias 8, copy 8 (address), code size 8,
+//               cursor 4, first id 4, ids 4, loops 4, digest 32, build-id and path, each length 4
+//               and bytes
+//     Threads   count 4, 0 4, then for each: thread 4, slot 4 (none: 2^32 - 1), user_regs_struct
+//     Lobes     count 4, 0 4, then for each: slot 4, thread 4 (the last owner), 64 KiB of words
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <sys/user.h>
+
+#include "abi/recorder.h"
+#include "base/error.h"
+#include "recorder/recorded_module.h"
+
+namespace clew::recorder {
+
+inline constexpr uint32_t kNoSlot = UINT32_MAX;
+
+struct SnapReason {
+  int32_t signal = 0;  // 0: the command was not killed.
+  int32_t code = 0;    // siginfo_t's.
+  int32_t thread = 0;
+  uint64_t address = 0;  // si_addr.
+  uint64_t time_ns = 0;
+};
+
+struct SnapModule {
+  uint64_t load_bias = 0;
+  uint64_t copy_address = 0;
+  uint64_t code_size = 0;
+  Recipe recipe;
+  uint32_t id_count = 0;
+  Digest digest{};
+  std::string build_id;  // Lower-case hex.
+  std::string path;
+};
+
+struct SnapThread {
+  int32_t thread = 0;
+  uint32_t slot = kNoSlot;
+  user_regs_struct registers{};
+};
+
+struct SnapLobe {
+  uint32_t slot = 0;
+  int32_t thread = 0;
+  std::vector<uint32_t> words;  // abi::kLobeWords.
+};
+
+struct Snap {
+  SnapReason reason;
+  int32_t pid = 0;
+  std::vector<std::string> command;
+  std::vector<SnapModule> modules;
+  std::vector<SnapThread> threads;
+  std::vector<SnapLobe> lobes;
+};
+
+// The file is made anew, for its owner alone. Errors: Io, also when there is one.
+Expected<void> write_snap(const std::string& path, const Snap& snap);
+
+// Errors: Io; Refused when it is none, or is cut or damaged.
+Expected<Snap> read_snap(const std::string& path);
+// The same from bytes, for tests.
+std::vector<uint8_t> snap_bytes(const Snap& snap);
+Expected<Snap> parse_snap(std::span<const uint8_t> bytes);
+
+}  // namespace clew::recorder
