@@ -40,8 +40,8 @@ int end_as(int status) {
 std::string place_of(const recorder::ShownLine& line) {
   const size_t folder = line.file.rfind('/');
   if (line.file.empty()) return fmt::format("{}+{:#x}", line.module, line.address);
-  return fmt::format("{}:{}", folder == std::string::npos ? line.file : line.file.substr(folder + 1),
-                     line.line);
+  return fmt::format(
+      "{}:{}", folder == std::string::npos ? line.file : line.file.substr(folder + 1), line.line);
 }
 
 std::string marks_of(uint8_t marks) {
@@ -54,8 +54,8 @@ std::string marks_of(uint8_t marks) {
 }
 
 void print_thread(const recorder::ShownThread& thread) {
-  fmt::print("\nthread {}{}: {} records\n", thread.thread, thread.is_reason ? " (the signal's)" : "",
-             thread.records);
+  fmt::print("\nthread {}{}: {} records\n", thread.thread,
+             thread.is_reason ? " (the signal's)" : "", thread.records);
   int32_t least = INT32_MAX;
   for (const recorder::ShownLine& line : thread.lines)
     least = std::min(least, line.depth);

@@ -377,7 +377,7 @@ class Checker {
   // By offset, and so is the next one: what nothing has led to yet.
   std::unordered_map<uint32_t, uint64_t> glue_;
   std::unordered_map<uint32_t, uint64_t> inserted_;
-  const Switches* names_ = nullptr;                 // Of the function that is looked at.
+  const Switches* names_ = nullptr;  // Of the function that is looked at.
   std::vector<Fixup> wanted_;
 };
 

@@ -87,7 +87,8 @@ void Layout::add_block(const OwnBlock& own) {
        at = facts_.code.at(at->end())) {
     add_before(at->address);
     items_.push_back(item_of(*at, *own.owner));
-    if (const auto on_way = insertions_.taken.find(at->address); on_way != insertions_.taken.end()) {
+    if (const auto on_way = insertions_.taken.find(at->address);
+        on_way != insertions_.taken.end()) {
       Item& jump = items_.back();
       CLEW_ASSERT(jump.form == ItemForm::Jump || jump.form == ItemForm::CountJump);
       jump.stub = static_cast<uint32_t>(stubs_.size());
@@ -211,9 +212,9 @@ std::optional<size_t> Layout::item_at(uint64_t original) const {
       std::lower_bound(items_.begin(), items_.end(), original,
                        [](const Item& one, uint64_t address) { return one.original < address; });
   // What stands in front of an instruction and is not passed on the way to it has its address, too.
-  while (at != items_.end() && at->original == original &&
-         (at->form == ItemForm::Gap || at->form == ItemForm::RunOn ||
-          at->form == ItemForm::Passed)) {
+  while (
+      at != items_.end() && at->original == original &&
+      (at->form == ItemForm::Gap || at->form == ItemForm::RunOn || at->form == ItemForm::Passed)) {
     ++at;
   }
   if (at == items_.end() || at->original != original) return std::nullopt;

@@ -36,9 +36,9 @@ struct Item {
   uint64_t target = 0;    // The original's.
   uint32_t offset = 0;    // In the copy.
   ItemForm form = ItemForm::Plain;
-  uint8_t length = 0;  // Of the original.
-  uint8_t size = 0;    // In the copy. Of a Gap, how many bytes it leaves, up to 63.
-  uint8_t field = 0;   // Where the displacement is, in the original.
+  uint8_t length = 0;       // Of the original.
+  uint8_t size = 0;         // In the copy. Of a Gap, how many bytes it leaves, up to 63.
+  uint8_t field = 0;        // Where the displacement is, in the original.
   uint32_t stub = kNoStub;  // Of a Jump or CountJump: what it passes on its way, when it is taken.
 };
 

@@ -251,7 +251,7 @@ class CopyWriter {
   std::span<const Proved> proved_;
   const Insertions& insertions_;
   Layout layout_;
-  uint64_t branch_ = 0;  // The last one that was put.
+  uint64_t branch_ = 0;                // The last one that was put.
   std::map<uint64_t, Placed> tables_;  // By original.
   ModuleCopy result_;
 };

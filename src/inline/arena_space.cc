@@ -8,8 +8,8 @@
 namespace clew::inline_ {
 namespace {
 
-constexpr uint64_t kLowest = 65536;                // vm.mmap_min_addr is not above that.
-constexpr uint64_t kHighest = 0x7fff'ffff'0000;    // End of user space, less a page.
+constexpr uint64_t kLowest = 65536;              // vm.mmap_min_addr is not above that.
+constexpr uint64_t kHighest = 0x7fff'ffff'0000;  // End of user space, less a page.
 constexpr uint64_t kLowEnd = uint64_t{1} << 31;
 constexpr uint64_t kDistance = uint64_t{1} << 20;  // From a module's first byte.
 

@@ -178,11 +178,11 @@ struct ArenaView {
 
 // Memory of the tracer that the target is to have, too.
 struct SharedPart {
-  int descriptor = -1;       // Borrowed; may be mapped MAP_SHARED from offset 0 on.
-  uint64_t size_bytes = 0;   // Whole pages.
-  bool is_writable = false;  // For the process; a child that it forks later does not have it,
+  int descriptor = -1;        // Borrowed; may be mapped MAP_SHARED from offset 0 on.
+  uint64_t size_bytes = 0;    // Whole pages.
+  bool is_writable = false;   // For the process; a child that it forks later does not have it,
   bool is_inherited = false;  // but for this.
-  bool is_low = false;       // Below 2 GiB.
+  bool is_low = false;        // Below 2 GiB.
 };
 inline constexpr size_t kSharedPartsAtOnceMax = 16;
 
@@ -190,8 +190,9 @@ inline constexpr size_t kSharedPartsAtOnceMax = 16;
 struct CopyRoom {
   uint64_t address = 0;
   uint64_t size_bytes = 0;
-  uint64_t claim = 0;  // The runtime's, as stubs call it: r10 and the flags are free; answers in ZF.
-  bool keeps_self_pointer = false;    // fs:0 of each thread; else rdfsbase, where that is allowed:
+  uint64_t claim =
+      0;  // The runtime's, as stubs call it: r10 and the flags are free; answers in ZF.
+  bool keeps_self_pointer = false;  // fs:0 of each thread; else rdfsbase, where that is allowed:
   bool has_base_instructions = false;
 };
 

@@ -53,13 +53,12 @@ Expected<CopyRoom> Attachment::take_copy_room(uint64_t low, uint64_t high, uint6
   }
   const abi::ExtentRecord record = state_->arena.extents().records[extent];
   const ArenaShape& shape = state_->arena.shape();
-  return CopyRoom{
-      .address = *address + (residue - *address) % kAlignment,
-      .size_bytes = size_bytes,
-      .claim = record.address +
-               runtime::stub_call_offset(geometry().session, runtime::StubCall::Claim),
-      .keeps_self_pointer = shape.keeps_self_pointer,
-      .has_base_instructions = shape.bases == abi::SegmentBases::Instructions};
+  return CopyRoom{.address = *address + (residue - *address) % kAlignment,
+                  .size_bytes = size_bytes,
+                  .claim = record.address +
+                           runtime::stub_call_offset(geometry().session, runtime::StubCall::Claim),
+                  .keeps_self_pointer = shape.keeps_self_pointer,
+                  .has_base_instructions = shape.bases == abi::SegmentBases::Instructions};
 }
 
 Expected<void> Attachment::install_copies(const CopyRoom& room, std::span<const uint8_t> bytes,

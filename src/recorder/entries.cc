@@ -16,13 +16,12 @@ namespace {
 
 class EntryWriter {
  public:
-  EntryWriter(const copy::Facts& facts, const copy::ModuleCopy& copy,
-              const std::unordered_map<uint64_t, std::vector<uint8_t>>& probes,
+  EntryWriter(const copy::Facts& facts, const copy::ModuleCopy& copy, const EntryProbe& probe,
               const HeadPlaces& places, uint64_t load_bias, uint64_t address)
       : facts_(facts),
         copy_(copy),
         map_(copy),
-        probes_(probes),
+        probe_(probe),
         places_(places),
         load_bias_(load_bias),
         address_(address) {}
@@ -87,16 +86,16 @@ class EntryWriter {
     if (places_.lobes == 0) return;
     put({0xe8});  // call claim
     put_distance(places_.claim);
-    const size_t none = put_open({0x0f, 0x84});                       // jz end
-    put({0x50});                                                      // push rax
-    put_gs({0x65, 0x48, 0x8b, 0x04, 0x25}, places_.cursor);           // mov rax, gs:[cursor]
-    put({0x48, 0x85, 0xc0});                                          // test rax, rax
-    const size_t has_one = put_open({0x0f, 0x85});                    // jnz start
-    put_gs({0x65, 0x44, 0x8b, 0x14, 0x25}, places_.index);            // mov r10d, gs:[index]
-    put({0x49, 0xc1, 0xe2, abi::kLobeStrideLog2});                    // shl r10, …
-    put({0x48, 0xb8});                                                // mov rax, …
+    const size_t none = put_open({0x0f, 0x84});              // jz end
+    put({0x50});                                             // push rax
+    put_gs({0x65, 0x48, 0x8b, 0x04, 0x25}, places_.cursor);  // mov rax, gs:[cursor]
+    put({0x48, 0x85, 0xc0});                                 // test rax, rax
+    const size_t has_one = put_open({0x0f, 0x85});           // jnz start
+    put_gs({0x65, 0x44, 0x8b, 0x14, 0x25}, places_.index);   // mov r10d, gs:[index]
+    put({0x49, 0xc1, 0xe2, abi::kLobeStrideLog2});           // shl r10, …
+    put({0x48, 0xb8});                                       // mov rax, …
     put_word(places_.lobes + abi::kLobeBytes - abi::kRecordBytes);
-    put({0x4c, 0x01, 0xd0});                                          // add rax, r10
+    put({0x4c, 0x01, 0xd0});  // add rax, r10
     lead(has_one, result_.bytes.size());
     put_start();
     put({0x48, 0x83, 0xcc, 0x00});  // or rsp, 0: clears ZF
@@ -116,10 +115,10 @@ class EntryWriter {
     put({0x41, 0xc1, 0xea, 0x10});                        // shr r10d, 16
     put({0x41, 0x81, 0xca});                              // or r10d, …
     put_word(abi::extended_word(abi::ExtendedRecord::Start, 2, 0));
-    put({0x66, 0x8d, 0x40, 0x04});                            // lea ax, [rax + 4]
-    put_gs({0x65, 0x48, 0x89, 0x04, 0x25}, places_.cursor);   // mov gs:[cursor], rax
-    put({0x4c, 0x89, 0x10});                                  // mov [rax], r10
-    put({0x58});                                              // pop rax
+    put({0x66, 0x8d, 0x40, 0x04});                           // lea ax, [rax + 4]
+    put_gs({0x65, 0x48, 0x89, 0x04, 0x25}, places_.cursor);  // mov gs:[cursor], rax
+    put({0x4c, 0x89, 0x10});                                 // mov [rax], r10
+    put({0x58});                                             // pop rax
   }
 
   Expected<void> put_window(const code::Window& window, uint64_t function, bool keeps_flags) {
@@ -132,21 +131,29 @@ class EntryWriter {
     result_.patches.insert(result_.patches.end(), patched.patches.begin(), patched.patches.end());
     const bool is_both = window.window_class == code::WindowClass::BothWays;
     const size_t behind = is_both ? put_open({0x0f, 0x82}) : 0;  // jc behind
-    const uint64_t first = window.address;
-    const uint64_t second = first + window.instructions.front().length;
-    CLEW_TRY(put_entry(window, function, window.kept_bytes == 0 ? first : second, false));
+    // What the relocated window begins with: what takes back a first instruction that has been done
+    // in its place, as it is done again.
+    const auto head = is_both ? patched.bytes.begin()
+                              : patched.bytes.begin() + patched.boundaries.front().probe_offset;
+    const std::vector<uint8_t> taken_back(patched.bytes.begin(), head);
+    CLEW_TRY(put_entry(window, function, {window.address, taken_back, false}));
     if (!is_both) return {};
     lead(behind, result_.bytes.size());
-    return put_entry(window, function, second, true);
+    const uint64_t second = window.address + window.instructions.front().length;
+    return put_entry(window, function, {second, {}, true});
   }
 
-  // `at`: the instruction where the copy is entered. `has_done_first`: as bytes that serve both
-  // ways tell by the carry flag.
-  Expected<void> put_entry(const code::Window& window, uint64_t function, uint64_t at,
-                           bool has_done_first) {
-    const auto copy = map_.copy_of(at);
+  struct Way {
+    uint64_t at = 0;                  // The instruction where the copy is entered.
+    std::vector<uint8_t> taken_back;  // In front of it.
+    bool has_done_first = false;      // As bytes that serve both ways tell by the carry flag.
+  };
+
+  Expected<void> put_entry(const code::Window& window, uint64_t function, const Way& way) {
+    const auto copy = map_.copy_of(way.at);
     if (!copy) return fail(ErrorCode::Limit, "a window begins where there is no copy");
     if (places_.lobes == 0) {
+      put(way.taken_back);
       put_jump(*copy);
       return {};
     }
@@ -154,15 +161,15 @@ class EntryWriter {
     const size_t slow = put_owner_check();
     const size_t run = result_.bytes.size();
     put({0x41, 0x5a});  // pop r10
-    const auto probe = probes_.find(function);
-    if (probe != probes_.end()) put(probe->second);
+    put(way.taken_back);
+    put(probe_(function, way.at));
     put_jump(*copy);
     lead(slow, result_.bytes.size());
     put({0xe8});  // call claim
     put_distance(address_);
     lead(put_open({0x0f, 0x85}), run);  // jnz run
     put({0x41, 0x5a});                  // pop r10
-    return put_plain(window, has_done_first);
+    return put_plain(window, way.has_done_first);
   }
 
   // The displaced instructions, and back.
@@ -173,8 +180,7 @@ class EntryWriter {
     const bool is_both = window.window_class == code::WindowClass::BothWays;
     if (is_both && !has_done_first) put({0xf8});  // clc
     const code::Placement behind = {.destination = here(), .load_bias = load_bias_};
-    std::vector<uint8_t> bytes =
-        CLEW_TRY(code::relocate(window, {}, behind, {})).bytes;
+    std::vector<uint8_t> bytes = CLEW_TRY(code::relocate(window, {}, behind, {})).bytes;
     if (is_both) {
       const uint32_t way = plain.boundaries[1].copy_offset - (code::kBehindField + 4);
       std::memcpy(bytes.data() + code::kBehindField, &way, sizeof(way));
@@ -200,7 +206,7 @@ class EntryWriter {
   const copy::Facts& facts_;
   const copy::ModuleCopy& copy_;
   copy::CopyMap map_;
-  const std::unordered_map<uint64_t, std::vector<uint8_t>>& probes_;
+  const EntryProbe& probe_;
   const HeadPlaces& places_;
   uint64_t load_bias_;
   uint64_t address_;
@@ -210,9 +216,9 @@ class EntryWriter {
 }  // namespace
 
 Expected<Entries> make_entries(const copy::Facts& facts, const copy::ModuleCopy& copy,
-                               const std::unordered_map<uint64_t, std::vector<uint8_t>>& probes,
-                               const HeadPlaces& places, uint64_t load_bias, uint64_t address) {
-  return EntryWriter(facts, copy, probes, places, load_bias, address).run();
+                               const EntryProbe& probe, const HeadPlaces& places,
+                               uint64_t load_bias, uint64_t address) {
+  return EntryWriter(facts, copy, probe, places, load_bias, address).run();
 }
 
 }  // namespace clew::recorder

@@ -9,15 +9,15 @@
 //   slow:       call claim ; jnz run
 //   plain:      pop r10 ; displaced instructions ; jmp original behind them
 //
-// The probe and where the copy is entered depend on what stays in front of the jump: nothing, or
-// the first instruction. Bytes that serve both ways (code/both_ways.h) have an entry for each.
+// A first instruction that stays in front of the jump is taken back, as it is done again
+// (code/kept_instruction.h). Bytes that serve both ways (code/both_ways.h) have an entry for each.
 //
 //   claim:      the runtime's; then, for a slot without a cursor: the last word of its lobe, as
 //               the first record goes to the one behind; and a Start record
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
+#include <functional>
 #include <vector>
 
 #include "base/error.h"
@@ -46,10 +46,12 @@ struct Entries {
   std::vector<uint64_t> unreachable;  // Originals without a window: link time, ascending.
 };
 
-// `copy` is where it will be, and so is `address`. `probes`: what is inserted in front of
-// functions' first instructions, by original. Errors: Limit when something is out of reach.
+// The probe of a function's entry, for a thread that is at the instruction `at`: both originals.
+using EntryProbe = std::function<std::vector<uint8_t>(uint64_t function, uint64_t at)>;
+
+// `copy` is where it will be, and so is `address`. Errors: Limit when something is out of reach.
 Expected<Entries> make_entries(const copy::Facts& facts, const copy::ModuleCopy& copy,
-                               const std::unordered_map<uint64_t, std::vector<uint8_t>>& probes,
-                               const HeadPlaces& places, uint64_t load_bias, uint64_t address);
+                               const EntryProbe& probe, const HeadPlaces& places,
+                               uint64_t load_bias, uint64_t address);
 
 }  // namespace clew::recorder

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recorder/probes.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <initializer_list>
@@ -80,8 +81,7 @@ class ProbeBytes {
     put_word(cursor_);
   }
   void move_word(uint8_t opcode, Register r, Register base) {
-    put({static_cast<uint8_t>(0x40 | high(r) << 2 | high(base)), opcode,
-         modrm(0, low(r), base)});
+    put({static_cast<uint8_t>(0x40 | high(r) << 2 | high(base)), opcode, modrm(0, low(r), base)});
   }
 
   // Finds the registers, and pushes those that are live. Returns the first.
@@ -171,6 +171,28 @@ class ProbeMaker {
 };
 
 }  // namespace
+
+EntryProbes::EntryProbes(copy::Facts& facts, const copy::ModuleProof& proof,
+                         const ModuleTiling& tiling, uint32_t first_id, uint32_t cursor)
+    : facts_(facts), proof_(proof), tiling_(tiling), first_id_(first_id), cursor_(cursor) {
+  for (size_t i = 0; i < proof.proved.size(); ++i)
+    by_address_.emplace(facts.code.functions()[proof.proved[i].function].address, i);
+}
+
+std::vector<uint8_t> EntryProbes::bytes(uint64_t function, uint64_t at) const {
+  const auto found = by_address_.find(function);
+  if (found == by_address_.end()) return {};
+  const copy::Proved& proved = proof_.proved[found->second];
+  const auto entry = proved.blocks.block_at(function);
+  const std::vector<DagHead>& heads = tiling_.functions[found->second].heads;
+  const auto head = std::find_if(heads.begin(), heads.end(),
+                                 [&](const DagHead& one) { return one.block == entry; });
+  if (head == heads.end()) return {};
+  const code::Liveness liveness =
+      code::Liveness::by_abi(facts_.code, proved.function, proved.blocks, facts_.flags);
+  const uint32_t id = first_id_ + tiling_.first_dag[found->second] + head->dag;
+  return ProbeBytes(liveness.before(at), cursor_).head(abi::dag_record(id));
+}
 
 Probes make_probes(copy::Facts& facts, const copy::ModuleProof& proof, const ModuleTiling& tiling,
                    uint32_t first_id, uint32_t cursor) {

@@ -12,6 +12,8 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
+#include <vector>
 
 #include "copy/facts.h"
 #include "copy/insertions.h"
@@ -35,5 +37,24 @@ struct Probes {
 // looked up.
 Probes make_probes(copy::Facts& facts, const copy::ModuleProof& proof, const ModuleTiling& tiling,
                    uint32_t first_id, uint32_t cursor);
+
+// The head's probe of a function's entry, for a thread that has done the first instructions already
+// and is at `at`: other registers are dead there.
+class EntryProbes {
+ public:
+  // Borrows all but the numbers.
+  EntryProbes(copy::Facts& facts, const copy::ModuleProof& proof, const ModuleTiling& tiling,
+              uint32_t first_id, uint32_t cursor);
+  // Originals. Empty when no function that was proved begins at `function`.
+  [[nodiscard]] std::vector<uint8_t> bytes(uint64_t function, uint64_t at) const;
+
+ private:
+  copy::Facts& facts_;
+  const copy::ModuleProof& proof_;
+  const ModuleTiling& tiling_;
+  uint32_t first_id_;
+  uint32_t cursor_;
+  std::unordered_map<uint64_t, size_t> by_address_;  // In proof_.proved.
+};
 
 }  // namespace clew::recorder

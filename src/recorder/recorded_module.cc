@@ -30,19 +30,18 @@ Expected<std::unique_ptr<RecordedModule>> RecordedModule::make(const target::Mod
   module->proof_ = copy::prove_module(facts);
   module->tiling_ = tile_module(facts, module->proof_, recipe.loops);
   if (uint64_t{recipe.first_id} + module->tiling_.dag_count > abi::kDagIdMax) {
-    return fail(ErrorCode::Limit, fmt::format("{}: no ids are left for its functions",
-                                              std::string(image.name())));
+    return fail(ErrorCode::Limit,
+                fmt::format("{}: no ids are left for its functions", std::string(image.name())));
   }
   module->probes_ =
       make_probes(facts, module->proof_, module->tiling_, recipe.first_id, recipe.cursor);
   const copy::Insertions& insertions = module->probes_.insertions;
-  copy::ModuleCopy copy = CLEW_TRY(
-      copy::write_copy(facts, module->proof_.proved, insertions, place_behind(image)));
+  copy::ModuleCopy copy =
+      CLEW_TRY(copy::write_copy(facts, module->proof_.proved, insertions, place_behind(image)));
   target::Sha256 sum;
   sum.add(copy.bytes);
   module->digest_ = sum.finish();
-  module->copy_ =
-      CLEW_TRY(copy::check(facts, module->proof_.proved, insertions, std::move(copy)));
+  module->copy_ = CLEW_TRY(copy::check(facts, module->proof_.proved, insertions, std::move(copy)));
   return module;
 }
 

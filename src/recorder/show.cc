@@ -38,8 +38,8 @@ struct ReadModule {
 Expected<ReadModule> read_module(const SnapModule& described) {
   ReadModule module;
   module.described = &described;
-  module.image = std::make_unique<target::ModuleImage>(
-      CLEW_TRY(target::ModuleImage::read(described.path)));
+  module.image =
+      std::make_unique<target::ModuleImage>(CLEW_TRY(target::ModuleImage::read(described.path)));
   if (module.image->build_id() != described.build_id) {
     return fail(ErrorCode::Refused, fmt::format("{} is another file now", described.path));
   }
@@ -47,14 +47,13 @@ Expected<ReadModule> read_module(const SnapModule& described) {
   copy::CheckedCopy& copy = module.recorded->copy();
   if (module.recorded->digest() != described.digest ||
       module.recorded->tiling().dag_count != described.id_count) {
-    return fail(ErrorCode::Refused,
-                fmt::format("{} is not as it was recorded: another file, or another Clew",
-                            described.path));
+    return fail(
+        ErrorCode::Refused,
+        fmt::format("{} is not as it was recorded: another file, or another Clew", described.path));
   }
   CLEW_TRY(copy.move_to(described.load_bias, described.copy_address - copy.copy().address));
-  module.paths =
-      std::make_unique<ModulePaths>(module.recorded->facts(), module.recorded->proof(),
-                                    module.recorded->tiling());
+  module.paths = std::make_unique<ModulePaths>(module.recorded->facts(), module.recorded->proof(),
+                                               module.recorded->tiling());
   if (auto debug = target::DebugInfo::open(*module.image)) module.debug.emplace(std::move(*debug));
   return module;
 }
@@ -64,7 +63,8 @@ std::vector<uint32_t> unroll(const std::vector<uint32_t>& ring) {
   const auto zero = std::find(ring.begin(), ring.end(), 0U);
   std::vector<uint32_t> words;
   const auto from = zero == ring.end() ? ring.begin() : zero + 1;
-  std::copy_if(from, ring.end(), std::back_inserter(words), [](uint32_t word) { return word != 0; });
+  std::copy_if(from, ring.end(), std::back_inserter(words),
+               [](uint32_t word) { return word != 0; });
   if (zero != ring.end()) words.insert(words.end(), ring.begin(), zero);
   return words;
 }
@@ -77,9 +77,8 @@ class ThreadShower {
   ShownThread run(const SnapThread& thread) {
     result_.thread = thread.thread;
     result_.is_reason = thread.thread == snap_.reason.thread && snap_.reason.signal != 0;
-    const auto lobe =
-        std::find_if(snap_.lobes.begin(), snap_.lobes.end(),
-                     [&](const SnapLobe& one) { return one.slot == thread.slot; });
+    const auto lobe = std::find_if(snap_.lobes.begin(), snap_.lobes.end(),
+                                   [&](const SnapLobe& one) { return one.slot == thread.slot; });
     if (lobe != snap_.lobes.end()) show_words(unroll(lobe->words), thread.registers.rip);
     if (result_.lines.size() > last_) {
       result_.lines.erase(result_.lines.begin(), result_.lines.end() - static_cast<long>(last_));
@@ -97,8 +96,8 @@ class ThreadShower {
         ++end;
       if (module != nullptr) {
         const auto stretch = std::span(words).subspan(i, end - i);
-        show_stretch(*module, stretch, end == words.size() ? original_of(*module, pc)
-                                                           : std::nullopt);
+        show_stretch(*module, stretch,
+                     end == words.size() ? original_of(*module, pc) : std::nullopt);
       }
       i = end;
     }
@@ -120,16 +119,16 @@ class ThreadShower {
 
   void show_stretch(ReadModule& module, std::span<const uint32_t> words,
                     std::optional<uint64_t> stopped_at) {
-    const Walk steps = walk(*module.paths, {.words = words,
-                                            .first_id = module.described->recipe.first_id,
-                                            .stopped_at = stopped_at});
+    const Walk steps = walk(
+        *module.paths,
+        {.words = words, .first_id = module.described->recipe.first_id, .stopped_at = stopped_at});
     result_.records += steps.records;
     result_.violations += steps.violations;
     result_.uncertain += steps.uncertain;
     result_.gaps += steps.gaps;
     // What stands in front of the last lines is not looked up.
-    const size_t first = steps.steps.size() > kStepsShownMax ? steps.steps.size() - kStepsShownMax
-                                                             : size_t{0};
+    const size_t first =
+        steps.steps.size() > kStepsShownMax ? steps.steps.size() - kStepsShownMax : size_t{0};
     for (size_t i = first; i < steps.steps.size(); ++i) {
       const bool is_last = i + 1 == steps.steps.size();
       show_step(module, steps.steps[i], is_last ? stopped_at : std::nullopt);

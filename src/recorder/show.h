@@ -48,8 +48,8 @@ struct Shown {
 };
 
 struct ShowOptions {
-  size_t last = 50;     // Lines of each thread.
-  int32_t thread = 0;   // This one alone; 0: all.
+  size_t last = 50;    // Lines of each thread.
+  int32_t thread = 0;  // This one alone; 0: all.
   std::function<void(std::string_view)> progress = {};
 };
 

@@ -101,16 +101,17 @@ std::string copy_module(inline_::Attachment& attachment, const target::ProcessMo
   if (proof.proved.empty()) return "";
   const uint64_t behind = image->sections().back().end() + 0x10000;
   const copy::Insertions insertions = insertions_of(*facts, proof, options.inserted_bytes);
-  copy::ModuleCopy written = expect(copy::write_copy(*facts, proof.proved, insertions, behind), module.path);
+  copy::ModuleCopy written =
+      expect(copy::write_copy(*facts, proof.proved, insertions, behind), module.path);
   copy::CheckedCopy checked =
       expect(copy::check(*facts, proof.proved, insertions, std::move(written)), module.path);
   const uint64_t copied = (checked.copy().bytes.size() + 63) / 64 * 64;
   const uint64_t size = copied + 64 * checked.copy().functions.size();
-  const inline_::CopyRoom room = expect(
-      attachment.take_copy_room(module.executable_ranges.front().start,
-                                module.executable_ranges.back().end, size,
-                                checked.copy().address % 64),
-      module.path);
+  const inline_::CopyRoom room =
+      expect(attachment.take_copy_room(module.executable_ranges.front().start,
+                                       module.executable_ranges.back().end, size,
+                                       checked.copy().address % 64),
+             module.path);
   expect(checked.move_to(module.load_bias, room.address - checked.copy().address), module.path);
   const auto entries = expect(recorder::make_entries(*facts, checked.copy(), {}, {},
                                                      module.load_bias, room.address + copied),
@@ -121,8 +122,8 @@ std::string copy_module(inline_::Attachment& attachment, const target::ProcessMo
   expect(attachment.install_copies(room, bytes, entries.patches), module.path);
   return fmt::format("{} functions={} entries={} bytes={} of={} at={:#x}\n", module.path,
                      checked.copy().functions.size(),
-                     checked.copy().functions.size() - entries.unreachable.size(), proof.proved_bytes,
-                     proof.proved_bytes + proof.refused_bytes, room.address);
+                     checked.copy().functions.size() - entries.unreachable.size(),
+                     proof.proved_bytes, proof.proved_bytes + proof.refused_bytes, room.address);
 }
 
 void copy_all(inline_::Attachment& attachment, pid_t pid, const Options& options) {

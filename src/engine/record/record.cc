@@ -40,16 +40,15 @@ std::string_view file_of(std::string_view path) {
 }
 
 bool is_left_out(std::string_view path) {
-  return std::any_of(kLeftOut.begin(), kLeftOut.end(), [&](std::string_view prefix) {
-    return file_of(path).starts_with(prefix);
-  });
+  return std::any_of(kLeftOut.begin(), kLeftOut.end(),
+                     [&](std::string_view prefix) { return file_of(path).starts_with(prefix); });
 }
 
 // Do exceptions go through its functions? An unwinder knows nothing of copies.
 bool unwinds(const target::ModuleImage& image) {
   const auto fdes = image.fdes();
-  const bool has_tables = std::any_of(fdes.begin(), fdes.end(),
-                                      [](const target::Fde& fde) { return fde.has_lsda; });
+  const bool has_tables =
+      std::any_of(fdes.begin(), fdes.end(), [](const target::Fde& fde) { return fde.has_lsda; });
   if (has_tables) return true;
   for (const char* name : {"__cxa_throw", "_Unwind_Resume", "_Unwind_RaiseException"}) {
     const auto slots = image.import_slots(name);
@@ -63,8 +62,7 @@ class Recorder {
   Recorder(const RecordRequest& request, Notices& notices) : request_(request), notices_(notices) {}
 
   Expected<RecordOutcome> run() {
-    inline_::Launched launched =
-        CLEW_TRY(inline_::Launched::start({.command = request_.command}));
+    inline_::Launched launched = CLEW_TRY(inline_::Launched::start({.command = request_.command}));
     CLEW_TRY(attach(launched.pid()));
     CLEW_TRY(record_modules(launched.pid()));
     CLEW_TRY(launched.set_free());
@@ -160,9 +158,13 @@ class Recorder {
         CLEW_TRY(attachment_->take_copy_room(low, high, size, copy.copy().address % 64));
     CLEW_TRY(copy.move_to(module.load_bias, room.address - copy.copy().address));
     const recorder::HeadPlaces places = places_of(room);
+    const recorder::EntryProbes probes(recorded.facts(), recorded.proof(), recorded.tiling(),
+                                       recorded.recipe().first_id, recorded.recipe().cursor);
+    const recorder::EntryProbe probe = [&](uint64_t function, uint64_t at) {
+      return probes.bytes(function, at);
+    };
     const recorder::Entries entries = CLEW_TRY(recorder::make_entries(
-        recorded.facts(), copy.copy(), recorded.probes().insertions.before, places,
-        module.load_bias, room.address + copied));
+        recorded.facts(), copy.copy(), probe, places, module.load_bias, room.address + copied));
     std::vector<uint8_t> bytes = copy.copy().bytes;
     bytes.resize(copied);
     bytes.insert(bytes.end(), entries.bytes.begin(), entries.bytes.end());

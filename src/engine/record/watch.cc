@@ -168,8 +168,7 @@ bool Watch::stop_thread(pid_t thread) {
     waited = waitpid(thread, &stop.status, __WALL);
   } while (waited < 0 && errno == EINTR);
   if (waited != thread || !WIFSTOPPED(stop.status)) return false;
-  const bool is_ours =
-      stop.status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(stop.status) == SIGTRAP;
+  const bool is_ours = stop.status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(stop.status) == SIGTRAP;
   if (!is_ours) held_.push_back(stop);
   return is_ours;
 }
