@@ -111,8 +111,14 @@ bool leads_to_import(const ModuleCode& code, const Instruction& branch) {
 class LivenessFinder {
  public:
   // Without flags nothing is assumed of other code.
-  LivenessFinder(const ModuleCode& code, const Blocks& blocks, uint32_t function, FlagValues* flags)
-      : code_(code), blocks_(blocks), function_(function), flags_(flags), result_(code, blocks) {}
+  LivenessFinder(const ModuleCode& code, const Blocks& blocks, uint32_t function, FlagValues* flags,
+                 const CallEffects* effects)
+      : code_(code),
+        blocks_(blocks),
+        function_(function),
+        flags_(flags),
+        effects_(effects),
+        result_(code, blocks) {}
 
   Liveness run() {
     const std::vector<Block>& all = blocks_.blocks();
@@ -198,7 +204,15 @@ class LivenessFinder {
   Live at_call(const Instruction& call) {
     if (flags_ == nullptr) return kAllLive;
     if (leads_to_import(code_, call)) return {without(kAllRegisters, kR11), 0};
-    return {kAllRegisters, takes_flags(branch_target(code_, call)) ? kStatusFlags : 0};
+    const uint64_t callee = branch_target(code_, call);
+    return {kOfCaller | reads_of(callee), takes_flags(callee) ? kStatusFlags : 0};
+  }
+
+  // What the callee preserves is left to its caller, and to unwinders.
+  [[nodiscard]] RegisterSet reads_of(uint64_t callee) const {
+    const std::optional<uint32_t> function =
+        effects_ == nullptr ? std::nullopt : code_.function_starting_at(callee);
+    return function ? effects_->reads[*function] : kAllRegisters;
   }
 
   bool takes_flags(uint64_t callee) {
@@ -209,7 +223,8 @@ class LivenessFinder {
   Live at_return(const Exit& exit) {
     if (flags_ == nullptr) return kAllLive;
     const bool gives_flags = flags_->live_at_exit(exit, function_);
-    return {kOfCaller | kResults | without(kAllRegisters, changed_),
+    const RegisterSet changed = effects_ == nullptr ? changed_ : effects_->changes[function_];
+    return {kOfCaller | kResults | without(kAllRegisters, changed),
             gives_flags ? kStatusFlags : 0};
   }
 
@@ -219,8 +234,8 @@ class LivenessFinder {
     const bool jumps =
         last.flow == Flow::IndirectJump || (is_direct && branch_target(code_, last) == edge.target);
     if (flags_ == nullptr || !jumps) return kAllLive;
-    const RegisterSet taken =
-        without(kAllRegisters, leads_to_import(code_, last) ? kR11 : RegisterSet{});
+    const RegisterSet taken = leads_to_import(code_, last) ? without(kAllRegisters, kR11)
+                                                           : reads_of(branch_target(code_, last));
     return at_return({.address = last.address, .tail_call = true}) | Live{taken, 0};
   }
 
@@ -246,6 +261,7 @@ class LivenessFinder {
   const Blocks& blocks_;
   uint32_t function_;
   FlagValues* flags_;
+  const CallEffects* effects_;
   RegisterSet changed_;
   std::optional<StackDepths> depths_;
   std::vector<Effect> sums_;  // By block, and so is the next one.
@@ -255,12 +271,12 @@ class LivenessFinder {
 };
 
 Liveness Liveness::by_abi(const ModuleCode& code, uint32_t function, const Blocks& blocks,
-                          FlagValues& flags) {
-  return LivenessFinder(code, blocks, function, &flags).run();
+                          FlagValues& flags, const CallEffects* effects) {
+  return LivenessFinder(code, blocks, function, &flags, effects).run();
 }
 
 Liveness Liveness::assuming_nothing(const ModuleCode& code, const Blocks& blocks) {
-  return LivenessFinder(code, blocks, 0, nullptr).run();
+  return LivenessFinder(code, blocks, 0, nullptr, nullptr).run();
 }
 
 Live Liveness::before(uint64_t address) const {

@@ -20,6 +20,10 @@
 //   assuming_nothing  at calls and returns all registers and flags are live. For code with other
 //                     conventions, as Go's: the ABI does not hold for it.
 //
+// What is known of the module's own functions (call_effects.h) takes the place of the first two: a
+// call of one takes what that one reads, and at a return those registers are dead that a call of the
+// function may change, itself or in what it calls.
+//
 // In doubt all is live: at system calls, traps and int3, which others look at; at jumps that
 // nothing explains or that lead into the middle of other functions; in code that is in no block;
 // and in a function that is too much work (kEdgeVisitsMax).
@@ -49,11 +53,18 @@ struct Live {
 };
 inline constexpr Live kAllLive = {abi::RegisterSet(0xffff), kStatusFlags};
 
+// What calls of a module's functions do, by function. Of those that nothing is known of: all.
+struct CallEffects {
+  std::vector<abi::RegisterSet> reads;
+  std::vector<abi::RegisterSet> changes;
+};
+
 // Borrows the code and the blocks, which are those of functions()[function].
 class Liveness {
  public:
+  // `effects`: null when nothing is known of the module's functions; borrowed for the call.
   static Liveness by_abi(const ModuleCode& code, uint32_t function, const Blocks& blocks,
-                         FlagValues& flags);
+                         FlagValues& flags, const CallEffects* effects = nullptr);
   static Liveness assuming_nothing(const ModuleCode& code, const Blocks& blocks);
 
   // At the first instruction of blocks()[block].

@@ -123,12 +123,13 @@ class ProbeBytes {
 
 class ProbeMaker {
  public:
-  ProbeMaker(copy::Facts& facts, uint32_t cursor) : facts_(facts), cursor_(cursor) {}
+  ProbeMaker(copy::Facts& facts, const code::CallEffects& effects, uint32_t cursor)
+      : facts_(facts), effects_(effects), cursor_(cursor) {}
 
   void add(const copy::Proved& proved, const FunctionTiling& tiling, uint32_t first_id) {
     if (tiling.heads.empty()) return;
     const code::Liveness liveness =
-        code::Liveness::by_abi(facts_.code, proved.function, proved.blocks, facts_.flags);
+        code::Liveness::by_abi(facts_.code, proved.function, proved.blocks, facts_.flags, &effects_);
     const std::vector<code::Block>& blocks = proved.blocks.blocks();
     for (const DagHead& head : tiling.heads) {
       ProbeBytes bytes(liveness.at_start(head.block), cursor_);
@@ -166,17 +167,23 @@ class ProbeMaker {
   }
 
   copy::Facts& facts_;
+  const code::CallEffects& effects_;
   uint32_t cursor_;
   Probes result_;
 };
 
 }  // namespace
 
-EntryProbes::EntryProbes(copy::Facts& facts, const copy::ModuleProof& proof,
-                         const ModuleTiling& tiling, uint32_t first_id, uint32_t cursor)
-    : facts_(facts), proof_(proof), tiling_(tiling), first_id_(first_id), cursor_(cursor) {
-  for (size_t i = 0; i < proof.proved.size(); ++i)
-    by_address_.emplace(facts.code.functions()[proof.proved[i].function].address, i);
+EntryProbes::EntryProbes(const RecordedParts& parts, const code::CallEffects& effects,
+                         uint32_t first_id, uint32_t cursor)
+    : facts_(parts.facts),
+      proof_(parts.proof),
+      tiling_(parts.tiling),
+      effects_(effects),
+      first_id_(first_id),
+      cursor_(cursor) {
+  for (size_t i = 0; i < proof_.proved.size(); ++i)
+    by_address_.emplace(facts_.code.functions()[proof_.proved[i].function].address, i);
 }
 
 std::vector<uint8_t> EntryProbes::bytes(uint64_t function, uint64_t at) const {
@@ -189,17 +196,23 @@ std::vector<uint8_t> EntryProbes::bytes(uint64_t function, uint64_t at) const {
                                  [&](const DagHead& one) { return one.block == entry; });
   if (head == heads.end()) return {};
   const code::Liveness liveness =
-      code::Liveness::by_abi(facts_.code, proved.function, proved.blocks, facts_.flags);
+      code::Liveness::by_abi(facts_.code, proved.function, proved.blocks, facts_.flags, &effects_);
   const uint32_t id = first_id_ + tiling_.first_dag[found->second] + head->dag;
   return ProbeBytes(liveness.before(at), cursor_).head(abi::dag_record(id));
 }
 
 Probes make_probes(copy::Facts& facts, const copy::ModuleProof& proof, const ModuleTiling& tiling,
                    uint32_t first_id, uint32_t cursor) {
-  ProbeMaker maker(facts, cursor);
+  std::vector<code::FunctionBlocks> functions;
+  for (const copy::Proved& proved : proof.proved)
+    functions.push_back({proved.function, &proved.blocks});
+  code::CallEffects effects = code::find_call_effects(facts.code, facts.flags, functions);
+  ProbeMaker maker(facts, effects, cursor);
   for (size_t i = 0; i < proof.proved.size(); ++i)
     maker.add(proof.proved[i], tiling.functions[i], first_id + tiling.first_dag[i]);
-  return maker.take();
+  Probes probes = maker.take();
+  probes.effects = std::move(effects);
+  return probes;
 }
 
 }  // namespace clew::recorder

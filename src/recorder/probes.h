@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "code/call_effects.h"
 #include "copy/facts.h"
 #include "copy/insertions.h"
 #include "copy/prove_module.h"
@@ -31,6 +32,7 @@ struct ProbeCounts {
 struct Probes {
   copy::Insertions insertions;
   ProbeCounts counts;
+  code::CallEffects effects;  // By which registers were found to be dead.
 };
 
 // `first_id`: of the module's first DAG. `cursor`: gs displacement. The facts' flag values are
@@ -38,13 +40,19 @@ struct Probes {
 Probes make_probes(copy::Facts& facts, const copy::ModuleProof& proof, const ModuleTiling& tiling,
                    uint32_t first_id, uint32_t cursor);
 
+struct RecordedParts {
+  copy::Facts& facts;
+  const copy::ModuleProof& proof;
+  const ModuleTiling& tiling;
+};
+
 // The head's probe of a function's entry, for a thread that has done the first instructions already
 // and is at `at`: other registers are dead there.
 class EntryProbes {
  public:
-  // Borrows all but the numbers.
-  EntryProbes(copy::Facts& facts, const copy::ModuleProof& proof, const ModuleTiling& tiling,
-              uint32_t first_id, uint32_t cursor);
+  // Borrows all but the numbers. `effects`: as make_probes() found them.
+  EntryProbes(const RecordedParts& parts, const code::CallEffects& effects, uint32_t first_id,
+              uint32_t cursor);
   // Originals. Empty when no function that was proved begins at `function`.
   [[nodiscard]] std::vector<uint8_t> bytes(uint64_t function, uint64_t at) const;
 
@@ -52,6 +60,7 @@ class EntryProbes {
   copy::Facts& facts_;
   const copy::ModuleProof& proof_;
   const ModuleTiling& tiling_;
+  const code::CallEffects& effects_;
   uint32_t first_id_;
   uint32_t cursor_;
   std::unordered_map<uint64_t, size_t> by_address_;  // In proof_.proved.
