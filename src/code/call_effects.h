@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call of one of a module's own functions may read of the general registers, and which it
-// may change: itself, and in all that it calls. A compiler that sees both knows it as well, and
-// keeps values in registers over such calls (-fipa-ra); it never counts on more than the callee's
-// code does. Of calls that leave the module only the ABI is known.
+// What a call of one of a module's own functions reads of the general registers, and what callers
+// want behind it. A compiler that sees both keeps values over such calls in registers that the ABI
+// lets the callee overwrite (-fipa-ra), and hand-written code has results in any. All of them are
+// found where they are wanted: behind the calls. Whoever calls a function by a pointer or from
+// another module counts on the ABI alone.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "code/blocks.h"
 #include "code/flag_use.h"
@@ -15,15 +17,14 @@
 
 namespace clew::code {
 
-struct FunctionBlocks {
-  uint32_t function = 0;  // In code.functions().
-  const Blocks* blocks = nullptr;
+struct ModuleEffects {
+  CallEffects calls;
+  std::vector<BlockEffects> blocks;  // As the functions were given.
 };
 
-// The functions whose blocks are given, each once and all whole; others are taken to read and
-// change all. What they read is the least that fits: each is looked at again when a function that
-// it calls turns out to read more.
-CallEffects find_call_effects(const ModuleCode& code, FlagValues& flags,
-                              std::span<const FunctionBlocks> functions);
+// The functions whose blocks are given, each once and all whole; others are taken to read all, and
+// to want all behind their calls. The answer is the least that fits.
+ModuleEffects find_call_effects(const ModuleCode& code, FlagValues& flags,
+                                std::span<const FunctionBlocks> functions);
 
 }  // namespace clew::code

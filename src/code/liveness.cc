@@ -44,21 +44,14 @@ constexpr Live operator|(const Live& a, const Live& b) {
   return {a.registers | b.registers, a.flags | b.flags};
 }
 
-// What code reads of what it is reached with, and overwrites in any case.
-struct Effect {
-  Live read;
-  Live written;
-  RegisterSet changed;  // Wholly or in part, and perhaps.
-
-  [[nodiscard]] Live before(const Live& behind) const {
-    return {read.registers | without(behind.registers, written.registers),
-            read.flags | (behind.flags & ~written.flags)};
-  }
-};
+Live before(const Effect& effect, const Live& behind) {
+  return {effect.read.registers | without(behind.registers, effect.written.registers),
+          effect.read.flags | (behind.flags & ~effect.written.flags)};
+}
 
 // `first`, then `second`.
 Effect both(const Effect& first, const Effect& second) {
-  return {.read = first.before(second.read),
+  return {.read = before(first, second.read),
           .written = first.written | second.written,
           .changed = first.changed | second.changed};
 }
@@ -70,6 +63,8 @@ Effect effect_of(const ModuleCode& code, const Instruction& at) {
       return {};
     case Flow::Int3:
     case Flow::Trap:
+      // Nothing keeps a value in r11 for whoever handles the signal.
+      return {.read = {without(kAllRegisters, kR11), kStatusFlags}, .written = {}, .changed = {}};
     case Flow::System:
     case Flow::Bad:
       return {.read = kAllLive, .written = {}, .changed = {}};
@@ -106,26 +101,64 @@ bool leads_to_import(const ModuleCode& code, const Instruction& branch) {
   return jump && jump->rip_relative;
 }
 
+// A call of which no compiler knows more than the ABI says. `call *(%rax)` may be that of a TLS
+// descriptor, which leaves all but rax alone.
+bool overwrites_by_abi(const ModuleCode& code, const Instruction& at) {
+  if (at.flow != Flow::Call && at.flow != Flow::IndirectCall) return false;
+  const std::span<const uint8_t> bytes = code.text_from(at.address).first(at.length);
+  const bool is_descriptor =
+      at.length >= 2 && bytes[at.length - 2U] == 0xff && bytes.back() == 0x10;
+  return !is_descriptor && leads_to_import(code, at);
+}
+
 }  // namespace
+
+namespace {
+
+Returns returns_at(const StackDepths& depths, uint64_t ret) {
+  const std::optional<int64_t> depth = depths.at(ret);
+  if (!depth) return Returns::IfAsCompiled;
+  return *depth == 0 ? Returns::Surely : Returns::No;
+}
+
+}  // namespace
+
+BlockEffects block_effects(const ModuleCode& code, uint32_t function, const Blocks& blocks) {
+  BlockEffects effects;
+  std::optional<StackDepths> depths;
+  for (const Block& block : blocks.blocks()) {
+    Effect sum;
+    for (auto at = code.at(block.begin); at && at->address < block.end; at = code.at(at->end())) {
+      sum = both(sum, effect_of(code, *at));
+      if (overwrites_by_abi(code, *at)) sum.changed = kAllRegisters;
+    }
+    effects.changed = effects.changed | sum.changed;
+    effects.sums.push_back(sum);
+    const std::optional<Instruction> last = code.at(block.last);
+    const bool has_ret = last && last->flow == Flow::Return;
+    if (has_ret && !depths) depths.emplace(code, function);
+    effects.returns.push_back(has_ret ? returns_at(*depths, block.last) : Returns::No);
+  }
+  return effects;
+}
 
 class LivenessFinder {
  public:
   // Without flags nothing is assumed of other code.
-  LivenessFinder(const ModuleCode& code, const Blocks& blocks, uint32_t function, FlagValues* flags,
-                 const CallEffects* effects)
+  LivenessFinder(const ModuleCode& code, const FunctionBlocks& function, FlagValues* flags,
+                 const CallEffects* calls, const BlockEffects& effects)
       : code_(code),
-        blocks_(blocks),
-        function_(function),
+        blocks_(*function.blocks),
+        function_(function.function),
         flags_(flags),
+        calls_(calls),
         effects_(effects),
-        result_(code, blocks) {}
+        result_(code, *function.blocks) {}
 
   Liveness run() {
     const std::vector<Block>& all = blocks_.blocks();
-    for (const Block& block : all)
-      sums_.push_back(sum_of(block));
-    for (const Block& block : all)
-      ends_.push_back(at_end(block));
+    for (uint32_t i = 0; i < all.size(); ++i)
+      ends_.push_back(at_end(i));
     result_.at_start_.resize(all.size());
     result_.behind_.resize(all.size());
     bool changes = true;
@@ -139,66 +172,46 @@ class LivenessFinder {
   }
 
  private:
-  // Notes what the function itself changes, as its callers may have seen it.
-  Effect sum_of(const Block& block) {
-    Effect sum;
-    for (auto at = code_.at(block.begin); at && at->address < block.end; at = code_.at(at->end())) {
-      sum = both(sum, effect_of(code_, *at));
-      if (overwrites_by_abi(*at)) sum.changed = kAllRegisters;
-    }
-    changed_ = changed_ | sum.changed;
-    return sum;
-  }
-
-  // A call of which no compiler knows more than the ABI says. `call *(%rax)` may be that of a TLS
-  // descriptor, which leaves all but rax alone.
-  [[nodiscard]] bool overwrites_by_abi(const Instruction& at) const {
-    if (at.flow != Flow::Call && at.flow != Flow::IndirectCall) return false;
-    const std::span<const uint8_t> bytes = code_.text_from(at.address).first(at.length);
-    const bool is_descriptor =
-        at.length >= 2 && bytes[at.length - 2U] == 0xff && bytes.back() == 0x10;
-    return !is_descriptor && leads_to_import(code_, at);
-  }
-
   // Live behind the block's last instruction, but for what other blocks of the function want.
-  Live at_end(const Block& block) {
+  Live at_end(uint32_t index) {
+    const Block& block = blocks_.blocks()[index];
     const std::optional<Instruction> last = code_.at(block.last);
     const std::span<const Edge> edges = blocks_.edges_of(block);
     if (!last) return kAllLive;
     const bool calls = last->flow == Flow::Call || last->flow == Flow::IndirectCall;
-    if (!calls && edges.empty()) return kAllLive;
+    if (!calls && edges.empty()) return {without(kAllRegisters, kR11), kStatusFlags};
     Live live = calls ? at_call(*last) : Live{};
     for (const Edge& edge : edges)
-      live = live | of_edge(edge, *last);
+      live = live | of_edge(edge, *last, effects_.returns[index]);
     return live | Live{set_of({Register::Rsp}), 0};
   }
 
-  Live of_edge(const Edge& edge, const Instruction& last) {
+  Live of_edge(const Edge& edge, const Instruction& last, Returns returns) {
     switch (edge.kind) {
+      case EdgeKind::Case:
+        if (edge.block == kNoBlock && calls_ != nullptr) return at_case_outside(edge, last);
+        [[fallthrough]];
       case EdgeKind::Next:
       case EdgeKind::Taken:
-      case EdgeKind::Case:
       case EdgeKind::CallReturn:
         return edge.block == kNoBlock ? kAllLive : Live{};
       case EdgeKind::Return:
-        return is_return(last) ? at_return({.address = last.address}) : kAllLive;
+        return is_return(returns) ? at_return({.address = last.address}) : kAllLive;
       case EdgeKind::TailCall:
         return at_tail_call(edge, last);
       case EdgeKind::Elsewhere:
       case EdgeKind::StackSwitch:
-      case EdgeKind::Label:
       case EdgeKind::Unknown:
         return kAllLive;
+      case EdgeKind::Label:  // visit() adds what its labels want.
+        return calls_ == nullptr ? kAllLive : Live{};
     }
     return kAllLive;
   }
 
-  // With another stack, or an address pushed on it, it is a jump, and takes what it likes:
-  // setcontext.
-  bool is_return(const Instruction& ret) {
+  [[nodiscard]] bool is_return(Returns returns) const {
     if (flags_ == nullptr) return false;
-    if (!depths_) depths_.emplace(code_, function_);
-    return depths_->at(ret.address) == 0;
+    return returns == Returns::Surely || (returns == Returns::IfAsCompiled && calls_ != nullptr);
   }
 
   Live at_call(const Instruction& call) {
@@ -211,8 +224,8 @@ class LivenessFinder {
   // What the callee preserves is left to its caller, and to unwinders.
   [[nodiscard]] RegisterSet reads_of(uint64_t callee) const {
     const std::optional<uint32_t> function =
-        effects_ == nullptr ? std::nullopt : code_.function_starting_at(callee);
-    return function ? effects_->reads[*function] : kAllRegisters;
+        calls_ == nullptr ? std::nullopt : code_.function_starting_at(callee);
+    return function ? calls_->reads[*function] : kAllRegisters;
   }
 
   bool takes_flags(uint64_t callee) {
@@ -223,9 +236,16 @@ class LivenessFinder {
   Live at_return(const Exit& exit) {
     if (flags_ == nullptr) return kAllLive;
     const bool gives_flags = flags_->live_at_exit(exit, function_);
-    const RegisterSet changed = effects_ == nullptr ? changed_ : effects_->changes[function_];
-    return {kOfCaller | kResults | without(kAllRegisters, changed),
+    const RegisterSet wanted = calls_ == nullptr ? without(kAllRegisters, effects_.changed)
+                                                 : calls_->wanted[function_];
+    return {kOfCaller | kResults | wanted,
             gives_flags ? kStatusFlags : 0};
+  }
+
+  // A tail call by a table.
+  Live at_case_outside(const Edge& edge, const Instruction& last) {
+    return at_return({.address = last.address, .tail_call = true}) |
+           Live{reads_of(edge.target), 0};
   }
 
   // Running on into another function is rare: all is live there.
@@ -245,11 +265,20 @@ class LivenessFinder {
     for (const Edge& edge : blocks_.edges_of(blocks_.blocks()[block])) {
       ++visits_;
       if (edge.block != kNoBlock) behind = behind | result_.at_start_[edge.block];
+      if (edge.kind == EdgeKind::Label) behind = behind | at_labels();
     }
-    const Live start = sums_[block].before(behind);
+    const Live start = before(effects_.sums[block], behind);
     if (start == result_.at_start_[block]) return false;
     result_.at_start_[block] = start;
     return true;
+  }
+
+  [[nodiscard]] Live at_labels() const {
+    Live live;
+    for (size_t i = 0; i < result_.at_start_.size(); ++i) {
+      if (blocks_.blocks()[i].foreign) live = live | result_.at_start_[i];
+    }
+    return live;
   }
 
   void give_up() {
@@ -261,22 +290,28 @@ class LivenessFinder {
   const Blocks& blocks_;
   uint32_t function_;
   FlagValues* flags_;
-  const CallEffects* effects_;
-  RegisterSet changed_;
-  std::optional<StackDepths> depths_;
-  std::vector<Effect> sums_;  // By block, and so is the next one.
-  std::vector<Live> ends_;
+  const CallEffects* calls_;
+  const BlockEffects& effects_;
+  std::vector<Live> ends_;  // By block.
   uint64_t visits_ = 0;
   Liveness result_;
 };
 
 Liveness Liveness::by_abi(const ModuleCode& code, uint32_t function, const Blocks& blocks,
-                          FlagValues& flags, const CallEffects* effects) {
-  return LivenessFinder(code, blocks, function, &flags, effects).run();
+                          FlagValues& flags) {
+  const BlockEffects effects = block_effects(code, function, blocks);
+  return LivenessFinder(code, {function, &blocks}, &flags, nullptr, effects).run();
+}
+
+Liveness Liveness::by_calls(const ModuleCode& code, const FunctionBlocks& function,
+                            FlagValues& flags, const CallEffects& calls,
+                            const BlockEffects& effects) {
+  return LivenessFinder(code, function, &flags, &calls, effects).run();
 }
 
 Liveness Liveness::assuming_nothing(const ModuleCode& code, const Blocks& blocks) {
-  return LivenessFinder(code, blocks, 0, nullptr, nullptr).run();
+  const BlockEffects effects = block_effects(code, 0, blocks);
+  return LivenessFinder(code, {0, &blocks}, nullptr, nullptr, effects).run();
 }
 
 Live Liveness::before(uint64_t address) const {
@@ -288,7 +323,7 @@ Live Liveness::before(uint64_t address) const {
     way.push_back(*at);
   Live live = behind_[*index];
   for (size_t i = way.size(); i-- > 0;)
-    live = effect_of(code_, way[i]).before(live);
+    live = code::before(effect_of(code_, way[i]), live);
   return live;
 }
 

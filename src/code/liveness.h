@@ -21,8 +21,9 @@
 //                     conventions, as Go's: the ABI does not hold for it.
 //
 // What is known of the module's own functions (call_effects.h) takes the place of the first two: a
-// call of one takes what that one reads, and at a return those registers are dead that a call of the
-// function may change, itself or in what it calls.
+// call of one takes what that one reads, and at a return is live what the ABI says, and what some
+// caller wants. Such functions are compiled, as far as their returns go, and their jumps to labels
+// lead to labels of theirs.
 //
 // In doubt all is live: at system calls, traps and int3, which others look at; at jumps that
 // nothing explains or that lead into the middle of other functions; in code that is in no block;
@@ -53,18 +54,49 @@ struct Live {
 };
 inline constexpr Live kAllLive = {abi::RegisterSet(0xffff), kStatusFlags};
 
+struct FunctionBlocks {
+  uint32_t function = 0;  // In code.functions().
+  const Blocks* blocks = nullptr;
+};
+
 // What calls of a module's functions do, by function. Of those that nothing is known of: all.
 struct CallEffects {
   std::vector<abi::RegisterSet> reads;
-  std::vector<abi::RegisterSet> changes;
+  std::vector<abi::RegisterSet> wanted;  // By some caller, behind the call.
 };
+
+// What code reads of what it is reached with, and overwrites in any case.
+struct Effect {
+  Live read;
+  Live written;
+  abi::RegisterSet changed;  // Wholly or in part, and perhaps.
+};
+
+// Whether a block ends with a ret to whoever called. With another stack, or an address pushed on it,
+// ret is a jump, and takes what it likes: setcontext.
+enum class Returns : uint8_t {
+  No,
+  IfAsCompiled,  // How deep the stack is there is not known; in compiled code it does.
+  Surely,
+};
+
+// What the blocks of a function do, whatever is assumed of other code: for who asks more than once.
+struct BlockEffects {
+  std::vector<Effect> sums;  // By block, and so the next one.
+  std::vector<Returns> returns;
+  abi::RegisterSet changed;
+};
+BlockEffects block_effects(const ModuleCode& code, uint32_t function, const Blocks& blocks);
 
 // Borrows the code and the blocks, which are those of functions()[function].
 class Liveness {
  public:
-  // `effects`: null when nothing is known of the module's functions; borrowed for the call.
   static Liveness by_abi(const ModuleCode& code, uint32_t function, const Blocks& blocks,
-                         FlagValues& flags, const CallEffects* effects = nullptr);
+                         FlagValues& flags);
+  // With what is known of the module's functions. The last two are borrowed for the call alone.
+  static Liveness by_calls(const ModuleCode& code, const FunctionBlocks& function,
+                           FlagValues& flags, const CallEffects& calls,
+                           const BlockEffects& effects);
   static Liveness assuming_nothing(const ModuleCode& code, const Blocks& blocks);
 
   // At the first instruction of blocks()[block].

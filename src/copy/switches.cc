@@ -34,7 +34,7 @@ class SwitchFinder {
         function_(function),
         blocks_(blocks),
         reader_(facts, function, blocks),
-        bounds_(facts.code, blocks),
+        bounds_(facts, function, blocks),
         extents_(reader_, bounds_) {}
 
   tl::expected<Switches, Refusal> run(const std::vector<uint64_t>& jumps) {
@@ -55,6 +55,7 @@ class SwitchFinder {
       if (!table) return Refused({Reason::UnboundedTable, jump.address});
       result_.jumps.push_back({jump.address, *table});
     }
+    if (const auto wrong = wrong_assumption()) return Refused({Reason::UnboundedTable, *wrong});
     add_names(used);
     return std::move(result_);
   }
@@ -71,6 +72,19 @@ class SwitchFinder {
     result_.tables.push_back({address, extent.kind, extent.targets});
     tables_.emplace(address, index);
     return index;
+  }
+
+  // A switch leads to where bounds were found because none does.
+  [[nodiscard]] std::optional<uint64_t> wrong_assumption() const {
+    for (const SwitchTable& table : result_.tables) {
+      for (const uint64_t assumed : extents_.of(table.address).assumed) {
+        for (const SwitchTable& other : result_.tables) {
+          const auto& targets = other.targets;
+          if (std::find(targets.begin(), targets.end(), assumed) != targets.end()) return assumed;
+        }
+      }
+    }
+    return std::nullopt;
   }
 
   void add_names(CandidateSet used) {

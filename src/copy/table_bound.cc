@@ -21,9 +21,7 @@ using code::Flow;
 using code::Full;
 using code::Instruction;
 
-constexpr uint32_t kNone = UINT32_MAX;
-constexpr uint32_t kSeveral = UINT32_MAX - 1;
-constexpr unsigned kBlocksMax = 16;
+constexpr unsigned kBlocksMax = 256;
 
 // What is compared: a register, or a word of memory as it is written.
 struct Place {
@@ -91,6 +89,8 @@ class BoundWalk {
 
   [[nodiscard]] const std::optional<TableBound>& bound() const { return bound_; }
 
+  bool operator==(const BoundWalk&) const = default;
+
  private:
   static bool writes_flags(std::span<const uint8_t> bytes) {
     return code::flag_effect(bytes).written != 0;
@@ -123,6 +123,7 @@ class BoundWalk {
   bool copies_to_other(const Instruction& at, const Full& full, std::span<const uint8_t> bytes) {
     if (other_entries_ == 0) return false;
     const auto one = static_cast<abi::Register>(other_);
+    if (is_call(full) && !is_preserved(one)) other_entries_ = 0;
     if (!code::register_effect(bytes).changed.has(one)) return false;
     const uint64_t entries = std::exchange(other_entries_, 0);
     const bool moves = full.instruction.mnemonic == ZYDIS_MNEMONIC_MOV;
@@ -132,6 +133,7 @@ class BoundWalk {
   bool follow(const Instruction& at, const Full& full, std::span<const uint8_t> bytes) {
     if (place_.is_memory) return !may_write_memory(full) && keeps_place(bytes);
     const auto one = static_cast<abi::Register>(place_.number);
+    if (is_call(full)) return is_preserved(one);
     if (!code::register_effect(bytes).changed.has(one)) return true;
     const std::span<const ZydisDecodedOperand> operands = full.operands();
     switch (full.instruction.mnemonic) {
@@ -166,8 +168,15 @@ class BoundWalk {
       const bool is_written = (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
       if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY && is_written) return true;
     }
-    return full.instruction.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE &&
-           full.instruction.meta.category == ZYDIS_CATEGORY_CALL;
+    return is_call(full);
+  }
+
+  [[nodiscard]] static bool is_call(const Full& full) {
+    return full.instruction.meta.category == ZYDIS_CATEGORY_CALL;
+  }
+
+  [[nodiscard]] static bool is_preserved(abi::Register one) {
+    return one == abi::Register::Rbx || one == abi::Register::Rbp || one >= abi::Register::R12;
   }
 
   // The registers that the word's address is made of.
@@ -188,6 +197,19 @@ class BoundWalk {
   std::optional<TableBound> bound_;
 };
 
+// From there to the block's start. False when nothing more can be said before that.
+bool walk_back(const code::ModuleCode& code, const Block& block, uint64_t end, BoundWalk& walk) {
+  std::vector<Instruction> way;
+  for (auto at = code.at(block.begin); at && at->address < end; at = code.at(at->end()))
+    way.push_back(*at);
+  for (size_t k = way.size(); k-- > 0;) {
+    if (way[k].flow == Flow::Conditional || way[k].flow == Flow::Jump) continue;
+    const auto bytes = code.text_from(way[k].address).first(way[k].length);
+    if (!walk.step(way[k], bytes)) return false;
+  }
+  return true;
+}
+
 ZydisMnemonic mnemonic_at(const code::ModuleCode& code, uint64_t address) {
   const auto at = code.at(address);
   const auto full =
@@ -197,46 +219,72 @@ ZydisMnemonic mnemonic_at(const code::ModuleCode& code, uint64_t address) {
 
 }  // namespace
 
-BoundFinder::BoundFinder(const code::ModuleCode& code, const code::Blocks& blocks)
-    : code_(code), blocks_(blocks), before_(blocks.blocks().size(), kNone) {
+BoundFinder::BoundFinder(const Facts& facts, uint32_t function, const code::Blocks& blocks)
+    : code_(facts.code),
+      blocks_(blocks),
+      ways_(blocks.blocks().size()),
+      by_switch_(ways_.size()),
+      is_start_(ways_.size()) {
   const std::vector<Block>& all = blocks.blocks();
   for (uint32_t i = 0; i < all.size(); ++i) {
-    if (all[i].foreign) before_[i] = kSeveral;
-    for (const code::Edge& edge : blocks.edges_of(all[i])) {
-      if (edge.block == code::kNoBlock) continue;
-      uint32_t& before = before_[edge.block];
-      before = before == kNone || before == i ? i : kSeveral;
+    is_start_[i] = all[i].begin == code_.functions()[function].address ||
+                   std::binary_search(facts.landing_pads.begin(), facts.landing_pads.end(),
+                                      all[i].begin);
+    const std::span<const code::Edge> edges = blocks.edges_of(all[i]);
+    for (size_t k = 0; k < edges.size(); ++k) {
+      const bool switches =
+          edges[k].kind == code::EdgeKind::Case || edges[k].kind == code::EdgeKind::Label;
+      if (edges[k].block == code::kNoBlock) continue;
+      if (switches) {
+        by_switch_[edges[k].block] = true;
+      } else {
+        ways_[edges[k].block].push_back({i, edges[k].kind == code::EdgeKind::Taken});
+      }
     }
   }
 }
 
-std::optional<uint32_t> BoundFinder::only_before(uint32_t block) const {
-  const uint32_t before = before_[block];
-  return before < kSeveral ? std::optional(before) : std::nullopt;
-}
-
-std::optional<TableBound> BoundFinder::find(const TableRead& read) const {
-  BoundWalk walk(read);
-  std::optional<uint32_t> block = blocks_.block_at(read.instruction);
-  uint64_t end = read.instruction;  // Of what is looked at in the block.
-  for (unsigned i = 0; block && i < kBlocksMax; ++i) {
-    const Block& here = blocks_.blocks()[*block];
-    std::vector<Instruction> way;
-    for (auto at = code_.at(here.begin); at && at->address < end; at = code_.at(at->end()))
-      way.push_back(*at);
-    for (size_t k = way.size(); k-- > 0;) {
-      if (way[k].flow == Flow::Conditional || way[k].flow == Flow::Jump) continue;
-      const auto bytes = code_.text_from(way[k].address).first(way[k].length);
-      if (!walk.step(way[k], bytes)) return walk.bound();
-    }
-    const std::optional<uint32_t> before = only_before(*block);
-    if (!before) break;
-    const Block& from = blocks_.blocks()[*before];
-    walk.enter(mnemonic_at(code_, from.last), here.begin != from.end);
-    block = before;
-    end = from.end;
+FoundBound BoundFinder::find(const TableRead& read) const {
+  struct Work {
+    uint32_t block = 0;
+    uint64_t end = 0;  // Of what is looked at in the block.
+    BoundWalk walk;
+  };
+  FoundBound found;
+  std::vector<Work> pending;
+  std::vector<Work> done;
+  if (const auto block = blocks_.block_at(read.instruction)) {
+    pending.push_back({*block, read.instruction, BoundWalk(read)});
   }
-  return walk.bound();
+  const auto end_way = [&found](const std::optional<TableBound>& bound) {
+    if (bound && (!found.bound || bound->entries > found.bound->entries)) found.bound = bound;
+    return bound.has_value();
+  };
+  while (!pending.empty()) {
+    Work work = pending.back();
+    pending.pop_back();
+    const bool is_known = std::any_of(done.begin(), done.end(), [&](const Work& one) {
+      return one.block == work.block && one.end == work.end && one.walk == work.walk;
+    });
+    if (is_known) continue;
+    if (done.size() == kBlocksMax) return {};
+    done.push_back(work);
+    const Block& here = blocks_.blocks()[work.block];
+    if (!walk_back(code_, here, work.end, work.walk)) {
+      if (!end_way(work.walk.bound())) return {};
+      continue;
+    }
+    if (by_switch_[work.block]) found.assumed.push_back(here.begin);
+    const bool ends = is_start_[work.block] || ways_[work.block].empty();
+    if (ends && !end_way(work.walk.bound())) return {};
+    for (const Way& way : ways_[work.block]) {
+      const Block& from = blocks_.blocks()[way.from];
+      BoundWalk walk = work.walk;
+      walk.enter(mnemonic_at(code_, from.last), way.taken);
+      pending.push_back({way.from, from.end, walk});
+    }
+  }
+  return found;
 }
 
 }  // namespace clew::copy

@@ -11,6 +11,7 @@
 
 #include "code/blocks.h"
 #include "code/module_code.h"
+#include "copy/facts.h"
 
 namespace clew::copy {
 
@@ -25,22 +26,36 @@ struct TableBound {
   uint64_t entries = 0;
   // By a comparison: the table has as many. Else it may have fewer, and the program knows why.
   bool is_checked = false;
+
+  bool operator==(const TableBound&) const = default;
 };
 
-// Looks along the only way that leads to the read. Borrows both.
+// Looks along all ways that lead to the read; each must have a bound, and the largest counts. Ways
+// by a switch are left out at first, as too many are known: of the blocks on a way that such a one
+// may lead to the answer holds only if none does.
+struct FoundBound {
+  std::optional<TableBound> bound;
+  std::vector<uint64_t> assumed;  // Where the blocks begin that no switch must lead to.
+};
+
+// Borrows all.
 class BoundFinder {
  public:
-  BoundFinder(const code::ModuleCode& code, const code::Blocks& blocks);
+  BoundFinder(const Facts& facts, uint32_t function, const code::Blocks& blocks);
 
-  [[nodiscard]] std::optional<TableBound> find(const TableRead& read) const;
+  [[nodiscard]] FoundBound find(const TableRead& read) const;
 
  private:
-  // The only block that leads to `block`; nothing when there are several, or others may.
-  [[nodiscard]] std::optional<uint32_t> only_before(uint32_t block) const;
+  struct Way {
+    uint32_t from = 0;  // A block.
+    bool taken = false;
+  };
 
   const code::ModuleCode& code_;
   const code::Blocks& blocks_;
-  std::vector<uint32_t> before_;  // By block; kNone or kSeveral where there is not one.
+  std::vector<std::vector<Way>> ways_;  // To each block, but by switches.
+  std::vector<bool> by_switch_;         // A switch may lead to the block.
+  std::vector<bool> is_start_;          // Control comes there from outside.
 };
 
 }  // namespace clew::copy

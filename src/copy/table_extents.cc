@@ -13,7 +13,10 @@ bool TableExtents::add(uint64_t table, const TableRead& read) {
   if (!known.reads.emplace(read.instruction, read).second) return false;
   if (is_new) known.extent.kind = kind;
   known.kinds_differ |= known.extent.kind != kind;
-  const std::optional<TableBound> bound = bounds_.find(read);
+  const FoundBound found = bounds_.find(read);
+  const std::optional<TableBound>& bound = found.bound;
+  known.extent.assumed.insert(known.extent.assumed.end(), found.assumed.begin(),
+                              found.assumed.end());
   known.all_bounded &= bound.has_value();
   if (bound && bound->entries > known.bound.entries) known.bound = *bound;
   measure(table, known);

@@ -16,8 +16,10 @@ namespace clew::copy {
 struct TableExtent {
   TableKind kind = TableKind::Offsets;
   std::vector<uint64_t> targets;
-  // The table has these entries, and no others that a read can reach.
+  // The table has these entries, and no others that a read can reach, if no switch leads to
+  // `assumed`.
   bool is_known = false;
+  std::vector<uint64_t> assumed;
 };
 
 class TableExtents {

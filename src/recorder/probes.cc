@@ -123,13 +123,16 @@ class ProbeBytes {
 
 class ProbeMaker {
  public:
-  ProbeMaker(copy::Facts& facts, const code::CallEffects& effects, uint32_t cursor)
+  ProbeMaker(copy::Facts& facts, const code::ModuleEffects& effects, uint32_t cursor)
       : facts_(facts), effects_(effects), cursor_(cursor) {}
 
-  void add(const copy::Proved& proved, const FunctionTiling& tiling, uint32_t first_id) {
+  // `index`: in the proof.
+  void add(size_t index, const copy::Proved& proved, const FunctionTiling& tiling,
+           uint32_t first_id) {
     if (tiling.heads.empty()) return;
     const code::Liveness liveness =
-        code::Liveness::by_abi(facts_.code, proved.function, proved.blocks, facts_.flags, &effects_);
+        code::Liveness::by_calls(facts_.code, {proved.function, &proved.blocks}, facts_.flags,
+                                 effects_.calls, effects_.blocks[index]);
     const std::vector<code::Block>& blocks = proved.blocks.blocks();
     for (const DagHead& head : tiling.heads) {
       ProbeBytes bytes(liveness.at_start(head.block), cursor_);
@@ -167,14 +170,14 @@ class ProbeMaker {
   }
 
   copy::Facts& facts_;
-  const code::CallEffects& effects_;
+  const code::ModuleEffects& effects_;
   uint32_t cursor_;
   Probes result_;
 };
 
 }  // namespace
 
-EntryProbes::EntryProbes(const RecordedParts& parts, const code::CallEffects& effects,
+EntryProbes::EntryProbes(const RecordedParts& parts, const code::ModuleEffects& effects,
                          uint32_t first_id, uint32_t cursor)
     : facts_(parts.facts),
       proof_(parts.proof),
@@ -196,7 +199,8 @@ std::vector<uint8_t> EntryProbes::bytes(uint64_t function, uint64_t at) const {
                                  [&](const DagHead& one) { return one.block == entry; });
   if (head == heads.end()) return {};
   const code::Liveness liveness =
-      code::Liveness::by_abi(facts_.code, proved.function, proved.blocks, facts_.flags, &effects_);
+      code::Liveness::by_calls(facts_.code, {proved.function, &proved.blocks}, facts_.flags,
+                               effects_.calls, effects_.blocks[found->second]);
   const uint32_t id = first_id_ + tiling_.first_dag[found->second] + head->dag;
   return ProbeBytes(liveness.before(at), cursor_).head(abi::dag_record(id));
 }
@@ -206,10 +210,10 @@ Probes make_probes(copy::Facts& facts, const copy::ModuleProof& proof, const Mod
   std::vector<code::FunctionBlocks> functions;
   for (const copy::Proved& proved : proof.proved)
     functions.push_back({proved.function, &proved.blocks});
-  code::CallEffects effects = code::find_call_effects(facts.code, facts.flags, functions);
+  code::ModuleEffects effects = code::find_call_effects(facts.code, facts.flags, functions);
   ProbeMaker maker(facts, effects, cursor);
   for (size_t i = 0; i < proof.proved.size(); ++i)
-    maker.add(proof.proved[i], tiling.functions[i], first_id + tiling.first_dag[i]);
+    maker.add(i, proof.proved[i], tiling.functions[i], first_id + tiling.first_dag[i]);
   Probes probes = maker.take();
   probes.effects = std::move(effects);
   return probes;

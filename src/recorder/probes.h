@@ -32,7 +32,7 @@ struct ProbeCounts {
 struct Probes {
   copy::Insertions insertions;
   ProbeCounts counts;
-  code::CallEffects effects;  // By which registers were found to be dead.
+  code::ModuleEffects effects;  // By which registers were found to be dead.
 };
 
 // `first_id`: of the module's first DAG. `cursor`: gs displacement. The facts' flag values are
@@ -51,7 +51,7 @@ struct RecordedParts {
 class EntryProbes {
  public:
   // Borrows all but the numbers. `effects`: as make_probes() found them.
-  EntryProbes(const RecordedParts& parts, const code::CallEffects& effects, uint32_t first_id,
+  EntryProbes(const RecordedParts& parts, const code::ModuleEffects& effects, uint32_t first_id,
               uint32_t cursor);
   // Originals. Empty when no function that was proved begins at `function`.
   [[nodiscard]] std::vector<uint8_t> bytes(uint64_t function, uint64_t at) const;
@@ -60,7 +60,7 @@ class EntryProbes {
   copy::Facts& facts_;
   const copy::ModuleProof& proof_;
   const ModuleTiling& tiling_;
-  const code::CallEffects& effects_;
+  const code::ModuleEffects& effects_;
   uint32_t first_id_;
   uint32_t cursor_;
   std::unordered_map<uint64_t, size_t> by_address_;  // In proof_.proved.
