@@ -22,7 +22,8 @@ struct ModuleEffects {
   std::vector<BlockEffects> blocks;  // As the functions were given.
 };
 
-// The functions whose blocks are given, each once and all whole; others are taken to read all, and
+// The functions whose blocks are given, each once; indirect jumps that stay in one lead to blocks
+// that are `foreign` or that their edges name. Others are taken to read all, and
 // to want all behind their calls. The answer is the least that fits.
 ModuleEffects find_call_effects(const ModuleCode& code, FlagValues& flags,
                                 std::span<const FunctionBlocks> functions);

@@ -196,22 +196,32 @@ class LivenessFinder {
       case EdgeKind::CallReturn:
         return edge.block == kNoBlock ? kAllLive : Live{};
       case EdgeKind::Return:
-        return is_return(returns) ? at_return({.address = last.address}) : kAllLive;
+        return at_ret(last, returns);
       case EdgeKind::TailCall:
         return at_tail_call(edge, last);
       case EdgeKind::Elsewhere:
       case EdgeKind::StackSwitch:
-      case EdgeKind::Unknown:
         return kAllLive;
-      case EdgeKind::Label:  // visit() adds what its labels want.
-        return calls_ == nullptr ? kAllLive : Live{};
+      case EdgeKind::Label:
+      case EdgeKind::Unknown:
+        return leads_to_labels(edge, last) ? Live{} : kAllLive;  // visit() adds what they want.
     }
     return kAllLive;
   }
 
-  [[nodiscard]] bool is_return(Returns returns) const {
-    if (flags_ == nullptr) return false;
-    return returns == Returns::Surely || (returns == Returns::IfAsCompiled && calls_ != nullptr);
+  // A whole function's jump that is no tail call stays in it.
+  [[nodiscard]] bool leads_to_labels(const Edge& edge, const Instruction& last) const {
+    if (calls_ == nullptr || last.flow != Flow::IndirectJump) return false;
+    return edge.kind == EdgeKind::Label || edge.kind == EdgeKind::Unknown;
+  }
+
+  // A ret that is a jump takes what it likes, but no compiler's takes r11.
+  Live at_ret(const Instruction& ret, Returns returns) {
+    if (flags_ == nullptr) return kAllLive;
+    const bool is_return =
+        returns == Returns::Surely || (returns == Returns::IfAsCompiled && calls_ != nullptr);
+    if (is_return) return at_return({.address = ret.address});
+    return calls_ == nullptr ? kAllLive : Live{without(kAllRegisters, kR11), kStatusFlags};
   }
 
   Live at_call(const Instruction& call) {
@@ -262,10 +272,12 @@ class LivenessFinder {
   bool visit(size_t block) {
     Live& behind = result_.behind_[block];
     behind = ends_[block];
-    for (const Edge& edge : blocks_.edges_of(blocks_.blocks()[block])) {
+    const Block& block_here = blocks_.blocks()[block];
+    const std::optional<Instruction> last = code_.at(block_here.last);
+    for (const Edge& edge : blocks_.edges_of(block_here)) {
       ++visits_;
       if (edge.block != kNoBlock) behind = behind | result_.at_start_[edge.block];
-      if (edge.kind == EdgeKind::Label) behind = behind | at_labels();
+      if (last && leads_to_labels(edge, *last)) behind = behind | at_labels();
     }
     const Live start = before(effects_.sums[block], behind);
     if (start == result_.at_start_[block]) return false;
