@@ -33,6 +33,7 @@ class Checker {
     CLEW_TRY(note_copies());
     for (const Proved& one : proved_) {
       names_ = &one.switches;
+      carries_ = insertions_.carriers.contains(code_.functions()[one.function].address);
       for (const Block& block : one.blocks.blocks())
         CLEW_TRY(check_block(one, block));
     }
@@ -96,6 +97,12 @@ class Checker {
       if (at->second < bytes.size()) return differs(original, "what is in front of it");
       CLEW_TRY(take_inserted(original, static_cast<uint32_t>(at->second - bytes.size()), bytes));
     }
+    for (const auto& [original, bytes] : insertions_.entry) {
+      if (!reached_.contains(original)) return differs(original, "an entry is nowhere");
+      const uint64_t behind = image_of(original, true) - copy_.address;
+      if (behind < bytes.size()) return differs(original, "what is in front of it");
+      CLEW_TRY(take_inserted(original, behind - bytes.size(), bytes));
+    }
     return {};
   }
 
@@ -111,12 +118,18 @@ class Checker {
   }
 
   // Where the copy of what the original leads to is, with what is inserted in front of it.
-  [[nodiscard]] uint64_t image_of(uint64_t original) const {
+  [[nodiscard]] uint64_t image_of(uint64_t original, bool carries) const {
     const auto at = reached_.find(original);
     if (at == reached_.end()) return original;
-    const auto before = insertions_.before.find(original);
-    const uint64_t size = before == insertions_.before.end() ? 0 : before->second.size();
+    uint64_t size = size_in(insertions_.before, original);
+    if (!carries) size += size_in(insertions_.entry, original);
     return copy_.address + at->second - size;
+  }
+
+  static uint64_t size_in(const std::unordered_map<uint64_t, std::vector<uint8_t>>& inserted,
+                          uint64_t original) {
+    const auto found = inserted.find(original);
+    return found == inserted.end() ? 0 : found->second.size();
   }
 
   [[nodiscard]] std::span<const uint8_t> bytes_at(uint64_t offset) const {
@@ -128,7 +141,7 @@ class Checker {
     uint64_t end = 0;  // Behind the last one, in the copy.
     for (auto at = code_.at(block.begin); at && at->address < block.end; at = code_.at(at->end())) {
       const uint32_t offset = reached_.at(at->address);
-      if (at->address != block.begin && image_of(at->address) != end) {
+      if (at->address != block.begin && image_of(at->address, true) != end) {
         return differs(at->address, "it does not follow");
       }
       end = CLEW_TRY(check_instruction(*at, offset));
@@ -211,7 +224,7 @@ class Checker {
   // Where a branch that leads there must lead: to the image of its target, or to the stub there,
   // which goes on to it.
   Expected<uint64_t> way_of(const Instruction& at, uint64_t target) {
-    const uint64_t image = image_of(code::branch_target(code_, at));
+    const uint64_t image = image_of(code::branch_target(code_, at), carries_);
     const auto taken = insertions_.taken.find(at.address);
     if (taken == insertions_.taken.end()) return image;
     // A loop that is far leads to a jump behind it first.
@@ -271,11 +284,11 @@ class Checker {
       CLEW_TRY(take_inserted(block.last, end - copy_.address, passed->second));
       end += passed->second.size();
     }
-    if (!next || end == image_of(*next)) return {};
+    if (!next || end == image_of(*next, carries_)) return {};
     const auto glue = glue_.find(static_cast<uint32_t>(end - copy_.address));
     if (glue == glue_.end()) return differs(block.last, "what it runs on to");
     const auto jump = jump_at(end);
-    if (!jump || jump->target != image_of(*next)) {
+    if (!jump || jump->target != image_of(*next, carries_)) {
       return differs(block.last, "where it runs on to");
     }
     note_outward(jump->target, jump->end);
@@ -300,7 +313,7 @@ class Checker {
         return differs(table.address, "its table is not there");
       }
       for (size_t i = 0; i < table.targets.size(); ++i)
-        CLEW_TRY(check_entry(*clone, i, image_of(table.targets[i])));
+        CLEW_TRY(check_entry(*clone, i, image_of(table.targets[i], false)));
     }
     return {};
   }
@@ -330,7 +343,7 @@ class Checker {
   Expected<void> check_functions() const {
     for (const CopiedFunction& one : copy_.functions) {
       if (one.original != code_.functions()[one.function].address ||
-          one.copy != image_of(one.original) || one.copy == one.original) {
+          one.copy != image_of(one.original, false) || one.copy == one.original) {
         return differs(one.original, "where its function begins");
       }
     }
@@ -377,7 +390,8 @@ class Checker {
   // By offset, and so is the next one: what nothing has led to yet.
   std::unordered_map<uint32_t, uint64_t> glue_;
   std::unordered_map<uint32_t, uint64_t> inserted_;
-  const Switches* names_ = nullptr;  // Of the function that is looked at.
+  const Switches* names_ = nullptr;  // Of the function that is looked at, and so is the next one.
+  bool carries_ = false;
   std::vector<Fixup> wanted_;
 };
 

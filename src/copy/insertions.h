@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace clew::copy {
@@ -14,9 +15,15 @@ inline constexpr size_t kInsertionBytesMax = 120;
 struct Insertions {
   // In front of the instruction at this address, whatever way control comes to it.
   std::unordered_map<uint64_t, std::vector<uint8_t>> before;
-  // Behind a conditional jump: when it is taken, or when it is not. By the jump's address.
+  // Behind a conditional jump: when it is taken, or when it is not. By the jump's address. The last
+  // also behind a call that comes back.
   std::unordered_map<uint64_t, std::vector<uint8_t>> taken;
   std::unordered_map<uint64_t, std::vector<uint8_t>> passed;
+  // In front of a function's first instruction and what is in front of that, for whoever comes from
+  // outside, but for calls and jumps of these functions, which carry a register over. All by the
+  // functions' addresses.
+  std::unordered_map<uint64_t, std::vector<uint8_t>> entry;
+  std::unordered_set<uint64_t> carriers;
 };
 
 }  // namespace clew::copy

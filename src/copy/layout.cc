@@ -62,8 +62,10 @@ Layout::Layout(const Facts& facts, std::span<const Proved> proved, const Inserti
     : facts_(facts), insertions_(insertions), address_(address) {
   std::vector<OwnBlock> all;
   for (const Proved& owner : proved) {
+    const bool carries =
+        insertions.carriers.contains(facts.code.functions()[owner.function].address);
     for (const Block& block : owner.blocks.blocks())
-      all.push_back({&block, &owner});
+      all.push_back({&block, &owner, carries});
   }
   std::sort(all.begin(), all.end(),
             [](const OwnBlock& a, const OwnBlock& b) { return a.block->begin < b.block->begin; });
@@ -85,15 +87,20 @@ void Layout::add_block(const OwnBlock& own) {
   if (is_behind_gap) items_.push_back({.original = begin, .form = ItemForm::Gap});
   for (auto at = facts_.code.at(begin); at && at->address < own.block->end;
        at = facts_.code.at(at->end())) {
+    add_entry(at->address);
     add_before(at->address);
     items_.push_back(item_of(*at, *own.owner));
+    items_.back().carries = own.carries;
     if (const auto on_way = insertions_.taken.find(at->address);
         on_way != insertions_.taken.end()) {
       Item& jump = items_.back();
       CLEW_ASSERT(jump.form == ItemForm::Jump || jump.form == ItemForm::CountJump);
       jump.stub = static_cast<uint32_t>(stubs_.size());
       const size_t size = on_way->second.size() + kJumpBytes;
-      stubs_.push_back({at->address, jump.target, 0, static_cast<uint32_t>(size)});
+      stubs_.push_back({.branch = at->address,
+                        .target = jump.target,
+                        .carries = own.carries,
+                        .size = static_cast<uint32_t>(size)});
     }
   }
 }
@@ -104,6 +111,15 @@ void Layout::add_before(uint64_t original) {
   CLEW_ASSERT(found->second.size() <= kInsertionBytesMax);
   items_.push_back({.original = original,
                     .form = ItemForm::Before,
+                    .size = static_cast<uint8_t>(found->second.size())});
+}
+
+void Layout::add_entry(uint64_t original) {
+  const auto found = insertions_.entry.find(original);
+  if (found == insertions_.entry.end()) return;
+  CLEW_ASSERT(found->second.size() <= kInsertionBytesMax);
+  items_.push_back({.original = original,
+                    .form = ItemForm::Entry,
                     .size = static_cast<uint8_t>(found->second.size())});
 }
 
@@ -118,9 +134,12 @@ void Layout::add_passed(const OwnBlock& own) {
 
 void Layout::add_run_on(const OwnBlock& own, uint64_t next) {
   const auto target = runs_on_to(facts_, own.owner->blocks, *own.block);
-  if (!target || (*target == next && next == own.block->end)) return;
+  // Who carries a register over does not run on into what would load it.
+  const bool meets_entry = own.carries && insertions_.entry.contains(next);
+  if (!target || (*target == next && next == own.block->end && !meets_entry)) return;
   items_.push_back(
       {.original = own.block->end, .target = *target, .form = ItemForm::RunOn, .size = kJumpBytes});
+  items_.back().carries = own.carries;
 }
 
 Item Layout::item_of(const Instruction& at, const Proved& owner) const {
@@ -199,22 +218,23 @@ bool Layout::reaches_shortly(const Item& item) const {
 }
 
 uint64_t Layout::target_of(const Item& item) const {
-  return item.stub == kNoStub ? resolve(item.target) : address_ + stubs_[item.stub].offset;
+  return item.stub == kNoStub ? resolve(item.target, item.carries) : address_ + stubs_[item.stub].offset;
 }
 
-uint64_t Layout::resolve(uint64_t target) const {
-  const auto item = item_at(target);
+uint64_t Layout::resolve(uint64_t target, bool carries) const {
+  const auto item = item_at(target, carries);
   return item ? address_ + items_[*item].offset : target;
 }
 
-std::optional<size_t> Layout::item_at(uint64_t original) const {
+std::optional<size_t> Layout::item_at(uint64_t original, bool carries) const {
   auto at =
       std::lower_bound(items_.begin(), items_.end(), original,
                        [](const Item& one, uint64_t address) { return one.original < address; });
   // What stands in front of an instruction and is not passed on the way to it has its address, too.
   while (
       at != items_.end() && at->original == original &&
-      (at->form == ItemForm::Gap || at->form == ItemForm::RunOn || at->form == ItemForm::Passed)) {
+      (at->form == ItemForm::Gap || at->form == ItemForm::RunOn || at->form == ItemForm::Passed ||
+          (carries && at->form == ItemForm::Entry))) {
     ++at;
   }
   if (at == items_.end() || at->original != original) return std::nullopt;

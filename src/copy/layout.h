@@ -26,7 +26,8 @@ enum class ItemForm : uint8_t {
   RunOn,          // No instruction: a jmp to `target`, to which the one in front of it runs on.
   Gap,            // Nothing gets here. What follows is aligned as its original is.
   Before,         // What is inserted in front of the instruction at `original`,
-  Passed,         // or behind the conditional jump that ends there, when it is not taken.
+  Passed,         // or behind the jump or call that ends there, when control runs on,
+  Entry,          // or in front of a function, for who comes from outside.
 };
 
 inline constexpr uint32_t kNoStub = UINT32_MAX;
@@ -39,6 +40,7 @@ struct Item {
   uint8_t length = 0;       // Of the original.
   uint8_t size = 0;         // In the copy. Of a Gap, how many bytes it leaves, up to 63.
   uint8_t field = 0;        // Where the displacement is, in the original.
+  bool carries = false;  // Its function is a carrier.
   uint32_t stub = kNoStub;  // Of a Jump or CountJump: what it passes on its way, when it is taken.
 };
 
@@ -46,6 +48,7 @@ struct Item {
 struct Stub {
   uint64_t branch = 0;  // Originals, both.
   uint64_t target = 0;
+  bool carries = false;
   uint32_t offset = 0;
   uint32_t size = 0;
 };
@@ -66,10 +69,11 @@ class Layout {
   [[nodiscard]] uint32_t code_size() const { return code_size_; }
   // Where a jump leads when it is taken.
   [[nodiscard]] uint64_t target_of(const Item& item) const;
-  // The copy's address of what a jump or call leads to: the item's, or the original.
-  [[nodiscard]] uint64_t resolve(uint64_t target) const;
+  // The copy's address of what is led to, with what is inserted in front of it: the item's, or the
+  // original.
+  [[nodiscard]] uint64_t resolve(uint64_t target, bool carries = false) const;
   // Is there a copy of the instruction?
-  [[nodiscard]] bool is_copied(uint64_t target) const { return item_at(target).has_value(); }
+  [[nodiscard]] bool is_copied(uint64_t target) const { return item_at(target, true).has_value(); }
   // Whether a Jump or CountJump is written in its short form.
   [[nodiscard]] static bool is_short(const Item& item);
 
@@ -78,16 +82,18 @@ class Layout {
   struct OwnBlock {
     const code::Block* block = nullptr;
     const Proved* owner = nullptr;
+    bool carries = false;
   };
   void add_block(const OwnBlock& own);
   void add_run_on(const OwnBlock& own, uint64_t next);
   void add_before(uint64_t original);
+  void add_entry(uint64_t original);
   void add_passed(const OwnBlock& own);
   [[nodiscard]] Item item_of(const code::Instruction& at, const Proved& owner) const;
   bool place();
   [[nodiscard]] uint32_t gap_before(const Item& next, uint32_t offset) const;
   [[nodiscard]] bool reaches_shortly(const Item& item) const;
-  [[nodiscard]] std::optional<size_t> item_at(uint64_t original) const;
+  [[nodiscard]] std::optional<size_t> item_at(uint64_t original, bool carries) const;
 
   const Facts& facts_;
   const Insertions& insertions_;

@@ -77,6 +77,7 @@ class CopyWriter {
     }
     result_.pcs.push_back({offset(), item.original, kind_of(item)});
     const std::span<const uint8_t> bytes = facts_.code.text_from(item.original).first(item.length);
+    if (kind_of(item) == PcKind::Instruction) last_ = item.original;
     switch (item.form) {
       case ItemForm::Plain:
         result_.bytes.insert(result_.bytes.end(), bytes.begin(), bytes.end());
@@ -94,11 +95,13 @@ class CopyWriter {
         return put_count_jump(item, bytes);
       case ItemForm::RunOn:
         result_.bytes.push_back(kJumpRel32);
-        return put_distance(item.target);
+        return put_distance(item.target, item.carries);
       case ItemForm::Before:
         return put_inserted(insertions_.before.at(item.original));
       case ItemForm::Passed:
-        return put_inserted(insertions_.passed.at(branch_));
+        return put_inserted(insertions_.passed.at(last_));
+      case ItemForm::Entry:
+        return put_inserted(insertions_.entry.at(item.original));
       case ItemForm::Gap:
         break;
     }
@@ -107,7 +110,8 @@ class CopyWriter {
 
   static PcKind kind_of(const Item& item) {
     if (item.form == ItemForm::RunOn) return PcKind::RunsOn;
-    const bool is_inserted = item.form == ItemForm::Before || item.form == ItemForm::Passed;
+    const bool is_inserted = item.form == ItemForm::Before || item.form == ItemForm::Passed ||
+                             item.form == ItemForm::Entry;
     return is_inserted ? PcKind::Inserted : PcKind::Instruction;
   }
 
@@ -122,7 +126,7 @@ class CopyWriter {
     CLEW_TRY(put_inserted(insertions_.taken.at(stub.branch)));
     result_.pcs.push_back({offset(), stub.target, PcKind::RunsOn});
     result_.bytes.push_back(kJumpRel32);
-    return put_distance(stub.target);
+    return put_distance(stub.target, stub.carries);
   }
 
   Expected<void> put_displaced(const Item& item, std::span<const uint8_t> bytes, uint64_t target) {
@@ -143,7 +147,6 @@ class CopyWriter {
   }
 
   Expected<void> put_branch(const Item& item, std::span<const uint8_t> bytes) {
-    branch_ = item.original;
     const unsigned in_front = code::opcode_offset(bytes);
     if (item.size == item.length) {
       const auto decoded = code::decode(bytes);
@@ -166,7 +169,6 @@ class CopyWriter {
 
   // loop taken ; jmp over ; taken: jmp target ; over:
   Expected<void> put_count_jump(const Item& item, std::span<const uint8_t> bytes) {
-    branch_ = item.original;
     const unsigned in_front = code::opcode_offset(bytes);
     result_.bytes.insert(result_.bytes.end(), bytes.begin(), bytes.begin() + in_front + 1);
     if (Layout::is_short(item)) return put_short_distance(item);
@@ -183,17 +185,17 @@ class CopyWriter {
 
   // To where the jump leads when it is taken, by a stub that may be on the way.
   Expected<void> put_way(const Item& item) {
-    if (item.stub == kNoStub) return put_distance(item.target);
+    if (item.stub == kNoStub) return put_distance(item.target, item.carries);
     const uint32_t field = offset();
     result_.bytes.resize(field + 4);
     return set_distance(field, layout_.target_of(item), here());
   }
 
-  Expected<void> put_distance(uint64_t target) {
+  Expected<void> put_distance(uint64_t target, bool carries) {
     const uint32_t field = offset();
     result_.bytes.resize(field + 4);
     if (!layout_.is_copied(target)) result_.fixups.push_back({field, FixupKind::Outward});
-    return set_distance(field, layout_.resolve(target), here());
+    return set_distance(field, layout_.resolve(target, carries), here());
   }
 
   Expected<void> set_distance(uint32_t field, uint64_t target, uint64_t from) {
@@ -251,7 +253,7 @@ class CopyWriter {
   std::span<const Proved> proved_;
   const Insertions& insertions_;
   Layout layout_;
-  uint64_t branch_ = 0;                // The last one that was put.
+  uint64_t last_ = 0;  // The instruction that was put last.
   std::map<uint64_t, Placed> tables_;  // By original.
   ModuleCopy result_;
 };

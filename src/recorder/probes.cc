@@ -26,16 +26,29 @@ constexpr unsigned kBitsInByte = 8;
 
 class ProbeBytes {
  public:
-  ProbeBytes(const code::Live& live, uint32_t cursor) : live_(live), cursor_(cursor) {}
+  // `carries`: r11 is the cursor.
+  ProbeBytes(const code::Live& live, bool carries, uint32_t cursor)
+      : live_(live), carries_(carries), cursor_(cursor) {
+    if (carries) live_.registers.add(Register::R11);
+  }
+
+  std::vector<uint8_t> load() {
+    cursor_to(0x8b, Register::R11);
+    return end();
+  }
+
+  std::vector<uint8_t> store() {
+    cursor_to(0x89, Register::R11);
+    return end();
+  }
 
   std::vector<uint8_t> head(uint32_t record) {
-    const Register r = begin(1);
-    cursor_to(0x8b, r);  // mov R, gs:[cursor]
+    const Register r = cursor_register(0);
     // lea R16, [R + 4]
     put({0x66});
     if (high(r) != 0) put({0x45});
     put({0x8d, modrm(1, low(r), r), abi::kRecordBytes});
-    cursor_to(0x89, r);  // mov gs:[cursor], R
+    if (!carries_) cursor_to(0x89, r);  // mov gs:[cursor], R
     put({static_cast<uint8_t>(0x48 | high(r)), 0xc7, modrm(0, 0, r)});
     put_word(record);
     return end();
@@ -43,15 +56,14 @@ class ProbeBytes {
 
   std::vector<uint8_t> bit(unsigned number) {
     const bool is_free = live_.flags == 0;
-    const Register r = begin(is_free ? 1 : 2);
-    cursor_to(0x8b, r);
+    const Register r = cursor_register(is_free ? 0 : 1);
     if (is_free) {
       if (high(r) != 0) put({0x41});
       put({0x80, modrm(1, 1, r), static_cast<uint8_t>(number / kBitsInByte),
            static_cast<uint8_t>(1U << number % kBitsInByte)});
       return end();
     }
-    const Register sum = registers_[1];
+    const Register sum = registers_[carries_ ? 0 : 1];
     move_word(0x8b, sum, r);  // mov S32, [R]
     put({static_cast<uint8_t>(0x40 | high(sum) << 2 | high(sum)), 0x8d,
          modrm(2, low(sum), sum)});  // lea S32, [S + bit]
@@ -84,8 +96,19 @@ class ProbeBytes {
     put({static_cast<uint8_t>(0x40 | high(r) << 2 | high(base)), opcode, modrm(0, low(r), base)});
   }
 
-  // Finds the registers, and pushes those that are live. Returns the first.
-  Register begin(unsigned wanted) {
+  // The register that has the cursor now, and so many others in registers_.
+  Register cursor_register(unsigned others) {
+    if (carries_) {
+      begin(others);
+      return Register::R11;
+    }
+    begin(1 + others);
+    cursor_to(0x8b, registers_[0]);  // mov R, gs:[cursor]
+    return registers_[0];
+  }
+
+  // Finds registers, and pushes those that are live.
+  void begin(unsigned wanted) {
     unsigned found = 0;
     for (const Register r : kScratch) {
       if (found < wanted && !live_.registers.has(r)) registers_[found++] = r;
@@ -99,7 +122,6 @@ class ProbeBytes {
       registers_[found++] = r;
     }
     CLEW_ASSERT(found == wanted);
-    return registers_[0];
   }
 
   std::vector<uint8_t> end() {
@@ -113,7 +135,8 @@ class ProbeBytes {
     return std::move(bytes_);
   }
 
-  const code::Live live_;
+  code::Live live_;
+  bool carries_;
   uint32_t cursor_;
   std::array<Register, 2> registers_{};
   std::array<Register, 2> pushed_{};
@@ -123,45 +146,111 @@ class ProbeBytes {
 
 class ProbeMaker {
  public:
-  ProbeMaker(copy::Facts& facts, const code::ModuleEffects& effects, uint32_t cursor)
-      : facts_(facts), effects_(effects), cursor_(cursor) {}
+  ProbeMaker(const RecordedParts& parts, uint32_t first_id, uint32_t cursor)
+      : facts_(parts.facts),
+        proof_(parts.proof),
+        tiling_(parts.tiling),
+        known_(parts.facts, parts.proof),
+        first_id_(first_id),
+        cursor_(cursor) {}
 
-  // `index`: in the proof.
-  void add(size_t index, const copy::Proved& proved, const FunctionTiling& tiling,
-           uint32_t first_id) {
-    if (tiling.heads.empty()) return;
+  Probes run() {
+    std::vector<code::FunctionBlocks> functions;
+    for (const copy::Proved& proved : proof_.proved)
+      functions.push_back({proved.function, &proved.blocks});
+    result_.effects = code::find_call_effects(facts_.code, facts_.flags, functions);
+    result_.carriers = find_carriers(facts_, proof_, result_.effects);
+    for (size_t i = 0; i < proof_.proved.size(); ++i) {
+      carries_ = result_.carriers.carries[i];
+      add_probes(i);
+      if (!carries_) continue;
+      ++result_.counts.carriers;
+      add_transfers(proof_.proved[i]);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void add_probes(size_t index) {
+    const copy::Proved& proved = proof_.proved[index];
+    const FunctionTiling& tiling = tiling_.functions[index];
     const code::Liveness liveness =
         code::Liveness::by_calls(facts_.code, {proved.function, &proved.blocks}, facts_.flags,
-                                 effects_.calls, effects_.blocks[index]);
+                                 result_.effects.calls, result_.effects.blocks[index]);
     const std::vector<code::Block>& blocks = proved.blocks.blocks();
+    const uint32_t first_id = first_id_ + tiling_.first_dag[index];
     for (const DagHead& head : tiling.heads) {
-      ProbeBytes bytes(liveness.at_start(head.block), cursor_);
+      ProbeBytes bytes(liveness.at_start(head.block), carries_, cursor_);
       auto made = bytes.head(abi::dag_record(first_id + head.dag));
       count(bytes, result_.counts.heads);
-      result_.insertions.before.emplace(blocks[head.block].begin, std::move(made));
+      append(result_.insertions.before, blocks[head.block].begin, made);
     }
     for (const BitSite& site : tiling.bits)
       add_bit(proved, liveness, site);
   }
 
-  Probes take() { return std::move(result_); }
-
- private:
   void add_bit(const copy::Proved& proved, const code::Liveness& liveness, const BitSite& site) {
     const std::vector<code::Block>& blocks = proved.blocks.blocks();
     const code::Block& block = blocks[site.block];
     const code::Edge& edge = proved.blocks.edges_of(block)[site.edge];
     const bool stays = edge.block != code::kNoBlock;
-    ProbeBytes bytes(stays ? liveness.at_start(edge.block) : code::kAllLive, cursor_);
+    ProbeBytes bytes(stays ? liveness.at_start(edge.block) : code::kAllLive, carries_, cursor_);
     auto made = bytes.bit(site.bit);
     count(bytes, result_.counts.bits);
-    if (site.on_target) {
-      result_.insertions.before.emplace(blocks[edge.block].begin, std::move(made));
-      return;
-    }
+    if (site.on_target) return append(result_.insertions.before, blocks[edge.block].begin, made);
     // A conditional jump's first edge is the one that is taken.
     auto& way = site.edge == 0 ? result_.insertions.taken : result_.insertions.passed;
-    way.emplace(block.last, std::move(made));
+    append(way, block.last, made);
+  }
+
+  // Where a carrier's cursor goes to memory, and comes from there.
+  void add_transfers(const copy::Proved& proved) {
+    const uint64_t start = facts_.code.functions()[proved.function].address;
+    result_.insertions.carriers.insert(start);
+    append(result_.insertions.entry, start, transfer().load());
+    for (const code::Block& block : proved.blocks.blocks()) {
+      const std::optional<code::Instruction> last = facts_.code.at(block.last);
+      CLEW_ASSERT(last.has_value());
+      const bool calls =
+          last->flow == code::Flow::Call || last->flow == code::Flow::IndirectCall;
+      if (calls) {
+        add_call(proved, block, *last);
+      } else if (leaves_memory_behind(proved, block)) {
+        append(result_.insertions.before, block.last, transfer().store());
+      }
+    }
+  }
+
+  void add_call(const copy::Proved& proved, const code::Block& block,
+                const code::Instruction& call) {
+    const uint32_t callee = call.flow == code::Flow::Call
+                                ? known_.at(code::branch_target(facts_.code, call))
+                                : kNotProved;
+    const bool carries = callee != kNotProved && result_.carriers.carries[callee];
+    if (!carries) append(result_.insertions.before, block.last, transfer().store());
+    const bool comes_back = !proved.blocks.edges_of(block).empty();
+    const bool leaves = callee != kNotProved && result_.carriers.leaves[callee];
+    if (comes_back && !leaves) append(result_.insertions.passed, block.last, transfer().load());
+  }
+
+  // Is there a way out of the function here, to somebody who does not know of r11?
+  [[nodiscard]] bool leaves_memory_behind(const copy::Proved& proved,
+                                          const code::Block& block) const {
+    for (const code::Edge& edge : proved.blocks.edges_of(block)) {
+      if (edge.kind == code::EdgeKind::Return) return true;
+      if (edge.kind != code::EdgeKind::TailCall) continue;
+      const uint32_t callee = known_.at(edge.target);
+      if (callee == kNotProved || !result_.carriers.carries[callee]) return true;
+    }
+    return false;
+  }
+
+  [[nodiscard]] ProbeBytes transfer() const { return {code::kAllLive, true, cursor_}; }
+
+  static void append(std::unordered_map<uint64_t, std::vector<uint8_t>>& to, uint64_t address,
+                     const std::vector<uint8_t>& bytes) {
+    std::vector<uint8_t>& all = to[address];
+    all.insert(all.end(), bytes.begin(), bytes.end());
   }
 
   void count(const ProbeBytes& bytes, uint32_t& counter) {
@@ -170,53 +259,51 @@ class ProbeMaker {
   }
 
   copy::Facts& facts_;
-  const code::ModuleEffects& effects_;
+  const copy::ModuleProof& proof_;
+  const ModuleTiling& tiling_;
+  ProvedByAddress known_;
+  uint32_t first_id_;
   uint32_t cursor_;
+  bool carries_ = false;  // The function that is looked at.
   Probes result_;
 };
 
 }  // namespace
 
-EntryProbes::EntryProbes(const RecordedParts& parts, const code::ModuleEffects& effects,
-                         uint32_t first_id, uint32_t cursor)
+EntryProbes::EntryProbes(const RecordedParts& parts, const Probes& probes, uint32_t first_id,
+                         uint32_t cursor)
     : facts_(parts.facts),
       proof_(parts.proof),
       tiling_(parts.tiling),
-      effects_(effects),
+      probes_(probes),
       first_id_(first_id),
-      cursor_(cursor) {
-  for (size_t i = 0; i < proof_.proved.size(); ++i)
-    by_address_.emplace(facts_.code.functions()[proof_.proved[i].function].address, i);
-}
+      cursor_(cursor),
+      by_address_(parts.facts, parts.proof) {}
 
 std::vector<uint8_t> EntryProbes::bytes(uint64_t function, uint64_t at) const {
-  const auto found = by_address_.find(function);
-  if (found == by_address_.end()) return {};
-  const copy::Proved& proved = proof_.proved[found->second];
+  const uint32_t index = by_address_.at(function);
+  if (index == kNotProved) return {};
+  const copy::Proved& proved = proof_.proved[index];
+  const bool carries = probes_.carriers.carries[index];
+  std::vector<uint8_t> bytes;
+  if (carries) bytes = ProbeBytes(code::kAllLive, true, cursor_).load();
   const auto entry = proved.blocks.block_at(function);
-  const std::vector<DagHead>& heads = tiling_.functions[found->second].heads;
+  const std::vector<DagHead>& heads = tiling_.functions[index].heads;
   const auto head = std::find_if(heads.begin(), heads.end(),
                                  [&](const DagHead& one) { return one.block == entry; });
-  if (head == heads.end()) return {};
+  if (head == heads.end()) return bytes;
   const code::Liveness liveness =
       code::Liveness::by_calls(facts_.code, {proved.function, &proved.blocks}, facts_.flags,
-                               effects_.calls, effects_.blocks[found->second]);
-  const uint32_t id = first_id_ + tiling_.first_dag[found->second] + head->dag;
-  return ProbeBytes(liveness.before(at), cursor_).head(abi::dag_record(id));
+                               probes_.effects.calls, probes_.effects.blocks[index]);
+  const uint32_t id = first_id_ + tiling_.first_dag[index] + head->dag;
+  const auto made =
+      ProbeBytes(liveness.before(at), carries, cursor_).head(abi::dag_record(id));
+  bytes.insert(bytes.end(), made.begin(), made.end());
+  return bytes;
 }
 
-Probes make_probes(copy::Facts& facts, const copy::ModuleProof& proof, const ModuleTiling& tiling,
-                   uint32_t first_id, uint32_t cursor) {
-  std::vector<code::FunctionBlocks> functions;
-  for (const copy::Proved& proved : proof.proved)
-    functions.push_back({proved.function, &proved.blocks});
-  code::ModuleEffects effects = code::find_call_effects(facts.code, facts.flags, functions);
-  ProbeMaker maker(facts, effects, cursor);
-  for (size_t i = 0; i < proof.proved.size(); ++i)
-    maker.add(i, proof.proved[i], tiling.functions[i], first_id + tiling.first_dag[i]);
-  Probes probes = maker.take();
-  probes.effects = std::move(effects);
-  return probes;
+Probes make_probes(const RecordedParts& parts, uint32_t first_id, uint32_t cursor) {
+  return ProbeMaker(parts, first_id, cursor).run();
 }
 
 }  // namespace clew::recorder

@@ -159,7 +159,7 @@ class Recorder {
     CLEW_TRY(copy.move_to(module.load_bias, room.address - copy.copy().address));
     const recorder::HeadPlaces places = places_of(room);
     const recorder::EntryProbes probes({recorded.facts(), recorded.proof(), recorded.tiling()},
-                                       recorded.probes().effects, recorded.recipe().first_id,
+                                       recorded.probes(), recorded.recipe().first_id,
                                        recorded.recipe().cursor);
     const recorder::EntryProbe probe = [&](uint64_t function, uint64_t at) {
       return probes.bytes(function, at);

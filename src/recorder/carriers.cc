@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recorder/carriers.h"
+
+#include <algorithm>
+
+#include "code/liveness.h"
+#include "code/register_effect.h"
+
+namespace clew::recorder {
+
+namespace {
+
+using abi::Register;
+using code::Block;
+using code::EdgeKind;
+using code::Flow;
+
+bool touches_r11(const code::ModuleCode& code, const copy::Proved& proved) {
+  for (const Block& block : proved.blocks.blocks()) {
+    for (auto at = code.at(block.begin); at && at->address < block.end; at = code.at(at->end())) {
+      const auto effect = code::register_effect(code.text_from(at->address).first(at->length));
+      if (effect.read.has(Register::R11) || effect.changed.has(Register::R11)) return true;
+    }
+  }
+  return false;
+}
+
+// Does a switch lead where an entry from outside would load an older cursor?
+bool switches_out(const code::ModuleCode& code, const copy::Proved& proved) {
+  const uint64_t start = code.functions()[proved.function].address;
+  for (const copy::SwitchTable& table : proved.switches.tables) {
+    for (const uint64_t target : table.targets) {
+      if (target == start || !proved.blocks.block_at(target)) return true;
+    }
+  }
+  return false;
+}
+
+bool wants_r11(copy::Facts& facts, const copy::Proved& proved, const code::ModuleEffects& effects,
+               size_t index) {
+  if (effects.calls.wanted[proved.function].has(Register::R11)) return true;
+  const code::Liveness liveness =
+      code::Liveness::by_calls(facts.code, {proved.function, &proved.blocks}, facts.flags,
+                               effects.calls, effects.blocks[index]);
+  for (uint32_t i = 0; i < proved.blocks.blocks().size(); ++i) {
+    if (liveness.at_start(i).registers.has(Register::R11)) return true;
+  }
+  return false;
+}
+
+bool all_ways_leave(const ProvedByAddress& known, const copy::Proved& proved,
+                    const std::vector<bool>& leaves) {
+  for (const Block& block : proved.blocks.blocks()) {
+    for (const code::Edge& edge : proved.blocks.edges_of(block)) {
+      if (edge.kind != EdgeKind::TailCall) continue;
+      const uint32_t callee = known.at(edge.target);
+      if (callee == kNotProved || !leaves[callee]) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+ProvedByAddress::ProvedByAddress(const copy::Facts& facts, const copy::ModuleProof& proof) {
+  for (uint32_t i = 0; i < proof.proved.size(); ++i)
+    by_address_.emplace(facts.code.functions()[proof.proved[i].function].address, i);
+}
+
+uint32_t ProvedByAddress::at(uint64_t address) const {
+  const auto found = by_address_.find(address);
+  return found == by_address_.end() ? kNotProved : found->second;
+}
+
+Carriers find_carriers(copy::Facts& facts, const copy::ModuleProof& proof,
+                       const code::ModuleEffects& effects) {
+  Carriers carriers;
+  for (size_t i = 0; i < proof.proved.size(); ++i) {
+    const copy::Proved& proved = proof.proved[i];
+    carriers.carries.push_back(!touches_r11(facts.code, proved) &&
+                               !switches_out(facts.code, proved) &&
+                               !wants_r11(facts, proved, effects, i));
+  }
+  carriers.leaves = carriers.carries;
+  const ProvedByAddress known(facts, proof);
+  for (bool changes = true; changes;) {
+    changes = false;
+    for (size_t i = 0; i < proof.proved.size(); ++i) {
+      if (!carriers.leaves[i] || all_ways_leave(known, proof.proved[i], carriers.leaves)) continue;
+      carriers.leaves[i] = false;
+      changes = true;
+    }
+  }
+  return carriers;
+}
+
+}  // namespace clew::recorder
