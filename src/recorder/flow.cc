@@ -44,7 +44,13 @@ class FlowMaker {
       node.ways = static_cast<uint32_t>(flow.ways_.size()) - node.first_way;
     }
     add_landing_pads(flow);
+    for (const Node& node : flow.nodes_) {
+      if (node.call != CallKind::Copied && node.behind != kNone) {
+        flow.resumes_.push_back(node.behind);
+      }
+    }
     make_unique(flow.cases_);
+    make_unique(flow.resumes_);
   }
 
  private:

@@ -84,14 +84,17 @@ class Flow {
   // Blocks that an unwinder enters, and those that a switch does.
   [[nodiscard]] const std::vector<uint32_t>& landing_pads() const { return landing_pads_; }
   [[nodiscard]] const std::vector<uint32_t>& cases() const { return cases_; }
+  // Blocks behind calls of what is not copied: setjmp is one of them, and returns twice.
+  [[nodiscard]] const std::vector<uint32_t>& resumes() const { return resumes_; }
 
  private:
   friend class FlowMaker;
 
   std::vector<Node> nodes_;
   std::vector<Way> ways_;
-  std::vector<uint32_t> landing_pads_;  // Ascending, and so the next one.
+  std::vector<uint32_t> landing_pads_;  // Ascending, and so the next two.
   std::vector<uint32_t> cases_;
+  std::vector<uint32_t> resumes_;
   uint32_t entry_ = 0;
   uint32_t self_ = kNone;
 };

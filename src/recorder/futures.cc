@@ -39,15 +39,23 @@ bool Next::surely_differs_from(const Next& other) const {
   return both.empty();
 }
 
-Futures::Futures(const Flow& flow, const std::vector<bool>& is_head)
+Futures::Futures(const Flow& flow, const std::vector<bool>& is_head,
+                 const std::vector<Cycle>& cycles)
     : flow_(flow),
       is_head_(is_head),
       next_(flow.nodes().size()),
+      cycle_next_(flow.nodes().size(), kNone),
       needs_bit_(flow.nodes().size()),
       decides_(flow.nodes().size()) {
+  for (const Cycle& cycle : cycles) {
+    for (size_t i = 0; i < cycle.size(); ++i)
+      cycle_next_[cycle[i]] = cycle[(i + 1) % cycle.size()];
+  }
   sort_blocks();
   for (const uint32_t block : order_)
     find(block);
+  for (const Cycle& cycle : cycles)
+    decide_exits(cycle);
   std::reverse(order_.begin(), order_.end());
 }
 
@@ -91,7 +99,7 @@ Next Futures::next_of(const Way& way) const {
 }
 
 bool Futures::is_undecided(uint32_t block) const {
-  if (!flow_.nodes()[block].is_branch) return false;
+  if (!flow_.nodes()[block].is_branch || cycle_next_[block] != kNone) return false;
   const auto ways = flow_.ways_of(block);
   return ways[0] != ways[1] && !next_of(ways[0]).surely_differs_from(next_of(ways[1]));
 }
@@ -108,8 +116,32 @@ void Futures::find(uint32_t block) {
   needs_bit_[block] = is_undecided(block);
   decides_[block] = needs_bit_[block];
   for (const Way& way : ways) {
+    if (is_in_cycle(block, way) && is_head_[way.block]) continue;
     next.add(next_of(way));
     if (way.block != kNone && !is_head_[way.block] && decides_[way.block]) decides_[block] = true;
+  }
+}
+
+// The loop goes on until it is left, so its exits stand against each other: those need no bit whose
+// next records all others surely do not have, and one more.
+void Futures::decide_exits(const Cycle& cycle) {
+  std::vector<uint32_t> blocks;
+  std::vector<Next> exits;
+  for (const uint32_t block : cycle) {
+    for (const Way& way : flow_.ways_of(block)) {
+      if (is_in_cycle(block, way)) continue;
+      blocks.push_back(block);
+      exits.push_back(next_of(way));
+    }
+  }
+  bool has_one = false;
+  for (size_t i = exits.size(); i-- > 0;) {
+    const bool differs = std::all_of(exits.begin(), exits.end(), [&](const Next& other) {
+      return &other == &exits[i] || other.surely_differs_from(exits[i]);
+    });
+    if (differs) continue;
+    needs_bit_[blocks[i]] = has_one;
+    has_one = true;
   }
 }
 

@@ -74,6 +74,15 @@ class PathFinder {
     return found != bits.end() && found->block == block ? &*found : nullptr;
   }
 
+  // Round a loop that is recorded once.
+  [[nodiscard]] bool is_back(uint32_t block, uint32_t to) const {
+    const auto& loops = paths_.tiling_.loops;
+    const auto found =
+        std::lower_bound(loops.begin(), loops.end(), block,
+                         [](const OnceLoop& loop, uint32_t value) { return loop.latch < value; });
+    return found != loops.end() && found->latch == block && found->head == to;
+  }
+
   void go(const Branch& at, const Way& way, uint32_t bit, std::vector<Branch>& open) {
     const uint32_t bits = at.bits | bit;
     switch (way.kind) {
@@ -84,6 +93,7 @@ class PathFinder {
       case WayKind::TailOut:
         return end(bits, PathEnd::TailOut);
       case WayKind::Block:
+        if (is_back(at.block, way.block)) return;  // It was there before.
         if (paths_.dag_of(way.block) != kNone) return end(bits, PathEnd::Head, way.block);
         return open.push_back({way.block, at.depth + 1, bits});
     }

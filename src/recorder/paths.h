@@ -46,7 +46,9 @@ enum class PathEnd : uint8_t {
 };
 
 struct Path {
-  std::vector<uint32_t> blocks;  // In the order in which they ran; the head first.
+  // In the order in which they ran; the head first. A loop that is recorded once (tile.h) is there
+  // once, up to where it was left or control stopped; it may have gone round before.
+  std::vector<uint32_t> blocks;
   PathEnd end = PathEnd::Violation;
   uint32_t to = kNone;  // See PathEnd.
   // Several paths fit; `blocks` is what they have in common. Not of a record that probes wrote.

@@ -67,7 +67,7 @@ class Simulator {
 
   struct Activation {
     uint32_t function = 0;
-    uint32_t block = 0;
+    uint32_t block = kNone;
     bool from_outside = false;  // Its caller is not copied.
   };
 
@@ -103,12 +103,18 @@ class Simulator {
   size_t pick(size_t count) { return static_cast<size_t>((*random_)() % count); }
 
   void enter(uint32_t function, bool from_outside = false) {
-    stack_.push_back({function, 0, from_outside});
+    stack_.push_back({function, kNone, from_outside});
     go_to(paths_.of(function).flow().entry());
   }
 
   void go_to(uint32_t block) {
     Activation& top = stack_.back();
+    if (goes_round(top, block)) {
+      while (ran_.back().block != block)
+        ran_.pop_back();
+      top.block = block;
+      return;
+    }
     top.block = block;
     const uint32_t dag = paths_.of(top.function).dag_of(block);
     if (dag != kNone) {
@@ -116,6 +122,14 @@ class Simulator {
       firsts_.push_back(ran_.size());
     }
     ran_.push_back({top.function, block, static_cast<int32_t>(stack_.size()) - 1});
+  }
+
+  // A loop that is recorded once goes round: only its last time is told.
+  [[nodiscard]] bool goes_round(const Activation& at, uint32_t to) const {
+    const auto& loops = tiling_.functions[at.function].loops;
+    return std::any_of(loops.begin(), loops.end(), [&](const OnceLoop& loop) {
+      return loop.latch == at.block && loop.head == to;
+    });
   }
 
   // The end of the innermost activation's block.

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <optional>
+#include <utility>
 
 #include "recorder/futures.h"
 
@@ -23,24 +23,28 @@ class Tiler {
   Tiler(const copy::Facts& facts, const copy::Proved& proved, const Flow& flow,
         const Copied& copied)
       : facts_(facts),
+        edges_(proved.blocks),
         blocks_(proved.blocks.blocks()),
         flow_(flow),
         copied_(copied),
         size_(static_cast<uint32_t>(flow.nodes().size())),
         is_head_(size_),
-        ways_in_(size_) {}
+        ways_in_(size_),
+        from_(size_, kNone) {}
 
-  FunctionTiling run() {
+  FunctionTiling run(Loops loops) {
     count_ways_in();
     add_fixed_heads();
     add_loop_heads();
     find_dying();
+    if (loops == Loops::Once) find_cycles();
     // Heads are only added, so this ends.
-    for (bool is_stable = false; !is_stable;) {
-      const Futures futures(flow_, is_head_);
-      is_stable = !add_heads_behind_calls(futures) && !share(futures) && !colour(futures);
+    while (true) {
+      const Futures futures(flow_, is_head_, cycles_);
+      const bool is_stable =
+          !add_heads_behind_calls(futures) && !share(futures) && !colour(futures);
+      if (is_stable) return result(futures);
     }
-    return result();
   }
 
  private:
@@ -49,8 +53,11 @@ class Tiler {
   // Calls come back to a block just as jumps lead to it.
   void count_ways_in() {
     for (uint32_t block = 0; block < size_; ++block) {
-      for (const Way& way : flow_.ways_of(block))
-        if (way.block != kNone) ++ways_in_[way.block];
+      for (const Way& way : flow_.ways_of(block)) {
+        if (way.block == kNone) continue;
+        ++ways_in_[way.block];
+        from_[way.block] = block;
+      }
       const uint32_t behind = flow_.nodes()[block].behind;
       if (behind != kNone) ++ways_in_[behind];
     }
@@ -90,7 +97,10 @@ class Tiler {
     std::vector<Open> open;
     const auto enter = [&](uint32_t block) {
       if (block == kNone) return;
-      if (is_open[block]) is_head_[block] = true;
+      if (is_open[block]) {
+        is_head_[block] = true;
+        back_.push_back({block, open.back().block});
+      }
       if (seen[block]) return;
       seen[block] = is_open[block] = true;
       open.push_back({block});
@@ -111,11 +121,46 @@ class Tiler {
     }
   }
 
+  // Loops that are recorded once.
+  void find_cycles() {
+    std::sort(back_.begin(), back_.end());
+    for (size_t i = 0; i < back_.size(); ++i) {
+      const uint32_t head = back_[i].first;
+      const bool is_only = (i == 0 || back_[i - 1].first != head) &&
+                           (i + 1 == back_.size() || back_[i + 1].first != head);
+      if (!is_only) continue;
+      Cycle cycle = {back_[i].second};
+      while (cycle.back() != head) {
+        const uint32_t block = cycle.back();
+        if (is_head_[block] || ways_in_[block] != 1 || from_[block] == kNone) break;
+        cycle.push_back(from_[block]);
+      }
+      if (cycle.back() != head) continue;
+      std::reverse(cycle.begin(), cycle.end());
+      if (has_one_way_round(cycle)) cycles_.push_back(std::move(cycle));
+    }
+  }
+
+  // Without calls and switches, and with an exit.
+  [[nodiscard]] bool has_one_way_round(const Cycle& cycle) const {
+    bool has_exit = false;
+    for (size_t i = 0; i < cycle.size(); ++i) {
+      const uint32_t next = cycle[(i + 1) % cycle.size()];
+      const auto ways = flow_.ways_of(cycle[i]);
+      const auto on = std::count_if(ways.begin(), ways.end(),
+                                    [next](const Way& way) { return way.block == next; });
+      const bool is_branch = flow_.nodes()[cycle[i]].is_branch;
+      if (on != 1 || ways.size() != (is_branch ? 2U : 1U)) return false;
+      has_exit = has_exit || is_branch;
+    }
+    return has_exit;
+  }
+
   // Blocks from which control neither returns nor loops: traps, calls that do not come back, and
   // what leads to those alone.
   void find_dying() {
     is_dying_.resize(size_);
-    const Futures futures(flow_, is_head_);
+    const Futures futures(flow_, is_head_, {});
     const auto& order = futures.order();
     for (auto block = order.rbegin(); block != order.rend(); ++block) {
       const auto ways = flow_.ways_of(*block);
@@ -186,12 +231,16 @@ class Tiler {
       for (const uint32_t owner : owners_[block])
         used[owner] |= 1U << bit;
     }
-    for (const uint32_t block : cuts)
+    for (const uint32_t block : cuts) {
       is_head_[block] = true;
+      std::erase_if(cycles_, [block](const Cycle& cycle) {
+        return std::find(cycle.begin(), cycle.end(), block) != cycle.end();
+      });
+    }
     return !cuts.empty();
   }
 
-  FunctionTiling result() {
+  FunctionTiling result(const Futures& futures) {
     FunctionTiling tiling;
     for (uint32_t block = 0; block < size_; ++block) {
       if (is_head_[block]) {
@@ -199,9 +248,21 @@ class Tiler {
       }
       if (bits_[block] == abi::kPathBits) continue;
       const auto ways = flow_.ways_of(block);
-      const uint32_t side = rank(block, ways[1]) > rank(block, ways[0]) ? 1 : 0;
+      uint32_t side = rank(block, ways[1]) > rank(block, ways[0]) ? 1 : 0;
+      // What is done once must not be done each time round.
+      if (futures.is_in_cycle(block, ways[side])) side = 1 - side;
       tiling.bits.push_back({block, side, bits_[block], can_stand_at(ways[side])});
     }
+    for (const Cycle& cycle : cycles_) {
+      const uint32_t latch = cycle.back();
+      const auto edges = edges_.edges_of(blocks_[latch]);
+      const bool runs_on = std::any_of(edges.begin(), edges.end(), [&](const code::Edge& edge) {
+        return edge.kind == code::EdgeKind::Next && edge.block == cycle.front();
+      });
+      tiling.loops.push_back({cycle.front(), latch, runs_on});
+    }
+    std::sort(tiling.loops.begin(), tiling.loops.end(),
+              [](const OnceLoop& a, const OnceLoop& b) { return a.latch < b.latch; });
     return tiling;
   }
 
@@ -220,12 +281,16 @@ class Tiler {
   }
 
   const copy::Facts& facts_;
+  const code::Blocks& edges_;
   const std::vector<code::Block>& blocks_;
   const Flow& flow_;
   const Copied& copied_;
   uint32_t size_;
   std::vector<bool> is_head_;
   std::vector<uint32_t> ways_in_;
+  std::vector<uint32_t> from_;  // By block: where a way of those is from; kNone behind calls.
+  std::vector<std::pair<uint32_t, uint32_t>> back_;  // Loop heads, and what leads back to them.
+  std::vector<Cycle> cycles_;
   std::vector<bool> is_dying_;
   std::vector<std::vector<uint32_t>> owners_;  // Heads, by block.
   std::vector<uint8_t> bits_;                  // By block; kPathBits: none.
@@ -234,8 +299,8 @@ class Tiler {
 }  // namespace
 
 FunctionTiling tile(const copy::Facts& facts, const copy::Proved& proved, const Flow& flow,
-                    const Copied& copied, Loops /*loops*/) {
-  return Tiler(facts, proved, flow, copied).run();
+                    const Copied& copied, Loops loops) {
+  return Tiler(facts, proved, flow, copied).run(loops);
 }
 
 ModuleTiling tile_module(const copy::Facts& facts, const copy::ModuleProof& proof, Loops loops) {

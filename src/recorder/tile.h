@@ -50,12 +50,23 @@ struct BitSite {
   bool on_target = false;
 };
 
-struct FunctionTiling {
-  std::vector<DagHead> heads;  // By block.
-  std::vector<BitSite> bits;   // By block.
+// A loop that begins a record when it is entered, not when control comes back to its head: that
+// way leads behind what the head writes.
+struct OnceLoop {
+  uint32_t head = 0;     // A block, and so is the next one.
+  uint32_t latch = 0;    // Leads back to the head.
+  bool runs_on = false;  // Not by a jump: the latch stands in front of the head.
 };
 
-// How often the iterations of a loop without a decision are recorded.
+struct FunctionTiling {
+  std::vector<DagHead> heads;   // By block.
+  std::vector<BitSite> bits;    // By block.
+  std::vector<OnceLoop> loops;  // By latch.
+};
+
+// Once: of an innermost loop that calls nothing and has one way round, what is recorded is that it
+// ran, and where it was left, but not how often it went round. Its head's DAG has the loop's blocks
+// in a row, and every exit but one has a bit. Each: all loops record each time round.
 enum class Loops : uint8_t { Once, Each };
 
 // The blocks of each DAG are at most those of the function, and there are at most as many DAGs.

@@ -202,7 +202,9 @@ class Walker {
           stack_.back().call = kNone;
           return;
         }
-        if (name.is_entry) return stack_.push_back({.function = name.function});
+        if (name.is_entry && !stack_.empty()) {
+          return stack_.push_back({.function = name.function});
+        }
         break;
       case Expected::Lost:
         break;
@@ -218,8 +220,9 @@ class Walker {
   [[nodiscard]] bool may_go_on_at(const Activation& one, const DagName& name, uint32_t head) const {
     if (one.function != name.function || name.is_entry) return false;
     if (one.call == kNone || goes_on_at(one, name, head)) return true;
-    const auto& pads = module_.of(one.function).flow().landing_pads();
-    return std::binary_search(pads.begin(), pads.end(), head);
+    const Flow& flow = module_.of(one.function).flow();
+    return std::binary_search(flow.landing_pads().begin(), flow.landing_pads().end(), head) ||
+           std::binary_search(flow.resumes().begin(), flow.resumes().end(), head);
   }
 
   void find_place(const DagName& name, uint32_t head) {

@@ -5,8 +5,9 @@
 //
 // Where records do not fit, control came another way: an exception, longjmp, a signal, a lost or
 // overwritten record; and of the oldest ones the callers are not known. Then
-//   - an activation on the stack that waits for a call, and goes on at just that head or at a
-//     landing pad, is believed, the innermost one first, and those above it are gone;
+//   - an activation on the stack that goes on at that head behind its call, at a landing pad, or
+//     behind a call that may have been setjmp is believed, the innermost one first, and those
+//     above it are gone;
 //   - else an entry is believed to be called from there;
 //   - else the activation is one that was not known, and nothing is known of its callers.
 // Each step from which on this holds is marked, and counted. All words are hostile: work is bounded
@@ -75,7 +76,7 @@ struct ThreadRecords {
   std::span<const uint32_t> words;
   uint32_t first_id = 1;  // The id of the module's DAG 0.
   // Where control is now, or where the call is that has not come back. In the file.
-  std::optional<uint64_t> stopped_at;
+  std::optional<uint64_t> stopped_at = std::nullopt;
 };
 
 Walk walk(const ModulePaths& module, const ThreadRecords& records);

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiling and decoding of functions whose records are known by hand: victims/shapes.S.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "recorder/walk.h"
+
+namespace clew::recorder {
+namespace {
+
+class Shapes : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto image = target::ModuleImage::read(SHAPES);
+    ASSERT_TRUE(image) << image.error().message;
+    image_.emplace(std::move(*image));
+    auto facts = copy::Facts::of(*image_);
+    ASSERT_TRUE(facts) << facts.error().message;
+    facts_ = std::move(*facts);
+    proof_ = copy::prove_module(*facts_);
+    tiling_ = tile_module(*facts_, proof_, Loops::Once);
+    paths_ = std::make_unique<ModulePaths>(*facts_, proof_, tiling_);
+  }
+
+  [[nodiscard]] uint64_t address_of(const std::string& name) const {
+    for (const target::Function& one : image_->functions()) {
+      for (const target::FunctionName& known : one.names)
+        if (known.plain == name) return one.address;
+    }
+    ADD_FAILURE() << name;
+    return 0;
+  }
+  [[nodiscard]] uint32_t function(const std::string& name) const {
+    const uint64_t address = address_of(name);
+    for (uint32_t i = 0; i < proof_.proved.size(); ++i)
+      if (facts_->code.functions()[proof_.proved[i].function].address == address) return i;
+    for (const copy::NotCopied& one : proof_.refused)
+      if (facts_->code.functions()[one.function].address == address)
+        ADD_FAILURE() << name << ": " << copy::sentence(one.refusal.reason);
+    return 0;
+  }
+  [[nodiscard]] std::string offset(uint32_t function, uint32_t block) const {
+    const copy::Proved& proved = proof_.proved[function];
+    const uint64_t start = facts_->code.functions()[proved.function].address;
+    return std::to_string(proved.blocks.blocks()[block].begin - start);
+  }
+
+  // "0 7 | 0>9 bit 1 stub | loop 4-7": heads, bit sites, loops that are recorded once.
+  [[nodiscard]] std::string tiling_of(const std::string& name) const {
+    const uint32_t f = function(name);
+    const copy::Proved& proved = proof_.proved[f];
+    std::string shown;
+    for (const DagHead& head : tiling_.functions[f].heads)
+      shown += (shown.empty() ? "" : " ") + offset(f, head.block);
+    for (const BitSite& site : tiling_.functions[f].bits) {
+      const auto& block = proved.blocks.blocks()[site.block];
+      const code::Edge& edge = proved.blocks.edges_of(block)[site.edge];
+      shown += " | " + offset(f, site.block) + ">" +
+               (edge.block == kNone ? "out" : offset(f, edge.block)) + " bit " +
+               std::to_string(site.bit) + (site.on_target ? "" : " stub");
+    }
+    for (const OnceLoop& loop : tiling_.functions[f].loops)
+      shown += " | loop " + offset(f, loop.head) + "-" + offset(f, loop.latch);
+    return shown;
+  }
+
+  // The head at an offset of a function.
+  [[nodiscard]] uint32_t word(const std::string& name, uint64_t at, uint32_t bits = 0) const {
+    const uint32_t f = function(name);
+    const auto block = proof_.proved[f].blocks.block_at(address_of(name) + at);
+    return abi::dag_record(1 + tiling_.first_dag[f] + paths_->of(f).dag_of(block.value_or(kNone))) |
+           bits;
+  }
+  // "calls_leaf 0, leaf 0; …" by depth.
+  [[nodiscard]] std::string walked(const std::vector<uint32_t>& words,
+                                   std::optional<uint64_t> stopped_at = std::nullopt) const {
+    const Walk result = walk(*paths_, {.words = words, .stopped_at = stopped_at});
+    std::string shown;
+    for (const Step& step : result.steps) {
+      if (!shown.empty()) shown += ", ";
+      if ((step.marks & kViolation) != 0) shown += "violation ";
+      if ((step.marks & kUncertain) != 0) shown += "uncertain ";
+      if ((step.marks & kUnwound) != 0) shown += "unwound ";
+      if ((step.marks & kGap) != 0) shown += "gap ";
+      shown += name_of(step.function) + " " + offset(step.function, step.block) + "/" +
+               std::to_string(step.depth);
+    }
+    return shown;
+  }
+  [[nodiscard]] std::string name_of(uint32_t f) const {
+    const uint64_t address = facts_->code.functions()[proof_.proved[f].function].address;
+    for (const target::Function& one : image_->functions())
+      if (one.address == address) return std::string(one.names[0].plain);
+    return "?";
+  }
+
+  std::optional<target::ModuleImage> image_;
+  std::unique_ptr<copy::Facts> facts_;
+  copy::ModuleProof proof_;
+  ModuleTiling tiling_;
+  std::unique_ptr<ModulePaths> paths_;
+};
+
+TEST_F(Shapes, HaveABitOnTheSideWithOneWayIn) {
+  EXPECT_EQ(tiling_of("leaf"), "0");
+  EXPECT_EQ(tiling_of("diamond"), "0 | 0>4 bit 0");
+  EXPECT_EQ(walked({word("diamond", 0)}), "diamond 0/0, diamond 6/0");
+  EXPECT_EQ(walked({word("diamond", 0, 1)}), "diamond 0/0, diamond 4/0, diamond 6/0");
+}
+
+TEST_F(Shapes, HaveABitOnTheSideThatDoesNotComeBack) {
+  EXPECT_EQ(tiling_of("fatal"), "0 | 0>4 bit 0");
+  EXPECT_EQ(tiling_of("tail_if"), "0 | 0>4 bit 0");
+}
+
+TEST_F(Shapes, HaveNoBitWhereTheNextRecordSays) {
+  EXPECT_EQ(tiling_of("two_loops"), "0 4 6 8 10");
+  EXPECT_EQ(walked({word("two_loops", 0), word("two_loops", 8)}), "two_loops 0/0, two_loops 8/0");
+}
+
+TEST_F(Shapes, WithALoopOfOneWayRecordItOnce) {
+  EXPECT_EQ(tiling_of("scan"), "0 2 | 2>17 bit 0 stub | loop 2-7");
+  EXPECT_EQ(walked({word("scan", 0), word("scan", 2)}),
+            "scan 0/0, scan 2/0, scan 7/0, scan 15/0, scan 17/0");
+}
+
+TEST_F(Shapes, RecordBehindACallOnlyWhatIsDecidedThere) {
+  EXPECT_EQ(tiling_of("calls_leaf"), "0");
+  EXPECT_EQ(tiling_of("asks_leaf"), "0 6 | 6>10 bit 0");
+  EXPECT_EQ(tiling_of("calls_jump"), "0 6");
+  EXPECT_EQ(walked({word("calls_leaf", 0), word("leaf", 0)}),
+            "calls_leaf 0/0, leaf 0/1, calls_leaf 6/0");
+}
+
+TEST_F(Shapes, BeginARecordWhereBitsRunOut) {
+  const std::string tiling = tiling_of("fourteen");
+  EXPECT_EQ(tiling.substr(0, 5), "0 86 ");
+  EXPECT_NE(tiling.find("bit 10"), std::string::npos);
+}
+
+TEST_F(Shapes, BeginARecordWhereTooManyGoOnAlike) {
+  EXPECT_EQ(tiling_of("cases"), "0 21 28 35 42 49 56 63 70 77 84 91");
+}
+
+TEST_F(Shapes, StopAtAnInstruction) {
+  const uint64_t at = address_of("diamond");
+  EXPECT_EQ(walked({word("diamond", 0, 1)}, at + 4), "diamond 0/0, diamond 4/0");
+  EXPECT_EQ(walked({word("diamond", 0)}, at + 2), "diamond 0/0");
+  EXPECT_EQ(walked({word("calls_leaf", 0), word("leaf", 0)}, address_of("calls_leaf") + 7),
+            "calls_leaf 0/0, leaf 0/1, calls_leaf 6/0");
+}
+
+TEST_F(Shapes, ShowWhereARecordFitsNoPath) {
+  EXPECT_EQ(walked({word("diamond", 0, 2), word("leaf", 0)}),
+            "violation diamond 0/0, uncertain leaf 0/1");
+  EXPECT_EQ(walked({word("leaf", 0), 0, word("leaf", 0)}), "leaf 0/0, uncertain gap leaf 0/0");
+  EXPECT_EQ(walked({word("calls_leaf", 0), word("diamond", 0)}),
+            "calls_leaf 0/0, uncertain diamond 0/1, diamond 6/1");
+}
+
+TEST_F(Shapes, ComeBackBehindSetjmp) {
+  EXPECT_EQ(walked({word("calls_out", 0), word("calls_out", 6), word("calls_jump", 0),
+                    word("leaves_by_jump", 0), word("calls_out", 6)}),
+            "calls_out 0/0, calls_out 6/0, calls_jump 0/1, leaves_by_jump 0/2, "
+            "unwound calls_out 6/0");
+}
+
+}  // namespace
+}  // namespace clew::recorder
