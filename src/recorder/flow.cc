@@ -65,13 +65,20 @@ class FlowMaker {
     const auto last = facts_.code.at(block.last);
     const code::Flow kind = last ? last->flow : code::Flow::Trap;
     Node& node = flow.nodes_.back();
-    if (kind == code::Flow::Call || kind == code::Flow::IndirectCall) {
+    const bool is_call = kind == code::Flow::Call || kind == code::Flow::IndirectCall;
+    if (is_call && !(edges.size() == 1 && copied_.silent().reaches(facts_.code, *last))) {
       return add_call(node, *last, edges);
     }
     if (is_switch(edges)) return add_switch(flow, block.last);
     node.is_branch = kind == code::Flow::Conditional && edges.size() == 2;
-    for (const Edge& edge : edges)
+    for (const Edge& edge : edges) {
       flow.ways_.push_back(way_of(edge));
+      const bool is_jump = edge.kind == EdgeKind::TailCall && last &&
+                           (edge.target == 0 || edge.target != last->end());
+      if (is_jump && copied_.silent().reaches(facts_.code, *last)) {
+        flow.ways_.back() = {.kind = WayKind::Return, .target = edge.target};
+      }
+    }
   }
 
   void add_call(Node& node, const code::Instruction& call, std::span<const Edge> edges) const {
@@ -127,8 +134,8 @@ Flow::Flow(const copy::Facts& facts, const copy::Proved& proved, const Copied& c
 }
 
 // The largest set: all functions, less those that a tail call out of the set takes away.
-Copied::Copied(const copy::Facts& facts, const copy::ModuleProof& proof)
-    : returns_itself_(proof.proved.size(), true) {
+Copied::Copied(const copy::Facts& facts, const copy::ModuleProof& proof, SilentSlots silent)
+    : returns_itself_(proof.proved.size(), true), silent_(std::move(silent)) {
   for (uint32_t i = 0; i < proof.proved.size(); ++i) {
     by_address_.emplace_back(facts.code.functions()[proof.proved[i].function].address, i);
   }

@@ -12,6 +12,7 @@
 #include "copy/facts.h"
 #include "copy/prove.h"
 #include "copy/prove_module.h"
+#include "recorder/silent.h"
 
 namespace clew::recorder {
 
@@ -22,22 +23,24 @@ static_assert(kNone == code::kNoBlock);
 // its own.
 class Copied {
  public:
-  Copied(const copy::Facts& facts, const copy::ModuleProof& proof);
+  Copied(const copy::Facts& facts, const copy::ModuleProof& proof, SilentSlots silent);
 
   // The function whose first instruction is there, or kNone.
   [[nodiscard]] uint32_t at(uint64_t address) const;
+  [[nodiscard]] const SilentSlots& silent() const { return silent_; }
   // It leaves by its own `ret`, or by that of a function that does: never by a jump into what is
-  // not copied, which may call back before it returns.
+  // not copied and not silent, which may call back before it returns.
   [[nodiscard]] bool returns_itself(uint32_t function) const { return returns_itself_[function]; }
 
  private:
   std::vector<std::pair<uint64_t, uint32_t>> by_address_;
   std::vector<bool> returns_itself_;
+  SilentSlots silent_;
 };
 
 enum class WayKind : uint8_t {
   Block,    // To `block`.
-  Return,   // To whoever called.
+  Return,   // To whoever called, also by a tail call of a silent function.
   Tail,     // A tail call into the copied function `function`.
   TailOut,  // A tail call to what is not copied, or not known.
 };
@@ -58,7 +61,8 @@ enum class CallKind : uint8_t {
   Indirect,  // Through a register or memory.
 };
 
-// A block that calls has no ways: what is behind the call is `behind`.
+// A block that calls has no ways: what is behind the call is `behind`. But one whose call is silent
+// goes straight on.
 struct Node {
   CallKind call = CallKind::None;
   uint32_t callee = kNone;  // Copied.

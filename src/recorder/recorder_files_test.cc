@@ -18,13 +18,16 @@ namespace {
 constexpr size_t kBlocks = 150'000;  // Of each file and test, in runs of at most:
 constexpr size_t kRunMax = 4'000;
 
-// The same module with its loops recorded in one way or the other.
+// The same module, recorded in one way or another.
 struct Recorder {
-  Recorder(const copy::Facts& facts, const copy::ModuleProof& proof, Loops loops)
-      : tiling(tile_module(facts, proof, loops)),
-        paths(facts, proof, tiling),
+  Recorder(const copy::Facts& facts, const copy::ModuleProof& proof, const SilentSlots& silent,
+           Loops loops)
+      : copied(facts, proof, silent),
+        tiling(tile_module(facts, proof, copied, loops)),
+        paths(facts, proof, copied, tiling),
         run(facts, proof, tiling, paths) {}
 
+  Copied copied;
   ModuleTiling tiling;
   ModulePaths paths;
   Simulator run;
@@ -40,8 +43,10 @@ class RecordedFiles : public testing::TestWithParam<const char*> {
     ASSERT_TRUE(facts) << facts.error().message;
     facts_ = std::move(*facts);
     proof_ = copy::prove_module(*facts_);
-    for (const Loops loops : {Loops::Once, Loops::Each})
-      recorders_.push_back(std::make_unique<Recorder>(*facts_, proof_, loops));
+    const auto silent = SilentSlots::of(*image_);
+    ASSERT_TRUE(silent) << silent.error().message;
+    recorders_.push_back(std::make_unique<Recorder>(*facts_, proof_, *silent, Loops::Once));
+    recorders_.push_back(std::make_unique<Recorder>(*facts_, proof_, SilentSlots(), Loops::Each));
   }
 
   // Each function once, then any, until that many blocks ran.

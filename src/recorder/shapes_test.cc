@@ -22,8 +22,11 @@ class Shapes : public testing::Test {
     ASSERT_TRUE(facts) << facts.error().message;
     facts_ = std::move(*facts);
     proof_ = copy::prove_module(*facts_);
-    tiling_ = tile_module(*facts_, proof_, Loops::Once);
-    paths_ = std::make_unique<ModulePaths>(*facts_, proof_, tiling_);
+    const auto silent = SilentSlots::of(*image_);
+    ASSERT_TRUE(silent) << silent.error().message;
+    const Copied copied(*facts_, proof_, *silent);
+    tiling_ = tile_module(*facts_, proof_, copied, Loops::Once);
+    paths_ = std::make_unique<ModulePaths>(*facts_, proof_, copied, tiling_);
   }
 
   [[nodiscard]] uint64_t address_of(const std::string& name) const {
@@ -134,6 +137,18 @@ TEST_F(Shapes, RecordBehindACallOnlyWhatIsDecidedThere) {
   EXPECT_EQ(tiling_of("calls_jump"), "0 6");
   EXPECT_EQ(walked({word("calls_leaf", 0), word("leaf", 0)}),
             "calls_leaf 0/0, leaf 0/1, calls_leaf 6/0");
+}
+
+TEST_F(Shapes, GoOnInTheSameRecordBehindASilentCall) {
+  EXPECT_EQ(tiling_of("copies"), "0 | 6>10 bit 0");
+  EXPECT_EQ(tiling_of("copies_last"), "0");
+  EXPECT_EQ(tiling_of("calls_copies_last"), "0");
+  EXPECT_EQ(walked({word("copies", 0, 1)}), "copies 0/0, copies 6/0, copies 10/0, copies 12/0");
+}
+
+// A jump to its own first instruction and a call of itself make the same record.
+TEST_F(Shapes, DecideBetweenALoopAndARecursion) {
+  EXPECT_EQ(tiling_of("again"), "0 | 0>4 bit 0 | 4>8 bit 1");
 }
 
 TEST_F(Shapes, BeginARecordWhereBitsRunOut) {

@@ -303,9 +303,9 @@ FunctionTiling tile(const copy::Facts& facts, const copy::Proved& proved, const 
   return Tiler(facts, proved, flow, copied).run(loops);
 }
 
-ModuleTiling tile_module(const copy::Facts& facts, const copy::ModuleProof& proof, Loops loops) {
+ModuleTiling tile_module(const copy::Facts& facts, const copy::ModuleProof& proof,
+                         const Copied& copied, Loops loops) {
   ModuleTiling tiling;
-  const Copied copied(facts, proof);
   for (const copy::Proved& proved : proof.proved) {
     const Flow flow(facts, proved, copied);
     tiling.functions.push_back(tile(facts, proved, flow, copied, loops));

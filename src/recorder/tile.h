@@ -10,8 +10,9 @@
 //
 // Heads are
 //   - the function's entry, landing pads, what switches lead to, and loop heads;
-//   - what is behind a call, but for calls of copied functions that return by themselves: behind
-//     those only where a decision follows, as bits would go into a record of the callee;
+//   - what is behind a call that is not silent (silent.h), but for calls of copied functions that
+//     return by themselves: behind those only where a decision follows, as bits would go into a
+//     record of the callee;
 //   - blocks that more than kOwnersMax DAGs would share, and those where a DAG's bits run out.
 //
 // What ends a path decides which branches need a bit. The next record is certain where it ends at a
@@ -80,6 +81,7 @@ struct ModuleTiling {
   uint32_t dag_count = 0;
 };
 
-ModuleTiling tile_module(const copy::Facts& facts, const copy::ModuleProof& proof, Loops loops);
+ModuleTiling tile_module(const copy::Facts& facts, const copy::ModuleProof& proof,
+                         const Copied& copied, Loops loops);
 
 }  // namespace clew::recorder

@@ -266,9 +266,8 @@ Walk walk(const ModulePaths& module, const ThreadRecords& records) {
 }
 
 ModulePaths::ModulePaths(const copy::Facts& facts, const copy::ModuleProof& proof,
-                         const ModuleTiling& tiling)
+                         const Copied& copied, const ModuleTiling& tiling)
     : tiling_(tiling) {
-  const Copied copied(facts, proof);
   paths_.reserve(proof.proved.size());
   for (size_t i = 0; i < proof.proved.size(); ++i) {
     flows_.push_back(std::make_unique<Flow>(facts, proof.proved[i], copied));

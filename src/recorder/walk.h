@@ -30,10 +30,12 @@ namespace clew::recorder {
 inline constexpr size_t kStepsMax = size_t{1} << 22;
 inline constexpr size_t kUnwindMax = 4096;  // Activations that are looked through.
 
-// Of all functions of a module. Borrows all three; not to be moved.
+// Of all functions of a module. Borrows all but `copied`, which must be what the tiling was made
+// with; not to be moved.
 class ModulePaths {
  public:
-  ModulePaths(const copy::Facts& facts, const copy::ModuleProof& proof, const ModuleTiling& tiling);
+  ModulePaths(const copy::Facts& facts, const copy::ModuleProof& proof, const Copied& copied,
+              const ModuleTiling& tiling);
 
   [[nodiscard]] const Paths& of(uint32_t function) const { return paths_[function]; }
   // Of a relative id.

@@ -102,6 +102,39 @@
   ret
   END calls_out
 
+// The C library's memcpy calls nobody.
+  FUNCTION copies
+  push %rbx
+  call memcpy@plt
+  test %eax, %eax
+  je 1f
+  inc %eax
+  1: pop %rbx
+  ret
+  END copies
+
+  FUNCTION copies_last
+  jmp memcpy@plt
+  END copies_last
+
+  FUNCTION calls_copies_last
+  push %rbx
+  call copies_last
+  pop %rbx
+  ret
+  END calls_copies_last
+
+  FUNCTION again
+  dec %edi
+  je again
+  dec %esi
+  je again
+  push %rbx
+  call again
+  pop %rbx
+  ret
+  END again
+
 // More decisions than a record has bits.
   FUNCTION fourteen
   .rept 14

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recorder/silent.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "code/decode.h"
+
+namespace clew::recorder {
+
+namespace {
+
+using code::Flow;
+using code::Instruction;
+using code::ModuleCode;
+
+// glibc's functions, and what -D_FORTIFY_SOURCE makes of them.
+constexpr auto kNames = std::to_array<std::string_view>({
+    "__ctype_b_loc",
+    "__ctype_tolower_loc",
+    "__ctype_toupper_loc",
+    "__errno_location",
+    "__memcpy_chk",
+    "__memmove_chk",
+    "__memset_chk",
+    "__stpcpy_chk",
+    "__strcat_chk",
+    "__strcpy_chk",
+    "__strdup",
+    "__strncat_chk",
+    "__strncpy_chk",
+    "abs",
+    "atoi",
+    "atol",
+    "atoll",
+    "calloc",
+    "ceil",
+    "clock",
+    "clock_gettime",
+    "cos",
+    "exp",
+    "floor",
+    "fmod",
+    "free",
+    "frexp",
+    "getegid",
+    "getenv",
+    "geteuid",
+    "getgid",
+    "getpid",
+    "getppid",
+    "gettimeofday",
+    "getuid",
+    "isalnum",
+    "isalpha",
+    "isdigit",
+    "isspace",
+    "labs",
+    "ldexp",
+    "llabs",
+    "llround",
+    "log",
+    "log10",
+    "log2",
+    "lround",
+    "malloc",
+    "malloc_usable_size",
+    "memchr",
+    "memcmp",
+    "memcpy",
+    "memmem",
+    "memmove",
+    "mempcpy",
+    "memrchr",
+    "memset",
+    "modf",
+    "posix_memalign",
+    "pow",
+    "pthread_equal",
+    "pthread_getspecific",
+    "pthread_mutex_lock",
+    "pthread_mutex_trylock",
+    "pthread_mutex_unlock",
+    "pthread_self",
+    "pthread_setspecific",
+    "rawmemchr",
+    "realloc",
+    "reallocarray",
+    "sched_yield",
+    "sin",
+    "sqrt",
+    "stpcpy",
+    "strcasecmp",
+    "strcat",
+    "strchr",
+    "strchrnul",
+    "strcmp",
+    "strcoll",
+    "strcpy",
+    "strcspn",
+    "strdup",
+    "strlen",
+    "strncasecmp",
+    "strncat",
+    "strncmp",
+    "strncpy",
+    "strndup",
+    "strnlen",
+    "strpbrk",
+    "strrchr",
+    "strspn",
+    "strstr",
+    "strtod",
+    "strtok_r",
+    "strtol",
+    "strtold",
+    "strtoll",
+    "strtoul",
+    "strtoull",
+    "sysconf",
+    "tan",
+    "time",
+    "tolower",
+    "toupper",
+});
+static_assert(std::is_sorted(kNames.begin(), kNames.end()));
+
+constexpr auto kEndbr64 = std::to_array<uint8_t>({0xf3, 0x0f, 0x1e, 0xfa});
+
+// The word that `jmp [rip + x]` or `call [rip + x]` reads.
+std::optional<uint64_t> word_of(const ModuleCode& code, const Instruction& branch) {
+  const auto bytes = code.text_from(branch.address);
+  const auto decoded = code::decode(bytes);
+  if (!decoded || !decoded->rip_relative || decoded->displacement_size != 4) return std::nullopt;
+  const int64_t distance = code::signed_field(bytes, decoded->displacement_offset, 4);
+  return branch.end() + static_cast<uint64_t>(distance);
+}
+
+// What the PLT's stub at a direct branch's target jumps through; the branch itself when it is none.
+std::optional<Instruction> last_jump(const ModuleCode& code, const Instruction& branch) {
+  if (branch.flow == Flow::IndirectCall || branch.flow == Flow::IndirectJump) return branch;
+  const uint64_t target = code::branch_target(code, branch);
+  if (code.range_at(target)) return std::nullopt;
+  const auto stub = code.text_from(target);
+  const bool has_endbr64 =
+      stub.size() > kEndbr64.size() && std::equal(kEndbr64.begin(), kEndbr64.end(), stub.begin());
+  const auto jump = code.at(target + (has_endbr64 ? kEndbr64.size() : 0));
+  return jump && jump->flow == Flow::IndirectJump ? jump : std::nullopt;
+}
+
+}  // namespace
+
+std::span<const std::string_view> silent_names() {
+  return kNames;
+}
+
+Expected<SilentSlots> SilentSlots::of(const target::ModuleImage& image) {
+  SilentSlots silent;
+  for (const std::string_view name : kNames) {
+    for (const target::ImportSlot& slot : CLEW_TRY(image.import_slots(name)))
+      silent.slots_.push_back(slot.slot_address);
+  }
+  std::sort(silent.slots_.begin(), silent.slots_.end());
+  return silent;
+}
+
+bool SilentSlots::reaches(const ModuleCode& code, const Instruction& branch) const {
+  if (slots_.empty()) return false;
+  const auto jump = last_jump(code, branch);
+  const auto word = jump ? word_of(code, *jump) : std::nullopt;
+  return word && std::binary_search(slots_.begin(), slots_.end(), *word);
+}
+
+}  // namespace clew::recorder
