@@ -66,27 +66,49 @@ class FlowMaker {
     const code::Flow kind = last ? last->flow : code::Flow::Trap;
     Node& node = flow.nodes_.back();
     const bool is_call = kind == code::Flow::Call || kind == code::Flow::IndirectCall;
-    if (is_call && !(edges.size() == 1 && copied_.silent().reaches(facts_.code, *last))) {
+    const KnownImport* import = last ? import_of(*last) : nullptr;
+    const bool is_silent = import != nullptr && import->own == 0;
+    if (is_call && !(edges.size() == 1 && is_silent)) {
       return add_call(node, *last, edges);
     }
     if (is_switch(edges)) return add_switch(flow, block.last);
     node.is_branch = kind == code::Flow::Conditional && edges.size() == 2;
     for (const Edge& edge : edges) {
       flow.ways_.push_back(way_of(edge));
-      const bool is_jump = edge.kind == EdgeKind::TailCall && last &&
-                           (edge.target == 0 || edge.target != last->end());
-      if (is_jump && copied_.silent().reaches(facts_.code, *last)) {
-        flow.ways_.back() = {.kind = WayKind::Return, .target = edge.target};
-      }
+      const bool runs_on = last && edge.target == last->end();
+      if (edge.kind != EdgeKind::TailCall || runs_on || import == nullptr) continue;
+      flow.ways_.back() =
+          is_silent ? Way{WayKind::Return, kNone, kNone, edge.target} : way_out(import->own);
     }
+  }
+
+  [[nodiscard]] const KnownImport* import_of(const code::Instruction& branch) const {
+    switch (branch.flow) {
+      case code::Flow::Call:
+      case code::Flow::IndirectCall:
+      case code::Flow::Jump:
+      case code::Flow::Conditional:
+      case code::Flow::IndirectJump:
+        return copied_.imports().behind(facts_.code, branch);
+      case code::Flow::Next:
+      case code::Flow::Nop:
+      case code::Flow::Int3:
+      case code::Flow::Return:
+      case code::Flow::Trap:
+      case code::Flow::System:
+      case code::Flow::Bad:
+        return nullptr;
+    }
+    return nullptr;
   }
 
   void add_call(Node& node, const code::Instruction& call, std::span<const Edge> edges) const {
     if (!edges.empty()) node.behind = edges[0].block;
-    node.call = CallKind::Indirect;
-    if (call.flow != code::Flow::Call) return;
-    node.callee = copied_.at(code::branch_target(facts_.code, call));
-    node.call = node.callee == kNone ? CallKind::Outside : CallKind::Copied;
+    const bool is_direct = call.flow == code::Flow::Call;
+    if (is_direct) node.callee = copied_.at(code::branch_target(facts_.code, call));
+    if (const KnownImport* import = import_of(call)) node.callee = copied_.at(import->own);
+    node.call = is_direct ? CallKind::Outside : CallKind::Indirect;
+    if (node.callee != kNone) node.call = CallKind::Copied;
   }
 
   void add_switch(Flow& flow, uint64_t jump) {
@@ -134,8 +156,8 @@ Flow::Flow(const copy::Facts& facts, const copy::Proved& proved, const Copied& c
 }
 
 // The largest set: all functions, less those that a tail call out of the set takes away.
-Copied::Copied(const copy::Facts& facts, const copy::ModuleProof& proof, SilentSlots silent)
-    : returns_itself_(proof.proved.size(), true), silent_(std::move(silent)) {
+Copied::Copied(const copy::Facts& facts, const copy::ModuleProof& proof, Imports imports)
+    : returns_itself_(proof.proved.size(), true), imports_(std::move(imports)) {
   for (uint32_t i = 0; i < proof.proved.size(); ++i) {
     by_address_.emplace_back(facts.code.functions()[proof.proved[i].function].address, i);
   }

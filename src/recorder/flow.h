@@ -12,7 +12,7 @@
 #include "copy/facts.h"
 #include "copy/prove.h"
 #include "copy/prove_module.h"
-#include "recorder/silent.h"
+#include "recorder/imports.h"
 
 namespace clew::recorder {
 
@@ -23,11 +23,11 @@ static_assert(kNone == code::kNoBlock);
 // its own.
 class Copied {
  public:
-  Copied(const copy::Facts& facts, const copy::ModuleProof& proof, SilentSlots silent);
+  Copied(const copy::Facts& facts, const copy::ModuleProof& proof, Imports imports);
 
   // The function whose first instruction is there, or kNone.
   [[nodiscard]] uint32_t at(uint64_t address) const;
-  [[nodiscard]] const SilentSlots& silent() const { return silent_; }
+  [[nodiscard]] const Imports& imports() const { return imports_; }
   // It leaves by its own `ret`, or by that of a function that does: never by a jump into what is
   // not copied and not silent, which may call back before it returns.
   [[nodiscard]] bool returns_itself(uint32_t function) const { return returns_itself_[function]; }
@@ -35,7 +35,7 @@ class Copied {
  private:
   std::vector<std::pair<uint64_t, uint32_t>> by_address_;
   std::vector<bool> returns_itself_;
-  SilentSlots silent_;
+  Imports imports_;
 };
 
 enum class WayKind : uint8_t {
@@ -56,7 +56,7 @@ struct Way {
 
 enum class CallKind : uint8_t {
   None,
-  Copied,    // Direct, of the copied function `callee`.
+  Copied,    // Direct or through an own import, of the copied function `callee`.
   Outside,   // Direct, of another function.
   Indirect,  // Through a register or memory.
 };

@@ -20,9 +20,9 @@ constexpr size_t kRunMax = 4'000;
 
 // The same module, recorded in one way or another.
 struct Recorder {
-  Recorder(const copy::Facts& facts, const copy::ModuleProof& proof, const SilentSlots& silent,
+  Recorder(const copy::Facts& facts, const copy::ModuleProof& proof, const Imports& imports,
            Loops loops)
-      : copied(facts, proof, silent),
+      : copied(facts, proof, imports),
         tiling(tile_module(facts, proof, copied, loops)),
         paths(facts, proof, copied, tiling),
         run(facts, proof, tiling, paths) {}
@@ -43,10 +43,10 @@ class RecordedFiles : public testing::TestWithParam<const char*> {
     ASSERT_TRUE(facts) << facts.error().message;
     facts_ = std::move(*facts);
     proof_ = copy::prove_module(*facts_);
-    const auto silent = SilentSlots::of(*image_);
-    ASSERT_TRUE(silent) << silent.error().message;
-    recorders_.push_back(std::make_unique<Recorder>(*facts_, proof_, *silent, Loops::Once));
-    recorders_.push_back(std::make_unique<Recorder>(*facts_, proof_, SilentSlots(), Loops::Each));
+    const auto imports = Imports::of(*image_);
+    ASSERT_TRUE(imports) << imports.error().message;
+    recorders_.push_back(std::make_unique<Recorder>(*facts_, proof_, *imports, Loops::Once));
+    recorders_.push_back(std::make_unique<Recorder>(*facts_, proof_, Imports(), Loops::Each));
   }
 
   // Each function once, then any, until that many blocks ran.

@@ -22,9 +22,9 @@ class Shapes : public testing::Test {
     ASSERT_TRUE(facts) << facts.error().message;
     facts_ = std::move(*facts);
     proof_ = copy::prove_module(*facts_);
-    const auto silent = SilentSlots::of(*image_);
-    ASSERT_TRUE(silent) << silent.error().message;
-    const Copied copied(*facts_, proof_, *silent);
+    const auto imports = Imports::of(*image_);
+    ASSERT_TRUE(imports) << imports.error().message;
+    const Copied copied(*facts_, proof_, *imports);
     tiling_ = tile_module(*facts_, proof_, copied, Loops::Once);
     paths_ = std::make_unique<ModulePaths>(*facts_, proof_, copied, tiling_);
   }
@@ -144,6 +144,12 @@ TEST_F(Shapes, GoOnInTheSameRecordBehindASilentCall) {
   EXPECT_EQ(tiling_of("copies_last"), "0");
   EXPECT_EQ(tiling_of("calls_copies_last"), "0");
   EXPECT_EQ(walked({word("copies", 0, 1)}), "copies 0/0, copies 6/0, copies 10/0, copies 12/0");
+}
+
+TEST_F(Shapes, KnowWhatALibraryCallsOfItsOwn) {
+  EXPECT_EQ(tiling_of("calls_exported"), "0");
+  EXPECT_EQ(walked({word("calls_exported", 0), word("exported", 0)}),
+            "calls_exported 0/0, exported 0/1, calls_exported 6/0");
 }
 
 // A jump to its own first instruction and a call of itself make the same record.

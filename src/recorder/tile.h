@@ -10,7 +10,7 @@
 //
 // Heads are
 //   - the function's entry, landing pads, what switches lead to, and loop heads;
-//   - what is behind a call that is not silent (silent.h), but for calls of copied functions that
+//   - what is behind a call that is not silent (imports.h), but for calls of copied functions that
 //     return by themselves: behind those only where a decision follows, as bits would go into a
 //     record of the callee;
 //   - blocks that more than kOwnersMax DAGs would share, and those where a DAG's bits run out.

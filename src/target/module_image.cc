@@ -265,6 +265,10 @@ Expected<std::vector<ImportSlot>> ModuleImage::import_slots(std::string_view sym
   return find_import_slots(data_->file, read_dynamic_table(data_->file), symbol);
 }
 
+Expected<std::vector<ImportSlot>> ModuleImage::import_slots() const {
+  return find_import_slots(data_->file, read_dynamic_table(data_->file), std::nullopt);
+}
+
 std::vector<CodePointerSlot> ModuleImage::code_pointer_slots() const {
   FileMemory memory(data_->file, data_->tables.sections);
   return find_code_pointer_slots(data_->file, read_dynamic_table(data_->file), memory,

@@ -190,6 +190,8 @@ class ModuleImage {
   [[nodiscard]] std::span<const IfuncSlot> ifunc_slots() const;
   // The slots for one symbol name (JUMP_SLOT, GLOB_DAT, 64). Reads the file.
   [[nodiscard]] Expected<std::vector<ImportSlot>> import_slots(std::string_view symbol) const;
+  // The slots of all names.
+  [[nodiscard]] Expected<std::vector<ImportSlot>> import_slots() const;
   // The words that hold code_pointers() in position-independent files, by relocation. Ascending by
   // slot. Reads the file.
   [[nodiscard]] std::vector<CodePointerSlot> code_pointer_slots() const;

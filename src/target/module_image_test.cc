@@ -375,6 +375,11 @@ TEST(ModuleImageTest, ImportsAreFoundByName) {
   ASSERT_EQ(slots->size(), 1U);
   EXPECT_TRUE(image.section_at((*slots)[0].slot_address)->writable);
   EXPECT_TRUE(image.import_slots("no_such_import")->empty());
+  const auto all = image.import_slots();
+  ASSERT_TRUE(all);
+  EXPECT_GE(std::count_if(all->begin(), all->end(),
+                          [](const ImportSlot& slot) { return slot.symbol == "strlen"; }),
+            1);
 }
 
 TEST(ModuleImageTest, SectionBytesAreThoseOfTheFile) {

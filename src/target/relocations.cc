@@ -227,25 +227,26 @@ std::vector<CodePointerSlot> find_code_pointer_slots(const ElfFile& file,
 
 Expected<std::vector<ImportSlot>> find_import_slots(const ElfFile& file,
                                                     const DynamicTable& dynamic,
-                                                    std::string_view symbol) {
+                                                    std::optional<std::string_view> symbol) {
   std::vector<ImportSlot> slots;
   if (!dynamic.is_there() || dynamic.symbol_table == 0) return slots;
   const Buffer strings =
       CLEW_TRY(file.read_at_address(dynamic.string_table, dynamic.string_table_bytes));
   const std::vector<Buffer> relocations = read_rela_tables(file, dynamic);
   const Buffer symbols = read_named_symbols(file, dynamic, relocations);
-  const auto is_wanted = [&](uint64_t index) {
-    if (index >= symbols.view().size() / sizeof(Elf64_Sym)) return false;
+  const auto name_of = [&](uint64_t index) -> std::string_view {
+    if (index >= symbols.view().size() / sizeof(Elf64_Sym)) return {};
     const auto entry = ByteReader(symbols.view(), index * sizeof(Elf64_Sym)).read<Elf64_Sym>();
-    return ByteReader(strings.view(), entry.st_name).read_string() == symbol;
+    return ByteReader(strings.view(), entry.st_name).read_string();
   };
   for_each_rela(relocations, [&](const Elf64_Rela& rela) {
     const auto type = ELF64_R_TYPE(rela.r_info);
     const bool is_import = type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT ||
                            (type == R_X86_64_64 && rela.r_addend == 0);
-    if (is_import && is_wanted(ELF64_R_SYM(rela.r_info))) {
-      slots.push_back({.slot_address = rela.r_offset, .symbol = std::string(symbol)});
-    }
+    if (!is_import) return;
+    const std::string_view name = name_of(ELF64_R_SYM(rela.r_info));
+    if (symbol ? name != *symbol : name.empty()) return;
+    slots.push_back({.slot_address = rela.r_offset, .symbol = std::string(name)});
   });
   return slots;
 }

@@ -4,6 +4,7 @@
 // x86-64, section 4.4. Internal to target/.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -23,9 +24,9 @@ std::vector<CodePointerSlot> find_code_pointer_slots(const ElfFile& file,
                                                      const DynamicTable& dynamic,
                                                      FileMemory& memory, const ImageTables& tables);
 
-// The slots that the loader fills with the address of `symbol`.
+// The slots that the loader fills with the address of `symbol`, or of any.
 Expected<std::vector<ImportSlot>> find_import_slots(const ElfFile& file,
                                                     const DynamicTable& dynamic,
-                                                    std::string_view symbol);
+                                                    std::optional<std::string_view> symbol);
 
 }  // namespace clew::target

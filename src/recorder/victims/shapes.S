@@ -124,6 +124,21 @@
   ret
   END calls_copies_last
 
+// As libraries call what they export.
+  .globl exported
+  .type exported, @function
+  exported:
+  .cfi_startproc
+  ret
+  END exported
+
+  FUNCTION calls_exported
+  push %rbx
+  call exported@plt
+  pop %rbx
+  ret
+  END calls_exported
+
   FUNCTION again
   dec %edi
   je again

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recorder/silent.h"
+#include "recorder/imports.h"
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 
 #include "code/decode.h"
@@ -155,21 +156,37 @@ std::span<const std::string_view> silent_names() {
   return kNames;
 }
 
-Expected<SilentSlots> SilentSlots::of(const target::ModuleImage& image) {
-  SilentSlots silent;
-  for (const std::string_view name : kNames) {
-    for (const target::ImportSlot& slot : CLEW_TRY(image.import_slots(name)))
-      silent.slots_.push_back(slot.slot_address);
+Expected<Imports> Imports::of(const target::ModuleImage& image) {
+  std::map<std::string_view, uint64_t> own;
+  for (const target::Function& function : image.functions()) {
+    for (const target::FunctionName& name : function.names) {
+      const bool is_exported = name.binding != target::SymbolBinding::Local;
+      if (is_exported && !function.is_ifunc) own.emplace(name.linkage, function.address);
+    }
   }
-  std::sort(silent.slots_.begin(), silent.slots_.end());
-  return silent;
+  Imports imports;
+  for (const target::ImportSlot& slot : CLEW_TRY(image.import_slots())) {
+    const auto known = own.find(slot.symbol);
+    if (known != own.end()) {
+      imports.known_.push_back({slot.slot_address, known->second});
+    } else if (std::binary_search(kNames.begin(), kNames.end(), slot.symbol)) {
+      imports.known_.push_back({slot.slot_address, 0});
+    }
+  }
+  std::sort(imports.known_.begin(), imports.known_.end(),
+            [](const auto& a, const auto& b) { return a.slot < b.slot; });
+  return imports;
 }
 
-bool SilentSlots::reaches(const ModuleCode& code, const Instruction& branch) const {
-  if (slots_.empty()) return false;
+const KnownImport* Imports::behind(const ModuleCode& code, const Instruction& branch) const {
+  if (known_.empty()) return nullptr;
   const auto jump = last_jump(code, branch);
   const auto word = jump ? word_of(code, *jump) : std::nullopt;
-  return word && std::binary_search(slots_.begin(), slots_.end(), *word);
+  if (!word) return nullptr;
+  const auto found =
+      std::lower_bound(known_.begin(), known_.end(), *word,
+                       [](const KnownImport& one, uint64_t slot) { return one.slot < slot; });
+  return found != known_.end() && found->slot == *word ? &*found : nullptr;
 }
 
 }  // namespace clew::recorder
