@@ -117,6 +117,35 @@ bool may_serve_faults(pid_t pid) {
   return found;
 }
 
+// Whether so many bytes are the first stack's. Parts of it may have other rights, and then no name.
+bool is_first_stack(std::span<const Mapping> maps, uint64_t size_bytes) {
+  const auto named = std::find_if(maps.begin(), maps.end(),
+                                  [](const Mapping& map) { return map.path == "[stack]"; });
+  if (named == maps.end()) return size_bytes == 0;
+  auto first = named;
+  while (first != maps.begin() && (first - 1)->end == first->start && (first - 1)->path.empty())
+    --first;
+  auto last = named;
+  while (last + 1 != maps.end() && (last + 1)->start == last->end && (last + 1)->path.empty())
+    ++last;
+  return size_bytes == named->size_bytes() || size_bytes == last->end - first->start;
+}
+
+// The first stack may grow between a look at the mappings and one at the sizes: looks again then.
+bool has_other_stacks(pid_t pid, std::span<const Mapping> maps) {
+  constexpr unsigned kLooksMax = 8;
+  auto size = read_growing_bytes(pid);
+  if (size && is_first_stack(maps, *size)) return false;
+  for (unsigned look = 0; look < kLooksMax && size; ++look) {
+    const auto now = read_memory_map(pid);
+    const auto before = std::exchange(size, read_growing_bytes(pid));
+    if (!now || !size) return true;
+    if (is_first_stack(*now, *size)) return false;
+    if (*before == *size) return true;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<std::string> find_odd_mapping(pid_t pid, std::span<const Mapping> maps) {
@@ -129,6 +158,7 @@ std::optional<std::string> find_odd_mapping(pid_t pid, std::span<const Mapping> 
     if (!seen.emplace(map.device_major, map.device_minor, map.inode).second) continue;
     if (auto reason = odd_file(holder, map, *odd)) return reason;
   }
+  if (has_other_stacks(pid, maps)) return "it maps memory that grows down (MAP_GROWSDOWN)";
   if (may_serve_faults(holder)) return "it may serve faults of its memory itself (userfaultfd)";
   return std::nullopt;
 }

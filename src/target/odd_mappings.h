@@ -2,6 +2,10 @@
 // Mappings that a plain load must not read for somebody else: reading them has effects (a device),
 // or may wait for a process (a file system in user space, memory that userfaultfd(2) serves), or
 // makes them grow (a stack of the program's own making).
+//
+// The kernel names the last kind nowhere but in /proc/PID/smaps, and reading that walks all page
+// tables: a large process could map nothing for up to half a second. But it counts the size of all
+// of them in /proc/PID/status, which is more than the first stack's where there are others.
 #pragma once
 
 #include <optional>

@@ -3,6 +3,7 @@
 // tests/kernel_machine/loads.
 #include "target/odd_mappings.h"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,33 @@ TEST(OddMappings, AreWhereTheProcessServesItsOwnFaults) {
     EXPECT_THAT(odd_mapping_of_ours(), Optional(HasSubstr("userfaultfd")));
   }
   EXPECT_EQ(odd_mapping_of_ours(), std::nullopt);
+}
+
+TEST(OddMappings, AreStacksOfTheProgramsOwn) {
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN;
+  void* const stack = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, kFlags, -1, 0);
+  ASSERT_NE(stack, MAP_FAILED);
+  EXPECT_THAT(odd_mapping_of_ours(), Optional(HasSubstr("MAP_GROWSDOWN")));
+  munmap(stack, kPage);
+  EXPECT_EQ(odd_mapping_of_ours(), std::nullopt);
+}
+
+// Its name is at that part alone which its first frames are in.
+TEST(OddMappings, AreNotPartsOfTheFirstStackThatAreClosed) {
+  std::array<char, 8 * kPage> frame{};
+  const auto inside = reinterpret_cast<uintptr_t>(frame.data()) / kPage * kPage + 2 * kPage;
+  auto* const part = reinterpret_cast<void*>(inside);
+  ASSERT_EQ(mprotect(part, kPage, PROT_READ), 0);
+  const auto found = odd_mapping_of_ours();
+  ASSERT_EQ(mprotect(part, kPage, PROT_READ | PROT_WRITE), 0);
+  EXPECT_EQ(found, std::nullopt);
+}
+
+TEST(OddMappings, AreNotTheFirstStackThatHasGrownMeanwhile) {
+  std::vector<Mapping> maps = read_memory_map(getpid()).value();
+  for (Mapping& map : maps)
+    if (map.path == "[stack]") map.start += kPage;
+  EXPECT_EQ(find_odd_mapping(getpid(), maps), std::nullopt);
 }
 
 TEST(OddMappings, AreWhateverCannotBeSeen) {

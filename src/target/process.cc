@@ -152,6 +152,13 @@ bool is_kernel_thread(const Process& process) {
   return may_be && process.executable.empty() && process.arguments.empty();
 }
 
+Expected<uint64_t> read_bytes_of(pid_t pid, std::string_view field) {
+  const std::string status = CLEW_TRY(read_proc_file(memory_holder(pid), "status"));
+  const auto kilobytes = number_in<uint64_t>(status_field(status, field));
+  if (kilobytes) return *kilobytes << 10;
+  return fail(ErrorCode::Io, fmt::format("/proc/{}/status makes no sense", pid));
+}
+
 }  // namespace
 
 Expected<Process> read_process(pid_t pid) {
@@ -265,10 +272,12 @@ Expected<ProcessFacts> read_facts(pid_t pid) {
 }
 
 Expected<uint64_t> read_locked_bytes(pid_t pid) {
-  const std::string status = CLEW_TRY(read_proc_file(memory_holder(pid), "status"));
-  const auto kilobytes = number_in<uint64_t>(status_field(status, "VmLck"));
-  if (kilobytes) return *kilobytes << 10;
-  return fail(ErrorCode::Io, fmt::format("/proc/{}/status makes no sense", pid));
+  return read_bytes_of(pid, "VmLck");
+}
+
+// All VM_GROWSDOWN, despite the name (mm/mmap.c, vm_stat_account()).
+Expected<uint64_t> read_growing_bytes(pid_t pid) {
+  return read_bytes_of(pid, "VmStk");
 }
 
 Expected<void> read_memory(pid_t pid, uint64_t address, std::span<uint8_t> bytes) {

@@ -100,6 +100,8 @@ struct ProcessFacts {
 Expected<ProcessFacts> read_facts(pid_t pid);
 // How much of its memory the kernel keeps from being paged out (mlock(2), mlockall(2)).
 Expected<uint64_t> read_locked_bytes(pid_t pid);
+// The size of all its mappings that grow down (MAP_GROWSDOWN), the first stack among them.
+Expected<uint64_t> read_growing_bytes(pid_t pid);
 // Refused when its executable is an ELF32 file; what cannot be read is left to others.
 Expected<void> check_is_64_bit(pid_t pid);
 
