@@ -562,11 +562,7 @@ Event Attachment::wait(std::chrono::milliseconds timeout) {
 }
 
 void Attachment::look_at_mappings() {
-  constexpr auto kPeriod = std::chrono::seconds(1);
-  const Clock::time_point now = Clock::now();
-  if (now - state_->mappings_seen < kPeriod || !state_->attached) return;
-  state_->mappings_seen = now;
-  look_for_odd_mappings(state_->pid, state_->arena);
+  if (state_->attached) state_->mappings.look(state_->pid, state_->arena);
 }
 
 bool Attachment::modules_done() {

@@ -243,8 +243,8 @@ class Attachment {
   // the target: bodies may call the D accessors. Before the first lay_out.
   void use_d(uint64_t process);
 
-  // The process may have mapped what probes must not read by loads (inline/reading_way.h). Looks
-  // once in a second at most.
+  // The process, or a child that is followed, may have mapped what probes must not read by loads
+  // (inline/reading_way.h). Looks once in a second at most.
   void look_at_mappings();
 
   // Probes walk stacks by these tables (abi/machine/unwind.h), which the target has at this

@@ -11,6 +11,7 @@
 
 #include "inline/arena.h"
 #include "inline/attachment.h"
+#include "inline/reading_way.h"
 #include "inline/site_journal.h"
 #include "inline/stopped_target.h"
 #include "inline/trampoline.h"
@@ -57,7 +58,7 @@ struct Attachment::State {
   std::map<uint64_t, std::vector<InstalledBody>> bodies;  // By address of their layer.
   uint32_t loader_seen = 0;                               // The request that wait() reported last.
   bool loader_late = false;                               // The loader went on without our answer.
-  std::chrono::steady_clock::time_point mappings_seen;
+  MappingsWatch mappings;
   bool attached = true;
   mutable TargetState last_state = TargetState::Running;
 };

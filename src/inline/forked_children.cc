@@ -33,13 +33,22 @@ std::vector<pid_t> all_processes() {
 }
 
 // A tracer maps the file, too, but not the low block.
-bool has_arena_file(pid_t pid, const struct stat& file) {
-  const auto maps = target::read_memory_map(pid);
-  const auto mapping = maps ? find_arena(*maps) : std::nullopt;
+bool has_file_of_arena(std::span<const target::Mapping> maps, const struct stat& file) {
+  const auto mapping = find_arena(maps);
   return mapping && mapping->inode == file.st_ino && mapping->low_address != 0;
 }
 
+bool has_file_of_arena(pid_t pid, const struct stat& file) {
+  const auto maps = target::read_memory_map(pid);
+  return maps && has_file_of_arena(*maps, file);
+}
+
 }  // namespace
+
+bool has_arena(std::span<const target::Mapping> maps, const Arena& arena) {
+  struct stat file = {};
+  return arena.shared() && fstat(arena.code_file(), &file) == 0 && has_file_of_arena(maps, file);
+}
 
 std::vector<pid_t> children_with(const Arena& arena, pid_t first) {
   return ForkedChildren(arena, first).look();
@@ -52,7 +61,7 @@ std::vector<pid_t> ForkedChildren::look() {
   for (const pid_t pid : all_processes()) {
     const bool is_new = pid != first_ && seen_.insert(pid).second;
     // By vfork, say: not a memory of its own.
-    if (is_new && has_arena_file(pid, file) && !shares_memory(first_, pid)) found.push_back(pid);
+    if (is_new && has_file_of_arena(pid, file) && !shares_memory(first_, pid)) found.push_back(pid);
   }
   return found;
 }

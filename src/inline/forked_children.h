@@ -20,6 +20,9 @@
 
 namespace clew::inline_ {
 
+// Whether a process with these mappings has the arena, and not only its files, as a tracer.
+bool has_arena(std::span<const target::Mapping> maps, const Arena& arena);
+
 // All that have the arena, ascending; without the first process and what shares its memory.
 std::vector<pid_t> children_with(const Arena& arena, pid_t first);
 

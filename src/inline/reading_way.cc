@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "inline/forked_children.h"
 #include "target/odd_mappings.h"
 #include "target/process.h"
 
@@ -42,6 +43,17 @@ Expected<void> write_all(StoppedTarget& target, const Arena& arena, const abi::L
   return {};
 }
 
+// False when the process does not have the arena, or not any more.
+bool look_at(pid_t pid, const Arena& arena) {
+  const auto maps = target::read_memory_map(pid);
+  if (!maps || !has_arena(*maps, arena)) return false;
+  const auto reason = target::find_odd_mapping(pid, *maps);
+  if (!reason || arena.header().load_address == 0) return true;
+  stop_loads(arena);
+  log_step(pid, "its memory is read by the kernel from now on: {}", *reason);
+  return true;
+}
+
 }  // namespace
 
 void begin_loads(StoppedTarget& target, const Arena& arena, const abi::LoadRecord& record) {
@@ -57,14 +69,27 @@ void stop_loads(const Arena& arena) {
   __atomic_store_n(&arena.header().load_address, uint64_t{0}, __ATOMIC_RELEASE);
 }
 
-void look_for_odd_mappings(pid_t pid, const Arena& arena) {
-  if (arena.header().load_address == 0) return;
-  const auto maps = target::read_memory_map(pid);
-  if (!maps) return;
-  const auto reason = target::find_odd_mapping(pid, *maps);
-  if (!reason) return;
-  stop_loads(arena);
-  log_step(pid, "its memory is read by the kernel from now on: {}", *reason);
+void MappingsWatch::look(pid_t first, const Arena& arena) {
+  constexpr auto kPeriod = std::chrono::seconds(1);
+  const auto now = std::chrono::steady_clock::now();
+  if (arena.header().load_address == 0 || now - looked_ < kPeriod) return;
+  looked_ = now;
+  (void)look_at(first, arena);
+  meet_children(arena);
+  std::erase_if(children_, [&arena](uint32_t child) {
+    // The process writes it, so that it may be anything; 0: it is about to.
+    const uint32_t pid =
+        __atomic_load_n(&arena.target_page().processes[child].pid, __ATOMIC_ACQUIRE);
+    return pid != 0 && !look_at(static_cast<pid_t>(pid), arena);
+  });
+}
+
+void MappingsWatch::meet_children(const Arena& arena) {
+  if (!arena.shared()) return;
+  const uint32_t count = std::min(
+      __atomic_load_n(&arena.target_page().process_count, __ATOMIC_RELAXED), abi::kProcessesMax);
+  for (; met_ < count; ++met_)
+    children_.insert(met_);
 }
 
 }  // namespace clew::inline_

@@ -14,6 +14,7 @@
 //                  counted, plus what it counts now
 //   unload         -> done
 //   family N       a child calls work() N times, and lives until "bury" -> its pid
+//   strays N       the same of a child that maps memory that grows down -> its pid
 //   bury           -> its exit status
 //   orphan N       a process that waits for SIGTERM, calls work() and ends with 7 -> its pid;
 //                  N = 1: a child's child, whose parent has ended
@@ -121,12 +122,18 @@ static void take_name(char* name) {
 static pid_t relative;
 static int relative_pipe[2];
 
-static pid_t start_family(long count) {
+static void map_growing_memory(void) {
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN;
+  if (mmap(NULL, 4096, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) _exit(1);
+}
+
+static pid_t start_family(long count, int strays) {
   if (pipe(relative_pipe) != 0) return -1;
   int done[2];
   if (pipe(done) != 0) return -1;
   relative = fork();
   if (relative == 0) {
+    if (strays) map_growing_memory();
     call_work(count);
     char byte = 'd';
     close(relative_pipe[1]);
@@ -543,7 +550,9 @@ int main(int argc, char** argv) {
       dlclose(plugin);
       printf("done\n");
     } else if (strcmp(word, "family") == 0) {
-      printf("%d\n", (int)start_family(a));
+      printf("%d\n", (int)start_family(a, 0));
+    } else if (strcmp(word, "strays") == 0) {
+      printf("%d\n", (int)start_family(a, 1));
     } else if (strcmp(word, "orphan") == 0) {
       printf("%d\n", (int)start_orphan(a));
     } else if (strcmp(word, "breed") == 0) {
