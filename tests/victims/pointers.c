@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -65,14 +66,17 @@ static char* behind_end_of_file(void) {
   return pages + kPage;
 }
 
-static uint64_t stack_begin(void) {
+// Of the mapping that this address is in.
+static uint64_t begin_of(const void* address) {
   FILE* const maps = fopen("/proc/self/maps", "re");
   VICTIM_CHECK(maps != 0);
   char line[512];
   unsigned long begin = 0;
   while (fgets(line, sizeof line, maps) != 0) {
     unsigned long low = 0;
-    if (strstr(line, "[stack]") != 0 && sscanf(line, "%lx", &low) == 1) begin = low;
+    unsigned long high = 0;
+    const int is_range = sscanf(line, "%lx-%lx", &low, &high) == 2;
+    if (is_range && low <= (unsigned long)address && (unsigned long)address < high) begin = low;
   }
   VICTIM_CHECK(fclose(maps) == 0);
   return begin;
@@ -119,10 +123,53 @@ static void kinds(uint64_t rounds) {
 
 // Below the stack pointer, where only the stack can grow.
 static void below_stack(uint64_t rounds) {
-  const uint64_t before = stack_begin();
+  const uint64_t before = begin_of(&rounds);
   for (uint64_t round = 0; round < rounds; ++round)
     give((const void*)(before - 16 * kPage));
-  victim_print("grown", stack_begin() - before);
+  victim_print("grown", before - begin_of(&rounds));
+}
+
+// A stack with room below, where nobody else maps anything: the kernel keeps other mappings away,
+// and from those that are closed no distance.
+static char* map_stack(void) {
+  enum { kRoom = 4 * kPage };
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+  char* const closed = mmap(0, kPage + kRoom + kPage, PROT_NONE, flags, -1, 0);
+  VICTIM_CHECK(closed != MAP_FAILED);
+  char* const stack = closed + kPage + kRoom;
+  const int protection = PROT_READ | PROT_WRITE;
+  VICTIM_CHECK(mmap(stack, kPage, protection, flags | MAP_FIXED | MAP_GROWSDOWN, -1, 0) == stack);
+  VICTIM_CHECK(munmap(closed + kPage, kRoom) == 0);
+  return stack;
+}
+
+// The same of a stack of its own, which a load of its own makes grow: the last command of that.
+static char* own_stack;
+
+static void below_own_stack(uint64_t rounds) {
+  if (own_stack == 0) own_stack = map_stack();
+  for (uint64_t round = 0; round < rounds; ++round)
+    give(own_stack - kPage);
+  victim_print("grown", (uint64_t)own_stack - begin_of(own_stack));
+}
+
+static void load_below_own_stack(uint64_t unused) {
+  (void)unused;
+  (void)*(volatile char*)(own_stack - kPage);
+  victim_print("grown", (uint64_t)own_stack - begin_of(own_stack));
+}
+
+// A node in the file that the environment names.
+static void in_file(uint64_t rounds) {
+  static const void* page;
+  if (page == 0) {
+    const int file = open(getenv("NODE_FILE"), O_RDONLY | O_CLOEXEC);
+    VICTIM_CHECK(file >= 0);
+    page = mmap(0, kPage, PROT_READ, MAP_PRIVATE, file, 0);
+    VICTIM_CHECK(page != MAP_FAILED && close(file) == 0);
+  }
+  for (uint64_t round = 0; round < rounds; ++round)
+    give(page);
 }
 
 // The shaken page is mapped, of a file that is cut off, closed and unmapped by turns.
@@ -206,6 +253,27 @@ static void children(uint64_t count) {
   victim_print("children", count);
 }
 
+// A child that gives a pointer, maps a stack, and lives as long as its parent.
+static void stray(uint64_t unused) {
+  (void)unused;
+  int life[2];
+  int born[2];
+  VICTIM_CHECK(pipe(life) == 0 && pipe(born) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    char byte = 0;
+    give(&first);
+    (void)map_stack();
+    const int is_told = close(life[1]) == 0 && write(born[1], &byte, 1) == 1;
+    while (is_told && read(life[0], &byte, 1) > 0) {
+    }
+    _exit(0);
+  }
+  char byte;
+  VICTIM_CHECK(child > 0 && read(born[0], &byte, 1) == 1);
+  victim_print("child", (uint64_t)child);
+}
+
 // From now on, reading memory by the kernel is the process's death.
 static void forbid(uint64_t unused) {
   (void)unused;
@@ -220,9 +288,18 @@ static void forbid(uint64_t unused) {
   victim_print("forbidden", 1);
 }
 
-const struct VictimCommand victim_commands[] = {
-    {"kinds", kinds},       {"below", below_stack}, {"race", race},         {"storm", storm},
-    {"children", children}, {"forbid", forbid},     {"steadily", steadily}, {0}};
+const struct VictimCommand victim_commands[] = {{"kinds", kinds},
+                                                {"below", below_stack},
+                                                {"race", race},
+                                                {"storm", storm},
+                                                {"children", children},
+                                                {"forbid", forbid},
+                                                {"steadily", steadily},
+                                                {"below_own", below_own_stack},
+                                                {"load_below_own", load_below_own_stack},
+                                                {"in_file", in_file},
+                                                {"stray", stray},
+                                                {0}};
 
 uint64_t victim_run(uint64_t rounds) {
   uint64_t digest = 0;
