@@ -2,6 +2,7 @@
 #include "inline/reading_way.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "base/log.h"
@@ -43,11 +44,14 @@ Expected<void> write_all(StoppedTarget& target, const Arena& arena, const abi::L
   return {};
 }
 
-// False when the process does not have the arena, or not any more.
+// False when the process does not have the arena, or not any more. One that hides its mappings (it
+// has changed its user, say) may have it.
 bool look_at(pid_t pid, const Arena& arena) {
   const auto maps = target::read_memory_map(pid);
-  if (!maps || !has_arena(*maps, arena)) return false;
-  const auto reason = target::find_odd_mapping(pid, *maps);
+  if (!maps && maps.error().code == ErrorCode::NotFound) return false;
+  if (maps && !has_arena(*maps, arena)) return false;
+  const auto reason =
+      maps ? target::find_odd_mapping(pid, *maps) : std::optional(maps.error().message);
   if (!reason || arena.header().load_address == 0) return true;
   stop_loads(arena);
   log_step(pid, "its memory is read by the kernel from now on: {}", *reason);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "inline/victim.h"
 
@@ -60,12 +61,23 @@ TEST_F(ReadingWay, StaysWhereAllChildrenMapWhatMayBeLoaded) {
   bury();
 }
 
+TEST_F(ReadingWay, IsTheKernelOnceMappingsCannotBeSeen) {
+  constexpr uid_t kNobody = 65534;
+  const uid_t own = geteuid();
+  if (own != 0) GTEST_SKIP() << "NOT TESTED: only root can become somebody else";
+  ASSERT_EQ(seteuid(kNobody), 0);
+  attachment_->look_at_mappings();
+  ASSERT_EQ(seteuid(own), 0);
+  EXPECT_EQ(load(), 0U);
+  EXPECT_TRUE(attachment_->detach().has_value());
+}
+
 // What the process writes there leads to no harm.
 TEST_F(ReadingWay, StaysWhateverTheProcessSaysOfItsChildren) {
   abi::TargetPage& page = *attachment_->arena().target;
   page.process_count = UINT32_MAX;
-  page.processes[1].pid = 1;
-  page.processes[2].pid = UINT32_MAX;
+  page.processes[1].pid = UINT32_MAX;
+  page.processes[2].pid = static_cast<uint32_t>(getppid());
   page.processes[abi::kProcessesMax - 1].pid = static_cast<uint32_t>(getpid());
   attachment_->look_at_mappings();
   EXPECT_NE(load(), 0U);
