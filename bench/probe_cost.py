@@ -7,6 +7,7 @@ from tracing import Bpftrace, Clew, Program
 CALLS = 1_000_000
 BURSTS = 15
 DEPTH = 20
+SLOW_SHARE = 20  # One call in so many, where a call takes a microsecond and more.
 # An eighth of a ring; the collector empties it while the program rests. The first bursts touch the
 # pages of the ring for the first time; the median does not see them.
 EVENT_CALLS, EVENT_BURSTS, EVENT_REST_US = 4000, 24, 150_000
@@ -30,9 +31,9 @@ class HotLoop:
     def __init__(self, folder, repetitions):
         self.path, self.repetitions = folder / "hot_loop", repetitions
 
-    def time(self, program, function="empty_frame", threads=1, depth=0, events=False, share=1):
-        """Runs the loop, or one part in `share` of it."""
-        bursts, calls, rest = (EVENT_BURSTS, EVENT_CALLS, EVENT_REST_US) if events else (
+    def time(self, program, function="empty_frame", threads=1, depth=0, events=0, share=1):
+        """Runs the loop, or one part in `share` of it; with events, so many in each burst."""
+        bursts, calls, rest = (EVENT_BURSTS, events, EVENT_REST_US) if events else (
             BURSTS, CALLS // (20 if depth else 1) // threads // share, 0)
         return program.ask(f"time {function} {threads} {depth} {bursts} {calls} {rest}")
 
@@ -51,7 +52,7 @@ class HotLoop:
 
     def under_bpftrace(self, program, text, **how):
         with Bpftrace(text):
-            return self.time(program, share=20, **how)["ns_per_call"]
+            return self.time(program, **{**how, "share": SLOW_SHARE})["ns_per_call"]
 
     def net(self, what, query, hits_per_call=1, peer=None, **how):
         """(Sample of net ns, text of the peer's net ns or '') or an error's text."""
@@ -117,7 +118,7 @@ def cost_rows(folder, repetitions):
                  f"from e in {one} group by e.arg0 select new {{ key = e.arg0, calls = count() }}",
                  peer=UPROBE + " { @[arg0] = count(); }"),
     ]
-    event, peer = loop.net("a 32-byte event", EVENT, events=True)
+    event, peer = loop.net("a 32-byte event", EVENT, events=EVENT_CALLS)
     row = Row("emit a 32-byte event", "<= 25 ns", "ns", 25)
     rows.append(row.fail(event) if isinstance(event, str) else row.set(
         event.median, event.spread, peer,
@@ -129,7 +130,7 @@ def cost_rows(folder, repetitions):
 def deep_row(loop, plain):
     """The event again, with 20 frames built before each call (Fay, table III)."""
     row = Row("the event through 20 nested frames", "<= 1.3 x", "x", 1.3)
-    deep, _ = loop.net("deep event", EVENT, events=True, depth=DEPTH)
+    deep, _ = loop.net("deep event", EVENT, events=EVENT_CALLS, depth=DEPTH)
     for error in (plain, deep):
         if isinstance(error, str):
             return row.fail(error)

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from reading import has_loads
 from table import Row, Sample, interleave, progress
 from tracing import Bpftrace, Clew, Program, Redis, module_of
 
@@ -42,6 +43,14 @@ REDIS_QUERIES = [
 ]
 
 
+# By the client's argv[0] (redis 7.0, src/server.h): a text behind four pointers.
+REDIS_BY_TEXT = ('from e in entry("redis-server!processCommand") '
+                 "group by str(*(char**)(**(long**)(e.arg0 + 80) + 8)) "
+                 "select new { calls = count() }")
+REDIS_BY_TEXT_PEER = ("uprobe:PROGRAM:processCommand "
+                      "{ @[str(*(uint64*)(*(uint64*)(*(uint64*)(arg0 + 80)) + 8))] = count(); }")
+
+
 class RedisLoad:
     """Throughput of one redis-server, untraced and traced in turn."""
 
@@ -73,7 +82,8 @@ class RedisLoad:
             return redis.throughput(test, self.requests // 10)
 
     def row(self, redis, measure, limit, query, test, peer=None):
-        row = Row(f"redis {test.upper()}: {measure}", f">= {limit} %", "%", limit, at_most=False)
+        row = Row(f"redis {test.upper()}: {measure}", f">= {limit} %" if limit else "", "%", limit,
+                  at_most=False)
         self.cpu = {}
         measures = {"untraced": lambda: self.untraced(redis, test),
                     "clew": lambda: self.traced(redis, query, test)}
@@ -99,6 +109,9 @@ def redis_rows(repetitions, requests):
     with Redis() as redis:
         for measure, limit, query, peer in REDIS_QUERIES:
             rows.append(load.row(redis, measure, limit, query, "set", peer))
+        rows.append(load.row(redis, "processCommand by its command's text",
+                             90 if has_loads() else None, REDIS_BY_TEXT, "set",
+                             REDIS_BY_TEXT_PEER))
         for measure, query, armed_ms, stopped_ms, limit in (
                 ("all entries", ALL_ENTRIES, 150, 6, 83),
                 ("all entries and exits", ALL_BOTH, 250, 10, 74)):

@@ -3,7 +3,7 @@
 
 import subprocess
 
-from probe_cost import COUNT, HotLoop, entry
+from probe_cost import COUNT, SLOW_SHARE, HotLoop, entry
 from table import Row, progress
 from tracing import Clew
 
@@ -31,6 +31,12 @@ READS = [
 ]
 
 
+# Longer than a condition's texts may be. Of an event, an eighth of a ring in each burst.
+LONG_TEXT = f"from e in {entry('empty_memory')} select str(e.arg0, 1024) as text"
+LONG_TEXT_PEER = 'uprobe:PROGRAM:empty_memory { printf("%s\\n", str(arg0, 64)); }'
+LONG_TEXT_CALLS = 120
+
+
 def has_loads():
     """Whether probes read memory by loads on this machine."""
     told = subprocess.run([Clew.command, "doctor"], capture_output=True, text=True, check=False)
@@ -47,7 +53,12 @@ def read_rows(programs, repetitions):
                  f"select new {{ {COUNT} }}")
         peer = f"uprobe:PROGRAM:empty_memory /{theirs}/ {{ @ = count(); }}"
         rows.append(loop.row(f"read {what}", limit if by_loads else None, query, peer=peer,
-                             function=function, note="by loads" if by_loads else "by the kernel"))
+                             function=function, note="by loads" if by_loads else "by the kernel",
+                             share=1 if by_loads else SLOW_SHARE))
+    rows.append(loop.row("an event with a text of 1,000", None, LONG_TEXT, peer=LONG_TEXT_PEER,
+                         function="with_long_text", events=LONG_TEXT_CALLS,
+                         note=f"{'by loads' if by_loads else 'by the kernel'}; bpftrace: 64 of "
+                         "them"))
     return rows
 
 
