@@ -42,9 +42,17 @@ enum class Accessor : uint32_t {
            // r5 = rbp and rbx there: the pid, then where that call returns to and its
            // callers' calls, then zeros. r0 = a hash of the words, never 0; 0 when the
            // session has no tables (abi/machine/unwind.h): then all words are 0.
+  WalkWithin =
+      15,  // The same from a place within a function, at an offset point whose stub has saved
+           // kAllSaved (abi/stub.h): r3 = the address of the instruction before which the
+           // program is, r4 = rbp: the pid, then that address, and the callers' calls.
+  WalkLeft =
+      16,  // WalkStack from the frame of the record that RecordTakeLeft took last, with what rbp
+           // and rbx were at that call's begin. r3 = where the unwinder has put the address at
+           // which the program goes on, in place of a return address.
 };
 
-inline constexpr uint32_t kAccessorCount = 15;
+inline constexpr uint32_t kAccessorCount = 17;
 inline constexpr uint32_t kStackFramesMax = 250;  // An entry of a table with it fits the slack.
 
 }  // namespace clew::abi

@@ -34,7 +34,7 @@ inline constexpr std::array<Register, 6> kCallRegisters = {
 // program's stack where it is of many parts.
 enum class Doors : uint8_t { Keeping, Sparing };
 inline constexpr uint32_t kSparingDoorsBegin = kAccessorCount;
-inline constexpr uint32_t kDoorCount = 21;
+inline constexpr uint32_t kDoorCount = 23;
 
 constexpr bool has_sparing_door(uint32_t accessor) {
   return accessor >= static_cast<uint32_t>(Accessor::TryRead) &&
@@ -58,23 +58,37 @@ constexpr uint32_t accessor_behind(uint32_t door) {
              : door;
 }
 
+// Those with five arguments.
+constexpr bool is_walk_from_caller(uint32_t door) {
+  return door == static_cast<uint32_t>(Accessor::WalkStack) ||
+         door == static_cast<uint32_t>(Accessor::WalkLeft);
+}
+
 // What a call of this door may change: divisions and the accessors of D nothing but the result;
 // the others also the scratch register r10 and the registers of their arguments, which BPF leaves
 // undefined. The stub has saved them, so a thunk need not: probes take little of the program's
-// stack. Sparing doors change whatever C code may (System V ABI 3.2.1, and -fcall-used-rbx).
+// stack. Sparing doors, and that of WalkWithin, change whatever C code may (System V ABI 3.2.1, and
+// -fcall-used-rbx).
 constexpr RegisterSet changed_by(uint32_t door) {
   RegisterSet set;
   set.add(Register::Rax);
-  if (is_sparing_door(door)) return RegisterSet(0x1FCF);  // All but rsp, rbp and r13 to r15.
+  if (is_sparing_door(door) || door == static_cast<uint32_t>(Accessor::WalkWithin)) {
+    return RegisterSet(0x1FCF);  // All but rsp, rbp and r13 to r15.
+  }
   if (door < static_cast<uint32_t>(Accessor::TryRead) || door >= kAccessorCount) return set;
   set.add(Register::R10);
   set.add(Register::R11);
-  const bool has_one_argument = door >= static_cast<uint32_t>(Accessor::RecordPut) &&
-                                door != static_cast<uint32_t>(Accessor::WalkStack);
+  const bool has_one_argument =
+      door >= static_cast<uint32_t>(Accessor::RecordPut) && !is_walk_from_caller(door);
   if (has_one_argument) return set;
   set.add(Register::Rbx);
   set.add(Register::R12);
   return set;
+}
+
+// What the stub must have saved, no more and no less; empty: whatever the body writes.
+constexpr RegisterSet saved_for(uint32_t door) {
+  return door == static_cast<uint32_t>(Accessor::WalkWithin) ? kAllSaved : RegisterSet();
 }
 
 // How much of the stack a call takes, return address and all, as runtime/check_stack reads it in
@@ -83,7 +97,8 @@ constexpr RegisterSet changed_by(uint32_t door) {
 inline constexpr uint32_t kStackBytesWanted = 128;
 constexpr uint32_t call_stack_bytes(uint32_t door) {
   if (is_sparing_door(door)) return 16;
-  if (door == static_cast<uint32_t>(Accessor::WalkStack)) return 344;
+  if (is_walk_from_caller(door)) return 344;
+  if (door == static_cast<uint32_t>(Accessor::WalkWithin)) return 296;
   if (door >= static_cast<uint32_t>(Accessor::RecordPut) && door < kAccessorCount) return 80;
   return door >= static_cast<uint32_t>(Accessor::TryRead) ? 72 : 16;
 }

@@ -24,6 +24,7 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 namespace clew::abi {
@@ -83,6 +84,38 @@ constexpr uint32_t saved_offset_bytes(RegisterSet clobbers, Register r) {
   }
   return 8 * pushed_after;
 }
+
+// All but rsp and rbp: what reads the program's registers wants this set, so that it knows where
+// they are.
+inline constexpr RegisterSet kAllSaved{0xFBCF};
+
+// The words from rsp on, when the stub has saved exactly these.
+struct AllSaved {
+  uint64_t r15;
+  uint64_t r14;
+  uint64_t r13;
+  uint64_t r12;
+  uint64_t r11;
+  uint64_t r9;
+  uint64_t r8;
+  uint64_t rdi;
+  uint64_t rsi;
+  uint64_t rbx;
+  uint64_t rdx;
+  uint64_t rcx;
+  uint64_t rax;
+  uint64_t r10;
+  uint64_t above;  // The flags at an offset point, else the return address of the function.
+};
+inline constexpr uint64_t kRedZoneBytes = 128;  // Above the flags, at an offset point.
+static_assert(offsetof(AllSaved, above) == 8 * uint64_t{saved_count(kAllSaved)});
+static_assert(saved_offset_bytes(kAllSaved, Register::R15) == offsetof(AllSaved, r15));
+static_assert(saved_offset_bytes(kAllSaved, Register::R11) == offsetof(AllSaved, r11));
+static_assert(saved_offset_bytes(kAllSaved, Register::R9) == offsetof(AllSaved, r9));
+static_assert(saved_offset_bytes(kAllSaved, Register::Rsi) == offsetof(AllSaved, rsi));
+static_assert(saved_offset_bytes(kAllSaved, Register::Rbx) == offsetof(AllSaved, rbx));
+static_assert(saved_offset_bytes(kAllSaved, Register::Rax) == offsetof(AllSaved, rax));
+static_assert(saved_offset_bytes(kAllSaved, Register::R10) == offsetof(AllSaved, r10));
 
 static_assert(saved_count(RegisterSet{}) == 1);
 static_assert(saved_offset_bytes(RegisterSet{}, Register::R10) == 0);

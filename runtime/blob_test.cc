@@ -541,7 +541,7 @@ TEST_F(RuntimeBlob, NoArgumentAndNoWindowLeadsAnAccessorOutOfItsRegion) {
     const uint64_t r1 = any();
     const uint64_t r2 = any();
     (void)access(accessor, r1, r2, any());
-    ASSERT_TRUE(kept_) << static_cast<uint32_t>(accessor);
+    ASSERT_TRUE(kept_ || accessor == Accessor::WalkWithin) << static_cast<uint32_t>(accessor);
     if (round % 500 != 499) continue;
     ASSERT_TRUE(outside() == before) << "after " << round;
   }

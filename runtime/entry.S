@@ -5,12 +5,12 @@
 // which is the program's: the C code is compiled for one that is aligned to 8, and by GCC so that
 // it changes rbx and r12, too, without saving them.
 //
-//   index 0..14   accessor of that number: BPF arguments in r11, rbx, r12, r14, r15; result in rax;
+//   index 0..16   accessor of that number: BPF arguments in r11, rbx, r12, r14, r15; result in rax;
 //                 what may change is in abi/calling.h
-//   index 15..20  the sparing doors of accessors 7 to 12
-//   index 21      claim: r10 is free; answers in ZF (0 = run, ZF clear) and r10
-//   index 22      busy:  the same, for a guarded probe that found the slot busy
-//   index 23      the loader's hook: r10 is free, no answer
+//   index 17..22  the sparing doors of accessors 7 to 12
+//   index 23      claim: r10 is free; answers in ZF (0 = run, ZF clear) and r10
+//   index 24      busy:  the same, for a guarded probe that found the slot busy
+//   index 25      the loader's hook: r10 is free, no answer
 
 #define COOKIE_OFFSET 2048
 #define MUTED_OFFSET 2056
@@ -48,6 +48,8 @@ session = 0
         accessor_thunk record_drop
         accessor_thunk record_take_left
         accessor_thunk walk_stack
+        accessor_thunk walk_within
+        accessor_thunk walk_left
         accessor_thunk try_read_sparing
         accessor_thunk try_read_string_sparing
         accessor_thunk table_find_sparing
@@ -124,6 +126,28 @@ clew_restorer:
         pop_arguments
         pop     %r12
         pop     %rbx
+        ret
+.endm
+
+// rdi = a WalkCall (runtime/walk_stack.cc).
+.macro  push_walk_call
+        push    %r15
+        push    %r14
+        push    %r12
+        push    %rbx
+        push    %r11
+        push    %rax
+        mov     %rsp, %rdi
+.endm
+
+// The numbers are those of WalkFrom.
+.macro  walk_from_caller from
+        push_arguments
+        push_walk_call
+        mov     $\from, %esi
+        call    clew_walk_stack
+        add     $48, %rsp
+        pop_arguments
         ret
 .endm
 
@@ -208,17 +232,16 @@ record_take_left:
         call_record_accessor clew_record_take_left
         .balign 16, 0xcc
 walk_stack:
-        push_arguments
-        push    %r15                      // A WalkCall (runtime/walk_stack.cc).
-        push    %r14
-        push    %r12
-        push    %rbx
-        push    %r11
-        push    %rax
-        mov     %rsp, %rdi
+        walk_from_caller 0
+        .balign 16, 0xcc
+walk_left:
+        walk_from_caller 2
+        .balign 16, 0xcc
+walk_within:
+        push_walk_call                    // Below the return address and what the stub has saved.
+        mov     $1, %esi
         call    clew_walk_stack
         add     $48, %rsp
-        pop_arguments
         ret
 
 // The same for a body whose stub has saved what C code changes.

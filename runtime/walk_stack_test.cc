@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accessor WalkStack over tables and stacks that are made here.
+// The accessors WalkStack, WalkWithin and WalkLeft over tables and stacks that are made here.
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -95,6 +95,30 @@ class WalkStack : public RuntimeBlob {
     return hash;
   }
 
+  // From before the instruction at `pc`, with rsp at word(sp). What the stub has saved lies below
+  // it, behind the red zone.
+  uint64_t walk_within(uint64_t pc, int sp, const abi::AllSaved& registers, uint32_t frames = 8,
+                       uint64_t base_pointer = 0) {
+    std::memset(own_region() + kWords, 0xAA, 512);
+    const uint64_t saved = address(sp) - abi::kRedZoneBytes - sizeof registers;
+    std::memcpy(reinterpret_cast<void*>(saved), &registers, sizeof registers);
+    const uint64_t entry = reinterpret_cast<uint64_t>(code_) +
+                           thunk_offset(kSession, static_cast<uint32_t>(Accessor::WalkWithin));
+    const uint64_t to = kWords;
+    const uint64_t most = frames;
+    uint64_t hash = 0;
+    asm volatile(
+        "mov %[to], %%r11\n mov %[most], %%rbx\n mov %[pc], %%r12\n mov %[fp], %%r14\n"
+        "mov %[entry], %%r10\n mov %[saved], %%r15\n"
+        "mov %%rsp, %%r13\n mov %%r15, %%rsp\n call *%%r10\n mov %%r13, %%rsp\n"
+        : "=a"(hash)
+        : [to] "m"(to), [most] "m"(most), [pc] "m"(pc), [fp] "m"(base_pointer), [entry] "m"(entry),
+          [saved] "m"(saved)
+        : "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+          "memory", "cc");
+    return hash;
+  }
+
   uint8_t* tables_ = nullptr;
   uint64_t* stack_ = nullptr;
 
@@ -120,6 +144,98 @@ TEST_F(WalkStack, FollowsRulesAcrossPagesToTheEnd) {
   EXPECT_NE(walk(-3, 0), 0U);
   EXPECT_THAT(words(0), ElementsAre(self));
   EXPECT_EQ(target_page().unknown_code[kSession], 0U);
+}
+
+TEST_F(WalkStack, WithinAFunctionBeginsThere) {
+  word(-8) = kCode + 20;  // Of a function with a frame of 24 bytes, whose caller keeps rbp.
+  word(4) = address(10);
+  word(5) = kCode + 40;
+  const auto self = static_cast<uint64_t>(getpid());
+  const uint64_t hash = walk_within(kCode + 4, -10, {}, 8, address(4));
+  EXPECT_NE(hash, 0U);
+  EXPECT_THAT(words(8), ElementsAre(self, kCode + 4, kCode + 20, kCode + 40));
+  EXPECT_EQ(walk_within(kCode + 4, -10, {}, 8, address(4)), hash);
+  EXPECT_NE(walk_within(kCode + 5, -10, {}, 8, address(4)), hash);
+  EXPECT_NE(walk_within(kCode + 4, -10, {}, 1, address(4)), 0U);
+  EXPECT_THAT(words(1), ElementsAre(self, kCode + 4));
+  // The first instruction of the code behind that of a call that does not return: not a return.
+  word(-8) = kCode + 40;
+  EXPECT_NE(walk_within(kCode, -10, {}), 0U);
+  EXPECT_THAT(words(8), ElementsAre(self, kCode, kCode + 40));
+  EXPECT_EQ(target_page().unknown_code[kSession], 0U);
+}
+
+// By DWARF's numbers (psABI x86-64, figure 3.36), without rbp and rsp.
+constexpr uint64_t abi::AllSaved::*kRegisters[] = {&abi::AllSaved::rax,
+                                                   &abi::AllSaved::rdx,
+                                                   &abi::AllSaved::rcx,
+                                                   &abi::AllSaved::rbx,
+                                                   &abi::AllSaved::rsi,
+                                                   &abi::AllSaved::rdi,
+                                                   nullptr,
+                                                   nullptr,
+                                                   &abi::AllSaved::r8,
+                                                   &abi::AllSaved::r9,
+                                                   &abi::AllSaved::r10,
+                                                   &abi::AllSaved::r11,
+                                                   &abi::AllSaved::r12,
+                                                   &abi::AllSaved::r13,
+                                                   &abi::AllSaved::r14,
+                                                   &abi::AllSaved::r15};
+
+TEST_F(WalkStack, WithinAFunctionFollowsARuleOfAnyRegister) {
+  const auto self = static_cast<uint64_t>(getpid());
+  put_rows({{0, 2}, {16, 3}, {32, 4}, {48, 5}});
+  rule(5).kind = abi::MachineUnwindKind::Base;
+  rule(5).pc_saved = abi::MachineSaved::AtCfa;
+  rule(5).pc_offset = -8;
+  rule(5).offset = 16;
+  word(9) = kCode + 40;
+  for (uint8_t number = 0; number < std::size(kRegisters); ++number) {
+    if (kRegisters[number] == nullptr) continue;
+    process().version += 2;  // Nothing is known of the rules from now on.
+    rule(5).base = number;
+    abi::AllSaved registers = {};
+    registers.*kRegisters[number] = address(8);
+    EXPECT_NE(walk_within(kCode + 50, -10, registers), 0U);
+    EXPECT_THAT(words(8), ElementsAre(self, kCode + 50, kCode + 40)) << unsigned{number};
+  }
+  // What a caller had in it is not known.
+  rule(5).base = 12;
+  word(-8) = kCode + 50;
+  process().version += 2;
+  abi::AllSaved registers = {};
+  registers.r12 = address(8);
+  EXPECT_NE(walk_within(kCode + 4, -10, registers), 0U);
+  EXPECT_THAT(words(8), ElementsAre(self, kCode + 4, kCode + 50));
+}
+
+// The unwinder has put an address in place of a return address: the first instruction of a row, or
+// of another function's.
+TEST_F(WalkStack, OfACallThatIsLeftGoesOnWhereTheUnwinderDoes) {
+  counters().unwind_from = address(-3);
+  word(-3) = kCode + 4;  // Into a function with a frame of 24 bytes,
+  word(0) = kCode + 16;  // left for the second, whose rbp is here,
+  word(4) = address(10);
+  word(5) = kCode + 40;
+  const auto walk_left = [&](int goes_on) {
+    std::memset(own_region() + kWords, 0xAA, 512);
+    return access(Accessor::WalkLeft, kWords, 8, address(goes_on), address(4), 0);
+  };
+  const auto self = static_cast<uint64_t>(getpid());
+  EXPECT_NE(walk_left(0), 0U);
+  EXPECT_TRUE(kept_);
+  EXPECT_THAT(words(8), ElementsAre(self, kCode + 4, kCode + 16, kCode + 40));
+  counters().unwind_from = address(0);
+  EXPECT_NE(walk_left(0), 0U);
+  EXPECT_THAT(words(8), ElementsAre(self, kCode + 16, kCode + 40));
+  EXPECT_EQ(counters().unwind_from, address(0));
+}
+
+TEST_F(WalkStack, WithinUnknownCodeIsThatPlaceAlone) {
+  EXPECT_NE(walk_within(kCode + 4711, -10, {}), 0U);
+  EXPECT_THAT(words(8), ElementsAre(getpid(), kCode + 4711));
+  EXPECT_EQ(target_page().unknown_code[kSession], 1U);
 }
 
 TEST_F(WalkStack, EndsWhereTheStackCannotBeRead) {

@@ -63,7 +63,7 @@ enum class MachineProcessAccessor : uint32_t {
   Begin = static_cast<uint32_t>(MachineAccessor::End),
   // (w, cookie, MachineActivity | kMachineAtReturn or kMachineAtOffset, pc) the same, and notes the
   // program's registers: for ustack(), ucaller, uregs[] and arguments on the stack. The stub must
-  // have saved kMachineSavedRegisters.
+  // have saved kAllSaved (abi/stub.h).
   BeginWithRegisters,
   StackArguments,  // (w): arg6..arg9 of a function's entry, 0 what cannot be read.
   AfterClause,     // (w): 1 when the ERROR clauses are to run.
@@ -81,10 +81,6 @@ inline constexpr uint64_t kMachineAtOffset =
     0x100;  // An offset point: no frame, flags were pushed.
 // A return point: the registers are those behind the return, as a uretprobe has them.
 inline constexpr uint64_t kMachineAtReturn = 0x200;
-
-// All but rsp and rbp, which no body of D writes; r10 is saved in any case.
-inline constexpr RegisterSet kMachineSavedRegisters{0xFBCF};
-static_assert(saved_count(kMachineSavedRegisters) == 14);
 
 inline constexpr uint64_t kMachineProcessMagic = 0x3353'5345'434F'5244;  // "DROCESS3"
 

@@ -19,21 +19,7 @@ struct ThunkFrame {
   uint64_t rbp;
   uint64_t inside[8];  // r11 to rcx, as the body has them.
   uint64_t return_address;
-  uint64_t r15;  // abi::kMachineSavedRegisters
-  uint64_t r14;
-  uint64_t r13;
-  uint64_t r12;
-  uint64_t r11;
-  uint64_t r9;
-  uint64_t r8;
-  uint64_t rdi;
-  uint64_t rsi;
-  uint64_t rbx;
-  uint64_t rdx;
-  uint64_t rcx;
-  uint64_t rax;
-  uint64_t r10;
-  uint64_t above;  // The flags at an offset point, else the return address of the function.
+  abi::AllSaved saved;
 };
 
 constexpr uint64_t kUserCode = 0x33;  // Selectors of 64-bit processes.
@@ -79,29 +65,29 @@ uint64_t d_begin_with_registers(MachineWindow* w, uint64_t cookie, uint64_t when
   if (begin(w, cookie, when_and_where & 0xFF) == 0) return 0;
   const bool at_offset = (when_and_where & abi::kMachineAtOffset) != 0;
   const bool at_return = (when_and_where & abi::kMachineAtReturn) != 0;
-  const uint64_t top = address_of(&f->above);
-  const uint64_t ip = at_return ? f->above : pc;
+  const uint64_t top = address_of(&f->saved.above);
+  const uint64_t ip = at_return ? f->saved.above : pc;
   uint64_t* next = registers_of(w);
-  *next++ = f->r15;
-  *next++ = f->r14;
-  *next++ = f->r13;
-  *next++ = f->r12;
+  *next++ = f->saved.r15;
+  *next++ = f->saved.r14;
+  *next++ = f->saved.r13;
+  *next++ = f->saved.r12;
   *next++ = f->rbp;
-  *next++ = f->rbx;
-  *next++ = f->r11;
-  *next++ = f->r10;
-  *next++ = f->r9;
-  *next++ = f->r8;
-  *next++ = f->rax;
-  *next++ = f->rcx;
-  *next++ = f->rdx;
-  *next++ = f->rsi;
-  *next++ = f->rdi;
+  *next++ = f->saved.rbx;
+  *next++ = f->saved.r11;
+  *next++ = f->saved.r10;
+  *next++ = f->saved.r9;
+  *next++ = f->saved.r8;
+  *next++ = f->saved.rax;
+  *next++ = f->saved.rcx;
+  *next++ = f->saved.rdx;
+  *next++ = f->saved.rsi;
+  *next++ = f->saved.rdi;
   *next++ = ~uint64_t{0};  // No system call.
   *next++ = ip;
   *next++ = kUserCode;
-  *next++ = at_offset ? f->above : 0;  // Flags are dead elsewhere.
-  *next++ = at_offset ? top + 8 + kRedZoneBytes : at_return ? top + 8 : top;
+  *next++ = at_offset ? f->saved.above : 0;  // Flags are dead elsewhere.
+  *next++ = at_offset ? top + 8 + abi::kRedZoneBytes : at_return ? top + 8 : top;
   *next++ = kUserData;
   w->header.registers = 1;
   w->header.user_pc = ip;

@@ -167,7 +167,6 @@ inline constexpr uint32_t kRegisterBp = 4;
 inline constexpr uint32_t kRegisterBx = 5;
 inline constexpr uint32_t kRegisterIp = 16;
 inline constexpr uint32_t kRegisterSp = 19;
-inline constexpr uint64_t kRedZoneBytes = 128;
 [[gnu::always_inline]] inline uint64_t* registers_of(MachineWindow* w) {
   return reinterpret_cast<uint64_t*>(w->clock_stack);
 }

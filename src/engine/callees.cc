@@ -24,7 +24,7 @@ std::vector<verify::Callee> callees_of(const isa::Program& program,
   std::vector<verify::Callee> callees;
   for (uint32_t number = 0; number < entries.size(); ++number) {
     if (is_called[number] && entries[number] != 0)
-      callees.push_back({entries[number], abi::changed_by(number)});
+      callees.push_back({entries[number], abi::changed_by(number), abi::saved_for(number)});
   }
   return callees;
 }

@@ -80,6 +80,8 @@ Expected<uint64_t> RegionHost::call(abi::Accessor accessor, const Arguments& arg
     case abi::Accessor::RecordTakeLeft:
       return record_take_left(arguments[0], window);
     case abi::Accessor::WalkStack:
+    case abi::Accessor::WalkWithin:
+    case abi::Accessor::WalkLeft:
       return walk_stack(arguments, window);
     case abi::Accessor::BitLength:
     case abi::Accessor::DivideUnsigned:

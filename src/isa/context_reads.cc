@@ -195,7 +195,10 @@ class Reads {
   }
 
   void note_read(abi::Accessor accessor, const Values& values) {
-    if (accessor == abi::Accessor::WalkStack) reads_.unwinds = true;
+    if (accessor == abi::Accessor::WalkWithin) return give_up();
+    const bool unwinds =
+        accessor == abi::Accessor::WalkStack || accessor == abi::Accessor::WalkLeft;
+    if (unwinds) reads_.unwinds = true;
     const bool reads =
         accessor == abi::Accessor::TryRead || accessor == abi::Accessor::TryReadString;
     if (!reads) return;

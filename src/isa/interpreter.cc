@@ -319,6 +319,8 @@ class Machine {
       case abi::Accessor::RecordDrop:
       case abi::Accessor::RecordTakeLeft:
       case abi::Accessor::WalkStack:
+      case abi::Accessor::WalkWithin:
+      case abi::Accessor::WalkLeft:
         break;
     }
     if (!environment_.host) return stop(ErrorCode::Refused, "no host for this accessor");

@@ -162,6 +162,8 @@ constexpr auto kAccessors = std::to_array<AccessorRow>({
     {"record_drop", 1},
     {"record_take_left", 1},
     {"walk_stack", 5},
+    {"walk_within", 4},
+    {"walk_left", 5},
 });
 static_assert(kAccessors.size() == abi::kAccessorCount);
 

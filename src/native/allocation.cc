@@ -124,8 +124,9 @@ std::vector<Register> candidates(const Environment& environment, const Demands& 
   const auto drop = [&](R r) {
     order.erase(std::remove(order.begin(), order.end(), r), order.end());
   };
-  // What the D accessors find in a register is the program's, or saved where they know.
-  if (environment.is_machine) drop(R::Rbp);
+  // What accessors find in a register is the program's, or saved where they know.
+  const bool is_all_saved = (abi::kAllSaved.bits() & ~environment.saved.bits()) == 0;
+  if (environment.is_machine || is_all_saved) drop(R::Rbp);
   if (demands.loops) drop(abi::kFuelRegister);
   std::stable_partition(order.begin(), order.end(), [&](R r) { return demands.touched.has(r); });
   return order;

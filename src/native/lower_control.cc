@@ -319,6 +319,8 @@ void Lowering::inline_call(uint32_t index) {
     case abi::Accessor::RecordDrop:
     case abi::Accessor::RecordTakeLeft:
     case abi::Accessor::WalkStack:
+    case abi::Accessor::WalkWithin:
+    case abi::Accessor::WalkLeft:
       return;
   }
 }

@@ -368,7 +368,10 @@ uint32_t argument_count(abi::Accessor accessor) {
     case abi::Accessor::TryReadString:
     case abi::Accessor::TableFind:
       return 3;
+    case abi::Accessor::WalkWithin:
+      return 4;
     case abi::Accessor::WalkStack:
+    case abi::Accessor::WalkLeft:
       return 5;
   }
   return 0;

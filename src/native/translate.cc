@@ -86,6 +86,16 @@ Code finish(Lowering& lowering) {
   return code;
 }
 
+// What the accessors want that the program calls.
+abi::RegisterSet saved_for(std::span<const Operation> operations) {
+  abi::RegisterSet set;
+  for (const Operation& op : operations) {
+    const bool is_call = op.kind == OperationKind::Call;
+    if (is_call) set = joined(set, abi::saved_for(static_cast<uint32_t>(op.accessor)));
+  }
+  return set;
+}
+
 // The body for a stub that saves `saved`. Code::clobbers is what the body writes.
 Code lower(std::span<const Operation> operations, const Prepared& prepared,
            const Environment& environment, abi::RegisterSet saved) {
@@ -141,7 +151,9 @@ Expected<Code> translate(const isa::Program& program, const Environment& environ
   CLEW_TRY(check(environment));
   const std::vector<Operation> operations =
       unroll(CLEW_TRY(decode(program, environment, site_constants)));
-  Code code = CLEW_TRY(smallest(operations, environment));
+  Environment saving = environment;
+  saving.saved = joined(environment.saved, saved_for(operations));
+  Code code = CLEW_TRY(smallest(operations, saving));
   if (code.bytes.size() > kBodySizeMax) {
     return fail(ErrorCode::Limit,
                 fmt::format("a body of {} bytes, more than {}", code.bytes.size(), kBodySizeMax));

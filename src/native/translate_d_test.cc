@@ -97,7 +97,7 @@ TEST(TranslateD, OnlyTheArgumentsThatAreReadAreLoaded) {
 
 TEST(TranslateD, WhatTheStubSavesMayBeMoreThanWhatIsWritten) {
   Environment with = environment();
-  with.saved = abi::kMachineSavedRegisters;
+  with.saved = abi::kAllSaved;
   Builder b = calling(static_cast<uint32_t>(abi::MachineAccessor::Random));
   const auto code = translate(finished(b), with, {});
   ASSERT_TRUE(code);

@@ -298,6 +298,29 @@ TEST(Translate, RegistersThatAreNotNeededTogetherShareOne) {
 }
 
 // What is needed behind a call is in none of the registers that it takes and changes.
+// What holds something across the call is in a register that C code keeps.
+TEST(Translate, AWalkWithinAFunctionHasAllSavedButRbp) {
+  const auto code = translated(R"(
+    mov %r6, %r1
+    ldxdw %r8, [%r6+8]
+    ldxdw %r9, [%r6+16]
+    add %r9, %r8
+    lddw window %r1, 0x400
+    mov %r2, 8
+    mov %r3, 0x1000
+    ldxdw %r4, [%r6+248]
+    call walk_within
+    lddw window %r1, 0x400
+    stxdw [%r1], %r8
+    stxdw [%r1+8], %r9
+    mov %r0, 0
+    exit)",
+                               at(PointKind::Offset));
+  ASSERT_TRUE(code.has_value()) << code.error().message;
+  EXPECT_EQ(code->clobbers.bits() & ~(1U << 10), abi::kAllSaved.bits());
+  EXPECT_THAT(print(*code), HasSubstr("mov r14, rbp"));
+}
+
 TEST(Translate, RegistersThatCallsChangeHoldNothingAcrossThem) {
   const auto code = code_of(R"(
       mov %r6, %r1

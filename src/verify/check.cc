@@ -30,7 +30,7 @@
 //     of the branch; out lies behind the last backward branch; nothing else writes r13. So the
 //     weight executed is at most fuel + the weight of the body.
 // R11 Exit: the end of the bytes, nothing else. The stub's epilogue lies there.
-// R12 Calls go to exact entries of the accessor table.
+// R12 Calls go to exact entries of the accessor table, from stubs that save what these read.
 // R13 A locked operand is aligned to its size (gs bases are multiples of 4096), so that it never
 //     splits a cache line.
 // R14 The caller checks bytes that nobody can write any more, or writes what check() returns.
@@ -234,8 +234,17 @@ Expected<void> Checker::check_branch(uint32_t index) {
 }
 
 Expected<void> Checker::check_call(uint32_t index) {
-  if (callee(index) != nullptr) return {};
-  return refuse(offsets_[index], "R12", "call of something that is no accessor");
+  const Callee* const called = callee(index);
+  if (called == nullptr) {
+    return refuse(offsets_[index], "R12", "call of something that is no accessor");
+  }
+  const auto with_r10 = [](abi::RegisterSet set) {  // Which is saved in any case.
+    set.add(abi::Register::R10);
+    return set;
+  };
+  const bool is_any = called->saved == abi::RegisterSet();
+  if (is_any || with_r10(called->saved) == with_r10(policy_.clobbers)) return {};
+  return refuse(offsets_[index], "R12", "call of what reads registers that are not saved so");
 }
 
 Expected<void> Checker::check_branches() {

@@ -371,6 +371,26 @@ TEST(VerifyR12, CallsReachExactEntries) {
   EXPECT_RULE("R12", call(kAddress, kEntry), none);
 }
 
+// r10 is saved in any case.
+TEST(VerifyR12, WhatReadsSavedRegistersWantsThemSaved) {
+  const Callee reader[] = {{kEntry, abi::RegisterSet(0x0001), abi::kAllSaved}};
+  Policy with = policy();
+  with.callees = reader;
+  with.clobbers = abi::kAllSaved;
+  EXPECT_EQ(verdict(call(kAddress, kEntry), with), "");
+  with.clobbers.add(abi::Register::R10);
+  EXPECT_EQ(verdict(call(kAddress, kEntry), with), "");
+  abi::RegisterSet more = abi::kAllSaved;
+  more.add(abi::Register::Rbp);
+  abi::RegisterSet flags = abi::kAllSaved;
+  flags.add(abi::kSavedFlags);
+  for (const abi::RegisterSet other :
+       {more, flags, abi::RegisterSet(0xFBCE), abi::RegisterSet(1)}) {
+    with.clobbers = other;
+    EXPECT_RULE("R12", call(kAddress, kEntry), with);
+  }
+}
+
 TEST(VerifyR13, LockedOperandsAreAligned) {
   const auto locked = [](uint32_t displacement) {
     return Bytes{0xF0, 0x65, 0x48, 0x01, 0x04, 0x25} + word32(displacement);

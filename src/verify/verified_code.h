@@ -25,6 +25,7 @@ struct DeclaredFact {
 struct Callee {
   uint64_t address = 0;
   abi::RegisterSet changes;
+  abi::RegisterSet saved = {};  // If any: it reads what the stub has saved, which must be these.
 };
 
 // What the bytes may do. Numbers come from the arena's layout, not from the code's producer.

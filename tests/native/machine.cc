@@ -128,7 +128,7 @@ void Machine::write_entries() {
                    .machine = this,
                    .accessor = static_cast<abi::Accessor>(abi::accessor_behind(k))};
     entries_[k] = reinterpret_cast<uint64_t>(code_.start) + k * kEntrySizeBytes;
-    callees_[k] = {entries_[k], abi::changed_by(k)};
+    callees_[k] = {entries_[k], abi::changed_by(k), abi::saved_for(k)};
     put(text, {0x48, 0xB8});
     put_address(text, reinterpret_cast<uint64_t>(&records_[k]));
     put(text, {0xFF, 0x25, 0, 0, 0, 0});
@@ -172,6 +172,8 @@ uint64_t Machine::answer(abi::Accessor accessor, const isa::Arguments& arguments
     case abi::Accessor::RecordDrop:
     case abi::Accessor::RecordTakeLeft:
     case abi::Accessor::WalkStack:
+    case abi::Accessor::WalkWithin:
+    case abi::Accessor::WalkLeft:
       break;
   }
   if (host_ == nullptr) return 0;

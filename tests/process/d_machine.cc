@@ -355,7 +355,7 @@ Expected<InstalledFiring> DMachine::install(const FiringSite& site,
   const auto low = static_cast<uint32_t>(kLowAddress);
   const auto globals = static_cast<uint32_t>(address_of(low_globals_));
   const auto globals_bytes = static_cast<uint32_t>(programs_.globals.size());
-  const auto saved = firing.wants_registers ? abi::kMachineSavedRegisters : abi::RegisterSet{};
+  const auto saved = firing.wants_registers ? abi::kAllSaved : abi::RegisterSet{};
   const native::Environment environment{
       .point = native_point(site.point),
       .window_address = low + kRegionOffset + abi::kMachineRegionWindow,

@@ -406,7 +406,7 @@ Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module, 
     set(FiringConstant::ProgramCounter, point.address + points.load_bias);
     set(FiringConstant::ReturnOffset, point.address - place.address);
     program.constants.insert(program.constants.end(), cell_places.begin(), cell_places.end());
-    if (firing->wants_registers) program.saved = abi::kMachineSavedRegisters;
+    if (firing->wants_registers) program.saved = abi::kAllSaved;
   }
   return points;
 }

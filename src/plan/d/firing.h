@@ -64,7 +64,7 @@ struct FiringState {
 
 struct Firing {
   isa::Program program;
-  // The stub has to save abi::kMachineSavedRegisters (native::Environment::saved): something in it
+  // The stub has to save abi::kAllSaved (native::Environment::saved): something in it
   // looks at the stack or the registers of the traced program.
   bool wants_registers = false;
   // Those of all clauses. Site constant FiringConstant::Count + i is where updates[i] has its
