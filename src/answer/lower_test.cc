@@ -302,17 +302,22 @@ TEST(Lower, FieldsOfNeitherProbeNorTracerAreAnError) {
   EXPECT_EQ(lower(joined, kInput).error().message, captured.error().message);
 }
 
-TEST(Lower, StacksAreWalkedWhereTheCallerIsKnown) {
-  for (const char* text : {R"(from e in entry("m!f") group by e.ustack)",
-                           R"(from e in return("m!f") select e.ustack)"}) {
+TEST(Lower, StacksAreWalkedAtFunctionsAndWithinThem) {
+  for (const char* text :
+       {R"(from e in entry("m!f") group by e.ustack)", R"(from e in return("m!f") select e.ustack)",
+        R"(from e in offset("m!f", 4) group by e.ustack)",
+        R"(from e in line("m!f.c:4") select e.stack)",
+        R"(from e in usdt("m:f"), entry("m!f") group by e.ustack(3))",
+        R"(from e in exception("m!f") select e.ustack)"}) {
     const auto lowered = lower(plan_of(text), kInput);
     ASSERT_TRUE(lowered.has_value()) << lowered.error().message;
     EXPECT_TRUE(lowered->walks_stacks);
     EXPECT_GE(lowered->layout.walk_offset, abi::kFrameEnd);
   }
-  const auto within = lower(plan_of(R"(from e in offset("m!f", 4) group by e.ustack)"), kInput);
-  ASSERT_FALSE(within.has_value());
-  EXPECT_EQ(within.error().code, ErrorCode::InvalidQuery);
+  const auto open =
+      lower(plan_of(R"(from e in return("m!f") including open select e.ustack)"), kInput);
+  ASSERT_FALSE(open.has_value());
+  EXPECT_EQ(open.error().code, ErrorCode::InvalidQuery);
   const auto long_key =
       lower(plan_of(R"(from e in entry("m!f") group by e.ustack(200), e.stack(100))"), kInput);
   ASSERT_FALSE(long_key.has_value());

@@ -281,7 +281,9 @@ Expected<void> Compiler::compile() {
   notices_.progress("finding sites");
   result_.query = query;
   if (plan::reads_stack(query) && !plan::can_walk_in_processes(query)) {
-    kernels_reason_ = "stacks of other places than entries and returns are walked by the kernel";
+    kernels_reason_ = query.including_open
+                          ? "stacks of a query with 'including open' are walked by the kernel"
+                          : "stacks beside sources of the kernel are walked by the kernel";
   }
   if (reads_usdt_arguments(query))
     kernels_reason_ = "arguments of USDT probes are read by the kernel";

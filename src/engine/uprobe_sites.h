@@ -7,9 +7,9 @@
 //     of its code           refused       a uprobe          refused
 //     of its meaning        refused       refused           refused
 //
-// A query that asks for stacks, or for arguments of static probes, has uprobes alone: the kernel
-// walks the first, and its programs know the forms of the others. A static probe without room for a
-// jump has a uprobe also without --uprobes: a nop is made for one.
+// A query that asks for arguments of static probes has uprobes alone: the kernel's programs know
+// their forms. So has one that asks for stacks beside sources of the kernel. A static probe without
+// room for a jump has a uprobe also without --uprobes: a nop is made for one.
 //
 // They are chosen by the files alone, before anything is armed: a site is never both. What others
 // have put there meanwhile is looked at under the process's lock (uprobe_places.h).

@@ -64,7 +64,8 @@ struct CoderEnvironment {
   bool records_source = false;  // Index of the source that the record is of.
   bool records_caller = false;  // Also with open calls, of which it tells that they are open.
   std::vector<SiteConstant> record_constants;
-  uint64_t tick_multiplier = 0;  // Nanoseconds = ticks * multiplier >> shift.
+  bool records_registers = false;  // rbp and rbx, with which a stack is walked.
+  uint64_t tick_multiplier = 0;    // Nanoseconds = ticks * multiplier >> shift.
   uint32_t tick_shift = 0;
   uint64_t base_ticks = 0;  // Time stamp counter at `base_ns` of CLOCK_MONOTONIC.
   uint64_t base_ns = 0;
@@ -79,6 +80,7 @@ struct CoderEnvironment {
   [[nodiscard]] int32_t source_at() const;
   [[nodiscard]] int32_t caller_at() const;
   [[nodiscard]] int32_t constant_at(SiteConstant constant) const;
+  [[nodiscard]] int32_t registers_at() const;
   [[nodiscard]] uint32_t payload_words() const;
 };
 
@@ -189,6 +191,8 @@ class Coder {
   [[nodiscard]] const std::vector<SiteConstant>& site_constants() const { return site_constants_; }
 
  private:
+  void walk_within(const query::Expression& stack, isa::Register base, int32_t offset);
+  void walk_left(const query::Expression& stack, isa::Register base, int32_t offset);
   Expected<void> need_lets(const query::Expression& expression);
   Expected<void> integer(const query::Expression& expression);
   Expected<void> field(const query::Expression& expression);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coder: stacks that the probe itself walks, from the function's caller on.
+// Coder: stacks that the probe itself walks: from the function's caller on, or within a function
+// from the place of the probe.
 #include "abi/accessor.h"
 #include "abi/query_window.h"
 #include "plan/coder.h"
@@ -25,9 +26,23 @@ const Expression& meaning_of(const query::Query& query, const query::Source& sou
   return expression;
 }
 
+void Coder::walk_within(const Expression& stack, Register base, int32_t offset) {
+  load_site(Register::R3, SiteConstant::SiteAddress);
+  builder_.move(Register::R1, base)
+      .alu(Alu::Add, Register::R1, offset)
+      .move(Register::R2, static_cast<int32_t>(frames_of(stack)))
+      .load(Size::Double, Register::R4, kContext, offsetof(abi::Context, base_pointer))
+      .call(abi::Accessor::WalkWithin)
+      .jump_if(Jump::Equal, Register::R0, 0, unreadable());
+}
+
 // At an entry the function itself stands in front of its caller, where the accessor has put the
 // pid.
 void Coder::store_stack(const Expression& stack, Register base, int32_t offset) {
+  const bool knows_caller =
+      source_->kind == query::SourceKind::Entry || source_->kind == query::SourceKind::Return;
+  if (landing_) return walk_left(stack, base, offset);
+  if (!knows_caller) return walk_within(stack, base, offset);
   const bool has_own_frame = source_->kind == query::SourceKind::Entry;
   const auto frames = static_cast<int32_t>(frames_of(stack)) - (has_own_frame ? 1 : 0);
   builder_.move(Register::R1, base)

@@ -57,10 +57,15 @@ int32_t CoderEnvironment::constant_at(SiteConstant constant) const {
   return caller_at() + (records_caller ? kWord : 0) + kWord * index_in(record_constants, constant);
 }
 
+int32_t CoderEnvironment::registers_at() const {
+  return caller_at() + (records_caller ? kWord : 0) +
+         kWord * static_cast<int32_t>(record_constants.size());
+}
+
 uint32_t CoderEnvironment::payload_words() const {
   return static_cast<uint32_t>((records_time ? 1 : 0) + record_arguments.size() +
                                (records_source ? 1 : 0) + (records_caller ? 1 : 0) +
-                               record_constants.size());
+                               record_constants.size() + (records_registers ? 2 : 0));
 }
 
 void Coder::record_caller(int32_t offset) {
@@ -80,6 +85,12 @@ void Coder::record_origin(int32_t offset) {
         .store(Size::Double, Register::R7, offset + environment_.constant_at(constant),
                Register::R0);
   }
+  if (!environment_.records_registers) return;
+  const int32_t registers = offset + environment_.registers_at();
+  builder_.load(Size::Double, Register::R0, Register::R6, offsetof(abi::Context, base_pointer))
+      .store(Size::Double, Register::R7, registers, Register::R0)
+      .load(Size::Double, Register::R0, Register::R6, offsetof(abi::Context, rbx))
+      .store(Size::Double, Register::R7, registers + kWord, Register::R0);
 }
 
 void Coder::drop_record() {
@@ -152,6 +163,19 @@ void Coder::begin_part(const query::Source& source, bool elapsed) {
   builder_.load(Size::Double, Register::R0, Register::R7, environment_.source_at())
       .jump_if(Jump::NotEqual, Register::R0, index, landing_->next_part);
   if (elapsed) builder_.load(Size::Double, Register::R8, Register::R7, 0);
+}
+
+// Of the call that is left, from its caller on, as at a return.
+void Coder::walk_left(const query::Expression& stack, Register base, int32_t offset) {
+  const int32_t registers = environment_.registers_at();
+  builder_.move(Register::R1, base)
+      .alu(Alu::Add, Register::R1, offset)
+      .move(Register::R2, static_cast<int32_t>(frames_of(stack)))
+      .load(Size::Double, Register::R3, Register::R6, kLandingOffset)
+      .load(Size::Double, Register::R4, Register::R7, registers)
+      .load(Size::Double, Register::R5, Register::R7, registers + kWord)
+      .call(abi::Accessor::WalkLeft)
+      .jump_if(Jump::Equal, Register::R0, 0, unreadable());
 }
 
 void Coder::end_part() {

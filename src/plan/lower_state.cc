@@ -47,6 +47,7 @@ void find_own_use(const Expression& expression, Use& use) {
     if (expression.field == Field::Time) use.time = true;
     if (expression.field == Field::ReturnValue) use.return_value = true;
     if (expression.field == Field::Caller) use.caller = true;
+    if (expression.type.kind == query::TypeKind::Stack) use.stack = true;
     if (expression.field == Field::Function) use.constants.insert(SiteConstant::FunctionIndex);
     if (expression.field == Field::Module) use.constants.insert(SiteConstant::ModuleIndex);
     if (expression.field == Field::Probe) use.constants.insert(SiteConstant::ProbeIndex);
@@ -123,6 +124,7 @@ void Lowering::find_records(const query::Source& source) {
   if (source.kind != SourceKind::Exception) return;
   environment_.records_source = true;
   environment_.records_caller |= use.caller;
+  environment_.records_registers |= use.stack;
   std::vector<SiteConstant>& constants = environment_.record_constants;
   const auto record = [&](SiteConstant constant) {
     const bool is_known =

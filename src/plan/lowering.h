@@ -22,6 +22,7 @@ struct Use {
   bool return_value = false;
   bool memory = false;  // Of the traced program.
   bool caller = false;
+  bool stack = false;
   std::set<uint16_t> arguments;
   std::set<std::string> functions;   // Of extensions.
   std::set<SiteConstant> constants;  // Besides the group.

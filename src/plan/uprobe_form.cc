@@ -85,11 +85,10 @@ bool reads_stack(const query::Query& query) {
 }
 
 bool can_walk_in_processes(const query::Query& query) {
-  const bool knows_callers =
-      std::all_of(query.sources.begin(), query.sources.end(), [](const query::Source& source) {
-        return source.kind == SourceKind::Entry || source.kind == SourceKind::Return;
-      });
-  return knows_callers && !query.including_open;
+  return !query.including_open &&
+         std::all_of(query.sources.begin(), query.sources.end(), [](const query::Source& source) {
+           return is_served(source.kind) || source.kind == SourceKind::Exception;
+         });
 }
 
 bool names_code(const query::Query& query) {

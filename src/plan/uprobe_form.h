@@ -23,8 +23,8 @@ unsigned arguments_asked(const query::Query& query, const query::Source& source)
 // Whether the query asks for a stack: the kernel walks those of processes, too.
 bool reads_stack(const query::Query& query);
 
-// Whether probes in processes can walk all that it asks for: from functions' entries and returns,
-// of which the caller's frame is known.
+// Whether probes in processes can walk all that it asks for. Not: beside sources of the kernel, and
+// calls that are open at the end.
 bool can_walk_in_processes(const query::Query& query);
 
 // Whether an answer names code by its address. What a program of the kernel says of an address is

@@ -26,7 +26,6 @@ constexpr uint32_t kArguments = kThread & ~kExit;
 constexpr uint32_t kOfKernel = bit(SourceKind::Kernel) | bit(SourceKind::KernelReturn) |
                                bit(SourceKind::Syscall) | bit(SourceKind::SyscallReturn) |
                                bit(SourceKind::Tracepoint) | bit(SourceKind::Profile);
-constexpr uint32_t kStacks = kThread & ~bit(SourceKind::Exception);
 constexpr uint32_t kCall = bit(SourceKind::Entry) | bit(SourceKind::Return) |
                            bit(SourceKind::Exception) | bit(SourceKind::Kernel);
 
@@ -69,9 +68,9 @@ constexpr std::array<FieldInfo, 18> kFields = {{
      "the source or tracepoint, as the query names it"},
     {"caller", Field::Caller, kSymbol, "entry, return, exception, kernel", kCall,
      "where the traced function was called from"},
-    {"stack", Field::Stack, kStack, "process and kernel sources but exception", kStacks,
+    {"stack", Field::Stack, kStack, "process and kernel sources", kThread,
      "the call stack of the side where the event is: ustack in a process, kstack in the kernel"},
-    {"ustack", Field::UserStack, kStack, "process and kernel sources but exception", kStacks,
+    {"ustack", Field::UserStack, kStack, "process and kernel sources", kThread,
      "the call stack of the program, 64 frames at most; ustack(n): n frames, up to 200"},
     {"kstack", Field::KernelStack, kStack, "kernel sources", kOfKernel,
      "the call stack of the kernel, as many frames"},

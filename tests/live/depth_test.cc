@@ -83,6 +83,18 @@ TEST(Depth, AProbeOfManyPartsUsesNoMore) {
   }
 }
 
+// With the 128 bytes that the function may use itself.
+TEST(Depth, AProbeThatWalksAStackWithinAFunctionUses550Bytes) {
+  const std::string place = "from e in offset(\"painted!touched\", 0) ";
+  for (const std::string& query :
+       {place + "group by e.ustack select count()", place + "select e.ustack(5), e.arg0"}) {
+    const Depth depth = depth_with(query);
+    RecordProperty(query, std::to_string(depth.usual) + ", " + std::to_string(depth.deepest));
+    EXPECT_LE(depth.deepest, 550U) << query;
+    EXPECT_GT(depth.usual, 128U) << query;
+  }
+}
+
 // The accessor that walks is one deep piece of C.
 TEST(Depth, AProbeThatWalksAStackUses450Bytes) {
   for (const std::string& query :

@@ -2,6 +2,8 @@
 // Stacks of processes are the chains of calls that there are, in D and in queries, in programs
 // without frame pointers: known ones of a victim, and those of Debian's programs, which all begin
 // at _start.
+#include "live/stacks.h"
+
 #include <algorithm>
 #include <csignal>
 #include <fstream>
@@ -16,7 +18,6 @@
 #include <unistd.h>
 
 #include "live/child.h"
-#include "live/thread_begins.h"
 #include "live/tracer.h"
 #include "live/victim.h"
 
@@ -27,108 +28,6 @@ using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
-using Frames = std::vector<std::string>;
-
-// Where the kernel begins a program: the first instruction of the loader, within its page.
-uint64_t begin_of_loader() {
-  const std::string header = output_of_readelf("-h", "/lib64/ld-linux-x86-64.so.2");
-  const std::string label = "Entry point address:";
-  return std::stoull(header.substr(header.find(label) + label.size()), nullptr, 16) % 4096;
-}
-
-bool is_begin_without_a_name(const std::string& frame) {
-  static const uint64_t loader = begin_of_loader();
-  static const std::string in_loader = "ld-linux-x86-64.so.2`0x";
-  if (frame.starts_with(in_loader)) {
-    // Behind its `mov rdi, rsp; call _dl_start`, which are eight bytes.
-    return std::stoull(frame.substr(in_loader.size()), nullptr, 16) % 4096 == loader + 8;
-  }
-  const size_t begin = frame.find('`') + 1;
-  return begins_of_threads().contains(frame.substr(begin, frame.rfind('+') - begin));
-}
-
-struct Stack {
-  Frames frames;
-  uint64_t count = 1;  // The line behind the stack, if it is a number.
-
-  // The functions of one module, without offsets.
-  [[nodiscard]] Frames functions(const std::string& module) const {
-    Frames names;
-    for (const std::string& frame : frames) {
-      if (!frame.starts_with(module + "`")) continue;
-      names.push_back(frame.substr(module.size() + 1, frame.find('+') - module.size() - 1));
-    }
-    return names;
-  }
-  // The last frame is where the kernel begins a thread, which has a name in some files.
-  [[nodiscard]] bool is_whole() const {
-    const auto is_of = [](const std::string& frame, const char* name) {
-      return frame.find(std::string("`") + name + "+") != std::string::npos;
-    };
-    const std::string& last = frames.back();
-    const std::string& caller = frames.size() < 2 ? last : frames[frames.size() - 2];
-    return is_of(last, "_start") || is_of(last, "clone3") || is_of(last, "clone") ||
-           is_of(caller, "__libc_start_main") || is_of(caller, "_dl_start") ||
-           is_begin_without_a_name(last);
-  }
-};
-
-std::vector<Stack> parse(const std::string& output) {
-  std::vector<Stack> stacks;
-  std::istringstream lines(output);
-  bool is_inside = false;
-  for (std::string line; std::getline(lines, line);) {
-    const size_t begin = line.find_first_not_of(' ');
-    if (begin == std::string::npos) {
-      is_inside = false;
-      continue;
-    }
-    const std::string text = line.substr(begin);
-    const bool is_frame = text.find('`') != std::string::npos || text.starts_with("0x");
-    if (is_frame && !is_inside) stacks.emplace_back();
-    if (is_frame) stacks.back().frames.push_back(text);
-    if (!is_frame && is_inside) stacks.back().count = std::stoull(text);
-    is_inside = is_frame;
-  }
-  return stacks;
-}
-
-std::vector<Stack> stacks_of(const std::string& script, const std::vector<std::string>& more) {
-  ChildOptions options{.arguments = {CLEW_COMMAND, "dtrace", "-q", "-n", script}};
-  options.arguments.insert(options.arguments.end(), more.begin(), more.end());
-  Child command(options);
-  const Child::End end = command.wait_for_end();
-  EXPECT_EQ(end.status, 0) << end.error;
-  return parse(end.output);
-}
-
-// As D prints it.
-std::string frame_of(const nlohmann::json& frame) {
-  const std::string symbol = frame.value("symbol", "");
-  const auto offset = frame.value("offset", uint64_t{0});
-  const auto address = frame.value("address", uint64_t{0});
-  std::string text = frame.value("module", "");
-  text += symbol.empty() ? fmt::format("`{:#x}", address) : "`" + symbol;
-  return symbol.empty() || offset == 0 ? text : text + fmt::format("+{:#x}", offset);
-}
-
-// Of a query with a column `stack`, and, if it counts, one `count`.
-std::vector<Stack> queried_stacks(const std::string& query, const std::vector<std::string>& more) {
-  std::vector<std::string> arguments = {"run", "--json"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  arguments.push_back(query);
-  const Report report = run_clew(arguments);
-  EXPECT_EQ(report.status, 0) << report.error;
-  EXPECT_EQ(report.lost(), 0U) << report.summary;
-  std::vector<Stack> stacks;
-  for (const nlohmann::json& row : report.rows) {
-    Stack& stack = stacks.emplace_back();
-    stack.count = row.value("count", uint64_t{1});
-    for (const nlohmann::json& frame : row.at("stack"))
-      stack.frames.push_back(frame_of(frame));
-  }
-  return stacks;
-}
 
 constexpr const char* kAtSystemCall = "syscall::getppid:entry /pid == $target/ { ustack(); }";
 constexpr const char* kAtFunction = "pid$target::leaf:entry { ustack(); }";
@@ -381,7 +280,7 @@ TEST_F(Stacks, OfGeneratedCodeHaveTheNamesOfItsMap) {
   EXPECT_THAT(frames,
               ElementsAre("generated`at_leaf", "jit`made_1+0x10", "jit`made_2+0x10", "jit`made_1"));
   tracer.signal(SIGINT);
-  const std::vector<Stack> aggregated = parse(tracer.wait_for_end().output);
+  const std::vector<Stack> aggregated = parse_stacks(tracer.wait_for_end().output);
   victim.tell("exit");  // It removes its file.
   victim.child().wait_for_end();
   ASSERT_THAT(aggregated, SizeIs(2));
@@ -533,12 +432,13 @@ TEST_F(Stacks, InAQueryAreExplained) {
   EXPECT_EQ(victim.wait_for_end().status, 0);
 }
 
-// Within a function only the kernel knows the frame.
-TEST_F(Stacks, InAQueryAreRefusedWhereNoUprobeMayBe) {
+// No probe is there when they are told.
+TEST_F(Stacks, InAQueryAreRefusedOfCallsThatAreOpenAtTheEnd) {
   const Report report = run_clew({"run", "--no-uprobes", "-c", victim_path("stacks_pie"),
-                                  "from f in line(\"stacks_pie!stacks.c:24\") select f.ustack"});
+                                  "from f in return(\"stacks_pie!sort\") including open "
+                                  "select f.ustack"});
   EXPECT_EQ(report.status, 1);
-  EXPECT_THAT(report.error, testing::HasSubstr("are walked by the kernel, at uprobes"));
+  EXPECT_THAT(report.error, testing::HasSubstr("with 'including open' are walked by the kernel"));
 }
 
 // Those of Debian: each makes system calls in the depth of its own code.

@@ -121,6 +121,27 @@ __asm__(
     ".cfi_endproc\n.size on_false_stack, .-on_false_stack\n");
 void on_false_stack(uint64_t* top);
 
+// Reaches its caller through one register after the other, of which the last ones are a caller's.
+__asm__(
+    ".macro hop from, to\n mov %\\from, %\\to\n.cfi_def_cfa_register %\\to\n"
+    " xor %\\from, %\\from\n.endm\n"
+    ".macro keep name\n push %\\name\n.cfi_adjust_cfa_offset 8\n.cfi_rel_offset %\\name, 0\n"
+    ".endm\n"
+    ".macro give_back name\n pop %\\name\n.cfi_adjust_cfa_offset -8\n.cfi_restore %\\name\n"
+    ".endm\n"
+    ".text\n.type odd_bases, @function\n.globl odd_bases\n"
+    "odd_bases:\n.cfi_startproc\n"
+    "keep rbx\n keep rbp\n keep r12\n keep r13\n keep r14\n keep r15\n"
+    " lea 56(%rsp), %rax\n.cfi_def_cfa %rax, 0\n sub $64, %rsp\n"
+    "hop rax, rcx\n hop rcx, rdx\n hop rdx, rsi\n hop rsi, rdi\n hop rdi, r8\n hop r8, r9\n"
+    "hop r9, r10\n hop r10, r11\n hop r11, rbx\n hop rbx, rbp\n hop rbp, r12\n hop r12, r13\n"
+    "hop r13, r14\n hop r14, r15\n"
+    " lea -56(%r15), %rsp\n.cfi_def_cfa %rsp, 56\n"
+    "give_back r15\n give_back r14\n give_back r13\n give_back r12\n give_back rbp\n"
+    "give_back rbx\n ret\n"
+    ".cfi_endproc\n.size odd_bases, .-odd_bases\n");
+void odd_bases(void);
+
 APART void false_stacks(void) {
   const size_t count = 4096;
   uint64_t* room =
@@ -179,6 +200,7 @@ int main(int count, char** arguments) {
   variable_frame(100);
   aligned_frame(100);
   large_frame();
+  odd_bases();
 #ifndef STACKS_STATIC
   through_library(leaf);
 #endif
