@@ -200,9 +200,9 @@ TEST_F(Usdt, OfFollowedChildrenHaveArguments) {
 
 // With what would count them.
 TEST_F(Usdt, ChildrenAreTold) {
-  const Report report =
-      run_clew({"run", "--json", "-c", "sh -c 'ls / > /dev/null; true'",
-                "from e in offset(\"libc.so.6!malloc\", 0) group by e.ustack(2) select count()"});
+  const Report report = run_clew({"run", "--json", "-c", "sh -c 'ls / > /dev/null; true'",
+                                  "from e in offset(\"libc.so.6!malloc\", 0), syscall(\"getppid\") "
+                                  "group by e.ustack(2) select count()"});
   EXPECT_EQ(report.summary.at("missed").value("forks_muted", 0), 1) << report.summary;
   EXPECT_FALSE(report.summary.at("missed").contains("forks_without_uprobes"));
 }
