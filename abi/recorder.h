@@ -28,6 +28,7 @@ inline constexpr uint32_t kLobeBytes = kLobeWords * sizeof(uint32_t);
 inline constexpr uint32_t kRecordBytes = sizeof(uint32_t);
 // From lobe to lobe: a record's zero may stand in the page behind.
 inline constexpr uint32_t kLobeStrideLog2 = 17;
+inline constexpr uint64_t kLobeStride = uint64_t{1} << kLobeStrideLog2;
 inline constexpr uint32_t kExtendedBit = 1U << 31;
 
 static_assert(1 + kDagIdBits + kPathBits == 32);

@@ -110,8 +110,8 @@ class EffectsFinder {
     for (const FunctionRange& range : code_.functions()) {
       const uint64_t end = range.address + range.size_bytes;
       for (auto at = code_.at(range.address); at && at->address < end; at = code_.at(at->end())) {
-        const bool leads = at->flow == Flow::Call || at->flow == Flow::Jump ||
-                           at->flow == Flow::Conditional;
+        const bool leads =
+            at->flow == Flow::Call || at->flow == Flow::Jump || at->flow == Flow::Conditional;
         if (!leads || is_known_code(at->address)) continue;
         if (const auto callee = known_at(branch_target(code_, *at))) {
           result_.calls.wanted[functions_[*callee].function] = kAllRegisters;
@@ -135,8 +135,7 @@ class EffectsFinder {
   bool grow_reads(uint32_t index) {
     const FunctionBlocks& function = functions_[index];
     const auto entry = function.blocks->block_at(code_.functions()[function.function].address);
-    const RegisterSet reads =
-        entry ? liveness_of(index).at_start(*entry).registers : kAllRegisters;
+    const RegisterSet reads = entry ? liveness_of(index).at_start(*entry).registers : kAllRegisters;
     RegisterSet& known = result_.calls.reads[function.function];
     return std::exchange(known, known | reads) != (known | reads);
   }

@@ -246,16 +246,14 @@ class LivenessFinder {
   Live at_return(const Exit& exit) {
     if (flags_ == nullptr) return kAllLive;
     const bool gives_flags = flags_->live_at_exit(exit, function_);
-    const RegisterSet wanted = calls_ == nullptr ? without(kAllRegisters, effects_.changed)
-                                                 : calls_->wanted[function_];
-    return {kOfCaller | kResults | wanted,
-            gives_flags ? kStatusFlags : 0};
+    const RegisterSet wanted =
+        calls_ == nullptr ? without(kAllRegisters, effects_.changed) : calls_->wanted[function_];
+    return {kOfCaller | kResults | wanted, gives_flags ? kStatusFlags : 0};
   }
 
   // A tail call by a table.
   Live at_case_outside(const Edge& edge, const Instruction& last) {
-    return at_return({.address = last.address, .tail_call = true}) |
-           Live{reads_of(edge.target), 0};
+    return at_return({.address = last.address, .tail_call = true}) | Live{reads_of(edge.target), 0};
   }
 
   // Running on into another function is rare: all is live there.

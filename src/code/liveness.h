@@ -72,8 +72,8 @@ struct Effect {
   abi::RegisterSet changed;  // Wholly or in part, and perhaps.
 };
 
-// Whether a block ends with a ret to whoever called. With another stack, or an address pushed on it,
-// ret is a jump, and takes what it likes: setcontext.
+// Whether a block ends with a ret to whoever called. With another stack, or an address pushed on
+// it, ret is a jump, and takes what it likes: setcontext.
 enum class Returns : uint8_t {
   No,
   IfAsCompiled,  // How deep the stack is there is not known; in compiled code it does.

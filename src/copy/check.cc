@@ -11,6 +11,7 @@
 
 #include "code/decode.h"
 #include "code/full_decode.h"
+#include "copy/layout.h"
 
 namespace clew::copy {
 
@@ -99,7 +100,7 @@ class Checker {
     }
     for (const auto& [original, bytes] : insertions_.entry) {
       if (!reached_.contains(original)) return differs(original, "an entry is nowhere");
-      const uint64_t behind = image_of(original, true) - copy_.address;
+      const uint64_t behind = image_of(original, Past::Entry) - copy_.address;
       if (behind < bytes.size()) return differs(original, "what is in front of it");
       CLEW_TRY(take_inserted(original, behind - bytes.size(), bytes));
     }
@@ -118,12 +119,19 @@ class Checker {
   }
 
   // Where the copy of what the original leads to is, with what is inserted in front of it.
-  [[nodiscard]] uint64_t image_of(uint64_t original, bool carries) const {
+  [[nodiscard]] uint64_t image_of(uint64_t original, Past past) const {
     const auto at = reached_.find(original);
     if (at == reached_.end()) return original;
-    uint64_t size = size_in(insertions_.before, original);
-    if (!carries) size += size_in(insertions_.entry, original);
+    uint64_t size = 0;
+    if (past != Past::Everything) size += size_in(insertions_.before, original);
+    if (past == Past::Nothing) size += size_in(insertions_.entry, original);
     return copy_.address + at->second - size;
+  }
+
+  // Of the function that is looked at, on a way that is in neither of these.
+  [[nodiscard]] Past past_of(const std::unordered_set<uint64_t>& over, uint64_t from) const {
+    if (over.contains(from)) return Past::Everything;
+    return carries_ ? Past::Entry : Past::Nothing;
   }
 
   static uint64_t size_in(const std::unordered_map<uint64_t, std::vector<uint8_t>>& inserted,
@@ -141,7 +149,7 @@ class Checker {
     uint64_t end = 0;  // Behind the last one, in the copy.
     for (auto at = code_.at(block.begin); at && at->address < block.end; at = code_.at(at->end())) {
       const uint32_t offset = reached_.at(at->address);
-      if (at->address != block.begin && image_of(at->address, true) != end) {
+      if (at->address != block.begin && image_of(at->address, Past::Entry) != end) {
         return differs(at->address, "it does not follow");
       }
       end = CLEW_TRY(check_instruction(*at, offset));
@@ -224,7 +232,8 @@ class Checker {
   // Where a branch that leads there must lead: to the image of its target, or to the stub there,
   // which goes on to it.
   Expected<uint64_t> way_of(const Instruction& at, uint64_t target) {
-    const uint64_t image = image_of(code::branch_target(code_, at), carries_);
+    const uint64_t image =
+        image_of(code::branch_target(code_, at), past_of(insertions_.leaping, at.address));
     const auto taken = insertions_.taken.find(at.address);
     if (taken == insertions_.taken.end()) return image;
     // A loop that is far leads to a jump behind it first.
@@ -284,11 +293,13 @@ class Checker {
       CLEW_TRY(take_inserted(block.last, end - copy_.address, passed->second));
       end += passed->second.size();
     }
-    if (!next || end == image_of(*next, carries_)) return {};
+    if (!next) return {};
+    const uint64_t image = image_of(*next, past_of(insertions_.running_over, block.last));
+    if (end == image) return {};
     const auto glue = glue_.find(static_cast<uint32_t>(end - copy_.address));
     if (glue == glue_.end()) return differs(block.last, "what it runs on to");
     const auto jump = jump_at(end);
-    if (!jump || jump->target != image_of(*next, carries_)) {
+    if (!jump || jump->target != image) {
       return differs(block.last, "where it runs on to");
     }
     note_outward(jump->target, jump->end);
@@ -313,7 +324,7 @@ class Checker {
         return differs(table.address, "its table is not there");
       }
       for (size_t i = 0; i < table.targets.size(); ++i)
-        CLEW_TRY(check_entry(*clone, i, image_of(table.targets[i], false)));
+        CLEW_TRY(check_entry(*clone, i, image_of(table.targets[i], Past::Nothing)));
     }
     return {};
   }
@@ -343,7 +354,7 @@ class Checker {
   Expected<void> check_functions() const {
     for (const CopiedFunction& one : copy_.functions) {
       if (one.original != code_.functions()[one.function].address ||
-          one.copy != image_of(one.original, false) || one.copy == one.original) {
+          one.copy != image_of(one.original, Past::Nothing) || one.copy == one.original) {
         return differs(one.original, "where its function begins");
       }
     }

@@ -24,6 +24,9 @@ struct Insertions {
   // functions' addresses.
   std::unordered_map<uint64_t, std::vector<uint8_t>> entry;
   std::unordered_set<uint64_t> carriers;
+  // Jumps that lead behind what is in front of their target, and instructions that run on there.
+  std::unordered_set<uint64_t> leaping;
+  std::unordered_set<uint64_t> running_over;
 };
 
 }  // namespace clew::copy

@@ -90,7 +90,7 @@ void Layout::add_block(const OwnBlock& own) {
     add_entry(at->address);
     add_before(at->address);
     items_.push_back(item_of(*at, *own.owner));
-    items_.back().carries = own.carries;
+    items_.back().past = insertions_.leaping.contains(at->address) ? Past::Everything : own.past();
     if (const auto on_way = insertions_.taken.find(at->address);
         on_way != insertions_.taken.end()) {
       Item& jump = items_.back();
@@ -99,7 +99,7 @@ void Layout::add_block(const OwnBlock& own) {
       const size_t size = on_way->second.size() + kJumpBytes;
       stubs_.push_back({.branch = at->address,
                         .target = jump.target,
-                        .carries = own.carries,
+                        .past = items_.back().past,
                         .size = static_cast<uint32_t>(size)});
     }
   }
@@ -134,12 +134,14 @@ void Layout::add_passed(const OwnBlock& own) {
 
 void Layout::add_run_on(const OwnBlock& own, uint64_t next) {
   const auto target = runs_on_to(facts_, own.owner->blocks, *own.block);
-  // Who carries a register over does not run on into what would load it.
-  const bool meets_entry = own.carries && insertions_.entry.contains(next);
-  if (!target || (*target == next && next == own.block->end && !meets_entry)) return;
+  if (!target) return;
+  // What is passed by is not run into.
+  const bool runs_over = insertions_.running_over.contains(own.block->last);
+  const bool leaps = runs_over || (own.carries && insertions_.entry.contains(next));
+  if (*target == next && next == own.block->end && !leaps) return;
   items_.push_back(
       {.original = own.block->end, .target = *target, .form = ItemForm::RunOn, .size = kJumpBytes});
-  items_.back().carries = own.carries;
+  items_.back().past = runs_over ? Past::Everything : own.past();
 }
 
 Item Layout::item_of(const Instruction& at, const Proved& owner) const {
@@ -218,25 +220,26 @@ bool Layout::reaches_shortly(const Item& item) const {
 }
 
 uint64_t Layout::target_of(const Item& item) const {
-  return item.stub == kNoStub ? resolve(item.target, item.carries) : address_ + stubs_[item.stub].offset;
+  return item.stub == kNoStub ? resolve(item.target, item.past)
+                              : address_ + stubs_[item.stub].offset;
 }
 
-uint64_t Layout::resolve(uint64_t target, bool carries) const {
-  const auto item = item_at(target, carries);
+uint64_t Layout::resolve(uint64_t target, Past past) const {
+  const auto item = item_at(target, past);
   return item ? address_ + items_[*item].offset : target;
 }
 
-std::optional<size_t> Layout::item_at(uint64_t original, bool carries) const {
+std::optional<size_t> Layout::item_at(uint64_t original, Past past) const {
   auto at =
       std::lower_bound(items_.begin(), items_.end(), original,
                        [](const Item& one, uint64_t address) { return one.original < address; });
-  // What stands in front of an instruction and is not passed on the way to it has its address, too.
-  while (
-      at != items_.end() && at->original == original &&
-      (at->form == ItemForm::Gap || at->form == ItemForm::RunOn || at->form == ItemForm::Passed ||
-          (carries && at->form == ItemForm::Entry))) {
+  const auto is_passed_by = [past](ItemForm form) {
+    if (form == ItemForm::Entry) return past != Past::Nothing;
+    if (form == ItemForm::Before) return past == Past::Everything;
+    return form == ItemForm::Gap || form == ItemForm::RunOn || form == ItemForm::Passed;
+  };
+  while (at != items_.end() && at->original == original && is_passed_by(at->form))
     ++at;
-  }
   if (at == items_.end() || at->original != original) return std::nullopt;
   return static_cast<size_t>(at - items_.begin());
 }

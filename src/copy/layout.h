@@ -30,6 +30,9 @@ enum class ItemForm : uint8_t {
   Entry,          // or in front of a function, for who comes from outside.
 };
 
+// What of the things in front of its target a way passes by.
+enum class Past : uint8_t { Nothing, Entry, Everything };
+
 inline constexpr uint32_t kNoStub = UINT32_MAX;
 
 struct Item {
@@ -37,10 +40,10 @@ struct Item {
   uint64_t target = 0;    // The original's.
   uint32_t offset = 0;    // In the copy.
   ItemForm form = ItemForm::Plain;
-  uint8_t length = 0;       // Of the original.
-  uint8_t size = 0;         // In the copy. Of a Gap, how many bytes it leaves, up to 63.
-  uint8_t field = 0;        // Where the displacement is, in the original.
-  bool carries = false;  // Its function is a carrier.
+  uint8_t length = 0;         // Of the original.
+  uint8_t size = 0;           // In the copy. Of a Gap, how many bytes it leaves, up to 63.
+  uint8_t field = 0;          // Where the displacement is, in the original.
+  Past past = Past::Nothing;  // Of a jump, a call or a RunOn.
   uint32_t stub = kNoStub;  // Of a Jump or CountJump: what it passes on its way, when it is taken.
 };
 
@@ -48,7 +51,7 @@ struct Item {
 struct Stub {
   uint64_t branch = 0;  // Originals, both.
   uint64_t target = 0;
-  bool carries = false;
+  Past past = Past::Nothing;
   uint32_t offset = 0;
   uint32_t size = 0;
 };
@@ -71,9 +74,11 @@ class Layout {
   [[nodiscard]] uint64_t target_of(const Item& item) const;
   // The copy's address of what is led to, with what is inserted in front of it: the item's, or the
   // original.
-  [[nodiscard]] uint64_t resolve(uint64_t target, bool carries = false) const;
+  [[nodiscard]] uint64_t resolve(uint64_t target, Past past = Past::Nothing) const;
   // Is there a copy of the instruction?
-  [[nodiscard]] bool is_copied(uint64_t target) const { return item_at(target, true).has_value(); }
+  [[nodiscard]] bool is_copied(uint64_t target) const {
+    return item_at(target, Past::Everything).has_value();
+  }
   // Whether a Jump or CountJump is written in its short form.
   [[nodiscard]] static bool is_short(const Item& item);
 
@@ -83,6 +88,8 @@ class Layout {
     const code::Block* block = nullptr;
     const Proved* owner = nullptr;
     bool carries = false;
+
+    [[nodiscard]] Past past() const { return carries ? Past::Entry : Past::Nothing; }
   };
   void add_block(const OwnBlock& own);
   void add_run_on(const OwnBlock& own, uint64_t next);
@@ -93,7 +100,7 @@ class Layout {
   bool place();
   [[nodiscard]] uint32_t gap_before(const Item& next, uint32_t offset) const;
   [[nodiscard]] bool reaches_shortly(const Item& item) const;
-  [[nodiscard]] std::optional<size_t> item_at(uint64_t original, bool carries) const;
+  [[nodiscard]] std::optional<size_t> item_at(uint64_t original, Past past) const;
 
   const Facts& facts_;
   const Insertions& insertions_;

@@ -227,9 +227,9 @@ BoundFinder::BoundFinder(const Facts& facts, uint32_t function, const code::Bloc
       is_start_(ways_.size()) {
   const std::vector<Block>& all = blocks.blocks();
   for (uint32_t i = 0; i < all.size(); ++i) {
-    is_start_[i] = all[i].begin == code_.functions()[function].address ||
-                   std::binary_search(facts.landing_pads.begin(), facts.landing_pads.end(),
-                                      all[i].begin);
+    is_start_[i] =
+        all[i].begin == code_.functions()[function].address ||
+        std::binary_search(facts.landing_pads.begin(), facts.landing_pads.end(), all[i].begin);
     const std::span<const code::Edge> edges = blocks.edges_of(all[i]);
     for (size_t k = 0; k < edges.size(); ++k) {
       const bool switches =

@@ -95,7 +95,7 @@ class CopyWriter {
         return put_count_jump(item, bytes);
       case ItemForm::RunOn:
         result_.bytes.push_back(kJumpRel32);
-        return put_distance(item.target, item.carries);
+        return put_distance(item.target, item.past);
       case ItemForm::Before:
         return put_inserted(insertions_.before.at(item.original));
       case ItemForm::Passed:
@@ -126,7 +126,7 @@ class CopyWriter {
     CLEW_TRY(put_inserted(insertions_.taken.at(stub.branch)));
     result_.pcs.push_back({offset(), stub.target, PcKind::RunsOn});
     result_.bytes.push_back(kJumpRel32);
-    return put_distance(stub.target, stub.carries);
+    return put_distance(stub.target, stub.past);
   }
 
   Expected<void> put_displaced(const Item& item, std::span<const uint8_t> bytes, uint64_t target) {
@@ -185,17 +185,17 @@ class CopyWriter {
 
   // To where the jump leads when it is taken, by a stub that may be on the way.
   Expected<void> put_way(const Item& item) {
-    if (item.stub == kNoStub) return put_distance(item.target, item.carries);
+    if (item.stub == kNoStub) return put_distance(item.target, item.past);
     const uint32_t field = offset();
     result_.bytes.resize(field + 4);
     return set_distance(field, layout_.target_of(item), here());
   }
 
-  Expected<void> put_distance(uint64_t target, bool carries) {
+  Expected<void> put_distance(uint64_t target, Past past) {
     const uint32_t field = offset();
     result_.bytes.resize(field + 4);
     if (!layout_.is_copied(target)) result_.fixups.push_back({field, FixupKind::Outward});
-    return set_distance(field, layout_.resolve(target, carries), here());
+    return set_distance(field, layout_.resolve(target, past), here());
   }
 
   Expected<void> set_distance(uint32_t field, uint64_t target, uint64_t from) {
@@ -253,7 +253,7 @@ class CopyWriter {
   std::span<const Proved> proved_;
   const Insertions& insertions_;
   Layout layout_;
-  uint64_t last_ = 0;  // The instruction that was put last.
+  uint64_t last_ = 0;                  // The instruction that was put last.
   std::map<uint64_t, Placed> tables_;  // By original.
   ModuleCopy result_;
 };

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -35,6 +36,8 @@ class Imports {
  public:
   // None: every call through a word may record.
   Imports() = default;
+  // By slot.
+  explicit Imports(std::vector<KnownImport> known) : known_(std::move(known)) {}
   // Errors: Io, as ModuleImage::import_slots.
   static Expected<Imports> of(const target::ModuleImage& image);
 

@@ -187,6 +187,10 @@ class ProbeMaker {
     }
     for (const BitSite& site : tiling.bits)
       add_bit(proved, liveness, site);
+    for (const OnceLoop& loop : tiling.loops) {
+      auto& over = loop.runs_on ? result_.insertions.running_over : result_.insertions.leaping;
+      over.insert(blocks[loop.latch].last);
+    }
   }
 
   void add_bit(const copy::Proved& proved, const code::Liveness& liveness, const BitSite& site) {
@@ -211,8 +215,7 @@ class ProbeMaker {
     for (const code::Block& block : proved.blocks.blocks()) {
       const std::optional<code::Instruction> last = facts_.code.at(block.last);
       CLEW_ASSERT(last.has_value());
-      const bool calls =
-          last->flow == code::Flow::Call || last->flow == code::Flow::IndirectCall;
+      const bool calls = last->flow == code::Flow::Call || last->flow == code::Flow::IndirectCall;
       if (calls) {
         add_call(proved, block, *last);
       } else if (leaves_memory_behind(proved, block)) {
@@ -296,8 +299,7 @@ std::vector<uint8_t> EntryProbes::bytes(uint64_t function, uint64_t at) const {
       code::Liveness::by_calls(facts_.code, {proved.function, &proved.blocks}, facts_.flags,
                                probes_.effects.calls, probes_.effects.blocks[index]);
   const uint32_t id = first_id_ + tiling_.first_dag[index] + head->dag;
-  const auto made =
-      ProbeBytes(liveness.before(at), carries, cursor_).head(abi::dag_record(id));
+  const auto made = ProbeBytes(liveness.before(at), carries, cursor_).head(abi::dag_record(id));
   bytes.insert(bytes.end(), made.begin(), made.end());
   return bytes;
 }

@@ -6,12 +6,12 @@
 //           mov qword [R], record                       mov gs:[cursor], R ; mov qword [R], record
 //   bit     or byte [R + n], bit                        mov R, gs:[cursor] ; or byte [R + n], bit
 //
-// Elsewhere R is a register that is dead there (code/liveness.h). The 16-bit sum wraps in the lobe, which is
-// aligned to its size. Where flags are live, a bit is added by lea instead, through a second
-// register: it is set once in a record. Where no register is dead, rax is pushed below the red
-// zone. So nothing of the program's state is changed, and a signal may come at any instruction:
-// what its handler records may be overwritten then, or overwrite what a carrier has recorded and not
-// yet told.
+// Elsewhere R is a register that is dead there (code/liveness.h). The 16-bit sum wraps in the lobe,
+// which is aligned to its size. Where flags are live, a bit is added by lea instead, through a
+// second register: it is set once in a record. Where no register is dead, rax is pushed below the
+// red zone. So nothing of the program's state is changed, and a signal may come at any instruction:
+// what its handler records may be overwritten then, or overwrite what a carrier has recorded and
+// not yet told.
 #pragma once
 
 #include <cstdint>
@@ -55,8 +55,7 @@ Probes make_probes(const RecordedParts& parts, uint32_t first_id, uint32_t curso
 class EntryProbes {
  public:
   // Borrows all but the numbers. `probes`: as make_probes() made them.
-  EntryProbes(const RecordedParts& parts, const Probes& probes, uint32_t first_id,
-              uint32_t cursor);
+  EntryProbes(const RecordedParts& parts, const Probes& probes, uint32_t first_id, uint32_t cursor);
   // Originals. Empty when no function that was proved begins at `function`.
   [[nodiscard]] std::vector<uint8_t> bytes(uint64_t function, uint64_t at) const;
 

@@ -28,7 +28,8 @@ Expected<std::unique_ptr<RecordedModule>> RecordedModule::make(const target::Mod
   module->facts_ = CLEW_TRY(copy::Facts::of(image));
   copy::Facts& facts = *module->facts_;
   module->proof_ = copy::prove_module(facts);
-  module->tiling_ = tile_module(facts, module->proof_, recipe.loops);
+  module->copied_.emplace(facts, module->proof_, Imports(recipe.imports));
+  module->tiling_ = tile_module(facts, module->proof_, *module->copied_, recipe.loops);
   if (uint64_t{recipe.first_id} + module->tiling_.dag_count > abi::kDagIdMax) {
     return fail(ErrorCode::Limit,
                 fmt::format("{}: no ids are left for its functions", std::string(image.name())));

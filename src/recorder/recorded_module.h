@@ -23,6 +23,7 @@ struct Recipe {
   uint32_t first_id = 1;  // Of the module's DAGs.
   uint32_t cursor = 0;    // gs displacement.
   Loops loops = Loops::Once;
+  std::vector<KnownImport> imports = {};  // Those that lead where their names say. By slot.
 };
 
 using Digest = target::Digest;
@@ -41,6 +42,7 @@ class RecordedModule {
 
   [[nodiscard]] copy::Facts& facts() const { return *facts_; }
   [[nodiscard]] const copy::ModuleProof& proof() const { return proof_; }
+  [[nodiscard]] const Copied& copied() const { return *copied_; }
   [[nodiscard]] const ModuleTiling& tiling() const { return tiling_; }
   [[nodiscard]] const Probes& probes() const { return probes_; }
   [[nodiscard]] copy::CheckedCopy& copy() { return *copy_; }
@@ -52,6 +54,7 @@ class RecordedModule {
   Recipe recipe_;
   std::unique_ptr<copy::Facts> facts_;
   copy::ModuleProof proof_;
+  std::optional<Copied> copied_;
   ModuleTiling tiling_;
   Probes probes_;
   std::optional<copy::CheckedCopy> copy_;

@@ -52,21 +52,31 @@ Expected<ReadModule> read_module(const SnapModule& described) {
         fmt::format("{} is not as it was recorded: another file, or another Clew", described.path));
   }
   CLEW_TRY(copy.move_to(described.load_bias, described.copy_address - copy.copy().address));
-  module.paths = std::make_unique<ModulePaths>(module.recorded->facts(), module.recorded->proof(),
-                                               module.recorded->tiling());
+  module.paths =
+      std::make_unique<ModulePaths>(module.recorded->facts(), module.recorded->proof(),
+                                    module.recorded->copied(), module.recorded->tiling());
   if (auto debug = target::DebugInfo::open(*module.image)) module.debug.emplace(std::move(*debug));
   return module;
 }
 
-// The ring's words, oldest first; without the zero that the newest one stands in front of.
-std::vector<uint32_t> unroll(const std::vector<uint32_t>& ring) {
+// The ring's words, oldest first, to the newest. Where that is not known it stands in front of a
+// zero.
+std::vector<uint32_t> unroll(const std::vector<uint32_t>& ring, std::optional<size_t> newest) {
   const auto zero = std::find(ring.begin(), ring.end(), 0U);
-  std::vector<uint32_t> words;
-  const auto from = zero == ring.end() ? ring.begin() : zero + 1;
-  std::copy_if(from, ring.end(), std::back_inserter(words),
-               [](uint32_t word) { return word != 0; });
-  if (zero != ring.end()) words.insert(words.end(), ring.begin(), zero);
+  if (!newest && zero == ring.end()) newest = ring.size() - 1;
+  const auto from =
+      newest ? ring.begin() + static_cast<ptrdiff_t>(*newest) + 1 : zero;  // The oldest one.
+  std::vector<uint32_t> words(from, ring.end());
+  words.insert(words.end(), ring.begin(), from);
+  std::erase(words, 0U);
   return words;
+}
+
+// Of a position in the lobe; nothing when it is in none.
+std::optional<size_t> index_of(const SnapLobe& lobe, uint64_t cursor) {
+  const uint64_t offset = cursor - lobe.address;
+  if (offset >= abi::kLobeBytes || offset % abi::kRecordBytes != 0) return std::nullopt;
+  return offset / abi::kRecordBytes;
 }
 
 class ThreadShower {
@@ -79,7 +89,11 @@ class ThreadShower {
     result_.is_reason = thread.thread == snap_.reason.thread && snap_.reason.signal != 0;
     const auto lobe = std::find_if(snap_.lobes.begin(), snap_.lobes.end(),
                                    [&](const SnapLobe& one) { return one.slot == thread.slot; });
-    if (lobe != snap_.lobes.end()) show_words(unroll(lobe->words), thread.registers.rip);
+    if (lobe != snap_.lobes.end()) {
+      const uint64_t pc = thread.registers.rip;
+      const uint64_t cursor = is_in_carrier(pc) ? thread.registers.r11 : lobe->cursor;
+      show_words(unroll(lobe->words, index_of(*lobe, cursor)), pc);
+    }
     if (result_.lines.size() > last_) {
       result_.lines.erase(result_.lines.begin(), result_.lines.end() - static_cast<long>(last_));
     }
@@ -87,6 +101,21 @@ class ThreadShower {
   }
 
  private:
+  // In such a function r11 has the cursor, and memory an older one.
+  bool is_in_carrier(uint64_t pc) {
+    for (ReadModule& module : modules_) {
+      const RecordedModule& recorded = *module.recorded;
+      const auto original = module.recorded->copy().copy().original_of(pc);
+      const auto range = original ? recorded.facts().code.range_at(*original) : std::nullopt;
+      if (!range) continue;
+      const uint32_t function = recorded.facts().code.owner_of(*range);
+      const ProvedByAddress known(recorded.facts(), recorded.proof());
+      const uint32_t index = known.at(recorded.facts().code.functions()[function].address);
+      return index != kNotProved && recorded.probes().carriers.carries[index];
+    }
+    return false;
+  }
+
   // Stretches of one module each; only the last one is sure to end where the thread stopped.
   void show_words(const std::vector<uint32_t>& words, uint64_t pc) {
     for (size_t i = 0; i < words.size();) {

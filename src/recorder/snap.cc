@@ -19,7 +19,7 @@ namespace clew::recorder {
 namespace {
 
 constexpr uint64_t kMagic = 0x50414e5357454c43;  // "CLEWSNAP"
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint64_t kHeaderBytes = 16;
 constexpr uint64_t kSectionBytes = 24;
 constexpr uint32_t kSectionsMax = 64;
@@ -87,6 +87,11 @@ std::vector<uint8_t> modules_of(const Snap& snap) {
     out.put(module.digest);
     out.put_text(module.build_id);
     out.put_text(module.path);
+    out.put(static_cast<uint32_t>(module.recipe.imports.size()));
+    for (const KnownImport& import : module.recipe.imports) {
+      out.put(import.slot);
+      out.put(import.own);
+    }
   }
   return out.take();
 }
@@ -110,6 +115,8 @@ std::vector<uint8_t> lobes_of(const Snap& snap) {
   for (const SnapLobe& lobe : snap.lobes) {
     out.put(lobe.slot);
     out.put(lobe.thread);
+    out.put(lobe.cursor);
+    out.put(lobe.address);
     out.put_words(lobe.words);
   }
   return out.take();
@@ -175,7 +182,7 @@ void read_process(Reader& in, Snap& snap) {
 }
 
 void read_modules(Reader& in, Snap& snap) {
-  constexpr size_t kModuleBytes = 3 * 8 + 4 * 4 + sizeof(Digest) + 2 * 4;
+  constexpr size_t kModuleBytes = 3 * 8 + 4 * 4 + sizeof(Digest) + 3 * 4;
   const uint32_t count = in.take_count(kModuleBytes);
   (void)in.take<uint32_t>();
   for (uint32_t i = 0; i < count && !in.failed(); ++i) {
@@ -190,6 +197,11 @@ void read_modules(Reader& in, Snap& snap) {
     module.digest = in.take<Digest>();
     module.build_id = in.take_text();
     module.path = in.take_text();
+    const uint32_t imports = in.take_count(2 * sizeof(uint64_t));
+    for (uint32_t k = 0; k < imports; ++k) {
+      const auto slot = in.take<uint64_t>();
+      module.recipe.imports.push_back({slot, in.take<uint64_t>()});
+    }
     snap.modules.push_back(std::move(module));
   }
 }
@@ -207,12 +219,14 @@ void read_threads(Reader& in, Snap& snap) {
 }
 
 void read_lobes(Reader& in, Snap& snap) {
-  const uint32_t count = in.take_count(2 * 4 + abi::kLobeBytes);
+  const uint32_t count = in.take_count(2 * 4 + 2 * 8 + abi::kLobeBytes);
   (void)in.take<uint32_t>();
   for (uint32_t i = 0; i < count && !in.failed(); ++i) {
     SnapLobe lobe;
     lobe.slot = in.take<uint32_t>();
     lobe.thread = in.take<int32_t>();
+    lobe.cursor = in.take<uint64_t>();
+    lobe.address = in.take<uint64_t>();
     lobe.words = in.take_words(abi::kLobeWords);
     snap.lobes.push_back(std::move(lobe));
   }

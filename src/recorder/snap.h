@@ -8,9 +8,10 @@
 //     Process   pid 4, words 4, then the command's words, each ended by 0
 //     Modules   count 4, 0 4, then for each: load bias 8, copy 8 (address), code size 8,
 //               cursor 4, first id 4, ids 4, loops 4, digest 32, build-id and path, each length 4
-//               and bytes
+//               and bytes, count 4 of known imports, and for each slot 8, own function 8
 //     Threads   count 4, 0 4, then for each: thread 4, slot 4 (none: 2^32 - 1), user_regs_struct
-//     Lobes     count 4, 0 4, then for each: slot 4, thread 4 (the last owner), 64 KiB of words
+//     Lobes     count 4, 0 4, then for each: slot 4, thread 4 (the last owner), cursor 8 (as in
+//               memory), address 8 of the lobe, 64 KiB of words
 #pragma once
 
 #include <cstdint>
@@ -55,6 +56,8 @@ struct SnapThread {
 struct SnapLobe {
   uint32_t slot = 0;
   int32_t thread = 0;
+  uint64_t cursor = 0;  // Of the newest word, as far as memory says; in a carrier r11 does.
+  uint64_t address = 0;
   std::vector<uint32_t> words;  // abi::kLobeWords.
 };
 

@@ -16,6 +16,7 @@
 #include "abi/region.h"
 #include "abi/slot.h"
 #include "base/log.h"
+#include "engine/record/known_imports.h"
 #include "engine/record/lobe_file.h"
 #include "engine/record/watch.h"
 #include "inline/attachment.h"
@@ -33,7 +34,7 @@ constexpr uint32_t kCursorOffset = abi::kFrameEnd;  // In the session's region.
 
 // Modules that stay as they are, by the beginnings of their names: the loader calls itself in its
 // own ways, and the C library looks at who calls it.
-constexpr std::array<std::string_view, 3> kLeftOut = {"ld-linux", "libc.so", "libgcc_s"};
+constexpr std::array<std::string_view, 4> kLeftOut = {"ld-linux", "libc.so", "libm.so", "libgcc_s"};
 
 std::string_view file_of(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
@@ -97,7 +98,10 @@ class Recorder {
   }
 
   Expected<void> record_modules(pid_t pid) {
-    for (const target::ProcessModule& module : CLEW_TRY(target::read_modules(pid))) {
+    const auto modules = CLEW_TRY(target::read_modules(pid));
+    for (const target::ProcessModule& module : modules)
+      known_.add(module, is_left_out(module.path));
+    for (const target::ProcessModule& module : modules) {
       if (is_left_out(module.path) || !module.problem.empty()) continue;
       notices_.progress(fmt::format("preparing {}", file_of(module.path)));
       const Expected<void> recorded = record_module(module);
@@ -124,7 +128,8 @@ class Recorder {
     const recorder::Recipe recipe = {
         .first_id = next_id_,
         .cursor = attachment_->geometry().window_address + kCursorOffset,
-        .loops = request_.each_iteration ? recorder::Loops::Each : recorder::Loops::Once};
+        .loops = request_.each_iteration ? recorder::Loops::Each : recorder::Loops::Once,
+        .imports = CLEW_TRY(known_.of(image))};
     auto recorded = CLEW_TRY(recorder::RecordedModule::make(image, recipe));
     if (recorded->proof().proved.empty()) return {};
     CLEW_TRY(install(module, *recorded));
@@ -217,8 +222,14 @@ class Recorder {
       if (!lobes_->is_used(slot)) continue;
       abi::SlotControl control{};
       std::memcpy(&control, arena.slots + slot * arena.slot_stride_bytes, sizeof(control));
+      uint64_t cursor = 0;
+      const uint8_t* const region =
+          arena.slots + slot * arena.slot_stride_bytes +
+          (attachment_->geometry().window_address - attachment_->geometry().slot_address);
+      std::memcpy(&cursor, region + kCursorOffset, sizeof(cursor));
       const std::span<const uint32_t> words = lobes_->words(slot);
-      snap.lobes.push_back({slot, static_cast<int32_t>(control.tid),
+      snap.lobes.push_back({slot, static_cast<int32_t>(control.tid), cursor,
+                            lobes_->first_lobe() + slot * abi::kLobeStride,
                             std::vector<uint32_t>(words.begin(), words.end())});
     }
     (void)crash;
@@ -248,6 +259,7 @@ class Recorder {
 
   const RecordRequest& request_;
   Notices& notices_;
+  KnownImports known_;
   std::optional<LobeFile> lobes_;
   std::optional<inline_::Attachment> attachment_;
   std::vector<Installed> installed_;
