@@ -4,220 +4,27 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/d_conversion.h"
+#include "target/btf_types.h"
 #include "target/kernel_symbols.h"
 
 namespace clew::engine {
 
 using query::d::kNoType;
 using query::d::Tag;
-using query::d::Type;
 using query::d::TypeEnumerator;
 using query::d::TypeId;
-using query::d::TypeKind;
-using query::d::TypeMember;
-using query::d::TypeParameter;
 using query::d::TypeTable;
 using target::Btf;
 using target::BtfId;
 using target::BtfKind;
-using target::BtfType;
 
 namespace {
 
-constexpr uint32_t kDepthMax = 64;  // Types within types; beyond that they are void.
-
-// Converts types of one Btf into one table.
-class Converter {
- public:
-  Converter(const Btf& btf, TypeTable& table) : btf_(btf), table_(table) {}
-
-  // With its members, if it is a record.
-  TypeId complete(BtfId id) {
-    const Deeper deeper(*this);
-    if (depth_ > kDepthMax) return table_.void_type();
-    const BtfType type = btf_.at(id);
-    switch (type.kind) {
-      case BtfKind::Struct:
-      case BtfKind::Union:
-        return record(id, type);
-      case BtfKind::Typedef:
-        return complete_typedef(type);
-      case BtfKind::Qualifier:
-        return complete(type.target);
-      case BtfKind::Array:
-        return array(type);
-      case BtfKind::Void:
-      case BtfKind::Integer:
-      case BtfKind::Float:
-      case BtfKind::Pointer:
-      case BtfKind::Enum:
-      case BtfKind::Forward:
-      case BtfKind::Function:
-      case BtfKind::Prototype:
-      case BtfKind::Variable:
-      case BtfKind::Other:
-        return reference(id);
-    }
-    return table_.void_type();
-  }
-
- private:
-  // Counts how deep types lie in types.
-  class Deeper {
-   public:
-    explicit Deeper(Converter& converter) : converter_(converter) { ++converter_.depth_; }
-    ~Deeper() { --converter_.depth_; }
-    Deeper(const Deeper&) = delete;
-    Deeper& operator=(const Deeper&) = delete;
-
-   private:
-    Converter& converter_;
-  };
-
-  // What a pointer may point to: records with a name stay as they are.
-  TypeId reference(BtfId id) {
-    const Deeper deeper(*this);
-    if (depth_ > kDepthMax) return table_.void_type();
-    const BtfType type = btf_.at(id);
-    switch (type.kind) {
-      case BtfKind::Void:
-      case BtfKind::Other:
-        return table_.void_type();
-      case BtfKind::Integer:
-        return integer(type);
-      case BtfKind::Float:
-        return floating(type);
-      case BtfKind::Pointer:
-        return table_.pointer_to(reference(type.target));
-      case BtfKind::Array:
-        return array(type);
-      case BtfKind::Struct:
-      case BtfKind::Union:
-        return type.name.empty() ? record(id, type) : declared(type);
-      case BtfKind::Enum:
-        return enumeration(id, type);
-      case BtfKind::Forward:
-        return declared(type);
-      case BtfKind::Typedef:
-        return alias(type);
-      case BtfKind::Qualifier:
-      case BtfKind::Function:
-      case BtfKind::Variable:
-        return reference(type.target);
-      case BtfKind::Prototype:
-        return function(id, type);
-    }
-    return table_.void_type();
-  }
-
-  static Tag tag_of(const BtfType& type) {
-    const bool is_union =
-        type.kind == BtfKind::Union || (type.kind == BtfKind::Forward && type.is_union);
-    return is_union ? Tag::Union : Tag::Struct;
-  }
-
-  TypeId declared(const BtfType& type) {
-    return table_.declare(tag_of(type), std::string(type.name));
-  }
-
-  // What D has no type for, as bytes.
-  TypeId opaque(uint32_t size_bytes) {
-    return table_.array_of(table_.find_base("unsigned char"), size_bytes);
-  }
-
-  TypeId integer(const BtfType& type) {
-    const TypeId known = table_.find_base(target::c_integer_name(type.name));
-    if (known != kNoType && table_.size_of(known) == type.size_bytes) return known;
-    const uint32_t size = type.size_bytes;
-    const bool is_usual = size == 1 || size == 2 || size == 4 || size == 8;
-    return is_usual ? table_.integer(size, type.is_signed) : opaque(size);
-  }
-
-  TypeId floating(const BtfType& type) {
-    const TypeId known = table_.find_base(type.name);
-    return known == kNoType || table_.size_of(known) != type.size_bytes ? opaque(type.size_bytes)
-                                                                        : known;
-  }
-
-  TypeId array(const BtfType& type) {
-    const TypeId element = complete(type.target);
-    const uint64_t size_bytes = uint64_t{table_.size_of(element)} * type.count;
-    return table_.array_of(element, size_bytes > query::d::kTypeBytesMax ? 0 : type.count);
-  }
-
-  TypeId enumeration(BtfId id, const BtfType& type) {
-    if (type.size_bytes != 4) return table_.integer(type.size_bytes, type.is_signed);
-    const TypeId result = table_.declare(Tag::Enum, std::string(type.name));
-    if (table_.at(result).kind != TypeKind::Forward) return result;
-    std::vector<TypeEnumerator> enumerators;
-    for (const auto& each : btf_.enumerators(id)) {
-      enumerators.push_back({std::string(each.name), each.value});
-    }
-    // The kernel has names with several values, in enumerations that never meet in C. The second
-    // one is then without names.
-    if (!table_.define_enum(result, std::move(enumerators))) {
-      (void)table_.define_enum(result, {});
-    }
-    return result;
-  }
-
-  TypeId alias(const BtfType& type) {
-    const TypeId known = table_.find_base(type.name);
-    const BtfType stripped = btf_.at(btf_.strip(type.target));
-    const uint32_t known_bytes = known == kNoType ? 0 : table_.size_of(known);
-    const bool is_same =
-        known_bytes == 0 || stripped.size_bytes == 0 || known_bytes == stripped.size_bytes;
-    if (known != kNoType && is_same) return known;
-    const TypeId target = reference(type.target);
-    if (known != kNoType) return target;
-    const auto made = table_.define_typedef(std::string(type.name), target);
-    return made ? *made : target;
-  }
-
-  TypeId complete_typedef(const BtfType& type) {
-    const TypeId result = alias(type);
-    const TypeId stripped = table_.strip(result);
-    if (table_.at(stripped).kind == TypeKind::Forward) (void)complete(type.target);
-    return result;
-  }
-
-  TypeId function(BtfId id, const BtfType& type) {
-    std::vector<TypeParameter> parameters;
-    for (const auto& each : btf_.parameters(id)) {
-      parameters.push_back({std::string(each.name), reference(each.type)});
-    }
-    return table_.function(reference(type.target), std::move(parameters), type.is_variadic);
-  }
-
-  TypeId record(BtfId id, const BtfType& type) {
-    TypeId result = declared(type);
-    if (table_.at(result).kind != TypeKind::Forward) {
-      if (table_.size_of(result) == type.size_bytes) return result;
-      // The program has another record of this name.
-      result = table_.declare(tag_of(type), "");
-    }
-    // A record in itself is a pointer's target, and so a Forward; only a damaged BTF goes round.
-    if (std::find(open_.begin(), open_.end(), id) != open_.end()) return table_.void_type();
-    open_.push_back(id);
-    std::vector<TypeMember> members;
-    uint32_t align_bytes = 1;
-    for (const target::BtfMember& each : btf_.members(id)) {
-      const TypeId member = complete(each.type);
-      align_bytes = std::max(align_bytes, table_.stripped(member).align_bytes);
-      members.push_back({std::string(each.name), member, each.offset_bits, each.bit_size});
-    }
-    open_.pop_back();
-    // Packed records are not marked as such.
-    if (type.size_bytes % align_bytes != 0) align_bytes = 1;
-    table_.define_record_as_laid_out(result, std::move(members), type.size_bytes, align_bytes);
-    return result;
-  }
-
-  const Btf& btf_;
-  TypeTable& table_;
-  uint32_t depth_ = 0;
-  std::vector<BtfId> open_;  // Records whose members are being converted.
-};
+TypeId convert(const Btf& from, BtfId type, TypeTable& table) {
+  target::BtfTypes types(from);
+  return convert_type(types, type, table);
+}
 
 std::vector<BtfKind> kinds_of(Tag tag) {
   switch (tag) {
@@ -312,7 +119,7 @@ TypeId KernelTypes::find(TypeTable& table, std::string_view module, Tag tag,
     for (const BtfKind kind : kinds_of(tag)) {
       const BtfId found = types.find(kind, name);
       if (found == target::kBtfVoid) continue;
-      result = Converter(types, table).complete(found);
+      result = convert(types, found, table);
       return true;
     }
     return false;
@@ -335,7 +142,7 @@ TypeId KernelTypes::symbol_type(TypeTable& table, std::string_view module, std::
     for (const BtfKind kind : {BtfKind::Variable, BtfKind::Function}) {
       const BtfId found = types.find(kind, name);
       if (found == target::kBtfVoid) continue;
-      result = Converter(types, table).complete(types.at(found).target);
+      result = convert(types, types.at(found).target, table);
       return true;
     }
     return false;

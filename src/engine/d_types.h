@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // KernelTypes: the kernel's types, enumerators and symbols for D programs, converted from BTF when
-// they are named. A record's members are converted with it, records that they hold too; what they
-// only point to stays a Forward until TypeTable::complete() asks for it by name.
+// they are named (d_conversion.h).
 //
 // It keeps no TypeIds: what was converted is found again in the table by its name, so that one
-// KernelTypes serves any number of tables and their copies. Names that a table has already (base
-// types, D's own typedefs, those of the program) stand for the kernel's where they are as large.
+// KernelTypes serves any number of tables and their copies.
 #pragma once
 
 #include <functional>

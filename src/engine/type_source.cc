@@ -20,31 +20,7 @@ size_t module_of(query::TypeHandle handle) {
 }
 
 target::TypeId type_of(query::TypeHandle handle) {
-  return static_cast<target::TypeId>(handle & UINT32_MAX);
-}
-
-query::CKind kind_of(target::TypeKind kind) {
-  switch (kind) {
-    case target::TypeKind::Void:
-      return query::CKind::Void;
-    case target::TypeKind::Integer:
-    case target::TypeKind::Boolean:
-    case target::TypeKind::Character:
-      return query::CKind::Integer;
-    case target::TypeKind::Float:
-      return query::CKind::Float;
-    case target::TypeKind::Enumeration:
-      return query::CKind::Enumeration;
-    case target::TypeKind::Pointer:
-      return query::CKind::Pointer;
-    case target::TypeKind::Array:
-      return query::CKind::Array;
-    case target::TypeKind::Record:
-      return query::CKind::Record;
-    case target::TypeKind::Other:
-      return query::CKind::Other;
-  }
-  return query::CKind::Other;
+  return handle & UINT32_MAX;
 }
 
 constexpr uint16_t kRegisterArguments = 6;
@@ -151,46 +127,32 @@ query::TypeHandle CatalogTypes::find_type(std::string_view name) {
   return 0;
 }
 
+target::DebugInfo* CatalogTypes::debug_of(query::TypeHandle type) {
+  if (type == 0) return nullptr;
+  const Expected<target::DebugInfo*> debug = catalog_.debug_info(module_of(type));
+  return debug ? *debug : nullptr;
+}
+
 query::CType CatalogTypes::describe(query::TypeHandle type) {
-  if (type == 0) return {};
-  Expected<target::DebugInfo*> debug = catalog_.debug_info(module_of(type));
-  if (!debug) return {};
-  const target::TypeDescription description = (*debug)->describe(type_of(type));
-  query::CType result;
-  result.kind = kind_of(description.kind);
-  result.size_bytes = static_cast<uint32_t>(description.size_bytes);
-  result.is_signed = description.is_signed;
-  result.is_character = description.kind == target::TypeKind::Character;
-  result.target = handle_of(module_of(type), description.target);
-  result.count = description.count;
-  result.name = description.name;
+  target::DebugInfo* const debug = debug_of(type);
+  if (debug == nullptr) return {};
+  query::CType result = debug->describe(type_of(type));
+  result.target = handle_of(module_of(type), result.target);
   return result;
 }
 
-std::vector<query::Member> CatalogTypes::members(query::TypeHandle type) {
-  std::vector<query::Member> result;
-  if (type == 0) return result;
-  Expected<target::DebugInfo*> debug = catalog_.debug_info(module_of(type));
-  if (!debug) return result;
-  for (target::TypeMember& member : (*debug)->members(type_of(type))) {
-    result.push_back({.name = std::move(member.name),
-                      .type = handle_of(module_of(type), member.type),
-                      .offset_bytes = member.offset_bytes,
-                      .bit_offset = member.bit_offset,
-                      .bit_size = member.bit_size});
-  }
+std::vector<query::CMember> CatalogTypes::members(query::TypeHandle type) {
+  target::DebugInfo* const debug = debug_of(type);
+  if (debug == nullptr) return {};
+  std::vector<query::CMember> result = debug->members(type_of(type));
+  for (query::CMember& member : result)
+    member.type = handle_of(module_of(type), member.type);
   return result;
 }
 
 std::vector<query::Enumerator> CatalogTypes::enumerators(query::TypeHandle type) {
-  std::vector<query::Enumerator> result;
-  if (type == 0) return result;
-  Expected<target::DebugInfo*> debug = catalog_.debug_info(module_of(type));
-  if (!debug) return result;
-  for (target::TypeEnumerator& e : (*debug)->enumerators(type_of(type))) {
-    result.push_back({.name = std::move(e.name), .value = e.value});
-  }
-  return result;
+  target::DebugInfo* const debug = debug_of(type);
+  return debug == nullptr ? std::vector<query::Enumerator>() : debug->enumerators(type_of(type));
 }
 
 }  // namespace clew::engine

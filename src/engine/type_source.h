@@ -20,7 +20,7 @@ class CatalogTypes final : public query::TypeSource {
   Expected<query::TypeHandle> return_type(const query::Source& source) override;
   query::TypeHandle find_type(std::string_view name) override;
   query::CType describe(query::TypeHandle type) override;
-  std::vector<query::Member> members(query::TypeHandle type) override;
+  std::vector<query::CMember> members(query::TypeHandle type) override;
   std::vector<query::Enumerator> enumerators(query::TypeHandle type) override;
 
   // Functions whose signatures are compared at most, for one source.
@@ -32,6 +32,7 @@ class CatalogTypes final : public query::TypeSource {
     target::Signature signature;
   };
   Expected<std::vector<Described>> signatures(const query::Source& source);
+  target::DebugInfo* debug_of(query::TypeHandle type);  // Null: its module has none.
 
   target::Catalog& catalog_;
 };

@@ -141,6 +141,9 @@ CTypeInfo CTypes::describe_foreign(TypeHandle handle) {
   const bool has_register_size =
       type.size_bytes == 1 || type.size_bytes == 2 || type.size_bytes == 4 || type.size_bytes == 8;
   switch (type.kind) {
+    case CKind::Boolean:
+      info.kind = CKind::Integer;
+      [[fallthrough]];
     case CKind::Integer:
     case CKind::Enumeration:
       if (!has_register_size) info.kind = CKind::Other;  // __int128
@@ -161,6 +164,7 @@ CTypeInfo CTypes::describe_foreign(TypeHandle handle) {
     case CKind::Void:
     case CKind::Record:
     case CKind::Array:
+    case CKind::Function:
     case CKind::Other:
       break;
   }
@@ -181,7 +185,7 @@ uint16_t CTypes::enumeration_of(const std::string& name,
   return static_cast<uint16_t>(enumerations_.size());
 }
 
-std::vector<Member> CTypes::members(const CTypeRef& type) {
+std::vector<CMember> CTypes::members(const CTypeRef& type) {
   if (type.base != CTypeRef::Base::Foreign || type.pointers != 0) return {};
   return source_->members(type.handle);
 }

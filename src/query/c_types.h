@@ -25,7 +25,8 @@ struct CTypeRef {
   bool operator==(const CTypeRef&) const = default;
 };
 
-// CType with its target as a reference, and the value's type when it has one.
+// CType with its target as a reference, and the value's type when it has one. A Boolean is an
+// Integer.
 struct CTypeInfo {
   CKind kind = CKind::Void;
   uint64_t size_bytes = 0;
@@ -45,7 +46,7 @@ class CTypes {
   // A type by the words of a cast; none when there is no such type.
   std::optional<CTypeRef> find(std::string_view name, uint8_t pointers);
   CTypeInfo describe(const CTypeRef& type);
-  std::vector<Member> members(const CTypeRef& type);
+  std::vector<CMember> members(const CTypeRef& type);
   // The type of `errno`: a signed integer of 4 bytes that is shown and compared by name.
   Type error_number();
   [[nodiscard]] TypeSource* source() const { return source_; }

@@ -381,7 +381,7 @@ Expected<void> Evaluator::refuse_record(const Value& value, Span span) {
 
 // How the text of a string object of libstdc++ or libc++ is read; "" for other records.
 std::string Evaluator::text_hint(const CTypeRef& record) {
-  for (const Member& member : build_.types.members(record)) {
+  for (const CMember& member : build_.types.members(record)) {
     if (member.name == "_M_dataplus") return "; its text is str(x._M_dataplus._M_p)";
   }
   return "; choose a member or an element";

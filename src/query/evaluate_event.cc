@@ -433,6 +433,7 @@ Expected<Value> Evaluator::from_register(Expression raw, const CTypeRef& type, S
   const CTypeInfo known = build_.types.describe(type);
   switch (known.kind) {
     case CKind::Integer:
+    case CKind::Boolean:
     case CKind::Enumeration:
     case CKind::Pointer:
       return scalar_value(convert(std::move(raw), known.type), type);
@@ -443,6 +444,7 @@ Expected<Value> Evaluator::from_register(Expression raw, const CTypeRef& type, S
     case CKind::Array:
       return fail(span,
                   fmt::format("'{}' passed by value is not part of this version yet", known.name));
+    case CKind::Function:
     case CKind::Other:
       if (known.size_bytes > 8) {  // long double, __int128
         return fail(span, fmt::format("a value of type '{}' cannot be read", known.name));

@@ -71,9 +71,9 @@ Expected<Value> Evaluator::c_member(const Value& value, std::string_view name, S
     return fail(span, fmt::format("no member '{}': '{}' is not a struct", name,
                                   known.name.empty() ? "this" : known.name));
   }
-  const std::vector<Member> members = build_.types.members(type);
+  const std::vector<CMember> members = build_.types.members(type);
   std::vector<std::string_view> names;
-  for (const Member& candidate : members) {
+  for (const CMember& candidate : members) {
     names.push_back(candidate.name);
     if (candidate.name != name) continue;
     Expression offset =
@@ -98,6 +98,7 @@ Expected<Value> Evaluator::read_place(Expression address, const CTypeRef& type, 
       return place;
     }
     case CKind::Integer:
+    case CKind::Boolean:
     case CKind::Enumeration:
     case CKind::Pointer:
     case CKind::Float: {
@@ -110,6 +111,7 @@ Expected<Value> Evaluator::read_place(Expression address, const CTypeRef& type, 
     }
     case CKind::Void:
       return fail(span, "a pointer to void cannot be read; cast it first");
+    case CKind::Function:
     case CKind::Other:
       break;
   }
@@ -117,7 +119,7 @@ Expected<Value> Evaluator::read_place(Expression address, const CTypeRef& type, 
 }
 
 // Shifts the field's bits to the top of its storage and back, which extends its sign as well.
-Expected<Value> Evaluator::read_bit_field(Expression address, const Member& member, Span span) {
+Expected<Value> Evaluator::read_bit_field(Expression address, const CMember& member, Span span) {
   const CTypeInfo known = build_.types.describe(foreign(member.type));
   Type storage = known.type;
   const unsigned bits = member.bit_offset + member.bit_size;

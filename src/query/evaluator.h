@@ -97,7 +97,7 @@ class Evaluator {
   Expected<Value> member_of(const Value& value, const SyntaxExpression& syntax);
   Expected<Value> c_member(const Value& value, std::string_view name, Span span);
   Expected<Value> read_place(Expression address, const CTypeRef& type, Span span);
-  Expected<Value> read_bit_field(Expression address, const Member& member, Span span);
+  Expected<Value> read_bit_field(Expression address, const CMember& member, Span span);
   Expected<Value> index(const SyntaxExpression& syntax);
   Expected<Value> dereference(const SyntaxExpression& syntax);
   Expected<Value> address_of(const SyntaxExpression& syntax);

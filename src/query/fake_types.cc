@@ -24,8 +24,8 @@ CType of_kind(CKind kind, std::string name, uint32_t size_bytes) {
   return type;
 }
 
-Member member(std::string name, TypeHandle type, uint64_t offset_bytes) {
-  Member result;
+CMember member(std::string name, TypeHandle type, uint64_t offset_bytes) {
+  CMember result;
   result.name = std::move(name);
   result.type = type;
   result.offset_bytes = offset_bytes;
@@ -75,9 +75,9 @@ FakeTypes::FakeTypes() {
   const TypeHandle text = pointer_to(character);
   members_[owner] = {member("name", text, 0), member("age", integer, 8),
                      member("next", pointer_to(owner), 16)};
-  Member flags = member("flags", word, 48);
+  CMember flags = member("flags", word, 48);
   flags.bit_size = 3;
-  Member bias = member("bias", integer, 48);
+  CMember bias = member("bias", integer, 48);
   bias.bit_offset = 3;
   bias.bit_size = 5;
   members_[card] = {member("number", wide, 0),
@@ -167,7 +167,7 @@ CType FakeTypes::describe(TypeHandle type) {
   return types_[type];
 }
 
-std::vector<Member> FakeTypes::members(TypeHandle type) {
+std::vector<CMember> FakeTypes::members(TypeHandle type) {
   return members_[type];
 }
 

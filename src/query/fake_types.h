@@ -30,7 +30,7 @@ class FakeTypes : public TypeSource {
   Expected<TypeHandle> return_type(const Source& source) override;
   TypeHandle find_type(std::string_view name) override;
   CType describe(TypeHandle type) override;
-  std::vector<Member> members(TypeHandle type) override;
+  std::vector<CMember> members(TypeHandle type) override;
   std::vector<Enumerator> enumerators(TypeHandle type) override;
 
  private:
@@ -42,7 +42,7 @@ class FakeTypes : public TypeSource {
   TypeHandle pointer_to(TypeHandle target);
 
   std::vector<CType> types_;  // [handle]; 0 is void.
-  std::map<TypeHandle, std::vector<Member>> members_;
+  std::map<TypeHandle, std::vector<CMember>> members_;
   std::map<TypeHandle, std::vector<Enumerator>> enumerators_;
   std::map<std::string, Function> functions_;
 };

@@ -33,6 +33,7 @@
 #include "abi/aggregate.h"
 #include "query/operators.h"
 #include "query/span.h"
+#include "target/type_description.h"
 
 namespace clew::query {
 
@@ -76,11 +77,7 @@ inline constexpr uint16_t kStackFramesMax = 200;           // ustack(n): two fit
 inline constexpr uint16_t kVectorArgument = kArgumentsMax;
 inline constexpr uint16_t kVectorArgumentsMax = 8;
 
-struct Enumerator {
-  std::string name;
-  int64_t value = 0;
-  bool operator==(const Enumerator&) const = default;
-};
+using Enumerator = target::TypeEnumerator;
 
 struct Enumeration {
   std::string name;

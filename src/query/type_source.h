@@ -12,23 +12,16 @@
 
 #include "base/error.h"
 #include "query/query.h"
+#include "target/type_description.h"
 
 namespace clew::query {
 
-// A C type of the traced program, as the TypeSource numbers it. 0 is void, or not known.
-using TypeHandle = uint64_t;
-
-enum class CKind : uint8_t { Void, Integer, Float, Pointer, Record, Array, Enumeration, Other };
-
-struct CType {
-  CKind kind = CKind::Void;
-  uint32_t size_bytes = 0;
-  bool is_signed = false;
-  bool is_character = false;  // char, signed char, unsigned char: a pointer to it is a string.
-  TypeHandle target = 0;      // Of Pointer and Array (its element).
-  uint64_t count = 0;         // Elements of an Array; 0 = not known.
-  std::string name;           // As C writes it: "struct client".
-};
+// In a query, a Type is that of a value; C types are those of debug information.
+using CKind = target::TypeKind;
+using CType = target::TypeDescription;
+using CMember = target::TypeMember;
+// A C type, as the TypeSource numbers it.
+using TypeHandle = target::TypeId;
 
 // Where an argument is, or a field of a tracepoint.
 enum class ParameterPlace : uint8_t {
@@ -49,19 +42,9 @@ struct Parameter {
   uint64_t offset_bytes = 0;
 };
 
-struct Member {
-  std::string name;
-  TypeHandle type = 0;
-  uint64_t offset_bytes = 0;
-  uint8_t bit_offset = 0;  // From the least significant bit of the storage at offset_bytes.
-  uint8_t bit_size = 0;    // 0 = not a bit-field.
-};
-
 // Calls may read files; the answers for one query must agree with each other.
-class TypeSource {
+class TypeSource : public target::TypeReader {
  public:
-  virtual ~TypeSource() = default;
-
   // Of all functions that the source's patterns match; when they disagree, those parameters on
   // which they agree (name, type, index). NotFound when none has any type information: the message
   // goes behind "error: " and says what to do (install debug symbols).
@@ -70,11 +53,6 @@ class TypeSource {
   virtual Expected<TypeHandle> return_type(const Source& source) = 0;
   // A type by its name, for casts: "robj", "struct client", "enum state". 0 when there is none.
   virtual TypeHandle find_type(std::string_view name) = 0;
-
-  virtual CType describe(TypeHandle type) = 0;
-  // Of a Record, anonymous members flattened in.
-  virtual std::vector<Member> members(TypeHandle type) = 0;
-  virtual std::vector<Enumerator> enumerators(TypeHandle type) = 0;
 };
 
 }  // namespace clew::query

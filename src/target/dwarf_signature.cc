@@ -92,7 +92,6 @@ class Classifier {
         return;
       case TypeKind::Integer:
       case TypeKind::Boolean:
-      case TypeKind::Character:
       case TypeKind::Enumeration:
       case TypeKind::Pointer:
         put(classes, offset, Class::Integer);
@@ -112,6 +111,7 @@ class Classifier {
           place(member.type, at, depth + 1, classes);
         }
         return;
+      case TypeKind::Function:
       case TypeKind::Other:
         return place_other(type, description, offset, classes);
     }

@@ -16,10 +16,14 @@ constexpr unsigned kDepthMax = 32;
 constexpr size_t kMembersMax = 65536;
 constexpr uint64_t kPointerBytes = 8;
 
+bool is_qualifier(int tag) {
+  return tag == DW_TAG_const_type || tag == DW_TAG_volatile_type || tag == DW_TAG_restrict_type ||
+         tag == DW_TAG_atomic_type || tag == DW_TAG_immutable_type || tag == DW_TAG_packed_type ||
+         tag == DW_TAG_shared_type;
+}
+
 bool is_transparent(int tag) {
-  return tag == DW_TAG_typedef || tag == DW_TAG_const_type || tag == DW_TAG_volatile_type ||
-         tag == DW_TAG_restrict_type || tag == DW_TAG_atomic_type || tag == DW_TAG_immutable_type ||
-         tag == DW_TAG_packed_type || tag == DW_TAG_shared_type;
+  return tag == DW_TAG_typedef || is_qualifier(tag);
 }
 
 bool is_record(int tag) {
@@ -171,9 +175,9 @@ TypeId TypeTable::pointer_to(TypeId target) {
   if (known != pointers_.end()) return known->second;
   const std::string name = target == kVoidType ? "void" : describe(target).name;
   const TypeId pointer = add_made_up({.kind = TypeKind::Pointer,
-                                      .name = with_star(name, "*"),
                                       .size_bytes = kPointerBytes,
-                                      .target = target});
+                                      .target = target,
+                                      .name = with_star(name, "*")});
   pointers_.emplace(target, pointer);
   return pointer;
 }
@@ -204,7 +208,23 @@ void TypeTable::fill(TypeId type) {
   Dwarf_Die stripped = definition_of(die);
   entries_[type].definition = stripped;
   if (stripped.addr != nullptr) fill_by_tag(description, stripped);
+  fill_names(description, die, stripped);
   entries_[type].description = std::move(description);
+}
+
+// A record without a name of its own has that of its typedef, by which find() finds it again.
+void TypeTable::fill_names(TypeDescription& description, Dwarf_Die die, Dwarf_Die stripped) {
+  for (unsigned depth = 0; is_qualifier(dwarf_tag(&die)) && depth < kDepthMax; ++depth) {
+    const auto next = die_reference(die, DW_AT_type);
+    if (!next) return;
+    die = *next;
+  }
+  const int tag = dwarf_tag(&die);
+  if (tag == DW_TAG_typedef || tag == DW_TAG_base_type) description.alias = die_name(die);
+  if (description.kind != TypeKind::Record && description.kind != TypeKind::Enumeration) return;
+  const bool is_named = !die_name(stripped).empty();
+  description.tag = is_named ? qualified_name(stripped) : description.alias;
+  if (description.alias.empty() && is_cpp(stripped)) description.alias = description.tag;
 }
 
 // A null entry when typedefs and qualifiers end in nothing: void.
@@ -235,6 +255,8 @@ void TypeTable::fill_by_tag(TypeDescription& description, Dwarf_Die& die) {
     case DW_TAG_class_type:
     case DW_TAG_union_type:
       description.kind = TypeKind::Record;
+      description.is_union = tag == DW_TAG_union_type;
+      description.is_declared = die_flag(die, DW_AT_declaration);
       return;
     case DW_TAG_pointer_type:
     case DW_TAG_reference_type:
@@ -261,15 +283,15 @@ void TypeTable::fill_base(TypeDescription& description, Dwarf_Die& die) {
       return;
     case DW_ATE_signed_char:
       description.is_signed = true;
-      description.kind = TypeKind::Character;
+      description.is_character = true;
       return;
     case DW_ATE_unsigned_char:
     case DW_ATE_UTF:
-      description.kind = TypeKind::Character;
+      description.is_character = true;
       return;
     case DW_ATE_signed:
       description.is_signed = true;
-      if (die_name(die) == "wchar_t") description.kind = TypeKind::Character;
+      description.is_character = die_name(die) == "wchar_t";
       return;
     case DW_ATE_unsigned:
     case DW_ATE_address:
@@ -310,10 +332,10 @@ void TypeTable::fill_array(TypeDescription& description, Dwarf_Die& die) {
     size *= counts[i];
     std::string name = fmt::format("{}[{}]", describe(element).name, counts[i]);
     element = add_made_up({.kind = TypeKind::Array,
-                           .name = std::move(name),
                            .size_bytes = size,
                            .target = element,
-                           .count = counts[i]});
+                           .count = counts[i],
+                           .name = std::move(name)});
   }
   description.kind = TypeKind::Array;
   description.target = element;

@@ -46,6 +46,7 @@ class TypeTable {
   TypeId add_made_up(TypeDescription description);
   TypeId pointer_to(TypeId target);
   void fill(TypeId type);
+  void fill_names(TypeDescription& description, Dwarf_Die die, Dwarf_Die stripped);
   void fill_by_tag(TypeDescription& description, Dwarf_Die& die);
   void fill_base(TypeDescription& description, Dwarf_Die& die);
   void fill_enumeration(TypeDescription& description, Dwarf_Die& die);

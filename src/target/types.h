@@ -4,8 +4,7 @@
 // itself or its separate debug file (with dwz's supplementary file), on demand and piece by piece:
 // opening one reads no DWARF at all.
 //
-// Types are handles into a table that the DebugInfo grows; typedefs, const, volatile, restrict and
-// atomic are looked through, except in names. All addresses are the file's.
+// Types are handles into a table that the DebugInfo grows. All addresses are the file's.
 //
 // Not thread-safe: questions fill caches. Answers are values and outlive nothing but handles.
 #pragma once
@@ -20,50 +19,9 @@
 
 #include "base/error.h"
 #include "target/module_image.h"
+#include "target/type_description.h"
 
 namespace clew::target {
-
-// A type of one DebugInfo. 0 is void or not known.
-using TypeId = uint32_t;
-inline constexpr TypeId kVoidType = 0;
-
-enum class TypeKind : uint8_t {
-  Void,
-  Integer,
-  Boolean,
-  Character,  // char and kin, char8_t … char32_t, wchar_t: an integer that prints as text.
-  Float,
-  Enumeration,
-  Pointer,  // Also references.
-  Array,
-  Record,  // struct, class, union
-  Other,   // Functions, member pointers, complex and decimal numbers.
-};
-
-struct TypeDescription {
-  TypeKind kind = TypeKind::Void;
-  std::string name;           // As C writes it: "struct client *", "const char *", "robj".
-  uint64_t size_bytes = 0;    // 0 when not known (a type that is declared only).
-  bool is_signed = false;     // Integer, Character, and Enumeration by its underlying type.
-  bool is_reference = false;  // Pointer written & or &&.
-  TypeId target = kVoidType;  // Of a Pointer, and an Array's element.
-  uint64_t count = 0;         // An Array's elements; 0 = not known. Several dimensions are nested.
-};
-
-struct TypeMember {
-  std::string name;
-  TypeId type = kVoidType;
-  uint64_t offset_bytes = 0;  // From the start of the record, those of anonymous members added.
-  // Bit-fields: bits [bit_offset, bit_offset + bit_size) of the little-endian storage of the
-  // member's type at offset_bytes. bit_size 0 = not a bit-field.
-  uint8_t bit_offset = 0;
-  uint8_t bit_size = 0;
-};
-
-struct TypeEnumerator {
-  std::string name;
-  int64_t value = 0;
-};
 
 // Where an argument is at the function's first instruction.
 enum class ArgumentPlace : uint8_t {
@@ -108,7 +66,7 @@ struct SourceCall {
   bool is_inlined = false;
 };
 
-class DebugInfo {
+class DebugInfo final : public TypeReader {
  public:
   // Finds the DWARF of an image; reads none. NotFound when there is none: the message says what
   // would help. The image need not outlive it.
@@ -116,7 +74,7 @@ class DebugInfo {
 
   DebugInfo(DebugInfo&&) noexcept;
   DebugInfo& operator=(DebugInfo&&) noexcept;
-  ~DebugInfo();
+  ~DebugInfo() override;
 
   // NotFound when DWARF does not describe a function that starts at the address.
   Expected<Signature> signature(uint64_t function_address);
@@ -124,13 +82,12 @@ class DebugInfo {
   // A type by its name as C or C++ writes it ("robj", "struct client", "enum state",
   // "unsigned long", "ns::C"), pointers allowed ("struct client *"). kVoidType when there is none.
   TypeId find_type(std::string_view name);
-  TypeDescription describe(TypeId type);
-  // Of a Record: the members in order, those of anonymous members and base classes flattened in.
-  // A record that is only declared here is looked up by name in the whole module.
-  std::vector<TypeMember> members(TypeId record);
+  // A record that is only declared where it is named is looked up in the whole module.
+  TypeDescription describe(TypeId type) override;
+  std::vector<TypeMember> members(TypeId record) override;
   // NotFound with the nearest name.
   Expected<TypeMember> member(TypeId record, std::string_view name);
-  std::vector<TypeEnumerator> enumerators(TypeId enumeration);
+  std::vector<TypeEnumerator> enumerators(TypeId enumeration) override;
   // Also enumerators of enumerations without a name. Nothing when no enumeration has it.
   std::optional<TypeEnumerator> find_enumerator(std::string_view name);
 

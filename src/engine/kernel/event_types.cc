@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine/kernel/kernel_sources.h"
+#include "target/btf_types.h"
 
 namespace clew::engine {
 namespace {
@@ -206,53 +207,12 @@ TypeHandle EventTypes::find_type(std::string_view name) {
   return found != 0 || !casts_to_kernel_ ? found : named_type(name);
 }
 
+// The kernel passes no floating point, and what is only declared cannot be read.
 CType EventTypes::describe_kernel(TypeHandle handle) {
   const uint32_t module = module_of(handle);
-  const target::BtfId type = number_of(handle);
-  const target::Btf& btf = types_of(module);
-  const target::BtfId plain = btf.strip(type);
-  const target::BtfType known = btf.at(plain);
-  CType result;
-  result.size_bytes = known.size_bytes;
-  result.name = target::c_type_text(btf, type);
-  result.target = handle_of(module, known.target);
-  switch (known.kind) {
-    case BtfKind::Integer:
-      result.kind = CKind::Integer;
-      result.is_signed = known.is_signed;
-      result.is_character = known.size_bytes == 1 && known.name.ends_with("char");
-      break;
-    case BtfKind::Enum:
-      result.kind = CKind::Enumeration;
-      result.is_signed = known.is_signed;
-      break;
-    case BtfKind::Pointer:
-      result.kind = CKind::Pointer;
-      result.size_bytes = 8;
-      break;
-    case BtfKind::Struct:
-    case BtfKind::Union:
-      result.kind = CKind::Record;
-      break;
-    case BtfKind::Array:
-      result.kind = CKind::Array;
-      result.count = known.count;
-      result.size_bytes = known.count * describe(result.target).size_bytes;
-      break;
-    case BtfKind::Void:
-      result.kind = CKind::Void;
-      break;
-    case BtfKind::Float:
-    case BtfKind::Forward:
-    case BtfKind::Typedef:
-    case BtfKind::Qualifier:
-    case BtfKind::Function:
-    case BtfKind::Prototype:
-    case BtfKind::Variable:
-    case BtfKind::Other:
-      result.kind = CKind::Other;
-      break;
-  }
+  CType result = target::BtfTypes(types_of(module)).describe(number_of(handle));
+  result.target = handle_of(module, static_cast<target::BtfId>(result.target));
+  if (result.kind == CKind::Float || result.is_declared) result.kind = CKind::Other;
   return result;
 }
 
@@ -276,30 +236,27 @@ CType EventTypes::describe(TypeHandle type) {
   return describe_kernel(type);
 }
 
-std::vector<query::Member> EventTypes::members(TypeHandle type) {
+std::vector<query::CMember> EventTypes::members(TypeHandle type) {
   if (!is_ours(type)) {
-    return processes_ == nullptr ? std::vector<query::Member>() : processes_->members(type);
+    return processes_ == nullptr ? std::vector<query::CMember>() : processes_->members(type);
   }
-  std::vector<query::Member> result;
+  std::vector<query::CMember> result;
   const bool is_btf = stars_of(type) == 0 && (type & kMade) == 0;
   if (!is_btf) return result;
   const uint32_t module = module_of(type);
-  const target::Btf& btf = types_of(module);
-  const auto add = [&](auto& self, target::BtfId record, uint32_t base_bits) -> void {
-    for (const target::BtfMember& member : btf.members(record)) {
-      const uint32_t bits = base_bits + member.offset_bits;
+  target::BtfTypes types(types_of(module));
+  const auto add = [&](auto& self, TypeHandle record, uint64_t base_bytes) -> void {
+    for (query::CMember& member : types.members(record)) {
+      member.offset_bytes += base_bytes;
       if (member.name.empty()) {
-        self(self, btf.strip(member.type), bits);
+        self(self, member.type, member.offset_bytes);
         continue;
       }
-      result.push_back({.name = std::string(member.name),
-                        .type = handle_of(module, member.type),
-                        .offset_bytes = bits / 8,
-                        .bit_offset = static_cast<uint8_t>(bits % 8),
-                        .bit_size = member.bit_size});
+      member.type = handle_of(module, static_cast<target::BtfId>(member.type));
+      result.push_back(std::move(member));
     }
   };
-  add(add, btf.strip(number_of(type)), 0);
+  add(add, number_of(type), 0);
   return result;
 }
 
@@ -307,13 +264,8 @@ std::vector<query::Enumerator> EventTypes::enumerators(TypeHandle type) {
   if (!is_ours(type)) {
     return processes_ == nullptr ? std::vector<query::Enumerator>() : processes_->enumerators(type);
   }
-  std::vector<query::Enumerator> result;
-  if (stars_of(type) != 0 || (type & kMade) != 0) return result;
-  const target::Btf& btf = types_of(module_of(type));
-  for (const target::BtfEnumerator& one : btf.enumerators(btf.strip(number_of(type)))) {
-    result.push_back({.name = std::string(one.name), .value = one.value});
-  }
-  return result;
+  if (stars_of(type) != 0 || (type & kMade) != 0) return {};
+  return target::BtfTypes(types_of(module_of(type))).enumerators(number_of(type));
 }
 
 }  // namespace clew::engine

@@ -31,7 +31,7 @@ class EventTypes final : public query::TypeSource {
   Expected<query::TypeHandle> return_type(const query::Source& source) override;
   query::TypeHandle find_type(std::string_view name) override;
   query::CType describe(query::TypeHandle type) override;
-  std::vector<query::Member> members(query::TypeHandle type) override;
+  std::vector<query::CMember> members(query::TypeHandle type) override;
   std::vector<query::Enumerator> enumerators(query::TypeHandle type) override;
 
  private:

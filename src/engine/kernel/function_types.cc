@@ -24,8 +24,8 @@ class Registers {
  public:
   void place(query::Parameter& parameter, const CType& type) {
     const bool is_wide = type.kind == CKind::Record || type.kind == CKind::Integer;
-    const uint32_t size_bytes = is_wide ? type.size_bytes : kWordBytes;
-    const uint32_t words = std::max(1U, (size_bytes + kWordBytes - 1) / kWordBytes);
+    const uint64_t size_bytes = is_wide ? type.size_bytes : kWordBytes;
+    const uint64_t words = std::max<uint64_t>(1, (size_bytes + kWordBytes - 1) / kWordBytes);
     if (words > 2) {
       parameter.refusal = "it is passed by value in memory";
     } else if (used_ + words > kRegisters) {
@@ -37,7 +37,7 @@ class Registers {
   }
 
  private:
-  uint32_t used_ = 0;
+  uint64_t used_ = 0;
 };
 
 }  // namespace

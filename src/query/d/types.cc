@@ -240,17 +240,21 @@ Expected<TypeId> TypeTable::define_typedef(std::string name, TypeId target) {
     return fail(ErrorCode::InvalidQuery,
                 fmt::format("{} is {} already", name, name_of(strip(hit->second))));
   }
-  const Type& of = stripped(target);
-  const TypeId made = add({.kind = TypeKind::Typedef,
-                           .name = name,
-                           .size_bytes = of.size_bytes,
-                           .align_bytes = of.align_bytes,
-                           .is_signed = of.is_signed,
-                           .is_character = of.is_character,
-                           .target = target,
-                           .is_userland = at(target).is_userland});
+  const TypeId made = add_typedef(name, target);
   names.emplace(std::move(name), made);
   return made;
+}
+
+TypeId TypeTable::add_typedef(std::string name, TypeId target) {
+  const Type& of = stripped(target);
+  return add({.kind = TypeKind::Typedef,
+              .name = std::move(name),
+              .size_bytes = of.size_bytes,
+              .align_bytes = of.align_bytes,
+              .is_signed = of.is_signed,
+              .is_character = of.is_character,
+              .target = target,
+              .is_userland = at(target).is_userland});
 }
 
 TypeId TypeTable::declare(Tag tag, std::string name) {

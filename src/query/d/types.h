@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "target/type_description.h"
 
 namespace clew::query::d {
 
@@ -50,10 +51,7 @@ struct TypeMember {
   uint8_t bit_size = 0;  // 0 = no bit-field.
 };
 
-struct TypeEnumerator {
-  std::string name;
-  int64_t value = 0;
-};
+using target::TypeEnumerator;
 
 struct TypeParameter {
   std::string name;
@@ -146,6 +144,8 @@ class TypeTable {
   TypeId function(TypeId result, std::vector<TypeParameter> parameters, bool is_variadic);
   // Errors: the name is taken by another type (message without place).
   Expected<TypeId> define_typedef(std::string name, TypeId target);
+  // One that is not found by its name: that of a traced program.
+  TypeId add_typedef(std::string name, TypeId target);
   // The struct, union or enum of this tag, made as a Forward when it is new. An empty name makes a
   // new one each time. A name with backquotes, "pid12`a.out`client", is that of a traced program's
   // type: it is_userland, and is shown by what stands behind the last of them.
@@ -166,7 +166,6 @@ class TypeTable {
                                  uint32_t size_bytes, uint32_t align_bytes);
   // Error: an enumerator's name is taken with another value.
   Expected<void> define_enum(TypeId enumeration, std::vector<TypeEnumerator> enumerators);
-  TypeId add(Type type);  // As it is; for providers.
 
   // A type by its name; asks the provider (if there is one) for what is not here. `module` is what
   // stands before the backquote; C and D mean what is in the table.
@@ -179,6 +178,7 @@ class TypeTable {
   [[nodiscard]] TypeProvider* provider() const { return provider_; }
 
  private:
+  TypeId add(Type type);
   TypeId intern(std::string key, Type type);
 
   std::deque<Type> types_;  // at()'s references stay valid while types are added.
