@@ -83,32 +83,14 @@ constexpr std::array kKnownVariables = {
 
 // --- where types are -----------------------------------------------------------------------------
 
-const Btf* KernelTypes::kernel() {
-  if (!kernel_) kernel_.emplace(Btf::of_kernel());
-  return *kernel_ ? &**kernel_ : nullptr;
-}
-
-const Btf* KernelTypes::module_types(const std::string& module) {
-  if (kernel() == nullptr) return nullptr;
-  auto found = modules_.find(module);
-  if (found == modules_.end()) {
-    found = modules_.emplace(module, Btf::of_module(module, *kernel())).first;
-  }
-  return found->second ? &*found->second : nullptr;
-}
-
 void KernelTypes::visit_types(std::string_view module,
                               const std::function<bool(const Btf&)>& visit) {
   const bool is_any = module.empty() || module == " ";
-  if (is_any || module == "vmlinux") {
-    const Btf* types = kernel();
-    if (types == nullptr || visit(*types)) return;
-  }
-  if (module == "vmlinux") return;
-  const auto names = is_any ? target::btf_modules() : std::vector{std::string(module)};
+  std::vector<std::string> names = is_any ? target::btf_modules() : std::vector<std::string>();
+  names.emplace(names.begin(), is_any ? target::kKernelModule : module);
   for (const std::string& each : names) {
-    const Btf* types = module_types(each);
-    if (types != nullptr && visit(*types)) return;
+    const auto types = types_.module(each);
+    if (types && visit(**types)) return;
   }
 }
 
@@ -130,8 +112,9 @@ TypeId KernelTypes::find(TypeTable& table, std::string_view module, Tag tag,
 // Those of vmlinux alone: every name that a program does not declare is looked for here.
 std::optional<TypeEnumerator> KernelTypes::find_enumerator(TypeTable& /*table*/,
                                                            std::string_view name) {
-  if (kernel() == nullptr) return std::nullopt;
-  const auto found = kernel()->find_enumerator(name);
+  const auto types = types_.kernel();
+  if (!types) return std::nullopt;
+  const auto found = (*types)->find_enumerator(name);
   if (!found) return std::nullopt;
   return TypeEnumerator{std::string(name), found->value};
 }

@@ -7,13 +7,11 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "query/d/types.h"
-#include "target/btf.h"
+#include "target/btf_files.h"
 
 namespace clew::engine {
 
@@ -27,15 +25,12 @@ class KernelTypes final : public query::d::TypeProvider {
                                std::string_view name) override;
 
  private:
-  const target::Btf* kernel();                                 // Null when the kernel has no types.
-  const target::Btf* module_types(const std::string& module);  // Null when it has none.
   // Shows those that a module's name means ("" is any, vmlinux first) until `visit` is content.
   void visit_types(std::string_view module, const std::function<bool(const target::Btf&)>& visit);
   query::d::TypeId symbol_type(query::d::TypeTable& table, std::string_view module,
                                std::string_view name);
 
-  std::optional<Expected<target::Btf>> kernel_;
-  std::map<std::string, Expected<target::Btf>, std::less<>> modules_;
+  target::BtfFiles types_;
 };
 
 }  // namespace clew::engine

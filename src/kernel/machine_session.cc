@@ -145,7 +145,7 @@ struct MachineSession::Data {
     return static_cast<uint32_t>(error - enablings.begin());
   }
 
-  Expected<void> load_all(LazyKernelTypes& types, std::string* log) {
+  Expected<void> load_all(target::BtfFiles& types, std::string* log) {
     symbols = maps.symbols(programs);
     if (user_stacks) user_stacks->add_symbols(symbols);
     symbols["d_n_enabled"] = {Symbol::Kind::Number, maps.enabled_max};
@@ -416,7 +416,7 @@ Expected<MachineSession> MachineSession::load(MachinePrograms programs,
   data->programs = std::move(programs);
   data->enablings = std::move(enablings);
   data->everywhere.merge(data->enablings);
-  LazyKernelTypes types;
+  target::BtfFiles types;
   data->plan = CLEW_TRY(plan_programs(data->programs, data->enablings, types));
   const std::vector<abi::MachineCodeRange> skipped = skipped_functions(data->plan);
   data->maps = CLEW_TRY(

@@ -8,6 +8,7 @@
 
 #include "abi/machine/tables.h"
 #include "kernel/attach.h"
+#include "kernel/bpf_types.h"
 #include "kernel/extension_to_bpf.h"
 #include "kernel/features.h"
 #include "kernel/machine_session_stacks.h"
@@ -167,7 +168,7 @@ Error unreadable_argument(const Probe& probe, uint32_t unreadable) {
 }
 
 // Arguments are right or refused.
-Expected<void> check_arguments(const Probe& probe, uint32_t read, LazyKernelTypes& types,
+Expected<void> check_arguments(const Probe& probe, uint32_t read, target::BtfFiles& types,
                                ProgramKey& key) {
   if (key.filters.size() > kProbeFiltersMax + 1) {
     return fail(ErrorCode::Limit,
@@ -182,35 +183,35 @@ Expected<void> check_arguments(const Probe& probe, uint32_t read, LazyKernelType
     key.static_arguments = probe.usdt_arguments;
   }
   if (probe.kind != AttachKind::RawTracepoint) return {};
-  const KernelTypes* kernel = CLEW_TRY(types.get());
-  const Expected<uint32_t> count = kernel->tracepoint_arguments(probe.symbol);
-  if (!count) {
+  const target::Btf* kernel = CLEW_TRY(types.kernel());
+  const auto tracepoint = find_tracepoint(*kernel, probe.symbol);
+  if (!tracepoint) {
     return fail(ErrorCode::Refused, fmt::format("{}: its arguments are not known: {}",
-                                                full_name(probe), count.error().message));
+                                                full_name(probe), tracepoint.error().message));
   }
-  key.argument_count = *count;
+  key.argument_count = static_cast<uint32_t>(tracepoint_parameters(*kernel, *tracepoint).size());
   return {};
 }
 
 // The registers of a system call can be read directly where the program is told their type; else it
 // has to ask for them. A return looks at them for the call's number.
-void look_at_registers(const Probe& probe, LazyKernelTypes& types, ProgramKey& key) {
+void look_at_registers(const Probe& probe, target::BtfFiles& types, ProgramKey& key) {
   const bool is_return = probe.kind == AttachKind::SyscallReturn;
   if (!is_return && !key.wants_arguments && key.filters.empty()) return;
-  const Expected<const KernelTypes*> kernel = types.get();
+  const auto kernel = types.kernel();
   if (!kernel) return;
-  const Expected<uint32_t> type = (*kernel)->tracepoint(is_return ? "sys_exit" : "sys_enter");
+  const auto type = find_tracepoint(**kernel, is_return ? "sys_exit" : "sys_enter");
   if (!type || !takes_typed_tracepoint(*type)) return;
   key.type = ProgramType::TypedTracepoint;
   key.attach_type = *type;
 }
 
 // A return that has to know the function's arguments is a program for this function alone.
-Expected<void> look_at_arguments(const Probe& probe, LazyKernelTypes& types, ProgramKey& key) {
+Expected<void> look_at_arguments(const Probe& probe, target::BtfFiles& types, ProgramKey& key) {
   key.used_arguments = arguments_at_return(probe, key.filters, key.wants_arguments);
   if (key.used_arguments == 0) return {};
-  const KernelTypes* kernel = CLEW_TRY(types.get());
-  const auto function = CLEW_TRY(kernel->function(probe.symbol));
+  const target::Btf* kernel = CLEW_TRY(types.kernel());
+  const FunctionType function = CLEW_TRY(find_function(*kernel, probe.symbol));
   key.main = "d_main_function_exit";
   key.type = ProgramType::FunctionExit;
   key.attach_type = function.id;
@@ -220,7 +221,7 @@ Expected<void> look_at_arguments(const Probe& probe, LazyKernelTypes& types, Pro
 }
 
 Expected<ProgramKey> key_of(const ProgramPlan& plan, const MachineEnabling& enabling,
-                            uint32_t index, LazyKernelTypes& types) {
+                            uint32_t index, target::BtfFiles& types) {
   const Probe& probe = enabling.probe;
   const KindOfProgram kind = program_of(probe.kind);
   ProgramKey key;
@@ -255,7 +256,7 @@ Expected<ProgramKey> key_of(const ProgramPlan& plan, const MachineEnabling& enab
 }
 
 Expected<uint32_t> add(ProgramPlan& plan, const MachineEnabling& enabling, uint32_t index,
-                       LazyKernelTypes& types) {
+                       target::BtfFiles& types) {
   ProgramKey key = CLEW_TRY(key_of(plan, enabling, index, types));
   auto group = std::find_if(plan.groups.begin(), plan.groups.end(),
                             [&](const ProgramGroup& one) { return one.key == key; });
@@ -297,11 +298,6 @@ uint64_t pack(const std::vector<uint8_t>& map, size_t first) {
 
 }  // namespace
 
-Expected<const KernelTypes*> LazyKernelTypes::get() {
-  if (!types_) types_.emplace(CLEW_TRY(KernelTypes::read()));
-  return &*types_;
-}
-
 std::string full_name(const Probe& probe) {
   return fmt::format("{}:{}:{}:{}", probe.provider, probe.module, probe.function, probe.name);
 }
@@ -322,7 +318,7 @@ Expected<Function> translated(const MachinePrograms& programs, uint32_t index) {
 
 Expected<ProgramPlan> plan_programs(const MachinePrograms& programs,
                                     std::span<const MachineEnabling> enablings,
-                                    LazyKernelTypes& types) {
+                                    target::BtfFiles& types) {
   ProgramPlan plan;
   for (uint32_t i = 0; i < programs.clauses.size(); ++i) {
     auto function = translated(programs, i);
@@ -350,7 +346,7 @@ Expected<ProgramPlan> plan_programs(const MachinePrograms& programs,
 }
 
 Expected<uint32_t> add_to_plan(ProgramPlan& plan, const MachineEnabling& enabling, uint32_t index) {
-  LazyKernelTypes types;  // Probes of processes need none.
+  target::BtfFiles types;  // Probes of processes need none.
   return add(plan, enabling, index, types);
 }
 
@@ -386,7 +382,7 @@ bool uses(const ProgramPlan& plan, std::string_view function) {
   return false;
 }
 
-Expected<void> add_kernel_numbers(const ProgramPlan& plan, LazyKernelTypes& types,
+Expected<void> add_kernel_numbers(const ProgramPlan& plan, target::BtfFiles& types,
                                   Symbols& symbols) {
   constexpr std::string_view kManagesWithout = "d_builtin_execname";
   bool is_needed = wants_user_stack(plan);
@@ -395,10 +391,10 @@ Expected<void> add_kernel_numbers(const ProgramPlan& plan, LazyKernelTypes& type
         is_needed || (name != kManagesWithout && refers_to_kernel(function) && uses(plan, name));
   }
   if (!is_needed && !uses(plan, kManagesWithout)) return {};
-  const Expected<const KernelTypes*> kernel = types.get();
+  const auto kernel = types.kernel();
   if (!kernel && is_needed) return tl::unexpected(kernel.error());
   for (const KernelNumber& one : kKernelNumbers) {
-    const uint64_t offset = kernel ? (*kernel)->offset_of(one.record, one.path).value_or(0) : 0;
+    const uint64_t offset = kernel ? offset_in_record(**kernel, one.record, one.path) : 0;
     symbols[one.name] = {Symbol::Kind::Number, offset};
   }
   return {};

@@ -11,9 +11,9 @@
 
 #include "base/error.h"
 #include "kernel/bpf_object.h"
-#include "kernel/bpf_types.h"
 #include "kernel/link.h"
 #include "kernel/machine_session.h"
+#include "target/btf_files.h"
 
 namespace clew::kernel {
 
@@ -46,15 +46,6 @@ struct ProgramGroup {
   uint32_t system_calls_begin = 0;  // Of its table of system calls.
 };
 
-// The types of the kernel, read when they are first asked for.
-class LazyKernelTypes {
- public:
-  Expected<const KernelTypes*> get();
-
- private:
-  std::optional<KernelTypes> types_;
-};
-
 struct ProgramPlan {
   std::vector<Function> clauses;         // By clause; behind them functions of extensions.
   std::vector<uint32_t> arguments_read;  // By clause: to_bpf.h.
@@ -65,7 +56,7 @@ struct ProgramPlan {
 // Errors: Refused for what cannot be attached here, naming the probe.
 Expected<ProgramPlan> plan_programs(const MachinePrograms& programs,
                                     std::span<const MachineEnabling> enablings,
-                                    LazyKernelTypes& types);
+                                    target::BtfFiles& types);
 
 // Adds an enabling of a process's probe to the plan: its group, which may be a new one. Errors as
 // above.
@@ -76,7 +67,7 @@ std::string full_name(const Probe& probe);
 
 // The numbers of one program, and those of the kernel's structs that `names` asks for.
 void add_program_numbers(const ProgramGroup& group, Symbols& symbols);
-Expected<void> add_kernel_numbers(const ProgramPlan& plan, LazyKernelTypes& types,
+Expected<void> add_kernel_numbers(const ProgramPlan& plan, target::BtfFiles& types,
                                   Symbols& symbols);
 
 // Whether any clause, or what it calls, is or uses the function.

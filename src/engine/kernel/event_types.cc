@@ -67,11 +67,6 @@ void keep_common(std::optional<std::vector<query::Parameter>>& common,
   });
 }
 
-const target::Btf* EventTypes::types() {
-  if (!types_) types_.emplace(target::Btf::of_kernel());
-  return types_->has_value() ? &**types_ : nullptr;
-}
-
 // The format files of what a source matches.
 Expected<std::vector<std::string>> EventTypes::formats_of(const query::Source& source) {
   if (source.kind == query::SourceKind::Tracepoint) return events_.match(source.function);
@@ -146,8 +141,9 @@ TypeHandle EventTypes::named_type(std::string_view name) {
   const size_t stars = static_cast<size_t>(std::count(name.begin(), name.end(), '*'));
   while (!name.empty() && (name.back() == '*' || name.back() == ' '))
     name.remove_suffix(1);
-  const target::Btf* btf = types();
-  if (btf == nullptr) return 0;
+  const auto kernel = types_.kernel();
+  if (!kernel) return 0;
+  const target::Btf* const btf = *kernel;
   struct Tagged {
     std::string_view word;
     BtfKind kind;

@@ -4,7 +4,6 @@
 // (function_types.cc). Questions about sources in a process go to another TypeSource.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,7 +12,7 @@
 #include "kernel/providers/catalogue.h"
 #include "kernel/trace_events.h"
 #include "query/type_source.h"
-#include "target/btf.h"
+#include "target/btf_files.h"
 
 namespace clew::engine {
 
@@ -41,7 +40,6 @@ class EventTypes final : public query::TypeSource {
   query::TypeHandle type_of(const kernel::TraceField& field);
   query::TypeHandle named_type(std::string_view name);
   query::TypeHandle made(query::CType type);
-  const target::Btf* types();
   [[nodiscard]] query::CType describe_kernel(query::TypeHandle type);
 
   // A function that a source matches: its prototype, among the types of its module.
@@ -62,12 +60,8 @@ class EventTypes final : public query::TypeSource {
   kernel::TraceEvents& events_;
   query::TypeSource* processes_;
   bool casts_to_kernel_;
-  std::optional<Expected<target::Btf>> types_;
-  struct Module {
-    std::string name;
-    target::Btf types;
-  };
-  std::vector<std::unique_ptr<Module>> modules_;  // Module n is [n - 1].
+  target::BtfFiles types_;
+  std::vector<const target::Btf*> modules_;  // Module n is [n - 1].
   std::vector<query::CType> made_;  // Types that BTF does not have: arrays, numbers by their size.
 };
 

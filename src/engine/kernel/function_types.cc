@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/kernel/event_types.h"
+#include "target/kernel_symbols.h"
 
 namespace clew::engine {
 namespace {
@@ -16,7 +17,6 @@ using query::TypeHandle;
 
 constexpr uint32_t kRegisters = 6;
 constexpr uint32_t kWordBytes = 8;
-constexpr std::string_view kKernel = "vmlinux";
 constexpr size_t kModulesMax = 255;  // A handle has 8 bits for them.
 
 // Gives each parameter its register, or says why it has none.
@@ -43,20 +43,20 @@ class Registers {
 }  // namespace
 
 Expected<uint32_t> EventTypes::module_number(std::string_view module) {
-  if (module == kKernel) return 0;
-  const auto known = std::find_if(modules_.begin(), modules_.end(),
-                                  [module](const auto& one) { return one->name == module; });
-  if (known != modules_.end()) return static_cast<uint32_t>(known - modules_.begin()) + 1;
-  if (types() == nullptr || modules_.size() == kModulesMax) {
-    return fail(ErrorCode::Limit, fmt::format("the types of module '{}' cannot be read", module));
+  if (module == target::kKernelModule) return 0;
+  const target::Btf* own = CLEW_TRY(types_.module(module));
+  auto known = std::find(modules_.begin(), modules_.end(), own);
+  if (known == modules_.end()) {
+    if (modules_.size() == kModulesMax) {
+      return fail(ErrorCode::Limit, fmt::format("the types of module '{}' cannot be read", module));
+    }
+    known = modules_.insert(known, own);
   }
-  target::Btf own = CLEW_TRY(target::Btf::of_module(module, *types()));
-  modules_.push_back(std::make_unique<Module>(Module{std::string(module), std::move(own)}));
-  return static_cast<uint32_t>(modules_.size());
+  return static_cast<uint32_t>(known - modules_.begin()) + 1;
 }
 
 const target::Btf& EventTypes::types_of(uint32_t module) {
-  return module == 0 ? *types() : modules_[module - 1]->types;
+  return module == 0 ? **types_.kernel() : *modules_[module - 1];
 }
 
 Expected<std::vector<EventTypes::Function>> EventTypes::functions_of(const query::Source& source) {
@@ -66,7 +66,7 @@ Expected<std::vector<EventTypes::Function>> EventTypes::functions_of(const query
   functions.reserve(probes.size());
   for (const uint32_t id : probes) {
     const kernel::Probe& probe = *catalogue_.find(id);
-    if (types() == nullptr) return tl::unexpected(types_->error());
+    CLEW_TRY(types_.kernel());
     const uint32_t module = CLEW_TRY(module_number(probe.module));
     const target::Btf& btf = types_of(module);
     const target::BtfId function = btf.find(target::BtfKind::Function, probe.function);

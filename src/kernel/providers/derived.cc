@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "kernel/bpf_types.h"
 #include "kernel/function_addresses.h"
 #include "kernel/providers/providers.h"
 #include "kernel/providers/syscall_table.h"
@@ -168,7 +169,7 @@ class DerivedProvider final : public Provider {
     }
     const auto tracepoint = CLEW_TRY(kernel_.find_tracepoint(row.symbol));
     if (tracepoint.types == nullptr) return false;
-    return CLEW_TRY(kernel_.tracepoint_parameters(tracepoint)).size() >= row.parameters_min;
+    return tracepoint_parameters(*tracepoint.types, tracepoint.type).size() >= row.parameters_min;
   }
 
   // A function whose parameters the compiler changed may not be among the types.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernel/bpf_types.h"
+
 namespace clew::kernel {
 
 namespace {
@@ -22,22 +24,12 @@ std::vector<TraceEvent> parse_events(std::string_view text) {
   return result;
 }
 
-template <typename T>
-Expected<const T*> borrow(const Expected<T>& kept) {
-  if (!kept) return tl::unexpected(kept.error());
-  return &*kept;
-}
-
 }  // namespace
-
-Expected<const target::Btf*> KernelView::types() {
-  if (!types_) types_.emplace(target::Btf::of_kernel());
-  return borrow(*types_);
-}
 
 Expected<const Tracefs*> KernelView::tracefs() {
   if (!tracefs_) tracefs_.emplace(Tracefs::open());
-  return borrow(*tracefs_);
+  if (!*tracefs_) return tl::unexpected(tracefs_->error());
+  return &**tracefs_;
 }
 
 Expected<std::span<const TraceEvent>> KernelView::events() {
@@ -57,15 +49,6 @@ const std::vector<std::string>& KernelView::module_names() {
   return *module_names_;
 }
 
-Expected<const target::Btf*> KernelView::module_types(const std::string& module) {
-  auto found = module_types_.find(module);
-  if (found == module_types_.end()) {
-    const target::Btf* kernel = CLEW_TRY(types());
-    found = module_types_.emplace(module, target::Btf::of_module(module, *kernel)).first;
-  }
-  return borrow(found->second);
-}
-
 Expected<std::vector<KernelView::Module>> KernelView::modules(const Glob& name) {
   std::vector<Module> result;
   const target::Btf* kernel = CLEW_TRY(types());
@@ -75,7 +58,7 @@ Expected<std::vector<KernelView::Module>> KernelView::modules(const Glob& name) 
   for (const std::string& module : module_names()) {
     if (!name.matches(module)) continue;
     // A module may go, or be built for other types: then the others are still there.
-    const auto opened = module_types(module);
+    const auto opened = types_.module(module);
     if (opened) result.push_back({.name = module, .types = *opened});
   }
   return result;
@@ -90,7 +73,7 @@ Expected<KernelView::Found> KernelView::find(target::BtfKind kind, std::string_v
   }
   for (const std::string& each : module_names()) {
     if (!module.matches(each)) continue;
-    const auto opened = module_types(each);
+    const auto opened = types_.module(each);
     const target::BtfId type = opened ? (*opened)->find(kind, name) : target::kBtfVoid;
     if (type != target::kBtfVoid) return Found{*opened, each, type};
   }
@@ -107,16 +90,6 @@ Expected<KernelView::Found> KernelView::find_tracepoint(std::string_view name, c
 
 Expected<KernelView::Found> KernelView::find_tracepoint(std::string_view name) {
   return find_tracepoint(name, Glob(""));
-}
-
-Expected<std::vector<target::BtfParameter>> KernelView::tracepoint_parameters(
-    const Found& tracepoint) {
-  const target::Btf& btf = *tracepoint.types;
-  const target::BtfId pointer = btf.strip(tracepoint.type);
-  auto parameters = btf.parameters(btf.strip(btf.at(pointer).target));
-  // The first is the tracer's own (void *__data).
-  if (!parameters.empty()) parameters.erase(parameters.begin());
-  return parameters;
 }
 
 std::vector<ProbeArgument> plain_arguments(const target::Btf& types,

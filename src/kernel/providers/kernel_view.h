@@ -7,13 +7,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/error.h"
 #include "kernel/providers/provider.h"
 #include "kernel/tracefs.h"
-#include "target/btf.h"
+#include "target/btf_files.h"
+#include "target/kernel_symbols.h"
 
 namespace clew::kernel {
 
@@ -24,7 +24,7 @@ struct TraceEvent {
 
 class KernelView {
  public:
-  Expected<const target::Btf*> types();
+  Expected<const target::Btf*> types() { return types_.kernel(); }
   Expected<const Tracefs*> tracefs();
   // All of available_events but system calls; of dynamic events too.
   Expected<std::span<const TraceEvent>> events();
@@ -45,25 +45,20 @@ class KernelView {
   };
   Expected<std::vector<Module>> modules(const Glob& name);
 
-  // The parameters of a tracepoint: those of its probe functions but the first.
-  Expected<std::vector<target::BtfParameter>> tracepoint_parameters(const Found& tracepoint);
   // `tracepoint` as its BPF type says: the typedef btf_trace_<name>.
   Expected<Found> find_tracepoint(std::string_view name, const Glob& module);
   Expected<Found> find_tracepoint(std::string_view name);
 
  private:
-  Expected<const target::Btf*> module_types(const std::string& module);
   const std::vector<std::string>& module_names();
 
-  std::optional<Expected<target::Btf>> types_;
-  std::unordered_map<std::string, Expected<target::Btf>> module_types_;
+  target::BtfFiles types_;
   std::optional<std::vector<std::string>> module_names_;
   std::optional<Expected<Tracefs>> tracefs_;
   std::optional<Expected<std::vector<TraceEvent>>> events_;
 };
 
-inline constexpr std::string_view kKernelModule = "vmlinux";
-inline constexpr std::string_view kTracepointPrefix = "btf_trace_";
+using target::kKernelModule;
 
 // Arguments as they are: arg i of type parameters[i].
 std::vector<ProbeArgument> plain_arguments(const target::Btf& types,

@@ -4,6 +4,7 @@
 // and takes a group in the place of the module too (sdt:sched::sched_switch).
 #include <algorithm>
 
+#include "kernel/bpf_types.h"
 #include "kernel/providers/providers.h"
 
 namespace clew::kernel {
@@ -34,7 +35,7 @@ Probe make_probe(std::string_view provider, std::string_view module, std::string
 Expected<std::vector<ProbeArgument>> tracepoint_arguments(KernelView& kernel, const Probe& probe) {
   const auto found = CLEW_TRY(kernel.find_tracepoint(probe.symbol));
   if (found.types == nullptr) return std::vector<ProbeArgument>();
-  return plain_arguments(*found.types, CLEW_TRY(kernel.tracepoint_parameters(found)));
+  return plain_arguments(*found.types, tracepoint_parameters(*found.types, found.type));
 }
 
 class RawTracepointProvider final : public Provider {
