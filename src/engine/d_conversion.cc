@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "target/btf.h"
+#include "target/c_base_types.h"
 
 namespace clew::engine {
 
@@ -75,7 +75,7 @@ class Converter {
     const bool is_number = type.kind == TypeKind::Integer || type.kind == TypeKind::Boolean ||
                            type.kind == TypeKind::Float;
     if (type.alias.empty() || (!is_number && !is_of_kernel())) return kNoType;
-    const TypeId known = table_.find_base(target::c_integer_name(type.alias));
+    const TypeId known = table_.find_base(target::c_base_name(type.alias));
     const uint32_t known_bytes = known == kNoType ? 0 : table_.size_of(known);
     const bool is_same = known_bytes == 0 || type.size_bytes == 0 || known_bytes == type.size_bytes;
     return is_same ? known : kNoType;
@@ -191,6 +191,11 @@ class Converter {
 TypeId convert_type(target::TypeReader& from, target::TypeId type, TypeTable& table,
                     std::string_view program) {
   return Converter(from, table, program).convert(type, true);
+}
+
+std::string spelled(Tag tag, std::string_view name) {
+  constexpr std::string_view kKeywords[] = {"", "struct ", "union ", "enum "};  // By Tag.
+  return std::string(kKeywords[static_cast<size_t>(tag)]) + std::string(name);
 }
 
 }  // namespace clew::engine

@@ -3,6 +3,7 @@
 // (d_user_types.h).
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "query/d/types.h"
@@ -19,5 +20,8 @@ namespace clew::engine {
 // large. Of a program's typedefs only numbers are looked for there.
 query::d::TypeId convert_type(target::TypeReader& from, target::TypeId type,
                               query::d::TypeTable& table, std::string_view program = "");
+
+// As C writes the name of a type: "struct client".
+std::string spelled(query::d::Tag tag, std::string_view name);
 
 }  // namespace clew::engine

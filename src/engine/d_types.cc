@@ -21,23 +21,9 @@ using target::BtfKind;
 
 namespace {
 
-TypeId convert(const Btf& from, BtfId type, TypeTable& table) {
+TypeId convert(const Btf& from, target::TypeId type, TypeTable& table) {
   target::BtfTypes types(from);
   return convert_type(types, type, table);
-}
-
-std::vector<BtfKind> kinds_of(Tag tag) {
-  switch (tag) {
-    case Tag::None:
-      return {BtfKind::Typedef, BtfKind::Integer, BtfKind::Float};
-    case Tag::Struct:
-      return {BtfKind::Struct};
-    case Tag::Union:
-      return {BtfKind::Union};
-    case Tag::Enum:
-      return {BtfKind::Enum};
-  }
-  return {};
 }
 
 // Types of variables that scripts use: BTF has those of per-CPU variables only, before Linux 6.16.
@@ -98,13 +84,10 @@ TypeId KernelTypes::find(TypeTable& table, std::string_view module, Tag tag,
                          std::string_view name) {
   TypeId result = kNoType;
   visit_types(module, [&](const Btf& types) {
-    for (const BtfKind kind : kinds_of(tag)) {
-      const BtfId found = types.find(kind, name);
-      if (found == target::kBtfVoid) continue;
-      result = convert(types, found, table);
-      return true;
-    }
-    return false;
+    const target::TypeId found = target::BtfTypes(types).find_type(spelled(tag, name));
+    if (found == target::kVoidType) return false;
+    result = convert(types, found, table);
+    return true;
   });
   return result;
 }

@@ -20,21 +20,6 @@ namespace {
 
 constexpr std::string_view kMain = "a.out";
 
-// As C writes them; a typedef of C, or a class of C++, stands without a tag.
-std::vector<std::string> spellings(Tag tag, std::string_view name) {
-  switch (tag) {
-    case Tag::None:
-      return {std::string(name)};
-    case Tag::Struct:
-      return {fmt::format("struct {}", name), std::string(name)};
-    case Tag::Union:
-      return {fmt::format("union {}", name), std::string(name)};
-    case Tag::Enum:
-      return {fmt::format("enum {}", name), std::string(name)};
-  }
-  return {};
-}
-
 // "pid12`libc" -> 12, and "libc" is left; 0 when no process is named.
 pid_t take_pid(std::string_view& module) {
   constexpr std::string_view kWord = "pid";
@@ -98,7 +83,8 @@ std::vector<UserTypes::Module> UserTypes::modules(std::string_view name) {
 
 TypeId UserTypes::find(TypeTable& table, std::string_view module, Tag tag, std::string_view name) {
   for (const Module& each : modules(module)) {
-    for (const std::string& spelling : spellings(tag, name)) {
+    // A typedef of C, or a class of C++, stands without a tag.
+    for (const std::string& spelling : {spelled(tag, name), std::string(name)}) {
       const target::TypeId found = each.types->find_type(spelling);
       if (found != target::kVoidType) return convert_type(*each.types, found, table, each.prefix);
     }

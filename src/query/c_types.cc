@@ -1,58 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "query/c_types.h"
 
+#include <algorithm>
 #include <array>
 
 #include "query/arithmetic.h"
 #include "query/error_numbers.h"
+#include "target/c_base_types.h"
 
 namespace clew::query {
 namespace {
 
-struct BuiltIn {
-  std::string_view name;
-  uint8_t size_bytes;
-  bool is_signed;
-  bool is_character = false;
-};
+// A cast needs no debug information for these.
+constexpr std::array<target::CTypedef, 2> kTypedefs = {{{"bool", "_Bool"}, {"off_t", "long"}}};
 
-// The x86-64 psABI's sizes (3.1.2); char is signed there.
-constexpr std::array<BuiltIn, 36> kBuiltIns = {{{"char", 1, true, true},
-                                                {"signed char", 1, true, true},
-                                                {"unsigned char", 1, false, true},
-                                                {"bool", 1, false},
-                                                {"_Bool", 1, false},
-                                                {"short", 2, true},
-                                                {"short int", 2, true},
-                                                {"unsigned short", 2, false},
-                                                {"unsigned short int", 2, false},
-                                                {"int", 4, true},
-                                                {"signed", 4, true},
-                                                {"signed int", 4, true},
-                                                {"unsigned", 4, false},
-                                                {"unsigned int", 4, false},
-                                                {"long", 8, true},
-                                                {"long int", 8, true},
-                                                {"long long", 8, true},
-                                                {"long long int", 8, true},
-                                                {"unsigned long", 8, false},
-                                                {"unsigned long int", 8, false},
-                                                {"unsigned long long", 8, false},
-                                                {"unsigned long long int", 8, false},
-                                                {"int8_t", 1, true},
-                                                {"int16_t", 2, true},
-                                                {"int32_t", 4, true},
-                                                {"int64_t", 8, true},
-                                                {"uint8_t", 1, false},
-                                                {"uint16_t", 2, false},
-                                                {"uint32_t", 4, false},
-                                                {"uint64_t", 8, false},
-                                                {"size_t", 8, false},
-                                                {"ssize_t", 8, true},
-                                                {"intptr_t", 8, true},
-                                                {"uintptr_t", 8, false},
-                                                {"off_t", 8, true},
-                                                {"pid_t", 4, true}}};
+std::string_view target_of(std::string_view name) {
+  const auto is_it = [name](const target::CTypedef& each) { return each.name == name; };
+  const auto own = std::find_if(kTypedefs.begin(), kTypedefs.end(), is_it);
+  if (own != kTypedefs.end()) return own->target;
+  const auto found = std::find_if(target::kCTypedefs.begin(), target::kCTypedefs.end(), is_it);
+  return found == target::kCTypedefs.end() ? std::string_view() : found->target;
+}
 
 std::optional<CTypeRef> find_built_in(std::string_view name) {
   CTypeRef found;
@@ -68,10 +36,12 @@ std::optional<CTypeRef> find_built_in(std::string_view name) {
     found.built_in.size_bytes = 4;
   }
   if (name == "void" || name == "double" || name == "float") return found;
-  for (const BuiltIn& candidate : kBuiltIns) {
-    if (candidate.name != name) continue;
+  const std::string_view aliased = target_of(name);
+  const std::string base = aliased.empty() ? target::c_base_name(name) : std::string(aliased);
+  for (const target::CInteger& candidate : target::kCIntegers) {
+    if (candidate.name != base) continue;
     found.built_in = {.size_bytes = candidate.size_bytes, .is_signed = candidate.is_signed};
-    found.is_character = candidate.is_character;
+    found.is_character = candidate.is_character && aliased.empty();
     return found;
   }
   return std::nullopt;

@@ -51,8 +51,6 @@ class TypeSource : public target::TypeReader {
   virtual Expected<std::vector<Parameter>> parameters(const Source& source) = 0;
   // Of all functions that match; NotFound as above or when they disagree.
   virtual Expected<TypeHandle> return_type(const Source& source) = 0;
-  // A type by its name, for casts: "robj", "struct client", "enum state". 0 when there is none.
-  virtual TypeHandle find_type(std::string_view name) = 0;
 };
 
 }  // namespace clew::query

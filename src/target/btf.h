@@ -124,7 +124,4 @@ std::vector<std::string> btf_modules();
 // element. So the text is always a name, perhaps after struct, union or enum, and stars.
 std::string c_type_text(const Btf& btf, BtfId type);
 
-// What C calls an integer that DWARF calls "long unsigned int": "unsigned long".
-std::string_view c_integer_name(std::string_view name);
-
 }  // namespace clew::target

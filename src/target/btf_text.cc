@@ -1,30 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // BTF types in the words of C.
-#include <algorithm>
-#include <array>
-
 #include "target/btf.h"
+#include "target/c_base_types.h"
 
 namespace clew::target {
 
 namespace {
 
 constexpr uint32_t kDepthMax = 32;
-
-struct IntegerName {
-  std::string_view dwarf;
-  std::string_view c;
-};
-
-constexpr std::array kIntegerNames = {
-    IntegerName{"long unsigned int", "unsigned long"},
-    IntegerName{"long int", "long"},
-    IntegerName{"short unsigned int", "unsigned short"},
-    IntegerName{"short int", "short"},
-    IntegerName{"long long unsigned int", "unsigned long long"},
-    IntegerName{"long long int", "long long"},
-    IntegerName{"__int128 unsigned", "unsigned __int128"},
-};
 
 std::string text_at(const Btf& btf, BtfId type, uint32_t depth) {
   if (depth > kDepthMax) return "void";
@@ -35,7 +18,7 @@ std::string text_at(const Btf& btf, BtfId type, uint32_t depth) {
       return text_at(btf, description.target, depth + 1);
     case BtfKind::Integer:
     case BtfKind::Float:
-      return std::string(c_integer_name(description.name));
+      return c_base_name(description.name);
     case BtfKind::Typedef:
       return std::string(description.name);
     case BtfKind::Struct:
@@ -65,12 +48,6 @@ std::string text_at(const Btf& btf, BtfId type, uint32_t depth) {
 
 std::string c_type_text(const Btf& btf, BtfId type) {
   return text_at(btf, type, 0);
-}
-
-std::string_view c_integer_name(std::string_view name) {
-  const auto found = std::find_if(kIntegerNames.begin(), kIntegerNames.end(),
-                                  [name](const IntegerName& each) { return each.dwarf == name; });
-  return found == kIntegerNames.end() ? name : found->c;
 }
 
 }  // namespace clew::target

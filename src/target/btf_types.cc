@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/btf_types.h"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "target/c_base_types.h"
+
 namespace clew::target {
 
 namespace {
 
 constexpr uint64_t kPointerBytes = 8;
 constexpr uint32_t kDimensionsMax = 64;
+constexpr BtfId kBaseTypesEnd = 100;  // They come first.
 
 BtfId number_of(TypeId type) {
   return static_cast<BtfId>(type);
@@ -58,6 +65,23 @@ uint64_t BtfTypes::size_of(BtfId type) const {
     type = known.target;
   }
   return 0;
+}
+
+TypeId BtfTypes::find_type(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, BtfKind>, 3> kTags = {
+      {{"struct ", BtfKind::Struct}, {"union ", BtfKind::Union}, {"enum ", BtfKind::Enum}}};
+  for (const auto& [word, kind] : kTags) {
+    if (name.starts_with(word)) return btf_.find(kind, name.substr(word.size()));
+  }
+  const BtfId named = btf_.find(BtfKind::Typedef, name);
+  if (named != kBtfVoid) return named;
+  const std::string base = c_base_name(name);
+  for (BtfId id = 1; id < std::min(btf_.end_id(), kBaseTypesEnd); ++id) {
+    const BtfType type = btf_.at(id);
+    if (is_base(type.kind) && c_base_name(type.name) == base) return id;
+  }
+  const BtfId integer = btf_.find(BtfKind::Integer, name);
+  return integer != kBtfVoid ? integer : btf_.find(BtfKind::Float, name);
 }
 
 TypeDescription BtfTypes::describe(TypeId type) {

@@ -13,6 +13,7 @@ class BtfTypes final : public TypeReader {
   // Borrows it.
   explicit BtfTypes(const Btf& btf) : btf_(btf) {}
 
+  TypeId find_type(std::string_view name) override;
   TypeDescription describe(TypeId type) override;
   std::vector<TypeMember> members(TypeId record) override;
   std::vector<TypeEnumerator> enumerators(TypeId enumeration) override;

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "target/c_base_types.h"
+
 namespace clew::target {
 
 namespace {
@@ -71,41 +73,6 @@ void trim(std::string_view& text) {
   }
 }
 
-// DWARF has one spelling for "unsigned long", "long unsigned" and "unsigned long int".
-std::string base_type_spelling(std::string_view name) {
-  unsigned longs = 0;
-  bool is_short = false;
-  bool is_unsigned = false;
-  bool is_char = false;
-  bool is_signed = false;
-  for (std::string_view rest = name; !rest.empty();) {
-    const std::string_view word = rest.substr(0, rest.find(' '));
-    if (word == "long") {
-      ++longs;
-    } else if (word == "short") {
-      is_short = true;
-    } else if (word == "unsigned") {
-      is_unsigned = true;
-    } else if (word == "signed") {
-      is_signed = true;
-    } else if (word == "char") {
-      is_char = true;
-    } else if (word != "int") {
-      return std::string(name);
-    }
-    rest.remove_prefix(word.size());
-    trim(rest);
-  }
-  if (is_char) return is_unsigned ? "unsigned char" : is_signed ? "signed char" : "char";
-  std::string spelling;
-  for (unsigned i = 0; i < std::min(longs, 2U); ++i) {
-    spelling += "long ";
-  }
-  if (is_short) spelling += "short ";
-  if (is_unsigned) spelling += "unsigned ";
-  return spelling + "int";
-}
-
 NameWanted parse_name(std::string_view text) {
   NameWanted wanted;
   trim(text);
@@ -129,7 +96,7 @@ NameWanted parse_name(std::string_view text) {
     if (wanted.tag == 0 && take_prefix(text, keyword.text)) wanted.tag = keyword.tag;
   }
   trim(text);
-  wanted.name = wanted.tag == 0 ? base_type_spelling(text) : std::string(text);
+  wanted.name = wanted.tag == 0 ? c_base_name(text) : std::string(text);
   return wanted;
 }
 
@@ -442,7 +409,9 @@ void TypeTable::index_type(Dwarf_Die& die, const std::string& prefix, unsigned d
   const std::string_view name = die_name(die);
   const bool is_declaration = die_flag(die, DW_AT_declaration);
   std::string qualified = prefix + std::string(name);
-  if (!name.empty() && !is_declaration) by_name_.emplace(qualified, die);
+  if (!name.empty() && !is_declaration) {
+    by_name_.emplace(tag == DW_TAG_base_type ? c_base_name(name) : qualified, die);
+  }
   if (tag == DW_TAG_enumeration_type) {
     for_each_child(die, [&](Dwarf_Die& child) {
       Dwarf_Attribute attribute;

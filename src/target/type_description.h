@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace clew::target {
@@ -76,6 +77,9 @@ class TypeReader {
  public:
   virtual ~TypeReader() = default;
 
+  // A type by its name as C or C++ writes it: "robj", "struct client", "enum state",
+  // "unsigned long", "ns::C". kVoidType when there is none.
+  virtual TypeId find_type(std::string_view name) = 0;
   virtual TypeDescription describe(TypeId type) = 0;
   // Of a Record, in order. Queries and DWARF have those of anonymous members and of base classes
   // flattened in. BTF's anonymous members stay as they are, without a name: D prints a record of

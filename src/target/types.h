@@ -79,9 +79,8 @@ class DebugInfo final : public TypeReader {
   // NotFound when DWARF does not describe a function that starts at the address.
   Expected<Signature> signature(uint64_t function_address);
 
-  // A type by its name as C or C++ writes it ("robj", "struct client", "enum state",
-  // "unsigned long", "ns::C"), pointers allowed ("struct client *"). kVoidType when there is none.
-  TypeId find_type(std::string_view name);
+  // Pointers are allowed, too ("struct client *").
+  TypeId find_type(std::string_view name) override;
   // A record that is only declared where it is named is looked up in the whole module.
   TypeDescription describe(TypeId type) override;
   std::vector<TypeMember> members(TypeId record) override;

@@ -2,7 +2,6 @@
 #include "engine/kernel/event_types.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
@@ -15,7 +14,6 @@ namespace {
 using query::CKind;
 using query::CType;
 using query::TypeHandle;
-using target::BtfKind;
 
 // A handle of ours: how many stars, then a number of BTF (of which module) or one of the types made
 // here.
@@ -143,33 +141,15 @@ TypeHandle EventTypes::named_type(std::string_view name) {
     name.remove_suffix(1);
   const auto kernel = types_.kernel();
   if (!kernel) return 0;
-  const target::Btf* const btf = *kernel;
-  struct Tagged {
-    std::string_view word;
-    BtfKind kind;
-  };
-  constexpr std::array<Tagged, 3> kTags = {
-      {{"struct ", BtfKind::Struct}, {"union ", BtfKind::Union}, {"enum ", BtfKind::Enum}}};
-  target::BtfId type = target::kBtfVoid;
-  for (const Tagged& tag : kTags) {
-    if (name.starts_with(tag.word)) type = btf->find(tag.kind, name.substr(tag.word.size()));
-  }
-  if (type == target::kBtfVoid) type = btf->find(BtfKind::Typedef, name);
-  for (target::BtfId id = 1; type == target::kBtfVoid && id < btf->end_id() && id < 100; ++id) {
-    const target::BtfType one = btf->at(id);  // The base types come first.
-    const bool is_it = one.kind == BtfKind::Integer &&
-                       (one.name == name || target::c_integer_name(one.name) == name);
-    if (is_it) type = id;
-  }
-  if (type == target::kBtfVoid) type = btf->find(BtfKind::Integer, name);
-  const TypeHandle base = handle_of(0, type);
+  const target::TypeId type = target::BtfTypes(**kernel).find_type(name);
+  const TypeHandle base = handle_of(0, static_cast<target::BtfId>(type));
   if (stars == 0) return base;
   return kOurs | (base & kNumberMask) | static_cast<TypeHandle>(stars) << kStarsShift;
 }
 
 TypeHandle EventTypes::type_of(const kernel::TraceField& field) {
   const bool is_array = field.count != 0 || field.is_elsewhere;
-  TypeHandle type = named_type(field.type == "unsigned" ? "unsigned int" : field.type);
+  TypeHandle type = named_type(field.type);
   if (!is_array && type != 0) return type;
   const uint32_t element_bytes = is_array ? 1 : field.size_bytes;
   if (type == 0) {

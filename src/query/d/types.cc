@@ -9,27 +9,10 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "target/c_base_types.h"
 
 namespace clew::query::d {
 namespace {
-
-struct BaseType {
-  std::string_view name;
-  uint32_t size_bytes;
-  bool is_signed;
-};
-constexpr std::array<BaseType, 12> kIntegers = {{{"char", 1, true},
-                                                 {"signed char", 1, true},
-                                                 {"unsigned char", 1, false},
-                                                 {"short", 2, true},
-                                                 {"unsigned short", 2, false},
-                                                 {"int", 4, true},
-                                                 {"unsigned int", 4, false},
-                                                 {"long", 8, true},
-                                                 {"unsigned long", 8, false},
-                                                 {"long long", 8, true},
-                                                 {"unsigned long long", 8, false},
-                                                 {"_Bool", 1, false}}};
 
 struct FloatType {
   std::string_view name;
@@ -37,56 +20,39 @@ struct FloatType {
 };
 constexpr std::array<FloatType, 3> kFloats = {{{"float", 4}, {"double", 8}, {"long double", 16}}};
 
-// Typedefs that every D program has. Those whose size depends on the kernel (dev_t, mode_t, …) are
-// not among them: they come from its own types.
-struct Alias {
-  std::string_view name;
-  std::string_view target;
-};
-constexpr std::array<Alias, 44> kAliases = {{{"int8_t", "signed char"},
-                                             {"int16_t", "short"},
-                                             {"int32_t", "int"},
-                                             {"int64_t", "long"},
-                                             {"uint8_t", "unsigned char"},
-                                             {"uint16_t", "unsigned short"},
-                                             {"uint32_t", "unsigned int"},
-                                             {"uint64_t", "unsigned long"},
-                                             {"intptr_t", "long"},
-                                             {"uintptr_t", "unsigned long"},
-                                             {"ptrdiff_t", "long"},
-                                             {"size_t", "unsigned long"},
-                                             {"ssize_t", "long"},
-                                             {"uchar_t", "unsigned char"},
-                                             {"ushort_t", "unsigned short"},
-                                             {"uint_t", "unsigned int"},
-                                             {"ulong_t", "unsigned long"},
-                                             {"longlong_t", "long long"},
-                                             {"u_longlong_t", "unsigned long long"},
-                                             {"u_char", "unsigned char"},
-                                             {"u_short", "unsigned short"},
-                                             {"u_int", "unsigned int"},
-                                             {"u_long", "unsigned long"},
-                                             {"pid_t", "int"},
-                                             {"id_t", "int"},
-                                             {"uid_t", "unsigned int"},
-                                             {"gid_t", "unsigned int"},
-                                             {"euid_t", "unsigned int"},
-                                             {"zoneid_t", "int"},
-                                             {"taskid_t", "int"},
-                                             {"projid_t", "int"},
-                                             {"poolid_t", "int"},
-                                             {"ctid_t", "int"},
-                                             {"processorid_t", "int"},
-                                             {"psetid_t", "int"},
-                                             {"chipid_t", "int"},
-                                             {"lgrp_id_t", "int"},
-                                             {"major_t", "unsigned int"},
-                                             {"minor_t", "unsigned int"},
-                                             {"offset_t", "long long"},
-                                             {"hrtime_t", "long long"},
-                                             {"pc_t", "unsigned long"},
-                                             {"index_t", "short"},
-                                             {"tid_t", "int"}}};
+// Typedefs that every D program has besides those of C. Those whose size depends on the kernel
+// (dev_t, mode_t, …) are not among them: they come from its own types.
+constexpr std::array<target::CTypedef, 31> kTypedefs = {{{"ptrdiff_t", "long"},
+                                                         {"uchar_t", "unsigned char"},
+                                                         {"ushort_t", "unsigned short"},
+                                                         {"uint_t", "unsigned int"},
+                                                         {"ulong_t", "unsigned long"},
+                                                         {"longlong_t", "long long"},
+                                                         {"u_longlong_t", "unsigned long long"},
+                                                         {"u_char", "unsigned char"},
+                                                         {"u_short", "unsigned short"},
+                                                         {"u_int", "unsigned int"},
+                                                         {"u_long", "unsigned long"},
+                                                         {"id_t", "int"},
+                                                         {"uid_t", "unsigned int"},
+                                                         {"gid_t", "unsigned int"},
+                                                         {"euid_t", "unsigned int"},
+                                                         {"zoneid_t", "int"},
+                                                         {"taskid_t", "int"},
+                                                         {"projid_t", "int"},
+                                                         {"poolid_t", "int"},
+                                                         {"ctid_t", "int"},
+                                                         {"processorid_t", "int"},
+                                                         {"psetid_t", "int"},
+                                                         {"chipid_t", "int"},
+                                                         {"lgrp_id_t", "int"},
+                                                         {"major_t", "unsigned int"},
+                                                         {"minor_t", "unsigned int"},
+                                                         {"offset_t", "long long"},
+                                                         {"hrtime_t", "long long"},
+                                                         {"pc_t", "unsigned long"},
+                                                         {"index_t", "short"},
+                                                         {"tid_t", "int"}}};
 
 size_t index_of(Tag tag) {
   return static_cast<size_t>(tag);
@@ -99,14 +65,13 @@ TypeTable::TypeTable(uint32_t string_size_bytes) {
   add({});  // kNoType
   void_ = add({.kind = TypeKind::Void, .name = "void"});
   names.emplace("void", void_);
-  for (const BaseType& base : kIntegers) {
-    const bool is_character = base.name.find("char") != std::string_view::npos;
+  for (const target::CInteger& base : target::kCIntegers) {
     names.emplace(base.name, add({.kind = TypeKind::Integer,
                                   .name = std::string(base.name),
                                   .size_bytes = base.size_bytes,
                                   .align_bytes = base.size_bytes,
                                   .is_signed = base.is_signed,
-                                  .is_character = is_character}));
+                                  .is_character = base.is_character}));
   }
   for (const FloatType& base : kFloats) {
     names.emplace(base.name, add({.kind = TypeKind::Float,
@@ -118,8 +83,11 @@ TypeTable::TypeTable(uint32_t string_size_bytes) {
   string_ = add({.kind = TypeKind::String, .name = "string", .size_bytes = string_size_bytes});
   names.emplace("string", string_);
   dynamic_ = add({.kind = TypeKind::Dynamic, .name = "<DYN>"});
-  for (const Alias& alias : kAliases)
-    CLEW_ASSERT(define_typedef(std::string(alias.name), find_base(alias.target)).has_value());
+  const auto define = [this](const target::CTypedef& each) {
+    CLEW_ASSERT(define_typedef(std::string(each.name), find_base(each.target)).has_value());
+  };
+  std::for_each(target::kCTypedefs.begin(), target::kCTypedefs.end(), define);
+  std::for_each(kTypedefs.begin(), kTypedefs.end(), define);
   CLEW_ASSERT(define_typedef("caddr_t", pointer_to(find_base("char"))).has_value());
 }
 
