@@ -120,8 +120,9 @@ tl::expected<Switches, Refusal> find_switches(const Facts& facts, uint32_t funct
   for (const Block& block : blocks.blocks()) {
     if (!needs_table(blocks, block)) continue;
     const auto last = facts.code.at(block.last);
+    // Else control gets to bytes that are none.
     if (!last || last->flow != code::Flow::IndirectJump) {
-      return Refused({Reason::UnresolvedJump, block.last});
+      return Refused({Reason::Undecodable, block.last});
     }
     jumps.push_back(block.last);
   }

@@ -58,7 +58,8 @@ struct Switches {
 
 // `blocks` are those of functions()[function]. Refused, with the instruction: an indirect jump that
 // is no tail call, no switch of stacks and no switch over a table (UnresolvedJump); a name with
-// other uses (TableEscapes); a table whose end is not known (UnboundedTable).
+// other uses (TableEscapes); a table whose end is not known (UnboundedTable); a direct jump to what
+// is no instruction (Undecodable).
 tl::expected<Switches, Refusal> find_switches(const Facts& facts, uint32_t function,
                                               const code::Blocks& blocks);
 

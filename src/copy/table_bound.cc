@@ -22,6 +22,7 @@ using code::Full;
 using code::Instruction;
 
 constexpr unsigned kBlocksMax = 256;
+constexpr uint64_t kHalf = 32;  // Bits. Instructions with results of as many clear the others.
 
 // What is compared: a register, or a word of memory as it is written.
 struct Place {
@@ -106,16 +107,29 @@ class BoundWalk {
     const uint64_t mask = width >= 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1;
     const uint64_t n = operands[1].imm.value.u & mask;
     const uint64_t entries = limits_ == Limits::ToN ? n + 1 : n;
-    if (*compared == place_) return take(entries);
-    if (!compared->is_memory && other_entries_ == 0) {
+    if (*compared == place_) {
+      if (decides(width)) return take(is_in_low_bits(entries) ? low_bits_.entries : entries);
+      if (low_bits_.width == 0) low_bits_ = {.width = width, .entries = entries};
+      return false;
+    }
+    if (!compared->is_memory && other_entries_ == 0 && decides(width)) {
       other_ = compared->number;
       other_entries_ = entries;
     }
     return false;
   }
 
+  // Is all of the index in that many bits? A comparison of 32 was made of a register whose upper
+  // half was cleared, or of one that could not be an index.
+  [[nodiscard]] bool decides(uint64_t width) const { return width >= std::min(width_, kHalf); }
+
+  [[nodiscard]] bool is_in_low_bits(uint64_t entries) const {
+    return low_bits_.width != 0 && entries <= uint64_t{1} << low_bits_.width;
+  }
+
   bool take(uint64_t entries) {
     if (!bound_ || entries <= bound_->entries) bound_ = {.entries = entries, .is_checked = true};
+    low_bits_ = {};
     return true;
   }
 
@@ -136,6 +150,7 @@ class BoundWalk {
     if (is_call(full)) return is_preserved(one);
     if (!code::register_effect(bytes).changed.has(one)) return true;
     const std::span<const ZydisDecodedOperand> operands = full.operands();
+    if (operands[0].size < kHalf) return false;  // The rest is something else.
     switch (full.instruction.mnemonic) {
       case ZYDIS_MNEMONIC_MOVZX:
         limit_to(uint64_t{1} << operands[1].size);
@@ -153,13 +168,19 @@ class BoundWalk {
     }
   }
 
+  // It is less than that, whatever it is.
   void limit_to(uint64_t entries) {
-    if (!bound_ || entries < bound_->entries) bound_ = {.entries = entries};
+    if (is_in_low_bits(entries)) {
+      take(low_bits_.entries);
+    } else if (!bound_ || entries < bound_->entries) {
+      bound_ = {.entries = entries};
+    }
   }
 
   bool move_to(const ZydisDecodedOperand& from, const Instruction& at) {
     const auto place = place_of(from, at.end());
     if (place) place_ = *place;
+    width_ = std::min<uint64_t>(width_, from.size);
     return place.has_value();
   }
 
@@ -190,6 +211,17 @@ class BoundWalk {
   }
 
   Place place_;
+  struct LowBits {
+    uint64_t width = 0;
+    uint64_t entries = 0;
+
+    bool operator==(const LowBits&) const = default;
+  };
+
+  uint64_t width_ = 64;  // In bits, of what is in the place and becomes the index.
+  // What the last narrower comparison says of so many of its bits, and so of it all if it has no
+  // others.
+  LowBits low_bits_;
   Limits limits_ = Limits::No;
   // A register that was compared, and may turn out to be a copy of the index; 0 entries: none.
   uint8_t other_ = 0;
