@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,8 +20,11 @@ namespace {
 
 using code::Block;
 using code::Flow;
-using code::Full;
 using code::Instruction;
+
+constexpr uint8_t kInt3 = 0xcc;
+constexpr uint8_t kJumpRel8 = 0xeb;
+constexpr uint8_t kJumpRel32 = 0xe9;
 
 class Checker {
  public:
@@ -41,8 +45,14 @@ class Checker {
     CLEW_TRY(check_glue());
     for (const Proved& one : proved_)
       CLEW_TRY(check_tables(one.switches));
+    const auto by_copy = [](const ClonedTable& a, const ClonedTable& b) { return a.copy < b.copy; };
+    if (tables_.size() != copy_.tables.size() ||
+        !std::is_sorted(copy_.tables.begin(), copy_.tables.end(), by_copy)) {
+      return differs(0, "its list of tables");
+    }
     CLEW_TRY(check_functions());
-    return check_fixups();
+    CLEW_TRY(check_fixups());
+    return check_rest();
   }
 
  private:
@@ -54,6 +64,11 @@ class Checker {
   // So that no later step reads outside.
   Expected<void> check_shape() const {
     if (copy_.code_size > copy_.bytes.size()) return differs(0, "the code is cut");
+    for (const code::FunctionRange& range : code_.functions()) {
+      const bool is_apart =
+          range.address >= copy_.end() || range.address + range.size_bytes <= copy_.address;
+      if (copy_.address > copy_.end() || !is_apart) return differs(range.address, "it is in it");
+    }
     uint64_t next = 0;
     for (const CopiedPc& pc : copy_.pcs) {
       if (pc.offset < next || pc.offset >= copy_.code_size)
@@ -66,6 +81,9 @@ class Checker {
     }
     return {};
   }
+
+  // Of what is written from there on.
+  void note_bytes(uint64_t offset, uint64_t end) { written_.push_back({offset, end}); }
 
   void note_originals() {
     for (const Proved& one : proved_) {
@@ -86,7 +104,7 @@ class Checker {
         continue;
       }
       const auto at = reached_.find(pc.original);
-      if (at == reached_.end()) return differs(pc.original, "nobody gets there");
+      if (at == reached_.end()) return differs(pc.original, "nothing gets there");
       if (at->second != UINT32_MAX) return differs(pc.original, "it is there twice");
       at->second = pc.offset;
       ++found;
@@ -115,6 +133,7 @@ class Checker {
                           std::equal(bytes.begin(), bytes.end(), bytes_at(offset).begin());
     if (!is_there) return differs(original, "what is inserted there");
     inserted_.erase(at);
+    note_bytes(offset, offset + bytes.size());
     return {};
   }
 
@@ -153,6 +172,7 @@ class Checker {
         return differs(at->address, "it does not follow");
       }
       end = CLEW_TRY(check_instruction(*at, offset));
+      note_bytes(offset, end - copy_.address);
     }
     return check_run_on(owner, block, end);
   }
@@ -203,28 +223,29 @@ class Checker {
     const auto now = code::decode_full(bytes_at(offset));
     const unsigned in_front = code::opcode_offset(original);
     if (!was || !now || was->instruction.mnemonic != now->instruction.mnemonic ||
+        now->all[0].type != ZYDIS_OPERAND_TYPE_IMMEDIATE ||
+        code::opcode_offset(bytes_at(offset).first(now->instruction.length)) != in_front ||
         !std::equal(original.begin(), original.begin() + in_front, bytes_at(offset).begin())) {
       return differs(at.address, "it is another branch");
     }
     uint64_t end = copy_.address + offset + now->instruction.length;
     uint64_t target = end + static_cast<uint64_t>(now->all[0].imm.value.s);
     const uint64_t wanted = CLEW_TRY(way_of(at, target));
+    unsigned bits = now->instruction.raw.imm[0].size;
     if (target != wanted && at.flow == Flow::Conditional && now->instruction.raw.imm[0].size == 8) {
       // loop taken ; jmp over ; taken: jmp target ; over:
       const uint64_t taken = end + 2;
-      const auto over = code::decode_full(bytes_at(end - copy_.address));
-      const auto far = code::decode_full(bytes_at(taken - copy_.address));
-      if (!over || !far || !is_jump(*over) || !is_jump(*far) || target != taken) {
+      const auto over = jump_at(end - copy_.address);
+      const auto far = jump_at(taken - copy_.address);
+      if (!over || !far || target != taken || over->end != taken || over->target != far->end) {
         return differs(at.address, "its target");
       }
-      const uint64_t behind = taken + far->instruction.length;
-      if (over->instruction.length != 2 || taken + over->all[0].imm.value.u != behind) {
-        return differs(at.address, "its other way");
-      }
-      end = behind;
-      target = end + static_cast<uint64_t>(far->all[0].imm.value.s);
+      end = far->end;
+      target = far->target;
+      bits = far->bits;
     }
     if (target != wanted) return differs(at.address, "its target");
+    if (is_outward(wanted) && bits != 32) return differs(at.address, "it cannot be moved");
     note_outward(wanted, end);
     return end;
   }
@@ -238,42 +259,48 @@ class Checker {
     if (taken == insertions_.taken.end()) return image;
     // A loop that is far leads to a jump behind it first.
     uint64_t stub = target;
-    const auto first = jump_at(stub);
+    const auto first = jump_at(stub - copy_.address);
     if (first && inserted_.find(static_cast<uint32_t>(stub - copy_.address)) == inserted_.end()) {
       stub = first->target;
     }
     CLEW_TRY(take_inserted(at.address, stub - copy_.address, taken->second));
     const uint64_t behind = stub + taken->second.size();
-    const auto jump = jump_at(behind);
-    const bool leads_on = jump && jump->target == image &&
+    const auto jump = jump_at(behind - copy_.address);
+    const bool leads_on = jump && jump->target == image && jump->bits == 32 &&
                           glue_.erase(static_cast<uint32_t>(behind - copy_.address)) == 1;
     if (!leads_on) return differs(at.address, "the way behind what is inserted");
     note_outward(image, jump->end);
+    note_bytes(behind - copy_.address, jump->end - copy_.address);
     return stub;
-  }
-
-  struct MetJump {
-    uint64_t end = 0;
-    uint64_t target = 0;
-  };
-  [[nodiscard]] std::optional<MetJump> jump_at(uint64_t address) const {
-    if (address - copy_.address >= copy_.code_size) return std::nullopt;
-    const auto full = code::decode_full(bytes_at(address - copy_.address));
-    if (!full || !is_jump(*full)) return std::nullopt;
-    const uint64_t end = address + full->instruction.length;
-    return MetJump{end, end + static_cast<uint64_t>(full->all[0].imm.value.s)};
   }
 
   // Of a branch that ends there with a displacement of 4 bytes.
   void note_outward(uint64_t target, uint64_t end) {
-    const bool is_inside = target - copy_.address < copy_.code_size;
-    if (is_inside) return;
+    if (!is_outward(target)) return;
     wanted_.push_back({static_cast<uint32_t>(end - copy_.address - 4), FixupKind::Outward, false});
   }
 
-  static bool is_jump(const Full& full) {
-    return full.instruction.mnemonic == ZYDIS_MNEMONIC_JMP &&
-           full.all[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+  [[nodiscard]] bool is_outward(uint64_t target) const {
+    return target - copy_.address >= copy_.code_size;
+  }
+
+  // A jmp of the copier's own.
+  struct GlueJump {
+    uint64_t end = 0;
+    uint64_t target = 0;
+    unsigned bits = 0;  // Of its displacement.
+  };
+  [[nodiscard]] std::optional<GlueJump> jump_at(uint64_t offset) const {
+    if (offset >= copy_.code_size) return std::nullopt;
+    const std::span<const uint8_t> bytes = bytes_at(offset);
+    const unsigned size = bytes[0] == kJumpRel8 ? 1 : 4;
+    if ((bytes[0] != kJumpRel8 && bytes[0] != kJumpRel32) || bytes.size() < 1 + size) {
+      return std::nullopt;
+    }
+    const uint64_t end = copy_.address + offset + 1 + size;
+    return GlueJump{.end = end,
+                    .target = end + static_cast<uint64_t>(code::signed_field(bytes, 1, size)),
+                    .bits = 8 * size};
   }
 
   Expected<void> check_run_on(const Proved& owner, const Block& block, uint64_t end) {
@@ -298,11 +325,13 @@ class Checker {
     if (end == image) return {};
     const auto glue = glue_.find(static_cast<uint32_t>(end - copy_.address));
     if (glue == glue_.end()) return differs(block.last, "what it runs on to");
-    const auto jump = jump_at(end);
-    if (!jump || jump->target != image) {
+    const auto jump = jump_at(glue->first);
+    if (!jump || glue->second != block.end) return differs(block.last, "the jump behind it");
+    if (jump->target != image || (is_outward(jump->target) && jump->bits != 32)) {
       return differs(block.last, "where it runs on to");
     }
     note_outward(jump->target, jump->end);
+    note_bytes(glue->first, jump->end - copy_.address);
     glue_.erase(glue);
     return {};
   }
@@ -323,6 +352,8 @@ class Checker {
           clone->entries != table.targets.size()) {
         return differs(table.address, "its table is not there");
       }
+      const bool is_new = tables_.insert(table.address).second;
+      if (!is_new) continue;
       for (size_t i = 0; i < table.targets.size(); ++i)
         CLEW_TRY(check_entry(*clone, i, image_of(table.targets[i], Past::Nothing)));
     }
@@ -340,6 +371,7 @@ class Checker {
         static_cast<uint64_t>(code::signed_field(std::span(copy_.bytes).subspan(place), 0, size));
     const bool is_inside = wanted - copy_.address < copy_.code_size;
     const auto field = static_cast<uint32_t>(place);
+    note_bytes(place, place + size);
     if (!is_offset) {
       wanted_.push_back({field, FixupKind::Absolute64, !is_inside});
     } else if (!is_inside) {
@@ -352,31 +384,54 @@ class Checker {
   }
 
   Expected<void> check_functions() const {
+    uint64_t next = 0;  // They are by original, each once.
     for (const CopiedFunction& one : copy_.functions) {
-      if (one.original != code_.functions()[one.function].address ||
+      if (one.function >= code_.functions().size() || one.original < next ||
+          one.original != code_.functions()[one.function].address ||
           one.copy != image_of(one.original, Past::Nothing) || one.copy == one.original) {
         return differs(one.original, "where its function begins");
       }
+      next = one.original + 1;
     }
     if (copy_.functions.size() != proved_.size()) return differs(0, "a function is missing");
     return {};
   }
 
-  // Shared tables are wanted by each of their functions.
   Expected<void> check_fixups() {
-    std::vector<Fixup> listed = copy_.fixups;
-    for (std::vector<Fixup>* all : {&listed, &wanted_}) {
-      std::sort(all->begin(), all->end(),
-                [](const Fixup& a, const Fixup& b) { return a.offset < b.offset; });
-    }
+    std::sort(wanted_.begin(), wanted_.end(),
+              [](const Fixup& a, const Fixup& b) { return a.offset < b.offset; });
     const auto same = [](const Fixup& a, const Fixup& b) {
       return a.offset == b.offset && a.kind == b.kind && a.is_in_module == b.is_in_module;
     };
-    wanted_.erase(std::unique(wanted_.begin(), wanted_.end(), same), wanted_.end());
-    if (!std::equal(listed.begin(), listed.end(), wanted_.begin(), wanted_.end(), same)) {
+    if (!std::equal(copy_.fixups.begin(), copy_.fixups.end(), wanted_.begin(), wanted_.end(),
+                    same)) {
       return differs(0, "its fix-ups");
     }
     return {};
+  }
+
+  // No two share a byte; where none is, nobody gets, and who does all the same is stopped.
+  Expected<void> check_rest() {
+    std::sort(written_.begin(), written_.end(),
+              [](const Written& a, const Written& b) { return a.offset < b.offset; });
+    uint64_t next = 0;
+    for (const Written& one : written_) {
+      if (one.offset < next || !is_filler(next, one.offset)) return differs(0, "what is between");
+      next = one.end;
+    }
+    if (next != copy_.bytes.size()) return differs(0, "what is behind all");
+    const auto in_code = [this](const Written& one) { return one.offset < copy_.code_size; };
+    const auto tables = std::partition_point(written_.begin(), written_.end(), in_code);
+    const uint64_t code_end = tables == written_.begin() ? 0 : (tables - 1)->end;
+    if (code_end != copy_.code_size) return differs(0, "where its code ends");
+    return {};
+  }
+
+  [[nodiscard]] bool is_filler(uint64_t from, uint64_t end) const {
+    for (uint64_t i = from; i < end; ++i) {
+      if (copy_.bytes[i] != (i < copy_.code_size ? kInt3 : 0)) return false;
+    }
+    return true;
   }
 
   [[nodiscard]] std::optional<TableName> name_at(uint64_t address) const {
@@ -404,6 +459,13 @@ class Checker {
   const Switches* names_ = nullptr;  // Of the function that is looked at, and so is the next one.
   bool carries_ = false;
   std::vector<Fixup> wanted_;
+  std::unordered_set<uint64_t> tables_;  // Of which there is a clone, by original.
+  // Bytes of the copy that are an instruction or an entry of a table.
+  struct Written {
+    uint64_t offset = 0;
+    uint64_t end = 0;
+  };
+  std::vector<Written> written_;
 };
 
 }  // namespace

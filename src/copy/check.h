@@ -7,7 +7,8 @@
 //   - behind it stands what control runs on to, or a jump there;
 //   - what is inserted is where it is wanted, and nowhere else;
 //   - tables have the same entries, by the same rule, and are named by nobody else;
-//   - every field that holds a distance to the module or an address is among the fix-ups.
+//   - every field that holds a distance to the module or an address is among the fix-ups;
+//   - all other bytes are int3 in the code and 0 between tables, and lists are in their order.
 // Only what passes is put into a process.
 #pragma once
 

@@ -16,6 +16,12 @@ std::vector<uint64_t> sorted(std::vector<uint64_t> values) {
   return values;
 }
 
+std::vector<target::CodePointerSlot> by_address(std::vector<target::CodePointerSlot> slots) {
+  std::sort(slots.begin(), slots.end(),
+            [](const auto& a, const auto& b) { return a.slot_address < b.slot_address; });
+  return slots;
+}
+
 std::vector<uint64_t> resolvers_of(const target::ModuleImage& image) {
   std::vector<uint64_t> resolvers;
   for (const target::IfuncSlot& slot : image.ifunc_slots())
@@ -23,25 +29,31 @@ std::vector<uint64_t> resolvers_of(const target::ModuleImage& image) {
   for (const target::Function& function : image.functions()) {
     if (function.is_ifunc) resolvers.push_back(function.address);
   }
-  return sorted(std::move(resolvers));
+  return resolvers;
 }
 
 }  // namespace
 
 Expected<std::unique_ptr<Facts>> Facts::of(const target::ModuleImage& image) {
-  const code::ModuleText text = CLEW_TRY(code::text_of(image));
-  std::vector<uint64_t> never = CLEW_TRY(code::noreturn_slots(image));
-  return std::make_unique<Facts>(Key(), image, text, std::move(never));
+  FactsInput input;
+  input.text = CLEW_TRY(code::text_of(image));
+  input.noreturn_slots = CLEW_TRY(code::noreturn_slots(image));
+  input.slots = image.code_pointer_slots();
+  input.resolvers = resolvers_of(image);
+  return of(std::move(input));
 }
 
-Facts::Facts(Key, const target::ModuleImage& image, const code::ModuleText& text,
-             std::vector<uint64_t> noreturn_slots)
-    : code(code::analyse(text)),
-      noreturn(code, std::move(noreturn_slots)),
+std::unique_ptr<Facts> Facts::of(FactsInput input) {
+  return std::make_unique<Facts>(Key(), std::move(input));
+}
+
+Facts::Facts(Key, FactsInput input)
+    : code(code::analyse(input.text)),
+      noreturn(code, std::move(input.noreturn_slots)),
       flags(code),
-      slots(image.code_pointer_slots()),
-      landing_pads(sorted(text.landing_pads)),
-      resolvers(resolvers_of(image)),
-      is_position_independent(image.is_position_independent()) {}
+      slots(by_address(std::move(input.slots))),
+      landing_pads(sorted(std::move(input.text.landing_pads))),
+      resolvers(sorted(std::move(input.resolvers))),
+      is_position_independent(!input.text.position_dependent) {}
 
 }  // namespace clew::copy

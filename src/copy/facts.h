@@ -14,7 +14,16 @@
 
 namespace clew::copy {
 
-// Borrows the image. Not to be moved: its parts refer to each other.
+// What the facts are made from, as plain data. Any order.
+struct FactsInput {
+  code::ModuleText text;
+  std::vector<uint64_t> noreturn_slots;        // As code::noreturn_slots() gives them.
+  std::vector<target::CodePointerSlot> slots;  // As ModuleImage::code_pointer_slots() does.
+  std::vector<uint64_t> resolvers;
+};
+
+// Borrows the text's sections, which are the image's. Not to be moved: its parts refer to each
+// other.
 class Facts {
   struct Key {
     explicit Key() = default;
@@ -23,8 +32,9 @@ class Facts {
  public:
   // Errors: Io when the file was truncated since it was read.
   static Expected<std::unique_ptr<Facts>> of(const target::ModuleImage& image);
-  Facts(Key, const target::ModuleImage& image, const code::ModuleText& text,
-        std::vector<uint64_t> noreturn_slots);
+  // The same of what others know.
+  static std::unique_ptr<Facts> of(FactsInput input);
+  Facts(Key, FactsInput input);
 
   const code::ModuleCode code;
   const code::NoReturn noreturn;

@@ -37,7 +37,8 @@ class Prover {
 
   tl::expected<Proved, Refusal> run() {
     const uint64_t start = code_.functions()[function_].address;
-    if (blocks_.blocks().empty()) return Refused({Reason::NoCode, start});
+    // Parts of it may have code all the same.
+    if (!blocks_.block_at(start)) return Refused({Reason::NoCode, start});
     if (std::binary_search(facts_.resolvers.begin(), facts_.resolvers.end(), start)) {
       return Refused({Reason::Resolver, start});
     }
@@ -50,7 +51,7 @@ class Prover {
   }
 
  private:
-  std::optional<Refusal> check_block(const Block& block) const {
+  [[nodiscard]] std::optional<Refusal> check_block(const Block& block) const {
     if (code_.overlaps_rseq(block.begin, block.end)) return Refusal{Reason::Rseq, block.begin};
     for (auto at = code_.at(block.begin); at && at->address < block.end; at = code_.at(at->end())) {
       const std::optional<uint32_t> range = code_.range_at(at->address);

@@ -13,8 +13,9 @@ namespace clew::copy {
 
 class Victim {
  public:
+  // One of victims/, or any by its path.
   explicit Victim(std::string_view file)
-      : path(std::string(CLEW_COPY_VICTIMS "/") + std::string(file)),
+      : path(file.front() == '/' ? std::string(file) : CLEW_COPY_VICTIMS "/" + std::string(file)),
         image_(*target::ModuleImage::read(path)),
         facts_(*Facts::of(image_)),
         proof_(prove_module(*facts_)) {}
@@ -30,9 +31,9 @@ class Victim {
   }
   // Where copies may be: a distance behind the file's last byte that nothing is aligned to.
   [[nodiscard]] uint64_t behind() const { return image_.sections().back().end() + 0x10010; }
-  [[nodiscard]] ModuleCopy write() const { return *write_copy(*facts_, proof_.proved, behind()); }
+  [[nodiscard]] ModuleCopy write() const { return *write_copy(*facts_, proof_.proved, {}, behind()); }
   [[nodiscard]] Expected<CheckedCopy> check(ModuleCopy copy) const {
-    return copy::check(*facts_, proof_.proved, std::move(copy));
+    return copy::check(*facts_, proof_.proved, {}, std::move(copy));
   }
 
   const std::string path;

@@ -49,6 +49,7 @@ END(run_counts)
 
 FUNCTION(run_counts_short)
   mov %edi, %ecx
+  mov %edi, %eax
   jecxz kept_fourth
   ret
 END(run_counts_short)
@@ -95,6 +96,14 @@ FUNCTION(run_reads)
   lea run_reads(%rip), %rdx
   ret
 END(run_reads)
+
+FUNCTION(run_last)
+  test %edi, %edi
+  je kept_last
+  jmp kept_last
+END(run_last)
+
+KEPT(kept_last, 10)
 
 .section .rodata
 word: .long 3
