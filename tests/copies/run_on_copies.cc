@@ -3,8 +3,10 @@
 //
 //     run_on_copies [--report FILE] [--without NAME] [--insert BYTES] COMMAND [ARGUMENT...]
 //
-// The exit status is the command's; a signal that kills it kills this, too. FILE gets a line for
-// each module: its path, functions copied, entries that lead there, bytes.
+// The exit status is the command's; a signal that kills it kills this, too. FILE is there when the
+// command begins, whole: a line with its process, and one for each module: its path, functions
+// copied, entries that lead there, bytes. When it has ended, FILE also gets the processor's time of
+// the command and what it waited for, in seconds.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -126,17 +128,37 @@ std::string copy_module(inline_::Attachment& attachment, const target::ProcessMo
                      proof.proved_bytes, proof.proved_bytes + proof.refused_bytes, room.address);
 }
 
-void copy_all(inline_::Attachment& attachment, pid_t pid, const Options& options) {
-  std::string report;
+// Under another name first, so that no part of it is read.
+void write_report(const std::string& path, const std::string& report) {
+  if (path.empty()) return;
+  const std::string unfinished = path + ".part";
+  FILE* const file = std::fopen(unfinished.c_str(), "w");
+  if (file == nullptr) give_up(path);
+  std::fwrite(report.data(), 1, report.size(), file);
+  std::fclose(file);
+  if (std::rename(unfinished.c_str(), path.c_str()) != 0) give_up(path);
+}
+
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
+
+// All that was waited for: the command alone.
+std::string time_of_command() {
+  struct rusage usage {};
+  if (getrusage(RUSAGE_CHILDREN, &usage) != 0) give_up("getrusage");
+  return fmt::format("seconds user={:.6f} system={:.6f}\n", seconds(usage.ru_utime),
+                     seconds(usage.ru_stime));
+}
+
+std::string copy_all(inline_::Attachment& attachment, pid_t pid, const Options& options) {
+  std::string report = fmt::format("process {}\n", pid);
   for (const target::ProcessModule& module : expect(target::read_modules(pid), "modules")) {
     if (is_left_out(options, module.path) || !module.problem.empty()) continue;
     report += copy_module(attachment, module, options);
   }
-  if (options.report.empty()) return;
-  FILE* const file = std::fopen(options.report.c_str(), "w");
-  if (file == nullptr) give_up(options.report);
-  std::fwrite(report.data(), 1, report.size(), file);
-  std::fclose(file);
+  write_report(options.report, report);
+  return report;
 }
 
 }  // namespace
@@ -147,9 +169,10 @@ int main(int count, char** arguments) {
   inline_::OpenOptions open;
   open.region.size_log2 = 12;
   auto attachment = expect(inline_::Attachment::open(launched.pid(), open), "open");
-  copy_all(attachment, launched.pid(), options);
+  const std::string report = copy_all(attachment, launched.pid(), options);
   expect(launched.resume(), "resume");
   const int status = expect(launched.wait_for_exit(), "wait");
+  write_report(options.report, report + time_of_command());
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   const struct rlimit none {};
   (void)setrlimit(RLIMIT_CORE, &none);
