@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 #include "target/file_identity.h"
-#include "target/sha256.h"
 
 namespace clew::code {
 
@@ -36,42 +35,6 @@ class TextHash {
  private:
   target::Sha256 hash_;
 };
-
-// Which program we are; nothing when it cannot be known.
-std::optional<target::FileIdentity> own_identity() {
-  return target::identity_at("/proc/self/exe");
-}
-
-std::string name_of(const ModuleText& text, const target::FileIdentity& own) {
-  TextHash hash;
-  const std::array<uint64_t, 6> made_by = {own.device,
-                                           own.inode,
-                                           own.size_bytes,
-                                           static_cast<uint64_t>(own.modified_ns),
-                                           static_cast<uint64_t>(own.changed_ns),
-                                           kVersion};
-  for (const uint64_t value : made_by)
-    hash.number(value);
-  hash.number(text.position_dependent ? 1 : 0);
-  hash.number(text.sections.size());
-  for (const Section& section : text.sections) {
-    hash.number(section.address);
-    hash.number(section.executable ? 1 : 0);
-    hash.add(section.bytes);
-  }
-  std::vector<uint64_t> functions;
-  functions.reserve(4 * text.functions.size());
-  for (const FunctionRange& range : text.functions) {
-    const uint64_t flags = (range.unnamed ? 1U : 0U) | (range.mid_frame ? 2U : 0U);
-    functions.insert(functions.end(), {range.address, range.size_bytes, range.owner, flags});
-  }
-  hash.add(bytes_of(functions));
-  hash.add(bytes_of(text.landing_pads));
-  hash.add(bytes_of(text.part_links));
-  hash.add(bytes_of(text.code_pointers));
-  hash.add(bytes_of(text.rseq));
-  return target::hex_of(hash.finish()) + ".code";
-}
 
 struct FunctionRecord {
   uint64_t address = 0;
@@ -197,13 +160,48 @@ bool AnalysisFile::read(target::BlockReader& blocks, ModuleCode& code) {
          blocks.read(code.side_entries_) && blocks.at_end() && is_consistent(code);
 }
 
+std::optional<target::Digest> digest_of(const ModuleText& text) {
+  // Which program we are.
+  const auto own = target::identity_at("/proc/self/exe");
+  if (!own) return std::nullopt;
+  TextHash hash;
+  const std::array<uint64_t, 6> made_by = {own->device,
+                                           own->inode,
+                                           own->size_bytes,
+                                           static_cast<uint64_t>(own->modified_ns),
+                                           static_cast<uint64_t>(own->changed_ns),
+                                           kVersion};
+  for (const uint64_t value : made_by)
+    hash.number(value);
+  hash.number(text.position_dependent ? 1 : 0);
+  hash.number(text.sections.size());
+  for (const Section& section : text.sections) {
+    hash.number(section.address);
+    hash.number(section.executable ? 1 : 0);
+    hash.add(section.bytes);
+  }
+  std::vector<uint64_t> functions;
+  functions.reserve(4 * text.functions.size());
+  for (const FunctionRange& range : text.functions) {
+    const uint64_t flags = (range.unnamed ? 1U : 0U) | (range.mid_frame ? 2U : 0U);
+    functions.insert(functions.end(), {range.address, range.size_bytes, range.owner, flags});
+  }
+  hash.add(bytes_of(functions));
+  hash.add(bytes_of(text.landing_pads));
+  hash.add(bytes_of(text.part_links));
+  hash.add(bytes_of(text.code_pointers));
+  hash.add(bytes_of(text.rseq));
+  return hash.finish();
+}
+
 ModuleCode KeptAnalyses::analyse(const ModuleText& text) const {
   uint64_t size = 0;
   for (const Section& section : text.sections)
     size += section.executable ? section.bytes.size() : 0;
-  const auto own = own_identity();
-  if (!is_on_ || size < from_bytes_ || !own) return code::analyse(text);
-  const std::string name = name_of(text, *own);
+  if (!is_on_ || size < from_bytes_) return code::analyse(text);
+  const auto digest = digest_of(text);
+  if (!digest) return code::analyse(text);
+  const std::string name = target::hex_of(*digest) + ".code";
   if (const auto file = folder_.open(name)) {
     ModuleCode kept = ModuleCode::of_sections(text);
     target::BlockReader blocks(file->descriptor.get(), file->size_bytes);

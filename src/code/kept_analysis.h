@@ -6,12 +6,18 @@
 // checksums.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "code/module_code.h"
 #include "target/cache_folder.h"
+#include "target/sha256.h"
 
 namespace clew::code {
+
+// Of all that an analysis of the text looks at, and of the program that is running; nothing when
+// that cannot be known.
+std::optional<target::Digest> digest_of(const ModuleText& text);
 
 class KeptAnalyses {
  public:

@@ -29,6 +29,7 @@ class CheckedCopy {
  private:
   friend Expected<CheckedCopy> check(const Facts& facts, std::span<const Proved> proved,
                                      const Insertions& insertions, ModuleCopy copy);
+  friend class SidecarFile;  // What had passed when it was written.
   explicit CheckedCopy(ModuleCopy copy) : copy_(std::move(copy)) {}
   ModuleCopy copy_;
 };

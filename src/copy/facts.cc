@@ -34,13 +34,17 @@ std::vector<uint64_t> resolvers_of(const target::ModuleImage& image) {
 
 }  // namespace
 
-Expected<std::unique_ptr<Facts>> Facts::of(const target::ModuleImage& image) {
+Expected<FactsInput> facts_input(const target::ModuleImage& image) {
   FactsInput input;
   input.text = CLEW_TRY(code::text_of(image));
   input.noreturn_slots = CLEW_TRY(code::noreturn_slots(image));
   input.slots = image.code_pointer_slots();
   input.resolvers = resolvers_of(image);
-  return of(std::move(input));
+  return input;
+}
+
+Expected<std::unique_ptr<Facts>> Facts::of(const target::ModuleImage& image) {
+  return of(CLEW_TRY(facts_input(image)));
 }
 
 std::unique_ptr<Facts> Facts::of(FactsInput input) {

@@ -22,6 +22,9 @@ struct FactsInput {
   std::vector<uint64_t> resolvers;
 };
 
+// Borrows the image. Errors: Io when the file was truncated since it was read.
+Expected<FactsInput> facts_input(const target::ModuleImage& image);
+
 // Borrows the text's sections, which are the image's. Not to be moved: its parts refer to each
 // other.
 class Facts {
