@@ -163,29 +163,29 @@ class Bpftrace:
 
 
 class Redis:
-    """A redis-server of our own on a socket in a temporary folder."""
+    """A redis-server of our own on a socket in a temporary folder. `runner`: the words of a command
+    that runs it as its child."""
 
-    def __init__(self):
+    def __init__(self, runner=()):
         self.folder = tempfile.TemporaryDirectory(prefix="clew-bench-")
         self.socket = str(Path(self.folder.name) / "redis.sock")
         self.process = subprocess.Popen(
-            ["redis-server", "--port", "0", "--unixsocket", self.socket, "--save", "",
-             "--dir", self.folder.name], stdout=subprocess.DEVNULL)
+            [*runner, shutil.which("redis-server"), "--port", "0", "--unixsocket", self.socket,
+             "--save", "", "--dir", self.folder.name], stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + 30
         while not self._answers():
             if time.monotonic() > deadline:
                 raise RuntimeError("redis-server does not answer")
+        self.pid = int(re.search(r"process_id:(\d+)", self._asked("info", "server"))[1])
         if os.cpu_count() > 1:  # The load and the server, each on its own CPU.
-            os.sched_setaffinity(self.process.pid, {0})
+            os.sched_setaffinity(self.pid, {0})
 
-    @property
-    def pid(self):
-        return self.process.pid
+    def _asked(self, *words):
+        return subprocess.run(["redis-cli", "-s", self.socket, *words], capture_output=True,
+                              text=True, check=False).stdout
 
     def _answers(self):
-        done = subprocess.run(["redis-cli", "-s", self.socket, "ping"], capture_output=True,
-                              text=True, check=False)
-        return done.stdout.strip() == "PONG"
+        return self._asked("ping").strip() == "PONG"
 
     def cpu_seconds(self):
         """What the server has spent so far: fields 14 and 15 of /proc/PID/stat, in ticks."""
@@ -205,7 +205,7 @@ class Redis:
         return self
 
     def __exit__(self, *unused):
-        self.process.terminate()
+        os.kill(self.pid, signal.SIGTERM)
         self.process.wait()
         self.folder.cleanup()
 

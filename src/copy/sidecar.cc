@@ -147,7 +147,7 @@ void SidecarFile::put_copy(NumberWriter& numbers, const ModuleCopy& copy) {
   numbers.put(copy.pcs.size());
   for (const CopiedPc& one : copy.pcs) {
     const uint64_t distance = one.offset - std::exchange(offset, one.offset);
-    numbers.put(distance << 1 | (one.runs_on ? 1 : 0));
+    numbers.put(distance << 2 | static_cast<uint64_t>(one.kind));
     numbers.put_from(original, one.original);
   }
   place = copy.address;
@@ -230,7 +230,8 @@ bool SidecarFile::get_copy(NumberReader& numbers, ModuleCopy& copy) {
     const bool is_first = &one == copy.pcs.data();
     offset += number >> 1;
     is_right = is_right && offset < copy.code_size && (is_first || number > 1);
-    one = {static_cast<uint32_t>(offset), numbers.get_from(original), (number & 1) != 0};
+    one = {static_cast<uint32_t>(offset), numbers.get_from(original),
+           static_cast<PcKind>(number & 3)};
   }
   original = 0;
   uint64_t end = copy.address + copy.code_size;

@@ -17,8 +17,8 @@ constexpr const char* kProgram = "/usr/bin/redis-server";
 Sidecar made_of(const target::ModuleImage& image) {
   const auto facts = *Facts::of(image);
   ModuleProof proof = prove_module(*facts);
-  ModuleCopy copy = *write_copy(*facts, proof.proved, image.sections().back().end() + 0x10000);
-  return {.copy = *check(*facts, proof.proved, std::move(copy)),
+  ModuleCopy copy = *write_copy(*facts, proof.proved, {}, image.sections().back().end() + 0x10000);
+  return {.copy = *check(*facts, proof.proved, {}, std::move(copy)),
           .proved_bytes = proof.proved_bytes,
           .refused_bytes = proof.refused_bytes,
           .refused = std::move(proof.refused)};

@@ -10,7 +10,7 @@ from pathlib import Path
 
 LUA = """
 local words, sum = {}, 0
-for i = 1, N * 4000 do
+for i = 1, N * 40000 do
   local key = string.format("k%d", i % 1000)
   words[key] = (words[key] or 0) + #key
   sum = sum + (i * 7919) % 1013
@@ -41,16 +41,16 @@ for i in range(N * 500):
         odd(i)
     except Odd:
         caught += 1
-print(words.most_common(20), fib(12 + min(N, 8)), caught)
+print(words.most_common(20), fib(12 + min(N, 14)), caught)
 print(zlib.crc32(json.dumps(words, sort_keys=True).encode()))
-print(sum(x * y % 7 for x in range(N * 10) for y in range(100)), sorted("copies"), 2 ** 200 // 7)
+print(sum(x * y % 7 for x in range(N * 200) for y in range(100)), sorted("copies"), 2 ** 200 // 7)
 """
 
 PERL = """
 my (%words, $sum);
 open(my $in, '<', 'text'); local $/; my $text = substr(<$in>, 0, N * 30000);
 $words{lc $1}++ while $text =~ /(\\w+)/g;
-$sum += $_ * length($_) % 13 for 1 .. N * 8000;
+$sum += $_ * length($_) % 13 for 1 .. N * 60000;
 print join(',', map {"$_$words{$_}"} (sort {$words{$b} <=> $words{$a} || $a cmp $b} keys %words)
   [0 .. 20]), " $sum\\n";
 eval { die {code => 7} }; print $@->{code}, "\\n"; printf "%s %.3f\\n", scalar reverse('copy'), 2/7;
@@ -66,7 +66,7 @@ END { for (i = 1; i < 14; i++) printf "%d %d\\n", i, count[i]
 SQL = """
 create table a(id integer primary key, name text, value real);
 create index a_name on a(name);
-with recursive n(i) as (select 1 union all select i + 1 from n where i < N * 400)
+with recursive n(i) as (select 1 union all select i + 1 from n where i < N * 2000)
   insert into a select i, printf('n%05d', i * 7919 % 10007), i * 1.5 from n;
 select count(*), sum(value), max(name) from a where name like 'n01%';
 select id % 13 as k, count(distinct name), min(name) from a group by k order by 2, 1 desc;
@@ -112,7 +112,7 @@ def text_of(size):
              for _ in range(3000)]
     made = []
     while size > 0:
-        line = " ".join(words[min(int(source.paretovariate(0.7)), 2999)] for _ in range(11))
+        line = " ".join(words[min(int(source.expovariate(0.002)), 2999)] for _ in range(11))
         made.append(line)
         size -= len(line) + 1
     return "\n".join(made) + "\n"
@@ -120,8 +120,8 @@ def text_of(size):
 
 def formula(scale):
     """A satisfiable one in CNF, near where that is hard."""
-    source, count = random.Random(2), 60 + 20 * min(scale, 8)
-    clauses = int(count * 4.0)
+    source, count = random.Random(2), 80 + 20 * min(scale, 8)
+    clauses = int(count * 4.15)
     lines = [f"p cnf {count} {clauses}"]
     for _ in range(clauses):
         chosen = source.sample(range(1, count + 1), 3)
@@ -131,8 +131,8 @@ def formula(scale):
 
 def graph(scale):
     source = random.Random(3)
-    edges = [f"  n{source.randrange(12 * scale)} -> n{source.randrange(12 * scale)};"
-             for _ in range(15 * scale)]
+    edges = [f"  n{source.randrange(25 * scale)} -> n{source.randrange(25 * scale)};"
+             for _ in range(30 * scale)]
     return "digraph g {\n" + "\n".join(edges) + "\n}\n"
 
 
@@ -173,14 +173,14 @@ def workloads():
         Workload("gunzip", "gzip", ["-d", "-c", "text.gz"]),
         Workload("bzip2", "bzip2", ["-c", "text"]),
         Workload("bunzip2", "bzip2", ["-d", "-c", "text.bz2"]),
-        Workload("xz", "xz", ["-4", "-T1", "-c", "text"]),
+        Workload("xz", "xz", ["-2", "-T1", "-c", "text"]),
         Workload("xz -T2", "xz", ["-1", "-T2", "--block-size=100000", "-c", "text"]),
         Workload("unxz", "xz", ["-d", "-c", "text.xz"]),
         Workload("zstd", "zstd", ["-q", "-9", "-c", "text"]),
         Workload("zstd -T2", "zstd", ["-q", "-3", "-T2", "-B1048576", "-c", "text"]),
         Workload("lz4", "lz4", ["-q", "-9", "-c", "text"]),
         Workload("lua5.4", "lua5.4", ["work.lua"]),
-        Workload("mawk", "mawk", ["-f", "work.awk", "text"]),
+        Workload("mawk", "mawk", ["-f", "work.awk", "text", "text"]),
         Workload("bc", "bc", ["-l"], stdin="work.bc"),
         Workload("jq", "jq", ["-S", ".[] | select(.a % 7 == 3) | {a, b: (.b | ascii_upcase), c: "
                               "(.c | add)}", "work.json"]),
@@ -191,21 +191,23 @@ def workloads():
         Workload("dot", "dot", ["-Tplain", "work.dot"]),
         Workload("cc1 -fsyntax-only", "cc1", ["-quiet", "-fsyntax-only", "work.c"], large=True),
         Workload("cc1 -O2", "cc1", ["-quiet", "-O2", "work.c", "-o", "work.s"], large=True),
-        Workload("openssl", "openssl", ["dgst", "-sha256", "text", "text.gz"], large=True),
+        Workload("openssl", "openssl", ["dgst", "-sha256", *["text"] * 20], large=True),
         Workload("gs", "gs", ["-q", "-dNOPAUSE", "-dBATCH", "-dSAFER", "-sDEVICE=pbmraw", "-r72",
                               "-sOutputFile=page.pbm", "work.ps"], large=True),
         Workload("gp", "gp", ["-q", "-f"], stdin="work.gp", large=True),
         Workload("povray", "povray", ["work.pov", "+Owork.ppm", "+FP", "-D", "+W80", "+H60",
                                       "+WT1", "-GA"], large=True, stdout=False),
     ]
-    for absent in ("z3", "stockfish", "cvc4", "exiv2"):
+    made.append(Workload("stockfish", "stockfish", ["bench", "16", "1", "8"], large=True,
+                         stdout=False))
+    for absent in ("z3", "cvc4", "exiv2"):
         made.append(Workload(absent, absent, ["--version"], large=True))
     return made
 
 
 def fill(folder, scale):
     """All inputs. At scale 1 a program works for some tenths of a second at most."""
-    size = 150_000 * scale
+    size = 400_000 * scale
     text = text_of(size)
     number = str(scale)
     files = {
@@ -215,12 +217,12 @@ def fill(folder, scale):
         "work.bc": f"scale = {60 * scale}\n4 * a(1)\ne(1)\nfor (i = 0; i < {200 * scale}; ++i) "
                    "s += i ^ 3 / 7\ns\nquit\n",
         "work.json": "[" + ",\n".join(f'{{"a": {i}, "b": "name{i * 7919 % 997}", "c": [{i}, 2.5, '
-                                      f"{i % 13}]}}" for i in range(900 * scale)) + "]\n",
+                                      f"{i % 13}]}}" for i in range(3000 * scale)) + "]\n",
         "work.sql": SQL.replace("N *", number + " *"), "work.cnf": formula(scale),
         "work.dot": graph(scale), "work.ps": PS, "work.pov": POV,
         "work.c": C + "".join(f"FUNCTION({i})\n" for i in range(60 * scale)),
         "work.gp": f"print(factor(2^{100 + 10 * min(scale, 4)}+1));\n"
-                   f"print(sum(i=1,{20000 * scale},i^2%17));\n",
+                   f"print(sum(i=1,{100000 * scale},i^2%17));\n",
     }
     for name, content in files.items():
         (Path(folder) / name).write_text(content)
