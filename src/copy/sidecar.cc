@@ -228,8 +228,9 @@ bool SidecarFile::get_copy(NumberReader& numbers, ModuleCopy& copy) {
   for (CopiedPc& one : copy.pcs) {
     const uint64_t number = numbers.get();
     const bool is_first = &one == copy.pcs.data();
-    offset += number >> 1;
-    is_right = is_right && offset < copy.code_size && (is_first || number > 1);
+    offset += number >> 2;
+    const bool is_kind = (number & 3) <= static_cast<uint64_t>(PcKind::RunsOn);
+    is_right = is_right && is_kind && offset < copy.code_size && (is_first || number > 3);
     one = {static_cast<uint32_t>(offset), numbers.get_from(original),
            static_cast<PcKind>(number & 3)};
   }
