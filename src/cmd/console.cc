@@ -42,7 +42,7 @@ void Console::warning(std::string_view text) {
   fmt::print(stderr, "clew: warning: {}\n", text);
 }
 
-void Console::armed(std::string_view text) {
+void Console::tell(std::string_view text) {
   erase();
   if (quiet_) return;
   fmt::print(stderr, "clew: {}\n", text);

@@ -20,10 +20,12 @@ class Console final : public engine::Notices {
 
   void progress(std::string_view text) override;
   void warning(std::string_view text) override;
-  void armed(std::string_view text) override;
+  void armed(std::string_view text) override { tell(text); }
+  void made(std::string_view text) override { tell(text); }
 
  private:
   void erase();
+  void tell(std::string_view text);
 
   bool quiet_;
   bool is_terminal_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clew record and clew show.
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <string>
@@ -53,6 +54,12 @@ std::string marks_of(uint8_t marks) {
   return text;
 }
 
+void print_stop(const recorder::ShownLine& stop) {
+  if (stop.module.empty()) return fmt::print("=> {:<28} in no module\n", stop.function);
+  fmt::print("=> {:<28} {}{}\n", place_of(stop), stop.function,
+             stop.marks == 0 ? " (not recorded)" : marks_of(stop.marks));
+}
+
 void print_thread(const recorder::ShownThread& thread) {
   fmt::print("\nthread {}{}: {} records\n", thread.thread,
              thread.is_reason ? " (the signal's)" : "", thread.records);
@@ -61,31 +68,68 @@ void print_thread(const recorder::ShownThread& thread) {
     least = std::min(least, line.depth);
   for (size_t i = 0; i < thread.lines.size(); ++i) {
     const recorder::ShownLine& line = thread.lines[i];
-    const bool is_last = i + 1 == thread.lines.size() && thread.stopped_in.empty();
+    const bool is_last = i + 1 == thread.lines.size() && thread.is_recorded;
     const auto indent = static_cast<int>(std::min(line.depth - least, 30));
     fmt::print("{} {:<28} {:{}}{}{}{}\n", is_last ? "=>" : "  ", place_of(line), "", indent * 2,
                line.function, line.is_inlined ? " (inlined)" : "", marks_of(line.marks));
   }
-  if (!thread.stopped_in.empty()) {
-    fmt::print("=> {} outside of what is recorded\n", thread.stopped_in);
-  }
+  if (!thread.is_recorded) print_stop(thread.stopped);
   if (thread.violations != 0 || thread.gaps != 0) {
     fmt::print("   {} records fit no path, {} gaps\n", thread.violations, thread.gaps);
   }
 }
 
+// A fault is the kernel's; other signals are sent, and then siginfo_t has the sender in its place.
+bool has_address(const recorder::SnapReason& reason) {
+  const bool is_fault = reason.signal == SIGSEGV || reason.signal == SIGBUS;
+  return is_fault && reason.code > 0 && reason.code != SI_KERNEL;
+}
+
+std::string text_of(const recorder::SnapReason& reason, int32_t process) {
+  if (reason.signal == 0) return "";
+  std::string text = fmt::format(": {}", signal_name(reason.signal));
+  if (has_address(reason)) text += fmt::format(" at address {:#x}", reason.address);
+  const auto sender = static_cast<int32_t>(reason.address);
+  if (reason.code <= 0 && sender != process) text += fmt::format(", sent by process {}", sender);
+  return text + fmt::format(" in thread {}", reason.thread);
+}
+
 void print_shown(const recorder::Snap& snap, const recorder::Shown& shown) {
-  fmt::print("{} (process {})", fmt::join(snap.command, " "), snap.pid);
-  if (snap.reason.signal != 0) {
-    fmt::print(": {}", signal_name(snap.reason.signal));
-    if (snap.reason.signal == SIGSEGV || snap.reason.signal == SIGBUS) {
-      fmt::print(" at address {:#x}", snap.reason.address);
-    }
-    fmt::print(" in thread {}", snap.reason.thread);
-  }
-  fmt::print("\n");
+  fmt::print("{} (process {}){}\n", fmt::join(snap.command, " "), snap.pid,
+             text_of(snap.reason, snap.pid));
   for (const recorder::ShownThread& thread : shown.threads)
     print_thread(thread);
+}
+
+nlohmann::ordered_json names_of(uint8_t marks) {
+  auto names = nlohmann::ordered_json::array();
+  if ((marks & recorder::kGap) != 0) names.push_back("gap");
+  if ((marks & recorder::kViolation) != 0) names.push_back("violation");
+  if ((marks & recorder::kUncertain) != 0) names.push_back("uncertain");
+  if ((marks & recorder::kUnwound) != 0) names.push_back("unwound");
+  return names;
+}
+
+nlohmann::ordered_json json_of(const recorder::ShownLine& line) {
+  return {{"module", line.module},      {"function", line.function},    {"file", line.file},
+          {"line", line.line},          {"address", line.address},      {"depth", line.depth},
+          {"inlined", line.is_inlined}, {"marks", names_of(line.marks)}};
+}
+
+nlohmann::ordered_json json_of(const recorder::ShownThread& thread) {
+  nlohmann::ordered_json one;
+  one["thread"] = thread.thread;
+  one["got_signal"] = thread.is_reason;
+  one["records"] = thread.records;
+  one["violations"] = thread.violations;
+  one["uncertain"] = thread.uncertain;
+  one["gaps"] = thread.gaps;
+  one["lines"] = nlohmann::ordered_json::array();
+  for (const recorder::ShownLine& line : thread.lines)
+    one["lines"].push_back(json_of(line));
+  one["stopped"] = json_of(thread.stopped);
+  one["stopped"]["recorded"] = thread.is_recorded;
+  return one;
 }
 
 void print_json(const recorder::Snap& snap, const recorder::Shown& shown) {
@@ -93,30 +137,14 @@ void print_json(const recorder::Snap& snap, const recorder::Shown& shown) {
   all["command"] = snap.command;
   all["process"] = snap.pid;
   all["signal"] = snap.reason.signal;
-  all["address"] = snap.reason.address;
+  all["code"] = snap.reason.code;
+  all["address"] = nullptr;
+  if (has_address(snap.reason)) all["address"] = snap.reason.address;
+  all["time_ns"] = snap.reason.time_ns;
+  all["problems"] = shown.problems;
   all["threads"] = nlohmann::ordered_json::array();
-  for (const recorder::ShownThread& thread : shown.threads) {
-    nlohmann::ordered_json one;
-    one["thread"] = thread.thread;
-    one["got_signal"] = thread.is_reason;
-    one["records"] = thread.records;
-    one["violations"] = thread.violations;
-    one["uncertain"] = thread.uncertain;
-    one["gaps"] = thread.gaps;
-    if (!thread.stopped_in.empty()) one["stopped_outside"] = thread.stopped_in;
-    one["lines"] = nlohmann::ordered_json::array();
-    for (const recorder::ShownLine& line : thread.lines) {
-      one["lines"].push_back({{"module", line.module},
-                              {"function", line.function},
-                              {"file", line.file},
-                              {"line", line.line},
-                              {"address", line.address},
-                              {"depth", line.depth},
-                              {"inlined", line.is_inlined},
-                              {"marks", line.marks}});
-    }
-    all["threads"].push_back(std::move(one));
-  }
+  for (const recorder::ShownThread& thread : shown.threads)
+    all["threads"].push_back(json_of(thread));
   fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
@@ -149,11 +177,9 @@ int record_verb(int argument_count, const char* const* arguments) {
   app.positionals_at_end();
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
   Console console(is_quiet);
-  const auto outcome = engine::record(request, console);
-  if (!outcome) return report(outcome.error());
-  for (const std::string& snap : outcome->snaps)
-    console.warning(fmt::format("recorded: {} (clew show {})", snap, snap));
-  return end_as(outcome->status);
+  const auto status = engine::record(request, console);
+  if (!status) return report(status.error());
+  return end_as(*status);
 }
 
 int show_verb(int argument_count, const char* const* arguments) {

@@ -254,6 +254,7 @@ class Silent final : public Notices {
   void progress(std::string_view) override {}
   void warning(std::string_view) override {}
   void armed(std::string_view) override {}
+  void made(std::string_view) override {}
 };
 
 }  // namespace

@@ -61,6 +61,8 @@ class Notices {
   virtual void warning(std::string_view text) = 0;
   // All probes are armed.
   virtual void armed(std::string_view text) = 0;
+  // Something was made that may be wanted at once.
+  virtual void made(std::string_view text) = 0;
 };
 
 struct Outcome {

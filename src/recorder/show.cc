@@ -25,7 +25,7 @@ std::string_view file_of(std::string_view path) {
 struct ReadModule {
   const SnapModule* described = nullptr;
   std::unique_ptr<target::ModuleImage> image;
-  std::unique_ptr<RecordedModule> recorded;
+  std::unique_ptr<RecordedModule> recorded;  // Null, and so the next one: runs as it is.
   std::unique_ptr<ModulePaths> paths;
   std::optional<target::DebugInfo> debug;
 
@@ -33,16 +33,22 @@ struct ReadModule {
     if (!abi::is_dag_record(word)) return false;
     return abi::dag_id(word) - described->recipe.first_id < described->id_count;
   }
+  // Of a program counter in the copy: the instruction of the file.
+  [[nodiscard]] std::optional<uint64_t> recorded_at(uint64_t pc) const {
+    return recorded == nullptr ? std::nullopt : recorded->copy().copy().original_of(pc);
+  }
+  // Of one in the module's own code.
+  [[nodiscard]] std::optional<uint64_t> original_at(uint64_t pc) const {
+    const uint64_t address = pc - described->load_bias;
+    for (const target::Section& section : image->sections()) {
+      if (section.executable && section.contains(address)) return address;
+    }
+    return std::nullopt;
+  }
 };
 
-Expected<ReadModule> read_module(const SnapModule& described) {
-  ReadModule module;
-  module.described = &described;
-  module.image =
-      std::make_unique<target::ModuleImage>(CLEW_TRY(target::ModuleImage::read(described.path)));
-  if (module.image->build_id() != described.build_id) {
-    return fail(ErrorCode::Refused, fmt::format("{} is another file now", described.path));
-  }
+Expected<void> make_anew(ReadModule& module) {
+  const SnapModule& described = *module.described;
   module.recorded = CLEW_TRY(RecordedModule::make(*module.image, described.recipe));
   copy::CheckedCopy& copy = module.recorded->copy();
   if (module.recorded->digest() != described.digest ||
@@ -52,9 +58,21 @@ Expected<ReadModule> read_module(const SnapModule& described) {
         fmt::format("{} is not as it was recorded: another file, or another Clew", described.path));
   }
   CLEW_TRY(copy.move_to(described.load_bias, described.copy_address - copy.copy().address));
-  module.paths =
-      std::make_unique<ModulePaths>(module.recorded->facts(), module.recorded->proof(),
-                                    module.recorded->copied(), module.recorded->tiling());
+  module.paths = std::make_unique<ModulePaths>(module.recorded->facts(), module.recorded->proof(),
+                                               module.recorded->copied(),
+                                               module.recorded->tiling());
+  return {};
+}
+
+Expected<ReadModule> read_module(const SnapModule& described) {
+  ReadModule module;
+  module.described = &described;
+  module.image =
+      std::make_unique<target::ModuleImage>(CLEW_TRY(target::ModuleImage::read(described.path)));
+  if (module.image->build_id() != described.build_id) {
+    return fail(ErrorCode::Refused, fmt::format("{} is another file now", described.path));
+  }
+  if (described.id_count != 0) CLEW_TRY(make_anew(module));
   if (auto debug = target::DebugInfo::open(*module.image)) module.debug.emplace(std::move(*debug));
   return module;
 }
@@ -89,11 +107,12 @@ class ThreadShower {
     result_.is_reason = thread.thread == snap_.reason.thread && snap_.reason.signal != 0;
     const auto lobe = std::find_if(snap_.lobes.begin(), snap_.lobes.end(),
                                    [&](const SnapLobe& one) { return one.slot == thread.slot; });
+    const uint64_t pc = thread.registers.rip;
     if (lobe != snap_.lobes.end()) {
-      const uint64_t pc = thread.registers.rip;
       const uint64_t cursor = is_in_carrier(pc) ? thread.registers.r11 : lobe->cursor;
       show_words(unroll(lobe->words, index_of(*lobe, cursor)), pc);
     }
+    if (!result_.is_recorded) result_.stopped = place_of(pc);
     if (result_.lines.size() > last_) {
       result_.lines.erase(result_.lines.begin(), result_.lines.end() - static_cast<long>(last_));
     }
@@ -104,6 +123,7 @@ class ThreadShower {
   // In such a function r11 has the cursor, and memory an older one.
   bool is_in_carrier(uint64_t pc) {
     for (ReadModule& module : modules_) {
+      if (!module.recorded) continue;
       const RecordedModule& recorded = *module.recorded;
       const auto original = module.recorded->copy().copy().original_of(pc);
       const auto range = original ? recorded.facts().code.range_at(*original) : std::nullopt;
@@ -126,11 +146,10 @@ class ThreadShower {
       if (module != nullptr) {
         const auto stretch = std::span(words).subspan(i, end - i);
         show_stretch(*module, stretch,
-                     end == words.size() ? original_of(*module, pc) : std::nullopt);
+                     end == words.size() ? module->recorded_at(pc) : std::nullopt);
       }
       i = end;
     }
-    if (!ends_at_pc_) result_.stopped_in = fmt::format("{:#x}", pc);
   }
 
   ReadModule* module_of(uint32_t word) {
@@ -140,10 +159,19 @@ class ThreadShower {
     return nullptr;
   }
 
-  std::optional<uint64_t> original_of(ReadModule& module, uint64_t pc) {
-    const auto original = module.recorded->copy().copy().original_of(pc);
-    ends_at_pc_ = original.has_value();
-    return original;
+  ShownLine place_of(uint64_t pc) {
+    for (ReadModule& module : modules_) {
+      const auto recorded = module.recorded_at(pc);
+      const auto address = recorded ? recorded : module.original_at(pc);
+      if (!address) continue;
+      ShownLine line = line_of(module, *address);
+      if (recorded) line.marks = kUncertain;
+      return line;
+    }
+    ShownLine nowhere;
+    nowhere.function = fmt::format("{:#x}", pc);
+    nowhere.address = pc;
+    return nowhere;
   }
 
   void show_stretch(ReadModule& module, std::span<const uint32_t> words,
@@ -159,9 +187,12 @@ class ThreadShower {
     const size_t first =
         steps.steps.size() > kStepsShownMax ? steps.steps.size() - kStepsShownMax : size_t{0};
     for (size_t i = first; i < steps.steps.size(); ++i) {
-      const bool is_last = i + 1 == steps.steps.size();
+      const bool is_last = i + 1 == steps.steps.size() && steps.end == PathEnd::Stopped;
       show_step(module, steps.steps[i], is_last ? stopped_at : std::nullopt);
     }
+    // Else its last records were lost, as those of what a signal's handler interrupts.
+    result_.is_recorded = steps.end == PathEnd::Stopped;
+    if (result_.is_recorded) result_.stopped = result_.lines.back();
   }
 
   // A block, up to the instruction at which the thread stopped.
@@ -219,7 +250,6 @@ class ThreadShower {
   std::vector<ReadModule>& modules_;
   const Snap& snap_;
   size_t last_;
-  bool ends_at_pc_ = false;
   std::map<std::pair<const ReadModule*, uint64_t>, ShownLine> lines_;
   ShownThread result_;
 };

@@ -34,8 +34,11 @@ struct ShownThread {
   int32_t thread = 0;
   bool is_reason = false;  // It got the signal.
   std::vector<ShownLine> lines;
-  // Where it stopped, if that is not where the lines end: outside of what is recorded.
-  std::string stopped_in;
+  // Where it stopped, by its program counter; the last of the lines, if `is_recorded`. Else it is
+  // marked as uncertain when it is in a copy, and the records that lead there are lost. Without a
+  // module: no code that is known.
+  ShownLine stopped;
+  bool is_recorded = false;
   uint64_t records = 0;
   uint64_t violations = 0;
   uint64_t uncertain = 0;

@@ -232,6 +232,7 @@ void read_lobes(Reader& in, Snap& snap) {
   }
 }
 
+// Those of a later version are passed by.
 bool read_section(SectionType type, std::span<const uint8_t> bytes, Snap& snap) {
   Reader in(bytes);
   switch (type) {
@@ -249,8 +250,6 @@ bool read_section(SectionType type, std::span<const uint8_t> bytes, Snap& snap) 
       break;
     case SectionType::Lobes:
       read_lobes(in, snap);
-      break;
-    default:  // Of a later version.
       break;
   }
   return !in.failed();
@@ -335,7 +334,11 @@ Expected<void> write_snap(const std::string& path, const Snap& snap) {
   size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t put = write(file.get(), bytes.data() + done, bytes.size() - done);
-    if (put < 0) return fail(ErrorCode::Io, fmt::format("{}: {}", path, error_text(errno)));
+    if (put < 0) {
+      const int error = errno;
+      (void)unlink(path.c_str());  // A part of a snap is none.
+      return fail(ErrorCode::Io, fmt::format("{}: {}", path, error_text(error)));
+    }
     done += static_cast<size_t>(put);
   }
   return {};

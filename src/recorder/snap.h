@@ -70,7 +70,8 @@ struct Snap {
   std::vector<SnapLobe> lobes;
 };
 
-// The file is made anew, for its owner alone. Errors: Io, also when there is one.
+// The file is made anew, for its owner alone. Errors: Io, also when there is one, or a link; then
+// no file is left.
 Expected<void> write_snap(const std::string& path, const Snap& snap);
 
 // Errors: Io; Refused when it is none, or is cut or damaged.

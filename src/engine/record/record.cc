@@ -2,19 +2,23 @@
 #include "engine/record/record.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "abi/arena.h"
 #include "abi/region.h"
 #include "abi/slot.h"
+#include "base/error_text.h"
 #include "base/log.h"
 #include "engine/record/known_imports.h"
 #include "engine/record/lobe_file.h"
@@ -45,6 +49,25 @@ bool is_left_out(std::string_view path) {
                      [&](std::string_view prefix) { return file_of(path).starts_with(prefix); });
 }
 
+// A link to nothing is there, too.
+bool is_there(const std::string& path) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) == 0;
+}
+
+// Before anything runs: a crash that leaves no snap is known too late.
+Expected<void> check_directory(const std::string& directory) {
+  struct stat status {};
+  const bool is_there = stat(directory.c_str(), &status) == 0;
+  if (is_there && !S_ISDIR(status.st_mode)) {
+    return fail(ErrorCode::Refused, fmt::format("{} is no folder for snaps", directory));
+  }
+  if (is_there && access(directory.c_str(), W_OK | X_OK) == 0) return {};
+  return fail(ErrorCode::Io,
+              fmt::format("no snap can be written into {}: {}",
+                          directory == "." ? "this folder" : directory, error_text(errno)));
+}
+
 // Do exceptions go through its functions? An unwinder knows nothing of copies.
 bool unwinds(const target::ModuleImage& image) {
   const auto fdes = image.fdes();
@@ -62,7 +85,8 @@ class Recorder {
  public:
   Recorder(const RecordRequest& request, Notices& notices) : request_(request), notices_(notices) {}
 
-  Expected<RecordOutcome> run() {
+  Expected<int> run() {
+    CLEW_TRY(check_directory(request_.directory));
     inline_::Launched launched = CLEW_TRY(inline_::Launched::start({.command = request_.command}));
     CLEW_TRY(attach(launched.pid()));
     CLEW_TRY(record_modules(launched.pid()));
@@ -72,9 +96,8 @@ class Recorder {
     (void)std::signal(SIGINT, SIG_IGN);
     (void)std::signal(SIGQUIT, SIG_IGN);
     CLEW_TRY(launched.go_on());
-    outcome_.status = CLEW_TRY(watch.run([this](const Crash& crash) { take_snap(crash); },
-                                         [this](pid_t pid) { tell_exec(pid); }));
-    return std::move(outcome_);
+    return watch.run([this](const Crash& crash) { take_snap(crash); },
+                     [this](pid_t pid) { tell_exec(pid); });
   }
 
  private:
@@ -208,15 +231,36 @@ class Recorder {
                        std::chrono::system_clock::now().time_since_epoch().count())};
     snap.pid = crash.process;
     snap.command = request_.command;
-    for (const Installed& one : installed_)
-      snap.modules.push_back(one.described);
-    add_lobes(crash, snap);
+    add_modules(crash, snap);
+    add_lobes(snap);
     for (const WatchedThread& thread : crash.threads)
       snap.threads.push_back({thread.thread, slot_of(snap, thread.thread), thread.registers});
     save(snap);
   }
 
-  void add_lobes(const Crash& crash, recorder::Snap& snap) const {
+  // Those that are not recorded are named, too: a thread may have stopped in them.
+  void add_modules(const Crash& crash, recorder::Snap& snap) const {
+    for (const Installed& one : installed_)
+      snap.modules.push_back(one.described);
+    const auto modules = target::read_modules(crash.process);
+    if (!modules) return;
+    for (const target::ProcessModule& module : *modules) {
+      if (is_recorded(module) || !module.problem.empty()) continue;
+      recorder::SnapModule described;
+      described.load_bias = module.load_bias;
+      described.build_id = module.build_id;
+      described.path = module.path;
+      snap.modules.push_back(std::move(described));
+    }
+  }
+
+  [[nodiscard]] bool is_recorded(const target::ProcessModule& module) const {
+    return std::any_of(installed_.begin(), installed_.end(), [&](const Installed& one) {
+      return one.described.path == module.path && one.described.load_bias == module.load_bias;
+    });
+  }
+
+  void add_lobes(recorder::Snap& snap) const {
     const inline_::ArenaView arena = attachment_->arena();
     for (uint32_t slot = 0; slot < arena.slot_count; ++slot) {
       if (!lobes_->is_used(slot)) continue;
@@ -232,7 +276,6 @@ class Recorder {
                             lobes_->first_lobe() + slot * abi::kLobeStride,
                             std::vector<uint32_t>(words.begin(), words.end())});
     }
-    (void)crash;
   }
 
   static uint32_t slot_of(const recorder::Snap& snap, pid_t thread) {
@@ -242,19 +285,25 @@ class Recorder {
     return recorder::kNoSlot;
   }
 
-  // NAME.snap, or NAME-PID.snap, … where that is somebody else's.
+  // NAME.snap, or NAME-PID.snap, … where that is somebody else's, as another recorder's just now.
   void save(const recorder::Snap& snap) {
     constexpr unsigned kNamesMax = 1000;
-    const std::string name(file_of(request_.command.front()));
-    std::string path = fmt::format("{}/{}.snap", request_.directory, name);
-    for (unsigned i = 0; access(path.c_str(), F_OK) == 0 && i < kNamesMax; ++i) {
-      path = fmt::format("{}/{}-{}{}.snap", request_.directory, name, snap.pid,
-                         i == 0 ? "" : fmt::format("-{}", i));
+    for (unsigned i = 0;; ++i) {
+      const std::string path = path_of(snap.pid, i);
+      if (is_there(path) && i < kNamesMax) continue;
+      const Expected<void> written = recorder::write_snap(path, snap);
+      if (written) return notices_.made(fmt::format("recorded: {} (clew show {})", path, path));
+      if (is_there(path) && i < kNamesMax) continue;
+      return notices_.warning(fmt::format("no snap: {}", written.error().message));
     }
-    if (path.starts_with("./")) path.erase(0, 2);
-    const Expected<void> written = recorder::write_snap(path, snap);
-    if (!written) return notices_.warning(fmt::format("no snap: {}", written.error().message));
-    outcome_.snaps.push_back(path);
+  }
+
+  [[nodiscard]] std::string path_of(pid_t pid, unsigned number) const {
+    std::string path(file_of(request_.command.front()));
+    if (number > 0) path += fmt::format("-{}", pid);
+    if (number > 1) path += fmt::format("-{}", number - 1);
+    path += ".snap";
+    return request_.directory == "." ? path : fmt::format("{}/{}", request_.directory, path);
   }
 
   const RecordRequest& request_;
@@ -264,12 +313,11 @@ class Recorder {
   std::optional<inline_::Attachment> attachment_;
   std::vector<Installed> installed_;
   uint32_t next_id_ = 1;
-  RecordOutcome outcome_;
 };
 
 }  // namespace
 
-Expected<RecordOutcome> record(const RecordRequest& request, Notices& notices) {
+Expected<int> record(const RecordRequest& request, Notices& notices) {
   return Recorder(request, notices).run();
 }
 

@@ -17,12 +17,8 @@ struct RecordRequest {
   bool each_iteration = false;  // Also of loops without a decision.
 };
 
-struct RecordOutcome {
-  int status = 0;  // The command's, of waitpid(2).
-  std::vector<std::string> snaps;
-};
-
-// Until the command ends. Errors: those of starting it, and when nothing of it can be recorded.
-Expected<RecordOutcome> record(const RecordRequest& request, Notices& notices);
+// Until the command ends: its status of waitpid(2). Snaps are told as they are written. Errors:
+// those of starting it, and when nothing of it can be recorded.
+Expected<int> record(const RecordRequest& request, Notices& notices);
 
 }  // namespace clew::engine
