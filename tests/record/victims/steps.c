@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes decisions at random, and writes the line of each into a file (argument 1) that outlives it:
+// what is shown can be compared with that, line by line. Argument 2: the seed.
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define KEPT __attribute__((noinline, noclone))
+#define STEP                                        \
+  do {                                              \
+    __asm__ volatile("" ::: "memory");              \
+    lines[(*count)++ & (kLinesMax - 1)] = __LINE__; \
+    __asm__ volatile("" ::: "memory");              \
+  } while (0)
+
+enum { kLinesMax = 1 << 20 };
+static volatile uint32_t* lines;
+static volatile uint32_t* count;
+static uint64_t seed;
+static volatile int odd;
+
+KEPT static unsigned any(unsigned below) {
+  STEP;
+  seed = seed * 6364136223846793005u + 1442695040888963407u;
+  return (unsigned)(seed >> 33) % below;
+}
+
+KEPT static int leaf(int depth) {
+  if (any(2)) {
+    STEP;
+    odd += depth;
+  } else if (any(3) == 0) {
+    STEP;
+    odd ^= depth;
+    if (any(2)) return odd;
+    STEP;
+  }
+  STEP;
+  return depth;
+}
+
+KEPT static int order(const void* left, const void* right) {
+  STEP;
+  const int a = *(const int*)left;
+  const int b = *(const int*)right;
+  if (a < b) {
+    STEP;
+    return -1;
+  }
+  STEP;
+  return a > b;
+}
+
+KEPT static void sort_some(void) {
+  int values[9];
+  for (int i = 0; i < 9; ++i) {
+    values[i] = (int)any(100);
+    STEP;
+  }
+  qsort(values, 9, sizeof *values, order);
+  STEP;
+  odd += values[4];
+}
+
+KEPT static int tree(int depth) {
+  STEP;
+  int sum = 0;
+  switch (any(8)) {
+    case 0:
+      STEP;
+      sum += leaf(depth);
+      break;
+    case 1:
+      STEP;
+      sum -= leaf(depth + 1);
+      break;
+    case 2:
+      STEP;
+      sum ^= 9;
+      break;
+    case 3:
+      STEP;
+      sort_some();
+      break;
+    case 4:
+      STEP;
+      break;
+    case 5:
+      STEP;
+      sum += odd;
+      __attribute__((fallthrough));
+    case 6:
+      STEP;
+      sum += 2;
+      break;
+    case 7:
+      STEP;
+      return leaf(sum);
+  }
+  while (depth > 0 && any(4) != 0) {
+    STEP;
+    sum += tree(depth - 1);
+    if (sum & 1 && any(5) == 0) {
+      STEP;
+      break;
+    }
+    if (any(6) == 0) continue;
+    STEP;
+  }
+  STEP;
+  return sum;
+}
+
+int main(int words_count, char** words) {
+  if (words_count != 3) return 2;
+  const int file = open(words[1], O_RDWR | O_CREAT | O_TRUNC, 0600);
+  const size_t size = (kLinesMax + 1) * sizeof *lines;
+  if (file < 0 || ftruncate(file, (off_t)size) != 0) return 2;
+  count = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (count == MAP_FAILED) return 2;
+  lines = count + 1;
+  seed = strtoull(words[2], NULL, 10) * 977;
+  for (int i = 0; i < 200; ++i)
+    odd += tree(5);
+  STEP;
+  *(volatile int*)(uintptr_t)(seed & 0) = 1;
+  return 3;
+}
