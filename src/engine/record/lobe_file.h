@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "abi/recorder.h"
 #include "base/error.h"
 #include "base/file_descriptor.h"
 
@@ -24,6 +25,9 @@ class LobeFile {
   // Where lobe 0 is in the process, of the file mapped at `address`: lobes are aligned.
   void place(uint64_t address);
   [[nodiscard]] uint64_t first_lobe() const { return first_lobe_; }
+  [[nodiscard]] uint64_t lobe_of(uint32_t slot) const {
+    return first_lobe_ + (uint64_t{slot} << abi::kLobeStrideLog2);
+  }
   // The words of a slot's lobe, which the process writes. Valid while the object lives, after
   // place().
   [[nodiscard]] std::span<const uint32_t> words(uint32_t slot) const;

@@ -117,7 +117,24 @@ class Recorder {
                                       .is_writable = true,
                                       .is_inherited = true};
     lobes_->place(CLEW_TRY(attachment_->share(std::span(&part, 1))).front());
+    give_cursors();
     return {};
+  }
+
+  // Threads claim their slots, and get cursors then; but for those that have slots from the
+  // attachment (without FSGSBASE).
+  void give_cursors() {
+    const inline_::ArenaView arena = attachment_->arena();
+    const inline_::Geometry& geometry = attachment_->geometry();
+    const uint64_t place = geometry.window_address - geometry.slot_address + kCursorOffset;
+    for (uint32_t slot = 0; slot < arena.slot_count; ++slot) {
+      uint8_t* const at = arena.slots + slot * arena.slot_stride_bytes;
+      abi::SlotControl control{};
+      std::memcpy(&control, at, sizeof(control));
+      if (control.owner == 0) continue;
+      const uint64_t cursor = lobes_->lobe_of(slot) + abi::kLobeBytes - abi::kRecordBytes;
+      std::memcpy(at + place, &cursor, sizeof(cursor));
+    }
   }
 
   Expected<void> record_modules(pid_t pid) {
