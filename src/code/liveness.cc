@@ -32,6 +32,8 @@ constexpr RegisterSet kOfCaller =
     set_of({Register::Rbx, Register::Rbp, Register::R12, Register::R13, Register::R14,
             Register::R15, Register::Rsp});
 constexpr RegisterSet kResults = set_of({Register::Rax, Register::Rdx});
+// Which LLVM's own conventions have results in, too (RetCC_X86Common).
+constexpr RegisterSet kMoreResults = set_of({Register::Rcx, Register::R8});
 constexpr RegisterSet kR11 = set_of({Register::R11});
 
 constexpr RegisterSet operator|(RegisterSet a, RegisterSet b) {
@@ -248,7 +250,8 @@ class LivenessFinder {
     const bool gives_flags = flags_->live_at_exit(exit, function_);
     const RegisterSet wanted =
         calls_ == nullptr ? without(kAllRegisters, effects_.changed) : calls_->wanted[function_];
-    return {kOfCaller | kResults | wanted, gives_flags ? kStatusFlags : 0};
+    const RegisterSet results = calls_ == nullptr ? kResults : kResults | kMoreResults;
+    return {kOfCaller | results | wanted, gives_flags ? kStatusFlags : 0};
   }
 
   // A tail call by a table.
