@@ -19,8 +19,8 @@ namespace clew::recorder {
 namespace {
 
 constexpr uint64_t kMagic = 0x50414e5357454c43;  // "CLEWSNAP"
-constexpr uint32_t kVersion = 2;
-constexpr uint64_t kHeaderBytes = 16;
+constexpr uint32_t kVersion = 1;
+constexpr uint64_t kHeaderBytes = 16 + sizeof(Digest);
 constexpr uint64_t kSectionBytes = 24;
 constexpr uint32_t kSectionsMax = 64;
 constexpr uint64_t kFileBytesMax = uint64_t{1} << 32;
@@ -51,6 +51,12 @@ class Bytes {
  private:
   std::vector<uint8_t> bytes_;
 };
+
+Digest digest_of(std::span<const uint8_t> bytes) {
+  target::Sha256 hash;
+  hash.add(bytes);
+  return hash.finish();
+}
 
 std::vector<uint8_t> process_of(const Snap& snap) {
   Bytes out;
@@ -285,9 +291,6 @@ std::vector<uint8_t> snap_bytes(const Snap& snap) {
       {SectionType::Lobes, lobes_of(snap)},
   };
   Bytes out;
-  out.put(kMagic);
-  out.put(kVersion);
-  out.put(static_cast<uint32_t>(sections.size()));
   uint64_t offset = kHeaderBytes + sections.size() * kSectionBytes;
   for (const auto& [type, bytes] : sections) {
     out.put(type);
@@ -298,6 +301,16 @@ std::vector<uint8_t> snap_bytes(const Snap& snap) {
   }
   for (const auto& [type, bytes] : sections)
     out.put_bytes(bytes);
+  return with_header(static_cast<uint32_t>(sections.size()), out.take());
+}
+
+std::vector<uint8_t> with_header(uint32_t sections, const std::vector<uint8_t>& rest) {
+  Bytes out;
+  out.put(kMagic);
+  out.put(kVersion);
+  out.put(sections);
+  out.put(digest_of(rest));
+  out.put_bytes(rest);
   return out.take();
 }
 
@@ -310,7 +323,10 @@ Expected<Snap> parse_snap(std::span<const uint8_t> bytes) {
                 fmt::format("it has version {} of snaps, and {} is known", version, kVersion));
   }
   const auto count = in.take<uint32_t>();
-  if (count > kSectionsMax) return fail(ErrorCode::Refused, "it is damaged");
+  const auto digest = in.take<Digest>();
+  if (in.failed() || count > kSectionsMax || digest != digest_of(bytes.subspan(kHeaderBytes))) {
+    return fail(ErrorCode::Refused, "it is cut or damaged");
+  }
   Snap snap;
   for (uint32_t i = 0; i < count; ++i) {
     const auto type = in.take<SectionType>();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A snap: what is known of a process at one moment, in one file. Sections, each with its length;
-// all numbers little-endian. A reader takes nothing for granted: lengths and counts are checked.
+// all numbers little-endian. The digest finds damage, not malice: a reader takes nothing for
+// granted, and checks lengths and counts.
 //
-//     magic 8, version 4, sections 4, then {type 4, flags 4, offset 8, size 8} for each
+//     magic 8, version 4, sections 4, digest 32 (SHA-256 of what follows), then
+//     {type 4, flags 4, offset 8, size 8} for each
 //
 //     Reason    signal 4, code 4, thread 4, 0 4, address 8, time 8 (ns since 1970)
 //     Process   pid 4, words 4, then the command's words, each ended by 0
@@ -15,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,7 +44,7 @@ struct SnapModule {
   uint64_t copy_address = 0;
   uint64_t code_size = 0;
   Recipe recipe;
-  uint32_t id_count = 0;
+  uint32_t id_count = 0;  // 0: it is not recorded, and has no copy.
   Digest digest{};
   std::string build_id;  // Lower-case hex.
   std::string path;
@@ -79,5 +82,7 @@ Expected<Snap> read_snap(const std::string& path);
 // The same from bytes, for tests.
 std::vector<uint8_t> snap_bytes(const Snap& snap);
 Expected<Snap> parse_snap(std::span<const uint8_t> bytes);
+// A snap of what follows the digest, whatever that is.
+std::vector<uint8_t> with_header(uint32_t sections, const std::vector<uint8_t>& rest);
 
 }  // namespace clew::recorder

@@ -113,8 +113,8 @@ KEPT static void switches(int value) {
         kept[6] += 8 + kept[1];
         break;
       case 7:
-        *(volatile int*)nowhere = i;
-        break;  // LAST: switch
+        *(volatile int*)nowhere = i;  // LAST: switch
+        break;
       case 8:
         kept[8] += 9 - kept[2];
         break;

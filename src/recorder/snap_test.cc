@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recorder/snap.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace clew::recorder {
+namespace {
+
+namespace fs = std::filesystem;
+
+SnapModule some_module() {
+  SnapModule module;
+  module.load_bias = 0x5555'0000'0000;
+  module.copy_address = 0x5555'1000'0040;
+  module.code_size = 4711;
+  module.recipe = {.first_id = 77, .cursor = 0x1300, .loops = Loops::Each};
+  module.id_count = 99;
+  std::iota(module.digest.begin(), module.digest.end(), uint8_t{1});
+  module.build_id = "0123abcd";
+  module.path = "/usr/bin/some";
+  return module;
+}
+
+Snap some_snap() {
+  Snap snap;
+  snap.reason = {.signal = 11, .code = 1, .thread = 43, .address = 0x123456789a, .time_ns = 5};
+  snap.pid = 42;
+  snap.command = {"some", "", "word with spaces"};
+  snap.modules = {some_module(), SnapModule{}};
+  snap.threads.resize(2);
+  snap.threads[0].thread = 43;
+  snap.threads[0].slot = 3;
+  snap.threads[0].registers.rip = 0x5555'1000'0123;
+  snap.threads[1].thread = 42;
+  SnapLobe lobe = {.slot = 3, .thread = 43, .words = std::vector<uint32_t>(abi::kLobeWords)};
+  std::iota(lobe.words.begin(), lobe.words.end(), 17U);
+  snap.lobes = {lobe};
+  return snap;
+}
+
+void expect_equal(const SnapModule& one, const SnapModule& other) {
+  EXPECT_EQ(one.load_bias, other.load_bias);
+  EXPECT_EQ(one.copy_address, other.copy_address);
+  EXPECT_EQ(one.code_size, other.code_size);
+  EXPECT_EQ(one.recipe.first_id, other.recipe.first_id);
+  EXPECT_EQ(one.recipe.cursor, other.recipe.cursor);
+  EXPECT_EQ(one.recipe.loops, other.recipe.loops);
+  EXPECT_EQ(one.id_count, other.id_count);
+  EXPECT_EQ(one.digest, other.digest);
+  EXPECT_EQ(one.build_id, other.build_id);
+  EXPECT_EQ(one.path, other.path);
+}
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = fs::temp_directory_path() / "clew-snap-XXXXXX";
+    path_ = mkdtemp(name.data());
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { fs::remove_all(path_); }
+  [[nodiscard]] std::string file(const char* name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Snap, ComesBackFromItsBytes) {
+  const Snap snap = some_snap();
+  const auto read = parse_snap(snap_bytes(snap));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->reason.signal, 11);
+  EXPECT_EQ(read->reason.code, 1);
+  EXPECT_EQ(read->reason.thread, 43);
+  EXPECT_EQ(read->reason.address, 0x123456789aU);
+  EXPECT_EQ(read->reason.time_ns, 5U);
+  EXPECT_EQ(read->pid, 42);
+  EXPECT_EQ(read->command, snap.command);
+  ASSERT_EQ(read->modules.size(), 2U);
+  expect_equal(read->modules[0], snap.modules[0]);
+  expect_equal(read->modules[1], snap.modules[1]);
+  ASSERT_EQ(read->threads.size(), 2U);
+  EXPECT_EQ(read->threads[0].slot, 3U);
+  EXPECT_EQ(read->threads[0].registers.rip, 0x5555'1000'0123U);
+  EXPECT_EQ(read->threads[1].slot, kNoSlot);
+  ASSERT_EQ(read->lobes.size(), 1U);
+  EXPECT_EQ(read->lobes[0].words, snap.lobes[0].words);
+}
+
+TEST(Snap, OneThatIsCutIsRefusedAtEachLength) {
+  constexpr size_t kLengthsMax = 4096;
+  const std::vector<uint8_t> whole = snap_bytes(some_snap());
+  ASSERT_GT(whole.size(), kLengthsMax);
+  for (size_t size = 0; size <= kLengthsMax; ++size)
+    EXPECT_FALSE(parse_snap(std::span(whole).first(size))) << size;
+  EXPECT_FALSE(parse_snap(std::span(whole).first(whole.size() - 1)));
+}
+
+TEST(Snap, EachByteThatIsFlippedIsFound) {
+  constexpr size_t kBytesMax = 2048;  // The headers, and all sections but the lobes' words.
+  std::vector<uint8_t> bytes = snap_bytes(some_snap());
+  for (size_t at = 0; at < kBytesMax; ++at) {
+    bytes[at] ^= 0xff;
+    EXPECT_FALSE(parse_snap(bytes)) << at;
+    bytes[at] ^= 0xff;
+  }
+  bytes.back() ^= 1;
+  EXPECT_FALSE(parse_snap(bytes));
+}
+
+// As a hostile writer does.
+TEST(Snap, EachByteThatIsFlippedUnderARightDigestIsReadOrRefused) {
+  constexpr size_t kDigestEnd = 48;
+  constexpr uint32_t kSections = 5;
+  const std::vector<uint8_t> whole = snap_bytes(some_snap());
+  std::vector<uint8_t> rest(whole.begin() + kDigestEnd, whole.end());
+  ASSERT_EQ(with_header(kSections, rest), whole);
+  size_t refused = 0;
+  for (size_t at = 0; at < 1024; ++at) {
+    rest[at] ^= 0xff;
+    if (!parse_snap(with_header(kSections, rest))) ++refused;
+    rest[at] ^= 0xff;
+  }
+  EXPECT_GT(refused, 100U);
+}
+
+TEST(Snap, AnotherVersionIsToldByItsNumber) {
+  std::vector<uint8_t> bytes = snap_bytes(some_snap());
+  bytes[8] = 200;
+  const auto read = parse_snap(bytes);
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.error().message.find("200"), std::string::npos);
+}
+
+TEST(Snap, AFileIsItsOwnersAlone) {
+  const Folder folder;
+  const mode_t before = umask(0);
+  const auto written = write_snap(folder.file("a.snap"), some_snap());
+  umask(before);
+  ASSERT_TRUE(written) << written.error().message;
+  struct stat status {};
+  ASSERT_EQ(stat(folder.file("a.snap").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0600U);
+  const auto read = read_snap(folder.file("a.snap"));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->pid, 42);
+}
+
+TEST(Snap, AFileThatIsThereStaysAsItIs) {
+  const Folder folder;
+  std::ofstream(folder.file("a.snap")) << "somebody's";
+  EXPECT_FALSE(write_snap(folder.file("a.snap"), some_snap()));
+  EXPECT_EQ(text_of(folder.file("a.snap")), "somebody's");
+}
+
+TEST(Snap, ALinkIsNotFollowed) {
+  const Folder folder;
+  fs::create_symlink(folder.file("aim"), folder.file("a.snap"));
+  EXPECT_FALSE(write_snap(folder.file("a.snap"), some_snap()));
+  EXPECT_FALSE(fs::exists(folder.file("aim")));
+}
+
+TEST(Snap, WhatIsNoFileIsNoSnap) {
+  const Folder folder;
+  EXPECT_FALSE(read_snap(folder.file("")));
+  EXPECT_FALSE(read_snap(folder.file("missing")));
+  EXPECT_FALSE(read_snap("/dev/zero"));
+  std::ofstream(folder.file("text")) << "text";
+  const auto read = read_snap(folder.file("text"));
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.error().message.find("it is no snap"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace clew::recorder
