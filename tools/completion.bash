@@ -11,6 +11,8 @@ _clew_options() {
     run) echo "$request $output" ;;
     dtrace) echo "-s -n -f -m -P -i -c -p -w -Z -q -F -o -x -b -l -h -G -v -e -S -V -C -D -U -I -H -L --ext \
       --fuel --format --json" ;;
+    record) echo "-o --output --each -q --quiet -v --verbose" ;;
+    show) echo "--last --thread --json -v --verbose" ;;
     list) echo "-p --pid -n --name --file --types --sites --json --fields --tracepoints --kernel \
       --usdt --vocabulary -v --verbose" ;;
     explain) echo "$request --programs --code -v --verbose" ;;
@@ -43,10 +45,10 @@ _clew() {
   local verb="" word
   COMPREPLY=()
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in run | dtrace | list | explain | doctor | ps | detach) verb="$word" && break ;; esac
+    case "$word" in run | dtrace | record | show | list | explain | doctor | ps | detach) verb="$word" && break ;; esac
   done
   if [[ -z $verb ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run dtrace list explain doctor ps detach \
+    mapfile -t COMPREPLY < <(compgen -W "run dtrace record show list explain doctor ps detach \
       --help --version" -- "$current")
     return
   fi
@@ -57,7 +59,7 @@ _clew() {
     words="$(clew ps --json 2>/dev/null | sed -n 's/.*"pid": *\([0-9]*\).*/\1/p')"
   fi
   local files=()
-  if [[ $verb == run || $verb == explain || $verb == dtrace ]]; then files=(-f); fi
+  case "$verb" in run | explain | dtrace | record | show) files=(-f) ;; esac
   mapfile -t COMPREPLY < <(compgen "${files[@]}" -W "$words" -- "$current")
 }
 complete -o default -F _clew clew
