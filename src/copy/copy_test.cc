@@ -30,7 +30,8 @@ std::string layout_of(const Victim& victim, const ModuleCopy& copy, std::string_
   for (size_t i = 0; i < copy.pcs.size(); ++i) {
     const CopiedPc& pc = copy.pcs[i];
     const bool is_own = pc.original - function.address < function.size_bytes;
-    if (!is_own && !((pc.kind == PcKind::RunsOn) && pc.original == function.range().end())) continue;
+    if (!is_own && !((pc.kind == PcKind::RunsOn) && pc.original == function.range().end()))
+      continue;
     if (!shown.empty()) shown += ' ';
     shown += (pc.kind == PcKind::RunsOn) ? "on" : std::to_string(pc.original - function.address);
     if ((pc.kind == PcKind::RunsOn) || i + 1 == copy.pcs.size()) continue;
@@ -123,8 +124,9 @@ TEST(CopyMap, LeadsThereAndBack) {
         }
       }
     }
-    const auto glue = std::count_if(copy.pcs.begin(), copy.pcs.end(),
-                                    [](const CopiedPc& one) { return (one.kind == PcKind::RunsOn); });
+    const auto glue = std::count_if(copy.pcs.begin(), copy.pcs.end(), [](const CopiedPc& one) {
+      return (one.kind == PcKind::RunsOn);
+    });
     EXPECT_EQ(copy.pcs.size(), found + static_cast<size_t>(glue));
   }
 }

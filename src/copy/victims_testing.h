@@ -31,7 +31,9 @@ class Victim {
   }
   // Where copies may be: a distance behind the file's last byte that nothing is aligned to.
   [[nodiscard]] uint64_t behind() const { return image_.sections().back().end() + 0x10010; }
-  [[nodiscard]] ModuleCopy write() const { return *write_copy(*facts_, proof_.proved, {}, behind()); }
+  [[nodiscard]] ModuleCopy write() const {
+    return *write_copy(*facts_, proof_.proved, {}, behind());
+  }
   [[nodiscard]] Expected<CheckedCopy> check(ModuleCopy copy) const {
     return copy::check(*facts_, proof_.proved, {}, std::move(copy));
   }

@@ -58,9 +58,9 @@ Expected<void> make_anew(ReadModule& module) {
         fmt::format("{} is not as it was recorded: another file, or another Clew", described.path));
   }
   CLEW_TRY(copy.move_to(described.load_bias, described.copy_address - copy.copy().address));
-  module.paths = std::make_unique<ModulePaths>(module.recorded->facts(), module.recorded->proof(),
-                                               module.recorded->copied(),
-                                               module.recorded->tiling());
+  module.paths =
+      std::make_unique<ModulePaths>(module.recorded->facts(), module.recorded->proof(),
+                                    module.recorded->copied(), module.recorded->tiling());
   return {};
 }
 

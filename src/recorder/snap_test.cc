@@ -21,7 +21,8 @@ SnapModule some_module() {
   module.load_bias = 0x5555'0000'0000;
   module.copy_address = 0x5555'1000'0040;
   module.code_size = 4711;
-  module.recipe = {.first_id = 77, .cursor = 0x1300, .loops = Loops::Each};
+  module.recipe = {
+      .first_id = 77, .cursor = 0x1300, .loops = Loops::Each, .imports = {{8, 0}, {16, 5}}};
   module.id_count = 99;
   std::iota(module.digest.begin(), module.digest.end(), uint8_t{1});
   module.build_id = "0123abcd";
@@ -40,7 +41,12 @@ Snap some_snap() {
   snap.threads[0].slot = 3;
   snap.threads[0].registers.rip = 0x5555'1000'0123;
   snap.threads[1].thread = 42;
-  SnapLobe lobe = {.slot = 3, .thread = 43, .words = std::vector<uint32_t>(abi::kLobeWords)};
+  SnapLobe lobe;
+  lobe.slot = 3;
+  lobe.thread = 43;
+  lobe.cursor = 0x7f00'0000'0010;
+  lobe.address = 0x7f00'0000'0000;
+  lobe.words.resize(abi::kLobeWords);
   std::iota(lobe.words.begin(), lobe.words.end(), 17U);
   snap.lobes = {lobe};
   return snap;

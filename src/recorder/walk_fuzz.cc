@@ -36,7 +36,8 @@ const Module& the_module() {
     CLEW_ASSERT(recorded);
     module.recorded = std::move(*recorded);
     module.paths = std::make_unique<recorder::ModulePaths>(
-        module.recorded->facts(), module.recorded->proof(), module.recorded->tiling());
+        module.recorded->facts(), module.recorded->proof(), module.recorded->copied(),
+        module.recorded->tiling());
     return module;
   }();
   return kModule;
