@@ -2,6 +2,7 @@
 #include "recorder/show.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
@@ -114,7 +115,7 @@ class ThreadShower {
     }
     if (!result_.is_recorded) result_.stopped = place_of(pc);
     if (result_.lines.size() > last_) {
-      result_.lines.erase(result_.lines.begin(), result_.lines.end() - static_cast<long>(last_));
+      result_.lines.erase(result_.lines.begin(), result_.lines.end() - static_cast<std::ptrdiff_t>(last_));
     }
     return std::move(result_);
   }
@@ -220,7 +221,7 @@ class ThreadShower {
     }
     result_.lines.push_back(std::move(line));
     if (result_.lines.size() > 2 * last_) {
-      result_.lines.erase(result_.lines.begin(), result_.lines.end() - static_cast<long>(last_));
+      result_.lines.erase(result_.lines.begin(), result_.lines.end() - static_cast<std::ptrdiff_t>(last_));
     }
   }
 

@@ -144,7 +144,7 @@ class Recorder {
     for (const target::ProcessModule& module : modules) {
       if (is_left_out(module.path) || !module.problem.empty()) continue;
       notices_.progress(fmt::format("preparing {}", file_of(module.path)));
-      const Expected<void> recorded = record_module(module);
+      Expected<void> recorded = record_module(module);
       if (recorded) continue;
       if (module.is_executable) return recorded;
       notices_.warning(
