@@ -115,7 +115,8 @@ class ThreadShower {
     }
     if (!result_.is_recorded) result_.stopped = place_of(pc);
     if (result_.lines.size() > last_) {
-      result_.lines.erase(result_.lines.begin(), result_.lines.end() - static_cast<std::ptrdiff_t>(last_));
+      result_.lines.erase(result_.lines.begin(),
+                          result_.lines.end() - static_cast<std::ptrdiff_t>(last_));
     }
     return std::move(result_);
   }
@@ -221,7 +222,8 @@ class ThreadShower {
     }
     result_.lines.push_back(std::move(line));
     if (result_.lines.size() > 2 * last_) {
-      result_.lines.erase(result_.lines.begin(), result_.lines.end() - static_cast<std::ptrdiff_t>(last_));
+      result_.lines.erase(result_.lines.begin(),
+                          result_.lines.end() - static_cast<std::ptrdiff_t>(last_));
     }
   }
 

@@ -152,7 +152,7 @@ class Reader {
   }
   std::string take_text() {
     const uint32_t size = take_count(1);
-    const std::string text(bytes_.begin(), bytes_.begin() + size);
+    std::string text(bytes_.begin(), bytes_.begin() + size);
     bytes_ = bytes_.subspan(size);
     return text;
   }
@@ -188,7 +188,7 @@ void read_process(Reader& in, Snap& snap) {
 }
 
 void read_modules(Reader& in, Snap& snap) {
-  constexpr size_t kModuleBytes = 3 * 8 + 4 * 4 + sizeof(Digest) + 3 * 4;
+  constexpr size_t kModuleBytes = size_t{3} * 8 + 4 * 4 + sizeof(Digest) + 3 * 4;
   const uint32_t count = in.take_count(kModuleBytes);
   (void)in.take<uint32_t>();
   for (uint32_t i = 0; i < count && !in.failed(); ++i) {
@@ -213,7 +213,7 @@ void read_modules(Reader& in, Snap& snap) {
 }
 
 void read_threads(Reader& in, Snap& snap) {
-  const uint32_t count = in.take_count(2 * 4 + sizeof(user_regs_struct));
+  const uint32_t count = in.take_count(size_t{2} * 4 + sizeof(user_regs_struct));
   (void)in.take<uint32_t>();
   for (uint32_t i = 0; i < count && !in.failed(); ++i) {
     SnapThread thread;
@@ -225,7 +225,7 @@ void read_threads(Reader& in, Snap& snap) {
 }
 
 void read_lobes(Reader& in, Snap& snap) {
-  const uint32_t count = in.take_count(2 * 4 + 2 * 8 + abi::kLobeBytes);
+  const uint32_t count = in.take_count(size_t{2} * 4 + 2 * 8 + abi::kLobeBytes);
   (void)in.take<uint32_t>();
   for (uint32_t i = 0; i < count && !in.failed(); ++i) {
     SnapLobe lobe;
