@@ -188,7 +188,8 @@ void read_process(Reader& in, Snap& snap) {
 }
 
 void read_modules(Reader& in, Snap& snap) {
-  constexpr size_t kModuleBytes = size_t{3} * 8 + 4 * 4 + sizeof(Digest) + 3 * 4;
+  constexpr size_t kFixedBytes = 24 + 16 + sizeof(Digest);  // Three of 8 bytes, four of 4.
+  constexpr size_t kModuleBytes = kFixedBytes + 12;  // The lengths of two texts, and a count.
   const uint32_t count = in.take_count(kModuleBytes);
   (void)in.take<uint32_t>();
   for (uint32_t i = 0; i < count && !in.failed(); ++i) {
