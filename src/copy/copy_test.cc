@@ -212,7 +212,7 @@ class LoadedVictim {
 TEST(Copies, OfSwitchesDoTheSame) {
   LoadedVictim victim("switches");
   ASSERT_NO_FATAL_FAILURE(victim.copy());
-  EXPECT_EQ(victim.compare(), 14U);
+  EXPECT_EQ(victim.compare(), 15U);
 }
 
 TEST(Copies, WithOtherJumpsDoTheSame) {

@@ -59,6 +59,7 @@ TEST(Switches, AreFoundWithTheBoundsThatTheCodeChecks) {
       {"run_compared_twice", "4 offsets, 1 named, 1 jumps"},
       {"run_compared_word", "4 offsets, 1 named, 1 jumps"},
       {"run_hoisted", "4 offsets, 1 named, 1 jumps; 3 offsets, 1 named, 1 jumps"},
+      {"run_joined", "4 offsets, 1 named, 1 jumps"},
       {"run_leads_out", "2 offsets, 1 named, 1 jumps"},
       {"run_masked", "4 offsets, 1 named, 1 jumps"},
       {"run_of_a_byte", "256 offsets, 1 named, 1 jumps"},
@@ -71,6 +72,11 @@ TEST(Switches, AreFoundWithTheBoundsThatTheCodeChecks) {
 
 TEST(Switches, AreNotBoundByAComparisonOfLessThanTheIndex) {
   EXPECT_EQ(switches_of(Victim("switches"), "whole_low_byte"), "4 offsets, 1 named, 1 jumps");
+}
+
+TEST(Switches, AreNotBoundByAComparisonOnOneOfTheirWays) {
+  EXPECT_EQ(switches_of(Victim("switches"), "whole_joined"), "4 offsets, 1 named, 1 jumps");
+  EXPECT_EQ(switches_of(Victim("switches"), "whole_entry"), "4 offsets, 1 named, 1 jumps");
 }
 
 TEST(Switches, InProgramsAtAFixedAddressNameTablesByTheirAddress) {

@@ -11,6 +11,8 @@
 #define OFFSETS(name) \
   .pushsection .rodata; .balign 4; name: .long 1b - name, 2b - name, 3b - name, 4b - name; \
   .popsection
+// Behind a table: what leads nowhere near.
+#define TABLE_END .pushsection .rodata; .long 0x7fffffff; .popsection
 
 .text
 FUNCTION(run_compared)
@@ -95,6 +97,57 @@ FUNCTION(run_compared_byte)
   OFFSETS(compared_byte_table)
 END(run_compared_byte)
 
+// Two ways lead to the switch, and each compares.
+FUNCTION(run_joined)
+  test $64, %edi
+  jne 5f
+  mov %edi, %ecx
+  cmp $3, %cl
+  ja 9f
+  6: lea joined_table(%rip), %rdx
+  movzbl %cl, %eax
+  SWITCH(%rax)
+  5: mov %edi, %ecx
+  and $63, %ecx
+  cmp $2, %cl
+  jbe 6b
+  CASES(200)
+  OFFSETS(joined_table)
+END(run_joined)
+
+// The same, but one of them does not.
+FUNCTION(whole_joined)
+  mov %edi, %ecx
+  test $64, %edi
+  jne 6f
+  cmp $1, %cl
+  ja 9f
+  6: lea whole_joined_table(%rip), %rdx
+  mov %ecx, %eax
+  SWITCH(%rax)
+  CASES(210)
+  OFFSETS(whole_joined_table)
+  TABLE_END
+END(whole_joined)
+
+// A loop to its own first instruction compares, a caller does not.
+FUNCTION(whole_entry)
+  lea whole_entry_table(%rip), %rdx
+  SWITCH(%rdi)
+  1: dec %esi
+  cmp $1, %edi
+  jbe whole_entry
+  ret
+  2: mov $221, %eax
+  ret
+  3: mov $222, %eax
+  ret
+  4: mov $223, %eax
+  ret
+  OFFSETS(whole_entry_table)
+  TABLE_END
+END(whole_entry)
+
 // The whole is compared before: nothing is in its other bits.
 FUNCTION(run_compared_twice)
   cmp $9, %edi
@@ -122,6 +175,7 @@ FUNCTION(whole_low_byte)
   SWITCH(%rdi)
   CASES(180)
   OFFSETS(low_byte_table)
+  TABLE_END
 END(whole_low_byte)
 
 // The bases of two switches stay in registers over a loop that calls.
