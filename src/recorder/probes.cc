@@ -273,6 +273,10 @@ class ProbeMaker {
 
 }  // namespace
 
+std::vector<uint8_t> load_of_cursor(uint32_t cursor) {
+  return ProbeBytes(code::kAllLive, true, cursor).load();
+}
+
 EntryProbes::EntryProbes(const RecordedParts& parts, const Probes& probes, uint32_t first_id,
                          uint32_t cursor)
     : facts_(parts.facts),
@@ -289,7 +293,7 @@ std::vector<uint8_t> EntryProbes::bytes(uint64_t function, uint64_t at) const {
   const copy::Proved& proved = proof_.proved[index];
   const bool carries = probes_.carriers.carries[index];
   std::vector<uint8_t> bytes;
-  if (carries) bytes = ProbeBytes(code::kAllLive, true, cursor_).load();
+  if (carries) bytes = load_of_cursor(cursor_);
   const auto entry = proved.blocks.block_at(function);
   const std::vector<DagHead>& heads = tiling_.functions[index].heads;
   const auto head = std::find_if(heads.begin(), heads.end(),

@@ -50,6 +50,9 @@ struct RecordedParts {
 // looked up.
 Probes make_probes(const RecordedParts& parts, uint32_t first_id, uint32_t cursor);
 
+// mov r11, gs:[cursor]
+std::vector<uint8_t> load_of_cursor(uint32_t cursor);
+
 // The head's probe of a function's entry, for a thread that has done the first instructions already
 // and is at `at`: other registers are dead there.
 class EntryProbes {

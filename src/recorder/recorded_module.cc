@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recorder/recorded_module.h"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -44,6 +46,22 @@ Expected<std::unique_ptr<RecordedModule>> RecordedModule::make(const target::Mod
   module->digest_ = sum.finish();
   module->copy_ = CLEW_TRY(copy::check(facts, module->proof_.proved, insertions, std::move(copy)));
   return module;
+}
+
+bool RecordedModule::has_cursor_in_r11(uint64_t pc) const {
+  const copy::ModuleCopy& copy = copy_->copy();
+  const std::optional<uint64_t> original = copy.original_of(pc);
+  const auto range = original ? facts_->code.range_at(*original) : std::nullopt;
+  if (!range) return false;
+  const uint32_t function = facts_->code.owner_of(*range);
+  const auto proved = std::lower_bound(
+      proof_.proved.begin(), proof_.proved.end(), function,
+      [](const copy::Proved& one, uint32_t value) { return one.function < value; });
+  if (proved == proof_.proved.end() || proved->function != function) return false;
+  if (!probes_.carriers.carries[static_cast<size_t>(proved - proof_.proved.begin())]) return false;
+  const auto left = std::span(copy.bytes).subspan(pc - copy.address);
+  const std::vector<uint8_t> load = load_of_cursor(recipe_.cursor);
+  return left.size() < load.size() || !std::equal(load.begin(), load.end(), left.begin());
 }
 
 }  // namespace clew::recorder

@@ -47,6 +47,9 @@ class RecordedModule {
   [[nodiscard]] const Probes& probes() const { return probes_; }
   [[nodiscard]] copy::CheckedCopy& copy() { return *copy_; }
   [[nodiscard]] const Recipe& recipe() const { return recipe_; }
+  // Whether a thread whose program counter is there, in the copy as it was moved, has the cursor in
+  // r11, and an older one in memory: in a carrier, but where it is just about to load it.
+  [[nodiscard]] bool has_cursor_in_r11(uint64_t pc) const;
   // SHA-256 of the copy's bytes as they were written, before they were moved.
   [[nodiscard]] const Digest& digest() const { return digest_; }
 

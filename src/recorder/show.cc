@@ -98,6 +98,17 @@ std::optional<size_t> index_of(const SnapLobe& lobe, uint64_t cursor) {
   return offset / abi::kRecordBytes;
 }
 
+// Of a thread that is in a carrier. A handler that has run since has left more in the lobe than r11
+// knows of, and the cursor in memory; when the carrier has written again, its zero says so.
+std::optional<size_t> newest_of_carrier(const SnapLobe& lobe, uint64_t r11) {
+  const auto own = index_of(lobe, r11);
+  const auto told = index_of(lobe, lobe.cursor);
+  if (!own || !told) return own ? own : told;
+  const size_t count = lobe.words.size();
+  const bool is_told_older = (*own + count - *told) % count < count / 2;
+  return is_told_older || lobe.words[(*own + 1) % count] == 0 ? own : told;
+}
+
 class ThreadShower {
  public:
   ThreadShower(std::vector<ReadModule>& modules, const Snap& snap, size_t last)
@@ -110,8 +121,9 @@ class ThreadShower {
                                    [&](const SnapLobe& one) { return one.slot == thread.slot; });
     const uint64_t pc = thread.registers.rip;
     if (lobe != snap_.lobes.end()) {
-      const uint64_t cursor = is_in_carrier(pc) ? thread.registers.r11 : lobe->cursor;
-      show_words(unroll(lobe->words, index_of(*lobe, cursor)), pc);
+      const auto newest = is_in_carrier(pc) ? newest_of_carrier(*lobe, thread.registers.r11)
+                                            : index_of(*lobe, lobe->cursor);
+      show_words(unroll(lobe->words, newest), pc);
     }
     if (!result_.is_recorded) result_.stopped = place_of(pc);
     if (result_.lines.size() > last_) {
@@ -122,20 +134,10 @@ class ThreadShower {
   }
 
  private:
-  // In such a function r11 has the cursor, and memory an older one.
-  bool is_in_carrier(uint64_t pc) {
-    for (ReadModule& module : modules_) {
-      if (!module.recorded) continue;
-      const RecordedModule& recorded = *module.recorded;
-      const auto original = module.recorded->copy().copy().original_of(pc);
-      const auto range = original ? recorded.facts().code.range_at(*original) : std::nullopt;
-      if (!range) continue;
-      const uint32_t function = recorded.facts().code.owner_of(*range);
-      const ProvedByAddress known(recorded.facts(), recorded.proof());
-      const uint32_t index = known.at(recorded.facts().code.functions()[function].address);
-      return index != kNotProved && recorded.probes().carriers.carries[index];
-    }
-    return false;
+  [[nodiscard]] bool is_in_carrier(uint64_t pc) const {
+    return std::any_of(modules_.begin(), modules_.end(), [pc](const ReadModule& module) {
+      return module.recorded != nullptr && module.recorded->has_cursor_in_r11(pc);
+    });
   }
 
   // Stretches of one module each; only the last one is sure to end where the thread stopped.

@@ -34,9 +34,9 @@ const Module& the_module() {
     auto recorded = RecordedModule::make(*module.image, {});
     CLEW_ASSERT(recorded);
     module.recorded = std::move(*recorded);
-    module.paths = std::make_unique<ModulePaths>(
-        module.recorded->facts(), module.recorded->proof(), module.recorded->copied(),
-        module.recorded->tiling());
+    module.paths =
+        std::make_unique<ModulePaths>(module.recorded->facts(), module.recorded->proof(),
+                                      module.recorded->copied(), module.recorded->tiling());
     return module;
   }();
   return kModule;

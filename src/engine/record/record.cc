@@ -81,7 +81,7 @@ bool unwinds(const target::ModuleImage& image) {
   return false;
 }
 
-class Recorder {
+class Recorder final : public WatchListener {
  public:
   Recorder(const RecordRequest& request, Notices& notices) : request_(request), notices_(notices) {}
 
@@ -96,8 +96,25 @@ class Recorder {
     (void)std::signal(SIGINT, SIG_IGN);
     (void)std::signal(SIGQUIT, SIG_IGN);
     CLEW_TRY(launched.go_on());
-    return watch.run([this](const Crash& crash) { take_snap(crash); },
-                     [this](pid_t pid) { tell_exec(pid); });
+    return watch.run(*this);
+  }
+
+  void crashed(const Crash& crash) override { take_snap(crash); }
+  void left(pid_t process) override { tell_exec(process); }
+
+  // A handler begins with the cursor in memory, which is older than what r11 has.
+  void caught(const WatchedThread& thread) override {
+    const user_regs_struct& registers = thread.registers;
+    const bool is_newer = std::any_of(
+        installed_.begin(), installed_.end(),
+        [&](const Installed& one) { return one.module->has_cursor_in_r11(registers.rip); });
+    const inline_::ArenaView arena = attachment_->arena();
+    const uint64_t slot_address = registers.gs_base + attachment_->geometry().slot_address;
+    const uint64_t slot = (slot_address - arena.header->slots_address) / arena.slot_stride_bytes;
+    if (!is_newer || slot >= arena.slot_count) return;
+    const uint64_t lobe = lobes_->lobe_of(static_cast<uint32_t>(slot));
+    if (registers.r11 - lobe >= abi::kLobeBytes) return;
+    set_cursor(static_cast<uint32_t>(slot), registers.r11);
   }
 
  private:
@@ -125,16 +142,24 @@ class Recorder {
   // attachment (without FSGSBASE).
   void give_cursors() {
     const inline_::ArenaView arena = attachment_->arena();
-    const inline_::Geometry& geometry = attachment_->geometry();
-    const uint64_t place = geometry.window_address - geometry.slot_address + kCursorOffset;
     for (uint32_t slot = 0; slot < arena.slot_count; ++slot) {
       uint8_t* const at = arena.slots + slot * arena.slot_stride_bytes;
       abi::SlotControl control{};
       std::memcpy(&control, at, sizeof(control));
       if (control.owner == 0) continue;
-      const uint64_t cursor = lobes_->lobe_of(slot) + abi::kLobeBytes - abi::kRecordBytes;
-      std::memcpy(at + place, &cursor, sizeof(cursor));
+      set_cursor(slot, lobes_->lobe_of(slot) + abi::kLobeBytes - abi::kRecordBytes);
     }
+  }
+
+  [[nodiscard]] uint8_t* cursor_place(uint32_t slot) const {
+    const inline_::ArenaView arena = attachment_->arena();
+    const inline_::Geometry& geometry = attachment_->geometry();
+    return arena.slots + slot * arena.slot_stride_bytes +
+           (geometry.window_address - geometry.slot_address) + kCursorOffset;
+  }
+
+  void set_cursor(uint32_t slot, uint64_t cursor) const {
+    std::memcpy(cursor_place(slot), &cursor, sizeof(cursor));
   }
 
   Expected<void> record_modules(pid_t pid) {
@@ -289,8 +314,7 @@ class Recorder {
           (attachment_->geometry().window_address - attachment_->geometry().slot_address);
       std::memcpy(&cursor, region + kCursorOffset, sizeof(cursor));
       const std::span<const uint32_t> words = lobes_->words(slot);
-      snap.lobes.push_back({slot, static_cast<int32_t>(control.tid), cursor,
-                            lobes_->first_lobe() + slot * abi::kLobeStride,
+      snap.lobes.push_back({slot, static_cast<int32_t>(control.tid), cursor, lobes_->lobe_of(slot),
                             std::vector<uint32_t>(words.begin(), words.end())});
     }
   }

@@ -121,24 +121,22 @@ Expected<Watch::Stop> Watch::next() {
   return stop;
 }
 
-Expected<int> Watch::run(const std::function<void(const Crash&)>& crashed,
-                         const std::function<void(pid_t)>& left) {
+Expected<int> Watch::run(WatchListener& listener) {
   while (true) {
     const Stop stop = CLEW_TRY(next());
     if (WIFSTOPPED(stop.status)) {
-      handle(stop, crashed, left);
+      handle(stop, listener);
     } else if (stop.thread == pid_) {
       return stop.status;
     }
   }
 }
 
-void Watch::handle(const Stop& stop, const std::function<void(const Crash&)>& crashed,
-                   const std::function<void(pid_t)>& left) {
+void Watch::handle(const Stop& stop, WatchListener& listener) {
   const int signal = WSTOPSIG(stop.status);
   const int event = stop.status >> 16;
   if (event == PTRACE_EVENT_EXEC) {
-    left(stop.thread);
+    listener.left(stop.thread);
     return go_on(PTRACE_DETACH, stop.thread, 0);
   }
   if (event == PTRACE_EVENT_STOP && is_among(kStopSignals, signal)) {
@@ -148,10 +146,12 @@ void Watch::handle(const Stop& stop, const std::function<void(const Crash&)>& cr
   const ThreadStatus status = status_of(stop.thread);
   if (kills(status, signal)) {
     const Crash crash = look_at(status.process, stop.thread, signal);
-    crashed(crash);
+    listener.crashed(crash);
     for (const WatchedThread& other : crash.threads) {
       if (other.thread != stop.thread) go_on(PTRACE_CONT, other.thread, 0);
     }
+  } else if ((status.caught & (uint64_t{1} << (signal - 1))) != 0) {
+    listener.caught({stop.thread, registers_of(stop.thread)});
   }
   go_on(PTRACE_CONT, stop.thread, signal);
 }

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include <sys/types.h>
@@ -33,15 +32,28 @@ struct Crash {
   std::vector<WatchedThread> threads;  // Of the process; the one above is the first.
 };
 
+// Who is told what happens, while the threads that it is about stand.
+class WatchListener {
+ public:
+  WatchListener() = default;
+  WatchListener(const WatchListener&) = delete;
+  WatchListener& operator=(const WatchListener&) = delete;
+  virtual ~WatchListener() = default;
+  virtual void crashed(const Crash& crash) = 0;
+  // A handler is going to run.
+  virtual void caught(const WatchedThread& thread) = 0;
+  // The process runs another program.
+  virtual void left(pid_t process) = 0;
+};
+
 class Watch {
  public:
   // The process, with one thread, stands still. Errors: Refused when it may not be traced.
   static Expected<Watch> seize(pid_t pid);
 
-  // Until the process has ended: its status of waitpid(2). `crashed` is called while all threads
-  // stand. A process that runs another program is left alone; `left` is told.
-  Expected<int> run(const std::function<void(const Crash&)>& crashed,
-                    const std::function<void(pid_t)>& left);
+  // Until the process has ended: its status of waitpid(2). A process that runs another program is
+  // left alone.
+  Expected<int> run(WatchListener& listener);
 
  private:
   struct Stop {
@@ -50,8 +62,7 @@ class Watch {
   };
   explicit Watch(pid_t pid) : pid_(pid) {}
   Expected<Stop> next();
-  void handle(const Stop& stop, const std::function<void(const Crash&)>& crashed,
-              const std::function<void(pid_t)>& left);
+  void handle(const Stop& stop, WatchListener& listener);
   Crash look_at(pid_t process, pid_t thread, int signal);
   bool stop_thread(pid_t thread);
 
