@@ -216,6 +216,7 @@ class CopyWriter {
 
   Expected<void> put_tables() {
     std::vector<Placed> order;
+    order.reserve(tables_.size());
     for (const auto& [address, placed] : tables_)
       order.push_back(placed);
     std::sort(order.begin(), order.end(),

@@ -17,18 +17,19 @@ namespace {
 class EntryWriter {
  public:
   EntryWriter(const copy::Facts& facts, const copy::ModuleCopy& copy, const EntryProbe& probe,
-              const HeadPlaces& places, uint64_t load_bias, uint64_t address)
+              const HeadPlaces& places, const EntryPlacement& placement)
       : facts_(facts),
         copy_(copy),
         map_(copy),
         probe_(probe),
         places_(places),
-        load_bias_(load_bias),
-        address_(address) {}
+        load_bias_(placement.load_bias),
+        address_(placement.address) {}
 
   Expected<Entries> run() {
     put_claim();
     std::vector<code::Request> requests;
+    requests.reserve(copy_.functions.size());
     for (const copy::CopiedFunction& function : copy_.functions) {
       requests.push_back({.kind = code::RequestKind::Entry,
                           .address = function.original,
@@ -217,8 +218,8 @@ class EntryWriter {
 
 Expected<Entries> make_entries(const copy::Facts& facts, const copy::ModuleCopy& copy,
                                const EntryProbe& probe, const HeadPlaces& places,
-                               uint64_t load_bias, uint64_t address) {
-  return EntryWriter(facts, copy, probe, places, load_bias, address).run();
+                               const EntryPlacement& placement) {
+  return EntryWriter(facts, copy, probe, places, placement).run();
 }
 
 }  // namespace clew::recorder

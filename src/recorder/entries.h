@@ -41,7 +41,7 @@ struct HeadPlaces {
 };
 
 struct Entries {
-  std::vector<uint8_t> bytes;         // For `address`.
+  std::vector<uint8_t> bytes;         // For their place.
   std::vector<code::Patch> patches;   // Of the originals; load time.
   std::vector<uint64_t> unreachable;  // Originals without a window: link time, ascending.
 };
@@ -49,9 +49,14 @@ struct Entries {
 // The probe of a function's entry, for a thread that is at the instruction `at`: both originals.
 using EntryProbe = std::function<std::vector<uint8_t>(uint64_t function, uint64_t at)>;
 
-// `copy` is where it will be, and so is `address`. Errors: Limit when something is out of reach.
+struct EntryPlacement {
+  uint64_t load_bias = 0;  // Of the module.
+  uint64_t address = 0;    // Of the first entry.
+};
+
+// `copy` is where it will be. Errors: Limit when something is out of reach.
 Expected<Entries> make_entries(const copy::Facts& facts, const copy::ModuleCopy& copy,
                                const EntryProbe& probe, const HeadPlaces& places,
-                               uint64_t load_bias, uint64_t address);
+                               const EntryPlacement& placement);
 
 }  // namespace clew::recorder

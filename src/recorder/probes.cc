@@ -156,6 +156,7 @@ class ProbeMaker {
 
   Probes run() {
     std::vector<code::FunctionBlocks> functions;
+    functions.reserve(proof_.proved.size());
     for (const copy::Proved& proved : proof_.proved)
       functions.push_back({proved.function, &proved.blocks});
     result_.effects = code::find_call_effects(facts_.code, facts_.flags, functions);

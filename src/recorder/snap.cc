@@ -226,7 +226,7 @@ void read_threads(Reader& in, Snap& snap) {
 }
 
 void read_lobes(Reader& in, Snap& snap) {
-  const uint32_t count = in.take_count(size_t{2} * 4 + 2 * 8 + abi::kLobeBytes);
+  const uint32_t count = in.take_count(24 + abi::kLobeBytes);  // Two of 4 bytes, two of 8.
   (void)in.take<uint32_t>();
   for (uint32_t i = 0; i < count && !in.failed(); ++i) {
     SnapLobe lobe;

@@ -116,7 +116,7 @@ std::string copy_module(inline_::Attachment& attachment, const target::ProcessMo
              module.path);
   expect(checked.move_to(module.load_bias, room.address - checked.copy().address), module.path);
   const auto entries = expect(recorder::make_entries(*facts, checked.copy(), {}, {},
-                                                     module.load_bias, room.address + copied),
+                                                     {module.load_bias, room.address + copied}),
                               module.path);
   std::vector<uint8_t> bytes = checked.copy().bytes;
   bytes.resize(copied);

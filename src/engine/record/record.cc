@@ -235,7 +235,7 @@ class Recorder final : public WatchListener {
       return probes.bytes(function, at);
     };
     const recorder::Entries entries = CLEW_TRY(recorder::make_entries(
-        recorded.facts(), copy.copy(), probe, places, module.load_bias, room.address + copied));
+        recorded.facts(), copy.copy(), probe, places, {module.load_bias, room.address + copied}));
     std::vector<uint8_t> bytes = copy.copy().bytes;
     bytes.resize(copied);
     bytes.insert(bytes.end(), entries.bytes.begin(), entries.bytes.end());
