@@ -77,7 +77,7 @@ class EffectsFinder {
 
   void look_at(uint32_t index) {
     const FunctionBlocks& function = functions_[index];
-    result_.blocks.push_back(block_effects(code_, function.function, *function.blocks));
+    result_.blocks.push_back(block_effects(code_, function.function, *function.blocks, true));
     for (const Block& block : function.blocks->blocks()) {
       const std::optional<Instruction> last = code_.at(block.last);
       uint32_t behind = kNoBlock;

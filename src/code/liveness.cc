@@ -46,6 +46,9 @@ constexpr Live operator|(const Live& a, const Live& b) {
   return {a.registers | b.registers, a.flags | b.flags};
 }
 
+// No compiler keeps a value in r11 for whoever handles the signal.
+constexpr Live kAtTrap = {without(kAllRegisters, kR11), kStatusFlags};
+
 Live before(const Effect& effect, const Live& behind) {
   return {effect.read.registers | without(behind.registers, effect.written.registers),
           effect.read.flags | (behind.flags & ~effect.written.flags)};
@@ -65,8 +68,6 @@ Effect effect_of(const ModuleCode& code, const Instruction& at) {
       return {};
     case Flow::Int3:
     case Flow::Trap:
-      // Nothing keeps a value in r11 for whoever handles the signal.
-      return {.read = {without(kAllRegisters, kR11), kStatusFlags}, .written = {}, .changed = {}};
     case Flow::System:
     case Flow::Bad:
       return {.read = kAllLive, .written = {}, .changed = {}};
@@ -125,13 +126,16 @@ Returns returns_at(const StackDepths& depths, uint64_t ret) {
 
 }  // namespace
 
-BlockEffects block_effects(const ModuleCode& code, uint32_t function, const Blocks& blocks) {
+BlockEffects block_effects(const ModuleCode& code, uint32_t function, const Blocks& blocks,
+                           bool is_compiled) {
   BlockEffects effects;
   std::optional<StackDepths> depths;
   for (const Block& block : blocks.blocks()) {
     Effect sum;
     for (auto at = code.at(block.begin); at && at->address < block.end; at = code.at(at->end())) {
-      sum = both(sum, effect_of(code, *at));
+      const bool traps = is_compiled && (at->flow == Flow::Trap || at->flow == Flow::Int3);
+      sum = both(sum, traps ? Effect{.read = kAtTrap, .written = {}, .changed = {}}
+                            : effect_of(code, *at));
       if (overwrites_by_abi(code, *at)) sum.changed = kAllRegisters;
     }
     effects.changed = effects.changed | sum.changed;
@@ -181,7 +185,7 @@ class LivenessFinder {
     const std::span<const Edge> edges = blocks_.edges_of(block);
     if (!last) return kAllLive;
     const bool calls = last->flow == Flow::Call || last->flow == Flow::IndirectCall;
-    if (!calls && edges.empty()) return {without(kAllRegisters, kR11), kStatusFlags};
+    if (!calls && edges.empty()) return calls_ == nullptr ? kAllLive : kAtTrap;
     Live live = calls ? at_call(*last) : Live{};
     for (const Edge& edge : edges)
       live = live | of_edge(edge, *last, effects_.returns[index]);
@@ -223,7 +227,7 @@ class LivenessFinder {
     const bool is_return =
         returns == Returns::Surely || (returns == Returns::IfAsCompiled && calls_ != nullptr);
     if (is_return) return at_return({.address = ret.address});
-    return calls_ == nullptr ? kAllLive : Live{without(kAllRegisters, kR11), kStatusFlags};
+    return calls_ == nullptr ? kAllLive : kAtTrap;
   }
 
   Live at_call(const Instruction& call) {
@@ -312,7 +316,7 @@ class LivenessFinder {
 
 Liveness Liveness::by_abi(const ModuleCode& code, uint32_t function, const Blocks& blocks,
                           FlagValues& flags) {
-  const BlockEffects effects = block_effects(code, function, blocks);
+  const BlockEffects effects = block_effects(code, function, blocks, false);
   return LivenessFinder(code, {function, &blocks}, &flags, nullptr, effects).run();
 }
 
@@ -323,7 +327,7 @@ Liveness Liveness::by_calls(const ModuleCode& code, const FunctionBlocks& functi
 }
 
 Liveness Liveness::assuming_nothing(const ModuleCode& code, const Blocks& blocks) {
-  const BlockEffects effects = block_effects(code, 0, blocks);
+  const BlockEffects effects = block_effects(code, 0, blocks, false);
   return LivenessFinder(code, {0, &blocks}, nullptr, nullptr, effects).run();
 }
 

@@ -86,7 +86,9 @@ struct BlockEffects {
   std::vector<Returns> returns;
   abi::RegisterSet changed;
 };
-BlockEffects block_effects(const ModuleCode& code, uint32_t function, const Blocks& blocks);
+// `is_compiled`: traps take all but r11, which no compiler keeps for whoever handles the signal.
+BlockEffects block_effects(const ModuleCode& code, uint32_t function, const Blocks& blocks,
+                           bool is_compiled);
 
 // Borrows the code and the blocks, which are those of functions()[function].
 class Liveness {

@@ -64,10 +64,13 @@ std::span<const uint32_t> LobeFile::words(uint32_t slot) const {
   return {reinterpret_cast<const uint32_t*>(view_ + offset_of(slot)), abi::kLobeWords};
 }
 
-bool LobeFile::is_used(uint32_t slot) const {
-  const auto offset = static_cast<off_t>(offset_of(slot));
-  const off_t data = lseek(file_.get(), offset, SEEK_DATA);
-  return data >= 0 && data < offset + static_cast<off_t>(abi::kLobeBytes);
+std::optional<uint32_t> LobeFile::next_used(uint32_t slot) const {
+  const auto count = static_cast<uint32_t>(size_bytes_ / kStride - 1);
+  if (slot >= count) return std::nullopt;
+  const off_t data = lseek(file_.get(), static_cast<off_t>(offset_of(slot)), SEEK_DATA);
+  if (data < 0) return std::nullopt;
+  const uint64_t found = (static_cast<uint64_t>(data) - offset_of(0)) / kStride;
+  return found < count ? std::optional(static_cast<uint32_t>(found)) : std::nullopt;
 }
 
 }  // namespace clew::engine

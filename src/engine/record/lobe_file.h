@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "abi/recorder.h"
@@ -31,8 +32,9 @@ class LobeFile {
   // The words of a slot's lobe, which the process writes. Valid while the object lives, after
   // place().
   [[nodiscard]] std::span<const uint32_t> words(uint32_t slot) const;
-  // Has anything been written there? Reads no page that is not there.
-  [[nodiscard]] bool is_used(uint32_t slot) const;
+  // The first slot from this one on in whose lobe something was written. Reads no page that is not
+  // there.
+  [[nodiscard]] std::optional<uint32_t> next_used(uint32_t slot) const;
 
  private:
   LobeFile(FileDescriptor file, uint64_t size, uint8_t* view)

@@ -102,6 +102,19 @@ class Recorder final : public WatchListener {
   void crashed(const Crash& crash) override { take_snap(crash); }
   void left(pid_t process) override { tell_exec(process); }
 
+  // Its slot is free for another thread, which goes on in its lobe. In this order: abi/slot.h.
+  void ended(pid_t thread) override {
+    const inline_::ArenaView arena = attachment_->arena();
+    for (auto slot = lobes_->next_used(0); slot; slot = lobes_->next_used(*slot + 1)) {
+      auto* const control =
+          reinterpret_cast<abi::SlotControl*>(arena.slots + *slot * arena.slot_stride_bytes);
+      if (__atomic_load_n(&control->tid, __ATOMIC_ACQUIRE) != static_cast<uint32_t>(thread))
+        continue;
+      __atomic_store_n(&control->owner, uint64_t{0}, __ATOMIC_RELEASE);
+      __atomic_store_n(&control->tid, 0U, __ATOMIC_RELEASE);
+    }
+  }
+
   // A handler begins with the cursor in memory, which is older than what r11 has.
   void caught(const WatchedThread& thread) override {
     const user_regs_struct& registers = thread.registers;
@@ -304,15 +317,12 @@ class Recorder final : public WatchListener {
 
   void add_lobes(recorder::Snap& snap) const {
     const inline_::ArenaView arena = attachment_->arena();
-    for (uint32_t slot = 0; slot < arena.slot_count; ++slot) {
-      if (!lobes_->is_used(slot)) continue;
+    for (auto used = lobes_->next_used(0); used; used = lobes_->next_used(*used + 1)) {
+      const uint32_t slot = *used;
       abi::SlotControl control{};
       std::memcpy(&control, arena.slots + slot * arena.slot_stride_bytes, sizeof(control));
       uint64_t cursor = 0;
-      const uint8_t* const region =
-          arena.slots + slot * arena.slot_stride_bytes +
-          (attachment_->geometry().window_address - attachment_->geometry().slot_address);
-      std::memcpy(&cursor, region + kCursorOffset, sizeof(cursor));
+      std::memcpy(&cursor, cursor_place(slot), sizeof(cursor));
       const std::span<const uint32_t> words = lobes_->words(slot);
       snap.lobes.push_back({slot, static_cast<int32_t>(control.tid), cursor, lobes_->lobe_of(slot),
                             std::vector<uint32_t>(words.begin(), words.end())});

@@ -126,9 +126,10 @@ Expected<int> Watch::run(WatchListener& listener) {
     const Stop stop = CLEW_TRY(next());
     if (WIFSTOPPED(stop.status)) {
       handle(stop, listener);
-    } else if (stop.thread == pid_) {
-      return stop.status;
+      continue;
     }
+    if (stop.thread == pid_) return stop.status;
+    listener.ended(stop.thread);
   }
 }
 

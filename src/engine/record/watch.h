@@ -44,6 +44,8 @@ class WatchListener {
   virtual void caught(const WatchedThread& thread) = 0;
   // The process runs another program.
   virtual void left(pid_t process) = 0;
+  // Nobody runs as this thread any more.
+  virtual void ended(pid_t thread) = 0;
 };
 
 class Watch {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread faults while others compute, and one waits in the kernel. Each prints its number.
+// One thread faults while others compute, and one waits in the kernel. Each prints its number. With
+// an argument: so many threads one after the other, each with a thread pointer of its own, and the
+// last one faults.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -45,7 +49,34 @@ static void* run(void* argument) {
   return NULL;
 }
 
-int main(void) {
+static void* pass(void* last) {
+  if (last == NULL) {
+    atomic_fetch_add(&turns, mix(5) & 1);
+    return NULL;
+  }
+  atomic_store(&turns, 1000);
+  fault();
+  return NULL;
+}
+
+static int pass_by(int count) {
+  enum { kStack = 64 << 10 };
+  char* const stacks = mmap(NULL, (size_t)count * kStack, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (stacks == MAP_FAILED) return 4;
+  for (int i = 0; i < count; ++i) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, stacks + (size_t)i * kStack, kStack);
+    if (pthread_create(&thread, &attributes, pass, i + 1 == count ? stacks : NULL) != 0) return 5;
+    pthread_join(thread, NULL);
+  }
+  return 3;
+}
+
+int main(int count, char** words) {
+  if (count > 1) return pass_by(atoi(words[1]));
   pthread_t threads[kThreads];
   pthread_barrier_init(&all_ran, NULL, kThreads);
   for (int i = 0; i < kThreads; ++i)
