@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -57,6 +58,7 @@ void copy_all(const copy::Facts& facts, uint64_t address, uint32_t changed) {
     return;
   }
   auto checked = copy::check(facts, proof.proved, {}, *written);
+  if (!checked) fmt::print(stderr, "{}\n", checked.error().message);
   CLEW_ASSERT(checked.has_value());
   if (!written->bytes.empty()) {
     copy::ModuleCopy other = *written;

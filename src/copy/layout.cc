@@ -155,6 +155,8 @@ Item Layout::item_of(const Instruction& at, const Proved& owner) const {
     item.form =
         at.flow == Flow::Call ? ItemForm::Call : (counts ? ItemForm::CountJump : ItemForm::Jump);
     item.target = code::branch_target(facts_.code, at);
+    const auto decoded = code::decode(bytes);
+    item.was_short = decoded && decoded->immediate_size == 1;
     return item;
   }
   const auto decoded = code::decode(bytes);
@@ -176,7 +178,7 @@ Item Layout::item_of(const Instruction& at, const Proved& owner) const {
 }
 
 bool Layout::is_short(const Item& item) {
-  return item.form == ItemForm::CountJump ? item.size == item.length : item.size < kJumpBytes;
+  return item.was_short && item.size == item.length;
 }
 
 // Gives all items their places. True when a jump had to grow, and so places have changed.

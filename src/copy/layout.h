@@ -43,6 +43,7 @@ struct Item {
   uint8_t length = 0;         // Of the original.
   uint8_t size = 0;           // In the copy. Of a Gap, how many bytes it leaves, up to 63.
   uint8_t field = 0;          // Where the displacement is, in the original.
+  bool was_short = false;     // A jump's original has a displacement of one byte.
   Past past = Past::Nothing;  // Of a jump, a call or a RunOn.
   uint32_t stub = kNoStub;  // Of a Jump or CountJump: what it passes on its way, when it is taken.
 };

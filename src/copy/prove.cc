@@ -103,6 +103,9 @@ class Prover {
         at.flow == Flow::Jump || at.flow == Flow::Conditional || at.flow == Flow::Call;
     // Intel ignores the first before branches, AMD cuts the target; the second cuts the sum.
     if (is_direct && has_prefix(bytes, 0x66)) return Reason::Unsupported;
+    // With a displacement of four bytes it would be too long.
+    constexpr unsigned kPrefixesMax = code::kInstructionSizeMax - 6;
+    if (is_direct && code::opcode_offset(bytes) > kPrefixesMax) return Reason::Unsupported;
     if (!decoded->rip_relative) return std::nullopt;
     if (has_prefix(bytes, 0x67)) return Reason::Unsupported;
     const uint64_t target = at.end() + static_cast<uint64_t>(code::signed_field(

@@ -58,10 +58,11 @@ KEPT(kept_fourth, 5)
 
 // Nobody gets to what stands between its two blocks.
 FUNCTION(run_has_gap)
+  mov %edi, %eax
   test %edi, %edi
   jne 1f
   ret
-  .fill 45, 1, 0xcc
+  .fill 43, 1, 0xcc
   1: mov $6, %eax
   ret
 END(run_has_gap)
