@@ -12,7 +12,6 @@
 
 #include "code/decode.h"
 #include "code/full_decode.h"
-#include "copy/layout.h"
 
 namespace clew::copy {
 

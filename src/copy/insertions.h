@@ -12,6 +12,9 @@ namespace clew::copy {
 
 inline constexpr size_t kInsertionBytesMax = 120;
 
+// What of the things in front of its target a way passes by.
+enum class Past : uint8_t { Nothing, Entry, Everything };
+
 struct Insertions {
   // In front of the instruction at this address, whatever way control comes to it.
   std::unordered_map<uint64_t, std::vector<uint8_t>> before;

@@ -30,9 +30,6 @@ enum class ItemForm : uint8_t {
   Entry,          // or in front of a function, for who comes from outside.
 };
 
-// What of the things in front of its target a way passes by.
-enum class Past : uint8_t { Nothing, Entry, Everything };
-
 inline constexpr uint32_t kNoStub = UINT32_MAX;
 
 struct Item {

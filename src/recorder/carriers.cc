@@ -48,13 +48,13 @@ bool wants_r11(copy::Facts& facts, const copy::Proved& proved, const code::Modul
   return false;
 }
 
-bool all_ways_leave(const ProvedByAddress& known, const copy::Proved& proved,
+bool all_ways_leave(const Copied& copied, const copy::Proved& proved,
                     const std::vector<bool>& leaves) {
   for (const Block& block : proved.blocks.blocks()) {
     for (const code::Edge& edge : proved.blocks.edges_of(block)) {
       if (edge.kind != EdgeKind::TailCall) continue;
-      const uint32_t callee = known.at(edge.target);
-      if (callee == kNotProved || !leaves[callee]) return false;
+      const uint32_t callee = copied.at(edge.target);
+      if (callee == kNone || !leaves[callee]) return false;
     }
   }
   return true;
@@ -62,17 +62,7 @@ bool all_ways_leave(const ProvedByAddress& known, const copy::Proved& proved,
 
 }  // namespace
 
-ProvedByAddress::ProvedByAddress(const copy::Facts& facts, const copy::ModuleProof& proof) {
-  for (uint32_t i = 0; i < proof.proved.size(); ++i)
-    by_address_.emplace(facts.code.functions()[proof.proved[i].function].address, i);
-}
-
-uint32_t ProvedByAddress::at(uint64_t address) const {
-  const auto found = by_address_.find(address);
-  return found == by_address_.end() ? kNotProved : found->second;
-}
-
-Carriers find_carriers(copy::Facts& facts, const copy::ModuleProof& proof,
+Carriers find_carriers(copy::Facts& facts, const copy::ModuleProof& proof, const Copied& copied,
                        const code::ModuleEffects& effects) {
   Carriers carriers;
   for (size_t i = 0; i < proof.proved.size(); ++i) {
@@ -82,11 +72,10 @@ Carriers find_carriers(copy::Facts& facts, const copy::ModuleProof& proof,
                                !wants_r11(facts, proved, effects, i));
   }
   carriers.leaves = carriers.carries;
-  const ProvedByAddress known(facts, proof);
   for (bool changes = true; changes;) {
     changes = false;
     for (size_t i = 0; i < proof.proved.size(); ++i) {
-      if (!carriers.leaves[i] || all_ways_leave(known, proof.proved[i], carriers.leaves)) continue;
+      if (!carriers.leaves[i] || all_ways_leave(copied, proof.proved[i], carriers.leaves)) continue;
       carriers.leaves[i] = false;
       changes = true;
     }

@@ -13,12 +13,12 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "code/call_effects.h"
 #include "copy/facts.h"
 #include "copy/prove_module.h"
+#include "recorder/flow.h"
 
 namespace clew::recorder {
 
@@ -29,20 +29,7 @@ struct Carriers {
 };
 
 // The facts' flag values are looked up.
-Carriers find_carriers(copy::Facts& facts, const copy::ModuleProof& proof,
+Carriers find_carriers(copy::Facts& facts, const copy::ModuleProof& proof, const Copied& copied,
                        const code::ModuleEffects& effects);
-
-inline constexpr uint32_t kNotProved = UINT32_MAX;
-
-// Of functions that are proved: their indices, by the address of their first instruction.
-class ProvedByAddress {
- public:
-  ProvedByAddress(const copy::Facts& facts, const copy::ModuleProof& proof);
-  // Else kNotProved.
-  [[nodiscard]] uint32_t at(uint64_t address) const;
-
- private:
-  std::unordered_map<uint64_t, uint32_t> by_address_;
-};
 
 }  // namespace clew::recorder

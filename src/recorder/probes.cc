@@ -150,7 +150,7 @@ class ProbeMaker {
       : facts_(parts.facts),
         proof_(parts.proof),
         tiling_(parts.tiling),
-        known_(parts.facts, parts.proof),
+        copied_(parts.copied),
         first_id_(first_id),
         cursor_(cursor) {}
 
@@ -160,7 +160,7 @@ class ProbeMaker {
     for (const copy::Proved& proved : proof_.proved)
       functions.push_back({proved.function, &proved.blocks});
     result_.effects = code::find_call_effects(facts_.code, facts_.flags, functions);
-    result_.carriers = find_carriers(facts_, proof_, result_.effects);
+    result_.carriers = find_carriers(facts_, proof_, copied_, result_.effects);
     for (size_t i = 0; i < proof_.proved.size(); ++i) {
       carries_ = result_.carriers.carries[i];
       add_probes(i);
@@ -227,13 +227,12 @@ class ProbeMaker {
 
   void add_call(const copy::Proved& proved, const code::Block& block,
                 const code::Instruction& call) {
-    const uint32_t callee = call.flow == code::Flow::Call
-                                ? known_.at(code::branch_target(facts_.code, call))
-                                : kNotProved;
-    const bool carries = callee != kNotProved && result_.carriers.carries[callee];
+    const uint32_t callee =
+        call.flow == code::Flow::Call ? copied_.at(code::branch_target(facts_.code, call)) : kNone;
+    const bool carries = callee != kNone && result_.carriers.carries[callee];
     if (!carries) append(result_.insertions.before, block.last, transfer().store());
     const bool comes_back = !proved.blocks.edges_of(block).empty();
-    const bool leaves = callee != kNotProved && result_.carriers.leaves[callee];
+    const bool leaves = callee != kNone && result_.carriers.leaves[callee];
     if (comes_back && !leaves) append(result_.insertions.passed, block.last, transfer().load());
   }
 
@@ -243,8 +242,8 @@ class ProbeMaker {
     for (const code::Edge& edge : proved.blocks.edges_of(block)) {
       if (edge.kind == code::EdgeKind::Return) return true;
       if (edge.kind != code::EdgeKind::TailCall) continue;
-      const uint32_t callee = known_.at(edge.target);
-      if (callee == kNotProved || !result_.carriers.carries[callee]) return true;
+      const uint32_t callee = copied_.at(edge.target);
+      if (callee == kNone || !result_.carriers.carries[callee]) return true;
     }
     return false;
   }
@@ -265,7 +264,7 @@ class ProbeMaker {
   copy::Facts& facts_;
   const copy::ModuleProof& proof_;
   const ModuleTiling& tiling_;
-  ProvedByAddress known_;
+  const Copied& copied_;
   uint32_t first_id_;
   uint32_t cursor_;
   bool carries_ = false;  // The function that is looked at.
@@ -282,15 +281,15 @@ EntryProbes::EntryProbes(const RecordedParts& parts, const Probes& probes, uint3
                          uint32_t cursor)
     : facts_(parts.facts),
       proof_(parts.proof),
+      copied_(parts.copied),
       tiling_(parts.tiling),
       probes_(probes),
       first_id_(first_id),
-      cursor_(cursor),
-      by_address_(parts.facts, parts.proof) {}
+      cursor_(cursor) {}
 
 std::vector<uint8_t> EntryProbes::bytes(uint64_t function, uint64_t at) const {
-  const uint32_t index = by_address_.at(function);
-  if (index == kNotProved) return {};
+  const uint32_t index = copied_.at(function);
+  if (index == kNone) return {};
   const copy::Proved& proved = proof_.proved[index];
   const bool carries = probes_.carriers.carries[index];
   std::vector<uint8_t> bytes;

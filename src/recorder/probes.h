@@ -43,6 +43,7 @@ struct Probes {
 struct RecordedParts {
   copy::Facts& facts;
   const copy::ModuleProof& proof;
+  const Copied& copied;
   const ModuleTiling& tiling;
 };
 
@@ -65,11 +66,11 @@ class EntryProbes {
  private:
   copy::Facts& facts_;
   const copy::ModuleProof& proof_;
+  const Copied& copied_;
   const ModuleTiling& tiling_;
   const Probes& probes_;
   uint32_t first_id_;
   uint32_t cursor_;
-  ProvedByAddress by_address_;
 };
 
 }  // namespace clew::recorder

@@ -36,8 +36,8 @@ Expected<std::unique_ptr<RecordedModule>> RecordedModule::make(const target::Mod
     return fail(ErrorCode::Limit,
                 fmt::format("{}: no ids are left for its functions", std::string(image.name())));
   }
-  module->probes_ =
-      make_probes({facts, module->proof_, module->tiling_}, recipe.first_id, recipe.cursor);
+  module->probes_ = make_probes({facts, module->proof_, *module->copied_, module->tiling_},
+                                recipe.first_id, recipe.cursor);
   const copy::Insertions& insertions = module->probes_.insertions;
   copy::ModuleCopy copy =
       CLEW_TRY(copy::write_copy(facts, module->proof_.proved, insertions, place_behind(image)));

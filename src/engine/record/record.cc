@@ -241,9 +241,9 @@ class Recorder final : public WatchListener {
         CLEW_TRY(attachment_->take_copy_room(low, high, size, copy.copy().address % 64));
     CLEW_TRY(copy.move_to(module.load_bias, room.address - copy.copy().address));
     const recorder::HeadPlaces places = places_of(room);
-    const recorder::EntryProbes probes({recorded.facts(), recorded.proof(), recorded.tiling()},
-                                       recorded.probes(), recorded.recipe().first_id,
-                                       recorded.recipe().cursor);
+    const recorder::EntryProbes probes(
+        {recorded.facts(), recorded.proof(), recorded.copied(), recorded.tiling()},
+        recorded.probes(), recorded.recipe().first_id, recorded.recipe().cursor);
     const recorder::EntryProbe probe = [&](uint64_t function, uint64_t at) {
       return probes.bytes(function, at);
     };
