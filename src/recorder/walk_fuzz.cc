@@ -75,6 +75,12 @@ void fuzz(const uint8_t* data, size_t size) {
 }  // namespace
 }  // namespace clew::recorder
 
+// Before the time of the first input begins.
+extern "C" int LLVMFuzzerInitialize(int* /*argument_count*/, char*** /*arguments*/) {
+  (void)clew::recorder::the_module();
+  return 0;
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   clew::recorder::fuzz(data, size);
   return 0;
