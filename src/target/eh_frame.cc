@@ -8,11 +8,8 @@ namespace clew::target {
 namespace {
 
 // DW_EH_PE_*: the low four bits are the format, the next three what it is relative to.
-constexpr uint8_t kIndirect = 0x80;
 constexpr uint8_t kFormatMask = 0x0f;
-constexpr uint8_t kRelativeMask = 0x70;
 constexpr uint8_t kRelativeToNothing = 0x00;
-constexpr uint8_t kRelativeToItself = 0x10;
 constexpr uint8_t kRelativeToData = 0x30;
 
 }  // namespace
@@ -46,11 +43,11 @@ std::optional<uint64_t> read_eh_pointer(ByteReader& reader, const Placed& block,
   if (encoding == kEhOmit) return std::nullopt;
   const uint64_t at = block.address + reader.offset();
   const uint64_t value = read_eh_format(reader, encoding);
-  if (reader.failed() || (encoding & kIndirect) != 0) return std::nullopt;
-  switch (encoding & kRelativeMask) {
+  if (reader.failed() || (encoding & kEhIndirect) != 0) return std::nullopt;
+  switch (encoding & kEhRelativeMask) {
     case kRelativeToNothing:
       return value;
-    case kRelativeToItself:
+    case kEhRelativeToItself:
       return value == 0 ? 0 : at + value;
     case kRelativeToData:
       return data_base + value;
@@ -153,8 +150,10 @@ bool EhFrame::read_augmentation(std::string_view augmentation, ByteReader& reade
     } else if (letter == 'L') {
       common.lsda_encoding = reader.read<uint8_t>();
     } else if (letter == 'P') {
-      const auto encoding = reader.read<uint8_t>();
-      read_eh_pointer(reader, {record.body, block_.address}, encoding);
+      common.personality_encoding = reader.read<uint8_t>();
+      if (common.personality_encoding == kEhOmit) continue;
+      const auto direct = static_cast<uint8_t>(common.personality_encoding & ~kEhIndirect);
+      common.personality = read_eh_pointer(reader, {record.body, block_.address}, direct);
     } else if (letter == 'S') {
       common.is_signal_frame = true;
     } else if (letter != 'B') {

@@ -29,6 +29,11 @@ struct Placed {
 
 // DW_EH_PE_omit: there is no pointer.
 inline constexpr uint8_t kEhOmit = 0xff;
+// DW_EH_PE_indirect: the pointer leads to a word that has the address.
+inline constexpr uint8_t kEhIndirect = 0x80;
+// What the pointer is relative to, and DW_EH_PE_pcrel: itself.
+inline constexpr uint8_t kEhRelativeMask = 0x70;
+inline constexpr uint8_t kEhRelativeToItself = 0x10;
 
 // A value of a DW_EH_PE_* format: its low four bits count.
 uint64_t read_eh_format(ByteReader& reader, uint8_t encoding);
@@ -42,6 +47,10 @@ std::optional<uint64_t> read_eh_pointer(ByteReader& reader, const Placed& block,
 struct EhCommon {
   uint8_t address_encoding = 0;
   uint8_t lsda_encoding = kEhOmit;
+  // Where the personality routine is, or the word that holds its address, when the encoding is
+  // indirect. Nothing when there is none, or when that cannot be read.
+  uint8_t personality_encoding = kEhOmit;
+  std::optional<uint64_t> personality = std::nullopt;
   bool has_augmentation_data = false;
   bool is_signal_frame = false;
   uint64_t code_alignment = 0;

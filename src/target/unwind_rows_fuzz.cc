@@ -7,6 +7,7 @@
 #include <elf.h>
 
 #include "base/assert.h"
+#include "target/frame_tables.h"
 #include "target/unwind_expression.h"
 #include "target/unwind_rows.h"
 
@@ -23,6 +24,15 @@ void check(const Expected<UnwindRows>& rows) {
   for (size_t i = 0; i < rows->rows.size(); ++i) {
     CLEW_ASSERT(rows->rows[i].rule < rows->rules.size());
     CLEW_ASSERT(i == 0 || rows->rows[i - 1].address < rows->rows[i].address);
+  }
+}
+
+void check(const Expected<FrameTables>& tables) {
+  if (!tables) return;
+  uint64_t end = 0;
+  for (const FrameEntry& entry : tables->entries) {
+    CLEW_ASSERT(entry.address >= end && entry.common < tables->commons.size());
+    end = entry.end();
   }
 }
 
@@ -80,6 +90,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const uint8_t> bytes(data, size);
   clew::target::check(clew::target::read_unwind_rows(bytes));
   clew::target::check(clew::target::read_unwind_rows(clew::target::file_around(bytes)));
+  clew::target::check(clew::target::read_frame_tables(bytes));
+  clew::target::check(clew::target::read_frame_tables(clew::target::file_around(bytes)));
   (void)clew::target::read_cfa_expression(bytes);
   (void)clew::target::read_saved_expression(bytes);
   return 0;

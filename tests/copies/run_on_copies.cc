@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,11 @@
 
 #include "copy/check.h"
 #include "copy/prove_module.h"
+#include "copy/unwind.h"
+#include "inline/answers.h"
 #include "inline/attachment.h"
 #include "recorder/entries.h"
+#include "target/frame_tables.h"
 
 namespace {
 
@@ -94,7 +98,12 @@ copy::Insertions insertions_of(const copy::Facts& facts, const copy::ModuleProof
   return insertions;
 }
 
-std::string copy_module(inline_::Attachment& attachment, const target::ProcessModule& module,
+struct Target {
+  inline_::Attachment& attachment;
+  std::optional<inline_::Answers> answers;
+};
+
+std::string copy_module(Target& target, const target::ProcessModule& module,
                         const Options& options) {
   const auto image = target::ModuleImage::read(module.open_path);
   if (!image) return fmt::format("{}: {}\n", module.path, image.error().message);
@@ -107,25 +116,42 @@ std::string copy_module(inline_::Attachment& attachment, const target::ProcessMo
       expect(copy::write_copy(*facts, proof.proved, insertions, behind), module.path);
   copy::CheckedCopy checked =
       expect(copy::check(*facts, proof.proved, insertions, std::move(written)), module.path);
-  const uint64_t copied = (checked.copy().bytes.size() + 63) / 64 * 64;
-  const uint64_t size = copied + 64 * checked.copy().functions.size();
+  const auto frames = expect(target::read_frame_tables(module.open_path), module.path);
+  copy::UnwindBytes unwind = expect(
+      copy::write_unwind({frames, insertions, checked.copy(), image->is_position_independent()}),
+      module.path);
+  const uint64_t copied = unwind.address - checked.copy().address;
+  const uint64_t in_front = (copied + unwind.bytes.size() + 63) / 64 * 64;
+  const uint64_t size = in_front + 64 * checked.copy().functions.size();
   const inline_::CopyRoom room =
-      expect(attachment.take_copy_room(module.executable_ranges.front().start,
-                                       module.executable_ranges.back().end, size,
-                                       checked.copy().address % 64),
+      expect(target.attachment.take_copy_room(module.executable_ranges.front().start,
+                                              module.executable_ranges.back().end, size,
+                                              checked.copy().address % 64),
              module.path);
-  expect(checked.move_to(module.load_bias, room.address - checked.copy().address), module.path);
+  const uint64_t shift = room.address - checked.copy().address;
+  expect(checked.move_to(module.load_bias, shift), module.path);
+  expect(unwind.move_to(module.load_bias, shift), module.path);
   const auto entries = expect(recorder::make_entries(*facts, checked.copy(), {}, {},
-                                                     {module.load_bias, room.address + copied}),
+                                                     {module.load_bias, room.address + in_front}),
                               module.path);
   std::vector<uint8_t> bytes = checked.copy().bytes;
   bytes.resize(copied);
+  bytes.insert(bytes.end(), unwind.bytes.begin(), unwind.bytes.end());
+  bytes.resize(in_front);
   bytes.insert(bytes.end(), entries.bytes.begin(), entries.bytes.end());
-  expect(attachment.install_copies(room, bytes, entries.patches), module.path);
-  return fmt::format("{} functions={} entries={} bytes={} of={} at={:#x}\n", module.path,
+  if (target.answers && !unwind.bytes.empty()) {
+    const inline_::Answer answer = {.begin = room.address,
+                                    .size_bytes = checked.copy().code_size,
+                                    .original = module.executable_ranges.front().start,
+                                    .header = unwind.address + unwind.header};
+    expect(target.answers->add(target.attachment, answer), module.path);
+  }
+  expect(target.attachment.install_copies(room, bytes, entries.patches), module.path);
+  return fmt::format("{} functions={} entries={} bytes={} of={} at={:#x} unwind={}\n", module.path,
                      checked.copy().functions.size(),
                      checked.copy().functions.size() - entries.unreachable.size(),
-                     proof.proved_bytes, proof.proved_bytes + proof.refused_bytes, room.address);
+                     proof.proved_bytes, proof.proved_bytes + proof.refused_bytes, room.address,
+                     unwind.bytes.size());
 }
 
 // Under another name first, so that no part of it is read.
@@ -153,9 +179,11 @@ std::string time_of_command() {
 
 std::string copy_all(inline_::Attachment& attachment, pid_t pid, const Options& options) {
   std::string report = fmt::format("process {}\n", pid);
-  for (const target::ProcessModule& module : expect(target::read_modules(pid), "modules")) {
+  const auto modules = expect(target::read_modules(pid), "modules");
+  Target target = {attachment, expect(inline_::Answers::install(attachment, modules), "answers")};
+  for (const target::ProcessModule& module : modules) {
     if (is_left_out(options, module.path) || !module.problem.empty()) continue;
-    report += copy_module(attachment, module, options);
+    report += copy_module(target, module, options);
   }
   write_report(options.report, report);
   return report;
