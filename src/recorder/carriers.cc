@@ -36,6 +36,23 @@ bool switches_out(const code::ModuleCode& code, const copy::Proved& proved) {
   return false;
 }
 
+// Does control come to a landing pad by itself, where the cursor in memory is older?
+bool runs_on_to_landing_pads(const copy::Facts& facts, const copy::Proved& proved) {
+  const std::vector<uint64_t>& pads = facts.landing_pads;
+  const std::vector<Block>& blocks = proved.blocks.blocks();
+  const auto lands = [&](const Block& block) {
+    return std::binary_search(pads.begin(), pads.end(), block.begin);
+  };
+  if (std::none_of(blocks.begin(), blocks.end(), lands)) return false;
+  for (const Block& block : blocks) {
+    for (const code::Edge& edge : proved.blocks.edges_of(block)) {
+      if (edge.kind == EdgeKind::Label) return true;
+      if (edge.block != code::kNoBlock && lands(blocks[edge.block])) return true;
+    }
+  }
+  return false;
+}
+
 bool wants_r11(copy::Facts& facts, const copy::Proved& proved, const code::ModuleEffects& effects,
                size_t index) {
   if (effects.calls.wanted[proved.function].has(Register::R11)) return true;
@@ -67,9 +84,9 @@ Carriers find_carriers(copy::Facts& facts, const copy::ModuleProof& proof, const
   Carriers carriers;
   for (size_t i = 0; i < proof.proved.size(); ++i) {
     const copy::Proved& proved = proof.proved[i];
-    carriers.carries.push_back(!touches_r11(facts.code, proved) &&
-                               !switches_out(facts.code, proved) &&
-                               !wants_r11(facts, proved, effects, i));
+    carriers.carries.push_back(
+        !touches_r11(facts.code, proved) && !switches_out(facts.code, proved) &&
+        !runs_on_to_landing_pads(facts, proved) && !wants_r11(facts, proved, effects, i));
   }
   carriers.leaves = carriers.carries;
   for (bool changes = true; changes;) {

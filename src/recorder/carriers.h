@@ -7,9 +7,11 @@
 //   other calls, tail      mov gs:[cursor], r11           in front of them, and of returns
 //   jumps
 //   behind calls           mov r11, gs:[cursor]           but of those that leave it in r11
+//   landing pads           mov r11, gs:[cursor]           unwinders do not restore r11
 //
-// A carrier never touches r11 itself, nobody wants it behind calls of it, and no switch of it leads
-// into other functions or to its own start. It leaves the cursor in r11 if all ways out of it do.
+// A carrier never touches r11 itself, nobody wants it behind calls of it, no switch of it leads
+// into other functions or to its own start, and only unwinders lead to its landing pads. It leaves
+// the cursor in r11 if all ways out of it do.
 #pragma once
 
 #include <cstdint>

@@ -163,6 +163,7 @@ class ProbeMaker {
     result_.carriers = find_carriers(facts_, proof_, copied_, result_.effects);
     for (size_t i = 0; i < proof_.proved.size(); ++i) {
       carries_ = result_.carriers.carries[i];
+      if (carries_) add_landings(proof_.proved[i]);
       add_probes(i);
       if (!carries_) continue;
       ++result_.counts.carriers;
@@ -206,6 +207,15 @@ class ProbeMaker {
     // A conditional jump's first edge is the one that is taken.
     auto& way = site.edge == 0 ? result_.insertions.taken : result_.insertions.passed;
     append(way, block.last, made);
+  }
+
+  // In front of what records there.
+  void add_landings(const copy::Proved& proved) {
+    const std::vector<uint64_t>& pads = facts_.landing_pads;
+    for (const code::Block& block : proved.blocks.blocks()) {
+      if (!std::binary_search(pads.begin(), pads.end(), block.begin)) continue;
+      append(result_.insertions.before, block.begin, transfer().load());
+    }
   }
 
   // Where a carrier's cursor goes to memory, and comes from there.

@@ -20,13 +20,16 @@
 #include "abi/slot.h"
 #include "base/error_text.h"
 #include "base/log.h"
+#include "copy/unwind.h"
 #include "engine/record/known_imports.h"
 #include "engine/record/lobe_file.h"
 #include "engine/record/watch.h"
+#include "inline/answers.h"
 #include "inline/attachment.h"
 #include "recorder/entries.h"
 #include "recorder/recorded_module.h"
 #include "recorder/snap.h"
+#include "target/frame_tables.h"
 #include "target/process.h"
 
 namespace clew::engine {
@@ -38,7 +41,8 @@ constexpr uint32_t kCursorOffset = abi::kFrameEnd;  // In the session's region.
 
 // Modules that stay as they are, by the beginnings of their names: the loader calls itself in its
 // own ways, and the C library looks at who calls it.
-constexpr std::array<std::string_view, 4> kLeftOut = {"ld-linux", "libc.so", "libm.so", "libgcc_s"};
+constexpr std::array<std::string_view, 5> kLeftOut = {"ld-linux", "libc.so", "libm.so", "libgcc_s",
+                                                      "libstdc++.so"};
 
 std::string_view file_of(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
@@ -68,7 +72,7 @@ Expected<void> check_directory(const std::string& directory) {
                           directory == "." ? "this folder" : directory, error_text(errno)));
 }
 
-// Do exceptions go through its functions? An unwinder knows nothing of copies.
+// Do exceptions go through its functions? An unwinder that gets no answers knows nothing of copies.
 bool unwinds(const target::ModuleImage& image) {
   const auto fdes = image.fdes();
   const bool has_tables =
@@ -179,6 +183,7 @@ class Recorder final : public WatchListener {
     const auto modules = CLEW_TRY(target::read_modules(pid));
     for (const target::ProcessModule& module : modules)
       known_.add(module, is_left_out(module.path));
+    answers_ = CLEW_TRY(inline_::Answers::install(*attachment_, modules));
     for (const target::ProcessModule& module : modules) {
       if (is_left_out(module.path) || !module.problem.empty()) continue;
       notices_.progress(fmt::format("preparing {}", file_of(module.path)));
@@ -197,10 +202,10 @@ class Recorder final : public WatchListener {
 
   Expected<void> record_module(const target::ProcessModule& module) {
     const auto image = CLEW_TRY(target::ModuleImage::read(module.open_path));
-    if (unwinds(image)) {
+    if (!answers_ && unwinds(image)) {
       return fail(ErrorCode::Refused,
                   fmt::format("exceptions go through {}, and cannot go through copies of its "
-                              "functions yet [unwinding]",
+                              "functions with this C library [unwinding]",
                               file_of(module.path)));
     }
     const recorder::Recipe recipe = {
@@ -233,13 +238,17 @@ class Recorder final : public WatchListener {
   Expected<void> install(const target::ProcessModule& module, recorder::RecordedModule& recorded) {
     constexpr uint64_t kEntryBytesMax = 320;
     copy::CheckedCopy& copy = recorded.copy();
-    const uint64_t copied = (copy.copy().bytes.size() + 63) / 64 * 64;
-    const uint64_t size = copied + 256 + kEntryBytesMax * copy.copy().functions.size();
+    copy::UnwindBytes unwind = CLEW_TRY(unwinding_of(module, recorded));
+    const uint64_t copied = unwind.address - copy.copy().address;
+    const uint64_t in_front = (copied + unwind.bytes.size() + 63) / 64 * 64;
+    const uint64_t size = in_front + 256 + kEntryBytesMax * copy.copy().functions.size();
     const uint64_t low = module.executable_ranges.front().start;
     const uint64_t high = module.executable_ranges.back().end;
     const inline_::CopyRoom room =
         CLEW_TRY(attachment_->take_copy_room(low, high, size, copy.copy().address % 64));
-    CLEW_TRY(copy.move_to(module.load_bias, room.address - copy.copy().address));
+    const uint64_t shift = room.address - copy.copy().address;
+    CLEW_TRY(copy.move_to(module.load_bias, shift));
+    CLEW_TRY(unwind.move_to(module.load_bias, shift));
     const recorder::HeadPlaces places = places_of(room);
     const recorder::EntryProbes probes(
         {recorded.facts(), recorded.proof(), recorded.copied(), recorded.tiling()},
@@ -248,11 +257,34 @@ class Recorder final : public WatchListener {
       return probes.bytes(function, at);
     };
     const recorder::Entries entries = CLEW_TRY(recorder::make_entries(
-        recorded.facts(), copy.copy(), probe, places, {module.load_bias, room.address + copied}));
+        recorded.facts(), copy.copy(), probe, places, {module.load_bias, room.address + in_front}));
+    CLEW_TRY(answer(module, copy.copy(), unwind));
     std::vector<uint8_t> bytes = copy.copy().bytes;
     bytes.resize(copied);
+    bytes.insert(bytes.end(), unwind.bytes.begin(), unwind.bytes.end());
+    bytes.resize(in_front);
     bytes.insert(bytes.end(), entries.bytes.begin(), entries.bytes.end());
     return attachment_->install_copies(room, bytes, entries.patches);
+  }
+
+  static Expected<copy::UnwindBytes> unwinding_of(const target::ProcessModule& module,
+                                                  recorder::RecordedModule& recorded) {
+    const auto tables = CLEW_TRY(target::read_frame_tables(module.open_path));
+    return copy::write_unwind(
+        {.tables = tables,
+         .insertions = recorded.probes().insertions,
+         .copy = recorded.copy().copy(),
+         .is_position_independent = recorded.facts().is_position_independent});
+  }
+
+  // Before the copies are led to.
+  Expected<void> answer(const target::ProcessModule& module, const copy::ModuleCopy& copy,
+                        const copy::UnwindBytes& unwind) {
+    if (!answers_ || unwind.bytes.empty()) return {};
+    return answers_->add(*attachment_, {.begin = copy.address,
+                                        .size_bytes = copy.code_size,
+                                        .original = module.executable_ranges.front().start,
+                                        .header = unwind.address + unwind.header});
   }
 
   [[nodiscard]] recorder::HeadPlaces places_of(const inline_::CopyRoom& room) const {
@@ -362,6 +394,7 @@ class Recorder final : public WatchListener {
   KnownImports known_;
   std::optional<LobeFile> lobes_;
   std::optional<inline_::Attachment> attachment_;
+  std::optional<inline_::Answers> answers_;  // Nothing when the C library has no such function.
   std::vector<Installed> installed_;
   uint32_t next_id_ = 1;
 };
