@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error_text.h"
+#include "engine/recorded_process.h"
 
 namespace clew::doctor {
 namespace {
@@ -84,7 +85,11 @@ void judge_sessions(const ProcessView& view, Findings& findings) {
     findings.note("session", {.detail = fmt::format("clew {} traces it; another session may join",
                                                     session.tracer)});
   }
-  if (view.arena->residue) {
+  if (view.arena->residue && engine::is_recorded(view.pid)) {
+    findings.problem("residue", {.detail = "a recorder is gone; the process runs on its copies",
+                                 .refused = "the process [recorded]",
+                                 .remedy = "start it anew"});
+  } else if (view.arena->residue) {
     findings.problem("residue", {.detail = "a killed session left its probes",
                                  .remedy = fmt::format("clew detach {}", view.pid)});
   }

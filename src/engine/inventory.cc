@@ -11,6 +11,7 @@
 #include "base/nearest.h"
 #include "engine/chosen.h"
 #include "engine/left_text.h"
+#include "engine/recorded_process.h"
 #include "engine/sites.h"
 #include "engine/takeable.h"
 #include "inline/attachment.h"
@@ -347,6 +348,13 @@ bool has_dead_session(const inline_::ArenaInfo& arena) {
                      [](const inline_::SessionInfo& session) { return !session.tracer_alive; });
 }
 
+// What to do about what dead sessions left.
+std::string advice_on(const inline_::ArenaInfo& arena) {
+  if (!arena.residue) return "";
+  if (is_recorded(arena.pid)) return "  runs on recorded copies until it ends";
+  return fmt::format("  residue: clew detach {}", arena.pid);
+}
+
 }  // namespace
 
 std::string list_traced(bool json) {
@@ -366,13 +374,13 @@ std::string list_traced(bool json) {
                              {"program", program_name(arena.pid)},
                              {"sites", arena.sites},
                              {"residue", arena.residue},
+                             {"recorded", is_recorded(arena.pid)},
                              {"sessions", sessions}}
                   .dump() +
               "\n";
     } else {
       text += fmt::format("{:>8}  {:<20} {:>6}  {}{}\n", arena.pid, program_name(arena.pid),
-                          arena.sites, tracers,
-                          arena.residue ? fmt::format("  residue: clew detach {}", arena.pid) : "");
+                          arena.sites, tracers, advice_on(arena));
     }
   }
   if (json) return text;
@@ -400,6 +408,12 @@ std::string others_in(pid_t pid, std::span<const inline_::TextChange> strangers)
 
 Expected<std::string> remove_probes(pid_t pid, bool force) {
   const std::optional<inline_::ArenaInfo> before = inline_::look_at(pid);
+  if (before && is_recorded(pid)) {
+    return fail(ErrorCode::Refused,
+                fmt::format("process {} was started by clew record, and runs on copies of its "
+                            "functions until it ends; they do no harm, and cannot be removed",
+                            pid));
+  }
   const std::string alive = before && !force && !before->residue ? live_tracers(*before) : "";
   if (!alive.empty() && !has_dead_session(*before)) {
     return fail(

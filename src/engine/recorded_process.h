@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that clew record has started: their functions run on copies, until they end.
+#pragma once
+
+#include <sys/types.h>
+
+namespace clew::engine {
+
+// Also when the recorder is gone. False when its memory map may not be read.
+bool is_recorded(pid_t pid);
+
+}  // namespace clew::engine
