@@ -12,7 +12,8 @@ _clew_options() {
     dtrace) echo "-s -n -f -m -P -i -c -p -w -Z -q -F -o -x -b -l -h -G -v -e -S -V -C -D -U -I -H -L --ext \
       --fuel --format --json" ;;
     record) echo "-o --output --each -q --quiet -v --verbose" ;;
-    show) echo "--last --thread --json -v --verbose" ;;
+    snap) echo "-o --output -v --verbose" ;;
+    show) echo "--last --thread --source --json -v --verbose" ;;
     list) echo "-p --pid -n --name --file --types --sites --json --fields --tracepoints --kernel \
       --usdt --vocabulary -v --verbose" ;;
     explain) echo "$request --programs --code -v --verbose" ;;
@@ -34,7 +35,7 @@ _clew_value() {
     -c | --command) mapfile -t COMPREPLY < <(compgen -c -- "$2") ;;
     --format) mapfile -t COMPREPLY < <(compgen -W "text json csv chart stream sqlite folded svg" -- "$2") ;;
     --for | --every) mapfile -t COMPREPLY < <(compgen -W "100ms 1s 5s 10s 1m" -- "$2") ;;
-    -o | --output | --spill | --from | --file | --vocabulary | --ext)
+    -o | --output | --spill | --from | --file | --vocabulary | --ext | --source)
       mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
     *) return 1 ;;
   esac
@@ -45,17 +46,17 @@ _clew() {
   local verb="" word
   COMPREPLY=()
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in run | dtrace | record | show | list | explain | doctor | ps | detach) verb="$word" && break ;; esac
+    case "$word" in run | dtrace | record | snap | show | list | explain | doctor | ps | detach) verb="$word" && break ;; esac
   done
   if [[ -z $verb ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run dtrace record show list explain doctor ps detach \
+    mapfile -t COMPREPLY < <(compgen -W "run dtrace record snap show list explain doctor ps detach \
       --help --version" -- "$current")
     return
   fi
   _clew_value "$previous" "$current" && return
   local words
   words="$(_clew_options "$verb")"
-  if [[ $verb == detach && $current != -* ]]; then
+  if [[ ($verb == detach || $verb == snap) && $current != -* ]]; then
     words="$(clew ps --json 2>/dev/null | sed -n 's/.*"pid": *\([0-9]*\).*/\1/p')"
   fi
   local files=()

@@ -26,11 +26,12 @@ struct Verb {
   std::string_view summary;
 };
 
-constexpr std::array<Verb, 9> kVerbs = {{
+constexpr std::array<Verb, 10> kVerbs = {{
     {"run", run_verb, "answer a query about running processes"},
     {"dtrace", dtrace_verb, "run D scripts, as DTrace does"},
     {"record", record_verb, "run a command that records what it does, for its first crash"},
-    {"show", show_verb, "show what led to the crash"},
+    {"snap", snap_verb, "take what a recorded process does now"},
+    {"show", show_verb, "show what led to the crash, or to that moment"},
     {"list", list_verb, "show what can be traced"},
     {"explain", explain_verb, "show how a query would run"},
     {"doctor", doctor_verb, "check this machine, and a process"},

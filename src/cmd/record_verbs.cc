@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// clew record and clew show.
+// clew record and clew show; snap_verb.cc has clew snap.
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +18,7 @@
 #include "cmd/console.h"
 #include "cmd/parse_arguments.h"
 #include "cmd/verbs.h"
+#include "engine/kernel/system_call_name.h"
 #include "engine/record/record.h"
 #include "recorder/show.h"
 #include "recorder/snap.h"
@@ -54,15 +58,29 @@ std::string marks_of(uint8_t marks) {
   return text;
 }
 
-void print_stop(const recorder::ShownLine& stop) {
-  if (stop.module.empty()) return fmt::print("=> {:<28} in no module\n", stop.function);
-  fmt::print("=> {:<28} {}{}\n", place_of(stop), stop.function,
-             stop.marks == 0 ? " (not recorded)" : marks_of(stop.marks));
+// "futex", or "system call 600"
+std::string name_of_call(uint64_t number) {
+  const std::string_view name = engine::system_call_name(number);
+  return name.empty() ? fmt::format("system call {}", number) : std::string(name);
 }
 
-void print_thread(const recorder::ShownThread& thread) {
-  fmt::print("\nthread {}{}: {} records\n", thread.thread,
-             thread.is_reason ? " (the signal's)" : "", thread.records);
+// A line of the text, and the source beside it.
+struct TextLine {
+  std::string left;
+  std::optional<std::string> source;
+};
+
+TextLine text_of_stop(const recorder::ShownThread& thread) {
+  const recorder::ShownLine& stop = thread.stopped;
+  if (stop.module.empty()) return {fmt::format("=> {:<28} in no module", stop.function), {}};
+  return {fmt::format("=> {:<28} {}{}{}", place_of(stop), stop.function,
+                      thread.system_call ? ", in " + name_of_call(*thread.system_call) : "",
+                      stop.marks == 0 ? " (not recorded)" : marks_of(stop.marks)),
+          stop.text};
+}
+
+std::vector<TextLine> text_lines(const recorder::ShownThread& thread) {
+  std::vector<TextLine> text;
   int32_t least = INT32_MAX;
   for (const recorder::ShownLine& line : thread.lines)
     least = std::min(least, line.depth);
@@ -70,10 +88,35 @@ void print_thread(const recorder::ShownThread& thread) {
     const recorder::ShownLine& line = thread.lines[i];
     const bool is_last = i + 1 == thread.lines.size() && thread.is_recorded;
     const auto indent = static_cast<int>(std::min(line.depth - least, 30));
-    fmt::print("{} {:<28} {:{}}{}{}{}\n", is_last ? "=>" : "  ", place_of(line), "", indent * 2,
-               line.function, line.is_inlined ? " (inlined)" : "", marks_of(line.marks));
+    text.push_back(
+        {fmt::format("{} {:<28} {:{}}{}{}{}", is_last ? "=>" : "  ", place_of(line), "", indent * 2,
+                     line.function, line.is_inlined ? " (inlined)" : "", marks_of(line.marks)),
+         line.text});
   }
-  if (!thread.is_recorded) print_stop(thread.stopped);
+  if (!thread.is_recorded) text.push_back(text_of_stop(thread));
+  return text;
+}
+
+// Sources stand below each other, but for those behind long lines.
+void print_lines(const std::vector<TextLine>& lines) {
+  constexpr size_t kColumnMax = 72;
+  size_t column = 0;
+  for (const TextLine& line : lines) {
+    if (line.source) column = std::max(column, std::min(line.left.size(), kColumnMax));
+  }
+  for (const TextLine& line : lines) {
+    if (line.source && !line.source->empty()) {
+      fmt::print("{:<{}}  {}\n", line.left, column, *line.source);
+    } else {
+      fmt::print("{}\n", line.left);
+    }
+  }
+}
+
+void print_thread(const recorder::ShownThread& thread) {
+  fmt::print("\nthread {}{}: {} records\n", thread.thread,
+             thread.is_reason ? " (the signal's)" : "", thread.records);
+  print_lines(text_lines(thread));
   if (thread.violations != 0 || thread.gaps != 0) {
     fmt::print("   {} records fit no path, {} gaps\n", thread.violations, thread.gaps);
   }
@@ -86,7 +129,7 @@ bool has_address(const recorder::SnapReason& reason) {
 }
 
 std::string text_of(const recorder::SnapReason& reason, int32_t process) {
-  if (reason.signal == 0) return "";
+  if (reason.signal == 0) return ": taken while it ran";
   std::string text = fmt::format(": {}", signal_name(reason.signal));
   if (has_address(reason)) text += fmt::format(" at address {:#x}", reason.address);
   const auto sender = static_cast<int32_t>(reason.address);
@@ -111,9 +154,13 @@ nlohmann::ordered_json names_of(uint8_t marks) {
 }
 
 nlohmann::ordered_json json_of(const recorder::ShownLine& line) {
-  return {{"module", line.module},      {"function", line.function},    {"file", line.file},
-          {"line", line.line},          {"address", line.address},      {"depth", line.depth},
-          {"inlined", line.is_inlined}, {"marks", names_of(line.marks)}};
+  nlohmann::ordered_json one = {{"module", line.module},      {"function", line.function},
+                                {"file", line.file},          {"line", line.line},
+                                {"address", line.address},    {"depth", line.depth},
+                                {"inlined", line.is_inlined}, {"marks", names_of(line.marks)}};
+  one["text"] = nullptr;
+  if (line.text) one["text"] = *line.text;
+  return one;
 }
 
 nlohmann::ordered_json json_of(const recorder::ShownThread& thread) {
@@ -129,6 +176,8 @@ nlohmann::ordered_json json_of(const recorder::ShownThread& thread) {
     one["lines"].push_back(json_of(line));
   one["stopped"] = json_of(thread.stopped);
   one["stopped"]["recorded"] = thread.is_recorded;
+  one["stopped"]["system_call"] = nullptr;
+  if (thread.system_call) one["stopped"]["system_call"] = name_of_call(*thread.system_call);
   return one;
 }
 
@@ -136,6 +185,7 @@ void print_json(const recorder::Snap& snap, const recorder::Shown& shown) {
   nlohmann::ordered_json all;
   all["command"] = snap.command;
   all["process"] = snap.pid;
+  all["reason"] = snap.reason.signal == 0 ? "asked" : "signal";
   all["signal"] = snap.reason.signal;
   all["code"] = snap.reason.code;
   all["address"] = nullptr;
@@ -186,10 +236,14 @@ int show_verb(int argument_count, const char* const* arguments) {
   std::string path;
   recorder::ShowOptions options;
   bool wants_json = false;
-  CLI::App app("Shows what a recorded process ran before its end.", "clew show");
+  CLI::App app("Shows what a recorded process ran before its end, or before it was asked.",
+               "clew show");
   app.add_option("snap", path, "the file that clew record wrote")->required();
   app.add_option("--last", options.last, "so many lines of each thread; else 50");
   app.add_option("--thread", options.thread, "this thread alone");
+  app.add_option("--source", options.source_folders,
+                 "a folder with the sources; may be given several times")
+      ->allow_extra_args(false);
   app.add_flag("--json", wants_json, "as JSON");
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
   const auto shown = show_snap(path, options, wants_json);

@@ -15,6 +15,7 @@ int list_verb(int argument_count, const char* const* arguments);
 int explain_verb(int argument_count, const char* const* arguments);
 int doctor_verb(int argument_count, const char* const* arguments);
 int record_verb(int argument_count, const char* const* arguments);
+int snap_verb(int argument_count, const char* const* arguments);
 int show_verb(int argument_count, const char* const* arguments);
 int ps_verb(int argument_count, const char* const* arguments);
 int detach_verb(int argument_count, const char* const* arguments);

@@ -3,24 +3,24 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include "recorder/source_text.h"
 #include "recorder/walk.h"
 #include "target/types.h"
 
 namespace clew::recorder {
 
 namespace {
-
-std::string_view file_of(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
 
 // A module of the snap, made anew.
 struct ReadModule {
@@ -126,6 +126,8 @@ class ThreadShower {
       show_words(unroll(lobe->words, newest), pc);
     }
     if (!result_.is_recorded) result_.stopped = place_of(pc);
+    const auto call = static_cast<int64_t>(thread.registers.orig_rax);
+    if (call >= 0 && !result_.is_reason) result_.system_call = static_cast<uint64_t>(call);
     if (result_.lines.size() > last_) {
       result_.lines.erase(result_.lines.begin(),
                           result_.lines.end() - static_cast<std::ptrdiff_t>(last_));
@@ -187,16 +189,39 @@ class ThreadShower {
     result_.violations += steps.violations;
     result_.uncertain += steps.uncertain;
     result_.gaps += steps.gaps;
-    // What stands in front of the last lines is not looked up.
-    const size_t first =
-        steps.steps.size() > kStepsShownMax ? steps.steps.size() - kStepsShownMax : size_t{0};
-    for (size_t i = first; i < steps.steps.size(); ++i) {
+    for (size_t i = first_shown(module, steps.steps); i < steps.steps.size(); ++i) {
       const bool is_last = i + 1 == steps.steps.size() && steps.end == PathEnd::Stopped;
       show_step(module, steps.steps[i], is_last ? stopped_at : std::nullopt);
     }
     // Else its last records were lost, as those of what a signal's handler interrupts.
     result_.is_recorded = steps.end == PathEnd::Stopped;
     if (result_.is_recorded) result_.stopped = result_.lines.back();
+  }
+
+  // What stands in front of the last lines is not looked up. From one step to the next, another
+  // line begins where their first instructions have different ones; within a step there may be
+  // more.
+  size_t first_shown(ReadModule& module, const std::vector<Step>& steps) {
+    size_t lines = 0;
+    size_t first = steps.size();
+    for (std::optional<ShownLine> next; first > 0 && lines <= last_; --first) {
+      const Step& step = steps[first - 1];
+      ShownLine line = line_of(module, begin_of(module, step));
+      line.depth = step.depth;
+      if (!next || !is_same_line(line, *next)) ++lines;
+      next = std::move(line);
+    }
+    return first;
+  }
+
+  static uint64_t begin_of(const ReadModule& module, const Step& step) {
+    const copy::Proved& proved = module.recorded->proof().proved[step.function];
+    return proved.blocks.blocks()[step.block].begin;
+  }
+
+  static bool is_same_line(const ShownLine& one, const ShownLine& other) {
+    return one.function == other.function && one.file == other.file && one.line == other.line &&
+           one.depth == other.depth;
   }
 
   // A block, up to the instruction at which the thread stopped.
@@ -216,12 +241,7 @@ class ThreadShower {
     ShownLine line = line_of(module, address);
     line.depth = depth;
     line.marks = marks;
-    if (!result_.lines.empty() && marks == 0) {
-      const ShownLine& before = result_.lines.back();
-      const bool same = before.function == line.function && before.file == line.file &&
-                        before.line == line.line && before.depth == depth;
-      if (same) return;
-    }
+    if (!result_.lines.empty() && marks == 0 && is_same_line(result_.lines.back(), line)) return;
     result_.lines.push_back(std::move(line));
     if (result_.lines.size() > 2 * last_) {
       result_.lines.erase(result_.lines.begin(),
@@ -238,10 +258,11 @@ class ThreadShower {
     const std::vector<target::SourceCall> calls =
         module.debug ? module.debug->calls_at(address) : std::vector<target::SourceCall>();
     if (!calls.empty()) {
-      line.function = calls.front().function;
-      line.file = calls.front().place.file;
-      line.line = calls.front().place.line;
-      line.is_inlined = calls.front().is_inlined;
+      const target::SourceCall& call = call_of_line(calls);
+      line.function = call.function;
+      line.file = call.place.file;
+      line.line = call.place.line;
+      line.is_inlined = call.is_inlined;
     } else if (const target::Function* function = module.image->function_covering(address)) {
       line.function = std::string(function->name);
     } else {
@@ -250,7 +271,16 @@ class ThreadShower {
     return lines_.emplace(std::pair(&module, address), line).first->second;
   }
 
-  static constexpr size_t kStepsShownMax = 20'000;
+  // An optimiser moves what a caller does, as to compute an argument, among the instructions of the
+  // callee that it has inlined: the line is then that of the call, which is the caller's.
+  static const target::SourceCall& call_of_line(const std::vector<target::SourceCall>& calls) {
+    const target::SourceLine& place = calls.front().place;
+    const auto caller =
+        std::find_if(std::next(calls.begin()), calls.end(), [&](const target::SourceCall& call) {
+          return call.place.file == place.file && call.place.line == place.line;
+        });
+    return caller == calls.end() ? calls.front() : *caller;
+  }
 
   std::vector<ReadModule>& modules_;
   const Snap& snap_;
@@ -258,6 +288,39 @@ class ThreadShower {
   std::map<std::pair<const ReadModule*, uint64_t>, ShownLine> lines_;
   ShownThread result_;
 };
+
+// When the modules' files were written, by name.
+std::map<std::string, int64_t> times_of(const Snap& snap) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  std::map<std::string, int64_t> times;
+  for (const SnapModule& module : snap.modules) {
+    struct stat status {};
+    if (stat(module.path.c_str(), &status) != 0) continue;
+    times[std::string(file_of(module.path))] =
+        status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec;
+  }
+  return times;
+}
+
+// A file that was written after the module may have other lines where the module's were.
+void add_source_text(const Snap& snap, const std::vector<std::string>& folders, Shown& shown) {
+  SourceText sources(folders);
+  const auto times = times_of(snap);
+  std::set<std::string> newer;
+  const auto add = [&](ShownLine& line) {
+    if (line.file.empty()) return;
+    line.text = sources.line(line.file, line.line);
+    const auto module = times.find(line.module);
+    if (!line.text || module == times.end()) return;
+    if (sources.written_at(line.file) <= module->second || !newer.insert(line.file).second) return;
+    shown.problems.push_back(fmt::format("{} is newer than {}, so its lines may be others",
+                                         file_of(line.file), line.module));
+  };
+  for (ShownThread& thread : shown.threads) {
+    std::for_each(thread.lines.begin(), thread.lines.end(), add);
+    add(thread.stopped);
+  }
+}
 
 }  // namespace
 
@@ -281,6 +344,7 @@ Expected<Shown> show(const Snap& snap, const ShowOptions& options) {
   if (options.thread != 0 && shown.threads.empty()) {
     return fail(ErrorCode::NotFound, fmt::format("the snap has no thread {}", options.thread));
   }
+  add_source_text(snap, options.source_folders, shown);
   return shown;
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,7 @@ struct ShownLine {
   bool is_inlined = false;
   // In front of it something may be missing: see marks in walk.h.
   uint8_t marks = 0;
+  std::optional<std::string> text = std::nullopt;  // Of the source, where that is there.
 };
 
 struct ShownThread {
@@ -39,6 +41,7 @@ struct ShownThread {
   // module: no code that is known.
   ShownLine stopped;
   bool is_recorded = false;
+  std::optional<uint64_t> system_call = std::nullopt;  // In which it waits.
   uint64_t records = 0;
   uint64_t violations = 0;
   uint64_t uncertain = 0;
@@ -47,12 +50,13 @@ struct ShownThread {
 
 struct Shown {
   std::vector<ShownThread> threads;   // The reason's first.
-  std::vector<std::string> problems;  // Modules that could not be used, and why.
+  std::vector<std::string> problems;  // Modules that could not be used, and why; doubtful sources.
 };
 
 struct ShowOptions {
   size_t last = 50;    // Lines of each thread.
   int32_t thread = 0;  // This one alone; 0: all.
+  std::vector<std::string> source_folders = {};
   std::function<void(std::string_view)> progress = {};
 };
 

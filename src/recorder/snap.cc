@@ -13,10 +13,13 @@
 
 #include "base/error_text.h"
 #include "base/file_descriptor.h"
+#include "target/byte_reader.h"
 
 namespace clew::recorder {
 
 namespace {
+
+using target::ByteReader;
 
 constexpr uint64_t kMagic = 0x50414e5357454c43;  // "CLEWSNAP"
 constexpr uint32_t kVersion = 1;
@@ -128,120 +131,88 @@ std::vector<uint8_t> lobes_of(const Snap& snap) {
   return out.take();
 }
 
-// Takes values off the front; one that is not there makes it fail.
-class Reader {
- public:
-  explicit Reader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-
-  template <typename T>
-  T take() {
-    T value{};
-    if (bytes_.size() < sizeof(T)) {
-      failed_ = true;
-      return value;
-    }
-    std::memcpy(&value, bytes_.data(), sizeof(T));
-    bytes_ = bytes_.subspan(sizeof(T));
-    return value;
-  }
-  // How many things of at least that size there are.
-  uint32_t take_count(size_t size) {
-    const auto count = take<uint32_t>();
-    if (count > bytes_.size() / size) failed_ = true;
-    return failed_ ? 0 : count;
-  }
-  std::string take_text() {
-    const uint32_t size = take_count(1);
-    std::string text(bytes_.begin(), bytes_.begin() + size);
-    bytes_ = bytes_.subspan(size);
-    return text;
-  }
-  std::vector<uint32_t> take_words(size_t count) {
-    if (bytes_.size() / sizeof(uint32_t) < count) failed_ = true;
-    if (failed_) return {};
-    std::vector<uint32_t> words(count);
-    std::memcpy(words.data(), bytes_.data(), count * sizeof(uint32_t));
-    bytes_ = bytes_.subspan(count * sizeof(uint32_t));
-    return words;
-  }
-  [[nodiscard]] bool failed() const { return failed_; }
-
- private:
-  std::span<const uint8_t> bytes_;
-  bool failed_ = false;
-};
-
-void read_reason(Reader& in, Snap& snap) {
-  snap.reason.signal = in.take<int32_t>();
-  snap.reason.code = in.take<int32_t>();
-  snap.reason.thread = in.take<int32_t>();
-  (void)in.take<uint32_t>();
-  snap.reason.address = in.take<uint64_t>();
-  snap.reason.time_ns = in.take<uint64_t>();
+std::string read_text(ByteReader& in) {
+  const auto size = in.read<uint32_t>();
+  const std::span<const uint8_t> bytes = in.read_bytes(size);
+  return {bytes.begin(), bytes.end()};
 }
 
-void read_process(Reader& in, Snap& snap) {
-  snap.pid = in.take<int32_t>();
-  const uint32_t count = in.take_count(sizeof(uint32_t));
+std::vector<uint32_t> read_words(ByteReader& in, size_t count) {
+  const std::span<const uint8_t> bytes = in.read_bytes(count * sizeof(uint32_t));
+  std::vector<uint32_t> words(bytes.size() / sizeof(uint32_t));
+  if (!words.empty()) std::memcpy(words.data(), bytes.data(), bytes.size());
+  return words;
+}
+
+void read_reason(ByteReader& in, Snap& snap) {
+  snap.reason.signal = in.read<int32_t>();
+  snap.reason.code = in.read<int32_t>();
+  snap.reason.thread = in.read<int32_t>();
+  (void)in.read<uint32_t>();
+  snap.reason.address = in.read<uint64_t>();
+  snap.reason.time_ns = in.read<uint64_t>();
+}
+
+void read_process(ByteReader& in, Snap& snap) {
+  snap.pid = in.read<int32_t>();
+  const auto count = in.read<uint32_t>();
   for (uint32_t i = 0; i < count && !in.failed(); ++i)
-    snap.command.push_back(in.take_text());
+    snap.command.push_back(read_text(in));
 }
 
-void read_modules(Reader& in, Snap& snap) {
-  constexpr size_t kFixedBytes = 24 + 16 + sizeof(Digest);  // Three of 8 bytes, four of 4.
-  constexpr size_t kModuleBytes = kFixedBytes + 12;  // The lengths of two texts, and a count.
-  const uint32_t count = in.take_count(kModuleBytes);
-  (void)in.take<uint32_t>();
+void read_modules(ByteReader& in, Snap& snap) {
+  const auto count = in.read<uint32_t>();
+  (void)in.read<uint32_t>();
   for (uint32_t i = 0; i < count && !in.failed(); ++i) {
     SnapModule module;
-    module.load_bias = in.take<uint64_t>();
-    module.copy_address = in.take<uint64_t>();
-    module.code_size = in.take<uint64_t>();
-    module.recipe.cursor = in.take<uint32_t>();
-    module.recipe.first_id = in.take<uint32_t>();
-    module.id_count = in.take<uint32_t>();
-    module.recipe.loops = in.take<uint32_t>() == 0 ? Loops::Once : Loops::Each;
-    module.digest = in.take<Digest>();
-    module.build_id = in.take_text();
-    module.path = in.take_text();
-    const uint32_t imports = in.take_count(2 * sizeof(uint64_t));
-    for (uint32_t k = 0; k < imports; ++k) {
-      const auto slot = in.take<uint64_t>();
-      module.recipe.imports.push_back({slot, in.take<uint64_t>()});
+    module.load_bias = in.read<uint64_t>();
+    module.copy_address = in.read<uint64_t>();
+    module.code_size = in.read<uint64_t>();
+    module.recipe.cursor = in.read<uint32_t>();
+    module.recipe.first_id = in.read<uint32_t>();
+    module.id_count = in.read<uint32_t>();
+    module.recipe.loops = in.read<uint32_t>() == 0 ? Loops::Once : Loops::Each;
+    module.digest = in.read<Digest>();
+    module.build_id = read_text(in);
+    module.path = read_text(in);
+    const auto imports = in.read<uint32_t>();
+    for (uint32_t k = 0; k < imports && !in.failed(); ++k) {
+      const auto slot = in.read<uint64_t>();
+      module.recipe.imports.push_back({slot, in.read<uint64_t>()});
     }
     snap.modules.push_back(std::move(module));
   }
 }
 
-void read_threads(Reader& in, Snap& snap) {
-  const uint32_t count = in.take_count(size_t{2} * 4 + sizeof(user_regs_struct));
-  (void)in.take<uint32_t>();
+void read_threads(ByteReader& in, Snap& snap) {
+  const auto count = in.read<uint32_t>();
+  (void)in.read<uint32_t>();
   for (uint32_t i = 0; i < count && !in.failed(); ++i) {
     SnapThread thread;
-    thread.thread = in.take<int32_t>();
-    thread.slot = in.take<uint32_t>();
-    thread.registers = in.take<user_regs_struct>();
+    thread.thread = in.read<int32_t>();
+    thread.slot = in.read<uint32_t>();
+    thread.registers = in.read<user_regs_struct>();
     snap.threads.push_back(thread);
   }
 }
 
-void read_lobes(Reader& in, Snap& snap) {
-  const uint32_t count = in.take_count(24 + abi::kLobeBytes);  // Two of 4 bytes, two of 8.
-  (void)in.take<uint32_t>();
+void read_lobes(ByteReader& in, Snap& snap) {
+  const auto count = in.read<uint32_t>();
+  (void)in.read<uint32_t>();
   for (uint32_t i = 0; i < count && !in.failed(); ++i) {
     SnapLobe lobe;
-    lobe.slot = in.take<uint32_t>();
-    lobe.thread = in.take<int32_t>();
-    lobe.cursor = in.take<uint64_t>();
-    lobe.address = in.take<uint64_t>();
-    lobe.words = in.take_words(abi::kLobeWords);
+    lobe.slot = in.read<uint32_t>();
+    lobe.thread = in.read<int32_t>();
+    lobe.cursor = in.read<uint64_t>();
+    lobe.address = in.read<uint64_t>();
+    lobe.words = read_words(in, abi::kLobeWords);
     snap.lobes.push_back(std::move(lobe));
   }
 }
 
 // Those of a later version are passed by.
 bool read_section(SectionType type, std::span<const uint8_t> bytes, Snap& snap) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   switch (type) {
     case SectionType::Reason:
       read_reason(in, snap);
@@ -316,24 +287,24 @@ std::vector<uint8_t> with_header(uint32_t sections, const std::vector<uint8_t>& 
 }
 
 Expected<Snap> parse_snap(std::span<const uint8_t> bytes) {
-  Reader in(bytes);
-  if (in.take<uint64_t>() != kMagic) return fail(ErrorCode::Refused, "it is no snap");
-  const auto version = in.take<uint32_t>();
+  ByteReader in(bytes);
+  if (in.read<uint64_t>() != kMagic) return fail(ErrorCode::Refused, "it is no snap");
+  const auto version = in.read<uint32_t>();
   if (version != kVersion) {
     return fail(ErrorCode::Refused,
                 fmt::format("it has version {} of snaps, and {} is known", version, kVersion));
   }
-  const auto count = in.take<uint32_t>();
-  const auto digest = in.take<Digest>();
+  const auto count = in.read<uint32_t>();
+  const auto digest = in.read<Digest>();
   if (in.failed() || count > kSectionsMax || digest != digest_of(bytes.subspan(kHeaderBytes))) {
     return fail(ErrorCode::Refused, "it is cut or damaged");
   }
   Snap snap;
   for (uint32_t i = 0; i < count; ++i) {
-    const auto type = in.take<SectionType>();
-    (void)in.take<uint32_t>();
-    const auto offset = in.take<uint64_t>();
-    const auto size = in.take<uint64_t>();
+    const auto type = in.read<SectionType>();
+    (void)in.read<uint32_t>();
+    const auto offset = in.read<uint64_t>();
+    const auto size = in.read<uint64_t>();
     const bool is_inside = offset <= bytes.size() && size <= bytes.size() - offset;
     if (in.failed() || !is_inside || !read_section(type, bytes.subspan(offset, size), snap)) {
       return fail(ErrorCode::Refused, "it is cut or damaged");

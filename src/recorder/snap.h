@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sys/user.h>
@@ -32,7 +33,7 @@ namespace clew::recorder {
 inline constexpr uint32_t kNoSlot = UINT32_MAX;
 
 struct SnapReason {
-  int32_t signal = 0;  // 0: the command was not killed.
+  int32_t signal = 0;  // 0: it was asked for, and the process ran on.
   int32_t code = 0;    // siginfo_t's.
   int32_t thread = 0;
   uint64_t address = 0;  // si_addr.
@@ -72,6 +73,11 @@ struct Snap {
   std::vector<SnapThread> threads;
   std::vector<SnapLobe> lobes;
 };
+
+// Without folders.
+inline std::string_view file_of(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
 
 // The file is made anew, for its owner alone. Errors: Io, also when there is one, or a link; then
 // no file is left.

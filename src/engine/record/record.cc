@@ -2,8 +2,6 @@
 #include "engine/record/record.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <memory>
@@ -12,22 +10,26 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "abi/arena.h"
 #include "abi/region.h"
 #include "abi/slot.h"
-#include "base/error_text.h"
+#include "base/clock_ns.h"
 #include "base/log.h"
 #include "copy/unwind.h"
 #include "engine/record/known_imports.h"
 #include "engine/record/lobe_file.h"
+#include "engine/record/snap_requests.h"
+#include "engine/record/standstill.h"
+#include "engine/record/thread_status.h"
 #include "engine/record/watch.h"
 #include "inline/answers.h"
 #include "inline/attachment.h"
 #include "recorder/entries.h"
 #include "recorder/recorded_module.h"
+#include "recorder/save_snap.h"
 #include "recorder/snap.h"
 #include "target/frame_tables.h"
 #include "target/process.h"
@@ -44,32 +46,11 @@ constexpr uint32_t kCursorOffset = abi::kFrameEnd;  // In the session's region.
 constexpr std::array<std::string_view, 5> kLeftOut = {"ld-linux", "libc.so", "libm.so", "libgcc_s",
                                                       "libstdc++.so"};
 
-std::string_view file_of(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
+using recorder::file_of;
 
 bool is_left_out(std::string_view path) {
   return std::any_of(kLeftOut.begin(), kLeftOut.end(),
                      [&](std::string_view prefix) { return file_of(path).starts_with(prefix); });
-}
-
-// A link to nothing is there, too.
-bool is_there(const std::string& path) {
-  struct stat status {};
-  return lstat(path.c_str(), &status) == 0;
-}
-
-// Before anything runs: a crash that leaves no snap is known too late.
-Expected<void> check_directory(const std::string& directory) {
-  struct stat status {};
-  const bool is_there = stat(directory.c_str(), &status) == 0;
-  if (is_there && !S_ISDIR(status.st_mode)) {
-    return fail(ErrorCode::Refused, fmt::format("{} is no folder for snaps", directory));
-  }
-  if (is_there && access(directory.c_str(), W_OK | X_OK) == 0) return {};
-  return fail(ErrorCode::Io,
-              fmt::format("no snap can be written into {}: {}",
-                          directory == "." ? "this folder" : directory, error_text(errno)));
 }
 
 // Do exceptions go through its functions? An unwinder that gets no answers knows nothing of copies.
@@ -90,12 +71,13 @@ class Recorder final : public WatchListener {
   Recorder(const RecordRequest& request, Notices& notices) : request_(request), notices_(notices) {}
 
   Expected<int> run() {
-    CLEW_TRY(check_directory(request_.directory));
+    CLEW_TRY(recorder::check_snap_folder(request_.directory));
     inline_::Launched launched = CLEW_TRY(inline_::Launched::start({.command = request_.command}));
     CLEW_TRY(attach(launched.pid()));
     CLEW_TRY(record_modules(launched.pid()));
     CLEW_TRY(launched.set_free());
     Watch watch = CLEW_TRY(Watch::seize(launched.pid()));
+    hear_requests();
     // The terminal's signals are meant for the command.
     (void)std::signal(SIGINT, SIG_IGN);
     (void)std::signal(SIGQUIT, SIG_IGN);
@@ -103,7 +85,15 @@ class Recorder final : public WatchListener {
     return watch.run(*this);
   }
 
-  void crashed(const Crash& crash) override { take_snap(crash); }
+  void crashed(const Crash& crash, Standstill& threads) override {
+    recorder::Snap snap = new_snap(crash.process);
+    snap.reason.signal = crash.signal;
+    snap.reason.code = crash.code;
+    snap.reason.thread = crash.thread;
+    snap.reason.address = crash.address;
+    copy_threads(threads, snap);
+    save(snap);
+  }
   void left(pid_t process) override { tell_exec(process); }
 
   // Its slot is free for another thread, which goes on in its lobe. In this order: abi/slot.h.
@@ -117,6 +107,18 @@ class Recorder final : public WatchListener {
       __atomic_store_n(&control->owner, uint64_t{0}, __ATOMIC_RELEASE);
       __atomic_store_n(&control->tid, 0U, __ATOMIC_RELEASE);
     }
+  }
+
+  [[nodiscard]] int door() const override { return requests_ ? requests_->descriptor() : -1; }
+
+  void knocked(Stops& stops) override {
+    const auto request = requests_->next();
+    if (!request) return;
+    const ThreadStatus status = status_of(request->process);
+    if (status.tracer != getpid() || status.has_ended()) {
+      return SnapRequests::refuse(*request, SnapAnswer::NotWatched);
+    }
+    SnapRequests::answer(*request, recorder::snap_bytes(asked_snap(status.process, stops)));
   }
 
   // A handler begins with the cursor in memory, which is older than what r11 has.
@@ -308,28 +310,56 @@ class Recorder final : public WatchListener {
     notices_.warning("the command runs another program now, which is not recorded");
   }
 
-  void take_snap(const Crash& crash) {
+  // Without it there is no `clew snap`, and all else is as it is.
+  void hear_requests() {
+    auto requests = SnapRequests::open();
+    if (!requests) return notices_.warning(requests.error().message);
+    requests_.emplace(std::move(*requests));
+  }
+
+  [[nodiscard]] recorder::Snap new_snap(pid_t process) const {
     recorder::Snap snap;
-    snap.reason = {.signal = crash.signal,
-                   .code = crash.code,
-                   .thread = crash.thread,
-                   .address = crash.address,
-                   .time_ns = static_cast<uint64_t>(
-                       std::chrono::system_clock::now().time_since_epoch().count())};
-    snap.pid = crash.process;
+    snap.reason.time_ns = static_cast<uint64_t>(clock_ns(CLOCK_REALTIME));
+    snap.pid = process;
     snap.command = request_.command;
-    add_modules(crash, snap);
-    add_lobes(snap);
-    for (const WatchedThread& thread : crash.threads)
-      snap.threads.push_back({thread.thread, slot_of(snap, thread.thread), thread.registers});
-    save(snap);
+    add_modules(process, snap);
+    return snap;
+  }
+
+  // The threads stand while they are copied, and for nothing else.
+  [[nodiscard]] recorder::Snap asked_snap(pid_t process, Stops& stops) const {
+    recorder::Snap snap = new_snap(process);
+    const StepTime time;
+    size_t stopped = 0;
+    double stood_ms = 0;
+    {
+      Standstill threads(stops, process, 0);
+      copy_threads(threads, snap);
+      stopped = threads.stopped_count();
+      stood_ms = time.ms();
+    }
+    log_step(process, "was asked for a snap: {} of {} threads ran, and stood for {:.1f} ms",
+             stopped, snap.threads.size(), stood_ms);
+    return snap;
+  }
+
+  // Once more, if one that waited has gone on meanwhile.
+  void copy_threads(Standstill& threads, recorder::Snap& snap) const {
+    constexpr unsigned kCopiesMax = 4;
+    for (unsigned copies = 0; copies < kCopiesMax; ++copies) {
+      snap.threads.clear();
+      for (const WatchedThread& thread : threads.threads())
+        snap.threads.push_back({thread.thread, recorder::kNoSlot, thread.registers});
+      add_lobes(snap);
+      if (!threads.has_moved()) return;
+    }
   }
 
   // Those that are not recorded are named, too: a thread may have stopped in them.
-  void add_modules(const Crash& crash, recorder::Snap& snap) const {
+  void add_modules(pid_t process, recorder::Snap& snap) const {
     for (const Installed& one : installed_)
       snap.modules.push_back(one.described);
-    const auto modules = target::read_modules(crash.process);
+    const auto modules = target::read_modules(process);
     if (!modules) return;
     for (const target::ProcessModule& module : *modules) {
       if (is_recorded(module) || !module.problem.empty()) continue;
@@ -347,46 +377,32 @@ class Recorder final : public WatchListener {
     });
   }
 
+  // Those of its threads; other processes have theirs in the same file.
   void add_lobes(recorder::Snap& snap) const {
     const inline_::ArenaView arena = attachment_->arena();
+    snap.lobes.clear();
     for (auto used = lobes_->next_used(0); used; used = lobes_->next_used(*used + 1)) {
       const uint32_t slot = *used;
       abi::SlotControl control{};
       std::memcpy(&control, arena.slots + slot * arena.slot_stride_bytes, sizeof(control));
+      const auto thread = static_cast<int32_t>(control.tid);
+      const auto owner =
+          std::find_if(snap.threads.begin(), snap.threads.end(),
+                       [thread](const recorder::SnapThread& one) { return one.thread == thread; });
+      if (owner == snap.threads.end()) continue;
+      if (owner->slot == recorder::kNoSlot) owner->slot = slot;
       uint64_t cursor = 0;
       std::memcpy(&cursor, cursor_place(slot), sizeof(cursor));
       const std::span<const uint32_t> words = lobes_->words(slot);
-      snap.lobes.push_back({slot, static_cast<int32_t>(control.tid), cursor, lobes_->lobe_of(slot),
+      snap.lobes.push_back({slot, thread, cursor, lobes_->lobe_of(slot),
                             std::vector<uint32_t>(words.begin(), words.end())});
     }
   }
 
-  static uint32_t slot_of(const recorder::Snap& snap, pid_t thread) {
-    for (const recorder::SnapLobe& lobe : snap.lobes) {
-      if (lobe.thread == thread) return lobe.slot;
-    }
-    return recorder::kNoSlot;
-  }
-
-  // NAME.snap, or NAME-PID.snap, … where that is somebody else's, as another recorder's just now.
   void save(const recorder::Snap& snap) {
-    constexpr unsigned kNamesMax = 1000;
-    for (unsigned i = 0;; ++i) {
-      const std::string path = path_of(snap.pid, i);
-      if (is_there(path) && i < kNamesMax) continue;
-      const Expected<void> written = recorder::write_snap(path, snap);
-      if (written) return notices_.made(fmt::format("recorded: {} (clew show {})", path, path));
-      if (is_there(path) && i < kNamesMax) continue;
-      return notices_.warning(fmt::format("no snap: {}", written.error().message));
-    }
-  }
-
-  [[nodiscard]] std::string path_of(pid_t pid, unsigned number) const {
-    std::string path(file_of(request_.command.front()));
-    if (number > 0) path += fmt::format("-{}", pid);
-    if (number > 1) path += fmt::format("-{}", number - 1);
-    path += ".snap";
-    return request_.directory == "." ? path : fmt::format("{}/{}", request_.directory, path);
+    const auto path = recorder::save_snap(request_.directory, snap);
+    if (!path) return notices_.warning(fmt::format("no snap: {}", path.error().message));
+    notices_.made(fmt::format("recorded: {} (clew show {})", *path, *path));
   }
 
   const RecordRequest& request_;
@@ -395,6 +411,7 @@ class Recorder final : public WatchListener {
   std::optional<LobeFile> lobes_;
   std::optional<inline_::Attachment> attachment_;
   std::optional<inline_::Answers> answers_;  // Nothing when the C library has no such function.
+  std::optional<SnapRequests> requests_;
   std::vector<Installed> installed_;
   uint32_t next_id_ = 1;
 };

@@ -7,19 +7,15 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <utility>
 
 #include <sys/types.h>
-#include <sys/user.h>
 
 #include "base/error.h"
+#include "engine/record/standstill.h"
+#include "engine/record/stops.h"
 
 namespace clew::engine {
-
-struct WatchedThread {
-  pid_t thread = 0;
-  user_regs_struct registers{};
-};
 
 // A signal whose default action it is to kill the process and to dump core, and that nothing
 // catches, ignores or blocks.
@@ -29,7 +25,6 @@ struct Crash {
   int signal = 0;
   int code = 0;  // siginfo_t's.
   uint64_t address = 0;
-  std::vector<WatchedThread> threads;  // Of the process; the one above is the first.
 };
 
 // Who is told what happens, while the threads that it is about stand.
@@ -39,13 +34,17 @@ class WatchListener {
   WatchListener(const WatchListener&) = delete;
   WatchListener& operator=(const WatchListener&) = delete;
   virtual ~WatchListener() = default;
-  virtual void crashed(const Crash& crash) = 0;
+  // The crash's thread is the first.
+  virtual void crashed(const Crash& crash, Standstill& threads) = 0;
   // A handler is going to run.
   virtual void caught(const WatchedThread& thread) = 0;
   // The process runs another program.
   virtual void left(pid_t process) = 0;
   // Nobody runs as this thread any more.
   virtual void ended(pid_t thread) = 0;
+  // Readable when somebody wants something; that is done while no thread stands for us.
+  [[nodiscard]] virtual int door() const = 0;
+  virtual void knocked(Stops& stops) = 0;
 };
 
 class Watch {
@@ -58,18 +57,11 @@ class Watch {
   Expected<int> run(WatchListener& listener);
 
  private:
-  struct Stop {
-    pid_t thread = 0;
-    int status = 0;
-  };
-  explicit Watch(pid_t pid) : pid_(pid) {}
-  Expected<Stop> next();
+  Watch(pid_t pid, Stops stops) : pid_(pid), stops_(std::move(stops)) {}
   void handle(const Stop& stop, WatchListener& listener);
-  Crash look_at(pid_t process, pid_t thread, int signal);
-  bool stop_thread(pid_t thread);
 
   pid_t pid_;
-  std::vector<Stop> held_;  // Came while we waited for others.
+  Stops stops_;
 };
 
 }  // namespace clew::engine

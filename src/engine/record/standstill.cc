@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/record/standstill.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "engine/record/thread_status.h"
+
+namespace clew::engine {
+
+namespace {
+
+// For all together. A thread that computes stops when its turn comes.
+constexpr std::chrono::milliseconds kStopTimeMax{1000};
+
+}  // namespace
+
+user_regs_struct registers_of(pid_t thread) {
+  user_regs_struct registers{};
+  (void)ptrace(PTRACE_GETREGS, thread, nullptr, &registers);
+  return registers;
+}
+
+Standstill::Standstill(Stops& stops, pid_t process, pid_t standing)
+    : stops_(stops), process_(process) {
+  if (standing != 0) threads_.push_back({.thread = standing, .registers = registers_of(standing)});
+  for (const pid_t thread : threads_of(process)) {
+    if (thread == standing) continue;
+    if (auto found = look_at(thread)) threads_.push_back(*found);
+  }
+  std::vector<Thread*> running;
+  for (Thread& thread : threads_) {
+    if (thread.state == State::Asked) running.push_back(&thread);
+  }
+  stop(std::move(running));
+}
+
+Standstill::~Standstill() {
+  for (const Thread& thread : threads_) {
+    if (thread.state == State::Stopped) (void)ptrace(PTRACE_CONT, thread.thread, nullptr, nullptr);
+  }
+}
+
+std::optional<Standstill::Thread> Standstill::look_at(pid_t thread) const {
+  Thread found{.thread = thread};
+  if (stops_.holds(thread)) {
+    found.registers = registers_of(thread);
+    return found;
+  }
+  const ThreadStatus status = status_of(thread);
+  if (status.process != process_ || status.has_ended()) return std::nullopt;
+  const auto waits = waiting(process_, thread);
+  found.state = waits && waits->is_in_call ? State::InCall : State::Asked;
+  found.switches = status.switches;  // From before it was seen to wait.
+  if (waits) found.registers = waits->registers;
+  return found;
+}
+
+// All are asked before the first is waited for.
+void Standstill::stop(std::vector<Thread*> running) {
+  for (Thread* const thread : running) {
+    thread->state = ptrace(PTRACE_INTERRUPT, thread->thread, nullptr, nullptr) == 0
+                        ? State::Asked
+                        : State::Unwilling;
+  }
+  const auto deadline = std::chrono::steady_clock::now() + kStopTimeMax;
+  for (Thread* const thread : running) {
+    if (thread->state == State::Asked) take(*thread, deadline);
+  }
+}
+
+// When a stop comes that is not the one that we asked for, that one comes, too, and is of no event
+// (Watch::handle).
+void Standstill::take(Thread& thread, Stops::Deadline deadline) {
+  const auto stop = stops_.of(thread.thread, deadline);
+  if (!stop) {
+    thread.state = State::Unwilling;
+    return;
+  }
+  const bool is_ours = stop->status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(stop->status) == SIGTRAP;
+  if (!is_ours) stops_.hold(*stop);
+  thread.state = is_ours ? State::Stopped : State::Other;
+  if (WIFSTOPPED(stop->status)) thread.registers = registers_of(thread.thread);
+}
+
+bool Standstill::has_moved() {
+  std::vector<Thread*> running;
+  bool any = false;
+  for (Thread& thread : threads_) {
+    if (thread.state != State::InCall) continue;
+    const auto now = look_at(thread.thread);
+    const bool stands = now && now->state == State::InCall && now->switches == thread.switches;
+    if (stands) continue;
+    any = true;
+    if (now) {
+      thread = *now;
+      if (thread.state == State::Asked) running.push_back(&thread);
+    } else {
+      thread.state = State::Unwilling;  // It has ended.
+    }
+  }
+  stop(std::move(running));
+  return any;
+}
+
+std::vector<WatchedThread> Standstill::threads() const {
+  std::vector<WatchedThread> all;
+  for (const Thread& thread : threads_) {
+    if (thread.registers) all.push_back({thread.thread, *thread.registers});
+  }
+  return all;
+}
+
+size_t Standstill::stopped_count() const {
+  return static_cast<size_t>(
+      std::count_if(threads_.begin(), threads_.end(),
+                    [](const Thread& thread) { return thread.state == State::Stopped; }));
+}
+
+}  // namespace clew::engine

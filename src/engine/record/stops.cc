@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/record/stops.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#include "base/error_text.h"
+
+namespace clew::engine {
+
+namespace {
+
+// Where threads stop faster than they can be told of, the door is looked at all the same.
+constexpr unsigned kStopsBetweenLooks = 64;
+
+pid_t wait_without_waiting(pid_t thread, int& status) {
+  pid_t waited = 0;
+  do {
+    waited = waitpid(thread, &status, __WALL | WNOHANG);
+  } while (waited < 0 && errno == EINTR);
+  return waited;
+}
+
+}  // namespace
+
+// An ignored SIGCHLD, which we may have been started with, would never become readable.
+Expected<Stops> Stops::open() {
+  (void)std::signal(SIGCHLD, SIG_DFL);
+  sigset_t signals;
+  (void)sigemptyset(&signals);
+  (void)sigaddset(&signals, SIGCHLD);
+  if (const int error = pthread_sigmask(SIG_BLOCK, &signals, nullptr); error != 0) {
+    return fail(ErrorCode::Io, fmt::format("pthread_sigmask: {}", error_text(error)));
+  }
+  FileDescriptor descriptor(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!descriptor.valid()) {
+    return fail(ErrorCode::Io, fmt::format("signalfd: {}", error_text(errno)));
+  }
+  return Stops(std::move(descriptor));
+}
+
+bool Stops::wait(int door, int timeout_ms) {
+  std::array<pollfd, 2> all = {{{signals_.get(), POLLIN, 0}, {door, POLLIN, 0}}};
+  if (poll(all.data(), all.size(), timeout_ms) <= 0) return false;
+  signalfd_siginfo signal{};
+  if (read(signals_.get(), &signal, sizeof(signal)) > 0) may_be_there_ = true;
+  return all[1].revents != 0;
+}
+
+Expected<std::optional<Stop>> Stops::next(int door) {
+  if (!held_.empty()) {
+    const Stop stop = held_.front();
+    held_.erase(held_.begin());
+    return stop;
+  }
+  while (true) {
+    if (++before_look_ % kStopsBetweenLooks == 0 && wait(door, 0)) return std::nullopt;
+    if (may_be_there_) {
+      Stop stop;
+      stop.thread = wait_without_waiting(-1, stop.status);
+      if (stop.thread > 0) return stop;
+      if (stop.thread < 0) {
+        return fail(ErrorCode::Io, fmt::format("waitpid: {}", error_text(errno)));
+      }
+      may_be_there_ = false;
+    }
+    if (wait(door, -1)) return std::nullopt;
+  }
+}
+
+std::optional<Stop> Stops::of(pid_t thread, Deadline deadline) {
+  Stop stop{.thread = thread};
+  while (true) {
+    const pid_t waited = wait_without_waiting(thread, stop.status);
+    if (waited != 0) return waited == thread ? std::optional(stop) : std::nullopt;
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return std::nullopt;
+    (void)wait(-1, static_cast<int>(left.count()));
+  }
+}
+
+bool Stops::holds(pid_t thread) const {
+  return std::any_of(held_.begin(), held_.end(),
+                     [thread](const Stop& stop) { return stop.thread == thread; });
+}
+
+}  // namespace clew::engine

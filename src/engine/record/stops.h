@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What waitpid(2) tells of traced threads, one after the other, or with a limit of time; and that
+// something else can be read meanwhile. SIGCHLD is blocked for that, and becomes readable.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/file_descriptor.h"
+
+namespace clew::engine {
+
+struct Stop {
+  pid_t thread = 0;
+  int status = 0;  // Of waitpid(2): it may have ended, too.
+};
+
+class Stops {
+ public:
+  using Deadline = std::chrono::steady_clock::time_point;
+
+  // Errors: Io.
+  static Expected<Stops> open();
+
+  // The next one, or nothing when `door` can be read. Waits. Errors: Io, as when no thread is left.
+  Expected<std::optional<Stop>> next(int door);
+  // That of a thread, unless it comes too late.
+  std::optional<Stop> of(pid_t thread, Deadline deadline);
+
+  // Came too early, and is to be told later; the thread stands meanwhile.
+  void hold(const Stop& stop) { held_.push_back(stop); }
+  [[nodiscard]] bool holds(pid_t thread) const;
+
+ private:
+  explicit Stops(FileDescriptor signals) : signals_(std::move(signals)) {}
+  // Until a thread has stopped, `door` (-1: none) can be read, or the time is over (-1: never).
+  // Whether it is the door.
+  bool wait(int door, int timeout_ms);
+
+  FileDescriptor signals_;
+  std::vector<Stop> held_;
+  bool may_be_there_ = true;  // No, once waitpid(2) has had none, until the next SIGCHLD.
+  unsigned before_look_ = 0;  // Stops that are told before the door is looked at.
+};
+
+}  // namespace clew::engine
