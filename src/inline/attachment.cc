@@ -283,6 +283,10 @@ Expected<StoppedTarget> stop_target(pid_t pid, std::chrono::milliseconds timeout
   }
 }
 
+Expected<StoppedTarget> stop_target(pid_t pid, const OpenOptions& options) {
+  return options.is_held ? StoppedTarget::of_held(pid) : stop_target(pid, options.stop_timeout);
+}
+
 void log_stop(const StoppedTarget& target, std::string_view why) {
   const std::chrono::duration<double, std::milli> time = target.stood_still();
   log_step(target.pid(), "stopped {} threads to {} ({:.2f} ms)", target.threads_let_go(), why,
@@ -389,7 +393,7 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
   }
   const auto process = options.lock != nullptr ? options.lock : std::make_shared<ProcessLock>(pid);
   const ProcessLock::Hold hold = CLEW_TRY(process->hold());
-  CLEW_TRY(check_tracer(pid, options.stop_timeout));
+  if (!options.is_held) CLEW_TRY(check_tracer(pid, options.stop_timeout));
   for (unsigned attempt = 0; attempt < kTriesMax; ++attempt) {
     auto seen = CLEW_TRY(join_if_there(pid));
     std::optional<ArenaLock> lock;
@@ -397,7 +401,7 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
     if (seen) CLEW_TRY(check_children(*seen, pid));
     const Gadgets gadgets = CLEW_TRY(find_gadgets(pid));
     const auto load = find_load(pid, CLEW_TRY(target::read_memory_map(pid)));
-    StoppedTarget target = CLEW_TRY(stop_target(pid, options.stop_timeout));
+    StoppedTarget target = CLEW_TRY(stop_target(pid, options));
     target.use_gadgets(gadgets);
     lock.reset();  // Nobody else can change the target while we have it.
     auto arena = CLEW_TRY(get_arena(target, options, std::move(seen)));
@@ -523,6 +527,10 @@ std::vector<uint64_t> Attachment::reloaded() const {
     if (is_new) biases.push_back(bias);
   }
   return biases;
+}
+
+bool Attachment::is_in(std::span<const target::Mapping> maps) const {
+  return inline_::has_arena(maps, state_->arena);
 }
 
 TargetState Attachment::state() const {

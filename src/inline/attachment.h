@@ -50,6 +50,9 @@ struct OpenOptions {
   // The target's loader waits for us after dlopen, see wait(). Nothing happens in programs without
   // a loader.
   bool follow_modules = false;
+  // The caller traces the process, with PTRACE_O_TRACESYSGOOD, and all its threads stand whenever
+  // the attachment is asked for anything. The caller lets them go.
+  bool is_held = false;
   std::chrono::milliseconds loader_timeout{200};  // How long it waits at most.
   // For a caller who holds it over more than one step, and may be gone before or after the
   // attachment. Null: the attachment has its own.
@@ -283,6 +286,12 @@ class Attachment {
   // left, the bodies are jumped over. Those that cannot be taken out so stay. Errors: Io when
   // threads do not stop; nothing is changed then.
   Expected<DetachReport> disarm(std::span<const uint64_t> bodies);
+
+  // Whether another process with these mappings has the arena: a forked child, say.
+  [[nodiscard]] bool is_in(std::span<const target::Mapping> maps) const;
+  // In place of detach(), of who has installed copies: the process, and its children, run on with
+  // what they have. Nothing of them is looked at.
+  void leave_copies();
 
   [[nodiscard]] TargetState state() const;
   Event wait(std::chrono::milliseconds timeout);

@@ -134,6 +134,8 @@ void log_stop(const StoppedTarget& target, std::string_view why);
 
 // Stops the process; waits, bounded, for another Clew that has it stopped.
 Expected<StoppedTarget> stop_target(pid_t pid, std::chrono::milliseconds timeout);
+// As the options say. One that is held stands already.
+Expected<StoppedTarget> stop_target(pid_t pid, const OpenOptions& options);
 
 // Is this, of a patch at most, what the process has there?
 bool holds(pid_t pid, uint64_t address, std::span<const uint8_t> bytes);

@@ -20,7 +20,7 @@ constexpr uint64_t kAlignment = 64;
 Expected<uint32_t> extent_with_room(Attachment::State& state, const CodeRange& range,
                                     uint64_t size) {
   if (const auto there = state.arena.find_extent(range, size)) return *there;
-  StoppedTarget target = CLEW_TRY(stop_target(state.pid, state.options.stop_timeout));
+  StoppedTarget target = CLEW_TRY(stop_target(state.pid, state.options));
   auto extent = state.arena.add_extent(target, range, size);
   target.resume();
   log_stop(target, "map memory for copies of functions");
@@ -73,7 +73,7 @@ Expected<void> Attachment::install_copies(const CopyRoom& room, std::span<const 
     ranges.push_back({entry.address, entry.size_bytes});
   TextImage text(ranges);
   ProcessLock::Hold hold = CLEW_TRY(state_->lock->hold());
-  StoppedTarget target = CLEW_TRY(stop_target(state_->pid, state_->options.stop_timeout));
+  StoppedTarget target = CLEW_TRY(stop_target(state_->pid, state_->options));
   text.load(target);
   CLEW_TRY(check_entries(text, entries, state_->pid));
   ++state_->arena.journal().copied_modules;
@@ -84,6 +84,11 @@ Expected<void> Attachment::install_copies(const CopyRoom& room, std::span<const 
   state_->note_stop(target);
   log_stop(target, "lead entries of functions to their copies");
   return {};
+}
+
+void Attachment::leave_copies() {
+  state_->attached = false;
+  __atomic_store_n(&state_->session().state, 0U, __ATOMIC_RELEASE);
 }
 
 }  // namespace clew::inline_

@@ -33,7 +33,7 @@ class Installer {
     list_ranges();
     TextImage text(ranges_);
     resting_ = find_resting_frames(state_.pid, state_.gadgets.restorer);
-    auto stopped = stop_target(state_.pid, state_.options.stop_timeout);
+    auto stopped = stop_target(state_.pid, state_.options);
     if (!stopped || !has_arena(state_.pid, state_.arena)) {
       for (size_t i = 0; i < windows_.size(); ++i)
         drop(windows_[i], layers_[i]);

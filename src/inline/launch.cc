@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts a command and stops it where nothing of it has run yet but the loader: at the loader's own
-// notice to debuggers (_dl_debug_state with r_debug.r_state = RT_CONSISTENT), or at the entry point
-// of a static program; or earlier or later, as it is asked. It is then handed over stopped by
-// SIGSTOP and untraced, so that an attachment can trace it like any other process.
+// Starts a command and stops it where nothing of it has run yet but the loader (program_start.h);
+// or earlier or later, as it is asked. It is then handed over stopped by SIGSTOP and untraced, so
+// that an attachment can trace it like any other process.
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -29,10 +28,8 @@
 #include "inline/attachment.h"
 #include "inline/attachment_state.h"
 #include "inline/brief_wait.h"
-#include "inline/changed_text.h"
-#include "inline/debug_registers.h"
-#include "inline/loader.h"
 #include "inline/permission.h"
+#include "inline/program_start.h"
 #include "inline/stopped_target.h"
 #include "target/module_image.h"
 #include "target/process.h"
@@ -43,32 +40,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kStoppedByUs = SIGTRAP;
-constexpr uint8_t kInt3 = 0xcc;
-constexpr unsigned kNoticesMax = 64;
-
-template <typename T>
-bool read_object(pid_t pid, uint64_t address, T& object) {
-  return target::read_memory(pid, address,
-                             std::span(reinterpret_cast<uint8_t*>(&object), sizeof object))
-      .has_value();
-}
-
-// The loader's hook for debuggers; 0 when it has none that can be found.
-uint64_t find_notice(pid_t pid, uint64_t loader_base) {
-  const auto maps = target::read_memory_map(pid);
-  if (!maps) return 0;
-  for (const target::Mapping& map : *maps) {
-    if (!map.contains(loader_base)) continue;
-    const auto image = target::ModuleImage::read(fmt::format("/proc/{}/root{}", pid, map.path));
-    if (!image) return 0;
-    for (const target::Function& function : image->functions()) {
-      for (const target::FunctionName& name : function.names) {
-        if (name.linkage == "_dl_debug_state") return loader_base + function.address;
-      }
-    }
-  }
-  return 0;
-}
 
 // Of the program, or of any module of the process; 0 when nothing has that name.
 uint64_t find_function(pid_t pid, std::string_view name, bool in_libraries) {
@@ -85,20 +56,6 @@ uint64_t find_function(pid_t pid, std::string_view name, bool in_libraries) {
     }
   }
   return 0;
-}
-
-std::optional<uint8_t> byte_of_file(pid_t pid, uint64_t address) {
-  const auto maps = target::read_memory_map(pid);
-  if (!maps) return std::nullopt;
-  for (const target::Mapping& map : *maps) {
-    if (!map.contains(address)) continue;
-    const FileDescriptor file = open_text_file(pid, map);
-    const auto offset = static_cast<off_t>(map.file_offset + (address - map.start));
-    uint8_t byte = 0;
-    const bool is_read = file.valid() && pread(file.get(), &byte, 1, offset) == 1;
-    return is_read ? std::optional(byte) : std::nullopt;
-  }
-  return std::nullopt;
 }
 
 // A command that is being started, traced by us. Killed when it does not get to the end.
@@ -122,14 +79,11 @@ class Starting {
   Expected<void> wait_for(int stop, __ptrace_request resume);
 
  private:
-  Expected<void> run_to_start();
   Expected<void> run_to_main();
   Expected<void> run_to(uint64_t address);
+  template <typename Way>
+  Expected<void> go(Way way);
   Expected<int> wait_stop();
-  Expected<void> run_to_trap(uint64_t address);
-  Expected<void> step();
-  Expected<void> step_to(uint64_t address);
-  bool write_byte(uint64_t address, uint8_t byte);
 
   pid_t pid_;
   Clock::time_point deadline_;
@@ -164,80 +118,20 @@ Expected<void> Starting::wait_for(int stop, __ptrace_request resume) {
   return fail(ErrorCode::Io, "the command gets signals without end");
 }
 
-bool Starting::write_byte(uint64_t address, uint8_t byte) {
-  errno = 0;
-  const int64_t old = ptrace(PTRACE_PEEKTEXT, pid_, reinterpret_cast<void*>(address), nullptr);
-  if (errno != 0) return false;
-  const uint64_t word = (static_cast<uint64_t>(old) & ~uint64_t{0xff}) | byte;
-  return ptrace(PTRACE_POKETEXT, pid_, reinterpret_cast<void*>(address),
-                reinterpret_cast<void*>(word)) == 0;
-}
-
-// Runs until the instruction at `address` is next.
-Expected<void> Starting::run_to(uint64_t address) {
-  if (!set_breakpoint(pid_, address)) return run_to_trap(address);
-  ptrace(PTRACE_CONT, pid_, nullptr, nullptr);
-  CLEW_TRY(wait_for_trap());
-  user_regs_struct registers = {};
-  ptrace(PTRACE_GETREGS, pid_, nullptr, &registers);
-  const bool cleared = clear_breakpoint(pid_);
-  if (cleared && registers.rip == address) return {};
-  return fail(ErrorCode::Io, "the command stopped at an unexpected place");
-}
-
 // A signal that comes is handled from its first instruction on, in steps as well.
-Expected<void> Starting::step() {
-  ptrace(PTRACE_SINGLESTEP, pid_, nullptr, nullptr);
-  return wait_for(kStoppedByUs, PTRACE_SINGLESTEP);
+template <typename Way>
+Expected<void> Starting::go(Way way) {
+  bool is_there = CLEW_TRY(way.begin());
+  while (!is_there) {
+    ptrace(way.how(), pid_, nullptr, nullptr);
+    CLEW_TRY(wait_for(kStoppedByUs, way.how()));
+    is_there = CLEW_TRY(way.trapped());
+  }
+  return {};
 }
 
-// Slow: a loader has some 100,000 instructions. The trap of a uprobe is the kernel's, we would not
-// be told of it.
-Expected<void> Starting::step_to(uint64_t address) {
-  while (true) {
-    user_regs_struct registers = {};
-    if (ptrace(PTRACE_GETREGS, pid_, nullptr, &registers) != 0) {
-      return fail(ErrorCode::Io, fmt::format("cannot stop the command at {:#x}", address));
-    }
-    if (registers.rip == address) return {};  // A static program is there as it begins.
-    CLEW_TRY(step());
-  }
-}
-
-// The same by an instruction, where only the file's own stands.
-Expected<void> Starting::run_to_trap(uint64_t address) {
-  const std::optional<uint8_t> old = byte_of_file(pid_, address);
-  uint8_t now = 0;
-  if (old && read_object(pid_, address, now) && now == kInt3 && now != *old) {
-    return step_to(address);
-  }
-  if (!old || now != *old || !write_byte(address, kInt3)) {
-    return fail(ErrorCode::Io, fmt::format("cannot stop the command at {:#x}", address));
-  }
-  ptrace(PTRACE_CONT, pid_, nullptr, nullptr);
-  CLEW_TRY(wait_for_trap());
-  user_regs_struct registers = {};
-  ptrace(PTRACE_GETREGS, pid_, nullptr, &registers);
-  const bool there = registers.rip == address + 1;
-  registers.rip = address;
-  const bool restored =
-      there && write_byte(address, *old) && ptrace(PTRACE_SETREGS, pid_, nullptr, &registers) == 0;
-  if (restored) return {};
-  return fail(ErrorCode::Io, "the command stopped at an unexpected place");
-}
-
-Expected<void> Starting::run_to_start() {
-  const AuxiliaryValues values = read_auxiliary(pid_).value_or(AuxiliaryValues{});
-  const uint64_t notice = values.loader_base == 0 ? 0 : find_notice(pid_, values.loader_base);
-  if (notice == 0) return run_to(values.entry);
-  for (unsigned i = 0; i < kNoticesMax; ++i) {
-    CLEW_TRY(run_to(notice));
-    const auto state = read_loader_state(pid_);
-    if (state && state->consistent) return {};
-    // Step off the instruction, so that it can be stopped at again.
-    CLEW_TRY(step());
-  }
-  return fail(ErrorCode::Io, "the command's loader did not finish in time");
+Expected<void> Starting::run_to(uint64_t address) {
+  return go(RunTo(pid_, address));
 }
 
 // Programs without symbols have none of main(), but it is the first argument of the C library's
@@ -256,7 +150,7 @@ Expected<void> Starting::run_to_main() {
 
 Expected<void> Starting::run_to(LaunchPoint point) {
   if (point == LaunchPoint::Exec) return {};
-  CLEW_TRY(run_to_start());
+  CLEW_TRY(go(ProgramStart(pid_)));
   return point == LaunchPoint::Main ? run_to_main() : Expected<void>();
 }
 
@@ -414,7 +308,6 @@ Expected<Launched> Launched::start(const LaunchOptions& options) {
   CLEW_TRY(read_exec_error(pipe.reader, options.command.front()));
   CLEW_TRY(starting.wait_for_trap());  // After execve.
   ptrace(PTRACE_SETOPTIONS, pid, nullptr, reinterpret_cast<void*>(PTRACE_O_EXITKILL));
-  CLEW_TRY(target::check_is_64_bit(pid));
   CLEW_TRY(starting.run_to(options.point));
   CLEW_TRY(starting.hand_over());
   log_step(pid, "is the command {}, stopped before its own code", options.command.front());

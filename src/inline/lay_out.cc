@@ -47,7 +47,7 @@ Expected<uint32_t> extent_for(Attachment::State& state, const ModuleRequest& mod
   const uint64_t size = code_size_of(module) + state.d_code.size() + kCodeAlignment;
   const auto there = state.arena.find_extent(range, size);
   if (there) return *there;
-  StoppedTarget target = CLEW_TRY(stop_target(state.pid, state.options.stop_timeout));
+  StoppedTarget target = CLEW_TRY(stop_target(state.pid, state.options));
   auto extent = state.arena.add_extent(target, range, size);
   target.resume();
   log_stop(target, "map memory for code");

@@ -80,7 +80,7 @@ class Leaving {
     children_.stop(known, state_.options.stop_timeout);
     std::optional<StoppedTarget> first;
     if (has_first_) {
-      auto stopped = stop_target(state_.pid, state_.options.stop_timeout);
+      auto stopped = stop_target(state_.pid, state_.options);
       if (stopped) {
         first.emplace(std::move(*stopped));
       } else if (stopped.error().code != ErrorCode::NotFound) {
@@ -163,7 +163,7 @@ class Leaving {
 
   // Whether it has to be tried once more.
   bool try_first() {
-    auto stopped = stop_target(state_.pid, state_.options.stop_timeout);
+    auto stopped = stop_target(state_.pid, state_.options);
     return stopped && take_out_of_first(*stopped) && first_waits_;
   }
 

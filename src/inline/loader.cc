@@ -66,6 +66,7 @@ std::optional<AuxiliaryValues> read_auxiliary(pid_t pid) {
     if (entry[0] == AT_ENTRY) values->entry = entry[1];
     if (entry[0] == AT_PHDR) values->headers = entry[1];
     if (entry[0] == AT_PHNUM) values->header_count = entry[1];
+    if (entry[0] == AT_SECURE) values->is_secure = entry[1] != 0;
   }
   return values;
 }

@@ -16,6 +16,7 @@ struct AuxiliaryValues {
   uint64_t entry = 0;
   uint64_t headers = 0;
   uint64_t header_count = 0;
+  bool is_secure = false;  // It has rights that who executed it has not.
 };
 // None of a process without memory, which is about to end. `entry` is 0 while an exec is under way:
 // the kernel tells of it when the memory is new, and fills that afterwards (Linux 6.18,

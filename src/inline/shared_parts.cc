@@ -333,7 +333,7 @@ Expected<void> Attachment::raise(std::span<const uint64_t> semaphores) {
   if (semaphores.empty()) return {};
   const ProcessLock::Hold hold = CLEW_TRY(state_->lock->hold());
   const ArenaLock lock = CLEW_TRY(ArenaLock::take(state_->arena));
-  StoppedTarget target = CLEW_TRY(stop_target(state_->pid, state_->options.stop_timeout));
+  StoppedTarget target = CLEW_TRY(stop_target(state_->pid, state_->options));
   if (!has_arena(state_->pid, state_->arena)) {
     return fail(ErrorCode::NotFound,
                 fmt::format("process {} runs another program now", state_->pid));
@@ -399,7 +399,7 @@ Expected<std::vector<uint64_t>> Attachment::share(std::span<const SharedPart> pa
   }
   const ProcessLock::Hold hold = CLEW_TRY(state_->lock->hold());
   const ArenaLock lock = CLEW_TRY(ArenaLock::take(state_->arena));
-  StoppedTarget target = CLEW_TRY(stop_target(state_->pid, state_->options.stop_timeout));
+  StoppedTarget target = CLEW_TRY(stop_target(state_->pid, state_->options));
   if (!has_arena(state_->pid, state_->arena)) {
     return fail(ErrorCode::NotFound,
                 fmt::format("process {} runs another program now", state_->pid));

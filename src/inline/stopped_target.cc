@@ -162,12 +162,45 @@ Expected<StoppedTarget> StoppedTarget::stop(pid_t pid, std::chrono::milliseconds
   if (target.threads_.empty()) {
     return fail(ErrorCode::NotFound, fmt::format("process {} has exited", pid));
   }
-  const std::string path = fmt::format("/proc/{}/mem", target::memory_holder(pid));
-  target.memory_ = FileDescriptor(open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (!target.memory_.valid()) {
-    return fail(ErrorCode::Io, fmt::format("{}: {}", path, error_text(errno)));
-  }
+  CLEW_TRY(target.open_memory());
   return target;
+}
+
+Expected<StoppedTarget> StoppedTarget::of_held(pid_t pid) {
+  StoppedTarget target(pid);
+  target.is_held_ = true;
+  target.stopped_at_ = Clock::now();
+  const target::ProcessFacts facts = CLEW_TRY(target::read_facts(pid));
+  if (facts.seccomp != target::ProcessFacts::Seccomp::Off) {
+    return fail(ErrorCode::Refused,
+                fmt::format("process {} filters its system calls [seccomp]", pid));
+  }
+  for (const pid_t tid : CLEW_TRY(target::list_threads(pid))) {
+    if (is_worker(tid)) continue;
+    target.threads_.push_back(CLEW_TRY(target.read_thread(tid)));
+  }
+  CLEW_TRY(target.open_memory());
+  return target;
+}
+
+Expected<void> StoppedTarget::open_memory() {
+  const std::string path = fmt::format("/proc/{}/mem", target::memory_holder(pid_));
+  memory_ = FileDescriptor(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (memory_.valid()) return {};
+  return fail(ErrorCode::Io, fmt::format("{}: {}", path, error_text(errno)));
+}
+
+// NotFound when it was killed meanwhile.
+Expected<StoppedThread> StoppedTarget::read_thread(pid_t tid) const {
+  constexpr uint64_t kGeneralRegisters = 1;  // NT_PRSTATUS
+  StoppedThread thread;
+  thread.tid = tid;
+  iovec registers = {.iov_base = &thread.registers, .iov_len = sizeof thread.registers};
+  if (ptrace(PTRACE_GETREGSET, tid, reinterpret_cast<void*>(kGeneralRegisters), &registers) == 0) {
+    return thread;
+  }
+  return fail(errno == ESRCH ? ErrorCode::NotFound : ErrorCode::Io,
+              fmt::format("registers of thread {}: {}", tid, error_text(errno)));
 }
 
 Expected<void> StoppedTarget::stop_threads(Patience& patience) {
@@ -197,6 +230,7 @@ StoppedTarget::StoppedTarget(StoppedTarget&& other) noexcept
       workers_(std::move(other.workers_)),
       is_our_child_(other.is_our_child_),
       filtered_(other.filtered_),
+      is_held_(other.is_held_),
       gadgets_(other.gadgets_),
       calling_(std::exchange(other.calling_, false)),
       caller_(other.caller_),
@@ -278,9 +312,11 @@ void StoppedTarget::forget_dead() {
   }
 }
 
-// As waitpid(2), without waiting. The end of a child of ours is left to who started it.
+// As waitpid(2), without waiting. The end of a child of ours is left to who started it, and that of
+// a thread that the caller holds to the caller.
 pid_t StoppedTarget::look_at(pid_t tid, int& status) const {
-  if (!is_our_child_ || tid != pid_) return waitpid(tid, &status, __WALL | WNOHANG);
+  const bool has_other_waiter = is_held_ || (is_our_child_ && tid == pid_);
+  if (!has_other_waiter) return waitpid(tid, &status, __WALL | WNOHANG);
   siginfo_t stop{};
   if (waitid(P_PID, static_cast<id_t>(tid), &stop, WSTOPPED | WNOHANG | __WALL) != 0) return -1;
   status = W_STOPCODE(stop.si_status);
@@ -314,20 +350,16 @@ Expected<bool> StoppedTarget::poll_thread(pid_t tid) {
     remove_thread(tid);
     return true;
   }
-  StoppedThread thread;
-  thread.tid = tid;
+  const Expected<StoppedThread> stopped = read_thread(tid);
+  if (!stopped) {
+    if (stopped.error().code != ErrorCode::NotFound) return tl::unexpected(stopped.error());
+    remove_thread(tid);
+    return true;
+  }
+  StoppedThread thread = *stopped;
   const bool event = status >> 16 == PTRACE_EVENT_STOP;
   thread.group_stopped = event && is_stop_signal(WSTOPSIG(status));
   thread.pending_signal = event ? 0 : WSTOPSIG(status);
-  iovec registers = {.iov_base = &thread.registers, .iov_len = sizeof thread.registers};
-  // 1 = NT_PRSTATUS.
-  if (ptrace(PTRACE_GETREGSET, tid, reinterpret_cast<void*>(1), &registers) != 0) {
-    if (errno == ESRCH) {  // Killed meanwhile.
-      remove_thread(tid);
-      return true;
-    }
-    return fail(ErrorCode::Io, fmt::format("registers of thread {}: {}", tid, error_text(errno)));
-  }
   // One that has come meanwhile (Linux, copy_thread: it has neither stack nor place).
   if (thread.registers.rip == 0 && thread.registers.rsp == 0) {
     (void)trace(PTRACE_DETACH, tid);
@@ -432,6 +464,7 @@ void StoppedTarget::resume() {
     if (thread.registers_changed) {
       (void)ptrace(PTRACE_SETREGS, thread.tid, nullptr, &thread.registers);
     }
+    if (is_held_) continue;
     const auto signal = static_cast<uint64_t>(thread.pending_signal);
     if (trace(PTRACE_DETACH, thread.tid, signal) == 0) std::erase(seized_, thread.tid);
   }

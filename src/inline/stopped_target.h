@@ -66,6 +66,10 @@ class StoppedTarget {
   // Errors: NotFound; Refused when we may not trace it; Io when not all threads stop in time (then
   // none is left stopped).
   static Expected<StoppedTarget> stop(pid_t pid, std::chrono::milliseconds timeout);
+  // A process that the caller traces, with PTRACE_O_TRACESYSGOOD, and whose threads all stand. They
+  // do so also after resume(): the caller lets them go, and hears of their ends. Errors: NotFound;
+  // Refused when a filter would judge the calls that it makes for us; Io.
+  static Expected<StoppedTarget> of_held(pid_t pid);
 
   StoppedTarget(StoppedTarget&& other) noexcept;
   StoppedTarget& operator=(StoppedTarget&&) = delete;
@@ -125,6 +129,8 @@ class StoppedTarget {
   Expected<bool> seize_new_threads(std::vector<pid_t>& waiting);
   Expected<void> wait_for(std::vector<pid_t>& waiting, Patience& patience);
   Expected<bool> poll_thread(pid_t tid);
+  Expected<StoppedThread> read_thread(pid_t tid) const;
+  Expected<void> open_memory();
   [[nodiscard]] Expected<void> suspend_filters(pid_t tid) const;
   void forget_dead();
   pid_t look_at(pid_t tid, int& status) const;
@@ -152,6 +158,7 @@ class StoppedTarget {
   bool is_our_child_ = false;
   bool executed_ = false;  // Another program, by a thread that was not the first.
   bool filtered_ = false;  // By seccomp.
+  bool is_held_ = false;   // By the caller.
   Gadgets gadgets_;
 
   // The thread that makes calls.
