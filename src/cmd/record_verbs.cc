@@ -221,11 +221,14 @@ int record_verb(int argument_count, const char* const* arguments) {
   app.add_option("-o,--output", request.directory, "the folder for snaps; else the current one");
   app.add_flag("--each", request.each_iteration,
                "also record each iteration of loops that decide nothing");
+  bool leaves_children = false;
+  app.add_flag("--no-follow", leaves_children, "not what the command and its children execute");
   app.add_flag("-q,--quiet", is_quiet, "only errors and what the command prints");
   app.add_option("command", request.command, "what to run: clew record -- COMMAND ARGUMENT...")
       ->required();
   app.positionals_at_end();
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
+  request.follows = !leaves_children;
   Console console(is_quiet);
   const auto status = engine::record(request, console);
   if (!status) return report(status.error());

@@ -4,23 +4,37 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "base/error.h"
 #include "recorder/imports.h"
 #include "target/module_image.h"
-#include "target/process.h"
 
 namespace clew::engine {
+
+// What a module's file says of names.
+struct ModuleNames {
+  struct Import {
+    recorder::KnownImport import;
+    std::string symbol;
+  };
+  std::vector<std::string> functions;  // That others may find; each once.
+  std::vector<Import> imports;         // Of names that are known. By slot.
+
+  static Expected<ModuleNames> of(const target::ModuleImage& image);
+};
 
 class KnownImports {
  public:
   // Each module of the process, before the first question. `is_silent`: it is a part of the C
-  // library, and not recorded. One that cannot be read may have any name.
-  void add(const target::ProcessModule& module, bool is_silent);
+  // library, and not recorded.
+  void add(const ModuleNames& module, bool is_silent);
+  // A module that cannot be read may have any name.
+  void add_unread() { has_unread_ = true; }
 
-  Expected<std::vector<recorder::KnownImport>> of(const target::ModuleImage& image) const;
+  [[nodiscard]] std::vector<recorder::KnownImport> of(const ModuleNames& module) const;
 
  private:
   struct Exporters {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// clew record: a command runs on copies of its functions that record their control flow, and what
-// is recorded becomes a file when a signal kills it.
+// clew record: a command, and what it and its children execute, run on copies of their functions
+// that record their control flow, and what is recorded becomes a file when a signal kills one.
 #pragma once
 
 #include <string>
@@ -15,10 +15,12 @@ struct RecordRequest {
   std::vector<std::string> command;
   std::string directory = ".";  // Where snaps go.
   bool each_iteration = false;  // Also of loops without a decision.
+  bool follows = true;          // Also what the command and its children execute.
 };
 
-// Until the command ends: its status of waitpid(2). Snaps are told as they are written. Errors:
-// those of starting it, and when nothing of it can be recorded.
+// Until the command ends: its status of waitpid(2). Snaps are told as they are written. What has
+// not ended by then runs on, and nobody reads what it records. Errors: those of starting it, and
+// when nothing of it can be recorded.
 Expected<int> record(const RecordRequest& request, Notices& notices);
 
 }  // namespace clew::engine

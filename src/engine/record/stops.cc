@@ -59,6 +59,7 @@ Expected<std::optional<Stop>> Stops::next(int door) {
   if (!held_.empty()) {
     const Stop stop = held_.front();
     held_.erase(held_.begin());
+    may_be_there_ = true;  // Who handles it may take a SIGCHLD (inline/brief_wait.h).
     return stop;
   }
   while (true) {

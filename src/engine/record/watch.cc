@@ -42,7 +42,7 @@ bool kills(const ThreadStatus& status, int signal) {
   return is_fault || (status.ignored & bit) == 0;
 }
 
-void go_on(__ptrace_request how, pid_t thread, int signal) {
+void let_go(__ptrace_request how, pid_t thread, int signal) {
   (void)ptrace(how, thread, nullptr, reinterpret_cast<void*>(static_cast<intptr_t>(signal)));
 }
 
@@ -60,8 +60,9 @@ Crash crash_of(pid_t process, pid_t thread, int signal) {
 
 Expected<Watch> Watch::seize(pid_t pid) {
   Stops stops = CLEW_TRY(Stops::open());
-  constexpr auto kOptions = static_cast<intptr_t>(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |
-                                                  PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC);
+  constexpr auto kOptions =
+      static_cast<intptr_t>(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+                            PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD);
   if (ptrace(PTRACE_SEIZE, pid, nullptr, reinterpret_cast<void*>(kOptions)) != 0) {
     return fail(ErrorCode::Refused,
                 fmt::format("cannot watch process {}: {}", pid, error_text(errno)));
@@ -80,30 +81,114 @@ Expected<int> Watch::run(WatchListener& listener) {
       handle(*stop, listener);
       continue;
     }
-    if (stop->thread == pid_) return stop->status;
-    listener.ended(stop->thread);
+    handle_end(stop->thread, listener);
+    if (stop->thread != pid_) continue;
+    let_go_of_beginning();
+    return stop->status;
   }
 }
 
 void Watch::handle(const Stop& stop, WatchListener& listener) {
   const int signal = WSTOPSIG(stop.status);
   const int event = stop.status >> 16;
-  if (event == PTRACE_EVENT_EXEC) {
-    listener.left(stop.thread);
-    return go_on(PTRACE_DETACH, stop.thread, 0);
-  }
+  meet(stop.thread, listener);
+  if (event == PTRACE_EVENT_EXEC) return handle_exec(stop.thread, listener);
   if (event == PTRACE_EVENT_STOP && is_among(kStopSignals, signal)) {
-    return go_on(PTRACE_LISTEN, stop.thread, 0);  // Stays stopped, as it would be without us.
+    return let_go(PTRACE_LISTEN, stop.thread, 0);  // Stays stopped, as it would be without us.
   }
-  if (event != 0) return go_on(PTRACE_CONT, stop.thread, 0);
+  if (event != 0) return go_on(stop.thread, 0);
+  if (signal == SIGTRAP && beginning_.contains(stop.thread)) {
+    return handle_trap(stop.thread, listener);
+  }
+  handle_signal(stop, listener);
+}
+
+void Watch::handle_signal(const Stop& stop, WatchListener& listener) {
+  const int signal = WSTOPSIG(stop.status);
   const ThreadStatus status = status_of(stop.thread);
   if (kills(status, signal)) {
     Standstill threads(stops_, status.process, stop.thread);
     listener.crashed(crash_of(status.process, stop.thread, signal), threads);
   } else if ((status.caught & (uint64_t{1} << (signal - 1))) != 0) {
-    listener.caught({stop.thread, registers_of(stop.thread)});
+    listener.caught(status.process, {stop.thread, registers_of(stop.thread)});
   }
-  go_on(PTRACE_CONT, stop.thread, signal);
+  go_on(stop.thread, signal);
+}
+
+// A new thread comes to us by its first stop, before or after its maker's.
+void Watch::meet(pid_t thread, WatchListener& listener) {
+  if (process_of_.contains(thread)) return;
+  const pid_t process = status_of(thread).process;
+  if (process == 0) return;  // It is being killed.
+  process_of_.emplace(thread, process);
+  if (process == thread) listener.appeared(process);
+}
+
+// All other threads have ended. The one that goes on has the number of the first one.
+void Watch::handle_exec(pid_t process, WatchListener& listener) {
+  uint64_t before = 0;
+  (void)ptrace(PTRACE_GETEVENTMSG, process, nullptr, &before);
+  const auto executor = static_cast<pid_t>(before);
+  if (executor != process) handle_end(executor, listener);
+  beginning_.erase(process);
+  if (!listener.executes(process)) {
+    process_of_.erase(process);
+    return let_go(PTRACE_DETACH, process, 0);
+  }
+  inline_::ProgramStart& start = beginning_.emplace(process, process).first->second;
+  const Expected<bool> begun = start.begin();
+  if (!begun) {
+    start.undo();
+    listener.cannot_begin(process, begun.error());
+  } else if (*begun) {
+    listener.begins(process);
+  }
+  if (!begun || *begun) beginning_.erase(process);
+  go_on(process, 0);
+}
+
+// A trap that is not ours is the program's own.
+void Watch::handle_trap(pid_t process, WatchListener& listener) {
+  inline_::ProgramStart& start = beginning_.at(process);
+  const Expected<bool> begun = start.trapped();
+  if (begun && !*begun) return go_on(process, 0);
+  if (!begun) start.undo();
+  beginning_.erase(process);
+  if (begun) {
+    listener.begins(process);
+  } else {
+    listener.cannot_begin(process, begun.error());
+  }
+  go_on(process, begun ? 0 : SIGTRAP);
+}
+
+void Watch::handle_end(pid_t thread, WatchListener& listener) {
+  const auto known = process_of_.find(thread);
+  if (known == process_of_.end()) return;
+  const pid_t process = known->second;
+  process_of_.erase(known);
+  beginning_.erase(thread);
+  listener.ended(process, thread);
+}
+
+void Watch::go_on(pid_t thread, int signal) {
+  const auto beginning = beginning_.find(thread);
+  let_go(beginning == beginning_.end() ? PTRACE_CONT : beginning->second.how(), thread, signal);
+}
+
+// Their loaders would run into a trap that nobody takes away.
+void Watch::let_go_of_beginning() {
+  for (auto& [process, start] : beginning_) {
+    (void)ptrace(PTRACE_INTERRUPT, process, nullptr, nullptr);
+    int status = 0;
+    while (waitpid(process, &status, __WALL) < 0 && errno == EINTR) {
+    }
+    if (!WIFSTOPPED(status)) continue;
+    const bool is_signal = status >> 16 == 0;
+    const bool is_trap = is_signal && WSTOPSIG(status) == SIGTRAP && start.trapped();
+    start.undo();
+    let_go(PTRACE_DETACH, process, is_signal && !is_trap ? WSTOPSIG(status) : 0);
+  }
 }
 
 }  // namespace clew::engine

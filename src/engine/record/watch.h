@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for a recorded process and what it forks, and looks at it once more in front of the signal
-// that kills it: all its threads are stopped then, and lobes and registers are of one moment.
+// Waits for a recorded process and what comes of it, and looks at each once more in front of the
+// signal that kills it: all its threads are stopped then, and lobes and registers are of one
+// moment. What one of them executes is stopped before anything of it runs but its loader.
 //
 // The process is seized (ptrace(2)), and so debuggers cannot trace it. Each signal that it gets
 // stops the thread for some microseconds. When we end, or are killed, it runs on untraced.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <unordered_map>
 #include <utility>
 
 #include <sys/types.h>
@@ -14,6 +17,7 @@
 #include "base/error.h"
 #include "engine/record/standstill.h"
 #include "engine/record/stops.h"
+#include "inline/program_start.h"
 
 namespace clew::engine {
 
@@ -37,11 +41,17 @@ class WatchListener {
   // The crash's thread is the first.
   virtual void crashed(const Crash& crash, Standstill& threads) = 0;
   // A handler is going to run.
-  virtual void caught(const WatchedThread& thread) = 0;
-  // The process runs another program.
-  virtual void left(pid_t process) = 0;
-  // Nobody runs as this thread any more.
-  virtual void ended(pid_t thread) = 0;
+  virtual void caught(pid_t process, const WatchedThread& thread) = 0;
+  // It was forked by one that is watched, and has not run.
+  virtual void appeared(pid_t process) = 0;
+  // The process runs another program, by one thread. Whether that is watched, too.
+  virtual bool executes(pid_t process) = 0;
+  // Nothing of that has run but its loader.
+  virtual void begins(pid_t process) = 0;
+  // Or it could not be stopped there.
+  virtual void cannot_begin(pid_t process, const Error& reason) = 0;
+  // Nobody runs as this thread any more; nor as the process, when it was the first one.
+  virtual void ended(pid_t process, pid_t thread) = 0;
   // Readable when somebody wants something; that is done while no thread stands for us.
   [[nodiscard]] virtual int door() const = 0;
   virtual void knocked(Stops& stops) = 0;
@@ -52,15 +62,24 @@ class Watch {
   // The process, with one thread, stands still. Errors: Refused when it may not be traced.
   static Expected<Watch> seize(pid_t pid);
 
-  // Until the process has ended: its status of waitpid(2). A process that runs another program is
-  // left alone.
+  // Until the process has ended: its status of waitpid(2). Others run on, untraced as soon as we
+  // end.
   Expected<int> run(WatchListener& listener);
 
  private:
-  Watch(pid_t pid, Stops stops) : pid_(pid), stops_(std::move(stops)) {}
+  Watch(pid_t pid, Stops stops) : pid_(pid), process_of_({{pid, pid}}), stops_(std::move(stops)) {}
   void handle(const Stop& stop, WatchListener& listener);
+  void handle_signal(const Stop& stop, WatchListener& listener);
+  void handle_exec(pid_t process, WatchListener& listener);
+  void handle_trap(pid_t process, WatchListener& listener);
+  void handle_end(pid_t thread, WatchListener& listener);
+  void meet(pid_t thread, WatchListener& listener);
+  void go_on(pid_t thread, int signal);
+  void let_go_of_beginning();
 
   pid_t pid_;
+  std::unordered_map<pid_t, pid_t> process_of_;  // Of each thread that we have met.
+  std::map<pid_t, inline_::ProgramStart> beginning_;
   Stops stops_;
 };
 

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/record/recorded_process.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/user.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "abi/arena.h"
+#include "abi/region.h"
+#include "abi/slot.h"
+#include "base/clock_ns.h"
+#include "base/log.h"
+
+namespace clew::engine {
+
+using recorder::file_of;
+
+namespace {
+
+constexpr uint32_t kRegionSizeLog2 = 12;
+constexpr uint32_t kCursorOffset = abi::kFrameEnd;  // In the session's region.
+
+// The first slot from this one on that has a page: who looks at all makes them.
+std::optional<uint32_t> next_touched(const inline_::ArenaView& arena, uint32_t slot) {
+  if (slot >= arena.slot_count) return std::nullopt;
+  const uint64_t offset = arena.slots_file_offset + slot * arena.slot_stride_bytes;
+  const off_t data = lseek(arena.memory_file, static_cast<off_t>(offset), SEEK_DATA);
+  if (data < 0) return std::nullopt;
+  const uint64_t found =
+      (static_cast<uint64_t>(data) - arena.slots_file_offset) / arena.slot_stride_bytes;
+  return found < arena.slot_count ? std::optional(static_cast<uint32_t>(found)) : std::nullopt;
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<RecordedProcess>> RecordedProcess::open(Begun begun, ModuleFiles& files,
+                                                                 Notices& notices) {
+  auto process = std::make_unique<RecordedProcess>(Key(), std::move(begun.command), files);
+  const auto modules = CLEW_TRY(target::read_modules(begun.pid));
+  const std::vector<Planned> planned = CLEW_TRY(process->plan(modules));
+  if (!planned.empty()) CLEW_TRY(process->attach(begun, modules));
+  for (const Planned& one : planned) {
+    notices.progress(fmt::format("preparing {}", file_of(one.module.path)));
+    Expected<void> recorded = process->record_module(one);
+    if (recorded) continue;
+    const bool is_last_straw = one.module.is_executable && process->installed_.empty();
+    if (is_last_straw) return tl::unexpected(std::move(recorded.error()));
+    process->left_.push_back({one.module.path, std::move(recorded.error())});
+  }
+  notices.progress("");
+  if (process->installed_.empty()) process.reset();
+  return process;
+}
+
+// What can be said before anything is in the process.
+Expected<std::vector<RecordedProcess::Planned>> RecordedProcess::plan(
+    std::span<const target::ProcessModule> modules) {
+  std::vector<Planned> all;
+  for (const target::ProcessModule& module : modules) {
+    Expected<std::optional<Planned>> planned = plan(module);
+    if (!planned && module.is_executable) return tl::unexpected(std::move(planned.error()));
+    if (!planned) left_.push_back({module.path, std::move(planned.error())});
+    if (planned && *planned) all.push_back(std::move(**planned));
+  }
+  return all;
+}
+
+Expected<std::optional<RecordedProcess::Planned>> RecordedProcess::plan(
+    const target::ProcessModule& module) {
+  using Nothing = std::optional<Planned>;
+  const auto file = files_.read(module);
+  if (!file) {
+    known_.add_unread();
+    return module.problem.empty() ? Expected<Nothing>(tl::unexpected(file.error())) : Nothing();
+  }
+  known_.add((*file)->names, (*file)->is_left_out);
+  if ((*file)->is_left_out || !module.problem.empty()) return Nothing();
+  return Nothing(Planned{module, *file});
+}
+
+Expected<void> RecordedProcess::attach(const Begun& begun,
+                                       std::span<const target::ProcessModule> modules) {
+  inline_::OpenOptions options;
+  options.region.size_log2 = kRegionSizeLog2;
+  options.fork_policy = abi::ForkPolicy::Follow;
+  options.is_held = begun.is_held;
+  attachment_.emplace(CLEW_TRY(inline_::Attachment::open(begun.pid, options)));
+  lobes_.emplace(CLEW_TRY(LobeFile::create(attachment_->arena().slot_count)));
+  const inline_::SharedPart part = {.descriptor = lobes_->descriptor(),
+                                    .size_bytes = lobes_->size_bytes(),
+                                    .is_writable = true,
+                                    .is_inherited = true};
+  lobes_->place(CLEW_TRY(attachment_->share(std::span(&part, 1))).front());
+  give_cursors();
+  answers_ = CLEW_TRY(inline_::Answers::install(*attachment_, modules));
+  return {};
+}
+
+RecordedProcess::~RecordedProcess() {
+  if (attachment_ && !installed_.empty()) attachment_->leave_copies();
+}
+
+// Threads claim their slots, and get cursors then; but for those that have slots from the
+// attachment (without FSGSBASE).
+void RecordedProcess::give_cursors() const {
+  const inline_::ArenaView arena = attachment_->arena();
+  for (auto slot = next_touched(arena, 0); slot; slot = next_touched(arena, *slot + 1)) {
+    abi::SlotControl control{};
+    std::memcpy(&control, arena.slots + *slot * arena.slot_stride_bytes, sizeof(control));
+    if (control.owner == 0) continue;
+    set_cursor(*slot, lobes_->lobe_of(*slot) + abi::kLobeBytes - abi::kRecordBytes);
+  }
+}
+
+uint8_t* RecordedProcess::cursor_place(uint32_t slot) const {
+  const inline_::ArenaView arena = attachment_->arena();
+  const inline_::Geometry& geometry = attachment_->geometry();
+  return arena.slots + slot * arena.slot_stride_bytes +
+         (geometry.window_address - geometry.slot_address) + kCursorOffset;
+}
+
+void RecordedProcess::set_cursor(uint32_t slot, uint64_t cursor) const {
+  std::memcpy(cursor_place(slot), &cursor, sizeof(cursor));
+}
+
+std::vector<IdRange> RecordedProcess::taken_ids() const {
+  std::vector<IdRange> taken;
+  for (const Installed& one : installed_)
+    taken.push_back({one.described.recipe.first_id, one.described.id_count});
+  return taken;
+}
+
+Expected<void> RecordedProcess::record_module(const Planned& planned) {
+  const target::ProcessModule& module = planned.module;
+  if (planned.file->unwinds && !answers_) {
+    return fail(ErrorCode::Refused,
+                fmt::format("exceptions go through {}, and cannot go through copies of its "
+                            "functions with this C library [unwinding]",
+                            file_of(module.path)));
+  }
+  auto shared = CLEW_TRY(
+      files_.analyse(module, {.cursor = attachment_->geometry().window_address + kCursorOffset,
+                              .imports = known_.of(planned.file->names),
+                              .taken = taken_ids()}));
+  const recorder::RecordedModule& recorded = shared->module();
+  if (recorded.proof().proved.empty()) return {};
+  CLEW_TRY(install(module, *shared));
+  const copy::ModuleCopy& copy = shared->copy();
+  recorder::SnapModule described = {.load_bias = module.load_bias,
+                                    .copy_address = copy.address,
+                                    .code_size = copy.code_size,
+                                    .recipe = recorded.recipe(),
+                                    .id_count = recorded.tiling().dag_count,
+                                    .digest = recorded.digest(),
+                                    .build_id = module.build_id,
+                                    .path = module.path};
+  const copy::ModuleProof& proof = recorded.proof();
+  log_step(attachment_->pid(), "{}: {} of {} functions record ({} heads, {} bits)", module.path,
+           proof.proved.size(), proof.proved.size() + proof.refused.size(),
+           recorded.probes().counts.heads, recorded.probes().counts.bits);
+  installed_.push_back({std::move(shared), std::move(described)});
+  return {};
+}
+
+// Room for the entries is not known before they are written, and they are written for a place.
+Expected<void> RecordedProcess::install(const target::ProcessModule& module, SharedModule& shared) {
+  constexpr uint64_t kEntryBytesMax = 320;
+  const recorder::RecordedModule& recorded = shared.module();
+  const copy::ModuleCopy& copy = shared.copy();
+  const copy::UnwindBytes& unwind = shared.unwind();
+  const uint64_t copied = unwind.address - copy.address;
+  const uint64_t in_front = (copied + unwind.bytes.size() + 63) / 64 * 64;
+  const uint64_t size = in_front + 256 + kEntryBytesMax * copy.functions.size();
+  const uint64_t low = module.executable_ranges.front().start;
+  const uint64_t high = module.executable_ranges.back().end;
+  const inline_::CopyRoom room =
+      CLEW_TRY(attachment_->take_copy_room(low, high, size, copy.address % 64));
+  CLEW_TRY(shared.move_to(module.load_bias, room.address));
+  const recorder::EntryProbes probes(
+      {recorded.facts(), recorded.proof(), recorded.copied(), recorded.tiling()}, recorded.probes(),
+      recorded.recipe().first_id, recorded.recipe().cursor);
+  const recorder::EntryProbe probe = [&](uint64_t function, uint64_t at) {
+    return probes.bytes(function, at);
+  };
+  const recorder::Entries entries = CLEW_TRY(recorder::make_entries(
+      recorded.facts(), copy, probe, places_of(room), {module.load_bias, room.address + in_front}));
+  CLEW_TRY(answer(module, shared));
+  std::vector<uint8_t> bytes = copy.bytes;
+  bytes.resize(copied);
+  bytes.insert(bytes.end(), unwind.bytes.begin(), unwind.bytes.end());
+  bytes.resize(in_front);
+  bytes.insert(bytes.end(), entries.bytes.begin(), entries.bytes.end());
+  return attachment_->install_copies(room, bytes, entries.patches);
+}
+
+Expected<void> RecordedProcess::answer(const target::ProcessModule& module,
+                                       const SharedModule& shared) {
+  const copy::UnwindBytes& unwind = shared.unwind();
+  if (!answers_ || unwind.bytes.empty()) return {};
+  return answers_->add(*attachment_, {.begin = shared.copy().address,
+                                      .size_bytes = shared.copy().code_size,
+                                      .original = module.executable_ranges.front().start,
+                                      .header = unwind.address + unwind.header});
+}
+
+recorder::HeadPlaces RecordedProcess::places_of(const inline_::CopyRoom& room) const {
+  const inline_::Geometry& geometry = attachment_->geometry();
+  const auto in_slot = [&](size_t offset) {
+    return geometry.slot_address + static_cast<uint32_t>(offset);
+  };
+  return {.owner = in_slot(offsetof(abi::SlotControl, owner)),
+          .index = in_slot(offsetof(abi::SlotControl, index)),
+          .tid = in_slot(offsetof(abi::SlotControl, tid)),
+          .cookie = in_slot(abi::kCookieOffset),
+          .cursor = geometry.window_address + kCursorOffset,
+          .claim = room.claim,
+          .lobes = lobes_->first_lobe(),
+          .keeps_self_pointer = room.keeps_self_pointer,
+          .has_base_instructions = room.has_base_instructions};
+}
+
+bool RecordedProcess::is_in(std::span<const target::Mapping> maps) const {
+  return attachment_->is_in(maps);
+}
+
+// In this order: abi/slot.h.
+void RecordedProcess::ended(pid_t thread) const {
+  const inline_::ArenaView arena = attachment_->arena();
+  for (auto slot = lobes_->next_used(0); slot; slot = lobes_->next_used(*slot + 1)) {
+    auto* const control =
+        reinterpret_cast<abi::SlotControl*>(arena.slots + *slot * arena.slot_stride_bytes);
+    if (__atomic_load_n(&control->tid, __ATOMIC_ACQUIRE) != static_cast<uint32_t>(thread)) continue;
+    __atomic_store_n(&control->owner, uint64_t{0}, __ATOMIC_RELEASE);
+    __atomic_store_n(&control->tid, 0U, __ATOMIC_RELEASE);
+  }
+}
+
+bool RecordedProcess::has_cursor_in_r11(uint64_t pc) const {
+  return std::any_of(installed_.begin(), installed_.end(), [pc](const Installed& one) {
+    const uint64_t there = one.module->copy().address;
+    return one.module->module().has_cursor_in_r11(pc - one.described.copy_address + there);
+  });
+}
+
+// A handler begins with the cursor in memory, which is older than what r11 has.
+void RecordedProcess::caught(const WatchedThread& thread) const {
+  const user_regs_struct& registers = thread.registers;
+  if (!has_cursor_in_r11(registers.rip)) return;
+  const inline_::ArenaView arena = attachment_->arena();
+  const uint64_t slot_address = registers.gs_base + attachment_->geometry().slot_address;
+  const uint64_t slot = (slot_address - arena.header->slots_address) / arena.slot_stride_bytes;
+  if (slot >= arena.slot_count) return;
+  const uint64_t lobe = lobes_->lobe_of(static_cast<uint32_t>(slot));
+  if (registers.r11 - lobe >= abi::kLobeBytes) return;
+  set_cursor(static_cast<uint32_t>(slot), registers.r11);
+}
+
+recorder::Snap RecordedProcess::snap_of(const Crash& crash, Standstill& threads) const {
+  recorder::Snap snap = new_snap(crash.process);
+  snap.reason.signal = crash.signal;
+  snap.reason.code = crash.code;
+  snap.reason.thread = crash.thread;
+  snap.reason.address = crash.address;
+  copy_threads(threads, snap);
+  return snap;
+}
+
+recorder::Snap RecordedProcess::snap_of(pid_t process, Stops& stops) const {
+  recorder::Snap snap = new_snap(process);
+  const StepTime time;
+  size_t stopped = 0;
+  double stood_ms = 0;
+  {
+    Standstill threads(stops, process, 0);
+    copy_threads(threads, snap);
+    stopped = threads.stopped_count();
+    stood_ms = time.ms();
+  }
+  log_step(process, "was asked for a snap: {} of {} threads ran, and stood for {:.1f} ms", stopped,
+           snap.threads.size(), stood_ms);
+  return snap;
+}
+
+recorder::Snap RecordedProcess::new_snap(pid_t process) const {
+  recorder::Snap snap;
+  snap.reason.time_ns = static_cast<uint64_t>(clock_ns(CLOCK_REALTIME));
+  snap.pid = process;
+  snap.command = command_;
+  add_modules(process, snap);
+  return snap;
+}
+
+// Once more, if one that waited has gone on meanwhile.
+void RecordedProcess::copy_threads(Standstill& threads, recorder::Snap& snap) const {
+  constexpr unsigned kCopiesMax = 4;
+  for (unsigned copies = 0; copies < kCopiesMax; ++copies) {
+    snap.threads.clear();
+    for (const WatchedThread& thread : threads.threads())
+      snap.threads.push_back({thread.thread, recorder::kNoSlot, thread.registers});
+    add_lobes(snap);
+    if (!threads.has_moved()) return;
+  }
+}
+
+// Those that are not recorded are named, too: a thread may have stopped in them.
+void RecordedProcess::add_modules(pid_t process, recorder::Snap& snap) const {
+  for (const Installed& one : installed_)
+    snap.modules.push_back(one.described);
+  const auto modules = target::read_modules(process);
+  if (!modules) return;
+  for (const target::ProcessModule& module : *modules) {
+    if (is_recorded(module) || !module.problem.empty()) continue;
+    recorder::SnapModule described;
+    described.load_bias = module.load_bias;
+    described.build_id = module.build_id;
+    described.path = module.path;
+    snap.modules.push_back(std::move(described));
+  }
+}
+
+bool RecordedProcess::is_recorded(const target::ProcessModule& module) const {
+  return std::any_of(installed_.begin(), installed_.end(), [&](const Installed& one) {
+    return one.described.path == module.path && one.described.load_bias == module.load_bias;
+  });
+}
+
+// Those of its threads; other processes have theirs in the same file.
+void RecordedProcess::add_lobes(recorder::Snap& snap) const {
+  const inline_::ArenaView arena = attachment_->arena();
+  snap.lobes.clear();
+  for (auto used = lobes_->next_used(0); used; used = lobes_->next_used(*used + 1)) {
+    const uint32_t slot = *used;
+    abi::SlotControl control{};
+    std::memcpy(&control, arena.slots + slot * arena.slot_stride_bytes, sizeof(control));
+    const auto thread = static_cast<int32_t>(control.tid);
+    const auto owner =
+        std::find_if(snap.threads.begin(), snap.threads.end(),
+                     [thread](const recorder::SnapThread& one) { return one.thread == thread; });
+    if (owner == snap.threads.end()) continue;
+    if (owner->slot == recorder::kNoSlot) owner->slot = slot;
+    uint64_t cursor = 0;
+    std::memcpy(&cursor, cursor_place(slot), sizeof(cursor));
+    const std::span<const uint32_t> words = lobes_->words(slot);
+    snap.lobes.push_back({slot, thread, cursor, lobes_->lobe_of(slot),
+                          std::vector<uint32_t>(words.begin(), words.end())});
+  }
+}
+
+}  // namespace clew::engine

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process that runs a program on copies of its functions, with what it forks: its attachment, its
+// lobes, and what was installed in it. It is opened where nothing of the program has run, and stays
+// recorded until it ends or executes another one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "engine/record/known_imports.h"
+#include "engine/record/lobe_file.h"
+#include "engine/record/module_files.h"
+#include "engine/record/standstill.h"
+#include "engine/record/stops.h"
+#include "engine/record/watch.h"
+#include "engine/run.h"
+#include "inline/answers.h"
+#include "inline/attachment.h"
+#include "recorder/entries.h"
+#include "recorder/snap.h"
+#include "target/process.h"
+
+namespace clew::engine {
+
+// A module of a process that is not recorded, and why.
+struct LeftModule {
+  std::string path;
+  Error reason;
+};
+
+// What is to be recorded, and how it stands.
+struct Begun {
+  pid_t pid = 0;
+  bool is_held = false;  // See inline_::OpenOptions.
+  std::vector<std::string> command;
+};
+
+class RecordedProcess {
+  struct Key {
+    explicit Key() = default;
+  };
+
+ public:
+  RecordedProcess(Key /*key*/, std::vector<std::string> command, ModuleFiles& files)
+      : command_(std::move(command)), files_(files) {}
+  // Null when it has no function that can be recorded. Progress goes to `notices`. Errors: those of
+  // attaching, and of the program's own file. Nothing is in the process then.
+  static Expected<std::unique_ptr<RecordedProcess>> open(Begun begun, ModuleFiles& files,
+                                                         Notices& notices);
+  RecordedProcess(const RecordedProcess&) = delete;
+  RecordedProcess& operator=(const RecordedProcess&) = delete;
+  // The process runs on, into memory that nobody reads.
+  ~RecordedProcess();
+
+  [[nodiscard]] const std::vector<LeftModule>& left() const { return left_; }
+  // Whether a process with these mappings is it, or was forked by it.
+  [[nodiscard]] bool is_in(std::span<const target::Mapping> maps) const;
+  // A handler is going to run in this thread.
+  void caught(const WatchedThread& thread) const;
+  // Its slot is free for another thread, which goes on in its lobe.
+  void ended(pid_t thread) const;
+  [[nodiscard]] recorder::Snap snap_of(const Crash& crash, Standstill& threads) const;
+  // Nobody has stopped it: its threads stand while they are copied, and for nothing else.
+  [[nodiscard]] recorder::Snap snap_of(pid_t process, Stops& stops) const;
+
+ private:
+  struct Installed {
+    // Shared by all processes that have it; its copy may have been moved for another one.
+    std::shared_ptr<SharedModule> module;
+    recorder::SnapModule described;
+  };
+  // A module that is going to be recorded.
+  struct Planned {
+    target::ProcessModule module;
+    std::shared_ptr<const ModuleFile> file;
+  };
+
+  Expected<std::vector<Planned>> plan(std::span<const target::ProcessModule> modules);
+  // Nothing when the module stays as it is.
+  Expected<std::optional<Planned>> plan(const target::ProcessModule& module);
+  Expected<void> attach(const Begun& begun, std::span<const target::ProcessModule> modules);
+  Expected<void> record_module(const Planned& planned);
+  Expected<void> install(const target::ProcessModule& module, SharedModule& shared);
+  // Before the copies are led to.
+  Expected<void> answer(const target::ProcessModule& module, const SharedModule& shared);
+  [[nodiscard]] recorder::HeadPlaces places_of(const inline_::CopyRoom& room) const;
+  void give_cursors() const;
+  [[nodiscard]] uint8_t* cursor_place(uint32_t slot) const;
+  void set_cursor(uint32_t slot, uint64_t cursor) const;
+  [[nodiscard]] std::vector<IdRange> taken_ids() const;
+  [[nodiscard]] bool has_cursor_in_r11(uint64_t pc) const;
+  [[nodiscard]] bool is_recorded(const target::ProcessModule& module) const;
+  [[nodiscard]] recorder::Snap new_snap(pid_t process) const;
+  void copy_threads(Standstill& threads, recorder::Snap& snap) const;
+  void add_modules(pid_t process, recorder::Snap& snap) const;
+  void add_lobes(recorder::Snap& snap) const;
+
+  std::vector<std::string> command_;
+  ModuleFiles& files_;
+  KnownImports known_;
+  std::vector<LeftModule> left_;
+  std::optional<LobeFile> lobes_;
+  std::optional<inline_::Attachment> attachment_;
+  std::optional<inline_::Answers> answers_;  // Nothing when the C library has no such function.
+  std::vector<Installed> installed_;
+};
+
+}  // namespace clew::engine
