@@ -2,6 +2,7 @@
 #include "copy/facts.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -32,6 +33,24 @@ std::vector<uint64_t> resolvers_of(const target::ModuleImage& image) {
   return resolvers;
 }
 
+// Most files have none, and the tables need not be read.
+Expected<std::optional<std::vector<target::CallSite>>> call_sites_of(
+    const target::ModuleImage& image) {
+  std::vector<target::CallSite> sites;
+  const auto fdes = image.fdes();
+  const auto has_table = [](const target::Fde& fde) { return fde.has_lsda; };
+  if (std::none_of(fdes.begin(), fdes.end(), has_table)) return std::optional(sites);
+  const auto tables = CLEW_TRY(target::read_frame_tables(image.path()));
+  for (const target::ExceptionTable& table : tables.exceptions) {
+    if (!table.is_understood) return std::optional<std::vector<target::CallSite>>();
+    std::copy_if(table.sites.begin(), table.sites.end(), std::back_inserter(sites),
+                 [](const target::CallSite& site) { return site.landing_pad != 0; });
+  }
+  std::sort(sites.begin(), sites.end(),
+            [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  return std::optional(std::move(sites));
+}
+
 }  // namespace
 
 Expected<FactsInput> facts_input(const target::ModuleImage& image) {
@@ -40,6 +59,7 @@ Expected<FactsInput> facts_input(const target::ModuleImage& image) {
   input.noreturn_slots = CLEW_TRY(code::noreturn_slots(image));
   input.slots = image.code_pointer_slots();
   input.resolvers = resolvers_of(image);
+  input.call_sites = CLEW_TRY(call_sites_of(image));
   return input;
 }
 
@@ -58,6 +78,7 @@ Facts::Facts(Key, FactsInput input)
       slots(by_address(std::move(input.slots))),
       landing_pads(sorted(std::move(input.text.landing_pads))),
       resolvers(sorted(std::move(input.resolvers))),
+      call_sites(std::move(input.call_sites)),
       is_position_independent(!input.text.position_dependent) {}
 
 }  // namespace clew::copy

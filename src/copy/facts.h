@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
 #include "code/flag_use.h"
 #include "code/module_code.h"
 #include "code/noreturn.h"
+#include "target/frame_tables.h"
 #include "target/module_image.h"
 
 namespace clew::copy {
@@ -20,6 +22,8 @@ struct FactsInput {
   std::vector<uint64_t> noreturn_slots;        // As code::noreturn_slots() gives them.
   std::vector<target::CodePointerSlot> slots;  // As ModuleImage::code_pointer_slots() does.
   std::vector<uint64_t> resolvers;
+  // Calls that have a landing pad, as exception tables say; nothing when they are not known.
+  std::optional<std::vector<target::CallSite>> call_sites;
 };
 
 // Borrows the image. Errors: Io when the file was truncated since it was read.
@@ -47,6 +51,8 @@ class Facts {
   const std::vector<target::CodePointerSlot> slots;
   const std::vector<uint64_t> landing_pads;  // Of exception tables. Ascending.
   const std::vector<uint64_t> resolvers;     // Of IFUNCs. Ascending.
+  // Where exceptions land that come out of a call: the place, or nothing. By address.
+  const std::optional<std::vector<target::CallSite>> call_sites;
   const bool is_position_independent;
 };
 

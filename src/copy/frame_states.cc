@@ -27,7 +27,10 @@ constexpr uint8_t kDefineCfaExpression = 0x0f;
 constexpr uint8_t kArgumentsSize = 0x2e;
 
 constexpr size_t kRememberedMax = 64;
-constexpr size_t kRulesMax = 128;  // psABI x86-64, figure 3.36: fewer columns.
+// What no compiler needs, and what keeps states small also of hostile files.
+constexpr size_t kRulesMax = 40;
+constexpr size_t kRuleBytesMax = 64;
+constexpr size_t kRowsMax = 1 << 16;
 
 class FrameReader {
  public:
@@ -43,18 +46,18 @@ class FrameReader {
 
   // False when an instruction is not understood, or leads behind `end`.
   bool run(uint64_t end) {
-    put_row();
     while (!reader_.at_end()) {
       const auto opcode = reader_.read<uint8_t>();
       const std::optional<uint64_t> distance = advance(opcode);
       if (!distance) {
         if (!step(opcode) || reader_.failed()) return false;
-        put_row();
         continue;
       }
-      if (reader_.failed() || *distance > end - location_) return false;
+      if (reader_.failed() || *distance > end - location_ || rows_.size() > kRowsMax) return false;
+      put_row();
       location_ += *distance;
     }
+    put_row();
     return !reader_.failed();
   }
 
@@ -153,7 +156,7 @@ class FrameReader {
         if (reader_.failed()) return false;
         cfa = {};
         cfa.expression = bytes_from(begin);
-        return true;
+        return cfa.expression.size() <= kRuleBytesMax;
       default:
         return false;
     }
@@ -178,7 +181,7 @@ class FrameReader {
 
   // By the instruction that was just read.
   bool set_rule(uint64_t column, size_t begin) {
-    if (reader_.failed()) return false;
+    if (reader_.failed() || reader_.offset() - begin > kRuleBytesMax) return false;
     const auto at = place_of(state_, column);
     if (at != state_.rules.end() && at->column == column) {
       at->instruction = bytes_from(begin);

@@ -5,12 +5,10 @@
 #include <cstring>
 #include <initializer_list>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "base/assert.h"
 #include "copy/frame_states.h"
 
 namespace clew::copy {
@@ -26,6 +24,8 @@ using target::TypeForm;
 
 constexpr uint64_t kPlaceAlignment = 64;
 constexpr size_t kRecordAlignment = 8;
+constexpr size_t kBytesMin = size_t{1} << 20;
+constexpr size_t kBytesFactor = 8;
 
 // DW_EH_PE_*
 constexpr uint8_t kOmit = 0xff;
@@ -68,8 +68,14 @@ class UnwindWriter {
     find_pieces();
     if (pieces_.empty()) return std::move(result_);
     put_word(uint32_t{0});  // So that no table is at 0.
-    for (Piece& piece : pieces_)
+    // A hostile file may have many pieces with one long table.
+    const size_t bytes_max = kBytesMin + kBytesFactor * copy_.bytes.size();
+    for (Piece& piece : pieces_) {
       CLEW_TRY(put_exceptions(piece));
+      if (result_.bytes.size() > bytes_max) {
+        return fail(ErrorCode::Limit, "the module's exception tables are too long [unwinding]");
+      }
+    }
     align();
     const size_t frames = result_.bytes.size();
     for (Piece& piece : pieces_)
@@ -115,13 +121,11 @@ class UnwindWriter {
     return index;
   }
 
-  const std::optional<std::vector<FrameRow>>& rows_of(uint32_t index) {
-    const auto [known, is_new] = rows_.try_emplace(index);
+  [[nodiscard]] std::optional<std::vector<FrameRow>> rows_of(uint32_t index) const {
     const FrameEntry& entry = tables_.entries[index];
     const std::optional<FrameState>& initial = commons_[entry.common].initial;
-    if (is_new && initial)
-      known->second = frame_rows(tables_.commons[entry.common], *initial, entry);
-    return known->second;
+    if (!initial) return std::nullopt;
+    return frame_rows(tables_.commons[entry.common], *initial, entry);
   }
 
   // ---- bytes ----
@@ -166,12 +170,15 @@ class UnwindWriter {
     put({0x80, 0x80, 0x80, 0x00});
     return result_.bytes.size();
   }
-  void set_number(size_t behind, size_t value) {
-    CLEW_ASSERT(value < size_t{1} << 28);
+  Expected<void> set_number(size_t behind, size_t value) {
+    if (value >= size_t{1} << 28) {
+      return fail(ErrorCode::Limit, "an exception table of the module is too long [unwinding]");
+    }
     for (unsigned i = 0; i < 4; ++i) {
       const auto bits = static_cast<uint8_t>(value >> 7 * i & 0x7f);
       result_.bytes[behind - 4 + i] = static_cast<uint8_t>(bits | (i < 3 ? 0x80 : 0));
     }
+    return {};
   }
 
   // ---- exception tables ----
@@ -193,11 +200,11 @@ class UnwindWriter {
     put({kSigned32});
     const size_t behind_size = put_open_number();
     CLEW_TRY(put_sites(piece, table));
-    set_number(behind_size, result_.bytes.size() - behind_size);
+    CLEW_TRY(set_number(behind_size, result_.bytes.size() - behind_size));
     put(table.actions);
     for (size_t i = table.types.size(); i-- > 0;)
       CLEW_TRY(put_type(table.type_form, table.types[i]));
-    if (has_end) set_number(behind_end, result_.bytes.size() - behind_end);
+    if (has_end) CLEW_TRY(set_number(behind_end, result_.bytes.size() - behind_end));
     put(table.specifications);
     return {};
   }
@@ -354,7 +361,7 @@ class UnwindWriter {
   }
 
   void put_rows(const Piece& piece, const FrameState& initial) {
-    const std::vector<FrameRow>& rows = *rows_of(piece.entry);
+    const std::vector<FrameRow> rows = *rows_of(piece.entry);
     const FrameState* state = &initial;
     uint32_t place = piece.begin;
     for (size_t i = piece.first; i < piece.last; ++i) {
@@ -393,8 +400,7 @@ class UnwindWriter {
   CopyMap map_;
   uint64_t landing_base_ = 0;
   std::vector<Common> commons_;
-  std::unordered_map<uint32_t, std::optional<std::vector<FrameRow>>> rows_;  // By entry.
-  std::vector<Piece> pieces_;                                                // By place.
+  std::vector<Piece> pieces_;  // By place.
   UnwindBytes result_;
 };
 

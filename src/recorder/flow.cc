@@ -104,11 +104,22 @@ class FlowMaker {
 
   void add_call(Node& node, const code::Instruction& call, std::span<const Edge> edges) const {
     if (!edges.empty()) node.behind = edges[0].block;
+    node.may_land_anywhere = !facts_.call_sites.has_value();
+    node.landing = landing_of(call);
     const bool is_direct = call.flow == code::Flow::Call;
     if (is_direct) node.callee = copied_.at(code::branch_target(facts_.code, call));
     if (const KnownImport* import = import_of(call)) node.callee = copied_.at(import->own);
     node.call = is_direct ? CallKind::Outside : CallKind::Indirect;
     if (node.callee != kNone) node.call = CallKind::Copied;
+  }
+
+  [[nodiscard]] uint32_t landing_of(const code::Instruction& call) const {
+    if (!facts_.call_sites) return kNone;
+    const auto behind = std::upper_bound(
+        facts_.call_sites->begin(), facts_.call_sites->end(), call.address,
+        [](uint64_t value, const target::CallSite& site) { return value < site.begin; });
+    if (behind == facts_.call_sites->begin() || (behind - 1)->end <= call.address) return kNone;
+    return block_at((behind - 1)->landing_pad);
   }
 
   void add_switch(Flow& flow, uint64_t jump) {

@@ -65,9 +65,11 @@ enum class CallKind : uint8_t {
 // goes straight on.
 struct Node {
   CallKind call = CallKind::None;
-  uint32_t callee = kNone;  // Copied.
-  uint32_t behind = kNone;  // kNone when the call does not come back.
-  bool is_branch = false;   // Two ways: edges_of(block)[0] and [1].
+  bool may_land_anywhere = false;  // Of a call: nothing is known of where exceptions land.
+  uint32_t landing = kNone;        // Else there: a block, or none of the function's.
+  uint32_t callee = kNone;         // Copied.
+  uint32_t behind = kNone;         // kNone when the call does not come back.
+  bool is_branch = false;          // Two ways: edges_of(block)[0] and [1].
   uint32_t first_way = 0;
   uint32_t ways = 0;  // 0 without a call: a trap.
 };

@@ -221,8 +221,14 @@ class Walker {
     if (one.function != name.function || name.is_entry) return false;
     if (one.call == kNone || goes_on_at(one, name, head)) return true;
     const Flow& flow = module_.of(one.function).flow();
-    return std::binary_search(flow.landing_pads().begin(), flow.landing_pads().end(), head) ||
+    return may_land_at(flow, one.call, head) ||
            std::binary_search(flow.resumes().begin(), flow.resumes().end(), head);
+  }
+
+  static bool may_land_at(const Flow& flow, uint32_t call, uint32_t head) {
+    const Node& node = flow.nodes()[call];
+    if (!node.may_land_anywhere) return node.landing == head;
+    return std::binary_search(flow.landing_pads().begin(), flow.landing_pads().end(), head);
   }
 
   void find_place(const DagName& name, uint32_t head) {

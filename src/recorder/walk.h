@@ -5,7 +5,7 @@
 //
 // Where records do not fit, control came another way: an exception, longjmp, a signal, a lost or
 // overwritten record; and of the oldest ones the callers are not known. Then
-//   - an activation on the stack that goes on at that head behind its call, at a landing pad, or
+//   - an activation on the stack that goes on at that head behind its call, at its landing pad, or
 //     behind a call that may have been setjmp is believed, the innermost one first, and those
 //     above it are gone;
 //   - else an entry is believed to be called from there;
